@@ -1,5 +1,6 @@
 # make book [PRESET=quick] [JOBS=2]   the book, _build/book/<preset>/index.html
 # make pdf [PRESET=quick]             the same book as one PDF, where Chromium is installed
+# make release [PRESET=quick]         book, PDF, notebooks and package as archives in _build/release
 # make check                          format, lint, types, imports, unit tests: a minute
 # make test                           every test
 # PROFILE=profiles/slurm runs the notebooks as jobs of a cluster.
@@ -28,7 +29,7 @@ export HOME := $(shell mkdir -p _build/home && cd _build/home && pwd)
 endif
 export PRESET JOBS PROFILE NOTEBOOK GRID COLLECT SEED  # a recipe that reads them there runs nothing in them
 
-.PHONY: book pdf check test bench sweep replicate lab sync lock clean
+.PHONY: book pdf release check test bench sweep replicate lab sync lock clean
 
 book: .venv/.installed
 	@$(PY) -m icl_book book --preset "$$PRESET" --jobs "$$JOBS" --profile "$$PROFILE"
@@ -54,6 +55,9 @@ replicate: .venv/.installed
 pdf: .venv/.installed
 	@$(PY) -m icl_book.site.pdf "$$PRESET"
 
+release: .venv/.installed
+	@$(PY) -m icl_book.site.release "$$PRESET"
+
 lab: .venv/.installed
 	@$(PY) -m jupyterlab $(LAB_OPTIONS) notebooks
 
@@ -63,7 +67,8 @@ sync: .venv/.installed  # notebooks/*.ipynb from notebooks/*.py
 # UV_OPTIONS=--upgrade takes newer versions. What only CUDA builds of torch need, torch itself pins.
 lock: .venv/.installed
 	@$(PY) -m pip install --quiet uv
-	@$(PY) -m uv pip compile pyproject.toml --all-extras --python-version 3.11 --no-annotate --quiet --prerelease disallow \
+	@$(PY) -m uv pip compile pyproject.toml book/pyproject.toml --all-extras --no-emit-package softmax-icl \
+	  --python-version 3.11 --no-annotate --quiet --prerelease disallow \
 	  --custom-compile-command "make lock" $(UV_OPTIONS) -o requirements.lock
 	@sed -i -e 's/+cpu$$//' -e '/^\(nvidia-\|cuda-\|triton==\)/d' requirements.lock
 	@$(PY) -m uv pip compile requirements.lock --no-deps --python-version 3.11 --no-annotate --no-header --quiet \
@@ -81,7 +86,7 @@ moved:
 	@rm -f .venv/.installed && touch .venv/.installing
 
 # The stamp, which names the folder, is written last: an interrupted installation is begun again from nothing.
-.venv/.installed: $(MOVED) requirements.lock .ci/requirements.hashes .ci/install.py pyproject.toml
+.venv/.installed: $(MOVED) requirements.lock .ci/requirements.hashes .ci/install.py pyproject.toml book/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("error: Python %d.%d found, 3.11 or newer is needed; try: make PYTHON=python3.12" % sys.version_info[:2])'
 	@if [ -e .venv/.installing ]; then rm -rf .venv; fi
 	@echo "installing the locked packages into .venv (once; torch is large)"

@@ -19,11 +19,11 @@ PYTHON = ".venv/bin/python"
 SAME = ("index-url", "extra-index-url", "find-links", "no-index")
 #: Where else a user may have packages put; set here, it outweighs the files of pip's configuration.
 ELSEWHERE = {"PIP_USER": "0", "PIP_TARGET": "", "PIP_PREFIX": "", "PIP_ROOT": ""}
-#: In which order packages come; the hashes leave out torch, and the project itself is linked.
+#: In which order packages come; the hashes leave out torch, and the packages here are linked.
 STEPS = (
     ["--no-deps", "--require-hashes", "-r", ".ci/requirements.hashes"],
     ["-c", "requirements.lock", "torch"],
-    ["--no-deps", "-e", "."],
+    ["--no-deps", "-e", ".", "-e", "./book"],
 )
 
 

@@ -19,7 +19,7 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         from importlib.metadata import version
 
-        return version("icl")
+        return version("softmax-icl")
     if name in _OWN_DATA:
         from importlib import import_module
 

@@ -23,8 +23,8 @@ import sys
 if "google.colab" in sys.modules:  # a hosted notebook starts without the package
     from IPython import get_ipython
 
-    url = "https://github.com/OWNER/icl-book"
-    get_ipython().run_line_magic("pip", f"install -q icl[notebook]@git+{url}")
+    url = "git+https://github.com/OWNER/icl-book"
+    get_ipython().run_line_magic("pip", f"install -q {url} {url}#subdirectory=book")
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 context_length = 12  # tokens n

@@ -22,8 +22,8 @@ import sys
 if "google.colab" in sys.modules:  # a hosted notebook starts without the package
     from IPython import get_ipython
 
-    url = "https://github.com/OWNER/icl-book"
-    get_ipython().run_line_magic("pip", f"install -q icl[notebook]@git+{url}")
+    url = "git+https://github.com/OWNER/icl-book"
+    get_ipython().run_line_magic("pip", f"install -q {url} {url}#subdirectory=book")
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 radii = [0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]  # bounds R on norms, below 4 and from 4 on

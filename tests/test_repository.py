@@ -24,6 +24,7 @@ from programs import program
 
 NOTEBOOKS = plan.notebooks()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+BOOK = tomllib.loads((ROOT / "book" / "pyproject.toml").read_text())
 WORKFLOW = ROOT / ".github" / "workflows" / "book.yml"
 WORKFLOWS = sorted(WORKFLOW.parent.glob("*.yml"))
 
@@ -38,7 +39,7 @@ def test_pairs_agree(monkeypatch):
     install = json.loads((ROOT / "notebooks" / f"{NOTEBOOKS[0]}.ipynb").read_text())[
         "cells"
     ][1]
-    assert f'url = "{url}"' in "".join(install["source"])
+    assert f'url = "git+{url}"' in "".join(install["source"])
     assert install["metadata"]["tags"] == ["remove-cell"] and not install["outputs"]
 
 
@@ -118,9 +119,16 @@ def test_lock_pins_every_dependency_once_and_for_every_kind_of_machine():
     )
     names = [normal(x) for x in lines]
     assert len(names) == len(set(names))
-    extras = PROJECT["project"]["optional-dependencies"].values()
-    wanted = sum(extras, PROJECT["project"]["dependencies"])
-    missing = {normal(w) for w in wanted} - set(names)
+    wanted = [
+        word
+        for project in (PROJECT["project"], BOOK["project"])
+        for some in (
+            project["dependencies"],
+            *project.get("optional-dependencies", {}).values(),
+        )
+        for word in some
+    ]
+    missing = {normal(w) for w in wanted} - {*names, "softmax-icl"}
     assert not missing, f"{missing}: run: make lock"
 
 
@@ -181,13 +189,13 @@ def test_no_file_names_a_place_on_somebodys_machine():
     ).stdout.split("\0")
     files = [name for name in listed if (ROOT / name).is_file()]
     if not files:  # an unpacked archive: what it has, but what was made in it
-        made = {".venv", "_build", ".snakemake", ".hypothesis", "icl.egg-info"}
+        made = {".venv", "_build", ".snakemake", ".hypothesis", "softmax_icl.egg-info"}
         paths = [path.relative_to(ROOT) for path in ROOT.rglob("*") if path.is_file()]
-        caches = re.compile(r"__pycache__|\.\w+_cache$")
+        caches = re.compile(r"^__pycache__|^\.\w+_cache$|\.egg-info$")
         files = [
             str(path)
             for path in paths
-            if path.parts[0] not in made and not any(map(caches.match, path.parts))
+            if path.parts[0] not in made and not any(map(caches.search, path.parts))
         ]
     for name in files:
         found = homes.search((ROOT / name).read_bytes().decode("utf-8", "ignore"))
@@ -204,11 +212,18 @@ def test_licenses_citation_and_changelog_agree():
     config = yaml.safe_load((ROOT / "_config.yml").read_text())
     assert citation["title"] == config["title"]
     assert citation["repository-code"] == config["repository"]["url"]
-    last = PROJECT["tool"]["setuptools_scm"]["fallback_version"]
+    last = PROJECT["project"]["version"]
     versions = re.findall(
         r"^## \[([\w.]+)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE
     )
     assert [str(citation["version"]), *versions[:2]] == [last, "Unreleased", last]
+    assert BOOK["project"]["version"] == last
+    assert (
+        f"## [{last}] - {citation['date-released']}"
+        in (ROOT / "CHANGELOG.md").read_text()
+    )
+    deposit = json.loads((ROOT / ".zenodo.json").read_text())
+    assert [deposit["version"], deposit["title"]] == [last, citation["title"]]
 
 
 # ----------------------------------------------------------------------------------- workflow
@@ -235,18 +250,17 @@ def test_workflow_runs_pinned_actions_with_the_least_permissions():
             for n, j in workflow["jobs"].items()
             if "permissions" in j
         }
-        assert more == (
-            {"pages": {"pages": "write", "id-token": "write"}}
-            if path == WORKFLOW
-            else {}
-        )
+        assert more == {
+            "book": {"pages": {"pages": "write", "id-token": "write"}},
+            "release": {"release": {"contents": "write"}},
+        }.get(path.stem, {})
 
 
 def test_the_package_carries_claims_and_templates():
     """A wheel has what the patterns match, through links; `.ci/package` builds one."""
     package, patterns = (
         ROOT / "book" / "icl_book",
-        PROJECT["tool"]["setuptools"]["package-data"]["icl_book"],
+        BOOK["tool"]["setuptools"]["package-data"]["icl_book"],
     )
     claims = [*FOLDER.glob("*.yml")]
     templates = [
@@ -348,6 +362,7 @@ def test_an_environment_of_another_folder_is_made_anew(tmp_path):
         ".ci/requirements.hashes",
         ".ci/install.py",
         "pyproject.toml",
+        "book/pyproject.toml",
     ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()

@@ -14,9 +14,7 @@ try:
     from icl_book.runner import pairs, plan
     from icl_book.runner.schedule import ready, schedule
 except ModuleNotFoundError as missing:  # the package without its extras
-    sys.exit(
-        f"error: {missing.name} is not installed; it comes with the extra icl[notebook]"
-    )
+    sys.exit(f"error: {missing.name} is not installed; it comes with softmax-icl-book")
 
 
 def parser() -> argparse.ArgumentParser:

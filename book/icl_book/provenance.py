@@ -133,9 +133,9 @@ def _is_tree(folder: Path) -> bool:
 
 def fingerprint(root: Path, patterns: Iterable[str]) -> str:
     """Return a digest of the files below ``root`` that match, by name and content."""
-    total = hashlib.sha256()
+    total, made = hashlib.sha256(), re.compile(r"__pycache__|\.egg-info/")
     for path in sorted({p for pattern in patterns for p in root.glob(pattern)}):
-        if path.is_file() and "__pycache__" not in path.parts:
+        if path.is_file() and not made.search(path.as_posix()):
             content = hashlib.sha256(path.read_bytes()).hexdigest()
             total.update(f"\0{path.relative_to(root).as_posix()}\0{content}".encode())
     return total.hexdigest()

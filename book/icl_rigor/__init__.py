@@ -4,7 +4,7 @@
 - `enclose`: the population risk of ``M = w I``.
 - `curvature`: the range of the second derivatives of softmax regression.
 
-The balls are those of Arb, by python-flint, the extra ``icl[rigor]``; it is imported by the first call.
+The balls are those of Arb, by python-flint; it is imported by the first call.
 """
 
 from __future__ import annotations
@@ -66,5 +66,5 @@ def require() -> None:
         import flint  # noqa: F401
     except ModuleNotFoundError:
         raise ModuleNotFoundError(
-            "python-flint is missing: pip install 'icl[rigor]'"
+            "python-flint is missing: pip install python-flint"
         ) from None

@@ -30,7 +30,7 @@ from icl_book.provenance import ROOT
 from icl_book.runner import plan
 from icl_book.runner.execute import execute
 from icl_book.runner.record import collect
-from icl_book.site import assemble, pdf, stage, verify
+from icl_book.site import assemble, machines, pdf, stage, verify
 
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text())
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text())
@@ -158,6 +158,22 @@ def test_launch_buttons_and_repository_come_from_one_place(book):
             assert found == url, f"{source.name}: {found}"
 
 
+def test_every_page_has_a_twin_for_machines_and_old_addresses_lead_on(book):
+    listed = re.findall(r"\]\((\S+)\.md\)", (book / "llms.txt").read_text())
+    assert sorted(listed) == sorted(PAGES)
+    for page in PAGES:
+        text = (book / f"{page}.md").read_text()
+        assert text.startswith("# ") and len(text) > 100, page
+        assert not re.search(r"</?(?:a|div|span)\b|^```\{raw", text, re.M), page
+        name = page.rpartition("/")[2]
+        alternate = f'<link rel="alternate" type="text/markdown" href="{name}.md"'
+        assert alternate in (book / f"{page}.html").read_text(), page
+    for old in machines.MOVED:
+        page = (book / f"{old}.html").read_text()
+        (target,) = set(re.findall(r'(?:href|url)="?=?([\w.]+\.html)"', page))
+        assert (book / "notebooks" / target).is_file()
+
+
 @pytest.mark.browser
 @pytest.mark.slow
 def test_a_pdf_has_text_and_an_outline(book, monkeypatch):
@@ -165,7 +181,10 @@ def test_a_pdf_has_text_and_an_outline(book, monkeypatch):
         pdf, "toc_pages", lambda toc: ["book/glossary", "notebooks/theorem2_scaling"]
     )
     with pypdf.PdfReader(pdf.pdf("smoke")) as made:
-        assert [item.title for item in made.outline] == ["glossary", "theorem2 scaling"]
+        titles = [item.title for item in made.outline]
+        assert titles == ["Cover", "glossary", "theorem2 scaling"]
+        first = made.pages[0].extract_text()
+        assert all(word in first for word in ("Version", "Commit", "Preset smoke"))
         assert made.metadata.title and made.metadata.author
         text = "\n".join(page.extract_text() for page in made.pages)
         assert f"preset smoke · {len(made.pages)}" in made.pages[-1].extract_text()

@@ -522,8 +522,7 @@ def test_without_extras_the_command_line_names_the_one_that_is_missing():
     done = program(sys.executable, "-c", code)
     assert done.returncode == 1
     assert (
-        done.stderr
-        == "error: yaml is not installed; it comes with the extra icl[notebook]\n"
+        done.stderr == "error: yaml is not installed; it comes with softmax-icl-book\n"
     )
 
 

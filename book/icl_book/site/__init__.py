@@ -3,5 +3,6 @@
 - `assemble`: checks executed notebooks and runs jupyter-book. `stage`: writes the tree that it reads.
 - `audit`: what the audit shows. `judged`: numbers in short answers and findings, each a case of a card.
 - `verify`: what a finished book must satisfy. `extension`: our Sphinx extension.
-- `pdf`: the book as one PDF.
+- `machines`: a Markdown twin of each page, `llms.txt`, redirects of old pages. `pdf`: the book as one PDF.
+- `release`: everything of a release in one folder.
 """

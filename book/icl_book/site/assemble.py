@@ -30,7 +30,7 @@ from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner.plan import plan
 from icl_book.runner.record import collect, read, read_json, record
-from icl_book.site import judged, stage, verify
+from icl_book.site import judged, machines, stage, verify
 
 
 def digest(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> str:
@@ -164,6 +164,8 @@ def build(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> Path
         html = sphinx(site, site.with_name(f"{preset}.html"))
         say("verifying pages")
         _refuse(verify.book(html, toc, runs))
+        title = yaml.safe_load((root / "_config.yml").read_text("utf-8"))["title"]
+        machines.write(html, site, toc, title)
         (html / ".digest").write_text(now)
         swap(html, place)
         say("done")

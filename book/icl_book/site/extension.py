@@ -88,6 +88,11 @@ def page(
     context["script_files"] = [
         script for script in context.get("script_files", []) if not live(script)
     ]
+    twin = (
+        f'<link rel="alternate" type="text/markdown" href="{Path(pagename).name}.md">'
+    )
+    if doctree is not None:  # a page of the contents, see icl_book.site.machines
+        context["metatags"] = context.get("metatags", "") + twin
     if "body" in context:
         context["body"] = MARKED.sub(
             lambda m: f'<span class="icl-whole">{m[0]}</span>', context["body"]

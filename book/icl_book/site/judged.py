@@ -44,7 +44,7 @@ def findings(root: Path) -> list[str]:
         (root / "book" / "introduction.md").read_text(encoding="utf-8")
     )
     items = re.split(r"^(?=\d+\. )", found[1], flags=re.MULTILINE) if found else []
-    return [" ".join(item.split()) for item in items if item]
+    return [" ".join(item.split()) for item in items if re.match(r"\d", item)]
 
 
 def readme(text: str, said: Sequence[str], cards: Cards) -> str:

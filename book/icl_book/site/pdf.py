@@ -1,28 +1,58 @@
-"""The book as one PDF, its pages printed by Chromium: ``python -m icl_book.site.pdf PRESET``."""
+"""The book as one PDF, its pages printed by Chromium: ``python -m icl_book.site.pdf PRESET``.
+
+The pages of the API, of measurements and of the gallery are left out, and so are the audit's tables and
+folded code: they are on the site.
+"""
 
 from __future__ import annotations
 
-import io
+import html
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import yaml
-from pypdf import PdfReader, PdfWriter
+from pypdf import PdfWriter
+from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
-from icl_book import process
+from icl_book import process, provenance
 from icl_book.provenance import ROOT
 from icl_book.site.verify import toc_pages
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 SECONDS = 300  # the longest that printing a page may take; Chromium can hang
+#: Documents that are for the screen.
+LEFT_OUT = re.compile(r"book/(api.*|measurements|gallery|second|provenance|benchmarks)")
+STYLE = """<style>
+@page { size: A4; margin: 16mm 17mm 19mm }
+@media print {
+  html { font-size: 62.5% !important }
+  .bd-main .bd-content .bd-article-container { max-width: none; padding: 0 }
+  .bd-sidebar-primary, .bd-sidebar-secondary, .bd-header-article, .prev-next-footer, .bd-footer,
+  .icl-interactive, details.hide, .headerlink, .tocsection { display: none !important }
+  pre { font-size: 1.15rem !important }
+}
+</style>"""
+#: What else of a page is for the screen.
+HIDDEN = {"book/audit": "<style>table, details { display: none !important }</style>"}
+COVER = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>{title}</title>
+<style>@page {{ size: A4; margin: 30mm }} body {{ font: 13pt sans-serif; padding-top: 60mm }}
+h1 {{ font-size: 26pt; line-height: 1.25 }} p {{ margin: 4mm 0 }}</style>
+<h1>{name}</h1><p>{subtitle}</p><p>{author}</p>
+<p>Version {version}<br>Commit {commit}<br>Preset {preset}</p>
+<p>{copyright}</p>
+<p>The site has what is left out here: the interface of the package, the tables of the audit, folded code.</p>
+"""
 
 
 def pdf(preset: str, root: Path = ROOT) -> Path:
-    """Print the pages of the book that was built last and join them, with an outline.
+    """Print the pages of the book that was built last and join them, with a cover and an outline.
 
     Raises:
         SystemExit: If there is no book or no browser, or a page cannot be printed.
@@ -35,61 +65,104 @@ def pdf(preset: str, root: Path = ROOT) -> Path:
         sys.exit(
             f"pdf: not made; there is no book of the preset {preset!r}; run: make book PRESET={preset}"
         )
+    config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))
+    toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
     joined, done = PdfWriter(), book.with_suffix(".pdf")
     with tempfile.TemporaryDirectory() as folder:
-        sheet = Path(folder) / "page.pdf"
-        words = [
-            program,
-            "--headless",
-            "--disable-gpu",
-            "--no-pdf-header-footer",
-            f"--print-to-pdf={sheet}",
-        ]
-        words += (
-            ["--no-sandbox"] if os.geteuid() == 0 else []
-        )  # Chromium refuses a sandbox to root
-        words += [
-            "--virtual-time-budget=60000",
-            f"--user-data-dir={folder}",
-        ]  # formulas are drawn first
-        for page in toc_pages(
-            yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
-        ):
-            command = [*words, (book / f"{page}.html").as_uri()]
-            try:
-                subprocess.run(
-                    command, capture_output=True, check=False, timeout=SECONDS
-                )
-            except subprocess.TimeoutExpired:
-                sys.exit(f"pdf: not made; {program} printed no {page} in {SECONDS} s")
-            if not sheet.is_file():
-                sys.exit(f"pdf: not made; {program} printed no {page}")
-            joined.append(
-                sheet,
-                outline_item=Path(page).name.replace("_", " "),
-                import_outline=False,
-            )
-            sheet.unlink()
-        title = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))
-        joined.add_metadata({"/Title": title["title"], "/Author": title["author"]})
-        number(joined, f"{title['title']}, preset {preset}")
-        joined.write(done.with_suffix(".pdf.new"))
+        sheet, written = Path(folder) / "page.pdf", Path(folder) / "page.html"
+        written.write_text(cover(preset, config, root), encoding="utf-8")
+        print_page(program, written, sheet, "the cover")
+        joined.append(sheet, outline_item="Cover")
+        for page in filter(lambda name: not LEFT_OUT.fullmatch(name), toc_pages(toc)):
+            written.write_text(printable(page, book), encoding="utf-8")
+            print_page(program, written, sheet, page)
+            item = Path(page).name.replace("_", " ")
+            joined.append(sheet, outline_item=item, import_outline=False)
+    joined.add_metadata({"/Title": config["title"], "/Author": config["author"]})
+    number(joined, f"{config['title'].partition(':')[0]}, preset {preset}")
+    joined.compress_identical_objects(remove_identicals=True, remove_orphans=True)
+    joined.write(done.with_suffix(".pdf.new"))
     os.replace(done.with_suffix(".pdf.new"), done)
     return done
 
 
-def number(joined: PdfWriter, line: str) -> None:
-    """Write a line and the page's number below each page."""
-    from matplotlib.figure import Figure
+def cover(preset: str, config: dict[str, str], root: Path) -> str:
+    """Return the page with title, version, commit and preset."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    commit = provenance.commit() or {"id": "unknown", "dirty": False}
+    name, _, subtitle = config["title"].partition(": ")
+    words = {
+        "title": config["title"],
+        "name": name,
+        "subtitle": subtitle.capitalize(),
+        "author": config["author"],
+        "version": project["project"]["version"],
+        "commit": f"{commit['id']}{' with changes' if commit['dirty'] else ''}",
+        "preset": preset,
+        "copyright": config["copyright"],
+    }
+    return COVER.format_map({key: html.escape(word) for key, word in words.items()})
 
+
+def printable(page: str, book: Path) -> str:
+    """Return a built page for the printer: it loads what it needs from the book's folder."""
+    path = book / f"{page}.html"
+    head = f'<head><base href="{path.as_uri()}">'
+    text = path.read_text(encoding="utf-8").replace("<head>", head, 1)
+    style = STYLE + HIDDEN.get(page, "")
+    return text.replace("</head>", f"{style}</head>", 1)
+
+
+def print_page(program: str, page: Path, sheet: Path, name: str) -> None:
+    """Print an HTML file to a PDF, once its formulas are drawn.
+
+    Raises:
+        SystemExit: If there is no PDF, after `SECONDS` at the latest.
+    """
+    sheet.unlink(missing_ok=True)
+    words = [program, "--headless", "--disable-gpu", "--no-pdf-header-footer"]
+    # Chromium refuses a sandbox to root
+    words += ["--no-sandbox"] if os.geteuid() == 0 else []
+    words += [
+        "--virtual-time-budget=60000",
+        "--allow-file-access-from-files",
+        f"--user-data-dir={page.parent}",
+        f"--print-to-pdf={sheet}",
+        page.as_uri(),
+    ]
+    try:
+        subprocess.run(words, capture_output=True, check=False, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        sys.exit(f"pdf: not made; {program} printed no {name} in {SECONDS} s")
+    if not sheet.is_file():
+        sys.exit(f"pdf: not made; {program} printed no {name}")
+
+
+def number(joined: PdfWriter, line: str) -> None:
+    """Write a line and the page's number below each page, in a font that every reader has."""
+    font = DictionaryObject(
+        {
+            NameObject("/Type"): NameObject("/Font"),
+            NameObject("/Subtype"): NameObject("/Type1"),
+            NameObject("/BaseFont"): NameObject("/Helvetica"),
+            NameObject("/Encoding"): NameObject("/WinAnsiEncoding"),
+        }
+    )
+    shared = joined._add_object(font)
     for i, page in enumerate(joined.pages, 1):
-        width, height = (
-            float(size) / 72 for size in (page.mediabox.width, page.mediabox.height)
+        resources: Any = page["/Resources"]
+        fonts = resources.get_object().setdefault(
+            NameObject("/Font"), DictionaryObject()
         )
-        figure, sheet = Figure((width, height)), io.BytesIO()
-        figure.text(0.5, 0.02, f"{line} · {i}", ha="center", size=7, color="0.4")
-        figure.savefig(sheet, format="pdf", transparent=True)
-        page.merge_page(PdfReader(sheet).pages[0])
+        fonts.get_object()[NameObject("/Line")] = shared
+        said = f"{line} \u00b7 {i}".encode("cp1252").hex()
+        x = float(page.mediabox.width) / 2 - 1.75 * len(said) / 2
+        before = page.get_contents()
+        drawn = before.get_data() if before else b""
+        below = f" Q q BT /Line 7 Tf 0.4 g {x:.1f} 24 Td <{said}> Tj ET Q".encode()
+        content = DecodedStreamObject()
+        content.set_data(b"q " + drawn + below)
+        page.replace_contents(content.flate_encode())
 
 
 if __name__ == "__main__":

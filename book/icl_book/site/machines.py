@@ -1,0 +1,121 @@
+"""What a finished book has for machines: a Markdown twin of each page, ``llms.txt``, redirects."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from icl_book.provenance import CARD_MIME
+from icl_book.runner.record import read_json, shown
+from icl_book.site.verify import toc_pages
+
+#: Pages of earlier versions, and where their content stands.
+MOVED = {
+    "notebooks/beyond_activations": "notebooks/linear_attention",
+    "notebooks/beyond_adaptive_window": "notebooks/theorem3_generalization",
+    "notebooks/beyond_architecture": "notebooks/beyond",
+    "notebooks/beyond_classification": "notebooks/beyond",
+    "notebooks/beyond_closeness": "notebooks/beyond",
+    "notebooks/beyond_pretraining": "notebooks/pretraining",
+    "notebooks/beyond_tasks": "notebooks/beyond",
+    "notebooks/dimension_scaling": "notebooks/tensor_trick",
+    "notebooks/learned_parameters": "notebooks/pretraining",
+    "notebooks/misprints": "notebooks/tensor_trick",
+    "notebooks/nonlinear_low_rank": "notebooks/theorem4_low_rank",
+    "notebooks/norm_growth": "notebooks/pretraining",
+    "notebooks/optimization": "notebooks/lipschitz_bounds",
+    "notebooks/theorem2_extremes": "notebooks/phase_diagram",
+    "notebooks/theorem2_sketch": "notebooks/theorem2_scaling",
+}
+REDIRECT = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>This page has moved</title>
+<link rel="canonical" href="{to}"><meta http-equiv="refresh" content="0; url={to}"></head>
+<body><p>This page has moved: <a href="{to}">{to}</a></p></body></html>
+"""
+ABOUT = """# {title}
+
+> An executable companion to two papers on in-context learning with softmax attention (arXiv 2402.11639 and
+> 2307.02419), and an audit of what is public about them. Each page is Markdown, with code and printed output.
+
+Statements, verdicts and measured numbers are also one JSON file, [audit.json](_static/audit.json), with its
+[schema](_static/audit.schema.json).
+"""
+
+
+def write(html: Path, source: Path, toc: dict[str, Any], title: str) -> None:
+    """Write the twins beside the pages of a built book, ``llms.txt`` and the redirects.
+
+    ``source`` is the staged tree that the book was built from.
+    """
+    for page in toc_pages(toc):
+        (html / f"{page}.md").write_text(twin(source / page), encoding="utf-8")
+    parts = [ABOUT.format(title=title)]
+    front = {"caption": "The front page", "chapters": [{"file": toc["root"]}]}
+    for part in [front, *toc["parts"]]:
+        pages = toc_pages({"root": "", "chapters": part["chapters"]})[1:]
+        lines = [f"- [{_title(html / f'{page}.md')}]({page}.md)" for page in pages]
+        parts.append("\n".join([f"## {part['caption']}", "", *lines, ""]))
+    (html / "llms.txt").write_text("\n".join(parts), encoding="utf-8")
+    for old, new in MOVED.items():
+        where = new.removeprefix("notebooks/") + ".html"
+        (html / f"{old}.html").write_text(REDIRECT.format(to=where), encoding="utf-8")
+
+
+def twin(page: Path) -> str:
+    """Return a staged page, given without suffix, as Markdown."""
+    if not page.with_suffix(".ipynb").is_file():
+        return plain(page.with_suffix(".md").read_text(encoding="utf-8"), page.parent)
+    parts = []
+    for cell in read_json(page.with_suffix(".ipynb"))["cells"]:
+        source = "".join(cell["source"]).strip()
+        tags = cell["metadata"].get("tags", [])
+        if cell["cell_type"] == "markdown":
+            parts.append(plain(source, page.parent))
+        elif "remove-cell" not in tags:
+            if "remove-input" not in tags:
+                parts.append(f"```python\n{source}\n```")
+            parts += printed(cell)
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def printed(cell: dict[str, Any]) -> list[str]:
+    """Return what a cell printed, and each of its cards as a sentence."""
+    found = []
+    for output in cell.get("outputs", []):
+        if output.get("name") == "stdout":
+            found.append(f"```text\n{''.join(output['text']).rstrip()}\n```")
+    for data in shown({"cells": [cell]}):
+        if record := data.get(CARD_MIME):
+            found.append(
+                f"**{record['id']}**: {record['verdict']}. {record['reading']}"
+            )
+        elif "image/svg+xml" not in data and "text/markdown" in data:
+            found.append("".join(data["text/markdown"]))
+    return found
+
+
+def plain(text: str, folder: Path) -> str:
+    """Return MyST without its head, raw HTML, anchors and links to cards, and with what it includes."""
+
+    def included(found: re.Match[str]) -> str:
+        path = folder / found[2]
+        if path.suffix == ".html" or not path.is_file():
+            return ""
+        said = path.read_text(encoding="utf-8").rstrip()
+        return said if found[1] == "include" else f"```\n{said}\n```"
+
+    text = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL)
+    text = re.sub(r"^```\{raw\} html\n.*?^```\n?", "", text, flags=re.M | re.DOTALL)
+    include = r"^```\{(include|literalinclude)\} (\S+)\n(?::.*\n)*```"
+    text = re.sub(include, included, text, flags=re.MULTILINE)
+    text = re.sub(r"^\([\w-]+\)=\n", "", text, flags=re.MULTILINE)
+    badge = r'<a class="icl-judged icl-badge[^>]* title="([^"]+)"[^>]*>[^<]*</a>'
+    text = re.sub(badge, r"(\1)", text)
+    return re.sub(r"<(/?)(?:a|span|div|details|summary)\b[^>]*>", "", text).strip()
+
+
+def _title(path: Path) -> str:
+    titles: Sequence[str] = re.findall(r"^# (.+)$", path.read_text("utf-8"), re.M)
+    return titles[0] if titles else path.stem

@@ -1,0 +1,76 @@
+"""Numbers of the front page, computed a second time by scripts that import nothing of the package."""
+
+import ast
+import json
+import re
+import sys
+
+import pytest
+
+from icl_book.provenance import ROOT
+from icl_book.site.judged import ROLE, findings
+from programs import program
+
+FOLDER = ROOT / "book" / "checks"
+SCRIPTS = sorted(p.stem for p in FOLDER.glob("*.py") if p.stem != "many_tokens")
+GOLDEN = json.loads((ROOT / "tests" / "data" / "golden.json").read_text())
+CARDS = {claim: card for own in GOLDEN.values() for claim, card in own.items()}
+
+
+def lines(text):
+    """Claim, parameters of the case, number and its error, of each line that a script prints."""
+    for line in text.splitlines():
+        claim, case, number, error = line.split(" | ")
+        pairs = re.findall(r"(\w+)=('[^']*'|\S+)", case)
+        labels = {key: ast.literal_eval(value) for key, value in pairs}
+        yield claim, labels, float(number), float(error)
+
+
+def of_card(claim, labels, factor=1.0):
+    """The number of the one case of a card that has these parameters."""
+    (case,) = [
+        case
+        for case in CARDS[claim]["cases"]["cases"]
+        if labels.items() <= case[3].items()
+    ]
+    return factor * case[0]
+
+
+def apart(text, factor=1.0):
+    """The lines whose number is further from the card's than its own error."""
+    return [
+        (claim, labels, number)
+        for claim, labels, number, error in lines(text)
+        if abs(number - of_card(claim, labels, factor)) > error
+    ]
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_second_computation_agrees_with_the_card(name):
+    """Sampled numbers have fixed seeds and four standard errors: a false alarm in 16,000 for each."""
+    done = program(sys.executable, "-E", "-s", FOLDER / f"{name}.py")
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    found = list(lines(done.stdout))
+    printed = list(lines((FOLDER / f"{name}.txt").read_text()))  # in the book
+    assert [line[:2] for line in printed] == [line[:2] for line in found]
+    for (*_, before, _), (*_, now, error) in zip(printed, found, strict=True):
+        assert abs(before - now) <= error / 4, "write it anew: python NAME.py >NAME.txt"
+    assert found and all(error <= 0.08 * number for *_, number, error in found)
+    assert apart(done.stdout) == []
+    assert len(apart(done.stdout, factor=1.15)) == len(found), "it could not fail"
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda p: p.stem)
+def test_a_second_computation_imports_numpy_and_scipy_only(path):
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    named = [a.name for n in nodes if isinstance(n, ast.Import) for a in n.names]
+    named += [n.module for n in nodes if isinstance(n, ast.ImportFrom)]
+    allowed = {"numpy", "scipy", "pathlib", "many_tokens"}
+    assert {name.partition(".")[0] for name in named} <= allowed
+
+
+def test_every_number_of_the_findings_is_computed_twice():
+    roles = ROLE.findall(" ".join(findings(ROOT)))
+    wanted = {role.split(" | ")[0] for role in roles if role.count(" | ") == 2}
+    texts = [(FOLDER / f"{name}.txt").read_text() for name in SCRIPTS]
+    assert wanted == {claim for text in texts for claim, *_ in lines(text)}
