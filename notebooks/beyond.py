@@ -9,6 +9,8 @@
 # %% [markdown]
 # # Beyond one layer, beyond regression
 #
+# *The theorems are about one layer and regression. What changes with classes, several layers, or other functions?*
+#
 # **Short answer.** Classification with the squared loss is regression with another noise: flipped labels widen the window, and
 # steeper boundaries narrow it {judged}`P1.rebuttal.classification`. A model of two layers is no kernel estimator
 # {judged}`P1.rebuttal.deeper`, and attention alone, layer after layer, merges all tokens {judged}`P1.rebuttal.collapse`.
@@ -53,7 +55,7 @@ from icl.covariates import restrict_to_cap, uniform_sphere
 from icl.pretrain import train_grid
 from icl.risk import nearest_neighbor_risk, optimal_window
 from icl.streams import stream
-from icl.tasks import Affine, Projected, QuadraticRisk, ReLU, Tanh
+from icl.tasks import Affine, PhasedCosine, Projected, QuadraticRisk, ReLU, Tanh
 from icl_book import notebook, plots
 from icl_book.claims import cases, judge
 from icl_book.measurements import beyond
@@ -117,7 +119,7 @@ panels = plots.panels(
     sharey=False,
 )
 plots.lines(panels, windows, "lipschitz", "w", "flipped", col="n", label="p = {:g}")
-panels[n_values[0]].legend()
+panels[n_values[-1]].legend()
 plt.show()
 
 # %% [markdown]
@@ -220,12 +222,18 @@ judge(
 # $2$. The gains sum to one, and the bias is $(-\frac1{2w}+\frac2{4w})\Delta f=0$. This is a kernel of higher order, and needs a
 # *negative* gain.
 #
-# **Exercise 2.** Three heads can cancel two orders of bias. Which gains do $w$, $2w$, $3w$ need?
+# **Exercise 2.** Three heads with $w$, $2w$, $3w$ can cancel two orders of bias. Find their gains by solving a linear system of three
+# equations (three lines).
 #
-# ```{admonition} Solution
+# :::{admonition} Solution
 # :class: dropdown
-# $\sum_hc_h=1$, $\sum_hc_h/h=0$, $\sum_hc_h/h^2=0$: $c=(\frac12,-4,\frac92)$.
+# ```python
+# heads = np.array([1, 2, 3])
+# equations = [heads**0.0, 1 / heads, 1 / heads**2]
+# print(np.linalg.solve(equations, [1, 0, 0]))
 # ```
+# The gains are $\frac12,-4,\frac92$: they sum to one, and the terms of the bias in $\frac1w$ and $\frac1{w^2}$ cancel.
+# :::
 #
 # **Trained models.** One layer, two heads whose gains sum to one, and two layers with and without a residual connection learn
 # the same ReLU functions from the same contexts, in plain PyTorch. The table compares their risk with that of the best single
@@ -280,7 +288,7 @@ judge(
 passed = beyond.collapse(dim=dim, windows=collapse_windows, layers=max_depth)
 sphere = passed[passed.model == "projected to the sphere"]
 alone = passed[passed.model == "attention alone"]
-figure, ax = plt.subplots(figsize=(5.8, 3.2))
+figure, ax = plt.subplots(figsize=(6.9, 3.4))
 shown = {"hue": "w", "x": "layer", "y": "spread"}
 plots.lines(ax, alone.assign(spread=alone.spread.clip(1e-8)), label="w = {:g}", **shown)
 cut = sphere.assign(spread=sphere.spread.clip(1e-8))
@@ -440,7 +448,7 @@ short = {
     "noise_stds": [unit_noise_std / 5, unit_noise_std],
 }
 served = beyond.prices(**short)
-phased = beyond.prices(**short, cosine=beyond.Wave)
+phased = beyond.prices(**short, cosine=PhasedCosine)
 long = beyond.prices(dims=dims, n_values=[1e8], noise_stds=[unit_noise_std])
 columns = ["start", "task", "dim", "n", "noise_std", "price", "error"]
 

@@ -9,13 +9,15 @@
 # %% [markdown]
 # # Gaussian tokens: the best w stops at one
 #
-# **Short answer.** On Gaussian tokens the best $w$ stops growing: with $M=wI$, linear functions, $d=5$, $\sigma=0.5$ and
-# $n=10^6$ the best $w$ is {judged}`P1.G.stops | Gaussian, d = 5, n = 1e+06, sigma = 0.5 | .3f`, and on the sphere with the same
-# mean squared length {judged}`P1.G.stops | sphere, d = 5, n = 1e+06, sigma = 0.5 | .1f`; tokens in a ball leave an error of
-# {judged}`P1.G.ball | floor, d = 5 | 100*.1f` % of the variance for every $n$. No other matrix does better on linear functions.
-# The layer's output approaches its limit, in mean square, with an exponent that falls with $w$ ({judged}`P1.G.distance`); at
-# $w=1$ it is one over the golden ratio $\varphi$, and so $1-w^*$ falls like $(\log n)^{d/2+1}n^{-1/\varphi}$: both are theorems.
-# Even in long contexts a square is not recovered {judged}`P1.G.floor`.
+# *Theorem 2 says that the best $w$ grows without end if contexts get longer. Does it, if the tokens are Gaussian?*
+#
+# **Short answer.** No. On Gaussian tokens the best $w$ stops near one, because **a larger $w$ prefers the longest tokens, not the
+# nearest**. For $M=wI$, linear functions, $d=5$, $\sigma=0.5$ and $n=10^6$ the best $w$ is
+# {judged}`P1.G.stops | Gaussian, d = 5, n = 1e+06, sigma = 0.5 | .3f`; on the sphere with the same mean squared length it is
+# {judged}`P1.G.stops | sphere, d = 5, n = 1e+06, sigma = 0.5 | .1f`. No other matrix does better on linear functions. How fast the
+# layer approaches its limit is a theorem here {judged}`P1.G.distance`, and so is that $1-w^*$ falls like $n^{-1/\varphi}$ up to
+# logarithms, with the golden ratio $\varphi$. Even in long contexts a square is not recovered {judged}`P1.G.floor`, and tokens in a
+# ball leave an error of {judged}`P1.G.ball | floor, d = 5 | 100*.1f` % of the variance for every $n$.
 
 # %% tags=["remove-cell"]
 import sys
@@ -58,10 +60,10 @@ notebook.setup(globals())
 #
 # Attention averages the labels of tokens in a {term}`window` around the {term}`query`. On the sphere all tokens have the same
 # length, and a larger {term}`window parameter` $w$ brings the weights closer to the query: **large $w$, narrow window**. The
-# score $w\,x\cdot x_q$ also rewards length. If tokens differ in length, a larger $w$ prefers the *longest* tokens in the
-# query's direction, and these are not the nearest ones.
+# score $w\,x\cdot x_q$ also rewards length. If tokens differ in length, **a larger $w$ prefers the longest tokens, not the nearest**:
+# those that reach farthest in the query's direction. This is why $w$ stops.
 #
-# For Gaussian tokens this can be computed. The weights $e^{w\,x\cdot x_q}$ turn the law $N(0,I)$ of a token into $N(wx_q,I)$:
+# For Gaussian tokens it can be computed where. The weights $e^{w\,x\cdot x_q}$ turn the law $N(0,I)$ of a token into $N(wx_q,I)$:
 # its mean moves, its width stays. Many tokens therefore give
 #
 # ```{math}
@@ -104,18 +106,25 @@ windows = pd.concat(rows, ignore_index=True)
 
 # %%
 sigma = noise_stds[len(noise_stds) // 2]
-figure, (left, right) = plt.subplots(1, 2, figsize=(7.6, 2.9))
+figure, (left, right) = plt.subplots(1, 2, figsize=(6.9, 3.2))
 for dim, color in plots.colors(dims).items():
     part = windows[(windows.dim == dim) & (windows.noise_std == sigma)]
     part = part.set_index(["tokens", "n"])
-    left.plot(part.w["Gaussian"], color=color, label=f"Gaussian, d = {dim}")
-    left.plot(part.w["sphere"], "--", color=color, label=f"sphere, d = {dim}")
+    left.plot(part.w["Gaussian"], color=color)
+    left.plot(part.w["sphere"], "--", color=color)
     right.plot(part.gap["Gaussian"], color=color)
+    left.text(2e12, part.w["sphere"].iloc[-1], f"d = {dim}", color=color, va="center")
+    right.text(
+        2e12, part.gap["Gaussian"].iloc[-1], f"d = {dim}", color=color, va="center"
+    )
 left.set(xscale="log", yscale="log", xlabel="context length n", ylabel="best w")
 right.set(xscale="log", yscale="log", xlabel="context length n", ylabel="1 - best w")
 slope = (1 - 5**0.5) / 2  # minus one over the golden ratio
 plots.guide(right, 1e3, 1e-3, slope, f"slope {slope:.3f}", decades=6)
-left.legend(fontsize=8)
+left.text(1e12, 0.5, "Gaussian", ha="right")
+left.text(1e7, 2e3, "sphere", ha="right")
+for ax in (left, right):
+    ax.set_xlim(right=2e14)
 plt.show()
 
 # %% [markdown]
@@ -207,15 +216,20 @@ print(f"least error {error.min():.4f} at w^2 = {w_squared[error.argmin()]:.3f}")
 # ## The exact risk
 #
 # Let $r$ be the length of the query, $\tau=wr$, and $g_i$ the tokens' components along it: $\omega_i\propto e^{\tau g_i}$.
-# Two moments of the weights are enough,
+# Two moments of the weights are enough. One is $C$, the mean share of the context that a single token takes; the other is $D$,
 #
 # $$C=\mathbb E\sum\omega_i^2,\qquad D=\mathbb E\sum\omega_i^3-\mathbb E\big(\sum\omega_i^2\big)^2 .$$
 #
-# The noise term of the {term}`population risk` is $\sigma^2C$, and the bias at a query of length $r$ is
+# The noise term of the {term}`population risk` is $\sigma^2C$. The bias at a query of length $r$ is
 #
 # $$\frac{L^2}d\Big[r^2\big((1-w)^2+w(2-w)C-6w^2D\big)+dC\Big].$$
 #
-# :::{admonition} Where the 6 comes from
+# Only the second moment of the layer's output along the query, $m=\sum_i\omega_ig_i$, has to be computed:
+# $\mathbb Em^2=C+\tau^2(1-C-6D)$. The $6$ is the coefficient of $\omega_i\omega_j$ in the second derivative of a product of two
+# softmax weights, $\partial_i\partial_j(\omega_i\omega_j)=\tau^2\omega_i\omega_j(1-2\omega_i-2\omega_j+6\omega_i\omega_j)$, which
+# integration by parts brings in.
+#
+# :::{admonition} The two moments, by parts
 # :class: dropdown
 # Let $m=\sum_i\omega_ig_i$ and $p_k=\sum_i\omega_i^k$. For standard normal $g$, integration by parts gives
 # $\mathbb E\,g_iF=\mathbb E\,\partial_iF$ and $\mathbb E\,g_ig_jF=\mathbb E\,\partial_i\partial_jF+\delta_{ij}\mathbb EF$,
@@ -422,7 +436,7 @@ exponents = gaussian_tokens.distance_exponents(
 fine_w = np.geomspace(0.25, 3, 400)
 wide_w = fine_w[fine_w >= 1]
 guide = plots.COLORS["guide"]
-figure, ax = plt.subplots(figsize=(6.4, 3.0))
+figure, ax = plt.subplots(figsize=(6.9, 3.2))
 plots.exact_curve(ax, fine_w, distance_exponent(fine_w), "theorem")
 for dim, color in plots.colors(dims).items():
     part = exponents[exponents.dim == dim]
@@ -434,7 +448,7 @@ ax.set(xscale="log", xlabel="window parameter w", ylabel="exponent of 1/n")
 ax.set_ylim(0, 1.08)
 ax.set_xticks([0.25, 0.5, 1, 2, 3], labels=["0.25", "0.5", "1", "2", "3"])
 ax.minorticks_off()
-ax.legend(fontsize=8, loc="lower left")
+ax.legend(fontsize=9, loc="lower left")
 plt.show()
 
 # %% [markdown]
@@ -595,7 +609,7 @@ printed = {
     "ReLU": "$(x_1)_+$",
     "x_1 x_2": "$x_1x_2$",
 }
-figure, ax = plt.subplots(figsize=(6.4, 3.0))
+figure, ax = plt.subplots(figsize=(6.9, 3.2))
 for i, (name, function) in enumerate(known.items()):
     part = shown[shown.function == name]
     stops = function.limit > 0
@@ -656,13 +670,18 @@ for n in (1e2, 1e4, 1e6):
     assert softmax > linear
 
 # %% [markdown]
-# **Exercise 5.** Find the line of the experiment at the top that sets the token lengths of the sphere. What happens to its curve if
-# the sphere has radius one?
+# **Exercise 5.** Does $w$ stop in seven dimensions, too? Print the best $w$ for $d=7$, $\sigma=0.5$ and $n=10^2,10^4,10^6$ on Gaussian
+# tokens and on the sphere of radius $\sqrt7$ (five lines).
 #
 # :::{admonition} Solution
 # :class: dropdown
-# `Linear(dim, lipschitz=dim**0.5)` and the division of $w$ by `dim`. With `Linear(dim, lipschitz=1.0)` and no division the
-# functions are flatter by $\sqrt d$, so noise matters more; the curve still grows like $n^{2/(d+3)}$, without end.
+# ```python
+# for n in (1e2, 1e4, 1e6):
+#     gaussian = gaussian_window(7, n, 0.5).w
+#     sphere = optimal_window(Linear(7, lipschitz=7**0.5), n, 0.5).w / 7
+#     print(f"n = {n:.0e}   Gaussian {gaussian:.2f}   sphere {sphere:.2f}")
+# ```
+# It does. On Gaussian tokens the best $w$ is 0.71, 0.92 and 0.98, and on the sphere it grows from 1.2 to 9.3.
 # :::
 #
 # ## To remember

@@ -9,12 +9,14 @@
 # %% [markdown]
 # # Why softmax?
 #
-# **Short answer.** The abstract's "this adaptivity" cannot be replicated by linear attention where tasks are nonlinear
-# {judged}`P1.LA.fails`: its risk never falls below the power of all that is not linear in $f$, while that of softmax attention
-# falls without end. Read as adaptivity to linear problems it can: at $d=5$, $n=10^5$ and
-# $\sigma=0.3$ linear attention **wins** there, with {judged}`P1.LA.wins | linear, d = 5, n = 1e5, $\sigma$ = 0.3 | .2g` times
-# the risk. Among other activations, only those that grow faster than every power have a window that can shrink, and only
-# normalized weights let it follow the Lipschitz constant.
+# *Theory often studies attention without the softmax. What is lost?*
+#
+# **Short answer.** On nonlinear tasks nearly everything: the risk of linear attention never falls below the power of all that is not
+# linear in $f$, while that of softmax attention falls without end {judged}`P1.LA.fails`. This is how we read the abstract's sentence
+# that linear attention cannot replicate "this adaptivity". On linear functions linear attention **wins**: at $d=5$, $n=10^5$ and
+# $\sigma=0.3$ it has {judged}`P1.LA.wins | linear, d = 5, n = 1e5, $\sigma$ = 0.3 | .2g` times the risk. Of other activations, only
+# those that grow faster than every power have a window that can shrink, and only normalized weights let it follow the Lipschitz
+# constant.
 
 # %% tags=["remove-cell"]
 import sys
@@ -119,18 +121,23 @@ for name, task in field.items():
 kriging = pd.DataFrame(rows)
 
 # %%
-figure, axes = plt.subplots(2, 2, figsize=(7.6, 4.6), sharex=True, layout="constrained")
+figure, axes = plt.subplots(2, 2, figsize=(6.9, 4.8), sharex=True, layout="constrained")
 for ax, name in zip(axes.flat, field, strict=True):
     part = risks[(risks.task == name) & (risks.dim == d_show)]
     dots = kriging[kriging.task == name]
-    ax.plot(part.n, part.softmax, label="softmax attention")
-    ax.plot(part.n, part.linear, "--", label="linear attention")
+    ax.plot(part.n, part.softmax)
+    ax.plot(part.n, part.linear, "--")
     bars = [dots.risk - dots.low, dots.high - dots.risk]
-    ax.errorbar(dots.n, dots.risk, bars, fmt="ko", mfc="w", label="Bayes-linear")
+    ax.errorbar(dots.n, dots.risk, bars, fmt="ko", mfc="w")
     ax.set(xscale="log", yscale="log", title=f"{name}, d = {d_show}")
 figure.supxlabel("context length n")
 figure.supylabel("risk")
-axes[0, 0].legend(fontsize=8)
+end = risks[(risks.task == "affine") & (risks.dim == d_show)].iloc[-1]
+words = {"ha": "right", "va": "bottom"}
+axes[0, 1].text(end.n, end.linear, "linear attention", color=plots.PALETTE[1], **words)
+axes[0, 1].text(end.n, 6 * end.softmax, "softmax", color=plots.PALETTE[0], **words)
+end = kriging[kriging.task == "affine"].iloc[-1]
+axes[0, 1].text(1.5 * end.n, end.risk, "Bayes-linear", va="center")
 plt.show()
 
 # %% [markdown]
@@ -255,7 +262,7 @@ judge(
 # ## A nearest-neighbors predictor?
 #
 # The abstract says that a unit implements "a nearest-neighbors predictor adapted to the landscape of the pretraining tasks".
-# It does: its answer is a mean of labels in which nearer examples weigh more.
+# It does, since its answer is a mean of labels in which nearer examples weigh more.
 
 # %% tags=["remove-input"]
 rng = stream(0, "monte carlo")
@@ -330,14 +337,21 @@ for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
     print(f"d = {row.dim}: an intercept of {beta:.3f} times that of the affine class")
 
 # %% [markdown]
-# **Exercise 2.** In the experiment replace `Linear(dim, lipschitz)` by `Quadratic(dim, lipschitz)` of `icl.tasks`. What does linear
-# attention do, and why?
+# **Exercise 2.** What does linear attention do on the quadratic functions $L(q\cdot x)^2$ of `icl.tasks.Quadratic`? Print its best $m$,
+# its risk and the floor at $n=10$ and $1000$, and explain them (five lines).
 #
-# ```{admonition} Solution
+# :::{admonition} Solution
 # :class: dropdown
+# ```python
+# from icl.tasks import Quadratic
+#
+# for n in (10, 1000):
+#     best = linear_optimum(Quadratic(dim=5), n, noise_std=0.3)
+#     print(n, best.m, round(float(best.risk), 4), round(float(best.floor), 4))
+# ```
 # A quadratic form is even, so nothing of it is linear: $a_1=0$, the best $m$ is zero, and linear attention predicts zero at
 # every context length. Its risk is its floor, the power of the class.
-# ```
+# :::
 #
 # ## Other activations
 #
@@ -380,7 +394,7 @@ curves = linear_attention.risk_curves(
     dim=d_unit, lipschitz_values=lipschitz_values, **setting
 )
 best = curves.loc[curves.groupby(["activation", "lipschitz"]).risk.idxmin()]
-figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.3), width_ratios=[3, 2])
+figure, axes = plt.subplots(1, 2, figsize=(6.9, 3.6), width_ratios=[3, 2])
 colors = dict(zip(linear_attention.KERNELS, plots.PALETTE, strict=False))
 for name, activation in linear_attention.ACTIVATIONS.items():
     mine = curves.activation == name
@@ -397,7 +411,7 @@ axes[1].set(xscale="log", xlabel="Lipschitz constant L", ylabel="best w")
 axes[1].set_xticks(lipschitz_values, [f"{L:g}" for L in lipschitz_values])
 axes[1].minorticks_off()
 handles, names = axes[0].get_legend_handles_labels()
-figure.legend(handles, names, loc="outside lower center", ncols=4, fontsize=8)
+figure.legend(handles, names, loc="outside lower center", ncols=3, fontsize=9)
 plt.show()
 
 # %% [markdown]
@@ -410,7 +424,7 @@ plt.show()
 # normalized sigmoid and ReLU: sampled tokens, bands are intervals. Right: the $w$ of least risk against $L$.
 # ```
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 summary = floors.merge(linear_attention.adaptation(curves), on="activation")
 heads = {
     "activation": "{activation}",

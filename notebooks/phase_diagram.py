@@ -9,13 +9,14 @@
 # %% [markdown]
 # # Short contexts, noise, waves
 #
-# **Short answer.** The window follows the law of Theorem 2 only in a part of the map ({numref}`fig-phases`): where noise
-# drowns the functions equal weights are best, $w^*=0$, and for waves also where the context is too short to resolve them.
-# With little noise the window narrows until a few tokens are left in it, and no further unless
-# the context gets longer {judged}`P1.T2.signal-limit`. In long contexts the window of smooth functions follows their
-# curvature and not their slope {judged}`P1.PD.smooth-law`: at $d=5$, $n=10^{12}$, $\sigma=0.5$ the best $w$ for waves of
-# $L=4$ is {judged}`P1.PD.slope | same largest slope, L = 4, d = 5, n = 1e12, sigma = 0.5 | .2f` times that for linear functions of
-# the same largest slope on the sphere.
+# *When does the law of the window hold, and what happens with few examples, much noise, or functions that oscillate?*
+#
+# **Short answer.** The law of Theorem 2 holds in a part of the map only ({numref}`fig-phases`). Where noise drowns the functions,
+# and where the context is too short to resolve waves, equal weights are best, $w^*=0$. With little noise the window narrows until a
+# few tokens are left in it, and no further unless the context gets longer {judged}`P1.T2.signal-limit`. In long contexts the window of
+# smooth functions follows their curvature and not their slope {judged}`P1.PD.smooth-law`: at $d=5$, $n=10^{12}$, $\sigma=0.5$ the
+# best $w$ for waves of $L=4$ is {judged}`P1.PD.slope | same largest slope, L = 4, d = 5, n = 1e12, sigma = 0.5 | .2f` times that for
+# linear functions of the same largest slope on the sphere.
 
 # %% tags=["remove-cell"]
 import sys
@@ -104,7 +105,7 @@ assert np.isclose(
 names = {"equal weights": "#e4e4e4", "a window": "#a9d0ef", "few tokens": "#f7cf9a"}
 shades = ListedColormap(list(names.values()))
 titles = phases.title.unique()
-figure, axes = plt.subplots(1, len(titles), figsize=(7.6, 2.7))
+figure, axes = plt.subplots(1, len(titles), figsize=(6.9, 2.8))
 for ax, title in zip(axes, titles, strict=True):
     grid = phases[phases.title == title].pivot(index="rough", columns="n")
     colors = grid.phase.apply(lambda column: column.map(list(names).index))
@@ -112,7 +113,7 @@ for ax, title in zip(axes, titles, strict=True):
     ax.pcolormesh(n, rough, colors, cmap=shades, vmin=0, vmax=2, ec="face")
     log_w = np.log10(grid.w.where(colors > 0))
     lines = ax.contour(n, rough, log_w, [0, 1, 2, 3], colors=".25", linewidths=1)
-    ax.clabel(lines, fmt=lambda k: f"w = {10**k:.0f}", fontsize=8)
+    ax.clabel(lines, fmt=lambda k: f"w = {10**k:.0f}", fontsize=9)
     ylabel = r"$L/\sigma$" if title.startswith("ReLU") else "wavenumber L"
     ax.set(xscale="log", yscale="log", xlabel="context length n", ylabel=ylabel)
     ax.set_title(title)
@@ -223,14 +224,16 @@ proportional = ["affine", "ReLU"]
 signals = phase_diagram.windows_over_signal(
     tasks=proportional, dim=middle, n_values=few
 )
-figure, axes = plt.subplots(1, 2, figsize=(7.6, 2.5), sharey=True)
+figure, axes = plt.subplots(1, 2, figsize=(6.9, 2.8), sharey=True)
 for ax, name in zip(axes, proportional, strict=True):
     part = signals[signals.task == name]
-    plots.lines(ax, part, "signal", "w", "n", label="n = {}")
+    plots.lines(ax, part, "signal", "w", "n")
     plots.lines(ax, part, "signal", "silent", "n", label="", linestyle=":", lw=1)
     ax.set(xscale="log", yscale="log", xlabel=r"$L/\sigma$", title=name)
+    for n, color in plots.colors(few).items():
+        limit = part[part.n == n].silent.iloc[0]
+        ax.text(0.06, limit, f"n = {n}", color=color, va="bottom")
 axes[0].set_ylabel("best window parameter w*")
-axes[0].legend()
 plt.show()
 
 # %% [markdown]
@@ -366,11 +369,14 @@ for n in (1e4, 1e12):
 ratios = phase_diagram.waves_over_laws(
     dims=dims, lipschitz_values=lipschitz_values, noise_std=noise_std
 )
-figure, ax = plt.subplots(figsize=(6.0, 2.5))
-plots.lines(ax, ratios, "lipschitz", "laplacian", "dim", label="d = {}")
+figure, ax = plt.subplots(figsize=(6.9, 2.8))
+plots.lines(ax, ratios, "lipschitz", "laplacian", "dim")
 plots.lines(ax, ratios, "lipschitz", "gradient", "dim", label="", linestyle=":")
 ax.set(xlabel="wavenumber L", ylabel="w* over the law", xscale="log")
-ax.legend()
+for dim, color in plots.colors(dims).items():
+    end = ratios[ratios.dim == dim].iloc[-1]
+    ax.text(end.lipschitz, end.gradient, f"  d = {dim}", color=color, va="center")
+ax.set_xlim(right=1.5 * max(lipschitz_values))
 plt.show()
 
 # %% [markdown]
@@ -428,7 +434,7 @@ print(waves_over_lines.pivot(index="dim", columns="equal", values="value").round
 # $\mathbb E(\Delta f)^2=\sum_\ell a_\ell(\ell(\ell+d-2))^2\ge(d-1)\sum_\ell a_\ell\,\ell(\ell+d-2)$. The exponent
 # $\frac2{d+3}$ makes every such ratio tend to one with $d$. By the law, for $n\to\infty$:
 
-# %% tags=["hide-input"]
+# %%
 all_dims = [5, 10, 20, 50, 100]
 ratios = phase_diagram.limits_of_waves_over_linear(dims=all_dims)
 print(ratios.pivot(index="dim", columns="equal", values="value").round(3))
@@ -481,14 +487,22 @@ judge(
 # Lipschitz constant, although the slope does not change.
 # ```
 #
-# **Exercise 3.** Does the law hold for tanh? In the cell with `wave, line = ...` replace the wave by
-# `Tanh(dim=5, lipschitz=2.0, steepness=4.0)` of `icl.tasks`, which is $f(x)=\frac24\tanh(4\,q\cdot x)$.
+# **Exercise 3.** Does the law hold for the smooth steps $f(x)=\frac24\tanh(4\,q\cdot x)$? Compare the exact $w$ with the law at
+# $n=10^4$ and $10^{12}$ (`asymptotics.sharp_window` is the law; five lines).
 #
-# ```{admonition} Solution
+# :::{admonition} Solution
 # :class: dropdown
-# It does: at $n=10^{12}$ the exact $w$ and the law agree to less than one per cent. At $n=10^4$ the law is about a quarter too
-# large, since the window is still wider than the steep part of the function.
+# ```python
+# from icl.tasks import Tanh
+#
+# step = Tanh(dim=5, lipschitz=2.0, steepness=4.0)
+# for n in (1e4, 1e12):
+#     law = asymptotics.sharp_window(step, n, noise_std=0.5)
+#     print(f"n = {n:.0e}   w over law {optimal_window(step, n, 0.5).w / law:.3f}")
 # ```
+# It does: at $n=10^{12}$ the two agree to less than one per cent. At $n=10^4$ the law is about a quarter too large, since the
+# window is still wider than the steep part of the function.
+# :::
 #
 # **Exercise 4.** Draw the map of ReLU functions for $d=7$. Which line of the experiment do you change, and what happens to the lines of equal $w$?
 #

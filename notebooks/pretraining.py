@@ -9,12 +9,15 @@
 # %% [markdown]
 # # What training finds
 #
-# **Short answer.** Units that start without any window follow a path that can be computed, the flow of the population risk,
-# with nothing fitted {judged}`P1.F3.flow`. With plain gradient steps $\|M\|$ grows faster for a larger Lipschitz constant $L$; with
-# Adam the curves start together {judged}`P1.F3.relu`. Where waves are shorter than the distance between tokens, $M$ does not
-# grow {judged}`P1.F3.cosine`. If all of $W_V,W_K,W_Q$ are free, training finds the form that the paper assumes, except for one
-# column that has no gradient {judged}`P1.P.block` and for the last entry $c$ of $W_V$, which the authors fix. At $d=3$, $n=20$,
-# $L=1$, $\sigma=1$ this entry ends at {judged}`P1.P.corner | ReLU, d = 3, n = 20, L = 1, $\sigma$ = 1 | .1f`.
+# *The theorems describe the best attention unit. Does training find it, and on which path?*
+#
+# **Short answer.** Yes, and the path can be computed: with plain gradient steps units that start without any window follow the
+# gradient flow of the population risk, with nothing fitted {judged}`P1.F3.flow`. On the way $\|M\|$ grows faster for a larger
+# Lipschitz constant $L$; with Adam the curves start together {judged}`P1.F3.relu`. Where waves are shorter than the distance between
+# tokens, $M$ does not grow {judged}`P1.F3.cosine`. If all matrices of the unit are free, training finds the form that the paper
+# assumes {judged}`P1.P.block`, up to one column that has no gradient and one number, the *corner* $c$ of $W_V$. The authors fix
+# $c=1$; at $d=3$, $n=20$, $L=1$, $\sigma=1$ it ends at
+# {judged}`P1.P.corner | ReLU, d = 3, n = 20, L = 1, $\sigma$ = 1 | .1f`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -51,11 +54,12 @@ from IPython.display import display
 
 from icl.covariates import Ellipsoid
 from icl.pretrain import draw_contexts, train_grid
+from icl.pretrain.metrics import spectral_norm
 from icl.risk import optimal_window, population_flow, population_risk
-from icl.tasks import Affine, Cosine, Projected, ReLU
+from icl.tasks import Affine, Cosine, PhasedCosine, Projected, ReLU
 from icl_book import notebook, parameters, plots
 from icl_book.claims import cases, judge
-from icl_book.measurements import medians, pretraining
+from icl_book.measurements import medians, pretraining, recorded
 
 notebook.setup(globals(), lipschitz_values=2)
 device = notebook.device()
@@ -65,20 +69,10 @@ if steps < 16:
     raise parameters.BadInput(f"steps={steps!r}: must be at least 16")
 
 # %% [markdown]
-# ## In plain words
-#
-# A {term}`unit` starts with $M=0$: it weighs all tokens alike, and its {term}`window` is the whole sphere. Training moves
-# $M$ towards $w^*I$ and so narrows the window: **large $w$ means a narrow window**.
-#
-# - Rougher functions (larger $L$) need a narrower window, so $M$ has further to go. They also cause larger errors, and with
-#   plain steps larger errors mean larger steps. Adam divides by the size of the gradient, so all classes start alike.
-# - If a function oscillates several times between neighboring tokens, no token says anything about the query. The best
-#   prediction is then the mean of all labels, and $M$ stays at zero.
-#
 # ## One unit, from nothing
 #
-# This is all there is to pretraining. At each step the unit sees fresh contexts: $n$ labeled tokens, and last the query,
-# whose label it has to predict.
+# This is all there is to pretraining. A {term}`unit` has one matrix $M$. At each step it sees fresh contexts of $n$ labeled tokens
+# and, last, the query, whose label it has to predict. For seven dimensions put `dim = 7` before the first line.
 
 # %%
 task = ReLU(dim, lipschitz=2.0)
@@ -106,14 +100,30 @@ best = optimal_window(task, context_length, noise_std)
 print(f"trained w = {trained:.2f}, exact best w = {best.w:.2f}")
 
 # %% [markdown]
-# It takes a few seconds. The two numbers should agree within a few percent: Adam's step has a constant size here, so $w$
-# fluctuates around the best one. `train_grid` trains many such units at once. With it we follow units on their way, with plain
-# gradient steps, beside the path that they would take with infinitely many contexts and infinitely small steps. This is the flow
-# $\dot w=-\frac1d\mathcal L'(w)$ of the {term}`population risk` from $w(0)=0$; each step of size $\eta$ advances time by $\eta$.
+# It takes a few seconds. The two numbers should agree within a few percent. They do not agree exactly, because the steps of Adam
+# keep their size here and $w$ fluctuates around the best one.
+#
+# ## In plain words
+#
+# A {term}`unit` starts with $M=0$: it weighs all tokens alike, and its {term}`window` is the whole sphere. Training moves
+# $M$ towards $w^*I$ and so narrows the window: **large $w$ means a narrow window**.
+#
+# - Rougher functions (larger $L$) need a narrower window, so $M$ has further to go. They also cause larger errors, and with
+#   plain steps larger errors mean larger steps. Adam divides by the size of the gradient, so all classes start alike.
+# - If a function oscillates several times between neighboring tokens, no token says anything about the query. The best
+#   prediction is then the mean of all labels, and $M$ stays at zero.
+#
+# ## Many units, and the path that they follow
+#
+# `train_grid` trains many such units at once. With it we follow units on their way, with plain gradient steps, beside the path that
+# they would take with infinitely many contexts and infinitely small steps. This path is the flow
+# $\dot w=-\frac1d\mathcal L'(w)$ of the {term}`population risk` $\mathcal L$ from $w(0)=0$. Each step of size $\eta$ advances time
+# by $\eta$.
 
 # %%
 record = list(range(0, steps + 1, steps // 16))
-rows = []
+times = [relu_rate * step for step in record]
+windows, norms, flow, best = {}, {}, {}, {}
 for L in lipschitz_values:
     task = ReLU(dim, lipschitz=L)
     units = train_grid(
@@ -129,37 +139,25 @@ for L in lipschitz_values:
         schedule="constant",
         record=record,
     )
-    times = [relu_rate * step for step in record]
-    flow = population_flow(task, context_length, noise_std, times)
-    best = optimal_window(task, context_length, noise_std)
-    for i, step in enumerate(record):
-        for seed, M in enumerate(units.M_history[i, 0]):
-            rows.append(
-                {
-                    "lipschitz": L,
-                    "step": step,
-                    "seed": seed,
-                    "window": np.trace(M) / dim,
-                    "norm": np.linalg.norm(M, ord=2),
-                    "flow": flow[i],
-                    "best": best.w,
-                }
-            )
-growth = pd.DataFrame(rows)
-end = growth[growth.step == record[-1]].groupby("lipschitz")
-print(end[["window", "flow", "best"]].median().round(2))
+    M = units.M_history[:, 0]  # (recorded steps, seeds, d, d)
+    windows[L] = np.trace(M, axis1=-2, axis2=-1) / dim
+    norms[L] = spectral_norm(M)
+    flow[L] = population_flow(task, context_length, noise_std, times)
+    best[L] = optimal_window(task, context_length, noise_std).w
+    trained = np.median(windows[L][-1])
+    print(f"L = {L:g}: w = {trained:.2f}, flow {flow[L][-1]:.2f}, best {best[L]:.2f}")
 
 # %%
-figure, ax = plt.subplots(figsize=(6.4, 3.4))
-exact = growth[growth.seed == 0]
-plots.lines(ax, exact, "step", "flow", "lipschitz", label="L = {:g}")
-middle = medians(growth, "window", by=["lipschitz", "step"])
-plots.points(ax, middle, "step", "median", "lipschitz", label="", markersize=4)
+figure, ax = plt.subplots(figsize=(6.9, 3.4))
 for L, color in plots.colors(lipschitz_values).items():
-    w = exact.best[exact.lipschitz == L].iloc[0]
-    ax.axhline(w, color=color, linestyle=":", linewidth=1)
-ax.set(xlabel="gradient step", ylabel="w, the mean diagonal of M")
-ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    ax.plot(record, windows[L], "o", color=color, markersize=2, alpha=0.3)
+    ax.plot(record, flow[L], color=color)
+    ax.axhline(best[L], color=color, linestyle=":", linewidth=1)
+    ax.text(1.02 * steps, flow[L][-1], f"L = {L:g}", color=color, va="center")
+    ax.text(0, best[L], f"best w, L = {L:g}", color=color, va="bottom", fontsize=9)
+ax.set(
+    xlabel="gradient step", ylabel="w, the mean diagonal of M", xlim=(0, 1.14 * steps)
+)
 plt.show()
 
 # %% [markdown]
@@ -167,21 +165,35 @@ plt.show()
 # :alt: The mean diagonal of M against the step, one color for each Lipschitz constant. Four curves leave zero at once, the
 # steepest for the largest L, with points on them. All tend to dotted lines in the order of L.
 #
-# Training on the {term}`ReLU class <class>` with plain gradient steps. Points: the units, median over seeds with interval. Solid
-# lines: the exact flow of the population risk, with nothing fitted. Dotted lines: the exact best $w$, where the flow ends after more steps than these.
-# The points should lie on the solid lines.
+# Training on the {term}`ReLU class <class>` with plain gradient steps. Points: the units. Solid lines: the exact flow of the
+# population risk, with nothing fitted. Dotted lines: the exact best $w$, where the flow ends after more steps than these. The points
+# should lie on the solid lines.
 # ```
 #
 # Both cells together take about ten seconds on two cores. The card divides each unit by the flow, averaged over the last three
-# quarters of the steps; one is expected, and at the largest constant it is
-# {judged}`P1.F3.flow | L = 8 | .2f`. For another dimension change `dim` in the parameters above.
+# quarters of the steps. The number to expect is one, and at the largest constant it is {judged}`P1.F3.flow | L = 8 | .2f`.
+#
+# The units were stopped before they arrived. The flow says what more steps do: after ten and a hundred times as many, $w$ is
+
+# %%
+for L in lipschitz_values:
+    later = [relu_rate * many * steps for many in (0, 1, 10, 100)]
+    reached = population_flow(ReLU(dim, lipschitz=L), context_length, noise_std, later)
+    print(f"L = {L:g}: share of the best w", (reached[1:] / best[L]).round(3))
 
 # %% tags=["remove-input"]
+growth = pd.concat(
+    recorded(
+        record,
+        norm=norms[L],
+        ratio=windows[L] / np.maximum(flow[L], 1e-300)[:, None],
+    ).assign(lipschitz=L)
+    for L in lipschitz_values
+)
 late = growth[4 * growth.step >= steps]
-ratio = (late.window / late.flow).groupby([late.lipschitz, late.seed]).mean()
 judge(
     "P1.F3.flow",
-    ratio.rename("ratio").reset_index(),
+    late.groupby(["lipschitz", "seed"], as_index=False).ratio.mean(),
     value="ratio",
     samples="seed",
     name="L = {lipschitz:g}",
@@ -193,16 +205,19 @@ judge(
 # > **ITA slides, "Empirical Scaling of ||M|| with L"** (Figure 3 in a review). $\|M\|$ grows faster during pretraining with
 # > larger $L$, on both ReLU and Cosine tasks, with both isotropic and non-isotropic $x_i$.
 #
-# Tokens are $z=(x,y)$, and the query's label slot is empty. The paper fixes the matrices of attention, in its equation (4), to
+# Tokens are $z=(x,y)$, and the query's label slot is empty. The paper does not train all matrices of attention. Its equation (4)
+# fixes them to
 #
 # $$W_V=\begin{pmatrix}0&0\\0&c\end{pmatrix},\quad c=1,\qquad W_K^\top W_Q=\begin{pmatrix}M&0\\0&0\end{pmatrix}. $$ (eq-blocks)
+#
+# so that two things are left: the *block* $M$, which compares tokens, and the *corner* $c$ of $W_V$, which scales the prediction.
 #
 # > **Rebuttal**, on training all of $W_V,W_K,W_Q$ and finding this form: "We indeed observe this decomposition empirically".
 #
 # ```{admonition} What is true
 # :class: tip
-# - $\|M\|$ grows faster with larger $L$ under plain steps, wherever the exact $w^*$ grows with $L$; with Adam it grows further,
-#   but not faster at the start. No source prints the optimizer or the values of $L$: nothing here says that a panel is wrong.
+# - Under plain steps $\|M\|$ grows faster with larger $L$ wherever the exact $w^*$ grows with $L$. With Adam it grows further, but
+#   not faster at the start. No source prints the optimizer or the values of $L$, so nothing here says that a panel is wrong.
 # - Units with all matrices free take the form {eq}`eq-blocks` if the last column of $W_Q$ starts at zero. The best $c$ is below
 #   $1$ when labels are noisy.
 # ```
@@ -223,14 +238,28 @@ for L in (1.0, 2.0):
     print(f"L = {L:g}: first step {-slope / 3:.4f} eta, by hand {by_hand:.4f} eta")
 
 # %% [markdown]
-# **Exercise 1.** In the first cell replace Adam by `torch.optim.SGD([M], lr=relu_rate)`. Then train with `lipschitz=4.0` in place of
-# `2.0`, with each optimizer, for ten steps. By what factor is the first step larger? And why does the cosine class, which is
-# even, have no first step on average?
+# **Exercise 1.** By what factor is the first step larger if $L$ is twice as large, with plain steps and with Adam? Take one step with
+# `train_grid` for $L=2$ and $L=4$, once with `optimizer="sgd"` and once with `"adam"`, and print the windows (about five lines).
+#
+# :::{admonition} Solution
+# :class: dropdown
+# ```python
+# tasks = [ReLU(3, lipschitz=2.0), ReLU(3, lipschitz=4.0)]
+# for optimizer in ("sgd", "adam"):
+#     units = train_grid(
+#         tasks, 0.3, 20, seeds=8, steps=1, batch_size=4000, optimizer=optimizer
+#     )
+#     print(optimizer, units.windows.mean(axis=1))
+# ```
+# With plain steps the factor is four, and with Adam it is one: the first step of Adam has the size of the learning rate, whatever
+# the gradient is.
+# :::
+#
+# **Exercise 2.** Why has the cosine class, which is even, no first step on average?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# By about four with plain steps and by one with Adam, whose first step has the size of the learning rate, whatever the gradient
-# is. For even functions $\mathcal L(-M)=\mathcal L(M)$, so the mean gradient at $M=0$ is zero, and only the randomness of batches moves
+# For even functions $\mathcal L(-M)=\mathcal L(M)$, so the mean gradient at $M=0$ is zero, and only the randomness of batches moves
 # $M$. Both signs are minimizers: of units trained on $\cos(4u\cdot x)$ about half end at $-w^*I$ and look at the tokens opposite the
 # query.
 # ```
@@ -261,7 +290,7 @@ for L in (1.0, 2.0):
 # %% tags=["hide-input"]
 root = np.diag(np.linspace(1.5, 0.5, dim))  # axes of non-isotropic tokens
 ellipsoid = Ellipsoid(root)
-classes = {"ReLU": ReLU, "cosine": Cosine, "wave": pretraining.CosineWithPhase}
+classes = {"ReLU": ReLU, "cosine": Cosine, "wave": PhasedCosine}
 rates = {"ReLU": relu_rate, "cosine": cosine_rate, "wave": cosine_rate}
 training = {
     "noise_std": noise_std,
@@ -318,7 +347,7 @@ names = {
     "cosine, isotropic": ("cosine", "isotropic"),
     "cosine, non-isotropic": ("cosine", "non-isotropic"),
 }
-figure, axes = plt.subplots(2, 2, figsize=(7.6, 4.4))
+figure, axes = plt.subplots(2, 2, figsize=(6.9, 4.8))
 for ax, (title, key) in zip(axes.ravel(), names.items(), strict=False):
     middle = medians(grown[key], "norm", by=["step", "lipschitz"])
     plots.points(
@@ -331,15 +360,18 @@ for ax, (title, key) in zip(axes.ravel(), names.items(), strict=False):
         markersize=3.5,
     )
     ax.set(title=title, xlabel="gradient step", ylabel=r"$\|M\|_2$", ylim=(0, None))
-axes[0, 0].legend(fontsize=8)
+axes[0, 0].legend(fontsize=9)
 ax = axes[1, 1]
-plots.lines(ax, edge, "lipschitz", "w", "case")
+for case, color in plots.colors(edge.case).items():
+    line = edge[edge.case == case]
+    ax.plot(line.lipschitz, line.w, color=color)
+    top = line.loc[line.w.idxmax()]
+    ax.text(top.lipschitz, top.w, f"  {case}", color=color, va="center")
 last = grown["cosine", "isotropic"]
 last = medians(last[last.step == record[-1]], "norm", by=["lipschitz"])
-last = last.assign(case=f"trained, n = {context_length}, d = {dim}")
+last = last.assign(case="trained")
 plots.points(ax, last, "lipschitz", "median", "case", color="k")
 ax.set(title="cosine: the exact best w", xlabel="Lipschitz constant L", ylabel="w")
-ax.legend(fontsize=8, loc="upper right")
 plt.show()
 
 # %% [markdown]
@@ -403,9 +435,9 @@ judge(
 # %% [markdown]
 # ## Experiment 2: all matrices free
 #
-# Now a unit has $(d+1)\times(d+1)$ matrices $W_K$, $W_Q$ and the last row $(v^\top,c)$ of $W_V$, all of which start at random; the
-# other rows of $W_V$ never reach the prediction. We call $c$ the *corner* of $W_V$. In the control all functions lean the same way:
-# $f(x)=a\,e_1^\top x$ with a random $a>0$. A label then says where its token lies, and the unit should use it.
+# Now a unit has $(d+1)\times(d+1)$ matrices $W_K$, $W_Q$ and the last row $(v^\top,c)$ of $W_V$, all of which start at random. The
+# other rows of $W_V$ never reach the prediction. The control is a class of *leaning* functions, which all rise in the same
+# direction: $f(x)=a\,e_1^\top x$ with a random $a>0$. There a label says where its token lies, and the unit should use it.
 
 # %% tags=["hide-input"]
 d = dims[len(dims) // 2]
@@ -459,7 +491,7 @@ leaning = in_dims[in_dims.task == "leaning"]
 # %% tags=["hide-input"]
 first = relu[relu.seed == 0].set_index("dim")
 ratios = {"squeeze": False, "height_ratios": [5, 1]}
-figure, axes = plt.subplots(2, len(dims), figsize=(7.6, 2.8), **ratios)
+figure, axes = plt.subplots(2, len(dims), figsize=(6.9, 2.8), **ratios)
 for (top, bottom), k in zip(axes.T, dims, strict=True):
     names = [*(f"$x_{i + 1}$" for i in range(k)), "$y$"]
     A = first.scores[k]
@@ -538,7 +570,7 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise 2.** The trained pairs $(W_K,W_Q)$ of two seeds look nothing alike, but their products do. Why? What would weight
+# **Exercise 3.** The trained pairs $(W_K,W_Q)$ of two seeds look nothing alike, but their products do. Why? What would weight
 # decay do to the last column of $W_Q$?
 #
 # ```{admonition} Solution
@@ -566,19 +598,22 @@ corner = pd.concat(
     for name, make in {"affine": Affine, "ReLU": ReLU}.items()
 )
 corner["price"] = corner.risk_one / corner.risk
-figure, axes = plt.subplots(1, 2, figsize=(7.6, 2.5))
-plots.lines(axes[0], corner, "noise_std", "c", "task", label="{}, best")
+figure, axes = plt.subplots(1, 2, figsize=(6.9, 2.7))
+plots.lines(axes[0], corner, "noise_std", "c", "task")
 middle = medians(in_noise, "corner", by=["task", "noise_std"])
-plots.points(axes[0], middle, "noise_std", "median", "task", label="{}, trained")
-axes[0].axhline(
-    1, color=plots.COLORS["guide"], linestyle=":", label="the paper's c = 1"
-)
+plots.points(axes[0], middle, "noise_std", "median", "task")
+axes[0].axhline(1, color=plots.COLORS["guide"], linestyle=":")
+axes[0].text(sigmas[-1], 1, "fixed: c = 1", va="bottom", ha="right")
 plots.lines(axes[1], corner, "noise_std", "price", "task")
 axes[0].set(ylabel="corner c")
 axes[1].set(ylabel="risk at c = 1 over least")
+for name, color in plots.colors(["affine", "ReLU"]).items():
+    end = corner[corner.task == name].iloc[-1]
+    for ax, y in zip(axes, (end.c, end.price), strict=True):
+        ax.text(end.noise_std, y, f" {name}", color=color, va="center")
 for ax in axes:
-    ax.set(xlabel=r"standard deviation $\sigma$ of the noise")
-    ax.legend(fontsize=8)
+    ax.set_xlabel(r"standard deviation $\sigma$ of the noise")
+    ax.set_xlim(right=1.2 * sigmas[-1])
 plt.show()
 
 # %% [markdown]
@@ -586,8 +621,8 @@ plt.show()
 # :alt: Left: two falling curves of the corner against the noise, which start near one and end below nine tenths, with points
 # on them and a dotted line at one. Right: two curves of the price of a fixed corner, near one for little noise and rising.
 #
-# Left: the best corner $c$, together with the best $w$, and trained units (median with interval). Right: what fixing $c=1$
-# costs, for functions with a random intercept.
+# Left: the exact best corner $c$, together with the best $w$ (lines), and trained units (points, median with interval). It is below
+# one if labels are noisy. Right: what fixing $c=1$ costs, for functions with a random intercept.
 # ```
 
 # %% tags=["remove-input"]
@@ -617,10 +652,15 @@ in_time = pretraining.windows_in_time(
     lengths=[10, 100, 1000, 10000],
     times=[10.0, 100.0, 1000.0, 10000.0],
 )
-figure, ax = plt.subplots(figsize=(5.6, 2.8))
-plots.lines(ax, in_time, "n", "w", "time", label="t = {:g}")
+figure, ax = plt.subplots(figsize=(6.9, 3.0))
+for time, color in plots.colors(in_time.time).items():
+    line = in_time[in_time.time == time]
+    ax.plot(line.n, line.w, color=color)
+    power = f"$t=10^{{{round(np.log10(min(time, 1e9)))}}}$"
+    name = "minimizer" if np.isinf(time) else power
+    ax.text(1.1e4, line.w.iloc[-1], name, color=color, va="center")
 ax.set(xscale="log", yscale="log", xlabel="context length n", ylabel="w")
-ax.legend(title="training time", loc="center left", bbox_to_anchor=(1, 0.5))
+ax.set_xlim(right=4e4)
 plt.show()
 
 # %% [markdown]

@@ -248,11 +248,38 @@ class Cosine(Expanded):
         return (near + far) / 2
 
     def coefficients(self) -> Array:
-        return _cosine_expansion(self.dim, self.lipschitz)
+        a = _wave_expansion(self.dim, self.lipschitz)
+        degree = np.arange(1, a.size + 1)
+        return np.where(degree % 2 == 0, a, 0.0)
 
     def sample(self, rng: Rng, count: int) -> Function:
         u = uniform_sphere(rng, count, self.dim)
         return lambda x: (self.lipschitz * inner_products(u, x)).cos()
+
+
+@dataclass(frozen=True)
+class PhasedCosine(Cosine):
+    """``f(x) = cos(L u.x + phase)``, ``u ~ U(S^{d-1})``, ``phase ~ U[0, 2 pi]``: waves without a parity.
+
+    Their mean is zero and their power one half, whatever L is; the range of L is that of `Cosine`.
+    """
+
+    label = "cosine with phase"
+
+    def covariance(self, cosine: ArrayLike) -> Array:
+        # E cos(L u.v) / 2 at v = x - x'
+        distance = np.sqrt(2 - 2 * cosines(cosine))
+        return _bessel(self.dim / 2 - 1, self.lipschitz * distance) / 2
+
+    def coefficients(self) -> Array:
+        return _wave_expansion(self.dim, self.lipschitz) / 2
+
+    def sample(self, rng: Rng, count: int) -> Function:
+        import torch
+
+        u = uniform_sphere(rng, count, self.dim)
+        phase = torch.as_tensor(rng.uniform(0, 2 * np.pi, (count, 1)))
+        return lambda x: (self.lipschitz * inner_products(u, x) + phase.to(x)).cos()
 
 
 @dataclass(frozen=True)
@@ -407,7 +434,8 @@ class Network(Zonal):
 
 #: The classes by name; a class of one's own is one more entry, and has its name in every chapter then.
 CLASSES: dict[str, Callable[..., Zonal]] = {
-    kind.label.lower(): kind for kind in (Affine, ReLU, Cosine, Linear, Quadratic, Sign)
+    kind.label.lower(): kind
+    for kind in (Affine, ReLU, Cosine, Linear, Quadratic, Sign, PhasedCosine)
 }
 
 
@@ -469,15 +497,16 @@ def _sum_beyond(dim: int, degree: Array, a: Array, power: int) -> float:
 
 
 @lru_cache(maxsize=64)
-def _cosine_expansion(dim: int, L: float) -> Array:
-    """Return ``a_1, ...``; for even l plane waves have ``a_l = N_l (Gamma(d/2) (2/L)^nu J_{nu+l}(L))^2``.
+def _wave_expansion(dim: int, L: float) -> Array:
+    """Return ``a_1, ...`` of plane waves: ``a_l = N_l (Gamma(d/2) (2/L)^nu J_{nu+l}(L))^2``.
 
     Past L they fall faster than geometrically.
     """
     nu, degrees = dim / 2 - 1, np.arange(int(2 * L) + 61)
     wave = np.exp(gammaln(nu + 1) - gammaln(nu + degrees + 1) + degrees * np.log(L / 2))
     wave *= _bessel(nu + degrees, np.full(degrees.size, L))
-    return np.where(degrees % 2 == 0, multiplicity(dim, degrees[-1]) * wave**2, 0.0)[1:]
+    a: Array = multiplicity(dim, degrees[-1]) * wave**2
+    return a[1:]
 
 
 def _bessel(mu: ArrayLike, x: ArrayLike) -> Array:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betainc, betaln, roots_jacobi
 
-from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU, Sign, Zonal
+from icl.tasks import Affine, Cosine, Linear, PhasedCosine, Quadratic, ReLU, Sign, Zonal
 from oracles.kink import jump_pair, kink_pair
 
 _DROP = 45.0  # what is below exp(-_DROP) of the largest part is left out
@@ -196,6 +196,7 @@ def _function_means(task: Zonal):
         factor = np.array([[math.sqrt(c * d / (d - 1))]])
         return (lambda r, s: c * 4 * r * s), (lambda r, s: (4 * r * s,)), factor
     assert isinstance(task, Cosine)
+    phased = isinstance(task, PhasedCosine)
     order = int(1.3 * L) + 25
     a, p = _coordinate(d, order)
 
@@ -203,10 +204,8 @@ def _function_means(task: Zonal):
         r, s
     ):  # (B(0) - B(2 sqrt r) + B(2) - B(2 sqrt s)) / 2, B(x) = E cos(L a x), as products
         near, far = np.sqrt(r)[..., None], 1 + np.sqrt(s)[..., None]
-        return (
-            np.sin(L * a * near) ** 2
-            - np.sin(L * a * far) * np.sin(L * a * r[..., None] / far)
-        ) @ p
+        even = np.sin(L * a * far) * np.sin(L * a * r[..., None] / far)
+        return (np.sin(L * a * near) ** 2 - (not phased) * even) @ p
 
     # given a = u.x_q: E[cos(L u.x) | t] = cos(L a t) B_(d-1)(..), and its difference to cos(L a) is
     # 1 - t times an entire function of t, expanded in Chebyshev polynomials
@@ -217,12 +216,18 @@ def _function_means(task: Zonal):
     missed = (
         2 * np.sin(L / 2 * np.sqrt((1 - A**2) * (1 - T**2))[..., None] * b) ** 2 @ q
     )  # 1 - B_(d-1)
-    difference = (
-        2 * np.sin(L * A * (1 + T) / 2) * np.sin(L * A * gap / 2)
-        - np.cos(L * A * T) * missed
-    )
+    half = L * A * gap / 2
+    cosine = 2 * np.sin(L * A * (1 + T) / 2) * np.sin(half) - np.cos(L * A * T) * missed
+    sine = -2 * np.cos(L * A * (1 + T) / 2) * np.sin(half) - np.sin(L * A * T) * missed
+    # a uniform phase mixes the two: the mean of each product is half of either
+    differences = [cosine / 2**0.5, sine / 2**0.5] if phased else [cosine]
     chebyshev = np.polynomial.chebyshev.chebvander(t, order - 1)
-    factor = np.sqrt(p)[:, None] * np.linalg.solve(chebyshev, (difference / gap).T).T
+    factor = np.concatenate(
+        [
+            np.sqrt(p)[:, None] * np.linalg.solve(chebyshev, (difference / gap).T).T
+            for difference in differences
+        ]
+    )
 
     def basis(r, s):
         t, before, last = s - r, 2 * r * (s - r), 2 * r

@@ -6,11 +6,13 @@ One module a chapter, with the chapter's name; the book prints its source. The t
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from icl.statistics import median_interval
 
-__all__ = ["medians"]
+__all__ = ["medians", "recorded"]
 
 
 def medians(table: pd.DataFrame, value: str, *, by: Sequence[str]) -> pd.DataFrame:
@@ -31,3 +33,19 @@ def medians(table: pd.DataFrame, value: str, *, by: Sequence[str]) -> pd.DataFra
         row |= {"median": float(middle), "low": float(low), "high": float(high)}
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def recorded(steps: Sequence[int], **values: NDArray[np.float64]) -> pd.DataFrame:
+    """Return numbers that were recorded of some units during training, a row for each step and seed.
+
+    Args:
+        steps: The recorded steps.
+        values: One array for each column, (steps, seeds).
+
+    Returns:
+        Columns ``step``, ``seed``, and those of ``values``.
+    """
+    _, seeds = next(iter(values.values())).shape
+    index = pd.MultiIndex.from_product([steps, range(seeds)], names=["step", "seed"])
+    columns = {name: array.ravel() for name, array in values.items()}
+    return pd.DataFrame(columns, index=index).reset_index()

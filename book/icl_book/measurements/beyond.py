@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import hyp0f1
 from torch import Tensor
 
 from icl.attention import softmax_attention
@@ -154,12 +153,12 @@ def behind_projection(
     lipschitz: float,
     noise_std: float,
     n: int,
-    seeds: int,
-    steps: int,
-    batch_size: int,
-    learning_rate: float,
+    **training: Any,
 ) -> pd.DataFrame:
     """Train units on nonlinear links of three coordinates of five, from a random start.
+
+    ``training`` goes to `icl.pretrain.train_grid`, as in all that follows: seeds, steps, batch_size,
+    learning_rate.
 
     Returns:
         Columns ``link``, ``seed``; ``window``, the mean diagonal of B'MB over the exact best window of the
@@ -177,12 +176,9 @@ def behind_projection(
         [Projected(link, basis.T) for link in links.values()],
         noise_std,
         n,
-        seeds=seeds,
-        steps=steps,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
         covariates=LowRank(basis),
         initial_std=0.3,
+        **training,
     )
     rows = []
     for name, link, trained in zip(links, links.values(), units.M, strict=True):
@@ -232,11 +228,8 @@ def nonlinear_first(
     lipschitz: float,
     noise_std: float,
     n: int,
-    seeds: int,
-    steps: int,
-    batch_size: int,
-    learning_rate: float,
     contexts: int = 4000,
+    **training: Any,
 ) -> pd.DataFrame:
     """Train units on functions of ``|x|``, given x or given ``|x|``.
 
@@ -248,19 +241,16 @@ def nonlinear_first(
         "token": (Folded(dim, lipschitz), None),
         "absolute": (Affine(dim, lipschitz), Absolute(dim)),
     }
-    found = pd.DataFrame({"seed": range(seeds)})
+    found = pd.DataFrame({"seed": range(training["seeds"])})
     for name, (task, tokens) in problems.items():
         units = train_grid(
             task,
             noise_std,
             n,
-            seeds=seeds,
-            steps=steps,
-            batch_size=batch_size,
-            learning_rate=learning_rate,
             covariates=tokens,
             initial_std=0.3,
             shared_tokens=False,
+            **training,
         )
         found[name] = evaluation_error(
             units.trained,
@@ -317,26 +307,6 @@ def bias_slopes_beyond(*, dims: Sequence[int], n: int) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class Wave(Zonal):
-    """``cos(L u.x + phase)`` with ``u`` uniform on the sphere and a phase uniform on the circle."""
-
-    lipschitz: float = 1.0
-    label = "cosine with phase"
-
-    def covariance(self, cosine: ArrayLike) -> Array:
-        """Return half the mean of a plane wave over all directions, at the distance of the two points."""
-        square = 2 * self.lipschitz**2 * (1 - np.asarray(cosine, dtype=float))
-        return np.asarray(hyp0f1(self.dim / 2, -square / 4) / 2)
-
-    def sample(self, rng: Rng, count: int) -> Function:
-        u = uniform_sphere(rng, count, self.dim)
-        phase = torch.as_tensor(rng.uniform(0, 2 * np.pi, (count, 1)))
-        return lambda x: (
-            self.lipschitz * torch.einsum("bd,bnd->bn", u.to(x), x) + phase.to(x)
-        ).cos()
-
-
-@dataclass(frozen=True)
 class Mixture(Zonal):
     """Classes with equal shares."""
 
@@ -362,7 +332,7 @@ def prices(
 ) -> pd.DataFrame:
     """Return what units trained on one class with L = 1, or on the mixture of three, lose on each class.
 
-    The classes are affine, ReLU, and ``cosine``, which is `Cosine` or `Wave`.
+    The classes are affine, ReLU, and ``cosine``, which is `Cosine` or `PhasedCosine`.
 
     Returns:
         Columns ``dim``, ``n``, ``noise_std``; ``start``, what the unit was trained on; ``task``, the test
@@ -406,10 +376,7 @@ def networks(
     noise_std: float,
     lipschitz_values: Sequence[float],
     hidden_units: Sequence[int],
-    seeds: int,
-    steps: int,
-    batch_size: int,
-    learning_rate: float,
+    **training: Any,
 ) -> pd.DataFrame:
     """Train units on random networks, and compare with the exact window of the ReLU class with sqrt(3) L.
 
@@ -420,10 +387,7 @@ def networks(
         [Network(dim, L, hidden) for hidden, L in settings],
         noise_std,
         n,
-        seeds=seeds,
-        steps=steps,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
+        **training,
     )
     rows = []
     for (hidden, L), windows in zip(settings, units.windows, strict=True):

@@ -13,18 +13,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import CubicSpline
-from scipy.special import hyp0f1
 
 from icl.attention import full_unit, softmax_weights
 from icl.covariates import uniform_sphere
 from icl.pretrain import train_grid
-from icl.pretrain.config import CovariateLaw
+from icl.pretrain.metrics import spectral_norm
 from icl.risk import optimal_window, population_flow
 from icl.streams import stream
 from icl.tasks import Affine, Function, QuadraticRisk, Task, Zonal
 from icl.tasks.base import Rng
+from icl_book.measurements import recorded
 
 
 @dataclass(frozen=True)
@@ -41,72 +40,32 @@ class Leaning(Affine):
         return lambda x: slope.to(x) * x[..., 0]
 
 
-@dataclass(frozen=True)
-class CosineWithPhase(Zonal):
-    """``cos(L u.x + phase)`` with ``u`` uniform on the sphere and a phase uniform on the circle."""
-
-    lipschitz: float = 1.0
-    label = "cosine with phase"
-
-    def covariance(self, cosine: ArrayLike) -> NDArray[np.float64]:
-        """Return half the mean of a plane wave over all directions, at the distance of the two points."""
-        square = 2 * self.lipschitz**2 * (1 - np.asarray(cosine, dtype=float))
-        return np.asarray(hyp0f1(self.dim / 2, -square / 4) / 2)
-
-    def sample(self, rng: Rng, count: int) -> Function:
-        u = torch.as_tensor(rng.standard_normal((count, self.dim)))
-        u = u / u.norm(dim=1, keepdim=True)
-        phase = torch.as_tensor(rng.uniform(0, 2 * np.pi, (count, 1)))
-
-        def wave(x: torch.Tensor) -> torch.Tensor:
-            angle = self.lipschitz * torch.einsum("bd,bnd->bn", u.to(x), x)
-            return (angle + phase.to(x)).cos()
-
-        return wave
-
-
 def trained_norms(
-    tasks: Mapping[float, Task],
-    *,
-    covariates: CovariateLaw | None,
-    noise_std: float,
-    context_length: int,
-    seeds: int,
-    record: Sequence[int],
-    batch_size: int,
-    learning_rate: float,
-    optimizer: str,
-    device: torch.device | str,
+    tasks: Mapping[float, Task], *, record: Sequence[int], **training: Any
 ) -> pd.DataFrame:
     """Train units with steps of constant size from M = 0, until the last step of ``record``.
 
     ``tasks`` has the class for each Lipschitz constant. Units of one seed see the same tokens and noise.
+    ``training`` goes to `icl.pretrain.train_grid`.
 
     Returns:
         Columns ``lipschitz``, ``step``, ``seed`` and ``norm``, the spectral norm of M.
     """
     units = train_grid(
         list(tasks.values()),
-        noise_std,
-        context_length,
-        seeds=seeds,
         steps=record[-1],
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        device=device,
-        covariates=covariates,
-        optimizer=optimizer,
         schedule="constant",
         record=record,
+        **training,
     )
-    norm = np.linalg.norm(units.M_history, ord=2, axis=(-2, -1))
-    rows = [
-        {"lipschitz": L, "step": step, "seed": seed, "norm": norm[t, i, seed]}
-        for t, step in enumerate(record)
-        for i, L in enumerate(tasks)
-        for seed in range(seeds)
-    ]
-    return pd.DataFrame(rows)
+    norm = spectral_norm(units.M_history)
+    return pd.concat(
+        [
+            recorded(record, norm=norm[:, i]).assign(lipschitz=L)
+            for i, L in enumerate(tasks)
+        ],
+        ignore_index=True,
+    )
 
 
 def norm_ratios(units: pd.DataFrame, *, steps: Sequence[int]) -> pd.DataFrame:
@@ -151,19 +110,15 @@ def train_full_units(
     *,
     dim: int,
     noise_std: float,
-    context_length: int,
     width: int,
     seeds: int,
-    steps: int,
-    batch_size: int,
-    learning_rate: float,
-    device: torch.device | str,
+    **training: Any,
 ) -> pd.DataFrame:
     """Train units with all matrices free from random starts.
 
     All entries start as independent normal numbers, of deviation 0.3 where W_K and W_Q have d + 1 rows. With
     more rows (the ``width``) the deviation is smaller, so that W_K' W_Q starts at the same size. ``tasks``
-    has classes by name.
+    has classes by name; ``training`` goes to `icl.pretrain.train_grid`.
 
     Returns:
         A row for each class and seed: ``task``, ``dim``, ``noise_std``, ``width``, ``seed``, the entries
@@ -177,15 +132,11 @@ def train_full_units(
     units = train_grid(
         list(tasks.values()),
         noise_std,
-        context_length,
         seeds=seeds,
-        steps=steps,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        device=device,
         width=width,
         initial_std=0.3 * min(1.0, ((dim + 1) / width) ** 0.5),
         record=[0],
+        **training,
     )
     (before,) = units.trained.history
     after = units.trained.parameters

@@ -6,13 +6,11 @@ lengths at which the law says that the window of L is 3e4 and 1e5 (`theorem2_sca
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import hyp0f1
 
 from icl.pretrain import UnitConfig, pretrain
 from icl.pretrain.metrics import evaluation_error, scale_scores
@@ -275,26 +273,6 @@ def over_displayed(
     return pd.DataFrame(rows)
 
 
-@dataclass(frozen=True)
-class PhasedCosine(Zonal):
-    """``cos(L u.x + phase)`` with ``u`` uniform on the sphere and a phase uniform on the circle."""
-
-    lipschitz: float = 1.0
-    label = "cosine with phase"
-
-    def covariance(self, cosine: ArrayLike) -> Array:
-        """Return half the mean of a plane wave over all directions, at the distance of the two points."""
-        square = 2 * self.lipschitz**2 * (1 - np.asarray(cosine, dtype=float))
-        return np.asarray(hyp0f1(self.dim / 2, -square / 4) / 2)
-
-
-def class_of(name: str, dim: int, lipschitz: float = 1.0) -> Zonal:
-    """Return a class by its name, also the "cosine with phase"."""
-    if name == PhasedCosine.label:
-        return PhasedCosine(dim, lipschitz)
-    return make_task(name, dim, lipschitz)
-
-
 def class_prices(
     *,
     tasks: Sequence[str],
@@ -313,8 +291,10 @@ def class_prices(
         for tested in tasks:
             if trained == tested:
                 continue
-            there = class_of(tested, dim, lipschitz)
-            risk = mismatch_risk(class_of(trained, dim, lipschitz), there, n, noise_std)
+            there = make_task(tested, dim, lipschitz)
+            risk = mismatch_risk(
+                make_task(trained, dim, lipschitz), there, n, noise_std
+            )
             price = risk.total / optimal_window(there, n, noise_std).risk
             row = {"trained": trained, "tested": tested, "dim": dim, "n": n}
             rows.append(row | {"price": price, "error": 2 * risk.error * price})
@@ -335,11 +315,11 @@ def prices_on_cosines(
     Returns:
         ``trained``, ``same``, which says whether L is the same, ``price`` and its ``error``.
     """
-    tested = class_of(cosine, dim)
+    tested = make_task(cosine, dim)
     windows = {
         "affine, L = 1": Affine(dim),
-        "cosine, L = 0.1": class_of(cosine, dim, 0.1),
-        "cosine, L = 10": class_of(cosine, dim, 10.0),
+        "cosine, L = 0.1": make_task(cosine, dim, 0.1),
+        "cosine, L = 10": make_task(cosine, dim, 10.0),
     }
     rows = []
     for name, task in windows.items():

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from icl.covariates import LowRank
 from icl.pretrain import train_grid
-from icl.pretrain.metrics import evaluation_error
+from icl.pretrain.metrics import evaluation_error, subspace_error
 from icl.risk import asymptotics, low_rank_risk, optimal_window, population_risk
 from icl.streams import stream
 from icl.tasks import Cosine, Linear, Projected, Quadratic, Zonal
+from icl_book.measurements import recorded
 
 Array = NDArray[np.float64]
 
@@ -32,18 +32,6 @@ LINKS: dict[str, Callable[[int], Zonal]] = {
 #: The links that the slide prints, and those of them that are even.
 PRINTED = ("affine", "quadratic", "cosine")
 EVEN = ("quadratic", "cosine")
-
-
-def random_basis(dim: int, rank: int, *, seed: int = 0) -> Array:
-    """Return orthonormal columns (dim, rank) that span a random subspace."""
-    normal = stream(seed, "monte carlo").standard_normal((dim, dim))
-    return np.asarray(np.linalg.qr(normal).Q[:, :rank])
-
-
-def sine_of_angle(M: Array, basis: Array) -> float:
-    """Return the sine of the largest principal angle between col(B) and M's leading left singular vectors."""
-    leading = np.linalg.svd(M).U[:, : basis.shape[1]]
-    return float(np.linalg.norm(leading - basis @ basis.T @ leading, ord=2))
 
 
 def least_isotropic(
@@ -202,17 +190,14 @@ def train_behind_link(
     dim: int,
     rank: int,
     activation: str,
-    noise_std: float,
-    context_length: int,
-    seeds: int,
-    record: Sequence[int],
-    batch_size: int,
     learning_rate: float,
-    device: torch.device | str,
+    record: Sequence[int],
     test_contexts: int,
+    **training: Any,
 ) -> pd.DataFrame:
     """Train softmax or linear attention from M = 0 on functions of B'x, until the last step of ``record``.
 
+    ``training`` goes to `icl.pretrain.train_grid`: noise_std, context_length, seeds, batch_size, device.
     Softmax units start with steps of size w* / 50, as they have about that far to go; linear attention with
     ``learning_rate``. Each seed is tested on contexts of its own.
 
@@ -221,63 +206,43 @@ def train_behind_link(
         ``sine`` of the largest principal angle to the subspace, and the test ``error`` with the clean query
         label.
     """
-    basis: Any = random_basis(dim, rank, seed=dim + rank)
+    n = training["context_length"]
+    noise_std = training["noise_std"]
+    normal = stream(dim + rank, "monte carlo").standard_normal((dim, dim))
+    basis = np.linalg.qr(normal).Q[:, :rank]
     law = LowRank(basis)
     behind = LINKS[link](rank)
     task = Projected(behind, basis.T)
     if activation == "softmax":
-        learning_rate = float(optimal_window(behind, context_length, noise_std).w) / 50
+        learning_rate = float(optimal_window(behind, n, noise_std).w) / 50
     units = train_grid(
         task,
-        noise_std,
-        context_length,
-        seeds=seeds,
         steps=record[-1],
-        batch_size=batch_size,
         learning_rate=learning_rate,
-        device=device,
         covariates=law,
         activation=activation,
         record=record,
+        **training,
     )
     error = evaluation_error(
         units.trained,
         task,
         noise_std,
-        context_length,
+        n,
         contexts=test_contexts,
         seed=None,
         covariates=law,
     )
-    rows = [
-        {
-            "link": link,
-            "dim": dim,
-            "rank": rank,
-            "unit": activation,
-            "step": step,
-            "seed": seed,
-            "sine": sine_of_angle(units.M_history[i, 0, seed], basis),
-            "error": error[i, seed],
-        }
-        for i, step in enumerate(record)
-        for seed in range(seeds)
-    ]
-    return pd.DataFrame(rows)
-
-
-def error_of_constant(link: str, rank: int) -> float:
-    """Return the error of the best constant, the variance of the query's label, sampled."""
-    rng = stream(0, "monte carlo")
-    u = torch.from_numpy(rng.standard_normal((100000, 1, rank)))
-    f = LINKS[link](rank).sample(rng, 100000)(u / u.norm(dim=-1, keepdim=True))
-    return float(f.var())
+    sine = subspace_error(units.M_history[:, 0], basis)
+    return recorded(record, sine=sine, error=error[: len(record)]).assign(
+        link=link, dim=dim, rank=rank, unit=activation
+    )
 
 
 def batch_exponents(
-    small: pd.DataFrame, large: pd.DataFrame, *, value: str, factor: float
+    small: pd.DataFrame, large: pd.DataFrame, *, factor: float
 ) -> pd.DataFrame:
-    """Return the exponent with which a number of each unit changes in the size of the batch.
+    """Return the exponent with which the sine of each unit changes in the size of the batch.
 
     The batch of the second table is ``factor`` times as large. The two tables have the same ``link``,
     ``dim``, ``rank``, ``unit`` and ``seed``; those are the columns of the result, beside ``exponent`` and
@@ -285,6 +250,5 @@ def batch_exponents(
     """
     by = ["link", "dim", "rank", "unit", "seed"]
     both = small.merge(large, on=by, suffixes=("_small", "_large"))
-    ratio = both[f"{value}_large"] / both[f"{value}_small"]
-    exponent = np.log(ratio) / np.log(factor)
+    exponent = np.log(both.sine_large / both.sine_small) / np.log(factor)
     return both[by].assign(exponent=exponent, run=range(len(both)))

@@ -17,6 +17,7 @@ from icl.tasks import (
     Harmonic,
     Linear,
     Network,
+    PhasedCosine,
     Quadratic,
     ReLU,
     Sign,
@@ -30,6 +31,7 @@ DIMS = [2, 3, 8, 33]
 TASKS = [cls(d, 0.3) for d in DIMS for cls in (Affine, ReLU)]
 TASKS += [Sign(d, 0.3) for d in DIMS]
 TASKS += [Cosine(d, L) for d in DIMS for L in (0.1, 1.0, 10.0)]
+TASKS += [PhasedCosine(d, L) for d in DIMS for L in (0.1, 1.0, 10.0)]
 
 
 @pytest.mark.parametrize("dim", [2, 3, 8, 200])
@@ -162,6 +164,20 @@ def test_functions_are_lipschitz_and_the_constant_is_reached(name):
     quotient = (f[:, :20] - f[:, 20:]).abs() / (x[:, :20] - x[:, 20:]).norm(dim=-1)
     assert quotient.max() <= L * (1 + 1e-12)
     assert quotient.max() > 0.7 * L
+
+
+def test_a_phase_takes_the_mean_away_and_the_parity():
+    """cos(L u.x + phase) = cos(L u.x) cos(phase) - sin(L u.x) sin(phase): half of each power."""
+    wave, even = PhasedCosine(3, 2.0), Cosine(3, 2.0)
+    a, rest = wave.spectrum(60)
+    assert rest < 1e-15
+    assert 2 * a[1::2] == pytest.approx(even.spectrum(60)[0][1::2], rel=1e-12)
+    assert wave.covariance(1.0) == pytest.approx(0.5)  # no part of degree zero
+    u = uniform_sphere(stream(2, "covariates"), 100_000, 3).numpy()
+    apart = np.array([1 - np.cos(1.0), -np.sin(1.0), 0.0])
+    waves = np.cos(2 * u @ apart) / 2
+    error = waves.std() / len(waves) ** 0.5
+    assert abs(waves.mean() - wave.covariance(np.cos(1.0))) < Z * error
 
 
 def user_class(task):

@@ -7,7 +7,6 @@ from scipy.special import ive
 from icl.attention import softmax_attention
 from icl.covariates import uniform_sphere
 from icl.risk import optimal_window
-from icl.statistics import Z
 from icl.streams import stream
 from icl.tasks import Affine, Cosine, ReLU
 from icl_book.measurements import beyond
@@ -63,14 +62,6 @@ def test_the_affine_bias_is_that_of_its_only_degree():
     found = beyond.bias_slopes(dims=[3]).set_index("task").slope
     assert found["affine"] == pytest.approx(slope, rel=1e-9)
     assert (beyond.bias_slopes_beyond(dims=[3], n=20).slope > 0).all()
-
-
-def test_waves_have_the_covariance_of_their_samples():
-    x = torch.tensor([[[1.0, 0, 0], [0.6, 0.8, 0]]]).double().expand(20_000, -1, -1)
-    wave = beyond.Wave(3, 2.0)
-    f = wave.sample(stream(0, "tasks"), 20_000)(x)
-    product = (f[:, 0] * f[:, 1]).numpy()
-    assert abs(product.mean() - wave.covariance(0.6)) < Z * product.std() / 20_000**0.5
 
 
 def test_a_mixture_of_one_class_is_that_class_and_no_unit_beats_its_own():

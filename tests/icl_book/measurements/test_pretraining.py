@@ -1,13 +1,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from icl.risk import optimal_window
-from icl.streams import stream
 from icl.tasks import Affine, Cosine, ReLU
-from icl_book.measurements import medians, pretraining
-from icl_book.measurements.pretraining import CosineWithPhase, Leaning
+from icl_book.measurements import medians, pretraining, recorded
+from icl_book.measurements.pretraining import Leaning
 
 
 def test_medians_keep_the_order_of_the_settings():
@@ -19,6 +17,15 @@ def test_medians_keep_the_order_of_the_settings():
     assert (found.low <= found["median"]).all() and (
         found["median"] <= found.high
     ).all()
+
+
+def test_recorded_numbers_stand_beside_their_step_and_seed():
+    norm = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    found = recorded([0, 50], norm=norm, sine=10 * norm)
+    assert found.step.tolist() == [0] * 3 + [50] * 3
+    assert found.seed.tolist() == [0, 1, 2] * 2
+    assert found.norm.tolist() == [1, 2, 3, 4, 5, 6]
+    assert (found.sine == 10 * found.norm).all()
 
 
 def test_first_plain_step_is_the_one_by_hand():
@@ -64,19 +71,6 @@ def test_waves_that_the_context_does_not_resolve_are_left_out():
     setting = {"context_length": 20, "noise_std": 0.3}
     found = pretraining.growing(compared, tasks, **setting)
     assert found.lipschitz.tolist() == [4.0]
-
-
-def test_a_phase_does_not_change_the_covariance_by_more_than_its_mean_says():
-    """Sampled against the closed form, at the distance of two tokens."""
-    task = CosineWithPhase(3, lipschitz=2.0)
-    rng = stream(0, "evaluation")
-    x = rng.standard_normal((20000, 2, 3))
-    x /= np.linalg.norm(x, axis=-1, keepdims=True)
-    x[:] = x[:1]  # all functions at the same two points
-    f = task.sample(rng, 20000)(torch.from_numpy(x)).numpy()
-    expected = float(task.covariance(x[0, 0] @ x[0, 1]))
-    assert (f[:, 0] * f[:, 1]).mean() == pytest.approx(expected, abs=0.02)
-    assert abs(f.mean()) < 0.02
 
 
 def test_measures_of_full_units_are_read_off_their_matrices():

@@ -99,18 +99,6 @@ def test_the_worst_test_function_has_the_printed_exponent(dim):
     assert np.allclose(found.slope, -2 / (dim + 2), atol=0.01)
 
 
-def test_a_phase_makes_a_cosine_no_more_even():
-    """By sampling: E f(x) f(x') is half the mean of cos(L u.(x - x')) over u."""
-    rng = np.random.default_rng(0)
-    u = rng.standard_normal((200_000, 3))
-    u /= np.linalg.norm(u, axis=1, keepdims=True)
-    waves = theorem3_generalization.PhasedCosine(3, 2.0)
-    for angle in (0.0, 1.0, np.pi):
-        step = np.array([1 - np.cos(angle), -np.sin(angle), 0.0])
-        mean = np.cos(2 * u @ step).mean() / 2
-        assert waves.covariance(np.cos(angle)) == pytest.approx(mean, abs=0.01)
-
-
 def test_a_class_costs_nothing_on_itself_and_something_elsewhere():
     found = theorem3_generalization.class_prices(
         tasks=["affine", "cosine", "cosine with phase"], dim=8, n=20, noise_std=0.1

@@ -2,9 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from icl.pretrain.metrics import subspace_error
 from icl.risk import low_rank_risk, optimal_window
-from icl.streams import stream
 from icl.tasks import Linear
 from icl_book.measurements import theorem4_low_rank as low_rank
 
@@ -20,19 +18,6 @@ LINK = {
     "device": "cpu",
     "test_contexts": 400,
 }
-
-
-def test_bases_are_orthonormal_and_differ_by_seed():
-    B = low_rank.random_basis(5, 2)
-    assert B.shape == (5, 2) and np.allclose(B.T @ B, np.eye(2))
-    assert not np.allclose(B, low_rank.random_basis(5, 2, seed=1))
-
-
-def test_the_sine_is_that_of_the_package():
-    M = stream(0, "evaluation").standard_normal((5, 5))
-    B = low_rank.random_basis(5, 2)
-    assert low_rank.sine_of_angle(M, B) == pytest.approx(subspace_error(M, B))
-    assert low_rank.sine_of_angle(3 * B @ B.T, B) == pytest.approx(0, abs=1e-12)
 
 
 def test_best_multiple_of_the_identity_beats_its_neighbors():
@@ -106,19 +91,12 @@ def test_softmax_attention_comes_down_to_the_least_risk_of_the_projected_problem
     assert 0.9 * least < last < first and last < 2 * least
 
 
-def test_constants_by_hand():
-    """The mean squares of w'u, and of cos^2 minus its mean 1/2, on the circle."""
-    known = {"affine": 0.5, "affine without +2": 0.5, "quadratic": 1 / 8}
-    for link, variance in known.items():
-        assert low_rank.error_of_constant(link, 2) == pytest.approx(variance, rel=0.02)
-
-
 def test_exponents_are_those_of_a_power_law():
     small = pd.DataFrame(
         {"link": "affine", "dim": 4, "rank": 2, "unit": "softmax", "seed": [0, 1]}
     )
     small["sine"] = [0.1, 0.2]
     large = small.assign(sine=small.sine * 16**-0.375)
-    found = low_rank.batch_exponents(small, large, value="sine", factor=16)
+    found = low_rank.batch_exponents(small, large, factor=16)
     assert found.exponent.to_numpy() == pytest.approx(-0.375)
     assert found.run.tolist() == [0, 1]
