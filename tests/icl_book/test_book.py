@@ -418,6 +418,49 @@ def test_page_in_browser_and_by_axe(browser, book, page):
 
 
 @pytest.mark.browser
+def test_the_figure_of_the_front_page_does_what_its_instruction_says(browser, book):
+    """Move w until the prediction is close to the best one; move L, find it again; drag the query."""
+    look(browser, (book / "book/introduction.html").as_uri())
+    figure = browser.find_element("css selector", ".icl-interactive[data-ready]")
+    said = figure.find_element("css selector", ".experiment").text
+    assert said.startswith(
+        "Move w until the prediction is close to the one with the best"
+    )
+    query, w, waves = figure.find_elements("css selector", "input[type=range]")
+
+    def move(slider, place):
+        script = "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input'))"
+        browser.execute_script(script, slider, place)
+
+    def distance():
+        """Root mean square between the drawn prediction and the best, in heights of the frame."""
+        heights = [
+            np.array(re.findall(r",(-?[\d.]+)", path.get_attribute("d")), float)
+            for name in ("l0", "l2")
+            for path in figure.find_elements("css selector", f".drawing path.{name}")
+        ]
+        frame = figure.find_element("css selector", ".frame").get_attribute("height")
+        return np.sqrt(np.mean((heights[0] - heights[1]) ** 2)) / float(frame)
+
+    def closest():
+        found = []
+        for place in range(int(w.get_attribute("max")) + 1):
+            move(w, place)
+            found.append(distance())
+        return int(np.argmin(found)), min(found)
+
+    at_start = distance()
+    place, least = closest()
+    assert least < at_start / 3 and least < 0.02
+    move(waves, waves.get_attribute("max"))
+    again, least = closest()
+    assert least < 0.02 and again > place, "faster functions need a narrower window"
+    before = json.loads(figure.get_attribute("data-values"))
+    move(query, 0)
+    assert json.loads(figure.get_attribute("data-values")) != before
+
+
+@pytest.mark.browser
 def test_a_link_to_evidence_opens_its_card_and_marks_the_row(browser, book):
     look(browser, (book / "book/introduction.html").as_uri())
     links = browser.find_elements("css selector", "a.icl-judged:not(.icl-badge)")

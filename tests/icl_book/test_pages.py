@@ -3,6 +3,7 @@
 import ast
 import dataclasses
 import json
+import math
 import re
 
 import jsonschema
@@ -11,6 +12,8 @@ import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 
+from icl.risk import asymptotics
+from icl.tasks import ReLU
 from icl_book import claims
 from icl_book.claims import (
     Alternative,
@@ -27,7 +30,7 @@ from icl_book.claims import (
 from icl_book.claims.card import macros
 from icl_book.provenance import ROOT
 from icl_book.runner import plan
-from icl_book.site import audit, extension, stage, verify
+from icl_book.site import audit, extension, judged, stage, verify
 
 # ---------------------------------------------------------------- the verifier, on small pages
 
@@ -494,3 +497,70 @@ def test_the_api_lists_every_public_name_the_most_wanted_first():
         packages["risk"]["kinds"][0][0] == "function"
         and ("class", "Risk") in packages["risk"]["kinds"]
     )
+
+
+# ---------------------------------------------------------------- the front page, boxes, the gallery
+
+FRONT_PAGE = (ROOT / "book" / "introduction.md").read_text()
+
+
+def test_the_law_on_the_front_page_is_that_of_the_package():
+    law = r"\big(\frac{3(2-\sqrt2)}{4\sqrt\pi}\cdot\frac{nL^2}{\sigma^2}\big)^{2/7}"
+    assert law in FRONT_PAGE
+    n, lipschitz, noise_std = 1e8, 2.0, 0.5
+    ours = asymptotics.sharp_window(ReLU(5, lipschitz), n, noise_std)
+    ratio = n * lipschitz**2 / noise_std**2
+    constant = 3 * (2 - math.sqrt(2)) / (4 * math.sqrt(math.pi))
+    assert (constant * ratio) ** (2 / 7) == pytest.approx(ours, rel=1e-12)
+
+
+def test_the_command_for_twice_the_noise_doubles_the_default():
+    name, value = re.search(
+        r"icl_book execute (\w+) -p noise_std=([\d.]+)`", FRONT_PAGE
+    ).groups()
+    source = (ROOT / "notebooks" / f"{name}.py").read_text()
+    default = re.search(r"^noise_std = ([\d.]+)", source, re.MULTILINE)[1]
+    assert float(value) == 2 * float(default)
+    (run,) = plan.plan("quick", name)
+    assert "noise_std" not in run.overrides
+
+
+def test_findings_are_short():
+    for finding in judged.findings(ROOT):
+        text = re.sub(r"\{judged\}`[^`]*`|\[Read on\].*", "1", finding)
+        sentences = re.findall(r"[^ .]{2}[.?] (?=[A-Z])", text.partition("** ")[2])
+        assert len(sentences) <= 2, finding  # between three sentences
+
+
+@pytest.mark.parametrize(
+    ("title", "theorem", "css"),
+    [
+        ("ITA slides, Theorem 2", True, "icl-printed"),
+        ("the law of the window", True, "icl-true"),
+        ("What is true", False, "icl-true"),
+        ("Proof of (c), long contexts", False, "icl-proof"),
+        ("Solution", False, "icl-solution"),
+        ("What is assumed, and what we test", False, ""),
+    ],
+)
+def test_what_is_printed_true_a_proof_and_a_solution_look_different(
+    title, theorem, css
+):
+    assert extension.look(title, theorem) == css
+
+
+def test_the_gallery_has_each_caption_whole_and_the_command_that_makes_it():
+    caption = "Why. There is a law: $w=1.5$ ends it, after many words."
+    figure = {"name": "fig-a", "alt": "A curve.", "caption": caption}
+    pages = stage.pages(
+        **shown(), titles={"n": "A chapter"}, drawn={"n": [figure], "o": []}
+    )
+    says(
+        str(pages.gallery()),
+        "## A chapter",
+        ".venv/bin/python -m icl_book execute n",
+        "[![A curve.](/book/_generated/gallery/fig-a.svg)](fig-a)",
+        "{numref}`fig-a`. " + caption,
+    )
+    longer = caption.replace("Why.", "Why there is a law.")
+    assert stage._titled(longer).startswith("**Why there is a law.** There is")

@@ -167,3 +167,56 @@ def test_labels_at_the_ends_of_lines_do_not_overlap(ax):
     heights = np.array(pixels) * 72 / ax.figure.dpi + shifts
     assert heights[1] - heights[0] == pytest.approx(12, abs=0.1)
     assert shifts[2] == pytest.approx(0, abs=0.1), "a label with room stays at its line"
+@pytest.mark.parametrize(
+    ("template", "value", "words"),
+    [
+        ("n = {:g}", 1e6, "n = $10^{6}$"),
+        ("n = {}", 1000000, "n = $10^{6}$"),
+        ("{:.0e}", 3e-4, r"$3\cdot10^{-4}$"),
+        ("d = {}", 100, "d = 100"),
+        ("{} functions", "ReLU", "ReLU functions"),
+        ("{}", "P1e6x", "P1e6x"),
+    ],
+)
+def test_powers_of_ten_in_words_of_a_figure_are_those_of_its_axes(
+    template, value, words
+):
+    assert plots.spelled(template, value) == words
+
+
+@pytest.mark.parametrize(
+    ("limits", "labels"),
+    [
+        ((1, 1e4), {"$\\mathdefault{10^{0}}$", "$\\mathdefault{10^{4}}$"}),
+        ((1e5, 1e9), {"$\\mathdefault{10^{5}}$", "$\\mathdefault{10^{9}}$"}),
+        ((0.5, 4), {"1", "2", "4"}),
+    ],
+)
+def test_a_logarithmic_axis_has_powers_of_ten_or_where_it_is_short_numbers(
+    limits, labels
+):
+    plots.style()
+    figure, ax = plt.subplots()
+    ax.set(xscale="log", xlim=limits)
+    figure.canvas.draw()
+    ticks = [*ax.get_xticklabels(), *ax.get_xticklabels(minor=True)]
+    shown = {
+        tick.get_text()
+        for tick in ticks
+        if limits[0] <= tick.get_position()[0] <= limits[1]
+    } - {""}
+    plt.close(figure)
+    assert labels <= shown
+    assert len({"mathdefault" in label for label in shown}) == 1, "written in one way"
+
+
+def test_all_text_of_a_figure_has_one_size():
+    plots.style()
+    figure, ax = plt.subplots()
+    ax.plot([1, 2], label="line")
+    ax.set(title="title", xlabel="label")
+    legend = ax.legend(title="legend")
+    texts = [ax.title, ax.xaxis.label, *ax.get_xticklabels(), *legend.get_texts()]
+    sizes = {text.get_size() for text in [*texts, legend.get_title()]}
+    plt.close(figure)
+    assert sizes == {plots.TEXT}
