@@ -25,13 +25,9 @@ GROUPS = {
     "others": (Authority.REVIEW, Authority.SUMMARY, Authority.OTHER),
     "book": (Authority.BOOK,),
 }
-NAMES = {
-    "authors": "the authors",
-    "others": "reviewers, summaries and other papers",
-    "book": "this book",
-}
+NAMES = {"authors": "authors", "others": "others", "book": "this book"}
 #: What is counted apart from the verdicts: what no data could contradict, and what another claim implies.
-APART = SURE, IMPLIED = "identities, or sure to hold", "implied by others"
+APART = SURE, IMPLIED = "cannot fail", "follow from others"
 
 
 @dataclass(frozen=True)
