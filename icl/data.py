@@ -21,21 +21,20 @@ __all__ = ["BestWindow", "best_window", "predict"]
 
 Array = NDArray[np.float64]
 
-_MOST = (
-    1e70  # of an entry and of w, so that w times a score, and its square, are finite
-)
-_BLOCK = 2**17  # scores at once, a megabyte: what a core's cache holds
-_PRODUCT = (
-    2**18
-)  # multiplications of a matrix product; OpenBLAS starts threads for larger ones, at a loss here
-_LEAST_EXPONENT = (
-    -708.0
-)  # exp of less is slow and counts for nothing beside the largest weight, one
-_PER_OCTAVE = 2  # windows between w and 2 w
-_FIRST = 2.0**-6  # of the windows, times the spread of the scores
-_COPIES = (
-    16.0  # where the second nearest token has a weight of e^-16, the nearest is copied
-)
+#: Largest size of an entry and of w, so that w times a score is finite.
+_MOST = 1e70
+#: Scores at once, a megabyte: what a core's cache holds.
+_BLOCK = 2**17
+#: Multiplications of a matrix product: for more, OpenBLAS starts threads, at a loss here.
+_PRODUCT = 2**18
+#: exp of less is slow and counts for nothing beside the largest weight, one.
+_LEAST_EXPONENT = -708.0
+#: Windows between w and 2 w.
+_PER_OCTAVE = 2
+#: First window, times the spread of the scores.
+_FIRST = 2.0**-6
+#: Where the second nearest token has a weight of e^-16, the nearest is copied.
+_COPIES = 16.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -274,10 +274,10 @@ print(f"two layers {second_half:.2f}, the best single layer {best.risk:.2f}")
 # %%
 ACTIVATIONS["square"] = (lambda s: (1 + s) ** 2, lambda s, phi: 2 * (1 + s), True)
 units = [
-    UnitConfig(relu, noise_std, context_length, seed=0, activation=activation)
-    for activation in ("softmax", "square")
+    UnitConfig(relu, noise_std, context_length, seed=seed, activation=activation)
+    for seed, activation in enumerate(("softmax", "square"))
 ]
-trained = pretrain(units, steps, batch_size=64, shared_tokens=True)
+trained = pretrain(units, steps, batch_size=64)
 errors = evaluation_error(trained, relu, noise_std, context_length)[-1]
 for unit, error in zip(units, errors, strict=True):
     print(f"{unit.activation}: test error {error:.3f}")
