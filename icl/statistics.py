@@ -10,12 +10,11 @@ from scipy.special import (
     stdtrit,
 )  # scipy.stats would take a second to import
 
-from icl.checks import reals, shown
+from icl.checks import reals
 
 __all__ = [
     "FALSE_ALARM_RATE",
     "LARGEST_MISS",
-    "local_slope",
     "median_interval",
     "t_interval",
 ]
@@ -76,21 +75,3 @@ def median_interval(
         return middle, np.full_like(middle, -np.inf), np.full_like(middle, np.inf), 0.0
     k = max(1, int(np.sum(misses <= FALSE_ALARM_RATE)))
     return middle, ordered[..., k - 1], ordered[..., m - k], float(misses[k - 1])
-
-
-def local_slope(x: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Return the last local slope of log y in log x, and how much it changed in the last step.
-
-    The change is the error that is quoted for an exponent read off at the end of a sweep. Abscissas x
-    increase, (k,), y is (..., k), both are positive; fewer than three points are a ValueError. The results,
-    (...), are the slope between the last two points, and its absolute difference from the slope before.
-    """
-    x, y = reals(x, "x", 1 / MOST, MOST), reals(y, "y", 1 / MOST, MOST)
-    if x.ndim != 1 or len(x) < 3 or y.shape[-1:] != x.shape:
-        raise ValueError(
-            f"x has shape {x.shape}, y {y.shape}: at least 3 points are needed, as many in both"
-        )
-    if np.any(np.diff(x) <= 0):
-        raise ValueError(f"x={shown(x)}: must increase")
-    slopes = np.diff(np.log(y)) / np.diff(np.log(x))
-    return slopes[..., -1], np.abs(slopes[..., -1] - slopes[..., -2])

@@ -19,20 +19,18 @@ n -> infinity is a closed form in Bessel functions, ``r_l = I_{nu+l} / I_nu`` wi
 
     bias -> sum_l a_l (1 - r_l(w))^2,    n noise -> sigma^2 R_d(w).
 
-Its slopes and ratios have the limits above by the expansions of ``I_nu``, which makes it the known case on
-which extrapolations of the exact risk are calibrated: `many_token_risk`, `many_token_window`.
+Its slopes and ratios have the limits above by the expansions of ``I_nu``, and
+`many_token_risk` computes it.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 
 import numpy as np
-from numpy.polynomial import Chebyshev
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 from scipy.special import gammaln, ive, logsumexp
 
 from icl.checks import broadcast, integer, real, reals
@@ -44,7 +42,6 @@ __all__ = [
     "WindowLaw",
     "effective_fraction",
     "many_token_risk",
-    "many_token_window",
     "mismatch_penalty",
     "printed_exponents",
     "resultant_length",
@@ -152,53 +149,6 @@ def many_token_risk(
             f"w={largest:g}: too large for {task!r}, the noise is beyond the largest float"
         )
     return bias[()], (noise_std**2 * fraction / n)[()]
-
-
-def many_token_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
-    """Return the minimizer of `many_token_risk` in w; ValueError if it is not between 1e-9 and 1e7.
-
-    n is at most 1e100, the noise above zero.
-    """
-    check_task(task)
-    n, noise_std = broadcast(
-        n=reals(n, "n", 1, MOST), noise_std=reals(noise_std, "noise_std", 1e-100, MOST)
-    )
-    task = pinned(task)
-    log_w, bias, fraction = _many_tokens(task)
-
-    def window(price: float) -> float:
-        at = int(np.argmin(bias + price * fraction))
-        if at in (0, log_w.size - 1):
-            raise ValueError(
-                f"{task!r}: no minimum between 1e-9 and 1e7 for sigma^2 / n = {price:g}"
-            )
-        ends = log_w[at - 1], log_w[at + 1]
-        falls = Chebyshev.interpolate(near, 14, ends).deriv()
-
-        def slope(v: float) -> float:
-            w = math.exp(v)
-            turn = resultant_length(task.dim, 2 * w) - resultant_length(task.dim, w)
-            return float(
-                falls(v) + price * effective_fraction(task.dim, w) * 2 * w * turn
-            )
-
-        return math.exp(brentq(slope, *ends, xtol=1e-13))
-
-    near = _vectorize(lambda v: _bias_limit(task, math.exp(v)))
-    return np.asarray(_vectorize(window)(noise_std**2 / n))[()]
-
-
-@lru_cache(maxsize=64)
-def _many_tokens(task: Zonal) -> tuple[Array, Array, Array]:
-    """Return a grid in log w with bias and n noise / sigma^2 there."""
-    log_w = np.linspace(math.log(1e-9), math.log(1e7), 106)
-    bias = np.array([_bias_limit(task, math.exp(v)) for v in log_w])
-    log = np.array([_log_fraction(task.dim, math.exp(v)) for v in log_w])
-    return (
-        log_w,
-        bias,
-        np.exp(np.minimum(log, _MOST_LOG)),
-    )  # beyond, no minimum is looked for
 
 
 def _bias_limit(task: Zonal, w: float) -> float:

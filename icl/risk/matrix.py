@@ -17,7 +17,8 @@ M is the mean of rho over the query, by one of two rules:
   both numbers depend on the squared lengths of x in these, whose law is Dirichlet: Gauss-Jacobi rules.
 - Else, in at most five dimensions, a product rule on the sphere, in polar coordinates.
 
-Other matrices are refused.
+Other matrices are refused; `icl.pretrain.metrics.evaluation_error` estimates their risk from contexts that it
+samples.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ def matrix_risk(task: Zonal, M: ArrayLike, n: int, noise_std: float) -> MatrixRi
 
     Raises:
         ValueError: Also if M is too large for the class (see `population_risk`), and in more than five
-            dimensions unless ``M'M`` and ``M + M'`` commute and have at most five joint eigenspaces.
+            dimensions unless ``M'M`` and ``M + M'`` commute and have at most five joint eigenspaces. For
+            other matrices ``icl.pretrain.metrics.evaluation_error(M, task, noise_std, n)`` estimates the risk
+            from contexts that it samples.
 
     >>> from icl.tasks import Affine
     >>> risk = matrix_risk(Affine(dim=5), np.zeros((5, 5)), n=20, noise_std=1.0)
@@ -295,7 +298,7 @@ def _rules(M: Array) -> Iterator[_QueryRule]:
     if blocks is None and len(M) > _MOST_DIM:
         raise ValueError(
             f"M: dim={len(M)}, must be at most {_MOST_DIM} unless M'M and M + M' commute and have at most "
-            f"{_MOST_BLOCKS} joint eigenspaces"
+            f"{_MOST_BLOCKS} joint eigenspaces; icl.pretrain.metrics.evaluation_error samples its risk"
         )
     axes = len(M) - 1 if blocks is None else len(blocks[0]) - 1
     orders = (

@@ -28,7 +28,7 @@ from icl.risk import (
     optimal_window,
     population_risk,
 )
-from icl.statistics import local_slope, median_interval, t_interval
+from icl.statistics import median_interval, t_interval
 from icl.streams import stream
 from icl.tasks import (
     CLASSES,
@@ -102,8 +102,6 @@ REFUSED = [
         for v in (math.nan, math.inf)
     ),
     *((f, 1.0, "at least 2") for f in (median_interval, t_interval)),
-    (local_slope, [1.0, 2.0, 3.0], [1.0, math.nan, 2.0], "y="),
-    (local_slope, [1.0, 3.0, 2.0], [1.0, 1.0, 2.0], "x=.*: must increase"),
     *((asymptotics.printed_exponents, v, "dim=") for v in (-1, 0, 1j)),
     *(
         (task.spectrum, v, "degree=")
@@ -123,8 +121,6 @@ REFUSED = [
     (shifted_target, EYE, EYE, EYE[:2], r"B has shape \(2, 3\)"),
     (metrics.spectral_norm, NAN.numpy(), "M="),
     (metrics.spectral_norm, [1.0], r"M has shape \(1,\)"),
-    (metrics.subspace_error, np.eye(3), np.ones((3, 1)), "basis="),
-    (metrics.subspace_error, np.eye(3), np.eye(4)[:, :1], "basis="),
     (metrics.scale_scores, TRAINED, [math.nan], "factors=nan"),
     (metrics.scale_scores, TRAINED, 2.0, "factors has 0 numbers"),
     *(

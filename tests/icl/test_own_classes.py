@@ -60,7 +60,6 @@ def numbers(task):
         float(population_risk(task, 5.0, 20, 0.5).bias),
         float(optimal_window(task, 20, 0.1).w),
         float(matrix_risk(task, 3.0 * np.eye(task.dim), 20, 0.5).total),
-        float(asymptotics.many_token_window(task, 100.0, 0.5)),
         float(asymptotics.many_token_risk(task, 5.0, 20, 0.5)[0]),
     ]
 

@@ -7,6 +7,7 @@ from scipy.special import ive
 
 from icl.attention import softmax_attention
 from icl.covariates import uniform_sphere
+from icl.pretrain.metrics import evaluation_error
 from icl.risk import (
     low_rank_risk,
     matrix_risk,
@@ -14,7 +15,7 @@ from icl.risk import (
     population_flow,
     population_risk,
 )
-from icl.statistics import Z
+from icl.statistics import Z, t_interval
 from icl.streams import stream
 from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU
 
@@ -129,6 +130,19 @@ def test_seven_dimensions_need_few_eigenspaces():
     assert matrix_risk(ReLU(7), M, 15, 0.3).error < 1e-8
     with pytest.raises(ValueError, match=r"^M: dim=7, must be at most 5 unless"):
         matrix_risk(ReLU(7), M + 1e-10 * gaussian(7, 1.0), 15, 0.3)
+
+
+def test_the_refusal_names_a_function_that_takes_any_matrix():
+    """Its estimate is the exact risk, within the noise of a sample, where both can be had."""
+    M = symmetric(2, 2, 5, 5, 5, 8, 8)
+    with pytest.raises(ValueError, match="metrics.evaluation_error samples") as refusal:
+        matrix_risk(ReLU(7), M + gaussian(7, 1.0), 15, 0.3)
+    assert len(str(refusal.value).splitlines()) == 1
+    assert evaluation_error(M + gaussian(7, 1.0), ReLU(7), 0.3, 15) > 0
+    samples = [evaluation_error(M, ReLU(7), 0.3, 15, 500, seed) for seed in range(20)]
+    _, low, high = t_interval(samples)
+    assert low <= matrix_risk(ReLU(7), M, 15, 0.3).total <= high
+    assert high - low < 0.25 * low
 
 
 @pytest.mark.slow
