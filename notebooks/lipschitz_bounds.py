@@ -456,7 +456,7 @@ judge("P2.opt.newton", rivals, value="newton", name=name, folded=True)
 # ```
 #
 # **Exercise 5.** Check the safe step. Draw a problem with twenty tokens in four dimensions, take 200 steps of length
-# $1/(4g(p_-)\Vert A_1\Vert^2\Vert A_2\Vert^2)$ from $X=0$ and see whether the loss ever rises. Then multiply the step by 30.
+# $1/(4g(p_-)\Vert A_1\Vert^2\Vert A_2\Vert^2)$ from $X=0$ and see whether the loss ever rises. Then multiply the step by a thousand.
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -472,7 +472,7 @@ judge("P2.opt.newton", rivals, value="newton", name=name, folded=True)
 #     X = X - gradient(A1, A2, X, B) / (0.3082 * norms**2)
 # print("largest rise:", np.diff(losses).max())
 # ```
-# The largest rise is negative: the loss falls in every step. With a step that is thirty times as long it may rise.
+# The largest rise is negative: the loss falls in every step. With a step that is a thousand times as long it rises.
 # :::
 #
 # ## To remember
