@@ -101,6 +101,7 @@ print(least.round({"w": 1, "risk": 5}).to_string(index=False))
 panels = plots.panels(turns, "task", ("w", "risk"), sharex=False, sharey=False)
 plots.lines(panels, turns, x="w", y="risk", hue="matrix", col="task", label="")
 panels["two waves"].set_ylim(0.583, 0.605)
+panels["ReLU"].set_ylim(-0.01, 0.26)
 for matrix, color in plots.colors(turns.matrix).items():
     curve = turns[(turns.task == "ReLU") & (turns.matrix == matrix)]
     place = (curve.w.mean(), curve.risk.mean())
@@ -542,10 +543,8 @@ ax.plot(waves.wavenumber, waves.affine, **affine)
 ax.axvline(waves.w[0] ** 0.5, color=plots.COLORS["guide"], linewidth=1)
 ax.text(0.3, 0.8 * waves.bound[0], "no L-Lipschitz function above", va="top")
 top = {"color": plots.COLORS["cosine"], "ha": "right"}
-ax.text(2.5, waves.bias.max(), "cosines of slope L", **top)
-ax.text(
-    60, 1.2 * waves.affine[0], "slope L everywhere", color=affine["color"], ha="right"
-)
+ax.text(9, 0.6 * waves.bias.max(), "cosines of slope L", **top)
+ax.text(0.3, 1.2 * waves.affine[0], "slope L everywhere", color=affine["color"])
 ax.set(xscale="log", yscale="log", xlabel="wavenumber b", ylabel="bias")
 ax.set(title=f"d = {middle}")
 plt.show()

@@ -128,9 +128,12 @@ print(largest.map("{:.1e}".format))
 figure, ax = plt.subplots(figsize=(5.8, 2.5))
 for kind, path in gaps.groupby("kind"):
     ax.semilogy(path.step, path.gradient, color=plots.COLORS[kind])
-    end = (path.step.iloc[-1], path.gradient.iloc[-1])
-    label = {"xytext": (6, 0), "textcoords": "offset points", "va": "center"}
-    ax.annotate(kind, end, color=plots.COLORS[kind], **label)
+    middle = path.iloc[len(path) // 2]
+    side = 10 if kind == "normalized" else -10
+    label = {"xytext": (0, side), "textcoords": "offset points", "va": "center"}
+    ax.annotate(kind, (middle.step, middle.gradient), color=plots.COLORS[kind], **label)
+ax.set_ylim(top=1)
+ax.yaxis.set_minor_formatter("")
 ax.set_xlabel("step of gradient descent")
 ax.set_ylabel("relative difference\nof the two gradients")
 plt.show()
@@ -343,12 +346,12 @@ plots.points(ax, drawn.assign(place=place), "place", "median", "layer", label=""
 ax.axhline(shrunk, c=plots.COLORS["guide"], lw=1)
 for layer, color in plots.colors(drawn.layer).items():
     height = drawn["median"][(drawn.layer == layer) & (drawn.sharpness == "4")].item()
-    side = -0.13 if layer == names["one layer for all problems"] else 0.06
+    side = -0.13 if layer == names["one layer for all problems"] else 0.13
     ax.text(5, height + side, layer, color=color, ha="center", va="center")
 shrunk_label = {"color": plots.COLORS["guide"], "ha": "center", "va": "bottom"}
 ax.text(1, shrunk + 0.02, "every token shrunk", **shrunk_label)
 ax.set_xticks(range(len(measured.SHARPNESS)), measured.SHARPNESS)
-ax.set(ylim=(0, 1.15), xlabel="sharpness c of the layer", ylabel="cosine with the step")
+ax.set(ylim=(0, 1.2), xlabel="sharpness c of the layer", ylabel="cosine with the step")
 plt.show()
 
 # %% [markdown]
