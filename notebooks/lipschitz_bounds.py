@@ -133,6 +133,7 @@ for function, ax in panels.items():
     ax.plot(line.R, 10**line.proved, color=plots.COLORS["exact"])
     ax.plot(line.R, 10**line.found, "o", mfc="white", color="k")
 top = 10 ** shown.printed.max()
+panels["f"].set_yticks(10.0 ** np.arange(0, shown.printed.max(), 20))
 panels["f"].text(max(radii) - 0.7, top**0.85, "printed", color=color, ha="right")
 panels["f"].text(max(radii), top**0.06, "proved (line), found (circles)", ha="right")
 plt.show()
