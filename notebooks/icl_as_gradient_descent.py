@@ -129,8 +129,9 @@ figure, ax = plt.subplots(figsize=(5.8, 2.5))
 for kind, path in gaps.groupby("kind"):
     ax.semilogy(path.step, path.gradient, color=plots.COLORS[kind])
     middle = path.iloc[len(path) // 2]
-    side = 10 if kind == "normalized" else -10
-    label = {"xytext": (0, side), "textcoords": "offset points", "va": "center"}
+    above = kind == "normalized"
+    label = {"xytext": (0, 10 if above else -10), "textcoords": "offset points"}
+    label |= {"ha": "left" if above else "right", "va": "center"}
     ax.annotate(kind, (middle.step, middle.gradient), color=plots.COLORS[kind], **label)
 ax.set_ylim(top=1)
 ax.yaxis.set_minor_formatter("")
