@@ -172,13 +172,13 @@ judge(
 
 # %% [markdown]
 # **Exercise 1.** Take the softmax of twice the scores. Which constant do you expect? Change two lines of the experiment and see. (For
-# seven tokens write `n_values = [7]` in its first line.)
+# seven tokens write `n_values = [7]` above its first line.)
 #
 # ```{admonition} Solution
 # :class: dropdown
 # By the chain rule the derivative is twice that of softmax at twice the scores, so the constant is $R$. The lines become
-# `f = (2 * scores).softmax(dim=-2)` and `jacobian = 2 * f * (data - f.mT @ data)`. The circles end at $\log_{10}R$, above the
-# solid line by $\log_{10}2$, and the card is contradicted.
+# `f = (2 * scores).softmax(dim=-2)` and `jacobian = 2 * f * (data - f.mT @ data)`. The circles end at $R$, twice as
+# high as the solid line, and the card is contradicted.
 # ```
 #
 # ## What is printed, and what is true
