@@ -9,12 +9,14 @@
 # %% [markdown]
 # # Proofs and certificates
 #
-# **Short answer.** For every number of examples from two on, and for every function class whose correlation grows as inputs come
-# closer together, ReLU networks among them, the best matrix is a multiple of the identity {judged}`P1.T2.form`. Directions that do
-# not count always do harm if at least three count ([](/notebooks/theorem4_low_rank.ipynb)). For some waves on the circle the first is false: there a
-# layer that looks at right angles to the query is better. The upper bound of Theorem 3 holds for every $L$-Lipschitz test
-# function, and not only for the class that a layer was trained on {judged}`P1.T3.any`. A function of the ReLU class has the
-# Lipschitz constant that the slides say {judged}`P1.T2.lip`.
+# *Computation shows finitely many cases. Which statements about all matrices, all functions and all context lengths can be proved?*
+#
+# **Short answer.** Suppose that the values of functions are the more correlated the closer their inputs are, as for ReLU networks.
+# Then for every number of examples from two on the best matrix is a multiple of the identity {judged}`P1.T2.form`. For some waves on
+# the circle this is false, and a layer that looks at right angles to the query is better. Directions that do not count always do harm
+# if at least three directions count ([](/notebooks/theorem4_low_rank.ipynb)). The authors' upper bound in Theorem 3 holds for every
+# $L$-Lipschitz test function, and not only for the class that a layer was trained on {judged}`P1.T3.any`. A function of the ReLU class
+# has the Lipschitz constant that the slides give {judged}`P1.T2.lip`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -51,7 +53,8 @@ notebook.setup(globals())
 # %% [markdown]
 # ## In plain words
 #
-# Pages of this book use statements about infinitely many cases. They are proved here:
+# Pages of this book use four statements about infinitely many cases. They are proved here. The theorems on this page are this book's
+# and have names; a theorem with a number is the authors'.
 #
 # 1. **All matrices, every $n$.** A layer can look away from the query. If the values of functions are the more correlated the
 #    closer two inputs are, this always adds to the risk, and the best matrix is a multiple $w$ of the identity.
@@ -61,8 +64,9 @@ notebook.setup(globals())
 #    bound.
 # 4. **All pairs of points.** A function with a kink is as steep as its steeper side.
 #
-# **The experiment of this page** shows that the first needs its assumption. It computes, on the circle, the exact risk of $wI$
-# and of $w$ times a quarter turn, for ReLU functions and for a class of one's own: waves of four periods, and weaker ones of 18.
+# **The experiment of this page** shows that the first statement needs its assumption. It computes, on the circle, the exact risk of
+# $wI$ and of $w$ times a quarter turn, for ReLU functions and for a class of our own, which has waves of 4 periods and weaker ones
+# of 18.
 
 
 # %%
@@ -76,26 +80,33 @@ class TwoWaves(Zonal):
 
 
 quarter_turn = np.array([[0.0, -1.0], [1.0, 0.0]])
+
+
+def risks(task, w):
+    straight = population_risk(task, w, n=20, noise_std=0.0)
+    turned = matrix_risk(task, w * quarter_turn, n=20, noise_std=0.0)
+    return {"w": w, "wI": straight.total, "quarter turn": turned.total}
+
+
 rows = []
 for name, task in {"ReLU": ReLU(dim=2), "two waves": TwoWaves(dim=2)}.items():
     best = optimal_window(task, n=20, noise_std=0.0)
     for scale in np.linspace(0.6, 1.5, 46):
-        w = scale * best.w
-        straight = population_risk(task, w, n=20, noise_std=0.0)
-        turned = matrix_risk(task, w * quarter_turn, n=20, noise_std=0.0)
-        rows.append({"task": name, "matrix": "wI", "w": w, "risk": straight.total})
-        rows.append(
-            {"task": name, "matrix": "quarter turn", "w": w, "risk": turned.total}
-        )
-turns = pd.DataFrame(rows)
+        rows.append({"task": name} | risks(task, scale * best.w))
+turns = pd.DataFrame(rows).melt(["task", "w"], var_name="matrix", value_name="risk")
 least = turns.loc[turns.groupby(["task", "matrix"]).risk.idxmin()]
 print(least.round({"w": 1, "risk": 5}).to_string(index=False))
 
 # %%
 panels = plots.panels(turns, "task", ("w", "risk"), sharex=False, sharey=False)
-plots.lines(panels, turns, x="w", y="risk", hue="matrix", col="task")
+plots.lines(panels, turns, x="w", y="risk", hue="matrix", col="task", label="")
 panels["two waves"].set_ylim(0.583, 0.605)
-panels["ReLU"].legend()
+panels["ReLU"].set_ylim(-0.01, 0.26)
+for matrix, color in plots.colors(turns.matrix).items():
+    curve = turns[(turns.task == "ReLU") & (turns.matrix == matrix)]
+    place = (curve.w.mean(), curve.risk.mean())
+    label = {"xytext": (0, 8), "textcoords": "offset points", "ha": "center"}
+    panels["ReLU"].annotate(matrix, place, color=color, **label)
 plt.show()
 
 # %% [markdown]
@@ -103,15 +114,16 @@ plt.show()
 # :alt: Left, ReLU functions: the risk of the quarter turn lies far above that of multiples of the identity. Right, two waves:
 # the curve of the quarter turn has a lower minimum.
 #
-# Exact risk on the circle of $wI$ and of $w$ times a quarter turn, $n=20$, $\sigma=0$. Left, for ReLU functions the quarter turn
-# costs. Right, for covariance $0.9\cos4\theta+0.1\cos18\theta$ it helps by half a percent: the strong wave is the same at both
-# places; the weak one, too short for the window, is overshot at the query, and a quarter turn changes its sign.
+# Exact risk on the circle of $wI$ and of $w$ times a quarter turn, $n=20$, $\sigma=0$. Left: for ReLU functions the quarter turn
+# costs. Right: for the covariance $0.9\cos4\theta+0.1\cos18\theta$ it helps by half a percent. The strong wave is the same at both
+# places. The weak wave is too short for the window and enters the prediction with the wrong sign, and a quarter turn changes this sign.
 # ```
 #
-# It takes about two seconds. Expect the least risks 0.59034 for $wI$ and 0.58708 for the quarter turn. Another class is another
-# line in `covariance`; for another dimension, turn one plane of it, as `matrix_risk` takes any $d\times d$ matrix.
+# It takes about two seconds. For the two waves expect the least risks 0.59034 for $wI$ and 0.58708 for the quarter turn. To try
+# another class, change the line of `covariance`. For another dimension, say $d=7$, write `ReLU(dim=7)` and a $7\times7$ matrix that
+# turns one plane, since `matrix_risk` takes every $d\times d$ matrix.
 #
-# Which classes the first statement covers depends on their covariance alone. The least $n$ that the theorem covers:
+# Which classes the {prf:ref}`theorem on form <thm-form>` covers depends on their covariance alone, and so does the least $n$:
 
 
 # %%
@@ -302,10 +314,24 @@ judge(
 
 # %%
 sure = enclose_risk(ReLU(dim=3), w=2.0, n=5, noise_std=1.0)
-print(f"bias  in [{sure.bias[0]:.12f}, {sure.bias[1]:.12f}]")
-print(f"noise in [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}]")
+print(f"bias  [{sure.bias[0]:.12f}, {sure.bias[1]:.12f}], certified")
+print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 
 # %% [markdown]
+# **Exercise 3.** Prove, by computation, that $w=2$ is not the best window for this class, $n=5$ and $\sigma=1$.
+#
+# :::{admonition} Solution
+# :class: dropdown
+# ```python
+# for w in (1.0, 2.0):
+#     sure = enclose_risk(ReLU(dim=3), w=w, n=5, noise_std=1.0)
+#     low = sure.bias[0] + sure.noise[0]
+#     high = sure.bias[1] + sure.noise[1]
+#     print(w, low, high)
+# ```
+# The upper end at $w=1$ lies below the lower end at $w=2$. The intervals contain the risks, so this is a proof.
+# :::
+#
 # ## Irrelevant directions
 #
 # An irrelevant direction adds $e\,s_i$ to the score of a token ([](/notebooks/theorem4_low_rank.ipynb)). The query's label is a
@@ -480,10 +506,12 @@ print(f"k = 1: {middle / near:.3f} at e = 6, {far / near:.3f} at e = c")
 # :::
 
 # %%
-for side in (1, -1):
-    whole, smaller = curvature.prove(side), curvature.prove(side, 0.999)
-    print(f"{whole.end:+.6f}: proved {whole.proved} in {whole.boxes} boxes, ", end="")
-    print(f"a thousandth less: {smaller.proved}")
+for side, name in {1: "largest", -1: "most negative"}.items():
+    whole = curvature.prove(side)
+    smaller = curvature.prove(side, 0.999)
+    print(f"{name} curvature {whole.end:+.6f}: ", end="")
+    print("certified" if whole.proved else "not certified", f"in {whole.boxes} boxes")
+    print("  a thousandth less:", "certified" if smaller.proved else "not certified")
 
 # %% [markdown]
 # ## Any Lipschitz function
@@ -508,15 +536,17 @@ for side in (1, -1):
 middle = dims[min(1, len(dims) - 1)]
 waves = certificates.waves(dim=middle, n=1e7, lipschitz=lipschitz, noise_std=noise_std)
 figure, ax = plt.subplots(figsize=(5.8, 3.0))
-plots.exact_curve(ax, waves.wavenumber, waves.bound, "no L-Lipschitz function above")
-of_waves = plots.COLORS["cosine"]
-plots.exact_curve(ax, waves.wavenumber, waves.bias, "cosines of slope L", of_waves)
+plots.exact_curve(ax, waves.wavenumber, waves.bound)
+plots.exact_curve(ax, waves.wavenumber, waves.bias, color=plots.COLORS["cosine"])
 affine = {"color": plots.COLORS["affine"], "linestyle": "--"}
-ax.plot(waves.wavenumber, waves.affine, label="slope L everywhere", **affine)
+ax.plot(waves.wavenumber, waves.affine, **affine)
 ax.axvline(waves.w[0] ** 0.5, color=plots.COLORS["guide"], linewidth=1)
+ax.text(0.3, 0.8 * waves.bound[0], "no L-Lipschitz function above", va="top")
+top = {"color": plots.COLORS["cosine"], "ha": "right"}
+ax.text(9, 0.6 * waves.bias.max(), "cosines of slope L", **top)
+ax.text(0.3, 1.2 * waves.affine[0], "slope L everywhere", color=affine["color"])
 ax.set(xscale="log", yscale="log", xlabel="wavenumber b", ylabel="bias")
 ax.set(title=f"d = {middle}")
-ax.legend(fontsize=9, loc="lower center")
 plt.show()
 
 # %% [markdown]

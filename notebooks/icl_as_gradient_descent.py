@@ -9,13 +9,16 @@
 # %% [markdown]
 # # Is in-context learning gradient descent?
 #
-# **Short answer.** Not in the sense of taking the same next step: a move of the weights can be replaced by a move of the target
-# that keeps residual and loss, but not the gradient {judged}`P2.icl.equivalence`. In the normalized problem the target moves at most
-# $R/2$ times as far as the weights; in the rescaled one it can move exponentially farther {judged}`P2.icl.break`. A softmax layer
-# fitted to one random problem ($n=12$, $d=4$) has a median cosine of
-# {judged}`P2.icl.imitates | fitted to one problem, n = 12, d = 4 | .2f` with the gradient step, one layer for all problems
-# {judged}`P2.icl.imitates | one layer for all problems, n = 12, d = 4 | .1f`. Neither needs attention: multiplying each token by a
-# suitable matrix reproduces the step exactly, and merely shrinking all tokens does as well as the layer for all problems.
+# *A prompt changes the tokens and training changes the weights. Does an attention layer do to the tokens what a step of gradient
+# descent does to the weights?*
+#
+# **Short answer.** Not in the sense that the next step is the same. A move of the weights can be replaced by a move of the target
+# that keeps the residual and the loss, but this move does not keep the gradient {judged}`P2.icl.equivalence`. In the normalized
+# problem the target moves at most $R/2$ times as far as the weights, where $R$ is the norm of the data. In the rescaled problem it can
+# move exponentially farther {judged}`P2.icl.break`. A softmax layer that is fitted to one random problem ($n=12$, $d=4$) has a median
+# cosine of {judged}`P2.icl.imitates | fitted to one problem, n = 12, d = 4 | .2f` with the gradient step. One layer for all problems
+# has {judged}`P2.icl.imitates | one layer for all problems, n = 12, d = 4 | .1f`. Neither needs attention: multiplying each token by a
+# suitable matrix reproduces the step exactly, and shrinking all tokens does as well as the layer for all problems.
 
 # %% tags=["remove-cell"]
 import sys
@@ -47,28 +50,30 @@ from icl.tensor_trick.target_shift import shifted_target
 from icl_book import notebook, plots
 from icl_book.claims import cases, judge
 from icl_book.measurements import icl_as_gradient_descent as measured
+from icl_book.measurements import medians
 
 notebook.setup(globals())
 
 # %% [markdown]
 # ## In plain words
 #
-# A {term}`softmax regression` compares predictions $f$ with targets $b$; what counts is the residual $f-b$. If you
+# A {term}`softmax regression` compares predictions $f$ with targets $b$, and its loss depends on the residual $f-b$. If you
 # move the weights a little, the residual changes a little. You could have produced *the same residual* by leaving the weights alone
-# and moving the target. The same holds if the tokens move, as they do in context. In this sense all three moves are one, and how far
-# the target has to go can be bounded.
+# and moving the target. The same holds if the tokens move, as they do in context. In this sense the three moves are equivalent, and
+# one can bound how far the target has to go.
 #
-# The next gradient step, however, differs: the gradient is the residual times the Jacobian of softmax, and the Jacobian has changed.
-# And that a target exists that makes a token move look like a weight move does not say that the tokens move *as* a gradient step
-# would. The last part of this chapter asks which layer makes that step.
+# The next gradient step, however, differs. The gradient is the residual times the Jacobian of softmax, and the Jacobian has changed.
+# Moreover, every token move has such a target, whether or not it resembles a gradient step. The last part of this chapter asks which
+# layer makes that step.
 #
 # ## The experiment: one step, in three ways
 #
 # Take the loss $L=\frac12\Vert F-B\Vert_F^2$ of the softmax rows $F$ of the scores $S=A_1XA_2^\top$, and its rescaled version. Three
 # moves give the same residual. The weights $X$ make a step of gradient descent. Or the weights stay, and the target $B$ moves by
-# {eq}`eq-icl-shift`. Or both stay, and a linear attention layer that is told the residual moves the tokens $A_1$, by
-# {eq}`eq-icl-layer`. We compare the losses after each move, and then the gradients, which decide the *second* step. The step size is
-# one over the largest absolute eigenvalue of the Hessian.
+# {eq}`eq-icl-shift`. Or both stay, and a linear attention layer moves the tokens $A_1$ by {eq}`eq-icl-layer`. This layer is told
+# $P=\partial L/\partial S$, the $n\times n$ matrix of the derivatives of the loss in the scores. The gradient in $X$ is then
+# $A_1^\top PA_2$. We compare the losses after each move, and then the gradients, which decide the *second* step. The step size is one
+# over the largest absolute eigenvalue of the Hessian.
 
 # %%
 rng = stream(seed, "monte carlo")
@@ -82,38 +87,39 @@ def relative(one, other):
     return float((one - other).norm() / torch.maximum(one.norm(), other.norm()))
 
 
-directions = torch.eye(dim**2, dtype=torch.float64).reshape(-1, dim, dim)
+def three_moves(X, kind):
+    directions = torch.eye(dim**2, dtype=torch.float64).reshape(-1, dim, dim)
+    hessian = vec(hvp(A1, A2, X, B, directions, kind))
+    step_size = 1 / torch.linalg.eigvalsh((hessian + hessian.T) / 2).abs().max()
+    # Either the weights move,
+    X_next = X - step_size * gradient(A1, A2, X, B, kind)
+    # or the target moves,
+    S = A1 @ X @ A2.T
+    S_next = A1 @ X_next @ A2.T
+    B_next = shifted_target(S, S_next, B, kind)
+    # or the tokens move, by a linear attention layer with the values P A2 X^-1.
+    P = row_gradient(S, B, kind)
+    A1_next = A1 - step_size * (A1 @ A1.T) @ (P @ A2 @ torch.linalg.inv(X))
+
+    by_weights = loss(A1, A2, X_next, B, kind)
+    by_target = loss(A1, A2, X, B_next, kind)
+    by_tokens = loss(A1_next, A2, X, B, kind)
+    slope_by_weights = gradient(A1, A2, X_next, B, kind)
+    slope_by_target = gradient(A1, A2, X, B_next, kind)
+    return X_next, {
+        "loss": relative(by_weights, by_target),
+        "loss, tokens": relative(by_tokens, by_target),
+        "scores": relative(A1_next @ X @ A2.T, S_next),
+        "gradient": relative(slope_by_weights, slope_by_target),
+    }
+
+
 rows = []
 for kind in ("normalized", "rescaled"):
     X = X_first
     for step in range(steps):
-        hessian = vec(hvp(A1, A2, X, B, directions, kind))
-        step_size = 1 / torch.linalg.eigvalsh((hessian + hessian.T) / 2).abs().max()
-        # Either the weights move,
-        X_next = X - step_size * gradient(A1, A2, X, B, kind)
-        # or the target moves,
-        S = A1 @ X @ A2.T
-        S_next = A1 @ X_next @ A2.T
-        B_next = shifted_target(S, S_next, B, kind)
-        # or the tokens move, by a linear attention layer with the values P A2 X^-1.
-        P = row_gradient(S, B, kind)
-        A1_next = A1 - step_size * (A1 @ A1.T) @ (P @ A2 @ torch.linalg.inv(X))
-        by_weights = loss(A1, A2, X_next, B, kind)
-        by_target = loss(A1, A2, X, B_next, kind)
-        by_tokens = loss(A1_next, A2, X, B, kind)
-        slope_by_weights = gradient(A1, A2, X_next, B, kind)
-        slope_by_target = gradient(A1, A2, X, B_next, kind)
-        rows.append(
-            {
-                "kind": kind,
-                "step": step,
-                "loss": relative(by_weights, by_target),
-                "loss, tokens": relative(by_tokens, by_target),
-                "scores": relative(A1_next @ X @ A2.T, S_next),
-                "gradient": relative(slope_by_weights, slope_by_target),
-            }
-        )
-        X = X_next
+        X, differences = three_moves(X, kind)
+        rows.append({"kind": kind, "step": step} | differences)
 gaps = pd.DataFrame(rows)
 largest = gaps.drop(columns="step").groupby("kind").max()
 print(largest.map("{:.1e}".format))
@@ -121,10 +127,16 @@ print(largest.map("{:.1e}".format))
 # %%
 figure, ax = plt.subplots(figsize=(5.8, 2.5))
 for kind, path in gaps.groupby("kind"):
-    ax.semilogy(path.step, path.gradient, color=plots.COLORS[kind], label=kind)
+    ax.semilogy(path.step, path.gradient, color=plots.COLORS[kind])
+    middle = path.iloc[len(path) // 2]
+    above = kind == "normalized"
+    label = {"xytext": (0, 10 if above else -10), "textcoords": "offset points"}
+    label |= {"ha": "left" if above else "right", "va": "center"}
+    ax.annotate(kind, (middle.step, middle.gradient), color=plots.COLORS[kind], **label)
+ax.set_ylim(top=1)
+ax.yaxis.set_minor_formatter("")
 ax.set_xlabel("step of gradient descent")
 ax.set_ylabel("relative difference\nof the two gradients")
-ax.legend()
 plt.show()
 
 # %% [markdown]
@@ -133,7 +145,7 @@ plt.show()
 # hundredth and one half all along.
 #
 # Either the weights move, or the target moves instead. The loss is then the same up to rounding (table above), but its gradient is
-# not: relative difference of the two gradients after each step along the path of gradient descent.
+# not. The curves show the relative difference of the two gradients after each step along the path of gradient descent.
 # ```
 #
 # This takes about one second. Expect losses that differ by rounding alone, and gradients that differ by up to
@@ -247,13 +259,13 @@ for what, s, t in (("weights move", after, b), ("target moves", before, target))
 #
 # ## When does it break?
 #
-# The rescaled shift contains the ratio $a'/a$ of row sums. For small moves that is harmless, since the constant is at most
+# The rescaled shift contains the ratio $a'/a$ of row sums. For small moves this is harmless, since the constant is at most
 # $\sqrt2e^\delta$. For long moves the ratio can be exponentially large.
 #
 # The summary adds: "If the Lipschitz conditions are violated (e.g., gradients become too large or sparse
-# updates occur), the equivalence breaks down." The *bound* on the shift can break, but only the rescaled one: with one token that
-# counts, and $x$ sixteen times as long as $R$, turned round in one step, the shift is larger than $M$ allows. The *value* of the loss
-# is the same after any move, since that is how the shift is defined.
+# updates occur), the equivalence breaks down." The *bound* on the shift can break in the rescaled problem only. Our example has one
+# nonzero token and a vector $x$ sixteen times as long as $R$. If $x$ is reversed in one step, the shift is larger than $M$ allows. The
+# *value* of the loss is the same after any move, because the shift is defined so.
 
 # %% tags=["remove-input"]
 long = measured.reversed_weights()
@@ -267,8 +279,8 @@ judge("P2.icl.break", rescaled, readings=readings)
 # %% [markdown]
 # ## Which layer makes the step?
 #
-# Which move of the tokens *is* a gradient step? Write $P=\partial L/\partial S$ for the derivative of the loss in the scores, so that
-# the gradient in $X$ is $A_1^\top PA_2$ and a step of size $\eta$ is $X_{t+1}=X_t-\eta A_1^\top PA_2$. If $X_t$ is invertible, then
+# Which move of the tokens *is* a gradient step? With $P=\partial L/\partial S$ as in the experiment, a step of size $\eta$ is
+# $X_{t+1}=X_t-\eta A_1^\top PA_2$. If $X_t$ is invertible, then
 #
 # $$
 # A_1'=A_1X_{t+1}X_t^{-1}=A_1-\eta\,(A_1A_1^\top)\,(PA_2X_t^{-1})
@@ -326,16 +338,21 @@ names = {
     "fitted to one problem": "fitted to each problem",
     "one layer for all problems": "one layer for all",
 }
-middle = measured.medians(fits)
-shrunk = middle.cosine[middle.layer == "every token shrunk"].item()
+middle = medians(fits, "cosine", by=["layer", "sharpness"])
+shrunk = middle["median"][middle.layer == "every token shrunk"].item()
 drawn = middle[middle.layer.isin(names)].replace({"layer": names})
 place = drawn.sharpness.map(measured.SHARPNESS.index)
 figure, ax = plt.subplots(figsize=(5.8, 2.5))
-plots.points(ax, drawn.assign(place=place), "place", "cosine", "layer")
-ax.axhline(shrunk, label="every token shrunk", c=plots.COLORS["guide"], lw=1)
+plots.points(ax, drawn.assign(place=place), "place", "median", "layer", label="")
+ax.axhline(shrunk, c=plots.COLORS["guide"], lw=1)
+for layer, color in plots.colors(drawn.layer).items():
+    height = drawn["median"][(drawn.layer == layer) & (drawn.sharpness == "4")].item()
+    side = -0.13 if layer == names["one layer for all problems"] else 0.13
+    ax.text(5, height + side, layer, color=color, ha="center", va="center")
+shrunk_label = {"color": plots.COLORS["guide"], "ha": "center", "va": "bottom"}
+ax.text(1, shrunk + 0.02, "every token shrunk", **shrunk_label)
 ax.set_xticks(range(len(measured.SHARPNESS)), measured.SHARPNESS)
-ax.set(ylim=(0, 1.05), xlabel="sharpness c of the layer", ylabel="cosine with the step")
-ax.legend(loc="lower right")
+ax.set(ylim=(0, 1.2), xlabel="sharpness c of the layer", ylabel="cosine with the step")
 plt.show()
 
 # %% [markdown]
@@ -343,9 +360,9 @@ plt.show()
 # :alt: Two series against sharpness. One is at one without attention, at about two tenths at sharpness zero, and above nine tenths
 # from one quarter on. The other is below two tenths at zero and otherwise near six tenths, on or just below a horizontal line.
 #
-# Median cosine between the move of the scores by a layer and by a gradient step, against the sharpness of the layer (none: a matrix on
-# each token); higher is closer to the gradient step. Medians over independent streams, with intervals mostly smaller than the marks.
-# Line: every token shrunk by the same factor, nothing fitted.
+# Median cosine between the move of the scores by a layer and by a gradient step, against the sharpness of the layer. Higher is closer
+# to the gradient step, and "none" means a matrix on each token. The medians are over independent streams, and their intervals are
+# mostly smaller than the marks. The line shrinks every token by the same factor and is not fitted.
 # ```
 #
 # Why is the fitted layer so good? The step wants every token multiplied by a matrix, and a softmax average over Gaussian tokens *is*
@@ -356,12 +373,28 @@ plt.show()
 # targets, which the layer does not see; the control takes targets that $2X$ fits.
 
 # %% [markdown]
-# **Exercise 4.** Give the layer tokens that carry their target, $(A_1[j,:],b_j)$, and one $V$ for all problems. Does it now find the
+# **Exercise 4.** Change the sign of the step: a layer that moves the tokens *against* the gradient step keeps a target, too. Move the
+# tokens of the experiment by $-(A_1'-A_1)$, compute the target that {eq}`eq-icl-shift` gives, and compare the losses.
+#
+# :::{admonition} Solution
+# :class: dropdown
+# Run this after the experiment.
+# ```python
+# P = row_gradient(A1 @ X_first @ A2.T, B, "normalized")
+# moved = A1 + 0.1 * (A1 @ A1.T) @ (P @ A2 @ torch.linalg.inv(X_first))
+# target = shifted_target(A1 @ X_first @ A2.T, moved @ X_first @ A2.T, B)
+# print(loss(moved, A2, X_first, B), loss(A1, A2, X_first, target))
+# print(loss(A1, A2, X_first, B))
+# ```
+# The first two losses agree, and both are larger than the third. So the existence of a target says nothing of the direction.
+# :::
+#
+# **Exercise 5.** Give the layer tokens that carry their target, $(A_1[j,:],b_j)$, and one $V$ for all problems. Does it now find the
 # direction?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# $P$ is a function of $F$ and $B$ jointly; linear values can carry $B$, but not the softmax that is in $F$. Near $X=0$, where
+# $P$ is a function of $F$ and $B$ jointly. Linear values can carry $B$, but not the softmax that is in $F$. Near $X=0$, where
 # $F\approx\frac1n11^\top$, $P\approx\frac1n(\bar B-B)$ is linear in $B$, and it works.
 # ```
 #

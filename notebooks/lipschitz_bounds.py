@@ -9,12 +9,15 @@
 # %% [markdown]
 # # Lipschitz bounds and step sizes
 #
-# **Short answer.** No printed upper bound that we could test is violated {judged}`P2.lip.u` {judged}`P2.lip.f`. But a softmax row
-# $f$ moves at most $R/2$ times as fast as its weights, as is known {cite:p}`nair2025softmax` {judged}`P2.lip.half`; the bound in
-# our notes on a related paper is {judged}`P2.lip.f | f as stated, n = 32, R = 4 | .0f` powers of ten larger at $n=32$, $R=4$. The
-# curvature of a row, proved for every number of tokens {judged}`P2.opt.range`, gives a step size: with the data divided out,
-# gradient descent takes the same number of steps however stretched the data are, and Newton-CG needs fewer passes than gradient
-# descent {judged}`P2.opt.newton`.
+# *How much can a softmax row change when its weights change a little, and are the bounds in the papers any use as a step size?*
+#
+# **Short answer.** If the data matrix has the spectral norm $R$, a softmax row $f$ moves at most $R/2$ times as fast as its weights,
+# as is known {cite:p}`nair2025softmax` {judged}`P2.lip.half`. All printed upper bounds that we could test are true
+# {judged}`P2.lip.u` {judged}`P2.lip.f`, but the one on $f$ in our notes on a related paper is too large by
+# {judged}`P2.lip.f | f as stated, n = 32, R = 4 | .0f` powers of ten at $n=32$, $R=4$, and a step of one over it would not move. The
+# largest curvature of a row, which we prove for every number of tokens {judged}`P2.opt.range`, gives a step that works. If the data
+# are divided out, gradient descent with this step takes the same number of steps however stretched the data are. Newton-CG needs fewer
+# passes than plain gradient descent {judged}`P2.opt.newton`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -53,12 +56,11 @@ notebook.setup(globals(), conditions=2)
 # ## In plain words
 #
 # A {term}`Lipschitz constant` says how far an output can move when the input moves by one unit, at worst. Papers of
-# this line need it to say that a small change of weights or context changes attention little. A bound on it is an upper bound: it
-# can only fail by being too small. A bound that is far too large is true, and useless as a step size: the safe step is one over
-# the constant.
+# this line need it to say that a small change of weights or context changes attention little. An upper bound on it can only fail by
+# being too small. A bound that is far too large is true, but useless as a step size, because the safe step is one over the constant.
 #
-# The printed chain treats softmax as exponentials, which can be huge, divided by their sum, which can be tiny. Both worst cases
-# happen, but never together. This chapter gives the true constants, then uses one: as a step size.
+# The printed chain of bounds treats softmax as exponentials, which can be huge, divided by their sum, which can be tiny. Both worst
+# cases happen, but never together. This chapter gives the true constants and then uses one as a step size.
 #
 # ## The experiment: how fast can a softmax row move?
 #
@@ -68,39 +70,51 @@ notebook.setup(globals(), conditions=2)
 
 # %%
 rng = stream(seed, "initialization")
-R = torch.tensor(radii, dtype=torch.float64)[:, None, None, None]
-rows = []
+
+
+def log_slopes(function, A, x, reach):
+    """Return the log of the norm of the Jacobian in x, for each R and start."""
+    R = torch.tensor(radii, dtype=torch.float64)[:, None, None, None]
+    # Data of spectral norm R, and weights at most reach * R long.
+    square = torch.linalg.eigvalsh(A.mT @ A)[..., -1]
+    data = R * A / square.sqrt()[..., None, None]
+    weights = reach * R * x / x.norm(dim=-2, keepdim=True).clamp(min=1)
+    scores = data @ weights
+    f = scores.softmax(dim=-2)
+    if function == "f":
+        jacobian = f * (data - f.mT @ data)
+        log_scale = 0.0
+    else:  # u is f times the sum of the exponentials
+        jacobian = f * data
+        log_scale = scores.logsumexp(dim=-2).squeeze(-1)
+    square = torch.linalg.eigvalsh(jacobian.mT @ jacobian)[..., -1]
+    return square.clamp(min=1e-300).log() / 2 + log_scale
+
+
+def largest_slopes(function, n, reach):
+    """Return the log10 of the largest slope that the ascent finds, for each R."""
+    A = torch.from_numpy(rng.standard_normal((len(radii), starts, n, 2)))
+    x = torch.from_numpy(rng.standard_normal((len(radii), starts, 2, 1)))
+    adam = torch.optim.Adam([A.requires_grad_(), x.requires_grad_()], lr=0.1)
+    best = torch.full((len(radii),), -torch.inf, dtype=torch.float64)
+    for _ in range(steps):
+        log_slope = log_slopes(function, A, x, reach)
+        best = torch.maximum(best, log_slope.detach().amax(dim=-1))
+        adam.zero_grad()
+        (-log_slope.sum()).backward()
+        adam.step()
+    return best.numpy() / np.log(10)
+
+
+searches = []
 for function in ("f", "u"):
     for n in n_values:
-        for reach in (1, 10):  # the weights are at most reach * R long
-            A = torch.from_numpy(rng.standard_normal((len(radii), starts, n, 2)))
-            x = torch.from_numpy(rng.standard_normal((len(radii), starts, 2, 1)))
-            adam = torch.optim.Adam([A.requires_grad_(), x.requires_grad_()], lr=0.1)
-            best = torch.full((len(radii),), -torch.inf, dtype=torch.float64)
-            for _ in range(steps):
-                # Data of spectral norm R, and weights in the ball.
-                square = torch.linalg.eigvalsh(A.mT @ A)[..., -1]
-                data = R * A / square.sqrt()[..., None, None]
-                weights = reach * R * x / x.norm(dim=-2, keepdim=True).clamp(min=1)
-                # How fast the function moves: the norm of its Jacobian in x.
-                scores = data @ weights
-                f = scores.softmax(dim=-2)
-                if function == "f":
-                    jacobian = f * (data - f.mT @ data)
-                    log_scale = 0.0
-                else:  # u is f times the sum of the exponentials
-                    jacobian = f * data
-                    log_scale = scores.logsumexp(dim=-2).squeeze(-1)
-                square = torch.linalg.eigvalsh(jacobian.mT @ jacobian)[..., -1]
-                log_slope = square.clamp(min=1e-300).log() / 2 + log_scale
-                best = torch.maximum(best, log_slope.detach().amax(dim=-1))
-                adam.zero_grad()
-                (-log_slope.sum()).backward()
-                adam.step()
-            for bound, value in zip(radii, best.tolist(), strict=True):
-                row = {"function": function, "n": n, "reach": reach, "R": bound}
-                rows.append(row | {"found": value / np.log(10)})
-found = pd.DataFrame(rows)
+        for reach in (1, 10):
+            search = pd.DataFrame(
+                {"R": radii, "found": largest_slopes(function, n, reach)}
+            )
+            searches.append(search.assign(function=function, n=n, reach=reach))
+found = pd.concat(searches, ignore_index=True)
 e = found.R**2 / np.log(10)  # log10 of exp(R^2)
 printed_f = 1.5 * np.log10(found.n) + np.log10(found.R) + 6 * e
 printed_u = np.log10(2 * np.sqrt(found.n) * found.R) + e
@@ -110,15 +124,18 @@ found["proved"] = np.log10(found.R / 2).where(found.function == "f", proved_u)
 
 # %%
 shown = found[(found.n == n_values[-1]) & (found.reach == 1)]
-labels = ("R", "log10 of the constant")
-panels = plots.panels(shown, "function", labels, title="${}$", height=2.6)
+labels = ("R", "Lipschitz constant")
+panels = plots.panels(shown, "function", labels, "y", title="${}$", height=2.6)
 for function, ax in panels.items():
     line = shown[shown.function == function]
     color = plots.COLORS["printed"]
-    ax.plot(line.R, line.printed, "--", color=color, label="printed")
-    ax.plot(line.R, line.proved, color=plots.COLORS["exact"], label="proved")
-    ax.plot(line.R, line.found, "o", mfc="white", color="k", label="found")
-panels["f"].legend()
+    ax.plot(line.R, 10**line.printed, "--", color=color)
+    ax.plot(line.R, 10**line.proved, color=plots.COLORS["exact"])
+    ax.plot(line.R, 10**line.found, "o", mfc="white", color="k")
+top = 10 ** shown.printed.max()
+panels["f"].set_yticks(10.0 ** np.arange(0, shown.printed.max(), 20))
+panels["f"].text(max(radii) - 0.7, top**0.85, "printed", color=color, ha="right")
+panels["f"].text(max(radii), top**0.06, "proved (line), found (circles)", ha="right")
 plt.show()
 
 # %% [markdown]
@@ -127,13 +144,13 @@ plt.show()
 # solid curve stays near zero, with the circles on it for large R and below it for small R. For u the solid and the dashed curve rise
 # together, and the circles lie on the solid one.
 #
-# Lipschitz constants in the weights, as powers of ten, for the largest number of tokens: printed bounds (dashed), what we prove
-# (solid), and what gradient ascent finds (circles). For the exponentials $u$ the printed growth is real. For the softmax row $f$ the
-# truth is $R/2$.
+# Lipschitz constants in the weights for the largest number of tokens: printed bounds (dashed), what we prove (solid), and what
+# gradient ascent finds (circles). For the exponentials $u$ the constant grows as fast as the printed bound. For the softmax row $f$ it
+# is only $R/2$.
 # ```
 #
 # The ascent takes about ten seconds on two cores. Expect that for every $n$ the fastest softmax row found comes within one per cent
-# of $R/2$ and never passes it, also if the weights are ten times as long {judged}`P2.lip.half`. In the control $u$ takes the place
+# of $R/2$ and never passes it, even if the weights are ten times as long {judged}`P2.lip.half`. In the control $u$ takes the place
 # of $f$.
 
 # %% tags=["remove-input"]
@@ -155,13 +172,13 @@ judge(
 
 # %% [markdown]
 # **Exercise 1.** Take the softmax of twice the scores. Which constant do you expect? Change two lines of the experiment and see. (For
-# seven tokens write `n_values = [7]` in its first line.)
+# seven tokens write `n_values = [7]` above its first line.)
 #
 # ```{admonition} Solution
 # :class: dropdown
 # By the chain rule the derivative is twice that of softmax at twice the scores, so the constant is $R$. The lines become
-# `f = (2 * scores).softmax(dim=-2)` and `jacobian = 2 * f * (data - f.mT @ data)`. The circles end at $\log_{10}R$, above the
-# solid line by $\log_{10}2$, and the card is contradicted.
+# `f = (2 * scores).softmax(dim=-2)` and `jacobian = 2 * f * (data - f.mT @ data)`. The circles end at $R$, twice as
+# high as the solid line, and the card is contradicted.
 # ```
 #
 # ## What is printed, and what is true
@@ -272,8 +289,9 @@ print(f"printed {n**1.5 * R * np.exp(6 * R**2):.1e}")
 #
 # ## No printed bound fails
 #
-# The cards compare the printed bounds with the constants proved above. They give the slack: a misprint that makes a bound smaller by
-# less would go unseen. First the softmax row and its inner products, then $u$, $\alpha$ and $\alpha^{-1}$, and the sizes themselves.
+# The cards compare the printed bounds with the constants proved above. They give the slack, because a misprint that makes a bound
+# smaller by less than the slack would go unseen. The first card is on the softmax row and its inner products, the second on $u$,
+# $\alpha$ and $\alpha^{-1}$, and the third on the sizes themselves.
 
 # %% tags=["hide-input"]
 large_radii = [4.0, *(bound for bound in radii if bound > 4)]  # printed for R >= 4
@@ -320,7 +338,7 @@ judge(
 #
 # The summary says that the analysis "requires strict constraints". Of these only the length of $x$ matters. If $x$ may be longer,
 # the constants above grow with it, and the printed bounds on $u$, $\alpha$ and $\alpha^{-1}$ break sooner or later. So the summary's
-# caution that the bounds "may not hold" is right; the card shows it for $u$, from the experiment above. The bound on $f$ does not
+# caution that the bounds "may not hold" is right. The card shows it for $u$, from the experiment above. The bound on $f$ does not
 # break.
 
 # %% tags=["remove-input"]
@@ -396,9 +414,18 @@ curvature = lipschitz_bounds.two_tokens(1 / (1 + np.exp(-t)))
 plots.exact_curve(axes[0], t, curvature)
 axes[0].set(xlabel="difference t of two scores", ylabel="second derivative")
 methods = counts.melt("condition", var_name="method", value_name="passes")
-plots.lines(axes[1], methods, "condition", "passes", "method", marker="o")
-axes[1].set(yscale="log", ylim=(10, 1e7), xlabel="condition number", ylabel="passes")
-axes[1].legend(fontsize=8)
+plots.lines(axes[1], methods, "condition", "passes", "method", label="", marker="o")
+names = {
+    "descent": "gradient descent",
+    "preconditioned": "data divided out",
+    "newton": "Newton-CG",
+}
+for method, color in plots.colors(methods.method).items():
+    middle = counts.iloc[len(counts) // 2]
+    place = (middle.condition, 0.55 * middle[method])
+    label = {"ha": "center", "va": "top", "fontsize": 9}
+    axes[1].text(*place, names[method], color=color, **label)
+axes[1].set(yscale="log", ylim=(1, 1e7), xlabel="condition number", ylabel="passes")
 plt.show()
 
 # %% [markdown]
@@ -406,8 +433,9 @@ plt.show()
 # :alt: Left: a curve that is positive, largest left of zero, and negative around two. Right: gradient descent rises with the
 # condition number, the preconditioned one is horizontal, Newton-CG lies far below.
 #
-# Left: curvature of the loss of two tokens. Far right, a prediction that is confidently wrong sits on a plateau. Right: passes to a
-# millionth of the first loss, against the condition number of both data matrices.
+# Left: curvature of the loss of two tokens against the difference of their scores. Where it is near zero at the far right, a
+# prediction that is confidently wrong sits on a plateau. Right: passes to a millionth of the first loss, against the condition number
+# of both data matrices.
 # ```
 
 # %% tags=["remove-input"]
@@ -425,6 +453,26 @@ judge("P2.opt.newton", rivals, value="newton", name=name)
 # With $X=M_1^{-1}\hat XM_2^{-\top}$ the gradient is $M_1^\top\hat GM_2$, and $(M_1^\top A_1^\top A_1M_1)^{-1}M_1^\top\hat GM_2
 # (M_2^\top A_2^\top A_2M_2)^{-1}=M_1^{-1}(A_1^\top A_1)^{-1}\hat G(A_2^\top A_2)^{-1}M_2^{-\top}$: the step of $\hat X$, stretched.
 # ```
+#
+# **Exercise 5.** Check the safe step. Draw a problem with twenty tokens in four dimensions, take 200 steps of length
+# $1/(4g(p_-)\Vert A_1\Vert^2\Vert A_2\Vert^2)$ from $X=0$ and see whether the loss ever rises. Then multiply the step by a thousand.
+#
+# :::{admonition} Solution
+# :class: dropdown
+# ```python
+# from icl.tensor_trick import gradient, loss
+#
+# A1, A2 = torch.randn(2, 20, 4, dtype=torch.float64)
+# B = torch.randn(20, 20, dtype=torch.float64).softmax(-1)
+# X, losses = torch.zeros(4, 4, dtype=torch.float64), []
+# for step in range(200):
+#     losses.append(loss(A1, A2, X, B).item())
+#     norms = torch.linalg.matrix_norm(A1, 2) * torch.linalg.matrix_norm(A2, 2)
+#     X = X - gradient(A1, A2, X, B) / (0.3082 * norms**2)
+# print("largest rise:", np.diff(losses).max())
+# ```
+# The largest rise is negative: the loss falls in every step. With a step that is a thousand times as long it rises.
+# :::
 #
 # ## To remember
 #

@@ -9,13 +9,15 @@
 # %% [markdown]
 # # The tensor trick and its price
 #
-# **Short answer.** Read row by row, $\mathrm{vec}(A_1XA_2^\top)=(A_1\otimes A_2)\,\mathrm{vec}(X)$ turns a matrix problem into
-# $n$ softmax regressions that share one unknown vector; read column by column, as many textbooks do, it is false
-# {judged}`P2.trick`. The two problems in the abstract of paper 2 are sums of such regressions {judged}`P2.normalized`
-# {judged}`P2.rescaled`, and their gradient is the product of three matrices {judged}`P2.gradient`. The trick serves proofs, not
-# computers: taken literally it holds the $n^2d^2$ numbers of the explicit product {judged}`P2.memory`, and its operations grow with
-# the power {judged}`P2.scale.operations | explicit, n = d | .0f` of $n=d$, those of the closed form with the power
-# {judged}`P2.scale.operations | closed form, n = d | .0f`.
+# *Attention has many rows that share their weights. Can all of them be treated as one regression, and what does that cost?*
+#
+# **Short answer.** Yes. If $\mathrm{vec}$ reads a matrix row by row, $\mathrm{vec}(A_1XA_2^\top)=(A_1\otimes A_2)\,\mathrm{vec}(X)$
+# turns a matrix problem into $n$ softmax regressions with one unknown vector. If it reads column by column, as in many textbooks, the
+# identity is false {judged}`P2.trick`. The two problems in the abstract of paper 2 are sums of such regressions
+# {judged}`P2.normalized` {judged}`P2.rescaled`, and their gradient is the product of three matrices {judged}`P2.gradient`. The trick
+# serves proofs and not computers. Taken literally, it stores the $n^2d^2$ numbers of the explicit product {judged}`P2.memory`, and for
+# $n=d$ its operations grow with the power {judged}`P2.scale.operations | explicit, n = d | .0f` of $d$. Those of the closed form grow
+# with the power {judged}`P2.scale.operations | closed form, n = d | .0f`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -108,57 +110,62 @@ def difference(left, right):
     return ((left - right).abs().max() / right.abs().max()).item()
 
 
-rows = []
+def both_ways(n, dim, rng):
+    A1 = torch.from_numpy(rng.standard_normal((n, dim)))
+    A2 = torch.from_numpy(rng.standard_normal((n, dim)))
+    X = torch.from_numpy(rng.standard_normal((dim, dim))) / dim
+    B = torch.from_numpy(rng.standard_normal((n, n))).softmax(-1)
+
+    scores = A1 @ X @ A2.T  # all rows at once
+    U = scores.exp()
+    D = torch.diag(U.sum(-1))
+
+    K = torch.kron(A1, A2)  # the trick, taken literally
+    x = vec(X).requires_grad_()
+    normalized = 0.0
+    rescaled = 0.0
+    for j in range(n):  # n single regressions in the same unknown x
+        u = torch.exp(K[j * n : (j + 1) * n] @ x)
+        normalized += (u / u.sum() - B[j]).square().sum()
+        rescaled += (u - u.sum() * B[j]).square().sum()
+    slope = torch.autograd.grad(normalized, x)[0]
+
+    return {
+        "dim": dim,
+        "n": n,
+        "trick": difference(K @ x, vec(scores)),
+        "normalized": difference(normalized, (D.inverse() @ U - B).square().sum()),
+        "rescaled": difference(rescaled, (U - D @ B).square().sum()),
+        "gradient": difference(unvec(slope), 2 * gradient(A1, A2, X, B)),
+        "explicit": K.nbytes,
+        "matrices": A1.nbytes + X.nbytes + A2.nbytes + scores.nbytes,
+    }
+
+
+problems = []
 for dim in dims:
-    n = 3 * dim  # tokens
     rng = stream(seed, "tasks", dim)
-    for draw in range(draws):
-        A1 = torch.from_numpy(rng.standard_normal((n, dim)))
-        A2 = torch.from_numpy(rng.standard_normal((n, dim)))
-        X = torch.from_numpy(rng.standard_normal((dim, dim))) / dim
-        B = torch.from_numpy(rng.standard_normal((n, n))).softmax(-1)
-
-        scores = A1 @ X @ A2.T  # all rows at once
-        U = scores.exp()
-        D = torch.diag(U.sum(-1))
-
-        K = torch.kron(A1, A2)  # the trick, taken literally
-        x = vec(X).requires_grad_()
-        normalized = 0.0
-        rescaled = 0.0
-        for j in range(n):  # n single regressions in the same unknown x
-            u = torch.exp(K[j * n : (j + 1) * n] @ x)
-            normalized += (u / u.sum() - B[j]).square().sum()
-            rescaled += (u - u.sum() * B[j]).square().sum()
-        slope = torch.autograd.grad(normalized, x)[0]
-
-        row = {"dim": dim, "n": n, "draw": draw}
-        row["trick"] = difference(K @ x, vec(scores))
-        row["normalized"] = difference(normalized, (D.inverse() @ U - B).square().sum())
-        row["rescaled"] = difference(rescaled, (U - D @ B).square().sum())
-        row["gradient"] = difference(unvec(slope), 2 * gradient(A1, A2, X, B))
-        row["explicit"] = K.nbytes
-        row["matrices"] = A1.nbytes + X.nbytes + A2.nbytes + scores.nbytes
-        rows.append(row)
-problems = pd.DataFrame(rows)
-worst = problems.groupby(["dim", "n"], as_index=False).max()
-worst.drop(columns="draw").style.format(precision=1).hide()
+    problems += [both_ways(3 * dim, dim, rng) for _ in range(draws)]
+worst = pd.DataFrame(problems).groupby(["dim", "n"], as_index=False).max()
+worst.style.format(precision=1).hide()
 
 # %% [markdown]
-# This takes a few seconds on two cores. Expect differences near $10^{-15}$, which is rounding: the statements are identities. What
-# differs is the memory. At $d=16$ the explicit product takes over a hundred times the bytes of everything that the matrix form
+# This takes a few seconds on two cores. Expect differences near $10^{-15}$, which is rounding, because the statements are identities.
+# What differs is the memory. At $d=16$ the explicit product takes over a hundred times the bytes of everything that the matrix form
 # stores. To try $d=7$, write `for dim in [7]:`.
 
 # %%
 figure, ax = plt.subplots(figsize=(5.8, 3.0))
 size = np.array([2, 1024])
-ax.loglog(worst.dim, worst.explicit, "o", label=r"explicit $A_1\otimes A_2$")
-ax.loglog(worst.dim, worst.matrices, "s", label=r"$A_1$, $X$, $A_2$ and the scores")
+ax.loglog(worst.dim, worst.explicit, "o", color="C0")
+ax.loglog(worst.dim, worst.matrices, "s", color="C1")
 ax.loglog(size, 8 * 9 * size**4, ":", color="C0")
 ax.loglog(size, 8 * 16 * size**2, ":", color="C1")
-ax.axhline(24 * 2**30, color=plots.COLORS["guide"], ls="--", label="24 GiB")
+ax.axhline(24 * 2**30, color=plots.COLORS["guide"], ls="--")
+ax.text(2, 5e10, "24 GiB", color=plots.COLORS["guide"])
+ax.text(40, 3e9, r"explicit $A_1\otimes A_2$", color="C0", ha="right")
+ax.text(60, 5e4, r"$A_1$, $X$, $A_2$ and the scores", color="C1")
 ax.set(xlabel="dimension d, with n = 3 d tokens", ylabel="bytes")
-ax.legend(loc="lower right", fontsize=9)
 plt.show()
 
 # %% [markdown]
@@ -168,8 +175,8 @@ plt.show()
 # one gigabyte.
 #
 # Bytes of the explicit product, and of the matrices and the scores. Points: measured in the experiment. Dotted: the numbers of
-# entries, $n^2d^2$ and $2nd+d^2+n^2$, times eight bytes, continued to the $d=1024$ that the summary proposes. The dashed line is the
-# memory of a large laptop.
+# entries, $n^2d^2$ and $2nd+d^2+n^2$, times eight bytes, continued to $d=1024$, the size that the summary proposes. The dashed line
+# is the memory of a large laptop.
 # ```
 
 # %% tags=["remove-input"]
@@ -462,14 +469,30 @@ judge(
 
 # %% [markdown]
 # **Exercise 5.** At which $n=d$ does the explicit form run out of memory on your machine? At which $n=d$ would a version that
-# holds one block at a time? Change the line `n = 3 * dim` of the experiment to `n = dim`, and compare your first answer with the
-# figure.
+# holds one block at a time?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # With $M$ bytes at $n=d\approx(M/8)^{1/4}$, and at $(M/8)^{1/3}$: 240 and 1,500 for 24 GiB. The second still does $4n^2d^2$
 # operations.
 # ```
+#
+# **Exercise 6.** Compute the gradient of the normalized loss by formula {eq}`eq-tt-gradient`, without `icl` and without autograd, and
+# compare it with `gradient`. Five lines are enough.
+#
+# :::{admonition} Solution
+# :class: dropdown
+# With the softmax row $f$ and the residual $c=f-b$, a row of $P$ is the Jacobian of softmax times $c$, that is
+# $f_i\,(c_i-\sum_kf_kc_k)$.
+# ```python
+# F = torch.softmax(A1 @ X @ A2.T, -1)
+# C = F - B
+# P = F * (C - (F * C).sum(-1, keepdim=True))
+# slope = A1.T @ P @ A2
+# print(slope - gradient(A1, A2, X, B))
+# ```
+# The difference is zero up to rounding.
+# :::
 #
 # ## To remember
 #

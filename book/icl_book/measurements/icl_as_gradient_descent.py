@@ -7,7 +7,6 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from icl.statistics import median_interval
 from icl.streams import stream
 from icl.tensor_trick import gradient
 from icl.tensor_trick.formulas import row_loss
@@ -119,23 +118,6 @@ def imitations(
                     "cosine": value,
                 }
             )
-    return pd.DataFrame(rows)
-
-
-def medians(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the median over seeds of each layer and sharpness, with the ends of its interval."""
-    rows = []
-    for (layer, sharpness), group in table.groupby(["layer", "sharpness"], sort=False):
-        middle, low, high, _ = median_interval(group.cosine.to_numpy())
-        rows.append(
-            {
-                "layer": layer,
-                "sharpness": sharpness,
-                "cosine": float(middle),
-                "low": float(low),
-                "high": float(high),
-            }
-        )
     return pd.DataFrame(rows)
 
 

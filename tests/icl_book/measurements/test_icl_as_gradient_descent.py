@@ -32,8 +32,6 @@ def test_layers_that_imitate_a_step():
         < 0
         < cosine["every token shrunk"].item()
     )
-    middle = measured.medians(found)
-    assert ((middle.low <= middle.cosine) & (middle.cosine <= middle.high)).all()
 
 
 def test_least_squares_is_the_best_matrix():
