@@ -121,7 +121,7 @@ left.set(xscale="log", yscale="log", xlabel="context length n", ylabel="best w")
 right.set(xscale="log", yscale="log", xlabel="context length n", ylabel="1 - best w")
 slope = (1 - 5**0.5) / 2  # minus one over the golden ratio
 plots.guide(right, 1e3, 1e-3, slope, f"slope {slope:.3f}", decades=6)
-left.text(1e12, 0.5, "Gaussian", ha="right")
+left.text(1e12, 1.4, "Gaussian", ha="right")
 left.text(1e7, 2e3, "sphere", ha="right")
 for ax in (left, right):
     ax.set_xlim(right=2e14)

@@ -130,14 +130,14 @@ for ax, name in zip(axes.flat, field, strict=True):
     bars = [dots.risk - dots.low, dots.high - dots.risk]
     ax.errorbar(dots.n, dots.risk, bars, fmt="ko", mfc="w")
     ax.set(xscale="log", yscale="log", title=f"{name}, d = {d_show}")
-figure.supxlabel("context length n")
-figure.supylabel("risk")
+figure.supxlabel("context length n", fontsize="medium")
+figure.supylabel("risk", fontsize="medium")
 end = risks[(risks.task == "affine") & (risks.dim == d_show)].iloc[-1]
 words = {"ha": "right", "va": "bottom"}
 axes[0, 1].text(end.n, end.linear, "linear attention", color=plots.PALETTE[1], **words)
 axes[0, 1].text(end.n, 6 * end.softmax, "softmax", color=plots.PALETTE[0], **words)
 end = kriging[kriging.task == "affine"].iloc[-1]
-axes[0, 1].text(1.5 * end.n, end.risk, "Bayes-linear", va="center")
+axes[0, 1].text(end.n, end.risk / 2, "Bayes-linear", ha="center", va="top")
 plt.show()
 
 # %% [markdown]
@@ -413,6 +413,7 @@ axes[0].set(xscale="log", yscale="log", xlabel="window parameter w", ylabel="ris
 axes[1].set(xscale="log", xlabel="Lipschitz constant L", ylabel="best w")
 axes[1].set_xticks(lipschitz_values, [f"{L:g}" for L in lipschitz_values])
 axes[1].minorticks_off()
+axes[0].yaxis.set_minor_formatter("")
 handles, names = axes[0].get_legend_handles_labels()
 figure.legend(handles, names, loc="outside lower center", ncols=3, fontsize=9)
 plt.show()

@@ -365,8 +365,7 @@ ax = axes[1, 1]
 for case, color in plots.colors(edge.case).items():
     line = edge[edge.case == case]
     ax.plot(line.lipschitz, line.w, color=color)
-    top = line.loc[line.w.idxmax()]
-    ax.text(top.lipschitz, top.w, f"  {case}", color=color, va="center")
+    ax.text(7, line.w.max(), case, color=color, va="center")
 last = grown["cosine", "isotropic"]
 last = medians(last[last.step == record[-1]], "norm", by=["lipschitz"])
 last = last.assign(case="trained")
@@ -611,8 +610,7 @@ axes[0].set(ylabel="corner c")
 axes[1].set(ylabel="risk at c = 1 over least")
 for name, color in plots.colors(["affine", "ReLU"]).items():
     end = corner[corner.task == name].iloc[-1]
-    for ax, y in zip(axes, (end.c, end.price), strict=True):
-        ax.text(end.noise_std, y, f" {name}", color=color, va="center")
+    axes[1].text(end.noise_std, end.price, f" {name}", color=color, va="center")
 for ax in axes:
     ax.set_xlabel(r"standard deviation $\sigma$ of the noise")
     ax.set_xlim(right=1.2 * sigmas[-1])

@@ -90,9 +90,13 @@ for ax, (name, (c, e, risk)) in zip(axes, matrices.items(), strict=True):
     ax.set_xlabel("angle in the directions that count")
     ax.set(xticks=[-180, -90, 0, 90, 180], yticks=[-180, -90, 0, 90, 180])
 axes[0].set_ylabel("angle in the others")
-beside = {"textcoords": "offset points", "color": plots.COLORS["sampled"]}
-axes[0].annotate(
-    "query", (0, 0), xytext=(40, 40), arrowprops={"arrowstyle": "-"}, **beside
+axes[0].text(
+    175,
+    150,
+    "query: star",
+    color=plots.COLORS["sampled"],
+    ha="right",
+    bbox={"facecolor": "white", "edgecolor": "none"},
 )
 plt.show()
 
@@ -643,18 +647,20 @@ for link, above, ax in zip(low_rank.PRINTED, top, bottom, strict=True):
     ax.axhline(bounds.least[link], color=exact)
     ax.axhline(bounds.constant[link], color=guide, linestyle="--")
     ax.set_xlabel("Adam step")
+    ax.xaxis.set_minor_formatter("")
 right = {"transform": top[2].get_yaxis_transform(), "ha": "right"}
 top[2].text(0.97, 0.5, "linear attention", color=linear_color, **right)
 top[2].text(0.97, 0.1, "softmax", color=plots.COLORS["softmax"], **right)
-right = {"transform": bottom[2].get_yaxis_transform(), "ha": "right"}
+right = {"transform": bottom[0].get_yaxis_transform(), "ha": "right"}
 above = {"va": "bottom"} | right
-bottom[2].text(0.97, bounds.constant["cosine"], "best constant", color=guide, **above)
+bottom[0].text(0.97, bounds.constant["affine"], "best constant", color=guide, **above)
+right = {"transform": bottom[2].get_yaxis_transform(), "ha": "right"}
 below = {"va": "top"} | right
 bottom[2].text(0.97, bounds.least["cosine"], "exact least risk", color=exact, **below)
 bottom[0].text(
     0.97,
     pure["median"].iloc[-1],
-    "linear, without the +2",
+    "without +2",
     color=linear_color,
     transform=bottom[0].get_yaxis_transform(),
     ha="right",
