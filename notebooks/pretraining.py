@@ -173,13 +173,14 @@ plt.show()
 # Both cells together take about ten seconds on two cores. The card divides each unit by the flow, averaged over the last three
 # quarters of the steps. The number to expect is one, and at the largest constant it is {judged}`P1.F3.flow | L = 8 | .2f`.
 #
-# The units were stopped before they arrived. The flow says what more steps do: after ten and a hundred times as many, $w$ is
+# The units were stopped before they arrived. The flow says what more steps do. After as many steps, after ten times and after a
+# hundred times as many the window has this share of the best $w$:
 
 # %%
 for L in lipschitz_values:
     later = [relu_rate * many * steps for many in (0, 1, 10, 100)]
     reached = population_flow(ReLU(dim, lipschitz=L), context_length, noise_std, later)
-    print(f"L = {L:g}: share of the best w", (reached[1:] / best[L]).round(3))
+    print(f"L = {L:g}:", (reached[1:] / best[L]).round(2))
 
 # %% tags=["remove-input"]
 growth = pd.concat(

@@ -170,8 +170,9 @@ for n, sigma in settings:
         "sine": subspace_error(M, B),
     }
 for (n, sigma), parts in learned.items():
-    ended = {name: f"{np.median(part[-1]):.2f}" for name, part in parts.items()}
-    print(f"n = {n}, sigma = {sigma:g}:", ended)
+    inside, outside, sine = (np.median(part[-1]) for part in parts.values())
+    print(f"n = {n:2}, sigma = {sigma:3.1f}: inside {inside:.2f}, ", end="")
+    print(f"outside {outside:.2f}, sine {sine:.2f}")
 
 # %%
 figure, axes = plt.subplots(1, 3, figsize=(6.9, 2.7))
