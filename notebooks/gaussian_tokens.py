@@ -474,7 +474,7 @@ plt.show()
 # would here be $w$. That is not our quantity, and we do not draw it. By Jensen's inequality the error of the mean over
 # independent queries is at most the root of our distance, $n^{-r(w)/2+o(1)}$, and $r(w)>\frac1{1+w^2}$ for every $w$.
 #
-# The card divides the distance by the power of $\log n$ that the theorem has; the control has queries of one length only, for
+# P1.G.distance divides the distance by the power of $\log n$ that the theorem has; the control has queries of one length only, for
 # which the exponent is one.
 
 # %% tags=["remove-input"]

@@ -170,7 +170,7 @@ plt.show()
 # should lie on the solid lines.
 # ```
 #
-# Both cells together take about ten seconds on two cores. The card divides each unit by the flow, averaged over the last three
+# Both cells together take about ten seconds on two cores. The card P1.F3.flow divides each unit by the flow, averaged over the last three
 # quarters of the steps. The number to expect is one, and at the largest constant it is {judged}`P1.F3.flow | L = 8 | .2f`.
 #
 # The units were stopped before they arrived. The flow says what more steps do. After as many steps, after ten times and after a
@@ -280,7 +280,7 @@ for L in (1.0, 2.0):
 # the last cosine has $w^*=0$: the edge is on the page because we put it there. After a first run norms were compared by
 # logarithms, the training was shortened by a fifth, and Adam's step was doubled. P1.F3.flow has four times as many units,
 # since two of three replications had left it open. In a trial with $\sigma=0.1$ and $d=2$ one full unit of ten stayed far from
-# the others; the form {eq}`eq-blocks` is judged at $\sigma=0.3$, the entry $c$ in the middle dimension of the list.
+# the others; the form {eq}`eq-blocks` is judged at $\sigma=0.3$, the entry $c$ in the middle one of the dimensions.
 # ```
 #
 # ## Experiment 1: how $\|M\|$ grows with $L$
@@ -385,7 +385,7 @@ plt.show()
 # near it. Points: the units of the panel on its left, at the end of training.
 # ```
 #
-# Each case of the two cards compares an $L$ with the next smaller one, at a quarter, half and the end of the training,
+# Each case of P1.F3.relu and P1.F3.cosine compares an $L$ with the next smaller one, at a quarter, half and the end of the training,
 # whichever is least favorable; with Adam it is compared after 20 steps. For cosines we read the slide as speaking of waves that the
 # context resolves, where the exact $w^*$ grows with $L$.
 

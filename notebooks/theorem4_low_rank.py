@@ -363,7 +363,7 @@ judge(
 # :class: dropdown
 # | assumption | here |
 # |---|---|
-# | $n=2$ or $\sigma=0$ | not needed for $k\ge3$, by proof; the cards take both, and then every other combination of the lists above |
+# | $n=2$ or $\sigma=0$ | not needed for $k\ge3$, by proof; P1.T4.minimizer takes both, P1.T4.beyond every other combination |
 # | $M$ symmetric | not needed: any matrix, by the proof below |
 # | $\Vert B^\top MB\Vert\le C$ | none, which is the case of a $C$ that leaves room for the best $c$; smaller $C$ for $M=cBB^\top$ only |
 # | law of the tokens | not printed; ours is above |
