@@ -154,7 +154,8 @@ for L, color in plots.colors(lipschitz_values).items():
     ax.plot(record, flow[L], color=color)
     ax.axhline(best[L], color=color, linestyle=":", linewidth=1)
     ax.text(1.02 * steps, flow[L][-1], f"L = {L:g}", color=color, va="center")
-    ax.text(0, best[L], f"best w, L = {L:g}", color=color, va="bottom", fontsize=9)
+    name = f"best w, L = {L:g}"
+    ax.text(0.95 * steps, best[L], name, color=color, va="bottom", ha="right")
 ax.set(
     xlabel="gradient step", ylabel="w, the mean diagonal of M", xlim=(0, 1.14 * steps)
 )
@@ -361,7 +362,11 @@ for ax, (title, key) in zip(axes.ravel(), names.items(), strict=False):
         markersize=3.5,
     )
     ax.set(title=title, xlabel="gradient step", ylabel=r"$\|M\|_2$", ylim=(0, None))
-axes[0, 0].legend(fontsize=9)
+last = grown["ReLU", "non-isotropic"]
+last = last[last.step == record[-1]].groupby("lipschitz").norm.median()
+for L, color in plots.colors(lipschitz_values).items():
+    axes[0, 0].text(1.04 * steps, last[L], f"L = {L:g}", color=color, va="center")
+axes[0, 0].set_xlim(right=1.3 * steps)
 ax = axes[1, 1]
 for case, color in plots.colors(edge.case).items():
     line = edge[edge.case == case]
