@@ -124,7 +124,7 @@ plots.guide(right, 1e3, 1e-3, slope, f"slope {slope:.3f}", decades=6)
 left.text(1e12, 1.4, "Gaussian", ha="right")
 left.text(1e7, 2e3, "sphere", ha="right")
 for ax in (left, right):
-    ax.set_xlim(right=2e14)
+    ax.set_xlim(right=3e15)
 plt.show()
 
 # %% [markdown]
