@@ -135,7 +135,7 @@ plt.show()
 # The experiment takes about three seconds. Expect about $w=6.1$ at $n=30$, $L=4$ and $p=0$; with $p=0.2$ it is about 2.7. To see another
 # dimension, change `dim=dim` to `dim=7`.
 #
-# The authors answer that the estimate "will again be a nearest neighbors estimate", and name how it should scale (next card):
+# The authors answer that the estimate "will again be a nearest neighbors estimate", and say how it should scale (P1.rebuttal.classification):
 # "the optimal attention weights will again scale with the label noise level and inversely with the Lipschitzness". *Again*
 # refers to regression, where the window does this, so we take *weights* to mean the window.
 

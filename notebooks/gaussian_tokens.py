@@ -121,10 +121,10 @@ left.set(xscale="log", yscale="log", xlabel="context length n", ylabel="best w")
 right.set(xscale="log", yscale="log", xlabel="context length n", ylabel="1 - best w")
 slope = (1 - 5**0.5) / 2  # minus one over the golden ratio
 plots.guide(right, 1e3, 1e-3, slope, f"slope {slope:.3f}", decades=6)
-left.text(1e12, 0.5, "Gaussian", ha="right")
+left.text(1e12, 1.4, "Gaussian", ha="right")
 left.text(1e7, 2e3, "sphere", ha="right")
 for ax in (left, right):
-    ax.set_xlim(right=2e14)
+    ax.set_xlim(right=3e15)
 plt.show()
 
 # %% [markdown]
@@ -473,7 +473,7 @@ plt.show()
 # would here be $w$. That is not our quantity, and we do not draw it. By Jensen's inequality the error of the mean over
 # independent queries is at most the root of our distance, $n^{-r(w)/2+o(1)}$, and $r(w)>\frac1{1+w^2}$ for every $w$.
 #
-# The card divides the distance by the power of $\log n$ that the theorem has; the control has queries of one length only, for
+# P1.G.distance divides the distance by the power of $\log n$ that the theorem has; the control has queries of one length only, for
 # which the exponent is one.
 
 # %% tags=["remove-input"]

@@ -130,14 +130,16 @@ for ax, name in zip(axes.flat, field, strict=True):
     bars = [dots.risk - dots.low, dots.high - dots.risk]
     ax.errorbar(dots.n, dots.risk, bars, fmt="ko", mfc="w")
     ax.set(xscale="log", yscale="log", title=f"{name}, d = {d_show}")
-figure.supxlabel("context length n")
-figure.supylabel("risk")
+figure.supxlabel("context length n", fontsize="medium")
+figure.supylabel("risk", fontsize="medium")
 end = risks[(risks.task == "affine") & (risks.dim == d_show)].iloc[-1]
-words = {"ha": "right", "va": "bottom"}
-axes[0, 1].text(end.n, end.linear, "linear attention", color=plots.PALETTE[1], **words)
+words = {"ha": "right", "va": "top"}
+axes[0, 1].text(
+    end.n, 0.8 * end.linear, "linear attention", color=plots.PALETTE[1], **words
+)
 axes[0, 1].text(end.n, 6 * end.softmax, "softmax", color=plots.PALETTE[0], **words)
 end = kriging[kriging.task == "affine"].iloc[-1]
-axes[0, 1].text(1.5 * end.n, end.risk, "Bayes-linear", va="center")
+axes[0, 1].text(end.n, end.risk / 2, "Bayes-linear", ha="center", va="top")
 plt.show()
 
 # %% [markdown]
@@ -234,7 +236,7 @@ print(f"m = {by_hand.m:.3f}   risk = {by_hand.risk:.3f}   floor = {by_hand.floor
 #
 # ## What linear attention sees
 #
-# Only degree one of a class is visible to linear attention. The card asks whether the ratio of the two least risks grows
+# Only degree one of a class is visible to linear attention. P1.LA.fails asks whether the ratio of the two least risks grows
 # as a power of $n$, even if linear attention is spared the constant.
 
 # %% tags=["remove-input"]
@@ -285,7 +287,7 @@ judge(
 
 # %% [markdown]
 # Softmax weights have no last neighbor. How does a unit compare with the mean over the $k$ nearest tokens with the best
-# $k$, whose risk is exact too? The authors do not compare the two; we do. The control is $k=1$ whatever the tasks are. In
+# $k$, whose risk is exact too? The authors do not compare the two; we do. The control of P1.LA.edges is $k=1$ whatever the tasks are. In
 # short contexts soft edges gain; in long ones, in five dimensions and more, hard edges do.
 
 # %% tags=["remove-input"]
@@ -410,6 +412,7 @@ axes[0].set(xscale="log", yscale="log", xlabel="window parameter w", ylabel="ris
 axes[1].set(xscale="log", xlabel="Lipschitz constant L", ylabel="best w")
 axes[1].set_xticks(lipschitz_values, [f"{L:g}" for L in lipschitz_values])
 axes[1].minorticks_off()
+axes[0].yaxis.set_minor_formatter("")
 handles, names = axes[0].get_legend_handles_labels()
 figure.legend(handles, names, loc="outside lower center", ncols=3, fontsize=9)
 plt.show()
@@ -420,7 +423,7 @@ plt.show()
 # normalization has a shallow minimum at a small w. Sigmoid curves fall and stay flat, ReLU curves are flat throughout, tanh
 # and linear lie far above all. Right: the best w of softmax rises with L, that of the plain exponential hardly changes.
 #
-# Left: risk against $w$, ReLU class, largest $L$ of the list. Solid: normalized, dashed: with the best gain. Exact, except
+# Left: risk against $w$, ReLU class, at the largest $L$. Solid: normalized, dashed: with the best gain. Exact, except
 # normalized sigmoid and ReLU: sampled tokens, bands are intervals. Right: the $w$ of least risk against $L$.
 # ```
 

@@ -230,9 +230,8 @@ for ax, name in zip(axes, proportional, strict=True):
     plots.lines(ax, part, "signal", "w", "n")
     plots.lines(ax, part, "signal", "silent", "n", label="", linestyle=":", lw=1)
     ax.set(xscale="log", yscale="log", xlabel=r"$L/\sigma$", title=name)
-    for n, color in plots.colors(few).items():
-        limit = part[part.n == n].silent.iloc[0]
-        ax.text(0.06, limit, f"n = {n}", color=color, va="bottom")
+    for i, (n, color) in enumerate(plots.colors(few).items()):
+        ax.text(300, 0.005 * 4**i, f"n = {n}", color=color)
 axes[0].set_ylabel("best window parameter w*")
 plt.show()
 

@@ -90,9 +90,13 @@ for ax, (name, (c, e, risk)) in zip(axes, matrices.items(), strict=True):
     ax.set_xlabel("angle in the directions that count")
     ax.set(xticks=[-180, -90, 0, 90, 180], yticks=[-180, -90, 0, 90, 180])
 axes[0].set_ylabel("angle in the others")
-beside = {"textcoords": "offset points", "color": plots.COLORS["sampled"]}
-axes[0].annotate(
-    "query", (0, 0), xytext=(40, 40), arrowprops={"arrowstyle": "-"}, **beside
+axes[0].text(
+    175,
+    150,
+    "query: star",
+    color=plots.COLORS["sampled"],
+    ha="right",
+    bbox={"facecolor": "white", "edgecolor": "none"},
 )
 plt.show()
 
@@ -166,8 +170,9 @@ for n, sigma in settings:
         "sine": subspace_error(M, B),
     }
 for (n, sigma), parts in learned.items():
-    ended = {name: f"{np.median(part[-1]):.2f}" for name, part in parts.items()}
-    print(f"n = {n}, sigma = {sigma:g}:", ended)
+    inside, outside, sine = (np.median(part[-1]) for part in parts.values())
+    print(f"n = {n:2}, sigma = {sigma:3.1f}: inside {inside:.2f}, ", end="")
+    print(f"outside {outside:.2f}, sine {sine:.2f}")
 
 # %%
 figure, axes = plt.subplots(1, 3, figsize=(6.9, 2.7))
@@ -357,7 +362,7 @@ judge(
 # :class: dropdown
 # | assumption | here |
 # |---|---|
-# | $n=2$ or $\sigma=0$ | not needed for $k\ge3$, by proof; the cards take both, and then every other combination of the lists above |
+# | $n=2$ or $\sigma=0$ | not needed for $k\ge3$, by proof; P1.T4.minimizer takes both, P1.T4.beyond every other combination |
 # | $M$ symmetric | not needed: any matrix, by the proof below |
 # | $\Vert B^\top MB\Vert\le C$ | none, which is the case of a $C$ that leaves room for the best $c$; smaller $C$ for $M=cBB^\top$ only |
 # | law of the tokens | not printed; ours is above |
@@ -639,18 +644,20 @@ for link, above, ax in zip(low_rank.PRINTED, top, bottom, strict=True):
     ax.axhline(bounds.least[link], color=exact)
     ax.axhline(bounds.constant[link], color=guide, linestyle="--")
     ax.set_xlabel("Adam step")
+    ax.xaxis.set_minor_formatter("")
 right = {"transform": top[2].get_yaxis_transform(), "ha": "right"}
 top[2].text(0.97, 0.5, "linear attention", color=linear_color, **right)
 top[2].text(0.97, 0.1, "softmax", color=plots.COLORS["softmax"], **right)
-right = {"transform": bottom[2].get_yaxis_transform(), "ha": "right"}
+right = {"transform": bottom[0].get_yaxis_transform(), "ha": "right"}
 above = {"va": "bottom"} | right
-bottom[2].text(0.97, bounds.constant["cosine"], "best constant", color=guide, **above)
+bottom[0].text(0.97, bounds.constant["affine"], "best constant", color=guide, **above)
+right = {"transform": bottom[2].get_yaxis_transform(), "ha": "right"}
 below = {"va": "top"} | right
 bottom[2].text(0.97, bounds.least["cosine"], "exact least risk", color=exact, **below)
 bottom[0].text(
     0.97,
     pure["median"].iloc[-1],
-    "linear, without the +2",
+    "without +2",
     color=linear_color,
     transform=bottom[0].get_yaxis_transform(),
     ha="right",

@@ -209,7 +209,7 @@ def train_behind_link(
     n = training["context_length"]
     noise_std = training["noise_std"]
     normal = stream(dim + rank, "monte carlo").standard_normal((dim, dim))
-    basis = np.linalg.qr(normal).Q[:, :rank]
+    basis: Any = np.linalg.qr(normal).Q[:, :rank]
     law = LowRank(basis)
     behind = LINKS[link](rank)
     task = Projected(behind, basis.T)
