@@ -80,7 +80,7 @@ def pdf(preset: str, root: Path = ROOT) -> Path:
             joined.append(sheet, outline_item=item, import_outline=False)
     joined.add_metadata({"/Title": config["title"], "/Author": config["author"]})
     number(joined, f"{config['title'].partition(':')[0]}, preset {preset}")
-    joined.compress_identical_objects(remove_identicals=True, remove_orphans=True)
+    joined.compress_identical_objects(remove_duplicates=True, remove_unreferenced=True)
     joined.write(done.with_suffix(".pdf.new"))
     os.replace(done.with_suffix(".pdf.new"), done)
     return done
