@@ -1,7 +1,7 @@
 """The book as one PDF, its pages printed by Chromium: ``python -m icl_book.site.pdf PRESET``.
 
-The pages of the API, of measurements, of commands and of the gallery are left out, and so are the audit's tables and
-folded code: they are on the site.
+The pages of the API, of measurements, of commands and of the gallery are left out, and so are the audit's
+tables and folded code: they are on the site.
 """
 
 from __future__ import annotations
