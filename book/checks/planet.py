@@ -15,9 +15,8 @@ from scipy.spatial import cKDTree
 from scipy.special import factorial, lpmv
 
 DATA = Path(__file__).parents[1] / "planet"
-MAP = np.unpackbits(np.load(DATA / "land.npz")["bits"], axis=1)[:360, :720].astype(
-    float
-)
+BITS = np.load(DATA / "land.npz", allow_pickle=False)["bits"]
+MAP = np.unpackbits(BITS, axis=1)[:360, :720].astype(float)
 FIELD = np.loadtxt(DATA / "magnetic.csv", delimiter=",", skiprows=1)
 
 

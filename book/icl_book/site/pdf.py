@@ -1,7 +1,7 @@
 """The book as one PDF, its pages printed by Chromium: ``python -m icl_book.site.pdf PRESET``.
 
-The pages of the API, of measurements and of the gallery are left out, and so are the audit's tables and
-folded code: they are on the site.
+The pages of the API, of measurements, of commands and of the gallery are left out, and so are the audit's
+tables and folded code: they are on the site.
 """
 
 from __future__ import annotations
@@ -28,7 +28,11 @@ from icl_book.site.verify import toc_pages
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 SECONDS = 300  # the longest that printing a page may take; Chromium can hang
 #: Documents that are for the screen.
-LEFT_OUT = re.compile(r"book/(api.*|measurements|gallery|second|provenance|benchmarks)")
+LEFT_OUT = re.compile(
+    r"book/(api.*|measurements|gallery|second|provenance|benchmarks|reproduce)"
+)
+#: A part of an outline, in points: hundredths can be seen by nobody, and formulas are outlines.
+OUTLINE = re.compile(rb"^[-.\d ]+ [clm]$", re.MULTILINE)
 STYLE = """<style>
 @page { size: A4; margin: 16mm 17mm 19mm }
 @media print {
@@ -36,6 +40,8 @@ STYLE = """<style>
   .bd-main .bd-content .bd-article-container { max-width: none; padding: 0 }
   .bd-sidebar-primary, .bd-sidebar-secondary, .bd-header-article, .prev-next-footer, .bd-footer,
   .icl-interactive, details.hide, .headerlink, .tocsection { display: none !important }
+  mjx-container svg, mjx-container svg * { stroke: none !important }
+  figure img { max-width: 80% !important }
   pre { font-size: 1.15rem !important }
 }
 </style>"""
@@ -80,7 +86,7 @@ def pdf(preset: str, root: Path = ROOT) -> Path:
             joined.append(sheet, outline_item=item, import_outline=False)
     joined.add_metadata({"/Title": config["title"], "/Author": config["author"]})
     number(joined, f"{config['title'].partition(':')[0]}, preset {preset}")
-    joined.compress_identical_objects(remove_identicals=True, remove_orphans=True)
+    joined.compress_identical_objects(remove_duplicates=True, remove_unreferenced=True)
     joined.write(done.with_suffix(".pdf.new"))
     os.replace(done.with_suffix(".pdf.new"), done)
     return done
@@ -138,6 +144,11 @@ def print_page(program: str, page: Path, sheet: Path, name: str) -> None:
         sys.exit(f"pdf: not made; {program} printed no {name}")
 
 
+def shorter(line: re.Match[bytes]) -> bytes:
+    """Write the numbers of a part of an outline with two decimals at most."""
+    return re.sub(rb"-?\d*\.\d{3,}", lambda m: b"%.2f" % float(m[0]), line[0])
+
+
 def number(joined: PdfWriter, line: str) -> None:
     """Write a line and the page's number below each page, in a font that every reader has."""
     font = DictionaryObject(
@@ -158,7 +169,10 @@ def number(joined: PdfWriter, line: str) -> None:
         said = f"{line} \u00b7 {i}".encode("cp1252").hex()
         x = float(page.mediabox.width) / 2 - 1.75 * len(said) / 2
         before = page.get_contents()
-        drawn = before.get_data() if before else b""
+        data = (
+            b"" if before is None else before.get_data()
+        )  # a stream is also an empty dict
+        drawn = OUTLINE.sub(shorter, data)
         below = f" Q q BT /Line 7 Tf 0.4 g {x:.1f} 24 Td <{said}> Tj ET Q".encode()
         content = DecodedStreamObject()
         content.set_data(b"q " + drawn + below)
