@@ -88,7 +88,7 @@ for n, below in ((100, False), (1000, False), (10_000, True)):
         textcoords="offset points",
         ha="center",
         bbox={"color": "white", "alpha": 0.7, "pad": 0.5},
-        fontsize=8.5,
+        fontsize=9.5,
     )
 world.set(xlim=(-180, 180), ylim=(-90, 90), aspect="equal")
 world.set(xticks=range(-180, 181, 90), yticks=range(-90, 91, 45))
@@ -263,7 +263,7 @@ judge(
 # A map of zeros and ones has no Lipschitz constant. What takes its place is in the {term}`variogram`: two places at the small angle
 # $\theta$ differ if the segment between them crosses a coast, with probability $2\ell\theta/(\pi A)$ if the coast has the length
 # $\ell$ and the sphere the area $A=4\pi$ (Buffon's needle). So the variogram is $\gamma(\theta)=\ell\theta/(\pi A)$, a class of order
-# one, and {prf:ref}`thm-law` gives the exponent $2/d$, the printed upper end of Theorem 2. For $d=3$ the risk is
+# one, and {prf:ref}`the law of the window <thm-law>` gives the exponent $2/d$, the printed upper end of Theorem 2. For $d=3$ the risk is
 # $\beta w^{-1/2}+\sigma^2w/n$ to leading order, with $\beta=\frac{\sqrt2-1}{\sqrt\pi}\frac{\ell}{A}$, so that the best window reveals the length
 # of the coasts: $\ell=\frac{2\sqrt\pi}{\sqrt2-1}A\sigma^2w^{3/2}/n$.
 #

@@ -170,7 +170,6 @@ judge(
     value="price",
     samples="seed",
     name="{map}, n = {n}",
-    folded=True,
 )
 
 # %% [markdown]

@@ -21,12 +21,32 @@ from icl.streams import stream
 from icl.tasks import Task
 from icl.tasks.base import MOST
 
-__all__ = ["evaluation_error", "scale_scores", "spectral_norm"]
+__all__ = ["evaluation_error", "scale_scores", "spectral_norm", "subspace_error"]
 
 
 def spectral_norm(M: Array) -> Array:
     """Return ``||M||_2``, the largest singular value; shape (...). ValueError for NaN and infinity."""
     return np.asarray(np.linalg.norm(matrices(M, "M", MOST), 2, axis=(-2, -1)))
+
+
+def subspace_error(M: Array, basis: ArrayLike) -> Array:
+    """Return the sine of the largest principal angle between col(B) and M's leading left singular subspace.
+
+    ``basis`` is B, orthonormal columns (d, k). Shape (...): 0 where the subspace is found, 1 where a
+    direction is missed. ValueError for NaN, infinity, shapes that do not fit, and columns that are not
+    orthonormal.
+    """
+    M, B = matrices(M, "M", MOST), matrices(basis, "basis", MOST)
+    if (
+        B.ndim != 2
+        or B.shape[0] != M.shape[-2]
+        or not np.allclose(B.T @ B, np.eye(B.shape[1]))
+    ):
+        raise ValueError(
+            f"basis={shown(basis)}: must have orthonormal columns, as long as those of M, {M.shape[-2]}"
+        )
+    leading = np.linalg.svd(M)[0][..., : B.shape[1]]
+    return spectral_norm(leading - B @ (B.T @ leading))
 
 
 def _check(trained: Pretrained) -> None:

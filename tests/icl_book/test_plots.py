@@ -167,6 +167,8 @@ def test_labels_at_the_ends_of_lines_do_not_overlap(ax):
     heights = np.array(pixels) * 72 / ax.figure.dpi + shifts
     assert heights[1] - heights[0] == pytest.approx(12, abs=0.1)
     assert shifts[2] == pytest.approx(0, abs=0.1), "a label with room stays at its line"
+
+
 @pytest.mark.parametrize(
     ("template", "value", "words"),
     [

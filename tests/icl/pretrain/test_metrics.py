@@ -14,11 +14,12 @@ from icl.streams import stream
 from icl.tasks import Affine, Linear, Projected, ReLU
 
 
-def test_the_spectral_norm_is_the_largest_singular_value():
+def test_subspace_error_is_the_sine_of_the_angle():
     turn = np.array([[np.cos(0.3), -np.sin(0.3)], [np.sin(0.3), np.cos(0.3)]])
     M = np.zeros((3, 3))
     M[:2, :2] = turn @ np.diag([5.0, 0.1]) @ turn.T
     both = np.stack([M, np.diag([0.0, 1.0, 5.0])])
+    assert np.allclose(metrics.subspace_error(both, np.eye(3)[:, :1]), [np.sin(0.3), 1])
     assert np.allclose(metrics.spectral_norm(both), 5)
 
 
