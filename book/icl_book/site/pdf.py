@@ -31,7 +31,7 @@ SECONDS = 300  # the longest that printing a page may take; Chromium can hang
 LEFT_OUT = re.compile(
     r"book/(api.*|measurements|gallery|second|provenance|benchmarks|reproduce)"
 )
-#: A part of an outline, in points: hundredths can be seen by nobody, and formulas are outlines.
+#: A part of an outline, in quarters of a point: tenths can be seen by nobody, and formulas are outlines.
 OUTLINE = re.compile(rb"^[-.\d ]+ [clm]$", re.MULTILINE)
 STYLE = """<style>
 @page { size: A4; margin: 16mm 17mm 19mm }
@@ -145,8 +145,8 @@ def print_page(program: str, page: Path, sheet: Path, name: str) -> None:
 
 
 def shorter(line: re.Match[bytes]) -> bytes:
-    """Write the numbers of a part of an outline with two decimals at most."""
-    return re.sub(rb"-?\d*\.\d{3,}", lambda m: b"%.2f" % float(m[0]), line[0])
+    """Write the numbers of a part of an outline with one decimal at most."""
+    return re.sub(rb"-?\d*\.\d{2,}", lambda m: b"%.1f" % float(m[0]), line[0])
 
 
 def number(joined: PdfWriter, line: str) -> None:
