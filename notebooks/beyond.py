@@ -11,11 +11,12 @@
 #
 # *The theorems are about one layer and regression. What changes with classes, several layers, or other functions?*
 #
-# **Short answer.** Classification with the squared loss is regression with another noise: flipped labels widen the window, and
-# steeper boundaries narrow it {judged}`P1.rebuttal.classification`. A model of two layers is no kernel estimator
-# {judged}`P1.rebuttal.deeper`, and attention alone, layer after layer, merges all tokens {judged}`P1.rebuttal.collapse`.
-# Behind a projection trained units find the window of the projected problem {judged}`P1.rebuttal.links`. Whether one unit
-# serves three classes *equally well* depends on the reading {judged}`P1.rebuttal.mixture`.
+# **Short answer.** Classification with the squared loss is regression with a different noise. Flipped labels widen the window,
+# and steeper boundaries narrow it {judged}`P1.rebuttal.classification`. A model of two layers is no kernel estimator
+# {judged}`P1.rebuttal.deeper`, and attention that is repeated without other blocks merges all tokens
+# {judged}`P1.rebuttal.collapse`. If labels depend on a projection of the input, trained units find the window of the projected
+# problem {judged}`P1.rebuttal.links`. Whether one unit serves three classes *equally well* depends on the reading
+# {judged}`P1.rebuttal.mixture`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -66,23 +67,25 @@ layer_steps, label_steps, link_steps, function_steps = training_steps
 # %% [markdown]
 # ## In plain words
 #
-# The theorems are about one attention layer and regression. The layer averages labels over a {term}`window` around the
-# query, with the {term}`window parameter` $w$: **large $w$, narrow window**. Reviewers asked what lies beyond. We measured:
+# The theorems are about one attention layer and regression. The layer averages labels over a {term}`window` around the query,
+# with the {term}`window parameter` $w$: **large $w$, narrow window**. Reviewers asked what lies beyond these theorems. We found
+# the following:
 #
-# - **Classification.** More flipped labels need a wider window, smaller $w$; a steeper boundary needs a narrower one.
+# - **Classification.** More flipped labels need a wider window, that is a smaller $w$, and a steeper boundary needs a narrower
+#   one.
 # - **Layers.** A second head of opposite sign cancels bias. A second layer changes which tokens are close, but on the
 #   functions that we tried it gains nothing. Attention repeated without anything else makes all tokens equal.
-# - **Closeness.** A {term}`unit` learns which directions count if a matrix can single them out. It does not extrapolate: a
-#   mean of labels lies between labels.
+# - **Closeness.** A {term}`unit` learns which directions count if a matrix can single them out. It does not extrapolate,
+#   because a mean of labels lies between them.
 # - **Other functions.** Without rotation invariance the window becomes an ellipsoid, narrow where functions change fast.
 #
 # ## First question: classification?
 #
 # Two reviews ask about classification, one of them about *selection* or *copying* of labels. Let the labels be $\pm1$, with
-# mean $f(x)=(1-2p)\tanh(L\,q\cdot x)$: a boundary with a ramp of width about $1/L$, and labels that are flipped with
-# probability $p$. As $y_i^2=1$, the noise has the variance $\sigma^2=1-\mathbb Ef^2$. The weights of attention depend on neither
-# $f$ nor the labels, so the squared loss has the exact risk of the class of $f$ with this $\sigma$. The experiment computes
-# the best window for several $L$ and $p$, and the risk of copying the label of the nearest example.
+# mean $f(x)=(1-2p)\tanh(L\,q\cdot x)$. The boundary is then a ramp of width about $1/L$, and each label is flipped with
+# probability $p$. As $y_i^2=1$, the noise has the variance $\sigma^2=1-\mathbb Ef^2$. The weights of attention depend on
+# neither $f$ nor the labels, so the risk of the squared loss is the exact risk of the class of $f$ with this $\sigma$. The
+# experiment computes the best window for several $L$ and $p$, and the risk of copying the label of the nearest example.
 
 # %%
 rows = []
@@ -128,12 +131,12 @@ plt.show()
 # boundary, and every curve for more flipped labels lies below the one for fewer.
 #
 # Exact best window parameters of the squared loss for labels $\pm1$ against the steepness $L$ of the boundary between the
-# classes, for several probabilities $p$ of a flipped label. Every curve rises, so steeper boundaries have narrower windows;
-# more flips lie lower, so they have wider ones.
+# classes, for several probabilities $p$ of a flipped label. Every curve rises, so steeper boundaries have narrower windows.
+# Curves for more flips lie lower, so flips widen the window.
 # ```
 #
-# The experiment takes about three seconds. Expect about $w=6.1$ at $n=30$, $L=4$ and $p=0$; with $p=0.2$ it is about 2.7. To see another
-# dimension, change `dim=dim` to `dim=7`.
+# The experiment takes about three seconds. Expect every curve to rise with $L$, and the curves for more flips to lie lower. To
+# see another dimension, change `dim=dim` to `dim=7`.
 #
 # The authors answer that the estimate "will again be a nearest neighbors estimate", and say how it should scale (P1.rebuttal.classification):
 # "the optimal attention weights will again scale with the label noise level and inversely with the Lipschitzness". *Again*
@@ -154,7 +157,8 @@ judge(
 )
 
 # %% [markdown]
-# **By hand.** For a steep boundary $f=\pm(1-2p)$. Without flips $\sigma=0$; with $p=\frac14$ $\sigma^2=1-\frac14=\frac34$.
+# **By hand.** A steep boundary has $f=\pm(1-2p)$. Without flips $\sigma=0$, and with $p=\frac14$ the noise has the variance
+# $\sigma^2=1-\frac14=\frac34$.
 #
 # **Exercise 1.** How does $w$ fall with $L$ where the classes blur? Put `lipschitz_values = [0.01, 0.1, 1.0]` before the
 # experiment, and read the power of $L$ off the table `windows`.
@@ -167,7 +171,7 @@ judge(
 # ```
 #
 # **Cross-entropy.** We minimize $\log(1+e^{-y_qa\hat f})$ over $M$ and a gain $a$. The trained $M$ still gives more weight to
-# nearer examples, in every direction; its window is not that of the squared loss.
+# nearer examples, in every direction, but its window differs from the best window for the squared loss.
 
 # %% tags=["hide-input"]
 entropy = beyond.cross_entropy(
@@ -207,19 +211,20 @@ judge(
 #
 # ## Second question: several heads, several layers?
 #
-# Three of four reviews name the single layer as a limit. The authors answer that "a deeper transformer does not simply
-# implement a kernel estimator with a different kernel", and that more than attention is needed "to prevent the tokens from collapsing to a single point".
+# Three of the four reviews name the single layer as a limitation. The authors answer that "a deeper transformer does not simply
+# implement a kernel estimator with a different kernel", and that more than attention is needed "to prevent the tokens from
+# collapsing to a single point".
 #
 # ```{admonition} What is true
 # :class: tip
-# Two layers are no kernel estimator. Attention alone does collapse: for tokens of length at most one all weights are at
-# least $e^{-2w}/n$, so a layer shrinks the range of each coordinate at least by the factor $1-e^{-2w}$. The authors name an MLP
-# block "and/or" normalization as remedies. Projection to the sphere, the simplest normalization, is not enough in wide
-# windows; more elaborate ones and MLPs we did not try.
+# Two layers are no kernel estimator. Attention alone does collapse. For tokens of length at most one all weights are at least
+# $e^{-2w}/n$, so a layer multiplies the range of each coordinate by at most $1-e^{-2w}$. The authors name an MLP block "and/or"
+# normalization as remedies. Projection to the sphere, the simplest normalization, is not enough if the window is wide. We did
+# not try more elaborate normalizations or MLPs.
 # ```
 #
 # **By hand.** For smooth $f$ one head has the bias $\frac1{2w}\Delta f$. Give two heads, with $w$ and $2w$, the gains $-1$ and
-# $2$. The gains sum to one, and the bias is $(-\frac1{2w}+\frac2{4w})\Delta f=0$. This is a kernel of higher order, and needs a
+# $2$. The gains sum to one, and the bias is $(-\frac1{2w}+\frac2{4w})\Delta f=0$. Such a kernel of higher order needs a
 # *negative* gain.
 #
 # **Exercise 2.** Three heads with $w$, $2w$, $3w$ can cancel two orders of bias. Find their gains by solving a linear system of three
@@ -237,8 +242,8 @@ judge(
 #
 # **Trained models.** One layer, two heads whose gains sum to one, and two layers with and without a residual connection learn
 # the same ReLU functions from the same contexts, in plain PyTorch. The table compares their risk with that of the best single
-# window. With a kernel $K(x_i,x_q)$ the ratio of two weights would not depend on the other examples. We draw the others anew
-# and see how much its logarithm changes; one layer is the control.
+# window. If the weights came from a kernel $K(x_i,x_q)$, the ratio of two of them would not depend on the other examples. We
+# draw the other examples anew and see how much the logarithm of the ratio changes. One layer is the control.
 
 # %% tags=["hide-input"]
 deep = beyond.trained_models(
@@ -278,11 +283,11 @@ judge(
 )
 
 # %% [markdown]
-# The second head keeps a negative gain, as by hand, and two heads are better than the best single window. Two layers with a
-# residual connection come close to that window and do not beat it; without the connection they lose much.
+# The second head has a negative gain, as in the calculation by hand, and two heads are better than the best single window. Two
+# layers with a residual connection come close to that window and do not beat it. Without the connection they are much worse.
 #
-# **Many layers.** The update is $x_i\leftarrow\sum_jw_{ij}x_j$ with $w_{ij}\propto e^{w\,x_i\cdot x_j}$, and nothing else. At
-# $w=0$ one layer makes all tokens equal.
+# **Many layers.** Each layer replaces $x_i$ by $\sum_jw_{ij}x_j$ with $w_{ij}\propto e^{w\,x_i\cdot x_j}$ and does nothing
+# else. At $w=0$ one layer makes all tokens equal.
 
 # %% tags=["hide-input"]
 passed = beyond.collapse(dim=dim, windows=collapse_windows, layers=max_depth)
@@ -301,9 +306,9 @@ plt.show()
 # ```{caption} fig-collapse
 # :alt: The spread of tokens falls to zero within ten layers in the widest window, and stays for hundreds in the narrowest.
 #
-# Mean squared distance of the tokens to their mean, over that at the start, after many layers of attention alone, and
-# projected to the sphere after each layer (dashed); cut at $10^{-8}$. Plateaus are clusters of tokens that do not see each
-# other.
+# Mean squared distance of the tokens from their mean, divided by its value at the start. Solid: attention alone. Dashed: with
+# projection to the sphere after each layer. Values below $10^{-8}$ are drawn at $10^{-8}$. Plateaus are clusters of tokens that
+# hardly attend to each other.
 # ```
 
 # %%
@@ -328,14 +333,15 @@ judge(
 #
 # ```{admonition} What is true
 # :class: tip
-# Both, for the functions that we tried. For tokens $x=Bu+B_\perp v$ and $M=wBB^\top$ the scores are $w\,u_i\cdot u_q$: exactly
-# the problem of $u$, whose best window is known, and units trained with a full $M$ end there. Without close examples one
-# softmax unit fails, whatever $w$ is.
+# Both statements hold for the functions that we tried. For tokens $x=Bu+B_\perp v$ and $M=wBB^\top$ the scores are
+# $w\,u_i\cdot u_q$. This is exactly the problem of $u$, whose best window is known, and units trained with a full $M$ end
+# there. Without close examples one softmax unit fails, whatever $w$ is.
 # ```
 #
-# **Far queries.** No example has a similarity above zero with the query. Softmax, at the best of many windows, is worse than
-# knowing only the mean of $f$, which has the value one. {term}`Kriging <kriging>`, the best predictor that is linear in the
-# labels, explains most of an affine function. It fails for ReLU functions, whose other side of the kink is not in the context.
+# **Far queries.** Here no example has a positive similarity with the query. Softmax attention is then worse, even at the best
+# of many windows, than knowing only the mean of $f$, whose error is one in the units printed below. {term}`Kriging <kriging>`,
+# the best predictor that is linear in the labels, explains most of an affine function. It fails for ReLU functions, because the
+# context says little about the query's side of the kink.
 
 # %%
 near = uniform_sphere(stream(0, "monte carlo"), contexts, context_length + 1, dim)
@@ -359,12 +365,12 @@ for task in (Affine(dim, lipschitz), ReLU(dim, lipschitz)):
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Without noise its answer is a mean of the labels, so at most $\tau$: the squared error is at least $(1-\tau)^2$. A gain does
-# not repair it for affine functions, because it scales the constant along.
+# Without noise its answer is a mean of the labels, so it is at most $\tau$, and the squared error is at least $(1-\tau)^2$. A
+# gain does not repair this for affine functions, because it scales the constant as well.
 # ```
 #
-# **Links behind a projection.** The links $g$ of $f(x)=g(B^\top x)$ are nonlinear. Small batches bias where Adam settles, so
-# the batch is large.
+# **Links behind a projection.** Now $f(x)=g(B^\top x)$ with nonlinear links $g$. With small batches Adam settles beside the
+# optimum, so the batch is large.
 
 # %% tags=["remove-input"]
 behind = beyond.behind_projection(
@@ -387,8 +393,8 @@ judge(
 )
 
 # %% [markdown]
-# **A nonlinear layer first.** Let $f(x)=g(|x|)$ with the absolute value entry by entry, and $g$ affine: tokens far apart can
-# have the same $|x|$. We train units on $x$, and units that are given $|x|$, as if an earlier layer had computed it.
+# **A nonlinear layer first.** Let $f(x)=g(|x|)$ with the absolute value taken entry by entry and $g$ affine. Tokens far apart
+# can then have the same $|x|$. We train units on $x$, and others that are given $|x|$, as if an earlier layer had computed it.
 
 # %% tags=["remove-input"]
 absolute = beyond.nonlinear_first(
@@ -412,18 +418,18 @@ judge(
 # %% [markdown]
 # ## Fourth question: other functions?
 #
-# Three of four reviews find affine and ReLU functions simple. The authors answer with the trade of bias and variance, and with
-# a mixture of three classes.
+# Three of the four reviews find affine and ReLU functions simple. The authors answer with the trade-off between bias and
+# variance, and with a mixture of three classes.
 #
 # ```{admonition} What is true
 # :class: tip
-# In long contexts the bias of *every* rotation-invariant class falls with $w$:
-# $L_{\rm bias}=\sum_la_l(1-\lambda_l)^2$, where $a_l$ is the spectrum of the class and
-# $\lambda_l(w)=I_{l+d/2-1}(w)/I_{d/2-1}(w)$ grows with $w$. At a *fixed* context length it rises again where few tokens are
-# left in the window. A unit of the mixture loses little in short contexts; its risk is nowhere the same on all three.
+# In long contexts the bias of *every* rotation-invariant class falls with $w$: $L_{\rm bias}=\sum_la_l(1-\lambda_l)^2$, where
+# $a_l$ is the spectrum of the class and $\lambda_l(w)=I_{l+d/2-1}(w)/I_{d/2-1}(w)$ grows with $w$. At a *fixed* context length
+# it rises again where few tokens are left in the window. A unit trained on the mixture loses little in short contexts, but in
+# no setting is its risk equal on all three classes.
 # ```
 #
-# **By hand.** For affine functions in $d=3$ only $l=1$ counts: $\lambda_1=\coth w-\frac1w$, which is $0.31$ at $w=1$ and $0.90$ at
+# **By hand.** For affine functions in $d=3$ only $l=1$ counts, and $\lambda_1=\coth w-\frac1w$ is $0.31$ at $w=1$ and $0.90$ at
 # $w=10$. The bias falls from $0.47$ to $0.01$ of the variance.
 
 # %% tags=["remove-input"]
@@ -477,8 +483,9 @@ judge(
 )
 
 # %% [markdown]
-# **Random networks.** The risk of a softmax unit knows a class by its covariance alone. That of a random two-layer network, the arc-cosine kernel {cite:p}`cho2009`, does not depend on the number of hidden
-# units, and is that of the ReLU class with $\sqrt3L$. Trained units agree.
+# **Random networks.** The risk of a softmax unit depends on a class through its covariance alone. The covariance of random
+# two-layer networks, the arc-cosine kernel {cite:p}`cho2009`, does not depend on the number of hidden units and equals the
+# covariance of the ReLU class with $\sqrt3L$. Trained units agree.
 
 # %% tags=["remove-input"]
 judge(
@@ -502,7 +509,7 @@ judge(
 # %% [markdown]
 # **Without rotation invariance.** Functions $g(Sx)$ with a diagonal $S$ have preferred directions. If their slopes differ, $M$
 # is largest where functions change fastest. If $S$ keeps the first coordinate alone, the kink is always at $x_1=0$, yet no unit
-# ignores the rest of the token: it carries $\sqrt{1-x_1^2}$. The rest of $M$ is then far from zero.
+# ignores the rest of the token, which carries $\sqrt{1-x_1^2}$, and the rest of $M$ is far from zero.
 
 # %%
 scales = {

@@ -53,13 +53,13 @@ notebook.setup(globals())
 # %% [markdown]
 # ## In plain words
 #
-# Pages of this book use four statements about infinitely many cases. They are proved here. The theorems on this page are this book's
-# and have names; a theorem with a number is the authors'.
+# This page proves four statements about infinitely many cases that other pages use. Its theorems are this book's own and have
+# names; a theorem with a number is the authors'.
 #
 # 1. **All matrices, every $n$.** A layer can look away from the query. If the values of functions are the more correlated the
 #    closer two inputs are, this always adds to the risk, and the best matrix is a multiple $w$ of the identity.
-# 2. **Irrelevant directions.** What is added to scores at random blurs the order in which attention ranks the tokens, and the
-#    risk rises.
+# 2. **Irrelevant directions.** Random additions to the scores blur the order in which attention ranks the tokens, and the risk
+#    rises.
 # 3. **All Lipschitz functions.** With the window of one class the risk on *every* $L$-Lipschitz function has a common upper
 #    bound.
 # 4. **All pairs of points.** A function with a kink is as steep as its steeper side.
@@ -119,9 +119,9 @@ plt.show()
 # places. The weak wave is too short for the window and enters the prediction with the wrong sign, and a quarter turn changes this sign.
 # ```
 #
-# It takes about two seconds. For the two waves expect the least risks 0.59034 for $wI$ and 0.58708 for the quarter turn. To try
-# another class, change the line of `covariance`. For another dimension, say $d=7$, write `ReLU(dim=7)` and a $7\times7$ matrix that
-# turns one plane, since `matrix_risk` takes every $d\times d$ matrix.
+# The experiment takes about two seconds. Expect the least risk of the quarter turn to be much larger for ReLU functions, and
+# slightly smaller for the two waves. To try another class, change the line of `covariance`. For another dimension, say $d=7$,
+# write `ReLU(dim=7)` and a $7\times7$ matrix that turns one plane, since `matrix_risk` takes every $d\times d$ matrix.
 #
 # Which classes the {prf:ref}`theorem on form <thm-form>` covers depends on their covariance alone, and so does the least $n$:
 
@@ -235,9 +235,10 @@ for task in (Cosine(2, 4.0), Cosine(3, 4.0), Cosine(5, 8.0), TwoWaves(2)):
 # sphere, odd powers nondecreasing, even ones in $|t|$. $\square$
 # :::
 #
-# For $n=1$ all matrices have one risk, and for an even class at $n=2$ all rotations do, because $\mu_s$ is constant: there equal
-# weights are best. Odd $g_j$ with $q_j$ on the *sphere* are not enough: $P_3$, a polynomial of degree three, has itself as its
-# covariance, which is not monotone. The card tries four other matrices; its control is the class of {numref}`fig-right-angles`.
+# For $n=1$ all matrices have the same risk. For an even class at $n=2$ all rotations have the same risk, because $\mu_s$ is
+# constant, and equal weights are best. Odd $g_j$ with $q_j$ on the *sphere* are not enough: $P_3$, a polynomial of degree
+# three, has itself as its covariance, which is not monotone. The card below tries four other matrices. Its control is the class
+# of {numref}`fig-right-angles`.
 
 # %% tags=["remove-input"]
 others = certificates.other_matrices(
@@ -264,18 +265,18 @@ judge(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# It has the same risk as $wI$: an even function has the same values at the opposite end of the sphere. The theorem gives
-# multiples of $I$ of either sign.
+# It has the same risk as $wI$, because an even function has the same values at the opposite end of the sphere. The theorem
+# gives multiples of $I$ of either sign.
 # ```
 #
 # ## Where it is false
 #
-# On the circle a rotation by $\alpha$ turns every query by $\alpha$, and with $a_\ell$ the power of the degree $\ell$ of the class and
-# $m_\ell=\mathbb E\sum_i\omega_i\cos\ell\theta_i$ it adds $2\sum_\ell a_\ell m_\ell(1-\cos\ell\alpha)$ to the risk. A quarter turn does
-# nothing to degree 4. For degree 18 it adds $4a_{18}m_{18}$, which is negative: at the window that suits degree 4, twenty tokens
-# overshoot so short a wave. This computed example refutes what we had conjectured, that for *every* rotation-invariant class
-# some multiple of $I$ is best. A turn with $\sum_\ell a_\ell m_\ell P_\ell(\cos\alpha)\le0$, in any dimension, never beats equal
-# weights: the rest of the error is at least theirs.
+# On the circle a rotation by $\alpha$ turns every query by $\alpha$, and with $a_\ell$ the power of the degree $\ell$ of the
+# class and $m_\ell=\mathbb E\sum_i\omega_i\cos\ell\theta_i$ it adds $2\sum_\ell a_\ell m_\ell(1-\cos\ell\alpha)$ to the risk. A
+# quarter turn does nothing to degree 4. For degree 18 it adds $4a_{18}m_{18}$, which is negative: at the window that suits
+# degree 4, twenty tokens overshoot so short a wave. This computed example refutes what we had conjectured, that for *every*
+# rotation-invariant class some multiple of $I$ is best. A turn with $\sum_\ell a_\ell m_\ell P_\ell(\cos\alpha)\le0$, in any
+# dimension, never beats equal weights, because the rest of the error is at least as large as theirs.
 #
 # **Gap:** in $d\ge3$ neither a proof for all classes nor a counterexample is known.
 #
@@ -390,10 +391,10 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 # even in $c$, while $\mathbb E\sum\omega_it_i$ has the slope $\frac{n-1}{nk}$. $\square$
 # :::
 #
-# *Any* independent noise in the scores does harm, scores dropped at random, too. **What this says of the authors' Theorem 4**, for
-# $k\ge3$: its assumption $n=2$ or $\sigma=0$ is not needed, nor is $M=M^\top$. If $C$ is at least the least best $c$, the optima under
-# $\|B^\top MB\|\le C$ are the $cBB^\top$ with $c\le C$ best at $e=0$, of one sign. **Gap:** that the best $c$ is unique is not proved. **Gap:** for
-# smaller $C$ this is proved only among matrices with $B^\top MB_\perp=0$.
+# *Any* independent noise in the scores does harm, and so does dropping scores at random. **What this says of the authors'
+# Theorem 4**, for $k\ge3$: its assumption $n=2$ or $\sigma=0$ is not needed, nor is $M=M^\top$. If $C$ is at least the least
+# best $c$, the optima under $\|B^\top MB\|\le C$ are the $cBB^\top$ with $c\le C$ best at $e=0$, of one sign. **Gap:** that the
+# best $c$ is unique is not proved. **Gap:** for smaller $C$ this is proved only among matrices with $B^\top MB_\perp=0$.
 #
 # :::{prf:theorem} two directions
 # :label: thm-two-directions
@@ -516,7 +517,8 @@ for side, name in {1: "largest", -1: "most negative"}.items():
 # %% [markdown]
 # ## Any Lipschitz function
 #
-# A review says of the paper's Theorem 3.5: "whose test data are any arbitrary L−Lipschitz task". Two facts bracket all of them.
+# A review says of the paper's Theorem 3.5: "whose test data are any arbitrary L−Lipschitz task". Two facts bound the bias of
+# all such functions from both sides.
 #
 # :::{prf:proposition} the worst Lipschitz function
 # :label: thm-any

@@ -11,13 +11,14 @@
 #
 # *Theorem 2 says that the best $w$ grows without end if contexts get longer. Does it, if the tokens are Gaussian?*
 #
-# **Short answer.** No. On Gaussian tokens the best $w$ stops near one, because **a larger $w$ prefers the longest tokens, not the
-# nearest**. For $M=wI$, linear functions, $d=5$, $\sigma=0.5$ and $n=10^6$ the best $w$ is
+# **Short answer.** No. On Gaussian tokens the best $w$ stops near one, because **a larger $w$ prefers the longest tokens, not
+# the nearest**. For $M=wI$, linear functions, $d=5$, $\sigma=0.5$ and $n=10^6$ the best $w$ is
 # {judged}`P1.G.stops | Gaussian, d = 5, n = 1e+06, sigma = 0.5 | .3f`; on the sphere with the same mean squared length it is
-# {judged}`P1.G.stops | sphere, d = 5, n = 1e+06, sigma = 0.5 | .1f`. No other matrix does better on linear functions. How fast the
-# layer approaches its limit is a theorem here {judged}`P1.G.distance`, and so is that $1-w^*$ falls like $n^{-1/\varphi}$ up to
-# logarithms, with the golden ratio $\varphi$. Even in long contexts a square is not recovered {judged}`P1.G.floor`, and tokens in a
-# ball leave an error of {judged}`P1.G.ball | floor, d = 5 | 100*.1f` % of the variance for every $n$.
+# {judged}`P1.G.stops | sphere, d = 5, n = 1e+06, sigma = 0.5 | .1f`. No other matrix does better on linear functions. A theorem
+# on this page says how fast the layer approaches its limit {judged}`P1.G.distance`, and another says that $1-w^*$ falls like
+# $n^{-1/\varphi}$ up to logarithms, where $\varphi$ is the golden ratio. Even in long contexts a square is not recovered
+# {judged}`P1.G.floor`, and tokens in a ball leave an error of {judged}`P1.G.ball | floor, d = 5 | 100*.1f` % of the variance
+# for every $n$.
 
 # %% tags=["remove-cell"]
 import sys
@@ -60,25 +61,25 @@ notebook.setup(globals())
 #
 # Attention averages the labels of tokens in a {term}`window` around the {term}`query`. On the sphere all tokens have the same
 # length, and a larger {term}`window parameter` $w$ brings the weights closer to the query: **large $w$, narrow window**. The
-# score $w\,x\cdot x_q$ also rewards length. If tokens differ in length, **a larger $w$ prefers the longest tokens, not the nearest**:
-# those that reach farthest in the query's direction. This is why $w$ stops.
+# score $w\,x\cdot x_q$ also rewards length. If tokens differ in length, **a larger $w$ prefers the longest tokens, not the
+# nearest**, because the longest reach farthest in the query's direction. This is why $w$ stops.
 #
-# For Gaussian tokens it can be computed where. The weights $e^{w\,x\cdot x_q}$ turn the law $N(0,I)$ of a token into $N(wx_q,I)$:
-# its mean moves, its width stays. Many tokens therefore give
+# For Gaussian tokens we can compute where. The weights $e^{w\,x\cdot x_q}$ turn the law $N(0,I)$ of a token into $N(wx_q,I)$,
+# so that its mean moves and its width stays. Many tokens therefore give
 #
 # ```{math}
 # :label: eq-tilt
 # \sum_i\omega_if(x_i)\;\to\;\mathbb E f(g+w\,x_q),\qquad g\sim N(0,I).
 # ```
 #
-# For linear $f$ the right side is $wf(x_q)$, which is correct at $w=1$. With more examples $w^*$ tends to one, where on the
+# For linear $f$ the right side is $wf(x_q)$, which is correct at $w=1$. With more examples $w^*$ tends to one, whereas on the
 # sphere it rises without end. (Two examples without noise can have a larger $w^*$.)
 #
 # ## The experiment: tokens of one length, and of many lengths
 #
 # We compute the best $w$ for the same linear functions on Gaussian tokens and on the sphere of radius $\sqrt d$, whose points
-# have the same mean squared length. (A function of tokens of length $\sqrt d$ is one of slope $\sqrt d\,L$ of unit tokens, and
-# their $w$ is $d$ times larger.)
+# have the same mean squared length. (A function of slope $L$ on tokens of length $\sqrt d$ is a function of slope $\sqrt d\,L$
+# on unit tokens, for which $w$ is $d$ times larger.)
 
 # %%
 lengths = sorted({*n_values, 10**9, 10**12})
@@ -186,17 +187,17 @@ judge(
 # - No matrix is better than the best $wI$ ({prf:ref}`theorem for any lengths <thm-lengths>`). The best $w$ tends to one, and
 #   $1-w^*$ falls like $n^{-1/\varphi}$ up to logarithms ({prf:ref}`theorem on the golden ratio <thm-golden>`).
 # - In the unit ball, where lengths are bounded but differ, the limit is best at a finite $w$, and an error remains.
-# - What remains of Theorem 2 for linear functions is the direction: $w^*$ rises with $L/\sigma$.
+# - What remains of Theorem 2 for linear functions is that $w^*$ rises with $L/\sigma$.
 # ```
 #
-# We have read that paper's abstract, and one of its propositions as another text quotes it (below). Demir
-# and Dogan {cite}`demir2025` study temperature, Lu et al. {cite}`lu2025` linear attention in high dimension.
+# Of that paper we have read the abstract, and one proposition as another text quotes it (below). Demir and Dogan
+# {cite}`demir2025` study temperature, Lu et al. {cite}`lu2025` linear attention in high dimension.
 #
 # ## By hand: a parabola
 #
 # For $f(x)=x^2-1$ in one dimension the limit {eq}`eq-tilt` is $w^2x_q^2$. The error
-# $\mathbb E(x_q^2-1-w^2x_q^2)^2=3(1-w^2)^2-2(1-w^2)+1$ is least at $w^2=\frac23$, where it is $\frac23$. The variance of $f$
-# is $2$: a third of it remains for every $n$.
+# $\mathbb E(x_q^2-1-w^2x_q^2)^2=3(1-w^2)^2-2(1-w^2)+1$ is least at $w^2=\frac23$, where it is $\frac23$. The variance of $f$ is
+# $2$, so a third of it remains for every $n$.
 
 # %%
 w_squared = np.linspace(0, 1, 1001)
@@ -215,8 +216,9 @@ print(f"least error {error.min():.4f} at w^2 = {w_squared[error.argmin()]:.3f}")
 #
 # ## The exact risk
 #
-# Let $r$ be the length of the query, $\tau=wr$, and $g_i$ the tokens' components along it: $\omega_i\propto e^{\tau g_i}$.
-# Two moments of the weights are enough. One is $C$, the mean share of the context that a single token takes; the other is $D$,
+# Let $r$ be the length of the query, $\tau=wr$, and $g_i$ the tokens' components along it, so that
+# $\omega_i\propto e^{\tau g_i}$. Two moments of the weights are enough. One is $C$, the mean share of the context that a single
+# token takes; the other is $D$,
 #
 # $$C=\mathbb E\sum\omega_i^2,\qquad D=\mathbb E\sum\omega_i^3-\mathbb E\big(\sum\omega_i^2\big)^2 .$$
 #
@@ -269,24 +271,26 @@ assert abs(bias.mean() - risk.bias) < 5 * bias.std() / len(bias) ** 0.5
 # :::{admonition} Solution
 # :class: dropdown
 # All weights are $\frac1n$, so $C=\frac1n$ and $D=\frac1{n^2}-\frac1{n^2}=0$. The bias is
-# $\frac{L^2}d(\mathbb Er^2+\frac dn)=L^2(1+\frac1n)$: the query's own label and the variance of a mean.
+# $\frac{L^2}d(\mathbb Er^2+\frac dn)=L^2(1+\frac1n)$. The first term is the mean square of the query's own label, and the
+# second is the variance of a mean of labels.
 # :::
 #
 # ## No other matrix does better
 #
-# That $M$ is a multiple of the identity is no restriction here, whatever the lengths of the tokens are:
+# Nothing is lost here if $M$ is a multiple of the identity, whatever the lengths of the tokens are:
 #
 # :::{prf:theorem} the best matrix, tokens of any lengths
 # :label: thm-lengths
 # :nonumber:
-# Let the tokens be independent with one rotation-invariant law of finite second moment, the query independent of them with
-# another, neither of them always zero. Let $f(x)=\beta\cdot x$ with $\mathbb E\beta\beta^\top=\frac{L^2}dI$, $L>0$, and the noise
-# be independent with mean zero and variance $\sigma^2\ge0$. For $n\ge2$ every matrix that is not $wI$ with $w\ge0$ has a risk
-# larger than $\inf_{w\ge0}R(w)$, where $R(w)$ is the risk of $wI$. So every minimizer over all matrices is such a multiple.
+# Let the tokens be independent with a common rotation-invariant law of finite second moment, and let the query be independent
+# of them, with a rotation-invariant law of finite second moment of its own; neither law is that of a vector that is always
+# zero. Let $f(x)=\beta\cdot x$ with $\mathbb E\beta\beta^\top=\frac{L^2}dI$, $L>0$, and let the noise be independent with mean
+# zero and variance $\sigma^2\ge0$. For $n\ge2$ every matrix that is not $wI$ with $w\ge0$ has a risk larger than
+# $\inf_{w\ge0}R(w)$, where $R(w)$ is the risk of $wI$. So every minimizer over all matrices is such a multiple.
 # :::
 #
-# *Idea.* The layer sees the query through $v=Mx_q$ alone, and to turn $v$ away from $x_q$ only lowers the correlation of
-# prediction and label. What is left is the length of $v$, and a multiple of the identity chooses it as well, because the
+# *Idea.* The layer sees the query through $v=Mx_q$ alone, and turning $v$ away from $x_q$ only lowers the correlation of
+# prediction and label. What is left is the length of $v$. A multiple of the identity can choose it just as well, because the
 # direction of the query says nothing about its length.
 #
 # :::{admonition} Proof
@@ -309,10 +313,10 @@ assert abs(bias.mean() - risk.bias) < 5 * bias.std() / len(bias) ** 0.5
 # The same three steps apply to the limit $n\to\infty$, where $\mu(\tau)$ is the mean under the tilted law and $S=\mu^2$.
 # :::
 #
-# **In a ball.** The uniform law in the unit ball of $\mathbb R^d$ is the projection of that on the sphere in $d+2$
+# **In a ball.** The uniform law in the unit ball of $\mathbb R^d$ is a projection of the uniform law on the sphere in $d+2$
 # dimensions. For many tokens the prediction at a query of length $r$ is $A(wr)\,\beta\cdot x_q/r$ with $A=I_{d/2+1}/I_{d/2}$.
-# This function is strictly concave, so it is never the identity: a floor remains, and by the {prf:ref}`theorem for any
-# lengths <thm-lengths>` no other matrix lowers it.
+# This function is strictly concave, so it is never the identity and an error remains, the *floor*. By the
+# {prf:ref}`theorem for any lengths <thm-lengths>` no other matrix lowers it.
 
 # %% tags=["remove-input"]
 judge(
@@ -353,11 +357,11 @@ judge(
 # :::
 #
 # *Idea.* A weight is at most one, so $\omega^2\le\omega^s$ for every $s\le2$, and the $s$-th moment of a weight is that of a
-# log-normal variable: $n\,\mathbb E\omega_1^s\approx n^{1-s}e^{s(s-1)w^2r^2/2}$ at a query of length $r$. Its mean over the query is
-# finite as long as $s(s-1)w^2<1$, and the best exponent is the end of that range: at $w=1$ the equation is $s^2=s+1$, that of
-# the golden ratio. The bound is sharp because at queries with $w^2r^2\approx\frac{2w}{\sqrt{w^2+4}}\log n$ one token carries a
-# finite part of the weight with just that probability (condensation in the random energy model
-# {cite:p}`derrida1981,bouchaud1997`).
+# log-normal variable: $n\,\mathbb E\omega_1^s\approx n^{1-s}e^{s(s-1)w^2r^2/2}$ at a query of length $r$. Its mean over the
+# query is finite as long as $s(s-1)w^2<1$, and the best exponent is the end of that range. At $w=1$ the equation is $s^2=s+1$,
+# whose positive root is the golden ratio. The bound is sharp because at queries with
+# $w^2r^2\approx\frac{2w}{\sqrt{w^2+4}}\log n$ one token carries a finite part of the weight with just that probability
+# (condensation in the random energy model {cite:p}`derrida1981,bouchaud1997`).
 #
 # :::{admonition} Proof
 # :class: dropdown
@@ -463,18 +467,19 @@ plt.show()
 # multiple of $w^{-2}$ that stays below $r(w)$.
 # ```
 #
-# **Two other bounds.** Proposition 3.1 of {cite:t}`boursier2025` we know only as a public audit of that paper quotes it. For tokens
-# that are sub-Gaussian with parameter $\varsigma\ge1$ and a sub-Gaussian query with parameter one it bounds the same mean square
-# by $c_1\varsigma^6\log n\;n^{-c_2/\varsigma^2}$, with constants that are not named and do not depend on $\varsigma$. Tokens
-# $N(0,\varsigma^2I)$ and $M=I$ are our setting with $w=\varsigma$, so the theorem says how good such a bound can be: the power
-# $\varsigma^{-2}$ is right, because $w^2r(w)$ rises from $1/\varphi$ at $w=1$ to one, and no $c_2$ above $1/\varphi$ serves all
-# $\varsigma\ge1$ (dashed). Of {cite:t}`bohbot2026` we read the abstract and the public code. There each token is a query, too, and
-# what is measured is the error of the mean and of the covariance of all outputs, beside a curve $n^{-1/(2(1+H^2))}$ whose $H$
-# would here be $w$. That is not our quantity, and we do not draw it. By Jensen's inequality the error of the mean over
-# independent queries is at most the root of our distance, $n^{-r(w)/2+o(1)}$, and $r(w)>\frac1{1+w^2}$ for every $w$.
+# **Two other bounds.** We know Proposition 3.1 of {cite:t}`boursier2025` only from a public audit that quotes it. For tokens
+# that are sub-Gaussian with parameter $\varsigma\ge1$ and a sub-Gaussian query with parameter one it bounds the same mean
+# square by $c_1\varsigma^6\log n\;n^{-c_2/\varsigma^2}$, with constants that are not named and do not depend on $\varsigma$.
+# Tokens $N(0,\varsigma^2I)$ and $M=I$ are our setting with $w=\varsigma$, so the theorem says how good such a bound can be: the
+# power $\varsigma^{-2}$ is right, because $w^2r(w)$ rises from $1/\varphi$ at $w=1$ to one, and no $c_2$ above $1/\varphi$
+# serves all $\varsigma\ge1$ (dashed). Of {cite:t}`bohbot2026` we read the abstract and the public code. There each token is a
+# query, too, and what is measured is the error of the mean and of the covariance of all outputs, beside a curve
+# $n^{-1/(2(1+H^2))}$ whose $H$ would here be $w$. Their quantity differs from ours, so we do not draw it. By Jensen's
+# inequality the error of the mean over independent queries is at most the root of our distance, $n^{-r(w)/2+o(1)}$, and
+# $r(w)>\frac1{1+w^2}$ for every $w$.
 #
-# P1.G.distance divides the distance by the power of $\log n$ that the theorem has; the control has queries of one length only, for
-# which the exponent is one.
+# The card P1.G.distance divides the distance by the power of $\log n$ that the theorem gives. Its control has queries of one
+# length only, for which the exponent is one.
 
 # %% tags=["remove-input"]
 few = gaussian_tokens.distance_exponents(dims=dims, w_values=[0.5, 0.8, 1.0, 1.25])
@@ -487,7 +492,7 @@ judge(
 )
 
 # %% [markdown]
-# **The golden ratio.** At $w=1$ the limit is the right answer, and the theorem says how far the best window is from it:
+# **The golden ratio.** At $w=1$ the limit is the right answer, and the next theorem says how far the best $w$ is from one:
 #
 # :::{prf:theorem} the golden ratio
 # :label: thm-golden
@@ -504,10 +509,10 @@ judge(
 # :::
 #
 # *Idea.* What pulls $w^*$ below one is the slope of the finite-context error at $w=1$. This error depends on $w|x_q|$ alone, so
-# its slope is a mean of the error itself with the weight $|x_q|^2-d$: dominated by long queries, hence positive, and of the
-# order of the error times $\log n$.
+# its slope is a mean of the error itself with the weight $|x_q|^2-d$. Long queries dominate this mean, so it is positive and of
+# the order of the error times $\log n$.
 #
-# "For $n\ge n_0$" is needed: without noise in one dimension, 100 tokens have their best $w$ above one.
+# The condition $n\ge n_0$ is needed, because without noise in one dimension the best $w$ for 100 tokens is above one.
 #
 # :::{admonition} Proof
 # :class: dropdown
@@ -554,8 +559,8 @@ for n in (100, 1000):
     print(f"d = 1, no noise, n = {n}: w* = {gaussian_window(1, n, 0.0).w:.3f}")
 
 # %% [markdown]
-# The power of $\log n$ can be taken from the local slope of the exact $1-w^*$ between $n=10^{28}$ and $10^{30}$. What is left is
-# near $-1/\varphi$ in every dimension and at every noise:
+# The next cell takes the local slope of the exact $1-w^*$ between $n=10^{28}$ and $10^{30}$ and removes the power of $\log n$.
+# What is left is near $-1/\varphi$ in every dimension and at every level of noise:
 
 # %%
 for dim in dims:
@@ -575,8 +580,8 @@ for dim in dims:
 # of $t^k$ leaves $k!\big(1-\frac{k!}{(2k-1)!!}\big)$.
 #
 # A function is recovered if $\mathbb Ef(g+wx)=f(x)$. At $w=1$ and among functions of polynomial growth these are the harmonic
-# polynomials, such as $x_1x_2$, because the Fourier transform of $f$ must be supported at the origin. At other $w$ there are
-# others (Exercise 4).
+# polynomials, such as $x_1x_2$, because the Fourier transform of $f$ must be supported at the origin. At other $w$ other
+# functions are recovered (Exercise 4).
 
 # %% tags=["remove-input"]
 known = gaussian_tokens.functions()
@@ -633,9 +638,9 @@ plt.show()
 # :alt: Two kinds of curves. The linear function and the product of two coordinates fall with the context length. The second and
 # third Hermite polynomials and the ReLU level off, each at its own dashed line.
 #
-# There are two kinds of functions: those of which the error falls with the context length ($x_1$ and $x_1x_2$), and those of
-# which it stops at a floor (the others; dashed, the exact limits). Risk over the variance of the function, mean over sampled
-# sets of tokens with interval, at the best $w$; intervals that reach zero are truncated.
+# The error of $x_1$ and of $x_1x_2$ falls with the context length. The error of the other functions stops at a floor (dashed,
+# the exact limits). Risk over the variance of the function, mean over sampled sets of tokens with interval, at the best $w$;
+# intervals that reach zero are truncated.
 # ```
 #
 # **Exercise 3.** Which $w$ is best for $f=\mathrm{He}_1+c\,\mathrm{He}_2$ with a small $c$, in long contexts?
@@ -686,8 +691,8 @@ for n in (1e2, 1e4, 1e6):
 #
 # ## To remember
 #
-# The narrowing window of Theorem 2 needs tokens of one length: only then does a larger $w$ prefer nearer tokens. On Gaussian
-# tokens $w$ stops at one, a square is not recovered, and linear attention is better on linear functions.
+# The narrowing window of Theorem 2 needs tokens of one length, because only then does a larger $w$ prefer nearer tokens. On
+# Gaussian tokens $w$ stops at one, a square is not recovered, and linear attention is better on linear functions.
 
 # %% tags=["remove-input"]
 notebook.footer()

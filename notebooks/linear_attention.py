@@ -11,12 +11,13 @@
 #
 # *Theory often studies attention without the softmax. What is lost?*
 #
-# **Short answer.** On nonlinear tasks nearly everything: the risk of linear attention never falls below the power of all that is not
-# linear in $f$, while that of softmax attention falls without end {judged}`P1.LA.fails`. This is how we read the abstract's sentence
-# that linear attention cannot replicate "this adaptivity". On linear functions linear attention **wins**: at $d=5$, $n=10^5$ and
-# $\sigma=0.3$ it has {judged}`P1.LA.wins | linear, d = 5, n = 1e5, $\sigma$ = 0.3 | .2g` times the risk. Of other activations, only
-# those that grow faster than every power have a window that can shrink, and only normalized weights let it follow the Lipschitz
-# constant.
+# **Short answer.** On nonlinear tasks nearly everything is lost. The risk of linear attention never falls below the power of
+# the part of $f$ that is not linear, while the risk of softmax attention keeps falling as the context grows
+# {judged}`P1.LA.fails`. This is how we read the abstract's sentence that linear attention cannot replicate "this adaptivity".
+# On linear functions linear attention **wins**: at $d=5$, $n=10^5$ and $\sigma=0.3$ it has
+# {judged}`P1.LA.wins | linear, d = 5, n = 1e5, $\sigma$ = 0.3 | .2g` times the risk of softmax attention. Of other activations,
+# only those that grow faster than every power have a window that can shrink, and only normalized weights let it follow the
+# Lipschitz constant.
 
 # %% tags=["remove-cell"]
 import sys
@@ -72,8 +73,8 @@ notebook.setup(globals(), lipschitz_values=2)
 #
 # ## The experiment: the least risks of both
 #
-# Both units may choose their one number: softmax attention its $w$, linear attention its $m$ in $M=mI$. We compute the least
-# risk of each. The floor is what linear attention keeps whatever the context length.
+# Each unit may choose one number, softmax attention its $w$ and linear attention the $m$ in $M=mI$. We compute the least risk
+# of each. The floor is the error that linear attention keeps at every context length.
 
 # %%
 lengths = sorted({*n_values, 10**5})
@@ -150,11 +151,12 @@ plt.show()
 #
 # Least risk against the context length, four {term}`classes <class>` at one $d$. Lines are exact: softmax attention at its best
 # window, linear attention at its optimum. Points are sampled, with intervals: the best predictor that is linear in the labels
-# and may weight every arrangement of tokens anew ({term}`kriging`). Cosines have $L=2$ and no linear part.
+# and may choose new weights for every arrangement of tokens ({term}`kriging`). Cosines have $L=2$ and no linear part.
 # ```
 #
 # This takes about ten seconds on two cores. Expect linear attention to win on linear functions, at $n=10^5$ and $d=5$ with
-# {judged}`P1.LA.wins | linear, d = 5, n = 1e5, $\sigma$ = 0.3 | .2g` times the risk, and to stay on its floor on all others.
+# {judged}`P1.LA.wins | linear, d = 5, n = 1e5, $\sigma$ = 0.3 | .2g` times the risk of softmax attention, and to stay on its
+# floor on the other classes.
 
 # %% tags=["remove-input"]
 last = risks[risks.n == 10**5]
@@ -176,8 +178,8 @@ judge(
 # > we show that this adaptivity relies crucially on the softmax activation and thus cannot be replicated by the linear
 # > activation often studied in prior theoretical analyses (abstract)
 #
-# No theorem on linear attention is in any source available to us. We take the definition of the literature that the slides
-# cite, in which the scores are the weights:
+# None of our sources has a theorem on linear attention. We take the definition of the literature that the slides cite, in which
+# the scores are the weights:
 #
 # $$h(x_q)=\frac1n\sum_{i=1}^ny_i\,x_i^\top Mx_q .$$ (eq-linear)
 #
@@ -206,9 +208,9 @@ judge(
 #
 # ## By hand: one token
 #
-# No noise, $d=2$, $f(x)=q\cdot x$ with a unit $q$: $k(1)=a_1=\frac12$. The formula gives $m=\frac{1/4}{1/4}=1$ and the risk
-# $\frac12-\frac14=\frac14$. Directly: with $m=1$, $h=(q\cdot x_1)(x_1\cdot x_q)$ is $f$ after projecting onto $x_1$, and half of
-# the power is lost.
+# Let $d=2$ and $f(x)=q\cdot x$ with a unit $q$, without noise. Then $k(1)=a_1=\frac12$. The formula gives $m=\frac{1/4}{1/4}=1$
+# and the risk $\frac12-\frac14=\frac14$. Directly, $h=(q\cdot x_1)(x_1\cdot x_q)$ at $m=1$ is $f$ after projection onto $x_1$,
+# and half of the power is lost.
 
 # %%
 by_hand = linear_optimum(Linear(dim=2), n=1, noise_std=0.0)
@@ -236,8 +238,8 @@ print(f"m = {by_hand.m:.3f}   risk = {by_hand.risk:.3f}   floor = {by_hand.floor
 #
 # ## What linear attention sees
 #
-# Only degree one of a class is visible to linear attention. P1.LA.fails asks whether the ratio of the two least risks grows
-# as a power of $n$, even if linear attention is spared the constant.
+# Only degree one of a class is visible to linear attention. The card P1.LA.fails asks whether the ratio of the two least risks
+# grows as a power of $n$, even if linear attention is spared the constant.
 
 # %% tags=["remove-input"]
 setting = {"lipschitz": lipschitz, "noise_std": noise_std}
@@ -286,9 +288,9 @@ judge(
 )
 
 # %% [markdown]
-# Softmax weights have no last neighbor. How does a unit compare with the mean over the $k$ nearest tokens with the best
-# $k$, whose risk is exact too? The authors do not compare the two; we do. The control of P1.LA.edges is $k=1$ whatever the tasks are. In
-# short contexts soft edges gain; in long ones, in five dimensions and more, hard edges do.
+# Softmax weights have no last neighbor. How does a unit compare with the mean over the $k$ nearest tokens with the best $k$,
+# whose risk is exact too? The authors do not compare the two; we do. The control of P1.LA.edges is $k=1$ whatever the tasks
+# are. In short contexts soft edges are better; in long contexts, in five dimensions and more, hard edges are better.
 
 # %% tags=["remove-input"]
 rows = []
@@ -329,9 +331,10 @@ judge(
 # ## Where linear attention wins
 #
 # On $f(x)=L\,q\cdot x$ the risk of linear attention falls like $1/n$, because it is one step of gradient descent on a linear
-# regression. Softmax attention can only narrow its window, and its risk falls like $n^{-4/(d+3)}$. Give the functions an intercept
-# of spread $\beta$ times that of the affine class: softmax does not notice, since its weights sum to one, but linear
-# attention pays about $\beta^2L^2/3$. So it wins for small $\beta$ only. At $n=10^5$ both are equal at
+# regression. Softmax attention can only narrow its window, and its risk falls like $n^{-4/(d+3)}$. Now give the functions an
+# intercept whose spread is $\beta$ times its spread in the affine class. Softmax attention does not notice, since its weights
+# sum to one, but linear attention pays about $\beta^2L^2/3$. So linear attention wins for small $\beta$ only. At $n=10^5$ both
+# are equal at these $\beta$:
 
 # %%
 for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
@@ -364,9 +367,9 @@ for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
 # $$\hat f=\frac{\sum_i\varphi(wt_i)\,y_i}{\sum_j\varphi(wt_j)}\ \text{(normalized)},\quad\;
 #   \hat f=\frac cn\sum_i\varphi(wt_i)\,y_i\ \text{(not normalized)}.$$
 #
-# *By hand.* Tokens with $t=1,\frac12,-1$ and $w=4$. Softmax gives the first token the share $e^4/(e^4+e^2+e^{-4})$, about
-# seven eighths. The normalized sigmoid $s(\cdot)$ gives it about one half, since $s(4)$ and $s(2)$ are both close to one. At
-# $w=40$ softmax gives it all, the sigmoid still one half. That is the general rule:
+# *By hand.* Take three tokens with $t=1,\frac12,-1$, and $w=4$. Softmax gives the first token the share $e^4/(e^4+e^2+e^{-4})$,
+# about seven eighths. The normalized sigmoid $s(\cdot)$ gives it about one half, since $s(4)$ and $s(2)$ are both close to one.
+# At $w=40$ softmax gives it everything, and the sigmoid still gives it one half. The general rule is this:
 #
 # :::{prf:theorem} A window shrinks for rapidly varying activations only
 # :nonumber:
@@ -382,10 +385,10 @@ for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
 # $\varphi(wt_i)\le\varphi(\lambda wt_1)$, with equality in the first case. Divide by $\varphi(wt_1)$ and let $w\to\infty$.
 # :::
 #
-# So the sigmoid ($\rho=0$) keeps a hemisphere and ReLU ($\rho=1$) a cosine lobe. What an infinite context leaves is exact. By
-# the {term}`Funk-Hecke formula` the kernel multiplies degree $\ell$ by $\lambda_\ell=m_\ell/m_0$ (normalized) or $cm_\ell$ with
-# $m_\ell=\mathbb E[\varphi(wt)P_\ell(t)]$, and the error $\sum_\ell a_\ell(1-\lambda_\ell)^2$ stays. $\tanh$ and the identity are odd,
-# so they never see the even part of $f$.
+# So the sigmoid ($\rho=0$) keeps a hemisphere and ReLU ($\rho=1$) a cosine lobe. The error that remains in an infinite context
+# can be computed exactly. By the {term}`Funk-Hecke formula` the kernel multiplies degree $\ell$ by $\lambda_\ell=m_\ell/m_0$
+# (normalized) or $cm_\ell$ with $m_\ell=\mathbb E[\varphi(wt)P_\ell(t)]$, and the error $\sum_\ell a_\ell(1-\lambda_\ell)^2$
+# stays. $\tanh$ and the identity are odd, so they never see the even part of $f$.
 
 # %% tags=["hide-input"]
 d_unit = dims[min(1, len(dims) - 1)]
@@ -439,8 +442,8 @@ caption = f"ReLU class, d = {d_unit}, n = {context_length}, L = {rough.lipschitz
 plots.table(summary, heads, caption)
 
 # %% [markdown]
-# What is left is a share of the variance of the class. The price of a fixed $w$ is the risk with the $w$ that is best for the
-# smallest $L$, over the least. One means that there is nothing to adapt.
+# In this table, what is left is given as a share of the variance of the class. The price of a fixed $w$ is the risk with the
+# $w$ that is best for the smallest $L$, divided by the least risk. A price of one means that there is nothing to adapt.
 #
 # **Why normalization matters.** Without it the constant part of $f$ is estimated with a random total weight, so its square counts
 # as noise. With $k(1)=\sum_\ell a_\ell$ the exact risk is
@@ -449,7 +452,7 @@ plots.table(summary, heads, caption)
 #   &+\frac{c^2}n\Big[(n-1)\sum_\ell a_\ell m_\ell^2+(k(1)+\sigma^2)\,\mathbb E\varphi^2\Big].\end{aligned}$$ (eq-gain)
 #
 # The noise variance has become $k(1)+\sigma^2$, and $k(1)$ grows with $L$ like the signal does. So the best $w$ of the plain
-# exponential does not follow $L$. Normalized weights see differences $f(x_i)-f(x_q)$ only.
+# exponential does not follow $L$. With normalized weights only the differences $f(x_i)-f(x_q)$ count.
 #
 # **One more number repairs the sigmoid.** Shift its scores: $s(u-b)\approx e^{-b}e^{u}$ for large $b$, and normalization removes
 # $e^{-b}$. What counts is the exponential tail; being bounded does no harm.
@@ -465,10 +468,10 @@ for row in shifted.itertuples():
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The factor $\big(1+k(1)/\sigma^2\big)^{3/(d+2)}$, whatever $n$ is: longer contexts do not close the gap.
+# It loses the factor $\big(1+k(1)/\sigma^2\big)^{3/(d+2)}$ at every $n$, so longer contexts do not close the gap.
 # ```
 #
-# *Not answered.* Whether deep networks with sigmoid or ReLU attention build narrow windows in another way.
+# *Not answered.* We do not know whether deep networks with sigmoid or ReLU attention build narrow windows in a different way.
 #
 # ## To remember
 #

@@ -11,12 +11,13 @@
 #
 # *When does the law of the window hold, and what happens with few examples, much noise, or functions that oscillate?*
 #
-# **Short answer.** The law of Theorem 2 holds in a part of the map only ({numref}`fig-phases`). Where noise drowns the functions,
-# and where the context is too short to resolve waves, equal weights are best, $w^*=0$. With little noise the window narrows until a
-# few tokens are left in it, and no further unless the context gets longer {judged}`P1.T2.signal-limit`. In long contexts the window of
-# smooth functions follows their curvature and not their slope {judged}`P1.PD.smooth-law`: at $d=5$, $n=10^{12}$, $\sigma=0.5$ the
-# best $w$ for waves of $L=4$ is {judged}`P1.PD.slope | same largest slope, L = 4, d = 5, n = 1e12, sigma = 0.5 | .2f` times that for
-# linear functions of the same largest slope on the sphere.
+# **Short answer.** The law of Theorem 2 holds in only a part of the map ({numref}`fig-phases`). Where noise drowns the
+# functions, and where the context is too short to resolve waves, equal weights are best, $w^*=0$. With little noise the window
+# narrows until a few tokens are left in it, and no further unless the context gets longer {judged}`P1.T2.signal-limit`. In long
+# contexts the window of smooth functions follows their curvature and not their slope {judged}`P1.PD.smooth-law`. At $d=5$,
+# $n=10^{12}$, $\sigma=0.5$ the best $w$ for waves of $L=4$ is
+# {judged}`P1.PD.slope | same largest slope, L = 4, d = 5, n = 1e12, sigma = 0.5 | .2f` times the best $w$ for linear functions
+# with the same largest slope on the sphere.
 
 # %% tags=["remove-cell"]
 import sys
@@ -55,13 +56,13 @@ if noise_std == 0:
 # %% [markdown]
 # ## In plain words
 #
-# The {term}`window` is the region around the query whose examples count; its width is about $w^{-1/2}$, so **large $w$,
-# narrow window**. Three cases:
+# The {term}`window` is the region around the query whose examples count; its width is about $w^{-1/2}$, so **large $w$, narrow
+# window**. There are three cases:
 #
 # - **Equal weights**, $w^*=0$: no neighbor is worth more than another. Either noise drowns the functions, or they oscillate
 #   between any two examples.
-# - **A window** of many tokens. This is the case of Theorem 2: it narrows as contexts get longer, functions rougher, labels
-#   cleaner.
+# - **A window** of many tokens. This is the case of Theorem 2, in which the window narrows as contexts get longer, functions
+#   get rougher or labels get cleaner.
 # - **Few tokens**: with almost no noise the window narrows until a handful of examples are left in it, and stops there.
 #
 # ## The experiment: a map of the best window
@@ -131,8 +132,9 @@ plt.show()
 # are too short for the wavelength, and where the waves are too weak; a band of few tokens follows, then a window that
 # narrows to the right.
 #
-# What is best, over context length and roughness, exact; lines: the best $w$. *Few tokens*: fewer than five, and
-# less than half of the context, are attended to. Left: {term}`ReLU functions <class>` over $L/\sigma$. Others: waves over their wavenumber $L$ at $\sigma=0.1$.
+# The exact best choice against context length and roughness; lines show the best $w$. *Few tokens*: fewer than five, and less
+# than half of the context, are attended to. Left: {term}`ReLU functions <class>` over $L/\sigma$. Others: waves over their
+# wavenumber $L$ at $\sigma=0.1$.
 # ```
 #
 # This takes about ten seconds on two cores. Expect equal weights for waves in short contexts: the table has
@@ -160,17 +162,17 @@ for title, part in ends:
 #
 # ```{admonition} What is true
 # :class: tip
-# - *Much noise.* As printed; for waves $w^*$ is exactly zero from a finite $\sigma$ on.
+# - *Much noise.* This is true as printed, and for waves $w^*$ is exactly zero from a finite $\sigma$ on.
 # - *Strong signal.* The answer depends on which limit is taken first. If $n$ is so large that
 #   [the law](/notebooks/theorem2_scaling.ipynb) applies, $n\gtrsim(L/\sigma)^2$, the window narrows as the signal gets
 #   stronger. At a fixed $n$ it ends at the best window without noise, which beats the nearest neighbor.
-# - *Long contexts.* $w^*\to\infty$, as printed. The tokens in the window come arbitrarily close, but there are more and
-#   more of them; the nearest one alone keeps its label noise, $\sigma^2$.
+# - *Long contexts.* It is true that $w^*\to\infty$, as printed. The tokens in the window come arbitrarily close, but there are
+#   more and more of them. The nearest one alone would keep the variance $\sigma^2$ of its label noise.
 # ```
 #
 # The slides' examples are about the {term}`class` of the theorem, ReLU functions. The paper's experiments also use a cosine
 # class. The last slide prints $\cos(4w^\top x)$, a link of low-rank functions, without the law of $w$. Our class is
-# $f(x)=\cos(L\,u\cdot x)$ with $u$ uniform on the sphere: waves, for which a larger $L$ means a shorter wavelength.
+# $f(x)=\cos(L\,u\cdot x)$ with $u$ uniform on the sphere. These are waves, and a larger $L$ means a shorter wavelength.
 #
 # ## By hand: a very fast wave
 #
@@ -199,7 +201,7 @@ print(f"nearest neighbor {nearest:.4f}   equal weights {equal:.4f}")
 #
 # ## Unresolved waves
 #
-# A wave that is too short for the context:
+# The next cell takes a wave that is too short for the shorter contexts:
 
 # %%
 for n in (16, 64, 1024):
@@ -328,12 +330,12 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise 1.** A linear function on a line, no noise; one example at distance $s$ to the left of the query, one at $t$ to
-# the right. How much does the nearest neighbor err? Which weights do not err?
+# **Exercise 1.** Take a linear function on a line, without noise, one example at distance $s$ to the left of the query and one
+# at distance $t$ to the right. How large is the error of the nearest neighbor? With which weights is there no error?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# By the slope times $\min(s,t)$. The weights $\frac t{s+t}$ and $\frac s{s+t}$ do not err at all.
+# The error is the slope times $\min(s,t)$. With the weights $\frac t{s+t}$ and $\frac s{s+t}$ there is none.
 # ```
 #
 # ## Curvature, not slope
@@ -343,8 +345,9 @@ judge(
 #
 # $$w^*\sim\Big[\frac{n\,\mathbb E(\Delta f)^2}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d+3}},$$ (eq-laplacian)
 #
-# with the constant $\kappa$ of the noise. This is order 4 of {prf:ref}`the law of the window <thm-law>`. For a fixed function the
-# bandwidth is known, on spheres and manifolds too {cite:p}`hall1987,pelletier2006,dimarzio2014`; the mean over a class is ours.
+# with the constant $\kappa$ of the noise. This is the case of order 4 in {prf:ref}`the law of the window <thm-law>`. For a
+# fixed function the bandwidth is known, on spheres and manifolds too {cite:p}`hall1987,pelletier2006,dimarzio2014`; the mean
+# over a class is ours.
 #
 # ```{admonition} Three classes by hand
 # :class: dropdown
@@ -354,7 +357,7 @@ judge(
 # - *Affine functions*: $\Delta f=-(d-1)(f-b)$ on the sphere, so $\mathbb E(\Delta f)^2=\frac{L^2(d-1)^2}{3d}$, which is the
 #   affine law of Theorem 2.
 # - *Waves*, $\cos(L\,u\cdot x)$: the slope is $L$ and the Laplacian of order $L^2$, so the window depends on $nL^4/\sigma^2$.
-# - *ReLU functions*: the sum diverges at the kink; they are of order 3.
+# - *ReLU functions*: the sum diverges because of the kink, and they are of order 3.
 # ```
 
 # %%
@@ -399,9 +402,9 @@ judge(
 # A machine-written summary asks for bounds for "sigmoids or tanhs". A sigmoid is a shifted tanh, and both are smooth, so
 # this law is the answer (Exercise 3).
 #
-# **Equal slopes.** How does the best $w$ for waves $\cos(4\,u\cdot x)$ compare with that for linear functions of the same slope?
-# The slope can be measured in four ways: by $L$ itself (the slopes of our affine class are uniform up to $L$), by the slope in
-# space, by the largest slope on the sphere, and by the mean squared gradient there.
+# **Equal slopes.** How does the best $w$ for waves $\cos(4\,u\cdot x)$ compare with the best $w$ for linear functions of the
+# same slope? The slope can be measured in four ways: by $L$ itself (the slopes of our affine class are uniform up to $L$), by
+# the slope in space, by the largest slope on the sphere, and by the mean squared gradient there.
 
 # %%
 rows = []
@@ -429,9 +432,9 @@ waves_over_lines = pd.DataFrame(rows)
 print(waves_over_lines.pivot(index="dim", columns="equal", values="value").round(3))
 
 # %% [markdown]
-# Of all smooth classes of one mean squared gradient linear functions have the widest window, since
-# $\mathbb E(\Delta f)^2=\sum_\ell a_\ell(\ell(\ell+d-2))^2\ge(d-1)\sum_\ell a_\ell\,\ell(\ell+d-2)$. The exponent
-# $\frac2{d+3}$ makes every such ratio tend to one with $d$. By the law, for $n\to\infty$:
+# Among smooth classes with a given mean squared gradient, linear functions have the widest window, since
+# $\mathbb E(\Delta f)^2=\sum_\ell a_\ell(\ell(\ell+d-2))^2\ge(d-1)\sum_\ell a_\ell\,\ell(\ell+d-2)$. The exponent $\frac2{d+3}$
+# makes every such ratio tend to one with $d$. By the law, for $n\to\infty$:
 
 # %%
 all_dims = [5, 10, 20, 50, 100]
@@ -439,8 +442,8 @@ ratios = phase_diagram.limits_of_waves_over_linear(dims=all_dims)
 print(ratios.pivot(index="dim", columns="equal", values="value").round(3))
 
 # %% [markdown]
-# At equal largest slope the ratio is below one in many dimensions: a wave of a fixed wavenumber reaches its largest slope
-# on few points of the sphere only.
+# At equal largest slope the ratio is below one in high dimension, because a wave of a fixed wavenumber reaches its largest
+# slope in only a small part of the sphere.
 
 # %% tags=["remove-input"]
 gradient = ratios[ratios.equal == "mean squared gradient"].assign(what="limit")
@@ -459,9 +462,9 @@ judge(
 )
 
 # %% [markdown]
-# **"Not much beyond Lipschitzness."** For the three classes of the paper's generalization experiment at $L=1$ this sentence
-# of the summary holds in few dimensions. For waves of equal largest slope the window narrows as the wavenumber $b$
-# grows, in long contexts like $w^*\propto b^{4/(d+3)}$.
+# **"Not much beyond Lipschitzness."** For the three classes of the paper's generalization experiment at $L=1$ this sentence of
+# the summary holds in low dimension. For waves of equal largest slope the window narrows as the wavenumber $b$ grows, and in
+# long contexts $w^*\propto b^{4/(d+3)}$.
 
 # %% tags=["remove-input"]
 steeper = cases(
@@ -513,8 +516,8 @@ judge(
 #
 # ## To remember
 #
-# Equal weights, a window, or a few tokens: noise, context length and wavelength decide which. Within a class that scales,
-# affine or ReLU, the window follows $L$, as printed. Across smooth classes it follows their curvature.
+# Noise, context length and wavelength decide whether equal weights, a window or a few tokens are best. Within a class that
+# scales, affine or ReLU, the window follows $L$, as printed. Across smooth classes it follows their curvature.
 
 # %% tags=["remove-input"]
 notebook.footer()

@@ -9,13 +9,14 @@
 # %% [markdown]
 # # A planet: how many kilometres around should you look?
 #
-# **Short answer.** Is it land here? You are told of $n$ random places on Earth whether they are land, with some noise, and asked
-# about one more. A layer of softmax attention, the part of a language model that looks things up in its input, answers with an
-# average over the places nearby, and this chapter computes how near. From $n=10{,}000$ places with little noise it
+# **Short answer.** Is it land here? You are told of $n$ random places on Earth whether they are land, with some noise, and
+# asked about one more. A layer of softmax attention, the part of a language model that looks things up in its input, answers
+# with an average over the places nearby, and this chapter computes how near. From $n=10{,}000$ places with little noise it
 # should look {judged}`P1.planet.radius | land and sea, n = 10000 | .0f` km around for land and sea, and
 # {judged}`P1.planet.radius | magnetic field, n = 10000 | .0f` km around for the vertical magnetic field, which is smooth.
 # Layers that are trained on real places find the computed radius {judged}`P1.planet.trained`. The radius for one map serves the
-# other badly {judged}`P1.planet.price`: this is what paper 1 says of functions with different Lipschitz constants, on one planet.
+# other badly {judged}`P1.planet.price`. Paper 1 says this of functions with different Lipschitz constants, and here it is seen
+# on one planet.
 
 # %% tags=["remove-cell"]
 import sys
@@ -113,9 +114,9 @@ plt.show()
 # (planet-plain)=
 # ## In plain words
 #
-# Is it land at the place with the star? Somebody tells you of $n$ places, chosen at random all over the Earth, whether they are
-# land. A sensible guess is an average over the places nearby. If you look too far, you average over other coasts; if you look
-# too near, hardly any place is left, and one wrong answer decides. **How many kilometres around should you look?**
+# Is it land at the place with the star? Somebody chooses $n$ places at random all over the Earth and tells you of each whether
+# it is land. A sensible guess is an average over the places nearby. If you look too far, you average over other coasts; if you
+# look too near, hardly any place is left, and one wrong answer decides. **How many kilometres around should you look?**
 #
 # A {term}`softmax attention unit <unit>` makes exactly such an average. Places are points on the unit sphere, and a place counts
 # in proportion to $e^{w\cos\theta}$, where $\theta$ is its angular distance from the place in question. So the places within about
@@ -127,8 +128,8 @@ plt.show()
 # guess.
 #
 # **Why this book can compute it.** A map that is turned at random is a rotation-invariant class of functions, and of such a
-# class the [exact risk](/notebooks/exact_risk.ipynb) needs only the *power*: how much of the variance lies in spherical harmonics of each degree.
-# Nobody here made these functions.
+# class the [exact risk](/notebooks/exact_risk.ipynb) needs only the *power*, which is the part of the variance that lies in
+# spherical harmonics of each degree. These functions are not of our making.
 #
 # ## Experiment: the best window for two maps, exact and trained
 
@@ -169,8 +170,8 @@ plt.show()
 # :alt: Two falling curves on logarithmic axes, the radius in kilometres of the best window against the number of known places;
 # the curve of land and sea falls faster and ends far below that of the magnetic field.
 #
-# Radius of the best window against the number of places, exact, for both maps at noise of a tenth of the map's own spread. With
-# few places the rough map has the *wider* window: far from every known place the mean of all is the best guess.
+# Exact radius of the best window against the number of places, for both maps, with noise of a tenth of the map's own spread.
+# With few places the rough map has the *wider* window: far from every known place the mean of all is the best guess.
 # ```
 #
 # This takes a few seconds. At $n=10{,}000$ expect {judged}`P1.planet.radius | land and sea, n = 10000 | .0f` km
@@ -225,8 +226,8 @@ judge(
 # %% [markdown]
 # ## What the other map's window costs
 #
-# Theorem 3 of paper 1 says that pretraining on functions of another Lipschitz constant costs. Here the two tasks live on one
-# planet: pretrain on one map, answer questions about the other.
+# Theorem 3 of paper 1 says that pretraining on functions of a different Lipschitz constant costs. Here the two tasks live on
+# one planet, and we pretrain on one map and ask about the other.
 
 # %%
 n = max(n_values)
@@ -328,9 +329,10 @@ print(f"best w of the shuffled map: {nothing:.3f}")
 # %% [markdown]
 # ## One fixed Earth, and how often the answer is right
 #
-# The exact risk is a mean over turned maps, but there is one Earth. For uniform places this makes no difference: to turn the
-# map and to turn all places the other way are the same, and uniform places that are turned are uniform again. So the mean error
-# over random places on the fixed Earth is the exact risk. The next cell draws such places and predicts with `icl.predict`.
+# The exact risk is a mean over turned maps, but there is one Earth. For uniform places this makes no difference, because
+# turning the map is the same as turning all places the other way, and uniform places that are turned are uniform again. So the
+# mean error over random places on the fixed Earth is the exact risk. The next cell draws such places and predicts with
+# `icl.predict`.
 #
 # Rounding the prediction gives an answer, land or sea. The cell counts how often it is right, at the window that is best for the squared
 # error.
@@ -364,15 +366,15 @@ fixed = pd.DataFrame(rows)
 fixed.round(4)
 
 # %% [markdown]
-# Who always says *sea* is right about as often as the Earth is water, seven times in ten.
+# Somebody who always says *sea* is right about seven times in ten, since that is the part of the Earth that is water.
 #
 # ## Places where people live
 #
-# Weather stations are not uniform: they crowd. The next cell draws $n=300$ places around thirty random
+# Weather stations are not spread uniformly; they crowd together. The next cell draws $n=300$ places around thirty random
 # centers, with a spread of 640 km, in new positions for each sample, and finds the window of the least mean risk. Given the
-# places, the mean over turned maps is a closed form, so that only places are sampled. There are two questions: about a
-# place that is drawn as the known ones are, and about a place anywhere. The first row of each map is a check, because for uniform places
-# the exact window is known.
+# places, the mean over turned maps is a closed form, so that only places are sampled. There are two questions: about a place
+# that is drawn as the known ones are, and about a place anywhere. The first row of each map is a check, because for uniform
+# places the exact window is known.
 
 # %%
 tables = []
@@ -394,20 +396,21 @@ columns = ["map", "known", "asked", "km", "km error", "exact km", "factor"]
 clustered[columns].round(2)
 
 # %% [markdown]
-# Errors are standard errors, by the jackknife. If the question comes from the same crowd, the window is about half as
-# wide as for uniform places, because the density around it is higher. `factor` is what the risk grows by if the window of
-# uniform places is kept. About a place anywhere the window is wider for land and sea: most
-# places are far from all centers, where the mean of many is the best guess. For the magnetic field it is narrower. So the exact
-# windows of this chapter are those of uniform places, and [one's own data](/notebooks/your_data.ipynb) should be asked for theirs.
+# Errors are standard errors, by the jackknife. If the question comes from the same crowd, the window is about half as wide as
+# for uniform places, because the density around it is higher. `factor` is the factor by which the risk grows if the window of
+# uniform places is kept. If the question is about a place anywhere, the window for land and sea is wider, because most places
+# are far from all centers, and the mean of many is the best guess there. For the magnetic field it is narrower. So the exact
+# windows of this chapter hold for uniform places; for other places the window should be found from [one's own
+# data](/notebooks/your_data.ipynb).
 #
 # ## What this does not say
 #
 # - A window in kilometres should depend on the place where known places crowd. One softmax layer of this form has one window.
-# - Squared error on a label 0 or 1 is not accuracy. The prediction is the estimated probability of land; rounding it is another
-#   criterion with, in general, another best window.
-# - What is finer than degree 300, about 70 km, counts like noise at every place. Much narrower windows are about the map, not
-#   about the planet.
-# - One layer with one window. Several layers or heads are a question of [](/notebooks/beyond.ipynb).
+# - Squared error on a label 0 or 1 is not accuracy. The prediction is the estimated probability of land; rounding it is a
+#   different criterion, which in general has a different best window.
+# - Detail finer than degree 300, about 70 km, counts like noise at every place. A much narrower window says something about the
+#   map and not about the planet.
+# - There is one layer here, with one window. Several layers or heads are the subject of [](/notebooks/beyond.ipynb).
 #
 # **Sources.** Land and sea: the package global-land-mask (MIT), after NOAA's GLOBE; the magnetic field: IGRF-14 for 2020, as the
 # package ppigrf (MIT) carries it. `book/planet/make.py` makes both files again.
@@ -416,8 +419,8 @@ clustered[columns].round(2)
 #
 # :::{admonition} Solution
 # :class: dropdown
-# The first: put your map in place of one of the two, under the same name. It is an array of rows from north to south and of
-# columns from -180 degrees eastwards.
+# You change the first line. Put your map in place of one of the two, under the same name. It is an array of rows from north to
+# south and of columns from -180 degrees eastwards.
 # :::
 #
 # **Exercise 2.** Write five lines that find the noise at which 10,000 places are worth no more than 1,000 exact ones.
@@ -436,8 +439,8 @@ clustered[columns].round(2)
 #
 # ## To remember
 #
-# Any map of the sphere, turned at random, is a class of functions whose best window is exact: with many known places a
-# rough map is read from nearby and a smooth one from afar. The narrower the window, the longer the coast that it sees.
+# Any map of the sphere, turned at random, is a class of functions whose best window can be computed. With many known places a
+# rough map is read from nearby and a smooth one from farther away. The narrower the window, the longer the coast that it sees.
 
 # %% tags=["remove-input"]
 notebook.footer()

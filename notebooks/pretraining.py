@@ -11,12 +11,12 @@
 #
 # *The theorems describe the best attention unit. Does training find it, and on which path?*
 #
-# **Short answer.** Yes, and the path can be computed: with plain gradient steps units that start without any window follow the
-# gradient flow of the population risk, with nothing fitted {judged}`P1.F3.flow`. On the way $\|M\|$ grows faster for a larger
-# Lipschitz constant $L$; with Adam the curves start together {judged}`P1.F3.relu`. Where waves are shorter than the distance between
-# tokens, $M$ does not grow {judged}`P1.F3.cosine`. If all matrices of the unit are free, training finds the form that the paper
-# assumes {judged}`P1.P.block`, up to one column that has no gradient and one number, the *corner* $c$ of $W_V$. The authors fix
-# $c=1$; at $d=3$, $n=20$, $L=1$, $\sigma=1$ it ends at
+# **Short answer.** Yes, and the path can be computed. With plain gradient steps, units that start without any window follow the
+# gradient flow of the population risk, and nothing is fitted {judged}`P1.F3.flow`. On the way $\|M\|$ grows faster for a larger
+# Lipschitz constant $L$; with Adam the curves start together {judged}`P1.F3.relu`. Where waves are shorter than the distance
+# between tokens, $M$ does not grow {judged}`P1.F3.cosine`. If all matrices of the unit are free, training finds the form that
+# the paper assumes {judged}`P1.P.block`, up to one column that has no gradient and one number, the *corner* $c$ of $W_V$. The
+# authors fix $c=1$; at $d=3$, $n=20$, $L=1$, $\sigma=1$ it ends at
 # {judged}`P1.P.corner | ReLU, d = 3, n = 20, L = 1, $\sigma$ = 1 | .1f`.
 
 # %% tags=["remove-cell"]
@@ -109,7 +109,7 @@ print(f"trained w = {trained:.2f}, exact best w = {best.w:.2f}")
 # $M$ towards $w^*I$ and so narrows the window: **large $w$ means a narrow window**.
 #
 # - Rougher functions (larger $L$) need a narrower window, so $M$ has further to go. They also cause larger errors, and with
-#   plain steps larger errors mean larger steps. Adam divides by the size of the gradient, so all classes start alike.
+#   plain gradient steps larger errors mean larger steps. Adam divides by the size of the gradient, so all classes start alike.
 # - If a function oscillates several times between neighboring tokens, no token says anything about the query. The best
 #   prediction is then the mean of all labels, and $M$ stays at zero.
 #
@@ -174,8 +174,8 @@ plt.show()
 # Both cells together take about ten seconds on two cores. The card P1.F3.flow divides each unit by the flow, averaged over the last three
 # quarters of the steps. The number to expect is one, and at the largest constant it is {judged}`P1.F3.flow | L = 8 | .2f`.
 #
-# The units were stopped before they arrived. The flow says what more steps do. After as many steps, after ten times and after a
-# hundred times as many the window has this share of the best $w$:
+# The units were stopped before they arrived. The flow says what more steps do. After the same number of steps, and after ten
+# and a hundred times as many, $w$ has reached this share of the best $w$:
 
 # %%
 for L in lipschitz_values:
@@ -227,11 +227,13 @@ judge(
 # ## By hand: the first step
 #
 # With $p=\hat f(x_q)$ and the softmax weights $\omega_i$, the gradient of $(p-y_q)^2$ in $M$ is
-# $2(p-y_q)\sum_i\omega_i(y_i-p)\,x_ix_q^\top$. Two tokens with labels $1$ and $0$, a query with label $1$, and $M=0$: both weights
-# and $p$ are $\frac12$, and the gradient is $-\frac14(x_1-x_2)x_q^\top$. The step raises the score of token 1, whose label was right.
+# $2(p-y_q)\sum_i\omega_i(y_i-p)\,x_ix_q^\top$. Take two tokens with labels $1$ and $0$, a query with label $1$, and $M=0$. Both
+# weights and $p$ are $\frac12$, and the gradient is $-\frac14(x_1-x_2)x_q^\top$. The step raises the score of token 1, whose
+# label was right.
 #
 # Averaged over the ReLU class, whose linear part has the mean squared slope $L^2/6$, the first step of size $\eta$ leads to
-# $M=w_1I$ with $w_1=\eta\frac{L^2}{3d^3}(1-\frac1n)$: twice the $L$, **four times** the first step. The exact risk has this slope:
+# $M=w_1I$ with $w_1=\eta\frac{L^2}{3d^3}(1-\frac1n)$. So twice the $L$ gives **four times** the first step. The exact risk has
+# this slope:
 
 # %%
 for L in (1.0, 2.0):
@@ -518,7 +520,7 @@ plt.show()
 # $W_K^\top W_Q$.
 # ```
 #
-# The last column of $W_Q$ meets the empty label slot only. So it gets no gradient and keeps what it was at the start, to the last
+# The last column of $W_Q$ meets the empty label slot only. So it gets no gradient and keeps its initial value, to the last
 # digit of single precision:
 
 # %%
@@ -537,9 +539,10 @@ judge(
 )
 
 # %% [markdown]
-# The rebuttal says three more things, and they hold: the prediction ignores the first $d$ rows of $W_V$; the best $v$ is zero; a
-# wider $W_K$ does not change the best $M$. For $v$, replace $(f,\epsilon)$ by $(-f,-\epsilon)$: $v^\top\sum_i\omega_ix_i$ stays, while the
-# rest of the error changes sign. So the mixed term of the square vanishes on average, and $v$ only adds error.
+# The rebuttal says three more things, and all of them hold. The prediction ignores the first $d$ rows of $W_V$, the best $v$ is
+# zero, and a wider $W_K$ does not change the best $M$. For $v$, replace $(f,\epsilon)$ by $(-f,-\epsilon)$:
+# $v^\top\sum_i\omega_ix_i$ stays, while the rest of the error changes sign. So the mixed term of the square vanishes on
+# average, and $v$ only adds error.
 
 # %% tags=["remove-input"]
 changes = pretraining.changed_predictions(dim=dims[0], context_length=context_length)
@@ -586,10 +589,10 @@ judge(
 #
 # ## Experiment 3: the free corner
 #
-# *By hand.* One token with label $y=f+\epsilon$, a constant function with $\mathbb Ef^2=1$, and $\sigma=1$: the prediction $cy$
-# has the risk $(c-1)^2+c^2$, which is $1$ at $c=1$ and $\frac12$ at the best $c=\frac12$. A noisy guess should be shrunk. In
-# general $c^*=\mathbb E\,pf(x_q)/\mathbb E\,p^2$ with $p=\sum_i\omega_iy_i$. With little noise $c^*>1$ is possible: a window of
-# finite width flattens the function, and $c$ undoes some of that.
+# *By hand.* Take one token with label $y=f+\epsilon$, a constant function $f$ with $\mathbb Ef^2=1$, and $\sigma=1$. The
+# prediction $cy$ has the risk $(c-1)^2+c^2$, which is $1$ at $c=1$ and $\frac12$ at the best $c=\frac12$. A noisy guess should
+# be shrunk. In general $c^*=\mathbb E\,pf(x_q)/\mathbb E\,p^2$ with $p=\sum_i\omega_iy_i$. With little noise $c^*>1$ is
+# possible: a window of finite width flattens the function, and $c$ undoes some of that.
 
 # %% tags=["hide-input"]
 sigmas = np.union1d(noise_stds, np.linspace(min(noise_stds), max(noise_stds), 25))
@@ -645,8 +648,8 @@ judge(
 # %% [markdown]
 # ## Experiment 4: too few steps, and every length at once
 #
-# The theorems are about the minimizer of the population loss at *one* context length. Does the number of steps affect the
-# tightness of the bounds, as a summary asks?
+# The theorems are about the minimizer of the population loss at *one* context length. A summary asks whether the number of
+# steps affects the tightness of the bounds.
 
 # %% tags=["hide-input"]
 middle_L = lipschitz_values[len(lipschitz_values) // 2 - 1]
@@ -672,7 +675,7 @@ plt.show()
 # :alt: Log-log plot of the window parameter against the context length. For short training times the curves are flat at
 # long contexts; for infinite time the curve rises.
 #
-# Exact $w$ of the ReLU class after the training time $t$ of the flow, and of the minimizer ($t=\infty$). For short times the
+# Exact $w$ for the ReLU class after the training time $t$ of the flow, and at the minimizer ($t=\infty$). For short times the
 # slope in $n$ is too small.
 # ```
 #
@@ -691,8 +694,8 @@ for_20 = w[each_length[-1].argmin()]
 print(f"best w for all lengths up to 20: {for_all:.1f}, for 20 alone: {for_20:.1f}")
 
 # %% [markdown]
-# A unit that is trained on all prefixes has a wider window than one that is trained for the whole context. *Not answered* are
-# deep networks, language, and abilities that emerge at scale.
+# A unit that is trained on all prefixes has a wider window than one that is trained for the whole context. Deep networks,
+# language, and abilities that emerge at scale are *not answered*.
 #
 # ## To remember
 #

@@ -11,8 +11,8 @@
 #
 # *If the labels depend on two directions out of five, does attention find out which two?*
 #
-# **Short answer.** Yes. The best attention window is narrow in the directions that count and infinitely wide in all others:
-# $M^*=cBB^\top$, where the columns of $B$ are an orthonormal basis of the directions that count, as Theorem 4 says
+# **Short answer.** Yes. The best attention window is narrow in the directions that count and infinitely wide in all others. In
+# symbols, $M^*=cBB^\top$, where the columns of $B$ are an orthonormal basis of the directions that count, as Theorem 4 says
 # {judged}`P1.T4.minimizer`. If at least three directions count, this is proved for every $n\ge2$ and $\sigma$, without the
 # theorem's assumption {judged}`P1.T4.beyond`. Trained units find these directions {judged}`P1.T4.learns`, also behind the three
 # nonlinear links of the talk's last slide {judged}`P1.F9.subspace`. On these links linear attention has a larger error
@@ -134,11 +134,11 @@ for e in (4.0, 2.0, 0.0):  # from the isotropic window to the projection
 # %% [markdown]
 # ## Experiment 1: training finds the subspace
 #
-# Now $M$ is any $d\times d$ matrix. It starts at random, and Adam trains it on functions $f(x)=a^\top B^\top x$ of two directions out
-# of five. $B$ itself is random, because Adam works entry by entry and finds a subspace along the axes sooner. There are three
-# settings: the two that the theorem assumes, $n=2$ and $\sigma=0$, and one with noise. Of each trained $M$ we take three numbers:
-# the part of $M$ inside the subspace, the size of all that is left of $M$ outside it, and the sine of the largest angle between
-# the subspace and the leading $k$ left singular vectors of $M$.
+# Now $M$ is any $d\times d$ matrix. It starts at random, and Adam trains it on functions $f(x)=a^\top B^\top x$ of two
+# directions out of five. $B$ itself is random, because Adam works entry by entry and finds a subspace along the axes sooner.
+# There are three settings. Two are those of the theorem, $n=2$ and $\sigma=0$, and one has noise. Of each trained $M$ we take
+# three numbers: the part of $M$ inside the subspace, the size of all that is left of $M$ outside it, and the sine of the
+# largest angle between the subspace and the leading $k$ left singular vectors of $M$.
 
 # %%
 dim = 5  # d
@@ -201,10 +201,10 @@ plt.show()
 # ```
 #
 # This takes about five seconds on two cores. The number to expect is a sine of a few hundredths; with noise it is
-# {judged}`P1.T4.learns | d = 5, k = 2, n = 20, $\sigma$ = 0.5 | .2f`. So training finds the directions. It finds the scale later:
-# with noise the units end at the exact $c^*$ (right). For twenty tokens without noise the optimum is flat, and they are still on
-# their way (middle). For two tokens Adam settles above $c^*$ (left), because Adam stops where its normalized step averages to zero,
-# and with small batches this is not where the gradient does.
+# {judged}`P1.T4.learns | d = 5, k = 2, n = 20, $\sigma$ = 0.5 | .2f`. So training finds the directions. It finds the scale
+# later: with noise the units end at the exact $c^*$ (right). For twenty tokens without noise the optimum is flat, and they are
+# still on their way (middle). For two tokens Adam settles above $c^*$ (left), because Adam stops where its normalized step
+# averages to zero, and with small batches the gradient does not average to zero there.
 #
 # The control's units learn linear functions of all $d$ directions, on the sphere. They should not find the subspace, and do not.
 
@@ -238,9 +238,9 @@ judge(
 )
 
 # %% [markdown]
-# **Can we believe it?** In [our run at other sizes](/book/audit.md), whose plan was fixed before, one of five settings contradicted
-# the statement: $n=100$ without noise, after the same number of steps. Longer contexts are slower, because the optimum is flatter
-# still. So we train two units there for as many steps as above, and two for four times as many:
+# **Can we believe it?** In [our run at other sizes](/book/audit.md), whose plan was fixed beforehand, one of five settings
+# contradicted the statement. It had $n=100$, no noise, and the same number of steps. Longer contexts are slower, because the
+# optimum is flatter still. So we train two units there for as many steps as above, and two for four times as many:
 
 # %%
 for many in (steps, 4 * steps):
@@ -270,9 +270,9 @@ for many in (steps, 4 * steps):
 # The exact best $c$. Inside the subspace the problem is the one in $k$ dimensions, whatever $d$ is.
 # ```
 #
-# **Exercise 2.** What does the projection buy, and does it matter in how many dimensions? For $k=2$, $n=20$, $\sigma=0.5$ and
-# $d=3,5,8,12$ print the least risk of $M=wI$ over that of $M=cBB^\top$. (`low_rank_risk(d, k, c, e, n, noise_std).total` is the risk;
-# five lines.)
+# **Exercise 2.** How much does the projection gain, and does the gain depend on the dimension? For $k=2$, $n=20$, $\sigma=0.5$
+# and $d=3,5,8,12$ print the least risk of $M=wI$ over that of $M=cBB^\top$. (`low_rank_risk(d, k, c, e, n, noise_std).total` is
+# the risk; five lines.)
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -283,8 +283,8 @@ for many in (steps, 4 * steps):
 #     risks = [low_rank_risk(d, 2, w, w, 20, 0.5).total for w in grid]
 #     print(d, round(grid[np.argmin(risks)], 1), round(min(risks) / projected, 2))
 # ```
-# The ratio is 2.1 at $d=3$ and 1.5 at $d=12$. A projection is worth a factor of two, and less in many dimensions: there
-# $v_i\cdot v_q$ is small for nearly all tokens, so an isotropic window hardly notices the irrelevant directions.
+# The ratio is 2.1 at $d=3$ and 1.5 at $d=12$. A projection is worth a factor of two, and less in high dimension, because
+# $v_i\cdot v_q$ is small there for nearly all tokens, so an isotropic window hardly notices the irrelevant directions.
 # :::
 
 # %% [markdown]
@@ -309,10 +309,10 @@ for many in (steps, 4 * steps):
 # - *At least three directions count, $k\ge3$.* It is proved for every $d>k$, $n\ge2$ and $\sigma\ge0$ that the best $e$ is zero
 #   ({prf:ref}`irrelevant directions do harm <thm-irrelevant>`). Neither $n=2$ nor $\sigma=0$ nor symmetry is needed, and $C$ only
 #   has to leave room for the best $c$.
-# - *Two directions, $k=2$.* It is proved for $n=2$ ({prf:ref}`two examples <thm-two-examples>`), for much noise, and for long
-#   contexts with noise ({prf:ref}`two directions <thm-two-directions>`). It is not proved without noise at $n\ge3$, nor at moderate
-#   $n$ and $\sigma$; on our grids the best $e$ is zero there, too.
-# - *One direction, $k=1$.* It is not proved. On our grids $e=0$ is best, but the risk does not always rise with $|e|$.
+# - *Two directions, $k=2$.* The same is proved for $n=2$ ({prf:ref}`two examples <thm-two-examples>`), for much noise, and for
+#   long contexts with noise ({prf:ref}`two directions <thm-two-directions>`). It is not proved without noise at $n\ge3$, nor at
+#   moderate $n$ and $\sigma$; on our grids the best $e$ is zero there, too.
+# - *One direction, $k=1$.* We have no proof. On our grids $e=0$ is best, but the risk does not always rise with $|e|$.
 #
 # The law of the tokens matters. If they are uniform on the sphere $S^{d-1}$, the best unit does *not* ignore irrelevant directions:
 # the last section of [](/notebooks/beyond.ipynb) trains such units.
@@ -322,7 +322,7 @@ for many in (steps, 4 * steps):
 #
 # Let $x=(\cos\theta,\sin\theta,\pm1)$ and $B=(e_1,e_2)$. The query has $\theta=0$ and last coordinate $1$; four tokens have
 # $\theta=0°,0°,60°,60°$ and last coordinates $1,-1,1,-1$. Take $c=\ln4$. With $M=cBB^\top$ the weights are proportional to
-# $4^{\cos\theta}$, that is $4,4,2,2$. With $M=cI$ a token whose last coordinate differs loses a factor $4^{-2}=\frac1{16}$:
+# $4^{\cos\theta}$, that is $4,4,2,2$. With $M=cI$ a token whose last coordinate differs loses a factor $4^{-2}=\frac1{16}$, so
 # the weights are $\frac{32}{51},\frac2{51},\frac{16}{51},\frac1{51}$, and half of the context is lost.
 
 # %%
@@ -386,8 +386,8 @@ judge(
 # $-v$, $Pu\pm Rv$ are multiples of $u$: so are $Pu$ and $Rv$, for all $u$ and $v$. Hence $P=cI$, and $R=0$ because $k\ge2$. $\square$
 # :::
 #
-# With two examples an irrelevant direction does harm for $k=2$, too, whatever its weight is. What remains unproved for $n\ge3$ is
-# listed below the {prf:ref}`theorem on two directions <thm-two-directions>`.
+# With two examples an irrelevant direction does harm, whatever its weight is, and this includes $k=2$. What remains unproved
+# for $n\ge3$ is listed below the {prf:ref}`theorem on two directions <thm-two-directions>`.
 #
 # :::{prf:theorem} two examples
 # :label: thm-two-examples
@@ -405,10 +405,10 @@ judge(
 #
 # Let $\Delta=(u_1-u_2)\cdot u_q$ and $\beta=e(v_1-v_2)\cdot v_q$, which is symmetric and independent of the $u_i$. With
 # $T=\omega_1-\omega_2=\tanh\frac{c\Delta+\beta}2$ the risk is $\frac3{2k}+\frac{\sigma^2}2+\mathbb E_\beta F(\beta)$,
-# $F(b)=\mathbb E[\frac A4T^2-\frac\Delta kT]$ at $\beta=b$, $A(\Delta)=\frac1k\mathbb E[|u_1-u_2|^2\mid\Delta]+2\sigma^2$. $F$ is even;
-# to show is $F'(b)>0$ for $b>0$. With $S=1-T^2$, $2F'=\mathbb E[S(\frac A2T-\frac\Delta k)]$, positive at $c=0$. Let $c>0$, $p$ the
-# density of $\Delta$ and $h(\Delta)=S(-\Delta)-S(\Delta)$, positive for $\Delta>0$. As $ST=-\frac1c\frac{dS}{d\Delta}$ and $A$, $p$
-# are even,
+# $F(b)=\mathbb E[\frac A4T^2-\frac\Delta kT]$ at $\beta=b$, $A(\Delta)=\frac1k\mathbb E[|u_1-u_2|^2\mid\Delta]+2\sigma^2$. $F$
+# is even, and we have to show that $F'(b)>0$ for $b>0$. With $S=1-T^2$, $2F'=\mathbb E[S(\frac A2T-\frac\Delta k)]$, positive
+# at $c=0$. Let $c>0$, $p$ the density of $\Delta$ and $h(\Delta)=S(-\Delta)-S(\Delta)$, positive for $\Delta>0$. As
+# $ST=-\frac1c\frac{dS}{d\Delta}$ and $A$, $p$ are even,
 #
 # $$2F'=\int_0^2\frac{\Delta p}kh\,d\Delta+\frac1{2c}\Big[(Ap)(2)\,h(2)-\int_0^2(Ap)'h\,d\Delta\Big].$$
 #
@@ -534,13 +534,13 @@ judge("P1.T4.constraint", falling, error="error", name=in_k)
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Tokens with the query's sign have exactly its label, those with the other sign exactly its negative. So without noise the
-# larger $c$ the better: there is no finite optimum, and the constraint decides ($c=C$).
+# Tokens with the query's sign have exactly its label, those with the other sign exactly its negative. So without noise a larger
+# $c$ is always better. There is no finite optimum, and the constraint decides ($c=C$).
 # ```
 #
-# **What the projection buys.** With $e=0$ the least risk falls like $n^{-4/(k+3)}$, as in dimension $k$. A window that treats
+# **What the projection gains.** With $e=0$ the least risk falls like $n^{-4/(k+3)}$, as in dimension $k$. A window that treats
 # all directions alike works in $d$ dimensions (for our tokens, on a surface of dimension $d-2$): its risk falls like
-# $n^{-4/(d+2)}$. It is the control.
+# $n^{-4/(d+2)}$. Such a window is the control.
 
 # %% tags=["remove-input"]
 projected = pd.DataFrame({"rank": k} | low_rank.risk_slope(k) for k in (2, 3))
@@ -558,8 +558,8 @@ judge(
 # > Nonlinear Functions".** Generalized linear models: affine $f(x)=w^\top x+2$,
 # > quadratic $f(x)=(w^\top x)^2$, cosine $f(x)=\cos(4w^\top x)$.
 #
-# The slide compares softmax and linear attention during pretraining. Not printed in any source available to us: the laws
-# of $w$ and of the tokens, $d$, $k$, $n$, $\sigma$ and the formula of its representation error. Ours are $w=Ba$ with $a$
+# The slide compares softmax and linear attention during pretraining. No source available to us prints the laws of $w$ and of
+# the tokens, $d$, $k$, $n$, $\sigma$, or the formula of the representation error that the slide shows. Ours are $w=Ba$ with $a$
 # uniform on $S^{k-1}$, the tokens above, and the sine above.
 #
 # Under $M=cBB^\top$ score and label depend on $u$ only. This is *exactly* the problem on the sphere of $\mathbb R^k$ with
@@ -680,13 +680,13 @@ plt.show()
 # Softmax attention comes close to the exact minimum on every link, as the table below shows. With three relevant directions
 # twenty tokens hardly resolve $\cos(4w^\top x)$, and the minimum itself is large.
 #
-# **Why not judge the size of the sine?** Because it says more about the training than about the minimizer: it is a matter of
-# *gradient noise*. Adam's step size falls linearly to zero. Near the optimum a matrix that is off by $\delta$ relaxes at a rate in
-# proportion to the step size times $\sqrt b$ with $b$ contexts at each step, because Adam divides the gradient by its size, which is
-# mostly noise, of order $b^{-1/2}$. So about the last $\sqrt{T/\sqrt b}$ of $T$ steps are averaged, and $\delta$ is of order
-# $(b\sqrt{T/\sqrt b})^{-1/2}=b^{-3/8}\,T^{-1/4}$. This is a sketch and no proof. The card P1.F9.subspace therefore judges that the sine
-# falls with the batch, at a fixed number of steps; two readings of it keep thresholds of 0.1 and 0.05. The control is linear
-# attention on the two even links.
+# **Why not judge the size of the sine?** Because it says more about the training than about the minimizer. What decides it is
+# *gradient noise*. Adam's step size falls linearly to zero. Near the optimum a matrix that is off by $\delta$ relaxes at a rate
+# in proportion to the step size times $\sqrt b$ with $b$ contexts at each step, because Adam divides the gradient by its size,
+# which is mostly noise, of order $b^{-1/2}$. So about the last $\sqrt{T/\sqrt b}$ of $T$ steps are averaged, and $\delta$ is of
+# order $(b\sqrt{T/\sqrt b})^{-1/2}=b^{-3/8}\,T^{-1/4}$. This is a sketch and no proof. The card P1.F9.subspace therefore judges
+# that the sine falls with the batch, at a fixed number of steps; two readings of it keep thresholds of 0.1 and 0.05. The
+# control is linear attention on the two even links.
 
 # %% tags=["remove-input"]
 by = ["link", "dim", "rank"]

@@ -101,23 +101,25 @@ plt.show()
 # icl.predict(X, y, queries, best.w)  # the queries moved as X was
 # ```
 #
-# Both take NumPy arrays, data frames, tensors and lists, and refuse what has a NaN or another shape in one line. `best.edge` says
-# whether the minimum lies at an end: `"mean"`, where the mean of all labels is best, or `"nearest"`, where it is best
-# to copy the nearest label. Between `best.low` and `best.high` the error exceeds the least by no more than its standard error.
+# Both take NumPy arrays, data frames, tensors and lists, and they reject data with a NaN or of the wrong shape, with an error
+# of one line. `best.edge` says whether the minimum lies at an end: `"mean"`, where the mean of all labels is best, or
+# `"nearest"`, where it is best to copy the nearest label. Between `best.low` and `best.high` the error exceeds the least by no
+# more than its standard error.
 #
-# **Lengths of tokens.** The laws of this book are about the unit sphere, where $x_i\cdot x_q$ is largest for the nearest token. If all
-# tokens have the same length $R$, nothing changes but the unit: $w$ becomes $w/R^2$. If lengths differ, a larger $w$ prefers the
-# longest tokens in the direction of the query, not the nearest ones, and [with Gaussian inputs](/notebooks/gaussian_tokens.ipynb) the best
-# window therefore stops growing with $n$; so center your tokens and divide them by their lengths if the lengths say little.
+# **Lengths of tokens.** The laws of this book are about the unit sphere, where $x_i\cdot x_q$ is largest for the nearest token.
+# If all tokens have the same length $R$, only the unit changes, and $w$ becomes $w/R^2$. If lengths differ, a larger $w$
+# prefers the longest tokens in the direction of the query, not the nearest ones, and [with Gaussian
+# inputs](/notebooks/gaussian_tokens.ipynb) the best $w$ therefore stops growing with $n$. So center your tokens, and divide
+# them by their lengths if the lengths say little.
 #
 # **What pretraining does that this does not.** Pretraining finds one $M$ for a whole class of functions from many
 # contexts, also for contexts too short to choose a window from, whereas leave-one-out uses the labels of the one function at hand.
 #
 # ## Experiment: the planet without its spectrum
 #
-# For a map of the Earth the [exact best window](/notebooks/planet.ipynb) follows from the map's power. Here nobody knows the power: there
-# are $n$ random places with noisy labels, and `icl.best_window` sees nothing else. The next cell repeats this with fresh
-# places, and asks what the window so found costs: its exact risk over the least.
+# For a map of the Earth the [exact best window](/notebooks/planet.ipynb) follows from the map's power. Here the power is
+# unknown. There are $n$ random places with noisy labels, and `icl.best_window` sees nothing else. The next cell repeats this
+# with fresh places and computes what the window found in this way costs, which is its exact risk divided by the least.
 
 # %%
 maps = {"land and sea": planet.land(), "magnetic field": planet.magnetic_field()}
@@ -211,10 +213,11 @@ law = pd.DataFrame(rows)
 law.round(1)
 
 # %% [markdown]
-# For diabetes both windows of the affine law lie between `low` and `high`: the labels are close to linear. Digits are not linear. An
-# image belongs to one of ten classes, the labels jump between them, and much of what is noise for a linear fit is signal for a
-# narrow window, so that leave-one-out asks for a narrower one. Nor are the images uniform on the sphere; they lie in
-# clusters. The law is a guide for data that resemble its assumptions; leave-one-out makes none of them.
+# For diabetes both windows of the affine law lie between `low` and `high`, because the labels are close to linear. The labels
+# of digits are not. An image belongs to one of ten classes, the labels jump between them, and much of what is noise for a
+# linear fit is signal for a narrow window, so that leave-one-out asks for a narrower one. Nor are the images uniform on the
+# sphere; they lie in clusters. The law is a guide for data that nearly satisfy its assumptions. Leave-one-out makes no such
+# assumptions.
 #
 # ## As an estimator of scikit-learn
 #
@@ -265,7 +268,7 @@ print(f"two layers {second_half:.2f}, the best single layer {best.risk:.2f}")
 
 # %% [markdown]
 # The first number is the mean of the squared error over the second half of the steps, each with fresh contexts, without the
-# variance of the noise of the query's label. It is a rough one. [](/notebooks/beyond.ipynb) compares such models with care.
+# variance of the noise of the query's label. It is a rough number. [](/notebooks/beyond.ipynb) compares such models with care.
 #
 # An activation $\varphi$ of your own is a line in `icl.attention.ACTIVATIONS`: the function, its derivative as a function of $s$ and
 # $\varphi(s)$, and whether the weights are divided by their sum. Its name then works wherever an activation is asked for.
@@ -293,7 +296,7 @@ for unit, error in zip(units, errors, strict=True):
 #     best = icl.best_window(X[chosen], y[chosen])
 #     print(n, best.w, best.low, best.high)
 # ```
-# The ranges overlap: with so few patients the data hardly say.
+# The ranges overlap, because so few patients hardly decide the question.
 # :::
 #
 # ## To remember
