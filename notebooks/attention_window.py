@@ -187,6 +187,7 @@ for tokens in ("sphere", "normal"):
                 rows.append(examples.assign(tokens=tokens, dim=dim, draw=draw, w=w))
 weights = pd.concat(rows, ignore_index=True)
 weights["gap"] = (weights.attention - weights.kernel).abs()
+weights.groupby(["tokens", "dim"]).gap.max().unstack().style.format("{:.0e}")
 
 # %%
 figure, axes = plt.subplots(1, 2, figsize=(7.6, 2.8), sharey=True)

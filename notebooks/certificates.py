@@ -120,8 +120,9 @@ plt.show()
 # ```
 #
 # The experiment takes about two seconds. Expect the least risk of the quarter turn to be much larger for ReLU functions, and
-# slightly smaller for the two waves. To try another class, change the line of `covariance`. For another dimension, say $d=7$,
-# write `ReLU(dim=7)` and a $7\times7$ matrix that turns one plane, since `matrix_risk` takes every $d\times d$ matrix.
+# slightly smaller for the two waves. To try another class, change the line of `covariance`. Both classes live on the circle.
+# To try $d=7$, let the loop run over `{"ReLU": ReLU(dim=7)}.items()`, take as `quarter_turn` a $7\times7$ matrix that turns one
+# plane, and leave out the line of the plot about the two waves.
 #
 # Which classes the {prf:ref}`theorem on form <thm-form>` covers depends on their covariance alone, and so does the least $n$:
 

@@ -157,8 +157,8 @@ plt.show()
 #
 # This takes about five seconds on two cores. The card asks whether the whitened matrix has the same entry along all axes: it
 # multiplies each entry by its eigenvalue and takes the product at the longest axis minus the product at the shortest, over the
-# mean of all. The lemma says zero. Expect {judged}`P1.L1.trained | affine, $\Sigma_1$ | .3f` for affine functions and
-# $\Sigma_1$, and every number within 0.1 of zero. The number has a sign, because no trained unit is exact: a window that is
+# mean of all. The lemma says zero, and the card allows 0.1 on both sides, because each number is sampled. The
+# number has a sign, because no trained unit is exact: a window that is
 # narrower along long axes gives a positive one. In the control it must be positive: there the functions are those of
 # Experiment 2, trained in the next cell.
 #

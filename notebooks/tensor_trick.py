@@ -147,7 +147,10 @@ for dim in dims:
     rng = stream(seed, "tasks", dim)
     problems += [both_ways(3 * dim, dim, rng) for _ in range(draws)]
 worst = pd.DataFrame(problems).groupby(["dim", "n"], as_index=False).max()
-worst.style.format(precision=1).hide()
+columns = ["trick", "normalized", "rescaled", "gradient"]
+worst.style.format("{:.0e}", subset=columns).format(
+    "{:,}", subset=["explicit", "matrices"]
+).hide()
 
 # %% [markdown]
 # This takes a few seconds on two cores. Expect differences near $10^{-15}$, which is rounding, because the statements are identities.

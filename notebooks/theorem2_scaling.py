@@ -149,7 +149,7 @@ for n in (1e4, 1e8, 1e12):
 #
 # A layer has the scores $x_i^\top Mx_q$. We train the full $d\times d$ matrix $M$ from zero, by Adam on fresh contexts drawn at
 # random, with several seeds in each setting. Then we compare the mean of its diagonal with the exact best $w$, which needs no
-# training. To try $d=7$, change the first line.
+# training. To try $d=7$, change the first line of the next cell.
 
 # %%
 dim = 5

@@ -15,9 +15,9 @@
 # **Short answer.** A layer that is trained on functions of Lipschitz constant $L$ and tested on functions of $L'$ has the wrong
 # window. Within a class of functions proportional to $L$ this costs a constant factor, which longer contexts neither remove nor
 # increase {judged}`P1.T3.price`: {judged}`P1.T3.price | ReLU, d = 5, L'/L = 2 | .2f` for ReLU functions, $d=5$ and $L'=2L$.
-# The printed upper bound holds {judged}`P1.T3.matched`, and so does the lower bound for $L'<L$ as an order
-# {judged}`P1.T3.smaller`. Whether the lower bound for $L'>L$ holds depends on what is tested {judged}`P1.T3.larger`. For functions
-# drawn from the class with $L'$ it is too large in long contexts; for the worst $L'$-Lipschitz function it is the exact order.
+# The data agree with the printed upper bound {judged}`P1.T3.matched` and, as an order, with the lower bound for $L'<L$
+# {judged}`P1.T3.smaller`. For the lower bound with $L'>L$ it matters what is tested {judged}`P1.T3.larger`. For functions drawn
+# from the class with $L'$ it is too large in long contexts; for the worst $L'$-Lipschitz function it is the exact order.
 
 # %% tags=["remove-cell"]
 import sys
@@ -71,14 +71,16 @@ notebook.setup(globals(), n_decades=2)
 #   without label noise, grows like $L'^2$.
 # - **smoother functions, $L'<L$: the window is too narrow** and keeps label noise that it could have averaged away.
 #
-# Theorem 3 of the slides bounds the loss from below in both cases. For rougher functions it says that the loss grows at least
-# like the square of $L'$ and falls no faster than the power $\frac2{d+2}$ of the context length $n$:
+# Theorem 3 of the slides bounds the loss $\mathcal L(M)$ of the trained layer, its mean squared error, from below in both cases:
 #
-# $$\mathcal L(M)\ \ge\ L'^2\Big(\frac{\sigma^2}{n\,L^2}\Big)^{\frac2{d+2}}\qquad(L'>L),$$
+# $$\mathcal L(M)\ \ge\ L'^2\Big(\frac{\sigma^2}{n\,L^2}\Big)^{\frac2{d+2}}\quad(L'>L),\qquad
+# \mathcal L(M)\ \ge\ \frac1n\Big(\frac{n\,L^2}{\sigma^2}\Big)^{\frac2{2(d+2)}}\quad(L'\le L).$$
 #
-# where $\mathcal L(M)$ is the mean squared error of the trained layer, $d$ the dimension of the tokens and $\sigma^2$ the variance
-# of the label noise. On functions drawn from the class with $L'$ the loss falls faster, with the power $\frac3{d+2}$; on the worst
-# $L'$-Lipschitz function it falls as printed.
+# Here $d$ is the dimension of the tokens, $n$ the context length and $\sigma^2$ the variance of the label noise. The second bound
+# does not contain $L'$, so that smoother functions bring no benefit; it is right as an order. The first one says that the loss
+# on rougher functions falls no faster than with the power $\frac2{d+2}$ of $n$. On functions drawn from the class with $L'$ the
+# loss does fall faster, with the power $\frac3{d+2}$, so that in long contexts the printed bound fails there. On the worst
+# $L'$-Lipschitz function the loss has exactly the printed order. The verdict therefore depends on the reading.
 #
 # How many times the least loss is that? A longer context narrows the trained and the needed window in the same proportion, so
 # this factor stays. The test functions here are twice as steep as those of pretraining:
@@ -617,9 +619,9 @@ judge(
 # ## Trained units, as in Fig. 5
 #
 # {term}`Units <unit>` are trained on affine, ReLU and cosine functions with $L=1$, and on cosines with $L=0.1$ and $L=10$. The
-# slides print neither dimension nor context length nor noise; ours are $d=3$, $n=20$, $\sigma=0.1$. For the even cosine
-# $M=-wI$ is as good as $M=wI$, so a unit that found $-w$ is turned around before it is tested on the other classes. The card
-# also shows what a unit costs that keeps looking at the opposite side.
+# slides print neither dimension nor context length nor noise; ours are $d=3$, $n=20$, $\sigma=0.1$. Cosines are
+# even, so that training may as well end at $M=-wI$. We change the sign of such an $M$ before we test it on the other classes. The
+# card also shows what it costs to keep the sign.
 
 # %% tags=["hide-input"]
 units = theorem3_generalization.trained_units(

@@ -224,7 +224,11 @@ def test_how_sure_a_card_is_in_words():
             [(3, 4), (1, 2)],
             "outside the range of its case, from [1, 2] to [3, 4],",
         ),
-        ([(0.5, INF), (-INF, 2)], "below 0.5 or in other cases above 2"),
+        ([(0.5, INF), (-INF, 2)], "below 0.5 for row = 0 or above 2 for row = 1"),
+        (
+            [(0.5, INF), (-INF, 2), (-INF, 2)],
+            "below 0.5 for row = 0 or above 2 in 2 cases",
+        ),
         ([(1 / 3, INF), (0.333333333, INF)], "below 0.33333"),
     ],
 )

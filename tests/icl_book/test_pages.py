@@ -273,8 +273,9 @@ def test_the_front_page_says_what_was_tested_and_how_many_sampled_verdicts_staye
     says(
         written("whole", RERUNS),
         "We tested 2 independent statements of paper 1. 1 holds, 1 is false as we have it.",
-        "For 1 of the 1 that do not simply hold, our only source is slides read by OCR.",
-        "In a pre-registered rerun at other sizes 1 of 2 sampled verdicts stayed.",
+        "Of those that do not simply hold, 1 rests on slides read by OCR alone.",
+        "In a pre-registered rerun at other sizes 1 of 2 sampled verdicts stayed. Of the others 0 became "
+        "undecided and 1 were contradicted; the audit names them and says why.",
     )
     assert "pre-registered" not in written("whole")
 

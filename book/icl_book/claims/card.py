@@ -178,15 +178,23 @@ def contradiction(rows: Rows) -> str:
         else:
             where = f"outside the range of its case, from {first} to {last},"
     else:
-        sides = [("below", lows), ("above", highs)]
-        said = [
-            f"{side} {number(ends[0])}"
-            if same or number(ends[0]) == number(ends[-1])
-            else f"{side} the limit of its case, {number(ends[0])} to {number(ends[-1])},"
-            for side, ends in sides
-            if ends
-        ]
-        where = " or in other cases ".join(said)
+        sides = [("below", 0, lows), ("above", 1, highs)]
+        said = []
+        for side, end, ends in sides:
+            if not ends:
+                continue
+            if same or number(ends[0]) == number(ends[-1]):
+                text = f"{side} {number(ends[0])}"
+            else:
+                text = f"{side} the limit of its case, {number(ends[0])} to {number(ends[-1])},"
+            if lows and highs and not same:  # some cases have this limit, others that
+                limited = [r for r in rows if math.isfinite(float(r["permitted"][end]))]
+                one = len(limited) == 1
+                text += (
+                    f" for {limited[0]['name']}" if one else f" in {len(limited)} cases"
+                )
+            said.append(text)
+        where = " or ".join(said)
     return f"A measured value {where} would contradict it."
 
 
