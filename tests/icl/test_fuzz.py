@@ -179,6 +179,7 @@ TASKS = [
     for kind in (*tasks.CLASSES.values(), tasks.Network, tasks.Tanh, tasks.Harmonic)
 ]
 
+ODD_SIZE = 1e9
 ODD = [
     math.nan,
     math.inf,
@@ -243,7 +244,7 @@ ODD += [
     torch.zeros(0, 3).double(),
     torch.zeros(3, 3).double(),
     X[..., 0],
-    1e9,
+    ODD_SIZE,
     100,
 ]
 
@@ -392,7 +393,10 @@ def test_odd_arguments_give_finite_numbers_or_one_clear_line():
                 name not in given
                 and parameters[name].default is inspect.Parameter.empty
             ):
-                given[name] = ODD[rng.integers(len(ODD))]
+                odd = ODD[rng.integers(len(ODD))]
+                if name == "steps" and odd is ODD_SIZE:
+                    continue  # allowed, and takes a week
+                given[name] = odd
         fault = fault_of(call, given)
         if fault:
             faults[shown_call(call, given)] = fault

@@ -24,9 +24,9 @@ HANGING = 600  # seconds after which whatever is waited for will not come
 #: What the book of the copy has of its own, beside its two notebooks.
 SMALL = {
     "_toc.yml": "format: jb-book\nroot: book/introduction\n"
-    "chapters:\n- file: notebooks/tiny\n- file: notebooks/other\n",
+    "parts:\n- caption: Both\n  chapters:\n  - file: notebooks/tiny\n  - file: notebooks/other\n",
     "book/introduction.md": "# A small book\n\nSee {cite:p}`collins2024`.\n\n```{bibliography}\n```\n",
-    "book/claims/small.yml": "X: {source: here, reading: $1 > 0$, quantity: one, grade: proved here, "
+    "book/claims/paper3.yml": "X: {title: One, source: here, reading: $1 > 0$, quantity: one, grade: proved here, "
     "control: c, rule: {at_least: 0, at_most: 2}}\n",
 }
 
@@ -400,7 +400,7 @@ def test_a_sweep_is_apart_from_the_book_resumes_and_ends_with_its_tables(copy):
 
 
 def test_what_would_fail_in_every_chapter_is_said_once_before_any_starts(copy):
-    claims = copy.root / "book" / "claims" / "small.yml"
+    claims = copy.root / "book" / "claims" / "paper3.yml"
     text = claims.read_text()
     claims.write_text(text.replace("grade: proved here", "grade: prooved here"))
     for words in (
@@ -411,9 +411,9 @@ def test_what_would_fail_in_every_chapter_is_said_once_before_any_starts(copy):
         status, said = copy.run(*words)
         assert status == 1 and "started" not in said, said
         assert said.splitlines()[-1].startswith(
-            "error: book/claims/small.yml:1: X, grade: Input should be"
+            "error: book/claims/paper3.yml:1: X, grade: Input should be"
         ), said
-        assert "Traceback" not in said and said.count("small.yml") == 1
+        assert "Traceback" not in said and said.count("paper3.yml") == 1
     claims.write_text(text)
     status, said = copy.run(
         "sweep", "tiny", "--grid", "seed=21", "--collect", "X,ratio"
