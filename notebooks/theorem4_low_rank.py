@@ -238,8 +238,9 @@ judge(
 
 # %% [markdown]
 # **Can we believe it?** In [our run at other sizes](/book/audit.md), whose plan was fixed beforehand, one of five settings
-# contradicted the statement. It had $n=100$, no noise, and the same number of steps. Longer contexts are slower, because the
-# optimum is flatter still. So we train two units there for as many steps as above, and two for four times as many:
+# contradicted the statement. It had $n=100$, no noise, and the same number of steps. The control of that run failed as well, so
+# the run decides nothing by itself. Longer contexts are slower, because the optimum is flatter still. So we train two units
+# there for as many steps as above, and two for four times as many:
 
 # %%
 for many in (steps, 4 * steps):
