@@ -386,8 +386,8 @@ judge(
 # $-v$, $Pu\pm Rv$ are multiples of $u$: so are $Pu$ and $Rv$, for all $u$ and $v$. Hence $P=cI$, and $R=0$ because $k\ge2$. $\square$
 # :::
 #
-# With two examples an irrelevant direction does harm, whatever its weight is, and this includes $k=2$. What remains unproved
-# for $n\ge3$ is listed below the {prf:ref}`theorem on two directions <thm-two-directions>`.
+# With two examples an irrelevant direction does harm for every $k\ge2$, whatever its weight is. What remains unproved for
+# $n\ge3$ is listed below the {prf:ref}`theorem on two directions <thm-two-directions>`.
 #
 # :::{prf:theorem} two examples
 # :label: thm-two-examples
