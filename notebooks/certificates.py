@@ -274,10 +274,10 @@ judge(
 #
 # On the circle a rotation by $\alpha$ turns every query by $\alpha$, and with $a_\ell$ the power of the degree $\ell$ of the
 # class and $m_\ell=\mathbb E\sum_i\omega_i\cos\ell\theta_i$ it adds $2\sum_\ell a_\ell m_\ell(1-\cos\ell\alpha)$ to the risk. A
-# quarter turn does nothing to degree 4. For degree 18 it adds $4a_{18}m_{18}$, which is negative: at the window that suits
-# degree 4, twenty tokens overshoot so short a wave. This computed example refutes what we had conjectured, that for *every*
-# rotation-invariant class some multiple of $I$ is best. A turn with $\sum_\ell a_\ell m_\ell P_\ell(\cos\alpha)\le0$, in any
-# dimension, never beats equal weights, because the rest of the error is at least as large as theirs.
+# quarter turn does nothing to degree 4. For degree 18 it adds $4a_{18}m_{18}$, which is negative, because at the window that
+# suits degree 4 twenty tokens overshoot so short a wave. This computed example refutes what we had conjectured, that for
+# *every* rotation-invariant class some multiple of $I$ is best. A turn with $\sum_\ell a_\ell m_\ell P_\ell(\cos\alpha)\le0$,
+# in any dimension, never beats equal weights, because the rest of the error is at least as large as theirs.
 #
 # **Gap:** in $d\ge3$ neither a proof for all classes nor a counterexample is known.
 #

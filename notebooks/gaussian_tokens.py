@@ -283,10 +283,10 @@ assert abs(bias.mean() - risk.bias) < 5 * bias.std() / len(bias) ** 0.5
 # :label: thm-lengths
 # :nonumber:
 # Let the tokens be independent with a common rotation-invariant law of finite second moment, and let the query be independent
-# of them, with a rotation-invariant law of finite second moment of its own; neither law is that of a vector that is always
-# zero. Let $f(x)=\beta\cdot x$ with $\mathbb E\beta\beta^\top=\frac{L^2}dI$, $L>0$, and let the noise be independent with mean
-# zero and variance $\sigma^2\ge0$. For $n\ge2$ every matrix that is not $wI$ with $w\ge0$ has a risk larger than
-# $\inf_{w\ge0}R(w)$, where $R(w)$ is the risk of $wI$. So every minimizer over all matrices is such a multiple.
+# of them, with a rotation-invariant law of finite second moment of its own. Neither tokens nor query are always zero. Let
+# $f(x)=\beta\cdot x$ with $\mathbb E\beta\beta^\top=\frac{L^2}dI$, $L>0$, and let the noise be independent with mean zero and
+# variance $\sigma^2\ge0$. For $n\ge2$ every matrix that is not $wI$ with $w\ge0$ has a risk larger than $\inf_{w\ge0}R(w)$,
+# where $R(w)$ is the risk of $wI$. So every minimizer over all matrices is such a multiple.
 # :::
 #
 # *Idea.* The layer sees the query through $v=Mx_q$ alone, and turning $v$ away from $x_q$ only lowers the correlation of
@@ -551,7 +551,8 @@ judge(
 # $\Gamma(\varphi)\Gamma(2-\varphi)=\frac{\pi/\varphi}{\sin(\pi/\varphi)}$ this is the law. Finally
 # $R(w^*)=R(1)+O(|1-w^*|\sup|J'|+(1-w^*)^2)\sim R(1)$. $\square$
 #
-# Nothing is claimed about the rate of this convergence, and $n_0$ is not uniform: the noise term is smaller by $\log n$ only.
+# Nothing is claimed about the rate of this convergence, and $n_0$ is not uniform, because the noise term is smaller by a factor
+# $\log n$ only.
 # :::
 
 # %%

@@ -59,7 +59,7 @@ if noise_std == 0:
 # The {term}`window` is the region around the query whose examples count; its width is about $w^{-1/2}$, so **large $w$, narrow
 # window**. There are three cases:
 #
-# - **Equal weights**, $w^*=0$: no neighbor is worth more than another. Either noise drowns the functions, or they oscillate
+# - **Equal weights**, $w^*=0$. No neighbor is worth more than any other. Either noise drowns the functions, or they oscillate
 #   between any two examples.
 # - **A window** of many tokens. This is the case of Theorem 2, in which the window narrows as contexts get longer, functions
 #   get rougher or labels get cleaner.
@@ -137,9 +137,8 @@ plt.show()
 # wavenumber $L$ at $\sigma=0.1$.
 # ```
 #
-# This takes about ten seconds on two cores. Expect equal weights for waves in short contexts: the table has
-# $w^*=0$ at the largest wavenumber and the smallest $n$ in every dimension, and a window at the smallest wavenumber and
-# the largest $n$.
+# This takes about ten seconds on two cores. Expect equal weights for waves in short contexts. The table has $w^*=0$ at the
+# largest wavenumber and the smallest $n$ in every dimension, and a window at the smallest wavenumber and the largest $n$.
 
 # %%
 ends = phases[phases.title.str.startswith("cosine")].groupby("title")
@@ -340,8 +339,8 @@ judge(
 #
 # ## Curvature, not slope
 #
-# Theorem 2 measures roughness by $L$. For a smooth function a narrow window returns $f+\frac1{2w}\Delta f$, where $\Delta$
-# is the Laplacian of the sphere: the error comes from curvature, and
+# Theorem 2 measures roughness by $L$. For a smooth function a narrow window returns $f+\frac1{2w}\Delta f$, where $\Delta$ is
+# the Laplacian of the sphere. So the error comes from curvature, and
 #
 # $$w^*\sim\Big[\frac{n\,\mathbb E(\Delta f)^2}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d+3}},$$ (eq-laplacian)
 #
@@ -502,7 +501,7 @@ judge(
 #     law = asymptotics.sharp_window(step, n, noise_std=0.5)
 #     print(f"n = {n:.0e}   w over law {optimal_window(step, n, 0.5).w / law:.3f}")
 # ```
-# It does: at $n=10^{12}$ the two agree to less than one per cent. At $n=10^4$ the law is about a quarter too large, since the
+# It does. At $n=10^{12}$ the two agree to less than one per cent. At $n=10^4$ the law is about a quarter too large, since the
 # window is still wider than the steep part of the function.
 # :::
 #
@@ -510,8 +509,8 @@ judge(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# `high = 7`. The lines of equal $w$ lie farther apart: the exponent of the law, $\frac2{d+2}$, is smaller, so it takes longer
-# contexts to narrow the window by the same factor.
+# `high = 7`. The lines of equal $w$ lie farther apart, because the exponent of the law, $\frac2{d+2}$, is smaller and it takes
+# longer contexts to narrow the window by the same factor.
 # ```
 #
 # ## To remember

@@ -122,10 +122,10 @@ plt.show()
 # in proportion to $e^{w\cos\theta}$, where $\theta$ is its angular distance from the place in question. So the places within about
 # $R_\oplus w^{-1/2}$ count, where $R_\oplus=6371$ km is the radius of the Earth, and training sets the one number $w$.
 #
-# The answer depends on the map. Coasts are everywhere, and the answer changes at once across a coast; the magnetic
-# field changes slowly over thousands of kilometres. So with many places the window for land and sea should be narrower.
-# With few it is wider: the nearest known place is then far beyond the next coast and says little, and the mean of all is a better
-# guess.
+# The answer depends on the map. Coasts are everywhere, and the answer changes at once across a coast; the magnetic field
+# changes slowly over thousands of kilometres. So with many places the window for land and sea should be narrower. With few
+# places it is wider, because the nearest known place is then far beyond the next coast and says little, and the mean of all is
+# a better guess.
 #
 # **Why this book can compute it.** A map that is turned at random is a rotation-invariant class of functions, and of such a
 # class the [exact risk](/notebooks/exact_risk.ipynb) needs only the *power*, which is the part of the variance that lies in
@@ -171,7 +171,7 @@ plt.show()
 # the curve of land and sea falls faster and ends far below that of the magnetic field.
 #
 # Exact radius of the best window against the number of places, for both maps, with noise of a tenth of the map's own spread.
-# With few places the rough map has the *wider* window: far from every known place the mean of all is the best guess.
+# With few places the rough map has the *wider* window, because far from every known place the mean of all is the best guess.
 # ```
 #
 # This takes a few seconds. At $n=10{,}000$ expect {judged}`P1.planet.radius | land and sea, n = 10000 | .0f` km
@@ -301,8 +301,9 @@ coasts.round(-2)
 # %% [markdown]
 # Both lengths grow as the window narrows, as Richardson and Mandelbrot found of real coasts. They are of one order, but the
 # window sees less coast than the ruler. One reason is the roughness: the window is set by how fast the bias falls, and if
-# $\gamma$ grows like $\theta^\rho$ with $\rho<1$, it falls at $\rho$ times the rate of a smooth coast with the same $\gamma$. The other is the map's own
-# variance in the window, which acts as more noise and fades as the window narrows: the ratio comes closer to $\rho$.
+# $\gamma$ grows like $\theta^\rho$ with $\rho<1$, it falls at $\rho$ times the rate of a smooth coast with the same $\gamma$.
+# The other is the map's own variance in the window, which acts as more noise and fades as the window narrows, so that the ratio
+# comes closer to $\rho$.
 #
 # As the coast grows, the window narrows faster than the law of a smooth coast says. At noise of half the map's spread its
 # exponent in $n$ is

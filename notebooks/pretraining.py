@@ -255,17 +255,17 @@ for L in (1.0, 2.0):
 #     )
 #     print(optimizer, units.windows.mean(axis=1))
 # ```
-# With plain steps the factor is four, and with Adam it is one: the first step of Adam has the size of the learning rate, whatever
-# the gradient is.
+# With plain steps the factor is four, and with Adam it is one, because the first step of Adam has the size of the learning
+# rate, whatever the gradient is.
 # :::
 #
 # **Exercise 2.** Why has the cosine class, which is even, no first step on average?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# For even functions $\mathcal L(-M)=\mathcal L(M)$, so the mean gradient at $M=0$ is zero, and only the randomness of batches moves
-# $M$. Both signs are minimizers: of units trained on $\cos(4u\cdot x)$ about half end at $-w^*I$ and look at the tokens opposite the
-# query.
+# For even functions $\mathcal L(-M)=\mathcal L(M)$, so the mean gradient at $M=0$ is zero, and only the randomness of batches
+# moves $M$. Both signs are minimizers. Of the units trained on $\cos(4u\cdot x)$ about half end at $-w^*I$ and look at the
+# tokens opposite the query.
 # ```
 #
 # ```{admonition} What is assumed, and what we test
@@ -694,8 +694,8 @@ for_20 = w[each_length[-1].argmin()]
 print(f"best w for all lengths up to 20: {for_all:.1f}, for 20 alone: {for_20:.1f}")
 
 # %% [markdown]
-# A unit that is trained on all prefixes has a wider window than one that is trained for the whole context. Deep networks,
-# language, and abilities that emerge at scale are *not answered*.
+# A unit that is trained on all prefixes has a wider window than one that is trained for the whole context. Questions about deep
+# networks, language, and abilities that emerge at scale are *not answered*.
 #
 # ## To remember
 #

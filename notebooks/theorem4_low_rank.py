@@ -118,11 +118,10 @@ plt.show()
 # {term}`query`. The {term}`window` is the region that gets this weight, and the matrix $M$ sets its width in each
 # direction: **a large entry of $M$ is a narrow window**, an entry of zero an infinitely wide one.
 #
-# A token is useful if its part $u$ is close to that of the query, whatever its part $v$ is. A window that is narrow in $v$
-# leaves useful tokens out. So pretraining lowers the entries of $M$ for irrelevant directions to zero. It raises the others
-# to a number $c$, which is larger for longer contexts and smaller for noisier labels, as in
-# [](/notebooks/theorem2_scaling.ipynb). The risk of $M=cBB^\top+e(I-BB^\top)$ is computed without sampling, as in
-# [](/notebooks/exact_risk.ipynb):
+# A token is useful if its part $u$ is close to the query's, whatever its part $v$ is. A window that is narrow in $v$ leaves
+# useful tokens out. So pretraining lowers the entries of $M$ for irrelevant directions to zero. It raises the others to a
+# number $c$, which is larger for longer contexts and smaller for noisier labels, as in [](/notebooks/theorem2_scaling.ipynb).
+# The risk of $M=cBB^\top+e(I-BB^\top)$ is computed without sampling, as in [](/notebooks/exact_risk.ipynb):
 
 # %%
 for e in (4.0, 2.0, 0.0):  # from the isotropic window to the projection
@@ -239,8 +238,9 @@ judge(
 
 # %% [markdown]
 # **Can we believe it?** In [our run at other sizes](/book/audit.md), whose plan was fixed beforehand, one of five settings
-# contradicted the statement. It had $n=100$, no noise, and the same number of steps. Longer contexts are slower, because the
-# optimum is flatter still. So we train two units there for as many steps as above, and two for four times as many:
+# contradicted the statement. It had $n=100$, no noise, and the same number of steps. The control of that run failed as well, so
+# the run decides nothing by itself. Longer contexts are slower, because the optimum is flatter still. So we train two units
+# there for as many steps as above, and two for four times as many:
 
 # %%
 for many in (steps, 4 * steps):
@@ -386,8 +386,8 @@ judge(
 # $-v$, $Pu\pm Rv$ are multiples of $u$: so are $Pu$ and $Rv$, for all $u$ and $v$. Hence $P=cI$, and $R=0$ because $k\ge2$. $\square$
 # :::
 #
-# With two examples an irrelevant direction does harm, whatever its weight is, and this includes $k=2$. What remains unproved
-# for $n\ge3$ is listed below the {prf:ref}`theorem on two directions <thm-two-directions>`.
+# With two examples an irrelevant direction does harm for every $k\ge2$, whatever its weight is. What remains unproved for
+# $n\ge3$ is listed below the {prf:ref}`theorem on two directions <thm-two-directions>`.
 #
 # :::{prf:theorem} two examples
 # :label: thm-two-examples
@@ -462,7 +462,8 @@ plt.show()
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The law of $v$ is symmetric: replacing $v_q$ by $-v_q$ changes $e$ to $-e$ and nothing else, as labels do not depend on $v$.
+# The law of $v$ is symmetric, and replacing $v_q$ by $-v_q$ changes $e$ to $-e$ and nothing else, because labels do not depend
+# on $v$.
 # ```
 #
 # If for every $c$ the risk is least at $e=0$, every minimum lies there. Two cards compare $e=0$ with six values of $e$ up to $8$, at
@@ -500,9 +501,10 @@ judge(
 )
 
 # %% [markdown]
-# The number $c^*$ is the {term}`optimal window` of linear functions in dimension $k$. It is positive, as P1.T4.positive checks; the
-# control is a class for which equal weights are best. The risk falls up to $c^*$, so over $[0,C]$ the best $c$ is $\min(C,c^*)$, as
-# P1.T4.constraint checks. If $C<c^*$, this says that no other $cBB^\top$ is better; whether another matrix is remains open.
+# The number $c^*$ is the {term}`optimal window` of linear functions in dimension $k$. It is positive, as P1.T4.positive checks;
+# the control is a class for which equal weights are best. The risk falls up to $c^*$, so over $[0,C]$ the best $c$ is
+# $\min(C,c^*)$, as P1.T4.constraint checks. If $C<c^*$, this says that no other $cBB^\top$ is better; it remains open whether
+# some other matrix is.
 
 # %% tags=["remove-input"]
 scales = []
@@ -742,8 +744,8 @@ plots.table(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Nothing happens to softmax attention: weights sum to one, and a constant passes through. The error of linear attention
-# grows with the square of the offset.
+# Nothing happens to softmax attention, because its weights sum to one and a constant passes through. The error of linear
+# attention grows with the square of the offset.
 # ```
 #
 # ## To remember
