@@ -2,7 +2,7 @@
 
 A unit is trained at L and tested at L' = ratio L. Where functions are proportional to L, as in the affine and
 the ReLU class, its bias at L' is ratio^2 times that at L. Exponents in n are local slopes between the two
-lengths at which the law says that the window of L is 3e4 and 1e5 (`theorem2_scaling.FAR`).
+lengths at which the law says that the window of L is 3e4 and 1e5 (`FAR`).
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from icl.risk import asymptotics, mismatch_risk, optimal_window, population_risk
 from icl.risk.integrals import attended_gegenbauer_means
 from icl.risk.result import WindowRisk
 from icl.tasks import Affine, Cosine, ReLU, Zonal, make_task
-from icl_book.measurements.theorem2_scaling import FAR, log_slope
+from icl_book.measurements import FAR, log_slope
 
 Array = NDArray[np.float64]
 
