@@ -22,12 +22,15 @@ def integer(
     value: Any, name: str, least: float = -math.inf, most: float = math.inf
 ) -> int:
     """Return ``value``, a whole number, as an int."""
-    number = _number(value)
-    if math.isfinite(number):
-        whole = int(number)
-        if whole == number and least <= whole <= most:
-            return whole
-    _refuse(value, name, "an integer", least, most)
+    number = _plain(value)
+    try:
+        whole = int(number) if _is_number(number) else None
+    except (ValueError, OverflowError):  # NaN, infinity
+        whole = None
+    largest = min(most, sys.float_info.max)
+    if whole is None or whole != number or not least <= whole <= largest:
+        _refuse(value, name, "an integer", least, most)
+    return whole
 
 
 def real(
@@ -38,10 +41,11 @@ def real(
     above: bool = False,
 ) -> float:
     """Return ``value`` as a finite float; with ``above``, ``least`` itself is not allowed."""
-    number = float(_number(value))
+    numbers = _numbers(value)
+    number = float(numbers) if numbers.ndim == 0 else math.nan
     fits = math.isfinite(number) and least <= number <= most
     if not fits or (above and number == least):
-        _refuse(value, name, "a finite number", least, most, ">" if above else ">=")
+        _refuse(value, name, "a finite number", least, most, above)
     return number
 
 
@@ -141,7 +145,7 @@ def tensor(value: Any, name: str, *shape: int | str, finite: bool = True) -> Non
     The last axes are ``shape``: a number is the length that an axis must have, a word the name of one of any
     length from one on. With ``finite=False`` the entries are not looked at.
     """
-    if not _is_tensor(value) or str(value.layout) != "torch.strided":
+    if str(getattr(value, "layout", None)) != "torch.strided":
         raise ValueError(f"{name}={shown(value)}: must be a dense tensor of PyTorch")
     if not value.is_floating_point():
         raise ValueError(f"{name} has dtype {value.dtype}: must be a floating type")
@@ -160,11 +164,9 @@ def tensor(value: Any, name: str, *shape: int | str, finite: bool = True) -> Non
 
 def sequence(value: Any) -> list[Any] | None:
     """Return a list, tuple, one-dimensional array, tensor or Series as a list; anything else as None."""
-    if isinstance(value, list | tuple):
-        return list(value)
-    if getattr(value, "ndim", None) != 1 or not hasattr(value, "tolist"):
-        return None
-    return list(value.tolist())
+    if getattr(value, "ndim", None) == 1 and hasattr(value, "tolist"):
+        return list(value.tolist())
+    return list(value) if isinstance(value, list | tuple) else None
 
 
 def shown(value: Any) -> str:
@@ -180,15 +182,9 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def _is_tensor(value: Any) -> bool:
-    """Return whether PyTorch, which takes long to import, has been imported and made ``value``."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.Tensor)
-
-
 def _plain(value: Any) -> Any:
     """Return a value with NumPy's arrays in place of tensors, also where a list holds them."""
-    if _is_tensor(value):
+    if hasattr(type(value), "to_dense"):  # PyTorch takes long to import
         dense = value.detach().to_dense().cpu()
         value = (dense.double() if dense.is_floating_point() else dense).numpy()
     if isinstance(value, list | tuple):
@@ -213,26 +209,11 @@ def _numbers(value: Any) -> NDArray[np.float64]:
         return np.array(math.nan)
 
 
-def _number(value: Any) -> Any:
-    """Return the number that ``value`` is, or holds as an array of no axes; NaN if it is none."""
-    value = _plain(value)
-    if not _is_number(value):
-        return math.nan
-    try:
-        float(value)
-    except OverflowError:  # an integer beyond the largest float
-        return math.inf if value > 0 else -math.inf
-    return value
-
-
 def _refuse(
-    value: Any, name: str, kind: str, least: float, most: float, sign: str = ">="
+    value: Any, name: str, kind: str, least: float, most: float, above: bool = False
 ) -> NoReturn:
     """Raise the ValueError of a number."""
-    limits = []
-    if least > -math.inf:
-        limits.append(f"{sign} {least:g}")
-    if most < math.inf:
-        limits.append(f"<= {most:g}")
-    allowed = " ".join([kind, " and ".join(limits)]).rstrip()
-    raise ValueError(f"{name}={shown(value)}: must be {allowed}")
+    low = f"{'>' if above else '>='} {least:g}" if least > -math.inf else ""
+    high = f"<= {most:g}" if most < math.inf else ""
+    allowed = " and ".join(filter(None, [low, high]))
+    raise ValueError(f"{name}={shown(value)}: must be {kind} {allowed}".rstrip())

@@ -587,15 +587,11 @@ for dim in dims:
 # %% tags=["remove-input"]
 known = gaussian_tokens.functions()
 lengths = [n for n in (100, 1000, 10000, 100000) if n <= context_length]
-risks = gaussian_tokens.sampled_risks(
-    names=list(known), n_values=lengths, seeds=seeds, most=context_length
-)
+risks = gaussian_tokens.sampled_risks(names=list(known), n_values=lengths, seeds=seeds)
 longest = risks.loc[risks.n == lengths[-1], ["function", "seed", "excess"]]
 rows = []
 for seed in range(seeds):
-    risk = gaussian_tokens.sampled_risk(
-        "He_2", n=context_length, seed=seed, most=context_length, w=1.0
-    )
+    risk = gaussian_tokens.sampled_risk("He_2", n=context_length, seed=seed, w=1.0)
     rows.append({"seed": seed, "excess": risk})
 control = pd.DataFrame(rows)
 judge(

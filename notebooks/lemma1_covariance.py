@@ -52,7 +52,7 @@ from icl.tasks import Affine, Cosine, Projected, Quadratic, ReLU
 from icl_book import notebook, plots
 from icl_book.claims import cases, judge
 from icl_book.measurements import lemma1_covariance as lemma1
-from icl_book.measurements import medians
+from icl_book.measurements import losses_of_matrices, medians
 
 notebook.setup(globals())
 device = notebook.device()
@@ -371,32 +371,14 @@ plt.show()
 # carries this to every ellipsoid. The card tries four other whitened matrices; its second reading is the other symmetry.
 
 # %% tags=["remove-input"]
-quarter_turn = np.eye(dim)
-quarter_turn[:2, :2] = [[0, -1], [1, 0]]
-matrices = {
-    "a plane turned by 90°": quarter_turn,
-    "a direction ignored": np.diag([0.0] + [1.0] * (dim - 1)),
-    "a direction narrower by 10 %": np.diag([1.1] + [1.0] * (dim - 1)),
-    "turned round": -np.eye(dim),
-}
-rows = []
-for name, task in on_sphere.items():
-    best = optimal_window(task, context_length, noise_std)
-    for which, matrix in matrices.items():
-        other = matrix_risk(task, best.w * matrix, context_length, noise_std)
-        ratio = other.total / best.risk
-        rows.append(
-            {
-                "task": name,
-                "matrix": which,
-                "value": ratio - 1,
-                "error": ratio * (other.error + best.error),
-            }
-        )
+others = [
+    losses_of_matrices(task, n=context_length, noise_std=noise_std).assign(task=name)
+    for name, task in on_sphere.items()
+]
 judge(
     "P1.L1.form",
     cases(
-        pd.DataFrame(rows),
+        pd.concat(others)[["task", "matrix", "value", "error"]],
         error="error",
         name=f"{{task}}, d = {dim}, n = {context_length}: {{matrix}}",
     ),

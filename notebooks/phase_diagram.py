@@ -221,12 +221,9 @@ for n in (16, 64, 1024):
 every = sorted({*dims, *more_dims})
 middle = every[min(2, len(every) - 1)]
 few = [20, 100, 400]
-proportional = ["affine", "ReLU"]
-signals = phase_diagram.windows_over_signal(
-    tasks=proportional, dim=middle, n_values=few
-)
+signals = phase_diagram.windows_over_signal(dim=middle, n_values=few)
 figure, axes = plt.subplots(1, 2, figsize=(6.9, 2.8), sharey=True)
-for ax, name in zip(axes, proportional, strict=True):
+for ax, name in zip(axes, phase_diagram.PROPORTIONAL, strict=True):
     part = signals[signals.task == name]
     plots.lines(ax, part, "signal", "w", "n")
     plots.lines(ax, part, "signal", "silent", "n", label="", linestyle=":", lw=1)
@@ -250,9 +247,7 @@ waves = phase_diagram.waves_at_much_noise(dims=every)
 template = "cosine, L = {lipschitz:g}, d = {dim}, n = 100"
 judge(
     "P1.T2.noise-limit",
-    phase_diagram.slopes_at_much_noise(
-        tasks=proportional, dim=middle, n=context_length
-    ),
+    phase_diagram.slopes_at_much_noise(dim=middle, n=context_length),
     readings={"cosines": cases(waves, error="error", name=template)},
     error="error",
     name=f"{{task}}, d = {middle}, n = {context_length}",
@@ -263,13 +258,12 @@ judge(
 # varies with their positions. So at fixed $n$ a narrower window is not always better. With a longer context it is.
 
 # %% tags=["remove-input"]
-across = {"tasks": proportional, "dims": every}
-silent = phase_diagram.silent_windows(**across, n_values=few)
-nearest = phase_diagram.nearest_over_best(**across, n_values=few, noise_std=0.0)
+silent = phase_diagram.silent_windows(dims=every, n_values=few)
+nearest = phase_diagram.nearest_over_best(dims=every, n_values=few, noise_std=0.0)
 template = "{task}, d = {dim}"
 judge(
     "P1.T2.signal-limit",
-    phase_diagram.slopes_in_signal(**across),
+    phase_diagram.slopes_in_signal(dims=every),
     readings={
         "fixed-n": cases(silent, error="error", name=template + ", n = {n}"),
         "risk": cases(nearest, error="error", name=template + ", n = {n}"),
@@ -285,10 +279,10 @@ judge(
 # %% tags=["remove-input"]
 lengths = 10.0 ** np.array(n_decades)
 ends = lengths[-2:]
-growing = phase_diagram.smallest_slopes_in_length(**across, lengths=lengths)
+growing = phase_diagram.smallest_slopes_in_length(dims=every, lengths=lengths)
 # sigma^2 grows like n
 kept = phase_diagram.smallest_slopes_in_length(
-    **across, lengths=ends, noise_stds=np.sqrt(ends / 1000)
+    dims=every, lengths=ends, noise_stds=np.sqrt(ends / 1000)
 )
 waves = phase_diagram.smallest_slopes_in_length(
     tasks=["cosine"],
@@ -309,13 +303,13 @@ judge(
 )
 
 # %% tags=["remove-input"]
-bandwidth = phase_diagram.smallest_slopes_in_length(**across, lengths=ends)
+bandwidth = phase_diagram.smallest_slopes_in_length(dims=every, lengths=ends)
 # the bandwidth is w^(-1/2)
 bandwidth["value"] = -bandwidth.value / 2
 bandwidth["error"] = bandwidth.error / 2
-crowds = phase_diagram.slopes_of_the_number_of_tokens(**across, lengths=ends)
+crowds = phase_diagram.slopes_of_the_number_of_tokens(dims=every, lengths=ends)
 nearest = phase_diagram.nearest_over_best(
-    **across, n_values=ends[-1:].tolist(), noise_std=1.0
+    dims=every, n_values=ends[-1:].tolist(), noise_std=1.0
 )
 judge(
     "P1.T2.nearest",

@@ -4,9 +4,9 @@ With vec reading a matrix row by row, :math:`\mathrm{vec}(A_1XA_2^\top)=(A_1\oti
 Row :math:`j` of the logits :math:`S=A_1XA_2^\top` is :math:`A_jx` with :math:`x=\mathrm{vec}(X)` and the
 block :math:`A_j=A_1[j,:]\otimes A_2`. A regression on a matrix is therefore a sum of regressions on its rows.
 
-``kron_loss``, ``kron_gradient`` and ``kron_hvp`` form the product explicitly: slow references, for small
-problems. TypeError for what is no tensor (of one floating dtype), ValueError for shapes that do not fit and
-for NaN and infinity.
+``kron_loss`` and ``kron_gradient`` form the product explicitly: slow references, for small problems.
+TypeError for what is no tensor (of one floating dtype), ValueError for shapes that do not fit and for NaN
+and infinity.
 """
 
 from __future__ import annotations
@@ -101,18 +101,3 @@ def kron_gradient(
     """Compute the gradient of `kron_loss` in X, (d, e), by autograd through the explicit product."""
     slope: Tensor = torch.func.grad(lambda Y: kron_loss(A1, A2, Y, B, kind))(X)
     return slope
-
-
-def kron_hvp(
-    A1: Tensor,
-    A2: Tensor,
-    X: Tensor,
-    B: Tensor | None,
-    V: Tensor,
-    kind: str = "normalized",
-) -> Tensor:
-    """Compute the Hessian of `kron_loss` in X times V, (d, e), by forward over reverse autograd."""
-    product: Tensor = torch.func.jvp(
-        lambda Y: kron_gradient(A1, A2, Y, B, kind), (X,), (V,)
-    )[1]
-    return product

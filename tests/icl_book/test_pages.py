@@ -477,11 +477,13 @@ def test_the_book_prints_the_source_of_a_chapter_s_measurements(tmp_path):
     folder = tmp_path / "book" / "icl_book" / "measurements"
     folder.mkdir(parents=True)
     (folder / "n.py").write_text("import icl\n\nanswer = 42\n")
-    found = stage.measurements(tmp_path, ["n", "without"])
+    (folder / "__init__.py").write_text("shared = 1\n")
+    found = stage.measurements(tmp_path, ["__init__", "n", "without"])
     pages = stage.pages(
         **shown(), titles={"n": "A chapter"}, sources_of_measurements=found
     )
     assert str(pages.measurements()) == (
+        "## What several chapters share\n\n`````python\nshared = 1\n`````\n\n"
         "(measurements-n)=\n## [A chapter](/notebooks/n.ipynb)\n\n"
         "`````python\nimport icl\n\nanswer = 42\n`````\n\n"
     )

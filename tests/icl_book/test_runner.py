@@ -132,6 +132,9 @@ def test_a_run_depends_on_the_code_and_the_claims_of_its_notebook():
         measured = {path for path in code if "/measurements/" in path}
         own = f"book/icl_book/measurements/{name}.py"
         assert measured <= {own, "book/icl_book/measurements/__init__.py"}
+        written = [text, *((ROOT / path).read_text() for path in measured)]
+        used = re.findall(r"icl_book\.measurements\.(\w+)", "\n".join(written))
+        assert set(used) <= {name}, f"{name} would not run again if {used} changed"
         assert {
             "icl/risk/exact.py",
             "book/icl_book/claims/judge.py",

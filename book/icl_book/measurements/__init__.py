@@ -1,18 +1,67 @@
 """What the cards of a chapter need beyond its headline experiment: parameters in, data frames out.
 
 One module a chapter, with the chapter's name; the book prints its source. The tables have one vocabulary:
-``task``, ``dim``, ``n``, ``noise_std``, ``lipschitz``, ``seed``, as the rules of ``book/claims``.
+``task``, ``dim``, ``n``, ``noise_std``, ``lipschitz``, ``seed``, as the rules of ``book/claims``. What
+several chapters need stands here. No module imports another chapter's: if that changed, the chapter would
+not run again.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from icl.risk import matrix_risk, optimal_window
 from icl.statistics import median_interval
+from icl.tasks import Zonal
 
-__all__ = ["medians", "recorded"]
+__all__ = ["FAR", "log_slope", "losses_of_matrices", "medians", "recorded"]
+
+#: Window parameters between which local slopes are read; there the laws for large w hold within a percent.
+FAR = (3e4, 1e5)
+
+
+def log_slope(
+    x: ArrayLike, y: ArrayLike, relative_error: ArrayLike
+) -> tuple[float, float]:
+    """Return the slope of log y in log x between two points, and its error.
+
+    Args:
+        x: Both abscissas, positive.
+        y: Both ordinates, positive.
+        relative_error: Their relative errors, one number for both or two.
+    """
+    step = float(np.diff(np.log(x))[0])
+    error = float(np.sum(np.broadcast_to(relative_error, 2)))
+    return float(np.diff(np.log(y))[0]) / step, error / abs(step)
+
+
+def losses_of_matrices(task: Zonal, *, n: int, noise_std: float) -> pd.DataFrame:
+    """Return what four matrices lose that are no multiple of the identity, exactly.
+
+    Each is the best w times a matrix next to the identity, or its opposite.
+
+    Returns:
+        Columns ``matrix``; ``value``, its risk over the least one of all multiples of the identity, minus
+        one, and ``error``, the numerical error of that.
+    """
+    quarter_turn = np.eye(task.dim)
+    quarter_turn[:2, :2] = [[0, -1], [1, 0]]
+    matrices = {
+        "a plane turned by 90°": quarter_turn,
+        "a direction ignored": np.diag([0.0] + [1.0] * (task.dim - 1)),
+        "a direction narrower by 10 %": np.diag([1.1] + [1.0] * (task.dim - 1)),
+        "turned round": -np.eye(task.dim),
+    }
+    best = optimal_window(task, n, noise_std)
+    rows = []
+    for name, matrix in matrices.items():
+        risk = matrix_risk(task, best.w * matrix, n, noise_std)
+        ratio = risk.total / best.risk
+        error = ratio * (risk.error + best.error)
+        rows.append({"matrix": name, "value": ratio - 1, "error": error})
+    return pd.DataFrame(rows)
 
 
 def medians(table: pd.DataFrame, value: str, *, by: Sequence[str]) -> pd.DataFrame:

@@ -170,10 +170,8 @@ def _steepest(x: Array, y: Array) -> float:
     return float((np.diff(np.log(y)) / np.diff(np.log(x))).max())
 
 
-def _missed_shares(
-    dim: int, n: int, w: float, *, nodes: int, step: float, degrees: int = 60
-) -> Array:
-    """Return 1 - m_l, l from 1 to ``degrees``: the mean prediction of a function of degree l is m_l times it.
+def _missed_shares(dim: int, n: int, w: float, *, nodes: int, step: float) -> Array:
+    """Return 1 - m_l, l from 1 to 60: the mean prediction of a function of degree l is m_l times it.
 
     ``m_l = E sum_i omega_i P_l(t_i)``; as ``1 / S = int exp(-s S) ds``, it is one integral over s.
     """
@@ -183,7 +181,7 @@ def _missed_shares(
     phi = (np.exp(-z) @ p)[:, None] ** (n - 1)
     one_token = (z * np.exp(-z) * phi).sum(0) * p
     # one minus each Gegenbauer polynomial
-    lost = Polynomials(dim, theta).take(degrees + 1)[1:]
+    lost = Polynomials(dim, theta).take(61)[1:]
     return np.asarray(n * step * (lost @ one_token))
 
 
@@ -294,7 +292,7 @@ def drawn_on_circle(
     return around, theta, labels + noise
 
 
-def circle_to_move(noise_std: float = 0.3) -> tuple[pd.DataFrame, pd.DataFrame]:
+def circle_to_move() -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return predictions around the circle, and the examples' weights, for the figure to move.
 
     Columns ``w, L, angle, prediction, target, best`` (the prediction at the best w for this L); and
@@ -303,6 +301,7 @@ def circle_to_move(noise_std: float = 0.3) -> tuple[pd.DataFrame, pd.DataFrame]:
     rng = stream(4, "evaluation")
     n = 40
     angles = rng.integers(-180, 180, n)
+    noise_std = 0.3
     noise = noise_std * rng.standard_normal(n)
     around = np.arange(-180, 181, 3)
     queries = around[::5]

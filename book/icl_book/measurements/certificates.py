@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -10,52 +11,20 @@ from scipy.optimize import minimize_scalar
 
 from icl.risk import matrix_risk, optimal_window, population_risk
 from icl.risk.integrals import attended_gegenbauer_means
-from icl.tasks import Affine, Cosine, Linear, ReLU, Zonal
+from icl.tasks import Cosine, Linear, ReLU, Zonal, make_task
+from icl_book.measurements import losses_of_matrices
 
 
 def other_matrices(
-    *,
-    dims: Sequence[int],
-    n_values: Sequence[int],
-    lipschitz: float,
-    noise_std: float,
+    *, dims: Sequence[int], n_values: Sequence[int], lipschitz: float, noise_std: float
 ) -> pd.DataFrame:
-    """Return how much matrices that are no multiple of the identity lose against the best one, exactly.
-
-    Each is the best w times a matrix next to the identity.
-
-    Returns:
-        Columns ``task``, ``dim``, ``n``, ``matrix``; ``value``, its risk over the least one of all multiples
-        of the identity, minus one, and ``error``, the numerical error of that.
-    """
-    rows = []
-    for name, kind in {"affine": Affine, "ReLU": ReLU}.items():
-        for dim in dims:
-            task = kind(dim, lipschitz=lipschitz)
-            quarter_turn = np.eye(dim)
-            quarter_turn[:2, :2] = [[0, -1], [1, 0]]
-            matrices = {
-                "a plane turned by 90°": quarter_turn,
-                "a direction ignored": np.diag([0.0] + [1.0] * (dim - 1)),
-                "a direction narrower by 10 %": np.diag([1.1] + [1.0] * (dim - 1)),
-                "turned round": -np.eye(dim),
-            }
-            for n in n_values:
-                best = optimal_window(task, n=n, noise_std=noise_std)
-                for words, matrix in matrices.items():
-                    risk = matrix_risk(task, best.w * matrix, n=n, noise_std=noise_std)
-                    ratio = risk.total / best.risk
-                    rows.append(
-                        {
-                            "task": name,
-                            "dim": dim,
-                            "n": n,
-                            "matrix": words,
-                            "value": ratio - 1,
-                            "error": ratio * (risk.error + best.error),
-                        }
-                    )
-    return pd.DataFrame(rows)
+    """Return `losses_of_matrices` of affine and ReLU functions, with columns ``task``, ``dim`` and ``n``."""
+    parts = []
+    for name, dim, n in product(("affine", "ReLU"), dims, n_values):
+        task = make_task(name, dim, lipschitz)
+        found = losses_of_matrices(task, n=n, noise_std=noise_std)
+        parts.append(found.assign(task=name, dim=dim, n=n))
+    return pd.concat(parts, ignore_index=True)
 
 
 def turned_waves(task: Zonal, *, n: int) -> dict[str, float]:

@@ -31,9 +31,9 @@ def distance_exponents(
     """Return local exponents of ``E |sum omega_i x_i - w x_q|^2`` from n = 10^28 to 10^30.
 
     Returns:
-        Columns ``dim, w``; ``plain``, the exponent of the distance itself; ``value``, the exponent without
-        the power of log n that the theorem has, ``(log n)^(d/2)`` for ``w^2 > 1/2`` and none below, and its
-        ``error``; ``one_length``, the exponent at queries of the one length sqrt(d) in place of all queries.
+        Columns ``dim, w``; ``value``, the exponent without the power of log n that the theorem has,
+        ``(log n)^(d/2)`` for ``w^2 > 1/2`` and none below, and its ``error``; ``one_length``, the exponent at
+        queries of the one length sqrt(d) in place of all queries.
     """
     lengths = np.array([1e28, 1e30])
     log_n = np.log(lengths)
@@ -41,7 +41,7 @@ def distance_exponents(
     rows = []
     for dim, w in product(dims, w_values):
         found = gaussian_distance(dim, w, lengths)
-        plain = float(np.log(found.distance[0] / found.distance[1]) / step)
+        fallen = np.log(found.distance[0] / found.distance[1])
         power = dim / 2 if w**2 > 0.5 else 0.0
         tau = w * dim**0.5
         at_one_length = []
@@ -52,8 +52,7 @@ def distance_exponents(
             {
                 "dim": dim,
                 "w": w,
-                "plain": plain,
-                "value": plain + power * np.log(log_n[1] / log_n[0]) / step,
+                "value": (fallen + power * np.log(log_n[1] / log_n[0])) / step,
                 "error": float(found.error.sum() / step),
                 "one_length": np.log(at_one_length[0] / at_one_length[1]) / step,
             }
@@ -140,8 +139,8 @@ def functions() -> dict[str, Recovered]:
     }
 
 
-def sampled_risk(name: str, *, n: int, seed: int, most: int, w: float) -> float:
-    """Sample the risk of one of `functions` over its variance, with the first n of ``most`` tokens."""
+def sampled_risk(name: str, *, n: int, seed: int, w: float) -> float:
+    """Sample the risk of one of `functions` over its variance; longer contexts begin with the same tokens."""
     function = functions()[name]
     queries = QUERIES[:, None]
     law = LAW
@@ -149,7 +148,7 @@ def sampled_risk(name: str, *, n: int, seed: int, most: int, w: float) -> float:
         node, weight = np.polynomial.hermite_e.hermegauss(8)
         queries = np.stack(np.meshgrid(node, node), -1).reshape(-1, 2)
         law = np.outer(weight, weight).ravel() / weight.sum() ** 2
-    x = stream(seed, "monte carlo").standard_normal((most, queries.shape[1]))[:n]
+    x = stream(seed, "monte carlo").standard_normal((n, queries.shape[1]))
     values = function.f(x)
     predicted = []
     # one query at a time stays in the cache
@@ -162,7 +161,7 @@ def sampled_risk(name: str, *, n: int, seed: int, most: int, w: float) -> float:
 
 
 def sampled_risks(
-    *, names: Sequence[str], n_values: Sequence[int], seeds: int, most: int
+    *, names: Sequence[str], n_values: Sequence[int], seeds: int
 ) -> pd.DataFrame:
     """Return sampled risks at the best w: ``function, n, seed, risk``, and ``excess`` over the limit.
 
@@ -171,7 +170,7 @@ def sampled_risks(
     rows = []
     for name, n, seed in product(names, n_values, range(seeds)):
         function = functions()[name]
-        risk = sampled_risk(name, n=n, seed=seed, most=most, w=function.w)
+        risk = sampled_risk(name, n=n, seed=seed, w=function.w)
         row = {"function": name, "n": n, "seed": seed, "risk": risk}
         rows.append(row | {"excess": risk - function.limit / function.variance})
     return pd.DataFrame(rows)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -87,28 +88,15 @@ def printed_constants(
         Columns ``function``, ``bound`` (its name), ``n``, ``R``, ``printed``, ``proved`` and ``slack``, their
         difference.
     """
-    rows = []
-    for bound in LIPSCHITZ:
-        for n in n_values:
-            for R in radii:
-                if bound.function == "<f, v>":
-                    # it moves at most |v| times as fast as f
-                    proved = proven_constant("f", n, R) + math.log10(R**2)
-                else:
-                    proved = proven_constant(bound.function, n, R)
-                rows.append(
-                    {
-                        "function": bound.function,
-                        "bound": bound.name,
-                        "n": n,
-                        "R": R,
-                        "printed": bound.log10(n, R),
-                        "proved": proved,
-                    }
-                )
-    table = pd.DataFrame(rows)
-    table["slack"] = table.printed - table.proved
-    return table
+    table = settings(LIPSCHITZ, n_values, radii)
+    table["proved"] = [
+        # <f, v> moves at most |v| times as fast as f
+        proven_constant("f", n, R) + math.log10(R**2)
+        if function == "<f, v>"
+        else proven_constant(function, n, R)
+        for function, n, R in zip(table.function, table.n, table.R, strict=True)
+    ]
+    return table.assign(slack=table.printed - table.proved)
 
 
 def printed_sizes(
@@ -120,23 +108,23 @@ def printed_sizes(
         Columns ``function``, ``bound`` (its name), ``n``, ``R``, ``printed``, ``largest`` and ``excess``, the
         largest over the printed size.
     """
+    table = settings(SIZES, n_values, radii)
+    table["largest"] = [
+        largest_size(function, n, R, reach)
+        for function, n, R in zip(table.function, table.n, table.R, strict=True)
+    ]
+    return table.assign(excess=table.largest - table.printed)
+
+
+def settings(
+    bounds: Sequence[Bound], n_values: Sequence[int], radii: Sequence[float]
+) -> pd.DataFrame:
+    """Return each bound at each setting: ``function, bound, n, R, printed``."""
     rows = []
-    for bound in SIZES:
-        for n in n_values:
-            for R in radii:
-                rows.append(
-                    {
-                        "function": bound.function,
-                        "bound": bound.name,
-                        "n": n,
-                        "R": R,
-                        "printed": bound.log10(n, R),
-                        "largest": largest_size(bound.function, n, R, reach),
-                    }
-                )
-    table = pd.DataFrame(rows)
-    table["excess"] = table.largest - table.printed
-    return table
+    for bound, n, R in product(bounds, n_values, radii):
+        row = {"function": bound.function, "bound": bound.name, "n": n, "R": R}
+        rows.append(row | {"printed": bound.log10(n, R)})
+    return pd.DataFrame(rows)
 
 
 def largest_size(function: str, n: int, R: float, reach: float = 1.0) -> float:

@@ -16,19 +16,17 @@ from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU, Zonal, make_task
 
 Array = NDArray[np.float64]
 
-#: Classes that are proportional to L.
+#: Classes that are proportional to L, which all extreme examples are about.
 PROPORTIONAL = ("affine", "ReLU")
 #: Wavenumbers L of the waves cos(L u.x) that stand for the cosine class.
 WAVENUMBERS = (1.0, 4.0)
 
 
-def windows_over_signal(
-    *, tasks: Sequence[str], dim: int, n_values: Sequence[int]
-) -> pd.DataFrame:
+def windows_over_signal(*, dim: int, n_values: Sequence[int]) -> pd.DataFrame:
     """Return best windows over L / sigma: ``task, n, signal, w``, and ``silent``, the one without noise."""
     signal = np.geomspace(0.05, 1e4, 40)
     parts = []
-    for name, n in product(tasks, n_values):
+    for name, n in product(PROPORTIONAL, n_values):
         task = make_task(name, dim)
         columns = {
             "signal": signal,
@@ -39,10 +37,10 @@ def windows_over_signal(
     return pd.concat(parts, ignore_index=True)
 
 
-def slopes_at_much_noise(*, tasks: Sequence[str], dim: int, n: int) -> pd.DataFrame:
+def slopes_at_much_noise(*, dim: int, n: int) -> pd.DataFrame:
     """Return slopes of log w* in log sigma from sigma = 200 to 400: ``task, value, error``."""
     rows = []
-    for name in tasks:
+    for name in PROPORTIONAL:
         best = optimal_window(make_task(name, dim), n, [200.0, 400.0])
         slope = np.log(best.w[1] / best.w[0]) / np.log(2)
         rows.append(
@@ -62,12 +60,10 @@ def waves_at_much_noise(*, dims: Sequence[int]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def silent_windows(
-    *, tasks: Sequence[str], dims: Sequence[int], n_values: Sequence[int]
-) -> pd.DataFrame:
+def silent_windows(*, dims: Sequence[int], n_values: Sequence[int]) -> pd.DataFrame:
     """Return 1 / w* without noise: ``task, dim, n, value, error``."""
     rows = []
-    for name, dim, n in product(tasks, dims, n_values):
+    for name, dim, n in product(PROPORTIONAL, dims, n_values):
         best = optimal_window(make_task(name, dim), n, 0.0)
         value = 1 / float(best.w)
         row = {"task": name, "dim": dim, "n": n, "value": value}
@@ -75,13 +71,13 @@ def silent_windows(
     return pd.DataFrame(rows)
 
 
-def slopes_in_signal(*, tasks: Sequence[str], dims: Sequence[int]) -> pd.DataFrame:
+def slopes_in_signal(*, dims: Sequence[int]) -> pd.DataFrame:
     """Return the smaller slope of log w* in log(L / sigma), from 1 to 10 and from 10 to 100.
 
     At the length at which the law says w* = 1e5 for 100. Columns ``task, dim, value, error``.
     """
     rows = []
-    for name, dim in product(tasks, dims):
+    for name, dim in product(PROPORTIONAL, dims):
         task = make_task(name, dim)
         n = asymptotics.sharp_context(task, 1e5, noise_std=0.01)
         best = optimal_window(task, n, [1.0, 0.1, 0.01])
@@ -94,9 +90,9 @@ def slopes_in_signal(*, tasks: Sequence[str], dims: Sequence[int]) -> pd.DataFra
 
 def smallest_slopes_in_length(
     *,
-    tasks: Sequence[str],
     dims: Sequence[int],
     lengths: Array,
+    tasks: Sequence[str] = PROPORTIONAL,
     noise_stds: float | Array = 1.0,
     lipschitz_values: Sequence[float] = (1.0,),
 ) -> pd.DataFrame:
@@ -116,7 +112,7 @@ def smallest_slopes_in_length(
 
 
 def slopes_of_the_number_of_tokens(
-    *, tasks: Sequence[str], dims: Sequence[int], lengths: Array
+    *, dims: Sequence[int], lengths: Array
 ) -> pd.DataFrame:
     """Return the slope in log n of the log number of tokens attended to, between two lengths.
 
@@ -124,7 +120,7 @@ def slopes_of_the_number_of_tokens(
     """
     step = np.log(lengths[1] / lengths[0])
     rows = []
-    for name, dim in product(tasks, dims):
+    for name, dim in product(PROPORTIONAL, dims):
         task = make_task(name, dim)
         best = optimal_window(task, lengths, noise_std=1.0)
         risk = population_risk(task, best.w, lengths, noise_std=1.0)
@@ -136,15 +132,11 @@ def slopes_of_the_number_of_tokens(
 
 
 def nearest_over_best(
-    *,
-    tasks: Sequence[str],
-    dims: Sequence[int],
-    n_values: Sequence[float],
-    noise_std: float,
+    *, dims: Sequence[int], n_values: Sequence[float], noise_std: float
 ) -> pd.DataFrame:
     """Return the risk of the nearest neighbor over the least one: ``task, dim, n, value, error``."""
     rows = []
-    for name, dim, n in product(tasks, dims, n_values):
+    for name, dim, n in product(PROPORTIONAL, dims, n_values):
         task = make_task(name, dim)
         best = optimal_window(task, n, noise_std)
         least = population_risk(task, best.w, n, noise_std)
@@ -155,10 +147,10 @@ def nearest_over_best(
     return pd.DataFrame(rows)
 
 
-def energies(task: Zonal, last: int = 140) -> tuple[float, float]:
-    """Return E |grad f|^2 and E (Laplacian f)^2 over sphere and class, from degrees up to ``last``."""
-    a, _ = task.spectrum(last)
-    degree = np.arange(1.0, last + 1)
+def energies(task: Zonal) -> tuple[float, float]:
+    """Return E |grad f|^2 and E (Laplacian f)^2 over sphere and class, from the degrees up to 140."""
+    a, _ = task.spectrum(140)
+    degree = np.arange(1.0, 141.0)
     level = degree * (degree + task.dim - 2)
     return float(a @ level), float(a @ level**2)
 
@@ -215,7 +207,7 @@ def linear_of_equal_slope(dim: int, wavenumber: float) -> dict[str, Zonal]:
 
     The mean squared gradient of a linear function is L^2 (d - 1) / d; L itself is that of the affine class.
     """
-    gradient, _ = energies(Cosine(dim, wavenumber), last=100)
+    gradient, _ = energies(Cosine(dim, wavenumber))
     return {
         "L": Affine(dim, wavenumber),
         "slope in space": Linear(dim, wavenumber),

@@ -13,31 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from icl.covariates import cap_quantile
 from icl.risk import asymptotics, optimal_window, population_risk
 from icl.tasks import Affine, Sign, Zonal, make_task
+from icl_book.measurements import FAR, log_slope
 
 Array = NDArray[np.float64]
-
-#: Window parameters between which local slopes are read; there the laws for large w hold within a percent.
-FAR = (3e4, 1e5)
 
 
 def function_class(name: str, dim: int, lipschitz: float) -> Zonal:
     """Return a class by its name; signs, which have no Lipschitz constant, are plus and minus L."""
     return Sign(dim, lipschitz) if name == "sign" else make_task(name, dim, lipschitz)
-
-
-def log_slope(
-    x: ArrayLike, y: ArrayLike, relative_error: ArrayLike
-) -> tuple[float, float]:
-    """Return the slope of log y in log x between two points, and its error.
-
-    Args:
-        x: Both abscissas, positive.
-        y: Both ordinates, positive.
-        relative_error: Their relative errors, one number for both or two.
-    """
-    step = float(np.diff(np.log(x))[0])
-    error = float(np.sum(np.broadcast_to(relative_error, 2)))
-    return float(np.diff(np.log(y))[0]) / step, error / abs(step)
 
 
 def exact_windows(

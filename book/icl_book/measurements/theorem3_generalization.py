@@ -2,7 +2,7 @@
 
 A unit is trained at L and tested at L' = ratio L. Where functions are proportional to L, as in the affine and
 the ReLU class, its bias at L' is ratio^2 times that at L. Exponents in n are local slopes between the two
-lengths at which the law says that the window of L is 3e4 and 1e5 (`theorem2_scaling.FAR`).
+lengths at which the law says that the window of L is 3e4 and 1e5 (`FAR`).
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from icl.risk import asymptotics, mismatch_risk, optimal_window, population_risk
 from icl.risk.integrals import attended_gegenbauer_means
 from icl.risk.result import WindowRisk
 from icl.tasks import Affine, Cosine, ReLU, Zonal, make_task
-from icl_book.measurements.theorem2_scaling import FAR, log_slope
+from icl_book.measurements import FAR, log_slope
 
 Array = NDArray[np.float64]
 
@@ -273,6 +273,15 @@ def over_displayed(
     return pd.DataFrame(rows)
 
 
+def price(
+    trained: Zonal, tested: Zonal, n: float, noise_std: float
+) -> dict[str, float]:
+    """Return what the window of one class costs on another, ``price``, and its ``error``."""
+    risk = mismatch_risk(trained, tested, n, noise_std)
+    ratio = float(risk.total / optimal_window(tested, n, noise_std).risk)
+    return {"price": ratio, "error": 2 * float(risk.error) * ratio}
+
+
 def class_prices(
     *,
     tasks: Sequence[str],
@@ -291,13 +300,10 @@ def class_prices(
         for tested in tasks:
             if trained == tested:
                 continue
-            there = make_task(tested, dim, lipschitz)
-            risk = mismatch_risk(
-                make_task(trained, dim, lipschitz), there, n, noise_std
-            )
-            price = risk.total / optimal_window(there, n, noise_std).risk
             row = {"trained": trained, "tested": tested, "dim": dim, "n": n}
-            rows.append(row | {"price": price, "error": 2 * risk.error * price})
+            home = make_task(trained, dim, lipschitz)
+            away = make_task(tested, dim, lipschitz)
+            rows.append(row | price(home, away, n, noise_std))
     return pd.DataFrame(rows)
 
 
@@ -323,10 +329,8 @@ def prices_on_cosines(
     }
     rows = []
     for name, task in windows.items():
-        risk = mismatch_risk(task, tested, n, noise_std)
-        price = risk.total / optimal_window(tested, n, noise_std).risk
         row = {"trained": name, "same": name.endswith("= 1")}
-        rows.append(row | {"price": price, "error": 2 * risk.error * price})
+        rows.append(row | price(task, tested, n, noise_std))
     return pd.DataFrame(rows)
 
 

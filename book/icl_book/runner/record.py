@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,18 @@ def shown(node: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
+def cards(runs: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the cards of some runs, as `record` has them, by claim."""
+    return {card["id"]: card for run in runs for card in run["cards"]}
+
+
 def readings(card: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """Return the cases of a card by reading, our own reading first."""
     ours, *_ = card["readings"]
     return {ours: card["cases"], **card["other_readings"]}
+
+
+def cases(card: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return all cases of a card: of our reading, of the control, of the other readings."""
+    others = itertools.chain(*card["other_readings"].values())
+    return [*card["cases"], *card["control_cases"], *others]

@@ -29,7 +29,7 @@ from icl_book.claims import registry
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner.plan import plan
-from icl_book.runner.record import collect, read, read_json, record
+from icl_book.runner.record import cards, collect, read, read_json, record
 from icl_book.site import judged, machines, stage, verify
 
 
@@ -71,18 +71,16 @@ def gather(
     problems = verify.cards(runs, registry()) + verify.rules(registry())
     if problems or preset != "quick":  # of other sizes a sentence does not speak
         return runs, problems
-    cards = {card["id"]: card for run in runs for card in run["cards"]}
     findings = judged.findings(root)
     said = "\n".join(findings)
-    problems += [f"book/introduction: {one}" for one in judged.lost(said, cards)]
+    problems += [f"book/introduction: {one}" for one in judged.lost(said, cards(runs))]
     for (where, content), run in zip(contents.items(), runs, strict=True):
-        own = {card["id"]: card for card in run["cards"]}
         said = judged.short_answer(content)
-        problems += [f"{where}: {one}" for one in judged.lost(said, own)]
+        problems += [f"{where}: {one}" for one in judged.lost(said, cards([run]))]
     if findings:
         page = (root / "README.md").read_text(encoding="utf-8")
         module = stage.pages(**stage.context(registry(), runs, root))
-        if judged.readme(page, stage.findings(module, root), cards) != page:
+        if judged.readme(page, stage.findings(module, root), cards(runs)) != page:
             problems.append(
                 "README.md: the findings moved; run: python -m icl_book readme"
             )
@@ -187,10 +185,8 @@ def readme(root: Path = ROOT) -> None:
         r"(<!-- verdicts:begin -->\n).*?(<!-- verdicts:end -->)", re.DOTALL
     )
     text = block.sub(lambda m: f"{m[1]}{module.readme()}{m[2]}", text)
-    cards = {card["id"]: card for run in runs for card in run["cards"]}
-    write_atomically(
-        root / "README.md", judged.readme(text, stage.findings(module, root), cards)
-    )
+    found = judged.readme(text, stage.findings(module, root), cards(runs))
+    write_atomically(root / "README.md", found)
     (drawn,) = re.findall(
         r"data:image/svg\+xml;base64,([^\"]+)",
         stage.moving(read_json(files[stage.PICTURE])),

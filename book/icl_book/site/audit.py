@@ -101,16 +101,6 @@ def reruns(root: Path) -> list[Rerun]:
     ]
 
 
-def cases(record: Record) -> list[Record]:
-    """Return the cases of a card's record, of all readings and of the control."""
-    groups = [
-        record["cases"],
-        record["control_cases"],
-        *record["other_readings"].values(),
-    ]
-    return [case for rows in groups for case in rows]
-
-
 def as_json(found: Sequence[Entry]) -> str:
     """Write all claims with their evidence as one JSON document."""
     claims = []

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from icl_book.parameters import BadInput
-from icl_book.site.audit import Record, cases
+from icl_book.runner.record import cases
 
+Record = Mapping[str, Any]
 Cards = Mapping[str, Record]
 
 ROLE = re.compile(r"\{judged\}`([^`]+)`")

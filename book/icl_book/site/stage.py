@@ -20,7 +20,7 @@ from icl_book.claims.card import render
 from icl_book.claims.claim import SOURCES
 from icl_book.markup import environment, plain, row_id, style_class
 from icl_book.provenance import CARD_MIME
-from icl_book.runner.record import read_json, shown
+from icl_book.runner.record import cards, cases, read_json, shown
 from icl_book.site import audit, judged
 
 BUILT_WITH = (
@@ -81,12 +81,12 @@ def stage(
 
     found = context(claims, runs, root)
     audited = {e.record["id"]: e for e in found["entries"]}
-    sources = measurements(root, [run["name"] for run in runs])
+    sources = measurements(root, ["__init__", *(run["name"] for run in runs)])
     (target / "notebooks").mkdir()
     (generated / "gallery").mkdir(parents=True)
     titles, drawn = {}, {}
     for run in runs:
-        name, own = run["name"], {card["id"]: card for card in run["cards"]}
+        name, own = run["name"], cards([run])
         content = read_json(notebooks[name])
         for cell in content["cells"]:
             if cell["cell_type"] == "markdown":
@@ -124,7 +124,6 @@ def stage(
     for name, macro in vars(module).items():
         if callable(macro) and not name.startswith("_"):
             (generated / f"{name}.md").write_text(str(macro()), encoding="utf-8")
-    cards = {name: e.record for name, e in audited.items() if e.notebook}
 
     def elsewhere(card: audit.Record, number: str, case: str) -> str:
         page = f"../notebooks/{audited[card['id']].notebook}.html"
@@ -142,7 +141,7 @@ def stage(
             text = text.replace(
                 f"{{{{ {word} }}}}", said
             )  # MyST leaves code blocks alone
-        path.write_text(judged.resolve(text, cards, elsewhere), encoding="utf-8")
+        path.write_text(judged.resolve(text, cards(runs), elsewhere), encoding="utf-8")
     (static / "audit.json").write_text(
         audit.as_json(found["entries"]), encoding="utf-8"
     )
@@ -163,7 +162,7 @@ def pages(**context: Any) -> Any:
         "cell": _cell,
         "github": _github,
         "titled": _titled,
-        "cases": audit.cases,
+        "cases": cases,
     }
     known = {
         "verdict_order": list(map(str, Verdict)),
@@ -236,7 +235,10 @@ def moving(content: Mapping[str, Any]) -> str:
 
 
 def measurements(root: Path, notebooks: Sequence[str]) -> dict[str, str]:
-    """Return the source of the measurements of each notebook that has a module of them, by notebook."""
+    """Return the source of the measurements of each notebook that has a module of them, by notebook.
+
+    What several share is that of ``__init__``.
+    """
     folder = root / "book" / "icl_book" / "measurements"
     found = {name: folder / f"{name}.py" for name in notebooks}
     return {

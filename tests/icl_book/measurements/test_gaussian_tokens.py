@@ -11,11 +11,7 @@ def test_exponents_of_the_distance_are_those_of_the_theorem():
     )
     assert np.allclose(table.value, distance_exponent(table.w), atol=0.005)
     assert (table.error < 1e-9).all()
-    # without the power of log n, and at queries of one length, they are others
-    above = table[table.w > 0.75]
-    power = above.dim / 2 * np.log(30 / 28) / np.log(100)
-    assert np.allclose(above.value - above.plain, power)
-    assert np.allclose(table.plain[table.w == 0.5], 1)
+    # at queries of one length they are others
     assert np.allclose(table.one_length, 1, atol=1e-3)
 
 
@@ -30,7 +26,7 @@ def test_a_floor_stays_in_the_ball_and_none_on_the_sphere():
 
 def test_sampled_risks_are_those_of_the_exact_formula():
     risks = gaussian_tokens.sampled_risks(
-        names=["linear", "He_2"], n_values=[50], seeds=60, most=100
+        names=["linear", "He_2"], n_values=[50], seeds=60
     )
     means = gaussian_tokens.mean_risks(risks).set_index("function")
     exact = gaussian_risk(1, 1.0, 50, 0.0).total

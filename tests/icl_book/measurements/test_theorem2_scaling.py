@@ -3,14 +3,14 @@ import pytest
 
 from icl.risk import population_risk
 from icl.tasks import Affine
-from icl_book.measurements import theorem2_scaling
+from icl_book.measurements import log_slope, theorem2_scaling
 
 
 def test_a_power_law_has_its_slope_and_the_errors_of_its_values():
-    slope, error = theorem2_scaling.log_slope([10.0, 1000.0], [5.0, 5e6], [0.1, 0.3])
+    slope, error = log_slope([10.0, 1000.0], [5.0, 5e6], [0.1, 0.3])
     assert slope == pytest.approx(3)
     assert error == pytest.approx(0.4 / np.log(100))
-    assert theorem2_scaling.log_slope([10.0, 1.0], [1.0, 0.1], 0.1)[1] > 0
+    assert log_slope([10.0, 1.0], [1.0, 0.1], 0.1)[1] > 0
 
 
 def test_slopes_of_windows_lie_between_their_lengths():
