@@ -478,7 +478,7 @@ for column, L in enumerate(lipschitz_values):
     bottom.tick_params(which="minor", labelbottom=False)
 for ax, label in zip(axes[:, 0], ("label", "weight", "risk"), strict=True):
     ax.set_ylabel(label)
-axes[1, 0].text(0.6, 0.62, "softmax", color=blue)
+axes[1, 0].text(-3.35, 0.5, "softmax", color=blue)
 axes[1, 0].text(-1.8, -0.95, "linear", color=purple)
 plots.label_ends(axes[2, -1])
 plt.show()
