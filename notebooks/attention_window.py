@@ -99,7 +99,7 @@ ring.plot(1, 0, "k*", markersize=16)
 ring.text(1.3, 0, "$x_q$", fontsize=14, **middle)
 ring.set_title("Which examples are near the query?")
 ring.set_aspect("equal")
-ring.axis((-1.55, 1.55, -1.45, 1.45))
+ring.axis((-1.55, 1.55, -1.75, 1.75))
 ring.axis("off")
 
 box = {"boxstyle": "round,pad=0.45", "facecolor": "none", "edgecolor": "0.5"}
@@ -479,7 +479,7 @@ for column, L in enumerate(lipschitz_values):
     bottom.tick_params(which="minor", labelbottom=False)
 for ax, label in zip(axes[:, 0], ("label", "weight", "risk"), strict=True):
     ax.set_ylabel(label)
-axes[1, 0].text(-3.1, 0.08, "softmax", color=blue)
+axes[1, 0].text(-3.35, 0.5, "softmax", color=blue)
 axes[1, 0].text(-1.8, -0.95, "linear", color=purple)
 plots.label_ends(axes[2, -1])
 plt.show()

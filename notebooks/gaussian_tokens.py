@@ -622,7 +622,8 @@ for i, (name, function) in enumerate(known.items()):
     ax.errorbar(n, part["mean"], bars, fmt="o-", lw=1, ms=4, mfc="w", color=color)
     last = (n.iloc[-1], part["mean"].iloc[-1])
     words = {"textcoords": "offset points", "va": "center", "color": color}
-    ax.annotate(printed[name], last, xytext=(14, 6), **words)
+    # above the dashed line of its limit, or beside its curve
+    ax.annotate(printed[name], last, xytext=(14, 8 if stops else 3), **words)
     if stops:
         ax.axhline(function.limit / function.variance, color=color, ls="--", lw=1)
 ax.set(xscale="log", yscale="log", xlabel="context length n", ylabel="risk / variance")

@@ -111,12 +111,13 @@ for ax, title in zip(axes, titles, strict=True):
     grid = phases[phases.title == title].pivot(index="rough", columns="n")
     colors = grid.phase.apply(lambda column: column.map(list(names).index))
     n, rough = grid.w.columns, grid.w.index
+    # before the lines, whose labels are placed on the scale
+    ax.set(xscale="log", yscale="log", xlabel="context length n")
+    ax.set_ylabel(r"$L/\sigma$" if title.startswith("ReLU") else "wavenumber L")
     ax.pcolormesh(n, rough, colors, cmap=shades, vmin=0, vmax=2, ec="face")
     log_w = np.log10(grid.w.where(colors > 0))
     lines = ax.contour(n, rough, log_w, [0, 1, 2, 3], colors=".25", linewidths=1)
     ax.clabel(lines, fmt=lambda k: f"w = {10**k:.0f}", fontsize=9)
-    ylabel = r"$L/\sigma$" if title.startswith("ReLU") else "wavenumber L"
-    ax.set(xscale="log", yscale="log", xlabel="context length n", ylabel=ylabel)
     ax.set_title(title)
     ax.grid(False)
 patches = [

@@ -83,9 +83,12 @@ for i, power in enumerate((4, 6, 8)):
     part = many[:, i]
     axes[0].plot(w[part], risk.noise[part, i], color=red)
     at_end = (w[part][-1], risk.noise[part, i][-1])
-    axes[0].annotate(f"noise,\n$n=10^{power}$", at_end, color=red, ha="center")
+    words = {"xytext": (0, 3), "textcoords": "offset points", "ha": "center"}
+    axes[0].annotate(f"noise,\n$n=10^{power}$", at_end, color=red, **words)
 axes[0].plot(w[full], risk.bias[full, -1], color=plots.COLORS["bias"])
-axes[0].annotate("bias", (3, risk.bias[w > 3, -1][0]), color=plots.COLORS["bias"])
+at_three = (3, risk.bias[w > 3, -1][0])
+words |= {"xytext": (2, 4), "ha": "left"}
+axes[0].annotate("bias", at_three, color=plots.COLORS["bias"], **words)
 axes[0].plot(least.w, least.risk, "k*", markersize=10)
 axes[0].set(xscale="log", yscale="log", ylim=(1e-7, 3), xlim=(0.9, 4e4))
 axes[0].set(xlabel="window parameter w", ylabel="mean squared error")

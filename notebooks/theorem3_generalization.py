@@ -159,7 +159,7 @@ for ratio, part in shown.groupby("ratio"):
     ax.plot(part.n, part.price, ".-", color=colors[ratio], label=f"L' = {ratio:g} L")
     ends = (part.n.min(), part.n.max())
     ax.hlines(limit, *ends, color=colors[ratio], linestyle=":", linewidth=1.2)
-ax.set(xscale="log", yscale="log", xlabel="context length n")
+ax.set(xscale="log", yscale="log", xlabel="context length n", ylim=(0.85, None))
 ax.set(ylabel="risk / least risk", title=f"ReLU functions, d = {dims[-1]}")
 ax.set_yticks([1, 2, 5, 10], ["1", "2", "5", "10"])
 plots.label_ends(ax)

@@ -648,23 +648,18 @@ for link, above, ax in zip(low_rank.PRINTED, top, bottom, strict=True):
     ax.set_xlabel("Adam step")
     ax.xaxis.set_minor_formatter("")
 right = {"transform": top[2].get_yaxis_transform(), "ha": "right"}
-top[2].text(0.97, 0.5, "linear attention", color=linear_color, **right)
-top[2].text(0.97, 0.1, "softmax", color=plots.COLORS["softmax"], **right)
+top[2].text(0.97, 0.25, "linear attention", color=linear_color, **right)
+top[2].text(0.97, 0.08, "softmax", color=plots.COLORS["softmax"], **right)
 right = {"transform": bottom[0].get_yaxis_transform(), "ha": "right"}
 above = {"va": "bottom"} | right
-bottom[0].text(0.97, bounds.constant["affine"], "best constant", color=guide, **above)
+constant = 1.1 * bounds.constant["affine"]
+bottom[0].text(0.97, constant, "best constant", color=guide, **above)
 right = {"transform": bottom[2].get_yaxis_transform(), "ha": "right"}
 below = {"va": "top"} | right
-bottom[2].text(0.97, bounds.least["cosine"], "exact least risk", color=exact, **below)
-bottom[0].text(
-    0.97,
-    pure["median"].iloc[-1],
-    "without +2",
-    color=linear_color,
-    transform=bottom[0].get_yaxis_transform(),
-    ha="right",
-    va="bottom",
-)
+least = 0.9 * bounds.least["cosine"]
+bottom[2].text(0.97, least, "exact least risk", color=exact, **below)
+pure_end = 1.5 * pure["median"].iloc[-1]
+bottom[0].text(0.97, pure_end, "without +2", color=linear_color, **above)
 plt.show()
 
 # %% [markdown]

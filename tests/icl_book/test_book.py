@@ -192,6 +192,7 @@ def test_a_pdf_has_text_and_an_outline(book, monkeypatch):
     assert "Short answer" in text and not re.search(r"\\[(\[]", text), (
         "TeX that nobody set"
     )
+    assert "ρ" in text, "formulas are no text"
 
 
 @pytest.mark.parametrize(

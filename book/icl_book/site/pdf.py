@@ -1,7 +1,7 @@
 """The book as one PDF, its pages printed by Chromium: ``python -m icl_book.site.pdf PRESET``.
 
 The pages of the API, of measurements, of commands and of the gallery are left out, and so are the audit's
-tables and folded code: they are on the site.
+tables, the cases of each card and folded code: they are on the site.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -31,18 +32,27 @@ SECONDS = 300  # the longest that printing a page may take; Chromium can hang
 LEFT_OUT = re.compile(
     r"book/(api.*|measurements|gallery|second|provenance|benchmarks|reproduce)"
 )
+#: MathJax of the site draws formulas as outlines. In print they are letters, which are a quarter of the bytes
+#: and can be searched; their fonts lie beside the script.
+MATHJAX = re.compile(r'src="[^"]*/mathjax/tex-svg-full\.js[^"]*"')
+FORMULAS = Path(str(files("mathjax"))) / "static/mathjax/es5/tex-chtml-full.js"
 #: A part of an outline, in quarters of a point: tenths can be seen by nobody, and formulas are outlines.
 OUTLINE = re.compile(rb"^[-.\d ]+ [clm]$", re.MULTILINE)
 STYLE = """<style>
 @page { size: A4; margin: 16mm 17mm 19mm }
 @media print {
-  html { font-size: 62.5% !important }
+  html { font-size: 68% !important }
   .bd-main .bd-content .bd-article-container { max-width: none; padding: 0 }
   .bd-sidebar-primary, .bd-sidebar-secondary, .bd-header-article, .prev-next-footer, .bd-footer,
-  .icl-interactive, details.hide, .headerlink, .tocsection { display: none !important }
-  mjx-container svg, mjx-container svg * { stroke: none !important }
+  .icl-interactive, details.hide, .icl-cases .icl-scroll, .headerlink, .tocsection,
+  .toggle-button { display: none !important }
+  .bd-article mjx-container[jax="CHTML"] { font-size: 108% !important }
+  .bd-article div.math { zoom: 1; box-shadow: none; margin-block: .3rem }
   figure img { max-width: 80% !important }
-  pre { font-size: 1.15rem !important }
+  pre { font-size: .95rem !important }
+  .bd-article .admonition { break-inside: auto; overflow: visible }
+  .bd-article div.cell_input, .bd-article .admonition-title { break-inside: avoid }
+  .bd-article .admonition-title { break-after: avoid }
 }
 </style>"""
 #: What else of a page is for the screen.
@@ -53,7 +63,8 @@ h1 {{ font-size: 26pt; line-height: 1.25 }} p {{ margin: 4mm 0 }}</style>
 <h1>{name}</h1><p>{subtitle}</p><p>{author}</p>
 <p>Version {version}<br>Commit {commit}<br>Preset {preset}</p>
 <p>{copyright}</p>
-<p>The site has what is left out here: the interface of the package, the tables of the audit, folded code.</p>
+<p>The site has what is left out here: the interface of the package, the tables of the audit,
+the cases of each card, folded code.</p>
 """
 
 
@@ -115,6 +126,7 @@ def printable(page: str, book: Path) -> str:
     path = book / f"{page}.html"
     head = f'<head><base href="{path.as_uri()}">'
     text = path.read_text(encoding="utf-8").replace("<head>", head, 1)
+    text = MATHJAX.sub(f'src="{FORMULAS.as_uri()}"', text)
     style = STYLE + HIDDEN.get(page, "")
     return text.replace("</head>", f"{style}</head>", 1)
 
@@ -130,6 +142,7 @@ def print_page(program: str, page: Path, sheet: Path, name: str) -> None:
     # Chromium refuses a sandbox to root
     words += ["--no-sandbox"] if os.geteuid() == 0 else []
     words += [
+        "--disable-pdf-tagging",  # the joined file would keep the marks without the tree
         "--virtual-time-budget=60000",
         "--allow-file-access-from-files",
         f"--user-data-dir={page.parent}",
