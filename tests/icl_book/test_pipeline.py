@@ -26,8 +26,8 @@ SMALL = {
     "_toc.yml": "format: jb-book\nroot: book/introduction\n"
     "parts:\n- caption: Both\n  chapters:\n  - file: notebooks/tiny\n  - file: notebooks/other\n",
     "book/introduction.md": "# A small book\n\nSee {cite:p}`collins2024`.\n\n```{bibliography}\n```\n",
-    "book/claims/paper3.yml": "X: {title: One, source: here, reading: $1 > 0$, quantity: one, grade: proved here, "
-    "control: c, rule: {at_least: 0, at_most: 2}}\n",
+    "book/claims/paper3.yml": "X: {title: One, source: here, reading: $1 > 0$, quantity: one, "
+    "grade: proved here, control: c, rule: {at_least: 0, at_most: 2}}\n",
 }
 
 
