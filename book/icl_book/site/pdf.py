@@ -49,7 +49,7 @@ STYLE = """<style>
   .bd-article mjx-container[jax="CHTML"] { font-size: 108% !important }
   .bd-article div.math { zoom: 1; box-shadow: none; margin-block: .3rem }
   figure img { max-width: 80% !important }
-  pre { font-size: .95rem !important }
+  pre { font-size: .95rem !important; white-space: pre-wrap !important }
   .bd-article .admonition { break-inside: auto; overflow: visible }
   .bd-article div.cell_input, .bd-article .admonition-title { break-inside: avoid }
   .bd-article .admonition-title { break-after: avoid }
