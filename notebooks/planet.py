@@ -15,7 +15,7 @@
 # should look {judged}`P1.planet.radius | land and sea, n = 10000 | .0f` km around for land and sea, and
 # {judged}`P1.planet.radius | magnetic field, n = 10000 | .0f` km around for the vertical magnetic field, which is smooth.
 # Layers that are trained on real places find the computed radius {judged}`P1.planet.trained`. The radius for one map serves the
-# other badly {judged}`P1.planet.price`. Paper 1 says this of functions with different Lipschitz constants, and here it is seen
+# other badly {judged}`P1.planet.price`. The first paper says this of functions with different Lipschitz constants, and here it is seen
 # on one planet.
 
 # %% tags=["remove-cell"]

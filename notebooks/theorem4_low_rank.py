@@ -455,7 +455,7 @@ plt.show()
 # c that is larger for twenty tokens without noise than for two tokens or with noise.
 #
 # Exact risk of $cBB^\top+e(I-BB^\top)$ over $(c,e)$ for three settings, as its excess over the least one. Each panel has its own
-# range of $c$, up to 1.6 times the best. The star is the exact best $c$ with $e=0$; it should lie in the darkest region.
+# range of $c$, up to 1.6 times the best. The star is the exact best $c$ with $e=0$; it should lie in the innermost region.
 # ```
 #
 # **Exercise 3.** Why does the sign of $e$ not matter in {numref}`fig-landscape`?

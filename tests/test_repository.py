@@ -285,7 +285,8 @@ def imports(source):
 
 def test_icl_alone_needs_few_packages():
     wanted = {normal(w) for w in PROJECT["project"]["dependencies"]}
-    science = (ROOT / "icl").rglob("*.py")
+    extra = ROOT / "icl" / "regressor.py"  # the one module that scikit-learn is for
+    science = [p for p in (ROOT / "icl").rglob("*.py") if p != extra]
     imported = {
         module.partition(".")[0] for p in science for module in imports(p.read_text())
     }

@@ -57,7 +57,7 @@ def test_a_missing_library_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "flint", None)
     with pytest.raises(
         ModuleNotFoundError,
-        match=r"^python-flint is missing: pip install 'icl\[rigor\]'$",
+        match=r"^python-flint is missing: pip install python-flint$",
     ):
         enclose_risk(ReLU(3), 1.0, 5, 1.0)
 
