@@ -165,7 +165,7 @@ judge(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Like $L^2$. For small $L$ the mean is linear with the slope $(1-2p)L$, and the noise is nearly one. The noise term is least at
+# Like $L^2$. For small $L$ the mean is linear with the slope $(1-2p)L$, and the variance of the noise is nearly one. The noise term is least at
 # $w=0$ and grows like $w^2$; the bias falls linearly in $w$, with the factor $L^2$. Their sum is least at a $w$
 # proportional to $L^2$.
 # ```

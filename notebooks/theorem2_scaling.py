@@ -372,24 +372,24 @@ for w in (0.0, np.log(4), 1000.0):
 #
 # :::{admonition} Proof
 # :class: dropdown
-# *Notation.* $m=d-1$; $t_i=x_i\cdot x_q$, $E_i=e^{-w(1-t_i)}\le1$, $S=\sum E_i$, $\omega_i=E_i/S$; $M(w)=\mathbb EE_1$,
-# $R(w)=M(2w)/M(w)^2$, $\epsilon=R(w)/n$; $\mu_w$ is the law of a token with density proportional to $E$, $A_\ell(w)$ the mean of
+# *Notation.* $m=d-1$; $t_i=x_i\cdot x_q$, $E_i=e^{-w(1-t_i)}\le1$, $S=\sum E_i$, $\omega_i=E_i/S$;
+# $Q(w)=\mathbb EE_1$ is the mean factor, $R(w)=Q(2w)/Q(w)^2$, $\epsilon=R(w)/n$; $\mu_w$ is the law of a token with density proportional to $E$, $A_\ell(w)$ the mean of
 # $P_\ell(x\cdot x_q)$ under it, $g(w)$ that of $\gamma$. $N=\mathbb E\sum\omega_i^2$, and $B$ is the bias, so
 # $\mathcal L=B+\sigma^2N$. $K$ are constants of the class and of $d$. $R$ is continuous and rises from 1 to $\infty$, because
 # $(\log R)'=2A_1(2w)-2A_1(w)>0$, and $R\sim\kappa w^{m/2}$ by Laplace's method.
 #
-# *1. Sums.* $Z=S/(nM)-1$ has mean 0 and variance at most $\epsilon$. As the $E_i$ are nonnegative,
+# *1. Sums.* $Z=S/(nQ)-1$ has mean 0 and variance at most $\epsilon$. As the $E_i$ are nonnegative,
 # $\mathbb P(Z\le-\delta)\le e^{-\delta^2/2\epsilon}$ for $\delta>0$ (from $e^{-y}\le1-y+\frac12y^2$).
 #
 # *2. Noise.* Given $E_1$, Jensen's inequality for the other tokens gives
-# $N=n\,\mathbb E[E_1^2S^{-2}]\ge n\,\mathbb E[E_1^2]\,(1+nM)^{-2}=\epsilon\,(1+1/(nM))^{-2}$, and $1/(nM)=\epsilon M(w)/M(2w)\le
-# K\epsilon$. From above, where $Z>-\delta$, $\sum\omega_i^2\le(1-\delta)^{-2}(nM)^{-2}\sum E_i^2$; elsewhere it is at most 1. So
+# $N=n\,\mathbb E[E_1^2S^{-2}]\ge n\,\mathbb E[E_1^2]\,(1+nQ)^{-2}=\epsilon\,(1+1/(nQ))^{-2}$, and $1/(nQ)=\epsilon Q(w)/Q(2w)\le
+# K\epsilon$. From above, where $Z>-\delta$, $\sum\omega_i^2\le(1-\delta)^{-2}(nQ)^{-2}\sum E_i^2$; elsewhere it is at most 1. So
 #
 # $$\frac\epsilon{(1+K\epsilon)^2}\le N\le\frac\epsilon{(1-\delta)^2}+e^{-\delta^2/2\epsilon},$$
 #
 # and with $\delta=\epsilon^{1/3}$: $N=\epsilon\,(1+o(1))$ as $\epsilon\to0$.
 #
-# *3. Bias.* Fix $f$ and $x_q$; put $h=f-f(x_q)$, $b=\mathbb E_{\mu_w}h$ and $U=\frac1{nM}\sum E_ih(x_i)$. Without label noise the error
+# *3. Bias.* Fix $f$ and $x_q$; put $h=f-f(x_q)$, $b=\mathbb E_{\mu_w}h$ and $U=\frac1{nQ}\sum E_ih(x_i)$. Without label noise the error
 # is $P=U/(1+Z)=b+(U-b-bZ)/(1+Z)$, where $\mathbb EU=b$ and $\mathrm{Var}\,U\le\epsilon\,\mathbb E_{\mu_{2w}}h^2$. By rotation
 # invariance the mean of $b^2$ over $f$ is a number, $b_\infty(w)$, and that of $h(x)^2$ is $2\gamma$. Where $Z\ge-\frac12$,
 # $(P-b)^2\le8(U-b)^2+8b^2Z^2$; elsewhere, with probability at most $e^{-1/8\epsilon}$, the mean over $f$ of $(P-b)^2$ is at most

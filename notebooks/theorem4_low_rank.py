@@ -307,8 +307,8 @@ for many in (steps, 4 * steps):
 # For our tokens all $d\times d$ matrices come down to two numbers, $c$ inside the subspace and $e$ outside it (proved below).
 #
 # - *At least three directions count, $k\ge3$.* It is proved for every $d>k$, $n\ge2$ and $\sigma\ge0$ that the best $e$ is zero
-#   ({prf:ref}`irrelevant directions do harm <thm-irrelevant>`). Neither $n=2$ nor $\sigma=0$ nor symmetry is needed, and $C$ only
-#   has to leave room for the best $c$.
+#   ({prf:ref}`irrelevant directions do harm <thm-irrelevant>`). Neither $n=2$ nor $\sigma=0$ nor symmetry is needed, and $C$ need
+#   only be at least the best $c$.
 # - *Two directions, $k=2$.* The same is proved for $n=2$ ({prf:ref}`two examples <thm-two-examples>`), for much noise, and for
 #   long contexts with noise ({prf:ref}`two directions <thm-two-directions>`). It is not proved without noise at $n\ge3$, nor at
 #   moderate $n$ and $\sigma$; on our grids the best $e$ is zero there, too.
@@ -561,8 +561,8 @@ judge(
 # > quadratic $f(x)=(w^\top x)^2$, cosine $f(x)=\cos(4w^\top x)$.
 #
 # The slide compares softmax and linear attention during pretraining. No source available to us prints the laws of $w$ and of
-# the tokens, $d$, $k$, $n$, $\sigma$, or the formula of the representation error that the slide shows. Ours are $w=Ba$ with $a$
-# uniform on $S^{k-1}$, the tokens above, and the sine above.
+# the tokens, $d$, $k$, $n$, $\sigma$, or the formula of the representation error that the slide shows. We write $q$ for the slide's
+# $w$, since $w$ is the window here, and draw $q=Ba$ with $a$ uniform on $S^{k-1}$; the tokens and the sine are those above.
 #
 # Under $M=cBB^\top$ score and label depend on $u$ only. This is *exactly* the problem on the sphere of $\mathbb R^k$ with
 # $M=cI_k$, whose least risk is known for every link. A unit that finds the projection must come down to it. Linear
