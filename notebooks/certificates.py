@@ -400,9 +400,9 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 # :::{prf:theorem} two directions
 # :label: thm-two-directions
 # :nonumber:
-# For the tokens of [](/notebooks/theorem4_low_rank.ipynb), $k\ge2$, $d>k$ and $n\ge2$, the minimizers over all matrices are exactly the
-# $cBB^\top$ with $c$ best at $e=0$, if (a) $n=2$, or (b) $\sigma\ge\sigma_0$, a number that depends on $n$, $k$ and $d$, or (c) $\sigma>0$ and
-# $n\ge n_0$, a number that depends on $\sigma$, $k$ and $d$.
+# Let the tokens be those of [](/notebooks/theorem4_low_rank.ipynb), $k\ge2$, $d>k$ and $n\ge2$. The best matrices are exactly the
+# $cBB^\top$ whose $c$ is best among all $cBB^\top$, in each of three cases: (a) $n=2$; (b) $\sigma\ge\sigma_0$, where $\sigma_0$ depends
+# on $n$, $k$ and $d$; (c) $\sigma>0$ and $n\ge n_0$, where $n_0$ depends on $\sigma$, $k$ and $d$.
 # :::
 #
 # :::{admonition} Proof

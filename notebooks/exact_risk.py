@@ -212,8 +212,8 @@ print(f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}")
 # One token is predicted with weight one whatever $w$ is: $2(k(1)-a_0)=\frac{2L^2}{3d}$.
 # ```
 #
-# **Exercise 2.** Why does the covariance's constant part $a_0$ (for the affine class,
-# the intercept) not matter?
+# **Exercise 2.** Why does the constant part $a_0$ of the covariance not change the risk?
+# For affine functions it is the intercept.
 #
 # ```{admonition} Solution
 # :class: dropdown

@@ -149,8 +149,8 @@ plt.show()
 # is only $R/2$.
 # ```
 #
-# The ascent takes about ten seconds on two cores. Expect that for every $n$ the fastest softmax row found comes within one per cent
-# of $R/2$ and never passes it, even if the weights are ten times as long {judged}`P2.lip.half`. In the control $u$ takes the place
+# The ascent takes about ten seconds on two cores. Expect the fastest softmax row that is found to reach at least 99 % of
+# $R/2$ for every $n$. It never passes $R/2$, not even with weights ten times as long {judged}`P2.lip.half`. In the control $u$ takes the place
 # of $f$.
 
 # %% tags=["remove-input"]

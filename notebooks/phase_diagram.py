@@ -484,7 +484,7 @@ judge(
 # ```
 #
 # **Exercise 3.** Does the law hold for the smooth steps $f(x)=\frac24\tanh(4\,q\cdot x)$? Compare the exact $w$ with the law at
-# $n=10^4$ and $10^{12}$ (`asymptotics.sharp_window` is the law; five lines).
+# $n=10^4$ and $10^{12}$. Use `asymptotics.sharp_window` for the law. Five lines suffice.
 #
 # :::{admonition} Solution
 # :class: dropdown

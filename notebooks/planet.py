@@ -270,8 +270,8 @@ judge(
 #
 # But the coast of a real planet is rough, and its length depends on the ruler. The next cell reads the length twice: from
 # the exact best window by this formula, and from the variogram at the radius of that window, as a surveyor with a ruler of
-# this length would. The labels are as noisy as the map itself, because the law is about noise that exceeds the map's own changes
-# in the window.
+# this length would. We give the labels noise with the map's own standard deviation, because the law needs noise that is larger
+# than the changes of the map inside a window.
 
 # %%
 task = tasks["land and sea"]

@@ -488,7 +488,7 @@ plt.show()
 #
 # In five and more dimensions the slopes at any $n$ that one can simulate are far from their limits ({numref}`fig-slopes`): a fit
 # over $n<10^4$ would report the wrong exponent. So the cards read slopes far out, between the lengths at which the law says
-# $w^*=3\cdot10^4$ and $10^5$. The exact risk costs no more there than at $n=100$.
+# $w^*=3\cdot10^4$ and $10^5$. Computing the exact risk there takes no longer than at $n=100$.
 
 # %% tags=["hide-input"]
 slopes = theorem2_scaling.local_slopes(over_decades)

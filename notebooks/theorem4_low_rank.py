@@ -134,7 +134,7 @@ for e in (4.0, 2.0, 0.0):  # from the isotropic window to the projection
 # ## Experiment 1: training finds the subspace
 #
 # Now $M$ is any $d\times d$ matrix. It starts at random, and Adam trains it on functions $f(x)=a^\top B^\top x$ of two
-# directions out of five. $B$ itself is random, because Adam works entry by entry and finds a subspace along the axes sooner.
+# directions out of five. We draw $B$ at random: Adam works entry by entry, and a subspace along the axes would be too easy.
 # There are three settings. Two are those of the theorem, $n=2$ and $\sigma=0$, and one has noise. Of each trained $M$ we take
 # three numbers: the part of $M$ inside the subspace, the size of all that is left of $M$ outside it, and the sine of the
 # largest angle between the subspace and the leading $k$ left singular vectors of $M$.

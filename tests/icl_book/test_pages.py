@@ -274,7 +274,9 @@ def test_the_front_page_says_what_was_tested_and_how_many_sampled_verdicts_staye
         written("whole", RERUNS),
         "We tested 2 independent statements of paper 1. 1 holds, 1 is false as we have it.",
         "Of those that do not simply hold, 1 rests on slides read by OCR alone.",
-        "In a pre-registered rerun at other sizes 1 of 2 sampled verdicts stayed. Of the others 0 became "
+        "These verdicts are for the sizes of this book. "
+        "In a pre-registered rerun at other sizes 1 of 2 sampled verdicts stayed. "
+        "Of the others 0 became "
         "undecided and 1 were contradicted; the audit names them and says why.",
     )
     assert "pre-registered" not in written("whole")
