@@ -107,11 +107,14 @@ def run(command: list[str], cwd: Path) -> tuple[int, str]:
 
 
 def interrupt_family(pid: int) -> None:
-    """Interrupt a process and its descendants, wait until they have tidied up, and kill what is left."""
+    """Interrupt a process and its descendants, wait until they have tidied up, and kill what is left.
+
+    What a shell started in the background ignores SIGINT; it hears SIGTERM.
+    """
     with suppress(psutil.NoSuchProcess):
         family = [psutil.Process(pid)]
         family += family[0].children(recursive=True)
-        for number in (signal.SIGINT, signal.SIGKILL):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
             for process in family:
                 with suppress(psutil.NoSuchProcess):
                     process.send_signal(number)
