@@ -14,7 +14,8 @@
 # with an average over the places nearby, and this chapter computes how near. From $n=10{,}000$ places with little noise it
 # should look {judged}`P1.planet.radius | land and sea, n = 10000 | .0f` km around for land and sea, and
 # {judged}`P1.planet.radius | magnetic field, n = 10000 | .0f` km around for the vertical magnetic field, which is smooth.
-# Layers that are trained on real places find the computed radius {judged}`P1.planet.trained`. The radius for one map serves the
+# Layers trained on the real maps, in contexts of thirty places, find the radius that is computed for this size
+# {judged}`P1.planet.trained`. The radius for one map serves the
 # other badly {judged}`P1.planet.price`. The first paper says this of functions with different Lipschitz constants, and here it is seen
 # on one planet.
 
@@ -136,22 +137,15 @@ plt.show()
 # %%
 maps = {"land and sea": planet.land(), "magnetic field": planet.magnetic_field()}
 degrees = {"land and sea": 300, "magnetic field": 20}
-rows = []
+n = np.array(n_values)
+tables = []
 tasks = {}
 for name, values in maps.items():
     tasks[name] = globe(planet.standardized(values), degree=degrees[name])
-    for n in n_values:
-        best = optimal_window(tasks[name], n, noise_std)
-        rows.append(
-            {
-                "map": name,
-                "n": n,
-                "w": float(best.w),
-                "risk": float(best.risk),
-                "km": planet.RADIUS * float(best.w) ** -0.5,
-            }
-        )
-windows = pd.DataFrame(rows)
+    best = optimal_window(tasks[name], n, noise_std)
+    table = pd.DataFrame({"n": n, "w": best.w, "km": planet.RADIUS * best.w**-0.5})
+    tables.append(table.assign(map=name))
+windows = pd.concat(tables, ignore_index=True)
 print(windows.pivot(index="n", columns="map", values="km").round())
 
 # %%

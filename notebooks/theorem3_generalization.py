@@ -77,8 +77,8 @@ notebook.setup(globals(), n_decades=2)
 # \mathcal L(M)\ \ge\ \frac1n\Big(\frac{n\,L^2}{\sigma^2}\Big)^{\frac2{2(d+2)}}\quad(L'\le L).$$
 #
 # Here $d$ is the dimension of the tokens, $n$ the context length and $\sigma^2$ the variance of the label noise. The second bound
-# does not contain $L'$, so that smoother functions bring no benefit. It is true, and in long contexts far below the loss, which
-# falls like $n^{-3/(d+2)}$. (The exponent is printed as $\frac2{2(d+2)}$.) The first one says that the loss on rougher functions falls no faster than with the power $\frac2{d+2}$ of $n$. On functions drawn from the class with $L'$ the
+# does not contain $L'$, so that smoother functions bring no benefit. It is true as an order in $n$; the loss falls like
+# $n^{-3/(d+2)}$, for $d>2$ more slowly than the bound. (The exponent is printed as $\frac2{2(d+2)}$.) The first one says that the loss on rougher functions falls no faster than with the power $\frac2{d+2}$ of $n$. On functions drawn from the class with $L'$ the
 # loss does fall faster, with the power $\frac3{d+2}$, so that in long contexts the printed bound fails there. On the worst
 # $L'$-Lipschitz function the loss has exactly the printed order. The verdict therefore depends on the reading.
 #

@@ -89,3 +89,9 @@ def test_the_short_path_has_the_noise_of_the_parameters(name):
     noise = [word.value for word in given if word.arg == "noise_std"]
     assert "noise_std" in code
     assert not any(isinstance(value, ast.Constant) for value in noise)
+
+
+def test_every_chapter_is_installed_in_the_same_way_where_it_is_opened_elsewhere():
+    cells = {jupytext.read(path).cells[1].source for path in CHAPTERS}
+    (cell,) = cells
+    assert "#subdirectory=book" in cell, "both distributions"

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from icl.risk import optimal_window
 from icl.streams import stream
 from icl.tasks import Zonal
+from icl_book.planet import random_places
 
 Array = NDArray[np.float64]
 
@@ -58,7 +59,7 @@ def windows_of_places(
         risks = np.empty((contexts, windows.size))
         for context in range(contexts):
             rng = stream(seed, "monte carlo", 3 * context + at)
-            centers = _uniform(rng.standard_normal((clusters, 3)))
+            centers = random_places(rng, clusters)
             places = _drawn(known, centers, n, width, rng)
             wanted = _drawn(asked, centers, queries, width, rng)
             risks[context] = mean_risks(task, places, wanted, windows, noise_std, table)
@@ -117,20 +118,17 @@ def _table(task: Zonal) -> tuple[Array, Array]:
     return theta, task.covariance(np.cos(theta))
 
 
-def _uniform(normal: Array) -> Array:
-    return np.asarray(normal / np.linalg.norm(normal, axis=1, keepdims=True))
-
-
 def _drawn(
     law: str, centers: Array, count: int, width: float, rng: np.random.Generator
 ) -> Array:
     """Return places (count, 3) of a law around given centers."""
-    normal = rng.standard_normal((count, 3))
     if law == "uniform":
-        return _uniform(normal)
+        return random_places(rng, count)
+    normal = rng.standard_normal((count, 3))
     center = centers[rng.integers(len(centers), size=count)]
     tangent = normal - np.sum(normal * center, axis=1, keepdims=True) * center
-    return _uniform(center + width * tangent)
+    places = center + width * tangent
+    return np.asarray(places / np.linalg.norm(places, axis=1, keepdims=True))
 
 
 def _at(theta: Array, covariance: Array, cosine: Array) -> Array:
