@@ -37,7 +37,7 @@ seeds = 10  # trained layers of a map
 steps = 500  # Adam steps a layer
 batch_size = 256  # fresh contexts a step
 learning_rate = 0.2  # Adam's initial step size, falling linearly to zero
-contexts = 20  # samples of clustered places
+contexts = 60  # samples of clustered places
 
 # %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import matplotlib.pyplot as plt
@@ -329,8 +329,8 @@ print(f"best w of the shuffled map: {nothing:.3f}")
 # mean error over random places on the fixed Earth is the exact risk. The next cell draws such places and predicts with
 # `icl.predict`.
 #
-# Rounding the prediction gives an answer, land or sea. The cell counts how often it is right, at the window that is best for the squared
-# error.
+# Rounding the prediction gives an answer, land or sea. The cell counts how often it is right, at the window that is best for the
+# squared error. The table has both risks, the share of right answers, and standard errors.
 
 # %%
 earth = planet.standardized(land)
@@ -350,11 +350,11 @@ for n, samples in ((100, 2000), (10_000, 100)):
     rows.append(
         {
             "n": n,
-            "exact risk": float(best.risk),
+            "exact": float(best.risk),
             "fixed Earth": np.mean(losses),
-            "its standard error": np.std(losses) / samples**0.5,
-            "right answers": np.mean(right),
-            "their standard error": np.std(right) / samples**0.5,
+            "its error": np.std(losses) / samples**0.5,
+            "right": np.mean(right),
+            "error of right": np.std(right) / samples**0.5,
         }
     )
 fixed = pd.DataFrame(rows)
@@ -391,7 +391,7 @@ columns = ["map", "known", "asked", "km", "km error", "exact km", "factor"]
 clustered[columns].round(2)
 
 # %% [markdown]
-# Errors are standard errors, by the jackknife. If the question comes from the same crowd, the window is about half as wide as
+# Errors are standard errors, by the jackknife, and with so few samples rough themselves. If the question comes from the same crowd, the window is about half as wide as
 # for uniform places, because the density around it is higher. `factor` is the factor by which the risk grows if the window of
 # uniform places is kept. If the question is about a place anywhere, the window for land and sea is wider, because most places
 # are far from all centers, and the mean of many is the best guess there. For the magnetic field it is narrower. So the exact

@@ -183,15 +183,15 @@ for name, (X, y) in data.items():
             "n": len(X),
             "d": X.shape[1],
             "filled d": filled,
-            "L / sigma": lipschitz / sigma,
-            "left out": best.w,
+            "L/sigma": lipschitz / sigma,
+            "w": best.w,
             "low": best.low,
             "high": best.high,
-            "affine, d": float(optimal_window(affine, len(X), sigma).w),
-            "affine, filled d": float(optimal_window(fewer, len(X), sigma).w),
+            "law, d": float(optimal_window(affine, len(X), sigma).w),
+            "law, filled d": float(optimal_window(fewer, len(X), sigma).w),
         }
     )
-law = pd.DataFrame(rows)
+law = pd.DataFrame(rows).set_index("data")
 law.round(1)
 
 # %% [markdown]
