@@ -9,7 +9,9 @@ Carlo is this package's own vectorized sampler in float64, which checks to compu
 import os
 import sys
 
-sys.path.append(os.path.join(os.path.dirname(__file__), "..", "tests"))  # the oracles
+# The oracles; icl comes before tests/icl.
+sys.path.append(os.path.join(os.path.dirname(__file__), ".."))
+sys.path.append(os.path.join(os.path.dirname(__file__), "..", "tests"))
 os.environ.setdefault(
     "OMP_NUM_THREADS", "1"
 )  # before NumPy is loaded: CPU seconds of one thread

@@ -3,9 +3,11 @@
 import ast
 import importlib.util
 import json
+import os
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -27,6 +29,21 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 BOOK = tomllib.loads((ROOT / "book" / "pyproject.toml").read_text())
 WORKFLOW = ROOT / ".github" / "workflows" / "book.yml"
 WORKFLOWS = sorted(WORKFLOW.parent.glob("*.yml"))
+
+
+# ------------------------------------------------------------------------------- benchmarks
+def test_every_benchmark_finds_what_it_imports():
+    """One of them looked for icl in tests/icl, which no test saw."""
+    for path in sorted((ROOT / "benchmarks").glob("*.py")):
+        done = subprocess.run(
+            [sys.executable, "-c", f"import {path.stem}"],
+            cwd=path.parent,
+            env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{path.name}: {done.stderr}"
 
 
 # ------------------------------------------------------------------------------- notebooks
