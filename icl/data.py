@@ -2,13 +2,16 @@ r"""Softmax attention on data of your own: predictions, and the best window by l
 
 A unit with ``M = w I`` predicts ``sum_i e^{w x_i . q} y_i / sum_i e^{w x_i . q}``. Data are NumPy arrays,
 data frames, tensors or lists of numbers, taken as they are: nothing is centered or scaled. Work goes by
-blocks of queries, so that memory grows with the number of tokens, not with its square.
+blocks of queries, so that memory grows with the number of tokens, not with its square. Blocks run in as many
+threads as there are cores, or as ``OMP_NUM_THREADS`` says; the numbers do not depend on it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,12 +87,15 @@ def predict(X: ArrayLike, y: ArrayLike, queries: ArrayLike, w: float) -> Array:
     w = real(w, "w", 0, _MOST)
     summed = np.column_stack([y.reshape(len(y), -1), np.ones(len(y))])
     found = np.empty((len(queries), summed.shape[1] - 1))
-    for rows in _blocks(len(queries), summed):
+
+    def average(rows: NDArray[np.intp]) -> None:
         scores = _scores(w * queries[rows], X)
         scores -= scores.max(axis=1, keepdims=True)
         np.maximum(scores, _LEAST_EXPONENT, out=scores)
         sums = np.exp(scores, out=scores) @ summed
         found[rows] = sums[:, :-1] / sums[:, -1:]
+
+    _in_threads(average, _blocks(len(queries), summed))
     found = found.reshape(len(queries), *y.shape[1:])
     return found[0] if single else found
 
@@ -122,7 +128,8 @@ def best_window(X: ArrayLike, y: ArrayLike) -> BestWindow:
     losses = np.empty((windows.size, n))
     losses[0] = np.sum((labels * (n / (n - 1))) ** 2, axis=1)
     summed = np.column_stack([labels, np.ones(n)])
-    for rows in _blocks(n, summed):
+
+    def leave_out(rows: NDArray[np.intp]) -> None:
         gaps = _gaps(X, rows)
         for first_of_base, base in enumerate(bases, start=1):
             weights = np.exp(np.maximum(base * gaps, _LEAST_EXPONENT))
@@ -132,6 +139,8 @@ def best_window(X: ArrayLike, y: ArrayLike) -> BestWindow:
                 sums = weights @ summed
                 error = labels[rows] - sums[:, :-1] / sums[:, -1:]
                 losses[at, rows] = np.sum(error**2, axis=1)
+
+    _in_threads(leave_out, _blocks(n, summed))
     return _least(windows, losses)
 
 
@@ -195,12 +204,24 @@ def _scores(queries: Array, X: Array) -> Array:
     return found
 
 
-def _blocks(queries: int, summed: Array) -> Iterator[NDArray[np.intp]]:
-    """Yield the indices of so many queries at once that their scores, and products with sums, are small."""
+def _in_threads(
+    work: Callable[[NDArray[np.intp]], None], blocks: list[NDArray[np.intp]]
+) -> None:
+    """Call work on every block, whose results it writes to rows of their own."""
+    allowed = os.environ.get("OMP_NUM_THREADS", "")
+    threads = int(allowed) if allowed.isdecimal() else os.cpu_count() or 1
+    with ThreadPoolExecutor(min(max(1, threads), len(blocks))) as pool:
+        list(pool.map(work, blocks))  # raises what work raised
+
+
+def _blocks(queries: int, summed: Array) -> list[NDArray[np.intp]]:
+    """Return the indices of so many queries at once that their scores, and products with sums, are small."""
     tokens, columns = summed.shape
     size = max(1, min(_BLOCK, _PRODUCT // columns) // tokens)
-    for start in range(0, queries, size):
-        yield np.arange(start, min(start + size, queries))
+    return [
+        np.arange(start, min(start + size, queries))
+        for start in range(0, queries, size)
+    ]
 
 
 def _labeled(X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
