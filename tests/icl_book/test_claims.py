@@ -224,10 +224,13 @@ def test_how_sure_a_card_is_in_words():
             [(3, 4), (1, 2)],
             "outside the range for its setting ([1, 2] to [3, 4])",
         ),
-        ([(0.5, INF), (-INF, 2)], "below 0.5 at row = 0 or above 2 at row = 1"),
+        (
+            [(0.5, INF), (-INF, 2)],
+            "below 0.5 at one setting (row = 0) or above 2 at one setting (row = 1)",
+        ),
         (
             [(0.5, INF), (-INF, 2), (-INF, 2)],
-            "below 0.5 at row = 0 or above 2 at one of 2 settings",
+            "below 0.5 at one setting (row = 0) or above 2 at any of 2 settings",
         ),
         ([(1 / 3, INF), (0.333333333, INF)], "below 0.33333"),
     ],

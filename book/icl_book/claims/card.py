@@ -192,9 +192,9 @@ def contradiction(rows: Rows) -> str:
                 limited = [r for r in rows if math.isfinite(float(r["permitted"][end]))]
                 one = len(limited) == 1
                 text += (
-                    f" at {limited[0]['name']}"
+                    f" at one setting ({limited[0]['name']})"
                     if one
-                    else f" at one of {len(limited)} settings"
+                    else f" at any of {len(limited)} settings"
                 )
             said.append(text)
         where = " or ".join(said)
