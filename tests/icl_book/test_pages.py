@@ -263,9 +263,9 @@ def test_the_table_of_further_runs_stands_beside_the_verdicts_of_today():
     says(
         written("replication", RERUNS),
         '| <a href="#P1.a">P1.a</a> | <span class="icl-badge icl-holds">holds</span> | holds | 5 holds',
-        "corrected</span>, then open | refuted; its control failed",
+        "corrected</span> (at that time: open) | refuted; its control failed",
         "so this run decides nothing | 1 open, 1 holds |",
-        "| P1.old | no longer judged, then open | open | nothing is random |",
+        "| P1.old | no longer judged (at that time: open) | open | nothing is random |",
     )
 
 
