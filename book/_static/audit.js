@@ -47,6 +47,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const order = select("Order", [["", "chapters"], ["id", "name"], ["verdict", "verdict"], ["authority", "who says it"]]);
   const text = document.createElement("input");
   text.type = "search";
+  text.placeholder = "a word or an id";
   text.value = wanted.get("text") || "";
   field("Text", text);
   const reset = document.createElement("button");

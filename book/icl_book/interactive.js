@@ -155,8 +155,8 @@
         Object.assign(values, { best: bx, least: by });
         inside.push(`<path class="tick" d="M${place(bx, by)}V${box.bottom}"/>`.replace(/.*NaN.*/, "") +
           `<circle class="best" cx="${across.at(bx)}" cy="${up.at(by)}" r="7"/>`.replace(/.*NaN.*/, ""));
-        const where = across.has(bx) && up.has(by) ? "" : ", outside the frame";
-        said.push(`Best ${label} (ring): ${number(bx)}${where}; there ${given.y[0][1]} ${number(by)}.`);
+        const where = across.has(bx) && up.has(by) ? "" : " (outside the frame)";
+        said.push(`The best ${label} (ring) is ${number(bx)}${where}, with ${given.y[0][1]} ${number(by)}.`);
       }
       const text = (v, u, words, anchor, more = "") => `<text x="${v}" y="${u}" text-anchor="${anchor}" ${more}>${words}</text>`;
       drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);

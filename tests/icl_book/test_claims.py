@@ -202,7 +202,7 @@ def test_how_sure_a_card_is_in_words():
     two = {"rule": lambda p: (1.0, 2.0)} | exact
     shown = page(judge(claim(unit="in the exponent", **two), at(1.1, 1.5, error=0.01)))
     assert (
-        "The test detects errors above 0.51 in the exponent (least sensitive case: 0.91)."
+        "The test detects errors above 0.51 in the exponent (at the least sensitive setting: 0.91)."
         in shown
     )
     always = {"rule": lambda p: (3, 3)} | exact
@@ -218,16 +218,19 @@ def test_how_sure_a_card_is_in_words():
         ([(-INF, 0.49)] * 2, "above 0.49"),
         ([(0.657, 0.677)], "outside [0.657, 0.677]"),
         ([(3, 3), (3, 3)], "other than 3"),
-        ([(4, 4), (25, 25)], "other than the one of its case, 4 to 25,"),
-        ([(0.5, INF), (0.25, INF)], "below the limit of its case, 0.25 to 0.5,"),
+        ([(4, 4), (25, 25)], "other than that of its setting (4 to 25)"),
+        ([(0.5, INF), (0.25, INF)], "below the limit for its setting (0.25 to 0.5)"),
         (
             [(3, 4), (1, 2)],
-            "outside the range of its case, from [1, 2] to [3, 4],",
+            "outside the range for its setting ([1, 2] to [3, 4])",
         ),
-        ([(0.5, INF), (-INF, 2)], "below 0.5 for row = 0 or above 2 for row = 1"),
+        (
+            [(0.5, INF), (-INF, 2)],
+            "below 0.5 at one setting (row = 0) or above 2 at one setting (row = 1)",
+        ),
         (
             [(0.5, INF), (-INF, 2), (-INF, 2)],
-            "below 0.5 for row = 0 or above 2 in 2 cases",
+            "below 0.5 at one setting (row = 0) or above 2 at any of 2 settings",
         ),
         ([(1 / 3, INF), (0.333333333, INF)], "below 0.33333"),
     ],
@@ -238,7 +241,7 @@ def test_a_card_says_what_would_contradict_it(ranges, words):
         at(*[1.0] * len(ranges), row=range(len(ranges))),
     )
     said = BeautifulSoup(page(card), "html.parser").get_text().replace("\xa0", " ")
-    assert f"A measured value {words} would contradict it." in said
+    assert f"A value {words} would contradict the statement." in said
 
 
 # ---------------------------------------------------------------------- what evidence can say
@@ -531,7 +534,7 @@ def test_card_escapes_text_renders_mathematics_and_keeps_the_voices_apart():
         and "ITA slides, line 1</footer>" in shown
     )
     assert shown.count("<footer>authors&#39; talk, read by OCR: ITA slides") == 1
-    assert "We judge: " in shown and "This book states: " in page(
+    assert "We test: " in shown and "This book states: " in page(
         judge(claim(own=True), at(2.0))
     )
     summary = claim(authority=Authority.SUMMARY, quote="words", place="summary2:7")
@@ -577,7 +580,7 @@ def test_an_enclosure_is_shown_by_its_ends():
         ([2.0, 9.0], [(2.5, INF), (8.9, INF)], ("2", "≥ 2.5", "row = 0")),
     ],
 )
-def test_a_card_shows_the_range_of_its_numbers_or_the_one_with_the_least_room(
+def test_a_card_shows_the_range_of_its_numbers_or_the_least_favorable_one(
     values, ranges, shown
 ):
     asked = claim(rule=lambda p: ranges[p["row"]])
@@ -599,8 +602,8 @@ def test_the_result_is_open_and_its_evidence_one_click_away():
     for said in (
         words,
         "depends on the reading",
-        "2; permitted: ≥ 1",
-        "would contradict it",
+        "At one setting: 2. Permitted: ≥ 1.",
+        "would contradict the statement",
         "Contradicted in 1 of 2 readings",
         "P1.T",
     ):

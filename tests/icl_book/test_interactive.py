@@ -202,7 +202,7 @@ def test_values_by_keyboard_are_those_of_the_package(figure):
         assert (
             f"At window w = {w:g}: risk {float(f'{risk.total:.3g}')}; bias" in sentence
         )
-        assert f"Best window w (ring): {float(f'{best.w:.3g}'):g}" in sentence
+        assert f"The best window w (ring) is {float(f'{best.w:.3g}'):g}" in sentence
     assert (n, L, sigma, w) == (1000, 2, 0.1, 0.1)
     figure.find_element("tag name", "button").send_keys("\ue007")
     assert shown(figure) == at_start

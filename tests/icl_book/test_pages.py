@@ -246,7 +246,7 @@ def test_audit_says_everything():
         'Follows from <a href="#P1.a">P1.a</a>.',
         "Not tested: it is lost",
     )
-    assert text.count("would contradict it.") == 4, (
+    assert text.count("would contradict the statement.") == 4, (
         "one sentence for each that is judged"
     )
     first_entry = text.partition("<article")[2].partition("</article>")[0]
@@ -263,21 +263,21 @@ def test_the_table_of_further_runs_stands_beside_the_verdicts_of_today():
     says(
         written("replication", RERUNS),
         '| <a href="#P1.a">P1.a</a> | <span class="icl-badge icl-holds">holds</span> | holds | 5 holds',
-        "corrected</span>, then open | refuted; its control failed",
+        "corrected</span> (at that time: open) | refuted; its control failed",
         "so this run decides nothing | 1 open, 1 holds |",
-        "| P1.old | no longer judged, then open | open | nothing is random |",
+        "| P1.old | no longer judged (at that time: open) | open | nothing is random |",
     )
 
 
 def test_the_front_page_says_what_was_tested_and_how_many_sampled_verdicts_stayed():
     says(
         written("whole", RERUNS),
-        "We tested 2 independent statements of paper 1. 1 holds, 1 is false as we have it.",
-        "Of those that do not simply hold, 1 rests on slides read by OCR alone.",
-        "These verdicts are for the sizes of this book. "
+        "We tested 2 independent statements of paper 1. Of these, 1 holds, 1 is false as we have it.",
+        "For 1 of the 1 that do not hold in every reading our only source is slides read by OCR.",
+        "All verdicts are about the sizes in this book. "
         "In a pre-registered rerun at other sizes 1 of 2 sampled verdicts stayed. "
-        "Of the others 0 became "
-        "undecided and 1 were contradicted; the audit names them and says why.",
+        "Of the others, 0 became "
+        "undecided and 1 were contradicted. The audit names them and says why.",
     )
     assert "pre-registered" not in written("whole")
 
@@ -342,7 +342,7 @@ def test_what_cannot_fail_is_counted_apart(change):
     assert "authors: 1 tested, *false as we have it, corrected* 1 (1 of" in written(
         "readme", **change
     )
-    assert "; 1 are identities or cannot" in written("readme", **change)
+    assert " 1 more are identities or could" in written("readme", **change)
 
 
 def test_audit_json_follows_its_schema():

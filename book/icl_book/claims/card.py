@@ -103,7 +103,7 @@ def _by(claim: Claim) -> str:
 
 
 def headline(rows: Rows) -> dict[str, str]:
-    """Choose the number that a card shows at once: the range of all cases, or the case with the least room.
+    """Choose the number that a card shows at once: the range of all cases, or the least favorable case.
 
     Where all cases permit the same, the numbers are one range. Where each has its own limit, the case whose
     number is nearest to it, or farthest beyond it, says most.
@@ -116,7 +116,7 @@ def headline(rows: Rows) -> dict[str, str]:
         ends = list(dict.fromkeys(number(x, ".4g") for x in (values[0], values[-1])))
         where = ""
     else:
-        rows = [min(rows, key=_room)]
+        rows = [min(rows, key=_inside)]
         ends = [number(rows[0]["measured"], ".4g")]
         where = rows[0]["name"]
     return {
@@ -126,7 +126,7 @@ def headline(rows: Rows) -> dict[str, str]:
     }
 
 
-def _room(row: Mapping[str, Any]) -> float:
+def _inside(row: Mapping[str, Any]) -> float:
     """Return how far a number lies within what is permitted; negative beyond it."""
     low, high = map(float, row["permitted"])
     return min(float(row["measured"]) - low, high - float(row["measured"]))
@@ -174,9 +174,9 @@ def contradiction(rows: Rows) -> str:
         elif same:
             where = f"outside {first}"
         elif all(low == high for low, high in ranges):
-            where = f"other than the one of its case, {first} to {last},"
+            where = f"other than that of its setting ({first} to {last})"
         else:
-            where = f"outside the range of its case, from {first} to {last},"
+            where = f"outside the range for its setting ({first} to {last})"
     else:
         sides = [("below", 0, lows), ("above", 1, highs)]
         said = []
@@ -186,16 +186,25 @@ def contradiction(rows: Rows) -> str:
             if same or number(ends[0]) == number(ends[-1]):
                 text = f"{side} {number(ends[0])}"
             else:
-                text = f"{side} the limit of its case, {number(ends[0])} to {number(ends[-1])},"
+                span = f"{number(ends[0])} to {number(ends[-1])}"
+                text = f"{side} the limit for its setting ({span})"
             if lows and highs and not same:  # some cases have this limit, others that
                 limited = [r for r in rows if math.isfinite(float(r["permitted"][end]))]
                 one = len(limited) == 1
                 text += (
-                    f" for {limited[0]['name']}" if one else f" in {len(limited)} cases"
+                    f" at one setting ({limited[0]['name']})"
+                    if one
+                    else f" at any of {len(limited)} settings"
                 )
             said.append(text)
         where = " or ".join(said)
-    return f"A measured value {where} would contradict it."
+    return f"A value {where} would contradict the statement."
+
+
+def measured(quantity: str) -> tuple[str, str]:
+    """Split what is measured into its first sentence, which a card shows at once, and the others."""
+    first, _, others = quantity.partition(". ")
+    return first, others
 
 
 def agreement(rows: Rows, which: str = "outcome") -> str:
@@ -213,6 +222,7 @@ environment().filters |= {
     "agreement": agreement,
     "contradiction": contradiction,
     "headline": headline,
+    "measured": measured,
     "size": _size,
     "spread": _spread,
 }

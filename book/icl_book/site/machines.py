@@ -89,7 +89,8 @@ def printed(cell: dict[str, Any]) -> list[str]:
     for data in shown({"cells": [cell]}):
         if record := data.get(CARD_MIME):
             found.append(
-                f"**{record['id']}**: {record['verdict']}. {record['reading']}"
+                f"**{record['id']}** ({record['verdict']}): {record['title']}. "
+                f"{record['statement']}"
             )
         elif "image/svg+xml" not in data and "text/markdown" in data:
             found.append("".join(data["text/markdown"]))

@@ -63,8 +63,8 @@ h1 {{ font-size: 26pt; line-height: 1.25 }} p {{ margin: 4mm 0 }}</style>
 <h1>{name}</h1><p>{subtitle}</p><p>{author}</p>
 <p>Version {version}<br>Commit {commit}<br>Preset {preset}</p>
 <p>{copyright}</p>
-<p>The site has what is left out here: the interface of the package, the tables of the audit,
-the cases of each card, folded code.</p>
+<p>The web pages also have the interface of the package, the tables of the audit, the numbers
+of each card, and folded code.</p>
 """
 
 
