@@ -145,9 +145,9 @@ plt.show()
 # The experiment takes about three seconds. Expect every curve to rise with $L$, and the curves for more flips to lie lower. To
 # see seven dimensions, change `dim=dim` to `dim=7`.
 #
-# The authors answer that the estimate "will again be a nearest neighbors estimate". They expect that "the optimal attention
-# weights will again scale with the label noise level and inversely with the Lipschitzness". The word *again* refers to
-# regression, where the width of the window scales in this way. We therefore read *weights* as the width of the window.
+# The authors answer that the estimate "will again be a nearest neighbors estimate". The authors expect that "the optimal
+# attention weights will again scale with the label noise level and inversely with the Lipschitzness". The word *again* refers
+# to regression, where the width of the window scales in this way. We therefore read *weights* as the width of the window.
 
 # %% tags=["remove-input"]
 exponents = beyond.window_exponents(windows)
@@ -174,7 +174,7 @@ judge(
 # :class: dropdown
 # The best $w$ falls like $L^2$. For small $L$ the mean is linear with the slope $(1-2p)L$, and the variance of the noise is
 # nearly one. The noise term is least at $w=0$ and grows like $w^2$. The bias falls linearly in $w$, with a factor proportional
-# to $L^2$. Their sum is least at a $w$ proportional to $L^2$.
+# to $L^2$. The sum of noise and bias is least at a $w$ proportional to $L^2$.
 # ```
 #
 # **Cross-entropy.** A unit that is trained with cross-entropy still gives more weight to nearer examples, in every direction.
@@ -255,7 +255,7 @@ judge(
 #
 # The table also tests whether the attention weights come from a kernel $K(x_i,x_q)$. In a kernel estimator the ratio of two
 # weights does not depend on the other examples. We draw the other examples anew and measure how much the logarithm of the ratio
-# changes, relative to its size. One layer is the control.
+# changes, relative to its size. The model of one layer is the control.
 
 # %% tags=["hide-input"]
 deep = beyond.trained_models(
@@ -382,7 +382,7 @@ for task in (Affine(dim, lipschitz), ReLU(dim, lipschitz)):
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Without noise the unit answers with a mean of the labels. This mean is at most $\tau$, so the squared error is at least
+# Without noise the unit answers with a mean of the labels, which is at most $\tau$. So the squared error is at least
 # $(1-\tau)^2$. A factor in front of the mean does not help for affine functions, because it scales the constant as well.
 # ```
 #

@@ -12,10 +12,10 @@
 # *A prompt changes the tokens and training changes the weights. Does an attention layer do to the tokens what a step of
 # gradient descent does to the weights?*
 #
-# **Short answer.** Not in the sense that the next step is the same. One can move the targets of the regression instead of the
-# weights and get the same loss, but the gradient then differs {judged}`P2.icl.equivalence`. A softmax layer that is fitted to
-# one random problem has a median cosine of {judged}`P2.icl.imitates | fitted to one problem, n = 12, d = 4 | .2f` with the
-# gradient step. One layer for all problems has a median cosine of
+# **Short answer.** No, if the next step has to be the same. One can move the targets of the regression instead of the weights
+# and get the same loss, but the gradient then differs {judged}`P2.icl.equivalence`. A softmax layer that is fitted to one
+# random problem has a median cosine of {judged}`P2.icl.imitates | fitted to one problem, n = 12, d = 4 | .2f` with the gradient
+# step. One layer for all problems has a median cosine of
 # {judged}`P2.icl.imitates | one layer for all problems, n = 12, d = 4 | .1f`. Neither result needs attention: multiplying each
 # token by a suitable matrix makes the step exactly, and shrinking all tokens does as well as the layer for all problems.
 
@@ -149,8 +149,8 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-icl-path
-# :alt: Logarithmic plot of two curves, one for each version of the loss, against the step of gradient descent. Both lie between
-# one hundredth and one half all along.
+# :alt: Logarithmic plot of two curves, one for each version of the loss, against the step of gradient descent. Both curves lie
+# between one hundredth and one half all along.
 #
 # Relative difference of two gradients, after a step of the weights and after the move of the target that replaces it, along the
 # path of gradient descent. The gradients differ by one to fifty percent all along, although the two losses agree up to rounding
@@ -190,9 +190,10 @@ judge("P2.icl.identity", [weights, tokens])
 #
 # ## What is printed, and what is true
 #
-# Two printed statements say that a suitable target exists, and its formula is simple. They are about one softmax regression
-# $L(x)=\frac12\Vert f(x)-b\Vert^2$ with $f=\langle e^{Ax},1\rangle^{-1}e^{Ax}$. {cite:t}`li2024closeness` prove them, as we
-# read in public reviews and in a machine-written abstract. We did not read the paper itself. With $M=n^{1.5}e^{10R^2}$:
+# Two printed statements say that a suitable target exists, and its formula is simple. Both statements are about one softmax
+# regression $L(x)=\frac12\Vert f(x)-b\Vert^2$ with $f=\langle e^{Ax},1\rangle^{-1}e^{Ax}$. {cite:t}`li2024closeness` prove
+# them, as we read in public reviews and in a machine-written abstract. We did not read the paper itself. With
+# $M=n^{1.5}e^{10R^2}$:
 #
 # 1. Moving the weights, $x_t\to x_{t+1}$, is equivalent to replacing the target $b$ by some $\tilde b$ with
 #    $\Vert\tilde b-b\Vert_2\le M\Vert x_{t+1}-x_t\Vert_2$.
@@ -263,7 +264,7 @@ for what, s, t in (("weights move", after, b), ("target moves", before, target))
 # ```{admonition} Solution
 # :class: dropdown
 # Rows of $F(S)$ and of $F(S')$ both sum to 1, so the rows of the normalized shift sum to 0. In the rescaled problem the entries
-# of $\tilde b$ sum to $1-\frac{a'}{a}(1-\langle b,1\rangle)$. This equals $\langle b,1\rangle$ for all $a'/a$ only if
+# of $\tilde b$ sum to $1-\frac{a'}{a}(1-\langle b,1\rangle)$. This sum equals $\langle b,1\rangle$ for all $a'/a$ only if
 # $\langle b,1\rangle=1$.
 # ```
 #
@@ -309,7 +310,7 @@ judge("P2.icl.break", rescaled, readings=readings)
 # A_1'=A_1X_{t+1}X_t^{-1}=A_1-\eta\,(A_1A_1^\top)\,(PA_2X_t^{-1})
 # $$ (eq-icl-layer)
 #
-# gives the same scores, $A_1'X_tA_2^\top=A_1X_{t+1}A_2^\top$. This is one **linear** self-attention layer with residual
+# gives the same scores, $A_1'X_tA_2^\top=A_1X_{t+1}A_2^\top$. The formula is one **linear** self-attention layer with residual
 # connection, scores $A_1A_1^\top$ and values $PA_2X_t^{-1}$. The values contain $P$, which depends on the targets, so a layer
 # that sees only $A_1$ cannot know the gradient.
 #
@@ -385,9 +386,9 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-icl-softmax
-# :alt: Two series against sharpness. One is at one without attention, at about two tenths at sharpness zero, and above nine
-# tenths from one quarter on. The other is below two tenths at zero and otherwise near six tenths, on or just below a horizontal
-# line.
+# :alt: Two series against sharpness. The first series is at one without attention, at about two tenths at sharpness zero, and
+# above nine tenths from one quarter on. The second series is below two tenths at zero and otherwise near six tenths, on or just
+# below a horizontal line.
 #
 # Median cosine between the move of the scores by a layer and by a gradient step, against the sharpness $c$ of the layer. Higher
 # is closer to the gradient step. A layer that is fitted to each problem comes close, and one layer for all problems does no
