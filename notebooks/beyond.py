@@ -16,7 +16,7 @@
 # that no kernel estimator gives {judged}`P1.rebuttal.deeper`, and attention that is repeated without other blocks merges all
 # tokens {judged}`P1.rebuttal.collapse`. If labels depend on a projection of the input, trained layers find the window of the
 # projected problem {judged}`P1.rebuttal.links`. One layer that is trained on three classes of functions loses little on each of
-# them in short contexts. Whether it serves the classes *equally well* depends on what these words mean
+# them in short contexts. Whether this layer serves the classes *equally well* depends on what these words mean
 # {judged}`P1.rebuttal.mixture`.
 
 # %% tags=["remove-cell"]
@@ -134,8 +134,8 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-beyond
-# :alt: Two panels, contexts of 30 and of 3000 examples. In both the best window parameter rises with the steepness of the
-# boundary, and every curve for more flipped labels lies below the one for fewer.
+# :alt: Two panels, contexts of 30 and of 3000 examples. In both panels the best window parameter rises with the steepness of
+# the boundary, and every curve for more flipped labels lies below the one for fewer.
 #
 # Exact best window parameters for labels $\pm1$ against the steepness $L$ of the boundary between the classes, for several
 # probabilities $p$ of a flipped label. Steeper boundaries have narrower windows (every curve rises), and flips widen the window
@@ -164,8 +164,8 @@ judge(
 )
 
 # %% [markdown]
-# **By hand.** For a very steep boundary $f=\pm(1-2p)$. Without flips the noise vanishes. With $p=\frac14$ it has the variance
-# $\sigma^2=1-\frac14=\frac34$.
+# **By hand.** For a very steep boundary $f=\pm(1-2p)$. Without flips the noise vanishes. With $p=\frac14$ the noise has the
+# variance $\sigma^2=1-\frac14=\frac34$.
 #
 # **Exercise 1.** For very small $L$ the best $w$ falls like a power of $L$. Which power? Put
 # `lipschitz_values = [0.01, 0.1, 1.0]` before the experiment, and read the power off the table `windows`.
