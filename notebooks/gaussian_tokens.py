@@ -183,8 +183,8 @@ judge(
 # %% [markdown]
 # ## What is printed, and what is true
 #
-# The printed theorems of paper 1 do not cover Gaussian tokens. Theorem 2 and Lemma 1 are stated for tokens on a sphere or an
-# ellipsoid. On Gaussian tokens the abstract of another paper {cite:p}`boursier2025` says:
+# The theorems of paper 1, as we have them, do not cover Gaussian tokens: Theorem 2 and Lemma 1 are stated for tokens on a
+# sphere or an ellipsoid. On Gaussian tokens the abstract of another paper {cite:p}`boursier2025` says:
 #
 # > For i.i.d. Gaussian inputs, we lean on the fact that the softmax operator converges in the infinite-prompt limit to a
 # > linear operator acting on the underlying input-token measure
@@ -195,7 +195,7 @@ judge(
 #   queries it falls like $1/n$ for $w<\frac1{\sqrt2}$, and more slowly for every $w\ge\frac1{\sqrt2}$
 #   ({prf:ref}`theorem on every window <thm-every-w>`).
 # - For linear functions no matrix is better than the best $wI$ ({prf:ref}`theorem for any lengths <thm-lengths>`). The best $w$
-#   tends to one, and $1-w^*$ falls like $n^{-1/\varphi}$ up to logarithms
+#   tends to one, and $1-w^*$ falls like $n^{-1/\varphi}$ up to logarithms, with the golden ratio $\varphi$
 #   ({prf:ref}`theorem on the golden ratio <thm-golden>`).
 # - In the unit ball, where lengths are bounded but differ, the limit is best at a finite $w$, and an error remains.
 # - One part of Theorem 2 survives for linear functions: $w^*$ rises with $L/\sigma$.
@@ -206,9 +206,10 @@ judge(
 #
 # ## By hand: a parabola
 #
-# A square cannot be learned from Gaussian tokens. For $f(x)=x^2-1$ in one dimension the limit {eq}`eq-tilt` is $w^2x_q^2$. The
-# mean squared error of this limit, $\mathbb E(x_q^2-1-w^2x_q^2)^2=3(1-w^2)^2-2(1-w^2)+1$, is least at $w^2=\frac23$, where it
-# is $\frac23$. The variance of $f$ is $2$, so a third of the variance remains even with infinitely many examples.
+# Softmax attention with $M=wI$ does not learn a square from Gaussian tokens. For $f(x)=x^2-1$ in one dimension the limit
+# {eq}`eq-tilt` is $w^2x_q^2$. The mean squared error of this limit, $\mathbb E(x_q^2-1-w^2x_q^2)^2=3(1-w^2)^2-2(1-w^2)+1$, is
+# least at $w^2=\frac23$, where it is $\frac23$. The variance of $f$ is $2$, so a third of the variance remains even with
+# infinitely many examples.
 
 # %%
 w_squared = np.linspace(0, 1, 1001)
