@@ -9,16 +9,17 @@
 # %% [markdown]
 # # Gaussian tokens: the best w stops at one
 #
-# *Theorem 2 says that the best $w$ grows without end if contexts get longer. Does it, if the tokens are Gaussian?*
+# *On the sphere the best window parameter $w$ grows without end as contexts get longer. Does it, if the tokens are Gaussian?*
 #
-# **Short answer.** No. On Gaussian tokens the best $w$ stops near one, because **a larger $w$ prefers the longest tokens, not
-# the nearest**. For $M=wI$, linear functions, $d=5$, $\sigma=0.5$ and $n=10^6$ the best $w$ is
-# {judged}`P1.G.stops | Gaussian, d = 5, n = 1e+06, sigma = 0.5 | .3f`; on the sphere with the same mean squared length it is
-# {judged}`P1.G.stops | sphere, d = 5, n = 1e+06, sigma = 0.5 | .1f`. No other matrix does better on linear functions. A theorem
-# on this page says how fast the layer approaches its limit {judged}`P1.G.distance`, and another says that $1-w^*$ falls like
-# $n^{-1/\varphi}$ up to logarithms, where $\varphi$ is the golden ratio. Even in long contexts a square is not recovered
-# {judged}`P1.G.floor`, and tokens in a ball leave an error of {judged}`P1.G.ball | floor, d = 5 | 100*.1f` % of the variance
-# for every $n$.
+# **Short answer.** No: an example $x_i$ has a weight proportional to $e^{w\,x_i\cdot x_q}$ at the query $x_q$, so on Gaussian
+# tokens **a larger $w$ prefers the longest tokens, not the nearest**. With $n=10^6$ examples in $d=5$ dimensions and label
+# noise of standard deviation $\sigma=0.5$ the best $w$ for linear functions is
+# {judged}`P1.G.stops | Gaussian, d = 5, n = 1e+06, sigma = 0.5 | .3f`, and
+# {judged}`P1.G.stops | sphere, d = 5, n = 1e+06, sigma = 0.5 | .1f` on the sphere of the same mean squared length. In long
+# contexts the prediction on Gaussian tokens approaches a known limit, slowly if $w$ is large {judged}`P1.G.distance`. For
+# linear functions this limit is correct at $w=1$, but for a square it is wrong at every $w$ {judged}`P1.G.floor`. On tokens
+# that are uniform in a ball, an error of {judged}`P1.G.ball | floor, d = 5 | 100*.1f` % of the variance of a linear function
+# remains in five dimensions, however long the context is.
 
 # %% tags=["remove-cell"]
 import sys
@@ -37,6 +38,8 @@ context_length = 100000  # n of the sampled contexts
 seeds = 48  # independent sets of tokens
 
 # %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
+from itertools import product
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -59,51 +62,57 @@ notebook.setup(globals())
 # %% [markdown]
 # ## In plain words
 #
-# Attention averages the labels of tokens in a {term}`window` around the {term}`query`. On the sphere all tokens have the same
-# length, and a larger {term}`window parameter` $w$ brings the weights closer to the query: **large $w$, narrow window**. The
-# score $w\,x\cdot x_q$ also rewards length. If tokens differ in length, **a larger $w$ prefers the longest tokens, not the
-# nearest**, because the longest reach farthest in the query's direction. This is why $w$ stops.
+# On Gaussian tokens the best $w$ tends to one, because length counts as well as direction. Attention averages the labels of
+# tokens in a {term}`window` around the {term}`query`. On the sphere all tokens have the same length, and a larger
+# {term}`window parameter` $w$ moves the weights closer to the query: **large $w$, narrow window**. The score $w\,x\cdot x_q$,
+# however, also rewards length. If tokens differ in length, **a larger $w$ prefers the longest tokens, not the nearest**: the
+# longest reach farthest in the direction of the query.
 #
-# For Gaussian tokens we can compute where. The weights $e^{w\,x\cdot x_q}$ turn the law $N(0,I)$ of a token into $N(wx_q,I)$,
-# so that its mean moves and its width stays. Many tokens therefore give
+# For Gaussian tokens we can compute where $w$ stops. A weight proportional to $e^{w\,x\cdot x_q}$ turns the law $N(0,I)$ of a
+# token into $N(wx_q,I)$: the mean moves, and the width stays. With many tokens the prediction therefore tends to
 #
 # ```{math}
 # :label: eq-tilt
-# \sum_i\omega_if(x_i)\;\to\;\mathbb E f(g+w\,x_q),\qquad g\sim N(0,I).
+# \sum_i\omega_if(x_i)\;\to\;\mathbb E f(g+w\,x_q),\qquad g\sim N(0,I),
 # ```
 #
-# For linear $f$ the right side is $wf(x_q)$, which is correct at $w=1$. With more examples $w^*$ tends to one, whereas on the
-# sphere it rises without end. (Two examples without noise can have a larger $w^*$.)
+# where $\omega_i$ are the attention weights. For linear $f$ the right side is $wf(x_q)$, which is correct at $w=1$. So the best
+# window parameter $w^*$ tends to one as the number of examples grows. Without noise and with two examples only, $w^*$ can be
+# larger than one.
 #
 # ## The experiment: tokens of one length, and of many lengths
 #
-# We compute the best $w$ for the same linear functions on Gaussian tokens and on the sphere of radius $\sqrt d$, whose points
-# have the same mean squared length. (A function of slope $L$ on tokens of length $\sqrt d$ is a function of slope $\sqrt d\,L$
-# on unit tokens, for which $w$ is $d$ times larger.)
+# The best $w$ levels off at one on Gaussian tokens and keeps growing on a sphere. We compute the best $w$ for the same linear
+# functions on Gaussian tokens and on the sphere of radius $\sqrt d$, whose points have the same mean squared length. The
+# function `optimal_window` assumes unit tokens. Dividing the tokens by $\sqrt d$ multiplies the slope $L$ by $\sqrt d$ and the
+# best $w$ by $d$. The code undoes this factor $d$.
 
 # %%
 lengths = sorted({*n_values, 10**9, 10**12})
-rows = []
-for dim in dims:
-    for noise_std in noise_stds:
-        setting = {"dim": dim, "noise_std": noise_std, "n": lengths}
-        best = gaussian_window(dim, lengths, noise_std)
-        gaussian = {
-            "tokens": "Gaussian",
-            "w": best.w,
-            "error": best.w * best.error,
-            # 1 - w, with digits of its own
-            "gap": best.gap,
-        }
-        best = optimal_window(Linear(dim, lipschitz=dim**0.5), lengths, noise_std)
-        sphere = {
-            "tokens": "sphere",
-            "w": best.w / dim,
-            "error": best.w / dim * best.error,
-        }
-        rows.append(pd.DataFrame(setting | gaussian))
-        rows.append(pd.DataFrame(setting | sphere))
-windows = pd.concat(rows, ignore_index=True)
+
+
+def best_windows(dim, noise_std):
+    """Return the best w on Gaussian tokens and on the sphere of radius sqrt(d)."""
+    setting = {"dim": dim, "noise_std": noise_std, "n": lengths}
+    best = gaussian_window(dim, lengths, noise_std)
+    gaussian = {
+        "tokens": "Gaussian",
+        "w": best.w,
+        "error": best.w * best.error,
+        # 1 - w, without cancellation
+        "gap": best.gap,
+    }
+    best = optimal_window(Linear(dim, lipschitz=dim**0.5), lengths, noise_std)
+    sphere = {
+        "tokens": "sphere",
+        "w": best.w / dim,
+        "error": best.w / dim * best.error,
+    }
+    return [pd.DataFrame(setting | gaussian), pd.DataFrame(setting | sphere)]
+
+
+tables = [best_windows(*setting) for setting in product(dims, noise_stds)]
+windows = pd.concat(sum(tables, []), ignore_index=True)
 
 # %%
 sigma = noise_stds[len(noise_stds) // 2]
@@ -130,18 +139,19 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-gaussian
-# :alt: Left, against the context length: on Gaussian tokens the best window parameter levels off at one in every dimension,
+# :alt: Left, against the context length: on Gaussian tokens the best window parameter levels off at one in every dimension, and
 # on the sphere it grows like a power. Right, log-log: one minus the best window parameter falls along curves that become
 # parallel to a dashed line.
 #
-# Exact. Left: the best window parameter on Gaussian tokens (solid) stops at one; on the sphere of equal mean squared length
-# (dashed) it grows. Right: its distance from one on Gaussian tokens falls like a power of $n$, up to logarithms. The dashed
-# line has the slope $-1/\varphi$, with the golden ratio $\varphi$.
+# Exact best window parameters for linear functions (left), and their distance from one on Gaussian tokens (right). On Gaussian
+# tokens (solid) the best $w$ stops at one, and on the sphere of equal mean squared length (dashed) it grows. The distance on
+# the right falls like a power of $n$, up to logarithms. The dashed guide has the slope $-1/\varphi$, with the golden ratio
+# $\varphi$.
 # ```
 #
-# This takes about five seconds on two cores. Expect {judged}`P1.G.stops | Gaussian, d = 5, n = 1e+06, sigma = 0.5 | .3f` at $d=5$,
-# $n=10^6$ and $\sigma=0.5$ on Gaussian tokens, and {judged}`P1.G.stops | sphere, d = 5, n = 1e+06, sigma = 0.5 | .1f` on the
-# sphere.
+# The experiment takes about five seconds on two cores. At $d=5$, $n=10^6$ and $\sigma=0.5$ expect $w^*=$
+# {judged}`P1.G.stops | Gaussian, d = 5, n = 1e+06, sigma = 0.5 | .3f` on Gaussian tokens and
+# {judged}`P1.G.stops | sphere, d = 5, n = 1e+06, sigma = 0.5 | .1f` on the sphere.
 
 # %% tags=["remove-input"]
 long = [n for n in n_values if n >= 100] or lengths
@@ -173,31 +183,33 @@ judge(
 # %% [markdown]
 # ## What is printed, and what is true
 #
-# Theorem 2 and Lemma 1 of paper 1 are stated for tokens on a sphere or an ellipsoid. On Gaussian tokens the abstract of
-# another paper {cite:p}`boursier2025` says:
+# The theorems of paper 1, as we have them, do not cover Gaussian tokens: Theorem 2 and Lemma 1 are stated for tokens on a
+# sphere or an ellipsoid. On Gaussian tokens the abstract of another paper {cite:p}`boursier2025` says:
 #
 # > For i.i.d. Gaussian inputs, we lean on the fact that the softmax operator converges in the infinite-prompt limit to a
 # > linear operator acting on the underlying input-token measure
 #
 # ```{admonition} What is true
 # :class: tip
-# - On Gaussian tokens the limit {eq}`eq-tilt` is reached like $1/n$ at a fixed query. On average over queries it is reached
-#   like $1/n$ for $w\le\frac1{\sqrt2}$ only, and more slowly for every larger $w$ ({prf:ref}`theorem on every window
-#   <thm-every-w>`).
-# - No matrix is better than the best $wI$ ({prf:ref}`theorem for any lengths <thm-lengths>`). The best $w$ tends to one, and
-#   $1-w^*$ falls like $n^{-1/\varphi}$ up to logarithms ({prf:ref}`theorem on the golden ratio <thm-golden>`).
+# - On Gaussian tokens the mean squared distance of the output from its limit falls like $1/n$ at a fixed query. On average over
+#   queries it falls like $1/n$ for $w<\frac1{\sqrt2}$, and more slowly for every $w\ge\frac1{\sqrt2}$
+#   ({prf:ref}`theorem on every window <thm-every-w>`).
+# - For linear functions no matrix is better than the best $wI$ ({prf:ref}`theorem for any lengths <thm-lengths>`). The best $w$
+#   tends to one, and $1-w^*$ falls like $n^{-1/\varphi}$ up to logarithms, with the golden ratio $\varphi$
+#   ({prf:ref}`theorem on the golden ratio <thm-golden>`).
 # - In the unit ball, where lengths are bounded but differ, the limit is best at a finite $w$, and an error remains.
-# - What remains of Theorem 2 for linear functions is that $w^*$ rises with $L/\sigma$.
+# - One part of Theorem 2 survives for linear functions: $w^*$ rises with $L/\sigma$.
 # ```
 #
-# Of that paper we have read the abstract, and one proposition as another text quotes it (below). Demir and Dogan
-# {cite}`demir2025` study temperature, Lu et al. {cite}`lu2025` linear attention in high dimension.
+# We read the abstract of {cite:t}`boursier2025`. We know one proposition of that paper from a quotation in another text.
+# {cite:t}`demir2025` study the temperature of attention, and {cite:t}`lu2025` linear attention in high dimension.
 #
 # ## By hand: a parabola
 #
-# For $f(x)=x^2-1$ in one dimension the limit {eq}`eq-tilt` is $w^2x_q^2$. The error
-# $\mathbb E(x_q^2-1-w^2x_q^2)^2=3(1-w^2)^2-2(1-w^2)+1$ is least at $w^2=\frac23$, where it is $\frac23$. The variance of $f$ is
-# $2$, so a third of it remains for every $n$.
+# Softmax attention with $M=wI$ does not learn a square from Gaussian tokens. For $f(x)=x^2-1$ in one dimension the limit
+# {eq}`eq-tilt` is $w^2x_q^2$. The mean squared error of this limit, $\mathbb E(x_q^2-1-w^2x_q^2)^2=3(1-w^2)^2-2(1-w^2)+1$, is
+# least at $w^2=\frac23$, where it is $\frac23$. The variance of $f$ is $2$, so a third of the variance remains even with
+# infinitely many examples.
 
 # %%
 w_squared = np.linspace(0, 1, 1001)
@@ -209,16 +221,15 @@ print(f"least error {error.min():.4f} at w^2 = {w_squared[error.argmin()]:.3f}")
 # :class: dropdown
 # | assumption | here |
 # |---|---|
-# | tokens and query $N(0,I_d)$, the query does not attend to itself | kept; sphere and ball for comparison |
-# | $f(x)=\beta\cdot x$ with $\mathbb E\beta\beta^\top=\frac{L^2}dI$ | unless said otherwise; nonlinear functions in the last section |
-# | $M=wI$ | for linear functions no restriction ({prf:ref}`theorem for any lengths <thm-lengths>`); an assumption in the last section |
+# | tokens and query are $N(0,I_d)$, and the query does not attend to itself | kept; sphere and ball for comparison |
+# | $f(x)=\beta\cdot x$ with $\mathbb E\beta\beta^\top=\frac{L^2}dI$ | kept, except for the nonlinear functions of the section on floors |
+# | $M=wI$ | no restriction for linear functions ({prf:ref}`theorem for any lengths <thm-lengths>`); an assumption for nonlinear ones |
 # ```
 #
 # ## The exact risk
 #
-# Let $r$ be the length of the query, $\tau=wr$, and $g_i$ the tokens' components along it, so that
-# $\omega_i\propto e^{\tau g_i}$. Two moments of the weights are enough. One is $C$, the mean share of the context that a single
-# token takes; the other is $D$,
+# Two moments of the attention weights give the exact risk. Let $r=|x_q|$ be the length of the query, and let $g_i$ be the
+# component of $x_i$ along the query. With $\tau=wr$ the weights are $\omega_i\propto e^{\tau g_i}$. The two moments are
 #
 # $$C=\mathbb E\sum\omega_i^2,\qquad D=\mathbb E\sum\omega_i^3-\mathbb E\big(\sum\omega_i^2\big)^2 .$$
 #
@@ -226,10 +237,10 @@ print(f"least error {error.min():.4f} at w^2 = {w_squared[error.argmin()]:.3f}")
 #
 # $$\frac{L^2}d\Big[r^2\big((1-w)^2+w(2-w)C-6w^2D\big)+dC\Big].$$
 #
-# Only the second moment of the layer's output along the query, $m=\sum_i\omega_ig_i$, has to be computed:
-# $\mathbb Em^2=C+\tau^2(1-C-6D)$. The $6$ is the coefficient of $\omega_i\omega_j$ in the second derivative of a product of two
-# softmax weights, $\partial_i\partial_j(\omega_i\omega_j)=\tau^2\omega_i\omega_j(1-2\omega_i-2\omega_j+6\omega_i\omega_j)$, which
-# integration by parts brings in.
+# The formula for the bias needs the first two moments of $m=\sum_i\omega_ig_i$, the component of $\sum_i\omega_ix_i$ along the
+# query. These moments are $\mathbb Em=\tau(1-C)$ and $\mathbb Em^2=C+\tau^2(1-C-6D)$. The coefficient $6$ of $D$ comes from
+# integration by parts. This coefficient stands in the second derivative
+# $\partial_i\partial_j(\omega_i\omega_j)=\tau^2\omega_i\omega_j(1-2\omega_i-2\omega_j+6\omega_i\omega_j)$ for $i\ne j$.
 #
 # :::{admonition} The two moments, by parts
 # :class: dropdown
@@ -240,7 +251,8 @@ print(f"least error {error.min():.4f} at w^2 = {w_squared[error.argmin()]:.3f}")
 # *First moment.* $\mathbb Em=\sum_i\mathbb E\,\partial_i\omega_i=\tau\,\mathbb E\sum_i\omega_i(1-\omega_i)=\tau(1-C)$.
 #
 # *Second moment.* $\mathbb Em^2=C+\sum_{ij}\mathbb E\,\partial_i\partial_j(\omega_i\omega_j)$. For $i\ne j$ the derivative is
-# $\tau^2\omega_i\omega_j(1-2\omega_i-2\omega_j+6\omega_i\omega_j)$, and for $i=j$ it is $\tau^2\omega_i^2(4-10\omega_i+6\omega_i^2)$. The
+# $\tau^2\omega_i\omega_j(1-2\omega_i-2\omega_j+6\omega_i\omega_j)$, and for $i=j$ it is
+# $\tau^2\omega_i^2(4-10\omega_i+6\omega_i^2)$. The
 # first expression summed over *all* pairs is $\tau^2(1-4p_2+6p_2^2)$; on the diagonal it has to be replaced by the second one,
 # which adds $\tau^2(3p_2-6p_3)$. Together $\tau^2\big(1-p_2-6(p_3-p_2^2)\big)$, so
 #
@@ -250,6 +262,8 @@ print(f"least error {error.min():.4f} at w^2 = {w_squared[error.argmin()]:.3f}")
 # $\mathbb E(m-r)^2+(d-1)C$: the other $d-1$ components of the tokens are independent of the weights. Insert both
 # moments. $\square$
 # :::
+#
+# The next cell compares the formula with sampled contexts of five tokens.
 
 # %%
 w, n, noise_std = 0.5, 5, 1.0
@@ -270,53 +284,60 @@ assert abs(bias.mean() - risk.bias) < 5 * bias.std() / len(bias) ** 0.5
 #
 # :::{admonition} Solution
 # :class: dropdown
-# All weights are $\frac1n$, so $C=\frac1n$ and $D=\frac1{n^2}-\frac1{n^2}=0$. The bias is
-# $\frac{L^2}d(\mathbb Er^2+\frac dn)=L^2(1+\frac1n)$. The first term is the mean square of the query's own label, and the
-# second is the variance of a mean of labels.
+# All weights are $\frac1n$, so $C=\frac1n$ and $D=\frac1{n^2}-\frac1{n^2}=0$. The bias, averaged over queries, is
+# $\frac{L^2}d(\mathbb Er^2+\frac dn\,)=L^2(1+\frac1n)$. The first term is the mean square of the query's own label, and the
+# second term is the variance of a mean of labels.
 # :::
 #
 # ## No other matrix does better
 #
-# Nothing is lost here if $M$ is a multiple of the identity, whatever the lengths of the tokens are:
+# For linear functions the best matrix is a multiple of the identity, whatever the lengths of the tokens are:
 #
 # :::{prf:theorem} the best matrix, tokens of any lengths
 # :label: thm-lengths
 # :nonumber:
-# Let the tokens be independent with a common rotation-invariant law of finite second moment, and let the query be independent
-# of them, with a rotation-invariant law of finite second moment of its own. Neither tokens nor query are always zero. Let
-# $f(x)=\beta\cdot x$ with $\mathbb E\beta\beta^\top=\frac{L^2}dI$, $L>0$, and let the noise be independent with mean zero and
-# variance $\sigma^2\ge0$. For $n\ge2$ every matrix that is not $wI$ with $w\ge0$ has a risk larger than $\inf_{w\ge0}R(w)$,
-# where $R(w)$ is the risk of $wI$. So every minimizer over all matrices is such a multiple.
+# Let the tokens be independent with a common rotation-invariant law of finite second moment. Let the query be independent of
+# them, with a rotation-invariant law of finite second moment of its own. Neither tokens nor query are always zero.
+#
+# Let $f(x)=\beta\cdot x$ with $\mathbb E\beta\beta^\top=\frac{L^2}dI$, $L>0$, and let the noise be independent with mean zero
+# and variance $\sigma^2\ge0$. Write $R(w)$ for the risk of the matrix $wI$. For $n\ge2$ every matrix that is not $wI$ with
+# $w\ge0$ has a risk larger than $\inf_{w\ge0}R(w)$. So every minimizer over all matrices is a multiple $wI$ with $w\ge0$.
 # :::
 #
 # *Idea.* The layer sees the query through $v=Mx_q$ alone, and turning $v$ away from $x_q$ only lowers the correlation of
-# prediction and label. What is left is the length of $v$. A multiple of the identity can choose it just as well, because the
-# direction of the query says nothing about its length.
+# prediction and label. So only the length of $v$ remains to be chosen. A multiple of the identity can choose this length as
+# well as any matrix, because the direction of the query says nothing about the length of the query.
 #
 # :::{admonition} Proof
 # :class: dropdown
-# *Given the query,* let $r=|x_q|>0$, $\tau=|v|$, and $\alpha$ the angle between $v$ and $x_q$. The law of the tokens is invariant
+# *Given the query,* let $r=|x_q|>0$, $\tau=|v|$, and $\alpha$ the angle between $v$ and $x_q$. The law of the tokens is
+# invariant
 # under rotations about $v$ and under reflections that keep $v$, so $\mathbb E\sum\omega_ix_i=\mu(\tau)\,v/\tau$, and
 # $\mathbb E|\sum\omega_ix_i|^2=S(\tau)$ and $\mathbb E\sum\omega_i^2=C(\tau)$ depend on $\tau$ alone. The risk at this query is
 #
 # $$\tfrac{L^2}d\big[S(\tau)-2r\,\mu(\tau)\cos\alpha+r^2\big]+\sigma^2C(\tau).$$
 #
-# *The sign of $\mu$.* $\mu(0)=0$, and $\mu'$ is the mean of the variance under $\omega$ of the tokens' components along $v$, which
-# is positive because $n\ge2$ and these components are not all equal. So $\mu(\tau)>0$ for $\tau>0$, and the risk at this query is
+# *The sign of $\mu$.* $\mu(0)=0$, and $\mu'$ is the mean of the variance under $\omega$ of the tokens' components along $v$,
+# which
+# is positive because $n\ge2$ and these components are not all equal. So $\mu(\tau)>0$ for $\tau>0$, and the risk at this query
+# is
 # at least its value at $\alpha=0$, with equality only for $\alpha=0$ or $\tau=0$.
 #
 # *The length.* Let $x_q=r\theta$. As $r$ and $\theta$ are independent and $\tau=r|M\theta|$, the mean over $r$ of the value at
-# $\alpha=0$ is $R(|M\theta|)$. So the risk of $M$ is at least $\mathbb E_\theta R(|M\theta|)\ge\inf_{w\ge0}R(w)$. If both are equal,
+# $\alpha=0$ is $R(|M\theta|)$. So the risk of $M$ is at least $\mathbb E_\theta R(|M\theta|)\ge\inf_{w\ge0}R(w)$. If both are
+# equal,
 # $M\theta=c(\theta)\theta$ with $c(\theta)\ge0$ for almost every $\theta$, by continuity for all. Then every vector is an
 # eigenvector, and $M=cI$. $\square$
 #
 # The same three steps apply to the limit $n\to\infty$, where $\mu(\tau)$ is the mean under the tilted law and $S=\mu^2$.
 # :::
 #
-# **In a ball.** The uniform law in the unit ball of $\mathbb R^d$ is a projection of the uniform law on the sphere in $d+2$
-# dimensions. For many tokens the prediction at a query of length $r$ is $A(wr)\,\beta\cdot x_q/r$ with $A=I_{d/2+1}/I_{d/2}$.
-# This function is strictly concave, so it is never the identity and an error remains, the *floor*. By the
-# {prf:ref}`theorem for any lengths <thm-lengths>` no other matrix lowers it.
+# **In a ball.** On tokens that are uniform in the unit ball of $\mathbb R^d$, an error remains in arbitrarily long contexts.
+# The uniform law in the ball is a projection of the uniform law on the sphere in $d+2$ dimensions. For many tokens the
+# prediction at a query of length $r$ is therefore $A(wr)\,\beta\cdot x_q/r$, with the ratio of Bessel functions
+# $A=I_{d/2+1}/I_{d/2}$. A correct prediction would need $A(wr)=r$ for every $r$, but $A$ is strictly concave and $r$ is linear.
+# The least remaining error is called the *floor*, and by the {prf:ref}`theorem for any lengths <thm-lengths>` no other matrix
+# lowers it.
 
 # %% tags=["remove-input"]
 judge(
@@ -328,21 +349,23 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise 2.** Why does $w^*$ exceed one for two tokens without noise in two dimensions?
+# **Exercise 2.** For two tokens without noise in two dimensions the best $w$ exceeds one. Why?
 #
 # :::{admonition} Solution
 # :class: dropdown
-# The mean prediction is $w(1-C)\beta\cdot x_q$, and with two tokens $C\ge\frac12$. The slope is too small, and a larger $w$
-# corrects it as long as $C$ grows slowly.
+# The mean prediction is $w(1-C)\,\beta\cdot x_q$, and with two tokens $C\ge\frac12$. At $w=1$ this slope is too small. A larger
+# $w$ corrects it as long as $C$ grows slowly.
 # :::
 #
-# ## How fast, at every $w$
+# ## How fast the output approaches its limit
+#
+# From $w=\frac1{\sqrt2}$ on, a larger $w$ means a slower approach of the output $\sum\omega_ix_i$ to its limit $w\,x_q$:
 #
 # :::{prf:theorem} many Gaussian tokens, every window
 # :label: thm-every-w
 # :nonumber:
-# Let tokens and query be independent $N(0,I_d)$, $w>0$, and $s=\frac12\big(1+\sqrt{1+4/w^2}\big)$, the positive root of
-# $s(s-1)=1/w^2$. For $n\to\infty$ both $\mathbb E\sum\omega_i^2$ and $\mathbb E\Vert\sum\omega_ix_i-w\,x_q\Vert^2$ are
+# Let tokens and query be independent $N(0,I_d)$, let $w>0$, and let $s=\frac12\big(1+\sqrt{1+4/w^2}\big)$ be the positive root
+# of $s(s-1)=1/w^2$. For $n\to\infty$ both $\mathbb E\sum\omega_i^2$ and $\mathbb E\Vert\sum\omega_ix_i-w\,x_q\Vert^2$ are
 # $n^{-r(w)+o(1)}$ with
 #
 # $$r(w)=\min(1,\,s-1)=\min\Big(1,\;\tfrac12\big(\sqrt{1+4/w^2}-1\big)\Big).$$
@@ -356,12 +379,17 @@ judge(
 # | $w^2>\frac12$ | $c_w\,\ell^{d/2-1}\,n^{-(s-1)}$ | $c_w\frac{2w(s-1)^2}{\sqrt{w^2+4}}\,\ell^{d/2}\,n^{-(s-1)}$ |
 # :::
 #
-# *Idea.* A weight is at most one, so $\omega^2\le\omega^s$ for every $s\le2$, and the $s$-th moment of a weight is that of a
-# log-normal variable: $n\,\mathbb E\omega_1^s\approx n^{1-s}e^{s(s-1)w^2r^2/2}$ at a query of length $r$. Its mean over the
-# query is finite as long as $s(s-1)w^2<1$, and the best exponent is the end of that range. At $w=1$ the equation is $s^2=s+1$,
-# whose positive root is the golden ratio. The bound is sharp because at queries with
-# $w^2r^2\approx\frac{2w}{\sqrt{w^2+4}}\log n$ one token carries a finite part of the weight with just that probability
-# (condensation in the random energy model {cite:p}`derrida1981,bouchaud1997`).
+# *Idea.* Rare long queries make the average slow, because a long query attends to a single token. To bound
+# $\mathbb E\sum\omega_i^2$, use that a weight is at most one, so $\omega^2\le\omega^s$ for every $s\le2$.
+#
+# A weight has nearly the moments of a log-normal variable: at a query of length $r$,
+# $n\,\mathbb E\omega_1^s\approx n^{1-s}e^{s(s-1)w^2r^2/2}$. The mean of this expression over the query is finite as long as
+# $s(s-1)w^2<1$. The exponent is $s-1$ at the end of this range, or at $s=2$ if the range reaches beyond. At $w=1$ the range
+# ends at the golden ratio, where $s^2=s+1$.
+#
+# For $w^2>\frac12$ the bound is sharp because of queries with $w^2r^2\approx\frac{2w}{\sqrt{w^2+4}}\log n$. At these queries a
+# single token carries a finite part of the weight often enough to give the mean of $\sum\omega_i^2$ this order. Physicists know
+# the phenomenon as condensation in the random energy model {cite:p}`derrida1981,bouchaud1997`.
 #
 # :::{admonition} Proof
 # :class: dropdown
@@ -372,9 +400,11 @@ judge(
 #
 # *1. The sum of the others is rarely small.* $Y=e^{\tau g}1\{g\le\tau\}$ has $\mathbb EY=\frac12e^{\tau^2/2}$ and
 # $\mathbb EY^2\le\frac12e^{3\tau^2/2}$, and $\mathbb Ee^{-\lambda Y}\le e^{-\lambda\mathbb EY+\lambda^2\mathbb EY^2/2}$. With
-# $\lambda=\mathbb EY/(2\,\mathbb EY^2)$, $k$ tokens have $P(\sum e^{\tau g_j}<\frac k4e^{\tau^2/2})\le\exp(-\frac k{16}e^{-\tau^2/2})$. With
+# $\lambda=\mathbb EY/(2\,\mathbb EY^2)$, $k$ tokens have
+# $P(\sum e^{\tau g_j}<\frac k4e^{\tau^2/2})\le\exp(-\frac k{16}e^{-\tau^2/2})$. With
 # $k=n-1$, $n\ge3$, both $nP(A<\frac18)$ and $n^2P(A<\frac1{12})$ for one token less are at most
-# $\delta_n=n^2\exp(-\frac n{48}e^{-\tau^2/2})$: for $x\le2-\varepsilon$ it is smaller than every power of $1/n$. (The truncation at
+# $\delta_n=n^2\exp(-\frac n{48}e^{-\tau^2/2})$: for $x\le2-\varepsilon$ it is smaller than every power of $1/n$. (The
+# truncation at
 # $\tau$ carries this beyond $\tau^2=\log n$, up to where the sum freezes, $\tau^2=2\log n$.)
 #
 # *2. Bound.* With $y=\tau g_1-\ell-\frac{\tau^2}2$, $\omega_1=e^y/(e^y+A)$ is at most $\min(1,8e^y)$ where $A\ge\frac18$. As
@@ -382,7 +412,8 @@ judge(
 #
 # $$C\le n\,\mathbb E\min(1,8e^y)^2+\delta_n\le64\,n^{1-s'}e^{s'(s'-1)\tau^2/2}+\delta_n.$$
 #
-# The best $s'$ is $\min(2,\alpha)$ with $\alpha=\frac1x+\frac12$, and $C\le64\,n^{-c(x)}+\delta_n$ with $c(x)=1-x$ for $x\le\frac23$
+# The best $s'$ is $\min(2,\alpha)$ with $\alpha=\frac1x+\frac12$, and $C\le64\,n^{-c(x)}+\delta_n$ with $c(x)=1-x$ for
+# $x\le\frac23$
 # and $c(x)=\frac{(2-x)^2}{8x}$ for $\frac23\le x\le2$.
 #
 # *3. Where one token is heavy.* Let $a=\frac\ell\tau+\frac\tau2$ and $\Lambda=\frac n\tau\frac1{\sqrt{2\pi}}e^{-a^2/2}
@@ -394,38 +425,55 @@ judge(
 # $P(g>t)\to0$ of the mean, and the relative variance of the others' sum is at most $n^{-1}e^{\tau^2}P(g>\tau-t)$, which is
 # $n^{-1+x/2+o(1)}$ for $\tau>t$ and at most $n^{-1}e^{t^2}$ below. On a compact part of $\frac23<x<2$, where $1<\alpha<2$, the
 # integrand is at most $\min(1,8e^y)^2e^{-\alpha y}$, which is integrable uniformly; where $A<\frac18$ it contributes at most
-# $\delta_n=o(\Lambda)$. So uniformly there $\mathbb Ep_k=\Lambda\,[\mathrm B(k-\alpha,\alpha)+o(1)]$, $k\ge2$. Two heavy tokens are rarer:
-# with $S$ less one more token $n^2\,\mathbb E\omega_1^2\omega_2^2\le(n\,\mathbb E\min(1,12e^y)^2)^2+\delta_n=O(\Lambda^2)+\delta_n$, so
-# $\mathbb Ep_2^2=\Lambda\,[\mathrm B(4-\alpha,\alpha)+o(1)]$. With $\mathrm B=\mathrm B(2-\alpha,\alpha)=\Gamma(\alpha)\Gamma(2-\alpha)$ the two other
+# $\delta_n=o(\Lambda)$. So uniformly there $\mathbb Ep_k=\Lambda\,[\mathrm B(k-\alpha,\alpha)+o(1)]$, $k\ge2$. Two heavy tokens
+# are rarer:
+# with $S$ less one more token
+# $n^2\,\mathbb E\omega_1^2\omega_2^2\le(n\,\mathbb E\min(1,12e^y)^2)^2+\delta_n=O(\Lambda^2)+\delta_n$, so
+# $\mathbb Ep_2^2=\Lambda\,[\mathrm B(4-\alpha,\alpha)+o(1)]$. With
+# $\mathrm B=\mathrm B(2-\alpha,\alpha)=\Gamma(\alpha)\Gamma(2-\alpha)$ the two other
 # integrals are $\frac{2-\alpha}2\mathrm B$ and $\frac{(3-\alpha)(2-\alpha)}6\mathrm B$, and
 # $1-3(2-\alpha)+(3-\alpha)(2-\alpha)=(\alpha-1)^2$:
 #
 # $$C=\Lambda\,[\mathrm B+o(1)],\qquad C-6D=\Lambda\,[(\alpha-1)^2\mathrm B+o(1)].$$
 #
-# *4. Where none is.* Tilting by $e^{2\tau g_1}$ gives $n\,e^{-\tau^2}C=\mathbb E(e^{y'}+A)^{-2}$ with $y'=(\frac32x-1)\ell+\tau g$.
+# *4. Where none is.* Tilting by $e^{2\tau g_1}$ gives $n\,e^{-\tau^2}C=\mathbb E(e^{y'}+A)^{-2}$ with
+# $y'=(\frac32x-1)\ell+\tau g$.
 # Uniformly on $x\le\frac23-\varepsilon$, $y'\to-\infty$ in probability; so $n\,e^{-\tau^2}C\to1$, and in the same way
-# $n\,e^{-\tau^2}D\le n\,e^{-\tau^2}\mathbb Ep_3\to0$. (Where $A\ge\frac18$ the variable is at most 64; elsewhere use $\delta_n$.)
+# $n\,e^{-\tau^2}D\le n\,e^{-\tau^2}\mathbb Ep_3\to0$. (Where $A\ge\frac18$ the variable is at most 64; elsewhere use
+# $\delta_n$.)
 #
-# *5. Mean over queries.* The density of $r$ is $p(r)=2^{1-d/2}r^{d-1}e^{-r^2/2}/\Gamma(\frac d2)$, that is $n^{-x/2w^2}$ up to powers of
-# $\ell$. Queries with $x>2-\varepsilon$ contribute at most $\mathbb E[d+\tau^2;x>2-\varepsilon]=n^{-(2-\varepsilon)/2w^2+o(1)}$, and
-# $\frac1{w^2}$ exceeds $r(w)$: it is $s(s-1)>s-1$, and at least 2 for $w^2\le\frac12$. So they are negligible for small $\varepsilon$.
+# *5. Mean over queries.* The density of $r$ is $p(r)=2^{1-d/2}r^{d-1}e^{-r^2/2}/\Gamma(\frac d2)$, that is $n^{-x/2w^2}$ up to
+# powers of
+# $\ell$. Queries with $x>2-\varepsilon$ contribute at most
+# $\mathbb E[d+\tau^2;x>2-\varepsilon]=n^{-(2-\varepsilon)/2w^2+o(1)}$, and
+# $\frac1{w^2}$ exceeds $r(w)$: it is $s(s-1)>s-1$, and at least 2 for $w^2\le\frac12$. So they are negligible for small
+# $\varepsilon$.
 # The others contribute $n^{-\min h+o(1)}$ at most, $h(x)=c(x)+\frac x{2w^2}$.
 #
-# - *$w^2>\frac12$.* $h$ falls on $[0,\frac23]$ and is strictly convex on $[\frac23,2]$ with $h'=-\frac1{2x^2}+\frac18+\frac1{2w^2}$.
-#   Its only minimum is at $x_*=\frac{2w}{\sqrt{w^2+4}}$, between $\frac23$ and 2, where $h=\frac1{x_*}-\frac12=s-1$, $h''=x_*^{-3}$ and
+# - *$w^2>\frac12$.* $h$ falls on $[0,\frac23]$ and is strictly convex on $[\frac23,2]$ with
+#   $h'=-\frac1{2x^2}+\frac18+\frac1{2w^2}$.
+#   Its only minimum is at $x_*=\frac{2w}{\sqrt{w^2+4}}$, between $\frac23$ and 2, where $h=\frac1{x_*}-\frac12=s-1$,
+# $h''=x_*^{-3}$ and
 #   $\alpha=s$. Away from it the contribution is smaller by a power of $n$. Near it insert 3; Laplace's method with
 #   $r=\sqrt{x\ell}/w$ gives
 #   $\frac{2^{1-d/2}}{\Gamma(d/2)}\big(\frac{x_*\ell}{w^2}\big)^{\frac{d-1}2}\frac{\Gamma(s)\Gamma(2-s)}{\sqrt{2\pi x_*\ell}}
 #   \frac{\sqrt\ell}{2w\sqrt{x_*}}\sqrt{\frac{2\pi x_*^3}\ell}\,n^{-(s-1)}=c_w\ell^{d/2-1}n^{-(s-1)}$. In $Q$ the second term
 #   dominates, with the factor $x_*\ell\,(s-1)^2$.
-# - *$w^2<\frac12$.* At a fixed query $nC\to e^{\tau^2}$ and $nD\to0$ by 4. By 2 with $s'=2$, $nC\le64\,e^{w^2r^2}+n\delta_n$, which is
-#   integrable, and $n\delta_n\to0$ uniformly on $\tau^2\le\ell$; beyond, $n\,\mathbb E[d+\tau^2;\tau^2>\ell]=n^{1-1/2w^2+o(1)}\to0$. So
+# - *$w^2<\frac12$.* At a fixed query $nC\to e^{\tau^2}$ and $nD\to0$ by 4. By 2 with $s'=2$, $nC\le64\,e^{w^2r^2}+n\delta_n$,
+#   which is
+#   integrable, and $n\delta_n\to0$ uniformly on $\tau^2\le\ell$; beyond,
+# $n\,\mathbb E[d+\tau^2;\tau^2>\ell]=n^{1-1/2w^2+o(1)}\to0$. So
 #   $n\,\mathbb EC\to\mathbb Ee^{w^2r^2}$ and $n\,\mathbb EQ\to\mathbb E(d+w^2r^2)e^{w^2r^2}$.
-# - *$w^2=\frac12$.* $h=1$ on all of $[0,\frac23]$, and larger beyond. Up to $x=\frac23-\varepsilon$, $nC\,p(r)\sim2^{1-d/2}r^{d-1}/
-#   \Gamma(\frac d2)$ is a power of $r$, integrated up to $r^2=\frac43\ell$; in $Q$ it is multiplied by $\frac12r^2$. By 2 with $s'=2$ the
-#   interval $|x-\frac23|<\varepsilon$ adds at most a constant times $\varepsilon$ of that, and what is beyond a smaller power of $n$. Let
+# - *$w^2=\frac12$.* $h=1$ on all of $[0,\frac23]$, and larger beyond. Up to $x=\frac23-\varepsilon$,
+#   $nC\,p(r)\sim2^{1-d/2}r^{d-1}/
+#   \Gamma(\frac
+# d2)$ is a power of $r$, integrated up to $r^2=\frac43\ell$; in $Q$ it is multiplied by $\frac12r^2$. By 2 with $s'=2$ the
+#   interval $|x-\frac23|<\varepsilon$ adds at most a constant times $\varepsilon$ of that, and what is beyond a smaller power
+# of $n$. Let
 #   $\varepsilon\to0$. $\square$
 # :::
+#
+# The next cell compares the theorem with exact distances in very long contexts.
 
 # %%
 for w in (0.5, 1.0, 2.0):
@@ -461,25 +509,23 @@ plt.show()
 # three. Points for each dimension lie on it, for large windows and high dimension above it. A dashed curve starts on it at one
 # and falls below it.
 #
-# How fast $\mathbb E\Vert\sum\omega_ix_i-w\,x_q\Vert^2$ falls with $n$. Line: the exponent $r(w)$ of the {prf:ref}`theorem on
-# every window <thm-every-w>`. Points: local slopes of the exact distance from $n=10^{28}$ to $10^{30}$, less its power of
-# $\log n$; for large $w$ and $d$ even these contexts are short. Vertical: $w^2=\frac12$. Dashed, for $w\ge1$: the largest
-# multiple of $w^{-2}$ that stays below $r(w)$.
+# The exponent $r(w)$ with which $\mathbb E\Vert\sum\omega_ix_i-w\,x_q\Vert^2$ falls: by the
+# {prf:ref}`theorem on every window <thm-every-w>` (line), and measured between $n=10^{28}$ and $10^{30}$, without the power of
+# $\log n$ (points). Line and points agree, except for large $w$ and $d$, where even these contexts are short. The vertical line
+# is at $w^2=\frac12$. The dashed curve is the largest multiple of $w^{-2}$ that stays below $r(w)$ for $w\ge1$.
 # ```
 #
-# **Two other bounds.** We know Proposition 3.1 of {cite:t}`boursier2025` only from a public audit that quotes it. For tokens
-# that are sub-Gaussian with parameter $\varsigma\ge1$ and a sub-Gaussian query with parameter one it bounds the same mean
-# square by $c_1\varsigma^6\log n\;n^{-c_2/\varsigma^2}$, with constants that are not named and do not depend on $\varsigma$.
-# Tokens $N(0,\varsigma^2I)$ and $M=I$ are our setting with $w=\varsigma$, so the theorem says how good such a bound can be: the
-# power $\varsigma^{-2}$ is right, because $w^2r(w)$ rises from $1/\varphi$ at $w=1$ to one, and no $c_2$ above $1/\varphi$
-# serves all $\varsigma\ge1$ (dashed). Of {cite:t}`bohbot2026` we read the abstract and the public code. There each token is a
-# query, too, and what is measured is the error of the mean and of the covariance of all outputs, beside a curve
-# $n^{-1/(2(1+H^2))}$ whose $H$ would here be $w$. Their quantity differs from ours, so we do not draw it. By Jensen's
-# inequality the error of the mean over independent queries is at most the root of our distance, $n^{-r(w)/2+o(1)}$, and
-# $r(w)>\frac1{1+w^2}$ for every $w$.
+# **A printed bound for comparison.** Proposition 3.1 of {cite:t}`boursier2025`, which we know only from a public audit that
+# quotes it, bounds the same mean square. The proposition allows sub-Gaussian tokens with parameter $\varsigma\ge1$ and a
+# sub-Gaussian query with parameter one. The bound is $c_1\varsigma^6\log n\;n^{-c_2/\varsigma^2}$, with unnamed constants $c_1$
+# and $c_2$ that do not depend on $\varsigma$.
 #
-# The card P1.G.distance divides the distance by the power of $\log n$ that the theorem gives. Its control has queries of one
-# length only, for which the exponent is one.
+# Gaussian tokens $N(0,\varsigma^2I)$ with $M=I$ correspond to our setting with $w=\varsigma$. For these tokens our theorem
+# confirms the power $\varsigma^{-2}$. The theorem also shows that no $c_2$ above $1/\varphi$ serves all $\varsigma\ge1$ (dashed
+# curve). {cite:t}`bohbot2026` bound two other quantities, the errors of the mean and of the covariance of all outputs.
+#
+# **Evidence.** The measured exponent is the slope of the logarithm of the exact distance, after division by the power of
+# $\log n$ that the theorem gives. The control takes all queries of the same length, where the exponent is one.
 
 # %% tags=["remove-input"]
 few = gaussian_tokens.distance_exponents(dims=dims, w_values=[0.5, 0.8, 1.0, 1.25])
@@ -492,27 +538,32 @@ judge(
 )
 
 # %% [markdown]
-# **The golden ratio.** At $w=1$ the limit is the right answer, and the next theorem says how far the best $w$ is from one:
+# ## The golden ratio
+#
+# For linear functions $1-w^*$ falls like $n^{-1/\varphi}$, up to logarithms, where $\varphi=\frac12(1+\sqrt5)$ is the golden
+# ratio:
 #
 # :::{prf:theorem} the golden ratio
 # :label: thm-golden
 # :nonumber:
-# Let $f(x)=\beta\cdot x$ with $\mathbb E\beta\beta^\top=\frac{L^2}dI$, $L>0$, $\sigma\ge0$, $d\ge1$, and tokens and query as
-# in the {prf:ref}`theorem on every window <thm-every-w>`. There is $n_0$, which depends on $d$ and $\sigma/L$, such that for
+# Let $f(x)=\beta\cdot x$ with $\mathbb E\beta\beta^\top=\frac{L^2}dI$, $L>0$, $\sigma\ge0$, $d\ge1$, and tokens and query as in
+# the {prf:ref}`theorem on every window <thm-every-w>`. There is $n_0$, which depends on $d$ and $\sigma/L$, such that for
 # $n\ge n_0$ exactly one matrix has the least risk: $w^*I$ with $0<w^*<1$. For $n\to\infty$
 #
 # $$1-w^*\;\sim\;K_d\,(\log n)^{d/2+1}\,n^{-1/\varphi},\qquad
 # K_d=\frac{\pi}{5^{1+d/4}\,\varphi^3\,\Gamma(\frac d2+1)\,\sin(\pi/\varphi)},$$
 #
-# with the same constant for all $L$ and $\sigma$, $\sigma=0$ included. The least risk is asymptotically equal to $\frac{L^2}d$ times
-# the second column of the {prf:ref}`theorem on every window <thm-every-w>` at $w=1$.
+# with the same constant for all $L$ and $\sigma$, including $\sigma=0$. The least risk is asymptotically equal to $\frac{L^2}d$
+# times the second column of the {prf:ref}`theorem on every window <thm-every-w>` at $w=1$.
 # :::
 #
-# *Idea.* What pulls $w^*$ below one is the slope of the finite-context error at $w=1$. This error depends on $w|x_q|$ alone, so
-# its slope is a mean of the error itself with the weight $|x_q|^2-d$. Long queries dominate this mean, so it is positive and of
-# the order of the error times $\log n$.
+# *Idea.* In long contexts the risk at $w=1$ is nearly a multiple of the mean squared distance of the output from its limit.
+# This distance grows with $w$, which moves $w^*$ below one. At a given query the distance depends on $w|x_q|$ alone.
+# Integration by parts gives the slope of the mean distance at $w=1$: it is the mean of the distance with the weight
+# $|x_q|^2-d$. Long queries dominate, so the slope is positive and of the order of the distance times $\log n$.
 #
-# The condition $n\ge n_0$ is needed, because without noise in one dimension the best $w$ for 100 tokens is above one.
+# The condition $n\ge n_0$ is needed. The next cell shows that without noise in one dimension the best $w$ for 100 tokens is
+# above one.
 #
 # :::{admonition} Proof
 # :class: dropdown
@@ -523,10 +574,13 @@ judge(
 # J(w)=\tfrac{L^2}d\,\mathbb E\big[Q(wr)+2(1-w)w\,r^2C(wr)\big]+\sigma^2\,\mathbb EC(wr).$$
 #
 # *Identities.* A function $F$ of the scores has $\frac d{d\tau}\mathbb EF=\tau\,\mathbb E\Delta F$, and
-# $\Delta p_k=k[(k-1)p_k-2kp_{k+1}+(k+1)p_2p_k]$, $\nabla p_k\cdot\nabla p_l=kl(p_{k+l}-p_lp_{k+1}-p_kp_{l+1}+p_2p_kp_l)$. So polynomials
+# $\Delta p_k=k[(k-1)p_k-2kp_{k+1}+(k+1)p_2p_k]$, $\nabla p_k\cdot\nabla p_l=kl(p_{k+l}-p_lp_{k+1}-p_kp_{l+1}+p_2p_kp_l)$. So
+# polynomials
 # $P$ in $p_2,p_3,\dots$ without a constant term stay such under $\Delta$, and as each of their monomials is at most $p_2$,
-# $|\frac d{d\tau}\mathbb EP|\le K\tau C$ and $|\frac{d^2}{d\tau^2}\mathbb EP|\le K(1+\tau^2)C$ with a constant $K$. For every set of
-# tokens $p_2$ and $m=\sum\omega_ig_i$ rise with $\tau$: their derivatives are twice the covariance of $\omega$ and $g$, and the variance
+# $|\frac d{d\tau}\mathbb EP|\le K\tau C$ and $|\frac{d^2}{d\tau^2}\mathbb EP|\le K(1+\tau^2)C$ with a constant $K$. For every
+# set of
+# tokens $p_2$ and $m=\sum\omega_ig_i$ rise with $\tau$: their derivatives are twice the covariance of $\omega$ and $g$, and the
+# variance
 # of $g$, under $\omega$. So $C$ and $\mathbb Em=\tau(1-C)$ do not fall.
 #
 # *1. All minimizers tend to one.* $R(w)\ge\frac{L^2}d\mathbb E(r-\mathbb E[m\,|\,r])^2$. Let $q=P(1\le r\le2)$ and $n$ so
@@ -535,10 +589,13 @@ judge(
 # $R(w)\ge\frac{L^2}dq\,(|1-w|-4C(8))_+^2$. As $R(1)\to0$ by the {prf:ref}`theorem on every window <thm-every-w>` and $R$ is
 # continuous, for large $n$ there are minimizers, and all lie in $[1-\varepsilon,1+\varepsilon]$.
 #
-# *2. Only one.* By the identities, for $|w-1|\le\varepsilon\le\frac12$, $|J'(w)|+|J''(w)|\le K\,\mathbb E(1+r)^6C((1+\varepsilon)r)
-# =n^{-r(1+\varepsilon)+o(1)}$; powers of the query's length change powers of $\log n$ only. So $R''=2L^2+J''>0$ there, the minimizer is
+# *2. Only one.* By the identities, for $|w-1|\le\varepsilon\le\frac12$, $|J'(w)|+|J''(w)|\le K\,\mathbb
+# E(1+r)^6C((1+\varepsilon)r)
+# =n^{-r(1+\varepsilon)+o(1)}$; powers of the query's length change powers of $\log n$ only. So $R''=2L^2+J''>0$ there, the
+# minimizer is
 # unique, and it solves $2L^2(1-w^*)=J'(w^*)$. Hence $|1-w^*|\le n^{-r(1+\varepsilon)+o(1)}$ and
-# $J'(w^*)=J'(1)+O(n^{-2r(1+\varepsilon)+o(1)})$. As $2r(1+\varepsilon)>1/\varphi$ for small $\varepsilon$, $J'(1)$ is what remains.
+# $J'(w^*)=J'(1)+O(n^{-2r(1+\varepsilon)+o(1)})$. As $2r(1+\varepsilon)>1/\varphi$ for small $\varepsilon$, $J'(1)$ is what
+# remains.
 #
 # *3. The slope at one.* Parts give $\mathbb E\,rG'(r)=\mathbb E(r^2-d)G(r)$, so
 #
@@ -560,8 +617,8 @@ for n in (100, 1000):
     print(f"d = 1, no noise, n = {n}: w* = {gaussian_window(1, n, 0.0).w:.3f}")
 
 # %% [markdown]
-# The next cell takes the local slope of the exact $1-w^*$ between $n=10^{28}$ and $10^{30}$ and removes the power of $\log n$.
-# What is left is near $-1/\varphi$ in every dimension and at every level of noise:
+# The next cell measures the exponent with which the exact $1-w^*$ falls between $n=10^{28}$ and $10^{30}$. After removal of the
+# power of $\log n$ the exponent is close to $-1/\varphi$, in every dimension and at every level of noise.
 
 # %%
 for dim in dims:
@@ -576,13 +633,14 @@ for dim in dims:
 # %% [markdown]
 # ## The floor of nonlinear functions
 #
-# Expand $f(x)=\sum_kc_k\mathrm{He}_k(u\cdot x)$ in Hermite polynomials. Since $\mathbb E\,\mathrm{He}_k(g+t)=t^k$, the limit
-# {eq}`eq-tilt` replaces $\mathrm{He}_k(t)$ by $(wt)^k$. The two agree for $k\le1$ at $w=1$; for a single $k\ge2$ the best multiple
-# of $t^k$ leaves $k!\big(1-\frac{k!}{(2k-1)!!}\big)$.
+# Most nonlinear functions keep an error in arbitrarily long contexts. Expand $f(x)=\sum_kc_k\mathrm{He}_k(u\cdot x)$ in Hermite
+# polynomials, with a unit vector $u$. Since $\mathbb E\,\mathrm{He}_k(g+t)=t^k$, the limit {eq}`eq-tilt` replaces
+# $\mathrm{He}_k(t)$ by $(wt)^k$. At $w=1$ the two agree for $k\le1$. For $f=\mathrm{He}_k(u\cdot x)$ with $k\ge2$ the best $w$
+# leaves the error $k!\big(1-\frac{k!}{(2k-1)!!}\big)$.
 #
-# A function is recovered if $\mathbb Ef(g+wx)=f(x)$. At $w=1$ and among functions of polynomial growth these are the harmonic
-# polynomials, such as $x_1x_2$, because the Fourier transform of $f$ must be supported at the origin. At other $w$ other
-# functions are recovered (Exercise 4).
+# We call a function *recovered* if $\mathbb Ef(g+wx)=f(x)$ for all $x$. At $w=1$ the recovered functions of polynomial growth
+# are the harmonic polynomials, such as $x_1x_2$. The reason is that the Fourier transform of such an $f$ must be supported at
+# the origin. At other $w$ other functions are recovered (Exercise 4).
 
 # %% tags=["remove-input"]
 known = gaussian_tokens.functions()
@@ -636,18 +694,18 @@ plt.show()
 # :alt: Two kinds of curves. The linear function and the product of two coordinates fall with the context length. The second and
 # third Hermite polynomials and the ReLU level off, each at its own dashed line.
 #
-# The error of $x_1$ and of $x_1x_2$ falls with the context length. The error of the other functions stops at a floor (dashed,
-# the exact limits). Risk over the variance of the function, mean over sampled sets of tokens with interval, at the best $w$;
-# intervals that reach zero are truncated.
+# Risk at the best $w$ divided by the variance of the function, mean over sampled sets of tokens with interval. The curves of
+# $x_1$ and $x_1x_2$ fall with the context length, and the other three stop at a floor (dashed, exact limits). Intervals that
+# reach zero are truncated.
 # ```
 #
 # **Exercise 3.** Which $w$ is best for $f=\mathrm{He}_1+c\,\mathrm{He}_2$ with a small $c$, in long contexts?
 #
 # :::{admonition} Solution
 # :class: dropdown
-# The limit misses $(1-w)$ of $\mathrm{He}_1$ and, with $(wt)^2=w^2\mathrm{He}_2+w^2$, the parts $c(1-w^2)$ and $-cw^2$ of
-# degrees two and zero: $(1-w)^2+2c^2(1-w^2)^2+c^2w^4$. To second order in $c$ it is least at $w=1-2c^2$, and about $c^2$, half
-# of what linear attention misses ($2c^2$).
+# The limit is $wt+c(wt)^2=w\,\mathrm{He}_1+cw^2\,\mathrm{He}_2+cw^2$. Compared with $f$ this limit lacks $(1-w)\,\mathrm{He}_1$
+# and $c(1-w^2)\,\mathrm{He}_2$, and it has the additional constant $cw^2$. The error is $(1-w)^2+2c^2(1-w^2)^2+c^2w^4$. To
+# second order in $c$ it is least at $w=1-2c^2$, where it is about $c^2$. Linear attention misses $2c^2$, twice as much.
 # :::
 #
 # **Exercise 4.** Show that the normal distribution function $\Phi(x_1)$ is recovered at $w=\sqrt2$.
@@ -660,9 +718,11 @@ plt.show()
 #
 # ## Against linear attention
 #
-# Linear attention $\frac1n\sum_iy_i\,x_i^\top Mx_q$ is best at $M=mI$, $m=\big[1+\frac{d+1+d\sigma^2/L^2}n\big]^{-1}$, with risk
-# $L^2(1-m)$, which falls like $1/n$. Softmax attention is slower. An intercept, which it does not notice because its weights
-# sum to one, reverses the order.
+# On linear functions and Gaussian tokens, linear attention has a smaller risk than softmax attention in the contexts printed
+# below. Linear attention $\frac1n\sum_iy_i\,x_i^\top Mx_q$ is best at $M=mI$ with
+# $m=\big[1+\frac{d+1+d\sigma^2/L^2}n\big]^{-1}$. The risk of linear attention, $L^2(1-m)$, falls like $1/n$, and the risk of
+# softmax attention falls more slowly. If the functions have an intercept, the order is reversed in long contexts. Softmax
+# attention reproduces the intercept, because its weights sum to one, and linear attention misses it.
 
 # %%
 dim, noise_std = 5, 0.5
@@ -673,8 +733,8 @@ for n in (1e2, 1e4, 1e6):
     assert softmax > linear
 
 # %% [markdown]
-# **Exercise 5.** Does $w$ stop in seven dimensions, too? Print the best $w$ for $d=7$, $\sigma=0.5$ and $n=10^2,10^4,10^6$ on Gaussian
-# tokens and on the sphere of radius $\sqrt7$ (five lines).
+# **Exercise 5.** Does $w$ stop in seven dimensions, too? Print the best $w$ for $d=7$, $\sigma=0.5$ and $n=10^2,10^4,10^6$, on
+# Gaussian tokens and on the sphere of radius $\sqrt7$. Five lines are enough.
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -684,13 +744,13 @@ for n in (1e2, 1e4, 1e6):
 #     sphere = optimal_window(Linear(7, lipschitz=7**0.5), n, 0.5).w / 7
 #     print(f"n = {n:.0e}   Gaussian {gaussian:.2f}   sphere {sphere:.2f}")
 # ```
-# It does. On Gaussian tokens the best $w$ is 0.71, 0.92 and 0.98, and on the sphere it grows from 1.2 to 9.3.
+# Yes. On Gaussian tokens the best $w$ is 0.71, 0.92 and 0.98, and on the sphere it grows from 1.2 to 9.3.
 # :::
 #
 # ## To remember
 #
-# The narrowing window of Theorem 2 needs tokens of one length, because only then does a larger $w$ prefer nearer tokens. On
-# Gaussian tokens $w$ stops at one, a square is not recovered, and linear attention is better on linear functions.
+# The window of Theorem 2 narrows because all tokens have the same length: then a larger $w$ prefers nearer tokens. On Gaussian
+# tokens the best $w$ stops at one, a square is not recovered, and linear attention is better on linear functions.
 
 # %% tags=["remove-input"]
 notebook.footer()

@@ -9,16 +9,15 @@
 # %% [markdown]
 # # Is in-context learning gradient descent?
 #
-# *A prompt changes the tokens and training changes the weights. Does an attention layer do to the tokens what a step of gradient
-# descent does to the weights?*
+# *A prompt changes the tokens and training changes the weights. Does an attention layer do to the tokens what a step of
+# gradient descent does to the weights?*
 #
-# **Short answer.** Not in the sense that the next step is the same. A move of the weights can be replaced by a move of the target
-# that keeps the residual and the loss, but this move does not keep the gradient {judged}`P2.icl.equivalence`. In the normalized
-# problem the target moves at most $R/2$ times as far as the weights, where $R$ is the norm of the data. In the rescaled problem it can
-# move exponentially farther {judged}`P2.icl.break`. A softmax layer that is fitted to one random problem ($n=12$, $d=4$) has a median
-# cosine of {judged}`P2.icl.imitates | fitted to one problem, n = 12, d = 4 | .2f` with the gradient step. One layer for all problems
-# has {judged}`P2.icl.imitates | one layer for all problems, n = 12, d = 4 | .1f`. Neither needs attention: multiplying each token by a
-# suitable matrix reproduces the step exactly, and shrinking all tokens does as well as the layer for all problems.
+# **Short answer.** No, if the next step has to be the same. One can move the targets of the regression instead of the weights
+# and get the same loss, but the gradient then differs {judged}`P2.icl.equivalence`. A softmax layer that is fitted to one
+# random problem has a median cosine of {judged}`P2.icl.imitates | fitted to one problem, n = 12, d = 4 | .2f` with the gradient
+# step. One layer for all problems has a median cosine of
+# {judged}`P2.icl.imitates | one layer for all problems, n = 12, d = 4 | .1f`. Neither result needs attention: multiplying each
+# token by a suitable matrix makes the step exactly, and shrinking all tokens does as well as the layer for all problems.
 
 # %% tags=["remove-cell"]
 import sys
@@ -34,7 +33,7 @@ context_length = 12  # tokens n
 dim = 4  # dimension d
 steps = 100  # steps of gradient descent
 draws = 1000  # random problems to fit one softmax layer to; as many to test it
-seeds = 10  # independent repetitions of that
+seeds = 10  # independent repetitions of fit and test
 seed = 0  # root of the random numbers
 
 # %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
@@ -57,23 +56,32 @@ notebook.setup(globals())
 # %% [markdown]
 # ## In plain words
 #
-# A {term}`softmax regression` compares predictions $f$ with targets $b$, and its loss depends on the residual $f-b$. If you
-# move the weights a little, the residual changes a little. You could have produced *the same residual* by leaving the weights alone
-# and moving the target. The same holds if the tokens move, as they do in context. In this sense the three moves are equivalent, and
-# one can bound how far the target has to go.
+# Moving the weights, the tokens or the targets can have the same effect on the residual, but not on the next gradient. A
+# {term}`softmax regression` compares predictions $f$ with targets $b$, and its loss depends on the residual $f-b$. If you move
+# the weights a little, the residual changes a little.
 #
-# The next gradient step, however, differs. The gradient is the residual times the Jacobian of softmax, and the Jacobian has changed.
-# Moreover, every token move has such a target, whether or not it resembles a gradient step. The last part of this chapter asks which
-# layer makes that step.
+# You could have produced *the same residual* by leaving the weights alone and moving the target. A move of the tokens, as in
+# context, can be replaced by a move of the target in the same way. In this sense the three moves are equivalent, and one can
+# bound how far the target has to move.
+#
+# The next gradient step, however, differs. The gradient in the scores is the Jacobian of softmax times the residual. If the
+# target moves instead of the weights, the scores stay, and the Jacobian is that of the old scores. Moreover, a target exists
+# for *every* move of the tokens, whether or not the move resembles a gradient step. The last part of this chapter asks which
+# layer makes a gradient step.
 #
 # ## The experiment: one step, in three ways
 #
-# Take the loss $L=\frac12\Vert F-B\Vert_F^2$ of the softmax rows $F$ of the scores $S=A_1XA_2^\top$, and its rescaled version. Three
-# moves give the same residual. The weights $X$ make a step of gradient descent. Or the weights stay, and the target $B$ moves by
-# {eq}`eq-icl-shift`. Or both stay, and a linear attention layer moves the tokens $A_1$ by {eq}`eq-icl-layer`. This layer is told
-# $P=\partial L/\partial S$, the $n\times n$ matrix of the derivatives of the loss in the scores. The gradient in $X$ is then
-# $A_1^\top PA_2$. We compare the losses after each move, and then the gradients, which decide the *second* step. The step size is one
-# over the largest absolute eigenvalue of the Hessian.
+# Three ways to make a step give the same loss, and the gradients after the step differ. Take the loss
+# $L=\frac12\Vert F-B\Vert_F^2$ of the softmax rows $F$ of the scores $S=A_1XA_2^\top$, or its rescaled version. Each of these
+# three moves gives the same residual:
+#
+# - the weights $X$ make a step of gradient descent;
+# - the target $B$ moves by {eq}`eq-icl-shift`, and the weights stay;
+# - a linear attention layer moves the tokens $A_1$ by {eq}`eq-icl-layer`, and weights and target stay.
+#
+# The layer is told $P=\partial L/\partial S$, the $n\times n$ matrix of the derivatives of the loss in the scores. The gradient
+# in $X$ is then $A_1^\top PA_2$. We compare the losses after each move, and then the gradients, which decide the *second* step.
+# The step size is one over the largest absolute eigenvalue of the Hessian.
 
 # %%
 rng = stream(seed, "monte carlo")
@@ -141,17 +149,20 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-icl-path
-# :alt: Logarithmic plot of two curves, one for each version of the loss, against the step of gradient descent. Both lie between one
-# hundredth and one half all along.
+# :alt: Logarithmic plot of two curves, one for each version of the loss, against the step of gradient descent. Both curves lie
+# between one hundredth and one half all along.
 #
-# Either the weights move, or the target moves instead. The loss is then the same up to rounding (table above), but its gradient is
-# not. The curves show the relative difference of the two gradients after each step along the path of gradient descent.
+# Relative difference of two gradients, after a step of the weights and after the move of the target that replaces it, along the
+# path of gradient descent. The gradients differ by one to fifty percent all along, although the two losses agree up to rounding
+# (table above).
 # ```
 #
-# This takes about one second. Expect losses that differ by rounding alone, and gradients that differ by up to
-# {judged}`P2.icl.equivalence | gradient, normalized | .1f` of their length in the normalized problem. We judge the
-# summary's sentence (below) in three senses: the value of the loss, the gradient and with it the next step, and the scores after one
-# linear attention layer that knows the residual.
+# The experiment takes about one second. Expect losses that differ by rounding alone, and gradients that differ by up to
+# {judged}`P2.icl.equivalence | gradient, normalized | .1f` of their length in the normalized problem. A machine-written summary
+# calls in-context learning and gradient steps equivalent (quoted below).
+#
+# The word *equivalent* can mean the same loss, or the same gradient and therefore the same next step. A third meaning is the
+# same scores after one linear attention layer that knows $P$. The card judges all three readings.
 
 # %% tags=["remove-input"]
 worst = largest.reset_index()
@@ -168,35 +179,38 @@ tokens = cases(worst, "loss, tokens", name="data move, {kind}", **kinds)
 judge("P2.icl.identity", [weights, tokens])
 
 # %% [markdown]
-# **Exercise 1.** Make the steps ten times as short: change one line of the experiment. By what factor do the gradients come closer,
-# and why? (For seven dimensions write `dim = 7` in its first line.)
+# **Exercise 1.** Make the steps ten times as short by changing one line of the experiment. By what factor do the gradients come
+# closer, and why? (For seven dimensions write `dim = 7` above its first line.)
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Write `step_size = 0.1 / ...`. In the first step the relative difference falls to about a tenth, because the residual is the same
-# and the Jacobian of softmax moves in proportion to the step. The losses agree as before.
+# Write `step_size = 0.1 / ...`. In the first step the relative difference of the gradients falls to about a tenth. The
+# residuals are equal, and the Jacobian of softmax changes in proportion to the step. The losses agree as before.
 # ```
 #
 # ## What is printed, and what is true
 #
-# For one softmax regression $L(x)=\frac12\Vert f(x)-b\Vert^2$, $f=\langle e^{Ax},1\rangle^{-1}e^{Ax}$, {cite:t}`li2024closeness` prove
-# two statements; we read them in public reviews and a machine-written abstract, not in the paper:
+# Two printed statements say that a suitable target exists, and its formula is simple. Both statements are about one softmax
+# regression $L(x)=\frac12\Vert f(x)-b\Vert^2$ with $f=\langle e^{Ax},1\rangle^{-1}e^{Ax}$. {cite:t}`li2024closeness` prove
+# them, as we read in public reviews and in a machine-written abstract. We did not read the paper itself. With
+# $M=n^{1.5}e^{10R^2}$:
 #
-# 1. moving the weights, $x_t\to x_{t+1}$, is equivalent to replacing the target $b$ by a $\tilde b$ with
-#    $\Vert\tilde b-b\Vert_2\le M\Vert x_{t+1}-x_t\Vert_2$;
-# 2. moving the data, $A_t\to A_{t+1}$, which is what a self-attention layer does, is equivalent to replacing $b$ by a $\tilde b$ with
-#    $\Vert\tilde b-b\Vert_2\le M\Vert A_{t+1}-A_t\Vert$;
+# 1. Moving the weights, $x_t\to x_{t+1}$, is equivalent to replacing the target $b$ by some $\tilde b$ with
+#    $\Vert\tilde b-b\Vert_2\le M\Vert x_{t+1}-x_t\Vert_2$.
+# 2. Moving the data, $A_t\to A_{t+1}$, as a self-attention layer does, is equivalent to replacing $b$ by some $\tilde b$ with
+#    $\Vert\tilde b-b\Vert_2\le M\Vert A_{t+1}-A_t\Vert$.
 #
-# with $M=n^{1.5}e^{10R^2}$. Paper 2 {cite:p}`gao2023tensor` announces its "main result concerning in-context learning" for the
-# {term}`normalized` and the {term}`rescaled` matrix problem; the result is in none of our sources. A machine-written summary says:
+# Paper 2 {cite:p}`gao2023tensor` announces its "main result concerning in-context learning" for the {term}`normalized` and the
+# {term}`rescaled` matrix problem. This result is in none of our sources. A machine-written summary says:
 #
 # > In-context learning updates are mathematically equivalent to gradient descent steps on attention parameters (a machine-written
 # > summary of paper 2)
 #
-# **No sentence judged below is paper 2's**: they are the summary's, another paper's, or this book's.
+# **No sentence judged below is paper 2's.** The sentences are from the summary, from another paper, or from this book.
 #
-# The theorems say that some $\tilde b$ exists. Here it is, for the matrix problem with scores $S\to S'$ (by a move of $X$, $A_1$ or
-# $A_2$), softmax rows $F$ and row sums $a$ of $e^S$:
+# The target $\tilde b$ can be written down for the matrix problem. Let the scores move from $S$ to $S'$ by a move of $X$, $A_1$
+# or $A_2$. Let $F(S)$ be the softmax rows with the rows $f_j$, and $a$ the row sums of $e^S$. A prime denotes values at $S'$.
+# Then
 #
 # $$
 # \begin{aligned}
@@ -207,26 +221,31 @@ judge("P2.icl.identity", [weights, tokens])
 #
 # ```{admonition} What is true
 # :class: tip
-# With {eq}`eq-icl-shift` the residual and the value of the loss at $(S,\tilde B)$ are those at $(S',B)$; the gradient and the next
-# step are not. Normalized: $\Vert\tilde b_j-b_j\Vert\le\frac12\Vert s_j'-s_j\Vert$, so $\frac R2$ serves in place of $M$. Rescaled, with
-# $b_j$ in the simplex and $\delta=\Vert s_j'-s_j\Vert_\infty$: $\Vert\tilde b_j-b_j\Vert\le\sqrt2\,e^\delta\Vert s_j'-s_j\Vert$.
+# - With {eq}`eq-icl-shift` the residual and the value of the loss at $(S,\tilde B)$ are those at $(S',B)$. The gradient and the
+#   next step in general are not.
+# - Normalized: $\Vert\tilde b_j-b_j\Vert\le\frac12\Vert s_j'-s_j\Vert$, so $\frac R2$ serves in place of $M$.
+# - Rescaled, with $b_j$ in the simplex and $\delta=\Vert s_j'-s_j\Vert_\infty$:
+#   $\Vert\tilde b_j-b_j\Vert\le\sqrt2\,e^\delta\Vert s_j'-s_j\Vert$.
 # ```
 #
 # ```{admonition} Proof
 # :class: dropdown
-# The residuals: insert. Normalized: softmax is $\frac12$-Lipschitz ([](/notebooks/lipschitz_bounds.ipynb)). Rescaled: along the segment
-# from $s$ to $s'$ the derivative of $\tilde b$ is $-(\mathrm{diag}(f')-bf'^\top)\,a'/a$ at the moving end. $\mathrm{diag}(f)-bf^\top$
+# Insert the shift to get the residuals. Normalized: softmax is $\frac12$-Lipschitz ([](/notebooks/lipschitz_bounds.ipynb)).
+# Rescaled: along the segment
+# from $s$ to $s'$ the derivative of $\tilde b$ is $-(\mathrm{diag}(f')-bf'^\top)\,a'/a$ at the moving end.
+# $\mathrm{diag}(f)-bf^\top$
 # is affine in $f$ and in $b$, so its norm is largest at corners of the two simplices: $f=e_i$, $b=e_k$ gives
 # $\Vert(e_i-e_k)e_i^\top\Vert=\sqrt2$. And $a'/a\le e^\delta$.
 # ```
 #
 # ## By hand
 #
-# Take two tokens and $b=(1,0)$. The weights move so that the scores go from $(0,0)$ to $(\ln3,0)$. The prediction goes from
-# $(\frac12,\frac12)$ to $(\frac34,\frac14)$, the residual to $(-\frac14,\frac14)$. Stay at scores $(0,0)$ instead and take the
-# target $\tilde b=(\frac34,\frac14)$: the residual is $(-\frac14,\frac14)$ too, and the loss is $\frac1{16}$ in both cases. The
-# gradients in the scores differ: the Jacobian of softmax is $\frac14(1,-1)(1,-1)^\top$ at the scores $(0,0)$ and $\frac3{16}$ times
-# that matrix at $(\ln3,0)$.
+# Take two tokens and $b=(1,0)$. The weights move so that the scores change from $(0,0)$ to $(\ln3,0)$. The prediction then
+# changes from $(\frac12,\frac12)$ to $(\frac34,\frac14)$, and the residual becomes $(-\frac14,\frac14)$.
+#
+# Now stay at the scores $(0,0)$ instead and take the target $\tilde b=(\frac34,\frac14)$. The residual is $(-\frac14,\frac14)$
+# again, and the loss is $\frac1{16}$ in both cases. The gradients in the scores differ, because the Jacobian of softmax is
+# $\frac14(1,-1)(1,-1)^\top$ at $(0,0)$ and $\frac3{16}(1,-1)(1,-1)^\top$ at $(\ln3,0)$.
 
 # %%
 before = torch.tensor([[0.0, 0.0]], dtype=torch.float64)
@@ -239,12 +258,14 @@ for what, s, t in (("weights move", after, b), ("target moves", before, target))
     print(what, "  residual", residual[0].tolist(), "  gradient", slope[0].tolist())
 
 # %% [markdown]
-# **Exercise 2.** Show that the normalized shift keeps the row sums of $B$, and that the rescaled one does so exactly if they are 1.
+# **Exercise 2.** Show that the normalized shift keeps the row sums of $B$. Show that the rescaled shift keeps them for all
+# $a'/a$ exactly if they are 1.
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Rows of $F$ and $F'$ both sum to 1, so the normalized shift sums to 0. Rescaled: $1-\frac{a'}{a}(1-\langle b,1\rangle)$, which equals
-# $\langle b,1\rangle$ for all $a'/a$ only if $\langle b,1\rangle=1$.
+# Rows of $F(S)$ and of $F(S')$ both sum to 1, so the rows of the normalized shift sum to 0. In the rescaled problem the entries
+# of $\tilde b$ sum to $1-\frac{a'}{a}(1-\langle b,1\rangle)$. This sum equals $\langle b,1\rangle$ for all $a'/a$ only if
+# $\langle b,1\rangle=1$.
 # ```
 #
 # ````{admonition} What is assumed, and what we test
@@ -253,19 +274,22 @@ for what, s, t in (("weights move", after, b), ("target moves", before, target))
 # |---|---|
 # | $\Vert A\Vert,\Vert x\Vert\le R$ | used by the bounds on the shift only; dropped in P2.icl.break |
 # | $b$ in the simplex | random rows of the simplex on the path |
-# | $\Vert A\,\Delta x\Vert_\infty$ small | dropped in P2.icl.break: in the rescaled problem it matters |
+# | $\Vert A\,\Delta x\Vert_\infty$ small | dropped in P2.icl.break; it matters in the rescaled problem |
 # | $X_t$ invertible (for the data move that imitates a step) | true of a random $X_0$; rounding grows with its condition number |
 # ````
 #
-# ## When does it break?
+# ## When does the equivalence break?
 #
-# The rescaled shift contains the ratio $a'/a$ of row sums. For small moves this is harmless, since the constant is at most
+# In the rescaled problem a long move can break the bound on the shift of the target. The equality of the losses never breaks.
+# The rescaled shift contains the ratio $a'/a$ of row sums. For short moves the ratio is harmless, since the constant is at most
 # $\sqrt2e^\delta$. For long moves the ratio can be exponentially large.
 #
-# The summary adds: "If the Lipschitz conditions are violated (e.g., gradients become too large or sparse
-# updates occur), the equivalence breaks down." The *bound* on the shift can break in the rescaled problem only. Our example has one
-# nonzero token and a vector $x$ sixteen times as long as $R$. If $x$ is reversed in one step, the shift is larger than $M$ allows. The
-# *value* of the loss is the same after any move, because the shift is defined so.
+# The summary adds: "If the Lipschitz conditions are violated (e.g., gradients become too large or sparse updates occur), the
+# equivalence breaks down."
+#
+# In our example one token is not zero, and the vector $x$ is sixteen times as long as $R$. If $x$ is reversed in one step, the
+# rescaled shift is longer than $M$ allows. The normalized shift stays within its bound. The *value* of the loss is the same
+# after any move, because the shift is defined in this way.
 
 # %% tags=["remove-input"]
 long = measured.reversed_weights()
@@ -279,30 +303,35 @@ judge("P2.icl.break", rescaled, readings=readings)
 # %% [markdown]
 # ## Which layer makes the step?
 #
-# Which move of the tokens *is* a gradient step? With $P=\partial L/\partial S$ as in the experiment, a step of size $\eta$ is
-# $X_{t+1}=X_t-\eta A_1^\top PA_2$. If $X_t$ is invertible, then
+# A linear attention layer makes a gradient step exactly if it is told $P=\partial L/\partial S$. A step of size $\eta$ is
+# $X_{t+1}=X_t-\eta A_1^\top PA_2$. If $X_t$ is invertible, moving the tokens to
 #
 # $$
 # A_1'=A_1X_{t+1}X_t^{-1}=A_1-\eta\,(A_1A_1^\top)\,(PA_2X_t^{-1})
 # $$ (eq-icl-layer)
 #
-# gives $A_1'X_tA_2^\top=A_1X_{t+1}A_2^\top$: one **linear** self-attention layer with residual connection, scores $A_1A_1^\top$ and
-# values $PA_2X_t^{-1}$. The values contain $P$, which depends on the targets: a layer that sees only $A_1$ cannot know the gradient.
-# And {eq}`eq-icl-layer` also reads $A_1'=A_1(I-\eta GX_t^{-1})$ with $G=A_1^\top PA_2$: every token is multiplied by the same
-# $d\times d$ matrix, without attention. The third move of the experiment above is made in this way.
+# gives the same scores, $A_1'X_tA_2^\top=A_1X_{t+1}A_2^\top$. The formula is one **linear** self-attention layer with residual
+# connection, scores $A_1A_1^\top$ and values $PA_2X_t^{-1}$. The values contain $P$, which depends on the targets, so a layer
+# that sees only $A_1$ cannot know the gradient.
 #
-# **Exercise 3.** The change of the scores by a gradient step, $-\eta(A_1A_1^\top)P(A_2A_2^\top)$, does not contain $X$ except through
-# $P$. What does this mean for two different $X$ with the same scores?
+# Attention is not needed for this. With $G=A_1^\top PA_2$, {eq}`eq-icl-layer` also reads $A_1'=A_1(I-\eta GX_t^{-1})$: every
+# token is multiplied by the same $d\times d$ matrix. The third move of the experiment above is made by {eq}`eq-icl-layer`.
+#
+# **Exercise 3.** A gradient step changes the scores by $-\eta(A_1A_1^\top)P(A_2A_2^\top)$, which contains $X$ only through $P$.
+# What does this mean for two different $X$ with the same scores?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# They stay together for ever: gradient descent is a dynamics of the scores alone, with two fixed kernels.
+# Gradient descent keeps their scores equal for ever. Gradient descent is a dynamics of the scores alone, with the two fixed
+# kernels $A_1A_1^\top$ and $A_2A_2^\top$.
 # ```
 #
-# **And a softmax layer?** Take $A_1'=A_1+\mathrm{softmax}(cA_1A_1^\top)\,A_1V$ and choose the $d\times d$ matrix $V$ by least squares,
-# in two ways. Either each problem has a $V$ of its own, which may use the targets of that problem; or one $V$ serves all problems,
-# as the weights of a trained layer do. Each wanted move is divided by its length first. We compare moves of the scores, at sharpness
-# $c$ from 0 (plain averaging) to 16 (each token nearly attends to itself), and without attention, $A_1'=A_1+A_1V$.
+# **And a softmax layer?** Take $A_1'=A_1+\mathrm{softmax}(cA_1A_1^\top)\,A_1V$ and choose the $d\times d$ matrix $V$ by least
+# squares, in one of two ways. Either each problem has a $V$ of its own, which may use the targets of that problem. Or one $V$
+# serves all problems, as the weights of a trained layer do. In this fit each wanted move is first divided by its length.
+#
+# We compare the moves of the scores. The sharpness $c$ goes from 0 (plain averaging) to 16 (each token attends almost only to
+# itself). For comparison we also fit a matrix on each token without attention, $A_1'=A_1+A_1V$.
 
 # %% tags=["hide-input"]
 fits = measured.imitations(
@@ -357,24 +386,30 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-icl-softmax
-# :alt: Two series against sharpness. One is at one without attention, at about two tenths at sharpness zero, and above nine tenths
-# from one quarter on. The other is below two tenths at zero and otherwise near six tenths, on or just below a horizontal line.
+# :alt: Two series against sharpness. The first series is at one without attention, at about two tenths at sharpness zero, and
+# above nine tenths from one quarter on. The second series is below two tenths at zero and otherwise near six tenths, on or just
+# below a horizontal line.
 #
-# Median cosine between the move of the scores by a layer and by a gradient step, against the sharpness of the layer. Higher is closer
-# to the gradient step, and "none" means a matrix on each token. The medians are over independent streams, and their intervals are
-# mostly smaller than the marks. The line shrinks every token by the same factor and is not fitted.
+# Median cosine between the move of the scores by a layer and by a gradient step, against the sharpness $c$ of the layer. Higher
+# is closer to the gradient step. A layer that is fitted to each problem comes close, and one layer for all problems does no
+# better than shrinking every token (line). Without attention ("none") every token is multiplied by a matrix. Intervals are
+# mostly smaller than the marks.
 # ```
 #
-# Why is the fitted layer so good? The step wants every token multiplied by a matrix, and a softmax average over Gaussian tokens *is*
-# nearly a multiple of the query: the mean of a Gaussian weighted with $e^{c\,a\cdot q}$ is $cq$. One layer for all problems shrinks
-# every token: the cosine between its $V$ and minus the identity is
-# {judged}`P2.icl.imitates | its matrix against -1, n = 12, d = 4 | .3f`. Random targets with mean $\frac1n$ leave on average
-# $\frac12\Vert F-\frac1n\Vert_F^2$ plus a constant, which falls if $X$ shrinks, whatever the data. The rest of the step is in the
-# targets, which the layer does not see; the control takes targets that $2X$ fits.
+# **Why the fitted layer is so good.** The gradient step multiplies every token by a matrix. A softmax average over Gaussian
+# tokens is nearly a multiple of the query $q$: weighted with $e^{c\,a\cdot q}$, a standard normal vector $a$ has the mean $cq$.
+# So the layer, too, nearly multiplies every token by a matrix.
+#
+# **What one layer for all problems does.** One layer for all problems shrinks every token. The cosine between its matrix $V$
+# and minus the identity is {judged}`P2.icl.imitates | its matrix against -1, n = 12, d = 4 | .3f`. The entries of random
+# targets have the mean $\frac1n$. So on average the loss is $\frac12\Vert F-\frac1n\Vert_F^2$ plus a constant, which falls if
+# $X$ shrinks, whatever the data.
+#
+# The rest of the step depends on the targets, which the layer does not see. The control takes targets that $2X$ fits.
 
 # %% [markdown]
-# **Exercise 4.** Change the sign of the step: a layer that moves the tokens *against* the gradient step keeps a target, too. Move the
-# tokens of the experiment by $-(A_1'-A_1)$, compute the target that {eq}`eq-icl-shift` gives, and compare the losses.
+# **Exercise 4.** A layer that moves the tokens *against* the gradient step has a target, too. Move the tokens of the experiment
+# by a short step with the opposite sign, compute the target that {eq}`eq-icl-shift` gives, and compare the losses.
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -386,31 +421,33 @@ plt.show()
 # print(loss(moved, A2, X_first, B), loss(A1, A2, X_first, target))
 # print(loss(A1, A2, X_first, B))
 # ```
-# The first two losses agree, and both are larger than the third. So the existence of a target says nothing of the direction.
+# The first two losses agree, and both are larger than the third. So the existence of a target says nothing about the direction
+# of the move.
 # :::
 #
-# **Exercise 5.** Give the layer tokens that carry their target, $(A_1[j,:],b_j)$, and one $V$ for all problems. Does it now find the
-# direction?
+# **Exercise 5.** Give the layer tokens that carry their target, $(A_1[j,:],b_j)$, and one $V$ for all problems. Can the layer
+# now find the direction of the gradient step?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# $P$ is a function of $F$ and $B$ jointly. Linear values can carry $B$, but not the softmax that is in $F$. Near $X=0$, where
-# $F\approx\frac1n11^\top$, $P\approx\frac1n(\bar B-B)$ is linear in $B$, and it works.
+# In general it cannot. The matrix $P$ is a function of $F$ and $B$ jointly. Values that are linear in the tokens can carry $B$,
+# but not the softmax in $F$. Near $X=0$ it can, because there $F\approx\frac1n11^\top$ and $P\approx\frac1n(\bar B-B)$, which
+# is linear in $B$. Each entry of $\bar B$ is the mean of its row of $B$.
 # ```
 #
 # ## Do the bounds imply similarity?
 #
-# The abstract of {cite:t}`li2024closeness` says that its upper bounds "imply that when training self-attention-only Transformers for
-# fundamental regression tasks, the models learned by gradient-descent and Transformers show great similarity". How similar trained
-# models are is a matter of its experiments, which we have not repeated: we do not judge the sentence. Bounds alone do not suffice:
-# an upper bound on the length of two moves says nothing of their directions, and the opposite of a gradient step is as long as the
-# step.
+# Bounds on the length of moves do not imply that the moves are similar. The abstract of {cite:t}`li2024closeness` says that its
+# upper bounds "imply that when training self-attention-only Transformers for fundamental regression tasks, the models learned
+# by gradient-descent and Transformers show great similarity". We do not judge this sentence, because how similar trained models
+# are is a matter of that paper's experiments, which we have not repeated. Bounds alone do not suffice: the opposite of a
+# gradient step is as long as the step.
 #
 # ## To remember
 #
-# "Equivalence" here is a bounded shift of the target that keeps residual and loss, not the same update: the gradients differ. A
-# linear layer that is told the residual makes a gradient step exactly, and so does a matrix on each token. A softmax layer for all
-# problems is not told, and shrinks every token.
+# "Equivalence" here means a bounded shift of the target that keeps residual and loss; the gradients differ. A linear layer that
+# is told $P$ makes a gradient step exactly, and so does a matrix on each token. One softmax layer for all problems is not told
+# $P$, and shrinks every token.
 
 # %% tags=["remove-input"]
 notebook.footer()

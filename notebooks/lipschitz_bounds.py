@@ -11,13 +11,13 @@
 #
 # *How much can a softmax row change when its weights change a little, and are the bounds in the papers any use as a step size?*
 #
-# **Short answer.** If the data matrix has the spectral norm $R$, a softmax row $f$ moves at most $R/2$ times as fast as its weights,
-# as is known {cite:p}`nair2025softmax` {judged}`P2.lip.half`. All printed upper bounds that we could test are true
-# {judged}`P2.lip.u` {judged}`P2.lip.f`, but the one on $f$ in our notes on a related paper is too large by
-# {judged}`P2.lip.f | f as stated, n = 32, R = 4 | .0f` powers of ten at $n=32$, $R=4$, and a step of one over it would not move. The
-# largest curvature of a row, which we prove for every number of tokens {judged}`P2.opt.range`, gives a step that works. If the data
-# are divided out, gradient descent with this step takes the same number of steps however stretched the data are. Newton-CG needs fewer
-# passes than plain gradient descent {judged}`P2.opt.newton`.
+# **Short answer.** A softmax row $f$ changes at most $R/2$ times as fast as its weights if the data matrix has the spectral
+# norm $R$, as is known {cite:p}`nair2025softmax` {judged}`P2.lip.half`. All printed upper bounds that we could test are true
+# {judged}`P2.lip.u` {judged}`P2.lip.f`. But the bound on $f$ in our notes on a related paper is too large by
+# {judged}`P2.lip.f | f as stated, n = 32, R = 4 | .0f` powers of ten for $n=32$ tokens and $R=4$, which makes it useless as a
+# step size. The largest second derivative of the loss of a row, which we prove for every number of tokens
+# {judged}`P2.opt.range`, gives a step size that works. Newton's method needs fewer passes over the data than gradient descent
+# with this step {judged}`P2.opt.newton`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -29,17 +29,19 @@ if "google.colab" in sys.modules:  # a hosted notebook starts without the packag
     get_ipython().run_line_magic("pip", f"install -q {url} {url}#subdirectory=book")
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
-radii = [0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]  # bounds R on norms, below 4 and from 4 on
+radii = [0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]  # bounds R on the norms of data and weights
 n_values = [4, 16, 64, 256]  # numbers of tokens n
 starts = 8  # starts of each search
 steps = 200  # steps of each ascent
-sizes = [2, 4, 16, 64]  # tokens, in the search for extreme curvature
+sizes = [2, 4, 16, 64]  # numbers of tokens in the search for extreme curvature
 context_length = 24  # tokens of the problems that are solved
 dim = 3  # their dimension d
 conditions = [1.0, 1.5, 2.0, 2.5]  # condition numbers of the data matrices
 seed = 0  # root of the random numbers
 
 # %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
+from itertools import product
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -55,18 +57,23 @@ notebook.setup(globals(), conditions=2)
 # %% [markdown]
 # ## In plain words
 #
-# A {term}`Lipschitz constant` says how far an output can move when the input moves by one unit, at worst. Papers of
-# this line need it to say that a small change of weights or context changes attention little. An upper bound on it can only fail by
-# being too small. A bound that is far too large is true, but useless as a step size, because the safe step is one over the constant.
+# A softmax row is much less steep than the printed bounds suggest. A {term}`Lipschitz constant` says how far an output can
+# move, at worst, when the input moves by one unit. Papers on softmax regression use such a constant to show that a small change
+# of weights or context changes attention little. An upper bound on the constant is wrong only if it is too small. An upper
+# bound that is far too large is true, but useless as a step size, because the safe step is one over the bound.
 #
-# The printed chain of bounds treats softmax as exponentials, which can be huge, divided by their sum, which can be tiny. Both worst
-# cases happen, but never together. This chapter gives the true constants and then uses one as a step size.
+# The printed chain of bounds treats softmax as exponentials, which can be huge, divided by their sum, which can be tiny. Both
+# extremes happen, but never together. This chapter computes the true constants and then uses one of them as a step size.
 #
 # ## The experiment: how fast can a softmax row move?
 #
-# Data $A$ with $n$ rows and weights $x$ give the scores $Ax$, their exponentials $u=e^{Ax}$ and the softmax row
-# $f=u/\sum_iu_i$. We look for the data of norm $R$ and the weights at which $f$ moves fastest, and the same for $u$. The ascent
-# starts at random and knows nothing of our proofs. What it finds is attained, so it can refute an upper bound but not prove one.
+# Gradient ascent finds no softmax row that moves faster than $R/2$, and comes close to this value. A data matrix $A$ with $n$
+# rows and weights $x$ give the scores $Ax$. The exponentials of the scores are $u=e^{Ax}$, and the softmax row is
+# $f=u/\sum_iu_i$. We look for the data of spectral norm $R$ and the weights at which $f$ moves fastest, and we do the same for
+# $u$.
+#
+# The ascent starts at random and does not use our proofs. The speed that it finds is attained, so the ascent can refute an
+# upper bound but cannot prove one.
 
 # %%
 rng = stream(seed, "initialization")
@@ -106,14 +113,12 @@ def largest_slopes(function, n, reach):
     return best.numpy() / np.log(10)
 
 
-searches = []
-for function in ("f", "u"):
-    for n in n_values:
-        for reach in (1, 10):
-            search = pd.DataFrame(
-                {"R": radii, "found": largest_slopes(function, n, reach)}
-            )
-            searches.append(search.assign(function=function, n=n, reach=reach))
+searches = [
+    pd.DataFrame({"function": function, "n": n, "reach": reach, "R": radii}).assign(
+        found=largest_slopes(function, n, reach)
+    )
+    for function, n, reach in product(("f", "u"), n_values, (1, 10))
+]
 found = pd.concat(searches, ignore_index=True)
 e = found.R**2 / np.log(10)  # log10 of exp(R^2)
 printed_f = 1.5 * np.log10(found.n) + np.log10(found.R) + 6 * e
@@ -140,18 +145,18 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-lip-bounds
-# :alt: Two panels against R from one half to six. For f the dashed printed curve rises to about a hundred powers of ten, while the
-# solid curve stays near zero, with the circles on it for large R and below it for small R. For u the solid and the dashed curve rise
-# together, and the circles lie on the solid one.
+# :alt: Two panels against R from one half to six. For f the dashed printed curve rises to about a hundred powers of ten. The
+# solid curve stays near one, and the circles lie on it for large R and below it for small R. For u the solid and the dashed
+# curve rise together, and the circles lie on the solid one.
 #
-# Lipschitz constants in the weights for the largest number of tokens: printed bounds (dashed), what we prove (solid), and what
-# gradient ascent finds (circles). For the exponentials $u$ the constant grows as fast as the printed bound. For the softmax row $f$ it
-# is only $R/2$.
+# Lipschitz constants in the weights for the largest number of tokens: printed bounds (dashed), proved constants (solid), and
+# what gradient ascent finds (circles). The constant of the exponentials $u$ grows about as fast as the printed bound. The
+# constant of the softmax row $f$ is at most $R/2$.
 # ```
 #
-# The ascent takes about ten seconds on two cores. Expect the fastest softmax row that is found to reach at least 99 % of
-# $R/2$ for every $n$. It never passes $R/2$, not even with weights ten times as long {judged}`P2.lip.half`. In the control $u$ takes the place
-# of $f$.
+# The ascent takes about ten seconds on two cores. Expect the ascent to reach at least 99 % of $R/2$ for every $n$ and some $R$.
+# The ascent never passes $R/2$, not even with weights ten times as long {judged}`P2.lip.half`. In the control $u$ takes the
+# place of $f$.
 
 # %% tags=["remove-input"]
 fastest = found.assign(value=found.found - np.log10(found.R / 2))
@@ -171,25 +176,27 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise 1.** Take the softmax of twice the scores. Which constant do you expect? Change two lines of the experiment and see. (For
-# seven tokens write `n_values = [7]` above its first line.)
+# **Exercise 1.** Take the softmax of twice the scores. Which constant do you expect? Change two lines of the experiment and
+# see. (For seven tokens write `n_values = [7]` above its first line.)
 #
 # ```{admonition} Solution
 # :class: dropdown
 # By the chain rule the derivative is twice that of softmax at twice the scores, so the constant is $R$. The lines become
-# `f = (2 * scores).softmax(dim=-2)` and `jacobian = 2 * f * (data - f.mT @ data)`. The circles end at $R$, twice as
-# high as the solid line, and the card is contradicted.
+# `f = (2 * scores).softmax(dim=-2)` and `jacobian = 2 * f * (data - f.mT @ data)`. The circles end at $R$, twice as high as the
+# solid line, and the card is contradicted.
 # ```
 #
 # ## What is printed, and what is true
 #
-# One row of the matrix problem is a single {term}`softmax regression` with a data matrix $A\in\mathbb R^{n\times p}$
-# (a block of the {term}`tensor trick`) and weights $x$: $u=\exp(Ax)$, $\alpha=\langle u,1_n\rangle$, $f=\alpha^{-1}u$.
-# The bounds assume $\Vert A\Vert\le R$ in spectral norm, $\Vert x\Vert,\Vert y\Vert\le R$ and $R\ge4$. We read them in notes on
-# related papers: [G] {cite:t}`gao2025fast`, which also cites Lemma 6.2 of paper 2 for the bound on $\beta=\min\alpha$; [H]
-# {cite:t}`zhang2023h2o`, which restates {cite:t}`deng2023attention`. **None of the constants was read in paper 2**
-# {cite:p}`gao2023tensor`, whose own are in none of our sources. As all come from notes, one may be misread; the cards say by how
-# much it would have to be.
+# The printed bounds on $f$ are true but exponentially too large. One row of the matrix problem is a single
+# {term}`softmax regression` with weights $x$. Its data matrix $A\in\mathbb R^{n\times p}$ is a block of the
+# {term}`tensor trick`. Let $u=\exp(Ax)$, $\alpha=\langle u,1_n\rangle$ and $f=\alpha^{-1}u$, and let $\beta$ be the least value
+# of $\alpha$. The bounds assume $\Vert A\Vert\le R$ in spectral norm, $\Vert x\Vert,\Vert y\Vert\le R$ and $R\ge4$.
+#
+# We read the bounds in our notes on related papers. [G] is {cite:t}`gao2025fast`, which also cites Lemma 6.2 of paper 2 for the
+# bound on $\beta$. [H] is {cite:t}`zhang2023h2o`, which restates {cite:t}`deng2023attention`. **None of the constants was read
+# in paper 2** {cite:p}`gao2023tensor`, whose own constants are in none of our sources. A constant may be misread in our notes,
+# and the cards say by how much it would have to be.
 #
 # ````{admonition} The printed bounds, with their sources
 # :class: dropdown
@@ -198,38 +205,48 @@ judge(
 # | $\Vert u\Vert$, $\alpha$, $\alpha^{-1}$, $\Vert f\Vert$ | $\sqrt ne^{R^2}$, $ne^{R^2}$, $e^{R^2}$, $1$ | [G] Lemma E.4 |
 # | $1/\beta$ | $e^{R^2}$ | Lemma 6.2 of paper 2, through [G] Lemma E.3 |
 # | Lipschitz constant of $u$ | $2\sqrt nRe^{R^2}$ | [H] D.48 |
-# | the same | $\sqrt ne^{2R^2}$ (statement), $\sqrt nRe^{R^2}$ (proof) | [G] Lemma E.5.1 |
-# | of $\alpha$ | $\sqrt n$ times that of $u$: $2nRe^{R^2}$ with the one of [H] | [G] Lemma E.5.2 |
-# | of $\alpha^{-1}$ | $ne^{4R^2}$ | [G] Lemma E.5.2 |
-# | of $f$ | $n^{1.5}Re^{6R^2}$ (statement), $n^{1.5}e^{6R^2}$ (proof) | [G] Lemma E.5.3 |
-# | of $\langle f,v\rangle$, $\Vert v\Vert\le R^2$ | $n^{1.5}e^{7R^2}$ | [G] Lemma E.5.4-5 |
-# | (our notes do not say of what; not judged) | $R_0=n^{1.5}e^{10R^2}$ | [G] Lemma E.6 |
-# | of the Hessian of $\frac12(\langle f,v\rangle-e)^2$; of a sum of $nd$ | $n^{1.5}e^{30R^2}$; $nd\,n^{1.5}e^{30R^2}$ | [G] App. E.1-2 |
-# | of the Hessian of $L_{\exp}+L_{\rm sparse}+L_{\rm reg}$ | $n^2e^{40R^2}$ | [H] D.48 |
+# | Lipschitz constant of $u$ | $\sqrt ne^{2R^2}$ (statement), $\sqrt nRe^{R^2}$ (proof) | [G] Lemma E.5.1 |
+# | Lipschitz constant of $\alpha$ | $2nRe^{R^2}$ ($\sqrt n$ times the constant of $u$ in [H]) | [G] Lemma E.5.2 |
+# | Lipschitz constant of $\alpha^{-1}$ | $ne^{4R^2}$ | [G] Lemma E.5.2 |
+# | Lipschitz constant of $f$ | $n^{1.5}Re^{6R^2}$ (statement), $n^{1.5}e^{6R^2}$ (proof) | [G] Lemma E.5.3 |
+# | Lipschitz constant of $\langle f,v\rangle$, $\Vert v\Vert\le R^2$ | $n^{1.5}e^{7R^2}$ | [G] Lemma E.5.4-5 |
+# | a constant $R_0$ (our notes do not say of what; not judged) | $n^{1.5}e^{10R^2}$ | [G] Lemma E.6 |
+# | Lipschitz constant of the Hessian of $\frac12(\langle f,v\rangle-e)^2$; of a sum of $nd$ such terms | $n^{1.5}e^{30R^2}$; $nd\,n^{1.5}e^{30R^2}$ | [G] App. E.1-2 |
+# | Lipschitz constant of the Hessian of $L_{\exp}+L_{\rm sparse}+L_{\rm reg}$ | $n^2e^{40R^2}$ | [H] D.48 |
 # ````
 #
 # ```{admonition} What is true
 # :class: tip
-# Only the scores count: the constant of $g(Ax)$ is $R$ times the largest norm of the derivative $J_g(s)$ over scores
-# $\Vert s\Vert\le R^2$. So for every $R>0$ the constant of $u$ is $Re^{R^2}$, that of $\alpha$ is $R\max_{\Vert s\Vert\le R^2}\Vert e^s\Vert$, that of
-# $\alpha^{-1}$ at most $\frac Rn e^{R^2/\sqrt n}$. That of $f$ is at most $R/2$, *for weights of any length*, and no smaller factor
-# than $\frac12$ serves all $R$: softmax is $\frac12$-Lipschitz {cite:p}`nair2025softmax`. Moreover $\beta=ne^{-R^2/\sqrt n}$.
+# Only the scores $Ax$ matter. The Lipschitz constant of $x\mapsto g(Ax)$, at worst over all data, is $R$ times the largest norm
+# of the derivative $J_g(s)$ over scores $\Vert s\Vert\le R^2$. For every $R>0$ this gives:
+#
+# - the constant of $u$ is $Re^{R^2}$;
+# - the constant of $\alpha$ is $R\max_{\Vert s\Vert\le R^2}\Vert e^s\Vert$;
+# - the constant of $\alpha^{-1}$ is at most $\frac Rn e^{R^2/\sqrt n}$, and $\beta=ne^{-R^2/\sqrt n}$;
+# - the constant of $f$ is at most $R/2$, *for weights of any length*, and no smaller factor than $\frac12$ serves all $R$.
+#
+# The last item rests on the known fact that softmax is $\frac12$-Lipschitz {cite:p}`nair2025softmax`.
 # ```
 #
 # ```{admonition} Proofs
 # :class: dropdown
 #
-# *Scores,* for $A$ with at least two columns. The ball of weights is convex, so the supremum of the quotient is that of $\Vert J_g(Ax)A\Vert$, which is at most
+# *Scores,* for $A$ with at least two columns. The ball of weights is convex, so the supremum of the quotient is that of
+# $\Vert J_g(Ax)A\Vert$, which is at most
 # $R\Vert J_g(s)\Vert$ with $s=Ax$, $\Vert s\Vert\le R^2$. Conversely take any such $s$ and a unit direction $w$ that $J_g(s)$
-# stretches most. Let $q_1=s/\Vert s\Vert$ and $q_2\perp q_1$ span a plane that contains $w$. Then $A=R\,[q_1\;q_2]$ has norm $R$,
+# stretches most. Let $q_1=s/\Vert s\Vert$ and $q_2\perp q_1$ span a plane that contains $w$. Then $A=R\,[q_1\;q_2]$ has norm
+# $R$,
 # $x=(\Vert s\Vert/R,0)$ gives $Ax=s$, and $v=[q_1\;q_2]^\top w$ is a unit vector with $Av=Rw$, so $\Vert J_g(s)Av\Vert=R\Vert
 # J_g(s)\Vert$. With a moving $A$ and a fixed $x$ (the "A-variants" of the papers) the number is the same. In a block
 # $A_1[j,:]\otimes A_2$ take $A_1[j,:]=e_1$, $A_2=A$, and $x$ in the first row of $X$.
 #
-# *Constants.* $J_u=\mathrm{diag}(u)$ has norm $e^{\max s_i}$, largest at $s=R^2e_1$. $\nabla\alpha=u$. By the inequality of the means
+# *Constants.* $J_u=\mathrm{diag}(u)$ has norm $e^{\max s_i}$, largest at $s=R^2e_1$. $\nabla\alpha=u$. By the inequality of the
+# means
 # and Cauchy-Schwarz $\alpha\ge ne^{\bar s}\ge ne^{-R^2/\sqrt n}$, with equality if all scores are $-R^2/\sqrt n$; and
-# $\Vert\nabla\alpha^{-1}\Vert=\Vert f\Vert/\alpha\le1/\beta$. $J_f=\mathrm{diag}(f)-ff^\top$ is the covariance of a random basis
-# vector, so for a unit vector $v$ it gives the variance of a number that takes the values $v_i$. A variance is at most a quarter of
+# $\Vert\nabla\alpha^{-1}\Vert=\Vert f\Vert/\alpha\le1/\beta$. $J_f=\mathrm{diag}(f)-ff^\top$ is the covariance of a random
+# basis
+# vector, so for a unit vector $v$ it gives the variance of a number that takes the values $v_i$. A variance is at most a
+# quarter of
 # the squared range, and the range of a unit vector is at most $\sqrt2$: $\Vert J_f\Vert\le\frac14\cdot2=\frac12$. With
 # $a=R^2\sqrt{(n-2)/(2n)}$ and $s=(a,a,-c,\dots,-c)$ of length $R^2$ and mean zero the norm is
 # $1/(2+(n-2)e^{-R^2\sqrt{n/(2n-4)}})$, which tends to $\frac12$.
@@ -237,11 +254,16 @@ judge(
 #
 # ## By hand
 #
-# Take two tokens. The scores matter only through their difference $t$, and $f=(p,1-p)$ with $p=1/(1+e^{-t})$. A change of the scores by
-# $(\delta,-\delta)$ moves $t$ by $2\delta$ and $f$ by $2\delta\,p(1-p)\,(1,-1)$. The scores moved by $\sqrt2\delta$, the output by
-# $2\sqrt2\,p(1-p)\delta$: the factor is $2p(1-p)\le\frac12$, and it is $\frac12$ at $t=0$. The weights move the scores at most $R$
-# times as fast, so the constant of $f$ is $R/2$. For more tokens two points show it: two large scores, all others low, and weights
-# that move the two large ones apart.
+# Two tokens show where $R/2$ comes from. The softmax row depends on the difference $t$ of the two scores alone: $f=(p,1-p)$
+# with $p=1/(1+e^{-t})$. A small change of the scores by $(\delta,-\delta)$ changes $t$ by $2\delta$ and $f$ by
+# $2\delta\,p(1-p)\,(1,-1)$.
+#
+# The scores move by the distance $\sqrt2\delta$ and the output by the distance $2\sqrt2\,p(1-p)\delta$. The quotient of the two
+# distances is $2p(1-p)\le\frac12$, with equality at $t=0$. The scores move at most $R$ times as fast as the weights, so the
+# constant of $f$ is at most $R/2$.
+#
+# For more tokens the next cell shows two weights between which $f$ moves nearly $R/2$ times as fast. Two scores are large and
+# all others are low, and the move of the weights drives the two large scores apart.
 
 # %%
 n = 32
@@ -264,16 +286,17 @@ x = np.array([R, 0.001])
 y = np.array([R, -0.001])
 quotient = np.linalg.norm(softmax_row(x) - softmax_row(y)) / np.linalg.norm(x - y)
 print(f"|A| = {np.linalg.norm(A, 2):.3f}")
-print(f"reached {quotient:.4f}, R / 2 = {R / 2:.4f}")
-print(f"printed {n**1.5 * R * np.exp(6 * R**2):.1e}")
+print(f"|f(x) - f(y)| / |x - y| = {quotient:.4f}, R / 2 = {R / 2:.4f}")
+print(f"printed bound {n**1.5 * R * np.exp(6 * R**2):.1e}")
 
 # %% [markdown]
-# **Exercise 2.** Show that $\Vert F(X)-F(Y)\Vert_F\le\frac12\Vert A_1\Vert\,\Vert A_2\Vert\,\Vert X-Y\Vert_F$ for the matrix $F$ of
-# softmax rows.
+# **Exercise 2.** Show that $\Vert F(X)-F(Y)\Vert_F\le\frac12\Vert A_1\Vert\,\Vert A_2\Vert\,\Vert X-Y\Vert_F$ for the matrix
+# $F$ of softmax rows.
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Row by row, $\Vert f_j(X)-f_j(Y)\Vert\le\frac12\Vert s_j-s_j'\Vert$. Square and sum:
+# Let $s_j$ and $s_j'$ be the scores of row $j$ at $X$ and at $Y$. Row by row,
+# $\Vert f_j(X)-f_j(Y)\Vert\le\frac12\Vert s_j-s_j'\Vert$. Square and sum to get
 # $\Vert F(X)-F(Y)\Vert_F\le\frac12\Vert A_1(X-Y)A_2^\top\Vert_F\le\frac12\Vert A_1\Vert\Vert A_2\Vert\Vert X-Y\Vert_F$.
 # ```
 #
@@ -281,17 +304,18 @@ print(f"printed {n**1.5 * R * np.exp(6 * R**2):.1e}")
 # :class: dropdown
 # | assumption | tested here |
 # |---|---|
-# | $\Vert x\Vert\le R$ | dropped in P2.lip.break; dropping $\Vert A\Vert\le R$ is the same, only $Ax$ counts |
+# | $\Vert x\Vert\le R$ | dropped in P2.lip.break; dropping $\Vert A\Vert\le R$ has the same effect, because only $Ax$ counts |
 # | $R\ge4$ | the proofs here hold for every $R>0$ |
 # | $\Vert A(x-y)\Vert_\infty$ small (no value is printed) | the proofs here never use it |
 # | $A$ has at least two columns | always true of a block, whose width is $d^2\ge4$ |
 # ````
 #
-# ## No printed bound fails
+# ## Every printed bound that we could test holds
 #
-# The cards compare the printed bounds with the constants proved above. They give the slack, because a misprint that makes a bound
-# smaller by less than the slack would go unseen. The first card is on the softmax row and its inner products, the second on $u$,
-# $\alpha$ and $\alpha^{-1}$, and the third on the sizes themselves.
+# The cards compare the printed bounds with the constants proved above. Each card gives the slack, which is the quotient of
+# printed bound and proved constant. The slack is the largest factor by which a misprint could have made the bound smaller
+# without being noticed. The first card is on the softmax row $f$ and its inner products $\langle f,v\rangle$. The second card
+# is on $u$, $\alpha$ and $\alpha^{-1}$, and the third card is on the sizes of these quantities.
 
 # %% tags=["hide-input"]
 large_radii = [4.0, *(bound for bound in radii if bound > 4)]  # printed for R >= 4
@@ -336,10 +360,12 @@ judge(
 # %% [markdown]
 # ## Which conditions are needed?
 #
-# The summary says that the analysis "requires strict constraints". Of these only the length of $x$ matters. If $x$ may be longer,
-# the constants above grow with it, and the printed bounds on $u$, $\alpha$ and $\alpha^{-1}$ break sooner or later. So the summary's
-# caution that the bounds "may not hold" is right. The card shows it for $u$, from the experiment above. The bound on $f$ does not
-# break.
+# Only the length of the scores $Ax$ matters. The machine-written summary of paper 2 says that the analysis "requires strict
+# constraints" and that otherwise the bounds "may not hold".
+#
+# The caution is right. The constants of $u$, $\alpha$ and $\alpha^{-1}$ grow with the length of $x$, and for $x$ much longer
+# than $R$ they exceed the printed bounds. The card shows this for $u$, with numbers from the experiment above. The bound on $f$
+# holds for $x$ of any length.
 
 # %% tags=["remove-input"]
 longer = found[(found.function == "u") & (found.reach == 10)]
@@ -350,33 +376,42 @@ longer = cases(longer, "excess", kind="found", labels=["n", "R"], name=name)
 judge("P2.lip.break", longer)
 
 # %% [markdown]
-# **Exercise 3.** Why does the bound on $\alpha^{-1}$ break for long $x$, although $\alpha^{-1}$ is a factor of $f$?
+# **Exercise 3.** Why does the bound on $\alpha^{-1}$ fail for long $x$, although $\alpha^{-1}$ is a factor of $f$?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Long $x$ can make all scores very negative: $\alpha$ is then tiny, and $\alpha^{-1}$ and its slope are huge. In $f=\alpha^{-1}u$
-# the same shift makes $u$ tiny by the same factor; softmax does not notice a common shift.
+# A long $x$ can make all scores very negative. Then $\alpha$ is tiny, and $\alpha^{-1}$ and its slope are huge. In
+# $f=\alpha^{-1}u$ the same scores make $u$ tiny, too. The two effects cancel, because softmax does not change under a common
+# shift of the scores.
 # ```
 
 # %% [markdown]
 # ## What a constant is for: a step size
 #
-# Seen from the scores every row is the same function, whatever the data. For two tokens with $b=(0,1)$ and $f=(p,1-p)$ the loss is
-# $p^2$, and along the unit direction $(1,-1)/\sqrt2$ its second derivative is $4g(p)$, $g(p)=p^2(1-p)(2-3p)$, with extremes at
-# $p_\pm=(15\pm\sqrt{33})/24$: $0.308$ and $-0.240$ ({numref}`fig-opt-passes`). The upper one gives a step that is safe whatever the
-# data: if no eigenvalue of a row Hessian exceeds $\lambda$, gradient descent with
-# $\eta=1/(\lambda\Vert A_1\Vert^2\Vert A_2\Vert^2)$ lowers the loss by at least $\frac\eta2\Vert\nabla L\Vert_F^2$ in each step. The lower one says how far from convex the loss is. For every $n$
-# and every $b$ in the simplex no curvature lies outside ({prf:ref}`curvature of a row <thm-curvature>`, in balls).
+# The largest second derivative of the loss of a row gives a step size that is safe for all data. As a function of the scores,
+# every row has the same loss $\frac12\Vert f-b\Vert^2$ with its target $b$. For two tokens with $b=(0,1)$ and $f=(p,1-p)$ this
+# loss is $p^2$. Along the unit direction $(1,-1)/\sqrt2$ its second derivative is $4g(p)$ with $g(p)=p^2(1-p)(2-3p)$.
+#
+# The extremes are $0.308$ and $-0.240$, at $p_\mp=(15\mp\sqrt{33})/24$ ({numref}`fig-opt-passes`). For every number of tokens
+# and every $b$ in the simplex all curvatures of a row lie between these two numbers, by the
+# {prf:ref}`theorem on the curvature of a row <thm-curvature>`.
+#
+# The upper extreme gives the step size. Let $\lambda>0$ be an upper bound on the eigenvalues of all row Hessians. Then gradient
+# descent with the step size $\eta=1/(\lambda\Vert A_1\Vert^2\Vert A_2\Vert^2)$ lowers the loss $L$ by at least
+# $\frac\eta2\Vert\nabla L\Vert_F^2$ in each step. The lower extreme says how far from convex the loss is.
 #
 # ```{admonition} Proof
 # :class: dropdown
-# In a direction $V$ the second derivative is $\sum_jt_j^\top H_jt_j\le\lambda\Vert A_1VA_2^\top\Vert_F^2\le\lambda\Vert A_1\Vert^2
-# \Vert A_2\Vert^2\Vert V\Vert_F^2$ with $t_j$ the rows of $A_1VA_2^\top$. The rest is Taylor's formula.
+# Let $H_j$ be the Hessian of row $j$ in its scores, and $t_j$ the rows of $A_1VA_2^\top$. In a direction $V$ the second
+# derivative is
+# $\sum_jt_j^\top H_jt_j\le\lambda\Vert A_1VA_2^\top\Vert_F^2\le\lambda\Vert A_1\Vert^2\Vert A_2\Vert^2\Vert V\Vert_F^2$. The
+# rest is Taylor's formula.
 # ```
 #
-# With more tokens the curvature reaches the same ends, because the scores of all others may be very low. It does not pass them. An
-# ascent over scores and directions looks for a counterexample; one of its starts is that example, the others are random. The control
-# is the cross-entropy, which is convex.
+# With more tokens the curvature reaches the same extremes, because the scores of all other tokens may be very low. An ascent
+# over scores and directions looks for a curvature beyond the extremes, which would be a counterexample. One of its starts is
+# the case of two tokens with all others very low, and the other starts are random. The control is the cross-entropy, which is
+# convex.
 
 # %% tags=["hide-input"]
 search = {"starts": starts, "steps": steps, "seed": seed}
@@ -393,16 +428,18 @@ judge("P2.opt.range", both, cases(convex, name="{which}, n = {n}", **proved))
 # %% [markdown]
 # ## Experiment 2: dividing the data out
 #
-# Stretched data make gradient descent slow, whatever the constant. But the data enter only through $S=A_1XA_2^\top$. In the
-# coordinates $Y=(A_1^\top A_1)^{1/2}X(A_2^\top A_2)^{1/2}$ the curvature is that of the rows. Back in $X$ this is
+# Stretched data make gradient descent slow, and dividing the data out removes this effect. The data enter only through the
+# scores $S=A_1XA_2^\top$. In the coordinates $Y=(A_1^\top A_1)^{1/2}X(A_2^\top A_2)^{1/2}$ the eigenvalues of the Hessian lie
+# in the range of the row Hessians, whatever the data are. Gradient descent in $Y$ is, in terms of $X$,
 #
 # $$
-# X\leftarrow X-\tfrac1{4g(p_-)}\,(A_1^\top A_1)^{-1}\,\nabla L\,(A_2^\top A_2)^{-1},
+# X\leftarrow X-\tfrac1{4g(p_-)}\,(A_1^\top A_1)^{-1}\,\nabla L\,(A_2^\top A_2)^{-1}.
 # $$ (eq-opt-pre)
 #
-# known as a Kronecker-factored preconditioner. If the data are stretched, $A_i\to A_iM_i$, the iterates are stretched with them and
-# the losses stay the same. We stretch one problem, keep its scores, and count passes to a millionth of the first loss. Newton-CG is
-# SciPy's, with our exact Hessian products.
+# This step is known as a Kronecker-factored preconditioner. If the data are stretched, $A_i\to A_iM_i$, the scores along these
+# steps stay the same, and so do the losses. We stretch one problem, keep its scores, and count the passes over the data until
+# the loss is a millionth of its first value. The third method is SciPy's Newton-CG, with exact products of the Hessian with a
+# vector.
 
 # %% tags=["hide-input"]
 counts = lipschitz_bounds.passes(
@@ -433,13 +470,13 @@ plt.show()
 # :alt: Left: a curve that is positive, largest left of zero, and negative around two. Right: gradient descent rises with the
 # condition number, the preconditioned one is horizontal, Newton-CG lies far below.
 #
-# Left: curvature of the loss of two tokens against the difference of their scores. Where it is near zero at the far right, a
-# prediction that is confidently wrong sits on a plateau. Right: passes to a millionth of the first loss, against the condition number
-# of both data matrices.
+# Left: second derivative of the loss of two tokens against the difference of their scores. The derivative is near zero far to
+# the right, where a confident wrong prediction sits on a plateau. Right: passes to a millionth of the first loss against the
+# condition number of the data. With the data divided out the passes stay the same, and Newton-CG needs the fewest.
 # ```
 
 # %% tags=["remove-input"]
-# gradient descent was looked at every tenth step, so it may have needed nine fewer
+# the loss of gradient descent is checked every tenth step: it may need nine fewer
 rivals = counts.assign(descent=counts.descent - 9)
 rivals = rivals[["condition", "descent", "newton"]]
 name = "condition number {condition:g}"
@@ -450,12 +487,15 @@ judge("P2.opt.newton", rivals, value="newton", name=name)
 #
 # ```{admonition} Solution
 # :class: dropdown
-# With $X=M_1^{-1}\hat XM_2^{-\top}$ the gradient is $M_1^\top\hat GM_2$, and $(M_1^\top A_1^\top A_1M_1)^{-1}M_1^\top\hat GM_2
-# (M_2^\top A_2^\top A_2M_2)^{-1}=M_1^{-1}(A_1^\top A_1)^{-1}\hat G(A_2^\top A_2)^{-1}M_2^{-\top}$: the step of $\hat X$, stretched.
+# Let $\hat X$ be the weights and $\hat G$ the gradient for $(A_1,A_2)$, and let $X=M_1^{-1}\hat XM_2^{-\top}$. The scores of
+# both problems are then equal, and the gradient at $X$ is $M_1^\top\hat GM_2$. The step at $X$ is proportional to
+# $(M_1^\top A_1^\top A_1M_1)^{-1}M_1^\top\hat GM_2(M_2^\top A_2^\top A_2M_2)^{-1}=M_1^{-1}(A_1^\top A_1)^{-1}\hat G(A_2^\top A_2)^{-1}M_2^{-\top}$.
+# This is the step of $\hat X$, stretched in the same way as $X$.
 # ```
 #
-# **Exercise 5.** Check the safe step. Draw a problem with twenty tokens in four dimensions, take 200 steps of length
-# $1/(4g(p_-)\Vert A_1\Vert^2\Vert A_2\Vert^2)$ from $X=0$ and see whether the loss ever rises. Then multiply the step by a thousand.
+# **Exercise 5.** Check the safe step. Draw a problem with twenty tokens in four dimensions and take 200 steps of gradient
+# descent with the step size $1/(4g(p_-)\Vert A_1\Vert^2\Vert A_2\Vert^2)$ from $X=0$. Does the loss ever rise? Then multiply
+# the step size by a thousand and look again.
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -471,14 +511,14 @@ judge("P2.opt.newton", rivals, value="newton", name=name)
 #     X = X - gradient(A1, A2, X, B) / (0.3082 * norms**2)
 # print("largest rise:", np.diff(losses).max())
 # ```
-# The largest rise is negative: the loss falls in every step. With a step that is a thousand times as long it rises.
+# The largest rise is negative: the loss falls in every step. With a step that is a thousand times as long the loss rises.
 # :::
 #
 # ## To remember
 #
-# A softmax row changes at most $R/2$ times as fast as its weights. Printed bounds on it are larger by many powers of ten because
-# they multiply two worst cases that never occur together. The true constant gives a step size; after dividing the data out it is the
-# same for every problem.
+# A softmax row changes at most $R/2$ times as fast as its weights. Printed bounds on this speed are larger by many powers of
+# ten because they multiply two worst cases that never occur together. The largest curvature of a row gives a safe step size;
+# once the data are divided out, this step is the same for every problem.
 
 # %% tags=["remove-input"]
 notebook.footer()

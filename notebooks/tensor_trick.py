@@ -11,13 +11,14 @@
 #
 # *Attention has many rows that share their weights. Can all of them be treated as one regression, and what does that cost?*
 #
-# **Short answer.** Yes. If $\mathrm{vec}$ reads a matrix row by row, $\mathrm{vec}(A_1XA_2^\top)=(A_1\otimes A_2)\,\mathrm{vec}(X)$
-# turns a matrix problem into $n$ softmax regressions with one unknown vector. If it reads column by column, as in many textbooks, the
-# identity is false {judged}`P2.trick`. The two problems in the abstract of paper 2 are sums of such regressions
-# {judged}`P2.normalized` {judged}`P2.rescaled`, and their gradient is the product of three matrices {judged}`P2.gradient`. The trick
-# serves proofs and not computers. Taken literally, it stores the $n^2d^2$ numbers of the explicit product {judged}`P2.memory`, and for
-# $n=d$ its operations grow with the power {judged}`P2.scale.operations | explicit, n = d | .0f` of $d$. Those of the closed form grow
-# with the power {judged}`P2.scale.operations | closed form, n = d | .0f`.
+# **Short answer.** Yes: attention takes the softmax of the rows of $A_1XA_2^\top$, where the rows of $A_1$ and of $A_2$ are $n$
+# tokens of dimension $d$, and $X$ holds the weights. If $\mathrm{vec}$ reads a matrix row by row,
+# $\mathrm{vec}(A_1XA_2^\top)=(A_1\otimes A_2)\,\mathrm{vec}(X)$ {judged}`P2.trick`, and each problem in the abstract of paper 2
+# becomes a sum of $n$ softmax regressions in one vector {judged}`P2.normalized` {judged}`P2.rescaled`. The trick serves proofs
+# and not computers, because the explicit product $A_1\otimes A_2$ holds $n^2d^2$ numbers {judged}`P2.memory`. For $n=d$ the
+# operations for a gradient with this product grow with the power {judged}`P2.scale.operations | explicit, n = d | .0f` of $d$.
+# The gradient is also a product of three matrices {judged}`P2.gradient`, whose operations grow with the power
+# {judged}`P2.scale.operations | closed form, n = d | .0f`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -40,7 +41,7 @@ import pandas as pd
 import torch
 
 from icl.streams import stream
-from icl.tensor_trick import gradient, hvp, kron_block, unvec, vec
+from icl.tensor_trick import gradient, kron_block, unvec, vec
 from icl_book import notebook, plots
 from icl_book.claims import judge
 from icl_book.measurements import tensor_trick
@@ -74,35 +75,40 @@ plt.show()
 # targets. The second row of the first, the fourth and the fifth is framed. Below: in context the tokens move, in training the
 # weights.
 #
-# Attention as a regression, three tokens in two dimensions. We look for an $X$ that makes the softmax rows of $A_1XA_2^\top$
-# match the targets. Framed: one row, a single softmax regression. A prompt changes the tokens, training changes the weights.
+# Attention as a regression, with three tokens in two dimensions: the softmax rows of $A_1XA_2^\top$ should match the targets. A
+# prompt changes the tokens, and training changes the weights. The framed row is a single softmax regression.
 # ```
 #
 # (trick-plain)=
 # ## In plain words
 #
 # **Why a paper on in-context learning solves a regression.** A prompt changes what a transformer computes without changing its
-# weights: each layer hands changed *tokens* to the next one. Training changes the *weights*. Are the two equivalent? To ask this
-# precisely one needs a problem in which both can move. {term}`Softmax regression <softmax regression>` is such a problem
+# weights: each layer hands changed *tokens* to the next layer. Training changes the *weights*. Are the two equivalent? To ask
+# this precisely one needs a problem in which both can move. {term}`Softmax regression <softmax regression>` is such a problem
 # ({numref}`fig-tt-motive`): choose weights $X$ so that attention comes close to given targets $B$.
 #
 # {cite:t}`li2024closeness` asked the question for one row of attention, a single softmax regression. Attention has $n$ rows
 # that share the weights. Paper 2 {cite:p}`gao2023tensor` takes all rows together: its title says "from single softmax
-# regression to multiple softmax regression via a tensor trick". Whether moved tokens do what moved weights do is the subject of
-# [](/notebooks/icl_as_gradient_descent.ipynb). This chapter is about the step from one row to all, and what it costs.
+# regression to multiple softmax regression via a tensor trick". This chapter is about the step from one row to all rows, and
+# what it costs. Whether moved tokens do what moved weights do is the subject of [](/notebooks/icl_as_gradient_descent.ipynb).
 #
-# **The {term}`trick <tensor trick>`.** The scores $A_1XA_2^\top$ are linear in $X$. So they are *some* matrix times the list of
-# all entries of $X$, and the Kronecker product $A_1\otimes A_2$ is that matrix. Its rows come in $n$ blocks, one for each
-# query. Each block makes one ordinary softmax regression, all with the same unknown vector $x=\mathrm{vec}(X)$ of length $d^2$.
-# What is known about a single regression can then be used for all rows. The price: the data matrix has $n^2d^2$ entries, where
-# $A_1$ and $A_2$ together have $2nd$.
+# **The {term}`trick <tensor trick>`.** The scores $A_1XA_2^\top$ are linear in $X$. So the scores are *some* matrix times the
+# list of all entries of $X$, and that matrix is the Kronecker product $A_1\otimes A_2$. The rows of $A_1\otimes A_2$ come in
+# $n$ blocks, one for each query. Each block gives one ordinary softmax regression, and all $n$ regressions have the same
+# unknown vector $x=\mathrm{vec}(X)$ of length $d^2$.
+#
+# What is known about a single regression can then be used for all rows. In return, the data matrix becomes large:
+# $A_1\otimes A_2$ has $n^2d^2$ entries, and $A_1$ and $A_2$ together have only $2nd$.
 #
 # ## The experiment
 #
-# Random problems, each computed twice: in matrices, with all $n$ rows of attention at once, and as $n$ single softmax
-# regressions whose data are the blocks of the explicit product. The two losses are those of paper 2's abstract,
-# {eq}`eq-tt-problems` below. The gradient of the first one is computed by autograd through the explicit product and by the
-# closed form {eq}`eq-tt-gradient`. `icl.tensor_trick.gradient` differentiates half of the printed loss, hence the factor two.
+# The matrix form of the problem and its vector form have the same loss and the same gradient, but their sizes are very
+# different. We draw random problems and compute each one twice. The first computation treats all $n$ rows of attention at once,
+# as matrices. The second computation adds up $n$ single softmax regressions whose data are the blocks of the explicit product.
+#
+# The losses are the two of paper 2's abstract, {eq}`eq-tt-problems` below. The gradient of the normalized loss is computed by
+# autograd through the explicit product and by the formula {eq}`eq-tt-gradient`. The function `icl.tensor_trick.gradient`
+# differentiates half of the printed loss, so the code multiplies it by two.
 
 
 # %%
@@ -153,9 +159,9 @@ worst.style.format("{:.0e}", subset=columns).format(
 ).hide()
 
 # %% [markdown]
-# This takes a few seconds on two cores. Expect differences near $10^{-15}$, which is rounding, because the statements are identities.
-# What differs is the memory. At $d=16$ the explicit product takes over a hundred times the bytes of everything that the matrix form
-# stores. To try $d=7$, write `for dim in [7]:`.
+# The experiment takes a few seconds on two cores. Expect differences near $10^{-15}$. Differences of this size are rounding
+# errors, because the statements are identities. In memory the two forms differ: at $d=16$ the explicit product takes over a
+# hundred times the bytes of all matrices together. To try $d=7$, write `for dim in [7]:`.
 
 # %%
 figure, ax = plt.subplots(figsize=(5.8, 3.0))
@@ -173,13 +179,13 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-scale-cost
-# :alt: Log-log plot of bytes against d from 2 to 1024. Points of the explicit product lie on a steep dotted line that
-# crosses a dashed line at 24 GiB near d = 140. Points of the matrices lie on a dotted line with half that slope and end below
-# one gigabyte.
+# :alt: Log-log plot of bytes against d from 2 to 1024. Points of the explicit product lie on a steep dotted line that crosses a
+# dashed line at 24 GiB near d = 140. Points of the matrices lie on a dotted line with half that slope and end below one
+# gigabyte.
 #
-# Bytes of the explicit product, and of the matrices and the scores. Points: measured in the experiment. Dotted: the numbers of
-# entries, $n^2d^2$ and $2nd+d^2+n^2$, times eight bytes, continued to $d=1024$, the size that the summary proposes. The dashed line
-# is the memory of a large laptop.
+# Memory of the explicit product, and of the matrices and the scores: measured in the experiment (points), and computed from the
+# numbers of entries (dotted). The explicit product exceeds the memory of a large laptop (dashed) near $d=140$. The matrices
+# stay below one gigabyte up to $d=1024$.
 # ```
 
 # %% tags=["remove-input"]
@@ -193,8 +199,9 @@ judge(
 )
 
 # %% [markdown]
-# The controls break each identity as a slip of the pen would: columns of $B$ for rows, or one normalization for the whole
-# matrix. The cards on the other loss, on the trick itself and on memory are judged by the same table.
+# The controls contain mistakes that are easy to make. One control reads the columns of $B$ as targets, and another control
+# normalizes the whole matrix at once. The following cards judge the rescaled loss, the identity itself and the memory on the
+# same problems.
 
 # %% tags=["remove-input"]
 judge(
@@ -226,8 +233,9 @@ judge(
 # %% [markdown]
 # ## What is printed, and what is true
 #
-# The abstract of arXiv 2307.02419 sets two problems for given $A_1, A_2\in\mathbb R^{n\times d}$ and
-# $B\in\mathbb R^{n\times n}$, with the exponential taken entry by entry and $D(X)=\mathrm{diag}(\exp(A_1XA_2^\top)1_n)$:
+# The printed identity is true if $\mathrm{vec}$ reads rows. The abstract of paper 2 (arXiv 2307.02419) sets two problems for
+# given $A_1, A_2\in\mathbb R^{n\times d}$ and $B\in\mathbb R^{n\times n}$. With the exponential taken entry by entry and
+# $D(X)=\mathrm{diag}(\exp(A_1XA_2^\top)1_n)$ they are
 #
 # $$
 # \begin{aligned}
@@ -236,34 +244,38 @@ judge(
 # \end{aligned}
 # $$ (eq-tt-problems)
 #
-# It relates them to the single regressions $\Vert\langle e^{Ax},1_n\rangle^{-1}e^{Ax}-b\Vert_2^2$ and
-# $\Vert e^{Ax}-\langle e^{Ax},1_n\rangle b\Vert_2^2$ of earlier papers, and says that vectorization "expands the dimension from
-# $d$ to $d^2$". The identity that does this is not in the abstract, and the full text was not among our sources. Our notes
-# have it from two later papers that cite paper 2 for it {cite:p}`gao2025fast,alman2024gradient`, and so does a machine-written
-# summary:
+# The abstract relates these problems to single regressions of earlier papers,
+# $\Vert\langle e^{Ax},1_n\rangle^{-1}e^{Ax}-b\Vert_2^2$ and $\Vert e^{Ax}-\langle e^{Ax},1_n\rangle b\Vert_2^2$. The abstract
+# says that vectorization "expands the dimension from $d$ to $d^2$". The identity behind the trick is not in the abstract, and
+# the full text was not among our sources. A machine-written summary has the identity, and so do our notes on two later papers,
+# which cite paper 2 for it {cite:p}`gao2025fast,alman2024gradient`:
 #
 # > $\mathrm{vec}(A_1XA_2^\top)=(A_1\otimes A_2)\,\mathrm{vec}(X)$
 #
-# Of the cards below three judge paper 2's own words, its abstract: P2.normalized, P2.rescaled and P2.dimension.
+# On this page three cards judge paper 2's own words, its abstract: P2.normalized, P2.rescaled and P2.dimension.
 #
 # ```{admonition} What is true
 # :class: tip
-# The identity is true if $\mathrm{vec}$ reads a matrix row by row, $\mathrm{vec}(X)_{(i-1)d+j}=X_{i,j}$, as
-# {cite:t}`gao2025fast` define it and as `reshape(-1)` does in NumPy and PyTorch. The summary leaves this out. Many textbooks (and
-# MATLAB, Julia, R) read columns; then the factors have to be swapped to $A_2\otimes A_1$. Rows $(j-1)n+1,\dots,jn$ of
-# $A_1\otimes A_2$ form the block $\mathsf A_j=A_1[j,:]\otimes A_2$, and $\mathsf A_j\,\mathrm{vec}(X)$ is row $j$ of $A_1XA_2^\top$.
+# The identity is true if $\mathrm{vec}$ reads a matrix row by row, $\mathrm{vec}(X)_{(i-1)d+j}=X_{i,j}$. {cite:t}`gao2025fast`
+# define $\mathrm{vec}$ in this way, and so does `reshape(-1)` in NumPy and PyTorch. The machine-written summary leaves out the
+# definition of $\mathrm{vec}$. Many textbooks (and MATLAB, Julia, R) read columns, and then the factors have to be swapped to
+# $A_2\otimes A_1$. Rows $(j-1)n+1,\dots,jn$ of $A_1\otimes A_2$ form the block $\mathsf A_j=A_1[j,:]\otimes A_2$, and
+# $\mathsf A_j\,\mathrm{vec}(X)$ is row $j$ of $A_1XA_2^\top$.
 # ```
 #
 # ```{admonition} Proof
 # :class: dropdown
-# Row $j$ of $A_1XA_2^\top$, written as a column, is $A_2\,(X^\top A_1[j,:]^\top)=\sum_i A_1[j,i]\;A_2\,X[i,:]^\top$. This is the
-# row of blocks $\big(A_1[j,1]A_2,\dots,A_1[j,d]A_2\big)=\mathsf A_j$ times the rows of $X$ stacked on top of one another, which is
+# Row $j$ of $A_1XA_2^\top$, written as a column, is $A_2\,(X^\top A_1[j,:]^\top)=\sum_i A_1[j,i]\;A_2\,X[i,:]^\top$. This is
+# the
+# row of blocks $\big(A_1[j,1]A_2,\dots,A_1[j,d]A_2\big)=\mathsf A_j$ times the rows of $X$ stacked on top of one another, which
+# is
 # $\mathrm{vec}(X)$. Stack over $j$.
 # ```
 #
 # ## By hand
 #
-# Two tokens, two dimensions, small integers. `kron_block` builds the rows of $A_1\otimes A_2$ that belong to one query.
+# Take two tokens in two dimensions, with small integers. The function `kron_block` returns the rows of $A_1\otimes A_2$ that
+# belong to one query.
 
 # %%
 A1 = torch.tensor([[1.0, 2], [0, 1]])
@@ -289,23 +301,23 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-tt-hand
-# :alt: Three matrices with their entries printed. The 4 by 4 Kronecker product with rows 1 0 2 0, 2 1 4 2, 0 0 1 0 and
-# 0 0 2 1, cut by a horizontal line into two blocks; the column 1 2 3 4; and the column 7 24 3 10.
+# :alt: Three matrices with their entries printed. The 4 by 4 Kronecker product has the rows 1 0 2 0, 2 1 4 2, 0 0 1 0 and 0 0 2
+# 1, and a horizontal line cuts it into two blocks. The second matrix is the column 1 2 3 4. The third is the column 7 24 3 10.
 #
-# The worked example. Left: the Kronecker product; each entry of $A_1$ is the factor of a 2 × 2 block, and the line separates
-# the rows of the two queries, $\mathsf A_1$ and $\mathsf A_2$. Right: the product, which is $A_1XA_2^\top$ read row by row.
+# The worked example: the Kronecker product (left) times $\mathrm{vec}(X)$ is $A_1XA_2^\top$ read row by row (right). The line
+# separates the blocks of the two queries, $\mathsf A_1$ and $\mathsf A_2$.
 # ```
 #
 # **Exercise 1.** Compute the two numbers of the second block, $\mathsf A_2\,\mathrm{vec}(X)$, by hand.
 #
 # ```{admonition} Solution
 # :class: dropdown
-# $\mathsf A_2=(0,1)\otimes A_2$ has the rows $(0,0,1,0)$ and $(0,0,2,1)$. Times $(1,2,3,4)$ this is $(3,10)$: the second row of
-# $A_1XA_2^\top$.
+# The block $\mathsf A_2=(0,1)\otimes A_2$ has the rows $(0,0,1,0)$ and $(0,0,2,1)$. The product of this block with $(1,2,3,4)$
+# is $(3,10)$, the second row of $A_1XA_2^\top$.
 # ```
 #
-# **The gradient.** If a loss has the gradient $P=\partial L/\partial S$ in the scores $S=A_1XA_2^\top$, then
-# $dL=\langle P, A_1\,dX\,A_2^\top\rangle=\langle A_1^\top PA_2,\,dX\rangle$, so
+# **The gradient.** The gradient in $X$ is a product of three matrices. If a loss has the gradient $P=\partial L/\partial S$ in
+# the scores $S=A_1XA_2^\top$, then $dL=\langle P, A_1\,dX\,A_2^\top\rangle=\langle A_1^\top PA_2,\,dX\rangle$, so
 #
 # $$
 # \nabla_XL=A_1^\top PA_2,\qquad\text{that is}\qquad
@@ -317,9 +329,9 @@ plt.show()
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Reading columns of $X$ is reading rows of $X^\top$: $\mathrm{vec}_c(X)=\mathrm{vec}(X^\top)$. So
-# $\mathrm{vec}_c(A_1XA_2^\top)=\mathrm{vec}(A_2X^\top A_1^\top)=(A_2\otimes A_1)\,\mathrm{vec}(X^\top)
-# =(A_2\otimes A_1)\,\mathrm{vec}_c(X)$, with the row-wise identity in the middle.
+# To read the columns of $X$ is to read the rows of $X^\top$, so $\mathrm{vec}_c(X)=\mathrm{vec}(X^\top)$. With the row-wise
+# identity in the middle,
+# $\mathrm{vec}_c(A_1XA_2^\top)=\mathrm{vec}(A_2X^\top A_1^\top)=(A_2\otimes A_1)\,\mathrm{vec}(X^\top)=(A_2\otimes A_1)\,\mathrm{vec}_c(X)$.
 # ```
 #
 # ````{admonition} What is assumed, and what we test
@@ -332,15 +344,17 @@ plt.show()
 # | row $j$ of $P$ belongs to row $j$ of the scores | control of P2.gradient |
 # | no $1/\sqrt d$ in the scores; $B$ is any real matrix | conventions; we draw rows of $B$ from the simplex |
 #
-# The losses in `icl.tensor_trick` carry a factor $\tfrac12$, {eq}`eq-tt-problems` has none: we compare *twice* our loss with it.
+# The losses in `icl.tensor_trick` carry a factor $\tfrac12$, and {eq}`eq-tt-problems` has none. We compare *twice* our loss
+# with {eq}`eq-tt-problems`.
 # ````
 #
-# ## All five losses, and second derivatives
+# ## All five losses
 #
-# The summary names three more losses beside the two of the abstract: *sparse* $\alpha_j$, *cross-entropy*
-# $-\langle b_j,\log f_j\rangle$ and *entropy* $-\langle f_j,\log f_j\rangle$, with $f_j$ the softmax row and $\alpha_j$ the sum
-# of its exponentials. Equation {eq}`eq-tt-gradient` holds for all five. The card compares it with autograd through the explicit
-# product, which shares no formula with ours.
+# The formula {eq}`eq-tt-gradient` for the gradient holds for every loss that depends on $X$ through the scores alone. The
+# machine-written summary of paper 2 names three such losses besides the two of the abstract. Let $f_j$ be softmax row $j$ and
+# $\alpha_j$ the sum of its exponentials. The three losses are sums over $j$: *sparse* $\alpha_j$, *cross-entropy*
+# $-\langle b_j,\log f_j\rangle$ and *entropy* $-\langle f_j,\log f_j\rangle$. The card compares the formula with autograd
+# through the explicit product, an independent computation, for all five losses.
 
 # %% tags=["remove-input"]
 slopes = tensor_trick.gradients(dims[:3], draws, seed)
@@ -354,48 +368,21 @@ judge(
 )
 
 # %% [markdown]
-# Second derivatives have the same form. Along a direction $V$ row $j$ of $P$ moves by $W_j=H_jT_j$, with $T=A_1VA_2^\top$ and the
-# Hessian $H_j$ of row $j$ in its scores. So $\nabla^2L[V]=A_1^\top WA_2$, one more product of three matrices, and
-# $\nabla^2L=\sum_j\mathsf A_j^\top H_j\mathsf A_j$. On the problem computed by hand:
-
-# %%
-A1 = torch.tensor([[1.0, 2], [0, 1]])
-A2 = torch.tensor([[1.0, 0], [2, 1]])
-X = torch.tensor([[1.0, 2], [3, 4]]) / 10
-B = torch.eye(2)
-V = torch.tensor([[1.0, 0], [1, -1]])
-
-hessian = torch.zeros(4, 4)
-for j in range(2):
-    block = kron_block(A1, A2, j)
-
-    def row_loss(s, b=B[j]):
-        return 0.5 * (torch.softmax(s, -1) - b).square().sum()
-
-    H = torch.func.hessian(row_loss)(block @ vec(X))
-    hessian += block.T @ H @ block
-print("from the blocks:", (hessian @ vec(V)).numpy().round(4))
-print("closed form:    ", vec(hvp(A1, A2, X, B, V)).numpy().round(4))
-assert torch.allclose(hessian @ vec(V), vec(hvp(A1, A2, X, B, V)), atol=1e-6)
-
-# %% [markdown]
-# Three formulas of this kind in our notes on papers near paper 2 {cite:p}`zhang2023h2o,alman2024gradient,gao2025fast` disagree
-# with autograd in a sign, a factor or a coefficient. We did not read those papers, so the slips may be ours. None is in paper 2,
-# and none touches a theorem that this book uses.
-#
-# **Exercise 3.** The spectral norm of a block is $\Vert\mathsf A_j\Vert=\Vert A_1[j,:]\Vert_2\,\Vert A_2\Vert$. The papers of this
-# line assume $\Vert\mathsf A_j\Vert\le R$. Does $\Vert A_1\Vert,\Vert A_2\Vert\le R$ imply it?
+# **Exercise 3.** The spectral norm of a block is $\Vert\mathsf A_j\Vert=\Vert A_1[j,:]\Vert_2\,\Vert A_2\Vert$. The papers that
+# our notes cover assume $\Vert\mathsf A_j\Vert\le R$. Does $\Vert A_1\Vert,\Vert A_2\Vert\le R$ imply this bound?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Not for $R>1$: it gives only $R^2$, and $A_1=A_2=R\,I$ attains that. The two assumptions are different.
+# For $R>1$ they do not. The bounds on $A_1$ and $A_2$ give only $\Vert\mathsf A_j\Vert\le R^2$, and equality holds for
+# $A_1=A_2=R\,I$.
 # ```
 #
 # ## "From $d$ to $d^2$"
 #
-# A single regression with a data matrix of width $d$ has $d$ unknowns, the vectorized problem has $d^2$. We count the unknowns
-# that the data can determine, the rank of $A_1\otimes A_2$. ($X$ had $d^2$ entries before it was written as a vector; what grows
-# is the data matrix.) With fewer tokens than dimensions the rank drops to $n^2$, the control.
+# For almost all data with at least $d$ tokens the scores determine all $d^2$ unknowns. A single regression with a data matrix
+# of width $d$ has $d$ unknowns, and the vectorized problem has $d^2$. The card computes the rank of $A_1\otimes A_2$, which is
+# the number of unknowns that the scores determine. With fewer tokens than dimensions (the control) the rank drops to $n^2$. The
+# trick does not add unknowns, because $X$ had $d^2$ entries from the beginning.
 
 # %% tags=["remove-input"]
 ranks = tensor_trick.ranks(dims, seed)
@@ -408,10 +395,13 @@ judge(
 )
 
 # %% [markdown]
-# **What the data cannot see.** Softmax does not notice a number added to a whole row of scores. If some $y$ has $A_2y=1_n$, for
-# example because one coordinate of every token is constant, then $X+wy^\top$ has the same softmax rows as $X$ for every
-# $w\in\mathbb R^d$. So $d$ of the $d^2$ directions are invisible to the normalized loss, the cross-entropy and the entropy. The
-# rescaled and the sparse loss see them. A constant column in $A_1$ hides nothing.
+# **What the data cannot see.** If one coordinate of the tokens in $A_2$ has the same value for all tokens, not zero, the
+# normalized loss leaves $d$ of the $d^2$ unknowns open. Softmax does not change if a number is added to a whole row of scores.
+# A constant coordinate gives a vector $y$ with $A_2y=1_n$. Then $X+vy^\top$ has the same softmax rows as $X$ for every
+# $v\in\mathbb R^d$.
+#
+# The cross-entropy and the entropy leave the same directions open. The rescaled and the sparse loss determine all unknowns, and
+# a constant column in $A_1$ hides none.
 
 # %% tags=["remove-input"]
 hessians = tensor_trick.hessian_ranks(dims, seed)
@@ -425,33 +415,35 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise 4.** Every token is shifted so that the mean row of $A_2$ is zero. Does that make the minimizer of the normalized
-# problem unique?
+# **Exercise 4.** Suppose that $A_2y=1_n$ for some $y$. Every token in $A_2$ is then shifted so that the mean row of $A_2$ is
+# zero. Is the minimizer of the normalized problem unique now?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# No. If $A_2y=1_n$ before, then $A_2y=0$ after, and the same directions $wy^\top$ are invisible.
+# No. If $A_2y=1_n$ before the shift, then $A_2y=0$ after it. The directions $vy^\top$ no longer change the scores at all.
 # ```
 #
 # ## The price in operations
 #
-# The summary lists as a limitation that going from $d$ to $d^2$ "may be computationally prohibitive", and proposes to measure it
-# at sizes up to $d=1024$. {cite:t}`alman2024gradient` (Lemmas 4.1 and C.8) give $O(n^2d+nd^2)$ operations for the gradient; taken
-# literally, the Kronecker form needs $O(n^2d^2)$. Five ways lead to the same gradient.
+# Taken literally, the Kronecker form needs $O(n^2d^2)$ operations for the gradient. The product of three matrices needs
+# $O(n^2d+nd^2)$, by Lemmas 4.1 and C.8 of {cite:t}`alman2024gradient` as our notes have them. The machine-written summary says
+# that going from $d$ to $d^2$ "may be computationally prohibitive", and proposes to measure the cost up to $d=1024$. The table
+# has five ways to compute the same gradient.
 #
-# | form | how | operations | numbers held beside the data |
+# | form | how | operations | numbers held besides the data |
 # |---|---|---|---|
 # | explicit | build $A_1\otimes A_2$ | $4n^2d^2$ | $n^2d^2$ |
 # | blockwise | one $\mathsf A_j$ at a time | $4n^2d^2$ | $nd^2$ |
 # | autograd | PyTorch differentiates | $4n^2d+4nd^2$ | several $n^2$ |
 # | closed form | $A_1^\top PA_2$ (`icl.tensor_trick.formulas.plain_gradient`) | $4n^2d+4nd^2$ | several $n^2$ |
-# | {term}`streaming` | the same for a few rows at a time (`icl.tensor_trick.gradient`) | $4n^2d+4nd^2$ | $nd$ |
+# | {term}`streaming` | the closed form for a few rows at a time (`icl.tensor_trick.gradient`) | $4n^2d+4nd^2$ | $nd$ |
 #
-# By hand, for $n=d=1024$ in 64 bits: the explicit matrix has $8\cdot1024^4$ bytes, 8 TiB. One block has 8 GiB, one $n\times n$
-# array 8 MiB. The explicit form does $4\cdot1024^4$ operations, the closed form $8\cdot1024^3$: 512 times fewer.
+# At $n=d=1024$ in 64 bits the explicit matrix has $8\cdot1024^4$ bytes, which is 8 TiB. One block has 8 GiB, and one
+# $n\times n$ array has 8 MiB. The explicit form does $4\cdot1024^4$ operations and the closed form $8\cdot1024^3$, which is 512
+# times fewer.
 #
-# PyTorch counts the operations of all matrix products. The card judges the exponent when $n$, $d$ or both double. How much time
-# the streaming form saves is on the page {doc}`/book/benchmarks`.
+# The card judges how fast the operations grow when $n$, $d$ or both double. PyTorch counts the operations of all matrix
+# products. How much time the streaming form saves is on the page {doc}`/book/benchmarks`.
 
 # %% tags=["remove-input"]
 growing = list(tensor_trick.GROWING)
@@ -476,18 +468,20 @@ judge(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# With $M$ bytes at $n=d\approx(M/8)^{1/4}$, and at $(M/8)^{1/3}$: 240 and 1,500 for 24 GiB. The second still does $4n^2d^2$
-# operations.
+# With $M$ bytes of memory the explicit form stops at $n=d\approx(M/8)^{1/4}$, and the version that holds one block at
+# $(M/8)^{1/3}$. For 24 GiB these are about 240 and 1,500. The second version still does $4n^2d^2$ operations.
 # ```
 #
-# **Exercise 6.** Compute the gradient of the normalized loss by formula {eq}`eq-tt-gradient`, without `icl` and without autograd, and
-# compare it with `gradient`. Five lines are enough.
+# **Exercise 6.** Compute the gradient of the normalized loss by formula {eq}`eq-tt-gradient`, without `icl` and without
+# autograd, on the problem computed by hand, with the weights $X/10$ and the targets $B=I$. Compare it with `gradient`. Six
+# lines are enough.
 #
 # :::{admonition} Solution
 # :class: dropdown
-# With the softmax row $f$ and the residual $c=f-b$, a row of $P$ is the Jacobian of softmax times $c$, that is
+# Let $f$ be a softmax row and $c=f-b$ its residual. The row of $P$ is the Jacobian of softmax times $c$, with the entries
 # $f_i\,(c_i-\sum_kf_kc_k)$.
 # ```python
+# X, B = X / 10, torch.eye(2)
 # F = torch.softmax(A1 @ X @ A2.T, -1)
 # C = F - B
 # P = F * (C - (F * C).sum(-1, keepdim=True))
@@ -499,8 +493,8 @@ judge(
 #
 # ## To remember
 #
-# The tensor trick makes $n$ rows of attention one regression in $\mathrm{vec}(X)$, so that statements about one row carry over to
-# all. It serves proofs only: to compute, use $A_1XA_2^\top$ and $A_1^\top PA_2$.
+# The tensor trick makes $n$ rows of attention one regression in $\mathrm{vec}(X)$, so that statements about one row carry over
+# to all rows. The trick serves proofs only: to compute, use $A_1XA_2^\top$ and $A_1^\top PA_2$.
 
 # %% tags=["remove-input"]
 notebook.footer()
