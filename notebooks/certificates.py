@@ -67,8 +67,8 @@ notebook.setup(globals())
 # 4. **All pairs of points.** A function with a kink is as steep as the steeper of its two sides.
 #
 # **The experiment of this page** shows that the first statement needs its assumption. On the circle the experiment compares
-# the exact risk of $wI$ with that of $w$ times a quarter turn. It does so for ReLU functions and for a class of our own. The
-# functions of this class are waves of 4 periods plus weaker waves of 18 periods.
+# the exact risk of $wI$ with that of $w$ times a quarter turn. The two classes are the ReLU functions and a class of our
+# own. The functions of our class are waves of 4 periods plus weaker waves of 18 periods.
 
 
 # %%
@@ -179,10 +179,10 @@ for task in (Cosine(2, 4.0), Cosine(3, 4.0), Cosine(5, 8.0), TwoWaves(2)):
 # $\sigma^2<\infty$, and let $n\ge2$.
 #
 # 1. *Existence.* If the class is not constant and $k'(1)<\infty$, then $\mathcal L(wI)$ has a finite minimizer $w^*\ge0$.
-# 2. *Form.* Let $k=k_1+k_2$, where $k_1$ is nondecreasing on $[-1,1]$ and $k_2$ is even and nondecreasing in $|t|$. Let $k_1$ be not
-#    constant, and let $n\ge3$ or $k_2$ be constant. Then the minimizers over all $d\times d$ matrices, if there are any, are exactly
-#    the $wI$ with the best $w\ge0$. If instead $k_1$ is constant, $k_2$ is not, and $n\ge3$, they are exactly these $wI$ and the
-#    matrices $-wI$.
+# 2. *Form.* Let $k=k_1+k_2$, where $k_1$ is nondecreasing on $[-1,1]$ and $k_2$ is even and nondecreasing in $|t|$. Suppose
+#    that $k_1$ is not constant, and that $n\ge3$ or $k_2$ is constant. Then the minimizers over all $d\times d$ matrices, if
+#    there are any, are exactly the $wI$ with the best $w\ge0$. If instead $k_1$ is constant, $k_2$ is not, and $n\ge3$, the
+#    minimizers are exactly these $wI$ and the matrices $-wI$.
 # 3. *Which classes.* $k$ is nondecreasing for sums $f(x)=\sum_j\ell_jg_j(q_j\cdot x)$ with monotone $g_j$. The $q_j$ must be
 #    independent of each other and have rotation-invariant laws. The $\ell_j$ must be independent of the $q_j$ and have
 #    finite second moments. Examples are affine, linear, ReLU, tanh and sigmoid functions, and networks of them. If the $q_j$
@@ -368,8 +368,8 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 # :label: thm-irrelevant
 # :nonumber:
 # Let $f=a\cdot u$ and $k\ge3$. Let $a$, the query's $u_q$ and the tokens' $u_i$ be independent and uniform on $S^{k-1}$. Let
-# the numbers $s_i$ be bounded and not constant. Let them have one law and be independent of each other and of everything
-# else. Then for $n\ge2$, $\sigma\ge0$ and $c\ge0$ the risk $\varrho(c,e)$ rises strictly in $e\ge0$.
+# the numbers $s_i$ be bounded and not constant. Let them be identically distributed, and independent of each other and of
+# everything else. Then for $n\ge2$, $\sigma\ge0$ and $c\ge0$ the risk $\varrho(c,e)$ rises strictly in $e\ge0$.
 #
 # Take the tokens of [](/notebooks/theorem4_low_rank.ipynb) with $k\ge3$ and any $d>k$, $n\ge2$ and $\sigma\ge0$. **Then the
 # minimizers over all $d\times d$ matrices are exactly the $cBB^\top$ whose $c$ is best at $e=0$.** At least one minimizer exists,
@@ -499,8 +499,8 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 # treats each rank $p$ by itself. This method cannot be extended to $k=2$, because there the quantity $L_e(p)$ of
 # {eq}`eq-ranks` rises with $e$ at some ranks.
 #
-# **Open:** for $k=1$ we have no proof either, and the risk need not rise with $|e|$. The next cell divides two risks by the risk at
-# $e=0$, for $n=4$ and $\sigma=10$:
+# **Open:** for $k=1$ we have no proof either, and the risk need not rise with $|e|$. The next cell prints the risk at two
+# values of $e$, divided by the risk at $e=0$, for $n=4$ and $\sigma=10$:
 
 # %%
 near, middle, far = (
@@ -545,8 +545,8 @@ print(f"{middle / near:.3f} at e = 6, {far / near:.3f} at e = c = 11.66")
 # $-Q\le0.202|v|^2$ by hand (`icl_rigor.curvature`). $\square$
 # :::
 #
-# The next cell repeats the computer's part of the proof. It should certify both ends of the range. It should fail if an end
-# is moved inwards by a thousandth:
+# The next cell repeats the computer's part of the proof. It should certify both ends of the range. The proof should fail if
+# an end is moved inwards by a thousandth:
 
 # %%
 for side, name in {1: "largest", -1: "most negative"}.items():
