@@ -654,8 +654,8 @@ judge("P1.T2.lip", steepest, kind="found", high="bound", name=template)
 # ## To remember
 #
 # If functions are more alike at closer inputs, looking away from the query raises the risk. The best matrix is then a
-# multiple of the identity for every $n\ge2$. Independent noise in the scores raises the risk as well. One bound on the bias
-# holds for every $L$-Lipschitz function, and the worst cosines oscillate about once per window.
+# multiple of the identity for every $n\ge2$. For linear functions of three or more directions, independent noise in the
+# scores raises the risk as well. One bound on the bias holds for every $L$-Lipschitz function.
 
 # %% tags=["remove-input"]
 notebook.footer()
