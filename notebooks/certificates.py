@@ -9,14 +9,16 @@
 # %% [markdown]
 # # Proofs and certificates
 #
-# *Computation shows finitely many cases. Which statements about all matrices, all functions and all context lengths can be proved?*
+# *A computation covers finitely many cases. Which statements about all matrices, all functions and all context lengths can be
+# proved?*
 #
-# **Short answer.** Suppose that the values of functions are the more correlated the closer their inputs are, as for ReLU networks.
-# Then for every number of examples from two on the best matrix is a multiple of the identity {judged}`P1.T2.form`. For some waves on
-# the circle this is false, and a layer that looks at right angles to the query is better. Directions that do not count always do harm
-# if at least three directions count ([](/notebooks/theorem4_low_rank.ipynb)). The authors' upper bound in Theorem 3 holds for every
-# $L$-Lipschitz test function, and not only for the class that a layer was trained on {judged}`P1.T3.any`. A function of the ReLU class
-# has the Lipschitz constant that the slides give {judged}`P1.T2.lip`.
+# **Short answer.** Suppose that function values are more correlated at closer inputs, as for ReLU and affine functions. Then
+# the best matrix is a multiple of the identity for two or more examples {judged}`P1.T2.form`; for some waves on the circle
+# another matrix is better. If the labels are linear in at least three relevant directions, irrelevant directions always
+# raise the risk ([](/notebooks/theorem4_low_rank.ipynb)). As far as we computed, the authors' upper bound in Theorem 3
+# covers every
+# $L$-Lipschitz test function {judged}`P1.T3.any`. A function of the ReLU class has the Lipschitz constant that the slides
+# give {judged}`P1.T2.lip`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -31,7 +33,7 @@ if "google.colab" in sys.modules:  # a hosted notebook starts without the packag
 dims = [2, 3, 5]  # dimensions d of the covariates
 lipschitz = 1.0  # Lipschitz constant L of the class
 noise_std = 1.0  # standard deviation sigma of the label noise
-context_length = 20  # n where other matrices are tried; also two, and ten times as many
+context_length = 20  # n where other matrices are tried, besides n = 2 and 10 n
 
 # %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 from dataclasses import dataclass
@@ -53,20 +55,20 @@ notebook.setup(globals())
 # %% [markdown]
 # ## In plain words
 #
-# This page proves four statements about infinitely many cases that other pages use. Its theorems are this book's own and have
-# names; a theorem with a number is the authors'.
+# This page proves four statements that other pages use. Each statement covers infinitely many cases. The theorems of this
+# page are the book's own and have names. A theorem with a number is the authors'.
 #
-# 1. **All matrices, every $n$.** A layer can look away from the query. If the values of functions are the more correlated the
-#    closer two inputs are, this always adds to the risk, and the best matrix is a multiple $w$ of the identity.
-# 2. **Irrelevant directions.** Random additions to the scores blur the order in which attention ranks the tokens, and the risk
-#    rises.
-# 3. **All Lipschitz functions.** With the window of one class the risk on *every* $L$-Lipschitz function has a common upper
+# 1. **All matrices, every $n$.** Suppose that function values are more correlated at closer inputs. A layer that looks away
+#    from the query then has a larger risk, so the best matrix is a multiple $w$ of the identity.
+# 2. **Irrelevant directions.** Irrelevant directions add random numbers to the scores. These numbers blur the order in which
+#    attention ranks the tokens, and the risk rises.
+# 3. **All Lipschitz functions.** With the window of one class, the risks on *all* $L$-Lipschitz functions have a common upper
 #    bound.
-# 4. **All pairs of points.** A function with a kink is as steep as its steeper side.
+# 4. **All pairs of points.** A function with a kink is as steep as the steeper of its two sides.
 #
-# **The experiment of this page** shows that the first statement needs its assumption. It computes, on the circle, the exact risk of
-# $wI$ and of $w$ times a quarter turn, for ReLU functions and for a class of our own, which has waves of 4 periods and weaker ones
-# of 18.
+# **The experiment of this page** shows that the first statement needs its assumption. On the circle the experiment compares
+# the exact risk of $wI$ with that of $w$ times a quarter turn. The two classes are the ReLU functions and a class of our
+# own. The functions of our class are waves of 4 periods plus weaker waves of 18 periods.
 
 
 # %%
@@ -82,18 +84,21 @@ class TwoWaves(Zonal):
 quarter_turn = np.array([[0.0, -1.0], [1.0, 0.0]])
 
 
-def risks(task, w):
-    straight = population_risk(task, w, n=20, noise_std=0.0)
-    turned = matrix_risk(task, w * quarter_turn, n=20, noise_std=0.0)
-    return {"w": w, "wI": straight.total, "quarter turn": turned.total}
+tasks = {"ReLU": ReLU(dim=2), "two waves": TwoWaves(dim=2)}
 
 
-rows = []
-for name, task in {"ReLU": ReLU(dim=2), "two waves": TwoWaves(dim=2)}.items():
+def risks(name):
+    task = tasks[name]
     best = optimal_window(task, n=20, noise_std=0.0)
-    for scale in np.linspace(0.6, 1.5, 46):
-        rows.append({"task": name} | risks(task, scale * best.w))
-turns = pd.DataFrame(rows).melt(["task", "w"], var_name="matrix", value_name="risk")
+    w = best.w * np.linspace(0.6, 1.5, 46)
+    straight = population_risk(task, w, n=20, noise_std=0.0).total
+    matrices = [one * quarter_turn for one in w]
+    turned = [matrix_risk(task, M, n=20, noise_std=0.0).total for M in matrices]
+    return pd.DataFrame({"task": name, "w": w, "wI": straight, "quarter turn": turned})
+
+
+turns = pd.concat(risks(name) for name in tasks)
+turns = turns.melt(["task", "w"], var_name="matrix", value_name="risk")
 least = turns.loc[turns.groupby(["task", "matrix"]).risk.idxmin()]
 print(least.round({"w": 1, "risk": 5}).to_string(index=False))
 
@@ -109,27 +114,31 @@ for matrix, color in plots.colors(turns.matrix).items():
     panels["ReLU"].annotate(matrix, place, color=color, **label)
 plt.show()
 
+
 # %% [markdown]
 # ```{caption} fig-right-angles
 # :alt: Left, ReLU functions: the risk of the quarter turn lies far above that of multiples of the identity. Right, two waves:
 # the curve of the quarter turn has a lower minimum.
 #
-# Exact risk on the circle of $wI$ and of $w$ times a quarter turn, $n=20$, $\sigma=0$. Left: for ReLU functions the quarter turn
-# costs. Right: for the covariance $0.9\cos4\theta+0.1\cos18\theta$ it helps by half a percent. The strong wave is the same at both
-# places. The weak wave is too short for the window and enters the prediction with the wrong sign, and a quarter turn changes this sign.
+# Exact risk on the circle of $wI$ and of $w$ times a quarter turn, for $n=20$ and $\sigma=0$. For ReLU functions (left) the minimum
+# for $wI$ should be the lower one. For the two waves (right) the minimum for the quarter turn should be lower.
 # ```
 #
-# The experiment takes about two seconds. Expect the least risk of the quarter turn to be much larger for ReLU functions, and
-# slightly smaller for the two waves. To try another class, change the line of `covariance`. Both classes live on the circle.
-# To try $d=7$, let the loop run over `{"ReLU": ReLU(dim=7)}.items()`, take as `quarter_turn` a $7\times7$ matrix that turns one
-# plane, and leave out the line of the plot about the two waves.
+# The experiment takes about two seconds. For the two waves the quarter turn lowers the least risk by half a percent. The
+# quarter turn leaves the strong wave as it is. The weak wave is too short for the window and enters the prediction with the
+# wrong sign. The quarter turn reverses this sign.
 #
-# Which classes the {prf:ref}`theorem on form <thm-form>` covers depends on their covariance alone, and so does the least $n$:
+# To try another class on the circle, change the line of `covariance`. To try $d=7$, let `tasks` be `{"ReLU": ReLU(dim=7)}`, take as
+# `quarter_turn` a $7\times7$ matrix that turns one plane, and leave out the line of the plot about the two waves.
+#
+# The {prf:ref}`theorem on form <thm-form>` covers a class if its covariance rises with $t$, the cosine of the angle between
+# two inputs. It also covers even classes whose covariance rises with $|t|$. The next cell tests nine classes and prints the
+# $n$ for which the theorem holds:
 
 
 # %%
 def least_covered(task):
-    """Return the least n of the theorem: k must rise with t, or, if even, with |t|."""
+    """Say for which n the theorem holds: k must rise with t, or with |t| if even."""
     t = np.linspace(-1, 1, 4001)
     k = task.covariance(t)
     even = np.allclose(k, k[::-1])
@@ -149,31 +158,35 @@ for task in (Cosine(2, 4.0), Cosine(3, 4.0), Cosine(5, 8.0), TwoWaves(2)):
 # :class: dropdown
 # | assumption | here |
 # |---|---|
-# | tokens and query uniform on the sphere, class rotation invariant | kept |
+# | tokens and query uniform on the sphere, class rotation invariant | assumed |
 # | a minimizer exists | proved for $n\ge2$ |
-# | printed "for sufficiently large $n$" | not needed: every $n\ge2$, every $\sigma\ge0$ |
-# | each step of each proof | a test of its own, with planted errors that fail it |
+# | printed "for sufficiently large $n$" | not needed; proved for every $n\ge2$ and $\sigma\ge0$ |
+#
+# Each step of each proof has a test of its own. Such a test fails if an error is planted in its step.
 # ```
 #
 # ## The form of the minimizer
 #
-# The slides say of Theorem 2: "the minimizer [...] is $\mathbf{M}^* = w_{KQ} \mathbf{I}_d$". The {term}`risk <population risk>`
-# of *every* matrix decides this, not averages of trained entries.
+# For every class whose covariance rises, and $n\ge2$, the best matrix is a multiple of the identity. The slides say of Theorem 2:
+# "the minimizer [...] is $\mathbf{M}^* = w_{KQ} \mathbf{I}_d$". This is a statement about the {term}`risk <population risk>` of
+# *every* matrix, so averages of trained entries cannot decide it.
 #
 # :::{prf:theorem} the form of the minimizer
 # :label: thm-form
 # :nonumber:
-# Let $f$, tokens, query and noise be independent, tokens and query uniform on $S^{d-1}$, $d\ge2$, the law of $f$ rotation
-# invariant with $\mathbb E f^2<\infty$ and covariance $k$, the noise of mean zero and variance $\sigma^2<\infty$. Let $n\ge2$.
+# Let the function $f$, the tokens, the query and the noise be independent. Let tokens and query be uniform on $S^{d-1}$, $d\ge2$. Let
+# the law of $f$ be rotation invariant with $\mathbb E f^2<\infty$ and covariance $k$. Let the noise have mean zero and variance
+# $\sigma^2<\infty$, and let $n\ge2$.
 #
 # 1. *Existence.* If the class is not constant and $k'(1)<\infty$, then $\mathcal L(wI)$ has a finite minimizer $w^*\ge0$.
-# 2. *Form.* Let $k=k_1+k_2$ with $k_1$ nondecreasing on $[-1,1]$ and $k_2$ even and nondecreasing in $|t|$. If $k_1$ is not
-#    constant, and $n\ge3$ or $k_2$ is constant, then the minimizers over all $d\times d$ matrices, if any, are exactly the $wI$ with
-#    $w\ge0$ best among them. If $k_1$ is constant, $k_2$ is not and $n\ge3$, they are exactly these $wI$ and the $-wI$.
-# 3. *Which classes.* $k$ is nondecreasing for every sum $\sum_j\ell_jg_j(q_j\cdot x)$ with monotone $g_j$, $q_j$ of any rotation
-#    invariant law, and random $\ell_j$ that are independent of the $q_j$, these of each other, with finite second moments:
-#    affine, linear, ReLU, tanh, sigmoid, and networks of them. With Gaussian $q_j$ every odd $g_j$ will do, and for $n\ge3$ in 2.
-#    every $g_j$ whatsoever.
+# 2. *Form.* Let $k=k_1+k_2$, where $k_1$ is nondecreasing on $[-1,1]$ and $k_2$ is even and nondecreasing in $|t|$. Suppose
+#    that $k_1$ is not constant, and that $n\ge3$ or $k_2$ is constant. Then the minimizers over all $d\times d$ matrices, if
+#    there are any, are exactly the $wI$ with the best $w\ge0$. If instead $k_1$ is constant, $k_2$ is not, and $n\ge3$, the
+#    minimizers are exactly these $wI$ and the matrices $-wI$.
+# 3. *Which classes.* $k$ is nondecreasing for sums $f(x)=\sum_j\ell_jg_j(q_j\cdot x)$ with monotone $g_j$. The $q_j$ must be
+#    independent of each other and have rotation-invariant laws. The $\ell_j$ must be independent of the $q_j$ and have
+#    finite second moments. Examples are affine, linear, ReLU, tanh and sigmoid functions, and networks of them. If the $q_j$
+#    are Gaussian, every odd $g_j$ will do. For $n\ge3$ and Gaussian $q_j$ part 2 applies to every $g_j$.
 # :::
 #
 # :::{admonition} Proof
@@ -236,10 +249,12 @@ for task in (Cosine(2, 4.0), Cosine(3, 4.0), Cosine(5, 8.0), TwoWaves(2)):
 # sphere, odd powers nondecreasing, even ones in $|t|$. $\square$
 # :::
 #
-# For $n=1$ all matrices have the same risk. For an even class at $n=2$ all rotations have the same risk, because $\mu_s$ is
-# constant, and equal weights are best. Odd $g_j$ with $q_j$ on the *sphere* are not enough: $P_3$, a polynomial of degree
-# three, has itself as its covariance, which is not monotone. The card below tries four other matrices. Its control is the class
-# of {numref}`fig-right-angles`.
+# For $n=1$ all matrices have the same risk. For an even class and $n=2$ all rotations have the same risk, and equal weights
+# are best. In part 3, odd $g_j$ do not suffice if $q_j$ is uniform on the *sphere*. For example, if $g_j$ is the
+# {term}`Gegenbauer polynomial <Gegenbauer polynomials>` $P_3$, the covariance is a multiple of $P_3$, which is not monotone.
+#
+# The card below tries four other matrices. As a control it tries a quarter turn on the two waves of
+# {numref}`fig-right-angles`.
 
 # %% tags=["remove-input"]
 others = certificates.other_matrices(
@@ -258,46 +273,55 @@ judge(
 # %% [markdown]
 # ## By hand: looking the wrong way
 #
-# Take affine functions without their constant, $f=\ell\,q\cdot x$, of power $a_1$, and a long context. With $M=wI$ the prediction
-# is $A\,f(x_q)$ with some $A<1$, so the bias is $(1-A)^2a_1$. With $M=-wI$ it is $-A\,f(x_q)$, with bias $(1+A)^2a_1$. For
-# $A=\frac12$ these are $\frac14a_1$ and $\frac94a_1$: looking the wrong way adds $4Aa_1=2a_1$.
+# Looking away from the query can raise the risk by more than the mean square of the functions. Take affine functions without
+# their constant, $f=\ell\,q\cdot x$, with the mean square $a_1=\mathbb Ef(x_q)^2$. Let the context be long. With $M=wI$ the
+# prediction is $A\,f(x_q)$ with some $A<1$, so the bias is $(1-A)^2a_1$. With $M=-wI$ the prediction is $-A\,f(x_q)$, so the
+# bias is $(1+A)^2a_1$. For $A=\frac12$ the two biases are $\frac14a_1$ and $\frac94a_1$. So looking the wrong way adds
+# $4Aa_1=2a_1$.
 #
-# **Exercise 1.** For an even class $G$ vanishes at $\alpha=\pi$. What does that say about $M=-wI$?
+# **Exercise 1.** An even function has the same value at $x$ and at $-x$. Compare the risks of $M=-wI$ and $M=wI$ for a class of even
+# functions.
 #
 # ```{admonition} Solution
 # :class: dropdown
-# It has the same risk as $wI$, because an even function has the same values at the opposite end of the sphere. The theorem
-# gives multiples of $I$ of either sign.
+# The two risks are equal. With $M=-wI$ attention looks at the tokens opposite the query, where an even function has the same
+# values. For this reason the theorem gives multiples of $I$ of either sign.
 # ```
 #
 # ## Where it is false
 #
-# On the circle a rotation by $\alpha$ turns every query by $\alpha$, and with $a_\ell$ the power of the degree $\ell$ of the
-# class and $m_\ell=\mathbb E\sum_i\omega_i\cos\ell\theta_i$ it adds $2\sum_\ell a_\ell m_\ell(1-\cos\ell\alpha)$ to the risk. A
-# quarter turn does nothing to degree 4. For degree 18 it adds $4a_{18}m_{18}$, which is negative, because at the window that
-# suits degree 4 twenty tokens overshoot so short a wave. This computed example refutes what we had conjectured, that for
-# *every* rotation-invariant class some multiple of $I$ is best. A turn with $\sum_\ell a_\ell m_\ell P_\ell(\cos\alpha)\le0$,
-# in any dimension, never beats equal weights, because the rest of the error is at least as large as theirs.
+# For some classes on the circle, multiples of the identity are not best. Let $a_\ell$ be the power of the class in degree
+# $\ell$. Let $\theta_i$ be the angle between token $i$ and the query. Let $m_\ell=\mathbb E\sum_i\omega_i\cos\ell\theta_i$
+# with the weights $\omega_i$ of $wI$. A rotation by $\alpha$ after $wI$ adds $2\sum_\ell a_\ell m_\ell(1-\cos\ell\alpha)$ to
+# the risk.
 #
-# **Gap:** in $d\ge3$ neither a proof for all classes nor a counterexample is known.
+# A quarter turn adds nothing in degree 4. In degree 18 it adds $4a_{18}m_{18}$. Here $m_{18}$ is negative, because with
+# twenty tokens the window that suits degree 4 is too wide for so short a wave. So the quarter turn lowers the risk. This
+# computed example refutes a conjecture of ours: that some multiple of $I$ is best for *every* rotation-invariant class.
 #
-# **Exercise 2.** Change the experiment so that the strong wave has 3 periods. Is a quarter turn still better? Which turn is the
-# natural one to try?
+# **Open:** for $d\ge3$ we know neither a proof for all classes nor a counterexample.
+#
+# **Exercise 2.** Change the experiment so that the strong wave has 3 periods. Is a quarter turn still better? Which angle is
+# natural to try instead?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# With `np.cos(3 * theta)` a quarter turn changes the strong wave as well, $\cos\frac{3\pi}2=0\ne1$, and it is far worse. A turn
-# by $120^\circ$ leaves degree 3 alone, but it also leaves degree 18 alone, because $18\cdot120^\circ$ is six full turns.
+# With `np.cos(3 * theta)` a quarter turn changes the strong wave, because $\cos\frac{3\pi}2=0\ne1$, and is far worse. A turn by
+# $120^\circ$ leaves the wave of 3 periods unchanged. But $18\cdot120^\circ$ is six full turns, so this turn leaves the weak wave
+# unchanged, too, and gains nothing.
 # ```
-#
+
 # %% [markdown]
 # ## Enclosed, not computed
+#
+# The function `enclose_risk` returns intervals that provably contain the risk of $wI$.
 #
 # :::{prf:theorem} enclosure of the risk
 # :label: thm-enclose
 # :nonumber:
-# In the setting of the {prf:ref}`theorem on form <thm-form>`, for affine, linear, quadratic, ReLU and cosine classes in every
-# $d\ge2$, `enclose_risk` returns intervals that contain bias, noise and risk of $wI$, $0\le w\le300$, or refuses.
+# Take the setting of the {prf:ref}`theorem on form <thm-form>`. Let the class be affine, linear, quadratic, ReLU or cosine
+# in any dimension $d\ge2$, and let $0\le w\le300$. Then `enclose_risk` returns intervals that contain the bias, the noise
+# and the risk of $wI$, or it refuses.
 # :::
 #
 # :::{admonition} Proof
@@ -320,7 +344,7 @@ print(f"bias  [{sure.bias[0]:.12f}, {sure.bias[1]:.12f}], certified")
 print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 
 # %% [markdown]
-# **Exercise 3.** Prove, by computation, that $w=2$ is not the best window for this class, $n=5$ and $\sigma=1$.
+# **Exercise 3.** Prove by computation that $w=2$ is not the best window parameter for `ReLU(dim=3)` at $n=5$ and $\sigma=1$.
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -336,24 +360,26 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 #
 # ## Irrelevant directions
 #
-# An irrelevant direction adds $e\,s_i$ to the score of a token ([](/notebooks/theorem4_low_rank.ipynb)). The query's label is a
-# function of $u$; let $\varrho(c,e)$ be the risk with the scores $c\,u_i\cdot u_q+e\,s_i$.
+# For linear functions of at least three relevant directions, irrelevant directions always raise the risk. An irrelevant
+# direction adds a number $e\,s_i$ to the score of token $i$ ([](/notebooks/theorem4_low_rank.ipynb)). The query's label is a
+# function of its relevant part $u_q$. Let $\varrho(c,e)$ be the risk with the scores $c\,u_i\cdot u_q+e\,s_i$.
 #
 # :::{prf:theorem} irrelevant directions do harm
 # :label: thm-irrelevant
 # :nonumber:
-# Let $f=a\cdot u$ with $a$, the query's $u_q$ and the tokens' $u_i$ independent and uniform on $S^{k-1}$, $k\ge3$, and $s_i$ bounded, not
-# constant, independent of each other and of everything else, with one law. For $n\ge2$, $\sigma\ge0$ and $c\ge0$ the risk
-# $\varrho(c,e)$ rises strictly in $e\ge0$.
+# Let $f=a\cdot u$ and $k\ge3$. Let $a$, the query's $u_q$ and the tokens' $u_i$ be independent and uniform on $S^{k-1}$. Let
+# the numbers $s_i$ be bounded and not constant. Let them be identically distributed, and independent of each other and of
+# everything else. Then for $n\ge2$, $\sigma\ge0$ and $c\ge0$ the risk $\varrho(c,e)$ rises strictly in $e\ge0$.
 #
-# So for the tokens of [](/notebooks/theorem4_low_rank.ipynb), $k\ge3$, every $d>k$, $n\ge2$ and $\sigma\ge0$, **the minimizers over
-# all $d\times d$ matrices are exactly the $cBB^\top$ with $c$ best at $e=0$; there is one, and every one has $0<c<\infty$.**
+# Take the tokens of [](/notebooks/theorem4_low_rank.ipynb) with $k\ge3$ and any $d>k$, $n\ge2$ and $\sigma\ge0$. **Then the
+# minimizers over all $d\times d$ matrices are exactly the $cBB^\top$ whose $c$ is best at $e=0$.** At least one minimizer exists,
+# and each one has $0<c<\infty$.
 # :::
 #
 # :::{admonition} Proof
 # :class: dropdown
-# *Idea.* The weight of a token is the probability that it comes first in a random ranking, so that $n$ enters the risk only through
-# a positive weight on ranks. At each rank noise in the scores mixes in tokens that are farther from the query.
+# *Idea.* The weight of a token is the probability that it comes first in a random ranking. So $n$ enters the risk only through a
+# positive weight on ranks. At each rank noise in the scores mixes in tokens that are farther from the query.
 #
 # *1. An integral over ranks.* Let $t=u\cdot u_q$, $y=1-t$, $Z=-es+\log E$ with exponential variables $E$, and $X=cy+Z$. Given the
 # scores, $\omega_i$ is the probability that $X_i$ is the least of all, because $e^{X_i}$ is exponential of rate
@@ -392,17 +418,22 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 # even in $c$, while $\mathbb E\sum\omega_it_i$ has the slope $\frac{n-1}{nk}$. $\square$
 # :::
 #
-# *Any* independent noise in the scores does harm, and so does dropping scores at random. **What this says of the authors'
-# Theorem 4**, for $k\ge3$: its assumption $n=2$ or $\sigma=0$ is not needed, nor is $M=M^\top$. If $C$ is at least the least
-# best $c$, the optima under $\|B^\top MB\|\le C$ are the $cBB^\top$ with $c\le C$ best at $e=0$, of one sign. **Gap:** that the
-# best $c$ is unique is not proved. **Gap:** for smaller $C$ this is proved only among matrices with $B^\top MB_\perp=0$.
+# **What this says of the authors' Theorem 4.** For $k\ge3$ the assumption of Theorem 4 that $n=2$ or $\sigma=0$ is not
+# needed, nor is $M=M^\top$. Let the bound $C$ be at least the smallest $c$ that is best at $e=0$. Then the optima under
+# $\|B^\top MB\|\le C$ are exactly the $cBB^\top$ whose $c\le C$ is best at $e=0$.
+#
+# **Open:** we have not proved that the best $c$ is unique. For smaller $C$ we have a proof only among matrices with
+# $B^\top MB_\perp=0$.
 #
 # :::{prf:theorem} two directions
 # :label: thm-two-directions
 # :nonumber:
-# Let the tokens be those of [](/notebooks/theorem4_low_rank.ipynb), $k\ge2$, $d>k$ and $n\ge2$. The best matrices are exactly the
-# $cBB^\top$ whose $c$ is best among all $cBB^\top$, in each of three cases: (a) $n=2$; (b) $\sigma\ge\sigma_0$, where $\sigma_0$ depends
-# on $n$, $k$ and $d$; (c) $\sigma>0$ and $n\ge n_0$, where $n_0$ depends on $\sigma$, $k$ and $d$.
+# Take the tokens of [](/notebooks/theorem4_low_rank.ipynb) with $k\ge2$, $d>k$ and $n\ge2$. The best matrices are exactly the
+# $cBB^\top$ whose $c$ is best among all $cBB^\top$, in each of three cases:
+#
+# - (a) $n=2$;
+# - (b) $\sigma\ge\sigma_0$, where $\sigma_0$ depends on $n$, $k$ and $d$;
+# - (c) $\sigma>0$ and $n\ge n_0$, where $n_0$ depends on $\sigma$, $k$ and $d$.
 # :::
 #
 # :::{admonition} Proof
@@ -464,27 +495,34 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 # only. $\square$
 # :::
 #
-# **Gap:** $k=2$ is open for $n\ge3$ at $\sigma=0$ and at moderate $n$ and $\sigma$; no proof rank by rank can exist, as $L_e(p)$ rises at some
-# ranks. **Gap:** $k=1$ is open, and the risk need not rise with $|e|$ there, as an example shows:
+# **Open:** for $k=2$ we have no proof for $n\ge3$ at $\sigma=0$, nor at moderate $n$ and $\sigma$. The proof for $k\ge3$
+# treats each rank $p$ by itself. This method cannot be extended to $k=2$, because there the quantity $L_e(p)$ of
+# {eq}`eq-ranks` rises with $e$ at some ranks.
+#
+# **Open:** for $k=1$ we have no proof either, and the risk need not rise with $|e|$. The next cell prints the risk at two
+# values of $e$, divided by the risk at $e=0$, for $n=4$ and $\sigma=10$:
 
 # %%
 near, middle, far = (
     low_rank_risk(dim=2, rank=1, c=11.66, e=e, n=4, noise_std=10.0).total
     for e in (0.0, 6.0, 11.66)
 )
-print(f"k = 1: {middle / near:.3f} at e = 6, {far / near:.3f} at e = c")
+print(f"{middle / near:.3f} at e = 6, {far / near:.3f} at e = c = 11.66")
 
 # %% [markdown]
-# For the uniform law on $S^{d-1}$ irrelevant directions are *not* ignored ({doc}`/book/questions`).
+# If the tokens are uniform on the sphere $S^{d-1}$, the best unit does *not* ignore irrelevant directions
+# ([](/notebooks/beyond.ipynb)).
 #
 # ## How far softmax regression bends
+#
+# For softmax regression we know the exact range of the curvature in the scores.
 #
 # :::{prf:theorem} curvature of a row
 # :label: thm-curvature
 # :nonumber:
-# For every $n\ge2$, all scores and every target $b$ in the simplex, the eigenvalues of the Hessian of
-# $\frac12\Vert\mathrm{softmax}(s)-b\Vert^2$ in $s$ lie in $[4g(p_+),4g(p_-)]=[-0.2404\ldots,0.3081\ldots]$,
-# $g(p)=p^2(1-p)(2-3p)$, $p_\pm=(15\pm\sqrt{33})/24$. Both ends are attained for $n=2$.
+# Let $n\ge2$ and let the target $b$ be a probability vector. For all scores $s$ the eigenvalues of the Hessian of
+# $\frac12\Vert\mathrm{softmax}(s)-b\Vert^2$ in $s$ lie in $[4g(p_+),4g(p_-)]=[-0.2404\ldots,0.3081\ldots]$. Here
+# $g(p)=p^2(1-p)(2-3p)$ and $p_\pm=(15\pm\sqrt{33})/24$. Both ends are attained for $n=2$.
 # :::
 #
 # :::{admonition} Proof
@@ -506,6 +544,9 @@ print(f"k = 1: {middle / near:.3f} at e = 6, {far / near:.3f} at e = c")
 # there the enclosed number is $(\det A-\det A|_{t=0})/t>0$. Where $q,\phi\ge0.46$, $\lambda\ge c\phi$ fails below, and
 # $-Q\le0.202|v|^2$ by hand (`icl_rigor.curvature`). $\square$
 # :::
+#
+# The next cell repeats the computer's part of the proof. It should certify both ends of the range. The proof should fail if
+# an end is moved inwards by a thousandth:
 
 # %%
 for side, name in {1: "largest", -1: "most negative"}.items():
@@ -513,19 +554,20 @@ for side, name in {1: "largest", -1: "most negative"}.items():
     smaller = curvature.prove(side, 0.999)
     print(f"{name} curvature {whole.end:+.6f}: ", end="")
     print("certified" if whole.proved else "not certified", f"in {whole.boxes} boxes")
-    print("  a thousandth less:", "certified" if smaller.proved else "not certified")
+    print("  0.999 times this:", "certified" if smaller.proved else "not certified")
 
 # %% [markdown]
 # ## Any Lipschitz function
 #
-# A review says of the paper's Theorem 3.5: "whose test data are any arbitrary L−Lipschitz task". Two facts bound the bias of
-# all such functions from both sides.
+# At a given window the biases of all $L$-Lipschitz functions have a common upper bound. A review says of the paper's Theorem
+# 3.5: "whose test data are any arbitrary L−Lipschitz task". The proposition bounds the largest bias of such functions from
+# both sides.
 #
 # :::{prf:proposition} the worst Lipschitz function
 # :label: thm-any
 # :nonumber:
-# For every $L$-Lipschitz $f$, $L_{\rm bias}(f)\le2L^2\big(1-\mathbb E\sum_i\omega_i\,x_i\cdot x_q\big)$ at $M=wI$, and the largest bias
-# over all of them is at least that of $\frac Lb\cos(b\,u\cdot x)$, for every $b>0$.
+# Let $M=wI$. Every $L$-Lipschitz $f$ has $L_{\rm bias}(f)\le2L^2\big(1-\mathbb E\sum_i\omega_i\,x_i\cdot x_q\big)$. The largest bias
+# over all such $f$ is at least that of $\frac Lb\cos(b\,u\cdot x)$, for every $b>0$.
 # :::
 #
 # :::{admonition} Proof
@@ -557,14 +599,16 @@ plt.show()
 # :alt: A humped curve of bias against wavenumber on logarithmic axes with its peak near one over the bandwidth. The horizontal
 # bound lies a factor of about thirty above the peak. Affine functions of full slope lie far below the peak.
 #
-# Exact bias (squared label units) of $L$-Lipschitz functions with the window that is best for $D(\mathcal F_L^+)$, $L=\sigma=1$,
-# $n=10^7$: cosines $\frac Lb\cos(b\,u\cdot x)$ against their wavenumber $b$, affine functions of slope $L$ (dashed), and the
-# bound for all (horizontal). The vertical line marks $\sqrt w$, one over the bandwidth.
+# Exact bias of the cosines $\frac Lb\cos(b\,u\cdot x)$, which have slope $L$, against their wavenumber $b$. The window is
+# the best one for the ReLU class at $n=10^7$. The cosines should stay below the horizontal line, the bound for all
+# $L$-Lipschitz functions, and peak near $b=\sqrt w$ (vertical line). Affine functions of slope $L$ (dashed) lie far below
+# the peak.
 # ```
 #
-# The worst waves wiggle once per window. As the window narrows, their bias and the bound both fall like $L^2/w$, which is the
-# *upper* ingredient of the slides' sketch. As a control, waves of that length with amplitude $L$, which are not
-# $L$-Lipschitz, do not fall at all.
+# The cosines with the largest bias oscillate about once per window. As the window narrows, the bias of these cosines and the
+# bound both fall like $L^2/w$. The slides' proof sketch of Theorem 2 has this rate in its *upper* bound on the bias. As a
+# control the card takes cosines of the same wavelength and of amplitude $L$. Those cosines are not $L$-Lipschitz, and their
+# risk does not fall at all.
 
 # %% tags=["remove-input"]
 slopes = certificates.worst_slopes(
@@ -581,10 +625,12 @@ judge(
 # %% [markdown]
 # ## The Lipschitz constant of the ReLU class
 #
+# A function of the ReLU class is as steep as the steeper of its two sides.
+#
 # :::{prf:proposition} the Lipschitz constant
 # :label: thm-lip
 # :nonumber:
-# On the unit sphere of $\mathbb R^d$, $d\ge2$, with $\Vert q\Vert=1$, the function $\ell_1(q\cdot x)_++\ell_2(-q\cdot x)_++b$ has
+# Let $\Vert q\Vert=1$. On the unit sphere of $\mathbb R^d$, $d\ge2$, the function $\ell_1(q\cdot x)_++\ell_2(-q\cdot x)_++b$ has
 # $\mathrm{Lip}(f)=\max(|\ell_1|,|\ell_2|)$, as the slides say.
 # :::
 #
@@ -594,8 +640,8 @@ judge(
 # crosses the kink, $q\cdot x=0$, it runs along $q$ and meets both slopes. (A $q$ of another length is a factor.) $\square$
 # :::
 #
-# Points on one great circle through $q$ are the closest ones with given values of $f$, so a search over pairs of angles is
-# enough in every dimension.
+# The card searches pairs of angles for a steeper quotient. Pairs of angles are enough in every dimension, because the
+# closest points with given values of $f$ lie on one great circle through $q$.
 
 # %% tags=["remove-input"]
 steepest = certificates.steepest(
@@ -607,9 +653,9 @@ judge("P1.T2.lip", steepest, kind="found", high="bound", name=template)
 # %% [markdown]
 # ## To remember
 #
-# Where functions are the more alike the closer their inputs are, looking away from the query always costs, and the best matrix is
-# a multiple of the identity for every $n$. Noise in the scores always costs, too. One bound holds for every Lipschitz function,
-# and the worst ones wiggle once per window.
+# If functions are more alike at closer inputs, looking away from the query raises the risk. The best matrix is then a
+# multiple of the identity for every $n\ge2$. For linear functions of three or more directions, independent noise in the
+# scores raises the risk as well. One bound on the bias holds for every $L$-Lipschitz function.
 
 # %% tags=["remove-input"]
 notebook.footer()

@@ -9,15 +9,16 @@
 # %% [markdown]
 # # What training finds
 #
-# *The theorems describe the best attention unit. Does training find it, and on which path?*
+# *The theorems describe the best attention layer. Does training find it, and on which path?*
 #
-# **Short answer.** Yes, and the path can be computed. With plain gradient steps, units that start without any window follow the
-# gradient flow of the population risk, and nothing is fitted {judged}`P1.F3.flow`. On the way $\|M\|$ grows faster for a larger
-# Lipschitz constant $L$; with Adam the curves start together {judged}`P1.F3.relu`. Where waves are shorter than the distance
-# between tokens, $M$ does not grow {judged}`P1.F3.cosine`. If all matrices of the unit are free, training finds the form that
-# the paper assumes {judged}`P1.P.block`, up to one column that has no gradient and one number, the *corner* $c$ of $W_V$. The
-# authors fix $c=1$; at $d=3$, $n=20$, $L=1$, $\sigma=1$ it ends at
-# {judged}`P1.P.corner | ReLU, d = 3, n = 20, L = 1, $\sigma$ = 1 | .1f`.
+# **Short answer.** Training finds the best layer, on a path that can be computed. With plain gradient steps from $M=0$ the
+# window narrows along an exact curve, and nothing is fitted {judged}`P1.F3.flow`. With such steps $M$ grows faster for a
+# larger Lipschitz constant $L$ {judged}`P1.F3.relu`, unless the functions oscillate between neighboring inputs
+# {judged}`P1.F3.cosine`; with Adam all classes start alike. If all matrices of the layer are trained, they take the form
+# that the paper assumes {judged}`P1.P.block`, up to one column without a gradient and one factor that scales the prediction.
+# The authors fix this factor at one, and strong noise lowers it, to
+# {judged}`P1.P.corner | ReLU, d = 3, n = 20, L = 1, $\sigma$ = 1 | .1f` for ReLU functions at $d=3$, $n=20$ and
+# $L=\sigma=1$.
 
 # %% tags=["remove-cell"]
 import sys
@@ -32,7 +33,7 @@ if "google.colab" in sys.modules:  # a hosted notebook starts without the packag
 dim = 3  # dimension d of the covariates
 context_length = 20  # tokens n in a context
 noise_std = 0.3  # standard deviation sigma of the label noise
-lipschitz_values = [1.0, 2.0, 4.0, 8.0]  # Lipschitz constants L, one matrix M
+lipschitz_values = [1.0, 2.0, 4.0, 8.0]  # Lipschitz constants L of units with one M
 seeds = 10  # units of each setting
 steps = 320  # gradient steps
 batch_size = 128  # fresh contexts at each step
@@ -71,8 +72,9 @@ if steps < 16:
 # %% [markdown]
 # ## One unit, from nothing
 #
-# This is all there is to pretraining. A {term}`unit` has one matrix $M$. At each step it sees fresh contexts of $n$ labeled tokens
-# and, last, the query, whose label it has to predict. For seven dimensions put `dim = 7` before the first line.
+# The next cell trains one {term}`unit`, and pretraining takes nothing more. The unit has one matrix $M$. At each step it
+# sees fresh contexts of $n$ labeled tokens, each with a query whose label it has to predict. For seven dimensions put
+# `dim = 7` before the first line.
 
 # %%
 task = ReLU(dim, lipschitz=2.0)
@@ -100,25 +102,29 @@ best = optimal_window(task, context_length, noise_std)
 print(f"trained w = {trained:.2f}, exact best w = {best.w:.2f}")
 
 # %% [markdown]
-# It takes a few seconds. The two numbers should agree within a few percent. They do not agree exactly, because the steps of Adam
-# keep their size here and $w$ fluctuates around the best one.
+# The cell takes a few seconds, and the two numbers should agree within a few percent. A small difference remains, because
+# Adam's step size is constant here and $w$ fluctuates around its best value.
 #
 # ## In plain words
 #
-# A {term}`unit` starts with $M=0$: it weighs all tokens alike, and its {term}`window` is the whole sphere. Training moves
-# $M$ towards $w^*I$ and so narrows the window: **large $w$ means a narrow window**.
+# **Training narrows the window until it is the best one.** A unit starts with $M=0$, where all tokens have the same weight
+# and the {term}`window` is the whole sphere. Training moves $M$ towards $w^*I$, where $w^*$ is the best window parameter.
+# The larger $w$ is, the narrower is the window.
 #
-# - Rougher functions (larger $L$) need a narrower window, so $M$ has further to go. They also cause larger errors, and with
-#   plain gradient steps larger errors mean larger steps. Adam divides by the size of the gradient, so all classes start alike.
-# - If a function oscillates several times between neighboring tokens, no token says anything about the query. The best
+# - Rougher functions (larger $L$) need a narrower window, so $M$ has further to go. Rougher functions also cause larger
+#   errors, and with plain gradient steps larger errors mean larger steps. Adam divides each step by the size of the
+#   gradient, so with Adam all classes start alike.
+# - If a function oscillates several times between neighboring tokens, the tokens say nothing about the query. The best
 #   prediction is then the mean of all labels, and $M$ stays at zero.
 #
 # ## Many units, and the path that they follow
 #
-# `train_grid` trains many such units at once. With it we follow units on their way, with plain gradient steps, beside the path that
-# they would take with infinitely many contexts and infinitely small steps. This path is the flow
-# $\dot w=-\frac1d\mathcal L'(w)$ of the {term}`population risk` $\mathcal L$ from $w(0)=0$. Each step of size $\eta$ advances time
-# by $\eta$.
+# Units that are trained with plain gradient steps follow a path that can be computed before the training. This path, the
+# {term}`flow`, is the limit of infinitely many contexts and infinitely small steps. On this path $w$ starts at zero and solves
+# $\dot w=-\frac1d\mathcal L'(w)$, where $\mathcal L(w)$ is the {term}`population risk` of $wI$. A step of size $\eta$
+# advances the time by $\eta$. The next cell trains many units at once with `train_grid` and prints their median $w$ beside
+# the path:
+
 
 # %%
 record = list(range(0, steps + 1, steps // 16))
@@ -166,16 +172,17 @@ plt.show()
 # :alt: The mean diagonal of M against the step, one color for each Lipschitz constant. Four curves leave zero at once, the
 # steepest for the largest L, with points on them. All tend to dotted lines in the order of L.
 #
-# Training on the {term}`ReLU class <class>` with plain gradient steps. Points: the units. Solid lines: the exact flow of the
-# population risk, with nothing fitted. Dotted lines: the exact best $w$, where the flow ends after more steps than these. The points
-# should lie on the solid lines.
+# The window parameter during training with plain gradient steps on the {term}`ReLU class <class>`. The trained units
+# (points) should lie on the computed path (solid), to which nothing is fitted. The path ends at the exact best $w$ (dotted).
 # ```
 #
-# Both cells together take about ten seconds on two cores. The card P1.F3.flow divides each unit by the flow, averaged over the last three
-# quarters of the steps. The number to expect is one, and at the largest constant it is {judged}`P1.F3.flow | L = 8 | .2f`.
+# Both cells together take about ten seconds on two cores. The card P1.F3.flow divides the $w$ of each unit by that of the
+# path, averaged over the last three quarters of the steps. This ratio should be one. At the largest $L$ it is
+# {judged}`P1.F3.flow | L = 8 | .2f`.
 #
-# The units were stopped before they arrived. The flow says what more steps do. After the same number of steps, and after ten
-# and a hundred times as many, $w$ has reached this share of the best $w$:
+# The training above stops before the units reach the best $w$. The computed path says what more steps would do. The next
+# cell divides $w$ on the path by the best $w$. It does so after the same number of steps, after ten times as many, and after
+# a hundred times as many:
 
 # %%
 for L in lipschitz_values:
@@ -207,33 +214,35 @@ judge(
 # > **ITA slides, "Empirical Scaling of ||M|| with L"** (Figure 3 in a review). $\|M\|$ grows faster during pretraining with
 # > larger $L$, on both ReLU and Cosine tasks, with both isotropic and non-isotropic $x_i$.
 #
-# Tokens are $z=(x,y)$, and the query's label slot is empty. The paper does not train all matrices of attention. Its equation (4)
-# fixes them to
+# Tokens are $z=(x,y)$, and the query's label entry is empty. The paper does not train all matrices of attention. Equation
+# (4) of the paper fixes these matrices to
 #
 # $$W_V=\begin{pmatrix}0&0\\0&c\end{pmatrix},\quad c=1,\qquad W_K^\top W_Q=\begin{pmatrix}M&0\\0&0\end{pmatrix}. $$ (eq-blocks)
 #
-# so that two things are left: the *block* $M$, which compares tokens, and the *corner* $c$ of $W_V$, which scales the prediction.
+# This leaves two things to train: the *block* $M$, which compares tokens, and the *corner* $c$ of $W_V$, which scales the
+# prediction.
 #
 # > **Rebuttal**, on training all of $W_V,W_K,W_Q$ and finding this form: "We indeed observe this decomposition empirically".
 #
 # ```{admonition} What is true
 # :class: tip
-# - Under plain steps $\|M\|$ grows faster with larger $L$ wherever the exact $w^*$ grows with $L$. With Adam it grows further, but
-#   not faster at the start. No source prints the optimizer or the values of $L$, so nothing here says that a panel is wrong.
-# - Units with all matrices free take the form {eq}`eq-blocks` if the last column of $W_Q$ starts at zero. The best $c$ is below
-#   $1$ when labels are noisy.
+# - With plain gradient steps $\|M\|$ grows faster for larger $L$ wherever the exact $w^*$ grows with $L$. With Adam $\|M\|$ ends
+#   larger for larger $L$, but it does not grow faster at the start. No source prints the optimizer or the values of $L$, so we
+#   cannot say that a panel of the slide is wrong.
+# - If all matrices are trained, they take the form {eq}`eq-blocks`, provided that the last column of $W_Q$ starts at zero. Enough
+#   label noise takes the best $c$ below $1$.
 # ```
 #
 # ## By hand: the first step
 #
-# With $p=\hat f(x_q)$ and the softmax weights $\omega_i$, the gradient of $(p-y_q)^2$ in $M$ is
-# $2(p-y_q)\sum_i\omega_i(y_i-p)\,x_ix_q^\top$. Take two tokens with labels $1$ and $0$, a query with label $1$, and $M=0$. Both
-# weights and $p$ are $\frac12$, and the gradient is $-\frac14(x_1-x_2)x_q^\top$. The step raises the score of token 1, whose
-# label was right.
+# If $L$ doubles, the first plain gradient step becomes four times as large. To see this, let $p=\hat f(x_q)$ be the prediction and
+# $\omega_i$ the softmax weights. The gradient of $(p-y_q)^2$ in $M$ is $2(p-y_q)\sum_i\omega_i(y_i-p)\,x_ix_q^\top$. Take two tokens
+# with labels $1$ and $0$, a query with label $1$, and $M=0$. Both weights and $p$ are $\frac12$, and the gradient is
+# $-\frac14(x_1-x_2)x_q^\top$. The step raises the score of token 1, whose label was right.
 #
-# Averaged over the ReLU class, whose linear part has the mean squared slope $L^2/6$, the first step of size $\eta$ leads to
-# $M=w_1I$ with $w_1=\eta\frac{L^2}{3d^3}(1-\frac1n)$. So twice the $L$ gives **four times** the first step. The exact risk has
-# this slope:
+# Now average over the ReLU class, whose linear part has the mean squared slope $L^2/6$. The first step of size $\eta$ leads
+# to $M=w_1I$ with $w_1=\eta\frac{L^2}{3d^3}(1-\frac1n)$. So twice the $L$ gives **four times** the first step. The next cell
+# computes the first step from the slope of the exact risk at $w=0$ as well:
 
 # %%
 for L in (1.0, 2.0):
@@ -242,8 +251,8 @@ for L in (1.0, 2.0):
     print(f"L = {L:g}: first step {-slope / 3:.4f} eta, by hand {by_hand:.4f} eta")
 
 # %% [markdown]
-# **Exercise 1.** By what factor is the first step larger if $L$ is twice as large, with plain steps and with Adam? Take one step with
-# `train_grid` for $L=2$ and $L=4$, once with `optimizer="sgd"` and once with `"adam"`, and print the windows (about five lines).
+# **Exercise 1.** By what factor is the first step larger for $L=4$ than for $L=2$, with plain steps and with Adam? Take one step
+# with `train_grid`, once with `optimizer="sgd"` and once with `optimizer="adam"`, and print the windows (about five lines).
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -255,17 +264,17 @@ for L in (1.0, 2.0):
 #     )
 #     print(optimizer, units.windows.mean(axis=1))
 # ```
-# With plain steps the factor is four, and with Adam it is one, because the first step of Adam has the size of the learning
-# rate, whatever the gradient is.
+# With plain steps the factor is four. With Adam it is one, because Adam's first step has the size of the learning rate, whatever
+# the gradient is.
 # :::
 #
-# **Exercise 2.** Why has the cosine class, which is even, no first step on average?
+# **Exercise 2.** The functions of the cosine class are even. Why is their first step zero on average?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# For even functions $\mathcal L(-M)=\mathcal L(M)$, so the mean gradient at $M=0$ is zero, and only the randomness of batches
-# moves $M$. Both signs are minimizers. Of the units trained on $\cos(4u\cdot x)$ about half end at $-w^*I$ and look at the
-# tokens opposite the query.
+# For even functions $\mathcal L(-M)=\mathcal L(M)$, so the mean gradient at $M=0$ is zero. Only the randomness of the batches
+# moves $M$. Both signs are minimizers: about half of the units that are trained on $\cos(4u\cdot x)$ end at $-w^*I$ and look at
+# the tokens opposite the query.
 # ```
 #
 # ```{admonition} What is assumed, and what we test
@@ -273,23 +282,24 @@ for L in (1.0, 2.0):
 # | assumption | here |
 # |---|---|
 # | isotropic tokens | uniform on the unit sphere |
-# | non-isotropic tokens | an ellipsoid $x=\Sigma^{1/2}u$ in two readings: functions symmetric in the whitened coordinates, as Lemma 1 needs (drawn), or the functions of the sphere (judged) |
-# | optimizer, start, batch | not printed: plain steps of constant size, and Adam; $M=0$; fresh contexts at each step |
-# | cosine class | $\cos(Lu\cdot x)$, $u$ uniform on the sphere, is our choice; a uniform phase is judged too |
-# | query label | noisy in training, clean in the risk; the difference is $\sigma^2$ |
-# | $(f,\epsilon)$ as likely as $(-f,-\epsilon)$ | true for affine and ReLU functions; broken in the control |
+# | non-isotropic tokens | an ellipsoid, $x=\Sigma^{1/2}u$; the figure has functions that are symmetric in the whitened coordinates, as Lemma 1 needs, and the card also has the functions of the sphere |
+# | optimizer, start, batch | not printed; plain steps of constant size and Adam, $M=0$, fresh contexts at each step |
+# | cosine class | our choice is $\cos(Lu\cdot x)$ with $u$ uniform on the sphere; the card also has a uniform phase |
+# | query label | noisy in training and clean in the risk; the difference is $\sigma^2$ |
+# | $(f,\epsilon)$ as likely as $(-f,-\epsilon)$ | true for affine and ReLU functions, broken in the control |
 #
-# *What trial runs changed.* $d$, $n$, $\sigma$ and the list of $L$ were fixed from the exact $w^*$ before training, so that
-# the last cosine has $w^*=0$: the edge is on the page because we put it there. After a first run norms were compared by
-# logarithms, the training was shortened by a fifth, and Adam's step was doubled. P1.F3.flow has four times as many units,
-# since two of three replications had left it open. In a trial with $\sigma=0.1$ and $d=2$ one full unit of ten stayed far from
-# the others; the form {eq}`eq-blocks` is judged at $\sigma=0.3$, the entry $c$ in the middle one of the dimensions.
+# *What trial runs changed.* We fixed $d$, $n$, $\sigma$ and the values of $L$ before training. The exact $w^*$ guided this
+# choice, and $w^*=0$ for the cosines with the largest $L$. After a first run we compared norms by logarithms, shortened the
+# training by a fifth and doubled Adam's step. Two of three replications left P1.F3.flow undecided, so it now has four times
+# as many units. In a trial with $\sigma=0.1$ and $d=2$ one of ten units with free matrices stayed far from the others. So
+# the form {eq}`eq-blocks` is judged at $\sigma=0.3$, and the corner in one dimension only.
 # ```
 #
 # ## Experiment 1: how $\|M\|$ grows with $L$
 #
-# The other combinations of the slide are trained with the same plain steps. Units with the same seed see the same tokens and
-# noise for all $L$.
+# With plain gradient steps $\|M\|$ grows faster for larger $L$, on both classes and both token laws of the slide. Waves that
+# are too short for the context are the exception. The next cells train the panels of the slide that {numref}`fig-flow` does
+# not show. Units with the same seed see the same tokens and noise for all $L$.
 
 # %% tags=["hide-input"]
 root = np.diag(np.linspace(1.5, 0.5, dim))  # axes of non-isotropic tokens
@@ -306,26 +316,33 @@ round_tasks = {
     name: {L: make(dim, lipschitz=L) for L in lipschitz_values}
     for name, make in classes.items()
 }
-grown = {("ReLU", "isotropic"): growth[growth.seed < seeds]}
-for name, tasks in round_tasks.items():
-    whitened = {L: Projected(task, np.linalg.inv(root)) for L, task in tasks.items()}
-    laws = {
-        "isotropic": (tasks, None),
-        "non-isotropic": (whitened, ellipsoid),
-        "non-isotropic, same functions": (tasks, ellipsoid),
-    }
-    for law, (trained_on, covariates) in laws.items():
-        if (name, law) in grown or (name == "wave" and law != "isotropic"):
-            continue
-        grown[name, law] = pretraining.trained_norms(
-            trained_on,
-            covariates=covariates,
-            seeds=seeds,
-            record=record,
-            learning_rate=rates[name],
-            optimizer="sgd",
-            **training,
-        )
+whitened_tasks = {
+    name: {L: Projected(task, np.linalg.inv(root)) for L, task in tasks.items()}
+    for name, tasks in round_tasks.items()
+}
+
+
+def plain(name, tasks, covariates=None):
+    return pretraining.trained_norms(
+        tasks[name],
+        covariates=covariates,
+        seeds=seeds,
+        record=record,
+        learning_rate=rates[name],
+        optimizer="sgd",
+        **training,
+    )
+
+
+same = "non-isotropic, same functions"
+grown = {
+    ("ReLU", "isotropic"): growth[growth.seed < seeds],
+    ("cosine", "isotropic"): plain("cosine", round_tasks),
+    ("wave", "isotropic"): plain("wave", round_tasks),
+}
+for name in ("ReLU", "cosine"):
+    grown[name, "non-isotropic"] = plain(name, whitened_tasks, ellipsoid)
+    grown[name, same] = plain(name, round_tasks, ellipsoid)
 adam = pretraining.trained_norms(
     round_tasks["ReLU"],
     covariates=None,
@@ -387,14 +404,15 @@ plt.show()
 # both cosine panels L = 2 and L = 4 rise quickly, L = 1 slowly, and L = 8 stays near zero. Fourth panel: two curves of
 # the best window parameter that rise with L and then drop to zero; four points lie near the upper one.
 #
-# Three panels: spectral norm of $M$ under plain steps, median over seeds with interval. Larger $L$ should lie higher, and does,
-# except for the shortest waves. Bottom right: the exact best $w$ of the cosine class rises with $L$ and then jumps to zero or
-# near it. Points: the units of the panel on its left, at the end of training.
+# Spectral norm of $M$ during training with plain steps (median over seeds, with interval). Bottom right: the exact best $w$
+# of the cosine class (lines), and the trained units of the panel on its left (points). Larger $L$ should lie higher, except
+# for the shortest waves, whose best $w$ is zero or near it.
 # ```
 #
-# Each case of P1.F3.relu and P1.F3.cosine compares an $L$ with the next smaller one, at a quarter, half and the end of the training,
-# whichever is least favorable; with Adam it is compared after 20 steps. For cosines we read the slide as speaking of waves that the
-# context resolves, where the exact $w^*$ grows with $L$.
+# The cards P1.F3.relu and P1.F3.cosine compare each $L$ with the next smaller one. The norms are compared at a quarter, half
+# and the end of the training, and the least favorable of the three comparisons counts. With Adam the norms are compared
+# after 20 steps. For cosines we read the slide as a statement about waves that the context resolves. These are the $L$ up to
+# which the exact $w^*$ grows.
 
 # %% tags=["remove-input"]
 judged_at = [record[4], record[8], record[16]]
@@ -424,7 +442,7 @@ relu = judge(
     "P1.F3.relu",
     [every["ReLU", "isotropic"], every["ReLU", "non-isotropic"]],
     readings={
-        "same-functions": every["ReLU", "non-isotropic, same functions"],
+        "same-functions": every["ReLU", same],
         "adam": early,
     },
 )
@@ -435,16 +453,20 @@ judge(
     readings={
         "all-waves": [every["cosine", "isotropic"], every["cosine", "non-isotropic"]],
         "phase": clear["wave", "isotropic"],
-        "same-functions": clear["cosine", "non-isotropic, same functions"],
+        "same-functions": clear["cosine", same],
     },
 )
 
 # %% [markdown]
 # ## Experiment 2: all matrices free
 #
-# Now a unit has $(d+1)\times(d+1)$ matrices $W_K$, $W_Q$ and the last row $(v^\top,c)$ of $W_V$, all of which start at random. The
-# other rows of $W_V$ never reach the prediction. The control is a class of *leaning* functions, which all rise in the same
-# direction: $f(x)=a\,e_1^\top x$ with a random $a>0$. There a label says where its token lies, and the unit should use it.
+# Units whose matrices are all trained take the form {eq}`eq-blocks`, up to one column that has no gradient. We train the
+# $(d+1)\times(d+1)$ matrices $W_K$ and $W_Q$ and the last row $(v^\top,c)$ of $W_V$, all from a random start. The other rows
+# of $W_V$ never reach the prediction.
+#
+# As a control we train on *leaning* functions, which all rise in the same direction: $f(x)=a\,e_1^\top x$ with a random
+# $a>0$. For these functions the label of a token says where the token lies. A unit should use this label and so deviate from
+# the form {eq}`eq-blocks`.
 
 # %% tags=["hide-input"]
 d = dims[len(dims) // 2]
@@ -515,13 +537,12 @@ plt.show()
 # :alt: For each dimension a heat map with printed entries: a diagonal of equal positive numbers, zeros elsewhere except in
 # the last column, whose entries are arbitrary and sizable. Below, a row that is zero except for its last entry, near one.
 #
-# Everything that the unit of seed 0 has learned, ReLU class. Top: $W_K^\top W_Q$, rows for the entries of a token, columns for
-# those of the query. Bottom: the last row of $W_V$. The form {eq}`eq-blocks` appears, except for the last column of
-# $W_K^\top W_Q$.
+# The trained matrices of the unit of seed 0, ReLU class: $W_K^\top W_Q$ (top; rows for a token, columns for the query) and the last
+# row of $W_V$ (bottom). The form {eq}`eq-blocks` should appear, except for the last column of $W_K^\top W_Q$.
 # ```
 #
-# The last column of $W_Q$ meets the empty label slot only. So it gets no gradient and keeps its initial value, to the last
-# digit of single precision:
+# The last column of $W_Q$ meets only the empty label entry of the query. So this column gets no gradient and keeps its
+# initial value, to the last digit of single precision:
 
 # %%
 largest_change = (relu.last_column - 1).abs().max()
@@ -539,10 +560,12 @@ judge(
 )
 
 # %% [markdown]
-# The rebuttal says three more things, and all of them hold. The prediction ignores the first $d$ rows of $W_V$, the best $v$ is
-# zero, and a wider $W_K$ does not change the best $M$. For $v$, replace $(f,\epsilon)$ by $(-f,-\epsilon)$:
-# $v^\top\sum_i\omega_ix_i$ stays, while the rest of the error changes sign. So the mixed term of the square vanishes on
-# average, and $v$ only adds error.
+# Three more statements of the rebuttal hold. The prediction does not depend on the first $d$ rows of $W_V$. The best $v$ is zero.
+# A wider $W_K$ does not change the best $M$.
+#
+# The best $v$ is zero if the weights ignore labels and $(f,\epsilon)$ is as likely as $(-f,-\epsilon)$. To see this, change
+# the sign of $f$ and $\epsilon$. The term $v^\top\sum_i\omega_ix_i$ of the prediction stays the same, and the error without
+# this term changes its sign. So the mixed term of the squared error vanishes on average, and $v$ only adds error.
 
 # %% tags=["remove-input"]
 changes = pretraining.changed_predictions(dim=dims[0], context_length=context_length)
@@ -578,21 +601,23 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise 3.** The trained pairs $(W_K,W_Q)$ of two seeds look nothing alike, but their products do. Why? What would weight
-# decay do to the last column of $W_Q$?
+# **Exercise 3.** Two seeds end with very different pairs $(W_K,W_Q)$ and with nearly the same block of $W_K^\top W_Q$. Why? What
+# would weight decay do to the last column of $W_Q$?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# $(RW_K,R^{-\top}W_Q)$ gives the same product for every invertible $R$. Weight decay takes the column to zero, since nothing
-# else acts on it.
+# For every invertible $R$ the pair $(RW_K,R^{-\top}W_Q)$ has the same product. Weight decay would take the column to zero, because
+# no gradient acts on it.
 # ```
 #
 # ## Experiment 3: the free corner
 #
-# *By hand.* Take one token with label $y=f+\epsilon$, a constant function $f$ with $\mathbb Ef^2=1$, and $\sigma=1$. The
-# prediction $cy$ has the risk $(c-1)^2+c^2$, which is $1$ at $c=1$ and $\frac12$ at the best $c=\frac12$. A noisy guess should
-# be shrunk. In general $c^*=\mathbb E\,pf(x_q)/\mathbb E\,p^2$ with $p=\sum_i\omega_iy_i$. With little noise $c^*>1$ is
-# possible: a window of finite width flattens the function, and $c$ undoes some of that.
+# A noisy prediction should be shrunk, and training finds by how much. *By hand:* take one token with label $y=f+\epsilon$, a
+# constant function $f$ with $\mathbb Ef^2=1$, and $\sigma=1$. The prediction $cy$ has the risk $(c-1)^2+c^2$. This risk is
+# $1$ at $c=1$ and $\frac12$ at the best $c=\frac12$.
+#
+# In general the best corner is $c^*=\mathbb E\,pf(x_q)/\mathbb E\,p^2$ with $p=\sum_i\omega_iy_i$. With little noise $c^*$ may exceed
+# one. A window of finite width flattens the function, and $c>1$ undoes some of that.
 
 # %% tags=["hide-input"]
 sigmas = np.union1d(noise_stds, np.linspace(min(noise_stds), max(noise_stds), 25))
@@ -605,19 +630,19 @@ corner = pd.concat(
     ).assign(task=name)
     for name, make in {"affine": Affine, "ReLU": ReLU}.items()
 )
-corner["price"] = corner.risk_one / corner.risk
+corner["ratio"] = corner.risk_one / corner.risk
 figure, axes = plt.subplots(1, 2, figsize=(6.9, 2.7))
 plots.lines(axes[0], corner, "noise_std", "c", "task")
 middle = medians(in_noise, "corner", by=["task", "noise_std"])
 plots.points(axes[0], middle, "noise_std", "median", "task")
 axes[0].axhline(1, color=plots.COLORS["guide"], linestyle=":")
 axes[0].text(sigmas[-1], 1, "fixed: c = 1", va="bottom", ha="right")
-plots.lines(axes[1], corner, "noise_std", "price", "task")
+plots.lines(axes[1], corner, "noise_std", "ratio", "task")
 axes[0].set(ylabel="corner c")
 axes[1].set(ylabel="risk at c = 1 over least")
 for name, color in plots.colors(["affine", "ReLU"]).items():
     end = corner[corner.task == name].iloc[-1]
-    axes[1].text(end.noise_std, end.price, f" {name}", color=color, va="center")
+    axes[1].text(end.noise_std, end.ratio, f" {name}", color=color, va="center")
 for ax in axes:
     ax.set_xlabel(r"standard deviation $\sigma$ of the noise")
     ax.set_xlim(right=1.2 * sigmas[-1])
@@ -625,11 +650,12 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-corner
-# :alt: Left: two falling curves of the corner against the noise, which start near one and end below nine tenths, with points
-# on them and a dotted line at one. Right: two curves of the price of a fixed corner, near one for little noise and rising.
+# :alt: Left: two falling curves of the corner against the noise, with points on them. They start near a dotted line at one and
+# end below nine tenths. Right: two curves of the risk at c = 1 over the least risk, near one for little noise and rising.
 #
-# Left: the exact best corner $c$, together with the best $w$ (lines), and trained units (points, median with interval). It is below
-# one if labels are noisy. Right: what fixing $c=1$ costs, for functions with a random intercept.
+# Left: the exact best corner $c$ at the best $w$ (lines), and the corner of trained units (points, median with interval).
+# The points should lie on the lines. Right: the least risk with $c=1$ over the least risk with free $c$, which rises with
+# the noise.
 # ```
 
 # %% tags=["remove-input"]
@@ -648,8 +674,9 @@ judge(
 # %% [markdown]
 # ## Experiment 4: too few steps, and every length at once
 #
-# The theorems are about the minimizer of the population loss at *one* context length. A summary asks whether the number of
-# steps affects the tightness of the bounds.
+# After too few steps the exponent of $w$ in $n$ comes out too small. The theorems are about the minimizer of the population loss
+# at *one* context length. A machine-written summary of the paper asks whether the number of steps affects how tight the bounds
+# are.
 
 # %% tags=["hide-input"]
 middle_L = lipschitz_values[len(lipschitz_values) // 2 - 1]
@@ -675,15 +702,15 @@ plt.show()
 # :alt: Log-log plot of the window parameter against the context length. For short training times the curves are flat at
 # long contexts; for infinite time the curve rises.
 #
-# Exact $w$ for the ReLU class after the training time $t$ of the flow, and at the minimizer ($t=\infty$). For short times the
-# slope in $n$ is too small.
+# Exact $w$ for the ReLU class against the context length, after the time $t$ on the computed path and at the minimizer. The shorter
+# the training, the smaller the slope in $n$ should be.
 # ```
 #
-# It does not affect the bounds, which concern the minimizer. But longer contexts converge more slowly, so exponents in $n$ that
-# are measured early in training come out too small.
+# The number of steps does not affect the bounds, because they are about the minimizer. But longer contexts converge more slowly.
+# So exponents in $n$ that are measured early in training come out too small.
 #
-# In autoregressive training each length $m\le n$ has a loss of its own, and one $w$ has to serve all of them. On a grid of $w$ the
-# mean of the exact risks over $m$ shows what that changes:
+# In autoregressive training each length $m\le n$ has a loss of its own, and one $w$ has to serve all of them. The next cell
+# prints the $w$ with the least mean of the exact risks over all $m$, and the best $w$ for the whole context alone:
 
 # %%
 task = ReLU(dim, lipschitz=2.0)
@@ -694,14 +721,13 @@ for_20 = w[each_length[-1].argmin()]
 print(f"best w for all lengths up to 20: {for_all:.1f}, for 20 alone: {for_20:.1f}")
 
 # %% [markdown]
-# A unit that is trained on all prefixes has a wider window than one that is trained for the whole context. Questions about deep
-# networks, language, and abilities that emerge at scale are *not answered*.
+# So a unit that is trained on all prefixes of the context has a wider window than one that is trained on the whole context.
 #
 # ## To remember
 #
-# Training follows a path that can be computed, and ends at the computed window. A larger $L$ means a larger $\|M\|$ at the end,
-# if the context resolves the functions. Training finds the form that the paper assumes, except for a column without a gradient
-# and for the corner.
+# Training follows a path that can be computed, and it ends at the exact best window. A larger $L$ gives a larger $\|M\|$ at the end
+# if the context resolves the functions. Trained matrices have the form that the paper assumes, except for a column without a
+# gradient and for the corner.
 
 # %% tags=["remove-input"]
 notebook.footer()

@@ -9,10 +9,14 @@
 # %% [markdown]
 # # Your data: which window do your labels ask for?
 #
-# **Short answer.** With tokens `X` and labels `y` of your own, `icl.best_window(X, y)` leaves out one label at a time and finds the
-# window that predicts it best from the others; `icl.predict(X, y, queries, w)` predicts with it. On two maps of the Earth, where the
-# best window is known exactly, the window found from the labels alone costs little
-# {judged}`P1.data.left-out`. One data set does not determine $w$ sharply, and need not, because the risk is flat near its minimum.
+# *You have inputs and noisy labels of your own. How far around a new input should attention look, and can the labels alone
+# decide it?*
+#
+# **Short answer.** The labels alone can decide it. `icl.best_window(X, y)` hides one label at a time, predicts it from the
+# others, and returns the window parameter with the least error. On two maps of the Earth, where the best window is known
+# exactly, the window that is found in this way has nearly the least risk {judged}`P1.data.left-out`. A single data set
+# leaves a range of window parameters open, and within this range the risk hardly changes. `icl.predict(X, y, queries, w)`
+# predicts the labels of new inputs.
 
 # %% tags=["remove-cell"]
 import sys
@@ -79,18 +83,19 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-your-data
-# :alt: Two curves that fall from one, reach a minimum marked by a star, and rise again: the squared error of a label that was
-# left out, against the window parameter, for diabetes and for digits.
+# :alt: Two curves of the error against the window parameter, one for diabetes and one for digits. Each starts at one, falls to a
+# minimum marked by a star, and rises again.
 #
-# Leave-one-out error against the window parameter, over the error of the mean of all labels, for two data sets that scikit-learn
-# ships. The stars are the windows that `icl.best_window` finds.
+# Leave-one-out error against the window parameter for two data sets of scikit-learn, divided by the error of the mean of all
+# labels. The stars mark the windows that `icl.best_window` finds.
 # ```
 #
 # ## In plain words
 #
-# Attention with $M=wI$ predicts a label by an average of known labels, in which a token $x_i$ counts in proportion to
-# $e^{w\,x_i\cdot x_q}$. A small $w$ averages over many tokens, a large one copies the nearest. To choose $w$ for your own data, hide
-# each label in turn, predict it from the others, and take the $w$ with the least mean squared error.
+# **Choose the window that predicts hidden labels best.** Attention with $M=wI$ predicts a label by a weighted mean of known
+# labels, in which the weight of a token $x_i$ is proportional to $e^{w\,x_i\cdot x_q}$. A small $w$ averages over many tokens, and
+# a large $w$ copies the label of the nearest one. To find $w$ for your own data, hide each label in turn and predict it from the
+# others. Take the $w$ with the least mean squared error:
 #
 # ```python
 # import icl
@@ -98,54 +103,61 @@ plt.show()
 # X = X - X.mean(axis=0)
 # X = X / np.linalg.norm(X, axis=1, keepdims=True)  # to the unit sphere
 # best = icl.best_window(X, y)  # best.w, best.edge, best.low, best.high
-# icl.predict(X, y, queries, best.w)  # the queries moved as X was
+# icl.predict(X, y, queries, best.w)  # move the queries as you moved X
 # ```
 #
-# Both take NumPy arrays, data frames, tensors and lists, and they reject data with a NaN or of the wrong shape, with an error
-# of one line. `best.edge` says whether the minimum lies at an end: `"mean"`, where the mean of all labels is best, or
-# `"nearest"`, where it is best to copy the nearest label. Between `best.low` and `best.high` the error exceeds the least by no
-# more than its standard error.
+# Both functions take NumPy arrays, data frames, tensors and lists. If the data have a NaN or the wrong shape, they stop with
+# a message of one line. `best.edge` is `"mean"` if the mean of all labels predicts best, and `"nearest"` if copying the
+# nearest label does. If the best window lies between these extremes, `best.edge` is empty. `best.low` and `best.high` are
+# the smallest and the largest $w$ whose error exceeds the least error by at most one standard error of the difference.
 #
-# **Lengths of tokens.** The laws of this book are about the unit sphere, where $x_i\cdot x_q$ is largest for the nearest token.
-# If all tokens have the same length $R$, only the unit changes, and $w$ becomes $w/R^2$. If lengths differ, a larger $w$
-# prefers the longest tokens in the direction of the query, not the nearest ones, and [with Gaussian
+# **Lengths of tokens.** The results of this book are for tokens on the unit sphere, where $x_i\cdot x_q$ is largest for the
+# nearest token. If all tokens have the same length $R$, read $w/R^2$ in place of $w$. If the lengths differ, a larger $w$
+# prefers the longest tokens in the direction of the query, not the nearest ones. With [Gaussian
 # inputs](/notebooks/gaussian_tokens.ipynb) the best $w$ therefore stops growing with $n$. So center your tokens, and divide
-# them by their lengths if the lengths say little.
+# them by their lengths if the lengths say little about the labels.
 #
-# **What pretraining does that this does not.** Pretraining finds one $M$ for a whole class of functions from many
-# contexts, also for contexts too short to choose a window from, whereas leave-one-out uses the labels of the one function at hand.
+# **Pretraining or leave-one-out?** Pretraining finds one $M$ for a whole class of functions, from many contexts. This $M$
+# also serves contexts that are too short to choose a window from. Leave-one-out finds one $w$ for the one function at hand,
+# from its labels.
 #
 # ## Experiment: the planet without its spectrum
 #
-# For a map of the Earth the [exact best window](/notebooks/planet.ipynb) follows from the map's power. Here the power is
-# unknown. There are $n$ random places with noisy labels, and `icl.best_window` sees nothing else. The next cell repeats this
-# with fresh places and computes what the window found in this way costs, which is its exact risk divided by the least.
+# The window found from the labels alone costs little on two maps of the Earth. For such a map the [exact best
+# window](/notebooks/planet.ipynb) follows from the *spectrum*, which says how much of the map varies at each length scale.
+# Here the spectrum is not used: `icl.best_window` sees only $n$ random places and their noisy labels. The next cell draws
+# many such data sets. For each data set it computes the *price*: the exact risk with the window that was found, divided by
+# the least risk.
 
 # %%
 maps = {"land and sea": planet.land(), "magnetic field": planet.magnetic_field()}
 degrees = {"land and sea": 300, "magnetic field": 20}
+
+
+def found_from_labels(earth, n, seed):
+    rng = stream(seed, "evaluation", n)
+    places = planet.random_places(rng, n)
+    labels = planet.value_at(earth, places)
+    labels = labels + noise_std * rng.standard_normal(n)
+    return icl.best_window(places, labels).w
+
+
 tables = []
 for name, values in maps.items():
     earth = planet.standardized(values)
     task = globe(earth, degree=degrees[name])
     for n in n_values:
         exact = optimal_window(task, n, noise_std)
-        found_w = np.empty(seeds)
-        for seed in range(seeds):
-            rng = stream(seed, "evaluation", n)
-            places = planet.random_places(rng, n)
-            labels = planet.value_at(earth, places)
-            labels = labels + noise_std * rng.standard_normal(n)
-            found_w[seed] = icl.best_window(places, labels).w
-        price = population_risk(task, found_w, n, noise_std).total / exact.risk
-        table = pd.DataFrame({"seed": range(seeds), "w": found_w, "price": price})
+        w = np.array([found_from_labels(earth, n, seed) for seed in range(seeds)])
+        price = population_risk(task, w, n, noise_std).total / exact.risk
+        table = pd.DataFrame({"seed": range(seeds), "w": w, "price": price})
         tables.append(table.assign(map=name, n=n, exact=float(exact.w)))
 left_out = pd.concat(tables, ignore_index=True)
 left_out.groupby(["map", "n"], sort=False)[["exact", "w", "price"]].median().round(2)
 
 # %% [markdown]
-# This takes a few seconds. Beside the exact window stand the median of the windows that were found and the median of their price.
-# Expect prices close to one.
+# The cell takes a few seconds. Column `exact` has the exact best $w$. Columns `w` and `price` have medians over the data
+# sets. The prices should be close to one.
 
 # %% tags=["remove-input"]
 judge(
@@ -156,55 +168,59 @@ judge(
     name="{map}, n = {n}",
 )
 
+
 # %% [markdown]
 # ## Diabetes and digits, beside the law
 #
-# The law needs a dimension, a Lipschitz constant and a noise. The next cell estimates them from a linear fit on the
-# sphere: $L$ is the length of its gradient, $\sigma$ the spread of its residuals, both over all columns of the labels together. Real
-# tokens do not fill all directions alike, so there are two dimensions: $d$, the number of columns, and
-# $1/\operatorname{tr}\Sigma^2$ with $\Sigma$ their covariance, which is $d$ for uniform tokens on the sphere. The last two columns are the
-# exact best windows of affine functions with these numbers.
+# For affine functions the best window is known exactly, and this window suits the diabetes data but not the digits. It
+# depends on the dimension, the Lipschitz constant $L$ and the noise level $\sigma$. The next cell estimates $L$ and $\sigma$
+# from a linear fit on the sphere. Here $L$ is the length of the gradient, and $\sigma$ is the standard deviation of the
+# residuals. If the labels have several columns, both numbers are taken over all columns together.
+#
+# Real tokens do not fill all directions alike, so we try two dimensions. The first dimension is $d$, the number of columns
+# of the tokens. The second is $1/\operatorname{tr}\Sigma^2$, where $\Sigma$ is the covariance matrix of the tokens. We call
+# the second one the *filled* dimension. For uniform tokens on the sphere it equals $d$. The last two columns of the table
+# are the exact best windows of affine functions with these estimates.
+
 
 # %%
-rows = []
-for name, (X, y) in data.items():
-    best = found[name]
+def compared(name):
+    X, y = data[name]
+    n, d = X.shape
     fit = LinearRegression().fit(X, y)
     lipschitz = np.sqrt(np.sum(fit.coef_**2))
-    columns = y.reshape(len(y), -1)
-    residuals = columns - fit.predict(X).reshape(columns.shape)
+    residuals = (y - fit.predict(X)).reshape(n, -1)
     sigma = np.sqrt(np.mean(np.sum(residuals**2, axis=1)))
     filled = 1 / np.sum(np.cov(X.T) ** 2)
-    affine = Affine(X.shape[1], lipschitz=lipschitz)
-    fewer = Affine(max(2, round(filled)), lipschitz=lipschitz)
-    rows.append(
-        {
-            "data": name,
-            "n": len(X),
-            "d": X.shape[1],
-            "filled d": filled,
-            "L/sigma": lipschitz / sigma,
-            "w": best.w,
-            "low": best.low,
-            "high": best.high,
-            "law, d": float(optimal_window(affine, len(X), sigma).w),
-            "law, filled d": float(optimal_window(fewer, len(X), sigma).w),
-        }
-    )
-law = pd.DataFrame(rows).set_index("data")
+    best = found[name]
+    row = {
+        "data": name,
+        "n": n,
+        "d": d,
+        "filled d": filled,
+        "L/sigma": lipschitz / sigma,
+    }
+    row |= {"w": best.w, "low": best.low, "high": best.high}
+    for column, dim in {"affine, d": d, "affine, filled d": round(filled)}.items():
+        affine = Affine(max(2, dim), lipschitz=lipschitz)
+        row[column] = float(optimal_window(affine, n, sigma).w)
+    return row
+
+
+law = pd.DataFrame(compared(name) for name in data).set_index("data")
 law.round(1)
 
 # %% [markdown]
-# For diabetes both windows of the affine law lie between `low` and `high`, because the labels are close to linear. The labels
-# of digits are not. An image belongs to one of ten classes, the labels jump between them, and much of what is noise for a
-# linear fit is signal for a narrow window, so that leave-one-out asks for a narrower one. Nor are the images uniform on the
-# sphere; they lie in clusters. The law is a guide for data that nearly satisfy its assumptions. Leave-one-out makes no such
-# assumptions.
+# For diabetes both affine windows lie between `low` and `high`, because the labels are nearly linear. For digits
+# leave-one-out asks for a narrower window than the affine law. The labels of digits jump between ten classes, and much of
+# what a linear fit takes for noise is signal for a narrow window. The images also lie in clusters and do not fill the sphere
+# uniformly. So the law is a guide for data that nearly satisfy its assumptions. Leave-one-out needs no such assumptions.
 #
 # ## As an estimator of scikit-learn
 #
-# `icl.SoftmaxAttentionRegressor` finds the window by itself, moves tokens to the sphere unless told otherwise, and stands in pipelines and
-# cross-validation. Beside it are nearest neighbors, whose number is chosen by cross-validation.
+# `icl.SoftmaxAttentionRegressor` works in pipelines and in cross-validation. It finds the window by itself, and it moves tokens to
+# the sphere unless told otherwise. The next cell compares it with nearest neighbors, whose number is chosen by cross-validation,
+# and with a linear model.
 
 # %%
 neighbors = GridSearchCV(
@@ -221,12 +237,14 @@ scores = {
 pd.DataFrame(scores).agg(["mean", "std"]).round(3)
 
 # %% [markdown]
-# The table has $R^2$ on diabetes, over ten folds. On smooth labels that are nearly linear a linear model is hard to beat.
+# The table shows the mean and the spread of $R^2$ over ten folds of the diabetes data. These labels are nearly linear, so a
+# linear model is hard to beat.
 #
 # ## Two layers, and an activation of your own
 #
-# For models that the package does not have, `draw_contexts` draws the contexts and `minimize` trains any function of
-# tensors by Adam. Here tokens attend to each other and add what they find, and a unit of attention reads the result.
+# A model that the package does not have takes a few lines: `draw_contexts` draws contexts, and `minimize` trains any function of
+# tensors with Adam. In the next cell a first layer adds to every token a weighted mean of the context's tokens. A second layer
+# then predicts the label.
 
 # %%
 relu = ReLU(3, lipschitz=3.0)
@@ -249,11 +267,12 @@ second_half = losses[steps // 2 :].mean() - noise_std**2
 print(f"two layers {second_half:.2f}, the best single layer {best.risk:.2f}")
 
 # %% [markdown]
-# The first number is the mean of the squared error over the second half of the steps, each with fresh contexts, without the
-# variance of the noise of the query's label. It is a rough number. [](/notebooks/beyond.ipynb) compares such models with care.
+# The first number is the mean squared error over the second half of the steps. The variance of the noise in the query's
+# label is subtracted from it. This estimate is rough, and [](/notebooks/beyond.ipynb) compares such models with care.
 #
-# An activation $\varphi$ of your own is a line in `icl.attention.ACTIVATIONS`: the function, its derivative as a function of $s$ and
-# $\varphi(s)$, and whether the weights are divided by their sum. Its name then works wherever an activation is asked for.
+# An activation $\varphi$ of your own is one entry of `icl.attention.ACTIVATIONS`. The entry has three parts: the function, its
+# derivative in terms of $s$ and $\varphi(s)$, and whether the weights are divided by their sum. The name of the entry then works
+# wherever an activation is asked for.
 
 # %%
 ACTIVATIONS["square"] = (lambda s: (1 + s) ** 2, lambda s, phi: 2 * (1 + s), True)
@@ -267,7 +286,8 @@ for unit, error in zip(units, errors, strict=True):
     print(f"{unit.activation}: test error {error:.3f}")
 
 # %% [markdown]
-# **Exercise 1.** Write five lines that ask whether the best window of diabetes narrows as more patients are known.
+# **Exercise 1.** Does the best window of the diabetes data narrow as more patients are known? Write five lines that test
+# this.
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -278,13 +298,13 @@ for unit, error in zip(units, errors, strict=True):
 #     best = icl.best_window(X[chosen], y[chosen])
 #     print(n, best.w, best.low, best.high)
 # ```
-# The ranges overlap, because so few patients hardly decide the question.
+# The ranges from `low` to `high` overlap. With so few patients the data do not decide the question.
 # :::
 #
 # ## To remember
 #
-# Hide each label in turn and take the window that predicts it best. It costs little more than the exact one, and it needs neither
-# the class nor the noise.
+# Hide each label in turn, and take the window that predicts it best. On our maps this window has nearly the least risk. You
+# need to know neither the class of functions nor the noise level.
 
 # %% tags=["remove-input"]
 notebook.footer()
