@@ -17,7 +17,7 @@
 # {judged}`P1.L1.form`. The result holds if the random functions prefer no direction (are rotation invariant) *as
 # functions of the whitened tokens* $\Sigma^{-1/2}x$. If they prefer no direction as functions of the tokens $x$
 # themselves, another matrix is best; in the case that we trained its window is narrower along the long axes. Trained
-# layers show both {judged}`P1.L1.trained`.
+# layers agree in both cases {judged}`P1.L1.trained`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -107,8 +107,9 @@ plt.show()
 # Trained {term}`units <unit>` end near $w^*\Sigma^{-1}$, with the best $w$ of the sphere. We draw random ellipsoids and
 # train units on them from $M=0$. Then we compute the entries $a^\top Ma$ of the trained $M$ for the unit vectors $a$
 # along the axes of $\Sigma$. The class `Projected` has the functions $f(x)=g(\Sigma^{-1/2}x)$ with a rotation-invariant
-# random $g$. These functions change equally fast in all directions of the whitened token $u=\Sigma^{-1/2}x$. To try
-# $d=7$, write `dim = 7` as the first line of the next cell.
+# random $g$. These functions change equally fast in all directions of the whitened token $u=\Sigma^{-1/2}x$.
+#
+# To try $d=7$, write `dim = 7` as the first line of the next cell.
 
 # %%
 on_sphere = {"affine": Affine(dim, lipschitz), "ReLU": ReLU(dim, lipschitz)}
@@ -172,10 +173,12 @@ plt.show()
 # ```
 #
 # The cells take about five seconds on two cores. If $M$ is a multiple of $\Sigma^{-1}$, each entry times its eigenvalue
-# of $\Sigma$ gives the same number. The card takes the product at the longest axis minus the product at the shortest
-# one, and divides by the mean over all axes. It allows 0.1 on both sides of zero, because each number is sampled. A
-# positive difference means a window that is narrower along the long axes. The card's control trains on the functions of
-# Experiment 2 (next cell), where the difference must be positive.
+# of $\Sigma$ gives the same number.
+#
+# The card takes the product at the longest axis minus the product at the shortest one, and divides by the mean over all
+# axes. It allows 0.1 on both sides of zero, because each number is sampled. A positive difference means a window that
+# is narrower along the long axes. The card's control trains on the functions of Experiment 2 (next cell), where the
+# difference must be positive.
 #
 # **Exercise 1.** In the cell of Experiment 1 replace `Projected(task, np.linalg.inv(root))` by `task`. Do the points
 # stay on the line?
@@ -265,8 +268,9 @@ u = torch.stack([angle.cos(), angle.sin()], dim=-1)
 y = torch.tensor([1.0, 2.0, 4.0], dtype=torch.float64)
 lengths = torch.tensor([2.0, 1.0], dtype=torch.float64)  # of the ellipse's axes
 M = np.log(4) * torch.diag(lengths**-2)
-print(softmax_attention(u, y, u[0], np.log(4) * torch.eye(2).double()))
-print(softmax_attention(u * lengths, y, u[0] * lengths, M))
+on_circle = softmax_attention(u, y, u[0], np.log(4) * torch.eye(2).double())
+on_ellipse = softmax_attention(u * lengths, y, u[0] * lengths, M)
+print(f"prediction on the circle {on_circle:.6f}   on the ellipse {on_ellipse:.6f}")
 
 # %% tags=["remove-input"]
 gaps = pd.DataFrame(
@@ -349,9 +353,9 @@ plt.show()
 # :alt: Log-log plot of the diagonal entries of trained matrices against the eigenvalues of Sigma. The points fall with
 # the eigenvalue, but less steeply than the line of slope minus one.
 #
-# Diagonal entries of the trained $M$ along the axes of $\Sigma$, for functions that prefer no direction in the original
-# coordinates (medians over seeds, with intervals). The points fall less steeply than the line, which has the slope $-1$
-# of Lemma 1.
+# Diagonal entries of the trained $M$ against the eigenvalues of $\Sigma$, for functions that prefer no direction in the
+# original coordinates. The points (medians over seeds, with intervals) fall less steeply than the line, which has the
+# slope $-1$ of Lemma 1.
 # ```
 #
 # **Exercise 3.** Tokens have the covariance $\Sigma$, and you can draw functions but do not know which symmetry they
@@ -385,8 +389,8 @@ plt.show()
 # On an ellipsoid no matrix beats the best multiple of $\Sigma^{-1}$, if the functions prefer no direction as functions
 # of the whitened tokens. On the sphere no matrix beats the best multiple of the identity
 # ([](/notebooks/certificates.ipynb)), and {eq}`eq-whitened` carries this to every ellipsoid. The card compares four
-# other matrices with the best one. Its second reading is about functions that prefer no direction in the original
-# coordinates.
+# other matrices with the best one. The card's second reading is about functions that prefer no direction in the
+# original coordinates.
 
 # %% tags=["remove-input"]
 others = [
@@ -408,10 +412,11 @@ judge(
 #
 # For even functions, $f(-x)=f(x)$, the minimizer is not unique: $w^*I$ and $-w^*I$ have the same risk. The reason is a
 # symmetry. If we replace the query $x_q$ by $-x_q$, its label and the law of the tokens stay the same, and $M$ becomes
-# $-M$. So $\mathcal L(-M)=\mathcal L(M)$. A layer with $-w^*I$ attends to the tokens *opposite* the query.
+# $-M$. The risk is therefore the same: $\mathcal L(-M)=\mathcal L(M)$. A layer with $-w^*I$ attends to the tokens
+# *opposite* the query.
 #
 # The lemma is printed for any minimizer and some $w_{KQ}\ge0$. The card asks whether there is a minimizer with $w\ge0$.
-# In its second reading it asks whether every minimizer has $w\ge0$. The next cell prints the exact risk at $-w^*$
+# In its second reading the card asks whether every minimizer has $w\ge0$. The next cell prints the exact risk at $-w^*$
 # divided by the exact risk at $w^*$:
 
 # %%
@@ -425,7 +430,7 @@ for name, task in {
     turned = matrix_risk(task, -best.w * np.eye(dim), context_length, noise_std)
     ratio = turned.total / best.risk
     error = ratio * (turned.error + best.error)
-    print(f"{name}: risk at -w* over that at w* {ratio:.9f}")
+    print(f"{name}: risk at -w* / risk at w* = {ratio:.9f}")
     signs.append({"task": name, "value": ratio, "error": error})
 
 # %% tags=["remove-input"]

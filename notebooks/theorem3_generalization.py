@@ -18,8 +18,8 @@
 # factor tends to {judged}`P1.T3.price | ReLU, d = 5, L'/L = 2 | .2f` for ReLU functions in $d=5$ dimensions and
 # $L'=2L$. Our numbers agree with two of the three bounds in the authors' Theorem 3: the upper bound for $L'=L$
 # {judged}`P1.T3.matched` and, as an order in the context length, the lower bound for $L'<L$ {judged}`P1.T3.smaller`.
-# The third one, a lower bound for $L'>L$, has the right order for the worst $L'$-Lipschitz function, but for functions
-# drawn at random it is too large in long contexts {judged}`P1.T3.larger`.
+# The third one, a lower bound for $L'>L$, has the right order for the worst $L'$-Lipschitz function and is too large in
+# long contexts for functions drawn at random {judged}`P1.T3.larger`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -139,11 +139,12 @@ interactive(
 # ## The experiment: a window for the wrong $L$
 #
 # As the context grows, a wrong $L$ costs a factor that settles at a constant. We call this factor the *price* of the
-# wrong $L$. It is a ratio of two risks on functions of $L'$: the risk with the best window for $L$, divided by the
-# least risk that any window has. The best window for $L$ is the one that pretraining at $L$ finds
-# ([](/notebooks/theorem2_scaling.ipynb)). Every number is computed, so nothing is sampled and contexts may be as long
-# as we like. The longest context is the one for which the [law of the window](/notebooks/theorem2_scaling.ipynb) gives
-# $w^*=10^5$.
+# wrong $L$. It is a ratio of two risks on functions of $L'$. The numerator is the risk with the best window for $L$,
+# and the denominator is the least risk that any window has. The best window for $L$ is the one that pretraining at $L$
+# finds ([](/notebooks/theorem2_scaling.ipynb)).
+#
+# Every number is computed, so nothing is sampled and contexts may be as long as we like. The longest context is the one
+# for which the [law of the window](/notebooks/theorem2_scaling.ipynb) gives $w^*=10^5$.
 #
 # To try $d=7$, write `dims = [7]` as the first line of the next cell.
 
@@ -176,7 +177,7 @@ prices = pd.concat(
     names=["task", "dim"],
 ).reset_index(["task", "dim", "ratio"])
 relu = prices[(prices.task == "ReLU") & prices.ratio.isin([0.5, 2.0])]
-print(relu.groupby(["dim", "ratio"]).price.last().round(4).to_string())
+print(relu.groupby(["dim", "ratio"])[["price"]].last().round(4))
 
 # %%
 shown = prices[(prices.task == "ReLU") & (prices.dim == dims[-1])]
@@ -223,8 +224,8 @@ judge(
 #
 # Of the three printed bounds two agree with our numbers. Whether the third one, the lower bound for $L'>L$, is true
 # depends on which functions are tested. The theorem is about the {term}`ReLU class <class>`, written
-# $D(\mathcal F_L^+)$. Its functions have a kink at a random plane through the origin, and their slopes on the two sides
-# are drawn from $[-L,L]$.
+# $D(\mathcal F_L^+)$. The functions of this class have a kink at a random plane through the origin, and their slopes on
+# the two sides are drawn from $[-L,L]$.
 #
 # :::{prf:theorem} ITA slides, Theorem 3
 # :label: thm-three
@@ -347,9 +348,10 @@ judge(
 # The printed upper bound holds and so does, as an order in $n$, the printed lower bound for $L'\le L$. The printed
 # lower bound for $L'>L$ fails in long contexts on functions drawn at random. {numref}`fig-bounds` shows the exact risk
 # divided by a printed right side. If this ratio keeps falling like a power of $n$, an upper bound is true and a lower
-# bound is false, whatever constant multiplies the bound. The cards compare the power of $n$ in the risk with the power
-# in the bound. The cards measure the power in the risk between two very long contexts, for which the law of the window
-# gives $w^*=3\cdot10^4$ and $w^*=10^5$.
+# bound is false, whatever constant multiplies the bound.
+#
+# The cards compare the power of $n$ in the risk with the power in the bound. The cards measure the power in the risk
+# between two very long contexts, for which the law of the window gives $w^*=3\cdot10^4$ and $w^*=10^5$.
 
 # %% tags=["hide-input"]
 exact = {"lipschitz": lipschitz, "noise_std": noise_std}
@@ -519,10 +521,11 @@ judge(
 
 # %% [markdown]
 # **The words beside the two bounds.** For $L'>L$ the slide says "worse dependence on $L'$". The risk does grow faster
-# with $L'$ than the risk of a layer that is trained at $L'$. For $L'<L$ the slide says "no benefit of $L'$", which is
-# true of the *rate* in $n$. The risk itself falls when $L'$ falls below $L$. In long contexts and for ReLU functions
-# the risk stays above the share $\frac3{d+2}$ of its value at $L'=L$, by
-# {prf:ref}`the price of a wrong window <thm-price>`. This share is label noise, which no smoothness removes:
+# with $L'$ than the risk of a layer that is trained at $L'$.
+#
+# For $L'<L$ the slide says "no benefit of $L'$", which is true of the *rate* in $n$. The risk itself falls when $L'$
+# falls below $L$. In long contexts and for ReLU functions the risk stays above the share $\frac3{d+2}$ of its value at
+# $L'=L$, by {prf:ref}`the price of a wrong window <thm-price>`. This share is label noise, which no smoothness removes:
 
 # %%
 for d in dims:
@@ -617,9 +620,11 @@ judge(
 # **Sufficient.** Three classes share $L=1$: affine functions, ReLU functions and the cosines $\cos(L\,u\cdot x)$ with a
 # random direction $u$. In short contexts the best window for affine functions serves ReLU functions well, and the other
 # way round. The cosine is an even function that twenty examples in eight dimensions do not resolve. The best window for
-# these cosines is therefore too wide for affine functions. In *long* contexts the best window for affine functions is
-# too wide for ReLU functions. With this window the risk on ReLU functions, divided by the least risk, grows like a
-# power of $n$ {judged}`P1.T3.sufficient-rate`.
+# these cosines is therefore too wide for affine functions.
+#
+# In *long* contexts the best window for affine functions is too wide for ReLU functions. With the window for affine
+# functions the risk on ReLU functions, divided by the least risk, grows like a power of $n$
+# {judged}`P1.T3.sufficient-rate`.
 
 # %% tags=["remove-input"]
 odd = ["affine", "ReLU"]
@@ -675,10 +680,10 @@ judge(
 # %% [markdown]
 # ## Trained units, as in Fig. 5
 #
-# As in Fig. 5 of the slides, units that were trained at the $L$ of the test do well there, and units that were trained
-# at another $L$ do not. We train {term}`units <unit>` on affine, ReLU and cosine functions with $L=1$, and on cosines
-# with $L=0.1$ and $L=10$. The slides print neither the dimension nor the context length nor the noise; ours are $d=3$,
-# $n=20$ and $\sigma=0.1$. The slides do not define the cosine class of Fig. 5 either; ours is $\cos(L\,u\cdot x)$.
+# As in Fig. 5 of the slides, units trained at the $L$ of the test do well there, and units trained at another $L$ do
+# not. We train {term}`units <unit>` on affine, ReLU and cosine functions with $L=1$, and on cosines with $L=0.1$ and
+# $L=10$. The slides print neither the dimension nor the context length nor the noise; ours are $d=3$, $n=20$ and
+# $\sigma=0.1$. The slides do not define the cosine class of Fig. 5 either; ours is $\cos(L\,u\cdot x)$.
 #
 # A cosine is an even function, so training on cosines may end at $M=-wI$ as well as at $M=wI$. We change the sign of
 # such an $M$ before we test it on the other classes. The card also shows the error with the sign as it was trained.
