@@ -9,13 +9,15 @@
 # %% [markdown]
 # # Lemma 1: attention undoes the covariance
 #
-# *Suppose the examples vary much more in some directions than in others. Which matrix should an attention layer learn then?*
+# *Suppose the examples vary much more in some directions than in others. Which matrix should an attention layer learn
+# then?*
 #
-# **Short answer.** If the tokens lie on an ellipsoid, the best $M$ is $w^*\Sigma^{-1}$, the matrix that turns the ellipsoid
-# back into a sphere, with the $w^*$ of the sphere {judged}`P1.L1.form`. This is true if the functions are rotation invariant
-# *as functions of the whitened tokens*. If they are rotation invariant as functions of the tokens themselves, another matrix is
-# best, with a narrower window along the long axes. Trained units show both {judged}`P1.L1.trained`. For even functions both
-# signs of $w$ are minimizers {judged}`P1.L1.sign`.
+# **Short answer.** If the tokens lie on an ellipsoid with the covariance $\Sigma$, the best matrix is
+# $M=w^*\Sigma^{-1}$. This matrix turns the ellipsoid back into a sphere, and $w^*$ is the best $w$ on that sphere
+# {judged}`P1.L1.form`. The result holds if the random functions prefer no direction (are rotation invariant) *as
+# functions of the whitened tokens* $\Sigma^{-1/2}x$. If they prefer no direction as functions of the tokens $x$
+# themselves, another matrix is best; in the case that we trained its window is narrower along the long axes. Trained
+# layers agree in both cases {judged}`P1.L1.trained`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -79,59 +81,74 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-ellipse
-# :alt: Tokens on a circle and twice on an ellipse, with discs for the attention weights. On the circle, and on the ellipse
-# with the lemma's matrix, the same tokens on both sides of the query have the weight. With a multiple of the identity the
-# weight goes to tokens between the query and the end of the long axis.
+# :alt: Tokens on a circle and twice on an ellipse, with discs for the attention weights. On the circle, and on the
+# ellipse with the lemma's matrix, the same tokens on both sides of the query have the weight. With a multiple of the
+# identity the weight goes to tokens between the query and the end of the long axis.
 #
-# Attention weights (areas of the discs) for a query at $60°$ (the filled point), $w=10$. With $M=w\,\Sigma^{-1}$ the tokens
-# on the ellipse have the weights that they had on the circle. With a multiple of the identity, of the same determinant,
-# the weight moves towards the long end.
+# Attention weights (areas of the discs) for a query at $60°$ (the filled point), with $w=10$. On the ellipse
+# $M=w\,\Sigma^{-1}$ gives each token the weight that it has on the circle. A multiple of the identity with the same
+# determinant moves the weight towards the long end.
 # ```
 #
 # ## In plain words
 #
-# Attention compares a token $x$ with the query $x_q$ by the score $x^\top Mx_q$. On a stretched cloud of tokens, plain inner
-# products are large for tokens that are long, even if they are not close. Let $\Sigma$ be the covariance of the cloud, up to a
-# factor. The matrix $\Sigma^{-1}$ measures lengths in units of the cloud's own axes.
+# On a stretched cloud of tokens an attention layer should measure distances in units of the cloud's own axes. Attention
+# compares a token $x$ with the query $x_q$ by the score $x^\top Mx_q$. If $M$ is a multiple of the identity, this score
+# is large for long tokens, even if they are not close to the query. Let $\Sigma$ be the covariance of the cloud, up to
+# a factor. The matrix $\Sigma^{-1}$ measures lengths in units of the cloud's axes.
 #
-# This is right if the functions change equally fast in all directions, measured in those units. If they change equally
-# fast in the *original* units, they change more along the long axis of the cloud. There the
-# {term}`window` should be narrower than $\Sigma^{-1}$ makes it: a larger entry of $M$, since large $w$ means a narrow window.
+# The matrix $\Sigma^{-1}$ is right if the functions change equally fast in all directions, measured in those units.
+# Suppose instead that the functions change equally fast in all directions in the *original* units. Then the functions
+# change more along the long axis of the cloud. Along this axis the {term}`window` should be narrower than $\Sigma^{-1}$
+# makes it. The entry of $M$ for this axis is then larger, since large $w$ means a narrow window.
 #
 # ## Experiment 1: trained units on ellipsoids
 #
-# We draw random ellipsoids, train {term}`units <unit>` on them from $M=0$, and read off the entries $a^\top Ma$ of the trained $M$
-# along the axes $a$ of $\Sigma$. `Projected` makes $f(x)=g(\Sigma^{-1/2}x)$ of a rotation-invariant $g$, so that the functions change
-# equally fast in all directions of the whitened token $u=\Sigma^{-1/2}x$. To try $d=7$, write `dim = 7` as the first
-# line.
+# Trained {term}`units <unit>` end near $w^*\Sigma^{-1}$, with the best $w$ of the sphere. We draw random ellipsoids and
+# train units on them from $M=0$. Then we compute the entries $a^\top Ma$ of the trained $M$ for the unit vectors $a$
+# along the axes of $\Sigma$. The class `Projected` has the functions $f(x)=g(\Sigma^{-1/2}x)$ with a rotation-invariant
+# random $g$. These functions change equally fast in all directions of the whitened token $u=\Sigma^{-1/2}x$.
+#
+# To try $d=7$, write `dim = 7` as the first line of the next cell.
 
 # %%
 on_sphere = {"affine": Affine(dim, lipschitz), "ReLU": ReLU(dim, lipschitz)}
-rows = []
+
+
+def trained_entries(task, axes, lengths):
+    units = train_grid(
+        task,
+        noise_std,
+        context_length,
+        seeds=seeds,
+        steps=steps,
+        batch_size=batch_size,
+        learning_rate=learning_rate / lengths.min() ** 2,
+        device=device,
+        covariates=Ellipsoid(axes @ np.diag(lengths) @ axes.T),
+    )
+    along_axes = [np.diag(axes.T @ M @ axes) for M in units.M[0]]
+    return pd.DataFrame(
+        {
+            "seed": np.repeat(np.arange(seeds), lengths.size),
+            "eigenvalue": np.tile(lengths**2, seeds),
+            "entry": np.concatenate(along_axes),
+        }
+    )
+
+
+tables = []
 for covariance in range(1, draws + 1):
     rng = stream(covariance, "initialization")
     axes = np.linalg.qr(rng.standard_normal((dim, dim))).Q
     lengths = 2.0 ** rng.uniform(-1, 1, dim)
     root = axes @ np.diag(lengths) @ axes.T  # the root of Sigma
     for name, task in on_sphere.items():
-        units = train_grid(
-            Projected(task, np.linalg.inv(root)),
-            noise_std,
-            context_length,
-            seeds=seeds,
-            steps=steps,
-            batch_size=batch_size,
-            learning_rate=learning_rate / lengths.min() ** 2,
-            device=device,
-            covariates=Ellipsoid(root),
-        )
+        table = trained_entries(Projected(task, np.linalg.inv(root)), axes, lengths)
         best = optimal_window(task, context_length, noise_std)
-        for seed, M in enumerate(units.M[0]):
-            table = pd.DataFrame({"eigenvalue": lengths**2})
-            table["entry"] = np.diag(axes.T @ M @ axes)
-            table["lemma"] = best.w / lengths**2
-            rows.append(table.assign(covariance=covariance, task=name, seed=seed))
-entries = pd.concat(rows, ignore_index=True)
+        table["lemma"] = best.w / table.eigenvalue
+        tables.append(table.assign(covariance=covariance, task=name))
+entries = pd.concat(tables, ignore_index=True)
 
 # %%
 middle = medians(entries, "entry", by=["task", "covariance", "lemma"])
@@ -151,48 +168,38 @@ plt.show()
 # :alt: Entries of trained matrices against the entries that the lemma claims, for affine and ReLU functions and several
 # covariances. All points lie on the diagonal.
 #
-# The entries of the trained $M$ along the axes of each $\Sigma$ (median over seeds, with interval) against those of $w^*\Sigma^{-1}$,
-# with the exact $w^*$ of the sphere. Nothing is fitted; the points should lie on the line.
+# Entries of the trained $M$ along the axes of $\Sigma$, against those of $w^*\Sigma^{-1}$ with the exact $w^*$ of the
+# sphere. Points are medians over seeds, with intervals. The points should lie on the line, and nothing is fitted.
 # ```
 #
-# This takes about five seconds on two cores. The card asks whether the whitened matrix has the same entry along all axes: it
-# multiplies each entry by its eigenvalue and takes the product at the longest axis minus the product at the shortest, over the
-# mean of all. The lemma says zero, and the card allows 0.1 on both sides, because each number is sampled. The
-# number has a sign, because no trained unit is exact: a window that is
-# narrower along long axes gives a positive one. In the control it must be positive: there the functions are those of
-# Experiment 2, trained in the next cell.
+# The cells take about five seconds on two cores. If $M$ is a multiple of $\Sigma^{-1}$, each entry times its eigenvalue
+# of $\Sigma$ gives the same number.
 #
-# **Exercise 1.** In the cell above replace `Projected(task, np.linalg.inv(root))` by `task`. Do the points stay on the line?
+# The card takes the product at the longest axis minus the product at the shortest one, and divides by the mean over all
+# axes. It allows 0.1 on both sides of zero, because each number is sampled. A positive difference means a window that
+# is narrower along the long axes. The card's control trains on the functions of Experiment 2 (next cell), where the
+# difference must be positive.
+#
+# **Exercise 1.** In the cell of Experiment 1 replace `Projected(task, np.linalg.inv(root))` by `task`. Do the points
+# stay on the line?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# No. The functions then change equally fast in all directions of $x$, so they change more along the long axes of $\Sigma$, measured
-# in units of these axes. There the entry of $M$ is larger than the lemma's.
+# No. The functions then change equally fast in all directions of $x$. Measured in units of the axes of $\Sigma$, the
+# functions change more along the long axes. Along these axes the entry of $M$ is larger than the lemma's.
 # ```
 
 # %%
 stretch = np.diag(2.0 ** np.linspace(1, -1, dim))  # a root of Sigma
 original = lipschitz / np.sqrt((np.diag(stretch) ** 2).mean())  # the same variance
-rows = []
-for name, task in {
-    "affine": Affine(dim, original),
-    "ReLU": ReLU(dim, original),
-}.items():
-    units = train_grid(
-        task,
-        noise_std,
-        context_length,
-        seeds=seeds,
-        steps=steps,
-        batch_size=batch_size,
-        learning_rate=learning_rate / np.diag(stretch).min() ** 2,
-        device=device,
-        covariates=Ellipsoid(stretch),
-    )
-    for seed, M in enumerate(units.M[0]):
-        table = pd.DataFrame({"eigenvalue": np.diag(stretch) ** 2, "entry": np.diag(M)})
-        rows.append(table.assign(task=name, seed=seed))
-other_symmetry = pd.concat(rows, ignore_index=True)
+in_space = {"affine": Affine(dim, original), "ReLU": ReLU(dim, original)}
+other_symmetry = pd.concat(
+    [
+        trained_entries(task, np.eye(dim), np.diag(stretch)).assign(task=name)
+        for name, task in in_space.items()
+    ],
+    ignore_index=True,
+)
 
 # %% tags=["remove-input"]
 broken = cases(
@@ -213,6 +220,9 @@ judge(
 # %% [markdown]
 # ## As printed, and what is true
 #
+# The lemma is true if its symmetry conditions are about the whitened tokens, and false if they are about the tokens
+# themselves.
+#
 # :::{prf:theorem} ITA slides, Lemma 1
 # :label: thm-lemma-one
 # :nonumber:
@@ -220,33 +230,37 @@ judge(
 # $M^*\in\arg\min\mathcal L$, for some $w_{KQ}\ge0$.
 # :::
 #
-# $U^d$ is the uniform law on the unit sphere. Which symmetry is meant is not printed; a summary of the paper speaks of
-# rotation-invariant function distributions. From here on the slides take $\Sigma=I$ without loss of generality.
+# Here $U^d$ is the uniform law on the unit sphere. The slides do not say which symmetry is meant. A machine-written
+# summary of the paper speaks of rotation-invariant function distributions. From here on the slides take $\Sigma=I$
+# without loss of generality.
 #
 # ```{admonition} What is true
 # :class: tip
-# - If the law of $f\circ\Sigma^{1/2}$, the function *of the whitened token*, is rotation invariant, then every minimizer is a
-#   multiple of $\Sigma^{-1}$, with the $w$ of the sphere. This is how we read the lemma.
-# - If the law of $f$ itself is rotation invariant, another matrix is best. In the case that we trained, its window is narrower
-#   along the long axes than $\Sigma^{-1}$ makes it.
-# - There is a minimizer with $w\ge0$. For even functions there is another one with $w\le0$.
+# - Suppose that the law of $f\circ\Sigma^{1/2}$, the function *of the whitened token*, is rotation invariant. Then
+#   every minimizer is a multiple of $\Sigma^{-1}$, with the $w$ of the sphere. This is how we read the lemma.
+# - Suppose that the law of $f$ itself is rotation invariant. Then another matrix is best. In the case that we trained,
+#   its window is narrower along the long axes than $\Sigma^{-1}$ makes it.
+# - There is a minimizer with $w\ge0$. For even functions there is another minimizer with $w\le0$.
 # ```
 #
 # ## By hand: an ellipse
 #
-# Let $\Sigma^{1/2}=\mathrm{diag}(2,1)$, so a token is $x=(2\cos\theta,\sin\theta)$. With $M=w\Sigma^{-1}$, which is
-# $w\,\mathrm{diag}(\frac14,1)$,
+# On an ellipse the matrix $w\Sigma^{-1}$ gives the same scores as $wI$ on the circle. Let
+# $\Sigma^{1/2}=\mathrm{diag}(2,1)$, so that a token is $x=(2\cos\theta,\sin\theta)$. With
+# $M=w\Sigma^{-1}=w\,\mathrm{diag}(\frac14,1)$ the score is
 #
-# $$x^\top Mx_q=w\,(\cos\theta\cos\theta_q+\sin\theta\sin\theta_q)=w\cos(\theta-\theta_q):$$
+# $$x^\top Mx_q=w\,(\cos\theta\cos\theta_q+\sin\theta\sin\theta_q)=w\cos(\theta-\theta_q).$$
 #
-# the score depends on the angle alone, as on the circle. In general, with $x=\Sigma^{1/2}u$,
+# The score depends on the angle alone, as on the circle. In general put $x=\Sigma^{1/2}u$. Then
 #
 # $$x^\top Mx_q=u^\top\big(\Sigma^{1/2}M\Sigma^{1/2}\big)u_q. $$ (eq-whitened)
 #
-# So the {term}`unit` $M$ on the ellipsoid *is* the unit $N=\Sigma^{1/2}M\Sigma^{1/2}$ on the sphere. If the problem in terms
-# of $u$ is rotation invariant, its minimizer is $N=w^*I$, which says $M=w^*\Sigma^{-1}$. This is the whole proof, for all
-# matrices and all noise, given the case $\Sigma=I$; that case is proved for every $n\ge2$ in
-# [](/notebooks/certificates.ipynb).
+# So the {term}`unit` $M$ on the ellipsoid makes the predictions of the unit $N=\Sigma^{1/2}M\Sigma^{1/2}$ on the
+# sphere. If the problem in terms of $u$ is rotation invariant, the best $N$ is $w^*I$, and therefore the best $M$ is
+# $w^*\Sigma^{-1}$. This proves the lemma for all matrices and all noise from its case $\Sigma=I$. That case is proved
+# for every $n\ge2$ in [](/notebooks/certificates.ipynb).
+#
+# The next cell computes one prediction on the circle and one on the ellipse, with the same labels:
 
 # %%
 angle = torch.tensor([0.0, 60.0, 180.0], dtype=torch.float64).deg2rad()
@@ -254,8 +268,9 @@ u = torch.stack([angle.cos(), angle.sin()], dim=-1)
 y = torch.tensor([1.0, 2.0, 4.0], dtype=torch.float64)
 lengths = torch.tensor([2.0, 1.0], dtype=torch.float64)  # of the ellipse's axes
 M = np.log(4) * torch.diag(lengths**-2)
-print(softmax_attention(u, y, u[0], np.log(4) * torch.eye(2).double()))
-print(softmax_attention(u * lengths, y, u[0] * lengths, M))
+on_circle = softmax_attention(u, y, u[0], np.log(4) * torch.eye(2).double())
+on_ellipse = softmax_attention(u * lengths, y, u[0] * lengths, M)
+print(f"prediction on the circle {on_circle:.6f}   on the ellipse {on_ellipse:.6f}")
 
 # %% tags=["remove-input"]
 gaps = pd.DataFrame(
@@ -282,37 +297,40 @@ judge(
 )
 
 # %% [markdown]
-# The control of P1.L1.wlog leaves $M$ as it is while the tokens are whitened. The predictions then differ, as they must.
+# The two printed predictions agree. In the control of the card P1.L1.wlog the tokens are whitened and $M$ stays as it
+# is, and the predictions differ.
 #
-# **Exercise 2.** Let $\Sigma$ be singular, one axis of length zero. Which part of $M$ is not determined?
+# **Exercise 2.** Let $\Sigma$ be singular, with one axis of length zero. Which part of $M$ is not determined?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Every entry in the row or the column of the missing axis is free: tokens have no component there, so it enters no score.
+# Every entry in the row or the column of the missing axis is free. Tokens have no component along this axis, so these
+# entries enter no score.
 # ```
 #
 # ```{admonition} What is assumed, and what we test
 # :class: dropdown
 # | assumption | here |
 # |---|---|
-# | tokens $\Sigma^{1/2}u$, $u\sim U(S^{d-1})$ | kept: random axes, lengths between $\frac12$ and $2$ |
-# | $f\circ\Sigma^{1/2}$ rotation invariant | kept in Experiment 1, broken in Experiment 2 |
+# | tokens $\Sigma^{1/2}u$, $u\sim U(S^{d-1})$ | as assumed: random axes, lengths between $\frac12$ and $2$ |
+# | $f\circ\Sigma^{1/2}$ rotation invariant | true in Experiment 1, false in Experiment 2 |
 # | minimizer of the population loss | proved among all matrices; trained units are compared with it |
-# | some $w\ge0$ | tested by the exact risk, for classes with and without odd part |
+# | some $w\ge0$ | tested by the exact risk, for even classes and others |
 #
-# Units are trained from $M=0$ by Adam with Gaussian label noise. The step size is proportional to $\|\Sigma^{-1}\|$, because
-# the entries of $M$ have that much further to go: with one step size for all, the flattest ellipsoids had not converged. A first
-# run with ten seeds left P1.L1.trained undecided, so we use more.
+# Units are trained from $M=0$ by Adam with Gaussian label noise. The step size is proportional to $\|\Sigma^{-1}\|$,
+# because the entries of $M$ have to grow in this proportion. With one step size for all, units on the flattest
+# ellipsoids did not converge. With ten seeds the card P1.L1.trained was undecided, so we use more.
 # ```
 
 # %% [markdown]
 # ## Experiment 2: isotropic in the other coordinates
 #
-# Now $f(x)=\ell\,q\cdot x+b$ (and its ReLU relative) with $q\sim U(S^{d-1})$ acts on the tokens $x=\Sigma^{1/2}u$ themselves.
-# Its law is rotation invariant, and so is the law of $u$. But as a function of $u$ it is $\ell\,(\Sigma^{1/2}q)\cdot u+b$,
-# which varies more along the long axes: along axis $i$ its Lipschitz constant is $L\sqrt{\lambda_i}$, with $\lambda_i$ the
-# eigenvalue of $\Sigma$. There the window should be narrower. So $M_{ii}$ falls more slowly with $\lambda_i$ than
-# $w/\lambda_i$, which the lemma would give.
+# If the functions prefer no direction as functions of $x$, the best window is narrower along the long axes than the
+# lemma says. We train on the affine functions $f(x)=\ell\,q\cdot x+b$ with $q\sim U(S^{d-1})$, and on ReLU functions,
+# of the tokens $x=\Sigma^{1/2}u$ themselves. As a function of $u$ an affine $f$ is $\ell\,(\Sigma^{1/2}q)\cdot u+b$,
+# which varies more along the long axes. If $\lambda_i$ is the eigenvalue of $\Sigma$ for axis $i$, the Lipschitz
+# constant along this axis is $L\sqrt{\lambda_i}$. The entry $M_{ii}$ should therefore fall more slowly with $\lambda_i$
+# than the lemma's $w/\lambda_i$.
 
 # %% tags=["hide-input"]
 along = medians(other_symmetry, "entry", by=["task", "eigenvalue"])
@@ -332,15 +350,16 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-counterexample
-# :alt: Log-log plot of the diagonal entries of trained matrices against the eigenvalues of Sigma. The points fall with the
-# eigenvalue, but less steeply than the line of slope minus one.
+# :alt: Log-log plot of the diagonal entries of trained matrices against the eigenvalues of Sigma. The points fall with
+# the eigenvalue, but less steeply than the line of slope minus one.
 #
-# Functions isotropic in the original coordinates: diagonal of the trained $M$ (median over seeds, with interval) along the
-# axes of $\Sigma$. Lemma 1 would have the slope $-1$ of the line; the points fall less steeply.
+# Diagonal entries of the trained $M$ against the eigenvalues of $\Sigma$, for functions that prefer no direction in the
+# original coordinates. The points (medians over seeds, with intervals) fall less steeply than the line, which has the
+# slope $-1$ of Lemma 1.
 # ```
 #
-# **Exercise 3.** Tokens have the covariance $\Sigma$, and you can draw functions but do not know which symmetry they have.
-# Find out in a few lines, without training, for both classes of ReLU functions of this page. (Compare
+# **Exercise 3.** Tokens have the covariance $\Sigma$, and you can draw functions but do not know which symmetry they
+# have. Find out in a few lines, without training, for both classes of ReLU functions of this page. (Compare
 # $\mathbb E(f(x)-f(-x))^2$ at the ends $\pm x$ of the axes of the cloud.)
 #
 # :::{admonition} Solution
@@ -352,23 +371,26 @@ plt.show()
 #     f = task.sample(stream(0, "tasks"), 10_000)(ends.expand(10_000, -1, -1))
 #     print(((f[:, :dim] - f[:, dim:]) ** 2).mean(dim=0))
 # ```
-# The functions of Experiment 1 differ as much at the ends of a short axis as at those of a long one. For the functions of
+# For the functions of Experiment 1 the mean square is the same at a short axis and at a long one. For the functions of
 # Experiment 2 the mean square is proportional to the eigenvalue.
 # :::
 #
-# **Exercise 4.** In the cell of Experiment 1 that defines `stretch`, change it to `np.diag([4.0, 1.0, 0.25])`. Does the slope in
+# **Exercise 4.** In the cell that defines `stretch`, change it to `np.diag([4.0, 1.0, 0.25])`. Does the slope in
 # {numref}`fig-counterexample` stay?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Not exactly: how strongly the window adapts to the slope along an axis depends on how many tokens it holds, so the points
-# do not lie on one power law.
+# Not exactly. The window adapts to the slope along an axis more or less strongly, depending on how many tokens it
+# holds. The points therefore do not lie on one power law.
 # ```
 #
 # ## The lemma, proved
 #
-# On the sphere no matrix beats the best multiple of the identity ([](/notebooks/certificates.ipynb)), and {eq}`eq-whitened`
-# carries this to every ellipsoid. The card tries four other whitened matrices; its second reading is the other symmetry.
+# On an ellipsoid no matrix beats the best multiple of $\Sigma^{-1}$, if the functions prefer no direction as functions
+# of the whitened tokens. On the sphere no matrix beats the best multiple of the identity
+# ([](/notebooks/certificates.ipynb)), and {eq}`eq-whitened` carries this to every ellipsoid. The card compares four
+# other matrices with the best one. The card's second reading is about functions that prefer no direction in the
+# original coordinates.
 
 # %% tags=["remove-input"]
 others = [
@@ -388,11 +410,14 @@ judge(
 # %% [markdown]
 # ## The sign of w
 #
-# Let the functions be even, $f(-x)=f(x)$, and turn the query around, $x_q\to-x_q$. This changes neither the law of the
-# tokens nor the label of the query, but it changes $M$ into $-M$. So $\mathcal L(-M)=\mathcal L(M)$: if $w^*I$ is a minimizer,
-# so is $-w^*I$, which attends to the tokens *opposite* the query. The lemma says "for any minimizer and some $w_{KQ}\ge0$".
-# P1.L1.sign asks whether there is a minimizer with $w\ge0$, and in its second reading whether all have it. The exact risk of both
-# signs is one call each:
+# For even functions, $f(-x)=f(x)$, the minimizer is not unique: $w^*I$ and $-w^*I$ have the same risk. The reason is a
+# symmetry. If we replace the query $x_q$ by $-x_q$, its label and the law of the tokens stay the same, and $M$ becomes
+# $-M$. The risk is therefore the same: $\mathcal L(-M)=\mathcal L(M)$. A layer with $-w^*I$ attends to the tokens
+# *opposite* the query.
+#
+# The lemma is printed for any minimizer and some $w_{KQ}\ge0$. The card asks whether there is a minimizer with $w\ge0$.
+# In its second reading the card asks whether every minimizer has $w\ge0$. The next cell prints the exact risk at $-w^*$
+# divided by the exact risk at $w^*$:
 
 # %%
 signs = []
@@ -405,7 +430,7 @@ for name, task in {
     turned = matrix_risk(task, -best.w * np.eye(dim), context_length, noise_std)
     ratio = turned.total / best.risk
     error = ratio * (turned.error + best.error)
-    print(f"{name}: risk at -w* over that at w* {ratio:.9f}")
+    print(f"{name}: risk at -w* / risk at w* = {ratio:.9f}")
     signs.append({"task": name, "value": ratio, "error": error})
 
 # %% tags=["remove-input"]
@@ -414,8 +439,9 @@ judge("P1.L1.sign", pd.DataFrame(signs), error="error", name="{task}")
 # %% [markdown]
 # ## To remember
 #
-# The matrix $\Sigma^{-1}$ turns the ellipsoid of the tokens into a sphere. It is optimal if the functions are rotation
-# invariant on that sphere. If they change more along an axis, the window should be narrower there.
+# The matrix $\Sigma^{-1}$ turns the ellipsoid of the tokens into a sphere. This matrix is best if the functions prefer
+# no direction on that sphere. If the functions change more along one axis, the window should be narrower along this
+# axis.
 
 # %% tags=["remove-input"]
 notebook.footer()

@@ -11,13 +11,12 @@
 #
 # *Theory often studies attention without the softmax. What is lost?*
 #
-# **Short answer.** On nonlinear tasks nearly everything is lost. The risk of linear attention never falls below the power of
-# the part of $f$ that is not linear, while the risk of softmax attention keeps falling as the context grows
-# {judged}`P1.LA.fails`. This is how we read the abstract's sentence that linear attention cannot replicate "this adaptivity".
-# On linear functions linear attention **wins**: at $d=5$, $n=10^5$ and $\sigma=0.3$ it has
-# {judged}`P1.LA.wins | linear, d = 5, n = 1e5, $\sigma$ = 0.3 | .2g` times the risk of softmax attention. Of other activations,
-# only those that grow faster than every power have a window that can shrink, and only normalized weights let it follow the
-# Lipschitz constant.
+# **Short answer.** Linear attention uses the scores themselves as weights, and it cannot learn the nonlinear part of a
+# function. Its error never falls below the mean square of this part, while the error of softmax attention keeps falling
+# as the context grows {judged}`P1.LA.fails`. On linear functions linear attention **wins**: at $d=5$, $n=10^5$ and
+# $\sigma=0.3$ its error is {judged}`P1.LA.wins | linear, d = 5, n = 1e5, $\sigma$ = 0.3 | .2g` times that of softmax
+# attention. Softmax has two properties that matter. The exponential grows faster than every power, so that the window
+# can shrink, and the weights sum to one, so that the window can follow the Lipschitz constant.
 
 # %% tags=["remove-cell"]
 import sys
@@ -64,62 +63,73 @@ notebook.setup(globals(), lipschitz_values=2)
 # %% [markdown]
 # ## In plain words
 #
-# Linear attention answers with a linear function of the query. An intercept, a kink or a curve stays as error, however long
-# the context is. A token on the far side of the sphere counts with a *negative* weight, which is right for a line through the
-# origin and wrong for everything else.
+# The output of linear attention is a linear function of the query, however long the context is. An intercept, a kink or
+# a curve of the true function therefore stays as error. A token on the far side of the sphere gets a *negative* weight.
+# This is right for a linear function and wrong for every other part of a function.
 #
-# Softmax attention has no such floor, since its {term}`window` can close in (**large $w$, narrow window**). But on lines
-# through the origin the far side is information, and softmax throws it away.
+# The error of softmax attention can fall to zero, because its {term}`window` can shrink (**large $w$, narrow window**).
+# But for a linear function the tokens on the far side carry information, and softmax ignores them.
 #
 # ## The experiment: the least risks of both
 #
-# Each unit may choose one number, softmax attention its $w$ and linear attention the $m$ in $M=mI$. We compute the least risk
-# of each. The floor is the error that linear attention keeps at every context length.
+# In long contexts the risk of linear attention is smaller on linear functions, and the risk of softmax attention is
+# smaller on all other classes that we try. Each {term}`unit` may choose one number. Softmax attention chooses its
+# window parameter $w$, and linear attention chooses the $m$ in its matrix $M=mI$. The next cell computes the least
+# {term}`risk <population risk>` of each unit. It also computes the *floor*, which is the part of the risk that linear
+# attention keeps at every context length.
 
 # %%
 lengths = sorted({*n_values, 10**5})
-rows = []
-for dim in dims:
-    tasks = {
+
+
+def classes_of(dim):
+    return {
         "linear": Linear(dim, lipschitz),
         "affine": Affine(dim, lipschitz),
         "ReLU": ReLU(dim, lipschitz),
         "cosine": Cosine(dim, lipschitz=2.0),
     }
-    for name, task in tasks.items():
-        best = optimal_window(task, lengths, noise_std)
-        softmax = population_risk(task, best.w, lengths, noise_std)
-        linear = linear_optimum(task, lengths, noise_std)
-        # no other m does better
-        other = linear_risk(task, 1.1 * linear.m, lengths, noise_std)
-        assert (linear.floor <= linear.risk).all() and (linear.risk <= other).all()
-        columns = {
-            "n": lengths,
-            "w": best.w,
-            "softmax": softmax.total,
-            "linear": linear.risk,
-            "floor": linear.floor,
-            "error": softmax.error,
-        }
-        rows.append(pd.DataFrame({"dim": dim, "task": name} | columns))
-risks = pd.concat(rows, ignore_index=True)
+
+
+def least_risks(dim, name, task):
+    best = optimal_window(task, lengths, noise_std)
+    softmax = population_risk(task, best.w, lengths, noise_std)
+    linear = linear_optimum(task, lengths, noise_std)
+    # another m has a larger risk
+    other = linear_risk(task, 1.1 * linear.m, lengths, noise_std)
+    assert (linear.floor <= linear.risk).all() and (linear.risk <= other).all()
+    columns = {
+        "n": lengths,
+        "softmax": softmax.total,
+        "linear": linear.risk,
+        "floor": linear.floor,
+        "error": softmax.error,
+    }
+    return pd.DataFrame({"dim": dim, "task": name} | columns)
+
+
+risks = pd.concat(
+    [
+        least_risks(dim, name, task)
+        for dim in dims
+        for name, task in classes_of(dim).items()
+    ],
+    ignore_index=True,
+)
 
 # %% tags=["hide-input"]
 d_show = dims[min(2, len(dims) - 1)]
-field = {
-    "linear": Linear(d_show, lipschitz),
-    "affine": Affine(d_show, lipschitz),
-    "ReLU": ReLU(d_show, lipschitz),
-    "cosine": Cosine(d_show, lipschitz=2.0),
-}
-rows = []
-for name, task in field.items():
-    for n in [n for n in n_values if n <= 100]:
-        found = bayes_linear_risk(task, n, noise_std, draws)
-        low, high = found.interval
-        row = {"task": name, "n": n, "risk": found.mean}
-        rows.append(row | {"low": low, "high": high})
-kriging = pd.DataFrame(rows)
+field = classes_of(d_show)
+
+
+def sampled_risk(name, n):
+    found = bayes_linear_risk(field[name], n, noise_std, draws)
+    low, high = found.interval
+    return {"task": name, "n": n, "risk": found.mean, "low": low, "high": high}
+
+
+short_lengths = [n for n in n_values if n <= 100]
+kriging = pd.DataFrame(sampled_risk(name, n) for name in field for n in short_lengths)
 
 # %%
 figure, axes = plt.subplots(2, 2, figsize=(6.9, 4.8), sharex=True, layout="constrained")
@@ -149,14 +159,15 @@ plt.show()
 # length. On affine, ReLU and cosine functions linear attention is flat while softmax attention falls. The Bayes-linear
 # points lie below both.
 #
-# Least risk against the context length, four {term}`classes <class>` at one $d$. Lines are exact: softmax attention at its best
-# window, linear attention at its optimum. Points are sampled, with intervals: the best predictor that is linear in the labels
-# and may choose new weights for every arrangement of tokens ({term}`kriging`). Cosines have $L=2$ and no linear part.
+# Least risk against the context length, for four {term}`classes <class>` of functions. Lines are exact: softmax
+# attention at its best $w$ (solid), linear attention at its best $m$ (dashed). Points are sampled: the best predictor
+# that is linear in the labels ({term}`kriging`).
 # ```
 #
-# This takes about ten seconds on two cores. Expect linear attention to win on linear functions, at $n=10^5$ and $d=5$ with
-# {judged}`P1.LA.wins | linear, d = 5, n = 1e5, $\sigma$ = 0.3 | .2g` times the risk of softmax attention, and to stay on its
-# floor on the other classes.
+# The cells take about ten seconds on two cores. At $n=10^5$ and $d=5$ expect linear attention to have
+# {judged}`P1.LA.wins | linear, d = 5, n = 1e5, $\sigma$ = 0.3 | .2g` times the risk of softmax attention on linear
+# functions. On the other classes expect linear attention to stay at its floor. The kriging predictor may choose new
+# weights for every arrangement of the tokens, so neither of the two attention layers can have a smaller risk.
 
 # %% tags=["remove-input"]
 last = risks[risks.n == 10**5]
@@ -175,20 +186,24 @@ judge(
 # %% [markdown]
 # ## What is printed, and what is true
 #
+# The abstract says that linear attention cannot replicate the adaptivity of softmax attention, and on nonlinear
+# functions this is true:
+#
 # > we show that this adaptivity relies crucially on the softmax activation and thus cannot be replicated by the linear
 # > activation often studied in prior theoretical analyses (abstract)
 #
-# None of our sources has a theorem on linear attention. We take the definition of the literature that the slides cite, in which
-# the scores are the weights:
+# None of our sources has a theorem on linear attention. We use the definition of the literature that the slides cite.
+# In this definition the scores themselves are the weights:
 #
 # $$h(x_q)=\frac1n\sum_{i=1}^ny_i\,x_i^\top Mx_q .$$ (eq-linear)
 #
-# Let $k(x\cdot x')=\sum_\ell a_\ell P_\ell$ be the {term}`covariance` of the class in {term}`Gegenbauer polynomials`; $k(1)$ is
-# its power $\mathbb Ef(x)^2$, and $a_1$ the part that is linear in $x$.
+# Let $k(x\cdot x')=\sum_\ell a_\ell P_\ell$ be the {term}`covariance` of the class in {term}`Gegenbauer polynomials`.
+# The power of the class is $k(1)=\mathbb Ef(x)^2$, and $a_1$ is the power of the part that is linear in $x$.
 #
 # :::{admonition} What is true: the floor of linear attention
 # :class: tip
-# For every $M$, $n$, $\sigma$: $\;\mathbb E(h-f(x_q))^2\ge k(1)-a_1$. The best $M$ is $mI$ with
+# For every $M$, $n$ and $\sigma$ the risk is at least the power of the part that is not linear:
+# $\;\mathbb E(h-f(x_q))^2\ge k(1)-a_1$. The best $M$ is $mI$ with
 #
 # $$m=\frac{a_1/d}{\frac{k(1)+\sigma^2}{nd}+\big(1-\frac1n\big)\frac{a_1}{d^2}},\qquad
 #   \mathbb E(h-f(x_q))^2=k(1)-\frac{a_1}dm .$$
@@ -197,20 +212,24 @@ judge(
 # :::{admonition} Proof
 # :class: dropdown
 # *Floor.* $h$ is linear in $x_q$. Given the context, $x_q$ is still uniform on the sphere, and the part of $f$ outside
-# degree one is orthogonal to every linear function of $x_q$. *Form.* The risk is a convex quadratic in $M$. Rotating tokens
-# and functions together replaces $M$ by $R^\top MR$ and changes no law. So averaging $M$ over rotations, which gives a
-# multiple of $I$, cannot increase the risk. *Constants.* By the addition theorem (the mean of $P_\ell(x_i\cdot x_j)$ over
-# rotations about $x_q$ is $P_\ell(t_i)P_\ell(t_j)$) $\mathbb E\,f(x_q)\,y_i\,x_i\cdot x_q=\mathbb E\,k(t)\,t=a_1/d$. In
-# $\mathbb Eh^2$ the $n$ diagonal terms give $\frac1{nd}(k(1)+\sigma^2)$ and the $n(n-1)$ others
-# $(1-\frac1n)\sum_\ell a_\ell(\mathbb E\,tP_\ell(t))^2=(1-\frac1n)a_1/d^2$. Minimize
-# $k(1)-2m\frac{a_1}d+m^2[\cdots]$. $\square$
+# degree one is orthogonal to every linear function of $x_q$. *Form.* The risk is a convex quadratic in $M$. Rotating
+# tokens and functions together replaces $M$ by $R^\top MR$ and changes no law. So averaging $M$ over rotations, which
+# gives a multiple of $I$, cannot increase the risk. *Constants.* By the addition theorem (the mean of
+# $P_\ell(x_i\cdot x_j)$ over rotations about $x_q$ is $P_\ell(t_i)P_\ell(t_j)$)
+# $\mathbb E\,f(x_q)\,y_i\,x_i\cdot x_q=\mathbb E\,k(t)\,t=a_1/d$. In $\mathbb Eh^2$ the $n$ diagonal terms give
+# $\frac1{nd}(k(1)+\sigma^2)$ and the $n(n-1)$ others
+# $(1-\frac1n)\sum_\ell a_\ell(\mathbb E\,tP_\ell(t))^2=(1-\frac1n)a_1/d^2$. Minimize $k(1)-2m\frac{a_1}d+m^2[\cdots]$.
+# $\square$
 # :::
 #
 # ## By hand: one token
 #
-# Let $d=2$ and $f(x)=q\cdot x$ with a unit $q$, without noise. Then $k(1)=a_1=\frac12$. The formula gives $m=\frac{1/4}{1/4}=1$
-# and the risk $\frac12-\frac14=\frac14$. Directly, $h=(q\cdot x_1)(x_1\cdot x_q)$ at $m=1$ is $f$ after projection onto $x_1$,
-# and half of the power is lost.
+# With a single token linear attention loses half of the power. Let $d=2$ and $f(x)=q\cdot x$ with a unit vector $q$,
+# without noise. Then $k(1)=a_1=\frac12$. The formula gives $m=\frac{1/4}{1/4}=1$ and the risk
+# $\frac12-\frac14=\frac14$.
+#
+# A direct computation agrees. For $m=1$ the prediction is $h(x_q)=(q\cdot x_1)(x_1\cdot x_q)$. This is the function $f$
+# with $q$ replaced by the projection of $q$ onto $x_1$. The projection keeps half of the power.
 
 # %%
 by_hand = linear_optimum(Linear(dim=2), n=1, noise_std=0.0)
@@ -221,25 +240,26 @@ print(f"m = {by_hand.m:.3f}   risk = {by_hand.risk:.3f}   floor = {by_hand.floor
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The mean of the labels estimates the constant, so the floor is $\sum_{\ell\ge2}a_\ell$: the power of $|q\cdot x|$ around its
-# mean, $\frac{L^2}{6}\big(\frac1d-(\mathbb E|t|)^2\big)$.
+# The mean of the labels estimates the constant part, so the floor is $\sum_{\ell\ge2}a_\ell$. It is the variance of the
+# even part of $f$, a multiple of $|q\cdot x|$, and equals $\frac{L^2}{6}\big(\frac1d-(\mathbb E|t|)^2\big)$.
 # ```
 #
 # ```{admonition} What is assumed, and what we test
 # :class: dropdown
 # | assumption | here |
 # |---|---|
-# | tokens uniform on the sphere, class rotation invariant | used |
+# | tokens uniform on the sphere, class rotation invariant | as assumed |
 # | intercepts are part of the tasks | as printed for the ReLU class; below, linear attention is also given the constant for free |
-# | $M$ any matrix | proved for all |
+# | $M$ any matrix | proved for every matrix |
 #
-# *What trial runs changed.* The rules of P1.LA.fails and P1.LA.edges were written with the numbers known.
+# We wrote the rules of P1.LA.fails and P1.LA.edges after we had seen the numbers.
 # ```
 #
 # ## What linear attention sees
 #
-# Only degree one of a class is visible to linear attention. The card P1.LA.fails asks whether the ratio of the two least risks
-# grows as a power of $n$, even if linear attention is spared the constant.
+# Linear attention learns only the linear part of a function. The next card judges the least risk of linear attention
+# divided by the least risk of softmax attention. On nonlinear classes this ratio grows like a power of $n$, even if
+# linear attention is given the constant part of the functions for free.
 
 # %% tags=["remove-input"]
 setting = {"lipschitz": lipschitz, "noise_std": noise_std}
@@ -260,13 +280,15 @@ judge(
 )
 
 # %% [markdown]
-# In the last reading $f=a^\top B^\top x$ has $k$ relevant directions. The best linear attention is then $mBB^\top$, since other
-# directions bring noise, and both units solve the problem of dimension $k$.
+# On linear functions in long contexts linear attention does better than softmax attention. The card's last reading has
+# $f=a^\top B^\top x$ with $k$ relevant directions, given by the orthonormal columns of $B$. The best linear attention
+# is then $mBB^\top$, since all other directions bring only noise. Linear and softmax attention then solve the same
+# problem in dimension $k$.
 #
 # ## A nearest-neighbors predictor?
 #
-# The abstract says that a unit implements "a nearest-neighbors predictor adapted to the landscape of the pretraining tasks".
-# It does, since its answer is a mean of labels in which nearer examples weigh more.
+# The abstract says that a unit implements "a nearest-neighbors predictor adapted to the landscape of the pretraining
+# tasks". A softmax unit does so in the sense that its output is a mean of labels in which nearer examples weigh more.
 
 # %% tags=["remove-input"]
 rng = stream(0, "monte carlo")
@@ -274,38 +296,42 @@ x = rng.standard_normal((draws, context_length + 1, d_show))
 x = x / np.linalg.norm(x, axis=-1, keepdims=True)
 cosine = np.einsum("bnd,bd->bn", x[:, :-1], x[:, -1])
 nearer = cosine[:, :, None] > cosine[:, None]
-rows = []
-for name, task in field.items():
+
+
+def disorder(task):
     w = optimal_window(task, context_length, noise_std).w
     weights = np.exp(w * (cosine - 1))
     lighter = weights[:, :, None] < weights[:, None]
-    rows.append({"task": name, "disorder": (nearer & lighter).sum() / nearer.sum()})
+    return (nearer & lighter).sum() / nearer.sum()
+
+
 judge(
     "P1.LA.neighbors",
-    pd.DataFrame(rows),
+    pd.DataFrame(
+        {"task": name, "disorder": disorder(task)} for name, task in field.items()
+    ),
     value="disorder",
     name=f"{{task}}, d = {d_show}, n = {context_length}",
 )
 
 # %% [markdown]
-# Softmax weights have no last neighbor. How does a unit compare with the mean over the $k$ nearest tokens with the best $k$,
-# whose risk is exact too? The authors do not compare the two; we do. The control of P1.LA.edges is $k=1$ whatever the tasks
-# are. In short contexts soft edges are better; in long contexts, in five dimensions and more, hard edges are better.
+# Unlike a predictor that averages the $k$ nearest labels, a softmax unit gives every token some weight. We also compare
+# the two predictors at the best $w$ and the best $k$, which the authors do not do. Both risks are exact. In the short
+# contexts that we try the softmax unit has the smaller risk. For affine functions in long contexts and in five
+# dimensions or more, the mean over the $k$ nearest labels has the smaller risk.
 
 # %% tags=["remove-input"]
-rows = []
-for name, task in field.items():
-    found = linear_attention.neighbors(task, context_length, noise_std)
-    rows.append({"task": name, "context": "short"} | found)
-short = pd.DataFrame(rows)
-rows = []
-for dim in more_dims:
-    for decade in n_decades:
-        found = linear_attention.neighbors(
-            Affine(dim, lipschitz), 10**decade, noise_std
-        )
-        rows.append({"dim": dim, "decade": decade, "context": "long"} | found)
-long = pd.DataFrame(rows)
+short = pd.DataFrame(
+    {"task": name, "context": "short"}
+    | linear_attention.neighbors(task, context_length, noise_std)
+    for name, task in field.items()
+)
+long = pd.DataFrame(
+    {"dim": dim, "decade": decade, "context": "long"}
+    | linear_attention.neighbors(Affine(dim, lipschitz), 10**decade, noise_std)
+    for dim in more_dims
+    for decade in n_decades
+)
 template = f"{{task}}, d = {d_show}, n = {context_length}"
 judge(
     "P1.LA.edges",
@@ -330,11 +356,14 @@ judge(
 # %% [markdown]
 # ## Where linear attention wins
 #
-# On $f(x)=L\,q\cdot x$ the risk of linear attention falls like $1/n$, because it is one step of gradient descent on a linear
-# regression. Softmax attention can only narrow its window, and its risk falls like $n^{-4/(d+3)}$. Now give the functions an
-# intercept whose spread is $\beta$ times its spread in the affine class. Softmax attention does not notice, since its weights
-# sum to one, but linear attention pays about $\beta^2L^2/3$. So linear attention wins for small $\beta$ only. At $n=10^5$ both
-# are equal at these $\beta$:
+# On linear functions the risk of linear attention falls like $1/n$, and that of softmax attention falls more slowly,
+# like $n^{-4/(d+3)}$. Linear attention does one step of gradient descent on a linear regression. Softmax attention can
+# only narrow its window.
+#
+# A small intercept removes the advantage. Give the linear functions a random intercept with $\beta$ times the standard
+# deviation that it has in the affine class. Softmax attention keeps its risk, since its weights sum to one. The risk of
+# linear attention grows by about $\beta^2L^2/3$. The next cell prints the $\beta$ at which both risks are equal for
+# $n=10^5$:
 
 # %%
 for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
@@ -342,8 +371,8 @@ for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
     print(f"d = {row.dim}: an intercept of {beta:.3f} times that of the affine class")
 
 # %% [markdown]
-# **Exercise 2.** What does linear attention do on the quadratic functions $L(q\cdot x)^2$ of `icl.tasks.Quadratic`? Print its best $m$,
-# its risk and the floor at $n=10$ and $1000$, and explain them (five lines).
+# **Exercise 2.** What does linear attention do on the quadratic functions $L(q\cdot x)^2$ of `icl.tasks.Quadratic`?
+# Print the best $m$, the risk and the floor at $n=10$ and $1000$, and explain them (five lines).
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -354,41 +383,51 @@ for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
 #     best = linear_optimum(Quadratic(dim=5), n, noise_std=0.3)
 #     print(n, best.m, round(float(best.risk), 4), round(float(best.floor), 4))
 # ```
-# A quadratic form is even, so nothing of it is linear: $a_1=0$, the best $m$ is zero, and linear attention predicts zero at
-# every context length. Its risk is its floor, the power of the class.
+# A quadratic form is even and has no linear part, so $a_1=0$ and the best $m$ is zero. Linear attention predicts zero
+# at every context length. The risk of linear attention is then its floor, which is the power of the class.
 # :::
 #
 # ## Other activations
 #
-# A machine-written summary asks whether the window adapts "for other activation functions besides softmax, such as sigmoid
-# or tanh activations", and which properties of softmax matter. With $M=wI$ and $t_i=x_i\cdot x_q$ an activation $\varphi$
-# gives one of two predictors, the second with a learned gain $c$:
+# Of the activations that we compare, only the exponential has a window that can shrink, and only with normalized
+# weights does this window follow the Lipschitz constant. A machine-written summary of the paper asks whether the window
+# adapts "for other activation functions besides softmax, such as sigmoid or tanh activations". Let $M=wI$ and
+# $t_i=x_i\cdot x_q$. An activation $\varphi$ gives two predictors. The first predictor normalizes its weights, and the
+# second one has a learned gain $c$:
 #
 # $$\hat f=\frac{\sum_i\varphi(wt_i)\,y_i}{\sum_j\varphi(wt_j)}\ \text{(normalized)},\quad\;
 #   \hat f=\frac cn\sum_i\varphi(wt_i)\,y_i\ \text{(not normalized)}.$$
 #
-# *By hand.* Take three tokens with $t=1,\frac12,-1$, and $w=4$. Softmax gives the first token the share $e^4/(e^4+e^2+e^{-4})$,
-# about seven eighths. The normalized sigmoid $s(\cdot)$ gives it about one half, since $s(4)$ and $s(2)$ are both close to one.
-# At $w=40$ softmax gives it everything, and the sigmoid still gives it one half. The general rule is this:
+# *By hand.* Take three tokens with $t=1,\frac12,-1$, and $w=4$. Softmax gives the first token the share
+# $e^4/(e^4+e^2+e^{-4})$, which is about seven eighths. The normalized sigmoid $s(\cdot)$ gives the first token about
+# one half, since $s(4)$ and $s(2)$ are both close to one. At $w=40$ softmax gives the first token nearly all the
+# weight, and the sigmoid still gives it one half. The general rule is this:
 #
 # :::{prf:theorem} A window shrinks for rapidly varying activations only
 # :nonumber:
-# Let $\varphi>0$ be nondecreasing and the tokens' scores distinct, with $t_1>0$ the largest. If
-# $\varphi(\lambda s)/\varphi(s)\to0$ for $s\to\infty$ and every $0<\lambda<1$ (faster growth than every power), the normalized
-# weight of the nearest token tends to one as $w\to\infty$. If instead $\varphi(\lambda s)/\varphi(s)\to\lambda^\rho$ with
-# $\rho<\infty$, the weights of the tokens with $t_i>0$ tend to shares proportional to $t_i^\rho$.
+# Let $\varphi>0$ be nondecreasing and the tokens' scores distinct, with $t_1>0$ the largest.
+#
+# 1. If $\varphi(\lambda s)/\varphi(s)\to0$ for $s\to\infty$ and every $0<\lambda<1$ (faster growth than every power),
+#    the normalized weight of the nearest token tends to one as $w\to\infty$.
+# 2. If instead $\varphi(\lambda s)/\varphi(s)\to\lambda^\rho$ with $\rho<\infty$, the weights of the tokens with
+#    $t_i>0$ tend to shares proportional to $t_i^\rho$.
 # :::
 #
 # :::{admonition} Proof
 # :class: dropdown
 # Take a token $i$ with $t_i<t_1$ and put $\lambda=t_i/t_1$ if $t_i>0$, else any $\lambda\in(0,1)$. Monotonicity gives
-# $\varphi(wt_i)\le\varphi(\lambda wt_1)$, with equality in the first case. Divide by $\varphi(wt_1)$ and let $w\to\infty$.
+# $\varphi(wt_i)\le\varphi(\lambda wt_1)$, with equality in the first case. Divide by $\varphi(wt_1)$ and let
+# $w\to\infty$.
 # :::
 #
-# So the sigmoid ($\rho=0$) keeps a hemisphere and ReLU ($\rho=1$) a cosine lobe. The error that remains in an infinite context
-# can be computed exactly. By the {term}`Funk-Hecke formula` the kernel multiplies degree $\ell$ by $\lambda_\ell=m_\ell/m_0$
-# (normalized) or $cm_\ell$ with $m_\ell=\mathbb E[\varphi(wt)P_\ell(t)]$, and the error $\sum_\ell a_\ell(1-\lambda_\ell)^2$
-# stays. $\tanh$ and the identity are odd, so they never see the even part of $f$.
+# For large $w$ the sigmoid ($\rho=0$) therefore gives all tokens in the hemisphere around the query the same weight.
+# ReLU ($\rho=1$) weights these tokens in proportion to $t_i$.
+#
+# The sigmoid and ReLU leave an error even in an infinite context. There the predictor multiplies the part of $f$ of
+# degree $\ell$ by a number $\lambda_\ell$, by the {term}`Funk-Hecke formula`. With
+# $m_\ell=\mathbb E[\varphi(wt)P_\ell(t)]$ this number is $m_\ell/m_0$ for normalized weights and $cm_\ell$ otherwise.
+# The error that remains is $\sum_\ell a_\ell(1-\lambda_\ell)^2$. The functions $\tanh$ and the identity are odd, so
+# these two activations never see the even part of $f$.
 
 # %% tags=["hide-input"]
 d_unit = dims[min(1, len(dims) - 1)]
@@ -423,60 +462,68 @@ plt.show()
 # %% [markdown]
 # ```{caption} fig-activations
 # :alt: Left: risk curves against w. Softmax falls to a clear minimum, far below all others. The exponential without
-# normalization has a shallow minimum at a small w. Sigmoid curves fall and stay flat, ReLU curves are flat throughout, tanh
-# and linear lie far above all. Right: the best w of softmax rises with L, that of the plain exponential hardly changes.
+# normalization has a shallow minimum at a small w. Sigmoid curves fall and stay flat, ReLU curves are flat throughout,
+# tanh and linear lie far above all. Right: the best w of softmax rises with L, that of the plain exponential hardly
+# changes.
 #
-# Left: risk against $w$, ReLU class, at the largest $L$. Solid: normalized, dashed: with the best gain. Exact, except
-# normalized sigmoid and ReLU: sampled tokens, bands are intervals. Right: the $w$ of least risk against $L$.
+# Left: risk against $w$ on the ReLU class at the largest $L$, with normalized weights (solid) or the best gain
+# (dashed). Softmax has the least risk. Right: the best $w$ against $L$, which rises only with normalized weights. Bands
+# are intervals of sampled values.
 # ```
 
 # %% tags=["remove-input"]
 summary = floors.merge(linear_attention.adaptation(curves), on="activation")
 heads = {
     "activation": "{activation}",
-    "left by an infinite context": "{floor:.3f}",
-    "risk over softmax's": "{over_softmax:.2f}",
+    "error left by an infinite context": "{floor:.3f}",
+    "risk / risk of softmax": "{over_softmax:.2f}",
     "price of a fixed w": "{price:.2f}",
 }
 caption = f"ReLU class, d = {d_unit}, n = {context_length}, L = {rough.lipschitz:g}"
 plots.table(summary, heads, caption)
 
 # %% [markdown]
-# In this table, what is left is given as a share of the variance of the class. The price of a fixed $w$ is the risk with the
-# $w$ that is best for the smallest $L$, divided by the least risk. A price of one means that there is nothing to adapt.
+# The second column of the table is the error that an infinite context leaves, as a share of the variance of the class.
+# The last column is the price of a fixed $w$. It is the risk with the $w$ that is best for the smallest $L$, divided by
+# the least risk. A price of one means that $w$ need not be adapted to $L$.
 #
-# **Why normalization matters.** Without it the constant part of $f$ is estimated with a random total weight, so its square counts
-# as noise. With $k(1)=\sum_\ell a_\ell$ the exact risk is
+# **Why normalization matters.** The best $w$ of the *plain* exponential, without normalization, cannot follow $L$,
+# because the constant part of $f$ acts as noise. The constant part is multiplied by the total weight, which is random.
+# With $k(1)=\sum_\ell a_\ell$ the exact risk without normalization is
 #
 # $$\begin{aligned}\mathbb E(\hat f-f)^2=\;&k(1)-2c\sum_\ell a_\ell m_\ell\\
 #   &+\frac{c^2}n\Big[(n-1)\sum_\ell a_\ell m_\ell^2+(k(1)+\sigma^2)\,\mathbb E\varphi^2\Big].\end{aligned}$$ (eq-gain)
 #
-# The noise variance has become $k(1)+\sigma^2$, and $k(1)$ grows with $L$ like the signal does. So the best $w$ of the plain
-# exponential does not follow $L$. With normalized weights only the differences $f(x_i)-f(x_q)$ count.
+# In place of the noise variance $\sigma^2$ stands $k(1)+\sigma^2$, and $k(1)$ is proportional to $L^2$, as the signal
+# is. So the best $w$ of the plain exponential hardly changes with $L$. With normalized weights only the differences
+# $f(x_i)-f(x_q)$ count.
 #
-# **One more number repairs the sigmoid.** Shift its scores: $s(u-b)\approx e^{-b}e^{u}$ for large $b$, and normalization removes
-# $e^{-b}$. What counts is the exponential tail; being bounded does no harm.
+# **A shift repairs the sigmoid.** Subtract a number $b$ from the scores of the sigmoid $s$. Then
+# $s(u-b)\approx e^{-b}e^{u}$ for large $b$, and normalization removes the factor $e^{-b}$. The shifted sigmoid uses
+# only its left tail, which is exponential. The sigmoid is bounded, and this does no harm.
 
 # %%
 shifted = linear_attention.shifted_sigmoid(rough, **setting, shifts=shifts)
 for row in shifted.itertuples():
-    print(f"shift {row.shift:4.0f}   risk over softmax's {row.ratio:.3f}")
+    print(f"b = {row.shift:2.0f}   risk / risk of softmax = {row.ratio:.3f}")
 
 # %% [markdown]
-# **Exercise 3.** In long contexts the least risk of the ReLU class is proportional to $(\text{noise variance}/n)^{3/(d+2)}$. What does
-# the plain exponential lose there against softmax?
+# **Exercise 3.** In long contexts the least risk of the ReLU class is proportional to
+# $(\text{noise variance}/n)^{3/(d+2)}$. How much does the plain exponential lose there against softmax?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# It loses the factor $\big(1+k(1)/\sigma^2\big)^{3/(d+2)}$ at every $n$, so longer contexts do not close the gap.
+# In long contexts the plain exponential has $\big(1+k(1)/\sigma^2\big)^{3/(d+2)}$ times the risk of softmax. This
+# factor does not depend on $n$, so longer contexts do not close the gap.
 # ```
 #
-# *Not answered.* We do not know whether deep networks with sigmoid or ReLU attention build narrow windows in a different way.
+# We do not know whether deep networks with sigmoid or ReLU attention build narrow windows in a different way.
 #
 # ## To remember
 #
-# Softmax has two useful properties. It grows faster than every power, so its window can shrink. Its weights sum to one, so only
-# differences of labels count. Linear attention has neither, and wins only where functions are nearly linear.
+# Softmax has two useful properties. It grows faster than every power, so its window can shrink. Its weights sum to one,
+# so only differences of labels count. Linear attention has neither property, and wins only where functions are nearly
+# linear.
 
 # %% tags=["remove-input"]
 notebook.footer()

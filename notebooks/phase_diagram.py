@@ -11,13 +11,14 @@
 #
 # *When does the law of the window hold, and what happens with few examples, much noise, or functions that oscillate?*
 #
-# **Short answer.** The law of Theorem 2 holds in only a part of the map ({numref}`fig-phases`). Where noise drowns the
-# functions, and where the context is too short to resolve waves, equal weights are best, $w^*=0$. With little noise the window
-# narrows until a few tokens are left in it, and no further unless the context gets longer {judged}`P1.T2.signal-limit`. In long
-# contexts the window of smooth functions follows their curvature and not their slope {judged}`P1.PD.smooth-law`. At $d=5$,
-# $n=10^{12}$, $\sigma=0.5$ the best $w$ for waves of $L=4$ is
-# {judged}`P1.PD.slope | same largest slope, L = 4, d = 5, n = 1e12, sigma = 0.5 | .2f` times the best $w$ for linear functions
-# with the same largest slope on the sphere.
+# **Short answer.** The power law of Theorem 2 for the best window parameter $w^*$ holds in only part of the map in
+# {numref}`fig-phases`. If the noise is large, or if the context is too short to resolve a wave, equal or almost equal
+# weights are best ($w^*$ at or near zero). If the noise is very small, the window narrows until only a few tokens are
+# left in it, and it narrows further only in a longer context {judged}`P1.T2.signal-limit`. In long contexts the best
+# window for smooth functions depends on their curvature and not on their slope {judged}`P1.PD.smooth-law`. For example,
+# at $d=5$, $n=10^{12}$ and $\sigma=0.5$ the best $w$ for waves $\cos(4\,u\cdot x)$ is
+# {judged}`P1.PD.slope | same largest slope, L = 4, d = 5, n = 1e12, sigma = 0.5 | .2f` times the best $w$ for linear
+# functions with the same largest slope on the sphere.
 
 # %% tags=["remove-cell"]
 import sys
@@ -56,47 +57,52 @@ if noise_std == 0:
 # %% [markdown]
 # ## In plain words
 #
-# The {term}`window` is the region around the query whose examples count; its width is about $w^{-1/2}$, so **large $w$, narrow
-# window**. There are three cases:
+# Noise, context length and roughness decide how many examples the best layer averages over. The {term}`window` is the
+# region around the query whose examples count. Its width is about $w^{-1/2}$, so **large $w$, narrow window**. There
+# are three cases:
 #
-# - **Equal weights**, $w^*=0$. No neighbor is worth more than any other. Either noise drowns the functions, or they oscillate
-#   between any two examples.
-# - **A window** of many tokens. This is the case of Theorem 2, in which the window narrows as contexts get longer, functions
-#   get rougher or labels get cleaner.
-# - **Few tokens**: with almost no noise the window narrows until a handful of examples are left in it, and stops there.
+# - **Equal weights**, $w^*=0$. All examples count the same. Either noise drowns the functions, or the functions
+#   oscillate between neighboring examples.
+# - **A window** of many tokens. This is the case of Theorem 2. The window narrows as contexts get longer, functions get
+#   rougher or labels get cleaner.
+# - **Few tokens.** With almost no noise the window narrows until a handful of examples are left in it, and stops there.
 #
 # ## The experiment: a map of the best window
 #
-# For ReLU functions only $L/\sigma$ matters, because a change of units turns one setting into another. We vary it, and $n$.
-# For waves $\cos(L\,u\cdot x)$ the noise stays and the wavenumber $L$ varies. The number of tokens attended to is
-# $1/\mathbb E\sum_i\omega_i^2$.
+# The next cell computes which of the three cases is best, for every context length $n$ and every roughness. For ReLU
+# functions only the ratio $L/\sigma$ matters, because two settings with the same ratio differ only in the unit of the
+# labels. For waves $\cos(L\,u\cdot x)$ we keep the noise fixed and vary the wavenumber $L$. If the attention weights
+# are $\omega_i$, we say that a layer attends to $1/\mathbb E\sum_i\omega_i^2$ tokens.
 
 # %%
 low = min(dims)
 high = max(dims)
-settings = []
-for ratio in np.geomspace(0.1, 1000, 25):
-    settings.append((f"ReLU, d = {high}", ratio, ReLU(high), 1 / ratio))
-for dim in sorted({low, high}):
-    for L in lipschitz_values:
-        settings.append((f"cosine, d = {dim}", L, Cosine(dim, L), noise_std))
 
-rows = []
-for title, rough, task, sigma in settings:
+
+def best_windows(title, rough, task, sigma):
     best = optimal_window(task, n_values, sigma)
-    squares = population_risk(task, best.w, n_values, noise_std=1.0).noise
-    attended = 1 / squares
+    # with unit noise, the noise term is the expected sum of the squared weights
+    attended = 1 / population_risk(task, best.w, n_values, noise_std=1.0).noise
+    equal = best.w < 1e-9
     few = (attended < 5) & (attended < np.array(n_values) / 2)
-    few_or_many = np.where(few, "few tokens", "a window")
-    columns = {
-        "n": n_values,
-        "w": best.w,
-        "attended": attended,
-        "phase": np.where(best.w < 1e-9, "equal weights", few_or_many),
-    }
-    rows.append(pd.DataFrame({"title": title, "rough": rough} | columns))
-phases = pd.concat(rows, ignore_index=True)
-# only the units change
+    phase = np.select([equal, few], ["equal weights", "few tokens"], "a window")
+    table = {"n": n_values, "w": best.w, "attended": attended, "phase": phase}
+    return pd.DataFrame({"title": title, "rough": rough} | table)
+
+
+phases = pd.concat(
+    [
+        best_windows(f"ReLU, d = {high}", ratio, ReLU(high), 1 / ratio)
+        for ratio in np.geomspace(0.1, 1000, 25)
+    ]
+    + [
+        best_windows(f"cosine, d = {dim}", L, Cosine(dim, L), noise_std)
+        for dim in sorted({low, high})
+        for L in lipschitz_values
+    ],
+    ignore_index=True,
+)
+# the same ratio L / sigma in two units
 assert np.isclose(
     optimal_window(ReLU(high, lipschitz=10.0), 100, noise_std=10.0).w,
     optimal_window(ReLU(high, lipschitz=1.0), 100, noise_std=1.0).w,
@@ -128,18 +134,19 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-phases
-# :alt: Three maps with three regions. For ReLU functions few tokens are left in the window where the signal is strong, and
-# a window of many tokens is best elsewhere. For cosines equal weights are best left of a slanted boundary, where contexts
-# are too short for the wavelength, and where the waves are too weak; a band of few tokens follows, then a window that
-# narrows to the right.
+# :alt: Three maps with three regions. For ReLU functions few tokens are left in the window where the signal is strong,
+# and a window of many tokens is best elsewhere. For cosines equal weights are best left of a slanted boundary, where
+# contexts are too short for the wavelength, and where the waves are too weak. To the right of the boundary follows a
+# band of few tokens, then a window that narrows to the right.
 #
-# The exact best choice against context length and roughness; lines show the best $w$. *Few tokens*: fewer than five, and less
-# than half of the context, are attended to. Left: {term}`ReLU functions <class>` over $L/\sigma$. Others: waves over their
-# wavenumber $L$ at $\sigma=0.1$.
+# The exact best choice for each context length and roughness, with lines of equal $w^*$. *Few tokens* means that a
+# layer attends to fewer than five tokens and to less than half of the context. Left: {term}`ReLU functions <class>`.
+# Middle and right: waves at $\sigma=0.1$.
 # ```
 #
-# This takes about ten seconds on two cores. Expect equal weights for waves in short contexts. The table has $w^*=0$ at the
-# largest wavenumber and the smallest $n$ in every dimension, and a window at the smallest wavenumber and the largest $n$.
+# The cell takes about ten seconds on two cores. Expect equal weights where the wavelength is short and the context is
+# short. Expect a window where the wavelength is long and the context is long. The next cell prints both ends of the map
+# for each dimension:
 
 # %%
 ends = phases[phases.title.str.startswith("cosine")].groupby("title")
@@ -147,12 +154,14 @@ for title, part in ends:
     part = part.sort_values(["rough", "n"])
     unresolved = part[part.rough == part.rough.max()].iloc[0]
     resolved = part[part.rough == part.rough.min()].iloc[-1]
-    print(f"{title}: w* = {unresolved.w:.2f} and w* = {resolved.w:.2f}")
+    print(f"{title}, shortest wave, shortest context: w* = {unresolved.w:.2f}")
+    print(f"{title}, longest wave, longest context:   w* = {resolved.w:.2f}")
 
 # %% [markdown]
 # ## As printed, and what is true
 #
-# After Theorem 2 the slides list "some extreme examples":
+# The slides print three extreme examples after Theorem 2. The first example is true as printed. The truth of the other
+# two depends on how they are read:
 #
 # > - $\sigma\to\infty$: no signal, average the noise, $w_{KQ}\to0$.
 # > - $L\gg\sigma$: no point aggregating noise, pick the nearest neighbour,
@@ -162,23 +171,27 @@ for title, part in ends:
 #
 # ```{admonition} What is true
 # :class: tip
-# - *Much noise.* This is true as printed, and for waves $w^*$ is exactly zero from a finite $\sigma$ on.
-# - *Strong signal.* The answer depends on which limit is taken first. If $n$ is so large that
-#   [the law](/notebooks/theorem2_scaling.ipynb) applies, $n\gtrsim(L/\sigma)^2$, the window narrows as the signal gets
-#   stronger. At a fixed $n$ it ends at the best window without noise, which beats the nearest neighbor.
-# - *Long contexts.* It is true that $w^*\to\infty$, as printed. The tokens in the window come arbitrarily close, but there are
-#   more and more of them. The nearest one alone would keep the variance $\sigma^2$ of its label noise.
+# - *Much noise.* The printed limit $w_{KQ}\to0$ is true. For waves $w^*$ is exactly zero once $\sigma$ exceeds some
+#   finite value.
+# - *Strong signal.* What happens to $w^*$ depends on which limit is taken first, long context or strong signal. If $n$
+#   is so large that [the law](/notebooks/theorem2_scaling.ipynb) applies, $n\gtrsim(L/\sigma)^2$, the window narrows as
+#   the signal gets stronger. At a fixed $n$ and with an ever stronger signal, the best window tends to the best window
+#   without noise. The window without noise has a positive width and a smaller risk than the nearest neighbor.
+# - *Long contexts.* It is true that $w^*\to\infty$. The tokens in the window come arbitrarily close to the query, but
+#   their number grows. The nearest token alone would keep the variance $\sigma^2$ of its label noise.
 # ```
 #
-# The slides' examples are about the {term}`class` of the theorem, ReLU functions. The paper's experiments also use a cosine
-# class. The last slide prints $\cos(4w^\top x)$, a link of low-rank functions, without the law of $w$. Our class is
-# $f(x)=\cos(L\,u\cdot x)$ with $u$ uniform on the sphere. These are waves, and a larger $L$ means a shorter wavelength.
+# The examples on the slides are about ReLU functions, the {term}`class` of the theorem. The paper's experiments also
+# use a cosine class that none of our sources defines. Ours is $f(x)=\cos(L\,u\cdot x)$ with $u$ uniform on the sphere.
+# These functions are waves: a larger $L$ means a shorter wavelength.
 #
 # ## By hand: a very fast wave
 #
-# Take a wave so fast that labels at different tokens are unrelated, with mean $0$ and mean square $\frac12$, and no noise.
-# A prediction with weights $\omega_i$ has the error $\frac12(1+\sum_i\omega_i^2)$. The nearest neighbor, one weight of
-# $1$, has the error $1$. Equal weights, $\omega_i=\frac1n$, have $\frac12(1+\frac1n)$, which is $\frac{21}{40}$ for $n=20$.
+# For a very fast wave equal weights are better than the nearest neighbor. Suppose that the labels at different tokens
+# are unrelated, with mean $0$ and mean square $\frac12$, and that there is no noise. A prediction with weights
+# $\omega_i$ then has the mean squared error $\frac12(1+\sum_i\omega_i^2)$. The nearest neighbor puts the weight $1$ on
+# one token and has the error $1$. Equal weights $\omega_i=\frac1n$ have the error $\frac12(1+\frac1n)$, which is
+# $\frac{21}{40}$ for $n=20$.
 
 # %%
 wave = Cosine(dim=5, lipschitz=60.0)
@@ -191,17 +204,19 @@ print(f"nearest neighbor {nearest:.4f}   equal weights {equal:.4f}")
 # :class: dropdown
 # | assumption | here |
 # |---|---|
-# | tokens uniform on the unit sphere, classes rotation invariant | kept |
-# | $n$ large | dropped: the maps begin at $n=2$ |
-# | $L/\sigma$ fixed | dropped: from far below one to no noise at all |
-# | the class of the theorem | affine, ReLU and quadratic functions, waves |
+# | tokens uniform on the unit sphere, classes rotation invariant | as assumed |
+# | $n$ large | tested: the maps begin at $n=2$ |
+# | $L/\sigma$ fixed | tested: from far below one to no noise at all |
+# | the class of the theorem | ReLU functions, and also affine and quadratic functions and waves |
 #
-# The kernel is $e^{w\,x\cdot x_q}$, so $w=w_{KQ}$; the query does not attend to itself.
+# Attention weights are proportional to $e^{w\,x\cdot x_q}$, so $w$ is the $w_{KQ}$ of the slides. The query does not
+# attend to itself.
 # ```
 #
 # ## Unresolved waves
 #
-# The next cell takes a wave that is too short for the shorter contexts:
+# A window helps with a wave only if the context is long enough to resolve its wavelength. The next cell computes the
+# best $w$ for one wave in three contexts:
 
 # %%
 for n in (16, 64, 1024):
@@ -209,14 +224,18 @@ for n in (16, 64, 1024):
     print(f"n = {n:4d}   best w = {best.w:8.3f}   risk = {best.risk:.4f}")
 
 # %% [markdown]
-# A window helps once tokens lie closer than a wavelength in each of the $d-1$ directions of the sphere. This takes of the
-# order of $L^{d-1}$ tokens, with a constant that falls with $d$. At the boundary $w^*$ does not grow from zero, it
-# **jumps**: the risk has two minima, one at $w=0$ and one at a window of about a wavelength.
+# For this wave equal weights are best in the shortest context. A window begins to help once tokens lie closer than a
+# wavelength in each of the $d-1$ directions of the sphere. The number of tokens needed is of the order of $L^{d-1}$,
+# with a constant that falls with $d$.
+#
+# At this context length $w^*$ **jumps** from zero to a positive value. The risk then has two minima as a function of
+# $w$. One lies at $w=0$, and the other one at a window about a wavelength wide.
 #
 # ## The extreme examples
 #
-# For affine and ReLU functions bias and noise are $L^2g_n(w)$ and $\sigma^2S_n(w)$, so $w^*$ depends on $L$ and $\sigma$
-# through $L/\sigma$ alone.
+# For affine and ReLU functions much noise drives $w^*$ to zero, and little noise drives it to a finite limit at fixed
+# $n$. For these functions the bias is proportional to $L^2$ and the noise term is proportional to $\sigma^2$. The best
+# $w$ therefore depends on $L$ and $\sigma$ only through $L/\sigma$.
 
 # %% tags=["hide-input"]
 every = sorted({*dims, *more_dims})
@@ -239,8 +258,8 @@ plt.show()
 # :alt: Two log-log panels, affine and ReLU functions: the best window parameter against L over sigma for three context
 # lengths. Every curve rises steeply at small ratios and levels off at a finite dotted line at large ratios.
 #
-# Best $w$ against $L/\sigma$ at fixed $n$, $d=5$, exact. To the left noise wins, and $w^*$ falls like $(L/\sigma)^2$. To
-# the right it levels off at the best window without noise (dotted), which is narrower the longer the context.
+# The exact best $w$ against $L/\sigma$ at fixed $n$, for $d=5$. The best $w$ falls like $(L/\sigma)^2$ where noise
+# dominates. It levels off at the best $w$ without noise (dotted) where the signal dominates.
 # ```
 
 # %% tags=["remove-input"]
@@ -255,8 +274,9 @@ judge(
 )
 
 # %% [markdown]
-# **A strong signal.** Without label noise the few tokens in the window still lie there by chance, and their mean label
-# varies with their positions. So at fixed $n$ a narrower window is not always better. With a longer context it is.
+# **A strong signal.** At fixed $n$ the best window has a positive width even without label noise. The tokens in the
+# window lie at random positions. The mean of several labels depends less on these positions than a single label does.
+# In a longer context tokens lie closer to the query, and the best window is narrower.
 
 # %% tags=["remove-input"]
 silent = phase_diagram.silent_windows(dims=every, n_values=few)
@@ -274,8 +294,8 @@ judge(
 )
 
 # %% [markdown]
-# **Long contexts.** At fixed noise $w^*\to\infty$. In the control the noise variance grows with $n$, and the window must
-# stay as it is.
+# **Long contexts.** At fixed noise $w^*$ grows without bound as the context gets longer. The number of tokens in the
+# window grows, too, so the best layer does not pick the nearest neighbor alone.
 
 # %% tags=["remove-input"]
 lengths = 10.0 ** np.array(n_decades)
@@ -324,34 +344,38 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise 1.** Take a linear function on a line, without noise, one example at distance $s$ to the left of the query and one
-# at distance $t$ to the right. How large is the error of the nearest neighbor? With which weights is there no error?
+# **Exercise 1.** Take a linear function on a line, without noise. One example lies at the distance $s$ to the left of
+# the query, and another one at the distance $t$ to the right. How large is the error of the nearest neighbor? Which
+# weights give no error?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The error is the slope times $\min(s,t)$. With the weights $\frac t{s+t}$ and $\frac s{s+t}$ there is none.
+# The error is the slope times $\min(s,t)$. The weights $\frac t{s+t}$ for the left example and $\frac s{s+t}$ for the
+# right one give no error.
 # ```
 #
 # ## Curvature, not slope
 #
-# Theorem 2 measures roughness by $L$. For a smooth function a narrow window returns $f+\frac1{2w}\Delta f$, where $\Delta$ is
-# the Laplacian of the sphere. So the error comes from curvature, and
+# In long contexts the curvature of smooth functions sets the best window. Theorem 2 measures roughness by $L$, which is
+# a slope. For a smooth function $f$, however, a narrow window returns about $f+\frac1{2w}\Delta f$, where $\Delta$ is
+# the Laplacian of the sphere. The error without noise therefore comes from curvature. The best window balances this
+# error against the noise:
 #
-# $$w^*\sim\Big[\frac{n\,\mathbb E(\Delta f)^2}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d+3}},$$ (eq-laplacian)
+# $$w^*\sim\Big[\frac{n\,\mathbb E(\Delta f)^2}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d+3}}.$$ (eq-laplacian)
 #
-# with the constant $\kappa$ of the noise. This is the case of order 4 in {prf:ref}`the law of the window <thm-law>`. For a
-# fixed function the bandwidth is known, on spheres and manifolds too {cite:p}`hall1987,pelletier2006,dimarzio2014`; the mean
-# over a class is ours.
+# The constant $\kappa$ says how many tokens a window holds, namely about $n/(\kappa\,w^{(d-1)/2})$. The formula is the
+# case of order 4 in {prf:ref}`the law of the window <thm-law>`. For a single function this bandwidth is known, also on
+# spheres and manifolds {cite:p}`hall1987,pelletier2006,dimarzio2014`. The mean over a class of functions is ours.
 #
 # ```{admonition} Three classes by hand
 # :class: dropdown
-# With the {term}`covariance` $\sum_\ell a_\ell P_\ell$ in {term}`Gegenbauer polynomials`, $\mathbb E(\Delta f)^2=\sum_\ell
-# a_\ell\,(\ell(\ell+d-2))^2$.
+# Let $\sum_\ell a_\ell P_\ell$ be the {term}`covariance` of a class in {term}`Gegenbauer polynomials`. Then
+# $\mathbb E(\Delta f)^2=\sum_\ell a_\ell\,(\ell(\ell+d-2))^2$.
 #
-# - *Affine functions*: $\Delta f=-(d-1)(f-b)$ on the sphere, so $\mathbb E(\Delta f)^2=\frac{L^2(d-1)^2}{3d}$, which is the
-#   affine law of Theorem 2.
-# - *Waves*, $\cos(L\,u\cdot x)$: the slope is $L$ and the Laplacian of order $L^2$, so the window depends on $nL^4/\sigma^2$.
-# - *ReLU functions*: the sum diverges because of the kink, and they are of order 3.
+# - *Affine functions.* With the intercept $b$, $\Delta f=-(d-1)(f-b)$ on the sphere, so
+#   $\mathbb E(\Delta f)^2=\frac{L^2(d-1)^2}{3d}$. This gives the affine law of Theorem 2.
+# - *Waves*, $\cos(L\,u\cdot x)$. The Laplacian of a wave is of order $L^2$, so the best $w$ depends on $nL^4/\sigma^2$.
+# - *ReLU functions.* The sum diverges because of the kink. ReLU functions are of order 3.
 # ```
 
 # %%
@@ -377,11 +401,12 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-laplacian
-# :alt: Waves against the wavenumber: the exact best window parameter over the law with the Laplacian stays at one in every
-# dimension; over the law with the gradient it rises with the wavenumber.
+# :alt: The exact best window parameter of waves over two laws, against the wavenumber. Over the law with the Laplacian
+# it stays at one in every dimension. Over the law with the gradient it rises with the wavenumber.
 #
-# Exact best $w$ of waves at $n=10^{10}$ over the law {eq}`eq-laplacian` (solid, at one), and over the same law with the mean
-# squared gradient in place of the Laplacian (dotted), which misses more and more as the waves get shorter.
+# Solid: the exact best $w$ of waves at $n=10^{10}$, divided by the law {eq}`eq-laplacian`. Dotted: the same $w$,
+# divided by the law with the mean squared gradient in place of the Laplacian. Only the law with the Laplacian is right
+# at every wavenumber.
 # ```
 
 # %% tags=["remove-input"]
@@ -393,42 +418,51 @@ judge(
 )
 
 # %% [markdown]
-# A machine-written summary asks for bounds for "sigmoids or tanhs". A sigmoid is a shifted tanh, and both are smooth, so
-# this law is the answer (Exercise 3).
+# A machine-written summary of the paper asks for bounds for "sigmoids or tanhs". Both are smooth functions, so
+# {eq}`eq-laplacian` gives their window in long contexts (Exercise 3).
 #
-# **Equal slopes.** How does the best $w$ for waves $\cos(4\,u\cdot x)$ compare with the best $w$ for linear functions of the
-# same slope? The slope can be measured in four ways: by $L$ itself (the slopes of our affine class are uniform up to $L$), by
-# the slope in space, by the largest slope on the sphere, and by the mean squared gradient there.
+# **Equal slopes.** In the dimensions $2$, $3$ and $5$, waves $\cos(4\,u\cdot x)$ have a larger best $w$ than linear
+# functions of the same slope. This holds for four measures of the slope: the constant $L$ itself, the slope in space,
+# the largest slope on the sphere, and the mean squared gradient on the sphere. At equal $L$ we compare with our affine
+# class, whose slopes are uniform up to $L$. The next cell prints the best $w$ for waves divided by the best $w$ for
+# linear functions:
+
 
 # %%
-rows = []
-for dim in sorted({5, *dims}):
-    wave = Cosine(dim, lipschitz=4.0)
+def linear_of_equal_slope(dim, L):
     t = np.linspace(-1, 1, 200001)
-    steepest = np.max(4 * np.abs(np.sin(4 * t)) * np.sqrt(1 - t**2))
-    a, _ = wave.spectrum(100)
+    steepest = np.max(L * np.abs(np.sin(L * t)) * np.sqrt(1 - t**2))
+    a, _ = Cosine(dim, L).spectrum(100)
     degree = np.arange(1, 101)
     gradient = np.sum(a * degree * (degree + dim - 2))
-    equal_slope = {
-        "L": Affine(dim, lipschitz=4.0),
-        "slope in space": Linear(dim, lipschitz=4.0),
-        "largest slope": Linear(dim, lipschitz=steepest),
-        # that of a linear function is L^2 (d - 1) / d
+    return {
+        "L": Affine(dim, L),
+        "slope in space": Linear(dim, L),
+        "largest slope": Linear(dim, steepest),
+        # a linear function has the mean squared gradient L^2 (d - 1) / d
         "mean squared gradient": Linear(dim, np.sqrt(gradient * dim / (dim - 1))),
     }
-    best = optimal_window(wave, n=1e12, noise_std=0.5)
-    for equal, line in equal_slope.items():
-        other = optimal_window(line, n=1e12, noise_std=0.5)
-        ratio = float(best.w / other.w)
-        error = ratio * float(best.error + other.error)
-        rows.append({"dim": dim, "equal": equal, "value": ratio, "error": error})
-waves_over_lines = pd.DataFrame(rows)
+
+
+def ratio_of_windows(wave, line):
+    best, other = (optimal_window(task, 1e12, noise_std=0.5) for task in (wave, line))
+    ratio = float(best.w / other.w)
+    return {"value": ratio, "error": ratio * float(best.error + other.error)}
+
+
+waves_over_lines = pd.DataFrame(
+    {"dim": dim, "equal": equal} | ratio_of_windows(Cosine(dim, 4.0), line)
+    for dim in sorted({5, *dims})
+    for equal, line in linear_of_equal_slope(dim, 4.0).items()
+)
 print(waves_over_lines.pivot(index="dim", columns="equal", values="value").round(3))
 
 # %% [markdown]
-# Among smooth classes with a given mean squared gradient, linear functions have the widest window, since
-# $\mathbb E(\Delta f)^2=\sum_\ell a_\ell(\ell(\ell+d-2))^2\ge(d-1)\sum_\ell a_\ell\,\ell(\ell+d-2)$. The exponent $\frac2{d+3}$
-# makes every such ratio tend to one with $d$. By the law, for $n\to\infty$:
+# Among smooth classes with the same mean squared gradient, linear functions have the smallest best $w$ in long
+# contexts. The reason is the inequality
+# $\mathbb E(\Delta f)^2=\sum_\ell a_\ell(\ell(\ell+d-2))^2\ge(d-1)\sum_\ell a_\ell\,\ell(\ell+d-2)$, whose right side
+# is $d-1$ times the mean squared gradient. Because the exponent $\frac2{d+3}$ falls with $d$, all these ratios tend to
+# one as $d$ grows. The next cell computes the limits of these ratios for $n\to\infty$ from the law:
 
 # %%
 all_dims = [5, 10, 20, 50, 100]
@@ -436,7 +470,7 @@ ratios = phase_diagram.limits_of_waves_over_linear(dims=all_dims)
 print(ratios.pivot(index="dim", columns="equal", values="value").round(3))
 
 # %% [markdown]
-# At equal largest slope the ratio is below one in high dimension, because a wave of a fixed wavenumber reaches its largest
+# In high dimension the ratio at equal largest slope is below one. A wave of a fixed wavenumber then reaches its largest
 # slope in only a small part of the sphere.
 
 # %% tags=["remove-input"]
@@ -456,9 +490,10 @@ judge(
 )
 
 # %% [markdown]
-# **"Not much beyond Lipschitzness."** For the three classes of the paper's generalization experiment at $L=1$ this sentence of
-# the summary holds in low dimension. For waves of equal largest slope the window narrows as the wavenumber $b$ grows, and in
-# long contexts $w^*\propto b^{4/(d+3)}$.
+# **Beyond the Lipschitz constant.** The summary also says that attention "does not adapt much beyond Lipschitzness".
+# Our numbers agree for affine, ReLU and cosine functions of $L=1$, in the low dimensions and short contexts that we
+# test. For waves of equal largest slope the sentence is false in long contexts. The best $w$ for these waves is
+# proportional to $b^{4/(d+3)}$ if $b$ is the wavenumber, so the window narrows as $b$ grows.
 
 # %% tags=["remove-input"]
 steeper = cases(
@@ -475,16 +510,18 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise 2.** Take $f(x)=\cos(L\,u\cdot x)/L$, so that the *slope* stays near one. How does $w^*$ grow with $L$?
+# **Exercise 2.** Take $f(x)=\cos(L\,u\cdot x)/L$, so that the *slope* stays near one. How does $w^*$ grow with $L$ in
+# long contexts?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# $\mathbb E(\Delta f)^2\propto L^2$, so $w^*\propto(nL^2/\sigma^2)^{2/(d+3)}$ with the wavenumber $L$ in the role of the
-# Lipschitz constant, although the slope does not change.
+# The mean squared Laplacian $\mathbb E(\Delta f)^2$ is proportional to $L^2$ for large $L$, so
+# $w^*\propto(nL^2/\sigma^2)^{2/(d+3)}$. The wavenumber $L$ plays the role of the Lipschitz constant, although the slope
+# does not change.
 # ```
 #
-# **Exercise 3.** Does the law hold for the smooth steps $f(x)=\frac24\tanh(4\,q\cdot x)$? Compare the exact $w$ with the law at
-# $n=10^4$ and $10^{12}$. Use `asymptotics.sharp_window` for the law. Five lines suffice.
+# **Exercise 3.** Does the law hold for the smooth steps $f(x)=\frac24\tanh(4\,q\cdot x)$? Compare the exact $w$ with
+# the law at $n=10^4$ and $10^{12}$. Use `asymptotics.sharp_window` for the law. Five lines suffice.
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -496,22 +533,24 @@ judge(
 #     law = asymptotics.sharp_window(step, n, noise_std=0.5)
 #     print(f"n = {n:.0e}   w over law {optimal_window(step, n, 0.5).w / law:.3f}")
 # ```
-# It does. At $n=10^{12}$ the two agree to less than one per cent. At $n=10^4$ the law is about a quarter too large, since the
-# window is still wider than the steep part of the function.
+# The law holds. At $n=10^{12}$ the exact $w$ and the law agree to less than one per cent. At $n=10^4$ the law is about
+# a quarter too large, because the window is still wider than the steep part of the function.
 # :::
 #
-# **Exercise 4.** Draw the map of ReLU functions for $d=7$. Which line of the experiment do you change, and what happens to the lines of equal $w$?
+# **Exercise 4.** Draw the map of ReLU functions for $d=7$. Which line of the experiment do you change, and what happens
+# to the lines of equal $w$?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# `high = 7`. The lines of equal $w$ lie farther apart, because the exponent of the law, $\frac2{d+2}$, is smaller and it takes
-# longer contexts to narrow the window by the same factor.
+# Write `high = 7`. The lines of equal $w$ lie farther apart. The exponent of the law, $\frac2{d+2}$, is smaller, so it
+# takes longer contexts to narrow the window by the same factor.
 # ```
 #
 # ## To remember
 #
-# Noise, context length and wavelength decide whether equal weights, a window or a few tokens are best. Within a class that
-# scales, affine or ReLU, the window follows $L$, as printed. Across smooth classes it follows their curvature.
+# Noise, context length and wavelength decide whether equal weights, a window or a few tokens are best. Within the
+# affine or the ReLU class the best window follows $L$, as printed. Between different smooth classes it follows the
+# curvature.
 
 # %% tags=["remove-input"]
 notebook.footer()
