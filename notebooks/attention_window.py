@@ -12,14 +12,13 @@
 # *A transformer reads a list of examples, each with its label, and then predicts the label of a new point. Which of the
 # examples does one attention layer use, and how much does each of them count?*
 #
-# **Short answer.** It averages the labels, and the examples near the new point count most. On the sphere softmax attention
-# with the matrix $M=wI$ is exactly kernel regression with the kernel $e^{-\frac w2\|x-x_q\|^2}$ {judged}`P1.W.kernel`, so a
-# single number $w$ sets how far around the query the layer looks. The best window widens with the noise
-# {judged}`P1.W.noisy`. It narrows with the Lipschitz constant $L$ where the context resolves the functions: for cosines on
-# the circle ($d=2$, $n=40$, $\sigma=0.2$) it is
-# {judged}`P1.W.softmax-adapts | cosine, d = 2, n = 40, $\sigma$ = 0.2, L = 8 over 1 | .2f` times as wide at $L=8$ as at
-# $L=1$. The slides' table of what a large $M$ does is right in all four rows; the row on the bias needs the mean over
-# tokens to be taken before the square {judged}`P1.W.table-bias`.
+# **Short answer.** The layer averages the labels, and the examples near the new point count most. On the unit sphere, softmax
+# attention with the matrix $M=wI$ is exactly kernel regression: an example $x$ has a weight proportional to
+# $e^{-\frac w2\|x-x_q\|^2}$, where $x_q$ is the new point {judged}`P1.W.kernel`. The number $w$ sets the width of the *window*
+# of examples that count, and the best width grows with the noise of the labels {judged}`P1.W.noisy`. For affine and ReLU
+# functions the best width shrinks as their Lipschitz constant $L$ grows {judged}`P1.W.rapid`. For cosines on the circle, with
+# $40$ examples and $\sigma=0.2$, the best width at $L=8$ is
+# {judged}`P1.W.softmax-adapts | cosine, d = 2, n = 40, $\sigma$ = 0.2, L = 8 over 1 | .2f` times the best width at $L=1$.
 
 # %% tags=["remove-cell"]
 import sys
@@ -36,7 +35,7 @@ context_length = 40  # examples n in a context
 n_values = [20, 40, 80, 160, 320, 640]  # context lengths of the error curves
 noise_std = 0.2  # standard deviation sigma of the label noise
 dims = [2, 3, 5]  # dimensions d of the claims
-draws = 20  # contexts drawn for each check of the weights
+draws = 20  # contexts drawn in each check of the weights
 seed = 0  # root of the random streams
 
 # %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
@@ -57,7 +56,7 @@ from icl_book.claims import cases, judge
 from icl_book.interactive import interactive
 from icl_book.measurements import attention_window
 
-# statsmodels, about random numbers that are not used here
+# statsmodels warns about random numbers, which this page does not use
 warnings.filterwarnings("ignore", category=FutureWarning)
 
 notebook.setup(globals())
@@ -65,13 +64,17 @@ notebook.setup(globals())
 # %% [markdown]
 # ## In plain words
 #
-# An attention layer gets a prompt: labeled examples $(x_1,y_1),\dots,(x_n,y_n)$ and a {term}`query` $x_q$ without a label. It
-# predicts the query's label as a weighted mean of the labels, with the softmax of the scores $x_i^\top Mx_q$ as weights. The
-# matrix $M$ is all that pretraining learns. For $M=wI$ the examples near the query count most. The region that counts is the {term}`window`, about $w^{-1/2}$ wide; $w$ is its {term}`window parameter`. **Large $w$, narrow window:**
+# An attention layer gets a prompt. The prompt has labeled examples $(x_1,y_1),\dots,(x_n,y_n)$ and a {term}`query` $x_q$
+# without a label. The layer predicts the query's label as a weighted mean of the labels, and the weights are the softmax of the
+# scores $x_i^\top Mx_q$. The matrix $M$ is all that pretraining learns.
 #
-# - few labels are averaged, so their noise stays; all of them come from close by, so the function is hardly smeared;
-# - the faster the functions change, the narrower the window should be (larger $w$);
-# - the noisier the labels are, the wider the window should be (smaller $w$).
+# For $M=wI$ with $w>0$, the examples near the query count most. The region that counts is called the {term}`window`. Its width
+# is about $w^{-1/2}$, and $w$ is called the {term}`window parameter`. **A large $w$ is a narrow window.**
+#
+# - A narrow window averages few labels, so much of their noise remains.
+# - A narrow window uses only labels from nearby, so it hardly blurs the function.
+# - Functions that change faster need a narrower window, that is, a larger $w$.
+# - Noisier labels need a wider window, that is, a smaller $w$.
 
 # %% tags=["hide-input"]
 shown = np.deg2rad([150, 62, 25, -32, -115])
@@ -122,17 +125,18 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-prompt
-# :alt: Left, five examples on a circle and a star, the query. Each is joined to the star by a line that is thicker the nearer
-# it is; a shaded sector around the star is the window. Right, the five examples with their labels in boxes. Arrows, as thick
-# as the lines, lead to one box, the prediction.
+# :alt: Left, five examples on a circle and a star, the query. A line joins each example to the star, and nearer examples have
+# thicker lines. A shaded sector around the star is the window. Right, the five examples with their labels in boxes. Arrows, as
+# thick as the lines, lead to one box, the prediction.
 #
-# How one attention layer answers. Left: five labeled examples and a {term}`query` (star) on the circle, $d=2$, $w=3$. Discs and
-# lines show the attention weight of each example. In the shaded {term}`window` it is more than half of the largest possible
-# one. Right: the prompt. The prediction is the mean of the labels with these weights; the order of the examples does
-# not matter.
+# How one attention layer answers. Left: five labeled examples and a {term}`query` (star) on the circle, with $w=3$. Discs and
+# lines show the attention weight of each example, and in the shaded {term}`window` this weight is more than half of the largest
+# possible one. Right: the prompt. The prediction is the weighted mean of the labels, and the order of the examples does not
+# matter.
 # ```
 #
-# **Move it.** The same circle, unrolled: every disc is an example, and its area is its weight.
+# **Move it.** The next figure unrolls such a circle into a line. Every disc is an example, and its area is its attention
+# weight.
 
 # %% tags=["hide-input"]
 curves, points = attention_window.circle_to_move()
@@ -150,18 +154,21 @@ interactive(
     log=False,
     ylim=(-1.9, 1.9),
     experiment="Move w until the prediction is close to the one with the best w for "
-    "this L. Then move L, and find it again. Then drag the query.",
-    alt="Labels on the circle against their angle, discs that are large near the "
-    "query; a wave, the prediction at every angle, and that with the best w.",
-    caption="Area of a disc: its weight. Fixed: 40 examples and their noise, σ = 0.3.",
+    "this L. Then change L and repeat. Then drag the query.",
+    alt="Labels on the circle against their angle. Their discs are large near the "
+    "query. Curves show the true wave, the prediction at every angle, and the "
+    "prediction with the best w.",
+    caption="The area of a disc is the weight of its example. The 40 examples and "
+    "their noise (σ = 0.3) stay fixed.",
 )
 
 # %% [markdown]
 # ## The experiment: attention is kernel regression
 #
-# We draw contexts and compute the weights twice: as the softmax of the scores $w\,x_i\cdot x_q$, and as a Gaussian kernel of
-# the distance to the query. On the sphere the two agree. Tokens with a normal law do not lie on a sphere, and there the two
-# differ. To try $d=7$, write `dims = [7]` above the loop.
+# On the sphere, the attention weights are exactly the weights of a Gaussian kernel. The next cell draws contexts and computes
+# the weights twice: as the softmax of the scores $w\,x_i\cdot x_q$, and as a Gaussian kernel of the distance to the query. The
+# cell repeats both computations with tokens from a normal distribution. Normal tokens do not lie on a sphere, and for them the
+# two weights differ. To try $d=7$, write `dims = [7]` above the loop.
 
 # %%
 rows = []
@@ -206,13 +213,13 @@ plt.show()
 # :alt: Weight against distance to the query, two panels. On the sphere the points lie on three falling curves, steeper for
 # larger w. With normal tokens the points are scattered away from the curves.
 #
-# The weights of one drawn context: softmax attention (points) and the Gaussian kernel $e^{-\frac w2\|x-x_q\|^2}$ (lines), in
-# the highest dimension of the list. Left: tokens on the sphere, where a larger $w$ is a narrower kernel. Right: tokens with a
-# normal law, where long examples win although they are far away.
+# The weights of one drawn context: softmax attention (points) and the Gaussian kernel $e^{-\frac w2\|x-x_q\|^2}$ (lines). On
+# the sphere (left) points and lines agree. With normal tokens (right) long examples get large weights although they are far
+# away.
 # ```
 #
-# This takes about a second on two cores. Expect a largest gap of rounding size on the sphere,
-# {judged}`P1.W.kernel | d = 5 | .0e` at $d=5$, and a large gap off the sphere.
+# Both cells take about a second on two cores. On the sphere, expect a largest difference of about the rounding error
+# ({judged}`P1.W.kernel | d = 5 | .0e` at $d=5$). Off the sphere, expect a large difference.
 
 # %% tags=["remove-input"]
 gaps = weights.groupby(["tokens", "dim"], as_index=False).gap.max()
@@ -227,12 +234,13 @@ judge(
 # %% [markdown]
 # ## As printed, and what is true
 #
-# The slides rewrite the attention that the query $x_{n+1}$ pays to $x_i$ as
+# The kernel form and the table on the slides are right. The slides write the attention that the query $x_{n+1}$ pays to $x_i$
+# as
 #
 # $$\frac{e^{-\frac{w_{KQ}}2\|x_i-x_{n+1}\|^2}}
-#   {\sum_{j=1}^ne^{-\frac{w_{KQ}}2\|x_j-x_{n+1}\|^2}}$$ (eq-kernel)
+#   {\sum_{j=1}^ne^{-\frac{w_{KQ}}2\|x_j-x_{n+1}\|^2}}.$$ (eq-kernel)
 #
-# and add a table of what the size of $M$ does:
+# The slides add a table of what the size of $M$ does:
 #
 # | tradeoff | $M$ large | $M$ small |
 # |:--|:--|:--|
@@ -243,16 +251,19 @@ judge(
 #
 # ```{admonition} What is true
 # :class: tip
-# {eq}`eq-kernel` is exact for unit vectors. The authors' rebuttal and the slides' proof sketch write
-# $e^{-w\|x-y\|^2}$ for $e^{x^\top My}$ with $M=wI$. If both letters $w$ are one number, a factor $\frac12$ is missing; if the
-# kernel's $w$ takes up constants, nothing is missing. The table is right; its third row speaks of the bias of the estimator.
+# Equation {eq}`eq-kernel` is exact for unit vectors. The authors' rebuttal and the slides' proof sketch write $e^{-w\|x-y\|^2}$
+# for $e^{x^\top My}$ with $M=wI$. If $w$ is the same number in both expressions, a factor $\frac12$ is missing in the kernel.
+# If the $w$ of the kernel absorbs constants, nothing is missing. The table is right if its third row is about the mean error of
+# the prediction, averaged over contexts before squaring {judged}`P1.W.table-bias`.
 # ```
 #
 # ## By hand
 #
-# On the unit circle, an example at $60°$ from the query has $x\cdot x_q=\frac12$ and $\|x-x_q\|^2=1$. One at $0°$ has $1$
-# and $0$. The softmax gives them weights in the ratio $e^{w}:e^{w/2}$, the kernel {eq}`eq-kernel` in the ratio
-# $1:e^{-w/2}$, which is the same. With $w=\ln 4$ that is $2:1$. The kernel $e^{-w\|x-x_q\|^2}$ would give $4:1$.
+# Take two examples on the unit circle, at $0°$ and at $60°$ from the query. Their inner products with the query are $1$ and
+# $\frac12$, and their squared distances from it are $0$ and $1$. The softmax gives the two examples weights in the ratio
+# $e^{w}:e^{w/2}$. The kernel {eq}`eq-kernel` gives $1:e^{-w/2}$, which is the same ratio.
+#
+# At $w=\ln 4$ the ratio is $2:1$. The kernel $e^{-w\|x-x_q\|^2}$ would give $4:1$.
 
 # %%
 x = attention_window.on_circle(np.deg2rad([0.0, 60.0]))
@@ -261,16 +272,17 @@ print(softmax_weights(x, x[0], M))
 print(softmax_attention(x, torch.tensor([3.0, 0.0]).double(), x[0], M))
 
 # %% [markdown]
-# In general $\|x-x_q\|^2=2-2\,x\cdot x_q$, so $e^{w\,x\cdot x_q}=e^{w}e^{-\frac w2\|x-x_q\|^2}$, and $e^w$ cancels in the
-# softmax. On the sphere $e^{w\,x\cdot x_q}$ is the {term}`von Mises-Fisher density` of $x$, up to a factor. Attention is
-# Nadaraya-Watson regression with this kernel.
+# In general $\|x-x_q\|^2=2-2\,x\cdot x_q$ on the unit sphere, so $e^{w\,x\cdot x_q}=e^{w}e^{-\frac w2\|x-x_q\|^2}$. The factor
+# $e^w$ cancels in the softmax. Attention is therefore Nadaraya-Watson regression with a Gaussian kernel. As a function of $x$,
+# the kernel is proportional to the {term}`von Mises-Fisher density`.
 #
-# **Exercise 1.** Put the examples on a sphere of radius $r$. What happens to the kernel, and what to the best $w$?
+# **Exercise 1.** Put the examples and the query on a sphere of radius $r$. What happens to the kernel, and what happens to the
+# best $w$ for functions of $x/r$?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# $\|x-x_q\|^2=2r^2-2\,x\cdot x_q$, so the kernel is the same function of the distance. Distances grow by the factor $r$, and
-# for functions of $x/r$ the best $w$ falls by the factor $r^2$.
+# Now $\|x-x_q\|^2=2r^2-2\,x\cdot x_q$, so the kernel is the same function of the distance. Distances grow by the factor $r$, so
+# the best $w$ falls by the factor $r^2$.
 # ```
 
 # %% [markdown]
@@ -279,13 +291,14 @@ print(softmax_attention(x, torch.tensor([3.0, 0.0]).double(), x[0], M))
 # | assumption | here |
 # |---|---|
 # | examples on the unit sphere | used by the kernel form; broken in two controls |
-# | $M=wI$ | the form of the optimum for rotation-invariant classes, [](/notebooks/certificates.ipynb) |
+# | $M=wI$ | the best form for rotation-invariant classes, [](/notebooks/certificates.ipynb) |
 # | functions of Fig. 1 | not printed; we take $f(x)=\cos(L\,u\cdot x)$ with random $u$ |
 # ```
 #
-# ## The kernel, further
+# ## The kernel in more detail
 #
-# On the sphere a nearer example never weighs less than a farther one. Off the sphere it can weigh less.
+# On the sphere, a nearer example never has a smaller weight than a farther one. Off the sphere, a nearer example can have a
+# smaller weight than a farther one.
 
 # %% tags=["remove-input"]
 by_distance = attention_window.weights_by_distance(weights)
@@ -300,7 +313,8 @@ judge(
 )
 
 # %% [markdown]
-# The coefficient of $\|x_i-x_q\|^2$ in $-\log\omega_i$, in units of $w$, is one half:
+# Let $\omega_i$ be the attention weight of example $i$. On the sphere, $-\log\omega_i$ is a linear function of $\|x_i-x_q\|^2$,
+# and its slope is $\frac w2$. The card gives the slope divided by $w$.
 
 # %% tags=["remove-input"]
 coefficients = (
@@ -316,8 +330,8 @@ judge(
 )
 
 # %% [markdown]
-# Four libraries predict the same: statsmodels (kernel regression), scikit-learn (nearest neighbors with Gaussian weights),
-# SciPy (von Mises-Fisher density) and PyTorch (fused attention).
+# Attention makes the same predictions as four independent libraries. The four computations are kernel regression (statsmodels),
+# nearest neighbors with Gaussian weights (scikit-learn), the von Mises-Fisher density (SciPy) and fused attention (PyTorch).
 
 # %% tags=["remove-input"]
 judge(
@@ -332,16 +346,19 @@ judge(
 # %% [markdown]
 # ## The table, measured
 #
-# For each $w$: the distance at which the weight has fallen to half of its largest possible value, the number of points
-# attended to, $1/\mathbb E\sum_i\omega_i^2$, and the two parts of the {term}`population risk`. All are exact, with $\omega_i$ the
-# attention weight of example $i$.
+# The exact numbers agree with all four rows of the slides' table. The next cell computes four quantities for several values of
+# $w$:
+#
+# - the distance from the query at which the weight is half of its largest possible value,
+# - the number of points attended to, $1/\mathbb E\sum_i\omega_i^2$,
+# - the bias and the noise, which are the two parts of the {term}`population risk`.
 
 # %%
 task = ReLU(dim=dims[-1])
 rows = []
 for w in (0.3, 1, 3, 10, 30, 100, 1000):
     risk = population_risk(task, w, context_length, noise_std)
-    # the mean sum of squared weights is the noise term at sigma = 1
+    # the noise term at sigma = 1 is the mean sum of squared weights
     squares = population_risk(task, w, context_length, noise_std=1.0).noise
     rows.append(
         {
@@ -354,7 +371,7 @@ for w in (0.3, 1, 3, 10, 30, 100, 1000):
         }
     )
 parts = pd.DataFrame(rows)
-print(f"Of these windows w = {parts.w[parts.risk.idxmin()]:g} has the least risk.")
+print(f"Among these w the risk is least at w = {parts.w[parts.risk.idxmin()]:g}.")
 
 # %% tags=["hide-input"]
 plots.table(
@@ -368,20 +385,21 @@ plots.table(
         "risk": "{risk:.4f}",
     },
     f"ReLU class, L = 1, d = {dims[-1]}, n = {context_length}, sigma = {noise_std:g}. "
-    "A distance of more than 2 does not occur.",
+    "Two points of the sphere are at most 2 apart.",
 )
 
 # %% [markdown]
-# **Exercise 2.** At which $w$ of the table do bias and noise balance? Change `noise_std` and predict the answer.
+# **Exercise 2.** At which $w$ of the table are bias and noise about equal? Does this $w$ rise or fall if you double
+# `noise_std`?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Where the two columns are about equal. The noise column is proportional to $\sigma^2$, so the balance moves to smaller $w$ as
-# $\sigma$ grows. At the minimum the *slopes* of the two columns balance, not their values.
+# Compare the two columns row by row. The noise column is proportional to $\sigma^2$, so both columns are equal at a smaller $w$
+# if $\sigma$ grows. The risk is least at another $w$, where the *slopes* of the two columns cancel.
 # ```
 #
-# **First row.** The larger $w$ is, the faster $-\log\omega_i$ grows with the squared distance; as $w\to\infty$ one example has
-# all the weight.
+# **First row of the slides' table: decay.** The larger $w$ is, the faster $-\log\omega_i$ grows with the squared distance. As
+# $w\to\infty$, one example gets all the weight.
 
 # %% tags=["remove-input"]
 judge(
@@ -403,9 +421,13 @@ judge(
 )
 
 # %% [markdown]
-# **Second and fourth row.** Let $E_w$ be the mean with weights $\omega_i$. For any examples
-# $\frac d{dw}\log\sum_i\omega_i^2=2(E_{2w}[t]-E_w[t])\ge0$ with $t_i=x_i\cdot x_q$, because $E_w[t]$ grows with $w$: its
-# derivative is the variance of $t$ under the weights.
+# **Second and fourth row: points and noise.** The larger $w$ is, the fewer points count and the more noise remains. The noise
+# is proportional to the mean of $\sum_i\omega_i^2$, and the number of points is one over this mean. We show that
+# $\sum_i\omega_i^2$ grows with $w$.
+#
+# Put $t_i=x_i\cdot x_q$, and let $E_w[t]=\sum_i\omega_it_i$ be the mean of $t$ under the weights. The mean $E_w[t]$ grows with
+# $w$, because its derivative is the variance of $t$ under the weights. Hence, for any examples,
+# $\frac d{dw}\log\sum_i\omega_i^2=2(E_{2w}[t]-E_w[t])\ge0$.
 
 # %% tags=["remove-input"]
 judge(
@@ -417,14 +439,18 @@ judge(
 )
 
 # %% [markdown]
-# **Third row.** The *estimator's* bias takes the mean over examples first. For an affine function with slope $\ell$ it is
-# $-\ell(1-m)\,q\cdot x_q$ with $m=\mathbb E\sum_i\omega_it_i$, which grows with $w$ since
-# $\frac{dm}{dw}=\mathbb E\,{\rm Var}_\omega(t)\ge0$. For other classes this holds degree by degree, with
-# $m_\ell=\mathbb E\sum_i\omega_iP_\ell(t_i)$ and {term}`Gegenbauer polynomials` $P_\ell$.
+# **Third row: bias.** The bias of the *estimator* falls as $w$ grows. This bias is the error of the prediction, averaged over
+# the examples before any square is taken. For an affine function with slope $a$ and direction $q$, the mean error is
+# $-a(1-m)\,q\cdot x_q$ with $m=\mathbb E\sum_i\omega_it_i$. The number $m$ grows with $w$, because
+# $\frac{dm}{dw}=\mathbb E\,{\rm Var}_\omega(t)\ge0$.
 #
-# The theory's $\mathcal L_{\rm bias}=\mathbb E(\sum_if(x_i)\omega_i-f(x_q))^2$, the column "bias" above, takes the square
-# *before* the mean. It falls only up to the best $w$ without noise, $w_0$, where a few examples are left in the window. A
-# narrower window makes the prediction depend on where those few happen to lie.
+# For other classes the mean error is a sum over degrees $\ell$. Each degree has the factor $1-m_\ell$ with
+# $m_\ell=\mathbb E\sum_i\omega_iP_\ell(t_i)$, where $P_\ell$ is a {term}`Gegenbauer polynomial <Gegenbauer polynomials>`.
+#
+# The theory uses another bias, $\mathcal L_{\rm bias}=\mathbb E(\sum_if(x_i)\omega_i-f(x_q))^2$, which takes the square
+# *before* the mean. The column "bias" of the table above contains this second bias. The second bias falls only until $w$
+# reaches the best value $w_0$ for labels without noise. Beyond $w_0$ only a few examples are left in the window, and the
+# prediction depends on where these few lie.
 
 # %% tags=["remove-input"]
 means = attention_window.bias_slopes(
@@ -445,8 +471,9 @@ judge(
 # %% [markdown]
 # ## Fig. 1, redrawn with exact curves
 #
-# The paper's Fig. 1 shows functions of different Lipschitz constants with their windows, the weights of softmax and linear
-# attention, and the "ICL error with varying number of context tokens". Its functions are not printed; ours are cosines.
+# The window adapts to the Lipschitz constant, and linear attention does not. The paper's Fig. 1 shows functions with different
+# Lipschitz constants, their windows, the attention weights, and the "ICL error with varying number of context tokens". The
+# functions of Fig. 1 are not printed, so we take cosines.
 
 # %% tags=["hide-input"]
 around = np.linspace(-np.pi, np.pi, 400)
@@ -486,17 +513,17 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-one
-# :alt: Nine panels. From left to right the function wiggles faster and the shaded window around the query shrinks. The
-# softmax weight becomes a narrower bump, the linear weight stays the same cosine. The adapted window has the lowest risk,
-# the others lie above it, and linear attention does not improve with the context length.
+# :alt: Nine panels. From left to right the function wiggles faster and the shaded window around the query shrinks. The softmax
+# weight becomes a narrower bump, the linear weight stays the same cosine. The adapted window has the lowest risk, the others
+# lie above it, and linear attention does not improve with the context length.
 #
 # Cosines $\cos(L\,u\cdot x)$ on the circle, $\sigma=0.2$. Top: one function (line), its noisy examples (dots), and the best
-# window (shaded: weight above one half of the largest). Middle: weights in units of the weight at the query. Bottom: exact risk
-# with the best $w$ of each column's $L$, and exact risk of the best linear attention.
+# window (shaded). Middle: attention weights, divided by the weight at the query. Bottom: exact risk of softmax attention with
+# the best $w$ for each $L$, and of the best linear attention. The window that is best for the column's $L$ has the lowest risk.
 # ```
 #
-# The top row shows one context each, drawn by this run; the other two rows are exact. The cosines are even, so the best
-# [linear attention](/notebooks/linear_attention.ipynb) predicts zero and its risk does not move.
+# The top row shows contexts drawn at random, and the other two rows are exact. These cosines are even functions, so the best
+# [linear attention](/notebooks/linear_attention.ipynb) predicts zero at every context length.
 
 # %% tags=["remove-input"]
 compared = {
@@ -521,10 +548,13 @@ judge(
 
 # %% [markdown]
 # **Rapid and slow, noisy and quiet.** The abstract says that the window "widens with decreasing Lipschitzness and increasing
-# label noise". The best $w$ minimizes $B+\sigma^2N$, and $N$ rises with $w$: the window of no class narrows when the noise
-# grows. Affine and ReLU functions are proportional to $L$, so that only $L/\sigma$ matters, and the same argument narrows the
-# window with $L$ at every context length. A larger $L$ of our cosines is a shorter wavelength, not a larger amplitude. Where
-# a context is too short for the wavelength the best $w$ is zero ([phase diagram](/notebooks/phase_diagram.ipynb)).
+# label noise". The statement about noise holds for every class. The best $w$ minimizes a sum $B+\sigma^2N$ of bias and noise,
+# and $N$ rises with $w$. A larger $\sigma$ therefore never makes the window narrower.
+#
+# The statement about Lipschitzness holds at every context length for affine and ReLU functions. These functions are
+# proportional to $L$, so the best $w$ depends only on $L/\sigma$. Our cosines behave differently, because a larger $L$ shortens
+# their wavelength and leaves their amplitude as it is. If the context is too short for the wavelength, the best $w$ is zero
+# ([phase diagram](/notebooks/phase_diagram.ipynb)).
 
 # %% tags=["remove-input"]
 setting = {"dims": dims, "n": context_length, "noise_std": noise_std or 1.0}
@@ -559,8 +589,8 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise 3.** Find the best window without any theory. Draw 4,000 contexts of `context_length` examples of `Cosine(2, 4.0)`
-# on the circle, compute the mean squared error of the kernel average for several $w$, and compare the best one with
+# **Exercise 3.** Find the best window by simulation alone. Draw 4,000 contexts of `context_length` examples of `Cosine(2, 4.0)`
+# on the circle. Compute the mean squared error of the kernel average for several $w$, and compare the best of these $w$ with
 # `optimal_window`. About ten lines suffice.
 #
 # :::{admonition} Solution
@@ -577,23 +607,24 @@ judge(
 #     print(w, (error**2).mean().item())
 # print(optimal_window(Cosine(2, 4.0), context_length, noise_std).w)
 # ```
-# The sampled error is least near the computed $w$. Around its minimum the curve is flat, so a few thousand contexts do not
-# say more than that.
+# The sampled error is least near the computed $w$. The error curve is flat near its minimum, so a few thousand contexts cannot
+# locate the minimum more precisely.
 # :::
 #
-# **Exercise 4.** In the experiment at the top, change one line so that the softmax equals the kernel for normal tokens as
-# well. (The squared length of an example must not count.)
+# **Exercise 4.** In the experiment at the top, change one line so that the softmax equals the kernel for normal tokens as well.
+# (The length of an example must not change its weight.)
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Subtract half of it from the score: `attention = torch.softmax(w * (x[:-1] @ x[-1] - (x[:-1] ** 2).sum(dim=-1) / 2), dim=0)`.
-# Then the exponent is $-\frac w2\|x_i-x_q\|^2$ up to a constant, and every gap is rounding.
+# Subtract half of the squared length from the score:
+# `attention = torch.softmax(w * (x[:-1] @ x[-1] - (x[:-1] ** 2).sum(dim=-1) / 2), dim=0)`. Then the exponent is
+# $-\frac w2\|x_i-x_q\|^2$ up to a constant, and the two weights differ only by rounding.
 # ```
 #
 # ## To remember
 #
 # Softmax attention on the sphere is a kernel average with one number $w$. A large $w$ is a narrow window, which has less bias
-# and more noise. The best $w$ grows with how fast the functions change, and falls with the noise.
+# and more noise. The best $w$ grows if the functions change faster, and falls if the labels are noisier.
 
 # %% tags=["remove-input"]
 notebook.footer()

@@ -12,10 +12,10 @@
 # *How wrong is an attention layer on average? Must we draw millions of random contexts to find out, and what do we do when a
 # context has a billion examples?*
 #
-# **Short answer.** The mean squared error of a softmax attention layer can be computed instead of sampled, for
-# rotation-invariant functions on the sphere, at a cost that does not grow with the context length. Direct integration over
-# all tokens of short contexts gives the same values {judged}`P1.risk.exact`. Sampled errors lie on the exact curves
-# ({numref}`fig-exact`).
+# **Short answer.** The mean squared error of a softmax attention layer can be computed exactly, without drawing contexts. The
+# computation works for the matrix $M=wI$ and for rotation-invariant random functions on the sphere. The cost does not grow with
+# the number of examples in the context. Direct integration over all examples of short contexts gives the same values
+# {judged}`P1.risk.exact`. Errors that are measured on random contexts agree with the computed curves ({numref}`fig-exact`).
 
 # %% tags=["remove-cell"]
 import sys
@@ -55,10 +55,13 @@ notebook.setup(globals())
 # %% [markdown]
 # ## In plain words
 #
-# Attention predicts with a weighted mean of noisy labels. Its error has two parts. The function at the neighbors is not the
-# function at the query: this is the **bias**, and it depends on where the neighbors happen to fall. The labels carry
-# **noise**. A larger $w$, a narrower {term}`window`, raises the noise and at first lowers the bias. The sum of both is the
-# {term}`population risk`, the loss that pretraining minimizes. It is usually sampled. One call computes it:
+# Attention predicts with a weighted mean of noisy labels, and its mean squared error has two parts. The **bias** arises because
+# the function takes other values at the neighbors than at the query. The bias depends on where the neighbors happen to lie. The
+# **noise** part comes from the noise of the labels. A larger $w$ means a narrower {term}`window`, which raises the noise part
+# and at first lowers the bias.
+#
+# The sum of both parts is the {term}`population risk`, the loss that pretraining minimizes. The population risk is usually
+# estimated by sampling. Here one call computes it:
 
 # %%
 functions = ReLU(dim=5, lipschitz=lipschitz)
@@ -71,8 +74,9 @@ print(f"best w for 10^12 examples: {best.w:.3f}")
 # %% [markdown]
 # ## The experiment: computed against sampled
 #
-# We draw contexts, let attention predict the label of each query, and average the squared error. Beside it stands the number
-# that the formula of this chapter gives without drawing anything. To try $d=7$, change the first line.
+# Sampled errors agree with the computed risk. The next cell draws contexts, lets attention predict the label of each query, and
+# averages the squared error. The cell also computes the risk with the formula of this chapter, without any random numbers. To
+# try $d=7$, change the first line.
 
 # %%
 dim = dims[len(dims) // 2]  # or 7, for example
@@ -105,7 +109,7 @@ risks = pd.DataFrame(rows)
 figure, ax = plt.subplots(figsize=(7.6, 3.6))
 for name, part in risks.groupby("task", sort=False):
     (line,) = ax.plot(part.w, part.exact, label=name)
-    bars = 4.4 * part.standard_error  # one interval in 100,000 misses
+    bars = 4.4 * part.standard_error  # 1 in 100,000 intervals misses its curve
     ax.errorbar(part.w, part.sampled, bars, fmt="o", mfc="white", c=line.get_color())
     best = optimal_window(make_task(name, dim, lipschitz), context_length, noise_std)
     ax.plot(best.w, best.risk, "*", color=line.get_color(), markersize=13)
@@ -116,16 +120,16 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-exact
-# :alt: Three curves of risk against the window parameter on logarithmic axes, for affine, ReLU and cosine functions, each
-# with the minimum marked by a star where there is one. Sampled points lie on the curves.
+# :alt: Three curves of risk against the window parameter on logarithmic axes, for affine, ReLU and cosine functions. A star
+# marks the minimum of a curve if it has one. Sampled points lie on the curves.
 #
-# {term}`Population risk` (squared label units) against the window parameter $w$: exact (curves) and sampled (points with
-# intervals), for three {term}`classes <class>` at the same $L$, $\sigma$, $n$ and $d$. A star marks the exact optimum where it is at
-# $w>0$. For a class without a star the plain mean of all labels is best.
+# {term}`Population risk` against the window parameter $w$ for three {term}`classes <class>` of functions: exact (curves) and
+# sampled (points with intervals). A star marks the least risk of a curve. A curve without a star is least at $w=0$, where the
+# prediction is the plain mean of all labels.
 # ```
 #
-# This takes about five seconds on two cores. Expect every point within its interval of the curve: the largest distance in
-# standard errors is printed below, and over four would be a surprise.
+# Both cells take about five seconds on two cores. The next cell prints the largest distance between a point and its curve, in
+# standard errors. More than four standard errors would be a surprise.
 
 # %%
 distance = (risks.sampled - risks.exact).abs() / risks.standard_error
@@ -144,16 +148,19 @@ print(f"largest distance: {distance.max():.1f} standard errors, {len(risks)} poi
 # > $\mathcal L_{\rm bias}=\mathbb E\big(\sum_if(x_i)\omega_i-f(x_{n+1})\big)^2$ and
 # > $\mathcal L_{\rm noise}=\mathbb E\big(\sum_i\epsilon_i\omega_i\big)^2$.
 #
-# The slides then bound both parts up to constants. The label of the query is clean here; the loss of training has the noisy
-# label and is larger by $\sigma^2$. The slides print the index $i$ in the numerator and in the denominator; we write $j$ in the
-# denominator.
+# The slides bound both parts up to constants, and we compute both exactly. The query's label in this definition has no noise.
+# The training loss compares the prediction with the noisy label and is larger by $\sigma^2$. In the denominator the slides
+# repeat the index $i$, and we write $j$.
 #
 # ## By hand: equal weights
 #
-# For $w=0$ all weights are $1/n$. For affine functions, with slope and direction drawn at random, half the mean squared
-# difference at two points is $\frac{L^2}{3d}(1-x\cdot x')$. Since $\mathbb E\,x_i\cdot x_q=0$, the bias is
-# $\frac1n2\cdot\frac{L^2}{3d}+\frac{n-1}n\frac{L^2}{3d}=\frac{L^2}{3d}\big(1+\frac1n\big)$ and the noise $\sigma^2/n$. With
-# $d=5$, $n=2$, $L=\sigma=1$ the bias is $\frac1{10}$ and the noise $\frac12$.
+# At $w=0$ all weights are $1/n$, and the risk can be computed by hand. We take affine functions, whose slope and direction are
+# random. For affine functions, half the mean squared difference between the values at $x$ and $x'$ is
+# $\frac{L^2}{3d}(1-x\cdot x')$.
+#
+# The mean of $x_i\cdot x_q$ is zero, so the bias is
+# $\frac1n2\cdot\frac{L^2}{3d}+\frac{n-1}n\frac{L^2}{3d}=\frac{L^2}{3d}\big(1+\frac1n\big)$. The noise part is
+# $\frac{\sigma^2}n$. With $d=5$, $n=2$ and $L=\sigma=1$, the bias is $\frac1{10}$ and the noise part is $\frac12$.
 
 # %%
 by_hand = population_risk(Affine(dim=5), w=0.0, n=2, noise_std=1.0)
@@ -162,28 +169,28 @@ print(f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}")
 # %% [markdown]
 # ## What is true: a formula with one token
 #
-# Let $M=wI$, tokens and query independent and uniform on $S^{d-1}$, $t_i=x_i\cdot x_q$,
-# $E_i=e^{-w(1-t_i)}$, $\omega_i=E_i/\sum_jE_j$. Let $\mathbb E_ff(x)f(x')=k(x\cdot x')$
-# and $\gamma=k(1)-k$ the {term}`variogram`: half the mean squared difference of a
-# function at two points.
+# Bias and noise are integrals of expectations over a single token. Let $M=wI$, and let tokens and query be independent and
+# uniform on the sphere $S^{d-1}$. The covariance of the functions is $k(x\cdot x')=\mathbb E_f\,f(x)f(x')$. The
+# {term}`variogram` $\gamma=k(1)-k$ is half the mean squared difference between the values at two points. We write
+# $t_i=x_i\cdot x_q$ and $E_i=e^{-w(1-t_i)}$, so that the attention weights are $\omega_i=E_i/\sum_jE_j$.
 #
-# **Why one token is enough.** The denominator $S=\sum_jE_j$ couples all tokens. Writing
-# $S^{-2}=\int_0^\infty s\,e^{-sS}ds$ turns it into a mean of products with one factor for
-# each token. Gegenbauer polynomials $P_\ell$, orthogonal under the law of the inner
-# product of two random points of the sphere, separate a pair of tokens into squares.
+# **Why one token is enough.** The denominator $S=\sum_jE_j$ couples all tokens. The identity
+# $S^{-2}=\int_0^\infty s\,e^{-sS}ds$ uncouples the tokens, because $e^{-sS}$ is a product with one factor for each token. Pairs
+# of tokens still remain in the bias. An expansion in the {term}`Gegenbauer polynomials` $P_\ell$ turns each pair into a sum of
+# squares. These polynomials are orthogonal under the law of the inner product of two random points of the sphere.
 #
 # :::{prf:theorem} exact population risk
 # :label: thm-exact
 # :nonumber:
-# With $z=e^{u}E$, $\varphi(u)=\mathbb E\,e^{-z}$ and $k(\cos\theta)=\sum_\ell a_\ell P_\ell(\cos\theta)$ in
-# Gegenbauer polynomials with $P_\ell(1)=1$,
+# Write $z=e^{u}E$ and $\varphi(u)=\mathbb E\,e^{-z}$, and let $k(\cos\theta)=\sum_\ell a_\ell P_\ell(\cos\theta)$ in Gegenbauer
+# polynomials with $P_\ell(1)=1$. Then
 #
 # $$\mathcal L_{\rm noise}=\sigma^2n\int\mathbb E[z^2e^{-z}]\,\varphi^{n-1}du,$$
 #
 # $$\begin{aligned}\mathcal L_{\rm bias}=\;&n\int\mathbb E[2\gamma(t)z^2e^{-z}]\,\varphi^{n-1}du\\
 #   &+n(n-1)\int\sum_{\ell\ge1}a_\ell\,\mathbb E\big[z\,(1-P_\ell(t))\,e^{-z}\big]^2\varphi^{n-2}du,\end{aligned}$$
 #
-# where $u$ runs over the real line and every expectation is over **one** token.
+# Here $u$ runs over the real line, and every expectation is over **one** token.
 # :::
 #
 # :::{admonition} Proof
@@ -202,39 +209,40 @@ print(f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}")
 # separates into squares. $\square$
 # :::
 #
-# Every term is positive, so nothing cancels, and $n$ is only an exponent.
+# No term is negative, so the sum loses no digits by cancellation. The context length $n$ enters only as a factor and an
+# exponent.
 #
-# **Exercise 1.** At $w\to\infty$ the noise term tends to $\sigma^2$. To what does the
-# bias of the affine class tend for $n=1$?
+# **Exercise 1.** For a context of one token, what is the bias of the affine class, and how does it depend on $w$?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# One token is predicted with weight one whatever $w$ is: $2(k(1)-a_0)=\frac{2L^2}{3d}$.
+# The only token has weight one at every $w$, so the bias does not depend on $w$. Its value is $2(k(1)-a_0)=\frac{2L^2}{3d}$.
 # ```
 #
-# **Exercise 2.** Why does the constant part $a_0$ of the covariance not change the risk?
-# For affine functions it is the intercept.
+# **Exercise 2.** The term $a_0$ of the covariance comes from a random constant in $f$. For affine functions this constant is
+# the intercept. Why does the constant not change the risk?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The weights sum to one, so a constant is predicted without error; only differences of
-# $f$ enter.
+# The weights sum to one, so attention predicts a constant without error. Only differences of $f$ enter the risk.
 # ```
 #
-# **Exercise 3.** Let the query attend to itself as well, with its own clean label. Which lines of the experiment do you
-# change, and do the points still lie on the curves?
+# **Exercise 3.** Let the query attend to itself as well, with its own clean label. Which lines of the experiment do you change,
+# and do the points still lie on the curves?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Take `scores = (x * x[:, -1:]).sum(dim=-1)`, and `f[:, -1:]` as one more label: `labels = torch.cat([y[:, :-1], f[:, -1:]],
-# dim=1)`. The points fall below the curves, most of all at large $w$, where the query gets nearly all the weight. The
-# card P1.risk.exact uses this as its control.
+# Compute the scores of all points with `scores = (x * x[:, -1:]).sum(dim=-1)`. Add the query's clean label with
+# `labels = torch.cat([y[:, :-1], f[:, -1:]], dim=1)`, and use `labels` in place of `y[:, :-1]` in the line of the loss. The
+# points fall below the curves. Their distance from the curves is largest at large $w$, where the query gets nearly all the
+# weight. The card P1.risk.exact uses this change as its control.
 # ```
 #
 # ### The formula on one screen
 #
-# For the affine class a single degree survives. These lines are the whole computation for moderate $w$; the package adds
-# nodes that follow the kernel, the other degrees, and derivatives (`icl.risk.integrals`).
+# The affine class has the single degree $\ell=1$ beside its constant. The next cell is the whole computation for moderate $w$.
+# The package (`icl.risk.integrals`) adds the other degrees, derivatives, and quadrature nodes that follow the kernel at large
+# $w$.
 
 # %%
 d = 5
@@ -244,7 +252,7 @@ sigma = noise_std
 theta, weight = np.polynomial.legendre.leggauss(200)
 theta = (theta + 1) * np.pi / 2
 p = weight * np.sin(theta) ** (d - 2)
-p = p / p.sum()  # law of the angle between token and query
+p = p / p.sum()  # density of the angle between token and query
 gap = 1 - np.cos(theta)
 step = 0.1
 total = 0.0
@@ -261,7 +269,7 @@ print(f"package    {population_risk(Affine(d, lipschitz), w, n, sigma).total:.15
 # %% [markdown]
 # ### A class of your own
 #
-# Any rotation-invariant class will do: give its {term}`covariance`.
+# The formula works for any rotation-invariant class. To add a class, write down its {term}`covariance`.
 
 
 # %%
@@ -275,8 +283,8 @@ class Exponential(Zonal):
 print(population_risk(Exponential(3), w=8.0, n=50, noise_std=0.2).total)
 
 # %% [markdown]
-# **Exercise 4.** Find the best window of this class for $n=50$ and $\sigma=0.2$ with `scipy.optimize.minimize_scalar`, in five
-# lines, and compare it with `optimal_window`.
+# **Exercise 4.** Use `scipy.optimize.minimize_scalar` to find the best window of this class for $n=50$ and $\sigma=0.2$.
+# Compare it with `optimal_window`. Five lines suffice.
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -289,26 +297,26 @@ print(population_risk(Exponential(3), w=8.0, n=50, noise_std=0.2).total)
 # found = minimize_scalar(risk, bounds=(-2, 6), method="bounded")
 # print(np.exp(found.x), optimal_window(Exponential(3), 50, 0.2).w)
 # ```
-# The two agree to about half of the digits of a double. Near its minimum the risk is too flat for a search over its values to
-# find more of them; `optimal_window` looks for the zero of the derivative instead.
+# The two values of $w$ agree in about eight digits. Near its minimum the risk is too flat for a search over its values to find
+# more digits. `optimal_window` looks for the zero of the derivative instead.
 # :::
 #
 # ```{admonition} What is assumed, and what we test
 # :class: dropdown
 # | assumption | here |
 # |---|---|
-# | tokens and query independent, uniform on the unit sphere | used; Gaussian tokens have a chapter of their own |
+# | tokens and query independent, uniform on the unit sphere | used; see [](/notebooks/gaussian_tokens.ipynb) for Gaussian tokens |
 # | class rotation invariant | used: only the covariance enters |
 # | noise independent of everything, mean zero, variance $\sigma^2$ | used; broken in a control |
-# | query not in the denominator | the paper's definition; a query that counts itself is a control |
+# | query not in the denominator | as in the paper's definition; a control includes the query |
 # ```
 #
 # ## Direct integration over all tokens
 #
-# For a short context the risk can be computed without the formula. Gauss rules integrate over the angles of *all* tokens, the
-# denominator is computed as it stands, and the difference of two tokens is averaged over the azimuth between them. Twice
-# the nodes in every variable give the error. The control takes another convention: the query is one more token and brings
-# its own clean label.
+# For two and three tokens, direct integration gives the same risk as the formula. Gauss rules integrate the definition over the
+# angles of *all* tokens to the query and over the azimuth between two tokens. The error estimate comes from a second
+# integration with twice as many nodes in every variable. The control changes the definition: the query counts as one more
+# token, and its clean label is known.
 
 # %% tags=["remove-input"]
 direct = exact_risk.direct_over_exact(
@@ -329,13 +337,13 @@ judge(
 )
 
 # %% [markdown]
-# Three tokens test every part of the formula: a single token, a pair, and a factor $\varphi$.
+# The comparison at $n=3$ tests every part of the formula: the single token, the pair, and the factor $\varphi$.
 #
 # ## Bias and noise add
 #
-# The two parts add because the noise has mean zero and is independent of the functions. The card checks this identity at
-# drawn tokens and functions, with the loss averaged over *all* sign patterns of a noise of two values, $\pm\sigma$. The
-# control gives the noise a mean.
+# The risk is the sum of bias and noise because the noise has mean zero and is independent of the functions. The card checks
+# this sum at tokens and functions drawn at random. For this check the noise takes the values $\pm\sigma$, and the loss is
+# averaged over *all* patterns of signs. In the control the noise has a nonzero mean.
 
 # %% tags=["remove-input"]
 drawn = {
@@ -356,8 +364,8 @@ judge(
 # %% [markdown]
 # ## What it costs
 #
-# The time of one exact value does not grow with $n$. The time of sampling a context is proportional to $n$, and an error
-# of $\epsilon$ takes about $\epsilon^{-2}$ contexts.
+# The time of one exact value does not grow with $n$. Sampling is slower: one context takes a time proportional to $n$, and a
+# relative error of $\epsilon$ takes about $\epsilon^{-2}$ contexts.
 
 # %%
 for n in (1e2, 1e4, 1e8, 1e12):
@@ -368,6 +376,8 @@ for n in (1e2, 1e4, 1e8, 1e12):
 
 # %% [markdown]
 # ## Move it
+#
+# The risk is the sum of a bias curve and a noise curve, and its lowest point is the best window.
 
 # %% tags=["hide-input"]
 parts, lowest = exact_risk.risk_to_move()
@@ -387,18 +397,18 @@ interactive(
     best=lowest,
     squares={"bias": "L", "noise": "sigma"},
     labels=("window parameter w (to the right: narrower)", "mean squared error"),
-    experiment="Move n to 10⁸: the ring, the lowest point, goes to the right, and the "
-    "risk falls. Then move σ to 10: more noise brings the ring part of the way back.",
+    experiment="The ring marks the lowest risk. Move n to 10⁸: the ring goes to the "
+    "right, and its risk falls. Then move σ to 10: the ring comes partly back.",
     alt="Bias, noise and their sum, the risk, against the window parameter w, both "
     "axes logarithmic. The minimum of the risk is marked.",
-    caption="Exact. Bias is proportional to L², noise to σ².",
+    caption="All curves are exact. The bias is proportional to L², the noise to σ².",
 )
 
 # %% [markdown]
 # ## To remember
 #
-# The risk of softmax attention on the sphere is a one-dimensional integral in which the context length is only an
-# exponent, so theorems about long contexts can be checked where no simulation reaches.
+# The risk of softmax attention on the sphere is a one-dimensional integral, and the context length is only an exponent in it.
+# We can therefore check theorems about long contexts where no simulation reaches.
 
 # %% tags=["remove-input"]
 notebook.footer()

@@ -9,15 +9,12 @@
 # %% [markdown]
 # # A planet: how many kilometres around should you look?
 #
-# **Short answer.** Is it land here? You are told of $n$ random places on Earth whether they are land, with some noise, and
-# asked about one more. A layer of softmax attention, the part of a language model that looks things up in its input, answers
-# with an average over the places nearby, and this chapter computes how near. From $n=10{,}000$ places with little noise it
-# should look {judged}`P1.planet.radius | land and sea, n = 10000 | .0f` km around for land and sea, and
-# {judged}`P1.planet.radius | magnetic field, n = 10000 | .0f` km around for the vertical magnetic field, which is smooth.
-# Layers trained on the real maps, in contexts of thirty places, find the radius that is computed for this size
-# {judged}`P1.planet.trained`. The radius for one map serves the
-# other badly {judged}`P1.planet.price`. The first paper says this of functions with different Lipschitz constants, and here it is seen
-# on one planet.
+# **Short answer.** Somebody tells you for $n$ random places on Earth whether they are land, and asks you about one more place.
+# A layer of softmax attention answers with a weighted average over the known places nearby. From $n=10{,}000$ places with
+# little noise, the layer should average over a radius of {judged}`P1.planet.radius | land and sea, n = 10000 | .0f` km for land
+# and sea, and of {judged}`P1.planet.radius | magnetic field, n = 10000 | .0f` km for the vertical magnetic field, which is
+# smooth. Layers trained on the real maps, in contexts of thirty places, find the radius that is best for thirty places
+# {judged}`P1.planet.trained`. The best radius for one map is a bad radius for the other {judged}`P1.planet.price`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -29,15 +26,15 @@ if "google.colab" in sys.modules:  # a hosted notebook starts without the packag
     get_ipython().run_line_magic("pip", f"install -q {url} {url}#subdirectory=book")
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
-noise_std = 0.1  # label noise in units of the spread of each map, exact curves
+noise_std = 0.1  # label noise of the exact curves, in standard deviations of the map
 n_values = [10, 30, 100, 300, 1000, 3000, 10000]  # context lengths n of the curves
 unit_noise_std = 0.5  # label noise of the trained layers, in the same units
-context_length = 30  # number n of labeled places in a context of the trained layers
-seeds = 10  # trained layers of a map
-steps = 500  # Adam steps a layer
-batch_size = 256  # fresh contexts a step
+context_length = 30  # labeled places n in a context of the trained layers
+seeds = 10  # trained layers for each map
+steps = 500  # Adam steps for each layer
+batch_size = 256  # fresh contexts in each step
 learning_rate = 0.2  # Adam's initial step size, falling linearly to zero
-contexts = 60  # samples of clustered places
+contexts = 60  # samples of 300 places each, for clustered places
 
 # %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import matplotlib.pyplot as plt
@@ -104,35 +101,42 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-planet
-# :alt: A map of the world with three hundred random places, colored by land and sea, and a star at Paris; beside it Europe, with
-# three circles around the star, the smaller the more places are known.
+# :alt: A map of the world with three hundred random places, colored by land and sea, and a star at Paris. Beside it is a map of
+# Europe with three circles around the star. The circles are smaller if more places are known.
 #
-# Three hundred random places and one in question, on the whole map and near it. The circles have the radius
-# $R_\oplus w^{-1/2}$ of the best window if 100, 1,000 or 10,000 places are known: the more places, the smaller the region whose
-# answers are averaged.
+# Three hundred random places and the place in question (star), on the world map and near the star. The circles show the best
+# radius for 100, 1,000 and 10,000 known places: the radius shrinks as more places are known.
 # ```
 #
 # (planet-plain)=
 # ## In plain words
 #
-# Is it land at the place with the star? Somebody chooses $n$ places at random all over the Earth and tells you of each whether
-# it is land. A sensible guess is an average over the places nearby. If you look too far, you average over other coasts; if you
-# look too near, hardly any place is left, and one wrong answer decides. **How many kilometres around should you look?**
+# Is it land at the star? Somebody chooses $n$ places at random all over the Earth and tells you for each place whether it is
+# land. A sensible guess is an average over the known places nearby.
 #
-# A {term}`softmax attention unit <unit>` makes exactly such an average. Places are points on the unit sphere, and a place counts
-# in proportion to $e^{w\cos\theta}$, where $\theta$ is its angular distance from the place in question. So the places within about
-# $R_\oplus w^{-1/2}$ count, where $R_\oplus=6371$ km is the radius of the Earth, and training sets the one number $w$.
+# If you look too far, you average over other coasts, too. If you look only very close by, you average over few places, and a
+# single wrong label decides. **How many kilometres around should you look?**
 #
-# The answer depends on the map. Coasts are everywhere, and the answer changes at once across a coast; the magnetic field
-# changes slowly over thousands of kilometres. So with many places the window for land and sea should be narrower. With few
-# places it is wider, because the nearest known place is then far beyond the next coast and says little, and the mean of all is
-# a better guess.
+# A {term}`softmax attention unit <unit>` computes such an average. Places are points on the unit sphere, and a place at the
+# angular distance $\theta$ from the star has a weight proportional to $e^{w\cos\theta}$. The places that count lie within about
+# $R_\oplus w^{-1/2}$ of the star, where $R_\oplus=6371$ km is the radius of the Earth. We call $R_\oplus w^{-1/2}$ the *radius*
+# of the {term}`window`. Training sets the one number $w$.
 #
-# **Why this book can compute it.** A map that is turned at random is a rotation-invariant class of functions, and of such a
-# class the [exact risk](/notebooks/exact_risk.ipynb) needs only the *power*, which is the part of the variance that lies in
-# spherical harmonics of each degree. These functions are not of our making.
+# The best radius depends on the map. Coasts are everywhere, and the answer jumps at a coast. The magnetic field changes slowly,
+# over thousands of kilometres.
+#
+# With many known places the best window is therefore narrower for land and sea than for the field. With few known places the
+# window for land and sea is the wider one. The nearest known place is then so far away that it says little, and the mean of all
+# labels is the better guess.
+#
+# **Why this book can compute the best radius.** We turn each map at random, which makes it a rotation-invariant class of
+# functions. The [exact risk](/notebooks/exact_risk.ipynb) of such a class depends only on its *power*. The power says how the
+# variance of the map is divided among the spherical harmonics of each degree. The code below computes it for both maps.
 #
 # ## Experiment: the best window for two maps, exact and trained
+#
+# If many places are known, land and sea need a narrower window than the magnetic field. The next cell computes the exact best
+# window of both maps.
 
 # %%
 maps = {"land and sea": planet.land(), "magnetic field": planet.magnetic_field()}
@@ -152,7 +156,7 @@ print(windows.pivot(index="n", columns="map", values="km").round())
 figure, ax = plt.subplots(figsize=(6.0, 3.2))
 for name, part in windows.groupby("map", sort=False):
     ax.plot(part.n, part.km, "o-", label=name)
-ax.set(xscale="log", yscale="log", xlabel="places that are known, n")
+ax.set(xscale="log", yscale="log", xlabel="known places n")
 ax.set_yticks([100, 300, 1000, 3000], ["100", "300", "1,000", "3,000"])
 ax.minorticks_off()
 ax.set_ylabel(r"best radius $R_\oplus w^{-1/2}$ (km)")
@@ -161,15 +165,15 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-planet-windows
-# :alt: Two falling curves on logarithmic axes, the radius in kilometres of the best window against the number of known places;
-# the curve of land and sea falls faster and ends far below that of the magnetic field.
+# :alt: Two falling curves on logarithmic axes show the best radius in kilometres against the number of known places. The curve
+# of land and sea falls faster and ends far below the curve of the magnetic field.
 #
-# Exact radius of the best window against the number of places, for both maps, with noise of a tenth of the map's own spread.
-# With few places the rough map has the *wider* window, because far from every known place the mean of all is the best guess.
+# Exact best radius against the number of known places, for both maps. The label noise is a tenth of each map's standard
+# deviation. If few places are known, land and sea have the *wider* window.
 # ```
 #
-# This takes a few seconds. At $n=10{,}000$ expect {judged}`P1.planet.radius | land and sea, n = 10000 | .0f` km
-# for land and sea and {judged}`P1.planet.radius | magnetic field, n = 10000 | .0f` km for the magnetic field.
+# The cell takes a few seconds. At $n=10{,}000$ expect {judged}`P1.planet.radius | land and sea, n = 10000 | .0f` km for land
+# and sea and {judged}`P1.planet.radius | magnetic field, n = 10000 | .0f` km for the magnetic field.
 
 # %% tags=["remove-input"]
 judge(
@@ -186,8 +190,9 @@ judge(
 )
 
 # %% [markdown]
-# **Trained layers.** A layer sees contexts of random places on the map, a new rotation for each context, and learns
-# a full $3\times3$ matrix by Adam, from zero. Nothing tells it what a coast is. This takes about ten seconds.
+# **Trained layers** find the computed windows. A layer sees contexts of random places on a map, and each context turns the map
+# anew. Adam trains the full $3\times3$ matrix $M$ of the scores $x_i^\top Mx_q$, starting from zero. We compare the mean of its
+# diagonal with the exact best $w$. The next cell takes about ten seconds.
 
 # %%
 rows = []
@@ -220,8 +225,9 @@ judge(
 # %% [markdown]
 # ## What the other map's window costs
 #
-# Theorem 3 of paper 1 says that pretraining on functions of a different Lipschitz constant costs. Here the two tasks live on
-# one planet, and we pretrain on one map and ask about the other.
+# The best window for one map predicts the other map badly. Theorem 3 of paper 1 describes such a mismatch for two classes of
+# functions with different Lipschitz constants. Here the two classes are the two maps. The next cell predicts each map with the
+# best window of the other. The column "factor" is the resulting risk divided by the least risk.
 
 # %%
 n = max(n_values)
@@ -253,24 +259,33 @@ judge(
 )
 
 # %% [markdown]
-# ## Where the Lipschitz picture fails: the length of a coast
+# ## The length of a coast
 #
-# A map of zeros and ones has no Lipschitz constant. What takes its place is in the {term}`variogram`: two places at the small angle
-# $\theta$ differ if the segment between them crosses a coast, with probability $2\ell\theta/(\pi A)$ if the coast has the length
-# $\ell$ and the sphere the area $A=4\pi$ (Buffon's needle). So the variogram is $\gamma(\theta)=\ell\theta/(\pi A)$, a class of order
-# one, and {prf:ref}`the law of the window <thm-law>` gives the exponent $2/d$, the printed upper end of Theorem 2. For $d=3$ the risk is
-# $\beta w^{-1/2}+\sigma^2w/n$ to leading order, with $\beta=\frac{\sqrt2-1}{\sqrt\pi}\frac{\ell}{A}$, so that the best window reveals the length
-# of the coasts: $\ell=\frac{2\sqrt\pi}{\sqrt2-1}A\sigma^2w^{3/2}/n$.
+# The best window for land and sea measures the length of the coasts. A map of zeros and ones has no Lipschitz constant, because
+# its values jump. The {term}`variogram` $\gamma(\theta)$ takes the place of this constant. On a map of zeros and ones,
+# $\gamma(\theta)$ is half the probability that two places at the angular distance $\theta$ differ.
 #
-# But the coast of a real planet is rough, and its length depends on the ruler. The next cell reads the length twice: from
-# the exact best window by this formula, and from the variogram at the radius of that window, as a surveyor with a ruler of
-# this length would. We give the labels noise with the map's own standard deviation, because the law needs noise that is larger
-# than the changes of the map inside a window.
+# Suppose that the coast is smooth and has the length $\ell$, on a sphere of area $A=4\pi$. A short segment of length $\theta$
+# crosses the coast with probability $2\ell\theta/(\pi A)$, as in Buffon's needle problem, so
+# $\gamma(\theta)=\ell\theta/(\pi A)$ for small $\theta$. If $\gamma(\theta)$ is proportional to $\theta$ near zero,
+# {prf:ref}`the law of the window <thm-law>` says that the best $w$ grows like $n^{2/d}$ in dimension $d$. The exponent $2/d$ is
+# the upper end of the range that Theorem 2 prints. For $d=3$ and noise of variance $\sigma^2$, the law can be solved for the
+# length of the coast:
+#
+# $$\ell=\frac{2\sqrt\pi}{\sqrt2-1}\cdot\frac{A\,\sigma^2\,w^{3/2}}n.$$
+#
+# A real coast is rough, and its length depends on the ruler. The next cell computes the length twice. The first length comes
+# from the exact best window by the formula above. The second length comes from the variogram. It is the length that a surveyor
+# would find with a ruler as long as the radius of that window.
+#
+# The label noise is as large as the map's standard deviation, because the law needs noise that is larger than the changes of
+# the map inside the window.
 
 # %%
 task = tasks["land and sea"]
 heights = np.unique(planet.standardized(land))  # the two values of the standardized map
 per_unit = 4 * np.pi * planet.RADIUS / (heights[1] - heights[0]) ** 2
+by_window = 2 * np.sqrt(np.pi) / (np.sqrt(2) - 1)
 rows = []
 for n in [1000, 10_000, 100_000]:
     w = optimal_window(task, n, noise_std=1.0).w
@@ -280,12 +295,7 @@ for n in [1000, 10_000, 100_000]:
         {
             "n": n,
             "radius (km)": planet.RADIUS * theta,
-            "coast by the window (km)": 2
-            * np.sqrt(np.pi)
-            / (np.sqrt(2) - 1)
-            * w**1.5
-            / n
-            * per_unit,
+            "coast by the window (km)": by_window * w**1.5 / n * per_unit,
             "coast by the ruler (km)": np.pi * gamma / theta * per_unit,
         }
     )
@@ -293,26 +303,15 @@ coasts = pd.DataFrame(rows).astype(float)
 coasts.round(-2)
 
 # %% [markdown]
-# Both lengths grow as the window narrows, as Richardson and Mandelbrot found of real coasts. They are of one order, but the
-# window sees less coast than the ruler. One reason is the roughness: the window is set by how fast the bias falls, and if
-# $\gamma$ grows like $\theta^\rho$ with $\rho<1$, it falls at $\rho$ times the rate of a smooth coast with the same $\gamma$.
-# The other is the map's own variance in the window, which acts as more noise and fades as the window narrows, so that the ratio
-# comes closer to $\rho$.
-#
-# As the coast grows, the window narrows faster than the law of a smooth coast says. At noise of half the map's spread its
-# exponent in $n$ is
-
-# %%
-lengths = np.array([10_000, 100_000])
-w = optimal_window(task, lengths, unit_noise_std).w
-exponent = np.log(w[1] / w[0]) / np.log(lengths[1] / lengths[0])
-print(f"{exponent:.2f}; a smooth coast would have 2/3, and ReLU functions 2/5")
+# Both computed lengths of the coast grow as the window narrows. Richardson and Mandelbrot found the same for rulers on real
+# coasts. The formula gives less than the ruler, because it assumes a smooth coast and a map that hardly changes inside the
+# window.
 
 # %% [markdown]
-# ## A control: the same planet without neighborhood
+# ## A control: the same planet with its cells shuffled
 #
-# If the cells of the map are shuffled, the values stay and the neighborhood goes. Then there is nothing to look for nearby, and the
-# best window is the whole Earth.
+# If the cells of the map are shuffled, neighboring places no longer resemble each other. For the shuffled map the best window
+# is the whole Earth, that is, the best $w$ is near zero.
 
 # %%
 shuffled = land.ravel().copy()
@@ -324,17 +323,16 @@ print(f"best w of the shuffled map: {nothing:.3f}")
 # %% [markdown]
 # ## One fixed Earth, and how often the answer is right
 #
-# The exact risk is a mean over turned maps, but there is one Earth. For uniform places this makes no difference, because
-# turning the map is the same as turning all places the other way, and uniform places that are turned are uniform again. So the
-# mean error over random places on the fixed Earth is the exact risk. The next cell draws such places and predicts with
-# `icl.predict`.
+# On one fixed Earth the mean error over random places is the exact risk. The exact risk is a mean over turned maps, but turning
+# the map is the same as turning all places the other way. Uniform random places stay uniform when they are turned. The next
+# cell draws such places and predicts their labels with `icl.predict`.
 #
-# Rounding the prediction gives an answer, land or sea. The cell counts how often it is right, at the window that is best for the
-# squared error. The table has both risks, the share of right answers, and standard errors.
+# A prediction that is rounded to the nearer label answers land or sea. The table has the exact risk, the mean squared error on
+# the fixed Earth with its standard error, and the share of right answers with its standard error.
 
 # %%
 earth = planet.standardized(land)
-middle = np.unique(earth).mean()
+middle = np.unique(earth).mean()  # halfway between the labels of land and sea
 generator = np.random.default_rng(2)
 rows = []
 for n, samples in ((100, 2000), (10_000, 100)):
@@ -361,15 +359,14 @@ fixed = pd.DataFrame(rows)
 fixed.round(4)
 
 # %% [markdown]
-# Somebody who always says *sea* is right about seven times in ten, since that is the part of the Earth that is water.
+# The guess *sea* for every place is right about seven times in ten, because water covers about seven tenths of the Earth.
 #
 # ## Places where people live
 #
-# Weather stations are not spread uniformly; they crowd together. The next cell draws $n=300$ places around thirty random
-# centers, with a spread of 640 km, in new positions for each sample, and finds the window of the least mean risk. Given the
-# places, the mean over turned maps is a closed form, so that only places are sampled. There are two questions: about a place
-# that is drawn as the known ones are, and about a place anywhere. The first row of each map is a check, because for uniform
-# places the exact window is known.
+# If the known places crowd together, the best window is not the one for uniform places. Weather stations, for example, crowd
+# together. The next cell draws $n=300$ places around thirty random centers, with a standard deviation of 640 km in each
+# direction. The place in question is drawn either in the same way ("clustered") or uniformly. The first row of each map is a
+# check with uniform places, for which the exact window is known.
 
 # %%
 tables = []
@@ -391,34 +388,37 @@ columns = ["map", "known", "asked", "km", "km error", "exact km", "factor"]
 clustered[columns].round(2)
 
 # %% [markdown]
-# Errors are standard errors, by the jackknife, and with so few samples rough themselves. If the question comes from the same crowd, the window is about half as wide as
-# for uniform places, because the density around it is higher. `factor` is the factor by which the risk grows if the window of
-# uniform places is kept. If the question is about a place anywhere, the window for land and sea is wider, because most places
-# are far from all centers, and the mean of many is the best guess there. For the magnetic field it is narrower. So the exact
-# windows of this chapter hold for uniform places; for other places the window should be found from [one's own
-# data](/notebooks/your_data.ipynb).
+# The standard errors ("km error") come from the jackknife and are rough themselves, because the samples are few. The column
+# "factor" is the risk with the best window of uniform places divided by the least risk.
+#
+# If the place in question is clustered too, the best radius is about half as large as for uniform places, because known places
+# are dense there. If the place in question is uniform, the best window for land and sea is wider than for uniform places. Most
+# uniform places are far from all centers, where the mean of many labels is the best guess. For the magnetic field the best
+# window is narrower than for uniform known places. For places that are not uniform, the window should be found from
+# [one's own data](/notebooks/your_data.ipynb).
 #
 # ## What this does not say
 #
-# - A window in kilometres should depend on the place where known places crowd. One softmax layer of this form has one window.
-# - Squared error on a label 0 or 1 is not accuracy. The prediction is the estimated probability of land; rounding it is a
-#   different criterion, which in general has a different best window.
-# - Detail finer than degree 300, about 70 km, counts like noise at every place. A much narrower window says something about the
-#   map and not about the planet.
-# - There is one layer here, with one window. Several layers or heads are the subject of [](/notebooks/beyond.ipynb).
+# - Where known places crowd together, a narrower window would be better. One softmax layer with $M=wI$ has the same window
+#   everywhere.
+# - Squared error is not accuracy. The window with the least squared error need not give the most right answers.
+# - Map detail finer than degree 300, about 70 km, counts as noise at every place. A window much narrower than 70 km describes
+#   our grid and not the Earth.
+# - Several layers or heads are the subject of [](/notebooks/beyond.ipynb).
 #
-# **Sources.** Land and sea: the package global-land-mask (MIT), after NOAA's GLOBE; the magnetic field: IGRF-14 for 2020, as the
-# package ppigrf (MIT) carries it. `book/planet/make.py` makes both files again.
+# **Sources.** The map of land and sea is the package global-land-mask (MIT), after NOAA's GLOBE. The magnetic field is the
+# model IGRF-14 for 2020, from the package ppigrf (MIT). The script `book/planet/make.py` makes both files.
 #
-# **Exercise 1.** Which line of the experiment do you change to ask for the horizontal field's strength, or for a map of your own?
+# **Exercise 1.** Which line of the experiment do you change to compute the best window for a map of your own?
 #
 # :::{admonition} Solution
 # :class: dropdown
-# You change the first line. Put your map in place of one of the two, under the same name. It is an array of rows from north to
-# south and of columns from -180 degrees eastwards.
+# You change the first line. Put your map in place of one of the two, under the same name. A map is an array. Its rows go from
+# north to south, and its columns go from -180 degrees eastwards.
 # :::
 #
-# **Exercise 2.** Write five lines that find the noise at which 10,000 places are worth no more than 1,000 exact ones.
+# **Exercise 2.** How noisy may the labels of 10,000 places be before 1,000 places without noise give the smaller risk? Answer
+# with a few lines of code.
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -434,8 +434,8 @@ clustered[columns].round(2)
 #
 # ## To remember
 #
-# Any map of the sphere, turned at random, is a class of functions whose best window can be computed. With many known places a
-# rough map is read from nearby and a smooth one from farther away. The narrower the window, the longer the coast that it sees.
+# Any map of the sphere, turned at random, is a class of functions whose best window can be computed. With many known places, a
+# rough map needs a narrow window and a smooth map a wide one. The narrower the window, the longer the coast that it measures.
 
 # %% tags=["remove-input"]
 notebook.footer()

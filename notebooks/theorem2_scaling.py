@@ -11,13 +11,13 @@
 #
 # *Give an attention layer ten times as many examples. By how much should its window shrink, and does training find that out?*
 #
-# **Short answer.** The best window parameter grows like $(nL^2/\sigma^2)^{2/(d+2)}$ for ReLU functions and like
-# $(nL^2/\sigma^2)^{2/(d+3)}$ for affine ones, and the constants are known too {judged}`P1.T2.sharp`: at $d=5$, $n=10^{12}$,
-# $L=1$, $\sigma=0.5$ the exact values are {judged}`P1.T2.near | ReLU, d = 5, n = 1e12, sigma = 0.5 | 100*.1f` % and
-# {judged}`P1.T2.near | affine, d = 5, n = 1e12, sigma = 0.5 | 100*.2f` % away from this law. Layers trained by Adam
-# on short contexts reach the exact best $w$ {judged}`P1.T2.minimizer`. The printed range of exponents, from $1/d$ to $2/d$,
-# holds for the ReLU functions it is about {judged}`P1.T2.lower` {judged}`P1.T2.upper`. One theorem gives the law of every class,
-# from how fast its variogram $\frac12\mathbb E(f(x)-f(x'))^2$ vanishes as $x'\to x$.
+# **Short answer.** For $n$ examples in $d$ dimensions, functions with the Lipschitz constant $L$ and noise of variance
+# $\sigma^2$, the layer should average labels within a distance of about $w^{-1/2}$ from the query. In long contexts the best
+# $w$ grows like $(nL^2/\sigma^2)^{2/(d+2)}$ for ReLU functions and like $(nL^2/\sigma^2)^{2/(d+3)}$ for affine functions
+# {judged}`P1.T2.sharp`. The constants are known, too: for ReLU functions at $d=5$, $n=10^{12}$, $L=1$ and $\sigma=0.5$, the
+# exact best $w$ is {judged}`P1.T2.near | ReLU, d = 5, n = 1e12, sigma = 0.5 | 100*.1f` % away from this law. Layers trained by
+# Adam on short contexts reach the exact best $w$ {judged}`P1.T2.minimizer`. The authors' Theorem 2 is about ReLU functions, and
+# its range of exponents, from $1/d$ to $2/d$, holds for them {judged}`P1.T2.lower` {judged}`P1.T2.upper`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -30,14 +30,14 @@ if "google.colab" in sys.modules:  # a hosted notebook starts without the packag
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dims = [2, 3, 5, 8]  # dimensions d of the covariates
-n_decades = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]  # powers of ten of n, exact windows
+n_decades = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]  # log10 of n for exact windows
 lipschitz = 1.0  # Lipschitz constant L of the exact sweeps over n
 noise_std = 1.0  # standard deviation sigma of the label noise
 lipschitz_values = [1.0, 2.0, 4.0, 8.0]  # Lipschitz constants L of the pretrained units
 n_values = [10, 20, 40]  # their context lengths
-seeds = 10  # pretrained units a setting
-steps = 800  # Adam steps a unit
-batch_size = 256  # fresh contexts a step
+seeds = 10  # pretrained units in each setting
+steps = 800  # Adam steps for each unit
+batch_size = 256  # fresh contexts in each step
 learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
 
 # %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
@@ -73,7 +73,7 @@ w = np.geomspace(1, 1e4, 60)
 lengths = np.array([1e4, 1e6, 1e8])
 risk = population_risk(functions, w[:, None], lengths, noise_std)
 least = optimal_window(functions, lengths, noise_std)
-# windows that average ten tokens or more, and for the bias a thousand
+# draw windows that average at least ten tokens (noise) or a thousand (bias)
 many = risk.noise < noise_std**2 / 10
 full = risk.noise[:, -1] < noise_std**2 / 1000
 
@@ -101,39 +101,43 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-scaling
-# :alt: Left, log-log: a falling curve, the bias, crosses three rising curves, the noise at three context lengths;
-# a star above each crossing moves right as the context gets longer. Right: four curves of the exact best window
-# parameter over its law against the context length, which all tend to one.
+# :alt: Left, log-log: a falling curve, the bias, crosses three rising curves, the noise at three context lengths. A star above
+# each crossing moves right as the context gets longer. Right: four curves of the exact best window parameter over its law
+# against the context length, which all tend to one.
 #
-# Why there is a law. Left: the bias falls and the noise rises with $w$. Towards narrow windows both curves become straight:
-# powers of $w$. (The noise is drawn while a window averages ten tokens, the bias while it averages a thousand: with fewer
-# the prediction hangs on where the last few tokens lie.) A longer context lowers the noise and moves the
-# best $w$ (star: least sum of both) to the right. Right: the exact best $w$ divided by the law of this page, ReLU functions.
+# Left: bias and noise against $w$, drawn where a window averages many tokens (at least a thousand for the bias and ten for the
+# noise). The star marks the least sum, and it moves to the right in longer contexts. Right: the exact best $w$ divided by the
+# law of this page, for ReLU functions. The ratio tends to one.
 # ```
 #
 # (theorem2-plain)=
 # ## In plain words
 #
-# An attention layer averages the labels of the $n$ examples around the query. The region that counts is its {term}`window`,
-# about $w^{-1/2}$ wide: **large $w$, narrow window**. A wide window averages the noise of many labels but smears the function;
-# a narrow one does the opposite. Pretraining finds the balance:
+# An attention layer averages the labels of the examples around the query. The region that counts is its {term}`window`, about
+# $w^{-1/2}$ wide: **large $w$, narrow window**. A wide window averages away the noise of many labels, but it blurs the
+# function. A narrow window keeps more noise and blurs less. Pretraining finds the balance:
 #
-# - rougher functions (larger $L$): a narrower window, larger $w$;
-# - noisier labels (larger $\sigma$): a wider window, smaller $w$;
-# - longer contexts (larger $n$): enough examples close by, a narrower window, larger $w$.
+# - Rougher functions (larger $L$) need a narrower window, that is, a larger $w$.
+# - Noisier labels (larger $\sigma$) need a wider window, that is, a smaller $w$.
+# - Longer contexts (larger $n$) have more examples close by and allow a narrower window, that is, a larger $w$.
 #
-# Theorem 2 of the slides says how fast: in long contexts the best $w$ lies between the powers $\frac1d$ and $\frac2d$ of
-# $nL^2/\sigma^2$, where $d$ is the dimension of the tokens and $\sigma^2$ the variance of the label noise. The theorem of this
-# page gives the exact power and its constant. For ReLU functions on the sphere, which are linear on both sides of a random
-# plane through the origin and have a kink there, and in contexts that are long compared with $(L/\sigma)^2$,
+# Theorem 2 of the slides says how fast $w$ grows. In long contexts the best $w$ lies between the powers $\frac1d$ and $\frac2d$
+# of $nL^2/\sigma^2$. Here $d$ is the dimension of the tokens, and $\sigma^2$ is the variance of the label noise.
+#
+# This page proves the exact power and its constant. We state the result for ReLU functions. A ReLU function is linear on both
+# sides of a random plane through the origin and has a kink on the plane. In contexts that are long compared with
+# $(L/\sigma)^2$, the best $w$ is
 #
 # $$w^*\approx\Big[\frac{3\,\beta\,n}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d+2}},\qquad
 #   \beta=\frac{2(2-\sqrt2)}{9\sqrt\pi}\,p_0\,L^2,\quad p_0=\frac{\Gamma(d/2)}{\sqrt\pi\,\Gamma((d-1)/2)},\quad
 #   \kappa=\frac{\sqrt\pi}{\Gamma(d/2)\,4^{d/2-1}}.$$
 #
-# Here $p_0$ is the density of tokens at the kink, and the bias is about $\beta\,w^{-3/2}$. A window holds about
-# $n/(\kappa\,w^{(d-1)/2})$ tokens, so the noise is about $\sigma^2\kappa\,w^{(d-1)/2}/n$, and the law balances the two. Here it is
-# in code, beside the exact best $w$, which one call computes without sampling for any context length:
+# Here $p_0$ is the density of tokens at the kink. The bias is about $\beta\,w^{-3/2}$. A window holds about
+# $n/(\kappa\,w^{(d-1)/2})$ tokens, so the noise is about $\sigma^2\kappa\,w^{(d-1)/2}/n$. The law is the $w$ at which the sum
+# of bias and noise is least.
+#
+# The next cell computes this law beside the exact best $w$. The exact value takes one call and no sampling, for any context
+# length.
 
 # %%
 d = 5
@@ -150,9 +154,9 @@ for n in (1e4, 1e8, 1e12):
 # %% [markdown]
 # ## The experiment: training finds the computed window
 #
-# A layer has the scores $x_i^\top Mx_q$. We train the full $d\times d$ matrix $M$ from zero, by Adam on fresh contexts drawn at
-# random, with several seeds in each setting. Then we compare the mean of its diagonal with the exact best $w$, which needs no
-# training. To try $d=7$, change the first line of the next cell.
+# Trained layers end at the exact best $w$. A layer has the scores $x_i^\top Mx_q$, where $M$ is a $d\times d$ matrix. Adam
+# trains all of $M$ from zero on fresh random contexts, with several seeds in each setting. We compare the mean of its diagonal
+# with the exact best $w$, which needs no training. To try $d=7$, change the first line of the next cell.
 
 # %%
 dim = 5
@@ -203,17 +207,17 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-pretrained
-# :alt: Two panels, affine and ReLU functions: three exact curves of the best window parameter against the Lipschitz constant,
-# higher for longer contexts, and points of trained layers that lie on them.
+# :alt: Two panels, for affine and ReLU functions. Each panel has three curves of the exact best window parameter against the
+# Lipschitz constant, higher for longer contexts. The points of trained layers lie on the curves.
 #
-# Trained layers on the exact curves. Lines: the exact best $w$. Points: the mean diagonal of trained $M$, median over the seeds
-# and the range from the smallest to the largest. Nothing is fitted.
+# The exact best $w$ (lines) and the mean diagonal of trained matrices (points: median over the seeds, with the range from the
+# smallest to the largest). The trained layers lie on the exact curves, and nothing is fitted.
 # ```
 #
-# Training takes less than half a minute on two cores. The table above has the ratio of the trained to the exact best $w$, the
-# median over the seeds. Expect one: {judged}`P1.T2.minimizer | ReLU, L = 4, n = 20 | .3f` for ReLU functions, $L=4$, $n=20$. The
-# card tests only the larger half of the values of $L$, as was fixed before the first run: for smaller $L$ the best $w$ is small,
-# and its relative error is too large to decide anything.
+# Training takes less than half a minute on two cores. The table above lists the trained $w$ divided by the exact best $w$, as
+# the median over the seeds. Expect a ratio near one: it is {judged}`P1.T2.minimizer | ReLU, L = 4, n = 20 | .3f` for ReLU
+# functions with $L=4$ and $n=20$. The card tests only the larger half of the values of $L$, a choice made before the first run.
+# For smaller $L$ the best $w$ is small, and the relative error of the trained $w$ is too large to decide anything.
 
 # %% tags=["remove-input"]
 half = lipschitz_values[len(lipschitz_values) // 2]
@@ -226,8 +230,9 @@ judge(
 )
 
 # %% [markdown]
-# **With fewer steps, and with more.** A longer context has a larger best $w$, and the steps of Adam have a bounded size, so a
-# layer that starts at zero needs more of them. The same class, $L=4$, in a context of a hundred tokens:
+# **Longer contexts need more steps.** A longer context has a larger best $w$, and a step of Adam has a bounded size. A layer
+# that starts at zero therefore needs more steps. The next cell trains on ReLU functions with $L=4$ in contexts of a hundred
+# tokens.
 
 # %%
 task = ReLU(dim, lipschitz=4.0)
@@ -247,50 +252,60 @@ for share in (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1):
     print(f"{round(share * steps):5d} steps   trained w / best w = {ratio:.3f}")
 
 # %% [markdown]
-# A layer that stops short of the best $w$ has not been trained for long enough; the distance closes with more steps.
+# With few steps the trained $w$ stops short of the best $w$. With more steps the trained $w$ reaches the best $w$.
 #
-# **Exercise 1.** In the experiment, set `dim = 7`. Which way do the exact windows move, and why?
+# **Exercise 1.** In the experiment, set `dim = 7`. Does the exact best $w$ rise or fall, and why?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# In a higher dimension fewer tokens are near the query, so the best window is wider and $w$ is smaller; the points follow.
+# The best $w$ falls. In a higher dimension fewer tokens are near the query, so the best window is wider. The trained layers
+# follow.
 # ```
 #
 # ## Theorem 2 as printed, and what is true
 #
+# Theorem 2 holds as printed for ReLU functions, and this page gives the exact exponent.
+#
 # :::{prf:theorem} ITA slides, Theorem 2
 # :label: thm-two
 # :nonumber:
-# For sufficiently large $n$, the minimizer of the pretraining population loss induced by
-# $D(\mathcal F_L^+)$ is $M^* = w_{KQ} I_d$ where
+# For sufficiently large $n$, the minimizer of the pretraining population loss induced by $D(\mathcal F_L^+)$ is
+# $M^* = w_{KQ} I_d$ where
 #
 # $$\Omega\left(\left(\frac{nL^2}{\sigma^2}\right)^{\frac1d}\right) < w_{KQ} <
 #   \mathcal O\left(\left(\frac{nL^2}{\sigma^2}\right)^{\frac2d}\right).$$
 # :::
 #
-# Here $D(\mathcal F_L^+)$ is the {term}`ReLU class <class>`: functions $\ell_1(q\cdot x)_++\ell_2(-q\cdot x)_++b$ with
-# slopes drawn from $[-L,L]$, and $q$ uniform on the sphere (its law is not printed).
+# Here $D(\mathcal F_L^+)$ is the {term}`ReLU class <class>` of the functions $\ell_1(q\cdot x)_++\ell_2(-q\cdot x)_++b$. The
+# slopes $\ell_1,\ell_2$ are drawn from $[-L,L]$. The law of the direction $q$ is not printed, and we take the uniform law on
+# the sphere.
 #
 # ```{admonition} What is true
 # :class: tip
-# With $\Lambda = nL^2/\sigma^2$, fixed $L/\sigma$ and $n\to\infty$: $w^*\asymp\Lambda^{2/(d+2)}$ for the ReLU class, which
-# is inside the printed range for $d\ge3$ and at its lower end for $d=2$, and $w^*\asymp\Lambda^{2/(d+3)}$ for the affine class.
-# Both are cases of one theorem of this book, {prf:ref}`the law of the window <thm-law>`, and functions that jump are on the
-# printed upper end. For smooth functions it is the textbook law of kernel smoothing on spheres and manifolds {cite:p}`hall1987,pelletier2006,dimarzio2014`;
-# for kinks in one dimension see {cite:t}`cline1991`. Averaging over a class, every order, and the constants are ours. That the
-# minimizer has the form $w_{KQ}I_d$ is proved in [](/notebooks/certificates.ipynb).
+# Put $\Lambda = nL^2/\sigma^2$, fix $L/\sigma$ and let $n\to\infty$. For the ReLU class $w^*\asymp\Lambda^{2/(d+2)}$. This
+# exponent is inside the printed range for $d\ge3$ and at its lower end for $d=2$. For the affine class
+# $w^*\asymp\Lambda^{2/(d+3)}$.
+#
+# Both results are cases of a theorem of this book, {prf:ref}`the law of the window <thm-law>`. By the same theorem, functions
+# that jump have the printed upper end as their exponent.
+#
+# For smooth functions the theorem is the textbook law of kernel smoothing on spheres and manifolds
+# {cite:p}`hall1987,pelletier2006,dimarzio2014`. For kinks in one dimension see {cite:t}`cline1991`. New here are the mean over
+# a class, the other orders, and the constants. The chapter [](/notebooks/certificates.ipynb) proves that the minimizer has the
+# form $w_{KQ}I_d$.
 # ```
 #
-# **Convention.** The kernel is $e^{w\,x\cdot x_q}$ on the unit sphere, so $w=w_{KQ}$ and the {term}`bandwidth
-# <inverse bandwidth>` is $w^{-1/2}$. The $w$ of the slides' sketch is half of ours, because they leave out the factor
-# $\frac12$ in the exponent. The query does not attend to itself.
+# **Convention.** The kernel is $e^{w\,x\cdot x_q}$ on the unit sphere, so $w=w_{KQ}$ and the
+# {term}`bandwidth <inverse bandwidth>` is $w^{-1/2}$. The slides' proof sketch leaves out the factor $\frac12$ in the exponent,
+# so its $w$ is half of ours. The query does not attend to itself.
 #
 # ## By hand: three tokens on the circle
 #
-# The query sits at angle $0$; three tokens at $0°$, $60°$, $180°$ carry labels $1, 2, 4$. With $w=\ln 4$ the scores
-# $e^{w\,x\cdot x_q} = 4^{\cos\theta}$ are $4,\ 2,\ \tfrac14$, so the weights are
-# $\frac{16}{25}, \frac{8}{25}, \frac{1}{25}$ and the prediction is $\frac{16\cdot1+8\cdot2+1\cdot4}{25}=\frac{36}{25}$. With
-# $w=0$ it is the plain mean $\frac73$; as $w\to\infty$ it tends to the nearest label, $1$.
+# The query is at the angle $0°$. Three tokens at $0°$, $60°$ and $180°$ have the labels $1$, $2$ and $4$. With $w=\ln 4$ the
+# exponentials $e^{w\,x\cdot x_q} = 4^{\cos\theta}$ are $4$, $2$ and $\tfrac14$, so the weights are $\frac{16}{25}$,
+# $\frac{8}{25}$ and $\frac{1}{25}$. The prediction is $\frac{16\cdot1+8\cdot2+1\cdot4}{25}=\frac{36}{25}$.
+#
+# With $w=0$ the prediction is the plain mean $\frac73$. As $w\to\infty$ it tends to the label of the nearest token, $1$.
 
 # %%
 angles = torch.tensor([0.0, 60.0, 180.0], dtype=torch.float64).deg2rad()
@@ -310,29 +325,31 @@ for w in (0.0, np.log(4), 1000.0):
 # | functions rotation invariant ($q$ uniform on the sphere) | kept; the law of $q$ is not printed |
 # | $n$ sufficiently large, $L/\sigma$ fixed | tested: exact slopes over all decades; how large, in a cell below |
 # | minimizer of the *population* loss | exact, no sampling; and reached by trained layers |
-# | query label in the loss | clean in the population loss, noisy in training; the difference is $\sigma^2$ |
+# | query label in the loss | clean in the population loss, noisy in training; the losses differ by $\sigma^2$ |
 #
-# Noise is Gaussian; only its variance enters the risk.
+# The noise in training is Gaussian, and only its variance enters the risk.
 # ```
 #
 # ## Where the exponents come from
 #
-# The slides' proof sketch rests on two ingredients (expectations are dropped in print):
+# The exponent depends on how much the values of a function differ at nearby points. The slides derive their range from two
+# bounds, in which the print leaves out the expectations:
 #
 # $$L_{\rm noise}(w) = \Theta\Big(\sigma^2\frac{w^{d/2}+1}{n}\Big), \qquad
 #   \Omega\Big(\frac{L^2}{w^2}\Big) < L_{\rm bias}(w) < \Theta\Big(\frac{L^2}{w}+\frac{L^2}{n}\Big),$$
 #
-# "use these to get a range for $w_{KQ}$". The exponents and the constants follow from one number of the class, the *order*
-# $\rho$ of its {term}`variogram` $\gamma(\theta)=\frac12\mathbb E(f(x)-f(x'))^2$, $\cos\theta=x\cdot x'$. The *law of the window*
-# below is a theorem of this book, not of the authors.
+# The sketch says "use these to get a range for $w_{KQ}$". The exact law comes from the {term}`variogram`
+# $\gamma(\theta)=\frac12\mathbb E(f(x)-f(x'))^2$, where $\theta$ is the angle between $x$ and $x'$. The exponent is set by the
+# *order* $\rho$ of the class, which is the lowest power of $\theta$ in $\gamma(\theta)$ apart from $\theta^2$, and at most 4.
+# The next theorem is a result of this book and not of the authors.
 #
 # :::{prf:theorem} the law of the window
 # :label: thm-law
 # :nonumber:
-# Let tokens and query be independent and uniform on $S^{d-1}$, $d\ge2$, the class rotation invariant and not constant, with a
-# continuous covariance $k(\cos\theta)=\sum_\ell a_\ell P_\ell(\cos\theta)$, where $P_\ell$ is the Gegenbauer polynomial of
-# degree $\ell$ in dimension $d$, scaled so that $P_\ell(1)=1$, and $a_\ell\ge0$ is the power of the functions in this degree.
-# Let the label noise be independent, of mean zero and of fixed variance $\sigma^2>0$. As $\theta\to0$ let
+# Let tokens and query be independent and uniform on $S^{d-1}$, $d\ge2$. Let the class be rotation invariant and not constant,
+# with a continuous covariance $k(\cos\theta)=\sum_\ell a_\ell P_\ell(\cos\theta)$. Here $P_\ell$ is the Gegenbauer polynomial
+# of degree $\ell$ in dimension $d$, scaled so that $P_\ell(1)=1$, and $a_\ell\ge0$ is the power of the functions in this
+# degree. Let the label noise be independent, of mean zero and of fixed variance $\sigma^2>0$. As $\theta\to0$ let
 #
 # $$\begin{aligned}
 # \gamma(\theta)&=c\,\theta^\rho(1+o(1)),&0<\rho<2,&\quad\text{or}\\
@@ -360,15 +377,19 @@ for w in (0.0, np.log(4), 1000.0):
 # | $H$ times the indicator of a region, turned at random, with a smooth boundary that is $\nu$ times as large as the sphere | 1 | $c=\frac{H^2\nu}{2\pi p_0}$ | $\frac{\sqrt2-1}{\sqrt\pi}\,H^2\nu$ | $\frac2d$ |
 # | rougher: $\gamma=\Vert x-x'\Vert^\rho$, $\rho<1$ | $\rho$ | $c=1$ | as in the theorem | $\frac2{d-1+\rho}>\frac2d$ |
 #
-# Here $p_0=\frac{\Gamma(d/2)}{\sqrt\pi\,\Gamma((d-1)/2)}$ is the density of $q\cdot x$ at zero, and $\nu$ is in units of length,
-# area and so on: for half of the sphere it is $p_0$, and $H=2$ gives the row above. The exponent $\frac2{d+3}$ is the textbook
-# law of a bandwidth in dimension $d-1$, which the sphere has: $w^{-1/2}\asymp n^{-1/((d-1)+4)}$. The printed upper end
-# $\frac2d$ is **attained by functions that jump**, which have no Lipschitz constant, and rougher ones exceed it.
+# Here $p_0=\frac{\Gamma(d/2)}{\sqrt\pi\,\Gamma((d-1)/2)}$ is the density of $q\cdot x$ at zero. The number $\nu$ is the size of
+# the boundary (a length for $d=3$) divided by the size of the sphere (an area for $d=3$). For half of the sphere $\nu=p_0$, and
+# with $H=2$ the fourth row becomes the third.
 #
-# *Idea.* In an infinite context the squared error is twice the mean of $\gamma$ between query and token, less its mean between
-# two tokens; on the scale $w^{-1/2}$ tokens are Gaussian, the second distance is $\sqrt2$ times the first, and a squared
-# distance cancels, which is why smooth and kinked functions are one step better. What a finite context adds is small against
-# the noise, whatever the functions are.
+# The exponent $\frac2{d+3}$ is the textbook law of a bandwidth in dimension $d-1$, the dimension of the sphere:
+# $w^{-1/2}\asymp n^{-1/((d-1)+4)}$. The printed upper end $\frac2d$ is **attained by functions that jump**. Such functions have
+# no Lipschitz constant. Rougher functions exceed the upper end.
+#
+# *Idea.* In an infinite context the squared error is twice the mean of $\gamma$ between query and token, minus the mean of
+# $\gamma$ between two tokens. On the scale $w^{-1/2}$ the tokens are Gaussian around the query, and the distance between two
+# tokens is $\sqrt2$ times the distance to the query. The contribution of $\theta^2$ to $\gamma$ therefore cancels. The next
+# power of $\theta$ then decides, which is 3 for functions with kinks and 4 for smooth functions. A finite context also adds to
+# the bias, but this addition is small compared with the noise.
 #
 # :::{admonition} Proof
 # :class: dropdown
@@ -469,26 +490,29 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-law
-# :alt: Log-log plot of the best window parameter against the context length. Dots of four classes lie on four straight lines;
-# the line of functions that jump is the steepest, then functions with a kink, then waves and affine functions, parallel.
+# :alt: Log-log plot of the best window parameter against the context length. Dots of four classes lie on four straight lines.
+# The line of functions that jump is the steepest, and the line of functions with a kink comes next. The lines of waves and
+# affine functions are parallel and the least steep.
 #
-# One law. The exact best $w$ in $d=3$ (dots) on the lines of {prf:ref}`the law of the window <thm-law>`. Functions that jump are on the printed upper end
-# of the exponent, $\frac2d$.
+# The exact best $w$ in $d=3$ (dots) and {prf:ref}`the law of the window <thm-law>` (lines). All four classes follow the law,
+# and functions that jump have the printed upper end of the exponent, $\frac2d$.
 # ```
 #
-# **Exercise 2.** On a globe the function is $1$ on land and $0$ at sea; each context turns the globe at random. What happens to
+# **Exercise 2.** On a globe the function is $1$ on land and $0$ at sea. Each context turns the globe at random. What happens to
 # the best $w$ in long contexts if the coast is twice as long?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# $\beta$ is proportional to the length of the coast, so $w^*$ grows by the factor $2^{2/d}$; in $d=3$ by 1.59.
+# The constant $\beta$ is proportional to the length of the coast, so $w^*$ grows by the factor $2^{2/d}$. In $d=3$ this factor
+# is 1.59.
 # ```
 #
 # ## The exponent
 #
-# In five and more dimensions the slopes at any $n$ that one can simulate are far from their limits ({numref}`fig-slopes`): a fit
-# over $n<10^4$ would report the wrong exponent. So the cards read slopes far out, between the lengths at which the law says
-# $w^*=3\cdot10^4$ and $10^5$. Computing the exact risk there takes no longer than at $n=100$.
+# The exponent of the best $w$ lies in the printed range for ReLU functions. In five and more dimensions, the slope of
+# $\log w^*$ in $\log n$ is far from its limit at every $n$ that one can simulate ({numref}`fig-slopes`). A fit over $n<10^4$
+# would report the wrong exponent. The cards therefore use much longer contexts, between the lengths at which the law says
+# $w^*=3\cdot10^4$ and $w^*=10^5$. The exact risk of such a context takes no longer to compute than at $n=100$.
 
 # %% tags=["hide-input"]
 slopes = theorem2_scaling.local_slopes(over_decades)
@@ -514,12 +538,11 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-slopes
-# :alt: One small panel for each dimension, local slope against context length. The ReLU slopes approach 2/(d+2), the
-# affine slopes 2/(d+3). For d = 2 the affine slope of two fifths lies below the printed range.
+# :alt: One small panel for each dimension, local slope against context length. The ReLU slopes approach 2/(d+2), the affine
+# slopes 2/(d+3). For d = 2 the affine slope of two fifths lies below the printed range.
 #
-# Local slope of $\log w^*$ in $\log n$ (exact) and its sharp limits (dotted). Shaded: what Theorem 2 permits, from $1/d$
-# to $2/d$. It is about ReLU functions; affine ones are drawn for comparison. The higher the dimension, the longer a context has
-# to be before the slope settles.
+# Local slope of $\log w^*$ in $\log n$ (exact), its limit (dotted), and the range that Theorem 2 prints for ReLU functions
+# (shaded). In a higher dimension the slope needs a longer context to settle. Affine functions are drawn for comparison.
 # ```
 
 # %% tags=["remove-input"]
@@ -561,14 +584,18 @@ judge(
 )
 
 # %% [markdown]
-# Because $w^*$ depends on $nL^2/\sigma^2$, the exponents in $L/\sigma$ are twice those in $n$; both are judged. The control, a
-# window that follows the nearest token, breaks the upper bound, as it must. For $d=2$ the ReLU exponent $\frac2{d+2}$
-# equals the lower bound $\frac1d$; in higher dimensions it is larger.
+# The exponents in $L/\sigma$ are twice the exponents in $n$, because $w^*$ depends on $nL^2/\sigma^2$. The cards test the
+# exponents in $n$ and in $L/\sigma$. The control is a window as wide as the distance to the nearest token, and it breaks the
+# upper bound, as expected. For $d=2$ the ReLU exponent $\frac2{d+2}$ equals the lower bound $\frac1d$. In higher dimensions the
+# ReLU exponent is larger than the lower bound.
 #
-# **How large is "sufficiently large"?** The noise term is nondecreasing in $w$, so $w^*$ is at most the noiseless optimum, which
-# is about $n^{2/d}$ for the ReLU class, while $\Lambda=nL^2/\sigma^2$ keeps growing with $L/\sigma$. So the lower bound needs
-# $n^{2/d}\gtrsim(nL^2/\sigma^2)^{1/d}$, that is $n\gtrsim(L/\sigma)^2$. For example, in $d=5$ a context of
-# $n=\frac1{100}(L/\sigma)^2$ tokens is too short whatever $L/\sigma$ is, and $n=(L/\sigma)^2$ is long enough:
+# **How large is "sufficiently large"?** The lower bound needs contexts of at least about $(L/\sigma)^2$ tokens. The noise term
+# never decreases as $w$ grows. The best $w$ is therefore at most the best $w$ without noise, which is about $n^{2/d}$ for the
+# ReLU class. The lower bound $(nL^2/\sigma^2)^{1/d}$ can therefore hold only if $n^{2/d}\gtrsim(nL^2/\sigma^2)^{1/d}$. This
+# condition says that $n\gtrsim(L/\sigma)^2$.
+#
+# The next cell takes $d=5$. At $n=\frac1{100}(L/\sigma)^2$ the context is too short for every $L/\sigma$ that we try, and at
+# $n=(L/\sigma)^2$ it is long enough.
 
 # %%
 for signal in (1e3, 1e4, 1e5):  # L / sigma
@@ -580,8 +607,8 @@ for signal in (1e3, 1e4, 1e5):  # L / sigma
         assert (ratio > 1) == (n == signal**2)
 
 # %% [markdown]
-# **Exercise 3.** Fit an exponent as one would from a simulation: the slope of $\log w^*$ in $\log n$ for ReLU functions in $d=5$
-# with $L=\sigma=1$, over contexts of $10$ to $10^4$ tokens. How far is it from $\frac2{d+2}$?
+# **Exercise 3.** Fit an exponent as one would from a simulation. Take ReLU functions in $d=5$ with $L=\sigma=1$ and contexts of
+# $10$ to $10^4$ tokens, and fit the slope of $\log w^*$ in $\log n$. How far is the fitted slope from $\frac2{d+2}$?
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -591,22 +618,23 @@ for signal in (1e3, 1e4, 1e5):  # L / sigma
 # print(np.polyfit(np.log(n), np.log(w), deg=1)[0], 2 / 7)
 # print(np.diff(np.log(w)) / np.diff(np.log(n)))
 # ```
-# The fit is far above $\frac27$, even above the printed upper end $\frac25$. The second line says why: the local slope falls all
-# the way and has not settled at $10^4$ tokens.
+# The fitted slope is far above $\frac27$, even above the printed upper end $\frac25$. The last line of the code prints the
+# local slopes. The local slopes fall all the way and have not settled at $10^4$ tokens.
 # :::
 #
-# **Exercise 4.** Run this notebook with less noise, `.venv/bin/python -m icl_book execute theorem2_scaling -p noise_std=0.1`.
-# Which slopes change, which do not, and why must the exponents of the law stay?
+# **Exercise 4.** Run this notebook with less noise: `.venv/bin/python -m icl_book execute theorem2_scaling -p noise_std=0.1`.
+# Which slopes change, and which stay? Why must the exponents of the law stay?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Only values at finite $n$ change: with less noise $\Lambda$ is larger at the same $n$, so the slopes reach their limits
-# at smaller $n$. The exponent depends only on how bias and noise scale with $w$.
+# Only slopes at finite $n$ change. With less noise $nL^2/\sigma^2$ is larger at the same $n$, so the slopes reach their limits
+# at smaller $n$. The exponents of the law stay, because they depend only on how bias and noise scale with $w$.
 # ```
 #
 # ## The constants of the law
 #
-# The exact $w^*$ divided by {eq}`eq-sharp` tends to one: for ReLU functions in $d=3$ we compute
+# The exact $w^*$ divided by the law {eq}`eq-sharp` tends to one, so the constant of the law is right, too. The next cell shows
+# this for ReLU functions in $d=3$.
 
 # %%
 task = ReLU(dim=3, lipschitz=lipschitz)
@@ -616,8 +644,8 @@ for w in (1e3, 1e4, 1e5):
     print(f"n = {n:.1e}   w* = {best.w:.1f}   law = {w:.1f}   ratio = {best.w / w:.4f}")
 
 # %% [markdown]
-# The card has the last ratio for smooth functions, kinks and jumps, in every dimension. The distance from one falls like the
-# bandwidth $w^{-1/2}$.
+# The card tests the ratio at $w=10^5$ for smooth functions, kinks and jumps, in every dimension. The distance of the ratio from
+# one falls like the width $w^{-1/2}$ of the window.
 
 # %% tags=["remove-input"]
 judge(
@@ -645,8 +673,12 @@ judge(
 # %% [markdown]
 # ## The ingredients of the sketch
 #
-# At the minimizer each term is at most the smallest sum $m=\min_w(L^2/w+\sigma^2w^{d/2}/n)$. From $L^2/w^2\le m$ follows a
-# lower end for $w$, from $\sigma^2w^{d/2}/n\le m$ an upper one: $\Lambda^{1/(d+2)}$ and $\Lambda^{2/(d+2)}$, up to constants.
+# The sketch's bounds on bias and noise give a range for $w^*$, but not the printed lower end. Let
+# $m=\min_w(L^2/w+\sigma^2w^{d/2}/n)$ be the smallest sum of their leading terms.
+#
+# Up to constants, bias and noise are each at most $m$ at the best $w$. The lower bound of the bias then gives
+# $L^2/w^2\lesssim m$, which is a lower end for $w$. The noise bound gives $\sigma^2w^{d/2}/n\lesssim m$, which is an upper end.
+# Both ends are powers of $\Lambda=nL^2/\sigma^2$, and the next cell computes the exponents.
 
 # %%
 for d in dims:
@@ -661,10 +693,11 @@ for d in dims:
     assert np.allclose([lower, upper], [1 / (d + 2), 2 / (d + 2)])
 
 # %% [markdown]
-# The upper one implies the printed $\Lambda^{2/d}$. The lower one is weaker than the printed $\Lambda^{1/d}$, which is true at
-# fixed $L/\sigma$ but does not follow from these two ingredients alone.
+# The upper end $\Lambda^{2/(d+2)}$ implies the printed $\Lambda^{2/d}$. The lower end $\Lambda^{1/(d+2)}$ is weaker than the
+# printed $\Lambda^{1/d}$. The printed lower bound is true at fixed $L/\sigma$, but it does not follow from these two bounds
+# alone.
 #
-# Whether the ingredients hold is read off contexts so long that every window averages $10^{12}$ tokens.
+# The next cards test the bounds themselves, in contexts so long that every window averages at least $10^{12}$ tokens.
 
 # %% tags=["remove-input"]
 # the noise is the same for all classes
@@ -693,9 +726,10 @@ judge(
 )
 
 # %% [markdown]
-# For the upper bound of the bias, the card asks whether the largest $L_{\rm bias}/(L^2/w+L^2/n)$ over windows from
-# $\sqrt{w^*}$ to $w^*$ grows with $n$. "Relevant" windows are needed, as the slides say: at $w=n$ the window is narrower
-# than the distance to the nearest token, the prediction is that token's label, and the ratio grows like $n^{1-2/(d-1)}$.
+# The upper bound of the bias holds if the largest value of $L_{\rm bias}/(L^2/w+L^2/n)$ does not grow with $n$. The card takes
+# this largest value over the windows from $\sqrt{w^*}$ to $w^*$. The slides restrict the bound to "relevant" windows, and some
+# restriction is needed. At $w=n$ the window is narrower than the distance to the nearest token, and the prediction is the label
+# of that token. The ratio then grows like $n^{1-2/(d-1)}$.
 
 # %% tags=["remove-input"]
 growth = theorem2_scaling.bias_growth(
@@ -710,18 +744,18 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise 5.** Which range would the sketch give with the noise exponent $\frac{d-1}2$?
+# **Exercise 5.** Which range would the sketch give if the exponent of the noise were $\frac{d-1}2$ in place of $\frac d2$?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Replace $d$ by $d-1$: from $\Lambda^{1/(d+1)}$ to $\Lambda^{2/(d+1)}$. The sharp exponents $\frac2{d+3}$ and $\frac2{d+2}$
-# lie inside, and the upper end is closer to them than $\frac2d$.
+# Replace $d$ by $d-1$. The range is from $\Lambda^{1/(d+1)}$ to $\Lambda^{2/(d+1)}$. This range contains the exact exponents
+# $\frac2{d+3}$ (affine) and $\frac2{d+2}$ (ReLU), and its upper end is closer to them than $\frac2d$ is.
 # ```
 #
 # ## To remember
 #
-# A longer context averages away more noise, so the best window is narrower. The best $w$ is where the falling bias meets the
-# rising noise, which is proportional to $1/n$; it grows like $n^{2/(d-1+\rho)}$, with $\rho=4$ for smooth functions, 3 for kinks
+# A longer context averages away more noise, so the best window is narrower. The best $w$ balances the bias, which falls with
+# $w$, and the noise, which rises. The best $w$ grows like $n^{2/(d-1+\rho)}$, with $\rho=4$ for smooth functions, 3 for kinks
 # and 1 for jumps.
 
 # %% tags=["remove-input"]
