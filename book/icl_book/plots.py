@@ -62,6 +62,9 @@ COLORS = {
 #: Markers of sampled series, in order.
 MARKERS = "os^Dv<>"
 
+#: What `label_ends` calls its texts; no legend shows a name that begins with a line.
+AT_END = "_at end"
+
 #: Size of text in points: 14 px on a page, which shows figures at the size at which they are drawn.
 TEXT = 10.5
 
@@ -344,6 +347,7 @@ def label_ends(ax: Axes, *, spacing: float = 12.0) -> None:
             color=line.get_color(),
             va="center",
             annotation_clip=False,
+            label=AT_END,
         )
 
 
