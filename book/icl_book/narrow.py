@@ -6,6 +6,7 @@ out. On the pages, `icl_book.site.extension` shows it in place of the figure whe
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from IPython.core.formatters import BaseFormatter
@@ -21,13 +22,15 @@ from traitlets import ObjectName, Unicode
 from icl_book import plots
 from icl_book.provenance import NARROW_MIME
 
-#: Width of a drawing in inches: 346 px, the column of a phone.
-WIDTH = 3.6
+#: Width of a drawing in inches; with its rim 338 px, the column of a phone.
+WIDTH = 3.4
 #: A drawing that its text makes wider than this would be shown with text below 9 px.
 WIDEST = 4.2
 #: Heights of a panel in inches, without what stands around it; those of equal scales keep their shape, and
 #: those of six or more are the lowest.
 LOWEST, HIGHEST = 1.8, 2.4
+#: The least width of a panel in inches that leaves room for labels at the ends of its lines.
+ROOM = 1.7
 #: Inches for what stands beside and below a panel.
 BESIDE, BELOW = 0.8, 0.65
 
@@ -45,7 +48,7 @@ def attach(shell: Any) -> None:
     It comes after the others, and the figure stays as it is drawn last: not for a reader's own kernel.
     """
     made = _Formatter(parent=shell.display_formatter)
-    made.for_type(Figure, svg)
+    made.for_type(Figure, svg)  # type: ignore[no-untyped-call]
     shell.display_formatter.formatters[NARROW_MIME] = made
 
 
@@ -58,12 +61,10 @@ def svg(figure: Figure) -> str | None:
     figure.draw_without_rendering()
     if figure.get_tightbbox().width <= WIDEST or not stack(figure):
         return None
+    _label(figure)
     figure.draw_without_rendering()
-    for ax in figure.axes:
-        if ends := [text for text in ax.texts if text.get_label() == plots.AT_END]:
-            for text in ends:
-                text.remove()
-            plots.label_ends(ax)
+    legends = sum(legend.get_window_extent().height for legend in figure.legends)
+    figure.set_figheight(figure.get_figheight() + legends / figure.dpi)
     figure.draw_without_rendering()
     if figure.get_tightbbox().width > WIDEST:
         return None
@@ -90,9 +91,9 @@ def stack(figure: Figure) -> bool:
     for (row, column), (ax, *_) in sorted(cells.items()):
         _name(ax, cells, row, column)
     grid = GridSpec(len(cells), 1, figure=figure, height_ratios=heights)
-    for place, (_, axes) in zip(grid, sorted(cells.items()), strict=True):
+    for i, (_, axes) in enumerate(sorted(cells.items())):
         for ax in axes:
-            ax.set_subplotspec(place)
+            ax.set_subplotspec(grid[i])
     low, high = figure.get_figheight(), sum(heights) + BELOW * len(cells)
     if isinstance(engine := figure.get_layout_engine(), ConstrainedLayoutEngine):
         engine.set(h_pad=0.08)
@@ -108,6 +109,35 @@ def _height(ax: Axes, highest: float) -> float:
     return min(max(height, LOWEST), highest)
 
 
+def _label(figure: Figure) -> None:
+    """Write the labels at the ends of lines again, as heights have changed, or long ones as a legend."""
+    ends = {
+        ax: [text for text in ax.texts if text.get_label() == plots.AT_END]
+        for ax in figure.axes
+    }
+    labeled = [ax for ax, texts in ends.items() if texts]
+    figure.draw_without_rendering()
+    room = min((ax.get_window_extent().width for ax in labeled), default=0.0)
+    for text in itertools.chain(*ends.values()):
+        text.remove()
+    if room > ROOM * figure.dpi:
+        lacking = max(
+            len(ends[ax]) * 13 / 72 - ax.get_window_extent().height / figure.dpi
+            for ax in labeled
+        )
+        figure.set_figheight(figure.get_figheight() + max(lacking, 0))
+        for ax in labeled:
+            plots.label_ends(ax)
+    elif labeled:
+        lines = {
+            str(line.get_label()): line
+            for ax in labeled
+            for line in ax.get_lines()
+            if not str(line.get_label()).startswith("_")
+        }
+        figure.legend(list(lines.values()), list(lines), loc="outside lower center")
+
+
 def _refit(legend: Legend, figure: Figure) -> None:
     """Write a figure's legend in fewer columns, below the panels."""
     wide = legend.get_window_extent().width / figure.dpi
@@ -115,10 +145,10 @@ def _refit(legend: Legend, figure: Figure) -> None:
         return
     texts = legend.get_texts()
     figure.legend(
-        legend.legend_handles,
+        [handle for handle in legend.legend_handles if handle is not None],
         [text.get_text() for text in texts],
         loc="outside lower center",
-        ncols=max(1, int(legend._ncols * WIDTH / wide)),
+        ncols=max(1, int(legend._ncols * WIDTH / wide)),  # type: ignore[attr-defined]
         fontsize=texts[0].get_fontsize(),
     )
     legend.remove()

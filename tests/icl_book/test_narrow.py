@@ -76,6 +76,26 @@ def test_twins_colors_and_labels_at_ends_stay_with_their_panels():
     assert all(high[0] > low[1] for low, high in zip(spans, spans[1:], strict=False))
 
 
+def test_labels_at_ends_get_the_height_they_need_and_long_ones_become_a_legend():
+    figure, ax = plt.subplots(figsize=(7.6, 2.2))
+    for i in range(14):
+        ax.plot([0, 1], [0, 1 + i / 500], label=f"L = {i}")
+    plots.label_ends(ax)
+    narrow.svg(figure)
+    box, renderer = ax.get_window_extent(), figure.canvas.get_renderer()
+    shown = [text.get_window_extent(renderer) for text in ax.texts]
+    assert len(shown) == 14
+    assert min(text.y0 for text in shown) > box.y0 - 25
+    figure, ax = plt.subplots(figsize=(7.6, 3))
+    for i in range(3):
+        ax.plot([0, 1], [0, i], label=f"a name of {i} that is long")
+    plots.label_ends(ax)
+    drawn = narrow.svg(figure)
+    assert not ax.texts
+    assert drawn.count("<!-- a name of") == 3
+    assert ax.get_window_extent().width > narrow.ROOM * figure.dpi
+
+
 def test_a_legend_gets_fewer_columns():
     figure, axes = plt.subplots(1, 2, figsize=(7.6, 3))
     for ax in axes:
