@@ -85,7 +85,7 @@ def test_labels_at_ends_get_the_height_they_need_and_long_ones_become_a_legend()
     box, renderer = ax.get_window_extent(), figure.canvas.get_renderer()
     shown = [text.get_window_extent(renderer) for text in ax.texts]
     assert len(shown) == 14
-    assert min(text.y0 for text in shown) > box.y0 - 25
+    assert min(text.y0 for text in shown) > box.y0 - 12
     figure, ax = plt.subplots(figsize=(7.6, 3))
     for i in range(3):
         ax.plot([0, 1], [0, i], label=f"a name of {i} that is long")

@@ -479,7 +479,7 @@ def test_a_formula_keeps_its_brackets_and_punctuation():
 def test_a_narrow_screen_gets_the_second_drawing_of_a_figure_that_has_one(tmp_path):
     narrow = tmp_path / "book/_static/narrow/fig-a.svg"
     narrow.parent.mkdir(parents=True)
-    narrow.touch()
+    narrow.write_text('<g id="axes_1"/><g id="axes_2"/>')
     figure = '<figure class="align-default" id="fig-{0}">\n<img alt="x" src="../_images/{0}.svg"/>'
     context = {
         "body": figure.format("a") + figure.format("b"),
@@ -489,7 +489,7 @@ def test_a_narrow_screen_gets_the_second_drawing_of_a_figure_that_has_one(tmp_pa
     extension.page(app, "p", "page.html", context, None)
     a, b = context["body"].split("<figure ")[1:]
     assert re.search(
-        r'<picture><source media="screen and \(max-width: \d+rem\)" '
+        r'<picture class="icl-stacked"><source media="screen and \(max-width: \d+rem\)" '
         r'srcset="../_static/narrow/fig-a.svg"/><img alt="x" src="../_images/a.svg"/></picture>$',
         a,
     )

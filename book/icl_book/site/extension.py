@@ -109,10 +109,13 @@ def page(
         def twofold(found: re.Match[str]) -> str:
             before, name, picture = found.groups()
             narrow = f"_static/narrow/{name}.svg"
-            if not (Path(app.srcdir) / "book" / narrow).is_file():
+            drawn = Path(app.srcdir) / "book" / narrow
+            if not drawn.is_file():
                 return found[0]
+            several = 'id="axes_2"' in drawn.read_text(encoding="utf-8")
+            css = ' class="icl-stacked"' if several else ""
             source = f'media="{NARROW}" srcset="{context["pathto"](narrow, 1)}"'
-            return f"{before}<picture><source {source}/>{picture}</picture>"
+            return f"{before}<picture{css}><source {source}/>{picture}</picture>"
 
         context["body"] = FIGURE.sub(twofold, context["body"])
 
