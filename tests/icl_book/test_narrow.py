@@ -62,7 +62,7 @@ def test_twins_colors_and_labels_at_ends_stay_with_their_panels():
     twin = left.twinx()
     twin.plot([1, 2], [5, 3])
     for i in range(4):
-        right.plot([0, 1], [0, 1 + i / 500], label=f"a curve {i}")
+        right.plot([0, 1], [0, 1 + i / 500], label=f"f{i}")
     plots.label_ends(right)
     bar = figure.colorbar(left.scatter([1, 2], [1, 2], c=[0, 1]), ax=left)
     assert narrow.svg(figure)
