@@ -111,10 +111,10 @@ target = (3.3, 3.0)
 for row, share, label in zip(rows, shares, labels, strict=True):
     name = f"$x_{6 - row}$,  $y_{6 - row} = {label:g}$"
     prompt.text(0, row, name, bbox=box, fontsize=12, **middle)
-    prompt.text(1.15, row, f"{100 * share:.0f} %", color=blue, fontsize=12, **middle)
+    prompt.text(1.3, row, f"{100 * share:.0f} %", color=blue, fontsize=12, **middle)
     arrow = {"arrowstyle": "-|>", "color": blue, "linewidth": 0.6 + 11 * share}
     arrow |= {"shrinkA": 22, "shrinkB": 46, "mutation_scale": 10 + 25 * share}
-    prompt.annotate("", target, (1.15, row), arrowprops=arrow)
+    prompt.annotate("", target, (1.3, row), arrowprops=arrow)
 answer = f"prediction\n${prediction:.2f}$"
 prompt.text(*target, answer, bbox=box, fontsize=12, **middle)
 prompt.text(0, 0, "$x_q$,  $y_q =\\ ?$", bbox=box, fontsize=12, **middle)

@@ -29,17 +29,19 @@ const fit = () => {
     else box.removeAttribute("tabindex");
   }
 };
-// A figure links to itself alone. On a phone it keeps four fifths of the size at which it was drawn, and scrolls.
+// A figure links to itself alone, panels side by side. On a phone it has a second drawing, or keeps four fifths
+// of the size at which it was drawn, and scrolls.
 addEventListener("DOMContentLoaded", () => {
   for (const picture of document.querySelectorAll(".bd-article figure img")) {
     if (picture.closest("a")) continue;
     const link = document.createElement("a");
     Object.assign(link, { href: picture.src, title: "Show the figure alone", className: "icl-alone" });
-    picture.replaceWith(link);
-    link.append(picture);
+    const both = picture.closest("picture") ?? picture;
+    both.replaceWith(link);
+    link.append(both);
     const drawn = () => link.style.setProperty("--drawn", `${picture.naturalWidth}px`);
     if (picture.complete) drawn();
-    else picture.addEventListener("load", drawn);
+    picture.addEventListener("load", drawn);  // also of the other drawing, when the screen is turned
   }
 });
 addEventListener("load", () => {

@@ -6,6 +6,7 @@ import functools
 import html
 import itertools
 import json
+import os
 import time
 from collections.abc import Callable, MutableMapping
 from pathlib import Path
@@ -16,7 +17,7 @@ from IPython import get_ipython
 from IPython.display import display
 
 from icl.streams import ROOT_SEED
-from icl_book import plots, provenance
+from icl_book import narrow, plots, provenance
 from icl_book.parameters import PARAMETERS, BadInput, literals, spelled, validate
 from icl_book.provenance import FOOTER_MIME, HIDDEN, TABLES_MIME, device
 
@@ -46,6 +47,8 @@ def setup(namespace: MutableMapping[str, Any], **entries: int | str) -> None:
     """
     provenance.check_tree(Path.cwd())
     plots.style()
+    if os.environ.get("ICL_NARROW"):  # a run for the book
+        narrow.attach(get_ipython())
     injected: list[str] = []
     names: list[str] = []
     script = Path(namespace.get("__file__", ""))

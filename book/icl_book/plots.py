@@ -62,6 +62,9 @@ COLORS = {
 #: Markers of sampled series, in order.
 MARKERS = "os^Dv<>"
 
+#: What `label_ends` calls its texts; no legend shows a name that begins with a line.
+AT_END = "_at end"
+
 #: Size of text in points: 14 px on a page, which shows figures at the size at which they are drawn.
 TEXT = 10.5
 
@@ -332,9 +335,11 @@ def label_ends(ax: Axes, *, spacing: float = 12.0) -> None:
         ends.append((min(max(height, bottom), top), x, y, height, line))
     ends.sort(key=lambda end: end[0])
     wanted = np.array([end[0] for end in ends])
-    # the heights next to the wanted ones, in the sense of least squares, that are far enough apart
+    # the heights next to the wanted ones, in the sense of least squares,
+    # that are far enough apart and in the panel
     steps = spacing * np.arange(len(ends))
-    heights = isotonic_regression(wanted - steps).x + steps
+    highest = max(bottom, top - spacing * (len(ends) - 1))
+    heights = isotonic_regression(wanted - steps).x.clip(bottom, highest) + steps
     for height, (_, x, y, at, line) in zip(heights, ends, strict=True):
         ax.annotate(
             str(line.get_label()),
@@ -344,6 +349,7 @@ def label_ends(ax: Axes, *, spacing: float = 12.0) -> None:
             color=line.get_color(),
             va="center",
             annotation_clip=False,
+            label=AT_END,
         )
 
 

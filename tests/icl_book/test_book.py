@@ -315,7 +315,9 @@ const wrong = {
     .filter(e => e.clientWidth && left(e) < left(e.closest("div.math")) - 1),
   "a shade without need": all(".icl-scrolls").filter(e => e.scrollWidth <= e.clientWidth + 1),
   "a figure that does not link to itself alone": all("figure img")
-    .filter(e => e.closest("a")?.href !== e.currentSrc),
+    .filter(e => e.closest("a")?.href !== e.src),
+  "a figure that scrolls though it is drawn for a phone, too": all("a.icl-alone:has(picture)")
+    .filter(e => e.scrollWidth > e.clientWidth + 1),
 };
 const words = e => e.closest("p, td, li, div, figure").textContent.trim().slice(0, 60);
 return [all(".icl-scrolls").length,
@@ -333,12 +335,13 @@ return [...document.querySelectorAll(".bd-article div.cell_input pre")]
 HEIGHT = "return document.documentElement.scrollHeight"
 #: Least size of text in a figure, in pixels. Sub- and superscripts are smaller, as in a formula.
 LEAST_TEXT = {"desktop": 11.0, "phone": 9.0}
-#: Each figure of the open page: its address, and its size as shown over that as drawn.
+#: Each figure of the open page: the address of the drawing that is shown, and its size as shown over that as
+#: drawn.
 SCALES = """
 return [...document.querySelectorAll(".bd-article figure img")].map(e => {
   const { paddingLeft, paddingRight } = getComputedStyle(e);
   const shown = e.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight);
-  return [e.src, shown / e.naturalWidth];
+  return [e.currentSrc, shown / e.naturalWidth];
 });
 """
 

@@ -4,6 +4,7 @@ import ast
 import dataclasses
 import json
 import re
+from types import SimpleNamespace
 
 import jsonschema
 import jupytext
@@ -474,6 +475,26 @@ def test_a_formula_keeps_its_brackets_and_punctuation():
         context["body"]
         == f"at {whole}({formula}),</span> and {whole}{formula}</span> or"
     )
+
+
+def test_a_narrow_screen_gets_the_second_drawing_of_a_figure_that_has_one(tmp_path):
+    narrow = tmp_path / "book/_static/narrow/fig-a.svg"
+    narrow.parent.mkdir(parents=True)
+    narrow.write_text('<g id="axes_1"/><g id="axes_2"/>')
+    figure = '<figure class="align-default" id="fig-{0}">\n<img alt="x" src="../_images/{0}.svg"/>'
+    context = {
+        "body": figure.format("a") + figure.format("b"),
+        "pathto": lambda name, _: f"../{name}",
+    }
+    app = SimpleNamespace(srcdir=tmp_path)
+    extension.page(app, "p", "page.html", context, None)
+    a, b = context["body"].split("<figure ")[1:]
+    assert re.search(
+        r'<picture class="icl-stacked"><source media="screen and \(max-width: \d+rem\)" '
+        r'srcset="../_static/narrow/fig-a.svg"/><img alt="x" src="../_images/a.svg"/></picture>$',
+        a,
+    )
+    assert "picture" not in b
 
 
 def test_the_book_prints_the_source_of_a_chapter_s_measurements(tmp_path):

@@ -179,6 +179,7 @@ def kernel_home(run: Run) -> Iterator[dict[str, str]]:
             "PYTHONPATH": os.pathsep.join(paths),
             "PYTHONHASHSEED": "0",
         }
+        os.environ["ICL_NARROW"] = "" if run.exploring else "1"  # see icl_book.narrow
         os.environ |= {
             "IPYTHONDIR": folder,
             "JUPYTER_RUNTIME_DIR": folder,

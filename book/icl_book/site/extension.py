@@ -1,4 +1,4 @@
-"""Sphinx extension: types in signatures, looks of boxes, formulas with punctuation, no live kernels."""
+"""Sphinx extension: types in signatures, looks of boxes, formulas, figures on a phone, no live kernels."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ VALIDATED = re.compile(r"~?[\w.]*Annotated\[(.+?), ~?[\w.]*BeforeValidator\([^)]
 MARKED = re.compile(
     r"\(?<span class=\"math notranslate nohighlight\">[^<]*</span>[.,;:!?)\u2019\u201d]*"
 )
+#: Screens that show the narrow drawings; paper shows the figures.
+NARROW = "screen and (max-width: 36rem)"
+#: A figure of a page, by its name, and its picture.
+FIGURE = re.compile(r'(<figure [^>]*id="([\w-]+)"[^>]*>\s*)(<img [^>]*>)')
 
 
 def written(text: str) -> str:
@@ -75,7 +79,11 @@ def page(
     context: dict[str, Any],
     doctree: object,
 ) -> None:
-    """Leave a page without scripts of live kernels, and its formulas on one line with their punctuation."""
+    """Finish a page.
+
+    It has no scripts of live kernels, its formulas stand on one line with their punctuation, and its figures
+    have a second drawing for narrow screens, see `icl_book.narrow`.
+    """
 
     def live(
         script: Any,
@@ -97,6 +105,19 @@ def page(
         context["body"] = MARKED.sub(
             lambda m: f'<span class="icl-whole">{m[0]}</span>', context["body"]
         )
+
+        def twofold(found: re.Match[str]) -> str:
+            before, name, picture = found.groups()
+            narrow = f"_static/narrow/{name}.svg"
+            drawn = Path(app.srcdir) / "book" / narrow
+            if not drawn.is_file():
+                return found[0]
+            several = 'id="axes_2"' in drawn.read_text(encoding="utf-8")
+            css = ' class="icl-stacked"' if several else ""
+            source = f'media="{NARROW}" srcset="{context["pathto"](narrow, 1)}"'
+            return f"{before}<picture{css}><source {source}/>{picture}</picture>"
+
+        context["body"] = FIGURE.sub(twofold, context["body"])
 
 
 def staged(app: Sphinx, config: object) -> None:

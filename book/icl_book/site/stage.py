@@ -19,7 +19,7 @@ from icl_book.claims import Claim, Verdict
 from icl_book.claims.card import render
 from icl_book.claims.claim import SOURCES
 from icl_book.markup import environment, plain, row_id, style_class
-from icl_book.provenance import CARD_MIME
+from icl_book.provenance import CARD_MIME, NARROW_MIME
 from icl_book.runner.record import cards, cases, read_json, shown
 from icl_book.site import audit, judged
 
@@ -77,6 +77,7 @@ def stage(
     )
     static, generated = target / "book" / "_static", target / "book" / "_generated"
     (static / "mathjax").mkdir()
+    (static / "narrow").mkdir()
     shutil.copy(Path(str(files("mathjax"))) / MATHJAX, static / "mathjax")
 
     found = context(claims, runs, root)
@@ -91,7 +92,7 @@ def stage(
         for cell in content["cells"]:
             if cell["cell_type"] == "markdown":
                 cell["source"] = judged.resolve("".join(cell["source"]), own, link)
-        drawn[name] = figures(content, generated / "gallery")
+        drawn[name] = figures(content, generated / "gallery", static / "narrow")
         for data in shown(content):
             if record := data.get(CARD_MIME):
                 data["text/html"] = render(record, on_a_page=True)
@@ -197,12 +198,14 @@ def link(card: audit.Record, text: str, case: str, page: str = "") -> str:
     )
 
 
-def figures(content: dict[str, Any], folder: Path) -> list[dict[str, str]]:
+def figures(
+    content: dict[str, Any], folder: Path, narrow: Path
+) -> list[dict[str, str]]:
     """Turn the captions below code cells into what MyST-NB reads: the cell's figure, its name and alt text.
 
     A text cell begins with a caption: ```` ```{caption} fig-name ````, ``:alt:`` and what a reader cannot
     see, a blank line, and the caption. What follows it stays. The figures are returned for the gallery, and
-    their drawings written to ``folder``.
+    their drawings written to ``folder``; those for a phone to ``narrow``.
     """
     cells: list[dict[str, Any]] = []
     drawn = []
@@ -221,6 +224,10 @@ def figures(content: dict[str, Any], folder: Path) -> list[dict[str, str]]:
                         "".join(drawing), encoding="utf-8"
                     )
                     drawn.append({"name": name, "alt": alt, "caption": caption})
+                if drawing := data.get(NARROW_MIME):
+                    (narrow / f"{name}.svg").write_text(
+                        "".join(drawing), encoding="utf-8"
+                    )
             cell["source"] = source[found.end() :]
         if "".join(cell["source"]).strip():
             cells.append(cell)
