@@ -30,7 +30,7 @@ from icl_book.claims import (
 from icl_book.claims.card import macros
 from icl_book.provenance import ROOT
 from icl_book.runner import plan
-from icl_book.site import audit, extension, judged, stage, verify
+from icl_book.site import audit, extension, stage, verify
 
 # ---------------------------------------------------------------- the verifier, on small pages
 
@@ -531,7 +531,7 @@ def test_the_command_for_twice_the_noise_doubles_the_default():
 
 
 def test_findings_are_short():
-    for finding in judged.findings(ROOT):
+    for finding in audit.findings(ROOT):
         text = re.sub(r"\{judged\}`[^`]*`|\[Read on\].*", "1", finding)
         sentences = re.findall(r"[^ .]{2}[.?] (?=[A-Z])", text.partition("** ")[2])
         assert len(sentences) <= 2, finding  # between three sentences
