@@ -104,6 +104,7 @@ JUMPS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dim, n, noise_std, off", JUMPS)
 def test_windows_of_functions_that_jump(dim, n, noise_std, off):
     """On the law, closer the longer the context is; at lengths a hundred times shorter it is farther away."""
