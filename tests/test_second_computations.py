@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from icl_book.provenance import ROOT
-from icl_book.site.judged import ROLE, findings
+from icl_book.site.audit import ROLE, findings
 from programs import program
 
 FOLDER = ROOT / "book" / "checks"

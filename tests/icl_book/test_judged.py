@@ -7,7 +7,7 @@ import pytest
 
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
-from icl_book.site import judged, stage
+from icl_book.site import audit, stage
 
 CARD = {
     "id": "P1.T",
@@ -25,7 +25,7 @@ SHOWN = "{judged}`P1.T | d = 5, n = 1e12 | 100*.1f`"
 
 
 def test_a_role_shows_the_case_and_links_to_the_card():
-    text = judged.resolve(
+    text = audit.resolve(
         f"At $d=5$ it is {SHOWN} % {{judged}}`P1.T`.", CARDS, stage.link
     )
     title = "It grows like w^(2/d): holds"
@@ -37,17 +37,17 @@ def test_a_role_shows_the_case_and_links_to_the_card():
     assert 'icl-badge icl-holds" href="#claim-P1.T"' in text and ">holds</a>." in text
     for role, shown in (("P1.T | d = 2 | .0f", "inf"), ("P1.T | verdict", "holds")):
         assert (
-            judged.resolve(f"{{judged}}`{role}`", CARDS, lambda card, text, case: text)
+            audit.resolve(f"{{judged}}`{role}`", CARDS, lambda card, text, case: text)
             == shown
         )
 
 
 def test_a_run_of_other_sizes_names_the_claim_alone():
-    assert ">holds</a>" in judged.resolve(
+    assert ">holds</a>" in audit.resolve(
         "{judged}`P1.T | d = 3 | .1f`", CARDS, stage.link
     )
     with pytest.raises(BadInput, match="no card of P1.U"):
-        judged.resolve("{judged}`P1.U`", CARDS, stage.link)
+        audit.resolve("{judged}`P1.U`", CARDS, stage.link)
 
 
 GOOD = f"At $d=5$ and $n=10^{{12}}$ it is {SHOWN} % away."
@@ -64,7 +64,7 @@ GOOD = f"At $d=5$ and $n=10^{{12}}$ it is {SHOWN} % away."
     ],
 )
 def test_a_role_without_its_case_is_a_problem(text, problem):
-    found = judged.lost(text, CARDS)
+    found = audit.lost(text, CARDS)
     assert len(found) == bool(problem) and all(problem in one for one in found)
 
 
@@ -80,8 +80,8 @@ def test_short_answers_and_findings_type_no_number():
     assert typed("It is 65 there, 3.3 % here.") == ["65", "3.3"]
     for path in sorted((ROOT / "notebooks").glob("*.py")):
         cells = [dict(cell) for cell in jupytext.read(path).cells]
-        assert typed(judged.short_answer({"cells": cells})) == [], path.stem
-    for finding in judged.findings(ROOT):
+        assert typed(audit.short_answer({"cells": cells})) == [], path.stem
+    for finding in audit.findings(ROOT):
         assert typed(finding) == [], finding[:40]
 
 
@@ -91,17 +91,17 @@ def test_findings_of_the_front_page_are_those_of_the_readme(tmp_path):
     front.write_text(
         f"# T\n\n## What we found\n\n1. {GOOD} [Read\n   on](../notebooks/a)\n2. More.\n\n## Next\n3. No\n"
     )
-    said = judged.findings(tmp_path)
+    said = audit.findings(tmp_path)
     assert said == [f"1. {GOOD} [Read on](../notebooks/a)", "2. More."]
-    assert judged.lost(said[0], CARDS) == []
+    assert audit.lost(said[0], CARDS) == []
     page = "a\n<!-- findings:begin -->\nold\n<!-- findings:end -->\nb\n"
-    assert judged.readme(page, said[:1], CARDS) == (
+    assert audit.readme(page, said[:1], CARDS) == (
         "a\n<!-- findings:begin -->\n1. At $d=5$ and $n=10^{12}$ it is 3.3 % away. Judged by P1.T. "
         "[Read on](notebooks/a.ipynb)\n<!-- findings:end -->\nb\n"
     )
     front.write_text("# Nothing yet\n")
-    assert judged.findings(tmp_path) == []
-    assert len(judged.findings(ROOT)) >= 5
+    assert audit.findings(tmp_path) == []
+    assert len(audit.findings(ROOT)) >= 5
 
 
 def test_the_short_answer_ends_with_its_paragraph():
@@ -109,5 +109,5 @@ def test_the_short_answer_ends_with_its_paragraph():
         "cell_type": "markdown",
         "source": ["# T\n\n**Short answer.** Yes, 1.\n", "And 2.\n\nMore 3."],
     }
-    assert judged.short_answer({"cells": [cell]}).endswith("And 2.")
-    assert judged.short_answer({"cells": []}) == ""
+    assert audit.short_answer({"cells": [cell]}).endswith("And 2.")
+    assert audit.short_answer({"cells": []}) == ""

@@ -32,7 +32,7 @@ from icl_book.claims import (
 from icl_book.claims.card import macros
 from icl_book.provenance import ROOT
 from icl_book.runner import plan
-from icl_book.site import audit, extension, judged, stage, verify
+from icl_book.site import audit, extension, stage, verify
 
 # ---------------------------------------------------------------- the verifier, on small pages
 
@@ -555,7 +555,7 @@ def test_the_command_for_twice_the_noise_doubles_the_default():
 
 def test_findings_are_read_once():
     """Sentences of at most thirty words, of which a formula counts as one."""
-    for finding in judged.findings(ROOT):
+    for finding in audit.findings(ROOT):
         text = re.sub(r"\{judged\}`[^`]*`|\[Read on\].*", "", finding)
         text = re.sub(r"\$[^$]*\$", "F", text.partition("** ")[2])
         for sentence in re.split(r"(?<=[.?:]) (?=[A-Z])", " ".join(text.split())):

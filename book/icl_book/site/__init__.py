@@ -1,7 +1,7 @@
 """The site.
 
 - `assemble`: checks executed notebooks and runs jupyter-book. `stage`: writes the tree that it reads.
-- `audit`: what the audit shows. `judged`: numbers in short answers and findings, each a case of a card.
+- `audit`: what pages show of claims and cards, in the audit and as numbers in short answers and findings.
 - `verify`: what a finished book must satisfy. `extension`: our Sphinx extension.
 - `machines`: a Markdown twin of each page, `llms.txt`, redirects of old pages. `pdf`: the book as one PDF.
 - `release`: everything of a release in one folder.

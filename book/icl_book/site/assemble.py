@@ -30,7 +30,7 @@ from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner.plan import plan
 from icl_book.runner.record import cards, collect, read, read_json, record
-from icl_book.site import judged, machines, stage, verify
+from icl_book.site import audit, machines, stage, verify
 
 
 def digest(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> str:
@@ -71,16 +71,16 @@ def gather(
     problems = verify.cards(runs, registry()) + verify.rules(registry())
     if problems or preset != "quick":  # of other sizes a sentence does not speak
         return runs, problems
-    findings = judged.findings(root)
+    findings = audit.findings(root)
     said = "\n".join(findings)
-    problems += [f"book/introduction: {one}" for one in judged.lost(said, cards(runs))]
+    problems += [f"book/introduction: {one}" for one in audit.lost(said, cards(runs))]
     for (where, content), run in zip(contents.items(), runs, strict=True):
-        said = judged.short_answer(content)
-        problems += [f"{where}: {one}" for one in judged.lost(said, cards([run]))]
+        said = audit.short_answer(content)
+        problems += [f"{where}: {one}" for one in audit.lost(said, cards([run]))]
     if findings:
         page = (root / "README.md").read_text(encoding="utf-8")
         module = stage.pages(**stage.context(registry(), runs, root))
-        if judged.readme(page, stage.findings(module, root), cards(runs)) != page:
+        if audit.readme(page, stage.findings(module, root), cards(runs)) != page:
             problems.append(
                 "README.md: the findings moved; run: python -m icl_book readme"
             )
@@ -185,7 +185,7 @@ def readme(root: Path = ROOT) -> None:
         r"(<!-- verdicts:begin -->\n).*?(<!-- verdicts:end -->)", re.DOTALL
     )
     text = block.sub(lambda m: f"{m[1]}{module.readme()}{m[2]}", text)
-    found = judged.readme(text, stage.findings(module, root), cards(runs))
+    found = audit.readme(text, stage.findings(module, root), cards(runs))
     write_atomically(root / "README.md", found)
     (drawn,) = re.findall(
         r"data:image/svg\+xml;base64,([^\"]+)",

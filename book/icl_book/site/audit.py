@@ -1,14 +1,21 @@
-"""What the audit and the front page show: each claim with its card, and what further runs found.
+r"""What pages show of claims and their cards: entries of the audit, further runs, numbers in prose.
 
 ``templates/pages.md.j2`` counts and shows the entries; `as_json` writes them for machines, as
 ``book/_static/audit.schema.json`` describes it.
+
+A number in a short answer or a finding is a case of a card, and links to it. A text says
+``{judged}`P1.T2.sharp | ReLU, d = 5 | .2f` `` where a number stands, with the claim, the case and the format,
+a factor before it if need be (``100*.0f``), ``{judged}`P1.T2.sharp` `` where a number is typed, such as an
+exponent of the statement, and ``{judged}`P1.T2.sharp | verdict` `` for the verdict. The findings are the
+numbered list of the front page.
 """
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +23,11 @@ from typing import Any
 from icl_book.claims import Authority, Claim
 from icl_book.claims.card import statement_record
 from icl_book.claims.claim import OWN
+from icl_book.parameters import BadInput
+from icl_book.runner.record import cases
 
 Record = Mapping[str, Any]
+Cards = Mapping[str, Record]
 
 #: Whose statements are counted together; and in words.
 GROUPS = {
@@ -109,3 +119,120 @@ def as_json(found: Sequence[Entry]) -> str:
         claims.append({**entry.record, "chapter": entry.notebook, "address": address})
     document = {"$schema": "audit.schema.json", "claims": claims}
     return json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+# ---------------------------------------------------------------- numbers in prose
+
+ROLE = re.compile(r"\{judged\}`([^`]+)`")
+_SHORT_ANSWER = re.compile(
+    r"^\*\*Short answer\.\*\* .*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL
+)
+_FINDINGS = re.compile(r"^## What we found\n+(.*?)(?=\n## )", re.MULTILINE | re.DOTALL)
+_README = re.compile(
+    r"(<!-- findings:begin -->\n).*?(<!-- findings:end -->)", re.DOTALL
+)
+
+
+def short_answer(content: Mapping[str, Any]) -> str:
+    """Return the short answer of a notebook's content, empty if it has none."""
+    texts = (
+        "".join(cell["source"])
+        for cell in content["cells"]
+        if cell["cell_type"] == "markdown"
+    )
+    return next((m[0] for text in texts if (m := _SHORT_ANSWER.search(text))), "")
+
+
+def findings(root: Path) -> list[str]:
+    """Return the findings of the front page as they are written there, each on one line; maybe none."""
+    found = _FINDINGS.search(
+        (root / "book" / "introduction.md").read_text(encoding="utf-8")
+    )
+    items = re.split(r"^(?=\d+\. )", found[1], flags=re.MULTILINE) if found else []
+    return [" ".join(item.split()) for item in items if re.match(r"\d", item)]
+
+
+def readme(text: str, said: Sequence[str], cards: Cards) -> str:
+    """Rewrite the findings in the README's text; the claims that judge one are named at its end."""
+
+    def plain(finding: str) -> str:
+        claims = ", ".join(
+            dict.fromkeys(m[1].partition(" | ")[0] for m in ROLE.finditer(finding))
+        )
+        shown = re.sub(r" +(?=[ .,;:])", "", resolve(finding, cards, _alone))
+        return re.sub(
+            r"\[Read on\]\(\.\./(.*)\)",
+            rf"Judged by {claims}. [Read on](\1.ipynb)",
+            shown,
+        )
+
+    return _README.sub(
+        lambda m: m[1] + "".join(f"{plain(one)}\n" for one in said) + m[2], text
+    )
+
+
+def _alone(card: Record, number: str, case: str) -> str:
+    """Show the number alone."""
+    return number
+
+
+def resolve(text: str, cards: Cards, link: Callable[[Record, str, str], str]) -> str:
+    """Replace the roles of a text; of a case that this run does not have, the claim alone is named.
+
+    Args:
+        text: Markdown.
+        cards: Records of cards by claim.
+        link: From the record of a card, what is shown (a number, a verdict, or empty for a claim alone) and
+            the name of its case (or empty) to what stands on the page.
+
+    Raises:
+        BadInput: For a claim that is not judged.
+    """
+
+    def show(role: re.Match[str]) -> str:
+        claim, case, form = _parts(role[1], cards)
+        card = cards[claim]
+        if role[1].endswith("| verdict"):
+            return link(card, card["verdict"], "")
+        values = _measured(card, case)
+        number = _formatted(values[0], form) if values else ""
+        return link(card, number, case if values else "")
+
+    return ROLE.sub(show, text)
+
+
+def _parts(role: str, cards: Cards) -> tuple[str, str, str]:
+    """Return claim, case and format of a role; the last two are empty if it names a claim or its verdict."""
+    claim, *rest = (part.strip() for part in role.split(" | "))
+    if claim not in cards:
+        raise BadInput(f"{{judged}}`{role}`: no card of {claim} is on this page")
+    if rest in ([], ["verdict"]):
+        return claim, "", ""
+    if len(rest) != 2:
+        raise BadInput(
+            f"{{judged}}`{role}`: must be a claim, its verdict, or a claim, a case and a format"
+        )
+    return claim, rest[0], rest[1]
+
+
+def _measured(card: Mapping[str, Any], case: str) -> list[float | str]:
+    return [row["measured"] for row in cases(card) if row["name"] == case]
+
+
+def _formatted(value: float | str, form: str) -> str:
+    factor, star, spec = form.rpartition("*")
+    return format(float(value) * (float(factor) if star else 1), spec)
+
+
+def lost(text: str, cards: Cards) -> list[str]:
+    """Return the roles of a text that name no claim of these cards, or no case of their claim."""
+    found = []
+    for role in ROLE.findall(text):
+        try:
+            claim, case, _ = _parts(role, cards)
+        except BadInput as error:
+            found.append(str(error))
+            continue
+        if case and not _measured(cards[claim], case):
+            found.append(f"{{judged}}`{role}`: {claim} has no case of this name")
+    return found

@@ -128,9 +128,16 @@ def staged(app: Sphinx, config: object) -> None:
         )
 
 
+def writers(app: Sphinx, env: object) -> list[str]:
+    """Let two processes write the pages that one has read: theorems cannot be read by two."""
+    app.parallel = 2
+    return []
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register with Sphinx."""
     app.connect("config-inited", staged)
+    app.connect("env-updated", writers)
     app.connect("autodoc-process-signature", signature)
     app.connect("doctree-resolved", properties)
     app.connect("doctree-resolved", boxes)

@@ -21,7 +21,7 @@ from icl_book.claims.claim import SOURCES
 from icl_book.markup import environment, plain, row_id, style_class
 from icl_book.provenance import CARD_MIME, NARROW_MIME
 from icl_book.runner.record import cards, cases, read_json, shown
-from icl_book.site import audit, judged
+from icl_book.site import audit
 
 BUILT_WITH = (
     "jupyter-book",
@@ -91,7 +91,7 @@ def stage(
         content = read_json(notebooks[name])
         for cell in content["cells"]:
             if cell["cell_type"] == "markdown":
-                cell["source"] = judged.resolve("".join(cell["source"]), own, link)
+                cell["source"] = audit.resolve("".join(cell["source"]), own, link)
         drawn[name] = figures(content, generated / "gallery", static / "narrow")
         for data in shown(content):
             if record := data.get(CARD_MIME):
@@ -142,7 +142,7 @@ def stage(
             text = text.replace(
                 f"{{{{ {word} }}}}", said
             )  # MyST leaves code blocks alone
-        path.write_text(judged.resolve(text, cards(runs), elsewhere), encoding="utf-8")
+        path.write_text(audit.resolve(text, cards(runs), elsewhere), encoding="utf-8")
     (static / "audit.json").write_text(
         audit.as_json(found["entries"]), encoding="utf-8"
     )
@@ -177,7 +177,7 @@ def pages(**context: Any) -> Any:
 def findings(module: Any, root: Path) -> list[str]:
     """Return the findings of the front page, with the verdict as a whole by the module of `pages`."""
     whole = _line(str(module.whole()))
-    return [text.replace("{{ verdicts }}", whole) for text in judged.findings(root)]
+    return [text.replace("{{ verdicts }}", whole) for text in audit.findings(root)]
 
 
 def link(card: audit.Record, text: str, case: str, page: str = "") -> str:

@@ -15,6 +15,8 @@ from icl_book.claims import Claim
 RAW = re.compile(
     r"\$|\{(?:glue|judged|numref|cite|eq|ref|doc|term|prf)\b|\{\{|\}\}|:::|```"
 )
+#: Colored code, the largest part of a page: nothing is looked for there.
+COLORED = re.compile(r'<div class="highlight">.*?</div>', re.DOTALL)
 FILE_NAME = re.compile(r"^\S+\.(?:svg|png|jpe?g|gif)$|^_images/|[0-9a-f]{24}", re.I)
 NETWORK = re.compile(r"(?:https?:)?//")
 #: What a browser loads by itself.
@@ -76,9 +78,7 @@ def rules(registry: Mapping[str, Claim]) -> list[str]:
 
 def page(name: str, text: str) -> list[str]:
     """Find problems of one built HTML page: errors, images, figures, raw markup, remote resources."""
-    soup = BeautifulSoup(text, "html.parser")
-    for code in soup.select("div.highlight"):
-        code.extract()  # colored code, the largest part: nothing is looked for there
+    soup = BeautifulSoup(COLORED.sub("", text), "html.parser")
     loaded = [
         str(tag.get("src") or tag.get("href") or tag.get("data"))
         for tag in soup.select(LOADED)
