@@ -331,6 +331,8 @@ return [...document.querySelectorAll(".bd-article div.cell_input pre")]
   .filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent.slice(0, 60));
 """
 
+#: How many figures have a drawing for a phone, too.
+DRAWN_TWICE = "return document.querySelectorAll('figure picture source').length"
 #: How high the open page is.
 HEIGHT = "return document.documentElement.scrollHeight"
 #: Least size of text in a figure, in pixels. Sub- and superscripts are smaller, as in a formula.
@@ -419,6 +421,7 @@ def test_page_in_browser_and_by_axe(browser, book, page):
             "css selector", ".bd-article :is(figure, .icl-interactive)"
         )
         assert first.is_displayed()
+        assert browser.execute_script(DRAWN_TWICE) > 0
         assert browser.execute_script(CUT_CODE) == []
 
 
