@@ -120,7 +120,7 @@ print(f"trained w = {trained:.2f}, exact best w = {best.w:.2f}")
 # ## Many units, and the path that they follow
 #
 # Units that are trained with plain gradient steps follow a path that can be computed before the training. This path, the
-# {term}`flow`, is the limit of infinitely many contexts and infinitely small steps. On this path $w$ starts at zero and solves
+# *flow*, is the limit of infinitely many contexts and infinitely small steps. On this path $w$ starts at zero and solves
 # $\dot w=-\frac1d\mathcal L'(w)$, where $\mathcal L(w)$ is the {term}`population risk` of $wI$. A step of size $\eta$
 # advances the time by $\eta$. The next cell trains many units at once with `train_grid` and prints their median $w$ beside
 # the path:
