@@ -26,10 +26,10 @@ Array = NDArray[np.float64]
 
 #: Largest size of an entry and of w, so that w times a score is finite.
 _MOST = 1e70
-#: Scores at once, a megabyte: what a core's cache holds.
-_BLOCK = 2**17
+#: Scores at once, two megabytes: with fewer, threads wait for each other, with more, for the memory.
+_BLOCK = 2**18
 #: Multiplications of a matrix product: for more, OpenBLAS starts threads, at a loss here.
-_PRODUCT = 2**18
+_PRODUCT = 2**19
 #: exp of less is slow and counts for nothing beside the largest weight, one.
 _LEAST_EXPONENT = -708.0
 #: Windows between w and 2 w.
@@ -131,8 +131,11 @@ def best_window(X: ArrayLike, y: ArrayLike) -> BestWindow:
 
     def leave_out(rows: NDArray[np.intp]) -> None:
         gaps = _gaps(X, rows)
+        weights = np.empty_like(gaps)
         for first_of_base, base in enumerate(bases, start=1):
-            weights = np.exp(np.maximum(base * gaps, _LEAST_EXPONENT))
+            np.multiply(base, gaps, out=weights)
+            np.maximum(weights, _LEAST_EXPONENT, out=weights)
+            np.exp(weights, out=weights)
             for at in range(first_of_base, windows.size, _PER_OCTAVE):
                 if at > first_of_base:
                     weights *= weights  # of the doubled window
