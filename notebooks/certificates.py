@@ -59,8 +59,9 @@ notebook.setup(globals())
 #
 # 1. **All matrices, every $n\ge2$.** Suppose that function values are more correlated at closer inputs. A layer that looks
 #    away from the query then has a larger risk, so the best matrix is a multiple $w$ of the identity.
-# 2. **Irrelevant directions.** Directions on which the labels do not depend add random numbers to the scores. These numbers
-#    disturb the order in which attention ranks the tokens. For linear functions of three or more directions the risk rises.
+# 2. **Irrelevant directions.** Directions on which the labels do not depend add random numbers to the scores, unless the
+#    matrix ignores them. These numbers disturb the order in which attention ranks the tokens. For linear functions of three
+#    or more directions the risk rises.
 # 3. **All Lipschitz functions.** Choose the window that is best for one class. The risks of *all* $L$-Lipschitz functions
 #    with this window have a common upper bound.
 # 4. **All pairs of points.** The Lipschitz constant of a function with a kink is the steeper of its two slopes.
@@ -136,14 +137,14 @@ plt.show()
 # ```
 #
 # The experiment takes about two seconds. For the two waves the quarter turn changes the least risk by
-# {judged}`P1.T2.form | two waves, quarter turn | 100*.1f` %. The quarter turn leaves the strong wave as it is. The weak
+# {judged}`P1.T2.form | two waves, quarter turn | 100*.1f` %. The quarter turn does not change the strong wave. The weak
 # wave is too short for the window, and enters the prediction with the wrong sign. The quarter turn reverses this sign.
 #
 # To try another class on the circle, change the last line of `covariance`.
 #
 # The {prf:ref}`theorem on form <thm-form>` covers every class whose covariance rises with $t$, the cosine of the angle
-# between two inputs. For $n\ge3$ it also covers even classes whose covariance rises with $|t|$. The next cell tests nine
-# classes and prints the $n$ for which the theorem holds:
+# between two inputs. For $n\ge3$ the theorem also covers even classes whose covariance rises with $|t|$. The next cell
+# tests nine classes and prints the $n$ for which the theorem holds:
 
 
 # %%
@@ -265,8 +266,8 @@ for task in (Cosine(2, 4.0), Cosine(3, 4.0), Cosine(5, 8.0), TwoWaves(2)):
 # {term}`Gegenbauer polynomial <Gegenbauer polynomials>` $P_3$. The covariance is then a multiple of $P_3$, which is not
 # monotone.
 #
-# The card below tries four matrices that are no multiples of the identity. As a control it tries a quarter turn on the two
-# waves of {numref}`fig-right-angles`.
+# The card below tries four matrices that are no multiples of the identity. As a control the card tries a quarter turn on
+# the two waves of {numref}`fig-right-angles`.
 
 # %% tags=["remove-input"]
 others = certificates.other_matrices(
@@ -287,9 +288,9 @@ judge(
 #
 # Looking away from the query can raise the risk by more than the mean square of the functions. Take affine functions
 # without their constant, $f=\ell\,q\cdot x$, with the mean square $a_1=\mathbb Ef(x_q)^2$. Let the context be so long that
-# the sum over the tokens is a mean over the sphere. With $M=wI$ the prediction is then $A\,f(x_q)$ with some $A<1$, so the
-# bias is $(1-A)^2a_1$. With $M=-wI$ the prediction is $-A\,f(x_q)$, so the bias is $(1+A)^2a_1$. For $A=\frac12$ the two
-# biases are $\frac14a_1$ and $\frac94a_1$. Looking the wrong way then adds $4Aa_1=2a_1$.
+# the weighted mean over the tokens is nearly a mean over the sphere. With $M=wI$ the prediction is then $A\,f(x_q)$ with
+# some $A<1$, so the bias is $(1-A)^2a_1$. With $M=-wI$ the prediction is $-A\,f(x_q)$, so the bias is $(1+A)^2a_1$. For
+# $A=\frac12$ the two biases are $\frac14a_1$ and $\frac94a_1$. Looking the wrong way then adds $4Aa_1=2a_1$.
 #
 # **Exercise 1.** An even function has the same value at $x$ and at $-x$. Compare the risks of $M=-wI$ and $M=wI$ for a class of even
 # functions.
@@ -308,11 +309,12 @@ judge(
 # $m_\ell=\mathbb E\sum_i\omega_i\cos\ell\theta_i$ with the weights $\omega_i$ of $wI$. If $wI$ is followed by a rotation by
 # $\alpha$, the risk changes by $2\sum_\ell a_\ell m_\ell(1-\cos\ell\alpha)$.
 #
-# A quarter turn changes nothing in degree 4. In degree 18 it adds $4a_{18}m_{18}$. Here $m_{18}$ is negative, because with
-# twenty tokens the window that suits degree 4 is too wide for so short a wave. So the quarter turn lowers the risk. This
-# computed example refutes a conjecture of ours: that some multiple of $I$ is best for *every* rotation-invariant class.
+# A quarter turn changes nothing in degree 4. In degree 18 the quarter turn adds $4a_{18}m_{18}$. Here $m_{18}$ is negative,
+# because with twenty tokens the window that suits degree 4 is too wide for so short a wave. So the quarter turn lowers the
+# risk. This computed example refutes a conjecture of ours: that some multiple of $I$ is best for *every* rotation-invariant
+# class.
 #
-# **Open:** for $d\ge3$ we know neither a proof for all rotation-invariant classes nor a counterexample.
+# **Open:** for $d\ge3$ we have neither a proof for all rotation-invariant classes nor a counterexample.
 #
 # **Exercise 2.** Change the experiment so that the strong wave has 3 periods. Is a quarter turn still better? Which angle is
 # natural to try instead?
@@ -432,8 +434,8 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 # even in $c$, while $\mathbb E\sum\omega_it_i$ has the slope $\frac{n-1}{nk}$. $\square$
 # :::
 #
-# **What this says of the authors' Theorem 4.** For our tokens with $k\ge3$ and $n\ge2$, its assumption that $n=2$ or
-# $\sigma=0$ is not needed, nor is $M=M^\top$. Let the bound $C$ be at least the smallest $c$ that is best at $e=0$. Then
+# **What this says of the authors' Theorem 4.** For our tokens with $k\ge3$ and $n\ge2$, the theorem's assumption that $n=2$
+# or $\sigma=0$ is not needed, nor is $M=M^\top$. Let the bound $C$ be at least the smallest $c$ that is best at $e=0$. Then
 # the optima under $\|B^\top MB\|\le C$ are exactly the $cBB^\top$ whose $c\le C$ is best at $e=0$.
 #
 # **Open:** we have not proved that the best $c$ is unique. If $C$ is smaller than every best $c$, we have a proof only
@@ -511,11 +513,12 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 # :::
 #
 # **Open:** for $k=2$ and $n\ge3$ we have no proof at $\sigma=0$, nor at moderate $n$ and $\sigma$. The proof for $k\ge3$
-# treats each rank $p$ by itself. This method fails for $k=2$, because there the quantity $L_e(p)$ of {eq}`eq-ranks` rises
-# with $e$ at some ranks.
+# treats each rank $p$ by itself. The proof fails for $k=2$, because for two directions the quantity $L_e(p)$ of
+# {eq}`eq-ranks` rises with $e$ at some ranks.
 #
 # **Open:** for $k=1$ we have no proof either, and at a fixed $c$ the risk need not rise with $|e|$. The next cell takes
-# $c=11.66$, $n=4$ and $\sigma=10$. It prints the risk at two positive values of $e$, each divided by the risk at $e=0$:
+# $c=11.66$, $n=4$ and $\sigma=10$. The cell prints the risk at two positive values of $e$, each divided by the risk at
+# $e=0$:
 
 # %%
 near, middle, far = (
@@ -562,7 +565,7 @@ print(f"{middle / near:.3f} at e = 6, {far / near:.3f} at e = c = 11.66")
 # $-Q\le0.202|v|^2$ by hand (`icl_rigor.curvature`). $\square$
 # :::
 #
-# The next cell repeats the computer's part of the proof. It should certify both ends of the range. If an end is moved
+# The next cell repeats the computer's part of the proof. Both ends of the range should be certified. If an end is moved
 # towards zero by a thousandth, the proof should fail:
 
 # %%
@@ -614,7 +617,7 @@ plt.show()
 # %% [markdown]
 # ```{caption} fig-worst
 # :alt: A humped curve of bias against wavenumber on logarithmic axes with its peak near one over the bandwidth. The horizontal
-# bound lies a factor of about thirty above the peak. Affine functions of full slope lie far below the peak.
+# bound lies far above the peak. Affine functions of full slope lie far below the peak.
 #
 # Exact bias of the cosines $\frac Lb\cos(b\,u\cdot x)$, which have slope $L$, against their wavenumber $b$. The window is
 # the best one for the ReLU class at $n=10^7$. The cosines should stay below the horizontal line, the bound for all

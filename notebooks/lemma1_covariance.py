@@ -15,10 +15,10 @@
 # **Short answer.** Let the tokens $x$ lie on an ellipsoid with the covariance $\Sigma$. Suppose that the random
 # functions prefer no direction (are rotation invariant) *as functions of the whitened tokens* $\Sigma^{-1/2}x$, and
 # that their values are more correlated at closer whitened tokens. Then, for two or more examples, the best matrix is
-# $M=w^*\Sigma^{-1}$ {judged}`P1.L1.form`. This matrix turns the ellipsoid back into a sphere, and $w^*$ is the best
-# $w$ on that sphere. Trained layers end near this matrix {judged}`P1.L1.trained`. Suppose instead that the functions
-# prefer no direction as functions of $x$ itself. Then the layers that we trained end at another matrix, with a
-# narrower window along the long axes.
+# $M=w^*\Sigma^{-1}$ {judged}`P1.L1.form`. The matrix $\Sigma^{-1}$ turns the ellipsoid back into a sphere, and $w^*$
+# is the best $w$ on that sphere. Trained layers end near $w^*\Sigma^{-1}$ {judged}`P1.L1.trained`. Suppose instead
+# that the functions prefer no direction as functions of $x$ itself. Then the layers that we trained end at another
+# matrix, with a narrower window along the long axes.
 
 # %% tags=["remove-cell"]
 import sys
@@ -112,9 +112,9 @@ plt.show()
 # $u=\Sigma^{-1/2}x$.
 #
 # If $M$ is a multiple of $\Sigma^{-1}$, each entry times its eigenvalue of $\Sigma$ gives the same number. The next
-# cell takes this product at the longest axis minus the product at the shortest axis. It divides this *difference* by
-# the mean product over all axes. A positive difference means a window that is narrower along the long axes than the
-# lemma says.
+# cell takes this product at the longest axis minus the product at the shortest axis. Then it divides by the mean
+# product over all axes. We call the result the *difference*. A positive difference means a window that is narrower
+# along the long axes than the lemma says.
 #
 # To try $d=7$, write `dim = 7` as the first line of the next cell. The printed medians of the difference should again
 # be near zero. At $d=3$ the median for affine functions on the first ellipsoid is
@@ -185,7 +185,7 @@ plt.show()
 #
 # The cells take about five seconds on two cores. The card below allows a difference of 0.1 on both sides of zero,
 # because each number is sampled. As a control the card uses units that are trained on the functions of Experiment 2
-# (next cell). Their difference must be positive.
+# (next cell). For these units the difference must be positive.
 #
 # **Exercise 1.** In the cell of Experiment 1 replace `Projected(task, np.linalg.inv(root))` by `task`. Do the points
 # stay on the line?
@@ -364,8 +364,8 @@ plt.show()
 # the eigenvalue, but less steeply than the line of slope minus one.
 #
 # Diagonal entries of the trained $M$ against the eigenvalues of $\Sigma$, for functions that prefer no direction in
-# the original coordinates. Points are medians over seeds, with intervals. They fall less steeply than the line, which
-# has the slope $-1$ of Lemma 1.
+# the original coordinates. Points are medians over seeds, with intervals. The points fall less steeply than the line,
+# which has the slope $-1$ of Lemma 1.
 # ```
 #
 # **Exercise 3.** Tokens have the covariance $\Sigma$. You can draw functions, but you do not know which symmetry they

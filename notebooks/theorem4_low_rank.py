@@ -13,12 +13,12 @@
 #
 # **Short answer.** Yes, if the inputs vary independently along the relevant and the irrelevant directions. (We chose this
 # law of the inputs, because no source prints one.) The talk's Theorem 4 is about linear functions with two examples or
-# noiseless labels. It says that the best attention window is narrow in the relevant directions and infinitely wide in all
-# others {judged}`P1.T4.minimizer`. For at least three relevant directions we prove this, with two or more examples and any
-# noise {judged}`P1.T4.beyond`. For two relevant directions it is proved in part. The rest, and one relevant direction, are
-# only computed on grids. Trained layers find the relevant directions {judged}`P1.T4.learns`, also for the three functions
-# of the talk's last slide {judged}`P1.F9.subspace`. On these functions linear attention ends with a larger error
-# {judged}`P1.F9.error`.
+# noiseless labels. For these functions, the theorem says, the best attention window is narrow in the relevant directions
+# and infinitely wide in all others {judged}`P1.T4.minimizer`. For at least three relevant directions we prove this, with
+# two or more examples and any noise {judged}`P1.T4.beyond`. For two relevant directions we prove a part. The other settings
+# with one or two relevant directions are only computed on grids. Trained layers find the relevant directions
+# {judged}`P1.T4.learns`, also for the three functions of the talk's last slide {judged}`P1.F9.subspace`. On these functions
+# linear attention ends with a larger error {judged}`P1.F9.error`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -118,9 +118,9 @@ plt.show()
 # (theorem4-plain)=
 # ## In plain words
 #
-# **The best matrix ignores the irrelevant directions.** A token $x=Bu+B_\perp v$ has two parts. Its part $u$ decides the
-# label, and its part $v$ does not. The $k$ columns of $B$ are orthonormal and span the directions that count, which we call
-# *relevant*. The columns of $B_\perp$ span all others.
+# **As far as we proved or computed, the best matrix ignores the irrelevant directions.** A token $x=Bu+B_\perp v$ has two
+# parts. Its part $u$ decides the label, and its part $v$ does not. The $k$ columns of $B$ are orthonormal and span the
+# directions that count, which we call *relevant*. The columns of $B_\perp$ span all others.
 #
 # **By our choice** the vectors $u$ and $v$ are independent, and each is uniform on its unit sphere. The labels are linear
 # in $u$.
@@ -138,8 +138,8 @@ plt.show()
 # label noise $\sigma$. For $k=2$ we prove it for $n=2$, for large $\sigma$, and for long contexts with noise. The other
 # settings with $k=2$, and those with $k=1$ and noise, are only computed on grids.
 #
-# The next cell computes the risk of $M=cBB^\top+e(I-BB^\top)$ without sampling, as in [](/notebooks/exact_risk.ipynb). It
-# keeps $c$ and lowers $e$ to zero. Bias and noise both become smaller:
+# The next cell computes the risk of $M=cBB^\top+e(I-BB^\top)$ without sampling, as in [](/notebooks/exact_risk.ipynb). The
+# cell keeps $c$ and lowers $e$ to zero. Bias and noise both become smaller:
 
 # %%
 for e in (4.0, 2.0, 0.0):  # from the isotropic window to the projection
@@ -419,9 +419,9 @@ judge(
 # :::{admonition} Proof that no matrix beats two numbers
 # :class: dropdown
 #
-# Let $\varrho(c,e)$ be the risk of $cBB^\top+eB_\perp B_\perp^\top$ on $D(\mathcal F_B^{\rm lin})$, $c,e\ge0$, $n\ge2$. *Every matrix
-# has at least the risk $\min\varrho$. If $k\ge2$ and every minimizer of $\varrho$ has $e=0<c$, then the optima over all matrices are
-# exactly the $cBB^\top$ with $c$ best at $e=0$: of one sign, but perhaps with several $c$.*
+# Let $\varrho(c,e)$ be the risk of $cBB^\top+eB_\perp B_\perp^\top$ on $D(\mathcal F_B^{\rm lin})$, $c,e\ge0$, $n\ge2$.
+# *Every matrix has at least the risk $\min\varrho$. If $k\ge2$ and every minimizer of $\varrho$ has $e=0<c$, then the
+# optima over all matrices are exactly the $cBB^\top$ with $c$ best at $e=0$. There may be several such $c$.*
 #
 # Fix the query $x_q=Bu_q+B_\perp v_q$ and put $p=B^\top Mx_q$, $r=B_\perp^\top Mx_q$. The score of a token is
 # $u_i\cdot p+v_i\cdot r$. Averaged over $a$ and the noise, the error given the tokens is
@@ -506,7 +506,7 @@ plt.show()
 # The best c at the star is larger for twenty tokens without noise than for two tokens or with noise.
 #
 # Exact risk of $cBB^\top+e(I-BB^\top)$ over $(c,e)$, in percent above the least risk, for three settings. The star marks
-# the exact best $c$ with $e=0$. It should lie in the innermost region.
+# the exact best $c$ with $e=0$. The star should lie in the innermost region.
 # ```
 #
 # **Exercise 3.** Why does the sign of $e$ not matter in {numref}`fig-landscape`?
@@ -520,8 +520,8 @@ plt.show()
 # Suppose that for every $c$ the risk is least at $e=0$, and there only. Then every minimum has $e=0$. Two cards compare the
 # risk at $e=0$ with the risks at six positive values of $e$, for eight values of $c$. P1.T4.minimizer covers the settings
 # that the theorem assumes, and P1.T4.beyond covers settings with noise and $n\ge3$. The case $k=1$ without noise is left
-# out, because it has no finite minimum (Exercise 4). In the control the functions depend on all directions alike. There
-# $e=0$ must not be best.
+# out, because it has no finite minimum (Exercise 4). In the control the functions depend on all directions alike. For such
+# functions $e=0$ must not be best.
 
 # %% tags=["remove-input"]
 few = sorted({n for n in n_values if n <= context_length} | {context_length})
@@ -621,9 +621,9 @@ judge(
 # > quadratic $f(x)=(w^\top x)^2$, cosine $f(x)=\cos(4w^\top x)$.
 #
 # The slide compares softmax and linear attention during pretraining. Our sources do not print the laws of $w$ and of the
-# tokens, the numbers $d$, $k$, $n$ and $\sigma$, or the formula of the slide's representation error. We keep the tokens and
-# the sine from above. In this book $w$ is the window parameter, so we write $q$ for the slide's $w$. We draw
-# $q=Ba$ with $a$ uniform on $S^{k-1}$. The function that is applied to $q^\top x$ is called the *link*.
+# tokens, the numbers $d$, $k$, $n$ and $\sigma$, or the formula of the slide's representation error. We use the tokens
+# $x=Bu+B_\perp v$ and the sine of Experiment 1. In this book $w$ is the window parameter, so we write $q$ for the slide's
+# $w$. We draw $q=Ba$ with $a$ uniform on $S^{k-1}$. The function that is applied to $q^\top x$ is called the *link*.
 #
 # With $M=cBB^\top$ scores and labels depend on $u$ only. The problem is then *exactly* that of $M=cI_k$ on the sphere of
 # $\mathbb R^k$, whose least risk we know for every link. A unit that finds the projection and the best $c$ has this least

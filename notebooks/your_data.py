@@ -14,9 +14,9 @@
 #
 # **Short answer.** Yes, nearly: neither the class of functions nor the noise level has to be known. `icl.best_window(X, y)`
 # hides one label at a time, predicts it from the others, and returns the window parameter with the least error. On two maps
-# of the Earth the best window is known exactly. There the window that is found in this way has, in the median, nearly the
-# least risk {judged}`P1.data.left-out`. A single data set still leaves a range of window parameters open, which it hardly
-# tells apart. `icl.predict(X, y, queries, w)` predicts the labels of new inputs.
+# of the Earth the best window is known exactly. On these maps the window that `icl.best_window` finds has, in the median,
+# nearly the least risk {judged}`P1.data.left-out`. But a single data set hardly tells the window parameters of a whole
+# range apart. `icl.predict(X, y, queries, w)` predicts the labels of new inputs.
 
 # %% tags=["remove-cell"]
 import sys
@@ -109,8 +109,8 @@ plt.show()
 # Both functions take NumPy arrays, data frames, tensors and lists. If the data have a NaN or the wrong shape, the functions
 # stop with a message of one line. `best.edge` is `"mean"` if the mean of all labels predicts best, and `"nearest"` if
 # copying the nearest label does. If the best window lies between these extremes, `best.edge` is empty. The function tries a
-# list of window parameters. `best.low` and `best.high` are the smallest and the largest of them whose error exceeds the
-# least error by at most one standard error of the difference.
+# list of window parameters. `best.low` and `best.high` are the smallest and the largest of these parameters whose error
+# exceeds the least error by at most one standard error of the difference.
 #
 # **Lengths of tokens.** The results of this book are for tokens on the unit sphere, unless a page says otherwise. There
 # $x_i\cdot x_q$ is largest for the nearest token. If all tokens have the same length $R$, read $w/R^2$ in place of $w$. If
@@ -127,8 +127,8 @@ plt.show()
 # On two maps of the Earth, the window that is found from the labels costs little. For such a map the [exact best
 # window](/notebooks/planet.ipynb) follows from the *spectrum*, which says how much of the map varies at each length scale.
 # Here the spectrum is not used: `icl.best_window` sees only $n$ random places and their noisy labels. The next cell draws
-# many such data sets. For each data set it computes the *price*: the exact risk with the window that was found, divided by
-# the least risk.
+# many such data sets. For each data set the cell computes the *price*: the exact risk with the window that was found,
+# divided by the least risk.
 #
 # To try another size, write `n_values = [200]` as the first line of the next cell. The printed price should again be close
 # to one. For the magnetic field with 400 places it is {judged}`P1.data.left-out | magnetic field, n = 400 | .2f`.
@@ -183,8 +183,9 @@ judge(
 #
 # Real tokens do not fill all directions alike, so we try two dimensions. The first dimension is $d$, the number of columns
 # of the tokens. The second is $1/\operatorname{tr}\Sigma^2$, where $\Sigma$ is the covariance matrix of the tokens. We call
-# the second one the *filled* dimension. For uniform tokens on the sphere it equals $d$. The last two columns of the table
-# are the exact best windows of affine functions with these dimensions and the estimated $L$ and $\sigma$.
+# the second one the *filled* dimension. For uniform tokens on the sphere the filled dimension equals $d$. The last two
+# columns of the table are the exact best windows of affine functions with these dimensions and the estimated $L$ and
+# $\sigma$.
 
 
 # %%
@@ -223,9 +224,9 @@ law.round(1)
 #
 # ## As an estimator of scikit-learn
 #
-# `icl.SoftmaxAttentionRegressor` works in pipelines and in cross-validation. It finds the window by itself, and it moves
-# tokens to the sphere unless told otherwise. The next cell compares it with two other models. One is nearest neighbors,
-# whose number is chosen by cross-validation, and the other is a linear model.
+# `icl.SoftmaxAttentionRegressor` works in pipelines and in cross-validation. The estimator finds the window by itself. It
+# moves tokens to the sphere, unless its argument `on_sphere` is false. The next cell compares the estimator with two other
+# models. One is nearest neighbors, whose number is chosen by cross-validation, and the other is a linear model.
 
 # %%
 neighbors = GridSearchCV(
