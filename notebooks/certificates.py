@@ -9,16 +9,15 @@
 # %% [markdown]
 # # Proofs and certificates
 #
-# *A computation covers finitely many cases. Which statements about all matrices, all functions and all context lengths can be
-# proved?*
+# *A computation covers finitely many cases. Which statements about all matrices, all functions and all context lengths can
+# be proved?*
 #
-# **Short answer.** Suppose that function values are more correlated at closer inputs, as for ReLU and affine functions. Then
-# the best matrix is a multiple of the identity for two or more examples {judged}`P1.T2.form`; for some waves on the circle
-# another matrix is better. If the labels are linear in at least three relevant directions, irrelevant directions always
-# raise the risk ([](/notebooks/theorem4_low_rank.ipynb)). As far as we computed, the authors' upper bound in Theorem 3
-# covers every
-# $L$-Lipschitz test function {judged}`P1.T3.any`. A function of the ReLU class has the Lipschitz constant that the slides
-# give {judged}`P1.T2.lip`.
+# **Short answer.** Suppose that function values are more correlated at closer inputs, as for ReLU and affine functions.
+# Then, for two or more examples, the best matrix is a multiple of the identity {judged}`P1.T2.form`. Without this
+# assumption it need not be: for some waves on the circle another matrix is better. If linear labels depend on at least
+# three directions, irrelevant directions raise the risk ([](/notebooks/theorem4_low_rank.ipynb)). As far as we computed,
+# the authors' upper bound in Theorem 3 covers every $L$-Lipschitz test function {judged}`P1.T3.any`. A function of the ReLU
+# class has the Lipschitz constant that the slides give {judged}`P1.T2.lip`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -55,20 +54,33 @@ notebook.setup(globals())
 # %% [markdown]
 # ## In plain words
 #
-# This page proves four statements that other pages use. Each statement covers infinitely many cases. The theorems of this
-# page are the book's own and have names. A theorem with a number is the authors'.
+# This page proves four statements that other pages use. Each statement covers infinitely many cases. The named theorems of
+# this page are the book's own. The numbered theorems that it mentions are the authors'.
 #
-# 1. **All matrices, every $n$.** Suppose that function values are more correlated at closer inputs. A layer that looks away
-#    from the query then has a larger risk, so the best matrix is a multiple $w$ of the identity.
-# 2. **Irrelevant directions.** Irrelevant directions add random numbers to the scores. These numbers blur the order in which
-#    attention ranks the tokens, and the risk rises.
-# 3. **All Lipschitz functions.** With the window of one class, the risks on *all* $L$-Lipschitz functions have a common upper
-#    bound.
-# 4. **All pairs of points.** A function with a kink is as steep as the steeper of its two sides.
+# 1. **All matrices, every $n\ge2$.** Suppose that function values are more correlated at closer inputs. A layer that looks
+#    away from the query then has a larger risk, so the best matrix is a multiple $w$ of the identity.
+# 2. **Irrelevant directions.** Directions on which the labels do not depend add random numbers to the scores, unless the
+#    matrix ignores them. These numbers disturb the order in which attention ranks the tokens. For linear functions of three
+#    or more directions the risk rises.
+# 3. **All Lipschitz functions.** Choose the window that is best for one class. The risks of *all* $L$-Lipschitz functions
+#    with this window have a common upper bound.
+# 4. **All pairs of points.** The Lipschitz constant of a function with a kink is the steeper of its two slopes.
 #
 # **The experiment of this page** shows that the first statement needs its assumption. On the circle the experiment compares
-# the exact risk of $wI$ with that of $w$ times a quarter turn. The two classes are the ReLU functions and a class of our
-# own. The functions of our class are waves of 4 periods plus weaker waves of 18 periods.
+# the exact risk of $wI$ with that of $w$ times a quarter turn, that is, a rotation by $90^\circ$. We try two classes: the
+# ReLU functions, and a class of our own. A function of our class is a wave of 4 periods around the circle plus a weaker
+# wave of 18 periods.
+#
+# To try $d=7$, run these lines in a new cell below the next cell. The rotation now turns one plane, and $wI$ should again
+# have the smaller risk. In the card below, a turned plane raises the risk of ReLU functions at $d=5$, $n=20$ and $\sigma=1$
+# by {judged}`P1.T2.form | ReLU, d = 5, n = 20: a plane turned by 90° | 100*.0f` %.
+#
+# ```python
+# tasks["ReLU"] = ReLU(dim=7)
+# quarter_turn = np.eye(7)
+# quarter_turn[:2, :2] = [[0, -1], [1, 0]]
+# print(risks("ReLU").min())
+# ```
 
 
 # %%
@@ -124,16 +136,15 @@ plt.show()
 # for $wI$ should be the lower one. For the two waves (right) the minimum for the quarter turn should be lower.
 # ```
 #
-# The experiment takes about two seconds. For the two waves the quarter turn lowers the least risk by half a percent. The
-# quarter turn leaves the strong wave as it is. The weak wave is too short for the window and enters the prediction with the
-# wrong sign. The quarter turn reverses this sign.
+# The experiment takes about two seconds. For the two waves the quarter turn changes the least risk by
+# {judged}`P1.T2.form | two waves, quarter turn | 100*.1f` %. The quarter turn does not change the strong wave. The weak
+# wave is too short for the window, and enters the prediction with the wrong sign. The quarter turn reverses this sign.
 #
-# To try another class on the circle, change the line of `covariance`. To try $d=7$, let `tasks` be `{"ReLU": ReLU(dim=7)}`, take as
-# `quarter_turn` a $7\times7$ matrix that turns one plane, and leave out the line of the plot about the two waves.
+# To try another class on the circle, change the last line of `covariance`.
 #
-# The {prf:ref}`theorem on form <thm-form>` covers a class if its covariance rises with $t$, the cosine of the angle between
-# two inputs. It also covers even classes whose covariance rises with $|t|$. The next cell tests nine classes and prints the
-# $n$ for which the theorem holds:
+# The {prf:ref}`theorem on form <thm-form>` covers every class whose covariance rises with $t$, the cosine of the angle
+# between two inputs. For $n\ge3$ the theorem also covers even classes whose covariance rises with $|t|$. The next cell
+# tests nine classes and prints the $n$ for which the theorem holds:
 
 
 # %%
@@ -159,17 +170,18 @@ for task in (Cosine(2, 4.0), Cosine(3, 4.0), Cosine(5, 8.0), TwoWaves(2)):
 # | assumption | here |
 # |---|---|
 # | tokens and query uniform on the sphere, class rotation invariant | assumed |
-# | a minimizer exists | proved for $n\ge2$ |
+# | a minimizer exists | proved for $n\ge2$, if the class is not constant and $k'(1)<\infty$ |
 # | printed "for sufficiently large $n$" | not needed; proved for every $n\ge2$ and $\sigma\ge0$ |
 #
-# Each step of each proof has a test of its own. Such a test fails if an error is planted in its step.
+# The steps of the proofs are also tested with numbers. Many of these tests plant an error in a step and check that the
+# error is noticed.
 # ```
 #
 # ## The form of the minimizer
 #
-# For every class whose covariance rises, and $n\ge2$, the best matrix is a multiple of the identity. The slides say of Theorem 2:
-# "the minimizer [...] is $\mathbf{M}^* = w_{KQ} \mathbf{I}_d$". This is a statement about the {term}`risk <population risk>` of
-# *every* matrix, so averages of trained entries cannot decide it.
+# Take $n\ge2$ and a class whose covariance rises with $t$. Every best matrix is then a multiple of the identity. The slides
+# say of Theorem 2: "the minimizer [...] is $\mathbf{M}^* = w_{KQ} \mathbf{I}_d$". This is a statement about the
+# {term}`risk <population risk>` of *every* matrix. Averages of trained entries therefore cannot decide it.
 #
 # :::{prf:theorem} the form of the minimizer
 # :label: thm-form
@@ -191,9 +203,9 @@ for task in (Cosine(2, 4.0), Cosine(3, 4.0), Cosine(5, 8.0), TwoWaves(2)):
 #
 # :::{admonition} Proof
 # :class: dropdown
-# *Idea.* Attention sees the query only through $Mx_q$. Reflect the sphere so that the direction of $Mx_q$ and the query change
-# places: of each token and its mirror image the one nearer to $Mx_q$ has the more weight, and the one nearer to the query the
-# better label.
+# *Idea.* Attention sees the query only through $Mx_q$. Reflect the sphere so that the direction of $Mx_q$ and the query
+# change places. Of a token and its mirror image, the one nearer to $Mx_q$ has the larger weight, and the one nearer to the
+# query has the better label. If $Mx_q$ points to the query, these two are the same token.
 #
 # *1.* $\mathcal L(wI)$ is continuous and tends to the risk of the nearest token $x_{(1)}$. With the variogram $\gamma=k(1)-k$ it is
 # $\mathbb E\big[2\sum_i\omega_i\gamma_{iq}-\sum_{ij}\omega_i\omega_j\gamma_{ij}+\sigma^2\sum_i\omega_i^2\big]$. As
@@ -250,11 +262,12 @@ for task in (Cosine(2, 4.0), Cosine(3, 4.0), Cosine(5, 8.0), TwoWaves(2)):
 # :::
 #
 # For $n=1$ all matrices have the same risk. For an even class and $n=2$ all rotations have the same risk, and equal weights
-# are best. In part 3, odd $g_j$ do not suffice if $q_j$ is uniform on the *sphere*. For example, if $g_j$ is the
-# {term}`Gegenbauer polynomial <Gegenbauer polynomials>` $P_3$, the covariance is a multiple of $P_3$, which is not monotone.
+# are best. In part 3, an odd $g_j$ is not enough if $q_j$ is uniform on the *sphere*. For example, let $g_j$ be the
+# {term}`Gegenbauer polynomial <Gegenbauer polynomials>` $P_3$. The covariance is then a multiple of $P_3$, which is not
+# monotone.
 #
-# The card below tries four other matrices. As a control it tries a quarter turn on the two waves of
-# {numref}`fig-right-angles`.
+# The card below tries four matrices that are no multiples of the identity. As a control the card tries a quarter turn on
+# the two waves of {numref}`fig-right-angles`.
 
 # %% tags=["remove-input"]
 others = certificates.other_matrices(
@@ -273,11 +286,11 @@ judge(
 # %% [markdown]
 # ## By hand: looking the wrong way
 #
-# Looking away from the query can raise the risk by more than the mean square of the functions. Take affine functions without
-# their constant, $f=\ell\,q\cdot x$, with the mean square $a_1=\mathbb Ef(x_q)^2$. Let the context be long. With $M=wI$ the
-# prediction is $A\,f(x_q)$ with some $A<1$, so the bias is $(1-A)^2a_1$. With $M=-wI$ the prediction is $-A\,f(x_q)$, so the
-# bias is $(1+A)^2a_1$. For $A=\frac12$ the two biases are $\frac14a_1$ and $\frac94a_1$. So looking the wrong way adds
-# $4Aa_1=2a_1$.
+# Looking away from the query can raise the risk by more than the mean square of the functions. Take affine functions
+# without their constant, $f=\ell\,q\cdot x$, with the mean square $a_1=\mathbb Ef(x_q)^2$. Let the context be so long that
+# the weighted mean over the tokens is nearly a mean over the sphere. With $M=wI$ the prediction is then $A\,f(x_q)$ with
+# some $A<1$, so the bias is $(1-A)^2a_1$. With $M=-wI$ the prediction is $-A\,f(x_q)$, so the bias is $(1+A)^2a_1$. For
+# $A=\frac12$ the two biases are $\frac14a_1$ and $\frac94a_1$. Looking the wrong way then adds $4Aa_1=2a_1$.
 #
 # **Exercise 1.** An even function has the same value at $x$ and at $-x$. Compare the risks of $M=-wI$ and $M=wI$ for a class of even
 # functions.
@@ -290,38 +303,40 @@ judge(
 #
 # ## Where it is false
 #
-# For some classes on the circle, multiples of the identity are not best. Let $a_\ell$ be the power of the class in degree
-# $\ell$. Let $\theta_i$ be the angle between token $i$ and the query. Let $m_\ell=\mathbb E\sum_i\omega_i\cos\ell\theta_i$
-# with the weights $\omega_i$ of $wI$. A rotation by $\alpha$ after $wI$ adds $2\sum_\ell a_\ell m_\ell(1-\cos\ell\alpha)$ to
-# the risk.
+# For some classes on the circle, multiples of the identity are not best. Write
+# $\mathbb Ef(x)f(x')=\sum_\ell a_\ell\cos\ell\theta$, where $\theta$ is the angle between $x$ and $x'$. We call $a_\ell$
+# the power of the class in degree $\ell$. Let $\theta_i$ be the angle between token $i$ and the query. Let
+# $m_\ell=\mathbb E\sum_i\omega_i\cos\ell\theta_i$ with the weights $\omega_i$ of $wI$. If $wI$ is followed by a rotation by
+# $\alpha$, the risk changes by $2\sum_\ell a_\ell m_\ell(1-\cos\ell\alpha)$.
 #
-# A quarter turn adds nothing in degree 4. In degree 18 it adds $4a_{18}m_{18}$. Here $m_{18}$ is negative, because with
-# twenty tokens the window that suits degree 4 is too wide for so short a wave. So the quarter turn lowers the risk. This
-# computed example refutes a conjecture of ours: that some multiple of $I$ is best for *every* rotation-invariant class.
+# A quarter turn changes nothing in degree 4. In degree 18 the quarter turn adds $4a_{18}m_{18}$. Here $m_{18}$ is negative,
+# because with twenty tokens the window that suits degree 4 is too wide for so short a wave. So the quarter turn lowers the
+# risk. This computed example refutes a conjecture of ours: that some multiple of $I$ is best for *every* rotation-invariant
+# class.
 #
-# **Open:** for $d\ge3$ we know neither a proof for all classes nor a counterexample.
+# **Open:** for $d\ge3$ we have neither a proof for all rotation-invariant classes nor a counterexample.
 #
 # **Exercise 2.** Change the experiment so that the strong wave has 3 periods. Is a quarter turn still better? Which angle is
 # natural to try instead?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# With `np.cos(3 * theta)` a quarter turn changes the strong wave, because $\cos\frac{3\pi}2=0\ne1$, and is far worse. A turn by
-# $120^\circ$ leaves the wave of 3 periods unchanged. But $18\cdot120^\circ$ is six full turns, so this turn leaves the weak wave
-# unchanged, too, and gains nothing.
+# With `np.cos(3 * theta)` a quarter turn is far worse, because it changes the strong wave: $\cos\frac{3\pi}2=0\ne1$. A turn
+# by $120^\circ$ leaves the wave of 3 periods unchanged. But $18\cdot120^\circ$ is six full turns, so this turn leaves the
+# weak wave unchanged, too, and gains nothing.
 # ```
 
 # %% [markdown]
 # ## Enclosed, not computed
 #
-# The function `enclose_risk` returns intervals that provably contain the risk of $wI$.
+# The function `enclose_risk` returns intervals that provably contain the bias and the noise of $wI$.
 #
 # :::{prf:theorem} enclosure of the risk
 # :label: thm-enclose
 # :nonumber:
 # Take the setting of the {prf:ref}`theorem on form <thm-form>`. Let the class be affine, linear, quadratic, ReLU or cosine
-# in any dimension $d\ge2$, and let $0\le w\le300$. Then `enclose_risk` returns intervals that contain the bias, the noise
-# and the risk of $wI$, or it refuses.
+# in any dimension $d\ge2$, and let $0\le w\le300$. Then `enclose_risk` either returns intervals that contain the bias, the
+# noise and the risk of $wI$, or refuses.
 # :::
 #
 # :::{admonition} Proof
@@ -355,21 +370,22 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 #     high = sure.bias[1] + sure.noise[1]
 #     print(w, low, high)
 # ```
-# The upper end at $w=1$ lies below the lower end at $w=2$. The intervals contain the risks, so this is a proof.
+# The upper end at $w=1$ lies below the lower end at $w=2$. Each interval contains its risk, so this is a proof.
 # :::
 #
 # ## Irrelevant directions
 #
-# For linear functions of at least three relevant directions, irrelevant directions always raise the risk. An irrelevant
-# direction adds a number $e\,s_i$ to the score of token $i$ ([](/notebooks/theorem4_low_rank.ipynb)). The query's label is a
-# function of its relevant part $u_q$. Let $\varrho(c,e)$ be the risk with the scores $c\,u_i\cdot u_q+e\,s_i$.
+# For linear functions of at least three relevant directions, irrelevant directions raise the risk. An irrelevant direction
+# adds a number $e\,s_i$ to the score of token $i$ ([](/notebooks/theorem4_low_rank.ipynb)). The label of a token is a
+# function of its relevant part $u_i$, and that of the query a function of $u_q$. Let $\varrho(c,e)$ be the risk with the
+# scores $c\,u_i\cdot u_q+e\,s_i$.
 #
 # :::{prf:theorem} irrelevant directions do harm
 # :label: thm-irrelevant
 # :nonumber:
-# Let $f=a\cdot u$ and $k\ge3$. Let $a$, the query's $u_q$ and the tokens' $u_i$ be independent and uniform on $S^{k-1}$. Let
-# the numbers $s_i$ be bounded and not constant. Let them be identically distributed, and independent of each other and of
-# everything else. Then for $n\ge2$, $\sigma\ge0$ and $c\ge0$ the risk $\varrho(c,e)$ rises strictly in $e\ge0$.
+# Let $f=a\cdot u$ and $k\ge3$. Let $a$, the query's $u_q$ and the tokens' $u_i$ be independent and uniform on $S^{k-1}$.
+# Let the numbers $s_i$ be bounded and not constant. Let the $s_i$ be identically distributed, and independent of each other
+# and of everything else. Then for $n\ge2$, $\sigma\ge0$ and $c\ge0$ the risk $\varrho(c,e)$ rises strictly in $e\ge0$.
 #
 # Take the tokens of [](/notebooks/theorem4_low_rank.ipynb) with $k\ge3$ and any $d>k$, $n\ge2$ and $\sigma\ge0$. **Then the
 # minimizers over all $d\times d$ matrices are exactly the $cBB^\top$ whose $c$ is best at $e=0$.** At least one minimizer exists,
@@ -378,8 +394,8 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 #
 # :::{admonition} Proof
 # :class: dropdown
-# *Idea.* The weight of a token is the probability that it comes first in a random ranking. So $n$ enters the risk only through a
-# positive weight on ranks. At each rank noise in the scores mixes in tokens that are farther from the query.
+# *Idea.* The weight of a token is the probability that it comes first in a random ranking. So $n$ enters the risk only
+# through a positive weight on ranks. At each rank, noise in the scores mixes in tokens that are farther from the query.
 #
 # *1. An integral over ranks.* Let $t=u\cdot u_q$, $y=1-t$, $Z=-es+\log E$ with exponential variables $E$, and $X=cy+Z$. Given the
 # scores, $\omega_i$ is the probability that $X_i$ is the least of all, because $e^{X_i}$ is exponential of rate
@@ -418,12 +434,12 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 # even in $c$, while $\mathbb E\sum\omega_it_i$ has the slope $\frac{n-1}{nk}$. $\square$
 # :::
 #
-# **What this says of the authors' Theorem 4.** For $k\ge3$ the assumption of Theorem 4 that $n=2$ or $\sigma=0$ is not
-# needed, nor is $M=M^\top$. Let the bound $C$ be at least the smallest $c$ that is best at $e=0$. Then the optima under
-# $\|B^\top MB\|\le C$ are exactly the $cBB^\top$ whose $c\le C$ is best at $e=0$.
+# **What this says of the authors' Theorem 4.** For our tokens with $k\ge3$ and $n\ge2$, the theorem's assumption that $n=2$
+# or $\sigma=0$ is not needed, nor is $M=M^\top$. Let the bound $C$ be at least the smallest $c$ that is best at $e=0$. Then
+# the optima under $\|B^\top MB\|\le C$ are exactly the $cBB^\top$ whose $c\le C$ is best at $e=0$.
 #
-# **Open:** we have not proved that the best $c$ is unique. For smaller $C$ we have a proof only among matrices with
-# $B^\top MB_\perp=0$.
+# **Open:** we have not proved that the best $c$ is unique. If $C$ is smaller than every best $c$, we have a proof only
+# among matrices with $B^\top MB_\perp=0$.
 #
 # :::{prf:theorem} two directions
 # :label: thm-two-directions
@@ -438,8 +454,9 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 #
 # :::{admonition} Proof
 # :class: dropdown
-# *Idea.* Much noise makes all weights nearly equal, and there bias and noise both rise in $e^2$. In long contexts the bias is as if
-# $n$ were infinite, where $e$ does not enter, and the noise grows by the factor $\mathbb Ee^{2es}/(\mathbb Ee^{es})^2>1$.
+# *Idea.* If the label noise is large, all weights are nearly equal, and there bias and noise both rise in $e^2$. In long
+# contexts the bias is as if $n$ were infinite, where $e$ does not enter, and the noise grows by the factor
+# $\mathbb Ee^{2es}/(\mathbb Ee^{es})^2>1$.
 #
 # Notation as before, $s=v\cdot v_q$, $N=\mathbb E\sum\omega_i^2$. *(a)* is the theorem on {prf:ref}`two examples <thm-two-examples>`.
 #
@@ -495,12 +512,13 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 # only. $\square$
 # :::
 #
-# **Open:** for $k=2$ we have no proof for $n\ge3$ at $\sigma=0$, nor at moderate $n$ and $\sigma$. The proof for $k\ge3$
-# treats each rank $p$ by itself. This method cannot be extended to $k=2$, because there the quantity $L_e(p)$ of
+# **Open:** for $k=2$ and $n\ge3$ we have no proof at $\sigma=0$, nor at moderate $n$ and $\sigma$. The proof for $k\ge3$
+# treats each rank $p$ by itself. The proof fails for $k=2$, because for two directions the quantity $L_e(p)$ of
 # {eq}`eq-ranks` rises with $e$ at some ranks.
 #
-# **Open:** for $k=1$ we have no proof either, and the risk need not rise with $|e|$. The next cell prints the risk at two
-# values of $e$, divided by the risk at $e=0$, for $n=4$ and $\sigma=10$:
+# **Open:** for $k=1$ we have no proof either, and at a fixed $c$ the risk need not rise with $|e|$. The next cell takes
+# $c=11.66$, $n=4$ and $\sigma=10$. The cell prints the risk at two positive values of $e$, each divided by the risk at
+# $e=0$:
 
 # %%
 near, middle, far = (
@@ -510,12 +528,13 @@ near, middle, far = (
 print(f"{middle / near:.3f} at e = 6, {far / near:.3f} at e = c = 11.66")
 
 # %% [markdown]
-# If the tokens are uniform on the sphere $S^{d-1}$, the best unit does *not* ignore irrelevant directions
-# ([](/notebooks/beyond.ipynb)).
+# The law of the tokens matters. If the tokens are uniform on the sphere $S^{d-1}$, units that are trained do *not* ignore
+# irrelevant directions ([](/notebooks/beyond.ipynb)).
 #
 # ## How far softmax regression bends
 #
-# For softmax regression we know the exact range of the curvature in the scores.
+# In softmax regression one fits a row of softmax weights to a target $b$. We know the exact range of the curvature of this
+# loss in the scores.
 #
 # :::{prf:theorem} curvature of a row
 # :label: thm-curvature
@@ -527,8 +546,9 @@ print(f"{middle / near:.3f} at e = 6, {far / near:.3f} at e = c = 11.66")
 #
 # :::{admonition} Proof
 # :class: dropdown
-# *Idea.* $b$ enters linearly, so corners suffice. All tokens but the target's and the likeliest other one are a tail, known by its
-# mass and its largest probability.
+# *Idea.* The Hessian is affine in $b$, so it is enough to take $b$ at a corner of the simplex. The target's token and the
+# likeliest other token are treated one by one. All remaining tokens form a tail, known by its mass and its largest
+# probability.
 #
 # Let $b=e_1$, $p=f_1$, $q$ the largest other probability, $t=1-p-q$ that of the tail, $\phi\le\min(q,t)$ its largest. With
 # $m=f\cdot v$, $u=v-m$, $S=\sum f_iu_i^2$, $F$ the tail's sum of squares and $\kappa=p(1-p)-q^2-F$, the second derivative along
@@ -545,8 +565,8 @@ print(f"{middle / near:.3f} at e = 6, {far / near:.3f} at e = c = 11.66")
 # $-Q\le0.202|v|^2$ by hand (`icl_rigor.curvature`). $\square$
 # :::
 #
-# The next cell repeats the computer's part of the proof. It should certify both ends of the range. The proof should fail if
-# an end is moved inwards by a thousandth:
+# The next cell repeats the computer's part of the proof. Both ends of the range should be certified. If an end is moved
+# towards zero by a thousandth, the proof should fail:
 
 # %%
 for side, name in {1: "largest", -1: "most negative"}.items():
@@ -559,9 +579,9 @@ for side, name in {1: "largest", -1: "most negative"}.items():
 # %% [markdown]
 # ## Any Lipschitz function
 #
-# At a given window the biases of all $L$-Lipschitz functions have a common upper bound. A review says of the paper's Theorem
-# 3.5: "whose test data are any arbitrary L−Lipschitz task". The proposition bounds the largest bias of such functions from
-# both sides.
+# At a given window the biases of all $L$-Lipschitz functions have a common upper bound. A review says of the paper's
+# Theorem 3.5: "whose test data are any arbitrary L−Lipschitz task". The proposition bounds the largest bias of such
+# functions from above and from below.
 #
 # :::{prf:proposition} the worst Lipschitz function
 # :label: thm-any
@@ -597,7 +617,7 @@ plt.show()
 # %% [markdown]
 # ```{caption} fig-worst
 # :alt: A humped curve of bias against wavenumber on logarithmic axes with its peak near one over the bandwidth. The horizontal
-# bound lies a factor of about thirty above the peak. Affine functions of full slope lie far below the peak.
+# bound lies far above the peak. Affine functions of full slope lie far below the peak.
 #
 # Exact bias of the cosines $\frac Lb\cos(b\,u\cdot x)$, which have slope $L$, against their wavenumber $b$. The window is
 # the best one for the ReLU class at $n=10^7$. The cosines should stay below the horizontal line, the bound for all
@@ -605,10 +625,10 @@ plt.show()
 # the peak.
 # ```
 #
-# The cosines with the largest bias oscillate about once per window. As the window narrows, the bias of these cosines and the
-# bound both fall like $L^2/w$. The slides' proof sketch of Theorem 2 has this rate in its *upper* bound on the bias. As a
-# control the card takes cosines of the same wavelength and of amplitude $L$. Those cosines are not $L$-Lipschitz, and their
-# risk does not fall at all.
+# The cosines with the largest bias oscillate about once per window. As the window narrows, this largest bias and the bound
+# both fall like $L^2/w$. The slides' proof sketch of Theorem 2 has this rate in its *upper* bound on the bias. As a control
+# the card takes cosines of the same wavelength and of amplitude $L$. Those cosines are not $L$-Lipschitz, and their risk
+# does not fall at all.
 
 # %% tags=["remove-input"]
 slopes = certificates.worst_slopes(
@@ -625,7 +645,7 @@ judge(
 # %% [markdown]
 # ## The Lipschitz constant of the ReLU class
 #
-# A function of the ReLU class is as steep as the steeper of its two sides.
+# The Lipschitz constant of a function of the ReLU class is the larger of its two slopes in absolute value.
 #
 # :::{prf:proposition} the Lipschitz constant
 # :label: thm-lip
@@ -640,8 +660,8 @@ judge(
 # crosses the kink, $q\cdot x=0$, it runs along $q$ and meets both slopes. (A $q$ of another length is a factor.) $\square$
 # :::
 #
-# The card searches pairs of angles for a steeper quotient. Pairs of angles are enough in every dimension, because the
-# closest points with given values of $f$ lie on one great circle through $q$.
+# The card searches pairs of angles for a steeper difference quotient. Pairs of angles are enough in every dimension,
+# because the closest points with given values of $f$ lie on one great circle through $q$.
 
 # %% tags=["remove-input"]
 steepest = certificates.steepest(
@@ -653,9 +673,9 @@ judge("P1.T2.lip", steepest, kind="found", high="bound", name=template)
 # %% [markdown]
 # ## To remember
 #
-# If functions are more alike at closer inputs, looking away from the query raises the risk. The best matrix is then a
-# multiple of the identity for every $n\ge2$. For linear functions of three or more directions, independent noise in the
-# scores raises the risk as well. One bound on the bias holds for every $L$-Lipschitz function.
+# If function values are more correlated at closer inputs, looking away from the query raises the risk. The best matrix is
+# then a multiple of the identity for every $n\ge2$. For linear functions of three or more directions, independent noise in
+# the scores raises the risk. One bound on the bias holds for every $L$-Lipschitz function.
 
 # %% tags=["remove-input"]
 notebook.footer()

@@ -9,15 +9,16 @@
 # %% [markdown]
 # # Lemma 1: attention undoes the covariance
 #
-# *Suppose the examples vary much more in some directions than in others. Which matrix should an attention layer learn
+# *Suppose the inputs vary much more in some directions than in others. Which matrix should an attention layer learn
 # then?*
 #
-# **Short answer.** If the tokens lie on an ellipsoid with the covariance $\Sigma$, the best matrix is
-# $M=w^*\Sigma^{-1}$. This matrix turns the ellipsoid back into a sphere, and $w^*$ is the best $w$ on that sphere
-# {judged}`P1.L1.form`. The result holds if the random functions prefer no direction (are rotation invariant) *as
-# functions of the whitened tokens* $\Sigma^{-1/2}x$. If they prefer no direction as functions of the tokens $x$
-# themselves, another matrix is best; in the case that we trained its window is narrower along the long axes. Trained
-# layers agree in both cases {judged}`P1.L1.trained`.
+# **Short answer.** Let the tokens $x$ lie on an ellipsoid with the covariance $\Sigma$. Suppose that the random
+# functions prefer no direction (are rotation invariant) *as functions of the whitened tokens* $\Sigma^{-1/2}x$, and
+# that their values are more correlated at closer whitened tokens. Then, for two or more examples, the best matrix is
+# $M=w^*\Sigma^{-1}$ {judged}`P1.L1.form`. The matrix $\Sigma^{-1}$ turns the ellipsoid back into a sphere, and $w^*$
+# is the best $w$ on that sphere. Trained layers end near $w^*\Sigma^{-1}$ {judged}`P1.L1.trained`. Suppose instead
+# that the functions prefer no direction as functions of $x$ itself. Then the layers that we trained end at another
+# matrix, with a narrower window along the long axes.
 
 # %% tags=["remove-cell"]
 import sys
@@ -92,10 +93,10 @@ plt.show()
 #
 # ## In plain words
 #
-# On a stretched cloud of tokens an attention layer should measure distances in units of the cloud's own axes. Attention
-# compares a token $x$ with the query $x_q$ by the score $x^\top Mx_q$. If $M$ is a multiple of the identity, this score
-# is large for long tokens, even if they are not close to the query. Let $\Sigma$ be the covariance of the cloud, up to
-# a factor. The matrix $\Sigma^{-1}$ measures lengths in units of the cloud's axes.
+# On a stretched cloud of tokens an attention layer should measure distances in units of the cloud's own axes.
+# Attention compares a token $x$ with the query $x_q$ by the score $x^\top Mx_q$. If $M$ is a multiple of the
+# identity, this score is large for long tokens, even if they are not close to the query. Let $\Sigma$ be the
+# covariance of the cloud, up to a factor. The matrix $\Sigma^{-1}$ measures lengths in units of the cloud's axes.
 #
 # The matrix $\Sigma^{-1}$ is right if the functions change equally fast in all directions, measured in those units.
 # Suppose instead that the functions change equally fast in all directions in the *original* units. Then the functions
@@ -104,12 +105,20 @@ plt.show()
 #
 # ## Experiment 1: trained units on ellipsoids
 #
-# Trained {term}`units <unit>` end near $w^*\Sigma^{-1}$, with the best $w$ of the sphere. We draw random ellipsoids and
-# train units on them from $M=0$. Then we compute the entries $a^\top Ma$ of the trained $M$ for the unit vectors $a$
-# along the axes of $\Sigma$. The class `Projected` has the functions $f(x)=g(\Sigma^{-1/2}x)$ with a rotation-invariant
-# random $g$. These functions change equally fast in all directions of the whitened token $u=\Sigma^{-1/2}x$.
+# Trained {term}`units <unit>` end near $w^*\Sigma^{-1}$, with the best $w$ of the sphere. We draw random ellipsoids
+# and train units on them from $M=0$. Then we compute the entries $a^\top Ma$ of the trained $M$ for the unit vectors
+# $a$ along the axes of $\Sigma$. The class `Projected` has the functions $f(x)=g(\Sigma^{-1/2}x)$ with a
+# rotation-invariant random $g$. These functions change equally fast in all directions of the whitened token
+# $u=\Sigma^{-1/2}x$.
 #
-# To try $d=7$, write `dim = 7` as the first line of the next cell.
+# If $M$ is a multiple of $\Sigma^{-1}$, each entry times its eigenvalue of $\Sigma$ gives the same number. The next
+# cell takes this product at the longest axis minus the product at the shortest axis. Then it divides by the mean
+# product over all axes. We call the result the *difference*. A positive difference means a window that is narrower
+# along the long axes than the lemma says.
+#
+# To try $d=7$, write `dim = 7` as the first line of the next cell. The printed medians of the difference should again
+# be near zero. At $d=3$ the median for affine functions on the first ellipsoid is
+# {judged}`P1.L1.trained | affine, $\Sigma_1$ | .3f`.
 
 # %%
 on_sphere = {"affine": Affine(dim, lipschitz), "ReLU": ReLU(dim, lipschitz)}
@@ -149,6 +158,8 @@ for covariance in range(1, draws + 1):
         table["lemma"] = best.w / table.eigenvalue
         tables.append(table.assign(covariance=covariance, task=name))
 entries = pd.concat(tables, ignore_index=True)
+differences = lemma1.whitened_differences(entries)
+medians(differences, "difference", by=["task", "covariance"]).round(3)
 
 # %%
 middle = medians(entries, "entry", by=["task", "covariance", "lemma"])
@@ -169,16 +180,12 @@ plt.show()
 # covariances. All points lie on the diagonal.
 #
 # Entries of the trained $M$ along the axes of $\Sigma$, against those of $w^*\Sigma^{-1}$ with the exact $w^*$ of the
-# sphere. Points are medians over seeds, with intervals. The points should lie on the line, and nothing is fitted.
+# sphere. Points are medians over seeds, with intervals. The points should lie on the line. Nothing is fitted.
 # ```
 #
-# The cells take about five seconds on two cores. If $M$ is a multiple of $\Sigma^{-1}$, each entry times its eigenvalue
-# of $\Sigma$ gives the same number.
-#
-# The card takes the product at the longest axis minus the product at the shortest one, and divides by the mean over all
-# axes. It allows 0.1 on both sides of zero, because each number is sampled. A positive difference means a window that
-# is narrower along the long axes. The card's control trains on the functions of Experiment 2 (next cell), where the
-# difference must be positive.
+# The cells take about five seconds on two cores. The card below allows a difference of 0.1 on both sides of zero,
+# because each number is sampled. As a control the card uses units that are trained on the functions of Experiment 2
+# (next cell). For these units the difference must be positive.
 #
 # **Exercise 1.** In the cell of Experiment 1 replace `Projected(task, np.linalg.inv(root))` by `task`. Do the points
 # stay on the line?
@@ -186,7 +193,8 @@ plt.show()
 # ```{admonition} Solution
 # :class: dropdown
 # No. The functions then change equally fast in all directions of $x$. Measured in units of the axes of $\Sigma$, the
-# functions change more along the long axes. Along these axes the entry of $M$ is larger than the lemma's.
+# functions change more along the long axes. Compared with the lemma, the entry of $M$ is then larger for long axes
+# than for short ones.
 # ```
 
 # %%
@@ -210,7 +218,7 @@ broken = cases(
 )
 judge(
     "P1.L1.trained",
-    lemma1.whitened_differences(entries),
+    differences,
     broken,
     value="difference",
     samples="seed",
@@ -220,8 +228,8 @@ judge(
 # %% [markdown]
 # ## As printed, and what is true
 #
-# The lemma is true if its symmetry conditions are about the whitened tokens, and false if they are about the tokens
-# themselves.
+# For the classes of the {prf:ref}`theorem on form <thm-form>` the lemma is true if its symmetry conditions are about
+# the whitened tokens. If the conditions are about the tokens themselves, trained units contradict it.
 #
 # :::{prf:theorem} ITA slides, Lemma 1
 # :label: thm-lemma-one
@@ -236,11 +244,12 @@ judge(
 #
 # ```{admonition} What is true
 # :class: tip
-# - Suppose that the law of $f\circ\Sigma^{1/2}$, the function *of the whitened token*, is rotation invariant. Then
-#   every minimizer is a multiple of $\Sigma^{-1}$, with the $w$ of the sphere. This is how we read the lemma.
-# - Suppose that the law of $f$ itself is rotation invariant. Then another matrix is best. In the case that we trained,
-#   its window is narrower along the long axes than $\Sigma^{-1}$ makes it.
-# - There is a minimizer with $w\ge0$. For even functions there is another minimizer with $w\le0$.
+# - Suppose that the law of $f\circ\Sigma^{1/2}$, the function *of the whitened token*, is rotation invariant. Let its
+#   covariance satisfy the condition of the {prf:ref}`theorem on form <thm-form>`, and let $n\ge2$. Then every
+#   minimizer is a multiple of $\Sigma^{-1}$, with the $w$ of the sphere. This is how we read the lemma.
+# - Suppose that the law of $f$ itself is rotation invariant. Then the units that we trained end at another matrix.
+#   Their window is narrower along the long axes than $\Sigma^{-1}$ makes it.
+# - In the first case there is a minimizer with $w\ge0$. For even functions its negative is a minimizer, too.
 # ```
 #
 # ## By hand: an ellipse
@@ -256,9 +265,9 @@ judge(
 # $$x^\top Mx_q=u^\top\big(\Sigma^{1/2}M\Sigma^{1/2}\big)u_q. $$ (eq-whitened)
 #
 # So the {term}`unit` $M$ on the ellipsoid makes the predictions of the unit $N=\Sigma^{1/2}M\Sigma^{1/2}$ on the
-# sphere. If the problem in terms of $u$ is rotation invariant, the best $N$ is $w^*I$, and therefore the best $M$ is
-# $w^*\Sigma^{-1}$. This proves the lemma for all matrices and all noise from its case $\Sigma=I$. That case is proved
-# for every $n\ge2$ in [](/notebooks/certificates.ipynb).
+# sphere. If the best $N$ is $w^*I$, the best $M$ is $w^*\Sigma^{-1}$. The lemma thus follows, for all matrices and
+# all noise, from its case $\Sigma=I$. That case is proved in [](/notebooks/certificates.ipynb), for every $n\ge2$ and
+# every rotation-invariant class whose values are more correlated at closer inputs.
 #
 # The next cell computes one prediction on the circle and one on the ellipse, with the same labels:
 
@@ -297,15 +306,15 @@ judge(
 )
 
 # %% [markdown]
-# The two printed predictions agree. In the control of the card P1.L1.wlog the tokens are whitened and $M$ stays as it
-# is, and the predictions differ.
+# The two printed predictions agree. In the control of the card P1.L1.wlog the tokens are whitened and $M$ is not
+# changed. The predictions then differ.
 #
 # **Exercise 2.** Let $\Sigma$ be singular, with one axis of length zero. Which part of $M$ is not determined?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Every entry in the row or the column of the missing axis is free. Tokens have no component along this axis, so these
-# entries enter no score.
+# Write $M$ in the axes of $\Sigma$. Every entry in the row or the column of the missing axis is free, because tokens
+# have no component along this axis and these entries enter no score.
 # ```
 #
 # ```{admonition} What is assumed, and what we test
@@ -313,8 +322,8 @@ judge(
 # | assumption | here |
 # |---|---|
 # | tokens $\Sigma^{1/2}u$, $u\sim U(S^{d-1})$ | as assumed: random axes, lengths between $\frac12$ and $2$ |
-# | $f\circ\Sigma^{1/2}$ rotation invariant | true in Experiment 1, false in Experiment 2 |
-# | minimizer of the population loss | proved among all matrices; trained units are compared with it |
+# | law of $f\circ\Sigma^{1/2}$ rotation invariant | true in Experiment 1, false in Experiment 2 |
+# | minimizer of the population loss | proved among all matrices for $n\ge2$ and the classes of the theorem on form; trained units are compared with it |
 # | some $w\ge0$ | tested by the exact risk, for even classes and others |
 #
 # Units are trained from $M=0$ by Adam with Gaussian label noise. The step size is proportional to $\|\Sigma^{-1}\|$,
@@ -325,12 +334,13 @@ judge(
 # %% [markdown]
 # ## Experiment 2: isotropic in the other coordinates
 #
-# If the functions prefer no direction as functions of $x$, the best window is narrower along the long axes than the
-# lemma says. We train on the affine functions $f(x)=\ell\,q\cdot x+b$ with $q\sim U(S^{d-1})$, and on ReLU functions,
-# of the tokens $x=\Sigma^{1/2}u$ themselves. As a function of $u$ an affine $f$ is $\ell\,(\Sigma^{1/2}q)\cdot u+b$,
-# which varies more along the long axes. If $\lambda_i$ is the eigenvalue of $\Sigma$ for axis $i$, the Lipschitz
-# constant along this axis is $L\sqrt{\lambda_i}$. The entry $M_{ii}$ should therefore fall more slowly with $\lambda_i$
-# than the lemma's $w/\lambda_i$.
+# If the functions prefer no direction as functions of $x$, the trained window is narrower along the long axes than
+# the lemma says. We train on the affine functions $f(x)=\ell\,q\cdot x+b$ with $q\sim U(S^{d-1})$, and on ReLU
+# functions, of the tokens $x=\Sigma^{1/2}u$ themselves. As a function of $u$ an affine $f$ is
+# $\ell\,(\Sigma^{1/2}q)\cdot u+b$, which varies more along the long axes. Let $\lambda_i$ be the eigenvalue of
+# $\Sigma$ for axis $i$, and $L$ the Lipschitz constant of the class in $x$. Along axis $i$ the Lipschitz constant in
+# $u$ is $L\sqrt{\lambda_i}$. The entry $M_{ii}$ should therefore fall more slowly with $\lambda_i$ than the lemma's
+# $w/\lambda_i$.
 
 # %% tags=["hide-input"]
 along = medians(other_symmetry, "entry", by=["task", "eigenvalue"])
@@ -353,12 +363,12 @@ plt.show()
 # :alt: Log-log plot of the diagonal entries of trained matrices against the eigenvalues of Sigma. The points fall with
 # the eigenvalue, but less steeply than the line of slope minus one.
 #
-# Diagonal entries of the trained $M$ against the eigenvalues of $\Sigma$, for functions that prefer no direction in the
-# original coordinates. The points (medians over seeds, with intervals) fall less steeply than the line, which has the
-# slope $-1$ of Lemma 1.
+# Diagonal entries of the trained $M$ against the eigenvalues of $\Sigma$, for functions that prefer no direction in
+# the original coordinates. Points are medians over seeds, with intervals. The points fall less steeply than the line,
+# which has the slope $-1$ of Lemma 1.
 # ```
 #
-# **Exercise 3.** Tokens have the covariance $\Sigma$, and you can draw functions but do not know which symmetry they
+# **Exercise 3.** Tokens have the covariance $\Sigma$. You can draw functions, but you do not know which symmetry they
 # have. Find out in a few lines, without training, for both classes of ReLU functions of this page. (Compare
 # $\mathbb E(f(x)-f(-x))^2$ at the ends $\pm x$ of the axes of the cloud.)
 #
@@ -380,17 +390,17 @@ plt.show()
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Not exactly. The window adapts to the slope along an axis more or less strongly, depending on how many tokens it
-# holds. The points therefore do not lie on one power law.
+# Not exactly. How strongly the window adapts to the slope along an axis depends on how many tokens the window holds.
+# The points therefore do not lie on one power law.
 # ```
 #
 # ## The lemma, proved
 #
-# On an ellipsoid no matrix beats the best multiple of $\Sigma^{-1}$, if the functions prefer no direction as functions
-# of the whitened tokens. On the sphere no matrix beats the best multiple of the identity
-# ([](/notebooks/certificates.ipynb)), and {eq}`eq-whitened` carries this to every ellipsoid. The card compares four
-# other matrices with the best one. The card's second reading is about functions that prefer no direction in the
-# original coordinates.
+# Suppose that the class, written in whitened tokens, is invariant under rotations, and that its values are more
+# correlated at closer whitened tokens. Let $n\ge2$. Then no matrix beats the best multiple of $\Sigma^{-1}$. On the
+# sphere no matrix beats the best multiple of the identity ([](/notebooks/certificates.ipynb)), and {eq}`eq-whitened`
+# carries this to every ellipsoid. The card compares four other matrices with the best one. The card's second reading
+# is about functions that prefer no direction in the original coordinates.
 
 # %% tags=["remove-input"]
 others = [
@@ -410,10 +420,10 @@ judge(
 # %% [markdown]
 # ## The sign of w
 #
-# For even functions, $f(-x)=f(x)$, the minimizer is not unique: $w^*I$ and $-w^*I$ have the same risk. The reason is a
-# symmetry. If we replace the query $x_q$ by $-x_q$, its label and the law of the tokens stay the same, and $M$ becomes
-# $-M$. The risk is therefore the same: $\mathcal L(-M)=\mathcal L(M)$. A layer with $-w^*I$ attends to the tokens
-# *opposite* the query.
+# For even functions, $f(-x)=f(x)$, the minimizer is not unique if $w^*>0$: $w^*I$ and $-w^*I$ have the same risk. The
+# reason is a symmetry. If we replace the query $x_q$ by $-x_q$, its label and the law of the tokens stay the same,
+# and the scores are those of $-M$. The risk is therefore the same: $\mathcal L(-M)=\mathcal L(M)$. A layer with
+# $-w^*I$ attends to the tokens *opposite* the query.
 #
 # The lemma is printed for any minimizer and some $w_{KQ}\ge0$. The card asks whether there is a minimizer with $w\ge0$.
 # In its second reading the card asks whether every minimizer has $w\ge0$. The next cell prints the exact risk at $-w^*$
@@ -439,9 +449,9 @@ judge("P1.L1.sign", pd.DataFrame(signs), error="error", name="{task}")
 # %% [markdown]
 # ## To remember
 #
-# The matrix $\Sigma^{-1}$ turns the ellipsoid of the tokens into a sphere. This matrix is best if the functions prefer
-# no direction on that sphere. If the functions change more along one axis, the window should be narrower along this
-# axis.
+# The matrix $\Sigma^{-1}$ turns the ellipsoid of the tokens into a sphere. Its best multiple is the best matrix if
+# the functions prefer no direction on that sphere and are more correlated at closer tokens. If the functions change
+# more along one axis, the window should be narrower along this axis.
 
 # %% tags=["remove-input"]
 notebook.footer()

@@ -11,12 +11,14 @@
 #
 # *If the labels depend on two directions out of five, does attention find out which two?*
 #
-# **Short answer.** Yes, if the inputs vary independently along the relevant and the irrelevant directions. For linear
-# functions the best attention window is then narrow in the relevant directions and infinitely wide in all others. The talk's
-# Theorem 4 says so for two examples or noiseless labels {judged}`P1.T4.minimizer`. If at least three directions are
-# relevant, we prove this form of the window for two or more examples and any noise {judged}`P1.T4.beyond`. Trained layers
-# find the directions {judged}`P1.T4.learns`, also for the three functions of the talk's last slide {judged}`P1.F9.subspace`,
-# on which linear attention has a larger error {judged}`P1.F9.error`.
+# **Short answer.** Yes, if the inputs vary independently along the relevant and the irrelevant directions. (We chose this
+# law of the inputs, because no source prints one.) The talk's Theorem 4 is about linear functions with two examples or
+# noiseless labels. For these functions, the theorem says, the best attention window is narrow in the relevant directions
+# and infinitely wide in all others {judged}`P1.T4.minimizer`. For at least three relevant directions we prove this, with
+# two or more examples and any noise {judged}`P1.T4.beyond`. For two relevant directions we prove a part. The other settings
+# with one or two relevant directions are only computed on grids. Trained layers find the relevant directions
+# {judged}`P1.T4.learns`, also for the three functions of the talk's last slide {judged}`P1.F9.subspace`. On these functions
+# linear attention ends with a larger error {judged}`P1.F9.error`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -107,29 +109,37 @@ plt.show()
 # :alt: Two panels of the same tokens, each a point in the plane of two angles. Left, the large points form a round spot
 # around the query. Right, they form a vertical strip through the query, over all angles of the irrelevant directions.
 #
-# Attention weights (areas) of the same tokens under two matrices. A token is a pair of angles, and only the horizontal one
-# decides the label. The best multiple of the identity puts the weight on a spot around the query (left). The best $cBB^\top$
-# puts the weight on a strip (right), which has more tokens to average over.
+# Attention weights (areas) of the same tokens under two matrices. A token is a pair of angles, and only the horizontal
+# angle decides the label. The best multiple of the identity puts the weight on a spot around the query (left). The matrix
+# $cBB^\top$ sees only the horizontal angle. With the best $c$ it puts the weight on a strip (right), which has more tokens
+# to average over.
 # ```
 #
 # (theorem4-plain)=
 # ## In plain words
 #
-# **The best matrix ignores the irrelevant directions.** A token $x=Bu+B_\perp v$ has two parts. Its part $u$ decides the label,
-# and its part $v$ does not. The $k$ columns of $B$ are orthonormal and span the directions that count, which we call *relevant*.
-# The columns of $B_\perp$ span all others.
+# **As far as we proved or computed, the best matrix ignores the irrelevant directions.** A token $x=Bu+B_\perp v$ has two
+# parts. Its part $u$ decides the label, and its part $v$ does not. The $k$ columns of $B$ are orthonormal and span the
+# directions that count, which we call *relevant*. The columns of $B_\perp$ span all others.
+#
+# **By our choice** the vectors $u$ and $v$ are independent, and each is uniform on its unit sphere. The labels are linear
+# in $u$.
 #
 # Attention gives weight to tokens near the {term}`query`. The {term}`window` is the region that gets this weight, and the matrix
 # $M$ sets its width in each direction. **A large entry of $M$ makes the window narrow** in its direction, and an entry of zero
 # makes it infinitely wide.
 #
 # A token is useful if its part $u$ is close to that of the query, whatever its part $v$ is. A window that is narrow in $v$
-# therefore leaves out useful tokens. So the best $M$ is $cBB^\top$, which multiplies the relevant part by a number $c$ and the
-# irrelevant part by zero. The best $c$ is larger for longer contexts and smaller for noisier labels, as in
+# therefore leaves out useful tokens. So the best $M$ should be $cBB^\top$, which multiplies the relevant part by a number
+# $c$ and the irrelevant part by zero. The best $c$ is larger for longer contexts and smaller for noisier labels, as in
 # [](/notebooks/theorem2_scaling.ipynb).
 #
-# The next cell computes the risk of $M=cBB^\top+e(I-BB^\top)$ without sampling, as in [](/notebooks/exact_risk.ipynb). As
-# $e$ falls to zero, bias and noise both become smaller:
+# **What is proved.** For $k\ge3$ relevant directions we prove that the best $M$ is $cBB^\top$, for $n\ge2$ examples and any
+# label noise $\sigma$. For $k=2$ we prove it for $n=2$, for large $\sigma$, and for long contexts with noise. The other
+# settings with $k=2$, and those with $k=1$ and noise, are only computed on grids.
+#
+# The next cell computes the risk of $M=cBB^\top+e(I-BB^\top)$ without sampling, as in [](/notebooks/exact_risk.ipynb). The
+# cell keeps $c$ and lowers $e$ to zero. Bias and noise both become smaller:
 
 # %%
 for e in (4.0, 2.0, 0.0):  # from the isotropic window to the projection
@@ -141,17 +151,21 @@ for e in (4.0, 2.0, 0.0):  # from the isotropic window to the projection
 # %% [markdown]
 # ## Experiment 1: training finds the subspace
 #
-# A full $d\times d$ matrix $M$ that is trained from a random start ends close to $cBB^\top$. Adam trains $M$ on functions
-# $f(x)=a^\top B^\top x$ of two directions out of five. The subspace is drawn at random, because Adam works entry by entry
-# and a subspace along the axes would be too easy. Two of the three settings satisfy the theorem's assumption, $n=2$ or
-# $\sigma=0$. The third setting has more tokens and noise.
+# A full $d\times d$ matrix $M$ that is trained from a random start comes close to a multiple of $BB^\top$. Adam trains $M$
+# on functions $f(x)=a^\top B^\top x$ of two directions out of five, with a random unit vector $a$. The subspace is drawn at
+# random, because Adam works entry by entry and a subspace along the axes would be too easy. Two of the three settings
+# satisfy the theorem's assumption that $n=2$ or $\sigma=0$. The third setting has more tokens and noise.
 #
 # We report three numbers for each trained $M$:
 #
 # - *inside*: the mean diagonal entry of $B^\top MB$, which should rise to the best $c$;
 # - *outside*: the largest singular value of $M-BB^\top MBB^\top$, which should fall to zero;
 # - *sine*: the sine of the largest angle between the relevant subspace and the span of the first $k$ left singular vectors
-#   of $M$. It should fall to zero.
+#   of $M$, which should fall to zero.
+#
+# The cell also prints the exact best $c$ of each setting. To try $d=7$, write `dim = 7` as the first line of the next cell,
+# in place of `dim = 5`. The best $c$ must then stay the same: for twenty tokens without noise it is
+# {judged}`P1.T4.positive | k = 2, n = 20, $\sigma$ = 0 | .2f` for every $d$.
 #
 
 # %%
@@ -184,9 +198,10 @@ for n, sigma in settings:
         "sine": subspace_error(M, B),
     }
 for (n, sigma), parts in learned.items():
+    best = optimal_window(Linear(rank), n, sigma).w
     inside, outside, sine = (np.median(part[-1]) for part in parts.values())
-    print(f"n = {n:2}, sigma = {sigma:3.1f}: inside {inside:.2f}, ", end="")
-    print(f"outside {outside:.2f}, sine {sine:.2f}")
+    print(f"n = {n:2}, sigma = {sigma:3.1f}: best c {best:.2f}, ", end="")
+    print(f"inside {inside:.2f}, outside {outside:.2f}, sine {sine:.2f}")
 
 #
 
@@ -215,16 +230,16 @@ plt.show()
 # fall to zero, and *inside* should rise to the line, the exact best $c$.
 # ```
 #
-# The cell takes about five seconds on two cores. The sine should end at a few hundredths; with noise it ends at
-# {judged}`P1.T4.learns | d = 5, k = 2, n = 20, $\sigma$ = 0.5 | .2f`. So training finds the directions.
+# The cell takes about five seconds on two cores. The sine should end at a few hundredths. For twenty tokens with noise it
+# ends at {judged}`P1.T4.learns | d = 5, k = 2, n = 20, $\sigma$ = 0.5 | .2f`. So training finds the directions.
 #
 # Training finds the scale $c$ later than the directions. With noise (right) the units reach the exact best $c$. With twenty
-# tokens and no noise (middle) the risk is flat near its minimum, and the units are still on their way. With two tokens
-# (left) Adam settles slightly above the best $c$, because the batches are small. Adam stops where its *normalized* step
-# averages to zero, and the gradient itself does not average to zero there.
+# tokens and no noise (middle) the risk is flat near its minimum, and the units have not yet reached the best $c$. With two
+# tokens (left) Adam settles slightly above the best $c$, because the batches are small. Adam stops where its *normalized*
+# step averages to zero. The gradient itself does not average to zero there.
 #
-# As a control we train units on linear functions of all $d$ directions, with tokens on the sphere. These units should not find
-# the subspace, and they do not.
+# As a control we train units on linear functions of all $d$ directions, with tokens on the sphere. These units should not
+# find the subspace of $B$, and they do not.
 #
 
 # %% tags=["remove-input"]
@@ -257,11 +272,12 @@ judge(
 )
 
 # %% [markdown]
-# **Does training find the subspace at other sizes?** Yes, after enough steps. In [our pre-registered run at other
-# sizes](/book/audit.md) one of five settings contradicted the statement. It had $n=100$, no noise and the same number of
-# steps. The control of that run failed as well, so the run alone decides nothing. Longer contexts need more steps, because
-# the risk is flatter still near its minimum. The next cell trains two units on such contexts for as many steps as above, and
-# two units for four times as many:
+# **Does training find the subspace at other sizes?** Yes, as far as we tried, after enough steps. In [our pre-registered
+# run at other sizes](/book/audit.md) one of five settings contradicted the statement. This setting had $n=100$, no noise
+# and the same number of steps. The control of that run failed as well, so the run alone decides nothing.
+#
+# Longer contexts need more steps, because the risk is still flatter near its minimum. The next cell trains two units on
+# contexts of this length for as many steps as above, and two units for four times as many:
 
 # %%
 for many in (steps, 4 * steps):
@@ -280,15 +296,15 @@ for many in (steps, 4 * steps):
     print(f"{many} steps: sine of the angle", subspace_error(longer.M[0], B).round(3))
 
 # %% [markdown]
-# After four times as many steps the sine falls below 0.1 there, too. So "training finds the subspace" means that it does after
+# After four times as many steps the sine falls below 0.1 for these contexts, too. So training finds the subspace if it has
 # enough steps.
 #
-# **Exercise 1.** Change one line of the experiment to `dim = 7` and run it again. Which number in the figure is computed again
-# and does not change?
+# **Exercise 1.** Write `dim = 7` as the first line of the experiment, in place of `dim = 5`, and run it again. Which
+# printed number is computed again and does not change?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The exact best $c$. Inside the subspace the problem has $k$ dimensions, whatever $d$ is.
+# The exact best $c$ does not change. Inside the subspace the problem has $k$ dimensions, whatever $d$ is.
 # ```
 #
 # **Exercise 2.** How much does the projection lower the risk, and does the gain depend on $d$? For $k=2$, $n=20$, $\sigma=0.5$
@@ -304,17 +320,17 @@ for many in (steps, 4 * steps):
 #     risks = [low_rank_risk(d, 2, w, w, 20, 0.5).total for w in grid]
 #     print(d, round(grid[np.argmin(risks)], 1), round(min(risks) / projected, 2))
 # ```
-# The ratio is 2.1 at $d=3$ and 1.5 at $d=12$. The projection gains less in high dimension, because $v_i\cdot v_q$ is small there
-# for nearly all tokens. An isotropic window then hardly notices the irrelevant directions.
+# The ratio is above one and falls as $d$ grows. The projection gains less in high dimension, because $v_i\cdot v_q$ is
+# small there for nearly all tokens. An isotropic window then hardly notices the irrelevant directions.
 # :::
 
 # %% [markdown]
 # ## Theorem 4 as printed, and what is true
 #
-# Everything that we computed agrees with Theorem 4, and for $k\ge3$ its assumption is not needed. Let
-# $B\in\mathbb R^{d\times k}$ have orthonormal columns, and let $\mathcal F_B^{\rm lin}$ be the {term}`class` of functions
-# $f(x)=a^\top B^\top x$ with $a\in S^{k-1}$ uniform. Our sources do not print the law of the tokens. We use $x=Bu+B_\perp v$ with
-# independent $u\sim U(S^{k-1})$ and $v\sim U(S^{d-k-1})$.
+# Everything that we computed agrees with Theorem 4. For $k\ge3$ and $n\ge2$ we prove its conclusion without its assumption.
+# Let $B\in\mathbb R^{d\times k}$ have orthonormal columns, and let $\mathcal F_B^{\rm lin}$ be the {term}`class` of
+# functions $f(x)=a^\top B^\top x$ with $a\in S^{k-1}$ uniform. Our sources do not print the law of the tokens. We use
+# $x=Bu+B_\perp v$ with independent $u\sim U(S^{k-1})$ and $v\sim U(S^{d-k-1})$.
 #
 # > **ITA slides, Theorem 4 (informal).** Suppose $n=2$ or $\sigma=0$. Then for some
 # > $C=\Omega(1)$, any optimal solution $M^*$ of the ICL pretraining loss induced by the
@@ -326,27 +342,28 @@ for many in (steps, 4 * steps):
 #
 # ```{admonition} What is true
 # :class: tip
-# For our tokens no $d\times d$ matrix has a smaller risk than the best matrix of the form $cBB^\top+e(I-BB^\top)$ (proved below).
-# So the question is whether the best $e$ is zero.
+# For our tokens let $n\ge2$. For every $d\times d$ matrix some matrix $cBB^\top+e(I-BB^\top)$ has a risk that is no larger
+# (proved below). So the question is whether the best $e$ is zero.
 #
 # - *Three or more relevant directions.* For $k\ge3$ we prove that the best $e$ is zero, for every $d>k$, $n\ge2$ and
-#   $\sigma\ge0$ ({prf:ref}`irrelevant directions do harm <thm-irrelevant>`). The theorem's assumption $n=2$ or $\sigma=0$ is not
-#   needed, nor is the symmetry of $M$. The bound $C$ need only be at least the best $c$.
+#   $\sigma\ge0$ ({prf:ref}`irrelevant directions do harm <thm-irrelevant>`). The theorem's assumption $n=2$ or $\sigma=0$
+#   is not needed, nor is the symmetry of $M$. The bound $C$ need only be at least the smallest best $c$.
 # - *Two relevant directions.* For $k=2$ we prove that the best $e$ is zero for $n=2$
 #   ({prf:ref}`two examples <thm-two-examples>`), for much noise, and for long contexts with noise
-#   ({prf:ref}`two directions <thm-two-directions>`). We have no proof for $\sigma=0$ with $n\ge3$, nor for moderate
-#   $n$ and $\sigma$. In these settings the best $e$ is zero on our grids.
-# - *One relevant direction.* For $k=1$ we have no proof. The best $e$ is zero on our grids, but the risk does not always rise
-#   with $|e|$.
+#   ({prf:ref}`two directions <thm-two-directions>`). We have no proof for $\sigma=0$ with $n\ge3$, nor for moderate $n$ and
+#   $\sigma$. In the settings of this kind that we computed, the best $e$ is zero on our grids.
+# - *One relevant direction.* For $k=1$ we have no proof. With noise the best $e$ is zero on our grids, but at a fixed $c$
+#   the risk does not always rise with $|e|$. Without noise there is no best $c$ (Exercise 4).
 #
-# The law of the tokens matters. If the tokens are uniform on the sphere $S^{d-1}$, the best unit does *not* ignore
-# irrelevant directions. The last section of [](/notebooks/beyond.ipynb) trains units on such tokens.
+# The law of the tokens matters. If the tokens are uniform on the sphere $S^{d-1}$, trained units do *not* ignore irrelevant
+# directions. The last section of [](/notebooks/beyond.ipynb) trains units on such tokens.
 # ```
 #
 # ## By hand: three coordinates
 #
-# Without the projection half of the context is lost in this example. Let $x=(\cos\theta,\sin\theta,\pm1)$ and $B=(e_1,e_2)$. The
-# query has $\theta=0$ and last coordinate $1$. Four tokens have $\theta=0°,0°,60°,60°$ and last coordinates $1,-1,1,-1$.
+# In this example a window without the projection loses half of the context. Let $x=(\cos\theta,\sin\theta,\pm1)$ and
+# $B=(e_1,e_2)$. The query has $\theta=0$ and last coordinate $1$. Four tokens have $\theta=0°,0°,60°,60°$ and last
+# coordinates $1,-1,1,-1$.
 #
 # Take $c=\ln4$. With $M=cBB^\top$ the weights are proportional to $4^{\cos\theta}$, that is, to $4,4,2,2$. With $M=cI$ a token
 # whose last coordinate is $-1$ loses a further factor $4^{-2}=\frac1{16}$. The weights are then
@@ -363,11 +380,11 @@ for name, diagonal in {"c BB'": [1.0, 1.0, 0.0], "c I": [1.0, 1.0, 1.0]}.items()
     print(f"M = {name:6} weights {softmax_weights(x, query, M).numpy().round(4)}")
 
 # %% [markdown]
-# **Direction-wise Lipschitzness.** In every direction the best $M$ is $c$ times the **square** of the Lipschitz constant in that
-# direction. For a unit vector $s$ the slides define this constant as
+# **Direction-wise Lipschitzness.** The matrix $cBB^\top$ has in every direction an entry that is $c$ times the **square**
+# of the largest Lipschitz constant in that direction. For a unit vector $s$ the slides define this constant as
 # $\mathrm{Lip}_s(f)=\inf\{L:f(ss^\top x)-f(ss^\top x')\le L|s^\top x-s^\top x'|\ \forall x,x'\}$. Here
 # $f(ss^\top x)=(a^\top B^\top s)(s^\top x)$. So the largest value of $\mathrm{Lip}_s(f)$ over $a$ is $\|B^\top s\|$. This
-# value is one for $s$ in the subspace and zero for $s$ in its orthogonal complement. The best matrix has the entry
+# value is one for $s$ in the subspace and zero for $s$ in its orthogonal complement. The matrix has the entry
 # $s^\top(cBB^\top)s=c\|B^\top s\|^2$ in the direction $s$.
 #
 
@@ -402,9 +419,9 @@ judge(
 # :::{admonition} Proof that no matrix beats two numbers
 # :class: dropdown
 #
-# Let $\varrho(c,e)$ be the risk of $cBB^\top+eB_\perp B_\perp^\top$ on $D(\mathcal F_B^{\rm lin})$, $c,e\ge0$, $n\ge2$. *Every matrix
-# has at least the risk $\min\varrho$. If $k\ge2$ and every minimizer of $\varrho$ has $e=0<c$, then the optima over all matrices are
-# exactly the $cBB^\top$ with $c$ best at $e=0$: of one sign, but perhaps with several $c$.*
+# Let $\varrho(c,e)$ be the risk of $cBB^\top+eB_\perp B_\perp^\top$ on $D(\mathcal F_B^{\rm lin})$, $c,e\ge0$, $n\ge2$.
+# *Every matrix has at least the risk $\min\varrho$. If $k\ge2$ and every minimizer of $\varrho$ has $e=0<c$, then the
+# optima over all matrices are exactly the $cBB^\top$ with $c$ best at $e=0$. There may be several such $c$.*
 #
 # Fix the query $x_q=Bu_q+B_\perp v_q$ and put $p=B^\top Mx_q$, $r=B_\perp^\top Mx_q$. The score of a token is
 # $u_i\cdot p+v_i\cdot r$. Averaged over $a$ and the noise, the error given the tokens is
@@ -417,7 +434,7 @@ judge(
 # $-v$, $Pu\pm Rv$ are multiples of $u$: so are $Pu$ and $Rv$, for all $u$ and $v$. Hence $P=cI$, and $R=0$ because $k\ge2$. $\square$
 # :::
 #
-# With two examples, irrelevant directions raise the risk for every $k\ge2$. What we have not proved for $n\ge3$ is listed
+# With two examples, irrelevant directions raise the risk for every $k\ge2$. What we have not proved for $n\ge3$ stands
 # below the {prf:ref}`theorem on two directions <thm-two-directions>`.
 #
 # :::{prf:theorem} two examples
@@ -431,8 +448,8 @@ judge(
 #
 # :::{admonition} Proof
 # :class: dropdown
-# *Idea.* The irrelevant part adds independent, symmetric noise to the difference of the two scores. This noise makes it more
-# likely that the farther token gets the larger weight.
+# *Idea.* The irrelevant part adds independent, symmetric noise to the difference of the two scores. This noise makes it
+# more likely that the token farther from the query gets the larger weight.
 #
 # Let $\Delta=(u_1-u_2)\cdot u_q$ and $\beta=e(v_1-v_2)\cdot v_q$, which is symmetric and independent of the $u_i$. With
 # $T=\omega_1-\omega_2=\tanh\frac{c\Delta+\beta}2$ the risk is $\frac3{2k}+\frac{\sigma^2}2+\mathbb E_\beta F(\beta)$,
@@ -459,7 +476,7 @@ judge(
 #
 # ## Experiment 2: the exact landscape
 #
-# In every setting that we computed the exact risk is least at $e=0$. The figure shows three of these settings.
+# In every setting that we computed, the exact risk is least at $e=0$. The figure shows three of these settings.
 #
 
 # %% tags=["hide-input"]
@@ -488,8 +505,8 @@ plt.show()
 # :alt: Three contour maps. In each the valley runs along e = 0, and the star lies in the valley inside the innermost contour.
 # The best c at the star is larger for twenty tokens without noise than for two tokens or with noise.
 #
-# Exact risk of $cBB^\top+e(I-BB^\top)$ over $(c,e)$, in percent above the least risk, for three settings. The star marks the
-# exact best $c$ with $e=0$; it should lie in the innermost region.
+# Exact risk of $cBB^\top+e(I-BB^\top)$ over $(c,e)$, in percent above the least risk, for three settings. The star marks
+# the exact best $c$ with $e=0$. The star should lie in the innermost region.
 # ```
 #
 # **Exercise 3.** Why does the sign of $e$ not matter in {numref}`fig-landscape`?
@@ -500,10 +517,11 @@ plt.show()
 # labels do not depend on $v$.
 # ```
 #
-# If the risk is least at $e=0$ for every $c$, then every minimum has $e=0$. Two cards compare the risk at $e=0$ with the
-# risks at six positive values of $e$, for eight values of $c$. P1.T4.minimizer covers the settings that the theorem assumes,
-# and P1.T4.beyond covers settings with noise and $n\ge3$. The case $k=1$ without noise is left out, because it has no finite
-# minimum (Exercise 4). In the control the functions depend on all directions alike, so there $e=0$ must not be best.
+# Suppose that for every $c$ the risk is least at $e=0$, and there only. Then every minimum has $e=0$. Two cards compare the
+# risk at $e=0$ with the risks at six positive values of $e$, for eight values of $c$. P1.T4.minimizer covers the settings
+# that the theorem assumes, and P1.T4.beyond covers settings with noise and $n\ge3$. The case $k=1$ without noise is left
+# out, because it has no finite minimum (Exercise 4). In the control the functions depend on all directions alike. For such
+# functions $e=0$ must not be best.
 
 # %% tags=["remove-input"]
 few = sorted({n for n in n_values if n <= context_length} | {context_length})
@@ -533,10 +551,10 @@ judge("P1.T4.beyond", beyond, error="error", name=setting)
 
 
 # %% [markdown]
-# Let $c^*$ be the best $c$ at $e=0$. This $c^*$ is the {term}`optimal window` of linear functions in dimension
-# $k$, and it is positive (P1.T4.positive). The card's control is a class for which equal weights are best. The risk falls
-# with $c$ up to $c^*$ (P1.T4.constraint). So among the matrices $cBB^\top$ with $0\le c\le C$ the best one has
-# $c=\min(C,c^*)$. If $C<c^*$, it is open whether another matrix is better.
+# Let $c^*$ be the best $c$ at $e=0$. This $c^*$ is the {term}`optimal window` of linear functions in dimension $k$. In the
+# computed settings $c^*$ is positive (P1.T4.positive), and the risk falls with $c$ up to $c^*$ (P1.T4.constraint). The
+# control of P1.T4.positive is a class for which equal weights are best. So among the matrices $cBB^\top$ with $0\le c\le C$
+# the best matrix has $c=\min(C,c^*)$. If $C<c^*$, it is open whether a matrix of another form is better.
 
 
 # %% tags=["remove-input"]
@@ -580,7 +598,8 @@ judge("P1.T4.constraint", falling, error="error", name=in_k)
 #
 # **What the projection gains.** The projection replaces the dimension $d$ by $k$ in the rate at which the risk falls. With
 # noise and $e=0$ the least risk falls like $n^{-4/(k+3)}$. As a control the card takes $M=wI$, whose window treats all
-# directions alike. Our tokens lie on a surface of dimension $d-2$, so this risk falls like $n^{-4/(d+2)}$ only.
+# directions alike. Our tokens lie on a surface of dimension $d-2$, so the least risk of $M=wI$ falls only like
+# $n^{-4/(d+2)}$.
 
 # %% tags=["remove-input"]
 projected = pd.DataFrame({"rank": k} | low_rank.risk_slope(k) for k in (2, 3))
@@ -594,21 +613,21 @@ judge(
 # %% [markdown]
 # ## Experiment 3: behind a nonlinear link
 #
-# Softmax attention finds the relevant subspace for all three functions of the slide below. Linear attention ends with a
-# larger error on each of these functions.
+# Trained softmax attention finds the relevant subspace for all three functions of the slide below, up to the noise of the
+# gradient. Linear attention ends with a larger error on each of these functions.
 #
 # > **ITA slides, last slide: "Softmax Attention Learns Low-Dimensional Structure in
 # > Nonlinear Functions".** Generalized linear models: affine $f(x)=w^\top x+2$,
 # > quadratic $f(x)=(w^\top x)^2$, cosine $f(x)=\cos(4w^\top x)$.
 #
 # The slide compares softmax and linear attention during pretraining. Our sources do not print the laws of $w$ and of the
-# tokens, the numbers $d$, $k$, $n$ and $\sigma$, or the formula of the slide's representation error. We keep the tokens and
-# the sine from above. In this book $w$ is the window parameter, so we write $q$ for the slide's $w$. We draw
-# $q=Ba$ with $a$ uniform on $S^{k-1}$. The function that is applied to $q^\top x$ is called the *link*.
+# tokens, the numbers $d$, $k$, $n$ and $\sigma$, or the formula of the slide's representation error. We use the tokens
+# $x=Bu+B_\perp v$ and the sine of Experiment 1. In this book $w$ is the window parameter, so we write $q$ for the slide's
+# $w$. We draw $q=Ba$ with $a$ uniform on $S^{k-1}$. The function that is applied to $q^\top x$ is called the *link*.
 #
 # With $M=cBB^\top$ scores and labels depend on $u$ only. The problem is then *exactly* that of $M=cI_k$ on the sphere of
-# $\mathbb R^k$, whose least risk we know for every link. A unit that finds the projection must come down to this least risk.
-# Linear attention predicts $\frac1n\sum_iy_ix_i^\top Mx_q$. Both kinds of units start at $M=0$.
+# $\mathbb R^k$, whose least risk we know for every link. A unit that finds the projection and the best $c$ has this least
+# risk. Linear attention predicts $\frac1n\sum_iy_ix_i^\top Mx_q$. Both kinds of units start at $M=0$.
 
 # %% tags=["hide-input"]
 few = batch_size // 16  # contexts of a small batch, for the noise of the gradient
@@ -696,24 +715,24 @@ plt.show()
 # attention on the affine link only. Bottom: the softmax error falls to the exact line. The error of linear attention stays at or
 # above the dashed line, except on the class without intercept.
 #
-# Sine (top) and test error with the clean query label (bottom) during training, as medians over the seeds with intervals, for the
-# slide's three links. Softmax attention should come down to the solid line. Linear attention should stay at the dashed line or
-# above it, except for affine functions without their $+2$ (triangles).
+# Sine (top) and test error against the clean query label (bottom) during training, for the slide's three links. Points are
+# medians over seeds, with intervals. Softmax attention should come down to the solid line. Linear attention should stay at
+# the dashed line or above it, except for affine functions without their $+2$ (triangles).
 # ```
 #
 # Softmax attention comes close to the exact minimum on every link, as the table below shows. With $k=3$ and the cosine link
-# even the minimum is large, because twenty tokens are too few to resolve $\cos(4q^\top x)$ in three relevant directions.
+# the minimum itself is large, because twenty tokens are too few to resolve $\cos(4q^\top x)$ in three relevant directions.
 #
-# **What sets the size of the sine?** The noise of the gradient sets the size, and this noise depends on the size of the
-# batch. Let
+# **What sets the size of the sine?** The noise of the gradient does, and this noise depends on the size of the batch. Let
 # $b$ be the number of contexts at each step, $T$ the number of steps, and $\delta$ the distance of $M$ from the optimum.
-# Adam divides the gradient by its size, which near the optimum is mostly noise of order $b^{-1/2}$. So $\delta$ decays at a
-# rate proportional to the step size times $\sqrt b$.
+# Adam divides the gradient by its size. Near the optimum this size is mostly noise, of order $b^{-1/2}$. So $\delta$ decays
+# at a rate proportional to the step size times $\sqrt b$.
 #
-# The step size falls linearly to zero, so the noise is averaged over about the last $\sqrt{T/\sqrt b}$ steps. What remains of
-# $\delta$ is of order $(b\sqrt{T/\sqrt b})^{-1/2}=b^{-3/8}\,T^{-1/4}$. This is a sketch, not a proof. The card P1.F9.subspace
-# therefore tests that the sine falls as the batch grows, at a fixed number of steps. Two other readings of the claim test
-# that the sine is at most 0.1 and at most 0.05. The control is linear attention on the quadratic and the cosine link.
+# The step size falls linearly to zero, so the noise is averaged over about the last $\sqrt{T/\sqrt b}$ steps. The error
+# $\delta$ that remains is of order $(b\sqrt{T/\sqrt b})^{-1/2}=b^{-3/8}\,T^{-1/4}$. This is a sketch and not a proof. The
+# card P1.F9.subspace therefore tests that the sine falls as the batch grows, at a fixed number of steps. Two other readings
+# of the claim test that the sine is at most 0.1 and at most 0.05. The control is linear attention on the quadratic and the
+# cosine link.
 
 # %% tags=["remove-input"]
 by = ["link", "dim", "rank"]
@@ -762,14 +781,16 @@ plots.table(
 )
 
 # %% [markdown]
-# **Why linear attention fails.** The quadratic and the cosine link are even, and for an even link the best linear attention is
-# $M=0$. To see this, replace $u_q$ by $-u_q$. The label $f$ stays the same, and the prediction $h$ changes its sign. So
+# **Why linear attention fails.** The quadratic and the cosine link are even, and for an even link the best linear attention
+# is $M=0$. To see this, replace $x_q$ by $-x_q$. The label $f$ stays the same, and the prediction $h$ changes its sign. So
 # $\mathbb E(f-h)^2=\mathbb Ef^2+\mathbb Eh^2$, and the best prediction is zero. Training then leaves only noise in $M$, and
-# this noise prefers no subspace. On the affine link, linear attention learns the odd part $q^\top x$, and with it the
-# subspace. It cannot represent the constant $+2$, whose error remains.
+# this noise prefers no subspace.
+#
+# On the affine link, linear attention learns the odd part $q^\top x$, and with it the subspace. Linear attention cannot
+# represent the constant $+2$, and the error from this constant remains.
 #
 # **Exercise 5.** Replace the $+2$ of the affine link by $+20$. What happens to the error of softmax attention, and what
-# happens to that of linear attention?
+# happens to the error of linear attention?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -779,9 +800,9 @@ plots.table(
 #
 # ## To remember
 #
-# Attention learns to ignore directions on which the labels do not depend. If relevant and irrelevant directions vary
-# independently, the best window is narrow in the relevant ones and infinitely wide in all others. A problem in $d$ dimensions
-# then becomes one in $k$.
+# Attention learns to ignore directions on which the labels do not depend. Suppose that these directions vary independently
+# of the relevant ones. For linear functions of at least three directions the best window is then narrow in the relevant
+# directions and infinitely wide in all others. A problem in $d$ dimensions becomes one in $k$.
 #
 
 # %% tags=["remove-input"]
