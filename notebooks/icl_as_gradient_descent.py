@@ -193,10 +193,10 @@ judge("P2.icl.identity", [weights, tokens])
 #
 # ## What is printed, and what is true
 #
-# A related paper has two statements that a suitable target exists, and such a target has a simple formula. Both statements are
-# about one softmax regression $L(x)=\frac12\Vert f(x)-b\Vert^2$ with $f=\langle e^{Ax},1\rangle^{-1}e^{Ax}$.
-# {cite:t}`li2024closeness` prove them, by public reviews and a machine-written abstract. We did not read the paper itself. With
-# a bound $R$ on the norms of $A$ and $x$, and with $M=n^{1.5}e^{10R^2}$:
+# A related paper states for two kinds of moves that a suitable target exists. This target has a simple formula. Both statements
+# are about one softmax regression $L(x)=\frac12\Vert f(x)-b\Vert^2$ with $f=\langle e^{Ax},1\rangle^{-1}e^{Ax}$.
+# {cite:t}`li2024closeness` prove them, according to public reviews and a machine-written abstract. We did not read the paper itself. Let
+# $R$ bound the norms of $A$ and of $x$, and let $M=n^{1.5}e^{10R^2}$. The statements are:
 #
 # 1. Moving the weights, $x_t\to x_{t+1}$, is equivalent to replacing the target $b$ by some $\tilde b$ with
 #    $\Vert\tilde b-b\Vert_2\le M\Vert x_{t+1}-x_t\Vert_2$.

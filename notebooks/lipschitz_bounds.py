@@ -13,7 +13,7 @@
 #
 # **Short answer.** A softmax row $f$ changes at most $R/2$ times as fast as its weights if the data matrix has the spectral
 # norm $R$, which follows from a known bound {cite:p}`nair2025softmax` {judged}`P2.lip.half`. All printed upper bounds that we
-# could test are true {judged}`P2.lip.u` {judged}`P2.lip.f`. One bound on $f$, from our notes on a related paper, is larger than
+# could test are true under their assumptions {judged}`P2.lip.u` {judged}`P2.lip.f`. One bound on $f$, from our notes on a related paper, is larger than
 # $R/2$ by {judged}`P2.lip.f | f as stated, n = 32, R = 4 | .0f` powers of ten for $n=32$ tokens and $R=4$. A useful step size
 # comes from the largest second derivative of the loss of a row, which we prove for every number of tokens
 # {judged}`P2.opt.range`. On one test problem Newton's method needs fewer passes over the data than gradient descent with this
@@ -74,8 +74,8 @@ notebook.setup(globals(), conditions=2)
 # softmax row is $f=u/\sum_iu_i$. We look for the data of spectral norm $R$ and the weights at which $f$ moves fastest. We do
 # the same for $u$.
 #
-# The ascent starts at random and does not use our proofs. Every speed that it finds is attained by some data and weights. So
-# the ascent can refute an upper bound but cannot prove one.
+# The ascent starts at random and does not use our proofs. Every speed that the ascent finds is attained by some data and weights.
+# So the ascent can refute an upper bound but cannot prove one.
 #
 # This experiment has no dimension $d$. To try seven tokens, write `n_values = [7]` as the first line of the next cell.
 
@@ -388,8 +388,8 @@ longer = cases(longer, "excess", kind="found", labels=["n", "R"], name=name)
 judge("P2.lip.break", longer)
 
 # %% [markdown]
-# **Exercise 3.** The softmax row $f=\alpha^{-1}u$ is at most $R/2$ times as fast as $x$, however long $x$ is. Why does the
-# printed bound on its factor $\alpha^{-1}$ fail for long $x$?
+# **Exercise 3.** The softmax row $f=\alpha^{-1}u$ changes at most $R/2$ times as fast as $x$, however long $x$ is. Why does the
+# printed bound on the factor $\alpha^{-1}$ fail for long $x$?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -537,7 +537,7 @@ judge("P2.opt.newton", rivals, value="newton", name=name)
 #
 # A softmax row changes at most $R/2$ times as fast as its weights. Printed bounds on this speed are larger by many powers of
 # ten, because they multiply two worst cases that never occur together. The largest curvature of a row gives a safe step size.
-# Once the data are divided out, this step size is the same for every problem.
+# Once the data are divided out, it is the same for every problem.
 
 # %% tags=["remove-input"]
 notebook.footer()

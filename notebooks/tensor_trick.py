@@ -425,8 +425,8 @@ judge(
 # %% [markdown]
 # **What the data cannot see.** Suppose that one coordinate of the tokens in $A_2$ has the same nonzero value for all tokens. For
 # almost all such data the normalized loss determines only $d^2-d$ of the $d^2$ unknowns. The reason is that softmax does not
-# change if a number is added to a whole row of scores. A constant coordinate gives a vector $y$ with $A_2y=1_n$. Then
-# $X+vy^\top$ has the same softmax rows as $X$ for every $v\in\mathbb R^d$.
+# change if a number is added to a whole row of scores. If coordinate $k$ has the value $c$ for all tokens, the
+# vector $y=e_k/c$ satisfies $A_2y=1_n$. Then $X+vy^\top$ has the same softmax rows as $X$ for every $v\in\mathbb R^d$.
 #
 # The cross-entropy and the entropy leave the same $d$ directions open. The rescaled and the sparse loss determine all unknowns.
 # A constant coordinate of the tokens in $A_1$ leaves no direction open, for any of the five losses.

@@ -90,7 +90,7 @@ notebook.setup(globals(), n_decades=2)
 # $$
 #
 # We copy the last exponent as it is printed, without cancelling the 2. By our computation the error on ReLU functions
-# that are drawn at random falls like $n^{-3/(d+2)}$ in all three cases, if $\sigma>0$.
+# that are drawn at random falls like $n^{-3/(d+2)}$ in long contexts, in all three cases, if $\sigma>0$.
 #
 # - The upper bound for $L'=L$ is true {judged}`P1.T3.matched`. It falls like $n^{-1/(d+2)}$, more slowly than the error.
 # - Whether the lower bound for $L'>L$ is true depends on the test functions {judged}`P1.T3.larger`. It falls like
@@ -285,7 +285,7 @@ judge(
 #
 # 1. At the best window parameter $w^*$ label noise makes up the share $\frac s{1+s}$ of the risk. For ReLU functions
 #    this share is $\frac3{d+2}$.
-# 2. For fixed $u>0$ the window parameter $uw^*$ has $\frac{u^{-\rho/2}+s\,u^{(d-1)/2}}{1+s}$ times the least risk. If
+# 2. Let $u>0$ be fixed. At the window parameter $uw^*$ the risk is $\frac{u^{-\rho/2}+s\,u^{(d-1)/2}}{1+s}$ times the least risk. If
 #    the functions are proportional to $L$, the best parameter for $L$ is $u=(L'/L)^{-4/(d-1+\rho)}$ times the best
 #    parameter for $L'$. For ReLU functions the factor is then $P(L'/L)$ of {eq}`eq-price`.
 # 3. The best window for another class, of order $\rho'$, has $n^p$ times the least risk, up to a constant factor. The
@@ -365,7 +365,7 @@ judge(
 # the right side of a printed bound. Suppose that this ratio keeps falling like a power of $n$. Then an upper bound is
 # true in long contexts and a lower bound is false there, whatever constant multiplies the bound.
 #
-# The cards compare the power of $n$ in the risk with the power of $n$ in the bound. They measure the power in the risk
+# The cards compare the power of $n$ in the risk with the power of $n$ in the bound. The cards measure the power in the risk
 # between two very long contexts, for which the law of the window gives $w^*=3\cdot10^4$ and $w^*=10^5$.
 
 # %% tags=["hide-input"]
