@@ -14,8 +14,8 @@
 #
 # **Short answer.** No, if the next step has to be the same. One can move the targets of the regression instead of the weights
 # and get the same loss, but the gradient then differs {judged}`P2.icl.equivalence`. A softmax layer that is fitted to one
-# random problem has a median cosine of {judged}`P2.icl.imitates | fitted to one problem, n = 12, d = 4 | .2f` with the gradient
-# step. One layer for all problems has a median cosine of
+# random problem nearly makes the gradient step: the cosine between the two moves of the scores has the median
+# {judged}`P2.icl.imitates | fitted to one problem, n = 12, d = 4 | .2f`. For one layer that serves all problems the median is
 # {judged}`P2.icl.imitates | one layer for all problems, n = 12, d = 4 | .1f`. Neither result needs attention: multiplying each
 # token by a suitable matrix makes the step exactly, and shrinking all tokens does as well as the layer for all problems.
 
@@ -56,32 +56,35 @@ notebook.setup(globals())
 # %% [markdown]
 # ## In plain words
 #
-# Moving the weights, the tokens or the targets can have the same effect on the residual, but not on the next gradient. A
-# {term}`softmax regression` compares predictions $f$ with targets $b$, and its loss depends on the residual $f-b$. If you move
-# the weights a little, the residual changes a little.
+# A move of the target can have the same effect on the loss as a move of the weights or the tokens, but the next gradient is
+# then different. A {term}`softmax regression` compares predictions $f$ with targets $b$, and its loss depends on the residual
+# $f-b$. If you move the weights a little, the residual changes a little.
 #
 # You could have produced *the same residual* by leaving the weights alone and moving the target. A move of the tokens, as in
 # context, can be replaced by a move of the target in the same way. In this sense the three moves are equivalent, and one can
 # bound how far the target has to move.
 #
 # The next gradient step, however, differs. The gradient in the scores is the Jacobian of softmax times the residual. If the
-# target moves instead of the weights, the scores stay, and the Jacobian is that of the old scores. Moreover, a target exists
-# for *every* move of the tokens, whether or not the move resembles a gradient step. The last part of this chapter asks which
-# layer makes a gradient step.
+# target moves instead of the weights, the scores stay, and so does the Jacobian. If the weights move, the Jacobian changes.
+# Moreover, a target exists for *every* move of the tokens, whether or not the move resembles a gradient step. The last part of
+# this chapter asks which layer makes a gradient step.
 #
 # ## The experiment: one step, in three ways
 #
-# Three ways to make a step give the same loss, and the gradients after the step differ. Take the loss
-# $L=\frac12\Vert F-B\Vert_F^2$ of the softmax rows $F$ of the scores $S=A_1XA_2^\top$, or its rescaled version. Each of these
-# three moves gives the same residual:
+# Three ways to make a step give the same loss, but a move of the target leaves another gradient than a move of the weights. Take
+# the loss $L=\frac12\Vert F-B\Vert_F^2$ of the softmax rows $F$ of the scores $S=A_1XA_2^\top$, or its rescaled version
+# ([](/notebooks/tensor_trick.ipynb)). Each of these three moves gives the same residual:
 #
 # - the weights $X$ make a step of gradient descent;
 # - the target $B$ moves by {eq}`eq-icl-shift`, and the weights stay;
 # - a linear attention layer moves the tokens $A_1$ by {eq}`eq-icl-layer`, and weights and target stay.
 #
-# The layer is told $P=\partial L/\partial S$, the $n\times n$ matrix of the derivatives of the loss in the scores. The gradient
-# in $X$ is then $A_1^\top PA_2$. We compare the losses after each move, and then the gradients, which decide the *second* step.
-# The step size is one over the largest absolute eigenvalue of the Hessian.
+# The layer is told $P=\partial L/\partial S$, the $n\times n$ matrix of the derivatives of the loss in the scores. With this
+# matrix the gradient in $X$ is $A_1^\top PA_2$. We compare the losses after the three moves. Then we compare the gradients in
+# $X$ after a move of the weights and after a move of the target, which decide the *second* step. The step size is one over the
+# largest absolute eigenvalue of the Hessian.
+#
+# To try $d=7$, write `dim = 7` as the first line of the next cell.
 
 # %%
 rng = stream(seed, "monte carlo")
@@ -150,19 +153,19 @@ plt.show()
 # %% [markdown]
 # ```{caption} fig-icl-path
 # :alt: Logarithmic plot of two curves, one for each version of the loss, against the step of gradient descent. Both curves lie
-# between one hundredth and one half all along.
+# between about one hundredth and about one half all along.
 #
-# Relative difference of two gradients, after a step of the weights and after the move of the target that replaces it, along the
-# path of gradient descent. The gradients differ by one to fifty percent all along, although the two losses agree up to rounding
-# (table above).
+# Relative difference of two gradients along the path of gradient descent. One gradient is taken after a step of the weights, and
+# the other after the move of the target that replaces this step. The two gradients differ at every step, although the two losses
+# agree up to rounding (table above).
 # ```
 #
-# The experiment takes about one second. Expect losses that differ by rounding alone, and gradients that differ by up to
-# {judged}`P2.icl.equivalence | gradient, normalized | .1f` of their length in the normalized problem. A machine-written summary
-# calls in-context learning and gradient steps equivalent (quoted below).
+# The experiment takes about one second. Expect losses that differ by rounding alone. In the normalized problem expect gradients
+# that differ by up to {judged}`P2.icl.equivalence | gradient, normalized | .1f` of their length.
 #
-# The word *equivalent* can mean the same loss, or the same gradient and therefore the same next step. A third meaning is the
-# same scores after one linear attention layer that knows $P$. The card judges all three readings.
+# A machine-written summary of paper 2 calls in-context learning and gradient steps equivalent (quoted below). The word
+# *equivalent* can mean the same loss, or the same gradient and therefore the same next step. A third meaning is the same scores
+# after one linear attention layer that knows $P$. The card judges all three readings.
 
 # %% tags=["remove-input"]
 worst = largest.reset_index()
@@ -179,8 +182,8 @@ tokens = cases(worst, "loss, tokens", name="data move, {kind}", **kinds)
 judge("P2.icl.identity", [weights, tokens])
 
 # %% [markdown]
-# **Exercise 1.** Make the steps ten times as short by changing one line of the experiment. By what factor do the gradients come
-# closer, and why? (For seven dimensions write `dim = 7` above its first line.)
+# **Exercise 1.** Make the steps ten times as short by changing one line of the experiment. By what factor does the difference of
+# the gradients shrink, and why?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -190,27 +193,28 @@ judge("P2.icl.identity", [weights, tokens])
 #
 # ## What is printed, and what is true
 #
-# Two printed statements say that a suitable target exists, and its formula is simple. Both statements are about one softmax
-# regression $L(x)=\frac12\Vert f(x)-b\Vert^2$ with $f=\langle e^{Ax},1\rangle^{-1}e^{Ax}$. {cite:t}`li2024closeness` prove
-# them, as we read in public reviews and in a machine-written abstract. We did not read the paper itself. With
-# $M=n^{1.5}e^{10R^2}$:
+# A related paper states for two kinds of moves that a suitable target exists. This target has a simple formula. Both statements
+# are about one softmax regression $L(x)=\frac12\Vert f(x)-b\Vert^2$ with $f=\langle e^{Ax},1\rangle^{-1}e^{Ax}$.
+# {cite:t}`li2024closeness` prove them, according to public reviews and a machine-written abstract. We did not read the paper itself. Let
+# $R$ bound the norms of $A$ and of $x$, and let $M=n^{1.5}e^{10R^2}$. The statements are:
 #
 # 1. Moving the weights, $x_t\to x_{t+1}$, is equivalent to replacing the target $b$ by some $\tilde b$ with
 #    $\Vert\tilde b-b\Vert_2\le M\Vert x_{t+1}-x_t\Vert_2$.
 # 2. Moving the data, $A_t\to A_{t+1}$, as a self-attention layer does, is equivalent to replacing $b$ by some $\tilde b$ with
 #    $\Vert\tilde b-b\Vert_2\le M\Vert A_{t+1}-A_t\Vert$.
 #
-# Paper 2 {cite:p}`gao2023tensor` announces its "main result concerning in-context learning" for the {term}`normalized` and the
-# {term}`rescaled` matrix problem. This result is in none of our sources. A machine-written summary says:
+# The abstract of paper 2 {cite:p}`gao2023tensor` treats the {term}`normalized` and the {term}`rescaled` matrix problem, and says
+# that its authors derived a "main result concerning in-context learning". This result is in none of our sources. A
+# machine-written summary says:
 #
 # > In-context learning updates are mathematically equivalent to gradient descent steps on attention parameters (a machine-written
 # > summary of paper 2)
 #
-# **No sentence judged below is paper 2's.** The sentences are from the summary, from another paper, or from this book.
+# **No sentence judged on this page is paper 2's.** The sentences are from the summary, or from this book.
 #
-# The target $\tilde b$ can be written down for the matrix problem. Let the scores move from $S$ to $S'$ by a move of $X$, $A_1$
-# or $A_2$. Let $F(S)$ be the softmax rows with the rows $f_j$, and $a$ the row sums of $e^S$. A prime denotes values at $S'$.
-# Then
+# A target can be written down for the matrix problem, too. Let the scores move from $S$ to $S'$ by a move of $X$, $A_1$ or
+# $A_2$. Let $F(S)$ be the matrix of softmax rows $f_j$, and let $a_j$ be the row sums of $e^S$. A prime denotes values at $S'$.
+# The targets move from $B$ with the rows $b_j$ to $\tilde B$ with the rows $\tilde b_j$:
 #
 # $$
 # \begin{aligned}
@@ -221,10 +225,12 @@ judge("P2.icl.identity", [weights, tokens])
 #
 # ```{admonition} What is true
 # :class: tip
-# - With {eq}`eq-icl-shift` the residual and the value of the loss at $(S,\tilde B)$ are those at $(S',B)$. The gradient and the
-#   next step in general are not.
-# - Normalized: $\Vert\tilde b_j-b_j\Vert\le\frac12\Vert s_j'-s_j\Vert$, so $\frac R2$ serves in place of $M$.
-# - Rescaled, with $b_j$ in the simplex and $\delta=\Vert s_j'-s_j\Vert_\infty$:
+# Let $s_j$ be row $j$ of the scores.
+#
+# - With {eq}`eq-icl-shift` the residual and the value of the loss at $(S,\tilde B)$ are those at $(S',B)$. In general the
+#   gradient is not the same, and neither is the next step.
+# - In the normalized problem $\Vert\tilde b_j-b_j\Vert\le\frac12\Vert s_j'-s_j\Vert$, so $\frac R2$ serves in place of $M$.
+# - In the rescaled problem let $b_j$ lie in the simplex and $\delta=\Vert s_j'-s_j\Vert_\infty$. Then
 #   $\Vert\tilde b_j-b_j\Vert\le\sqrt2\,e^\delta\Vert s_j'-s_j\Vert$.
 # ```
 #
@@ -258,13 +264,13 @@ for what, s, t in (("weights move", after, b), ("target moves", before, target))
     print(what, "  residual", residual[0].tolist(), "  gradient", slope[0].tolist())
 
 # %% [markdown]
-# **Exercise 2.** Show that the normalized shift keeps the row sums of $B$. Show that the rescaled shift keeps them for all
-# $a'/a$ exactly if they are 1.
+# **Exercise 2.** Show that the normalized shift keeps the row sums of $B$. Show that the rescaled shift keeps a row sum of $B$
+# for every ratio $a_j'/a_j$ exactly if this row sum is 1.
 #
 # ```{admonition} Solution
 # :class: dropdown
 # Rows of $F(S)$ and of $F(S')$ both sum to 1, so the rows of the normalized shift sum to 0. In the rescaled problem the entries
-# of $\tilde b$ sum to $1-\frac{a'}{a}(1-\langle b,1\rangle)$. This sum equals $\langle b,1\rangle$ for all $a'/a$ only if
+# of $\tilde b$ sum to $1-\frac{a'}{a}(1-\langle b,1\rangle)$. This sum equals $\langle b,1\rangle$ for every $a'/a$ exactly if
 # $\langle b,1\rangle=1$.
 # ```
 #
@@ -281,14 +287,14 @@ for what, s, t in (("weights move", after, b), ("target moves", before, target))
 # ## When does the equivalence break?
 #
 # In the rescaled problem a long move can break the bound on the shift of the target. The equality of the losses never breaks.
-# The rescaled shift contains the ratio $a'/a$ of row sums. For short moves the ratio is harmless, since the constant is at most
-# $\sqrt2e^\delta$. For long moves the ratio can be exponentially large.
+# The rescaled shift contains the ratio $a_j'/a_j$ of row sums. This ratio is at most $e^\delta$, which is close to 1 for short
+# moves. For long moves the ratio can be exponentially large.
 #
 # The summary adds: "If the Lipschitz conditions are violated (e.g., gradients become too large or sparse updates occur), the
 # equivalence breaks down."
 #
-# In our example one token is not zero, and the vector $x$ is sixteen times as long as $R$. If $x$ is reversed in one step, the
-# rescaled shift is longer than $M$ allows. The normalized shift stays within its bound. The *value* of the loss is the same
+# In our example all tokens but one are zero, and the vector $x$ is sixteen times as long as $R$. If $x$ is reversed in one step,
+# the rescaled shift is longer than $M$ allows. The normalized shift stays within its bound. The *value* of the loss is the same
 # after any move, because the shift is defined in this way.
 
 # %% tags=["remove-input"]
@@ -311,27 +317,28 @@ judge("P2.icl.break", rescaled, readings=readings)
 # $$ (eq-icl-layer)
 #
 # gives the same scores, $A_1'X_tA_2^\top=A_1X_{t+1}A_2^\top$. The formula is one **linear** self-attention layer with residual
-# connection, scores $A_1A_1^\top$ and values $PA_2X_t^{-1}$. The values contain $P$, which depends on the targets, so a layer
-# that sees only $A_1$ cannot know the gradient.
+# connection, scores $A_1A_1^\top$ and values $PA_2X_t^{-1}$. The values contain $P$, which depends on the targets. A layer that
+# sees only $A_1$ cannot know the gradient.
 #
-# Attention is not needed for this. With $G=A_1^\top PA_2$, {eq}`eq-icl-layer` also reads $A_1'=A_1(I-\eta GX_t^{-1})$: every
-# token is multiplied by the same $d\times d$ matrix. The third move of the experiment above is made by {eq}`eq-icl-layer`.
+# Attention is not needed for such a step. With $G=A_1^\top PA_2$, {eq}`eq-icl-layer` also reads $A_1'=A_1(I-\eta GX_t^{-1})$:
+# every token is multiplied by the same $d\times d$ matrix. The third move of the experiment above is made by {eq}`eq-icl-layer`.
 #
 # **Exercise 3.** A gradient step changes the scores by $-\eta(A_1A_1^\top)P(A_2A_2^\top)$, which contains $X$ only through $P$.
 # What does this mean for two different $X$ with the same scores?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Gradient descent keeps their scores equal for ever. Gradient descent is a dynamics of the scores alone, with the two fixed
-# kernels $A_1A_1^\top$ and $A_2A_2^\top$.
+# The scores of both stay equal in every further step. The change of the scores depends only on the scores, the targets and the
+# two fixed matrices $A_1A_1^\top$ and $A_2A_2^\top$.
 # ```
 #
-# **And a softmax layer?** Take $A_1'=A_1+\mathrm{softmax}(cA_1A_1^\top)\,A_1V$ and choose the $d\times d$ matrix $V$ by least
-# squares, in one of two ways. Either each problem has a $V$ of its own, which may use the targets of that problem. Or one $V$
-# serves all problems, as the weights of a trained layer do. In this fit each wanted move is first divided by its length.
+# **And a softmax layer?** Take $A_1'=A_1+\mathrm{softmax}(cA_1A_1^\top)\,A_1V$ and fit the $d\times d$ matrix $V$ by least
+# squares to the moves that make a gradient step. We do so in two ways. In the first, each problem has a $V$ of its own, which
+# may use the targets of that problem. In the second, one $V$ serves all problems, as the weights of a trained layer do, and each
+# wanted move is first divided by its length.
 #
-# We compare the moves of the scores. The sharpness $c$ goes from 0 (plain averaging) to 16 (each token attends almost only to
-# itself). For comparison we also fit a matrix on each token without attention, $A_1'=A_1+A_1V$.
+# We compare the moves of the scores. The sharpness $c$ goes from 0 (plain averaging) to 16 (most tokens attend almost only to
+# themselves). For comparison we also fit a matrix on each token without attention, $A_1'=A_1+A_1V$.
 
 # %% tags=["hide-input"]
 fits = measured.imitations(
@@ -401,11 +408,13 @@ plt.show()
 # So the layer, too, nearly multiplies every token by a matrix.
 #
 # **What one layer for all problems does.** One layer for all problems shrinks every token. The cosine between its matrix $V$
-# and minus the identity is {judged}`P2.icl.imitates | its matrix against -1, n = 12, d = 4 | .3f`. The entries of random
-# targets have the mean $\frac1n$. So on average the loss is $\frac12\Vert F-\frac1n\Vert_F^2$ plus a constant, which falls if
-# $X$ shrinks, whatever the data.
+# and minus the identity is {judged}`P2.icl.imitates | its matrix against -1, n = 12, d = 4 | .3f`. The entries of our random
+# targets have the mean $\frac1n$. So on average over the targets the loss is $\frac12\Vert F-\frac1n\Vert_F^2$ plus a constant.
+# This average is least at $X=0$, where all attention weights are equal. So the part of the step that all problems share makes
+# the scores smaller.
 #
-# The rest of the step depends on the targets, which the layer does not see. The control takes targets that $2X$ fits.
+# The rest of the step depends on the targets, which the layer does not see. In the control the targets are the softmax rows at
+# the weights $2X$, so that $X$ should grow.
 
 # %% [markdown]
 # **Exercise 4.** A layer that moves the tokens *against* the gradient step has a target, too. Move the tokens of the experiment
@@ -431,23 +440,23 @@ plt.show()
 # ```{admonition} Solution
 # :class: dropdown
 # In general it cannot. The matrix $P$ is a function of $F$ and $B$ jointly. Values that are linear in the tokens can carry $B$,
-# but not the softmax in $F$. Near $X=0$ it can, because there $F\approx\frac1n11^\top$ and $P\approx\frac1n(\bar B-B)$, which
-# is linear in $B$. Each entry of $\bar B$ is the mean of its row of $B$.
+# but not the softmax in $F$. Near $X=0$ the layer can find the direction. There $F\approx\frac1n11^\top$ and
+# $P\approx\frac1n(\bar B-B)$, which is linear in $B$. Each entry of $\bar B$ is the mean of its row of $B$.
 # ```
 #
 # ## Do the bounds imply similarity?
 #
 # Bounds on the length of moves do not imply that the moves are similar. The abstract of {cite:t}`li2024closeness` says that its
 # upper bounds "imply that when training self-attention-only Transformers for fundamental regression tasks, the models learned
-# by gradient-descent and Transformers show great similarity". We do not judge this sentence, because how similar trained models
-# are is a matter of that paper's experiments, which we have not repeated. Bounds alone do not suffice: the opposite of a
-# gradient step is as long as the step.
+# by gradient-descent and Transformers show great similarity". We do not judge this sentence. It is about trained models, and we
+# have not repeated the experiments of that paper. A bound on the length of moves does not suffice by itself, because the opposite
+# of a gradient step is as long as the step.
 #
 # ## To remember
 #
-# "Equivalence" here means a bounded shift of the target that keeps residual and loss; the gradients differ. A linear layer that
-# is told $P$ makes a gradient step exactly, and so does a matrix on each token. One softmax layer for all problems is not told
-# $P$, and shrinks every token.
+# "Equivalence" here means a shift of the target that keeps residual and loss. The gradients differ. A linear layer that is told
+# $P$ makes a gradient step exactly, and so does a matrix on each token. One softmax layer for all problems is not told $P$, and
+# shrinks every token.
 
 # %% tags=["remove-input"]
 notebook.footer()

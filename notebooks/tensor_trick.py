@@ -11,14 +11,13 @@
 #
 # *Attention has many rows that share their weights. Can all of them be treated as one regression, and what does that cost?*
 #
-# **Short answer.** Yes: attention takes the softmax of the rows of $A_1XA_2^\top$, where the rows of $A_1$ and of $A_2$ are $n$
-# tokens of dimension $d$, and $X$ holds the weights. If $\mathrm{vec}$ reads a matrix row by row,
-# $\mathrm{vec}(A_1XA_2^\top)=(A_1\otimes A_2)\,\mathrm{vec}(X)$ {judged}`P2.trick`, and each problem in the abstract of paper 2
-# becomes a sum of $n$ softmax regressions in one vector {judged}`P2.normalized` {judged}`P2.rescaled`. The trick serves proofs
-# and not computers, because the explicit product $A_1\otimes A_2$ holds $n^2d^2$ numbers {judged}`P2.memory`. For $n=d$ the
-# operations for a gradient with this product grow with the power {judged}`P2.scale.operations | explicit, n = d | .0f` of $d$.
-# The gradient is also a product of three matrices {judged}`P2.gradient`, whose operations grow with the power
-# {judged}`P2.scale.operations | closed form, n = d | .0f`.
+# **Short answer.** Yes. The scores of attention are $A_1XA_2^\top$, where $X$ holds the weights and the rows of $A_1$ and of
+# $A_2$ are $n$ tokens of dimension $d$. Read row by row into one vector, the scores are $(A_1\otimes A_2)\,\mathrm{vec}(X)$, a
+# matrix times the vector of all weights {judged}`P2.trick`. So each of the two problems in the abstract of paper 2 is a sum of
+# $n$ softmax regressions in one vector {judged}`P2.normalized` {judged}`P2.rescaled`. The cost is a large matrix: it holds
+# $n^2d^2$ numbers {judged}`P2.memory`, and for $n=d$ the operations of a gradient computed with it grow with the power
+# {judged}`P2.scale.operations | explicit, n = d | .0f` of $d$. A product of three small matrices gives the same gradient
+# {judged}`P2.gradient`, and its operations grow with the power {judged}`P2.scale.operations | closed form, n = d | .0f`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -75,7 +74,7 @@ plt.show()
 # targets. The second row of the first, the fourth and the fifth is framed. Below: in context the tokens move, in training the
 # weights.
 #
-# Attention as a regression, with three tokens in two dimensions: the softmax rows of $A_1XA_2^\top$ should match the targets. A
+# Attention as a regression, with three tokens in two dimensions. The softmax rows of $A_1XA_2^\top$ should match the targets. A
 # prompt changes the tokens, and training changes the weights. The framed row is a single softmax regression.
 # ```
 #
@@ -83,32 +82,64 @@ plt.show()
 # ## In plain words
 #
 # **Why a paper on in-context learning solves a regression.** A prompt changes what a transformer computes without changing its
-# weights: each layer hands changed *tokens* to the next layer. Training changes the *weights*. Are the two equivalent? To ask
-# this precisely one needs a problem in which both can move. {term}`Softmax regression <softmax regression>` is such a problem
-# ({numref}`fig-tt-motive`): choose weights $X$ so that attention comes close to given targets $B$.
+# weights: each layer hands changed *tokens* to the next layer. Training changes the *weights*. Can changed tokens do what
+# changed weights do? To ask this precisely one needs a problem that contains both.
+# {term}`Softmax regression <softmax regression>` is such a problem ({numref}`fig-tt-motive`): choose the weights so that
+# attention comes close to given targets.
 #
-# {cite:t}`li2024closeness` asked the question for one row of attention, a single softmax regression. Attention has $n$ rows
-# that share the weights. Paper 2 {cite:p}`gao2023tensor` takes all rows together: its title says "from single softmax
-# regression to multiple softmax regression via a tensor trick". This chapter is about the step from one row to all rows, and
-# what it costs. Whether moved tokens do what moved weights do is the subject of [](/notebooks/icl_as_gradient_descent.ipynb).
+# {cite:t}`li2024closeness` asked the question for one row of attention. One row is a *single* softmax regression: choose a
+# vector $x$ so that $\mathrm{softmax}(Ax)$ comes close to a target $b$. Attention has $n$ rows that share the weights. Paper 2
+# {cite:p}`gao2023tensor` takes all rows together: its title says "from Single Softmax Regression to Multiple Softmax Regression
+# via a Tensor Trick". This chapter is about the step from one row to all rows. The question about tokens and weights has
+# [a chapter of its own](/notebooks/icl_as_gradient_descent.ipynb).
 #
-# **The {term}`trick <tensor trick>`.** The scores $A_1XA_2^\top$ are linear in $X$. So the scores are *some* matrix times the
-# list of all entries of $X$, and that matrix is the Kronecker product $A_1\otimes A_2$. The rows of $A_1\otimes A_2$ come in
-# $n$ blocks, one for each query. Each block gives one ordinary softmax regression, and all $n$ regressions have the same
-# unknown vector $x=\mathrm{vec}(X)$ of length $d^2$.
+# **What paper 2 does.** The abstract sets two problems. Given are two matrices of tokens, $A_1,A_2\in\mathbb R^{n\times d}$,
+# and a matrix of targets, $B\in\mathbb R^{n\times n}$. The unknown is the $d\times d$ matrix $X$ of weights:
 #
-# What is known about a single regression can then be used for all rows. In return, the data matrix becomes large:
-# $A_1\otimes A_2$ has $n^2d^2$ entries, and $A_1$ and $A_2$ together have only $2nd$.
+# $$
+# \begin{aligned}
+# \text{normalized:}&\quad\min_X \Vert D(X)^{-1}\exp(A_1XA_2^\top)-B\Vert_F^2,\\
+# \text{rescaled:}&\quad\min_X \Vert \exp(A_1XA_2^\top)-D(X)\,B\Vert_F^2.
+# \end{aligned}
+# $$ (eq-tt-problems)
+#
+# The exponential acts on each entry, and the diagonal matrix $D(X)=\mathrm{diag}(\exp(A_1XA_2^\top)1_n)$ holds the row sums. So
+# the rows of $D(X)^{-1}\exp(A_1XA_2^\top)$ are softmax rows. In the rescaled problem row $j$ of the difference is multiplied by
+# row sum $j$. The abstract then turns the matrix $X$ into a vector, so that both problems resemble single softmax regressions.
+#
+# Beyond that the abstract says that the authors complete a Lipschitz analysis of their regression function and derive from it
+# their "main result concerning in-context learning". The abstract gives no constants and does not say what this result is.
+#
+# **What could be said of it.** We had the abstract and not the full text. Three of its statements could be tested:
+#
+# - The normalized problem, in vector form, is a sum of single regressions {judged}`P2.normalized`.
+# - The rescaled problem, in vector form, is a sum of single regressions, too {judged}`P2.rescaled`.
+# - The dimension grows from $d$ to $d^2$, the number of unknowns in the vector {judged}`P2.dimension`.
+#
+# These three statements hold. No data could have contradicted them, because the first two are identities and the third is the
+# rank of a Kronecker product. The Lipschitz analysis and the main result could not be tested. The next two chapters test bounds
+# of related papers, and what others say of the main result.
+#
+# **The {term}`trick <tensor trick>`.** The scores $A_1XA_2^\top$ are linear in $X$. So the scores are some matrix times the
+# list $\mathrm{vec}(X)$ of all entries of $X$, and that matrix is the Kronecker product $A_1\otimes A_2$. The rows of
+# $A_1\otimes A_2$ come in $n$ blocks, one for each row of attention. Each block is the data matrix of one single softmax
+# regression. All $n$ regressions have the same unknown vector $x=\mathrm{vec}(X)$ of length $d^2$.
+#
+# Facts about a single regression can then be used for all rows. In return, the data matrix becomes large: $A_1\otimes A_2$ has
+# $n^2d^2$ entries, and $A_1$ and $A_2$ together have only $2nd$.
 #
 # ## The experiment
 #
-# The matrix form of the problem and its vector form have the same loss and the same gradient, but their sizes are very
-# different. We draw random problems and compute each one twice. The first computation treats all $n$ rows of attention at once,
-# as matrices. The second computation adds up $n$ single softmax regressions whose data are the blocks of the explicit product.
+# The matrix form of a problem and its vector form have the same loss and the same gradient, but they need very different
+# amounts of memory. We draw random problems and compute both losses of {eq}`eq-tt-problems` twice. The first computation treats
+# all $n$ rows of attention at once, as matrices. The second computation adds up $n$ single softmax regressions. Their data
+# matrices are the blocks of the explicit product $A_1\otimes A_2$.
 #
-# The losses are the two of paper 2's abstract, {eq}`eq-tt-problems` below. The gradient of the normalized loss is computed by
-# autograd through the explicit product and by the formula {eq}`eq-tt-gradient`. The function `icl.tensor_trick.gradient`
-# differentiates half of the printed loss, so the code multiplies it by two.
+# The gradient of the normalized loss is computed by autograd through the explicit product, and by the formula
+# {eq}`eq-tt-gradient`. The function `icl.tensor_trick.gradient` differentiates half of the printed loss, so the code doubles its
+# result.
+#
+# To try $d=7$, write `dims = [7]` as the first line of the next cell.
 
 
 # %%
@@ -159,9 +190,10 @@ worst.style.format("{:.0e}", subset=columns).format(
 ).hide()
 
 # %% [markdown]
-# The experiment takes a few seconds on two cores. Expect differences near $10^{-15}$. Differences of this size are rounding
-# errors, because the statements are identities. In memory the two forms differ: at $d=16$ the explicit product takes over a
-# hundred times the bytes of all matrices together. To try $d=7$, write `for dim in [7]:`.
+# The experiment takes a few seconds on two cores. The table shows the largest difference of the two computations, relative to
+# the largest entry, and the bytes of the explicit product and of all matrices together. Expect differences near $10^{-15}$ in
+# every dimension {judged}`P2.normalized`: the statements are identities, so only rounding can differ. At $d=16$ and $n=48$ expect
+# {judged}`P2.memory | n = 48, d = 16 | 8*,.0f` bytes for the explicit product, over a hundred times the bytes of the matrices.
 
 # %%
 figure, ax = plt.subplots(figsize=(5.8, 3.0))
@@ -183,8 +215,8 @@ plt.show()
 # dashed line at 24 GiB near d = 140. Points of the matrices lie on a dotted line with half that slope and end below one
 # gigabyte.
 #
-# Memory of the explicit product, and of the matrices and the scores: measured in the experiment (points), and computed from the
-# numbers of entries (dotted). The explicit product exceeds the memory of a large laptop (dashed) near $d=140$. The matrices
+# Memory of the explicit product, and of the matrices with the scores. Points are measured in the experiment, and dotted lines
+# are computed from the numbers of entries. The explicit product exceeds 24 GiB (dashed) near $d=140$. The matrices and scores
 # stay below one gigabyte up to $d=1024$.
 # ```
 
@@ -199,9 +231,9 @@ judge(
 )
 
 # %% [markdown]
-# The controls contain mistakes that are easy to make. One control reads the columns of $B$ as targets, and another control
-# normalizes the whole matrix at once. The following cards judge the rescaled loss, the identity itself and the memory on the
-# same problems.
+# The controls repeat the measurement with a deliberate mistake. One control reads the columns of $B$ as targets, and another
+# control divides the whole matrix by one sum. The following cards judge the rescaled loss, the identity itself and the memory,
+# on the same problems.
 
 # %% tags=["remove-input"]
 judge(
@@ -233,49 +265,43 @@ judge(
 # %% [markdown]
 # ## What is printed, and what is true
 #
-# The printed identity is true if $\mathrm{vec}$ reads rows. The abstract of paper 2 (arXiv 2307.02419) sets two problems for
-# given $A_1, A_2\in\mathbb R^{n\times d}$ and $B\in\mathbb R^{n\times n}$. With the exponential taken entry by entry and
-# $D(X)=\mathrm{diag}(\exp(A_1XA_2^\top)1_n)$ they are
+# The printed identity is true if $\mathrm{vec}$ reads rows. The abstract of paper 2 (arXiv 2307.02419) has the two problems
+# {eq}`eq-tt-problems`, and prints $\min_X$ before the first of them only. The abstract compares them with single regressions of
+# earlier papers, $\Vert\langle e^{Ax},1_n\rangle^{-1}e^{Ax}-b\Vert_2^2$ and
+# $\Vert e^{Ax}-\langle e^{Ax},1_n\rangle b\Vert_2^2$. Vectorization, it says, "expands the dimension from $d$ to $d^2$". The
+# abstract describes the outcome as "resembling the formulation of the regression problem mentioned earlier". We read
+# "resembling" as "equal to the sum over the rows of".
 #
-# $$
-# \begin{aligned}
-# \text{normalized:}&\quad\min_X \Vert D(X)^{-1}\exp(A_1XA_2^\top)-B\Vert_F^2,\\
-# \text{rescaled:}&\quad\min_X \Vert \exp(A_1XA_2^\top)-D(X)\,B\Vert_F^2.
-# \end{aligned}
-# $$ (eq-tt-problems)
-#
-# The abstract relates these problems to single regressions of earlier papers,
-# $\Vert\langle e^{Ax},1_n\rangle^{-1}e^{Ax}-b\Vert_2^2$ and $\Vert e^{Ax}-\langle e^{Ax},1_n\rangle b\Vert_2^2$. The abstract
-# says that vectorization "expands the dimension from $d$ to $d^2$". The identity behind the trick is not in the abstract, and
-# the full text was not among our sources. A machine-written summary has the identity, and so do our notes on two later papers,
-# which cite paper 2 for it {cite:p}`gao2025fast,alman2024gradient`:
+# The identity behind the trick is not in the abstract, and the full text was not among our sources. A machine-written summary
+# has the identity. Our notes on two later papers have it, too, and these papers cite paper 2 for it
+# {cite:p}`gao2025fast,alman2024gradient`:
 #
 # > $\mathrm{vec}(A_1XA_2^\top)=(A_1\otimes A_2)\,\mathrm{vec}(X)$
 #
-# On this page three cards judge paper 2's own words, its abstract: P2.normalized, P2.rescaled and P2.dimension.
+# Three cards on this page judge words of paper 2 itself, those of its abstract: P2.normalized, P2.rescaled and P2.dimension.
 #
 # ```{admonition} What is true
 # :class: tip
 # The identity is true if $\mathrm{vec}$ reads a matrix row by row, $\mathrm{vec}(X)_{(i-1)d+j}=X_{i,j}$. {cite:t}`gao2025fast`
-# define $\mathrm{vec}$ in this way, and so does `reshape(-1)` in NumPy and PyTorch. The machine-written summary leaves out the
-# definition of $\mathrm{vec}$. Many textbooks (and MATLAB, Julia, R) read columns, and then the factors have to be swapped to
-# $A_2\otimes A_1$. Rows $(j-1)n+1,\dots,jn$ of $A_1\otimes A_2$ form the block $\mathsf A_j=A_1[j,:]\otimes A_2$, and
+# define $\mathrm{vec}$ in this way, and `reshape(-1)` in NumPy and PyTorch reads rows, too. The machine-written summary does not
+# define $\mathrm{vec}$. Many textbooks (and MATLAB, Julia, R) read columns, and then the factors have to be swapped to
+# $A_2\otimes A_1$.
+#
+# The rows $(j-1)n+1,\dots,jn$ of $A_1\otimes A_2$ form the block $\mathsf A_j=A_1[j,:]\otimes A_2$. The product
 # $\mathsf A_j\,\mathrm{vec}(X)$ is row $j$ of $A_1XA_2^\top$.
 # ```
 #
 # ```{admonition} Proof
 # :class: dropdown
-# Row $j$ of $A_1XA_2^\top$, written as a column, is $A_2\,(X^\top A_1[j,:]^\top)=\sum_i A_1[j,i]\;A_2\,X[i,:]^\top$. This is
-# the
-# row of blocks $\big(A_1[j,1]A_2,\dots,A_1[j,d]A_2\big)=\mathsf A_j$ times the rows of $X$ stacked on top of one another, which
-# is
-# $\mathrm{vec}(X)$. Stack over $j$.
+# Row $j$ of $A_1XA_2^\top$, written as a column, is $A_2\,(X^\top A_1[j,:]^\top)=\sum_i A_1[j,i]\;A_2\,X[i,:]^\top$. This sum
+# is the row of blocks $\big(A_1[j,1]A_2,\dots,A_1[j,d]A_2\big)=\mathsf A_j$ times the rows of $X$ stacked on top of one another.
+# The stacked rows are $\mathrm{vec}(X)$. Stack over $j$. $\square$
 # ```
 #
 # ## By hand
 #
-# Take two tokens in two dimensions, with small integers. The function `kron_block` returns the rows of $A_1\otimes A_2$ that
-# belong to one query.
+# Take two tokens in two dimensions, with small integers. The function `kron_block` returns the block of $A_1\otimes A_2$ that
+# belongs to one row of attention, counted from zero.
 
 # %%
 A1 = torch.tensor([[1.0, 2], [0, 1]])
@@ -305,7 +331,7 @@ plt.show()
 # 1, and a horizontal line cuts it into two blocks. The second matrix is the column 1 2 3 4. The third is the column 7 24 3 10.
 #
 # The worked example: the Kronecker product (left) times $\mathrm{vec}(X)$ is $A_1XA_2^\top$ read row by row (right). The line
-# separates the blocks of the two queries, $\mathsf A_1$ and $\mathsf A_2$.
+# separates the blocks of the two rows of attention, $\mathsf A_1$ and $\mathsf A_2$.
 # ```
 #
 # **Exercise 1.** Compute the two numbers of the second block, $\mathsf A_2\,\mathrm{vec}(X)$, by hand.
@@ -316,15 +342,16 @@ plt.show()
 # is $(3,10)$, the second row of $A_1XA_2^\top$.
 # ```
 #
-# **The gradient.** The gradient in $X$ is a product of three matrices. If a loss has the gradient $P=\partial L/\partial S$ in
-# the scores $S=A_1XA_2^\top$, then $dL=\langle P, A_1\,dX\,A_2^\top\rangle=\langle A_1^\top PA_2,\,dX\rangle$, so
+# **The gradient.** The gradient in $X$ is a product of three matrices. Let $L$ be a loss with the gradient $P=\partial
+# L/\partial S$ in the scores $S=A_1XA_2^\top$. Then $dL=\langle P, A_1\,dX\,A_2^\top\rangle=\langle A_1^\top PA_2,\,dX\rangle$,
+# so
 #
 # $$
 # \nabla_XL=A_1^\top PA_2,\qquad\text{that is}\qquad
 # (A_1\otimes A_2)^\top\mathrm{vec}(P)=\mathrm{vec}(A_1^\top PA_2).
 # $$ (eq-tt-gradient)
 #
-# **Exercise 2.** Show that with the column-major $\mathrm{vec}_c$ the identity is
+# **Exercise 2.** Let $\mathrm{vec}_c$ read a matrix column by column. Show that
 # $\mathrm{vec}_c(A_1XA_2^\top)=(A_2\otimes A_1)\,\mathrm{vec}_c(X)$.
 #
 # ```{admonition} Solution
@@ -338,8 +365,8 @@ plt.show()
 # :class: dropdown
 # | assumption | tested here |
 # |---|---|
-# | $\mathrm{vec}$ is row-major | the column-major reading is the control of P2.trick |
-# | blocks are consecutive rows | the cell above, and a unit test |
+# | $\mathrm{vec}$ reads rows | reading columns is the control of P2.trick |
+# | blocks are consecutive rows | the assertion in the cell "By hand", and a unit test |
 # | target $b_j$ is *row* $j$ of $B$, each row has its own normalization | controls of P2.normalized and P2.rescaled |
 # | row $j$ of $P$ belongs to row $j$ of the scores | control of P2.gradient |
 # | no $1/\sqrt d$ in the scores; $B$ is any real matrix | conventions; we draw rows of $B$ from the simplex |
@@ -351,10 +378,12 @@ plt.show()
 # ## All five losses
 #
 # The formula {eq}`eq-tt-gradient` for the gradient holds for every loss that depends on $X$ through the scores alone. The
-# machine-written summary of paper 2 names three such losses besides the two of the abstract. Let $f_j$ be softmax row $j$ and
-# $\alpha_j$ the sum of its exponentials. The three losses are sums over $j$: *sparse* $\alpha_j$, *cross-entropy*
-# $-\langle b_j,\log f_j\rangle$ and *entropy* $-\langle f_j,\log f_j\rangle$. The card compares the formula with autograd
-# through the explicit product, an independent computation, for all five losses.
+# machine-written summary of paper 2 names three such losses besides the two of the abstract. The summary does not define them,
+# and we take the usual formulas. Let $f_j$ be softmax row $j$, let $\alpha_j$ be the sum of its exponentials, and let $b_j$ be
+# row $j$ of $B$. Each loss is a sum over $j$: *sparse* sums $\alpha_j$, *cross-entropy* sums $-\langle b_j,\log f_j\rangle$, and
+# *entropy* sums $-\langle f_j,\log f_j\rangle$.
+#
+# The card compares the formula with autograd through the explicit product, for all five losses.
 
 # %% tags=["remove-input"]
 slopes = tensor_trick.gradients(dims[:3], draws, seed)
@@ -373,16 +402,15 @@ judge(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# For $R>1$ they do not. The bounds on $A_1$ and $A_2$ give only $\Vert\mathsf A_j\Vert\le R^2$, and equality holds for
-# $A_1=A_2=R\,I$.
+# Not if $R>1$. The bounds on $A_1$ and $A_2$ give only $\Vert\mathsf A_j\Vert\le R^2$, and equality holds for $A_1=A_2=R\,I$.
 # ```
 #
 # ## "From $d$ to $d^2$"
 #
 # For almost all data with at least $d$ tokens the scores determine all $d^2$ unknowns. A single regression with a data matrix
-# of width $d$ has $d$ unknowns, and the vectorized problem has $d^2$. The card computes the rank of $A_1\otimes A_2$, which is
-# the number of unknowns that the scores determine. With fewer tokens than dimensions (the control) the rank drops to $n^2$. The
-# trick does not add unknowns, because $X$ had $d^2$ entries from the beginning.
+# of width $d$ has $d$ unknowns, and the vectorized problem has $d^2$. The trick does not add unknowns, because $X$ has $d^2$
+# entries. The card computes the rank of $A_1\otimes A_2$, which is the number of unknowns that the scores determine. In the
+# control there are fewer tokens than dimensions, and the rank is $n^2$.
 
 # %% tags=["remove-input"]
 ranks = tensor_trick.ranks(dims, seed)
@@ -395,13 +423,13 @@ judge(
 )
 
 # %% [markdown]
-# **What the data cannot see.** If one coordinate of the tokens in $A_2$ has the same value for all tokens, not zero, the
-# normalized loss leaves $d$ of the $d^2$ unknowns open. Softmax does not change if a number is added to a whole row of scores.
-# A constant coordinate gives a vector $y$ with $A_2y=1_n$. Then $X+vy^\top$ has the same softmax rows as $X$ for every
-# $v\in\mathbb R^d$.
+# **What the data cannot see.** Suppose that one coordinate of the tokens in $A_2$ has the same nonzero value for all tokens. For
+# almost all such data the normalized loss determines only $d^2-d$ of the $d^2$ unknowns. The reason is that softmax does not
+# change if a number is added to a whole row of scores. If coordinate $k$ has the value $c$ for all tokens, the
+# vector $y=e_k/c$ satisfies $A_2y=1_n$. Then $X+vy^\top$ has the same softmax rows as $X$ for every $v\in\mathbb R^d$.
 #
-# The cross-entropy and the entropy leave the same directions open. The rescaled and the sparse loss determine all unknowns, and
-# a constant column in $A_1$ hides none.
+# The cross-entropy and the entropy leave the same $d$ directions open. The rescaled and the sparse loss determine all unknowns.
+# A constant coordinate of the tokens in $A_1$ leaves no direction open, for any of the five losses.
 
 # %% tags=["remove-input"]
 hessians = tensor_trick.hessian_ranks(dims, seed)
@@ -415,20 +443,20 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise 4.** Suppose that $A_2y=1_n$ for some $y$. Every token in $A_2$ is then shifted so that the mean row of $A_2$ is
-# zero. Is the minimizer of the normalized problem unique now?
+# **Exercise 4.** Suppose that $A_2y=1_n$ for some $y$. Subtract the mean of the rows of $A_2$ from each row. Is a minimizer of
+# the normalized problem unique now?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# No. If $A_2y=1_n$ before the shift, then $A_2y=0$ after it. The directions $vy^\top$ no longer change the scores at all.
+# No. After the subtraction $A_2y=0$, so that a change of $X$ by $vy^\top$ does not change the scores at all.
 # ```
 #
 # ## The price in operations
 #
-# Taken literally, the Kronecker form needs $O(n^2d^2)$ operations for the gradient. The product of three matrices needs
-# $O(n^2d+nd^2)$, by Lemmas 4.1 and C.8 of {cite:t}`alman2024gradient` as our notes have them. The machine-written summary says
-# that going from $d$ to $d^2$ "may be computationally prohibitive", and proposes to measure the cost up to $d=1024$. The table
-# has five ways to compute the same gradient.
+# With the explicit product $A_1\otimes A_2$ the gradient takes of the order of $n^2d^2$ operations. The product of three matrices
+# takes $O(n^2d+nd^2)$, by Lemmas 4.1 and C.8 of {cite:t}`alman2024gradient` as our notes have them. The machine-written summary
+# says that the larger dimension "may be computationally prohibitive", and proposes to measure the cost up to $d=1024$. The
+# table lists five ways to compute the same gradient.
 #
 # | form | how | operations | numbers held besides the data |
 # |---|---|---|---|
@@ -439,11 +467,11 @@ judge(
 # | {term}`streaming` | the closed form for a few rows at a time (`icl.tensor_trick.gradient`) | $4n^2d+4nd^2$ | $nd$ |
 #
 # At $n=d=1024$ in 64 bits the explicit matrix has $8\cdot1024^4$ bytes, which is 8 TiB. One block has 8 GiB, and one
-# $n\times n$ array has 8 MiB. The explicit form does $4\cdot1024^4$ operations and the closed form $8\cdot1024^3$, which is 512
-# times fewer.
+# $n\times n$ array has 8 MiB. The explicit form takes $4\cdot1024^4$ operations. The closed form takes $8\cdot1024^3$
+# operations, 512 times fewer.
 #
 # The card judges how fast the operations grow when $n$, $d$ or both double. PyTorch counts the operations of all matrix
-# products. How much time the streaming form saves is on the page {doc}`/book/benchmarks`.
+# products. The page {doc}`/book/benchmarks` has the times of the streaming form.
 
 # %% tags=["remove-input"]
 growing = list(tensor_trick.GROWING)
@@ -463,8 +491,8 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise 5.** At which $n=d$ does the explicit form run out of memory on your machine? At which $n=d$ would a version that
-# holds one block at a time?
+# **Exercise 5.** At which $n=d$ does the explicit form run out of memory on your machine? At which $n=d$ does a version run out
+# of memory that holds one block at a time?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -472,14 +500,14 @@ judge(
 # $(M/8)^{1/3}$. For 24 GiB these are about 240 and 1,500. The second version still does $4n^2d^2$ operations.
 # ```
 #
-# **Exercise 6.** Compute the gradient of the normalized loss by formula {eq}`eq-tt-gradient`, without `icl` and without
-# autograd, on the problem computed by hand, with the weights $X/10$ and the targets $B=I$. Compare it with `gradient`. Six
+# **Exercise 6.** Take the problem of the section "By hand" with the weights $X/10$ and the targets $B=I$. Compute the gradient of
+# half the normalized loss by formula {eq}`eq-tt-gradient`, without `icl` and without autograd. Compare it with `gradient`. Six
 # lines are enough.
 #
 # :::{admonition} Solution
 # :class: dropdown
-# Let $f$ be a softmax row and $c=f-b$ its residual. The row of $P$ is the Jacobian of softmax times $c$, with the entries
-# $f_i\,(c_i-\sum_kf_kc_k)$.
+# Let $f$ be a softmax row with the target $b$, and let $c=f-b$ be its residual. The row of $P$ that belongs to $f$ is the
+# Jacobian of softmax times $c$. Its entries are $f_i\,(c_i-\sum_kf_kc_k)$.
 # ```python
 # X, B = X / 10, torch.eye(2)
 # F = torch.softmax(A1 @ X @ A2.T, -1)
@@ -493,8 +521,8 @@ judge(
 #
 # ## To remember
 #
-# The tensor trick makes $n$ rows of attention one regression in $\mathrm{vec}(X)$, so that statements about one row carry over
-# to all rows. The trick serves proofs only: to compute, use $A_1XA_2^\top$ and $A_1^\top PA_2$.
+# The tensor trick turns $n$ rows of attention into one regression in $\mathrm{vec}(X)$. Facts about one row can then be used for
+# all rows. The trick is a tool for proofs. To compute scores and gradients, use $A_1XA_2^\top$ and $A_1^\top PA_2$.
 
 # %% tags=["remove-input"]
 notebook.footer()

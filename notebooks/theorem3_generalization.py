@@ -13,13 +13,14 @@
 # does a longer context make up for it?*
 #
 # **Short answer.** A layer that was trained on functions of one Lipschitz constant $L$ averages over a window of the
-# wrong width when the test functions have another constant $L'$. For ReLU and for affine functions its error is then a
-# constant factor above the least possible one, and longer contexts do not remove this factor {judged}`P1.T3.price`. The
-# factor tends to {judged}`P1.T3.price | ReLU, d = 5, L'/L = 2 | .2f` for ReLU functions in $d=5$ dimensions and
-# $L'=2L$. Our numbers agree with two of the three bounds in the authors' Theorem 3: the upper bound for $L'=L$
-# {judged}`P1.T3.matched` and, as an order in the context length, the lower bound for $L'<L$ {judged}`P1.T3.smaller`.
-# The third one, a lower bound for $L'>L$, has the right order for the worst $L'$-Lipschitz function and is too large in
-# long contexts for functions drawn at random {judged}`P1.T3.larger`.
+# wrong width when the test functions have another constant $L'$. For ReLU and for affine functions with noisy labels,
+# the error in long contexts is then a fixed multiple of the least possible error {judged}`P1.T3.price`. For ReLU
+# functions in $d=5$ dimensions and $L'=2L$ this factor is
+# {judged}`P1.T3.price | ReLU, d = 5, L'/L = 2 | .2f`, and longer contexts do not remove it. Our numbers agree with two
+# of the three bounds in the authors' Theorem 3: the upper bound for $L'=L$ {judged}`P1.T3.matched` and, as an order in
+# the context length, the lower bound for $L'\le L$ {judged}`P1.T3.smaller`. The third bound, a lower bound for $L'>L$,
+# has the right order for the worst $L'$-Lipschitz function, and in long contexts it is too large for ReLU functions
+# drawn at random {judged}`P1.T3.larger`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -76,26 +77,38 @@ notebook.setup(globals(), n_decades=2)
 # - **Smoother functions, $L'<L$.** The window is too narrow. It keeps label noise that a wider window would average
 #   away.
 #
-# Theorem 3 of the authors' slides bounds the mean squared error $\mathcal L(M)$ of a trained layer with the matrix $M$.
-# The tokens have the dimension $d$, the context has $n$ of them, and the label noise has the variance $\sigma^2$. There
-# are two lower bounds:
+# Theorem 3 of the authors' slides bounds the mean squared error $\mathcal L(M)$ of a trained layer with the matrix $M$,
+# for ReLU functions and large $n$. The tokens have the dimension $d$, the context has $n$ of them, and the label noise has
+# the variance $\sigma^2$. The slide prints one upper bound and two lower bounds:
 #
-# $$\mathcal L(M)\ \ge\ L'^2\Big(\frac{\sigma^2}{n\,L^2}\Big)^{\frac2{d+2}}\quad(L'>L),\qquad
-# \mathcal L(M)\ \ge\ \frac1n\Big(\frac{n\,L^2}{\sigma^2}\Big)^{\frac2{2(d+2)}}\quad(L'\le L).$$
+# $$
+# \begin{aligned}
+# L'=L:&\quad\mathcal L(M)\ \le\ L^{2-\frac2{d+2}}\Big(\frac{\sigma^2}n\Big)^{\frac1{d+2}},\\
+# L'>L:&\quad\mathcal L(M)\ \ge\ L'^2\Big(\frac{\sigma^2}{n\,L^2}\Big)^{\frac2{d+2}},\\
+# L'\le L:&\quad\mathcal L(M)\ \ge\ \frac1n\Big(\frac{n\,L^2}{\sigma^2}\Big)^{\frac2{2(d+2)}}.
+# \end{aligned}
+# $$
 #
-# The bound for $L'>L$ says that the error on rougher functions falls no faster than $n^{-2/(d+2)}$. On functions drawn
-# at random from the class with $L'$ the error falls faster, like $n^{-3/(d+2)}$, so that this bound fails in long
-# contexts. On the worst $L'$-Lipschitz function the error has exactly the printed order. The verdict on the bound for
-# $L'>L$ therefore depends on which functions are tested.
+# We copy the last exponent as it is printed, without cancelling the 2. By our computation the error on ReLU functions
+# that are drawn at random falls like $n^{-3/(d+2)}$ in long contexts, in all three cases, if $\sigma>0$.
 #
-# The bound for $L'\le L$ does not contain $L'$, which means that smoother functions bring no benefit. The bound for
-# $L'\le L$ is true as an order in $n$. The error falls like $n^{-3/(d+2)}$, and the bound falls at the same rate for
-# $d=2$ and faster for $d>2$. (We copy its exponent as it is printed, without cancelling the 2.)
+# - The upper bound for $L'=L$ is true {judged}`P1.T3.matched`. It falls like $n^{-1/(d+2)}$, more slowly than the error.
+# - Whether the lower bound for $L'>L$ is true depends on the test functions {judged}`P1.T3.larger`. It falls like
+#   $n^{-2/(d+2)}$. On functions drawn at random the error falls faster, so that the bound fails in long contexts. On the
+#   worst $L'$-Lipschitz function the error has exactly the order of the bound.
+# - The lower bound for $L'\le L$ is true as an order in $n$ {judged}`P1.T3.smaller`. It falls at the same rate as the
+#   error for $d=2$, and faster for $d>2$. The slide adds "no benefit of $L'$". Smoother functions bring no better rate
+#   in $n$ {judged}`P1.T3.no-benefit`, while the error itself falls by a bounded factor.
 #
-# How far is the error from the least possible one? The next cell divides the {term}`risk <population risk>`, which is
-# the expected squared error, by the least risk that any window has on the test functions. The test functions are twice
-# as steep as those of pretraining. The ratio hardly changes with $n$, because a longer context narrows the trained
-# window and the best window in the same proportion.
+# How far is the error from the least possible one? The {term}`risk <population risk>` is the expected squared error. We
+# call the risk divided by the least risk that any window has on the test functions the *price* of the wrong $L$. With
+# $r=L'/L$ and any fixed $\sigma>0$ the price for ReLU functions tends to
+#
+# $$\frac{(d-1)\,r^2+3}{(d+2)\,r^{\frac{2(d-1)}{d+2}}}\qquad\text{as }n\to\infty.$$
+#
+# The next cell computes the price, risk / least risk, for $d=5$ and $r=2$: the test functions are twice as steep as those
+# of pretraining. The price hardly changes with $n$, because a longer context narrows the trained window and the best
+# window in the same proportion.
 
 # %%
 smooth = ReLU(dim=5, lipschitz=1.0)
@@ -138,13 +151,13 @@ interactive(
 # %% [markdown]
 # ## The experiment: a window for the wrong $L$
 #
-# As the context grows, a wrong $L$ costs a factor that settles at a constant. We call this factor the *price* of the
-# wrong $L$. It is a ratio of two risks on functions of $L'$. The numerator is the risk with the best window for $L$,
-# and the denominator is the least risk that any window has. The best window for $L$ is the one that pretraining at $L$
-# finds ([](/notebooks/theorem2_scaling.ipynb)).
+# As the context grows, the price of a wrong $L$ settles at a constant. The *price* is a ratio of two risks on functions
+# of $L'$. The numerator is the risk with the best window for $L$, and the denominator is the least risk that any window
+# has. We take the best window for $L$ as the one that pretraining at $L$ finds
+# ([](/notebooks/theorem2_scaling.ipynb)).
 #
-# Every number is computed, so nothing is sampled and contexts may be as long as we like. The longest context is the one
-# for which the [law of the window](/notebooks/theorem2_scaling.ipynb) gives $w^*=10^5$.
+# All risks are computed and not sampled, so contexts may be as long as we like. The longest context is the one for
+# which the [law of the window](/notebooks/theorem2_scaling.ipynb) gives the best window parameter $w^*=10^5$.
 #
 # To try $d=7$, write `dims = [7]` as the first line of the next cell.
 
@@ -204,9 +217,10 @@ plt.show()
 # there. The curves level off at the dotted lines, which show the limit $P(L'/L)$ of {eq}`eq-price`.
 # ```
 #
-# The cell takes about ten seconds on two cores. The cell prints the prices in the longest context, for $L'=\frac12L$
-# and for $L'=2L$. In $d=5$ expect {judged}`P1.T3.price | ReLU, d = 5, L'/L = 0.5 | .2f` for functions half as steep as
-# those of pretraining, and {judged}`P1.T3.price | ReLU, d = 5, L'/L = 2 | .2f` for functions twice as steep.
+# The experiment takes about ten seconds on two cores. It prints the prices for ReLU functions in the longest context. In
+# $d=5$ expect {judged}`P1.T3.price | ReLU, d = 5, L'/L = 0.5 | .2f` for functions half as steep as those of pretraining,
+# and {judged}`P1.T3.price | ReLU, d = 5, L'/L = 2 | .2f` for functions twice as steep. In $d=7$ expect the values of
+# {eq}`eq-price` at $r=\frac12$ and $r=2$, within one percent.
 
 # %% tags=["remove-input"]
 longest = prices.groupby(["task", "dim", "ratio"], sort=False).tail(1)
@@ -222,7 +236,7 @@ judge(
 # %% [markdown]
 # ## Theorem 3 as printed, and what is true
 #
-# Of the three printed bounds two agree with our numbers. Whether the third one, the lower bound for $L'>L$, is true
+# Two of the three printed bounds agree with our numbers. Whether the third bound, the lower bound for $L'>L$, is true
 # depends on which functions are tested. The theorem is about the {term}`ReLU class <class>`, written
 # $D(\mathcal F_L^+)$. The functions of this class have a kink at a random plane through the origin, and their slopes on
 # the two sides are drawn from $[-L,L]$.
@@ -240,17 +254,17 @@ judge(
 # &L'\le L\quad\text{(no benefit of }L').\end{cases}$$
 # :::
 #
-# Our only source for this theorem is one slide, read by OCR. The cards therefore also judge exponents that OCR may have
-# misread. For formal results the slides refer to Theorem 3.5 of the paper, which we have not seen. A review says that
-# the test data of that theorem are "any arbitrary L−Lipschitz task".
+# Our only source for this theorem is one slide, read by OCR. The cards on the lower bounds therefore also judge
+# exponents that OCR may have misread. For formal results the slides refer to Theorem 3.5 of the paper, which we have
+# not seen. A review says that the test data of that theorem are "any arbitrary L−Lipschitz task".
 #
 # ```{admonition} What is true
 # :class: tip
-# Let $\Lambda=nL^2/\sigma^2$ and $r=L'/L$. For the ReLU class and $n\to\infty$, by
+# Let $\Lambda=nL^2/\sigma^2$ and $r=L'/L$, with $L$, $L'$ and $\sigma>0$ fixed. For the ReLU class and $n\to\infty$, by
 # {prf:ref}`the price of a wrong window <thm-price>`:
 #
-# - *Same constant, $L'=L$.* The risk is $\mathcal L(M)\asymp L^2\Lambda^{-3/(d+2)}$. The printed upper bound is true
-#   and far from sharp.
+# - *Same constant, $L'=L$.* The risk is $\mathcal L(M)\asymp L^2\Lambda^{-3/(d+2)}$. The printed upper bound,
+#   $L^2\Lambda^{-1/(d+2)}$, is true and far from sharp.
 # - *Larger constant, $L'>L$.* On functions drawn from $D(\mathcal F_{L'}^+)$ the risk is
 #   $\mathcal L(M)\asymp L'^2\Lambda^{-3/(d+2)}$, and the printed lower bound is too large. On the *worst*
 #   $L'$-Lipschitz function the risk is of the order of $L'^2/w^*$, which is $L'^2\Lambda^{-2/(d+2)}$, exactly as
@@ -271,11 +285,11 @@ judge(
 #
 # 1. At the best window parameter $w^*$ label noise makes up the share $\frac s{1+s}$ of the risk. For ReLU functions
 #    this share is $\frac3{d+2}$.
-# 2. For fixed $u>0$ the window parameter $uw^*$ has $\frac{u^{-\rho/2}+s\,u^{(d-1)/2}}{1+s}$ times the least risk. If
+# 2. Let $u>0$ be fixed. At the window parameter $uw^*$ the risk is $\frac{u^{-\rho/2}+s\,u^{(d-1)/2}}{1+s}$ times the least risk. If
 #    the functions are proportional to $L$, the best parameter for $L$ is $u=(L'/L)^{-4/(d-1+\rho)}$ times the best
 #    parameter for $L'$. For ReLU functions the factor is then $P(L'/L)$ of {eq}`eq-price`.
-# 3. The best window for a class of order $\rho'$ multiplies the risk by $n^p$, up to a constant factor. The power is
-#    $p=\frac{\rho(\rho'-\rho)}{(d-1+\rho)(d-1+\rho')}$ for $\rho'>\rho$ and
+# 3. The best window for another class, of order $\rho'$, has $n^p$ times the least risk, up to a constant factor. The
+#    power is $p=\frac{\rho(\rho'-\rho)}{(d-1+\rho)(d-1+\rho')}$ for $\rho'>\rho$ and
 #    $p=\frac{(d-1)(\rho-\rho')}{(d-1+\rho)(d-1+\rho')}$ for $\rho'<\rho$. For example, the best window for affine
 #    functions costs the factor $n^{3/((d+2)(d+3))}$ on ReLU functions.
 # :::
@@ -292,32 +306,33 @@ judge(
 #
 # ## By hand: four dimensions
 #
-# In $d=4$ a window that is too wide costs as much as one that is too narrow. The exponent of $r$ in {eq}`eq-price` is
-# $2-\frac66=1$ and $\frac3{d-1}=1$, so that $P(r)=\frac{r^2+1}{2r}$. For $L'=2L$ and for $L'=\frac12L$ the risk is
-# $\frac54$ of the least risk.
+# In $d=4$ a window that is too wide costs as much as one that is too narrow. In {eq}`eq-price` the exponent of $r$ in the
+# denominator is $2-\frac66=1$, and $\frac3{d-1}=1$. So $P(r)=\frac{r^2+1}{2r}$. For $L'=2L$ and for $L'=\frac12L$ the
+# risk is $\frac54$ of the least risk.
 #
 # **Exercise 1.** Write `dims = [4]` as the first line of the experiment's cell. Run that cell and the cell of its plot.
 # How many different dotted lines do the eight curves have, and at which heights?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# There are four, because in $d=4$ the ratios $r$ and $1/r$ have the same limit $\frac{r^2+1}{2r}$. The heights are
-# $1.025$ for $r=\frac54$, $1.25$ for $r=2$, $2.125$ for $r=4$ and $5.05$ for $r=10$.
+# The curves have four different dotted lines, because in $d=4$ the ratios $r$ and $1/r$ have the same limit
+# $\frac{r^2+1}{2r}$. The heights are $1.025$ for $r=\frac54$, $1.25$ for $r=2$, $2.125$ for $r=4$ and $5.05$ for
+# $r=10$.
 # ```
 #
-# **Exercise 2.** In which dimensions is a window that is too wide the cheaper mistake? Use {eq}`eq-price` at $r$ and
-# $1/r$.
+# **Exercise 2.** Compare {eq}`eq-price` at a large $r$ and at $1/r$. In which dimensions is a window that is too wide the
+# cheaper mistake?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# $P(r)$ grows like $r^{6/(d+2)}$ for large $r$, where the window is too wide. It grows like $r^{-(2-6/(d+2))}$ for
-# small $r$, where the window is too narrow. The two exponents are equal at $d=4$. For $d>4$ too wide is the cheaper
-# mistake, for $d<4$ too narrow.
+# For large $r$ the window is too wide, and $P(r)$ grows like $r^{6/(d+2)}$. At $1/r$ the window is too narrow, and
+# $P(1/r)$ grows like $r^{2-6/(d+2)}$. The two exponents are equal at $d=4$. For $d>4$ the window that is too wide is
+# cheaper. For $d<4$ the window that is too narrow is cheaper.
 # ```
 #
-# **Exercise 3.** You do not know $L'$, only that it is $L$ or $3L$, and you choose one window for both. In five lines
-# find the window whose larger price is least, for ReLU functions in $d=5$ and $n=1000$. Is it nearer to the best window
-# for $L$, or nearer to the best window for $3L$?
+# **Exercise 3.** You know only that $L'$ is $L$ or $3L$, and you choose one window for both cases. Every window has a
+# price in each case. Find the window for which the larger of the two prices is least, for ReLU functions in $d=5$ and
+# $n=1000$. Five lines are enough. Is this window nearer to the best window for $L$ or to the best window for $3L$?
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -329,7 +344,7 @@ judge(
 # print(least[0].w, w[np.argmin(np.max(price, axis=0))], least[1].w, np.max(price, axis=0).min())
 # ```
 # On a logarithmic scale the compromise lies about in the middle between the two best windows. Its price is the same on
-# both classes. This common price is smaller than the price of using the best window for one class on the other class.
+# both classes. This common price is smaller than the price that the best window for one class has on the other class.
 # :::
 #
 # ```{admonition} What is assumed, and what we test
@@ -345,12 +360,12 @@ judge(
 # %% [markdown]
 # ## The printed bounds
 #
-# The printed upper bound holds and so does, as an order in $n$, the printed lower bound for $L'\le L$. The printed
-# lower bound for $L'>L$ fails in long contexts on functions drawn at random. {numref}`fig-bounds` shows the exact risk
-# divided by a printed right side. If this ratio keeps falling like a power of $n$, an upper bound is true and a lower
-# bound is false, whatever constant multiplies the bound.
+# The printed upper bound holds. The printed lower bound for $L'\le L$ holds as an order in $n$. The printed lower bound
+# for $L'>L$ fails in long contexts on functions drawn at random. {numref}`fig-bounds` shows the exact risk divided by
+# the right side of a printed bound. Suppose that this ratio keeps falling like a power of $n$. Then an upper bound is
+# true in long contexts and a lower bound is false there, whatever constant multiplies the bound.
 #
-# The cards compare the power of $n$ in the risk with the power in the bound. The cards measure the power in the risk
+# The cards compare the power of $n$ in the risk with the power of $n$ in the bound. The cards measure the power in the risk
 # between two very long contexts, for which the law of the window gives $w^*=3\cdot10^4$ and $w^*=10^5$.
 
 # %% tags=["hide-input"]
@@ -388,11 +403,12 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-bounds
-# :alt: Two panels. Left, the matched risk falls further and further below the printed upper bound. Right, the risk at
-# the largest test constant falls further and further below the printed lower bound.
+# :alt: Two panels. Left, the risk for L' = L falls further and further below the printed upper bound. Right, the risk
+# at the largest L' falls further and further below the printed lower bound.
 #
-# Exact risk on ReLU functions over the printed bound with constant one; the bound permits the shaded side. The upper
-# bound for $L'=L$ holds by a growing margin, and the lower bound for $L'>L$ fails on these functions in long contexts.
+# Exact risk on ReLU functions divided by the printed bound with constant one. The bound permits the shaded side. The
+# risk falls further and further below both bounds. So the upper bound for $L'=L$ (left) holds, and the lower bound for
+# $L'>L$ (right) fails on these functions in long contexts.
 # ```
 
 # %% tags=["remove-input"]
@@ -426,11 +442,14 @@ judge(
 # **Functions rougher than those of pretraining.** On functions drawn from the class with $L'$ the risk falls faster in
 # $n$ than the printed lower bound.
 #
-# On the worst $L'$-Lipschitz function the risk has the printed order, because its bias is of the order of $L'^2/w$. Let
-# $\omega_i$ be the attention weights. By Jensen's inequality the bias of every $L'$-Lipschitz function is at most
-# $L'^2\,\mathbb E\sum_i\omega_i\Vert x_i-x_q\Vert^2$, which is about $(d-1)L'^2/w$. The wave
-# $\frac{L'}b\cos(b\,u\cdot x)$ with $b=\frac12\sqrt w$ has a wavelength proportional to the width of the window. The
-# bias of this wave is a fixed share of the upper bound, as the next cell shows:
+# On the worst $L'$-Lipschitz function the risk has the printed order, because the bias of this function is of the order
+# of $L'^2/w$. Let $\omega_i$ be the attention weights. By Jensen's inequality the bias of every $L'$-Lipschitz function
+# is at most $L'^2\,\mathbb E\sum_i\omega_i\Vert x_i-x_q\Vert^2$. In long contexts and for large $w$ this upper bound on
+# the bias is about $(d-1)L'^2/w$.
+#
+# The wave $\frac{L'}b\cos(b\,u\cdot x)$ with $b=\frac12\sqrt w$ and a random direction $u$ has a wavelength proportional
+# to the width of the window. The next cell shows that for large $w$ the bias of this wave is a fixed share of the upper
+# bound.
 
 # %%
 for d in dims:
@@ -448,8 +467,8 @@ for d in dims:
 
 # %% [markdown]
 # At the trained window parameter $w^*$ the largest bias is therefore of the order of $L'^2/w^*$. Label noise adds less,
-# so the risk of the worst function has this order, too. The card judges the power of $n$ for the wave and for the upper
-# bound.
+# so the risk on the worst function has this order, too. The card judges the power of $n$ in the risk on the wave and in
+# the upper bound.
 
 # %% tags=["remove-input"]
 AT = "d = {dim}, L'/L = {ratio:g}"
@@ -496,9 +515,9 @@ judge(
 )
 
 # %% [markdown]
-# **Functions smoother than those of pretraining.** As an order in $n$ the printed lower bound holds, with the exponent
-# as printed and with the exponent that OCR may have misread. Only an order can be meant, because the printed right side
-# lacks a factor $\sigma^2$ and so has different units from the left side.
+# **Functions smoother than those of pretraining.** As an order in $n$ the printed lower bound holds. It holds for the
+# exponent as printed, and for the exponent that OCR may have misread. We judge only the order, because the printed right
+# side lacks a factor $\sigma^2$ and so has different units from the left side.
 
 # %% tags=["remove-input"]
 judge(
@@ -520,12 +539,13 @@ judge(
 )
 
 # %% [markdown]
-# **The words beside the two bounds.** For $L'>L$ the slide says "worse dependence on $L'$". The risk does grow faster
-# with $L'$ than the risk of a layer that is trained at $L'$.
+# **The words beside the two bounds.** For $L'>L$ the slide says "worse dependence on $L'$". The risk of a layer trained at
+# $L$ does grow faster with $L'$ than the risk of a layer trained at $L'$.
 #
-# For $L'<L$ the slide says "no benefit of $L'$", which is true of the *rate* in $n$. The risk itself falls when $L'$
-# falls below $L$. In long contexts and for ReLU functions the risk stays above the share $\frac3{d+2}$ of its value at
-# $L'=L$, by {prf:ref}`the price of a wrong window <thm-price>`. This share is label noise, which no smoothness removes:
+# For $L'\le L$ the slide says "no benefit of $L'$", which is true of the *rate* in $n$. The risk itself falls by a bounded
+# factor when $L'$ falls below $L$. In long contexts and for ReLU functions the risk stays above the share $\frac3{d+2}$
+# of its value at $L'=L$, by {prf:ref}`the price of a wrong window <thm-price>`. This share is label noise, which does not
+# depend on how smooth the functions are. The next cell computes the share:
 
 # %%
 for d in dims:
@@ -582,12 +602,12 @@ judge(
 # %% [markdown]
 # ## Necessary, sufficient?
 #
-# The talk calls a shared Lipschitz constant necessary and sufficient, and both words depend on the reading. We say that
-# a layer *generalizes* to a class if its risk there is at most 10 % above the least risk that any window has there.
+# The talk calls shared Lipschitzness "necessary" and "sufficient", and both verdicts depend on the reading. We say that a
+# layer *generalizes* to a class if its risk there is at most 10 % above the least risk that any window has there.
 #
-# **Necessary.** For ReLU functions in long contexts the same $L$ is necessary in this sense: an $L'$ that is four times
-# smaller or larger costs more than 10 %. Little is lost if $L'$ is close to $L$. Little is also lost in short contexts
-# with hardly any label noise.
+# **Necessary.** For ReLU functions in long contexts the same $L$ is necessary in this sense: if $L'$ is four times
+# smaller or larger than $L$, the risk is more than 10 % above the least risk. The increase can be smaller if $L'$ is close
+# to $L$, or in short contexts with hardly any label noise.
 
 # %% tags=["remove-input"]
 of_relu = {"tasks": ["ReLU"], "dims": dims}
@@ -618,13 +638,12 @@ judge(
 
 # %% [markdown]
 # **Sufficient.** Three classes share $L=1$: affine functions, ReLU functions and the cosines $\cos(L\,u\cdot x)$ with a
-# random direction $u$. In short contexts the best window for affine functions serves ReLU functions well, and the other
-# way round. The cosine is an even function that twenty examples in eight dimensions do not resolve. The best window for
-# these cosines is therefore too wide for affine functions.
+# random direction $u$. In short contexts a layer with the best window for affine functions generalizes to ReLU functions,
+# and a layer with the best window for ReLU functions generalizes to affine functions. Cosines are different. In eight
+# dimensions twenty examples do not resolve this even function, so its best window is too wide for affine functions.
 #
-# In *long* contexts the best window for affine functions is too wide for ReLU functions. With the window for affine
-# functions the risk on ReLU functions, divided by the least risk, grows like a power of $n$
-# {judged}`P1.T3.sufficient-rate`.
+# In *long* contexts the best window for affine functions is too wide for ReLU functions. The risk on ReLU functions with
+# this window, divided by the least risk, grows like a power of $n$ {judged}`P1.T3.sufficient-rate`.
 
 # %% tags=["remove-input"]
 odd = ["affine", "ReLU"]
@@ -680,13 +699,14 @@ judge(
 # %% [markdown]
 # ## Trained units, as in Fig. 5
 #
-# As in Fig. 5 of the slides, units trained at the $L$ of the test do well there, and units trained at another $L$ do
+# As the slides say of their Fig. 5, units trained at the $L$ of the test do well, and units trained at another $L$ do
 # not. We train {term}`units <unit>` on affine, ReLU and cosine functions with $L=1$, and on cosines with $L=0.1$ and
-# $L=10$. The slides print neither the dimension nor the context length nor the noise; ours are $d=3$, $n=20$ and
-# $\sigma=0.1$. The slides do not define the cosine class of Fig. 5 either; ours is $\cos(L\,u\cdot x)$.
+# $L=10$. All of them are tested on the three classes with $L=1$. The slides print neither the dimension nor the context
+# length nor the noise, and we take $d=3$, $n=20$ and $\sigma=0.1$. The slides do not define the cosine class of Fig. 5,
+# and we take $\cos(L\,u\cdot x)$.
 #
-# A cosine is an even function, so training on cosines may end at $M=-wI$ as well as at $M=wI$. We change the sign of
-# such an $M$ before we test it on the other classes. The card also shows the error with the sign as it was trained.
+# A cosine is an even function, so training on cosines may end at $M=-wI$ as well as at $M=wI$. We change the sign of an
+# $M$ near $-wI$ before we test it on the other classes. The card also shows the error with the opposite sign.
 
 # %% tags=["hide-input"]
 units = theorem3_generalization.trained_units(
@@ -731,10 +751,10 @@ plt.show()
 # = 1 lie on the line one. The units trained on cosines with L = 0.1 and L = 10 lie far above it.
 #
 # Test error of trained units, divided by the test error of the unit trained on the class tested. Points are medians
-# over the seeds, and lines run from the smallest to the largest value. Units trained at $L=1$ lie at one.
+# over the seeds, and lines run from the smallest to the largest value. Units trained at $L=1$ lie near one.
 # ```
 #
-# The unit trained on cosines of $L=10$ has a window that is too *wide*. Twenty examples do not resolve such fast
+# The unit trained on cosines with $L=10$ has a window that is too *wide*. Twenty examples do not resolve such fast
 # cosines, so equal weights are best for them.
 
 # %% tags=["remove-input"]
@@ -779,8 +799,9 @@ judge(
 # %% [markdown]
 # ## To remember
 #
-# A window that was trained for the wrong $L$ costs a constant factor. A window that is too wide smears rough functions;
-# a window that is too narrow keeps noise. A longer context does not remove the factor.
+# With a window that was trained for the wrong $L$ the risk is a fixed multiple of the least risk. A window that is too
+# wide smears rough functions, and a window that is too narrow keeps label noise. A longer context does not remove the
+# factor.
 
 # %% tags=["remove-input"]
 notebook.footer()
