@@ -294,7 +294,7 @@ assert abs(bias.mean() - risk.bias) < 5 * bias.std() / len(bias) ** 0.5
 # :::{admonition} Solution
 # :class: dropdown
 # All weights are $\frac1n$, so $C=\frac1n$ and $D=\frac1{n^2}-\frac1{n^2}=0$. Since $\mathbb Er^2=d$, the bias averaged over
-# queries is $\frac{L^2}d(\mathbb Er^2+\frac dn\cdot1)=L^2(1+\frac1n)$. The first term is the mean square of the query's own
+# queries is $\frac{L^2}d(\mathbb Er^2+\frac dn)=L^2(1+\frac1n)$. The first term is the mean square of the query's own
 # label, and the second term is the variance of a mean of labels.
 # :::
 #
@@ -344,9 +344,10 @@ assert abs(bias.mean() - risk.bias) < 5 * bias.std() / len(bias) ** 0.5
 # **In a ball.** On tokens that are uniform in the unit ball of $\mathbb R^d$, an error remains in arbitrarily long contexts.
 # The uniform law in the ball is a projection of the uniform law on the sphere in $d+2$ dimensions. For many tokens the
 # prediction at a query of length $r$ is therefore $A(wr)\,\beta\cdot x_q/r$, with the ratio of Bessel functions
-# $A=I_{d/2+1}/I_{d/2}$. A correct prediction would need $A(wr)=r$ for every $r$, but $A$ is strictly concave and $r$ is linear.
-# The least remaining error is called the *floor*. By the {prf:ref}`theorem for any lengths <thm-lengths>` no other matrix has a
-# lower one. In five dimensions the floor is {judged}`P1.G.ball | floor, d = 5 | 100*.1f` % of the variance of the function.
+# $A=I_{d/2+1}/I_{d/2}$. A correct prediction would need $A(wr)=r$ for every $r$, but $A$ is strictly concave, so no $w$ gives
+# this. The least remaining error is called the *floor*. By the {prf:ref}`theorem for any lengths <thm-lengths>` no other matrix
+# has a lower one. In five dimensions the floor is {judged}`P1.G.ball | floor, d = 5 | 100*.1f` % of the variance of the
+# function.
 
 # %% tags=["remove-input"]
 judge(
@@ -628,7 +629,7 @@ for n in (100, 1000):
 
 # %% [markdown]
 # The next cell measures the exponent with which the exact $1-w^*$ falls between $n=10^{28}$ and $10^{30}$. After removal of the
-# power of $\log n$ the exponent is close to $-1/\varphi$, in every dimension and at every level of noise.
+# power of $\log n$ the exponent is close to $-1/\varphi$, in every dimension and at every noise level of this run.
 
 # %%
 for dim in dims:
