@@ -93,8 +93,10 @@ layer_steps, label_steps, link_steps, function_steps = training_steps
 # The deviation of a label from its mean is label noise. Because $y_i^2=1$, this noise has the variance
 # $\sigma^2=1-\mathbb Ef^2$. The attention weights depend on neither $f$ nor the labels. So the risk of the squared loss is the
 # exact risk of the class of $f$ with this $\sigma$. The experiment computes the best window for several $L$ and $p$, and the
-# risk of copying the label of the nearest example. For labels $\pm1$ and the values of $n$, $p$ and $L$ of this run, copying
-# has at least the printed multiple of the least risk. Other labels or less noise can give another multiple.
+# risk of copying the label of the nearest example.
+#
+# For labels $\pm1$ and the values of $n$, $p$ and $L$ of this run, copying has at least the printed multiple of the least risk.
+# Other labels or less noise can give another multiple.
 #
 # To try $d=7$, write `dim = 7` as the first line of the next cell.
 
@@ -301,9 +303,9 @@ judge(
 )
 
 # %% [markdown]
-# In the table the second head has a negative gain, as in the calculation by hand. Two heads are better than the best single
-# window. Two layers with a residual connection come close to the best single window and do not beat it. Two layers without the
-# connection are much worse.
+# In the table the second head has a negative gain, as in the calculation by hand. Two heads have a smaller risk than one layer
+# with the best window. Two layers with a residual connection come close to this risk and do not go below it. Two layers without
+# the connection have a much larger risk.
 #
 # **Many layers.** Tokens that pass through many layers of attention alone become equal, the sooner the wider the window is.
 # Each layer replaces the token $x_i$ by $\sum_jw_{ij}x_j$ with $w_{ij}\propto e^{w\,x_i\cdot x_j}$. At $w=0$ one layer makes
@@ -326,9 +328,9 @@ plt.show()
 # ```{caption} fig-collapse
 # :alt: The spread of tokens falls to zero within ten layers in the widest window, and stays for hundreds in the narrowest.
 #
-# Spread of the tokens (mean squared distance from their mean) over the spread before the first layer. Solid: attention alone.
-# Dashed: projection to the sphere after each layer. Tokens collapse fast in wide windows and stay in clusters for a long time
-# in narrow ones (plateaus). Values below $10^{-8}$ are drawn at $10^{-8}$.
+# Spread of the tokens (mean squared distance from their mean) divided by the spread before the first layer. Solid: attention
+# alone. Dashed: projection to the sphere after each layer. Tokens collapse fast in wide windows and stay in clusters for a long
+# time in narrow ones (plateaus). Values below $10^{-8}$ are drawn at $10^{-8}$.
 # ```
 
 # %%
@@ -354,10 +356,11 @@ judge(
 #
 # ```{admonition} What is true
 # :class: tip
-# The statement about neighborhood size holds for the functions that we tried. In one example a layer before the unit helps.
-# Take tokens $x=Bu+B_\perp v$ whose labels depend on $u$ alone, and $M=wBB^\top$. The scores are $w\,u_i\cdot u_q$, as in the
-# problem with inputs $u$, whose best window is known. Units whose whole matrix $M$ is trained end close to this window. If no
-# example is close to the query, one softmax unit failed at every $w$ that we tried.
+# The statement about the neighborhood size holds for the functions that we tried. Take tokens $x=Bu+B_\perp v$ whose labels
+# depend on $u$ alone, and $M=wBB^\top$. The scores are $w\,u_i\cdot u_q$, as in the problem with inputs $u$, whose best window
+# is known. Units whose whole matrix $M$ is trained end close to this window. If no example is close to the query, one softmax
+# unit failed at every $w$ that we tried. The second statement agrees with one example below, in which a layer before the unit
+# lowers the risk.
 # ```
 #
 # **Far queries.** If no example has a positive inner product with the query, softmax attention is worse than predicting the
