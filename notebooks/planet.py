@@ -308,8 +308,8 @@ coasts.round(-2)
 
 # %% [markdown]
 # Both computed lengths of the coast grow as the window narrows. Richardson and Mandelbrot found the same for rulers on real
-# coasts. The formula gives less than the ruler, because it assumes a smooth coast and a map that hardly changes inside the
-# window.
+# coasts. The formula gives a smaller length than the ruler. The formula assumes a smooth coast and a map that hardly changes
+# inside the window, and a real map meets neither assumption exactly.
 
 # %% [markdown]
 # ## A control: the same planet with its cells shuffled
@@ -396,11 +396,14 @@ clustered[columns].round(2)
 # The standard errors ("km error") come from the jackknife and are rough themselves, because the samples are few. The column
 # "factor" is the risk with the best window of uniform places divided by the least risk.
 #
-# If the place in question is clustered too, the best radius is about half as large as for uniform places, because known places
-# are dense there. If the place in question is uniform, the best window for land and sea is wider than for uniform places. Most
-# uniform places are far from all centers, where the mean of many labels is the best guess. For the magnetic field the best
-# window is narrower than for uniform known places. For places that are not uniform, the window should be found from
-# [one's own data](/notebooks/your_data.ipynb).
+# Suppose first that the known places and the place in question are both clustered. Then the best radius is about half as large
+# as for uniform places, because known places are dense around the place in question.
+#
+# Now suppose that the known places are clustered and the place in question is uniform. For land and sea the best window is then
+# wider than for uniform known places. Most uniform places are far from all centers, and there an average over many labels is
+# the better guess. For the magnetic field the best window is narrower than for uniform known places.
+#
+# For places that are not uniform, the window should be found from [one's own data](/notebooks/your_data.ipynb).
 #
 # ## What this does not say
 #
