@@ -12,12 +12,12 @@
 # *A transformer reads a list of examples, each with its label, and then predicts the label of a new point. Which of the
 # examples does one attention layer use, and how much does each of them count?*
 #
-# **Short answer.** The layer averages the labels, and the examples near the new point count most. On the unit sphere, softmax
-# attention with the matrix $M=wI$ is exactly kernel regression: an example $x$ has a weight proportional to
-# $e^{-\frac w2\|x-x_q\|^2}$, where $x_q$ is the new point {judged}`P1.W.kernel`. The number $w$ sets the width of the *window*
-# of examples that count, and the best width grows with the noise of the labels {judged}`P1.W.noisy`. For affine and ReLU
-# functions the best width shrinks as their Lipschitz constant $L$ grows {judged}`P1.W.rapid`. For cosines on the circle, with
-# $40$ examples and $\sigma=0.2$, the best width at $L=8$ is
+# **Short answer.** The layer predicts a weighted mean of the labels, and the examples near the new point count most. On the
+# unit sphere, softmax attention with the matrix $M=wI$ is exactly kernel regression: an example $x$ has a weight proportional
+# to $e^{-\frac w2\|x-x_q\|^2}$, where $x_q$ is the new point {judged}`P1.W.kernel`. The number $w$ sets the width of the
+# *window* of examples that count, and the best width grows with the noise of the labels {judged}`P1.W.noisy`. For affine and
+# ReLU functions the best width shrinks as their Lipschitz constant $L$ grows {judged}`P1.W.rapid`. For cosines on the circle,
+# with $40$ examples and $\sigma=0.2$, the best width at $L=8$ is
 # {judged}`P1.W.softmax-adapts | cosine, d = 2, n = 40, $\sigma$ = 0.2, L = 8 over 1 | .2f` times the best width at $L=1$.
 
 # %% tags=["remove-cell"]
@@ -65,15 +65,15 @@ notebook.setup(globals())
 # ## In plain words
 #
 # An attention layer gets a prompt. The prompt has labeled examples $(x_1,y_1),\dots,(x_n,y_n)$ and a {term}`query` $x_q$
-# without a label. The layer predicts the query's label as a weighted mean of the labels, and the weights are the softmax of the
-# scores $x_i^\top Mx_q$. The matrix $M$ is all that pretraining learns.
+# without a label. The layer predicts the query's label as a weighted mean of the labels. The weights are the softmax of the
+# scores $x_i^\top Mx_q$. Pretraining learns the matrix $M$ and nothing else.
 #
-# For $M=wI$ with $w>0$, the examples near the query count most. The region that counts is called the {term}`window`. Its width
-# is about $w^{-1/2}$, and $w$ is called the {term}`window parameter`. **A large $w$ is a narrow window.**
+# For $M=wI$ with $w>0$, the examples near the query count most. The region where they lie is called the {term}`window`. The
+# width of the window is about $w^{-1/2}$, and $w$ is called the {term}`window parameter`. **A large $w$ is a narrow window.**
 #
 # - A narrow window averages few labels, so much of their noise remains.
 # - A narrow window uses only labels from nearby, so it hardly blurs the function.
-# - Functions that change faster need a narrower window, that is, a larger $w$.
+# - Affine and ReLU functions that change faster need a narrower window, that is, a larger $w$.
 # - Noisier labels need a wider window, that is, a smaller $w$.
 
 # %% tags=["hide-input"]
@@ -135,8 +135,8 @@ plt.show()
 # matter.
 # ```
 #
-# **Move it.** The next figure unrolls such a circle into a line. Every disc is an example, and its area is its attention
-# weight.
+# **Move it.** The next figure unrolls such a circle into a line. Every disc is an example, and the area of the disc shows the
+# attention weight of the example.
 
 # %% tags=["hide-input"]
 curves, points = attention_window.circle_to_move()
@@ -158,7 +158,7 @@ interactive(
     alt="Labels on the circle against their angle. Their discs are large near the "
     "query. Curves show the true wave, the prediction at every angle, and the "
     "prediction with the best w.",
-    caption="The area of a disc is the weight of its example. The 40 examples and "
+    caption="The area of a disc shows the weight of its example. The 40 examples and "
     "their noise (σ = 0.3) stay fixed.",
 )
 
@@ -168,7 +168,8 @@ interactive(
 # On the sphere, the attention weights are exactly the weights of a Gaussian kernel. The next cell draws contexts and computes
 # the weights twice: as the softmax of the scores $w\,x_i\cdot x_q$, and as a Gaussian kernel of the distance to the query. The
 # cell repeats both computations with tokens from a normal distribution. Normal tokens do not lie on a sphere, and for them the
-# two weights differ. To try $d=7$, write `dims = [7]` above the loop.
+# two weights differ. The table printed below has the largest difference. To try $d=7$, write `dims = [7]` as the first line of
+# the next cell.
 
 # %%
 rows = []
@@ -218,8 +219,8 @@ plt.show()
 # away.
 # ```
 #
-# Both cells take about a second on two cores. On the sphere, expect a largest difference of about the rounding error
-# ({judged}`P1.W.kernel | d = 5 | .0e` at $d=5$). Off the sphere, expect a large difference.
+# Both cells take about a second on two cores. On the sphere at $d=5$, expect the largest difference in the table to be about
+# {judged}`P1.W.kernel | d = 5 | .0e`, a rounding error. With normal tokens, expect a difference that is far above rounding.
 
 # %% tags=["remove-input"]
 gaps = weights.groupby(["tokens", "dim"], as_index=False).gap.max()
@@ -234,8 +235,8 @@ judge(
 # %% [markdown]
 # ## As printed, and what is true
 #
-# The kernel form and the table on the slides are right. The slides write the attention that the query $x_{n+1}$ pays to $x_i$
-# as
+# The kernel form on the slides is right, and the table on the slides is right in one reading of its word *bias*. The slides
+# write the attention that the query $x_{n+1}$ pays to $x_i$ as
 #
 # $$\frac{e^{-\frac{w_{KQ}}2\|x_i-x_{n+1}\|^2}}
 #   {\sum_{j=1}^ne^{-\frac{w_{KQ}}2\|x_j-x_{n+1}\|^2}}.$$ (eq-kernel)
@@ -253,8 +254,8 @@ judge(
 # :class: tip
 # Equation {eq}`eq-kernel` is exact for unit vectors. The authors' rebuttal and the slides' proof sketch write $e^{-w\|x-y\|^2}$
 # for $e^{x^\top My}$ with $M=wI$. If $w$ is the same number in both expressions, a factor $\frac12$ is missing in the kernel.
-# If the $w$ of the kernel absorbs constants, nothing is missing. The table is right if its third row is about the mean error of
-# the prediction, averaged over contexts before squaring {judged}`P1.W.table-bias`.
+# If the $w$ of the kernel absorbs constants, nothing is missing. The third row of the table is right if *bias* means the mean
+# error of the prediction, averaged over contexts before squaring {judged}`P1.W.table-bias`.
 # ```
 #
 # ## By hand
@@ -263,7 +264,8 @@ judge(
 # $\frac12$, and their squared distances from it are $0$ and $1$. The softmax gives the two examples weights in the ratio
 # $e^{w}:e^{w/2}$. The kernel {eq}`eq-kernel` gives $1:e^{-w/2}$, which is the same ratio.
 #
-# At $w=\ln 4$ the ratio is $2:1$. The kernel $e^{-w\|x-x_q\|^2}$ would give $4:1$.
+# At $w=\ln 4$ the ratio of the two weights is $2:1$. The kernel without the factor $\frac12$, $e^{-w\|x-x_q\|^2}$, would give
+# $4:1$.
 
 # %%
 x = attention_window.on_circle(np.deg2rad([0.0, 60.0]))
@@ -281,8 +283,8 @@ print(softmax_attention(x, torch.tensor([3.0, 0.0]).double(), x[0], M))
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Now $\|x-x_q\|^2=2r^2-2\,x\cdot x_q$, so the kernel is the same function of the distance. Distances grow by the factor $r$, so
-# the best $w$ falls by the factor $r^2$.
+# Now $\|x-x_q\|^2=2r^2-2\,x\cdot x_q$, so the kernel is the same function of the distance. All distances are multiplied by $r$,
+# so the best $w$ is divided by $r^2$.
 # ```
 
 # %% [markdown]
@@ -330,8 +332,9 @@ judge(
 )
 
 # %% [markdown]
-# Attention makes the same predictions as four independent libraries. The four computations are kernel regression (statsmodels),
-# nearest neighbors with Gaussian weights (scikit-learn), the von Mises-Fisher density (SciPy) and fused attention (PyTorch).
+# On the sphere our attention layer agrees with four independent libraries up to rounding. We compare it with kernel regression
+# (statsmodels), nearest neighbors with Gaussian weights (scikit-learn), the von Mises-Fisher density (SciPy) and fused
+# attention (PyTorch).
 
 # %% tags=["remove-input"]
 judge(
@@ -346,12 +349,13 @@ judge(
 # %% [markdown]
 # ## The table, measured
 #
-# The exact numbers agree with all four rows of the slides' table. The next cell computes four quantities for several values of
-# $w$:
+# The exact numbers agree with all four rows of the slides' table, if *bias* means the mean error. The next cell computes four
+# quantities for several values of $w$:
 #
 # - the distance from the query at which the weight is half of its largest possible value,
 # - the number of points attended to, $1/\mathbb E\sum_i\omega_i^2$,
-# - the bias and the noise, which are the two parts of the {term}`population risk`.
+# - the bias and the noise, which are the two parts of the {term}`population risk`. (This bias is not the mean error, see the
+#   third row below.)
 
 # %%
 task = ReLU(dim=dims[-1])
@@ -394,8 +398,8 @@ plots.table(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Compare the two columns row by row. The noise column is proportional to $\sigma^2$, so both columns are equal at a smaller $w$
-# if $\sigma$ grows. The risk is least at another $w$, where the *slopes* of the two columns cancel.
+# Compare the two columns row by row. The noise column is proportional to $\sigma^2$, so the two columns cross at a smaller $w$
+# if $\sigma$ is doubled. The risk is in general least at another $w$, where the *slopes* of the two columns cancel.
 # ```
 #
 # **First row of the slides' table: decay.** The larger $w$ is, the faster $-\log\omega_i$ grows with the squared distance. As
@@ -449,8 +453,8 @@ judge(
 #
 # The theory uses another bias, $\mathcal L_{\rm bias}=\mathbb E(\sum_if(x_i)\omega_i-f(x_q))^2$, which takes the square
 # *before* the mean. The column "bias" of the table above contains this second bias. The second bias falls only until $w$
-# reaches the best value $w_0$ for labels without noise. Beyond $w_0$ only a few examples are left in the window, and the
-# prediction depends on where these few lie.
+# reaches the best value $w_0$ for labels without noise, for the affine and ReLU functions that we computed. Beyond $w_0$ only a
+# few examples are left in the window, and the prediction depends on where these few lie.
 
 # %% tags=["remove-input"]
 means = attention_window.bias_slopes(
@@ -471,9 +475,9 @@ judge(
 # %% [markdown]
 # ## Fig. 1, redrawn with exact curves
 #
-# The window adapts to the Lipschitz constant, and linear attention does not. The paper's Fig. 1 shows functions with different
-# Lipschitz constants, their windows, the attention weights, and the "ICL error with varying number of context tokens". The
-# functions of Fig. 1 are not printed, so we take cosines.
+# The best window adapts to the Lipschitz constant, whereas the weights of linear attention always have the same shape. The
+# paper's Fig. 1 shows functions with different Lipschitz constants, their windows, the attention weights, and the "ICL error
+# with varying number of context tokens". The functions of Fig. 1 are not printed, so we take cosines.
 
 # %% tags=["hide-input"]
 around = np.linspace(-np.pi, np.pi, 400)
@@ -551,10 +555,10 @@ judge(
 # label noise". The statement about noise holds for every class. The best $w$ minimizes a sum $B+\sigma^2N$ of bias and noise,
 # and $N$ rises with $w$. A larger $\sigma$ therefore never makes the window narrower.
 #
-# The statement about Lipschitzness holds at every context length for affine and ReLU functions. These functions are
-# proportional to $L$, so the best $w$ depends only on $L/\sigma$. Our cosines behave differently, because a larger $L$ shortens
-# their wavelength and leaves their amplitude as it is. If the context is too short for the wavelength, the best $w$ is zero
-# ([phase diagram](/notebooks/phase_diagram.ipynb)).
+# The statement about Lipschitzness holds at every context length for affine and ReLU functions with $\sigma>0$. These functions
+# are proportional to $L$, so the best $w$ depends only on $L/\sigma$ at a given context length. Our cosines behave differently,
+# because a larger $L$ shortens their wavelength and leaves their amplitude as it is. If the context is too short for the
+# wavelength, the best $w$ can be zero ([phase diagram](/notebooks/phase_diagram.ipynb)).
 
 # %% tags=["remove-input"]
 setting = {"dims": dims, "n": context_length, "noise_std": noise_std or 1.0}
@@ -607,8 +611,8 @@ judge(
 #     print(w, (error**2).mean().item())
 # print(optimal_window(Cosine(2, 4.0), context_length, noise_std).w)
 # ```
-# The sampled error is least near the computed $w$. The error curve is flat near its minimum, so a few thousand contexts cannot
-# locate the minimum more precisely.
+# The sampled error is least near the computed $w$. The error curve is flat near its minimum, so a few thousand contexts locate
+# the minimum only roughly.
 # :::
 #
 # **Exercise 4.** In the experiment at the top, change one line so that the softmax equals the kernel for normal tokens as well.
@@ -623,8 +627,9 @@ judge(
 #
 # ## To remember
 #
-# Softmax attention on the sphere is a kernel average with one number $w$. A large $w$ is a narrow window, which has less bias
-# and more noise. The best $w$ grows if the functions change faster, and falls if the labels are noisier.
+# Softmax attention with $M=wI$ is on the sphere a Gaussian kernel average. A large $w$ is a narrow window, whose prediction has
+# a smaller mean error and more noise. For affine and ReLU functions the best $w$ grows if the functions change faster, and
+# falls if the labels are noisier.
 
 # %% tags=["remove-input"]
 notebook.footer()

@@ -11,13 +11,13 @@
 #
 # *The theorems are about one layer and regression. What changes with classes, several layers, or other functions?*
 #
-# **Short answer.** Classification with the squared loss is regression with a different noise: flipped labels widen the window,
-# and steeper boundaries between the classes narrow it {judged}`P1.rebuttal.classification`. Two layers give attention weights
-# that no kernel estimator gives {judged}`P1.rebuttal.deeper`, and attention that is repeated without other blocks merges all
-# tokens {judged}`P1.rebuttal.collapse`. If labels depend on a projection of the input, trained layers find the window of the
-# projected problem {judged}`P1.rebuttal.links`. One layer that is trained on three classes of functions loses little on each of
-# them in short contexts. Whether this layer serves the classes *equally well* depends on what these words mean
-# {judged}`P1.rebuttal.mixture`.
+# **Short answer.** Classification with labels $\pm1$ and the squared loss is regression with a different noise. In all settings
+# that we computed, more flipped labels widen the best window, and steeper boundaries between the classes narrow it
+# {judged}`P1.rebuttal.classification`. Trained models of two layers have attention weights that no kernel estimator has
+# {judged}`P1.rebuttal.deeper`, and attention that is repeated without other blocks merges all tokens
+# {judged}`P1.rebuttal.collapse`. If labels depend on a projection of the input, one trained layer finds the projection and the
+# best window for the projected input {judged}`P1.rebuttal.links`. One layer that is trained on three classes of functions has
+# nearly the least risk on each of them in short contexts, but not the same risk on all three {judged}`P1.rebuttal.mixture`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -75,29 +75,35 @@ layer_steps, label_steps, link_steps, function_steps = training_steps
 # theorems. We found the following:
 #
 # - **Classification.** More flipped labels need a wider window (a smaller $w$), and a steeper boundary needs a narrower window.
-# - **Layers.** A second head of opposite sign cancels bias. A second layer changes which tokens are close, but it gains nothing
-#   on the functions that we tried. Attention repeated without other blocks makes all tokens equal.
-# - **Closeness.** A {term}`unit`, that is one attention layer, learns which directions count if a matrix can single them out. A
-#   unit does not extrapolate, because a mean of labels lies between the labels.
-# - **Other functions.** If the functions change faster in some directions, the window becomes an ellipsoid that is narrow in
-#   these directions.
+# - **Layers.** A second head of opposite sign cancels bias. A second layer changes which tokens are close, but on the functions
+#   that we tried the second layer does not lower the risk. Attention repeated without other blocks makes all tokens equal.
+# - **Closeness.** One attention layer with its matrix $M$ is called a {term}`unit`. If the labels depend on some directions of
+#   the input only, a trained unit finds these directions. A unit does not extrapolate, because a mean of labels lies between
+#   the labels.
+# - **Other functions.** If the functions change faster in some directions, the window of the trained unit is narrower in these
+#   directions.
 #
 # ## First question: classification?
 #
-# With labels $\pm1$ the best window behaves as it does in regression. Two reviews ask about classification, one of them about
-# *selection* or *copying* of labels. Let each label be $\pm1$ with mean $f(x)=(1-2p)\tanh(L\,q\cdot x)$, where $q$ is a random
-# unit vector. The boundary between the classes is then a ramp of width about $1/L$, and each label is flipped with probability
-# $p$.
+# With labels $\pm1$ the best window depends on noise and steepness as it does in regression. Two reviews ask about
+# classification, one of them about *selection* or *copying* of labels. Let each label be $\pm1$ with mean
+# $f(x)=(1-2p)\tanh(L\,q\cdot x)$, where $q$ is a random unit vector. The boundary between the classes is then a ramp of width
+# about $1/L$, and each label is flipped with probability $p$.
 #
 # The deviation of a label from its mean is label noise. Because $y_i^2=1$, this noise has the variance
 # $\sigma^2=1-\mathbb Ef^2$. The attention weights depend on neither $f$ nor the labels. So the risk of the squared loss is the
 # exact risk of the class of $f$ with this $\sigma$. The experiment computes the best window for several $L$ and $p$, and the
 # risk of copying the label of the nearest example.
+#
+# For labels $\pm1$ and the values of $n$, $p$ and $L$ of this run, copying has at least the printed multiple of the least risk.
+# Other labels or less noise can give another multiple.
+#
+# To try $d=7$, write `dim = 7` as the first line of the next cell.
 
 
 # %%
 def best_window(n, flipped, steepness):
-    """Return the best window for flipped labels, and what copying costs."""
+    """Return the best window for flipped labels, and the risk of copying."""
     mean = Tanh(
         dim=dim,
         lipschitz=(1 - 2 * flipped) * steepness,
@@ -118,6 +124,7 @@ def best_window(n, flipped, steepness):
 
 settings = product(n_values, flips, lipschitz_values)
 windows = pd.DataFrame([best_window(*setting) for setting in settings])
+print("labels -1 and 1, all n, p and L of this run:")
 print(f"copying the nearest label: at least {windows.copying.min():.1f} x least risk")
 
 # %%
@@ -142,11 +149,10 @@ plt.show()
 # (curves for more flips lie lower).
 # ```
 #
-# The experiment takes about three seconds. Expect every curve to rise with $L$, and the curves for more flips to lie lower. To
-# see seven dimensions, change `dim=dim` to `dim=7`.
+# The experiment takes about three seconds. Expect every curve to rise with $L$, and the curves for more flips to lie lower.
 #
-# The authors answer that the estimate "will again be a nearest neighbors estimate". The authors expect that "the optimal
-# attention weights will again scale with the label noise level and inversely with the Lipschitzness". The word *again* refers
+# The authors answer that the estimate "will again be a nearest neighbors estimate". They expect that "the optimal attention
+# weights will again scale with the label noise level and inversely with the Lipschitzness". The word *again* refers
 # to regression, where the width of the window scales in this way. We therefore read *weights* as the width of the window.
 
 # %% tags=["remove-input"]
@@ -164,23 +170,23 @@ judge(
 )
 
 # %% [markdown]
-# **By hand.** For a very steep boundary $f=\pm(1-2p)$. Without flips the noise vanishes. With $p=\frac14$ the noise has the
-# variance $\sigma^2=1-\frac14=\frac34$.
+# **By hand.** For a very steep boundary the mean label is $f=\pm(1-2p)$, so $\sigma^2=1-(1-2p)^2$. Without flips the noise
+# vanishes. With $p=\frac14$ the noise has the variance $1-\frac14=\frac34$.
 #
-# **Exercise 1.** For very small $L$ the best $w$ falls like a power of $L$. Which power? Put
-# `lipschitz_values = [0.01, 0.1, 1.0]` before the experiment, and read the power off the table `windows`.
+# **Exercise 1.** For very small $L$ the best $w$ falls like a power of $L$. Which power? Write
+# `lipschitz_values = [0.01, 0.1, 1.0]` as the first line of the experiment, and read the power off the table `windows`.
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The best $w$ falls like $L^2$. For small $L$ the mean is linear with the slope $(1-2p)L$, and the variance of the noise is
-# nearly one. The noise term is least at $w=0$ and grows like $w^2$. The bias falls linearly in $w$, with a factor proportional
-# to $L^2$. The sum of noise and bias is least at a $w$ proportional to $L^2$.
+# The best $w$ falls like $L^2$. For small $L$ the function $f$ is nearly linear with the slope $(1-2p)L$, and the variance of
+# the label noise is nearly one. For small $w$ the noise term exceeds its value at $w=0$ by a multiple of $w^2$. The bias falls
+# linearly in $w$, with a factor proportional to $L^2$. The sum of noise term and bias is least at a $w$ proportional to $L^2$.
 # ```
 #
 # **Cross-entropy.** A unit that is trained with cross-entropy still gives more weight to nearer examples, in every direction.
-# Let $y_q$ be the label of the query and $\hat f$ the prediction of the unit. We minimize $\log(1+e^{-y_qa\hat f})$ over the
-# matrix $M$ and a factor $a$. The next output divides the trained $w$ by the best $w$ of the squared loss. The trained window
-# can be narrower or wider.
+# Let $y_q$ be the label of the query and $\hat f$ the prediction of the unit. We minimize the mean of
+# $\log(1+e^{-y_qa\hat f})$ over the matrix $M$ and a factor $a$. The next output is the trained $w$ divided by the best $w$ of
+# the squared loss. A ratio above one means that the trained window is narrower.
 
 # %% tags=["hide-input"]
 entropy = beyond.cross_entropy(
@@ -215,26 +221,27 @@ judge(
 # | examples around the query | kept away from the query |
 # | rotation-invariant functions | also two kinds of functions that are not |
 # | covariates uniform on the sphere | kept, except for low-rank tokens |
-# | at most a few thousand examples, small $d$ | kept; no language, no discrete tokens, no layers with MLPs |
+# | at most a few thousand examples, small $d$ | kept, except for one exact computation; no language, no discrete tokens, no MLPs |
 # ```
 #
 # ## Second question: several heads, several layers?
 #
-# Two layers are more than a kernel estimator, and many layers of attention alone collapse. Three of the four reviews name the
-# single layer as a limitation. The authors answer that "a deeper transformer does not simply implement a kernel estimator with
-# a different kernel", and that more than attention is needed "to prevent the tokens from collapsing to a single point".
+# Two layers are no kernel estimator, and the tokens collapse in many layers of attention alone. Three of the four reviews name
+# the single layer as a limitation. The authors answer that "a deeper transformer does not simply implement a kernel estimator
+# with a different kernel", and that more than attention is needed "to prevent the tokens from collapsing to a single point".
 #
 # ```{admonition} What is true
 # :class: tip
-# Two layers are no kernel estimator, and attention alone does collapse. For tokens of length at most one all weights are at
-# least $e^{-2w}/n$. So a layer multiplies the range of each coordinate by at most $1-e^{-2w}$. The authors name an MLP block
-# "and/or" normalization as remedies. Projection to the sphere, the simplest normalization, is not enough if the window is wide.
-# We did not try other normalizations or MLPs.
+# The trained models of two layers are no kernel estimators, and attention alone does collapse. For tokens of length at most one
+# all weights are at least $e^{-2w}/n$. So a layer multiplies the range of each coordinate by at most $1-e^{-2w}$. The authors
+# name an MLP block "and/or" normalization as remedies. One normalization, the projection to the sphere, does not prevent the
+# collapse in the widest window that we tried. We did not try other normalizations or MLPs.
 # ```
 #
-# **By hand.** Two heads can cancel bias. For smooth $f$ one head with large $w$ has the bias $\frac1{2w}\Delta f$ in long
-# contexts. Take two heads with the window parameters $w$ and $2w$, and multiply their outputs by $-1$ and $2$. These factors,
-# called gains, sum to one, and the bias is $(-\frac1{2w}+\frac2{4w})\Delta f=0$. The cancellation needs a *negative* gain.
+# **By hand.** Two heads can cancel bias. For smooth $f$ and large $w$ one head has in long contexts the mean error
+# $\frac1{2w}\Delta f$ to first order in $\frac1w$, where $\Delta$ is the Laplacian on the sphere. Take two heads with the
+# window parameters $w$ and $2w$, and multiply their outputs by $-1$ and $2$. These factors, called gains, sum to one, and the
+# mean error is $(-\frac1{2w}+\frac2{4w})\Delta f=0$ to this order. The cancellation needs a *negative* gain.
 #
 # **Exercise 2.** Three heads with $w$, $2w$ and $3w$ can cancel two orders of bias. Find their gains by solving a linear system
 # of three equations. Three lines are enough.
@@ -246,12 +253,13 @@ judge(
 # equations = [heads**0.0, 1 / heads, 1 / heads**2]
 # print(np.linalg.solve(equations, [1, 0, 0]))
 # ```
-# The gains are $\frac12,-4,\frac92$. The gains sum to one, and the terms of the bias in $\frac1w$ and $\frac1{w^2}$ cancel.
+# The gains are $\frac12,-4,\frac92$. The gains sum to one, and the terms of the mean error in $\frac1w$ and $\frac1{w^2}$
+# cancel.
 # :::
 #
 # **Trained models.** We train four models on the same contexts with ReLU functions: one layer, two heads whose gains sum to
-# one, and two layers with and without a residual connection. The table compares their risk with the risk of the best single
-# window.
+# one, and two layers with and without a residual connection. The table divides their risk by the risk of one layer with the
+# best window.
 #
 # The table also tests whether the attention weights come from a kernel $K(x_i,x_q)$. In a kernel estimator the ratio of two
 # weights does not depend on the other examples. We draw the other examples anew and measure how much the logarithm of the ratio
@@ -295,9 +303,9 @@ judge(
 )
 
 # %% [markdown]
-# In the table the second head has a negative gain, as in the calculation by hand. Two heads are better than the best single
-# window. Two layers with a residual connection come close to the best single window and do not beat it. Two layers without the
-# connection are much worse.
+# In the table the second head has a negative gain, as in the calculation by hand. Two heads have a smaller risk than one layer
+# with the best window. Two layers with a residual connection come close to this risk and do not go below it. Two layers without
+# the connection have a much larger risk.
 #
 # **Many layers.** Tokens that pass through many layers of attention alone become equal, the sooner the wider the window is.
 # Each layer replaces the token $x_i$ by $\sum_jw_{ij}x_j$ with $w_{ij}\propto e^{w\,x_i\cdot x_j}$. At $w=0$ one layer makes
@@ -320,9 +328,9 @@ plt.show()
 # ```{caption} fig-collapse
 # :alt: The spread of tokens falls to zero within ten layers in the widest window, and stays for hundreds in the narrowest.
 #
-# Spread of the tokens (mean squared distance from their mean) over the spread before the first layer. Solid: attention alone.
-# Dashed: projection to the sphere after each layer. Tokens collapse fast in wide windows and stay in clusters for a long time
-# in narrow ones (plateaus). Values below $10^{-8}$ are drawn at $10^{-8}$.
+# Spread of the tokens (mean squared distance from their mean) divided by the spread before the first layer. Solid: attention
+# alone. Dashed: projection to the sphere after each layer. Tokens collapse fast in wide windows and stay in clusters for a long
+# time in narrow ones (plateaus). Values below $10^{-8}$ are drawn at $10^{-8}$.
 # ```
 
 # %%
@@ -348,17 +356,18 @@ judge(
 #
 # ```{admonition} What is true
 # :class: tip
-# Both statements of the authors hold for the functions that we tried. Take tokens $x=Bu+B_\perp v$ whose labels depend on $u$
-# alone, and $M=wBB^\top$. The scores are $w\,u_i\cdot u_q$, as in the problem with inputs $u$, whose best window is known.
-# Units whose whole matrix $M$ is trained end at this window. If no example is close to the query, one softmax unit fails at
-# every $w$.
+# The statement about the neighborhood size holds for the functions that we tried. Take tokens $x=Bu+B_\perp v$ whose labels
+# depend on $u$ alone, and $M=wBB^\top$. The scores are $w\,u_i\cdot u_q$, as in the problem with inputs $u$, whose best window
+# is known. Units whose whole matrix $M$ is trained end close to this window. If no example is close to the query, one softmax
+# unit failed at every $w$ that we tried. The second statement agrees with one example below, in which a layer before the unit
+# lowers the risk.
 # ```
 #
 # **Far queries.** If no example has a positive inner product with the query, softmax attention is worse than predicting the
-# mean of $f$. The next cell prints risks divided by the variance of $f$, for softmax attention at the best of many windows. In
-# this unit predicting the mean of $f$ has the risk one. {term}`Kriging <kriging>`, the best predictor that is linear in the
-# labels, explains most of an affine function. For ReLU functions kriging fails, too, because the context says little about the
-# query's side of the kink.
+# mean of $f$, for the two classes below. The next cell prints risks divided by the variance of $f$, for softmax attention at
+# the best of many windows. The prediction that always gives the mean of $f$ has the value one. {term}`Kriging <kriging>`, the
+# best predictor that is linear in the labels, explains most of an affine function. For ReLU functions kriging fails, too,
+# because the context says little about the query's side of the kink.
 
 # %%
 near = uniform_sphere(stream(0, "monte carlo"), contexts, context_length + 1, dim)
@@ -386,8 +395,9 @@ for task in (Affine(dim, lipschitz), ReLU(dim, lipschitz)):
 # $(1-\tau)^2$. A factor in front of the mean does not help for affine functions, because it scales the constant as well.
 # ```
 #
-# **Links behind a projection.** Trained units find the projection and its window if labels are $f(x)=g(B^\top x)$ with a
-# nonlinear {term}`link` $g$. We train with large batches, because Adam with small batches settles beside the optimum.
+# **Links behind a projection.** If labels are $f(x)=g(B^\top x)$ with a nonlinear {term}`link` $g$, trained units find the
+# projection and the best window for $B^\top x$. We train with large batches, because Adam with small batches settles beside the
+# optimum.
 
 # %% tags=["remove-input"]
 behind = beyond.behind_projection(
@@ -436,13 +446,13 @@ judge(
 # %% [markdown]
 # ## Fourth question: other functions?
 #
-# The trade-off between bias and noise holds for every rotation-invariant class, but one unit does not have the same risk on
+# In long contexts every rotation-invariant class has a trade-off between bias and noise, but one unit has different risks on
 # different classes. Three of the four reviews find affine and ReLU functions simple. The authors answer with the trade-off
 # between bias and variance, and with a mixture of three classes.
 #
 # ```{admonition} What is true
 # :class: tip
-# In long contexts the bias of *every* rotation-invariant class falls with $w$. The bias is
+# In long contexts the bias of *every* rotation-invariant class of nonconstant functions falls with $w$. The bias is
 # $L_{\rm bias}=\sum_la_l(1-\lambda_l)^2$, where $a_l$ is the spectrum of the class and the Bessel ratio
 # $\lambda_l(w)=I_{l+d/2-1}(w)/I_{d/2-1}(w)$ grows with $w$. At a *fixed* context length the bias rises again when only few
 # tokens are left in the window. A unit trained on the mixture loses little in short contexts, but in every setting its risk
@@ -450,7 +460,8 @@ judge(
 # ```
 #
 # **By hand.** For affine functions in $d=3$ only $l=1$ counts. The number $\lambda_1=\coth w-\frac1w$ is $0.31$ at $w=1$ and
-# $0.90$ at $w=10$. So the bias $(1-\lambda_1)^2$ falls from $0.47$ to $0.01$ of the variance.
+# $0.90$ at $w=10$. So in long contexts the bias, divided by the variance of $f$, falls from $0.47$ to $0.01$. This ratio is
+# $(1-\lambda_1)^2$.
 
 # %% tags=["remove-input"]
 fixed_length = beyond.bias_slopes_beyond(dims=dims, n=context_length)
@@ -466,8 +477,8 @@ judge(
 # %% [markdown]
 # **One unit for three classes.** We compare the best window for a mixture with the best window for each of its classes. In the
 # mixture each class gives a third of the tasks, and the loss is the mean of three exact risks. Dimension, context length and
-# noise are our choices, because our sources do not print them. For the cosines we take $\cos(u\cdot x)$ with a random $u$, and
-# the last slide of the talk prints $\cos(4w^\top x)$.
+# noise are our choices, because our sources do not print them. The last slide of the talk prints the cosines
+# $\cos(4w^\top x)$. We take $\cos(u\cdot x)$ with a random unit vector $u$, so that all three classes have $L=1$.
 
 # %% tags=["hide-input"]
 short = {
@@ -531,9 +542,9 @@ judge(
 
 # %% [markdown]
 # **Without rotation invariance.** If functions change faster in some directions, the trained $M$ is largest in these
-# directions. Take functions $g(Sx)$ with a diagonal matrix $S$. If $S$ keeps the first coordinate only, the kink is at $x_1=0$
-# in every function. Even so, no trained unit ignores the other coordinates. On the sphere these coordinates carry the length
-# $\sqrt{1-x_1^2}$, and the corresponding block of $M$ is far from zero.
+# directions. Take functions $g(Sx)$ with a diagonal matrix $S$ and ReLU functions $g$. If $S$ keeps the first coordinate only,
+# every function depends on $x_1$ alone, with a kink at $x_1=0$. Even so, the printed block of $M$ for the other coordinates is
+# far from zero. On the sphere these coordinates carry the length $\sqrt{1-x_1^2}$.
 
 # %%
 scales = {
@@ -560,8 +571,9 @@ for name, M in zip(scales, units.M, strict=True):
 # %% [markdown]
 # ## To remember
 #
-# One softmax unit predicts a mean of labels over a window, whatever the loss and the class. Doing better takes a second head
-# that is subtracted, a layer that changes which tokens are close, or a predictor that can extrapolate.
+# One softmax unit predicts a mean of labels over a window, whatever the loss and the class. In our examples a lower risk took a
+# second head that is subtracted, a first layer that brings tokens with similar labels together, or a predictor that can
+# extrapolate.
 
 # %% tags=["remove-input"]
 notebook.footer()

@@ -12,14 +12,13 @@
 # *On the sphere the best window parameter $w$ grows without end as contexts get longer. Does it, if the tokens are Gaussian?*
 #
 # **Short answer.** No: an example $x_i$ has a weight proportional to $e^{w\,x_i\cdot x_q}$ at the query $x_q$, so on Gaussian
-# tokens **a larger $w$ prefers the longest tokens, not the nearest**. With $n=10^6$ examples in $d=5$ dimensions and label
-# noise of standard deviation $\sigma=0.5$ the best $w$ for linear functions is
-# {judged}`P1.G.stops | Gaussian, d = 5, n = 1e+06, sigma = 0.5 | .3f`, and
-# {judged}`P1.G.stops | sphere, d = 5, n = 1e+06, sigma = 0.5 | .1f` on the sphere of the same mean squared length. In long
-# contexts the prediction on Gaussian tokens approaches a known limit, slowly if $w$ is large {judged}`P1.G.distance`. For
-# linear functions this limit is correct at $w=1$, but for a square it is wrong at every $w$ {judged}`P1.G.floor`. On tokens
-# that are uniform in a ball, an error of {judged}`P1.G.ball | floor, d = 5 | 100*.1f` % of the variance of a linear function
-# remains in five dimensions, however long the context is.
+# tokens **a larger $w$ prefers the longest tokens, not the nearest**. Take linear functions of $d=5$ coordinates, $n=10^6$
+# examples and label noise of standard deviation $\sigma=0.5$. The best $w$ is
+# {judged}`P1.G.stops | Gaussian, d = 5, n = 1e+06, sigma = 0.5 | .3f` on Gaussian tokens and
+# {judged}`P1.G.stops | sphere, d = 5, n = 1e+06, sigma = 0.5 | .1f` on the sphere whose radius is $\sqrt d$. As the context
+# grows, the prediction for a linear $f$ on Gaussian tokens tends to $f(w\,x_q)$, slowly if $w$ is large
+# {judged}`P1.G.distance`. This limit is correct at $w=1$, whereas for a square the limit is wrong at every $w$
+# {judged}`P1.G.floor`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -68,24 +67,26 @@ notebook.setup(globals())
 # however, also rewards length. If tokens differ in length, **a larger $w$ prefers the longest tokens, not the nearest**: the
 # longest reach farthest in the direction of the query.
 #
-# For Gaussian tokens we can compute where $w$ stops. A weight proportional to $e^{w\,x\cdot x_q}$ turns the law $N(0,I)$ of a
-# token into $N(wx_q,I)$: the mean moves, and the width stays. With many tokens the prediction therefore tends to
+# For Gaussian tokens we can compute where $w$ stops. The factor $e^{w\,x\cdot x_q}$ turns the law $N(0,I)$ of a token into
+# $N(w\,x_q,I)$: the mean moves, and the width stays. With many tokens the prediction therefore tends to
 #
 # ```{math}
 # :label: eq-tilt
 # \sum_i\omega_if(x_i)\;\to\;\mathbb E f(g+w\,x_q),\qquad g\sim N(0,I),
 # ```
 #
-# where $\omega_i$ are the attention weights. For linear $f$ the right side is $wf(x_q)$, which is correct at $w=1$. So the best
-# window parameter $w^*$ tends to one as the number of examples grows. Without noise and with two examples only, $w^*$ can be
-# larger than one.
+# where $\omega_i$ are the attention weights. For linear $f$ the right side is $f(w\,x_q)=wf(x_q)$, which is correct at $w=1$.
+# So the best window parameter $w^*$ for linear functions tends to one as the number of examples grows. In short contexts
+# without noise $w^*$ can be larger than one.
 #
 # ## The experiment: tokens of one length, and of many lengths
 #
 # The best $w$ levels off at one on Gaussian tokens and keeps growing on a sphere. We compute the best $w$ for the same linear
-# functions on Gaussian tokens and on the sphere of radius $\sqrt d$, whose points have the same mean squared length. The
-# function `optimal_window` assumes unit tokens. Dividing the tokens by $\sqrt d$ multiplies the slope $L$ by $\sqrt d$ and the
-# best $w$ by $d$. The code undoes this factor $d$.
+# functions on Gaussian tokens and on the sphere of radius $\sqrt d$. Gaussian tokens have the same mean squared length $d$.
+# The functions have the slope $L=1$.
+#
+# The function `optimal_window` assumes unit tokens. Dividing the tokens by $\sqrt d$ multiplies the slope $L$ by $\sqrt d$ and
+# the best $w$ by $d$. The code undoes this factor $d$. To try $d=7$, write `dims = [7]` as the first line of the next cell.
 
 # %%
 lengths = sorted({*n_values, 10**9, 10**12})
@@ -113,9 +114,13 @@ def best_windows(dim, noise_std):
 
 tables = [best_windows(*setting) for setting in product(dims, noise_stds)]
 windows = pd.concat(sum(tables, []), ignore_index=True)
+sigma = noise_stds[len(noise_stds) // 2]
+best_w = windows[windows.noise_std == sigma]
+best_w = best_w.pivot(index="n", columns=["tokens", "dim"], values="w")
+print(f"best w, sigma = {sigma:g}")
+print(best_w.to_string(float_format="{:.3f}".format))
 
 # %%
-sigma = noise_stds[len(noise_stds) // 2]
 figure, (left, right) = plt.subplots(1, 2, figsize=(6.9, 3.2))
 for dim, color in plots.colors(dims).items():
     part = windows[(windows.dim == dim) & (windows.noise_std == sigma)]
@@ -144,12 +149,12 @@ plt.show()
 # parallel to a dashed line.
 #
 # Exact best window parameters for linear functions (left), and their distance from one on Gaussian tokens (right). On Gaussian
-# tokens (solid) the best $w$ stops at one, and on the sphere of equal mean squared length (dashed) it grows. The distance on
-# the right falls like a power of $n$, up to logarithms. The dashed guide has the slope $-1/\varphi$, with the golden ratio
-# $\varphi$.
+# tokens (solid) the best $w$ stops at one, and on the sphere of equal mean squared length (dashed) the best $w$ grows. The
+# distance on the right falls like a power of $n$, up to logarithms. The dashed guide has the slope $-1/\varphi$, where
+# $\varphi=\frac12(1+\sqrt5)$ is the golden ratio.
 # ```
 #
-# The experiment takes about five seconds on two cores. At $d=5$, $n=10^6$ and $\sigma=0.5$ expect $w^*=$
+# The experiment takes about five seconds on two cores. In the printed table, at $d=5$ and $n=10^6$, expect the best $w$ to be
 # {judged}`P1.G.stops | Gaussian, d = 5, n = 1e+06, sigma = 0.5 | .3f` on Gaussian tokens and
 # {judged}`P1.G.stops | sphere, d = 5, n = 1e+06, sigma = 0.5 | .1f` on the sphere.
 
@@ -197,12 +202,14 @@ judge(
 # - For linear functions no matrix is better than the best $wI$ ({prf:ref}`theorem for any lengths <thm-lengths>`). The best $w$
 #   tends to one, and $1-w^*$ falls like $n^{-1/\varphi}$ up to logarithms, with the golden ratio $\varphi$
 #   ({prf:ref}`theorem on the golden ratio <thm-golden>`).
-# - In the unit ball, where lengths are bounded but differ, the limit is best at a finite $w$, and an error remains.
+# - In the unit ball lengths are bounded but differ. The limit of the risk of linear functions is least at a finite $w$, and
+#   this least limit is positive.
 # - One part of Theorem 2 survives for linear functions: $w^*$ rises with $L/\sigma$.
 # ```
 #
-# We read the abstract of {cite:t}`boursier2025`. We know one proposition of that paper from a quotation in another text.
-# {cite:t}`demir2025` study the temperature of attention, and {cite:t}`lu2025` linear attention in high dimension.
+# Of the paper {cite:t}`boursier2025` we read the abstract only. We know one of its propositions from a quotation in another
+# text. On related questions, {cite:t}`demir2025` study the temperature of attention, and {cite:t}`lu2025` study linear
+# attention in high dimension.
 #
 # ## By hand: a parabola
 #
@@ -228,21 +235,23 @@ print(f"least error {error.min():.4f} at w^2 = {w_squared[error.argmin()]:.3f}")
 #
 # ## The exact risk
 #
-# Two moments of the attention weights give the exact risk. Let $r=|x_q|$ be the length of the query, and let $g_i$ be the
-# component of $x_i$ along the query. With $\tau=wr$ the weights are $\omega_i\propto e^{\tau g_i}$. The two moments are
+# Two numbers $C$ and $D$, computed from the attention weights, give the exact risk of linear functions. Let $r=|x_q|$ be the
+# length of the query, and let $g_i$ be the component of $x_i$ along the query. With $\tau=wr$ the weights are
+# $\omega_i\propto e^{\tau g_i}$. At a given $r$ the two numbers are
 #
 # $$C=\mathbb E\sum\omega_i^2,\qquad D=\mathbb E\sum\omega_i^3-\mathbb E\big(\sum\omega_i^2\big)^2 .$$
 #
-# The noise term of the {term}`population risk` is $\sigma^2C$. The bias at a query of length $r$ is
+# The {term}`population risk` is the mean over $r$ of a noise term and a bias. At a query of length $r$ the noise term is
+# $\sigma^2C$, and the bias is
 #
 # $$\frac{L^2}d\Big[r^2\big((1-w)^2+w(2-w)C-6w^2D\big)+dC\Big].$$
 #
 # The formula for the bias needs the first two moments of $m=\sum_i\omega_ig_i$, the component of $\sum_i\omega_ix_i$ along the
 # query. These moments are $\mathbb Em=\tau(1-C)$ and $\mathbb Em^2=C+\tau^2(1-C-6D)$. The coefficient $6$ of $D$ comes from
-# integration by parts. This coefficient stands in the second derivative
+# integration by parts, where it stands in the second derivative
 # $\partial_i\partial_j(\omega_i\omega_j)=\tau^2\omega_i\omega_j(1-2\omega_i-2\omega_j+6\omega_i\omega_j)$ for $i\ne j$.
 #
-# :::{admonition} The two moments, by parts
+# :::{admonition} The moments of m, by integration by parts
 # :class: dropdown
 # Let $m=\sum_i\omega_ig_i$ and $p_k=\sum_i\omega_i^k$. For standard normal $g$, integration by parts gives
 # $\mathbb E\,g_iF=\mathbb E\,\partial_iF$ and $\mathbb E\,g_ig_jF=\mathbb E\,\partial_i\partial_jF+\delta_{ij}\mathbb EF$,
@@ -284,9 +293,9 @@ assert abs(bias.mean() - risk.bias) < 5 * bias.std() / len(bias) ** 0.5
 #
 # :::{admonition} Solution
 # :class: dropdown
-# All weights are $\frac1n$, so $C=\frac1n$ and $D=\frac1{n^2}-\frac1{n^2}=0$. The bias, averaged over queries, is
-# $\frac{L^2}d(\mathbb Er^2+\frac dn\,)=L^2(1+\frac1n)$. The first term is the mean square of the query's own label, and the
-# second term is the variance of a mean of labels.
+# All weights are $\frac1n$, so $C=\frac1n$ and $D=\frac1{n^2}-\frac1{n^2}=0$. Since $\mathbb Er^2=d$, the bias averaged over
+# queries is $\frac{L^2}d(\mathbb Er^2+\frac dn)=L^2(1+\frac1n)$. The first term is the mean square of the query's own
+# label, and the second term is the variance of a mean of labels.
 # :::
 #
 # ## No other matrix does better
@@ -335,9 +344,10 @@ assert abs(bias.mean() - risk.bias) < 5 * bias.std() / len(bias) ** 0.5
 # **In a ball.** On tokens that are uniform in the unit ball of $\mathbb R^d$, an error remains in arbitrarily long contexts.
 # The uniform law in the ball is a projection of the uniform law on the sphere in $d+2$ dimensions. For many tokens the
 # prediction at a query of length $r$ is therefore $A(wr)\,\beta\cdot x_q/r$, with the ratio of Bessel functions
-# $A=I_{d/2+1}/I_{d/2}$. A correct prediction would need $A(wr)=r$ for every $r$, but $A$ is strictly concave and $r$ is linear.
-# The least remaining error is called the *floor*, and by the {prf:ref}`theorem for any lengths <thm-lengths>` no other matrix
-# lowers it.
+# $A=I_{d/2+1}/I_{d/2}$. A correct prediction would need $A(wr)=r$ for every $r$, but $A$ is strictly concave, so no $w$ gives
+# this. The least remaining error is called the *floor*. By the {prf:ref}`theorem for any lengths <thm-lengths>` no other matrix
+# has a lower one. In five dimensions the floor is {judged}`P1.G.ball | floor, d = 5 | 100*.1f` % of the variance of the
+# function.
 
 # %% tags=["remove-input"]
 judge(
@@ -353,13 +363,13 @@ judge(
 #
 # :::{admonition} Solution
 # :class: dropdown
-# The mean prediction is $w(1-C)\,\beta\cdot x_q$, and with two tokens $C\ge\frac12$. At $w=1$ this slope is too small. A larger
-# $w$ corrects it as long as $C$ grows slowly.
+# The mean prediction is $w(1-C)\,\beta\cdot x_q$, and with two tokens $C\ge\frac12$. At $w=1$ the factor $w(1-C)$ is at most
+# $\frac12$, where one would be correct. A larger $w$ increases the factor as long as $C$ grows slowly.
 # :::
 #
 # ## How fast the output approaches its limit
 #
-# From $w=\frac1{\sqrt2}$ on, a larger $w$ means a slower approach of the output $\sum\omega_ix_i$ to its limit $w\,x_q$:
+# From $w=\frac1{\sqrt2}$ on, the output $\sum\omega_ix_i$ approaches its limit $w\,x_q$ more slowly the larger $w$ is:
 #
 # :::{prf:theorem} many Gaussian tokens, every window
 # :label: thm-every-w
@@ -379,8 +389,8 @@ judge(
 # | $w^2>\frac12$ | $c_w\,\ell^{d/2-1}\,n^{-(s-1)}$ | $c_w\frac{2w(s-1)^2}{\sqrt{w^2+4}}\,\ell^{d/2}\,n^{-(s-1)}$ |
 # :::
 #
-# *Idea.* Rare long queries make the average slow, because a long query attends to a single token. To bound
-# $\mathbb E\sum\omega_i^2$, use that a weight is at most one, so $\omega^2\le\omega^s$ for every $s\le2$.
+# *Idea.* Rare long queries make the convergence of the average slow, because a long query attends to few tokens. To bound
+# $\mathbb E\sum\omega_i^2$, use that a weight is at most one, so $\omega_i^2\le\omega_i^s$ for every $s\le2$.
 #
 # A weight has nearly the moments of a log-normal variable: at a query of length $r$,
 # $n\,\mathbb E\omega_1^s\approx n^{1-s}e^{s(s-1)w^2r^2/2}$. The mean of this expression over the query is finite as long as
@@ -511,21 +521,22 @@ plt.show()
 #
 # The exponent $r(w)$ with which $\mathbb E\Vert\sum\omega_ix_i-w\,x_q\Vert^2$ falls: by the
 # {prf:ref}`theorem on every window <thm-every-w>` (line), and measured between $n=10^{28}$ and $10^{30}$, without the power of
-# $\log n$ (points). Line and points agree, except for large $w$ and $d$, where even these contexts are short. The vertical line
-# is at $w^2=\frac12$. The dashed curve is the largest multiple of $w^{-2}$ that stays below $r(w)$ for $w\ge1$.
+# $\log n$ (points). Line and points agree, except for large $w$ and $d$, where even these contexts are too short for the limit.
+# The vertical line is at $w^2=\frac12$. The dashed curve is the largest multiple of $w^{-2}$ that stays below $r(w)$ for
+# $w\ge1$.
 # ```
 #
-# **A printed bound for comparison.** Proposition 3.1 of {cite:t}`boursier2025`, which we know only from a public audit that
-# quotes it, bounds the same mean square. The proposition allows sub-Gaussian tokens with parameter $\varsigma\ge1$ and a
-# sub-Gaussian query with parameter one. The bound is $c_1\varsigma^6\log n\;n^{-c_2/\varsigma^2}$, with unnamed constants $c_1$
-# and $c_2$ that do not depend on $\varsigma$.
+# **A printed bound for comparison.** Proposition 3.1 of {cite:t}`boursier2025` bounds the same mean square. We know the
+# proposition only from a public audit that quotes it. The proposition allows sub-Gaussian tokens with parameter $\varsigma\ge1$
+# and a sub-Gaussian query with parameter one. The bound is $c_1\varsigma^6\log n\;n^{-c_2/\varsigma^2}$, with unnamed constants
+# $c_1$ and $c_2$ that do not depend on $\varsigma$.
 #
 # Gaussian tokens $N(0,\varsigma^2I)$ with $M=I$ correspond to our setting with $w=\varsigma$. For these tokens our theorem
 # confirms the power $\varsigma^{-2}$. The theorem also shows that no $c_2$ above $1/\varphi$ serves all $\varsigma\ge1$ (dashed
 # curve). {cite:t}`bohbot2026` bound two other quantities, the errors of the mean and of the covariance of all outputs.
 #
-# **Evidence.** The measured exponent is the slope of the logarithm of the exact distance, after division by the power of
-# $\log n$ that the theorem gives. The control takes all queries of the same length, where the exponent is one.
+# **Evidence.** The measured exponent says how fast the exact mean squared distance falls with $n$, after division by the power
+# of $\log n$ that the theorem gives. In the control all queries have the same length, and the exponent is one.
 
 # %% tags=["remove-input"]
 few = gaussian_tokens.distance_exponents(dims=dims, w_values=[0.5, 0.8, 1.0, 1.25])
@@ -618,7 +629,7 @@ for n in (100, 1000):
 
 # %% [markdown]
 # The next cell measures the exponent with which the exact $1-w^*$ falls between $n=10^{28}$ and $10^{30}$. After removal of the
-# power of $\log n$ the exponent is close to $-1/\varphi$, in every dimension and at every level of noise.
+# power of $\log n$ the exponent is close to $-1/\varphi$, in every dimension and at every noise level of this run.
 
 # %%
 for dim in dims:
@@ -633,14 +644,15 @@ for dim in dims:
 # %% [markdown]
 # ## The floor of nonlinear functions
 #
-# Most nonlinear functions keep an error in arbitrarily long contexts. Expand $f(x)=\sum_kc_k\mathrm{He}_k(u\cdot x)$ in Hermite
-# polynomials, with a unit vector $u$. Since $\mathbb E\,\mathrm{He}_k(g+t)=t^k$, the limit {eq}`eq-tilt` replaces
-# $\mathrm{He}_k(t)$ by $(wt)^k$. At $w=1$ the two agree for $k\le1$. For $f=\mathrm{He}_k(u\cdot x)$ with $k\ge2$ the best $w$
-# leaves the error $k!\big(1-\frac{k!}{(2k-1)!!}\big)$.
+# Most nonlinear functions keep an error, also called a floor, in arbitrarily long contexts. Expand
+# $f(x)=\sum_kc_k\mathrm{He}_k(u\cdot x)$ in Hermite polynomials, with a unit vector $u$. Since
+# $\mathbb E\,\mathrm{He}_k(g+t)=t^k$, the limit {eq}`eq-tilt` replaces $\mathrm{He}_k(t)$ by $(wt)^k$. At $w=1$ these two
+# polynomials agree for $k\le1$ only. For $f=\mathrm{He}_k(u\cdot x)$ with $k\ge2$ the best $w$ leaves the error
+# $k!\big(1-\frac{k!}{(2k-1)!!}\big)$.
 #
-# We call a function *recovered* if $\mathbb Ef(g+wx)=f(x)$ for all $x$. At $w=1$ the recovered functions of polynomial growth
-# are the harmonic polynomials, such as $x_1x_2$. The reason is that the Fourier transform of such an $f$ must be supported at
-# the origin. At other $w$ other functions are recovered (Exercise 4).
+# We call a function $f$ *recovered* at $w$ if $\mathbb Ef(g+w\,x)=f(x)$ for all $x$. At $w=1$ the recovered functions of
+# polynomial growth are the harmonic polynomials, such as $x_1x_2$. The reason is that the Fourier transform of a recovered $f$
+# must be supported at the origin. If we replace $g+x$ by $g+w\,x$ with another $w$, other functions are recovered (Exercise 4).
 
 # %% tags=["remove-input"]
 known = gaussian_tokens.functions()
@@ -694,9 +706,9 @@ plt.show()
 # :alt: Two kinds of curves. The linear function and the product of two coordinates fall with the context length. The second and
 # third Hermite polynomials and the ReLU level off, each at its own dashed line.
 #
-# Risk at the best $w$ divided by the variance of the function, mean over sampled sets of tokens with interval. The curves of
-# $x_1$ and $x_1x_2$ fall with the context length, and the other three stop at a floor (dashed, exact limits). Intervals that
-# reach zero are truncated.
+# Risk at the best $w$ divided by the variance of the function: the mean over sampled sets of tokens, with a confidence
+# interval. The curves of $x_1$ and $x_1x_2$ fall with the context length, and the other three stop at a floor (dashed, exact
+# limits). Intervals that reach zero are truncated.
 # ```
 #
 # **Exercise 3.** Which $w$ is best for $f=\mathrm{He}_1+c\,\mathrm{He}_2$ with a small $c$, in long contexts?
@@ -705,7 +717,8 @@ plt.show()
 # :class: dropdown
 # The limit is $wt+c(wt)^2=w\,\mathrm{He}_1+cw^2\,\mathrm{He}_2+cw^2$. Compared with $f$ this limit lacks $(1-w)\,\mathrm{He}_1$
 # and $c(1-w^2)\,\mathrm{He}_2$, and it has the additional constant $cw^2$. The error is $(1-w)^2+2c^2(1-w^2)^2+c^2w^4$. To
-# second order in $c$ it is least at $w=1-2c^2$, where it is about $c^2$. Linear attention misses $2c^2$, twice as much.
+# second order in $c$ the error is least at $w=1-2c^2$, where the error is about $c^2$. The best linear attention cannot predict
+# $\mathrm{He}_2$ and keeps the error $2c^2$, twice as much.
 # :::
 #
 # **Exercise 4.** Show that the normal distribution function $\Phi(x_1)$ is recovered at $w=\sqrt2$.
@@ -718,11 +731,12 @@ plt.show()
 #
 # ## Against linear attention
 #
-# On linear functions and Gaussian tokens, linear attention has a smaller risk than softmax attention in the contexts printed
-# below. Linear attention $\frac1n\sum_iy_i\,x_i^\top Mx_q$ is best at $M=mI$ with
+# On linear functions of Gaussian tokens, linear attention has a smaller risk than softmax attention in all three contexts
+# printed below. Linear attention $\frac1n\sum_iy_i\,x_i^\top Mx_q$ is best at $M=mI$ with
 # $m=\big[1+\frac{d+1+d\sigma^2/L^2}n\big]^{-1}$. The risk of linear attention, $L^2(1-m)$, falls like $1/n$, and the risk of
-# softmax attention falls more slowly. If the functions have an intercept, the order is reversed in long contexts. Softmax
-# attention reproduces the intercept, because its weights sum to one, and linear attention misses it.
+# softmax attention at its best $w$ falls more slowly. If the functions have a random intercept, softmax attention has the
+# smaller risk in long contexts. Softmax attention reproduces the intercept, because its weights sum to one. Linear attention
+# misses the intercept.
 
 # %%
 dim, noise_std = 5, 0.5
@@ -744,13 +758,14 @@ for n in (1e2, 1e4, 1e6):
 #     sphere = optimal_window(Linear(7, lipschitz=7**0.5), n, 0.5).w / 7
 #     print(f"n = {n:.0e}   Gaussian {gaussian:.2f}   sphere {sphere:.2f}")
 # ```
-# Yes. On Gaussian tokens the best $w$ is 0.71, 0.92 and 0.98, and on the sphere it grows from 1.2 to 9.3.
+# Yes. On Gaussian tokens the best $w$ is 0.71, 0.92 and 0.98. On the sphere the best $w$ grows from 1.2 to 9.3.
 # :::
 #
 # ## To remember
 #
 # The window of Theorem 2 narrows because all tokens have the same length: then a larger $w$ prefers nearer tokens. On Gaussian
-# tokens the best $w$ stops at one, a square is not recovered, and linear attention is better on linear functions.
+# tokens the best $w$ for linear functions stops at one, and a square is not recovered. In long contexts linear attention is
+# better than softmax attention on linear functions without an intercept.
 
 # %% tags=["remove-input"]
 notebook.footer()

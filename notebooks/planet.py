@@ -10,11 +10,12 @@
 # # A planet: how many kilometres around should you look?
 #
 # **Short answer.** Somebody tells you for $n$ random places on Earth whether they are land, and asks you about one more place.
-# A layer of softmax attention answers with a weighted average over the known places nearby. From $n=10{,}000$ places with
-# little noise, the layer should average over a radius of {judged}`P1.planet.radius | land and sea, n = 10000 | .0f` km for land
-# and sea, and of {judged}`P1.planet.radius | magnetic field, n = 10000 | .0f` km for the vertical magnetic field, which is
-# smooth. Layers trained on the real maps, in contexts of thirty places, find the radius that is best for thirty places
-# {judged}`P1.planet.trained`. The best radius for one map is a bad radius for the other {judged}`P1.planet.price`.
+# A layer of softmax attention answers with a weighted average in which the known places nearby count most. With $n=10{,}000$
+# places and little noise, the layer should average over a radius of {judged}`P1.planet.radius | land and sea, n = 10000 | .0f`
+# km for land and sea, and of {judged}`P1.planet.radius | magnetic field, n = 10000 | .0f` km for the vertical magnetic field,
+# which is smooth. Layers trained on the real maps, in contexts of thirty places, find the radius that is best for thirty places
+# {judged}`P1.planet.trained`. With $10{,}000$ places, the best radius for one map is a bad radius for the other
+# {judged}`P1.planet.price`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -105,7 +106,7 @@ plt.show()
 # Europe with three circles around the star. The circles are smaller if more places are known.
 #
 # Three hundred random places and the place in question (star), on the world map and near the star. The circles show the best
-# radius for 100, 1,000 and 10,000 known places: the radius shrinks as more places are known.
+# radius for land and sea with 100, 1,000 and 10,000 known places: the radius shrinks as more places are known.
 # ```
 #
 # (planet-plain)=
@@ -120,23 +121,25 @@ plt.show()
 # A {term}`softmax attention unit <unit>` computes such an average. Places are points on the unit sphere, and a place at the
 # angular distance $\theta$ from the star has a weight proportional to $e^{w\cos\theta}$. The places that count lie within about
 # $R_\oplus w^{-1/2}$ of the star, where $R_\oplus=6371$ km is the radius of the Earth. We call $R_\oplus w^{-1/2}$ the *radius*
-# of the {term}`window`. Training sets the one number $w$.
+# of the {term}`window`. The number $w$ is what training has to find.
 #
 # The best radius depends on the map. Coasts are everywhere, and the answer jumps at a coast. The magnetic field changes slowly,
 # over thousands of kilometres.
 #
 # With many known places the best window is therefore narrower for land and sea than for the field. With few known places the
-# window for land and sea is the wider one. The nearest known place is then so far away that it says little, and the mean of all
-# labels is the better guess.
+# window for land and sea is wider than the window for the field. Even the nearest known place is then so far away that its
+# label says little, and an average over many labels is the better guess.
 #
 # **Why this book can compute the best radius.** We turn each map at random, which makes it a rotation-invariant class of
-# functions. The [exact risk](/notebooks/exact_risk.ipynb) of such a class depends only on its *power*. The power says how the
-# variance of the map is divided among the spherical harmonics of each degree. The code below computes it for both maps.
+# functions. The [exact risk](/notebooks/exact_risk.ipynb) depends on such a class through its *power* alone. The power says how
+# the variance of the map is divided among the degrees of the spherical harmonics. The code below computes the power of both
+# maps.
 #
 # ## Experiment: the best window for two maps, exact and trained
 #
 # If many places are known, land and sea need a narrower window than the magnetic field. The next cell computes the exact best
-# window of both maps.
+# window of both maps and prints its radius in kilometres. To try 20,000 places, write `n_values = [30, 10000, 20000]` as the
+# first line of the next cell.
 
 # %%
 maps = {"land and sea": planet.land(), "magnetic field": planet.magnetic_field()}
@@ -172,8 +175,9 @@ plt.show()
 # deviation. If few places are known, land and sea have the *wider* window.
 # ```
 #
-# The cell takes a few seconds. At $n=10{,}000$ expect {judged}`P1.planet.radius | land and sea, n = 10000 | .0f` km for land
-# and sea and {judged}`P1.planet.radius | magnetic field, n = 10000 | .0f` km for the magnetic field.
+# The cell takes a few seconds. In the printed table, at $n=10{,}000$, expect
+# {judged}`P1.planet.radius | land and sea, n = 10000 | .0f` km for land and sea and
+# {judged}`P1.planet.radius | magnetic field, n = 10000 | .0f` km for the magnetic field.
 
 # %% tags=["remove-input"]
 judge(
@@ -190,9 +194,9 @@ judge(
 )
 
 # %% [markdown]
-# **Trained layers** find the computed windows. A layer sees contexts of random places on a map, and each context turns the map
-# anew. Adam trains the full $3\times3$ matrix $M$ of the scores $x_i^\top Mx_q$, starting from zero. We compare the mean of its
-# diagonal with the exact best $w$. The next cell takes about ten seconds.
+# **Trained layers** find the computed windows. A layer sees contexts of random places on a map, and the map is turned anew for
+# each context. The optimizer Adam trains the full $3\times3$ matrix $M$ of the scores $x_i^\top Mx_q$, starting from $M=0$. We
+# divide the mean of the diagonal of $M$ by the exact best $w$ (column "ratio"). The next cell takes about ten seconds.
 
 # %%
 rows = []
@@ -225,9 +229,9 @@ judge(
 # %% [markdown]
 # ## What the other map's window costs
 #
-# The best window for one map predicts the other map badly. Theorem 3 of paper 1 describes such a mismatch for two classes of
-# functions with different Lipschitz constants. Here the two classes are the two maps. The next cell predicts each map with the
-# best window of the other. The column "factor" is the resulting risk divided by the least risk.
+# With 10,000 known places, the best window for one map predicts the other map badly. Theorem 3 of paper 1 describes such a
+# mismatch for two classes of functions with different Lipschitz constants. Here the two classes are the two maps. The next cell
+# predicts each map with the best window of the other. The column "factor" is the resulting risk divided by the least risk.
 
 # %%
 n = max(n_values)
@@ -261,25 +265,25 @@ judge(
 # %% [markdown]
 # ## The length of a coast
 #
-# The best window for land and sea measures the length of the coasts. A map of zeros and ones has no Lipschitz constant, because
-# its values jump. The {term}`variogram` $\gamma(\theta)$ takes the place of this constant. On a map of zeros and ones,
-# $\gamma(\theta)$ is half the probability that two places at the angular distance $\theta$ differ.
+# If many places are known, the best window for land and sea tells roughly how long the coasts are. A map of zeros and ones has
+# no Lipschitz constant, because its values jump. The {term}`variogram` $\gamma(\theta)$ takes the place of this constant. On a
+# map of zeros and ones, $\gamma(\theta)$ is half the probability that two places at the angular distance $\theta$ differ.
 #
 # Suppose that the coast is smooth and has the length $\ell$, on a sphere of area $A=4\pi$. A short segment of length $\theta$
 # crosses the coast with probability $2\ell\theta/(\pi A)$, as in Buffon's needle problem, so
 # $\gamma(\theta)=\ell\theta/(\pi A)$ for small $\theta$. If $\gamma(\theta)$ is proportional to $\theta$ near zero,
 # {prf:ref}`the law of the window <thm-law>` says that the best $w$ grows like $n^{2/d}$ in dimension $d$. The exponent $2/d$ is
-# the upper end of the range that Theorem 2 prints. For $d=3$ and noise of variance $\sigma^2$, the law can be solved for the
-# length of the coast:
+# the upper end of the range that Theorem 2 prints. Places on Earth are unit vectors in dimension $d=3$. For label noise of
+# variance $\sigma^2$, the law can be solved for the length of the coast:
 #
 # $$\ell=\frac{2\sqrt\pi}{\sqrt2-1}\cdot\frac{A\,\sigma^2\,w^{3/2}}n.$$
 #
 # A real coast is rough, and its length depends on the ruler. The next cell computes the length twice. The first length comes
-# from the exact best window by the formula above. The second length comes from the variogram. It is the length that a surveyor
-# would find with a ruler as long as the radius of that window.
+# from the exact best window by the formula above. The second length, $\pi A\gamma(\theta)/\theta$, comes from the variogram. It
+# is about the length that a surveyor would find with a ruler as long as the radius of that window.
 #
-# The label noise is as large as the map's standard deviation, because the law needs noise that is larger than the changes of
-# the map inside the window.
+# Here the label noise is as large as the map's standard deviation, because the law needs noise that is large compared with the
+# changes of the map inside the window.
 
 # %%
 task = tasks["land and sea"]
@@ -304,8 +308,8 @@ coasts.round(-2)
 
 # %% [markdown]
 # Both computed lengths of the coast grow as the window narrows. Richardson and Mandelbrot found the same for rulers on real
-# coasts. The formula gives less than the ruler, because it assumes a smooth coast and a map that hardly changes inside the
-# window.
+# coasts. The formula gives a smaller length than the ruler. The formula assumes a smooth coast and a map that hardly changes
+# inside the window, and a real map meets neither assumption exactly.
 
 # %% [markdown]
 # ## A control: the same planet with its cells shuffled
@@ -323,12 +327,13 @@ print(f"best w of the shuffled map: {nothing:.3f}")
 # %% [markdown]
 # ## One fixed Earth, and how often the answer is right
 #
-# On one fixed Earth the mean error over random places is the exact risk. The exact risk is a mean over turned maps, but turning
-# the map is the same as turning all places the other way. Uniform random places stay uniform when they are turned. The next
-# cell draws such places and predicts their labels with `icl.predict`.
+# On one fixed Earth the mean squared error over uniform random places equals the exact risk. The exact risk is a mean over
+# turned maps, but turning the map is the same as turning all places the other way. Uniform random places stay uniform when they
+# are turned. The next cell draws uniform places and predicts their labels with `icl.predict`.
 #
-# A prediction that is rounded to the nearer label answers land or sea. The table has the exact risk, the mean squared error on
-# the fixed Earth with its standard error, and the share of right answers with its standard error.
+# We round each prediction to the nearer of the two labels, land and sea, and count how often the answer is right. The table has
+# the exact risk, the mean squared error on the fixed Earth with its standard error, and the share of right answers with its
+# standard error.
 
 # %%
 earth = planet.standardized(land)
@@ -363,8 +368,8 @@ fixed.round(4)
 #
 # ## Places where people live
 #
-# If the known places crowd together, the best window is not the one for uniform places. Weather stations, for example, crowd
-# together. The next cell draws $n=300$ places around thirty random centers, with a standard deviation of 640 km in each
+# If the known places crowd together, as weather stations do, the best window can differ from the best window for uniform
+# places. The next cell draws $n=300$ places around thirty random centers, with a standard deviation of 640 km in each
 # direction. The place in question is drawn either in the same way ("clustered") or uniformly. The first row of each map is a
 # check with uniform places, for which the exact window is known.
 
@@ -391,19 +396,22 @@ clustered[columns].round(2)
 # The standard errors ("km error") come from the jackknife and are rough themselves, because the samples are few. The column
 # "factor" is the risk with the best window of uniform places divided by the least risk.
 #
-# If the place in question is clustered too, the best radius is about half as large as for uniform places, because known places
-# are dense there. If the place in question is uniform, the best window for land and sea is wider than for uniform places. Most
-# uniform places are far from all centers, where the mean of many labels is the best guess. For the magnetic field the best
-# window is narrower than for uniform known places. For places that are not uniform, the window should be found from
-# [one's own data](/notebooks/your_data.ipynb).
+# Suppose first that the known places and the place in question are both clustered. Then the best radius is about half as large
+# as for uniform places, because known places are dense around the place in question.
+#
+# Now suppose that the known places are clustered and the place in question is uniform. For land and sea the best window is then
+# wider than for uniform known places. Most uniform places are far from all centers, and there an average over many labels is
+# the better guess. For the magnetic field the best window is narrower than for uniform known places.
+#
+# For places that are not uniform, the window should be found from [one's own data](/notebooks/your_data.ipynb).
 #
 # ## What this does not say
 #
-# - Where known places crowd together, a narrower window would be better. One softmax layer with $M=wI$ has the same window
-#   everywhere.
+# - Where known places crowd together, a narrower window can be better than elsewhere. One softmax layer with $M=wI$ has the
+#   same window everywhere.
 # - Squared error is not accuracy. The window with the least squared error need not give the most right answers.
-# - Map detail finer than degree 300, about 70 km, counts as noise at every place. A window much narrower than 70 km describes
-#   our grid and not the Earth.
+# - Detail of the map of land and sea beyond degree 300, that is, finer than about 70 km, is treated as unpredictable. A window
+#   much narrower than 70 km describes our grid and not the Earth.
 # - Several layers or heads are the subject of [](/notebooks/beyond.ipynb).
 #
 # **Sources.** The map of land and sea is the package global-land-mask (MIT), after NOAA's GLOBE. The magnetic field is the
@@ -413,12 +421,12 @@ clustered[columns].round(2)
 #
 # :::{admonition} Solution
 # :class: dropdown
-# You change the first line. Put your map in place of one of the two, under the same name. A map is an array. Its rows go from
-# north to south, and its columns go from -180 degrees eastwards.
+# You change the first line, which defines `maps`. Put your map in place of one of the two, under the same name. A map is an
+# array. Its rows go from north to south, and its columns go from -180 degrees eastwards.
 # :::
 #
-# **Exercise 2.** How noisy may the labels of 10,000 places be before 1,000 places without noise give the smaller risk? Answer
-# with a few lines of code.
+# **Exercise 2.** At which noise do 10,000 noisy labels of land and sea become worse than 1,000 labels without noise? Compare
+# the risks at the best windows with a few lines of code.
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -434,8 +442,9 @@ clustered[columns].round(2)
 #
 # ## To remember
 #
-# Any map of the sphere, turned at random, is a class of functions whose best window can be computed. With many known places, a
-# rough map needs a narrow window and a smooth map a wide one. The narrower the window, the longer the coast that it measures.
+# Any map of the sphere, turned at random, is a class of functions whose best window can be computed. With many known places,
+# land and sea need a narrow window, and the smooth magnetic field needs a wide one. The narrower the window, the longer the
+# coast that we compute from it.
 
 # %% tags=["remove-input"]
 notebook.footer()
