@@ -219,7 +219,7 @@ print(f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}")
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The only token has weight one at every $w$, so the bias does not depend on $w$. Its value is $2(k(1)-a_0)=\frac{2L^2}{3d}$.
+# The only token has weight one at every $w$, so the bias does not depend on $w$. The bias is $2(k(1)-a_0)=\frac{2L^2}{3d}$.
 # ```
 #
 # **Exercise 2.** The term $a_0$ of the covariance comes from a random constant in $f$. For affine functions this constant is

@@ -420,10 +420,10 @@ for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
 # Let $\varphi\ge0$ be nondecreasing, with $\varphi(s)>0$ for $s>0$. Let the $t_i$ be distinct, with $t_1>0$ the
 # largest.
 #
-# 1. If $\varphi(\lambda s)/\varphi(s)\to0$ for $s\to\infty$ and every $0<\lambda<1$ (faster growth than every power),
-#    the normalized weight of the nearest token tends to one as $w\to\infty$.
-# 2. If instead $\varphi(\lambda s)/\varphi(s)\to\lambda^\rho$ with $\rho<\infty$, the weights of the tokens with
-#   $t_i>0$ become proportional to $t_i^\rho$ as $w\to\infty$.
+# 1. Suppose that $\varphi(\lambda s)/\varphi(s)\to0$ for $s\to\infty$ and every $0<\lambda<1$, which means growth
+#   faster than every power. Then the normalized weight of the nearest token tends to one as $w\to\infty$.
+# 2. Suppose instead that $\varphi(\lambda s)/\varphi(s)\to\lambda^\rho$ with $0\le\rho<\infty$. Then the weights of the
+#   tokens with $t_i>0$ become proportional to $t_i^\rho$ as $w\to\infty$.
 # :::
 #
 # :::{admonition} Proof

@@ -13,11 +13,11 @@
 # or oscillating functions?*
 #
 # **Short answer.** The power law of Theorem 2 for the best window parameter $w^*$ holds in only part of the map in
-# {numref}`fig-phases`. If the noise is large, or if the context is too short to resolve a wave, equal or almost equal
-# weights are best ($w^*$ is zero or nearly zero). If the noise is very small, the best window contains only a few
-# tokens, and it narrows further only in a longer context {judged}`P1.T2.signal-limit`. In long contexts the best window
-# for smooth functions depends on their curvature and not on their slope {judged}`P1.PD.smooth-law`. For example, at
-# $d=5$, $n=10^{12}$ and $\sigma=0.5$ the best $w$ for waves $\cos(4\,u\cdot x)$ is
+# {numref}`fig-phases`. Equal or almost equal weights are best ($w^*$ zero or nearly zero) if the noise is large, or if
+# the context is too short to resolve a wave. If the noise is very small, the best window contains only a few tokens,
+# and it narrows further only in a longer context {judged}`P1.T2.signal-limit`. In long contexts the best window for
+# smooth functions depends on their curvature and not on their slope {judged}`P1.PD.smooth-law`. For example, at $d=5$,
+# $n=10^{12}$ and $\sigma=0.5$ the best $w$ for waves $\cos(4\,u\cdot x)$ is
 # {judged}`P1.PD.slope | same largest slope, L = 4, d = 5, n = 1e12, sigma = 0.5 | .2f` times the best $w$ for linear
 # functions with the same largest slope on the sphere.
 
@@ -175,8 +175,8 @@ for title, part in ends:
 #
 # ```{admonition} What is true
 # :class: tip
-# - *Much noise.* The printed limit $w_{KQ}\to0$ is true. For waves $w^*$ is exactly zero once $\sigma$ exceeds some
-#   finite value.
+# - *Much noise.* The printed limit $w_{KQ}\to0$ is true. For waves in a context of fixed length, $w^*$ is exactly zero
+#   once $\sigma$ exceeds some finite value.
 # - *Strong signal.* What happens to $w^*$ depends on which limit is taken first, long context or strong signal. If $n$
 #   is so large that [the law](/notebooks/theorem2_scaling.ipynb) applies, the window narrows as the signal gets
 #   stronger. At a fixed $n$ and with an ever stronger signal, the best window tends to the best window without noise.
@@ -470,9 +470,10 @@ print(waves_over_lines.pivot(index="dim", columns="equal", values="value").round
 # Among smooth classes with the same mean squared gradient, linear functions have the smallest best $w$ in long
 # contexts. The reason is the inequality
 # $\mathbb E(\Delta f)^2=\sum_\ell a_\ell(\ell(\ell+d-2))^2\ge(d-1)\sum_\ell a_\ell\,\ell(\ell+d-2)$, whose right side
-# is $d-1$ times the mean squared gradient. For waves of a fixed wavenumber, the ratio of two best $w$ tends to one as
-# $d$ grows. The reason is that the ratio of two brackets in {eq}`eq-laplacian` changes at most like a power of $d$, and
-# the exponent is $\frac2{d+3}$. The next cell computes the limits for $n\to\infty$ from the law:
+# is $d-1$ times the mean squared gradient, with equality for linear functions. For waves of a fixed wavenumber, the
+# ratio of two best $w$ tends to one as $d$ grows. The reason is that the ratio of two brackets in {eq}`eq-laplacian`
+# changes at most like a power of $d$, and the exponent is $\frac2{d+3}$. The next cell computes the limits for
+# $n\to\infty$ from the law:
 
 # %%
 all_dims = [5, 10, 20, 50, 100]

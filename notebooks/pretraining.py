@@ -12,12 +12,11 @@
 # *The theorems describe the best attention layer. Does training find this layer, and on which path?*
 #
 # **Short answer.** On ReLU functions, training with plain gradient steps from $M=0$ leads towards the best layer, on a path that
-# can be computed beforehand {judged}`P1.F3.flow`. On this path $M$ grows faster for a larger Lipschitz constant $L$
-# {judged}`P1.F3.relu`. The same holds for cosine functions, unless they oscillate between neighboring inputs
-# {judged}`P1.F3.cosine`. If all matrices of the layer are trained, they take the form that the paper assumes {judged}`P1.P.block`,
-# up to one column without a gradient and one factor that scales the prediction. The authors fix this factor at one, but with strong
-# noise the trained factor is smaller, for example {judged}`P1.P.corner | ReLU, d = 3, n = 20, L = 1, $\sigma$ = 1 | .1f` at $d=3$,
-# $n=20$ and $L=\sigma=1$.
+# can be computed beforehand {judged}`P1.F3.flow`. With such steps $M$ grows faster for a larger Lipschitz constant $L$
+# {judged}`P1.F3.relu`, also on cosine functions unless they oscillate between neighboring inputs {judged}`P1.F3.cosine`. If all
+# matrices of the layer are trained, they take the form that the paper assumes {judged}`P1.P.block`, up to one column without a
+# gradient and one factor that scales the prediction. The authors fix this factor at one. Strong noise makes the trained factor
+# smaller: at $d=3$, $n=20$ and $L=\sigma=1$ it is {judged}`P1.P.corner | ReLU, d = 3, n = 20, L = 1, $\sigma$ = 1 | .1f`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -263,8 +262,8 @@ for L in (1.0, 2.0):
 #     )
 #     print(optimizer, units.windows.mean(axis=1))
 # ```
-# With plain steps the factor is about four. With Adam it is one, because Adam's first step has the size of the learning rate,
-# whatever the size of the gradient is.
+# With plain steps the factor is about four. With Adam the factor is one, because Adam's first step has the size of the learning
+# rate, whatever the size of the gradient is.
 # :::
 #
 # **Exercise 2.** The functions of the cosine class are even. Why is their first step zero on average?
@@ -727,8 +726,8 @@ print(f"best w for all lengths up to 20: {for_all:.1f}, for 20 alone: {for_20:.1
 # ## To remember
 #
 # On ReLU functions training with plain gradient steps follows a path that can be computed. This path tends to the exact best
-# window. A larger $L$ gives a larger $\|M\|$ at the end if the context resolves the functions. Trained matrices have the form that
-# the paper assumes, except for a column without a gradient and for the corner.
+# window. If the context resolves the functions, a larger $L$ gives a larger $\|M\|$ at the end of the training. Trained matrices
+# have the form that the paper assumes, except for a column without a gradient and for the corner.
 
 # %% tags=["remove-input"]
 notebook.footer()
