@@ -9,13 +9,14 @@
 # %% [markdown]
 # # The exact risk, without sampling
 #
-# *How wrong is an attention layer on average? Must we draw millions of random contexts to find out, and what do we do when a
-# context has a billion examples?*
+# *How large is the mean error of an attention layer? Can we compute it without drawing random contexts, even if a context has a
+# billion examples?*
 #
 # **Short answer.** The mean squared error of a softmax attention layer can be computed exactly, without drawing contexts. The
 # computation works for the matrix $M=wI$ and for rotation-invariant random functions on the sphere. The cost does not grow with
 # the number of examples in the context. Direct integration over all examples of short contexts gives the same values
-# {judged}`P1.risk.exact`. Errors that are measured on random contexts agree with the computed curves ({numref}`fig-exact`).
+# {judged}`P1.risk.exact`. Sampled errors, which are measured on random contexts, agree with the computed risk
+# ({numref}`fig-exact`).
 
 # %% tags=["remove-cell"]
 import sys
@@ -55,13 +56,14 @@ notebook.setup(globals())
 # %% [markdown]
 # ## In plain words
 #
-# Attention predicts with a weighted mean of noisy labels, and its mean squared error has two parts. The **bias** arises because
-# the function takes other values at the neighbors than at the query. The bias depends on where the neighbors happen to lie. The
-# **noise** part comes from the noise of the labels. A larger $w$ means a narrower {term}`window`, which raises the noise part
-# and at first lowers the bias.
+# Attention predicts with a weighted mean of noisy labels. The mean squared error of this prediction has two parts. The **bias**
+# arises because the function takes other values at the tokens than at the query. The **noise** part comes from the noise of the
+# labels. A larger $w$ means a narrower {term}`window`, which averages over fewer labels and so raises the noise part. For
+# affine and ReLU functions a larger $w$ at first lowers the bias.
 #
-# The sum of both parts is the {term}`population risk`, the loss that pretraining minimizes. The population risk is usually
-# estimated by sampling. Here one call computes it:
+# The sum of both parts is the {term}`population risk`. Pretraining minimizes the population risk up to the constant $\sigma^2$.
+# The population risk is usually estimated by sampling. Here one call computes it for $d=5$, $w=10$ and $n=100$. A second call
+# finds the best $w$ for $10^{12}$ tokens:
 
 # %%
 functions = ReLU(dim=5, lipschitz=lipschitz)
@@ -74,9 +76,9 @@ print(f"best w for 10^12 examples: {best.w:.3f}")
 # %% [markdown]
 # ## The experiment: computed against sampled
 #
-# Sampled errors agree with the computed risk. The next cell draws contexts, lets attention predict the label of each query, and
-# averages the squared error. The cell also computes the risk with the formula of this chapter, without any random numbers. To
-# try $d=7$, change the first line.
+# Sampled errors agree with the computed risk. The next cell draws contexts, lets attention predict the value of the function at
+# each query, and averages the squared error. The cell also computes the risk with the formula of this chapter, without any
+# random numbers. To try $d=7$, write `dim = 7` as the first line of the next cell, in place of the line that is there.
 
 # %%
 dim = dims[len(dims) // 2]  # or 7, for example
@@ -124,12 +126,12 @@ plt.show()
 # marks the minimum of a curve if it has one. Sampled points lie on the curves.
 #
 # {term}`Population risk` against the window parameter $w$ for three {term}`classes <class>` of functions: exact (curves) and
-# sampled (points with intervals). A star marks the least risk of a curve. A curve without a star is least at $w=0$, where the
-# prediction is the plain mean of all labels.
+# sampled (points with intervals). A star marks the least risk of a curve. If a curve has no star, its least risk is at $w=0$,
+# where the prediction is the plain mean of all labels.
 # ```
 #
 # Both cells take about five seconds on two cores. The next cell prints the largest distance between a point and its curve, in
-# standard errors. More than four standard errors would be a surprise.
+# standard errors. Expect less than four standard errors.
 
 # %%
 distance = (risks.sampled - risks.exact).abs() / risks.standard_error
@@ -148,17 +150,16 @@ print(f"largest distance: {distance.max():.1f} standard errors, {len(risks)} poi
 # > $\mathcal L_{\rm bias}=\mathbb E\big(\sum_if(x_i)\omega_i-f(x_{n+1})\big)^2$ and
 # > $\mathcal L_{\rm noise}=\mathbb E\big(\sum_i\epsilon_i\omega_i\big)^2$.
 #
-# The slides bound both parts up to constants, and we compute both exactly. The query's label in this definition has no noise.
-# The training loss compares the prediction with the noisy label and is larger by $\sigma^2$. In the denominator the slides
-# repeat the index $i$, and we write $j$.
+# The slides bound both parts up to constants. We compute both parts exactly. The query's label in this definition has no noise.
+# The training loss compares the prediction with the noisy label and is therefore larger by $\sigma^2$. In the denominator the
+# slides repeat the index $i$, and we write $j$.
 #
 # ## By hand: equal weights
 #
-# At $w=0$ all weights are $1/n$, and the risk can be computed by hand. We take affine functions, whose slope and direction are
-# random. For affine functions, half the mean squared difference between the values at $x$ and $x'$ is
-# $\frac{L^2}{3d}(1-x\cdot x')$.
+# At $w=0$ all weights are $1/n$, and the risk can be computed by hand. We take affine functions, whose slope, direction and
+# intercept are random. Half the mean squared difference between their values at $x$ and $x'$ is $\frac{L^2}{3d}(1-x\cdot x')$.
 #
-# The mean of $x_i\cdot x_q$ is zero, so the bias is
+# The inner products of two different points have mean zero, so the bias is
 # $\frac1n2\cdot\frac{L^2}{3d}+\frac{n-1}n\frac{L^2}{3d}=\frac{L^2}{3d}\big(1+\frac1n\big)$. The noise part is
 # $\frac{\sigma^2}n$. With $d=5$, $n=2$ and $L=\sigma=1$, the bias is $\frac1{10}$ and the noise part is $\frac12$.
 
@@ -169,28 +170,30 @@ print(f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}")
 # %% [markdown]
 # ## What is true: a formula with one token
 #
-# Bias and noise are integrals of expectations over a single token. Let $M=wI$, and let tokens and query be independent and
-# uniform on the sphere $S^{d-1}$. The covariance of the functions is $k(x\cdot x')=\mathbb E_f\,f(x)f(x')$. The
-# {term}`variogram` $\gamma=k(1)-k$ is half the mean squared difference between the values at two points. We write
-# $t_i=x_i\cdot x_q$ and $E_i=e^{-w(1-t_i)}$, so that the attention weights are $\omega_i=E_i/\sum_jE_j$.
+# Bias and noise part are integrals over one variable $u$. Their integrands are built from expectations over a single token. Let
+# $M=wI$. Let tokens and query be independent and uniform on the sphere $S^{d-1}$. The class of functions is rotation invariant.
+# The covariance of the functions is $k(x\cdot x')=\mathbb E_f\,f(x)f(x')$. The {term}`variogram` $\gamma(t)=k(1)-k(t)$ is half
+# the mean squared difference between the values at two points with inner product $t$. We write $t_i=x_i\cdot x_q$ and
+# $E_i=e^{-w(1-t_i)}$, so that the attention weights are $\omega_i=E_i/\sum_jE_j$.
 #
 # **Why one token is enough.** The denominator $S=\sum_jE_j$ couples all tokens. The identity
 # $S^{-2}=\int_0^\infty s\,e^{-sS}ds$ uncouples the tokens, because $e^{-sS}$ is a product with one factor for each token. Pairs
-# of tokens still remain in the bias. An expansion in the {term}`Gegenbauer polynomials` $P_\ell$ turns each pair into a sum of
-# squares. These polynomials are orthogonal under the law of the inner product of two random points of the sphere.
+# of tokens still remain in the bias. The {term}`Gegenbauer polynomials` $P_\ell$ are orthogonal under the law of the inner
+# product of two random points of the sphere. An expansion of $k$ in these polynomials turns the pairs into a sum of squares of
+# expectations.
 #
 # :::{prf:theorem} exact population risk
 # :label: thm-exact
 # :nonumber:
-# Write $z=e^{u}E$ and $\varphi(u)=\mathbb E\,e^{-z}$, and let $k(\cos\theta)=\sum_\ell a_\ell P_\ell(\cos\theta)$ in Gegenbauer
-# polynomials with $P_\ell(1)=1$. Then
+# Let $t$ be the inner product of one token with the query. Write $z=e^{u}e^{-w(1-t)}$ and $\varphi(u)=\mathbb E\,e^{-z}$. Let
+# $k(t)=\sum_\ell a_\ell P_\ell(t)$ in Gegenbauer polynomials with $P_\ell(1)=1$. For $n\ge2$
 #
 # $$\mathcal L_{\rm noise}=\sigma^2n\int\mathbb E[z^2e^{-z}]\,\varphi^{n-1}du,$$
 #
 # $$\begin{aligned}\mathcal L_{\rm bias}=\;&n\int\mathbb E[2\gamma(t)z^2e^{-z}]\,\varphi^{n-1}du\\
-#   &+n(n-1)\int\sum_{\ell\ge1}a_\ell\,\mathbb E\big[z\,(1-P_\ell(t))\,e^{-z}\big]^2\varphi^{n-2}du,\end{aligned}$$
+#   &+n(n-1)\int\sum_{\ell\ge1}a_\ell\big(\mathbb E[z\,(1-P_\ell(t))\,e^{-z}]\big)^2\varphi^{n-2}du.\end{aligned}$$
 #
-# Here $u$ runs over the real line, and every expectation is over **one** token.
+# All integrals run over the real line. Every expectation is over **one** token. For $n=1$ the second line of the bias is zero.
 # :::
 #
 # :::{admonition} Proof
@@ -201,34 +204,34 @@ print(f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}")
 #
 # *The denominator.* $S^{-2}=\int_0^\infty s\,e^{-sS}ds$ with $S=\sum_jE_j$ turns
 # $\mathbb E\,\omega_i\omega_jG_{ij}$ into $\int s\,\mathbb E[E_iE_jG_{ij}e^{-sS}]ds$. Given the query, tokens are
-# independent: each of the other tokens contributes one factor $\varphi$. Put $s=e^u$.
+# independent, so each of the other tokens contributes one factor $\varphi$. Put $s=e^u$.
 #
-# *The pair.* $G_{ij}$ still couples two tokens through $\gamma_{ij}$. By Schoenberg's theorem $a_\ell\ge0$, and by the
-# addition theorem the mean of $P_\ell(x_i\cdot x_j)$ over rotations about the query is
-# $P_\ell(t_i)P_\ell(t_j)$. So the mean of $G_{ij}$ is $\sum_\ell a_\ell(1-P_\ell(t_i))(1-P_\ell(t_j))$: the pair
-# separates into squares. $\square$
+# *The pair.* $G_{ij}$ still couples two tokens through $\gamma_{ij}$. By Schoenberg's theorem $a_\ell\ge0$, and by the addition
+# theorem the mean of $P_\ell(x_i\cdot x_j)$ over rotations about the query is $P_\ell(t_i)P_\ell(t_j)$. So the mean of $G_{ij}$
+# is $\sum_\ell a_\ell(1-P_\ell(t_i))(1-P_\ell(t_j))$. Given the query, $t_i$ and $t_j$ are independent with one law, so the
+# expectation over the pair is a sum of squares. $\square$
 # :::
 #
-# No term is negative, so the sum loses no digits by cancellation. The context length $n$ enters only as a factor and an
-# exponent.
+# All terms are nonnegative, so the sum loses no digits by cancellation. The context length $n$ enters only through prefactors
+# and exponents.
 #
 # **Exercise 1.** For a context of one token, what is the bias of the affine class, and how does it depend on $w$?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The only token has weight one at every $w$, so the bias does not depend on $w$. Its value is $2(k(1)-a_0)=\frac{2L^2}{3d}$.
+# The only token has weight one at every $w$, so the bias does not depend on $w$. The bias is $2(k(1)-a_0)=\frac{2L^2}{3d}$.
 # ```
 #
 # **Exercise 2.** The term $a_0$ of the covariance comes from a random constant in $f$. For affine functions this constant is
-# the intercept. Why does the constant not change the risk?
+# the intercept. Why does this constant not change the risk?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # The weights sum to one, so attention predicts a constant without error. Only differences of $f$ enter the risk.
 # ```
 #
-# **Exercise 3.** Let the query attend to itself as well, with its own clean label. Which lines of the experiment do you change,
-# and do the points still lie on the curves?
+# **Exercise 3.** Let the query attend to itself as well, with its own clean label. Which lines of the experiment do you change?
+# Do the points still lie on the curves?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -240,7 +243,7 @@ print(f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}")
 #
 # ### The formula on one screen
 #
-# The affine class has the single degree $\ell=1$ beside its constant. The next cell is the whole computation for moderate $w$.
+# For the affine class only the degree $\ell=1$ contributes. The next cell is the whole computation for moderate $w$.
 # The package (`icl.risk.integrals`) adds the other degrees, derivatives, and quadrature nodes that follow the kernel at large
 # $w$.
 
@@ -284,7 +287,7 @@ print(population_risk(Exponential(3), w=8.0, n=50, noise_std=0.2).total)
 
 # %% [markdown]
 # **Exercise 4.** Use `scipy.optimize.minimize_scalar` to find the best window of this class for $n=50$ and $\sigma=0.2$.
-# Compare it with `optimal_window`. Five lines suffice.
+# Compare your result with `optimal_window`. Five lines suffice.
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -297,7 +300,7 @@ print(population_risk(Exponential(3), w=8.0, n=50, noise_std=0.2).total)
 # found = minimize_scalar(risk, bounds=(-2, 6), method="bounded")
 # print(np.exp(found.x), optimal_window(Exponential(3), 50, 0.2).w)
 # ```
-# The two values of $w$ agree in about eight digits. Near its minimum the risk is too flat for a search over its values to find
+# The two values of $w$ agree in about seven digits. The risk is flat near its minimum, so that a comparison of risks finds no
 # more digits. `optimal_window` looks for the zero of the derivative instead.
 # :::
 #
@@ -314,9 +317,9 @@ print(population_risk(Exponential(3), w=8.0, n=50, noise_std=0.2).total)
 # ## Direct integration over all tokens
 #
 # For two and three tokens, direct integration gives the same risk as the formula. Gauss rules integrate the definition over the
-# angles of *all* tokens to the query and over the azimuth between two tokens. The error estimate comes from a second
-# integration with twice as many nodes in every variable. The control changes the definition: the query counts as one more
-# token, and its clean label is known.
+# angles between the query and *all* tokens, and over the azimuth between two tokens. The error estimate comes from a second
+# integration with twice as many nodes in every variable. The control changes the definition. In the control the query counts as
+# one more token, with its clean label.
 
 # %% tags=["remove-input"]
 direct = exact_risk.direct_over_exact(
@@ -337,13 +340,15 @@ judge(
 )
 
 # %% [markdown]
-# The comparison at $n=3$ tests every part of the formula: the single token, the pair, and the factor $\varphi$.
+# The comparison at $n=3$ tests every part of the formula: the term of a single token, the term of a pair, and the powers of
+# $\varphi$.
 #
 # ## Bias and noise add
 #
-# The risk is the sum of bias and noise because the noise has mean zero and is independent of the functions. The card checks
-# this sum at tokens and functions drawn at random. For this check the noise takes the values $\pm\sigma$, and the loss is
-# averaged over *all* patterns of signs. In the control the noise has a nonzero mean.
+# The risk is the sum of bias and noise because the noise has mean zero and is independent of the functions. The next card
+# checks that the two parts add up to the risk, for tokens and functions that are drawn at random. In this check each label has
+# the noise $+\sigma$ or $-\sigma$, and the loss is averaged over *all* patterns of signs. In the control the noise has a
+# nonzero mean.
 
 # %% tags=["remove-input"]
 drawn = {
@@ -364,8 +369,8 @@ judge(
 # %% [markdown]
 # ## What it costs
 #
-# The time of one exact value does not grow with $n$. Sampling is slower: one context takes a time proportional to $n$, and a
-# relative error of $\epsilon$ takes about $\epsilon^{-2}$ contexts.
+# The time of one exact value hardly depends on $n$. The time for one sampled context is proportional to $n$. A relative error
+# of $\epsilon$ takes about $\epsilon^{-2}$ sampled contexts. The next cell measures the time of an exact value:
 
 # %%
 for n in (1e2, 1e4, 1e8, 1e12):
@@ -377,7 +382,7 @@ for n in (1e2, 1e4, 1e8, 1e12):
 # %% [markdown]
 # ## Move it
 #
-# The risk is the sum of a bias curve and a noise curve, and its lowest point is the best window.
+# The risk is the sum of a bias curve and a noise curve. The lowest point of the risk is at the best $w$.
 
 # %% tags=["hide-input"]
 parts, lowest = exact_risk.risk_to_move()
@@ -407,8 +412,9 @@ interactive(
 # %% [markdown]
 # ## To remember
 #
-# The risk of softmax attention on the sphere is a one-dimensional integral, and the context length is only an exponent in it.
-# We can therefore check theorems about long contexts where no simulation reaches.
+# For $M=wI$ and rotation-invariant functions on the sphere, the risk of softmax attention is a sum of one-dimensional
+# integrals. Their integrands consist of expectations over a single token and a series. The context length enters only through
+# prefactors and exponents. We can therefore check theorems about contexts that are too long for a simulation.
 
 # %% tags=["remove-input"]
 notebook.footer()

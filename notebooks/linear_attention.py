@@ -11,12 +11,12 @@
 #
 # *Theory often studies attention without the softmax. What is lost?*
 #
-# **Short answer.** Linear attention uses the scores themselves as weights, and it cannot learn the nonlinear part of a
-# function. Its error never falls below the mean square of this part, while the error of softmax attention keeps falling
-# as the context grows {judged}`P1.LA.fails`. On linear functions linear attention **wins**: at $d=5$, $n=10^5$ and
-# $\sigma=0.3$ its error is {judged}`P1.LA.wins | linear, d = 5, n = 1e5, $\sigma$ = 0.3 | .2g` times that of softmax
-# attention. Softmax has two properties that matter. The exponential grows faster than every power, so that the window
-# can shrink, and the weights sum to one, so that the window can follow the Lipschitz constant.
+# **Short answer.** Linear attention uses the scores themselves as weights, so it cannot learn the nonlinear part of a
+# function. The error of linear attention never falls below the mean square of this part. The error of softmax attention
+# keeps falling as the context grows {judged}`P1.LA.fails`. On linear functions linear attention **wins**: at $d=5$,
+# $n=10^5$ and $\sigma=0.3$ its error is {judged}`P1.LA.wins | linear, d = 5, n = 1e5, $\sigma$ = 0.3 | .2g` times that
+# of softmax attention. Two properties of softmax matter: the exponential grows faster than every power, so that the
+# window can shrink, and the weights sum to one, so that the window can follow the Lipschitz constant.
 
 # %% tags=["remove-cell"]
 import sys
@@ -64,19 +64,22 @@ notebook.setup(globals(), lipschitz_values=2)
 # ## In plain words
 #
 # The output of linear attention is a linear function of the query, however long the context is. An intercept, a kink or
-# a curve of the true function therefore stays as error. A token on the far side of the sphere gets a *negative* weight.
-# This is right for a linear function and wrong for every other part of a function.
+# a curve of the true function therefore stays as error. A token on the far side of the sphere has a negative score and
+# so gets a *negative* weight. A negative weight has the right sign for a linear function. It has the wrong sign for a
+# constant function and for every other even function.
 #
 # The error of softmax attention can fall to zero, because its {term}`window` can shrink (**large $w$, narrow window**).
-# But for a linear function the tokens on the far side carry information, and softmax ignores them.
+# For a linear function, however, the tokens on the far side carry information, and a narrow softmax window hardly uses
+# them.
 #
 # ## The experiment: the least risks of both
 #
-# In long contexts the risk of linear attention is smaller on linear functions, and the risk of softmax attention is
-# smaller on all other classes that we try. Each {term}`unit` may choose one number. Softmax attention chooses its
-# window parameter $w$, and linear attention chooses the $m$ in its matrix $M=mI$. The next cell computes the least
-# {term}`risk <population risk>` of each unit. It also computes the *floor*, which is the part of the risk that linear
-# attention keeps at every context length.
+# In long contexts linear attention has the smaller risk on linear functions. On all other classes that we try, softmax
+# attention has the smaller risk. Each {term}`unit` has one free number, which we choose best. For softmax attention
+# this number is the window parameter $w$. For linear attention it is the $m$ in the matrix $M=mI$. The next cell
+# computes the least {term}`risk <population risk>` of each unit. The cell also computes the *floor*, which is the part
+# of the risk that linear attention keeps at every context length. To try $d=7$, write `dims = [7]` as the first line of
+# the next cell.
 
 # %%
 lengths = sorted({*n_values, 10**5})
@@ -164,10 +167,15 @@ plt.show()
 # that is linear in the labels ({term}`kriging`).
 # ```
 #
-# The cells take about ten seconds on two cores. At $n=10^5$ and $d=5$ expect linear attention to have
+# The cells take about ten seconds on two cores. The next cell prints the risk of linear attention divided by that of
+# softmax attention at the longest context. At $n=10^5$ and $d=5$ expect linear attention to have
 # {judged}`P1.LA.wins | linear, d = 5, n = 1e5, $\sigma$ = 0.3 | .2g` times the risk of softmax attention on linear
-# functions. On the other classes expect linear attention to stay at its floor. The kriging predictor may choose new
-# weights for every arrangement of the tokens, so neither of the two attention layers can have a smaller risk.
+# functions. On the other classes expect linear attention to stay near its floor. The kriging predictor may choose new
+# weights for every arrangement of the tokens. So neither attention layer can have a smaller risk than kriging.
+
+# %%
+for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
+    print(f"d = {row.dim}: linear over softmax {row.linear / row.softmax:.2g}")
 
 # %% tags=["remove-input"]
 last = risks[risks.n == 10**5]
@@ -186,8 +194,8 @@ judge(
 # %% [markdown]
 # ## What is printed, and what is true
 #
-# The abstract says that linear attention cannot replicate the adaptivity of softmax attention, and on nonlinear
-# functions this is true:
+# The abstract says that linear attention cannot replicate the adaptivity of softmax attention. On the nonlinear
+# functions that we try this is true:
 #
 # > we show that this adaptivity relies crucially on the softmax activation and thus cannot be replicated by the linear
 # > activation often studied in prior theoretical analyses (abstract)
@@ -198,12 +206,13 @@ judge(
 # $$h(x_q)=\frac1n\sum_{i=1}^ny_i\,x_i^\top Mx_q .$$ (eq-linear)
 #
 # Let $k(x\cdot x')=\sum_\ell a_\ell P_\ell$ be the {term}`covariance` of the class in {term}`Gegenbauer polynomials`.
-# The power of the class is $k(1)=\mathbb Ef(x)^2$, and $a_1$ is the power of the part that is linear in $x$.
+# The *power* of a function is its mean square. The power of the class is $k(1)=\mathbb Ef(x)^2$, and $a_1$ is the power
+# of the part that is linear in $x$.
 #
 # :::{admonition} What is true: the floor of linear attention
 # :class: tip
 # For every $M$, $n$ and $\sigma$ the risk is at least the power of the part that is not linear:
-# $\;\mathbb E(h-f(x_q))^2\ge k(1)-a_1$. The best $M$ is $mI$ with
+# $\;\mathbb E(h-f(x_q))^2\ge k(1)-a_1$. For a rotation-invariant class a best $M$ is $mI$ with
 #
 # $$m=\frac{a_1/d}{\frac{k(1)+\sigma^2}{nd}+\big(1-\frac1n\big)\frac{a_1}{d^2}},\qquad
 #   \mathbb E(h-f(x_q))^2=k(1)-\frac{a_1}dm .$$
@@ -224,12 +233,13 @@ judge(
 #
 # ## By hand: one token
 #
-# With a single token linear attention loses half of the power. Let $d=2$ and $f(x)=q\cdot x$ with a unit vector $q$,
-# without noise. Then $k(1)=a_1=\frac12$. The formula gives $m=\frac{1/4}{1/4}=1$ and the risk
-# $\frac12-\frac14=\frac14$.
+# With a single token, linear attention explains half of the power of a linear function in two dimensions. Let $d=2$ and
+# $f(x)=q\cdot x$ with a random unit vector $q$, without noise. Then $k(1)=a_1=\frac12$. The formula gives
+# $m=\frac{1/4}{1/4}=1$ and the risk $\frac12-\frac14=\frac14$.
 #
 # A direct computation agrees. For $m=1$ the prediction is $h(x_q)=(q\cdot x_1)(x_1\cdot x_q)$. This is the function $f$
-# with $q$ replaced by the projection of $q$ onto $x_1$. The projection keeps half of the power.
+# with $q$ replaced by the projection of $q$ onto $x_1$. On average the projection keeps half of the power, which agrees
+# with the formula.
 
 # %%
 by_hand = linear_optimum(Linear(dim=2), n=1, noise_std=0.0)
@@ -240,8 +250,9 @@ print(f"m = {by_hand.m:.3f}   risk = {by_hand.risk:.3f}   floor = {by_hand.floor
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The mean of the labels estimates the constant part, so the floor is $\sum_{\ell\ge2}a_\ell$. It is the variance of the
-# even part of $f$, a multiple of $|q\cdot x|$, and equals $\frac{L^2}{6}\big(\frac1d-(\mathbb E|t|)^2\big)$.
+# The mean of the labels estimates the constant part, so the floor is $\sum_{\ell\ge2}a_\ell$. The even part of $f$ is a
+# constant plus a multiple of $|q\cdot x|$. The floor is the mean variance of this multiple over the sphere and equals
+# $\frac{L^2}{6}\big(\frac1d-(\mathbb E|t|)^2\big)$.
 # ```
 #
 # ```{admonition} What is assumed, and what we test
@@ -252,14 +263,14 @@ print(f"m = {by_hand.m:.3f}   risk = {by_hand.risk:.3f}   floor = {by_hand.floor
 # | intercepts are part of the tasks | as printed for the ReLU class; below, linear attention is also given the constant for free |
 # | $M$ any matrix | proved for every matrix |
 #
-# We wrote the rules of P1.LA.fails and P1.LA.edges after we had seen the numbers.
+# The rules of the cards P1.LA.fails and P1.LA.edges were written after we had seen the numbers.
 # ```
 #
 # ## What linear attention sees
 #
-# Linear attention learns only the linear part of a function. The next card judges the least risk of linear attention
-# divided by the least risk of softmax attention. On nonlinear classes this ratio grows like a power of $n$, even if
-# linear attention is given the constant part of the functions for free.
+# Linear attention learns only the linear part of a function. The next card judges how the least risk of linear
+# attention, divided by the least risk of softmax attention, grows with $n$. On the nonlinear classes this ratio grows
+# like a power of $n$. It does so even if linear attention is given the constant part of the functions for free.
 
 # %% tags=["remove-input"]
 setting = {"lipschitz": lipschitz, "noise_std": noise_std}
@@ -280,15 +291,16 @@ judge(
 )
 
 # %% [markdown]
-# On linear functions in long contexts linear attention does better than softmax attention. The card's last reading has
-# $f=a^\top B^\top x$ with $k$ relevant directions, given by the orthonormal columns of $B$. The best linear attention
-# is then $mBB^\top$, since all other directions bring only noise. Linear and softmax attention then solve the same
-# problem in dimension $k$.
+# On linear functions in long contexts linear attention does better than softmax attention. The last reading of the card
+# is about functions $f=a^\top B^\top x$ of $k$ relevant directions. These directions are the orthonormal columns of
+# $B$. As in [Theorem 4](/notebooks/theorem4_low_rank.ipynb), $B^\top x$ is uniform on the sphere $S^{k-1}$. If both
+# layers use $M=mBB^\top$, they solve the problem of full rank in dimension $k$.
 #
 # ## A nearest-neighbors predictor?
 #
 # The abstract says that a unit implements "a nearest-neighbors predictor adapted to the landscape of the pretraining
-# tasks". A softmax unit does so in the sense that its output is a mean of labels in which nearer examples weigh more.
+# tasks". A softmax unit with $M=wI$ and $w>0$ does so in one sense: its output is a mean of labels in which nearer
+# examples weigh more.
 
 # %% tags=["remove-input"]
 rng = stream(0, "monte carlo")
@@ -315,10 +327,10 @@ judge(
 )
 
 # %% [markdown]
-# Unlike a predictor that averages the $k$ nearest labels, a softmax unit gives every token some weight. We also compare
-# the two predictors at the best $w$ and the best $k$, which the authors do not do. Both risks are exact. In the short
-# contexts that we try the softmax unit has the smaller risk. For affine functions in long contexts and in five
-# dimensions or more, the mean over the $k$ nearest labels has the smaller risk.
+# A softmax unit gives every token some weight. A nearest-neighbor mean gives weight only to the $k$ nearest tokens. The
+# next card compares the two predictors at the best $w$ and the best $k$. Both risks are exact. In the short contexts
+# that we try, the softmax unit has the smaller risk. For affine functions in the long contexts and dimensions listed,
+# all from five dimensions on, the nearest-neighbor mean has the smaller risk.
 
 # %% tags=["remove-input"]
 short = pd.DataFrame(
@@ -356,14 +368,14 @@ judge(
 # %% [markdown]
 # ## Where linear attention wins
 #
-# On linear functions the risk of linear attention falls like $1/n$, and that of softmax attention falls more slowly,
-# like $n^{-4/(d+3)}$. Linear attention does one step of gradient descent on a linear regression. Softmax attention can
-# only narrow its window.
+# On linear functions the risk of linear attention falls like $1/n$. The risk of softmax attention falls more slowly,
+# like $n^{-4/(d+3)}$ for $d\ge2$. Linear attention does one step of gradient descent on a linear regression. Softmax
+# attention can only change the width of its window.
 #
-# A small intercept removes the advantage. Give the linear functions a random intercept with $\beta$ times the standard
-# deviation that it has in the affine class. Softmax attention keeps its risk, since its weights sum to one. The risk of
-# linear attention grows by about $\beta^2L^2/3$. The next cell prints the $\beta$ at which both risks are equal for
-# $n=10^5$:
+# A small intercept removes the advantage of linear attention. Give each linear function a random intercept. Let the
+# standard deviation of the intercept be $\beta$ times that in the affine class. Softmax attention keeps its risk, since
+# its weights sum to one. The risk of linear attention grows by about $\beta^2L^2/3$. The next cell prints the $\beta$
+# at which both risks are equal for $n=10^5$:
 
 # %%
 for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
@@ -372,7 +384,7 @@ for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
 
 # %% [markdown]
 # **Exercise 2.** What does linear attention do on the quadratic functions $L(q\cdot x)^2$ of `icl.tasks.Quadratic`?
-# Print the best $m$, the risk and the floor at $n=10$ and $1000$, and explain them (five lines).
+# Print the best $m$, the risk and the floor at $n=10$ and $1000$ (five lines). Explain these numbers.
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -389,28 +401,29 @@ for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
 #
 # ## Other activations
 #
-# Of the activations that we compare, only the exponential has a window that can shrink, and only with normalized
-# weights does this window follow the Lipschitz constant. A machine-written summary of the paper asks whether the window
+# Of the activations that we compare, only the exponential has a window that can shrink. This window follows the
+# Lipschitz constant only if the weights are normalized. A machine-written summary of the paper asks whether the window
 # adapts "for other activation functions besides softmax, such as sigmoid or tanh activations". Let $M=wI$ and
-# $t_i=x_i\cdot x_q$. An activation $\varphi$ gives two predictors. The first predictor normalizes its weights, and the
-# second one has a learned gain $c$:
+# $t_i=x_i\cdot x_q$. An activation $\varphi$ gives two predictors. The first predictor normalizes its weights. The
+# second predictor has a learned factor $c$, the *gain*:
 #
 # $$\hat f=\frac{\sum_i\varphi(wt_i)\,y_i}{\sum_j\varphi(wt_j)}\ \text{(normalized)},\quad\;
 #   \hat f=\frac cn\sum_i\varphi(wt_i)\,y_i\ \text{(not normalized)}.$$
 #
 # *By hand.* Take three tokens with $t=1,\frac12,-1$, and $w=4$. Softmax gives the first token the share
-# $e^4/(e^4+e^2+e^{-4})$, which is about seven eighths. The normalized sigmoid $s(\cdot)$ gives the first token about
-# one half, since $s(4)$ and $s(2)$ are both close to one. At $w=40$ softmax gives the first token nearly all the
-# weight, and the sigmoid still gives it one half. The general rule is this:
+# $e^4/(e^4+e^2+e^{-4})$ of the weight, which is about seven eighths. The normalized sigmoid $s(u)=1/(1+e^{-u})$ gives
+# the first token about one half, since $s(4)$ and $s(2)$ are both close to one. At $w=40$ softmax gives the first token
+# nearly all the weight. The sigmoid still gives the first token one half. The general rule is this:
 #
 # :::{prf:theorem} A window shrinks for rapidly varying activations only
 # :nonumber:
-# Let $\varphi>0$ be nondecreasing and the tokens' scores distinct, with $t_1>0$ the largest.
+# Let $\varphi\ge0$ be nondecreasing, with $\varphi(s)>0$ for $s>0$. Let the $t_i$ be distinct, with $t_1>0$ the
+# largest.
 #
-# 1. If $\varphi(\lambda s)/\varphi(s)\to0$ for $s\to\infty$ and every $0<\lambda<1$ (faster growth than every power),
-#    the normalized weight of the nearest token tends to one as $w\to\infty$.
-# 2. If instead $\varphi(\lambda s)/\varphi(s)\to\lambda^\rho$ with $\rho<\infty$, the weights of the tokens with
-#    $t_i>0$ tend to shares proportional to $t_i^\rho$.
+# 1. Suppose that $\varphi(\lambda s)/\varphi(s)\to0$ for $s\to\infty$ and every $0<\lambda<1$, which means growth
+#   faster than every power. Then the normalized weight of the nearest token tends to one as $w\to\infty$.
+# 2. Suppose instead that $\varphi(\lambda s)/\varphi(s)\to\lambda^\rho$ with $0\le\rho<\infty$. Then the weights of the
+#   tokens with $t_i>0$ become proportional to $t_i^\rho$ as $w\to\infty$.
 # :::
 #
 # :::{admonition} Proof
@@ -420,14 +433,15 @@ for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
 # $w\to\infty$.
 # :::
 #
-# For large $w$ the sigmoid ($\rho=0$) therefore gives all tokens in the hemisphere around the query the same weight.
-# ReLU ($\rho=1$) weights these tokens in proportion to $t_i$.
+# For large $w$ the sigmoid ($\rho=0$) therefore gives nearly the same weight to all tokens in the hemisphere around the
+# query. ReLU ($\rho=1$) weights these tokens in proportion to $t_i$.
 #
-# The sigmoid and ReLU leave an error even in an infinite context. There the predictor multiplies the part of $f$ of
-# degree $\ell$ by a number $\lambda_\ell$, by the {term}`Funk-Hecke formula`. With
-# $m_\ell=\mathbb E[\varphi(wt)P_\ell(t)]$ this number is $m_\ell/m_0$ for normalized weights and $cm_\ell$ otherwise.
-# The error that remains is $\sum_\ell a_\ell(1-\lambda_\ell)^2$. The functions $\tanh$ and the identity are odd, so
-# these two activations never see the even part of $f$.
+# On the ReLU class of functions the sigmoid and ReLU activations leave an error even in an infinite context. By the
+# {term}`Funk-Hecke formula` the predictor then multiplies the part of $f$ of degree $\ell$ by a number $\lambda_\ell$.
+# With $m_\ell=\mathbb E[\varphi(wt)P_\ell(t)]$ this number is $m_\ell/m_0$ for normalized weights and $cm_\ell$
+# otherwise. The error that remains is $\sum_\ell a_\ell(1-\lambda_\ell)^2$. The functions $\tanh$ and the identity are
+# odd, so predictors with these two activations miss the even part of $f$. Both are used only with a gain, because their
+# weights can sum to zero.
 
 # %% tags=["hide-input"]
 d_unit = dims[min(1, len(dims) - 1)]
@@ -467,8 +481,8 @@ plt.show()
 # changes.
 #
 # Left: risk against $w$ on the ReLU class at the largest $L$, with normalized weights (solid) or the best gain
-# (dashed). Softmax has the least risk. Right: the best $w$ against $L$, which rises only with normalized weights. Bands
-# are intervals of sampled values.
+# (dashed). Bands are intervals of sampled values. Softmax has the least risk. Right: the best $w$ of the exponential
+# against $L$. Only with normalized weights does this $w$ rise clearly.
 # ```
 
 # %% tags=["remove-input"]
@@ -484,23 +498,23 @@ plots.table(summary, heads, caption)
 
 # %% [markdown]
 # The second column of the table is the error that an infinite context leaves, as a share of the variance of the class.
-# The last column is the price of a fixed $w$. It is the risk with the $w$ that is best for the smallest $L$, divided by
-# the least risk. A price of one means that $w$ need not be adapted to $L$.
+# The last column is the *price* of a fixed $w$ at the largest $L$. The price is the risk with the $w$ that is best for
+# the smallest $L$, divided by the least risk. A price of one means that $w$ need not be adapted to $L$.
 #
-# **Why normalization matters.** The best $w$ of the *plain* exponential, without normalization, cannot follow $L$,
-# because the constant part of $f$ acts as noise. The constant part is multiplied by the total weight, which is random.
-# With $k(1)=\sum_\ell a_\ell$ the exact risk without normalization is
+# **Why normalization matters.** We call the exponential without normalization *plain*. The best $w$ of the plain
+# exponential cannot follow $L$, because the constant part of $f$ acts as noise. The prediction multiplies the constant
+# part by the total weight, which is random. With $k(1)=\sum_\ell a_\ell$ the exact risk without normalization is
 #
 # $$\begin{aligned}\mathbb E(\hat f-f)^2=\;&k(1)-2c\sum_\ell a_\ell m_\ell\\
 #   &+\frac{c^2}n\Big[(n-1)\sum_\ell a_\ell m_\ell^2+(k(1)+\sigma^2)\,\mathbb E\varphi^2\Big].\end{aligned}$$ (eq-gain)
 #
-# In place of the noise variance $\sigma^2$ stands $k(1)+\sigma^2$, and $k(1)$ is proportional to $L^2$, as the signal
-# is. So the best $w$ of the plain exponential hardly changes with $L$. With normalized weights only the differences
-# $f(x_i)-f(x_q)$ count.
+# The sum $k(1)+\sigma^2$ takes the place of a noise variance. All $a_\ell$ and $k(1)$ are proportional to $L^2$. If
+# $k(1)$ is much larger than $\sigma^2$, the best $w$ of the plain exponential therefore hardly changes with $L$. With
+# normalized weights only the differences $f(x_i)-f(x_q)$ count.
 #
 # **A shift repairs the sigmoid.** Subtract a number $b$ from the scores of the sigmoid $s$. Then
 # $s(u-b)\approx e^{-b}e^{u}$ for large $b$, and normalization removes the factor $e^{-b}$. The shifted sigmoid uses
-# only its left tail, which is exponential. The sigmoid is bounded, and this does no harm.
+# only its left tail, which is exponential. So a bounded activation can come close to softmax at finite $w$:
 
 # %%
 shifted = linear_attention.shifted_sigmoid(rough, **setting, shifts=shifts)
@@ -509,21 +523,23 @@ for row in shifted.itertuples():
 
 # %% [markdown]
 # **Exercise 3.** In long contexts the least risk of the ReLU class is proportional to
-# $(\text{noise variance}/n)^{3/(d+2)}$. How much does the plain exponential lose there against softmax?
+# $(\text{noise variance}/n)^{3/(d+2)}$. How much larger is the least risk of the plain exponential there than that of
+# softmax?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# In long contexts the plain exponential has $\big(1+k(1)/\sigma^2\big)^{3/(d+2)}$ times the risk of softmax. This
-# factor does not depend on $n$, so longer contexts do not close the gap.
+# By {eq}`eq-gain` the noise variance is $k(1)+\sigma^2$ in place of $\sigma^2$. So the plain exponential has about
+# $\big(1+k(1)/\sigma^2\big)^{3/(d+2)}$ times the risk of softmax. This factor does not depend on $n$, so longer
+# contexts do not close the gap.
 # ```
 #
 # We do not know whether deep networks with sigmoid or ReLU attention build narrow windows in a different way.
 #
 # ## To remember
 #
-# Softmax has two useful properties. It grows faster than every power, so its window can shrink. Its weights sum to one,
-# so only differences of labels count. Linear attention has neither property, and wins only where functions are nearly
-# linear.
+# Softmax has two useful properties. The exponential grows faster than every power, so the window can shrink. The
+# weights sum to one, so a constant in the function causes no error. Linear attention has neither property. Among the
+# classes that we try it wins only on linear functions with at most a small intercept.
 
 # %% tags=["remove-input"]
 notebook.footer()

@@ -9,14 +9,15 @@
 # %% [markdown]
 # # Short contexts, noise, waves
 #
-# *When does the law of the window hold, and what happens with few examples, much noise, or functions that oscillate?*
+# *Theorem 2 gives a power law for the best window. When does this law hold? What happens with few examples, much noise,
+# or oscillating functions?*
 #
 # **Short answer.** The power law of Theorem 2 for the best window parameter $w^*$ holds in only part of the map in
-# {numref}`fig-phases`. If the noise is large, or if the context is too short to resolve a wave, equal or almost equal
-# weights are best ($w^*$ at or near zero). If the noise is very small, the window narrows until only a few tokens are
-# left in it, and it narrows further only in a longer context {judged}`P1.T2.signal-limit`. In long contexts the best
-# window for smooth functions depends on their curvature and not on their slope {judged}`P1.PD.smooth-law`. For example,
-# at $d=5$, $n=10^{12}$ and $\sigma=0.5$ the best $w$ for waves $\cos(4\,u\cdot x)$ is
+# {numref}`fig-phases`. Equal or almost equal weights are best ($w^*$ zero or nearly zero) if the noise is large, or if
+# the context is too short to resolve a wave. If the noise is very small, the best window contains only a few tokens,
+# and it narrows further only in a longer context {judged}`P1.T2.signal-limit`. In long contexts the best window for
+# smooth functions depends on their curvature and not on their slope {judged}`P1.PD.smooth-law`. For example, at $d=5$,
+# $n=10^{12}$ and $\sigma=0.5$ the best $w$ for waves $\cos(4\,u\cdot x)$ is
 # {judged}`P1.PD.slope | same largest slope, L = 4, d = 5, n = 1e12, sigma = 0.5 | .2f` times the best $w$ for linear
 # functions with the same largest slope on the sphere.
 
@@ -58,21 +59,24 @@ if noise_std == 0:
 # ## In plain words
 #
 # Noise, context length and roughness decide how many examples the best layer averages over. The {term}`window` is the
-# region around the query whose examples count. Its width is about $w^{-1/2}$, so **large $w$, narrow window**. There
-# are three cases:
+# region around the query whose examples count. Its width is about $w^{-1/2}$, so **large $w$, narrow window**. The best
+# weights are of three kinds:
 #
-# - **Equal weights**, $w^*=0$. All examples count the same. Either noise drowns the functions, or the functions
-#   oscillate between neighboring examples.
-# - **A window** of many tokens. This is the case of Theorem 2. The window narrows as contexts get longer, functions get
+# - **Equal weights**, $w^*=0$. All examples count the same. Equal weights are best for waves if the noise drowns them,
+#   or if they oscillate between neighboring examples. For affine and ReLU functions in much noise the best weights are
+#   almost equal.
+# - **A window** of many tokens. Theorem 2 is about this kind. The window narrows as contexts get longer, functions get
 #   rougher or labels get cleaner.
-# - **Few tokens.** With almost no noise the window narrows until a handful of examples are left in it, and stops there.
+# - **Few tokens.** With almost no noise the best window contains a handful of examples. At a fixed context length it
+#   stays that wide, however small the noise is.
 #
 # ## The experiment: a map of the best window
 #
-# The next cell computes which of the three cases is best, for every context length $n$ and every roughness. For ReLU
-# functions only the ratio $L/\sigma$ matters, because two settings with the same ratio differ only in the unit of the
-# labels. For waves $\cos(L\,u\cdot x)$ we keep the noise fixed and vary the wavenumber $L$. If the attention weights
-# are $\omega_i$, we say that a layer attends to $1/\mathbb E\sum_i\omega_i^2$ tokens.
+# The next cell computes which of the three kinds is best, for each context length $n$ and each roughness on a grid. For
+# ReLU functions the roughness is the ratio $L/\sigma$, because two settings with the same ratio differ only in the unit
+# of the labels. For waves $\cos(L\,u\cdot x)$ the noise is fixed, and the roughness is the wavenumber $L$. If the
+# attention weights are $\omega_i$, we say that a layer attends to $1/\mathbb E\sum_i\omega_i^2$ tokens. To try $d=7$,
+# write `dims = [7]` as the first line of the next cell.
 
 # %%
 low = min(dims)
@@ -139,14 +143,14 @@ plt.show()
 # contexts are too short for the wavelength, and where the waves are too weak. To the right of the boundary follows a
 # band of few tokens, then a window that narrows to the right.
 #
-# The exact best choice for each context length and roughness, with lines of equal $w^*$. *Few tokens* means that a
-# layer attends to fewer than five tokens and to less than half of the context. Left: {term}`ReLU functions <class>`.
-# Middle and right: waves at $\sigma=0.1$.
+# The kind of weights that is best for each context length and roughness, with lines of equal $w^*$. *Few tokens* means
+# that a layer attends to fewer than five tokens and to less than half of the context. Left:
+# {term}`ReLU functions <class>`. Middle and right: waves at $\sigma=0.1$.
 # ```
 #
-# The cell takes about ten seconds on two cores. Expect equal weights where the wavelength is short and the context is
-# short. Expect a window where the wavelength is long and the context is long. The next cell prints both ends of the map
-# for each dimension:
+# The cell takes about ten seconds on two cores. Expect equal weights for short waves in short contexts. Expect a window
+# for long waves in long contexts. The next cell prints the best $w$ of the waves at these two corners of the map. At
+# the first corner it should be zero and at the second one positive:
 
 # %%
 ends = phases[phases.title.str.startswith("cosine")].groupby("title")
@@ -171,27 +175,28 @@ for title, part in ends:
 #
 # ```{admonition} What is true
 # :class: tip
-# - *Much noise.* The printed limit $w_{KQ}\to0$ is true. For waves $w^*$ is exactly zero once $\sigma$ exceeds some
-#   finite value.
+# - *Much noise.* The printed limit $w_{KQ}\to0$ is true. For waves in a context of fixed length, $w^*$ is exactly zero
+#   once $\sigma$ exceeds some finite value.
 # - *Strong signal.* What happens to $w^*$ depends on which limit is taken first, long context or strong signal. If $n$
-#   is so large that [the law](/notebooks/theorem2_scaling.ipynb) applies, $n\gtrsim(L/\sigma)^2$, the window narrows as
-#   the signal gets stronger. At a fixed $n$ and with an ever stronger signal, the best window tends to the best window
-#   without noise. The window without noise has a positive width and a smaller risk than the nearest neighbor.
-# - *Long contexts.* It is true that $w^*\to\infty$. The tokens in the window come arbitrarily close to the query, but
-#   their number grows. The nearest token alone would keep the variance $\sigma^2$ of its label noise.
+#   is so large that [the law](/notebooks/theorem2_scaling.ipynb) applies, the window narrows as the signal gets
+#   stronger. At a fixed $n$ and with an ever stronger signal, the best window tends to the best window without noise.
+#   In all settings that we compute, this window has a positive width and a smaller risk than the nearest neighbor.
+# - *Long contexts.* It is true that $w^*\to\infty$ at a fixed $\sigma>0$. The tokens in the window come arbitrarily
+#   close to the query, but their number grows. A prediction from the nearest token alone would keep the variance
+#   $\sigma^2$ of its label noise.
 # ```
 #
-# The examples on the slides are about ReLU functions, the {term}`class` of the theorem. The paper's experiments also
-# use a cosine class that none of our sources defines. Ours is $f(x)=\cos(L\,u\cdot x)$ with $u$ uniform on the sphere.
-# These functions are waves: a larger $L$ means a shorter wavelength.
+# The three examples on the slides follow the theorem, whose {term}`class` consists of ReLU functions. The paper's
+# experiments also use a cosine class that none of our sources defines. Ours is $f(x)=\cos(L\,u\cdot x)$ with $u$
+# uniform on the sphere. We call these functions *waves*. A larger $L$ means a shorter wavelength.
 #
 # ## By hand: a very fast wave
 #
-# For a very fast wave equal weights are better than the nearest neighbor. Suppose that the labels at different tokens
-# are unrelated, with mean $0$ and mean square $\frac12$, and that there is no noise. A prediction with weights
-# $\omega_i$ then has the mean squared error $\frac12(1+\sum_i\omega_i^2)$. The nearest neighbor puts the weight $1$ on
-# one token and has the error $1$. Equal weights $\omega_i=\frac1n$ have the error $\frac12(1+\frac1n)$, which is
-# $\frac{21}{40}$ for $n=20$.
+# For a wave with a very short wavelength, equal weights are better than the nearest neighbor. Suppose that there is no
+# noise. Suppose also that the values of the function at different points are uncorrelated, with mean $0$ and mean
+# square $\frac12$. A prediction with weights $\omega_i$ that sum to one then has the mean squared error
+# $\frac12(1+\sum_i\omega_i^2)$. The nearest neighbor puts the weight $1$ on one token and has the error $1$. Equal
+# weights $\omega_i=\frac1n$ have the error $\frac12(1+\frac1n)$, which is $\frac{21}{40}$ for $n=20$.
 
 # %%
 wave = Cosine(dim=5, lipschitz=60.0)
@@ -224,18 +229,19 @@ for n in (16, 64, 1024):
     print(f"n = {n:4d}   best w = {best.w:8.3f}   risk = {best.risk:.4f}")
 
 # %% [markdown]
-# For this wave equal weights are best in the shortest context. A window begins to help once tokens lie closer than a
-# wavelength in each of the $d-1$ directions of the sphere. The number of tokens needed is of the order of $L^{d-1}$,
-# with a constant that falls with $d$.
+# For this wave equal weights are best in the shortest context. A window begins to help once neighboring tokens lie
+# closer together than a wavelength. The sphere has $d-1$ directions, so the number of tokens needed is of the order of
+# $L^{d-1}$, with a constant that falls with $d$.
 #
-# At this context length $w^*$ **jumps** from zero to a positive value. The risk then has two minima as a function of
-# $w$. One lies at $w=0$, and the other one at a window about a wavelength wide.
+# At the context length where a window begins to help, $w^*$ **jumps** from zero to a positive value. There the risk has
+# two minima as a function of $w$. One minimum lies at $w=0$. The other minimum lies at a window about a wavelength
+# wide.
 #
 # ## The extreme examples
 #
-# For affine and ReLU functions much noise drives $w^*$ to zero, and little noise drives it to a finite limit at fixed
-# $n$. For these functions the bias is proportional to $L^2$ and the noise term is proportional to $\sigma^2$. The best
-# $w$ therefore depends on $L$ and $\sigma$ only through $L/\sigma$.
+# For affine and ReLU functions at fixed $n$, $w^*$ tends to zero as the noise grows. As the noise vanishes, $w^*$ tends
+# to a finite limit. For these two classes the bias is proportional to $L^2$ and the noise term is proportional to
+# $\sigma^2$. The best $w$ therefore depends on $L$ and $\sigma$ only through $L/\sigma$.
 
 # %% tags=["hide-input"]
 every = sorted({*dims, *more_dims})
@@ -258,8 +264,9 @@ plt.show()
 # :alt: Two log-log panels, affine and ReLU functions: the best window parameter against L over sigma for three context
 # lengths. Every curve rises steeply at small ratios and levels off at a finite dotted line at large ratios.
 #
-# The exact best $w$ against $L/\sigma$ at fixed $n$, for $d=5$. The best $w$ falls like $(L/\sigma)^2$ where noise
-# dominates. It levels off at the best $w$ without noise (dotted) where the signal dominates.
+# The exact best $w$ against $L/\sigma$ at fixed $n$, for $d=5$. Where noise dominates (left), the best $w$ is
+# proportional to $(L/\sigma)^2$. Where the signal dominates (right), the best $w$ levels off at its value without noise
+# (dotted).
 # ```
 
 # %% tags=["remove-input"]
@@ -274,9 +281,9 @@ judge(
 )
 
 # %% [markdown]
-# **A strong signal.** At fixed $n$ the best window has a positive width even without label noise. The tokens in the
-# window lie at random positions. The mean of several labels depends less on these positions than a single label does.
-# In a longer context tokens lie closer to the query, and the best window is narrower.
+# **A strong signal.** At fixed $n$ the best window has a positive width even without label noise. The reason is that
+# the tokens in the window lie at random positions. The mean of several labels depends less on these positions than a
+# single label does. In a longer context the tokens lie closer to the query, and the best window is narrower.
 
 # %% tags=["remove-input"]
 silent = phase_diagram.silent_windows(dims=every, n_values=few)
@@ -295,7 +302,7 @@ judge(
 
 # %% [markdown]
 # **Long contexts.** At fixed noise $w^*$ grows without bound as the context gets longer. The number of tokens in the
-# window grows, too, so the best layer does not pick the nearest neighbor alone.
+# window grows, too. So the best layer does not pick the nearest neighbor alone.
 
 # %% tags=["remove-input"]
 lengths = 10.0 ** np.array(n_decades)
@@ -345,37 +352,39 @@ judge(
 
 # %% [markdown]
 # **Exercise 1.** Take a linear function on a line, without noise. One example lies at the distance $s$ to the left of
-# the query, and another one at the distance $t$ to the right. How large is the error of the nearest neighbor? Which
-# weights give no error?
+# the query. Another example lies at the distance $t$ to the right. How large is the absolute error of the nearest
+# neighbor? Which weights give no error?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The error is the slope times $\min(s,t)$. The weights $\frac t{s+t}$ for the left example and $\frac s{s+t}$ for the
-# right one give no error.
+# The absolute error is the absolute slope times $\min(s,t)$. The weights $\frac t{s+t}$ for the left example and
+# $\frac s{s+t}$ for the right one give no error.
 # ```
 #
 # ## Curvature, not slope
 #
 # In long contexts the curvature of smooth functions sets the best window. Theorem 2 measures roughness by $L$, which is
-# a slope. For a smooth function $f$, however, a narrow window returns about $f+\frac1{2w}\Delta f$, where $\Delta$ is
-# the Laplacian of the sphere. The error without noise therefore comes from curvature. The best window balances this
-# error against the noise:
+# a slope. For a smooth function $f$, however, a narrow window with many tokens returns about $f+\frac1{2w}\Delta f$,
+# where $\Delta$ is the Laplacian of the sphere. The error without noise therefore comes from curvature. The best window
+# balances this error against the noise. As $n\to\infty$ at fixed $\sigma>0$,
 #
 # $$w^*\sim\Big[\frac{n\,\mathbb E(\Delta f)^2}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d+3}}.$$ (eq-laplacian)
 #
-# The constant $\kappa$ says how many tokens a window holds, namely about $n/(\kappa\,w^{(d-1)/2})$. The formula is the
-# case of order 4 in {prf:ref}`the law of the window <thm-law>`. For a single function this bandwidth is known, also on
-# spheres and manifolds {cite:p}`hall1987,pelletier2006,dimarzio2014`. The mean over a class of functions is ours.
+# The constant $\kappa$ says how many tokens a layer attends to, namely about $n/(\kappa\,w^{(d-1)/2})$. Formula
+# {eq}`eq-laplacian` is the case of order 4 in {prf:ref}`the law of the window <thm-law>`. For a single function this
+# bandwidth is known, also on spheres and manifolds {cite:p}`hall1987,pelletier2006,dimarzio2014`. Our version has the
+# mean over a class of functions.
 #
 # ```{admonition} Three classes by hand
 # :class: dropdown
 # Let $\sum_\ell a_\ell P_\ell$ be the {term}`covariance` of a class in {term}`Gegenbauer polynomials`. Then
 # $\mathbb E(\Delta f)^2=\sum_\ell a_\ell\,(\ell(\ell+d-2))^2$.
 #
-# - *Affine functions.* With the intercept $b$, $\Delta f=-(d-1)(f-b)$ on the sphere, so
+# - *Affine functions.* If $b$ is the intercept, then $\Delta f=-(d-1)(f-b)$ on the sphere. So
 #   $\mathbb E(\Delta f)^2=\frac{L^2(d-1)^2}{3d}$. This gives the affine law of Theorem 2.
-# - *Waves*, $\cos(L\,u\cdot x)$. The Laplacian of a wave is of order $L^2$, so the best $w$ depends on $nL^4/\sigma^2$.
-# - *ReLU functions.* The sum diverges because of the kink. ReLU functions are of order 3.
+# - *Waves*, $\cos(L\,u\cdot x)$. For large $L$ the Laplacian of a wave is of order $L^2$, so the best $w$ depends on
+#   $nL^4/\sigma^2$.
+# - *ReLU functions.* The sum diverges because of the kink. The law of the window has the order 3 for ReLU functions.
 # ```
 
 # %%
@@ -418,14 +427,14 @@ judge(
 )
 
 # %% [markdown]
-# A machine-written summary of the paper asks for bounds for "sigmoids or tanhs". Both are smooth functions, so
-# {eq}`eq-laplacian` gives their window in long contexts (Exercise 3).
+# A machine-written summary of the paper asks for bounds for "sigmoids or tanhs". Sigmoids and hyperbolic tangents are
+# smooth functions. So {eq}`eq-laplacian` gives the best window for them in long contexts (Exercise 3).
 #
-# **Equal slopes.** In the dimensions $2$, $3$ and $5$, waves $\cos(4\,u\cdot x)$ have a larger best $w$ than linear
-# functions of the same slope. This holds for four measures of the slope: the constant $L$ itself, the slope in space,
-# the largest slope on the sphere, and the mean squared gradient on the sphere. At equal $L$ we compare with our affine
-# class, whose slopes are uniform up to $L$. The next cell prints the best $w$ for waves divided by the best $w$ for
-# linear functions:
+# **Equal slopes.** In the dimensions $2$, $3$ and $5$, at $n=10^{12}$ and $\sigma=0.5$, waves $\cos(4\,u\cdot x)$ have
+# a larger best $w$ than linear functions of the same slope. This holds for four measures of the slope: the constant $L$
+# itself, the slope in $\mathbb R^d$, the largest slope on the sphere, and the mean squared gradient on the sphere. At
+# equal $L$ we compare with our affine class, whose slopes are uniform up to $L$. The next cell prints the best $w$ for
+# waves divided by the best $w$ for linear functions:
 
 
 # %%
@@ -461,8 +470,10 @@ print(waves_over_lines.pivot(index="dim", columns="equal", values="value").round
 # Among smooth classes with the same mean squared gradient, linear functions have the smallest best $w$ in long
 # contexts. The reason is the inequality
 # $\mathbb E(\Delta f)^2=\sum_\ell a_\ell(\ell(\ell+d-2))^2\ge(d-1)\sum_\ell a_\ell\,\ell(\ell+d-2)$, whose right side
-# is $d-1$ times the mean squared gradient. Because the exponent $\frac2{d+3}$ falls with $d$, all these ratios tend to
-# one as $d$ grows. The next cell computes the limits of these ratios for $n\to\infty$ from the law:
+# is $d-1$ times the mean squared gradient, with equality for linear functions. For waves of a fixed wavenumber, the
+# ratio of two best $w$ tends to one as $d$ grows. The reason is that the ratio of two brackets in {eq}`eq-laplacian`
+# changes at most like a power of $d$, and the exponent is $\frac2{d+3}$. The next cell computes the limits for
+# $n\to\infty$ from the law:
 
 # %%
 all_dims = [5, 10, 20, 50, 100]
@@ -470,8 +481,8 @@ ratios = phase_diagram.limits_of_waves_over_linear(dims=all_dims)
 print(ratios.pivot(index="dim", columns="equal", values="value").round(3))
 
 # %% [markdown]
-# In high dimension the ratio at equal largest slope is below one. A wave of a fixed wavenumber then reaches its largest
-# slope in only a small part of the sphere.
+# In high dimension the ratio at equal largest slope is below one. There a wave of a fixed wavenumber reaches its
+# largest slope in only a small part of the sphere.
 
 # %% tags=["remove-input"]
 gradient = ratios[ratios.equal == "mean squared gradient"].assign(what="limit")
@@ -490,10 +501,11 @@ judge(
 )
 
 # %% [markdown]
-# **Beyond the Lipschitz constant.** The summary also says that attention "does not adapt much beyond Lipschitzness".
-# Our numbers agree for affine, ReLU and cosine functions of $L=1$, in the low dimensions and short contexts that we
-# test. For waves of equal largest slope the sentence is false in long contexts. The best $w$ for these waves is
-# proportional to $b^{4/(d+3)}$ if $b$ is the wavenumber, so the window narrows as $b$ grows.
+# **Beyond the Lipschitz constant.** The same summary also says that attention "does not adapt much beyond
+# Lipschitzness". Our numbers agree for affine, ReLU and cosine functions of $L=1$, in the low dimensions and short
+# contexts that we test. In long contexts the sentence is false for waves of wavenumber $b$ that are divided by their
+# largest slope. For large $b$ the best $w$ for these waves is proportional to $b^{4/(d+3)}$, so the window narrows as
+# $b$ grows.
 
 # %% tags=["remove-input"]
 steeper = cases(
@@ -510,14 +522,13 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise 2.** Take $f(x)=\cos(L\,u\cdot x)/L$, so that the *slope* stays near one. How does $w^*$ grow with $L$ in
-# long contexts?
+# **Exercise 2.** Take $f(x)=\cos(L\,u\cdot x)/L$, so that the largest *slope* stays near one for large $L$. How does
+# $w^*$ grow with $L$ in long contexts?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # The mean squared Laplacian $\mathbb E(\Delta f)^2$ is proportional to $L^2$ for large $L$, so
-# $w^*\propto(nL^2/\sigma^2)^{2/(d+3)}$. The wavenumber $L$ plays the role of the Lipschitz constant, although the slope
-# does not change.
+# $w^*\propto(nL^2/\sigma^2)^{2/(d+3)}$. So $w^*$ grows with the wavenumber $L$, although the slope does not change.
 # ```
 #
 # **Exercise 3.** Does the law hold for the smooth steps $f(x)=\frac24\tanh(4\,q\cdot x)$? Compare the exact $w$ with
@@ -533,24 +544,25 @@ judge(
 #     law = asymptotics.sharp_window(step, n, noise_std=0.5)
 #     print(f"n = {n:.0e}   w over law {optimal_window(step, n, 0.5).w / law:.3f}")
 # ```
-# The law holds. At $n=10^{12}$ the exact $w$ and the law agree to less than one per cent. At $n=10^4$ the law is about
+# The law holds. At $n=10^{12}$ the exact $w$ and the law differ by less than one per cent. At $n=10^4$ the law is about
 # a quarter too large, because the window is still wider than the steep part of the function.
 # :::
 #
-# **Exercise 4.** Draw the map of ReLU functions for $d=7$. Which line of the experiment do you change, and what happens
-# to the lines of equal $w$?
+# **Exercise 4.** Draw the map of ReLU functions for $d=7$. Which line of the experiment do you change? What happens to
+# the lines of equal $w$?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Write `high = 7`. The lines of equal $w$ lie farther apart. The exponent of the law, $\frac2{d+2}$, is smaller, so it
-# takes longer contexts to narrow the window by the same factor.
+# Replace the line `high = max(dims)` by `high = 7`. The lines of equal $w$ lie farther apart. The exponent
+# $\frac2{d+2}$ of the law for ReLU functions is smaller, so it takes longer contexts to narrow the window by the same
+# factor.
 # ```
 #
 # ## To remember
 #
 # Noise, context length and wavelength decide whether equal weights, a window or a few tokens are best. Within the
-# affine or the ReLU class the best window follows $L$, as printed. Between different smooth classes it follows the
-# curvature.
+# affine or the ReLU class, in long contexts, the best window follows $L$, as Theorem 2 says. Between different smooth
+# classes in long contexts the best window follows the curvature.
 
 # %% tags=["remove-input"]
 notebook.footer()
