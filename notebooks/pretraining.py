@@ -725,8 +725,7 @@ print(f"best w for all lengths up to 20: {for_all:.1f}, for 20 alone: {for_20:.1
 #
 # ## To remember
 #
-# On ReLU functions training with plain gradient steps follows a path that can be computed. This path tends to the exact best
-# window. If the context resolves the functions, a larger $L$ gives a larger $\|M\|$ at the end of the training. Trained matrices
+# On ReLU functions plain gradient steps follow a path that can be computed. This path tends to the best window. If the context resolves the functions, a larger $L$ gives a larger $\|M\|$ at the end of the training. Trained matrices
 # have the form that the paper assumes, except for a column without a gradient and for the corner.
 
 # %% tags=["remove-input"]
