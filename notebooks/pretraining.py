@@ -612,8 +612,8 @@ judge(
 #
 # ## Experiment 3: the free corner
 #
-# The best corner shrinks a prediction that is noisy, and training finds this corner. *By hand:* take one token with the label
-# $y=f+\epsilon$. Let $f$ be a random constant with $\mathbb Ef^2=1$, and let $\sigma=1$. The prediction $cy$ has the risk
+# If labels are noisy enough, the best corner shrinks the prediction. Training finds this corner. *By hand:* take one token with the
+# label $y=f+\epsilon$. Let $f$ be a random constant with $\mathbb Ef^2=1$, and let $\sigma=1$. The prediction $cy$ has the risk
 # $(c-1)^2+c^2$. This risk is $1$ at $c=1$ and $\frac12$ at the best $c=\frac12$.
 #
 # In general the best corner for given weights is $c^*=\mathbb E\,pf(x_q)/\mathbb E\,p^2$ with $p=\sum_i\omega_iy_i$. With little
@@ -725,9 +725,9 @@ print(f"best w for all lengths up to 20: {for_all:.1f}, for 20 alone: {for_20:.1
 #
 # ## To remember
 #
-# On ReLU functions training with plain gradient steps follows a path that can be computed. This path tends to the exact best
-# window. If the context resolves the functions, a larger $L$ gives a larger $\|M\|$ at the end of the training. Trained matrices
-# have the form that the paper assumes, except for a column without a gradient and for the corner.
+# On ReLU functions plain gradient steps follow a path that can be computed. This path tends to the best window. If the context
+# resolves the functions, a larger $L$ gives a larger $\|M\|$ at the end of the training. Trained matrices have the form that the
+# paper assumes, except for a column without a gradient and for the corner.
 
 # %% tags=["remove-input"]
 notebook.footer()
