@@ -136,7 +136,7 @@ plt.show()
 #
 # Here $p_0$ is the density of tokens at the kink. The bias is about $\beta\,w^{-3/2}$. A window holds about
 # $n/(\kappa\,w^{(d-1)/2})$ tokens, so the noise is about $\sigma^2\kappa\,w^{(d-1)/2}/n$. The law is the $w$ at which the sum
-# of bias and noise is least. The law becomes accurate once $n$ is well above both $(L/\sigma)^d$ and $(\sigma/L)^2$.
+# of bias and noise is least. The law is accurate if $n$ is well above both $(L/\sigma)^d$ and $(\sigma/L)^2$.
 #
 # The next cell computes this law beside the exact best $w$. The exact value takes one call and no sampling, for any context
 # length.
@@ -596,9 +596,9 @@ judge(
 # ReLU class. The lower bound $(nL^2/\sigma^2)^{1/d}$ can therefore hold only if $n^{2/d}\gtrsim(nL^2/\sigma^2)^{1/d}$. This
 # condition says that $n\gtrsim(L/\sigma)^2$.
 #
-# Our law needs longer contexts, $n\gg(L/\sigma)^d$. The labels in a window of width $w^{-1/2}$ differ by about $Lw^{-1/2}$, even
-# without noise. This difference acts as a second noise, and the law neglects it. It is below $\sigma$ if $w\gg(L/\sigma)^2$, and
-# the law's $w$ is above $(L/\sigma)^2$ if $n\gg(L/\sigma)^d$.
+# Our law is accurate in longer contexts, $n\gg(L/\sigma)^d$. The labels in a window of width $w^{-1/2}$ differ by about
+# $Lw^{-1/2}$, even without noise. This difference acts as a second noise, which the law neglects. It is small against $\sigma$ if
+# $w\gg(L/\sigma)^2$, and the law's $w$ is well above $(L/\sigma)^2$ if $n\gg(L/\sigma)^d$. The law may be accurate earlier.
 #
 # The next cell takes $d=5$. At $n=\frac1{100}(L/\sigma)^2$ the context is too short for every $L/\sigma$ that we try, and at
 # $n=(L/\sigma)^2$ it is long enough.
