@@ -359,8 +359,8 @@ judge(
 # The statement about the neighborhood size holds for the functions that we tried. Take tokens $x=Bu+B_\perp v$ whose labels
 # depend on $u$ alone, and $M=wBB^\top$. The scores are $w\,u_i\cdot u_q$, as in the problem with inputs $u$, whose best window
 # is known. Units whose whole matrix $M$ is trained end close to this window. If no example is close to the query, one softmax
-# unit failed at every $w$ that we tried. The second statement agrees with one example below, in which a layer before the unit
-# lowers the risk.
+# unit predicts worse than the mean of $f$, at every $w$ that we tried. The statement that more complex hierarchies need more
+# layers agrees with one example below, in which a layer before the unit lowers the risk.
 # ```
 #
 # **Far queries.** If no example has a positive inner product with the query, softmax attention is worse than predicting the

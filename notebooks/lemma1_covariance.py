@@ -15,7 +15,7 @@
 # **Short answer.** Let the tokens $x$ lie on an ellipsoid with the covariance $\Sigma$. Suppose that the random
 # functions prefer no direction (are rotation invariant) *as functions of the whitened tokens* $\Sigma^{-1/2}x$, and
 # that their values are more correlated at closer whitened tokens. Then, for two or more examples, the best matrix is
-# $M=w^*\Sigma^{-1}$ {judged}`P1.L1.form`. The matrix $\Sigma^{-1}$ turns the ellipsoid back into a sphere, and $w^*$
+# $M=w^*\Sigma^{-1}$. (The slide, which does not name its conditions: {judged}`P1.L1.form`.) The matrix $\Sigma^{-1}$ turns the ellipsoid back into a sphere, and $w^*$
 # is the best $w$ on that sphere. Trained layers end near $w^*\Sigma^{-1}$ {judged}`P1.L1.trained`. Suppose instead
 # that the functions prefer no direction as functions of $x$ itself. Then the layers that we trained end at another
 # matrix, with a narrower window along the long axes.
@@ -260,7 +260,7 @@ judge(
 #
 # $$x^\top Mx_q=w\,(\cos\theta\cos\theta_q+\sin\theta\sin\theta_q)=w\cos(\theta-\theta_q).$$
 #
-# The score depends on the angle alone, as on the circle. In general put $x=\Sigma^{1/2}u$. Then
+# The score depends on $\theta-\theta_q$ alone, as on the circle. In general put $x=\Sigma^{1/2}u$. Then
 #
 # $$x^\top Mx_q=u^\top\big(\Sigma^{1/2}M\Sigma^{1/2}\big)u_q. $$ (eq-whitened)
 #
@@ -385,7 +385,7 @@ plt.show()
 # Experiment 2 the mean square is proportional to the eigenvalue.
 # :::
 #
-# **Exercise 4.** In the cell that defines `stretch`, change it to `np.diag([4.0, 1.0, 0.25])`. Does the slope in
+# **Exercise 4.** In the cell that defines `stretch`, change it to `np.diag([4.0, 1.0, 0.25])` (with `dim = 3`). Does the slope in
 # {numref}`fig-counterexample` stay?
 #
 # ```{admonition} Solution

@@ -13,7 +13,8 @@
 #
 # **Short answer.** Linear attention uses the scores themselves as weights, so it cannot learn the nonlinear part of a
 # function. The error of linear attention never falls below the mean square of this part. The error of softmax attention
-# keeps falling as the context grows {judged}`P1.LA.fails`. On linear functions linear attention **wins**: at $d=5$,
+# keeps falling as the context grows. The abstract says that linear attention cannot replicate the adaptivity of softmax
+# {judged}`P1.LA.fails`. On linear functions linear attention **wins**: at $d=5$,
 # $n=10^5$ and $\sigma=0.3$ its error is {judged}`P1.LA.wins | linear, d = 5, n = 1e5, $\sigma$ = 0.3 | .2g` times that
 # of softmax attention. Two properties of softmax matter: the exponential grows faster than every power, so that the
 # window can shrink, and the weights sum to one, so that the window can follow the Lipschitz constant.
@@ -498,8 +499,8 @@ plots.table(summary, heads, caption)
 
 # %% [markdown]
 # The second column of the table is the error that an infinite context leaves, as a share of the variance of the class.
-# The last column is the *price* of a fixed $w$ at the largest $L$. The price is the risk with the $w$ that is best for
-# the smallest $L$, divided by the least risk. A price of one means that $w$ need not be adapted to $L$.
+# The last column is the *price* of a fixed $w$ at the largest $L$. The price is the risk at the largest $L$ with the $w$ that is
+# best for the smallest $L$, divided by the least risk at the largest $L$. A price of one means that $w$ need not be adapted to $L$.
 #
 # **Why normalization matters.** We call the exponential without normalization *plain*. The best $w$ of the plain
 # exponential cannot follow $L$, because the constant part of $f$ acts as noise. The prediction multiplies the constant

@@ -12,8 +12,9 @@
 # *The theorems describe the best attention layer. Does training find this layer, and on which path?*
 #
 # **Short answer.** On ReLU functions, training with plain gradient steps from $M=0$ leads towards the best layer, on a path that
-# can be computed beforehand {judged}`P1.F3.flow`. With such steps $M$ grows faster for a larger Lipschitz constant $L$
-# {judged}`P1.F3.relu`, also on cosine functions unless they oscillate between neighboring inputs {judged}`P1.F3.cosine`. If all
+# can be computed beforehand {judged}`P1.F3.flow`. With such steps $M$ grows faster for a larger Lipschitz constant $L$,
+# also on cosine functions unless they oscillate between neighboring inputs. (The slide's sentence, which does not name the
+# steps: ReLU {judged}`P1.F3.relu`, cosine {judged}`P1.F3.cosine`.) If all
 # matrices of the layer are trained, they take the form that the paper assumes {judged}`P1.P.block`, up to one column without a
 # gradient and one factor that scales the prediction. The authors fix this factor at one. Strong noise makes the trained factor
 # smaller: at $d=3$, $n=20$ and $L=\sigma=1$ it is {judged}`P1.P.corner | ReLU, d = 3, n = 20, L = 1, $\sigma$ = 1 | .1f`.
@@ -564,7 +565,7 @@ judge(
 # under the two conditions of the next paragraph. If $W_K$ and $W_Q$ have $d$ rows or more, further rows do not change the best $M$.
 #
 # The best $v$ is zero if the weights ignore labels and $(f,\epsilon)$ is as likely as $(-f,-\epsilon)$. To see this, write the
-# error as $e+v^\top m$ with $m=\sum_i\omega_ix_i$. Flip the sign of $f$ and $\epsilon$. The flip turns $e$ into $-e$ and leaves $m$
+# error as $e+v^\top m$, where $e$ is the error for $v=0$ and $m=\sum_i\omega_ix_i$. Flip the sign of $f$ and $\epsilon$. The flip turns $e$ into $-e$ and leaves $m$
 # as it is. So the mixed term $2e\,v^\top m$ of the squared error has mean zero, and $v$ only adds the error $(v^\top m)^2$.
 
 # %% tags=["remove-input"]

@@ -341,9 +341,9 @@ for w in (0.0, np.log(4), 1000.0):
 #   \Omega\Big(\frac{L^2}{w^2}\Big) < L_{\rm bias}(w) < \Theta\Big(\frac{L^2}{w}+\frac{L^2}{n}\Big),$$
 #
 # The sketch says "use these to get a range for $w_{KQ}$". The exact law comes from the {term}`variogram`
-# $\gamma(\theta)=\frac12\mathbb E(f(x)-f(x'))^2$, where $\theta$ is the angle between $x$ and $x'$. The exponent is set by the
-# *order* $\rho$ of the class, which is the lowest power of $\theta$ in $\gamma(\theta)$ apart from $\theta^2$, and at most 4.
-# The next theorem is a result of this book and not of the authors.
+# $\gamma(\theta)=\frac12\mathbb E(f(x)-f(x'))^2$, where $\theta$ is the angle between $x$ and $x'$. Expand
+# $\gamma(\theta)$ in powers of $\theta$ and leave out $\theta^2$. The lowest power that remains is the *order* $\rho$ of the class, or 4
+# if that is smaller. The order sets the exponent. The next theorem is a result of this book and not of the authors.
 #
 # :::{prf:theorem} the law of the window
 # :label: thm-law

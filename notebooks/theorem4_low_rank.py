@@ -136,7 +136,8 @@ plt.show()
 #
 # **What is proved.** For $k\ge3$ relevant directions we prove that the best $M$ is $cBB^\top$, for $n\ge2$ examples and any
 # label noise $\sigma$. For $k=2$ we prove it for $n=2$, for large $\sigma$, and for long contexts with noise. The other
-# settings with $k=2$, and those with $k=1$ and noise, are only computed on grids.
+# settings with $k=2$, and those with $k=1$ and noise, are only computed on grids. For $k=1$ without noise a larger $c$ is
+# always better, so the best $c$ is the bound $C$ of the theorem. That $e=0$ is best there is proved for $n=2$ (Exercise 4).
 #
 # The next cell computes the risk of $M=cBB^\top+e(I-BB^\top)$ without sampling, as in [](/notebooks/exact_risk.ipynb). The
 # cell keeps $c$ and lowers $e$ to zero. Bias and noise both become smaller:
@@ -353,7 +354,8 @@ for many in (steps, 4 * steps):
 #   ({prf:ref}`two directions <thm-two-directions>`). We have no proof for $\sigma=0$ with $n\ge3$, nor for moderate $n$ and
 #   $\sigma$. In the settings of this kind that we computed, the best $e$ is zero on our grids.
 # - *One relevant direction.* For $k=1$ we have no proof. With noise the best $e$ is zero on our grids, but at a fixed $c$
-#   the risk does not always rise with $|e|$. Without noise there is no best $c$ (Exercise 4).
+#   the risk does not always rise with $|e|$. Without noise the best $c$ is the bound $C$, and for $n=2$ we prove that the
+#   best $e$ is zero (Exercise 4).
 #
 # The law of the tokens matters. If the tokens are uniform on the sphere $S^{d-1}$, trained units do *not* ignore irrelevant
 # directions. The last section of [](/notebooks/beyond.ipynb) trains units on such tokens.
@@ -520,7 +522,7 @@ plt.show()
 # Suppose that for every $c$ the risk is least at $e=0$, and there only. Then every minimum has $e=0$. Two cards compare the
 # risk at $e=0$ with the risks at six positive values of $e$, for eight values of $c$. P1.T4.minimizer covers the settings
 # that the theorem assumes, and P1.T4.beyond covers settings with noise and $n\ge3$. The case $k=1$ without noise is left
-# out, because it has no finite minimum (Exercise 4). In the control the functions depend on all directions alike. For such
+# out, because without the bound $C$ it has no minimum (Exercise 4). In the control the functions depend on all directions alike. For such
 # functions $e=0$ must not be best.
 
 # %% tags=["remove-input"]
@@ -588,12 +590,28 @@ falling = pd.DataFrame(
 judge("P1.T4.constraint", falling, error="error", name=in_k)
 
 # %% [markdown]
-# **Exercise 4.** For $k=1$ tokens have $u=\pm1$. What is $c^*$ at $\sigma=0$? Is the theorem's constraint needed there?
+# **Exercise 4.** For $k=1$ tokens have $u=\pm1$. What is $c^*$ at $\sigma=0$? Is the theorem's constraint needed there? Show that
+# for $n=2$ and every $c\ge0$ the best $e$ is zero.
 #
 # ```{admonition} Solution
 # :class: dropdown
 # A token with the query's sign has exactly the query's label, and every other token has exactly its negative. So without noise
 # a larger $c$ is always better, and there is no finite optimum. The constraint is needed, and the best $c$ is $C$.
+#
+# For $n=2$ the matrix matters only if the two signs differ. The squared error is then $4a^2/(1+e^z)^2$ with $z=2c+e\delta$,
+# where $\delta=(v_1-v_2)\cdot v_q$ is symmetric about zero. Put $h(z)=e^z/(1+e^z)^3$, which is minus the derivative in $z$ up to a
+# positive factor. For $t>0$ and $z\ge0$,
+#
+# $$\frac{h(z-t)}{h(z+t)}=e^{-2t}\Big(\frac{1+e^{z+t}}{1+e^{z-t}}\Big)^3\ge e^{-2t}e^{3t}>1,$$
+#
+# because the fraction rises in $z$ and is $e^t$ at $z=0$. So the derivative of the mean error in $|e|$, a mean of
+# $|\delta|\,(h(z-t)-h(z+t))$ at $z=2c$ and $t=|e\delta|$ up to a positive factor, is positive. For $n=20$ a few numbers:
+#
+# ```python
+# for e in (0.0, 0.5, 1.0, 2.0):
+#     print(e, low_rank_risk(dim=5, rank=1, c=2.0, e=e, n=20, noise_std=0.0).total)
+# ```
+# They rise with $e$.
 # ```
 #
 # **What the projection gains.** The projection replaces the dimension $d$ by $k$ in the rate at which the risk falls. With
