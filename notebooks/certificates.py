@@ -516,8 +516,9 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 # treats each rank $p$ by itself. The proof fails for $k=2$, because for two directions the quantity $L_e(p)$ of
 # {eq}`eq-ranks` rises with $e$ at some ranks.
 #
-# **Open:** for $k=1$ we have no proof either, and at a fixed $c$ the risk need not rise with $|e|$. The next cell takes
-# $c=11.66$, $n=4$ and $\sigma=10$. The cell prints the risk at two positive values of $e$, each divided by the risk at
+# **Open:** for $k=1$ we have a proof only for $n=2$ without noise ([](/notebooks/theorem4_low_rank.ipynb), Exercise 4).
+# With noise the risk at a fixed $c$ need not rise with $|e|$. The next cell takes
+# $c$ near twelve, $n=4$ and $\sigma=10$. The cell prints the risk at two positive values of $e$, each divided by the risk at
 # $e=0$:
 
 # %%

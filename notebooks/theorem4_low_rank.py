@@ -593,7 +593,7 @@ judge("P1.T4.constraint", falling, error="error", name=in_k)
 # **Exercise 4.** For $k=1$ tokens have $u=\pm1$. What is $c^*$ at $\sigma=0$? Is the theorem's constraint needed there? Show that
 # for $n=2$ and every $c\ge0$ the best $e$ is zero.
 #
-# ```{admonition} Solution
+# :::{admonition} Solution
 # :class: dropdown
 # A token with the query's sign has exactly the query's label, and every other token has exactly its negative. So without noise
 # a larger $c$ is always better, and there is no finite optimum. The constraint is needed, and the best $c$ is $C$.
@@ -612,7 +612,7 @@ judge("P1.T4.constraint", falling, error="error", name=in_k)
 #     print(e, low_rank_risk(dim=5, rank=1, c=2.0, e=e, n=20, noise_std=0.0).total)
 # ```
 # They rise with $e$.
-# ```
+# :::
 #
 # **What the projection gains.** The projection replaces the dimension $d$ by $k$ in the rate at which the risk falls. With
 # noise and $e=0$ the least risk falls like $n^{-4/(k+3)}$. As a control the card takes $M=wI$, whose window treats all

@@ -274,7 +274,8 @@ def test_the_table_of_further_runs_stands_beside_the_verdicts_of_today():
 def test_the_front_page_says_what_was_tested_and_how_many_sampled_verdicts_stayed():
     says(
         written("whole", RERUNS),
-        "We tested 2 independent statements by the authors of paper 1. Of these, 1 holds, 1 is false as we have it.",
+        "We tested 2 independent statements by the authors of paper 1. "
+        "Of these, 1 holds, 1 is false as we have it.",
         "For 1 of the 1 that do not hold in every reading our only source is slides read by OCR.",
         "All verdicts are about the sizes in this book. "
         "In a pre-registered rerun at other sizes 1 of 2 verdicts that rest on random numbers stayed. "
