@@ -198,7 +198,7 @@ for task in (Cosine(2, 4.0), Cosine(3, 4.0), Cosine(5, 8.0), TwoWaves(2)):
 # 3. *Which classes.* $k$ is nondecreasing for sums $f(x)=\sum_j\ell_jg_j(q_j\cdot x)$ with monotone $g_j$. The $q_j$ must be
 #    independent of each other and have rotation-invariant laws. The $\ell_j$ must be independent of the $q_j$ and have
 #    finite second moments. Examples are affine, linear, ReLU, tanh and sigmoid functions, and networks of them. If the $q_j$
-#    are Gaussian, every odd $g_j$ will do. For $n\ge3$ and Gaussian $q_j$ part 2 applies to every $g_j$.
+#    are Gaussian, every odd $g_j$ will do. For $n\ge3$ and Gaussian $q_j$ the statement on the form applies to every $g_j$.
 # :::
 #
 # :::{admonition} Proof
@@ -497,7 +497,7 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 # $k\varrho(c,e)-k\varrho(c,0)\ge\frac{k\sigma^2\varphi_2}{n\varphi_1^2}\big[g(1)(1-\tfrac2M)-1-\tfrac Cm\big]-\tfrac C{mc}-Ce^{-m/C}>0$.
 #
 # *$0<e\le1$.* Let $f_0,h_0$ belong to $X$ at $e=0$, $\ell=(\log f_0)'$, $s'=-s$, and let $Q$ be the law of $s'$ given $X=x$, proportional
-# to $f_0(x-es')$. Step 2 above holds for $k\ge2$, too, and says
+# to $f_0(x-es')$. The second step of the proof for $k\ge3$ holds for $k=2$, too, and says
 #
 # $$k\,\partial_e\varrho=n(n-1)\int(1-F)^{n-2}\Psi\,dx,\qquad\Psi=f^2\,\mathrm{Cov}_Q\big(s',R(x-es')\big),$$
 #

@@ -397,7 +397,8 @@ judge(
 # $s(s-1)w^2<1$. The exponent is $s-1$ at the end of this range, or at $s=2$ if the range reaches beyond. At $w=1$ the range
 # ends at the golden ratio, where $s^2=s+1$.
 #
-# For $w^2>\frac12$ the bound is sharp because of queries with $w^2r^2\approx\frac{2w}{\sqrt{w^2+4}}\log n$. At these queries a
+# For $w^2>\frac12$ the bound has the right exponent. Queries of a length $r$ with $w^2r^2\approx\frac{2w}{\sqrt{w^2+4}}\log n$ attain
+# it. At these queries a
 # single token carries a finite part of the weight often enough to give the mean of $\sum\omega_i^2$ this order. Physicists know
 # the phenomenon as condensation in the random energy model {cite:p}`derrida1981,bouchaud1997`.
 #

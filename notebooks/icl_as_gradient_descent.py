@@ -293,7 +293,7 @@ for what, s, t in (("weights move", after, b), ("target moves", before, target))
 # The summary adds: "If the Lipschitz conditions are violated (e.g., gradients become too large or sparse updates occur), the
 # equivalence breaks down."
 #
-# In our example all tokens but one are zero, and the vector $x$ is sixteen times as long as $R$. If $x$ is reversed in one step,
+# In our example all tokens but one are zero, and $\|x\|=16R$, although $R$ is meant to bound $\|x\|$. If $x$ is reversed in one step,
 # the rescaled shift is longer than $M$ allows. The normalized shift stays within its bound. The *value* of the loss is the same
 # after any move, because the shift is defined in this way.
 

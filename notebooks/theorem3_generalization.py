@@ -92,7 +92,7 @@ notebook.setup(globals(), n_decades=2)
 # We copy the last exponent as it is printed, without cancelling the 2. By our computation the error on ReLU functions
 # that are drawn at random falls like $n^{-3/(d+2)}$ in long contexts, in all three cases, if $\sigma>0$.
 #
-# - The upper bound for $L'=L$ is true {judged}`P1.T3.matched`. It falls like $n^{-1/(d+2)}$, more slowly than the error.
+# - For $\sigma>0$ and large $n$ the upper bound for $L'=L$ is true {judged}`P1.T3.matched`. It falls like $n^{-1/(d+2)}$, more slowly than the error.
 # - Whether the lower bound for $L'>L$ is true depends on the test functions {judged}`P1.T3.larger`. It falls like
 #   $n^{-2/(d+2)}$. On functions drawn at random the error falls faster, so that the bound fails in long contexts. On the
 #   worst $L'$-Lipschitz function the error has exactly the order of the bound.

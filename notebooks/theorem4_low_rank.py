@@ -15,8 +15,8 @@
 # law of the inputs, because no source prints one.) The talk's Theorem 4 is about linear functions with two examples or
 # noiseless labels. For these functions, the theorem says, the best attention window is narrow in the relevant directions
 # and infinitely wide in all others {judged}`P1.T4.minimizer`. For at least three relevant directions we prove this, with
-# two or more examples and any noise {judged}`P1.T4.beyond`. For two relevant directions we prove a part. The other settings
-# with one or two relevant directions are only computed on grids. Trained layers find the relevant directions
+# two or more examples and any noise {judged}`P1.T4.beyond`. For two relevant directions and for one we prove a part. Other
+# settings are computed on grids, except one relevant direction without noise. Trained layers find the relevant directions
 # {judged}`P1.T4.learns`, also for the three functions of the talk's last slide {judged}`P1.F9.subspace`. On these functions
 # linear attention ends with a larger error {judged}`P1.F9.error`.
 
@@ -353,9 +353,9 @@ for many in (steps, 4 * steps):
 #   ({prf:ref}`two examples <thm-two-examples>`), for much noise, and for long contexts with noise
 #   ({prf:ref}`two directions <thm-two-directions>`). We have no proof for $\sigma=0$ with $n\ge3$, nor for moderate $n$ and
 #   $\sigma$. In the settings of this kind that we computed, the best $e$ is zero on our grids.
-# - *One relevant direction.* For $k=1$ we have no proof. With noise the best $e$ is zero on our grids, but at a fixed $c$
-#   the risk does not always rise with $|e|$. Without noise the best $c$ is the bound $C$, and for $n=2$ we prove that the
-#   best $e$ is zero (Exercise 4).
+# - *One relevant direction.* For $k=1$ we have a proof only for $n=2$ without noise (Exercise 4). With noise the best $e$ is zero on our grids, but at a fixed $c$
+#   the risk does not always rise with $|e|$. Without noise the best $c$ is the bound $C$, and for $n\ge3$ no
+#   card tests whether $e=0$ is best there.
 #
 # The law of the tokens matters. If the tokens are uniform on the sphere $S^{d-1}$, trained units do *not* ignore irrelevant
 # directions. The last section of [](/notebooks/beyond.ipynb) trains units on such tokens.
@@ -520,7 +520,7 @@ plt.show()
 # ```
 #
 # Suppose that for every $c$ the risk is least at $e=0$, and there only. Then every minimum has $e=0$. Two cards compare the
-# risk at $e=0$ with the risks at six positive values of $e$, for eight values of $c$. P1.T4.minimizer covers the settings
+# risk at $e=0$ with the risks at six positive values of $e$, for eight values of $c$. P1.T4.minimizer covers settings
 # that the theorem assumes, and P1.T4.beyond covers settings with noise and $n\ge3$. The case $k=1$ without noise is left
 # out, because without the bound $C$ it has no minimum (Exercise 4). In the control the functions depend on all directions alike. For such
 # functions $e=0$ must not be best.
