@@ -32,7 +32,7 @@ if "google.colab" in sys.modules:  # a hosted notebook starts without the packag
 dims = [2, 3, 5]  # dimensions d of the covariates
 lipschitz = 1.0  # Lipschitz constant L of the class
 noise_std = 1.0  # standard deviation sigma of the label noise
-context_length = 20  # n where other matrices are tried, besides n = 2 and 10 n
+context_length = 20  # n where other matrices are tried, besides two and ten times n
 
 # %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 from dataclasses import dataclass

@@ -32,7 +32,7 @@ if "google.colab" in sys.modules:  # a hosted notebook starts without the packag
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dims = [3, 5, 6]  # dimensions d of the tokens ...
 ranks = [1, 2, 3]  # ... and dimensions k of the relevant subspace, one for each d
-n_values = [3, 20, 200]  # context lengths n, besides n = 2
+n_values = [3, 20, 200]  # context lengths n, besides two
 noise_stds = [0.1, 1.0]  # noise standard deviations sigma, besides zero
 context_length = 20  # n of the trained units
 noise_std = 0.5  # sigma of the trained units with noise

@@ -14,7 +14,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 import tomllib
 import zipfile
@@ -103,11 +102,11 @@ def archive(path: Path, folder: str, files: Mapping[str, bytes]) -> None:
 
 def packages(place: Path, root: Path) -> None:
     """Build wheel and source archive of `icl` from what is committed, with the installed setuptools."""
-    command = ["git", "-C", str(root), "archive", "HEAD"]
+    command = ["git", "-C", str(root), "archive", "--format=zip", "HEAD"]
     tree = subprocess.run(command, capture_output=True, check=True).stdout
     with tempfile.TemporaryDirectory() as folder:
-        with tarfile.open(fileobj=io.BytesIO(tree)) as packed:
-            packed.extractall(folder, filter="data")
+        with zipfile.ZipFile(io.BytesIO(tree)) as packed:
+            packed.extractall(folder)
         code = "import sys, setuptools.build_meta as build; place = sys.argv[1]\n"
         code += (
             "build.build_wheel(place); build.build_sdist(place)"  # they change sys.argv
