@@ -3,7 +3,8 @@ r"""Softmax attention on data of your own: predictions, and the best window by l
 A unit with ``M = w I`` predicts ``sum_i e^{w x_i . q} y_i / sum_i e^{w x_i . q}``. Data are NumPy arrays,
 data frames, tensors or lists of numbers, taken as they are: nothing is centered or scaled. Work goes by
 blocks of queries, so that memory grows with the number of tokens, not with its square. Blocks run in as many
-threads as there are cores, or as ``OMP_NUM_THREADS`` says; the numbers do not depend on it.
+threads as there are cores, or as ``OMP_NUM_THREADS`` says, and in eight at most, as each holds a block; the
+numbers do not depend on it.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ _MOST = 1e70
 _BLOCK = 2**18
 #: Multiplications of a matrix product: for more, OpenBLAS starts threads, at a loss here.
 _PRODUCT = 2**19
+#: Threads, each of which holds a block.
+_MOST_THREADS = 8
 #: exp of less is slow and counts for nothing beside the largest weight, one.
 _LEAST_EXPONENT = -708.0
 #: Windows between w and 2 w.
@@ -213,7 +216,7 @@ def _in_threads(
     """Call work on every block, whose results it writes to rows of their own."""
     allowed = os.environ.get("OMP_NUM_THREADS", "")
     threads = int(allowed) if allowed.isdecimal() else os.cpu_count() or 1
-    with ThreadPoolExecutor(min(max(1, threads), len(blocks))) as pool:
+    with ThreadPoolExecutor(min(max(1, threads), _MOST_THREADS, len(blocks))) as pool:
         list(pool.map(work, blocks))  # raises what work raised
 
 

@@ -72,6 +72,17 @@ def test_blocks_do_not_change_the_numbers(monkeypatch):
     np.testing.assert_allclose(icl.best_window(X, Y).risks, whole[1].risks, rtol=1e-11)
 
 
+def test_threads_do_not_change_a_bit(monkeypatch):
+    monkeypatch.setattr("icl.data._BLOCK", 50)
+    found = {}
+    for threads in ("1", "3", "no number"):
+        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+        found[threads] = icl.predict(X, Y, Q, 2.0), icl.best_window(X, Y).risks
+    for predictions, risks in found.values():
+        assert np.array_equal(predictions, found["1"][0])
+        assert np.array_equal(risks, found["1"][1])
+
+
 def test_several_columns_of_labels_add_up():
     both = np.column_stack([Y, X[:, 1] ** 2])
     assert icl.predict(X, both, Q, 3.0).shape == (7, 2)
