@@ -9,15 +9,15 @@
 # %% [markdown]
 # # Beyond one layer, beyond regression
 #
-# *The theorems are about one layer and regression. What changes with classes, several layers, or other functions?*
+# *The theorems are about one layer and regression. What changes with classification, several layers, or other functions?*
 #
-# **Short answer.** Classification with labels $\pm1$ and the squared loss is regression with a different noise. In all settings
-# that we computed, more flipped labels widen the best window, and steeper boundaries between the classes narrow it
-# {judged}`P1.rebuttal.classification`. Trained models of two layers have attention weights that no kernel estimator has
-# {judged}`P1.rebuttal.deeper`, and attention that is repeated without other blocks merges all tokens
-# {judged}`P1.rebuttal.collapse`. If labels depend on a projection of the input, one trained layer finds the projection and the
-# best window for the projected input {judged}`P1.rebuttal.links`. One layer that is trained on three classes of functions has
-# nearly the least risk on each of them in short contexts, but not the same risk on all three {judged}`P1.rebuttal.mixture`.
+# **Short answer.** Classification with labels $\pm1$ and the squared loss is regression on the mean label. In all settings that
+# we computed, the best window is wider if more labels are flipped, and narrower if the boundary between the two labels is
+# steeper {judged}`P1.rebuttal.classification`. Trained models of two layers have attention weights that no kernel estimator has
+# {judged}`P1.rebuttal.deeper`. Many layers of attention alone merge all tokens {judged}`P1.rebuttal.collapse`. If labels depend
+# on a projection of the input, one trained layer finds the projection and the best window for the projected input
+# {judged}`P1.rebuttal.links`. One layer trained on three classes of functions has nearly the least risk on each class in most
+# short contexts that we tried, but its risk differs between the classes {judged}`P1.rebuttal.mixture`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -70,33 +70,28 @@ layer_steps, label_steps, link_steps, function_steps = training_steps
 # %% [markdown]
 # ## In plain words
 #
-# The theorems are about one attention layer and regression. The layer averages labels over a {term}`window` around the query,
-# with the {term}`window parameter` $w$: **large $w$, narrow window**. Reviewers of paper 1 asked what lies beyond these
-# theorems. We found the following:
+# A {term}`unit` is one attention layer with its matrix $M$. It averages labels over a {term}`window` around the query. The
+# {term}`window parameter` $w$ sets the width: **large $w$, narrow window**. Reviewers of paper 1 asked what lies beyond one
+# layer and regression. We found the following:
 #
 # - **Classification.** More flipped labels need a wider window (a smaller $w$), and a steeper boundary needs a narrower window.
-# - **Layers.** A second head of opposite sign cancels bias. A second layer changes which tokens are close, but on the functions
-#   that we tried the second layer does not lower the risk. Attention repeated without other blocks makes all tokens equal.
-# - **Closeness.** One attention layer with its matrix $M$ is called a {term}`unit`. If the labels depend on some directions of
-#   the input only, a trained unit finds these directions. A unit does not extrapolate, because a mean of labels lies between
-#   the labels.
+# - **Layers.** Two heads can cancel bias if the output of one is subtracted. A second layer did not lower the risk on the
+#   functions that we tried.
+# - **Closeness.** If no example is close to the query, a unit predicts badly, because a mean of labels cannot extrapolate.
 # - **Other functions.** If the functions change faster in some directions, the window of the trained unit is narrower in these
 #   directions.
 #
 # ## First question: classification?
 #
-# With labels $\pm1$ the best window depends on noise and steepness as it does in regression. Two reviews ask about
-# classification, one of them about *selection* or *copying* of labels. Let each label be $\pm1$ with mean
-# $f(x)=(1-2p)\tanh(L\,q\cdot x)$, where $q$ is a random unit vector. The boundary between the classes is then a ramp of width
-# about $1/L$, and each label is flipped with probability $p$.
+# Two reviews ask about classification, and one of the two asks about *selection* or *copying* of labels. Let $q$ be a random
+# unit vector. We draw each label as $\pm1$ with the mean $\tanh(L\,q\cdot x)$, and then flip it with probability $p$. The mean
+# label is then $f(x)=(1-2p)\tanh(L\,q\cdot x)$. At the boundary between the two labels $f$ is a ramp of width about $1/L$.
 #
-# The deviation of a label from its mean is label noise. Because $y_i^2=1$, this noise has the variance
-# $\sigma^2=1-\mathbb Ef^2$. The attention weights depend on neither $f$ nor the labels. So the risk of the squared loss is the
-# exact risk of the class of $f$ with this $\sigma$. The experiment computes the best window for several $L$ and $p$, and the
-# risk of copying the label of the nearest example.
-#
-# For labels $\pm1$ and the values of $n$, $p$ and $L$ of this run, copying has at least the printed multiple of the least risk.
-# Other labels or less noise can give another multiple.
+# The deviation of a label from its mean is label noise. Because $y_i^2=1$, the mean variance of this noise is
+# $\sigma^2=1-\mathbb Ef(x)^2$. The attention weights depend neither on $f$ nor on the labels. The risk of the squared loss is
+# therefore the risk of regression on $f$ with the noise variance $\sigma^2$, which we compute exactly. The next cell computes
+# the best window for several $n$, $L$ and $p$. It also divides the risk of copying the label of the nearest example by the
+# least risk of attention, and prints the smallest ratio.
 #
 # To try $d=7$, write `dim = 7` as the first line of the next cell.
 
@@ -144,16 +139,16 @@ plt.show()
 # :alt: Two panels, contexts of 30 and of 3000 examples. In both panels the best window parameter rises with the steepness of
 # the boundary, and every curve for more flipped labels lies below the one for fewer.
 #
-# Exact best window parameters for labels $\pm1$ against the steepness $L$ of the boundary between the classes, for several
-# probabilities $p$ of a flipped label. Steeper boundaries have narrower windows (every curve rises), and flips widen the window
-# (curves for more flips lie lower).
+# The exact best $w$ for labels $\pm1$ against the steepness $L$ of the boundary, for several probabilities $p$ of a flip. Every
+# curve rises: a steeper boundary needs a narrower window. Curves for more flips lie lower: flips widen the window.
 # ```
 #
-# The experiment takes about three seconds. Expect every curve to rise with $L$, and the curves for more flips to lie lower.
+# The two cells take about three seconds.
 #
-# The authors answer that the estimate "will again be a nearest neighbors estimate". They expect that "the optimal attention
-# weights will again scale with the label noise level and inversely with the Lipschitzness". The word *again* refers
-# to regression, where the width of the window scales in this way. We therefore read *weights* as the width of the window.
+# The authors answer that in classification the attention estimate "will again be a nearest neighbors estimate". They expect
+# that "the optimal attention weights will again scale with the label noise level and inversely with the Lipschitzness". The
+# word *again* refers to regression. There the window widens with the noise and narrows as $L$ grows, so we read *weights* as
+# the width of the window.
 
 # %% tags=["remove-input"]
 exponents = beyond.window_exponents(windows)
@@ -170,23 +165,22 @@ judge(
 )
 
 # %% [markdown]
-# **By hand.** For a very steep boundary the mean label is $f=\pm(1-2p)$, so $\sigma^2=1-(1-2p)^2$. Without flips the noise
-# vanishes. With $p=\frac14$ the noise has the variance $1-\frac14=\frac34$.
-#
-# **Exercise 1.** For very small $L$ the best $w$ falls like a power of $L$. Which power? Write
-# `lipschitz_values = [0.01, 0.1, 1.0]` as the first line of the experiment, and read the power off the table `windows`.
+# **Exercise 1.** For very small $L$ the best $w$ is proportional to a power of $L$. Which power? Write
+# `lipschitz_values = [0.01, 0.1, 1.0]` as the first line of the cell that defines `best_window`, and read the power off the
+# table `windows`.
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The best $w$ falls like $L^2$. For small $L$ the function $f$ is nearly linear with the slope $(1-2p)L$, and the variance of
-# the label noise is nearly one. For small $w$ the noise term exceeds its value at $w=0$ by a multiple of $w^2$. The bias falls
-# linearly in $w$, with a factor proportional to $L^2$. The sum of noise term and bias is least at a $w$ proportional to $L^2$.
+# The power is $L^2$. For small $L$ the function $f$ is nearly linear with the slope $(1-2p)L$, and $\sigma^2$ is nearly one.
+# The risk is the sum of the bias and the noise that reaches the prediction. As $w$ rises from zero, the noise part grows by a
+# multiple of $w^2$ that hardly depends on $L$, and the bias falls by a multiple of $L^2w$. The $w$ at which their sum is least
+# is proportional to $L^2$.
 # ```
 #
-# **Cross-entropy.** A unit that is trained with cross-entropy still gives more weight to nearer examples, in every direction.
-# Let $y_q$ be the label of the query and $\hat f$ the prediction of the unit. We minimize the mean of
-# $\log(1+e^{-y_qa\hat f})$ over the matrix $M$ and a factor $a$. The next output is the trained $w$ divided by the best $w$ of
-# the squared loss. A ratio above one means that the trained window is narrower.
+# **Cross-entropy.** A unit trained with cross-entropy still gives more weight to nearer examples, in every direction. Let $y_q$
+# be the label of the query and $\hat f$ the prediction of the unit. We minimize the mean of $\log(1+e^{-y_qa\hat f})$ over the
+# matrix $M$ and a factor $a$. The next cell divides the trained $w$, the mean diagonal entry of $M$, by the best $w$ for the
+# squared loss. A ratio above one means that cross-entropy has the narrower window.
 
 # %% tags=["hide-input"]
 entropy = beyond.cross_entropy(
@@ -218,33 +212,34 @@ judge(
 # |---|---|
 # | squared loss, real labels | labels $\pm1$; squared loss computed exactly, cross-entropy trained |
 # | one head, one layer, $M$ alone | two heads, two layers, and hundreds of untrained layers |
-# | examples around the query | kept away from the query |
+# | examples around the query | in one experiment, all examples far from the query |
 # | rotation-invariant functions | also two kinds of functions that are not |
-# | covariates uniform on the sphere | kept, except for low-rank tokens |
-# | at most a few thousand examples, small $d$ | kept, except for one exact computation; no language, no discrete tokens, no MLPs |
+# | covariates uniform on the sphere | as assumed, except for low-rank tokens |
+# | at most a few thousand examples, small $d$ | as assumed, except for one exact computation; no language, no discrete tokens, no MLPs |
 # ```
 #
 # ## Second question: several heads, several layers?
 #
-# Two layers are no kernel estimator, and the tokens collapse in many layers of attention alone. Three of the four reviews name
-# the single layer as a limitation. The authors answer that "a deeper transformer does not simply implement a kernel estimator
-# with a different kernel", and that more than attention is needed "to prevent the tokens from collapsing to a single point".
+# Three of the four reviews name the single layer as a limitation. The authors answer that "a deeper transformer does not simply
+# implement a kernel estimator with a different kernel", and that more than attention is needed "to prevent the tokens from
+# collapsing to a single point".
 #
 # ```{admonition} What is true
 # :class: tip
-# The trained models of two layers are no kernel estimators, and attention alone does collapse. For tokens of length at most one
-# all weights are at least $e^{-2w}/n$. So a layer multiplies the range of each coordinate by at most $1-e^{-2w}$. The authors
-# name an MLP block "and/or" normalization as remedies. One normalization, the projection to the sphere, does not prevent the
-# collapse in the widest window that we tried. We did not try other normalizations or MLPs.
+# Both statements hold for our models. For tokens of length at most one the collapse is proved: all attention weights are at
+# least $e^{-2w}/n$, so a layer multiplies the range of each coordinate by at most $1-e^{-2w}$. The authors name an MLP block
+# "and/or" normalization as remedies. One normalization, the projection to the sphere, does not prevent the collapse in the
+# widest window that we tried. We did not try other normalizations or MLPs.
 # ```
 #
-# **By hand.** Two heads can cancel bias. For smooth $f$ and large $w$ one head has in long contexts the mean error
-# $\frac1{2w}\Delta f$ to first order in $\frac1w$, where $\Delta$ is the Laplacian on the sphere. Take two heads with the
-# window parameters $w$ and $2w$, and multiply their outputs by $-1$ and $2$. These factors, called gains, sum to one, and the
-# mean error is $(-\frac1{2w}+\frac2{4w})\Delta f=0$ to this order. The cancellation needs a *negative* gain.
+# **By hand.** Two heads can cancel bias. Let $f$ be smooth, and let $\Delta$ be the Laplacian on the sphere. In a long context
+# one head with large $w$ has the mean error $\frac1{2w}\Delta f$, to first order in $\frac1w$. Take two heads with the window
+# parameters $w$ and $2w$, multiply their outputs by $-1$ and $2$, and add. The factors $-1$ and $2$ are called gains, and they
+# sum to one. To first order the mean error of the sum is $(-\frac1{2w}+\frac2{4w})\Delta f=0$. The cancellation needs a
+# *negative* gain.
 #
-# **Exercise 2.** Three heads with $w$, $2w$ and $3w$ can cancel two orders of bias. Find their gains by solving a linear system
-# of three equations. Three lines are enough.
+# **Exercise 2.** Three heads with the window parameters $w$, $2w$ and $3w$ can cancel the terms of the mean error in $\frac1w$
+# and $\frac1{w^2}$. Find their gains by solving three linear equations (three lines of code).
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -253,17 +248,17 @@ judge(
 # equations = [heads**0.0, 1 / heads, 1 / heads**2]
 # print(np.linalg.solve(equations, [1, 0, 0]))
 # ```
-# The gains are $\frac12,-4,\frac92$. The gains sum to one, and the terms of the mean error in $\frac1w$ and $\frac1{w^2}$
-# cancel.
+# The gains are $\frac12$, $-4$ and $\frac92$. The first equation says that they sum to one. The other two say that the terms in
+# $\frac1w$ and $\frac1{w^2}$ cancel.
 # :::
 #
 # **Trained models.** We train four models on the same contexts with ReLU functions: one layer, two heads whose gains sum to
-# one, and two layers with and without a residual connection. The table divides their risk by the risk of one layer with the
-# best window.
+# one, two layers with a residual connection, and two layers without it. The table divides the risk of each model by the risk of
+# one layer with the best window.
 #
 # The table also tests whether the attention weights come from a kernel $K(x_i,x_q)$. In a kernel estimator the ratio of two
-# weights does not depend on the other examples. We draw the other examples anew and measure how much the logarithm of the ratio
-# changes, relative to its size. The model of one layer is the control.
+# weights does not depend on the other examples. We keep two examples and the query, draw the other examples anew, and measure
+# how much the logarithm of the ratio changes, relative to its size. The model of one layer, a kernel estimator, is the control.
 
 # %% tags=["hide-input"]
 deep = beyond.trained_models(
@@ -304,12 +299,12 @@ judge(
 
 # %% [markdown]
 # In the table the second head has a negative gain, as in the calculation by hand. Two heads have a smaller risk than one layer
-# with the best window. Two layers with a residual connection come close to this risk and do not go below it. Two layers without
-# the connection have a much larger risk.
+# with the best window. Two layers with a residual connection come close to the risk of this one layer and do not go below it.
+# Without the residual connection two layers have a much larger risk.
 #
-# **Many layers.** Tokens that pass through many layers of attention alone become equal, the sooner the wider the window is.
-# Each layer replaces the token $x_i$ by $\sum_jw_{ij}x_j$ with $w_{ij}\propto e^{w\,x_i\cdot x_j}$. At $w=0$ one layer makes
-# all tokens equal.
+# **Many layers.** Many layers of attention alone make all tokens equal. The wider the window, the fewer layers are needed. Each
+# layer replaces the token $x_i$ by $\sum_jw_{ij}x_j$ with $w_{ij}\propto e^{w\,x_i\cdot x_j}$. At $w=0$ all weights are equal,
+# and one layer is enough.
 
 # %% tags=["hide-input"]
 passed = beyond.collapse(dim=dim, windows=collapse_windows, layers=max_depth)
@@ -329,8 +324,8 @@ plt.show()
 # :alt: The spread of tokens falls to zero within ten layers in the widest window, and stays for hundreds in the narrowest.
 #
 # Spread of the tokens (mean squared distance from their mean) divided by the spread before the first layer. Solid: attention
-# alone. Dashed: projection to the sphere after each layer. Tokens collapse fast in wide windows and stay in clusters for a long
-# time in narrow ones (plateaus). Values below $10^{-8}$ are drawn at $10^{-8}$.
+# alone. Dashed: projection to the sphere after each layer. In wide windows the tokens collapse fast. In narrow windows they
+# stay in clusters for many layers (plateaus). Values below $10^{-8}$ are drawn at $10^{-8}$.
 # ```
 
 # %%
@@ -351,23 +346,23 @@ judge(
 # ## Third question: what if nothing is close?
 #
 # A review says: "LLMs often perform well even when there are no 'close' examples in the context". The authors answer that
-# earlier layers can learn what close means. In their answer one unit behind a shared projection finds the "appropriate
-# neighborhood size", and "More complex hierarchies likely require additional layers to learn".
+# earlier layers can learn what close means. For labels that depend on a projection of the input, they expect one unit to find
+# the "appropriate neighborhood size". They add: "More complex hierarchies likely require additional layers to learn".
 #
 # ```{admonition} What is true
 # :class: tip
-# The statement about the neighborhood size holds for the functions that we tried. Take tokens $x=Bu+B_\perp v$ whose labels
-# depend on $u$ alone, and $M=wBB^\top$. The scores are $w\,u_i\cdot u_q$, as in the problem with inputs $u$, whose best window
-# is known. Units whose whole matrix $M$ is trained end close to this window. If no example is close to the query, one softmax
-# unit predicts worse than the mean of $f$, at every $w$ that we tried. The statement that more complex hierarchies need more
-# layers agrees with one example below, in which a layer before the unit lowers the risk.
+# The statement about the neighborhood size holds for the functions that we tried. Let the tokens be $x=Bu+B_\perp v$, where the
+# columns of $B$ and $B_\perp$ together are an orthonormal basis. Let the labels depend on $u$ alone. With $M=wBB^\top$ the
+# scores are $w\,u_i\cdot u_q$, as if the inputs were $u$, and for inputs $u$ the best window is known. Units whose whole matrix
+# $M$ is trained end close to this window. The statement about hierarchies agrees with one example below, in which a layer
+# before the unit lowers the risk.
 # ```
 #
-# **Far queries.** If no example has a positive inner product with the query, softmax attention is worse than predicting the
-# mean of $f$, for the two classes below. The next cell prints risks divided by the variance of $f$, for softmax attention at
-# the best of many windows. The prediction that always gives the mean of $f$ has the value one. {term}`Kriging <kriging>`, the
-# best predictor that is linear in the labels, explains most of an affine function. For ReLU functions kriging fails, too,
-# because the context says little about the query's side of the kink.
+# **Far queries.** Suppose that no example has a positive inner product with the query. For affine and ReLU functions softmax
+# attention then has a larger risk than the constant prediction $\mathbb Ef$. The next cell prints risks divided by the variance
+# of $f$, so that the constant prediction has the value one. For softmax attention we take the best of many windows.
+# {term}`Kriging <kriging>`, the best predictor that is linear in the labels, explains most of the variance of affine functions.
+# For ReLU functions kriging fails, too, because the context says little about the query's side of the kink.
 
 # %%
 near = uniform_sphere(stream(0, "monte carlo"), contexts, context_length + 1, dim)
@@ -387,17 +382,19 @@ for task in (Affine(dim, lipschitz), ReLU(dim, lipschitz)):
     print(f"{task.label}: risk / variance: {shares}")
 
 # %% [markdown]
-# **Exercise 3.** Why can one softmax unit not predict $f(x)=x_1$ at $x_q=e_1$ if all $x_{i,1}\le\tau$ with $\tau<1$?
+# **Exercise 3.** Let $f(x)=x_1$ without noise, and let $x_q$ be the first unit vector. Suppose that every example has a first
+# coordinate of at most $\tau<1$. Why can one softmax unit not predict $f(x_q)$?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Without noise the unit answers with a mean of the labels, which is at most $\tau$. So the squared error is at least
-# $(1-\tau)^2$. A factor in front of the mean does not help for affine functions, because it scales the constant as well.
+# The unit predicts a mean of the labels, which is at most $\tau$. The true value is one, so the squared error is at least
+# $(1-\tau)^2$. A trained factor in front of the mean does not help for affine functions, because it also multiplies their
+# constant term.
 # ```
 #
-# **Links behind a projection.** If labels are $f(x)=g(B^\top x)$ with a nonlinear {term}`link` $g$, trained units find the
-# projection and the best window for $B^\top x$. We train with large batches, because Adam with small batches settles beside the
-# optimum.
+# **Links behind a projection.** If the labels are $f(x)=g(B^\top x)$ with a nonlinear {term}`link` $g$, trained units find the
+# projection $B^\top x$ and the best window for it. We train with large batches, because Adam with small batches settles beside
+# the optimum.
 
 # %% tags=["remove-input"]
 behind = beyond.behind_projection(
@@ -420,9 +417,9 @@ judge(
 )
 
 # %% [markdown]
-# **A nonlinear layer first.** A layer before the unit can help if tokens that are far apart have similar labels. Let
-# $f(x)=g(|x|)$ with the absolute value taken entry by entry and $g$ affine, so that distant tokens can have the same $|x|$. We
-# train units on $x$, and other units on $|x|$, as if an earlier layer had computed $|x|$. The card compares their risks.
+# **A nonlinear layer first.** A layer before the unit can help if distant tokens have similar labels. Let $|x|$ be the vector
+# of the absolute values of the entries of $x$, and $f(x)=g(|x|)$ with an affine $g$. Distant tokens can then have the same
+# label. We train some units on $x$, and others on $|x|$, as if an earlier layer had computed it. The card compares their risks.
 
 # %% tags=["remove-input"]
 absolute = beyond.nonlinear_first(
@@ -446,22 +443,21 @@ judge(
 # %% [markdown]
 # ## Fourth question: other functions?
 #
-# In long contexts every rotation-invariant class has a trade-off between bias and noise, but one unit has different risks on
-# different classes. Three of the four reviews find affine and ReLU functions simple. The authors answer with the trade-off
-# between bias and variance, and with a mixture of three classes.
+# Three of the four reviews find affine and ReLU functions simple. The authors answer with the trade-off between bias and
+# variance, and with units trained on a mixture of three classes.
 #
 # ```{admonition} What is true
 # :class: tip
 # In long contexts the bias of *every* rotation-invariant class of nonconstant functions falls with $w$. The bias is
-# $L_{\rm bias}=\sum_la_l(1-\lambda_l)^2$, where $a_l$ is the spectrum of the class and the Bessel ratio
-# $\lambda_l(w)=I_{l+d/2-1}(w)/I_{d/2-1}(w)$ grows with $w$. At a *fixed* context length the bias rises again when only few
-# tokens are left in the window. A unit trained on the mixture loses little in short contexts, but in every setting its risk
-# differs between the three classes.
+# $\mathcal L_{\rm bias}=\sum_la_l(1-\lambda_l)^2$. Here the numbers $a_l$ are the spectrum of the class, and the Bessel ratio
+# $\lambda_l(w)=I_{l+d/2-1}(w)/I_{d/2-1}(w)$ grows with $w$. At a *fixed* context length the bias rises again when only a few
+# tokens are left in the window. In most short contexts that we tried, a unit with the best window for the mixture has nearly
+# the least risk on each class. In every setting its risk differs between the classes.
 # ```
 #
-# **By hand.** For affine functions in $d=3$ only $l=1$ counts. The number $\lambda_1=\coth w-\frac1w$ is $0.31$ at $w=1$ and
-# $0.90$ at $w=10$. So in long contexts the bias, divided by the variance of $f$, falls from $0.47$ to $0.01$. This ratio is
-# $(1-\lambda_1)^2$.
+# **By hand.** For affine functions only the term $l=1$ contributes to the bias. Divided by the variance of $f$, the bias in
+# long contexts is therefore $(1-\lambda_1)^2$. In $d=3$ the number $\lambda_1=\coth w-\frac1w$ is $0.31$ at $w=1$ and $0.90$ at
+# $w=10$, so this ratio falls from $0.47$ to $0.01$.
 
 # %% tags=["remove-input"]
 fixed_length = beyond.bias_slopes_beyond(dims=dims, n=context_length)
@@ -475,10 +471,10 @@ judge(
 )
 
 # %% [markdown]
-# **One unit for three classes.** We compare the best window for a mixture with the best window for each of its classes. In the
-# mixture each class gives a third of the tasks, and the loss is the mean of three exact risks. Dimension, context length and
-# noise are our choices, because our sources do not print them. The last slide of the talk prints the cosines
-# $\cos(4w^\top x)$. We take $\cos(u\cdot x)$ with a random unit vector $u$, so that all three classes have $L=1$.
+# **One unit for three classes.** The mixture takes a third of its tasks from each of the affine, ReLU and cosine classes. Its
+# risk is the mean of the three exact risks. We compare the best windows for the mixture and for each class. Dimension, context
+# length and noise are our choices, because our sources do not print them. The cosines on the last slide of the talk are
+# $\cos(4w^\top x)$. We take $\cos(u\cdot x)$ with a random unit vector $u$ instead, so that all three classes have $L=1$.
 
 # %% tags=["hide-input"]
 short = {
@@ -516,10 +512,11 @@ judge(
 )
 
 # %% [markdown]
-# **Random networks.** To one softmax unit random two-layer networks of any width look like ReLU functions with the slope
-# $\sqrt3L$. The risk of a unit depends on a class through its covariance alone. The covariance of these networks is the
-# arc-cosine kernel {cite:p}`cho2009`, whatever the number of hidden units. This kernel equals the covariance of the ReLU class
-# with $\sqrt3L$. Trained units agree.
+# **Random networks.** Let $f(x)=L\sqrt{2/m}\,\sum_{j=1}^ma_j(q_j\cdot x)_+$ with $m$ hidden units, random unit vectors $q_j$
+# and standard normal $a_j$. Whatever $m$ is, the covariance of $f$ is a multiple of the arc-cosine kernel {cite:p}`cho2009`. Up
+# to an added constant it is the covariance of the ReLU class with the Lipschitz constant $\sqrt3L$. The constant does not
+# change the risk, because a unit's weights sum to one. So both classes have the same best window, and trained units end near
+# it.
 
 # %% tags=["remove-input"]
 judge(
@@ -542,9 +539,9 @@ judge(
 
 # %% [markdown]
 # **Without rotation invariance.** If functions change faster in some directions, the trained $M$ is largest in these
-# directions. Take functions $g(Sx)$ with a diagonal matrix $S$ and ReLU functions $g$. If $S$ keeps the first coordinate only,
-# every function depends on $x_1$ alone, with a kink at $x_1=0$. Even so, the printed block of $M$ for the other coordinates is
-# far from zero. On the sphere these coordinates carry the length $\sqrt{1-x_1^2}$.
+# directions. Let $f(x)=g(Sx)$ with a ReLU function $g$ and a diagonal matrix $S$. If $S$ keeps only the first coordinate, $f$
+# depends on $x_1$ alone, with a kink at $x_1=0$. Even so, the block of $M$ for the other coordinates is far from zero. On the
+# sphere these coordinates have the joint length $\sqrt{1-x_1^2}$, so they determine $|x_1|$.
 
 # %%
 scales = {
@@ -571,9 +568,9 @@ for name, M in zip(scales, units.M, strict=True):
 # %% [markdown]
 # ## To remember
 #
-# One softmax unit predicts a mean of labels over a window, whatever the loss and the class. In our examples a lower risk took a
-# second head that is subtracted, a first layer that brings tokens with similar labels together, or a predictor that can
-# extrapolate.
+# One softmax unit predicts a mean of labels over a window, whatever the loss and the class. In our examples three things
+# lowered the risk: a second head that is subtracted, a first layer that brings tokens with similar labels together, and a
+# predictor that can extrapolate.
 
 # %% tags=["remove-input"]
 notebook.footer()
