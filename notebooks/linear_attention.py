@@ -11,13 +11,13 @@
 #
 # *Theory often studies attention without the softmax. What is lost?*
 #
-# **Short answer.** Linear attention uses the scores themselves as weights, so it cannot learn the nonlinear part of a
-# function. The error of linear attention never falls below the mean square of this part. The error of softmax attention
-# keeps falling as the context grows. The abstract says that linear attention cannot replicate the adaptivity of softmax
-# {judged}`P1.LA.fails`. On linear functions linear attention **wins**: at $d=5$,
-# $n=10^5$ and $\sigma=0.3$ its error is {judged}`P1.LA.wins | linear, d = 5, n = 1e5, $\sigma$ = 0.3 | .2g` times that
-# of softmax attention. Two properties of softmax matter: the exponential grows faster than every power, so that the
-# window can shrink, and the weights sum to one, so that the window can follow the Lipschitz constant.
+# **Short answer.** Linear attention takes the scores $x_i^\top Mx_q$ themselves as weights, so it cannot learn the
+# nonlinear part of a function. The error of linear attention never falls below the mean square of this part. The error
+# of softmax attention keeps falling as the context grows. The abstract says that linear attention cannot replicate the
+# adaptivity of softmax {judged}`P1.LA.fails`. On linear functions linear attention **wins**: at $d=5$, $n=10^5$ and
+# $\sigma=0.3$ its error is {judged}`P1.LA.wins | linear, d = 5, n = 1e5, $\sigma$ = 0.3 | .2g` times the error of
+# softmax attention. Two properties of softmax matter. The exponential grows faster than every power, so the window can
+# shrink. The weights sum to one, so the window can follow the Lipschitz constant.
 
 # %% tags=["remove-cell"]
 import sys
@@ -65,9 +65,9 @@ notebook.setup(globals(), lipschitz_values=2)
 # ## In plain words
 #
 # The output of linear attention is a linear function of the query, however long the context is. An intercept, a kink or
-# a curve of the true function therefore stays as error. A token on the far side of the sphere has a negative score and
-# so gets a *negative* weight. A negative weight has the right sign for a linear function. It has the wrong sign for a
-# constant function and for every other even function.
+# a curve of the true function therefore stays as error. A token on the far side of the sphere has a negative score, so
+# it gets a *negative* weight. This sign is right for linear functions, and wrong for constants and all other even
+# functions.
 #
 # The error of softmax attention can fall to zero, because its {term}`window` can shrink (**large $w$, narrow window**).
 # For a linear function, however, the tokens on the far side carry information, and a narrow softmax window hardly uses
@@ -75,12 +75,11 @@ notebook.setup(globals(), lipschitz_values=2)
 #
 # ## The experiment: the least risks of both
 #
-# In long contexts linear attention has the smaller risk on linear functions. On all other classes that we try, softmax
-# attention has the smaller risk. Each {term}`unit` has one free number, which we choose best. For softmax attention
-# this number is the window parameter $w$. For linear attention it is the $m$ in the matrix $M=mI$. The next cell
-# computes the least {term}`risk <population risk>` of each unit. The cell also computes the *floor*, which is the part
-# of the risk that linear attention keeps at every context length. To try $d=7$, write `dims = [7]` as the first line of
-# the next cell.
+# In long contexts linear attention has the smaller risk on linear functions, and softmax attention on all other classes
+# that we try. Each {term}`unit` has one free number: the window parameter $w$ for softmax attention, and the factor $m$
+# in $M=mI$ for linear attention. The next cell computes the least {term}`risk <population risk>` of each unit over this
+# number. It also computes the *floor*: the risk of linear attention is never smaller, however long the context is. To
+# try $d=7$, write `dims = [7]` as the first line of the next cell.
 
 # %%
 lengths = sorted({*n_values, 10**5})
@@ -163,16 +162,15 @@ plt.show()
 # length. On affine, ReLU and cosine functions linear attention is flat while softmax attention falls. The Bayes-linear
 # points lie below both.
 #
-# Least risk against the context length, for four {term}`classes <class>` of functions. Lines are exact: softmax
-# attention at its best $w$ (solid), linear attention at its best $m$ (dashed). Points are sampled: the best predictor
-# that is linear in the labels ({term}`kriging`).
+# Least risk against the context length, for four {term}`classes <class>` of functions. Solid: softmax attention at its
+# best $w$, exact. Dashed: linear attention at its best $m$, exact. Points: the best predictor that is linear in the
+# labels ({term}`kriging`), sampled.
 # ```
 #
-# The cells take about ten seconds on two cores. The next cell prints the risk of linear attention divided by that of
-# softmax attention at the longest context. At $n=10^5$ and $d=5$ expect linear attention to have
-# {judged}`P1.LA.wins | linear, d = 5, n = 1e5, $\sigma$ = 0.3 | .2g` times the risk of softmax attention on linear
-# functions. On the other classes expect linear attention to stay near its floor. The kriging predictor may choose new
-# weights for every arrangement of the tokens. So neither attention layer can have a smaller risk than kriging.
+# The cells take about ten seconds on two cores. The kriging predictor may choose new weights for every arrangement of
+# the tokens, so neither attention layer can have a smaller risk. For linear functions and $n=10^5$, the next cell
+# prints the risk of linear attention divided by the risk of softmax attention. At $d=5$ expect
+# {judged}`P1.LA.wins | linear, d = 5, n = 1e5, $\sigma$ = 0.3 | .2g`.
 
 # %%
 for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
@@ -195,24 +193,23 @@ judge(
 # %% [markdown]
 # ## What is printed, and what is true
 #
-# The abstract says that linear attention cannot replicate the adaptivity of softmax attention. On the nonlinear
-# functions that we try this is true:
+# On the nonlinear functions that we try, this sentence of the abstract is true:
 #
 # > we show that this adaptivity relies crucially on the softmax activation and thus cannot be replicated by the linear
 # > activation often studied in prior theoretical analyses (abstract)
 #
-# None of our sources has a theorem on linear attention. We use the definition of the literature that the slides cite.
-# In this definition the scores themselves are the weights:
+# None of our sources has a theorem on linear attention. As in the literature that the slides cite, we let linear
+# attention take the scores themselves as weights:
 #
 # $$h(x_q)=\frac1n\sum_{i=1}^ny_i\,x_i^\top Mx_q .$$ (eq-linear)
 #
-# Let $k(x\cdot x')=\sum_\ell a_\ell P_\ell$ be the {term}`covariance` of the class in {term}`Gegenbauer polynomials`.
-# The *power* of a function is its mean square. The power of the class is $k(1)=\mathbb Ef(x)^2$, and $a_1$ is the power
-# of the part that is linear in $x$.
+# Let $k(t)=\sum_\ell a_\ell P_\ell(t)$ be the {term}`covariance` of the class in {term}`Gegenbauer polynomials`, with
+# $t=x\cdot x'$ and $P_\ell(1)=1$. We call a mean square *power*. The power of the class is $k(1)=\mathbb Ef(x)^2$, and
+# $a_1$ is the power of the part of $f$ that is linear in $x$.
 #
 # :::{admonition} What is true: the floor of linear attention
 # :class: tip
-# For every $M$, $n$ and $\sigma$ the risk is at least the power of the part that is not linear:
+# For every $M$, $n$ and $\sigma$ the risk is at least the power of the nonlinear part:
 # $\;\mathbb E(h-f(x_q))^2\ge k(1)-a_1$. For a rotation-invariant class a best $M$ is $mI$ with
 #
 # $$m=\frac{a_1/d}{\frac{k(1)+\sigma^2}{nd}+\big(1-\frac1n\big)\frac{a_1}{d^2}},\qquad
@@ -221,39 +218,53 @@ judge(
 #
 # :::{admonition} Proof
 # :class: dropdown
-# *Floor.* $h$ is linear in $x_q$. Given the context, $x_q$ is still uniform on the sphere, and the part of $f$ outside
-# degree one is orthogonal to every linear function of $x_q$. *Form.* The risk is a convex quadratic in $M$. Rotating
-# tokens and functions together replaces $M$ by $R^\top MR$ and changes no law. So averaging $M$ over rotations, which
-# gives a multiple of $I$, cannot increase the risk. *Constants.* By the addition theorem (the mean of
-# $P_\ell(x_i\cdot x_j)$ over rotations about $x_q$ is $P_\ell(t_i)P_\ell(t_j)$)
-# $\mathbb E\,f(x_q)\,y_i\,x_i\cdot x_q=\mathbb E\,k(t)\,t=a_1/d$. In $\mathbb Eh^2$ the $n$ diagonal terms give
-# $\frac1{nd}(k(1)+\sigma^2)$ and the $n(n-1)$ others
-# $(1-\frac1n)\sum_\ell a_\ell(\mathbb E\,tP_\ell(t))^2=(1-\frac1n)a_1/d^2$. Minimize $k(1)-2m\frac{a_1}d+m^2[\cdots]$.
-# $\square$
+# *Floor.* Split $f$ into its linear part $f_1$ and the rest $g$. Given $f$ and the context, $x_q$ is uniform on the
+# sphere, and $h-f_1$ is linear in $x_q$ and so orthogonal to $g$. The risk is therefore at least
+# $\mathbb Eg(x_q)^2=k(1)-a_1$.
+#
+# *Form.* The risk is a convex quadratic function of $M$. It depends on the class only through $k(x\cdot x')$, so $M$
+# and $R^\top MR$ have the same risk for every orthogonal matrix $R$. The mean of $R^\top MR$ over all $R$ is a multiple
+# of $I$. By convexity its risk is at most the risk of $M$.
+#
+# *Constants.* Let $M=mI$ and $t_i=x_i\cdot x_q$. The polynomial $P_1(t)=t$ is orthogonal to all other $P_\ell$, and
+# $\mathbb E\,P_1(t)^2=\frac1d$. So
+#
+# $$\mathbb E\,f(x_q)h(x_q)=m\,\mathbb E\,k(t_1)\,t_1=m\frac{a_1}d .$$
+#
+# In $\mathbb Eh^2=\frac{m^2}{n^2}\sum_{i,j}\mathbb E\,y_iy_jt_it_j$ each of the $n$ terms with $i=j$ is
+# $(k(1)+\sigma^2)/d$. For $i\ne j$ the term is $\mathbb E\,k(x_i\cdot x_j)\,t_it_j$. By the addition theorem the mean
+# of $P_\ell(x_i\cdot x_j)$ over rotations of $x_i$ about $x_q$ is $P_\ell(t_i)P_\ell(t_j)$. Each of these $n(n-1)$
+# terms is therefore $\sum_\ell a_\ell(\mathbb E\,tP_\ell(t))^2=a_1/d^2$. Together
+#
+# $$\mathbb E(h-f)^2=k(1)-2m\frac{a_1}d+m^2\Big[\frac{k(1)+\sigma^2}{nd}+\Big(1-\frac1n\Big)\frac{a_1}{d^2}\Big],$$
+#
+# and the stated $m$ is the minimizer. $\square$
 # :::
 #
 # ## By hand: one token
 #
-# With a single token, linear attention explains half of the power of a linear function in two dimensions. Let $d=2$ and
+# With one token in two dimensions, linear attention misses half of the power of a linear function. Let $d=2$ and
 # $f(x)=q\cdot x$ with a random unit vector $q$, without noise. Then $k(1)=a_1=\frac12$. The formula gives
 # $m=\frac{1/4}{1/4}=1$ and the risk $\frac12-\frac14=\frac14$.
 #
 # A direct computation agrees. For $m=1$ the prediction is $h(x_q)=(q\cdot x_1)(x_1\cdot x_q)$. This is the function $f$
-# with $q$ replaced by the projection of $q$ onto $x_1$. On average the projection keeps half of the power, which agrees
-# with the formula.
+# with $q$ replaced by the projection of $q$ onto $x_1$. On average the projection loses half of the squared length of
+# $q$, so the risk is half of $k(1)$.
 
 # %%
 by_hand = linear_optimum(Linear(dim=2), n=1, noise_std=0.0)
 print(f"m = {by_hand.m:.3f}   risk = {by_hand.risk:.3f}   floor = {by_hand.floor:.3f}")
 
 # %% [markdown]
-# **Exercise 1.** Add an intercept to {eq}`eq-linear`: $h+\frac1n\sum_iy_i$. What is the floor of the ReLU class then?
+# **Exercise 1.** Add an intercept to {eq}`eq-linear`, so that the prediction is $h(x_q)+\frac1n\sum_iy_i$. What is the
+# floor of the ReLU class then?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The mean of the labels estimates the constant part, so the floor is $\sum_{\ell\ge2}a_\ell$. The even part of $f$ is a
-# constant plus a multiple of $|q\cdot x|$. The floor is the mean variance of this multiple over the sphere and equals
-# $\frac{L^2}{6}\big(\frac1d-(\mathbb E|t|)^2\big)$.
+# The prediction is now affine in $x_q$, and the mean of the labels estimates the constant part of $f$. So the floor is
+# $\sum_{\ell\ge2}a_\ell$. The part of a ReLU function that is not affine is $\frac12(\ell_1+\ell_2)\,|q\cdot x|$ minus
+# its mean over the sphere, with the two slopes $\ell_1$ and $\ell_2$. Since $\frac12(\ell_1+\ell_2)$ has the mean
+# square $L^2/6$, the floor is $\frac{L^2}{6}\big(\frac1d-(\mathbb E|t|)^2\big)$ with $t=q\cdot x$.
 # ```
 #
 # ```{admonition} What is assumed, and what we test
@@ -269,9 +280,9 @@ print(f"m = {by_hand.m:.3f}   risk = {by_hand.risk:.3f}   floor = {by_hand.floor
 #
 # ## What linear attention sees
 #
-# Linear attention learns only the linear part of a function. The next card judges how the least risk of linear
-# attention, divided by the least risk of softmax attention, grows with $n$. On the nonlinear classes this ratio grows
-# like a power of $n$. It does so even if linear attention is given the constant part of the functions for free.
+# Linear attention learns only the linear part of a function. The next card divides the least risk of linear attention
+# by the least risk of softmax attention. On the nonlinear classes this ratio grows like a power of $n$, even if linear
+# attention is given the constant part of the functions for free.
 
 # %% tags=["remove-input"]
 setting = {"lipschitz": lipschitz, "noise_std": noise_std}
@@ -292,10 +303,9 @@ judge(
 )
 
 # %% [markdown]
-# On linear functions in long contexts linear attention does better than softmax attention. The last reading of the card
-# is about functions $f=a^\top B^\top x$ of $k$ relevant directions. These directions are the orthonormal columns of
-# $B$. As in [Theorem 4](/notebooks/theorem4_low_rank.ipynb), $B^\top x$ is uniform on the sphere $S^{k-1}$. If both
-# layers use $M=mBB^\top$, they solve the problem of full rank in dimension $k$.
+# The last reading of the card is about linear functions $f(x)=a^\top B^\top x$ that depend only on $k$ directions, the
+# orthonormal columns of $B$. As in [Theorem 4](/notebooks/theorem4_low_rank.ipynb), $B^\top x$ is uniform on the sphere
+# $S^{k-1}$. With $M=mBB^\top$ each layer sees only $B^\top x$, as if $x$ had the dimension $k$.
 #
 # ## A nearest-neighbors predictor?
 #
@@ -330,8 +340,8 @@ judge(
 # %% [markdown]
 # A softmax unit gives every token some weight. A nearest-neighbor mean gives weight only to the $k$ nearest tokens. The
 # next card compares the two predictors at the best $w$ and the best $k$. Both risks are exact. In the short contexts
-# that we try, the softmax unit has the smaller risk. For affine functions in the long contexts and dimensions listed,
-# all from five dimensions on, the nearest-neighbor mean has the smaller risk.
+# that we try, the softmax unit has the smaller risk. In the long contexts, which we try for affine functions in at
+# least five dimensions, the nearest-neighbor mean has it.
 
 # %% tags=["remove-input"]
 short = pd.DataFrame(
@@ -370,13 +380,13 @@ judge(
 # ## Where linear attention wins
 #
 # On linear functions the risk of linear attention falls like $1/n$. The risk of softmax attention falls more slowly,
-# like $n^{-4/(d+3)}$ for $d\ge2$. Linear attention does one step of gradient descent on a linear regression. Softmax
-# attention can only change the width of its window.
+# like $n^{-4/(d+3)}$ for $d\ge2$. Linear attention fits a linear function by one step of gradient descent. Softmax
+# attention can only average labels over a window.
 #
-# A small intercept removes the advantage of linear attention. Give each linear function a random intercept. Let the
-# standard deviation of the intercept be $\beta$ times that in the affine class. Softmax attention keeps its risk, since
-# its weights sum to one. The risk of linear attention grows by about $\beta^2L^2/3$. The next cell prints the $\beta$
-# at which both risks are equal for $n=10^5$:
+# A small intercept removes the advantage of linear attention. Give each linear function a random intercept, uniform on
+# $[-\beta L,\beta L]$. In the affine class $\beta=1$. Softmax attention keeps its risk, since its weights sum to one.
+# The risk of linear attention grows by about $\beta^2L^2/3$. The next cell prints the $\beta$ at which both risks are
+# equal for $n=10^5$:
 
 # %%
 for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
@@ -385,7 +395,7 @@ for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
 
 # %% [markdown]
 # **Exercise 2.** What does linear attention do on the quadratic functions $L(q\cdot x)^2$ of `icl.tasks.Quadratic`?
-# Print the best $m$, the risk and the floor at $n=10$ and $1000$ (five lines). Explain these numbers.
+# Print the best $m$, the risk and the floor at $n=10$ and $n=1000$ (five lines of code). Explain these numbers.
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -396,53 +406,54 @@ for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
 #     best = linear_optimum(Quadratic(dim=5), n, noise_std=0.3)
 #     print(n, best.m, round(float(best.risk), 4), round(float(best.floor), 4))
 # ```
-# A quadratic form is even and has no linear part, so $a_1=0$ and the best $m$ is zero. Linear attention predicts zero
-# at every context length. The risk of linear attention is then its floor, which is the power of the class.
+# A quadratic form is even and has no linear part, so $a_1=0$ and the best $m$ is zero. Linear attention then predicts
+# zero at every context length. Its risk equals its floor, the power of the class.
 # :::
 #
 # ## Other activations
 #
-# Of the activations that we compare, only the exponential has a window that can shrink. This window follows the
-# Lipschitz constant only if the weights are normalized. A machine-written summary of the paper asks whether the window
-# adapts "for other activation functions besides softmax, such as sigmoid or tanh activations". Let $M=wI$ and
-# $t_i=x_i\cdot x_q$. An activation $\varphi$ gives two predictors. The first predictor normalizes its weights. The
-# second predictor has a learned factor $c$, the *gain*:
+# Of the activations that we compare, only the exponential has a window that can shrink. The window follows the
+# Lipschitz constant only if the weights are also normalized. A machine-written summary of the paper asks whether the
+# window adapts "for other activation functions besides softmax, such as sigmoid or tanh activations". Let $M=wI$ and
+# $t_i=x_i\cdot x_q$. An activation $\varphi$ gives two predictors. The first normalizes its weights, and the second has
+# a learned factor $c$, the *gain*:
 #
 # $$\hat f=\frac{\sum_i\varphi(wt_i)\,y_i}{\sum_j\varphi(wt_j)}\ \text{(normalized)},\quad\;
 #   \hat f=\frac cn\sum_i\varphi(wt_i)\,y_i\ \text{(not normalized)}.$$
 #
-# *By hand.* Take three tokens with $t=1,\frac12,-1$, and $w=4$. Softmax gives the first token the share
+# *By hand.* Let $w=4$, and take three tokens with $t=1$, $\frac12$ and $-1$. Softmax gives the first token the share
 # $e^4/(e^4+e^2+e^{-4})$ of the weight, which is about seven eighths. The normalized sigmoid $s(u)=1/(1+e^{-u})$ gives
 # the first token about one half, since $s(4)$ and $s(2)$ are both close to one. At $w=40$ softmax gives the first token
-# nearly all the weight. The sigmoid still gives the first token one half. The general rule is this:
+# nearly all the weight. The sigmoid still gives it only one half. Which activations can do what softmax does?
 #
 # :::{prf:theorem} A window shrinks for rapidly varying activations only
 # :nonumber:
 # Let $\varphi\ge0$ be nondecreasing, with $\varphi(s)>0$ for $s>0$. Let the $t_i$ be distinct, with $t_1>0$ the
 # largest.
 #
-# 1. Suppose that $\varphi(\lambda s)/\varphi(s)\to0$ for $s\to\infty$ and every $0<\lambda<1$, which means growth
-#   faster than every power. Then the normalized weight of the nearest token tends to one as $w\to\infty$.
-# 2. Suppose instead that $\varphi(\lambda s)/\varphi(s)\to\lambda^\rho$ with $0\le\rho<\infty$. Then the weights of the
-#   tokens with $t_i>0$ become proportional to $t_i^\rho$ as $w\to\infty$.
+# 1. Suppose that $\varphi(\lambda s)/\varphi(s)\to0$ as $s\to\infty$, for every $0<\lambda<1$. (Such a $\varphi$ grows
+#   faster than every power.) Then the normalized weight of the nearest token tends to one as $w\to\infty$.
+# 2. Suppose instead that $\varphi(\lambda s)/\varphi(s)\to\lambda^\rho$ for every $0<\lambda<1$, with
+#   $0\le\rho<\infty$. Then the weights of the tokens with $t_i>0$ become proportional to $t_i^\rho$ as $w\to\infty$.
 # :::
 #
 # :::{admonition} Proof
 # :class: dropdown
-# Take a token $i$ with $t_i<t_1$ and put $\lambda=t_i/t_1$ if $t_i>0$, else any $\lambda\in(0,1)$. Monotonicity gives
-# $\varphi(wt_i)\le\varphi(\lambda wt_1)$, with equality in the first case. Divide by $\varphi(wt_1)$ and let
-# $w\to\infty$.
+# Let $t_i<t_1$. If $t_i>0$, put $\lambda=t_i/t_1$, so that $\varphi(wt_i)=\varphi(\lambda wt_1)$. If $t_i\le0$, take
+# any $\lambda\in(0,1)$. Then $\varphi(wt_i)\le\varphi(\lambda wt_1)$, because $\varphi$ is nondecreasing. Divide by
+# $\varphi(wt_1)$ and let $w\to\infty$. In part 1 the ratio of the weights of token $i$ and token 1 tends to zero. In
+# part 2 it tends to $(t_i/t_1)^\rho$ if $t_i>0$.
 # :::
 #
 # For large $w$ the sigmoid ($\rho=0$) therefore gives nearly the same weight to all tokens in the hemisphere around the
 # query. ReLU ($\rho=1$) weights these tokens in proportion to $t_i$.
 #
 # On the ReLU class of functions the sigmoid and ReLU activations leave an error even in an infinite context. By the
-# {term}`Funk-Hecke formula` the predictor then multiplies the part of $f$ of degree $\ell$ by a number $\lambda_\ell$.
-# With $m_\ell=\mathbb E[\varphi(wt)P_\ell(t)]$ this number is $m_\ell/m_0$ for normalized weights and $cm_\ell$
-# otherwise. The error that remains is $\sum_\ell a_\ell(1-\lambda_\ell)^2$. The functions $\tanh$ and the identity are
-# odd, so predictors with these two activations miss the even part of $f$. Both are used only with a gain, because their
-# weights can sum to zero.
+# {term}`Funk-Hecke formula` the predictor in an infinite context multiplies the part of $f$ of degree $\ell$ by a
+# number $\lambda_\ell$. Let $m_\ell=\mathbb E[\varphi(wt)P_\ell(t)]$. Then $\lambda_\ell=m_\ell/m_0$ for normalized
+# weights, and $\lambda_\ell=cm_\ell$ otherwise. The error that remains is $\sum_\ell a_\ell(1-\lambda_\ell)^2$. The
+# functions $\tanh$ and the identity are odd, so predictors with these two activations miss the even part of $f$. We use
+# them only with a gain, because their weights can sum to zero.
 
 # %% tags=["hide-input"]
 d_unit = dims[min(1, len(dims) - 1)]
@@ -478,12 +489,12 @@ plt.show()
 # ```{caption} fig-activations
 # :alt: Left: risk curves against w. Softmax falls to a clear minimum, far below all others. The exponential without
 # normalization has a shallow minimum at a small w. Sigmoid curves fall and stay flat, ReLU curves are flat throughout,
-# tanh and linear lie far above all. Right: the best w of softmax rises with L, that of the plain exponential hardly
-# changes.
+# tanh and linear lie far above all. Right: the best w of softmax rises with L, and the best w of the plain exponential
+# hardly changes.
 #
-# Left: risk against $w$ on the ReLU class at the largest $L$, with normalized weights (solid) or the best gain
-# (dashed). Bands are intervals of sampled values. Softmax has the least risk. Right: the best $w$ of the exponential
-# against $L$. Only with normalized weights does this $w$ rise clearly.
+# Left: risk against $w$ on the ReLU class at the largest $L$. Solid: normalized weights. Dashed: the best gain. Bands
+# are intervals of sampled values. Softmax has the least risk. Right: the best $w$ of the exponential against $L$. This
+# $w$ rises clearly only with normalized weights.
 # ```
 
 # %% tags=["remove-input"]
@@ -498,9 +509,10 @@ caption = f"ReLU class, d = {d_unit}, n = {context_length}, L = {rough.lipschitz
 plots.table(summary, heads, caption)
 
 # %% [markdown]
-# The second column of the table is the error that an infinite context leaves, as a share of the variance of the class.
-# The last column is the *price* of a fixed $w$ at the largest $L$. The price is the risk at the largest $L$ with the $w$ that is
-# best for the smallest $L$, divided by the least risk at the largest $L$. A price of one means that $w$ need not be adapted to $L$.
+# The second column of the table is the error that an infinite context leaves at the best $w$ and gain, as a share of
+# the variance of the class. The last column is the *price* of a $w$ that is not adapted to $L$. We take the $w$ that is
+# best for the smallest $L$, and divide its risk at the largest $L$ by the least risk there. A price of one means that
+# $w$ need not be adapted.
 #
 # **Why normalization matters.** We call the exponential without normalization *plain*. The best $w$ of the plain
 # exponential cannot follow $L$, because the constant part of $f$ acts as noise. The prediction multiplies the constant
@@ -511,11 +523,11 @@ plots.table(summary, heads, caption)
 #
 # The sum $k(1)+\sigma^2$ takes the place of a noise variance. All $a_\ell$ and $k(1)$ are proportional to $L^2$. If
 # $k(1)$ is much larger than $\sigma^2$, the best $w$ of the plain exponential therefore hardly changes with $L$. With
-# normalized weights only the differences $f(x_i)-f(x_q)$ count.
+# normalized weights the risk depends on $f$ only through the differences $f(x_i)-f(x_q)$.
 #
 # **A shift repairs the sigmoid.** Subtract a number $b$ from the scores of the sigmoid $s$. Then
-# $s(u-b)\approx e^{-b}e^{u}$ for large $b$, and normalization removes the factor $e^{-b}$. The shifted sigmoid uses
-# only its left tail, which is exponential. So a bounded activation can come close to softmax at finite $w$:
+# $s(u-b)\approx e^{-b}e^{u}$ for large $b$, and normalization removes the factor $e^{-b}$. A bounded activation can
+# therefore come close to softmax:
 
 # %%
 shifted = linear_attention.shifted_sigmoid(rough, **setting, shifts=shifts)
@@ -524,14 +536,14 @@ for row in shifted.itertuples():
 
 # %% [markdown]
 # **Exercise 3.** In long contexts the least risk of the ReLU class is proportional to
-# $(\text{noise variance}/n)^{3/(d+2)}$. How much larger is the least risk of the plain exponential there than that of
-# softmax?
+# $(\text{noise variance}/n)^{3/(d+2)}$. How much larger is then the least risk of the plain exponential than the least
+# risk of softmax?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# By {eq}`eq-gain` the noise variance is $k(1)+\sigma^2$ in place of $\sigma^2$. So the plain exponential has about
-# $\big(1+k(1)/\sigma^2\big)^{3/(d+2)}$ times the risk of softmax. This factor does not depend on $n$, so longer
-# contexts do not close the gap.
+# By {eq}`eq-gain` the plain exponential has the noise variance $k(1)+\sigma^2$, and softmax has $\sigma^2$. So the
+# plain exponential has about $\big(1+k(1)/\sigma^2\big)^{3/(d+2)}$ times the risk of softmax. This factor does not
+# depend on $n$, so longer contexts do not close the gap.
 # ```
 #
 # We do not know whether deep networks with sigmoid or ReLU attention build narrow windows in a different way.
@@ -540,7 +552,7 @@ for row in shifted.itertuples():
 #
 # Softmax has two useful properties. The exponential grows faster than every power, so the window can shrink. The
 # weights sum to one, so a constant in the function causes no error. Linear attention has neither property. Among the
-# classes that we try it wins only on linear functions with at most a small intercept.
+# classes that we try, linear attention wins only on linear functions with at most a small intercept.
 
 # %% tags=["remove-input"]
 notebook.footer()
