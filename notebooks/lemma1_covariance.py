@@ -12,13 +12,12 @@
 # *Suppose the inputs vary much more in some directions than in others. Which matrix should an attention layer learn
 # then?*
 #
-# **Short answer.** Let the tokens $x$ lie on an ellipsoid with the covariance $\Sigma$. Suppose that the random
-# functions prefer no direction (are rotation invariant) *as functions of the whitened tokens* $\Sigma^{-1/2}x$, and
-# that their values are more correlated at closer whitened tokens. Then, for two or more examples, the best matrix is
-# $M=w^*\Sigma^{-1}$. (The slide, which does not name its conditions: {judged}`P1.L1.form`.) The matrix $\Sigma^{-1}$ turns the ellipsoid back into a sphere, and $w^*$
-# is the best $w$ on that sphere. Trained layers end near $w^*\Sigma^{-1}$ {judged}`P1.L1.trained`. Suppose instead
-# that the functions prefer no direction as functions of $x$ itself. Then the layers that we trained end at another
-# matrix, with a narrower window along the long axes.
+# **Short answer.** Let the tokens be $x=\Sigma^{1/2}u$ with $u$ uniform on the unit sphere, so that they lie on an
+# ellipsoid. Suppose that the random functions, *as functions of the whitened token* $u$, are rotation invariant and
+# more correlated at closer points. Then for two or more examples the best matrix is $M=w^*\Sigma^{-1}$, where $w^*$ is
+# the best $w$ on the sphere. The slide does not name its conditions {judged}`P1.L1.form`. Trained layers end near
+# $w^*\Sigma^{-1}$ {judged}`P1.L1.trained`. Suppose instead that the functions are rotation invariant as functions of
+# $x$ itself. Then the layers that we trained end at another matrix, whose window is narrower along the long axes.
 
 # %% tags=["remove-cell"]
 import sys
@@ -82,39 +81,39 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-ellipse
-# :alt: Tokens on a circle and twice on an ellipse, with discs for the attention weights. On the circle, and on the
-# ellipse with the lemma's matrix, the same tokens on both sides of the query have the weight. With a multiple of the
-# identity the weight goes to tokens between the query and the end of the long axis.
+# :alt: Tokens on a circle and twice on an ellipse, with discs for the attention weights. On the circle, and on
+# the ellipse with the lemma's matrix, the weight lies on the same tokens on both sides of the query. With a multiple of
+# the identity the weight goes to tokens between the query and the end of the long axis.
 #
 # Attention weights (areas of the discs) for a query at $60°$ (the filled point), with $w=10$. On the ellipse
-# $M=w\,\Sigma^{-1}$ gives each token the weight that it has on the circle. A multiple of the identity with the same
-# determinant moves the weight towards the long end.
+# $M=w\,\Sigma^{-1}$ gives each token the weight that it has on the circle. The multiple of the identity with the same
+# determinant moves weight towards the end of the long axis.
 # ```
 #
 # ## In plain words
 #
-# On a stretched cloud of tokens an attention layer should measure distances in units of the cloud's own axes.
-# Attention compares a token $x$ with the query $x_q$ by the score $x^\top Mx_q$. If $M$ is a multiple of the
-# identity, this score is large for long tokens, even if they are not close to the query. Let $\Sigma$ be the
-# covariance of the cloud, up to a factor. The matrix $\Sigma^{-1}$ measures lengths in units of the cloud's axes.
+# On a stretched cloud of tokens an attention layer should measure distances in units of the cloud's own axes. Attention
+# compares a token $x$ with the query $x_q$ by the score $x^\top Mx_q$. If $M$ is a multiple of the identity, this score
+# is large for long tokens, even if they are not close to the query. Let $\Sigma$ be the covariance of the cloud, up to
+# a factor. The matrix $\Sigma^{-1}$ measures lengths in units of the cloud's axes.
 #
-# The matrix $\Sigma^{-1}$ is right if the functions change equally fast in all directions, measured in those units.
-# Suppose instead that the functions change equally fast in all directions in the *original* units. Then the functions
-# change more along the long axis of the cloud. Along this axis the {term}`window` should be narrower than $\Sigma^{-1}$
-# makes it. The entry of $M$ for this axis is then larger, since large $w$ means a narrow window.
+# The matrix $\Sigma^{-1}$ is right if the functions change equally fast in all directions, measured in units of the
+# axes. Suppose instead that they change equally fast in all directions in the *original* units. Then they change more
+# from end to end of a long axis than of a short one. Along a long axis the {term}`window` should be narrower than
+# $\Sigma^{-1}$ makes it. The entry of $M$ for this axis is then larger than in $w\Sigma^{-1}$, since large $w$ means a
+# narrow window.
 #
 # ## Experiment 1: trained units on ellipsoids
 #
-# Trained {term}`units <unit>` end near $w^*\Sigma^{-1}$, with the best $w$ of the sphere. We draw random ellipsoids
-# and train units on them from $M=0$. Then we compute the entries $a^\top Ma$ of the trained $M$ for the unit vectors
-# $a$ along the axes of $\Sigma$. The class `Projected` has the functions $f(x)=g(\Sigma^{-1/2}x)$ with a
-# rotation-invariant random $g$. These functions change equally fast in all directions of the whitened token
-# $u=\Sigma^{-1/2}x$.
+# Trained {term}`units <unit>` end near $w^*\Sigma^{-1}$. We draw random ellipsoids and train units on them from $M=0$.
+# Then we compute the entries $a^\top Ma$ of the trained $M$ for the unit vectors $a$ along the axes of $\Sigma$. The
+# class `Projected` consists of the functions $f(x)=g(\Sigma^{-1/2}x)$ with a rotation-invariant random $g$. They change
+# equally fast in all directions of the whitened token $u=\Sigma^{-1/2}x$.
 #
-# If $M$ is a multiple of $\Sigma^{-1}$, each entry times its eigenvalue of $\Sigma$ gives the same number. The next
-# cell takes this product at the longest axis minus the product at the shortest axis. Then it divides by the mean
-# product over all axes. We call the result the *difference*. A positive difference means a window that is narrower
-# along the long axes than the lemma says.
+# For each axis we multiply the entry of $M$ by the eigenvalue of $\Sigma$. If $M$ is a multiple of $\Sigma^{-1}$, all
+# axes give the same product. The next cell subtracts the product of the shortest axis from the product of the longest,
+# and divides by the mean product. We call the result the *difference*. If it is positive, the window is narrower along
+# the long axes than the lemma says.
 #
 # To try $d=7$, write `dim = 7` as the first line of the next cell. The printed medians of the difference should again
 # be near zero. At $d=3$ the median for affine functions on the first ellipsoid is
@@ -179,22 +178,21 @@ plt.show()
 # :alt: Entries of trained matrices against the entries that the lemma claims, for affine and ReLU functions and several
 # covariances. All points lie on the diagonal.
 #
-# Entries of the trained $M$ along the axes of $\Sigma$, against those of $w^*\Sigma^{-1}$ with the exact $w^*$ of the
-# sphere. Points are medians over seeds, with intervals. The points should lie on the line. Nothing is fitted.
+# Entries of the trained $M$ along the axes of $\Sigma$, against the entries of $w^*\Sigma^{-1}$ with the exact $w^*$ of
+# the sphere. Points are medians over seeds, with intervals. They should lie on the line. Nothing is fitted.
 # ```
 #
-# The cells take about five seconds on two cores. The card below allows a difference of 0.1 on both sides of zero,
-# because each number is sampled. As a control the card uses units that are trained on the functions of Experiment 2
-# (next cell). For these units the difference must be positive.
+# The cells take about five seconds on two cores. The card below allows differences from $-0.1$ to $0.1$. As a control
+# it judges units that the next cell trains on the functions of Experiment 2. Their difference must be positive.
 #
-# **Exercise 1.** In the cell of Experiment 1 replace `Projected(task, np.linalg.inv(root))` by `task`. Do the points
-# stay on the line?
+# **Exercise 1.** In the cell of Experiment 1 replace `Projected(task, np.linalg.inv(root))` by `task`. Do the points of
+# the figure stay on the line?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# No. The functions then change equally fast in all directions of $x$. Measured in units of the axes of $\Sigma$, the
-# functions change more along the long axes. Compared with the lemma, the entry of $M$ is then larger for long axes
-# than for short ones.
+# No. The functions now change equally fast in all directions of $x$. Measured in units of the axes of $\Sigma$, they
+# change faster along the long axes than along the short ones. Compared with the line, the points of the long axes are
+# then higher than the points of the short axes.
 # ```
 
 # %%
@@ -229,7 +227,7 @@ judge(
 # ## As printed, and what is true
 #
 # For the classes of the {prf:ref}`theorem on form <thm-form>` the lemma is true if its symmetry conditions are about
-# the whitened tokens. If the conditions are about the tokens themselves, trained units contradict it.
+# the whitened tokens. If they are about the tokens themselves, trained units contradict the lemma.
 #
 # :::{prf:theorem} ITA slides, Lemma 1
 # :label: thm-lemma-one
@@ -239,17 +237,18 @@ judge(
 # :::
 #
 # Here $U^d$ is the uniform law on the unit sphere. The slides do not say which symmetry is meant. A machine-written
-# summary of the paper speaks of rotation-invariant function distributions. From here on the slides take $\Sigma=I$
+# summary of the paper speaks of rotation-invariant function distributions. After the lemma the slides take $\Sigma=I$
 # without loss of generality.
 #
 # ```{admonition} What is true
 # :class: tip
-# - Suppose that the law of $f\circ\Sigma^{1/2}$, the function *of the whitened token*, is rotation invariant. Let its
-#   covariance satisfy the condition of the {prf:ref}`theorem on form <thm-form>`, and let $n\ge2$. Then every
-#   minimizer is a multiple of $\Sigma^{-1}$, with the $w$ of the sphere. This is how we read the lemma.
+# - Let $g(u)=f(\Sigma^{1/2}u)$ be the function *of the whitened token*. Suppose that the law of $g$ is rotation
+#   invariant, that its covariance satisfies the condition of the {prf:ref}`theorem on form <thm-form>`, and that
+#   $n\ge2$. Then every minimizer is $w\Sigma^{-1}$, where $wI$ is a minimizer on the sphere. This is how we read the
+#   lemma.
 # - Suppose that the law of $f$ itself is rotation invariant. Then the units that we trained end at another matrix.
-#   Their window is narrower along the long axes than $\Sigma^{-1}$ makes it.
-# - In the first case there is a minimizer with $w\ge0$. For even functions its negative is a minimizer, too.
+#   Their window is narrower along the long axes than $w\Sigma^{-1}$ makes it.
+# - In the first case some minimizer has $w\ge0$. For even functions the matrix $-w\Sigma^{-1}$ is then a minimizer, too.
 # ```
 #
 # ## By hand: an ellipse
@@ -265,9 +264,9 @@ judge(
 # $$x^\top Mx_q=u^\top\big(\Sigma^{1/2}M\Sigma^{1/2}\big)u_q. $$ (eq-whitened)
 #
 # So the {term}`unit` $M$ on the ellipsoid makes the predictions of the unit $N=\Sigma^{1/2}M\Sigma^{1/2}$ on the
-# sphere. If the best $N$ is $w^*I$, the best $M$ is $w^*\Sigma^{-1}$. The lemma thus follows, for all matrices and
-# all noise, from its case $\Sigma=I$. That case is proved in [](/notebooks/certificates.ipynb), for every $n\ge2$ and
-# every rotation-invariant class whose values are more correlated at closer inputs.
+# sphere. If the best $N$ is $w^*I$, the best $M$ is $w^*\Sigma^{-1}$. The lemma thus follows from its case $\Sigma=I$.
+# That case is proved in [](/notebooks/certificates.ipynb), among all matrices, for every noise, every $n\ge2$ and every
+# rotation-invariant class whose values are more correlated at closer inputs.
 #
 # The next cell computes one prediction on the circle and one on the ellipse, with the same labels:
 
@@ -306,15 +305,15 @@ judge(
 )
 
 # %% [markdown]
-# The two printed predictions agree. In the control of the card P1.L1.wlog the tokens are whitened and $M$ is not
-# changed. The predictions then differ.
+# The predictions on the circle and on the ellipse agree. In the control of the card P1.L1.wlog the tokens are whitened
+# but $M$ is not changed, and the predictions differ.
 #
 # **Exercise 2.** Let $\Sigma$ be singular, with one axis of length zero. Which part of $M$ is not determined?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Write $M$ in the axes of $\Sigma$. Every entry in the row or the column of the missing axis is free, because tokens
-# have no component along this axis and these entries enter no score.
+# Write $M$ in the axes of $\Sigma$. Every entry in the row or the column of the missing axis is free. Tokens have no
+# component along this axis, so these entries enter no score.
 # ```
 #
 # ```{admonition} What is assumed, and what we test
@@ -334,13 +333,12 @@ judge(
 # %% [markdown]
 # ## Experiment 2: isotropic in the other coordinates
 #
-# If the functions prefer no direction as functions of $x$, the trained window is narrower along the long axes than
-# the lemma says. We train on the affine functions $f(x)=\ell\,q\cdot x+b$ with $q\sim U(S^{d-1})$, and on ReLU
-# functions, of the tokens $x=\Sigma^{1/2}u$ themselves. As a function of $u$ an affine $f$ is
-# $\ell\,(\Sigma^{1/2}q)\cdot u+b$, which varies more along the long axes. Let $\lambda_i$ be the eigenvalue of
-# $\Sigma$ for axis $i$, and $L$ the Lipschitz constant of the class in $x$. Along axis $i$ the Lipschitz constant in
-# $u$ is $L\sqrt{\lambda_i}$. The entry $M_{ii}$ should therefore fall more slowly with $\lambda_i$ than the lemma's
-# $w/\lambda_i$.
+# If the functions are rotation invariant as functions of $x$, the trained window is narrower along the long axes than
+# the lemma says. We train on affine and on ReLU functions of $x=\Sigma^{1/2}u$ itself. As a function of $u$, the affine
+# function $\ell\,q\cdot x+b$ is $\ell\,(\Sigma^{1/2}q)\cdot u+b$, which varies more along the long axes. Let
+# $\lambda_i$ be the eigenvalue of $\Sigma$ for axis $i$, and $L$ the Lipschitz constant of the class in $x$. Along axis
+# $i$ the Lipschitz constant in $u$ is $L\sqrt{\lambda_i}$, so long axes need a narrower window. As $\lambda_i$ grows,
+# the entry $M_{ii}$ should therefore fall more slowly than the lemma's entry $w/\lambda_i$.
 
 # %% tags=["hide-input"]
 along = medians(other_symmetry, "entry", by=["task", "eigenvalue"])
@@ -363,14 +361,14 @@ plt.show()
 # :alt: Log-log plot of the diagonal entries of trained matrices against the eigenvalues of Sigma. The points fall with
 # the eigenvalue, but less steeply than the line of slope minus one.
 #
-# Diagonal entries of the trained $M$ against the eigenvalues of $\Sigma$, for functions that prefer no direction in
-# the original coordinates. Points are medians over seeds, with intervals. The points fall less steeply than the line,
-# which has the slope $-1$ of Lemma 1.
+# Diagonal entries of the trained $M$ against the eigenvalues of $\Sigma$, for functions that are rotation invariant in
+# $x$. Points are medians over seeds, with intervals. The points fall less steeply than the line, which has the slope
+# $-1$ of Lemma 1.
 # ```
 #
-# **Exercise 3.** Tokens have the covariance $\Sigma$. You can draw functions, but you do not know which symmetry they
-# have. Find out in a few lines, without training, for both classes of ReLU functions of this page. (Compare
-# $\mathbb E(f(x)-f(-x))^2$ at the ends $\pm x$ of the axes of the cloud.)
+# **Exercise 3.** Tokens have the covariance $\Sigma$. You can draw functions from a class, but you do not know whether
+# the class is rotation invariant in $u$ or in $x$. Find out in a few lines of code, without training, for both classes
+# of ReLU functions of this page. (Compare $\mathbb E(f(x)-f(-x))^2$ at the end points $x$ of the axes of the cloud.)
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -381,26 +379,26 @@ plt.show()
 #     f = task.sample(stream(0, "tasks"), 10_000)(ends.expand(10_000, -1, -1))
 #     print(((f[:, :dim] - f[:, dim:]) ** 2).mean(dim=0))
 # ```
-# For the functions of Experiment 1 the mean square is the same at a short axis and at a long one. For the functions of
-# Experiment 2 the mean square is proportional to the eigenvalue.
+# For the functions of Experiment 1, $\mathbb E(f(x)-f(-x))^2$ is the same on all axes. For the functions of Experiment
+# 2 it is proportional to the eigenvalue of the axis.
 # :::
 #
-# **Exercise 4.** In the cell that defines `stretch`, change it to `np.diag([4.0, 1.0, 0.25])` (with `dim = 3`). Does the slope in
-# {numref}`fig-counterexample` stay?
+# **Exercise 4.** In the cell that defines `stretch`, write `stretch = np.diag([4.0, 1.0, 0.25])` (with `dim = 3`). Do
+# the points of {numref}`fig-counterexample` still fall with the same slope?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Not exactly. How strongly the window adapts to the slope along an axis depends on how many tokens the window holds.
-# The points therefore do not lie on one power law.
+# Not exactly. How strongly the window adapts to the slope of the functions along an axis depends on the number of
+# tokens in the window. The points therefore do not lie on one power law.
 # ```
 #
 # ## The lemma, proved
 #
-# Suppose that the class, written in whitened tokens, is invariant under rotations, and that its values are more
-# correlated at closer whitened tokens. Let $n\ge2$. Then no matrix beats the best multiple of $\Sigma^{-1}$. On the
-# sphere no matrix beats the best multiple of the identity ([](/notebooks/certificates.ipynb)), and {eq}`eq-whitened`
-# carries this to every ellipsoid. The card compares four other matrices with the best one. The card's second reading
-# is about functions that prefer no direction in the original coordinates.
+# Suppose that the class is rotation invariant in the whitened token $u$, and that its values are more correlated at
+# closer $u$. Let $n\ge2$. Then no matrix has a smaller risk than the best multiple of $\Sigma^{-1}$. This is proved for
+# $\Sigma=I$ in [](/notebooks/certificates.ipynb), and {eq}`eq-whitened` carries it to every ellipsoid. The card
+# compares the best multiple with four other matrices. Its second reading is about functions that are rotation invariant
+# in $x$.
 
 # %% tags=["remove-input"]
 others = [
@@ -420,14 +418,14 @@ judge(
 # %% [markdown]
 # ## The sign of w
 #
-# For even functions, $f(-x)=f(x)$, the minimizer is not unique if $w^*>0$: $w^*I$ and $-w^*I$ have the same risk. The
-# reason is a symmetry. If we replace the query $x_q$ by $-x_q$, its label and the law of the tokens stay the same,
-# and the scores are those of $-M$. The risk is therefore the same: $\mathcal L(-M)=\mathcal L(M)$. A layer with
-# $-w^*I$ attends to the tokens *opposite* the query.
+# For even functions, $f(-x)=f(x)$, the matrices $w^*I$ and $-w^*I$ have the same risk. Replace the query $x_q$ by
+# $-x_q$. Its label and the law of the tokens stay the same, and every score $x_i^\top Mx_q$ changes its sign, as if $M$
+# were replaced by $-M$. Therefore $\mathcal L(-M)=\mathcal L(M)$. A layer with $-w^*I$ attends to the tokens *opposite*
+# the query.
 #
-# The lemma is printed for any minimizer and some $w_{KQ}\ge0$. The card asks whether there is a minimizer with $w\ge0$.
-# In its second reading the card asks whether every minimizer has $w\ge0$. The next cell prints the exact risk at $-w^*$
-# divided by the exact risk at $w^*$:
+# The lemma is printed for any minimizer and some $w_{KQ}\ge0$. The card asks whether some minimizer has $w\ge0$, and in
+# its second reading whether every minimizer has $w\ge0$. The next cell prints the exact risk at $-w^*$ divided by the
+# exact risk at $w^*$:
 
 # %%
 signs = []
@@ -449,9 +447,9 @@ judge("P1.L1.sign", pd.DataFrame(signs), error="error", name="{task}")
 # %% [markdown]
 # ## To remember
 #
-# The matrix $\Sigma^{-1}$ turns the ellipsoid of the tokens into a sphere. Its best multiple is the best matrix if
-# the functions prefer no direction on that sphere and are more correlated at closer tokens. If the functions change
-# more along one axis, the window should be narrower along this axis.
+# The matrix $\Sigma^{-1}$ turns the ellipsoid of the tokens into a sphere. The best multiple of $\Sigma^{-1}$ is the
+# best matrix if the functions are rotation invariant on this sphere and more correlated at closer points. If the
+# functions change faster along one axis of the sphere, the window should be narrower along this axis.
 
 # %% tags=["remove-input"]
 notebook.footer()
