@@ -403,7 +403,7 @@ behind = beyond.behind_projection(
     n=context_length,
     seeds=seeds,
     steps=link_steps,
-    batch_size=512,
+    batch_size=256,
     learning_rate=0.2,
 )
 window = behind[["link", "seed", "window"]].assign(what="window")

@@ -123,9 +123,9 @@ plt.show()
 on_sphere = {"affine": Affine(dim, lipschitz), "ReLU": ReLU(dim, lipschitz)}
 
 
-def trained_entries(task, axes, lengths):
+def trained_entries(tasks, axes, lengths):
     units = train_grid(
-        task,
+        list(tasks.values()),
         noise_std,
         context_length,
         seeds=seeds,
@@ -135,27 +135,36 @@ def trained_entries(task, axes, lengths):
         device=device,
         covariates=Ellipsoid(axes @ np.diag(lengths) @ axes.T),
     )
-    along_axes = [np.diag(axes.T @ M @ axes) for M in units.M[0]]
-    return pd.DataFrame(
-        {
-            "seed": np.repeat(np.arange(seeds), lengths.size),
-            "eigenvalue": np.tile(lengths**2, seeds),
-            "entry": np.concatenate(along_axes),
-        }
-    )
+    tables = []
+    for name, matrices in zip(tasks, units.M, strict=True):
+        along_axes = [np.diag(axes.T @ M @ axes) for M in matrices]
+        table = pd.DataFrame(
+            {
+                "seed": np.repeat(np.arange(seeds), dim),
+                "eigenvalue": np.tile(lengths**2, seeds),
+                "entry": np.concatenate(along_axes),
+            }
+        )
+        tables.append(table.assign(task=name))
+    return pd.concat(tables, ignore_index=True)
 
 
+best = {
+    name: float(optimal_window(task, context_length, noise_std).w)
+    for name, task in on_sphere.items()
+}
 tables = []
 for covariance in range(1, draws + 1):
     rng = stream(covariance, "initialization")
     axes = np.linalg.qr(rng.standard_normal((dim, dim))).Q
     lengths = 2.0 ** rng.uniform(-1, 1, dim)
     root = axes @ np.diag(lengths) @ axes.T  # the root of Sigma
-    for name, task in on_sphere.items():
-        table = trained_entries(Projected(task, np.linalg.inv(root)), axes, lengths)
-        best = optimal_window(task, context_length, noise_std)
-        table["lemma"] = best.w / table.eigenvalue
-        tables.append(table.assign(covariance=covariance, task=name))
+    whitened = {
+        name: Projected(task, np.linalg.inv(root)) for name, task in on_sphere.items()
+    }
+    table = trained_entries(whitened, axes, lengths)
+    table["lemma"] = table.task.map(best) / table.eigenvalue
+    tables.append(table.assign(covariance=covariance))
 entries = pd.concat(tables, ignore_index=True)
 differences = lemma1.whitened_differences(entries)
 medians(differences, "difference", by=["task", "covariance"]).round(3)
@@ -199,13 +208,7 @@ plt.show()
 stretch = np.diag(2.0 ** np.linspace(1, -1, dim))  # a root of Sigma
 original = lipschitz / np.sqrt((np.diag(stretch) ** 2).mean())  # the same variance
 in_space = {"affine": Affine(dim, original), "ReLU": ReLU(dim, original)}
-other_symmetry = pd.concat(
-    [
-        trained_entries(task, np.eye(dim), np.diag(stretch)).assign(task=name)
-        for name, task in in_space.items()
-    ],
-    ignore_index=True,
-)
+other_symmetry = trained_entries(in_space, np.eye(dim), np.diag(stretch))
 
 # %% tags=["remove-input"]
 broken = cases(

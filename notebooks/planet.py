@@ -199,22 +199,21 @@ judge(
 # divide the mean of the diagonal of $M$ by the exact best $w$ (column "ratio"). The next cell takes about ten seconds.
 
 # %%
-rows = []
-for name, task in tasks.items():
-    layers = train_grid(
-        task,
-        unit_noise_std,
-        context_length,
-        seeds=seeds,
-        steps=steps,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        shared_tokens=True,
-    )
+layers = train_grid(
+    list(tasks.values()),
+    unit_noise_std,
+    context_length,
+    seeds=seeds,
+    steps=steps,
+    batch_size=batch_size,
+    learning_rate=learning_rate,
+)
+tables = []
+for (name, task), w in zip(tasks.items(), layers.windows, strict=True):
     exact = optimal_window(task, context_length, unit_noise_std).w
-    for seed, w in enumerate(layers.windows[0]):
-        rows.append({"map": name, "seed": seed, "trained": w, "ratio": w / exact})
-trained = pd.DataFrame(rows)
+    table = pd.DataFrame({"seed": range(seeds), "trained": w, "ratio": w / exact})
+    tables.append(table.assign(map=name))
+trained = pd.concat(tables, ignore_index=True)
 print(trained.groupby("map")[["trained", "ratio"]].median().round(2))
 
 # %% tags=["remove-input"]
@@ -340,7 +339,7 @@ earth = planet.standardized(land)
 middle = np.unique(earth).mean()  # halfway between the labels of land and sea
 generator = np.random.default_rng(2)
 rows = []
-for n, samples in ((100, 2000), (10_000, 100)):
+for n, samples in ((100, 1000), (10_000, 50)):
     best = optimal_window(tasks["land and sea"], n, noise_std)
     losses, right = [], []
     for _ in range(samples):

@@ -42,7 +42,7 @@ learning_rate = 0.1  # step size of Adam
 dims = [2, 3, 5]  # dimensions d of units with all matrices free
 lipschitz = 1.0  # their Lipschitz constant L
 noise_stds = [0.1, 0.3, 0.6, 1.0]  # sigma of the units whose corner is measured
-full_steps = 600  # their Adam steps
+full_steps = 400  # their Adam steps
 contexts = 6000  # sampled contexts for the best corner
 
 # %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
@@ -128,23 +128,23 @@ print(f"trained w = {trained:.2f}, exact best w = {best.w:.2f}")
 # %%
 record = list(range(0, steps + 1, steps // 16))
 times = [relu_rate * step for step in record]
+tasks = [ReLU(dim, lipschitz=L) for L in lipschitz_values]
+units = train_grid(
+    tasks,
+    noise_std,
+    context_length,
+    seeds=4 * seeds,
+    steps=steps,
+    batch_size=batch_size,
+    learning_rate=relu_rate,
+    device=device,
+    optimizer="sgd",
+    schedule="constant",
+    record=record,
+)
 windows, norms, flow, best = {}, {}, {}, {}
-for L in lipschitz_values:
-    task = ReLU(dim, lipschitz=L)
-    units = train_grid(
-        task,
-        noise_std,
-        context_length,
-        seeds=4 * seeds,
-        steps=steps,
-        batch_size=batch_size,
-        learning_rate=relu_rate,
-        device=device,
-        optimizer="sgd",
-        schedule="constant",
-        record=record,
-    )
-    M = units.M_history[:, 0]  # (recorded steps, seeds, d, d)
+for i, (L, task) in enumerate(zip(lipschitz_values, tasks, strict=True)):
+    M = units.M_history[:, i]  # (recorded steps, seeds, d, d)
     windows[L] = np.trace(M, axis1=-2, axis2=-1) / dim
     norms[L] = spectral_norm(M)
     flow[L] = population_flow(task, context_length, noise_std, times)

@@ -37,7 +37,7 @@ lipschitz_values = [1.0, 2.0, 4.0, 8.0]  # Lipschitz constants L of the pretrain
 n_values = [10, 20, 40]  # their context lengths
 seeds = 10  # pretrained units in each setting
 steps = 800  # Adam steps for each unit
-batch_size = 256  # fresh contexts in each step
+batch_size = 128  # fresh contexts in each step
 learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
 
 # %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
@@ -162,25 +162,24 @@ for n in (1e4, 1e8, 1e12):
 
 # %%
 dim = 5
+tasks = [make(dim, lipschitz=L) for make in (Affine, ReLU) for L in lipschitz_values]
 rows = []
-for task_class in (Affine, ReLU):
-    tasks = [task_class(dim, lipschitz=L) for L in lipschitz_values]
-    for n in n_values:
-        units = train_grid(
-            tasks,
-            noise_std,
-            context_length=n,
-            seeds=seeds,
-            steps=steps,
-            batch_size=batch_size,
-            learning_rate=learning_rate,
-            device=device,
-        )
-        for task, mean_diagonals in zip(tasks, units.windows, strict=True):
-            table = pd.DataFrame({"seed": range(seeds), "trained": mean_diagonals})
-            exact = optimal_window(task, n, noise_std).w
-            setting = {"task": task.label, "lipschitz": task.lipschitz, "n": n}
-            rows.append(table.assign(**setting, exact=exact))
+for n in n_values:
+    units = train_grid(
+        tasks,
+        noise_std,
+        context_length=n,
+        seeds=seeds,
+        steps=steps,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        device=device,
+    )
+    for task, mean_diagonals in zip(tasks, units.windows, strict=True):
+        table = pd.DataFrame({"seed": range(seeds), "trained": mean_diagonals})
+        exact = optimal_window(task, n, noise_std).w
+        setting = {"task": task.label, "lipschitz": task.lipschitz, "n": n}
+        rows.append(table.assign(**setting, exact=exact))
 windows = pd.concat(rows, ignore_index=True)
 windows["ratio"] = windows.trained / windows.exact
 print(windows.groupby(["task", "n", "lipschitz"]).ratio.median().unstack().round(3))

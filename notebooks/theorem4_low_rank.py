@@ -656,28 +656,36 @@ training = {
     "learning_rate": 0.03,
     "device": device,
 }
-problems = [
-    {"link": link, "activation": activation, "dim": d, "rank": k}
-    for d, k in zip(more_dims, more_ranks, strict=True)
-    for activation in ("softmax", "linear")
-    for link in low_rank.PRINTED
-]
-without = problems[0] | {"link": "affine without +2", "activation": "linear"}
 large = {"record": record, "batch_size": batch_size, "test_contexts": test_contexts}
 small = {"record": [steps], "batch_size": few, "test_contexts": 20}
 
 
-def trained(problems, **options):
-    curves = [
-        low_rank.train_behind_link(**problem, **options, **training)
-        for problem in problems
+def curves_of(batches):
+    tables = [
+        low_rank.train_behind_links(
+            low_rank.PRINTED,
+            dim=d,
+            rank=k,
+            activation=activation,
+            **batches,
+            **training,
+        )
+        for d, k in zip(more_dims, more_ranks, strict=True)
+        for activation in ("softmax", "linear")
     ]
-    return pd.concat(curves, ignore_index=True)
+    return pd.concat(tables, ignore_index=True)
 
 
-curves = trained(problems, **large)
-noisy_curves = trained(problems, **small)
-without_intercept = trained([without], **large)
+curves = curves_of(large)
+noisy_curves = curves_of(small)
+without_intercept = low_rank.train_behind_links(
+    ["affine without +2"],
+    dim=more_dims[0],
+    rank=more_ranks[0],
+    activation="linear",
+    **large,
+    **training,
+)
 minima = pd.DataFrame(
     {
         "link": link,

@@ -184,59 +184,70 @@ def isotropic_slope(dim: int, rank: int) -> dict[str, float]:
     }
 
 
-def train_behind_link(
-    link: str,
+def train_behind_links(
+    links: Sequence[str],
     *,
     dim: int,
     rank: int,
     activation: str,
     learning_rate: float,
+    noise_std: float,
+    context_length: int,
     record: Sequence[int],
     test_contexts: int,
     **training: Any,
 ) -> pd.DataFrame:
     """Train softmax or linear attention from M = 0 on functions of B'x, until the last step of ``record``.
 
-    ``training`` goes to `icl.pretrain.train_grid`: noise_std, context_length, seeds, batch_size, device.
     Softmax units start with steps of size w* / 50, as they have about that far to go; linear attention with
-    ``learning_rate``. Each seed is tested on contexts of its own.
+    ``learning_rate``. Units of one seed see the same tokens, whatever the link. Each seed is tested on
+    contexts of its own. ``training`` goes to `icl.pretrain.train_grid`: seeds, batch_size, device.
 
     Returns:
-        A row for each recorded step and seed: ``link``, ``dim``, ``rank``, ``unit``, ``step``, ``seed``,
-        ``sine`` of the largest principal angle to the subspace, and the test ``error`` with the clean query
-        label.
+        A row for each link, recorded step and seed: ``link``, ``dim``, ``rank``, ``unit``, ``step``,
+        ``seed``, ``sine`` of the largest principal angle to the subspace, and the test ``error`` with the
+        clean query label.
     """
-    n = training["context_length"]
-    noise_std = training["noise_std"]
     normal = stream(dim + rank, "monte carlo").standard_normal((dim, dim))
     basis: Any = np.linalg.qr(normal).Q[:, :rank]
     law = LowRank(basis)
-    behind = LINKS[link](rank)
-    task = Projected(behind, basis.T)
+    behind = [LINKS[link](rank) for link in links]
+    rates = [learning_rate] * len(links)
     if activation == "softmax":
-        learning_rate = float(optimal_window(behind, n, noise_std).w) / 50
+        best = [optimal_window(link, context_length, noise_std).w for link in behind]
+        rates = [float(w) / 50 for w in best]
+    tasks = [Projected(link, basis.T) for link in behind]
     units = train_grid(
-        task,
+        tasks,
+        noise_std,
+        context_length,
         steps=record[-1],
-        learning_rate=learning_rate,
+        learning_rate=rates,
         covariates=law,
         activation=activation,
         record=record,
         **training,
     )
-    error = evaluation_error(
-        units.trained,
-        task,
-        noise_std,
-        n,
-        contexts=test_contexts,
-        seed=None,
-        covariates=law,
-    )
-    sine = subspace_error(units.M_history[:, 0], basis)
-    return recorded(record, sine=sine, error=error[: len(record)]).assign(
-        link=link, dim=dim, rank=rank, unit=activation
-    )
+    tables = []
+    for i, (link, task) in enumerate(zip(links, tasks, strict=True)):
+        matrices = units.M_history[:, i]  # (recorded steps, seeds, d, d)
+        errors = [
+            evaluation_error(
+                matrices[:, seed],
+                task,
+                noise_std,
+                context_length,
+                contexts=test_contexts,
+                seed=seed,
+                covariates=law,
+                activation=activation,
+            )
+            for seed in range(matrices.shape[1])
+        ]
+        sine = subspace_error(matrices, basis)
+        table = recorded(record, sine=sine, error=np.stack(errors, axis=1))
+        tables.append(table.assign(link=link, dim=dim, rank=rank, unit=activation))
+    return pd.concat(tables, ignore_index=True)
 
 
 def batch_exponents(

@@ -78,14 +78,14 @@ def test_the_projection_sets_the_slope_and_without_it_the_dimension_does():
 def test_linear_attention_needs_the_class_without_intercept():
     ends = {}
     for link in ("affine", "affine without +2"):
-        curve = low_rank.train_behind_link(link, activation="linear", **LINK)
+        curve = low_rank.train_behind_links([link], activation="linear", **LINK)
         assert len(curve) == 6 and (curve.unit == "linear").all()
         ends[link] = curve[curve.step == 60].error.mean()
     assert ends["affine without +2"] < 0.4 < 1 < ends["affine"]
 
 
 def test_softmax_attention_comes_down_to_the_least_risk_of_the_projected_problem():
-    curve = low_rank.train_behind_link("affine", activation="softmax", **LINK)
+    curve = low_rank.train_behind_links(["affine"], activation="softmax", **LINK)
     least = float(optimal_window(Linear(2), 8, 0.1).risk)
     first, last = curve.groupby("step").error.mean()
     assert 0.9 * least < last < first and last < 2 * least
