@@ -12,11 +12,12 @@
 # *You have inputs and noisy labels of your own. How far around a new input should attention look, and can your data alone
 # decide it?*
 #
-# **Short answer.** Yes, nearly: neither the class of functions nor the noise level has to be known. `icl.best_window(X, y)`
-# hides one label at a time, predicts it from the others, and returns the window parameter with the least error. On two maps
-# of the Earth the best window is known exactly. On these maps the window that `icl.best_window` finds has, in the median,
-# nearly the least risk {judged}`P1.data.left-out`. But a single data set hardly tells the window parameters of a whole
-# range apart. `icl.predict(X, y, queries, w)` predicts the labels of new inputs.
+# **Short answer.** Your data nearly decide it. You need to know neither the class of functions nor the noise level.
+# `icl.best_window(X, y)` hides one label at a time, predicts it from the others, and returns the window parameter with
+# the least error. On two maps of the Earth the best window is known exactly. There the median risk of the window that
+# `icl.best_window` finds is nearly the least risk {judged}`P1.data.left-out`. But for a single data set a whole range
+# of window parameters predicts hidden labels almost equally well. `icl.predict(X, y, queries, w)` predicts the labels
+# of new inputs.
 
 # %% tags=["remove-cell"]
 import sys
@@ -93,9 +94,9 @@ plt.show()
 # ## In plain words
 #
 # **Choose the window that predicts hidden labels best.** Attention with $M=wI$ predicts the label of a query $x_q$ by a
-# weighted mean of known labels. The weight of a token $x_i$ is proportional to $e^{w\,x_i\cdot x_q}$. A small $w$ averages
-# over many tokens, and a large $w$ copies the label of the nearest one. To find $w$ for your own data, hide each label in
-# turn and predict it from the others. Take the $w$ with the least mean squared error:
+# weighted mean of known labels. The weight of a token $x_i$ is proportional to $e^{w\,x_i\cdot x_q}$. A small $w$
+# averages over many tokens, and a large $w$ copies the label of the nearest one. To find $w$ for your own data, hide
+# each label in turn and predict it from the others. Take the $w$ with the least mean squared error:
 #
 # ```python
 # import icl
@@ -106,32 +107,32 @@ plt.show()
 # icl.predict(X, y, queries, best.w)  # move the queries as you moved X
 # ```
 #
-# Both functions take NumPy arrays, data frames, tensors and lists. If the data have a NaN or the wrong shape, the functions
-# stop with a message of one line. `best.edge` is `"mean"` if the mean of all labels predicts best, and `"nearest"` if
-# copying the nearest label does. If the best window lies between these extremes, `best.edge` is empty. The function tries a
-# list of window parameters. `best.low` and `best.high` are the smallest and the largest of these parameters whose error
-# exceeds the least error by at most one standard error of the difference.
+# `best_window` and `predict` take NumPy arrays, data frames, tensors and lists. A NaN or a wrong shape gives an error
+# of one line. `best.edge` is `"mean"` if the mean of all labels predicts best, and `"nearest"` if copying the
+# nearest label does. Between these extremes `best.edge` is empty. `best_window` tries a list of window parameters. For
+# some of them the error exceeds the least error by at most one standard error of the difference. Of these, `best.low`
+# is the smallest and `best.high` the largest.
 #
-# **Lengths of tokens.** The results of this book are for tokens on the unit sphere, unless a page says otherwise. There
-# $x_i\cdot x_q$ is largest for the nearest token. If all tokens have the same length $R$, read $w/R^2$ in place of $w$. If
-# the lengths differ, a larger $w$ prefers the longest tokens in the direction of the query, and not the nearest ones. With
-# [Gaussian inputs](/notebooks/gaussian_tokens.ipynb) the best $w$ therefore stops growing with $n$. So center your tokens,
-# and divide them by their lengths if the lengths say little about the labels.
+# **Lengths of tokens.** The results of this book are for tokens on the unit sphere, unless a page says otherwise. On
+# the unit sphere $x_i\cdot x_q$ is largest for the nearest token. If all tokens have the length $R$ instead of one,
+# divide the $w$ of our results by $R^2$. If the lengths differ, a large $w$ prefers long tokens in the direction of the
+# query to near ones. With [Gaussian inputs](/notebooks/gaussian_tokens.ipynb) the best $w$ therefore stops growing with
+# $n$. So center your tokens, and divide them by their lengths if the lengths say little about the labels.
 #
-# **Pretraining or leave-one-out?** Pretraining finds one $M$ for a whole class of functions, from many contexts. This $M$
-# also serves contexts that are too short to choose a window from. Leave-one-out finds one $w$ for a single function, from
-# the labels of that function.
+# **Pretraining or leave-one-out?** Pretraining finds one $M$ for a whole class of functions, from many contexts. This
+# $M$ also serves contexts whose labels are too few to determine a window. Leave-one-out finds one $w$ for a single
+# function, from the labels of that function.
 #
 # ## Experiment: the planet without its spectrum
 #
-# On two maps of the Earth, the window that is found from the labels costs little. For such a map the [exact best
-# window](/notebooks/planet.ipynb) follows from the *spectrum*, which says how much of the map varies at each length scale.
-# Here the spectrum is not used: `icl.best_window` sees only $n$ random places and their noisy labels. The next cell draws
-# many such data sets. For each data set the cell computes the *price*: the exact risk with the window that was found,
-# divided by the least risk.
+# For a map of the Earth the [exact best window](/notebooks/planet.ipynb) follows from the *spectrum*, which holds the
+# variance of the map at each length scale. Here the spectrum is not used: `icl.best_window` sees only $n$ random places
+# and their noisy labels. The next cell draws many such data sets from two maps. For each data set it computes the
+# *price*: the exact risk with the window that was found, divided by the least risk.
 #
-# To try another size, write `n_values = [200]` as the first line of the next cell. The printed price should again be close
-# to one. For the magnetic field with 400 places it is {judged}`P1.data.left-out | magnetic field, n = 400 | .2f`.
+# For the magnetic field with 400 places the median price is {judged}`P1.data.left-out | magnetic field, n = 400 | .2f`.
+# To try another size, write `n_values = [200]` as the first line of the next cell. The price should also be close to
+# one.
 
 # %%
 maps = {"land and sea": planet.land(), "magnetic field": planet.magnetic_field()}
@@ -160,8 +161,8 @@ left_out = pd.concat(tables, ignore_index=True)
 left_out.groupby(["map", "n"], sort=False)[["exact", "w", "price"]].median().round(2)
 
 # %% [markdown]
-# The cell takes a few seconds. Column `exact` has the exact best $w$. Columns `w` and `price` have medians over the data
-# sets. The prices should be close to one.
+# The cell takes a few seconds. Column `exact` has the exact best $w$. Columns `w` and `price` have medians over the
+# data sets.
 
 # %% tags=["remove-input"]
 judge(
@@ -176,15 +177,16 @@ judge(
 # %% [markdown]
 # ## Diabetes and digits, beside the law
 #
-# The exact best window of affine functions suits the diabetes data but not the digits. This window depends on the
-# dimension, the number $n$ of labels, the Lipschitz constant $L$ and the noise level $\sigma$. The next cell estimates $L$
-# and $\sigma$ from a linear fit on the sphere. Here $L$ is the length of the gradient, and $\sigma$ is the standard
-# deviation of the residuals. If the labels have several columns, both numbers are taken over all columns together.
+# For the diabetes data leave-one-out agrees with the exact best window of affine functions, and for the digits it does
+# not. The exact window depends on the dimension, the number $n$ of labels, the Lipschitz constant $L$ and the noise
+# level $\sigma$. The next cell estimates $L$ and $\sigma$ from a linear fit on the sphere. Here $L$ is the length of
+# the gradient, and $\sigma$ is the standard deviation of the residuals. If the labels have several columns, the squares
+# behind $L$ and $\sigma$ are summed over the columns.
 #
-# Real tokens do not fill all directions alike, so we try two dimensions. The first dimension is $d$, the number of columns
-# of the tokens. The second is $1/\operatorname{tr}\Sigma^2$, where $\Sigma$ is the covariance matrix of the tokens. We call
-# the second one the *filled* dimension. For uniform tokens on the sphere the filled dimension equals $d$. The last two
-# columns of the table are the exact best windows of affine functions with these dimensions and the estimated $L$ and
+# Real tokens do not vary equally in all directions, so we try two dimensions. The first dimension is $d$, the number of
+# columns of the tokens. The second is the *filled* dimension $1/\operatorname{tr}\Sigma^2$, where $\Sigma$ is the
+# covariance matrix of the tokens. For uniform tokens on the sphere the filled dimension equals $d$. The last two
+# columns of the table are the best $w$ of affine functions in these two dimensions, with the estimated $L$ and
 # $\sigma$.
 
 
@@ -216,17 +218,17 @@ law = pd.DataFrame(compared(name) for name in data).set_index("data")
 law.round(1)
 
 # %% [markdown]
-# For diabetes both affine windows lie between `low` and `high`, because the labels are nearly linear. For digits
-# leave-one-out asks for a narrower window than affine functions do. The labels of digits jump between ten classes. Much of
-# what a linear fit takes for noise is therefore signal for a narrow window. The images also lie in clusters and do not fill
-# the sphere uniformly. So the exact window of affine functions is a guide for data that nearly satisfy its assumptions.
-# Leave-one-out needs no such assumptions.
+# For diabetes the two windows of the last columns lie between `low` and `high`, because the labels are nearly linear.
+# For digits the window of leave-one-out is narrower than the window of affine functions. The labels of digits jump from class to
+# class. Much of what a linear fit treats as noise is therefore signal, which a narrow window can
+# use. The images also lie in clusters and do not fill the sphere uniformly. So the exact window of affine functions is
+# a guide only if the labels are nearly affine and the tokens nearly uniform. Leave-one-out does not assume this.
 #
 # ## As an estimator of scikit-learn
 #
-# `icl.SoftmaxAttentionRegressor` works in pipelines and in cross-validation. The estimator finds the window by itself. It
-# moves tokens to the sphere, unless its argument `on_sphere` is false. The next cell compares the estimator with two other
-# models. One is nearest neighbors, whose number is chosen by cross-validation, and the other is a linear model.
+# `icl.SoftmaxAttentionRegressor` works in pipelines and in cross-validation. The estimator finds the window by itself.
+# It moves tokens to the sphere, unless its argument `on_sphere` is false. The next cell compares the estimator with two
+# other models. One averages nearest neighbors, whose number is chosen by cross-validation. The other is linear.
 
 # %%
 neighbors = GridSearchCV(
@@ -243,14 +245,14 @@ scores = {
 pd.DataFrame(scores).agg(["mean", "std"]).round(3)
 
 # %% [markdown]
-# The table shows the mean and the spread of $R^2$ over ten folds of the diabetes data. These labels are nearly linear, so a
-# linear model is hard to beat.
+# The table shows the mean and the spread of $R^2$ over ten folds of the diabetes data. These labels are nearly linear,
+# so a linear model is hard to beat.
 #
 # ## Two layers, and an activation of your own
 #
-# A model that the package does not have takes a few lines. The function `draw_contexts` draws contexts, and `minimize`
-# trains any function of tensors with Adam. In the next cell a first layer adds to every token a weighted mean of the
-# context's tokens. A second layer then predicts the label.
+# You can train a model of your own in a few lines. The function `draw_contexts` draws contexts, and `minimize`
+# trains any function of tensors with Adam. In the next cell the first layer adds a weighted mean of the
+# context's tokens to every token. The second layer predicts the label.
 
 # %%
 relu = ReLU(3, lipschitz=3.0)
@@ -274,12 +276,12 @@ print(f"two layers {second_half:.2f}, the best single layer {best.risk:.2f}")
 
 # %% [markdown]
 # The first number is the mean squared error over the second half of the steps, minus the variance of the noise in the
-# query's label. This estimate is rough, because it is taken while the layers are still trained. [](/notebooks/beyond.ipynb)
+# query's label. This estimate is rough, because the layers are still being trained. [](/notebooks/beyond.ipynb)
 # compares such models with care.
 #
-# An activation $\varphi$ of your own is one entry of `icl.attention.ACTIVATIONS`. The entry has three parts: the function
-# of the score $s$, its derivative in terms of $s$ and $\varphi(s)$, and whether the weights are divided by their sum. The
-# name of the entry then works wherever an activation is asked for.
+# To use an activation $\varphi$ of your own, add an entry to `icl.attention.ACTIVATIONS`. The entry has three parts:
+# the function $\varphi(s)$ of the score $s$, its derivative as a function of $s$ and $\varphi(s)$, and whether the
+# weights are divided by their sum. You can then give the name of the entry wherever an activation is expected.
 
 # %%
 ACTIVATIONS["square"] = (lambda s: (1 + s) ** 2, lambda s, phi: 2 * (1 + s), True)
@@ -305,13 +307,13 @@ for unit, error in zip(units, errors, strict=True):
 #     best = icl.best_window(X[chosen], y[chosen])
 #     print(n, best.w, best.low, best.high)
 # ```
-# The ranges from `low` to `high` overlap. So few patients do not decide the question.
+# The ranges from `low` to `high` overlap, so the data do not answer the question.
 # :::
 #
 # ## To remember
 #
-# Hide each label in turn, and take the window that predicts the hidden labels best. On our maps this window has nearly the
-# least risk. You need to know neither the class of functions nor the noise level.
+# Hide each label in turn, and take the window that predicts the hidden labels best. On our maps this window has nearly
+# the least risk. You need to know neither the class of functions nor the noise level.
 
 # %% tags=["remove-input"]
 notebook.footer()
