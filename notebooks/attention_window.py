@@ -13,11 +13,11 @@
 # examples does one attention layer use, and how much does each of them count?*
 #
 # **Short answer.** The layer predicts a weighted mean of the labels, and the examples near the new point count most. On the
-# unit sphere, softmax attention with the matrix $M=wI$ is exactly kernel regression: an example $x$ has a weight proportional
-# to $e^{-\frac w2\|x-x_q\|^2}$, where $x_q$ is the new point {judged}`P1.W.kernel`. The number $w$ sets the width of the
-# *window* of examples that count, and the best width grows with the noise of the labels {judged}`P1.W.noisy`. For affine and
-# ReLU functions the best width shrinks as their Lipschitz constant $L$ grows {judged}`P1.W.rapid`. For cosines on the circle,
-# with $40$ examples and $\sigma=0.2$, the best width at $L=8$ is
+# unit sphere, softmax attention with the scores $w\,x\cdot x_q$ is exactly kernel regression. The weight of an example $x$ is
+# proportional to $e^{-\frac w2\|x-x_q\|^2}$, where $x_q$ is the new point {judged}`P1.W.kernel`. The number $w$ sets the width
+# of the *window* of examples that count. The best width grows with the noise of the labels {judged}`P1.W.noisy`. For affine
+# and ReLU functions it shrinks as the functions' Lipschitz constant $L$ grows {judged}`P1.W.rapid`. Take cosines on the
+# circle, $40$ examples and noise with $\sigma=0.2$. The best width at $L=8$ is
 # {judged}`P1.W.softmax-adapts | cosine, d = 2, n = 40, $\sigma$ = 0.2, L = 8 over 1 | .2f` times the best width at $L=1$.
 
 # %% tags=["remove-cell"]
@@ -64,12 +64,12 @@ notebook.setup(globals())
 # %% [markdown]
 # ## In plain words
 #
-# An attention layer gets a prompt. The prompt has labeled examples $(x_1,y_1),\dots,(x_n,y_n)$ and a {term}`query` $x_q$
-# without a label. The layer predicts the query's label as a weighted mean of the labels. The weights are the softmax of the
-# scores $x_i^\top Mx_q$. Pretraining learns the matrix $M$ and nothing else.
+# The prompt of an attention layer has labeled examples $(x_1,y_1),\dots,(x_n,y_n)$ and a {term}`query` $x_q$ without a label.
+# The layer predicts the query's label as a weighted mean of the labels. The weights are the softmax of the scores
+# $x_i^\top Mx_q$. Pretraining learns the matrix $M$ and nothing else.
 #
-# For $M=wI$ with $w>0$, the examples near the query count most. The region where they lie is called the {term}`window`. The
-# width of the window is about $w^{-1/2}$, and $w$ is called the {term}`window parameter`. **A large $w$ is a narrow window.**
+# For $M=wI$ with $w>0$, the examples near the query count most. The region of these examples is called the {term}`window`. Its
+# width is about $w^{-1/2}$, where $w$ is the {term}`window parameter`. **A large $w$ is a narrow window.**
 #
 # - A narrow window averages few labels, so much of their noise remains.
 # - A narrow window uses only labels from nearby, so it hardly blurs the function.
@@ -129,14 +129,14 @@ plt.show()
 # thicker lines. A shaded sector around the star is the window. Right, the five examples with their labels in boxes. Arrows, as
 # thick as the lines, lead to one box, the prediction.
 #
-# How one attention layer answers. Left: five labeled examples and a {term}`query` (star) on the circle, with $w=3$. Discs and
-# lines show the attention weight of each example, and in the shaded {term}`window` this weight is more than half of the largest
-# possible one. Right: the prompt. The prediction is the weighted mean of the labels, and the order of the examples does not
-# matter.
+# How one attention layer answers. Left: five labeled examples and a {term}`query` (star) on the circle, with $w=3$. The sizes
+# of discs and lines show the attention weights. The shaded {term}`window` is the region where the weight is more than half of
+# the weight at the query. Right: the prompt. The prediction is the weighted mean of the labels, and the order of the examples
+# does not matter.
 # ```
 #
-# **Move it.** The next figure unrolls such a circle into a line. Every disc is an example, and the area of the disc shows the
-# attention weight of the example.
+# **Move it.** The next figure unrolls a circle of examples into a line. The area of each disc shows the attention weight of
+# one example.
 
 # %% tags=["hide-input"]
 curves, points = attention_window.circle_to_move()
@@ -166,10 +166,10 @@ interactive(
 # ## The experiment: attention is kernel regression
 #
 # On the sphere, the attention weights are exactly the weights of a Gaussian kernel. The next cell draws contexts and computes
-# the weights twice: as the softmax of the scores $w\,x_i\cdot x_q$, and as a Gaussian kernel of the distance to the query. The
-# cell repeats both computations with tokens from a normal distribution. Normal tokens do not lie on a sphere, and for them the
-# two weights differ. The table printed below has the largest difference. To try $d=7$, write `dims = [7]` as the first line of
-# the next cell.
+# two weights for each example. One comes from the softmax of the scores $w\,x_i\cdot x_q$, the other from a Gaussian kernel of
+# the distance to the query. The cell repeats the computation with normal tokens. Normal tokens do not lie on a sphere, so
+# their two weights differ. The table below lists the largest difference between the two weights. To try $d=7$, write
+# `dims = [7]` as the first line of the next cell.
 
 # %%
 rows = []
@@ -214,13 +214,13 @@ plt.show()
 # :alt: Weight against distance to the query, two panels. On the sphere the points lie on three falling curves, steeper for
 # larger w. With normal tokens the points are scattered away from the curves.
 #
-# The weights of one drawn context: softmax attention (points) and the Gaussian kernel $e^{-\frac w2\|x-x_q\|^2}$ (lines). On
-# the sphere (left) points and lines agree. With normal tokens (right) long examples get large weights although they are far
-# away.
+# The weights of the examples in one context. Points show softmax attention, and lines show the Gaussian kernel
+# $e^{-\frac w2\|x-x_q\|^2}$. On the sphere (left) points and lines agree. With normal tokens (right), examples with a large
+# norm can get large weights far from the query.
 # ```
 #
-# Both cells take about a second on two cores. On the sphere at $d=5$, expect the largest difference in the table to be about
-# {judged}`P1.W.kernel | d = 5 | .0e`, a rounding error. With normal tokens, expect a difference that is far above rounding.
+# The two cells above take about a second on two cores. On the sphere at $d=5$, expect the largest difference in the table to
+# be about {judged}`P1.W.kernel | d = 5 | .0e`, a rounding error. With normal tokens, expect a much larger difference.
 
 # %% tags=["remove-input"]
 gaps = weights.groupby(["tokens", "dim"], as_index=False).gap.max()
@@ -235,8 +235,8 @@ judge(
 # %% [markdown]
 # ## As printed, and what is true
 #
-# The kernel form on the slides is right, and the table on the slides is right in one reading of its word *bias*. The slides
-# write the attention that the query $x_{n+1}$ pays to $x_i$ as
+# The kernel on the slides is right. Their table is right for one of two meanings of *bias*. The slides write the attention
+# that the query $x_{n+1}$ pays to $x_i$ as
 #
 # $$\frac{e^{-\frac{w_{KQ}}2\|x_i-x_{n+1}\|^2}}
 #   {\sum_{j=1}^ne^{-\frac{w_{KQ}}2\|x_j-x_{n+1}\|^2}}.$$ (eq-kernel)
@@ -252,17 +252,17 @@ judge(
 #
 # ```{admonition} What is true
 # :class: tip
-# Equation {eq}`eq-kernel` is exact for unit vectors. The authors' rebuttal and the slides' proof sketch write $e^{-w\|x-y\|^2}$
-# for $e^{x^\top My}$ with $M=wI$. If $w$ is the same number in both expressions, a factor $\frac12$ is missing in the kernel.
-# If the $w$ of the kernel absorbs constants, nothing is missing. The third row of the table is right if *bias* means the mean
-# error of the prediction, averaged over contexts before squaring {judged}`P1.W.table-bias`.
+# Equation {eq}`eq-kernel` is exact for unit vectors. For $M=wI$, the authors' rebuttal and the slides' proof sketch write
+# $e^{-w\|x-y\|^2}$ in place of $e^{x^\top My}$. If $w$ is the same number in both expressions, a factor $\frac12$ is missing
+# in the kernel. If the $w$ of the kernel may be another number, nothing is missing. The third row of the table is right if
+# *bias* means the mean error of the prediction, without a square inside the mean {judged}`P1.W.table-bias`.
 # ```
 #
 # ## By hand
 #
-# Take two examples on the unit circle, at $0°$ and at $60°$ from the query. Their inner products with the query are $1$ and
-# $\frac12$, and their squared distances from it are $0$ and $1$. The softmax gives the two examples weights in the ratio
-# $e^{w}:e^{w/2}$. The kernel {eq}`eq-kernel` gives $1:e^{-w/2}$, which is the same ratio.
+# Take a query on the unit circle and two examples, at $0°$ and at $60°$ from the query. The inner products with the query are
+# $1$ and $\frac12$, and the squared distances to the query are $0$ and $1$. The softmax weights have the ratio
+# $e^{w}:e^{w/2}$. The kernel {eq}`eq-kernel` gives the same ratio in the form $1:e^{-w/2}$.
 #
 # At $w=\ln 4$ the ratio of the two weights is $2:1$. The kernel without the factor $\frac12$, $e^{-w\|x-x_q\|^2}$, would give
 # $4:1$.
@@ -274,17 +274,17 @@ print(softmax_weights(x, x[0], M))
 print(softmax_attention(x, torch.tensor([3.0, 0.0]).double(), x[0], M))
 
 # %% [markdown]
-# In general $\|x-x_q\|^2=2-2\,x\cdot x_q$ on the unit sphere, so $e^{w\,x\cdot x_q}=e^{w}e^{-\frac w2\|x-x_q\|^2}$. The factor
-# $e^w$ cancels in the softmax. Attention is therefore Nadaraya-Watson regression with a Gaussian kernel. As a function of $x$,
-# the kernel is proportional to the {term}`von Mises-Fisher density`.
+# On the unit sphere $\|x-x_q\|^2=2-2\,x\cdot x_q$, so $e^{w\,x\cdot x_q}=e^{w}e^{-\frac w2\|x-x_q\|^2}$. The factor $e^w$
+# cancels in the softmax. Attention is therefore Nadaraya-Watson regression with a Gaussian kernel. As a function of $x$, the
+# kernel is proportional to the {term}`von Mises-Fisher density`.
 #
-# **Exercise 1.** Put the examples and the query on a sphere of radius $r$. What happens to the kernel, and what happens to the
-# best $w$ for functions of $x/r$?
+# **Exercise 1.** Put the examples and the query on a sphere of radius $r$. Is the kernel still Gaussian? How does the best $w$
+# depend on $r$ if the labels are a function of $x/r$?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Now $\|x-x_q\|^2=2r^2-2\,x\cdot x_q$, so the kernel is the same function of the distance. All distances are multiplied by $r$,
-# so the best $w$ is divided by $r^2$.
+# Now $\|x-x_q\|^2=2r^2-2\,x\cdot x_q$, so the kernel is still $e^{-\frac w2\|x-x_q\|^2}$. All distances are multiplied by $r$.
+# The same weights need the same $wr^2$, so the best $w$ is divided by $r^2$.
 # ```
 
 # %% [markdown]
@@ -292,15 +292,14 @@ print(softmax_attention(x, torch.tensor([3.0, 0.0]).double(), x[0], M))
 # :class: dropdown
 # | assumption | here |
 # |---|---|
-# | examples on the unit sphere | used by the kernel form; broken in two controls |
+# | examples on the unit sphere | used by the kernel form; two controls have normal tokens |
 # | $M=wI$ | the best form for rotation-invariant classes, [](/notebooks/certificates.ipynb) |
 # | functions of Fig. 1 | not printed; we take $f(x)=\cos(L\,u\cdot x)$ with random $u$ |
 # ```
 #
 # ## The kernel in more detail
 #
-# On the sphere, a nearer example never has a smaller weight than a farther one. Off the sphere, a nearer example can have a
-# smaller weight than a farther one.
+# On the sphere, the weight of an example never rises with its distance to the query. Off the sphere it can.
 
 # %% tags=["remove-input"]
 by_distance = attention_window.weights_by_distance(weights)
@@ -315,8 +314,8 @@ judge(
 )
 
 # %% [markdown]
-# Let $\omega_i$ be the attention weight of example $i$. On the sphere, $-\log\omega_i$ is a linear function of $\|x_i-x_q\|^2$,
-# and its slope is $\frac w2$. The card gives the slope divided by $w$.
+# Let $\omega_i$ be the attention weight of example $i$. On the sphere, $-\log\omega_i$ is a linear function of
+# $\|x_i-x_q\|^2$, and its slope is $\frac w2$. The next card gives the slope divided by $w$.
 
 # %% tags=["remove-input"]
 coefficients = (
@@ -332,9 +331,9 @@ judge(
 )
 
 # %% [markdown]
-# On the sphere our attention layer agrees with four independent libraries up to rounding. We compare it with kernel regression
-# (statsmodels), nearest neighbors with Gaussian weights (scikit-learn), the von Mises-Fisher density (SciPy) and fused
-# attention (PyTorch).
+# On the sphere our attention layer agrees with four independent libraries up to rounding. The next card compares it with
+# kernel regression (statsmodels), nearest neighbors with Gaussian weights (scikit-learn), the von Mises-Fisher density (SciPy)
+# and fused attention (PyTorch).
 
 # %% tags=["remove-input"]
 judge(
@@ -353,9 +352,9 @@ judge(
 # quantities for several values of $w$:
 #
 # - the distance from the query at which the weight is half of its largest possible value,
-# - the number of points attended to, $1/\mathbb E\sum_i\omega_i^2$,
-# - the bias and the noise, which are the two parts of the {term}`population risk`. (This bias is not the mean error, see the
-#   third row below.)
+# - the number of points attended to, $1/\mathbb E\sum_i\omega_i^2$, which is $n$ for equal weights,
+# - the bias and the noise, which are the two parts of the {term}`population risk`. (This bias is not the mean error of
+#   the third row.)
 
 # %%
 task = ReLU(dim=dims[-1])
@@ -398,11 +397,11 @@ plots.table(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Compare the two columns row by row. The noise column is proportional to $\sigma^2$, so the two columns cross at a smaller $w$
-# if $\sigma$ is doubled. The risk is in general least at another $w$, where the *slopes* of the two columns cancel.
+# The noise column is proportional to $\sigma^2$, so the two columns cross at a smaller $w$ if $\sigma$ is doubled. The risk is
+# in general not least at the crossing, but where the *slopes* of the two columns cancel.
 # ```
 #
-# **First row of the slides' table: decay.** The larger $w$ is, the faster $-\log\omega_i$ grows with the squared distance. As
+# **First row of the slides' table: decay.** With a larger $w$, $-\log\omega_i$ grows faster with the squared distance. As
 # $w\to\infty$, one example gets all the weight.
 
 # %% tags=["remove-input"]
@@ -425,8 +424,8 @@ judge(
 )
 
 # %% [markdown]
-# **Second and fourth row: points and noise.** The larger $w$ is, the fewer points count and the more noise remains. The noise
-# is proportional to the mean of $\sum_i\omega_i^2$, and the number of points is one over this mean. We show that
+# **Second and fourth row: points and noise.** With a larger $w$, fewer points count and more noise remains. The noise is
+# proportional to the mean of $\sum_i\omega_i^2$, and the number of points is one over this mean. We show that
 # $\sum_i\omega_i^2$ grows with $w$.
 #
 # Put $t_i=x_i\cdot x_q$, and let $E_w[t]=\sum_i\omega_it_i$ be the mean of $t$ under the weights. The mean $E_w[t]$ grows with
@@ -443,18 +442,17 @@ judge(
 )
 
 # %% [markdown]
-# **Third row: bias.** The bias of the *estimator* falls as $w$ grows. This bias is the error of the prediction, averaged over
-# the examples before any square is taken. For an affine function with slope $a$ and direction $q$, the mean error is
-# $-a(1-m)\,q\cdot x_q$ with $m=\mathbb E\sum_i\omega_it_i$. The number $m$ grows with $w$, because
-# $\frac{dm}{dw}=\mathbb E\,{\rm Var}_\omega(t)\ge0$.
+# **Third row: bias.** The mean error of the prediction becomes smaller in size as $w$ grows. The mean is over the tokens. For
+# an affine function with slope $a$ and direction $q$, the mean error is $-a(1-m)\,q\cdot x_q$, where
+# $m=\mathbb E\sum_i\omega_it_i$. The number $m$ grows with $w$, because $\frac{dm}{dw}=\mathbb E\,{\rm Var}_\omega(t)\ge0$.
 #
 # For other classes the mean error is a sum over degrees $\ell$. Each degree has the factor $1-m_\ell$ with
 # $m_\ell=\mathbb E\sum_i\omega_iP_\ell(t_i)$, where $P_\ell$ is a {term}`Gegenbauer polynomial <Gegenbauer polynomials>`.
 #
-# The theory uses another bias, $\mathcal L_{\rm bias}=\mathbb E(\sum_if(x_i)\omega_i-f(x_q))^2$, which takes the square
-# *before* the mean. The column "bias" of the table above contains this second bias. The second bias falls only until $w$
-# reaches the best value $w_0$ for labels without noise, for the affine and ReLU functions that we computed. Beyond $w_0$ only a
-# few examples are left in the window, and the prediction depends on where these few lie.
+# The theory uses another bias, $\mathcal L_{\rm bias}=\mathbb E(\sum_if(x_i)\omega_i-f(x_q))^2$, which is the mean of the
+# *squared* error. The column "bias" of the table above contains $\mathcal L_{\rm bias}$. Let $w_0$ be the best $w$ for labels
+# without noise. For the affine and ReLU functions that we computed, $\mathcal L_{\rm bias}$ falls until $w$ reaches $w_0$ and
+# then rises. Beyond $w_0$ only a few examples are left in the window, and the prediction depends on their positions.
 
 # %% tags=["remove-input"]
 means = attention_window.bias_slopes(
@@ -476,8 +474,8 @@ judge(
 # ## Fig. 1, redrawn with exact curves
 #
 # The best window adapts to the Lipschitz constant, whereas the weights of linear attention always have the same shape. The
-# paper's Fig. 1 shows functions with different Lipschitz constants, their windows, the attention weights, and the "ICL error
-# with varying number of context tokens". The functions of Fig. 1 are not printed, so we take cosines.
+# paper's Fig. 1 shows functions with different Lipschitz constants, their windows and the attention weights. It also shows the
+# "ICL error with varying number of context tokens". The functions of Fig. 1 are not printed, so we take cosines.
 
 # %% tags=["hide-input"]
 around = np.linspace(-np.pi, np.pi, 400)
@@ -522,8 +520,9 @@ plt.show()
 # lie above it, and linear attention does not improve with the context length.
 #
 # Cosines $\cos(L\,u\cdot x)$ on the circle, $\sigma=0.2$. Top: one function (line), its noisy examples (dots), and the best
-# window (shaded). Middle: attention weights, divided by the weight at the query. Bottom: exact risk of softmax attention with
-# the best $w$ for each $L$, and of the best linear attention. The window that is best for the column's $L$ has the lowest risk.
+# window (shaded). Middle: attention weights, divided by the weight at the query. Bottom: exact risk. Each solid curve is
+# softmax attention with the best window for one $L$, and the dotted curve is the best linear attention. The best window for
+# the column's $L$ has the lowest risk.
 # ```
 #
 # The top row shows contexts drawn at random, and the other two rows are exact. These cosines are even functions, so the best
@@ -555,10 +554,10 @@ judge(
 # label noise". The statement about noise holds for every class. The best $w$ minimizes a sum $B+\sigma^2N$ of bias and noise,
 # and $N$ rises with $w$. A larger $\sigma$ therefore never makes the window narrower.
 #
-# The statement about Lipschitzness holds at every context length for affine and ReLU functions with $\sigma>0$. These functions
-# are proportional to $L$, so the best $w$ depends only on $L/\sigma$ at a given context length. Our cosines behave differently,
-# because a larger $L$ shortens their wavelength and leaves their amplitude as it is. If the context is too short for the
-# wavelength, the best $w$ can be zero ([phase diagram](/notebooks/phase_diagram.ipynb)).
+# For affine and ReLU functions with $\sigma>0$, the statement about the Lipschitz constant holds at every context length. The
+# functions of both classes scale with $L$, so the best $w$ depends only on $L/\sigma$ at a given context length. For our
+# cosines a larger $L$ shortens the wavelength but keeps the amplitude. If the context has too few tokens for the wavelength,
+# the best $w$ can be zero ([phase diagram](/notebooks/phase_diagram.ipynb)).
 
 # %% tags=["remove-input"]
 setting = {"dims": dims, "n": context_length, "noise_std": noise_std or 1.0}
@@ -593,9 +592,9 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise 3.** Find the best window by simulation alone. Draw 4,000 contexts of `context_length` examples of `Cosine(2, 4.0)`
-# on the circle. Compute the mean squared error of the kernel average for several $w$, and compare the best of these $w$ with
-# `optimal_window`. About ten lines suffice.
+# **Exercise 3.** Find the best window by simulation alone. Draw 4,000 contexts of `context_length` examples of
+# `Cosine(2, 4.0)` on the circle. Compute the mean squared error of the kernel average for several $w$. Compare the best of
+# these values with `optimal_window`.
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -611,12 +610,11 @@ judge(
 #     print(w, (error**2).mean().item())
 # print(optimal_window(Cosine(2, 4.0), context_length, noise_std).w)
 # ```
-# The sampled error is least near the computed $w$. The error curve is flat near its minimum, so a few thousand contexts locate
-# the minimum only roughly.
+# The sampled error is least near the computed $w$. The minimum is flat, so a few thousand contexts locate it only roughly.
 # :::
 #
-# **Exercise 4.** In the experiment at the top, change one line so that the softmax equals the kernel for normal tokens as well.
-# (The length of an example must not change its weight.)
+# **Exercise 4.** In the experiment at the top, change one line so that the softmax equals the kernel for normal tokens as
+# well. (The length of an example must not change its weight.)
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -627,9 +625,9 @@ judge(
 #
 # ## To remember
 #
-# Softmax attention with $M=wI$ is on the sphere a Gaussian kernel average. A large $w$ is a narrow window, whose prediction has
-# a smaller mean error and more noise. For affine and ReLU functions the best $w$ grows if the functions change faster, and
-# falls if the labels are noisier.
+# On the sphere, softmax attention with $M=wI$ is a Gaussian kernel average. A large $w$ is a narrow window, whose prediction
+# has a smaller mean error and more noise. For affine and ReLU functions the best $w$ is larger for functions that change
+# faster, and smaller for noisier labels.
 
 # %% tags=["remove-input"]
 notebook.footer()

@@ -9,13 +9,13 @@
 # %% [markdown]
 # # The exact risk, without sampling
 #
-# *How large is the mean error of an attention layer? Can we compute it without drawing random contexts, even if a context has a
-# billion examples?*
+# *How large is the mean error of an attention layer? Can we compute it without drawing random contexts, even if a context has
+# a billion examples?*
 #
 # **Short answer.** The mean squared error of a softmax attention layer can be computed exactly, without drawing contexts. The
-# computation works for the matrix $M=wI$ and for rotation-invariant random functions on the sphere. The cost does not grow with
-# the number of examples in the context. Direct integration over all examples of short contexts gives the same values
-# {judged}`P1.risk.exact`. Sampled errors, which are measured on random contexts, agree with the computed risk
+# formula is for layers with the scores $w\,x_i\cdot x_q$ and for rotation-invariant random functions on the sphere. The time
+# of the computation does not grow with the number of examples in the context. For short contexts, direct integration over all
+# examples gives the same error {judged}`P1.risk.exact`. Mean errors over randomly drawn contexts agree with the formula, too
 # ({numref}`fig-exact`).
 
 # %% tags=["remove-cell"]
@@ -56,14 +56,15 @@ notebook.setup(globals())
 # %% [markdown]
 # ## In plain words
 #
-# Attention predicts with a weighted mean of noisy labels. The mean squared error of this prediction has two parts. The **bias**
-# arises because the function takes other values at the tokens than at the query. The **noise** part comes from the noise of the
-# labels. A larger $w$ means a narrower {term}`window`, which averages over fewer labels and so raises the noise part. For
-# affine and ReLU functions a larger $w$ at first lowers the bias.
+# Attention predicts with a weighted mean of noisy labels. The mean squared error of this prediction has two parts. The
+# **bias** is the error without label noise. It arises because the function has other values at the tokens than at the query.
+# The **noise part** is what the label noise adds. A larger window parameter $w$ means a narrower {term}`window`. A narrower
+# window averages over fewer labels, so the noise part is larger. For affine and ReLU functions, the bias falls as $w$ grows
+# from zero.
 #
-# The sum of both parts is the {term}`population risk`. Pretraining minimizes the population risk up to the constant $\sigma^2$.
-# The population risk is usually estimated by sampling. Here one call computes it for $d=5$, $w=10$ and $n=100$. A second call
-# finds the best $w$ for $10^{12}$ tokens:
+# The sum of both parts is the {term}`population risk`. The expected training loss is the population risk plus the constant
+# $\sigma^2$. In the next cell, one call computes the risk for $d=5$, $w=10$ and $n=100$. A second call finds the best $w$ for
+# $10^{12}$ tokens:
 
 # %%
 functions = ReLU(dim=5, lipschitz=lipschitz)
@@ -76,9 +77,9 @@ print(f"best w for 10^12 examples: {best.w:.3f}")
 # %% [markdown]
 # ## The experiment: computed against sampled
 #
-# Sampled errors agree with the computed risk. The next cell draws contexts, lets attention predict the value of the function at
-# each query, and averages the squared error. The cell also computes the risk with the formula of this chapter, without any
-# random numbers. To try $d=7$, write `dim = 7` as the first line of the next cell, in place of the line that is there.
+# Sampled errors agree with the computed risk. The next cell draws contexts and lets attention predict the value of the
+# function at each query. The mean squared error of these predictions is the sampled risk. The cell also computes the risk by
+# the formula of this chapter. To try $d=7$, replace the first line of the cell by `dim = 7`.
 
 # %%
 dim = dims[len(dims) // 2]  # or 7, for example
@@ -125,13 +126,13 @@ plt.show()
 # :alt: Three curves of risk against the window parameter on logarithmic axes, for affine, ReLU and cosine functions. A star
 # marks the minimum of a curve if it has one. Sampled points lie on the curves.
 #
-# {term}`Population risk` against the window parameter $w$ for three {term}`classes <class>` of functions: exact (curves) and
-# sampled (points with intervals). A star marks the least risk of a curve. If a curve has no star, its least risk is at $w=0$,
-# where the prediction is the plain mean of all labels.
+# {term}`Population risk` against the window parameter $w$ for three {term}`classes <class>` of functions. Curves are exact,
+# and points with intervals are sampled. A star marks the least risk of a curve. If a curve has no star, its least risk is at
+# $w=0$, where the prediction is the plain mean of all labels.
 # ```
 #
-# Both cells take about five seconds on two cores. The next cell prints the largest distance between a point and its curve, in
-# standard errors. Expect less than four standard errors.
+# The two cells above take about five seconds on two cores. The next cell expresses the distance between each point and its
+# curve in standard errors, and prints the largest. Expect less than four.
 
 # %%
 distance = (risks.sampled - risks.exact).abs() / risks.standard_error
@@ -150,18 +151,18 @@ print(f"largest distance: {distance.max():.1f} standard errors, {len(risks)} poi
 # > $\mathcal L_{\rm bias}=\mathbb E\big(\sum_if(x_i)\omega_i-f(x_{n+1})\big)^2$ and
 # > $\mathcal L_{\rm noise}=\mathbb E\big(\sum_i\epsilon_i\omega_i\big)^2$.
 #
-# The slides bound both parts up to constants. We compute both parts exactly. The query's label in this definition has no noise.
-# The training loss compares the prediction with the noisy label and is therefore larger by $\sigma^2$. In the denominator the
-# slides repeat the index $i$, and we write $j$.
+# The slides bound both parts up to constants. We compute both parts exactly. The query's label in this definition has no
+# noise, unlike the label in the training loss. In the denominator the slides repeat the index $i$, and we write $j$.
 #
 # ## By hand: equal weights
 #
-# At $w=0$ all weights are $1/n$, and the risk can be computed by hand. We take affine functions, whose slope, direction and
-# intercept are random. Half the mean squared difference between their values at $x$ and $x'$ is $\frac{L^2}{3d}(1-x\cdot x')$.
+# At $w=0$ all weights are $1/n$, and the risk can be computed by hand. We take affine functions $f(x)=a\,q\cdot x+b$ with
+# slope $a$ uniform on $[-L,L]$ and a random direction $q$. At a random point $x$ the value $a\,q\cdot x$ has mean zero and
+# variance $\frac{L^2}{3d}$. The values at different points are uncorrelated.
 #
-# The inner products of two different points have mean zero, so the bias is
-# $\frac1n2\cdot\frac{L^2}{3d}+\frac{n-1}n\frac{L^2}{3d}=\frac{L^2}{3d}\big(1+\frac1n\big)$. The noise part is
-# $\frac{\sigma^2}n$. With $d=5$, $n=2$ and $L=\sigma=1$, the bias is $\frac1{10}$ and the noise part is $\frac12$.
+# The mean of the values at $n$ tokens therefore has the variance $\frac1n\cdot\frac{L^2}{3d}$. The value at the query adds
+# $\frac{L^2}{3d}$, so the bias is $\frac{L^2}{3d}\big(1+\frac1n\big)$. The noise part is $\frac{\sigma^2}n$. With $d=5$, $n=2$
+# and $L=\sigma=1$, the bias is $\frac1{10}$ and the noise part is $\frac12$.
 
 # %%
 by_hand = population_risk(Affine(dim=5), w=0.0, n=2, noise_std=1.0)
@@ -170,23 +171,23 @@ print(f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}")
 # %% [markdown]
 # ## What is true: a formula with one token
 #
-# Bias and noise part are integrals over one variable $u$. Their integrands are built from expectations over a single token. Let
-# $M=wI$. Let tokens and query be independent and uniform on the sphere $S^{d-1}$. The class of functions is rotation invariant.
-# The covariance of the functions is $k(x\cdot x')=\mathbb E_f\,f(x)f(x')$. The {term}`variogram` $\gamma(t)=k(1)-k(t)$ is half
-# the mean squared difference between the values at two points with inner product $t$. We write $t_i=x_i\cdot x_q$ and
-# $E_i=e^{-w(1-t_i)}$, so that the attention weights are $\omega_i=E_i/\sum_jE_j$.
+# Both parts of the risk are integrals over one variable $u$. Every expectation in them is over a single token. Let $M=wI$. Let
+# tokens and query be independent and uniform on the sphere $S^{d-1}$. Let the class of functions be rotation invariant, with
+# covariance $k(x\cdot x')=\mathbb E_f\,f(x)f(x')$. The {term}`variogram` $\gamma(t)=k(1)-k(t)$ is half the mean squared
+# difference between the values of $f$ at two points with inner product $t$. Put $t_i=x_i\cdot x_q$ and $E_i=e^{-w(1-t_i)}$.
+# The attention weights are then $\omega_i=E_i/\sum_jE_j$.
 #
 # **Why one token is enough.** The denominator $S=\sum_jE_j$ couples all tokens. The identity
-# $S^{-2}=\int_0^\infty s\,e^{-sS}ds$ uncouples the tokens, because $e^{-sS}$ is a product with one factor for each token. Pairs
-# of tokens still remain in the bias. The {term}`Gegenbauer polynomials` $P_\ell$ are orthogonal under the law of the inner
-# product of two random points of the sphere. An expansion of $k$ in these polynomials turns the pairs into a sum of squares of
-# expectations.
+# $S^{-2}=\int_0^\infty s\,e^{-sS}ds$ uncouples the tokens, because $e^{-sS}$ is a product with one factor for each token. The
+# bias still contains $k(x_i\cdot x_j)$ for pairs of tokens. We expand $k$ in {term}`Gegenbauer polynomials` $P_\ell$. In the
+# mean over rotations about the query, $P_\ell(x_i\cdot x_j)$ becomes a product with one factor for each token.
 #
 # :::{prf:theorem} exact population risk
 # :label: thm-exact
 # :nonumber:
-# Let $t$ be the inner product of one token with the query. Write $z=e^{u}e^{-w(1-t)}$ and $\varphi(u)=\mathbb E\,e^{-z}$. Let
-# $k(t)=\sum_\ell a_\ell P_\ell(t)$ in Gegenbauer polynomials with $P_\ell(1)=1$. For $n\ge2$
+# Let $t$ be the inner product of one token with the query. For real $u$ put $z=e^{u}e^{-w(1-t)}$ and
+# $\varphi(u)=\mathbb E\,e^{-z}$. Let $k(t)=\sum_\ell a_\ell P_\ell(t)$ with Gegenbauer polynomials scaled to $P_\ell(1)=1$.
+# For $n\ge2$
 #
 # $$\mathcal L_{\rm noise}=\sigma^2n\int\mathbb E[z^2e^{-z}]\,\varphi^{n-1}du,$$
 #
@@ -199,53 +200,54 @@ print(f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}")
 # :::{admonition} Proof
 # :class: dropdown
 #
-# *The functions.* The weights sum to one, so the error is $\sum_i\omega_i(f(x_i)-f(x_q))$ plus noise, and the mean over
-# $f$ of $(f(x_i)-f(x_q))(f(x_j)-f(x_q))$ is $G_{ij}=\gamma_{iq}+\gamma_{jq}-\gamma_{ij}$.
+# *The functions.* The weights sum to one, so the error without noise is $\sum_i\omega_i(f(x_i)-f(x_q))$. The mean over $f$ of
+# $(f(x_i)-f(x_q))(f(x_j)-f(x_q))$ is $G_{ij}=\gamma_{iq}+\gamma_{jq}-\gamma_{ij}$. The bias is therefore
+# $\sum_{i,j}\mathbb E\,\omega_i\omega_jG_{ij}$, and the noise part is $\sigma^2\sum_i\mathbb E\,\omega_i^2$.
 #
-# *The denominator.* $S^{-2}=\int_0^\infty s\,e^{-sS}ds$ with $S=\sum_jE_j$ turns
-# $\mathbb E\,\omega_i\omega_jG_{ij}$ into $\int s\,\mathbb E[E_iE_jG_{ij}e^{-sS}]ds$. Given the query, tokens are
-# independent, so each of the other tokens contributes one factor $\varphi$. Put $s=e^u$.
+# *The denominator.* With $S^{-2}=\int_0^\infty s\,e^{-sS}ds$ we get
+# $\mathbb E\,\omega_i\omega_jG_{ij}=\int s\,\mathbb E[E_iE_jG_{ij}e^{-sS}]ds$. Given the query, tokens are independent, so
+# each of the other tokens contributes one factor $\varphi$. The substitution $s=e^u$ gives the integrals over $u$.
 #
-# *The pair.* $G_{ij}$ still couples two tokens through $\gamma_{ij}$. By Schoenberg's theorem $a_\ell\ge0$, and by the addition
-# theorem the mean of $P_\ell(x_i\cdot x_j)$ over rotations about the query is $P_\ell(t_i)P_\ell(t_j)$. So the mean of $G_{ij}$
-# is $\sum_\ell a_\ell(1-P_\ell(t_i))(1-P_\ell(t_j))$. Given the query, $t_i$ and $t_j$ are independent with one law, so the
-# expectation over the pair is a sum of squares. $\square$
+# *The pair.* $G_{ij}$ still couples two tokens through $\gamma_{ij}$. By the addition theorem, the mean of
+# $P_\ell(x_i\cdot x_j)$ over rotations about the query is $P_\ell(t_i)P_\ell(t_j)$. So the mean of $G_{ij}$ is
+# $\sum_\ell a_\ell(1-P_\ell(t_i))(1-P_\ell(t_j))$. Given the query, $t_i$ and $t_j$ are independent with one law. The
+# expectation over the pair is therefore a sum of squares. $\square$
 # :::
 #
-# All terms are nonnegative, so the sum loses no digits by cancellation. The context length $n$ enters only through prefactors
-# and exponents.
+# By Schoenberg's theorem $a_\ell\ge0$. All integrands are therefore nonnegative, and no digits are lost by cancellation. The
+# context length $n$ enters only through prefactors and exponents.
 #
 # **Exercise 1.** For a context of one token, what is the bias of the affine class, and how does it depend on $w$?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The only token has weight one at every $w$, so the bias does not depend on $w$. The bias is $2(k(1)-a_0)=\frac{2L^2}{3d}$.
+# The only token has weight one at every $w$, so the bias does not depend on $w$. The bias is
+# $\mathbb E\,2\gamma(t)=2(k(1)-a_0)=\frac{2L^2}{3d}$.
 # ```
 #
-# **Exercise 2.** The term $a_0$ of the covariance comes from a random constant in $f$. For affine functions this constant is
-# the intercept. Why does this constant not change the risk?
+# **Exercise 2.** A random constant in $f$, such as the intercept of an affine function, adds to the coefficient $a_0$ of the
+# covariance. Why does this constant not change the risk?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # The weights sum to one, so attention predicts a constant without error. Only differences of $f$ enter the risk.
 # ```
 #
-# **Exercise 3.** Let the query attend to itself as well, with its own clean label. Which lines of the experiment do you change?
-# Do the points still lie on the curves?
+# **Exercise 3.** Let the query attend to itself as well, with its own clean label. Which lines of the experiment do you
+# change? Do the points still lie on the curves?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # Compute the scores of all points with `scores = (x * x[:, -1:]).sum(dim=-1)`. Add the query's clean label with
-# `labels = torch.cat([y[:, :-1], f[:, -1:]], dim=1)`, and use `labels` in place of `y[:, :-1]` in the line of the loss. The
-# points fall below the curves. Their distance from the curves is largest at large $w$, where the query gets nearly all the
+# `labels = torch.cat([y[:, :-1], f[:, -1:]], dim=1)`. In the line of the loss, replace `y[:, :-1]` by `labels`. The points
+# then fall below the curves. Their distance from the curves is largest at large $w$, where the query gets nearly all the
 # weight. The card P1.risk.exact uses this change as its control.
 # ```
 #
 # ### The formula on one screen
 #
-# For the affine class only the degree $\ell=1$ contributes. The next cell is the whole computation for moderate $w$.
-# The package (`icl.risk.integrals`) adds the other degrees, derivatives, and quadrature nodes that follow the kernel at large
-# $w$.
+# For the affine class only the degree $\ell=1$ contributes. The next cell is the whole computation for moderate $w$. The
+# package (`icl.risk.integrals`) adds the other degrees, derivatives, and quadrature nodes for large $w$.
 
 # %%
 d = 5
@@ -286,8 +288,8 @@ class Exponential(Zonal):
 print(population_risk(Exponential(3), w=8.0, n=50, noise_std=0.2).total)
 
 # %% [markdown]
-# **Exercise 4.** Use `scipy.optimize.minimize_scalar` to find the best window of this class for $n=50$ and $\sigma=0.2$.
-# Compare your result with `optimal_window`. Five lines suffice.
+# **Exercise 4.** Use `scipy.optimize.minimize_scalar` to find the best window of the class `Exponential` for $n=50$ and
+# $\sigma=0.2$. Compare your result with `optimal_window`.
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -300,8 +302,8 @@ print(population_risk(Exponential(3), w=8.0, n=50, noise_std=0.2).total)
 # found = minimize_scalar(risk, bounds=(-2, 6), method="bounded")
 # print(np.exp(found.x), optimal_window(Exponential(3), 50, 0.2).w)
 # ```
-# The two values of $w$ agree in about seven digits. The risk is flat near its minimum, so that a comparison of risks finds no
-# more digits. `optimal_window` looks for the zero of the derivative instead.
+# The two values of $w$ agree in about seven digits. The risk is so flat near its minimum that its values determine no further
+# digits of $w$. `optimal_window` looks for the zero of the derivative instead.
 # :::
 #
 # ```{admonition} What is assumed, and what we test
@@ -309,17 +311,17 @@ print(population_risk(Exponential(3), w=8.0, n=50, noise_std=0.2).total)
 # | assumption | here |
 # |---|---|
 # | tokens and query independent, uniform on the unit sphere | used; see [](/notebooks/gaussian_tokens.ipynb) for Gaussian tokens |
-# | class rotation invariant | used: only the covariance enters |
-# | noise independent of everything, mean zero, variance $\sigma^2$ | used; broken in a control |
-# | query not in the denominator | as in the paper's definition; a control includes the query |
+# | class rotation invariant | used; only the covariance of the class enters |
+# | noise independent of everything, mean zero, variance $\sigma^2$ | used; one control has noise with a mean |
+# | query not in the denominator | as in the paper's definition; one control includes the query |
 # ```
 #
 # ## Direct integration over all tokens
 #
-# For two and three tokens, direct integration gives the same risk as the formula. Gauss rules integrate the definition over the
-# angles between the query and *all* tokens, and over the azimuth between two tokens. The error estimate comes from a second
-# integration with twice as many nodes in every variable. The control changes the definition. In the control the query counts as
-# one more token, with its clean label.
+# For two and three tokens, direct integration gives the same risk as the formula. Gauss rules integrate the definition over
+# the angles of *all* tokens to the query, and over the azimuth between two tokens. The error estimate comes from a second
+# integration with twice as many nodes in every variable. In the control, the query counts as one more token, with its clean
+# label.
 
 # %% tags=["remove-input"]
 direct = exact_risk.direct_over_exact(
@@ -345,10 +347,9 @@ judge(
 #
 # ## Bias and noise add
 #
-# The risk is the sum of bias and noise because the noise has mean zero and is independent of the functions. The next card
-# checks that the two parts add up to the risk, for tokens and functions that are drawn at random. In this check each label has
-# the noise $+\sigma$ or $-\sigma$, and the loss is averaged over *all* patterns of signs. In the control the noise has a
-# nonzero mean.
+# The risk is the sum of both parts because the noise has mean zero and is independent of the functions. The next card checks
+# the sum for randomly drawn tokens and functions. The noise of each label is $+\sigma$ or $-\sigma$, and the loss is averaged
+# over *all* patterns of signs. In the control the noise has a nonzero mean.
 
 # %% tags=["remove-input"]
 drawn = {
@@ -369,8 +370,8 @@ judge(
 # %% [markdown]
 # ## What it costs
 #
-# The time of one exact value hardly depends on $n$. The time for one sampled context is proportional to $n$. A relative error
-# of $\epsilon$ takes about $\epsilon^{-2}$ sampled contexts. The next cell measures the time of an exact value:
+# The time of one exact value hardly depends on $n$. The time for one sampled context is proportional to $n$,  and a relative
+# error of $\epsilon$ takes about $\epsilon^{-2}$ contexts. The next cell measures the time of an exact value:
 
 # %%
 for n in (1e2, 1e4, 1e8, 1e12):
@@ -382,7 +383,7 @@ for n in (1e2, 1e4, 1e8, 1e12):
 # %% [markdown]
 # ## Move it
 #
-# The risk is the sum of a bias curve and a noise curve. The lowest point of the risk is at the best $w$.
+# The risk is the sum of a bias curve and a noise curve.
 
 # %% tags=["hide-input"]
 parts, lowest = exact_risk.risk_to_move()
@@ -413,8 +414,8 @@ interactive(
 # ## To remember
 #
 # For $M=wI$ and rotation-invariant functions on the sphere, the risk of softmax attention is a sum of one-dimensional
-# integrals. Their integrands consist of expectations over a single token and a series. The context length enters only through
-# prefactors and exponents. We can therefore check theorems about contexts that are too long for a simulation.
+# integrals. The integrands contain only expectations over a single token. The context length enters only through prefactors
+# and exponents. We can therefore check theorems about contexts that are too long for a simulation.
 
 # %% tags=["remove-input"]
 notebook.footer()

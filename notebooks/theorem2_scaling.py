@@ -11,13 +11,14 @@
 #
 # *Give an attention layer ten times as many examples. By how much should its window shrink, and does training find that out?*
 #
-# **Short answer.** For $n$ examples in $d$ dimensions, functions with the Lipschitz constant $L$ and noise of variance
-# $\sigma^2$, the layer should average labels within a distance of about $w^{-1/2}$ from the query. In long contexts the best
-# $w$ grows like $(nL^2/\sigma^2)^{2/(d+2)}$ for ReLU functions and like $(nL^2/\sigma^2)^{2/(d+3)}$ for affine functions
-# {judged}`P1.T2.sharp`. The constants are known, too: for ReLU functions at $d=5$, $n=10^{12}$, $L=1$ and $\sigma=0.5$, the
-# exact best $w$ is {judged}`P1.T2.near | ReLU, d = 5, n = 1e12, sigma = 0.5 | 100*.1f` % away from this law. Layers trained by
-# Adam on short contexts reach the exact best $w$ {judged}`P1.T2.minimizer`. The authors' Theorem 2 is about ReLU functions, and
-# its range of exponents, from $1/d$ to $2/d$, holds for them {judged}`P1.T2.lower` {judged}`P1.T2.upper`.
+# **Short answer.** The layer should average labels within a distance of about $w^{-1/2}$ from the query. Let $n$ be the number
+# of examples, $d$ their dimension, $L$ the Lipschitz constant of the functions and $\sigma^2$ the variance of the label noise.
+# In long contexts the best $w$ grows like $(nL^2/\sigma^2)^{2/(d+2)}$ for ReLU functions. For affine functions the exponent is
+# $2/(d+3)$ {judged}`P1.T2.sharp`. The constants are known, too. For ReLU functions with $d=5$, $n=10^{12}$, $L=1$ and
+# $\sigma=0.5$, the exact best $w$ differs from this law by
+# {judged}`P1.T2.near | ReLU, d = 5, n = 1e12, sigma = 0.5 | 100*.1f` %. Layers trained by Adam on short contexts reach the
+# exact best $w$ {judged}`P1.T2.minimizer`. The authors' Theorem 2 says that the exponent for ReLU functions lies between $1/d$
+# and $2/d$. Both bounds hold {judged}`P1.T2.lower` {judged}`P1.T2.upper`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -106,39 +107,40 @@ plt.show()
 # each crossing moves right as the context gets longer. Right: four curves of the exact best window parameter over its law
 # against the context length, which all tend to one.
 #
-# Left: bias and noise against $w$, drawn where a window averages many tokens (at least a thousand for the bias and ten for the
-# noise). The star marks the least sum, and it moves to the right in longer contexts. Right: the exact best $w$ divided by the
-# law of this page, for ReLU functions. The ratio tends to one.
+# Left: bias and noise against $w$. A noise curve ends where a window averages ten tokens, and the bias curve where it averages
+# a thousand. A star marks the least sum of bias and noise, and in longer contexts it is farther to the right. Right: the exact
+# best $w$ divided by the law of this page, for ReLU functions. The ratio tends to one.
 # ```
 #
 # (theorem2-plain)=
 # ## In plain words
 #
-# An attention layer averages the labels of the examples around the query. The region that counts is its {term}`window`, about
-# $w^{-1/2}$ wide: **large $w$, narrow window**. A wide window averages away the noise of many labels, but it blurs the
-# function. A narrow window keeps more noise and blurs less. Pretraining finds the balance:
+# An attention layer averages the labels of the examples near the query. The region of these examples is the {term}`window`.
+# Its width is about $w^{-1/2}$: **large $w$, narrow window**. A wide window averages away the noise of many labels, but it
+# blurs the function. A narrow window keeps more noise and blurs less. Pretraining balances the two errors:
 #
 # - Rougher functions (larger $L$) need a narrower window, that is, a larger $w$.
 # - Noisier labels (larger $\sigma$) need a wider window, that is, a smaller $w$.
-# - Longer contexts (larger $n$) have more examples close by and allow a narrower window, that is, a larger $w$.
+# - Longer contexts (larger $n$) have more examples close to the query. The best window is narrower, that is, $w$ is larger.
 #
-# Theorem 2 of the slides says how fast $w$ grows. In long contexts the best $w$ lies between the powers $\frac1d$ and $\frac2d$
-# of $nL^2/\sigma^2$. Here $d$ is the dimension of the tokens, and $\sigma^2$ is the variance of the label noise.
+# Theorem 2 of the slides says that in long contexts the best $w$ lies between the powers $\frac1d$ and $\frac2d$ of
+# $nL^2/\sigma^2$, up to constant factors.
 #
-# This page proves the exact power and its constant. We state the result for ReLU functions
-# $f(x)=\ell_1(q\cdot x)_++\ell_2(-q\cdot x)_++b$. The direction $q$ is uniform on the unit sphere, and the slopes $\ell_1$ and
-# $\ell_2$ are independent and uniform on $[-L,L]$. Such a function is linear on both sides of a plane through the origin and
-# has a kink on the plane. As $n\to\infty$ with fixed $L/\sigma$, the best $w$ is
+# This page proves the exact exponent and the constant. We first state both for ReLU functions
+# $f(x)=\ell_1(q\cdot x)_++\ell_2(-q\cdot x)_++b$, where $(s)_+=\max(s,0)$. The direction $q$ is uniform on the unit sphere,
+# and the slopes $\ell_1$ and $\ell_2$ are independent and uniform on $[-L,L]$. Each function is linear on both sides of the
+# hyperplane $q\cdot x=0$ and has a kink there. As $n\to\infty$ with fixed $L/\sigma$, the best $w$ is
 #
 # $$w^*\approx\Big[\frac{3\,\beta\,n}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d+2}},\qquad
 #   \beta=\frac{2(2-\sqrt2)}{9\sqrt\pi}\,p_0\,L^2,\quad p_0=\frac{\Gamma(d/2)}{\sqrt\pi\,\Gamma((d-1)/2)},\quad
 #   \kappa=\frac{\sqrt\pi}{\Gamma(d/2)\,4^{d/2-1}}.$$
 #
-# Here $p_0$ is the density of tokens at the kink. The bias is about $\beta\,w^{-3/2}$. A window holds about
-# $n/(\kappa\,w^{(d-1)/2})$ tokens, so the noise is about $\sigma^2\kappa\,w^{(d-1)/2}/n$. The law is the $w$ at which the sum
-# of bias and noise is least. The law is accurate if $n$ is well above both $(L/\sigma)^d$ and $(\sigma/L)^2$.
+# Here $p_0$ is the density of $q\cdot x$ at the kink. The *bias*, the mean squared error without label noise, is about
+# $\beta\,w^{-3/2}$. A window holds about $n/(\kappa\,w^{(d-1)/2})$ tokens. The *noise*, the error that label noise adds, is
+# therefore about $\sigma^2\kappa\,w^{(d-1)/2}/n$. The law for $w^*$ minimizes the sum of these two approximations. The law is
+# accurate if $n$ is well above both $(L/\sigma)^d$ and $(\sigma/L)^2$.
 #
-# The next cell computes this law beside the exact best $w$. The exact value takes one call and no sampling, for any context
+# The next cell computes this law and the exact best $w$. The exact value takes one call and no sampling, for any context
 # length.
 
 # %%
@@ -156,9 +158,10 @@ for n in (1e4, 1e8, 1e12):
 # %% [markdown]
 # ## The experiment: training finds the computed window
 #
-# Trained layers end at the exact best $w$. A layer has the scores $x_i^\top Mx_q$, where $M$ is a $d\times d$ matrix. Adam
-# trains all of $M$ from zero on fresh random contexts, with several seeds in each setting. We compare the mean of its diagonal
-# with the exact best $w$, which needs no training. To try $d=7$, change the first line of the next cell.
+# Trained layers end at the exact best $w$. A layer gives the token $x_i$ the score $x_i^\top Mx_q$, where $x_q$ is the query
+# and $M$ is a $d\times d$ matrix. Adam starts at $M=0$ and trains all entries of $M$ on fresh random contexts, with several
+# seeds in each setting. We compare the mean of the diagonal of $M$ with the exact best $w$. To try $d=7$, change the first
+# line of the next cell.
 
 # %%
 dim = 5
@@ -211,14 +214,15 @@ plt.show()
 # :alt: Two panels, for affine and ReLU functions. Each panel has three curves of the exact best window parameter against the
 # Lipschitz constant, higher for longer contexts. The points of trained layers lie on the curves.
 #
-# The exact best $w$ (lines) and the mean diagonal of trained matrices (points: median over the seeds, with the range from the
-# smallest to the largest). The trained layers lie on the exact curves, and nothing is fitted.
+# Lines show the exact best $w$. Points show the mean diagonal of trained matrices (median over the seeds), and bars show the
+# range over the seeds. The points lie on the lines, and nothing is fitted.
 # ```
 #
-# Training takes less than half a minute on two cores. The table above lists the trained $w$ divided by the exact best $w$, as
-# the median over the seeds. Expect a ratio near one: it is {judged}`P1.T2.minimizer | ReLU, L = 4, n = 20 | .3f` for ReLU
-# functions with $L=4$ and $n=20$. The card tests only the larger half of the values of $L$, a choice made before the first run.
-# For smaller $L$ the best $w$ is small, and the relative error of the trained $w$ is too large to decide anything.
+# Training takes less than half a minute on two cores. The table above lists the median over the seeds of the trained $w$
+# divided by the exact best $w$. The ratio should be near one. For ReLU functions with $L=4$ and $n=20$ it is
+# {judged}`P1.T2.minimizer | ReLU, L = 4, n = 20 | .3f`. The next card tests only the larger half of the values of $L$. This
+# choice was made before the first run. For smaller $L$ the best $w$ is small, and the trained $w$ has too large a relative
+# error for a test.
 
 # %% tags=["remove-input"]
 half = lipschitz_values[len(lipschitz_values) // 2]
@@ -231,9 +235,10 @@ judge(
 )
 
 # %% [markdown]
-# **Longer contexts need more steps.** A longer context has a larger best $w$, and a step of Adam has a bounded size. A layer
-# that starts at zero therefore needs more steps. In the [registered run](audit-registered) layers in contexts of 100 tokens with
-# little noise missed the best $w$. The next cell trains such layers with fewer and with more steps.
+# **Longer contexts need more steps.** A longer context has a larger best $w$, and each step of Adam has a bounded size. From
+# $M=0$, training therefore takes more steps. In the [registered run](audit-registered), layers trained on contexts of 100
+# tokens with little noise missed the best $w$. The next cell trains such layers with a quarter of this page's steps, with all,
+# and with four times as many.
 
 # %%
 task = ReLU(dim, lipschitz=4.0)
@@ -259,13 +264,13 @@ for share in (1 / 4, 1, 4):
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The best $w$ falls. In a higher dimension fewer tokens are near the query, so the best window is wider. The trained layers
-# follow.
+# The best $w$ falls, and so does the trained $w$. In a higher dimension fewer tokens are near the query, so the best window is
+# wider.
 # ```
 #
 # ## Theorem 2 as printed, and what is true
 #
-# Theorem 2 holds as printed for ReLU functions, and this page gives the exact exponent.
+# Theorem 2 holds as printed for ReLU functions.
 #
 # :::{prf:theorem} ITA slides, Theorem 2
 # :label: thm-two
@@ -277,36 +282,35 @@ for share in (1 / 4, 1, 4):
 #   \mathcal O\left(\left(\frac{nL^2}{\sigma^2}\right)^{\frac2d}\right).$$
 # :::
 #
-# Here $D(\mathcal F_L^+)$ is the {term}`ReLU class <class>` of the functions $\ell_1(q\cdot x)_++\ell_2(-q\cdot x)_++b$. The
-# slopes $\ell_1,\ell_2$ are drawn from $[-L,L]$. The law of the direction $q$ is not printed, and we take the uniform law on
-# the sphere.
+# Here $D(\mathcal F_L^+)$ is the {term}`ReLU class <class>` of the functions $\ell_1(q\cdot x)_++\ell_2(-q\cdot x)_++b$ with
+# slopes from $[-L,L]$. The law of the direction $q$ is not printed, and we take the uniform law on the sphere.
 #
 # ```{admonition} What is true
 # :class: tip
-# Put $\Lambda = nL^2/\sigma^2$, fix $L/\sigma$ and let $n\to\infty$. For the ReLU class $w^*\asymp\Lambda^{2/(d+2)}$. This
-# exponent is inside the printed range for $d\ge3$ and at its lower end for $d=2$. For the affine class
-# $w^*\asymp\Lambda^{2/(d+3)}$.
+# Fix $L/\sigma$ and let $n\to\infty$. For the ReLU class $w^*\asymp\Lambda^{2/(d+2)}$, where $\Lambda = nL^2/\sigma^2$. The
+# exponent $\frac2{d+2}$ is inside the printed range for $d\ge3$. For $d=2$ it is the lower end of the printed range. For the
+# affine class $w^*\asymp\Lambda^{2/(d+3)}$.
 #
-# Both results are cases of a theorem of this book, {prf:ref}`the law of the window <thm-law>`. By the same theorem, functions
-# that jump have the printed upper end as their exponent.
+# Both results are cases of a theorem of this book, {prf:ref}`the law of the window <thm-law>`.
 #
 # For smooth functions the theorem is the textbook law of kernel smoothing on spheres and manifolds
-# {cite:p}`hall1987,pelletier2006,dimarzio2014`. For kinks in one dimension see {cite:t}`cline1991`. New here are the mean over
-# a class, the other orders, and the constants. The chapter [](/notebooks/certificates.ipynb) proves that the minimizer has the
-# form $w_{KQ}I_d$.
+# {cite:p}`hall1987,pelletier2006,dimarzio2014`. For kinks in one dimension see {cite:t}`cline1991`. New here are the average
+# over a class of functions, the other orders, and the constants. The chapter [](/notebooks/certificates.ipynb) proves that the
+# minimizer has the form $w_{KQ}I_d$.
 # ```
 #
-# **Convention.** The kernel is $e^{w\,x\cdot x_q}$ on the unit sphere, so $w=w_{KQ}$ and the
-# {term}`bandwidth <inverse bandwidth>` is $w^{-1/2}$. The slides' proof sketch leaves out the factor $\frac12$ in the exponent,
-# so its $w$ is half of ours. The query does not attend to itself.
+# **Convention.** The kernel $e^{w\,x\cdot x_q}$ is proportional to $e^{-\frac w2\|x-x_q\|^2}$ on the unit sphere. So
+# $w=w_{KQ}$, and the {term}`bandwidth <inverse bandwidth>` is $w^{-1/2}$. The slides' proof sketch leaves out the factor
+# $\frac12$, so its $w$ is half of ours.
 #
 # ## By hand: three tokens on the circle
 #
-# The query is at the angle $0°$. Three tokens at $0°$, $60°$ and $180°$ have the labels $1$, $2$ and $4$. With $w=\ln 4$ the
-# exponentials $e^{w\,x\cdot x_q} = 4^{\cos\theta}$ are $4$, $2$ and $\tfrac14$, so the weights are $\frac{16}{25}$,
+# The query is at the angle $0°$. Three tokens at $0°$, $60°$ and $180°$ have the labels $1$, $2$ and $4$. For $w=\ln 4$ the
+# kernel $e^{w\,x\cdot x_q} = 4^{\cos\theta}$ takes the values $4$, $2$ and $\tfrac14$. So the weights are $\frac{16}{25}$,
 # $\frac{8}{25}$ and $\frac{1}{25}$. The prediction is $\frac{16\cdot1+8\cdot2+1\cdot4}{25}=\frac{36}{25}$.
 #
-# With $w=0$ the prediction is the plain mean $\frac73$. As $w\to\infty$ it tends to the label of the nearest token, $1$.
+# With $w=0$ the prediction is the plain mean $\frac73$. As $w\to\infty$ the prediction tends to the label of the nearest
+# token, $1$.
 
 # %%
 angles = torch.tensor([0.0, 60.0, 180.0], dtype=torch.float64).deg2rad()
@@ -322,10 +326,10 @@ for w in (0.0, np.log(4), 1000.0):
 # :class: dropdown
 # | assumption | here |
 # |---|---|
-# | covariates uniform on the unit sphere, $\Sigma = I$ | kept; other $\Sigma$ are a question of Lemma 1 |
+# | covariates uniform on the unit sphere, $\Sigma = I$ | kept; Lemma 1 has other $\Sigma$ |
 # | functions rotation invariant ($q$ uniform on the sphere) | kept; the law of $q$ is not printed |
-# | $n$ sufficiently large, $L/\sigma$ fixed | tested: exact slopes over all decades; how large, in a cell below |
-# | minimizer of the *population* loss | exact, no sampling; and reached by trained layers |
+# | $n$ sufficiently large, $L/\sigma$ fixed | tested with exact slopes at many $n$; a cell below tests how large |
+# | minimizer of the *population* loss | computed exactly; trained layers reach it |
 # | query label in the loss | clean in the population loss, noisy in training; the losses differ by $\sigma^2$ |
 #
 # The noise in training is Gaussian, and only its variance enters the risk.
@@ -333,32 +337,32 @@ for w in (0.0, np.log(4), 1000.0):
 #
 # ## Where the exponents come from
 #
-# The exponent depends on how much the values of a function differ at nearby points. The slides derive their range from two
-# bounds, in which the print leaves out the expectations:
+# The exponent depends on how much the values of a function differ at nearby points. The slides' proof sketch has two bounds,
+# printed without the expectations:
 #
 # $$L_{\rm noise}(w) = \Theta\Big(\sigma^2\frac{w^{d/2}+1}{n}\Big), \qquad
-#   \Omega\Big(\frac{L^2}{w^2}\Big) < L_{\rm bias}(w) < \Theta\Big(\frac{L^2}{w}+\frac{L^2}{n}\Big),$$
+#   \Omega\Big(\frac{L^2}{w^2}\Big) < L_{\rm bias}(w) < \Theta\Big(\frac{L^2}{w}+\frac{L^2}{n}\Big).$$
 #
 # The sketch says "use these to get a range for $w_{KQ}$". The exact law comes from the {term}`variogram`
-# $\gamma(\theta)=\frac12\mathbb E(f(x)-f(x'))^2$, where $\theta$ is the angle between $x$ and $x'$. Expand
-# $\gamma(\theta)$ in powers of $\theta$ and leave out $\theta^2$. The lowest power that remains is the *order* $\rho$ of the class, or 4
-# if that is smaller. The order sets the exponent. The next theorem is a result of this book and not of the authors.
+# $\gamma(\theta)=\frac12\mathbb E(f(x)-f(x'))^2$, where $\theta$ is the angle between $x$ and $x'$. Expand $\gamma(\theta)$ in
+# powers of $\theta$ and leave out $\theta^2$. The *order* $\rho$ of the class is the lowest power that remains, but at most 4.
+# The next theorem is a result of this book and not of the authors.
 #
 # :::{prf:theorem} the law of the window
 # :label: thm-law
 # :nonumber:
 # Let tokens and query be independent and uniform on $S^{d-1}$, $d\ge2$. Let the class be rotation invariant and not constant,
-# with a continuous covariance $k(\cos\theta)=\sum_\ell a_\ell P_\ell(\cos\theta)$. Here $P_\ell$ is the Gegenbauer polynomial
-# of degree $\ell$ in dimension $d$, scaled so that $P_\ell(1)=1$, and $a_\ell\ge0$ is the power of the functions in this
-# degree. Let the label noise be independent, of mean zero and of fixed variance $\sigma^2>0$. As $\theta\to0$ let
+# with a continuous covariance $k(\cos\theta)=\sum_\ell a_\ell P_\ell(\cos\theta)$. Here $a_\ell\ge0$, and $P_\ell$ is the
+# Gegenbauer polynomial of degree $\ell$ in dimension $d$, scaled so that $P_\ell(1)=1$. Let the label noise be independent, of
+# mean zero and of fixed variance $\sigma^2>0$. Assume one of three cases as $\theta\to0$, with constants $a$ and $c>0$:
 #
 # $$\begin{aligned}
-# \gamma(\theta)&=c\,\theta^\rho(1+o(1)),&0<\rho<2,&\quad\text{or}\\
-# \gamma(\theta)&=a\,(1-\cos\theta)-c\,\theta^\rho(1+o(1)),&2<\rho<4,&
+# 0<\rho<2:&\quad\gamma(\theta)=c\,\theta^\rho(1+o(1)),\\
+# 2<\rho<4:&\quad\gamma(\theta)=a\,(1-\cos\theta)-c\,\theta^\rho(1+o(1)),\\
+# \rho=4:&\quad\mathbb E(\Delta f)^2=\sum_\ell a_\ell\,(\ell(\ell+d-2))^2<\infty.
 # \end{aligned}$$
 #
-# with $c>0$, or let $\rho=4$ and $\mathbb E(\Delta f)^2=\sum_\ell a_\ell\,(\ell(\ell+d-2))^2<\infty$, where $\Delta$ is the
-# Laplacian of the sphere. Put
+# Here $\Delta$ is the Laplacian of the sphere. Put
 #
 # $$\beta=c\,\big|2^{\rho/2}-2\big|\,\mathbb E|\xi|^\rho\quad(\rho<4),\qquad
 #   \beta=\tfrac14\,\mathbb E(\Delta f)^2\quad(\rho=4),\qquad\xi\sim N(0,I_{d-1}).$$
@@ -370,52 +374,58 @@ for w in (0.0, np.log(4), 1000.0):
 #   \kappa=\frac{\sqrt\pi}{\Gamma(d/2)\,4^{d/2-1}}.$$ (eq-sharp)
 # :::
 #
-# | functions | $\rho$ | what the class must say | $\beta$ | exponent of $w^*$ |
+# | functions | $\rho$ | what sets $\beta$ | $\beta$ | exponent of $w^*$ |
 # |:--|:--|:--|:--|:--|
 # | smooth: affine, linear, quadratic, waves, tanh | 4 | $\mathbb E(\Delta f)^2$ (affine: $\frac{L^2(d-1)^2}{3d}$) | $\frac14\mathbb E(\Delta f)^2$ | $\frac2{d+3}$ |
-# | kinks: ReLU, ReLU networks of two layers | 3 | $c=\frac{L^2}{9\pi d}$ | $\frac{2(2-\sqrt2)}{9\sqrt\pi}\,p_0L^2$ | $\frac2{d+2}$ |
+# | kinks: ReLU, ReLU networks of two layers | 3 | $c$ (ReLU: $\frac{L^2}{9\pi d}$) | ReLU: $\frac{2(2-\sqrt2)}{9\sqrt\pi}\,p_0L^2$ | $\frac2{d+2}$ |
 # | jumps: $\mathrm{sign}(q\cdot x)$ | 1 | $c=\frac2\pi$ | $\frac{4(\sqrt2-1)}{\sqrt\pi}\,p_0$ | $\frac2d$ |
-# | $H$ times the indicator of a region, turned at random, with a smooth boundary that is $\nu$ times as large as the sphere | 1 | $c=\frac{H^2\nu}{2\pi p_0}$ | $\frac{\sqrt2-1}{\sqrt\pi}\,H^2\nu$ | $\frac2d$ |
+# | $H$ times the indicator of a region with a smooth boundary, turned at random | 1 | $c=\frac{H^2\nu}{2\pi p_0}$ | $\frac{\sqrt2-1}{\sqrt\pi}\,H^2\nu$ | $\frac2d$ |
 # | rougher: $\gamma=\Vert x-x'\Vert^\rho$, $\rho<1$ | $\rho$ | $c=1$ | as in the theorem | $\frac2{d-1+\rho}>\frac2d$ |
 #
-# Here $p_0=\frac{\Gamma(d/2)}{\sqrt\pi\,\Gamma((d-1)/2)}$ is the density of $q\cdot x$ at zero. The number $\nu$ is the size of
-# the boundary (a length for $d=3$) divided by the size of the sphere (an area for $d=3$). For half of the sphere $\nu=p_0$, and
-# with $H=2$ the fourth row becomes the third.
+# Here $p_0=\frac{\Gamma(d/2)}{\sqrt\pi\,\Gamma((d-1)/2)}$ is the density of $q\cdot x$ at zero. The number $\nu$ is the size
+# of the region's boundary (a length for $d=3$) divided by the size of the sphere (an area for $d=3$). For half of the sphere
+# $\nu=p_0$, and with $H=2$ the fourth row gives the third.
 #
-# The exponent $\frac2{d+3}$ is the textbook law of a bandwidth in dimension $d-1$, the dimension of the sphere:
-# $w^{-1/2}\asymp n^{-1/((d-1)+4)}$. The printed upper end $\frac2d$ is **attained by functions that jump**. Such functions have
-# no Lipschitz constant. Rougher functions exceed the upper end.
+# Functions that jump **attain the printed upper end** $\frac2d$, but have no Lipschitz constant.
 #
 # *Idea.* In an infinite context the squared error is twice the mean of $\gamma$ between query and token, minus the mean of
-# $\gamma$ between two tokens. On the scale $w^{-1/2}$ the tokens are Gaussian around the query, and the distance between two
-# tokens is $\sqrt2$ times the distance to the query. The contribution of $\theta^2$ to $\gamma$ therefore cancels. The next
-# power of $\theta$ then decides, which is 3 for functions with kinks and 4 for smooth functions. A finite context also adds to
-# the bias, but this addition is small compared with the noise.
+# $\gamma$ between two tokens. On the scale $w^{-1/2}$ the weighted tokens are Gaussian around the query. So the distance
+# between two tokens has the law of $\sqrt2$ times the distance between token and query. The contribution of $\theta^2$
+# therefore cancels, and the next power of $\theta$ decides: 3 for functions with kinks, 4 for smooth functions. A finite
+# context adds to the bias, but this addition is small compared with the noise.
 #
 # :::{admonition} Proof
 # :class: dropdown
-# *Notation.* $m=d-1$; $t_i=x_i\cdot x_q$, $E_i=e^{-w(1-t_i)}\le1$, $S=\sum E_i$, $\omega_i=E_i/S$;
-# $Q(w)=\mathbb EE_1$ is the mean factor, $R(w)=Q(2w)/Q(w)^2$, $\epsilon=R(w)/n$; $\mu_w$ is the law of a token with density proportional to $E$, $A_\ell(w)$ the mean of
-# $P_\ell(x\cdot x_q)$ under it, $g(w)$ that of $\gamma$. $N=\mathbb E\sum\omega_i^2$, and $B$ is the bias, so
-# $\mathcal L=B+\sigma^2N$. $K$ are constants of the class and of $d$. $R$ is continuous and rises from 1 to $\infty$, because
-# $(\log R)'=2A_1(2w)-2A_1(w)>0$, and $R\sim\kappa w^{m/2}$ by Laplace's method.
+# *Notation.* Put $m=d-1$, $t_i=x_i\cdot x_q$, $E_i=e^{-w(1-t_i)}\le1$, $S=\sum E_i$ and $\omega_i=E_i/S$. One factor $E_i$ has
+# the mean $Q(w)=\mathbb EE_1$. Put $R(w)=Q(2w)/Q(w)^2$ and $\epsilon=R(w)/n$. Let $\mu_w$ be the law of a token with density
+# proportional to $E$. Under $\mu_w$ let $A_\ell(w)$ be the mean of $P_\ell(x\cdot x_q)$, and $g(w)$ the mean of $\gamma$
+# between $x$ and $x_q$. Put $N=\mathbb E\sum\omega_i^2$ and let $B$ be the bias, so $\mathcal L=B+\sigma^2N$. The letter $K$
+# stands for constants that depend only on the class and on $d$. $R$ is continuous and rises from 1 to $\infty$, because
+# $(\log R)'=2A_1(2w)-2A_1(w)>0$. By Laplace's method $R\sim\kappa w^{m/2}$.
 #
-# *1. Sums.* $Z=S/(nQ)-1$ has mean 0 and variance at most $\epsilon$. As the $E_i$ are nonnegative,
+# *1. Sums.* The variable $Z=S/(nQ)-1$ has mean 0 and variance at most $\epsilon$. As the $E_i$ are nonnegative,
 # $\mathbb P(Z\le-\delta)\le e^{-\delta^2/2\epsilon}$ for $\delta>0$ (from $e^{-y}\le1-y+\frac12y^2$).
 #
 # *2. Noise.* Given $E_1$, Jensen's inequality for the other tokens gives
-# $N=n\,\mathbb E[E_1^2S^{-2}]\ge n\,\mathbb E[E_1^2]\,(1+nQ)^{-2}=\epsilon\,(1+1/(nQ))^{-2}$, and $1/(nQ)=\epsilon Q(w)/Q(2w)\le
-# K\epsilon$. From above, where $Z>-\delta$, $\sum\omega_i^2\le(1-\delta)^{-2}(nQ)^{-2}\sum E_i^2$; elsewhere it is at most 1. So
 #
-# $$\frac\epsilon{(1+K\epsilon)^2}\le N\le\frac\epsilon{(1-\delta)^2}+e^{-\delta^2/2\epsilon},$$
+# $$N=n\,\mathbb E[E_1^2S^{-2}]\ge n\,\mathbb E[E_1^2]\,(1+nQ)^{-2}=\epsilon\,(1+1/(nQ))^{-2}.$$
 #
-# and with $\delta=\epsilon^{1/3}$: $N=\epsilon\,(1+o(1))$ as $\epsilon\to0$.
+# Here $1/(nQ)=\epsilon Q(w)/Q(2w)\le K\epsilon$. For the upper bound, $\sum\omega_i^2\le(1-\delta)^{-2}(nQ)^{-2}\sum E_i^2$ if
+# $Z>-\delta$, and $\sum\omega_i^2\le1$ always. Hence
 #
-# *3. Bias.* Fix $f$ and $x_q$; put $h=f-f(x_q)$, $b=\mathbb E_{\mu_w}h$ and $U=\frac1{nQ}\sum E_ih(x_i)$. Without label noise the error
-# is $P=U/(1+Z)=b+(U-b-bZ)/(1+Z)$, where $\mathbb EU=b$ and $\mathrm{Var}\,U\le\epsilon\,\mathbb E_{\mu_{2w}}h^2$. By rotation
-# invariance the mean of $b^2$ over $f$ is a number, $b_\infty(w)$, and that of $h(x)^2$ is $2\gamma$. Where $Z\ge-\frac12$,
-# $(P-b)^2\le8(U-b)^2+8b^2Z^2$; elsewhere, with probability at most $e^{-1/8\epsilon}$, the mean over $f$ of $(P-b)^2$ is at most
-# $8\max\gamma$, because $P$ and $b$ are averages of $h$. By the triangle inequality in $L^2$
+# $$\frac\epsilon{(1+K\epsilon)^2}\le N\le\frac\epsilon{(1-\delta)^2}+e^{-\delta^2/2\epsilon}.$$
+#
+# With $\delta=\epsilon^{1/3}$ we get $N=\epsilon\,(1+o(1))$ as $\epsilon\to0$.
+#
+# *3. Bias.* Fix $f$ and $x_q$. Put $h=f-f(x_q)$, $b=\mathbb E_{\mu_w}h$ and $U=\frac1{nQ}\sum E_ih(x_i)$. Without label noise
+# the error of the prediction is
+#
+# $$P=\frac U{1+Z}=b+\frac{U-b-bZ}{1+Z},\qquad\mathbb EU=b,\qquad\mathrm{Var}\,U\le\epsilon\,\mathbb E_{\mu_{2w}}h^2.$$
+#
+# By rotation invariance the mean of $b^2$ over $f$ is a number $b_\infty(w)$, and the mean of $h(x)^2$ is $2\gamma$. If
+# $Z\ge-\frac12$, then $(P-b)^2\le8(U-b)^2+8b^2Z^2$. By step 1, the other case has probability at most $e^{-1/8\epsilon}$. In
+# this case the mean of $(P-b)^2$ over $f$ is at most $8\max\gamma$, because $P$ and $b$ are averages of $h$. By the triangle
+# inequality in $L^2$
 #
 # $$\big(\sqrt B-\sqrt{b_\infty}\big)^2\le\mathbb E(P-b)^2\le16\,\epsilon\,g(2w)+8\,\epsilon\,b_\infty(w)+8\max\gamma\;e^{-1/8\epsilon}.$$
 #
@@ -425,38 +435,52 @@ for w in (0.0, np.log(4), 1000.0):
 #
 # because $2\sqrt{b_\infty\,o(\epsilon)}\le\zeta b_\infty+o(\epsilon)/\zeta$ for every $\zeta>0$.
 #
-# *4. Where minimizers are.* $\mathcal L$ is continuous on $[0,\infty]$ (at $\infty$ it is the risk of the nearest token), so it has a
-# minimum there; it tends to zero, as step 3 shows with $w\to\infty$ slowly, for $b_\infty\le2g(w)$. $N$ does not fall in $w$: its
-# derivative is $2\,\mathbb E\,\mathrm{Cov}_\omega(\omega,t)\ge0$. So where $\epsilon\ge\eta$, and at $\infty$, step 2 at the $w$ with
-# $\epsilon=\eta$ gives $\mathcal L\ge\sigma^2\eta/(1+K\eta)^2$: at minimizers $\epsilon\to0$. For $w\le W$ too $\epsilon\to0$, and step 3
-# gives $B\ge(\sqrt{b_\infty}-K\sqrt\epsilon)_+^2$ with $b_\infty=\sum_\ell a_\ell(1-A_\ell)^2$, which is positive and continuous on
-# $[0,W]$ as the class is not constant and $A_\ell<1$: at minimizers $w\to\infty$.
+# *4. Where minimizers are.* $\mathcal L$ is continuous on $[0,\infty]$ (at $\infty$ it is the risk of the nearest token), so
+# it has a minimum. The minimum tends to zero as $n\to\infty$: let $w\to\infty$ so slowly that $\epsilon\to0$, and use step 3
+# with $b_\infty\le2g(w)$.
 #
-# *5. Infinite contexts.* For $x,x'$ independent with law $\mu_w$, $b_\infty=\mathbb E_{x,x'}\mathbb E_fh(x)h(x')=2\,\mathbb E\gamma(x,x_q)-
-# \mathbb E\gamma(x,x')$. Let $\theta$ be the angle of $x$ to $x_q$ and $v$ its direction. $u=\sqrt w\,\theta$ has a density proportional to
-# $e^{-w(1-\cos\theta)}(\sqrt w\sin\theta)^{m-1}\le e^{-2u^2/\pi^2}u^{m-1}$; so $\sqrt w\,\theta v\to\xi$ in law with all moments, and
-# $\sqrt w\,\angle(x,x')\to|\xi-\xi'|$, which has the law of $\sqrt2\,|\xi|$.
+# $N$ does not fall in $w$, because its derivative is $2\,\mathbb E\,\mathrm{Cov}_\omega(\omega,t)\ge0$. Fix $\eta>0$. By step
+# 2 at the $w$ with $\epsilon=\eta$, $\mathcal L\ge\sigma^2\eta/(1+K\eta)^2$ wherever $\epsilon\ge\eta$, also at $w=\infty$.
+# Hence $\epsilon\to0$ at minimizers.
+#
+# Fix any $W$. On $[0,W]$ also $\epsilon\to0$, and step 3 gives $B\ge(\sqrt{b_\infty}-K\sqrt\epsilon)_+^2$. Here
+# $b_\infty=\sum_\ell a_\ell(1-A_\ell)^2$ is continuous and positive, because the class is not constant and $A_\ell<1$ for
+# $\ell\ge1$. Hence $w\to\infty$ at minimizers.
+#
+# *5. Infinite contexts.* Let $x$ and $x'$ be independent with law $\mu_w$. Then
+# $b_\infty=\mathbb E_{x,x'}\mathbb E_fh(x)h(x')=2\,\mathbb E\gamma(x,x_q)-\mathbb E\gamma(x,x')$. Let $\theta$ be the angle of
+# $x$ to $x_q$, and $v$ its direction. The variable $u=\sqrt w\,\theta$ has a density proportional to
+# $e^{-w(1-\cos\theta)}(\sqrt w\sin\theta)^{m-1}\le e^{-2u^2/\pi^2}u^{m-1}$. Hence $\sqrt w\,\theta v\to\xi$ in law with all
+# moments. Let $\xi'$ be an independent copy of $\xi$. Then $\sqrt w\,\angle(x,x')\to|\xi-\xi'|$, which has the law of
+# $\sqrt2\,|\xi|$.
 #
 # - $\rho<2$: $\gamma\le K\theta^\rho$, and by dominated convergence $w^{\rho/2}b_\infty\to c\,(2-2^{\rho/2})\,\mathbb E|\xi|^\rho$.
-# - $2<\rho<4$: the part $a(1-\cos\theta)$ contributes exactly $a(1-A_1)^2=O(w^{-2})$, the rest as before
-#   $-c\,(2-2^{\rho/2})\,\mathbb E|\xi|^\rho\,w^{-\rho/2}$.
-# - $\rho=4$: with $\lambda_\ell=\ell(\ell+d-2)$, $w(1-A_\ell)\to\frac12\lambda_\ell$, and $w(1-A_\ell)\le K\lambda_\ell$ because
-#   $|P_\ell'|\le P_\ell'(1)=\lambda_\ell/m$; by dominated convergence in $\ell$, $w^2b_\infty\to\frac14\sum a_\ell\lambda_\ell^2$.
+# - $2<\rho<4$: the part $a(1-\cos\theta)$ contributes exactly $a(1-A_1)^2=O(w^{-2})$. By dominated convergence the other part
+#   contributes $c\,(2^{\rho/2}-2)\,\mathbb E|\xi|^\rho\,w^{-\rho/2}(1+o(1))$.
+# - $\rho=4$: put $\lambda_\ell=\ell(\ell+d-2)$. Then $w(1-A_\ell)\to\frac12\lambda_\ell$. Also $w(1-A_\ell)\le K\lambda_\ell$,
+#   because $|P_\ell'|\le P_\ell'(1)=\lambda_\ell/m$. By dominated convergence in $\ell$,
+#   $w^2b_\infty\to\frac14\sum a_\ell\lambda_\ell^2$.
 #
-# *6. Balance.* At minimizers $\mathcal L=\beta w^{-\rho/2}(1+o(1))+\frac{\sigma^2\kappa}nw^{m/2}(1+o(1))$. Let $w_0$ be the right side of
-# {eq}`eq-sharp`; $w_0\to\infty$ and $\epsilon(w_0)\asymp n^{-\rho/(m+\rho)}\to0$, so the same holds there. With $w=uw_0$ it is
-# $\beta w_0^{-\rho/2}F(u)(1+o(1))$, $F(u)=u^{-\rho/2}+\frac\rho mu^{m/2}$, which has its only minimum at $u=1$ and tends to $\infty$
-# at both ends. As a minimizer is no worse than $w_0$, its $u$ tends to 1. $\square$
+# *6. Balance.* At minimizers $\mathcal L=\beta w^{-\rho/2}(1+o(1))+\frac{\sigma^2\kappa}nw^{m/2}(1+o(1))$. Let $w_0$ be the
+# right side of {eq}`eq-sharp`. The formula for $\mathcal L$ holds at $w_0$, too, because $w_0\to\infty$ and
+# $\epsilon(w_0)\asymp n^{-\rho/(m+\rho)}\to0$. With $w=uw_0$
 #
-# *The table.* ReLU: $\gamma=\frac{L^2}{3d}(1-\cos\theta)-\frac{L^2}{3\pi d}(\sin\theta-\theta\cos\theta)$, and the last bracket is
-# $\frac13\theta^3(1+o(1))$. Signs: two points differ in sign with probability $\theta/\pi$. A region: at distance $s$ from its boundary a
-# step of length $\theta$ in a random direction $v$ crosses it if $s<\theta|v_1|$ and $v$ points towards it, but for $O(\theta^2)$, so
-# this has the probability $\nu\theta\,\mathbb E|v_1|$ to first order, and $\mathbb E|v_1|=1/(\pi p_0)$; $\mathbb E|\xi|=\sqrt{2\pi}\,p_0$. A direct way to $\beta$: where the
-# query is $u/\sqrt w$ away from a jump, the average misses by $H(1-\Phi(u))$, and $2\int_0^\infty(1-\Phi)^2du=\frac{\sqrt2-1}{\sqrt\pi}$.
+# $$\mathcal L=\beta w_0^{-\rho/2}F(u)(1+o(1)),\qquad F(u)=u^{-\rho/2}+\frac\rho mu^{m/2}.$$
 #
-# *What is not covered.* The theorem says nothing about $\sigma=0$, where the nearest token sets $w^*$, about the rate of convergence,
-# about $\rho=2$ with a logarithm, or about functions whose law is not invariant. A single function is covered, because its
-# rotations have the same risk.
+# $F$ has its only minimum at $u=1$ and tends to $\infty$ at both ends. A minimizer is no worse than $w_0$, so $w^*/w_0\to1$.
+# The least risk follows from $F(1)=1+\frac\rho m$. $\square$
+#
+# *The table.* For the ReLU class $\gamma=\frac{L^2}{3d}(1-\cos\theta)-\frac{L^2}{3\pi d}(\sin\theta-\theta\cos\theta)$, and
+# the last bracket is $\frac13\theta^3(1+o(1))$. The signs at two points differ with probability $\theta/\pi$.
+#
+# For a region, take a step of length $\theta$ in a random direction $v$ with the component $v_1$ normal to the boundary. Up to
+# $O(\theta^2)$, a step from the distance $s$ crosses the boundary if $v$ points towards it and $s<\theta|v_1|$. So a crossing
+# has the probability $\nu\theta\,\mathbb E|v_1|$ to first order, and $\mathbb E|v_1|=1/(\pi p_0)$. For $\beta$ use
+# $\mathbb E|\xi|=\sqrt{2\pi}\,p_0$.
+#
+# *What is not covered.* For $\sigma=0$ the nearest token sets $w^*$. The theorem also excludes $\rho=2$ with a logarithm, and
+# functions whose law is not invariant. It gives no rate of convergence. A single function is covered, because its rotations
+# have the same risk.
 # :::
 
 # %%
@@ -495,12 +519,11 @@ plt.show()
 # The line of functions that jump is the steepest, and the line of functions with a kink comes next. The lines of waves and
 # affine functions are parallel and the least steep.
 #
-# The exact best $w$ in $d=3$ (dots) and {prf:ref}`the law of the window <thm-law>` (lines). All four classes follow the law,
-# and functions that jump have the printed upper end of the exponent, $\frac2d$.
+# The exact best $w$ in $d=3$ (dots) and {prf:ref}`the law of the window <thm-law>` (lines). All four classes follow the law.
 # ```
 #
-# **Exercise 2.** On a globe the function is $1$ on land and $0$ at sea. Each context turns the globe at random. What happens to
-# the best $w$ in long contexts if the coast is twice as long?
+# **Exercise 2.** On a globe the function is $1$ on land and $0$ at sea. Each context turns the globe at random. What happens
+# to the best $w$ in long contexts if the coast is twice as long?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -511,9 +534,8 @@ plt.show()
 # ## The exponent
 #
 # The exponent of the best $w$ lies in the printed range for ReLU functions. In five and more dimensions, the slope of
-# $\log w^*$ in $\log n$ is far from its limit at every $n$ that one can simulate ({numref}`fig-slopes`). A fit over $n<10^4$
-# would report the wrong exponent. The cards therefore use much longer contexts, between the lengths at which the law says
-# $w^*=3\cdot10^4$ and $w^*=10^5$. The exact risk of such a context takes no longer to compute than at $n=100$.
+# $\log w^*$ in $\log n$ is far from its limit at every $n$ that one can simulate ({numref}`fig-slopes`). The cards therefore
+# take the slope between two much longer contexts. At their lengths the law gives $w^*=3\cdot10^4$ and $w^*=10^5$.
 
 # %% tags=["hide-input"]
 slopes = theorem2_scaling.local_slopes(over_decades)
@@ -542,8 +564,9 @@ plt.show()
 # :alt: One small panel for each dimension, local slope against context length. The ReLU slopes approach 2/(d+2), the affine
 # slopes 2/(d+3). For d = 2 the affine slope of two fifths lies below the printed range.
 #
-# Local slope of $\log w^*$ in $\log n$ (exact), its limit (dotted), and the range that Theorem 2 prints for ReLU functions
-# (shaded). In a higher dimension the slope needs a longer context to settle. Affine functions are drawn for comparison.
+# Exact local slope of $\log w^*$ in $\log n$. Dotted lines show its limit. The shaded band is the range that Theorem 2 prints
+# for ReLU functions, and affine functions are drawn for comparison. In higher dimensions the slope comes near its limit only
+# at larger $n$.
 # ```
 
 # %% tags=["remove-input"]
@@ -585,22 +608,21 @@ judge(
 )
 
 # %% [markdown]
-# The exponents in $L/\sigma$ are twice the exponents in $n$, because $w^*$ depends on $nL^2/\sigma^2$. The cards test the
-# exponents in $n$ and in $L/\sigma$. The control is a window as wide as the distance to the nearest token, and it breaks the
-# upper bound, as expected. For $d=2$ the ReLU exponent $\frac2{d+2}$ equals the lower bound $\frac1d$. In higher dimensions the
-# ReLU exponent is larger than the lower bound.
+# The cards test the exponents of $w^*$ in $n$ and in $L/\sigma$. The law depends on $nL^2/\sigma^2$, so the exponent in
+# $L/\sigma$ is twice the exponent in $n$. As a control we take a window as wide as the distance to the nearest token. As
+# expected, its exponent exceeds the upper bound.
 #
-# **How large is "sufficiently large"?** The lower bound needs contexts of at least about $(L/\sigma)^2$ tokens. The noise term
-# never decreases as $w$ grows. The best $w$ is therefore at most the best $w$ without noise, which is about $n^{2/d}$ for the
-# ReLU class. The lower bound $(nL^2/\sigma^2)^{1/d}$ can therefore hold only if $n^{2/d}\gtrsim(nL^2/\sigma^2)^{1/d}$. This
-# condition says that $n\gtrsim(L/\sigma)^2$.
+# **How large is "sufficiently large"?** The lower bound can hold only if $n$ is at least of the order $(L/\sigma)^2$. The
+# noise term never decreases as $w$ grows. The best $w$ is therefore at most the best $w$ for $\sigma=0$. For the ReLU class
+# the best $w$ for $\sigma=0$ is about $n^{2/d}$. The lower bound therefore requires $n^{2/d}\gtrsim(nL^2/\sigma^2)^{1/d}$,
+# that is, $n\gtrsim(L/\sigma)^2$.
 #
-# Our law is accurate in longer contexts, $n\gg(L/\sigma)^d$. The labels in a window of width $w^{-1/2}$ differ by about
-# $Lw^{-1/2}$, even without noise. This difference acts as a second noise, which the law neglects. It is small against $\sigma$ if
-# $w\gg(L/\sigma)^2$, and the law's $w$ is well above $(L/\sigma)^2$ if $n\gg(L/\sigma)^d$. The law may be accurate earlier.
+# Our law is accurate if $n\gg(L/\sigma)^d$, and perhaps in shorter contexts, too. The labels in a window of width $w^{-1/2}$
+# differ by about $Lw^{-1/2}$, even without noise. This difference acts as a second noise, which the law neglects. It is small
+# against $\sigma$ if $w\gg(L/\sigma)^2$. The $w$ of the law satisfies this condition if $n\gg(L/\sigma)^d$.
 #
-# The next cell takes $d=5$. At $n=\frac1{100}(L/\sigma)^2$ the context is too short for every $L/\sigma$ that we try, and at
-# $n=(L/\sigma)^2$ it is long enough.
+# The next cell compares the best $w$ with $(nL^2/\sigma^2)^{1/5}$ in $d=5$. For every $L/\sigma$ that we try, the best $w$ is
+# below this value at $n=\frac1{100}(L/\sigma)^2$ and above it at $n=(L/\sigma)^2$.
 
 # %%
 for signal in (1e3, 1e4, 1e5):  # L / sigma
@@ -612,8 +634,9 @@ for signal in (1e3, 1e4, 1e5):  # L / sigma
         assert (ratio > 1) == (n == signal**2)
 
 # %% [markdown]
-# **Exercise 3.** Fit an exponent as one would from a simulation. Take ReLU functions in $d=5$ with $L=\sigma=1$ and contexts of
-# $10$ to $10^4$ tokens, and fit the slope of $\log w^*$ in $\log n$. How far is the fitted slope from $\frac2{d+2}$?
+# **Exercise 3.** Fit the exponent from contexts that are short enough to simulate. Take ReLU functions in $d=5$ with
+# $L=\sigma=1$ and contexts of $10$ to $10^4$ tokens, and fit the slope of $\log w^*$ in $\log n$. How far is the fitted slope
+# from $\frac2{d+2}$?
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -624,7 +647,7 @@ for signal in (1e3, 1e4, 1e5):  # L / sigma
 # print(np.diff(np.log(w)) / np.diff(np.log(n)))
 # ```
 # The fitted slope is far above $\frac27$, even above the printed upper end $\frac25$. The last line of the code prints the
-# local slopes. The local slopes fall all the way and have not settled at $10^4$ tokens.
+# local slopes. They fall with $n$ and are still above their limit at $10^4$ tokens.
 # :::
 #
 # **Exercise 4.** Run this notebook with less noise: `.venv/bin/python -m icl_book execute theorem2_scaling -p noise_std=0.1`.
@@ -632,14 +655,14 @@ for signal in (1e3, 1e4, 1e5):  # L / sigma
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Only slopes at finite $n$ change. With less noise $nL^2/\sigma^2$ is larger at the same $n$, so the slopes reach their limits
-# at smaller $n$. The exponents of the law stay, because they depend only on how bias and noise scale with $w$.
+# The slopes at finite $n$ change: with less noise $nL^2/\sigma^2$ is larger, so the slopes are closer to their limits at the
+# same $n$. The exponents of the law stay, because they depend only on how bias and noise scale with $w$.
 # ```
 #
 # ## The constants of the law
 #
-# The exact $w^*$ divided by the law {eq}`eq-sharp` tends to one, so the constant of the law is right, too. The next cell shows
-# this for ReLU functions in $d=3$.
+# The ratio of the exact $w^*$ to the law {eq}`eq-sharp` tends to one, so the constant of the law is right, too. The next cell
+# computes the ratio for ReLU functions in $d=3$.
 
 # %%
 task = ReLU(dim=3, lipschitz=lipschitz)
@@ -649,8 +672,8 @@ for w in (1e3, 1e4, 1e5):
     print(f"n = {n:.1e}   w* = {best.w:.1f}   law = {w:.1f}   ratio = {best.w / w:.4f}")
 
 # %% [markdown]
-# The card tests the ratio at $w=10^5$ for smooth functions, kinks and jumps, in every dimension. The distance of the ratio from
-# one falls like the width $w^{-1/2}$ of the window.
+# The card tests the ratio where the law gives $w=10^5$, for smooth functions, kinks and jumps in every dimension. For kinks
+# and jumps, the ratio minus one falls like the width $w^{-1/2}$ of the window. For smooth functions it falls faster.
 
 # %% tags=["remove-input"]
 judge(
@@ -678,12 +701,12 @@ judge(
 # %% [markdown]
 # ## The ingredients of the sketch
 #
-# The sketch's bounds on bias and noise give a range for $w^*$, but not the printed lower end. Let
-# $m=\min_w(L^2/w+\sigma^2w^{d/2}/n)$ be the smallest sum of their leading terms.
+# The sketch's bounds on bias and noise give a range for $w^*$, but a weaker lower end than the printed one. Let
+# $m=\min_w(L^2/w+\sigma^2w^{d/2}/n)$. Up to a constant factor, $m$ is an upper bound on the least risk.
 #
-# Up to constants, bias and noise are each at most $m$ at the best $w$. The lower bound of the bias then gives
-# $L^2/w^2\lesssim m$, which is a lower end for $w$. The noise bound gives $\sigma^2w^{d/2}/n\lesssim m$, which is an upper end.
-# Both ends are powers of $\Lambda=nL^2/\sigma^2$, and the next cell computes the exponents.
+# At $w=w^*$, bias and noise are therefore $\lesssim m$ each. The lower bound on the bias gives $L^2/(w^*)^2\lesssim m$, a
+# lower end for $w^*$. The bound on the noise gives $\sigma^2(w^*)^{d/2}/n\lesssim m$, an upper end. Both ends are powers of
+# $\Lambda=nL^2/\sigma^2$, and the next cell computes the exponents.
 
 # %%
 for d in dims:
@@ -698,11 +721,10 @@ for d in dims:
     assert np.allclose([lower, upper], [1 / (d + 2), 2 / (d + 2)])
 
 # %% [markdown]
-# The upper end $\Lambda^{2/(d+2)}$ implies the printed $\Lambda^{2/d}$. The lower end $\Lambda^{1/(d+2)}$ is weaker than the
-# printed $\Lambda^{1/d}$. The printed lower bound is true at fixed $L/\sigma$, but it does not follow from these two bounds
-# alone.
+# The upper end $\Lambda^{2/(d+2)}$ implies the printed $\Lambda^{2/d}$. The lower end $\Lambda^{1/(d+2)}$ does not imply the
+# printed $\Lambda^{1/d}$, which is nevertheless true at fixed $L/\sigma$.
 #
-# The next cards test the bounds themselves, in contexts so long that every window averages at least $10^{12}$ tokens.
+# The next cards test the sketch's bounds in contexts so long that every window averages at least $10^{12}$ tokens.
 
 # %% tags=["remove-input"]
 # the noise is the same for all classes
@@ -731,10 +753,10 @@ judge(
 )
 
 # %% [markdown]
-# The upper bound of the bias holds if the largest value of $L_{\rm bias}/(L^2/w+L^2/n)$ does not grow with $n$. The card takes
-# this largest value over the windows from $\sqrt{w^*}$ to $w^*$. The slides restrict the bound to "relevant" windows, and some
-# restriction is needed. At $w=n$ the window is narrower than the distance to the nearest token, and the prediction is the label
-# of that token. In $d\ge4$ the ratio then grows like $n^{1-2/(d-1)}$.
+# The upper bound on the bias says that the ratio $L_{\rm bias}/(L^2/w+L^2/n)$ is bounded. The card tests whether the largest
+# ratio over the windows from $\sqrt{w^*}$ to $w^*$ grows with $n$. The slides restrict the bound to "relevant" windows, and
+# some restriction is needed. In $d\ge4$ the window at $w=n$ is narrower than the distance to the nearest token, and the
+# prediction is the label of that token. The ratio then grows like $n^{1-2/(d-1)}$.
 
 # %% tags=["remove-input"]
 growth = theorem2_scaling.bias_growth(
@@ -753,8 +775,9 @@ judge(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Replace $d$ by $d-1$. The range is from $\Lambda^{1/(d+1)}$ to $\Lambda^{2/(d+1)}$. This range contains the exact exponents
-# $\frac2{d+3}$ (affine) and $\frac2{d+2}$ (ReLU), and its upper end is closer to them than $\frac2d$ is.
+# Replace $d$ by $d-1$ in both exponents of the range. The range is then from $\Lambda^{1/(d+1)}$ to $\Lambda^{2/(d+1)}$. It
+# contains the exact exponents $\frac2{d+3}$ (affine) and $\frac2{d+2}$ (ReLU), and its upper end is below the printed
+# $\frac2d$.
 # ```
 #
 # ## To remember
