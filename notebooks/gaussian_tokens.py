@@ -13,8 +13,8 @@
 # Gaussian?*
 #
 # **Short answer.** The best $w$ tends to one. An example $x_i$ has a weight proportional to $e^{w\,x_i\cdot x_q}$ at the query
-# $x_q$. Gaussian tokens differ in length, and **a larger $w$ prefers the longest tokens, not the nearest**. Take linear
-# functions of $d=5$ coordinates, $n=10^6$ examples and label noise of standard deviation $\sigma=0.5$. The best $w$ is
+# $x_q$. Gaussian tokens differ in length, and **a larger $w$ prefers the longest tokens, not the nearest**. For example, take
+# linear functions of $d=5$ coordinates, $n=10^6$ examples and label noise $\sigma=0.5$. The best $w$ is
 # {judged}`P1.G.stops | Gaussian, d = 5, n = 1e+06, sigma = 0.5 | .3f` on Gaussian tokens and
 # {judged}`P1.G.stops | sphere, d = 5, n = 1e+06, sigma = 0.5 | .1f` on the sphere of radius $\sqrt d$. As the context grows,
 # the prediction for a linear $f$ on Gaussian tokens tends to $f(w\,x_q)$, which is correct at $w=1$. The convergence is slow if
@@ -267,12 +267,11 @@ print(f"least error {error.min():.4f} at w^2 = {w_squared[error.argmin()]:.3f}")
 # \partial_i\partial_i(\omega_i\omega_i)&=\tau^2\omega_i^2(4-10\omega_i+6\omega_i^2).
 # \end{aligned}$$
 #
-# The first expression, summed over *all* pairs, is $\tau^2(1-4p_2+6p_2^2)$. For $i=j$ it must be replaced by the second
-# expression, which adds $\tau^2(3p_2-6p_3)$. The sum is $\tau^2\big(1-p_2-6(p_3-p_2^2)\big)$, and $C+\tau^2(1-C-6D)$ is the
-# second moment.
+# The first expression, summed over *all* pairs, is $\tau^2(1-4p_2+6p_2^2)$. Replacing it by the second expression for $i=j$
+# adds $\tau^2(3p_2-6p_3)$. The sum is $\tau^2\big(1-p_2-6(p_3-p_2^2)\big)$, so $\mathbb Em^2=C+\tau^2(1-C-6D)$.
 #
 # *The bias.* The error is $\beta\cdot(\sum_i\omega_ix_i-x_q)$. The other $d-1$ components of the tokens are independent of the
-# weights, so the mean square of the error is $\frac{L^2}d$ times $\mathbb E(m-r)^2+(d-1)C$. Insert both moments. $\square$
+# weights. So the mean square of the error is $\frac{L^2}d$ times $\mathbb E(m-r)^2+(d-1)C$. Insert both moments. $\square$
 # :::
 #
 # The next cell compares the formula for the bias with sampled contexts of five tokens.
@@ -586,7 +585,7 @@ judge(
 # *Idea.* In long contexts the risk at $w=1$ is nearly a multiple of the mean squared distance of the output from its limit.
 # This distance grows with $w$, and the growth moves $w^*$ below one. At a given query the distance depends on $w|x_q|$ alone.
 # So integration by parts gives the slope of the mean distance at $w=1$: it is the mean of the distance times $|x_q|^2-d$. Long
-# queries dominate this mean. So the slope is positive and of the order of $\log n$ times the mean distance.
+# queries dominate this mean, so the slope is positive and of the order of $\log n$ times the mean distance.
 #
 # The condition $n\ge n_0$ is needed: the next cell shows that for $d=1$, $\sigma=0$ and $n=100$ the best $w$ is above one.
 #
@@ -639,12 +638,9 @@ judge(
 # $\mathbb E\,r^2Q\sim\frac2{\sqrt5}\log n\;\mathbb EQ$, which is of the order $(\log n)^{d/2+1}n^{-1/\varphi}$. For each fixed
 # $\sigma$ every other term is smaller by a factor $\log n$.
 #
-# Now $1-w^*\sim J'(1)/2L^2$. For $\mathbb EQ$ insert the second column of the table in the
-# {prf:ref}`theorem on every window <thm-every-w>`, at $w=1$ and $s=\varphi$. With
-# $\Gamma(\varphi)\Gamma(2-\varphi)=\frac{\pi/\varphi}{\sin(\pi/\varphi)}$ this gives the stated law. Finally
-# $R(w^*)=R(1)+O(|1-w^*|\sup|J'|+(1-w^*)^2)\sim R(1)$. $\square$
-#
-# The number $n_0$ depends on $\sigma/L$, because the noise term is smaller only by a factor $\log n$.
+# Now $1-w^*\sim J'(1)/2L^2$. For $\mathbb EQ$ insert the second column of the {prf:ref}`theorem on every window <thm-every-w>`
+# at $w=1$, where $s=\varphi$. With $\Gamma(\varphi)\Gamma(2-\varphi)=\frac{\pi/\varphi}{\sin(\pi/\varphi)}$ this gives the
+# stated law. Finally $R(w^*)=R(1)+O(|1-w^*|\sup|J'|+(1-w^*)^2)\sim R(1)$. $\square$
 # :::
 
 # %%
@@ -670,7 +666,7 @@ for dim in dims:
 #
 # Most nonlinear functions, too, have a floor. Let $f(x)=\sum_kc_k\mathrm{He}_k(t)$ with $t=u\cdot x$, a unit vector $u$ and the
 # Hermite polynomials $\mathrm{He}_k$. Since $\mathbb E\,\mathrm{He}_k(g+t)=t^k$, the limit {eq}`eq-tilt` has $(wt)^k$ in place
-# of $\mathrm{He}_k(t)$. At $w=1$ these two polynomials agree for $k=0$ and $k=1$, and differ for $k\ge2$. For
+# of $\mathrm{He}_k(t)$. At $w=1$ these two polynomials agree for $k\le1$ and differ for $k\ge2$. For
 # $f=\mathrm{He}_k(u\cdot x)$ with $k\ge2$ the floor is $k!\big(1-\frac{k!}{(2k-1)!!}\big)$.
 #
 # We call a function $f$ *recovered* at $w$ if $\mathbb Ef(g+w\,x)=f(x)$ for all $x$. At $w=1$ the recovered functions of
@@ -758,7 +754,7 @@ plt.show()
 # printed below. Linear attention predicts $\frac1n\sum_iy_i\,x_i^\top Mx_q$. The best matrix $M$ is $mI$ with
 # $m=\big[1+\frac{d+1+d\sigma^2/L^2}n\big]^{-1}$, and the risk $L^2(1-m)$ falls like $1/n$. The risk of softmax attention at its
 # best $w$ falls more slowly. If the functions have a random intercept, softmax attention has the smaller risk in long contexts.
-# Softmax attention reproduces the intercept, because its weights sum to one. Linear attention misses the intercept.
+# Its weights sum to one, so it reproduces the intercept. Linear attention misses the intercept.
 
 # %%
 dim, noise_std = 5, 0.5
@@ -780,8 +776,7 @@ for n in (1e2, 1e4, 1e6):
 #     sphere = optimal_window(Linear(7, lipschitz=7**0.5), n, 0.5).w / 7
 #     print(f"n = {n:.0e}   Gaussian {gaussian:.2f}   sphere {sphere:.2f}")
 # ```
-# It does. For the three values of $n$ the best $w$ on Gaussian tokens is 0.71, 0.92 and 0.98. On the sphere it grows from 1.2
-# to 9.3.
+# Yes. For these three $n$ the best $w$ is 0.71, 0.92 and 0.98 on Gaussian tokens. On the sphere it grows from 1.2 to 9.3.
 # :::
 #
 # ## To remember
