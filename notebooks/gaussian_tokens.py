@@ -13,8 +13,8 @@
 # Gaussian?*
 #
 # **Short answer.** The best $w$ tends to one. An example $x_i$ has a weight proportional to $e^{w\,x_i\cdot x_q}$ at the query
-# $x_q$. Gaussian tokens differ in length, and **a larger $w$ prefers the longest tokens, not the nearest**. For example, take
-# linear functions of $d=5$ coordinates, $n=10^6$ examples and label noise $\sigma=0.5$. The best $w$ is
+# $x_q$. Gaussian tokens differ in length, and **a larger $w$ prefers the longest tokens, not the nearest**. Take linear
+# functions of $d=5$ coordinates, $n=10^6$ examples and label noise of standard deviation $\sigma=0.5$. The best $w$ is
 # {judged}`P1.G.stops | Gaussian, d = 5, n = 1e+06, sigma = 0.5 | .3f` on Gaussian tokens and
 # {judged}`P1.G.stops | sphere, d = 5, n = 1e+06, sigma = 0.5 | .1f` on the sphere of radius $\sqrt d$. As the context grows,
 # the prediction for a linear $f$ on Gaussian tokens tends to $f(w\,x_q)$, which is correct at $w=1$. The convergence is slow if
@@ -641,6 +641,9 @@ judge(
 # Now $1-w^*\sim J'(1)/2L^2$. For $\mathbb EQ$ insert the second column of the {prf:ref}`theorem on every window <thm-every-w>`
 # at $w=1$, where $s=\varphi$. With $\Gamma(\varphi)\Gamma(2-\varphi)=\frac{\pi/\varphi}{\sin(\pi/\varphi)}$ this gives the
 # stated law. Finally $R(w^*)=R(1)+O(|1-w^*|\sup|J'|+(1-w^*)^2)\sim R(1)$. $\square$
+#
+# We claim no rate for this limit. The number $n_0$ is not uniform in $\sigma/L$, because the noise term is smaller only by a
+# factor $\log n$.
 # :::
 
 # %%
