@@ -9,16 +9,16 @@
 # %% [markdown]
 # # Gaussian tokens: the best w stops at one
 #
-# *On the sphere the best window parameter $w$ grows without end as contexts get longer. Does it, if the tokens are Gaussian?*
+# *For tokens on a sphere the best window parameter $w$ grows without end as contexts get longer. What if the tokens are
+# Gaussian?*
 #
-# **Short answer.** No: an example $x_i$ has a weight proportional to $e^{w\,x_i\cdot x_q}$ at the query $x_q$, so on Gaussian
-# tokens **a larger $w$ prefers the longest tokens, not the nearest**. Take linear functions of $d=5$ coordinates, $n=10^6$
-# examples and label noise of standard deviation $\sigma=0.5$. The best $w$ is
+# **Short answer.** The best $w$ tends to one. An example $x_i$ has a weight proportional to $e^{w\,x_i\cdot x_q}$ at the query
+# $x_q$. Gaussian tokens differ in length, and **a larger $w$ prefers the longest tokens, not the nearest**. Take linear
+# functions of $d=5$ coordinates, $n=10^6$ examples and label noise of standard deviation $\sigma=0.5$. The best $w$ is
 # {judged}`P1.G.stops | Gaussian, d = 5, n = 1e+06, sigma = 0.5 | .3f` on Gaussian tokens and
-# {judged}`P1.G.stops | sphere, d = 5, n = 1e+06, sigma = 0.5 | .1f` on the sphere whose radius is $\sqrt d$. As the context
-# grows, the prediction for a linear $f$ on Gaussian tokens tends to $f(w\,x_q)$, slowly if $w$ is large
-# {judged}`P1.G.distance`. This limit is correct at $w=1$, whereas for a square the limit is wrong at every $w$
-# {judged}`P1.G.floor`.
+# {judged}`P1.G.stops | sphere, d = 5, n = 1e+06, sigma = 0.5 | .1f` on the sphere of radius $\sqrt d$. As the context grows,
+# the prediction for a linear $f$ on Gaussian tokens tends to $f(w\,x_q)$, which is correct at $w=1$. The convergence is slow if
+# $w$ is large {judged}`P1.G.distance`. For the square of a coordinate the limit is wrong at every $w$ {judged}`P1.G.floor`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -61,32 +61,31 @@ notebook.setup(globals())
 # %% [markdown]
 # ## In plain words
 #
-# On Gaussian tokens the best $w$ tends to one, because length counts as well as direction. Attention averages the labels of
-# tokens in a {term}`window` around the {term}`query`. On the sphere all tokens have the same length, and a larger
-# {term}`window parameter` $w$ moves the weights closer to the query: **large $w$, narrow window**. The score $w\,x\cdot x_q$,
-# however, also rewards length. If tokens differ in length, **a larger $w$ prefers the longest tokens, not the nearest**: the
-# longest reach farthest in the direction of the query.
+# Attention averages the labels of tokens in a {term}`window` around the {term}`query`. On the sphere all tokens have the same
+# length. There a larger {term}`window parameter` $w$ moves the weights closer to the query: **large $w$, narrow window**. If
+# tokens differ in length, a larger $w$ moves the weights to the tokens that reach farthest in the direction of the query. These
+# tokens are long, and often not the nearest.
 #
-# For Gaussian tokens we can compute where $w$ stops. The factor $e^{w\,x\cdot x_q}$ turns the law $N(0,I)$ of a token into
-# $N(w\,x_q,I)$: the mean moves, and the width stays. With many tokens the prediction therefore tends to
+# The weight $e^{w\,x\cdot x_q}$ turns the law $N(0,I)$ of a Gaussian token into $N(w\,x_q,I)$: the mean moves, and the width
+# stays. With many tokens the prediction therefore tends to the mean of $f$ under the new law. In terms of the normalized
+# weights $\omega_i$,
 #
 # ```{math}
 # :label: eq-tilt
-# \sum_i\omega_if(x_i)\;\to\;\mathbb E f(g+w\,x_q),\qquad g\sim N(0,I),
+# \sum_i\omega_if(x_i)\;\to\;\mathbb E f(g+w\,x_q),\qquad g\sim N(0,I).
 # ```
 #
-# where $\omega_i$ are the attention weights. For linear $f$ the right side is $f(w\,x_q)=wf(x_q)$, which is correct at $w=1$.
-# So the best window parameter $w^*$ for linear functions tends to one as the number of examples grows. In short contexts
-# without noise $w^*$ can be larger than one.
+# For linear $f$ the right side is $f(w\,x_q)=wf(x_q)$, which is correct at $w=1$. So the best window parameter $w^*$ for linear
+# functions tends to one as $n$ grows. In short contexts without noise $w^*$ can be larger than one.
 #
 # ## The experiment: tokens of one length, and of many lengths
 #
-# The best $w$ levels off at one on Gaussian tokens and keeps growing on a sphere. We compute the best $w$ for the same linear
-# functions on Gaussian tokens and on the sphere of radius $\sqrt d$. Gaussian tokens have the same mean squared length $d$.
-# The functions have the slope $L=1$.
+# As $n$ grows, the best $w$ levels off at one on Gaussian tokens and keeps growing on a sphere. We compute the best $w$ for
+# linear functions of slope $L=1$, on Gaussian tokens and on the sphere of radius $\sqrt d$. In both cases the mean squared
+# length of a token is $d$.
 #
-# The function `optimal_window` assumes unit tokens. Dividing the tokens by $\sqrt d$ multiplies the slope $L$ by $\sqrt d$ and
-# the best $w$ by $d$. The code undoes this factor $d$. To try $d=7$, write `dims = [7]` as the first line of the next cell.
+# The function `optimal_window` assumes unit tokens. Dividing the tokens by $\sqrt d$ multiplies the slope by $\sqrt d$ and the
+# best $w$ by $d$. The code undoes the factor $d$. To try $d=7$, write `dims = [7]` as the first line of the next cell.
 
 # %%
 lengths = sorted({*n_values, 10**9, 10**12})
@@ -149,12 +148,12 @@ plt.show()
 # parallel to a dashed line.
 #
 # Exact best window parameters for linear functions (left), and their distance from one on Gaussian tokens (right). On Gaussian
-# tokens (solid) the best $w$ stops at one, and on the sphere of equal mean squared length (dashed) the best $w$ grows. The
-# distance on the right falls like a power of $n$, up to logarithms. The dashed guide has the slope $-1/\varphi$, where
+# tokens (solid) the best $w$ stops at one. On the sphere of equal mean squared length (dashed) the best $w$ grows. Up to
+# logarithms, the distance on the right falls like a power of $n$. The dashed guide has the slope $-1/\varphi$, where
 # $\varphi=\frac12(1+\sqrt5)$ is the golden ratio.
 # ```
 #
-# The experiment takes about five seconds on two cores. In the printed table, at $d=5$ and $n=10^6$, expect the best $w$ to be
+# The experiment takes about five seconds on two cores. At $d=5$ and $n=10^6$, the printed best $w$ should be
 # {judged}`P1.G.stops | Gaussian, d = 5, n = 1e+06, sigma = 0.5 | .3f` on Gaussian tokens and
 # {judged}`P1.G.stops | sphere, d = 5, n = 1e+06, sigma = 0.5 | .1f` on the sphere.
 
@@ -188,34 +187,36 @@ judge(
 # %% [markdown]
 # ## What is printed, and what is true
 #
-# The theorems of paper 1, as we have them, do not cover Gaussian tokens: Theorem 2 and Lemma 1 are stated for tokens on a
-# sphere or an ellipsoid. On Gaussian tokens the abstract of another paper {cite:p}`boursier2025` says:
+# In the texts that we have, no theorem of paper 1 covers Gaussian tokens: Theorem 2 and Lemma 1 assume a sphere or an
+# ellipsoid. The abstract of a paper on Gaussian tokens {cite:p}`boursier2025` says:
 #
 # > For i.i.d. Gaussian inputs, we lean on the fact that the softmax operator converges in the infinite-prompt limit to a
 # > linear operator acting on the underlying input-token measure
 #
 # ```{admonition} What is true
 # :class: tip
-# - On Gaussian tokens the mean squared distance of the output from its limit falls like $1/n$ at a fixed query. On average over
-#   queries it falls like $1/n$ for $w<\frac1{\sqrt2}$, and more slowly for every $w\ge\frac1{\sqrt2}$
+# - On Gaussian tokens the mean squared distance of the output from its limit falls like $1/n$ at each fixed query. The mean of
+#   this distance over queries falls like $1/n$ for $w<\frac1{\sqrt2}$, and more slowly for every $w\ge\frac1{\sqrt2}$
 #   ({prf:ref}`theorem on every window <thm-every-w>`).
-# - For linear functions no matrix is better than the best $wI$ ({prf:ref}`theorem for any lengths <thm-lengths>`). The best $w$
-#   tends to one, and $1-w^*$ falls like $n^{-1/\varphi}$ up to logarithms, with the golden ratio $\varphi$
+# - For linear functions no matrix has a smaller risk than the best $wI$ ({prf:ref}`theorem for any lengths <thm-lengths>`). The
+#   best $w$ tends to one. Up to logarithms, $1-w^*$ falls like $n^{-1/\varphi}$, where $\varphi$ is the golden ratio
 #   ({prf:ref}`theorem on the golden ratio <thm-golden>`).
-# - In the unit ball lengths are bounded but differ. The limit of the risk of linear functions is least at a finite $w$, and
-#   this least limit is positive.
-# - One part of Theorem 2 survives for linear functions: $w^*$ rises with $L/\sigma$.
+# - Tokens in the unit ball have bounded but different lengths. For linear functions of such tokens the limit of the risk is
+#   least at a finite $w$, and positive there.
+# - One statement of Theorem 2 remains true for linear functions: $w^*$ rises with the ratio $L/\sigma$ of slope and noise.
 # ```
 #
-# Of the paper {cite:t}`boursier2025` we read the abstract only. We know one of its propositions from a quotation in another
-# text. On related questions, {cite:t}`demir2025` study the temperature of attention, and {cite:t}`lu2025` study linear
-# attention in high dimension.
+# Of {cite:t}`boursier2025` we have read only the abstract, and Proposition 3.1 as a public audit quotes it. {cite:t}`demir2025`
+# study the temperature of attention, and {cite:t}`lu2025` study linear attention in high dimension.
 #
 # ## By hand: a parabola
 #
 # Softmax attention with $M=wI$ does not learn a square from Gaussian tokens. For $f(x)=x^2-1$ in one dimension the limit
-# {eq}`eq-tilt` is $w^2x_q^2$. The mean squared error of this limit, $\mathbb E(x_q^2-1-w^2x_q^2)^2=3(1-w^2)^2-2(1-w^2)+1$, is
-# least at $w^2=\frac23$, where it is $\frac23$. The variance of $f$ is $2$, so a third of the variance remains even with
+# {eq}`eq-tilt` is $w^2x_q^2$. The mean squared error of this limit is
+#
+# $$\mathbb E(x_q^2-1-w^2x_q^2)^2=3(1-w^2)^2-2(1-w^2)+1.$$
+#
+# The error is least at $w^2=\frac23$, where it is $\frac23$. The variance of $f$ is $2$, so a third of it remains even with
 # infinitely many examples.
 
 # %%
@@ -235,8 +236,8 @@ print(f"least error {error.min():.4f} at w^2 = {w_squared[error.argmin()]:.3f}")
 #
 # ## The exact risk
 #
-# Two numbers $C$ and $D$, computed from the attention weights, give the exact risk of linear functions. Let $r=|x_q|$ be the
-# length of the query, and let $g_i$ be the component of $x_i$ along the query. With $\tau=wr$ the weights are
+# Two numbers $C$ and $D$, computed from the attention weights, determine the exact risk of linear functions. Let $r=|x_q|$ be
+# the length of the query, and let $g_i$ be the component of $x_i$ along the query. With $\tau=wr$ the weights are
 # $\omega_i\propto e^{\tau g_i}$. At a given $r$ the two numbers are
 #
 # $$C=\mathbb E\sum\omega_i^2,\qquad D=\mathbb E\sum\omega_i^3-\mathbb E\big(\sum\omega_i^2\big)^2 .$$
@@ -246,33 +247,34 @@ print(f"least error {error.min():.4f} at w^2 = {w_squared[error.argmin()]:.3f}")
 #
 # $$\frac{L^2}d\Big[r^2\big((1-w)^2+w(2-w)C-6w^2D\big)+dC\Big].$$
 #
-# The formula for the bias needs the first two moments of $m=\sum_i\omega_ig_i$, the component of $\sum_i\omega_ix_i$ along the
-# query. These moments are $\mathbb Em=\tau(1-C)$ and $\mathbb Em^2=C+\tau^2(1-C-6D)$. The coefficient $6$ of $D$ comes from
-# integration by parts, where it stands in the second derivative
-# $\partial_i\partial_j(\omega_i\omega_j)=\tau^2\omega_i\omega_j(1-2\omega_i-2\omega_j+6\omega_i\omega_j)$ for $i\ne j$.
+# The formula for the bias needs the first two moments of $m=\sum_i\omega_ig_i$, the component of the output $\sum_i\omega_ix_i$
+# along the query. They are $\mathbb Em=\tau(1-C)$ and $\mathbb Em^2=C+\tau^2(1-C-6D)$.
 #
 # :::{admonition} The moments of m, by integration by parts
 # :class: dropdown
-# Let $m=\sum_i\omega_ig_i$ and $p_k=\sum_i\omega_i^k$. For standard normal $g$, integration by parts gives
-# $\mathbb E\,g_iF=\mathbb E\,\partial_iF$ and $\mathbb E\,g_ig_jF=\mathbb E\,\partial_i\partial_jF+\delta_{ij}\mathbb EF$,
-# and $\partial_j\omega_i=\tau\,\omega_i(\delta_{ij}-\omega_j)$.
+# Let $p_k=\sum_i\omega_i^k$, and write $\partial_i$ for the derivative in $g_i$. The weights have the derivatives
+# $\partial_j\omega_i=\tau\,\omega_i(\delta_{ij}-\omega_j)$. For a function $F$ of independent standard normal $g_1,\dots,g_n$,
+# integration by parts gives
+#
+# $$\mathbb E\,g_iF=\mathbb E\,\partial_iF,\qquad\mathbb E\,g_ig_jF=\mathbb E\,\partial_i\partial_jF+\delta_{ij}\mathbb EF.$$
 #
 # *First moment.* $\mathbb Em=\sum_i\mathbb E\,\partial_i\omega_i=\tau\,\mathbb E\sum_i\omega_i(1-\omega_i)=\tau(1-C)$.
 #
-# *Second moment.* $\mathbb Em^2=C+\sum_{ij}\mathbb E\,\partial_i\partial_j(\omega_i\omega_j)$. For $i\ne j$ the derivative is
-# $\tau^2\omega_i\omega_j(1-2\omega_i-2\omega_j+6\omega_i\omega_j)$, and for $i=j$ it is
-# $\tau^2\omega_i^2(4-10\omega_i+6\omega_i^2)$. The
-# first expression summed over *all* pairs is $\tau^2(1-4p_2+6p_2^2)$; on the diagonal it has to be replaced by the second one,
-# which adds $\tau^2(3p_2-6p_3)$. Together $\tau^2\big(1-p_2-6(p_3-p_2^2)\big)$, so
+# *Second moment.* $\mathbb Em^2=C+\sum_{ij}\mathbb E\,\partial_i\partial_j(\omega_i\omega_j)$. The second derivatives are
 #
-# $$\mathbb Em^2=C+\tau^2(1-C-6D).$$
+# $$\begin{aligned}
+# \partial_i\partial_j(\omega_i\omega_j)&=\tau^2\omega_i\omega_j(1-2\omega_i-2\omega_j+6\omega_i\omega_j),&i&\ne j,\\
+# \partial_i\partial_i(\omega_i\omega_i)&=\tau^2\omega_i^2(4-10\omega_i+6\omega_i^2).
+# \end{aligned}$$
 #
-# *The bias.* The error is $\beta\cdot(\sum_i\omega_ix_i-x_q)$, so its mean square is $\frac{L^2}d$ times
-# $\mathbb E(m-r)^2+(d-1)C$: the other $d-1$ components of the tokens are independent of the weights. Insert both
-# moments. $\square$
+# The first expression, summed over *all* pairs, is $\tau^2(1-4p_2+6p_2^2)$. Replacing it by the second expression for $i=j$
+# adds $\tau^2(3p_2-6p_3)$. The sum is $\tau^2\big(1-p_2-6(p_3-p_2^2)\big)$, so $\mathbb Em^2=C+\tau^2(1-C-6D)$.
+#
+# *The bias.* The error is $\beta\cdot(\sum_i\omega_ix_i-x_q)$. The other $d-1$ components of the tokens are independent of the
+# weights. So the mean square of the error is $\frac{L^2}d$ times $\mathbb E(m-r)^2+(d-1)C$. Insert both moments. $\square$
 # :::
 #
-# The next cell compares the formula with sampled contexts of five tokens.
+# The next cell compares the formula for the bias with sampled contexts of five tokens.
 
 # %%
 w, n, noise_std = 0.5, 5, 1.0
@@ -293,9 +295,8 @@ assert abs(bias.mean() - risk.bias) < 5 * bias.std() / len(bias) ** 0.5
 #
 # :::{admonition} Solution
 # :class: dropdown
-# All weights are $\frac1n$, so $C=\frac1n$ and $D=\frac1{n^2}-\frac1{n^2}=0$. Since $\mathbb Er^2=d$, the bias averaged over
-# queries is $\frac{L^2}d(\mathbb Er^2+\frac dn)=L^2(1+\frac1n)$. The first term is the mean square of the query's own
-# label, and the second term is the variance of a mean of labels.
+# All weights are $\frac1n$, so $C=\frac1n$ and $D=\frac1{n^2}-\frac1{n^2}=0$. At a query of length $r$ the bias is
+# $\frac{L^2}d(r^2+\frac dn)$. Since $\mathbb Er^2=d$, the mean over queries is $L^2(1+\frac1n)$.
 # :::
 #
 # ## No other matrix does better
@@ -305,49 +306,48 @@ assert abs(bias.mean() - risk.bias) < 5 * bias.std() / len(bias) ** 0.5
 # :::{prf:theorem} the best matrix, tokens of any lengths
 # :label: thm-lengths
 # :nonumber:
-# Let the tokens be independent with a common rotation-invariant law of finite second moment. Let the query be independent of
-# them, with a rotation-invariant law of finite second moment of its own. Neither tokens nor query are always zero.
+# Let the query and the tokens be independent, the tokens with a common law. Let both laws be rotation invariant, of finite
+# second moment and not concentrated at zero.
 #
-# Let $f(x)=\beta\cdot x$ with $\mathbb E\beta\beta^\top=\frac{L^2}dI$, $L>0$, and let the noise be independent with mean zero
-# and variance $\sigma^2\ge0$. Write $R(w)$ for the risk of the matrix $wI$. For $n\ge2$ every matrix that is not $wI$ with
-# $w\ge0$ has a risk larger than $\inf_{w\ge0}R(w)$. So every minimizer over all matrices is a multiple $wI$ with $w\ge0$.
+# Let $f(x)=\beta\cdot x$ with $\mathbb E\beta\beta^\top=\frac{L^2}dI$, $L>0$. Let the noise be independent with mean zero and
+# variance $\sigma^2\ge0$. Write $R(w)$ for the risk of the matrix $wI$. Let $n\ge2$. Then every matrix outside the half-line
+# $\{wI:w\ge0\}$ has a risk larger than $\inf_{w\ge0}R(w)$.
 # :::
 #
-# *Idea.* The layer sees the query through $v=Mx_q$ alone, and turning $v$ away from $x_q$ only lowers the correlation of
-# prediction and label. So only the length of $v$ remains to be chosen. A multiple of the identity can choose this length as
-# well as any matrix, because the direction of the query says nothing about the length of the query.
+# *Idea.* The weights depend on the query only through $v=Mx_q$. Turning $v$ away from $x_q$ lowers the correlation of
+# prediction and label and changes nothing else. So only the length of $v$ remains to be chosen. A ratio $|v|/|x_q|$ that
+# depends on the direction of the query does not help, because this direction is independent of the query's length.
 #
 # :::{admonition} Proof
 # :class: dropdown
-# *Given the query,* let $r=|x_q|>0$, $\tau=|v|$, and $\alpha$ the angle between $v$ and $x_q$. The law of the tokens is
-# invariant
-# under rotations about $v$ and under reflections that keep $v$, so $\mathbb E\sum\omega_ix_i=\mu(\tau)\,v/\tau$, and
-# $\mathbb E|\sum\omega_ix_i|^2=S(\tau)$ and $\mathbb E\sum\omega_i^2=C(\tau)$ depend on $\tau$ alone. The risk at this query is
+# *Given the query,* let $r=|x_q|>0$ and $\tau=|v|$, and let $\alpha$ be the angle between $v$ and $x_q$. By rotation invariance
+# $S(\tau)=\mathbb E|\sum\omega_ix_i|^2$ and $C(\tau)=\mathbb E\sum\omega_i^2$ depend on $\tau$ alone. Moreover
+# $\mathbb E\sum\omega_ix_i$ is parallel to $v$, with a component $\mu(\tau)$ along $v$. The risk at this query is
 #
 # $$\tfrac{L^2}d\big[S(\tau)-2r\,\mu(\tau)\cos\alpha+r^2\big]+\sigma^2C(\tau).$$
 #
-# *The sign of $\mu$.* $\mu(0)=0$, and $\mu'$ is the mean of the variance under $\omega$ of the tokens' components along $v$,
-# which
-# is positive because $n\ge2$ and these components are not all equal. So $\mu(\tau)>0$ for $\tau>0$, and the risk at this query
-# is
-# at least its value at $\alpha=0$, with equality only for $\alpha=0$ or $\tau=0$.
+# *The sign of $\mu$.* For $\tau=0$ the weights are equal, so $\mu(0)=0$. The derivative $\mu'$ is the mean of the variance,
+# under the weights, of the tokens' components along $v$. This mean is positive, because $n\ge2$ and the components differ with
+# positive probability. So $\mu(\tau)>0$ for $\tau>0$, and at a given $\tau>0$ the risk at this query is least at $\alpha=0$
+# only.
 #
-# *The length.* Let $x_q=r\theta$. As $r$ and $\theta$ are independent and $\tau=r|M\theta|$, the mean over $r$ of the value at
-# $\alpha=0$ is $R(|M\theta|)$. So the risk of $M$ is at least $\mathbb E_\theta R(|M\theta|)\ge\inf_{w\ge0}R(w)$. If both are
-# equal,
-# $M\theta=c(\theta)\theta$ with $c(\theta)\ge0$ for almost every $\theta$, by continuity for all. Then every vector is an
-# eigenvector, and $M=cI$. $\square$
+# *The length.* Let $x_q=r\theta$ with a unit vector $\theta$. Then $r$ and $\theta$ are independent, and $\tau=r|M\theta|$. At
+# $\alpha=0$ the risk is the same as with the matrix $|M\theta|\,I$, so its mean over $r$ is $R(|M\theta|)$. So the risk of $M$
+# is at least $\mathbb E_\theta R(|M\theta|)\ge\inf_{w\ge0}R(w)$.
 #
-# The same three steps apply to the limit $n\to\infty$, where $\mu(\tau)$ is the mean under the tilted law and $S=\mu^2$.
+# Suppose that the risk of $M$ equals this infimum. Then $M\theta=c(\theta)\theta$ with $c(\theta)\ge0$ for almost every
+# $\theta$, and by continuity for every $\theta$. So every vector is an eigenvector of $M$, and $M=cI$ with $c\ge0$. $\square$
+#
+# The same proof applies to the limit of the risk as $n\to\infty$. Then $C=0$, $S=\mu^2$, and $\mu(\tau)$ is a mean under the
+# law of a token tilted by $e^{v\cdot x}$.
 # :::
 #
-# **In a ball.** On tokens that are uniform in the unit ball of $\mathbb R^d$, an error remains in arbitrarily long contexts.
-# The uniform law in the ball is a projection of the uniform law on the sphere in $d+2$ dimensions. For many tokens the
-# prediction at a query of length $r$ is therefore $A(wr)\,\beta\cdot x_q/r$, with the ratio of Bessel functions
-# $A=I_{d/2+1}/I_{d/2}$. A correct prediction would need $A(wr)=r$ for every $r$, but $A$ is strictly concave, so no $w$ gives
-# this. The least remaining error is called the *floor*. By the {prf:ref}`theorem for any lengths <thm-lengths>` no other matrix
-# has a lower one. In five dimensions the floor is {judged}`P1.G.ball | floor, d = 5 | 100*.1f` % of the variance of the
-# function.
+# **In a ball.** If tokens and query are uniform in the unit ball of $\mathbb R^d$, an error remains however long the context
+# is. The uniform law in the ball is a projection of the uniform law on the sphere in $d+2$ dimensions. For many tokens the
+# prediction at a query of length $r$ therefore tends to $A(wr)\,\beta\cdot x_q/r$. Here $A=I_{d/2+1}/I_{d/2}$ is a ratio of
+# Bessel functions. A correct prediction would need $A(wr)=r$ for every $r$, but $A$ is strictly concave. The least limit of the
+# risk is called the *floor*. By the {prf:ref}`theorem for any lengths <thm-lengths>` no other matrix has a lower limit. In five
+# dimensions the floor is {judged}`P1.G.ball | floor, d = 5 | 100*.1f` % of the variance of the function.
 
 # %% tags=["remove-input"]
 judge(
@@ -359,28 +359,29 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise 2.** For two tokens without noise in two dimensions the best $w$ exceeds one. Why?
+# **Exercise 2.** In two dimensions and without noise, the best $w$ for two tokens exceeds one. Why?
 #
 # :::{admonition} Solution
 # :class: dropdown
-# The mean prediction is $w(1-C)\,\beta\cdot x_q$, and with two tokens $C\ge\frac12$. At $w=1$ the factor $w(1-C)$ is at most
-# $\frac12$, where one would be correct. A larger $w$ increases the factor as long as $C$ grows slowly.
+# Given $\beta$ and the query, the mean prediction is $w(1-C)\,\beta\cdot x_q$, so the factor $w(1-C)$ should be one. With two
+# tokens $C\ge\frac12$, so at $w=1$ the factor is at most $\frac12$. A larger $w$ increases the factor.
 # :::
 #
 # ## How fast the output approaches its limit
 #
-# From $w=\frac1{\sqrt2}$ on, the output $\sum\omega_ix_i$ approaches its limit $w\,x_q$ more slowly the larger $w$ is:
+# For $w\ge\frac1{\sqrt2}$ the output $\sum\omega_ix_i$ tends to its limit $w\,x_q$ more slowly if $w$ is larger:
 #
 # :::{prf:theorem} many Gaussian tokens, every window
 # :label: thm-every-w
 # :nonumber:
-# Let tokens and query be independent $N(0,I_d)$, let $w>0$, and let $s=\frac12\big(1+\sqrt{1+4/w^2}\big)$ be the positive root
-# of $s(s-1)=1/w^2$. For $n\to\infty$ both $\mathbb E\sum\omega_i^2$ and $\mathbb E\Vert\sum\omega_ix_i-w\,x_q\Vert^2$ are
-# $n^{-r(w)+o(1)}$ with
+# Let tokens and query be independent with the law $N(0,I_d)$. For $w>0$ let $s=\frac12\big(1+\sqrt{1+4/w^2}\big)$, the positive
+# root of $s(s-1)=1/w^2$. As $n\to\infty$, each of the two means $\mathbb E\sum\omega_i^2$ and
+# $\mathbb E\Vert\sum\omega_ix_i-w\,x_q\Vert^2$ is $n^{-r(w)+o(1)}$ with the exponent
 #
 # $$r(w)=\min(1,\,s-1)=\min\Big(1,\;\tfrac12\big(\sqrt{1+4/w^2}-1\big)\Big).$$
 #
-# With $\ell=\log n$ and $c_w=\Gamma(s)\Gamma(2-s)\,\Gamma(\frac d2)^{-1}[w^2(w^2+4)]^{-d/4}$ they are asymptotically equal to
+# With $\ell=\log n$ and $c_w=\Gamma(s)\Gamma(2-s)\,\Gamma(\frac d2)^{-1}[w^2(w^2+4)]^{-d/4}$ the two means are asymptotically
+# equal to
 #
 # | | $\mathbb E\sum\omega_i^2$ | $\mathbb E\Vert\sum\omega_ix_i-w\,x_q\Vert^2$ |
 # |:--|:--|:--|
@@ -389,102 +390,112 @@ judge(
 # | $w^2>\frac12$ | $c_w\,\ell^{d/2-1}\,n^{-(s-1)}$ | $c_w\frac{2w(s-1)^2}{\sqrt{w^2+4}}\,\ell^{d/2}\,n^{-(s-1)}$ |
 # :::
 #
-# *Idea.* Rare long queries make the convergence of the average slow, because a long query attends to few tokens. To bound
-# $\mathbb E\sum\omega_i^2$, use that a weight is at most one, so $\omega_i^2\le\omega_i^s$ for every $s\le2$.
+# *Idea.* The convergence is slow because rare long queries attend to few tokens. The key is a bound on
+# $\mathbb E\sum\omega_i^2$. A weight is at most one, so $\omega_i^2\le\omega_i^t$ for $0\le t\le2$. At a query of length $r$ a
+# weight is nearly log-normal, and
 #
-# A weight has nearly the moments of a log-normal variable: at a query of length $r$,
-# $n\,\mathbb E\omega_1^s\approx n^{1-s}e^{s(s-1)w^2r^2/2}$. The mean of this expression over the query is finite as long as
-# $s(s-1)w^2<1$. The exponent is $s-1$ at the end of this range, or at $s=2$ if the range reaches beyond. At $w=1$ the range
-# ends at the golden ratio, where $s^2=s+1$.
+# $$n\,\mathbb E\omega_1^t\approx n^{1-t}e^{t(t-1)w^2r^2/2}.$$
 #
-# For $w^2>\frac12$ the bound has the right exponent. Queries of a length $r$ with $w^2r^2\approx\frac{2w}{\sqrt{w^2+4}}\log n$ attain
-# it. At these queries a
-# single token carries a finite part of the weight often enough to give the mean of $\sum\omega_i^2$ this order. Physicists know
-# the phenomenon as condensation in the random energy model {cite:p}`derrida1981,bouchaud1997`.
+# The mean over queries is finite if $t(t-1)w^2<1$, that is, if $t<s$. For $t$ near $\min(2,s)$ the bound falls nearly like
+# $n^{-r(w)}$. At $w=1$ the number $s$ is the golden ratio.
+#
+# For $w^2>\frac12$ the exponent $r(w)$ comes from queries with $w^2r^2\approx\frac{2w}{\sqrt{w^2+4}}\log n$. For these queries
+# a rare event decides the mean: a single token carries a positive share of all weight. Physicists know this effect as
+# condensation in the random energy model {cite:p}`derrida1981,bouchaud1997`.
 #
 # :::{admonition} Proof
 # :class: dropdown
-# *Given the query,* let $\tau=wr$, $x=\tau^2/\ell$, $p_k=\sum\omega_i^k$, $C=\mathbb Ep_2$, $D=\mathbb Ep_3-\mathbb Ep_2^2$. By
-# the moments above the squared distance of $\sum\omega_ix_i$ from $w\,x_q$ has the mean
-# $\mathbb E(m-\tau)^2+(d-1)C=Q=dC+\tau^2(C-6D)$. Since $p_2^2\le p_3\le p_2$ by Cauchy and Schwarz,
-# $0\le D\le C$ and $Q\le(d+\tau^2)C$. Write $S=\sum_{j\ge2}e^{\tau g_j}$ and $A=S/(n\,e^{\tau^2/2})$.
+# *Given the query,* let $r=|x_q|$, $\tau=wr$ and $x=\tau^2/\ell$. Let $p_k=\sum\omega_i^k$, $C=\mathbb Ep_2$ and
+# $D=\mathbb E[p_3-p_2^2]$. Let $Q$ be the mean squared distance of $\sum\omega_ix_i$ from $w\,x_q$. By the moments of $m$,
 #
-# *1. The sum of the others is rarely small.* $Y=e^{\tau g}1\{g\le\tau\}$ has $\mathbb EY=\frac12e^{\tau^2/2}$ and
-# $\mathbb EY^2\le\frac12e^{3\tau^2/2}$, and $\mathbb Ee^{-\lambda Y}\le e^{-\lambda\mathbb EY+\lambda^2\mathbb EY^2/2}$. With
-# $\lambda=\mathbb EY/(2\,\mathbb EY^2)$, $k$ tokens have
-# $P(\sum e^{\tau g_j}<\frac k4e^{\tau^2/2})\le\exp(-\frac k{16}e^{-\tau^2/2})$. With
-# $k=n-1$, $n\ge3$, both $nP(A<\frac18)$ and $n^2P(A<\frac1{12})$ for one token less are at most
-# $\delta_n=n^2\exp(-\frac n{48}e^{-\tau^2/2})$: for $x\le2-\varepsilon$ it is smaller than every power of $1/n$. (The
-# truncation at
-# $\tau$ carries this beyond $\tau^2=\log n$, up to where the sum freezes, $\tau^2=2\log n$.)
+# $$Q=\mathbb E(m-\tau)^2+(d-1)C=dC+\tau^2(C-6D).$$
 #
-# *2. Bound.* With $y=\tau g_1-\ell-\frac{\tau^2}2$, $\omega_1=e^y/(e^y+A)$ is at most $\min(1,8e^y)$ where $A\ge\frac18$. As
-# $\min(1,z)^2\le z^{s'}$ for $0\le s'\le2$,
+# By the Cauchy-Schwarz inequality $p_2^2\le p_3$, and $p_3\le p_2$. So $0\le D\le C$ and $Q\le(d+\tau^2)C$. For all tokens but
+# the first, write $S=\sum_{j\ge2}e^{\tau g_j}$ and $A=S/(n\,e^{\tau^2/2})$.
 #
-# $$C\le n\,\mathbb E\min(1,8e^y)^2+\delta_n\le64\,n^{1-s'}e^{s'(s'-1)\tau^2/2}+\delta_n.$$
+# *1. The sum $S$ is rarely small.* For a standard normal $g$ let $Y=e^{\tau g}1\{g\le\tau\}$. Then
 #
-# The best $s'$ is $\min(2,\alpha)$ with $\alpha=\frac1x+\frac12$, and $C\le64\,n^{-c(x)}+\delta_n$ with $c(x)=1-x$ for
-# $x\le\frac23$
-# and $c(x)=\frac{(2-x)^2}{8x}$ for $\frac23\le x\le2$.
+# $$\mathbb EY=\tfrac12e^{\tau^2/2},\qquad\mathbb E[Y^2]\le\tfrac12e^{3\tau^2/2},\qquad
+# \mathbb Ee^{-\lambda Y}\le e^{-\lambda\mathbb EY+\lambda^2\mathbb E[Y^2]/2}\quad(\lambda\ge0).$$
 #
-# *3. Where one token is heavy.* Let $a=\frac\ell\tau+\frac\tau2$ and $\Lambda=\frac n\tau\frac1{\sqrt{2\pi}}e^{-a^2/2}
-# =n^{-c(x)}/(\sqrt{2\pi}\,\tau)$. Then $y=\tau(g_1-a)$, and $\tau a=\alpha\tau^2$ gives
+# Set $\lambda=\mathbb EY/(2\,\mathbb E[Y^2])$. By Markov's inequality the sum over any $k$ tokens obeys
+#
+# $$P\Big(\sum e^{\tau g_j}<\tfrac k4e^{\tau^2/2}\Big)\le\exp\big(-\tfrac k{16}e^{-\tau^2/2}\big).$$
+#
+# Let $n\ge3$ and $\delta_n=n^2\exp(-\frac n{48}e^{-\tau^2/2})$. Taking $k=n-1$ gives $nP(A<\frac18)\le\delta_n$. Let $A'$ be
+# $A$ without one more token. Taking $k=n-2$ gives $n^2P(A'<\frac1{12})\le\delta_n$. Uniformly on $x\le2-\varepsilon$,
+# $\delta_n$ is smaller than every power of $1/n$.
+#
+# *2. An upper bound.* Let $y=\tau g_1-\ell-\frac{\tau^2}2$. Then $\omega_1=e^y/(e^y+A)$. If $A\ge\frac18$, this weight is at
+# most $\min(1,8e^y)$. Since $\min(1,z)^2\le z^t$ for $0\le t\le2$,
+#
+# $$C\le n\,\mathbb E\min(1,8e^y)^2+\delta_n\le64\,n^{1-t}e^{t(t-1)\tau^2/2}+\delta_n.$$
+#
+# Let $\alpha=\frac1x+\frac12$. The right side is least at $t=\min(2,\alpha)$, and there it is $64\,n^{-c(x)}+\delta_n$ with
+#
+# $$c(x)=1-x\quad(x\le\tfrac23),\qquad c(x)=\frac{(2-x)^2}{8x}\quad(\tfrac23\le x\le2).$$
+#
+# *3. Queries at which one token is heavy.* Let $a=\frac\ell\tau+\frac\tau2$. Then $y=\tau(g_1-a)$ and $\tau a=\alpha\tau^2$.
+# Let $\Lambda=\frac n{\tau\sqrt{2\pi}}e^{-a^2/2}$, which is $n^{-c(x)}/(\sqrt{2\pi}\,\tau)$ for $x\ge\frac23$. Integration over
+# $y$ instead of $g_1$ gives
 #
 # $$n\,\mathbb E\omega_1^k=\Lambda\,\mathbb E\!\int\Big(\frac{e^y}{e^y+A}\Big)^ke^{-\alpha y-y^2/2\tau^2}dy .$$
 #
-# $A\to1$ in probability, uniformly on $x\le2-\varepsilon$: tokens with $g>\tau+t$, $t=\ell^{1/4}$, have the share
-# $P(g>t)\to0$ of the mean, and the relative variance of the others' sum is at most $n^{-1}e^{\tau^2}P(g>\tau-t)$, which is
-# $n^{-1+x/2+o(1)}$ for $\tau>t$ and at most $n^{-1}e^{t^2}$ below. On a compact part of $\frac23<x<2$, where $1<\alpha<2$, the
-# integrand is at most $\min(1,8e^y)^2e^{-\alpha y}$, which is integrable uniformly; where $A<\frac18$ it contributes at most
-# $\delta_n=o(\Lambda)$. So uniformly there $\mathbb Ep_k=\Lambda\,[\mathrm B(k-\alpha,\alpha)+o(1)]$, $k\ge2$. Two heavy tokens
-# are rarer:
-# with $S$ less one more token
-# $n^2\,\mathbb E\omega_1^2\omega_2^2\le(n\,\mathbb E\min(1,12e^y)^2)^2+\delta_n=O(\Lambda^2)+\delta_n$, so
-# $\mathbb Ep_2^2=\Lambda\,[\mathrm B(4-\alpha,\alpha)+o(1)]$. With
-# $\mathrm B=\mathrm B(2-\alpha,\alpha)=\Gamma(\alpha)\Gamma(2-\alpha)$ the two other
-# integrals are $\frac{2-\alpha}2\mathrm B$ and $\frac{(3-\alpha)(2-\alpha)}6\mathrm B$, and
-# $1-3(2-\alpha)+(3-\alpha)(2-\alpha)=(\alpha-1)^2$:
+# Let $b=\ell^{1/4}$. Tokens with $g_j>\tau+b$ contribute the share $P(g>b)\to0$ of the mean of $S$. The sum over the other
+# tokens has a relative variance of at most $n^{-1}e^{\tau^2}P(g>\tau-b)$. This bound is $n^{-1+x/2+o(1)}$ for $\tau>b$, and at
+# most $n^{-1}e^{b^2}$ for $\tau\le b$. So $A\to1$ in probability, uniformly on $x\le2-\varepsilon$.
+#
+# Now let $k\ge2$, and let $x$ be in a compact part of $(\frac23,2)$, where $1<\alpha<2$. If $A\ge\frac18$, the integrand is at
+# most $\min(1,8e^y)^2e^{-\alpha y}$, which is integrable uniformly in $x$. The event $A<\frac18$ contributes at most
+# $\delta_n=o(\Lambda)$. So, uniformly in $x$, with the beta function $\mathrm B$,
+#
+# $$\mathbb Ep_k=n\,\mathbb E\omega_1^k=\Lambda\,[\mathrm B(k-\alpha,\alpha)+o(1)].$$
+#
+# Two heavy tokens are rarer, because step 1 for $A'$ gives
+#
+# $$n^2\,\mathbb E\omega_1^2\omega_2^2\le(n\,\mathbb E\min(1,12e^y)^2)^2+\delta_n=O(\Lambda^2)+\delta_n .$$
+#
+# So $\mathbb E[p_2^2]=\Lambda\,[\mathrm B(4-\alpha,\alpha)+o(1)]$. Write $\mathrm B$ for
+# $\mathrm B(2-\alpha,\alpha)=\Gamma(\alpha)\Gamma(2-\alpha)$. Then $\mathrm B(3-\alpha,\alpha)=\frac{2-\alpha}2\mathrm B$ and
+# $\mathrm B(4-\alpha,\alpha)=\frac{(3-\alpha)(2-\alpha)}6\mathrm B$. Since $1-3(2-\alpha)+(3-\alpha)(2-\alpha)=(\alpha-1)^2$,
 #
 # $$C=\Lambda\,[\mathrm B+o(1)],\qquad C-6D=\Lambda\,[(\alpha-1)^2\mathrm B+o(1)].$$
 #
-# *4. Where none is.* Tilting by $e^{2\tau g_1}$ gives $n\,e^{-\tau^2}C=\mathbb E(e^{y'}+A)^{-2}$ with
-# $y'=(\frac32x-1)\ell+\tau g$.
-# Uniformly on $x\le\frac23-\varepsilon$, $y'\to-\infty$ in probability; so $n\,e^{-\tau^2}C\to1$, and in the same way
-# $n\,e^{-\tau^2}D\le n\,e^{-\tau^2}\mathbb Ep_3\to0$. (Where $A\ge\frac18$ the variable is at most 64; elsewhere use
-# $\delta_n$.)
+# *4. Queries at which no token is heavy.* Let $x\le\frac23-\varepsilon$. Tilting the law of $g_1$ by $e^{2\tau g_1}$ gives
 #
-# *5. Mean over queries.* The density of $r$ is $p(r)=2^{1-d/2}r^{d-1}e^{-r^2/2}/\Gamma(\frac d2)$, that is $n^{-x/2w^2}$ up to
-# powers of
-# $\ell$. Queries with $x>2-\varepsilon$ contribute at most
-# $\mathbb E[d+\tau^2;x>2-\varepsilon]=n^{-(2-\varepsilon)/2w^2+o(1)}$, and
-# $\frac1{w^2}$ exceeds $r(w)$: it is $s(s-1)>s-1$, and at least 2 for $w^2\le\frac12$. So they are negligible for small
-# $\varepsilon$.
-# The others contribute $n^{-\min h+o(1)}$ at most, $h(x)=c(x)+\frac x{2w^2}$.
+# $$n\,e^{-\tau^2}C=\mathbb E(e^{y'}+A)^{-2},\qquad y'=(\tfrac32x-1)\ell+\tau g.$$
 #
-# - *$w^2>\frac12$.* $h$ falls on $[0,\frac23]$ and is strictly convex on $[\frac23,2]$ with
-#   $h'=-\frac1{2x^2}+\frac18+\frac1{2w^2}$.
-#   Its only minimum is at $x_*=\frac{2w}{\sqrt{w^2+4}}$, between $\frac23$ and 2, where $h=\frac1{x_*}-\frac12=s-1$,
-# $h''=x_*^{-3}$ and
-#   $\alpha=s$. Away from it the contribution is smaller by a power of $n$. Near it insert 3; Laplace's method with
-#   $r=\sqrt{x\ell}/w$ gives
-#   $\frac{2^{1-d/2}}{\Gamma(d/2)}\big(\frac{x_*\ell}{w^2}\big)^{\frac{d-1}2}\frac{\Gamma(s)\Gamma(2-s)}{\sqrt{2\pi x_*\ell}}
-#   \frac{\sqrt\ell}{2w\sqrt{x_*}}\sqrt{\frac{2\pi x_*^3}\ell}\,n^{-(s-1)}=c_w\ell^{d/2-1}n^{-(s-1)}$. In $Q$ the second term
-#   dominates, with the factor $x_*\ell\,(s-1)^2$.
-# - *$w^2<\frac12$.* At a fixed query $nC\to e^{\tau^2}$ and $nD\to0$ by 4. By 2 with $s'=2$, $nC\le64\,e^{w^2r^2}+n\delta_n$,
-#   which is
-#   integrable, and $n\delta_n\to0$ uniformly on $\tau^2\le\ell$; beyond,
-# $n\,\mathbb E[d+\tau^2;\tau^2>\ell]=n^{1-1/2w^2+o(1)}\to0$. So
-#   $n\,\mathbb EC\to\mathbb Ee^{w^2r^2}$ and $n\,\mathbb EQ\to\mathbb E(d+w^2r^2)e^{w^2r^2}$.
-# - *$w^2=\frac12$.* $h=1$ on all of $[0,\frac23]$, and larger beyond. Up to $x=\frac23-\varepsilon$,
-#   $nC\,p(r)\sim2^{1-d/2}r^{d-1}/
-#   \Gamma(\frac
-# d2)$ is a power of $r$, integrated up to $r^2=\frac43\ell$; in $Q$ it is multiplied by $\frac12r^2$. By 2 with $s'=2$ the
-#   interval $|x-\frac23|<\varepsilon$ adds at most a constant times $\varepsilon$ of that, and what is beyond a smaller power
-# of $n$. Let
+# Here $A\to1$ and $y'\to-\infty$ in probability, uniformly in $x$. If $A\ge\frac18$, then $(e^{y'}+A)^{-2}\le64$. The event
+# $A<\frac18$ contributes at most $n\delta_n$. So $n\,e^{-\tau^2}C\to1$. In the same way $n\,e^{-\tau^2}\mathbb Ep_3\to0$, and
+# therefore $n\,e^{-\tau^2}D\to0$.
+#
+# *5. The mean over queries.* The density of $r$ is $p(r)=2^{1-d/2}r^{d-1}e^{-r^2/2}/\Gamma(\frac d2)$. Up to powers of $\ell$
+# it is $n^{-x/2w^2}$. Queries with $x>2-\varepsilon$ contribute at most
+# $\mathbb E[d+\tau^2;x>2-\varepsilon]=n^{-(2-\varepsilon)/2w^2+o(1)}$. For small $\varepsilon$ this is negligible, because
+# $\frac1{w^2}=s(s-1)>s-1\ge r(w)$. All other queries contribute at most $n^{-\min h+o(1)}$ with $h(x)=c(x)+\frac x{2w^2}$.
+#
+# - *$w^2>\frac12$.* On $[0,\frac23]$ the function $h$ falls. On $[\frac23,2]$ it is strictly convex with
+#   $h'=-\frac1{2x^2}+\frac18+\frac1{2w^2}$. So $h$ has only one minimum, at $x_*=\frac{2w}{\sqrt{w^2+4}}$ between $\frac23$ and
+#   2. At this point $h=\frac1{x_*}-\frac12=s-1$, $h''=x_*^{-3}$ and $\alpha=s$. Queries with $x$ away from $x_*$ contribute
+#   less by a power of $n$. For $x$ near $x_*$ insert the result of step 3 and $r=\sqrt{x\ell}/w$. Laplace's method then gives
+#
+#   $$\mathbb EC\sim\frac{2^{1-d/2}}{\Gamma(d/2)}\Big(\frac{x_*\ell}{w^2}\Big)^{\frac{d-1}2}\frac{\Gamma(s)\Gamma(2-s)}{\sqrt{2\pi x_*\ell}}\,
+#   \frac{\sqrt\ell}{2w\sqrt{x_*}}\sqrt{\frac{2\pi x_*^3}\ell}\,n^{-(s-1)}=c_w\ell^{d/2-1}n^{-(s-1)}.$$
+#
+#   In $Q$ the term $\tau^2(C-6D)$ dominates, which is asymptotically $x_*\ell\,(s-1)^2$ times $C$.
+# - *$w^2<\frac12$.* At a fixed query $nC\to e^{\tau^2}$ and $nD\to0$ by step 4. By step 2 with $t=2$,
+#   $nC\le64\,e^{w^2r^2}+n\delta_n$. The first term is integrable, also after multiplication by $d+\tau^2$. The second term
+#   tends to zero uniformly on $\tau^2\le\ell$. Queries with $\tau^2>\ell$ contribute at most
+#   $n\,\mathbb E[d+\tau^2;\tau^2>\ell]=n^{1-1/2w^2+o(1)}\to0$. By dominated convergence $n\,\mathbb EC\to\mathbb Ee^{w^2r^2}$
+#   and $n\,\mathbb EQ\to\mathbb E(d+w^2r^2)e^{w^2r^2}$.
+# - *$w^2=\frac12$.* Here $h=1$ on all of $[0,\frac23]$, and $h$ is larger beyond. Up to $x=\frac23-\varepsilon$ step 4 gives
+#   $nC\,p(r)\sim2^{1-d/2}r^{d-1}/\Gamma(\frac d2)$, a power of $r$. For $Q$ this power is multiplied by $\frac12r^2$. Integrate
+#   both from $0$ to $r^2=\frac43\ell$, the value at $x=\frac23$. By step 2 with $t=2$ the interval $|x-\frac23|<\varepsilon$
+#   contributes at most a fraction of order $\varepsilon$ of these integrals. Larger $x$ contribute a smaller power of $n$. Let
 #   $\varepsilon\to0$. $\square$
 # :::
 #
-# The next cell compares the theorem with exact distances in very long contexts.
+# The next cell compares $r(w)$ with exact distances in very long contexts.
 
 # %%
 for w in (0.5, 1.0, 2.0):
@@ -517,27 +528,27 @@ plt.show()
 # %% [markdown]
 # ```{caption} fig-every-w
 # :alt: Against the window parameter a curve is flat at one up to 0.707 and then falls, through 0.618 at one, to about 0.1 at
-# three. Points for each dimension lie on it, for large windows and high dimension above it. A dashed curve starts on it at one
-# and falls below it.
+# three. Points for each dimension lie on it, for large window parameters and high dimension above it. A dashed curve starts on
+# it at one and falls below it.
 #
-# The exponent $r(w)$ with which $\mathbb E\Vert\sum\omega_ix_i-w\,x_q\Vert^2$ falls: by the
-# {prf:ref}`theorem on every window <thm-every-w>` (line), and measured between $n=10^{28}$ and $10^{30}$, without the power of
-# $\log n$ (points). Line and points agree, except for large $w$ and $d$, where even these contexts are too short for the limit.
-# The vertical line is at $w^2=\frac12$. The dashed curve is the largest multiple of $w^{-2}$ that stays below $r(w)$ for
-# $w\ge1$.
+# The exponent $r(w)$ of $\mathbb E\Vert\sum\omega_ix_i-w\,x_q\Vert^2$. The line is the
+# {prf:ref}`theorem on every window <thm-every-w>`. The points are measured between $n=10^{28}$ and $10^{30}$, without the power
+# of $\log n$. Line and points agree, except for large $w$ and $d$, where even these contexts are too short. The vertical line
+# is at $w^2=\frac12$. The dashed curve is the largest multiple of $w^{-2}$ that is nowhere above $r(w)$ for $w\ge1$.
 # ```
 #
-# **A printed bound for comparison.** Proposition 3.1 of {cite:t}`boursier2025` bounds the same mean square. We know the
-# proposition only from a public audit that quotes it. The proposition allows sub-Gaussian tokens with parameter $\varsigma\ge1$
-# and a sub-Gaussian query with parameter one. The bound is $c_1\varsigma^6\log n\;n^{-c_2/\varsigma^2}$, with unnamed constants
-# $c_1$ and $c_2$ that do not depend on $\varsigma$.
+# **A printed bound for comparison.** Proposition 3.1 of {cite:t}`boursier2025` bounds the mean squared distance of the output
+# from its limit. The tokens are sub-Gaussian with parameter $\varsigma\ge1$, and the query is sub-Gaussian with parameter one.
+# The bound is $c_1\varsigma^6\log n\;n^{-c_2/\varsigma^2}$, with unnamed constants $c_1$ and $c_2$ that do not depend on
+# $\varsigma$.
 #
-# Gaussian tokens $N(0,\varsigma^2I)$ with $M=I$ correspond to our setting with $w=\varsigma$. For these tokens our theorem
-# confirms the power $\varsigma^{-2}$. The theorem also shows that no $c_2$ above $1/\varphi$ serves all $\varsigma\ge1$ (dashed
-# curve). {cite:t}`bohbot2026` bound two other quantities, the errors of the mean and of the covariance of all outputs.
+# Gaussian tokens $N(0,\varsigma^2I)$ with $M=I$ correspond to our setting with $w=\varsigma$. For these tokens the exact
+# exponent $r(\varsigma)$ is of the order $\varsigma^{-2}$, as in the bound. The bound can hold for all $\varsigma\ge1$ only if
+# $c_2\le1/\varphi$ (dashed curve of the figure). {cite:t}`bohbot2026` bound two other quantities, the errors of the mean and of
+# the covariance of all outputs.
 #
-# **Evidence.** The measured exponent says how fast the exact mean squared distance falls with $n$, after division by the power
-# of $\log n$ that the theorem gives. In the control all queries have the same length, and the exponent is one.
+# **Evidence.** We compute how fast the exact mean squared distance falls with $n$, and divide out the power of $\log n$ in the
+# theorem. In the control all queries have the same length, and the exponent is one.
 
 # %% tags=["remove-input"]
 few = gaussian_tokens.distance_exponents(dims=dims, w_values=[0.5, 0.8, 1.0, 1.25])
@@ -558,70 +569,81 @@ judge(
 # :::{prf:theorem} the golden ratio
 # :label: thm-golden
 # :nonumber:
-# Let $f(x)=\beta\cdot x$ with $\mathbb E\beta\beta^\top=\frac{L^2}dI$, $L>0$, $\sigma\ge0$, $d\ge1$, and tokens and query as in
-# the {prf:ref}`theorem on every window <thm-every-w>`. There is $n_0$, which depends on $d$ and $\sigma/L$, such that for
-# $n\ge n_0$ exactly one matrix has the least risk: $w^*I$ with $0<w^*<1$. For $n\to\infty$
+# Let tokens and query be as in the {prf:ref}`theorem on every window <thm-every-w>`. Let $f(x)=\beta\cdot x$ with
+# $\mathbb E\beta\beta^\top=\frac{L^2}dI$, $L>0$, and let $\sigma\ge0$. There is a number $n_0$, depending on $d$ and
+# $\sigma/L$, such that for every $n\ge n_0$ exactly one matrix has the least risk. This matrix is $w^*I$ with $0<w^*<1$. As
+# $n\to\infty$,
 #
 # $$1-w^*\;\sim\;K_d\,(\log n)^{d/2+1}\,n^{-1/\varphi},\qquad
-# K_d=\frac{\pi}{5^{1+d/4}\,\varphi^3\,\Gamma(\frac d2+1)\,\sin(\pi/\varphi)},$$
+# K_d=\frac{\pi}{5^{1+d/4}\,\varphi^3\,\Gamma(\frac d2+1)\,\sin(\pi/\varphi)}.$$
 #
-# with the same constant for all $L$ and $\sigma$, including $\sigma=0$. The least risk is asymptotically equal to $\frac{L^2}d$
-# times the second column of the {prf:ref}`theorem on every window <thm-every-w>` at $w=1$.
+# The constant $K_d$ is the same for all $L$ and $\sigma$. The least risk is asymptotically equal to
+# $\frac{L^2}d\,\mathbb E\Vert\sum\omega_ix_i-x_q\Vert^2$ at $w=1$, which the {prf:ref}`theorem on every window <thm-every-w>`
+# gives.
 # :::
 #
 # *Idea.* In long contexts the risk at $w=1$ is nearly a multiple of the mean squared distance of the output from its limit.
-# This distance grows with $w$, which moves $w^*$ below one. At a given query the distance depends on $w|x_q|$ alone.
-# Integration by parts gives the slope of the mean distance at $w=1$: it is the mean of the distance with the weight
-# $|x_q|^2-d$. Long queries dominate, so the slope is positive and of the order of the distance times $\log n$.
+# This distance grows with $w$, and the growth moves $w^*$ below one. At a given query the distance depends on $w|x_q|$ alone.
+# So integration by parts gives the slope of the mean distance at $w=1$: it is the mean of the distance times $|x_q|^2-d$. Long
+# queries dominate this mean, so the slope is positive and of the order of $\log n$ times the mean distance.
 #
-# The condition $n\ge n_0$ is needed. The next cell shows that without noise in one dimension the best $w$ for 100 tokens is
-# above one.
+# The condition $n\ge n_0$ is needed: the next cell shows that for $d=1$, $\sigma=0$ and $n=100$ the best $w$ is above one.
 #
 # :::{admonition} Proof
 # :class: dropdown
-# By the {prf:ref}`theorem for any lengths <thm-lengths>` only $M=wI$, $w\ge0$, matters. By the exact risk, with $C$ and $Q$ as
-# in the last proof at $\tau=wr$,
+# By the {prf:ref}`theorem for any lengths <thm-lengths>` it suffices to consider $M=wI$ with $w\ge0$. Let $C(\tau)$ and
+# $Q(\tau)$ be as in the last proof. The formula for the exact risk gives
 #
 # $$R(w)=L^2(1-w)^2+J(w),\qquad
 # J(w)=\tfrac{L^2}d\,\mathbb E\big[Q(wr)+2(1-w)w\,r^2C(wr)\big]+\sigma^2\,\mathbb EC(wr).$$
 #
-# *Identities.* A function $F$ of the scores has $\frac d{d\tau}\mathbb EF=\tau\,\mathbb E\Delta F$, and
-# $\Delta p_k=k[(k-1)p_k-2kp_{k+1}+(k+1)p_2p_k]$, $\nabla p_k\cdot\nabla p_l=kl(p_{k+l}-p_lp_{k+1}-p_kp_{l+1}+p_2p_kp_l)$. So
-# polynomials
-# $P$ in $p_2,p_3,\dots$ without a constant term stay such under $\Delta$, and as each of their monomials is at most $p_2$,
-# $|\frac d{d\tau}\mathbb EP|\le K\tau C$ and $|\frac{d^2}{d\tau^2}\mathbb EP|\le K(1+\tau^2)C$ with a constant $K$. For every
-# set of
-# tokens $p_2$ and $m=\sum\omega_ig_i$ rise with $\tau$: their derivatives are twice the covariance of $\omega$ and $g$, and the
-# variance
-# of $g$, under $\omega$. So $C$ and $\mathbb Em=\tau(1-C)$ do not fall.
+# *Identities.* Let $F$ be a function of the scores $\tau g_i$, and let $\nabla$ and $\Delta$ act on the scores. Then
+# $\frac d{d\tau}\mathbb EF=\tau\,\mathbb E\Delta F$. For the sums $p_k$ one computes
 #
-# *1. All minimizers tend to one.* $R(w)\ge\frac{L^2}d\mathbb E(r-\mathbb E[m\,|\,r])^2$. Let $q=P(1\le r\le2)$ and $n$ so
-# large that $C(8)\le\frac12$. For $w\ge4$ and $1\le r\le2$ the mean of $m$ is at least that at $w=4$, $4r(1-C(4r))\ge2r$, so
-# $R(w)\ge\frac{L^2}dq$. For $0\le w\le4$, $|r-wr(1-C(wr))|\ge|1-w|-4C(8)$ if this is positive, so
-# $R(w)\ge\frac{L^2}dq\,(|1-w|-4C(8))_+^2$. As $R(1)\to0$ by the {prf:ref}`theorem on every window <thm-every-w>` and $R$ is
-# continuous, for large $n$ there are minimizers, and all lie in $[1-\varepsilon,1+\varepsilon]$.
+# $$\begin{aligned}
+# \Delta p_k&=k[(k-1)p_k-2kp_{k+1}+(k+1)p_2p_k],\\
+# \nabla p_k\cdot\nabla p_l&=kl(p_{k+l}-p_lp_{k+1}-p_kp_{l+1}+p_2p_kp_l).
+# \end{aligned}$$
 #
-# *2. Only one.* By the identities, for $|w-1|\le\varepsilon\le\frac12$, $|J'(w)|+|J''(w)|\le K\,\mathbb
-# E(1+r)^6C((1+\varepsilon)r)
-# =n^{-r(1+\varepsilon)+o(1)}$; powers of the query's length change powers of $\log n$ only. So $R''=2L^2+J''>0$ there, the
-# minimizer is
-# unique, and it solves $2L^2(1-w^*)=J'(w^*)$. Hence $|1-w^*|\le n^{-r(1+\varepsilon)+o(1)}$ and
-# $J'(w^*)=J'(1)+O(n^{-2r(1+\varepsilon)+o(1)})$. As $2r(1+\varepsilon)>1/\varphi$ for small $\varepsilon$, $J'(1)$ is what
-# remains.
+# Let $P$ be a polynomial in $p_2,p_3,\dots$ without a constant term. Then $\Delta P$ is again such a polynomial. Each monomial
+# is at most $p_2$, so $|\frac d{d\tau}\mathbb EP|\le K\tau C$ and $|\frac{d^2}{d\tau^2}\mathbb EP|\le K(1+\tau^2)C$ with a
+# constant $K$.
 #
-# *3. The slope at one.* Parts give $\mathbb E\,rG'(r)=\mathbb E(r^2-d)G(r)$, so
+# For every set of tokens $m$ and $p_2$ rise with $\tau$. Indeed, under the weights, $m'$ is the variance of $g$, and $p_2'$ is
+# twice the covariance of $\omega$ and $g$. So $\mathbb Em=\tau(1-C)$ and $C$ are nondecreasing in $\tau$.
 #
-# $$R'(1)=J'(1)=\tfrac{L^2}d\,\mathbb E\big[(r^2-d)\,Q(r)-2r^2C(r)\big]+\sigma^2\,\mathbb E(r^2-d)\,C(r),$$
+# *1. All minimizers tend to one.* By Jensen's inequality $R(w)\ge\frac{L^2}d\mathbb E(r-\mathbb E[m\,|\,r])^2$. Let
+# $q=P(1\le r\le2)$, and let $n$ be so large that $C(8)\le\frac12$. Throughout, let $1\le r\le2$.
 #
-# exactly, for every $n$. At the queries that decide, $r^2\approx\frac2{\sqrt5}\log n$. So $\mathbb
-# Er^2Q\sim\frac2{\sqrt5}\log n\;\mathbb EQ$ is of order $(\log n)^{d/2+1}n^{-1/\varphi}$, and every other term is smaller by
-# a factor $\log n$, for each fixed $\sigma$. With $1-w^*\sim J'(1)/2L^2$, the second column of the {prf:ref}`theorem on every
-# window <thm-every-w>` at $w=1$, where $s=\varphi$, and
-# $\Gamma(\varphi)\Gamma(2-\varphi)=\frac{\pi/\varphi}{\sin(\pi/\varphi)}$ this is the law. Finally
-# $R(w^*)=R(1)+O(|1-w^*|\sup|J'|+(1-w^*)^2)\sim R(1)$. $\square$
+# - Let $w\ge4$. The mean of $m$ is at least its value at $w=4$, which is $4r(1-C(4r))\ge2r$. So $R(w)\ge\frac{L^2}dq$.
+# - Let $0\le w\le4$. Then $|r-wr(1-C(wr))|\ge|1-w|-4C(8)$. So $R(w)\ge\frac{L^2}dq\,(|1-w|-4C(8))_+^2$.
 #
-# Nothing is claimed about the rate of this convergence, and $n_0$ is not uniform, because the noise term is smaller by a factor
-# $\log n$ only.
+# As $n\to\infty$, $C(8)\to0$, and $R(1)\to0$ by the {prf:ref}`theorem on every window <thm-every-w>`. Since $R$ is continuous,
+# minimizers exist for large $n$, and all of them lie in $[1-\varepsilon,1+\varepsilon]$.
+#
+# *2. The minimizer is unique.* Let $|w-1|\le\varepsilon\le\frac12$. Let $\kappa$ be the exponent of the
+# {prf:ref}`theorem on every window <thm-every-w>` at the window parameter $1+\varepsilon$. By the identities
+#
+# $$|J'(w)|+|J''(w)|\le K\,\mathbb E(1+r)^6C((1+\varepsilon)r)=n^{-\kappa+o(1)},$$
+#
+# because powers of $r$ change only powers of $\log n$. Hence $R''=2L^2+J''>0$ on this interval. So the minimizer is unique and
+# solves $2L^2(1-w^*)=J'(w^*)$. It follows that $|1-w^*|\le n^{-\kappa+o(1)}$ and $J'(w^*)=J'(1)+O(n^{-2\kappa+o(1)})$. The
+# remainder is negligible, because $2\kappa>1/\varphi$ for small $\varepsilon$.
+#
+# *3. The slope at one.* Integration by parts gives $\mathbb E\,rG'(r)=\mathbb E(r^2-d)G(r)$. So for every $n$, exactly,
+#
+# $$R'(1)=J'(1)=\tfrac{L^2}d\,\mathbb E\big[(r^2-d)\,Q(r)-2r^2C(r)\big]+\sigma^2\,\mathbb E(r^2-d)\,C(r).$$
+#
+# By step 5 of the last proof these means are dominated by queries with $r^2\approx\frac2{\sqrt5}\log n$. So
+# $\mathbb E\,r^2Q\sim\frac2{\sqrt5}\log n\;\mathbb EQ$, which is of the order $(\log n)^{d/2+1}n^{-1/\varphi}$. For each fixed
+# $\sigma$ every other term is smaller by a factor $\log n$.
+#
+# Now $1-w^*\sim J'(1)/2L^2$. For $\mathbb EQ$ insert the second column of the {prf:ref}`theorem on every window <thm-every-w>`
+# at $w=1$, where $s=\varphi$. With $\Gamma(\varphi)\Gamma(2-\varphi)=\frac{\pi/\varphi}{\sin(\pi/\varphi)}$ this gives the
+# stated law. Finally $R(w^*)=R(1)+O(|1-w^*|\sup|J'|+(1-w^*)^2)\sim R(1)$. $\square$
+#
+# We claim no rate for this limit. The number $n_0$ is not uniform in $\sigma/L$, because the noise term is smaller only by a
+# factor $\log n$.
 # :::
 
 # %%
@@ -629,8 +651,8 @@ for n in (100, 1000):
     print(f"d = 1, no noise, n = {n}: w* = {gaussian_window(1, n, 0.0).w:.3f}")
 
 # %% [markdown]
-# The next cell measures the exponent with which the exact $1-w^*$ falls between $n=10^{28}$ and $10^{30}$. After removal of the
-# power of $\log n$ the exponent is close to $-1/\varphi$, in every dimension and at every noise level of this run.
+# The next cell measures the exponent with which the exact $1-w^*$ falls between $n=10^{28}$ and $10^{30}$. With the power of
+# $\log n$ divided out, the exponent is close to $-1/\varphi$, in every dimension and at every noise level of this run.
 
 # %%
 for dim in dims:
@@ -645,15 +667,14 @@ for dim in dims:
 # %% [markdown]
 # ## The floor of nonlinear functions
 #
-# Most nonlinear functions keep an error, also called a floor, in arbitrarily long contexts. Expand
-# $f(x)=\sum_kc_k\mathrm{He}_k(u\cdot x)$ in Hermite polynomials, with a unit vector $u$. Since
-# $\mathbb E\,\mathrm{He}_k(g+t)=t^k$, the limit {eq}`eq-tilt` replaces $\mathrm{He}_k(t)$ by $(wt)^k$. At $w=1$ these two
-# polynomials agree for $k\le1$ only. For $f=\mathrm{He}_k(u\cdot x)$ with $k\ge2$ the best $w$ leaves the error
-# $k!\big(1-\frac{k!}{(2k-1)!!}\big)$.
+# Most nonlinear functions, too, have a floor. Let $f(x)=\sum_kc_k\mathrm{He}_k(t)$ with $t=u\cdot x$, a unit vector $u$ and the
+# Hermite polynomials $\mathrm{He}_k$. Since $\mathbb E\,\mathrm{He}_k(g+t)=t^k$, the limit {eq}`eq-tilt` has $(wt)^k$ in place
+# of $\mathrm{He}_k(t)$. At $w=1$ these two polynomials agree for $k\le1$ and differ for $k\ge2$. For
+# $f=\mathrm{He}_k(u\cdot x)$ with $k\ge2$ the floor is $k!\big(1-\frac{k!}{(2k-1)!!}\big)$.
 #
 # We call a function $f$ *recovered* at $w$ if $\mathbb Ef(g+w\,x)=f(x)$ for all $x$. At $w=1$ the recovered functions of
 # polynomial growth are the harmonic polynomials, such as $x_1x_2$. The reason is that the Fourier transform of a recovered $f$
-# must be supported at the origin. If we replace $g+x$ by $g+w\,x$ with another $w$, other functions are recovered (Exercise 4).
+# must be supported at the origin. At other $w$ other functions are recovered (Exercise 4).
 
 # %% tags=["remove-input"]
 known = gaussian_tokens.functions()
@@ -712,32 +733,31 @@ plt.show()
 # limits). Intervals that reach zero are truncated.
 # ```
 #
-# **Exercise 3.** Which $w$ is best for $f=\mathrm{He}_1+c\,\mathrm{He}_2$ with a small $c$, in long contexts?
+# **Exercise 3.** In long contexts, which $w$ is best for $f=\mathrm{He}_1+c\,\mathrm{He}_2$ with a small $c$?
 #
 # :::{admonition} Solution
 # :class: dropdown
-# The limit is $wt+c(wt)^2=w\,\mathrm{He}_1+cw^2\,\mathrm{He}_2+cw^2$. Compared with $f$ this limit lacks $(1-w)\,\mathrm{He}_1$
-# and $c(1-w^2)\,\mathrm{He}_2$, and it has the additional constant $cw^2$. The error is $(1-w)^2+2c^2(1-w^2)^2+c^2w^4$. To
-# second order in $c$ the error is least at $w=1-2c^2$, where the error is about $c^2$. The best linear attention cannot predict
-# $\mathrm{He}_2$ and keeps the error $2c^2$, twice as much.
+# With many tokens the prediction at $t$ tends to $wt+c(wt)^2=w\,\mathrm{He}_1(t)+cw^2\,\mathrm{He}_2(t)+cw^2$. Subtracting this
+# limit from $f$ leaves $(1-w)\,\mathrm{He}_1+c(1-w^2)\,\mathrm{He}_2-cw^2$. By orthogonality the mean squared error is
+# $(1-w)^2+2c^2(1-w^2)^2+c^2w^4$. To second order in $c$ this error is least at $w=1-2c^2$, with the value $c^2$.
 # :::
 #
 # **Exercise 4.** Show that the normal distribution function $\Phi(x_1)$ is recovered at $w=\sqrt2$.
 #
 # :::{admonition} Solution
 # :class: dropdown
-# With $h\sim N(0,1)$ independent of $g$, $\mathbb E\Phi(g+\sqrt2x)=P(h\le g+\sqrt2x)=P(h-g\le\sqrt2x)=\Phi(x)$, since
-# $h-g\sim N(0,2)$.
+# Let $g$ and $h$ be independent with the law $N(0,1)$. Then $h-g\sim N(0,2)$, so
+#
+# $$\mathbb E\Phi(g+\sqrt2x)=P(h\le g+\sqrt2x)=P(h-g\le\sqrt2x)=\Phi(x).$$
 # :::
 #
 # ## Against linear attention
 #
-# On linear functions of Gaussian tokens, linear attention has a smaller risk than softmax attention in all three contexts
-# printed below. Linear attention $\frac1n\sum_iy_i\,x_i^\top Mx_q$ is best at $M=mI$ with
-# $m=\big[1+\frac{d+1+d\sigma^2/L^2}n\big]^{-1}$. The risk of linear attention, $L^2(1-m)$, falls like $1/n$, and the risk of
-# softmax attention at its best $w$ falls more slowly. If the functions have a random intercept, softmax attention has the
-# smaller risk in long contexts. Softmax attention reproduces the intercept, because its weights sum to one. Linear attention
-# misses the intercept.
+# On linear functions of Gaussian tokens, linear attention has a smaller risk than softmax attention in the three contexts
+# printed below. Linear attention predicts $\frac1n\sum_iy_i\,x_i^\top Mx_q$. The best matrix $M$ is $mI$ with
+# $m=\big[1+\frac{d+1+d\sigma^2/L^2}n\big]^{-1}$, and the risk $L^2(1-m)$ falls like $1/n$. The risk of softmax attention at its
+# best $w$ falls more slowly. If the functions have a random intercept, softmax attention has the smaller risk in long contexts.
+# Its weights sum to one, so it reproduces the intercept. Linear attention misses the intercept.
 
 # %%
 dim, noise_std = 5, 0.5
@@ -748,8 +768,8 @@ for n in (1e2, 1e4, 1e6):
     assert softmax > linear
 
 # %% [markdown]
-# **Exercise 5.** Does $w$ stop in seven dimensions, too? Print the best $w$ for $d=7$, $\sigma=0.5$ and $n=10^2,10^4,10^6$, on
-# Gaussian tokens and on the sphere of radius $\sqrt7$. Five lines are enough.
+# **Exercise 5.** Does the best $w$ stop at one in seven dimensions, too? Print the best $w$ for $d=7$, $\sigma=0.5$ and
+# $n=10^2,10^4,10^6$, on Gaussian tokens and on the sphere of radius $\sqrt7$.
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -759,14 +779,14 @@ for n in (1e2, 1e4, 1e6):
 #     sphere = optimal_window(Linear(7, lipschitz=7**0.5), n, 0.5).w / 7
 #     print(f"n = {n:.0e}   Gaussian {gaussian:.2f}   sphere {sphere:.2f}")
 # ```
-# Yes. On Gaussian tokens the best $w$ is 0.71, 0.92 and 0.98. On the sphere the best $w$ grows from 1.2 to 9.3.
+# Yes. For these three $n$ the best $w$ is 0.71, 0.92 and 0.98 on Gaussian tokens. On the sphere it grows from 1.2 to 9.3.
 # :::
 #
 # ## To remember
 #
-# The window of Theorem 2 narrows because all tokens have the same length: then a larger $w$ prefers nearer tokens. On Gaussian
-# tokens the best $w$ for linear functions stops at one, and a square is not recovered. In long contexts linear attention is
-# better than softmax attention on linear functions without an intercept.
+# On a sphere a larger $w$ prefers nearer tokens, because all tokens have the same length. On Gaussian tokens the best $w$ for
+# linear functions stops at one, and the square of a coordinate is not recovered at any $w$. In long contexts linear attention
+# is better than softmax attention on linear functions without an intercept.
 
 # %% tags=["remove-input"]
 notebook.footer()

@@ -9,13 +9,12 @@
 # %% [markdown]
 # # A planet: how many kilometres around should you look?
 #
-# **Short answer.** Somebody tells you for $n$ random places on Earth whether they are land, and asks you about one more place.
-# A layer of softmax attention answers with a weighted average in which the known places nearby count most. With $n=10{,}000$
-# places and little noise, the layer should average over a radius of {judged}`P1.planet.radius | land and sea, n = 10000 | .0f`
-# km for land and sea, and of {judged}`P1.planet.radius | magnetic field, n = 10000 | .0f` km for the vertical magnetic field,
-# which is smooth. Layers trained on the real maps, in contexts of thirty places, find the radius that is best for thirty places
-# {judged}`P1.planet.trained`. With $10{,}000$ places, the best radius for one map is a bad radius for the other
-# {judged}`P1.planet.price`.
+# **Short answer.** You know for $n$ random places on Earth whether they are land, and are asked about one more place. A layer
+# of softmax attention answers with a weighted average of the $n$ labels, in which nearby places count most. With $n=10{,}000$
+# places and little noise, the best radius of this average is {judged}`P1.planet.radius | land and sea, n = 10000 | .0f` km for
+# land and sea, and {judged}`P1.planet.radius | magnetic field, n = 10000 | .0f` km for the smooth vertical magnetic field.
+# Layers trained on the real maps with thirty known places find the best radius for thirty places {judged}`P1.planet.trained`.
+# With $10{,}000$ places, the best radius for one map gives bad predictions on the other map {judged}`P1.planet.price`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -115,31 +114,30 @@ plt.show()
 # Is it land at the star? Somebody chooses $n$ places at random all over the Earth and tells you for each place whether it is
 # land. A sensible guess is an average over the known places nearby.
 #
-# If you look too far, you average over other coasts, too. If you look only very close by, you average over few places, and a
-# single wrong label decides. **How many kilometres around should you look?**
+# If you look too far, you cross coasts and average over places unlike the star. If you look only close by, you average over few
+# places, and a single wrong label decides. **How many kilometres around should you look?**
 #
-# A {term}`softmax attention unit <unit>` computes such an average. Places are points on the unit sphere, and a place at the
-# angular distance $\theta$ from the star has a weight proportional to $e^{w\cos\theta}$. The places that count lie within about
-# $R_\oplus w^{-1/2}$ of the star, where $R_\oplus=6371$ km is the radius of the Earth. We call $R_\oplus w^{-1/2}$ the *radius*
-# of the {term}`window`. The number $w$ is what training has to find.
+# A {term}`softmax attention unit <unit>` computes such an average. Places are points on the unit sphere. A place at the angular
+# distance $\theta$ from the star has a weight proportional to $e^{w\cos\theta}$. From the star outwards the weights decay over
+# a distance of about $R_\oplus w^{-1/2}$, where $R_\oplus=6371$ km is the radius of the Earth. We call this distance the
+# *radius* of the {term}`window`. Training has to find the number $w$.
 #
-# The best radius depends on the map. Coasts are everywhere, and the answer jumps at a coast. The magnetic field changes slowly,
-# over thousands of kilometres.
+# The best radius depends on the map. Coasts are everywhere, and the map of land and sea jumps at a coast. The magnetic field
+# changes slowly, over thousands of kilometres.
 #
-# With many known places the best window is therefore narrower for land and sea than for the field. With few known places the
-# window for land and sea is wider than the window for the field. Even the nearest known place is then so far away that its
-# label says little, and an average over many labels is the better guess.
+# With many known places the best window is therefore narrower for land and sea than for the magnetic field. With few known
+# places the best window is wider for land and sea. Even the nearest known place is then so far from the star that its label
+# says little. An average over many labels is the better guess.
 #
-# **Why this book can compute the best radius.** We turn each map at random, which makes it a rotation-invariant class of
-# functions. The [exact risk](/notebooks/exact_risk.ipynb) depends on such a class through its *power* alone. The power says how
-# the variance of the map is divided among the degrees of the spherical harmonics. The code below computes the power of both
-# maps.
+# **Why this book can compute the best radius.** The randomly rotated copies of a map form a rotation-invariant class of
+# functions. The [exact risk](/notebooks/exact_risk.ipynb) depends on this class only through its *power*. The power says how
+# the variance of the map is divided among the degrees of the spherical harmonics.
 #
 # ## Experiment: the best window for two maps, exact and trained
 #
 # If many places are known, land and sea need a narrower window than the magnetic field. The next cell computes the exact best
-# window of both maps and prints its radius in kilometres. To try 20,000 places, write `n_values = [30, 10000, 20000]` as the
-# first line of the next cell.
+# window of both maps for each $n$ and prints its radius in kilometres. To try 20,000 places, write
+# `n_values = [30, 10000, 20000]` as the first line of the next cell.
 
 # %%
 maps = {"land and sea": planet.land(), "magnetic field": planet.magnetic_field()}
@@ -175,7 +173,7 @@ plt.show()
 # deviation. If few places are known, land and sea have the *wider* window.
 # ```
 #
-# The cell takes a few seconds. In the printed table, at $n=10{,}000$, expect
+# The computation takes a few seconds. At $n=10{,}000$ the printed best radius should be
 # {judged}`P1.planet.radius | land and sea, n = 10000 | .0f` km for land and sea and
 # {judged}`P1.planet.radius | magnetic field, n = 10000 | .0f` km for the magnetic field.
 
@@ -194,9 +192,9 @@ judge(
 )
 
 # %% [markdown]
-# **Trained layers** find the computed windows. A layer sees contexts of random places on a map, and the map is turned anew for
-# each context. The optimizer Adam trains the full $3\times3$ matrix $M$ of the scores $x_i^\top Mx_q$, starting from $M=0$. We
-# divide the mean of the diagonal of $M$ by the exact best $w$ (column "ratio"). The next cell takes about ten seconds.
+# **Trained layers find the computed windows.** In each context a layer sees the labels of random places on a newly rotated map.
+# The optimizer Adam trains the full $3\times3$ matrix $M$ of the scores $x_i^\top Mx_q$, starting from $M=0$. The column
+# "ratio" is the mean of the diagonal of $M$, divided by the exact best $w$. The next cell takes about ten seconds.
 
 # %%
 layers = train_grid(
@@ -228,9 +226,10 @@ judge(
 # %% [markdown]
 # ## What the other map's window costs
 #
-# With 10,000 known places, the best window for one map predicts the other map badly. Theorem 3 of paper 1 describes such a
-# mismatch for two classes of functions with different Lipschitz constants. Here the two classes are the two maps. The next cell
-# predicts each map with the best window of the other. The column "factor" is the resulting risk divided by the least risk.
+# With 10,000 known places, the best window for one map gives bad predictions on the other map. Theorem 3 of paper 1 is about
+# such a mismatch of two classes of functions, with different Lipschitz constants. Here the classes come from the two maps. The
+# next cell predicts each map with the best window of the other map. The column "factor" is the resulting risk divided by the
+# least risk on the predicted map.
 
 # %%
 n = max(n_values)
@@ -264,25 +263,25 @@ judge(
 # %% [markdown]
 # ## The length of a coast
 #
-# If many places are known, the best window for land and sea tells roughly how long the coasts are. A map of zeros and ones has
-# no Lipschitz constant, because its values jump. The {term}`variogram` $\gamma(\theta)$ takes the place of this constant. On a
-# map of zeros and ones, $\gamma(\theta)$ is half the probability that two places at the angular distance $\theta$ differ.
+# If many places are known, the best window for land and sea shows roughly how long the coasts are. A map of zeros and ones has
+# no Lipschitz constant, because its values jump. Its {term}`variogram` $\gamma(\theta)$ replaces this constant. On a map of
+# zeros and ones, $\gamma(\theta)$ is half the probability that two places at the angular distance $\theta$ differ.
 #
-# Suppose that the coast is smooth and has the length $\ell$, on a sphere of area $A=4\pi$. A short segment of length $\theta$
-# crosses the coast with probability $2\ell\theta/(\pi A)$, as in Buffon's needle problem, so
-# $\gamma(\theta)=\ell\theta/(\pi A)$ for small $\theta$. If $\gamma(\theta)$ is proportional to $\theta$ near zero,
+# Suppose that the coast is smooth and has the length $\ell$ on the unit sphere, whose area is $A=4\pi$. By Buffon's needle
+# problem, a random short segment of length $\theta$ crosses the coast with probability $2\ell\theta/(\pi A)$. So
+# $\gamma(\theta)=\ell\theta/(\pi A)$ for small $\theta$. For a variogram proportional to $\theta$ near zero,
 # {prf:ref}`the law of the window <thm-law>` says that the best $w$ grows like $n^{2/d}$ in dimension $d$. The exponent $2/d$ is
-# the upper end of the range that Theorem 2 prints. Places on Earth are unit vectors in dimension $d=3$. For label noise of
-# variance $\sigma^2$, the law can be solved for the length of the coast:
+# the upper end of the range printed in Theorem 2. Places on Earth are unit vectors in dimension $d=3$. With label noise of
+# variance $\sigma^2$, solving the law for the length of the coast gives
 #
 # $$\ell=\frac{2\sqrt\pi}{\sqrt2-1}\cdot\frac{A\,\sigma^2\,w^{3/2}}n.$$
 #
 # A real coast is rough, and its length depends on the ruler. The next cell computes the length twice. The first length comes
-# from the exact best window by the formula above. The second length, $\pi A\gamma(\theta)/\theta$, comes from the variogram. It
-# is about the length that a surveyor would find with a ruler as long as the radius of that window.
+# from the exact best window by the formula above. The second length, $\pi A\gamma(\theta)/\theta$, comes from the variogram at
+# the radius $\theta=w^{-1/2}$ of this window. A surveyor would find about the second length with a ruler of length $\theta$.
 #
-# Here the label noise is as large as the map's standard deviation, because the law needs noise that is large compared with the
-# changes of the map inside the window.
+# Here the label noise is as large as the map's standard deviation, because the law needs noise well above the changes of the
+# map inside the window.
 
 # %%
 task = tasks["land and sea"]
@@ -306,15 +305,15 @@ coasts = pd.DataFrame(rows).astype(float)
 coasts.round(-2)
 
 # %% [markdown]
-# Both computed lengths of the coast grow as the window narrows. Richardson and Mandelbrot found the same for rulers on real
-# coasts. The formula gives a smaller length than the ruler. The formula assumes a smooth coast and a map that hardly changes
-# inside the window, and a real map meets neither assumption exactly.
+# Both computed lengths of the coast grow as the window narrows. Richardson and Mandelbrot found the same growth on real coasts,
+# measured with ever shorter rulers. The length from the window is smaller than the length from the variogram. The formula for
+# $\ell$ assumes a smooth coast and a map that hardly changes inside the window. The real map meets neither assumption exactly.
 
 # %% [markdown]
 # ## A control: the same planet with its cells shuffled
 #
-# If the cells of the map are shuffled, neighboring places no longer resemble each other. For the shuffled map the best window
-# is the whole Earth, that is, the best $w$ is near zero.
+# If the cells of the map are shuffled, neighboring places no longer resemble each other. The best $w$ of the shuffled map is
+# near zero: the best window is the whole Earth.
 
 # %%
 shuffled = land.ravel().copy()
@@ -327,12 +326,12 @@ print(f"best w of the shuffled map: {nothing:.3f}")
 # ## One fixed Earth, and how often the answer is right
 #
 # On one fixed Earth the mean squared error over uniform random places equals the exact risk. The exact risk is a mean over
-# turned maps, but turning the map is the same as turning all places the other way. Uniform random places stay uniform when they
-# are turned. The next cell draws uniform places and predicts their labels with `icl.predict`.
+# rotated maps. But rotating the map has the same effect as rotating all places the other way, and uniform random places stay
+# uniform. The next cell draws uniform places and predicts their labels with `icl.predict`.
 #
-# We round each prediction to the nearer of the two labels, land and sea, and count how often the answer is right. The table has
-# the exact risk, the mean squared error on the fixed Earth with its standard error, and the share of right answers with its
-# standard error.
+# We round each prediction to the nearer of the two labels, land and sea, and count how often the answer is right. The table
+# shows the exact risk, the mean squared error on the fixed Earth and the share of right answers. Standard errors stand beside
+# the two measured quantities.
 
 # %%
 earth = planet.standardized(land)
@@ -367,10 +366,10 @@ fixed.round(4)
 #
 # ## Places where people live
 #
-# If the known places crowd together, as weather stations do, the best window can differ from the best window for uniform
-# places. The next cell draws $n=300$ places around thirty random centers, with a standard deviation of 640 km in each
-# direction. The place in question is drawn either in the same way ("clustered") or uniformly. The first row of each map is a
-# check with uniform places, for which the exact window is known.
+# If the known places crowd together, as weather stations do, the best window can change. The next cell draws $n=300$ known
+# places around thirty random centers. The offsets from the centers have a standard deviation of 640 km in each direction. The
+# place in question is either uniform or "clustered", that is, around the same centers. As a check, the first row of each map
+# has only uniform places, for which the exact window is known.
 
 # %%
 tables = []
@@ -392,40 +391,40 @@ columns = ["map", "known", "asked", "km", "km error", "exact km", "factor"]
 clustered[columns].round(2)
 
 # %% [markdown]
-# The standard errors ("km error") come from the jackknife and are rough themselves, because the samples are few. The column
-# "factor" is the risk with the best window of uniform places divided by the least risk.
+# The standard errors ("km error") come from the jackknife and are only rough, because the samples are few. The column "factor"
+# divides the risk with the best window of uniform places by the least risk.
 #
 # Suppose first that the known places and the place in question are both clustered. Then the best radius is about half as large
-# as for uniform places, because known places are dense around the place in question.
+# as for uniform places, because many known places are near the place in question.
 #
 # Now suppose that the known places are clustered and the place in question is uniform. For land and sea the best window is then
-# wider than for uniform known places. Most uniform places are far from all centers, and there an average over many labels is
-# the better guess. For the magnetic field the best window is narrower than for uniform known places.
+# wider than for uniform known places. Most uniform places are far from all centers, where an average over many labels is the
+# better guess. For the magnetic field the best window is narrower than for uniform known places.
 #
 # For places that are not uniform, the window should be found from [one's own data](/notebooks/your_data.ipynb).
 #
 # ## What this does not say
 #
-# - Where known places crowd together, a narrower window can be better than elsewhere. One softmax layer with $M=wI$ has the
-#   same window everywhere.
+# - One softmax layer with $M=wI$ has the same window everywhere. Where known places crowd together, a narrower window can be
+#   better.
 # - Squared error is not accuracy. The window with the least squared error need not give the most right answers.
-# - Detail of the map of land and sea beyond degree 300, that is, finer than about 70 km, is treated as unpredictable. A window
-#   much narrower than 70 km describes our grid and not the Earth.
+# - On the map of land and sea, detail finer than about 70 km (beyond degree 300) is treated as unpredictable. A window much
+#   narrower than 70 km describes our grid and not the Earth.
 # - Several layers or heads are the subject of [](/notebooks/beyond.ipynb).
 #
-# **Sources.** The map of land and sea is the package global-land-mask (MIT), after NOAA's GLOBE. The magnetic field is the
-# model IGRF-14 for 2020, from the package ppigrf (MIT). The script `book/planet/make.py` makes both files.
+# **Sources.** The map of land and sea comes from the package global-land-mask (MIT), after NOAA's GLOBE. The magnetic field is
+# the model IGRF-14 for 2020, from the package ppigrf (MIT). The script `book/planet/make.py` makes the files of both maps.
 #
-# **Exercise 1.** Which line of the experiment do you change to compute the best window for a map of your own?
+# **Exercise 1.** How do you compute the best window for a map of your own?
 #
 # :::{admonition} Solution
 # :class: dropdown
-# You change the first line, which defines `maps`. Put your map in place of one of the two, under the same name. A map is an
-# array. Its rows go from north to south, and its columns go from -180 degrees eastwards.
+# Change the first line of the experiment, which defines `maps`. Put your map in place of one of the two, under the same name. A
+# map is an array. Its rows go from north to south, and its columns go from -180 degrees eastwards.
 # :::
 #
-# **Exercise 2.** At which noise do 10,000 noisy labels of land and sea become worse than 1,000 labels without noise? Compare
-# the risks at the best windows with a few lines of code.
+# **Exercise 2.** On land and sea, at which noise do 10,000 noisy labels lead to a larger risk than 1,000 labels without noise?
+# Compare the risks at the best windows with a few lines of code.
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -441,9 +440,9 @@ clustered[columns].round(2)
 #
 # ## To remember
 #
-# Any map of the sphere, turned at random, is a class of functions whose best window can be computed. With many known places,
-# land and sea need a narrow window, and the smooth magnetic field needs a wide one. The narrower the window, the longer the
-# coast that we compute from it.
+# Any map of the sphere, rotated at random, is a class of functions whose best window can be computed. With many known places,
+# land and sea need a narrow window, and the smooth magnetic field needs a wide one. The length of the coast, computed from the
+# best window, grows as this window narrows.
 
 # %% tags=["remove-input"]
 notebook.footer()
