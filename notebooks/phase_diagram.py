@@ -12,14 +12,15 @@
 # *Theorem 2 gives a power law for the best window. When does this law hold? What happens with few examples, much noise,
 # or oscillating functions?*
 #
-# **Short answer.** The power law of Theorem 2 for the best window parameter $w^*$ holds in only part of the map in
-# {numref}`fig-phases`. Equal or almost equal weights are best ($w^*$ zero or nearly zero) if the noise is large, or if
-# the context is too short to resolve a wave. If the noise is very small, the best window contains only a few tokens,
-# and it narrows further only in a longer context {judged}`P1.T2.signal-limit`. In long contexts the best window for
-# smooth functions depends on their curvature and not on their slope {judged}`P1.PD.smooth-law`. For example, at $d=5$,
-# $n=10^{12}$ and $\sigma=0.5$ the best $w$ for waves $\cos(4\,u\cdot x)$ is
-# {judged}`P1.PD.slope | same largest slope, L = 4, d = 5, n = 1e12, sigma = 0.5 | .2f` times the best $w$ for linear
-# functions with the same largest slope on the sphere.
+# **Short answer.** The power law of Theorem 2 for the best window parameter $w^*$ holds only in a part of
+# {numref}`fig-phases`. Equal or nearly equal weights are best ($w^*=0$ or near zero) if the noise is large, or if the
+# examples lie too far apart to show a wave. If the noise is very small, the best window contains only a few tokens.
+# Then only a longer context makes this window narrower {judged}`P1.T2.signal-limit`. For smooth functions in long
+# contexts, the curvature of the functions sets the best window, and their slope does not {judged}`P1.PD.smooth-law`.
+# For example, take waves $\cos(4\,u\cdot x)$ and linear functions with the same largest slope on the sphere. At $d=5$,
+# $n=10^{12}$ and $\sigma=0.5$ the best $w$ for the waves is
+# {judged}`P1.PD.slope | same largest slope, L = 4, d = 5, n = 1e12, sigma = 0.5 | .2f` times the best $w$ for the
+# linear functions.
 
 # %% tags=["remove-cell"]
 import sys
@@ -58,25 +59,24 @@ if noise_std == 0:
 # %% [markdown]
 # ## In plain words
 #
-# Noise, context length and roughness decide how many examples the best layer averages over. The {term}`window` is the
-# region around the query whose examples count. Its width is about $w^{-1/2}$, so **large $w$, narrow window**. The best
-# weights are of three kinds:
+# Noise, context length and the roughness of the functions decide how many examples the best layer averages over. The
+# {term}`window` is the region around the query whose examples count. Its width is about $w^{-1/2}$, so **large $w$,
+# narrow window**. Three kinds of weights can be best:
 #
-# - **Equal weights**, $w^*=0$. All examples count the same. Equal weights are best for waves if the noise drowns them,
-#   or if they oscillate between neighboring examples. For affine and ReLU functions in much noise the best weights are
-#   almost equal.
+# - **Equal weights**, $w^*=0$. They are best for waves that drown in noise or oscillate between neighboring examples.
+#   For affine and ReLU functions with much noise the best weights are almost equal.
 # - **A window** of many tokens. Theorem 2 is about this kind. The window narrows as contexts get longer, functions get
 #   rougher or labels get cleaner.
 # - **Few tokens.** With almost no noise the best window contains a handful of examples. At a fixed context length it
-#   stays that wide, however small the noise is.
+#   does not narrow further, however small the noise is.
 #
 # ## The experiment: a map of the best window
 #
 # The next cell computes which of the three kinds is best, for each context length $n$ and each roughness on a grid. For
-# ReLU functions the roughness is the ratio $L/\sigma$, because two settings with the same ratio differ only in the unit
-# of the labels. For waves $\cos(L\,u\cdot x)$ the noise is fixed, and the roughness is the wavenumber $L$. If the
-# attention weights are $\omega_i$, we say that a layer attends to $1/\mathbb E\sum_i\omega_i^2$ tokens. To try $d=7$,
-# write `dims = [7]` as the first line of the next cell.
+# ReLU functions the roughness is the ratio $L/\sigma$, which alone sets the best window at each $n$. For waves
+# $\cos(L\,u\cdot x)$ the noise is fixed, and the roughness is the wavenumber $L$. The number of tokens that a layer
+# with attention weights $\omega_i$ attends to is defined as $1/\mathbb E\sum_i\omega_i^2$. To try $d=7$, write
+# `dims = [7]` as the first line of the next cell.
 
 # %%
 low = min(dims)
@@ -144,13 +144,13 @@ plt.show()
 # band of few tokens, then a window that narrows to the right.
 #
 # The kind of weights that is best for each context length and roughness, with lines of equal $w^*$. *Few tokens* means
-# that a layer attends to fewer than five tokens and to less than half of the context. Left:
+# that the best layer attends to fewer than five tokens and to less than half of the context. Left:
 # {term}`ReLU functions <class>`. Middle and right: waves at $\sigma=0.1$.
 # ```
 #
-# The cell takes about ten seconds on two cores. Expect equal weights for short waves in short contexts. Expect a window
-# for long waves in long contexts. The next cell prints the best $w$ of the waves at these two corners of the map. At
-# the first corner it should be zero and at the second one positive:
+# The cell takes about ten seconds on two cores. Equal weights should be best for the shortest wave in the shortest
+# context, and a window for the longest wave in the longest context. The next cell prints the best $w$ in these two
+# cases. The first should be zero and the second positive:
 
 # %%
 ends = phases[phases.title.str.startswith("cosine")].groupby("title")
@@ -164,8 +164,8 @@ for title, part in ends:
 # %% [markdown]
 # ## As printed, and what is true
 #
-# The slides print three extreme examples after Theorem 2. The first example is true as printed. The truth of the other
-# two depends on how they are read:
+# The slides print three extreme examples after Theorem 2. The first is true as printed. Whether the second and the
+# third are true depends on how they are read:
 #
 # > - $\sigma\to\infty$: no signal, average the noise, $w_{KQ}\to0$.
 # > - $L\gg\sigma$: no point aggregating noise, pick the nearest neighbour,
@@ -175,15 +175,15 @@ for title, part in ends:
 #
 # ```{admonition} What is true
 # :class: tip
-# - *Much noise.* The printed limit $w_{KQ}\to0$ is true. For waves in a context of fixed length, $w^*$ is exactly zero
-#   once $\sigma$ exceeds some finite value.
-# - *Strong signal.* What happens to $w^*$ depends on which limit is taken first, long context or strong signal. If $n$
-#   is so large that [the law](/notebooks/theorem2_scaling.ipynb) applies, the window narrows as the signal gets
-#   stronger. At a fixed $n$ and with an ever stronger signal, the best window tends to the best window without noise.
-#   In all settings that we compute, this window has a positive width and a smaller risk than the nearest neighbor.
+# - *Much noise.* The printed limit $w_{KQ}\to0$ is true. For waves in a context of fixed length, $w^*$ is even exactly
+#   zero for all sufficiently large $\sigma$.
+# - *Strong signal.* The limit of $w^*$ depends on whether $n$ or $L/\sigma$ grows first. If $n$ is so large that
+#   [the law of Theorem 2](/notebooks/theorem2_scaling.ipynb) applies, the window narrows as $L/\sigma$ grows. If
+#   $L/\sigma$ grows at a fixed $n$, the best window tends to the best window without noise. In all settings that we
+#   compute, the best window without noise has a positive width and a smaller risk than the nearest neighbor.
 # - *Long contexts.* It is true that $w^*\to\infty$ at a fixed $\sigma>0$. The tokens in the window come arbitrarily
-#   close to the query, but their number grows. A prediction from the nearest token alone would keep the variance
-#   $\sigma^2$ of its label noise.
+#   close to the query. Their number grows, so their mean reduces the noise. A prediction from the nearest token alone
+#   would keep all of its label noise, of variance $\sigma^2$.
 # ```
 #
 # The three examples on the slides follow the theorem, whose {term}`class` consists of ReLU functions. The paper's
@@ -220,7 +220,7 @@ print(f"nearest neighbor {nearest:.4f}   equal weights {equal:.4f}")
 #
 # ## Unresolved waves
 #
-# A window helps with a wave only if the context is long enough to resolve its wavelength. The next cell computes the
+# A window helps with a wave only if the context is long enough to resolve the wavelength. The next cell computes the
 # best $w$ for one wave in three contexts:
 
 # %%
@@ -230,18 +230,18 @@ for n in (16, 64, 1024):
 
 # %% [markdown]
 # For this wave equal weights are best in the shortest context. A window begins to help once neighboring tokens lie
-# closer together than a wavelength. The sphere has $d-1$ directions, so the number of tokens needed is of the order of
-# $L^{d-1}$, with a constant that falls with $d$.
+# closer together than a wavelength. The sphere has dimension $d-1$, so this takes a number of tokens of the order of
+# $L^{d-1}$.
 #
 # At the context length where a window begins to help, $w^*$ **jumps** from zero to a positive value. There the risk has
-# two minima as a function of $w$. One minimum lies at $w=0$. The other minimum lies at a window about a wavelength
+# two minima as a function of $w$. One minimum lies at $w=0$. At the other minimum the window is about a wavelength
 # wide.
 #
 # ## The extreme examples
 #
-# For affine and ReLU functions at fixed $n$, $w^*$ tends to zero as the noise grows. As the noise vanishes, $w^*$ tends
-# to a finite limit. For these two classes the bias is proportional to $L^2$ and the noise term is proportional to
-# $\sigma^2$. The best $w$ therefore depends on $L$ and $\sigma$ only through $L/\sigma$.
+# For affine and ReLU functions at fixed $n$, $w^*$ tends to zero as the noise grows, and to a finite limit as the noise
+# vanishes. For these two classes the bias is proportional to $L^2$ and the noise term is proportional to $\sigma^2$.
+# The best $w$ is therefore a function of $L/\sigma$.
 
 # %% tags=["hide-input"]
 every = sorted({*dims, *more_dims})
@@ -281,9 +281,9 @@ judge(
 )
 
 # %% [markdown]
-# **A strong signal.** At fixed $n$ the best window has a positive width even without label noise. The reason is that
-# the tokens in the window lie at random positions. The mean of several labels depends less on these positions than a
-# single label does. In a longer context the tokens lie closer to the query, and the best window is narrower.
+# **A strong signal.** At fixed $n$ the best window has a positive width even without label noise. The tokens lie at
+# random positions, and the mean of several labels depends less on these positions than a single label does. In a longer
+# context the tokens lie closer to the query, and the best window is narrower.
 
 # %% tags=["remove-input"]
 silent = phase_diagram.silent_windows(dims=every, n_values=few)
@@ -302,7 +302,7 @@ judge(
 
 # %% [markdown]
 # **Long contexts.** At fixed noise $w^*$ grows without bound as the context gets longer. The number of tokens in the
-# window grows, too. So the best layer does not pick the nearest neighbor alone.
+# best window also grows, so the best layer does not pick the nearest neighbor alone.
 
 # %% tags=["remove-input"]
 lengths = 10.0 ** np.array(n_decades)
@@ -352,39 +352,40 @@ judge(
 
 # %% [markdown]
 # **Exercise 1.** Take a linear function on a line, without noise. One example lies at the distance $s$ to the left of
-# the query. Another example lies at the distance $t$ to the right. How large is the absolute error of the nearest
-# neighbor? Which weights give no error?
+# the query, and another at the distance $t$ to the right. How large is the absolute error of the nearest neighbor?
+# Which weights give no error?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The absolute error is the absolute slope times $\min(s,t)$. The weights $\frac t{s+t}$ for the left example and
-# $\frac s{s+t}$ for the right one give no error.
+# The absolute error is the absolute slope times $\min(s,t)$. The weight $\frac t{s+t}$ on the left example and the
+# weight $\frac s{s+t}$ on the right one give no error.
 # ```
 #
 # ## Curvature, not slope
 #
 # In long contexts the curvature of smooth functions sets the best window. Theorem 2 measures roughness by $L$, which is
-# a slope. For a smooth function $f$, however, a narrow window with many tokens returns about $f+\frac1{2w}\Delta f$,
+# a slope. For a smooth function $f$, however, a narrow window with many tokens predicts about $f+\frac1{2w}\Delta f$,
 # where $\Delta$ is the Laplacian of the sphere. The error without noise therefore comes from curvature. The best window
 # balances this error against the noise. As $n\to\infty$ at fixed $\sigma>0$,
 #
 # $$w^*\sim\Big[\frac{n\,\mathbb E(\Delta f)^2}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d+3}}.$$ (eq-laplacian)
 #
-# The constant $\kappa$ says how many tokens a layer attends to, namely about $n/(\kappa\,w^{(d-1)/2})$. Formula
-# {eq}`eq-laplacian` is the case of order 4 in {prf:ref}`the law of the window <thm-law>`. For a single function this
-# bandwidth is known, also on spheres and manifolds {cite:p}`hall1987,pelletier2006,dimarzio2014`. Our version has the
-# mean over a class of functions.
+# The constant $\kappa$ depends on $d$ only: a layer attends to about $n/(\kappa\,w^{(d-1)/2})$ tokens. Formula
+# {eq}`eq-laplacian` is the case of order $\rho=4$ in {prf:ref}`the law of the window <thm-law>`. For a single function
+# such a bandwidth is known, also on spheres and manifolds {cite:p}`hall1987,pelletier2006,dimarzio2014`. Our version
+# has the mean over a class of functions.
 #
 # ```{admonition} Three classes by hand
 # :class: dropdown
 # Let $\sum_\ell a_\ell P_\ell$ be the {term}`covariance` of a class in {term}`Gegenbauer polynomials`. Then
 # $\mathbb E(\Delta f)^2=\sum_\ell a_\ell\,(\ell(\ell+d-2))^2$.
 #
-# - *Affine functions.* If $b$ is the intercept, then $\Delta f=-(d-1)(f-b)$ on the sphere. So
+# - *Affine functions.* Let $b$ be the intercept. On the sphere $\Delta f=-(d-1)(f-b)$, so
 #   $\mathbb E(\Delta f)^2=\frac{L^2(d-1)^2}{3d}$. This gives the affine law of Theorem 2.
 # - *Waves*, $\cos(L\,u\cdot x)$. For large $L$ the Laplacian of a wave is of order $L^2$, so the best $w$ depends on
 #   $nL^4/\sigma^2$.
-# - *ReLU functions.* The sum diverges because of the kink. The law of the window has the order 3 for ReLU functions.
+# - *ReLU functions.* The sum diverges because of the kink. In the law of the window ReLU functions have the order
+#   $\rho=3$.
 # ```
 
 # %%
@@ -414,8 +415,8 @@ plt.show()
 # it stays at one in every dimension. Over the law with the gradient it rises with the wavenumber.
 #
 # Solid: the exact best $w$ of waves at $n=10^{10}$, divided by the law {eq}`eq-laplacian`. Dotted: the same $w$,
-# divided by the law with the mean squared gradient in place of the Laplacian. Only the law with the Laplacian is right
-# at every wavenumber.
+# divided by the law with the mean squared gradient in place of the Laplacian. The solid lines stay near one at every
+# wavenumber, and the dotted lines do not.
 # ```
 
 # %% tags=["remove-input"]
@@ -427,13 +428,13 @@ judge(
 )
 
 # %% [markdown]
-# A machine-written summary of the paper asks for bounds for "sigmoids or tanhs". Sigmoids and hyperbolic tangents are
-# smooth functions. So {eq}`eq-laplacian` gives the best window for them in long contexts (Exercise 3).
+# A machine-written summary of the paper asks for bounds for "sigmoids or tanhs". Both kinds of functions are smooth, so
+# {eq}`eq-laplacian` gives their best window in long contexts (Exercise 3).
 #
-# **Equal slopes.** In the dimensions $2$, $3$ and $5$, at $n=10^{12}$ and $\sigma=0.5$, waves $\cos(4\,u\cdot x)$ have
-# a larger best $w$ than linear functions of the same slope. This holds for four measures of the slope: the constant $L$
-# itself, the slope in $\mathbb R^d$, the largest slope on the sphere, and the mean squared gradient on the sphere. At
-# equal $L$ we compare with our affine class, whose slopes are uniform up to $L$. The next cell prints the best $w$ for
+# **Equal slopes.** Waves $\cos(4\,u\cdot x)$ have a larger best $w$ than linear functions of equal slope, in the
+# dimensions $2$, $3$ and $5$ at $n=10^{12}$ and $\sigma=0.5$. This holds for four measures of slope: the constant $L$,
+# the slope in $\mathbb R^d$, the largest slope on the sphere, and the mean squared gradient on the sphere. At equal $L$
+# we compare with our affine class, whose slopes $\ell$ are uniform on $[-L,L]$. The next cell prints the best $w$ for
 # waves divided by the best $w$ for linear functions:
 
 
@@ -467,13 +468,16 @@ waves_over_lines = pd.DataFrame(
 print(waves_over_lines.pivot(index="dim", columns="equal", values="value").round(3))
 
 # %% [markdown]
-# Among smooth classes with the same mean squared gradient, linear functions have the smallest best $w$ in long
-# contexts. The reason is the inequality
-# $\mathbb E(\Delta f)^2=\sum_\ell a_\ell(\ell(\ell+d-2))^2\ge(d-1)\sum_\ell a_\ell\,\ell(\ell+d-2)$, whose right side
-# is $d-1$ times the mean squared gradient, with equality for linear functions. For waves of a fixed wavenumber, the
-# ratio of two best $w$ tends to one as $d$ grows. The reason is that the ratio of two brackets in {eq}`eq-laplacian`
-# changes at most like a power of $d$, and the exponent is $\frac2{d+3}$. The next cell computes the limits for
-# $n\to\infty$ from the law:
+# In long contexts, linear functions have the smallest best $w$ among smooth classes with the same mean squared
+# gradient. This follows from
+#
+# $$\mathbb E(\Delta f)^2=\sum_\ell a_\ell(\ell(\ell+d-2))^2\ge(d-1)\sum_\ell a_\ell\,\ell(\ell+d-2),$$
+#
+# with equality for linear functions. The right side is $d-1$ times the mean squared gradient.
+#
+# For waves of a fixed wavenumber, the ratio of the best $w$ to the best $w$ for linear functions tends to one as $d$
+# grows. The ratio of the two brackets in {eq}`eq-laplacian` changes at most like a power of $d$, and the exponent is
+# $\frac2{d+3}$. The next cell computes the limits of the ratio of best $w$ for $n\to\infty$ from the law:
 
 # %%
 all_dims = [5, 10, 20, 50, 100]
@@ -481,7 +485,7 @@ ratios = phase_diagram.limits_of_waves_over_linear(dims=all_dims)
 print(ratios.pivot(index="dim", columns="equal", values="value").round(3))
 
 # %% [markdown]
-# In high dimension the ratio at equal largest slope is below one. There a wave of a fixed wavenumber reaches its
+# In high dimension the ratio at equal largest slope is below one, because a wave of a fixed wavenumber then reaches its
 # largest slope in only a small part of the sphere.
 
 # %% tags=["remove-input"]
@@ -502,8 +506,8 @@ judge(
 
 # %% [markdown]
 # **Beyond the Lipschitz constant.** The same summary also says that attention "does not adapt much beyond
-# Lipschitzness". Our numbers agree for affine, ReLU and cosine functions of $L=1$, in the low dimensions and short
-# contexts that we test. In long contexts the sentence is false for waves of wavenumber $b$ that are divided by their
+# Lipschitzness". We tested this in low dimensions and short contexts. There our numbers agree for affine, ReLU and
+# cosine functions of $L=1$. In long contexts the sentence is false for waves $\cos(b\,u\cdot x)$ divided by their
 # largest slope. For large $b$ the best $w$ for these waves is proportional to $b^{4/(d+3)}$, so the window narrows as
 # $b$ grows.
 
@@ -522,17 +526,18 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise 2.** Take $f(x)=\cos(L\,u\cdot x)/L$, so that the largest *slope* stays near one for large $L$. How does
-# $w^*$ grow with $L$ in long contexts?
+# **Exercise 2.** Take $f(x)=\cos(L\,u\cdot x)/L$. Its largest *slope* stays near one for large $L$. How does $w^*$ grow
+# with $L$ in long contexts?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The mean squared Laplacian $\mathbb E(\Delta f)^2$ is proportional to $L^2$ for large $L$, so
-# $w^*\propto(nL^2/\sigma^2)^{2/(d+3)}$. So $w^*$ grows with the wavenumber $L$, although the slope does not change.
+# For large $L$ the mean squared Laplacian $\mathbb E(\Delta f)^2$ is proportional to $L^2$. By {eq}`eq-laplacian`,
+# $w^*\propto(nL^2/\sigma^2)^{2/(d+3)}$. So $w^*$ grows with the wavenumber $L$, although the largest slope stays near
+# one.
 # ```
 #
 # **Exercise 3.** Does the law hold for the smooth steps $f(x)=\frac24\tanh(4\,q\cdot x)$? Compare the exact $w$ with
-# the law at $n=10^4$ and $10^{12}$. Use `asymptotics.sharp_window` for the law. Five lines suffice.
+# the law at $n=10^4$ and $10^{12}$. Use `asymptotics.sharp_window` for the law.
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -544,8 +549,8 @@ judge(
 #     law = asymptotics.sharp_window(step, n, noise_std=0.5)
 #     print(f"n = {n:.0e}   w over law {optimal_window(step, n, 0.5).w / law:.3f}")
 # ```
-# The law holds. At $n=10^{12}$ the exact $w$ and the law differ by less than one per cent. At $n=10^4$ the law is about
-# a quarter too large, because the window is still wider than the steep part of the function.
+# The law holds in long contexts. At $n=10^{12}$ the exact $w$ and the law differ by less than one per cent. At $n=10^4$
+# the law is about a quarter too large. There the window is still wider than the steep part of the function.
 # :::
 #
 # **Exercise 4.** Draw the map of ReLU functions for $d=7$. Which line of the experiment do you change? What happens to
@@ -554,15 +559,15 @@ judge(
 # ```{admonition} Solution
 # :class: dropdown
 # Replace the line `high = max(dims)` by `high = 7`. The lines of equal $w$ lie farther apart. The exponent
-# $\frac2{d+2}$ of the law for ReLU functions is smaller, so it takes longer contexts to narrow the window by the same
-# factor.
+# $\frac2{d+2}$ of the law for ReLU functions is smaller at $d=7$ than at $d=5$, so a longer context is needed to narrow
+# the window by the same factor.
 # ```
 #
 # ## To remember
 #
 # Noise, context length and wavelength decide whether equal weights, a window or a few tokens are best. Within the
-# affine or the ReLU class, in long contexts, the best window follows $L$, as Theorem 2 says. Between different smooth
-# classes in long contexts the best window follows the curvature.
+# affine or the ReLU class, in long contexts, the best window depends on $L$, as Theorem 2 says. Between different
+# smooth classes, in long contexts, the best window depends on the curvature.
 
 # %% tags=["remove-input"]
 notebook.footer()
