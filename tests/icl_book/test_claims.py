@@ -202,8 +202,8 @@ def test_how_sure_a_card_is_in_words():
     two = {"rule": lambda p: (1.0, 2.0)} | exact
     shown = page(judge(claim(unit="in the exponent", **two), at(1.1, 1.5, error=0.01)))
     assert (
-        "The test detects errors above 0.51 in the exponent (at the least sensitive setting: 0.91)."
-        in shown
+        "The test detects errors above 0.51 in the exponent, "
+        "and at the least sensitive setting errors above 0.91." in shown
     )
     always = {"rule": lambda p: (3, 3)} | exact
     assert "The test detects any error at all." in page(judge(claim(**always), at(3.0)))
@@ -218,7 +218,7 @@ def test_how_sure_a_card_is_in_words():
         ([(-INF, 0.49)] * 2, "above 0.49"),
         ([(0.657, 0.677)], "outside [0.657, 0.677]"),
         ([(3, 3), (3, 3)], "other than 3"),
-        ([(4, 4), (25, 25)], "other than that of its setting (4 to 25)"),
+        ([(4, 4), (25, 25)], "other than the permitted one of its setting (4 to 25)"),
         ([(0.5, INF), (0.25, INF)], "below the limit for its setting (0.25 to 0.5)"),
         (
             [(3, 4), (1, 2)],
@@ -486,8 +486,10 @@ def test_very_few_seeds_have_no_interval():
 
 def test_a_card_says_of_how_many_runs_its_medians_are():
     few, many = seeds(np.arange(2.0, 12)), seeds(np.arange(2.0, 14))
-    assert "at 1 setting, each the median of 10 runs." in page(judge(claim(), few))
-    assert "at 2 settings, each the median of 10–12 runs." in page(
+    assert "at 1 setting. The number is the median of 10 runs." in page(
+        judge(claim(), few)
+    )
+    assert "at 2 settings. Each number is the median of 10–12 runs." in page(
         judge(claim(), [many, few])
     )
 

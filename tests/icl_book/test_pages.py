@@ -276,13 +276,12 @@ def test_the_front_page_says_what_was_tested_and_how_many_sampled_verdicts_staye
         written("whole", RERUNS),
         "We tested 2 independent statements by the authors of paper 1. "
         "Of these, 1 holds, 1 is false as we have it.",
-        "For 1 of the 1 that do not hold in every reading our only source is slides read by OCR.",
+        "For 1 of the 1 that do not hold in every reading, our only source is slides read by OCR.",
         "All verdicts are about the sizes in this book. "
-        "In a pre-registered rerun at other sizes 1 of 2 verdicts that rest on random numbers stayed. "
-        "They are about statements of the authors, of others and of ours. "
-        "Of the others, 0 became "
-        "undecided and 1 were contradicted, 1 of them by runs whose control failed, which "
-        "decide nothing. The audit names them and says why.",
+        "A pre-registered rerun at other sizes judged again the 2 verdicts that rest on random numbers, "
+        "whoever made the statement. Of these, 1 stayed, 0 became undecided and 1 were contradicted. "
+        "Of the contradictions, 1 comes from a run whose control failed, and decides nothing. "
+        "The audit gives the reasons.",
     )
     assert "pre-registered" not in written("whole")
 

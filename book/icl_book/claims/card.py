@@ -174,7 +174,7 @@ def contradiction(rows: Rows) -> str:
         elif same:
             where = f"outside {first}"
         elif all(low == high for low, high in ranges):
-            where = f"other than that of its setting ({first} to {last})"
+            where = f"other than the permitted one of its setting ({first} to {last})"
         else:
             where = f"outside the range for its setting ({first} to {last})"
     else:
