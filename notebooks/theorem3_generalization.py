@@ -10,17 +10,16 @@
 # # Theorem 3: the price of the wrong window
 #
 # *A layer was trained on smooth functions and then meets rough ones, or the other way round. How much does it lose, and
-# does a longer context make up for it?*
+# does a longer context make up for the loss?*
 #
 # **Short answer.** A layer that was trained on functions of one Lipschitz constant $L$ averages over a window of the
-# wrong width when the test functions have another constant $L'$. For ReLU and for affine functions with noisy labels,
-# the error in long contexts is then a fixed multiple of the least possible error {judged}`P1.T3.price`. For ReLU
-# functions in $d=5$ dimensions and $L'=2L$ this factor is
-# {judged}`P1.T3.price | ReLU, d = 5, L'/L = 2 | .2f`, and longer contexts do not remove it. Our numbers agree with two
-# of the three bounds in the authors' Theorem 3: the upper bound for $L'=L$ {judged}`P1.T3.matched` and, as an order in
-# the context length, the lower bound for $L'\le L$ {judged}`P1.T3.smaller`. The third bound, a lower bound for $L'>L$,
-# has the right order for the worst $L'$-Lipschitz function, and in long contexts it is too large for ReLU functions
-# drawn at random {judged}`P1.T3.larger`.
+# wrong width when the test functions have another constant $L'$. In long contexts the error then exceeds the least
+# error of any window by a constant factor, for ReLU and for affine functions with noisy labels {judged}`P1.T3.price`.
+# For ReLU functions in $d=5$ dimensions and $L'=2L$ the factor is {judged}`P1.T3.price | ReLU, d = 5, L'/L = 2 | .2f`.
+# The authors' Theorem 3 prints three bounds on the error. Our numbers agree with the upper bound for $L'=L$
+# {judged}`P1.T3.matched` and with the order of the lower bound for $L'\le L$ {judged}`P1.T3.smaller`. The lower bound
+# for $L'>L$ has the right order for the worst $L'$-Lipschitz function, but in long contexts the error on random ReLU
+# functions falls below it {judged}`P1.T3.larger`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -66,20 +65,19 @@ notebook.setup(globals(), n_decades=2)
 # (theorem3-plain)=
 # ## In plain words
 #
-# A window that suits one Lipschitz constant is too wide for rougher functions and too narrow for smoother ones. The
-# {term}`window` is the region around the query whose examples count, and the layer returns a weighted mean of their
-# labels. Its width is about $w^{-1/2}$, where $w$ is the {term}`window parameter`: **large $w$, narrow window**.
-# Pretraining sets $w$ for functions of one Lipschitz constant $L$. The test then uses functions of another constant
-# $L'$.
+# The {term}`window` is the region around the query whose examples count. The layer returns a weighted mean of their
+# labels. The width of the window is about $w^{-1/2}$, where $w$ is the {term}`window parameter`: **large $w$, narrow
+# window**. Pretraining on functions of the Lipschitz constant $L$ finds the best $w$ for these functions. The test
+# functions have another constant $L'$:
 #
-# - **Rougher functions, $L'>L$.** The window is too wide and smears the functions. The {term}`bias <population risk>`,
-#   which is the error without label noise, grows like $L'^2$.
+# - **Rougher functions, $L'>L$.** The window is too wide, and it averages over labels that differ too much. The error
+#   without label noise, called the {term}`bias <population risk>`, grows like $L'^2$.
 # - **Smoother functions, $L'<L$.** The window is too narrow. It keeps label noise that a wider window would average
 #   away.
 #
-# Theorem 3 of the authors' slides bounds the mean squared error $\mathcal L(M)$ of a trained layer with the matrix $M$,
-# for ReLU functions and large $n$. The tokens have the dimension $d$, the context has $n$ of them, and the label noise has
-# the variance $\sigma^2$. The slide prints one upper bound and two lower bounds:
+# Theorem 3 of the authors' slides bounds the mean squared error $\mathcal L(M)$ of a layer whose matrix $M$ was
+# trained. The theorem is about ReLU functions and a large number $n$ of tokens in the context. The tokens have the
+# dimension $d$, and the label noise has the variance $\sigma^2$. The slide prints one upper bound and two lower bounds:
 #
 # $$
 # \begin{aligned}
@@ -89,26 +87,26 @@ notebook.setup(globals(), n_decades=2)
 # \end{aligned}
 # $$
 #
-# We copy the last exponent as it is printed, without cancelling the 2. By our computation the error on ReLU functions
-# that are drawn at random falls like $n^{-3/(d+2)}$ in long contexts, in all three cases, if $\sigma>0$.
+# We copy the last exponent as it is printed, without cancelling the 2. Now let $\sigma>0$ and draw ReLU functions at
+# random. By our computation the error falls like $n^{-3/(d+2)}$ in long contexts, in all three cases:
 #
-# - For $\sigma>0$ and large $n$ the upper bound for $L'=L$ is true {judged}`P1.T3.matched`. It falls like $n^{-1/(d+2)}$, more slowly than the error.
-# - Whether the lower bound for $L'>L$ is true depends on the test functions {judged}`P1.T3.larger`. It falls like
-#   $n^{-2/(d+2)}$. On functions drawn at random the error falls faster, so that the bound fails in long contexts. On the
-#   worst $L'$-Lipschitz function the error has exactly the order of the bound.
-# - The lower bound for $L'\le L$ is true as an order in $n$ {judged}`P1.T3.smaller`. It falls at the same rate as the
-#   error for $d=2$, and faster for $d>2$. The slide adds "no benefit of $L'$". Smoother functions bring no better rate
-#   in $n$ {judged}`P1.T3.no-benefit`, while the error itself falls by a bounded factor.
+# - The upper bound for $L'=L$ is true in long contexts {judged}`P1.T3.matched`. This bound falls like $n^{-1/(d+2)}$,
+#   more slowly than the error.
+# - The lower bound for $L'>L$ falls like $n^{-2/(d+2)}$, again more slowly than the error. In long contexts the error
+#   is therefore below this bound, and the bound is false. On the worst $L'$-Lipschitz function, however, the error has
+#   exactly the order of the bound. So the verdict depends on the test functions {judged}`P1.T3.larger`.
+# - The lower bound for $L'\le L$ is true as an order in $n$ {judged}`P1.T3.smaller`. For $d=2$ this bound falls at the
+#   same rate as the error, and for $d>2$ it falls faster. The slide adds "no benefit of $L'$". Smoother functions
+#   indeed bring no better rate in $n$ {judged}`P1.T3.no-benefit`, but they reduce the error by a bounded factor.
 #
-# How far is the error from the least possible one? The {term}`risk <population risk>` is the expected squared error. We
-# call the risk divided by the least risk that any window has on the test functions the *price* of the wrong $L$. With
-# $r=L'/L$ and any fixed $\sigma>0$ the price for ReLU functions tends to
+# The mean squared error is also called the {term}`risk <population risk>`. On functions of $L'$, divide the risk with
+# the best window for $L$ by the least risk of any window. We call this quotient the *price* of the wrong $L$. Put
+# $r=L'/L$ and fix $\sigma>0$. For ReLU functions the price tends to
 #
 # $$\frac{(d-1)\,r^2+3}{(d+2)\,r^{\frac{2(d-1)}{d+2}}}\qquad\text{as }n\to\infty.$$
 #
-# The next cell computes the price, risk / least risk, for $d=5$ and $r=2$: the test functions are twice as steep as those
-# of pretraining. The price hardly changes with $n$, because a longer context narrows the trained window and the best
-# window in the same proportion.
+# The next cell computes this price, risk / least risk, for $d=5$ and $r=2$. The price hardly changes with $n$, because
+# a longer context narrows the best windows for $L$ and for $L'$ by the same factor.
 
 # %%
 smooth = ReLU(dim=5, lipschitz=1.0)
@@ -151,13 +149,10 @@ interactive(
 # %% [markdown]
 # ## The experiment: a window for the wrong $L$
 #
-# As the context grows, the price of a wrong $L$ settles at a constant. The *price* is a ratio of two risks on functions
-# of $L'$. The numerator is the risk with the best window for $L$, and the denominator is the least risk that any window
-# has. We take the best window for $L$ as the one that pretraining at $L$ finds
-# ([](/notebooks/theorem2_scaling.ipynb)).
-#
-# All risks are computed and not sampled, so contexts may be as long as we like. The longest context is the one for
-# which the [law of the window](/notebooks/theorem2_scaling.ipynb) gives the best window parameter $w^*=10^5$.
+# As the context grows, the price of a wrong $L$ settles at a constant. We assume that pretraining at $L$ finds the best
+# window for $L$, as in [](/notebooks/theorem2_scaling.ipynb). All risks are computed and not sampled, so contexts may
+# be as long as we like. By the [law of the window](/notebooks/theorem2_scaling.ipynb), the best window parameter for
+# $L$ in the longest context is $w^*=10^5$.
 #
 # To try $d=7$, write `dims = [7]` as the first line of the next cell.
 
@@ -213,14 +208,14 @@ plt.show()
 # constants. All curves level off at dotted lines above one. The further the ratio is from one, the higher the dotted
 # line.
 #
-# The price of the wrong $L$: the exact risk with the best window for $L$ on functions of $L'$, over the least risk
-# there. The curves level off at the dotted lines, which show the limit $P(L'/L)$ of {eq}`eq-price`.
+# The exact price of the wrong $L$ against the context length, for eight ratios $L'/L$. The curves level off at the
+# dotted lines, which show the limit $P(L'/L)$ of {eq}`eq-price`.
 # ```
 #
-# The experiment takes about ten seconds on two cores. It prints the prices for ReLU functions in the longest context. In
-# $d=5$ expect {judged}`P1.T3.price | ReLU, d = 5, L'/L = 0.5 | .2f` for functions half as steep as those of pretraining,
-# and {judged}`P1.T3.price | ReLU, d = 5, L'/L = 2 | .2f` for functions twice as steep. In $d=7$ expect the values of
-# {eq}`eq-price` at $r=\frac12$ and $r=2$, within one percent.
+# The experiment takes about ten seconds on two cores. It prints the prices for ReLU functions in the longest context.
+# In $d=5$ the price should be {judged}`P1.T3.price | ReLU, d = 5, L'/L = 0.5 | .2f` for $L'=\frac12L$ and
+# {judged}`P1.T3.price | ReLU, d = 5, L'/L = 2 | .2f` for $L'=2L$. In $d=7$ the two prices should agree with
+# {eq}`eq-price` within one percent.
 
 # %% tags=["remove-input"]
 longest = prices.groupby(["task", "dim", "ratio"], sort=False).tail(1)
@@ -236,10 +231,8 @@ judge(
 # %% [markdown]
 # ## Theorem 3 as printed, and what is true
 #
-# Two of the three printed bounds agree with our numbers. Whether the third bound, the lower bound for $L'>L$, is true
-# depends on which functions are tested. The theorem is about the {term}`ReLU class <class>`, written
-# $D(\mathcal F_L^+)$. The functions of this class have a kink at a random plane through the origin, and their slopes on
-# the two sides are drawn from $[-L,L]$.
+# The theorem is about the {term}`ReLU class <class>`, written $D(\mathcal F_L^+)$. A function of this class has a kink
+# at a random plane through the origin, and its slopes on the two sides are drawn from $[-L,L]$.
 #
 # :::{prf:theorem} ITA slides, Theorem 3
 # :label: thm-three
@@ -254,27 +247,27 @@ judge(
 # &L'\le L\quad\text{(no benefit of }L').\end{cases}$$
 # :::
 #
-# Our only source for this theorem is one slide, read by OCR. The cards on the lower bounds therefore also judge
-# exponents that OCR may have misread. For formal results the slides refer to Theorem 3.5 of the paper, which we have
-# not seen. A review says that the test data of that theorem are "any arbitrary L−Lipschitz task".
+# Our only source for this theorem is one slide, read by text recognition (OCR). OCR may have misread exponents of the
+# lower bounds, so the cards on these bounds judge other exponents as well. The slides refer to the paper's Theorem 3.5,
+# which we have not seen. A review says that the test data of Theorem 3.5 are "any arbitrary L−Lipschitz task". So we
+# also consider the worst $L'$-Lipschitz function.
 #
 # ```{admonition} What is true
 # :class: tip
-# Let $\Lambda=nL^2/\sigma^2$ and $r=L'/L$, with $L$, $L'$ and $\sigma>0$ fixed. For the ReLU class and $n\to\infty$, by
-# {prf:ref}`the price of a wrong window <thm-price>`:
+# Let $\Lambda=nL^2/\sigma^2$ and $r=L'/L$, with $L$, $L'$ and $\sigma>0$ fixed. Let $n\to\infty$. For the ReLU class
+# the rates and the factor below follow from {prf:ref}`the price of a wrong window <thm-price>`.
 #
 # - *Same constant, $L'=L$.* The risk is $\mathcal L(M)\asymp L^2\Lambda^{-3/(d+2)}$. The printed upper bound,
 #   $L^2\Lambda^{-1/(d+2)}$, is true and far from sharp.
 # - *Larger constant, $L'>L$.* On functions drawn from $D(\mathcal F_{L'}^+)$ the risk is
-#   $\mathcal L(M)\asymp L'^2\Lambda^{-3/(d+2)}$, and the printed lower bound is too large. On the *worst*
-#   $L'$-Lipschitz function the risk is of the order of $L'^2/w^*$, which is $L'^2\Lambda^{-2/(d+2)}$, exactly as
-#   printed.
+#   $\mathcal L(M)\asymp L'^2\Lambda^{-3/(d+2)}$. The printed lower bound, $L'^2\Lambda^{-2/(d+2)}$, is too large. On
+#   the *worst* $L'$-Lipschitz function the risk has the order of $L'^2/w^*$ (shown below), which is the printed order.
 # - *Smaller constant, $L'\le L$.* The printed lower bound is true as an order in $n$.
-# - *The price.* The risk is larger than the least risk for $L'$ by the **constant** factor
+# - *The price.* The risk is the least risk for $L'$ times the **constant** factor
 #
 # $$P(r)=\frac{r^2+\frac3{d-1}}{\big(1+\frac3{d-1}\big)\,r^{\,2-\frac6{d+2}}}.$$ (eq-price)
 #
-# In statistics such a factor is known as the cost of a wrong bandwidth {cite:p}`wand1995kernel`.
+# In statistics this factor is known as the cost of a wrong bandwidth {cite:p}`wand1995kernel`.
 # ```
 #
 # :::{prf:corollary} the price of a wrong window
@@ -283,56 +276,61 @@ judge(
 # Let a class of order $\rho$ obey {prf:ref}`the law of the window <thm-law>`. Put $s=\frac\rho{d-1}$. Let $\sigma>0$ be
 # fixed and $n\to\infty$.
 #
-# 1. At the best window parameter $w^*$ label noise makes up the share $\frac s{1+s}$ of the risk. For ReLU functions
-#    this share is $\frac3{d+2}$.
-# 2. Let $u>0$ be fixed. At the window parameter $uw^*$ the risk is $\frac{u^{-\rho/2}+s\,u^{(d-1)/2}}{1+s}$ times the least risk. If
-#    the functions are proportional to $L$, the best parameter for $L$ is $u=(L'/L)^{-4/(d-1+\rho)}$ times the best
-#    parameter for $L'$. For ReLU functions the factor is then $P(L'/L)$ of {eq}`eq-price`.
-# 3. The best window for another class, of order $\rho'$, has $n^p$ times the least risk, up to a constant factor. The
-#    power is $p=\frac{\rho(\rho'-\rho)}{(d-1+\rho)(d-1+\rho')}$ for $\rho'>\rho$ and
-#    $p=\frac{(d-1)(\rho-\rho')}{(d-1+\rho)(d-1+\rho')}$ for $\rho'<\rho$. For example, the best window for affine
-#    functions costs the factor $n^{3/((d+2)(d+3))}$ on ReLU functions.
+# 1. At the best window parameter $w^*$ the share of the label noise in the risk tends to $\frac s{1+s}$. For ReLU
+#    functions this limit is $\frac3{d+2}$.
+# 2. Fix $u>0$. At the window parameter $uw^*$ the risk divided by the least risk tends to
+#    $\frac{u^{-\rho/2}+s\,u^{(d-1)/2}}{1+s}$. If the functions are proportional to $L$, the best parameter for $L$ is
+#    about $(L'/L)^{-4/(d-1+\rho)}$ times the best parameter for $L'$. With this factor as $u$, the limit for ReLU
+#    functions is $P(L'/L)$ of {eq}`eq-price`.
+# 3. With the best window for another class, of order $\rho'$, the risk divided by the least risk is of the order of
+#    $n^p$. The power is $p=\frac{\rho(\rho'-\rho)}{(d-1+\rho)(d-1+\rho')}$ for $\rho'>\rho$ and
+#    $p=\frac{(d-1)(\rho-\rho')}{(d-1+\rho)(d-1+\rho')}$ for $\rho'<\rho$. On ReLU functions, for example, the best
+#    window for affine functions has the power $p=\frac3{(d+2)(d+3)}$.
 # :::
 #
 # :::{admonition} Proof
 # :class: dropdown
-# All these windows have $w\to\infty$ and $\epsilon\asymp w^{(d-1)/2}/n\to0$, so step 3 of the proof of
-# {prf:ref}`the law of the window <thm-law>` applies: the risk at $uw^*$ is
-# $\beta(w^*)^{-\rho/2}(u^{-\rho/2}+s\,u^{(d-1)/2})(1+o(1))$, also where $u$ depends on $n$. *1* and the first part of
-# *2* are this formula. $\beta$ is proportional to $L^2$, hence $w^*$ to $L^{4/(d-1+\rho)}$. *3.* Here $u$ is of the
-# order $n^{2/(d-1+\rho')-2/(d-1+\rho)}$. For $\rho'>\rho$ it tends to zero and the first term decides, otherwise the
-# second. $\square$
+# All these windows have $w\to\infty$ and $\epsilon\asymp w^{(d-1)/2}/n\to0$. Steps 3 and 5 of the proof of
+# {prf:ref}`the law of the window <thm-law>` therefore apply. At $uw^*$ they give the risk
+#
+# $$\beta\,(w^*)^{-\rho/2}\big(u^{-\rho/2}+s\,u^{(d-1)/2}\big)(1+o(1)),$$
+#
+# also where $u$ depends on $n$. The second term is the label noise.
+#
+# *1.* Put $u=1$. *2.* Divide by the value at $u=1$. If the functions are proportional to $L$, then $\beta$ is
+# proportional to $L^2$, and $w^*$ is asymptotically proportional to $L^{4/(d-1+\rho)}$. *3.* Now $u$ is of the order
+# $n^{2/(d-1+\rho')-2/(d-1+\rho)}$. For $\rho'>\rho$ it tends to zero, and the first term decides. For $\rho'<\rho$ it
+# tends to infinity, and the second term decides. $\square$
 # :::
 #
 # ## By hand: four dimensions
 #
-# In $d=4$ a window that is too wide costs as much as one that is too narrow. In {eq}`eq-price` the exponent of $r$ in the
-# denominator is $2-\frac66=1$, and $\frac3{d-1}=1$. So $P(r)=\frac{r^2+1}{2r}$. For $L'=2L$ and for $L'=\frac12L$ the
-# risk is $\frac54$ of the least risk.
+# In $d=4$ dimensions the price in long contexts is the same for $r$ and $1/r$. In {eq}`eq-price` we have
+# $\frac3{d-1}=1$ and $2-\frac6{d+2}=1$, so $P(r)=\frac{r^2+1}{2r}=P(1/r)$. For $L'=2L$ and for $L'=\frac12L$ the price
+# tends to $\frac54$.
 #
-# **Exercise 1.** Write `dims = [4]` as the first line of the experiment's cell. Run that cell and the cell of its plot.
-# How many different dotted lines do the eight curves have, and at which heights?
-#
-# ```{admonition} Solution
-# :class: dropdown
-# The curves have four different dotted lines, because in $d=4$ the ratios $r$ and $1/r$ have the same limit
-# $\frac{r^2+1}{2r}$. The heights are $1.025$ for $r=\frac54$, $1.25$ for $r=2$, $2.125$ for $r=4$ and $5.05$ for
-# $r=10$.
-# ```
-#
-# **Exercise 2.** Compare {eq}`eq-price` at a large $r$ and at $1/r$. In which dimensions is a window that is too wide the
-# cheaper mistake?
+# **Exercise 1.** Write `dims = [4]` as the first line of the experiment's cell. Run this cell and the cell of its plot.
+# How many dotted lines do you see, and at which heights?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# For large $r$ the window is too wide, and $P(r)$ grows like $r^{6/(d+2)}$. At $1/r$ the window is too narrow, and
-# $P(1/r)$ grows like $r^{2-6/(d+2)}$. The two exponents are equal at $d=4$. For $d>4$ the window that is too wide is
-# cheaper. For $d<4$ the window that is too narrow is cheaper.
+# The plot has only four dotted lines, because in $d=4$ the ratios $r$ and $1/r$ have the same limit $\frac{r^2+1}{2r}$.
+# The heights are $1.025$ for $r=\frac54$, $1.25$ for $r=2$, $2.125$ for $r=4$ and $5.05$ for $r=10$.
 # ```
 #
-# **Exercise 3.** You know only that $L'$ is $L$ or $3L$, and you choose one window for both cases. Every window has a
-# price in each case. Find the window for which the larger of the two prices is least, for ReLU functions in $d=5$ and
-# $n=1000$. Five lines are enough. Is this window nearer to the best window for $L$ or to the best window for $3L$?
+# **Exercise 2.** For a large $r$, compare $P(r)$ of {eq}`eq-price` with $P(1/r)$. In which dimensions is a window that
+# is too wide the cheaper mistake?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# At the ratio $r$ the window is too wide, and $P(r)$ grows like $r^{6/(d+2)}$. At the ratio $1/r$ the window is too
+# narrow, and $P(1/r)$ grows like $r^{2-6/(d+2)}$. The two exponents are equal at $d=4$. For $d>4$ the window that is
+# too wide is cheaper, and for $d<4$ the window that is too narrow.
+# ```
+#
+# **Exercise 3.** You know only that $L'$ is $L$ or $3L$, and you choose one window for both cases. Each window has one
+# price if $L'=L$ and another price if $L'=3L$. Find the window for which the larger price is least, for ReLU functions
+# in $d=5$ and $n=1000$. Is this window nearer to the best window for $L$ or to the best window for $3L$?
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -343,8 +341,8 @@ judge(
 # price = [population_risk(classes[i], w, 1000, noise_std).total / least[i].risk for i in (0, 1)]
 # print(least[0].w, w[np.argmin(np.max(price, axis=0))], least[1].w, np.max(price, axis=0).min())
 # ```
-# On a logarithmic scale the compromise lies about in the middle between the two best windows. Its price is the same on
-# both classes. This common price is smaller than the price that the best window for one class has on the other class.
+# On a logarithmic scale this window is about halfway between the two best windows. Its two prices are equal, and they
+# are smaller than the price of either best window in the other case.
 # :::
 #
 # ```{admonition} What is assumed, and what we test
@@ -360,13 +358,12 @@ judge(
 # %% [markdown]
 # ## The printed bounds
 #
-# The printed upper bound holds. The printed lower bound for $L'\le L$ holds as an order in $n$. The printed lower bound
-# for $L'>L$ fails in long contexts on functions drawn at random. {numref}`fig-bounds` shows the exact risk divided by
-# the right side of a printed bound. Suppose that this ratio keeps falling like a power of $n$. Then an upper bound is
-# true in long contexts and a lower bound is false there, whatever constant multiplies the bound.
+# {numref}`fig-bounds` shows the exact risk divided by a printed bound. Suppose that this quotient keeps falling like a
+# power of $n$. In long contexts an upper bound is then true and a lower bound is false, whatever constant multiplies
+# the bound.
 #
-# The cards compare the power of $n$ in the risk with the power of $n$ in the bound. The cards measure the power in the risk
-# between two very long contexts, for which the law of the window gives $w^*=3\cdot10^4$ and $w^*=10^5$.
+# The cards compare the exponent of $n$ in the risk with the exponent in the bound. They measure the exponent of the
+# risk between two very long contexts, for which the law of the window gives $w^*=3\cdot10^4$ and $w^*=10^5$.
 
 # %% tags=["hide-input"]
 exact = {"lipschitz": lipschitz, "noise_std": noise_std}
@@ -406,9 +403,9 @@ plt.show()
 # :alt: Two panels. Left, the risk for L' = L falls further and further below the printed upper bound. Right, the risk
 # at the largest L' falls further and further below the printed lower bound.
 #
-# Exact risk on ReLU functions divided by the printed bound with constant one. The bound permits the shaded side. The
-# risk falls further and further below both bounds. So the upper bound for $L'=L$ (left) holds, and the lower bound for
-# $L'>L$ (right) fails on these functions in long contexts.
+# Exact risk on ReLU functions divided by the printed bound with constant one. On the shaded side the bound is true.
+# Both quotients keep falling. So in long contexts the upper bound for $L'=L$ (left) holds, and the lower bound for
+# $L'>L$ (right) fails on these functions.
 # ```
 
 # %% tags=["remove-input"]
@@ -439,17 +436,17 @@ judge(
 )
 
 # %% [markdown]
-# **Functions rougher than those of pretraining.** On functions drawn from the class with $L'$ the risk falls faster in
-# $n$ than the printed lower bound.
+# **Functions rougher than those of pretraining.** On functions drawn from $D(\mathcal F_{L'}^+)$ the risk falls faster
+# in $n$ than the printed lower bound. On the worst $L'$-Lipschitz function the risk has the printed order. To see this,
+# we show that the largest bias of an $L'$-Lipschitz function is of the order of $L'^2/w$.
 #
-# On the worst $L'$-Lipschitz function the risk has the printed order, because the bias of this function is of the order
-# of $L'^2/w$. Let $\omega_i$ be the attention weights. By Jensen's inequality the bias of every $L'$-Lipschitz function
-# is at most $L'^2\,\mathbb E\sum_i\omega_i\Vert x_i-x_q\Vert^2$. In long contexts and for large $w$ this upper bound on
-# the bias is about $(d-1)L'^2/w$.
+# *At most.* Let $\omega_i$ be the attention weight of the token $x_i$, and let $x_q$ be the query. By Jensen's
+# inequality the bias of every $L'$-Lipschitz function is at most $L'^2\,\mathbb E\sum_i\omega_i\Vert x_i-x_q\Vert^2$.
+# In long contexts and for large $w$ this upper bound is about $(d-1)L'^2/w$.
 #
-# The wave $\frac{L'}b\cos(b\,u\cdot x)$ with $b=\frac12\sqrt w$ and a random direction $u$ has a wavelength proportional
-# to the width of the window. The next cell shows that for large $w$ the bias of this wave is a fixed share of the upper
-# bound.
+# *At least.* Take the wave $\frac{L'}b\cos(b\,u\cdot x)$ with a random direction $u$ and $b=\frac12\sqrt w$. Its
+# wavelength is proportional to the width of the window. The next cell computes the bias of this wave, and the upper
+# bound, for two large $w$. In each dimension both are nearly proportional to $1/w$:
 
 # %%
 for d in dims:
@@ -466,9 +463,9 @@ for d in dims:
         )
 
 # %% [markdown]
-# At the trained window parameter $w^*$ the largest bias is therefore of the order of $L'^2/w^*$. Label noise adds less,
-# so the risk on the worst function has this order, too. The card judges the power of $n$ in the risk on the wave and in
-# the upper bound.
+# At the trained window parameter $w^*$ the largest bias is therefore of the order of $L'^2/w^*$. The label noise is of
+# smaller order, so the risk on the worst function has the order $L'^2/w^*$, too. The card judges the exponent of $n$ in
+# this risk twice: with the bias of the wave, and with the upper bound on the bias.
 
 # %% tags=["remove-input"]
 AT = "d = {dim}, L'/L = {ratio:g}"
@@ -515,9 +512,9 @@ judge(
 )
 
 # %% [markdown]
-# **Functions smoother than those of pretraining.** As an order in $n$ the printed lower bound holds. It holds for the
-# exponent as printed, and for the exponent that OCR may have misread. We judge only the order, because the printed right
-# side lacks a factor $\sigma^2$ and so has different units from the left side.
+# **Functions smoother than those of pretraining.** The printed lower bound holds as an order in $n$. OCR may have
+# misread $\frac d{2(d+2)}$ as $\frac2{2(d+2)}$, and the bound holds with either exponent. We judge only the order,
+# because the printed right side lacks a factor $\sigma^2$: its unit is not the unit of the risk.
 
 # %% tags=["remove-input"]
 judge(
@@ -539,13 +536,13 @@ judge(
 )
 
 # %% [markdown]
-# **The words beside the two bounds.** For $L'>L$ the slide says "worse dependence on $L'$". The risk of a layer trained at
-# $L$ does grow faster with $L'$ than the risk of a layer trained at $L'$.
+# **The words beside the two bounds.** For $L'>L$ the slide says "worse dependence on $L'$". Indeed, the risk of a layer
+# trained at $L$ grows faster with $L'$ than the risk of a layer trained at $L'$.
 #
-# For $L'\le L$ the slide says "no benefit of $L'$", which is true of the *rate* in $n$. The risk itself falls by a bounded
-# factor when $L'$ falls below $L$. In long contexts and for ReLU functions the risk stays above the share $\frac3{d+2}$
-# of its value at $L'=L$, by {prf:ref}`the price of a wrong window <thm-price>`. This share is label noise, which does not
-# depend on how smooth the functions are. The next cell computes the share:
+# For $L'\le L$ the slide says "no benefit of $L'$", which is true of the *rate* in $n$. The risk itself falls by a
+# bounded factor when $L'$ falls below $L$. For ReLU functions in long contexts, label noise makes up the share
+# $\frac3{d+2}$ of the risk at $L'=L$, by {prf:ref}`the price of a wrong window <thm-price>`. This part of the risk
+# remains for every $L'$, because the noise does not depend on the functions. The next cell computes the share:
 
 # %%
 for d in dims:
@@ -602,12 +599,12 @@ judge(
 # %% [markdown]
 # ## Necessary, sufficient?
 #
-# The talk calls shared Lipschitzness "necessary" and "sufficient", and both verdicts depend on the reading. We say that a
-# layer *generalizes* to a class if its risk there is at most 10 % above the least risk that any window has there.
+# The talk calls shared Lipschitzness "necessary" and "sufficient". In both cases the verdict depends on the reading. We
+# say that a layer *generalizes* to a class if its risk on the class is at most 10 % above the least risk of any window.
 #
-# **Necessary.** For ReLU functions in long contexts the same $L$ is necessary in this sense: if $L'$ is four times
-# smaller or larger than $L$, the risk is more than 10 % above the least risk. The increase can be smaller if $L'$ is close
-# to $L$, or in short contexts with hardly any label noise.
+# **Necessary.** In long contexts a layer trained on ReLU functions of $L$ does not generalize to ReLU functions of $L'$
+# if $L'$ is at least four times smaller or larger than $L$. The layer can generalize if $L'$ is closer to $L$, or if
+# the context is short and has hardly any label noise.
 
 # %% tags=["remove-input"]
 of_relu = {"tasks": ["ReLU"], "dims": dims}
@@ -637,13 +634,13 @@ judge(
 )
 
 # %% [markdown]
-# **Sufficient.** Three classes share $L=1$: affine functions, ReLU functions and the cosines $\cos(L\,u\cdot x)$ with a
-# random direction $u$. In short contexts a layer with the best window for affine functions generalizes to ReLU functions,
-# and a layer with the best window for ReLU functions generalizes to affine functions. Cosines are different. In eight
-# dimensions twenty examples do not resolve this even function, so its best window is too wide for affine functions.
+# **Sufficient.** We compare three classes with $L=1$: affine functions, ReLU functions and the cosines
+# $\cos(L\,u\cdot x)$ with a random direction $u$. In short contexts a layer with the best window for affine functions
+# generalizes to ReLU functions, and vice versa. Cosines behave differently in eight dimensions. There twenty examples
+# are too few to resolve these even functions, so the best window for cosines is too wide for affine functions.
 #
-# In *long* contexts the best window for affine functions is too wide for ReLU functions. The risk on ReLU functions with
-# this window, divided by the least risk, grows like a power of $n$ {judged}`P1.T3.sufficient-rate`.
+# In *long* contexts the best window for affine functions is too wide for ReLU functions. Its price on ReLU functions
+# grows like a power of $n$ {judged}`P1.T3.sufficient-rate`.
 
 # %% tags=["remove-input"]
 odd = ["affine", "ReLU"]
@@ -699,14 +696,14 @@ judge(
 # %% [markdown]
 # ## Trained units, as in Fig. 5
 #
-# As the slides say of their Fig. 5, units trained at the $L$ of the test do well, and units trained at another $L$ do
-# not. We train {term}`units <unit>` on affine, ReLU and cosine functions with $L=1$, and on cosines with $L=0.1$ and
-# $L=10$. All of them are tested on the three classes with $L=1$. The slides print neither the dimension nor the context
-# length nor the noise, and we take $d=3$, $n=20$ and $\sigma=0.1$. The slides do not define the cosine class of Fig. 5,
-# and we take $\cos(L\,u\cdot x)$.
+# In our reproduction of the slides' Fig. 5, units trained at the $L$ of the test do well, and units trained at another
+# $L$ do not. The slides say the same. We train {term}`units <unit>` on affine, ReLU and cosine functions with $L=1$,
+# and on cosines with $L=0.1$ and $L=10$. We test every unit on the three classes with $L=1$. The slides do not print
+# the dimension, the context length, the noise or the cosine class of Fig. 5. We take $d=3$, $n=20$, $\sigma=0.1$ and
+# $\cos(L\,u\cdot x)$.
 #
-# A cosine is an even function, so training on cosines may end at $M=-wI$ as well as at $M=wI$. We change the sign of an
-# $M$ near $-wI$ before we test it on the other classes. The card also shows the error with the opposite sign.
+# A cosine is an even function, so training on cosines may end near $M=-wI$ as well as near $M=wI$. In the first case we
+# change the sign of $M$ before the test. The card also shows the error with a matrix near $-wI$.
 
 # %% tags=["hide-input"]
 units = theorem3_generalization.trained_units(
@@ -750,12 +747,13 @@ plt.show()
 # :alt: Three panels, one for each class tested. In each, the units trained on affine, ReLU and cosine functions with L
 # = 1 lie on the line one. The units trained on cosines with L = 0.1 and L = 10 lie far above it.
 #
-# Test error of trained units, divided by the test error of the unit trained on the class tested. Points are medians
-# over the seeds, and lines run from the smallest to the largest value. Units trained at $L=1$ lie near one.
+# Test error of each trained unit, divided by the test error of the unit that was trained on the class of the test.
+# Points are medians over the seeds, and lines run from the smallest to the largest value. Units trained at $L=1$ lie
+# near one.
 # ```
 #
-# The unit trained on cosines with $L=10$ has a window that is too *wide*. Twenty examples do not resolve such fast
-# cosines, so equal weights are best for them.
+# The unit trained on cosines with $L=10$ has a window that is too *wide*. Twenty examples are too few to resolve such
+# fast cosines, so equal weights are best for them.
 
 # %% tags=["remove-input"]
 labeled = ["tested", "trained", "seed"]
@@ -799,9 +797,8 @@ judge(
 # %% [markdown]
 # ## To remember
 #
-# With a window that was trained for the wrong $L$ the risk is a fixed multiple of the least risk. A window that is too
-# wide smears rough functions, and a window that is too narrow keeps label noise. A longer context does not remove the
-# factor.
+# With a window for the wrong $L$, the risk exceeds the least risk by a factor that longer contexts do not remove. A
+# window that is too wide averages over labels that differ too much. A window that is too narrow keeps label noise.
 
 # %% tags=["remove-input"]
 notebook.footer()

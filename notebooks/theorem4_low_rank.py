@@ -11,14 +11,14 @@
 #
 # *If the labels depend on two directions out of five, does attention find out which two?*
 #
-# **Short answer.** Yes, if the inputs vary independently along the relevant and the irrelevant directions. (We chose this
-# law of the inputs, because no source prints one.) The talk's Theorem 4 is about linear functions with two examples or
-# noiseless labels. For these functions, the theorem says, the best attention window is narrow in the relevant directions
-# and infinitely wide in all others {judged}`P1.T4.minimizer`. For at least three relevant directions we prove this, with
-# two or more examples and any noise {judged}`P1.T4.beyond`. For two relevant directions and for one we prove a part. Other
-# settings are computed on grids, except one relevant direction without noise. Trained layers find the relevant directions
-# {judged}`P1.T4.learns`, also for the three functions of the talk's last slide {judged}`P1.F9.subspace`. On these functions
-# linear attention ends with a larger error {judged}`P1.F9.error`.
+# **Short answer.** Yes, if the relevant and the irrelevant part of an input are independent. We chose this law of the
+# inputs, because no source prints one. The talk's Theorem 4 is about linear functions, with two examples or noiseless
+# labels. It says that the best attention window is narrow in the relevant directions and infinitely wide in all others
+# {judged}`P1.T4.minimizer`. For at least three relevant directions and at least two examples we prove this, with any
+# label noise {judged}`P1.T4.beyond`. For one or two relevant directions we prove some cases and compute others on
+# grids. No card tests one relevant direction without noise and with three or more examples. Trained layers find the
+# relevant directions of linear functions {judged}`P1.T4.learns` and of the three functions on the talk's last slide
+# {judged}`P1.F9.subspace`. Linear attention ends with a larger error on these three functions {judged}`P1.F9.error`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -109,38 +109,36 @@ plt.show()
 # :alt: Two panels of the same tokens, each a point in the plane of two angles. Left, the large points form a round spot
 # around the query. Right, they form a vertical strip through the query, over all angles of the irrelevant directions.
 #
-# Attention weights (areas) of the same tokens under two matrices. A token is a pair of angles, and only the horizontal
-# angle decides the label. The best multiple of the identity puts the weight on a spot around the query (left). The matrix
-# $cBB^\top$ sees only the horizontal angle. With the best $c$ it puts the weight on a strip (right), which has more tokens
-# to average over.
+# Attention weights, shown as areas, of the same tokens under two matrices. A token is a pair of angles, and only the
+# horizontal angle decides its label. Left: the best multiple of the identity puts the weight on a spot around the
+# query. Right: the matrix $cBB^\top$ with the best $c$ ignores the vertical angle. It puts the weight on a strip, which
+# has more tokens to average over.
 # ```
 #
 # (theorem4-plain)=
 # ## In plain words
 #
-# **As far as we proved or computed, the best matrix ignores the irrelevant directions.** A token $x=Bu+B_\perp v$ has two
-# parts. Its part $u$ decides the label, and its part $v$ does not. The $k$ columns of $B$ are orthonormal and span the
-# directions that count, which we call *relevant*. The columns of $B_\perp$ span all others.
+# **In every case that we proved or computed, the best matrix ignores the irrelevant directions.** A token is a sum
+# $x=Bu+B_\perp v$. The vector $u$ decides the label, and the vector $v$ does not. The $k$ columns of $B$ are
+# orthonormal and span the *relevant* directions. The orthonormal columns of $B_\perp$ span the irrelevant directions.
 #
-# **By our choice** the vectors $u$ and $v$ are independent, and each is uniform on its unit sphere. The labels are linear
-# in $u$.
+# **By our choice** $u$ and $v$ are independent, and each is uniform on its unit sphere. The labels are linear in $u$.
 #
-# Attention gives weight to tokens near the {term}`query`. The {term}`window` is the region that gets this weight, and the matrix
-# $M$ sets its width in each direction. **A large entry of $M$ makes the window narrow** in its direction, and an entry of zero
-# makes it infinitely wide.
+# Attention gives weight to tokens near the {term}`query`. The {term}`window` is the region that gets this weight. For a
+# unit vector $s$ we call $s^\top Ms$ the entry of the matrix $M$ in the direction $s$. **A large entry of $M$ makes the
+# window narrow** in its direction, and an entry of zero makes it infinitely wide.
 #
-# A token is useful if its part $u$ is close to that of the query, whatever its part $v$ is. A window that is narrow in $v$
-# therefore leaves out useful tokens. So the best $M$ should be $cBB^\top$, which multiplies the relevant part by a number
-# $c$ and the irrelevant part by zero. The best $c$ is larger for longer contexts and smaller for noisier labels, as in
-# [](/notebooks/theorem2_scaling.ipynb).
+# Take $M=cBB^\top+e(I-BB^\top)$, with the entry $c$ in all relevant and $e$ in all irrelevant directions. A token is
+# useful if its $u$ is close to the query's $u$, whatever its $v$ is. A window that is narrow in an irrelevant direction
+# leaves out useful tokens, so the best $e$ should be zero. The best $c$ grows with the context length and falls with
+# the label noise, as in [](/notebooks/theorem2_scaling.ipynb).
 #
-# **What is proved.** For $k\ge3$ relevant directions we prove that the best $M$ is $cBB^\top$, for $n\ge2$ examples and any
-# label noise $\sigma$. For $k=2$ we prove it for $n=2$, for large $\sigma$, and for long contexts with noise. The other
-# settings with $k=2$, and those with $k=1$ and noise, are only computed on grids. For $k=1$ without noise a larger $c$ is
-# always better, so the best $c$ is the bound $C$ of the theorem. That $e=0$ is best there is proved for $n=2$ (Exercise 4).
+# **What is proved.** Let $n$ be the number of examples and $\sigma$ the standard deviation of the label noise. For
+# $k\ge3$, $n\ge2$ and any $\sigma$ we prove that the best $M$ is $cBB^\top$. For $k\le2$ the box *What is true* says
+# which cases are proved, computed or untested.
 #
-# The next cell computes the risk of $M=cBB^\top+e(I-BB^\top)$ without sampling, as in [](/notebooks/exact_risk.ipynb). The
-# cell keeps $c$ and lowers $e$ to zero. Bias and noise both become smaller:
+# The next cell computes the mean squared error, or risk, of such an $M$ without sampling, as in
+# [](/notebooks/exact_risk.ipynb). It keeps $c$ and lowers $e$ to zero. Bias and noise both become smaller:
 
 # %%
 for e in (4.0, 2.0, 0.0):  # from the isotropic window to the projection
@@ -152,21 +150,22 @@ for e in (4.0, 2.0, 0.0):  # from the isotropic window to the projection
 # %% [markdown]
 # ## Experiment 1: training finds the subspace
 #
-# A full $d\times d$ matrix $M$ that is trained from a random start comes close to a multiple of $BB^\top$. Adam trains $M$
-# on functions $f(x)=a^\top B^\top x$ of two directions out of five, with a random unit vector $a$. The subspace is drawn at
-# random, because Adam works entry by entry and a subspace along the axes would be too easy. Two of the three settings
-# satisfy the theorem's assumption that $n=2$ or $\sigma=0$. The third setting has more tokens and noise.
+# After training from a random start, a full $d\times d$ matrix $M$ is close to a multiple of $BB^\top$. Adam trains $M$
+# on functions $f(x)=a^\top B^\top x$ of two directions out of five. We draw the unit vector $a$ for each context and
+# the relevant subspace once. A subspace along the axes would be too easy, because Adam scales each entry of $M$
+# separately. Two of the three settings satisfy the theorem's assumption that $n=2$ or $\sigma=0$. The third setting has
+# twenty tokens and noise.
 #
 # We report three numbers for each trained $M$:
 #
-# - *inside*: the mean diagonal entry of $B^\top MB$, which should rise to the best $c$;
-# - *outside*: the largest singular value of $M-BB^\top MBB^\top$, which should fall to zero;
-# - *sine*: the sine of the largest angle between the relevant subspace and the span of the first $k$ left singular vectors
-#   of $M$, which should fall to zero.
+# - *inside* is the mean diagonal entry of $B^\top MB$. It should rise to the best $c$.
+# - *outside* is the largest singular value of $M-BB^\top MBB^\top$. It should fall to zero.
+# - *sine* is the sine of the largest angle between the relevant subspace and the span of the first $k$ left singular
+#   vectors of $M$. It should fall to zero.
 #
-# The cell also prints the exact best $c$ of each setting. To try $d=7$, write `dim = 7` as the first line of the next cell,
-# in place of `dim = 5`. The best $c$ must then stay the same: for twenty tokens without noise it is
-# {judged}`P1.T4.positive | k = 2, n = 20, $\sigma$ = 0 | .2f` for every $d$.
+# The cell also prints the exact best $c$ of each setting. For twenty tokens without noise it is
+# {judged}`P1.T4.positive | k = 2, n = 20, $\sigma$ = 0 | .2f` for every $d$. To try $d=7$, write `dim = 7` as the first
+# line of the next cell, in place of `dim = 5`.
 #
 
 # %%
@@ -227,19 +226,19 @@ plt.show()
 # zero. The inside part ends slightly above the line of the exact best c in the first panel, far below it in the second, and
 # on it in the third.
 #
-# The numbers *inside* and *outside* of the trained $M$ against the training step, one point for each unit. *Outside* should
-# fall to zero, and *inside* should rise to the line, the exact best $c$.
+# The numbers *inside* and *outside* of the trained $M$ against the training step, one point for each unit. The
+# horizontal line is the exact best $c$. *Inside* should rise to this line, and *outside* should fall to zero.
 # ```
 #
-# The cell takes about five seconds on two cores. The sine should end at a few hundredths. For twenty tokens with noise it
-# ends at {judged}`P1.T4.learns | d = 5, k = 2, n = 20, $\sigma$ = 0.5 | .2f`. So training finds the directions.
+# The cell takes about five seconds on two cores. The sine should end at a few hundredths: for twenty tokens with noise
+# it ends at {judged}`P1.T4.learns | d = 5, k = 2, n = 20, $\sigma$ = 0.5 | .2f`.
 #
-# Training finds the scale $c$ later than the directions. With noise (right) the units reach the exact best $c$. With twenty
-# tokens and no noise (middle) the risk is flat near its minimum, and the units have not yet reached the best $c$. With two
-# tokens (left) Adam settles slightly above the best $c$, because the batches are small. Adam stops where its *normalized*
-# step averages to zero. The gradient itself does not average to zero there.
+# The scale $c$ takes longer than the directions. With noise (right panel) the trained {term}`units <unit>` reach the
+# exact best $c$. With twenty tokens and no noise (middle) the units end below the best $c$, because the risk is flat
+# near its minimum. With two tokens (left) the units end slightly above the best $c$, because the batches are small.
+# Adam stops where its *normalized* step averages to zero, not where the gradient does.
 #
-# As a control we train units on linear functions of all $d$ directions, with tokens on the sphere. These units should not
+# The control units are trained on linear functions of all $d$ directions, with tokens on the sphere. They should not
 # find the subspace of $B$, and they do not.
 #
 
@@ -273,12 +272,13 @@ judge(
 )
 
 # %% [markdown]
-# **Does training find the subspace at other sizes?** Yes, as far as we tried, after enough steps. In [our pre-registered
-# run at other sizes](/book/audit.md) one of five settings contradicted the statement. This setting had $n=100$, no noise
-# and the same number of steps. The control of that run failed as well, so the run alone decides nothing.
+# **Does training find the subspace at other sizes?** Yes, at all sizes that we tried, if it has enough steps. In
+# [our pre-registered run at other sizes](/book/audit.md) one of five settings contradicted the card's statement. This
+# setting had $n=100$, no noise and as many steps as here. The control of that run failed as well, so the run alone
+# decides nothing.
 #
-# Longer contexts need more steps, because the risk is still flatter near its minimum. The next cell trains two units on
-# contexts of this length for as many steps as above, and two units for four times as many:
+# In longer contexts the risk is even flatter near its minimum, so training needs more steps. The next cell trains units
+# for $n=100$ without noise: two for as many steps as above, and two for four times as many:
 
 # %%
 for many in (steps, 4 * steps):
@@ -297,20 +297,18 @@ for many in (steps, 4 * steps):
     print(f"{many} steps: sine of the angle", subspace_error(longer.M[0], B).round(3))
 
 # %% [markdown]
-# After four times as many steps the sine falls below 0.1 for these contexts, too. So training finds the subspace if it has
-# enough steps.
+# With four times as many steps the sine ends below 0.1 for $n=100$, too.
 #
-# **Exercise 1.** Write `dim = 7` as the first line of the experiment, in place of `dim = 5`, and run it again. Which
-# printed number is computed again and does not change?
+# **Exercise 1.** Run the experiment again with `dim = 7`. Which printed number stays the same?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # The exact best $c$ does not change. Inside the subspace the problem has $k$ dimensions, whatever $d$ is.
 # ```
 #
-# **Exercise 2.** How much does the projection lower the risk, and does the gain depend on $d$? For $k=2$, $n=20$, $\sigma=0.5$
-# and $d=3,5,8,12$ print the least risk of $M=wI$ divided by that of $M=cBB^\top$. Five lines are enough, because
-# `low_rank_risk(d, k, c, e, n, noise_std).total` is the risk of $cBB^\top+e(I-BB^\top)$.
+# **Exercise 2.** How much does the projection lower the risk, and does the gain depend on $d$? For $k=2$, $n=20$,
+# $\sigma=0.5$ and $d=3,5,8,12$ print the least risk of $M=wI$ divided by the least risk of $M=cBB^\top$. The risk of
+# $cBB^\top+e(I-BB^\top)$ is `low_rank_risk(d, k, c, e, n, noise_std).total`.
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -321,17 +319,17 @@ for many in (steps, 4 * steps):
 #     risks = [low_rank_risk(d, 2, w, w, 20, 0.5).total for w in grid]
 #     print(d, round(grid[np.argmin(risks)], 1), round(min(risks) / projected, 2))
 # ```
-# The ratio is above one and falls as $d$ grows. The projection gains less in high dimension, because $v_i\cdot v_q$ is
-# small there for nearly all tokens. An isotropic window then hardly notices the irrelevant directions.
+# The ratio is above one and falls as $d$ grows. In high dimensions $v_i\cdot v_q$, the product of the irrelevant parts
+# of token and query, is small for nearly all tokens. The matrix $wI$ then hardly notices the irrelevant directions.
 # :::
 
 # %% [markdown]
 # ## Theorem 4 as printed, and what is true
 #
-# Everything that we computed agrees with Theorem 4. For $k\ge3$ and $n\ge2$ we prove its conclusion without its assumption.
-# Let $B\in\mathbb R^{d\times k}$ have orthonormal columns, and let $\mathcal F_B^{\rm lin}$ be the {term}`class` of
-# functions $f(x)=a^\top B^\top x$ with $a\in S^{k-1}$ uniform. Our sources do not print the law of the tokens. We use
-# $x=Bu+B_\perp v$ with independent $u\sim U(S^{k-1})$ and $v\sim U(S^{d-k-1})$.
+# Everything that we computed agrees with Theorem 4. The matrix $B\in\mathbb R^{d\times k}$ has orthonormal columns. The
+# {term}`class` $\mathcal F_B^{\rm lin}$ consists of the functions $f(x)=a^\top B^\top x$ with $a$ uniform on $S^{k-1}$.
+# Our sources do not print the law of the tokens. We use $x=Bu+B_\perp v$ with independent uniform $u\in S^{k-1}$ and
+# $v\in S^{d-k-1}$.
 #
 # > **ITA slides, Theorem 4 (informal).** Suppose $n=2$ or $\sigma=0$. Then for some
 # > $C=\Omega(1)$, any optimal solution $M^*$ of the ICL pretraining loss induced by the
@@ -343,33 +341,33 @@ for many in (steps, 4 * steps):
 #
 # ```{admonition} What is true
 # :class: tip
-# For our tokens let $n\ge2$. For every $d\times d$ matrix some matrix $cBB^\top+e(I-BB^\top)$ has a risk that is no larger
-# (proved below). So the question is whether the best $e$ is zero.
+# For our tokens let $n\ge2$. For every $d\times d$ matrix there are numbers $c$ and $e$ such that
+# $cBB^\top+e(I-BB^\top)$ has no larger risk (proved below). So the question is whether the best $e$ is zero.
 #
 # - *Three or more relevant directions.* For $k\ge3$ we prove that the best $e$ is zero, for every $d>k$, $n\ge2$ and
-#   $\sigma\ge0$ ({prf:ref}`irrelevant directions do harm <thm-irrelevant>`). The theorem's assumption $n=2$ or $\sigma=0$
-#   is not needed, nor is the symmetry of $M$. The bound $C$ need only be at least the smallest best $c$.
-# - *Two relevant directions.* For $k=2$ we prove that the best $e$ is zero for $n=2$
+#   $\sigma\ge0$ ({prf:ref}`irrelevant directions do harm <thm-irrelevant>`). The proof needs neither the theorem's
+#   assumption ($n=2$ or $\sigma=0$) nor the symmetry of $M$. The bound $C$ need only be at least the smallest best $c$.
+# - *Two relevant directions.* For $k=2$ we prove that the best $e$ is zero in three cases: for $n=2$
 #   ({prf:ref}`two examples <thm-two-examples>`), for much noise, and for long contexts with noise
-#   ({prf:ref}`two directions <thm-two-directions>`). We have no proof for $\sigma=0$ with $n\ge3$, nor for moderate $n$ and
-#   $\sigma$. In the settings of this kind that we computed, the best $e$ is zero on our grids.
-# - *One relevant direction.* For $k=1$ we have a proof only for $n=2$ without noise (Exercise 4). With noise the best $e$ is zero on our grids, but at a fixed $c$
-#   the risk does not always rise with $|e|$. Without noise the best $c$ is the bound $C$, and for $n\ge3$ no
-#   card tests whether $e=0$ is best there.
+#   ({prf:ref}`two directions <thm-two-directions>`). The cases without a proof are $\sigma=0$ with $n\ge3$, and
+#   moderate $n$ and $\sigma$. In all settings of these two cases that we computed, the best $e$ is zero on our grids.
+# - *One relevant direction.* For $k=1$ we have a proof only for $n=2$ without noise (Exercise 4). With noise the best
+#   $e$ is zero on our grids, but at a fixed $c$ the risk does not always rise with $|e|$. Without noise the best $c$ is
+#   the bound $C$. For $n\ge3$ without noise no card tests whether the best $e$ is zero.
 #
-# The law of the tokens matters. If the tokens are uniform on the sphere $S^{d-1}$, trained units do *not* ignore irrelevant
-# directions. The last section of [](/notebooks/beyond.ipynb) trains units on such tokens.
+# If the tokens are uniform on the sphere $S^{d-1}$, trained units do *not* ignore irrelevant directions (last section
+# of [](/notebooks/beyond.ipynb)).
 # ```
 #
 # ## By hand: three coordinates
 #
-# In this example a window without the projection loses half of the context. Let $x=(\cos\theta,\sin\theta,\pm1)$ and
-# $B=(e_1,e_2)$. The query has $\theta=0$ and last coordinate $1$. Four tokens have $\theta=0°,0°,60°,60°$ and last
-# coordinates $1,-1,1,-1$.
+# In this example the matrix $cI$ wastes half of the context. Let $x=(\cos\theta,\sin\theta,\pm1)$ and $B=(e_1,e_2)$, so
+# the last coordinate is irrelevant. The query has $\theta=0$ and last coordinate $1$. Four tokens have
+# $\theta=0°,0°,60°,60°$ and last coordinates $1,-1,1,-1$.
 #
-# Take $c=\ln4$. With $M=cBB^\top$ the weights are proportional to $4^{\cos\theta}$, that is, to $4,4,2,2$. With $M=cI$ a token
-# whose last coordinate is $-1$ loses a further factor $4^{-2}=\frac1{16}$. The weights are then
-# $\frac{32}{51},\frac2{51},\frac{16}{51},\frac1{51}$, and two of the four tokens hardly count.
+# Take $c=\ln4$. With $M=cBB^\top$ the weights are proportional to $4^{\cos\theta}$, that is, to $4,4,2,2$. With $M=cI$
+# a token with last coordinate $-1$ loses a further factor $4^2=16$. The weights are then
+# $\frac{32}{51},\frac2{51},\frac{16}{51},\frac1{51}$, so the second and the fourth token hardly count.
 #
 
 # %%
@@ -382,12 +380,13 @@ for name, diagonal in {"c BB'": [1.0, 1.0, 0.0], "c I": [1.0, 1.0, 1.0]}.items()
     print(f"M = {name:6} weights {softmax_weights(x, query, M).numpy().round(4)}")
 
 # %% [markdown]
-# **Direction-wise Lipschitzness.** The matrix $cBB^\top$ has in every direction an entry that is $c$ times the **square**
-# of the largest Lipschitz constant in that direction. For a unit vector $s$ the slides define this constant as
+# **Direction-wise Lipschitzness.** In every direction the entry of $cBB^\top$ is $c$ times the **square** of the
+# largest Lipschitz constant in this direction. For a unit vector $s$ the slides define the Lipschitz constant in the
+# direction $s$ as
 # $\mathrm{Lip}_s(f)=\inf\{L:f(ss^\top x)-f(ss^\top x')\le L|s^\top x-s^\top x'|\ \forall x,x'\}$. Here
-# $f(ss^\top x)=(a^\top B^\top s)(s^\top x)$. So the largest value of $\mathrm{Lip}_s(f)$ over $a$ is $\|B^\top s\|$. This
-# value is one for $s$ in the subspace and zero for $s$ in its orthogonal complement. The matrix has the entry
-# $s^\top(cBB^\top)s=c\|B^\top s\|^2$ in the direction $s$.
+# $f(ss^\top x)=(a^\top B^\top s)(s^\top x)$. So $\|B^\top s\|$ is the largest value of $\mathrm{Lip}_s(f)$ over all
+# $a$. It is one for $s$ in the subspace and zero for $s$ in the orthogonal complement. The entry in the direction $s$
+# is $s^\top(cBB^\top)s=c\|B^\top s\|^2$.
 #
 
 # %% tags=["remove-input"]
@@ -421,31 +420,38 @@ judge(
 # :::{admonition} Proof that no matrix beats two numbers
 # :class: dropdown
 #
-# Let $\varrho(c,e)$ be the risk of $cBB^\top+eB_\perp B_\perp^\top$ on $D(\mathcal F_B^{\rm lin})$, $c,e\ge0$, $n\ge2$.
-# *Every matrix has at least the risk $\min\varrho$. If $k\ge2$ and every minimizer of $\varrho$ has $e=0<c$, then the
-# optima over all matrices are exactly the $cBB^\top$ with $c$ best at $e=0$. There may be several such $c$.*
+# Let $n\ge2$ and $c,e\ge0$, and let $\varrho(c,e)$ be the risk of $cBB^\top+eB_\perp B_\perp^\top$ on
+# $D(\mathcal F_B^{\rm lin})$. *Every matrix has at least the risk $\inf\varrho$. Suppose that $k\ge2$ and that every
+# minimizer of $\varrho$ has $e=0<c$. Then the best matrices are exactly the $cBB^\top$ whose $c$ is best at $e=0$.
+# There may be several such $c$.*
 #
-# Fix the query $x_q=Bu_q+B_\perp v_q$ and put $p=B^\top Mx_q$, $r=B_\perp^\top Mx_q$. The score of a token is
-# $u_i\cdot p+v_i\cdot r$. Averaged over $a$ and the noise, the error given the tokens is
-# $\frac1k|\bar u-u_q|^2+\sigma^2\sum\omega_i^2$ with $\bar u=\sum\omega_iu_i$. The tokens are independent of the query. So the mean error
-# depends on $|p|$, $|r|$ and the angle $\theta$ between $p$ and $u_q$ only, and on the angle only through
-# $-\frac2kA\cos\theta$ with $A=\mathbb E\,\bar u\cdot p/|p|$. At $|p|=0$ symmetry gives $A=0$, and $dA/d|p|$ is the mean of a
-# variance, so $A>0$ for $|p|>0$. Hence the error is smallest at $\theta=0$, where it is $\varrho(|p|,|r|)$. Average over
-# queries: the risk of $M$ is at least $\min\varrho$, with equality only if $|p|$ is a best $c$, $p$ a positive multiple of $u_q$, and
-# $r=0$, for almost every query and by continuity for all. Then $B_\perp^\top M=0$. Let $P=B^\top MB$, $R=B^\top MB_\perp$. With $v$ and
-# $-v$, $Pu\pm Rv$ are multiples of $u$: so are $Pu$ and $Rv$, for all $u$ and $v$. Hence $P=cI$, and $R=0$ because $k\ge2$. $\square$
+# *One query.* Fix the query $x_q=Bu_q+B_\perp v_q$, and put $p=B^\top Mx_q$ and $r=B_\perp^\top Mx_q$. The score of a
+# token is $u_i\cdot p+v_i\cdot r$. Let $\omega_i$ be its weight, and $\bar u=\sum\omega_iu_i$. Given the tokens, the
+# mean error over $a$ and the noise is $\frac1k|\bar u-u_q|^2+\sigma^2\sum\omega_i^2$.
+#
+# Now average over the tokens, which are independent of the query. By symmetry the result depends only on $|p|$, $|r|$
+# and the angle $\theta$ between $p$ and $u_q$. The angle enters only through the term $-\frac2kA\cos\theta$ with
+# $A=\mathbb E\,\bar u\cdot p/|p|$. At $|p|=0$ symmetry gives $A=0$. The derivative $dA/d|p|$ is the mean of a variance
+# and therefore positive. So $A>0$ for $|p|>0$, and the error is smallest at $\theta=0$, where it is $\varrho(|p|,|r|)$.
+#
+# *All queries.* The risk of $M$ is the mean over queries, so it is at least $\inf\varrho$. Suppose that it is
+# $\min\varrho$. For almost every query, and by continuity for every query, $|p|$ is then a best $c$, $p$ is a positive
+# multiple of $u_q$, and $r=0$.
+#
+# From $r=0$ for every query follows $B_\perp^\top M=0$. Let $P=B^\top MB$ and $R=B^\top MB_\perp$. The queries with
+# $u,v$ and with $u,-v$ show that $Pu+Rv$ and $Pu-Rv$ are multiples of $u$. Hence $Pu$ and $Rv$ are multiples of $u$,
+# for all $u$ and $v$. So $P=cI$, and as $k\ge2$, $R=0$. $\square$
 # :::
 #
-# With two examples, irrelevant directions raise the risk for every $k\ge2$. What we have not proved for $n\ge3$ stands
-# below the {prf:ref}`theorem on two directions <thm-two-directions>`.
+# What is not proved for $n\ge3$ stands below the {prf:ref}`theorem on two directions <thm-two-directions>`.
 #
 # :::{prf:theorem} two examples
 # :label: thm-two-examples
 # :nonumber:
 # :class: dropdown
-# For our tokens and $D(\mathcal F_B^{\rm lin})$ let $n=2$, $k\ge2$ and $\sigma\ge0$. For every $c\ge0$ the risk of
-# $cBB^\top+eB_\perp B_\perp^\top$ rises strictly with $|e|$. So the minimizers over all matrices are exactly the $cBB^\top$ whose
-# $c>0$ is best at $e=0$. At least one such $c$ exists.
+# Take our tokens and the class $\mathcal F_B^{\rm lin}$ with $n=2$, $k\ge2$ and $\sigma\ge0$. For every $c\ge0$ the
+# risk of $cBB^\top+eB_\perp B_\perp^\top$ rises strictly with $|e|$. So the best matrices are exactly the $cBB^\top$
+# whose $c>0$ is best at $e=0$. At least one such $c$ exists.
 # :::
 #
 # :::{admonition} Proof
@@ -453,27 +459,40 @@ judge(
 # *Idea.* The irrelevant part adds independent, symmetric noise to the difference of the two scores. This noise makes it
 # more likely that the token farther from the query gets the larger weight.
 #
-# Let $\Delta=(u_1-u_2)\cdot u_q$ and $\beta=e(v_1-v_2)\cdot v_q$, which is symmetric and independent of the $u_i$. With
-# $T=\omega_1-\omega_2=\tanh\frac{c\Delta+\beta}2$ the risk is $\frac3{2k}+\frac{\sigma^2}2+\mathbb E_\beta F(\beta)$,
-# $F(b)=\mathbb E[\frac A4T^2-\frac\Delta kT]$ at $\beta=b$, $A(\Delta)=\frac1k\mathbb E[|u_1-u_2|^2\mid\Delta]+2\sigma^2$. $F$
-# is even, and we have to show that $F'(b)>0$ for $b>0$. With $S=1-T^2$, $2F'=\mathbb E[S(\frac A2T-\frac\Delta k)]$, positive
-# at $c=0$. Let $c>0$, $p$ the density of $\Delta$ and $h(\Delta)=S(-\Delta)-S(\Delta)$, positive for $\Delta>0$. As
-# $ST=-\frac1c\frac{dS}{d\Delta}$ and $A$, $p$ are even,
+# *The risk.* Let $\Delta=(u_1-u_2)\cdot u_q$ and $\beta=e(v_1-v_2)\cdot v_q$. The law of $\beta$ is symmetric, and
+# $\beta$ is independent of $\Delta$ and the $u_i$. Put $T=\omega_1-\omega_2=\tanh\frac{c\Delta+\beta}2$ and
+# $A(\Delta)=\frac1k\mathbb E[|u_1-u_2|^2\mid\Delta]+2\sigma^2$. The risk is
+#
+# $$\frac3{2k}+\frac{\sigma^2}2+\mathbb E_\beta F(\beta),\qquad F(b)=\mathbb E\Big[\frac A4T^2-\frac\Delta kT\ \Big|\ \beta=b\Big].$$
+#
+# $F$ is even, so it is enough to show that $F'(b)>0$ for $b>0$.
+#
+# *The derivative.* With $S=1-T^2$ we have $2F'=\mathbb E[S(\frac A2T-\frac\Delta k)]$, which is positive at $c=0$. Let
+# $c>0$. Let $p$ be the density of $\Delta$, and put $h(\Delta)=S(-\Delta)-S(\Delta)$, which is positive for $\Delta>0$.
+# As $ST=-\frac1c\frac{dS}{d\Delta}$, and as $A$ and $p$ are even, integration by parts gives
 #
 # $$2F'=\int_0^2\frac{\Delta p}kh\,d\Delta+\frac1{2c}\Big[(Ap)(2)\,h(2)-\int_0^2(Ap)'h\,d\Delta\Big].$$
 #
-# *For $k\ge3$* the bracket is not negative, because $Ap$ does not rise: $\Delta=R\tau$ with $R=|u_1-u_2|$ and $\tau$ an independent
-# coordinate on $S^{k-1}$, whose density $q$ does not rise with $|\tau|$, and
-# $Ap=\mathbb E\big[(\frac{R^2}k+2\sigma^2)\frac1Rq(\frac\Delta R)\big]$.
+# The first integral is positive.
 #
-# *For $k=2$*, $\Delta=2\sin\alpha\sin\alpha'$ with uniform angles. With complete elliptic integrals of $m=1-\frac{\Delta^2}4$, $p$ is
-# proportional to $K$ and $Ap$, by the same factor, to $2E+2\sigma^2K$. $K$ falls with $\Delta$, and
-# $\frac{dE}{d\Delta}=\frac\Delta4\frac{K-E}m<\frac\Delta4K$. If $c\ge\frac12$, the first integral is at least what $E$ takes from it. If
-# $c<\frac12$, $h\propto\sinh a/(\cosh a+\cosh b)^2$ rises with $a=c\Delta\le1$, so
-# $\int_0^2\frac{dE}{d\Delta}h\,d\Delta\le E(2)\,h(2)$, with $E$ at $\Delta=2$.
+# *For $k\ge3$* the bracket is not negative, because $Ap$ does not rise with $\Delta>0$. To see this, write
+# $\Delta=R\tau$ with $R=|u_1-u_2|$ and an independent coordinate $\tau$ of a uniform point on $S^{k-1}$. The density
+# $q$ of $\tau$ does not rise with $|\tau|$, and $Ap=\mathbb E\big[(\frac{R^2}k+2\sigma^2)\frac1Rq(\frac\Delta R)\big]$.
 #
-# *All matrices.* By the proof above. A best finite $c$ exists by the {prf:ref}`theorem on form <thm-form>` in $\mathbb R^k$, and
-# $\varrho(c,0)$ falls at $c=0$. $\square$
+# *For $k=2$* we have $\Delta=2\sin\alpha\sin\alpha'$ with independent uniform angles. Let $K$ and $E$ be the complete
+# elliptic integrals of $m=1-\frac{\Delta^2}4$. Up to a common factor $p$ is $K$, and $Ap$ is $2E+2\sigma^2K$. $K$ falls
+# with $\Delta$, so its part of the bracket is positive or zero. For $E$ we have
+# $0\le\frac{dE}{d\Delta}=\frac\Delta4\frac{K-E}m<\frac\Delta4K$.
+#
+# - If $c\ge\frac12$, then $\frac1{2c}\cdot2\frac{dE}{d\Delta}<\frac\Delta2K$. So the first integral is larger than what
+#   $E$ subtracts in the bracket.
+# - If $c<\frac12$, put $a=c\Delta\le1$. Then $h\propto\sinh a/(\cosh a+\cosh b)^2$ rises with $a$. Hence
+#   $\int_0^2\frac{dE}{d\Delta}h\,d\Delta\le E(2)\,h(2)$, with $E(2)$ the value at $\Delta=2$. So the part of $E$ in the
+#   bracket is not negative.
+#
+# *All matrices.* The proof above reduces them to $\varrho$. A best finite $c$ exists by the
+# {prf:ref}`theorem on form <thm-form>` in $\mathbb R^k$. It is positive, because $\varrho(c,0)$ falls at $c=0$.
+# $\square$
 # :::
 #
 # ## Experiment 2: the exact landscape
@@ -507,8 +526,8 @@ plt.show()
 # :alt: Three contour maps. In each the valley runs along e = 0, and the star lies in the valley inside the innermost contour.
 # The best c at the star is larger for twenty tokens without noise than for two tokens or with noise.
 #
-# Exact risk of $cBB^\top+e(I-BB^\top)$ over $(c,e)$, in percent above the least risk, for three settings. The star marks
-# the exact best $c$ with $e=0$. The star should lie in the innermost region.
+# Exact risk of $cBB^\top+e(I-BB^\top)$, in percent above the least risk, against $c$ and $e$ for three settings. The
+# star marks $e=0$ and the exact best $c$. It should lie in the innermost region.
 # ```
 #
 # **Exercise 3.** Why does the sign of $e$ not matter in {numref}`fig-landscape`?
@@ -519,11 +538,9 @@ plt.show()
 # labels do not depend on $v$.
 # ```
 #
-# Suppose that for every $c$ the risk is least at $e=0$, and there only. Then every minimum has $e=0$. Two cards compare the
-# risk at $e=0$ with the risks at six positive values of $e$, for eight values of $c$. P1.T4.minimizer covers settings
-# that the theorem assumes, and P1.T4.beyond covers settings with noise and $n\ge3$. The case $k=1$ without noise is left
-# out, because without the bound $C$ it has no minimum (Exercise 4). In the control the functions depend on all directions alike. For such
-# functions $e=0$ must not be best.
+# Two cards test, for eight values of $c$, that none of six positive values of $e$ has a smaller risk than $e=0$.
+# P1.T4.minimizer has settings with $n=2$ or $\sigma=0$, as the theorem assumes. P1.T4.beyond has settings with noise
+# and $n\ge3$. The case $k=1$ without noise is left out, because without the bound $C$ it has no minimum (Exercise 4).
 
 # %% tags=["remove-input"]
 few = sorted({n for n in n_values if n <= context_length} | {context_length})
@@ -553,10 +570,10 @@ judge("P1.T4.beyond", beyond, error="error", name=setting)
 
 
 # %% [markdown]
-# Let $c^*$ be the best $c$ at $e=0$. This $c^*$ is the {term}`optimal window` of linear functions in dimension $k$. In the
-# computed settings $c^*$ is positive (P1.T4.positive), and the risk falls with $c$ up to $c^*$ (P1.T4.constraint). The
-# control of P1.T4.positive is a class for which equal weights are best. So among the matrices $cBB^\top$ with $0\le c\le C$
-# the best matrix has $c=\min(C,c^*)$. If $C<c^*$, it is open whether a matrix of another form is better.
+# Let $c^*$ be the best $c$ at $e=0$. It is the {term}`optimal window` of linear functions in dimension $k$. In the
+# computed settings $c^*$ is positive (P1.T4.positive), and the risk falls with $c$ up to $c^*$ (P1.T4.constraint). So
+# among the matrices $cBB^\top$ with $0\le c\le C$ the best one has $c=\min(C,c^*)$. If $C<c^*$, it is open whether a
+# matrix of another form is better.
 
 
 # %% tags=["remove-input"]
@@ -590,34 +607,33 @@ falling = pd.DataFrame(
 judge("P1.T4.constraint", falling, error="error", name=in_k)
 
 # %% [markdown]
-# **Exercise 4.** For $k=1$ tokens have $u=\pm1$. What is $c^*$ at $\sigma=0$? Is the theorem's constraint needed there? Show that
-# for $n=2$ and every $c\ge0$ the best $e$ is zero.
+# **Exercise 4.** Let $k=1$ and $\sigma=0$, so that $u=\pm1$. What is $c^*$? Is the theorem's bound $C$ needed? Show
+# that for $n=2$ and every $c\ge0$ the best $e$ is zero.
 #
 # :::{admonition} Solution
 # :class: dropdown
-# A token with the query's sign has exactly the query's label, and every other token has exactly its negative. So without noise
-# a larger $c$ is always better, and there is no finite optimum. The constraint is needed, and the best $c$ is $C$.
+# A token with the query's sign has exactly the query's label, and every other token has the negative of this label. So
+# a larger $c$ is always better, and there is no finite $c^*$. The bound is needed, and the best $c$ is $C$.
 #
-# For $n=2$ the matrix matters only if the two signs differ. The squared error is then $4a^2/(1+e^z)^2$ with $z=2c+e\delta$,
-# where $\delta=(v_1-v_2)\cdot v_q$ is symmetric about zero. Put $h(z)=e^z/(1+e^z)^3$, which is minus the derivative in $z$ up to a
-# positive factor. For $t>0$ and $z\ge0$,
+# Let $n=2$. The matrix matters only if the two tokens differ in sign. The squared error is then $4/(1+\exp z)^2$, as
+# $a^2=1$. Here $z=2c+e\delta$, and $\delta=(v_1-v_2)\cdot v_q$ is symmetric about zero. Up to a positive factor, the
+# derivative of this error in $z$ is $-h(z)$ with $h(z)=\exp z/(1+\exp z)^3$. For $t>0$ and $z\ge0$,
 #
-# $$\frac{h(z-t)}{h(z+t)}=e^{-2t}\Big(\frac{1+e^{z+t}}{1+e^{z-t}}\Big)^3\ge e^{-2t}e^{3t}>1,$$
+# $$\frac{h(z-t)}{h(z+t)}=\exp(-2t)\Big(\frac{1+\exp(z+t)}{1+\exp(z-t)}\Big)^3\ge\exp(-2t)\exp(3t)>1,$$
 #
-# because the fraction rises in $z$ and is $e^t$ at $z=0$. So the derivative of the mean error in $|e|$, a mean of
-# $|\delta|\,(h(z-t)-h(z+t))$ at $z=2c$ and $t=|e\delta|$ up to a positive factor, is positive. For $n=20$ a few numbers:
+# because the fraction rises in $z$ and is $\exp t$ at $z=0$. By the symmetry of $\delta$, the derivative of the mean
+# error in $|e|$ is, up to a positive factor, the mean of $|\delta|\,(h(z-t)-h(z+t))$ at $z=2c$ and $t=|e\delta|$. This
+# mean is positive for $e\ne0$. For $n=20$ the printed risks rise with $e$, too:
 #
 # ```python
 # for e in (0.0, 0.5, 1.0, 2.0):
 #     print(e, low_rank_risk(dim=5, rank=1, c=2.0, e=e, n=20, noise_std=0.0).total)
 # ```
-# They rise with $e$.
 # :::
 #
-# **What the projection gains.** The projection replaces the dimension $d$ by $k$ in the rate at which the risk falls. With
-# noise and $e=0$ the least risk falls like $n^{-4/(k+3)}$. As a control the card takes $M=wI$, whose window treats all
-# directions alike. Our tokens lie on a surface of dimension $d-2$, so the least risk of $M=wI$ falls only like
-# $n^{-4/(d+2)}$.
+# **What the projection gains.** With the projection, the rate of the risk depends on $k$ and not on $d$. With noise and
+# $e=0$ the least risk falls like $n^{-4/(k+3)}$. The card's control is $M=wI$, whose window treats all directions
+# alike. Our tokens lie on a surface of dimension $d-2$, so the least risk of $M=wI$ falls only like $n^{-4/(d+2)}$.
 
 # %% tags=["remove-input"]
 projected = pd.DataFrame({"rank": k} | low_rank.risk_slope(k) for k in (2, 3))
@@ -631,21 +647,21 @@ judge(
 # %% [markdown]
 # ## Experiment 3: behind a nonlinear link
 #
-# Trained softmax attention finds the relevant subspace for all three functions of the slide below, up to the noise of the
-# gradient. Linear attention ends with a larger error on each of these functions.
+# Trained softmax attention finds the relevant subspace for all three functions of the slide below.  Linear attention
+# ends with a larger error on each of these functions.
 #
 # > **ITA slides, last slide: "Softmax Attention Learns Low-Dimensional Structure in
 # > Nonlinear Functions".** Generalized linear models: affine $f(x)=w^\top x+2$,
 # > quadratic $f(x)=(w^\top x)^2$, cosine $f(x)=\cos(4w^\top x)$.
 #
-# The slide compares softmax and linear attention during pretraining. Our sources do not print the laws of $w$ and of the
-# tokens, the numbers $d$, $k$, $n$ and $\sigma$, or the formula of the slide's representation error. We use the tokens
-# $x=Bu+B_\perp v$ and the sine of Experiment 1. In this book $w$ is the window parameter, so we write $q$ for the slide's
-# $w$. We draw $q=Ba$ with $a$ uniform on $S^{k-1}$. The function that is applied to $q^\top x$ is called the *link*.
+# The slide compares softmax and linear attention during pretraining. Our sources print no law of $w$ or of the tokens,
+# no $d$, $k$, $n$ or $\sigma$, and no formula of the slide's representation error. We use the tokens $x=Bu+B_\perp v$
+# and the sine of Experiment 1. In this book $w$ is the window parameter, so we write $q$ for the slide's $w$. We draw
+# $q=Ba$ with $a$ uniform on $S^{k-1}$. The function that is applied to $q^\top x$ is called the *link*.
 #
-# With $M=cBB^\top$ scores and labels depend on $u$ only. The problem is then *exactly* that of $M=cI_k$ on the sphere of
-# $\mathbb R^k$, whose least risk we know for every link. A unit that finds the projection and the best $c$ has this least
-# risk. Linear attention predicts $\frac1n\sum_iy_ix_i^\top Mx_q$. Both kinds of units start at $M=0$.
+# With $M=cBB^\top$ scores and labels depend on $u$ only. The problem is then *exactly* the problem of $M=cI_k$ on the
+# sphere of $\mathbb R^k$, for which we compute the least risk of every link.  Linear attention predicts
+# $\frac1n\sum_iy_ix_i^\top Mx_q$. Both kinds of units start at $M=0$.
 
 # %% tags=["hide-input"]
 few = batch_size // 16  # contexts of a small batch, for the noise of the gradient
@@ -741,24 +757,25 @@ plt.show()
 # attention on the affine link only. Bottom: the softmax error falls to the exact line. The error of linear attention stays at or
 # above the dashed line, except on the class without intercept.
 #
-# Sine (top) and test error against the clean query label (bottom) during training, for the slide's three links. Points are
-# medians over seeds, with intervals. Softmax attention should come down to the solid line. Linear attention should stay at
-# the dashed line or above it, except for affine functions without their $+2$ (triangles).
+# Sine (top) and test error on the noiseless query label (bottom) during training, for the slide's three links. Points
+# are medians over seeds, with intervals. Softmax attention should come down to the solid line, the exact least risk.
+# Linear attention should not fall below the dashed line, the error of the best constant, except on affine functions
+# without their $+2$ (triangles).
 # ```
 #
-# Softmax attention comes close to the exact minimum on every link, as the table below shows. With $k=3$ and the cosine link
-# the minimum itself is large, because twenty tokens are too few to resolve $\cos(4q^\top x)$ in three relevant directions.
+# The error of softmax attention comes close to the exact least risk on every link, as the table below shows. With $k=3$
+# and the cosine link the least risk itself is large, because twenty tokens are too few to resolve $\cos(4q^\top x)$ in
+# three relevant directions.
 #
-# **What sets the size of the sine?** The noise of the gradient does, and this noise depends on the size of the batch. Let
-# $b$ be the number of contexts at each step, $T$ the number of steps, and $\delta$ the distance of $M$ from the optimum.
-# Adam divides the gradient by its size. Near the optimum this size is mostly noise, of order $b^{-1/2}$. So $\delta$ decays
-# at a rate proportional to the step size times $\sqrt b$.
+# **What sets the size of the sine?** The noise of the gradient, and so the size of the batch. The following is a sketch
+# and not a proof. Let $b$ be the number of contexts at each step, $T$ the number of steps, and $\delta$ the distance of
+# $M$ from the optimum. Adam divides the gradient by its size. Near the optimum this size is mostly noise, of order
+# $b^{-1/2}$. So $\delta$ decays at a rate proportional to the step size times $\sqrt b$.
 #
-# The step size falls linearly to zero, so the noise is averaged over about the last $\sqrt{T/\sqrt b}$ steps. The error
-# $\delta$ that remains is of order $(b\sqrt{T/\sqrt b})^{-1/2}=b^{-3/8}\,T^{-1/4}$. This is a sketch and not a proof. The
-# card P1.F9.subspace therefore tests that the sine falls as the batch grows, at a fixed number of steps. Two other readings
-# of the claim test that the sine is at most 0.1 and at most 0.05. The control is linear attention on the quadratic and the
-# cosine link.
+# The step size falls linearly to zero. The noise is therefore averaged over about the last $\sqrt{T/\sqrt b}$ steps.
+# The $\delta$ that remains is of order $(b\sqrt{T/\sqrt b})^{-1/2}=b^{-3/8}\,T^{-1/4}$. The card P1.F9.subspace tests
+# only that the sine falls as the batch grows, at a fixed number of steps. In two other readings the sine must be at
+# most 0.1 or at most 0.05.
 
 # %% tags=["remove-input"]
 by = ["link", "dim", "rank"]
@@ -807,13 +824,13 @@ plots.table(
 )
 
 # %% [markdown]
-# **Why linear attention fails.** The quadratic and the cosine link are even, and for an even link the best linear attention
-# is $M=0$. To see this, replace $x_q$ by $-x_q$. The label $f$ stays the same, and the prediction $h$ changes its sign. So
-# $\mathbb E(f-h)^2=\mathbb Ef^2+\mathbb Eh^2$, and the best prediction is zero. Training then leaves only noise in $M$, and
-# this noise prefers no subspace.
+# **Why linear attention fails.** The quadratic and the cosine link are even, and for an even link the best linear
+# attention is $M=0$. To see this, replace $x_q$ by $-x_q$. The label $f$ stays the same, and the prediction $h$ changes
+# its sign. So $\mathbb Efh=0$ and $\mathbb E(f-h)^2=\mathbb Ef^2+\mathbb Eh^2$, and the best prediction is zero.
+# Training then leaves only noise in $M$, and this noise prefers no subspace.
 #
-# On the affine link, linear attention learns the odd part $q^\top x$, and with it the subspace. Linear attention cannot
-# represent the constant $+2$, and the error from this constant remains.
+# On the affine link, linear attention learns the odd part $q^\top x$, and with it the subspace. It cannot represent the
+# constant $+2$, and an error from this constant remains.
 #
 # **Exercise 5.** Replace the $+2$ of the affine link by $+20$. What happens to the error of softmax attention, and what
 # happens to the error of linear attention?
@@ -826,10 +843,9 @@ plots.table(
 #
 # ## To remember
 #
-# Attention learns to ignore directions on which the labels do not depend. Suppose that these directions vary independently
-# of the relevant ones. For linear functions of at least three directions the best window is then narrow in the relevant
-# directions and infinitely wide in all others. A problem in $d$ dimensions becomes one in $k$.
-#
+# Let the relevant and the irrelevant part of a token be independent. Attention then learns to ignore the irrelevant
+# part. For linear functions of at least three directions the best window is narrow in these directions and infinitely
+# wide in all others. A problem in $d$ dimensions becomes one in $k$.
 
 # %% tags=["remove-input"]
 notebook.footer()
