@@ -235,9 +235,9 @@ judge(
 )
 
 # %% [markdown]
-# The controls repeat the comparison with a deliberate mistake. One takes the columns of $B$ as targets, and the other divides
-# the whole matrix by one sum. The next three cards judge the rescaled loss, the identity behind the trick and the memory on
-# the same problems.
+# The controls repeat the comparison with a deliberate mistake. One control takes the columns of $B$ as targets, and the other
+# divides the whole matrix by one sum. The next three cards judge the rescaled loss, the identity behind the trick and the
+# memory on the same problems.
 
 # %% tags=["remove-input"]
 judge(
@@ -270,7 +270,7 @@ judge(
 # ## What is printed, and what is true
 #
 # The identity behind the trick is true if $\mathrm{vec}$ reads rows. The abstract of paper 2 (arXiv 2307.02419) states the two
-# problems {eq}`eq-tt-problems`, and prints $\min_X$ only before the first. It compares the two problems with single
+# problems {eq}`eq-tt-problems`, and prints $\min_X$ only before the first. The abstract compares the two problems with single
 # regressions of earlier papers, whose losses are $\Vert\langle e^{Ax},1_n\rangle^{-1}e^{Ax}-b\Vert_2^2$ and
 # $\Vert e^{Ax}-\langle e^{Ax},1_n\rangle b\Vert_2^2$. It says that vectorization "expands the dimension from $d$ to $d^2$",
 # and describes the result as "resembling the formulation of the regression problem mentioned earlier". We take "resembling" to
@@ -382,9 +382,9 @@ plt.show()
 # ## All five losses
 #
 # The gradient formula {eq}`eq-tt-gradient` holds for every loss that depends on $X$ only through the scores. Besides the two
-# losses of the abstract, the machine-written summary of paper 2 names three more without formulas. We take the usual ones. Let
-# $f_j$ be softmax row $j$, let $\alpha_j$ be the sum of its exponentials, and let $b_j$ be row $j$ of $B$. Each loss is a sum
-# over $j$. Its terms are $\alpha_j$ (*sparse*), $-\langle b_j,\log f_j\rangle$ (*cross-entropy*) or
+# losses of the abstract, the machine-written summary of paper 2 names three more but does not define them. We take the usual
+# formulas. Let $f_j$ be softmax row $j$, let $\alpha_j$ be the sum of its exponentials, and let $b_j$ be row $j$ of $B$. Each
+# loss is a sum over $j$. Its terms are $\alpha_j$ (*sparse*), $-\langle b_j,\log f_j\rangle$ (*cross-entropy*) or
 # $-\langle f_j,\log f_j\rangle$ (*entropy*).
 #
 # For all five losses, the card compares the formula with autograd through the explicit product.
