@@ -12,12 +12,12 @@
 # *A prompt changes the tokens and training changes the weights. Does an attention layer do to the tokens what a step of
 # gradient descent does to the weights?*
 #
-# **Short answer.** No, if the next step has to be the same. One can move the targets of the regression instead of the weights
-# and get the same loss, but the gradient then differs {judged}`P2.icl.equivalence`. A softmax layer that is fitted to one
-# random problem nearly makes the gradient step: the cosine between the two moves of the scores has the median
+# **Short answer.** No, if the next steps must also agree. Moving the targets of the regression can give the same loss as
+# moving the weights, but the next gradient differs {judged}`P2.icl.equivalence`. A softmax layer that is fitted to one random
+# problem nearly makes the gradient step. The median cosine between the moves of the scores by the layer and by the step is
 # {judged}`P2.icl.imitates | fitted to one problem, n = 12, d = 4 | .2f`. For one layer that serves all problems the median is
-# {judged}`P2.icl.imitates | one layer for all problems, n = 12, d = 4 | .1f`. Neither result needs attention: multiplying each
-# token by a suitable matrix makes the step exactly, and shrinking all tokens does as well as the layer for all problems.
+# {judged}`P2.icl.imitates | one layer for all problems, n = 12, d = 4 | .1f`. Neither result needs attention. Multiplying each
+# token by a suitable matrix makes the step exactly. Shrinking all tokens does as well as the layer for all problems.
 
 # %% tags=["remove-cell"]
 import sys
@@ -56,33 +56,32 @@ notebook.setup(globals())
 # %% [markdown]
 # ## In plain words
 #
-# A move of the target can have the same effect on the loss as a move of the weights or the tokens, but the next gradient is
-# then different. A {term}`softmax regression` compares predictions $f$ with targets $b$, and its loss depends on the residual
-# $f-b$. If you move the weights a little, the residual changes a little.
+# A move of the target can change the loss exactly as a move of the weights or tokens does, but the next gradient differs. A
+# {term}`softmax regression` compares predictions $f$ with targets $b$, and its loss depends on the residual $f-b$. If you move
+# the weights a little, the residual changes a little.
 #
-# You could have produced *the same residual* by leaving the weights alone and moving the target. A move of the tokens, as in
-# context, can be replaced by a move of the target in the same way. In this sense the three moves are equivalent, and one can
-# bound how far the target has to move.
+# *The same residual* results if the weights stay and the target moves. In the same way, a move of the target can replace a
+# move of the tokens, as in context. In this sense the three moves are equivalent, and one can bound how far the target has to
+# move.
 #
-# The next gradient step, however, differs. The gradient in the scores is the Jacobian of softmax times the residual. If the
-# target moves instead of the weights, the scores stay, and so does the Jacobian. If the weights move, the Jacobian changes.
-# Moreover, a target exists for *every* move of the tokens, whether or not the move resembles a gradient step. The last part of
-# this chapter asks which layer makes a gradient step.
+# The gradient of the loss with respect to the scores is the Jacobian of softmax times the residual. If the weights move, this
+# Jacobian changes. If the target moves instead, the Jacobian stays. So the next gradient step differs. Moreover, a target
+# exists for *every* move of the tokens, whether or not the move resembles a gradient step.
 #
 # ## The experiment: one step, in three ways
 #
-# Three ways to make a step give the same loss, but a move of the target leaves another gradient than a move of the weights. Take
-# the loss $L=\frac12\Vert F-B\Vert_F^2$ of the softmax rows $F$ of the scores $S=A_1XA_2^\top$, or its rescaled version
-# ([](/notebooks/tensor_trick.ipynb)). Each of these three moves gives the same residual:
+# Moving the weights, the target or the tokens can give the same loss. After a move of the target, however, the gradient is
+# different. Let $F$ be the matrix of softmax rows of the scores $S=A_1XA_2^\top$. Take the loss $L=\frac12\Vert F-B\Vert_F^2$
+# or its rescaled version ([](/notebooks/tensor_trick.ipynb)). Each of these three moves gives the same residual:
 #
 # - the weights $X$ make a step of gradient descent;
 # - the target $B$ moves by {eq}`eq-icl-shift`, and the weights stay;
-# - a linear attention layer moves the tokens $A_1$ by {eq}`eq-icl-layer`, and weights and target stay.
+# - a linear attention layer moves the tokens $A_1$ by {eq}`eq-icl-layer`, and the weights and the target stay.
 #
-# The layer is told $P=\partial L/\partial S$, the $n\times n$ matrix of the derivatives of the loss in the scores. With this
-# matrix the gradient in $X$ is $A_1^\top PA_2$. We compare the losses after the three moves. Then we compare the gradients in
-# $X$ after a move of the weights and after a move of the target, which decide the *second* step. The step size is one over the
-# largest absolute eigenvalue of the Hessian.
+# The layer is given $P=\partial L/\partial S$, the $n\times n$ matrix of derivatives of the loss with respect to the scores.
+# The gradient in $X$ is $A_1^\top PA_2$. We compare the losses after the three moves. We also compare the gradients in $X$
+# after the move of the weights and after the move of the target, because these gradients decide the *second* step. The step
+# size is one over the largest absolute eigenvalue of the Hessian.
 #
 # To try $d=7$, write `dim = 7` as the first line of the next cell.
 
@@ -155,13 +154,13 @@ plt.show()
 # :alt: Logarithmic plot of two curves, one for each version of the loss, against the step of gradient descent. Both curves lie
 # between about one hundredth and about one half all along.
 #
-# Relative difference of two gradients along the path of gradient descent. One gradient is taken after a step of the weights, and
-# the other after the move of the target that replaces this step. The two gradients differ at every step, although the two losses
-# agree up to rounding (table above).
+# Relative difference between two gradients along the path of gradient descent. One gradient is taken after a step of the
+# weights, and the other after the move of the target that replaces this step. The two gradients differ at every step, although
+# the two losses agree up to rounding (table above).
 # ```
 #
-# The experiment takes about one second. Expect losses that differ by rounding alone. In the normalized problem expect gradients
-# that differ by up to {judged}`P2.icl.equivalence | gradient, normalized | .1f` of their length.
+# The experiment takes about one second. Expect the losses to agree up to rounding. In the normalized problem expect the two
+# gradients to differ by up to {judged}`P2.icl.equivalence | gradient, normalized | .1f` of the length of the longer one.
 #
 # A machine-written summary of paper 2 calls in-context learning and gradient steps equivalent (quoted below). The word
 # *equivalent* can mean the same loss, or the same gradient and therefore the same next step. A third meaning is the same scores
@@ -182,39 +181,40 @@ tokens = cases(worst, "loss, tokens", name="data move, {kind}", **kinds)
 judge("P2.icl.identity", [weights, tokens])
 
 # %% [markdown]
-# **Exercise 1.** Make the steps ten times as short by changing one line of the experiment. By what factor does the difference of
-# the gradients shrink, and why?
+# **Exercise 1.** Change one line of the experiment to make the steps ten times shorter. By what factor does the relative
+# difference between the gradients shrink, and why?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Write `step_size = 0.1 / ...`. In the first step the relative difference of the gradients falls to about a tenth. The
-# residuals are equal, and the Jacobian of softmax changes in proportion to the step. The losses agree as before.
+# Write `step_size = 0.1 / ...`. In the first step the relative difference between the gradients falls to about a tenth. The
+# residuals are equal, so the gradients differ only through the Jacobian of softmax. Its change is nearly proportional to the
+# step. The losses agree as before.
 # ```
 #
 # ## What is printed, and what is true
 #
-# A related paper states for two kinds of moves that a suitable target exists. This target has a simple formula. Both statements
-# are about one softmax regression $L(x)=\frac12\Vert f(x)-b\Vert^2$ with $f=\langle e^{Ax},1\rangle^{-1}e^{Ax}$.
-# {cite:t}`li2024closeness` prove them, according to public reviews and a machine-written abstract. We did not read the paper itself. Let
-# $R$ bound the norms of $A$ and of $x$, and let $M=n^{1.5}e^{10R^2}$. The statements are:
+# A related paper states that a suitable target exists for two kinds of moves. This target has a simple formula. Both
+# statements concern one softmax regression $L(x)=\frac12\Vert f(x)-b\Vert^2$ with $f=\langle e^{Ax},1\rangle^{-1}e^{Ax}$.
+# According to public reviews and a machine-written abstract, {cite:t}`li2024closeness` prove both. We did not read the paper
+# itself. Let $R$ bound the norms of $A$ and of $x$, and let $M=n^{1.5}e^{10R^2}$. The statements are:
 #
 # 1. Moving the weights, $x_t\to x_{t+1}$, is equivalent to replacing the target $b$ by some $\tilde b$ with
 #    $\Vert\tilde b-b\Vert_2\le M\Vert x_{t+1}-x_t\Vert_2$.
 # 2. Moving the data, $A_t\to A_{t+1}$, as a self-attention layer does, is equivalent to replacing $b$ by some $\tilde b$ with
 #    $\Vert\tilde b-b\Vert_2\le M\Vert A_{t+1}-A_t\Vert$.
 #
-# The abstract of paper 2 {cite:p}`gao2023tensor` treats the {term}`normalized` and the {term}`rescaled` matrix problem, and says
-# that its authors derived a "main result concerning in-context learning". This result is in none of our sources. A
-# machine-written summary says:
+# The abstract of paper 2 {cite:p}`gao2023tensor` treats the {term}`normalized` and the {term}`rescaled` matrix problem, and
+# mentions a "main result concerning in-context learning". None of our sources contains this result. A machine-written summary
+# says:
 #
 # > In-context learning updates are mathematically equivalent to gradient descent steps on attention parameters (a machine-written
 # > summary of paper 2)
 #
-# **No sentence judged on this page is paper 2's.** The sentences are from the summary, or from this book.
+# **No statement judged on this page comes from paper 2 itself.** The statements come from the summary or from this book.
 #
-# A target can be written down for the matrix problem, too. Let the scores move from $S$ to $S'$ by a move of $X$, $A_1$ or
-# $A_2$. Let $F(S)$ be the matrix of softmax rows $f_j$, and let $a_j$ be the row sums of $e^S$. A prime denotes values at $S'$.
-# The targets move from $B$ with the rows $b_j$ to $\tilde B$ with the rows $\tilde b_j$:
+# The matrix problem also has such a target. Let a move of $X$, $A_1$ or $A_2$ change the scores from $S$ to $S'$. Let $F(S)$
+# be the matrix of softmax rows $f_j$, and let $a_j$ be the row sums of $e^S$. A prime denotes values at $S'$. The target $B$,
+# with rows $b_j$, moves to $\tilde B$, with rows $\tilde b_j$:
 #
 # $$
 # \begin{aligned}
@@ -227,21 +227,21 @@ judge("P2.icl.identity", [weights, tokens])
 # :class: tip
 # Let $s_j$ be row $j$ of the scores.
 #
-# - With {eq}`eq-icl-shift` the residual and the value of the loss at $(S,\tilde B)$ are those at $(S',B)$. In general the
-#   gradient is not the same, and neither is the next step.
-# - In the normalized problem $\Vert\tilde b_j-b_j\Vert\le\frac12\Vert s_j'-s_j\Vert$, so $\frac R2$ serves in place of $M$.
+# - With {eq}`eq-icl-shift` the residual and the loss at $(S,\tilde B)$ equal the residual and the loss at $(S',B)$. In general
+#   the gradient differs, and so does the next step.
+# - In the normalized problem $\Vert\tilde b_j-b_j\Vert\le\frac12\Vert s_j'-s_j\Vert$, so $\frac R2$ can replace $M$ in both
+#   statements.
 # - In the rescaled problem let $b_j$ lie in the simplex and $\delta=\Vert s_j'-s_j\Vert_\infty$. Then
 #   $\Vert\tilde b_j-b_j\Vert\le\sqrt2\,e^\delta\Vert s_j'-s_j\Vert$.
 # ```
 #
 # ```{admonition} Proof
 # :class: dropdown
-# Insert the shift to get the residuals. Normalized: softmax is $\frac12$-Lipschitz ([](/notebooks/lipschitz_bounds.ipynb)).
-# Rescaled: along the segment
-# from $s$ to $s'$ the derivative of $\tilde b$ is $-(\mathrm{diag}(f')-bf'^\top)\,a'/a$ at the moving end.
-# $\mathrm{diag}(f)-bf^\top$
-# is affine in $f$ and in $b$, so its norm is largest at corners of the two simplices: $f=e_i$, $b=e_k$ gives
-# $\Vert(e_i-e_k)e_i^\top\Vert=\sqrt2$. And $a'/a\le e^\delta$.
+# Insert {eq}`eq-icl-shift` into the residuals. For the normalized problem, use that softmax is $\frac12$-Lipschitz
+# ([](/notebooks/lipschitz_bounds.ipynb)). For the rescaled problem, let $s'$ move along the segment that starts at $s$. The
+# derivative of $\tilde b$ in $s'$ is $-\frac{a'}a\,(\mathrm{diag}(f')-bf'^\top)$. The ratio $\frac{a'}a$ is at most
+# $e^\delta$. The matrix $\mathrm{diag}(f')-bf'^\top$ is affine in $f'$ and in $b$, so its norm is largest at corners of the
+# two simplices. At the corners $f'=e_i$ and $b=e_k\ne e_i$ the norm is $\Vert(e_i-e_k)e_i^\top\Vert=\sqrt2$.
 # ```
 #
 # ## By hand
@@ -249,9 +249,9 @@ judge("P2.icl.identity", [weights, tokens])
 # Take two tokens and $b=(1,0)$. The weights move so that the scores change from $(0,0)$ to $(\ln3,0)$. The prediction then
 # changes from $(\frac12,\frac12)$ to $(\frac34,\frac14)$, and the residual becomes $(-\frac14,\frac14)$.
 #
-# Now stay at the scores $(0,0)$ instead and take the target $\tilde b=(\frac34,\frac14)$. The residual is $(-\frac14,\frac14)$
-# again, and the loss is $\frac1{16}$ in both cases. The gradients in the scores differ, because the Jacobian of softmax is
-# $\frac14(1,-1)(1,-1)^\top$ at $(0,0)$ and $\frac3{16}(1,-1)(1,-1)^\top$ at $(\ln3,0)$.
+# Now keep the scores $(0,0)$ and take the target $\tilde b=(\frac34,\frac14)$. The residual is $(-\frac14,\frac14)$ again, and
+# the loss is $\frac1{16}$ in both cases. The gradients in the scores differ, because the Jacobians of softmax do. With
+# $v=(1,-1)^\top$ the Jacobian is $\frac14vv^\top$ at $(0,0)$ and $\frac3{16}vv^\top$ at $(\ln3,0)$.
 
 # %%
 before = torch.tensor([[0.0, 0.0]], dtype=torch.float64)
@@ -264,14 +264,14 @@ for what, s, t in (("weights move", after, b), ("target moves", before, target))
     print(what, "  residual", residual[0].tolist(), "  gradient", slope[0].tolist())
 
 # %% [markdown]
-# **Exercise 2.** Show that the normalized shift keeps the row sums of $B$. Show that the rescaled shift keeps a row sum of $B$
-# for every ratio $a_j'/a_j$ exactly if this row sum is 1.
+# **Exercise 2.** Show that the normalized shift keeps the row sums of $B$. Show that the rescaled shift keeps the sum of row
+# $b_j$ for every ratio $a_j'/a_j$ if and only if this sum is 1.
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Rows of $F(S)$ and of $F(S')$ both sum to 1, so the rows of the normalized shift sum to 0. In the rescaled problem the entries
-# of $\tilde b$ sum to $1-\frac{a'}{a}(1-\langle b,1\rangle)$. This sum equals $\langle b,1\rangle$ for every $a'/a$ exactly if
-# $\langle b,1\rangle=1$.
+# The rows of $F(S)$ and of $F(S')$ sum to 1, so each row of the normalized shift sums to 0. In the rescaled problem the
+# entries of $\tilde b$ sum to $1-\frac{a'}{a}(1-\langle b,1\rangle)$. This sum equals $\langle b,1\rangle$ for every $a'/a$ if
+# and only if $\langle b,1\rangle=1$.
 # ```
 #
 # ````{admonition} What is assumed, and what we test
@@ -287,15 +287,15 @@ for what, s, t in (("weights move", after, b), ("target moves", before, target))
 # ## When does the equivalence break?
 #
 # In the rescaled problem a long move can break the bound on the shift of the target. The equality of the losses never breaks.
-# The rescaled shift contains the ratio $a_j'/a_j$ of row sums. This ratio is at most $e^\delta$, which is close to 1 for short
-# moves. For long moves the ratio can be exponentially large.
+# The rescaled shift contains the ratio $a_j'/a_j\le e^\delta$ of row sums. For short moves this ratio is close to 1. For long
+# moves it can be exponentially large.
 #
 # The summary adds: "If the Lipschitz conditions are violated (e.g., gradients become too large or sparse updates occur), the
 # equivalence breaks down."
 #
-# In our example all tokens but one are zero, and $\|x\|=16R$, although $R$ is meant to bound $\|x\|$. If $x$ is reversed in one step,
-# the rescaled shift is longer than $M$ allows. The normalized shift stays within its bound. The *value* of the loss is the same
-# after any move, because the shift is defined in this way.
+# In our example all tokens but one are zero, and $\|x\|=16R$, although $R$ is meant to bound $\|x\|$. If one step takes $x$ to
+# $-x$, the rescaled shift is longer than the bound with $M$. The normalized shift stays within the bound. The *value* of the
+# loss is the same after any move, by the definition of the shift.
 
 # %% tags=["remove-input"]
 long = measured.reversed_weights()
@@ -309,36 +309,36 @@ judge("P2.icl.break", rescaled, readings=readings)
 # %% [markdown]
 # ## Which layer makes the step?
 #
-# A linear attention layer makes a gradient step exactly if it is told $P=\partial L/\partial S$. A step of size $\eta$ is
+# A linear attention layer makes a gradient step exactly if it is given $P=\partial L/\partial S$. A step of size $\eta$ is
 # $X_{t+1}=X_t-\eta A_1^\top PA_2$. If $X_t$ is invertible, moving the tokens to
 #
 # $$
 # A_1'=A_1X_{t+1}X_t^{-1}=A_1-\eta\,(A_1A_1^\top)\,(PA_2X_t^{-1})
 # $$ (eq-icl-layer)
 #
-# gives the same scores, $A_1'X_tA_2^\top=A_1X_{t+1}A_2^\top$. The formula is one **linear** self-attention layer with residual
-# connection, scores $A_1A_1^\top$ and values $PA_2X_t^{-1}$. The values contain $P$, which depends on the targets. A layer that
-# sees only $A_1$ cannot know the gradient.
+# gives the same scores, $A_1'X_tA_2^\top=A_1X_{t+1}A_2^\top$. The formula is one **linear** self-attention layer with a
+# residual connection. Its scores are $A_1A_1^\top$, and its values are $PA_2X_t^{-1}$. The values depend on the targets
+# through $P$. So a layer that sees only $A_1$ cannot compute the gradient.
 #
 # Attention is not needed for such a step. With $G=A_1^\top PA_2$, {eq}`eq-icl-layer` also reads $A_1'=A_1(I-\eta GX_t^{-1})$:
-# every token is multiplied by the same $d\times d$ matrix. The third move of the experiment above is made by {eq}`eq-icl-layer`.
+# every token is multiplied by the same $d\times d$ matrix.
 #
-# **Exercise 3.** A gradient step changes the scores by $-\eta(A_1A_1^\top)P(A_2A_2^\top)$, which contains $X$ only through $P$.
-# What does this mean for two different $X$ with the same scores?
+# **Exercise 3.** A gradient step changes the scores by $-\eta(A_1A_1^\top)P(A_2A_2^\top)$, and $P$ is the only factor that
+# depends on $X$. What follows for two different matrices $X$ with the same scores?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The scores of both stay equal in every further step. The change of the scores depends only on the scores, the targets and the
-# two fixed matrices $A_1A_1^\top$ and $A_2A_2^\top$.
+# Their scores stay equal in all further steps. The change of the scores depends only on the scores, the targets and the two
+# fixed matrices $A_1A_1^\top$ and $A_2A_2^\top$.
 # ```
 #
-# **And a softmax layer?** Take $A_1'=A_1+\mathrm{softmax}(cA_1A_1^\top)\,A_1V$ and fit the $d\times d$ matrix $V$ by least
-# squares to the moves that make a gradient step. We do so in two ways. In the first, each problem has a $V$ of its own, which
-# may use the targets of that problem. In the second, one $V$ serves all problems, as the weights of a trained layer do, and each
-# wanted move is first divided by its length.
+# **And a softmax layer?** Take $A_1'=A_1+\mathrm{softmax}(cA_1A_1^\top)\,A_1V$. We fit the $d\times d$ matrix $V$ by least
+# squares to the move of the tokens in {eq}`eq-icl-layer`. In the first fit each problem gets a separate $V$, which may use the
+# targets of that problem. In the second fit one $V$ serves all problems, like the weights of a trained layer, and each move is
+# first divided by its length.
 #
-# We compare the moves of the scores. The sharpness $c$ goes from 0 (plain averaging) to 16 (most tokens attend almost only to
-# themselves). For comparison we also fit a matrix on each token without attention, $A_1'=A_1+A_1V$.
+# We compare how the layer and the gradient step move the scores. The sharpness $c$ ranges from 0 (plain averaging) to 16 (most
+# tokens attend almost only to themselves). For comparison we also fit $A_1'=A_1+A_1V$, which has no attention.
 
 # %% tags=["hide-input"]
 fits = measured.imitations(
@@ -397,28 +397,29 @@ plt.show()
 # above nine tenths from one quarter on. The second series is below two tenths at zero and otherwise near six tenths, on or just
 # below a horizontal line.
 #
-# Median cosine between the move of the scores by a layer and by a gradient step, against the sharpness $c$ of the layer. Higher
-# is closer to the gradient step. A layer that is fitted to each problem comes close, and one layer for all problems does no
+# Median cosine between the moves of the scores by a layer and by a gradient step, against the sharpness $c$ of the layer. A
+# cosine of 1 means the same direction. A layer fitted to each problem comes close to 1. One layer for all problems does no
 # better than shrinking every token (line). Without attention ("none") every token is multiplied by a matrix. Intervals are
 # mostly smaller than the marks.
 # ```
 #
 # **Why the fitted layer is so good.** The gradient step multiplies every token by a matrix. A softmax average over Gaussian
-# tokens is nearly a multiple of the query $q$: weighted with $e^{c\,a\cdot q}$, a standard normal vector $a$ has the mean $cq$.
-# So the layer, too, nearly multiplies every token by a matrix.
+# tokens is nearly a multiple of the query $q$: weighted with $e^{c\,a\cdot q}$, a standard normal vector $a$ has the mean
+# $cq$. So the layer also nearly multiplies every token by a matrix.
 #
-# **What one layer for all problems does.** One layer for all problems shrinks every token. The cosine between its matrix $V$
-# and minus the identity is {judged}`P2.icl.imitates | its matrix against -1, n = 12, d = 4 | .3f`. The entries of our random
-# targets have the mean $\frac1n$. So on average over the targets the loss is $\frac12\Vert F-\frac1n\Vert_F^2$ plus a constant.
-# This average is least at $X=0$, where all attention weights are equal. So the part of the step that all problems share makes
-# the scores smaller.
+# **One layer for all problems shrinks every token.** The cosine between its matrix $V$ and $-I$ is
+# {judged}`P2.icl.imitates | its matrix against -1, n = 12, d = 4 | .3f`. The entries of our random targets have the mean
+# $\frac1n$. So on average over the targets the loss is $\frac12\Vert F-\frac1n\Vert_F^2$ plus a constant. This average is
+# least at $X=0$, where all attention weights are equal. So the part of the step that all problems share makes the scores
+# smaller.
 #
 # The rest of the step depends on the targets, which the layer does not see. In the control the targets are the softmax rows at
-# the weights $2X$, so that $X$ should grow.
+# the weights $2X$. There the gradient step tends to enlarge the scores.
 
 # %% [markdown]
-# **Exercise 4.** A layer that moves the tokens *against* the gradient step has a target, too. Move the tokens of the experiment
-# by a short step with the opposite sign, compute the target that {eq}`eq-icl-shift` gives, and compare the losses.
+# **Exercise 4.** A layer that moves the tokens *against* the gradient step can also be replaced by a move of the target. Move
+# the tokens of the experiment by a short step with the opposite sign. Compute the target {eq}`eq-icl-shift` and compare the
+# losses.
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -434,29 +435,29 @@ plt.show()
 # of the move.
 # :::
 #
-# **Exercise 5.** Give the layer tokens that carry their target, $(A_1[j,:],b_j)$, and one $V$ for all problems. Can the layer
+# **Exercise 5.** Let each token also carry its target, as in $(A_1[j,:],b_j)$, and use one $V$ for all problems. Can the layer
 # now find the direction of the gradient step?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# In general it cannot. The matrix $P$ is a function of $F$ and $B$ jointly. Values that are linear in the tokens can carry $B$,
-# but not the softmax in $F$. Near $X=0$ the layer can find the direction. There $F\approx\frac1n11^\top$ and
-# $P\approx\frac1n(\bar B-B)$, which is linear in $B$. Each entry of $\bar B$ is the mean of its row of $B$.
+# In general it cannot. The matrix $P$ depends jointly on $F$ and $B$. The values of the layer are linear in the tokens, so the
+# values can carry $B$ but not $F$. Near $X=0$ the layer can find the direction. There $F\approx\frac1n11^\top$, and
+# $P\approx\frac1n(\bar B-B)$ is linear in $B$. Here $\bar B$ is $B$ with each entry replaced by the mean of its row.
 # ```
 #
 # ## Do the bounds imply similarity?
 #
-# Bounds on the length of moves do not imply that the moves are similar. The abstract of {cite:t}`li2024closeness` says that its
-# upper bounds "imply that when training self-attention-only Transformers for fundamental regression tasks, the models learned
-# by gradient-descent and Transformers show great similarity". We do not judge this sentence. It is about trained models, and we
-# have not repeated the experiments of that paper. A bound on the length of moves does not suffice by itself, because the opposite
-# of a gradient step is as long as the step.
+# Bounds on the length of moves do not imply that the moves are similar. The abstract of {cite:t}`li2024closeness` says that
+# its upper bounds "imply that when training self-attention-only Transformers for fundamental regression tasks, the models
+# learned by gradient-descent and Transformers show great similarity". We do not judge this sentence, because it concerns
+# trained models and we have not repeated the experiments of that paper. The opposite of a gradient step, for example, is as
+# long as the step.
 #
 # ## To remember
 #
-# "Equivalence" here means a shift of the target that keeps residual and loss. The gradients differ. A linear layer that is told
-# $P$ makes a gradient step exactly, and so does a matrix on each token. One softmax layer for all problems is not told $P$, and
-# shrinks every token.
+# "Equivalence" here means that a shift of the target gives the same residual and loss as a step. The gradients differ. A
+# linear layer that is given $P$ makes a gradient step exactly, and so does a matrix on each token. One softmax layer for all
+# problems is not given $P$, and shrinks every token.
 
 # %% tags=["remove-input"]
 notebook.footer()

@@ -9,15 +9,15 @@
 # %% [markdown]
 # # Lipschitz bounds and step sizes
 #
-# *How much can a softmax row change when its weights change a little, and are the bounds in the papers any use as a step size?*
+# *How much can a softmax row change when its weights change a little? Do the bounds in the papers give useful step sizes?*
 #
-# **Short answer.** A softmax row $f$ changes at most $R/2$ times as fast as its weights if the data matrix has the spectral
-# norm $R$, which follows from a known bound {cite:p}`nair2025softmax` {judged}`P2.lip.half`. All printed upper bounds that we
-# could test are true under their assumptions {judged}`P2.lip.u` {judged}`P2.lip.f`. One bound on $f$, from our notes on a related paper, is larger than
-# $R/2$ by {judged}`P2.lip.f | f as stated, n = 32, R = 4 | .0f` powers of ten for $n=32$ tokens and $R=4$. A useful step size
-# comes from the largest second derivative of the loss of a row, which we prove for every number of tokens
-# {judged}`P2.opt.range`. On one test problem Newton's method needs fewer passes over the data than gradient descent with this
-# step size {judged}`P2.opt.newton`.
+# **Short answer.** Let the data matrix have the spectral norm $R$. A softmax row $f$ then changes at most $R/2$ times as fast
+# as its weights, by a known bound {cite:p}`nair2025softmax` {judged}`P2.lip.half`. All printed upper bounds that we could test
+# are true under their assumptions {judged}`P2.lip.u` {judged}`P2.lip.f`. For $n=32$ tokens and $R=4$, one bound on the speed
+# of $f$ (from our notes on a related paper) exceeds $R/2$ by {judged}`P2.lip.f | f as stated, n = 32, R = 4 | .0f` powers of
+# ten. A useful step size comes from the largest second derivative of the loss of a row. We prove its value for every number of
+# tokens {judged}`P2.opt.range`. On one test problem Newton's method needs fewer passes over the data than gradient descent
+# with this step size {judged}`P2.opt.newton`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -58,26 +58,24 @@ notebook.setup(globals(), conditions=2)
 # ## In plain words
 #
 # A softmax row is much less steep than the printed bounds suggest. A {term}`Lipschitz constant` says how far an output can
-# move, at worst, when the input moves by one unit. Papers on softmax regression use such a constant to show that a small change
-# of weights or context changes attention little. An upper bound on the constant is wrong only if it is too small. A bound that
-# is far too large is still true, and enough for many proofs. It is of little use for choosing a step size, because a step that
-# is one over the bound is then tiny.
+# move, at worst, when the input moves by one unit. Papers on softmax regression use such a constant to show that a small
+# change of weights or context changes attention little. An upper bound on the constant is wrong only if it is too small. A
+# bound that is far too large is still true, and suffices for many proofs. But one over such a bound is too small to be a
+# useful step size.
 #
-# The printed bounds treat softmax as exponentials, which can be huge, divided by their sum, which can be tiny. Both extremes
-# happen, but never together. This chapter computes the true constants. It then derives a step size from the curvature of the
-# loss.
+# The printed bounds treat softmax as a quotient: the exponentials can be huge, and their sum can be tiny. The two extremes
+# never occur together. This chapter computes the true constants and derives a step size from the curvature of the loss.
 #
 # ## The experiment: how fast can a softmax row move?
 #
-# Gradient ascent finds no softmax row that moves more than $R/2$ times as fast as its weights, and comes close to this value.
-# A data matrix $A$ with $n$ rows and weights $x$ give the scores $Ax$. The exponentials of the scores are $u=e^{Ax}$, and the
-# softmax row is $f=u/\sum_iu_i$. We look for the data of spectral norm $R$ and the weights at which $f$ moves fastest. We do
-# the same for $u$.
+# Gradient ascent finds softmax rows that move nearly $R/2$ times as fast as their weights, and none that moves faster. Let $A$
+# be a data matrix with $n$ rows, and $x$ a vector of weights. The scores are $Ax$, their exponentials are $u=e^{Ax}$, and the
+# softmax row is $f=u/\sum_iu_i$. We look for data of spectral norm $R$ and weights at which $f$, or $u$, moves fastest.
 #
 # The ascent starts at random and does not use our proofs. Every speed that the ascent finds is attained by some data and weights.
 # So the ascent can refute an upper bound but cannot prove one.
 #
-# This experiment has no dimension $d$. To try seven tokens, write `n_values = [7]` as the first line of the next cell.
+# To try seven tokens, write `n_values = [7]` as the first line of the next cell.
 
 # %%
 rng = stream(seed, "initialization")
@@ -159,13 +157,13 @@ plt.show()
 # curve rise together, and the circles lie on the solid one.
 #
 # Lipschitz constants in the weights for the largest number of tokens: printed bounds (dashed), proved constants (solid), and
-# what gradient ascent finds (circles). The constant of the exponentials $u$ grows about as fast as the printed bound. The
-# constant of the softmax row $f$ is at most $R/2$.
+# the values that gradient ascent finds (circles). The constant of the exponentials $u$ grows about as fast as the printed
+# bound. The constant of the softmax row $f$ is at most $R/2$.
 # ```
 #
-# The ascent takes about ten seconds on two cores. The cell prints the largest speed of $f$ that the ascent finds for any $R$,
-# divided by $R/2$. For every $n$ expect a number between 0.99 and 1: the ascent comes within one percent of $R/2$ and never
-# passes it, not even with weights ten times as long {judged}`P2.lip.half`. In the control $u$ takes the place of $f$.
+# The ascent takes about ten seconds on two cores. For each $n$ the cell prints the largest ratio, over all $R$, of the speed
+# found to $R/2$. Expect numbers between 0.99 and 1, also if the weights may be ten times longer {judged}`P2.lip.half`. In the
+# control of the card $u$ replaces $f$.
 
 # %% tags=["remove-input"]
 fastest = found.assign(value=found.found - np.log10(found.R / 2))
@@ -185,28 +183,28 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise 1.** Take the softmax of twice the scores. Which constant do you expect? Change two lines of the experiment and
-# see.
+# **Exercise 1.** In $f$, double the scores. Which Lipschitz constant do you expect? Change two lines of the experiment to
+# check.
 #
 # ```{admonition} Solution
 # :class: dropdown
-# By the chain rule the derivative is twice that of softmax at twice the scores, so the constant is $R$. The lines become
-# `f = (2 * scores).softmax(dim=-2)` and `jacobian = 2 * f * (data - f.mT @ data)`. The circles end at $R$, twice as high as the
-# solid line, and the printed numbers are near 2.
+# By the chain rule the derivative is twice the derivative of softmax, taken at twice the scores. So the constant is $R$. The
+# two lines become `f = (2 * scores).softmax(dim=-2)` and `jacobian = 2 * f * (data - f.mT @ data)`. The circles end at $R$,
+# twice as high as the solid line, and the printed numbers are near 2.
 # ```
 #
 # ## What is printed, and what is true
 #
-# The printed bounds on $f$ are true and larger than $R/2$ by a factor that is exponential in $R^2$. One row of the matrix
+# The printed bounds on $f$ are true, but exceed $R/2$ by a factor that grows exponentially in $R^2$. One row of the matrix
 # problem of the [chapter before](/notebooks/tensor_trick.ipynb) is a single {term}`softmax regression` with weights $x$. The
-# data matrix $A\in\mathbb R^{n\times p}$ of this row is a block of the {term}`tensor trick`. Let $u=\exp(Ax)$,
-# $\alpha=\langle u,1_n\rangle$ and $f=\alpha^{-1}u$, and let $\beta$ be the least value of $\alpha$. The bounds assume
-# $\Vert A\Vert\le R$ in spectral norm, $\Vert x\Vert,\Vert y\Vert\le R$ and $R\ge4$.
+# data matrix $A\in\mathbb R^{n\times p}$ of this row is a block of the {term}`tensor trick`. Let
+# $\alpha=\langle u,1_n\rangle$, so that $f=\alpha^{-1}u$. The bounds compare two weight vectors $x$ and $y$. They assume
+# $R\ge4$, $\Vert A\Vert\le R$ in spectral norm, and $\Vert x\Vert,\Vert y\Vert\le R$. Let $\beta$ be the least possible
+# $\alpha$.
 #
-# We have the bounds from our notes on related papers. [G] is {cite:t}`gao2025fast`, which also cites Lemma 6.2 of paper 2 for
-# the bound on $\beta$. [H] is {cite:t}`zhang2023h2o`, which restates {cite:t}`deng2023attention`. **None of the constants was
-# read in paper 2** {cite:p}`gao2023tensor`, whose own constants are in none of our sources. Our notes may have misread a
-# constant. The cards say how large the error would have to be to change a verdict.
+# The bounds come from our notes on related papers. [G] is {cite:t}`gao2025fast`, which also cites Lemma 6.2 of paper 2 for the
+# bound on $\beta$. [H] is {cite:t}`zhang2023h2o`, which restates {cite:t}`deng2023attention`. **None of the constants was read
+# in paper 2** {cite:p}`gao2023tensor`: our sources do not contain its constants.
 #
 # ````{admonition} The printed bounds, with their sources
 # :class: dropdown
@@ -227,9 +225,9 @@ judge(
 #
 # ```{admonition} What is true
 # :class: tip
-# Only the scores $Ax$ matter. Let $g$ be a function of the scores $s=Ax$ with the derivative $J_g(s)$. At worst over all data
-# with $\Vert A\Vert\le R$, the Lipschitz constant of $x\mapsto g(Ax)$ is $R$ times the largest norm of $J_g(s)$ over scores
-# with $\Vert s\Vert\le R^2$. For every $R>0$ this gives:
+# Only the scores $Ax$ matter. Let $g$ be a function of the scores $s=Ax$ with the derivative $J_g(s)$. Consider the Lipschitz
+# constant of $x\mapsto g(Ax)$ on the ball $\Vert x\Vert\le R$. Its largest value over all $A$ with $\Vert A\Vert\le R$ is $R$
+# times the largest norm of $J_g(s)$ over $\Vert s\Vert\le R^2$. For every $R>0$ this gives:
 #
 # - the constant of $u$ is $Re^{R^2}$;
 # - the constant of $\alpha$ is $R\max_{\Vert s\Vert\le R^2}\Vert e^s\Vert$;
@@ -243,30 +241,36 @@ judge(
 # ```{admonition} Proofs
 # :class: dropdown
 #
-# *Scores,* for $A$ with at least two columns. The ball of weights is convex, so the supremum of the quotient is that of
-# $\Vert J_g(Ax)A\Vert$, which is at most
-# $R\Vert J_g(s)\Vert$ with $s=Ax$, $\Vert s\Vert\le R^2$. Conversely take any such $s$ and a unit direction $w$ that $J_g(s)$
-# stretches most. Let $q_1=s/\Vert s\Vert$ and $q_2\perp q_1$ span a plane that contains $w$. Then $A=R\,[q_1\;q_2]$ has norm
-# $R$,
-# $x=(\Vert s\Vert/R,0)$ gives $Ax=s$, and $v=[q_1\;q_2]^\top w$ is a unit vector with $Av=Rw$, so $\Vert J_g(s)Av\Vert=R\Vert
-# J_g(s)\Vert$. With a moving $A$ and a fixed $x$ (the "A-variants" of the papers) the number is the same. In a block
-# $A_1[j,:]\otimes A_2$ take $A_1[j,:]=e_1$, $A_2=A$, and $x$ in the first row of $X$.
+# *Scores.* Let $A$ have at least two columns. The ball of weights is convex, so the Lipschitz constant of $x\mapsto g(Ax)$ is
+# the supremum of $\Vert J_g(Ax)A\Vert$ over this ball. With $s=Ax$ this norm is at most $R\Vert J_g(s)\Vert$, and
+# $\Vert s\Vert\le R^2$.
 #
-# *Constants.* $J_u=\mathrm{diag}(u)$ has norm $e^{\max s_i}$, largest at $s=R^2e_1$. $\nabla\alpha=u$. By the inequality of the
-# means
-# and Cauchy-Schwarz $\alpha\ge ne^{\bar s}\ge ne^{-R^2/\sqrt n}$, with equality if all scores are $-R^2/\sqrt n$; and
-# $\Vert\nabla\alpha^{-1}\Vert=\Vert f\Vert/\alpha\le1/\beta$. $J_f=\mathrm{diag}(f)-ff^\top$ is the covariance of a random
-# basis
-# vector, so for a unit vector $v$ it gives the variance of a number that takes the values $v_i$. A variance is at most a
-# quarter of
-# the squared range, and the range of a unit vector is at most $\sqrt2$: $\Vert J_f\Vert\le\frac14\cdot2=\frac12$. With
-# $a=R^2\sqrt{(n-2)/(2n)}$ and $s=(a,a,-c,\dots,-c)$ of length $R^2$ and mean zero the norm is
-# $1/(2+(n-2)e^{-R^2\sqrt{n/(2n-4)}})$, which tends to $\frac12$.
+# For the converse take any $s\ne0$ with $\Vert s\Vert\le R^2$ and a unit vector $w$ that $J_g(s)$ stretches most. Choose
+# orthonormal $q_1=s/\Vert s\Vert$ and $q_2$ whose plane contains $w$. Put $A=R\,[q_1\;q_2]$, $x=(\Vert s\Vert/R,0)$ and
+# $v=[q_1\;q_2]^\top w$. Then $\Vert A\Vert=R$, $\Vert x\Vert\le R$ and $Ax=s$. The unit vector $v$ satisfies $Av=Rw$, so
+# $\Vert J_g(s)Av\Vert=R\Vert J_g(s)\Vert$.
+#
+# If $A$ moves and $x$ is fixed (the "A-variants" of the papers), the constant is the same. The block $A_1[j,:]\otimes A_2$
+# attains it with $A_1[j,:]=e_1$, $A_2=A$, and $x$ as the first row of $X$.
+#
+# *Constant of $u$.* The norm of $J_u=\mathrm{diag}(u)$ is $e^{\max s_i}$. It is largest at $s=R^2e_1$.
+#
+# *Constants of $\alpha$ and $\alpha^{-1}$.* The gradient of $\alpha$ is $u$. For the mean score $\bar s$ the inequality of the
+# means gives $\alpha\ge ne^{\bar s}$, and Cauchy-Schwarz gives $\bar s\ge-R^2/\sqrt n$. Both are equalities if all scores are
+# $-R^2/\sqrt n$. So $\beta=ne^{-R^2/\sqrt n}$. Moreover $\Vert\nabla\alpha^{-1}\Vert=\Vert f\Vert/\alpha\le1/\beta$.
+#
+# *Constant of $f$.* The matrix $J_f=\mathrm{diag}(f)-ff^\top$ is the covariance of a random basis vector that equals $e_i$
+# with probability $f_i$. So for a unit vector $v$ the number $v^\top J_fv$ is the variance of a random number with the values
+# $v_i$. A variance is at most a quarter of the squared range, and the entries of a unit vector have a range of at most
+# $\sqrt2$. Hence $\Vert J_f\Vert\le\frac14\cdot2=\frac12$.
+#
+# The factor $\frac12$ is sharp. For $n>2$ let $a=R^2\sqrt{(n-2)/(2n)}$, and let $s=(a,a,-c,\dots,-c)$ have the length $R^2$
+# and mean zero. Then $\Vert J_f\Vert=1/(2+(n-2)e^{-R^2\sqrt{n/(2n-4)}})$, which tends to $\frac12$ as $R\to\infty$.
 # ```
 #
 # ## By hand
 #
-# Two tokens show where $R/2$ comes from. The softmax row depends on the difference $t$ of the two scores alone: $f=(p,1-p)$
+# Two tokens show where $R/2$ comes from. The softmax row depends only on the difference $t$ of the two scores: $f=(p,1-p)$
 # with $p=1/(1+e^{-t})$. A small change of the scores by $(\delta,-\delta)$ changes $t$ by $2\delta$ and $f$ by
 # $2\delta\,p(1-p)\,(1,-1)$.
 #
@@ -302,14 +306,14 @@ print(f"|f(x) - f(y)| / |x - y| = {quotient:.4f}, R / 2 = {R / 2:.4f}")
 print(f"printed bound {n**1.5 * R * np.exp(6 * R**2):.1e}")
 
 # %% [markdown]
-# **Exercise 2.** Show that $\Vert F(X)-F(Y)\Vert_F\le\frac12\Vert A_1\Vert\,\Vert A_2\Vert\,\Vert X-Y\Vert_F$ for the matrix
-# $F$ of softmax rows.
+# **Exercise 2.** Let $F$ be the matrix of softmax rows. Show that
+# $\Vert F(X)-F(Y)\Vert_F\le\frac12\Vert A_1\Vert\,\Vert A_2\Vert\,\Vert X-Y\Vert_F$.
 #
 # ```{admonition} Solution
 # :class: dropdown
 # Let $s_j$ and $s_j'$ be the scores of row $j$ at $X$ and at $Y$. Each softmax row satisfies
-# $\Vert f_j(X)-f_j(Y)\Vert\le\frac12\Vert s_j-s_j'\Vert$. Square and sum to get
-# $\Vert F(X)-F(Y)\Vert_F\le\frac12\Vert A_1(X-Y)A_2^\top\Vert_F\le\frac12\Vert A_1\Vert\Vert A_2\Vert\Vert X-Y\Vert_F$.
+# $\Vert f_j(X)-f_j(Y)\Vert\le\frac12\Vert s_j-s_j'\Vert$. Squaring and summing over $j$ gives $\Vert
+# F(X)-F(Y)\Vert_F\le\frac12\Vert A_1(X-Y)A_2^\top\Vert_F\le\frac12\Vert A_1\Vert\Vert A_2\Vert\Vert X-Y\Vert_F$.
 # ```
 #
 # ````{admonition} What is assumed, and what we test
@@ -324,10 +328,10 @@ print(f"printed bound {n**1.5 * R * np.exp(6 * R**2):.1e}")
 #
 # ## Every printed bound that we could test holds
 #
-# The cards compare the printed bounds with the constants proved above. The first card is on the softmax row $f$ and its inner
-# products $\langle f,v\rangle$, and the second card is on $u$, $\alpha$ and $\alpha^{-1}$. Both show the printed bound divided
-# by the proved constant, in powers of ten. Suppose that a misprint or a misreading has made a bound larger by less than this
-# factor. Then the correct bound is true as well. The third card is on the sizes of these quantities.
+# The first card concerns the softmax row $f$ and its inner products $\langle f,v\rangle$. The second card concerns $u$,
+# $\alpha$ and $\alpha^{-1}$. Both cards show the printed bound divided by the constant proved above, in powers of ten. If a
+# misprint or a misreading in our notes has enlarged a bound by less than this factor, the correct bound is still true. The
+# third card concerns the sizes of these quantities.
 
 # %% tags=["hide-input"]
 large_radii = [4.0, *(bound for bound in radii if bound > 4)]  # printed for R >= 4
@@ -373,11 +377,11 @@ judge(
 # ## Which conditions are needed?
 #
 # Some printed bounds fail if the weights $x$ are much longer than $R$. The machine-written summary of paper 2 says that the
-# analysis "requires strict constraints" and that otherwise the bounds "may not hold".
+# analysis "requires strict constraints" and that without them the bounds "may not hold".
 #
-# The caution is right. The constants of $u$, $\alpha$ and $\alpha^{-1}$ grow with the length of $x$, and for $x$ much longer
-# than $R$ they exceed the printed bounds. The card shows this for $u$, with numbers from the experiment above. The bound $R/2$
-# on the constant of $f$ holds for $x$ of any length.
+# The caution is right. The constants of $u$, $\alpha$ and $\alpha^{-1}$ grow with the length of $x$ and eventually exceed the
+# printed bounds. The card shows this for $u$, with numbers from the experiment above. The bound $R/2$ on the constant of $f$
+# holds for $x$ of any length.
 
 # %% tags=["remove-input"]
 longer = found[(found.function == "u") & (found.reach == 10)]
@@ -393,40 +397,38 @@ judge("P2.lip.break", longer)
 #
 # ```{admonition} Solution
 # :class: dropdown
-# A long $x$ can make all scores very negative. Then $\alpha$ is tiny, and $\alpha^{-1}$ and the slope of $\alpha^{-1}$ are huge.
-# In $f=\alpha^{-1}u$ the same scores make $u$ tiny, too. The two effects cancel, because softmax does not change under a common
-# shift of the scores.
+# A long $x$ can make all scores very negative. Then $\alpha$ is tiny, and $\alpha^{-1}$ and the slope of $\alpha^{-1}$ are
+# huge. The same scores make $u$ tiny, and the two effects cancel in $f=\alpha^{-1}u$, because softmax does not change under a
+# common shift of the scores.
 # ```
 
 # %% [markdown]
 # ## What a constant is for: a step size
 #
-# The largest second derivative of the loss of a row gives a step size that is safe for all data. As a function of the scores,
-# every row has the loss $\frac12\Vert f-b\Vert^2$ with its target $b$. For two tokens with $b=(0,1)$ and $f=(p,1-p)$ this
-# loss is $p^2$. Along the unit direction $(1,-1)/\sqrt2$ the second derivative of the loss is $4g(p)$ with
+# The largest second derivative of the loss of a row gives a step size that is safe for all data. We regard the loss
+# $\frac12\Vert f-b\Vert^2$ of a row with the target $b$ as a function of the scores. For two tokens with $b=(0,1)$ and
+# $f=(p,1-p)$ this loss is $p^2$. Along the unit direction $(1,-1)/\sqrt2$ the second derivative of the loss is $4g(p)$ with
 # $g(p)=p^2(1-p)(2-3p)$.
 #
-# Its largest and smallest values are $0.308$ and $-0.240$, at $p_-$ and $p_+$ with $p_\mp=(15\mp\sqrt{33})/24$
-# ({numref}`fig-opt-passes`). For every number of tokens and every $b$ in the simplex all second derivatives of the loss of a
-# row, along unit directions, lie between these two numbers. This is the
+# This derivative has the largest value $0.308$ at $p_-=(15-\sqrt{33})/24$ and the smallest value $-0.240$ at
+# $p_+=(15+\sqrt{33})/24$ ({numref}`fig-opt-passes`). For every number of tokens, every $b$ in the simplex and every unit
+# direction, the second derivative of the loss of a row lies between these two numbers. This is the
 # {prf:ref}`theorem on the curvature of a row <thm-curvature>`.
 #
-# The upper extreme gives the step size. Let $\lambda>0$ be an upper bound on the eigenvalues of all row Hessians. Then gradient
-# descent with the step size $\eta=1/(\lambda\Vert A_1\Vert^2\Vert A_2\Vert^2)$ lowers the loss $L$ by at least
-# $\frac\eta2\Vert\nabla L\Vert_F^2$ in each step. The lower extreme says how far from convex the loss is.
+# The upper extreme gives the step size. Let $\lambda>0$ be an upper bound on the eigenvalues of all row Hessians. Then
+# gradient descent with the step size $\eta=1/(\lambda\Vert A_1\Vert^2\Vert A_2\Vert^2)$ lowers the loss $L$ by at least
+# $\frac\eta2\Vert\nabla L\Vert_F^2$ in each step. The lower extreme says how far the loss is from being convex.
 #
 # ```{admonition} Proof
 # :class: dropdown
-# Let $H_j$ be the Hessian of row $j$ in its scores, and $t_j$ the rows of $A_1VA_2^\top$. In a direction $V$ the second
-# derivative is
-# $\sum_jt_j^\top H_jt_j\le\lambda\Vert A_1VA_2^\top\Vert_F^2\le\lambda\Vert A_1\Vert^2\Vert A_2\Vert^2\Vert V\Vert_F^2$. The
-# rest is Taylor's formula.
+# Let $H_j$ be the Hessian of the loss of row $j$ in the scores, and let $t_j$ be row $j$ of $A_1VA_2^\top$. In a direction $V$
+# the second derivative of $L$ is $\sum_jt_j^\top H_jt_j\le\lambda\Vert A_1VA_2^\top\Vert_F^2\le\lambda\Vert A_1\Vert^2\Vert
+# A_2\Vert^2\Vert V\Vert_F^2$. With this bound, Taylor's formula gives the decrease of $L$.
 # ```
 #
-# With more tokens the curvature comes as close to the same extremes as one likes, because the scores of all other tokens may be
-# very low. An ascent over scores and directions looks for a curvature beyond the extremes, which would be a counterexample. One
-# start of the ascent has two tokens and all others very low, and the other starts are random. The control is the cross-entropy,
-# which is convex.
+# With more tokens the curvature comes arbitrarily close to the same extremes, because the scores of all other tokens can be
+# very low. An ascent over scores and directions looks for a counterexample. In one start all scores but two are very low, and
+# the other starts are random. The control is the cross-entropy, which is convex.
 
 # %% tags=["hide-input"]
 search = {"starts": starts, "steps": steps, "seed": seed}
@@ -443,20 +445,19 @@ judge("P2.opt.range", both, cases(convex, name="{which}, n = {n}", **proved))
 # %% [markdown]
 # ## Experiment 2: dividing the data out
 #
-# Gradient descent is slow if the data matrices have a large condition number. A change of coordinates removes this effect, which
-# we call *dividing the data out*. The data enter only through the scores $S=A_1XA_2^\top$. In the coordinates
-# $Y=(A_1^\top A_1)^{1/2}X(A_2^\top A_2)^{1/2}$ the eigenvalues of the Hessian lie in the range of the row Hessians, whatever the
-# data are. Gradient descent in $Y$ is, in terms of $X$,
+# Gradient descent is slow if the data matrices have a large condition number. A change of coordinates, which we call *dividing
+# the data out*, removes this effect. The data enter only through the scores $S=A_1XA_2^\top$. In the coordinates
+# $Y=(A_1^\top A_1)^{1/2}X(A_2^\top A_2)^{1/2}$ the eigenvalues of the Hessian lie between the extreme eigenvalues of the row
+# Hessians. Written in $X$, gradient descent in $Y$ is
 #
 # $$
 # X\leftarrow X-\tfrac1{4g(p_-)}\,(A_1^\top A_1)^{-1}\,\nabla L\,(A_2^\top A_2)^{-1}.
 # $$ (eq-opt-pre)
 #
-# This step is gradient descent with a Kronecker-factored preconditioner, which is known. Suppose that the data are stretched,
-# $A_i\to A_iM_i$ with invertible $M_i$. The scores along these steps then stay the same, and so do the losses. We stretch the
-# data of one problem, keep its targets, start at $X=0$, and count the passes until the loss is a millionth of its first value. The
-# methods are gradient descent, gradient descent with the data divided out, and SciPy's Newton-CG with exact products of the
-# Hessian with a vector.
+# Such Kronecker-factored preconditioners are known. If the data are stretched, $A_i\to A_iM_i$ with invertible $M_i$, these
+# steps from $X=0$ lead to the same scores and the same losses. We stretch the data of one problem and keep its targets. Each
+# method starts at $X=0$, and we count its passes over the data until the loss is a millionth of its first value. We compare
+# gradient descent, gradient descent with the data divided out, and SciPy's Newton-CG with exact Hessian-vector products.
 
 # %% tags=["hide-input"]
 counts = lipschitz_bounds.passes(
@@ -490,7 +491,7 @@ plt.show()
 # Left: second derivative of the loss of two tokens against the difference of their scores. Far to the right the prediction is
 # confident and wrong, and the derivative is near zero. Right: passes over the data until the loss is a millionth of its first
 # value, against the condition number of the data. With the data divided out the number of passes stays the same. Newton-CG
-# needs the fewest.
+# needs the fewest passes.
 # ```
 
 # %% tags=["remove-input"]
@@ -501,15 +502,21 @@ name = "condition number {condition:g}"
 judge("P2.opt.newton", rivals, value="newton", name=name)
 
 # %% [markdown]
-# **Exercise 4.** Show that {eq}`eq-opt-pre` visits the same scores for $(A_1M_1,A_2M_2)$ as for $(A_1,A_2)$, if the first scores
-# are the same.
+# **Exercise 4.** Suppose that the first scores for $(A_1M_1,A_2M_2)$ and for $(A_1,A_2)$ are equal. Show that the scores stay
+# equal after every step {eq}`eq-opt-pre`.
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Let $\hat X$ be the weights and $\hat G$ the gradient for $(A_1,A_2)$, and let $X=M_1^{-1}\hat XM_2^{-\top}$. The scores of
-# both problems are then equal, and the gradient at $X$ is $M_1^\top\hat GM_2$. The step at $X$ is proportional to
-# $(M_1^\top A_1^\top A_1M_1)^{-1}M_1^\top\hat GM_2(M_2^\top A_2^\top A_2M_2)^{-1}=M_1^{-1}(A_1^\top A_1)^{-1}\hat G(A_2^\top A_2)^{-1}M_2^{-\top}$.
-# This is the step of $\hat X$, transformed in the same way as $X$. So the scores are equal after the step, too.
+# Let $\hat X$ be the weights and $\hat G$ the gradient for $(A_1,A_2)$. For the stretched data the weights
+# $X=M_1^{-1}\hat XM_2^{-\top}$ give the same scores and have the gradient $M_1^\top\hat GM_2$. The step at $X$ is proportional
+# to
+#
+# $$
+# (M_1^\top A_1^\top A_1M_1)^{-1}M_1^\top\hat GM_2(M_2^\top A_2^\top A_2M_2)^{-1}=
+# M_1^{-1}(A_1^\top A_1)^{-1}\hat G(A_2^\top A_2)^{-1}M_2^{-\top}.
+# $$
+#
+# This is the step at $\hat X$, transformed in the same way as $X$. So the scores stay equal after the step.
 # ```
 #
 # **Exercise 5.** Check the safe step. Draw a problem with twenty tokens in four dimensions and take 200 steps of gradient
@@ -530,14 +537,14 @@ judge("P2.opt.newton", rivals, value="newton", name=name)
 #     X = X - gradient(A1, A2, X, B) / (0.3082 * norms**2)
 # print("largest rise:", np.diff(losses).max())
 # ```
-# The largest rise is negative: the loss falls in every step. With a step that is a thousand times as long the loss rises.
+# The largest rise is negative: the loss falls in every step. With the larger step size the loss rises in many steps.
 # :::
 #
 # ## To remember
 #
-# A softmax row changes at most $R/2$ times as fast as its weights. Printed bounds on this speed are larger by many powers of
-# ten, because they multiply two worst cases that never occur together. The largest curvature of a row gives a safe step size.
-# Once the data are divided out, it is the same for every problem.
+# A softmax row changes at most $R/2$ times as fast as its weights. Printed bounds on this speed are many powers of ten larger:
+# they multiply two worst cases that never occur together. The largest curvature of a row gives a safe step size. Once the data
+# are divided out, this step size is the same for every problem.
 
 # %% tags=["remove-input"]
 notebook.footer()

@@ -11,13 +11,13 @@
 #
 # *The theorems describe the best attention layer. Does training find this layer, and on which path?*
 #
-# **Short answer.** On ReLU functions, training with plain gradient steps from $M=0$ leads towards the best layer, on a path that
-# can be computed beforehand {judged}`P1.F3.flow`. With such steps $M$ grows faster for a larger Lipschitz constant $L$,
-# also on cosine functions unless they oscillate between neighboring inputs. (The slide's sentence, which does not name the
-# steps: ReLU {judged}`P1.F3.relu`, cosine {judged}`P1.F3.cosine`.) If all
-# matrices of the layer are trained, they take the form that the paper assumes {judged}`P1.P.block`, up to one column without a
-# gradient and one factor that scales the prediction. The authors fix this factor at one. Strong noise makes the trained factor
-# smaller: at $d=3$, $n=20$ and $L=\sigma=1$ it is {judged}`P1.P.corner | ReLU, d = 3, n = 20, L = 1, $\sigma$ = 1 | .1f`.
+# **Short answer.** On ReLU functions, training with plain gradient steps from $M=0$ leads towards the best layer. The path of
+# the training can be computed beforehand {judged}`P1.F3.flow`. With such steps $M$ grows faster for a larger Lipschitz
+# constant $L$, except on cosine functions that oscillate between neighboring inputs. (The sentence on the slide does not name
+# the steps: see its cards for ReLU {judged}`P1.F3.relu` and cosine {judged}`P1.F3.cosine`.) If all matrices of the layer are
+# trained, they take the form that the paper assumes {judged}`P1.P.block`. The exceptions are one column without a gradient and
+# one factor that scales the prediction. The authors fix this factor at one. Strong noise makes the trained factor smaller: at
+# $d=3$, $n=20$ and $L=\sigma=1$ it is {judged}`P1.P.corner | ReLU, d = 3, n = 20, L = 1, $\sigma$ = 1 | .1f`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -71,7 +71,7 @@ if steps < 16:
 # %% [markdown]
 # ## One unit, from nothing
 #
-# The next cell contains the whole pretraining of one {term}`unit`. The unit has one matrix $M$. At each step the unit sees fresh
+# The next cell contains the whole pretraining of one {term}`unit` with one matrix $M$. At each step the unit sees fresh
 # contexts of $n$ labeled tokens. Each context comes with a query, whose label the unit has to predict. To try $d=7$, write
 # `dim = 7` as the first line of the next cell.
 
@@ -101,8 +101,8 @@ best = optimal_window(task, context_length, noise_std)
 print(f"trained w = {trained:.2f}, exact best w = {best.w:.2f}")
 
 # %% [markdown]
-# The cell takes a few seconds. The two numbers should agree within a few percent. A small difference remains, because Adam's step
-# size is constant here, so that $w$ fluctuates around its best value.
+# The cell takes a few seconds. The trained $w$ and the best $w$ should agree within a few percent. A small difference remains:
+# with a constant step size of Adam, $w$ fluctuates around its best value.
 #
 # ## In plain words
 #
@@ -110,18 +110,18 @@ print(f"trained w = {trained:.2f}, exact best w = {best.w:.2f}")
 # {term}`window` is the whole sphere. Training moves $M$ towards $w^*I$, where $w^*$ is the best window parameter. A larger $w$
 # means a narrower window.
 #
-# - Rougher functions (larger $L$) need a narrower window, so $M$ has further to go. Rougher functions also cause larger gradients,
-#   and plain gradient steps are proportional to the gradient. Adam divides each step by the size of the gradient, so with Adam $M$
-#   grows at about the same speed for all $L$ at first.
+# - Rougher functions (larger $L$) need a narrower window, so $M$ has to grow more. Rougher functions also cause larger
+#   gradients, and plain gradient steps are proportional to the gradient. Adam divides each step by the size of the gradient,
+#   so at first $M$ grows at about the same speed for all $L$.
 # - If a function oscillates several times between neighboring tokens, the tokens say almost nothing about the query. The best
 #   prediction is then the mean of all labels, and $M$ stays near zero.
 #
 # ## Many units, and the path that they follow
 #
-# Units that are trained with plain gradient steps follow a path that can be computed before the training. This path, the *flow*, is
-# the limit of infinitely many contexts at each step and infinitely small steps. On this path $w$ starts at zero and solves
-# $\dot w=-\frac1d\mathcal L'(w)$, where $\mathcal L(w)$ is the {term}`population risk` of $wI$. A step of size $\eta$ advances the
-# time by $\eta$. The next cell trains many units at once with `train_grid`. For each $L$ it prints the median $w$ of the units
+# Units trained with plain gradient steps follow a path that can be computed before the training. This path (the *flow*) is the
+# limit for infinitely many contexts per step and infinitely small steps. Let $\mathcal L(w)$ be the {term}`population risk` of
+# $M=wI$. On the path $w$ starts at zero and solves $\dot w=-\frac1d\mathcal L'(w)$. A step of size $\eta$ advances the time by
+# $\eta$. The next cell trains many units at once with `train_grid`. For each $L$ the cell prints the median $w$ of the units
 # after the last step, the $w$ of the flow, and the best $w$:
 
 
@@ -175,12 +175,12 @@ plt.show()
 # should lie around the computed path (solid), to which nothing is fitted. The path tends to the exact best $w$ (dotted).
 # ```
 #
-# Both cells together take about ten seconds on two cores. The card P1.F3.flow divides the $w$ of each unit by the $w$ of the path,
-# and averages this ratio over the last three quarters of the steps. The ratio should be one. Its median over the units at $L=8$ is
+# Both cells together take about ten seconds on two cores. The card P1.F3.flow divides $w$ of each unit by $w$ on the path, and
+# averages this ratio over the last three quarters of the steps. The ratio should be one. Its median over the units at $L=8$ is
 # {judged}`P1.F3.flow | L = 8 | .2f`.
 #
 # The training above stops before the units reach the best $w$. The computed path shows what more steps would do. The next cell
-# divides $w$ on the path by the best $w$ after the same number of steps, after ten times as many, and after a hundred times as
+# prints $w$ on the path divided by the best $w$, after the same number of steps, ten times as many and a hundred times as
 # many:
 
 # %%
@@ -213,8 +213,8 @@ judge(
 # > **ITA slides, "Empirical Scaling of ||M|| with L"** (Figure 3 in a review). $\|M\|$ grows faster during pretraining with
 # > larger $L$, on both ReLU and Cosine tasks, with both isotropic and non-isotropic $x_i$.
 #
-# Tokens are $z=(x,y)$, and the label entry of the query is zero. In the paper only a part of the matrices of attention is trained.
-# Equation (4) of the paper gives them the form
+# In the paper a token is $z=(x,y)$, and the query has a zero in place of its label. Only a part of the attention matrices is
+# trained. Equation (4) of the paper gives these matrices the form
 #
 # $$W_V=\begin{pmatrix}0&0\\0&c\end{pmatrix},\quad c=1,\qquad W_K^\top W_Q=\begin{pmatrix}M&0\\0&0\end{pmatrix}. $$ (eq-blocks)
 #
@@ -224,24 +224,24 @@ judge(
 #
 # ```{admonition} What is true
 # :class: tip
-# - With plain gradient steps, in our settings, $\|M\|$ grows faster for larger $L$ wherever the exact $w^*$ grows with $L$. With
-#   Adam $\|M\|$ ends larger for larger $L$, but does not grow faster at the start. No source prints the optimizer or the values of
-#   $L$. So we cannot say that a panel of the slide is wrong.
-# - If all matrices are trained on ReLU functions, they take the form {eq}`eq-blocks` with a free $c$, provided that the last column
-#   of $W_Q$ starts at zero. With enough label noise the best $c$ is below $1$.
+# - In our settings with plain gradient steps, $\|M\|$ grows faster for larger $L$ wherever the exact $w^*$ grows with $L$.
+#   With Adam $\|M\|$ ends larger for larger $L$, but does not grow faster at the start. No source prints the optimizer or the
+#   values of $L$. So we cannot say that a panel of the slide is wrong.
+# - Let the last column of $W_Q$ start at zero. If all matrices are trained on ReLU functions, they take the form
+#   {eq}`eq-blocks` with a free $c$. With enough label noise the best $c$ is below $1$.
 # ```
 #
 # ## By hand: the first step
 #
-# On ReLU functions the mean of the first plain gradient step is proportional to $L^2$. To see this, let $p=\hat f(x_q)$ be the
-# prediction and $\omega_i$ the softmax weights. The gradient of $(p-y_q)^2$ in $M$ is $2(p-y_q)\sum_i\omega_i(y_i-p)\,x_ix_q^\top$.
-# Take two tokens with labels $1$ and $0$, a query with label $1$, and $M=0$. Both weights and $p$ are $\frac12$, and the gradient
-# is $-\frac14(x_1-x_2)x_q^\top$. The step goes against the gradient. It raises the score of token 1, which has the label of the
-# query, and lowers the score of token 2.
+# On ReLU functions the mean of the first plain gradient step is proportional to $L^2$. Let $p=\hat f(x_q)$ be the prediction,
+# and let $\omega_i$ be the softmax weights. The gradient of $(p-y_q)^2$ in $M$ is
+# $2(p-y_q)\sum_i\omega_i(y_i-p)\,x_ix_q^\top$. Take two tokens with labels $1$ and $0$, a query with label $1$, and $M=0$. The
+# two weights and $p$ are equal to $\frac12$. The gradient is $-\frac14(x_1-x_2)x_q^\top$. The step goes against the gradient:
+# it raises the score of token 1, which has the label of the query, and lowers the score of token 2.
 #
-# Now average over the ReLU class, whose linear part has the mean squared slope $L^2/6$. The mean first step of size $\eta$ leads to
-# $M=w_1I$ with $w_1=\eta\frac{L^2}{3d^3}(1-\frac1n)$. So twice the $L$ gives **four times** the first step. The next cell compares
-# this formula with the slope of the exact risk at $w=0$, for $d=3$ and $n=20$:
+# Now average over the ReLU class, whose linear part has the mean squared slope $L^2/6$. The mean first step of size $\eta$
+# leads to $M=w_1I$ with $w_1=\eta\frac{L^2}{3d^3}(1-\frac1n)$. So doubling $L$ makes the first step **four times** as large.
+# The next cell compares this formula with the slope of the exact risk at $w=0$, for $d=3$ and $n=20$:
 
 # %%
 for L in (1.0, 2.0):
@@ -263,16 +263,16 @@ for L in (1.0, 2.0):
 #     )
 #     print(optimizer, units.windows.mean(axis=1))
 # ```
-# With plain steps the factor is about four. With Adam the factor is one, because Adam's first step has the size of the learning
-# rate, whatever the size of the gradient is.
+# With plain steps the factor is about four. With Adam the factor is one, because the size of Adam's first step is the learning
+# rate and does not depend on the gradient.
 # :::
 #
-# **Exercise 2.** The functions of the cosine class are even. Why is their first step zero on average?
+# **Exercise 2.** The functions of the cosine class are even. Why is the first training step on such functions zero on average?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # For even functions $\mathcal L(-M)=\mathcal L(M)$, so the mean gradient at $M=0$ is zero. At first only the randomness of the
-# batches moves $M$. Both $w^*I$ and $-w^*I$ are minimizers. About half of the units that are trained on $\cos(4u\cdot x)$ end near
+# batches moves $M$. If $w^*I$ is a minimizer, so is $-w^*I$. About half of the units trained on $\cos(4u\cdot x)$ end near
 # $-w^*I$. These units attend to the tokens opposite the query.
 # ```
 #
@@ -287,20 +287,20 @@ for L in (1.0, 2.0):
 # | query label | noisy in training and clean in the risk; the difference is $\sigma^2$ |
 # | $(f,\epsilon)$ as likely as $(-f,-\epsilon)$ | true for affine and ReLU functions, broken in the control |
 #
-# *What trial runs changed.* We fixed $d$, $n$, $\sigma$ and the values of $L$ before training. When we chose the values of $L$, we
-# knew the exact $w^*$. In particular, we knew that equal weights ($w^*=0$) are best for some cosines of large $L$. After a first
-# run we compared norms by logarithms, shortened the training by a fifth and doubled Adam's step. Two of three replications left the
-# card P1.F3.flow undecided, so this card now uses four times as many units. In a trial with $\sigma=0.1$ and $d=2$, one of ten
-# units with free matrices stayed far from the others. The form {eq}`eq-blocks` is therefore judged at $\sigma=0.3$. The corner is
-# judged in one dimension only.
+# *What trial runs changed.* We fixed $d$, $n$, $\sigma$ and the values of $L$ before training. When we chose the values of
+# $L$, we knew the exact $w^*$. So we knew that equal weights ($w^*=0$) are best for some cosines of large $L$. After a first
+# run we compared norms by logarithms, shortened the training by a fifth and doubled Adam's step. Two of three replications
+# left the card P1.F3.flow undecided, so this card now uses four times as many units. In a trial with $\sigma=0.1$ and $d=2$,
+# one of ten units with free matrices stayed far from the others. The form {eq}`eq-blocks` is therefore judged at $\sigma=0.3$.
+# The corner $c$ is judged in a single dimension $d$.
 # ```
 #
 # ## Experiment 1: how $\|M\|$ grows with $L$
 #
-# With plain gradient steps $\|M\|$ grows faster for larger $L$, on both classes and both token laws of the slide. Cosines whose
-# wavelength is too short for the context are the exception. The slide combines two classes with two token laws. {numref}`fig-flow`
-# shows the ReLU class on isotropic tokens, and the next cells train units for the other three combinations. Units with the same
-# seed see the same tokens and noise for all $L$.
+# With plain gradient steps $\|M\|$ grows faster for larger $L$, on both classes and both token laws of the slide. Cosines
+# whose wavelength is too short for the context are the exception. {numref}`fig-flow` shows the ReLU class on isotropic tokens.
+# The next cells train units for the other three combinations of class and token law. Units with the same seed see the same
+# tokens and noise for all $L$.
 
 # %% tags=["hide-input"]
 root = np.diag(np.linspace(1.5, 0.5, dim))  # axes of non-isotropic tokens
@@ -405,15 +405,15 @@ plt.show()
 # both cosine panels L = 2 and L = 4 rise quickly, L = 1 slowly, and L = 8 stays near zero. Fourth panel: two curves of
 # the best window parameter that rise with L and then drop to zero; four points lie near the upper one.
 #
-# Spectral norm of $M$ during training with plain steps (median over seeds, with interval). Bottom right: the exact best $w$ of the
-# cosine class (lines), and the isotropic units at the end of training (points). In the first three panels larger $L$ should lie
-# higher, except for the shortest waves.
+# Spectral norm of $M$ during training with plain steps (median over seeds, with interval). Bottom right: the exact best $w$ of
+# the cosine class (lines), and the isotropic units at the end of training (points). In the first three panels $\|M\|$ should
+# be larger for larger $L$, except for the shortest waves.
 # ```
 #
-# The cards P1.F3.relu and P1.F3.cosine compare each $L$ with the next smaller one. The norms are compared at a quarter, at half and
-# at the end of the training. The least favorable of the three comparisons counts. With Adam the norms are compared after 20 steps.
-# For cosines we compare two neighboring $L$ only if the exact $w^*$ is larger at the larger $L$. We then say that the context
-# *resolves* the waves, and we read the slide as a statement about such waves.
+# The cards P1.F3.relu and P1.F3.cosine compare the norms for each $L$ and the next smaller $L$. The norms are taken after a
+# quarter, after half and at the end of the training. The least favorable of the three comparisons counts. With Adam the norms
+# are compared after 20 steps. For cosines we compare two neighboring $L$ only if the exact $w^*$ is larger at the larger $L$.
+# In this case we say that the context *resolves* the waves. We read the slide as a statement about such waves.
 
 # %% tags=["remove-input"]
 judged_at = [record[4], record[8], record[16]]
@@ -461,13 +461,13 @@ judge(
 # %% [markdown]
 # ## Experiment 2: all matrices free
 #
-# Units whose matrices are all trained take the form {eq}`eq-blocks` with a free $c$, up to one column that has no gradient. We
-# train the $(d+1)\times(d+1)$ matrices $W_K$ and $W_Q$ and the last row $(v^\top,c)$ of $W_V$ on ReLU functions. All entries start
-# at random. The other rows of $W_V$ do not enter the prediction.
+# If all matrices are trained, they take the form {eq}`eq-blocks` with a free $c$, except for one column without a gradient. We
+# train the $(d+1)\times(d+1)$ matrices $W_K$ and $W_Q$ and the last row $(v^\top,c)$ of $W_V$ on ReLU functions. All entries
+# start at random. The other rows of $W_V$ do not enter the prediction.
 #
-# As a control we train on *leaning* functions, which all rise in the same direction: $f(x)=a\,e_1^\top x$ with a random $a>0$. For
-# these functions the label of a token says where the token lies. A unit that uses this information deviates from the form
-# {eq}`eq-blocks`.
+# As a control we train on *leaning* functions, which all rise in the same direction: $f(x)=a\,e_1^\top x$ with a random $a>0$.
+# For these functions the label of a token carries information about its place. A unit that uses this information does not have
+# the form {eq}`eq-blocks`.
 
 # %% tags=["hide-input"]
 d = dims[len(dims) // 2]
@@ -538,8 +538,9 @@ plt.show()
 # :alt: For each dimension a heat map with printed entries: a diagonal of equal positive numbers, zeros elsewhere except in
 # the last column, whose entries are arbitrary and sizable. Below, a row that is zero except for its last entry, near one.
 #
-# The trained matrices of the unit of seed 0, ReLU class: $W_K^\top W_Q$ (top; rows for a token, columns for the query) and the last
-# row of $W_V$ (bottom). The form {eq}`eq-blocks` should appear, except for the last column of $W_K^\top W_Q$.
+# The matrices of the unit with seed 0 after training on the ReLU class: $W_K^\top W_Q$ (top; rows for a token, columns for the
+# query) and the last row of $W_V$ (bottom). The form {eq}`eq-blocks` should appear, except for the last column of
+# $W_K^\top W_Q$.
 # ```
 #
 # The last column of $W_Q$ multiplies only the label entry of the query, which is zero. So this column gets no gradient and keeps
@@ -564,9 +565,10 @@ judge(
 # Three more statements of the rebuttal hold. The prediction does not depend on the first $d$ rows of $W_V$. The best $v$ is zero,
 # under the two conditions of the next paragraph. If $W_K$ and $W_Q$ have $d$ rows or more, further rows do not change the best $M$.
 #
-# The best $v$ is zero if the weights ignore labels and $(f,\epsilon)$ is as likely as $(-f,-\epsilon)$. To see this, write the
-# error as $e+v^\top m$, where $e$ is the error for $v=0$ and $m=\sum_i\omega_ix_i$. Flip the sign of $f$ and $\epsilon$. The flip turns $e$ into $-e$ and leaves $m$
-# as it is. So the mixed term $2e\,v^\top m$ of the squared error has mean zero, and $v$ only adds the error $(v^\top m)^2$.
+# The best $v$ is zero if the attention weights do not depend on the labels and $(f,\epsilon)$ is as likely as
+# $(-f,-\epsilon)$. To see this, write the error as $e+v^\top m$, where $e$ is the error for $v=0$ and $m=\sum_i\omega_ix_i$. A
+# change of sign of $f$ and $\epsilon$ turns $e$ into $-e$ and does not change $m$. So the mixed term $2e\,v^\top m$ of the
+# squared error has mean zero. The other term that contains $v$ is $(v^\top m)^2\ge0$.
 
 # %% tags=["remove-input"]
 changes = pretraining.changed_predictions(dim=dims[0], context_length=context_length)
@@ -602,13 +604,13 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise 3.** Two seeds end with very different pairs $(W_K,W_Q)$, but with nearly the same block of $W_K^\top W_Q$. Why? What
-# would weight decay do to the last column of $W_Q$?
+# **Exercise 3.** Two seeds end with very different pairs $(W_K,W_Q)$, but with nearly the same block $M$ of $W_K^\top W_Q$.
+# Why? And what would weight decay do to the last column of $W_Q$?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# For every invertible $R$ the pair $(RW_K,R^{-\top}W_Q)$ has the same product. Weight decay would take the last column of $W_Q$ to
-# zero, because no gradient acts on this column.
+# For every invertible $R$ the pair $(RW_K,R^{-\top}W_Q)$ has the same product $W_K^\top W_Q$. Weight decay would shrink the
+# last column of $W_Q$ to zero, because no gradient acts on this column.
 # ```
 #
 # ## Experiment 3: the free corner
@@ -617,8 +619,8 @@ judge(
 # label $y=f+\epsilon$. Let $f$ be a random constant with $\mathbb Ef^2=1$, and let $\sigma=1$. The prediction $cy$ has the risk
 # $(c-1)^2+c^2$. This risk is $1$ at $c=1$ and $\frac12$ at the best $c=\frac12$.
 #
-# In general the best corner for given weights is $c^*=\mathbb E\,pf(x_q)/\mathbb E\,p^2$ with $p=\sum_i\omega_iy_i$. With little
-# noise $c^*$ may exceed one. The reason is that a window of finite width flattens the function, which $c>1$ partly corrects.
+# In general the best corner for given weights is $c^*=\mathbb E\,pf(x_q)/\mathbb E\,p^2$ with $p=\sum_i\omega_iy_i$. With
+# little noise $c^*$ may exceed one: a window of finite width flattens the function, and $c>1$ partly corrects the flattening.
 
 # %% tags=["hide-input"]
 sigmas = np.union1d(noise_stds, np.linspace(min(noise_stds), max(noise_stds), 25))
@@ -675,9 +677,9 @@ judge(
 # %% [markdown]
 # ## Experiment 4: too few steps, and every length at once
 #
-# After too few steps the exponent of $w$ in $n$ comes out too small. A machine-written summary of the paper asks whether the number
-# of steps affects how tight the bounds are. The bounds of the theorems are about the minimizer of the population loss at *one*
-# context length. The next cell computes $w$ on the path for four training times $t$ and four context lengths.
+# After too few steps the exponent of $w$ in $n$ is too small. A machine-written summary of the paper asks whether the number
+# of steps affects how tight the bounds are. The next cell computes $w$ on the path for four training times $t$ and four
+# context lengths.
 
 # %% tags=["hide-input"]
 middle_L = lipschitz_values[len(lipschitz_values) // 2 - 1]
@@ -707,11 +709,13 @@ plt.show()
 # in $n$ should be smaller for shorter training.
 # ```
 #
-# The number of steps does not affect the bounds, because the bounds are about the minimizer. But in longer contexts training takes
-# more steps to reach the minimizer. So exponents in $n$ that are measured early in training come out too small.
+# The number of steps does not affect the bounds, which concern the minimizer of the population loss at *one* context length.
+# But in longer contexts training takes more steps to reach the minimizer. So exponents in $n$ measured early in training are
+# too small.
 #
-# In autoregressive training each length $m\le n$ has a loss of its own, and one $w$ has to serve all lengths. The next cell takes
-# $n=20$. It prints the $w$ with the least mean of the exact risks over all $m$, and the best $w$ for the whole context alone:
+# In autoregressive training each length $m\le n$ has a separate loss, and one $w$ has to serve all lengths. For $n=20$ the
+# next cell prints two window parameters. The first minimizes the mean of the exact risks over all $m$, and the second
+# minimizes the exact risk for $m=n$:
 
 # %%
 task = ReLU(dim, lipschitz=2.0)
@@ -722,13 +726,13 @@ for_20 = w[each_length[-1].argmin()]
 print(f"best w for all lengths up to 20: {for_all:.1f}, for 20 alone: {for_20:.1f}")
 
 # %% [markdown]
-# So a unit that is trained on all prefixes of the context has a wider window here than a unit that is trained on the whole context.
+# So a unit trained on all prefixes of the context has a wider window here than a unit trained on the whole context alone.
 #
 # ## To remember
 #
 # On ReLU functions plain gradient steps follow a path that can be computed. This path tends to the best window. If the context
-# resolves the functions, a larger $L$ gives a larger $\|M\|$ at the end of the training. Trained matrices have the form that the
-# paper assumes, except for a column without a gradient and for the corner.
+# resolves the functions, a larger $L$ gives a larger $\|M\|$ at the end of the training. Trained matrices have the form that
+# the paper assumes, except for the corner and a column without a gradient.
 
 # %% tags=["remove-input"]
 notebook.footer()

@@ -9,15 +9,16 @@
 # %% [markdown]
 # # The tensor trick and its price
 #
-# *Attention has many rows that share their weights. Can all of them be treated as one regression, and what does that cost?*
+# *All rows of attention share the same weights. Can we treat all rows as one regression, and at what cost?*
 #
-# **Short answer.** Yes. The scores of attention are $A_1XA_2^\top$, where $X$ holds the weights and the rows of $A_1$ and of
-# $A_2$ are $n$ tokens of dimension $d$. Read row by row into one vector, the scores are $(A_1\otimes A_2)\,\mathrm{vec}(X)$, a
-# matrix times the vector of all weights {judged}`P2.trick`. So each of the two problems in the abstract of paper 2 is a sum of
-# $n$ softmax regressions in one vector {judged}`P2.normalized` {judged}`P2.rescaled`. The cost is a large matrix: it holds
-# $n^2d^2$ numbers {judged}`P2.memory`, and for $n=d$ the operations of a gradient computed with it grow with the power
-# {judged}`P2.scale.operations | explicit, n = d | .0f` of $d$. A product of three small matrices gives the same gradient
-# {judged}`P2.gradient`, and its operations grow with the power {judged}`P2.scale.operations | closed form, n = d | .0f`.
+# **Short answer.** Yes. Let the rows of $A_1$ and of $A_2$ be $n$ tokens of dimension $d$, and let $X$ be the matrix of
+# weights. The scores of attention are $A_1XA_2^\top$. Their rows, stacked, form the vector $(A_1\otimes A_2)\,\mathrm{vec}(X)$
+# {judged}`P2.trick`. So each of the two problems of paper 2 is a sum of $n$ softmax regressions with the same unknown
+# $\mathrm{vec}(X)$ {judged}`P2.normalized` {judged}`P2.rescaled`. The cost is a large matrix: $A_1\otimes A_2$ has $n^2d^2$
+# entries {judged}`P2.memory`. For $n=d$ a gradient with this matrix takes operations that grow like $d$ to the power
+# {judged}`P2.scale.operations | explicit, n = d | .0f`. A product of three small matrices gives the same gradient
+# {judged}`P2.gradient`. The operations for this product grow like $d$ to the power
+# {judged}`P2.scale.operations | closed form, n = d | .0f`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -71,8 +72,8 @@ plt.show()
 # %% [markdown]
 # ```{caption} fig-tt-motive
 # :alt: Five small matrices in a row: tokens A1, weights X, tokens A2 transposed, the softmax of the rows of their product, and
-# targets. The second row of the first, the fourth and the fifth is framed. Below: in context the tokens move, in training the
-# weights.
+# targets. The second row of the first, the fourth and the fifth is framed. Labels: tokens move in context, and weights move in
+# training.
 #
 # Attention as a regression, with three tokens in two dimensions. The softmax rows of $A_1XA_2^\top$ should match the targets. A
 # prompt changes the tokens, and training changes the weights. The framed row is a single softmax regression.
@@ -83,7 +84,7 @@ plt.show()
 #
 # **Why a paper on in-context learning solves a regression.** A prompt changes what a transformer computes without changing its
 # weights: each layer hands changed *tokens* to the next layer. Training changes the *weights*. Can changed tokens do what
-# changed weights do? To ask this precisely one needs a problem that contains both.
+# changed weights do? To make this question precise, we need a problem with both tokens and weights.
 # {term}`Softmax regression <softmax regression>` is such a problem ({numref}`fig-tt-motive`): choose the weights so that
 # attention comes close to given targets.
 #
@@ -93,8 +94,8 @@ plt.show()
 # via a Tensor Trick". This chapter is about the step from one row to all rows. The question about tokens and weights has
 # [a chapter of its own](/notebooks/icl_as_gradient_descent.ipynb).
 #
-# **What paper 2 does.** The abstract sets two problems. Given are two matrices of tokens, $A_1,A_2\in\mathbb R^{n\times d}$,
-# and a matrix of targets, $B\in\mathbb R^{n\times n}$. The unknown is the $d\times d$ matrix $X$ of weights:
+# **What paper 2 does.** The abstract poses two problems. Two matrices of tokens, $A_1,A_2\in\mathbb R^{n\times d}$, and a
+# matrix of targets, $B\in\mathbb R^{n\times n}$, are given. The unknown is the $d\times d$ matrix $X$ of weights:
 #
 # $$
 # \begin{aligned}
@@ -103,41 +104,43 @@ plt.show()
 # \end{aligned}
 # $$ (eq-tt-problems)
 #
-# The exponential acts on each entry, and the diagonal matrix $D(X)=\mathrm{diag}(\exp(A_1XA_2^\top)1_n)$ holds the row sums. So
-# the rows of $D(X)^{-1}\exp(A_1XA_2^\top)$ are softmax rows. In the rescaled problem row $j$ of the difference is multiplied by
-# row sum $j$. The abstract then turns the matrix $X$ into a vector, so that both problems resemble single softmax regressions.
+# The exponential acts on each entry. The diagonal matrix $D(X)=\mathrm{diag}(\exp(A_1XA_2^\top)1_n)$ holds the row sums, where
+# $1_n$ is the vector of ones. So the rows of $D(X)^{-1}\exp(A_1XA_2^\top)$ are softmax rows. The rescaled problem multiplies
+# row $j$ of the normalized difference by row sum $j$. The abstract then turns the matrix $X$ into a vector, so that both
+# problems resemble single softmax regressions.
 #
-# Beyond that the abstract says that the authors complete a Lipschitz analysis of their regression function and derive from it
-# their "main result concerning in-context learning". The abstract gives no constants and does not say what this result is.
+# The abstract also says that the authors complete a Lipschitz analysis of their regression function and use this analysis to
+# derive their "main result concerning in-context learning". The abstract gives no constants and does not state the result.
 #
-# **What could be said of it.** We had the abstract and not the full text. Three of its statements could be tested:
+# **What could be tested.** We had the abstract of paper 2 but not its full text. Three statements of the abstract could be
+# tested:
 #
-# - The normalized problem, in vector form, is a sum of single regressions {judged}`P2.normalized`.
-# - The rescaled problem, in vector form, is a sum of single regressions, too {judged}`P2.rescaled`.
-# - The dimension grows from $d$ to $d^2$, the number of unknowns in the vector {judged}`P2.dimension`.
+# - In vector form, the normalized problem is a sum of single regressions {judged}`P2.normalized`.
+# - In vector form, the rescaled problem is also a sum of single regressions {judged}`P2.rescaled`.
+# - The dimension grows from $d$ to $d^2$: the vector has $d^2$ unknowns {judged}`P2.dimension`.
 #
-# These three statements hold. No data could have contradicted them, because the first two are identities and the third is the
-# rank of a Kronecker product. The Lipschitz analysis and the main result could not be tested. The next two chapters test bounds
-# of related papers, and what others say of the main result.
+# These three statements hold, and no data could have contradicted them: the first two are identities, and the third follows
+# from the rank of a Kronecker product. The Lipschitz analysis and the main result could not be tested. The next two chapters
+# test Lipschitz bounds of related papers and what others say about the main result.
 #
-# **The {term}`trick <tensor trick>`.** The scores $A_1XA_2^\top$ are linear in $X$. So the scores are some matrix times the
-# list $\mathrm{vec}(X)$ of all entries of $X$, and that matrix is the Kronecker product $A_1\otimes A_2$. The rows of
-# $A_1\otimes A_2$ come in $n$ blocks, one for each row of attention. Each block is the data matrix of one single softmax
-# regression. All $n$ regressions have the same unknown vector $x=\mathrm{vec}(X)$ of length $d^2$.
+# **The {term}`trick <tensor trick>`.** The scores $A_1XA_2^\top$ are linear in $X$. So the vector of all scores is a matrix
+# times the vector $\mathrm{vec}(X)$ of all entries of $X$. This matrix is the Kronecker product $A_1\otimes A_2$. Its rows
+# come in $n$ blocks, one for each row of attention. Each block is the data matrix of a single softmax regression. All $n$
+# regressions have the same unknown vector $x=\mathrm{vec}(X)$ of length $d^2$.
 #
-# Facts about a single regression can then be used for all rows. In return, the data matrix becomes large: $A_1\otimes A_2$ has
-# $n^2d^2$ entries, and $A_1$ and $A_2$ together have only $2nd$.
+# Facts about a single regression then apply to all rows. The price is a large data matrix: $A_1\otimes A_2$ has $n^2d^2$
+# entries, while $A_1$ and $A_2$ together have $2nd$.
 #
 # ## The experiment
 #
-# The matrix form of a problem and its vector form have the same loss and the same gradient, but they need very different
-# amounts of memory. We draw random problems and compute both losses of {eq}`eq-tt-problems` twice. The first computation treats
-# all $n$ rows of attention at once, as matrices. The second computation adds up $n$ single softmax regressions. Their data
-# matrices are the blocks of the explicit product $A_1\otimes A_2$.
+# The matrix form of a problem and its vector form have the same loss and the same gradient but need very different amounts of
+# memory. We draw random problems and compute both losses of {eq}`eq-tt-problems` twice. The first computation treats all $n$
+# rows of attention at once, as matrices. The second computation adds up $n$ single softmax regressions, whose data matrices
+# are the blocks of the explicit product $A_1\otimes A_2$.
 #
-# The gradient of the normalized loss is computed by autograd through the explicit product, and by the formula
-# {eq}`eq-tt-gradient`. The function `icl.tensor_trick.gradient` differentiates half of the printed loss, so the code doubles its
-# result.
+# We also compute the gradient of the normalized loss twice: by autograd through the explicit product, and by the formula
+# {eq}`eq-tt-gradient` below. The function `gradient` differentiates half of the loss in {eq}`eq-tt-problems`, so the code
+# doubles its result.
 #
 # To try $d=7$, write `dims = [7]` as the first line of the next cell.
 
@@ -190,10 +193,11 @@ worst.style.format("{:.0e}", subset=columns).format(
 ).hide()
 
 # %% [markdown]
-# The experiment takes a few seconds on two cores. The table shows the largest difference of the two computations, relative to
-# the largest entry, and the bytes of the explicit product and of all matrices together. Expect differences near $10^{-15}$ in
-# every dimension {judged}`P2.normalized`: the statements are identities, so only rounding can differ. At $d=16$ and $n=48$ expect
-# {judged}`P2.memory | n = 48, d = 16 | 8*,.0f` bytes for the explicit product, over a hundred times the bytes of the matrices.
+# The experiment takes a few seconds on two cores. The table shows the largest difference between the two computations,
+# relative to the largest entry. It also shows the bytes of the explicit product, and of the matrices $A_1$, $X$, $A_2$ and the
+# scores together. Expect differences near $10^{-15}$ in every dimension {judged}`P2.normalized`: the statements are
+# identities, so the differences are rounding errors. At $d=16$ and $n=48$ expect {judged}`P2.memory | n = 48, d = 16 | 8*,.0f`
+# bytes for the explicit product, over a hundred times as many as for the matrices and scores.
 
 # %%
 figure, ax = plt.subplots(figsize=(5.8, 3.0))
@@ -231,9 +235,9 @@ judge(
 )
 
 # %% [markdown]
-# The controls repeat the measurement with a deliberate mistake. One control reads the columns of $B$ as targets, and another
-# control divides the whole matrix by one sum. The following cards judge the rescaled loss, the identity itself and the memory,
-# on the same problems.
+# The controls repeat the comparison with a deliberate mistake. One control takes the columns of $B$ as targets, and the other
+# divides the whole matrix by one sum. The next three cards judge the rescaled loss, the identity behind the trick and the
+# memory on the same problems.
 
 # %% tags=["remove-input"]
 judge(
@@ -265,27 +269,26 @@ judge(
 # %% [markdown]
 # ## What is printed, and what is true
 #
-# The printed identity is true if $\mathrm{vec}$ reads rows. The abstract of paper 2 (arXiv 2307.02419) has the two problems
-# {eq}`eq-tt-problems`, and prints $\min_X$ before the first of them only. The abstract compares them with single regressions of
-# earlier papers, $\Vert\langle e^{Ax},1_n\rangle^{-1}e^{Ax}-b\Vert_2^2$ and
-# $\Vert e^{Ax}-\langle e^{Ax},1_n\rangle b\Vert_2^2$. Vectorization, it says, "expands the dimension from $d$ to $d^2$". The
-# abstract describes the outcome as "resembling the formulation of the regression problem mentioned earlier". We read
-# "resembling" as "equal to the sum over the rows of".
+# The identity behind the trick is true if $\mathrm{vec}$ reads rows. The abstract of paper 2 (arXiv 2307.02419) states the two
+# problems {eq}`eq-tt-problems`, and prints $\min_X$ only before the first. The abstract compares the two problems with single
+# regressions of earlier papers, whose losses are $\Vert\langle e^{Ax},1_n\rangle^{-1}e^{Ax}-b\Vert_2^2$ and
+# $\Vert e^{Ax}-\langle e^{Ax},1_n\rangle b\Vert_2^2$. It says that vectorization "expands the dimension from $d$ to $d^2$",
+# and describes the result as "resembling the formulation of the regression problem mentioned earlier". We take "resembling" to
+# mean that each problem equals a sum of single regressions, one for each row.
 #
-# The identity behind the trick is not in the abstract, and the full text was not among our sources. A machine-written summary
-# has the identity. Our notes on two later papers have it, too, and these papers cite paper 2 for it
+# The abstract does not state the identity behind the trick. A machine-written summary of paper 2 states the identity.
+# According to our notes, two later papers also state the identity and cite paper 2 for it
 # {cite:p}`gao2025fast,alman2024gradient`:
 #
 # > $\mathrm{vec}(A_1XA_2^\top)=(A_1\otimes A_2)\,\mathrm{vec}(X)$
 #
-# Three cards on this page judge words of paper 2 itself, those of its abstract: P2.normalized, P2.rescaled and P2.dimension.
+# Three cards on this page judge statements from the abstract of paper 2: P2.normalized, P2.rescaled and P2.dimension.
 #
 # ```{admonition} What is true
 # :class: tip
 # The identity is true if $\mathrm{vec}$ reads a matrix row by row, $\mathrm{vec}(X)_{(i-1)d+j}=X_{i,j}$. {cite:t}`gao2025fast`
-# define $\mathrm{vec}$ in this way, and `reshape(-1)` in NumPy and PyTorch reads rows, too. The machine-written summary does not
-# define $\mathrm{vec}$. Many textbooks (and MATLAB, Julia, R) read columns, and then the factors have to be swapped to
-# $A_2\otimes A_1$.
+# define $\mathrm{vec}$ in this way, and `reshape(-1)` in NumPy and PyTorch also reads rows. In many textbooks (and in MATLAB,
+# Julia, R) $\mathrm{vec}$ reads columns, and the product has to be $A_2\otimes A_1$.
 #
 # The rows $(j-1)n+1,\dots,jn$ of $A_1\otimes A_2$ form the block $\mathsf A_j=A_1[j,:]\otimes A_2$. The product
 # $\mathsf A_j\,\mathrm{vec}(X)$ is row $j$ of $A_1XA_2^\top$.
@@ -293,15 +296,16 @@ judge(
 #
 # ```{admonition} Proof
 # :class: dropdown
-# Row $j$ of $A_1XA_2^\top$, written as a column, is $A_2\,(X^\top A_1[j,:]^\top)=\sum_i A_1[j,i]\;A_2\,X[i,:]^\top$. This sum
-# is the row of blocks $\big(A_1[j,1]A_2,\dots,A_1[j,d]A_2\big)=\mathsf A_j$ times the rows of $X$ stacked on top of one another.
-# The stacked rows are $\mathrm{vec}(X)$. Stack over $j$. $\square$
+# Row $j$ of $A_1XA_2^\top$, written as a column, is $A_2\,(X^\top A_1[j,:]^\top)=\sum_i A_1[j,i]\;A_2\,X[i,:]^\top$. The block
+# $\mathsf A_j=\big(A_1[j,1]A_2,\dots,A_1[j,d]A_2\big)$ consists of $d$ matrices side by side. The vector $\mathrm{vec}(X)$
+# consists of the $d$ rows of $X$, stacked. So the sum is $\mathsf A_j\,\mathrm{vec}(X)$. Stacking over $j$ gives the identity.
+# $\square$
 # ```
 #
 # ## By hand
 #
-# Take two tokens in two dimensions, with small integers. The function `kron_block` returns the block of $A_1\otimes A_2$ that
-# belongs to one row of attention, counted from zero.
+# Take two tokens in two dimensions, with small integers. The function `kron_block` returns the block of $A_1\otimes A_2$ for
+# one row of attention, and counts rows from zero.
 
 # %%
 A1 = torch.tensor([[1.0, 2], [0, 1]])
@@ -334,7 +338,7 @@ plt.show()
 # separates the blocks of the two rows of attention, $\mathsf A_1$ and $\mathsf A_2$.
 # ```
 #
-# **Exercise 1.** Compute the two numbers of the second block, $\mathsf A_2\,\mathrm{vec}(X)$, by hand.
+# **Exercise 1.** Compute by hand the two entries of $\mathsf A_2\,\mathrm{vec}(X)$, where $\mathsf A_2$ is the second block.
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -342,9 +346,9 @@ plt.show()
 # is $(3,10)$, the second row of $A_1XA_2^\top$.
 # ```
 #
-# **The gradient.** The gradient in $X$ is a product of three matrices. Let $L$ be a loss with the gradient $P=\partial
-# L/\partial S$ in the scores $S=A_1XA_2^\top$. Then $dL=\langle P, A_1\,dX\,A_2^\top\rangle=\langle A_1^\top PA_2,\,dX\rangle$,
-# so
+# **The gradient.** The gradient in $X$ is a product of three matrices. Let the loss $L$ depend on $X$ through the scores
+# $S=A_1XA_2^\top$ alone, and let $P=\partial L/\partial S$. Then $dL=\langle P, A_1\,dX\,A_2^\top\rangle=\langle A_1^\top
+# PA_2,\,dX\rangle$, so
 #
 # $$
 # \nabla_XL=A_1^\top PA_2,\qquad\text{that is}\qquad
@@ -356,9 +360,9 @@ plt.show()
 #
 # ```{admonition} Solution
 # :class: dropdown
-# To read the columns of $X$ is to read the rows of $X^\top$, so $\mathrm{vec}_c(X)=\mathrm{vec}(X^\top)$. With the row-wise
-# identity in the middle,
-# $\mathrm{vec}_c(A_1XA_2^\top)=\mathrm{vec}(A_2X^\top A_1^\top)=(A_2\otimes A_1)\,\mathrm{vec}(X^\top)=(A_2\otimes A_1)\,\mathrm{vec}_c(X)$.
+# The columns of $X$ are the rows of $X^\top$, so $\mathrm{vec}_c(X)=\mathrm{vec}(X^\top)$. Hence
+# $\mathrm{vec}_c(A_1XA_2^\top)=\mathrm{vec}(A_2X^\top A_1^\top)=(A_2\otimes A_1)\,\mathrm{vec}(X^\top)=(A_2\otimes
+# A_1)\,\mathrm{vec}_c(X)$. The middle step is the row-wise identity.
 # ```
 #
 # ````{admonition} What is assumed, and what we test
@@ -371,19 +375,19 @@ plt.show()
 # | row $j$ of $P$ belongs to row $j$ of the scores | control of P2.gradient |
 # | no $1/\sqrt d$ in the scores; $B$ is any real matrix | conventions; we draw rows of $B$ from the simplex |
 #
-# The losses in `icl.tensor_trick` carry a factor $\tfrac12$, and {eq}`eq-tt-problems` has none. We compare *twice* our loss
+# The losses in `icl.tensor_trick` carry a factor $\tfrac12$, and {eq}`eq-tt-problems` has none. So we compare *twice* our loss
 # with {eq}`eq-tt-problems`.
 # ````
 #
 # ## All five losses
 #
-# The formula {eq}`eq-tt-gradient` for the gradient holds for every loss that depends on $X$ through the scores alone. The
-# machine-written summary of paper 2 names three such losses besides the two of the abstract. The summary does not define them,
-# and we take the usual formulas. Let $f_j$ be softmax row $j$, let $\alpha_j$ be the sum of its exponentials, and let $b_j$ be
-# row $j$ of $B$. Each loss is a sum over $j$: *sparse* sums $\alpha_j$, *cross-entropy* sums $-\langle b_j,\log f_j\rangle$, and
-# *entropy* sums $-\langle f_j,\log f_j\rangle$.
+# The gradient formula {eq}`eq-tt-gradient` holds for every loss that depends on $X$ only through the scores. Besides the two
+# losses of the abstract, the machine-written summary of paper 2 names three more but does not define them. We take the usual
+# formulas. Let $f_j$ be softmax row $j$, let $\alpha_j$ be the sum of its exponentials, and let $b_j$ be row $j$ of $B$. Each
+# loss is a sum over $j$. Its terms are $\alpha_j$ (*sparse*), $-\langle b_j,\log f_j\rangle$ (*cross-entropy*) or
+# $-\langle f_j,\log f_j\rangle$ (*entropy*).
 #
-# The card compares the formula with autograd through the explicit product, for all five losses.
+# For all five losses, the card compares the formula with autograd through the explicit product.
 
 # %% tags=["remove-input"]
 slopes = tensor_trick.gradients(dims[:3], draws, seed)
@@ -397,8 +401,9 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise 3.** The spectral norm of a block is $\Vert\mathsf A_j\Vert=\Vert A_1[j,:]\Vert_2\,\Vert A_2\Vert$. The papers that
-# our notes cover assume $\Vert\mathsf A_j\Vert\le R$. Does $\Vert A_1\Vert,\Vert A_2\Vert\le R$ imply this bound?
+# **Exercise 3.** The spectral norm of a block is $\Vert\mathsf A_j\Vert=\Vert A_1[j,:]\Vert_2\,\Vert A_2\Vert$. According to
+# our notes, related papers assume $\Vert\mathsf A_j\Vert\le R$. Does this bound follow from $\Vert A_1\Vert\le R$ and
+# $\Vert A_2\Vert\le R$?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -407,10 +412,10 @@ judge(
 #
 # ## "From $d$ to $d^2$"
 #
-# For almost all data with at least $d$ tokens the scores determine all $d^2$ unknowns. A single regression with a data matrix
-# of width $d$ has $d$ unknowns, and the vectorized problem has $d^2$. The trick does not add unknowns, because $X$ has $d^2$
-# entries. The card computes the rank of $A_1\otimes A_2$, which is the number of unknowns that the scores determine. In the
-# control there are fewer tokens than dimensions, and the rank is $n^2$.
+# If there are at least $d$ tokens, then for almost all data the scores determine all $d^2$ unknowns. A single regression with
+# a data matrix of width $d$ has $d$ unknowns, and the vectorized problem has $d^2$. The trick does not add these unknowns:
+# they are the entries of $X$. The number of unknowns that the scores determine is the rank of $A_1\otimes A_2$, which the card
+# computes. The control has fewer tokens than dimensions, and its rank is $n^2$.
 
 # %% tags=["remove-input"]
 ranks = tensor_trick.ranks(dims, seed)
@@ -423,13 +428,13 @@ judge(
 )
 
 # %% [markdown]
-# **What the data cannot see.** Suppose that one coordinate of the tokens in $A_2$ has the same nonzero value for all tokens. For
-# almost all such data the normalized loss determines only $d^2-d$ of the $d^2$ unknowns. The reason is that softmax does not
-# change if a number is added to a whole row of scores. If coordinate $k$ has the value $c$ for all tokens, the
-# vector $y=e_k/c$ satisfies $A_2y=1_n$. Then $X+vy^\top$ has the same softmax rows as $X$ for every $v\in\mathbb R^d$.
+# **What the data cannot see.** Suppose that coordinate $k$ has the same value $c\ne0$ for all tokens in $A_2$. For almost all
+# such data the normalized loss determines only $d^2-d$ of the $d^2$ unknowns. Softmax does not change if a number is added to
+# a whole row of scores. The vector $y=e_k/c$ satisfies $A_2y=1_n$. So $X+vy^\top$ has the same softmax rows as $X$ for every
+# $v\in\mathbb R^d$.
 #
-# The cross-entropy and the entropy leave the same $d$ directions open. The rescaled and the sparse loss determine all unknowns.
-# A constant coordinate of the tokens in $A_1$ leaves no direction open, for any of the five losses.
+# The cross-entropy and entropy losses do not change in these $d$ directions either. The rescaled and sparse losses determine
+# all unknowns. If the constant coordinate is in $A_1$ and not in $A_2$, each of the five losses determines all unknowns.
 
 # %% tags=["remove-input"]
 hessians = tensor_trick.hessian_ranks(dims, seed)
@@ -444,19 +449,20 @@ judge(
 
 # %% [markdown]
 # **Exercise 4.** Suppose that $A_2y=1_n$ for some $y$. Subtract the mean of the rows of $A_2$ from each row. Is a minimizer of
-# the normalized problem unique now?
+# the normalized problem then unique?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# No. After the subtraction $A_2y=0$, so that a change of $X$ by $vy^\top$ does not change the scores at all.
+# No. Let $A_2'$ be the matrix after the subtraction. Then $A_2'y=0$, so adding $vy^\top$ to $X$ does not even change the
+# scores.
 # ```
 #
 # ## The price in operations
 #
-# With the explicit product $A_1\otimes A_2$ the gradient takes of the order of $n^2d^2$ operations. The product of three matrices
-# takes $O(n^2d+nd^2)$, by Lemmas 4.1 and C.8 of {cite:t}`alman2024gradient` as our notes have them. The machine-written summary
-# says that the larger dimension "may be computationally prohibitive", and proposes to measure the cost up to $d=1024$. The
-# table lists five ways to compute the same gradient.
+# With the explicit product $A_1\otimes A_2$ the gradient takes $O(n^2d^2)$ operations. According to our notes on Lemmas 4.1
+# and C.8 of {cite:t}`alman2024gradient`, the product of three matrices takes $O(n^2d+nd^2)$. The machine-written summary says
+# that the larger dimension "may be computationally prohibitive", and proposes to measure the cost up to $d=1024$. The table
+# lists five ways to compute the same gradient.
 #
 # | form | how | operations | numbers held besides the data |
 # |---|---|---|---|
@@ -466,9 +472,9 @@ judge(
 # | closed form | $A_1^\top PA_2$ (`icl.tensor_trick.formulas.plain_gradient`) | $4n^2d+4nd^2$ | several $n^2$ |
 # | {term}`streaming` | the closed form for a few rows at a time (`icl.tensor_trick.gradient`) | $4n^2d+4nd^2$ | $nd$ |
 #
-# At $n=d=1024$ in 64 bits the explicit matrix has $8\cdot1024^4$ bytes, which is 8 TiB. One block has 8 GiB, and one
-# $n\times n$ array has 8 MiB. The explicit form takes $4\cdot1024^4$ operations. The closed form takes $8\cdot1024^3$
-# operations, 512 times fewer.
+# For $n=d=1024$ and numbers of 64 bits, the explicit matrix takes $8\cdot1024^4$ bytes, which is 8 TiB. One block takes 8 GiB,
+# and one $n\times n$ array takes 8 MiB. The explicit form takes $4\cdot1024^4$ operations. The closed form takes
+# $8\cdot1024^3$ operations, 512 times fewer.
 #
 # The card judges how fast the operations grow when $n$, $d$ or both double. PyTorch counts the operations of all matrix
 # products. The page {doc}`/book/benchmarks` has the times of the streaming form.
@@ -491,23 +497,23 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise 5.** At which $n=d$ does the explicit form run out of memory on your machine? At which $n=d$ does a version run out
-# of memory that holds one block at a time?
+# **Exercise 5.** At which $n=d$ does the explicit form run out of memory on your machine? At which $n=d$ does the blockwise
+# form?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# With $M$ bytes of memory the explicit form stops at $n=d\approx(M/8)^{1/4}$, and the version that holds one block at
-# $(M/8)^{1/3}$. For 24 GiB these are about 240 and 1,500. The second version still does $4n^2d^2$ operations.
+# With $M$ bytes of memory the explicit form fails at $n=d\approx(M/8)^{1/4}$, and the blockwise form fails at
+# $n=d\approx(M/8)^{1/3}$. For 24 GiB these sizes are about 240 and 1,500. The blockwise form still takes $4n^2d^2$ operations.
 # ```
 #
-# **Exercise 6.** Take the problem of the section "By hand" with the weights $X/10$ and the targets $B=I$. Compute the gradient of
-# half the normalized loss by formula {eq}`eq-tt-gradient`, without `icl` and without autograd. Compare it with `gradient`. Six
-# lines are enough.
+# **Exercise 6.** Take the matrices of the section "By hand", with the weights $X/10$ and the targets $B=I$. Compute the
+# gradient of half the normalized loss by formula {eq}`eq-tt-gradient`, without `icl` and without autograd. Compare your result
+# with `gradient`. Six lines are enough.
 #
 # :::{admonition} Solution
 # :class: dropdown
-# Let $f$ be a softmax row with the target $b$, and let $c=f-b$ be its residual. The row of $P$ that belongs to $f$ is the
-# Jacobian of softmax times $c$. Its entries are $f_i\,(c_i-\sum_kf_kc_k)$.
+# For a softmax row $f$ with the target $b$, let $c=f-b$ be the residual. The corresponding row of $P$ is the Jacobian of
+# softmax times $c$. The entries of this row are $f_i\,(c_i-\sum_kf_kc_k)$.
 # ```python
 # X, B = X / 10, torch.eye(2)
 # F = torch.softmax(A1 @ X @ A2.T, -1)
@@ -521,8 +527,8 @@ judge(
 #
 # ## To remember
 #
-# The tensor trick turns $n$ rows of attention into one regression in $\mathrm{vec}(X)$. Facts about one row can then be used for
-# all rows. The trick is a tool for proofs. To compute scores and gradients, use $A_1XA_2^\top$ and $A_1^\top PA_2$.
+# The tensor trick turns $n$ rows of attention into one regression in $\mathrm{vec}(X)$. Facts about one row then apply to all
+# rows. The trick is a tool for proofs. To compute scores and gradients, use $A_1XA_2^\top$ and $A_1^\top PA_2$.
 
 # %% tags=["remove-input"]
 notebook.footer()
