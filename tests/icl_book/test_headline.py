@@ -55,6 +55,8 @@ def run(tmp_path, text):
 @pytest.mark.slow
 def test_one_changed_line_of_the_headline_changes_the_figure_and_the_card(tmp_path):
     text = (ROOT / "notebooks" / "planet.py").read_text()
+    judged = text.index('"P1.planet.radius",')
+    text = text[: text.index("# %%", judged)]  # what follows is not looked at
     line = "best = optimal_window(tasks[name], n, noise_std)"
     assert text.count(line) == 1
     card, figure = run(tmp_path, text)

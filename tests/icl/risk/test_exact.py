@@ -69,12 +69,12 @@ def settings(w_max, seed):
     "w_max, tolerance, seed, part",
     [
         (1e2, 1e-10, 2, 5),
-        pytest.param(1e3, 1e-10, 0, 1, marks=pytest.mark.slow),
-        pytest.param(1e5, 1e-8, 1, 7, marks=pytest.mark.slow),
+        pytest.param(1e3, 1e-10, 0, 2, marks=pytest.mark.slow),
+        pytest.param(1e5, 1e-8, 1, 14, marks=pytest.mark.slow),
     ],
 )
 def test_many_settings(w_max, tolerance, seed, part):
-    """1,900 settings: d to 256, n to 1e12; the reported error, too, has to cover what is seen."""
+    """1,100 settings: d to 256, n to 1e12; the reported error, too, has to cover what is seen."""
     chosen = [*islice(settings(w_max, seed), 0, None, part)]
     chosen += [(*narrow, np.arange(1.0, 9.0), 1.0) for narrow in NARROW if w_max == 1e5]
     for task, w, n, noise_std in chosen:
