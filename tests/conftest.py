@@ -44,7 +44,7 @@ class Scheduling(LoadScopeScheduling):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config):
-    """Take two workers more than cores: tests that run notebooks and browsers wait for them half of the time."""
+    """Take two workers more than cores: tests wait half of the time for notebooks and browsers."""
     return len(os.sched_getaffinity(0)) + 2
 
 

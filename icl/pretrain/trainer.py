@@ -272,17 +272,17 @@ class TrainedGrid:
 
 
 def train_grid(
-    tasks: Task | list[Task],
-    noise_std: float | list[float],
-    context_length: int | list[int],
+    tasks: Task | Sequence[Task],
+    noise_std: float | Sequence[float],
+    context_length: int | Sequence[int],
     seeds: int,
     steps: int = 2000,
     batch_size: int = 256,
-    learning_rate: float | list[float] = 0.05,
+    learning_rate: float | Sequence[float] = 0.05,
     device: torch.device | str = "cpu",
     *,
-    covariates: CovariateLaw | None | list[CovariateLaw | None] = None,
-    activation: str | list[str] = "softmax",
+    covariates: CovariateLaw | None | Sequence[CovariateLaw | None] = None,
+    activation: str | Sequence[str] = "softmax",
     width: int | None = None,
     initial_std: float = 0.0,
     **options: Any,
