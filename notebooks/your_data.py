@@ -177,16 +177,16 @@ judge(
 # %% [markdown]
 # ## Diabetes and digits, beside the law
 #
-# Does leave-one-out find the exact best window of affine functions? For the diabetes data it nearly does, and for the
-# digits it does not. The exact window depends on the dimension, the number $n$ of labels, the Lipschitz constant $L$ and the noise
-# level $\sigma$. The next cell estimates $L$ and $\sigma$ from a linear fit on the sphere. Here $L$ is the length of
+# For the diabetes data the window of leave-one-out is compatible with the exact best window of affine functions. For the
+# digits it is not. The exact window depends on the dimension, the number $n$ of labels, the Lipschitz constant $L$ and
+# the noise level $\sigma$. The next cell estimates $L$ and $\sigma$ from a linear fit on the sphere. Here $L$ is the length of
 # the gradient, and $\sigma$ is the standard deviation of the residuals. If the labels have several columns, $L^2$ and
 # $\sigma^2$ are sums over the columns.
 #
-# Real tokens do not vary equally in all directions, so we try two dimensions. The first dimension is $d$, the number of
-# columns of the tokens. The second is the *filled* dimension $1/\operatorname{tr}\Sigma^2$, where $\Sigma$ is the
+# Real tokens do not vary equally in all directions, so we try two values of the dimension. The first is $d$, the number
+# of columns of the tokens. The second is the *filled* dimension $1/\operatorname{tr}\Sigma^2$, where $\Sigma$ is the
 # covariance matrix of the tokens. For uniform tokens on the sphere the filled dimension equals $d$. The last two
-# columns of the table are the best $w$ of affine functions in the two dimensions, with the estimated $L$ and $\sigma$.
+# columns of the table are the best $w$ of affine functions in these dimensions, with the estimated $L$ and $\sigma$.
 
 
 # %%
@@ -225,7 +225,7 @@ law.round(1)
 #
 # ## As an estimator of scikit-learn
 #
-# `icl.SoftmaxAttentionRegressor` works in pipelines and in cross-validation. The estimator finds the window by itself.
+# `icl.SoftmaxAttentionRegressor` works in pipelines and in cross-validation. It finds the window by itself.
 # It moves tokens to the sphere, unless its argument `on_sphere` is false. The next cell compares the estimator with two
 # other models. One averages nearest neighbors, whose number is chosen by cross-validation. The other is linear.
 
