@@ -14,9 +14,9 @@
 #
 # **Short answer.** Your data nearly decide it. You need to know neither the class of functions nor the noise level.
 # `icl.best_window(X, y)` hides one label at a time, predicts it from the others, and returns the window parameter with
-# the least error. On two maps of the Earth the best window is known exactly. There the median risk of the window that
-# `icl.best_window` finds is nearly the least risk {judged}`P1.data.left-out`. But for a single data set a whole range
-# of window parameters predicts hidden labels almost equally well. `icl.predict(X, y, queries, w)` predicts the labels
+# the least error. On two maps of the Earth the best window is known exactly. The window that `icl.best_window` finds there
+# has, in the median, nearly the least risk {judged}`P1.data.left-out`. But for a single data set a whole range of window
+# parameters predicts hidden labels almost equally well. `icl.predict(X, y, queries, w)` predicts the labels
 # of new inputs.
 
 # %% tags=["remove-cell"]
@@ -109,14 +109,14 @@ plt.show()
 #
 # `best_window` and `predict` take NumPy arrays, data frames, tensors and lists. A NaN or a wrong shape gives an error
 # of one line. `best.edge` is `"mean"` if the mean of all labels predicts best, and `"nearest"` if copying the
-# nearest label does. Between these extremes `best.edge` is empty. `best_window` tries a list of window parameters. For
-# some of them the error exceeds the least error by at most one standard error of the difference. Of these, `best.low`
-# is the smallest and `best.high` the largest.
+# nearest label does. Between these extremes `best.edge` is empty. `best_window` tries a list of window parameters.
+# Some of them predict almost as well as the best one: the difference of the two errors is at most its standard error.
+# Of these parameters `best.low` is the smallest and `best.high` the largest.
 #
 # **Lengths of tokens.** The results of this book are for tokens on the unit sphere, unless a page says otherwise. On
 # the unit sphere $x_i\cdot x_q$ is largest for the nearest token. If all tokens have the length $R$ instead of one,
-# divide the $w$ of our results by $R^2$. If the lengths differ, a large $w$ prefers long tokens in the direction of the
-# query to near ones. With [Gaussian inputs](/notebooks/gaussian_tokens.ipynb) the best $w$ therefore stops growing with
+# divide the $w$ of our results by $R^2$. If the lengths differ, a large $w$ prefers the longest tokens in the direction of the
+# query, not the nearest ones. With [Gaussian inputs](/notebooks/gaussian_tokens.ipynb) the best $w$ therefore stops growing with
 # $n$. So center your tokens, and divide them by their lengths if the lengths say little about the labels.
 #
 # **Pretraining or leave-one-out?** Pretraining finds one $M$ for a whole class of functions, from many contexts. This
@@ -125,8 +125,8 @@ plt.show()
 #
 # ## Experiment: the planet without its spectrum
 #
-# For a map of the Earth the [exact best window](/notebooks/planet.ipynb) follows from the *spectrum*, which holds the
-# variance of the map at each length scale. Here the spectrum is not used: `icl.best_window` sees only $n$ random places
+# For a map of the Earth the [exact best window](/notebooks/planet.ipynb) follows from the *spectrum*, the variance of
+# the map at each length scale. Here the spectrum is not used: `icl.best_window` sees only $n$ random places
 # and their noisy labels. The next cell draws many such data sets from two maps. For each data set it computes the
 # *price*: the exact risk with the window that was found, divided by the least risk.
 #
@@ -177,17 +177,16 @@ judge(
 # %% [markdown]
 # ## Diabetes and digits, beside the law
 #
-# For the diabetes data leave-one-out agrees with the exact best window of affine functions, and for the digits it does
-# not. The exact window depends on the dimension, the number $n$ of labels, the Lipschitz constant $L$ and the noise
-# level $\sigma$. The next cell estimates $L$ and $\sigma$ from a linear fit on the sphere. Here $L$ is the length of
-# the gradient, and $\sigma$ is the standard deviation of the residuals. If the labels have several columns, the squares
-# behind $L$ and $\sigma$ are summed over the columns.
+# For the diabetes data the window of leave-one-out is compatible with the exact best window of affine functions. For the
+# digits it is not. The exact window depends on the dimension, the number $n$ of labels, the Lipschitz constant $L$ and
+# the noise level $\sigma$. The next cell estimates $L$ and $\sigma$ from a linear fit on the sphere. Here $L$ is the length of
+# the gradient, and $\sigma$ is the standard deviation of the residuals. If the labels have several columns, $L^2$ and
+# $\sigma^2$ are sums over the columns.
 #
-# Real tokens do not vary equally in all directions, so we try two dimensions. The first dimension is $d$, the number of
-# columns of the tokens. The second is the *filled* dimension $1/\operatorname{tr}\Sigma^2$, where $\Sigma$ is the
+# Real tokens do not vary equally in all directions, so we try two values of the dimension. The first is $d$, the number
+# of columns of the tokens. The second is the *filled* dimension $1/\operatorname{tr}\Sigma^2$, where $\Sigma$ is the
 # covariance matrix of the tokens. For uniform tokens on the sphere the filled dimension equals $d$. The last two
-# columns of the table are the best $w$ of affine functions in these two dimensions, with the estimated $L$ and
-# $\sigma$.
+# columns of the table are the best $w$ of affine functions in these dimensions, with the estimated $L$ and $\sigma$.
 
 
 # %%
@@ -222,11 +221,11 @@ law.round(1)
 # For digits the window of leave-one-out is narrower than the window of affine functions. The labels of digits jump from class to
 # class. Much of what a linear fit treats as noise is therefore signal, which a narrow window can
 # use. The images also lie in clusters and do not fill the sphere uniformly. So the exact window of affine functions is
-# a guide only if the labels are nearly affine and the tokens nearly uniform. Leave-one-out does not assume this.
+# a guide only if labels are nearly affine and tokens nearly uniform. Leave-one-out needs no such assumption.
 #
 # ## As an estimator of scikit-learn
 #
-# `icl.SoftmaxAttentionRegressor` works in pipelines and in cross-validation. The estimator finds the window by itself.
+# `icl.SoftmaxAttentionRegressor` works in pipelines and in cross-validation. It finds the window by itself.
 # It moves tokens to the sphere, unless its argument `on_sphere` is false. The next cell compares the estimator with two
 # other models. One averages nearest neighbors, whose number is chosen by cross-validation. The other is linear.
 
@@ -280,8 +279,8 @@ print(f"two layers {second_half:.2f}, the best single layer {best.risk:.2f}")
 # compares such models with care.
 #
 # To use an activation $\varphi$ of your own, add an entry to `icl.attention.ACTIVATIONS`. The entry has three parts:
-# the function $\varphi(s)$ of the score $s$, its derivative as a function of $s$ and $\varphi(s)$, and whether the
-# weights are divided by their sum. You can then give the name of the entry wherever an activation is expected.
+# the function $\varphi(s)$ of the score $s$, its derivative $\varphi'(s)$ as a function of $s$ and $\varphi(s)$, and
+# whether the weights are divided by their sum. You can then give the name of the entry wherever an activation is expected.
 
 # %%
 ACTIVATIONS["square"] = (lambda s: (1 + s) ** 2, lambda s, phi: 2 * (1 + s), True)

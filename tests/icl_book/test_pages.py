@@ -276,14 +276,17 @@ def test_the_front_page_says_what_was_tested_and_how_many_sampled_verdicts_staye
         written("whole", RERUNS),
         "We tested 2 independent statements by the authors of paper 1. "
         "Of these, 1 holds, 1 is false as we have it.",
-        "For 1 of the 1 that do not hold in every reading, our only source is slides read by OCR.",
-        "All verdicts are about the sizes in this book. "
-        "A pre-registered rerun at other sizes judged again the 2 verdicts that rest on random numbers, "
-        "whoever made the statement. Of these, 1 stayed, 0 became undecided and 1 were contradicted. "
-        "Of the contradictions, 1 comes from a run whose control failed, and decides nothing. "
+        "For 1 of the 1 false statements our only source is slides read by OCR.",
+        "A verdict without a proof is about the sizes in this book. "
+        "A further run at other sizes followed a plan that was fixed beforehand. "
+        "It judged again 2 verdicts that rest on random numbers, "
+        "some on statements of others or of this book. "
+        "Of the 2 verdicts, 1 stayed, 0 became undecided and 1 were contradicted. "
+        "Of these contradictions, 1 decides nothing: "
+        "a case with a known answer, the control, did not get this answer. "
         "The audit gives the reasons.",
     )
-    assert "pre-registered" not in written("whole")
+    assert "fixed beforehand" not in written("whole")
 
 
 def test_the_committed_table_is_what_the_audit_says_of_the_registered_run():
