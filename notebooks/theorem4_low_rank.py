@@ -437,12 +437,12 @@ judge(
 # where it is $\varrho(|p|,|r|)$.
 #
 # *All queries.* The risk of $M$ is the mean over queries, so it is at least $\inf\varrho$. Suppose that it equals
-# $\min\varrho$. For almost every query, and by continuity for every query, $|p|$ is then a best $c$, $p$ is a positive
-# multiple of $u_q$, and $r=0$.
+# $\min\varrho$. Then almost every query has $r=0$ and $p=cu_q$ with a best $c$. By continuity every query has this
+# form.
 #
 # From $r=0$ for every query follows $B_\perp^\top M=0$. Let $P=B^\top MB$ and $R=B^\top MB_\perp$. The queries
 # $Bu+B_\perp v$ and $Bu-B_\perp v$ have $p=Pu+Rv$ and $p=Pu-Rv$. Both are multiples of $u$, so $Pu$ and $Rv$ are
-# multiples of $u$, for all $u$ and $v$. Hence $P=cI$, and $R=0$ because $k\ge2$. $\square$
+# multiples of $u$, for all $u$ and $v$. Hence $R=0$, because $k\ge2$, and $P=cI$ with a best $c$. $\square$
 # :::
 #
 # :::{prf:theorem} two examples
