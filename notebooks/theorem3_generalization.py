@@ -13,13 +13,13 @@
 # does a longer context make up for the loss?*
 #
 # **Short answer.** A layer that was trained on functions of one Lipschitz constant $L$ averages over a window of the
-# wrong width when the test functions have another constant $L'$. In long contexts the error then exceeds the least
-# error of any window by a constant factor, for ReLU and for affine functions with noisy labels {judged}`P1.T3.price`.
-# For ReLU functions in $d=5$ dimensions and $L'=2L$ the factor is {judged}`P1.T3.price | ReLU, d = 5, L'/L = 2 | .2f`.
-# The authors' Theorem 3 prints three bounds on the error. Our numbers agree with the upper bound for $L'=L$
-# {judged}`P1.T3.matched` and with the order of the lower bound for $L'\le L$ {judged}`P1.T3.smaller`. The lower bound
-# for $L'>L$ has the right order for the worst $L'$-Lipschitz function, but in long contexts the error on random ReLU
-# functions falls below it {judged}`P1.T3.larger`.
+# wrong width when the test functions have another constant $L'$. For ReLU and affine functions with noisy labels, the
+# error in long contexts is then a constant multiple of the least error of any window {judged}`P1.T3.price`. For ReLU
+# functions in $d=5$ dimensions and $L'=2L$ the multiple is {judged}`P1.T3.price | ReLU, d = 5, L'/L = 2 | .2f`. The
+# authors' Theorem 3 states three bounds on the error. Our numbers agree with the upper bound for $L'=L$
+# {judged}`P1.T3.matched` and, up to a constant factor, with the lower bound for $L'\le L$ {judged}`P1.T3.smaller`. The
+# lower bound for $L'>L$ has the right order for the worst $L'$-Lipschitz function. On random ReLU functions the error
+# falls below this bound in long contexts {judged}`P1.T3.larger`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -87,8 +87,8 @@ notebook.setup(globals(), n_decades=2)
 # \end{aligned}
 # $$
 #
-# We copy the last exponent as it is printed, without cancelling the 2. Now let $\sigma>0$ and draw ReLU functions at
-# random. By our computation the error falls like $n^{-3/(d+2)}$ in long contexts, in all three cases:
+# We copy the last exponent as printed, without cancelling the 2. Now let $\sigma>0$ and draw ReLU functions at random.
+# By our computation the error falls like $n^{-3/(d+2)}$ in long contexts, in all three cases:
 #
 # - The upper bound for $L'=L$ is true in long contexts {judged}`P1.T3.matched`. This bound falls like $n^{-1/(d+2)}$,
 #   more slowly than the error.
@@ -96,11 +96,11 @@ notebook.setup(globals(), n_decades=2)
 #   is therefore below this bound, and the bound is false. On the worst $L'$-Lipschitz function, however, the error has
 #   exactly the order of the bound. So the verdict depends on the test functions {judged}`P1.T3.larger`.
 # - The lower bound for $L'\le L$ is true as an order in $n$ {judged}`P1.T3.smaller`. For $d=2$ this bound falls at the
-#   same rate as the error, and for $d>2$ it falls faster. The slide adds "no benefit of $L'$". Smoother functions
-#   indeed bring no better rate in $n$ {judged}`P1.T3.no-benefit`, but they reduce the error by a bounded factor.
+#   same rate as the error, and for $d>2$ it falls faster. The slide adds "no benefit of $L'$". Smoother functions bring
+#   no better rate in $n$ {judged}`P1.T3.no-benefit`, but they reduce the error by a bounded factor.
 #
-# The mean squared error is also called the {term}`risk <population risk>`. On functions of $L'$, divide the risk with
-# the best window for $L$ by the least risk of any window. We call this quotient the *price* of the wrong $L$. Put
+# The mean squared error is also called the {term}`risk <population risk>`. The *price* of the wrong $L$ is a quotient
+# of two risks on functions of $L'$: the risk with the best window for $L$, divided by the least risk of any window. Put
 # $r=L'/L$ and fix $\sigma>0$. For ReLU functions the price tends to
 #
 # $$\frac{(d-1)\,r^2+3}{(d+2)\,r^{\frac{2(d-1)}{d+2}}}\qquad\text{as }n\to\infty.$$
@@ -150,9 +150,9 @@ interactive(
 # ## The experiment: a window for the wrong $L$
 #
 # As the context grows, the price of a wrong $L$ settles at a constant. We assume that pretraining at $L$ finds the best
-# window for $L$, as in [](/notebooks/theorem2_scaling.ipynb). All risks are computed and not sampled, so contexts may
-# be as long as we like. By the [law of the window](/notebooks/theorem2_scaling.ipynb), the best window parameter for
-# $L$ in the longest context is $w^*=10^5$.
+# window, as in [](/notebooks/theorem2_scaling.ipynb). All risks are computed and not sampled, so contexts may be as
+# long as we like. The longest context is the one for which the [law of the window](/notebooks/theorem2_scaling.ipynb)
+# gives $L$ the best window parameter $w^*=10^5$.
 #
 # To try $d=7$, write `dims = [7]` as the first line of the next cell.
 
@@ -212,9 +212,9 @@ plt.show()
 # dotted lines, which show the limit $P(L'/L)$ of {eq}`eq-price`.
 # ```
 #
-# The experiment takes about ten seconds on two cores. It prints the prices for ReLU functions in the longest context.
-# In $d=5$ the price should be {judged}`P1.T3.price | ReLU, d = 5, L'/L = 0.5 | .2f` for $L'=\frac12L$ and
-# {judged}`P1.T3.price | ReLU, d = 5, L'/L = 2 | .2f` for $L'=2L$. In $d=7$ the two prices should agree with
+# The experiment takes about ten seconds on two cores. In the longest context and $d=5$ the price for ReLU functions
+# should be {judged}`P1.T3.price | ReLU, d = 5, L'/L = 0.5 | .2f` for $L'=\frac12L$ and
+# {judged}`P1.T3.price | ReLU, d = 5, L'/L = 2 | .2f` for $L'=2L$. With `dims = [7]` the two prices should agree with
 # {eq}`eq-price` within one percent.
 
 # %% tags=["remove-input"]
@@ -255,52 +255,52 @@ judge(
 # ```{admonition} What is true
 # :class: tip
 # Let $\Lambda=nL^2/\sigma^2$ and $r=L'/L$, with $L$, $L'$ and $\sigma>0$ fixed. Let $n\to\infty$. For the ReLU class
-# the rates and the factor below follow from {prf:ref}`the price of a wrong window <thm-price>`.
+# the rates and the constant below follow from {prf:ref}`the price of a wrong window <thm-price>`.
 #
 # - *Same constant, $L'=L$.* The risk is $\mathcal L(M)\asymp L^2\Lambda^{-3/(d+2)}$. The printed upper bound,
 #   $L^2\Lambda^{-1/(d+2)}$, is true and far from sharp.
 # - *Larger constant, $L'>L$.* On functions drawn from $D(\mathcal F_{L'}^+)$ the risk is
 #   $\mathcal L(M)\asymp L'^2\Lambda^{-3/(d+2)}$. The printed lower bound, $L'^2\Lambda^{-2/(d+2)}$, is too large. On
-#   the *worst* $L'$-Lipschitz function the risk has the order of $L'^2/w^*$ (shown below), which is the printed order.
+#   the *worst* $L'$-Lipschitz function the risk has the printed order (shown below).
 # - *Smaller constant, $L'\le L$.* The printed lower bound is true as an order in $n$.
-# - *The price.* The risk is the least risk for $L'$ times the **constant** factor
+# - *The price.* The risk divided by the least risk for $L'$ tends to the **constant**
 #
 # $$P(r)=\frac{r^2+\frac3{d-1}}{\big(1+\frac3{d-1}\big)\,r^{\,2-\frac6{d+2}}}.$$ (eq-price)
 #
-# In statistics this factor is known as the cost of a wrong bandwidth {cite:p}`wand1995kernel`.
+# In statistics this constant is known as the cost of a wrong bandwidth {cite:p}`wand1995kernel`.
 # ```
 #
 # :::{prf:corollary} the price of a wrong window
 # :label: thm-price
 # :nonumber:
-# Let a class of order $\rho$ obey {prf:ref}`the law of the window <thm-law>`. Put $s=\frac\rho{d-1}$. Let $\sigma>0$ be
-# fixed and $n\to\infty$.
+# Let a class obey {prf:ref}`the law of the window <thm-law>`, and let $\rho$ be its order: 3 for ReLU functions, 4 for
+# affine functions. Put $s=\frac\rho{d-1}$. Let $\sigma>0$ be fixed and $n\to\infty$.
 #
 # 1. At the best window parameter $w^*$ the share of the label noise in the risk tends to $\frac s{1+s}$. For ReLU
 #    functions this limit is $\frac3{d+2}$.
 # 2. Fix $u>0$. At the window parameter $uw^*$ the risk divided by the least risk tends to
-#    $\frac{u^{-\rho/2}+s\,u^{(d-1)/2}}{1+s}$. If the functions are proportional to $L$, the best parameter for $L$ is
-#    about $(L'/L)^{-4/(d-1+\rho)}$ times the best parameter for $L'$. With this factor as $u$, the limit for ReLU
-#    functions is $P(L'/L)$ of {eq}`eq-price`.
-# 3. With the best window for another class, of order $\rho'$, the risk divided by the least risk is of the order of
-#    $n^p$. The power is $p=\frac{\rho(\rho'-\rho)}{(d-1+\rho)(d-1+\rho')}$ for $\rho'>\rho$ and
-#    $p=\frac{(d-1)(\rho-\rho')}{(d-1+\rho)(d-1+\rho')}$ for $\rho'<\rho$. On ReLU functions, for example, the best
-#    window for affine functions has the power $p=\frac3{(d+2)(d+3)}$.
+#    $G(u)=\frac{u^{-\rho/2}+s\,u^{(d-1)/2}}{1+s}$.
+# 3. Let the functions be proportional to $L$, and put $r=L'/L$. The price of the wrong $L$ tends to
+#    $G\big(r^{-4/(d-1+\rho)}\big)$. For ReLU functions this limit is $P(r)$ of {eq}`eq-price`.
+# 4. Take the best window for another class, of order $\rho'$. With this window the risk divided by the least risk is of
+#    the order of $n^p$. For $\rho'>\rho$ the power is $p=\frac{\rho(\rho'-\rho)}{(d-1+\rho)(d-1+\rho')}$. For
+#    $\rho'<\rho$ it is $p=\frac{(d-1)(\rho-\rho')}{(d-1+\rho)(d-1+\rho')}$.
 # :::
 #
 # :::{admonition} Proof
 # :class: dropdown
-# All these windows have $w\to\infty$ and $\epsilon\asymp w^{(d-1)/2}/n\to0$. Steps 3 and 5 of the proof of
-# {prf:ref}`the law of the window <thm-law>` therefore apply. At $uw^*$ they give the risk
+# Every window above has $w\to\infty$ and $w^{(d-1)/2}/n\to0$. So steps 3 and 5 of the proof of
+# {prf:ref}`the law of the window <thm-law>` apply, also where $u$ depends on $n$. At $uw^*$ they give the risk
 #
-# $$\beta\,(w^*)^{-\rho/2}\big(u^{-\rho/2}+s\,u^{(d-1)/2}\big)(1+o(1)),$$
+# $$\beta\,(w^*)^{-\rho/2}\big(u^{-\rho/2}+s\,u^{(d-1)/2}\big)(1+o(1)).$$
 #
-# also where $u$ depends on $n$. The second term is the label noise.
+# The term with $s$ is the label noise.
 #
-# *1.* Put $u=1$. *2.* Divide by the value at $u=1$. If the functions are proportional to $L$, then $\beta$ is
-# proportional to $L^2$, and $w^*$ is asymptotically proportional to $L^{4/(d-1+\rho)}$. *3.* Now $u$ is of the order
-# $n^{2/(d-1+\rho')-2/(d-1+\rho)}$. For $\rho'>\rho$ it tends to zero, and the first term decides. For $\rho'<\rho$ it
-# tends to infinity, and the second term decides. $\square$
+# *1.* Put $u=1$. *2.* Divide by the value at $u=1$. *3.* For large $n$ the best parameter is proportional to
+# $\beta^{2/(d-1+\rho)}$, and $\beta$ is proportional to $L^2$. So the best parameter for $L$ is about
+# $u=r^{-4/(d-1+\rho)}$ times the best parameter for $L'$. *4.* Now $u$, the best parameter for the other class divided
+# by $w^*$, is of the order $n^{2/(d-1+\rho')-2/(d-1+\rho)}$. For $\rho'>\rho$ it tends to zero, and the first term
+# decides. For $\rho'<\rho$ it tends to infinity, and the second term decides. $\square$
 # :::
 #
 # ## By hand: four dimensions
@@ -314,8 +314,8 @@ judge(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The plot has only four dotted lines, because in $d=4$ the ratios $r$ and $1/r$ have the same limit $\frac{r^2+1}{2r}$.
-# The heights are $1.025$ for $r=\frac54$, $1.25$ for $r=2$, $2.125$ for $r=4$ and $5.05$ for $r=10$.
+# The plot has only four dotted lines, because in $d=4$ the ratios $r$ and $1/r$ have the same limit. The heights are
+# $1.025$ for $r=\frac54$, $1.25$ for $r=2$, $2.125$ for $r=4$ and $5.05$ for $r=10$.
 # ```
 #
 # **Exercise 2.** For a large $r$, compare $P(r)$ of {eq}`eq-price` with $P(1/r)$. In which dimensions is a window that
@@ -341,15 +341,15 @@ judge(
 # price = [population_risk(classes[i], w, 1000, noise_std).total / least[i].risk for i in (0, 1)]
 # print(least[0].w, w[np.argmin(np.max(price, axis=0))], least[1].w, np.max(price, axis=0).min())
 # ```
-# On a logarithmic scale this window is about halfway between the two best windows. Its two prices are equal, and they
-# are smaller than the price of either best window in the other case.
+# On a logarithmic scale this window is about halfway between the two best windows. Its two prices are equal. The best
+# window for $L$ has a larger price if $L'=3L$, and the best window for $3L$ if $L'=L$.
 # :::
 #
 # ```{admonition} What is assumed, and what we test
 # :class: dropdown
 # | assumption | here |
 # |---|---|
-# | $n$ large enough | exact local slopes at very large $n$, and finite $n$ beside them |
+# | $n$ large enough | exponents of $n$ at very large $n$, and prices at finite $n$ |
 # | same $n$, $d$, $\sigma$ in pretraining and test | as assumed |
 # | test class $D(\mathcal F_{L'}^+)$ | also affine and cosine functions, and the worst $L'$-Lipschitz function |
 # | pretraining finds the best window | the exact part assumes this; units are trained at the end of the page |
@@ -358,12 +358,12 @@ judge(
 # %% [markdown]
 # ## The printed bounds
 #
-# {numref}`fig-bounds` shows the exact risk divided by a printed bound. Suppose that this quotient keeps falling like a
-# power of $n$. In long contexts an upper bound is then true and a lower bound is false, whatever constant multiplies
+# {numref}`fig-bounds` divides the exact risk by two of the printed bounds. If such a quotient keeps falling like a
+# power of $n$, then in long contexts an upper bound is true and a lower bound is false, whatever constant multiplies
 # the bound.
 #
 # The cards compare the exponent of $n$ in the risk with the exponent in the bound. They measure the exponent of the
-# risk between two very long contexts, for which the law of the window gives $w^*=3\cdot10^4$ and $w^*=10^5$.
+# risk between two very long contexts.
 
 # %% tags=["hide-input"]
 exact = {"lipschitz": lipschitz, "noise_std": noise_std}
@@ -445,8 +445,9 @@ judge(
 # In long contexts and for large $w$ this upper bound is about $(d-1)L'^2/w$.
 #
 # *At least.* Take the wave $\frac{L'}b\cos(b\,u\cdot x)$ with a random direction $u$ and $b=\frac12\sqrt w$. Its
-# wavelength is proportional to the width of the window. The next cell computes the bias of this wave, and the upper
-# bound, for two large $w$. In each dimension both are nearly proportional to $1/w$:
+# wavelength is proportional to the width of the window, so its bias should be a fixed share of $(L'/b)^2=4L'^2/w$. The
+# next cell computes this bias, and the upper bound, for two large $w$. In each dimension both are nearly proportional
+# to $1/w$:
 
 # %%
 for d in dims:
@@ -464,8 +465,9 @@ for d in dims:
 
 # %% [markdown]
 # At the trained window parameter $w^*$ the largest bias is therefore of the order of $L'^2/w^*$. The label noise is of
-# smaller order, so the risk on the worst function has the order $L'^2/w^*$, too. The card judges the exponent of $n$ in
-# this risk twice: with the bias of the wave, and with the upper bound on the bias.
+# smaller order, so the risk on the worst function has the order $L'^2/w^*$, too. This risk lies between two numbers:
+# label noise plus the bias of the wave, and label noise plus the upper bound. One reading of the card judges the
+# exponents of $n$ in both numbers.
 
 # %% tags=["remove-input"]
 AT = "d = {dim}, L'/L = {ratio:g}"
@@ -514,7 +516,7 @@ judge(
 # %% [markdown]
 # **Functions smoother than those of pretraining.** The printed lower bound holds as an order in $n$. OCR may have
 # misread $\frac d{2(d+2)}$ as $\frac2{2(d+2)}$, and the bound holds with either exponent. We judge only the order,
-# because the printed right side lacks a factor $\sigma^2$: its unit is not the unit of the risk.
+# because the printed right side lacks a factor $\sigma^2$.
 
 # %% tags=["remove-input"]
 judge(
@@ -536,8 +538,8 @@ judge(
 )
 
 # %% [markdown]
-# **The words beside the two bounds.** For $L'>L$ the slide says "worse dependence on $L'$". Indeed, the risk of a layer
-# trained at $L$ grows faster with $L'$ than the risk of a layer trained at $L'$.
+# **The words beside the two bounds.** For $L'>L$ the slide says "worse dependence on $L'$". The risk of a layer trained
+# at $L$ grows faster with $L'$ than the risk of a layer trained at $L'$.
 #
 # For $L'\le L$ the slide says "no benefit of $L'$", which is true of the *rate* in $n$. The risk itself falls by a
 # bounded factor when $L'$ falls below $L$. For ReLU functions in long contexts, label noise makes up the share
@@ -599,12 +601,12 @@ judge(
 # %% [markdown]
 # ## Necessary, sufficient?
 #
-# The talk calls shared Lipschitzness "necessary" and "sufficient". In both cases the verdict depends on the reading. We
-# say that a layer *generalizes* to a class if its risk on the class is at most 10 % above the least risk of any window.
+# The talk calls shared Lipschitzness "necessary" and "sufficient". In both cases the verdict depends on the reading. A
+# layer *generalizes* to a class if its risk there is at most 10 % above the least risk of any window.
 #
-# **Necessary.** In long contexts a layer trained on ReLU functions of $L$ does not generalize to ReLU functions of $L'$
-# if $L'$ is at least four times smaller or larger than $L$. The layer can generalize if $L'$ is closer to $L$, or if
-# the context is short and has hardly any label noise.
+# **Necessary.** Train a layer on ReLU functions of $L$, and let $L'$ be at least four times smaller or larger. In long
+# contexts and $d\le5$ dimensions the layer does not generalize to ReLU functions of $L'$. It can generalize if $L'$ is
+# closer to $L$, or if the context is short and has hardly any label noise.
 
 # %% tags=["remove-input"]
 of_relu = {"tasks": ["ReLU"], "dims": dims}
@@ -636,11 +638,11 @@ judge(
 # %% [markdown]
 # **Sufficient.** We compare three classes with $L=1$: affine functions, ReLU functions and the cosines
 # $\cos(L\,u\cdot x)$ with a random direction $u$. In short contexts a layer with the best window for affine functions
-# generalizes to ReLU functions, and vice versa. Cosines behave differently in eight dimensions. There twenty examples
-# are too few to resolve these even functions, so the best window for cosines is too wide for affine functions.
+# generalizes to ReLU functions, and the other way round. In eight dimensions twenty examples are too few to resolve
+# cosines, so the best window for cosines is too wide for affine functions.
 #
-# In *long* contexts the best window for affine functions is too wide for ReLU functions. Its price on ReLU functions
-# grows like a power of $n$ {judged}`P1.T3.sufficient-rate`.
+# In *long* contexts the best window for affine functions is too wide for ReLU functions. With this window the risk on
+# ReLU functions, divided by the least risk, grows like a power of $n$ {judged}`P1.T3.sufficient-rate`.
 
 # %% tags=["remove-input"]
 odd = ["affine", "ReLU"]
@@ -696,14 +698,13 @@ judge(
 # %% [markdown]
 # ## Trained units, as in Fig. 5
 #
-# In our reproduction of the slides' Fig. 5, units trained at the $L$ of the test do well, and units trained at another
-# $L$ do not. The slides say the same. We train {term}`units <unit>` on affine, ReLU and cosine functions with $L=1$,
-# and on cosines with $L=0.1$ and $L=10$. We test every unit on the three classes with $L=1$. The slides do not print
-# the dimension, the context length, the noise or the cosine class of Fig. 5. We take $d=3$, $n=20$, $\sigma=0.1$ and
-# $\cos(L\,u\cdot x)$.
+# Our reproduction agrees with the slides' Fig. 5: units trained at the $L$ of the test do well, and units trained at
+# another $L$ do not. We train {term}`units <unit>` on affine, ReLU and cosine functions with $L=1$, and on cosines with
+# $L=0.1$ and $L=10$. We test every unit on the three classes with $L=1$. The slides do not print the dimension, the
+# context length, the noise or the cosine class of Fig. 5. We take $d=3$, $n=20$, $\sigma=0.1$ and $\cos(L\,u\cdot x)$.
 #
-# A cosine is an even function, so training on cosines may end near $M=-wI$ as well as near $M=wI$. In the first case we
-# change the sign of $M$ before the test. The card also shows the error with a matrix near $-wI$.
+# Cosines are even functions, so training on cosines may end near $M=-wI$ as well as near $M=wI$. Before the test we
+# change the sign of every $M$ near $-wI$. The card also shows the test error without this change.
 
 # %% tags=["hide-input"]
 units = theorem3_generalization.trained_units(
@@ -798,7 +799,7 @@ judge(
 # ## To remember
 #
 # With a window for the wrong $L$, the risk exceeds the least risk by a factor that longer contexts do not remove. A
-# window that is too wide averages over labels that differ too much. A window that is too narrow keeps label noise.
+# window that is too wide has too much bias, and a window that is too narrow keeps label noise.
 
 # %% tags=["remove-input"]
 notebook.footer()

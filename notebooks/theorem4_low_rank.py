@@ -14,10 +14,10 @@
 # **Short answer.** Yes, if the relevant and the irrelevant part of an input are independent. We chose this law of the
 # inputs, because no source prints one. The talk's Theorem 4 is about linear functions, with two examples or noiseless
 # labels. It says that the best attention window is narrow in the relevant directions and infinitely wide in all others
-# {judged}`P1.T4.minimizer`. For at least three relevant directions and at least two examples we prove this, with any
-# label noise {judged}`P1.T4.beyond`. For one or two relevant directions we prove some cases and compute others on
-# grids. No card tests one relevant direction without noise and with three or more examples. Trained layers find the
-# relevant directions of linear functions {judged}`P1.T4.learns` and of the three functions on the talk's last slide
+# {judged}`P1.T4.minimizer`. We prove this for at least three relevant directions, at least two examples and any label
+# noise {judged}`P1.T4.beyond`. For one or two relevant directions we prove some cases and compute others on grids. One
+# case is untested: one relevant direction, no noise, and three or more examples. Trained layers find the relevant
+# directions of linear functions {judged}`P1.T4.learns` and of the three functions on the talk's last slide
 # {judged}`P1.F9.subspace`. Linear attention ends with a larger error on these three functions {judged}`P1.F9.error`.
 
 # %% tags=["remove-cell"]
@@ -109,7 +109,7 @@ plt.show()
 # :alt: Two panels of the same tokens, each a point in the plane of two angles. Left, the large points form a round spot
 # around the query. Right, they form a vertical strip through the query, over all angles of the irrelevant directions.
 #
-# Attention weights, shown as areas, of the same tokens under two matrices. A token is a pair of angles, and only the
+# Areas show the attention weights of the same tokens under two matrices. A token is a pair of angles, and only the
 # horizontal angle decides its label. Left: the best multiple of the identity puts the weight on a spot around the
 # query. Right: the matrix $cBB^\top$ with the best $c$ ignores the vertical angle. It puts the weight on a strip, which
 # has more tokens to average over.
@@ -128,10 +128,10 @@ plt.show()
 # unit vector $s$ we call $s^\top Ms$ the entry of the matrix $M$ in the direction $s$. **A large entry of $M$ makes the
 # window narrow** in its direction, and an entry of zero makes it infinitely wide.
 #
-# Take $M=cBB^\top+e(I-BB^\top)$, with the entry $c$ in all relevant and $e$ in all irrelevant directions. A token is
-# useful if its $u$ is close to the query's $u$, whatever its $v$ is. A window that is narrow in an irrelevant direction
-# leaves out useful tokens, so the best $e$ should be zero. The best $c$ grows with the context length and falls with
-# the label noise, as in [](/notebooks/theorem2_scaling.ipynb).
+# Take $M=cBB^\top+e(I-BB^\top)$, with the entry $c$ in relevant directions and the entry $e$ in irrelevant directions.
+# A token is useful if its $u$ is close to the query's $u$, whatever its $v$ is. A window that is narrow in irrelevant
+# directions leaves out useful tokens, so the best $e$ should be zero. The best $c$ grows with the context length and
+# falls with the label noise, as in [](/notebooks/theorem2_scaling.ipynb).
 #
 # **What is proved.** Let $n$ be the number of examples and $\sigma$ the standard deviation of the label noise. For
 # $k\ge3$, $n\ge2$ and any $\sigma$ we prove that the best $M$ is $cBB^\top$. For $k\le2$ the box *What is true* says
@@ -164,8 +164,7 @@ for e in (4.0, 2.0, 0.0):  # from the isotropic window to the projection
 #   vectors of $M$. It should fall to zero.
 #
 # The cell also prints the exact best $c$ of each setting. For twenty tokens without noise it is
-# {judged}`P1.T4.positive | k = 2, n = 20, $\sigma$ = 0 | .2f` for every $d$. To try $d=7$, write `dim = 7` as the first
-# line of the next cell, in place of `dim = 5`.
+# {judged}`P1.T4.positive | k = 2, n = 20, $\sigma$ = 0 | .2f` for every $d$.
 #
 
 # %%
@@ -233,10 +232,10 @@ plt.show()
 # The cell takes about five seconds on two cores. The sine should end at a few hundredths: for twenty tokens with noise
 # it ends at {judged}`P1.T4.learns | d = 5, k = 2, n = 20, $\sigma$ = 0.5 | .2f`.
 #
-# The scale $c$ takes longer than the directions. With noise (right panel) the trained {term}`units <unit>` reach the
-# exact best $c$. With twenty tokens and no noise (middle) the units end below the best $c$, because the risk is flat
-# near its minimum. With two tokens (left) the units end slightly above the best $c$, because the batches are small.
-# Adam stops where its *normalized* step averages to zero, not where the gradient does.
+# Training finds the scale $c$ later than the directions. With noise (right panel) the trained {term}`units <unit>`
+# reach the exact best $c$. With twenty tokens and no noise (middle) the units end below the best $c$, because the risk
+# is flat near its minimum. With two tokens (left) the units end slightly above the best $c$, because the batches are
+# small. Adam stops where its *normalized* step averages to zero, and there the mean gradient is not zero.
 #
 # The control units are trained on linear functions of all $d$ directions, with tokens on the sphere. They should not
 # find the subspace of $B$, and they do not.
@@ -299,7 +298,7 @@ for many in (steps, 4 * steps):
 # %% [markdown]
 # With four times as many steps the sine ends below 0.1 for $n=100$, too.
 #
-# **Exercise 1.** Run the experiment again with `dim = 7`. Which printed number stays the same?
+# **Exercise 1.** Run the experiment again with `dim = 7` in place of `dim = 5`. Which printed number stays the same?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -326,10 +325,9 @@ for many in (steps, 4 * steps):
 # %% [markdown]
 # ## Theorem 4 as printed, and what is true
 #
-# Everything that we computed agrees with Theorem 4. The matrix $B\in\mathbb R^{d\times k}$ has orthonormal columns. The
-# {term}`class` $\mathcal F_B^{\rm lin}$ consists of the functions $f(x)=a^\top B^\top x$ with $a$ uniform on $S^{k-1}$.
-# Our sources do not print the law of the tokens. We use $x=Bu+B_\perp v$ with independent uniform $u\in S^{k-1}$ and
-# $v\in S^{d-k-1}$.
+# Everything that we computed agrees with Theorem 4. The {term}`class` $\mathcal F_B^{\rm lin}$ consists of the
+# functions $f(x)=a^\top B^\top x$ with $a$ uniform on $S^{k-1}$. As above, our tokens are $x=Bu+B_\perp v$ with
+# independent uniform $u\in S^{k-1}$ and $v\in S^{d-k-1}$.
 #
 # > **ITA slides, Theorem 4 (informal).** Suppose $n=2$ or $\sigma=0$. Then for some
 # > $C=\Omega(1)$, any optimal solution $M^*$ of the ICL pretraining loss induced by the
@@ -341,19 +339,19 @@ for many in (steps, 4 * steps):
 #
 # ```{admonition} What is true
 # :class: tip
-# For our tokens let $n\ge2$. For every $d\times d$ matrix there are numbers $c$ and $e$ such that
-# $cBB^\top+e(I-BB^\top)$ has no larger risk (proved below). So the question is whether the best $e$ is zero.
+# For our tokens let $n\ge2$. For every $d\times d$ matrix some $cBB^\top+e(I-BB^\top)$ has no larger risk than this
+# matrix (proved below). So the question is whether the best $e$ is zero.
 #
 # - *Three or more relevant directions.* For $k\ge3$ we prove that the best $e$ is zero, for every $d>k$, $n\ge2$ and
 #   $\sigma\ge0$ ({prf:ref}`irrelevant directions do harm <thm-irrelevant>`). The proof needs neither the theorem's
-#   assumption ($n=2$ or $\sigma=0$) nor the symmetry of $M$. The bound $C$ need only be at least the smallest best $c$.
+#   assumption ($n=2$ or $\sigma=0$) nor the symmetry of $M$. The bound $C$ only has to admit a best $c$.
 # - *Two relevant directions.* For $k=2$ we prove that the best $e$ is zero in three cases: for $n=2$
 #   ({prf:ref}`two examples <thm-two-examples>`), for much noise, and for long contexts with noise
-#   ({prf:ref}`two directions <thm-two-directions>`). The cases without a proof are $\sigma=0$ with $n\ge3$, and
-#   moderate $n$ and $\sigma$. In all settings of these two cases that we computed, the best $e$ is zero on our grids.
+#   ({prf:ref}`two directions <thm-two-directions>`). We have no proof for $\sigma=0$ with $n\ge3$, nor for moderate $n$
+#   and $\sigma$. Where we computed such settings, the best $e$ is zero on our grids.
 # - *One relevant direction.* For $k=1$ we have a proof only for $n=2$ without noise (Exercise 4). With noise the best
-#   $e$ is zero on our grids, but at a fixed $c$ the risk does not always rise with $|e|$. Without noise the best $c$ is
-#   the bound $C$. For $n\ge3$ without noise no card tests whether the best $e$ is zero.
+#   $e$ is zero on our grids. Without noise the best $c$ is the bound $C$, and for $n\ge3$ no card tests whether the
+#   best $e$ is zero.
 #
 # If the tokens are uniform on the sphere $S^{d-1}$, trained units do *not* ignore irrelevant directions (last section
 # of [](/notebooks/beyond.ipynb)).
@@ -414,7 +412,6 @@ judge(
 # | $n=2$ or $\sigma=0$ | not needed for $k\ge3$ (proved); P1.T4.minimizer has settings with this assumption, P1.T4.beyond settings without it |
 # | $M$ symmetric | not needed; the proof below is for any matrix |
 # | $\Vert B^\top MB\Vert\le C$ | we test without this bound, as if $C$ were at least the best $c$; a smaller $C$ is tested for $M=cBB^\top$ only |
-# | law of the tokens | not printed; ours is above |
 # ```
 #
 # :::{admonition} Proof that no matrix beats two numbers
@@ -427,23 +424,26 @@ judge(
 #
 # *One query.* Fix the query $x_q=Bu_q+B_\perp v_q$, and put $p=B^\top Mx_q$ and $r=B_\perp^\top Mx_q$. The score of a
 # token is $u_i\cdot p+v_i\cdot r$. Let $\omega_i$ be its weight, and $\bar u=\sum\omega_iu_i$. Given the tokens, the
-# mean error over $a$ and the noise is $\frac1k|\bar u-u_q|^2+\sigma^2\sum\omega_i^2$.
+# mean error over $a$ and the noise is
 #
-# Now average over the tokens, which are independent of the query. By symmetry the result depends only on $|p|$, $|r|$
-# and the angle $\theta$ between $p$ and $u_q$. The angle enters only through the term $-\frac2kA\cos\theta$ with
-# $A=\mathbb E\,\bar u\cdot p/|p|$. At $|p|=0$ symmetry gives $A=0$. The derivative $dA/d|p|$ is the mean of a variance
-# and therefore positive. So $A>0$ for $|p|>0$, and the error is smallest at $\theta=0$, where it is $\varrho(|p|,|r|)$.
+# $$\textstyle\frac1k|\bar u-u_q|^2+\sigma^2\sum\omega_i^2=\frac1k\big(|\bar u|^2-2\,\bar u\cdot u_q+1\big)+\sigma^2\sum\omega_i^2.$$
 #
-# *All queries.* The risk of $M$ is the mean over queries, so it is at least $\inf\varrho$. Suppose that it is
-# $\min\varrho$. For almost every query, and by continuity for every query, $|p|$ is then a best $c$, $p$ is a positive
-# multiple of $u_q$, and $r=0$.
+# Now average over the tokens, which are independent of the query. By symmetry the means of $|\bar u|^2$ and
+# $\sum\omega_i^2$ depend only on $|p|$ and $|r|$. The mean of $\bar u$ is a multiple $A\,p/|p|$ of $p$. Let $\theta$ be
+# the angle between $p$ and $u_q$. Then the mean of $\bar u\cdot u_q$ is $A\cos\theta$.
 #
-# From $r=0$ for every query follows $B_\perp^\top M=0$. Let $P=B^\top MB$ and $R=B^\top MB_\perp$. The queries with
-# $u,v$ and with $u,-v$ show that $Pu+Rv$ and $Pu-Rv$ are multiples of $u$. Hence $Pu$ and $Rv$ are multiples of $u$,
-# for all $u$ and $v$. So $P=cI$, and as $k\ge2$, $R=0$. $\square$
+# At $|p|=0$ symmetry gives $A=0$. The derivative $dA/d|p|$ is the mean of the variance of $u_i\cdot p/|p|$ under the
+# weights $\omega_i$, and so it is positive. Hence $A>0$ for $|p|>0$. The error is therefore smallest at $\theta=0$,
+# where it is $\varrho(|p|,|r|)$.
+#
+# *All queries.* The risk of $M$ is the mean over queries, so it is at least $\inf\varrho$. Suppose that it equals
+# $\min\varrho$. Then almost every query has $r=0$ and $p=cu_q$ with a best $c$. By continuity every query has this
+# form.
+#
+# From $r=0$ for every query follows $B_\perp^\top M=0$. Let $P=B^\top MB$ and $R=B^\top MB_\perp$. The queries
+# $Bu+B_\perp v$ and $Bu-B_\perp v$ have $p=Pu+Rv$ and $p=Pu-Rv$. Both are multiples of $u$, so $Pu$ and $Rv$ are
+# multiples of $u$, for all $u$ and $v$. Hence $R=0$, because $k\ge2$, and $P=cI$ with a best $c$. $\square$
 # :::
-#
-# What is not proved for $n\ge3$ stands below the {prf:ref}`theorem on two directions <thm-two-directions>`.
 #
 # :::{prf:theorem} two examples
 # :label: thm-two-examples
@@ -467,37 +467,41 @@ judge(
 #
 # $F$ is even, so it is enough to show that $F'(b)>0$ for $b>0$.
 #
-# *The derivative.* With $S=1-T^2$ we have $2F'=\mathbb E[S(\frac A2T-\frac\Delta k)]$, which is positive at $c=0$. Let
-# $c>0$. Let $p$ be the density of $\Delta$, and put $h(\Delta)=S(-\Delta)-S(\Delta)$, which is positive for $\Delta>0$.
-# As $ST=-\frac1c\frac{dS}{d\Delta}$, and as $A$ and $p$ are even, integration by parts gives
+# *The derivative.* With $S=1-T^2$ we have $2F'=\mathbb E[S(\frac A2T-\frac\Delta k)]$, which is positive at $c=0$. Now
+# let $c>0$, let $p$ be the density of $\Delta$, and put $h(\Delta)=S(-\Delta)-S(\Delta)$, which is positive for
+# $\Delta>0$. As $ST=-\frac1c\frac{dS}{d\Delta}$, and as $A$ and $p$ are even, integration by parts gives
 #
 # $$2F'=\int_0^2\frac{\Delta p}kh\,d\Delta+\frac1{2c}\Big[(Ap)(2)\,h(2)-\int_0^2(Ap)'h\,d\Delta\Big].$$
 #
 # The first integral is positive.
 #
-# *For $k\ge3$* the bracket is not negative, because $Ap$ does not rise with $\Delta>0$. To see this, write
-# $\Delta=R\tau$ with $R=|u_1-u_2|$ and an independent coordinate $\tau$ of a uniform point on $S^{k-1}$. The density
-# $q$ of $\tau$ does not rise with $|\tau|$, and $Ap=\mathbb E\big[(\frac{R^2}k+2\sigma^2)\frac1Rq(\frac\Delta R)\big]$.
+# *For $k\ge3$* the bracket is not negative if $Ap$ does not rise with $\Delta>0$. Write $\Delta=R\tau$ with
+# $R=|u_1-u_2|$. Here $\tau$ is independent of $R$ and is a coordinate of a uniform point on $S^{k-1}$. Its density $q$
+# does not rise with $|\tau|$. So $Ap=\mathbb E\big[(\frac{R^2}k+2\sigma^2)\frac1Rq(\frac\Delta R)\big]$ does not rise
+# with $\Delta$.
 #
 # *For $k=2$* we have $\Delta=2\sin\alpha\sin\alpha'$ with independent uniform angles. Let $K$ and $E$ be the complete
-# elliptic integrals of $m=1-\frac{\Delta^2}4$. Up to a common factor $p$ is $K$, and $Ap$ is $2E+2\sigma^2K$. $K$ falls
-# with $\Delta$, so its part of the bracket is positive or zero. For $E$ we have
-# $0\le\frac{dE}{d\Delta}=\frac\Delta4\frac{K-E}m<\frac\Delta4K$.
+# elliptic integrals of $m=1-\frac{\Delta^2}4$. With a constant $\lambda>0$ we have $p=\lambda K$ and
+# $Ap=\lambda\,(2E+2\sigma^2K)$. As $K$ falls with $\Delta$, the part of $\sigma^2K$ in the bracket is not negative.
+# Without this part $2F'/\lambda$ is
 #
-# - If $c\ge\frac12$, then $\frac1{2c}\cdot2\frac{dE}{d\Delta}<\frac\Delta2K$. So the first integral is larger than what
-#   $E$ subtracts in the bracket.
-# - If $c<\frac12$, put $a=c\Delta\le1$. Then $h\propto\sinh a/(\cosh a+\cosh b)^2$ rises with $a$. Hence
-#   $\int_0^2\frac{dE}{d\Delta}h\,d\Delta\le E(2)\,h(2)$, with $E(2)$ the value at $\Delta=2$. So the part of $E$ in the
-#   bracket is not negative.
+# $$\int_0^2\frac\Delta2K\,h\,d\Delta+\frac1c\Big[E(2)\,h(2)-\int_0^2\frac{dE}{d\Delta}h\,d\Delta\Big].$$
 #
-# *All matrices.* The proof above reduces them to $\varrho$. A best finite $c$ exists by the
-# {prf:ref}`theorem on form <thm-form>` in $\mathbb R^k$. It is positive, because $\varrho(c,0)$ falls at $c=0$.
-# $\square$
+# Here $E(2)$ is the value at $\Delta=2$, and $0\le\frac{dE}{d\Delta}=\frac\Delta4\,\frac{K-E}m<\frac\Delta4K$. There
+# are two cases:
+#
+# - If $c\ge\frac12$, then $\frac1c\frac{dE}{d\Delta}<\frac\Delta2K$. So the first term is larger than the last.
+# - If $c<\frac12$, put $a=c\Delta\le1$. Then $h$ is proportional to $\sinh a/(\cosh a+\cosh b)^2$, which rises with
+#   $a$. So the last integral is at most $E(2)\,h(2)$, and the bracket is not negative.
+#
+# *All matrices.* By the proof above it is enough to minimize $\varrho$. A best finite $c$ exists by the
+# {prf:ref}`theorem on form <thm-form>`, applied in $\mathbb R^k$. It is positive, because $\varrho(c,0)$ falls at
+# $c=0$. $\square$
 # :::
 #
 # ## Experiment 2: the exact landscape
 #
-# In every setting that we computed, the exact risk is least at $e=0$. The figure shows three of these settings.
+# In every setting that we computed, the exact risk is least at $e=0$. The figure shows three of them.
 #
 
 # %% tags=["hide-input"]
@@ -538,7 +542,7 @@ plt.show()
 # labels do not depend on $v$.
 # ```
 #
-# Two cards test, for eight values of $c$, that none of six positive values of $e$ has a smaller risk than $e=0$.
+# Two cards compare the risk at $e=0$ with the risk at six positive values of $e$, for each of eight values of $c$.
 # P1.T4.minimizer has settings with $n=2$ or $\sigma=0$, as the theorem assumes. P1.T4.beyond has settings with noise
 # and $n\ge3$. The case $k=1$ without noise is left out, because without the bound $C$ it has no minimum (Exercise 4).
 
@@ -621,9 +625,9 @@ judge("P1.T4.constraint", falling, error="error", name=in_k)
 #
 # $$\frac{h(z-t)}{h(z+t)}=\exp(-2t)\Big(\frac{1+\exp(z+t)}{1+\exp(z-t)}\Big)^3\ge\exp(-2t)\exp(3t)>1,$$
 #
-# because the fraction rises in $z$ and is $\exp t$ at $z=0$. By the symmetry of $\delta$, the derivative of the mean
-# error in $|e|$ is, up to a positive factor, the mean of $|\delta|\,(h(z-t)-h(z+t))$ at $z=2c$ and $t=|e\delta|$. This
-# mean is positive for $e\ne0$. For $n=20$ the printed risks rise with $e$, too:
+# because the fraction rises in $z$ and is $\exp t$ at $z=0$. Put $t=|e\delta|$. By the symmetry of $\delta$, the values
+# $2c+t$ and $2c-t$ of $z$ are equally likely. So the derivative of the mean error in $|e|$ is a positive multiple of
+# the mean of $|\delta|\,(h(2c-t)-h(2c+t))$. This mean is positive for $e\ne0$. For $n=20$ the risk rises with $e$, too:
 #
 # ```python
 # for e in (0.0, 0.5, 1.0, 2.0):
@@ -633,7 +637,8 @@ judge("P1.T4.constraint", falling, error="error", name=in_k)
 #
 # **What the projection gains.** With the projection, the rate of the risk depends on $k$ and not on $d$. With noise and
 # $e=0$ the least risk falls like $n^{-4/(k+3)}$. The card's control is $M=wI$, whose window treats all directions
-# alike. Our tokens lie on a surface of dimension $d-2$, so the least risk of $M=wI$ falls only like $n^{-4/(d+2)}$.
+# alike. Our tokens lie on a surface of dimension $d-2$, like the unit sphere of $\mathbb R^{d-1}$. So the least risk of
+# $M=wI$ falls only like $n^{-4/(d+2)}$.
 
 # %% tags=["remove-input"]
 projected = pd.DataFrame({"rank": k} | low_rank.risk_slope(k) for k in (2, 3))
@@ -647,8 +652,8 @@ judge(
 # %% [markdown]
 # ## Experiment 3: behind a nonlinear link
 #
-# Trained softmax attention finds the relevant subspace for all three functions of the slide below.  Linear attention
-# ends with a larger error on each of these functions.
+# Trained softmax attention finds the relevant subspace for all three functions of the slide below. Linear attention
+# ends with a larger error on each.
 #
 # > **ITA slides, last slide: "Softmax Attention Learns Low-Dimensional Structure in
 # > Nonlinear Functions".** Generalized linear models: affine $f(x)=w^\top x+2$,
@@ -659,8 +664,8 @@ judge(
 # and the sine of Experiment 1. In this book $w$ is the window parameter, so we write $q$ for the slide's $w$. We draw
 # $q=Ba$ with $a$ uniform on $S^{k-1}$. The function that is applied to $q^\top x$ is called the *link*.
 #
-# With $M=cBB^\top$ scores and labels depend on $u$ only. The problem is then *exactly* the problem of $M=cI_k$ on the
-# sphere of $\mathbb R^k$, for which we compute the least risk of every link.  Linear attention predicts
+# With $M=cBB^\top$, scores and labels depend on $u$ only. The problem is then *exactly* the problem of $M=cI_k$ on the
+# sphere of $\mathbb R^k$, for which we compute the least risk of every link. Linear attention predicts
 # $\frac1n\sum_iy_ix_i^\top Mx_q$. Both kinds of units start at $M=0$.
 
 # %% tags=["hide-input"]
@@ -767,15 +772,17 @@ plt.show()
 # and the cosine link the least risk itself is large, because twenty tokens are too few to resolve $\cos(4q^\top x)$ in
 # three relevant directions.
 #
-# **What sets the size of the sine?** The noise of the gradient, and so the size of the batch. The following is a sketch
-# and not a proof. Let $b$ be the number of contexts at each step, $T$ the number of steps, and $\delta$ the distance of
-# $M$ from the optimum. Adam divides the gradient by its size. Near the optimum this size is mostly noise, of order
-# $b^{-1/2}$. So $\delta$ decays at a rate proportional to the step size times $\sqrt b$.
+# **What sets the size of the sine?** The noise of the gradient does, and this noise depends on the size of the batch.
+# Here is a sketch, not a proof. Let $b$ be the number of contexts at each step, $T$ the number of steps, and $\delta$
+# the distance of $M$ from the optimum. Adam divides the gradient by its size. Near the optimum this size is mostly
+# noise, of order $b^{-1/2}$. So $\delta$ decays at a rate proportional to the step size times $\sqrt b$.
 #
-# The step size falls linearly to zero. The noise is therefore averaged over about the last $\sqrt{T/\sqrt b}$ steps.
-# The $\delta$ that remains is of order $(b\sqrt{T/\sqrt b})^{-1/2}=b^{-3/8}\,T^{-1/4}$. The card P1.F9.subspace tests
-# only that the sine falls as the batch grows, at a fixed number of steps. In two other readings the sine must be at
-# most 0.1 or at most 0.05.
+# The step size falls linearly to zero, so it is proportional to $\tau/T$ when $\tau$ steps remain. In these $\tau$
+# steps $\delta$ shrinks by a factor $\exp(-z)$ with $z$ of order $\sqrt b\,\tau^2/T$. This $z$ is of order one at
+# $\tau=\sqrt{T/\sqrt b}$, so only about the last $\tau$ steps count. They average the noise of $b\tau$ contexts, and
+# the $\delta$ that remains is of order $(b\tau)^{-1/2}=b^{-3/8}\,T^{-1/4}$.
+#
+# The card P1.F9.subspace tests only that the sine falls as the batch grows, at a fixed number of steps.
 
 # %% tags=["remove-input"]
 by = ["link", "dim", "rank"]
@@ -830,7 +837,7 @@ plots.table(
 # Training then leaves only noise in $M$, and this noise prefers no subspace.
 #
 # On the affine link, linear attention learns the odd part $q^\top x$, and with it the subspace. It cannot represent the
-# constant $+2$, and an error from this constant remains.
+# constant $+2$, which remains as an error.
 #
 # **Exercise 5.** Replace the $+2$ of the affine link by $+20$. What happens to the error of softmax attention, and what
 # happens to the error of linear attention?
