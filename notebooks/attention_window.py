@@ -266,8 +266,7 @@ judge(
 # $1$ and $\frac12$, and the squared distances to the query are $0$ and $1$. The softmax weights have the ratio
 # $e^{w}:e^{w/2}$. The kernel {eq}`eq-kernel` gives the same ratio in the form $1:e^{-w/2}$.
 #
-# At $w=\ln 4$ the ratio of the two weights is $2:1$. The kernel without the factor $\frac12$, $e^{-w\|x-x_q\|^2}$, would give
-# $4:1$.
+# At $w=\ln 4$ the ratio of the two weights is $2:1$. Without the factor $\frac12$ the kernel would give $4:1$.
 
 # %%
 x = attention_window.on_circle(np.deg2rad([0.0, 60.0]))
@@ -355,7 +354,7 @@ judge(
 #
 # - the distance from the query at which the weight is half of its largest possible value,
 # - the number of points attended to, $1/\mathbb E\sum_i\omega_i^2$, which is $n$ for equal weights,
-# - the bias and the noise, which are the two parts of the {term}`population risk`. (This bias is not the mean error.)
+# - the bias and the noise, which are the two parts of the {term}`population risk`. This bias is a mean *squared* error.
 
 # %%
 task = ReLU(dim=dims[-1])

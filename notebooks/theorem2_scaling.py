@@ -104,9 +104,9 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-scaling
-# :alt: Left, on logarithmic axes: the falling curve of the bias crosses three rising curves of the noise, one for each
-# context length. A star above each crossing moves right as the context gets longer. Right: four curves of the exact
-# best window parameter divided by its law, against the context length. All four tend to one.
+# :alt: Left, on logarithmic axes: the falling curve of the bias crosses three rising curves of the noise. A star above each
+# crossing moves right as the context gets longer. Right: four curves of the exact best window parameter divided by its law,
+# against the context length. All four tend to one.
 #
 # Left: bias and noise against $w$. Noise curves end where a window averages ten tokens. The bias curve ends where a
 # window averages a thousand tokens. A star marks the least sum of bias and noise, and in longer contexts it is farther
@@ -261,8 +261,7 @@ for share in (1 / 4, 1, 4):
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The best $w$ falls, and so does the trained $w$. In a higher dimension fewer tokens are near the query, so the best window is
-# wider.
+# The best $w$ falls. In a higher dimension fewer tokens are near the query, so the best window is wider.
 # ```
 #
 # ## Theorem 2 as printed, and what is true
@@ -343,7 +342,7 @@ for w in (0.0, np.log(4), 1000.0):
 # The exact law comes from the {term}`variogram` $\gamma(\theta)=\frac12\mathbb E(f(x)-f(x'))^2$, where $\theta$ is the
 # angle between $x$ and $x'$. Expand $\gamma(\theta)$ in powers of $\theta$. The smallest exponent other than 2 is the
 # *order* $\rho$ of the class: 1 for functions with jumps, 3 for functions with kinks. For smooth functions we put
-# $\rho=4$. The next theorem, which is ours, gives the law for every order.
+# $\rho=4$. The next theorem gives the law for every order.
 #
 # :::{prf:theorem} the law of the window
 # :label: thm-law
@@ -380,8 +379,8 @@ for w in (0.0, np.log(4), 1000.0):
 # | $H$ times the indicator of a region with a smooth boundary, turned at random | 1 | $c=\frac{H^2\nu}{2\pi p_0}$ | $\frac{\sqrt2-1}{\sqrt\pi}\,H^2\nu$ | $\frac2d$ |
 # | rougher: $\gamma=\Vert x-x'\Vert^\rho$, $\rho<1$ | $\rho$ | $c=1$ | as in the theorem | $\frac2{d-1+\rho}>\frac2d$ |
 #
-# Here $p_0$ is the density of $q\cdot x$ at zero, as above. The number $\nu$ is the size of the region's boundary (a
-# length for $d=3$) divided by the size of the sphere (an area for $d=3$).
+# The density $p_0$ is defined above. The number $\nu$ is the size of the region's boundary (a length for $d=3$) divided
+# by the size of the sphere (an area for $d=3$).
 #
 # For functions that jump the exponent is **the printed upper end** $\frac2d$, but they have no Lipschitz constant.
 #
@@ -428,15 +427,15 @@ for w in (0.0, np.log(4), 1000.0):
 #
 # $$\big(\sqrt B-\sqrt{b_\infty}\big)^2\le\mathbb E(P-b)^2\le16\,\epsilon\,g(2w)+8\,\epsilon\,b_\infty(w)+8\max\gamma\;e^{-1/8\epsilon}.$$
 #
-# Let $r$ be the right side. As $w\to\infty$, $g(2w)\to0$, since $\gamma$ is continuous and $\gamma(0)=0$. So
+# Let $r$ be the last expression. As $w\to\infty$, $g(2w)\to0$, since $\gamma$ is continuous and $\gamma(0)=0$. So
 # $r=o(b_\infty+\epsilon)$ as $w\to\infty$ and $\epsilon\to0$. Then also
 # $|B-b_\infty|\le2\sqrt{b_\infty r}+r=o(b_\infty+\epsilon)$. With step 2
 #
 # $$\mathcal L=\big(b_\infty(w)+\sigma^2\epsilon\big)(1+o(1)).$$
 #
 # *4. Where minimizers are.* At $w=\infty$ let $\mathcal L$ be the risk of the nearest token. Then $\mathcal L$ is
-# continuous on $[0,\infty]$, so it has a minimum. We first show that the minimum tends to zero as $n\to\infty$. If
-# $w\to\infty$ so slowly that $\epsilon\to0$, then $\mathcal L\to0$ by step 3, because $b_\infty\le2g(w)\to0$.
+# continuous on $[0,\infty]$ and has a minimum. This minimum tends to zero as $n\to\infty$. If $w\to\infty$ so slowly
+# that $\epsilon\to0$, then $\mathcal L\to0$ by step 3, because $b_\infty\le2g(w)\to0$.
 #
 # Next we show that $\epsilon\to0$ at minimizers. Fix $\eta>0$, and let $w_\eta$ be the $w$ at which $\epsilon=\eta$. By
 # step 2, $N\ge\eta/(1+K\eta)^2$ at $w_\eta$. The derivative of $N$ is
@@ -465,8 +464,8 @@ for w in (0.0, np.log(4), 1000.0):
 #   $\ell$, $w^2b_\infty\to\frac14\sum a_\ell\lambda_\ell^2$.
 #
 # *6. Balance.* By steps 3 to 5, at minimizers
-# $\mathcal L=\big(\beta w^{-\rho/2}+\frac{\sigma^2\kappa}nw^{m/2}\big)(1+o(1))$. Let $w_0$ be the right side of
-# {eq}`eq-sharp`. The formula for $\mathcal L$ holds at $w_0$, too, because $w_0\to\infty$ and
+# $\mathcal L=\big(\beta w^{-\rho/2}+\frac{\sigma^2\kappa}nw^{m/2}\big)(1+o(1))$. Let $w_0$ be the value that
+# {eq}`eq-sharp` gives for $w^*$. The formula for $\mathcal L$ holds at $w_0$, too, because $w_0\to\infty$ and
 # $\epsilon(w_0)\asymp n^{-\rho/(m+\rho)}\to0$. With $w=uw_0$
 #
 # $$\mathcal L=\beta w_0^{-\rho/2}F(u)(1+o(1)),\qquad F(u)=u^{-\rho/2}+\frac\rho mu^{m/2}.$$
@@ -530,8 +529,7 @@ plt.show()
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The constant $\beta$ is proportional to the length of the coast, so $w^*$ grows by the factor $2^{2/d}$. In $d=3$ this factor
-# is 1.59.
+# The constant $\beta$ is proportional to the length of the coast, so $w^*$ grows by the factor $2^{2/d}$.
 # ```
 #
 # ## The exponent
@@ -611,17 +609,17 @@ judge(
 
 # %% [markdown]
 # The cards test the exponents of $w^*$ in $n$ and in $L/\sigma$. The law depends on $nL^2/\sigma^2$, so the exponent in
-# $L/\sigma$ is twice the exponent in $n$. As a control we take a window as wide as the distance to the nearest token. As
-# expected, its exponent exceeds the upper bound.
+# $L/\sigma$ is twice the exponent in $n$. As a control we take a window as wide as the distance to the nearest token.
+# Its exponent exceeds the upper bound.
 #
 # **How large is "sufficiently large"?** The lower bound can hold only if $n$ is at least of the order $(L/\sigma)^2$. The
 # noise term never decreases as $w$ grows. The best $w$ is therefore at most the best $w$ for $\sigma=0$. For the ReLU class
 # the best $w$ for $\sigma=0$ is about $n^{2/d}$. The lower bound therefore requires $n^{2/d}\gtrsim(nL^2/\sigma^2)^{1/d}$,
 # that is, $n\gtrsim(L/\sigma)^2$.
 #
-# Our law is accurate if $n\gg(L/\sigma)^d$, and perhaps in shorter contexts, too. The labels in a window of width $w^{-1/2}$
-# differ by about $Lw^{-1/2}$, even without noise. This difference acts as a second noise, which the law neglects. It is small
-# against $\sigma$ if $w\gg(L/\sigma)^2$. The $w$ of the law satisfies this condition if $n\gg(L/\sigma)^d$.
+# Our law is accurate if $n\gg(L/\sigma)^d$. The labels in a window of width $w^{-1/2}$ differ by about $Lw^{-1/2}$,
+# even without noise. This difference acts as a second noise, which the law neglects. It is small against $\sigma$ if
+# $w\gg(L/\sigma)^2$. The $w$ of the law satisfies this condition if $n\gg(L/\sigma)^d$.
 #
 # The next cell compares the best $w$ with $(nL^2/\sigma^2)^{1/5}$ in $d=5$. For every $L/\sigma$ that we try, the best $w$ is
 # below this value at $n=\frac1{100}(L/\sigma)^2$ and above it at $n=(L/\sigma)^2$.
@@ -648,8 +646,8 @@ for signal in (1e3, 1e4, 1e5):  # L / sigma
 # print(np.polyfit(np.log(n), np.log(w), deg=1)[0], 2 / 7)
 # print(np.diff(np.log(w)) / np.diff(np.log(n)))
 # ```
-# The fitted slope is far above $\frac27$, even above the printed upper end $\frac25$. The local slopes in the last line
-# fall with $n$ and are still above their limit at $10^4$ tokens.
+# The fitted slope is far above $\frac27$, even above the printed upper end $\frac25$. The local slopes, printed last,
+# fall with $n$ and are still above $\frac27$ at $10^4$ tokens.
 # :::
 #
 # **Exercise 4.** Run this notebook with less noise:
