@@ -12,13 +12,15 @@
 # *A transformer reads a list of examples, each with its label, and then predicts the label of a new point. Which of the
 # examples does one attention layer use, and how much does each of them count?*
 #
-# **Short answer.** The layer predicts a weighted mean of the labels, and the examples near the new point count most. On the
-# unit sphere, softmax attention with the scores $w\,x\cdot x_q$ is exactly kernel regression. The weight of an example $x$ is
-# proportional to $e^{-\frac w2\|x-x_q\|^2}$, where $x_q$ is the new point {judged}`P1.W.kernel`. The number $w$ sets the width
-# of the *window* of examples that count. The best width grows with the noise of the labels {judged}`P1.W.noisy`. For affine
-# and ReLU functions it shrinks as the functions' Lipschitz constant $L$ grows {judged}`P1.W.rapid`. Take cosines on the
-# circle, $40$ examples and noise with $\sigma=0.2$. The best width at $L=8$ is
-# {judged}`P1.W.softmax-adapts | cosine, d = 2, n = 40, $\sigma$ = 0.2, L = 8 over 1 | .2f` times the best width at $L=1$.
+# **Short answer.** The layer predicts a weighted mean of the labels, and the examples near the new point count most. On
+# the unit sphere, softmax attention with the scores $w\,x\cdot x_q$ is exactly kernel regression. The weight of an
+# example $x$ is proportional to $e^{-\frac w2\|x-x_q\|^2}$, where $x_q$ is the new point {judged}`P1.W.kernel`. The
+# number $w$ sets the width of the *window* of examples that count. The best width grows with the noise of the labels
+# {judged}`P1.W.noisy`. For affine and ReLU functions it shrinks as the functions' Lipschitz constant $L$ grows
+# {judged}`P1.W.rapid`. Take functions $\cos(L\,u\cdot x)$ on the circle with a random direction $u$, $40$ examples and
+# noise with $\sigma=0.2$. The best width at $L=8$ is
+# {judged}`P1.W.softmax-adapts | cosine, d = 2, n = 40, $\sigma$ = 0.2, L = 8 over 1 | .2f` times the best width at
+# $L=1$.
 
 # %% tags=["remove-cell"]
 import sys
@@ -125,9 +127,9 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-prompt
-# :alt: Left, five examples on a circle and a star, the query. A line joins each example to the star, and nearer examples have
-# thicker lines. A shaded sector around the star is the window. Right, the five examples with their labels in boxes. Arrows, as
-# thick as the lines, lead to one box, the prediction.
+# :alt: Left, five examples on a circle and a star, the query. A line joins each example to the star, and nearer examples
+# have thicker lines. A shaded sector around the star is the window. Right, the five examples with their labels in boxes.
+# Arrows, as thick as the lines, lead to one box, the prediction.
 #
 # How one attention layer answers. Left: five labeled examples and a {term}`query` (star) on the circle, with $w=3$. The sizes
 # of discs and lines show the attention weights. The shaded {term}`window` is the region where the weight is more than half of
@@ -165,11 +167,11 @@ interactive(
 # %% [markdown]
 # ## The experiment: attention is kernel regression
 #
-# On the sphere, the attention weights are exactly the weights of a Gaussian kernel. The next cell draws contexts and computes
-# two weights for each example. One comes from the softmax of the scores $w\,x_i\cdot x_q$, the other from a Gaussian kernel of
-# the distance to the query. The cell repeats the computation with normal tokens. Normal tokens do not lie on a sphere, so
-# their two weights differ. The table below lists the largest difference between the two weights. To try $d=7$, write
-# `dims = [7]` as the first line of the next cell.
+# On the sphere, the attention weights are exactly the weights of a Gaussian kernel. The next cell draws contexts and
+# computes two weights for each example. The first is the softmax of the scores $w\,x_i\cdot x_q$. The second is a
+# Gaussian kernel of the distance to the query. The cell repeats the computation with normal tokens. These tokens do not
+# lie on a sphere, so the two weights differ. The table below lists the largest difference between the two weights. To
+# try $d=7$, write `dims = [7]` as the first line of the next cell.
 
 # %%
 rows = []
@@ -235,8 +237,8 @@ judge(
 # %% [markdown]
 # ## As printed, and what is true
 #
-# The kernel on the slides is right. Their table is right for one of two meanings of *bias*. The slides write the attention
-# that the query $x_{n+1}$ pays to $x_i$ as
+# The kernel on the slides is right. The table on the slides is right for one of two meanings of *bias*. The slides
+# write the attention that the query $x_{n+1}$ pays to $x_i$ as
 #
 # $$\frac{e^{-\frac{w_{KQ}}2\|x_i-x_{n+1}\|^2}}
 #   {\sum_{j=1}^ne^{-\frac{w_{KQ}}2\|x_j-x_{n+1}\|^2}}.$$ (eq-kernel)
@@ -252,10 +254,10 @@ judge(
 #
 # ```{admonition} What is true
 # :class: tip
-# Equation {eq}`eq-kernel` is exact for unit vectors. For $M=wI$, the authors' rebuttal and the slides' proof sketch write
-# $e^{-w\|x-y\|^2}$ in place of $e^{x^\top My}$. If $w$ is the same number in both expressions, a factor $\frac12$ is missing
-# in the kernel. If the $w$ of the kernel may be another number, nothing is missing. The third row of the table is right if
-# *bias* means the mean error of the prediction, without a square inside the mean {judged}`P1.W.table-bias`.
+# Equation {eq}`eq-kernel` is exact for unit vectors. The authors' rebuttal and the slides' proof sketch write
+# $e^{-w\|x-y\|^2}$ in place of $e^{x^\top My}$. If this $w$ is also the $w$ in $M=wI$, a factor $\frac12$ is missing in
+# the kernel. If the kernel may have its own $w$, nothing is missing. The third row of the table is right if *bias*
+# means the mean of the error, and not the mean of its square {judged}`P1.W.table-bias`.
 # ```
 #
 # ## By hand
@@ -264,8 +266,7 @@ judge(
 # $1$ and $\frac12$, and the squared distances to the query are $0$ and $1$. The softmax weights have the ratio
 # $e^{w}:e^{w/2}$. The kernel {eq}`eq-kernel` gives the same ratio in the form $1:e^{-w/2}$.
 #
-# At $w=\ln 4$ the ratio of the two weights is $2:1$. The kernel without the factor $\frac12$, $e^{-w\|x-x_q\|^2}$, would give
-# $4:1$.
+# At $w=\ln 4$ the ratio of the two weights is $2:1$. Without the factor $\frac12$ the kernel would give $4:1$.
 
 # %%
 x = attention_window.on_circle(np.deg2rad([0.0, 60.0]))
@@ -348,13 +349,12 @@ judge(
 # %% [markdown]
 # ## The table, measured
 #
-# The exact numbers agree with all four rows of the slides' table, if *bias* means the mean error. The next cell computes four
-# quantities for several values of $w$:
+# If *bias* means the mean error, the exact numbers agree with all four rows of the slides' table. The next cell
+# computes four quantities for several values of $w$:
 #
 # - the distance from the query at which the weight is half of its largest possible value,
 # - the number of points attended to, $1/\mathbb E\sum_i\omega_i^2$, which is $n$ for equal weights,
-# - the bias and the noise, which are the two parts of the {term}`population risk`. (This bias is not the mean error of
-#   the third row.)
+# - the bias and the noise, which are the two parts of the {term}`population risk`. This bias is a mean *squared* error.
 
 # %%
 task = ReLU(dim=dims[-1])
@@ -397,8 +397,8 @@ plots.table(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The noise column is proportional to $\sigma^2$, so the two columns cross at a smaller $w$ if $\sigma$ is doubled. The risk is
-# in general not least at the crossing, but where the *slopes* of the two columns cancel.
+# The noise column is proportional to $\sigma^2$, so the two columns cross at a smaller $w$ if $\sigma$ is doubled. The
+# risk is in general not least at the crossing. It is least where the *slopes* of the two columns add up to zero.
 # ```
 #
 # **First row of the slides' table: decay.** With a larger $w$, $-\log\omega_i$ grows faster with the squared distance. As
@@ -424,8 +424,8 @@ judge(
 )
 
 # %% [markdown]
-# **Second and fourth row: points and noise.** With a larger $w$, fewer points count and more noise remains. The noise is
-# proportional to the mean of $\sum_i\omega_i^2$, and the number of points is one over this mean. We show that
+# **Second and fourth row: points and noise.** With a larger $w$, fewer points count and more noise remains. The noise
+# is proportional to the mean of $\sum_i\omega_i^2$. We take one over this mean as the number of points. We show that
 # $\sum_i\omega_i^2$ grows with $w$.
 #
 # Put $t_i=x_i\cdot x_q$, and let $E_w[t]=\sum_i\omega_it_i$ be the mean of $t$ under the weights. The mean $E_w[t]$ grows with
@@ -442,16 +442,15 @@ judge(
 )
 
 # %% [markdown]
-# **Third row: bias.** The mean error of the prediction becomes smaller in size as $w$ grows. The mean is over the tokens. For
-# an affine function with slope $a$ and direction $q$, the mean error is $-a(1-m)\,q\cdot x_q$, where
-# $m=\mathbb E\sum_i\omega_it_i$. The number $m$ grows with $w$, because $\frac{dm}{dw}=\mathbb E\,{\rm Var}_\omega(t)\ge0$.
+# **Third row: bias.** Fix a function and a query, and average the error over the tokens. For affine functions this mean
+# error becomes smaller in size as $w$ grows. By symmetry $\mathbb E\sum_i\omega_ix_i=m\,x_q$ with
+# $m=\mathbb E\sum_i\omega_it_i$. For an affine function with slope $a$ and direction $q$, the mean error is therefore
+# $-a(1-m)\,q\cdot x_q$. The number $m$ grows with $w$, because $\frac{dm}{dw}=\mathbb E\,{\rm Var}_\omega(t)\ge0$. For
+# ReLU functions and cosines the next card tests the mean square of the mean error.
 #
-# For other classes the mean error is a sum over degrees $\ell$. Each degree has the factor $1-m_\ell$ with
-# $m_\ell=\mathbb E\sum_i\omega_iP_\ell(t_i)$, where $P_\ell$ is a {term}`Gegenbauer polynomial <Gegenbauer polynomials>`.
-#
-# The theory uses another bias, $\mathcal L_{\rm bias}=\mathbb E(\sum_if(x_i)\omega_i-f(x_q))^2$, which is the mean of the
-# *squared* error. The column "bias" of the table above contains $\mathcal L_{\rm bias}$. Let $w_0$ be the best $w$ for labels
-# without noise. For the affine and ReLU functions that we computed, $\mathcal L_{\rm bias}$ falls until $w$ reaches $w_0$ and
+# The theory uses another bias, $\mathcal L_{\rm bias}=\mathbb E(\sum_if(x_i)\omega_i-f(x_q))^2$, which is the mean of
+# the *squared* error. The column "bias" of the table above lists it. Let $w_0$ be the best $w$ for labels without
+# noise. For the affine and ReLU functions that we computed, $\mathcal L_{\rm bias}$ falls until $w$ reaches $w_0$ and
 # then rises. Beyond $w_0$ only a few examples are left in the window, and the prediction depends on their positions.
 
 # %% tags=["remove-input"]
@@ -515,9 +514,9 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-one
-# :alt: Nine panels. From left to right the function wiggles faster and the shaded window around the query shrinks. The softmax
-# weight becomes a narrower bump, the linear weight stays the same cosine. The adapted window has the lowest risk, the others
-# lie above it, and linear attention does not improve with the context length.
+# :alt: Nine panels. From left to right the function wiggles faster and the shaded window around the query shrinks. The
+# softmax weight becomes a narrower bump, while the linear weight stays the same cosine. The adapted window has the lowest
+# risk, and linear attention does not improve with the context length.
 #
 # Cosines $\cos(L\,u\cdot x)$ on the circle, $\sigma=0.2$. Top: one function (line), its noisy examples (dots), and the best
 # window (shaded). Middle: attention weights, divided by the weight at the query. Bottom: exact risk. Each solid curve is
@@ -550,9 +549,10 @@ judge(
 )
 
 # %% [markdown]
-# **Rapid and slow, noisy and quiet.** The abstract says that the window "widens with decreasing Lipschitzness and increasing
-# label noise". The statement about noise holds for every class. The best $w$ minimizes a sum $B+\sigma^2N$ of bias and noise,
-# and $N$ rises with $w$. A larger $\sigma$ therefore never makes the window narrower.
+# **Rapid and slow, noisy and quiet.** The abstract says that the window "widens with decreasing Lipschitzness and
+# increasing label noise". The statement about noise holds for every class. The best $w$ minimizes a sum $B+\sigma^2N$
+# of bias and noise. Neither $B$ nor $N$ depends on $\sigma$, and $N$ rises with $w$. A larger $\sigma$ therefore never
+# makes the best window narrower.
 #
 # For affine and ReLU functions with $\sigma>0$, the statement about the Lipschitz constant holds at every context length. The
 # functions of both classes scale with $L$, so the best $w$ depends only on $L/\sigma$ at a given context length. For our
@@ -593,8 +593,8 @@ judge(
 
 # %% [markdown]
 # **Exercise 3.** Find the best window by simulation alone. Draw 4,000 contexts of `context_length` examples of
-# `Cosine(2, 4.0)` on the circle. Compute the mean squared error of the kernel average for several $w$. Compare the best of
-# these values with `optimal_window`.
+# `Cosine(2, 4.0)` on the circle. Compute the mean squared error of the kernel average for several $w$. Compare the best
+# of these $w$ with `optimal_window`.
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -613,8 +613,8 @@ judge(
 # The sampled error is least near the computed $w$. The minimum is flat, so a few thousand contexts locate it only roughly.
 # :::
 #
-# **Exercise 4.** In the experiment at the top, change one line so that the softmax equals the kernel for normal tokens as
-# well. (The length of an example must not change its weight.)
+# **Exercise 4.** In the experiment at the top, change one line so that the softmax equals the kernel for normal tokens
+# as well.
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -625,9 +625,9 @@ judge(
 #
 # ## To remember
 #
-# On the sphere, softmax attention with $M=wI$ is a Gaussian kernel average. A large $w$ is a narrow window, whose prediction
-# has a smaller mean error and more noise. For affine and ReLU functions the best $w$ is larger for functions that change
-# faster, and smaller for noisier labels.
+# On the sphere, softmax attention with $M=wI$ is a Gaussian kernel average. A large $w$ is a narrow window. The
+# prediction then has a smaller mean error and more noise. For affine and ReLU functions the best $w$ is larger for
+# functions that change faster, and smaller for noisier labels.
 
 # %% tags=["remove-input"]
 notebook.footer()

@@ -12,11 +12,11 @@
 # *How large is the mean error of an attention layer? Can we compute it without drawing random contexts, even if a context has
 # a billion examples?*
 #
-# **Short answer.** The mean squared error of a softmax attention layer can be computed exactly, without drawing contexts. The
-# formula is for layers with the scores $w\,x_i\cdot x_q$ and for rotation-invariant random functions on the sphere. The time
-# of the computation does not grow with the number of examples in the context. For short contexts, direct integration over all
-# examples gives the same error {judged}`P1.risk.exact`. Mean errors over randomly drawn contexts agree with the formula, too
-# ({numref}`fig-exact`).
+# **Short answer.** The mean squared error of a softmax attention layer can be computed exactly, without drawing
+# contexts. The formula is for layers that give an example $x_i$ the score $w\,x_i\cdot x_q$ at the query $x_q$, and for
+# rotation-invariant random functions on the sphere. The time of the computation does not grow with the number of
+# examples in the context. For short contexts, direct integration over all examples gives the same error
+# {judged}`P1.risk.exact`. Mean errors over randomly drawn contexts agree with the formula, too ({numref}`fig-exact`).
 
 # %% tags=["remove-cell"]
 import sys
@@ -57,14 +57,14 @@ notebook.setup(globals())
 # ## In plain words
 #
 # Attention predicts with a weighted mean of noisy labels. The mean squared error of this prediction has two parts. The
-# **bias** is the error without label noise. It arises because the function has other values at the tokens than at the query.
-# The **noise part** is what the label noise adds. A larger window parameter $w$ means a narrower {term}`window`. A narrower
-# window averages over fewer labels, so the noise part is larger. For affine and ReLU functions, the bias falls as $w$ grows
-# from zero.
+# **bias** is the error without label noise. It arises because the function's values at the tokens differ from its value
+# at the query. The **noise part** is what the label noise adds. A larger window parameter $w$ means a narrower
+# {term}`window`. A narrower window averages over fewer labels, so the noise part is larger. For affine and ReLU
+# functions, the bias falls as $w$ grows from zero.
 #
-# The sum of both parts is the {term}`population risk`. The expected training loss is the population risk plus the constant
-# $\sigma^2$. In the next cell, one call computes the risk for $d=5$, $w=10$ and $n=100$. A second call finds the best $w$ for
-# $10^{12}$ tokens:
+# The sum of both parts is the {term}`population risk`. The expected training loss is the population risk plus
+# $\sigma^2$, because in training the query's label is noisy. In the next cell, one call computes the risk for $d=5$,
+# $w=10$ and $n=100$. A second call finds the best $w$ for $10^{12}$ tokens:
 
 # %%
 functions = ReLU(dim=5, lipschitz=lipschitz)
@@ -131,8 +131,8 @@ plt.show()
 # $w=0$, where the prediction is the plain mean of all labels.
 # ```
 #
-# The two cells above take about five seconds on two cores. The next cell expresses the distance between each point and its
-# curve in standard errors, and prints the largest. Expect less than four.
+# The two cells above take about five seconds on two cores. The next cell measures the distance of each point from its
+# curve in standard errors, and prints the largest distance. Expect a value below four.
 
 # %%
 distance = (risks.sampled - risks.exact).abs() / risks.standard_error
@@ -171,23 +171,23 @@ print(f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}")
 # %% [markdown]
 # ## What is true: a formula with one token
 #
-# Both parts of the risk are integrals over one variable $u$. Every expectation in them is over a single token. Let $M=wI$. Let
-# tokens and query be independent and uniform on the sphere $S^{d-1}$. Let the class of functions be rotation invariant, with
-# covariance $k(x\cdot x')=\mathbb E_f\,f(x)f(x')$. The {term}`variogram` $\gamma(t)=k(1)-k(t)$ is half the mean squared
-# difference between the values of $f$ at two points with inner product $t$. Put $t_i=x_i\cdot x_q$ and $E_i=e^{-w(1-t_i)}$.
-# The attention weights are then $\omega_i=E_i/\sum_jE_j$.
+# Both parts of the risk are integrals over one variable. Every expectation in these integrals is over a single token.
+# Let $M=wI$. Let tokens and query be independent and uniform on the sphere $S^{d-1}$. Let the class of functions be
+# rotation invariant, with covariance $k(x\cdot x')=\mathbb E_f\,f(x)f(x')$. The {term}`variogram` $\gamma(t)=k(1)-k(t)$
+# is half the mean squared difference between the values of $f$ at two points with inner product $t$. Put
+# $t_i=x_i\cdot x_q$ and $E_i=e^{-w(1-t_i)}$. The attention weights are then $\omega_i=E_i/\sum_jE_j$.
 #
-# **Why one token is enough.** The denominator $S=\sum_jE_j$ couples all tokens. The identity
-# $S^{-2}=\int_0^\infty s\,e^{-sS}ds$ uncouples the tokens, because $e^{-sS}$ is a product with one factor for each token. The
-# bias still contains $k(x_i\cdot x_j)$ for pairs of tokens. We expand $k$ in {term}`Gegenbauer polynomials` $P_\ell$. In the
-# mean over rotations about the query, $P_\ell(x_i\cdot x_j)$ becomes a product with one factor for each token.
+# **Why one token is enough.** The denominator $S=\sum_jE_j$ of the weights couples all tokens. The identity
+# $S^{-2}=\int_0^\infty s\,e^{-sS}ds$ uncouples the tokens, because $e^{-sS}$ is a product with one factor for each
+# token. The bias still contains $k(x_i\cdot x_j)$ for pairs of tokens. We expand $k$ in {term}`Gegenbauer polynomials`
+# $P_\ell$. Averaged over rotations about the query, $P_\ell(x_i\cdot x_j)$ becomes the product
+# $P_\ell(t_i)P_\ell(t_j)$.
 #
 # :::{prf:theorem} exact population risk
 # :label: thm-exact
 # :nonumber:
-# Let $t$ be the inner product of one token with the query. For real $u$ put $z=e^{u}e^{-w(1-t)}$ and
-# $\varphi(u)=\mathbb E\,e^{-z}$. Let $k(t)=\sum_\ell a_\ell P_\ell(t)$ with Gegenbauer polynomials scaled to $P_\ell(1)=1$.
-# For $n\ge2$
+# Let $t=x\cdot x_q$ for one token $x$. For real $u$ put $z=e^{u}e^{-w(1-t)}$ and $\varphi(u)=\mathbb E\,e^{-z}$. Let
+# $k(t)=\sum_\ell a_\ell P_\ell(t)$ with Gegenbauer polynomials scaled to $P_\ell(1)=1$. For $n\ge2$
 #
 # $$\mathcal L_{\rm noise}=\sigma^2n\int\mathbb E[z^2e^{-z}]\,\varphi^{n-1}du,$$
 #
@@ -200,18 +200,19 @@ print(f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}")
 # :::{admonition} Proof
 # :class: dropdown
 #
-# *The functions.* The weights sum to one, so the error without noise is $\sum_i\omega_i(f(x_i)-f(x_q))$. The mean over $f$ of
+# *The functions.* The weights sum to one, so the error without noise is $\sum_i\omega_i(f(x_i)-f(x_q))$. Write
+# $\gamma_{ij}=\gamma(x_i\cdot x_j)$ and $\gamma_{iq}=\gamma(t_i)$. The mean over $f$ of
 # $(f(x_i)-f(x_q))(f(x_j)-f(x_q))$ is $G_{ij}=\gamma_{iq}+\gamma_{jq}-\gamma_{ij}$. The bias is therefore
 # $\sum_{i,j}\mathbb E\,\omega_i\omega_jG_{ij}$, and the noise part is $\sigma^2\sum_i\mathbb E\,\omega_i^2$.
 #
 # *The denominator.* With $S^{-2}=\int_0^\infty s\,e^{-sS}ds$ we get
-# $\mathbb E\,\omega_i\omega_jG_{ij}=\int s\,\mathbb E[E_iE_jG_{ij}e^{-sS}]ds$. Given the query, tokens are independent, so
-# each of the other tokens contributes one factor $\varphi$. The substitution $s=e^u$ gives the integrals over $u$.
+# $\mathbb E\,\omega_i\omega_jG_{ij}=\int s\,\mathbb E[E_iE_jG_{ij}e^{-sS}]ds$. Given the query, tokens are independent.
+# With $s=e^u$ each token other than $i$ and $j$ contributes one factor $\varphi(u)$.
 #
-# *The pair.* $G_{ij}$ still couples two tokens through $\gamma_{ij}$. By the addition theorem, the mean of
-# $P_\ell(x_i\cdot x_j)$ over rotations about the query is $P_\ell(t_i)P_\ell(t_j)$. So the mean of $G_{ij}$ is
-# $\sum_\ell a_\ell(1-P_\ell(t_i))(1-P_\ell(t_j))$. Given the query, $t_i$ and $t_j$ are independent with one law. The
-# expectation over the pair is therefore a sum of squares. $\square$
+# *The pair.* For $i=j$, $G_{ii}=2\gamma(t_i)$ contains one token. For $i\ne j$ we average over rotations about the
+# query. By the addition theorem, the mean of $P_\ell(x_i\cdot x_j)$ is $P_\ell(t_i)P_\ell(t_j)$. So the mean of
+# $G_{ij}$ is $\sum_\ell a_\ell(1-P_\ell(t_i))(1-P_\ell(t_j))$. As $t_i$ and $t_j$ are independent with the same
+# distribution, the expectation of each product is a square. $\square$
 # :::
 #
 # By Schoenberg's theorem $a_\ell\ge0$. All integrands are therefore nonnegative, and no digits are lost by cancellation. The
@@ -318,10 +319,10 @@ print(population_risk(Exponential(3), w=8.0, n=50, noise_std=0.2).total)
 #
 # ## Direct integration over all tokens
 #
-# For two and three tokens, direct integration gives the same risk as the formula. Gauss rules integrate the definition over
-# the angles of *all* tokens to the query, and over the azimuth between two tokens. The error estimate comes from a second
-# integration with twice as many nodes in every variable. In the control, the query counts as one more token, with its clean
-# label.
+# For two and three tokens, direct integration gives the same risk as the formula. Gauss rules compute the expectation
+# in the definition. They integrate over the angles of *all* tokens to the query, and over the azimuth between two
+# tokens. A second integration with twice as many nodes in every variable estimates the error. In the control, the query
+# counts as one more token, with its clean label.
 
 # %% tags=["remove-input"]
 direct = exact_risk.direct_over_exact(
@@ -342,8 +343,7 @@ judge(
 )
 
 # %% [markdown]
-# The comparison at $n=3$ tests every part of the formula: the term of a single token, the term of a pair, and the powers of
-# $\varphi$.
+# The comparison at $n=3$ tests the term of a single token, the term of a pair, and the powers of $\varphi$.
 #
 # ## Bias and noise add
 #
@@ -370,7 +370,7 @@ judge(
 # %% [markdown]
 # ## What it costs
 #
-# The time of one exact value hardly depends on $n$. The time for one sampled context is proportional to $n$,  and a relative
+# The time of one exact value hardly depends on $n$. The time for one sampled context is proportional to $n$. A relative
 # error of $\epsilon$ takes about $\epsilon^{-2}$ contexts. The next cell measures the time of an exact value:
 
 # %%
@@ -383,7 +383,7 @@ for n in (1e2, 1e4, 1e8, 1e12):
 # %% [markdown]
 # ## Move it
 #
-# The risk is the sum of a bias curve and a noise curve.
+# The next figure shows the bias, the noise part and their sum, the risk.
 
 # %% tags=["hide-input"]
 parts, lowest = exact_risk.risk_to_move()
@@ -414,8 +414,8 @@ interactive(
 # ## To remember
 #
 # For $M=wI$ and rotation-invariant functions on the sphere, the risk of softmax attention is a sum of one-dimensional
-# integrals. The integrands contain only expectations over a single token. The context length enters only through prefactors
-# and exponents. We can therefore check theorems about contexts that are too long for a simulation.
+# integrals. The context length enters only through prefactors and exponents. We can therefore check theorems about
+# contexts that are too long for a simulation.
 
 # %% tags=["remove-input"]
 notebook.footer()

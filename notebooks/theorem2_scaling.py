@@ -11,14 +11,15 @@
 #
 # *Give an attention layer ten times as many examples. By how much should its window shrink, and does training find that out?*
 #
-# **Short answer.** The layer should average labels within a distance of about $w^{-1/2}$ from the query. Let $n$ be the number
-# of examples, $d$ their dimension, $L$ the Lipschitz constant of the functions and $\sigma^2$ the variance of the label noise.
-# In long contexts the best $w$ grows like $(nL^2/\sigma^2)^{2/(d+2)}$ for ReLU functions. For affine functions the exponent is
-# $2/(d+3)$ {judged}`P1.T2.sharp`. The constants are known, too. For ReLU functions with $d=5$, $n=10^{12}$, $L=1$ and
-# $\sigma=0.5$, the exact best $w$ differs from this law by
-# {judged}`P1.T2.near | ReLU, d = 5, n = 1e12, sigma = 0.5 | 100*.1f` %. Layers trained by Adam on short contexts reach the
-# exact best $w$ {judged}`P1.T2.minimizer`. The authors' Theorem 2 says that the exponent for ReLU functions lies between $1/d$
-# and $2/d$. Both bounds hold {judged}`P1.T2.lower` {judged}`P1.T2.upper`.
+# **Short answer.** An attention layer with the scores $w\,x_i\cdot x_q$ averages the labels within a distance of about
+# $w^{-1/2}$ from the query $x_q$. Let $n$ be the number of examples, $d$ their dimension, $L$ the Lipschitz constant of
+# the functions and $\sigma^2$ the variance of the label noise. In long contexts the best $w$ grows like
+# $(nL^2/\sigma^2)^{2/(d+2)}$ for ReLU functions. For affine functions the exponent is $2/(d+3)$ {judged}`P1.T2.sharp`.
+# The constant factors are known, too. For ReLU functions with $d=5$, $n=10^{12}$, $L=1$ and $\sigma=0.5$, the exact
+# best $w$ differs from the law with its constant by
+# {judged}`P1.T2.near | ReLU, d = 5, n = 1e12, sigma = 0.5 | 100*.1f` %. Layers that Adam trains on short contexts reach
+# the exact best $w$ {judged}`P1.T2.minimizer`. The authors' Theorem 2 says that the exponent for ReLU functions lies
+# between $1/d$ and $2/d$. Both bounds hold {judged}`P1.T2.lower` {judged}`P1.T2.upper`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -103,13 +104,13 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-scaling
-# :alt: Left, log-log: a falling curve, the bias, crosses three rising curves, the noise at three context lengths. A star above
-# each crossing moves right as the context gets longer. Right: four curves of the exact best window parameter over its law
-# against the context length, which all tend to one.
+# :alt: Left, on logarithmic axes: the falling curve of the bias crosses three rising curves of the noise. A star above each
+# crossing moves right as the context gets longer. Right: four curves of the exact best window parameter divided by its law,
+# against the context length. All four tend to one.
 #
-# Left: bias and noise against $w$. A noise curve ends where a window averages ten tokens, and the bias curve where it averages
-# a thousand. A star marks the least sum of bias and noise, and in longer contexts it is farther to the right. Right: the exact
-# best $w$ divided by the law of this page, for ReLU functions. The ratio tends to one.
+# Left: bias and noise against $w$. Noise curves end where a window averages ten tokens. The bias curve ends where a
+# window averages a thousand tokens. A star marks the least sum of bias and noise, and in longer contexts it is farther
+# to the right. Right: the exact best $w$ divided by the law of this page, for ReLU functions. The ratio tends to one.
 # ```
 #
 # (theorem2-plain)=
@@ -123,25 +124,22 @@ plt.show()
 # - Noisier labels (larger $\sigma$) need a wider window, that is, a smaller $w$.
 # - Longer contexts (larger $n$) have more examples close to the query. The best window is narrower, that is, $w$ is larger.
 #
-# Theorem 2 of the slides says that in long contexts the best $w$ lies between the powers $\frac1d$ and $\frac2d$ of
-# $nL^2/\sigma^2$, up to constant factors.
-#
-# This page proves the exact exponent and the constant. We first state both for ReLU functions
-# $f(x)=\ell_1(q\cdot x)_++\ell_2(-q\cdot x)_++b$, where $(s)_+=\max(s,0)$. The direction $q$ is uniform on the unit sphere,
-# and the slopes $\ell_1$ and $\ell_2$ are independent and uniform on $[-L,L]$. Each function is linear on both sides of the
-# hyperplane $q\cdot x=0$ and has a kink there. As $n\to\infty$ with fixed $L/\sigma$, the best $w$ is
+# This page proves the exact exponent of the best $w$ and its constant. We first state them for ReLU functions
+# $f(x)=\ell_1(q\cdot x)_++\ell_2(-q\cdot x)_++b$, where $(s)_+=\max(s,0)$. The intercept $b$ does not change the risk.
+# The direction $q$ is uniform on the unit sphere, and the slopes $\ell_1$ and $\ell_2$ are independent and uniform on
+# $[-L,L]$. Each function is linear on both sides of the hyperplane $q\cdot x=0$ and has a kink there. As $n\to\infty$
+# with fixed $L/\sigma$, the best $w$ is
 #
 # $$w^*\approx\Big[\frac{3\,\beta\,n}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d+2}},\qquad
 #   \beta=\frac{2(2-\sqrt2)}{9\sqrt\pi}\,p_0\,L^2,\quad p_0=\frac{\Gamma(d/2)}{\sqrt\pi\,\Gamma((d-1)/2)},\quad
 #   \kappa=\frac{\sqrt\pi}{\Gamma(d/2)\,4^{d/2-1}}.$$
 #
-# Here $p_0$ is the density of $q\cdot x$ at the kink. The *bias*, the mean squared error without label noise, is about
-# $\beta\,w^{-3/2}$. A window holds about $n/(\kappa\,w^{(d-1)/2})$ tokens. The *noise*, the error that label noise adds, is
-# therefore about $\sigma^2\kappa\,w^{(d-1)/2}/n$. The law for $w^*$ minimizes the sum of these two approximations. The law is
-# accurate if $n$ is well above both $(L/\sigma)^d$ and $(\sigma/L)^2$.
+# Here $p_0$ is the density of $q\cdot x$ at zero. The *bias*, the mean squared error without label noise, is about
+# $\beta\,w^{-3/2}$. A window holds about $n/(\kappa\,w^{(d-1)/2})$ tokens. The *noise*, the error that label noise
+# adds, is therefore about $\sigma^2\kappa\,w^{(d-1)/2}/n$. The law for $w^*$ minimizes the sum of these two
+# approximations. The law is accurate if $n$ is well above both $(L/\sigma)^d$ and $(\sigma/L)^2$.
 #
-# The next cell computes this law and the exact best $w$. The exact value takes one call and no sampling, for any context
-# length.
+# The next cell computes this law and the exact best $w$.
 
 # %%
 d = 5
@@ -158,10 +156,9 @@ for n in (1e4, 1e8, 1e12):
 # %% [markdown]
 # ## The experiment: training finds the computed window
 #
-# Trained layers end at the exact best $w$. A layer gives the token $x_i$ the score $x_i^\top Mx_q$, where $x_q$ is the query
-# and $M$ is a $d\times d$ matrix. Adam starts at $M=0$ and trains all entries of $M$ on fresh random contexts, with several
-# seeds in each setting. We compare the mean of the diagonal of $M$ with the exact best $w$. To try $d=7$, change the first
-# line of the next cell.
+# Trained layers end at the exact best $w$. A layer gives the token $x_i$ the score $x_i^\top Mx_q$, where $x_q$ is the
+# query and $M$ is a $d\times d$ matrix. Adam starts at $M=0$ and trains all entries of $M$ on fresh random contexts,
+# with several seeds in each setting. We compare the mean of the diagonal of $M$ with the exact best $w$.
 
 # %%
 dim = 5
@@ -211,18 +208,18 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-pretrained
-# :alt: Two panels, for affine and ReLU functions. Each panel has three curves of the exact best window parameter against the
-# Lipschitz constant, higher for longer contexts. The points of trained layers lie on the curves.
+# :alt: Two panels, for affine and ReLU functions. Each panel has three curves of the exact best window parameter
+# against the Lipschitz constant, higher for longer contexts. The points of trained layers lie on the curves.
 #
 # Lines show the exact best $w$. Points show the mean diagonal of trained matrices (median over the seeds), and bars show the
 # range over the seeds. The points lie on the lines, and nothing is fitted.
 # ```
 #
-# Training takes less than half a minute on two cores. The table above lists the median over the seeds of the trained $w$
-# divided by the exact best $w$. The ratio should be near one. For ReLU functions with $L=4$ and $n=20$ it is
-# {judged}`P1.T2.minimizer | ReLU, L = 4, n = 20 | .3f`. The next card tests only the larger half of the values of $L$. This
-# choice was made before the first run. For smaller $L$ the best $w$ is small, and the trained $w$ has too large a relative
-# error for a test.
+# Training takes less than half a minute on two cores. The table above lists the ratio of the trained $w$ to the exact
+# best $w$, as the median over the seeds. For ReLU functions with $L=4$ and $n=20$ this ratio is
+# {judged}`P1.T2.minimizer | ReLU, L = 4, n = 20 | .3f`. The next card tests only the larger half of the values of $L$.
+# This choice was made before the first run. For smaller $L$ the best $w$ is small, and the relative error of the
+# trained $w$ is too large for a test.
 
 # %% tags=["remove-input"]
 half = lipschitz_values[len(lipschitz_values) // 2]
@@ -235,10 +232,10 @@ judge(
 )
 
 # %% [markdown]
-# **Longer contexts need more steps.** A longer context has a larger best $w$, and each step of Adam has a bounded size. From
-# $M=0$, training therefore takes more steps. In the [registered run](audit-registered), layers trained on contexts of 100
-# tokens with little noise missed the best $w$. The next cell trains such layers with a quarter of this page's steps, with all,
-# and with four times as many.
+# **Longer contexts need more steps.** A longer context has a larger best $w$, and each step of Adam has a bounded size.
+# From $M=0$, training therefore takes more steps. In the [registered run](audit-registered), layers trained on contexts
+# of 100 tokens with little noise missed the best $w$. The next cell trains such layers with $\frac14$, $1$ and $4$
+# times the steps of this page.
 
 # %%
 task = ReLU(dim, lipschitz=4.0)
@@ -264,8 +261,7 @@ for share in (1 / 4, 1, 4):
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The best $w$ falls, and so does the trained $w$. In a higher dimension fewer tokens are near the query, so the best window is
-# wider.
+# The best $w$ falls. In a higher dimension fewer tokens are near the query, so the best window is wider.
 # ```
 #
 # ## Theorem 2 as printed, and what is true
@@ -282,32 +278,34 @@ for share in (1 / 4, 1, 4):
 #   \mathcal O\left(\left(\frac{nL^2}{\sigma^2}\right)^{\frac2d}\right).$$
 # :::
 #
-# Here $D(\mathcal F_L^+)$ is the {term}`ReLU class <class>` of the functions $\ell_1(q\cdot x)_++\ell_2(-q\cdot x)_++b$ with
-# slopes from $[-L,L]$. The law of the direction $q$ is not printed, and we take the uniform law on the sphere.
+# Here $D(\mathcal F_L^+)$ is the {term}`ReLU class <class>` of the functions $\ell_1(q\cdot x)_++\ell_2(-q\cdot x)_++b$
+# with slopes from $[-L,L]$. The distribution of $q$ is not printed. We take the uniform distribution on the sphere.
 #
 # ```{admonition} What is true
 # :class: tip
-# Fix $L/\sigma$ and let $n\to\infty$. For the ReLU class $w^*\asymp\Lambda^{2/(d+2)}$, where $\Lambda = nL^2/\sigma^2$. The
-# exponent $\frac2{d+2}$ is inside the printed range for $d\ge3$. For $d=2$ it is the lower end of the printed range. For the
-# affine class $w^*\asymp\Lambda^{2/(d+3)}$.
+# Fix $L/\sigma$ and let $n\to\infty$. For the ReLU class $w^*\asymp\Lambda^{2/(d+2)}$, where $\Lambda = nL^2/\sigma^2$.
+# The exponent $\frac2{d+2}$ is inside the printed range for $d\ge3$, and equals its lower end for $d=2$. For the affine
+# class $w^*\asymp\Lambda^{2/(d+3)}$.
 #
 # Both results are cases of a theorem of this book, {prf:ref}`the law of the window <thm-law>`.
 #
 # For smooth functions the theorem is the textbook law of kernel smoothing on spheres and manifolds
-# {cite:p}`hall1987,pelletier2006,dimarzio2014`. For kinks in one dimension see {cite:t}`cline1991`. New here are the average
-# over a class of functions, the other orders, and the constants. The chapter [](/notebooks/certificates.ipynb) proves that the
-# minimizer has the form $w_{KQ}I_d$.
+# {cite:p}`hall1987,pelletier2006,dimarzio2014`. For kinks in one dimension see {cite:t}`cline1991`. New here are the
+# average over a class of functions, and the constants for kinks and jumps on the sphere. The chapter
+# [](/notebooks/certificates.ipynb) proves that the minimizer has the form $w_{KQ}I_d$.
 # ```
 #
-# **Convention.** The kernel $e^{w\,x\cdot x_q}$ is proportional to $e^{-\frac w2\|x-x_q\|^2}$ on the unit sphere. So
-# $w=w_{KQ}$, and the {term}`bandwidth <inverse bandwidth>` is $w^{-1/2}$. The slides' proof sketch leaves out the factor
+# **Convention.** For $M=w_{KQ}I_d$ the scores are $w\,x\cdot x_q$ with $w=w_{KQ}$. On the unit sphere
+# $e^{w\,x\cdot x_q}$ is proportional to the Gaussian kernel $e^{-\frac w2\|x-x_q\|^2}$, whose
+# {term}`bandwidth <inverse bandwidth>` is $w^{-1/2}$. The slides' proof sketch writes this kernel without the factor
 # $\frac12$, so its $w$ is half of ours.
 #
 # ## By hand: three tokens on the circle
 #
-# The query is at the angle $0°$. Three tokens at $0°$, $60°$ and $180°$ have the labels $1$, $2$ and $4$. For $w=\ln 4$ the
-# kernel $e^{w\,x\cdot x_q} = 4^{\cos\theta}$ takes the values $4$, $2$ and $\tfrac14$. So the weights are $\frac{16}{25}$,
-# $\frac{8}{25}$ and $\frac{1}{25}$. The prediction is $\frac{16\cdot1+8\cdot2+1\cdot4}{25}=\frac{36}{25}$.
+# The query is at the angle $0°$. Three tokens at $0°$, $60°$ and $180°$ have the labels $1$, $2$ and $4$. For $w=\ln 4$
+# the kernel $e^{w\,x\cdot x_q}$ is $4^{\cos\theta}$ at the angle $\theta$, so its values are $4$, $2$ and $\tfrac14$.
+# The weights are $\frac{16}{25}$, $\frac{8}{25}$ and $\frac{1}{25}$. The prediction is
+# $\frac{16\cdot1+8\cdot2+1\cdot4}{25}=\frac{36}{25}$.
 #
 # With $w=0$ the prediction is the plain mean $\frac73$. As $w\to\infty$ the prediction tends to the label of the nearest
 # token, $1$.
@@ -328,33 +326,32 @@ for w in (0.0, np.log(4), 1000.0):
 # |---|---|
 # | covariates uniform on the unit sphere, $\Sigma = I$ | kept; Lemma 1 has other $\Sigma$ |
 # | functions rotation invariant ($q$ uniform on the sphere) | kept; the law of $q$ is not printed |
-# | $n$ sufficiently large, $L/\sigma$ fixed | tested with exact slopes at many $n$; a cell below tests how large |
+# | $n$ sufficiently large, $L/\sigma$ fixed | tested with exact slopes at many $n$ |
 # | minimizer of the *population* loss | computed exactly; trained layers reach it |
 # | query label in the loss | clean in the population loss, noisy in training; the losses differ by $\sigma^2$ |
-#
-# The noise in training is Gaussian, and only its variance enters the risk.
 # ```
 #
 # ## Where the exponents come from
 #
-# The exponent depends on how much the values of a function differ at nearby points. The slides' proof sketch has two bounds,
-# printed without the expectations:
+# The exponent depends on how much the values of a function differ at nearby points. The slides' proof sketch gets a
+# range for the best $w$ from these bounds:
 #
 # $$L_{\rm noise}(w) = \Theta\Big(\sigma^2\frac{w^{d/2}+1}{n}\Big), \qquad
 #   \Omega\Big(\frac{L^2}{w^2}\Big) < L_{\rm bias}(w) < \Theta\Big(\frac{L^2}{w}+\frac{L^2}{n}\Big).$$
 #
-# The sketch says "use these to get a range for $w_{KQ}$". The exact law comes from the {term}`variogram`
-# $\gamma(\theta)=\frac12\mathbb E(f(x)-f(x'))^2$, where $\theta$ is the angle between $x$ and $x'$. Expand $\gamma(\theta)$ in
-# powers of $\theta$ and leave out $\theta^2$. The *order* $\rho$ of the class is the lowest power that remains, but at most 4.
-# The next theorem is a result of this book and not of the authors.
+# The exact law comes from the {term}`variogram` $\gamma(\theta)=\frac12\mathbb E(f(x)-f(x'))^2$, where $\theta$ is the
+# angle between $x$ and $x'$. Expand $\gamma(\theta)$ in powers of $\theta$. The smallest exponent other than 2 is the
+# *order* $\rho$ of the class: 1 for functions with jumps, 3 for functions with kinks. For smooth functions we put
+# $\rho=4$. The next theorem gives the law for every order.
 #
 # :::{prf:theorem} the law of the window
 # :label: thm-law
 # :nonumber:
-# Let tokens and query be independent and uniform on $S^{d-1}$, $d\ge2$. Let the class be rotation invariant and not constant,
-# with a continuous covariance $k(\cos\theta)=\sum_\ell a_\ell P_\ell(\cos\theta)$. Here $a_\ell\ge0$, and $P_\ell$ is the
-# Gegenbauer polynomial of degree $\ell$ in dimension $d$, scaled so that $P_\ell(1)=1$. Let the label noise be independent, of
-# mean zero and of fixed variance $\sigma^2>0$. Assume one of three cases as $\theta\to0$, with constants $a$ and $c>0$:
+# Let tokens and query be independent and uniform on $S^{d-1}$, $d\ge2$. Let the class be rotation invariant and not
+# constant, with a continuous covariance $k(\cos\theta)=\sum_\ell a_\ell P_\ell(\cos\theta)$. Here $a_\ell\ge0$, and
+# $P_\ell$ is the Gegenbauer polynomial of degree $\ell$ in dimension $d$, scaled so that $P_\ell(1)=1$. Let the label
+# noise be independent, of mean zero and of fixed variance $\sigma^2>0$. Let one of three conditions hold as
+# $\theta\to0$, with constants $a$ and $c>0$:
 #
 # $$\begin{aligned}
 # 0<\rho<2:&\quad\gamma(\theta)=c\,\theta^\rho(1+o(1)),\\
@@ -367,7 +364,7 @@ for w in (0.0, np.log(4), 1000.0):
 # $$\beta=c\,\big|2^{\rho/2}-2\big|\,\mathbb E|\xi|^\rho\quad(\rho<4),\qquad
 #   \beta=\tfrac14\,\mathbb E(\Delta f)^2\quad(\rho=4),\qquad\xi\sim N(0,I_{d-1}).$$
 #
-# Then for all large $n$ the risk has minimizers over $w\ge0$, and as $n\to\infty$ every one of them obeys
+# Then for all large $n$ the risk has a minimizer over $w\ge0$. As $n\to\infty$ every minimizer $w^*$ obeys
 #
 # $$w^*\sim\Big[\frac{\rho\,\beta\,n}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d-1+\rho}},\qquad
 #   \min_w\mathcal L\sim\Big(1+\frac\rho{d-1}\Big)\,\beta\,(w^*)^{-\rho/2},\qquad
@@ -382,36 +379,37 @@ for w in (0.0, np.log(4), 1000.0):
 # | $H$ times the indicator of a region with a smooth boundary, turned at random | 1 | $c=\frac{H^2\nu}{2\pi p_0}$ | $\frac{\sqrt2-1}{\sqrt\pi}\,H^2\nu$ | $\frac2d$ |
 # | rougher: $\gamma=\Vert x-x'\Vert^\rho$, $\rho<1$ | $\rho$ | $c=1$ | as in the theorem | $\frac2{d-1+\rho}>\frac2d$ |
 #
-# Here $p_0=\frac{\Gamma(d/2)}{\sqrt\pi\,\Gamma((d-1)/2)}$ is the density of $q\cdot x$ at zero. The number $\nu$ is the size
-# of the region's boundary (a length for $d=3$) divided by the size of the sphere (an area for $d=3$). For half of the sphere
-# $\nu=p_0$, and with $H=2$ the fourth row gives the third.
+# The density $p_0$ is defined above. The number $\nu$ is the size of the region's boundary (a length for $d=3$) divided
+# by the size of the sphere (an area for $d=3$).
 #
-# Functions that jump **attain the printed upper end** $\frac2d$, but have no Lipschitz constant.
+# For functions that jump the exponent is **the printed upper end** $\frac2d$, but they have no Lipschitz constant.
 #
-# *Idea.* In an infinite context the squared error is twice the mean of $\gamma$ between query and token, minus the mean of
-# $\gamma$ between two tokens. On the scale $w^{-1/2}$ the weighted tokens are Gaussian around the query. So the distance
-# between two tokens has the law of $\sqrt2$ times the distance between token and query. The contribution of $\theta^2$
-# therefore cancels, and the next power of $\theta$ decides: 3 for functions with kinks, 4 for smooth functions. A finite
-# context adds to the bias, but this addition is small compared with the noise.
+# *Idea.* In an infinite context the attention weights become a density around the query. Draw two tokens from this
+# density. The mean squared error is twice the mean of $\gamma$ between a token and the query, minus the mean of
+# $\gamma$ between the two tokens. For large $w$ the density is nearly Gaussian. The distance between the two tokens is
+# then distributed like $\sqrt2$ times the distance of a token to the query. The contribution of $\theta^2$ therefore
+# cancels, and the power $\theta^\rho$ decides. A finite context adds to the bias, but this addition is small compared
+# with the noise.
 #
 # :::{admonition} Proof
 # :class: dropdown
-# *Notation.* Put $m=d-1$, $t_i=x_i\cdot x_q$, $E_i=e^{-w(1-t_i)}\le1$, $S=\sum E_i$ and $\omega_i=E_i/S$. One factor $E_i$ has
-# the mean $Q(w)=\mathbb EE_1$. Put $R(w)=Q(2w)/Q(w)^2$ and $\epsilon=R(w)/n$. Let $\mu_w$ be the law of a token with density
-# proportional to $E$. Under $\mu_w$ let $A_\ell(w)$ be the mean of $P_\ell(x\cdot x_q)$, and $g(w)$ the mean of $\gamma$
-# between $x$ and $x_q$. Put $N=\mathbb E\sum\omega_i^2$ and let $B$ be the bias, so $\mathcal L=B+\sigma^2N$. The letter $K$
-# stands for constants that depend only on the class and on $d$. $R$ is continuous and rises from 1 to $\infty$, because
-# $(\log R)'=2A_1(2w)-2A_1(w)>0$. By Laplace's method $R\sim\kappa w^{m/2}$.
+# *Notation.* Put $m=d-1$, $t_i=x_i\cdot x_q$ and $E_i=e^{-w(1-t_i)}\le1$. With $S=\sum E_i$ the attention weights are
+# $\omega_i=E_i/S$. Put $Q(w)=\mathbb EE_1$, $R(w)=Q(2w)/Q(w)^2$ and $\epsilon=R(w)/n$. Let $\mu_w$ be the distribution
+# on the sphere with density proportional to $e^{w\,x\cdot x_q}$. Under $\mu_w$ let $A_\ell(w)$ be the mean of
+# $P_\ell(x\cdot x_q)$, and $g(w)$ the mean of $\gamma$ between $x$ and $x_q$. Put $N=\mathbb E\sum\omega_i^2$ and let
+# $B$ be the bias, so $\mathcal L=B+\sigma^2N$. The letter $K$ stands for constants that depend only on the class and on
+# $d$. The function $R$ is continuous with $R(0)=1$. It rises, because $(\log R)'=2A_1(2w)-2A_1(w)>0$. By Laplace's
+# method $R\sim\kappa w^{m/2}$ as $w\to\infty$.
 #
-# *1. Sums.* The variable $Z=S/(nQ)-1$ has mean 0 and variance at most $\epsilon$. As the $E_i$ are nonnegative,
-# $\mathbb P(Z\le-\delta)\le e^{-\delta^2/2\epsilon}$ for $\delta>0$ (from $e^{-y}\le1-y+\frac12y^2$).
+# *1. Sums.* The variable $Z=S/(nQ)-1$ has mean 0 and variance at most $\epsilon$. Since $e^{-y}\le1-y+\frac12y^2$ for
+# $y\ge0$, Chernoff's method gives $\mathbb P(Z\le-\delta)\le e^{-\delta^2/2\epsilon}$ for $\delta>0$.
 #
 # *2. Noise.* Given $E_1$, Jensen's inequality for the other tokens gives
 #
 # $$N=n\,\mathbb E[E_1^2S^{-2}]\ge n\,\mathbb E[E_1^2]\,(1+nQ)^{-2}=\epsilon\,(1+1/(nQ))^{-2}.$$
 #
-# Here $1/(nQ)=\epsilon Q(w)/Q(2w)\le K\epsilon$. For the upper bound, $\sum\omega_i^2\le(1-\delta)^{-2}(nQ)^{-2}\sum E_i^2$ if
-# $Z>-\delta$, and $\sum\omega_i^2\le1$ always. Hence
+# Here $1/(nQ)=\epsilon Q(w)/Q(2w)\le K\epsilon$. For the upper bound, let $0<\delta<1$. If $Z>-\delta$, then
+# $\sum\omega_i^2\le(1-\delta)^{-2}(nQ)^{-2}\sum E_i^2$. Otherwise we use $\sum\omega_i^2\le1$ and step 1. Hence
 #
 # $$\frac\epsilon{(1+K\epsilon)^2}\le N\le\frac\epsilon{(1-\delta)^2}+e^{-\delta^2/2\epsilon}.$$
 #
@@ -422,47 +420,52 @@ for w in (0.0, np.log(4), 1000.0):
 #
 # $$P=\frac U{1+Z}=b+\frac{U-b-bZ}{1+Z},\qquad\mathbb EU=b,\qquad\mathrm{Var}\,U\le\epsilon\,\mathbb E_{\mu_{2w}}h^2.$$
 #
-# By rotation invariance the mean of $b^2$ over $f$ is a number $b_\infty(w)$, and the mean of $h(x)^2$ is $2\gamma$. If
-# $Z\ge-\frac12$, then $(P-b)^2\le8(U-b)^2+8b^2Z^2$. By step 1, the other case has probability at most $e^{-1/8\epsilon}$. In
-# this case the mean of $(P-b)^2$ over $f$ is at most $8\max\gamma$, because $P$ and $b$ are averages of $h$. By the triangle
-# inequality in $L^2$
+# Let $b_\infty(w)$ be the mean of $b^2$ over $f$. By rotation invariance it does not depend on $x_q$. The mean of
+# $h(x)^2$ over $f$ is $2\gamma$. If $Z\ge-\frac12$, then $(P-b)^2\le8(U-b)^2+8b^2Z^2$. By step 1, $Z<-\frac12$ has
+# probability at most $e^{-1/8\epsilon}$. In this case the mean of $(P-b)^2$ over $f$ is at most $8\max\gamma$, because
+# $P$ and $b$ are averages of $h$. By the triangle inequality in $L^2$
 #
 # $$\big(\sqrt B-\sqrt{b_\infty}\big)^2\le\mathbb E(P-b)^2\le16\,\epsilon\,g(2w)+8\,\epsilon\,b_\infty(w)+8\max\gamma\;e^{-1/8\epsilon}.$$
 #
-# As $w\to\infty$, $g(2w)\to0$, since $\gamma$ is continuous and $\gamma(0)=0$. Hence as $w\to\infty$ and $\epsilon\to0$
+# Let $r$ be the last expression. As $w\to\infty$, $g(2w)\to0$, since $\gamma$ is continuous and $\gamma(0)=0$. So
+# $r=o(b_\infty+\epsilon)$ as $w\to\infty$ and $\epsilon\to0$. Then also
+# $|B-b_\infty|\le2\sqrt{b_\infty r}+r=o(b_\infty+\epsilon)$. With step 2
 #
-# $$\mathcal L=b_\infty(w)\,(1+o(1))+\sigma^2\epsilon\,(1+o(1)),$$
+# $$\mathcal L=\big(b_\infty(w)+\sigma^2\epsilon\big)(1+o(1)).$$
 #
-# because $2\sqrt{b_\infty\,o(\epsilon)}\le\zeta b_\infty+o(\epsilon)/\zeta$ for every $\zeta>0$.
+# *4. Where minimizers are.* At $w=\infty$ let $\mathcal L$ be the risk of the nearest token. Then $\mathcal L$ is
+# continuous on $[0,\infty]$ and has a minimum. This minimum tends to zero as $n\to\infty$. If $w\to\infty$ so slowly
+# that $\epsilon\to0$, then $\mathcal L\to0$ by step 3, because $b_\infty\le2g(w)\to0$.
 #
-# *4. Where minimizers are.* $\mathcal L$ is continuous on $[0,\infty]$ (at $\infty$ it is the risk of the nearest token), so
-# it has a minimum. The minimum tends to zero as $n\to\infty$: let $w\to\infty$ so slowly that $\epsilon\to0$, and use step 3
-# with $b_\infty\le2g(w)$.
+# Next we show that $\epsilon\to0$ at minimizers. Fix $\eta>0$, and let $w_\eta$ be the $w$ at which $\epsilon=\eta$. By
+# step 2, $N\ge\eta/(1+K\eta)^2$ at $w_\eta$. The derivative of $N$ is
+# $2\,\mathbb E\,\mathrm{Cov}_\omega(\omega,t)\ge0$, so this bound holds for all $w\ge w_\eta$. There
+# $\mathcal L\ge\sigma^2\eta/(1+K\eta)^2$, which for large $n$ is above the minimum. So minimizers are below $w_\eta$,
+# and there $\epsilon<\eta$.
 #
-# $N$ does not fall in $w$, because its derivative is $2\,\mathbb E\,\mathrm{Cov}_\omega(\omega,t)\ge0$. Fix $\eta>0$. By step
-# 2 at the $w$ with $\epsilon=\eta$, $\mathcal L\ge\sigma^2\eta/(1+K\eta)^2$ wherever $\epsilon\ge\eta$, also at $w=\infty$.
-# Hence $\epsilon\to0$ at minimizers.
-#
-# Fix any $W$. On $[0,W]$ also $\epsilon\to0$, and step 3 gives $B\ge(\sqrt{b_\infty}-K\sqrt\epsilon)_+^2$. Here
-# $b_\infty=\sum_\ell a_\ell(1-A_\ell)^2$ is continuous and positive, because the class is not constant and $A_\ell<1$ for
-# $\ell\ge1$. Hence $w\to\infty$ at minimizers.
+# Last we show that $w\to\infty$ at minimizers. Fix any $W$. On $[0,W]$, $\epsilon\le R(W)/n\to0$, so by step 3 $B$
+# tends to $b_\infty$ uniformly. By the addition theorem $b_\infty=\sum_\ell a_\ell(1-A_\ell)^2$. The sum is continuous
+# in $w$. It is positive, because $A_\ell<1$ for $\ell\ge1$ and the class is not constant. So $\mathcal L$ stays away
+# from zero on $[0,W]$, and minimizers are above $W$ for large $n$.
 #
 # *5. Infinite contexts.* Let $x$ and $x'$ be independent with law $\mu_w$. Then
-# $b_\infty=\mathbb E_{x,x'}\mathbb E_fh(x)h(x')=2\,\mathbb E\gamma(x,x_q)-\mathbb E\gamma(x,x')$. Let $\theta$ be the angle of
-# $x$ to $x_q$, and $v$ its direction. The variable $u=\sqrt w\,\theta$ has a density proportional to
-# $e^{-w(1-\cos\theta)}(\sqrt w\sin\theta)^{m-1}\le e^{-2u^2/\pi^2}u^{m-1}$. Hence $\sqrt w\,\theta v\to\xi$ in law with all
-# moments. Let $\xi'$ be an independent copy of $\xi$. Then $\sqrt w\,\angle(x,x')\to|\xi-\xi'|$, which has the law of
-# $\sqrt2\,|\xi|$.
+# $b_\infty=\mathbb E_{x,x'}\mathbb E_fh(x)h(x')=2\,\mathbb E\gamma(x,x_q)-\mathbb E\gamma(x,x')$. Let $\theta$ be the
+# angle from $x_q$ to $x$, and $v$ the unit tangent vector at $x_q$ towards $x$. The variable $u=\sqrt w\,\theta$ has a
+# density proportional to $e^{-w(1-\cos\theta)}(\sqrt w\sin\theta)^{m-1}$. This function tends to $e^{-u^2/2}u^{m-1}$
+# and is at most $e^{-2u^2/\pi^2}u^{m-1}$. Hence $\sqrt w\,\theta v\to\xi$ in law with all moments. Let $\xi'$ be an
+# independent copy of $\xi$. Then $\sqrt w\,\angle(x,x')\to|\xi-\xi'|$, which has the law of $\sqrt2\,|\xi|$.
 #
-# - $\rho<2$: $\gamma\le K\theta^\rho$, and by dominated convergence $w^{\rho/2}b_\infty\to c\,(2-2^{\rho/2})\,\mathbb E|\xi|^\rho$.
-# - $2<\rho<4$: the part $a(1-\cos\theta)$ contributes exactly $a(1-A_1)^2=O(w^{-2})$. By dominated convergence the other part
-#   contributes $c\,(2^{\rho/2}-2)\,\mathbb E|\xi|^\rho\,w^{-\rho/2}(1+o(1))$.
-# - $\rho=4$: put $\lambda_\ell=\ell(\ell+d-2)$. Then $w(1-A_\ell)\to\frac12\lambda_\ell$. Also $w(1-A_\ell)\le K\lambda_\ell$,
-#   because $|P_\ell'|\le P_\ell'(1)=\lambda_\ell/m$. By dominated convergence in $\ell$,
-#   $w^2b_\infty\to\frac14\sum a_\ell\lambda_\ell^2$.
+# - Let $\rho<2$. Then $\gamma\le K\theta^\rho$, and by dominated convergence
+#   $w^{\rho/2}b_\infty\to c\,(2-2^{\rho/2})\,\mathbb E|\xi|^\rho$.
+# - Let $2<\rho<4$. The part $a(1-\cos\theta)$ of $\gamma$ contributes $a(1-A_1)^2=O(w^{-2})$ to $b_\infty$. By
+#   dominated convergence the other part contributes $c\,(2^{\rho/2}-2)\,\mathbb E|\xi|^\rho\,w^{-\rho/2}(1+o(1))$.
+# - Let $\rho=4$ and put $\lambda_\ell=\ell(\ell+d-2)$. Then $w(1-A_\ell)\to\frac12\lambda_\ell$. Also
+#   $w(1-A_\ell)\le K\lambda_\ell$, because $|P_\ell'|\le P_\ell'(1)=\lambda_\ell/m$. By dominated convergence in
+#   $\ell$, $w^2b_\infty\to\frac14\sum a_\ell\lambda_\ell^2$.
 #
-# *6. Balance.* At minimizers $\mathcal L=\beta w^{-\rho/2}(1+o(1))+\frac{\sigma^2\kappa}nw^{m/2}(1+o(1))$. Let $w_0$ be the
-# right side of {eq}`eq-sharp`. The formula for $\mathcal L$ holds at $w_0$, too, because $w_0\to\infty$ and
+# *6. Balance.* By steps 3 to 5, at minimizers
+# $\mathcal L=\big(\beta w^{-\rho/2}+\frac{\sigma^2\kappa}nw^{m/2}\big)(1+o(1))$. Let $w_0$ be the value that
+# {eq}`eq-sharp` gives for $w^*$. The formula for $\mathcal L$ holds at $w_0$, too, because $w_0\to\infty$ and
 # $\epsilon(w_0)\asymp n^{-\rho/(m+\rho)}\to0$. With $w=uw_0$
 #
 # $$\mathcal L=\beta w_0^{-\rho/2}F(u)(1+o(1)),\qquad F(u)=u^{-\rho/2}+\frac\rho mu^{m/2}.$$
@@ -470,17 +473,16 @@ for w in (0.0, np.log(4), 1000.0):
 # $F$ has its only minimum at $u=1$ and tends to $\infty$ at both ends. A minimizer is no worse than $w_0$, so $w^*/w_0\to1$.
 # The least risk follows from $F(1)=1+\frac\rho m$. $\square$
 #
-# *The table.* For the ReLU class $\gamma=\frac{L^2}{3d}(1-\cos\theta)-\frac{L^2}{3\pi d}(\sin\theta-\theta\cos\theta)$, and
-# the last bracket is $\frac13\theta^3(1+o(1))$. The signs at two points differ with probability $\theta/\pi$.
+# *The table.* For the ReLU class $\gamma=\frac{L^2}{3d}(1-\cos\theta)-\frac{L^2}{3\pi d}(\sin\theta-\theta\cos\theta)$,
+# and the last bracket is $\frac13\theta^3(1+o(1))$. For the sign $\gamma=\frac{2\theta}\pi$, because the signs at two
+# points differ with probability $\theta/\pi$.
 #
-# For a region, take a step of length $\theta$ in a random direction $v$ with the component $v_1$ normal to the boundary. Up to
-# $O(\theta^2)$, a step from the distance $s$ crosses the boundary if $v$ points towards it and $s<\theta|v_1|$. So a crossing
-# has the probability $\nu\theta\,\mathbb E|v_1|$ to first order, and $\mathbb E|v_1|=1/(\pi p_0)$. For $\beta$ use
-# $\mathbb E|\xi|=\sqrt{2\pi}\,p_0$.
-#
-# *What is not covered.* For $\sigma=0$ the nearest token sets $w^*$. The theorem also excludes $\rho=2$ with a logarithm, and
-# functions whose law is not invariant. It gives no rate of convergence. A single function is covered, because its rotations
-# have the same risk.
+# For a region, $\gamma$ is $\frac{H^2}2$ times the probability that a step of length $\theta$ crosses the boundary. The
+# step starts at a uniform point and has a random direction, whose component normal to the boundary is $v_1$. For a
+# given $v_1$ the starting points of crossing steps fill a strip of width $\theta|v_1|$ on one side of the boundary. The
+# strip is the fraction $\nu\theta|v_1|$ of the sphere, up to $O(\theta^2)$. The probability is therefore
+# $\nu\theta\,\mathbb E|v_1|$ to first order, with $\mathbb E|v_1|=1/(\pi p_0)$. The column $\beta$ follows from
+# $\mathbb E|\xi|=\sqrt{2\pi}\,p_0$ and $\mathbb E|\xi|^3=d\,\mathbb E|\xi|$.
 # :::
 
 # %%
@@ -515,8 +517,8 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-law
-# :alt: Log-log plot of the best window parameter against the context length. Dots of four classes lie on four straight lines.
-# The line of functions that jump is the steepest, and the line of functions with a kink comes next. The lines of waves and
+# :alt: Log-log plot of the best window parameter against the context length. Dots of four classes lie on four straight
+# lines. The line of functions that jump is the steepest, and the line of functions with a kink comes next. The lines of waves and
 # affine functions are parallel and the least steep.
 #
 # The exact best $w$ in $d=3$ (dots) and {prf:ref}`the law of the window <thm-law>` (lines). All four classes follow the law.
@@ -527,8 +529,7 @@ plt.show()
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The constant $\beta$ is proportional to the length of the coast, so $w^*$ grows by the factor $2^{2/d}$. In $d=3$ this factor
-# is 1.59.
+# The constant $\beta$ is proportional to the length of the coast, so $w^*$ grows by the factor $2^{2/d}$.
 # ```
 #
 # ## The exponent
@@ -561,12 +562,11 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-slopes
-# :alt: One small panel for each dimension, local slope against context length. The ReLU slopes approach 2/(d+2), the affine
-# slopes 2/(d+3). For d = 2 the affine slope of two fifths lies below the printed range.
+# :alt: One small panel for each dimension, local slope against context length. The ReLU slopes approach 2/(d+2), the
+# affine slopes 2/(d+3). For d = 2 the affine slope of two fifths lies below the printed range.
 #
-# Exact local slope of $\log w^*$ in $\log n$. Dotted lines show its limit. The shaded band is the range that Theorem 2 prints
-# for ReLU functions, and affine functions are drawn for comparison. In higher dimensions the slope comes near its limit only
-# at larger $n$.
+# Exact local slope of $\log w^*$ in $\log n$. Dotted lines show its limit. The shaded band is the range that Theorem 2
+# prints for ReLU functions, and affine functions are drawn for comparison.
 # ```
 
 # %% tags=["remove-input"]
@@ -609,17 +609,17 @@ judge(
 
 # %% [markdown]
 # The cards test the exponents of $w^*$ in $n$ and in $L/\sigma$. The law depends on $nL^2/\sigma^2$, so the exponent in
-# $L/\sigma$ is twice the exponent in $n$. As a control we take a window as wide as the distance to the nearest token. As
-# expected, its exponent exceeds the upper bound.
+# $L/\sigma$ is twice the exponent in $n$. As a control we take a window as wide as the distance to the nearest token.
+# Its exponent exceeds the upper bound.
 #
 # **How large is "sufficiently large"?** The lower bound can hold only if $n$ is at least of the order $(L/\sigma)^2$. The
 # noise term never decreases as $w$ grows. The best $w$ is therefore at most the best $w$ for $\sigma=0$. For the ReLU class
 # the best $w$ for $\sigma=0$ is about $n^{2/d}$. The lower bound therefore requires $n^{2/d}\gtrsim(nL^2/\sigma^2)^{1/d}$,
 # that is, $n\gtrsim(L/\sigma)^2$.
 #
-# Our law is accurate if $n\gg(L/\sigma)^d$, and perhaps in shorter contexts, too. The labels in a window of width $w^{-1/2}$
-# differ by about $Lw^{-1/2}$, even without noise. This difference acts as a second noise, which the law neglects. It is small
-# against $\sigma$ if $w\gg(L/\sigma)^2$. The $w$ of the law satisfies this condition if $n\gg(L/\sigma)^d$.
+# Our law is accurate if $n\gg(L/\sigma)^d$. The labels in a window of width $w^{-1/2}$ differ by about $Lw^{-1/2}$,
+# even without noise. This difference acts as a second noise, which the law neglects. It is small against $\sigma$ if
+# $w\gg(L/\sigma)^2$. The $w$ of the law satisfies this condition if $n\gg(L/\sigma)^d$.
 #
 # The next cell compares the best $w$ with $(nL^2/\sigma^2)^{1/5}$ in $d=5$. For every $L/\sigma$ that we try, the best $w$ is
 # below this value at $n=\frac1{100}(L/\sigma)^2$ and above it at $n=(L/\sigma)^2$.
@@ -646,17 +646,18 @@ for signal in (1e3, 1e4, 1e5):  # L / sigma
 # print(np.polyfit(np.log(n), np.log(w), deg=1)[0], 2 / 7)
 # print(np.diff(np.log(w)) / np.diff(np.log(n)))
 # ```
-# The fitted slope is far above $\frac27$, even above the printed upper end $\frac25$. The last line of the code prints the
-# local slopes. They fall with $n$ and are still above their limit at $10^4$ tokens.
+# The fitted slope is far above $\frac27$, even above the printed upper end $\frac25$. The local slopes, printed last,
+# fall with $n$ and are still above $\frac27$ at $10^4$ tokens.
 # :::
 #
-# **Exercise 4.** Run this notebook with less noise: `.venv/bin/python -m icl_book execute theorem2_scaling -p noise_std=0.1`.
-# Which slopes change, and which stay? Why must the exponents of the law stay?
+# **Exercise 4.** Run this notebook with less noise:
+# `.venv/bin/python -m icl_book execute theorem2_scaling -p noise_std=0.1`. Which slopes change? Why must the exponents
+# of the law stay?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The slopes at finite $n$ change: with less noise $nL^2/\sigma^2$ is larger, so the slopes are closer to their limits at the
-# same $n$. The exponents of the law stay, because they depend only on how bias and noise scale with $w$.
+# The slopes at finite $n$ change. With less noise $nL^2/\sigma^2$ is larger, so at a given $n$ the slopes are closer to
+# their limits. The exponents of the law stay, because they depend only on how bias and noise scale with $w$.
 # ```
 #
 # ## The constants of the law
@@ -672,8 +673,7 @@ for w in (1e3, 1e4, 1e5):
     print(f"n = {n:.1e}   w* = {best.w:.1f}   law = {w:.1f}   ratio = {best.w / w:.4f}")
 
 # %% [markdown]
-# The card tests the ratio where the law gives $w=10^5$, for smooth functions, kinks and jumps in every dimension. For kinks
-# and jumps, the ratio minus one falls like the width $w^{-1/2}$ of the window. For smooth functions it falls faster.
+# The card tests the ratio where the law gives $w=10^5$, for smooth functions, kinks and jumps in every dimension.
 
 # %% tags=["remove-input"]
 judge(
@@ -701,12 +701,14 @@ judge(
 # %% [markdown]
 # ## The ingredients of the sketch
 #
-# The sketch's bounds on bias and noise give a range for $w^*$, but a weaker lower end than the printed one. Let
-# $m=\min_w(L^2/w+\sigma^2w^{d/2}/n)$. Up to a constant factor, $m$ is an upper bound on the least risk.
+# The sketch's bounds on bias and noise give a range for $w^*$, but a weaker lower end than the printed one. By the two
+# upper bounds, the least risk is at most a constant times $m=\min_w(L^2/w+\sigma^2w^{d/2}/n)$. At $w=w^*$ neither bias
+# nor noise exceeds the least risk. Together with the lower bounds we get, up to constant factors,
 #
-# At $w=w^*$, bias and noise are therefore $\lesssim m$ each. The lower bound on the bias gives $L^2/(w^*)^2\lesssim m$, a
-# lower end for $w^*$. The bound on the noise gives $\sigma^2(w^*)^{d/2}/n\lesssim m$, an upper end. Both ends are powers of
-# $\Lambda=nL^2/\sigma^2$, and the next cell computes the exponents.
+# $$\frac{L^2}{(w^*)^2}\lesssim L_{\rm bias}(w^*)\lesssim m,\qquad\frac{\sigma^2(w^*)^{d/2}}n\lesssim L_{\rm noise}(w^*)\lesssim m.$$
+#
+# The first chain gives a lower end for $w^*$, the second an upper end. Both ends are powers of $\Lambda=nL^2/\sigma^2$,
+# and the next cell computes the exponents.
 
 # %%
 for d in dims:
@@ -775,9 +777,9 @@ judge(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Replace $d$ by $d-1$ in both exponents of the range. The range is then from $\Lambda^{1/(d+1)}$ to $\Lambda^{2/(d+1)}$. It
-# contains the exact exponents $\frac2{d+3}$ (affine) and $\frac2{d+2}$ (ReLU), and its upper end is below the printed
-# $\frac2d$.
+# Replace $d$ by $d-1$ in the exponents $\frac1{d+2}$ and $\frac2{d+2}$ of the sketch. The range is then from
+# $\Lambda^{1/(d+1)}$ to $\Lambda^{2/(d+1)}$. It contains the exact exponents $\frac2{d+3}$ (affine) and $\frac2{d+2}$
+# (ReLU), and its upper end is below the printed $\frac2d$.
 # ```
 #
 # ## To remember
