@@ -209,8 +209,7 @@ judge(
 #
 # ## By hand: a parabola
 #
-# Softmax attention with $M=wI$ does not learn a square from Gaussian tokens. For $f(x)=x^2-1$ in one dimension the limit
-# {eq}`eq-tilt` is $w^2x_q^2$. The mean squared error of this limit is
+# For $f(x)=x^2-1$ in one dimension the limit {eq}`eq-tilt` is $w^2x_q^2$. The mean squared error of this limit is
 #
 # $$\mathbb E(x_q^2-1-w^2x_q^2)^2=3(1-w^2)^2-2(1-w^2)+1.$$
 #
@@ -326,8 +325,8 @@ assert abs(bias.mean() - risk.bias) < 5 * bias.std() / len(bias) ** 0.5
 # $$\tfrac{L^2}d\big[S(\tau)-2r\,\mu(\tau)\cos\alpha+r^2\big]+\sigma^2C(\tau).$$
 #
 # *The sign of $\mu$.* For $\tau=0$ the weights are equal, so $\mu(0)=0$. Let $g_i$ be the component of $x_i$ along $v$. The
-# derivative $\mu'(\tau)$ is the expected variance of the $g_i$ under the weights. So $\mu'(\tau)>0$, because $n\ge2$ and the
-# $g_i$ differ with positive probability. Hence $\mu(\tau)>0$ for $\tau>0$. At a given $\tau>0$ the risk at this query is
+# derivative $\mu'(\tau)$ is the expected variance of the $g_i$ under the weights. It is positive, because $n\ge2$ and the
+# $g_i$ differ with positive probability. So $\mu(\tau)>0$ for $\tau>0$. At a given $\tau>0$ the risk at this query is
 # therefore least at $\alpha=0$ and nowhere else.
 #
 # *The length.* Let $x_q=r\theta$ with a unit vector $\theta$. Then $r$ and $\theta$ are independent, and $\tau=r|M\theta|$.
@@ -415,14 +414,14 @@ judge(
 # $$\mathbb EY=\tfrac12e^{\tau^2/2},\qquad\mathbb E[Y^2]\le\tfrac12e^{3\tau^2/2},\qquad
 # \mathbb Ee^{-\lambda Y}\le e^{-\lambda\mathbb EY+\lambda^2\mathbb E[Y^2]/2}\quad(\lambda\ge0).$$
 #
-# Set $\lambda=\mathbb EY/(2\,\mathbb E[Y^2])$. Markov's inequality for $e^{-\lambda\sum Y}$ shows that the sum over any $k$
-# tokens obeys
+# Set $\lambda=\mathbb EY/(2\,\mathbb E[Y^2])$. By Markov's inequality for $e^{-\lambda\sum Y}$, the sum over any $k$ tokens
+# obeys
 #
 # $$P\Big(\sum e^{\tau g_j}<\tfrac k4e^{\tau^2/2}\Big)\le\exp\big(-\tfrac k{16}e^{-\tau^2/2}\big).$$
 #
 # Let $n\ge3$ and $\delta_n=n^2\exp(-\frac n{48}e^{-\tau^2/2})$. Taking $k=n-1$ gives $nP(A<\frac18)\le\delta_n$. Let $A'$ be
-# $A$ without the second token. Taking $k=n-2$ gives $n^2P(A'<\frac1{12})\le\delta_n$. Uniformly on $x\le2-\varepsilon$,
-# $\delta_n$ is smaller than every power of $1/n$.
+# $A$ without the second token's term. Taking $k=n-2$ gives $n^2P(A'<\frac1{12})\le\delta_n$. Uniformly on
+# $x\le2-\varepsilon$, $\delta_n$ is smaller than every power of $1/n$.
 #
 # *2. An upper bound.* Let $y=\tau g_1-\ell-\frac{\tau^2}2$. Then $\omega_1=e^y/(e^y+A)$. If $A\ge\frac18$, this weight is at
 # most $\min(1,8e^y)$. Since $\min(1,z)^2\le z^t$ for $0\le t\le2$,
@@ -453,7 +452,7 @@ judge(
 #
 # $$\mathbb Ep_k=n\,\mathbb E\omega_1^k=\Lambda\,[\mathrm B(k-\alpha,\alpha)+o(1)].$$
 #
-# Two heavy tokens are rarer, because step 1 for $A'$ gives
+# Two heavy tokens are rarer. By step 1 for $A'$
 #
 # $$\mathbb E[p_2^2-p_4]\le n^2\,\mathbb E\omega_1^2\omega_2^2\le(n\,\mathbb E\min(1,12e^y)^2)^2+\delta_n=O(\Lambda^2)+\delta_n .$$
 #
@@ -468,14 +467,14 @@ judge(
 #
 # $$n\,e^{-\tau^2}C=\mathbb E(e^{y'}+A)^{-2},\qquad y'=(\tfrac32x-1)\ell+\tau g.$$
 #
-# By step 3 $A\to1$, and $y'\to-\infty$, both in probability and uniformly in $x$. If $A\ge\frac18$, then
-# $(e^{y'}+A)^{-2}\le64$. The event $A<\frac18$ contributes at most $n\delta_n$. So $n\,e^{-\tau^2}C\to1$. In the same way
+# In probability and uniformly in $x$, $A\to1$ by step 3, and $y'\to-\infty$. If $A\ge\frac18$, then $(e^{y'}+A)^{-2}\le64$.
+# The event $A<\frac18$ contributes at most $n\delta_n$. So $n\,e^{-\tau^2}C\to1$. In the same way
 # $n\,e^{-\tau^2}\mathbb Ep_3\to0$. Since $D\le\mathbb Ep_3$, also $n\,e^{-\tau^2}D\to0$.
 #
 # *5. The mean over queries.* The density of $r$ is $p(r)=2^{1-d/2}r^{d-1}e^{-r^2/2}/\Gamma(\frac d2)$. Up to powers of $\ell$
 # this density is $n^{-x/2w^2}$. Queries with $x>2-\varepsilon$ contribute at most
-# $\mathbb E[d+\tau^2;x>2-\varepsilon]=n^{-(2-\varepsilon)/2w^2+o(1)}$. For small $\varepsilon$ this contribution is
-# negligible, because $\frac1{w^2}=s(s-1)>s-1\ge r(w)$. By step 2 all other queries contribute at most $n^{-\min h+o(1)}$ with
+# $\mathbb E[d+\tau^2;x>2-\varepsilon]=n^{-(2-\varepsilon)/2w^2+o(1)}$. For small $\varepsilon$ this is negligible, because
+# $\frac1{w^2}=s(s-1)>s-1\ge r(w)$. By step 2 all other queries contribute at most $n^{-\min h+o(1)}$ with
 # $h(x)=c(x)+\frac x{2w^2}$.
 #
 # - *$w^2>\frac12$.* On $[0,\frac23]$ the function $h$ falls. On $[\frac23,2]$ it is strictly convex with
@@ -496,8 +495,8 @@ judge(
 #   power of $r$ is multiplied by $d+\frac12r^2$. Integrals from $r=0$ to $r^2=\frac43\ell$, the value at $x=\frac23$, give
 #   the table. For $|x-\frac23|<\varepsilon$ step 2 with $t=2$ bounds $nC\,p(r)$ by a constant times $r^{d-1}$. So this
 #   interval changes $n\,\mathbb EC$ by at most $K\varepsilon\,\ell^{d/2}$ and $n\,\mathbb EQ$ by at most
-#   $K\varepsilon\,\ell^{d/2+1}$, with a constant $K$. For $x\ge\frac23+\varepsilon$, $h>1$, and the contribution is a smaller
-#   power of $n$. Let $\varepsilon\to0$. $\square$
+#   $K\varepsilon\,\ell^{d/2+1}$, with a constant $K$. Queries with $x\ge\frac23+\varepsilon$ contribute a smaller power of
+#   $n$, because $h>1$. Let $\varepsilon\to0$. $\square$
 # :::
 #
 # The next cell compares $r(w)$ with exact distances in very long contexts.
@@ -543,9 +542,8 @@ plt.show()
 # ```
 #
 # **A printed bound for comparison.** Proposition 3.1 of {cite:t}`boursier2025` bounds the mean squared distance of the output
-# from its limit. Its tokens are sub-Gaussian with parameter $\varsigma\ge1$, and its query is sub-Gaussian with parameter
-# one. The bound is $c_1\varsigma^6\log n\;n^{-c_2/\varsigma^2}$, with constants $c_1$ and $c_2$ that do not depend on
-# $\varsigma$.
+# from its limit. Its tokens are sub-Gaussian with parameter $\varsigma\ge1$, and its query with parameter one. The bound is
+# $c_1\varsigma^6\log n\;n^{-c_2/\varsigma^2}$, with constants $c_1$ and $c_2$ that do not depend on $\varsigma$.
 #
 # Gaussian tokens $N(0,\varsigma^2I)$ with $M=I$ correspond to our setting with $w=\varsigma$. For these tokens the exact
 # exponent $r(\varsigma)$ is of the order $\varsigma^{-2}$, as in the bound. The bound can hold for all $\varsigma\ge1$ only
