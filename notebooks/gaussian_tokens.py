@@ -12,13 +12,14 @@
 # *For tokens on a sphere the best window parameter $w$ grows without end as contexts get longer. What if the tokens are
 # Gaussian?*
 #
-# **Short answer.** The best $w$ tends to one. An example $x_i$ has a weight proportional to $e^{w\,x_i\cdot x_q}$ at the query
-# $x_q$. Gaussian tokens differ in length, and **a larger $w$ prefers the longest tokens, not the nearest**. Take linear
+# **Short answer.** The best $w$ tends to one. An example $x_i$ has a weight proportional to $e^{w\,x_i\cdot x_q}$ at the
+# query $x_q$. Gaussian tokens differ in length, and **a larger $w$ prefers the longest tokens, not the nearest**. Take linear
 # functions of $d=5$ coordinates, $n=10^6$ examples and label noise of standard deviation $\sigma=0.5$. The best $w$ is
 # {judged}`P1.G.stops | Gaussian, d = 5, n = 1e+06, sigma = 0.5 | .3f` on Gaussian tokens and
 # {judged}`P1.G.stops | sphere, d = 5, n = 1e+06, sigma = 0.5 | .1f` on the sphere of radius $\sqrt d$. As the context grows,
-# the prediction for a linear $f$ on Gaussian tokens tends to $f(w\,x_q)$, which is correct at $w=1$. The convergence is slow if
-# $w$ is large {judged}`P1.G.distance`. For the square of a coordinate the limit is wrong at every $w$ {judged}`P1.G.floor`.
+# the prediction for a linear $f$ on Gaussian tokens tends to $f(w\,x_q)$, which is correct at $w=1$. The convergence is slow
+# if $w$ is large {judged}`P1.G.distance`. For the square of a coordinate the prediction tends to a wrong limit at every $w$
+# {judged}`P1.G.floor`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -75,14 +76,13 @@ notebook.setup(globals())
 # \sum_i\omega_if(x_i)\;\to\;\mathbb E f(g+w\,x_q),\qquad g\sim N(0,I).
 # ```
 #
-# For linear $f$ the right side is $f(w\,x_q)=wf(x_q)$, which is correct at $w=1$. So the best window parameter $w^*$ for linear
-# functions tends to one as $n$ grows. In short contexts without noise $w^*$ can be larger than one.
+# For linear $f$ the right side is $f(w\,x_q)=wf(x_q)$, which is correct at $w=1$. So the best window parameter $w^*$ for
+# linear functions tends to one as $n$ grows.
 #
 # ## The experiment: tokens of one length, and of many lengths
 #
-# As $n$ grows, the best $w$ levels off at one on Gaussian tokens and keeps growing on a sphere. We compute the best $w$ for
-# linear functions of slope $L=1$, on Gaussian tokens and on the sphere of radius $\sqrt d$. In both cases the mean squared
-# length of a token is $d$.
+# We compute the best $w$ for linear functions of slope $L=1$, on Gaussian tokens and on the sphere of radius $\sqrt d$. In
+# both cases the mean squared length of a token is $d$.
 #
 # The function `optimal_window` assumes unit tokens. Dividing the tokens by $\sqrt d$ multiplies the slope by $\sqrt d$ and the
 # best $w$ by $d$. The code undoes the factor $d$. To try $d=7$, write `dims = [7]` as the first line of the next cell.
@@ -147,10 +147,9 @@ plt.show()
 # on the sphere it grows like a power. Right, log-log: one minus the best window parameter falls along curves that become
 # parallel to a dashed line.
 #
-# Exact best window parameters for linear functions (left), and their distance from one on Gaussian tokens (right). On Gaussian
-# tokens (solid) the best $w$ stops at one. On the sphere of equal mean squared length (dashed) the best $w$ grows. Up to
-# logarithms, the distance on the right falls like a power of $n$. The dashed guide has the slope $-1/\varphi$, where
-# $\varphi=\frac12(1+\sqrt5)$ is the golden ratio.
+# Left: exact best $w$ for linear functions on Gaussian tokens (solid) and on the sphere of radius $\sqrt d$ (dashed). Right:
+# one minus the best $w$ on Gaussian tokens, with a dashed guide of slope $-1/\varphi$, where $\varphi=\frac12(1+\sqrt5)$ is
+# the golden ratio.
 # ```
 #
 # The experiment takes about five seconds on two cores. At $d=5$ and $n=10^6$, the printed best $w$ should be
@@ -198,21 +197,19 @@ judge(
 # - On Gaussian tokens the mean squared distance of the output from its limit falls like $1/n$ at each fixed query. The mean of
 #   this distance over queries falls like $1/n$ for $w<\frac1{\sqrt2}$, and more slowly for every $w\ge\frac1{\sqrt2}$
 #   ({prf:ref}`theorem on every window <thm-every-w>`).
-# - For linear functions no matrix has a smaller risk than the best $wI$ ({prf:ref}`theorem for any lengths <thm-lengths>`). The
-#   best $w$ tends to one. Up to logarithms, $1-w^*$ falls like $n^{-1/\varphi}$, where $\varphi$ is the golden ratio
+# - For linear functions no matrix has a smaller risk than the best $wI$ ({prf:ref}`theorem for any lengths <thm-lengths>`).
+#   The best $w$ tends to one. Up to logarithms, $1-w^*$ falls like $n^{-1/\varphi}$ with the golden ratio $\varphi$
 #   ({prf:ref}`theorem on the golden ratio <thm-golden>`).
-# - Tokens in the unit ball have bounded but different lengths. For linear functions of such tokens the limit of the risk is
-#   least at a finite $w$, and positive there.
-# - One statement of Theorem 2 remains true for linear functions: $w^*$ rises with the ratio $L/\sigma$ of slope and noise.
+# - Tokens in the unit ball have bounded but different lengths. For linear functions of such tokens the risk has a limit as
+#   $n\to\infty$. This limit is least at a finite $w$, and even there it is positive.
+# - One statement of Theorem 2 remains true for linear functions: $w^*$ rises with the ratio $L/\sigma$ of slope to noise.
 # ```
 #
-# Of {cite:t}`boursier2025` we have read only the abstract, and Proposition 3.1 as a public audit quotes it. {cite:t}`demir2025`
-# study the temperature of attention, and {cite:t}`lu2025` study linear attention in high dimension.
+# We have read only the abstract of {cite:t}`boursier2025`, and its Proposition 3.1 as quoted in a public audit.
 #
 # ## By hand: a parabola
 #
-# Softmax attention with $M=wI$ does not learn a square from Gaussian tokens. For $f(x)=x^2-1$ in one dimension the limit
-# {eq}`eq-tilt` is $w^2x_q^2$. The mean squared error of this limit is
+# For $f(x)=x^2-1$ in one dimension the limit {eq}`eq-tilt` is $w^2x_q^2$. The mean squared error of this limit is
 #
 # $$\mathbb E(x_q^2-1-w^2x_q^2)^2=3(1-w^2)^2-2(1-w^2)+1.$$
 #
@@ -247,8 +244,8 @@ print(f"least error {error.min():.4f} at w^2 = {w_squared[error.argmin()]:.3f}")
 #
 # $$\frac{L^2}d\Big[r^2\big((1-w)^2+w(2-w)C-6w^2D\big)+dC\Big].$$
 #
-# The formula for the bias needs the first two moments of $m=\sum_i\omega_ig_i$, the component of the output $\sum_i\omega_ix_i$
-# along the query. They are $\mathbb Em=\tau(1-C)$ and $\mathbb Em^2=C+\tau^2(1-C-6D)$.
+# The formula for the bias needs the first two moments of $m=\sum_i\omega_ig_i$, the component of the output
+# $\sum_i\omega_ix_i$ along the query. These moments are $\mathbb Em=\tau(1-C)$ and $\mathbb Em^2=C+\tau^2(1-C-6D)$.
 #
 # :::{admonition} The moments of m, by integration by parts
 # :class: dropdown
@@ -267,11 +264,12 @@ print(f"least error {error.min():.4f} at w^2 = {w_squared[error.argmin()]:.3f}")
 # \partial_i\partial_i(\omega_i\omega_i)&=\tau^2\omega_i^2(4-10\omega_i+6\omega_i^2).
 # \end{aligned}$$
 #
-# The first expression, summed over *all* pairs, is $\tau^2(1-4p_2+6p_2^2)$. Replacing it by the second expression for $i=j$
-# adds $\tau^2(3p_2-6p_3)$. The sum is $\tau^2\big(1-p_2-6(p_3-p_2^2)\big)$, so $\mathbb Em^2=C+\tau^2(1-C-6D)$.
+# The first expression, summed over *all* pairs, is $\tau^2(1-4p_2+6p_2^2)$. For $i=j$ the second expression must replace the
+# first, which adds $\tau^2(3p_2-6p_3)$. The sum is $\tau^2\big(1-p_2-6(p_3-p_2^2)\big)$, so $\mathbb Em^2=C+\tau^2(1-C-6D)$.
 #
-# *The bias.* The error is $\beta\cdot(\sum_i\omega_ix_i-x_q)$. The other $d-1$ components of the tokens are independent of the
-# weights. So the mean square of the error is $\frac{L^2}d$ times $\mathbb E(m-r)^2+(d-1)C$. Insert both moments. $\square$
+# *The bias.* The error is $\beta\cdot(\sum_i\omega_ix_i-x_q)$. The $d-1$ components of the tokens perpendicular to the query
+# are independent of the weights. So each such component of the output has the mean square $C$. The mean square of the error
+# is $\frac{L^2}d$ times $\mathbb E(m-r)^2+(d-1)C$. Insert both moments. $\square$
 # :::
 #
 # The next cell compares the formula for the bias with sampled contexts of five tokens.
@@ -296,7 +294,7 @@ assert abs(bias.mean() - risk.bias) < 5 * bias.std() / len(bias) ** 0.5
 # :::{admonition} Solution
 # :class: dropdown
 # All weights are $\frac1n$, so $C=\frac1n$ and $D=\frac1{n^2}-\frac1{n^2}=0$. At a query of length $r$ the bias is
-# $\frac{L^2}d(r^2+\frac dn)$. Since $\mathbb Er^2=d$, the mean over queries is $L^2(1+\frac1n)$.
+# $\frac{L^2}d(r^2+\frac dn)$. Since $\mathbb Er^2=d$, the mean of the bias over queries is $L^2(1+\frac1n)$.
 # :::
 #
 # ## No other matrix does better
@@ -306,8 +304,8 @@ assert abs(bias.mean() - risk.bias) < 5 * bias.std() / len(bias) ** 0.5
 # :::{prf:theorem} the best matrix, tokens of any lengths
 # :label: thm-lengths
 # :nonumber:
-# Let the query and the tokens be independent, the tokens with a common law. Let both laws be rotation invariant, of finite
-# second moment and not concentrated at zero.
+# Let the query and the tokens be independent, and let all tokens have the same law. Let this law and the law of the query be
+# rotation invariant, have finite second moments and not be concentrated at zero.
 #
 # Let $f(x)=\beta\cdot x$ with $\mathbb E\beta\beta^\top=\frac{L^2}dI$, $L>0$. Let the noise be independent with mean zero and
 # variance $\sigma^2\ge0$. Write $R(w)$ for the risk of the matrix $wI$. Let $n\ge2$. Then every matrix outside the half-line
@@ -315,39 +313,37 @@ assert abs(bias.mean() - risk.bias) < 5 * bias.std() / len(bias) ** 0.5
 # :::
 #
 # *Idea.* The weights depend on the query only through $v=Mx_q$. Turning $v$ away from $x_q$ lowers the correlation of
-# prediction and label and changes nothing else. So only the length of $v$ remains to be chosen. A ratio $|v|/|x_q|$ that
-# depends on the direction of the query does not help, because this direction is independent of the query's length.
+# prediction and label, and does not change the mean square of the prediction. So only the length of $v$ remains to be chosen.
+# Direction and length of the query are independent, so it does not help to let $|v|/|x_q|$ depend on the direction.
 #
 # :::{admonition} Proof
 # :class: dropdown
-# *Given the query,* let $r=|x_q|>0$ and $\tau=|v|$, and let $\alpha$ be the angle between $v$ and $x_q$. By rotation invariance
-# $S(\tau)=\mathbb E|\sum\omega_ix_i|^2$ and $C(\tau)=\mathbb E\sum\omega_i^2$ depend on $\tau$ alone. Moreover
-# $\mathbb E\sum\omega_ix_i$ is parallel to $v$, with a component $\mu(\tau)$ along $v$. The risk at this query is
+# *Given the query,* let $r=|x_q|>0$, $v=Mx_q$ and $\tau=|v|$, and let $\alpha$ be the angle between $v$ and $x_q$. By
+# rotation invariance $S(\tau)=\mathbb E|\sum\omega_ix_i|^2$ and $C(\tau)=\mathbb E\sum\omega_i^2$ depend on $\tau$ alone.
+# Moreover $\mathbb E\sum\omega_ix_i$ is parallel to $v$, with a component $\mu(\tau)$ along $v$. The risk at this query is
 #
 # $$\tfrac{L^2}d\big[S(\tau)-2r\,\mu(\tau)\cos\alpha+r^2\big]+\sigma^2C(\tau).$$
 #
-# *The sign of $\mu$.* For $\tau=0$ the weights are equal, so $\mu(0)=0$. The derivative $\mu'$ is the mean of the variance,
-# under the weights, of the tokens' components along $v$. This mean is positive, because $n\ge2$ and the components differ with
-# positive probability. So $\mu(\tau)>0$ for $\tau>0$, and at a given $\tau>0$ the risk at this query is least at $\alpha=0$
-# only.
+# *The sign of $\mu$.* For $\tau=0$ the weights are equal, so $\mu(0)=0$. Let $g_i$ be the component of $x_i$ along $v$. The
+# derivative $\mu'(\tau)$ is the expected variance of the $g_i$ under the weights. It is positive, because $n\ge2$ and the
+# $g_i$ differ with positive probability. So $\mu(\tau)>0$ for $\tau>0$. At a given $\tau>0$ the risk at this query is
+# therefore least at $\alpha=0$ and nowhere else.
 #
-# *The length.* Let $x_q=r\theta$ with a unit vector $\theta$. Then $r$ and $\theta$ are independent, and $\tau=r|M\theta|$. At
-# $\alpha=0$ the risk is the same as with the matrix $|M\theta|\,I$, so its mean over $r$ is $R(|M\theta|)$. So the risk of $M$
-# is at least $\mathbb E_\theta R(|M\theta|)\ge\inf_{w\ge0}R(w)$.
+# *The length.* Let $x_q=r\theta$ with a unit vector $\theta$. Then $r$ and $\theta$ are independent, and $\tau=r|M\theta|$.
+# At $\alpha=0$ the risk at this query is the same as with the matrix $|M\theta|\,I$. The mean of this risk over $r$ is
+# $R(|M\theta|)$. So the risk of $M$ is at least $\mathbb E_\theta R(|M\theta|)\ge\inf_{w\ge0}R(w)$.
 #
 # Suppose that the risk of $M$ equals this infimum. Then $M\theta=c(\theta)\theta$ with $c(\theta)\ge0$ for almost every
 # $\theta$, and by continuity for every $\theta$. So every vector is an eigenvector of $M$, and $M=cI$ with $c\ge0$. $\square$
-#
-# The same proof applies to the limit of the risk as $n\to\infty$. Then $C=0$, $S=\mu^2$, and $\mu(\tau)$ is a mean under the
-# law of a token tilted by $e^{v\cdot x}$.
 # :::
 #
 # **In a ball.** If tokens and query are uniform in the unit ball of $\mathbb R^d$, an error remains however long the context
 # is. The uniform law in the ball is a projection of the uniform law on the sphere in $d+2$ dimensions. For many tokens the
 # prediction at a query of length $r$ therefore tends to $A(wr)\,\beta\cdot x_q/r$. Here $A=I_{d/2+1}/I_{d/2}$ is a ratio of
-# Bessel functions. A correct prediction would need $A(wr)=r$ for every $r$, but $A$ is strictly concave. The least limit of the
-# risk is called the *floor*. By the {prf:ref}`theorem for any lengths <thm-lengths>` no other matrix has a lower limit. In five
-# dimensions the floor is {judged}`P1.G.ball | floor, d = 5 | 100*.1f` % of the variance of the function.
+# Bessel functions. A correct prediction would need $A(wr)=r$ for every $r$, but $A$ is strictly concave. The least limit of
+# the risk over all $w$ is called the *floor*. No matrix $M$ has a lower limit: the lower bound
+# $\mathbb E_\theta R(|M\theta|)$ of the last proof remains true as $n\to\infty$. In five dimensions the floor is
+# {judged}`P1.G.ball | floor, d = 5 | 100*.1f` % of the variance of the function.
 
 # %% tags=["remove-input"]
 judge(
@@ -359,17 +355,17 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise 2.** In two dimensions and without noise, the best $w$ for two tokens exceeds one. Why?
+# **Exercise 2.** In two dimensions and without noise, the best $w$ for two Gaussian tokens exceeds one. Why?
 #
 # :::{admonition} Solution
 # :class: dropdown
-# Given $\beta$ and the query, the mean prediction is $w(1-C)\,\beta\cdot x_q$, so the factor $w(1-C)$ should be one. With two
-# tokens $C\ge\frac12$, so at $w=1$ the factor is at most $\frac12$. A larger $w$ increases the factor.
+# Given $\beta$ and the query, the mean prediction is $w(1-C)\,\beta\cdot x_q$, so the factor $w(1-C)$ should be near one.
+# With two tokens $C\ge\frac12$, so at $w=1$ the factor is at most $\frac12$. A larger $w$ increases the factor.
 # :::
 #
 # ## How fast the output approaches its limit
 #
-# For $w\ge\frac1{\sqrt2}$ the output $\sum\omega_ix_i$ tends to its limit $w\,x_q$ more slowly if $w$ is larger:
+# For $w\ge\frac1{\sqrt2}$, the larger $w$ is, the more slowly the output $\sum\omega_ix_i$ tends to its limit $w\,x_q$:
 #
 # :::{prf:theorem} many Gaussian tokens, every window
 # :label: thm-every-w
@@ -380,7 +376,7 @@ judge(
 #
 # $$r(w)=\min(1,\,s-1)=\min\Big(1,\;\tfrac12\big(\sqrt{1+4/w^2}-1\big)\Big).$$
 #
-# With $\ell=\log n$ and $c_w=\Gamma(s)\Gamma(2-s)\,\Gamma(\frac d2)^{-1}[w^2(w^2+4)]^{-d/4}$ the two means are asymptotically
+# Let $\ell=\log n$ and $c_w=\Gamma(s)\Gamma(2-s)\,\Gamma(\frac d2)^{-1}[w^2(w^2+4)]^{-d/4}$. The two means are asymptotically
 # equal to
 #
 # | | $\mathbb E\sum\omega_i^2$ | $\mathbb E\Vert\sum\omega_ix_i-w\,x_q\Vert^2$ |
@@ -391,16 +387,16 @@ judge(
 # :::
 #
 # *Idea.* The convergence is slow because rare long queries attend to few tokens. The key is a bound on
-# $\mathbb E\sum\omega_i^2$. A weight is at most one, so $\omega_i^2\le\omega_i^t$ for $0\le t\le2$. At a query of length $r$ a
-# weight is nearly log-normal, and
+# $\mathbb E\sum\omega_i^2$. A weight is at most one, so $\omega_i^2\le\omega_i^t$ for $0\le t\le2$. At a given query the
+# weight $\omega_1$ is nearly $e^{\tau g_1}/(n\,e^{\tau^2/2})$ with $\tau=w|x_q|$. So
 #
-# $$n\,\mathbb E\omega_1^t\approx n^{1-t}e^{t(t-1)w^2r^2/2}.$$
+# $$n\,\mathbb E\omega_1^t\approx n^{1-t}e^{t(t-1)w^2|x_q|^2/2}.$$
 #
-# The mean over queries is finite if $t(t-1)w^2<1$, that is, if $t<s$. For $t$ near $\min(2,s)$ the bound falls nearly like
-# $n^{-r(w)}$. At $w=1$ the number $s$ is the golden ratio.
+# The mean of the right side over queries is finite if $t(t-1)w^2<1$, that is, if $t<s$. This mean falls like $n^{-(t-1)}$.
+# For $t$ near $\min(2,s)$ the exponent $t-1$ is near $r(w)$.
 #
-# For $w^2>\frac12$ the exponent $r(w)$ comes from queries with $w^2r^2\approx\frac{2w}{\sqrt{w^2+4}}\log n$. For these queries
-# a rare event decides the mean: a single token carries a positive share of all weight. Physicists know this effect as
+# For $w^2>\frac12$ the exponent $r(w)$ comes from queries with $w^2|x_q|^2\approx\frac{2w}{\sqrt{w^2+4}}\log n$. For these
+# queries a rare event decides the mean: a single token carries a positive share of all weight. Physicists know this effect as
 # condensation in the random energy model {cite:p}`derrida1981,bouchaud1997`.
 #
 # :::{admonition} Proof
@@ -410,21 +406,22 @@ judge(
 #
 # $$Q=\mathbb E(m-\tau)^2+(d-1)C=dC+\tau^2(C-6D).$$
 #
-# By the Cauchy-Schwarz inequality $p_2^2\le p_3$, and $p_3\le p_2$. So $0\le D\le C$ and $Q\le(d+\tau^2)C$. For all tokens but
-# the first, write $S=\sum_{j\ge2}e^{\tau g_j}$ and $A=S/(n\,e^{\tau^2/2})$.
+# By the Cauchy-Schwarz inequality $p_2^2\le p_3$. Since weights are at most one, $p_3\le p_2$. So $0\le D\le C$ and
+# $Q\le(d+\tau^2)C$. Let $S=\sum_{j\ge2}e^{\tau g_j}$, the sum over all tokens but the first, and let $A=S/(n\,e^{\tau^2/2})$.
 #
 # *1. The sum $S$ is rarely small.* For a standard normal $g$ let $Y=e^{\tau g}1\{g\le\tau\}$. Then
 #
 # $$\mathbb EY=\tfrac12e^{\tau^2/2},\qquad\mathbb E[Y^2]\le\tfrac12e^{3\tau^2/2},\qquad
 # \mathbb Ee^{-\lambda Y}\le e^{-\lambda\mathbb EY+\lambda^2\mathbb E[Y^2]/2}\quad(\lambda\ge0).$$
 #
-# Set $\lambda=\mathbb EY/(2\,\mathbb E[Y^2])$. By Markov's inequality the sum over any $k$ tokens obeys
+# Set $\lambda=\mathbb EY/(2\,\mathbb E[Y^2])$. By Markov's inequality for $e^{-\lambda\sum Y}$, the sum over any $k$ tokens
+# obeys
 #
 # $$P\Big(\sum e^{\tau g_j}<\tfrac k4e^{\tau^2/2}\Big)\le\exp\big(-\tfrac k{16}e^{-\tau^2/2}\big).$$
 #
 # Let $n\ge3$ and $\delta_n=n^2\exp(-\frac n{48}e^{-\tau^2/2})$. Taking $k=n-1$ gives $nP(A<\frac18)\le\delta_n$. Let $A'$ be
-# $A$ without one more token. Taking $k=n-2$ gives $n^2P(A'<\frac1{12})\le\delta_n$. Uniformly on $x\le2-\varepsilon$,
-# $\delta_n$ is smaller than every power of $1/n$.
+# $A$ without the second token's term. Taking $k=n-2$ gives $n^2P(A'<\frac1{12})\le\delta_n$. Uniformly on
+# $x\le2-\varepsilon$, $\delta_n$ is smaller than every power of $1/n$.
 #
 # *2. An upper bound.* Let $y=\tau g_1-\ell-\frac{\tau^2}2$. Then $\omega_1=e^y/(e^y+A)$. If $A\ge\frac18$, this weight is at
 # most $\min(1,8e^y)$. Since $\min(1,z)^2\le z^t$ for $0\le t\le2$,
@@ -436,28 +433,33 @@ judge(
 # $$c(x)=1-x\quad(x\le\tfrac23),\qquad c(x)=\frac{(2-x)^2}{8x}\quad(\tfrac23\le x\le2).$$
 #
 # *3. Queries at which one token is heavy.* Let $a=\frac\ell\tau+\frac\tau2$. Then $y=\tau(g_1-a)$ and $\tau a=\alpha\tau^2$.
-# Let $\Lambda=\frac n{\tau\sqrt{2\pi}}e^{-a^2/2}$, which is $n^{-c(x)}/(\sqrt{2\pi}\,\tau)$ for $x\ge\frac23$. Integration over
-# $y$ instead of $g_1$ gives
+# Let $\Lambda=\frac n{\tau\sqrt{2\pi}}e^{-a^2/2}$. For $x\ge\frac23$ this is $n^{-c(x)}/(\sqrt{2\pi}\,\tau)$. Integration
+# over $y$ instead of $g_1$ gives
 #
 # $$n\,\mathbb E\omega_1^k=\Lambda\,\mathbb E\!\int\Big(\frac{e^y}{e^y+A}\Big)^ke^{-\alpha y-y^2/2\tau^2}dy .$$
 #
-# Let $b=\ell^{1/4}$. Tokens with $g_j>\tau+b$ contribute the share $P(g>b)\to0$ of the mean of $S$. The sum over the other
-# tokens has a relative variance of at most $n^{-1}e^{\tau^2}P(g>\tau-b)$. This bound is $n^{-1+x/2+o(1)}$ for $\tau>b$, and at
-# most $n^{-1}e^{b^2}$ for $\tau\le b$. So $A\to1$ in probability, uniformly on $x\le2-\varepsilon$.
+# We show that $A$ is near its mean $\mathbb EA=1-\frac1n$. Let $b=\ell^{1/4}$, and let $A_b$ be the part of the sum $A$ with
+# $g_j\le\tau+b$. Tilting the law of $g$ by $e^{\tau g}$ and by $e^{2\tau g}$ gives
 #
-# Now let $k\ge2$, and let $x$ be in a compact part of $(\frac23,2)$, where $1<\alpha<2$. If $A\ge\frac18$, the integrand is at
-# most $\min(1,8e^y)^2e^{-\alpha y}$, which is integrable uniformly in $x$. The event $A<\frac18$ contributes at most
-# $\delta_n=o(\Lambda)$. So, uniformly in $x$, with the beta function $\mathrm B$,
+# $$\mathbb E[A-A_b]\le P(g>b),\qquad\mathrm{Var}\,A_b\le n^{-1}e^{\tau^2}P(g>\tau-b)\le n^{-1}e^{\tau^2/2+\tau b}.$$
+#
+# The last bound is $n^{-1+x/2+o(1)}$, because $\tau b=o(\ell)$. So both right sides tend to zero, and $A\to1$ in probability,
+# uniformly on $x\le2-\varepsilon$.
+#
+# Now let $k\ge2$, and let $x$ be in a compact part of $(\frac23,2)$, where $1<\alpha<2$. If $A\ge\frac18$, the integrand is
+# at most $\min(1,8e^y)^2e^{-\alpha y}$, which is integrable uniformly in $x$. The event $A<\frac18$ contributes at most
+# $\delta_n=o(\Lambda)$. So, by dominated convergence, with the beta function $\mathrm B$ and uniformly in $x$,
 #
 # $$\mathbb Ep_k=n\,\mathbb E\omega_1^k=\Lambda\,[\mathrm B(k-\alpha,\alpha)+o(1)].$$
 #
-# Two heavy tokens are rarer, because step 1 for $A'$ gives
+# Two heavy tokens are rarer. By step 1 for $A'$
 #
-# $$n^2\,\mathbb E\omega_1^2\omega_2^2\le(n\,\mathbb E\min(1,12e^y)^2)^2+\delta_n=O(\Lambda^2)+\delta_n .$$
+# $$\mathbb E[p_2^2-p_4]\le n^2\,\mathbb E\omega_1^2\omega_2^2\le(n\,\mathbb E\min(1,12e^y)^2)^2+\delta_n=O(\Lambda^2)+\delta_n .$$
 #
-# So $\mathbb E[p_2^2]=\Lambda\,[\mathrm B(4-\alpha,\alpha)+o(1)]$. Write $\mathrm B$ for
+# So $\mathbb E[p_2^2]=\Lambda\,[\mathrm B(4-\alpha,\alpha)+o(1)]$. Without arguments, let $\mathrm B$ stand for
 # $\mathrm B(2-\alpha,\alpha)=\Gamma(\alpha)\Gamma(2-\alpha)$. Then $\mathrm B(3-\alpha,\alpha)=\frac{2-\alpha}2\mathrm B$ and
-# $\mathrm B(4-\alpha,\alpha)=\frac{(3-\alpha)(2-\alpha)}6\mathrm B$. Since $1-3(2-\alpha)+(3-\alpha)(2-\alpha)=(\alpha-1)^2$,
+# $\mathrm B(4-\alpha,\alpha)=\frac{(3-\alpha)(2-\alpha)}6\mathrm B$. Since $C-6D=\mathbb E[p_2-6p_3+6p_2^2]$ and
+# $1-3(2-\alpha)+(3-\alpha)(2-\alpha)=(\alpha-1)^2$,
 #
 # $$C=\Lambda\,[\mathrm B+o(1)],\qquad C-6D=\Lambda\,[(\alpha-1)^2\mathrm B+o(1)].$$
 #
@@ -465,14 +467,15 @@ judge(
 #
 # $$n\,e^{-\tau^2}C=\mathbb E(e^{y'}+A)^{-2},\qquad y'=(\tfrac32x-1)\ell+\tau g.$$
 #
-# Here $A\to1$ and $y'\to-\infty$ in probability, uniformly in $x$. If $A\ge\frac18$, then $(e^{y'}+A)^{-2}\le64$. The event
-# $A<\frac18$ contributes at most $n\delta_n$. So $n\,e^{-\tau^2}C\to1$. In the same way $n\,e^{-\tau^2}\mathbb Ep_3\to0$, and
-# therefore $n\,e^{-\tau^2}D\to0$.
+# In probability and uniformly in $x$, $A\to1$ by step 3, and $y'\to-\infty$. If $A\ge\frac18$, then $(e^{y'}+A)^{-2}\le64$.
+# The event $A<\frac18$ contributes at most $n\delta_n$. So $n\,e^{-\tau^2}C\to1$. In the same way
+# $n\,e^{-\tau^2}\mathbb Ep_3\to0$. Since $D\le\mathbb Ep_3$, also $n\,e^{-\tau^2}D\to0$.
 #
 # *5. The mean over queries.* The density of $r$ is $p(r)=2^{1-d/2}r^{d-1}e^{-r^2/2}/\Gamma(\frac d2)$. Up to powers of $\ell$
-# it is $n^{-x/2w^2}$. Queries with $x>2-\varepsilon$ contribute at most
+# this density is $n^{-x/2w^2}$. Queries with $x>2-\varepsilon$ contribute at most
 # $\mathbb E[d+\tau^2;x>2-\varepsilon]=n^{-(2-\varepsilon)/2w^2+o(1)}$. For small $\varepsilon$ this is negligible, because
-# $\frac1{w^2}=s(s-1)>s-1\ge r(w)$. All other queries contribute at most $n^{-\min h+o(1)}$ with $h(x)=c(x)+\frac x{2w^2}$.
+# $\frac1{w^2}=s(s-1)>s-1\ge r(w)$. By step 2 all other queries contribute at most $n^{-\min h+o(1)}$ with
+# $h(x)=c(x)+\frac x{2w^2}$.
 #
 # - *$w^2>\frac12$.* On $[0,\frac23]$ the function $h$ falls. On $[\frac23,2]$ it is strictly convex with
 #   $h'=-\frac1{2x^2}+\frac18+\frac1{2w^2}$. So $h$ has only one minimum, at $x_*=\frac{2w}{\sqrt{w^2+4}}$ between $\frac23$ and
@@ -482,17 +485,18 @@ judge(
 #   $$\mathbb EC\sim\frac{2^{1-d/2}}{\Gamma(d/2)}\Big(\frac{x_*\ell}{w^2}\Big)^{\frac{d-1}2}\frac{\Gamma(s)\Gamma(2-s)}{\sqrt{2\pi x_*\ell}}\,
 #   \frac{\sqrt\ell}{2w\sqrt{x_*}}\sqrt{\frac{2\pi x_*^3}\ell}\,n^{-(s-1)}=c_w\ell^{d/2-1}n^{-(s-1)}.$$
 #
-#   In $Q$ the term $\tau^2(C-6D)$ dominates, which is asymptotically $x_*\ell\,(s-1)^2$ times $C$.
+#   In $Q$ the term $\tau^2(C-6D)\sim x_*\ell\,(s-1)^2C$ dominates.
 # - *$w^2<\frac12$.* At a fixed query $nC\to e^{\tau^2}$ and $nD\to0$ by step 4. By step 2 with $t=2$,
 #   $nC\le64\,e^{w^2r^2}+n\delta_n$. The first term is integrable, also after multiplication by $d+\tau^2$. The second term
-#   tends to zero uniformly on $\tau^2\le\ell$. Queries with $\tau^2>\ell$ contribute at most
+#   tends to zero uniformly on $\tau^2\le\ell$. By $C\le1$ and $Q\le d+\tau^2$, queries with $\tau^2>\ell$ contribute at most
 #   $n\,\mathbb E[d+\tau^2;\tau^2>\ell]=n^{1-1/2w^2+o(1)}\to0$. By dominated convergence $n\,\mathbb EC\to\mathbb Ee^{w^2r^2}$
 #   and $n\,\mathbb EQ\to\mathbb E(d+w^2r^2)e^{w^2r^2}$.
-# - *$w^2=\frac12$.* Here $h=1$ on all of $[0,\frac23]$, and $h$ is larger beyond. Up to $x=\frac23-\varepsilon$ step 4 gives
-#   $nC\,p(r)\sim2^{1-d/2}r^{d-1}/\Gamma(\frac d2)$, a power of $r$. For $Q$ this power is multiplied by $\frac12r^2$. Integrate
-#   both from $0$ to $r^2=\frac43\ell$, the value at $x=\frac23$. By step 2 with $t=2$ the interval $|x-\frac23|<\varepsilon$
-#   contributes at most a fraction of order $\varepsilon$ of these integrals. Larger $x$ contribute a smaller power of $n$. Let
-#   $\varepsilon\to0$. $\square$
+# - *$w^2=\frac12$.* For $x\le\frac23-\varepsilon$ step 4 gives $nC\,p(r)\sim2^{1-d/2}r^{d-1}/\Gamma(\frac d2)$. For $Q$ this
+#   power of $r$ is multiplied by $d+\frac12r^2$. Integrals from $r=0$ to $r^2=\frac43\ell$, the value at $x=\frac23$, give
+#   the table. For $|x-\frac23|<\varepsilon$ step 2 with $t=2$ bounds $nC\,p(r)$ by a constant times $r^{d-1}$. So this
+#   interval changes $n\,\mathbb EC$ by at most $K\varepsilon\,\ell^{d/2}$ and $n\,\mathbb EQ$ by at most
+#   $K\varepsilon\,\ell^{d/2+1}$, with a constant $K$. Queries with $x\ge\frac23+\varepsilon$ contribute a smaller power of
+#   $n$, because $h>1$. Let $\varepsilon\to0$. $\square$
 # :::
 #
 # The next cell compares $r(w)$ with exact distances in very long contexts.
@@ -528,27 +532,22 @@ plt.show()
 # %% [markdown]
 # ```{caption} fig-every-w
 # :alt: Against the window parameter a curve is flat at one up to 0.707 and then falls, through 0.618 at one, to about 0.1 at
-# three. Points for each dimension lie on it, for large window parameters and high dimension above it. A dashed curve starts on
-# it at one and falls below it.
+# three. Points for each dimension lie on the curve, but above it for large window parameters in high dimension. A dashed
+# curve touches the first curve at one and then runs below it.
 #
-# The exponent $r(w)$ of $\mathbb E\Vert\sum\omega_ix_i-w\,x_q\Vert^2$. The line is the
-# {prf:ref}`theorem on every window <thm-every-w>`. The points are measured between $n=10^{28}$ and $10^{30}$, without the power
-# of $\log n$. Line and points agree, except for large $w$ and $d$, where even these contexts are too short. The vertical line
-# is at $w^2=\frac12$. The dashed curve is the largest multiple of $w^{-2}$ that is nowhere above $r(w)$ for $w\ge1$.
+# The exponent $r(w)$ of $\mathbb E\Vert\sum\omega_ix_i-w\,x_q\Vert^2$ by the {prf:ref}`theorem on every window <thm-every-w>`
+# (line). The points come from exact distances at $n=10^{28}$ and $10^{30}$, with the power of $\log n$ divided out. Line and
+# points agree, except for large $w$ and $d$, where even these contexts are too short. The vertical line is at $w^2=\frac12$.
+# The dashed curve $w^{-2}/\varphi$ touches the line at $w=1$ and runs below it for $w>1$.
 # ```
 #
 # **A printed bound for comparison.** Proposition 3.1 of {cite:t}`boursier2025` bounds the mean squared distance of the output
-# from its limit. The tokens are sub-Gaussian with parameter $\varsigma\ge1$, and the query is sub-Gaussian with parameter one.
-# The bound is $c_1\varsigma^6\log n\;n^{-c_2/\varsigma^2}$, with unnamed constants $c_1$ and $c_2$ that do not depend on
-# $\varsigma$.
+# from its limit. Its tokens are sub-Gaussian with parameter $\varsigma\ge1$, and its query with parameter one. The bound is
+# $c_1\varsigma^6\log n\;n^{-c_2/\varsigma^2}$, with constants $c_1$ and $c_2$ that do not depend on $\varsigma$.
 #
 # Gaussian tokens $N(0,\varsigma^2I)$ with $M=I$ correspond to our setting with $w=\varsigma$. For these tokens the exact
-# exponent $r(\varsigma)$ is of the order $\varsigma^{-2}$, as in the bound. The bound can hold for all $\varsigma\ge1$ only if
-# $c_2\le1/\varphi$ (dashed curve of the figure). {cite:t}`bohbot2026` bound two other quantities, the errors of the mean and of
-# the covariance of all outputs.
-#
-# **Evidence.** We compute how fast the exact mean squared distance falls with $n$, and divide out the power of $\log n$ in the
-# theorem. In the control all queries have the same length, and the exponent is one.
+# exponent $r(\varsigma)$ is of the order $\varsigma^{-2}$, as in the bound. The bound can hold for all $\varsigma\ge1$ only
+# if $c_2\le1/\varphi$ (dashed curve of the figure).
 
 # %% tags=["remove-input"]
 few = gaussian_tokens.distance_exponents(dims=dims, w_values=[0.5, 0.8, 1.0, 1.25])
@@ -563,8 +562,7 @@ judge(
 # %% [markdown]
 # ## The golden ratio
 #
-# For linear functions $1-w^*$ falls like $n^{-1/\varphi}$, up to logarithms, where $\varphi=\frac12(1+\sqrt5)$ is the golden
-# ratio:
+# For linear functions the golden ratio $\varphi=\frac12(1+\sqrt5)$ sets the rate at which $w^*$ tends to one:
 #
 # :::{prf:theorem} the golden ratio
 # :label: thm-golden
@@ -578,14 +576,18 @@ judge(
 # K_d=\frac{\pi}{5^{1+d/4}\,\varphi^3\,\Gamma(\frac d2+1)\,\sin(\pi/\varphi)}.$$
 #
 # The constant $K_d$ is the same for all $L$ and $\sigma$. The least risk is asymptotically equal to
-# $\frac{L^2}d\,\mathbb E\Vert\sum\omega_ix_i-x_q\Vert^2$ at $w=1$, which the {prf:ref}`theorem on every window <thm-every-w>`
-# gives.
+# $\frac{L^2}d\,\mathbb E\Vert\sum\omega_ix_i-x_q\Vert^2$ at $w=1$. The {prf:ref}`theorem on every window <thm-every-w>` gives
+# this mean.
 # :::
 #
 # *Idea.* In long contexts the risk at $w=1$ is nearly a multiple of the mean squared distance of the output from its limit.
-# This distance grows with $w$, and the growth moves $w^*$ below one. At a given query the distance depends on $w|x_q|$ alone.
-# So integration by parts gives the slope of the mean distance at $w=1$: it is the mean of the distance times $|x_q|^2-d$. Long
-# queries dominate this mean, so the slope is positive and of the order of $\log n$ times the mean distance.
+# This distance grows with $w$, and the growth moves $w^*$ below one. At a given query it is a function $Q(w|x_q|)$.
+# Integration by parts gives the slope of its mean at $w=1$:
+#
+# $$\tfrac d{dw}\mathbb E\,Q(w|x_q|)\Big|_{w=1}=\mathbb E\big[(|x_q|^2-d)\,Q(|x_q|)\big].$$
+#
+# Long queries dominate the right side. There $|x_q|^2$ is of order $\log n$, so the slope is positive and of the order of
+# $\log n$ times the mean distance.
 #
 # The condition $n\ge n_0$ is needed: the next cell shows that for $d=1$, $\sigma=0$ and $n=100$ the best $w$ is above one.
 #
@@ -605,32 +607,37 @@ judge(
 # \nabla p_k\cdot\nabla p_l&=kl(p_{k+l}-p_lp_{k+1}-p_kp_{l+1}+p_2p_kp_l).
 # \end{aligned}$$
 #
-# Let $P$ be a polynomial in $p_2,p_3,\dots$ without a constant term. Then $\Delta P$ is again such a polynomial. Each monomial
-# is at most $p_2$, so $|\frac d{d\tau}\mathbb EP|\le K\tau C$ and $|\frac{d^2}{d\tau^2}\mathbb EP|\le K(1+\tau^2)C$ with a
-# constant $K$.
+# Let $P$ be a polynomial in $p_2,p_3,\dots$ without a constant term. By these formulas $\Delta P$ is again such a polynomial.
+# Each monomial is at most $p_2$. So with a constant $K$
 #
-# For every set of tokens $m$ and $p_2$ rise with $\tau$. Indeed, under the weights, $m'$ is the variance of $g$, and $p_2'$ is
-# twice the covariance of $\omega$ and $g$. So $\mathbb Em=\tau(1-C)$ and $C$ are nondecreasing in $\tau$.
+# $$\big|\tfrac d{d\tau}\mathbb EP\big|\le K\tau C,\qquad\big|\tfrac{d^2}{d\tau^2}\mathbb EP\big|\le K(1+\tau^2)C.$$
+#
+# For every set of tokens, $m$ and $p_2$ do not fall as $\tau$ grows. Indeed, the derivative of $m$ is the variance of the
+# $g_i$ under the weights. The derivative of $p_2$ is twice the covariance of $\omega_i$ and $g_i$ under the weights, and
+# $\omega_i$ increases with $g_i$. So $\mathbb Em=\tau(1-C)$ and $C$ are nondecreasing in $\tau$.
 #
 # *1. All minimizers tend to one.* By Jensen's inequality $R(w)\ge\frac{L^2}d\mathbb E(r-\mathbb E[m\,|\,r])^2$. Let
-# $q=P(1\le r\le2)$, and let $n$ be so large that $C(8)\le\frac12$. Throughout, let $1\le r\le2$.
+# $q=P(1\le r\le2)$, and let $n$ be so large that $C(8)\le\frac12$. In both cases below let $1\le r\le2$.
 #
-# - Let $w\ge4$. The mean of $m$ is at least its value at $w=4$, which is $4r(1-C(4r))\ge2r$. So $R(w)\ge\frac{L^2}dq$.
+# - Let $w\ge4$. Then $\mathbb E[m\,|\,r]$ is at least its value at $w=4$. This value is $4r(1-C(4r))\ge2r$, since $4r\le8$.
+#   So $R(w)\ge\frac{L^2}dq$.
 # - Let $0\le w\le4$. Then $|r-wr(1-C(wr))|\ge|1-w|-4C(8)$. So $R(w)\ge\frac{L^2}dq\,(|1-w|-4C(8))_+^2$.
 #
-# As $n\to\infty$, $C(8)\to0$, and $R(1)\to0$ by the {prf:ref}`theorem on every window <thm-every-w>`. Since $R$ is continuous,
-# minimizers exist for large $n$, and all of them lie in $[1-\varepsilon,1+\varepsilon]$.
+# As $n\to\infty$, $C(8)\to0$ by step 4 of the last proof, and $R(1)\to0$ by its theorem. Since $R$ is continuous, minimizers
+# exist for large $n$. For every $\varepsilon>0$ they lie in $[1-\varepsilon,1+\varepsilon]$ from some $n$ on.
 #
 # *2. The minimizer is unique.* Let $|w-1|\le\varepsilon\le\frac12$. Let $\kappa$ be the exponent of the
 # {prf:ref}`theorem on every window <thm-every-w>` at the window parameter $1+\varepsilon$. By the identities
 #
 # $$|J'(w)|+|J''(w)|\le K\,\mathbb E(1+r)^6C((1+\varepsilon)r)=n^{-\kappa+o(1)},$$
 #
-# because powers of $r$ change only powers of $\log n$. Hence $R''=2L^2+J''>0$ on this interval. So the minimizer is unique and
-# solves $2L^2(1-w^*)=J'(w^*)$. It follows that $|1-w^*|\le n^{-\kappa+o(1)}$ and $J'(w^*)=J'(1)+O(n^{-2\kappa+o(1)})$. The
-# remainder is negligible, because $2\kappa>1/\varphi$ for small $\varepsilon$.
+# because powers of $r$ change only powers of $\log n$. For large $n$, $R''=2L^2+J''>0$ for these $w$. So the minimizer is
+# unique and solves $2L^2(1-w^*)=J'(w^*)$. The bound on $J'$ gives $|1-w^*|\le n^{-\kappa+o(1)}$. The bound on $J''$ then
+# gives $J'(w^*)=J'(1)+O(n^{-2\kappa+o(1)})$. For small $\varepsilon$ this remainder is negligible: $2\kappa>1/\varphi$, and
+# $1/\varphi$ is the exponent of $J'(1)$ in step 3.
 #
-# *3. The slope at one.* Integration by parts gives $\mathbb E\,rG'(r)=\mathbb E(r^2-d)G(r)$. So for every $n$, exactly,
+# *3. The slope at one.* Integration by parts gives $\mathbb E\,rG'(r)=\mathbb E(r^2-d)G(r)$ for a function $G$. So for every
+# $n$
 #
 # $$R'(1)=J'(1)=\tfrac{L^2}d\,\mathbb E\big[(r^2-d)\,Q(r)-2r^2C(r)\big]+\sigma^2\,\mathbb E(r^2-d)\,C(r).$$
 #
@@ -638,12 +645,13 @@ judge(
 # $\mathbb E\,r^2Q\sim\frac2{\sqrt5}\log n\;\mathbb EQ$, which is of the order $(\log n)^{d/2+1}n^{-1/\varphi}$. For each fixed
 # $\sigma$ every other term is smaller by a factor $\log n$.
 #
-# Now $1-w^*\sim J'(1)/2L^2$. For $\mathbb EQ$ insert the second column of the {prf:ref}`theorem on every window <thm-every-w>`
-# at $w=1$, where $s=\varphi$. With $\Gamma(\varphi)\Gamma(2-\varphi)=\frac{\pi/\varphi}{\sin(\pi/\varphi)}$ this gives the
-# stated law. Finally $R(w^*)=R(1)+O(|1-w^*|\sup|J'|+(1-w^*)^2)\sim R(1)$. $\square$
+# By step 2 $1-w^*\sim J'(1)/2L^2$. For $\mathbb EQ$ insert the second column of the
+# {prf:ref}`theorem on every window <thm-every-w>` at $w=1$, where $s=\varphi$. With
+# $\Gamma(\varphi)\Gamma(2-\varphi)=\frac{\pi/\varphi}{\sin(\pi/\varphi)}$ this gives the stated law. Finally
+# $R(w^*)=R(1)+O(|1-w^*|\sup|J'|+(1-w^*)^2)$. Here the $O$-term is $n^{-2\kappa+o(1)}$, so $R(w^*)\sim R(1)$. $\square$
 #
-# We claim no rate for this limit. The number $n_0$ is not uniform in $\sigma/L$, because the noise term is smaller only by a
-# factor $\log n$.
+# We claim no rate for the convergence to this law. The law is not uniform in $\sigma/L$, because the noise term in $J'(1)$ is
+# smaller only by a factor $\log n$.
 # :::
 
 # %%
@@ -652,7 +660,7 @@ for n in (100, 1000):
 
 # %% [markdown]
 # The next cell measures the exponent with which the exact $1-w^*$ falls between $n=10^{28}$ and $10^{30}$. With the power of
-# $\log n$ divided out, the exponent is close to $-1/\varphi$, in every dimension and at every noise level of this run.
+# $\log n$ divided out, the exponent is close to $-1/\varphi$ in every case.
 
 # %%
 for dim in dims:
@@ -667,14 +675,15 @@ for dim in dims:
 # %% [markdown]
 # ## The floor of nonlinear functions
 #
-# Most nonlinear functions, too, have a floor. Let $f(x)=\sum_kc_k\mathrm{He}_k(t)$ with $t=u\cdot x$, a unit vector $u$ and the
-# Hermite polynomials $\mathrm{He}_k$. Since $\mathbb E\,\mathrm{He}_k(g+t)=t^k$, the limit {eq}`eq-tilt` has $(wt)^k$ in place
-# of $\mathrm{He}_k(t)$. At $w=1$ these two polynomials agree for $k\le1$ and differ for $k\ge2$. For
-# $f=\mathrm{He}_k(u\cdot x)$ with $k\ge2$ the floor is $k!\big(1-\frac{k!}{(2k-1)!!}\big)$.
+# Most nonlinear functions of Gaussian tokens have a positive floor. Let $f(x)=\sum_kc_k\mathrm{He}_k(t)$ with $t=u\cdot x$, a
+# unit vector $u$ and the Hermite polynomials $\mathrm{He}_k$. Since $\mathbb E\,\mathrm{He}_k(g+t)=t^k$, the limit
+# {eq}`eq-tilt` has $(wt)^k$ in place of $\mathrm{He}_k(t)$. For $f=\mathrm{He}_k(u\cdot x)$ with $k\ge2$ the floor is
+# $k!\big(1-\frac{k!}{(2k-1)!!}\big)$.
 #
 # We call a function $f$ *recovered* at $w$ if $\mathbb Ef(g+w\,x)=f(x)$ for all $x$. At $w=1$ the recovered functions of
-# polynomial growth are the harmonic polynomials, such as $x_1x_2$. The reason is that the Fourier transform of a recovered $f$
-# must be supported at the origin. At other $w$ other functions are recovered (Exercise 4).
+# polynomial growth are the harmonic polynomials, such as $x_1x_2$. Indeed, the Fourier transform of such an $f$ is supported
+# at the origin, so $f$ is a polynomial. Then $\mathbb Ef(g+x)=e^{\Delta/2}f(x)$, which equals $f(x)$ for all $x$ only if
+# $\Delta f=0$. At other $w$ other functions are recovered (Exercise 4).
 
 # %% tags=["remove-input"]
 known = gaussian_tokens.functions()
@@ -737,9 +746,10 @@ plt.show()
 #
 # :::{admonition} Solution
 # :class: dropdown
-# With many tokens the prediction at $t$ tends to $wt+c(wt)^2=w\,\mathrm{He}_1(t)+cw^2\,\mathrm{He}_2(t)+cw^2$. Subtracting this
-# limit from $f$ leaves $(1-w)\,\mathrm{He}_1+c(1-w^2)\,\mathrm{He}_2-cw^2$. By orthogonality the mean squared error is
-# $(1-w)^2+2c^2(1-w^2)^2+c^2w^4$. To second order in $c$ this error is least at $w=1-2c^2$, with the value $c^2$.
+# With many tokens the prediction at the query $t$ tends to $wt+c(wt)^2=w\,\mathrm{He}_1(t)+cw^2\,\mathrm{He}_2(t)+cw^2$.
+# Subtracting this limit from $f$ leaves $(1-w)\,\mathrm{He}_1+c(1-w^2)\,\mathrm{He}_2-cw^2$. By orthogonality the mean
+# squared error is $(1-w)^2+2c^2(1-w^2)^2+c^2w^4$. To second order in $c$ this error is least at $w=1-2c^2$, with the value
+# $c^2$.
 # :::
 #
 # **Exercise 4.** Show that the normal distribution function $\Phi(x_1)$ is recovered at $w=\sqrt2$.
@@ -755,9 +765,9 @@ plt.show()
 #
 # On linear functions of Gaussian tokens, linear attention has a smaller risk than softmax attention in the three contexts
 # printed below. Linear attention predicts $\frac1n\sum_iy_i\,x_i^\top Mx_q$. The best matrix $M$ is $mI$ with
-# $m=\big[1+\frac{d+1+d\sigma^2/L^2}n\big]^{-1}$, and the risk $L^2(1-m)$ falls like $1/n$. The risk of softmax attention at its
-# best $w$ falls more slowly. If the functions have a random intercept, softmax attention has the smaller risk in long contexts.
-# Its weights sum to one, so it reproduces the intercept. Linear attention misses the intercept.
+# $m=\big[1+\frac{d+1+d\sigma^2/L^2}n\big]^{-1}$, and the risk $L^2(1-m)$ falls like $1/n$. The risk of softmax attention at
+# its best $w$ falls more slowly. If the functions have a random intercept, softmax attention has the smaller risk in long
+# contexts. It reproduces the intercept, because its weights sum to one.
 
 # %%
 dim, noise_std = 5, 0.5

@@ -9,12 +9,12 @@
 # %% [markdown]
 # # A planet: how many kilometres around should you look?
 #
-# **Short answer.** You know for $n$ random places on Earth whether they are land, and are asked about one more place. A layer
-# of softmax attention answers with a weighted average of the $n$ labels, in which nearby places count most. With $n=10{,}000$
-# places and little noise, the best radius of this average is {judged}`P1.planet.radius | land and sea, n = 10000 | .0f` km for
-# land and sea, and {judged}`P1.planet.radius | magnetic field, n = 10000 | .0f` km for the smooth vertical magnetic field.
-# Layers trained on the real maps with thirty known places find the best radius for thirty places {judged}`P1.planet.trained`.
-# With $10{,}000$ places, the best radius for one map gives bad predictions on the other map {judged}`P1.planet.price`.
+# **Short answer.** You know whether $n$ random places on Earth are land, and you are asked about one more place. A layer of
+# softmax attention answers with a weighted average of the $n$ labels, in which nearby places count most. With $n=10{,}000$
+# places and little noise, the best radius of this average is {judged}`P1.planet.radius | land and sea, n = 10000 | .0f` km.
+# For the smooth vertical magnetic field it is {judged}`P1.planet.radius | magnetic field, n = 10000 | .0f` km. Layers trained
+# on the real maps with thirty known places find the best radius for thirty places {judged}`P1.planet.trained`. With
+# $10{,}000$ places, the best radius for one map gives bad predictions on the other map {judged}`P1.planet.price`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -114,8 +114,8 @@ plt.show()
 # Is it land at the star? Somebody chooses $n$ places at random all over the Earth and tells you for each place whether it is
 # land. A sensible guess is an average over the known places nearby.
 #
-# If you look too far, you cross coasts and average over places unlike the star. If you look only close by, you average over few
-# places, and a single wrong label decides. **How many kilometres around should you look?**
+# If you look too far, you cross coasts and average over places unlike the one at the star. If you look only close by, you
+# average over few places, and a single wrong label decides. **How many kilometres around should you look?**
 #
 # A {term}`softmax attention unit <unit>` computes such an average. Places are points on the unit sphere. A place at the angular
 # distance $\theta$ from the star has a weight proportional to $e^{w\cos\theta}$. From the star outwards the weights decay over
@@ -126,8 +126,8 @@ plt.show()
 # changes slowly, over thousands of kilometres.
 #
 # With many known places the best window is therefore narrower for land and sea than for the magnetic field. With few known
-# places the best window is wider for land and sea. Even the nearest known place is then so far from the star that its label
-# says little. An average over many labels is the better guess.
+# places it is wider for land and sea than for the field. Then even the nearest known place is so far away that it says little
+# about land or sea at the star, and an average over many labels is the better guess.
 #
 # **Why this book can compute the best radius.** The randomly rotated copies of a map form a rotation-invariant class of
 # functions. The [exact risk](/notebooks/exact_risk.ipynb) depends on this class only through its *power*. The power says how
@@ -227,9 +227,9 @@ judge(
 # ## What the other map's window costs
 #
 # With 10,000 known places, the best window for one map gives bad predictions on the other map. Theorem 3 of paper 1 is about
-# such a mismatch of two classes of functions, with different Lipschitz constants. Here the classes come from the two maps. The
-# next cell predicts each map with the best window of the other map. The column "factor" is the resulting risk divided by the
-# least risk on the predicted map.
+# such a mismatch between two classes with different Lipschitz constants. Here the two maps give the classes. The next cell
+# predicts each map with the best window of the other map. The column "factor" is the resulting risk divided by the least risk
+# on the same map.
 
 # %%
 n = max(n_values)
@@ -267,18 +267,20 @@ judge(
 # no Lipschitz constant, because its values jump. Its {term}`variogram` $\gamma(\theta)$ replaces this constant. On a map of
 # zeros and ones, $\gamma(\theta)$ is half the probability that two places at the angular distance $\theta$ differ.
 #
-# Suppose that the coast is smooth and has the length $\ell$ on the unit sphere, whose area is $A=4\pi$. By Buffon's needle
-# problem, a random short segment of length $\theta$ crosses the coast with probability $2\ell\theta/(\pi A)$. So
-# $\gamma(\theta)=\ell\theta/(\pi A)$ for small $\theta$. For a variogram proportional to $\theta$ near zero,
-# {prf:ref}`the law of the window <thm-law>` says that the best $w$ grows like $n^{2/d}$ in dimension $d$. The exponent $2/d$ is
-# the upper end of the range printed in Theorem 2. Places on Earth are unit vectors in dimension $d=3$. With label noise of
-# variance $\sigma^2$, solving the law for the length of the coast gives
+# Suppose that the coast is smooth and has the length $\ell$ on the unit sphere, whose area is $A=4\pi$. Two places at a small
+# distance $\theta$ differ if the short segment between them crosses the coast. By Buffon's needle problem, a random segment
+# does so with probability $2\ell\theta/(\pi A)$. Half of this probability is $\gamma(\theta)=\ell\theta/(\pi A)$.
+#
+# For a variogram proportional to $\theta$ near zero, {prf:ref}`the law of the window <thm-law>` gives the best $w$ in long
+# contexts. We insert this $\gamma(\theta)$, the dimension $d=3$ and label noise of variance $\sigma^2$, and solve the law for
+# $\ell$:
 #
 # $$\ell=\frac{2\sqrt\pi}{\sqrt2-1}\cdot\frac{A\,\sigma^2\,w^{3/2}}n.$$
 #
 # A real coast is rough, and its length depends on the ruler. The next cell computes the length twice. The first length comes
-# from the exact best window by the formula above. The second length, $\pi A\gamma(\theta)/\theta$, comes from the variogram at
-# the radius $\theta=w^{-1/2}$ of this window. A surveyor would find about the second length with a ruler of length $\theta$.
+# from the exact best window by the formula above. The second length, $\pi A\gamma(\theta)/\theta$, comes from the variogram
+# at the radius $\theta=w^{-1/2}$ of this window. A surveyor whose ruler has the length $\theta$ would find about the second
+# length.
 #
 # Here the label noise is as large as the map's standard deviation, because the law needs noise well above the changes of the
 # map inside the window.
@@ -326,12 +328,12 @@ print(f"best w of the shuffled map: {nothing:.3f}")
 # ## One fixed Earth, and how often the answer is right
 #
 # On one fixed Earth the mean squared error over uniform random places equals the exact risk. The exact risk is a mean over
-# rotated maps. But rotating the map has the same effect as rotating all places the other way, and uniform random places stay
-# uniform. The next cell draws uniform places and predicts their labels with `icl.predict`.
+# rotated maps. But rotating the map has the same effect as rotating all places the other way. Uniform random places stay
+# uniform when rotated. The next cell draws uniform places and predicts their labels with `icl.predict`.
 #
 # We round each prediction to the nearer of the two labels, land and sea, and count how often the answer is right. The table
-# shows the exact risk, the mean squared error on the fixed Earth and the share of right answers. Standard errors stand beside
-# the two measured quantities.
+# shows the exact risk, the mean squared error on the fixed Earth and the share of right answers. The last two quantities have
+# standard errors beside them.
 
 # %%
 earth = planet.standardized(land)
@@ -391,15 +393,15 @@ columns = ["map", "known", "asked", "km", "km error", "exact km", "factor"]
 clustered[columns].round(2)
 
 # %% [markdown]
-# The standard errors ("km error") come from the jackknife and are only rough, because the samples are few. The column "factor"
-# divides the risk with the best window of uniform places by the least risk.
+# The standard errors ("km error") come from the jackknife and are only rough, because the samples are few. The column
+# "factor" is the risk with the best window of uniform places, divided by the least risk.
 #
-# Suppose first that the known places and the place in question are both clustered. Then the best radius is about half as large
-# as for uniform places, because many known places are near the place in question.
+# Suppose first that the known places and the place in question are both clustered. The best radius is then about half as
+# large as for uniform places, because many known places are near the place in question.
 #
-# Now suppose that the known places are clustered and the place in question is uniform. For land and sea the best window is then
-# wider than for uniform known places. Most uniform places are far from all centers, where an average over many labels is the
-# better guess. For the magnetic field the best window is narrower than for uniform known places.
+# Now suppose that the known places are clustered and the place in question is uniform. For land and sea the best window is
+# then wider than for uniform known places. Most uniform places are far from all centers. For them an average over many labels
+# is the better guess. For the magnetic field the best window is narrower than for uniform known places.
 #
 # For places that are not uniform, the window should be found from [one's own data](/notebooks/your_data.ipynb).
 #
@@ -412,15 +414,16 @@ clustered[columns].round(2)
 #   narrower than 70 km describes our grid and not the Earth.
 # - Several layers or heads are the subject of [](/notebooks/beyond.ipynb).
 #
-# **Sources.** The map of land and sea comes from the package global-land-mask (MIT), after NOAA's GLOBE. The magnetic field is
-# the model IGRF-14 for 2020, from the package ppigrf (MIT). The script `book/planet/make.py` makes the files of both maps.
+# **Sources.** The map of land and sea comes from the package global-land-mask (MIT), which uses NOAA's GLOBE data. The
+# magnetic field is the model IGRF-14 for 2020, from the package ppigrf (MIT). The script `book/planet/make.py` makes the
+# files of both maps.
 #
 # **Exercise 1.** How do you compute the best window for a map of your own?
 #
 # :::{admonition} Solution
 # :class: dropdown
-# Change the first line of the experiment, which defines `maps`. Put your map in place of one of the two, under the same name. A
-# map is an array. Its rows go from north to south, and its columns go from -180 degrees eastwards.
+# Change the first line of the experiment, which defines `maps`. Put your map in place of one of the two, under the same name.
+# A map is an array. Its rows go from north to south, and its columns go eastwards from the longitude -180 degrees.
 # :::
 #
 # **Exercise 2.** On land and sea, at which noise do 10,000 noisy labels lead to a larger risk than 1,000 labels without noise?
