@@ -412,8 +412,8 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-laplacian
-# :alt: The exact best window parameter of waves over two laws, against the wavenumber. Over the law with the Laplacian
-# it stays at one in every dimension. Over the law with the gradient it rises with the wavenumber.
+# :alt: The exact best window parameter of waves divided by two laws, against the wavenumber. Divided by the law with the
+# Laplacian it stays at one in every dimension. Divided by the law with the gradient it rises with the wavenumber.
 #
 # Solid: the exact best $w$ of waves at $n=10^{10}$, divided by the law {eq}`eq-laplacian`. Dotted: the same $w$,
 # divided by the law with the mean squared gradient in place of the Laplacian. The solid lines stay near one at every
