@@ -12,13 +12,13 @@
 # *Theorem 2 gives a power law for the best window. When does this law hold? What happens with few examples, much noise,
 # or oscillating functions?*
 #
-# **Short answer.** The power law of Theorem 2 for the best window parameter $w^*$ holds only in a part of
-# {numref}`fig-phases`. Equal or nearly equal weights are best ($w^*=0$ or near zero) if the noise is large, or if the
+# **Short answer.** The power law of Theorem 2 for the best window parameter $w^*$ holds only in a part of the map in
+# {numref}`fig-phases`. Equal or nearly equal weights ($w^*=0$ or near zero) are best if the noise is large, or if the
 # examples lie too far apart to show a wave. If the noise is very small, the best window contains only a few tokens.
-# Then only a longer context makes this window narrower {judged}`P1.T2.signal-limit`. For smooth functions in long
-# contexts, the curvature of the functions sets the best window, and their slope does not {judged}`P1.PD.smooth-law`.
-# For example, take waves $\cos(4\,u\cdot x)$ and linear functions with the same largest slope on the sphere. At $d=5$,
-# $n=10^{12}$ and $\sigma=0.5$ the best $w$ for the waves is
+# Reducing the noise further does not narrow this window, but a longer context does {judged}`P1.T2.signal-limit`. For
+# smooth functions in long contexts, the curvature of the functions sets the best window, and their slope does not
+# {judged}`P1.PD.smooth-law`. For example, take waves $\cos(4\,u\cdot x)$ and linear functions with the same largest
+# slope on the sphere, at $d=5$, $n=10^{12}$ and $\sigma=0.5$. The best $w$ for the waves is then
 # {judged}`P1.PD.slope | same largest slope, L = 4, d = 5, n = 1e12, sigma = 0.5 | .2f` times the best $w$ for the
 # linear functions.
 
@@ -67,8 +67,8 @@ if noise_std == 0:
 #   For affine and ReLU functions with much noise the best weights are almost equal.
 # - **A window** of many tokens. Theorem 2 is about this kind. The window narrows as contexts get longer, functions get
 #   rougher or labels get cleaner.
-# - **Few tokens.** With almost no noise the best window contains a handful of examples. At a fixed context length it
-#   does not narrow further, however small the noise is.
+# - **Few tokens.** With almost no noise the best window contains a handful of examples. At a fixed context length,
+#   reducing the noise further does not narrow this window.
 #
 # ## The experiment: a map of the best window
 #
@@ -138,19 +138,19 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-phases
-# :alt: Three maps with three regions. For ReLU functions few tokens are left in the window where the signal is strong,
-# and a window of many tokens is best elsewhere. For cosines equal weights are best left of a slanted boundary, where
-# contexts are too short for the wavelength, and where the waves are too weak. To the right of the boundary follows a
-# band of few tokens, then a window that narrows to the right.
+# :alt: Three maps with three regions. For ReLU functions a few tokens are best where the signal is strong, and a window
+# of many tokens elsewhere. For cosines, equal weights are best to the left of a slanted boundary, where contexts are
+# too short for the wavelength. Equal weights are also best where the waves are too weak. To the right of the boundary
+# follows a band of few tokens, then a window that narrows to the right.
 #
 # The kind of weights that is best for each context length and roughness, with lines of equal $w^*$. *Few tokens* means
 # that the best layer attends to fewer than five tokens and to less than half of the context. Left:
 # {term}`ReLU functions <class>`. Middle and right: waves at $\sigma=0.1$.
 # ```
 #
-# The cell takes about ten seconds on two cores. Equal weights should be best for the shortest wave in the shortest
-# context, and a window for the longest wave in the longest context. The next cell prints the best $w$ in these two
-# cases. The first should be zero and the second positive:
+# The cell takes about ten seconds on two cores. The next cell prints the best $w$ at two corners of the maps of waves.
+# For the shortest wave in the shortest context, it should be zero. For the longest wave in the longest context, it
+# should be positive:
 
 # %%
 ends = phases[phases.title.str.startswith("cosine")].groupby("title")
@@ -164,8 +164,8 @@ for title, part in ends:
 # %% [markdown]
 # ## As printed, and what is true
 #
-# The slides print three extreme examples after Theorem 2. The first is true as printed. Whether the second and the
-# third are true depends on how they are read:
+# The slides print three extreme examples after Theorem 2. The first is true as printed. The other two are true in one
+# reading and false in another:
 #
 # > - $\sigma\to\infty$: no signal, average the noise, $w_{KQ}\to0$.
 # > - $L\gg\sigma$: no point aggregating noise, pick the nearest neighbour,
@@ -175,20 +175,20 @@ for title, part in ends:
 #
 # ```{admonition} What is true
 # :class: tip
-# - *Much noise.* The printed limit $w_{KQ}\to0$ is true. For waves in a context of fixed length, $w^*$ is even exactly
-#   zero for all sufficiently large $\sigma$.
+# - *Much noise.* The printed limit $w_{KQ}\to0$ is true. For waves in a context of fixed length, $w^*$ is exactly zero
+#   for all sufficiently large $\sigma$.
 # - *Strong signal.* The limit of $w^*$ depends on whether $n$ or $L/\sigma$ grows first. If $n$ is so large that
 #   [the law of Theorem 2](/notebooks/theorem2_scaling.ipynb) applies, the window narrows as $L/\sigma$ grows. If
 #   $L/\sigma$ grows at a fixed $n$, the best window tends to the best window without noise. In all settings that we
 #   compute, the best window without noise has a positive width and a smaller risk than the nearest neighbor.
 # - *Long contexts.* It is true that $w^*\to\infty$ at a fixed $\sigma>0$. The tokens in the window come arbitrarily
-#   close to the query. Their number grows, so their mean reduces the noise. A prediction from the nearest token alone
-#   would keep all of its label noise, of variance $\sigma^2$.
+#   close to the query. The number of these tokens grows, so the mean of their labels has little noise. The label of the
+#   nearest token alone keeps the full noise variance $\sigma^2$.
 # ```
 #
-# The three examples on the slides follow the theorem, whose {term}`class` consists of ReLU functions. The paper's
-# experiments also use a cosine class that none of our sources defines. Ours is $f(x)=\cos(L\,u\cdot x)$ with $u$
-# uniform on the sphere. We call these functions *waves*. A larger $L$ means a shorter wavelength.
+# Theorem 2 and its three examples are about the {term}`class` of ReLU functions. The paper's experiments also use a
+# cosine class that none of our sources defines. Ours is $f(x)=\cos(L\,u\cdot x)$ with $u$ uniform on the sphere. We
+# call these functions *waves*. A larger $L$ means a shorter wavelength.
 #
 # ## By hand: a very fast wave
 #
@@ -230,7 +230,7 @@ for n in (16, 64, 1024):
 
 # %% [markdown]
 # For this wave equal weights are best in the shortest context. A window begins to help once neighboring tokens lie
-# closer together than a wavelength. The sphere has dimension $d-1$, so this takes a number of tokens of the order of
+# closer together than a wavelength. The sphere has dimension $d-1$, so the number of tokens needed is of the order of
 # $L^{d-1}$.
 #
 # At the context length where a window begins to help, $w^*$ **jumps** from zero to a positive value. There the risk has
@@ -239,9 +239,9 @@ for n in (16, 64, 1024):
 #
 # ## The extreme examples
 #
-# For affine and ReLU functions at fixed $n$, $w^*$ tends to zero as the noise grows, and to a finite limit as the noise
-# vanishes. For these two classes the bias is proportional to $L^2$ and the noise term is proportional to $\sigma^2$.
-# The best $w$ is therefore a function of $L/\sigma$.
+# For affine and ReLU functions at fixed $n$, $w^*$ tends to zero as the noise grows. As the noise vanishes, $w^*$ tends
+# to a finite limit. For these two classes the bias is proportional to $L^2$ and the noise term is proportional to
+# $\sigma^2$. The best $w$ is therefore a function of $L/\sigma$.
 
 # %% tags=["hide-input"]
 every = sorted({*dims, *more_dims})
@@ -281,9 +281,9 @@ judge(
 )
 
 # %% [markdown]
-# **A strong signal.** At fixed $n$ the best window has a positive width even without label noise. The tokens lie at
-# random positions, and the mean of several labels depends less on these positions than a single label does. In a longer
-# context the tokens lie closer to the query, and the best window is narrower.
+# **A strong signal.** At fixed $n$ the best window has a positive width even without label noise. The reason is that
+# the tokens lie at random positions. The mean of several labels depends less on these positions than a single label
+# does. In a longer context the tokens lie closer to the query, and the best window is narrower.
 
 # %% tags=["remove-input"]
 silent = phase_diagram.silent_windows(dims=every, n_values=few)
@@ -365,15 +365,15 @@ judge(
 #
 # In long contexts the curvature of smooth functions sets the best window. Theorem 2 measures roughness by $L$, which is
 # a slope. For a smooth function $f$, however, a narrow window with many tokens predicts about $f+\frac1{2w}\Delta f$,
-# where $\Delta$ is the Laplacian of the sphere. The error without noise therefore comes from curvature. The best window
-# balances this error against the noise. As $n\to\infty$ at fixed $\sigma>0$,
+# where $\Delta$ is the Laplacian of the sphere. The error without noise comes from this curvature term. The best window
+# balances it against the noise. As $n\to\infty$ at fixed $\sigma>0$,
 #
 # $$w^*\sim\Big[\frac{n\,\mathbb E(\Delta f)^2}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d+3}}.$$ (eq-laplacian)
 #
-# The constant $\kappa$ depends on $d$ only: a layer attends to about $n/(\kappa\,w^{(d-1)/2})$ tokens. Formula
-# {eq}`eq-laplacian` is the case of order $\rho=4$ in {prf:ref}`the law of the window <thm-law>`. For a single function
-# such a bandwidth is known, also on spheres and manifolds {cite:p}`hall1987,pelletier2006,dimarzio2014`. Our version
-# has the mean over a class of functions.
+# The constant $\kappa$ depends on $d$ only. A layer attends to about $n/(\kappa\,w^{(d-1)/2})$ tokens. Formula
+# {eq}`eq-laplacian` is the case $\rho=4$ of {prf:ref}`the law of the window <thm-law>`. For a single function such a
+# formula is known, also on spheres and manifolds {cite:p}`hall1987,pelletier2006,dimarzio2014`. Our version has the
+# mean over a class of functions.
 #
 # ```{admonition} Three classes by hand
 # :class: dropdown
@@ -381,11 +381,12 @@ judge(
 # $\mathbb E(\Delta f)^2=\sum_\ell a_\ell\,(\ell(\ell+d-2))^2$.
 #
 # - *Affine functions.* Let $b$ be the intercept. On the sphere $\Delta f=-(d-1)(f-b)$, so
-#   $\mathbb E(\Delta f)^2=\frac{L^2(d-1)^2}{3d}$. This gives the affine law of Theorem 2.
+#   $\mathbb E(\Delta f)^2=\frac{L^2(d-1)^2}{3d}$. So {eq}`eq-laplacian` gives the affine law in
+#   [](/notebooks/theorem2_scaling.ipynb).
 # - *Waves*, $\cos(L\,u\cdot x)$. For large $L$ the Laplacian of a wave is of order $L^2$, so the best $w$ depends on
 #   $nL^4/\sigma^2$.
-# - *ReLU functions.* The sum diverges because of the kink. In the law of the window ReLU functions have the order
-#   $\rho=3$.
+# - *ReLU functions.* The sum diverges because of the kink. ReLU functions are the case $\rho=3$ of the law of the
+#   window.
 # ```
 
 # %%
@@ -411,8 +412,8 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-laplacian
-# :alt: The exact best window parameter of waves over two laws, against the wavenumber. Over the law with the Laplacian
-# it stays at one in every dimension. Over the law with the gradient it rises with the wavenumber.
+# :alt: The exact best window parameter of waves divided by two laws, against the wavenumber. Divided by the law with the
+# Laplacian it stays at one in every dimension. Divided by the law with the gradient it rises with the wavenumber.
 #
 # Solid: the exact best $w$ of waves at $n=10^{10}$, divided by the law {eq}`eq-laplacian`. Dotted: the same $w$,
 # divided by the law with the mean squared gradient in place of the Laplacian. The solid lines stay near one at every
@@ -431,11 +432,11 @@ judge(
 # A machine-written summary of the paper asks for bounds for "sigmoids or tanhs". Both kinds of functions are smooth, so
 # {eq}`eq-laplacian` gives their best window in long contexts (Exercise 3).
 #
-# **Equal slopes.** Waves $\cos(4\,u\cdot x)$ have a larger best $w$ than linear functions of equal slope, in the
-# dimensions $2$, $3$ and $5$ at $n=10^{12}$ and $\sigma=0.5$. This holds for four measures of slope: the constant $L$,
-# the slope in $\mathbb R^d$, the largest slope on the sphere, and the mean squared gradient on the sphere. At equal $L$
-# we compare with our affine class, whose slopes $\ell$ are uniform on $[-L,L]$. The next cell prints the best $w$ for
-# waves divided by the best $w$ for linear functions:
+# **Equal slopes.** Take $d=2,3,5$ at $n=10^{12}$ and $\sigma=0.5$. Waves $\cos(4\,u\cdot x)$ then have a larger best
+# $w$ than linear functions of equal slope. This holds for four measures of slope: the constant $L$, the slope in
+# $\mathbb R^d$, the largest slope on the sphere, and the mean squared gradient on the sphere. At equal $L$ we compare
+# with our affine class, whose slopes $\ell$ are uniform on $[-L,L]$. The next cell prints the best $w$ for waves
+# divided by the best $w$ for linear functions:
 
 
 # %%
@@ -475,9 +476,9 @@ print(waves_over_lines.pivot(index="dim", columns="equal", values="value").round
 #
 # with equality for linear functions. The right side is $d-1$ times the mean squared gradient.
 #
-# For waves of a fixed wavenumber, the ratio of the best $w$ to the best $w$ for linear functions tends to one as $d$
-# grows. The ratio of the two brackets in {eq}`eq-laplacian` changes at most like a power of $d$, and the exponent is
-# $\frac2{d+3}$. The next cell computes the limits of the ratio of best $w$ for $n\to\infty$ from the law:
+# Divide the best $w$ for waves of a fixed wavenumber by the best $w$ for linear functions. By {eq}`eq-laplacian` the
+# ratio tends to $r^{2/(d+3)}$ as $n\to\infty$. Here $r$ is the ratio of the two mean squared Laplacians. As $d$ grows,
+# $|\log r|$ is at most of the order of $\log d$, so $r^{2/(d+3)}$ tends to one. The next cell computes $r^{2/(d+3)}$:
 
 # %%
 all_dims = [5, 10, 20, 50, 100]
@@ -485,8 +486,8 @@ ratios = phase_diagram.limits_of_waves_over_linear(dims=all_dims)
 print(ratios.pivot(index="dim", columns="equal", values="value").round(3))
 
 # %% [markdown]
-# In high dimension the ratio at equal largest slope is below one, because a wave of a fixed wavenumber then reaches its
-# largest slope in only a small part of the sphere.
+# In high dimension the ratio at equal largest slope is below one. There a wave reaches its largest slope in only a
+# small part of the sphere.
 
 # %% tags=["remove-input"]
 gradient = ratios[ratios.equal == "mean squared gradient"].assign(what="limit")
@@ -506,10 +507,10 @@ judge(
 
 # %% [markdown]
 # **Beyond the Lipschitz constant.** The same summary also says that attention "does not adapt much beyond
-# Lipschitzness". We tested this in low dimensions and short contexts. There our numbers agree for affine, ReLU and
-# cosine functions of $L=1$. In long contexts the sentence is false for waves $\cos(b\,u\cdot x)$ divided by their
-# largest slope. For large $b$ the best $w$ for these waves is proportional to $b^{4/(d+3)}$, so the window narrows as
-# $b$ grows.
+# Lipschitzness". Our numbers agree with this sentence for affine, ReLU and cosine functions of $L=1$, in low dimensions
+# and short contexts. In long contexts the sentence is false for waves $\cos(b\,u\cdot x)$ divided by their largest
+# slope. For large $b$ the best $w$ for these waves is proportional to $b^{4/(d+3)}$, so the window narrows as $b$
+# grows.
 
 # %% tags=["remove-input"]
 steeper = cases(
@@ -550,7 +551,7 @@ judge(
 #     print(f"n = {n:.0e}   w over law {optimal_window(step, n, 0.5).w / law:.3f}")
 # ```
 # The law holds in long contexts. At $n=10^{12}$ the exact $w$ and the law differ by less than one per cent. At $n=10^4$
-# the law is about a quarter too large. There the window is still wider than the steep part of the function.
+# the law is about a quarter too large. At this length the window is still wider than the steep part of the function.
 # :::
 #
 # **Exercise 4.** Draw the map of ReLU functions for $d=7$. Which line of the experiment do you change? What happens to
@@ -558,8 +559,8 @@ judge(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Replace the line `high = max(dims)` by `high = 7`. The lines of equal $w$ lie farther apart. The exponent
-# $\frac2{d+2}$ of the law for ReLU functions is smaller at $d=7$ than at $d=5$, so a longer context is needed to narrow
+# Replace the line `high = max(dims)` by `high = 7`. The lines of equal $w$ lie farther apart. For ReLU functions $w^*$
+# grows like $n^{2/(d+2)}$, and this exponent is smaller at $d=7$ than at $d=5$. So a longer context is needed to narrow
 # the window by the same factor.
 # ```
 #
