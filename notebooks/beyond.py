@@ -92,8 +92,8 @@ layer_steps, label_steps, link_steps, function_steps = training_steps
 # $\sigma^2=1-\mathbb Ef(x)^2$. The attention weights depend neither on $f$ nor on the labels, so only this variance of the
 # noise enters the risk. With the squared loss a unit therefore has the same risk as in regression on $f$ with noise of
 # variance $\sigma^2$. The next cell computes this risk and its best window exactly, for several $n$, $L$ and $p$. It also
-# divides the risk of copying the label of the nearest example by the least risk of attention. It prints the smallest quotient
-# of all settings.
+# divides the risk of copying the label of the nearest example by the least risk of attention. It prints the smallest
+# quotient.
 #
 # To try $d=7$, write `dim = 7` as the first line of the next cell.
 
@@ -258,8 +258,8 @@ judge(
 #
 # The table also tests whether the attention weights come from a kernel $K(x_i,x_q)$. In a kernel estimator the ratio of two
 # weights does not depend on the other examples. We therefore keep two examples and the query, and draw the other examples
-# anew. Then we divide the change of the logarithm of the ratio by the size of the logarithm. The model of one layer, a kernel
-# estimator, is the control.
+# anew. Then we measure by which fraction the logarithm of the ratio changes. The model of one layer, a kernel estimator, is
+# the control.
 
 # %% tags=["hide-input"]
 deep = beyond.trained_models(
@@ -542,8 +542,8 @@ judge(
 # %% [markdown]
 # **Without rotation invariance.** If functions change faster in some directions, the trained $M$ is largest in these
 # directions. Let $f(x)=g(Sx)$ with a ReLU function $g$ and a diagonal matrix $S$. If $S$ keeps only the first coordinate, $f$
-# depends on $x_1$ alone. Even so, the block of $M$ for the other coordinates is far from zero. These coordinates determine
-# $|x_1|$, because their joint length is $\sqrt{1-x_1^2}$.
+# depends on $x_1$ alone. Even so, the block of $M$ for the other coordinates is far from zero. On the sphere these
+# coordinates determine $|x_1|$, because their joint length is $\sqrt{1-x_1^2}$.
 
 # %%
 scales = {

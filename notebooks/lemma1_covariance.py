@@ -96,7 +96,7 @@ plt.show()
 # On a stretched cloud of tokens an attention layer should measure distances in units of the cloud's own axes. Attention
 # compares a token $x$ with the query $x_q$ by the score $x^\top Mx_q$. If $M$ is a multiple of the identity, this score
 # is large for long tokens, even if they are not close to the query. Let $\Sigma$ be the covariance of the cloud, up to
-# a factor. The matrix $\Sigma^{-1}$ measures lengths in units of the cloud's axes.
+# a factor. The length $\sqrt{x^\top\Sigma^{-1}x}$ is measured in units of the cloud's axes.
 #
 # The matrix $\Sigma^{-1}$ is right if, in these units, the functions change equally fast in all directions. Suppose
 # instead that the functions change equally fast in all directions in the *original* units. Then a function changes more

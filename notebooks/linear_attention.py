@@ -17,7 +17,7 @@
 # adaptivity of softmax {judged}`P1.LA.fails`. On linear functions linear attention **wins**: at $d=5$, $n=10^5$ and
 # $\sigma=0.3$ its error is {judged}`P1.LA.wins | linear, d = 5, n = 1e5, $\sigma$ = 0.3 | .2g` times the error of
 # softmax attention. Two properties of softmax matter. The exponential grows faster than every power, so the window can
-# shrink. The weights sum to one, so the window can follow the Lipschitz constant of the functions.
+# be as narrow as needed. The weights sum to one, so the window can follow the Lipschitz constant of the functions.
 
 # %% tags=["remove-cell"]
 import sys
@@ -160,7 +160,7 @@ plt.show()
 # ```{caption} fig-rivals
 # :alt: Four log-log panels. On purely linear functions linear attention lies below softmax attention at every context
 # length. On affine, ReLU and cosine functions linear attention is flat while softmax attention falls. The Bayes-linear
-# points lie below both.
+# points lie below both curves.
 #
 # Least risk against the context length, for four {term}`classes <class>` of functions. Solid: softmax attention at its
 # best $w$, exact. Dashed: linear attention at its best $m$, exact. Points (Bayes-linear): {term}`kriging`, the best
@@ -412,9 +412,9 @@ for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
 #
 # ## Other activations
 #
-# Of the activations that we compare, only the exponential has a window that can shrink. The window follows the
-# Lipschitz constant only if the weights are also normalized. A machine-written summary of the paper asks whether the
-# window adapts "for other activation functions besides softmax, such as sigmoid or tanh activations". Let $M=wI$ and
+# Of the activations that we compare, only the exponential has a window that can shrink. This window follows the
+# Lipschitz constant only if the weights are normalized. A machine-written summary of the paper asks whether the window
+# adapts "for other activation functions besides softmax, such as sigmoid or tanh activations". Let $M=wI$ and
 # $t_i=x_i\cdot x_q$. An activation $\varphi$ gives two predictors. The first normalizes its weights, and the second has
 # a learned factor $c$, the *gain*:
 #
@@ -424,7 +424,7 @@ for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
 # *By hand.* Let $w=4$, and take three tokens with $t=1$, $\frac12$ and $-1$. Softmax gives the first token the share
 # $e^4/(e^4+e^2+e^{-4})$ of the weight, which is about seven eighths. The normalized sigmoid $s(u)=1/(1+e^{-u})$ gives
 # the first token about one half, since $s(4)$ and $s(2)$ are both close to one. At $w=40$ softmax gives the first token
-# nearly all the weight. The sigmoid still gives the first token only one half.
+# nearly all the weight, and the sigmoid still gives it one half.
 #
 # :::{prf:theorem} A window shrinks for rapidly varying activations only
 # :nonumber:
@@ -522,9 +522,9 @@ plots.table(summary, heads, caption)
 #   +\frac{c^2}n\Big[(k(1)+\sigma^2)\,\mathbb E\varphi^2-\sum_\ell a_\ell m_\ell^2\Big].$$ (eq-gain)
 #
 # In a narrow window the last sum is small. Noise alone would give the term $\frac{c^2}n\sigma^2\,\mathbb E\varphi^2$.
-# So the plain exponential has $k(1)+\sigma^2$ in place of the noise variance. Now suppose that $k(1)$ is much larger
-# than $\sigma^2$. Then the whole risk is nearly proportional to $L^2$, because $k(1)$ and all $a_\ell$ are. The best
-# $w$ therefore hardly changes with $L$. With normalized weights the risk depends on $f$ only through the differences
+# So the plain exponential has $k(1)+\sigma^2$ in place of the noise variance. Suppose that $k(1)$ is much larger than
+# $\sigma^2$. Then the whole risk is nearly proportional to $L^2$, because $k(1)$ and all $a_\ell$ are. The best $w$
+# therefore hardly changes with $L$. With normalized weights the risk depends on $f$ only through the differences
 # $f(x_i)-f(x_q)$.
 #
 # **A shift repairs the sigmoid.** Subtract a number $b$ from the scores of the sigmoid $s$. Then
