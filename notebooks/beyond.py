@@ -75,23 +75,25 @@ layer_steps, label_steps, link_steps, function_steps = training_steps
 # layer and regression. We found the following:
 #
 # - **Classification.** More flipped labels need a wider window (a smaller $w$), and a steeper boundary needs a narrower window.
-# - **Layers.** Two heads can cancel bias if the output of one is subtracted. A second layer did not lower the risk on the
-#   functions that we tried.
+# - **Layers.** Two heads have less bias than one if the output of one head is subtracted. A second layer did not lower the
+#   risk on the functions that we tried.
 # - **Closeness.** If no example is close to the query, a unit predicts badly, because a mean of labels cannot extrapolate.
 # - **Other functions.** If the functions change faster in some directions, the window of the trained unit is narrower in these
 #   directions.
 #
 # ## First question: classification?
 #
-# Two reviews ask about classification, and one of the two asks about *selection* or *copying* of labels. Let $q$ be a random
-# unit vector. We draw each label as $\pm1$ with the mean $\tanh(L\,q\cdot x)$, and then flip it with probability $p$. The mean
-# label is then $f(x)=(1-2p)\tanh(L\,q\cdot x)$. At the boundary between the two labels $f$ is a ramp of width about $1/L$.
+# Two reviews ask about classification, and one of them asks about *selection* or *copying* of labels. Let $q$ be a random
+# unit vector. We draw each label as $\pm1$ with the mean $\tanh(L\,q\cdot x)$, and then flip it with probability $p$. The
+# mean label is then $f(x)=(1-2p)\tanh(L\,q\cdot x)$. At the boundary between the two labels $f$ is a ramp of width about
+# $1/L$.
 #
 # The deviation of a label from its mean is label noise. Because $y_i^2=1$, the mean variance of this noise is
-# $\sigma^2=1-\mathbb Ef(x)^2$. The attention weights depend neither on $f$ nor on the labels. The risk of the squared loss is
-# therefore the risk of regression on $f$ with the noise variance $\sigma^2$, which we compute exactly. The next cell computes
-# the best window for several $n$, $L$ and $p$. It also divides the risk of copying the label of the nearest example by the
-# least risk of attention, and prints the smallest ratio.
+# $\sigma^2=1-\mathbb Ef(x)^2$. The attention weights depend neither on $f$ nor on the labels, so only this variance of the
+# noise enters the risk. With the squared loss a unit therefore has the same risk as in regression on $f$ with noise of
+# variance $\sigma^2$. The next cell computes this risk and its best window exactly, for several $n$, $L$ and $p$. It also
+# divides the risk of copying the label of the nearest example by the least risk of attention. It prints the smallest
+# quotient.
 #
 # To try $d=7$, write `dim = 7` as the first line of the next cell.
 
@@ -146,9 +148,9 @@ plt.show()
 # The two cells take about three seconds.
 #
 # The authors answer that in classification the attention estimate "will again be a nearest neighbors estimate". They expect
-# that "the optimal attention weights will again scale with the label noise level and inversely with the Lipschitzness". The
-# word *again* refers to regression. There the window widens with the noise and narrows as $L$ grows, so we read *weights* as
-# the width of the window.
+# that "the optimal attention weights will again scale with the label noise level and inversely with the Lipschitzness". In
+# regression it is the width of the window that grows with the noise and falls with $L$. We therefore read *weights* as this
+# width.
 
 # %% tags=["remove-input"]
 exponents = beyond.window_exponents(windows)
@@ -171,16 +173,15 @@ judge(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The power is $L^2$. For small $L$ the function $f$ is nearly linear with the slope $(1-2p)L$, and $\sigma^2$ is nearly one.
-# The risk is the sum of the bias and the noise that reaches the prediction. As $w$ rises from zero, the noise part grows by a
-# multiple of $w^2$ that hardly depends on $L$, and the bias falls by a multiple of $L^2w$. The $w$ at which their sum is least
-# is proportional to $L^2$.
+# The best $w$ is proportional to $L^2$. For small $L$ the function $f$ is nearly linear with the slope $(1-2p)L$, and
+# $\sigma^2$ is nearly one. As $w$ rises from zero, the noise term of the risk grows by a multiple of $w^2$ that hardly
+# depends on $L$. The bias term falls by a multiple of $L^2w$. So their sum is least at a $w$ proportional to $L^2$.
 # ```
 #
-# **Cross-entropy.** A unit trained with cross-entropy still gives more weight to nearer examples, in every direction. Let $y_q$
-# be the label of the query and $\hat f$ the prediction of the unit. We minimize the mean of $\log(1+e^{-y_qa\hat f})$ over the
-# matrix $M$ and a factor $a$. The next cell divides the trained $w$, the mean diagonal entry of $M$, by the best $w$ for the
-# squared loss. A ratio above one means that cross-entropy has the narrower window.
+# **Cross-entropy.** A unit trained with cross-entropy still gives more weight to nearer examples. Let $y_q$ be the label of
+# the query and $\hat f$ the prediction of the unit. We minimize the mean of $\log(1+e^{-y_qa\hat f})$ over the matrix $M$ and
+# a factor $a$. As the trained $w$ we take the mean diagonal entry of $M$. The next cell divides the trained $w$ by the best
+# $w$ for the squared loss. A value above one means that cross-entropy has the narrower window.
 
 # %% tags=["hide-input"]
 entropy = beyond.cross_entropy(
@@ -220,16 +221,16 @@ judge(
 #
 # ## Second question: several heads, several layers?
 #
-# Three of the four reviews name the single layer as a limitation. The authors answer that "a deeper transformer does not simply
-# implement a kernel estimator with a different kernel", and that more than attention is needed "to prevent the tokens from
-# collapsing to a single point".
+# Three of the four reviews name the single layer as a limitation. The authors answer that "a deeper transformer does not
+# simply implement a kernel estimator with a different kernel". They add that more than attention is needed "to prevent the
+# tokens from collapsing to a single point".
 #
 # ```{admonition} What is true
 # :class: tip
-# Both statements hold for our models. For tokens of length at most one the collapse is proved: all attention weights are at
-# least $e^{-2w}/n$, so a layer multiplies the range of each coordinate by at most $1-e^{-2w}$. The authors name an MLP block
-# "and/or" normalization as remedies. One normalization, the projection to the sphere, does not prevent the collapse in the
-# widest window that we tried. We did not try other normalizations or MLPs.
+# Both statements hold for our models. For tokens of length at most one the collapse is proved. All attention weights are at
+# least $e^{-2w}/n$. So one layer multiplies the range of each coordinate (its maximum minus its minimum over the tokens) by
+# at most $1-e^{-2w}$. The authors name an MLP block "and/or" normalization as remedies. One normalization, the projection to
+# the sphere, does not prevent the collapse in the widest window that we tried. We did not try other normalizations or MLPs.
 # ```
 #
 # **By hand.** Two heads can cancel bias. Let $f$ be smooth, and let $\Delta$ be the Laplacian on the sphere. In a long context
@@ -238,8 +239,8 @@ judge(
 # sum to one. To first order the mean error of the sum is $(-\frac1{2w}+\frac2{4w})\Delta f=0$. The cancellation needs a
 # *negative* gain.
 #
-# **Exercise 2.** Three heads with the window parameters $w$, $2w$ and $3w$ can cancel the terms of the mean error in $\frac1w$
-# and $\frac1{w^2}$. Find their gains by solving three linear equations (three lines of code).
+# **Exercise 2.** Three heads with the window parameters $w$, $2w$ and $3w$ can cancel the terms in $\frac1w$ and
+# $\frac1{w^2}$ of the mean error. Find their gains by solving three linear equations.
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -248,17 +249,17 @@ judge(
 # equations = [heads**0.0, 1 / heads, 1 / heads**2]
 # print(np.linalg.solve(equations, [1, 0, 0]))
 # ```
-# The gains are $\frac12$, $-4$ and $\frac92$. The first equation says that they sum to one. The other two say that the terms in
-# $\frac1w$ and $\frac1{w^2}$ cancel.
+# The gains are $\frac12$, $-4$ and $\frac92$.
 # :::
 #
-# **Trained models.** We train four models on the same contexts with ReLU functions: one layer, two heads whose gains sum to
-# one, two layers with a residual connection, and two layers without it. The table divides the risk of each model by the risk of
-# one layer with the best window.
+# **Trained models.** We train four models on the same contexts with ReLU functions: one layer, one layer with two heads, two
+# layers with a residual connection, and two layers without it. The gains of the two heads sum to one. The table divides the
+# risk of each model by the risk of one layer with the best window.
 #
 # The table also tests whether the attention weights come from a kernel $K(x_i,x_q)$. In a kernel estimator the ratio of two
-# weights does not depend on the other examples. We keep two examples and the query, draw the other examples anew, and measure
-# how much the logarithm of the ratio changes, relative to its size. The model of one layer, a kernel estimator, is the control.
+# weights does not depend on the other examples. We therefore keep two examples and the query, and draw the other examples
+# anew. Then we measure by which fraction the logarithm of the ratio changes. The model of one layer, a kernel estimator, is
+# the control.
 
 # %% tags=["hide-input"]
 deep = beyond.trained_models(
@@ -298,9 +299,9 @@ judge(
 )
 
 # %% [markdown]
-# In the table the second head has a negative gain, as in the calculation by hand. Two heads have a smaller risk than one layer
-# with the best window. Two layers with a residual connection come close to the risk of this one layer and do not go below it.
-# Without the residual connection two layers have a much larger risk.
+# In the table the second head has a negative gain, as in the calculation by hand. Two heads have a smaller risk than one
+# layer with the best window. Two layers with a residual connection come close to the risk of this one layer, but not below
+# it. Without the residual connection two layers have a much larger risk.
 #
 # **Many layers.** Many layers of attention alone make all tokens equal. The wider the window, the fewer layers are needed. Each
 # layer replaces the token $x_i$ by $\sum_jw_{ij}x_j$ with $w_{ij}\propto e^{w\,x_i\cdot x_j}$. At $w=0$ all weights are equal,
@@ -324,8 +325,8 @@ plt.show()
 # :alt: The spread of tokens falls to zero within ten layers in the widest window, and stays for hundreds in the narrowest.
 #
 # Spread of the tokens (mean squared distance from their mean) divided by the spread before the first layer. Solid: attention
-# alone. Dashed: projection to the sphere after each layer. In wide windows the tokens collapse fast. In narrow windows they
-# stay in clusters for many layers (plateaus). Values below $10^{-8}$ are drawn at $10^{-8}$.
+# alone. Dashed: projection to the sphere after each layer. In wide windows the tokens collapse fast. The plateaus belong to
+# narrow windows, in which the tokens stay in clusters for many layers. Values below $10^{-8}$ are drawn at $10^{-8}$.
 # ```
 
 # %%
@@ -351,18 +352,19 @@ judge(
 #
 # ```{admonition} What is true
 # :class: tip
-# The statement about the neighborhood size holds for the functions that we tried. Let the tokens be $x=Bu+B_\perp v$, where the
-# columns of $B$ and $B_\perp$ together are an orthonormal basis. Let the labels depend on $u$ alone. With $M=wBB^\top$ the
-# scores are $w\,u_i\cdot u_q$, as if the inputs were $u$, and for inputs $u$ the best window is known. Units whose whole matrix
-# $M$ is trained end close to this window. The statement about hierarchies agrees with one example below, in which a layer
-# before the unit lowers the risk.
+# The statement about the neighborhood size holds for the functions that we tried. Let the tokens be $x=Bu+B_\perp v$, where
+# the columns of $B$ and $B_\perp$ together are an orthonormal basis. Let the labels depend on $u$ alone. With $M=wBB^\top$
+# the scores are $w\,u_i\cdot u_q$, so the unit predicts as if the inputs were $u$. For inputs $u$ we know the best $w$, and
+# trained units find it. The statement about hierarchies agrees with one example below, in which a layer before the unit
+# lowers the risk.
 # ```
 #
 # **Far queries.** Suppose that no example has a positive inner product with the query. For affine and ReLU functions softmax
-# attention then has a larger risk than the constant prediction $\mathbb Ef$. The next cell prints risks divided by the variance
-# of $f$, so that the constant prediction has the value one. For softmax attention we take the best of many windows.
-# {term}`Kriging <kriging>`, the best predictor that is linear in the labels, explains most of the variance of affine functions.
-# For ReLU functions kriging fails, too, because the context says little about the query's side of the kink.
+# attention then has a larger risk than a predictor that always answers with the mean of $f$ over the sphere. The next cell
+# prints risks divided by the variance of $f$, which is the risk of this predictor. Softmax attention has the best of many
+# windows. {term}`Kriging <kriging>`, the best predictor that is linear in the labels, explains most of the variance of affine
+# functions. For ReLU functions kriging fails, too, because the examples say little about the slope of $f$ on the query's side
+# of its kink.
 
 # %%
 near = uniform_sphere(stream(0, "monte carlo"), contexts, context_length + 1, dim)
@@ -382,19 +384,17 @@ for task in (Affine(dim, lipschitz), ReLU(dim, lipschitz)):
     print(f"{task.label}: risk / variance: {shares}")
 
 # %% [markdown]
-# **Exercise 3.** Let $f(x)=x_1$ without noise, and let $x_q$ be the first unit vector. Suppose that every example has a first
-# coordinate of at most $\tau<1$. Why can one softmax unit not predict $f(x_q)$?
+# **Exercise 3.** Let $f(x)=x_1$ be the first coordinate, without noise. Let $f(x_q)=1$, and $f(x_i)\le\tau$ for all examples,
+# with $\tau<1$. Why can one softmax unit not predict $f(x_q)$?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # The unit predicts a mean of the labels, which is at most $\tau$. The true value is one, so the squared error is at least
-# $(1-\tau)^2$. A trained factor in front of the mean does not help for affine functions, because it also multiplies their
-# constant term.
+# $(1-\tau)^2$.
 # ```
 #
-# **Links behind a projection.** If the labels are $f(x)=g(B^\top x)$ with a nonlinear {term}`link` $g$, trained units find the
-# projection $B^\top x$ and the best window for it. We train with large batches, because Adam with small batches settles beside
-# the optimum.
+# **Links behind a projection.** If the labels are $f(x)=g(B^\top x)$ with a nonlinear {term}`link` $g$, trained units end
+# near $M=w^*BB^\top$, where $w^*$ is the best $w$ for the inputs $B^\top x$.
 
 # %% tags=["remove-input"]
 behind = beyond.behind_projection(
@@ -418,8 +418,9 @@ judge(
 
 # %% [markdown]
 # **A nonlinear layer first.** A layer before the unit can help if distant tokens have similar labels. Let $|x|$ be the vector
-# of the absolute values of the entries of $x$, and $f(x)=g(|x|)$ with an affine $g$. Distant tokens can then have the same
-# label. We train some units on $x$, and others on $|x|$, as if an earlier layer had computed it. The card compares their risks.
+# of the absolute values of the entries of $x$. Let $f(x)=g(|x|)$ with an affine $g$. Then the distant tokens $x$ and $-x$
+# have the same value of $f$. We train some units on $x$ and others on $|x|$, as if an earlier layer had computed $|x|$. The
+# card compares their risks.
 
 # %% tags=["remove-input"]
 absolute = beyond.nonlinear_first(
@@ -448,16 +449,17 @@ judge(
 #
 # ```{admonition} What is true
 # :class: tip
-# In long contexts the bias of *every* rotation-invariant class of nonconstant functions falls with $w$. The bias is
-# $\mathcal L_{\rm bias}=\sum_la_l(1-\lambda_l)^2$. Here the numbers $a_l$ are the spectrum of the class, and the Bessel ratio
-# $\lambda_l(w)=I_{l+d/2-1}(w)/I_{d/2-1}(w)$ grows with $w$. At a *fixed* context length the bias rises again when only a few
-# tokens are left in the window. In most short contexts that we tried, a unit with the best window for the mixture has nearly
-# the least risk on each class. In every setting its risk differs between the classes.
+# In long contexts the bias of *every* rotation-invariant class of nonconstant functions falls with $w$. Split $f$ into
+# spherical harmonics, and let $a_l$ be the mean square of its part of degree $l$. In an infinite context attention multiplies
+# this part by a factor $\lambda_l(w)$. So the bias is $\mathcal L_{\rm bias}=\sum_la_l(1-\lambda_l)^2$. For $l\ge1$ the
+# factor $\lambda_l$ grows with $w$ from zero to one, and $\lambda_0=1$. At a *fixed* context length the bias rises again at
+# large $w$, where only a few tokens are left in the window. In most short contexts that we tried, a unit with the best window
+# for the mixture has nearly the least risk on each class. In every setting the risk of this unit differs between the classes.
 # ```
 #
 # **By hand.** For affine functions only the term $l=1$ contributes to the bias. Divided by the variance of $f$, the bias in
-# long contexts is therefore $(1-\lambda_1)^2$. In $d=3$ the number $\lambda_1=\coth w-\frac1w$ is $0.31$ at $w=1$ and $0.90$ at
-# $w=10$, so this ratio falls from $0.47$ to $0.01$.
+# long contexts is therefore $(1-\lambda_1)^2$. In $d=3$ the number $\lambda_1=\coth w-\frac1w$ is $0.31$ at $w=1$ and $0.90$
+# at $w=10$. So $(1-\lambda_1)^2$ falls from $0.47$ to $0.01$.
 
 # %% tags=["remove-input"]
 fixed_length = beyond.bias_slopes_beyond(dims=dims, n=context_length)
@@ -471,10 +473,10 @@ judge(
 )
 
 # %% [markdown]
-# **One unit for three classes.** The mixture takes a third of its tasks from each of the affine, ReLU and cosine classes. Its
-# risk is the mean of the three exact risks. We compare the best windows for the mixture and for each class. Dimension, context
-# length and noise are our choices, because our sources do not print them. The cosines on the last slide of the talk are
-# $\cos(4w^\top x)$. We take $\cos(u\cdot x)$ with a random unit vector $u$ instead, so that all three classes have $L=1$.
+# **One unit for three classes.** In the mixture affine, ReLU and cosine functions each give a third of the tasks. The loss is
+# the mean of the three exact risks. On each class the card divides the risk of the best window for the mixture by the least
+# risk. Dimension, context length and noise are our choices, because our sources do not print them. We take the cosines
+# $\cos(u\cdot x)$ with a random unit vector $u$, so that all three classes have $L=1$.
 
 # %% tags=["hide-input"]
 short = {
@@ -512,11 +514,11 @@ judge(
 )
 
 # %% [markdown]
-# **Random networks.** Let $f(x)=L\sqrt{2/m}\,\sum_{j=1}^ma_j(q_j\cdot x)_+$ with $m$ hidden units, random unit vectors $q_j$
-# and standard normal $a_j$. Whatever $m$ is, the covariance of $f$ is a multiple of the arc-cosine kernel {cite:p}`cho2009`. Up
-# to an added constant it is the covariance of the ReLU class with the Lipschitz constant $\sqrt3L$. The constant does not
-# change the risk, because a unit's weights sum to one. So both classes have the same best window, and trained units end near
-# it.
+# **Random networks.** Let $f(x)=L\sqrt{2/m}\,\sum_{j=1}^ma_j(q_j\cdot x)_+$ be a network with $m$ hidden units, random unit
+# vectors $q_j$ and standard normal factors $a_j$. For every $m$ the covariance of $f$ is the same multiple of the arc-cosine
+# kernel {cite:p}`cho2009`. This covariance differs only by a constant from the covariance of the ReLU class with the
+# Lipschitz constant $\sqrt3L$. A constant does not change the risk, because the weights of a unit sum to one. So both classes
+# have the same best window, and trained units end near it.
 
 # %% tags=["remove-input"]
 judge(
@@ -540,8 +542,8 @@ judge(
 # %% [markdown]
 # **Without rotation invariance.** If functions change faster in some directions, the trained $M$ is largest in these
 # directions. Let $f(x)=g(Sx)$ with a ReLU function $g$ and a diagonal matrix $S$. If $S$ keeps only the first coordinate, $f$
-# depends on $x_1$ alone, with a kink at $x_1=0$. Even so, the block of $M$ for the other coordinates is far from zero. On the
-# sphere these coordinates have the joint length $\sqrt{1-x_1^2}$, so they determine $|x_1|$.
+# depends on $x_1$ alone. Even so, the block of $M$ for the other coordinates is far from zero. On the sphere these
+# coordinates determine $|x_1|$, because their joint length is $\sqrt{1-x_1^2}$.
 
 # %%
 scales = {

@@ -13,11 +13,12 @@
 # then?*
 #
 # **Short answer.** Let the tokens be $x=\Sigma^{1/2}u$ with $u$ uniform on the unit sphere, so that they lie on an
-# ellipsoid. Suppose that the random functions, *as functions of the whitened token* $u$, are rotation invariant and
-# more correlated at closer points. Then for two or more examples the best matrix is $M=w^*\Sigma^{-1}$, where $w^*$ is
-# the best $w$ on the sphere. The slide does not name its conditions {judged}`P1.L1.form`. Trained layers end near
-# $w^*\Sigma^{-1}$ {judged}`P1.L1.trained`. Suppose instead that the functions are rotation invariant as functions of
-# $x$ itself. Then the layers that we trained end at another matrix, whose window is narrower along the long axes.
+# ellipsoid. Suppose that the random functions are rotation invariant *as functions of the whitened token* $u$, and that
+# their values are more correlated at closer $u$. Then for two or more examples the best matrix is $M=w^*\Sigma^{-1}$,
+# where $w^*$ is the best $w$ on the sphere. The slide with this lemma does not name its conditions
+# {judged}`P1.L1.form`. Trained layers end near $w^*\Sigma^{-1}$ {judged}`P1.L1.trained`. Suppose instead that the
+# functions are rotation invariant as functions of $x$ itself. Then the layers that we trained end at another matrix,
+# whose window is narrower along the long axes.
 
 # %% tags=["remove-cell"]
 import sys
@@ -85,9 +86,9 @@ plt.show()
 # the ellipse with the lemma's matrix, the weight lies on the same tokens on both sides of the query. With a multiple of
 # the identity the weight goes to tokens between the query and the end of the long axis.
 #
-# Attention weights (areas of the discs) for a query at $60°$ (the filled point), with $w=10$. On the ellipse
-# $M=w\,\Sigma^{-1}$ gives each token the weight that it has on the circle. The multiple of the identity with the same
-# determinant moves weight towards the end of the long axis.
+# Attention weights (areas of the discs) for a query at $60°$ (the filled point), with $w=10$. On the ellipse the matrix
+# $w\,\Sigma^{-1}$ gives each token the weight that it has on the circle. The matrix $\frac w2I$, which has the same
+# determinant, moves weight towards the end of the long axis.
 # ```
 #
 # ## In plain words
@@ -95,25 +96,24 @@ plt.show()
 # On a stretched cloud of tokens an attention layer should measure distances in units of the cloud's own axes. Attention
 # compares a token $x$ with the query $x_q$ by the score $x^\top Mx_q$. If $M$ is a multiple of the identity, this score
 # is large for long tokens, even if they are not close to the query. Let $\Sigma$ be the covariance of the cloud, up to
-# a factor. The matrix $\Sigma^{-1}$ measures lengths in units of the cloud's axes.
+# a factor. The length $\sqrt{x^\top\Sigma^{-1}x}$ is measured in units of the cloud's axes.
 #
-# The matrix $\Sigma^{-1}$ is right if the functions change equally fast in all directions, measured in units of the
-# axes. Suppose instead that they change equally fast in all directions in the *original* units. Then they change more
-# from end to end of a long axis than of a short one. Along a long axis the {term}`window` should be narrower than
-# $\Sigma^{-1}$ makes it. The entry of $M$ for this axis is then larger than in $w\Sigma^{-1}$, since large $w$ means a
-# narrow window.
+# The matrix $\Sigma^{-1}$ is right if, in these units, the functions change equally fast in all directions. Suppose
+# instead that the functions change equally fast in all directions in the *original* units. Then a function changes more
+# from end to end of a long axis than from end to end of a short axis. Along a long axis the {term}`window` should
+# therefore be narrower than $\Sigma^{-1}$ makes it. (A larger entry of $M$ means a narrower window.)
 #
 # ## Experiment 1: trained units on ellipsoids
 #
 # Trained {term}`units <unit>` end near $w^*\Sigma^{-1}$. We draw random ellipsoids and train units on them from $M=0$.
-# Then we compute the entries $a^\top Ma$ of the trained $M$ for the unit vectors $a$ along the axes of $\Sigma$. The
-# class `Projected` consists of the functions $f(x)=g(\Sigma^{-1/2}x)$ with a rotation-invariant random $g$. They change
-# equally fast in all directions of the whitened token $u=\Sigma^{-1/2}x$.
+# The class `Projected` consists of the functions $f(x)=g(\Sigma^{-1/2}x)$ with a rotation-invariant random $g$. These
+# functions change equally fast in all directions of the whitened token $u=\Sigma^{-1/2}x$. For each axis of $\Sigma$,
+# with the unit vector $a$, we compute the entry $a^\top Ma$ of the trained $M$.
 #
-# For each axis we multiply the entry of $M$ by the eigenvalue of $\Sigma$. If $M$ is a multiple of $\Sigma^{-1}$, all
-# axes give the same product. The next cell subtracts the product of the shortest axis from the product of the longest,
-# and divides by the mean product. We call the result the *difference*. If it is positive, the window is narrower along
-# the long axes than the lemma says.
+# We multiply this entry by the eigenvalue of $\Sigma$ for the axis. If $M$ is a multiple of $\Sigma^{-1}$, all axes
+# give the same product. The next cell subtracts the product of the shortest axis from the product of the longest, and
+# divides by the mean product. We call the result the *difference*. A positive difference means that the window is
+# narrower along the long axes than the lemma says.
 #
 # To try $d=7$, write `dim = 7` as the first line of the next cell. The printed medians of the difference should again
 # be near zero. At $d=3$ the median for affine functions on the first ellipsoid is
@@ -188,20 +188,21 @@ plt.show()
 # covariances. All points lie on the diagonal.
 #
 # Entries of the trained $M$ along the axes of $\Sigma$, against the entries of $w^*\Sigma^{-1}$ with the exact $w^*$ of
-# the sphere. Points are medians over seeds, with intervals. They should lie on the line. Nothing is fitted.
+# the sphere. Points are medians over seeds, with intervals. The points should lie on the line. Nothing is fitted.
 # ```
 #
-# The cells take about five seconds on two cores. The card below allows differences from $-0.1$ to $0.1$. As a control
-# it judges units that the next cell trains on the functions of Experiment 2. Their difference must be positive.
+# The cells take about five seconds on two cores. The card below allows differences from $-0.1$ to $0.1$. Its control
+# consists of the units of the next cell, which are trained on the functions of Experiment 2. The difference of these
+# units must be positive.
 #
 # **Exercise 1.** In the cell of Experiment 1 replace `Projected(task, np.linalg.inv(root))` by `task`. Do the points of
 # the figure stay on the line?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# No. The functions now change equally fast in all directions of $x$. Measured in units of the axes of $\Sigma$, they
-# change faster along the long axes than along the short ones. Compared with the line, the points of the long axes are
-# then higher than the points of the short axes.
+# No. The functions now change equally fast in all directions of $x$. As functions of $u$ they change faster along the
+# long axes, so the window narrows along these axes. The trained entry divided by the lemma's entry is therefore largest
+# on the longest axis.
 # ```
 
 # %%
@@ -229,8 +230,8 @@ judge(
 # %% [markdown]
 # ## As printed, and what is true
 #
-# For the classes of the {prf:ref}`theorem on form <thm-form>` the lemma is true if its symmetry conditions are about
-# the whitened tokens. If they are about the tokens themselves, trained units contradict the lemma.
+# The lemma is true for many classes if its symmetry conditions are about the whitened tokens. If these conditions are
+# about the tokens themselves, trained units contradict the lemma.
 #
 # :::{prf:theorem} ITA slides, Lemma 1
 # :label: thm-lemma-one
@@ -246,12 +247,13 @@ judge(
 # ```{admonition} What is true
 # :class: tip
 # - Let $g(u)=f(\Sigma^{1/2}u)$ be the function *of the whitened token*. Suppose that the law of $g$ is rotation
-#   invariant, that its covariance satisfies the condition of the {prf:ref}`theorem on form <thm-form>`, and that
-#   $n\ge2$. Then every minimizer is $w\Sigma^{-1}$, where $wI$ is a minimizer on the sphere. This is how we read the
-#   lemma.
+#   invariant, and that the values of $g$ are more correlated at closer points, as in the
+#   {prf:ref}`theorem on form <thm-form>`. Let $n\ge2$. Then every minimizer is $w\Sigma^{-1}$, where $wI$ is a
+#   minimizer on the sphere. This is how we read the lemma.
 # - Suppose that the law of $f$ itself is rotation invariant. Then the units that we trained end at another matrix.
 #   Their window is narrower along the long axes than $w\Sigma^{-1}$ makes it.
-# - In the first case some minimizer has $w\ge0$. For even functions the matrix $-w\Sigma^{-1}$ is then a minimizer, too.
+# - In the first case some minimizer has $w\ge0$. For even functions $-M$ has the same risk as $M$, so the sign of $w$
+#   is not determined.
 # ```
 #
 # ## By hand: an ellipse
@@ -268,8 +270,6 @@ judge(
 #
 # So the {term}`unit` $M$ on the ellipsoid makes the predictions of the unit $N=\Sigma^{1/2}M\Sigma^{1/2}$ on the
 # sphere. If the best $N$ is $w^*I$, the best $M$ is $w^*\Sigma^{-1}$. The lemma thus follows from its case $\Sigma=I$.
-# That case is proved in [](/notebooks/certificates.ipynb), among all matrices, for every noise, every $n\ge2$ and every
-# rotation-invariant class whose values are more correlated at closer inputs.
 #
 # The next cell computes one prediction on the circle and one on the ellipse, with the same labels:
 
@@ -315,8 +315,8 @@ judge(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Write $M$ in the axes of $\Sigma$. Every entry in the row or the column of the missing axis is free. Tokens have no
-# component along this axis, so these entries enter no score.
+# Write $M$ in coordinates along the axes of $\Sigma$. Every entry in the row or the column of the missing axis is free.
+# Tokens have no component along this axis, so these entries enter no score.
 # ```
 #
 # ```{admonition} What is assumed, and what we test
@@ -337,11 +337,11 @@ judge(
 # ## Experiment 2: isotropic in the other coordinates
 #
 # If the functions are rotation invariant as functions of $x$, the trained window is narrower along the long axes than
-# the lemma says. We train on affine and on ReLU functions of $x=\Sigma^{1/2}u$ itself. As a function of $u$, the affine
-# function $\ell\,q\cdot x+b$ is $\ell\,(\Sigma^{1/2}q)\cdot u+b$, which varies more along the long axes. Let
-# $\lambda_i$ be the eigenvalue of $\Sigma$ for axis $i$, and $L$ the Lipschitz constant of the class in $x$. Along axis
-# $i$ the Lipschitz constant in $u$ is $L\sqrt{\lambda_i}$, so long axes need a narrower window. As $\lambda_i$ grows,
-# the entry $M_{ii}$ should therefore fall more slowly than the lemma's entry $w/\lambda_i$.
+# the lemma says. We train on affine and on ReLU functions of $x=\Sigma^{1/2}u$ itself. The affine function
+# $\ell\,q\cdot x+b$ equals $\ell\,(\Sigma^{1/2}q)\cdot u+b$. As a function of $u$ this function varies more along the
+# long axes. Let $\lambda_i$ be the eigenvalue of $\Sigma$ for axis $i$, and $L$ the Lipschitz constant of the class in
+# $x$. Along axis $i$ the Lipschitz constant in $u$ is $L\sqrt{\lambda_i}$, so long axes need a narrower window. As
+# $\lambda_i$ grows, the entry $M_{ii}$ should therefore fall more slowly than the lemma's entry $w/\lambda_i$.
 
 # %% tags=["hide-input"]
 along = medians(other_symmetry, "entry", by=["task", "eigenvalue"])
@@ -365,13 +365,13 @@ plt.show()
 # the eigenvalue, but less steeply than the line of slope minus one.
 #
 # Diagonal entries of the trained $M$ against the eigenvalues of $\Sigma$, for functions that are rotation invariant in
-# $x$. Points are medians over seeds, with intervals. The points fall less steeply than the line, which has the slope
-# $-1$ of Lemma 1.
+# $x$. Points are medians over seeds, with intervals. Lemma 1 gives the slope $-1$ of the line. The points fall less
+# steeply.
 # ```
 #
-# **Exercise 3.** Tokens have the covariance $\Sigma$. You can draw functions from a class, but you do not know whether
-# the class is rotation invariant in $u$ or in $x$. Find out in a few lines of code, without training, for both classes
-# of ReLU functions of this page. (Compare $\mathbb E(f(x)-f(-x))^2$ at the end points $x$ of the axes of the cloud.)
+# **Exercise 3.** Tokens have the covariance $\Sigma$. You can draw functions from a class. Find out, without training,
+# whether the class is rotation invariant in $u$ or in $x$. Try both classes of ReLU functions of this page. (Compare
+# $\mathbb E(f(x)-f(-x))^2$ at the end points $x$ of the axes of the cloud.)
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -383,7 +383,7 @@ plt.show()
 #     print(((f[:, :dim] - f[:, dim:]) ** 2).mean(dim=0))
 # ```
 # For the functions of Experiment 1, $\mathbb E(f(x)-f(-x))^2$ is the same on all axes. For the functions of Experiment
-# 2 it is proportional to the eigenvalue of the axis.
+# 2 this mean is proportional to the eigenvalue of the axis.
 # :::
 #
 # **Exercise 4.** In the cell that defines `stretch`, write `stretch = np.diag([4.0, 1.0, 0.25])` (with `dim = 3`). Do
@@ -391,17 +391,17 @@ plt.show()
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Not exactly. How strongly the window adapts to the slope of the functions along an axis depends on the number of
-# tokens in the window. The points therefore do not lie on one power law.
+# Not exactly. The window adapts to the Lipschitz constant along each axis. How strongly it adapts depends on the number
+# of tokens in the window. The points therefore do not lie on one power law.
 # ```
 #
 # ## The lemma, proved
 #
 # Suppose that the class is rotation invariant in the whitened token $u$, and that its values are more correlated at
-# closer $u$. Let $n\ge2$. Then no matrix has a smaller risk than the best multiple of $\Sigma^{-1}$. This is proved for
-# $\Sigma=I$ in [](/notebooks/certificates.ipynb), and {eq}`eq-whitened` carries it to every ellipsoid. The card
-# compares the best multiple with four other matrices. Its second reading is about functions that are rotation invariant
-# in $x$.
+# closer $u$. Let $n\ge2$. Then no matrix has a smaller risk than the best multiple of $\Sigma^{-1}$, for any noise. For
+# $\Sigma=I$ this is proved in [](/notebooks/certificates.ipynb). By {eq}`eq-whitened` it then holds on every ellipsoid.
+# The card compares the best multiple with four other matrices. The second reading of the card is about functions that
+# are rotation invariant in $x$.
 
 # %% tags=["remove-input"]
 others = [
@@ -422,13 +422,13 @@ judge(
 # ## The sign of w
 #
 # For even functions, $f(-x)=f(x)$, the matrices $w^*I$ and $-w^*I$ have the same risk. Replace the query $x_q$ by
-# $-x_q$. Its label and the law of the tokens stay the same, and every score $x_i^\top Mx_q$ changes its sign, as if $M$
-# were replaced by $-M$. Therefore $\mathcal L(-M)=\mathcal L(M)$. A layer with $-w^*I$ attends to the tokens *opposite*
-# the query.
+# $-x_q$. The label of the query and the law of the tokens stay the same. Every score $x_i^\top Mx_q$ changes its sign,
+# as if $M$ were replaced by $-M$. Therefore $\mathcal L(-M)=\mathcal L(M)$. A layer with $-w^*I$ attends to the tokens
+# *opposite* the query.
 #
-# The lemma is printed for any minimizer and some $w_{KQ}\ge0$. The card asks whether some minimizer has $w\ge0$, and in
-# its second reading whether every minimizer has $w\ge0$. The next cell prints the exact risk at $-w^*$ divided by the
-# exact risk at $w^*$:
+# As printed, the lemma says that every minimizer has $w\ge0$. The card asks whether some minimizer has $w\ge0$. The
+# second reading of the card asks whether every minimizer has $w\ge0$. The next cell prints the exact risk at $-w^*$
+# divided by the exact risk at $w^*$:
 
 # %%
 signs = []

@@ -17,7 +17,7 @@
 # adaptivity of softmax {judged}`P1.LA.fails`. On linear functions linear attention **wins**: at $d=5$, $n=10^5$ and
 # $\sigma=0.3$ its error is {judged}`P1.LA.wins | linear, d = 5, n = 1e5, $\sigma$ = 0.3 | .2g` times the error of
 # softmax attention. Two properties of softmax matter. The exponential grows faster than every power, so the window can
-# shrink. The weights sum to one, so the window can follow the Lipschitz constant.
+# be as narrow as needed. The weights sum to one, so the window can follow the Lipschitz constant of the functions.
 
 # %% tags=["remove-cell"]
 import sys
@@ -78,8 +78,8 @@ notebook.setup(globals(), lipschitz_values=2)
 # In long contexts linear attention has the smaller risk on linear functions, and softmax attention on all other classes
 # that we try. Each {term}`unit` has one free number: the window parameter $w$ for softmax attention, and the factor $m$
 # in $M=mI$ for linear attention. The next cell computes the least {term}`risk <population risk>` of each unit over this
-# number. It also computes the *floor*: the risk of linear attention is never smaller, however long the context is. To
-# try $d=7$, write `dims = [7]` as the first line of the next cell.
+# number. It also computes the *floor*, a bound below which the risk of linear attention never falls. To try $d=7$,
+# write `dims = [7]` as the first line of the next cell.
 
 # %%
 lengths = sorted({*n_values, 10**5})
@@ -160,16 +160,16 @@ plt.show()
 # ```{caption} fig-rivals
 # :alt: Four log-log panels. On purely linear functions linear attention lies below softmax attention at every context
 # length. On affine, ReLU and cosine functions linear attention is flat while softmax attention falls. The Bayes-linear
-# points lie below both.
+# points lie below both curves.
 #
 # Least risk against the context length, for four {term}`classes <class>` of functions. Solid: softmax attention at its
-# best $w$, exact. Dashed: linear attention at its best $m$, exact. Points: the best predictor that is linear in the
-# labels ({term}`kriging`), sampled.
+# best $w$, exact. Dashed: linear attention at its best $m$, exact. Points (Bayes-linear): {term}`kriging`, the best
+# predictor that is linear in the labels, sampled.
 # ```
 #
-# The cells take about ten seconds on two cores. The kriging predictor may choose new weights for every arrangement of
-# the tokens, so neither attention layer can have a smaller risk. For linear functions and $n=10^5$, the next cell
-# prints the risk of linear attention divided by the risk of softmax attention. At $d=5$ expect
+# The cells take about ten seconds on two cores. Kriging takes the best weights for every arrangement of the tokens, so
+# neither attention layer can have a smaller risk. For linear functions and $n=10^5$, the next cell prints the risk of
+# linear attention divided by the risk of softmax attention. At $d=5$ expect
 # {judged}`P1.LA.wins | linear, d = 5, n = 1e5, $\sigma$ = 0.3 | .2g`.
 
 # %%
@@ -198,19 +198,19 @@ judge(
 # > we show that this adaptivity relies crucially on the softmax activation and thus cannot be replicated by the linear
 # > activation often studied in prior theoretical analyses (abstract)
 #
-# None of our sources has a theorem on linear attention. As in the literature that the slides cite, we let linear
+# None of our sources has a theorem on linear attention. Like the literature that the slides cite, we let linear
 # attention take the scores themselves as weights:
 #
 # $$h(x_q)=\frac1n\sum_{i=1}^ny_i\,x_i^\top Mx_q .$$ (eq-linear)
 #
 # Let $k(t)=\sum_\ell a_\ell P_\ell(t)$ be the {term}`covariance` of the class in {term}`Gegenbauer polynomials`, with
-# $t=x\cdot x'$ and $P_\ell(1)=1$. We call a mean square *power*. The power of the class is $k(1)=\mathbb Ef(x)^2$, and
-# $a_1$ is the power of the part of $f$ that is linear in $x$.
+# $t=x\cdot x'$ and $P_\ell(1)=1$. The *power* of a function is its mean square. The class has the power
+# $k(1)=\mathbb Ef(x)^2$, and $a_1$ is the power of the part of $f$ that is linear in $x$.
 #
 # :::{admonition} What is true: the floor of linear attention
 # :class: tip
 # For every $M$, $n$ and $\sigma$ the risk is at least the power of the nonlinear part:
-# $\;\mathbb E(h-f(x_q))^2\ge k(1)-a_1$. For a rotation-invariant class a best $M$ is $mI$ with
+# $\;\mathbb E(h-f(x_q))^2\ge k(1)-a_1$. For a rotation-invariant class the matrix $mI$ is a best $M$, with
 #
 # $$m=\frac{a_1/d}{\frac{k(1)+\sigma^2}{nd}+\big(1-\frac1n\big)\frac{a_1}{d^2}},\qquad
 #   \mathbb E(h-f(x_q))^2=k(1)-\frac{a_1}dm .$$
@@ -219,26 +219,26 @@ judge(
 # :::{admonition} Proof
 # :class: dropdown
 # *Floor.* Split $f$ into its linear part $f_1$ and the rest $g$. Given $f$ and the context, $x_q$ is uniform on the
-# sphere, and $h-f_1$ is linear in $x_q$ and so orthogonal to $g$. The risk is therefore at least
-# $\mathbb Eg(x_q)^2=k(1)-a_1$.
+# sphere. As a function of $x_q$, the difference $h-f_1$ is linear, so it is orthogonal to $g$. The risk is therefore at
+# least $\mathbb Eg(x_q)^2=k(1)-a_1$.
 #
 # *Form.* The risk is a convex quadratic function of $M$. It depends on the class only through $k(x\cdot x')$, so $M$
 # and $R^\top MR$ have the same risk for every orthogonal matrix $R$. The mean of $R^\top MR$ over all $R$ is a multiple
-# of $I$. By convexity its risk is at most the risk of $M$.
+# of $I$. By convexity this multiple has at most the risk of $M$.
 #
 # *Constants.* Let $M=mI$ and $t_i=x_i\cdot x_q$. The polynomial $P_1(t)=t$ is orthogonal to all other $P_\ell$, and
-# $\mathbb E\,P_1(t)^2=\frac1d$. So
+# $\mathbb E\,P_1(t)^2=\frac1d$. The mixed term is therefore
 #
 # $$\mathbb E\,f(x_q)h(x_q)=m\,\mathbb E\,k(t_1)\,t_1=m\frac{a_1}d .$$
 #
-# In $\mathbb Eh^2=\frac{m^2}{n^2}\sum_{i,j}\mathbb E\,y_iy_jt_it_j$ each of the $n$ terms with $i=j$ is
-# $(k(1)+\sigma^2)/d$. For $i\ne j$ the term is $\mathbb E\,k(x_i\cdot x_j)\,t_it_j$. By the addition theorem the mean
-# of $P_\ell(x_i\cdot x_j)$ over rotations of $x_i$ about $x_q$ is $P_\ell(t_i)P_\ell(t_j)$. Each of these $n(n-1)$
-# terms is therefore $\sum_\ell a_\ell(\mathbb E\,tP_\ell(t))^2=a_1/d^2$. Together
+# The square term is $\mathbb Eh^2=\frac{m^2}{n^2}\sum_{i,j}\mathbb E\,y_iy_jt_it_j$. The $n$ terms with $i=j$ are
+# $(k(1)+\sigma^2)/d$ each. The $n(n-1)$ terms with $i\ne j$ are $\mathbb E\,k(x_i\cdot x_j)\,t_it_j$. By the addition
+# theorem the mean of $P_\ell(x_i\cdot x_j)$ over rotations of $x_i$ about $x_q$ is $P_\ell(t_i)P_\ell(t_j)$. So each
+# term with $i\ne j$ is $\sum_\ell a_\ell(\mathbb E\,tP_\ell(t))^2=a_1/d^2$. Together
 #
 # $$\mathbb E(h-f)^2=k(1)-2m\frac{a_1}d+m^2\Big[\frac{k(1)+\sigma^2}{nd}+\Big(1-\frac1n\Big)\frac{a_1}{d^2}\Big],$$
 #
-# and the stated $m$ is the minimizer. $\square$
+# which is least at the stated $m$. $\square$
 # :::
 #
 # ## By hand: one token
@@ -247,9 +247,9 @@ judge(
 # $f(x)=q\cdot x$ with a random unit vector $q$, without noise. Then $k(1)=a_1=\frac12$. The formula gives
 # $m=\frac{1/4}{1/4}=1$ and the risk $\frac12-\frac14=\frac14$.
 #
-# A direct computation agrees. For $m=1$ the prediction is $h(x_q)=(q\cdot x_1)(x_1\cdot x_q)$. This is the function $f$
-# with $q$ replaced by the projection of $q$ onto $x_1$. On average the projection loses half of the squared length of
-# $q$, so the risk is half of $k(1)$.
+# A direct computation agrees. For $m=1$ the prediction is $h(x_q)=(q\cdot x_1)(x_1\cdot x_q)$. So linear attention
+# replaces $q$ by the projection of $q$ onto $x_1$. On average the projection loses half of the squared length of $q$,
+# so the risk is half of $k(1)$.
 
 # %%
 by_hand = linear_optimum(Linear(dim=2), n=1, noise_std=0.0)
@@ -262,9 +262,9 @@ print(f"m = {by_hand.m:.3f}   risk = {by_hand.risk:.3f}   floor = {by_hand.floor
 # ```{admonition} Solution
 # :class: dropdown
 # The prediction is now affine in $x_q$, and the mean of the labels estimates the constant part of $f$. So the floor is
-# $\sum_{\ell\ge2}a_\ell$. The part of a ReLU function that is not affine is $\frac12(\ell_1+\ell_2)\,|q\cdot x|$ minus
-# its mean over the sphere, with the two slopes $\ell_1$ and $\ell_2$. Since $\frac12(\ell_1+\ell_2)$ has the mean
-# square $L^2/6$, the floor is $\frac{L^2}{6}\big(\frac1d-(\mathbb E|t|)^2\big)$ with $t=q\cdot x$.
+# $\sum_{\ell\ge2}a_\ell$. Let $\ell_1$ and $\ell_2$ be the slopes of a ReLU function on both sides of its kink, and
+# $t=q\cdot x$. The part that is not affine is $\frac12(\ell_1+\ell_2)(|t|-\mathbb E|t|)$. Its first factor has the mean
+# square $L^2/6$, so the floor is $\frac{L^2}{6}\big(\frac1d-(\mathbb E|t|)^2\big)$.
 # ```
 #
 # ```{admonition} What is assumed, and what we test
@@ -281,8 +281,8 @@ print(f"m = {by_hand.m:.3f}   risk = {by_hand.risk:.3f}   floor = {by_hand.floor
 # ## What linear attention sees
 #
 # Linear attention learns only the linear part of a function. The next card divides the least risk of linear attention
-# by the least risk of softmax attention. On the nonlinear classes this ratio grows like a power of $n$, even if linear
-# attention is given the constant part of the functions for free.
+# by the least risk of softmax attention. On the nonlinear classes this ratio grows like a power of $n$. It does so even
+# if linear attention is spared the constant part of the functions.
 
 # %% tags=["remove-input"]
 setting = {"lipschitz": lipschitz, "noise_std": noise_std}
@@ -303,15 +303,15 @@ judge(
 )
 
 # %% [markdown]
-# The last reading of the card is about linear functions $f(x)=a^\top B^\top x$ that depend only on $k$ directions, the
-# orthonormal columns of $B$. As in [Theorem 4](/notebooks/theorem4_low_rank.ipynb), $B^\top x$ is uniform on the sphere
-# $S^{k-1}$. With $M=mBB^\top$ each layer sees only $B^\top x$, as if $x$ had the dimension $k$.
+# The last reading of the card is about linear functions $f(x)=a^\top B^\top x$, where $B$ has $k$ orthonormal columns.
+# As in [Theorem 4](/notebooks/theorem4_low_rank.ipynb), $B^\top x$ is uniform on the sphere $S^{k-1}$. With
+# $M=mBB^\top$ both linear and softmax attention predict as if $B^\top x$ were the input.
 #
 # ## A nearest-neighbors predictor?
 #
 # The abstract says that a unit implements "a nearest-neighbors predictor adapted to the landscape of the pretraining
-# tasks". A softmax unit with $M=wI$ and $w>0$ does so in one sense: its output is a mean of labels in which nearer
-# examples weigh more.
+# tasks". A softmax unit with $M=wI$ and $w>0$ is such a predictor in one sense: it predicts a mean of labels in which
+# nearer examples weigh more.
 
 # %% tags=["remove-input"]
 rng = stream(0, "monte carlo")
@@ -339,9 +339,9 @@ judge(
 
 # %% [markdown]
 # A softmax unit gives every token some weight. A nearest-neighbor mean gives weight only to the $k$ nearest tokens. The
-# next card compares the two predictors at the best $w$ and the best $k$. Both risks are exact. In the short contexts
-# that we try, the softmax unit has the smaller risk. In the long contexts, which we try for affine functions in at
-# least five dimensions, the nearest-neighbor mean has it.
+# next card compares the two predictors at the best $w$ and the best $k$. In the short contexts that we try, the softmax
+# unit has the smaller risk. We try long contexts for affine functions only, in at least five dimensions. There the
+# nearest-neighbor mean has the smaller risk.
 
 # %% tags=["remove-input"]
 short = pd.DataFrame(
@@ -383,10 +383,10 @@ judge(
 # like $n^{-4/(d+3)}$ for $d\ge2$. Linear attention fits a linear function by one step of gradient descent. Softmax
 # attention can only average labels over a window.
 #
-# A small intercept removes the advantage of linear attention. Give each linear function a random intercept, uniform on
-# $[-\beta L,\beta L]$. In the affine class $\beta=1$. Softmax attention keeps its risk, since its weights sum to one.
-# The risk of linear attention grows by about $\beta^2L^2/3$. The next cell prints the $\beta$ at which both risks are
-# equal for $n=10^5$:
+# A small intercept removes the advantage of linear attention. Add to each linear function a random intercept, uniform
+# on $[-\beta L,\beta L]$. (The affine class has $\beta=1$.) Softmax attention keeps its risk, since its weights sum to
+# one. The risk of linear attention grows by about $\beta^2L^2/3$. The next cell prints the $\beta$ at which both risks
+# are equal for $n=10^5$:
 
 # %%
 for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
@@ -395,7 +395,7 @@ for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
 
 # %% [markdown]
 # **Exercise 2.** What does linear attention do on the quadratic functions $L(q\cdot x)^2$ of `icl.tasks.Quadratic`?
-# Print the best $m$, the risk and the floor at $n=10$ and $n=1000$ (five lines of code). Explain these numbers.
+# Print the best $m$, the risk and the floor at $n=10$ and $n=1000$ . Explain these numbers.
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -407,14 +407,14 @@ for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
 #     print(n, best.m, round(float(best.risk), 4), round(float(best.floor), 4))
 # ```
 # A quadratic form is even and has no linear part, so $a_1=0$ and the best $m$ is zero. Linear attention then predicts
-# zero at every context length. Its risk equals its floor, the power of the class.
+# zero at every context length. So its risk is the power of the class, which is also the floor.
 # :::
 #
 # ## Other activations
 #
-# Of the activations that we compare, only the exponential has a window that can shrink. The window follows the
-# Lipschitz constant only if the weights are also normalized. A machine-written summary of the paper asks whether the
-# window adapts "for other activation functions besides softmax, such as sigmoid or tanh activations". Let $M=wI$ and
+# Of the activations that we compare, only the exponential has a window that can shrink. This window follows the
+# Lipschitz constant only if the weights are normalized. A machine-written summary of the paper asks whether the window
+# adapts "for other activation functions besides softmax, such as sigmoid or tanh activations". Let $M=wI$ and
 # $t_i=x_i\cdot x_q$. An activation $\varphi$ gives two predictors. The first normalizes its weights, and the second has
 # a learned factor $c$, the *gain*:
 #
@@ -424,7 +424,7 @@ for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
 # *By hand.* Let $w=4$, and take three tokens with $t=1$, $\frac12$ and $-1$. Softmax gives the first token the share
 # $e^4/(e^4+e^2+e^{-4})$ of the weight, which is about seven eighths. The normalized sigmoid $s(u)=1/(1+e^{-u})$ gives
 # the first token about one half, since $s(4)$ and $s(2)$ are both close to one. At $w=40$ softmax gives the first token
-# nearly all the weight. The sigmoid still gives it only one half. Which activations can do what softmax does?
+# nearly all the weight, and the sigmoid still gives it one half.
 #
 # :::{prf:theorem} A window shrinks for rapidly varying activations only
 # :nonumber:
@@ -433,27 +433,27 @@ for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
 #
 # 1. Suppose that $\varphi(\lambda s)/\varphi(s)\to0$ as $s\to\infty$, for every $0<\lambda<1$. (Such a $\varphi$ grows
 #   faster than every power.) Then the normalized weight of the nearest token tends to one as $w\to\infty$.
-# 2. Suppose instead that $\varphi(\lambda s)/\varphi(s)\to\lambda^\rho$ for every $0<\lambda<1$, with
-#   $0\le\rho<\infty$. Then the weights of the tokens with $t_i>0$ become proportional to $t_i^\rho$ as $w\to\infty$.
+# 2. Let $0\le\rho<\infty$, and suppose instead that $\varphi(\lambda s)/\varphi(s)\to\lambda^\rho$ for every
+#   $0<\lambda<1$. Then the weights of the tokens with $t_i>0$ become proportional to $t_i^\rho$ as $w\to\infty$.
 # :::
 #
 # :::{admonition} Proof
 # :class: dropdown
-# Let $t_i<t_1$. If $t_i>0$, put $\lambda=t_i/t_1$, so that $\varphi(wt_i)=\varphi(\lambda wt_1)$. If $t_i\le0$, take
-# any $\lambda\in(0,1)$. Then $\varphi(wt_i)\le\varphi(\lambda wt_1)$, because $\varphi$ is nondecreasing. Divide by
-# $\varphi(wt_1)$ and let $w\to\infty$. In part 1 the ratio of the weights of token $i$ and token 1 tends to zero. In
-# part 2 it tends to $(t_i/t_1)^\rho$ if $t_i>0$.
+# Let $t_i<t_1$. Token $i$ has $\varphi(wt_i)/\varphi(wt_1)$ times the weight of token 1. If $t_i>0$, put
+# $\lambda=t_i/t_1$, so that $\varphi(wt_i)=\varphi(\lambda wt_1)$. The quotient then tends to zero in part 1, and to
+# $(t_i/t_1)^\rho$ in part 2. If $t_i\le0$, take any $\lambda\in(0,1)$. Then $\varphi(wt_i)\le\varphi(\lambda wt_1)$,
+# because $\varphi$ is nondecreasing. So in part 1 the quotient tends to zero, too.
 # :::
 #
 # For large $w$ the sigmoid ($\rho=0$) therefore gives nearly the same weight to all tokens in the hemisphere around the
 # query. ReLU ($\rho=1$) weights these tokens in proportion to $t_i$.
 #
-# On the ReLU class of functions the sigmoid and ReLU activations leave an error even in an infinite context. By the
+# On the ReLU class of functions the activations sigmoid and ReLU leave an error even in an infinite context. By the
 # {term}`Funk-Hecke formula` the predictor in an infinite context multiplies the part of $f$ of degree $\ell$ by a
 # number $\lambda_\ell$. Let $m_\ell=\mathbb E[\varphi(wt)P_\ell(t)]$. Then $\lambda_\ell=m_\ell/m_0$ for normalized
 # weights, and $\lambda_\ell=cm_\ell$ otherwise. The error that remains is $\sum_\ell a_\ell(1-\lambda_\ell)^2$. The
-# functions $\tanh$ and the identity are odd, so predictors with these two activations miss the even part of $f$. We use
-# them only with a gain, because their weights can sum to zero.
+# activations $\tanh$ and the identity are odd, so their predictors miss the even part of $f$. Both are used only with a
+# gain, because their weights can sum to zero.
 
 # %% tags=["hide-input"]
 d_unit = dims[min(1, len(dims) - 1)]
@@ -493,8 +493,8 @@ plt.show()
 # hardly changes.
 #
 # Left: risk against $w$ on the ReLU class at the largest $L$. Solid: normalized weights. Dashed: the best gain. Bands
-# are intervals of sampled values. Softmax has the least risk. Right: the best $w$ of the exponential against $L$. This
-# $w$ rises clearly only with normalized weights.
+# are intervals of sampled values. Right: the best $w$ of the exponential against $L$. This $w$ rises clearly only with
+# normalized weights.
 # ```
 
 # %% tags=["remove-input"]
@@ -510,20 +510,22 @@ plots.table(summary, heads, caption)
 
 # %% [markdown]
 # The second column of the table is the error that an infinite context leaves at the best $w$ and gain, as a share of
-# the variance of the class. The last column is the *price* of a $w$ that is not adapted to $L$. We take the $w$ that is
-# best for the smallest $L$, and divide its risk at the largest $L$ by the least risk there. A price of one means that
-# $w$ need not be adapted.
+# the variance of the class. The last column is the *price* of keeping $w$ fixed while $L$ grows. Let $w_1$ be the best
+# $w$ for the smallest $L$. The price is the risk of $w_1$ at the largest $L$, divided by the least risk at this $L$.
 #
-# **Why normalization matters.** We call the exponential without normalization *plain*. The best $w$ of the plain
-# exponential cannot follow $L$, because the constant part of $f$ acts as noise. The prediction multiplies the constant
-# part by the total weight, which is random. With $k(1)=\sum_\ell a_\ell$ the exact risk without normalization is
+# **Why normalization matters.** We call the exponential without normalization *plain*. With plain weights the
+# prediction multiplies even a constant $f$ by the total weight of the examples. This total is random, so $f$ itself
+# acts as noise. The exact risk without normalization is the error of an infinite context plus a term of order
+# $\frac1n$:
 #
-# $$\begin{aligned}\mathbb E(\hat f-f)^2=\;&k(1)-2c\sum_\ell a_\ell m_\ell\\
-#   &+\frac{c^2}n\Big[(n-1)\sum_\ell a_\ell m_\ell^2+(k(1)+\sigma^2)\,\mathbb E\varphi^2\Big].\end{aligned}$$ (eq-gain)
+# $$\mathbb E(\hat f-f)^2=\sum_\ell a_\ell(1-cm_\ell)^2
+#   +\frac{c^2}n\Big[(k(1)+\sigma^2)\,\mathbb E\varphi^2-\sum_\ell a_\ell m_\ell^2\Big].$$ (eq-gain)
 #
-# The sum $k(1)+\sigma^2$ takes the place of a noise variance. All $a_\ell$ and $k(1)$ are proportional to $L^2$. If
-# $k(1)$ is much larger than $\sigma^2$, the best $w$ of the plain exponential therefore hardly changes with $L$. With
-# normalized weights the risk depends on $f$ only through the differences $f(x_i)-f(x_q)$.
+# In a narrow window the last sum is small. Noise alone would give the term $\frac{c^2}n\sigma^2\,\mathbb E\varphi^2$.
+# So the plain exponential has $k(1)+\sigma^2$ in place of the noise variance. Suppose that $k(1)$ is much larger than
+# $\sigma^2$. Then the whole risk is nearly proportional to $L^2$, because $k(1)$ and all $a_\ell$ are. The best $w$
+# therefore hardly changes with $L$. With normalized weights the risk depends on $f$ only through the differences
+# $f(x_i)-f(x_q)$.
 #
 # **A shift repairs the sigmoid.** Subtract a number $b$ from the scores of the sigmoid $s$. Then
 # $s(u-b)\approx e^{-b}e^{u}$ for large $b$, and normalization removes the factor $e^{-b}$. A bounded activation can
@@ -541,12 +543,10 @@ for row in shifted.itertuples():
 #
 # ```{admonition} Solution
 # :class: dropdown
-# By {eq}`eq-gain` the plain exponential has the noise variance $k(1)+\sigma^2$, and softmax has $\sigma^2$. So the
-# plain exponential has about $\big(1+k(1)/\sigma^2\big)^{3/(d+2)}$ times the risk of softmax. This factor does not
-# depend on $n$, so longer contexts do not close the gap.
+# By {eq}`eq-gain` the plain exponential has $k(1)+\sigma^2$ in place of the noise variance $\sigma^2$ of softmax. So it
+# has about $\big(1+k(1)/\sigma^2\big)^{3/(d+2)}$ times the risk of softmax. This factor does not depend on $n$, so
+# longer contexts do not close the gap.
 # ```
-#
-# We do not know whether deep networks with sigmoid or ReLU attention build narrow windows in a different way.
 #
 # ## To remember
 #
