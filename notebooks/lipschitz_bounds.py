@@ -58,10 +58,9 @@ notebook.setup(globals(), conditions=2)
 # ## In plain words
 #
 # A softmax row is much less steep than the printed bounds suggest. A {term}`Lipschitz constant` says how far an output can
-# move, at worst, when the input moves by one unit. Papers on softmax regression use such a constant to show that a small
-# change of weights or context changes attention little. An upper bound on the constant is wrong only if it is too small. A
-# bound that is far too large is still true, and suffices for many proofs. But one over such a bound is too small to be a
-# useful step size.
+# move, at worst, when the input moves by one unit. Papers on softmax regression use such a constant to show that a small change
+# of weights or context changes attention little. An upper bound on the constant is wrong only if it is too small. A bound that
+# is far too large is still true, and suffices for many proofs. But its reciprocal is too small to be a useful step size.
 #
 # The printed bounds treat softmax as a quotient: the exponentials can be huge, and their sum can be tiny. The two extremes
 # never occur together. This chapter computes the true constants and derives a step size from the curvature of the loss.
@@ -392,8 +391,8 @@ longer = cases(longer, "excess", kind="found", labels=["n", "R"], name=name)
 judge("P2.lip.break", longer)
 
 # %% [markdown]
-# **Exercise 3.** For long $x$ the bound $R/2$ on the constant of $f=\alpha^{-1}u$ holds. Why does the printed bound on the
-# constant of $\alpha^{-1}$ fail?
+# **Exercise 3.** For long $x$ the bound $R/2$ on the constant of $f=\alpha^{-1}u$ still holds. Why does the printed bound on
+# the constant of $\alpha^{-1}$ fail?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -491,10 +490,10 @@ plt.show()
 # :alt: Left: a curve that is positive, largest left of zero, and negative around two. Right: gradient descent rises with the
 # condition number, the preconditioned one is horizontal, Newton-CG lies far below.
 #
-# Left: second derivative of the loss of two tokens against the difference of their scores. Far to the right the prediction is
-# confident and wrong, and the derivative is near zero. Right: passes over the data until the loss is a millionth of its first
-# value, against the condition number of the data. With the data divided out the number of passes stays the same. Newton-CG
-# needs the fewest passes.
+# Left: second derivative of the loss of two tokens against the difference of their scores. The target is $(0,1)$. Far to the
+# right the prediction is confident and wrong, and the derivative is near zero. Right: passes over the data until the loss is a
+# millionth of its first value, against the condition number of the data. With the data divided out the number of passes stays
+# the same. Newton-CG needs the fewest passes.
 # ```
 
 # %% tags=["remove-input"]

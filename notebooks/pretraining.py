@@ -121,9 +121,9 @@ print(f"trained w = {trained:.2f}, exact best w = {best.w:.2f}")
 #
 # Units trained with plain gradient steps follow a path that can be computed before the training. This path (the *flow*) is the
 # limit for infinitely many contexts per step and infinitely small steps. Let $\mathcal L(w)$ be the {term}`population risk` of
-# $M=wI$. On the path $M=wI$, where $w$ starts at zero and solves $\dot w=-\frac1d\mathcal L'(w)$. A step of size $\eta$
-# advances the time by $\eta$. The next cell trains many units at once with `train_grid`. For each $L$ the cell prints the
-# median $w$ of the units after the last step, the $w$ of the flow, and the best $w$:
+# $M=wI$. On the path $M$ stays equal to $wI$. The number $w$ starts at zero and solves $\dot w=-\frac1d\mathcal L'(w)$. A step
+# of size $\eta$ advances the time by $\eta$. The next cell trains many units at once with `train_grid`. For each $L$ the cell
+# prints the median $w$ of the units after the last step, the $w$ of the flow, and the best $w$:
 
 
 # %%
@@ -173,7 +173,7 @@ plt.show()
 # steepest for the largest L, with points on them. All tend to dotted lines in the order of L.
 #
 # The window parameter during training with plain gradient steps on the {term}`ReLU class <class>`. The trained units (points)
-# should lie around the computed path (solid), which is not fitted to them. The path tends to the exact best $w$ (dotted).
+# should lie around the computed path (solid). The path tends to the exact best $w$ (dotted).
 # ```
 #
 # Both cells together take about ten seconds on two cores. The card P1.F3.flow divides $w$ of each unit by $w$ on the path, and
@@ -250,8 +250,8 @@ for L in (1.0, 2.0):
     print(f"L = {L:g}: first step {-slope / 3:.4f} eta, by hand {by_hand:.4f} eta")
 
 # %% [markdown]
-# **Exercise 1.** By what factor is the first step larger for $L=4$ than for $L=2$, with plain steps and with Adam? Take one step
-# with `train_grid`, once with `optimizer="sgd"` and once with `optimizer="adam"`. Print the window parameters (about five lines).
+# **Exercise 1.** By what factor is the first step larger for $L=4$ than for $L=2$, with plain steps and with Adam? Take one
+# step with `train_grid`, once with `optimizer="sgd"` and once with `optimizer="adam"`. Print the window parameters.
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -711,7 +711,7 @@ plt.show()
 # ```
 #
 # The number of steps does not affect the bounds: they concern the minimizer of the population loss. But for longer contexts
-# training takes more steps to reach the minimizer, which makes early exponents too small.
+# training takes more steps to reach the minimizer. So exponents measured early in training are too small.
 #
 # In autoregressive training each length $m\le n$ has a separate loss, and one $w$ has to serve all lengths. For $n=20$ the next
 # cell prints two window parameters. The first minimizes the mean of the exact risks over all lengths $m$. The second minimizes
