@@ -12,12 +12,13 @@
 # *A prompt changes the tokens and training changes the weights. Does an attention layer do to the tokens what a step of
 # gradient descent does to the weights?*
 #
-# **Short answer.** No, if the next steps must also agree. Moving the targets of the regression can give the same loss as
-# moving the weights, but the next gradient differs {judged}`P2.icl.equivalence`. A softmax layer that is fitted to one random
-# problem nearly makes the gradient step. The median cosine between the moves of the scores by the layer and by the step is
-# {judged}`P2.icl.imitates | fitted to one problem, n = 12, d = 4 | .2f`. For one layer that serves all problems the median is
-# {judged}`P2.icl.imitates | one layer for all problems, n = 12, d = 4 | .1f`. Neither result needs attention. Multiplying each
-# token by a suitable matrix makes the step exactly. Shrinking all tokens does as well as the layer for all problems.
+# **Short answer.** No, if the next steps must also agree. A move of the weights or of the tokens can be replaced by a move of
+# the regression targets. The loss is then the same, but the next gradient differs {judged}`P2.icl.equivalence`. A softmax layer
+# that is fitted to one random problem nearly makes the gradient step. Both move the scores, and the median cosine between the
+# two moves is {judged}`P2.icl.imitates | fitted to one problem, n = 12, d = 4 | .2f`. For one layer that serves all problems
+# the median is {judged}`P2.icl.imitates | one layer for all problems, n = 12, d = 4 | .1f`. Neither result needs attention.
+# Multiplying each token by a suitable matrix makes the step exactly. Shrinking all tokens does as well as the layer for all
+# problems.
 
 # %% tags=["remove-cell"]
 import sys
@@ -57,22 +58,22 @@ notebook.setup(globals())
 # ## In plain words
 #
 # A move of the target can change the loss exactly as a move of the weights or tokens does, but the next gradient differs. A
-# {term}`softmax regression` compares predictions $f$ with targets $b$, and its loss depends on the residual $f-b$. If you move
-# the weights a little, the residual changes a little.
+# {term}`softmax regression` compares predictions $f$ with targets $b$, and its loss depends on the residual $f-b$. A move of
+# the weights changes the residual.
 #
-# *The same residual* results if the weights stay and the target moves. In the same way, a move of the target can replace a
-# move of the tokens, as in context. In this sense the three moves are equivalent, and one can bound how far the target has to
-# move.
+# A suitable move of the target gives *the same residual* while the weights stay. In context the tokens move, and a move of the
+# target can replace this move, too. In this sense the three moves are equivalent.
 #
 # The gradient of the loss with respect to the scores is the Jacobian of softmax times the residual. If the weights move, this
-# Jacobian changes. If the target moves instead, the Jacobian stays. So the next gradient step differs. Moreover, a target
-# exists for *every* move of the tokens, whether or not the move resembles a gradient step.
+# Jacobian changes. If the target moves instead, the Jacobian stays. So the next gradient step differs. Moreover, such a target
+# exists for *every* move of the tokens, even one unlike a gradient step.
 #
 # ## The experiment: one step, in three ways
 #
-# Moving the weights, the target or the tokens can give the same loss. After a move of the target, however, the gradient is
-# different. Let $F$ be the matrix of softmax rows of the scores $S=A_1XA_2^\top$. Take the loss $L=\frac12\Vert F-B\Vert_F^2$
-# or its rescaled version ([](/notebooks/tensor_trick.ipynb)). Each of these three moves gives the same residual:
+# A move of the target or of the tokens can give the same loss as a step of the weights. The gradient after the move of the
+# target differs. Let $F$ be the matrix of softmax rows of the scores $S=A_1XA_2^\top$. The normalized loss is
+# $L=\frac12\Vert F-B\Vert_F^2$. For the rescaled loss, row $j$ of the residual $F-B$ is multiplied by $a_j$, the sum of row $j$
+# of $e^S$ ([](/notebooks/tensor_trick.ipynb)). Each of these three moves gives the same residual:
 #
 # - the weights $X$ make a step of gradient descent;
 # - the target $B$ moves by {eq}`eq-icl-shift`, and the weights stay;
@@ -80,8 +81,8 @@ notebook.setup(globals())
 #
 # The layer is given $P=\partial L/\partial S$, the $n\times n$ matrix of derivatives of the loss with respect to the scores.
 # The gradient in $X$ is $A_1^\top PA_2$. We compare the losses after the three moves. We also compare the gradients in $X$
-# after the move of the weights and after the move of the target, because these gradients decide the *second* step. The step
-# size is one over the largest absolute eigenvalue of the Hessian.
+# after the move of the weights and after the move of the target. These gradients decide the *second* step. The step size is one
+# over the largest absolute eigenvalue of the Hessian of $L$ in $X$.
 #
 # To try $d=7$, write `dim = 7` as the first line of the next cell.
 
@@ -159,12 +160,13 @@ plt.show()
 # the two losses agree up to rounding (table above).
 # ```
 #
-# The experiment takes about one second. Expect the losses to agree up to rounding. In the normalized problem expect the two
-# gradients to differ by up to {judged}`P2.icl.equivalence | gradient, normalized | .1f` of the length of the longer one.
+# The experiment takes about one second. Expect the losses to agree up to rounding. In the normalized problem expect the
+# difference of the two gradients to be up to {judged}`P2.icl.equivalence | gradient, normalized | .1f` times as long as the
+# longer gradient.
 #
-# A machine-written summary of paper 2 calls in-context learning and gradient steps equivalent (quoted below). The word
-# *equivalent* can mean the same loss, or the same gradient and therefore the same next step. A third meaning is the same scores
-# after one linear attention layer that knows $P$. The card judges all three readings.
+# A machine-written summary of paper 2 calls in-context learning and gradient steps equivalent (quoted below). *Equivalent* can
+# mean the same loss, or the same gradient and therefore the same next step. It can also mean that one linear attention layer,
+# given $P$, makes the same scores as the step. The card judges all three readings.
 
 # %% tags=["remove-input"]
 worst = largest.reset_index()
@@ -181,22 +183,22 @@ tokens = cases(worst, "loss, tokens", name="data move, {kind}", **kinds)
 judge("P2.icl.identity", [weights, tokens])
 
 # %% [markdown]
-# **Exercise 1.** Change one line of the experiment to make the steps ten times shorter. By what factor does the relative
-# difference between the gradients shrink, and why?
+# **Exercise 1.** Make the steps of the experiment ten times shorter (one line). By what factor does the relative difference
+# between the gradients shrink, and why?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # Write `step_size = 0.1 / ...`. In the first step the relative difference between the gradients falls to about a tenth. The
-# residuals are equal, so the gradients differ only through the Jacobian of softmax. Its change is nearly proportional to the
-# step. The losses agree as before.
+# residuals are equal, so the gradients differ only through the Jacobian of softmax. The Jacobian changes nearly in proportion
+# to the step. The losses agree as before.
 # ```
 #
 # ## What is printed, and what is true
 #
-# A related paper states that a suitable target exists for two kinds of moves. This target has a simple formula. Both
-# statements concern one softmax regression $L(x)=\frac12\Vert f(x)-b\Vert^2$ with $f=\langle e^{Ax},1\rangle^{-1}e^{Ax}$.
-# According to public reviews and a machine-written abstract, {cite:t}`li2024closeness` prove both. We did not read the paper
-# itself. Let $R$ bound the norms of $A$ and of $x$, and let $M=n^{1.5}e^{10R^2}$. The statements are:
+# A related paper makes two statements about one softmax regression $L(x)=\frac12\Vert f(x)-b\Vert^2$ with
+# $f=\langle e^{Ax},1\rangle^{-1}e^{Ax}$. According to public reviews and a machine-written abstract, {cite:t}`li2024closeness`
+# prove both statements. We did not read the paper itself. Let $R$ bound the norms of $A$ and of $x$, and let
+# $M=n^{1.5}e^{10R^2}$. The statements are:
 #
 # 1. Moving the weights, $x_t\to x_{t+1}$, is equivalent to replacing the target $b$ by some $\tilde b$ with
 #    $\Vert\tilde b-b\Vert_2\le M\Vert x_{t+1}-x_t\Vert_2$.
@@ -212,9 +214,9 @@ judge("P2.icl.identity", [weights, tokens])
 #
 # **No statement judged on this page comes from paper 2 itself.** The statements come from the summary or from this book.
 #
-# The matrix problem also has such a target. Let a move of $X$, $A_1$ or $A_2$ change the scores from $S$ to $S'$. Let $F(S)$
-# be the matrix of softmax rows $f_j$, and let $a_j$ be the row sums of $e^S$. A prime denotes values at $S'$. The target $B$,
-# with rows $b_j$, moves to $\tilde B$, with rows $\tilde b_j$:
+# In the matrix problem a target $\tilde B$ can replace a move, too. Let a move of $X$, $A_1$ or $A_2$ change the scores from
+# $S$ to $S'$. Let $f_j$, $b_j$ and $\tilde b_j$ be the rows of $F(S)$, $B$ and $\tilde B$. A prime denotes values at $S'$. The
+# new target is
 #
 # $$
 # \begin{aligned}
@@ -237,11 +239,13 @@ judge("P2.icl.identity", [weights, tokens])
 #
 # ```{admonition} Proof
 # :class: dropdown
-# Insert {eq}`eq-icl-shift` into the residuals. For the normalized problem, use that softmax is $\frac12$-Lipschitz
-# ([](/notebooks/lipschitz_bounds.ipynb)). For the rescaled problem, let $s'$ move along the segment that starts at $s$. The
-# derivative of $\tilde b$ in $s'$ is $-\frac{a'}a\,(\mathrm{diag}(f')-bf'^\top)$. The ratio $\frac{a'}a$ is at most
-# $e^\delta$. The matrix $\mathrm{diag}(f')-bf'^\top$ is affine in $f'$ and in $b$, so its norm is largest at corners of the
-# two simplices. At the corners $f'=e_i$ and $b=e_k\ne e_i$ the norm is $\Vert(e_i-e_k)e_i^\top\Vert=\sqrt2$.
+# For the first item insert {eq}`eq-icl-shift` into the residuals. The second item holds because softmax is $\frac12$-Lipschitz
+# ([](/notebooks/lipschitz_bounds.ipynb)).
+#
+# For the third item move $s'$ on a segment that starts at $s$, where $\tilde b=b$. The derivative of $\tilde b$ in $s'$ is
+# $-\frac{a'}a\,(\mathrm{diag}(f')-bf'^\top)$. Here $\frac{a'}a\le e^\delta$. The norm of $\mathrm{diag}(f')-bf'^\top$ is convex
+# in $f'$ and in $b$, so it is largest at corners $f'=e_i$ and $b=e_k$ of the simplex. There the matrix is $(e_i-e_k)e_i^\top$,
+# and its norm is $0$ or $\sqrt2$.
 # ```
 #
 # ## By hand
@@ -286,16 +290,16 @@ for what, s, t in (("weights move", after, b), ("target moves", before, target))
 #
 # ## When does the equivalence break?
 #
-# In the rescaled problem a long move can break the bound on the shift of the target. The equality of the losses never breaks.
-# The rescaled shift contains the ratio $a_j'/a_j\le e^\delta$ of row sums. For short moves this ratio is close to 1. For long
-# moves it can be exponentially large.
+# In the rescaled problem a long move can break the bound with $M$ on the shift of the target. The equality of the losses never
+# breaks. The rescaled shift contains the ratio $a_j'/a_j$ of row sums. This ratio is close to 1 for short moves and can be
+# exponentially large for long moves.
 #
 # The summary adds: "If the Lipschitz conditions are violated (e.g., gradients become too large or sparse updates occur), the
 # equivalence breaks down."
 #
-# In our example all tokens but one are zero, and $\|x\|=16R$, although $R$ is meant to bound $\|x\|$. If one step takes $x$ to
-# $-x$, the rescaled shift is longer than the bound with $M$. The normalized shift stays within the bound. The *value* of the
-# loss is the same after any move, by the definition of the shift.
+# In our example all tokens but one are zero. The weights violate the assumption $\|x\|\le R$: they have $\|x\|=16R$. If one
+# step takes $x$ to $-x$, the rescaled shift is longer than the bound with $M$. The normalized shift stays within the bound. The
+# step and the shift still give the same *value* of the loss, by the definition of the shift.
 
 # %% tags=["remove-input"]
 long = measured.reversed_weights()
@@ -328,13 +332,13 @@ judge("P2.icl.break", rescaled, readings=readings)
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Their scores stay equal in all further steps. The change of the scores depends only on the scores, the targets and the two
-# fixed matrices $A_1A_1^\top$ and $A_2A_2^\top$.
+# The scores stay equal in all further steps, because their change depends only on the scores, the targets and the two fixed
+# matrices $A_1A_1^\top$ and $A_2A_2^\top$.
 # ```
 #
 # **And a softmax layer?** Take $A_1'=A_1+\mathrm{softmax}(cA_1A_1^\top)\,A_1V$. We fit the $d\times d$ matrix $V$ by least
-# squares to the move of the tokens in {eq}`eq-icl-layer`. In the first fit each problem gets a separate $V$, which may use the
-# targets of that problem. In the second fit one $V$ serves all problems, like the weights of a trained layer, and each move is
+# squares to the move of the tokens in {eq}`eq-icl-layer`. In the first fit each problem gets a separate $V$ that may depend on
+# the targets. In the second fit one $V$ serves all problems, like the weights of a trained layer. For this fit each move is
 # first divided by its length.
 #
 # We compare how the layer and the gradient step move the scores. The sharpness $c$ ranges from 0 (plain averaging) to 16 (most
@@ -397,20 +401,20 @@ plt.show()
 # above nine tenths from one quarter on. The second series is below two tenths at zero and otherwise near six tenths, on or just
 # below a horizontal line.
 #
-# Median cosine between the moves of the scores by a layer and by a gradient step, against the sharpness $c$ of the layer. A
-# cosine of 1 means the same direction. A layer fitted to each problem comes close to 1. One layer for all problems does no
-# better than shrinking every token (line). Without attention ("none") every token is multiplied by a matrix. Intervals are
-# mostly smaller than the marks.
+# Median cosine between two moves of the scores, one by a layer and one by a gradient step, against the sharpness $c$ of the
+# layer. A cosine of 1 means the same direction. A layer fitted to each problem comes close to 1. One layer for all problems
+# does no better than shrinking every token (line). Without attention ("none") every token is multiplied by a matrix. Intervals
+# are mostly smaller than the marks.
 # ```
 #
-# **Why the fitted layer is so good.** The gradient step multiplies every token by a matrix. A softmax average over Gaussian
-# tokens is nearly a multiple of the query $q$: weighted with $e^{c\,a\cdot q}$, a standard normal vector $a$ has the mean
-# $cq$. So the layer also nearly multiplies every token by a matrix.
+# **Why the fitted layer is so good.** The gradient step multiplies every token by a matrix. In the layer each token is a query
+# $q$. The softmax average of Gaussian tokens is nearly a multiple of $q$: weighted with $e^{c\,a\cdot q}$, a standard normal
+# vector $a$ has the mean $cq$. So the layer also nearly multiplies every token by a matrix.
 #
 # **One layer for all problems shrinks every token.** The cosine between its matrix $V$ and $-I$ is
 # {judged}`P2.icl.imitates | its matrix against -1, n = 12, d = 4 | .3f`. The entries of our random targets have the mean
-# $\frac1n$. So on average over the targets the loss is $\frac12\Vert F-\frac1n\Vert_F^2$ plus a constant. This average is
-# least at $X=0$, where all attention weights are equal. So the part of the step that all problems share makes the scores
+# $\frac1n$. So on average over the targets the loss is $\frac12\sum_{j,k}(F_{jk}-\frac1n)^2$ plus a constant. This average is
+# least at $X=0$, where all attention weights are equal. The part of the step that all problems share therefore makes the scores
 # smaller.
 #
 # The rest of the step depends on the targets, which the layer does not see. In the control the targets are the softmax rows at
@@ -441,17 +445,16 @@ plt.show()
 # ```{admonition} Solution
 # :class: dropdown
 # In general it cannot. The matrix $P$ depends jointly on $F$ and $B$. The values of the layer are linear in the tokens, so the
-# values can carry $B$ but not $F$. Near $X=0$ the layer can find the direction. There $F\approx\frac1n11^\top$, and
-# $P\approx\frac1n(\bar B-B)$ is linear in $B$. Here $\bar B$ is $B$ with each entry replaced by the mean of its row.
+# values can carry $B$ but not $F$. An exception is $X\approx0$, where $F\approx\frac1n11^\top$. There
+# $P\approx\frac1n(\bar B-B)$ is linear in $B$, where $\bar B$ is $B$ with each entry replaced by the mean of its row.
 # ```
 #
 # ## Do the bounds imply similarity?
 #
-# Bounds on the length of moves do not imply that the moves are similar. The abstract of {cite:t}`li2024closeness` says that
-# its upper bounds "imply that when training self-attention-only Transformers for fundamental regression tasks, the models
-# learned by gradient-descent and Transformers show great similarity". We do not judge this sentence, because it concerns
-# trained models and we have not repeated the experiments of that paper. The opposite of a gradient step, for example, is as
-# long as the step.
+# Bounds on the length of moves do not imply that the moves are similar: the opposite of a gradient step is as long as the step.
+# The abstract of {cite:t}`li2024closeness` says that the upper bounds "imply that when training self-attention-only
+# Transformers for fundamental regression tasks, the models learned by gradient-descent and Transformers show great similarity".
+# We do not judge this claim, because it concerns trained models, and we have not repeated the experiments.
 #
 # ## To remember
 #

@@ -13,11 +13,11 @@
 #
 # **Short answer.** Let the data matrix have the spectral norm $R$. A softmax row $f$ then changes at most $R/2$ times as fast
 # as its weights, by a known bound {cite:p}`nair2025softmax` {judged}`P2.lip.half`. All printed upper bounds that we could test
-# are true under their assumptions {judged}`P2.lip.u` {judged}`P2.lip.f`. For $n=32$ tokens and $R=4$, one bound on the speed
-# of $f$ (from our notes on a related paper) exceeds $R/2$ by {judged}`P2.lip.f | f as stated, n = 32, R = 4 | .0f` powers of
-# ten. A useful step size comes from the largest second derivative of the loss of a row. We prove its value for every number of
-# tokens {judged}`P2.opt.range`. On one test problem Newton's method needs fewer passes over the data than gradient descent
-# with this step size {judged}`P2.opt.newton`.
+# are true under their assumptions {judged}`P2.lip.u` {judged}`P2.lip.f`. For $n=32$ tokens and $R=4$, one bound on the speed of
+# $f$ (from our notes on a related paper) exceeds $R/2$ by {judged}`P2.lip.f | f as stated, n = 32, R = 4 | .0f` powers of ten.
+# A useful step size comes from the largest second derivative of the loss of a row. We prove the value of this derivative for
+# every number of tokens {judged}`P2.opt.range`. On one test problem Newton's method needs fewer passes over the data than
+# gradient descent with this step size {judged}`P2.opt.newton`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -58,10 +58,9 @@ notebook.setup(globals(), conditions=2)
 # ## In plain words
 #
 # A softmax row is much less steep than the printed bounds suggest. A {term}`Lipschitz constant` says how far an output can
-# move, at worst, when the input moves by one unit. Papers on softmax regression use such a constant to show that a small
-# change of weights or context changes attention little. An upper bound on the constant is wrong only if it is too small. A
-# bound that is far too large is still true, and suffices for many proofs. But one over such a bound is too small to be a
-# useful step size.
+# move, at worst, when the input moves by one unit. Papers on softmax regression use such a constant to show that a small change
+# of weights or context changes attention little. An upper bound on the constant is wrong only if it is too small. A bound that
+# is far too large is still true, and suffices for many proofs. But its reciprocal is too small to be a useful step size.
 #
 # The printed bounds treat softmax as a quotient: the exponentials can be huge, and their sum can be tiny. The two extremes
 # never occur together. This chapter computes the true constants and derives a step size from the curvature of the loss.
@@ -70,7 +69,8 @@ notebook.setup(globals(), conditions=2)
 #
 # Gradient ascent finds softmax rows that move nearly $R/2$ times as fast as their weights, and none that moves faster. Let $A$
 # be a data matrix with $n$ rows, and $x$ a vector of weights. The scores are $Ax$, their exponentials are $u=e^{Ax}$, and the
-# softmax row is $f=u/\sum_iu_i$. We look for data of spectral norm $R$ and weights at which $f$, or $u$, moves fastest.
+# softmax row is $f=u/\sum_iu_i$. We search for data of spectral norm $R$ and weights at which $f$ moves fastest. A second
+# search does the same for $u$.
 #
 # The ascent starts at random and does not use our proofs. Every speed that the ascent finds is attained by some data and weights.
 # So the ascent can refute an upper bound but cannot prove one.
@@ -161,9 +161,9 @@ plt.show()
 # bound. The constant of the softmax row $f$ is at most $R/2$.
 # ```
 #
-# The ascent takes about ten seconds on two cores. For each $n$ the cell prints the largest ratio, over all $R$, of the speed
-# found to $R/2$. Expect numbers between 0.99 and 1, also if the weights may be ten times longer {judged}`P2.lip.half`. In the
-# control of the card $u$ replaces $f$.
+# The ascent takes about ten seconds on two cores. The cell divides the speeds found for $f$ by $R/2$, and prints the largest
+# quotient for each $n$. The weights have at most the length $R$ in the first column and $10R$ in the second. Expect numbers
+# between 0.99 and 1 in both {judged}`P2.lip.half`. In the control of the card $u$ replaces $f$.
 
 # %% tags=["remove-input"]
 fastest = found.assign(value=found.found - np.log10(found.R / 2))
@@ -188,19 +188,18 @@ judge(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# By the chain rule the derivative is twice the derivative of softmax, taken at twice the scores. So the constant is $R$. The
-# two lines become `f = (2 * scores).softmax(dim=-2)` and `jacobian = 2 * f * (data - f.mT @ data)`. The circles end at $R$,
-# twice as high as the solid line, and the printed numbers are near 2.
+# By the chain rule the derivative is twice the derivative of softmax, taken at twice the scores. So the constant is at most
+# $R$. The two lines become `f = (2 * scores).softmax(dim=-2)` and `jacobian = 2 * f * (data - f.mT @ data)`. The circles end
+# near $R$, twice as high as the solid line, and the printed numbers are near 2.
 # ```
 #
 # ## What is printed, and what is true
 #
 # The printed bounds on $f$ are true, but exceed $R/2$ by a factor that grows exponentially in $R^2$. One row of the matrix
 # problem of the [chapter before](/notebooks/tensor_trick.ipynb) is a single {term}`softmax regression` with weights $x$. The
-# data matrix $A\in\mathbb R^{n\times p}$ of this row is a block of the {term}`tensor trick`. Let
-# $\alpha=\langle u,1_n\rangle$, so that $f=\alpha^{-1}u$. The bounds compare two weight vectors $x$ and $y$. They assume
-# $R\ge4$, $\Vert A\Vert\le R$ in spectral norm, and $\Vert x\Vert,\Vert y\Vert\le R$. Let $\beta$ be the least possible
-# $\alpha$.
+# data matrix $A$ of this row is a block of the {term}`tensor trick`. Let $\alpha=\langle u,1_n\rangle$, so that
+# $f=\alpha^{-1}u$. The bounds compare two weight vectors $x$ and $y$. They assume $R\ge4$, $\Vert A\Vert\le R$ in spectral
+# norm, and $\Vert x\Vert,\Vert y\Vert\le R$. Let $\beta$ be the least possible $\alpha$.
 #
 # The bounds come from our notes on related papers. [G] is {cite:t}`gao2025fast`, which also cites Lemma 6.2 of paper 2 for the
 # bound on $\beta$. [H] is {cite:t}`zhang2023h2o`, which restates {cite:t}`deng2023attention`. **None of the constants was read
@@ -225,47 +224,47 @@ judge(
 #
 # ```{admonition} What is true
 # :class: tip
-# Only the scores $Ax$ matter. Let $g$ be a function of the scores $s=Ax$ with the derivative $J_g(s)$. Consider the Lipschitz
-# constant of $x\mapsto g(Ax)$ on the ball $\Vert x\Vert\le R$. Its largest value over all $A$ with $\Vert A\Vert\le R$ is $R$
-# times the largest norm of $J_g(s)$ over $\Vert s\Vert\le R^2$. For every $R>0$ this gives:
+# Only the scores $s=Ax$ matter. Let $g(s)$ be a function of the scores with the derivative $J_g(s)$. Consider data with
+# $\Vert A\Vert\le R$ and weights with $\Vert x\Vert\le R$, for any $R>0$. Let $K_g$ be the smallest common Lipschitz constant
+# of the functions $x\mapsto g(Ax)$ for all these data. Then
+#
+# $$K_g=R\max_{\Vert s\Vert\le R^2}\Vert J_g(s)\Vert.$$
+#
+# For the functions above this gives:
 #
 # - the constant of $u$ is $Re^{R^2}$;
 # - the constant of $\alpha$ is $R\max_{\Vert s\Vert\le R^2}\Vert e^s\Vert$;
 # - the constant of $\alpha^{-1}$ is at most $\frac Rn e^{R^2/\sqrt n}$, and $\beta=ne^{-R^2/\sqrt n}$;
-# - the constant of $f$ is at most $R/2$, for weights $x$ of any norm. The factor $\frac12$ cannot be lowered for all $R$ at
-#   once.
+# - the constant of $f$ is at most $R/2$, for weights $x$ of any norm. No smaller factor than $\frac12$ works for every $R$.
 #
-# The last item rests on the known fact that softmax is $\frac12$-Lipschitz in its scores {cite:p}`nair2025softmax`.
+# The bound on $f$ is known {cite:p}`nair2025softmax`.
 # ```
 #
 # ```{admonition} Proofs
 # :class: dropdown
 #
-# *Scores.* Let $A$ have at least two columns. The ball of weights is convex, so the Lipschitz constant of $x\mapsto g(Ax)$ is
-# the supremum of $\Vert J_g(Ax)A\Vert$ over this ball. With $s=Ax$ this norm is at most $R\Vert J_g(s)\Vert$, and
-# $\Vert s\Vert\le R^2$.
+# *Scores.* Suppose that $A$ has at least two columns. The ball of weights is convex, so the Lipschitz constant of
+# $x\mapsto g(Ax)$ is the supremum of $\Vert J_g(s)A\Vert$ with $s=Ax$. This norm is at most $R\Vert J_g(s)\Vert$, and
+# $\Vert s\Vert\le R^2$. So $K_g$ is at most the right-hand side.
 #
-# For the converse take any $s\ne0$ with $\Vert s\Vert\le R^2$ and a unit vector $w$ that $J_g(s)$ stretches most. Choose
-# orthonormal $q_1=s/\Vert s\Vert$ and $q_2$ whose plane contains $w$. Put $A=R\,[q_1\;q_2]$, $x=(\Vert s\Vert/R,0)$ and
-# $v=[q_1\;q_2]^\top w$. Then $\Vert A\Vert=R$, $\Vert x\Vert\le R$ and $Ax=s$. The unit vector $v$ satisfies $Av=Rw$, so
-# $\Vert J_g(s)Av\Vert=R\Vert J_g(s)\Vert$.
-#
-# If $A$ moves and $x$ is fixed (the "A-variants" of the papers), the constant is the same. The block $A_1[j,:]\otimes A_2$
-# attains it with $A_1[j,:]=e_1$, $A_2=A$, and $x$ as the first row of $X$.
+# For the converse take any $s\ne0$ with $\Vert s\Vert\le R^2$ and a unit vector $w$ that $J_g(s)$ stretches most. Let $Q$ be a
+# matrix with two orthonormal columns. The first column is $s/\Vert s\Vert$, and the two columns span a plane that contains $w$.
+# The data $A=RQ$ and the weights $x=(\Vert s\Vert/R,0)$ satisfy $\Vert A\Vert=R$, $\Vert x\Vert\le R$ and $Ax=s$. The unit
+# vector $v=Q^\top w$ has $Av=Rw$. So $\Vert J_g(s)Av\Vert=R\Vert J_g(s)\Vert$, and $K_g\ge R\Vert J_g(s)\Vert$.
 #
 # *Constant of $u$.* The norm of $J_u=\mathrm{diag}(u)$ is $e^{\max s_i}$. It is largest at $s=R^2e_1$.
 #
-# *Constants of $\alpha$ and $\alpha^{-1}$.* The gradient of $\alpha$ is $u$. For the mean score $\bar s$ the inequality of the
-# means gives $\alpha\ge ne^{\bar s}$, and Cauchy-Schwarz gives $\bar s\ge-R^2/\sqrt n$. Both are equalities if all scores are
-# $-R^2/\sqrt n$. So $\beta=ne^{-R^2/\sqrt n}$. Moreover $\Vert\nabla\alpha^{-1}\Vert=\Vert f\Vert/\alpha\le1/\beta$.
+# *Constants of $\alpha$ and $\alpha^{-1}$.* The gradient of $\alpha$ in the scores is $u=e^s$. The gradient of $\alpha^{-1}$ is
+# $-f/\alpha$. Its norm is at most $1/\beta$, because $\Vert f\Vert\le1$. To find $\beta$, let $\bar s$ be the mean score. The
+# inequality of the means gives $\alpha\ge ne^{\bar s}$. Cauchy-Schwarz gives $\bar s\ge-R^2/\sqrt n$. Both are equalities if
+# all scores are $-R^2/\sqrt n$. So $\beta=ne^{-R^2/\sqrt n}$.
 #
-# *Constant of $f$.* The matrix $J_f=\mathrm{diag}(f)-ff^\top$ is the covariance of a random basis vector that equals $e_i$
-# with probability $f_i$. So for a unit vector $v$ the number $v^\top J_fv$ is the variance of a random number with the values
-# $v_i$. A variance is at most a quarter of the squared range, and the entries of a unit vector have a range of at most
-# $\sqrt2$. Hence $\Vert J_f\Vert\le\frac14\cdot2=\frac12$.
+# *Constant of $f$.* The derivative is $J_f=\mathrm{diag}(f)-ff^\top$. For a unit vector $v$ the number $v^\top J_fv$ is the
+# variance of a random number that takes the value $v_i$ with probability $f_i$. A variance is at most a quarter of the squared
+# range. The entries of a unit vector have a range of at most $\sqrt2$. Hence $\Vert J_f\Vert\le\frac14\cdot2=\frac12$.
 #
-# The factor $\frac12$ is sharp. For $n>2$ let $a=R^2\sqrt{(n-2)/(2n)}$, and let $s=(a,a,-c,\dots,-c)$ have the length $R^2$
-# and mean zero. Then $\Vert J_f\Vert=1/(2+(n-2)e^{-R^2\sqrt{n/(2n-4)}})$, which tends to $\frac12$ as $R\to\infty$.
+# The factor $\frac12$ is sharp. Let $v=(1,-1,0,\dots,0)/\sqrt2$ and $s=(1,1,0,\dots,0)\,R^2/\sqrt2$. Then $f_1=f_2$ and
+# $v^\top J_fv=f_1=1/(2+(n-2)e^{-R^2/\sqrt2})$. This value tends to $\frac12$ as $R\to\infty$.
 # ```
 #
 # ## By hand
@@ -329,9 +328,9 @@ print(f"printed bound {n**1.5 * R * np.exp(6 * R**2):.1e}")
 # ## Every printed bound that we could test holds
 #
 # The first card concerns the softmax row $f$ and its inner products $\langle f,v\rangle$. The second card concerns $u$,
-# $\alpha$ and $\alpha^{-1}$. Both cards show the printed bound divided by the constant proved above, in powers of ten. If a
-# misprint or a misreading in our notes has enlarged a bound by less than this factor, the correct bound is still true. The
-# third card concerns the sizes of these quantities.
+# $\alpha$ and $\alpha^{-1}$. Both cards show the printed bound divided by the constant proved above, in powers of ten. So a
+# mistake in our notes that enlarged a bound by less than this factor would not change the verdict. The third card concerns the
+# sizes of $u$, $\alpha$, $\alpha^{-1}$ and $f$.
 
 # %% tags=["hide-input"]
 large_radii = [4.0, *(bound for bound in radii if bound > 4)]  # printed for R >= 4
@@ -392,8 +391,8 @@ longer = cases(longer, "excess", kind="found", labels=["n", "R"], name=name)
 judge("P2.lip.break", longer)
 
 # %% [markdown]
-# **Exercise 3.** The softmax row $f=\alpha^{-1}u$ changes at most $R/2$ times as fast as $x$, however long $x$ is. Why does the
-# printed bound on the factor $\alpha^{-1}$ fail for long $x$?
+# **Exercise 3.** For long $x$ the bound $R/2$ on the constant of $f=\alpha^{-1}u$ still holds. Why does the printed bound on
+# the constant of $\alpha^{-1}$ fail?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -415,20 +414,22 @@ judge("P2.lip.break", longer)
 # direction, the second derivative of the loss of a row lies between these two numbers. This is the
 # {prf:ref}`theorem on the curvature of a row <thm-curvature>`.
 #
-# The upper extreme gives the step size. Let $\lambda>0$ be an upper bound on the eigenvalues of all row Hessians. Then
-# gradient descent with the step size $\eta=1/(\lambda\Vert A_1\Vert^2\Vert A_2\Vert^2)$ lowers the loss $L$ by at least
-# $\frac\eta2\Vert\nabla L\Vert_F^2$ in each step. The lower extreme says how far the loss is from being convex.
+# The upper extreme $\lambda=4g(p_-)$ gives the step size $\eta=1/(\lambda\Vert A_1\Vert^2\Vert A_2\Vert^2)$. Let $L(X)$ be the
+# loss of all rows together. Each step of gradient descent with this step size lowers $L$ by at least
+# $\frac\eta2\Vert\nabla L\Vert_F^2$.
 #
 # ```{admonition} Proof
 # :class: dropdown
 # Let $H_j$ be the Hessian of the loss of row $j$ in the scores, and let $t_j$ be row $j$ of $A_1VA_2^\top$. In a direction $V$
-# the second derivative of $L$ is $\sum_jt_j^\top H_jt_j\le\lambda\Vert A_1VA_2^\top\Vert_F^2\le\lambda\Vert A_1\Vert^2\Vert
-# A_2\Vert^2\Vert V\Vert_F^2$. With this bound, Taylor's formula gives the decrease of $L$.
+# the second derivative of $L$ is $\sum_jt_j^\top H_jt_j\le\lambda\sum_j\Vert t_j\Vert^2$. Here
+# $\sum_j\Vert t_j\Vert^2=\Vert A_1VA_2^\top\Vert_F^2\le\Vert A_1\Vert^2\Vert A_2\Vert^2\Vert V\Vert_F^2$. So the second
+# derivative is at most $\Vert V\Vert_F^2/\eta$. By Taylor's formula a step $V=-\eta\nabla L$ changes $L$ by at most
+# $-\eta\Vert\nabla L\Vert_F^2+\frac\eta2\Vert\nabla L\Vert_F^2$.
 # ```
 #
-# With more tokens the curvature comes arbitrarily close to the same extremes, because the scores of all other tokens can be
-# very low. An ascent over scores and directions looks for a counterexample. In one start all scores but two are very low, and
-# the other starts are random. The control is the cross-entropy, which is convex.
+# With more tokens the curvature comes arbitrarily close to the same extremes, because all scores but two can be very low. An
+# ascent over scores and directions looks for a second derivative beyond the extremes. In one start all scores but two are very
+# low, and the other starts are random. The control is the cross-entropy, which is convex.
 
 # %% tags=["hide-input"]
 search = {"starts": starts, "steps": steps, "seed": seed}
@@ -446,18 +447,19 @@ judge("P2.opt.range", both, cases(convex, name="{which}, n = {n}", **proved))
 # ## Experiment 2: dividing the data out
 #
 # Gradient descent is slow if the data matrices have a large condition number. A change of coordinates, which we call *dividing
-# the data out*, removes this effect. The data enter only through the scores $S=A_1XA_2^\top$. In the coordinates
-# $Y=(A_1^\top A_1)^{1/2}X(A_2^\top A_2)^{1/2}$ the eigenvalues of the Hessian lie between the extreme eigenvalues of the row
-# Hessians. Written in $X$, gradient descent in $Y$ is
+# the data out*, removes this effect. Let $Y=(A_1^\top A_1)^{1/2}X(A_2^\top A_2)^{1/2}$. The scores $S=A_1XA_2^\top$ then have
+# the same norm as $Y$. So in the coordinates $Y$ the second derivatives in unit directions lie between the two extremes above.
+# Written in $X$, gradient descent in $Y$ is
 #
 # $$
 # X\leftarrow X-\tfrac1{4g(p_-)}\,(A_1^\top A_1)^{-1}\,\nabla L\,(A_2^\top A_2)^{-1}.
 # $$ (eq-opt-pre)
 #
-# Such Kronecker-factored preconditioners are known. If the data are stretched, $A_i\to A_iM_i$ with invertible $M_i$, these
-# steps from $X=0$ lead to the same scores and the same losses. We stretch the data of one problem and keep its targets. Each
-# method starts at $X=0$, and we count its passes over the data until the loss is a millionth of its first value. We compare
-# gradient descent, gradient descent with the data divided out, and SciPy's Newton-CG with exact Hessian-vector products.
+# Such Kronecker-factored preconditioners are known. To stretch the data is to replace $A_i$ by $A_iM_i$ with an invertible
+# $M_i$. Started from $X=0$, the steps {eq}`eq-opt-pre` give the same scores and losses for the stretched data. We stretch the
+# data of one problem and keep its targets. From $X=0$ we count the passes over the data until the loss is a millionth of its
+# first value. We compare gradient descent, gradient descent with the data divided out, and SciPy's Newton-CG with exact
+# Hessian-vector products.
 
 # %% tags=["hide-input"]
 counts = lipschitz_bounds.passes(
@@ -488,10 +490,10 @@ plt.show()
 # :alt: Left: a curve that is positive, largest left of zero, and negative around two. Right: gradient descent rises with the
 # condition number, the preconditioned one is horizontal, Newton-CG lies far below.
 #
-# Left: second derivative of the loss of two tokens against the difference of their scores. Far to the right the prediction is
-# confident and wrong, and the derivative is near zero. Right: passes over the data until the loss is a millionth of its first
-# value, against the condition number of the data. With the data divided out the number of passes stays the same. Newton-CG
-# needs the fewest passes.
+# Left: second derivative of the loss of two tokens against the difference of their scores. The target is $(0,1)$. Far to the
+# right the prediction is confident and wrong, and the derivative is near zero. Right: passes over the data until the loss is a
+# millionth of its first value, against the condition number of the data. With the data divided out the number of passes stays
+# the same. Newton-CG needs the fewest passes.
 # ```
 
 # %% tags=["remove-input"]
@@ -519,9 +521,9 @@ judge("P2.opt.newton", rivals, value="newton", name=name)
 # This is the step at $\hat X$, transformed in the same way as $X$. So the scores stay equal after the step.
 # ```
 #
-# **Exercise 5.** Check the safe step. Draw a problem with twenty tokens in four dimensions and take 200 steps of gradient
-# descent with the step size $1/(4g(p_-)\Vert A_1\Vert^2\Vert A_2\Vert^2)$ from $X=0$. Does the loss ever rise? Then multiply
-# the step size by a thousand and look again.
+# **Exercise 5.** Draw a problem with twenty tokens in four dimensions and take 200 steps of gradient descent with the step size
+# $1/(4g(p_-)\Vert A_1\Vert^2\Vert A_2\Vert^2)$ from $X=0$. Does the loss ever rise? Then multiply the step size by a thousand
+# and look again.
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -544,7 +546,7 @@ judge("P2.opt.newton", rivals, value="newton", name=name)
 #
 # A softmax row changes at most $R/2$ times as fast as its weights. Printed bounds on this speed are many powers of ten larger:
 # they multiply two worst cases that never occur together. The largest curvature of a row gives a safe step size. Once the data
-# are divided out, this step size is the same for every problem.
+# are divided out, one step size is safe for every problem.
 
 # %% tags=["remove-input"]
 notebook.footer()

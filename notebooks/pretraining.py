@@ -11,13 +11,14 @@
 #
 # *The theorems describe the best attention layer. Does training find this layer, and on which path?*
 #
-# **Short answer.** On ReLU functions, training with plain gradient steps from $M=0$ leads towards the best layer. The path of
-# the training can be computed beforehand {judged}`P1.F3.flow`. With such steps $M$ grows faster for a larger Lipschitz
-# constant $L$, except on cosine functions that oscillate between neighboring inputs. (The sentence on the slide does not name
-# the steps: see its cards for ReLU {judged}`P1.F3.relu` and cosine {judged}`P1.F3.cosine`.) If all matrices of the layer are
-# trained, they take the form that the paper assumes {judged}`P1.P.block`. The exceptions are one column without a gradient and
-# one factor that scales the prediction. The authors fix this factor at one. Strong noise makes the trained factor smaller: at
-# $d=3$, $n=20$ and $L=\sigma=1$ it is {judged}`P1.P.corner | ReLU, d = 3, n = 20, L = 1, $\sigma$ = 1 | .1f`.
+# **Short answer.** Let $M$ be the matrix that compares tokens. On ReLU functions, plain gradient steps from $M=0$ lead towards
+# the best layer. Their path can be computed beforehand {judged}`P1.F3.flow`. With such steps $M$ grows faster for a larger
+# Lipschitz constant $L$, except on cosine functions that oscillate between neighboring inputs. (The authors' slide on this
+# growth does not name the optimizer: see its cards for ReLU {judged}`P1.F3.relu` and cosine {judged}`P1.F3.cosine`.) If all
+# matrices of the layer are trained, they take the form that the paper assumes {judged}`P1.P.block`. The exceptions are one
+# column without a gradient and one factor that scales the prediction. The authors fix this factor at one. Strong label noise
+# makes the trained factor smaller: at $d=3$, $n=20$ and $L=\sigma=1$ it is
+# {judged}`P1.P.corner | ReLU, d = 3, n = 20, L = 1, $\sigma$ = 1 | .1f`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -101,8 +102,8 @@ best = optimal_window(task, context_length, noise_std)
 print(f"trained w = {trained:.2f}, exact best w = {best.w:.2f}")
 
 # %% [markdown]
-# The cell takes a few seconds. The trained $w$ and the best $w$ should agree within a few percent. A small difference remains:
-# with a constant step size of Adam, $w$ fluctuates around its best value.
+# The cell takes a few seconds. The trained $w$ is the mean diagonal of $M$. It should agree with the best $w$ within a few
+# percent. A small difference remains: with a constant step size of Adam, $w$ fluctuates around its best value.
 #
 # ## In plain words
 #
@@ -120,9 +121,9 @@ print(f"trained w = {trained:.2f}, exact best w = {best.w:.2f}")
 #
 # Units trained with plain gradient steps follow a path that can be computed before the training. This path (the *flow*) is the
 # limit for infinitely many contexts per step and infinitely small steps. Let $\mathcal L(w)$ be the {term}`population risk` of
-# $M=wI$. On the path $w$ starts at zero and solves $\dot w=-\frac1d\mathcal L'(w)$. A step of size $\eta$ advances the time by
-# $\eta$. The next cell trains many units at once with `train_grid`. For each $L$ the cell prints the median $w$ of the units
-# after the last step, the $w$ of the flow, and the best $w$:
+# $M=wI$. On the path $M$ stays equal to $wI$. The number $w$ starts at zero and solves $\dot w=-\frac1d\mathcal L'(w)$. A step
+# of size $\eta$ advances the time by $\eta$. The next cell trains many units at once with `train_grid`. For each $L$ the cell
+# prints the median $w$ of the units after the last step, the $w$ of the flow, and the best $w$:
 
 
 # %%
@@ -172,16 +173,15 @@ plt.show()
 # steepest for the largest L, with points on them. All tend to dotted lines in the order of L.
 #
 # The window parameter during training with plain gradient steps on the {term}`ReLU class <class>`. The trained units (points)
-# should lie around the computed path (solid), to which nothing is fitted. The path tends to the exact best $w$ (dotted).
+# should lie around the computed path (solid). The path tends to the exact best $w$ (dotted).
 # ```
 #
 # Both cells together take about ten seconds on two cores. The card P1.F3.flow divides $w$ of each unit by $w$ on the path, and
 # averages this ratio over the last three quarters of the steps. The ratio should be one. Its median over the units at $L=8$ is
 # {judged}`P1.F3.flow | L = 8 | .2f`.
 #
-# The training above stops before the units reach the best $w$. The computed path shows what more steps would do. The next cell
-# prints $w$ on the path divided by the best $w$, after the same number of steps, ten times as many and a hundred times as
-# many:
+# The training above stops before the units reach the best $w$. The next cell prints $w$ on the path divided by the best $w$,
+# after the same number of steps, ten times as many and a hundred times as many:
 
 # %%
 for L in lipschitz_values:
@@ -239,9 +239,9 @@ judge(
 # two weights and $p$ are equal to $\frac12$. The gradient is $-\frac14(x_1-x_2)x_q^\top$. The step goes against the gradient:
 # it raises the score of token 1, which has the label of the query, and lowers the score of token 2.
 #
-# Now average over the ReLU class, whose linear part has the mean squared slope $L^2/6$. The mean first step of size $\eta$
-# leads to $M=w_1I$ with $w_1=\eta\frac{L^2}{3d^3}(1-\frac1n)$. So doubling $L$ makes the first step **four times** as large.
-# The next cell compares this formula with the slope of the exact risk at $w=0$, for $d=3$ and $n=20$:
+# Now we average over the ReLU class. The linear parts of its functions have the mean squared slope $L^2/6$. The mean first step
+# of size $\eta$ leads to $M=w_1I$ with $w_1=\eta\frac{L^2}{3d^3}(1-\frac1n)$. So doubling $L$ makes the first step **four
+# times** as large. The next cell compares this formula with the slope of the exact risk at $w=0$, for $d=3$ and $n=20$:
 
 # %%
 for L in (1.0, 2.0):
@@ -250,8 +250,8 @@ for L in (1.0, 2.0):
     print(f"L = {L:g}: first step {-slope / 3:.4f} eta, by hand {by_hand:.4f} eta")
 
 # %% [markdown]
-# **Exercise 1.** By what factor is the first step larger for $L=4$ than for $L=2$, with plain steps and with Adam? Take one step
-# with `train_grid`, once with `optimizer="sgd"` and once with `optimizer="adam"`. Print the window parameters (about five lines).
+# **Exercise 1.** By what factor is the first step larger for $L=4$ than for $L=2$, with plain steps and with Adam? Take one
+# step with `train_grid`, once with `optimizer="sgd"` and once with `optimizer="adam"`. Print the window parameters.
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -271,9 +271,9 @@ for L in (1.0, 2.0):
 #
 # ```{admonition} Solution
 # :class: dropdown
-# For even functions $\mathcal L(-M)=\mathcal L(M)$, so the mean gradient at $M=0$ is zero. At first only the randomness of the
-# batches moves $M$. If $w^*I$ is a minimizer, so is $-w^*I$. About half of the units trained on $\cos(4u\cdot x)$ end near
-# $-w^*I$. These units attend to the tokens opposite the query.
+# For even functions the risk does not change if $M$ becomes $-M$, so the mean gradient at $M=0$ is zero. At first only the
+# randomness of the batches moves $M$. With $w^*I$, also $-w^*I$ is a minimizer. About half of the units trained on
+# $\cos(4u\cdot x)$ end near $-w^*I$. These units attend to the tokens opposite the query.
 # ```
 #
 # ```{admonition} What is assumed, and what we test
@@ -287,12 +287,12 @@ for L in (1.0, 2.0):
 # | query label | noisy in training and clean in the risk; the difference is $\sigma^2$ |
 # | $(f,\epsilon)$ as likely as $(-f,-\epsilon)$ | true for affine and ReLU functions, broken in the control |
 #
-# *What trial runs changed.* We fixed $d$, $n$, $\sigma$ and the values of $L$ before training. When we chose the values of
-# $L$, we knew the exact $w^*$. So we knew that equal weights ($w^*=0$) are best for some cosines of large $L$. After a first
-# run we compared norms by logarithms, shortened the training by a fifth and doubled Adam's step. Two of three replications
-# left the card P1.F3.flow undecided, so this card now uses four times as many units. In a trial with $\sigma=0.1$ and $d=2$,
-# one of ten units with free matrices stayed far from the others. The form {eq}`eq-blocks` is therefore judged at $\sigma=0.3$.
-# The corner $c$ is judged in a single dimension $d$.
+# *What trial runs changed.* We fixed $d$, $n$, $\sigma$ and the values of $L$ before training. When we chose the values of $L$,
+# we knew that equal weights ($w^*=0$) are best for some cosines of large $L$. After a first run we compared norms by
+# logarithms, shortened the training by a fifth and doubled Adam's step. Two of three replications left the card P1.F3.flow
+# undecided, so this card now uses four times as many units. In a trial with $\sigma=0.1$ and $d=2$, one of ten units with free
+# matrices stayed far from the others. The form {eq}`eq-blocks` is therefore judged at $\sigma=0.3$. The corner $c$ is judged in
+# a single dimension $d$.
 # ```
 #
 # ## Experiment 1: how $\|M\|$ grows with $L$
@@ -406,14 +406,14 @@ plt.show()
 # the best window parameter that rise with L and then drop to zero; four points lie near the upper one.
 #
 # Spectral norm of $M$ during training with plain steps (median over seeds, with interval). Bottom right: the exact best $w$ of
-# the cosine class (lines), and the isotropic units at the end of training (points). In the first three panels $\|M\|$ should
-# be larger for larger $L$, except for the shortest waves.
+# the cosine class (lines), and the norms of the isotropic units at the end of training (points). In the first three panels
+# $\|M\|$ should be larger for larger $L$, except for the shortest waves.
 # ```
 #
-# The cards P1.F3.relu and P1.F3.cosine compare the norms for each $L$ and the next smaller $L$. The norms are taken after a
-# quarter, after half and at the end of the training. The least favorable of the three comparisons counts. With Adam the norms
-# are compared after 20 steps. For cosines we compare two neighboring $L$ only if the exact $w^*$ is larger at the larger $L$.
-# In this case we say that the context *resolves* the waves. We read the slide as a statement about such waves.
+# The cards P1.F3.relu and P1.F3.cosine compare the norms at each $L$ and at the next smaller $L$, after a quarter, half and all
+# of the training. The least favorable of the three comparisons counts. With Adam the norms are compared after 20 steps. For
+# cosines, we say that the context *resolves* the waves of $L$ if the exact $w^*$ is larger than at the next smaller $L$. Only
+# such $L$ count, because we read the slide as a statement about such waves.
 
 # %% tags=["remove-input"]
 judged_at = [record[4], record[8], record[16]]
@@ -466,8 +466,8 @@ judge(
 # start at random. The other rows of $W_V$ do not enter the prediction.
 #
 # As a control we train on *leaning* functions, which all rise in the same direction: $f(x)=a\,e_1^\top x$ with a random $a>0$.
-# For these functions the label of a token carries information about its place. A unit that uses this information does not have
-# the form {eq}`eq-blocks`.
+# For these functions the label $y$ of a token carries information about its $x$. A unit that uses this information does not
+# have the form {eq}`eq-blocks`.
 
 # %% tags=["hide-input"]
 d = dims[len(dims) // 2]
@@ -562,13 +562,13 @@ judge(
 )
 
 # %% [markdown]
-# Three more statements of the rebuttal hold. The prediction does not depend on the first $d$ rows of $W_V$. The best $v$ is zero,
-# under the two conditions of the next paragraph. If $W_K$ and $W_Q$ have $d$ rows or more, further rows do not change the best $M$.
+# Three more statements of the rebuttal hold. The prediction does not depend on the first $d$ rows of $W_V$. If $W_K$ and $W_Q$
+# have at least $d$ rows, further rows do not change the best $M$. The third statement needs two conditions.
 #
-# The best $v$ is zero if the attention weights do not depend on the labels and $(f,\epsilon)$ is as likely as
-# $(-f,-\epsilon)$. To see this, write the error as $e+v^\top m$, where $e$ is the error for $v=0$ and $m=\sum_i\omega_ix_i$. A
-# change of sign of $f$ and $\epsilon$ turns $e$ into $-e$ and does not change $m$. So the mixed term $2e\,v^\top m$ of the
-# squared error has mean zero. The other term that contains $v$ is $(v^\top m)^2\ge0$.
+# The best $v$ is zero if the attention weights do not depend on the labels and $(f,\epsilon)$ is as likely as $(-f,-\epsilon)$.
+# To see this, write the error as $e+v^\top m$, where $e$ is the error for $v=0$ and $m=\sum_i\omega_ix_i$. A change of sign of
+# $f$ and $\epsilon$ turns $e$ into $-e$ and does not change $m$. So in the squared error $e^2+2e\,v^\top m+(v^\top m)^2$ the
+# middle term has mean zero. The last term is least at $v=0$.
 
 # %% tags=["remove-input"]
 changes = pretraining.changed_predictions(dim=dims[0], context_length=context_length)
@@ -619,8 +619,9 @@ judge(
 # label $y=f+\epsilon$. Let $f$ be a random constant with $\mathbb Ef^2=1$, and let $\sigma=1$. The prediction $cy$ has the risk
 # $(c-1)^2+c^2$. This risk is $1$ at $c=1$ and $\frac12$ at the best $c=\frac12$.
 #
-# In general the best corner for given weights is $c^*=\mathbb E\,pf(x_q)/\mathbb E\,p^2$ with $p=\sum_i\omega_iy_i$. With
-# little noise $c^*$ may exceed one: a window of finite width flattens the function, and $c>1$ partly corrects the flattening.
+# In general the best corner for given attention weights $\omega_i$ is $c^*=\mathbb E\,pf(x_q)/\mathbb E\,p^2$ with
+# $p=\sum_i\omega_iy_i$. With little noise $c^*$ may exceed one: a window of finite width flattens the function, and $c>1$
+# partly corrects the flattening.
 
 # %% tags=["hide-input"]
 sigmas = np.union1d(noise_stds, np.linspace(min(noise_stds), max(noise_stds), 25))
@@ -677,9 +678,9 @@ judge(
 # %% [markdown]
 # ## Experiment 4: too few steps, and every length at once
 #
-# After too few steps the exponent of $w$ in $n$ is too small. A machine-written summary of the paper asks whether the number
-# of steps affects how tight the bounds are. The next cell computes $w$ on the path for four training times $t$ and four
-# context lengths.
+# The best $w$ grows roughly like a power of $n$. After too few training steps the exponent is too small. A machine-written
+# summary of the paper asks whether the number of steps affects how tight the bounds are. The next cell computes $w$ on the path
+# for four training times $t$ and four context lengths.
 
 # %% tags=["hide-input"]
 middle_L = lipschitz_values[len(lipschitz_values) // 2 - 1]
@@ -705,17 +706,16 @@ plt.show()
 # :alt: Log-log plot of the window parameter against the context length. For short training times the curves are flat at
 # long contexts; for infinite time the curve rises.
 #
-# Exact $w$ for the ReLU class against the context length, after the time $t$ on the computed path and at the minimizer. The slope
-# in $n$ should be smaller for shorter training.
+# Exact $w$ for the ReLU class against the context length: on the computed path at four times $t$, and at the minimizer. The
+# slope in $n$ should be smaller for shorter times.
 # ```
 #
-# The number of steps does not affect the bounds, which concern the minimizer of the population loss at *one* context length.
-# But in longer contexts training takes more steps to reach the minimizer. So exponents in $n$ measured early in training are
-# too small.
+# The number of steps does not affect the bounds: they concern the minimizer of the population loss. But for longer contexts
+# training takes more steps to reach the minimizer. So exponents measured early in training are too small.
 #
-# In autoregressive training each length $m\le n$ has a separate loss, and one $w$ has to serve all lengths. For $n=20$ the
-# next cell prints two window parameters. The first minimizes the mean of the exact risks over all $m$, and the second
-# minimizes the exact risk for $m=n$:
+# In autoregressive training each length $m\le n$ has a separate loss, and one $w$ has to serve all lengths. For $n=20$ the next
+# cell prints two window parameters. The first minimizes the mean of the exact risks over all lengths $m$. The second minimizes
+# the exact risk at $m=n$ alone:
 
 # %%
 task = ReLU(dim, lipschitz=2.0)

@@ -11,14 +11,14 @@
 #
 # *All rows of attention share the same weights. Can we treat all rows as one regression, and at what cost?*
 #
-# **Short answer.** Yes. Let the rows of $A_1$ and of $A_2$ be $n$ tokens of dimension $d$, and let $X$ be the matrix of
-# weights. The scores of attention are $A_1XA_2^\top$. Their rows, stacked, form the vector $(A_1\otimes A_2)\,\mathrm{vec}(X)$
-# {judged}`P2.trick`. So each of the two problems of paper 2 is a sum of $n$ softmax regressions with the same unknown
-# $\mathrm{vec}(X)$ {judged}`P2.normalized` {judged}`P2.rescaled`. The cost is a large matrix: $A_1\otimes A_2$ has $n^2d^2$
-# entries {judged}`P2.memory`. For $n=d$ a gradient with this matrix takes operations that grow like $d$ to the power
-# {judged}`P2.scale.operations | explicit, n = d | .0f`. A product of three small matrices gives the same gradient
-# {judged}`P2.gradient`. The operations for this product grow like $d$ to the power
-# {judged}`P2.scale.operations | closed form, n = d | .0f`.
+# **Short answer.** Yes. Let the matrices $A_1$ and $A_2$ have $n$ tokens of dimension $d$ as rows, and let $X$ be the matrix of
+# weights. The scores of attention are $A_1XA_2^\top$. Read row by row, the scores form the vector
+# $(A_1\otimes A_2)\,\mathrm{vec}(X)$ {judged}`P2.trick`. So each of the two problems of paper 2 is a sum of $n$ softmax
+# regressions with the same unknown $\mathrm{vec}(X)$ {judged}`P2.normalized` {judged}`P2.rescaled`. The cost is a large matrix:
+# $A_1\otimes A_2$ has $n^2d^2$ entries {judged}`P2.memory`. A product of three small matrices gives the same gradient
+# {judged}`P2.gradient`. For $n=d$ the number of operations grows like $d$ to the power
+# {judged}`P2.scale.operations | explicit, n = d | .0f` with the large matrix, and to the power
+# {judged}`P2.scale.operations | closed form, n = d | .0f` with the small matrices.
 
 # %% tags=["remove-cell"]
 import sys
@@ -94,8 +94,9 @@ plt.show()
 # via a Tensor Trick". This chapter is about the step from one row to all rows. The question about tokens and weights has
 # [a chapter of its own](/notebooks/icl_as_gradient_descent.ipynb).
 #
-# **What paper 2 does.** The abstract poses two problems. Two matrices of tokens, $A_1,A_2\in\mathbb R^{n\times d}$, and a
-# matrix of targets, $B\in\mathbb R^{n\times n}$, are given. The unknown is the $d\times d$ matrix $X$ of weights:
+# **What paper 2 does.** The abstract poses two problems. The data are two matrices of tokens,
+# $A_1,A_2\in\mathbb R^{n\times d}$, and a matrix of targets, $B\in\mathbb R^{n\times n}$. The unknown is the $d\times d$ matrix
+# $X$ of weights:
 #
 # $$
 # \begin{aligned}
@@ -104,10 +105,10 @@ plt.show()
 # \end{aligned}
 # $$ (eq-tt-problems)
 #
-# The exponential acts on each entry. The diagonal matrix $D(X)=\mathrm{diag}(\exp(A_1XA_2^\top)1_n)$ holds the row sums, where
-# $1_n$ is the vector of ones. So the rows of $D(X)^{-1}\exp(A_1XA_2^\top)$ are softmax rows. The rescaled problem multiplies
-# row $j$ of the normalized difference by row sum $j$. The abstract then turns the matrix $X$ into a vector, so that both
-# problems resemble single softmax regressions.
+# The exponential acts on each entry. The diagonal matrix $D(X)=\mathrm{diag}(\exp(A_1XA_2^\top)1_n)$ holds the row sums of the
+# exponentials, where $1_n$ is the vector of ones. So the rows of $D(X)^{-1}\exp(A_1XA_2^\top)$ are softmax rows. The difference
+# in the rescaled problem is $D(X)$ times the difference in the normalized problem. The abstract then turns the matrix $X$ into
+# a vector, so that both problems resemble single softmax regressions.
 #
 # The abstract also says that the authors complete a Lipschitz analysis of their regression function and use this analysis to
 # derive their "main result concerning in-context learning". The abstract gives no constants and does not state the result.
@@ -124,9 +125,9 @@ plt.show()
 # test Lipschitz bounds of related papers and what others say about the main result.
 #
 # **The {term}`trick <tensor trick>`.** The scores $A_1XA_2^\top$ are linear in $X$. So the vector of all scores is a matrix
-# times the vector $\mathrm{vec}(X)$ of all entries of $X$. This matrix is the Kronecker product $A_1\otimes A_2$. Its rows
-# come in $n$ blocks, one for each row of attention. Each block is the data matrix of a single softmax regression. All $n$
-# regressions have the same unknown vector $x=\mathrm{vec}(X)$ of length $d^2$.
+# times the vector $\mathrm{vec}(X)$ of all entries of $X$. This matrix is the Kronecker product $A_1\otimes A_2$. The rows of
+# $A_1\otimes A_2$ come in $n$ blocks, one for each row of attention. Each block is the data matrix of a single softmax
+# regression. All $n$ regressions have the same unknown vector $x=\mathrm{vec}(X)$ of length $d^2$.
 #
 # Facts about a single regression then apply to all rows. The price is a large data matrix: $A_1\otimes A_2$ has $n^2d^2$
 # entries, while $A_1$ and $A_2$ together have $2nd$.
@@ -236,8 +237,8 @@ judge(
 
 # %% [markdown]
 # The controls repeat the comparison with a deliberate mistake. One control takes the columns of $B$ as targets, and the other
-# divides the whole matrix by one sum. The next three cards judge the rescaled loss, the identity behind the trick and the
-# memory on the same problems.
+# divides all exponentials by their total sum. The next three cards judge the rescaled loss, the identity behind the trick and
+# the memory on the same problems.
 
 # %% tags=["remove-input"]
 judge(
@@ -271,14 +272,13 @@ judge(
 #
 # The identity behind the trick is true if $\mathrm{vec}$ reads rows. The abstract of paper 2 (arXiv 2307.02419) states the two
 # problems {eq}`eq-tt-problems`, and prints $\min_X$ only before the first. The abstract compares the two problems with single
-# regressions of earlier papers, whose losses are $\Vert\langle e^{Ax},1_n\rangle^{-1}e^{Ax}-b\Vert_2^2$ and
-# $\Vert e^{Ax}-\langle e^{Ax},1_n\rangle b\Vert_2^2$. It says that vectorization "expands the dimension from $d$ to $d^2$",
-# and describes the result as "resembling the formulation of the regression problem mentioned earlier". We take "resembling" to
-# mean that each problem equals a sum of single regressions, one for each row.
+# regressions of earlier papers. The losses of these regressions are $\Vert\langle e^{Ax},1_n\rangle^{-1}e^{Ax}-b\Vert_2^2$ and
+# $\Vert e^{Ax}-\langle e^{Ax},1_n\rangle b\Vert_2^2$. The abstract says that vectorization "expands the dimension from $d$ to
+# $d^2$", and describes the result as "resembling the formulation of the regression problem mentioned earlier". We take
+# "resembling" to mean that each problem equals a sum of single regressions, one for each row.
 #
-# The abstract does not state the identity behind the trick. A machine-written summary of paper 2 states the identity.
-# According to our notes, two later papers also state the identity and cite paper 2 for it
-# {cite:p}`gao2025fast,alman2024gradient`:
+# The abstract does not state the identity behind the trick. A machine-written summary of paper 2 does. According to our notes,
+# two later papers {cite:p}`gao2025fast,alman2024gradient` state the identity and cite paper 2 for it:
 #
 # > $\mathrm{vec}(A_1XA_2^\top)=(A_1\otimes A_2)\,\mathrm{vec}(X)$
 #
@@ -288,7 +288,7 @@ judge(
 # :class: tip
 # The identity is true if $\mathrm{vec}$ reads a matrix row by row, $\mathrm{vec}(X)_{(i-1)d+j}=X_{i,j}$. {cite:t}`gao2025fast`
 # define $\mathrm{vec}$ in this way, and `reshape(-1)` in NumPy and PyTorch also reads rows. In many textbooks (and in MATLAB,
-# Julia, R) $\mathrm{vec}$ reads columns, and the product has to be $A_2\otimes A_1$.
+# Julia, R) $\mathrm{vec}$ reads columns. The product then has to be $A_2\otimes A_1$.
 #
 # The rows $(j-1)n+1,\dots,jn$ of $A_1\otimes A_2$ form the block $\mathsf A_j=A_1[j,:]\otimes A_2$. The product
 # $\mathsf A_j\,\mathrm{vec}(X)$ is row $j$ of $A_1XA_2^\top$.
@@ -298,8 +298,8 @@ judge(
 # :class: dropdown
 # Row $j$ of $A_1XA_2^\top$, written as a column, is $A_2\,(X^\top A_1[j,:]^\top)=\sum_i A_1[j,i]\;A_2\,X[i,:]^\top$. The block
 # $\mathsf A_j=\big(A_1[j,1]A_2,\dots,A_1[j,d]A_2\big)$ consists of $d$ matrices side by side. The vector $\mathrm{vec}(X)$
-# consists of the $d$ rows of $X$, stacked. So the sum is $\mathsf A_j\,\mathrm{vec}(X)$. Stacking over $j$ gives the identity.
-# $\square$
+# consists of the $d$ rows of $X$, stacked. So the sum $\sum_i$ above is $\mathsf A_j\,\mathrm{vec}(X)$. Stacking over $j$ gives
+# the identity. $\square$
 # ```
 #
 # ## By hand
@@ -375,8 +375,7 @@ plt.show()
 # | row $j$ of $P$ belongs to row $j$ of the scores | control of P2.gradient |
 # | no $1/\sqrt d$ in the scores; $B$ is any real matrix | conventions; we draw rows of $B$ from the simplex |
 #
-# The losses in `icl.tensor_trick` carry a factor $\tfrac12$, and {eq}`eq-tt-problems` has none. So we compare *twice* our loss
-# with {eq}`eq-tt-problems`.
+# The losses in `icl.tensor_trick` carry a factor $\tfrac12$, so we compare *twice* our loss with {eq}`eq-tt-problems`.
 # ````
 #
 # ## All five losses
@@ -384,8 +383,8 @@ plt.show()
 # The gradient formula {eq}`eq-tt-gradient` holds for every loss that depends on $X$ only through the scores. Besides the two
 # losses of the abstract, the machine-written summary of paper 2 names three more but does not define them. We take the usual
 # formulas. Let $f_j$ be softmax row $j$, let $\alpha_j$ be the sum of its exponentials, and let $b_j$ be row $j$ of $B$. Each
-# loss is a sum over $j$. Its terms are $\alpha_j$ (*sparse*), $-\langle b_j,\log f_j\rangle$ (*cross-entropy*) or
-# $-\langle f_j,\log f_j\rangle$ (*entropy*).
+# of these three losses is a sum over $j$. The terms are $\alpha_j$ (*sparse*), $-\langle b_j,\log f_j\rangle$ (*cross-entropy*)
+# or $-\langle f_j,\log f_j\rangle$ (*entropy*).
 #
 # For all five losses, the card compares the formula with autograd through the explicit product.
 
@@ -412,10 +411,10 @@ judge(
 #
 # ## "From $d$ to $d^2$"
 #
-# If there are at least $d$ tokens, then for almost all data the scores determine all $d^2$ unknowns. A single regression with
-# a data matrix of width $d$ has $d$ unknowns, and the vectorized problem has $d^2$. The trick does not add these unknowns:
-# they are the entries of $X$. The number of unknowns that the scores determine is the rank of $A_1\otimes A_2$, which the card
-# computes. The control has fewer tokens than dimensions, and its rank is $n^2$.
+# If there are at least $d$ tokens, then for almost all data the scores determine all $d^2$ unknowns. A single regression with a
+# data matrix of width $d$ has only $d$. But the trick does not add unknowns: the $d^2$ unknowns are the entries of $X$. The
+# card computes the rank of $A_1\otimes A_2$. This rank is the number of unknowns that the scores determine. The control has
+# fewer tokens than dimensions, and its rank is $n^2$.
 
 # %% tags=["remove-input"]
 ranks = tensor_trick.ranks(dims, seed)
@@ -429,12 +428,13 @@ judge(
 
 # %% [markdown]
 # **What the data cannot see.** Suppose that coordinate $k$ has the same value $c\ne0$ for all tokens in $A_2$. For almost all
-# such data the normalized loss determines only $d^2-d$ of the $d^2$ unknowns. Softmax does not change if a number is added to
-# a whole row of scores. The vector $y=e_k/c$ satisfies $A_2y=1_n$. So $X+vy^\top$ has the same softmax rows as $X$ for every
-# $v\in\mathbb R^d$.
+# such data the normalized loss determines only $d^2-d$ of the $d^2$ unknowns. To see this, let $y=e_k/c$, so that $A_2y=1_n$.
+# If $vy^\top$ with $v\in\mathbb R^d$ is added to $X$, all scores of row $j$ rise by the same number, entry $j$ of $A_1v$. Then
+# the softmax of the row does not change.
 #
-# The cross-entropy and entropy losses do not change in these $d$ directions either. The rescaled and sparse losses determine
-# all unknowns. If the constant coordinate is in $A_1$ and not in $A_2$, each of the five losses determines all unknowns.
+# The cross-entropy and entropy losses do not change in the $d$ directions $vy^\top$ either. The rescaled and sparse losses
+# determine all unknowns. If the constant coordinate is in $A_1$ and not in $A_2$, each of the five losses determines all
+# unknowns.
 
 # %% tags=["remove-input"]
 hessians = tensor_trick.hessian_ranks(dims, seed)
@@ -459,10 +459,9 @@ judge(
 #
 # ## The price in operations
 #
-# With the explicit product $A_1\otimes A_2$ the gradient takes $O(n^2d^2)$ operations. According to our notes on Lemmas 4.1
-# and C.8 of {cite:t}`alman2024gradient`, the product of three matrices takes $O(n^2d+nd^2)$. The machine-written summary says
-# that the larger dimension "may be computationally prohibitive", and proposes to measure the cost up to $d=1024$. The table
-# lists five ways to compute the same gradient.
+# With the explicit product $A_1\otimes A_2$ the gradient takes $O(n^2d^2)$ operations. According to our notes on Lemmas 4.1 and
+# C.8 of {cite:t}`alman2024gradient`, the product of three matrices takes $O(n^2d+nd^2)$. The machine-written summary says that
+# the larger dimension "may be computationally prohibitive". The table lists five ways to compute the same gradient.
 #
 # | form | how | operations | numbers held besides the data |
 # |---|---|---|---|
@@ -508,12 +507,12 @@ judge(
 #
 # **Exercise 6.** Take the matrices of the section "By hand", with the weights $X/10$ and the targets $B=I$. Compute the
 # gradient of half the normalized loss by formula {eq}`eq-tt-gradient`, without `icl` and without autograd. Compare your result
-# with `gradient`. Six lines are enough.
+# with `gradient`.
 #
 # :::{admonition} Solution
 # :class: dropdown
 # For a softmax row $f$ with the target $b$, let $c=f-b$ be the residual. The corresponding row of $P$ is the Jacobian of
-# softmax times $c$. The entries of this row are $f_i\,(c_i-\sum_kf_kc_k)$.
+# softmax times $c$. Its entries are $f_i\,(c_i-\sum_kf_kc_k)$.
 # ```python
 # X, B = X / 10, torch.eye(2)
 # F = torch.softmax(A1 @ X @ A2.T, -1)
