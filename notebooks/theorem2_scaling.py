@@ -159,6 +159,7 @@ for n in (1e4, 1e8, 1e12):
 # Trained layers end at the exact best $w$. A layer gives the token $x_i$ the score $x_i^\top Mx_q$, where $x_q$ is the
 # query and $M$ is a $d\times d$ matrix. Adam starts at $M=0$ and trains all entries of $M$ on fresh random contexts,
 # with several seeds in each setting. We compare the mean of the diagonal of $M$ with the exact best $w$.
+# To try $d=7$, write `dim = 7` as the first line of the next cell.
 
 # %%
 dim = 5
