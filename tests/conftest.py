@@ -43,12 +43,6 @@ class Scheduling(LoadScopeScheduling):
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers(config):
-    """Take two workers more than cores: tests wait half of the time for notebooks and browsers."""
-    return len(os.sched_getaffinity(0)) + 2
-
-
-@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     # The marks of pytest-xdist 3.8 for groups of tests have no effect with pytest 9.2.
     return Scheduling(config, log)

@@ -35,7 +35,7 @@ def attend(scores):
 
 
 M, mean, square = np.zeros((d, d)), np.zeros((d, d)), np.zeros((d, d))
-steps = 3000
+steps = 1500
 for step in range(1, steps + 1):
     x, y, query, label = contexts(1024)
     omega = attend(np.einsum("cnd,de,ce->cn", x, M, query))
@@ -60,7 +60,7 @@ def least(error):
 
 w = np.geomspace(1, 20, 15)
 errors = []
-for _ in range(40):
+for _ in range(20):
     x, y, query, label = contexts(10_000)
     t = np.einsum("cnd,cd->cn", x, query)
     errors.append([missed(one, t, y, label) for one in w])
