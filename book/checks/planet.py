@@ -62,8 +62,8 @@ def radius(error, w):
 
 
 for name, truth, w, questions in (
-    ("land and sea", land, np.geomspace(500, 10_000, 14), 4000),
-    ("magnetic field", magnetic, np.geomspace(40, 800, 14), 1000),
+    ("land and sea", land, np.geomspace(800, 8000, 8), 4000),
+    ("magnetic field", magnetic, np.geomspace(80, 800, 8), 200),
 ):
     seeds = map(np.random.default_rng, range(20))
     errors = [trial(truth, w, questions, rng) for rng in seeds]
