@@ -204,7 +204,7 @@ plots.points(
 for ax in panels.values():
     ax.set_xticks(lipschitz_values, [f"{L:g}" for L in lipschitz_values])
     ax.set_xticks([], minor=True)
-    plots.label_ends(ax)
+plots.label_ends(*panels.values())
 plt.show()
 
 # %% [markdown]
@@ -558,7 +558,7 @@ for d, ax in panels.items():
         ax.text(
             0.02, most, "printed range", va="top", transform=ax.get_yaxis_transform()
         )
-    plots.label_ends(ax)
+plots.label_ends(*panels.values())
 plt.show()
 
 # %% [markdown]

@@ -395,7 +395,7 @@ panels[max(rougher)].set_title(f"L' = {max(rougher):g} L, a lower bound")
 for ratio, ax in panels.items():
     middle = np.sqrt(max(permitted[ratio][0], 1e-3) * min(permitted[ratio][1], 30))
     ax.text(1e6, middle, "permitted", color=plots.COLORS["corrected"], va="center")
-    plots.label_ends(ax)
+plots.label_ends(*panels.values())
 plt.show()
 
 # %% [markdown]

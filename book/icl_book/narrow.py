@@ -7,6 +7,7 @@ out. On the pages, `icl_book.site.extension` shows it in place of the figure whe
 from __future__ import annotations
 
 import itertools
+import re
 from typing import Any
 
 from IPython.core.formatters import BaseFormatter
@@ -26,6 +27,8 @@ from icl_book.provenance import NARROW_MIME
 WIDTH = 3.4
 #: A drawing that its text makes wider than this would be shown with text below 9 px.
 WIDEST = 4.2
+#: What a drawing has around it on each side, in inches.
+RIM = 0.1
 #: Heights of a panel in inches, without what stands around it; those of equal scales keep their shape, and
 #: those of six or more are the lowest.
 LOWEST, HIGHEST = 1.8, 2.4
@@ -55,21 +58,19 @@ def attach(shell: Any) -> None:
 def svg(figure: Figure) -> str | None:
     """Draw a figure again for a narrow screen, as SVG text.
 
-    The panels must stand in one grid; each gets the labels that it shared with others. There is no other
-    drawing, None, of what is narrow as it is, and of what its text makes too wide.
+    The figure has been drawn once, as a kernel does before. The panels must stand in one grid; each gets the
+    labels that it shared with others. There is no other drawing, None, of what is narrow as it is, and of
+    what its text makes too wide.
     """
-    figure.draw_without_rendering()
-    if figure.get_tightbbox().width <= WIDEST or not stack(figure):
+    if figure.get_figwidth() <= WIDEST or not stack(figure):
         return None
     _label(figure)
-    figure.draw_without_rendering()
     legends = sum(legend.get_window_extent().height for legend in figure.legends)
     figure.set_figheight(figure.get_figheight() + legends / figure.dpi)
-    figure.draw_without_rendering()
-    if figure.get_tightbbox().width > WIDEST:
-        return None
-    drawn: str = print_figure(figure, "svg", metadata={"Date": None})
-    return drawn
+    # each layout of a figure takes a third of the time of a drawing: there is no trial before this one
+    drawn: str = print_figure(figure, "svg", pad_inches=RIM, metadata={"Date": None})
+    (points,) = re.findall(r'<svg [^>]*?\bwidth="([\d.]+)pt"', drawn)
+    return drawn if float(points) / 72 <= WIDEST + 2 * RIM else None
 
 
 def stack(figure: Figure) -> bool:
@@ -116,6 +117,8 @@ def _label(figure: Figure) -> None:
         for ax in figure.axes
     }
     labeled = [ax for ax, texts in ends.items() if texts]
+    if not labeled:
+        return
     figure.draw_without_rendering()
     room = min((ax.get_window_extent().width for ax in labeled), default=0.0)
     for text in itertools.chain(*ends.values()):
@@ -126,9 +129,8 @@ def _label(figure: Figure) -> None:
             for ax in labeled
         )
         figure.set_figheight(figure.get_figheight() + max(lacking, 0))
-        for ax in labeled:
-            plots.label_ends(ax)
-    elif labeled:
+        plots.label_ends(*labeled)
+    else:
         lines = {
             str(line.get_label()): line
             for ax in labeled

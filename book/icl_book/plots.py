@@ -312,17 +312,22 @@ def _series(
         yield axes[panel] if isinstance(axes, Mapping) else axes, level, group
 
 
-def label_ends(ax: Axes, *, spacing: float = 12.0) -> None:
+def label_ends(*panels: Axes, spacing: float = 12.0) -> None:
     """Write the label of each line at its right end, in its color, in place of a legend.
 
     Call it when scales and limits are set. Labels that would overlap are moved apart.
 
     Args:
-        ax: The panel; lines without a label stay without one.
+        panels: Panels of one figure; lines without a label stay without one.
         spacing: Least distance of two labels, in points.
     """
-    assert isinstance(ax.figure, Figure)
-    ax.figure.draw_without_rendering()
+    assert isinstance(panels[0].figure, Figure)
+    panels[0].figure.draw_without_rendering()  # once: the labels change no heights
+    for ax in panels:
+        _label_ends(ax, spacing)
+
+
+def _label_ends(ax: Axes, spacing: float) -> None:
     points_per_pixel = 72 / ax.figure.dpi
     bottom, top = ax.bbox.y0 * points_per_pixel, ax.bbox.y1 * points_per_pixel
     ends = []
