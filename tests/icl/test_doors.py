@@ -296,6 +296,7 @@ def run_python(code, **env):
     )
 
 
+@pytest.mark.slow
 def test_loops_that_are_not_compiled_give_no_warnings():
     code = """
 from icl.pretrain import train_grid

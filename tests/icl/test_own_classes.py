@@ -122,6 +122,7 @@ print(json.dumps(rows))
 """
 
 
+@pytest.mark.slow
 def test_ten_random_classes_in_a_loop_have_the_numbers_of_fresh_processes():
     root = str(next(iter(icl.__path__)) + "/..")
     loop, fresh = (

@@ -114,6 +114,7 @@ def test_a_notebook_runs_as_a_plain_script(tmp_path):
 
 def test_a_chapter_as_a_script_or_from_standard_input_prints_its_verdicts(tmp_path):
     script = (ROOT / "notebooks" / "tensor_trick.py").read_text()
+    script = script[: script.index("# %%", script.index('"P2.trick",'))]
     script = script.replace("draws = 10 ", "draws = 2 ").replace(
         "dims = [2, 3, 5, 8, 16] ", "dims = [2] "
     )
@@ -134,11 +135,6 @@ def test_a_chapter_as_a_script_or_from_standard_input_prints_its_verdicts(tmp_pa
             "P2.normalized: holds",
             "P2.rescaled: holds",
             "P2.trick: holds",
-            "P2.memory: holds",
-            "P2.gradient: holds",
-            "P2.dimension: holds",
-            "P2.identifiable: established",
-            "P2.scale.operations: holds",
         ]
 
 

@@ -358,7 +358,10 @@ def test_a_sweep_says_an_error_of_snakemake_and_its_last_line_names_what_failed(
 
 
 def test_a_sweep_is_apart_from_the_book_resumes_and_ends_with_its_tables(copy):
-    assert copy.run("execute", "tiny")[0] == 0  # as the book does
+    for _ in range(2):  # as the book does; the second call finds it done
+        status, said = copy.run("execute", "tiny")
+        path = said.splitlines()[-1].removeprefix("result: ")
+        assert status == 0 and collect(copy.root / path)["name"] == "tiny"
     book, before = copy.done("tiny"), copy.done("tiny", "quick/sweep")
     sweep = (
         "sweep",
@@ -420,10 +423,3 @@ def test_what_would_fail_in_every_chapter_is_said_once_before_any_starts(copy):
     assert status == 1 and said == (
         "error: collect='ratio': tiny has no claim and no table of that name; did you mean rates?\n"
     )
-
-
-def test_a_chapter_says_where_its_result_is(copy):
-    for _ in range(2):
-        status, said = copy.run("execute", "tiny")
-        path = said.splitlines()[-1].removeprefix("result: ")
-        assert status == 0 and collect(copy.root / path)["name"] == "tiny"

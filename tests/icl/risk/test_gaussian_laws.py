@@ -158,6 +158,7 @@ PLANTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dim, w, error", PLANTED.values(), ids=PLANTED)
 def test_a_wrong_law_is_noticed(dim, w, error):
     lengths = (400, 1600) if w > 0.8 else (100, 400)
