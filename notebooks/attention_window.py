@@ -142,8 +142,16 @@ plt.show()
 
 # %% tags=["hide-input"]
 curves, points = attention_window.circle_to_move()
-three = {"prediction": "prediction", "target": "target", "best": "at the best w"}
-sliders = {"query": "query, degrees", "w": "window parameter w", "L": "waves L"}
+three = {
+    "prediction": "prediction",
+    "target": "target",
+    "best": "prediction at the best w",
+}
+sliders = {
+    "query": "query angle (degrees)",
+    "w": "window parameter w",
+    "L": "number of waves L",
+}
 interactive(
     curves,
     x="angle",

@@ -375,8 +375,9 @@ judge(
 # $\mathrm{Re}\,u+\log\cos a$. Let the powers $j$ add up to two. Then the trapezoid rule with step $h$ has an error of
 # at most $2\cos(a)^{-2}/(e^{2\pi a/h}-1)$ times the integral. The tails are bounded in `icl_rigor.enclose`.
 #
-# *The integral over the angle* uses Gauss rules on panels. Their error is bounded through the largest value of the
-# integrand on an ellipse. On this ellipse $|\arg z|<1.3$.
+# *The integral over the angle* uses a Gauss rule on each panel. The error of the rule is bounded through the largest
+# value of the integrand on an ellipse around the panel. These ellipses are so narrow that $|\arg z|<1.3$ on them. Since
+# $1.3<\frac\pi2$, this gives $|z^je^{-z}|\le|z|^je^{-|z|\cos1.3}$, so the factors $z^je^{-z}$ stay bounded.
 #
 # *Degrees beyond a cutoff $K$.* Let $g=ze^{-z}$ and $e_\ell=\mathbb E P_\ell g$. The contribution of these degrees is
 # known exactly, except for the sum $\sum_{\ell>K}a_\ell e_\ell^2$. Let $N_\ell$ be the number of harmonics of degree
@@ -429,7 +430,8 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 # :::{admonition} Proof
 # :class: dropdown
 # *Idea.* The weight of a token is the probability that it comes first in a random ranking. So the risk is an integral
-# over ranks. At each rank, noise in the scores mixes in tokens that are farther from the query.
+# over ranks. The irrelevant part $e\,s_i$ of the score changes the ranking at random. At each rank it lets in tokens
+# that are, on average, farther from the query.
 #
 # *1. An integral over ranks.* For each token let $E$ be an independent exponential variable. Put $t=u\cdot u_q$,
 # $y=1-t$, $Z=-es+\log E$ and $X=cy+Z$. Given the scores, $e^{X_i}$ is exponential with the rate $e^{-cy_i+es_i}$. So

@@ -73,7 +73,10 @@ notebook.setup(globals())
 #
 # ```{math}
 # :label: eq-tilt
-# \sum_i\omega_if(x_i)\;\to\;\mathbb E f(g+w\,x_q),\qquad g\sim N(0,I).
+# \begin{aligned}
+# \sum_i\omega_if(x_i)&\;\to\;\mathbb E f(g+w\,x_q),\\
+# g&\;\sim\;N(0,I).
+# \end{aligned}
 # ```
 #
 # For linear $f$ the right side is $f(w\,x_q)=wf(x_q)$, which is correct at $w=1$. So the best window parameter $w^*$ for
@@ -580,9 +583,9 @@ judge(
 # this mean.
 # :::
 #
-# *Idea.* In long contexts the risk at $w=1$ is nearly a multiple of the mean squared distance of the output from its limit.
-# This distance grows with $w$, and the growth moves $w^*$ below one. At a given query it is a function $Q(w|x_q|)$.
-# Integration by parts gives the slope of its mean at $w=1$:
+# *Idea.* At a given query the mean squared distance of the output from its limit is a function $Q(w|x_q|)$. In long contexts
+# and near $w=1$ the risk is nearly $\frac{L^2}d\,\mathbb E\,Q(w|x_q|)+L^2(w-1)^2$. The second term is least at $w=1$. The
+# first term grows with $w$ there, so the least risk lies below $w=1$. Integration by parts gives the slope of the mean at $w=1$:
 #
 # $$\tfrac d{dw}\mathbb E\,Q(w|x_q|)\Big|_{w=1}=\mathbb E\big[(|x_q|^2-d)\,Q(|x_q|)\big].$$
 #

@@ -412,11 +412,13 @@ for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
 #
 # ## Other activations
 #
-# Of the activations that we compare, only the exponential has a window that can shrink. This window follows the
-# Lipschitz constant only if the weights are normalized. A machine-written summary of the paper asks whether the window
-# adapts "for other activation functions besides softmax, such as sigmoid or tanh activations". Let $M=wI$ and
-# $t_i=x_i\cdot x_q$. An activation $\varphi$ gives two predictors. The first normalizes its weights, and the second has
-# a learned factor $c$, the *gain*:
+# We compare five activations. Without a shift of the scores, only the exponential has a window that can shrink. A
+# sigmoid of scores that are shifted far down acts like softmax, as the end of this section shows. The window of the
+# exponential follows the Lipschitz constant only if the weights are normalized.
+#
+# A machine-written summary of the paper asks whether the window adapts "for other activation functions besides softmax,
+# such as sigmoid or tanh activations". Let $M=wI$ and $t_i=x_i\cdot x_q$. An activation $\varphi$ gives two predictors.
+# The first normalizes its weights, and the second has a learned factor $c$, the *gain*:
 #
 # $$\hat f=\frac{\sum_i\varphi(wt_i)\,y_i}{\sum_j\varphi(wt_j)}\ \text{(normalized)},\quad\;
 #   \hat f=\frac cn\sum_i\varphi(wt_i)\,y_i\ \text{(not normalized)}.$$
@@ -501,7 +503,7 @@ plt.show()
 summary = floors.merge(linear_attention.adaptation(curves), on="activation")
 heads = {
     "activation": "{activation}",
-    "error left by an infinite context": "{floor:.3f}",
+    "error left by an infinite context / variance": "{floor:.3f}",
     "risk / risk of softmax": "{over_softmax:.2f}",
     "price of a fixed w": "{price:.2f}",
 }
@@ -509,9 +511,13 @@ caption = f"ReLU class, d = {d_unit}, n = {context_length}, L = {rough.lipschitz
 plots.table(summary, heads, caption)
 
 # %% [markdown]
-# The second column of the table is the error that an infinite context leaves at the best $w$ and gain, as a share of
-# the variance of the class. The last column is the *price* of keeping $w$ fixed while $L$ grows. Let $w_1$ be the best
-# $w$ for the smallest $L$. The price is the risk of $w_1$ at the largest $L$, divided by the least risk at this $L$.
+# The second column of the table is the error that an infinite context leaves at the best $w$ and gain, divided by the
+# variance $\sum_{\ell\ge1}a_\ell$ of the class. This quotient can exceed one. With $\tanh$ and the identity the
+# predictor misses the whole constant part of $f$. The mean square $a_0$ of this part counts in the error, but not in
+# the variance.
+#
+# The last column is the *price* of keeping $w$ fixed while $L$ grows. Let $w_1$ be the best $w$ for the smallest $L$.
+# The price is the risk of $w_1$ at the largest $L$, divided by the least risk at this $L$.
 #
 # **Why normalization matters.** We call the exponential without normalization *plain*. With plain weights the
 # prediction multiplies even a constant $f$ by the total weight of the examples. This total is random, so $f$ itself

@@ -138,7 +138,8 @@
         inside.push(`<path class="l${i}" d="${path}"/>`);
       });
       const said = [], values = {}, at = stops[given.cursor]?.[state[given.cursor]];
-      const label = given.sliders.find(({ name }) => name === given.cursor)?.label ?? given.labels[0];
+      const slider = given.sliders.find(({ name }) => name === given.cursor)?.label;
+      const [label, unit] = slider?.replace(")", "").split(" (") ?? [given.labels[0]];  // a unit in parentheses, or none
       if (at !== undefined) {
         const k = x.reduce((one, v, i) => (abs(v - at) < abs(x[one] - at) ? i : one), 0);
         inside.push(`<path class="cursor" d="M${across.at(at)},${box.top}V${box.bottom}"/>`);
@@ -148,7 +149,7 @@
             inside.push(`<circle class="here l${i}" cx="${across.at(x[k])}" cy="${up.at(line[k])}" r="5"/>`);
           }
         });
-        said.push(`At ${label} = ${number(at)}: ` + given.y.map(([name, words]) => `${words} ${number(values[name])}`).join("; ") + ".");
+        said.push(`At ${label} = ${number(at)}${unit ? ` ${unit}` : ""}: ` + given.y.map(([name, words]) => `${words} ${number(values[name])}`).join("; ") + ".");
       }
       if (best) {
         const [[bx], [by]] = [given.x, given.y[0][0]].map((name) => numbers("best", name));

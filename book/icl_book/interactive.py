@@ -48,7 +48,8 @@ def interactive(
         x: Column of the abscissa. If it is a slider too, that moves along the curves.
         y: Columns that are curves, at most three, and their words. The first sets the vertical axis, unless
             ``ylim`` does.
-        sliders: Columns that are sliders (menus if they hold text) and their words; every value is a stop.
+        sliders: Columns that are sliders (menus if they hold text) and their words, which may end with a
+            unit in parentheses; every value is a stop.
         start: Where each slider starts, one of its values.
         labels: Names of both axes.
         experiment: What to try, with the word "move".

@@ -241,14 +241,14 @@ def test_curves_break_a_finger_moves_the_cursor_and_areas_are_sizes(browser, tmp
         frame,
         "x",
         {"y": "y"},
-        {"q": "q"},
+        {"q": "query (degrees)"},
         {"q": 2.0},
         points=pd.DataFrame(points),
         **words,
     )
     figure = page(browser, tmp_path / "points.html", made.data)
     assert (path(figure, "l0").count("M"), path(figure, "l0").count("L")) == (2, 2)
-    assert "At q = 2: y not computed" in shown(figure)[1]
+    assert "At query = 2 degrees: y not computed" in shown(figure)[1]
     figure.execute_script("""
     const svg = document.querySelector(".drawing"), box = svg.getBoundingClientRect();
     const [left, width] = ["x", "width"].map((k) => +svg.querySelector(".frame").getAttribute(k));
@@ -256,7 +256,7 @@ def test_curves_break_a_finger_moves_the_cursor_and_areas_are_sizes(browser, tmp
     svg.dispatchEvent(new PointerEvent("pointerdown", { pointerType: "touch", buttons: 1, clientX }));""")
     assert (
         shown(figure)[0] == {"y": 9}
-        and control(figure, "q").get_attribute("aria-valuetext") == "3"
+        and control(figure, "query").get_attribute("aria-valuetext") == "3"
     )
     first, second = figure.execute_script(
         "return [...document.querySelectorAll('.weight')].map((dot) => dot.r.baseVal.value ** 2)"
