@@ -18,9 +18,9 @@
 # $\cos(L\,u\cdot x)$ with $L\ge1$, $n$ must be well above both $L^{d-1}\sigma^2$ and $L^{d-1}/\sigma^{d+1}$. Dots in
 # {numref}`fig-phases` mark the part of the map in which $w^*$ is near the law. Equal or nearly equal weights ($w^*=0$
 # or near zero) are best if the noise is large, or if the examples lie too far apart to show a wave. If the noise is
-# very small and the context is short, the best window contains only a few tokens.
-# Reducing the noise further does not narrow this window, but a longer context does {judged}`P1.T2.signal-limit`. For
-# smooth functions in long contexts, the curvature of the functions sets the best window, and their slope does not
+# very small and the context is short, the best window contains only a few tokens. Reducing the noise further does not
+# narrow this window, but a longer context does {judged}`P1.T2.signal-limit`. For smooth functions in long contexts, the
+# curvature of the functions sets the best window, and their slope does not
 # {judged}`P1.PD.smooth-law`. For example, take waves $\cos(4\,u\cdot x)$ and linear functions with the same largest
 # slope on the sphere, at $d=5$, $n=10^{12}$ and $\sigma=0.5$. The best $w$ for the waves is then
 # {judged}`P1.PD.slope | same largest slope, L = 4, d = 5, n = 1e12, sigma = 0.5 | .2f` times the best $w$ for the
@@ -163,16 +163,16 @@ plt.show()
 #
 # **When does the law hold?** The law needs long contexts, so it holds only in a part of the blue area. For ReLU functions
 # it is accurate if $n$ is well above both $(L/\sigma)^d$ and $(\sigma/L)^2$. The chapter on
-# [Theorem 2](/notebooks/theorem2_scaling.ipynb) derives these two bounds. The first one excludes the upper part of the
-# left map, and the second one excludes the lower left corner.
+# [Theorem 2](/notebooks/theorem2_scaling.ipynb) explains the first bound, which excludes the upper part of the left map.
+# Above the second bound, the $w$ of the law is large. This bound excludes the lower left corner.
 #
 # For waves with $L\ge1$ the law gives a $w^*$ of the order of $(nL^4/\sigma^2)^{2/(d+3)}$, by {eq}`eq-laplacian` below.
 # The law is accurate if two conditions hold. The window must be narrower than a wavelength, which means
-# $w^*\gg L^2$. This holds if $n\gg L^{d-1}\sigma^2$. The labels in a window must also differ by less than the noise, which
-# means $w^*\gg(L/\sigma)^2$. This holds if $n\gg L^{d-1}/\sigma^{d+1}$. At $\sigma=0.1$ the second condition is the
+# $w^*\gg L^2$. This holds if $n\gg L^{d-1}\sigma^2$. Even without noise the labels in a window differ, and they must differ by
+# less than $\sigma$. This means $w^*\gg(L/\sigma)^2$. It holds if $n\gg L^{d-1}/\sigma^{d+1}$. At $\sigma=0.1$ the second condition is the
 # stronger one.
 #
-# All these bounds have unknown constant factors, so some dots lie outside them. A few dots lie in the orange area, because
+# All these bounds leave out constant factors, so some dots lie outside them. A few dots lie in the orange area, because
 # there the ratio of $w^*$ to the law is just passing through one.
 #
 # The cell takes about ten seconds on two cores. The next cell prints the best $w$ at two corners of the maps of waves.
