@@ -13,9 +13,9 @@
 #
 # **Short answer.** Let the data matrix have the spectral norm $R$. A softmax row $f$ then changes at most $R/2$ times as fast
 # as its weights, by a known bound {cite:p}`nair2025softmax` {judged}`P2.lip.half`. By printed bounds we mean bounds as our notes
-# on related papers give them. All printed upper bounds that we could test are true under their assumptions {judged}`P2.lip.u`
-# {judged}`P2.lip.f`. For $n=32$ tokens and $R=4$, one printed bound on the speed of $f$ exceeds $R/2$ by
-# {judged}`P2.lip.f | f as stated, n = 32, R = 4 | .0f` powers of ten.
+# on related papers give them. All printed upper bounds that we could test are true under their assumptions. This holds for the
+# exponentials and their sum {judged}`P2.lip.u`, and for $f$ itself {judged}`P2.lip.f`. For $n=32$ tokens and $R=4$, one printed
+# bound on the speed of $f$ exceeds $R/2$ by {judged}`P2.lip.f | f as stated, n = 32, R = 4 | .0f` powers of ten.
 # A useful step size comes from the largest second derivative of the loss of a row. We prove the value of this derivative for
 # every number of tokens {judged}`P2.opt.range`. On one test problem Newton's method needs fewer passes over the data than
 # gradient descent with this step size {judged}`P2.opt.newton`.

@@ -12,11 +12,15 @@
 # *Theorem 2 gives a power law for the best window. When does this law hold? What happens with few examples, much noise,
 # or oscillating functions?*
 #
-# **Short answer.** The power law of Theorem 2 for the best window parameter $w^*$ holds only in a part of the map in
-# {numref}`fig-phases`. Equal or nearly equal weights ($w^*=0$ or near zero) are best if the noise is large, or if the
-# examples lie too far apart to show a wave. If the noise is very small, the best window contains only a few tokens.
-# Reducing the noise further does not narrow this window, but a longer context does {judged}`P1.T2.signal-limit`. For
-# smooth functions in long contexts, the curvature of the functions sets the best window, and their slope does not
+# **Short answer.** Let $n$ be the number of examples, $d$ their dimension, $L$ the Lipschitz constant of the functions
+# and $\sigma^2$ the variance of the label noise. The power law for the best window parameter $w^*$ holds in long
+# contexts. For ReLU functions $n$ must be well above both $(L/\sigma)^d$ and $(\sigma/L)^2$. For waves
+# $\cos(L\,u\cdot x)$ with $L\ge1$, $n$ must be well above both $L^{d-1}\sigma^2$ and $L^{d-1}/\sigma^{d+1}$. Dots in
+# {numref}`fig-phases` mark the part of the map in which $w^*$ is near the law. Equal or nearly equal weights ($w^*=0$
+# or near zero) are best if the noise is large, or if the examples lie too far apart to show a wave. If the noise is
+# very small and the context is short, the best window contains only a few tokens. Reducing the noise further does not
+# narrow this window, but a longer context does {judged}`P1.T2.signal-limit`. For smooth functions in long contexts, the
+# curvature of the functions sets the best window, and their slope does not
 # {judged}`P1.PD.smooth-law`. For example, take waves $\cos(4\,u\cdot x)$ and linear functions with the same largest
 # slope on the sphere, at $d=5$, $n=10^{12}$ and $\sigma=0.5$. The best $w$ for the waves is then
 # {judged}`P1.PD.slope | same largest slope, L = 4, d = 5, n = 1e12, sigma = 0.5 | .2f` times the best $w$ for the
@@ -65,8 +69,8 @@ if noise_std == 0:
 #
 # - **Equal weights**, $w^*=0$. They are best for waves that drown in noise or oscillate between neighboring examples.
 #   For affine and ReLU functions with much noise the best weights are almost equal.
-# - **A window** of many tokens. Theorem 2 is about this kind. The window narrows as contexts get longer, functions get
-#   rougher or labels get cleaner.
+# - **A window** of many tokens. Theorem 2 is about such windows in long contexts. There the window narrows as contexts
+#   get longer, functions get rougher or labels get cleaner.
 # - **Few tokens.** With almost no noise the best window contains a handful of examples. At a fixed context length,
 #   reducing the noise further does not narrow this window.
 #
@@ -90,7 +94,9 @@ def best_windows(title, rough, task, sigma):
     equal = best.w < 1e-9
     few = (attended < 5) & (attended < np.array(n_values) / 2)
     phase = np.select([equal, few], ["equal weights", "few tokens"], "a window")
-    table = {"n": n_values, "w": best.w, "attended": attended, "phase": phase}
+    law = asymptotics.sharp_window(task, n_values, sigma)
+    lawful = np.abs(best.w / law - 1) < 0.2
+    table = {"n": n_values, "w": best.w, "phase": phase, "lawful": lawful}
     return pd.DataFrame({"title": title, "rough": rough} | table)
 
 
@@ -126,8 +132,12 @@ for ax, title in zip(axes, titles, strict=True):
     ax.set_ylabel(r"$L/\sigma$" if title.startswith("ReLU") else "wavenumber L")
     ax.pcolormesh(n, rough, colors, cmap=shades, vmin=0, vmax=2, ec="face")
     log_w = np.log10(grid.w.where(colors > 0))
-    lines = ax.contour(n, rough, log_w, [0, 1, 2, 3], colors=".25", linewidths=1)
-    ax.clabel(lines, fmt=lambda k: f"w = {10**k:.0f}", fontsize=9)
+    # the maps of waves have hardly any w between zero and one
+    levels = [0, 1, 2, 3] if title.startswith("ReLU") else [1, 2, 3]
+    lines = ax.contour(n, rough, log_w, levels, colors=".25", linewidths=1)
+    ax.clabel(lines, fmt=lambda k: f"{10**k:.0f}", fontsize=9, inline_spacing=1)
+    lawful = phases[(phases.title == title) & phases.lawful]
+    ax.plot(lawful.n, lawful.rough, ".", color=".25", markersize=2)
     ax.set_title(title)
     ax.grid(False)
 patches = [
@@ -138,15 +148,32 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-phases
-# :alt: Three maps with three regions. For ReLU functions a few tokens are best where the signal is strong, and a window
-# of many tokens elsewhere. For cosines, equal weights are best to the left of a slanted boundary, where contexts are
-# too short for the wavelength. Equal weights are also best where the waves are too weak. To the right of the boundary
-# follows a band of few tokens, then a window that narrows to the right.
+# :alt: Three maps with three regions. For ReLU functions few tokens are best in a block at strong signals and short
+# contexts, and the rest of the map is the window region. For cosines, equal weights are best to the left of a slanted
+# boundary, where contexts are too short for the wavelength. Equal weights are also best where the waves are too weak. To
+# the right of the boundary follows a band of few tokens, then a window that narrows to the right. Dots of the power law
+# fill a part of the window regions in long contexts.
 #
-# The kind of weights that is best for each context length and roughness, with lines of equal $w^*$. *Few tokens* means
-# that the best layer attends to fewer than five tokens and to less than half of the context. Left:
+# The kind of weights that is best for each context length and roughness. Numbered lines join settings of equal $w^*$.
+# *Few tokens* means that the best layer attends to fewer than five tokens and to less than half of the context. *A
+# window* means every other setting with $w^*>0$, so this area includes nearly equal weights. Dots mark settings at which
+# $w^*$ differs from {prf:ref}`the law of the window <thm-law>` by less than 20 %. Left:
 # {term}`ReLU functions <class>`. Middle and right: waves at $\sigma=0.1$.
 # ```
+#
+# **When does the law hold?** The law needs long contexts, so it holds only in a part of the blue area. For ReLU functions
+# it is accurate if $n$ is well above both $(L/\sigma)^d$ and $(\sigma/L)^2$. The chapter on
+# [Theorem 2](/notebooks/theorem2_scaling.ipynb) explains the first bound, which excludes the upper part of the left map.
+# Above the second bound, the $w$ of the law is large. This bound excludes the lower left corner.
+#
+# For waves with $L\ge1$ the law gives a $w^*$ of the order of $(nL^4/\sigma^2)^{2/(d+3)}$, by {eq}`eq-laplacian` below.
+# The law is accurate if two conditions hold. The window must be narrower than a wavelength, which means
+# $w^*\gg L^2$. This holds if $n\gg L^{d-1}\sigma^2$. Even without noise the labels in a window differ, and they must differ by
+# less than $\sigma$. This means $w^*\gg(L/\sigma)^2$. It holds if $n\gg L^{d-1}/\sigma^{d+1}$. At $\sigma=0.1$ the second condition is the
+# stronger one.
+#
+# All these bounds leave out constant factors, so some dots lie outside them. A few dots lie in the orange area, because
+# there the ratio of $w^*$ to the law is just passing through one.
 #
 # The cell takes about ten seconds on two cores. The next cell prints the best $w$ at two corners of the maps of waves.
 # For the shortest wave in the shortest context, it should be zero. For the longest wave in the longest context, it
@@ -554,12 +581,12 @@ judge(
 # the law is about a quarter too large. At this length the window is still wider than the steep part of the function.
 # :::
 #
-# **Exercise 4.** Draw the map of ReLU functions for $d=7$. Which line of the experiment do you change? What happens to
-# the lines of equal $w$?
+# **Exercise 4.** Draw the map of ReLU functions for $d=7$. Which line do you add to the cell of the experiment? What
+# happens to the lines of equal $w$?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Replace the line `high = max(dims)` by `high = 7`. The lines of equal $w$ lie farther apart. For ReLU functions $w^*$
+# Write `dims = [7]` as the first line of the cell. The lines of equal $w$ lie farther apart. For ReLU functions $w^*$
 # grows like $n^{2/(d+2)}$, and this exponent is smaller at $d=7$ than at $d=5$. So a longer context is needed to narrow
 # the window by the same factor.
 # ```

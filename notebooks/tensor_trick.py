@@ -13,8 +13,9 @@
 #
 # **Short answer.** Yes. Let the matrices $A_1$ and $A_2$ have $n$ tokens of dimension $d$ as rows, and let $X$ be the matrix of
 # weights. The scores of attention are $A_1XA_2^\top$. Read row by row, the scores form the vector
-# $(A_1\otimes A_2)\,\mathrm{vec}(X)$ {judged}`P2.trick`. So each of the two problems of paper 2 is a sum of $n$ softmax
-# regressions with the same unknown $\mathrm{vec}(X)$ {judged}`P2.normalized` {judged}`P2.rescaled`. The cost is a large matrix:
+# $(A_1\otimes A_2)\,\mathrm{vec}(X)$ {judged}`P2.trick`. So the normalized problem of paper 2 is a sum of $n$ softmax
+# regressions with the same unknown $\mathrm{vec}(X)$ {judged}`P2.normalized`. The rescaled problem of paper 2 is such a sum,
+# too {judged}`P2.rescaled`. The cost is a large matrix:
 # $A_1\otimes A_2$ has $n^2d^2$ entries {judged}`P2.memory`. A product of three small matrices gives the same gradient
 # {judged}`P2.gradient`. For $n=d$ the number of operations grows like $d$ to the power
 # {judged}`P2.scale.operations | explicit, n = d | .0f` with the large matrix, and to the power

@@ -15,11 +15,13 @@
 # $w^{-1/2}$ from the query $x_q$. Let $n$ be the number of examples, $d$ their dimension, $L$ the Lipschitz constant of
 # the functions and $\sigma^2$ the variance of the label noise. In long contexts the best $w$ grows like
 # $(nL^2/\sigma^2)^{2/(d+2)}$ for ReLU functions. For affine functions the exponent is $2/(d+3)$ {judged}`P1.T2.sharp`.
-# The constant factors are known, too. For ReLU functions with $d=5$, $n=10^{12}$, $L=1$ and $\sigma=0.5$, the exact
-# best $w$ differs from the law with its constant by
-# {judged}`P1.T2.near | ReLU, d = 5, n = 1e12, sigma = 0.5 | 100*.1f` %. Layers that Adam trains on short contexts reach
-# the exact best $w$ {judged}`P1.T2.minimizer`. The authors' Theorem 2 says that the exponent for ReLU functions lies
-# between $1/d$ and $2/d$. Both bounds hold {judged}`P1.T2.lower` {judged}`P1.T2.upper`.
+# With ten times as many examples, the width $w^{-1/2}$ for ReLU functions is multiplied by $10^{-1/(d+2)}$. For $d=5$
+# this factor is $10^{-1/7}$, so the width shrinks by a little more than a quarter. The constant factors of the best $w$
+# are known, too. For ReLU functions with $d=5$, $n=10^{12}$, $L=1$ and $\sigma=0.5$, the exact best $w$ differs from
+# the law with its constant by {judged}`P1.T2.near | ReLU, d = 5, n = 1e12, sigma = 0.5 | 100*.1f` %. Layers that Adam
+# trains on short contexts reach the exact best $w$ {judged}`P1.T2.minimizer`. The authors' Theorem 2 says that the
+# exponent of $w$ for ReLU functions lies between $1/d$ and $2/d$. The lower bound is true {judged}`P1.T2.lower`, and so is
+# the upper bound {judged}`P1.T2.upper`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -137,9 +139,11 @@ plt.show()
 # Here $p_0$ is the density of $q\cdot x$ at zero. The *bias*, the mean squared error without label noise, is about
 # $\beta\,w^{-3/2}$. A window holds about $n/(\kappa\,w^{(d-1)/2})$ tokens. The *noise*, the error that label noise
 # adds, is therefore about $\sigma^2\kappa\,w^{(d-1)/2}/n$. The law for $w^*$ minimizes the sum of these two
-# approximations. The law is accurate if $n$ is well above both $(L/\sigma)^d$ and $(\sigma/L)^2$.
+# approximations. The law needs $n$ well above both $(L/\sigma)^d$ and $(\sigma/L)^2$. Even then the ratio of the exact
+# best $w$ to the law tends to one slowly. Its distance from one falls like the width $w^{-1/2}$ of the window, that is, like
+# $n^{-1/(d+2)}$.
 #
-# The next cell computes this law and the exact best $w$.
+# The next cell computes this law and the exact best $w$. The right panel of {numref}`fig-scaling` shows their ratio.
 
 # %%
 d = 5
@@ -618,7 +622,7 @@ judge(
 # the best $w$ for $\sigma=0$ is about $n^{2/d}$. The lower bound therefore requires $n^{2/d}\gtrsim(nL^2/\sigma^2)^{1/d}$,
 # that is, $n\gtrsim(L/\sigma)^2$.
 #
-# Our law is accurate if $n\gg(L/\sigma)^d$. The labels in a window of width $w^{-1/2}$ differ by about $Lw^{-1/2}$,
+# Our law also needs $n\gg(L/\sigma)^d$. The labels in a window of width $w^{-1/2}$ differ by about $Lw^{-1/2}$,
 # even without noise. This difference acts as a second noise, which the law neglects. It is small against $\sigma$ if
 # $w\gg(L/\sigma)^2$. The $w$ of the law satisfies this condition if $n\gg(L/\sigma)^d$.
 #

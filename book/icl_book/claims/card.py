@@ -22,6 +22,12 @@ Rows = Sequence[Mapping[str, Any]]
 _CLAIM = TypeAdapter(Claim)
 #: What a record does not say of a claim, or says in other words.
 _LEFT_OUT = {"rule", "corrected_rule", "depends_on", "where"}
+#: What one reading, or several, say of a statement, by the outcome of their evidence.
+_VERBS = {
+    "agrees": ("holds", "hold"),
+    "contradicts": ("fails", "fail"),
+    "undecided": ("is undecided", "are undecided"),
+}
 
 
 @dataclass(frozen=True)
@@ -161,8 +167,11 @@ def _size(limit: float | str) -> str:
     return number(f"{x:.2g}", ".0f" if 99.5 <= x < 1e5 else ".2g")
 
 
-def contradiction(rows: Rows) -> str:
-    """Say in one sentence which measured values would contradict the statement, as the rule has it."""
+def contradiction(rows: Rows, main: bool = False) -> str:
+    """Say in one sentence which measured values would contradict the statement, as the rule has it.
+
+    Where readings differ in their verdicts, the sentence says that it is about the `main` one.
+    """
     ranges = sorted({(float(a), float(b)) for a, b in (r["permitted"] for r in rows)})
     lows = [low for low, _ in ranges if math.isfinite(low)]
     highs = sorted(high for _, high in ranges if math.isfinite(high))
@@ -198,7 +207,34 @@ def contradiction(rows: Rows) -> str:
                 )
             said.append(text)
         where = " or ".join(said)
-    return f"A value {where} would contradict the statement."
+    value = "In our main reading, a value" if main else "A value"
+    return f"{value} {where} would contradict the statement."
+
+
+def divided(readings: Mapping[str, str]) -> str:
+    """Say in which readings a statement holds and in which it fails, from their outcomes, ours first."""
+    ours, *others = readings.values()
+    text = f"The statement {_VERBS[ours][0]} in our main reading."
+    if len(others) == 1:
+        (verb, _), name = _VERBS[others[0]], list(readings)[1]
+        return f"{text} In the other reading{_named(name)} it {verb}."
+    if len(set(others)) == 1:
+        all_of = "Both" if len(others) == 2 else f"All {len(others)}"
+        return f"{text} {all_of} other readings {_VERBS[others[0]][1]}."
+    parts = []
+    for outcome, (one, many) in _VERBS.items():
+        names = [name for name in list(readings)[1:] if readings[name] == outcome]
+        if names:
+            failing = len(names) == 1 and outcome == "contradicts"
+            which = _named(names[0]) if failing else ""
+            parts.append(f"{len(names)} {one if len(names) == 1 else many}{which}")
+    listed = ", ".join(parts[:-1]) + f" and {parts[-1]}"
+    return f"{text} Of the {len(others)} other readings, {listed}."
+
+
+def _named(reading: str) -> str:
+    """Name a reading in brackets, if its name is short."""
+    return f" ({reading})" if len(reading) <= 70 else ""
 
 
 def measured(quantity: str) -> tuple[str, str]:
@@ -221,6 +257,7 @@ def agreement(rows: Rows, which: str = "outcome") -> str:
 environment().filters |= {
     "agreement": agreement,
     "contradiction": contradiction,
+    "divided": divided,
     "headline": headline,
     "measured": measured,
     "size": _size,
