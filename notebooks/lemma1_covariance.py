@@ -14,8 +14,8 @@
 #
 # **Short answer.** Let the tokens be $x=\Sigma^{1/2}u$ with $u$ uniform on the unit sphere, so that they lie on an
 # ellipsoid. Suppose that the random functions are rotation invariant *as functions of the whitened token* $u$, and that
-# their values are more correlated at closer $u$. Then for two or more examples the best matrix is $M=w^*\Sigma^{-1}$,
-# where $w^*$ is the best $w$ on the sphere. The slide with this lemma does not name its conditions
+# two values of one function are more correlated at closer $u$. Then for two or more examples the best matrix is
+# $M=w^*\Sigma^{-1}$, where $w^*$ is the best $w$ on the sphere. The slide with this lemma does not name its conditions
 # {judged}`P1.L1.form`. Trained layers end near $w^*\Sigma^{-1}$ {judged}`P1.L1.trained`. Suppose instead that the
 # functions are rotation invariant as functions of $x$ itself. Then the layers that we trained end at another matrix,
 # whose window is narrower along the long axes.
@@ -188,7 +188,8 @@ plt.show()
 # covariances. All points lie on the diagonal.
 #
 # Entries of the trained $M$ along the axes of $\Sigma$, against the entries of $w^*\Sigma^{-1}$ with the exact $w^*$ of
-# the sphere. Points are medians over seeds, with intervals. The points should lie on the line. Nothing is fitted.
+# the sphere. Points are medians over the seeds. Bars are confidence intervals of these medians. Each
+# bar misses the true median with a probability below $10^{-4}$. The points should lie on the line. Nothing is fitted.
 # ```
 #
 # The cells take about five seconds on two cores. The card below allows differences from $-0.1$ to $0.1$. Its control
@@ -247,7 +248,7 @@ judge(
 # ```{admonition} What is true
 # :class: tip
 # - Let $g(u)=f(\Sigma^{1/2}u)$ be the function *of the whitened token*. Suppose that the law of $g$ is rotation
-#   invariant, and that the values of $g$ are more correlated at closer points, as in the
+#   invariant, and that two values of one function $g$ are more correlated at closer points, as in the
 #   {prf:ref}`theorem on form <thm-form>`. Let $n\ge2$. Then every minimizer is $w\Sigma^{-1}$, where $wI$ is a
 #   minimizer on the sphere. This is how we read the lemma.
 # - Suppose that the law of $f$ itself is rotation invariant. Then the units that we trained end at another matrix.
@@ -365,7 +366,7 @@ plt.show()
 # the eigenvalue, but less steeply than the line of slope minus one.
 #
 # Diagonal entries of the trained $M$ against the eigenvalues of $\Sigma$, for functions that are rotation invariant in
-# $x$. Points are medians over seeds, with intervals. Lemma 1 gives the slope $-1$ of the line. The points fall less
+# $x$. Points are medians over the seeds, and bars are confidence intervals of these medians. Lemma 1 gives the slope $-1$ of the line. The points fall less
 # steeply.
 # ```
 #
@@ -397,11 +398,11 @@ plt.show()
 #
 # ## The lemma, proved
 #
-# Suppose that the class is rotation invariant in the whitened token $u$, and that its values are more correlated at
-# closer $u$. Let $n\ge2$. Then no matrix has a smaller risk than the best multiple of $\Sigma^{-1}$, for any noise. For
-# $\Sigma=I$ this is proved in [](/notebooks/certificates.ipynb). By {eq}`eq-whitened` it then holds on every ellipsoid.
-# The card compares the best multiple with four other matrices. The second reading of the card is about functions that
-# are rotation invariant in $x$.
+# Suppose that the class is rotation invariant in the whitened token $u$, and that two values of one function are more
+# correlated at closer $u$. Let $n\ge2$. Then no matrix has a smaller risk than the best multiple of $\Sigma^{-1}$, for
+# any noise. For $\Sigma=I$ this is proved in [](/notebooks/certificates.ipynb). By {eq}`eq-whitened` it then holds on
+# every ellipsoid. The card compares the best multiple with four other matrices. The second reading of the card is about
+# functions that are rotation invariant in $x$.
 
 # %% tags=["remove-input"]
 others = [
@@ -451,8 +452,9 @@ judge("P1.L1.sign", pd.DataFrame(signs), error="error", name="{task}")
 # ## To remember
 #
 # The matrix $\Sigma^{-1}$ turns the ellipsoid of the tokens into a sphere. The best multiple of $\Sigma^{-1}$ is the
-# best matrix if the functions are rotation invariant on this sphere and more correlated at closer points. If the
-# functions change faster along one axis of the sphere, the window should be narrower along this axis.
+# best matrix under two conditions. The functions are rotation invariant on this sphere, and two values of one function
+# are more correlated at closer points. If the functions change faster along one axis of the sphere, the window should
+# be narrower along this axis.
 
 # %% tags=["remove-input"]
 notebook.footer()
