@@ -134,8 +134,9 @@ plt.show()
 # falls with the label noise, as in [](/notebooks/theorem2_scaling.ipynb).
 #
 # **What is proved.** Let $n$ be the number of examples and $\sigma$ the standard deviation of the label noise. For
-# $k\ge3$, $n\ge2$ and any $\sigma$ we prove that the best $M$ is $cBB^\top$. For $k\le2$ the box *What is true* says
-# which cases are proved, computed or untested.
+# $k\ge3$, $n\ge2$ and any $\sigma$ we prove that the best $M$ is $cBB^\top$. For $k=2$ we prove it for two examples, for
+# much noise, and for long contexts with noise. For $k=1$ we prove that the best $e$ is zero, but only for two examples
+# without noise. The box *What is true* says which other cases we computed on grids, and which case is untested.
 #
 # The next cell computes the mean squared error, or risk, of such an $M$ without sampling, as in
 # [](/notebooks/exact_risk.ipynb). It keeps $c$ and lowers $e$ to zero. Bias and noise both become smaller:
@@ -166,6 +167,7 @@ for e in (4.0, 2.0, 0.0):  # from the isotropic window to the projection
 # The cell also prints the exact best $c$ of each setting. For twenty tokens without noise it is
 # {judged}`P1.T4.positive | k = 2, n = 20, $\sigma$ = 0 | .2f` for every $d$.
 #
+# To try $d=7$, write `dim = 7` in place of the first line of the next cell.
 
 # %%
 dim = 5  # d
@@ -276,8 +278,9 @@ judge(
 # setting had $n=100$, no noise and as many steps as here. The control of that run failed as well, so the run alone
 # decides nothing.
 #
-# In longer contexts the risk is even flatter near its minimum, so training needs more steps. The next cell trains units
-# for $n=100$ without noise: two for as many steps as above, and two for four times as many:
+# At the same $c$, an entry $e>0$ in the irrelevant directions raises the risk less for $n=100$ than for $n=20$. The risk
+# is therefore flatter in these directions, and this may be why training needs more steps. The next cell trains units for
+# $n=100$ without noise. Two of them train for as many steps as above, and two for four times as many:
 
 # %%
 for many in (steps, 4 * steps):
@@ -763,7 +766,7 @@ plt.show()
 # above the dashed line, except on the class without intercept.
 #
 # Sine (top) and test error on the noiseless query label (bottom) during training, for the slide's three links. Points
-# are medians over seeds, with intervals. Softmax attention should come down to the solid line, the exact least risk.
+# are medians over the seeds, and bars are confidence intervals of these medians. Softmax attention should come down to the solid line, the exact least risk.
 # Linear attention should not fall below the dashed line, the error of the best constant, except on affine functions
 # without their $+2$ (triangles).
 # ```
