@@ -536,12 +536,12 @@ plt.show()
 # ```{caption} fig-every-w
 # :alt: Against the window parameter a curve is flat at one up to 0.707 and then falls, through 0.618 at one, to about 0.1 at
 # three. Points for each dimension lie on the curve, but above it for large window parameters in high dimension. A dashed
-# curve touches the first curve at one and then runs below it.
+# curve meets the first curve at one and then runs below it.
 #
 # The exponent $r(w)$ of $\mathbb E\Vert\sum\omega_ix_i-w\,x_q\Vert^2$ by the {prf:ref}`theorem on every window <thm-every-w>`
 # (line). The points come from exact distances at $n=10^{28}$ and $10^{30}$, with the power of $\log n$ divided out. Line and
 # points agree, except for large $w$ and $d$, where even these contexts are too short. The vertical line is at $w^2=\frac12$.
-# The dashed curve $w^{-2}/\varphi$ touches the line at $w=1$ and runs below it for $w>1$.
+# The dashed curve $w^{-2}/\varphi$ meets the line at $w=1$ and runs below it for $w>1$.
 # ```
 #
 # **A printed bound for comparison.** Proposition 3.1 of {cite:t}`boursier2025` bounds the mean squared distance of the output
