@@ -395,7 +395,7 @@ for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
 
 # %% [markdown]
 # **Exercise 2.** What does linear attention do on the quadratic functions $L(q\cdot x)^2$ of `icl.tasks.Quadratic`?
-# Print the best $m$, the risk and the floor at $n=10$ and $n=1000$ . Explain these numbers.
+# Print the best $m$, the risk and the floor at $n=10$ and $n=1000$. Explain these numbers.
 #
 # :::{admonition} Solution
 # :class: dropdown
