@@ -453,8 +453,8 @@ judge("P1.L1.sign", pd.DataFrame(signs), error="error", name="{task}")
 #
 # The matrix $\Sigma^{-1}$ turns the ellipsoid of the tokens into a sphere. The best multiple of $\Sigma^{-1}$ is the
 # best matrix under two conditions. The functions are rotation invariant on this sphere, and two values of one function
-# are more correlated at closer points. If the functions change faster along one axis of the sphere, the window should
-# be narrower along this axis.
+# are more correlated at closer points. If the functions change faster along one axis of the sphere, a narrower window
+# along it is better.
 
 # %% tags=["remove-input"]
 notebook.footer()
