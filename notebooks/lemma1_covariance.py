@@ -451,10 +451,9 @@ judge("P1.L1.sign", pd.DataFrame(signs), error="error", name="{task}")
 # %% [markdown]
 # ## To remember
 #
-# The matrix $\Sigma^{-1}$ turns the ellipsoid of the tokens into a sphere. The best multiple of $\Sigma^{-1}$ is the
-# best matrix under two conditions. The functions are rotation invariant on this sphere, and two values of one function
-# are more correlated at closer points. If the functions change faster along one axis of the sphere, a narrower window
-# along it is better.
+# The matrix $\Sigma^{-1}$ turns the ellipsoid of the tokens into a sphere. Its best multiple is the best matrix if the
+# functions are rotation invariant on this sphere and two values of one function are more correlated at closer points.
+# If the functions change faster along one axis, a narrower window along it is better.
 
 # %% tags=["remove-input"]
 notebook.footer()
