@@ -147,12 +147,13 @@ plt.show()
 # %% [markdown]
 # ```{caption} fig-gaussian
 # :alt: Left, against the context length: on Gaussian tokens the best window parameter levels off at one in every dimension, and
-# on the sphere it grows like a power. Right, log-log: one minus the best window parameter falls along curves that become
-# parallel to a dashed line.
+# on the sphere it grows like a power. Right, log-log: one minus the best window parameter falls along curves that slowly
+# become parallel to a dashed line.
 #
 # Left: exact best $w$ for linear functions on Gaussian tokens (solid) and on the sphere of radius $\sqrt d$ (dashed). Right:
 # one minus the best $w$ on Gaussian tokens, with a dashed guide of slope $-1/\varphi$, where $\varphi=\frac12(1+\sqrt5)$ is
-# the golden ratio.
+# the golden ratio. The curves are flatter than the guide, because the asymptotic formula has a factor
+# $(\log n)^{d/2+1}$ beside the power of $n$.
 # ```
 #
 # The experiment takes about five seconds on two cores. At $d=5$ and $n=10^6$, the printed best $w$ should be

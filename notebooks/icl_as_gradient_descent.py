@@ -402,9 +402,9 @@ plt.show()
 # below a horizontal line.
 #
 # Median cosine between two moves of the scores, one by a layer and one by a gradient step, against the sharpness $c$ of the
-# layer. A cosine of 1 means the same direction. A layer fitted to each problem comes close to 1, except at $c=0$. One layer for all problems
-# does no better than shrinking every token (line). Without attention ("none") every token is multiplied by a matrix. Intervals
-# are mostly smaller than the marks.
+# layer. A cosine of 1 means the same direction. A layer fitted to each problem comes close to 1, except at $c=0$. One layer
+# for all problems does no better than shrinking every token (line). Without attention ("none") every token is multiplied by
+# a matrix. Intervals are mostly smaller than the marks.
 # ```
 #
 # **Why the fitted layer is so good.** The gradient step multiplies every token by a matrix. In the layer each token is a query

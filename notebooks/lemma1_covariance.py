@@ -188,8 +188,8 @@ plt.show()
 # covariances. All points lie on the diagonal.
 #
 # Entries of the trained $M$ along the axes of $\Sigma$, against the entries of $w^*\Sigma^{-1}$ with the exact $w^*$ of
-# the sphere. Points are medians over the seeds. Bars are confidence intervals of these medians. Each
-# bar misses the true median with a probability below $10^{-4}$. The points should lie on the line. Nothing is fitted.
+# the sphere. Points are medians over the seeds. Bars are confidence intervals of these medians. The points should lie on
+# the line. Nothing is fitted.
 # ```
 #
 # The cells take about five seconds on two cores. The card below allows differences from $-0.1$ to $0.1$. Its control
@@ -366,8 +366,8 @@ plt.show()
 # the eigenvalue, but less steeply than the line of slope minus one.
 #
 # Diagonal entries of the trained $M$ against the eigenvalues of $\Sigma$, for functions that are rotation invariant in
-# $x$. Points are medians over the seeds, and bars are confidence intervals of these medians. Lemma 1 gives the slope $-1$ of the line. The points fall less
-# steeply.
+# $x$. Points are medians over the seeds. Bars are confidence intervals of these medians. Lemma 1 gives the slope $-1$ of
+# the line. The points fall less steeply.
 # ```
 #
 # **Exercise 3.** Tokens have the covariance $\Sigma$. You can draw functions from a class. Find out, without training,

@@ -495,8 +495,8 @@ plt.show()
 # hardly changes.
 #
 # Left: risk against $w$ on the ReLU class at the largest $L$. Solid: normalized weights. Dashed: the best gain. Bands
-# are intervals of sampled values. Right: the best $w$ of the exponential against $L$. This $w$ rises clearly only with
-# normalized weights.
+# are intervals of sampled values. The lines of tanh and linear are so close that they look like one. Right: the best $w$
+# of the exponential against $L$. This $w$ rises clearly only with normalized weights.
 # ```
 
 # %% tags=["remove-input"]

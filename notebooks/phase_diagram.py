@@ -168,12 +168,12 @@ plt.show()
 #
 # For waves with $L\ge1$ the law gives a $w^*$ of the order of $(nL^4/\sigma^2)^{2/(d+3)}$, by {eq}`eq-laplacian` below.
 # The law is accurate if two conditions hold. The window must be narrower than a wavelength, which means
-# $w^*\gg L^2$. This holds if $n\gg L^{d-1}\sigma^2$. Even without noise the labels in a window differ, and they must differ by
-# less than $\sigma$. This means $w^*\gg(L/\sigma)^2$. It holds if $n\gg L^{d-1}/\sigma^{d+1}$. At $\sigma=0.1$ the second condition is the
-# stronger one.
+# $w^*\gg L^2$. This holds if $n\gg L^{d-1}\sigma^2$. Even without noise the labels in a window differ, and they must
+# differ by less than $\sigma$. This means $w^*\gg(L/\sigma)^2$. It holds if $n\gg L^{d-1}/\sigma^{d+1}$. At $\sigma=0.1$
+# the second condition is the stronger one.
 #
-# All these bounds leave out constant factors, so some dots lie outside them. A few dots lie in the orange area, because
-# there the ratio of $w^*$ to the law is just passing through one.
+# All these bounds leave out constant factors, so some dots lie outside them. A few dots lie in the orange area. There
+# the ratio of $w^*$ to the law rises through one. In longer contexts it exceeds one, and then it tends to one from above.
 #
 # The cell takes about ten seconds on two cores. The next cell prints the best $w$ at two corners of the maps of waves.
 # For the shortest wave in the shortest context, it should be zero. For the longest wave in the longest context, it

@@ -405,9 +405,9 @@ plt.show()
 # both cosine panels L = 2 and L = 4 rise quickly, L = 1 slowly, and L = 8 stays near zero. Fourth panel: two curves of
 # the best window parameter that rise with L and then drop to zero; four points lie near the upper one.
 #
-# Spectral norm of $M$ during training with plain steps (median over the seeds, with a confidence interval of this median). Bottom right: the exact best $w$ of
-# the cosine class (lines), and the norms of the isotropic units at the end of training (points). In the first three panels
-# $\|M\|$ should be larger for larger $L$, except for the shortest waves.
+# Spectral norm of $M$ during training with plain steps. Lines are medians over the seeds, with confidence intervals of these
+# medians. Bottom right: the exact best $w$ of the cosine class (lines), and the norms of the isotropic units at the end of
+# training (points). In the first three panels $\|M\|$ should be larger for larger $L$, except for the shortest waves.
 # ```
 #
 # The cards P1.F3.relu and P1.F3.cosine compare the norms at each $L$ and at the next smaller $L$, after a quarter, half and all

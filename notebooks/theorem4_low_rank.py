@@ -766,9 +766,9 @@ plt.show()
 # above the dashed line, except on the class without intercept.
 #
 # Sine (top) and test error on the noiseless query label (bottom) during training, for the slide's three links. Points
-# are medians over the seeds, and bars are confidence intervals of these medians. Softmax attention should come down to the solid line, the exact least risk.
-# Linear attention should not fall below the dashed line, the error of the best constant, except on affine functions
-# without their $+2$ (triangles).
+# are medians over the seeds. Bars are confidence intervals of these medians. Softmax attention should come down to the
+# solid line, the exact least risk. Linear attention should not fall below the dashed line, the error of the best
+# constant, except on affine functions without their $+2$ (triangles).
 # ```
 #
 # The error of softmax attention comes close to the exact least risk on every link, as the table below shows. With $k=3$

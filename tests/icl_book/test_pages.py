@@ -322,9 +322,7 @@ def test_the_table_of_totals_counts_what_the_filters_count():
         for verdict in Verdict:
             same = (f"| {audit.NAMES[group]} |", f">{verdict}</span>")
             rows = [r for r in table.splitlines() if all(part in r for part in same)]
-            numbers = [
-                [int(n.strip() or 0) for n in r.split("|")[4:8]] for r in rows
-            ]
+            numbers = [[int(n.strip() or 0) for n in r.split("|")[4:8]] for r in rows]
             for every, sure, implied, left in numbers:
                 tested = verdict != Verdict.NOT_TESTABLE
                 assert left == (every - sure - implied if tested else 0)
