@@ -347,7 +347,7 @@ def test_chances_are_those_of_the_intervals_and_the_readme_counts_roots():
     "change", [{"grade": Grade.IDENTITY}, {"cannot_fail": "it is a definition"}]
 )
 def test_what_cannot_fail_is_counted_apart(change):
-    holds = r"authors \| paper 1 .*>holds</span> \| 2 \| (\d?) \| (\d?) \| (\d) \|"
+    holds = r"authors \| 1 .*>holds</span> \| 2 \| (\d?) \| (\d?) \| (\d) \|"
     assert re.search(holds, written("counts")).groups() == ("", "1", "1")
     assert re.search(holds, written("counts", **change)).groups() == ("1", "1", "0")
     assert "authors: 1 tested, *false as we have it, corrected* 1 (1 of" in written(
