@@ -126,7 +126,8 @@ plt.show()
 # - Noisier labels (larger $\sigma$) need a wider window, that is, a smaller $w$.
 # - Longer contexts (larger $n$) have more examples close to the query. The best window is narrower, that is, $w$ is larger.
 #
-# This page proves the exact exponent of the best $w$ and its constant. We first state them for ReLU functions
+# Theorem 2 bounds the best $w$ by two powers of $nL^2/\sigma^2$, with exponents $1/d$ and $2/d$. This page proves the
+# exact exponent of the best $w$ and its constant. Here we state them for the ReLU functions
 # $f(x)=\ell_1(q\cdot x)_++\ell_2(-q\cdot x)_++b$, where $(s)_+=\max(s,0)$. The intercept $b$ does not change the risk.
 # The direction $q$ is uniform on the unit sphere, and the slopes $\ell_1$ and $\ell_2$ are independent and uniform on
 # $[-L,L]$. Each function is linear on both sides of the hyperplane $q\cdot x=0$ and has a kink there. As $n\to\infty$
@@ -140,8 +141,8 @@ plt.show()
 # $\beta\,w^{-3/2}$. A window holds about $n/(\kappa\,w^{(d-1)/2})$ tokens. The *noise*, the error that label noise
 # adds, is therefore about $\sigma^2\kappa\,w^{(d-1)/2}/n$. The law for $w^*$ minimizes the sum of these two
 # approximations. The law needs $n$ well above both $(L/\sigma)^d$ and $(\sigma/L)^2$. Even then the ratio of the exact
-# best $w$ to the law tends to one slowly. Its distance from one falls like the width $w^{-1/2}$ of the window, that is, like
-# $n^{-1/(d+2)}$.
+# best $w$ to the law tends to one slowly. Its distance from one falls in the end like the width $w^{-1/2}$ of the window,
+# that is, like $n^{-1/(d+2)}$. At smaller $n$ other corrections are as large as this one.
 #
 # The next cell computes this law and the exact best $w$. The right panel of {numref}`fig-scaling` shows their ratio.
 

@@ -118,11 +118,15 @@ plt.show()
 # (theorem4-plain)=
 # ## In plain words
 #
-# **In every case that we proved or computed, the best matrix ignores the irrelevant directions.** A token is a sum
-# $x=Bu+B_\perp v$. The vector $u$ decides the label, and the vector $v$ does not. The $k$ columns of $B$ are
-# orthonormal and span the *relevant* directions. The orthonormal columns of $B_\perp$ span the irrelevant directions.
+# A token is a sum $x=Bu+B_\perp v$. The vector $u$ decides the label, and the vector $v$ does not. The $k$ columns of
+# $B$ are orthonormal and span the *relevant* directions. The orthonormal columns of $B_\perp$ span the irrelevant
+# directions. **By our choice** $u$ and $v$ are independent, and each is uniform on its unit sphere. The labels are
+# linear in $u$.
 #
-# **By our choice** $u$ and $v$ are independent, and each is uniform on its unit sphere. The labels are linear in $u$.
+# **For such tokens the best matrix ignores the irrelevant directions, in every case that we proved or computed.**
+# Theorem 4 says this for $n=2$ or $\sigma=0$, and the experiment below shows that training finds the relevant
+# directions. If the whole token is uniform on one sphere, $u$ and $v$ are dependent. Trained matrices then give some
+# weight to irrelevant directions too ([](/notebooks/beyond.ipynb)).
 #
 # Attention gives weight to tokens near the {term}`query`. The {term}`window` is the region that gets this weight. For a
 # unit vector $s$ we call $s^\top Ms$ the entry of the matrix $M$ in the direction $s$. **A large entry of $M$ makes the
@@ -135,8 +139,9 @@ plt.show()
 #
 # **What is proved.** Let $n$ be the number of examples and $\sigma$ the standard deviation of the label noise. For
 # $k\ge3$, $n\ge2$ and any $\sigma$ we prove that the best $M$ is $cBB^\top$. For $k=2$ we prove it for two examples, for
-# much noise, and for long contexts with noise. For $k=1$ we prove that the best $e$ is zero, but only for two examples
-# without noise. The box *What is true* says which other cases we computed on grids, and which case is untested.
+# much noise, and for long contexts with noise. For $k=1$ we prove it only for two examples without noise. The best $c$
+# is there the largest that is allowed. Other cases are computed on grids. One case is untested: $k=1$ and $\sigma=0$
+# with at least three examples.
 #
 # The next cell computes the mean squared error, or risk, of such an $M$ without sampling, as in
 # [](/notebooks/exact_risk.ipynb). It keeps $c$ and lowers $e$ to zero. Bias and noise both become smaller:

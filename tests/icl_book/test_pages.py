@@ -278,13 +278,13 @@ def test_the_front_page_says_what_was_tested_and_how_many_sampled_verdicts_staye
         "Of these, 1 holds, 1 is false as we have it.",
         "For 1 of the 1 false statements our only source is slides read by OCR.",
         "A verdict without a proof is about the sizes in this book. "
-        "A further run at other sizes followed a plan that was fixed beforehand. "
-        "The audit counts all verdicts that this run judged again. "
-        "Here we count only the 2 that rest on random numbers, "
-        "some of them on statements of others or of this book. "
-        "Of the 2 verdicts, 1 stayed, 0 became undecided and 1 were contradicted. "
-        "Of these contradictions, 1 decides nothing: "
-        "a case with a known answer, the control, did not get this answer. "
+        "We ran the experiments once more at other sizes, "
+        "by a plan that was fixed beforehand. "
+        "Among the verdicts that this run judged again, 2 rest on random numbers. "
+        "They concern statements of the authors, of others and of this book. "
+        "Of these verdicts, 1 stayed, 0 became undecided and 1 were contradicted. "
+        "1 of these contradictions decides nothing, "
+        "because a check with a known answer, the control, failed there. "
         "The audit gives the reasons.",
     )
     assert "fixed beforehand" not in written("whole")
