@@ -651,7 +651,7 @@ print(f"{middle / near:.3f} at e = 6, {far / near:.3f} at e = c = 11.66")
 # $c=(-\kappa)_+$.
 #
 # *Both ends.* Let $\lambda$ be the absolute value of the end in question. We show that $\lambda|v|^2\mp Q\ge0$. Insert
-# the bounds of the tail's sum and of $U$. Then $R^2$ has the factor $\lambda-c\phi$. If this factor is not negative,
+# the bounds of the sum over the tail and of $U$. Then $R^2$ has the factor $\lambda-c\phi$. If this factor is not negative,
 # $R^2$ may be replaced by its lower bound $x^2$ with $x=\tau/\sqrt{\phi t}$. As $m=pv_1+qv_2+\sqrt{\phi t}\,x$, we
 # obtain a quadratic form in $(v_1,v_2,x)$. Its matrix $A$ depends on $(p,t,\phi)$ alone.
 #

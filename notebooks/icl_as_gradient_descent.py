@@ -421,7 +421,7 @@ plt.show()
 # the weights $2X$. There the gradient step tends to enlarge the scores.
 
 # %% [markdown]
-# **Exercise 4.** A layer that moves the tokens *against* the gradient step can also be replaced by a move of the target. Move
+# **Exercise 4.** Some move of the target gives the same loss as a layer that moves the tokens *against* the gradient step. Move
 # the tokens of the experiment by a short step with the opposite sign. Compute the target {eq}`eq-icl-shift` and compare the
 # losses.
 #

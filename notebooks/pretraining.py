@@ -281,7 +281,7 @@ for L in (1.0, 2.0):
 # | assumption | here |
 # |---|---|
 # | isotropic tokens | uniform on the unit sphere |
-# | non-isotropic tokens | an ellipsoid, $x=\Sigma^{1/2}u$; the figure has functions that are symmetric in the whitened coordinates, as Lemma 1 needs, and the card also has the functions of the sphere |
+# | non-isotropic tokens | an ellipsoid, $x=\Sigma^{1/2}u$; in the figure the law of the functions is invariant under rotations of $u$, as Lemma 1 needs, and the card also has the functions of the sphere |
 # | optimizer, start, batch | not printed; plain steps of constant size and Adam, $M=0$, fresh contexts at each step |
 # | cosine class | our choice is $\cos(Lu\cdot x)$ with $u$ uniform on the sphere; the card also has a uniform phase |
 # | query label | noisy in training and clean in the risk; the difference is $\sigma^2$ |

@@ -94,15 +94,20 @@ def test_verdicts(evidence, corrected, verdict):
 @pytest.mark.parametrize(
     ("value", "readings", "verdict", "stability"),
     [
-        (2.0, [WIDER], V.HOLDS, "agrees in 2 of 2 readings"),
-        (2.0, [WIDER, NARROWER], V.DEPENDS, "contradicted in 1 of 3 readings"),
+        (2.0, [WIDER], V.HOLDS, "agrees with the statement in 2 of 2 readings"),
+        (
+            2.0,
+            [WIDER, NARROWER],
+            V.DEPENDS,
+            "contradicts the statement in 1 of 3 readings",
+        ),
         (
             0.5,
             [WIDER],
             V.DEPENDS,
-            "contradicted in 1 of 2 readings",
+            "contradicts the statement in 1 of 2 readings",
         ),  # the author is right in one
-        (0.5, [NARROWER], V.FAILS, "contradicted in 2 of 2 readings"),
+        (0.5, [NARROWER], V.FAILS, "contradicts the statement in 2 of 2 readings"),
     ],
 )
 def test_no_accusation_that_a_fair_reading_does_not_support(
@@ -111,7 +116,7 @@ def test_no_accusation_that_a_fair_reading_does_not_support(
     card = judge(claim(readings=readings), at(value))
     assert card.verdict is verdict and card.record()["stability"] == stability
     if verdict is not V.DEPENDS:  # there one sentence says which readings hold
-        assert stability.capitalize() in page(card)
+        assert f"The evidence {stability}." in page(card)
 
 
 @pytest.mark.parametrize(

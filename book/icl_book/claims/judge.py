@@ -416,13 +416,17 @@ def _together(rows: Sequence[Row], which: str = "") -> str:
 
 
 def _stability(outcomes: Sequence[str]) -> str:
-    """Describe how readings agree, e.g. ``"contradicted in 12 of 12 readings"``; empty for a single one."""
+    """Say how readings agree, ``"contradicts the statement in 2 of 3 readings"``; empty for a single one."""
     if len(outcomes) == 1:
         return ""
     word, count = (
-        ("contradicted", CONTRADICTS) if CONTRADICTS in outcomes else ("agrees", AGREES)
+        ("contradicts", CONTRADICTS)
+        if CONTRADICTS in outcomes
+        else ("agrees with", AGREES)
     )
-    return f"{word} in {outcomes.count(count)} of {len(outcomes)} readings"
+    return (
+        f"{word} the statement in {outcomes.count(count)} of {len(outcomes)} readings"
+    )
 
 
 def _plain(x: float | Range) -> float | str | list[Any]:
