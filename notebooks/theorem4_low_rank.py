@@ -124,9 +124,9 @@ plt.show()
 # linear in $u$.
 #
 # **For such tokens the best matrix ignores the irrelevant directions, in every case that we proved or computed.**
-# Theorem 4 says this for $n=2$ or $\sigma=0$, and the experiment below shows that training finds the relevant
-# directions. If the whole token is uniform on one sphere, $u$ and $v$ are dependent. Trained matrices then give some
-# weight to irrelevant directions too ([](/notebooks/beyond.ipynb)).
+# Theorem 4 says so for $n=2$ or $\sigma=0$, but the slide does not print its tokens. The experiment below shows that
+# training finds the relevant directions. If the whole token is uniform on one sphere, $u$ and $v$ are dependent. In our
+# trials trained matrices then gave some weight to irrelevant directions too ([](/notebooks/beyond.ipynb)).
 #
 # Attention gives weight to tokens near the {term}`query`. The {term}`window` is the region that gets this weight. For a
 # unit vector $s$ we call $s^\top Ms$ the entry of the matrix $M$ in the direction $s$. **A large entry of $M$ makes the
