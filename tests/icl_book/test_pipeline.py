@@ -301,6 +301,7 @@ def test_two_books_and_a_single_run_at_once_share_each_run(built):
 )
 def test_a_killed_sweep_loses_nothing_and_the_next_call_goes_on(copy, i, whom, how):
     sweep = ("sweep", "tiny", "--grid", f"seed=0,9 noise_std=3.{i}", "--jobs", "2")
+    runs = copy.root / "_build" / "runs" / "quick" / "sweep"
     before = copy.done("tiny", "quick/sweep")
     left_before = (
         copy.scratch()
@@ -320,6 +321,10 @@ def test_a_killed_sweep_loses_nothing_and_the_next_call_goes_on(copy, i, whom, h
         )  # kernels end with who runs their notebook
         words = process.stdout.read()
         assert ("tiny: DeadKernelError" in words) == (whom == "kernel")
+        kept = [path.read_text() for path in runs.glob("tiny.*.failed.ipynb")]
+        assert [f"noise_std = 3.{i}" in text for text in kept] == [True] * (
+            whom == "kernel"
+        )
     if how == signal.SIGINT:
         assert (
             process.returncode == 130 and "interrupted; what is done is kept" in words
@@ -337,7 +342,6 @@ def test_a_killed_sweep_loses_nothing_and_the_next_call_goes_on(copy, i, whom, h
     found = [collect(path) for path in copy.done("tiny", "quick/sweep") - before]
     assert sorted(one["parameters"]["seed"] for one in found) == [0, 9]
     assert found[0]["cards"][0]["cases"] == found[1]["cards"][0]["cases"]
-    runs = copy.root / "_build" / "runs" / "quick" / "sweep"
     assert not [*runs.glob(".*.part"), *runs.glob("*.failed.*")]
 
 

@@ -103,9 +103,11 @@ def _papermill(run: Run, shown: str) -> Any:
     from traitlets.config import Config
 
     start = last = time.perf_counter()
+    begun: list[Any] = []  # cells, with what they show so far
 
-    def progress(cell: object, cell_index: int) -> None:
+    def progress(cell: Any, cell_index: int) -> None:
         nonlocal last
+        begun.append(cell)
         if (now := time.perf_counter()) - last > HEARTBEAT:
             count = len(node.cells) + bool(
                 run.overrides
@@ -131,6 +133,7 @@ def _papermill(run: Run, shown: str) -> Any:
                 kernel_name=KERNEL,
                 language="python",
                 progress_bar=False,
+                request_save_on_cell_execute=False,  # the whole notebook, twice for each cell
                 cwd=ROOT / "notebooks",
                 config=Config(KernelManager=connection),
                 extra_arguments=["--IPKernelApp.log_level=50"],
@@ -145,6 +148,9 @@ def _papermill(run: Run, shown: str) -> Any:
         RuntimeError,
         OSError,
     ) as error:  # a dead kernel, a full disk: still one line
+        node.cells = begun
+        with suppress(OSError):
+            write_atomically(run.failed, json.dumps(node, indent=1))
         raise BadInput(
             f"{type(error).__name__}: {' '.join(str(error).split())}"
         ) from None
