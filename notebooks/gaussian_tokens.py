@@ -13,8 +13,8 @@
 # Gaussian?*
 #
 # **Short answer.** The best $w$ tends to one. An example $x_i$ has a weight proportional to $e^{w\,x_i\cdot x_q}$ at the
-# query $x_q$. Gaussian tokens differ in length, and **a larger $w$ prefers the longest tokens, not the nearest**. Take linear
-# functions of $d=5$ coordinates, $n=10^6$ examples and label noise of standard deviation $\sigma=0.5$. The best $w$ is
+# query $x_q$. Gaussian tokens differ in length, and **a larger $w$ prefers long tokens in the direction of the
+# query, not the nearest ones**. Take linear functions of $d=5$ coordinates, $n=10^6$ examples and label noise of standard deviation $\sigma=0.5$. The best $w$ is
 # {judged}`P1.G.stops | Gaussian, d = 5, n = 1e+06, sigma = 0.5 | .3f` on Gaussian tokens and
 # {judged}`P1.G.stops | sphere, d = 5, n = 1e+06, sigma = 0.5 | .1f` on the sphere of radius $\sqrt d$. As the context grows,
 # the prediction for a linear $f$ on Gaussian tokens tends to $f(w\,x_q)$, which is correct at $w=1$. The convergence is slow

@@ -88,7 +88,7 @@ for i, power in enumerate((4, 6, 8)):
     axes[0].plot(w[part], risk.noise[part, i], color=red)
     at_end = (w[part][-1], risk.noise[part, i][-1])
     words = {"xytext": (0, 3), "textcoords": "offset points", "ha": "center"}
-    name = f"$n=10^{power}$" if i else f"noise,\n$n=10^{power}$"
+    name = f"$10^{power}$" if i else f"noise,\n$n=10^{power}$"
     axes[0].annotate(name, at_end, color=red, **words)
 axes[0].plot(w[full], risk.bias[full, -1], color=plots.COLORS["bias"])
 at_three = (3, risk.bias[w > 3, -1][0])

@@ -92,8 +92,8 @@ notebook.setup(globals(), n_decades=2)
 #
 # - The upper bound for $L'=L$ is true in long contexts {judged}`P1.T3.matched`. This bound falls like $n^{-1/(d+2)}$,
 #   more slowly than the error.
-# - The lower bound for $L'>L$ falls like $n^{-2/(d+2)}$, again more slowly than the error. In long contexts the error
-#   is therefore below this bound, and the bound is false. On the worst $L'$-Lipschitz function, however, the error has
+# - The lower bound for $L'>L$ falls like $n^{-2/(d+2)}$. The error falls faster. In long contexts it is therefore
+#   below this bound, and the bound is false. On the worst $L'$-Lipschitz function, however, the error has
 #   exactly the order of the bound. So the verdict depends on the test functions {judged}`P1.T3.larger`.
 # - The lower bound for $L'\le L$ is true as an order in $n$ {judged}`P1.T3.smaller`. For $d=2$ this bound falls at the
 #   same rate as the error, and for $d>2$ it falls faster. The slide adds "no benefit of $L'$". Smoother functions bring
