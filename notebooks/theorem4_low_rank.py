@@ -139,9 +139,9 @@ plt.show()
 #
 # **What is proved.** Let $n$ be the number of examples and $\sigma$ the standard deviation of the label noise. For
 # $k\ge3$, $n\ge2$ and any $\sigma$ we prove that the best $M$ is $cBB^\top$. For $k=2$ we prove it for two examples, for
-# much noise, and for long contexts with noise. For $k=1$ we prove it only for two examples without noise. The best $c$
-# is there the largest that is allowed. Other cases are computed on grids. One case is untested: $k=1$ and $\sigma=0$
-# with at least three examples.
+# much noise, and for long contexts with noise. For $k=1$ we prove it only for two examples without noise. In this
+# case the best $c$ is the largest that the theorem allows. Other cases are computed on grids. One case is untested:
+# $k=1$ and $\sigma=0$ with at least three examples.
 #
 # The next cell computes the mean squared error, or risk, of such an $M$ without sampling, as in
 # [](/notebooks/exact_risk.ipynb). It keeps $c$ and lowers $e$ to zero. Bias and noise both become smaller:

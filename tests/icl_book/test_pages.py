@@ -283,8 +283,8 @@ def test_the_front_page_says_what_was_tested_and_how_many_sampled_verdicts_staye
         "Among the verdicts that this run judged again, 2 rest on random numbers. "
         "They concern statements of the authors, of others and of this book. "
         "Of these verdicts, 1 stayed, 0 became undecided and 1 were contradicted. "
-        "1 of these contradictions decides nothing, "
-        "because a check with a known answer, the control, failed there. "
+        "1 of these contradictions decides nothing. "
+        "There the control failed, which is a check with a known answer. "
         "The audit gives the reasons.",
     )
     assert "fixed beforehand" not in written("whole")
