@@ -3,7 +3,7 @@
 A refusal is a ValueError of one line with the parameter's ``name``, its value and what is allowed; ``least``
 and ``most`` are the smallest and the largest value allowed. A number is one of Python, NumPy or PyTorch (a
 tensor is taken without its gradient). Whole floats are integers, so ``n=1e3`` is a context length. Booleans
-and text are no numbers.
+and text are no numbers, and an entry that an array masks is none either, whatever lies below the mask.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def integer(
     value: Any, name: str, least: float = -math.inf, most: float = math.inf
 ) -> int:
     """Return ``value``, a whole number, as an int."""
-    number = _plain(value)
+    number = _plain(value, name)
     try:
         whole = int(number) if _is_number(number) else None
     except (ValueError, OverflowError):  # NaN, infinity
@@ -41,7 +41,7 @@ def real(
     above: bool = False,
 ) -> float:
     """Return ``value`` as a finite float; with ``above``, ``least`` itself is not allowed."""
-    numbers = _numbers(value)
+    numbers = _numbers(value, name)
     number = float(numbers) if numbers.ndim == 0 else math.nan
     fits = math.isfinite(number) and least <= number <= most
     if not fits or (above and number == least):
@@ -53,7 +53,7 @@ def reals(
     value: Any, name: str, least: float, most: float = math.inf, whole: bool = False
 ) -> NDArray[np.float64]:
     """Return one finite number or an array of them, if ``whole`` only integers, as a float64 array."""
-    numbers = _numbers(value)
+    numbers = _numbers(value, name)
     fits = np.isfinite(numbers) & (numbers >= least) & (numbers <= most)
     if whole:
         fits &= numbers == np.floor(numbers)
@@ -119,24 +119,24 @@ def matrix_rows(matrix: Any, name: str) -> tuple[tuple[float, ...], ...]:
 def table(value: Any, name: str, most: float) -> NDArray[np.float64]:
     """Return an array, data frame, tensor or nested list of finite numbers as a new float64 array.
 
-    The refusal names the first entry that is not finite or larger than ``most`` in size.
+    The refusal names the first entry that is no number, not finite, or larger than ``most`` in size.
     """
-    numbers = _numbers(value)
+    numbers = _numbers(value, name)
     if numbers.ndim == 0:
-        kind = type(value).__name__
-        raise ValueError(
-            f"{name} is a {kind} that holds other things than numbers, or rows of different lengths: "
-            "must be an array of finite numbers"
-        )
+        raise ValueError(_without_numbers(value, name))
     wrong = ~(np.abs(numbers) <= most)
     if wrong.any():
         at = np.unravel_index(int(wrong.argmax()), wrong.shape)
-        place = ", ".join(map(str, at))
         raise ValueError(
-            f"{name}[{place}]={numbers[at]}: must be a finite number of size at most {most:.0e}, "
+            f"{name}[{_place(value, at)}]={numbers[at]}: must be a finite number of size at most {most:.0e}, "
             "no NaN and no infinity"
         )
     return np.ascontiguousarray(numbers)
+
+
+def unmasked(value: Any, name: str) -> None:
+    """Refuse an array, or lists that hold one, with a masked entry, which NumPy would take as a number."""
+    _plain(value, name)
 
 
 def tensor(value: Any, name: str, *shape: int | str, finite: bool = True) -> None:
@@ -145,7 +145,9 @@ def tensor(value: Any, name: str, *shape: int | str, finite: bool = True) -> Non
     The last axes are ``shape``: a number is the length that an axis must have, a word the name of one of any
     length from one on. With ``finite=False`` the entries are not looked at.
     """
-    if str(getattr(value, "layout", None)) != "torch.strided":
+    strided = str(getattr(value, "layout", None)) == "torch.strided"
+    # neither a tensor of the device "meta" nor a masked one says what its entries are
+    if not strided or value.is_meta or hasattr(value, "get_mask"):
         raise ValueError(f"{name}={shown(value)}: must be a dense tensor of PyTorch")
     if not value.is_floating_point():
         raise ValueError(f"{name} has dtype {value.dtype}: must be a floating type")
@@ -164,6 +166,9 @@ def tensor(value: Any, name: str, *shape: int | str, finite: bool = True) -> Non
 
 def sequence(value: Any) -> list[Any] | None:
     """Return a list, tuple, one-dimensional array, tensor or Series as a list; anything else as None."""
+    if isinstance(value, np.ma.MaskedArray) and value.ndim == 1:
+        # entry by entry, since its `tolist` has None for what is masked
+        return list(value)
     if getattr(value, "ndim", None) == 1 and hasattr(value, "tolist"):
         return list(value.tolist())
     return list(value) if isinstance(value, list | tuple) else None
@@ -182,22 +187,49 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def _plain(value: Any) -> Any:
-    """Return a value with NumPy's arrays in place of tensors, also where a list holds them."""
-    if hasattr(type(value), "to_dense"):  # PyTorch takes long to import
-        dense = value.detach().to_dense().cpu()
-        value = (dense.double() if dense.is_floating_point() else dense).numpy()
+def _plain(value: Any, name: str, place: tuple[int, ...] = ()) -> Any:
+    """Return a value with plain arrays in place of all that NumPy takes as one, also where a list holds them.
+
+    Raises:
+        ValueError: If an array has a masked entry.
+    """
     if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, np.ndarray) and value.ndim == 0:
-        return value[()]
-    return value
+        return [_plain(entry, name, (*place, at)) for at, entry in enumerate(value)]
+    try:
+        # PyTorch takes long to import
+        if hasattr(type(value), "to_dense"):
+            dense = value.detach().to_dense().cpu()
+            array = (dense.double() if dense.is_floating_point() else dense).numpy()
+        elif hasattr(type(value), "__array__") and not isinstance(value, np.generic):
+            array = np.asanyarray(value)
+        else:
+            return value
+    except (ValueError, TypeError, RuntimeError):
+        # such as a tensor of the device "meta", which has no numbers
+        return None
+    mask = np.asarray(getattr(array, "mask", False))
+    if mask.dtype == bool and mask.any():
+        _refuse_masked(mask, name, place)
+    return np.asarray(array)[()]
 
 
-def _numbers(value: Any) -> NDArray[np.float64]:
+def _refuse_masked(mask: NDArray[np.bool_], name: str, place: tuple[int, ...]) -> None:
+    """Raise the ValueError of an array with a masked entry, which lies at ``place`` of lists."""
+    first = np.unravel_index(int(mask.argmax()), mask.shape)
+    where = ", ".join(map(str, (*place, *first)))
+    count = int(mask.sum())
+    more = f", the first of {count} masked entries" if count > 1 else ""
+    raise ValueError(
+        f"{name}{f'[{where}]' if where else ''} is masked{more}: must be a number, "
+        "so drop or fill what is masked"
+    )
+
+
+def _numbers(value: Any, name: str) -> NDArray[np.float64]:
     """Return the numbers that ``value`` is or holds as a new float64 array; NaN if it holds anything else."""
-    value = _plain(value)
-    listed = isinstance(value, list)  # NumPy would turn [True, 2] into integers
+    value = _plain(value, name)
+    # NumPy would turn [True, 2] into integers
+    listed = isinstance(value, list)
     try:
         array = np.array(value, dtype=object if listed else None)
         number = array.dtype.kind in "iuf" or (
@@ -207,6 +239,55 @@ def _numbers(value: Any) -> NDArray[np.float64]:
             return array.astype(float) if number else np.array(math.nan)
     except (ValueError, TypeError, OverflowError):  # ragged rows, or too large
         return np.array(math.nan)
+
+
+def _without_numbers(value: Any, name: str) -> str:
+    """Say why a value is no array of numbers: its first entry that is none, and what to do about it."""
+    ragged = f"{name} has rows of different lengths: must be an array of finite numbers"
+    if hasattr(value, "toarray"):
+        kind = type(value).__name__
+        return f"{name} is a {kind}, which is sparse: must be dense, use .toarray()"
+    try:
+        entries = np.array(_plain(value, name), dtype=object)
+    except ValueError:
+        return ragged
+    # column by column, since those of a data frame differ
+    places = np.ndindex(entries.shape[::-1]) if entries.ndim else ()
+    for at in (place[::-1] for place in places):
+        entry = entries[at]
+        if isinstance(entry, list | np.ndarray):
+            return ragged
+        if _is_number(entry) and abs(entry) <= sys.float_info.max:
+            continue
+        frame = _is_frame(value)
+        dtype = list(value.dtypes)[at[-1]] if frame else getattr(value, "dtype", None)
+        said = f"{shown(entry)}, of dtype {dtype}" if dtype else shown(entry)
+        return f"{name}[{_place(value, at)}]={said}: must be {_allowed(entry)}"
+    return (
+        f"{name}={shown(value)}: must be an array, data frame, tensor or nested list "
+        "of finite numbers"
+    )
+
+
+def _is_frame(value: Any) -> bool:
+    return hasattr(value, "columns") and hasattr(value, "dtypes")
+
+
+def _place(value: Any, at: tuple[Any, ...]) -> str:
+    """Return the indices of an entry as text, with the name of its column in a data frame."""
+    column = repr(list(value.columns)[at[-1]]) if _is_frame(value) else str(at[-1])
+    return ", ".join([*map(str, at[:-1]), column])
+
+
+def _allowed(entry: Any) -> str:
+    """Say what is allowed in place of an entry that is no number."""
+    if isinstance(entry, bool | np.bool_):
+        return "a number, .astype(float) makes 0 and 1 of booleans"
+    if isinstance(entry, complex):
+        return "a real number"
+    if type(entry).__name__ in ("NoneType", "NAType", "NaTType"):
+        return "a number, so drop or fill what is missing"
+    return "a finite number, so leave out what is none or encode it"
 
 
 def _refuse(

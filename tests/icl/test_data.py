@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy.sparse import csr_array
 
 import icl
 from icl.attention import softmax_attention
@@ -100,6 +101,9 @@ def test_several_columns_of_labels_add_up():
         torch.as_tensor,
         lambda a: torch.as_tensor(a).requires_grad_(),
         np.asfortranarray,
+        np.ma.masked_array,
+        lambda a: np.ma.masked_array(a, mask=np.zeros(a.shape)),
+        lambda a: list(np.ma.masked_array(a)),
     ],
 )
 def test_numpy_pandas_tensors_and_lists_give_the_same(kind):
@@ -141,10 +145,54 @@ REFUSED = [
     (X, Y, Q, -1.0, r"w=-1.0: must be a finite number >= 0"),
     (X, np.where(Y > Y.min(), Y, np.nan), Q, 1.0, r"y\[\d+\]=nan: must be a finite"),
     (np.where(X < X.max(), X, np.inf), Y, Q, 1.0, r"X\[\d+, \d\]=inf: must be"),
-    (X, ["a"] * 23, Q, 1.0, "y is a list that holds other things than numbers"),
-    (X > 0, Y, Q, 1.0, "X is a ndarray that holds other things than numbers"),
-    (pd.DataFrame({"a": ["x"] * 23}), Y, Q, 1.0, "X is a DataFrame that holds other"),
+    (X, ["a"] * 23, Q, 1.0, r"y\[0\]='a': must be a finite number"),
+    (X > 0, Y, Q, 1.0, r"X\[0, 0\]=.*, of dtype bool: must be a number, .astype\(flo"),
     (X[:0], Y[:0], Q, 1.0, r"X has shape \(0, 3\)"),
+    (X, 5.0, Q, 1.0, "y=5.0: must be an array"),
+    (X, None, Q, 1.0, "y=None: must be an array"),
+    (X, "abc", Q, 1.0, "y='abc': must be an array"),
+    (X, [*Y[1:], None], Q, 1.0, r"y\[22\]=None: must be a number, so drop or fill"),
+    (X, Y + 1j, Q, 1.0, r"y\[0\]=\(.*\), of dtype complex128: must be a real number"),
+    ([[1.0, 2.0], [3.0]], [0, 1], Q, 1.0, "X has rows of different lengths: must be"),
+    (csr_array(X), Y, Q, 1.0, r"X is a csr_array, which is sparse: .* \.toarray\(\)"),
+    (X, [*Y[1:], 10**400], Q, 1.0, r"y\[22\]=1000.*: must be a finite number"),
+    (X.view("f8,f8,f8"), Y, Q, 1.0, r"X\[0, 0\]=\(.*\), of dtype \[.*\]: must be a"),
+    (torch.ones(23, 3, device="meta"), Y, Q, 1.0, "X=tensor.*meta.*: must be an array"),
+]
+
+#: Columns that are no numbers, what a refusal says of their first entry, and what to do.
+COLUMNS = [
+    ([True] * 23, r"\[0, 'b'\]=True, of dtype bool", r"\.astype\(float\)"),
+    (["ford"] * 23, r"\[0, 'b'\]='ford', of dtype", "leave out .* or encode"),
+    (pd.Categorical(["x"] * 23), r"\[0, 'b'\]='x', of dtype category", "encode"),
+    (pd.to_datetime(["2020-01-31"] * 23), r"\[0, 'b'\]=Timestamp.*of dtype dat", "enc"),
+    ([1, *[None] * 22], r"\[1, 'b'\]=nan", "finite number"),
+    (
+        pd.array([1, 2, *[None] * 21], "Int64"),
+        r"\[2, 'b'\]=<NA>, of dtype Int64",
+        "fill",
+    ),
+]
+REFUSED += [
+    (pd.DataFrame({"a": X[:, 0], "b": column}), Y, Q, 1.0, rf"^X{place}.*{advice}")
+    for column, place, advice in COLUMNS
+]
+
+MASK = np.arange(23) == 4
+REFUSED += [
+    (
+        np.ma.masked_array(X, np.outer(MASK, [0, 1, 1])),
+        Y,
+        Q,
+        1.0,
+        r"X\[4, 1\] is masked",
+    ),
+    (X, np.ma.masked_array(Y, MASK), Q, 1.0, r"y\[4\] is masked: must be a number, so"),
+    (X, np.ma.masked_less(Y, 9), Q, 1.0, r"y\[0\] is masked, the first of 23 masked"),
+    (X, list(np.ma.masked_array(Y, MASK)), Q, 1.0, r"y\[4\] is masked"),
+    (list(np.ma.masked_array(X, X == X[4, 1])), Y, Q, 1.0, r"X\[4, 1\] is masked"),
+    (X, Y, np.ma.masked_array(Q[0], [0, 0, 1]), 1.0, r"queries\[2\] is masked"),
+    (X, Y, Q, np.ma.masked, r"w is masked: must be a number"),
 ]
 
 
@@ -152,7 +200,7 @@ REFUSED = [
 def test_bad_data_is_refused_in_one_line(x, y, queries, w, message):
     with pytest.raises(ValueError, match=message) as refusal:
         icl.predict(x, y, queries, w)
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(refusal.value) and len(str(refusal.value)) < 400
 
 
 def test_one_token_cannot_be_left_out():
