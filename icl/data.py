@@ -25,8 +25,10 @@ __all__ = ["BestWindow", "best_window", "predict"]
 
 Array = NDArray[np.float64]
 
-#: Largest size of an entry and of w, so that w times a score is finite.
-_MOST = 1e70
+#: Largest size of an entry.
+MOST = 1e70
+#: Largest w, whose product with two entries is finite.
+MOST_WINDOW = 1e150
 #: Scores at once, two megabytes: with fewer, threads wait for each other, with more, for the memory.
 _BLOCK = 2**18
 #: Multiplications of a matrix product: for more, OpenBLAS starts threads, at a loss here.
@@ -39,6 +41,8 @@ _LEAST_EXPONENT = -708.0
 _PER_OCTAVE = 2
 #: First window, times the spread of the scores.
 _FIRST = 2.0**-6
+#: Points of the curve on each side of w, among which low and high are.
+_POINTS = 500
 #: Where the second nearest token has a weight of e^-16, the nearest is copied.
 _COPIES = 16.0
 
@@ -52,8 +56,10 @@ class BestWindow:
             curve and two neighbors on each side.
         edge: "" if the minimum lies inside; "mean" if it is w = 0, the mean of all labels; "nearest" if it
             is the largest window, which copies the label of the nearest token.
-        low, high: The first and the last window of the curve whose losses exceed the least by no more than
-            one standard error of the paired difference: these data hardly tell them apart.
+        low, high: The smallest and the largest window whose losses exceed those of w by no more than one
+            standard error of the paired difference: these data hardly tell them apart, and w is among them.
+            Near w an excess grows with the square of the distance in log w, its error with the distance
+            itself, so that for many tokens this is about two standard errors of log w to each side.
         windows: The curve's windows, (k,), beginning with 0.
         risks: The mean squared error of the label that was left out, (k,), summed over the columns of y.
             With noisy labels it contains the noise of the label that is predicted.
@@ -74,7 +80,7 @@ def predict(X: ArrayLike, y: ArrayLike, queries: ArrayLike, w: float) -> Array:
         X: Tokens, (n, d).
         y: Their labels, (n,) or (n, k).
         queries: Where to predict, (m, d), or one query (d,).
-        w: Window parameter, from 0, the mean of all labels, to 1e70.
+        w: Window parameter, from 0, the mean of all labels, to 1e150.
 
     Returns:
         Predictions, (m,) or (m, k); without the first axis for one query.
@@ -85,9 +91,9 @@ def predict(X: ArrayLike, y: ArrayLike, queries: ArrayLike, w: float) -> Array:
     >>> predict([[1.0, 0.0], [0.0, 1.0]], [0.0, 1.0], [1.0, 0.0], w=0.0).item()
     0.5
     """
-    X, y = _labeled(X, y)
+    X, y = labeled(X, y)
     queries, single = _queries(queries, X.shape[1])
-    w = real(w, "w", 0, _MOST)
+    w = real(w, "w", 0, MOST_WINDOW)
     summed = np.column_stack([y.reshape(len(y), -1), np.ones(len(y))])
     found = np.empty((len(queries), summed.shape[1] - 1))
 
@@ -108,26 +114,31 @@ def best_window(X: ArrayLike, y: ArrayLike) -> BestWindow:
 
     Every label is left out once, for all windows in one pass over the scores: a geometric grid of two
     windows an octave, from one that hardly differs from the mean of all labels to one that copies the
-    nearest label for half of the tokens.
+    nearest label for half of the tokens. Between them each loss is taken as a polynomial in log w. Tokens
+    that are multiplied by s have windows divided by s^2.
 
     Args:
         X: Tokens, (n, d), at least two.
         y: Their labels, (n,) or (n, k).
 
     Raises:
-        ValueError: If shapes do not fit, or an entry is no finite number of size at most 1e70.
+        ValueError: If shapes do not fit, if an entry is no finite number of size at most 1e70, or if tokens
+            are so small that the largest window is above 1e150.
     """
-    X, y = _labeled(X, y)
+    X, y = labeled(X, y)
     n = len(X)
     if n < 2:
         raise ValueError(
             f"X has n_samples = {n}: must be 2 or more, one of which is left out"
         )
     labels = y.reshape(n, -1)
-    labels = labels - labels.mean(axis=0)  # digits of labels far from zero
+    # without their mean, which takes digits of labels far from zero
+    labels, label_scale = scaled(labels - labels.mean(axis=0))
+    X, token_scale = scaled(X)
     first, octaves = _range(X)
     bases = first * 2.0 ** (np.arange(_PER_OCTAVE) / _PER_OCTAVE)
-    windows = np.append(0.0, (2.0 ** np.arange(octaves)[:, None] * bases).ravel())
+    doubled = 2.0 ** np.arange(octaves)[:, None] * bases
+    windows = _unscaled(np.append(0.0, doubled.ravel()), X, token_scale)
     losses = np.empty((windows.size, n))
     losses[0] = np.sum((labels * (n / (n - 1))) ** 2, axis=1)
     summed = np.column_stack([labels, np.ones(n)])
@@ -147,38 +158,69 @@ def best_window(X: ArrayLike, y: ArrayLike) -> BestWindow:
                 losses[at, rows] = np.sum(error**2, axis=1)
 
     _in_threads(leave_out, _blocks(n, summed))
-    return _least(windows, losses)
+    return _least(windows, losses, 2 * label_scale)
 
 
-def _least(windows: Array, losses: Array) -> BestWindow:
-    """Return the minimum of the mean over tokens of losses (windows, tokens)."""
+def _least(windows: Array, losses: Array, scale: int) -> BestWindow:
+    """Return the minimum of the mean over tokens of losses (windows, tokens), in units of ``2**scale``."""
     risks = losses.mean(axis=1)
-    at = int(risks.argmin())
+    at, last = int(risks.argmin()), windows.size - 1
+    edge = "mean" if at == 0 else "nearest" if at == last else ""
+    # places on the curve, whose window k is at k
+    best = float(at)
+    if 1 < at < last:
+        near = at + np.linspace(-1, 1, 2001)
+        best = float(near[(_weights(near, at, last) @ risks).argmin()])
+    # more of them near the best
+    steps = np.linspace(0, 1, _POINTS) ** 3
+    first = max(1.0, best)
+    below = best - (best - 1) * steps[::-1] if at > 0 else []
+    places = np.concatenate([[0.0], below, first + (last - first) * steps])
+    weights = _weights(places, at, last) - _weights(np.array([best]), at, last)
+    # the weights of a difference sum to zero, so that losses may be counted from the least
     excess = losses - losses[at]
-    error = excess.std(axis=1, ddof=1) / math.sqrt(losses.shape[1])
-    alike = np.flatnonzero(excess.mean(axis=1) <= error)
-    w, edge = float(windows[at]), ""
-    if at == 0:
-        edge = "mean"
-    elif at == windows.size - 1:
-        edge = "nearest"
-    elif at > 1:
-        near = np.arange(max(1, at - 2), min(windows.size, at + 3))
-        curve = np.polyfit(near - at, risks[near], near.size - 1)
-        fine = np.linspace(-1, 1, 2001)
-        w *= 2 ** (fine[np.polyval(curve, fine).argmin()] / _PER_OCTAVE)
-    low, high = windows[alike[[0, -1]]].tolist()
-    return BestWindow(float(w), edge, low, high, windows, risks)
+    covariance = np.atleast_2d(np.cov(excess))
+    variance = np.einsum("pi,ij,pj->p", weights, covariance, weights)
+    error = np.sqrt(np.maximum(variance, 0) / losses.shape[1])
+    alike = places[weights @ excess.mean(axis=1) <= error]
+    w, low, high = (_window(windows, place) for place in (best, alike[0], alike[-1]))
+    with np.errstate(under="ignore"):
+        return BestWindow(w, edge, low, high, windows, np.ldexp(risks, scale))
+
+
+def _weights(places: Array, at: int, last: int) -> Array:
+    """Return the weights of windows, (places, windows), that give values at places between them.
+
+    They are those of a polynomial in log w through five windows: around the least one, ``at``, if that is a
+    neighbor, else around the nearest.
+    """
+    weights = np.zeros((places.size, last + 1))
+    weights[places == 0, 0] = 1
+    middle = np.where(np.abs(places - at) <= 1, at, np.rint(places)).astype(int)
+    for center in np.unique(middle[places > 0]):
+        near = np.arange(max(1, center - 2), min(last, center + 2) + 1)
+        rows = np.flatnonzero((middle == center) & (places > 0))
+        for window in near:
+            others = near[near != window]
+            factors = (places[rows, None] - others) / (window - others)
+            weights[rows, window] = factors.prod(axis=1)
+    return weights
+
+
+def _window(windows: Array, place: float) -> float:
+    """Return the window at a place between those of the curve."""
+    near = round(place)
+    return float(windows[near] * 2 ** ((place - near) / _PER_OCTAVE))
 
 
 def _range(X: Array) -> tuple[float, int]:
     """Return the first window and the number of octaves; none where all tokens are one."""
     n = len(X)
-    centered = X - X.mean(axis=0)
-    # mean over queries of the variance of their scores
-    spread = math.sqrt(
-        float(np.mean((X @ (centered.T @ centered / n)) * X)) * X.shape[1]
+    # root mean square of the scores X (X - mean)', from (d, d) factors with the same inner products
+    tokens, centered = (
+        np.linalg.qr(part, mode="r") for part in (X, X - X.mean(axis=0))
     )
+    spread = float(np.linalg.norm(tokens @ centered.T)) / n
     rows = np.unique(np.linspace(0, n - 1, min(n, 64)).astype(int))
     gaps = -np.concatenate([_gaps(X, rows[part]) for part in _blocks(rows.size, X)])
     # by less, rounding counts: such scores are equal
@@ -210,6 +252,27 @@ def _scores(queries: Array, X: Array) -> Array:
     return found
 
 
+def scaled(values: Array) -> tuple[Array, int]:
+    """Return values divided by a power of two, so that no square under- or overflows, and its exponent."""
+    exponent = int(np.frexp(np.abs(values).max())[1])
+    with np.errstate(under="ignore"):
+        return np.ldexp(values, -exponent), exponent
+
+
+def _unscaled(windows: Array, X: Array, exponent: int) -> Array:
+    """Return windows for tokens that were not scaled; ValueError if `predict` would not take the largest."""
+    with np.errstate(over="ignore"):
+        found = np.ldexp(windows, -2 * exponent)
+    if found[-1] > MOST_WINDOW:
+        largest = float(np.abs(X).max())
+        needed = math.log10(largest) + math.log10(windows[-1] / MOST_WINDOW) / 2
+        raise ValueError(
+            f"X has no entry above {math.ldexp(largest, exponent):.1e} in size: must have one of "
+            f"1e{math.ceil(needed)} or more, as windows are at most {MOST_WINDOW:.0e}"
+        )
+    return np.asarray(found)
+
+
 def _in_threads(
     work: Callable[[NDArray[np.intp]], None], blocks: list[NDArray[np.intp]]
 ) -> None:
@@ -229,10 +292,10 @@ def _blocks(queries: int, summed: Array) -> list[NDArray[np.intp]]:
     ]
 
 
-def _labeled(X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
+def labeled(X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     """Return tokens (n, d) and labels (n,) or (n, k)."""
-    tokens = table(X, "X", _MOST)
-    labels = table(y, "y", _MOST)
+    tokens = table(X, "X", MOST)
+    labels = table(y, "y", MOST)
     if tokens.ndim != 2 or tokens.size == 0:
         raise ValueError(f"X has shape {tokens.shape}: must be (n, d), none of them 0")
     if labels.ndim not in (1, 2) or labels.size == 0 or len(labels) != len(tokens):
@@ -245,7 +308,7 @@ def _labeled(X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
 
 def _queries(value: Any, dim: int) -> tuple[Array, bool]:
     """Return queries (m, d), and whether one query (d,) was given."""
-    queries = table(value, "queries", _MOST)
+    queries = table(value, "queries", MOST)
     single = queries.ndim == 1
     if queries.ndim not in (1, 2) or queries.shape[-1] != dim or queries.size == 0:
         raise ValueError(
