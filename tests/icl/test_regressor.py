@@ -49,7 +49,91 @@ def test_it_predicts_what_the_functions_predict():
 def test_wrong_parameters_are_refused():
     for wrong, message in (({"w": -1.0}, "w=-1.0"), ({"on_sphere": "no"}, "on_sphere")):
         with pytest.raises(ValueError, match=message):
-            icl.SoftmaxAttentionRegressor(**wrong).fit([[0.0], [1.0]], [0.0, 1.0])
+            icl.SoftmaxAttentionRegressor(**wrong).fit(np.eye(2), [0.0, 1.0])
+
+
+RNG = np.random.default_rng(0)
+TOKENS = RNG.standard_normal((30, 3))
+LABELS = TOKENS[:, 0] + 0.3 * RNG.standard_normal(30)
+
+
+def fit(X, y, **parameters):
+    return icl.SoftmaxAttentionRegressor(**parameters).fit(X, y)
+
+
+def test_masked_entries_are_refused_before_scikit_learn_drops_the_mask():
+    fitted = fit(TOKENS, LABELS)
+    X, y = (np.ma.masked_array(a, mask=np.zeros(a.shape)) for a in (TOKENS, LABELS))
+    assert fit(X, y).w_ == fitted.w_
+    assert fitted.score(X, y) == fitted.score(TOKENS, LABELS)
+    X[4, 1] = y[7] = np.ma.masked
+    refused = [
+        (lambda: fit(X, LABELS), r"X\[4, 1\] is masked"),
+        (lambda: fit(TOKENS, y), r"y\[7\] is masked"),
+        (lambda: fit(TOKENS, list(y)), r"y\[7\] is masked"),
+        (lambda: fitted.predict(X), r"X\[4, 1\] is masked"),
+        (lambda: fitted.score(X, LABELS), r"X\[4, 1\] is masked"),
+        (lambda: fitted.score(TOKENS, y), r"y\[7\] is masked"),
+        (lambda: fitted.score(TOKENS, LABELS, y), r"sample_weight\[7\] is masked"),
+    ]
+    for call, message in refused:
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+@pytest.mark.parametrize("on_sphere", [True, False])
+@pytest.mark.parametrize("w", [None, 2.0])
+def test_the_callers_arrays_may_change_after_the_fit(on_sphere, w):
+    X, y = TOKENS.copy(), LABELS.copy()
+    fitted = fit(X, y, on_sphere=on_sphere, w=w)
+    before = fitted.predict(TOKENS)
+    X[:], y[:] = 0, 0
+    fitted.set_params(on_sphere=not on_sphere)
+    np.testing.assert_array_equal(fitted.predict(TOKENS), before)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-170, 1e-30, 1e30, 1e200, 3e307])
+def test_on_the_sphere_the_unit_of_length_is_free(size):
+    whole = fit(TOKENS, LABELS)
+    with np.errstate(all="raise"):
+        scaled = fit(TOKENS * size, LABELS)
+        found = scaled.predict(TOKENS[:9] * size)
+    assert scaled.w_ == pytest.approx(whole.w_, rel=1e-12)
+    np.testing.assert_allclose(found, whole.predict(TOKENS[:9]), rtol=1e-11)
+    np.testing.assert_allclose(scaled.center_ / size, whole.center_, rtol=1e-12)
+
+
+def test_a_query_far_beyond_the_tokens_has_a_direction():
+    wanted = fit(TOKENS, LABELS).predict(TOKENS[:9] * 1e100)
+    for size in (1e-100, 1e300):
+        found = fit(TOKENS * 1e-200, LABELS).predict(TOKENS[:9] * size)
+        np.testing.assert_allclose(found, wanted, rtol=1e-11)
+
+
+def test_what_predict_would_refuse_is_refused_by_fit():
+    for size, message in (
+        (1e200, r"X\[0, 0\]=.*e\+19\d: must be a finite number of size at most 1e\+70"),
+        (1e-170, r"X has no entry above .*e-170 in size: must have one of 1e-7\d or"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            fit(TOKENS * size, LABELS, on_sphere=False)
+    with pytest.raises(ValueError, match=r"X\[0, 0\]=.*: must be a finite number of"):
+        fit(TOKENS * 1e200, LABELS, on_sphere=False, w=1.0)
+    with pytest.raises(ValueError, match=r"y\[0\]=.*: must be a finite number of size"):
+        fit(TOKENS, LABELS * 1e200, w=1.0)
+    with pytest.raises(ValueError, match=r"X\[0, 0\]=.*: must be a finite number of"):
+        fit(TOKENS, LABELS, on_sphere=False).predict(TOKENS * 1e200)
+    for w in (1e200, np.inf, np.nan):
+        with pytest.raises(ValueError, match=r"w=.*: must be a finite number >= 0"):
+            fit(TOKENS, LABELS, w=w)
+
+
+def test_one_feature_has_no_sphere():
+    """The sphere of one dimension is two points, so that only two values would be predicted."""
+    with pytest.raises(ValueError, match="n_features = 1: must be 2 or more with on_s"):
+        fit(TOKENS[:, :1], LABELS)
+    found = fit(TOKENS[:, :1], LABELS, on_sphere=False).predict(TOKENS[:, :1])
+    assert np.unique(found).size == 30
 
 
 def test_without_scikit_learn_the_message_says_what_to_install():
