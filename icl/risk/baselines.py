@@ -129,7 +129,7 @@ def neighbors_risk(
     if np.any(k > n):
         raise ValueError(f"k={k.max():g}: must be at most n")
     a, rest = task.spectrum(_DEGREES)
-    # of all these the mean over a cap is taken for zero
+    # what the mean over a cap averages away
     beyond = rest + fine_variance(task)
     a = a[: 1 + int(np.flatnonzero(a).max(initial=0))]
     half = (task.dim - 1) / 2

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from icl.checks import (
+    affordable,
     broadcast,
     integer,
     matrix_rows,
@@ -31,7 +32,7 @@ from icl.checks import (
     reals,
     shown,
 )
-from icl.covariates import linear_map
+from icl.covariates import check_rng, linear_map
 from icl.streams import NativeStream
 from icl.tasks.gegenbauer import Polynomials, angle_quadrature
 
@@ -147,7 +148,17 @@ class Zonal:
         return self.covariance(np.array(1.0)) - self.covariance(np.cos(angles(theta)))
 
     def sample(self, rng: Rng, count: int) -> Function:
-        """Draw ``count`` functions; call the result on (count, n, d) points for (count, n) values."""
+        """Draw ``count`` functions; call the result on (count, n, d) points for (count, n) values.
+
+        ValueError unless the count is an integer from zero on, with at most 10^9 coordinates together.
+        """
+        check_rng(rng)
+        count = integer(count, "count", 0)
+        affordable(count * self.dim, 1e9, "count", count, "numbers")
+        return self._draw(rng, count)
+
+    def _draw(self, rng: Rng, count: int) -> Function:
+        """Draw the functions of `sample`, which has checked the arguments; your own class gives `sample`."""
         raise NotImplementedError(
             f"{self!r}: {type(self).__name__} must define sample(rng, count)"
         )
