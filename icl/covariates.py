@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -76,6 +76,14 @@ def linear_map(matrix: ArrayLike, x: torch.Tensor) -> torch.Tensor:
     return reversed_axes(image.reshape(-1, *coordinates.shape[1:]))
 
 
+def check_rng(rng: Any) -> None:
+    """Raise ValueError for what draws no random numbers."""
+    if not hasattr(rng, "standard_normal"):
+        raise ValueError(
+            f"rng={shown(rng)}: must be a generator of NumPy or a stream of icl.streams"
+        )
+
+
 def uniform_sphere(
     rng: np.random.Generator | NativeStream, *shape: int
 ) -> torch.Tensor:
@@ -84,10 +92,7 @@ def uniform_sphere(
     They are float64, or float32 from a `NativeStream`; at most 10^9 numbers. ValueError for another
     dimension, and for counts that are no integers from zero on.
     """
-    if not hasattr(rng, "standard_normal"):
-        raise ValueError(
-            f"rng={shown(rng)}: must be a generator of NumPy or a stream of icl.streams"
-        )
+    check_rng(rng)
     if not shape:
         raise ValueError("shape=(): must end in the dimension, an integer >= 2")
     shape = (

@@ -21,7 +21,7 @@ from icl.covariates import reversed_axes
 from icl.pretrain.config import CovariateLaw, Settings, UnitConfig
 from icl.streams import NativeStream, stream
 from icl.tasks import Task, Zonal
-from icl.tasks.base import Rng, is_ours, key_of, sample_values
+from icl.tasks.base import Rng, fine_variance, is_ours, key_of, sample_values
 
 #: Native random numbers are drawn for several steps at once: at most so many steps, and so many numbers. On a
 #: GPU a call costs more than the numbers it draws.
@@ -173,7 +173,8 @@ def risk_gradient(
 ) -> Callable[[Tensor], Tensor]:
     """Return ``omega -> K omega - k_q + sigma^2 omega``, half the gradient of the risk in the weights.
 
-    It is that of `icl.tasks.QuadraticRisk`, for stacks of units and contexts next to each other. Classes
+    It is that of `icl.tasks.QuadraticRisk`, for stacks of units and contexts next to each other; the fine
+    variance of a class, which the diagonal of its K has, is added to sigma^2. Classes
     without degrees above 1 (affine, linear) cost n d a context, the others n^2. Covariates x are
     (S, 1, d, n + 1, B) on the unit sphere, the weights omega (S, K, n, B).
     """
@@ -184,7 +185,15 @@ def risk_gradient(
 
     context = x[..., :-1, :]
     query = x[..., -1:, :]
-    variance = column([[unit.noise_std**2 for unit in units] for units in sets])
+    variance = column(
+        [
+            [
+                unit.noise_std**2 + fine_variance(cast(Zonal, unit.task))
+                for unit in units
+            ]
+            for units in sets
+        ]
+    )
     tasks = {key_of(task): task for row in classes for task in row}
     if all(
         task.spectrum(2)[0][1] == 0 and task.spectrum(2)[1] == 0

@@ -36,7 +36,7 @@ from scipy.special import gammaln, ive, logsumexp
 from icl.checks import broadcast, integer, real, reals
 from icl.risk.integrals import bandlimit, spectrum
 from icl.tasks import Zonal, check_task
-from icl.tasks.base import MOST, MOST_DIM, Array, pinned
+from icl.tasks.base import MOST, MOST_DIM, Array, fine_variance, pinned
 
 __all__ = [
     "WindowLaw",
@@ -135,7 +135,10 @@ def _log_bessel(nu: float, w: float) -> float:
 def many_token_risk(
     task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike
 ) -> tuple[Array, Array]:
-    """Return bias ``sum_l a_l (1 - r_l(w))^2`` and noise ``sigma^2 R_d(w) / n`` of many tokens, w <= 1e8."""
+    """Return bias ``sum_l a_l (1 - r_l(w))^2`` and noise ``sigma^2 R_d(w) / n`` of many tokens, w <= 1e8.
+
+    A class with fine variance u has ``u (1 + R_d(w) / n)`` more bias.
+    """
     check_task(task)
     task = pinned(task)
     n, noise_std = reals(n, "n", 1, MOST), reals(noise_std, "noise_std", 0, MOST)
@@ -143,12 +146,14 @@ def many_token_risk(
     bias = _vectorize(lambda v: _bias_limit(task, v))(w)
     with np.errstate(over="ignore"):
         fraction = np.exp(_vectorize(lambda v: _log_fraction(task.dim, v))(w))
-    if not np.all(np.isfinite(noise_std**2 * fraction / n)):
-        largest = float(w[~np.isfinite(noise_std**2 * fraction / n)].max())
+        fine, noise = fine_variance(task), noise_std**2 * fraction / n
+        bias = bias + (fine * (1 + fraction / n) if fine > 0 else 0.0)
+    lost = ~np.isfinite(bias + noise)
+    if np.any(lost):
         raise ValueError(
-            f"w={largest:g}: too large for {task!r}, the noise is beyond the largest float"
+            f"w={w[lost].max():g}: too large for {task!r}, the noise is beyond the largest float"
         )
-    return bias[()], (noise_std**2 * fraction / n)[()]
+    return bias[()], noise[()]
 
 
 def _bias_limit(task: Zonal, w: float) -> float:
@@ -183,7 +188,8 @@ class WindowLaw:
     Attributes:
         dim: The dimension d.
         order: rho, the order of the class.
-        constant: beta, so that the bias of infinitely many tokens is ``beta w^(-rho/2)`` at large w.
+        constant: beta, so that the bias of infinitely many tokens is ``beta w^(-rho/2)`` at large w, above
+            the fine variance of the class.
     """
 
     dim: int
@@ -204,7 +210,7 @@ class WindowLaw:
 
     @property
     def risk_exponent(self) -> float:
-        """The exponent of the least risk in n, ``-rho / (d - 1 + rho)``."""
+        """The exponent in n of the least risk above the fine variance, ``-rho / (d - 1 + rho)``."""
         return -self.order / (self.dim - 1 + self.order)
 
     @property
@@ -224,6 +230,9 @@ def window_law(task: Zonal) -> WindowLaw:
     with order and constant of the class's `singular_term`. A class without one is smooth, of order 4::
 
         beta = E (Laplacian f)^2 / 4 = sum_l a_l (l (l + d - 2))^2 / 4.
+
+    The law is that of what windows resolve: no window changes the fine variance of the query, and that of the
+    tokens is noise, which `sharp_window` adds to sigma^2.
 
     Raises:
         TypeError: Also if a class declares no singular term and its Laplacian has no mean square.
@@ -262,6 +271,8 @@ def sharp_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
     `window_law`::
 
         w* ~ [rho beta n / ((d - 1) kappa sigma^2)]^(2 / (d - 1 + rho)).
+
+    The fine variance of a class is part of sigma^2 here.
     """
     n, noise_std = broadcast(
         n=reals(n, "n", 1, MOST), noise_std=reals(noise_std, "noise_std", 1e-100, MOST)
@@ -270,9 +281,9 @@ def sharp_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
     if law.constant == 0:  # constants: equal weights are best
         return 0 * n * noise_std
     log = math.log(law.noise_over_bias * law.constant) - _log_noise_constant(task.dim)
-    return np.asarray(np.exp((log + np.log(n) - 2 * np.log(noise_std)) * law.exponent))[
-        ()
-    ]
+    fine = fine_variance(task)
+    spread = np.hypot(noise_std, math.sqrt(fine)) if fine > 0 else noise_std
+    return np.asarray(np.exp((log + np.log(n) - 2 * np.log(spread)) * law.exponent))[()]
 
 
 def sharp_context(task: Zonal, w: ArrayLike, noise_std: ArrayLike) -> Array:
@@ -296,7 +307,14 @@ def mismatch_penalty(task: Zonal, ratio: ArrayLike) -> Array:
     e the exponent of the law. With the order rho and s = rho / (d - 1) it is, whatever n, sigma and L are, ::
 
         (ratio^2 + s) / ((1 + s) ratio^(2 - rho e)) >= 1.
+
+    ValueError for a class with fine variance, to which both risks tend, so that their ratio tends to one.
     """
+    check_task(task)
+    if fine_variance(task) > 0:
+        raise ValueError(
+            f"{task!r}: unresolved={task.unresolved:g} must be 0, else both risks tend to it"
+        )
     law, ratio = window_law(task), reals(ratio, "ratio", 1e-50, 1e50)
     s = law.noise_over_bias
     return np.asarray(

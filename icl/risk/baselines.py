@@ -8,10 +8,10 @@ Linear attention predicts ``h = (1/n) sum_i y_i x_i' M x_q``. Its risk is a conv
 that no rotation of M changes, so averaging M over rotations cannot hurt and some ``M = m I`` is
 best. By the addition theorem only degree 1 of the class meets the linear score, ::
 
-    risk(m) = k(1) - 2 m a_1 / d + m^2 [(k(1) + sigma^2) / (n d) + (1 - 1/n) a_1 / d^2],
+    risk(m) = p - 2 m a_1 / d + m^2 [(p + sigma^2) / (n d) + (1 - 1/n) a_1 / d^2],
 
-so that the risk stays above the power of all degrees but the first, for every n:
-``k(1) - a_1`` (affine: L^2/3, ReLU: L^2/3 + L^2/(6 d)).
+with ``p = E f(x)^2 = k(1) + u``, u the fine variance of the class, usually zero. So the risk stays above the
+power of all degrees but the first, for every n: ``p - a_1`` (affine: L^2/3, ReLU: L^2/3 + L^2/(6 d)).
 
 On Gaussian tokens and linear functions, ``f(x) = beta . x`` with ``E beta beta' = (L^2 / d) I``, the fourth
 moment ``E (beta . x)^2 (x . x_q)^2 = |beta|^2 |x_q|^2 + 2 (beta . x_q)^2`` gives ::
@@ -30,7 +30,7 @@ from scipy.special import betaincinv, betaln, expit
 from icl.checks import broadcast, reals
 from icl.risk.result import Risk
 from icl.tasks import Zonal, check_setting
-from icl.tasks.base import MOST, Array
+from icl.tasks.base import MOST, Array, fine_variance
 from icl.tasks.gegenbauer import Polynomials
 
 _DEGREES = 400  # of a covariance whose mean over a cap is computed; later ones are averaged away
@@ -70,11 +70,11 @@ def linear_optimum(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> LinearOpt
 
 
 def _moments(task: Zonal, n: Array, noise_std: Array) -> tuple[float, float, Array]:
-    """Return ``k(1)``, ``a_1 = d E f(x_q) h`` and ``E h^2`` of linear attention with M = I."""
+    """Return ``E f(x)^2``, ``a_1 = d E f(x_q) h`` and ``E h^2`` of linear attention with M = I."""
     d, degree_one, power = (
         task.dim,
         float(task.spectrum(1)[0][0]),
-        float(task.covariance(np.array(1.0))),
+        task.second_moment,
     )
     return (
         power,
@@ -88,7 +88,7 @@ def nearest_neighbor_risk(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Ri
 
     This is softmax attention at ``w = infinity``. The probability that no token comes nearer
     than a cap of mass p is ``(1 - p)^n``; with ``n log(1 - p) = -e^u`` the mean over the
-    nearest token is a trapezoid rule in u.
+    nearest token is a trapezoid rule in u. The token's fine variance and the query's differ.
     """
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
     half = (task.dim - 1) / 2
@@ -99,9 +99,11 @@ def nearest_neighbor_risk(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Ri
         theta = 2 * np.arcsin(np.sqrt(betaincinv(half, half, mass)))
         return np.asarray(step * (2 * task.variogram(theta)) @ np.exp(u - np.exp(u)))
 
-    fine = bias(0.0625)
-    error = np.abs(bias(0.125) - fine) / np.maximum(fine, 1e-300)
-    return Risk(*(np.asarray(value)[()] for value in (fine, noise_std**2, error)))
+    resolved = bias(0.0625)
+    change = np.abs(bias(0.125) - resolved)
+    total = resolved + 2 * fine_variance(task)
+    error = change / np.maximum(total, 1e-300)
+    return Risk(*(np.asarray(value)[()] for value in (total, noise_std**2, error)))
 
 
 def neighbors_risk(
@@ -114,7 +116,8 @@ def neighbors_risk(
 
         bias = E sum_l a_l [(1 - m_l)^2 + (1 - m_l^2) / k],
 
-    where the mass of the cap has the law Beta(k + 1, n - k); for k = n the cap is the whole sphere.
+    where the mass of the cap has the law Beta(k + 1, n - k); for k = n the cap is the whole sphere. The mean
+    of fine functions over a cap is zero.
 
     >>> from icl.tasks import Affine
     >>> round(float(neighbors_risk(Affine(dim=3), k=2, n=10, noise_std=0.5).noise), 6)
@@ -126,13 +129,15 @@ def neighbors_risk(
     if np.any(k > n):
         raise ValueError(f"k={k.max():g}: must be at most n")
     a, rest = task.spectrum(_DEGREES)
+    # what the mean over a cap averages away
+    beyond = rest + fine_variance(task)
     a = a[: 1 + int(np.flatnonzero(a).max(initial=0))]
     half = (task.dim - 1) / 2
 
     def bias(k: float, n: float) -> tuple[float, float]:
         """Return the bias and its relative error."""
         if k == n:
-            return (a.sum() + rest) * (1 + 1 / k), 0.0
+            return (a.sum() + beyond) * (1 + 1 / k), 0.0
         mode, spread = np.log((k + 1) / (n - k)), 9 * np.sqrt(1 / (k + 1) + 1 / (n - k))
         y = np.linspace(
             mode - spread - 40 / (k + 1), mode + spread + 40 / (n - k), 241
@@ -147,7 +152,7 @@ def neighbors_risk(
             - np.log(2 * half)
         )
         mean = np.exp(ring) * (1 - Polynomials(task.dim + 2, theta).take(a.size))
-        terms = a @ ((1 - mean) ** 2 + (1 - mean**2) / k) + rest * (1 + 1 / k)
+        terms = a @ ((1 - mean) ** 2 + (1 - mean**2) / k) + beyond * (1 + 1 / k)
         fine, coarse = (
             float(terms[::s] @ density[::s] / density[::s].sum()) for s in (1, 2)
         )

@@ -30,6 +30,7 @@ done in `icl.risk.integrals` with the nodes of `icl.risk.quadrature`.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,7 +42,7 @@ from icl.risk.integrals import integrate
 from icl.risk.result import WindowRisk
 from icl.risk.search import ProblemIndices, lowest
 from icl.tasks import Zonal, check_setting, check_task
-from icl.tasks.base import LEAST, Array, pinned
+from icl.tasks.base import LEAST, Array, fine_variance, pinned
 
 _ROUGH = 1e8  # windows of classes with a kink or a jump beyond which a search takes more than seconds
 _TOLERANCE = 1e-7  # values on which two rules differ by more are refused
@@ -136,10 +137,11 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
     task = pinned(task)
     lengths, variance = n.ravel(), noise_std.ravel() ** 2
+    fine = fine_variance(task)
     unique, back = np.unique(lengths, return_inverse=True)
 
     def curve(windows: Array, some: ProblemIndices) -> Array:
-        """Return risk, its derivative and its noise part, which never falls."""
+        """Return risk, its derivative, and the part of noise and fine variance, which never falls."""
         here, index = np.unique(back[some], return_inverse=True)
         s2, rows = variance[some], []
         for w in windows:
@@ -152,7 +154,7 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
                     f"n={lengths[some][0]:g}, noise_std={s2[0] ** 0.5:g}: "
                     f"no minimum found up to w={w:.3g}; {problem}"
                 ) from None
-            rows.append([bias + s2 * noise, bias_w + s2 * noise_w, s2 * noise])
+            rows.append([bias + s2 * noise, bias_w + s2 * noise_w, (s2 + fine) * noise])
         return np.array(rows)
 
     # At w = 0 the noise is stationary and the bias falls exactly if the class has a degree-1 part;
@@ -162,9 +164,10 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
     at_zero, first_slope, noise = curve(np.zeros(1), np.arange(lengths.size))[0]
     lost = falls_at_zero & (lengths > 1) & (noise > 5e8 * np.abs(first_slope))
     if np.any(lost):
-        first = variance[lost][0] ** 0.5
+        first = math.hypot(variance[lost][0] ** 0.5, fine**0.5)
+        name = "noise_std" if fine == 0 else "the root of noise_std**2 + unresolved"
         raise ValueError(
-            f"noise_std={first:g}: the best w for {task!r} is below rounding, must be smaller"
+            f"{name}={first:g}: the best w for {task!r} is below rounding, must be smaller"
         )
     # the scan's end without noise: on average less than one token is left within the kernel's reach
     last = np.array([1 / cap_quantile(task.dim, 1 / m) for m in lengths])

@@ -16,7 +16,7 @@ from scipy.special import gammaln
 from icl.covariates import cap_quantile
 from icl.risk.quadrature import Mesh, meshes
 from icl.tasks import Zonal
-from icl.tasks.base import Array, pinned
+from icl.tasks.base import Array, fine_variance, pinned
 from icl.tasks.gegenbauer import Polynomials
 
 _DEGREES = 100_000  # more Gegenbauer degrees than this are refused
@@ -55,11 +55,12 @@ def integrate(
         for mesh in meshes(task.dim, w, n[n > 1], bandlimit(task), order, jumps=jumps):
             total += _integrate_mesh(task, w, n[n > 1], mesh, total[0], slopes)
         out[:, n > 1] = total
-    if task.unresolved > 0:  # independent from place to place, and at the query as well
+    fine = fine_variance(task)
+    if fine > 0:  # independent from place to place, and at the query as well
         bias, noise = (0, 2) if slopes else (0, 1)
-        out[bias] += task.unresolved * (1 + out[noise])
+        out[bias] += fine * (1 + out[noise])
         if slopes:
-            out[1] += task.unresolved * out[3]
+            out[1] += fine * out[3]
     return out
 
 

@@ -95,7 +95,7 @@ def bayes_linear_risk(
     """Estimate the smallest risk of all predictors linear in the labels: kriging with the class covariance.
 
     Given the tokens, the best linear prediction is ``k_q' (K + sigma^2 I)^-1 y`` and its risk
-    ``k(1) - k_q' (K + sigma^2 I)^-1 k_q`` with ``K_ij = k(x_i . x_j)``, the uncentered second
+    ``E f(x)^2 - k_q' (K + sigma^2 I)^-1 k_q`` with ``K_ij = E f(x_i) f(x_j)``, the uncentered second
     moment; only the tokens are sampled, and without noise the pseudo-inverse is used. Softmax attention is
     linear in the labels, so no window does better. Time grows with ``contexts n^3``.
     """

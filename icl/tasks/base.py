@@ -18,13 +18,21 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from icl.checks import broadcast, integer, matrix_rows, real, reals, shown
-from icl.covariates import linear_map
+from icl.checks import (
+    affordable,
+    broadcast,
+    integer,
+    matrix_rows,
+    real,
+    reals,
+    shown,
+)
+from icl.covariates import check_rng, linear_map
 from icl.streams import NativeStream
 from icl.tasks.gegenbauer import Polynomials, angle_quadrature
 
@@ -89,8 +97,23 @@ class Zonal:
 
     @property
     def unresolved(self) -> float:
-        """The variance in functions finer than any window: like noise, also at the query; usually zero."""
+        """The variance in functions finer than any window, >= 0 and usually zero.
+
+        It is that of h where ``f = g + h``: g has the covariance, and h is independent of it and independent
+        from place to place, at the query as well. To a predictor that is linear in the labels it is noise:
+        its risk is that on g with label noise of variance ``sigma^2 + unresolved``, plus ``unresolved`` for
+        the query. Two tokens have different places with probability one, so that every risk takes them for
+        different, also where their coordinates agree.
+        """
         return 0.0
+
+    @property
+    def second_moment(self) -> float:
+        """``E f(x)^2 = k(1) + unresolved``: the risk of predicting zero, and the diagonal of a Gram matrix.
+
+        The covariance of different places is `covariance`, without ``unresolved``.
+        """
+        return float(self.covariance(np.array(1.0))) + fine_variance(self)
 
     @property
     def covariance_slope(self) -> float | None:
@@ -98,7 +121,7 @@ class Zonal:
         return None
 
     def covariance(self, cosine: ArrayLike) -> Array:
-        """Return ``k(cosine) = E f(x) f(x')`` for unit vectors at angle ``arccos(cosine)``."""
+        """Return ``k(cosine) = E f(x) f(x')`` for different unit vectors at angle ``arccos(cosine)``."""
         raise NotImplementedError(
             f"{self!r}: {type(self).__name__} must define covariance(cosine)"
         )
@@ -125,7 +148,17 @@ class Zonal:
         return self.covariance(np.array(1.0)) - self.covariance(np.cos(angles(theta)))
 
     def sample(self, rng: Rng, count: int) -> Function:
-        """Draw ``count`` functions; call the result on (count, n, d) points for (count, n) values."""
+        """Draw ``count`` functions; call the result on (count, n, d) points for (count, n) values.
+
+        ValueError unless the count is an integer from zero on, with at most 10^9 coordinates together.
+        """
+        check_rng(rng)
+        count = integer(count, "count", 0)
+        affordable(count * self.dim, 1e9, "count", count, "numbers")
+        return self._draw(rng, count)
+
+    def _draw(self, rng: Rng, count: int) -> Function:
+        """Draw the functions of `sample`, which has checked the arguments; your own class gives `sample`."""
         raise NotImplementedError(
             f"{self!r}: {type(self).__name__} must define sample(rng, count)"
         )
@@ -262,16 +295,13 @@ def key_of(value: Any) -> Any:
     return value if is_ours(value) else ("identity", id(value))
 
 
-class Pinned(Zonal):
+class Pinned:
     """A class of one's own, as it is now, equal to another one exactly if their numbers are equal.
 
     Caches of what is computed from a class are keyed on it: equality compares the bytes of dimension,
-    variogram, covariance and coefficients on fixed grids. Everything else is asked of the class itself.
+    variogram, covariance, fine variance and coefficients on fixed grids. It has no members of its own that
+    could differ from those of the class: whatever it is asked for, it asks the class.
     """
-
-    task: Zonal
-    numbers: tuple[Any, ...]
-    hash: int
 
     def __init__(self, task: Zonal):
         theta = _fit_grid()[1]
@@ -280,6 +310,7 @@ class Pinned(Zonal):
             task.dim,
             *singular,
             task.covariance_slope or math.nan,
+            fine_variance(task),
         ]
         for many in (
             task.variogram(theta),
@@ -290,31 +321,15 @@ class Pinned(Zonal):
         if type(task).spectrum is not Zonal.spectrum:
             for degree in (1, 64):
                 numbers += task.spectrum(degree)
-        own = (
+        self.task = task
+        self.numbers = (
             type(task).spectrum is Zonal.spectrum,
             *(np.asarray(n, dtype=float).tobytes() for n in numbers),
         )
-        vars(self).update(dim=task.dim, task=task, numbers=own, hash=hash(own))
+        self.hash = hash(self.numbers)
 
-    @property
-    def singular_term(self) -> tuple[float, float] | None:
-        return self.task.singular_term
-
-    @property
-    def covariance_slope(self) -> float | None:
-        return self.task.covariance_slope
-
-    def covariance(self, cosine: ArrayLike) -> Array:
-        return self.task.covariance(cosine)
-
-    def variogram(self, theta: ArrayLike) -> Array:
-        return self.task.variogram(theta)
-
-    def spectrum(self, degree: int) -> tuple[Array, float]:
-        return self.task.spectrum(degree)
-
-    def sample(self, rng: Rng, count: int) -> Function:
-        return self.task.sample(rng, count)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.task, name)
 
     def __repr__(self) -> str:
         return repr(self.task)
@@ -328,15 +343,23 @@ class Pinned(Zonal):
 
 def pinned(task: Zonal) -> Zonal:
     """Return what a cache may be keyed on: the class itself where `is_ours` holds, else a `Pinned` one."""
-    return task if is_ours(task) or isinstance(task, Pinned) else Pinned(task)
+    if is_ours(task) or isinstance(task, Pinned):
+        return task
+    return cast(Zonal, Pinned(task))
+
+
+def fine_variance(task: Zonal) -> float:
+    """Return ``unresolved`` of a class; ValueError if a class of one's own gives no finite number >= 0."""
+    return real(task.unresolved, "unresolved", 0, MOST**2)
 
 
 def check_task(task: Any, name: str = "task") -> None:
-    """Raise TypeError if ``task`` is not a rotation-invariant class."""
-    if not isinstance(task, Zonal):
+    """Raise TypeError if ``task`` is no rotation-invariant class, ValueError if its fine variance is none."""
+    if not isinstance(task, Zonal | Pinned):
         raise TypeError(
             f"{name}={shown(task)}: must be a rotation-invariant class from icl.tasks"
         )
+    fine_variance(cast(Zonal, task))
 
 
 def angles(theta: ArrayLike) -> Array:

@@ -31,7 +31,13 @@ from icl.tasks.base import (
     angles,
     cosines,
 )
-from icl.tasks.gegenbauer import Polynomials, angle_quadrature, multiplicity, shortfall
+from icl.tasks.gegenbauer import (
+    Polynomials,
+    angle_quadrature,
+    harmonics,
+    multiplicity,
+    shortfall,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -83,7 +89,7 @@ class Affine(Expanded):
     def coefficients(self) -> Array:
         return np.array([self.lipschitz**2 / (3 * self.dim)])
 
-    def sample(self, rng: Rng, count: int) -> Function:
+    def _draw(self, rng: Rng, count: int) -> Function:
         import torch
 
         q = uniform_sphere(rng, count, self.dim)
@@ -156,7 +162,7 @@ class ReLU(Zonal):
         missing = scale / d if degree == 0 else 0.0
         return out, float(a[degree // 2 + 1 :][::-1].sum() + rest + missing)
 
-    def sample(self, rng: Rng, count: int) -> Function:
+    def _draw(self, rng: Rng, count: int) -> Function:
         import torch
 
         q = uniform_sphere(rng, count, self.dim)
@@ -206,7 +212,7 @@ class Sign(Zonal):
         out[::2] = a[: (degree + 1) // 2]
         return out, float(a[(degree + 1) // 2 :][::-1].sum() + rest)
 
-    def sample(self, rng: Rng, count: int) -> Function:
+    def _draw(self, rng: Rng, count: int) -> Function:
         q = uniform_sphere(rng, count, self.dim)
 
         def f(x: torch.Tensor) -> torch.Tensor:
@@ -252,7 +258,7 @@ class Cosine(Expanded):
         degree = np.arange(1, a.size + 1)
         return np.where(degree % 2 == 0, a, 0.0)
 
-    def sample(self, rng: Rng, count: int) -> Function:
+    def _draw(self, rng: Rng, count: int) -> Function:
         u = uniform_sphere(rng, count, self.dim)
         return lambda x: (self.lipschitz * inner_products(u, x)).cos()
 
@@ -274,7 +280,7 @@ class PhasedCosine(Cosine):
     def coefficients(self) -> Array:
         return _wave_expansion(self.dim, self.lipschitz) / 2
 
-    def sample(self, rng: Rng, count: int) -> Function:
+    def _draw(self, rng: Rng, count: int) -> Function:
         import torch
 
         u = uniform_sphere(rng, count, self.dim)
@@ -303,7 +309,7 @@ class Linear(Expanded):
     def coefficients(self) -> Array:
         return np.array([self.lipschitz**2 / self.dim])
 
-    def sample(self, rng: Rng, count: int) -> Function:
+    def _draw(self, rng: Rng, count: int) -> Function:
         q = uniform_sphere(rng, count, self.dim)
         return lambda x: self.lipschitz * inner_products(q, x) + self.offset
 
@@ -330,7 +336,7 @@ class Quadratic(Expanded):
         d = self.dim  # 2 c^2 = 2 (d-1)/d P_2 + 2/d
         return np.array([0.0, self.lipschitz**2 * 2 * (d - 1) / (d * d * (d + 2))])
 
-    def sample(self, rng: Rng, count: int) -> Function:
+    def _draw(self, rng: Rng, count: int) -> Function:
         q = uniform_sphere(rng, count, self.dim)
         return lambda x: self.lipschitz * inner_products(q, x) ** 2
 
@@ -354,7 +360,7 @@ class Tanh(Expanded):
             self.dim, self.steepness
         )
 
-    def sample(self, rng: Rng, count: int) -> Function:
+    def _draw(self, rng: Rng, count: int) -> Function:
         q, scale = uniform_sphere(rng, count, self.dim), self.lipschitz / self.steepness
         return lambda x: scale * (self.steepness * inner_products(q, x)).tanh()
 
@@ -370,17 +376,15 @@ class Harmonic(Expanded):
     def coefficients(self) -> Array:
         return np.array([0.0] * (self.degree - 1) + [1.0])
 
-    def sample(self, rng: Rng, count: int) -> Function:
+    def _draw(self, rng: Rng, count: int) -> Function:
         import torch
 
-        u, scale = (
-            uniform_sphere(rng, count, self.dim),
-            math.sqrt(multiplicity(self.dim, self.degree)[-1]),
-        )
+        u = uniform_sphere(rng, count, self.dim)
+        degree = np.full(count, self.degree)
 
         def f(x: torch.Tensor) -> torch.Tensor:
-            cosine = inner_products(u, x).cpu()
-            return scale * torch.from_numpy(self.covariance(cosine.numpy())).to(x)
+            cosine = cosines(inner_products(u, x).cpu().numpy())
+            return torch.from_numpy(harmonics(self.dim, degree, cosine)).to(x)
 
         return f
 
@@ -418,7 +422,7 @@ class Network(Zonal):
     def spectrum(self, degree: int) -> tuple[Array, float]:
         return self._relu.spectrum(degree)
 
-    def sample(self, rng: Rng, count: int) -> Function:
+    def _draw(self, rng: Rng, count: int) -> Function:
         import torch
 
         q = uniform_sphere(rng, count, self.hidden, self.dim)

@@ -29,6 +29,29 @@ def multiplicity(dim: int, degree: int) -> Array:
         )
 
 
+def harmonics(dim: int, degree: NDArray[np.int_], cosine: Array) -> Array:
+    """Return ``sqrt(N_l) P_l(cosine)``, zonal harmonics of mean square one: row i of the degree i's.
+
+    N_l grows beyond all floats, and P_l is as small where most of the sphere is, so that the recurrence is
+    that of the product. Degrees are (m,), cosines (m, k).
+    """
+    order = np.argsort(degree)
+    last, cosine = degree[order], cosine[order]
+    before, now = np.zeros_like(cosine), np.ones_like(cosine)
+    step = 0.0
+    for i in range(1, int(degree.max(initial=0)) + 1):
+        # earlier rows have reached their degree
+        rows = slice(int(np.searchsorted(last, i)), None)
+        following = (2 * i + dim - 2) * (2 * i + dim - 4)
+        square = 1 / dim if i == 1 else i * (i + dim - 3) / following
+        raised = (cosine[rows] * now[rows] - step * before[rows]) / square**0.5
+        before[rows], now[rows] = now[rows], raised
+        step = square**0.5
+    out = np.empty_like(now)
+    out[order] = now
+    return out
+
+
 def angle_quadrature(dim: int, nodes: int) -> tuple[Array, Array]:
     """Return Gauss-Legendre angles between two uniform unit vectors of R^dim, and their probabilities.
 

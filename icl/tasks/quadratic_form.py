@@ -4,9 +4,10 @@ Softmax attention, its rivals with other activations, several heads, nearest nei
 predict ``p = sum_i omega_i y_i``, with weights that depend on the tokens only. Given the tokens, the mean of
 ``(p - f(x_q))^2`` over functions and noise is a quadratic form in the weights, ::
 
-    risk(omega) = k(1) - 2 omega . k_q + omega' (K + sigma^2 I) omega,
+    risk(omega) = p - 2 omega . k_q + omega' (K + sigma^2 I) omega,
 
-with the class covariance ``K_ij = k(x_i . x_j)`` and ``k_q,i = k(x_i . x_q)``. Only tokens need sampling, and
+with ``K_ij = E f(x_i) f(x_j)``, which is the class covariance ``k(x_i . x_j)`` for different tokens and ``p =
+E f(x)^2`` on the diagonal, and ``k_q,i = k(x_i . x_q)``. Only tokens need sampling, and
 they may have any distribution on the sphere; the form does not ask that weights are positive or sum to
 one. Its minimizer is kriging, the smallest risk of all of them.
 """
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from icl.checks import real, tensor
-from icl.tasks.base import MOST, Zonal, check_task
+from icl.tasks.base import MOST, Zonal, check_task, fine_variance
 
 if TYPE_CHECKING:
     import torch
@@ -27,9 +28,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class QuadraticRisk:
-    """The quadratic form of the risk for B contexts; ``noisy`` says whether sigma > 0."""
+    """The quadratic form of the risk for B contexts.
 
-    prior: float  # k(1) = E f(x)^2, the risk of predicting zero
+    ``noisy`` says whether the labels have noise, or the class has fine variance.
+    """
+
+    prior: float  # E f(x)^2, the risk of predicting zero
     kernel_vector: torch.Tensor  # k_q, (B, n)
     gram: torch.Tensor  # K + sigma^2 I, (B, n, n)
     noisy: bool
@@ -39,6 +43,8 @@ class QuadraticRisk:
         """Return the form of a class at unit tokens (B, n + 1, d); the query is last.
 
         Tokens of any floating type and device are taken, without a gradient; the form is float64 on the CPU.
+        Tokens and query are taken for different places, also where their coordinates agree, which matters
+        for classes with fine variance only.
 
         Raises:
             TypeError: If the class is not rotation invariant.
@@ -62,12 +68,11 @@ class QuadraticRisk:
             )
         cosine = cosine.clamp(-1, 1)  # of rounding
         k = torch.as_tensor(np.asarray(task.covariance(cosine.numpy())))
-        gram = k[:, :-1, :-1] + noise_std**2 * torch.eye(
-            tokens.shape[1] - 1, dtype=k.dtype
-        )
-        return cls(
-            float(task.covariance(np.array(1.0))), k[:, :-1, -1], gram, noise_std > 0
-        )
+        prior = task.second_moment
+        gram = k[:, :-1, :-1].clone()
+        gram.diagonal(dim1=-2, dim2=-1).fill_(prior + noise_std**2)
+        noisy = noise_std > 0 or fine_variance(task) > 0
+        return cls(prior, k[:, :-1, -1], gram, noisy)
 
     def risk(self, weights: torch.Tensor) -> torch.Tensor:
         """Return the risks of predictors with weights (..., B, n) in each context, shape (..., B)."""

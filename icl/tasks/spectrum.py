@@ -7,15 +7,15 @@ harmonics of degree l carry, so the exact risk needs the power of the data and n
 
 from __future__ import annotations
 
+import hashlib
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import eval_chebyt, eval_gegenbauer
+from numpy.typing import ArrayLike
 
-from icl.checks import integer, real
+from icl.checks import integer, real, sequence, shown, table
 from icl.covariates import inner_products, uniform_sphere
 from icl.tasks.base import (
     MOST,
@@ -27,12 +27,13 @@ from icl.tasks.base import (
     angles,
     cosines,
 )
-from icl.tasks.gegenbauer import multiplicity, shortfall
+from icl.tasks.gegenbauer import harmonics, shortfall
 
 if TYPE_CHECKING:
     import torch
 
 _MOST_POWERS = 10_000  # degrees of a class
+_MOST_VALUE = 1e49  # of a map, whose variance has to be a power
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,8 +48,8 @@ class Spectrum(Zonal):
     ``power[l] / A``, A their sum, and a random direction u. Other functions may have the same power: the
     risk of attention depends on the power alone. With a rest there is nothing to draw.
 
-    ValueError if the dimension is not 2 to 10,000, if there are not 2 to 10,000 powers, or if one of them or
-    the rest is negative or not finite.
+    ValueError if the dimension is not 2 to 10,000, if the powers are no sequence of 2 to 10,000 numbers, or
+    if one of them or the rest is negative or not finite.
     """
 
     power: tuple[float, ...] = (0.0, 1.0)
@@ -57,10 +58,13 @@ class Spectrum(Zonal):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        integer(len(self.power), "len(power)", 2, _MOST_POWERS)
-        power = tuple(
-            real(p, f"power[{at}]", 0, MOST) for at, p in enumerate(self.power)
-        )
+        given = sequence(self.power)
+        if given is None:
+            raise ValueError(
+                f"power={shown(self.power)}: must be a sequence of numbers >= 0"
+            )
+        integer(len(given), "len(power)", 2, _MOST_POWERS)
+        power = tuple(real(p, f"power[{at}]", 0, MOST) for at, p in enumerate(given))
         object.__setattr__(self, "power", power)
         object.__setattr__(self, "rest", real(self.rest, "rest", 0, MOST))
 
@@ -86,7 +90,7 @@ class Spectrum(Zonal):
             self._coefficients.sum() - self.variogram(np.arccos(cosines(cosine)))
         )
 
-    def sample(self, rng: Rng, count: int) -> Function:
+    def _draw(self, rng: Rng, count: int) -> Function:
         import torch
 
         if self.rest > 0:
@@ -94,16 +98,15 @@ class Spectrum(Zonal):
                 f"rest={self.rest:g}: must be 0 for sample, which draws no such fine functions"
             )
         a = self._coefficients
-        chosen = np.asarray(rng.uniform(0.0, 1.0, (count,)), dtype=float)
-        degree = 1 + np.searchsorted(np.cumsum(a) / a.sum(), chosen).clip(
-            max=a.size - 1
-        )
-        size = np.sqrt(a.sum() * multiplicity(self.dim, a.size)[degree])
+        upto = np.cumsum(a)
+        chosen = np.asarray(rng.uniform(0.0, 1.0, (count,)), dtype=float) * upto[-1]
+        degree = 1 + np.searchsorted(upto, chosen, "right").clip(max=a.size - 1)
+        size = math.sqrt(upto[-1])
         u = uniform_sphere(rng, count, self.dim)
 
         def f(x: torch.Tensor) -> torch.Tensor:
             cosine = inner_products(u, x).cpu().numpy().astype(float)
-            values = size[:, None] * _polynomial(self.dim, degree[:, None], cosine)
+            values = size * harmonics(self.dim, degree, cosine)
             return torch.from_numpy(values).to(x)
 
         return f
@@ -114,33 +117,34 @@ class Spectrum(Zonal):
         return f"{type(self).__name__}(dim={self.dim}, degrees 1 to {len(self.power) - 1}{beyond})"
 
 
-def _polynomial(dim: int, degree: NDArray[np.int_], cosine: Array) -> Array:
-    """Return the Gegenbauer polynomials ``P_l`` with ``P_l(1) = 1``."""
-    if dim == 2:
-        return np.asarray(eval_chebyt(degree, cosine))
-    alpha = dim / 2 - 1
-    return np.asarray(
-        eval_gegenbauer(degree, alpha, cosine) / eval_gegenbauer(degree, alpha, 1.0)
-    )
-
-
 @dataclass(frozen=True, repr=False)
 class Globe(Spectrum):
     """A map of the sphere in three dimensions, turned at random.
 
     Build it with `globe`, which finds the power of a map. The functions are the values of the map, constant
-    on each of its cells, after a uniformly random rotation.
+    on each of its cells, after a uniformly random rotation. ValueError for another dimension than three, and
+    for values that are no map, see `globe`.
     """
 
-    values: NDArray[np.float64] = field(
-        default_factory=lambda: np.zeros((2, 4)), compare=False, repr=False
-    )
+    values: Array = field(kw_only=True, compare=False, repr=False)
+    #: Digest of the values, by which maps are equal or not: arrays cannot be compared as fields are.
+    digest: str = field(init=False, repr=False)
     label = "map"
 
-    def sample(self, rng: Rng, count: int) -> Function:
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.dim != 3:
+            raise ValueError(f"dim={self.dim}: must be 3, where a map has its sphere")
+        values = _map(self.values)
+        values.flags.writeable = False
+        object.__setattr__(self, "values", values)
+        text = repr(values.shape).encode() + values.tobytes()
+        object.__setattr__(self, "digest", hashlib.sha256(text).hexdigest())
+
+    def _draw(self, rng: Rng, count: int) -> Function:
         import torch
 
-        values = torch.as_tensor(self.values)
+        values = torch.tensor(self.values)
         rows, columns = self.values.shape
         rotation = _rotations(torch.as_tensor(rng.standard_normal((count, 4))))
 
@@ -175,32 +179,40 @@ def globe(values: ArrayLike, degree: int) -> Globe:
 
     Args:
         values: The map, (rows, columns): rows of equal width in latitude from north to south, columns of
-            equal width in longitude from -180 degrees eastwards. It is constant on each cell.
+            equal width in longitude from -180 degrees eastwards. It is constant on each cell, and has to
+            cover the whole sphere, from pole to pole and once around: a map of a part of it, or one with
+            the longitudes in rows, is taken for another map of the whole. What stands for a missing value
+            by custom, -9999, 9.97e36 or ``healpy.UNSEEN``, is a number like any other here: fill such cells
+            in first. The array is copied.
         degree: The last degree whose power is computed, at most the number of rows. What is left of the
             variance is the rest.
 
     Raises:
-        ValueError: If the map is not two-dimensional with finite entries, if it has fewer than two rows or
-            four columns, or if the degree is out of range.
+        ValueError: If the map is not two-dimensional with finite numbers of size at most 1e49, if it has
+            fewer than two rows or four columns, or if the degree is out of range.
     """
-    found = np.asarray(values, dtype=float)
-    if (
-        found.ndim != 2
-        or min(found.shape) < 2
-        or found.shape[1] < 4
-        or not np.isfinite(found).all()
-    ):
-        raise ValueError(
-            f"values of shape {found.shape}: must be finite, with 2 rows and 4 columns or more"
-        )
+    found = _map(values)
     degree = integer(degree, "degree", 1, found.shape[0])
-    power = map_power(found, degree)
     edges = np.linspace(0, math.pi, found.shape[0] + 1)
     area = -np.diff(np.cos(edges)) / 2
-    mean = area @ found.mean(axis=1)
-    variance = float(area @ ((found - mean) ** 2).mean(axis=1))
+    mean = float(area @ found.mean(axis=1))
+    # beside the square of a mean far from zero no digit of the rest would be left
+    centered = found - mean
+    power = map_power(centered, degree)
+    power[0] = mean**2
+    variance = float(area @ (centered**2).mean(axis=1))
     rest = max(0.0, variance - float(power[1:].sum()))
     return Globe(3, tuple(power.tolist()), rest, values=found)
+
+
+def _map(values: Any) -> Array:
+    """Return a map as a new float64 array (rows, columns)."""
+    found = table(values, "values", _MOST_VALUE)
+    if found.ndim != 2 or found.shape[0] < 2 or found.shape[1] < 4:
+        raise ValueError(
+            f"values of shape {found.shape}: must have 2 rows and 4 columns or more"
+        )
+    return found
 
 
 def map_power(values: Array, degree: int) -> Array:

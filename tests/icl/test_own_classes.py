@@ -1,19 +1,23 @@
 """What is kept between calls never gives a class of one's own the numbers of another one."""
 
+import inspect
 import json
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import pytest
 import torch
 
+import every_risk
 import icl
+from icl import tasks
 from icl.covariates import Sphere
 from icl.pretrain import UnitConfig, pretrain
 from icl.risk import asymptotics, matrix_risk, optimal_window, population_risk
-from icl.tasks import Projected, Zonal
+from icl.tasks import Affine, Projected, Spectrum, Zonal
+from icl.tasks.base import pinned
 
 POWER = 1
 
@@ -216,3 +220,83 @@ def test_a_fit_that_failed_says_which_of_two_reasons_it_has():
         ValueError, match="fit .* failed .* not positive definite: a_3 is negative"
     ):
         Negative(3).spectrum(3)
+
+
+# ------------------------------------------------------------------------- subclasses
+KINDS = [
+    kind
+    for kind in (getattr(tasks, name) for name in tasks.__all__)
+    if inspect.isclass(kind) and issubclass(kind, Zonal) and kind is not Zonal
+]
+
+
+def one_of(kind):
+    """Return a class of ours, with fine variance where it can have any."""
+    if kind is tasks.Globe:
+        return tasks.globe(np.random.default_rng(0).standard_normal((12, 24)), 3)
+    return Spectrum(3, (0.0, 1.0, 0.5), rest=0.3) if kind is Spectrum else kind(3)
+
+
+def same(call, one, other, rtol):
+    """Compare what a function says of two classes."""
+    for mine, theirs in zip(
+        every_risk.numbers(call, one), every_risk.numbers(call, other), strict=True
+    ):
+        assert mine.keys() == theirs.keys()
+        for name in mine:
+            np.testing.assert_allclose(
+                mine[name], theirs[name], rtol=rtol, atol=rtol, err_msg=name
+            )
+
+
+def test_all_classes_are_compared_with_their_subclasses():
+    assert {*tasks.CLASSES.values(), Spectrum, tasks.Globe, tasks.Network} < set(KINDS)
+
+
+@pytest.mark.parametrize("call", every_risk.ALL, ids=every_risk.name_of)
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_empty_subclass_has_the_numbers_of_its_class(kind, call):
+    task = one_of(kind)
+    given = {f.name: getattr(task, f.name) for f in fields(task) if f.init}
+    same(call, task, type("Empty", (kind,), {})(**given), 1e-12)
+
+
+@pytest.mark.parametrize("call", every_risk.ALL, ids=every_risk.name_of)
+def test_a_class_of_ones_own_with_fine_variance_has_the_numbers_of_its_spectrum(call):
+    task = Spectrum(3, (0.0, 1.0, 0.5), rest=0.3)
+
+    class Own(Zonal):
+        unresolved = 0.3
+
+        def covariance(self, cosine):
+            return task.covariance(cosine)
+
+        def sample(self, rng, count):
+            return task.sample(rng, count)
+
+    same(call, task, Own(3), 1e-7)
+
+
+def test_a_pinned_class_has_every_member_of_the_class_that_it_stands_for():
+    class Own(Affine):
+        unresolved = 0.7
+        singular_term = 1.5, 0.1
+        covariance_slope = 2.5
+        label = "own"
+        more = "of its own"
+
+    own = Own(3, 2.0)
+    public = {name for name in dir(own) if not name.startswith("_")}
+    assert {"unresolved", "lipschitz", "homogeneous", "more"} < public
+    for name in public:
+        assert getattr(pinned(own), name) == getattr(own, name), name
+
+
+def test_classes_that_differ_in_their_fine_variance_only_do_not_share_results():
+    class Own(Zonal):
+        def covariance(self, cosine):
+            return np.asarray(cosine)
+
+    rough = type("Rough", (Own,), {"unresolved": 0.5})
+    plain, fine = (matrix_risk(kind(3), np.eye(3), 20, 0.5) for kind in (Own, rough))
+    assert fine.total > plain.total + 0.5

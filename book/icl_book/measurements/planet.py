@@ -101,7 +101,7 @@ def mean_risks(
     theta, covariance = table or _table(task)
     n = len(places)
     gram = _at(theta, covariance, places @ places.T)
-    np.fill_diagonal(gram, covariance[0] + task.unresolved + noise_std**2)
+    np.fill_diagonal(gram, task.second_moment + noise_std**2)
     cosine = wanted @ places.T
     scores = cosine - cosine.max(axis=1, keepdims=True)
     weights = np.exp(windows[:, None, None] * scores)
@@ -109,7 +109,7 @@ def mean_risks(
     product = (weights.reshape(-1, n) @ gram).reshape(weights.shape)
     product -= 2 * _at(theta, covariance, cosine)
     risk = (product * weights).sum(axis=2).mean(axis=1)
-    return np.asarray(risk + covariance[0] + task.unresolved)
+    return np.asarray(risk + task.second_moment)
 
 
 def _table(task: Zonal) -> tuple[Array, Array]:

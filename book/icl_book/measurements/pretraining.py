@@ -240,7 +240,7 @@ def corner_optimum(
         c = 1.
     """
     moments = _moments(task, context_length, contexts)
-    power = float(task.covariance(np.array(1.0)))
+    power = task.second_moment
     w = np.linspace(0, 30, 3001)
     rows = []
     for noise_std in noise_stds:

@@ -1,15 +1,19 @@
 """Classes that are known by their power, and maps of the sphere."""
 
 import math
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
 import torch
 from scipy.special import lpmv
 
+from icl.covariates import inner_products, uniform_sphere
+from icl.pretrain import UnitConfig, pretrain
 from icl.risk import optimal_window, population_risk
 from icl.streams import stream
-from icl.tasks import Linear, Quadratic, Sign, Spectrum, globe
+from icl.tasks import Globe, Harmonic, Linear, Quadratic, Sign, Spectrum, globe
+from icl.tasks.gegenbauer import harmonics
 from icl.tasks.spectrum import map_power
 
 
@@ -110,9 +114,31 @@ def test_a_map_is_turned_in_all_directions():
         (lambda: Spectrum(3, (0.0,)), "len(power)=1"),
         (lambda: Spectrum(3, (0.0, -1.0)), "power[1]=-1"),
         (lambda: Spectrum(3, (0.0, 1.0), rest=-1.0), "rest=-1"),
+        (lambda: Spectrum(3, 2.5), "power=2.5: must be a sequence"),
+        (lambda: Spectrum(3, True), "power=True: must be a sequence"),
+        (lambda: Spectrum(3, {0: 0.0, 1: 1.0}), "power={0: 0.0, 1: 1.0}: must be a"),
+        (lambda: Spectrum(3, {0.0, 1.0}), "power={0.0, 1.0}: must be a sequence"),
+        (lambda: Spectrum(3, iter([0.0, 1.0])), "must be a sequence"),
+        (lambda: Spectrum(3, torch.tensor(1.0)), "must be a sequence"),
+        (lambda: Spectrum(3, np.ones((2, 2))), "must be a sequence"),
+        (lambda: Spectrum(3, (0.0, "1")), "power[1]='1'"),
+        (lambda: Spectrum(3, (0.0, True)), "power[1]=True"),
+        (lambda: Spectrum(3, (0.0, 1j)), "power[1]=1j"),
+        (lambda: Spectrum(3, (0.0, math.nan)), "power[1]=nan"),
         (lambda: globe(np.ones((4, 8, 2)), 1), "values of shape (4, 8, 2)"),
-        (lambda: globe([[0.0] * 8, [math.nan] * 8], 1), "finite"),
+        (lambda: globe([[0.0] * 8, [1.0] * 4 + [math.nan] * 4], 1), "values[1, 4]=nan"),
         (lambda: globe(np.ones((4, 8)), 5), "degree=5"),
+        (lambda: globe(1e60 * np.ones((4, 8)), 2), "values[0, 0]=1e+60"),
+        (lambda: globe(1e160 * np.ones((4, 8)), 2), "values[0, 0]=1e+160"),
+        (lambda: globe([["1"] * 8] * 4, 2), "values is a list"),
+        (lambda: globe("a" * 5000, 2), "values is a str"),
+        (lambda: globe([[1.0] * 8, [1.0] * 7], 2), "values is a list"),
+        (lambda: globe({1: 2}, 2), "values is a dict"),
+        (lambda: globe(np.ones((4, 8), dtype=bool), 2), "values is a ndarray"),
+        (lambda: globe(np.ones((4, 8), dtype=complex), 2), "values is a ndarray"),
+        (lambda: Globe(5, values=np.ones((4, 8))), "dim=5: must be 3"),
+        (lambda: Globe(3, values=[[0.0] * 8, [math.nan] * 8]), "values[1, 0]=nan"),
+        (lambda: Globe(3, values=[1.0] * 8), "values of shape (8,)"),
         (
             lambda: Spectrum(3, (0.0, 1.0), rest=0.1).sample(stream(0, "tasks"), 2),
             "rest=0.1",
@@ -122,4 +148,111 @@ def test_a_map_is_turned_in_all_directions():
 def test_bad_input_is_one_short_line(make, words):
     with pytest.raises(ValueError) as error:
         make()
-    assert words in str(error.value) and len(str(error.value)) < 120
+    text = str(error.value)
+    assert words in text and len(text) < 140 and "\n" not in text
+
+
+def patches():
+    """A map with power in many degrees."""
+    return np.random.default_rng(4).standard_normal((30, 60)).cumsum(axis=0)
+
+
+def test_a_map_is_copied_and_cannot_be_changed():
+    mine = patches()
+    found = globe(mine, 6)
+    before = found.values.copy()
+    mine[:] = 0
+    assert np.array_equal(found.values, before)
+    with pytest.raises(ValueError, match="read-only"):
+        found.values[0, 0] = 1.0
+
+
+def test_tensors_and_lists_are_maps_too():
+    wanted = globe(patches().round(3), 4)
+    for given in (
+        patches().round(3).tolist(),
+        torch.tensor(patches().round(3), requires_grad=True),
+    ):
+        assert globe(given, 4) == wanted
+    coarse = torch.tensor(patches()).bfloat16()
+    assert globe(coarse, 4) == globe(coarse.double().numpy(), 4)
+
+
+def test_maps_are_equal_exactly_if_their_values_are_and_are_trained_apart():
+    one, same, other = globe(patches(), 6), globe(patches(), 6), globe(-patches(), 6)
+    assert one == same and hash(one) == hash(same) and one.power == other.power
+    assert one != other and len({one, same, other}) == 2
+    assert globe(np.ones((4, 8)), 2) != globe(np.ones((8, 4)), 2)
+    units = [UnitConfig(task, 0.5, 6, 0) for task in (one, other, same)]
+    together = pretrain(units, 20, 16, shared_tokens=True).M
+    alone = np.concatenate([pretrain([unit], 20, 16).M for unit in units])
+    assert np.array_equal(together, alone)
+    assert np.array_equal(alone[0], alone[2]) and not np.allclose(alone[0], alone[1])
+
+
+def test_a_map_far_from_zero_has_the_power_of_the_same_map():
+    near, far = globe(patches(), 6), globe(patches() + 1e8, 6)
+    np.testing.assert_allclose(far.power[1:], near.power[1:], rtol=1e-6)
+    assert far.rest == pytest.approx(near.rest, rel=1e-6) and near.rest > 0.01
+    assert far.power[0] == pytest.approx(1e16, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("dim", "degree"), [(2, 1), (2, 9), (3, 40), (100, 50), (5000, 200)]
+)
+def test_harmonics_have_all_digits_where_their_number_is_no_float(dim, degree):
+    """Against the recurrence of ``P_l`` with 500 digits and the number of harmonics in integers."""
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal((40, dim))
+    cosine = x[:, 0] / np.linalg.norm(x, axis=1)
+    count = math.comb(degree + dim - 1, dim - 1)
+    count -= math.comb(degree + dim - 3, dim - 1) if degree > 1 else 0
+    with localcontext(prec=500):
+        wanted = []
+        for t in map(Decimal, cosine.tolist()):
+            before, now = Decimal(1), t
+            for i in range(1, degree):
+                step = (2 * i + dim - 2) * t * now - i * before
+                before, now = now, step / (i + dim - 2)
+            wanted.append(float(Decimal(count).sqrt() * now))
+    found = harmonics(dim, np.array([degree, 0]), np.stack([cosine, cosine]))
+    np.testing.assert_allclose(found[0], wanted, rtol=1e-10, atol=1e-12)
+    assert np.all(found[1] == 1)
+
+
+@pytest.mark.parametrize(
+    "task", [Spectrum(5000, (0.0,) * 200 + (1.0,)), Harmonic(5000, 200)], ids=repr
+)
+def test_functions_of_high_degree_in_many_dimensions_are_drawn(task):
+    count, degree = 8, 200
+    x = uniform_sphere(stream(1, "covariates"), count, 5, task.dim)
+    rng = stream(0, "tasks")
+    if isinstance(task, Spectrum):
+        rng.uniform(0.0, 1.0, (count,))
+    u = uniform_sphere(rng, count, task.dim)
+    values = task.sample(stream(0, "tasks"), count)(x).numpy()
+    wanted = harmonics(task.dim, np.full(count, degree), inner_products(u, x).numpy())
+    np.testing.assert_allclose(values, wanted, rtol=1e-9)
+    assert np.abs(values).max() < 1e3
+
+
+@pytest.mark.filterwarnings("error")
+def test_constant_functions_are_drawn_without_a_word():
+    x = uniform_sphere(stream(1, "covariates"), 4, 5, 3)
+    for task in (Spectrum(3, (0.0, 0.0)), globe(np.zeros((2, 4)), 2)):
+        assert not task.sample(stream(0, "tasks"), 4)(x).any()
+
+
+def test_no_function_is_drawn_of_a_degree_without_power():
+    class Zero:
+        """A stream whose uniform numbers are the least that there are."""
+
+        def standard_normal(self, shape):
+            return np.random.default_rng(6).standard_normal(shape)
+
+        def uniform(self, low, high, shape):
+            return np.full(shape, low)
+
+    x = uniform_sphere(stream(1, "covariates"), 4, 5, 3)
+    even = Spectrum(3, (0.0, 0.0, 1.0)).sample(Zero(), 4)
+    assert torch.allclose(even(x), even(-x))

@@ -1,0 +1,92 @@
+"""Every public function that takes a class, of `icl.risk` and of its laws, found by its signature."""
+
+import inspect
+import re
+from functools import partial
+
+import numpy as np
+
+from icl import risk
+from icl.risk import asymptotics
+
+#: A value of each parameter but the class; what a function has more is a KeyError, so that it is put here.
+GOOD = {
+    "w": 5.0,
+    "n": 20,
+    "noise_std": 0.5,
+    "m": 1.5,
+    "k": 3,
+    "M": np.array([[3.0, 1.0, 0.0], [0.0, 2.0, 0.5], [0.5, 0.0, 1.0]]),
+    "times": [0.0, 1.0, 300.0],
+    "ratio": 2.0,
+    "contexts": 100,
+    "seed": 0,
+    "start": 0.0,
+}
+RISKS = {"total", "mean", "risk", "floor"}
+SETTINGS = {"w", "m", "slope", "gradient", "interior", "order", "constant"}
+#: What `total` and `slope` are sums of, how well a number is known, and what is not a number of the class.
+PARTS = {"bias", "noise", "bias_slope", "noise_slope", "error", "standard_error"}
+PARTS |= {"contexts", "interval", "dim", "exponent", "risk_exponent", "noise_over_bias"}
+
+
+def classes_of(call):
+    """Return the names of the parameters that are classes."""
+    parameters = inspect.signature(call).parameters.values()
+    return [p.name for p in parameters if p.annotation == "Zonal"]
+
+
+def functions(*modules):
+    """Return the public functions that take a class, twice where labels may be integrated out."""
+    found = []
+    for module in modules:
+        public = [getattr(module, name) for name in module.__all__]
+        found += [
+            call for call in public if inspect.isfunction(call) and classes_of(call)
+        ]
+    integrated = [
+        partial(call, integrate_labels=True)
+        for call in found
+        if "integrate_labels" in inspect.signature(call).parameters
+    ]
+    return found + integrated
+
+
+RISK = functions(risk)
+ALL = functions(risk, asymptotics)
+
+
+def name_of(call):
+    """Return the name of a function, also of one with an argument given."""
+    inner = getattr(call, "func", call)
+    return inner.__name__ + ("" if inner is call else "-integrated")
+
+
+def numbers(call, task, **other):
+    """Return what a function says of a class: its risks by name, and all else by name.
+
+    A refusal that names the fine variance is an empty result.
+    """
+    given = dict.fromkeys(classes_of(call), task)
+    for name, parameter in inspect.signature(call).parameters.items():
+        if name not in given and name != "integrate_labels":
+            given[name] = (GOOD | other)[name]
+            assert parameter.kind == parameter.POSITIONAL_OR_KEYWORD
+    try:
+        result = call(**given)
+    except ValueError as refusal:
+        assert re.search("rest=|unresolved=", str(refusal)), refusal
+        assert "\n" not in str(refusal)
+        return {}, {}
+    if isinstance(result, tuple):
+        # bias and noise
+        return {"total": sum(result)}, {}
+    if isinstance(result, np.ndarray | np.floating):
+        named = {"value": np.asarray(result)}
+        return (named, {}) if name_of(call).endswith("_risk") else ({}, named)
+    names = {name for name in dir(result) if not name.startswith("_")}
+    assert names <= RISKS | SETTINGS | PARTS, names
+    return (
+        {name: np.asarray(getattr(result, name)) for name in names & RISKS},
+        {name: np.asarray(getattr(result, name)) for name in names & SETTINGS},
+    )
