@@ -3,14 +3,13 @@ r"""Softmax attention on data of your own: predictions, and the best window by l
 A unit with ``M = w I`` predicts ``sum_i e^{w x_i . q} y_i / sum_i e^{w x_i . q}``. Data are NumPy arrays,
 data frames, tensors or lists of numbers, taken as they are: nothing is centered or scaled. Work goes by
 blocks of queries, so that memory grows with the number of tokens, not with its square. Blocks run in as many
-threads as there are cores, or as ``OMP_NUM_THREADS`` says, and in eight at most, as each holds a block; the
-numbers do not depend on it.
+threads as `icl.threads` says that there may be, and in eight at most, as each holds a block; the numbers do
+not depend on it.
 """
 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from icl import threads
 from icl.checks import real, table
 
 __all__ = ["BestWindow", "best_window", "predict"]
@@ -214,9 +214,8 @@ def _in_threads(
     work: Callable[[NDArray[np.intp]], None], blocks: list[NDArray[np.intp]]
 ) -> None:
     """Call work on every block, whose results it writes to rows of their own."""
-    allowed = os.environ.get("OMP_NUM_THREADS", "")
-    threads = int(allowed) if allowed.isdecimal() else os.cpu_count() or 1
-    with ThreadPoolExecutor(min(max(1, threads), _MOST_THREADS, len(blocks))) as pool:
+    count = min(threads.available(), _MOST_THREADS, len(blocks))
+    with ThreadPoolExecutor(count) as pool:
         list(pool.map(work, blocks))  # raises what work raised
 
 

@@ -1,0 +1,62 @@
+"""As many threads as the user says, else as the process may use, not as many as the machine has."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from icl import data, threads
+
+MINE = len(os.sched_getaffinity(0))
+
+
+@pytest.mark.parametrize(
+    ("said", "wanted"),
+    [
+        ("1", 1),
+        ("3", 3),
+        (" 4 ", 4),
+        ("2,1", 2),
+        ("5 , 1, 1", 5),
+        ("", MINE),
+        ("0", MINE),
+        ("-2", MINE),
+        ("2.5", MINE),
+        ("many", MINE),
+        ("9" * 5000, MINE),
+    ],
+)
+def test_the_first_number_of_the_user_counts(monkeypatch, said, wanted):
+    monkeypatch.setenv("OMP_NUM_THREADS", said)
+    assert threads.available() == wanted
+
+
+def test_a_process_confined_to_one_processor_has_one_thread():
+    code = """
+import os
+del os.environ["OMP_NUM_THREADS"]
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+from icl.threads import available
+print(available())
+"""
+    env = os.environ | {"OMP_NUM_THREADS": "7"}
+    command = [sys.executable, "-c", code]
+    run = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["1"]
+
+
+def test_data_of_ones_own_start_no_more(monkeypatch):
+    started = []
+
+    class Pool(data.ThreadPoolExecutor):
+        def __init__(self, workers):
+            started.append(workers)
+            super().__init__(workers)
+
+    monkeypatch.setattr(data, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr(data, "_BLOCK", 4)
+    for said, wanted in {"5,1": 5, "3": 3, "100": 8}.items():
+        monkeypatch.setenv("OMP_NUM_THREADS", said)
+        data.predict([[0.0], [1.0]], [0.0, 1.0], [[0.5]] * 40, 1.0)
+        assert started.pop() == wanted
