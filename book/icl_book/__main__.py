@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -97,7 +98,10 @@ def parser() -> argparse.ArgumentParser:
             help="a cluster's settings, e.g. profiles/slurm (default: none, on this machine)",
         )
     quotes.add_argument(
-        "files", nargs="+", metavar="FILE", help="PDF, TeX or text, e.g. paper.pdf"
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="PDF, TeX, text, or a folder or .tar.gz of TeX, e.g. paper.pdf",
     )
     quotes.add_argument(
         "--paper",
@@ -117,7 +121,13 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     try:
         provenance.check_tree(Path.cwd())
-        return _run(options)
+        status = _run(options)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        # who read has read enough, e.g. head; what is still in the buffer goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
     except KeyboardInterrupt:
         print(
             "interrupted; what is done is kept, the same command goes on from there",
