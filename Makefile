@@ -53,10 +53,10 @@ replicate: .venv/.installed
 	@$(PY) -m icl_book replicate --seed "$$SEED" --jobs "$$JOBS" --profile "$$PROFILE"
 
 pdf: .venv/.installed
-	@$(PY) -m icl_book.site.pdf "$$PRESET"
+	@$(PY) -m icl_book pdf --preset "$$PRESET"
 
 release: .venv/.installed
-	@$(PY) -m icl_book.site.release "$$PRESET"
+	@$(PY) -m icl_book release --preset "$$PRESET"
 
 lab: .venv/.installed
 	@$(PY) -m jupyterlab $(LAB_OPTIONS) notebooks

@@ -36,6 +36,10 @@ def parser() -> argparse.ArgumentParser:
     sweep = command(
         "sweep", "execute one notebook over a grid of parameters and write tables"
     )
+    pdf = command("pdf", "print the book that was built last as one PDF")
+    release = command(
+        "release", "write book, PDF, notebooks and package as archives of a release"
+    )
     repeat = command(
         "replicate", "judge every sampled verdict with other random streams"
     )
@@ -80,7 +84,7 @@ def parser() -> argparse.ArgumentParser:
         default="1,2,3,4,5",
         help="roots of the random streams, e.g. 6,7 (default: %(default)s)",
     )
-    for one in (execute, book, sweep):
+    for one in (execute, book, sweep, pdf, release):
         one.add_argument(
             "--preset",
             default="quick",
@@ -180,6 +184,14 @@ def _run(options: argparse.Namespace) -> int:
             from icl_book.site import assemble
 
             print(assemble.build(options.preset, {run.name: run.path for run in runs}))
+        case "pdf":
+            from icl_book.site import pdf
+
+            print(pdf.pdf(options.preset))
+        case "release":
+            from icl_book.site import release
+
+            print(release.release(options.preset))
         case "sweep":
             if not (options.name and options.grid):
                 example = 'make sweep NOTEBOOK=theorem2_scaling GRID="seed=0,1"'
