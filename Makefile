@@ -53,10 +53,10 @@ replicate: .venv/.installed
 	@$(PY) -m icl_book replicate --seed "$$SEED" --jobs "$$JOBS" --profile "$$PROFILE"
 
 pdf: .venv/.installed
-	@$(PY) -m icl_book.site.pdf "$$PRESET"
+	@$(PY) -m icl_book pdf --preset "$$PRESET"
 
 release: .venv/.installed
-	@$(PY) -m icl_book.site.release "$$PRESET"
+	@$(PY) -m icl_book release --preset "$$PRESET"
 
 lab: .venv/.installed
 	@$(PY) -m jupyterlab $(LAB_OPTIONS) notebooks
@@ -80,13 +80,21 @@ clean:
 # An environment works on the folder that it was made for: in a copy of that folder, or after a move, it is
 # made anew.
 MOVED := $(shell [ ! -s .venv/.installed ] || [ "$$(cat .venv/.installed)" = "$$(pwd -P)" ] || echo moved)
+# Where .venv is a link, nothing is written or removed through it but in an environment of this folder.
+define own
+	@if [ -L .venv ] && [ "$$(cat .venv/.installed 2>&1)" != "$$(pwd -P)" ] && [ -n "$$(ls -A .venv/)" ]; then \
+	  echo "error: .venv is a link to $$(readlink .venv), which has no environment of this folder; remove the link" >&2; \
+	  exit 1; fi
+endef
 .PHONY: moved
 moved:
+	$(own)
 	@echo ".venv was made for $$(cat .venv/.installed): it is made anew for $$(pwd -P)"
 	@rm -f .venv/.installed && touch .venv/.installing
 
 # The stamp, which names the folder, is written last: an interrupted installation is begun again from nothing.
 .venv/.installed: $(MOVED) requirements.lock .ci/requirements.hashes .ci/install.py pyproject.toml book/pyproject.toml
+	$(own)
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("error: Python %d.%d found, 3.11 or newer is needed; try: make PYTHON=python3.12" % sys.version_info[:2])'
 	@if [ -e .venv/.installing ]; then rm -rf .venv; fi
 	@echo "installing the locked packages into .venv (once; torch is large)"

@@ -373,9 +373,12 @@ def test_make_hands_values_on_without_running_what_stands_in_them(tmp_path):
     assert grid in done.stdout and not list(tmp_path.iterdir())
 
 
-def test_an_environment_of_another_folder_is_made_anew(tmp_path):
-    """A copied or moved checkout would work on the original."""
-    shutil.copy(ROOT / "Makefile", tmp_path)
+#: A Makefile's goal that installs first, into .venv, from an install.py that is empty.
+MAKE = ["make", "-s", f"PYTHON={shlex.quote(sys.executable)}", "PY=echo", "sync"]
+
+
+def checkout(folder):
+    """Write what the installation depends on."""
     for name in (
         "requirements.lock",
         ".ci/requirements.hashes",
@@ -383,16 +386,21 @@ def test_an_environment_of_another_folder_is_made_anew(tmp_path):
         "pyproject.toml",
         "book/pyproject.toml",
     ):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).touch()
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+    shutil.copy(ROOT / "Makefile", folder)
+
+
+def test_an_environment_of_another_folder_is_made_anew(tmp_path):
+    """A copied or moved checkout would work on the original."""
+    checkout(tmp_path)
     (tmp_path / ".venv").mkdir()
     stamp = tmp_path / ".venv" / ".installed"
     (tmp_path / ".venv" / "left").touch()
-    make = ["make", "-s", f"PYTHON={shlex.quote(sys.executable)}", "PY=echo", "sync"]
     stamp.write_text(f"{tmp_path.resolve()}\n")
-    assert program(*make, cwd=tmp_path).stdout == "-m icl_book sync\n"
+    assert program(*MAKE, cwd=tmp_path).stdout == "-m icl_book sync\n"
     stamp.write_text("/somewhere/else\n")
-    said = program(*make, cwd=tmp_path).stdout
+    said = program(*MAKE, cwd=tmp_path).stdout
     assert (
         said.startswith(".venv was made for /somewhere/else: it is made anew for ")
         and "installing" in said
@@ -401,6 +409,41 @@ def test_an_environment_of_another_folder_is_made_anew(tmp_path):
         not (tmp_path / ".venv" / "left").exists()
         and stamp.read_text() == f"{tmp_path.resolve()}\n"
     )
+
+
+@pytest.mark.parametrize("state", ["installed", "being installed", "made by hand"])
+def test_an_environment_that_a_worktree_links_to_stays_as_it_is(tmp_path, state):
+    """`make` in the worktree marked it as unfinished, and the next `make` in the original removed it."""
+    original, worktree = tmp_path / "original", tmp_path / "worktree"
+    for folder in (original, worktree):
+        checkout(folder)
+    own = original / ".venv"
+    own.mkdir()
+    (own / "package").write_text("two gigabytes")
+    if state == "installed":
+        (own / ".installed").write_text(f"{original.resolve()}\n")
+    elif state == "being installed":
+        (own / ".installing").touch()
+    (worktree / ".venv").symlink_to(own)
+    before = {path.name: path.read_bytes() for path in own.iterdir()}
+    done = program(*MAKE, cwd=worktree)
+    assert {path.name: path.read_bytes() for path in own.iterdir()} == before
+    said = f"error: .venv is a link to {own}, which has no environment of this folder; "
+    assert done.returncode != 0 and done.stderr.startswith(f"{said}remove the link\n")
+    (worktree / ".venv").unlink()
+    assert program(*MAKE, cwd=worktree).returncode == 0
+    assert {path.name: path.read_bytes() for path in own.iterdir()} == before
+
+
+def test_an_environment_may_lie_elsewhere_behind_a_link(tmp_path):
+    tree, elsewhere = tmp_path / "tree", tmp_path / "scratch"
+    checkout(tree)
+    elsewhere.mkdir()
+    (tree / ".venv").symlink_to(elsewhere)
+    for installs in (True, False):
+        done = program(*MAKE, cwd=tree)
+        assert done.returncode == 0 and ("installing" in done.stdout) == installs
+        assert (elsewhere / ".installed").read_text() == f"{tree.resolve()}\n"
 
 
 def test_programs_that_a_workflow_fetches_have_a_version():

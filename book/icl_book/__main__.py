@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,6 +35,10 @@ def parser() -> argparse.ArgumentParser:
     book = command("book", "execute what is not done and build the book")
     sweep = command(
         "sweep", "execute one notebook over a grid of parameters and write tables"
+    )
+    pdf = command("pdf", "print the book that was built last as one PDF")
+    release = command(
+        "release", "write book, PDF, notebooks and package as archives of a release"
     )
     repeat = command(
         "replicate", "judge every sampled verdict with other random streams"
@@ -79,7 +84,7 @@ def parser() -> argparse.ArgumentParser:
         default="1,2,3,4,5",
         help="roots of the random streams, e.g. 6,7 (default: %(default)s)",
     )
-    for one in (execute, book, sweep):
+    for one in (execute, book, sweep, pdf, release):
         one.add_argument(
             "--preset",
             default="quick",
@@ -97,7 +102,10 @@ def parser() -> argparse.ArgumentParser:
             help="a cluster's settings, e.g. profiles/slurm (default: none, on this machine)",
         )
     quotes.add_argument(
-        "files", nargs="+", metavar="FILE", help="PDF, TeX or text, e.g. paper.pdf"
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="PDF, TeX, text, or a folder or .tar.gz of TeX, e.g. paper.pdf",
     )
     quotes.add_argument(
         "--paper",
@@ -117,7 +125,13 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     try:
         provenance.check_tree(Path.cwd())
-        return _run(options)
+        status = _run(options)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        # who read has read enough, e.g. head; what is still in the buffer goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
     except KeyboardInterrupt:
         print(
             "interrupted; what is done is kept, the same command goes on from there",
@@ -170,6 +184,14 @@ def _run(options: argparse.Namespace) -> int:
             from icl_book.site import assemble
 
             print(assemble.build(options.preset, {run.name: run.path for run in runs}))
+        case "pdf":
+            from icl_book.site import pdf
+
+            print(pdf.pdf(options.preset))
+        case "release":
+            from icl_book.site import release
+
+            print(release.release(options.preset))
         case "sweep":
             if not (options.name and options.grid):
                 example = 'make sweep NOTEBOOK=theorem2_scaling GRID="seed=0,1"'

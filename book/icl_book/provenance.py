@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -175,23 +176,50 @@ def versions() -> dict[str, str]:
     }
 
 
+@cache
+def git_variables() -> frozenset[str]:
+    """Return the names of the environment variables that tie git to one repository, as hooks set them.
+
+    Settings that are handed on by variables are none of them: they belong to the user.
+    """
+    command = ["git", "rev-parse", "--local-env-vars"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return frozenset(done.stdout.split()) - {
+        "GIT_CONFIG_PARAMETERS",
+        "GIT_CONFIG_COUNT",
+    }
+
+
+def git(root: Path, *words: str) -> str:
+    """Return what git says of the repository that a folder lies in, whatever repository a hook is of.
+
+    Raises:
+        OSError: If there is no git.
+        subprocess.SubprocessError: If git fails, or takes longer than a minute.
+    """
+    environment = {k: v for k, v in os.environ.items() if k not in git_variables()}
+    return subprocess.run(
+        ["git", "-C", str(root), *words],
+        capture_output=True,
+        encoding="utf-8",
+        errors="surrogateescape",
+        check=True,
+        timeout=60,
+        env=environment,
+    ).stdout
+
+
 def commit() -> dict[str, str | bool] | None:
     """Return the commit of this tree and whether files differ from it; None where git cannot say.
 
     Files in ``results`` and ``benchmarks/results`` do not count: runs write them, and one run would mark
     the next.
     """
-
-    def git(*words: str) -> str:
-        command = ["git", "-C", str(ROOT), *words]
-        return subprocess.run(
-            command, capture_output=True, text=True, check=True, timeout=20
-        ).stdout.strip()
-
     try:
-        if Path(git("rev-parse", "--show-toplevel")).resolve() != ROOT:
+        if Path(git(ROOT, "rev-parse", "--show-toplevel").strip()).resolve() != ROOT:
             return None  # installed below somebody else's repository
         changed = git(
+            ROOT,
             "status",
             "--porcelain",
             "--",
@@ -199,7 +227,7 @@ def commit() -> dict[str, str | bool] | None:
             ":(exclude)results",
             ":(exclude)benchmarks/results",
         )
-        return {"id": git("rev-parse", "HEAD"), "dirty": bool(changed)}
+        return {"id": git(ROOT, "rev-parse", "HEAD").strip(), "dirty": bool(changed)}
     except (OSError, subprocess.SubprocessError):
         return None
 

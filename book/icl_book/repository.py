@@ -9,6 +9,7 @@ from pathlib import Path
 import yaml
 
 from icl.files import write_atomically
+from icl_book.provenance import git
 
 #: What ``_config.yml`` says until the repository has a home.
 PLACEHOLDER = "https://github.com/OWNER/icl-book"
@@ -32,10 +33,7 @@ def remote(root: Path) -> str | None:
     It is None without a remote, or where that is a folder.
     """
     try:
-        ask = ["git", "-C", str(root), "config", "--get", "remote.origin.url"]
-        url = subprocess.run(
-            ask, capture_output=True, text=True, timeout=30, check=True
-        ).stdout.strip()
+        url = git(root, "config", "--get", "remote.origin.url").strip()
     except (OSError, subprocess.SubprocessError):
         return None
     found = _HOSTED.fullmatch(url.removesuffix("/").removesuffix(".git"))

@@ -3,8 +3,9 @@
 import pytest
 import yaml
 
-from icl_book import repository
+from icl_book import provenance, repository
 from icl_book.provenance import ROOT
+from icl_book.runner import pairs
 from programs import program
 
 
@@ -82,3 +83,41 @@ def test_the_remote_is_adopted_once_and_then_stays_what_is_declared(tree):
 def test_without_git_the_declared_address_counts(tree, monkeypatch):
     monkeypatch.setenv("PATH", "")
     assert repository.address(tree) == repository.PLACEHOLDER
+
+
+def test_a_hook_of_another_repository_does_not_say_what_this_one_is(
+    tree, tmp_path_factory, monkeypatch
+):
+    """Its variables name a repository that a command finds before the folder that it is told."""
+    other = tmp_path_factory.mktemp("other")
+    for root in (tree, other):
+        (root / "notebooks").mkdir(exist_ok=True)
+        (root / "notebooks" / "a.py").write_text(f"# {root}\n")
+        program("git", "init", "-q", cwd=root)
+        for words in ("add .", "-c user.name=a -c user.email=a@b commit -qm first"):
+            assert program("git", *words.split(), cwd=root).returncode == 0
+    point(tree, "https://github.com/some-body/book")
+    point(other, "https://github.com/evil/other")
+    for module in (provenance, pairs):
+        monkeypatch.setattr(module, "ROOT", tree.resolve())
+
+    def said():
+        return (
+            provenance.commit(),
+            repository.remote(tree),
+            pairs._git("show", "HEAD:./notebooks/a.py"),
+        )
+
+    before = said()
+    assert before[0]["dirty"] is False and before[1].endswith("some-body/book")
+    assert before[2] == f"# {tree}\n"
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+    assert said() == before
+    monkeypatch.setenv("GIT_WORK_TREE", str(other))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(other / ".git" / "index"))
+    assert said() == before
+    # a user's settings count as ever, e.g. whose folders git may read
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", "remote.origin.url")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "https://github.com/third/book")
+    assert repository.remote(tree) == "https://github.com/third/book"

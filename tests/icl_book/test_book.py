@@ -200,7 +200,7 @@ def test_a_pdf_has_text_and_an_outline(book, monkeypatch):
 )
 def test_a_pdf_needs_a_book_and_a_browser(tmp_path, monkeypatch, path, message):
     monkeypatch.setattr(pdf.shutil, "which", lambda name: path and f"{path}/{name}")
-    with pytest.raises(SystemExit, match=message):
+    with pytest.raises(BadInput, match=message):
         pdf.pdf("quick", tmp_path)
 
 

@@ -1,13 +1,22 @@
 """A release: archives that depend on their files alone, a package without the book, twins and redirects."""
 
+import os
 import re
+import shlex
+import signal
+import subprocess
+import sys
 import zipfile
+from types import SimpleNamespace
 
 import pytest
 
 from icl_book import provenance
+from icl_book.__main__ import main
+from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
-from icl_book.site import machines, release
+from icl_book.site import assemble, machines, pdf, release
+from programs import program
 
 FILES = {"b/index.html": b"<p>two", "a.html": b"one" * 1000}
 
@@ -50,10 +59,126 @@ def test_the_wheel_has_icl_alone_and_the_source_archive_what_builds_it(tmp_path)
     assert len(list(tmp_path.glob("softmax_icl-*.tar.gz"))) == 1
 
 
-def test_without_a_book_there_is_no_release(tmp_path):
+@pytest.mark.skipif(provenance.commit() is None, reason="an archive without git")
+def test_the_same_commit_makes_the_same_packages_whenever_and_whoever_builds(tmp_path):
+    """setuptools wrote times, and the rights that this user's new files have, into the archives."""
+    made = []
+    for name, mask in (("first", 0o022), ("second", 0o077)):
+        (tmp_path / name).mkdir()
+        before = os.umask(mask)
+        release.packages(tmp_path / name, ROOT)
+        os.umask(before)
+        made.append({p.name: p.read_bytes() for p in (tmp_path / name).iterdir()})
+    assert len(made[0]) == 2 and made[0] == made[1]
+
+
+# ------------------------------------------------------------------------- what is archived
+@pytest.fixture
+def book(tmp_path, monkeypatch):
+    """The repository of a small book, built last, on a machine that has a browser."""
+    for name, text in {
+        "pyproject.toml": '[project]\nversion = "1"\n',
+        "requirements.lock": "",
+        "_config.yml": "repository: {url: https://x.org/a/b}\n",
+        "book/introduction.md": "one\n",
+        "run.ipynb": "{}",
+        "_build/book/quick/index.html": "one\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    run = SimpleNamespace(name="tiny", path=tmp_path / "run.ipynb")
+    monkeypatch.setattr(assemble, "plan", lambda preset: [run])
+    monkeypatch.setattr(provenance, "commit", lambda: {"id": "abc", "dirty": False})
+    monkeypatch.setattr(release, "collect", lambda path: {"cards": []})
+    monkeypatch.setattr(pdf.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(pdf, "pdf", lambda preset, root: root / "run.ipynb")
+    monkeypatch.setattr(release, "packages", lambda place, root: None)
+    stamp = tmp_path / "_build" / "book" / "quick" / ".digest"
+    stamp.write_text(assemble.digest("quick", {"tiny": run.path}, tmp_path))
+    return tmp_path
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("changed", ["book/introduction.md", "run.ipynb", None])
+def test_only_the_book_of_todays_pages_is_archived_or_printed(
+    book, monkeypatch, changed
+):
+    """A page was edited and committed, and the archive had the page of the day before."""
+    place = release.release("quick", book)
+    before = contents(place)
+    assert len(before) == 5 and before == contents(release.release("quick", book))
+    (book / (changed or "_build/book/quick/.digest")).unlink()
+    monkeypatch.undo()
+    monkeypatch.setattr(pdf.shutil, "which", lambda name: f"/usr/bin/{name}")
+    run = SimpleNamespace(name="tiny", path=book / "run.ipynb")
+    monkeypatch.setattr(assemble, "plan", lambda preset: [run])
+    why = "the book of the preset 'quick' is older than .*; run: make book PRESET=quick"
+    for command in (release.release, pdf.pdf):
+        with pytest.raises(BadInput, match=why):
+            command("quick", book)
+    assert contents(place) == before
+
+
+def test_a_release_that_fails_leaves_the_last_one_as_it_is(book, monkeypatch):
+    place = release.release("quick", book)
+    before = contents(place)
+
+    def fail(*_):
+        raise BadInput("planted")
+
+    for module, name in ((pdf, "pdf"), (release, "packages"), (pdf, "browser")):
+        monkeypatch.setattr(module, name, fail)
+        with pytest.raises(BadInput, match="planted"):
+            release.release("quick", book)
+        assert contents(place) == before and [*place.parent.iterdir()] == [place]
+
+
+def test_without_a_browser_or_a_book_there_is_no_release(tmp_path, monkeypatch, capsys):
     (tmp_path / "pyproject.toml").write_text('[project]\nversion = "1"\n')
-    with pytest.raises(SystemExit, match="no book of the preset 'quick'"):
+    monkeypatch.setattr(pdf.shutil, "which", lambda name: None)
+    assert main(["release", "--preset", "none"]) == 1
+    assert capsys.readouterr().err.startswith("error: no PDF: it needs one of chromium")
+    monkeypatch.setattr(pdf.shutil, "which", lambda name: f"/usr/bin/{name}")
+    with pytest.raises(BadInput, match="no book of the preset 'quick'"):
         release.release("quick", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["pyproject.toml"]
+
+
+@pytest.mark.parametrize("goal", ["pdf", "release"])
+def test_a_command_that_is_ended_leaves_no_temporary_folder(tmp_path, goal):
+    asked = program("make", "-n", "-o", ".venv/.installed", goal, PRESET="quick")
+    words = shlex.split(asked.stdout.strip().splitlines()[-1])
+    module, *rest = words[words.index("-m") + 1 :]
+    code = """
+import os, runpy, shutil, signal, sys, tempfile, time
+from icl_book import provenance
+
+def slow(*_):
+    with tempfile.TemporaryDirectory():
+        print("ready", flush=True)
+        time.sleep(600)
+
+for number in (signal.SIGTERM, signal.SIGINT):
+    signal.signal(number, signal.SIG_DFL)
+shutil.which = provenance.commit = slow
+runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", code, module, *rest],
+        cwd=ROOT,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as started:
+        assert started.stdout.readline() == "ready\n"
+        assert len(list(tmp_path.iterdir())) == 1
+        started.send_signal(signal.SIGTERM)
+        said, _ = started.communicate(timeout=60)
+    assert started.returncode == 130 and said.startswith("interrupted")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_twin_is_markdown_without_html_directives_and_anchors(tmp_path):

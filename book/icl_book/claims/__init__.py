@@ -4,7 +4,7 @@
 - `rules`: what a statement permits.
 - `judge`: measurements offered as evidence, compared with what a claim permits.
 - `card`: what a page and the audit show, as data and as HTML.
-- `quotes`: the quotations compared with a paper that a reader has.
+- `manuscript`: the text of a paper that a reader has. `quotes`: the book's quotations compared with it.
 """
 
 from icl_book.claims.claim import (

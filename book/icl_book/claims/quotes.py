@@ -7,24 +7,27 @@ raised or lowered does not count either, because a PDF does not say it.
 
 from __future__ import annotations
 
-import logging
+import math
 import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from docutils.utils.math import tex2unichar
 from rapidfuzz import fuzz
 from rapidfuzz.distance import Levenshtein
 
 from icl_book.claims.claim import registry
-from icl_book.parameters import BadInput
+from icl_book.claims.manuscript import Document, read
 
 #: Marks what a quotation leaves out.
 GAP = "[...]"
 #: From this likeness on, in percent, a passage is nearly the quotation.
 NEAR = 80.0
+#: Characters of the longest word that is shown; a file may hold one of a million.
+WORD = 100
+#: The most that is said of a passage that is not the quotation.
+NEARLY = 99.0
 
 _SIGNS = set("<>=≠+-±≤≥≪≫→⇒∞⊗∈∑∫√⊤'")
 _NAMES = "min max inf sup exp log lim arg argmin argmax dim det diag vec".split()
@@ -70,31 +73,20 @@ class Found:
 
 
 class Paper:
-    """The text of a file, page by page for a PDF and line by line for others.
+    """A document of which quotations are looked for."""
 
-    Raises:
-        BadInput: If the file cannot be read, or has no text.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.name = path.name
-        self.pdf = path.suffix.lower() == ".pdf"
-        try:
-            parts = _pages(path) if self.pdf else _lines(path)
-        except (
-            Exception
-        ) as error:  # of a damaged file pypdf raises whatever its parts do
-            raise BadInput(f"{path}: cannot be read: {error}") from None
+    def __init__(self, document: Document) -> None:
+        self.name, self.pdf = document.name, document.pdf
         self.starts = [0]
-        for part in parts:
+        for part in document.parts:
             self.starts.append(self.starts[-1] + len(part) + 1)
-        self.text = "\n".join(parts)
+        self.text = "\n".join(document.parts)
         self.keyed, self.places = key(self.text)
-        if not self.keyed:
-            raise BadInput(f"{path}: has no text, a scan perhaps")
 
     def find(self, quote: str) -> Found:
         """Find a quotation; of several pieces the place is the first's, the likeness the least."""
+        if not self.keyed:
+            return Found(0.0)
         spans = []
         differs = []
         end = 0
@@ -104,17 +96,26 @@ class Paper:
             if start >= 0:
                 likeness, end = 100.0, start + len(wanted)
             else:
-                alike = fuzz.partial_ratio_alignment(wanted, self.keyed)
-                assert alike is not None  # it is where no least score is asked for
-                likeness, start = alike.score, alike.dest_start
-                passage = self._passage(start, alike.dest_end)
-                said = _differences(piece, passage) or f"“{piece.strip()}” is elsewhere"
-                differs.append(said)
-                likeness = min(likeness, 99.9)
+                likeness, start, stop = self._nearest(wanted)
+                if likeness >= NEAR:
+                    passage = self._passage(start, stop)
+                    said = _differences(piece, passage)
+                    differs.append(said or f"“{piece.strip()}” is elsewhere")
+                likeness = min(likeness, NEARLY)
             spans.append((likeness, start))
         likeness = min(some for some, _ in spans)
         where = f"{self.name}, {self._where(spans[0][1])}"
         return Found(likeness, where, "; ".join(differs))
+
+    def _nearest(self, wanted: str) -> tuple[float, int, int]:
+        """Return how like the likest passage is, in percent, and where it begins and ends."""
+        # the shorter of two texts would be looked for in the longer
+        if len(wanted) > len(self.keyed):
+            return fuzz.ratio(wanted, self.keyed), 0, len(self.keyed)
+        alike = fuzz.partial_ratio_alignment(wanted, self.keyed)
+        # it is None only where a least score is asked for
+        assert alike is not None
+        return alike.score, alike.dest_start, alike.dest_end
 
     def _where(self, start: int) -> str:
         place = self.places[min(start, len(self.places) - 1)]
@@ -124,26 +125,11 @@ class Paper:
     def _passage(self, start: int, end: int) -> str:
         """Return the words of the text that some of its compared characters belong to."""
         first, last = self.places[start], self.places[max(start, end - 1)]
-        while first > 0 and not self.text[first - 1].isspace():
-            first -= 1
-        while last < len(self.text) and not self.text[last].isspace():
-            last += 1
-        return re.sub(r"(?<=\w)-\n(?=\w)", "", self.text[first:last])
-
-
-def _pages(path: Path) -> list[str]:
-    from pypdf import PdfReader
-
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
-    return [page.extract_text() for page in PdfReader(path).pages]
-
-
-def _lines(path: Path) -> list[str]:
-    """Return the lines of a text; those of TeX lose their comments."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    if path.suffix == ".tex":
-        lines = [re.sub(r"(?<!\\)%.*", "", line) for line in lines]
-    return lines
+        before = re.search(r"\S*\Z", self.text[max(0, first - WORD) : first])
+        after = re.match(r"\S*", self.text[last : last + WORD])
+        assert before is not None and after is not None
+        passage = before[0] + self.text[first:last] + after[0]
+        return re.sub(r"(?<=\w)-\n(?=\w)", "", passage)
 
 
 def _differences(quote: str, passage: str) -> str:
@@ -168,14 +154,17 @@ def _differences(quote: str, passage: str) -> str:
 def compare(files: Sequence[str], paper: str = "") -> list[str]:
     """Return a line for each quotation, found, nearly found or not found, and a last one that counts.
 
+    Before the last, a line names each file that TeX reads and that is not there: it may have the quotation.
+
     Args:
-        files: PDF, TeX or text; of several the one that is most like a quotation counts.
+        files: PDF, TeX, text, folders or archives; of several the one that is most like a quotation counts.
         paper: ``"P1"`` or ``"P2"``: quotations of this paper's statements only.
 
     Raises:
         BadInput: If a file cannot be read or has no text.
     """
-    papers = [Paper(Path(file)) for file in files]
+    documents, missing = read(files)
+    papers = list(map(Paper, documents))
     lines: dict[str, list[str]] = {"found": [], "nearly": [], "not": []}
     for claim in registry().values():
         if not claim.quote or paper not in ("", claim.paper):
@@ -186,10 +175,10 @@ def compare(files: Sequence[str], paper: str = "") -> list[str]:
             lines["found"].append(f"found: {start}: {best.where}")
         elif best.likeness >= NEAR:
             lines["nearly"].append(
-                f"nearly, {best.likeness:.0f} %: {start}: {best.where}: {best.differs}"
+                f"nearly, {math.floor(best.likeness)} %: {start}: {best.where}: {best.differs}"
             )
         else:
             lines["not"].append(f"not found: {start}: {' '.join(claim.quote.split())}")
     counts = {name: len(some) for name, some in lines.items()}
     total = "{found} found, {nearly} nearly, {not} not".format(**counts)
-    return [*lines["found"], *lines["nearly"], *lines["not"], total]
+    return [*lines["found"], *lines["nearly"], *lines["not"], *missing, total]

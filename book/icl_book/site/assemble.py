@@ -184,6 +184,28 @@ def build(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> Path
     return place / "index.html"
 
 
+def finished(preset: str, root: Path = ROOT) -> dict[str, Path]:
+    """Return the executed notebooks, by name, of the book that was built last with a preset.
+
+    Raises:
+        BadInput: If there is no book, or what it is made from has changed since.
+    """
+    place, command = root / "_build" / "book" / preset, f"make book PRESET={preset}"
+    if not place.is_dir():
+        raise BadInput(f"there is no book of the preset {preset!r}; run: {command}")
+    notebooks = {run.name: run.path for run in plan(preset)}
+    stamp = place / ".digest"
+    if not (
+        all(path.is_file() for path in notebooks.values())
+        and stamp.is_file()
+        and stamp.read_text() == digest(preset, notebooks, root)
+    ):
+        raise BadInput(
+            f"the book of the preset {preset!r} is older than its pages, code or results; run: {command}"
+        )
+    return notebooks
+
+
 def _refuse(problems: list[str]) -> None:
     if problems:
         raise BadInput("\n".join(["the book is not built", *problems]))

@@ -1,4 +1,4 @@
-"""The book as one PDF, its pages printed by Chromium: ``python -m icl_book.site.pdf PRESET``.
+"""The book as one PDF, its pages printed by Chromium: ``python -m icl_book pdf``.
 
 The pages of the API, of measurements, of commands and of the gallery are left out, and so are the audit's
 tables, the cases of each card and folded code: they are on the site.
@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import tomllib
 from importlib.resources import files
@@ -22,8 +21,11 @@ import yaml
 from pypdf import PdfWriter
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
-from icl_book import process, provenance
+from icl.files import atomic_path
+from icl_book import provenance
+from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
+from icl_book.site import assemble
 from icl_book.site.verify import toc_pages
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -72,16 +74,12 @@ def pdf(preset: str, root: Path = ROOT) -> Path:
     """Print the pages of the book that was built last and join them, with a cover and an outline.
 
     Raises:
-        SystemExit: If there is no book or no browser, or a page cannot be printed.
+        BadInput: If there is no browser or no book, pages or results are newer than it, or a page cannot be
+            printed.
     """
-    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    program = browser()
+    assemble.finished(preset, root)
     book = root / "_build" / "book" / preset
-    if not program:
-        sys.exit(f"pdf: not made; it needs one of {', '.join(BROWSERS)} on the PATH")
-    if not book.is_dir():
-        sys.exit(
-            f"pdf: not made; there is no book of the preset {preset!r}; run: make book PRESET={preset}"
-        )
     config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))
     toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
     joined, done = PdfWriter(), book.with_suffix(".pdf")
@@ -98,9 +96,17 @@ def pdf(preset: str, root: Path = ROOT) -> Path:
     joined.add_metadata({"/Title": config["title"], "/Author": config["author"]})
     number(joined, f"{config['title'].partition(':')[0]}, preset {preset}")
     joined.compress_identical_objects(remove_duplicates=True, remove_unreferenced=True)
-    joined.write(done.with_suffix(".pdf.new"))
-    os.replace(done.with_suffix(".pdf.new"), done)
+    with atomic_path(done) as part:
+        joined.write(part)
     return done
+
+
+def browser() -> str:
+    """Return the path of a browser that prints; BadInput without one."""
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if not found:
+        raise BadInput(f"no PDF: it needs one of {', '.join(BROWSERS)} on the PATH")
+    return found
 
 
 def cover(preset: str, config: dict[str, str], root: Path) -> str:
@@ -135,7 +141,7 @@ def print_page(program: str, page: Path, sheet: Path, name: str) -> None:
     """Print an HTML file to a PDF, once its formulas are drawn.
 
     Raises:
-        SystemExit: If there is no PDF, after `SECONDS` at the latest.
+        BadInput: If there is no PDF, after `SECONDS` at the latest.
     """
     sheet.unlink(missing_ok=True)
     words = [program, "--headless", "--disable-gpu", "--no-pdf-header-footer"]
@@ -152,9 +158,9 @@ def print_page(program: str, page: Path, sheet: Path, name: str) -> None:
     try:
         subprocess.run(words, capture_output=True, check=False, timeout=SECONDS)
     except subprocess.TimeoutExpired:
-        sys.exit(f"pdf: not made; {program} printed no {name} in {SECONDS} s")
+        raise BadInput(f"no PDF: {program} printed no {name} in {SECONDS} s") from None
     if not sheet.is_file():
-        sys.exit(f"pdf: not made; {program} printed no {name}")
+        raise BadInput(f"no PDF: {program} printed no {name}")
 
 
 def shorter(line: re.Match[bytes]) -> bytes:
@@ -190,8 +196,3 @@ def number(joined: PdfWriter, line: str) -> None:
         content = DecodedStreamObject()
         content.set_data(b"q " + drawn + below)
         page.replace_contents(content.flate_encode())
-
-
-if __name__ == "__main__":
-    process.prepare()
-    print(pdf(sys.argv[1]))

@@ -1,4 +1,4 @@
-"""Everything of a release in one folder: ``python -m icl_book.site.release PRESET``.
+"""Everything of a release in one folder: ``python -m icl_book release``.
 
 ``_build/release/<version>`` has the built book as one archive, which opens without a server, the PDF, the
 executed notebooks, wheel and source archive of `icl`, a manifest that names the origin of every result, and
@@ -7,6 +7,7 @@ checksums.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import json
@@ -14,6 +15,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import tomllib
 import zipfile
@@ -21,14 +23,25 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from icl_book import process, provenance
+from icl_book import provenance
+from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
-from icl_book.runner.plan import plan
 from icl_book.runner.record import collect
-from icl_book.site import pdf
+from icl_book.site import assemble, pdf
 
-#: The date of every file in an archive: the same files make the same archive.
-DATE = (1980, 1, 1, 0, 0, 0)
+#: The date of every file in an archive, the same in seconds: the same files make the same archive.
+DATE, SECONDS = (1980, 1, 1, 0, 0, 0), 315532800
+#: Unpacks the tree in the working directory and builds from it; what builds changes sys.argv.
+BUILD = """
+import os, sys, zipfile
+import setuptools.build_meta as build
+place = sys.argv[1]
+with zipfile.ZipFile("tree.zip") as packed:
+    packed.extractall()
+os.remove("tree.zip")
+build.build_wheel(place)
+build.build_sdist(place)
+"""
 #: What stands of each result in the manifest.
 ORIGIN = ("preset", "parameters", "seconds", "device", "machine", "versions", "commit")
 
@@ -37,21 +50,17 @@ def release(preset: str, root: Path = ROOT) -> Path:
     """Write the release of the book that was built last with a preset, and return its folder.
 
     Raises:
-        SystemExit: If there is no book, files differ from the last commit, or the PDF cannot be made.
+        BadInput: If there is no book, pages or results are newer than it, files differ from the last commit,
+            or the PDF cannot be made. An earlier release of the same version stays as it is.
     """
     version: str = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))[
         "project"
     ]["version"]
-    book, commit = root / "_build" / "book" / preset, provenance.commit()
-    if not book.is_dir():
-        sys.exit(
-            f"release: there is no book of the preset {preset!r}; run: make book PRESET={preset}"
-        )
+    pdf.browser()
+    runs = assemble.finished(preset, root)
+    commit = provenance.commit()
     if commit is None or commit["dirty"]:
-        sys.exit(
-            "release: commit everything first, the archives hold what is committed"
-        )
-    runs = {run.name: run.path for run in plan(preset)}
+        raise BadInput("commit everything first, the archives hold what is committed")
     manifest = {
         "version": version,
         "preset": preset,
@@ -61,8 +70,27 @@ def release(preset: str, root: Path = ROOT) -> Path:
     }
     told = json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
     place = root / "_build" / "release" / version
-    shutil.rmtree(place, ignore_errors=True)
-    place.mkdir(parents=True)
+    new = place.with_name(f".{version}.new")
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir(parents=True)
+    try:
+        fill(new, version, preset, runs, told, root)
+        assemble.swap(new, place)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+    return place
+
+
+def fill(
+    place: Path,
+    version: str,
+    preset: str,
+    runs: Mapping[str, Path],
+    told: str,
+    root: Path,
+) -> None:
+    """Write every file of a release into a folder; ``told`` is the manifest's text."""
+    book = root / "_build" / "book" / preset
     name = f"softmax-icl-book-{version}"
     (place / "manifest.json").write_text(told, encoding="utf-8")
     pages = {
@@ -77,7 +105,6 @@ def release(preset: str, root: Path = ROOT) -> Path:
     shutil.copy(pdf.pdf(preset, root), place / f"{name}.pdf")
     sums = [f"{digest(path)}  {path.name}\n" for path in sorted(place.iterdir())]
     (place / "SHA256SUMS").write_text("".join(sums), encoding="utf-8")
-    return place
 
 
 def origin(run: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,29 +129,42 @@ def archive(path: Path, folder: str, files: Mapping[str, bytes]) -> None:
 
 def packages(place: Path, root: Path) -> None:
     """Build wheel and source archive of `icl` from what is committed, with the installed setuptools."""
-    command = ["git", "-C", str(root), "archive", "--format=zip", "HEAD"]
-    tree = subprocess.run(command, capture_output=True, check=True).stdout
     with tempfile.TemporaryDirectory() as folder:
-        with zipfile.ZipFile(io.BytesIO(tree)) as packed:
-            packed.extractall(folder)
-        code = "import sys, setuptools.build_meta as build; place = sys.argv[1]\n"
-        code += (
-            "build.build_wheel(place); build.build_sdist(place)"  # they change sys.argv
-        )
+        tree = Path(folder, "tree.zip")
+        provenance.git(root, "archive", "--format=zip", f"--output={tree}", "HEAD")
         done = subprocess.run(
-            [sys.executable, "-c", code, str(place)],
+            [sys.executable, "-c", BUILD, str(place)],
             cwd=folder,
-            env=os.environ | {"SOURCE_DATE_EPOCH": "315532800"},
+            # the rights of new files go into the wheel
+            umask=0o022,
+            env=os.environ | {"SOURCE_DATE_EPOCH": str(SECONDS)},
             capture_output=True,
             text=True,
             check=False,
         )
     if done.returncode:
-        sys.exit(
-            f"release: the package is not built: {done.stderr.strip().splitlines()[-1]}"
+        raise BadInput(
+            f"the package is not built: {done.stderr.strip().splitlines()[-1]}"
         )
+    for path in place.glob("*.tar.gz"):
+        settle(path)
 
 
-if __name__ == "__main__":
-    process.prepare()
-    print(release(sys.argv[1]))
+def settle(path: Path) -> None:
+    """Write a source archive again so that it depends on nothing but its files' names and contents.
+
+    setuptools writes the times at which the files were unpacked here, and the user who did it.
+    """
+    made = io.BytesIO()
+    with (
+        tarfile.open(path) as found,
+        gzip.GzipFile("", "wb", 9, made, mtime=SECONDS) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        for old in sorted(found, key=lambda one: one.name):
+            entry = tarfile.TarInfo(old.name)
+            entry.type, entry.size, entry.mtime = old.type, old.size, SECONDS
+            entry.linkname = old.linkname
+            entry.mode = 0o755 if old.isdir() else 0o644
+            archive.addfile(entry, found.extractfile(old))
+    path.write_bytes(made.getvalue())
