@@ -40,23 +40,25 @@ def number(value: float | str, digits: str = ".5g") -> str:
     )
 
 
-def interval(ends: Sequence[float | str]) -> str:
+def interval(ends: Sequence[float | str], digits: int = 5) -> str:
     """Format an interval in plain text, e.g. ``[0.98, 1.02]``; an infinite end makes it a bound, ``≥ 0.98``.
 
-    The ends have five digits, more where they would look alike, and are written once where they are equal.
+    The ends have five digits or as many more as are asked for, yet more where they would look alike, and are
+    written once where they are equal.
     """
     low, high = map(float, ends)
     if math.isinf(low) and math.isinf(high):
         return "any number"
     if math.isinf(low) or math.isinf(high):
-        return f"≤ {number(high)}" if math.isinf(low) else f"≥ {number(low)}"
+        sign, end = ("≤", high) if math.isinf(low) else ("≥", low)
+        return f"{sign} {number(end, f'.{max(5, digits)}g')}"
     if low == high:
         return number(low)
     apart = (
         math.log10((high - low) / max(abs(low), abs(high))) if low * high > 0 else 0.0
     )
-    digits = f".{min(12, max(5, 2 - math.floor(apart)))}g"
-    return f"[{number(low, digits)}, {number(high, digits)}]"
+    form = f".{min(12, max(5, digits, 2 - math.floor(apart)))}g"
+    return f"[{number(low, form)}, {number(high, form)}]"
 
 
 def prose(markdown: str) -> Markup:

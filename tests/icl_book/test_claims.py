@@ -24,6 +24,7 @@ from icl_book.claims import (
 )
 from icl_book.claims import Verdict as V
 from icl_book.claims.card import headline, render, statement_record
+from icl_book.markup import prose
 from icl_book.parameters import BadInput
 
 INF = math.inf
@@ -122,8 +123,8 @@ def test_no_accusation_that_a_fair_reading_does_not_support(
 @pytest.mark.parametrize(
     ("value", "readings", "words"),
     [
-        (2.0, [NARROWER], "holds in our main reading. In the other reading (narrower)"),
-        (2.0, [WIDER, NARROWER], "2 other readings, 1 holds and 1 fails (narrower)."),
+        (2.0, [NARROWER], "holds in our main reading. In the other reading it fails."),
+        (2.0, [WIDER, NARROWER], "2 other readings, 1 holds and 1 fails."),
         (0.5, [WIDER], "The statement fails in our main reading. In the other"),
     ],
 )
@@ -131,6 +132,140 @@ def test_a_card_says_which_readings_hold_and_which_fail(value, readings, words):
     shown = page(judge(claim(readings=readings), at(value))).replace("\xa0", " ")
     assert words in shown
     assert "In our main reading, a value" in shown and "A value" not in shown
+
+
+def five(*values, low=0.4, high=0.4):
+    """Cases of five samples each."""
+    some = [
+        Case(f"n = {i}", x, (x - low, x + high), samples=5, kind="sampled")
+        for i, x in enumerate(values)
+    ]
+    return some
+
+
+EXACTLY = Alternative("exactly", "exactly two", lambda p: (2.0, 2.0))
+
+
+@pytest.mark.parametrize(
+    ("changes", "evidence", "words"),
+    [
+        # all numbers lie inside what is permitted, and one interval does not
+        (
+            {"own": True},
+            five(2.0, 1.25, 1.45),
+            "n = 1 is 1.25 in [0.85, 1.65], partly outside what is permitted, ≥ 1; 2 of 3 agree, 1 undecided",
+        ),
+        (
+            {},
+            five(2.0, 0.9, 0.8),
+            "n = 2 is 0.8 in [0.4, 1.2], partly outside what is permitted, ≥ 1; 1 of 3 agree, 2 undecided",
+        ),
+        (
+            {},
+            five(2.0, high=INF, low=INF),
+            "n = 0 is 2, with too few samples for an interval, partly outside what is permitted, ≥ 1",
+        ),
+        (
+            {},
+            [*five(1.3), *at(0.5, 0.75, error=0.125)],
+            "value is 0.5 ± 0.12, outside what is permitted, ≥ 1; 0 of 3 agree, 2 contradict, 1 undecided",
+        ),
+        ({"own": True}, at(0.5), "value is 0.5, outside what is permitted, ≥ 1"),
+        (
+            {},
+            cases(pd.DataFrame({"value": [2.0]}), kind="found", low=0.5),
+            "value is 2 (attained, no less than 0.5 by proof), partly outside what is permitted, ≥ 1",
+        ),
+        (
+            {"readings": [WIDER, EXACTLY, NARROWER]},
+            at(2.000001, error=1e-9),
+            "in the reading “exactly two”, value is 2.000001 ± 1e-09, outside what is permitted, 2",
+        ),
+        # undecided in one reading, and nobody knows what it would say
+        (
+            {"readings": [EXACTLY]},
+            at(2.0, error=0.125),
+            "in the reading “exactly two”, value is 2 ± 0.12, partly outside what is permitted, 2",
+        ),
+        (
+            {"corrected": True},
+            at(0.1, error=0.5),
+            "the correction is unclear: value is 0.1 ± 0.5, partly outside what is permitted, ≥ 0",
+        ),
+        # the number and the end of what is permitted would look alike in five digits
+        (
+            {"rule": lambda p: (1.0, 1.000001)},
+            at(1.0000012, error=1e-9),
+            "value is 1.0000012 ± 1e-09, outside what is permitted, [1, 1.000001]",
+        ),
+    ],
+)
+def test_a_card_that_is_not_confirmed_names_the_setting_that_decides(
+    changes, evidence, words
+):
+    card = judge(claim(**changes), evidence)
+    record = card.record()
+    assert record["decided_by"] == words
+    shown = BeautifulSoup(page(card), "html.parser")
+    shown.select_one("details").extract()
+    said = BeautifulSoup(f"What decides: {prose(words)}.", "html.parser").get_text()
+    assert said in shown.get_text()
+    first, *_ = card._repr_mimebundle_()["text/plain"].splitlines()
+    assert (
+        first
+        == str(card)
+        == f"P1.T: {card.verdict}, expected {record['expected']}: {words}"
+    )
+
+
+def test_only_a_card_whose_numbers_all_agree_says_nothing_of_what_decides():
+    rng = np.random.default_rng(52)
+    seen = set()
+    for _ in range(400):
+        low, x, high = np.sort(rng.normal(1.2, 0.7, (3, rng.integers(1, 4))), axis=0)
+        evidence = [
+            Case(f"n = {i}", b, (a, c))
+            for i, (a, b, c) in enumerate(zip(low, x, high, strict=True))
+        ]
+        readings = [[], [WIDER], [EXACTLY], [LATE, NARROWER]][rng.integers(4)]
+        asked = claim(own=bool(rng.integers(2)), readings=readings)
+        card = judge(asked, evidence)
+        said, record = card.record()["decided_by"], card.record()
+        confirmed = card.verdict in (V.HOLDS, V.ESTABLISHED)
+        assert bool(said) != confirmed and str(card).endswith(said)
+        seen.add(card.verdict)
+        if not confirmed:
+            word = "undecided" if "partly" in said else "contradicts"
+            every = [*record["cases"], *sum(record["other_readings"].values(), [])]
+            named = [r for r in every if f"{r['name']} is" in said]
+            assert word in {r["outcome"] for r in named}
+            assert (card.verdict is V.INCONCLUSIVE) <= (word == "undecided")
+    assert seen == {
+        V.HOLDS,
+        V.FAILS,
+        V.DEPENDS,
+        V.INCONCLUSIVE,
+        V.ESTABLISHED,
+        V.REFUTED,
+        V.OPEN,
+    }
+
+
+def test_a_card_names_the_case_of_a_control_that_its_rule_does_not_reject():
+    asked = claim(control="x far below")
+    card = judge(asked, at(2.0), [*at(-9.0), *five(1.2)])
+    said = (
+        "the control n = 0 is 1.2 in [0.8, 1.6], partly outside what is permitted, ≥ 1"
+    )
+    assert card.record()["decided_by"] == said and str(card) == f"P1.T: holds: {said}"
+    blind = judge(asked, at(0.5), at(0.25))
+    assert str(blind).endswith(
+        "; the control value is 0.25, outside what is permitted, ≥ 1"
+    )
+    corrected = claim(V.CORRECTED, corrected=True, readings=[NARROWER], control="c")
+    assert str(judge(corrected, at(0.5), at(0.25))).endswith(
+        "the control value is 0.25, within what is permitted, ≥ 0"
+    )
 
 
 def test_a_reading_can_have_cases_of_its_own():
@@ -574,8 +709,9 @@ def test_the_evidence_lists_every_reading_in_words():
     evidence = [at(2.0, 0.5), between(0.0, 2.0, 3.0)]
     shown = page(judge(asked, evidence, at(-9.0), {"anew": at(3.0)}))
     for words in (
-        "as we read it: 1 of 3 agree, 1 contradicts, 1 undecided.",
-        "narrower: 0 of 3 agree, 3 contradict.",
+        "as we read it: 1 of 3 agree, 1 contradicts, 1 undecided: "
+        "value is 0.5, outside what is permitted, ≥ 1.",
+        "narrower: 0 of 3 agree, 3 contradict: value is 0.5, outside what is permitted, ≥ 5.",
         "measured anew: 1 of 1 agree.",
         "true in our reading: 3 of 3 agree.",
     ):
@@ -628,7 +764,8 @@ def test_the_result_is_open_and_its_evidence_one_click_away():
         "would contradict the statement",
         "In our main reading, a value below 1",
         "The statement holds in our main reading.",
-        "In the other reading (narrower) it fails.",
+        "In the other reading it fails.",
+        "What decides: in the reading “narrower”, value is 2, outside",
         "P1.T",
     ):
         assert said in seen and not folded.has_attr("open")

@@ -244,7 +244,8 @@ def test_audit_says_everything():
         '<a href="../notebooks/n.html#claim-P1.b">The card',
         "Corrected: ",
         "What is wrong is the constant.",
-        "another grid: 0 of 2 agree, 2 contradict.",
+        "another grid: 0 of 2 agree, 2 contradict: ",
+        "What decides: ",
         'Follows from <a href="#P1.a">P1.a</a>.',
         "Not tested: it is lost",
     )

@@ -13,6 +13,7 @@ import pytest
 
 from icl_book import provenance
 from icl_book.__main__ import main, parser
+from icl_book.claims.card import line
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner import execute, plan, record, schedule, table
@@ -182,10 +183,20 @@ CARD = {
     "verdict": "holds",
     "expected": "holds",
     "as_expected": True,
+    "decided_by": "",
     "control_passed": True,
 }
-OTHER = CARD | {"verdict": "false as we have it", "as_expected": False}
+OTHER = CARD | {
+    "verdict": "false as we have it",
+    "as_expected": False,
+    "decided_by": "n = 2 is 0.5, outside what is permitted, ≥ 1",
+}
 OPEN = OTHER | {"verdict": "inconclusive"}
+UNCONTROLLED = CARD | {
+    "control_passed": False,
+    "as_expected": False,
+    "decided_by": "the control n = 2 is 2, within what is permitted, ≥ 1",
+}
 
 
 @pytest.mark.parametrize(
@@ -196,19 +207,21 @@ OPEN = OTHER | {"verdict": "inconclusive"}
         (OPEN, "smoke", True),
         (OTHER, "smoke", False),
         (OTHER, "paper", True),
-        (CARD | {"control_passed": False, "as_expected": False}, "quick", False),
+        (UNCONTROLLED, "quick", False),
     ],
 )
-def test_a_verdict_that_is_not_the_expected_one_fails_the_run(
-    tree, monkeypatch, card, preset, passes
+def test_a_verdict_that_is_not_the_expected_one_fails_the_run_and_is_told_with_what_decides_it(
+    tree, monkeypatch, capsys, card, preset, passes
 ):
     monkeypatch.setattr(execute, "_papermill", finishing(card))
     (tree / "presets" / f"{preset}.yml").write_text("tiny: {}\n")
     (run,) = plan.plan(preset)
     if passes:
         assert record.collect(execute.execute(run))["cards"] == [card]
+        told = "" if preset == "smoke" or card is CARD else f"; {line(card)}"
+        assert re.search(r"done in \d+ s(.*)\n", capsys.readouterr().out)[1] == told
     else:
-        with pytest.raises(BadInput, match="X: "):
+        with pytest.raises(BadInput, match=re.escape(f"s: {line(card)} (see ")):
             execute.execute(run)
     assert run.path.exists() == passes
 

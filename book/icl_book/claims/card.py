@@ -46,16 +46,13 @@ class Card:
         return self.data
 
     def __str__(self) -> str:
-        """Return the verdict in one line."""
-        expected = (
-            "" if self.data["as_expected"] else f", expected {self.data['expected']}"
-        )
-        return f"{self.data['id']}: {self.verdict}{expected}"
+        """Return the verdict in one line, see `line`."""
+        return line(self.data)
 
     def _repr_mimebundle_(
         self, include: object = None, exclude: object = None
     ) -> Record:
-        text = f"{self.data['id']}: {self.verdict}"
+        text = line(self.data)
         for case in self.data["cases"]:
             measured, ends = number(case["measured"], ".6g"), interval(case["interval"])
             text += f"\n  {case['name']}: {measured} in {ends}"
@@ -64,6 +61,14 @@ class Card:
             "text/plain": text,
             CARD_MIME: self.data,
         }
+
+
+def line(record: Mapping[str, Any]) -> str:
+    """Say in one line what was found, what was expected instead, and which numbers decide it."""
+    text = f"{record['id']}: {record['verdict']}"
+    if record["verdict"] != record["expected"]:
+        text += f", expected {record['expected']}"
+    return f"{text}: {record['decided_by']}" if record["decided_by"] else text
 
 
 def macros() -> Any:
@@ -211,30 +216,79 @@ def contradiction(rows: Rows, main: bool = False) -> str:
     return f"{value} {where} would contradict the statement."
 
 
+def decisive(rows: Rows, must: str = "agrees", which: str = "outcome") -> str:
+    """Name the setting that keeps some cases from what they must do, with its interval and what is permitted.
+
+    Of several it is the one that is farthest from it.
+
+    Args:
+        rows: Judged cases, of one reading or of a control.
+        must: The outcome that all have to have, ``"agrees"`` or ``"contradicts"``.
+        which: ``"outcome"``, or ``"outcome_corrected"`` for the correction.
+
+    Returns:
+        A sentence without its period; empty if all cases do what they must.
+    """
+    found = [row[which] for row in rows]
+    order = ["contradicts", "undecided", "agrees"]
+    worst = next(
+        word for word in order[:: 1 if must == "agrees" else -1] if word in found
+    )
+    if worst == must:
+        return ""
+    permits = which.replace("outcome", "permitted")
+    row = max(
+        (one for one in rows if one[which] == worst),
+        key=lambda one: _beyond(one, permits, worst),
+    )
+    ends, measured = row[permits], row["measured"]
+    digits = next(
+        (d for d in range(4, 12) if number(measured, f".{d}g") not in _texts(ends, d)),
+        12,
+    )
+    low, high = map(float, row["interval"])
+    text = f"{row['name']} is {number(measured, f'.{digits}g')}"
+    if row["kind"] == "found":
+        text += f" ({_spread(row)})"
+    elif row["samples"] and math.isinf(high - low):
+        text += ", with too few samples for an interval"
+    elif low < high:
+        spread = _spread(row)
+        known = spread if spread[0] == "±" else f"in {interval((low, high), digits)}"
+        text += f" {known}"
+    side = {"contradicts": "outside", "undecided": "partly outside", "agrees": "within"}
+    return f"{text}, {side[worst]} what is permitted, {interval(ends, digits)}"
+
+
+def _texts(ends: Sequence[float | str], digits: int) -> list[str]:
+    return [number(end, f".{digits}g") for end in ends]
+
+
+def _beyond(row: Mapping[str, Any], permits: str, outcome: str) -> float:
+    """Return by how much a case is what it is: how far its interval is, or goes, beyond what is permitted."""
+    (low, high), (first, last) = map(float, row["interval"]), map(float, row[permits])
+    if outcome == "agrees":
+        return min(low - first, last - high)
+    if outcome == "contradicts":
+        low, high = high, low
+    return max(first - low if low < first else 0.0, high - last if high > last else 0.0)
+
+
 def divided(readings: Mapping[str, str]) -> str:
     """Say in which readings a statement holds and in which it fails, from their outcomes, ours first."""
     ours, *others = readings.values()
     text = f"The statement {_VERBS[ours][0]} in our main reading."
     if len(others) == 1:
-        (verb, _), name = _VERBS[others[0]], list(readings)[1]
-        return f"{text} In the other reading{_named(name)} it {verb}."
+        return f"{text} In the other reading it {_VERBS[others[0]][0]}."
     if len(set(others)) == 1:
         all_of = "Both" if len(others) == 2 else f"All {len(others)}"
         return f"{text} {all_of} other readings {_VERBS[others[0]][1]}."
     parts = []
     for outcome, (one, many) in _VERBS.items():
-        names = [name for name in list(readings)[1:] if readings[name] == outcome]
-        if names:
-            failing = len(names) == 1 and outcome == "contradicts"
-            which = _named(names[0]) if failing else ""
-            parts.append(f"{len(names)} {one if len(names) == 1 else many}{which}")
+        if count := others.count(outcome):
+            parts.append(f"{count} {one if count == 1 else many}")
     listed = ", ".join(parts[:-1]) + f" and {parts[-1]}"
     return f"{text} Of the {len(others)} other readings, {listed}."
-
-
-def _named(reading: str) -> str:
-    """Name a reading in brackets, if its name is short."""
-    return f" ({reading})" if len(reading) <= 70 else ""
 
 
 def measured(quantity: str) -> tuple[str, str]:
@@ -257,6 +311,7 @@ def agreement(rows: Rows, which: str = "outcome") -> str:
 environment().filters |= {
     "agreement": agreement,
     "contradiction": contradiction,
+    "decisive": decisive,
     "divided": divided,
     "headline": headline,
     "measured": measured,

@@ -25,7 +25,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from icl.statistics import median_interval
-from icl_book.claims.card import Card, statement_record
+from icl_book.claims.card import Card, agreement, decisive, statement_record
 from icl_book.claims.claim import Claim, Grade, Rule, Verdict, find
 
 Range = tuple[float, float]
@@ -331,9 +331,14 @@ def _decided(claim: Claim, rows: dict[str, list[Row]], tried: Sequence[Row]) -> 
             else:
                 bound = first if math.isfinite(first) else last
                 distances.append(abs(float(row["measured"]) - bound))
+    decided_by = _decided_by(verdict, outcomes, rows)
+    if not passed:
+        named = decisive(tried, must, f"outcome{stand_by}")
+        decided_by += f"{'; ' if decided_by else ''}the control {named}"
     return statement_record(claim) | {
         "verdict": str(verdict),
         "as_expected": as_expected,
+        "decided_by": decided_by,
         "stability": _stability(list(outcomes.values())),
         "readings": outcomes,
         "detects": _plain((min(limits), max(limits))) if limits else None,
@@ -361,6 +366,25 @@ def _verdict(claim: Claim, outcomes: set[str], corrected: str) -> Verdict:
         CONTRADICTS: Verdict.FAILS,
         UNDECIDED: Verdict.INCONCLUSIVE,
     }[corrected]
+
+
+def _decided_by(
+    verdict: Verdict, outcomes: Mapping[str, str], rows: Mapping[str, list[Row]]
+) -> str:
+    """Name the setting and the interval that a verdict rests on; empty where all cases agree."""
+    found = set(outcomes.values())
+    if found == {AGREES}:
+        return ""
+    unclear = verdict is Verdict.INCONCLUSIVE or (
+        verdict is Verdict.OPEN and not {AGREES, CONTRADICTS} <= found
+    )
+    word = UNDECIDED if unclear else CONTRADICTS
+    if word not in found:
+        return f"the correction is unclear: {decisive(rows[OURS], which='outcome_corrected')}"
+    name = next(name for name, outcome in outcomes.items() if outcome == word)
+    lead = "" if name == OURS else f"in the reading “{name}”, "
+    count = f"; {agreement(rows[name])}" if len(rows[name]) > 1 else ""
+    return lead + decisive(rows[name]) + count
 
 
 def _limit(row: Row, permitted: Range) -> float:

@@ -17,6 +17,7 @@ from filelock import FileLock, Timeout
 
 from icl.files import write_atomically
 from icl_book import process
+from icl_book.claims.card import line
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner.pairs import settle
@@ -84,8 +85,7 @@ def _surprises(run: Run, cards: list[dict[str, Any]]) -> list[str]:
     if address(run.name, run.overrides, run.root_seed, run.device) != run.digest:
         raise BadInput("notebook, code, lock or data changed while it ran; run again")
     found = [
-        f"{c['id']}: {c['verdict']}, expected {c['expected']}"
-        + ("" if c["control_passed"] else ", control not judged as it must be")
+        line(c)
         for c in cards
         if not c["as_expected"]
         and not (run.preset == "smoke" and c["verdict"] in ("inconclusive", "open"))

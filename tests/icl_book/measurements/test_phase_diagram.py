@@ -1,10 +1,15 @@
+import ast
+
 import numpy as np
 import pytest
 
 from icl.risk import optimal_window
 from icl.risk.asymptotics import window_law
 from icl.tasks import Affine, Cosine, Linear, Quadratic
+from icl_book.claims import cases, judge
 from icl_book.measurements import phase_diagram
+from icl_book.provenance import ROOT
+from icl_book.runner import plan
 
 FAR = np.array([1e9, 1e10])
 
@@ -79,3 +84,16 @@ def test_linear_functions_have_the_widest_window_of_one_mean_squared_gradient(di
     assert np.max(np.abs(np.log(found.value))) < 4 / dim
     # in many dimensions the window of waves is the wider one
     assert (found.value["largest slope"] > 1) == (dim <= 20)
+
+
+def test_with_the_dimensions_of_paper_the_verdict_beyond_the_lipschitz_constant_is_that_of_the_book():
+    (run,) = plan.plan("paper", "phase_diagram")
+    chapter = (ROOT / "notebooks" / "phase_diagram.py").read_text()
+    (cell,) = [c for c in chapter.split("\n# %%") if '"P1.PD.beyond"' in c]
+    parameters = plan.defaults("phase_diagram") | run.overrides
+    tree = ast.parse(cell.partition("\n")[2])
+    tree.body[-1] = ast.Assign([ast.Name("card", ast.Store())], tree.body[-1].value)
+    names = {"phase_diagram": phase_diagram, "cases": cases, "judge": judge}
+    names |= parameters
+    exec(compile(ast.fix_missing_locations(tree), "chapter", "exec"), names)
+    assert names["card"].record()["as_expected"], str(names["card"])
