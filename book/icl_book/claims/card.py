@@ -46,11 +46,12 @@ class Card:
         return self.data
 
     def __str__(self) -> str:
-        """Return the verdict in one line."""
+        """Return the verdict in one line, with the readings that were refused."""
         expected = (
             "" if self.data["as_expected"] else f", expected {self.data['expected']}"
         )
-        return f"{self.data['id']}: {self.verdict}{expected}"
+        refused = "".join(f"; {refusal(name)}" for name in self.data["refused"])
+        return f"{self.data['id']}: {self.verdict}{expected}{refused}"
 
     def _repr_mimebundle_(
         self, include: object = None, exclude: object = None
@@ -71,6 +72,13 @@ def macros() -> Any:
     return environment().get_template("card.html.j2").module
 
 
+def refusal(reading: str) -> str:
+    """Say why a reading does not count."""
+    return (
+        f'the reading "{reading}" fails, and no situation is measured in which it holds'
+    )
+
+
 def render(record: Mapping[str, Any], on_a_page: bool = False) -> str:
     """Write a card as HTML, from its record; on a page it links to the audit."""
     return str(macros().card(record, on_a_page))
@@ -80,6 +88,7 @@ def statement_record(claim: Claim) -> Record:
     """Return what a record says of the statement; of one that is not testable there is no more."""
     said: Record = _CLAIM.dump_python(claim, mode="json", exclude=_LEFT_OUT)
     late = [reading.name for reading in claim.alternatives if reading.late]
+    could = {a.name: a.could for a in claim.alternatives if a.could}
     return said | {
         "title": claim.title or claim.statement,
         "paper": claim.paper,
@@ -89,6 +98,7 @@ def statement_record(claim: Claim) -> Record:
         "by": _by(claim),
         "depends_on": [choice.what for choice in claim.depends_on],
         "late": late,
+        "could": could,
         "verdict": str(claim.expected),
     }
 
@@ -260,6 +270,7 @@ environment().filters |= {
     "divided": divided,
     "headline": headline,
     "measured": measured,
+    "refusal": refusal,
     "size": _size,
     "spread": _spread,
 }

@@ -8,9 +8,13 @@ file is named with its line. The texts that were read are in ``book/claims/sourc
 
 Agreement is as hard to reach as contradiction: a statement holds only if it agrees in every reading, and
 fails only if it is contradicted in every reading. If readings differ, the verdict is "depends on the
-reading". A reading is one that its author would accept as what the words may mean: a slip of the pen taken
-by the letter, a constant that nobody printed, or a stricter threshold beside one that fails is none. What is
-known in the book to contradict or to support a statement is one, whenever it was found (`Alternative.late`).
+reading". A reading is one that its author would accept as what the words may mean, that some data could
+satisfy, and that speaks about the number of which the words speak. So a slip of the pen taken by the letter,
+a constant that nobody printed, a stricter threshold beside one that fails, and a figure's sentence at other
+settings than the figure's are none. What is known in this book for or against a statement enters the verdict
+only as such a reading, whenever it was found (`Alternative.late`). As a statement has a control, a reading
+that is measured apart and fails has a situation in which it holds (`Alternative.could`): without one it
+decides nothing.
 """
 
 from __future__ import annotations
@@ -149,6 +153,9 @@ class Alternative:
     #: Whether it was added after its data, which the card says. In what others state it counts like any
     #: other; it does not rescue a result of this book.
     late: bool = False
+    #: A situation in which this reading holds, in words, which the notebook measures. A reading with cases of
+    #: its own that fails without one is undecided, because nothing shows that any data could satisfy it.
+    could: str = ""
 
 
 @dataclass(frozen=True)
