@@ -70,17 +70,26 @@ SOURCES = TypeAdapter(dict[str, Source]).validate_python(
 
 
 class Verdict(StrEnum):
-    """The verdict on a statement; the last three are those on this book's own."""
+    """The verdict on a statement; the last three are those on this book's own.
+
+    A statement is *not read* if it is about a place of a public paper that we could not read. It is *not
+    testable* if no measurement could decide it.
+    """
 
     HOLDS = "holds"
     CORRECTED = "false as we have it, corrected"
     FAILS = "false as we have it"
     DEPENDS = "depends on the reading"
     INCONCLUSIVE = "inconclusive"
+    NOT_READ = "not read"
     NOT_TESTABLE = "not testable"
     ESTABLISHED = "established"
     REFUTED = "refuted"
     OPEN = "open"
+
+
+#: Verdicts of what is not measured, each with a reason.
+UNTESTED = (Verdict.NOT_READ, Verdict.NOT_TESTABLE)
 
 
 class Grade(StrEnum):
@@ -219,7 +228,7 @@ class Claim:
     #: What is broken in the negative control, in words; empty without one
     control: str = ""
     unit: str = ""  #: Of the detection limit, e.g. ``"in the exponent"``
-    why_not: str = ""  #: The reason why it cannot be tested
+    why_not: str = ""  #: The reason why it is not tested
     #: Why no data could contradict it; such statements, and identities, are counted apart from those tested.
     cannot_fail: str = ""
     #: Of a result of this book, see `STANDING`
@@ -265,7 +274,7 @@ class Claim:
                 self, "expected", Verdict.NOT_TESTABLE if self.why_not else usual
             )
         refused = self.expected in (Verdict.CORRECTED, Verdict.FAILS)
-        untested = self.expected is Verdict.NOT_TESTABLE
+        untested = self.expected in UNTESTED
         ours = self.expected in (Verdict.ESTABLISHED, Verdict.REFUTED, Verdict.OPEN)
         names = [a.name for a in self.alternatives]
         keys = [a.key for a in self.alternatives]
@@ -286,7 +295,7 @@ class Claim:
             ),
             (
                 untested != bool(self.why_not),
-                "why_not goes with 'not testable', and only with it",
+                "why_not goes with 'not read' and 'not testable', and only with them",
             ),
             (
                 (self.rule is None) != untested,

@@ -261,14 +261,14 @@ def judge(
 
     Raises:
         ValueError: If evidence, the control or an alternative's cases are missing or unexpected, the claim is
-            not testable, a reading permits everything or nothing, or an exact case of an exact claim has no
+            not tested, a reading permits everything or nothing, or an exact case of an exact claim has no
             error.
         BadInput: If the id is unknown; ids like it are named.
     """
     if isinstance(claim, str):
         claim = find(claim)
     if claim.rule is None:
-        raise ValueError(f"claim {claim.id} is not testable: {claim.why_not}")
+        raise ValueError(f"claim {claim.id} is {claim.expected}: {claim.why_not}")
     ours, controls = list(_flat(evidence, columns)), list(_flat(control, columns))
     given = {key: list(_flat(some, columns)) for key, some in readings.items()}
     shown = {key: list(_flat(some, columns)) for key, some in could.items()}
