@@ -175,7 +175,18 @@ values = cases(worst, "loss", name="value, {kind}", **kinds)
 slopes = cases(worst, "gradient", name="gradient, {kind}", **kinds)
 normalized = worst[worst.kind == "normalized"]
 scores = cases(normalized, "scores", labels=[], name="scores, normalized")
-judge("P2.icl.equivalence", values, readings={"gradient": slopes, "layer": scores})
+# in linear regression both moves leave the same residual, and so the same gradient
+S = A1 @ X_first @ A2.T
+S_next = A1 @ (0.9 * X_first) @ A2.T
+B_next = B + S - S_next
+both = A1.T @ (S_next - B) @ A2, A1.T @ (S - B_next) @ A2
+linear = cases(pd.DataFrame({"value": [relative(*both)]}), name="gradient, linear")
+judge(
+    "P2.icl.equivalence",
+    values,
+    readings={"gradient": slopes, "layer": scores},
+    could={"gradient": linear},
+)
 
 # %% tags=["remove-input"]
 weights = cases(worst, "loss", name="weights move, {kind}", **kinds)
@@ -307,8 +318,13 @@ one = {"error": "error", "labels": [], "name": "shift, R = 2"}
 normalized = cases(long[long.kind == "normalized"], "shift", **one)
 rescaled = cases(long[long.kind == "rescaled"], "shift", **one)
 same = cases(long, "loss", error="error", labels=["kind"], name="loss, {kind}, R = 2")
-readings = {"normalized": normalized, "loss": same}
-judge("P2.icl.break", rescaled, readings=readings)
+unmoved = {"error": "error", "labels": ["kind"], "name": "target unmoved, {kind}"}
+judge(
+    "P2.icl.break",
+    rescaled,
+    readings={"normalized": normalized, "loss": same},
+    could={"normalized": rescaled, "loss": cases(long, "unmoved", **unmoved)},
+)
 
 # %% [markdown]
 # ## Which layer makes the step?

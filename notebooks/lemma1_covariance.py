@@ -219,14 +219,10 @@ broken = cases(
     samples="seed",
     name="{task}",
 )
-judge(
-    "P1.L1.trained",
-    differences,
-    broken,
-    value="difference",
-    samples="seed",
-    name="{task}, $\\Sigma_{covariance}$",
+unbroken = cases(
+    differences, "difference", samples="seed", name="{task}, $\\Sigma_{covariance}$"
 )
+judge("P1.L1.trained", unbroken, broken)
 
 # %% [markdown]
 # ## As printed, and what is true
@@ -417,6 +413,7 @@ judge(
         name=f"{{task}}, d = {dim}, n = {context_length}: {{matrix}}",
     ),
     readings={"original": broken},
+    could={"original": unbroken},
 )
 
 # %% [markdown]

@@ -291,6 +291,9 @@ spared = linear_attention.growth(**nonlinear, **setting, intercept=False)
 whole = linear_attention.growth(**nonlinear, **setting, intercept=True)
 lines = linear_attention.growth(tasks=["linear"], dims=dims, **setting, intercept=False)
 few = linear_attention.growth(tasks=["linear"], dims=[2, 3], **setting, intercept=False)
+raised = linear_attention.growth(
+    tasks=["affine"], dims=[2, 3], **setting, intercept=True
+)
 columns = {"value": "slope", "error": "error"}
 judge(
     "P1.LA.fails",
@@ -300,6 +303,7 @@ judge(
         "intercept": cases(whole, **columns, name="{task}, d = {dim}"),
         "low-rank": cases(few, **columns, name="linear, k = {dim}, any d"),
     },
+    could={"low-rank": cases(raised, **columns, name="affine, k = {dim}, any d")},
 )
 
 # %% [markdown]

@@ -602,15 +602,6 @@ judge(
     "P1.T2.upper",
     slopes_found,
     cases(nearest, value="slope", name="nearest token, d = {dim}"),
-    readings={
-        "jumps": cases(
-            far_slopes[far_slopes.task == "sign"],
-            value="slope",
-            error="error",
-            labels=["dim"],
-            name="sign, d = {dim}, in $n$",
-        )
-    },
 )
 
 # %% [markdown]
@@ -748,6 +739,7 @@ judge(
     value="slope",
     error="error",
     readings={"in-space": in_space, "upper-only": in_space},
+    could={"in-space": sphere_of_dim},
     name="sphere of dimension {dim}",
 )
 

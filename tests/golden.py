@@ -39,6 +39,7 @@ def cards(path: Path) -> tuple[str, dict[str, dict]]:
 
 def _lists(record: Mapping[str, Any]) -> dict[str, list]:
     found = {key: record[key] for key in LISTS} | record["other_readings"]
+    found |= {f"{key}, where it holds": r for key, r in record["holding"].items()}
     return {
         k: cases
         for k, cases in found.items()

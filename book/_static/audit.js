@@ -1,4 +1,4 @@
-// Filters for the audit page, which opens with what does not simply hold. Without this script it is the whole list.
+// Filters for the audit page, which opens with what neither holds nor is left untested. Without this script it is the whole list.
 "use strict";
 document.addEventListener("DOMContentLoaded", () => {
   const place = document.getElementById("icl-audit");
@@ -27,18 +27,20 @@ document.addEventListener("DOMContentLoaded", () => {
     return field(text, control);
   };
 
-  // What a reader looks for first: verdicts other than that a statement holds, or cannot be tested.
-  const SIMPLE = ["holds", "established", "not testable"], OBJECTS = "does not simply hold";
+  // What a reader looks for first: verdicts other than that a statement holds, or is not tested, by their names.
+  const SIMPLE = ["holds", "established", "not read", "not testable"];
+  const objecting = [...new Set(entries.map((entry) => entry.dataset.verdict))].filter((one) => !SIMPLE.includes(one)).sort();
+  const OBJECTS = objecting.join(" or ");
   const has = (entry, key, value) =>
-    value === OBJECTS ? !SIMPLE.includes(entry.dataset[key]) : entry.dataset[key] === value;
+    key === "verdict" && value === OBJECTS ? objecting.includes(entry.dataset[key]) : entry.dataset[key] === value;
   const selects = {};
   for (const [key, text] of Object.entries(keys)) {
     const counts = new Map();
     for (const entry of entries) counts.set(entry.dataset[key], (counts.get(entry.dataset[key]) || 0) + 1);
     const options = [...counts].sort().map(([value, count]) => [value, `${value} (${count})`]);
-    if (key === "verdict") {
+    if (key === "verdict" && objecting.length) {
       const count = entries.filter((entry) => has(entry, key, OBJECTS)).length;
-      options.unshift([OBJECTS, `${OBJECTS} (${count})`]);
+      if (objecting.length > 1) options.unshift([OBJECTS, `${OBJECTS} (${count})`]);
       if (!wanted.size && !location.hash) wanted.set(key, OBJECTS);
     }
     selects[key] = select(text, [["", "all"], ...options]);

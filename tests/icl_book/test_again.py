@@ -27,6 +27,7 @@ def found(path):
     }
     card |= {"cases": [case(kind, 0.5)], "control_cases": [case("exact", 2.0, "far")]}
     card |= {"other_readings": {"another": [case(kind, 0.7), case(kind, 0.9, "b")]}}
+    card |= {"holding": {}}
     return {
         "name": kind,
         "root_seed": seed,

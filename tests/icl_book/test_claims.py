@@ -271,7 +271,44 @@ def test_a_card_names_the_case_of_a_control_that_its_rule_does_not_reject():
 def test_a_reading_can_have_cases_of_its_own():
     asked = claim(readings=[MEASURED])
     assert judge(asked, at(0.5), readings={"anew": at(3.0)}).verdict is V.DEPENDS
-    assert judge(asked, at(0.5), readings={"anew": at(0.3)}).verdict is V.FAILS
+    asked = claim(V.FAILS, readings=[replace(MEASURED, could="elsewhere")])
+    card = judge(asked, at(0.5), readings={"anew": at(0.3)}, could={"anew": at(3.0)})
+    assert card.verdict is V.FAILS and card.record()["as_expected"]
+
+
+@pytest.mark.parametrize("holding", [None, at(0.5), at(0.5, 3.0)])
+def test_a_reading_that_nothing_could_satisfy_decides_nothing(holding):
+    """It is contradicted, and there is no situation in which it agrees, or none in all of its cases."""
+    asked = claim(
+        readings=[replace(MEASURED, could="" if holding is None else "there")]
+    )
+    could = {} if holding is None else {"anew": holding}
+    card = judge(asked, at(2.0), readings={"anew": at(0.3)}, could=could)
+    assert card.verdict is V.INCONCLUSIVE and not card.record()["as_expected"]
+    refused = 'the reading "measured anew" fails, and no situation is measured'
+    assert refused in str(card) and refused in page(card).replace("&#34;", '"')
+    assert (
+        judge(asked, at(2.0), readings={"anew": at(3.0)}, could=could).verdict
+        is V.HOLDS
+    )
+
+
+def test_a_reading_that_fails_counts_if_a_situation_shows_that_it_could_hold():
+    asked = claim(V.DEPENDS, readings=[replace(MEASURED, could="more data")])
+    given = {"readings": {"anew": at(0.3)}, "could": {"anew": at(3.0, 4.0)}}
+    card = judge(asked, at(2.0), **given)
+    record = card.record()
+    assert card.verdict is V.DEPENDS and record["as_expected"] and not record["refused"]
+    assert record["could"] == {"measured anew": "more data"}
+    assert [row["measured"] for row in record["holding"]["measured anew"]] == [3, 4]
+    shown = page(card)
+    assert (
+        "contradicts. It holds in another situation (more data): 2 of 2 agree." in shown
+    )
+    assert (
+        "where it holds: more data</th>" in shown and "Evidence: quotation, 2" in shown
+    )
+    assert "readings, 4 numbers" in shown
 
 
 def test_the_books_own_statements_have_words_of_their_own():
@@ -569,6 +606,29 @@ def seen_where(few):
                 claim(readings=[seen_where((-INF, INF))]), at(1.0, 3.0, d=[5, 8])
             ),
             PERMITS,
+        ),
+        (
+            lambda: judge(
+                claim(readings=[seen_where((3.0, 2.0))]), at(1.0, 3.0, d=[5, 8])
+            ),
+            "'where it was seen' permits nothing in some cases",
+        ),
+        (
+            lambda: judge(
+                claim(readings=[replace(MEASURED, could="c")]),
+                at(2.0),
+                readings={"anew": at(3.0)},
+            ),
+            "cases in which the reading 'anew' holds go with words for them",
+        ),
+        (
+            lambda: judge(
+                claim(readings=[MEASURED]),
+                at(2.0),
+                readings={"anew": at(3.0)},
+                could={"anew": at(3.0)},
+            ),
+            "cases in which the reading 'anew' holds go with words for them",
         ),
         (lambda: judge(claim(), []), "at least one case"),
         (lambda: judge(claim(control="c"), at(2.0)), "control cases go with"),

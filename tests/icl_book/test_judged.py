@@ -19,6 +19,7 @@ CARD = {
     "cases": [{"name": "d = 5, n = 1e12", "measured": 0.0326}],
     "control_cases": [],
     "other_readings": {"another": [{"name": "d = 2", "measured": "inf"}]},
+    "holding": {},
 }
 CARDS = {"P1.T": CARD}
 SHOWN = "{judged}`P1.T | d = 5, n = 1e12 | 100*.1f`"

@@ -6,8 +6,12 @@ import re
 from dataclasses import replace
 from graphlib import TopologicalSorter
 
+import numpy as np
+import pandas as pd
 import pytest
 
+from icl.risk import optimal_window, population_risk
+from icl.tasks import Affine, ReLU
 from icl_book.claims import (
     Alternative,
     Choice,
@@ -19,7 +23,7 @@ from icl_book.claims import (
 )
 from icl_book.claims.claim import OWN, load
 from icl_book.claims.rules import Amount, Rule
-from icl_book.measurements import theorem3_generalization
+from icl_book.measurements import pretraining, theorem3_generalization
 from icl_book.provenance import ROOT
 
 INF = math.inf
@@ -114,6 +118,7 @@ def test_every_rule_permits_what_the_golden_master_has():
     for name, card in cards.items():
         claim = CLAIMS[name]
         rules = {a.name: a.rule or claim.rule for a in claim.alternatives}
+        rules |= {f"{key}, where it holds": rule for key, rule in rules.items()}
         for name_of, rows in card["cases"].items():
             for *_, permitted, labels in rows:
                 rule = rules.get(name_of, claim.rule)
@@ -278,11 +283,13 @@ def test_theorem_3_is_not_called_false_where_it_is_exact_for_the_worst_test_func
     claim = CLAIMS["P1.T3.larger"]
     unlike = theorem3_generalization.affine_bias_slopes(**at)
     rest = [a.key for a in claim.alternatives if a.rule is None]
+    worst = cases(worst, **slope)
     card = judge(
         claim,
         drawn,
         cases(unlike, **slope),
-        dict.fromkeys(rest, drawn) | {"worst": cases(worst, **slope)},
+        dict.fromkeys(rest, drawn) | {"worst": worst},
+        dict.fromkeys(rest, worst),
     )
     (name,) = [a.name for a in claim.alternatives if a.key == "worst"]
     assert card.record()["readings"][name] == "agrees"
@@ -290,8 +297,99 @@ def test_theorem_3_is_not_called_false_where_it_is_exact_for_the_worst_test_func
     assert card.verdict is Verdict.DEPENDS and card.record()["as_expected"]
 
 
+def below_its_least_bias():
+    """Return slopes of log L_bias in log w to the right of the w at which it is least, for two lengths."""
+    found = []
+    for n in (20, 1000):
+        least = optimal_window(Affine(3), n, noise_std=0.0)
+        risk = population_risk(Affine(3), least.w * np.array([1, 1.1, 10]), n, 0.0)
+        slopes = np.diff(np.log(risk.bias)) / np.log([1.1, 10 / 1.1])
+        error = 2 * risk.error.max() / np.log(1.1)
+        found.append(pd.DataFrame({"value": slopes, "error": error}))
+    return found
+
+
+def kept_column():
+    """Return the norm of a column without a gradient, after over before training, for two problems."""
+    units = [
+        pretraining.train_full_units(
+            {"some": task},
+            dim=2,
+            width=3,
+            noise_std=0.3,
+            context_length=5,
+            seeds=8,
+            steps=3,
+            batch_size=16,
+            learning_rate=0.03,
+        )
+        for task in (ReLU(2), pretraining.Leaning(2, 1.0))
+    ]
+    return [
+        some[["seed", "last_column"]].rename(columns={"last_column": "value"})
+        for some in units
+    ]
+
+
+def near_the_same(lipschitz_ratio=0.8):
+    """Return the price of a window for an L that is nearly right, for two noises."""
+    return [
+        theorem3_generalization.prices(
+            tasks=["ReLU", "affine"],
+            dims=[2, 3],
+            ratios=[lipschitz_ratio],
+            lengths=[1e6],
+            lipschitz=1.0,
+            noise_std=noise_std,
+        ).assign(value=lambda table: table.price)[["dim", "task", "value", "error"]]
+        for noise_std in (1.0, 0.1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "planted", "agreeing", "columns"),
+    [
+        ("P1.rebuttal.bias", below_its_least_bias, -1.0, {"error": "error"}),
+        ("P1.W.table-bias", below_its_least_bias, -1.0, {"error": "error"}),
+        ("P1.P.block", kept_column, 0.01, {"samples": "seed"}),
+        ("P1.T3.necessary", near_the_same, 2.0, {"error": "error"}),
+    ],
+)
+def test_the_readings_that_accused_the_authors_wrongly_are_refused(
+    name, planted, agreeing, columns
+):
+    """No data satisfy them: not those that they were judged by, and not those of another problem."""
+    reading = Alternative("planted", "as it was", could="another problem")
+    asked = replace(
+        CLAIMS[name],
+        depends_on=(Choice("a choice", (reading,)),),
+        control="",
+        expected=Verdict.HOLDS,
+    )
+    ours = cases(pd.DataFrame({"value": [agreeing], "error": 1e-9}), error="error")
+    was, other = (cases(table, **columns) for table in planted())
+    card = judge(asked, ours, readings={"planted": was}, could={"planted": other})
+    assert {row["outcome"] for row in card.record()["other_readings"]["as it was"]} >= {
+        "contradicts"
+    }
+    assert card.verdict is Verdict.INCONCLUSIVE and "fails, and no situation" in str(
+        card
+    )
+
+
 #: Statements that were judged by readings which their authors would not accept.
 FAIR = {
+    "P1.W.appendix-kernel": ("coefficient one",),
+    "P1.W.table-bias": ("of the same talk",),
+    "P1.rebuttal.bias": ("at a fixed context length",),
+    "P1.F3.relu": ("from the start",),
+    "P1.P.block": ("random start",),
+    "P1.F5.sufficient": ("eight dimensions", "opposite side"),
+    "P1.F5.necessary": ("eight dimensions",),
+    "P1.T3.necessary": ("near $L$",),
+    "P1.T2.upper": ("jump",),
+    "P1.T3.larger": ("constant one",),
+    "P1.rebuttal.mixture": ("at most 5 %",),
     "P1.T2.lower": ("uniformly", "constant one"),
     "P1.T3.smaller": ("constant one",),
     "P1.T3.no-benefit": ("$L'=L/2$", "10 %"),

@@ -562,7 +562,7 @@ def test_tables_are_long_and_numbers_stay_numbers(tree, monkeypatch):
         "readings": {"ours": "agrees", "theirs": "undecided"},
         "cases": [first],
     }
-    card |= {"other_readings": {"theirs": [second]}}
+    card |= {"other_readings": {"theirs": [second]}, "holding": {}}
     kept = {"windows": "n,w,seed\n3,,1\n4,inf,1\n", "said": "words\nor so\n"}
     monkeypatch.setattr(execute, "_papermill", finishing(card, tables=kept))
     runs = plan.plan("quick", "tiny", "noise_std=1,2")

@@ -68,12 +68,21 @@ def line(record: Mapping[str, Any]) -> str:
     text = f"{record['id']}: {record['verdict']}"
     if record["verdict"] != record["expected"]:
         text += f", expected {record['expected']}"
-    return f"{text}: {record['decided_by']}" if record["decided_by"] else text
+    if record["decided_by"]:
+        text += f": {record['decided_by']}"
+    return "; ".join([text, *map(refusal, record["refused"])])
 
 
 def macros() -> Any:
     """Return the macros of the template, for pages that show parts of a record."""
     return environment().get_template("card.html.j2").module
+
+
+def refusal(reading: str) -> str:
+    """Say why a reading does not count."""
+    return (
+        f'the reading "{reading}" fails, and no situation is measured in which it holds'
+    )
 
 
 def render(record: Mapping[str, Any], on_a_page: bool = False) -> str:
@@ -85,6 +94,7 @@ def statement_record(claim: Claim) -> Record:
     """Return what a record says of the statement; of one that is not testable there is no more."""
     said: Record = _CLAIM.dump_python(claim, mode="json", exclude=_LEFT_OUT)
     late = [reading.name for reading in claim.alternatives if reading.late]
+    could = {a.name: a.could for a in claim.alternatives if a.could}
     return said | {
         "title": claim.title or claim.statement,
         "paper": claim.paper,
@@ -94,6 +104,7 @@ def statement_record(claim: Claim) -> Record:
         "by": _by(claim),
         "depends_on": [choice.what for choice in claim.depends_on],
         "late": late,
+        "could": could,
         "verdict": str(claim.expected),
     }
 
@@ -315,6 +326,7 @@ environment().filters |= {
     "divided": divided,
     "headline": headline,
     "measured": measured,
+    "refusal": refusal,
     "size": _size,
     "spread": _spread,
 }

@@ -8,9 +8,13 @@ file is named with its line. The texts that were read are in ``book/claims/sourc
 
 Agreement is as hard to reach as contradiction: a statement holds only if it agrees in every reading, and
 fails only if it is contradicted in every reading. If readings differ, the verdict is "depends on the
-reading". A reading is one that its author would accept as what the words may mean: a slip of the pen taken
-by the letter, a constant that nobody printed, or a stricter threshold beside one that fails is none. What is
-known in the book to contradict or to support a statement is one, whenever it was found (`Alternative.late`).
+reading". A reading is one that its author would accept as what the words may mean, that some data could
+satisfy, and that speaks about the number of which the words speak. So a slip of the pen taken by the letter,
+a constant that nobody printed, a stricter threshold beside one that fails, and a figure's sentence at other
+settings than the figure's are none. What is known in this book for or against a statement enters the verdict
+only as such a reading, whenever it was found (`Alternative.late`). As a statement has a control, a reading
+that is measured apart and fails has a situation in which it holds (`Alternative.could`): without one it
+decides nothing.
 """
 
 from __future__ import annotations
@@ -66,17 +70,26 @@ SOURCES = TypeAdapter(dict[str, Source]).validate_python(
 
 
 class Verdict(StrEnum):
-    """The verdict on a statement; the last three are those on this book's own."""
+    """The verdict on a statement; the last three are those on this book's own.
+
+    A statement is *not read* if it is about a place of a public paper that we could not read. It is *not
+    testable* if no measurement could decide it.
+    """
 
     HOLDS = "holds"
     CORRECTED = "false as we have it, corrected"
     FAILS = "false as we have it"
     DEPENDS = "depends on the reading"
     INCONCLUSIVE = "inconclusive"
+    NOT_READ = "not read"
     NOT_TESTABLE = "not testable"
     ESTABLISHED = "established"
     REFUTED = "refuted"
     OPEN = "open"
+
+
+#: Verdicts of what is not measured, each with a reason.
+UNTESTED = (Verdict.NOT_READ, Verdict.NOT_TESTABLE)
 
 
 class Grade(StrEnum):
@@ -149,6 +162,9 @@ class Alternative:
     #: Whether it was added after its data, which the card says. In what others state it counts like any
     #: other; it does not rescue a result of this book.
     late: bool = False
+    #: A situation in which this reading holds, in words, which the notebook measures. A reading with cases of
+    #: its own that fails without one is undecided, because nothing shows that any data could satisfy it.
+    could: str = ""
 
 
 @dataclass(frozen=True)
@@ -212,7 +228,7 @@ class Claim:
     #: What is broken in the negative control, in words; empty without one
     control: str = ""
     unit: str = ""  #: Of the detection limit, e.g. ``"in the exponent"``
-    why_not: str = ""  #: The reason why it cannot be tested
+    why_not: str = ""  #: The reason why it is not tested
     #: Why no data could contradict it; such statements, and identities, are counted apart from those tested.
     cannot_fail: str = ""
     #: Of a result of this book, see `STANDING`
@@ -258,7 +274,7 @@ class Claim:
                 self, "expected", Verdict.NOT_TESTABLE if self.why_not else usual
             )
         refused = self.expected in (Verdict.CORRECTED, Verdict.FAILS)
-        untested = self.expected is Verdict.NOT_TESTABLE
+        untested = self.expected in UNTESTED
         ours = self.expected in (Verdict.ESTABLISHED, Verdict.REFUTED, Verdict.OPEN)
         names = [a.name for a in self.alternatives]
         keys = [a.key for a in self.alternatives]
@@ -279,7 +295,7 @@ class Claim:
             ),
             (
                 untested != bool(self.why_not),
-                "why_not goes with 'not testable', and only with it",
+                "why_not goes with 'not read' and 'not testable', and only with them",
             ),
             (
                 (self.rule is None) != untested,

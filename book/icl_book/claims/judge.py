@@ -11,6 +11,10 @@ A case *agrees* if its interval lies inside the permitted range, *contradicts* i
 All readings of what others say count alike, whenever they were found: one that was added after its data can
 take a *holds* from an author, and a *false* as well. Of this book's own results a later reading can only make
 us less sure: it turns *established* into *open*, and never *refuted* into *open*.
+
+A reading that is contradicted by cases of its own counts only if it agrees in another situation that is
+measured. Otherwise it may be that no data could satisfy it, as if the slope to the right of a minimum had to
+be negative. It then decides nothing, and is taken as undecided.
 """
 
 from __future__ import annotations
@@ -236,6 +240,7 @@ def judge(
     evidence: Evidence,
     control: Evidence = (),
     readings: Mapping[str, Evidence] = {},
+    could: Mapping[str, Evidence] = {},
     **columns: Any,
 ) -> Card:
     """Judge a claim by its evidence.
@@ -247,6 +252,8 @@ def judge(
         control: The negative control, the same way, if the claim has one: the rule must contradict each of
             its cases.
         readings: The evidence for each alternative reading that is not just another rule, by its key.
+        could: Cases of the situation in which an alternative reading holds, by its key, for those readings
+            for which the claim names such a situation.
         **columns: Which columns of the tables are what, e.g. ``value="slope", error="error"``; see `cases`.
 
     Returns:
@@ -254,15 +261,17 @@ def judge(
 
     Raises:
         ValueError: If evidence, the control or an alternative's cases are missing or unexpected, the claim is
-            not testable, or an exact case of an exact claim has no error.
+            not tested, a reading permits everything or nothing, or an exact case of an exact claim has no
+            error.
         BadInput: If the id is unknown; ids like it are named.
     """
     if isinstance(claim, str):
         claim = find(claim)
     if claim.rule is None:
-        raise ValueError(f"claim {claim.id} is not testable: {claim.why_not}")
+        raise ValueError(f"claim {claim.id} is {claim.expected}: {claim.why_not}")
     ours, controls = list(_flat(evidence, columns)), list(_flat(control, columns))
     given = {key: list(_flat(some, columns)) for key, some in readings.items()}
+    shown = {key: list(_flat(some, columns)) for key, some in could.items()}
     if not ours:
         raise ValueError(f"claim {claim.id}: needs at least one case")
     if bool(controls) != bool(claim.control):
@@ -274,32 +283,60 @@ def judge(
             f"claim {claim.id}: no alternative has the key {min(unknown)!r}"
         )
 
+    named = {a.key for a in claim.alternatives if a.could}
+    if apart := named ^ {key for key, some in shown.items() if some}:
+        raise ValueError(
+            f"claim {claim.id}: cases in which the reading {min(apart)!r} holds go with "
+            "words for them (could), and only with them"
+        )
+
     fixed = claim.corrected_rule
     rows = {OURS: [_row(claim, case, claim.rule, fixed) for case in ours]}
+    holding: dict[str, list[Row]] = {}
     for alternative in claim.alternatives:
         mine = given.get(alternative.key, [])
         if not mine and alternative.rule is None:
             raise ValueError(
                 f"claim {claim.id}: cases of the reading {alternative.key!r} are missing"
             )
-        rows[alternative.name] = [
-            _row(claim, c, alternative.rule or claim.rule) for c in mine or ours
-        ]
-    for name, some in rows.items():
-        ends = {
-            sum(math.isfinite(float(end)) for end in row["permitted"]) for row in some
-        }
+        rule = alternative.rule or claim.rule
+        rows[alternative.name] = [_row(claim, case, rule) for case in mine or ours]
+        if alternative.could:
+            holding[alternative.name] = [
+                _row(claim, case, rule) for case in shown[alternative.key]
+            ]
+    for name, some in [*rows.items(), *holding.items()]:
+        permitted = [tuple(map(float, row["permitted"])) for row in some]
+        ends = {sum(map(math.isfinite, both)) for both in permitted}
         if 0 in ends or ends == {1, 2}:
             raise ValueError(
                 f"claim {claim.id}: the reading {name!r} permits everything in some cases"
             )
+        if any(first > last for first, last in permitted):
+            raise ValueError(
+                f"claim {claim.id}: the reading {name!r} permits nothing in some cases"
+            )
     tried = [_row(claim, case, claim.rule, fixed) for case in controls]
-    return Card(_decided(claim, rows, tried))
+    refused = [
+        a.name
+        for a in claim.alternatives
+        if given.get(a.key)
+        and _together(rows[a.name]) == CONTRADICTS
+        and (not a.could or _together(holding[a.name]) != AGREES)
+    ]
+    record = _decided(claim, rows, tried, refused)
+    return Card(record | {"refused": refused, "holding": holding})
 
 
-def _decided(claim: Claim, rows: dict[str, list[Row]], tried: Sequence[Row]) -> Row:
+def _decided(
+    claim: Claim,
+    rows: dict[str, list[Row]],
+    tried: Sequence[Row],
+    refused: Sequence[str],
+) -> Row:
     """Return the record of a claim with its judged cases by reading, ours first, and those of the control."""
     outcomes = {name: _together(some) for name, some in rows.items()}
+    outcomes |= dict.fromkeys(refused, UNDECIDED)
     # The control speaks about the statement we stand by. If the rule rejects the evidence and there is no
     # correction, the control shows that it can accept: a situation in which the statement is true.
     stand_by = "_corrected" if claim.corrected_rule else ""
@@ -320,7 +357,7 @@ def _decided(claim: Claim, rows: dict[str, list[Row]], tried: Sequence[Row]) -> 
         in_time = {found for name, found in outcomes.items() if name not in late}
         if in_time == {CONTRADICTS}:
             verdict = _verdict(claim, in_time, corrected)
-    as_expected = verdict is claim.expected and passed
+    as_expected = verdict is claim.expected and passed and not refused
     limits: list[float] = []
     distances: list[float] = []
     if corrected == AGREES:

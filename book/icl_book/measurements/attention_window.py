@@ -185,29 +185,6 @@ def _missed_shares(dim: int, n: int, w: float, *, nodes: int, step: float) -> Ar
     return np.asarray(n * step * (lost @ one_token))
 
 
-def squared_bias_slopes(*, tasks: list[str], dims: list[int], n: int) -> pd.DataFrame:
-    """Return slopes of log L_bias in log w, the square taken before the mean over tokens.
-
-    They are taken between windows from 0.1 to 10 times w_0, the best window without noise. Columns
-    ``task, dim, low, high`` (both windows in units of w_0), ``slope`` and ``error``.
-    """
-    factors = np.array([0.1, 0.5, 0.9, 1.0, 1.1, 3.0, 10.0])
-    steps = np.diff(np.log(factors))
-    parts = []
-    for name, dim in product(tasks, dims):
-        task = make_task(name, dim)
-        silent = optimal_window(task, n, noise_std=0.0)
-        risk = population_risk(task, factors * silent.w, n, noise_std=0.0)
-        columns = {
-            "low": factors[:-1],
-            "high": factors[1:],
-            "slope": np.diff(np.log(risk.bias)) / steps,
-            "error": (risk.error[1:] + risk.error[:-1]) / steps,
-        }
-        parts.append(pd.DataFrame({"task": name, "dim": dim} | columns))
-    return pd.concat(parts, ignore_index=True)
-
-
 def narrowing(
     *,
     tasks: list[str],

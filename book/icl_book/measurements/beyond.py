@@ -19,7 +19,7 @@ from icl.pretrain import draw_contexts, train_grid
 from icl.pretrain.metrics import evaluation_error
 from icl.risk import asymptotics, optimal_window, population_risk
 from icl.streams import stream
-from icl.tasks import Affine, Cosine, Network, Projected, ReLU, Tanh, Zonal, make_task
+from icl.tasks import Affine, Cosine, Network, Projected, ReLU, Tanh, Zonal
 from icl.tasks.base import Function, Rng
 
 Array = NDArray[np.float64]
@@ -283,22 +283,6 @@ def bias_slopes(*, dims: Sequence[int]) -> pd.DataFrame:
             bias, _ = asymptotics.many_token_risk(task, w, n=1.0, noise_std=0.0)
             slope = np.max(np.diff(np.log(bias)) / np.diff(np.log(w)))
             rows.append({"dim": dim, "task": name, "slope": slope})
-    return pd.DataFrame(rows)
-
-
-def bias_slopes_beyond(*, dims: Sequence[int], n: int) -> pd.DataFrame:
-    """Return the slope of log bias in log w from the best w without noise to ten times that.
-
-    Columns ``dim``, ``task``, ``slope``, ``error``; of affine and ReLU functions, whatever L is.
-    """
-    rows = []
-    for dim, name in itertools.product(dims, ("affine", "ReLU")):
-        task = make_task(name, dim)
-        best = float(optimal_window(task, n=n, noise_std=0.0).w)
-        risk = population_risk(task, np.array([best, 10 * best]), n, 0.0)
-        slope = np.log(risk.bias[1] / risk.bias[0]) / np.log(10)
-        error = risk.error.sum() / np.log(10)
-        rows.append({"dim": dim, "task": name, "slope": slope, "error": error})
     return pd.DataFrame(rows)
 
 

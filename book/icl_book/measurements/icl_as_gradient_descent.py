@@ -24,8 +24,8 @@ def reversed_weights(
 
     Returns:
         A row for each ``kind``: ``shift``, the log10 of the target's move over n^1.5 e^(10 R^2) times the
-        move of x; ``loss``, the log10 of the relative difference of the two losses over 1e-6; and ``error``,
-        the rounding of the largest score.
+        move of x; ``loss``, the log10 of the relative difference of the two losses over 1e-6; ``unmoved``,
+        the same if the target stays; and ``error``, the rounding of the largest score.
     """
     largest = reach * R**2
     scores = torch.zeros(1, n, dtype=torch.float64)
@@ -38,6 +38,7 @@ def reversed_weights(
         moved = shifted_target(scores, -scores, target, kind)
         after = float(row_loss(-scores, target, kind))
         instead = float(row_loss(scores, moved, kind))
+        still = float(row_loss(scores, target, kind))
         gap = abs(after - instead) / max(after, instead)
         ratio = float((moved - target).norm()) / (2 * reach * R)
         rows.append(
@@ -45,6 +46,7 @@ def reversed_weights(
                 "kind": kind,
                 "shift": math.log10(ratio) - printed,
                 "loss": math.log10(max(gap, 1e-17) / 1e-6),
+                "unmoved": math.log10(abs(after - still) / max(after, still) / 1e-6),
                 "error": n * float(np.spacing(largest)),
             }
         )

@@ -4,7 +4,7 @@ In the extreme examples, much noise, a strong signal, long contexts, classes hav
 since the best window of affine and ReLU functions depends on L / sigma alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 
 import numpy as np
@@ -60,14 +60,19 @@ def waves_at_much_noise(*, dims: Sequence[int]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def silent_windows(*, dims: Sequence[int], n_values: Sequence[int]) -> pd.DataFrame:
-    """Return 1 / w* without noise: ``task, dim, n, value, error``."""
+def slopes_of_a_strong_signal(
+    *, dims: Sequence[int], n_values: Sequence[int]
+) -> pd.DataFrame:
+    """Return slopes of log w* in log(L / sigma) from 10^3 to 10^4 at each n.
+
+    Columns ``task, dim, n, value, error``.
+    """
     rows = []
     for name, dim, n in product(PROPORTIONAL, dims, n_values):
-        best = optimal_window(make_task(name, dim), n, 0.0)
-        value = 1 / float(best.w)
-        row = {"task": name, "dim": dim, "n": n, "value": value}
-        rows.append(row | {"error": value * float(best.error)})
+        best = optimal_window(make_task(name, dim), n, [1e-3, 1e-4])
+        slope = np.log(best.w[1] / best.w[0]) / np.log(10)
+        row = {"task": name, "dim": dim, "n": n, "value": slope}
+        rows.append(row | {"error": best.error.sum() / np.log(10)})
     return pd.DataFrame(rows)
 
 
@@ -112,21 +117,31 @@ def smallest_slopes_in_length(
 
 
 def slopes_of_the_number_of_tokens(
-    *, dims: Sequence[int], lengths: Array
+    *,
+    dims: Sequence[int],
+    lengths: Array,
+    windows: Callable[[Array], Array] | None = None,
 ) -> pd.DataFrame:
     """Return the slope in log n of the log number of tokens attended to, between two lengths.
 
-    The number is sigma^2 over the noise term, at the best windows for sigma = 1. ``task, dim, value, error``.
+    The number is sigma^2 over the noise term, at the best windows for sigma = 1, or at other ``windows``
+    that depend on n. Columns ``task, dim, value, error``.
     """
     step = np.log(lengths[1] / lengths[0])
     rows = []
     for name, dim in product(PROPORTIONAL, dims):
         task = make_task(name, dim)
-        best = optimal_window(task, lengths, noise_std=1.0)
-        risk = population_risk(task, best.w, lengths, noise_std=1.0)
+        if windows is None:
+            best = optimal_window(task, lengths, noise_std=1.0)
+            w = best.w
+            inexact = best.error
+        else:
+            w = windows(lengths)
+            inexact = np.zeros(len(lengths))
+        risk = population_risk(task, w, lengths, noise_std=1.0)
         slope = np.log(risk.noise[0] / risk.noise[1]) / step
         # the number falls like w^(-d/2)
-        error = (risk.error + dim * best.error).sum() / step
+        error = (risk.error + dim * inexact).sum() / step
         rows.append({"task": name, "dim": dim, "value": slope, "error": error})
     return pd.DataFrame(rows)
 

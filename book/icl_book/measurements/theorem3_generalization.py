@@ -254,25 +254,6 @@ def over_printed(*, dims: Sequence[int], signals: Sequence[float]) -> pd.DataFra
     return pd.DataFrame(rows)
 
 
-def over_displayed(
-    *, dims: Sequence[int], ratios: Sequence[float], lipschitz: float, noise_std: float
-) -> pd.DataFrame:
-    """Return the risk on ReLU functions of L' > L over the displayed lower bound, where the law says w = 1e5.
-
-    Returns:
-        ``dim``, ``ratio``, ``value`` and its ``error``.
-    """
-    rows = []
-    for dim in dims:
-        n, _, risk = far_risk(ReLU(dim, lipschitz), noise_std)
-        for ratio in ratios:
-            printed = printed_bound(dim, ratio, n, lipschitz, noise_std)
-            value = ((ratio**2 * risk.bias + risk.noise) / printed)[1]
-            error = value * risk.error[1]
-            rows.append({"dim": dim, "ratio": ratio, "value": value, "error": error})
-    return pd.DataFrame(rows)
-
-
 def price(
     trained: Zonal, tested: Zonal, n: float, noise_std: float
 ) -> dict[str, float]:
@@ -353,9 +334,8 @@ def trained_units(
     training and test contexts, units of different seeds share none.
 
     Returns:
-        One row for each class tested, unit and seed: ``tested``, ``trained``, ``seed``, the ``error``, its
-        ``ratio`` to that of the unit trained on the class tested, and ``opposite``, the same ratio of the
-        unit that looks at the opposite end.
+        One row for each class tested, unit and seed: ``tested``, ``trained``, ``seed``, the ``error``, and
+        its ``ratio`` to that of the unit trained on the class tested.
     """
     tasks: dict[str, Zonal] = {
         "affine, L = 1": Affine(dim),
@@ -379,19 +359,14 @@ def trained_units(
     )
     sign = np.where(np.trace(trained.M, axis1=1, axis2=2) < 0, -1, 1)
     turned = scale_scores(trained, sign.tolist())
-    opposite = scale_scores(trained, (-sign).tolist())
 
     parts = []
     for tested in list(tasks)[:3]:
-        errors = {}
-        for name, some in (("error", turned), ("opposite", opposite)):
-            history = evaluation_error(
-                some, tasks[tested], noise_std, context_length, contexts, seed=None
-            )
-            errors[name] = np.asarray(history[-1])
-        table = units.assign(tested=tested, error=errors["error"])
+        history = evaluation_error(
+            turned, tasks[tested], noise_std, context_length, contexts, seed=None
+        )
+        table = units.assign(tested=tested, error=np.asarray(history[-1]))
         own = table[table.trained == tested].set_index("seed").error
         table["ratio"] = table.error / table.seed.map(own)
-        table["opposite"] = errors["opposite"] / table.seed.map(own)
         parts.append(table)
     return pd.concat(parts, ignore_index=True)

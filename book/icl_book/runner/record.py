@@ -113,6 +113,8 @@ def readings(card: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
 
 
 def cases(card: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return all cases of a card: of our reading, of the control, of the other readings."""
-    others = itertools.chain(*card["other_readings"].values())
+    """Return all cases of a card: of our reading, the control, other readings, and where these hold."""
+    others = itertools.chain(
+        *card["other_readings"].values(), *card["holding"].values()
+    )
     return [*card["cases"], *card["control_cases"], *others]

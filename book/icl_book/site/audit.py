@@ -78,6 +78,10 @@ class Rerun:
     """What further runs found of a statement; a line of ``results/replication.csv``."""
 
     statement: str
+    who: str  # stated it, one of `NAMES`
+    independent: (
+        bool  # whether data could contradict it then, and no other statement implied it
+    )
     grade: str  # that it had at that time
     then: str  # the verdict of the book at that time
     registered: str  # the verdict in the registered run
@@ -85,9 +89,14 @@ class Rerun:
     fresh: tuple[str, ...]  # verdicts with fresh seeds; none if nothing is random
 
     @property
+    def same(self) -> bool:
+        """Whether the registered run has the same verdict."""
+        return self.registered == self.then
+
+    @property
     def stayed(self) -> bool:
         """Whether the registered run confirms the verdict."""
-        return self.registered == self.then and self.control
+        return self.same and self.control
 
 
 def reruns(root: Path) -> list[Rerun]:
@@ -97,6 +106,8 @@ def reruns(root: Path) -> list[Rerun]:
     return [
         Rerun(
             statement=row["statement"],
+            who=row["who"],
+            independent=row["independent"] == "yes",
             grade=row["grade"],
             then=row["then"],
             registered=row["registered"],

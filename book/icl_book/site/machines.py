@@ -37,7 +37,8 @@ REDIRECT = """<!DOCTYPE html>
 ABOUT = """# {title}
 
 > An executable companion to two papers on in-context learning with softmax attention (arXiv 2402.11639 and
-> 2307.02419), and an audit of what is public about them. Each page is Markdown, with code and printed output.
+> 2307.02419), and an audit of what we could read of them. Each page is Markdown, with code and printed
+> output.
 
 Statements, verdicts and measured numbers are also one JSON file, [audit.json](_static/audit.json), with its
 [schema](_static/audit.schema.json).

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from icl_book import repository
-from icl_book.claims import Claim, Verdict
+from icl_book.claims import Claim, Grade, Verdict
 from icl_book.claims.card import render
-from icl_book.claims.claim import SOURCES
+from icl_book.claims.claim import SOURCES, UNTESTED
+from icl_book.claims.judge import OURS
 from icl_book.markup import environment, plain, row_id, style_class
 from icl_book.provenance import CARD_MIME, NARROW_MIME
 from icl_book.runner.record import cards, cases, read_json, shown
@@ -135,6 +136,8 @@ def stage(
         "repository": url,
         "repository_name": url.rsplit("/", 1)[-1],
         "verdicts": _line(module.whole()),
+        "tested": _line(module.tested()),
+        "opening": _line(module.opening()),
     }
     for path in (target / "book").glob("*.md"):
         text = path.read_text(encoding="utf-8")
@@ -167,7 +170,10 @@ def pages(**context: Any) -> Any:
     }
     known = {
         "verdict_order": list(map(str, Verdict)),
+        "grade_order": list(map(str, Grade)),
         "apart": list(audit.APART),
+        "untested": list(map(str, UNTESTED)),
+        "ours": OURS,
         "groups": audit.NAMES,
         "sources": list(SOURCES.values()),
     }

@@ -62,3 +62,6 @@ def test_reversed_weights_against_the_numbers_by_hand():
         wanted = math.log10(move / (2 * reach * R)) - printed
         assert found.loc[kind, "shift"] == pytest.approx(wanted)
         assert found.loc[kind, "loss"] < -6
+    losses = [((some - b) ** 2).sum() for some in (f, f_next)]
+    still = abs(losses[1] - losses[0]) / max(losses)
+    assert found.loc["normalized", "unmoved"] == pytest.approx(math.log10(still / 1e-6))

@@ -5,7 +5,7 @@ import pytest
 
 from icl.risk import optimal_window
 from icl.risk.asymptotics import window_law
-from icl.tasks import Affine, Cosine, Linear, Quadratic
+from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU
 from icl_book.claims import cases, judge
 from icl_book.measurements import phase_diagram
 from icl_book.provenance import ROOT
@@ -67,6 +67,23 @@ def test_tokens_in_the_window_are_those_that_its_width_leaves():
     # a window of bandwidth w^(-1/2) holds n w^(-(d-1)/2) tokens, and w grows like n^(2/(d+3))
     found = phase_diagram.slopes_of_the_number_of_tokens(dims=[3], lengths=FAR)
     assert found.value[0] == pytest.approx(1 - 2 / 2 * 2 / 6, abs=1e-3)
+    narrow = phase_diagram.slopes_of_the_number_of_tokens(
+        dims=[3], lengths=np.array([10.0, 100.0]), windows=lambda n: n**4 / 100
+    )
+    # from few tokens to a single one
+    assert -0.1 < narrow.value[0] < -0.01
+
+
+def test_a_strong_signal_stops_moving_the_window_of_a_short_context():
+    found = phase_diagram.slopes_of_a_strong_signal(dims=[2, 5], n_values=[20])
+    silent = [
+        optimal_window(make(d), 20, 0.0).w for make in (Affine, ReLU) for d in (2, 5)
+    ]
+    loud = [
+        optimal_window(make(d), 20, 1e-4).w for make in (Affine, ReLU) for d in (2, 5)
+    ]
+    assert found.value.between(0, 1e-4).all()
+    assert loud == pytest.approx(silent, rel=1e-4)
 
 
 def test_the_law_of_smooth_classes_has_the_right_constant():

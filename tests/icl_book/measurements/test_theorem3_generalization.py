@@ -112,15 +112,11 @@ def test_a_class_costs_nothing_on_itself_and_something_elsewhere():
     assert on_cosine.price[0] == pytest.approx(same.price.iloc[0])
 
 
-def test_the_displayed_bounds_are_compared_at_the_settings_that_they_say():
+def test_the_displayed_bound_is_compared_at_the_settings_that_it_says():
     worst = theorem3_generalization.over_printed(dims=[3], signals=[1.0])
     n = np.array([10, 32, 100, 320, 1000, 10000])
     risk = optimal_window(ReLU(3), n, 1.0).risk
     assert worst.worst[0] == pytest.approx(np.max(risk / n ** (-1 / 5)))
-    displayed = theorem3_generalization.over_displayed(
-        dims=[3], ratios=[4.0, 10.0], **EXACT
-    )
-    assert (displayed.value < 0.01).all()
 
 
 def test_units_are_compared_with_the_unit_of_the_class_and_seed():
