@@ -555,12 +555,21 @@ plt.show()
 
 # %% tags=["remove-input"]
 few = gaussian_tokens.distance_exponents(dims=dims, w_values=[0.5, 0.8, 1.0, 1.25])
-at_one_length = few[few.w > 0.75]
-labels = {"error": "error", "labels": ["dim", "w"], "name": "w = {w:g}, d = {dim}"}
+few = few.assign(what="divided")
+rows = {"error": "error", "labels": ["dim", "w", "what"]}
+template = "w = {w:g}, d = {dim}"
 judge(
     "P1.G.distance",
-    cases(few, "value", **labels),
-    cases(at_one_length, "one_length", **labels),
+    [
+        cases(few, "value", name=template, **rows),
+        cases(
+            few[few.w == 1].assign(what="raw"),
+            "raw",
+            name=template + ", before the division",
+            **rows,
+        ),
+    ],
+    cases(few[few.w > 0.75], "one_length", name=template, **rows),
 )
 
 # %% [markdown]
