@@ -7,19 +7,20 @@
 # ---
 
 # %% [markdown]
-# # Gaussian tokens: the best w stops at one
+# # Gaussian tokens: for linear functions the best w stops at one
 #
 # *For tokens on a sphere the best window parameter $w$ grows without end as contexts get longer. What if the tokens are
 # Gaussian?*
 #
-# **Short answer.** The best $w$ tends to one. An example $x_i$ has a weight proportional to $e^{w\,x_i\cdot x_q}$ at the
+# **Short answer.** For linear functions the best $w$ tends to one. An example $x_i$ has a weight proportional to $e^{w\,x_i\cdot x_q}$ at the
 # query $x_q$. Gaussian tokens differ in length, and **a larger $w$ prefers long tokens in the direction of the
 # query, not the nearest ones**. Take linear functions of $d=5$ coordinates, $n=10^6$ examples and label noise of standard deviation $\sigma=0.5$. The best $w$ is
 # {judged}`P1.G.stops | Gaussian, d = 5, n = 1e+06, sigma = 0.5 | .3f` on Gaussian tokens and
 # {judged}`P1.G.stops | sphere, d = 5, n = 1e+06, sigma = 0.5 | .1f` on the sphere of radius $\sqrt d$. As the context grows,
 # the prediction for a linear $f$ on Gaussian tokens tends to $f(w\,x_q)$, which is correct at $w=1$. The convergence is slow
 # if $w$ is large {judged}`P1.G.distance`. For the square of a coordinate the prediction tends to a wrong limit at every $w$
-# {judged}`P1.G.floor`.
+# {judged}`P1.G.floor`. But if labels depend only on the direction of a token, the best $w$ grows without end, as an exercise
+# shows.
 
 # %% tags=["remove-cell"]
 import sys
@@ -555,12 +556,21 @@ plt.show()
 
 # %% tags=["remove-input"]
 few = gaussian_tokens.distance_exponents(dims=dims, w_values=[0.5, 0.8, 1.0, 1.25])
-at_one_length = few[few.w > 0.75]
-labels = {"error": "error", "labels": ["dim", "w"], "name": "w = {w:g}, d = {dim}"}
+few = few.assign(what="divided")
+rows = {"error": "error", "labels": ["dim", "w", "what"]}
+template = "w = {w:g}, d = {dim}"
 judge(
     "P1.G.distance",
-    cases(few, "value", **labels),
-    cases(at_one_length, "one_length", **labels),
+    [
+        cases(few, "value", name=template, **rows),
+        cases(
+            few[few.w == 1].assign(what="raw"),
+            "raw",
+            name=template + ", before the division",
+            **rows,
+        ),
+    ],
+    cases(few[few.w > 0.75], "one_length", name=template, **rows),
 )
 
 # %% [markdown]
@@ -765,6 +775,29 @@ plt.show()
 # $$\mathbb E\Phi(g+\sqrt2x)=P(h\le g+\sqrt2x)=P(h-g\le\sqrt2x)=\Phi(x).$$
 # :::
 #
+# **Exercise 5.** Let $f(x)=\mathrm{sign}(u\cdot x)$ with a unit vector $u$, so that the label depends only on the direction of
+# $x$. Compute the limit of the risk of $M=wI$ as $n\to\infty$. Does the best $w$ stop?
+#
+# :::{admonition} Solution
+# :class: dropdown
+# Let $t=u\cdot x_q$. By {eq}`eq-tilt` the prediction tends to $\mathbb E\,\mathrm{sign}(g+wt)=2\Phi(wt)-1$, where
+# $g\sim N(0,1)$ and $\Phi$ is the normal distribution function. So the risk tends to $4\,\mathbb E\,\Phi(-w|t|)^2$.
+#
+# ```python
+# from scipy.special import ndtr
+#
+# t = np.linspace(0, 8, 80_001)
+# law = np.exp(-t * t / 2) / np.exp(-t * t / 2).sum()
+# for w in (0.5, 1, 2, 5, 10, 100):
+#     print(w, round(4 * law @ ndtr(-w * t) ** 2, 4))
+# ```
+#
+# The limit falls with $w$ towards zero and is positive at every $w$. So for each $W$ some $w>W$ has a smaller risk than all
+# $w\le W$ from some $n$ on, and the best $w$ grows without end. The same is true of every bounded $f$ that depends only on the
+# direction of $x$, is continuous at almost every $x$ and is not constant. For large $w$ the vector $g+wx_q$ has nearly the
+# direction of $x_q$, and so $\mathbb Ef(g+wx_q)\to f(x_q)$ as $w\to\infty$.
+# :::
+#
 # ## Against linear attention
 #
 # On linear functions of Gaussian tokens, linear attention has a smaller risk than softmax attention in the three contexts
@@ -782,7 +815,7 @@ for n in (1e2, 1e4, 1e6):
     assert softmax > linear
 
 # %% [markdown]
-# **Exercise 5.** Does the best $w$ stop at one in seven dimensions, too? Print the best $w$ for $d=7$, $\sigma=0.5$ and
+# **Exercise 6.** Does the best $w$ stop at one in seven dimensions, too? Print the best $w$ for $d=7$, $\sigma=0.5$ and
 # $n=10^2,10^4,10^6$, on Gaussian tokens and on the sphere of radius $\sqrt7$.
 #
 # :::{admonition} Solution

@@ -17,8 +17,8 @@
 # that is fitted to one random problem nearly makes the gradient step. Both move the scores, and the median cosine between the
 # two moves is {judged}`P2.icl.imitates | fitted to one problem, n = 12, d = 4 | .2f`. For one layer that serves all problems
 # the median is {judged}`P2.icl.imitates | one layer for all problems, n = 12, d = 4 | .1f`. Neither result needs attention.
-# Multiplying each token by a suitable matrix makes the step exactly. Shrinking all tokens does as well as the layer for all
-# problems.
+# Multiplying each query token by a suitable matrix, while the keys stay, makes the step exactly. Shrinking all query tokens
+# does as well as the layer for all problems.
 
 # %% tags=["remove-cell"]
 import sys
@@ -77,7 +77,8 @@ notebook.setup(globals())
 #
 # - the weights $X$ make a step of gradient descent;
 # - the target $B$ moves by {eq}`eq-icl-shift`, and the weights stay;
-# - a linear attention layer moves the tokens $A_1$ by {eq}`eq-icl-layer`, and the weights and the target stay.
+# - a linear attention layer moves the query tokens, the rows of $A_1$, by {eq}`eq-icl-layer`. The keys, which are the rows of
+#   $A_2$, the weights and the target stay.
 #
 # The layer is given $P=\partial L/\partial S$, the $n\times n$ matrix of derivatives of the loss with respect to the scores.
 # The gradient in $X$ is $A_1^\top PA_2$. We compare the losses after the three moves. We also compare the gradients in $X$
@@ -189,8 +190,9 @@ judge(
 )
 
 # %% tags=["remove-input"]
-weights = cases(worst, "loss", name="weights move, {kind}", **kinds)
-tokens = cases(worst, "loss, tokens", name="data move, {kind}", **kinds)
+named = {"name": "{moved} move, {kind}", "labels": ["moved", "kind"]}
+weights = cases(worst.assign(moved="weights"), "loss", **named)
+tokens = cases(worst.assign(moved="data"), "loss, tokens", **named)
 judge("P2.icl.identity", [weights, tokens])
 
 # %% [markdown]
@@ -341,7 +343,11 @@ judge(
 # through $P$. So a layer that sees only $A_1$ cannot compute the gradient.
 #
 # Attention is not needed for such a step. With $G=A_1^\top PA_2$, {eq}`eq-icl-layer` also reads $A_1'=A_1(I-\eta GX_t^{-1})$:
-# every token is multiplied by the same $d\times d$ matrix.
+# every query token is multiplied by the same $d\times d$ matrix, and the keys stay.
+#
+# If queries and keys are the same tokens, $A_1=A_2=A$, and have to move together, then in general no matrix $N$ on every token
+# makes the step. At $X_t=I$ the scores of the moved tokens are $ANN^\top A^\top$, a symmetric matrix. After the gradient step the
+# scores are $A(I-\eta A^\top PA)A^\top$, and this matrix is not symmetric unless $A^\top PA$ is.
 #
 # **Exercise 3.** A gradient step changes the scores by $-\eta(A_1A_1^\top)P(A_2A_2^\top)$, and $P$ is the only factor that
 # depends on $X$. What follows for two different matrices $X$ with the same scores?
@@ -419,11 +425,11 @@ plt.show()
 #
 # Median cosine between two moves of the scores, one by a layer and one by a gradient step, against the sharpness $c$ of the
 # layer. A cosine of 1 means the same direction. A layer fitted to each problem comes close to 1, except at $c=0$. One layer
-# for all problems does no better than shrinking every token (line). Without attention ("none") every token is multiplied by
-# a matrix. Intervals are mostly smaller than the marks.
+# for all problems does no better than shrinking every query token (line). Without attention ("none") every query token is
+# multiplied by a matrix. Intervals are mostly smaller than the marks.
 # ```
 #
-# **Why the fitted layer is so good.** The gradient step multiplies every token by a matrix. In the layer each token is a query
+# **Why the fitted layer is so good.** The gradient step multiplies every query token by a matrix. In the layer each token is a query
 # $q$. The softmax average of Gaussian tokens is nearly a multiple of $q$: weighted with $e^{c\,a\cdot q}$, a standard normal
 # vector $a$ has the mean $cq$. So the layer also nearly multiplies every token by a matrix.
 #
@@ -475,8 +481,8 @@ plt.show()
 # ## To remember
 #
 # "Equivalence" here means that a shift of the target gives the same residual and loss as a step. The gradients differ. A
-# linear layer that is given $P$ makes a gradient step exactly, and so does a matrix on each token. One softmax layer for all
-# problems is not given $P$, and shrinks every token.
+# linear layer that is given $P$ makes a gradient step exactly, and so does a matrix on each query token. One softmax layer for
+# all problems is not given $P$, and shrinks every query token.
 
 # %% tags=["remove-input"]
 notebook.footer()

@@ -116,8 +116,10 @@ plt.show()
 # **Lengths of tokens.** The results of this book are for tokens on the unit sphere, unless a page says otherwise. On
 # the unit sphere $x_i\cdot x_q$ is largest for the nearest token. If all tokens have the length $R$ instead of one,
 # divide the $w$ of our results by $R^2$. If the lengths differ, a large $w$ prefers the longest tokens in the direction of the
-# query, not the nearest ones. With [Gaussian inputs](/notebooks/gaussian_tokens.ipynb) the best $w$ therefore stops growing with
-# $n$. So center your tokens, and divide them by their lengths if the lengths say little about the labels.
+# query, not the nearest ones. For linear functions of [Gaussian inputs](/notebooks/gaussian_tokens.ipynb) the best $w$
+# therefore stops growing with $n$. If labels depend only on the direction of a token, the best $w$ does not stop (Exercise 5
+# there), but then the lengths are of no use. So center your tokens, and divide them by their lengths if the lengths say little
+# about the labels.
 #
 # **Pretraining or leave-one-out?** Pretraining finds one $M$ for a whole class of functions, from many contexts. This
 # $M$ also serves contexts whose labels are too few to determine a window. Leave-one-out finds one $w$ for a single

@@ -6,36 +6,11 @@ mean with the weights ``exp(w cos angle)``. The noise of a tenth of the map's sp
 adds 0.01 times the variance times the sum of the squared weights.
 """
 
-from pathlib import Path
-
 import numpy as np
+from earth import land, magnetic
 from scipy.interpolate import CubicSpline
 from scipy.optimize import minimize_scalar
 from scipy.spatial import cKDTree
-from scipy.special import factorial, lpmv
-
-DATA = Path(__file__).parents[1] / "planet"
-BITS = np.load(DATA / "land.npz", allow_pickle=False)["bits"]
-MAP = np.unpackbits(BITS, axis=1)[:360, :720].astype(float)
-FIELD = np.loadtxt(DATA / "magnetic.csv", delimiter=",", skiprows=1)
-
-
-def land(x):
-    row = np.arccos(x[:, 2]) / np.pi * 360
-    column = (np.arctan2(x[:, 1], x[:, 0]) / np.pi + 1) * 360
-    return MAP[row.astype(int), column.astype(int) % 720]
-
-
-def magnetic(x):
-    """Return the downward field, from coefficients of Schmidt's semi-normalized functions."""
-    phi, total = np.arctan2(x[:, 1], x[:, 0]), 0.0
-    for degree, k, nT in FIELD:
-        m = abs(k)
-        squared = factorial(degree - m) / factorial(degree + m) * (2 if m else 1)
-        along = np.cos(m * phi) if k >= 0 else np.sin(m * phi)
-        factor = (degree + 1) * nT * (-1) ** m * np.sqrt(squared)
-        total -= factor * lpmv(m, degree, x[:, 2]) * along
-    return total
 
 
 def trial(truth, w, questions, rng):

@@ -5,6 +5,7 @@ import re
 import jupytext
 import pytest
 
+from icl_book.claims import registry
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.site import audit, stage
@@ -84,6 +85,35 @@ def test_short_answers_and_findings_type_no_number():
         assert typed(audit.short_answer({"cells": cells})) == [], path.stem
     for finding in audit.findings(ROOT):
         assert typed(finding) == [], finding[:40]
+
+
+#: What is done to a number before a card judges it, in the words of its quantity.
+DONE_BEFORE = ("divided out",)
+
+
+def unsaid(text, claims):
+    """The claims with a number in a text that does not say what was done to the number before."""
+    numbers = [
+        role.split(" | ")[0]
+        for role in audit.ROLE.findall(text)
+        if role.count(" | ") == 2
+    ]
+    return [
+        claim
+        for claim in dict.fromkeys(numbers)
+        if any(
+            words in claims[claim].quantity and words not in text
+            for words in DONE_BEFORE
+        )
+    ]
+
+
+def test_findings_say_what_was_done_to_a_number_before_it_was_judged():
+    claims = registry()
+    exponent = "the exponent is {judged}`P1.G.distance | w = 1, d = 5 | .3f`"
+    assert unsaid(exponent, claims) == ["P1.G.distance"]
+    assert unsaid(exponent + " once the power of log n is divided out", claims) == []
+    assert [one for one in audit.findings(ROOT) if unsaid(one, claims)] == []
 
 
 def test_findings_of_the_front_page_are_those_of_the_readme(tmp_path):

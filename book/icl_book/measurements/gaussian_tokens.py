@@ -31,9 +31,9 @@ def distance_exponents(
     """Return local exponents of ``E |sum omega_i x_i - w x_q|^2`` from n = 10^28 to 10^30.
 
     Returns:
-        Columns ``dim, w``; ``value``, the exponent without the power of log n that the theorem has,
-        ``(log n)^(d/2)`` for ``w^2 > 1/2`` and none below, and its ``error``; ``one_length``, the exponent at
-        queries of the one length sqrt(d) in place of all queries.
+        Columns ``dim, w``; ``raw``, the exponent as it is; ``value``, the exponent after the power of log n
+        that the theorem has is divided out, ``(log n)^(d/2)`` for ``w^2 > 1/2`` and none below; the
+        ``error`` of both; ``one_length``, the exponent at queries of the one length sqrt(d) in place of all.
     """
     lengths = np.array([1e28, 1e30])
     log_n = np.log(lengths)
@@ -52,6 +52,7 @@ def distance_exponents(
             {
                 "dim": dim,
                 "w": w,
+                "raw": fallen / step,
                 "value": (fallen + power * np.log(log_n[1] / log_n[0])) / step,
                 "error": float(found.error.sum() / step),
                 "one_length": np.log(at_one_length[0] / at_one_length[1]) / step,
