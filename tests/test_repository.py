@@ -28,6 +28,8 @@ NOTEBOOKS = plan.notebooks()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 BOOK = tomllib.loads((ROOT / "book" / "pyproject.toml").read_text())
 WORKFLOW = ROOT / ".github" / "workflows" / "book.yml"
+#: Data that are checked against a digest, with the line ends of the csv module.
+CRLF = "book/planet/magnetic.csv"
 WORKFLOWS = sorted(WORKFLOW.parent.glob("*.yml"))
 
 
@@ -242,6 +244,43 @@ def test_licenses_citation_and_changelog_agree():
     )
     deposit = json.loads((ROOT / ".zenodo.json").read_text())
     assert [deposit["version"], deposit["title"]] == [last, citation["title"]]
+
+
+def test_a_checkout_with_the_line_ends_of_windows_has_the_same_bytes(tmp_path):
+    """Digests of code and data are of bytes, and a script whose lines end with CR LF does not start."""
+    here = tmp_path / "here"
+    files = {".gitattributes": (ROOT / ".gitattributes").read_bytes()}
+    for path in ("icl/threads.py", ".ci/minutes", "book/_static/picture.svg"):
+        files[path] = (ROOT / path).read_bytes()
+    files |= {p: (ROOT / p).read_bytes() for p in ("book/planet/land.npz", CRLF)}
+    files["a.png"] = b"\x89PNG\r\n\x1a\n\0\r\n"
+    assert b"\r\n" in files[CRLF]
+    for name, content in files.items():
+        (here / name).parent.mkdir(parents=True, exist_ok=True)
+        (here / name).write_bytes(content)
+    git = [
+        "git",
+        "-c",
+        "user.name=a",
+        "-c",
+        "user.email=a@b",
+        "-c",
+        "core.autocrlf=true",
+    ]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
+        assert program(*git, *words, cwd=here).returncode == 0
+    program(*git, "clone", "-q", here, tmp_path / "there")
+    found = {name: (tmp_path / "there" / name).read_bytes() for name in files}
+    assert found == files
+
+
+def test_what_is_built_may_lie_elsewhere_behind_a_link(tmp_path):
+    shutil.copy(ROOT / ".gitignore", tmp_path)
+    program("git", "init", "-q", cwd=tmp_path)
+    for name in ("_build", ".venv"):
+        (tmp_path / name).symlink_to(tmp_path)
+    said = program("git", "status", "--porcelain", cwd=tmp_path).stdout
+    assert said == "?? .gitignore\n"
 
 
 # ----------------------------------------------------------------------------------- workflow
