@@ -313,6 +313,41 @@ def test_workflow_runs_pinned_actions_with_the_least_permissions():
         }.get(path.stem, {})
 
 
+def test_code_of_others_runs_where_no_token_can_write():
+    """A bad release of a package could push to the repository: that job had the token, and kept it."""
+    for path in WORKFLOWS:
+        for name, job in yaml.safe_load(path.read_text())["jobs"].items():
+            steps = job["steps"]
+            for step in steps:
+                if step.get("uses", "").startswith("actions/checkout@"):
+                    # neither the history, which no test needs, nor the token stays
+                    assert step["with"] == {"persist-credentials": False}, (path, name)
+            if "write" in job.get("permissions", {}).values():
+                assert all(
+                    re.match(r"actions/(download-artifact|deploy-pages)@", step["uses"])
+                    if "uses" in step
+                    else step["run"].startswith("gh release create ")
+                    for step in steps
+                ), (path, name)
+
+
+def test_what_installs_and_what_packs_is_checked_against_hashes():
+    for name, wanted in {
+        "uv": ["uv"],
+        "package": ["build", "setuptools", "twine"],
+    }.items():
+        text = (ROOT / ".ci" / f"{name}.hashes").read_text()
+        blocks = re.split(r"\n(?=\w)", text)
+        assert all(re.match(r"[\w.-]+==[\w.]+( ; .*)? \\\n", one) for one in blocks)
+        assert all("--hash=sha256:" in one for one in blocks)
+        assert set(wanted) <= set(map(normal, blocks))
+    files = (".ci/install.py", ".ci/package", "Makefile")
+    for text in [(ROOT / name).read_text() for name in files]:
+        for command in re.findall(r"pip install .*", text):
+            if re.search(r"\b(uv|build|twine)\b", command):
+                assert "--require-hashes" in command, command
+
+
 def test_the_package_carries_claims_and_templates():
     """A wheel has what the patterns match, through links; `.ci/package` builds one."""
     package, patterns = (
