@@ -64,15 +64,20 @@ lab: .venv/.installed
 sync: .venv/.installed  # notebooks/*.ipynb from notebooks/*.py
 	@$(PY) -m icl_book sync
 
+# What installs and what packs is in no lock file of the book.
+HASHED = $(PY) -m uv pip compile - -c requirements.lock --python-version 3.11 --no-annotate --no-header --quiet \
+  --generate-hashes $(UV_OPTIONS) -o
 # UV_OPTIONS=--upgrade takes newer versions. What only CUDA builds of torch need, torch itself pins.
 lock: .venv/.installed
-	@$(PY) -m pip install --quiet uv
+	@$(PY) -m pip install --quiet --require-hashes -r .ci/uv.hashes
 	@$(PY) -m uv pip compile pyproject.toml book/pyproject.toml --all-extras --no-emit-package softmax-icl \
 	  --python-version 3.11 --no-annotate --quiet --prerelease disallow \
 	  --custom-compile-command "make lock" $(UV_OPTIONS) -o requirements.lock
 	@sed -i -e 's/+cpu$$//' -e '/^\(nvidia-\|cuda-\|triton==\)/d' requirements.lock
 	@$(PY) -m uv pip compile requirements.lock --no-deps --python-version 3.11 --no-annotate --no-header --quiet \
 	  --generate-hashes --no-emit-package torch -o .ci/requirements.hashes
+	@printf '%s\n' uv | $(HASHED) .ci/uv.hashes
+	@printf '%s\n' build setuptools twine | $(HASHED) .ci/package.hashes
 
 clean:
 	rm -rf _build .snakemake .pytest_cache .ruff_cache

@@ -2,8 +2,8 @@
 
     python .ci/install.py [OPTIONS OF PIP]
 
-Every archive is checked against its hash but torch's: each kind of processor has a build of its own, from an
-index of its own. uv reads no configuration of pip, so pip's indexes are handed to it.
+Every archive, uv's too, is checked against its hash but torch's: each kind of processor has a build of its
+own, from an index of its own. uv reads no configuration of pip, so pip's indexes are handed to it.
 """
 
 import os
@@ -54,7 +54,7 @@ def find_uv() -> str:
     if found := shutil.which("uv"):
         return found
     done = subprocess.run(
-        [PYTHON, "-m", "pip", "install", "--quiet", "uv"],
+        [PYTHON, *"-m pip install --quiet --require-hashes -r .ci/uv.hashes".split()],
         capture_output=True,
         check=False,
     )

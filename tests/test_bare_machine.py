@@ -80,13 +80,6 @@ def test_the_workflow_tests_the_gpu_before_the_book():
         "make book PRESET=paper JOBS=1",
     ]
     assert runs[0]["env"] == {"ICL_MUST_RUN": "gpu"}
-    checkouts = [
-        s
-        for job in jobs.values()
-        for s in job["steps"]
-        if s.get("uses", "").startswith("actions/checkout")
-    ]
-    assert checkouts and not any("with" in step for step in checkouts)
 
 
 # -------------------------------------------------------------------------------- home and name

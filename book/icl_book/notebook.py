@@ -12,6 +12,7 @@ from collections.abc import Callable, MutableMapping
 from pathlib import Path
 from typing import Any
 
+import matplotlib
 import pandas as pd
 from IPython import get_ipython
 from IPython.display import display
@@ -46,6 +47,7 @@ def setup(namespace: MutableMapping[str, Any], **entries: int | str) -> None:
         BadInput: For a wrong type or value, and for an injected name that the parameters cell does not have.
     """
     provenance.check_tree(Path.cwd())
+    _draw_into_notebook(get_ipython())
     plots.style()
     if os.environ.get("ICL_NARROW"):  # a run for the book
         narrow.attach(get_ipython())
@@ -91,6 +93,21 @@ def setup(namespace: MutableMapping[str, Any], **entries: int | str) -> None:
     if "In" not in namespace and callable(namespace.get("judge")):
         namespace["judge"] = _printing(namespace["judge"])
     _started.update(time=time.perf_counter(), parameters=values, namespace=namespace)
+
+
+def _draw_into_notebook(shell: Any) -> None:
+    """Show figures in the notebook though ``MPLBACKEND`` says otherwise, as clusters set it for scripts.
+
+    Another backend that was chosen in the notebook stays.
+    """
+    wanted = os.environ.get("MPLBACKEND", "").lower()
+    foreign = not wanted.startswith("module://")
+    if (
+        hasattr(shell, "kernel")
+        and foreign
+        and matplotlib.get_backend().lower() == wanted
+    ):
+        shell.enable_matplotlib("inline")
 
 
 def assignments(source: str) -> list[str]:

@@ -5,6 +5,7 @@ A container may give it none of these, and who ends a process seldom waits for i
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import getpass
 import os
@@ -13,13 +14,15 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
 import psutil
+from filelock import FileLock, Timeout
 
+from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 
 #: Variables that name folders in which libraries keep settings and caches.
@@ -89,14 +92,18 @@ def end_in_order() -> None:
             signal.signal(each, interrupt)
 
 
-def run(command: list[str], cwd: Path) -> tuple[int, str]:
+def run(
+    command: list[str], cwd: Path, environment: Mapping[str, str] | None = None
+) -> tuple[int, str]:
     """Run a program to its end; if this process is interrupted, so is all that the program started.
+
+    The environment is by default this process's.
 
     Returns:
         The program's exit status, and what it wrote to its standard error.
     """
     with subprocess.Popen(
-        command, cwd=cwd, stderr=subprocess.PIPE, text=True
+        command, cwd=cwd, env=environment, stderr=subprocess.PIPE, text=True
     ) as process:
         try:
             _, said = process.communicate()
@@ -128,8 +135,7 @@ def scratch(prefix: str, parent: Path | None = None) -> Iterator[str]:
     Folders of the same prefix that killed processes left there are removed first: this process holds a lock
     on its own for as long as it lives.
     """
-    for left in Path(parent or tempfile.gettempdir()).glob(f"{prefix}*"):
-        _remove_abandoned(left)
+    sweep(prefix, parent)
     with tempfile.TemporaryDirectory(
         prefix=prefix, dir=parent, ignore_cleanup_errors=True
     ) as folder:
@@ -144,17 +150,57 @@ def scratch(prefix: str, parent: Path | None = None) -> Iterator[str]:
             os.close(handle)
 
 
+def sweep(prefix: str, parent: Path | None = None) -> None:
+    """Remove the folders of `scratch` that killed processes left."""
+    for left in Path(parent or tempfile.gettempdir()).glob(f"{prefix}*"):
+        _remove_abandoned(left)
+
+
 def _remove_abandoned(folder: Path) -> None:
-    """Remove a folder of this user's that is not new and that no process holds."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        try:
+    """Remove a folder of this user's that is not new, if no process holds it or one of those in it."""
+    with suppress(OSError), ExitStack() as stack:
+        state = folder.lstat()
+        if state.st_uid != os.geteuid() or time.time() - state.st_mtime < ABANDONED:
+            return
+        inner = [
+            one.path for one in os.scandir(folder) if one.is_dir(follow_symlinks=False)
+        ]
+        for each in (folder, *inner):
+            handle = os.open(each, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            stack.callback(os.close, handle)
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            state = os.fstat(handle)
-            if (
-                state.st_uid == os.geteuid()
-                and time.time() - state.st_mtime > ABANDONED
-            ):
-                shutil.rmtree(folder)
-        finally:
-            os.close(handle)
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def locked(path: Path, wait: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Hold a lock for the time of a ``with`` block; ``wait`` is called if another process holds it.
+
+    Raises:
+        BadInput: If the file system of ``path`` has no locks.
+        OSError: If the file cannot be written.
+    """
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        wait()
+        lock.acquire()
+    # filelock's own word for a system call that is missing
+    except NotImplementedError:
+        raise _no_locks(path) from None
+    except OSError as error:
+        if error.errno in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):
+            raise _no_locks(path) from None
+        raise
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _no_locks(path: Path) -> BadInput:
+    return BadInput(
+        f"{path}: cannot be locked, because its file system has no locks; "
+        "make _build a link to a folder on another one"
+    )

@@ -147,6 +147,25 @@ def test_papermill_lists_every_parameter_with_its_value_and_meaning(name):
     assert all(one["help"] for one in listed.values())
 
 
+def test_figures_stand_in_a_notebook_whatever_backend_the_machine_sets(tmp_path):
+    """Clusters set MPLBACKEND=agg for scripts: plain papermill then wrote notebooks without figures."""
+    drawn = "import matplotlib.pyplot as plt; plt.plot([1, 2]); plt.show()"
+    cells = [
+        "seed = 1",
+        "from icl_book import notebook; notebook.setup(globals())",
+        drawn,
+    ]
+    node = jupytext.reads("\n\n".join(f"# %%\n{cell}" for cell in cells), "py:percent")
+    node.metadata["kernelspec"] = {"name": "python3", "display_name": "Python"}
+    jupytext.write(node, tmp_path / "in.ipynb")
+    paths = [str(tmp_path / name) for name in ("in.ipynb", "out.ipynb")]
+    words = [sys.executable, "-m", "papermill", "--no-progress-bar", *paths]
+    done = program(*words, MPLBACKEND="agg")
+    assert done.returncode == 0, done.stderr
+    outputs = jupytext.read(paths[1]).cells[-1].outputs
+    assert any("image" in kind for one in outputs for kind in one.get("data", {}))
+
+
 def test_numbers_of_numpy_that_papermill_injects_are_numbers():
     """papermill writes a type that it does not know as the text that NumPy prints."""
     given = {

@@ -91,9 +91,9 @@ class Copy:
         file.write_text(file.read_text().replace(old, new))
 
     def scratch(self):
-        """Folders for one call or one kernel."""
+        """Temporary files, of whatever program, and folders for one call."""
         return {
-            *Path(self.temporary.name).glob("icl-*"),
+            *Path(self.temporary.name).iterdir(),
             *(self.root / "_build" / "calls").glob("*"),
         }
 
@@ -295,6 +295,7 @@ def test_two_books_and_a_single_run_at_once_share_each_run(built):
     "i, whom, how",
     [
         (1, "all", signal.SIGINT),  # Ctrl-C
+        (4, "all", signal.SIGHUP),  # a terminal that is closed
         (2, "runner", signal.SIGKILL),  # alone: it leaves its runs to their end
         (3, "kernel", signal.SIGKILL),
     ],
@@ -325,7 +326,7 @@ def test_a_killed_sweep_loses_nothing_and_the_next_call_goes_on(copy, i, whom, h
         assert [f"noise_std = 3.{i}" in text for text in kept] == [True] * (
             whom == "kernel"
         )
-    if how == signal.SIGINT:
+    if whom == "all":
         assert (
             process.returncode == 130 and "interrupted; what is done is kept" in words
         )

@@ -6,12 +6,15 @@ import re
 import shlex
 import shutil
 import sys
+import tempfile
 from dataclasses import asdict
+from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
-from icl_book import provenance
+from icl_book import process, provenance
 from icl_book.__main__ import main, parser
 from icl_book.claims.card import line
 from icl_book.parameters import BadInput
@@ -56,7 +59,8 @@ def tree(tmp_path, monkeypatch):
     monkeypatch.setattr(
         execute, "_papermill", lambda *a: pytest.fail("a kernel was started")
     )
-    monkeypatch.setattr(schedule, "process", None)
+    swept = SimpleNamespace(sweep=lambda *_: None)
+    monkeypatch.setattr(schedule, "process", swept)
     return tmp_path
 
 
@@ -346,7 +350,8 @@ def test_a_damaged_result_is_named_and_runs_again(tree, monkeypatch, capsys, kin
             "sweep tiny --grid 'seed=1' --collect Y",
             "collect='Y': tiny has no claim and no table of that name; ",
         ),
-        ("sweep tiny --grid none.yml", "values 'none.yml': must be words"),
+        ("sweep tiny --grid none.yml", "grid='none.yml': there is no such file"),
+        ("sweep tiny --grid 'my grid.yaml'", "grid='my grid.yaml': there is no such"),
         (
             "sweep tiny --grid seed=0 --profile none",
             "profile='none': must be a folder with a config.yaml",
@@ -539,6 +544,119 @@ def test_without_extras_the_command_line_names_the_one_that_is_missing():
     assert done.returncode == 1
     assert (
         done.stderr == "error: yaml is not installed; it comes with softmax-icl-book\n"
+    )
+
+
+# ------------------------------------------------------------------ Snakemake, for real
+@pytest.fixture
+def snakemake(tree, monkeypatch, capfd):
+    """Schedule the run ``tiny``, whose command is a stand-in that a shell runs; return what came of it."""
+    shutil.copy(ROOT / "Snakefile", tree)
+    shutil.copytree(ROOT / "profiles", tree / "profiles")
+    (tree / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tree / "temporary"))
+    monkeypatch.setenv("TMPDIR", str(tree / "temporary"))
+    monkeypatch.setattr(execute, "_papermill", finishing(CARD))
+    (run,) = plan.plan("quick")
+    result = shlex.quote(str(execute.execute(run)))
+    monkeypatch.setattr(schedule, "process", process)
+    python = tree / "python"
+    python.write_text(
+        f"""#!/bin/sh
+[ "$2" = snakemake ] && exec {shlex.quote(sys.executable)} "$@"
+env >environment && mkdir "$TMPDIR/left" || exit 2
+. ./then
+"""
+    )
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+
+    def called(then):
+        shutil.move(run.path, tree / "result.ipynb")
+        (tree / "then").write_text(then.format(result=result))
+        capfd.readouterr()
+        status = schedule.schedule([run], "2")
+        said = capfd.readouterr().out
+        lines = (tree / "environment").read_text().splitlines()
+        return status, said, dict(x.split("=", 1) for x in lines if "=" in x)
+
+    return called
+
+
+DONE = "cp result.ipynb {result}"
+
+
+def test_a_call_shares_the_processors_that_it_may_use_and_leaves_no_temporary_folder(
+    tree, monkeypatch, snakemake
+):
+    """Not all that the machine has; and a profile of the user's is not for these runs."""
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(14)))
+    (tree / "mine").mkdir()
+    (tree / "mine" / "config.yaml").write_text("dry-run: true\n")
+    monkeypatch.setenv("SNAKEMAKE_PROFILE", str(tree / "mine"))
+    status, said, environment = snakemake(DONE)
+    assert status == 0 and said.splitlines()[-1].startswith("done in")
+    assert environment["OMP_NUM_THREADS"] == "7"
+    assert Path(environment["TMPDIR"]).parent == tree / "temporary"
+    assert list((tree / "temporary").iterdir()) == []
+    assert list((tree / "_build" / "calls").iterdir()) == []
+
+
+def test_the_users_own_threads_count_and_without_a_result_nothing_is_done(
+    monkeypatch, snakemake
+):
+    monkeypatch.setenv("OMP_NUM_THREADS", "5,2")
+    status, said, environment = snakemake("true")
+    assert status != 0 and "done in" not in said
+    last = said.splitlines()[-1]
+    assert last.startswith("FAILED") and "1 of 1 runs not done" in last
+    assert environment["OMP_NUM_THREADS"] == "5"
+
+
+@pytest.mark.parametrize("status, told", [(1, True), (137, False)])
+def test_of_a_run_that_said_why_it_failed_snakemake_says_nothing_more(
+    snakemake, status, told
+):
+    """On a full disk no file with the reason can be written."""
+    failed, said, _ = snakemake(f"echo error: No space left; exit {status}")
+    assert failed != 0 and said.splitlines()[1] == "error: No space left"
+    assert said.splitlines()[-1].startswith("FAILED after")
+    assert (len(said.splitlines()) == 3) == told == ("non-zero exit" not in said)
+
+
+def test_a_call_with_nothing_to_do_removes_what_killed_calls_left(
+    tree, monkeypatch, snakemake
+):
+    (run,) = plan.plan("quick")
+    names = ("icl-call-old", "icl-call-used", "icl-kernel-old", "icl-call-new", "a")
+    folders = [tree / "temporary" / name for name in names]
+    folders.append(tree / "_build" / "calls" / f"{os.uname().nodename}-old")
+    for folder in folders:
+        folder.mkdir(parents=True)
+    with process.scratch("icl-kernel-", folders[1]):
+        for folder in folders:
+            if folder.name != "icl-call-new":
+                os.utime(folder, (1, 1))
+        assert schedule.schedule([run], "1") == 0
+        left = [folder.name for folder in folders if folder.exists()]
+    assert left == ["icl-call-used", "icl-call-new", "a"]
+
+
+def test_a_file_system_without_locks_is_named_with_what_to_do(
+    tree, monkeypatch, capsys
+):
+    def none(*_):
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", none)
+    (run,) = plan.plan("quick")
+    assert main(["execute", "tiny"]) == 1
+    said = capsys.readouterr().err
+    lock = run.path.with_name(f".{run.path.stem}.lock")
+    assert said == (
+        f"error: {lock}: cannot be locked, because its file system has no locks; "
+        "make _build a link to a folder on another one\n"
     )
 
 

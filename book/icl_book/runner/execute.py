@@ -13,8 +13,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from icl.files import write_atomically
 from icl_book import process
 from icl_book.claims.card import line
@@ -42,32 +40,30 @@ def execute(run: Run, label: str = "") -> Path:
     """
     shown, path = f"[{label}] {run.name}" if label else run.name, run.path
     path.parent.mkdir(parents=True, exist_ok=True)
-    lock, start = FileLock(path.with_name(f".{path.stem}.lock")), time.perf_counter()
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
+    start = time.perf_counter()
+
+    def wait() -> None:
         print(f"{shown}: another process runs it; waiting for its result", flush=True)
-        lock.acquire()
-    try:
+
+    with process.locked(path.with_name(f".{path.stem}.lock"), wait):
         if whole(path):
             print(f"{shown}: already done", flush=True)
             return path
         print(f"{shown}: started {run}", flush=True)
-        node = _papermill(run, shown)
-        found = record(node)
-        surprises = _surprises(run, found["cards"])
-        write_atomically(path, json.dumps(node, indent=1))
-        _forget(run)
-    except BadInput as error:
-        reason = f"{error} (with {run})" if run.exploring else str(error)
-        with suppress(OSError):  # a full disk, a folder that is gone
-            write_atomically(run.reason, reason)
-        seconds, where = time.perf_counter() - start, os.path.relpath(run.failed)
-        raise BadInput(
-            f"{shown}: failed after {seconds:.0f} s: {reason} (see {where})"
-        ) from None
-    finally:
-        lock.release()
+        try:
+            node = _papermill(run, shown)
+            found = record(node)
+            surprises = _surprises(run, found["cards"])
+            write_atomically(path, json.dumps(node, indent=1))
+            _forget(run)
+        except BadInput as error:
+            reason = f"{error} (with {run})" if run.exploring else str(error)
+            with suppress(OSError):  # a full disk, a folder that is gone
+                write_atomically(run.reason, reason)
+            seconds, where = time.perf_counter() - start, os.path.relpath(run.failed)
+            raise BadInput(
+                f"{shown}: failed after {seconds:.0f} s: {reason} (see {where})"
+            ) from None
     print(
         "; ".join(
             [f"{shown}: done in {time.perf_counter() - start:.0f} s", *surprises]

@@ -268,6 +268,8 @@ def read_grid(grid: str) -> dict[str, list[Any]]:
             for values in axes.values()
         ):
             raise BadInput
+    except FileNotFoundError:
+        raise BadInput(f"grid={reprlib.repr(grid)}: there is no such file") from None
     except (AttributeError, OSError, RecursionError, ValueError, yaml.YAMLError):
         raise BadInput(
             f"values {reprlib.repr(grid)}: must be words name=value,value, each name once, or a YAML file "

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from icl.threads import available
 from icl_book import process, provenance
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
@@ -17,6 +19,8 @@ from icl_book.runner.plan import Run
 from icl_book.runner.record import whole
 
 SHOWN = 12  # lines of Snakemake's own words that are shown, if no run says what failed
+#: What Snakemake says of a command that failed.
+STATUS = re.compile(r"non-zero exit status (\d+)")
 
 
 def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
@@ -44,6 +48,12 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
         raise BadInput(
             f"profile={profile!r}: needs a path of Python without a space, not {sys.executable!r}"
         )
+    calls = ROOT / "_build" / "calls"
+    # A cluster's machines share this folder, but perhaps no locks: each tidies up after itself only.
+    here = f"{platform.node()}-"
+    process.sweep(here, calls)
+    for prefix in ("icl-call-", "icl-kernel-"):
+        process.sweep(prefix)
     left = [
         run for run in {run.path: run for run in runs}.values() if not whole(run.path)
     ]
@@ -56,10 +66,12 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
     ready(left, profile)
     for run in left:
         run.reason.unlink(missing_ok=True)
-    start, calls = time.perf_counter(), ROOT / "_build" / "calls"
+    start = time.perf_counter()
     calls.mkdir(parents=True, exist_ok=True)
-    # A cluster's machines share this folder, but perhaps no locks: each tidies up after itself only.
-    with process.scratch(f"{platform.node()}-", calls) as folder:
+    with (
+        process.scratch(here, calls) as folder,
+        process.scratch("icl-call-") as temporary,
+    ):
         tasks = {
             f"{run.name}.{run.digest}": [
                 run.name,
@@ -67,23 +79,28 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
             ]
             for i, run in enumerate(left, 1)
         }
-        threads = max(1, (os.cpu_count() or 1) // int(jobs))
         environment = [
             f"{k}={v}" for k, v in left[0].environment.items()
         ]  # the same for all runs of a call
         content = {
             "python": sys.executable,
             "environment": environment,
-            "threads": threads,
+            "threads": _threads(int(jobs), profile),
             "tasks": tasks,
         }
         Path(folder, "plan.json").write_text(json.dumps(content), encoding="utf-8")
         command = [sys.executable, "-m", "snakemake", "--cores", jobs]
         command += ["--jobs", jobs, "--profile", profile] if profile else []
         command += ["--config", f"folder={os.path.relpath(folder, ROOT)}"]
-        status, said = process.run(command, ROOT)
+        # what the user set for Snakemake is for workflows of theirs
+        own = {k: v for k, v in os.environ.items() if not k.startswith("SNAKEMAKE_")}
+        # whatever is killed leaves its temporary files in a folder of this call's; a cluster's machines have
+        # folders of their own
+        own |= {} if profile else {"TMPDIR": temporary}
+        status, said = process.run(command, ROOT, own)
     seconds = time.perf_counter() - start
-    if status == 0:
+    undone = [run for run in left if not whole(run.path)]
+    if status == 0 and not undone:
         print(f"done in {seconds:.0f} s", flush=True)
         return 0
     reasons = [
@@ -91,13 +108,22 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
         for r in left
         if (f := r.reason).is_file()
     ]
-    if not reasons:
+    # a run that ends with 1 has printed why
+    if not reasons and set(STATUS.findall(said)) != {"1"}:
         print(*filter(str.strip, said.splitlines()[-SHOWN:]), sep="\n")
-    if silent := sum(not whole(run.path) for run in left) - len(reasons):
+    if silent := len(undone) - len(reasons):
         logs = " and .snakemake/slurm_logs" if profile else ""
         reasons.append(f"{silent} of {len(left)} runs not done, see above{logs}")
     print(f"FAILED after {seconds:.0f} s: {'; '.join(reasons)}", flush=True)
-    return status
+    return status or 1
+
+
+def _threads(jobs: int, profile: str) -> str:
+    """Return the threads of a run, as a shell reads them: the user's own number, else a fair share."""
+    if os.environ.get("OMP_NUM_THREADS"):
+        return str(available())
+    share = max(1, available() // jobs)
+    return f"${{SLURM_CPUS_PER_TASK:-{share}}}" if profile else str(share)
 
 
 def ready(runs: Sequence[Run], profile: str = "") -> None:

@@ -21,10 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from filelock import FileLock
 
 from icl.files import write_atomically
-from icl_book import provenance, repository
+from icl_book import process, provenance, repository
 from icl_book.claims import registry
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
@@ -157,7 +156,7 @@ def build(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> Path
     """
     site, place = (root / "_build" / folder / preset for folder in ("site", "book"))
     (root / "_build").mkdir(exist_ok=True)
-    with FileLock(root / "_build" / f".lock-site-{preset}"):
+    with process.locked(root / "_build" / f".lock-site-{preset}"):
         start = time.perf_counter()
 
         def say(text: str) -> None:
