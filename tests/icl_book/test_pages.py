@@ -277,6 +277,11 @@ def test_the_table_of_further_runs_stands_beside_the_verdicts_of_today():
     )
     assert "P1.gone" not in written("replication", RERUNS), "it stayed"
     says(
+        written("uncovered", RERUNS),
+        "these are no longer judged: P1.old.",
+        'covers them: <a href="#P1.c">P1.c</a>, <a href="#P1.d">P1.d</a>.',
+    )
+    says(
         written("registered", RERUNS),
         "| proved here | 1 | 1 | 0 | 0 |",
         "| sampled | 3 | 1 | 2 | 1 |",
