@@ -4,10 +4,15 @@ import numpy as np
 import pytest
 import torch
 
-from icl.risk import optimal_window
-from icl.tasks import QuadraticRisk, ReLU, globe
+from icl.risk import optimal_window, population_risk
+from icl.tasks import QuadraticRisk, ReLU, Spectrum, globe
 from icl_book import planet
-from icl_book.measurements.planet import mean_risks, windows_of_places
+from icl_book.measurements.planet import (
+    mean_risks,
+    nearly_best,
+    radius_by_trial,
+    windows_of_places,
+)
 
 
 def area(rows):
@@ -40,6 +45,38 @@ def test_the_field_points_down_in_the_north_and_its_power_is_that_of_its_coeffic
     found = globe(field, 20)
     np.testing.assert_allclose(found.power[1:14], power[1:], rtol=5e-3)
     assert found.rest < 1e-3 * variance
+
+
+def test_the_field_of_thirteen_degrees_is_the_limit_of_finer_cells():
+    power = np.array(planet.magnetic_power())
+    exact = optimal_window(Spectrum(3, power / power[1:].sum()), 10_000, 0.1).w
+    far, near = (
+        abs(optimal_window(globe(values, 20), 10_000, 0.1).w - exact)
+        for values in map(planet.standardized, map(planet.magnetic_field, (90, 180)))
+    )
+    # constant cells lose the variance inside them, a quarter in cells of half the width
+    assert far / near == pytest.approx(4, rel=0.1)
+    assert 1e-3 < near / exact < 4e-3
+
+
+def test_windows_that_cost_one_percent_cost_one_percent():
+    task = ReLU(3, lipschitz=4.0)
+    least = optimal_window(task, 100, 0.5)
+    found = nearly_best(task, 100, 0.5).set_index("end").w
+    assert found["largest"] < least.w < found["least"]
+    risks = population_risk(task, found.to_numpy(), 100, 0.5).total
+    np.testing.assert_allclose(risks / least.risk, 1.01, rtol=1e-9)
+
+
+@pytest.mark.parametrize("start", [0.5, 2])
+def test_a_trial_finds_the_exact_window_wherever_it_begins(start):
+    values = planet.standardized(planet.magnetic_field(90))
+    exact = float(optimal_window(globe(values, 20), 100, 0.5).w)
+    km, error = radius_by_trial(
+        values, start * exact, n=100, noise_std=0.5, questions=2000
+    )
+    assert error < 0.03 * km
+    assert abs(km - planet.RADIUS * exact**-0.5) < 4.4 * error
 
 
 def test_a_file_that_was_changed_is_refused(monkeypatch, tmp_path):

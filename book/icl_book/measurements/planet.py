@@ -1,20 +1,108 @@
-"""The best window where the places are not uniform on the sphere."""
+"""Best windows on a planet: how flat they are, by trial on the map, and of places that crowd together."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
-from icl.risk import optimal_window
+from icl.risk import optimal_window, population_risk
 from icl.streams import stream
 from icl.tasks import Zonal
-from icl_book.planet import random_places
+from icl_book.planet import RADIUS, random_places, value_at
 
 Array = NDArray[np.float64]
 
 _ANGLES = 8001  # of the table of a covariance
 _STEPS = np.arange(-6, 7)  # of the windows that are tried, two an octave
+
+
+def nearly_best(
+    task: Zonal, n: int, noise_std: float, *, more: float = 0.01
+) -> pd.DataFrame:
+    """Return the windows whose exact risk is by the share ``more`` above the least risk.
+
+    Returns:
+        Columns ``end``, of the radius: "largest" and "least"; ``w``, and its relative ``error``.
+
+    Raises:
+        ValueError: If one of them is more than a factor eight away from the best w.
+    """
+    best = optimal_window(task, n, noise_std)
+
+    def above(log_factor: float) -> float:
+        w = float(best.w) * np.exp(log_factor)
+        return (
+            float(population_risk(task, w, n, noise_std).total / best.risk) - 1 - more
+        )
+
+    rows = []
+    for end, far in (("largest", -np.log(8)), ("least", np.log(8))):
+        found = brentq(above, 0, far, xtol=1e-10)
+        slope = above(1.001 * found) / (0.001 * abs(found))
+        w = float(best.w) * np.exp(found)
+        of_risk = float(best.error + population_risk(task, w, n, noise_std).error)
+        rows.append({"end": end, "w": w, "error": 1e-10 + of_risk / slope})
+    return pd.DataFrame(rows)
+
+
+def radius_by_trial(
+    values: Array,
+    w: float,
+    *,
+    n: int,
+    noise_std: float,
+    questions: int,
+    samples: int = 10,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """Find the radius of the best window by trial on a map: no power, and no formula for the risk.
+
+    Random places and questions are answered with windows of an eighth to eight times ``w``. Only the label
+    noise is integrated out: it adds ``noise_std**2`` times the sum of the squared weights.
+
+    Args:
+        values: The map, (rows, columns), as in `icl_book.planet.value_at`.
+        w: Where to look.
+        n: Places that are known.
+        noise_std: Label noise.
+        questions: Questions in each sample, about as many for each set of places.
+        samples: Independent samples.
+        seed: Root of the random streams.
+
+    Returns:
+        The radius in kilometres, and one standard error of it by the jackknife over samples.
+    """
+    windows = w * 2.0 ** (_STEPS / 2)
+    sets = max(1, 20_000 // n)
+    each = max(1, questions // sets)
+    errors = np.empty((samples, windows.size))
+    for sample in range(samples):
+        rng = stream(seed, "monte carlo", sample)
+        places = random_places(rng, sets * n).reshape(sets, n, 3)
+        wanted = random_places(rng, sets * each).reshape(sets, each, 3)
+        known = value_at(values, places)
+        truth = value_at(values, wanted).ravel()
+        cosine = (wanted @ places.mT).reshape(-1, n)
+        behind = cosine.max(axis=1, keepdims=True) - cosine
+        # what is further behind has less than exp(-25) of the largest weight in every window
+        row, column = np.nonzero(windows[0] * behind < 25)
+        label, behind = known[row // each, column], behind[row, column]
+        for at, one in enumerate(windows):
+            weight = np.exp(-one * behind)
+            total = np.bincount(row, weight)
+            answer = np.bincount(row, weight * label) / total
+            squares = np.bincount(row, weight**2) / total**2
+            missed = (answer - truth) ** 2 + noise_std**2 * squares
+            errors[sample, at] = missed.mean()
+
+    def radius(curve: Array) -> float:
+        return RADIUS * float(w * 2 ** (_least(curve)[0] / 2)) ** -0.5
+
+    total = errors.sum(axis=0)
+    left_out = np.array([radius(curve) for curve in total - errors])
+    return radius(total), _jackknife(left_out)
 
 
 def windows_of_places(
