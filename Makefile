@@ -4,7 +4,7 @@
 # make check                          format, lint, types, imports, unit tests: a minute
 # make test                           every test
 # PROFILE=profiles/slurm runs the notebooks as jobs of a cluster.
-# make sweep NOTEBOOK=theorem2_scaling GRID="noise_std=0.5,1.0 seed=0,1" [COLLECT=P1.T2.upper,windows]
+# make sweep NOTEBOOK=planet GRID="noise_std=0.1,0.2 seeds=5,10" [COLLECT=P1.planet.radius,windows]
 #                                     tables of what was judged, and of claims and tables by name;
 #                                     GRID=grid.yml reads a file
 # make replicate [SEED=1,2]           every sampled verdict again, with other random numbers: a table

@@ -40,11 +40,8 @@ class Scheduling(LoadScopeScheduling):
         file = nodeid.partition("::")[0]
         if file.endswith("test_pipeline.py"):
             return f"{file} sweep" if "sweep" in nodeid else file
-        return (
-            file
-            if file.endswith("test_book.py") and "test_page_in_browser" not in nodeid
-            else nodeid
-        )
+        shared = file.endswith(("test_book.py", "test_commands.py"))
+        return file if shared and "test_page_in_browser" not in nodeid else nodeid
 
 
 @pytest.hookimpl(optionalhook=True)

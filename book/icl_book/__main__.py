@@ -70,14 +70,15 @@ def parser() -> argparse.ArgumentParser:
     sweep.add_argument(
         "--grid",
         default="",
-        help="values to combine, e.g. 'noise_std=0.5,1 seed=0,1', or a YAML file, e.g. grid.yml "
+        help="values to combine, e.g. 'noise_std=0.1,0.2 seeds=5,10', or a YAML file, e.g. grid.yml "
         "(default: none; one is needed)",
     )
     sweep.add_argument(
         "--collect",
         default="",
         metavar="NAMES",
-        help="claims and tables of the notebook, e.g. P1.T2.upper,windows (default: the cases of all claims)",
+        help="claims and tables of the notebook, e.g. P1.planet.radius,windows "
+        "(default: the cases of all claims)",
     )
     repeat.add_argument(
         "--seed",
@@ -194,7 +195,7 @@ def _run(options: argparse.Namespace) -> int:
             print(release.release(options.preset))
         case "sweep":
             if not (options.name and options.grid):
-                example = 'make sweep NOTEBOOK=theorem2_scaling GRID="seed=0,1"'
+                example = 'make sweep NOTEBOOK=planet GRID="noise_std=0.1,0.2"'
                 raise BadInput(f"sweep needs a notebook and a grid: {example}")
             _take_edits([options.name])
             runs = plan.plan(options.preset, options.name, options.grid)

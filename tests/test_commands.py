@@ -1,0 +1,263 @@
+"""Every command that a page prints: run, and its last line compared with what the page says, or named here.
+
+A command that the tables below do not know fails the test, and so does an entry that no page prints.
+"""
+
+import itertools
+import re
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from icl.risk import optimal_window
+from icl.tasks import globe
+from icl_book import planet
+from icl_book.provenance import ROOT
+from icl_book.runner import plan
+from icl_book.runner.record import collect
+from programs import program
+
+#: Why a command is not run here; it is run by the file of tests that the reason names, if it names one.
+NOT_HERE = {
+    "minutes: all notebooks, or all tests": [
+        "make book",
+        "make test",
+        "make check",
+        "make pdf",
+        "make release",
+        "make bench",
+        "make replicate",
+        "make replicate SEED=6,7",
+        "make book PRESET=paper JOBS=16",
+        "ICL_DEVICE=cpu make book PRESET=paper",
+        "ICL_MUST_RUN=browser make test",
+        ".ci/minutes",
+    ],
+    "needs the network": [
+        "git clone {{ repository }}",
+        "cd {{ repository_name }}",
+        'make book PIP_OPTIONS="--extra-index-url https://download.pytorch.org/whl/cpu"',
+        'pip install "softmax-icl @ git+ADDRESS"',
+        ".ci/package",
+        ".ci/exit",
+    ],
+    "needs a browser": [
+        "make lab",
+        'make lab LAB_OPTIONS="--allow-root --ip=0.0.0.0"',
+        ".venv/bin/python -m jupyterlab PATH",
+    ],
+    "needs a cluster": [
+        ".ci/slurm",
+        "make sweep ... PROFILE=profiles/slurm JOBS=20",
+    ],
+    "needs the book at its own sizes": [".venv/bin/python tests/golden.py"],
+    "a recipe of tests/test_contributing.py": [
+        ".venv/bin/python -m pytest -q tests/icl/tasks -k sine",
+        "cp tests/data/chapter.py notebooks/mine.py",
+        'for preset in presets/*.yml; do echo "mine: {}" >> $preset; done',
+        ".venv/bin/python -m icl_book execute mine --preset smoke",
+        "make sync",
+    ],
+    "each chapter is executed by tests/icl_book/test_book.py": [
+        ".venv/bin/python -m icl_book execute {{ notebook }}"
+    ],
+    "a chapter is run as a script by tests/icl_book/test_notebook.py": [
+        "python notebooks/tensor_trick.py"
+    ],
+    "papers of their own in tests/icl_book/test_quotes.py": [
+        "python -m icl_book quotes",
+        "python -m icl_book quotes paper.pdf",
+        ".venv/bin/python -m icl_book quotes paper.pdf --paper P1",
+    ],
+    "all scripts are run by tests/test_second_computations.py": [
+        "python book/checks/ball.py"
+    ],
+    "a minute, and the same kind as that of the front page, which is run": [
+        ".venv/bin/python -m icl_book execute theorem2_scaling -p noise_std=0.5"
+    ],
+    "papermill is run once, as the README has it": [
+        'papermill notebooks/planet.ipynb out.ipynb -p noise_std 0.2 -y "n_values: [30, 10000]"'
+    ],
+    "activates what the tests run with": ["source .venv/bin/activate"],
+}
+#: The commands that are run, by what they are called here.
+RUN = {
+    "front page": ".venv/bin/python -m icl_book execute planet -p noise_std=0.2",
+    "reproduce": 'python -m icl_book execute planet -p noise_std=0.2 -p n_values="[30, 10000]"',
+    "help": "papermill --help-notebook notebooks/planet.ipynb",
+    "papermill": ".venv/bin/python -m papermill notebooks/planet.ipynb out.ipynb -p noise_std 0.2",
+    "sweep": 'make sweep NOTEBOOK=planet GRID="noise_std=0.1,0.2"',
+}
+#: An inline command: a program with what it is told, or a script of the repository.
+INLINE = re.compile(
+    r"(?:[A-Z_]+=\S+ )*(?:(?:make|python3?|papermill|pip|uv|git|jupyter[\w-]*) \S"
+    r"|\.venv/bin/\S|\.ci/\S)"
+)
+
+
+def commands(path):
+    """The commands that a page prints: lines of its shell blocks, and inline code that begins as one."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        text = re.sub("^# ?", "", text, flags=re.MULTILINE)
+    found = []
+    for block in re.findall(r"```(?:bash|sh|shell|console)\n(.*?)```", text, re.DOTALL):
+        lines = (re.sub(r"(^|\s+)#.*", "", line).strip() for line in block.splitlines())
+        found += [line for line in lines if line]
+    prose = re.sub(r"^ *(`{3,})[^`\n]*\n.*?^ *\1", "", text, flags=re.DOTALL | re.M)
+    inline = [" ".join(code.split()) for code in re.findall("(?<!`)`([^`]+)`", prose)]
+    return [*found, *(code for code in inline if INLINE.match(code))]
+
+
+def pages():
+    """All texts of the repository for readers, but the changelog, which speaks of gone commands."""
+    yield from (path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md")
+    yield from (ROOT / "book").glob("*.md")
+    yield from (ROOT / "book" / "icl_book" / "templates").iterdir()
+    yield from (ROOT / "notebooks").glob("*.py")
+    yield from (ROOT / "results").glob("*.md")
+
+
+def test_every_command_on_a_page_is_run_or_has_a_reason_why_not():
+    printed = {command for path in pages() for command in commands(path)}
+    known = [*RUN.values(), *(one for some in NOT_HERE.values() for one in some)]
+    assert len(known) == len(set(known))
+    assert printed - set(known) == set(), "neither run nor named with a reason"
+    assert set(known) - printed == set(), "on no page"
+    for reason in NOT_HERE:
+        assert all((ROOT / file).is_file() for file in re.findall(r"tests/\S+", reason))
+
+
+def test_every_printed_run_has_a_chapter_and_parameters_that_the_chapter_takes():
+    printed = [command for path in pages() for command in commands(path)]
+    for path in (ROOT / "Makefile", ROOT / "book" / "icl_book" / "__main__.py"):
+        printed += re.findall("make sweep NOTEBOOK=.*", path.read_text())
+    tried = set()
+    for command in printed:
+        if swept := re.search('NOTEBOOK=(\\w+) GRID="([^"]+)"', command):
+            name, grid = swept.groups()
+        elif " execute " in command and "{" not in command:
+            words = shlex.split(command.partition(" execute ")[2])
+            name = words[0]
+            grid = " ".join(b for a, b in itertools.pairwise(words) if a == "-p")
+        else:
+            continue
+        if name != "mine":
+            assert plan.plan("quick", name, grid)
+            tried.add(name)
+    assert tried == {"planet", "theorem2_scaling"}
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """A copy of the repository as it is after its installation."""
+    copy = tmp_path_factory.mktemp("commands") / "tree"
+    ignored = shutil.ignore_patterns(
+        ".git", ".venv", ".snakemake", "_build", "*_cache", "__pycache__"
+    )
+    shutil.copytree(ROOT, copy, symlinks=True, ignore=ignored)
+    (copy / ".venv").mkdir()
+    for part in ("bin", "lib", "pyvenv.cfg"):
+        (copy / ".venv" / part).symlink_to(Path(sys.prefix, part))
+    (copy / ".venv" / ".installed").write_text(f"{copy}\n")
+    return copy
+
+
+def page(name):
+    """The text of a page, on one line."""
+    return " ".join((ROOT / name).read_text(encoding="utf-8").split())
+
+
+def said(tree, name, more="", **environment):
+    """What a command of `RUN` prints, with more words behind it."""
+    path = f"{tree}/.venv/bin:/usr/bin:/bin"
+    done = program(
+        "bash", "-euc", f"{RUN[name]}{more}", cwd=tree, PATH=path, **environment
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.splitlines()
+
+
+def radii(path):
+    """The judged radii of an executed chapter on the planet, by map, in its longest context."""
+    (card,) = [c for c in collect(path)["cards"] if c["id"] == "P1.planet.radius"]
+    return {case["parameters"]["map"]: case["measured"] for case in card["cases"]}
+
+
+def test_the_first_experiment_of_the_front_page_ends_as_the_page_says(tree):
+    text = page("book/introduction.md")
+    # what smoke makes smaller, the training, has a noise of its own, and the radii have their full context
+    *_, done, result = said(tree, "front page", " --preset smoke")
+    assert "The line before ends with *done* and a time" in text
+    assert re.fullmatch(r"planet: done in \d+ s", done)
+    folder = re.search(r"path of the new notebook in `([^`]+)`", text)[1]
+    path = tree / result.removeprefix("result: ")
+    assert path.parent == tree / folder.replace("quick", "smoke")
+
+    assert (
+        "grow by the factor $2^{1/3}=1.26$. For land and sea it should grow less"
+        in text
+    )
+    maps = {
+        "land and sea": (planet.land(), 300),
+        "magnetic field": (planet.magnetic_field(), 20),
+    }
+    grows = {}
+    for name, radius in radii(path).items():
+        values, degree = maps[name]
+        usual = optimal_window(
+            globe(planet.standardized(values), degree=degree), 10000, 0.1
+        )
+        grows[name] = radius / (planet.RADIUS * float(usual.w) ** -0.5)
+    assert grows["magnetic field"] == pytest.approx(2 ** (1 / 3), abs=0.005)
+    assert 1 < grows["land and sea"] < grows["magnetic field"]
+
+
+def test_a_chapter_with_other_parameters_is_where_the_page_says(tree):
+    *_, done, result = said(tree, "reproduce", " --preset smoke")
+    # with the sizes of smoke it is the run of the front page
+    assert re.fullmatch(r"planet: (already done|done in \d+ s)", done)
+    text = page("book/reproduce.md")
+    promised = re.search(
+        r"last line that `execute` prints is the path [^`]+`([^`]+)`", text
+    )[1]
+    pattern = re.escape(promised.replace("/quick/", "/smoke/"))
+    assert re.fullmatch(
+        "result: " + pattern.replace("<digest>", "[0-9a-f]{16}"), result
+    )
+    stored = re.search(r"parameters or seeds of your own as `([^`]+)`", text)[1]
+    assert stored.replace("<preset>", "quick").replace("<name>", "planet") == promised
+
+
+def test_papermill_lists_the_parameters_and_writes_the_notebook_that_is_named(tree):
+    (default,) = re.findall(
+        r"  noise_std: .*default (\S+)\)", "\n".join(said(tree, "help"))
+    )
+    assert f"with their defaults: noise_std is {default} " in page("book/reproduce.md")
+    entry = re.search(
+        r"^planet: (.*)$", (ROOT / "presets" / "smoke.yml").read_text(), re.M
+    )
+    said(tree, "papermill", f" -y '{entry[1]}'")
+    assert '"P1.planet.radius"' in (tree / "out.ipynb").read_text()
+
+
+def test_a_sweep_ends_with_the_table_of_all_its_numbers(tree):
+    assert "# one table of all numbers; resumable" in page("README.md")
+    last = said(tree, "sweep", PRESET="smoke")[-1]
+    assert (
+        "A sweep ends with tables in `_build/sweeps/...`, as CSV and as Parquet"
+        in page("book/reproduce.md")
+    )
+    (table,) = re.fullmatch(
+        r"tables, the same as \.parquet: (_build/sweeps/\S+)", last
+    ).groups()
+    assert (
+        table.endswith("/cases.csv")
+        and (tree / table).with_suffix(".parquet").is_file()
+    )
+    numbers = pd.read_csv(tree / table)
+    assert set(numbers.noise_std) == {0.1, 0.2} and numbers.claim.nunique() == 3
