@@ -1,4 +1,4 @@
-"""Other measurements of the chapter on linear attention: growth of the gap, hard edges, other activations.
+"""Other measurements of the chapter on linear attention: growth of the gap, neighbors, other activations.
 
 With M = w I, scores ``s = w t`` and ``t = x_i . x_q``, an activation phi predicts with the weights
 ``phi(w t_i)``, divided by their sum ("normalized") or times a gain. By Funk and Hecke it multiplies the
@@ -14,12 +14,12 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaln
 
 from icl.covariates import uniform_sphere
 from icl.risk import (
     asymptotics,
     linear_optimum,
-    nearest_neighbor_risk,
     neighbors_risk,
     optimal_window,
     population_risk,
@@ -75,34 +75,61 @@ def growth(
     return pd.DataFrame(rows)
 
 
-def neighbors(task: Zonal, n: int, noise_std: float) -> dict[str, float]:
+def neighbors(task: Zonal, n: float, noise_std: float) -> dict[str, float]:
     """Compare the least risk of a unit with the mean over the k nearest tokens, at one setting.
 
     Returns:
-        ``value``, the risk over that of the best ``k``, and its ``error``; ``one``, the risk of the nearest
-        token over the unit's, and its error, ``one_error``.
+        ``value``, the risk over that of the best ``k``, and its ``error``; and ``k``.
     """
     best = optimal_window(task, n, noise_std)
     unit = population_risk(task, best.w, n, noise_std)
     k = np.unique(np.geomspace(1, n, 200).round())
-    # the second time between the neighbors of the best
-    for _ in range(2):
+    # then twice between the neighbors of the best
+    for _ in range(3):
         at = int(neighbors_risk(task, k, n, noise_std).total.argmin())
         best_k = float(k[at])
         low = k[max(at - 1, 0)]
         high = k[min(at + 1, k.size - 1)]
         k = np.unique(np.linspace(low, high, 200).round())
     many = neighbors_risk(task, best_k, n, noise_std)
-    single = nearest_neighbor_risk(task, n, noise_std)
     value = float(unit.total / many.total)
-    one = float(single.total / unit.total)
-    return {
-        "value": value,
-        "error": value * float(many.error + unit.error),
-        "one": one,
-        "one_error": one * float(single.error + unit.error),
-        "k": best_k,
-    }
+    error = value * float(many.error + unit.error)
+    return {"value": value, "error": error, "k": best_k}
+
+
+def price_of_softmax(dim: int) -> float:
+    """Return the limit of `neighbors` for smooth classes: the least risk of a unit over that of the best k.
+
+    With m = dim - 1 and V the volume of the unit ball of R^m,
+    ``[(m + 2)^(2 m) (V (4 pi)^(-m/2))^4]^(1 / (m + 4))``.
+    """
+    m = dim - 1
+    log_volume = m / 2 * np.log(np.pi) - gammaln(m / 2 + 1)
+    gaussian = log_volume - m / 2 * np.log(4 * np.pi)
+    return float(np.exp((2 * m * np.log(m + 2) + 4 * gaussian) / (m + 4)))
+
+
+def long_neighbors(
+    *,
+    tasks: Sequence[str],
+    dims: Sequence[int],
+    w_values: Sequence[float],
+    noise_std: float,
+) -> pd.DataFrame:
+    """Compare a unit with the k nearest tokens where the law of the window gives the best w.
+
+    Returns:
+        Columns ``dim, task``; ``w``, that of the law; ``limit`` and ``next_limit``, the price of softmax in
+        this and in the next dimension; ``value, error`` and ``k`` of `neighbors`.
+    """
+    rows = []
+    for dim, name, w in product(dims, tasks, w_values):
+        task = make_task(name, dim, 1.0)
+        n = float(np.round(asymptotics.sharp_context(task, w, noise_std)))
+        row = {"dim": dim, "task": name, "w": w, "limit": price_of_softmax(dim)}
+        row |= {"next_limit": price_of_softmax(dim + 1)}
+        rows.append(row | neighbors(task, n, noise_std))
+    return pd.DataFrame(rows)
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,17 @@ def test_mean_over_neighbors_against_sampling(task, k, n):
     assert risk.error < 1e-7
 
 
+def test_any_number_of_neighbors_has_a_risk():
+    """The bias depends on the share k / n alone, up to 1 / k."""
+    for k, n in ((5.2e17, 4.5e24), (4.7e22, 4.5e24), (6.5e17, 6.2e29)):
+        many = neighbors_risk(Affine(8), k, n, 0.0).bias
+        fewer = neighbors_risk(Affine(8), k / 1e6, n / 1e6, 0.0).bias
+        assert many == pytest.approx(fewer, rel=1e-9)
+    # these had no weights left
+    for k in (5.1987999135460416e17, 4.6924588684912485e22, 6.114872176567184e23):
+        assert neighbors_risk(Affine(8), k, 4.5040107988911897e24, 0.0).bias > 0
+
+
 def test_one_neighbor_is_the_nearest_and_vanishing_caps_say_so():
     n = np.array([2, 12, 1000])
     for task in (Affine(2), ReLU(5), Cosine(3, 2.0)):

@@ -1,7 +1,13 @@
 import numpy as np
 import pytest
 
-from icl.risk import linear_optimum, linear_risk, population_risk
+from icl.risk import (
+    linear_optimum,
+    linear_risk,
+    neighbors_risk,
+    optimal_window,
+    population_risk,
+)
 from icl.risk.asymptotics import window_law
 from icl.tasks import Affine, Linear, ReLU
 from icl_book.measurements import linear_attention
@@ -26,11 +32,31 @@ def test_the_gap_grows_as_softmax_attention_learns():
     assert lines.slope[0] < 0
 
 
-def test_one_neighbor_is_no_better_than_the_best_number_of_them():
+def test_the_best_number_of_neighbors_is_the_best():
     found = linear_attention.neighbors(Affine(3), 20, 0.3)
-    assert found["k"] > 1 and found["one"] > 1
-    # one neighbor over the unit, and the unit over the best number of neighbors
-    assert found["one"] * found["value"] > 1
+    unit = float(optimal_window(Affine(3), 20, 0.3).risk)
+    every = neighbors_risk(Affine(3), np.arange(1, 21), 20, 0.3).total
+    assert found["k"] == 1 + every.argmin() > 1
+    assert found["value"] == pytest.approx(unit / every.min(), rel=1e-9)
+
+
+def test_the_price_of_softmax_weights_is_below_e_squared_over_four():
+    prices = [linear_attention.price_of_softmax(d) for d in (2, 3, 4, 5, 8, 16)]
+    known = [(9 / np.pi**2) ** (1 / 5), 1, 1.029, 1.061, 1.150, 1.316]
+    assert prices == pytest.approx(known, abs=6e-4)
+    rising = [linear_attention.price_of_softmax(d) for d in range(2, 2000)]
+    assert np.all(np.diff(rising) > 0) and rising[-1] < np.e**2 / 4
+    assert linear_attention.price_of_softmax(10**8) == pytest.approx(np.e**2 / 4)
+
+
+@pytest.mark.parametrize("dim", [2, 3, 8])
+def test_the_distance_from_this_price_falls_like_one_over_w(dim):
+    """Against a wrong limit it would not fall: a test without a tolerance that could be fitted."""
+    found = linear_attention.long_neighbors(
+        tasks=["affine"], dims=[dim], w_values=[1e4, 1e5], noise_std=0.3
+    )
+    near, far = found.value / found.limit - 1
+    assert near / far == pytest.approx(10, rel=0.01)
 
 
 def test_the_identity_with_a_gain_is_linear_attention():
