@@ -5,12 +5,12 @@ import re
 from collections import Counter
 from contextlib import suppress
 
-from icl_book import process, provenance
+from icl_book import process, repository
 
 process.prepare()  # before a library looks for its home
 # under a hook, git would work on the hook's repository, also in the programs that tests start
 with suppress(OSError):
-    for name in provenance.git_variables():
+    for name in repository.git_variables():
         os.environ.pop(name, None)
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # also for the programs that tests start
 

@@ -165,7 +165,7 @@ def _remove_abandoned(folder: Path) -> None:
         inner = [
             one.path for one in os.scandir(folder) if one.is_dir(follow_symlinks=False)
         ]
-        for each in (folder, *inner):
+        for each in (os.fspath(folder), *inner):
             handle = os.open(each, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             stack.callback(os.close, handle)
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -10,12 +10,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from icl_book.parameters import BadInput
+from icl_book.repository import git
 
 if TYPE_CHECKING:
     import torch
@@ -174,39 +174,6 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version()} | {
         name: version(name) for name in names
     }
-
-
-@cache
-def git_variables() -> frozenset[str]:
-    """Return the names of the environment variables that tie git to one repository, as hooks set them.
-
-    Settings that are handed on by variables are none of them: they belong to the user.
-    """
-    command = ["git", "rev-parse", "--local-env-vars"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return frozenset(done.stdout.split()) - {
-        "GIT_CONFIG_PARAMETERS",
-        "GIT_CONFIG_COUNT",
-    }
-
-
-def git(root: Path, *words: str) -> str:
-    """Return what git says of the repository that a folder lies in, whatever repository a hook is of.
-
-    Raises:
-        OSError: If there is no git.
-        subprocess.SubprocessError: If git fails, or takes longer than a minute.
-    """
-    environment = {k: v for k, v in os.environ.items() if k not in git_variables()}
-    return subprocess.run(
-        ["git", "-C", str(root), *words],
-        capture_output=True,
-        encoding="utf-8",
-        errors="surrogateescape",
-        check=True,
-        timeout=60,
-        env=environment,
-    ).stdout
 
 
 def commit() -> dict[str, str | bool] | None:

@@ -1,15 +1,19 @@
-"""The repository's address: declared in ``_config.yml``, or git's remote while that is a placeholder."""
+"""The repository: what git says of it, and its address.
+
+The address is declared in ``_config.yml``; while that is a placeholder, it is git's remote.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import yaml
 
 from icl.files import write_atomically
-from icl_book.provenance import git
 
 #: What ``_config.yml`` says until the repository has a home.
 PLACEHOLDER = "https://github.com/OWNER/icl-book"
@@ -17,6 +21,39 @@ _HOSTED = re.compile(
     r"(?:https?://(?:[^@/]*@)?|ssh://(?:\w+@)?|\w+@)(?P<host>[\w-]+(?:\.[\w-]+)+)(?::\d+/|[:/])"
     r"(?P<path>[\w.~-]+(?:/[\w.~-]+)+)"
 )
+
+
+@cache
+def git_variables() -> frozenset[str]:
+    """Return the names of the environment variables that tie git to one repository, as hooks set them.
+
+    Settings that are handed on by variables are none of them: they belong to the user.
+    """
+    command = ["git", "rev-parse", "--local-env-vars"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return frozenset(done.stdout.split()) - {
+        "GIT_CONFIG_PARAMETERS",
+        "GIT_CONFIG_COUNT",
+    }
+
+
+def git(root: Path, *words: str) -> str:
+    """Return what git says of the repository that a folder lies in, whatever repository a hook is of.
+
+    Raises:
+        OSError: If there is no git.
+        subprocess.SubprocessError: If git fails, or takes longer than a minute.
+    """
+    environment = {k: v for k, v in os.environ.items() if k not in git_variables()}
+    return subprocess.run(
+        ["git", "-C", str(root), *words],
+        capture_output=True,
+        encoding="utf-8",
+        errors="surrogateescape",
+        check=True,
+        timeout=60,
+        env=environment,
+    ).stdout
 
 
 def declared(root: Path) -> str:

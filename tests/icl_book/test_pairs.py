@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.request import Request, urlopen
 
 import jupytext
@@ -138,7 +139,8 @@ def tree(tmp_path, monkeypatch):
     for module in (pairs, plan, execute, schedule):
         monkeypatch.setattr(module, "ROOT", root)
     monkeypatch.chdir(root)
-    monkeypatch.setattr(schedule, "process", None)
+    swept = SimpleNamespace(sweep=lambda *_: None)
+    monkeypatch.setattr(schedule, "process", swept)
     monkeypatch.setattr(
         execute, "_papermill", lambda *a: pytest.fail("a kernel was started")
     )

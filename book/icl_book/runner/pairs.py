@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from icl.files import write_atomically
 from icl_book import repository
 from icl_book.parameters import BadInput
-from icl_book.provenance import ROOT, git
+from icl_book.provenance import ROOT
 from icl_book.runner.plan import notebooks
 
 #: What stands in the metadata of a paired notebook, as in notebooks/jupytext.toml: a save in JupyterLab
@@ -253,6 +253,6 @@ def _committed_cells(commit: str, name: str, suffix: str) -> Cells | None:
 def _git(*words: str) -> str:
     """Return what git says about this tree; nothing where it cannot say."""
     try:
-        return git(ROOT, *words)
+        return repository.git(ROOT, *words)
     except (OSError, subprocess.SubprocessError):
         return ""

@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from icl_book import provenance
+from icl_book import provenance, repository
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner.record import collect
@@ -131,7 +131,7 @@ def packages(place: Path, root: Path) -> None:
     """Build wheel and source archive of `icl` from what is committed, with the installed setuptools."""
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder, "tree.zip")
-        provenance.git(root, "archive", "--format=zip", f"--output={tree}", "HEAD")
+        repository.git(root, "archive", "--format=zip", f"--output={tree}", "HEAD")
         done = subprocess.run(
             [sys.executable, "-c", BUILD, str(place)],
             cwd=folder,
