@@ -198,10 +198,8 @@ def test_the_first_experiment_of_the_front_page_ends_as_the_page_says(tree):
     path = tree / result.removeprefix("result: ")
     assert path.parent == tree / folder.replace("quick", "smoke")
 
-    assert (
-        "grow by the factor $2^{1/3}=1.26$. For land and sea it should grow less"
-        in text
-    )
+    assert "should grow by the factor $2^{1/3}$" in text
+    assert "for land and sea should grow less" in text
     maps = {
         "land and sea": (planet.land(), 300),
         "magnetic field": (planet.magnetic_field(), 20),
