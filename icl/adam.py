@@ -7,6 +7,9 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from icl import checks
+from icl.checks import integer, real, shown
+
 
 def minimize(
     objective: Callable[..., Tensor],
@@ -23,7 +26,19 @@ def minimize(
 
     Returns:
         The variables after the last step, and the values before each step, (steps, *values).
+
+    Raises:
+        ValueError: If an argument is out of range, or if a value of the objective is no tensor or not finite.
     """
+    for name, function in {"objective": objective, "optimizer": optimizer}.items():
+        if not callable(function):
+            raise ValueError(f"{name}={shown(function)}: must be a function")
+    if not isinstance(start, list | tuple) or not start:
+        raise ValueError(f"start={shown(start)}: must be a list of tensors")
+    for at, tensor in enumerate(start):
+        checks.tensor(tensor, f"start[{at}]")
+    steps = integer(steps, "steps", 1)
+    learning_rate = real(learning_rate, "learning_rate", 0, above=True)
     variables = [tensor.clone().requires_grad_() for tensor in start]
     descent = optimizer(variables, lr=learning_rate)
     values = []
@@ -31,6 +46,7 @@ def minimize(
         for group in descent.param_groups:
             group["lr"] = learning_rate * (1 - step / steps)
         value = objective(step, *variables)
+        checks.tensor(value, f"objective(step={step})")
         values.append(value.detach())
         descent.zero_grad()
         torch.autograd.backward(value.sum())

@@ -12,10 +12,13 @@ import math
 import sys
 from collections.abc import Iterable
 from numbers import Real
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import torch
 
 
 def integer(
@@ -134,9 +137,9 @@ def table(value: Any, name: str, most: float) -> NDArray[np.float64]:
     return np.ascontiguousarray(numbers)
 
 
-def unmasked(value: Any, name: str) -> None:
-    """Refuse an array, or lists that hold one, with a masked entry, which NumPy would take as a number."""
-    _plain(value, name)
+def unmasked(value: Any, name: str) -> Any:
+    """Return what NumPy takes as an array as a plain one, anything else as it is; refuse masked entries."""
+    return _plain(value, name)
 
 
 def tensor(value: Any, name: str, *shape: int | str, finite: bool = True) -> None:
@@ -162,6 +165,19 @@ def tensor(value: Any, name: str, *shape: int | str, finite: bool = True) -> Non
         )
     if finite and not bool(value.isfinite().all()):
         raise ValueError(f"{name} has a NaN or infinite entry: all must be finite")
+
+
+def device(value: Any, name: str) -> torch.device:
+    """Return ``value``, a device or its text, as a device on which PyTorch can compute here."""
+    # takes long to import
+    import torch
+
+    try:
+        return torch.empty(0, device=value).device
+    except (RuntimeError, AssertionError, TypeError, ValueError, OverflowError):
+        raise ValueError(
+            f"{name}={shown(value)}: must be a device that PyTorch can use here"
+        ) from None
 
 
 def sequence(value: Any) -> list[Any] | None:

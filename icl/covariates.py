@@ -1,7 +1,7 @@
 """Distributions of the covariates: uniform on the sphere, an ellipsoid, a product of spheres; normal.
 
 A distribution turns independent normal numbers into covariates. It has ``dim`` and `from_normal`; write
-your own with these two.
+your own with these two. `from_normal` refuses other shapes and does not look at entries: NaN gives NaN.
 
 Training keeps covariates (count, n, d) in memory coordinate by coordinate, because loops along contexts are
 long and loops along coordinates are short. `normalize`, `inner_products` and `linear_map` are right for any
@@ -72,8 +72,9 @@ def linear_map(matrix: ArrayLike, x: torch.Tensor) -> torch.Tensor:
     """Return ``A x`` along the last axis: A is (m, d), x is (..., d), the result (..., m)."""
     A = x.new_tensor(np.asarray(matrix, dtype=float))
     coordinates = reversed_axes(x)
-    image = A @ coordinates.reshape(len(coordinates), -1)
-    return reversed_axes(image.reshape(-1, *coordinates.shape[1:]))
+    others = coordinates.shape[1:]
+    image = A @ coordinates.reshape(len(coordinates), math.prod(others))
+    return reversed_axes(image.reshape(len(A), *others))
 
 
 def check_rng(rng: Any) -> None:
@@ -129,6 +130,12 @@ def cap_quantile(dim: int, mass: float) -> float:
     return 2 * (first if first * half < 1e-17 else float(betaincinv(half, half, mass)))
 
 
+def _coordinates(normal: torch.Tensor, dim: int) -> torch.Tensor:
+    """Return normal numbers (..., dim); ValueError for other shapes, and for what is no dense tensor."""
+    tensor(normal, "normal", dim, finite=False)
+    return normal
+
+
 @dataclass(frozen=True)
 class Sphere:
     """Covariates ``x ~ U(S^{d-1})``, d >= 2, the paper's isotropic case."""
@@ -140,7 +147,7 @@ class Sphere:
 
     def from_normal(self, normal: torch.Tensor) -> torch.Tensor:
         """Return covariates from normal numbers (..., d), of the same shape."""
-        return normalize(normal)
+        return normalize(_coordinates(normal, self.dim))
 
 
 @dataclass(frozen=True)
@@ -154,7 +161,7 @@ class Normal:
 
     def from_normal(self, normal: torch.Tensor) -> torch.Tensor:
         """Return the normal numbers (..., d) as they are."""
-        return normal
+        return _coordinates(normal, self.dim)
 
 
 @dataclass(frozen=True)
@@ -179,7 +186,7 @@ class Ellipsoid:
 
     def from_normal(self, normal: torch.Tensor) -> torch.Tensor:
         """Return covariates from normal numbers, as in `Sphere.from_normal`."""
-        return linear_map(self.matrix, normalize(normal))
+        return linear_map(self.matrix, normalize(_coordinates(normal, self.dim)))
 
 
 @dataclass(frozen=True)
@@ -216,7 +223,7 @@ class LowRank:
 
     def from_normal(self, normal: torch.Tensor) -> torch.Tensor:
         """Return covariates from normal numbers, as in `Sphere.from_normal`."""
-        k = len(self.basis[0])
+        normal, k = _coordinates(normal, self.dim), len(self.basis[0])
         inside = normalize(normal[..., :k])
         outside = normalize(normal[..., k:])
         return linear_map(self.basis, inside) + linear_map(self._complement, outside)

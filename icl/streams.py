@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from icl.checks import choice, integer
+from icl import checks
+from icl.checks import choice, integer, real, sequence
 
 if TYPE_CHECKING:
     import torch
@@ -39,6 +40,9 @@ def root_seed() -> int:
 
 #: Added to every seed.
 ROOT_SEED = root_seed() << 32
+
+#: Largest size of a bound of uniform numbers, whose difference is a number of float32.
+_MOST_BOUND = 1e38
 
 #: The separate sources of randomness and their place in the generator's key.
 STREAMS = {
@@ -82,7 +86,7 @@ class NativeStream:
     generator uses 32 bits: of 10,000 streams two are the same with a probability of one per cent.
 
     Raises:
-        ValueError: As `stream`.
+        ValueError: As `stream`, for a device that is not here, and for shapes and bounds that are none.
     """
 
     def __init__(
@@ -90,7 +94,7 @@ class NativeStream:
     ):
         import torch
 
-        self.device = torch.device(device)
+        self.device = checks.device(device, "device")
         self.generator = torch.Generator(self.device)
         first = stream(seed, name, step).bit_generator.random_raw()
         self.generator.manual_seed(int(first) >> 1)  # a positive 64-bit integer
@@ -99,12 +103,23 @@ class NativeStream:
         """Draw normal numbers, a float32 tensor of that shape."""
         import torch
 
-        out = torch.empty(shape, dtype=torch.float32, device=self.device)
+        size = _shape(shape)
+        out = torch.empty(size, dtype=torch.float32, device=self.device)
         return out.normal_(generator=self.generator)
 
     def uniform(self, low: float, high: float, shape: tuple[int, ...]) -> torch.Tensor:
         """Draw uniform numbers between low and high, a float32 tensor of that shape."""
         import torch
 
-        out = torch.empty(shape, dtype=torch.float32, device=self.device)
+        low = real(low, "low", -_MOST_BOUND, _MOST_BOUND)
+        high = real(high, "high", low, _MOST_BOUND)
+        size = _shape(shape)
+        out = torch.empty(size, dtype=torch.float32, device=self.device)
         return out.uniform_(low, high, generator=self.generator)
+
+
+def _shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a shape, or one length, as a tuple of integers."""
+    lengths = sequence(shape)
+    lengths = [shape] if lengths is None else lengths
+    return tuple(integer(length, "shape", 0, 10**10) for length in lengths)

@@ -162,4 +162,5 @@ class Settings:
 
     def rate(self, step: int) -> float:
         """Return the step size of ``step`` as a share of the initial one."""
+        step = integer(step, "step", 0, self.steps)
         return 1 - step / self.steps if self.schedule == "linear" else 1.0

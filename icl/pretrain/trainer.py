@@ -31,7 +31,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl.checks import affordable, integer, sequence, shown
+from icl import checks
+from icl.checks import affordable, integer, sequence, shown, unmasked
 from icl.covariates import Sphere
 from icl.pretrain.batches import BatchSampler, risk_gradient
 from icl.pretrain.config import CovariateLaw, Settings, UnitConfig
@@ -164,7 +165,7 @@ def pretrain(
         record=record,
     )
     units = _checked_units(units, settings)
-    place = _usable(device)
+    place = checks.device(device, "device")
     start = time.perf_counter()
     stacks = stack_units(units, settings, place)
     train_side_by_side(stacks, place)
@@ -267,8 +268,16 @@ class TrainedGrid:
         return self.by_setting(self.trained.window_sizes)
 
     def by_setting(self, values: Array) -> Array:
-        """Return an array with a row a unit, (units, ...), as (settings, seeds, ...)."""
-        return values.reshape(-1, self.seeds, *values.shape[1:])
+        """Return an array with a row a unit, (units, ...), as (settings, seeds, ...).
+
+        ValueError for another number of rows; entries are not looked at, but none may be masked.
+        """
+        found, units = unmasked(values, "values"), len(self.trained.units)
+        if not isinstance(found, np.ndarray) or found.shape[:1] != (units,):
+            raise ValueError(
+                f"values={shown(values)}: must be an array ({units}, ...), a row a unit"
+            )
+        return found.reshape(-1, self.seeds, *found.shape[1:])
 
 
 def train_grid(
@@ -459,15 +468,6 @@ def _is_even(task: Task) -> bool:
     return isinstance(task, Zonal) and not np.any(
         task.spectrum(41)[0][::2] > 1e-12 * task.covariance(1.0)
     )
-
-
-def _usable(device: torch.device | str) -> torch.device:
-    try:
-        return torch.empty(0, device=device).device
-    except (RuntimeError, AssertionError, TypeError, ValueError, OverflowError):
-        raise ValueError(
-            f"device={shown(device)}: must be a device that PyTorch can use here"
-        ) from None
 
 
 def _by_unit(

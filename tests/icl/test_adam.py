@@ -1,6 +1,7 @@
 """The Adam loop against the formula of the paper that introduced it, and against closed forms."""
 
 import numpy as np
+import pytest
 import torch
 
 from icl.adam import minimize
@@ -32,3 +33,27 @@ def test_plain_gradient_steps_have_the_closed_form():
         lambda step, x: x**2 / 2, [torch.ones(1).double()], 5, 0.5, torch.optim.SGD
     )
     assert np.allclose(found, np.prod(1 - 0.5 * (1 - np.arange(5) / 5)), rtol=1e-14)
+
+
+def square(step, x):
+    return x**2
+
+
+ONE = [torch.ones(1).double()]
+REFUSED = [
+    (("square", ONE, 5, 0.5), "objective='square': must be a function"),
+    ((square, ONE[0], 5, 0.5), r"start=tensor.*: must be a list of tensors"),
+    ((square, [], 5, 0.5), r"start=\[\]: must be a list of tensors"),
+    ((square, [1.0], 5, 0.5), r"start\[0\]=1.0: must be a dense tensor"),
+    ((square, ONE, 0, 0.5), "steps=0: must be an integer >= 1"),
+    ((square, ONE, 5, np.nan), "learning_rate=nan: must be a finite number > 0"),
+    ((square, ONE, 5, 0.5, "adam"), "optimizer='adam': must be a function"),
+    ((lambda step, x: 1.0, ONE, 5, 0.5), r"objective\(step=0\)=1.0: must be a dense"),
+    ((square, ONE, 5, 1e300), r"objective\(step=1\) has a NaN or infinite entry"),
+]
+
+
+@pytest.mark.parametrize(("given", "message"), REFUSED)
+def test_what_gives_no_numbers_is_refused(given, message):
+    with pytest.raises(ValueError, match=message):
+        minimize(*given)

@@ -19,7 +19,15 @@ from icl.attention import (
     softmax_weights,
     weights,
 )
-from icl.covariates import cap_quantile, restrict_to_cap, uniform_sphere
+from icl.covariates import (
+    Ellipsoid,
+    LowRank,
+    Normal,
+    Sphere,
+    cap_quantile,
+    restrict_to_cap,
+    uniform_sphere,
+)
 from icl.pretrain import UnitConfig, draw_contexts, metrics, pretrain, train_grid
 from icl.risk import (
     asymptotics,
@@ -29,7 +37,7 @@ from icl.risk import (
     population_risk,
 )
 from icl.statistics import median_interval, t_interval
-from icl.streams import stream
+from icl.streams import NativeStream, stream
 from icl.tasks import (
     CLASSES,
     Affine,
@@ -54,6 +62,8 @@ def contexts(noise_std, n, batch_size):
     return draw_contexts(Affine(3), noise_std=noise_std, n=n, batch_size=batch_size)
 
 
+NATIVE = NativeStream(0, "noise")
+GRID = train_grid(Affine(3), 0.1, 4, 2, 1, 4)
 TRAINED = pretrain([UnitConfig(Affine(3), 1.0, 4, 0)], 1, 4)
 QUADRATIC = QuadraticRisk.of(Affine(3), uniform_sphere(SOURCE("noise"), 2, 5, 3), 0.1)
 
@@ -123,6 +133,33 @@ REFUSED = [
     (metrics.spectral_norm, [1.0], r"M has shape \(1,\)"),
     (metrics.scale_scores, TRAINED, [math.nan], "factors=nan"),
     (metrics.scale_scores, TRAINED, 2.0, "factors has 0 numbers"),
+    *(
+        (law.from_normal, *v)
+        for law in (
+            Sphere(3),
+            Normal(3),
+            Ellipsoid(np.eye(3)),
+            LowRank(np.eye(3)[:, :1]),
+        )
+        for v in (
+            (np.ones(3), r"normal=.*: must be a dense tensor"),
+            (torch.ones(2, 4), r"normal has shape \(2, 4\): must be \(..., 3\)"),
+        )
+    ),
+    (NativeStream, 0, "noise", 0, "gpu", "device='gpu': must be a device that PyTorch"),
+    *((NATIVE.standard_normal, v, "shape=") for v in (2.5, (2, -1), None, "3")),
+    (NATIVE.uniform, 0.0, math.nan, (3,), "high=nan"),
+    (NATIVE.uniform, 1.0, 0.0, (3,), "high=0.0: must be a finite number >= 1"),
+    (
+        NATIVE.uniform,
+        -1e300,
+        0.0,
+        (3,),
+        "low=-1e[+]300: must be a finite number >= -1e",
+    ),
+    (GRID.by_setting, np.ones(3), r"values=.*: must be an array \(2, ...\)"),
+    (GRID.by_setting, np.ma.masked_array([1, 2], [0, 1]), r"values\[1\] is masked"),
+    *((GRID.trained.settings.rate, v, "step=") for v in (-1, 2, 0.5, "0")),
     *(
         (task.covariance, v, "cosine=")
         for kind in (*CLASSES.values(), Tanh, Network, Harmonic)
