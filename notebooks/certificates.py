@@ -192,12 +192,12 @@ for task in (Cosine(2, 4.0), Cosine(3, 4.0), Cosine(5, 8.0), TwoWaves(2)):
 #    $w^*\ge0$.
 # 2. *Form.* In each of two cases the minimizers over all $d\times d$ matrices, if there are any, are exactly the $wI$
 #    with the best $w\ge0$:
-#    - (a) $k$ is nondecreasing on $[-1,1]$ and not constant;
-#    - (b) $n\ge3$ and $k=k_1+k_2$. Here $k_1$ is nondecreasing and not constant, and $k_2$ is even and nondecreasing in
-#      $|t|$.
+#    - (a) $k$ is nondecreasing on $[-1,1]$ and not constant on $(-1,1)$;
+#    - (b) $n\ge3$ and $k=k_1+k_2$. Here $k_1$ is nondecreasing and not constant on $(-1,1)$, and $k_2$ is even and
+#      nondecreasing in $|t|$.
 #
-#    If $n\ge3$ and $k$ itself is even, nondecreasing in $|t|$ and not constant, the minimizers are exactly these $wI$
-#    and the matrices $-wI$.
+#    If $n\ge3$ and $k$ itself is even, nondecreasing in $|t|$ and not constant on $(-1,1)$, the minimizers are exactly
+#    these $wI$ and the matrices $-wI$.
 # 3. *Which classes.* $k$ is nondecreasing for sums $f(x)=\sum_j\ell_jg_j(q_j\cdot x)$ with monotone $g_j$. The $q_j$
 #    must be independent of each other and have rotation-invariant laws. The $\ell_j$ must be independent of the $q_j$
 #    and have finite second moments. Examples are affine, linear, ReLU, tanh and sigmoid functions, and networks with
@@ -246,10 +246,12 @@ for task in (Cosine(2, 4.0), Cosine(3, 4.0), Cosine(5, 8.0), TwoWaves(2)):
 # So $G$ is a sum of two terms, with $k_1$ and with $k_2$ in place of $k$.
 #
 # *$k_1$.* For $\rho>0$ the weight $\omega_1$ rises strictly with $t_1$, and so $\mu$ rises strictly. The two brackets
-# then have the same sign, and $G\ge0$. If $G=0$, then $k_1(x\cdot c)=k_1(x\cdot x_q)$ for all $x$. On the circle
-# through $c$ and $x_q$ this equality says that $k_1(\cos\theta)$ has the period $\alpha$. As a function of $\theta$,
-# $k_1(\cos\theta)$ is even, and monotone on $[0,\pi]$. So if $0<\alpha\le\pi$, this function is constant on
-# $[0,\alpha]$ and thus everywhere.
+# then have the same sign, and $G\ge0$. If $G=0$, then $k_1(x\cdot c)=k_1(x\cdot x_q)$ for almost all $x$. Since $k_1$ is
+# monotone, it is continuous except at countably many points. So the equality holds at all but countably many points of
+# the circle through $c$ and $x_q$, and there it says that $k_1(\cos\theta)$ has the period $\alpha$. As a function of
+# $\theta$, $k_1(\cos\theta)$ is even, and monotone on $[0,\pi]$. So if $0<\alpha\le\pi$, this function is constant on
+# $(0,\alpha)$ and thus on $(0,\pi)$, which we excluded. (At $t=\pm1$ the covariance may jump, but tokens do not meet these
+# points.)
 #
 # *$k_2$.* Average {eq}`eq-reflection` over $x$ and $-x$ as well. This replaces $\mu$ by $\frac12\mu_s$ with
 # $\mu_s(t)=\mu(t)+\mu(-t)$. We show that $\mu_s$ rises strictly in $|t|$. Let
@@ -435,7 +437,8 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 #
 # *1. An integral over ranks.* For each token let $E$ be an independent exponential variable. Put $t=u\cdot u_q$,
 # $y=1-t$, $Z=-es+\log E$ and $X=cy+Z$. Given the scores, $e^{X_i}$ is exponential with the rate $e^{-cy_i+es_i}$. So
-# $\omega_i$ is the probability that $X_i$ is the least of all. Given its score, $X_j$ has a density $f_j$ and a
+# $\omega_i$ is the probability that $X_i$ is the least of all, a known representation of such weights
+# {cite:p}`yellott1977`. Given its score, $X_j$ has a density $f_j$ and a
 # distribution function $F_j$. Let $S$ be the sum of all rates. Substituting $\lambda=e^x$ in
 # $1/S^2=\int_0^\infty\lambda e^{-\lambda S}d\lambda$ gives
 #
@@ -473,7 +476,8 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 # $$L_e=\Big(2+\frac{k-1}c\Big)H+\int\tau\,\pi\,r(x-cy)\,dy.$$
 #
 # As $h$ minimizes the last integral, we may compute $DL_e$ with $\tau$ held fixed. Put $m=\frac t{1-t^2}$. Then
-# $(\log\pi)'=(k-3)\,m$, and integration by parts in $y$ gives
+# $(\log\pi)'=(k-3)\,m$. For $k>3$ the product $m\pi$ is integrable, because it is of the order $(1-t^2)^{(k-5)/2}$ at the
+# ends, and for $k=3$ the factor $k-3$ removes it. Integration by parts in $y$ gives
 #
 # $$D\int\tau\,\pi\,r\,dy=\tfrac1c\big[\tau\,\pi\,\chi\big]_{y=0}^{2}-\tfrac fc\,\mathrm{Cov}\big(-2T+(k-3)\,\tau m,\,v\big).$$
 #
@@ -554,13 +558,13 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 # Let $M\le1$. On the segment from $(0,0)$, where $M=n$, to $(c,e)$ there is a point with $M=1$. There $N\ge C^{-1}$.
 # From there to $(c,e)$, $N$ does not fall, as in the proof of (b). So $N\ge\eta$ with a constant $\eta>0$.
 #
-# *Where minima can be.* Let $e=0$. Then
+# *Where minima can be.* First choose $e=0$ and $c=n^{2/(k+3)}$, so that $c$ is large and $m\asymp n^{4/(k+3)}$. Then
 #
 # $$\textstyle k\varrho\le\mathbb E\sum\omega_iy_i^2+\mathbb E\sum\omega_i^2(1-t_i^2)+k\sigma^2N.$$
 #
 # With a probability of at least $1-e^{-m/C}$, all sums $\sum_{j\ne i}q_j$ are at least $m/C$. So up to an error of
-# $e^{-m/C}$ the three terms of this bound are at most $\frac C{c^2}$, $\frac C{mc}$ and $\frac Cm$. At $c=n^{2/(k+3)}$
-# we have $m\asymp n^{4/(k+3)}$ and so $\varrho\le Cn^{-4/(k+3)}$.
+# $e^{-m/C}$ the three terms of this bound are at most $\frac C{c^2}$, $\frac C{mc}$ and $\frac Cm$, and
+# $\varrho\le Cn^{-4/(k+3)}$.
 #
 # Now let $\varrho(c,e)\le\inf_c\varrho(c,0)$. By {eq}`eq-jensen`, $(1-a)^2$ and $N$ are then at most $Cn^{-4/(k+3)}$.
 # So for large $n$, $c$ is large and $N<\eta$. Hence $M>1$ and $N\ge C^{-1}/M$, so $m\ge M\ge C^{-1}n^{4/(k+3)}$.

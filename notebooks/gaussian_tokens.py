@@ -402,7 +402,8 @@ judge(
 #
 # For $w^2>\frac12$ the exponent $r(w)$ comes from queries with $w^2|x_q|^2\approx\frac{2w}{\sqrt{w^2+4}}\log n$. For these
 # queries a rare event decides the mean: a single token carries a positive share of all weight. Physicists know this effect as
-# condensation in the random energy model {cite:p}`derrida1981,bouchaud1997`.
+# condensation in the random energy model {cite:p}`derrida1981,bouchaud1997`. Limit theorems for such sums are due to
+# {cite:t}`bovier2002` and {cite:t}`benarous2005`.
 #
 # :::{admonition} Proof
 # :class: dropdown
@@ -637,8 +638,8 @@ judge(
 #   So $R(w)\ge\frac{L^2}dq$.
 # - Let $0\le w\le4$. Then $|r-wr(1-C(wr))|\ge|1-w|-4C(8)$. So $R(w)\ge\frac{L^2}dq\,(|1-w|-4C(8))_+^2$.
 #
-# As $n\to\infty$, $C(8)\to0$ by step 4 of the last proof, and $R(1)\to0$ by its theorem. Since $R$ is continuous, minimizers
-# exist for large $n$. For every $\varepsilon>0$ they lie in $[1-\varepsilon,1+\varepsilon]$ from some $n$ on.
+# As $n\to\infty$, $C(8)\to0$ by step 4 of the last proof, and $R(1)\to0$ by its theorem. Since $R$ is continuous and, by the
+# first case, for $w\ge4$ larger than $R(1)$, minimizers exist for large $n$. For every $\varepsilon>0$ they lie in $[1-\varepsilon,1+\varepsilon]$ from some $n$ on.
 #
 # *2. The minimizer is unique.* Let $|w-1|\le\varepsilon\le\frac12$. Let $\kappa$ be the exponent of the
 # {prf:ref}`theorem on every window <thm-every-w>` at the window parameter $1+\varepsilon$. By the identities

@@ -374,7 +374,8 @@ print(quotients.round(3).to_string())
 # The theorem is the classical comparison of a Gaussian kernel with a uniform one {cite:p}`epanechnikov1969,wand1995kernel`,
 # because near the query the sphere is nearly flat. In two dimensions softmax attention wins even in the longest contexts, in
 # three dimensions both have the same risk to leading order, and in more dimensions the smooth edge of the softmax weights costs
-# less than a factor $e^2/4$.
+# less than a factor $e^2/4$. Attention with a hard edge exists, too: sparse attention corresponds to kernels of bounded support
+# {cite:p}`santos2026`.
 #
 # :::{admonition} Proof
 # :class: dropdown

@@ -440,7 +440,7 @@ for w in (0.0, np.log(4), 1000.0):
 # $$\mathcal L=\big(b_\infty(w)+\sigma^2\epsilon\big)(1+o(1)).$$
 #
 # *4. Where minimizers are.* At $w=\infty$ let $\mathcal L$ be the risk of the nearest token. Then $\mathcal L$ is
-# continuous on $[0,\infty]$ and has a minimum. This minimum tends to zero as $n\to\infty$. If $w\to\infty$ so slowly
+# continuous on $[0,\infty]$, at $\infty$ because $k$ is continuous, and has a minimum. This minimum tends to zero as $n\to\infty$. If $w\to\infty$ so slowly
 # that $\epsilon\to0$, then $\mathcal L\to0$ by step 3, because $b_\infty\le2g(w)\to0$.
 #
 # Next we show that $\epsilon\to0$ at minimizers. Fix $\eta>0$, and let $w_\eta$ be the $w$ at which $\epsilon=\eta$. By

@@ -123,7 +123,8 @@ plt.show()
 #
 # **Pretraining or leave-one-out?** Pretraining finds one $M$ for a whole class of functions, from many contexts. This
 # $M$ also serves contexts whose labels are too few to determine a window. Leave-one-out finds one $w$ for a single
-# function, from the labels of that function.
+# function, from the labels of that function. For kernel regression, which this attention is, leave-one-out is known to be
+# asymptotically optimal {cite:p}`haerdle1985`.
 #
 # ## Experiment: the planet without its spectrum
 #

@@ -15,6 +15,7 @@ from icl.tasks import Affine, ReLU
 from icl_book.claims import (
     Alternative,
     Choice,
+    Grade,
     Severity,
     Verdict,
     cases,
@@ -210,7 +211,7 @@ def test_an_entry_is_a_claim(tmp_path):
         (
             "grade:",
             "standing: {odd: x}\n  grade:",
-            "9: P9.one, standing: needs one of new, known, elementary",
+            "9: P9.one, standing: needs one of new, known, elementary, measured",
         ),
         ("P9.two", "P9.one", "16: P9.one stands twice"),
         ("half: {name", "anew: {name", "15: anew stands twice"),
@@ -480,6 +481,13 @@ def test_every_result_of_this_book_says_whether_it_is_new():
     for claim in results:
         said = str(claim.standing)
         assert said.startswith(
-            ("New, as far as we know: ", "Known: ", "An elementary consequence of ")
+            (
+                "New, as far as we know: ",
+                "Known: ",
+                "An elementary consequence of ",
+                "A measurement of ",
+            )
         )
         assert not said.endswith(".") and len(said) < 400, claim.id
+        # what is found by sampling is measured: only what is derived can be new mathematics
+        assert not (claim.grade is Grade.SAMPLED and said.startswith("New")), claim.id

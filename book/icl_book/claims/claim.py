@@ -119,6 +119,7 @@ STANDING = {
     "new": "New, as far as we know:",
     "known": "Known:",
     "elementary": "An elementary consequence",
+    "measured": "A measurement",
 }
 
 
