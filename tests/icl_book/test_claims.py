@@ -254,17 +254,15 @@ def test_only_a_card_whose_numbers_all_agree_says_nothing_of_what_decides():
 def test_a_card_names_the_case_of_a_control_that_its_rule_does_not_reject():
     asked = claim(control="x far below")
     card = judge(asked, at(2.0), [*at(-9.0), *five(1.2)])
-    said = (
-        "the control n = 0 is 1.2 in [0.8, 1.6], partly outside what is permitted, ≥ 1"
-    )
+    said = "its control is not rejected: n = 0 is 1.2 in [0.8, 1.6], partly outside what is permitted, ≥ 1"
     assert card.record()["decided_by"] == said and str(card) == f"P1.T: holds: {said}"
     blind = judge(asked, at(0.5), at(0.25))
     assert str(blind).endswith(
-        "; the control value is 0.25, outside what is permitted, ≥ 1"
+        "; its control is not accepted: value is 0.25, outside what is permitted, ≥ 1"
     )
     corrected = claim(V.CORRECTED, corrected=True, readings=[NARROWER], control="c")
     assert str(judge(corrected, at(0.5), at(0.25))).endswith(
-        "the control value is 0.25, within what is permitted, ≥ 0"
+        "its control is not rejected: value is 0.25, within what is permitted, ≥ 0"
     )
 
 

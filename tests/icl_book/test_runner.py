@@ -199,7 +199,7 @@ OPEN = OTHER | {"verdict": "inconclusive"}
 UNCONTROLLED = CARD | {
     "control_passed": False,
     "as_expected": False,
-    "decided_by": "the control n = 2 is 2, within what is permitted, ≥ 1",
+    "decided_by": "its control is not rejected: n = 2 is 2, within what is permitted, ≥ 1",
 }
 
 

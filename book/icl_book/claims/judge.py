@@ -370,8 +370,9 @@ def _decided(
                 distances.append(abs(float(row["measured"]) - bound))
     decided_by = _decided_by(verdict, outcomes, rows)
     if not passed:
+        verb = "rejected" if must == CONTRADICTS else "accepted"
         named = decisive(tried, must, f"outcome{stand_by}")
-        decided_by += f"{'; ' if decided_by else ''}the control {named}"
+        decided_by += f"{'; ' if decided_by else ''}its control is not {verb}: {named}"
     return statement_record(claim) | {
         "verdict": str(verdict),
         "as_expected": as_expected,
