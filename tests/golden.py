@@ -18,7 +18,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-CARD = "application/vnd.icl.card+json"
 DATA = Path(__file__).parent / "data"
 MASTERS = {"quick": DATA / "golden.json", "smoke": DATA / "golden_smoke.json"}
 LISTS = ("cases", "control_cases")
@@ -26,15 +25,11 @@ LISTS = ("cases", "control_cases")
 
 def cards(path: Path) -> tuple[str, dict[str, dict]]:
     """Return the preset of an executed notebook, and what is frozen of its cards, by id."""
-    node = json.loads(path.read_text(encoding="utf-8"))
-    shown = [
-        o.get("data", {}) for cell in node["cells"] for o in cell.get("outputs", [])
-    ]
-    preset = node["metadata"]["icl"]["preset"]
-    freeze = {"quick": _frozen, "smoke": exact}[preset]
-    return preset, {
-        r["id"]: freeze(r) for r in (data[CARD] for data in shown if CARD in data)
-    }
+    from icl_book.runner.record import collect
+
+    run = collect(path)
+    freeze = {"quick": _frozen, "smoke": exact}[run["preset"]]
+    return run["preset"], {card["id"]: freeze(card) for card in run["cards"]}
 
 
 def _lists(record: Mapping[str, Any]) -> dict[str, list]:

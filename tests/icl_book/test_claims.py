@@ -23,9 +23,11 @@ from icl_book.claims import (
     judge,
 )
 from icl_book.claims import Verdict as V
-from icl_book.claims.card import headline, render, statement_record
+from icl_book.claims.card import statement_record
+from icl_book.claims.judge import decide
 from icl_book.markup import prose
 from icl_book.parameters import BadInput
+from icl_book.site.card import headline, render
 
 INF = math.inf
 QUOTE = {"quote": "the number is at least one", "place": "talk:1"}
@@ -728,8 +730,23 @@ def test_record_is_strict_json_and_complete():
     assert {key: record[key] for key in same} == {key: said[key] for key in same}
     assert record["title"] == "$x \\ge 1$", "without a title the statement is one"
     bundle = card._repr_mimebundle_()
-    assert set(bundle) == {"text/html", "text/plain", provenance.CARD_MIME}
-    assert bundle["text/html"] == render(record)  # the same from the file
+    assert set(bundle) == {"text/plain", provenance.CARD_MIME}
+    assert bundle["text/plain"].startswith(f"{record['id']}: {record['verdict']}")
+
+
+def test_pages_judge_the_evidence_anew_by_the_words_and_the_rule_of_today():
+    asked = claim(readings=[MEASURED], control="c")
+    far = between(-math.inf, 3.0, 4.0)
+    card = judge(asked, [at(2.0), far], at(-9.0), readings={"anew": at(3.0)})
+    kept = json.loads(json.dumps(card.offered, allow_nan=False))
+    assert decide(asked, kept) == card.record()
+    other = replace(asked, title="Other words", rule=lambda p: (5.0, math.inf))
+    found = decide(other, kept)
+    assert (
+        found["title"] == "Other words"
+        and found["readings"]["as we read it"] == "contradicts"
+    )
+    assert "rule" not in kept and "title" not in kept
 
 
 def test_card_escapes_text_renders_mathematics_and_keeps_the_voices_apart():

@@ -6,8 +6,8 @@ import pytest
 
 from icl_book import markup
 from icl_book.claims import Verdict
-from icl_book.claims.card import macros
 from icl_book.provenance import ROOT
+from icl_book.site.card import macros
 
 INF = math.inf
 

@@ -29,11 +29,12 @@ from icl_book.claims import (
     cases,
     judge,
 )
-from icl_book.claims.card import macros, statement_record
+from icl_book.claims.card import statement_record
 from icl_book.claims.claim import UNTESTED
 from icl_book.provenance import ROOT
 from icl_book.runner import plan
 from icl_book.site import audit, extension, stage, verify
+from icl_book.site.card import macros
 
 # ---------------------------------------------------------------- the verifier, on small pages
 
@@ -159,7 +160,7 @@ def card(name, value, control=50.0):
 def run(control=50.0, **values):
     """A run in which claims of paper 1 have these values."""
     cards = [card(f"P1.{name}", value, control) for name, value in values.items()]
-    return {"name": "n", "cards": cards}
+    return {"name": "n", "preset": "quick", "cards": cards}
 
 
 RERUNS = [

@@ -2,8 +2,8 @@
 
 - `claim`: a statement as data, and the claims of both papers, read from ``book/claims/*.yml``.
 - `rules`: what a statement permits.
-- `judge`: measurements offered as evidence, compared with what a claim permits.
-- `card`: what a page and the audit show, as data and as HTML.
+- `evidence`: measurements offered as evidence. `judge`: the comparison with what a claim permits.
+- `card`: what a page and the audit show, as data and as text.
 - `manuscript`: the text of a paper that a reader has. `quotes`: the book's quotations compared with it.
 """
 
@@ -15,9 +15,11 @@ from icl_book.claims.claim import (
     Grade,
     Severity,
     Verdict,
+    find,
     registry,
 )
-from icl_book.claims.judge import Case, cases, judge
+from icl_book.claims.evidence import Case, cases
+from icl_book.claims.judge import judge
 
 __all__ = [
     "Alternative",
@@ -29,6 +31,7 @@ __all__ = [
     "Severity",
     "Verdict",
     "cases",
+    "find",
     "judge",
     "registry",
 ]

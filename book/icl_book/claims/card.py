@@ -1,7 +1,4 @@
-"""The verdict card: a statement with its evidence as plain data, and as HTML by one template.
-
-The record is all that a card, the audit and the front page show; ``templates/card.html.j2`` shows it.
-"""
+"""The verdict card as plain data and as text; `icl_book.site.card` draws it on pages."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from icl_book.claims.claim import OWN, SOURCES, Claim, Verdict
-from icl_book.markup import environment, interval, number
+from icl_book.markup import interval, number
 from icl_book.provenance import CARD_MIME
 
 Record = dict[str, Any]
@@ -22,19 +19,14 @@ Rows = Sequence[Mapping[str, Any]]
 _CLAIM = TypeAdapter(Claim)
 #: What a record does not say of a claim, or says in other words.
 _LEFT_OUT = {"rule", "corrected_rule", "depends_on", "where"}
-#: What one reading, or several, say of a statement, by the outcome of their evidence.
-_VERBS = {
-    "agrees": ("holds", "hold"),
-    "contradicts": ("fails", "fail"),
-    "undecided": ("is undecided", "are undecided"),
-}
 
 
 @dataclass(frozen=True)
 class Card:
-    """A claim with its evidence and verdict, which draws itself in a notebook."""
+    """A claim with its evidence and verdict; a notebook shows it as text and keeps the evidence."""
 
     data: Record  #: Strict JSON: the statement, the verdict, and each reading with its cases
+    offered: Record  #: The evidence, strict JSON, from which `icl_book.claims.judge.decide` makes ``data``
 
     @property
     def verdict(self) -> Verdict:
@@ -57,9 +49,8 @@ class Card:
             measured, ends = number(case["measured"], ".6g"), interval(case["interval"])
             text += f"\n  {case['name']}: {measured} in {ends}"
         return {
-            "text/html": render(self.data),
             "text/plain": text,
-            CARD_MIME: self.data,
+            CARD_MIME: self.offered,
         }
 
 
@@ -73,21 +64,11 @@ def line(record: Mapping[str, Any]) -> str:
     return "; ".join([text, *map(refusal, record["refused"])])
 
 
-def macros() -> Any:
-    """Return the macros of the template, for pages that show parts of a record."""
-    return environment().get_template("card.html.j2").module
-
-
 def refusal(reading: str) -> str:
     """Say why a reading does not count."""
     return (
         f'the reading "{reading}" fails, and no situation is measured in which it holds'
     )
-
-
-def render(record: Mapping[str, Any], on_a_page: bool = False) -> str:
-    """Write a card as HTML, from its record; on a page it links to the audit."""
-    return str(macros().card(record, on_a_page))
 
 
 def statement_record(claim: Claim) -> Record:
@@ -124,37 +105,7 @@ def _by(claim: Claim) -> str:
     return place if place.startswith(who) else f"{who}{known}{place}"
 
 
-def headline(rows: Rows) -> dict[str, str]:
-    """Choose the number that a card shows at once: the range of all cases, or the least favorable case.
-
-    Where all cases permit the same, the numbers are one range. Where each has its own limit, the case whose
-    number is nearest to it, or farthest beyond it, says most.
-
-    Returns:
-        ``measured``, ``permitted`` and ``where``, which names the case, or is empty for all.
-    """
-    if len({tuple(row["permitted"]) for row in rows}) == 1:
-        values = sorted(float(row["measured"]) for row in rows)
-        ends = list(dict.fromkeys(number(x, ".4g") for x in (values[0], values[-1])))
-        where = ""
-    else:
-        rows = [min(rows, key=_inside)]
-        ends = [number(rows[0]["measured"], ".4g")]
-        where = rows[0]["name"]
-    return {
-        "measured": " to ".join(ends),
-        "permitted": interval(rows[0]["permitted"]),
-        "where": where,
-    }
-
-
-def _inside(row: Mapping[str, Any]) -> float:
-    """Return how far a number lies within what is permitted; negative beyond it."""
-    low, high = map(float, row["permitted"])
-    return min(float(row["measured"]) - low, high - float(row["measured"]))
-
-
-def _spread(row: Mapping[str, Any], enclosed: bool = False) -> str:
+def spread(row: Mapping[str, Any], enclosed: bool = False) -> str:
     """Format a case's interval: as plus-minus where it is an error, else (`enclosed`) by its ends."""
     measured, low, high = map(float, (row["measured"], *row["interval"]))
     half = (high - low) / 2
@@ -173,58 +124,6 @@ def _spread(row: Mapping[str, Any], enclosed: bool = False) -> str:
     ):
         return f"± {number(half, '.2g')}"
     return interval((low, high))
-
-
-def _size(limit: float | str) -> str:
-    """Format a distance with two digits: 210, not 2.1e+02."""
-    x = float(limit)
-    if math.isinf(x):
-        return "infinity"
-    return number(f"{x:.2g}", ".0f" if 99.5 <= x < 1e5 else ".2g")
-
-
-def contradiction(rows: Rows, main: bool = False) -> str:
-    """Say in one sentence which measured values would contradict the statement, as the rule has it.
-
-    Where readings differ in their verdicts, the sentence says that it is about the `main` one.
-    """
-    ranges = sorted({(float(a), float(b)) for a, b in (r["permitted"] for r in rows)})
-    lows = [low for low, _ in ranges if math.isfinite(low)]
-    highs = sorted(high for _, high in ranges if math.isfinite(high))
-    same = len(ranges) == 1
-    if len(lows) == len(highs) == len(ranges):
-        first, last = interval(ranges[0]), interval(ranges[-1])
-        if same and lows == highs:
-            where = f"other than {first}"
-        elif same:
-            where = f"outside {first}"
-        elif all(low == high for low, high in ranges):
-            where = f"other than the permitted one of its setting ({first} to {last})"
-        else:
-            where = f"outside the range for its setting ({first} to {last})"
-    else:
-        sides = [("below", 0, lows), ("above", 1, highs)]
-        said = []
-        for side, end, ends in sides:
-            if not ends:
-                continue
-            if same or number(ends[0]) == number(ends[-1]):
-                text = f"{side} {number(ends[0])}"
-            else:
-                span = f"{number(ends[0])} to {number(ends[-1])}"
-                text = f"{side} the limit for its setting ({span})"
-            if lows and highs and not same:  # some cases have this limit, others that
-                limited = [r for r in rows if math.isfinite(float(r["permitted"][end]))]
-                one = len(limited) == 1
-                text += (
-                    f" at one setting ({limited[0]['name']})"
-                    if one
-                    else f" at any of {len(limited)} settings"
-                )
-            said.append(text)
-        where = " or ".join(said)
-    value = "In our main reading, a value" if main else "A value"
-    return f"{value} {where} would contradict the statement."
 
 
 def decisive(rows: Rows, must: str = "agrees", which: str = "outcome") -> str:
@@ -260,12 +159,12 @@ def decisive(rows: Rows, must: str = "agrees", which: str = "outcome") -> str:
     low, high = map(float, row["interval"])
     text = f"{row['name']} is {number(measured, f'.{digits}g')}"
     if row["kind"] == "found":
-        text += f" ({_spread(row)})"
+        text += f" ({spread(row)})"
     elif row["samples"] and math.isinf(high - low):
         text += ", with too few samples for an interval"
     elif low < high:
-        spread = _spread(row)
-        known = spread if spread[0] == "±" else f"in {interval((low, high), digits)}"
+        around = spread(row)
+        known = around if around[0] == "±" else f"in {interval((low, high), digits)}"
         text += f" {known}"
     side = {"contradicts": "outside", "undecided": "partly outside", "agrees": "within"}
     return f"{text}, {side[worst]} what is permitted, {interval(ends, digits)}"
@@ -285,29 +184,6 @@ def _beyond(row: Mapping[str, Any], permits: str, outcome: str) -> float:
     return max(first - low if low < first else 0.0, high - last if high > last else 0.0)
 
 
-def divided(readings: Mapping[str, str]) -> str:
-    """Say in which readings a statement holds and in which it fails, from their outcomes, ours first."""
-    ours, *others = readings.values()
-    text = f"The statement {_VERBS[ours][0]} in our main reading."
-    if len(others) == 1:
-        return f"{text} In the other reading it {_VERBS[others[0]][0]}."
-    if len(set(others)) == 1:
-        all_of = "Both" if len(others) == 2 else f"All {len(others)}"
-        return f"{text} {all_of} other readings {_VERBS[others[0]][1]}."
-    parts = []
-    for outcome, (one, many) in _VERBS.items():
-        if count := others.count(outcome):
-            parts.append(f"{count} {one if count == 1 else many}")
-    listed = ", ".join(parts[:-1]) + f" and {parts[-1]}"
-    return f"{text} Of the {len(others)} other readings, {listed}."
-
-
-def measured(quantity: str) -> tuple[str, str]:
-    """Split what is measured into its first sentence, which a card shows at once, and the others."""
-    first, _, others = quantity.partition(". ")
-    return first, others
-
-
 def agreement(rows: Rows, which: str = "outcome") -> str:
     """Say how many numbers of a reading agree, contradict and are undecided, e.g. ``"2 of 3 agree"``."""
     found = [row[which] for row in rows]
@@ -317,16 +193,3 @@ def agreement(rows: Rows, which: str = "outcome") -> str:
     if unclear := found.count("undecided"):
         text += f", {unclear} undecided"
     return text
-
-
-environment().filters |= {
-    "agreement": agreement,
-    "contradiction": contradiction,
-    "decisive": decisive,
-    "divided": divided,
-    "headline": headline,
-    "measured": measured,
-    "refusal": refusal,
-    "size": _size,
-    "spread": _spread,
-}

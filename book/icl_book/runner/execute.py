@@ -15,12 +15,11 @@ from typing import Any
 
 from icl.files import write_atomically
 from icl_book import process
-from icl_book.claims.card import line
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner.pairs import settle
 from icl_book.runner.plan import Run, address, defaults
-from icl_book.runner.record import record, seal, whole
+from icl_book.runner.record import record, seal, surprising, whole
 
 HEARTBEAT = 10.0  # seconds between two lines of a run that is under way, at least
 KERNEL = "icl-book"  # the name of a kernel of this very Python, see `kernel_home`
@@ -80,12 +79,7 @@ def _surprises(run: Run, cards: list[dict[str, Any]]) -> list[str]:
     """
     if address(run.name, run.overrides, run.root_seed, run.device) != run.digest:
         raise BadInput("notebook, code, lock or data changed while it ran; run again")
-    found = [
-        line(c)
-        for c in cards
-        if not c["as_expected"]
-        and not (run.preset == "smoke" and c["verdict"] in ("inconclusive", "open"))
-    ]
+    found = surprising(cards, run.preset)
     if found and not run.exploring and run.preset in ("quick", "smoke"):
         raise BadInput("; ".join(found))
     return found

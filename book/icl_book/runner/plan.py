@@ -29,22 +29,8 @@ import yaml
 from icl_book import provenance
 from icl_book.parameters import BadInput, literals, number, validate
 from icl_book.provenance import ROOT, bare
+from icl_book.runner.reach import reached
 
-#: Code that any chapter's numbers and cards may depend on; comments and docstrings do not count.
-CODE = [
-    "icl/**/*.py",
-    "book/icl_rigor/*.py",
-    "book/icl_book/*.py",
-    "book/icl_book/claims/*.py",
-    "book/icl_book/measurements/__init__.py",
-]
-#: Other files that they may depend on.
-SHARED = [
-    "requirements.lock",
-    "book/claims/sources.yml",
-    "book/icl_book/templates/[ct]*.j2",
-    "book/icl_book/interactive.*",
-]
 #: The id of a claim in a notebook.
 ID = re.compile(r'"(P[12]\.[^"\s]+)"')
 
@@ -136,18 +122,29 @@ def for_book() -> None:
 def sources(name: str) -> list[Any]:
     """Return what a notebook's numbers depend on beside its parameters, random streams and device.
 
-    That is its text, the module of its measurements, `CODE`, the claims that it names, `SHARED`, and
-    versions: the lock file is among what is shared, but what is installed need not follow it.
+    That is the code of its cells, the modules that it reaches (`icl_book.runner.reach`), and versions: what
+    is installed need not follow the lock file. What its text says, how claims are worded and judged, and how
+    pages look are put together when pages are staged.
     """
-    text = source(name)
-    measurements = f"book/icl_book/measurements/{name}.py"
-    code = {
-        path.relative_to(ROOT).as_posix(): _bare(path.read_text(encoding="utf-8"))
-        for pattern in [*CODE, measurements]
-        for path in ROOT.glob(pattern)
+    cells = code(source(name))
+    files = {
+        path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+        for path in reached(ROOT, "\n".join(cells))
     }
-    shared = provenance.fingerprint(ROOT, SHARED)
-    return [text, code, claims(text), shared, sys.version, provenance.versions()]
+    modules = {
+        where: _bare(text) if where.endswith(".py") else text
+        for where, text in files.items()
+    }
+    lock = (ROOT / "requirements.lock").read_bytes()
+    locked = hashlib.sha256(lock).hexdigest()
+    return [cells, modules, locked, sys.version, provenance.versions()]
+
+
+def code(text: str) -> list[str]:
+    """Return the code cells of a notebook's source; their tags, which only hide them, are left out."""
+    cells = re.split(r"^# %%", text, flags=re.MULTILINE)[1:]
+    heads = (cell.partition("\n") for cell in cells)
+    return [body.strip() for head, _, body in heads if "[markdown]" not in head]
 
 
 _bare = cache(bare)

@@ -70,7 +70,8 @@ def record(node: Mapping[str, Any]) -> dict[str, Any]:
     """Return what an executed notebook found; BadInput if it does not end with one ``notebook.footer()``.
 
     It is what `icl_book.runner.plan.Run` says of it, with ``parameters``, ``seconds``, ``device``,
-    ``machine``, ``versions``, ``peak_memory`` in bytes, ``commit``, and ``cards``, the records of all cards.
+    ``machine``, ``versions``, ``peak_memory`` in bytes, ``commit``, and ``cards``, the records of all cards,
+    judged anew by today's claims: the notebook holds evidence only.
     """
     data = shown(node)
     footers = [d[FOOTER_MIME] for d in data if FOOTER_MIME in d]
@@ -79,8 +80,37 @@ def record(node: Mapping[str, Any]) -> dict[str, Any]:
     return (
         {k: v for k, v in node["metadata"]["icl"].items() if k != "checksum"}
         | {k: v for k, v in footers[0].items() if k != "parameters"}
-        | {"cards": [d[CARD_MIME] for d in data if CARD_MIME in d]}
+        | {"cards": [_judged(d[CARD_MIME]) for d in data if CARD_MIME in d]}
     )
+
+
+def surprising(found: Iterable[Mapping[str, Any]], preset: str) -> list[str]:
+    """Return what cards say that are not as expected; `smoke` may leave a statement open."""
+    from icl_book.claims.card import line
+
+    return [
+        line(card)
+        for card in found
+        if not card["as_expected"]
+        and not (preset == "smoke" and card["verdict"] in ("inconclusive", "open"))
+    ]
+
+
+def _judged(offered: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the record of a card, by the words and the rule that its claim has today.
+
+    Raises:
+        BadInput: If the claim is gone, or asks for other evidence than there is: the notebook must run again.
+    """
+    # they take long to import, and whoever asks whether there is something to run does not need them
+    from icl_book.claims import find
+    from icl_book.claims.judge import decide
+
+    claim = find(offered["id"])
+    try:
+        return decide(claim, offered)
+    except ValueError as error:
+        raise BadInput(str(error)) from None
 
 
 def tables(path: Path | str) -> dict[str, str]:

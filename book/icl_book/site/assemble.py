@@ -37,7 +37,7 @@ def digest(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> str
     inputs = (
         "_config.yml _toc.yml book/**/* icl/**/*.py requirements.lock results/*.csv"
     )
-    inputs += " benchmarks/results/*.json"
+    inputs += " benchmarks/results/*.json notebooks/*.py"
     words = [
         preset,
         sys.version,
@@ -74,7 +74,8 @@ def gather(
     said = "\n".join(findings)
     problems += [f"book/introduction: {one}" for one in audit.lost(said, cards(runs))]
     for (where, content), run in zip(contents.items(), runs, strict=True):
-        said = audit.short_answer(content)
+        source = root / f"{where}.py"
+        said = audit.short_answer(stage.today(source, content))
         problems += [f"{where}: {one}" for one in audit.lost(said, cards([run]))]
     if findings:
         page = (root / "README.md").read_text(encoding="utf-8")

@@ -16,13 +16,13 @@ from typing import Any
 
 from icl_book import repository
 from icl_book.claims import Claim, Grade, Verdict
-from icl_book.claims.card import render
 from icl_book.claims.claim import SOURCES, UNTESTED
 from icl_book.claims.judge import OURS
 from icl_book.markup import environment, plain, row_id, style_class
 from icl_book.provenance import CARD_MIME, NARROW_MIME
 from icl_book.runner.record import cards, cases, read_json, shown
 from icl_book.site import audit
+from icl_book.site.card import render
 
 BUILT_WITH = (
     "jupyter-book",
@@ -89,13 +89,14 @@ def stage(
     titles, drawn = {}, {}
     for run in runs:
         name, own = run["name"], cards([run])
-        content = read_json(notebooks[name])
+        content = today(root / "notebooks" / f"{name}.py", read_json(notebooks[name]))
         for cell in content["cells"]:
             if cell["cell_type"] == "markdown":
                 cell["source"] = audit.resolve("".join(cell["source"]), own, link)
         drawn[name] = figures(content, generated / "gallery", static / "narrow")
         for data in shown(content):
-            if record := data.get(CARD_MIME):
+            if offered := data.get(CARD_MIME):
+                record = data[CARD_MIME] = own[offered["id"]]
                 data["text/html"] = render(record, on_a_page=True)
         if name == FRONT:
             (generated / "figure.html").write_text(moving(content), encoding="utf-8")
@@ -149,6 +150,34 @@ def stage(
     (static / "audit.json").write_text(
         audit.as_json(found["entries"]), encoding="utf-8"
     )
+
+
+def today(source: Path, executed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a notebook with the text and the tags that its source has now, and what its code showed.
+
+    An executed notebook has the same code cells, as its address depends on them, and perhaps one more, with
+    the parameters of its preset.
+    """
+    import jupytext
+
+    node = jupytext.read(source)
+    cells = [cell for cell in executed["cells"] if cell["cell_type"] == "code"]
+    injected = [
+        c for c in cells if "injected-parameters" in c["metadata"].get("tags", [])
+    ]
+    done = iter([cell for cell in cells if cell not in injected])
+    written: list[Any] = []
+    for cell in node.cells:
+        if cell["cell_type"] == "code":
+            found = next(done)
+            cell |= {key: found[key] for key in ("outputs", "execution_count")}
+        written.append(cell)
+        if "parameters" in cell["metadata"].get("tags", []):
+            written += injected
+    content = {**executed, "cells": json.loads(json.dumps(written))}
+    for i, cell in enumerate(content["cells"]):
+        cell["id"] = f"cell-{i:02d}"
+    return content
 
 
 def context(

@@ -10,6 +10,7 @@ from typing import Any
 from bs4 import BeautifulSoup
 
 from icl_book.claims import Claim
+from icl_book.runner.record import surprising
 
 #: Marks of markup that nobody processed, looked for in the text of a page.
 RAW = re.compile(
@@ -45,10 +46,14 @@ def toc_pages(toc: dict[str, Any]) -> list[str]:
 def cards(
     runs: Iterable[Mapping[str, Any]], registry: Mapping[str, Claim]
 ) -> list[str]:
-    """Find claims that are judged twice, or not though they can be; the runs themselves refuse a surprise."""
+    """Find claims that are judged twice, or not though they can be, and verdicts that are not as expected."""
     problems: list[str] = []
     seen: dict[str, str] = {}
     for run in runs:
+        if run["preset"] in ("quick", "smoke"):
+            where = f"notebooks/{run['name']}"
+            found = surprising(run["cards"], run["preset"])
+            problems += [f"{where}: {one}" for one in found]
         for card in run["cards"]:
             where = f"notebooks/{run['name']}: claim {card['id']}"
             if card["id"] not in registry:

@@ -1,0 +1,252 @@
+"""Measurements offered as evidence: cases, made of tidy tables.
+
+A `Case` carries a measured value with an interval, and says where the interval comes from: *exact* numbers
+have a numerical error, *found* ones are the best of a search and bound a supremum or an infimum from one
+side, *sampled* ones have a distribution-free interval for the median over seeds. `cases` makes them of a tidy
+table. As plain data (`as_data`, `from_data`) they travel in an executed notebook, and `icl_book.claims.judge`
+compares them with what a claim permits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from icl.statistics import median_interval
+
+Range = tuple[float, float]
+#: A column of a table, by its name, or one number for all rows.
+Column = str | float
+Numbers = NDArray[np.float64]
+
+#: How far rounding may put a found number beyond what is proved, relative to the larger of that and one.
+ROUNDING = 1e-12
+#: A tidy table, or what `cases` makes of it, in any nesting of lists.
+Evidence: TypeAlias = "pd.DataFrame | Case | Iterable[Evidence]"
+#: A case as plain data.
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One measurement offered as evidence.
+
+    Attributes:
+        name: What was measured where, e.g. ``"ReLU, d = 3"``.
+        measured: The number.
+        interval: ``(low, high)`` around it.
+        parameters: What the claim's rule needs, e.g. ``{"dim": 3}``.
+        samples: Independent samples behind the interval; None if nothing was sampled.
+        kind: Where the interval comes from: ``"exact"``, ``"found"`` or ``"sampled"``.
+        miss: Probability that a sampled interval misses the median; zero for the others.
+    """
+
+    name: str
+    measured: float
+    interval: Range
+    parameters: dict[str, Any] = field(default_factory=dict)
+    samples: int | None = None
+    kind: str = "exact"
+    miss: float = 0.0
+
+    def __post_init__(self) -> None:
+        low, high = self.interval
+        if not low <= self.measured <= high:
+            raise ValueError(
+                f"case {self.name!r}: measured {self.measured} outside interval {self.interval}"
+            )
+
+
+def cases(
+    frame: pd.DataFrame,
+    value: str = "value",
+    *,
+    error: str | None = None,
+    low: Column | None = None,
+    high: Column | None = None,
+    samples: str | None = None,
+    kind: str = "exact",
+    labels: list[str] | None = None,
+    name: str | None = None,
+) -> list[Case]:
+    """Make a case of each row of a tidy table, or of the rows of each case's samples.
+
+    Args:
+        frame: The table. Columns that are not named below are labels: the claim's rule reads them.
+        value: The column of the measured number.
+        error: The column of the largest absolute error, computed or derived: an error bar is never typed.
+        low: Lower end of an interval, in place of the error. Of found numbers it is what the infimum cannot
+            pass, proved (``-math.inf`` without a proof), and the value is the smallest found.
+        high: Upper end. Of found numbers it bounds the supremum, and the value is the largest found.
+        samples: The column that tells independent values of one case apart, e.g. ``"seed"``: one row a case
+            and seed. The case is their median, between two order statistics (`icl.statistics`).
+        kind: ``"exact"`` or ``"found"``; with samples it is ``"sampled"``.
+        labels: The columns that are labels, where the table has more.
+        name: Template of the cases' names, e.g. ``"{task}, $n$ = {n:g}"``; by default every label.
+
+    Returns:
+        The cases in the order of the table. A label that a row lacks (None, NaN) is left out.
+
+    Raises:
+        ValueError: If a column is missing, the errors or ends do not go with the kind, a value lies outside
+            its interval, or a case has fewer than two samples or one of them twice.
+    """
+    given = [value, error, low, high, samples]
+    columns = [column for column in given if isinstance(column, str)]
+    if error is not None and not isinstance(error, str):
+        raise ValueError(
+            f"error = {error}: must be a column; errors are computed, not typed by hand"
+        )
+    if labels is None:
+        labels = [str(column) for column in frame.columns if column not in columns]
+    if lacking := [
+        column for column in [*columns, *labels] if column not in frame.columns
+    ]:
+        raise ValueError(
+            f"column {lacking[0]!r}: the table has {', '.join(map(str, frame.columns))}"
+        )
+    if samples is not None:
+        return _sampled(frame, value, samples, labels, name)
+
+    def column(of: Column) -> Numbers:
+        return np.asarray(
+            frame[of] if isinstance(of, str) else np.full(len(frame), of), dtype=float
+        )
+
+    measured, ends = column(value), [low, high]
+    if kind == "found" and ends == [None, None]:
+        ends = [None, math.inf]
+    if kind not in ("exact", "found") or (ends.count(None) == 1) != (kind == "found"):
+        raise ValueError(
+            f"kind = {kind!r}: exact numbers have an error or two ends, found ones one end"
+        )
+    if ends == [None, None]:
+        half = column(0.0 if error is None else error)
+        first, last = measured - half, measured + half
+    else:
+        first, last = (measured if end is None else column(end) for end in ends)
+    notes = [""] * len(frame)
+    if kind == "found":
+        first, last, notes = _attained(measured, first, last)
+    made = []
+    rows = zip(
+        _labels(frame, labels),
+        measured.tolist(),
+        first.tolist(),
+        last.tolist(),
+        notes,
+        strict=True,
+    )
+    for some, x, a, b, note in rows:
+        made.append(
+            Case((_name(some, name) or value) + note, x, (a, b), some, kind=kind)
+        )
+    return made
+
+
+def _attained(
+    measured: Numbers, low: Numbers, high: Numbers
+) -> tuple[Numbers, Numbers, list[str]]:
+    """Return the intervals of found numbers, which are attained whatever is proved, and notes for names."""
+    notes = []
+    first, last = low.copy(), high.copy()
+    for i, x in enumerate(measured):
+        proved = low[i] if x < low[i] else high[i] if x > high[i] else x
+        beyond = abs(x - proved) > ROUNDING * max(1.0, abs(proved))
+        notes.append(f", beyond the proved {proved:.6g}" if beyond else "")
+        if x < low[i]:
+            first[i] = -math.inf if beyond else x
+        if x > high[i]:
+            last[i] = math.inf if beyond else x
+    return first, last, notes
+
+
+def _sampled(
+    frame: pd.DataFrame, value: str, samples: str, labels: list[str], name: str | None
+) -> list[Case]:
+    if frame.duplicated([*labels, samples]).any():
+        raise ValueError(
+            f"{samples!r}: a case has one of its samples twice; labels are {', '.join(labels)}"
+        )
+    out = []
+    for _, group in (
+        frame.groupby(labels, sort=False, dropna=False) if labels else [((), frame)]
+    ):
+        middle, low, high, miss = (
+            float(v) for v in median_interval(group[value].to_numpy(dtype=float))
+        )
+        (some,) = _labels(group.head(1), labels)
+        out.append(
+            Case(
+                _name(some, name) or value,
+                middle,
+                (low, high),
+                some,
+                len(group),
+                "sampled",
+                miss,
+            )
+        )
+    return out
+
+
+def _labels(frame: pd.DataFrame, labels: list[str]) -> list[dict[str, Any]]:
+    """Return the labels of each row, as plain Python values."""
+    rows = (
+        frame[labels].to_dict("records") if labels else [{} for _ in range(len(frame))]
+    )
+    return [
+        {str(k): v for k, v in row.items() if v is not None and v == v} for row in rows
+    ]
+
+
+def _name(labels: dict[str, Any], template: str | None) -> str:
+    """Name a case by its labels: words as they are, numbers with their names."""
+    if template is not None:
+        return template.format(**labels)
+    return ", ".join(
+        f"{key} = {x:g}"
+        if isinstance(x, float)
+        else f"{key} = {x}"
+        if isinstance(x, int)
+        else str(x)
+        for key, x in labels.items()
+    )
+
+
+def as_data(case: Case) -> Row:
+    """Return a case as strict JSON, which has no infinity and no NaN: those become strings."""
+    return asdict(case) | {
+        "measured": plain(case.measured),
+        "interval": plain(case.interval),
+    }
+
+
+def from_data(row: Mapping[str, Any]) -> Case:
+    """Return the case of `as_data`."""
+    low, high = map(float, row["interval"])
+    return Case(**{**row, "measured": float(row["measured"]), "interval": (low, high)})
+
+
+def plain(x: float | Range) -> float | str | list[Any]:
+    """Convert a number or a range to strict JSON, which has no infinity and no NaN: those become strings."""
+    if isinstance(x, tuple):
+        return [plain(v) for v in x]
+    return float(x) if math.isfinite(x) else str(float(x))
+
+
+def flat(evidence: Evidence, columns: Mapping[str, Any]) -> Iterator[Case]:
+    """Yield the cases of evidence in any nesting; ``columns`` says what tables hold, see `cases`."""
+    if isinstance(evidence, Case):
+        yield evidence
+    elif isinstance(evidence, pd.DataFrame):
+        yield from cases(evidence, **columns)
+    else:
+        for some in evidence:
+            yield from flat(some, columns)
