@@ -127,15 +127,20 @@ def test_a_map_is_turned_in_all_directions():
         (lambda: Spectrum(3, (0.0, math.nan)), "power[1]=nan"),
         (lambda: globe(np.ones((4, 8, 2)), 1), "values of shape (4, 8, 2)"),
         (lambda: globe([[0.0] * 8, [1.0] * 4 + [math.nan] * 4], 1), "values[1, 4]=nan"),
+        (lambda: globe(np.ma.masked_array(np.eye(4, 8), np.eye(4, 8)), 2), "is masked"),
+        (
+            lambda: Spectrum(3, np.ma.masked_array([0, 1, 1], [0, 0, 1])),
+            "power[2] is mas",
+        ),
         (lambda: globe(np.ones((4, 8)), 5), "degree=5"),
         (lambda: globe(1e60 * np.ones((4, 8)), 2), "values[0, 0]=1e+60"),
         (lambda: globe(1e160 * np.ones((4, 8)), 2), "values[0, 0]=1e+160"),
-        (lambda: globe([["1"] * 8] * 4, 2), "values is a list"),
-        (lambda: globe("a" * 5000, 2), "values is a str"),
-        (lambda: globe([[1.0] * 8, [1.0] * 7], 2), "values is a list"),
-        (lambda: globe({1: 2}, 2), "values is a dict"),
-        (lambda: globe(np.ones((4, 8), dtype=bool), 2), "values is a ndarray"),
-        (lambda: globe(np.ones((4, 8), dtype=complex), 2), "values is a ndarray"),
+        (lambda: globe([["1"] * 8] * 4, 2), "values[0, 0]='1': must be a"),
+        (lambda: globe("a" * 5000, 2), "...: must be an array, data frame"),
+        (lambda: globe([[1.0] * 8, [1.0] * 7], 2), "values has rows of different"),
+        (lambda: globe({1: 2}, 2), "values={1: 2}: must be an array"),
+        (lambda: globe(np.ones((4, 8), dtype=bool), 2), "of dtype bool: must be"),
+        (lambda: globe(np.ones((4, 8), dtype=complex), 2), "of dtype complex128"),
         (lambda: Globe(5, values=np.ones((4, 8))), "dim=5: must be 3"),
         (lambda: Globe(3, values=[[0.0] * 8, [math.nan] * 8]), "values[1, 0]=nan"),
         (lambda: Globe(3, values=[1.0] * 8), "values of shape (8,)"),
@@ -149,7 +154,7 @@ def test_bad_input_is_one_short_line(make, words):
     with pytest.raises(ValueError) as error:
         make()
     text = str(error.value)
-    assert words in text and len(text) < 140 and "\n" not in text
+    assert words in text and len(text) < 300 and "\n" not in text
 
 
 def patches():
