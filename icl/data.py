@@ -174,8 +174,9 @@ def _least(windows: Array, losses: Array, scale: int) -> BestWindow:
     # more of them near the best
     steps = np.linspace(0, 1, _POINTS) ** 3
     first = max(1.0, best)
-    below = best - (best - 1) * steps[::-1] if at > 0 else []
-    places = np.concatenate([[0.0], below, first + (last - first) * steps])
+    below = best - (best - 1) * steps[::-1]
+    above = first + (last - first) * steps
+    places = np.concatenate([[0.0], below if at > 0 else [], above])
     weights = _weights(places, at, last) - _weights(np.array([best]), at, last)
     # the weights of a difference sum to zero, so that losses may be counted from the least
     excess = losses - losses[at]
@@ -217,10 +218,8 @@ def _range(X: Array) -> tuple[float, int]:
     """Return the first window and the number of octaves; none where all tokens are one."""
     n = len(X)
     # root mean square of the scores X (X - mean)', from (d, d) factors with the same inner products
-    tokens, centered = (
-        np.linalg.qr(part, mode="r") for part in (X, X - X.mean(axis=0))
-    )
-    spread = float(np.linalg.norm(tokens @ centered.T)) / n
+    factors = [np.linalg.qr(part, mode="r") for part in (X, X - X.mean(axis=0))]
+    spread = float(np.linalg.norm(np.inner(*factors))) / n
     rows = np.unique(np.linspace(0, n - 1, min(n, 64)).astype(int))
     gaps = -np.concatenate([_gaps(X, rows[part]) for part in _blocks(rows.size, X)])
     # by less, rounding counts: such scores are equal
