@@ -473,6 +473,17 @@ def test_readme_front_page_audit_and_audit_json_count_alike():
     ]
     # the audit begins with the same sentences, and the README's first finding has all of them
     assert whole.startswith(" ".join(str(pages.tested()).split()))
+    page = (ROOT / "book" / "audit.md").read_text()
+    assert "{{ tested }}" in page and "{{ verdicts }}" not in page, "it is the audit"
+    assert "{{ verdicts }}" in FRONT_PAGE
+    # the list opens with what the page says, in the browser too
+    simple = [Verdict.HOLDS, Verdict.ESTABLISHED, *UNTESTED]
+    doubted = [c["verdict"] for c in listed if c["verdict"] not in simple]
+    opening = str(pages.opening())
+    assert numbers(r"opens with the (\d+) statements", opening) == [len(doubted)]
+    assert set(re.findall(r"\*(.+?)\*", opening)) == set(doubted)
+    script = (ROOT / "book" / "_static" / "audit.js").read_text()
+    assert f"const SIMPLE = {json.dumps(simple)};" in script
     readme = (ROOT / "README.md").read_text()
     assert f"1. **The verdict as a whole.** {whole}\n" in readme
 
