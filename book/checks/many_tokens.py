@@ -4,7 +4,8 @@ The covariance of the labels of two tokens at the angle theta is ``K(theta)``, w
 Legendre coefficients a_l in d dimensions. Under weights proportional to ``exp(w
 x.x_q)`` a harmonic of degree l shrinks by the ratio of Bessel functions ``r_l(w) =
 I_{l+d/2-1}(w) / I_{d/2-1}(w)``, and n tokens are worth ``n Z(w)^2 / Z(2w)`` equal ones,
-where Z(w) is the mean of ``exp(w t)`` over the sphere.
+where Z(w) is the mean of ``exp(w t)`` over the sphere. A term of the order of the bias
+over n is left out, because it is small beside the noise.
 """
 
 import numpy as np

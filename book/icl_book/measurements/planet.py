@@ -98,7 +98,7 @@ def radius_by_trial(
             errors[sample, at] = missed.mean()
 
     def radius(curve: Array) -> float:
-        return RADIUS * float(w * 2 ** (_least(curve)[0] / 2)) ** -0.5
+        return float(RADIUS * (w * 2 ** (_least(curve)[0] / 2)) ** -0.5)
 
     total = errors.sum(axis=0)
     left_out = np.array([radius(curve) for curve in total - errors])
