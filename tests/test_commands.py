@@ -65,11 +65,13 @@ NOT_HERE = {
     "each chapter is executed by tests/icl_book/test_book.py": [
         ".venv/bin/python -m icl_book execute {{ notebook }}"
     ],
+    "claims are judged alone by tests/icl_book/test_single.py": [
+        ".venv/bin/python -m icl_book judge P1.T2.upper"
+    ],
     "a chapter is run as a script by tests/icl_book/test_notebook.py": [
         "python notebooks/tensor_trick.py"
     ],
     "papers of their own in tests/icl_book/test_quotes.py": [
-        "python -m icl_book quotes",
         "python -m icl_book quotes paper.pdf",
         ".venv/bin/python -m icl_book quotes paper.pdf --paper P1",
     ],

@@ -43,6 +43,11 @@ def parser() -> argparse.ArgumentParser:
     repeat = command(
         "replicate", "judge every sampled verdict with other random streams"
     )
+    judge = command(
+        "judge",
+        "measure what one claim needs, and print its card, in seconds if it is exact",
+    )
+    judge.add_argument("claim", help="its id, e.g. P1.T2.upper")
     quotes = command("quotes", "find the book's quotations in a paper that you have")
     for one in (execute, sweep):
         one.add_argument(
@@ -225,6 +230,11 @@ def _run(options: argparse.Namespace) -> int:
             from icl_book.site import assemble
 
             assemble.readme()
+        case "judge":
+            from icl_book.claims.card import text
+            from icl_book.runner import single
+
+            print(text(single.judge(options.claim).record()))
         case "quotes":
             from icl_book.claims import quotes
 

@@ -193,3 +193,78 @@ def agreement(rows: Rows, which: str = "outcome") -> str:
     if unclear := found.count("undecided"):
         text += f", {unclear} undecided"
     return text
+
+
+def contradiction(rows: Rows, main: bool = False) -> str:
+    """Say in one sentence which measured values would contradict the statement, as the rule has it.
+
+    Where readings differ in their verdicts, the sentence says that it is about the `main` one.
+    """
+    ranges = sorted({(float(a), float(b)) for a, b in (r["permitted"] for r in rows)})
+    lows = [low for low, _ in ranges if math.isfinite(low)]
+    highs = sorted(high for _, high in ranges if math.isfinite(high))
+    same = len(ranges) == 1
+    if len(lows) == len(highs) == len(ranges):
+        first, last = interval(ranges[0]), interval(ranges[-1])
+        if same and lows == highs:
+            where = f"other than {first}"
+        elif same:
+            where = f"outside {first}"
+        elif all(low == high for low, high in ranges):
+            where = f"other than the permitted one of its setting ({first} to {last})"
+        else:
+            where = f"outside the range for its setting ({first} to {last})"
+    else:
+        sides = [("below", 0, lows), ("above", 1, highs)]
+        said = []
+        for side, end, ends in sides:
+            if not ends:
+                continue
+            if same or number(ends[0]) == number(ends[-1]):
+                text = f"{side} {number(ends[0])}"
+            else:
+                span = f"{number(ends[0])} to {number(ends[-1])}"
+                text = f"{side} the limit for its setting ({span})"
+            if lows and highs and not same:  # some cases have this limit, others that
+                limited = [r for r in rows if math.isfinite(float(r["permitted"][end]))]
+                one = len(limited) == 1
+                text += (
+                    f" at one setting ({limited[0]['name']})"
+                    if one
+                    else f" at any of {len(limited)} settings"
+                )
+            said.append(text)
+        where = " or ".join(said)
+    value = "In our main reading, a value" if main else "A value"
+    return f"{value} {where} would contradict the statement."
+
+
+def text(record: Mapping[str, Any]) -> str:
+    """Write a whole card as text: who says what, how we read it, the numbers, what would contradict it."""
+    shown = [record["title"], f"  {line(record)}"]
+    if record["quote"]:
+        shown += [f'  "{" ".join(record["quote"].split())}"', f"  {record['by']}"]
+    if record["reading"]:
+        shown.append(f"We test: {record['reading']}")
+    shown.append(f"Measured: {record['quantity']}")
+    readings = {name: record["cases"] for name in list(record["readings"])[:1]}
+    readings |= record["other_readings"]
+    for name, rows in readings.items():
+        shown.append(f"{name}: {agreement(rows)}")
+        shown += [f"  {_row(row)}" for row in rows]
+    if record["control"]:
+        passed = "" if record["control_passed"] else "NOT "
+        verb = "rejected" if record["control_must"] == "contradicts" else "accepted"
+        shown.append(f"Control ({record['control']}): {passed}{verb}")
+        shown += [f"  {_row(row)}" for row in record["control_cases"]]
+    shown.append(
+        contradiction(record["cases"], record["verdict"].startswith("depends"))
+    )
+    return "\n".join(
+        " ".join(part.split()) if part[:1] != " " else part for part in shown
+    )
+
+
+def _row(row: Mapping[str, Any]) -> str:
+    permitted = interval(row["permitted"])
+    return f"{row['name']}: {number(row['measured'], '.6g')} {spread(row)}; permitted {permitted}"

@@ -9,7 +9,14 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from icl_book.claims.card import Rows, agreement, decisive, refusal, spread
+from icl_book.claims.card import (
+    Rows,
+    agreement,
+    contradiction,
+    decisive,
+    refusal,
+    spread,
+)
 from icl_book.markup import environment, interval, number
 
 #: What one reading, or several, say of a statement, by the outcome of their evidence.
@@ -66,50 +73,6 @@ def _size(limit: float | str) -> str:
     if math.isinf(x):
         return "infinity"
     return number(f"{x:.2g}", ".0f" if 99.5 <= x < 1e5 else ".2g")
-
-
-def contradiction(rows: Rows, main: bool = False) -> str:
-    """Say in one sentence which measured values would contradict the statement, as the rule has it.
-
-    Where readings differ in their verdicts, the sentence says that it is about the `main` one.
-    """
-    ranges = sorted({(float(a), float(b)) for a, b in (r["permitted"] for r in rows)})
-    lows = [low for low, _ in ranges if math.isfinite(low)]
-    highs = sorted(high for _, high in ranges if math.isfinite(high))
-    same = len(ranges) == 1
-    if len(lows) == len(highs) == len(ranges):
-        first, last = interval(ranges[0]), interval(ranges[-1])
-        if same and lows == highs:
-            where = f"other than {first}"
-        elif same:
-            where = f"outside {first}"
-        elif all(low == high for low, high in ranges):
-            where = f"other than the permitted one of its setting ({first} to {last})"
-        else:
-            where = f"outside the range for its setting ({first} to {last})"
-    else:
-        sides = [("below", 0, lows), ("above", 1, highs)]
-        said = []
-        for side, end, ends in sides:
-            if not ends:
-                continue
-            if same or number(ends[0]) == number(ends[-1]):
-                text = f"{side} {number(ends[0])}"
-            else:
-                span = f"{number(ends[0])} to {number(ends[-1])}"
-                text = f"{side} the limit for its setting ({span})"
-            if lows and highs and not same:  # some cases have this limit, others that
-                limited = [r for r in rows if math.isfinite(float(r["permitted"][end]))]
-                one = len(limited) == 1
-                text += (
-                    f" at one setting ({limited[0]['name']})"
-                    if one
-                    else f" at any of {len(limited)} settings"
-                )
-            said.append(text)
-        where = " or ".join(said)
-    value = "In our main reading, a value" if main else "A value"
-    return f"{value} {where} would contradict the statement."
 
 
 def divided(readings: Mapping[str, str]) -> str:

@@ -1,0 +1,156 @@
+"""One claim alone: the cells of its chapter that its evidence needs, and no others.
+
+A cell needs those before it that assign a name which it uses, or change what such a name holds. What only
+draws is left out, so that an exact claim takes seconds. The cells run in this process, as in a script.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import contextlib
+import io
+from collections.abc import Iterator
+from typing import Any
+
+from icl_book.claims import find
+from icl_book.claims import judge as compare
+from icl_book.claims.card import Card
+from icl_book.parameters import BadInput
+from icl_book.provenance import ROOT
+from icl_book.runner.plan import code, notebooks, source
+
+
+def judge(claim: str) -> Card:
+    """Measure what a claim needs at the sizes of its chapter, and judge it.
+
+    Raises:
+        BadInput: If there is no such claim, if no chapter judges it, or if a cell fails.
+    """
+    if (wanted := find(claim)).rule is None:
+        raise BadInput(f"claim {claim}: {wanted.expected}: {wanted.why_not}")
+    for name in notebooks():
+        cells = code(source(name))
+        for place, cell in enumerate(cells):
+            if calls := [call for call in _judged(ast.parse(cell)) if call == claim]:
+                return _run(name, cells, place, calls[0])
+    raise BadInput(f"claim {claim}: no chapter judges it")
+
+
+def _run(name: str, cells: list[str], last: int, claim: str) -> Card:
+    """Run the cells that one needs, and that one, and return the card of the claim."""
+    found: list[Card] = []
+
+    def judged(asked: str, *evidence: Any, **options: Any) -> None:
+        if asked == claim:
+            found.append(compare(asked, *evidence, **options))
+
+    namespace = {
+        "__name__": "__main__",
+        "__file__": str(ROOT / "notebooks" / f"{name}.py"),
+    }
+    for place in needed(cells, last):
+        tree = ast.parse(cells[place])
+        said = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(said):
+                exec(compile(tree, f"{name}, cell {place + 1}", "exec"), namespace)
+        except Exception as error:
+            raise BadInput(
+                f"{name}: cell {place + 1}: {type(error).__name__}: {error}"
+            ) from error
+        if "judge" in namespace:
+            namespace["judge"] = judged
+    return found[-1]
+
+
+def needed(cells: list[str], last: int) -> list[int]:
+    """Return the places of the cells that one needs, and its own, in their order."""
+    trees = [ast.parse(cell) for cell in cells]
+    places, missing = {last}, _read(trees[last])
+    for place in range(last - 1, -1, -1):
+        if "notebook.setup(" in cells[place] or missing & _changed(trees[place]):
+            places.add(place)
+            missing = missing - _assigned(trees[place]) | _read(trees[place])
+    return sorted(places)
+
+
+def _judged(tree: ast.AST) -> Iterator[str]:
+    """Yield the ids of the claims that a cell judges."""
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Call)
+            and ast.unparse(node.func) == "judge"
+            and node.args
+        ):
+            if isinstance(node.args[0], ast.Constant):
+                yield str(node.args[0].value)
+
+
+def _read(tree: ast.Module) -> set[str]:
+    """Return the names that a cell takes from cells before it: those read before a statement assigns them."""
+    names: set[str] = set()
+    known = set(dir(builtins))
+    for statement in tree.body:
+        loads = {
+            node.id
+            for node in ast.walk(statement)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        }
+        # names that a comprehension, a loop or a function binds for itself
+        bound = [
+            n.target for n in ast.walk(statement) if isinstance(n, ast.comprehension)
+        ]
+        own = {n.id for one in bound for n in ast.walk(one) if isinstance(n, ast.Name)}
+        own |= {n.arg for n in ast.walk(statement) if isinstance(n, ast.arg)}
+        if not isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign):
+            own |= _changed(statement)
+        names |= loads - known - own
+        known |= _changed(statement)
+    return names
+
+
+def _assigned(tree: ast.Module) -> set[str]:
+    """Return the names to which a cell gives a value whatever they held before."""
+    names: set[str] = set()
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign | ast.AnnAssign):
+            targets = (
+                statement.targets
+                if isinstance(statement, ast.Assign)
+                else [statement.target]
+            )
+            nodes = [node for target in targets for node in ast.walk(target)]
+            names |= {
+                n.id
+                for n in nodes
+                if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+            }
+        elif isinstance(
+            statement, ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom
+        ):
+            names |= _changed(statement)
+    return names
+
+
+def _changed(tree: ast.AST) -> set[str]:
+    """Return the names that a cell assigns, imports or defines, and those whose parts it assigns."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            names.add(node.id)
+        elif isinstance(node, ast.arg):
+            names.add(node.arg)
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.alias):
+            names.add((node.asname or node.name).partition(".")[0])
+        elif isinstance(node, ast.Subscript | ast.Attribute) and isinstance(
+            node.ctx, ast.Store
+        ):
+            base: ast.AST = node
+            while isinstance(base, ast.Subscript | ast.Attribute):
+                base = base.value
+            if isinstance(base, ast.Name):
+                names.add(base.id)
+    return names

@@ -1,0 +1,70 @@
+"""One claim alone: which cells run, and that the card is the one of the whole chapter."""
+
+import ast
+import json
+
+import pytest
+
+from icl_book.__main__ import main
+from icl_book.claims import registry
+from icl_book.parameters import BadInput
+from icl_book.provenance import ROOT
+from icl_book.runner import plan, single
+
+EXACT = "P1.T3.worse"
+CELLS = [
+    "n = 3",
+    "import numpy as np\nfrom x import judge",
+    "a = np.zeros(n)",
+    "b = [k for k in range(n)]",
+    "a[0] = 7",
+    "c = a.sum()\nd = c + 1",
+    "fig = draw(b)",
+    "d = 5",
+    "judge('X', d, [c for c in b])",
+]
+
+
+def test_a_cell_needs_what_it_reads_and_not_what_is_assigned_anew_or_only_drawn():
+    assert single.needed(CELLS, 8) == [0, 1, 3, 7, 8]
+    assert single.needed(CELLS, 5) == [0, 1, 2, 4, 5]
+    assert single.needed(CELLS, 0) == [0]
+
+
+def test_the_cells_of_every_claim_read_nothing_that_no_cell_of_theirs_makes():
+    judged = set()
+    for name in plan.notebooks():
+        cells = plan.code(plan.source(name))
+        trees = [ast.parse(cell) for cell in cells]
+        for place, tree in enumerate(trees):
+            for claim in single._judged(tree):
+                judged.add(claim)
+                made: set[str] = set()
+                for one in single.needed(cells, place):
+                    unknown = single._read(trees[one]) - made - {"__file__"}
+                    assert not unknown, (
+                        f"{claim}: cell {one + 1} of {name} reads {unknown}"
+                    )
+                    made |= single._changed(trees[one])
+    assert judged == {name for name, claim in registry().items() if claim.rule}
+
+
+def test_one_exact_claim_has_the_numbers_of_its_chapter(capsys):
+    assert main(["judge", EXACT]) == 0
+    said = capsys.readouterr().out
+    frozen = json.loads((ROOT / "tests" / "data" / "golden.json").read_text())
+    (card,) = [cards[EXACT] for cards in frozen.values() if EXACT in cards]
+    assert (
+        f"{EXACT}: {card['verdict']}" in said
+        and "would contradict the statement" in said
+    )
+    first = card["cases"]["cases"][0][0]
+    assert f"{first:.6g}" in said
+
+
+@pytest.mark.parametrize(
+    ("claim", "words"), [("P1.T2.uper", "P1.T2.upper"), ("P1.F1.values", "not read")]
+)
+def test_what_cannot_be_judged_is_named_with_the_reason(claim, words):
+    with pytest.raises(BadInput, match=words):
+        single.judge(claim)
