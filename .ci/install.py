@@ -44,9 +44,7 @@ def configured(listing: str) -> tuple[list[str], dict[str, str]]:
             environment["SSL_CERT_FILE"] = words[0]
         elif name == "trusted-host":
             options += [["--allow-insecure-host", word] for word in words]
-    return [
-        word for option in dict.fromkeys(map(tuple, options)) for word in option
-    ], environment
+    return [word for option in dict.fromkeys(map(tuple, options)) for word in option], environment
 
 
 def find_uv() -> str:
@@ -68,10 +66,7 @@ def main(options: list[str]) -> int:
     command, environment = [PYTHON, "-m", "pip", "install", "--quiet"], {}
     if uv := find_uv():
         listing = subprocess.run(
-            [PYTHON, "-m", "pip", "config", "list"],
-            capture_output=True,
-            text=True,
-            check=True,
+            [PYTHON, "-m", "pip", "config", "list"], capture_output=True, text=True, check=True
         )
         indexes, environment = configured(listing.stdout)
         # pip takes the best version of all indexes, and so does this; hashes say what may come

@@ -22,9 +22,7 @@ def clock(call, synchronize=lambda: None):
 
 def interleaved(measures, repeats):
     """Arrays of what the functions return, by name: in each repeat all run one after the other."""
-    rows = [
-        {name: measure() for name, measure in measures.items()} for _ in range(repeats)
-    ]
+    rows = [{name: measure() for name, measure in measures.items()} for _ in range(repeats)]
     return {name: np.array([row[name] for row in rows]) for name in measures}
 
 
@@ -44,6 +42,5 @@ def save(name, parts):
         record[key] = part() if callable(part) else part
         print(key, json.dumps(record[key], indent=1), flush=True)
     write_atomically(
-        Path(__file__).parent / "results" / f"{name}.json",
-        json.dumps(record, indent=1) + "\n",
+        Path(__file__).parent / "results" / f"{name}.json", json.dumps(record, indent=1) + "\n"
     )

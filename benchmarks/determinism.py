@@ -20,8 +20,7 @@ from icl import streams
 
 SECONDS = 300  # the longest that a process may take
 ONE = dict.fromkeys(
-    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"),
-    "1",
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
 )
 DIMS = (2, 5)
 WINDOWS = (1.0, 30.0)
@@ -59,12 +58,7 @@ def compute(dtype, stream):
         for seed, lipschitz in enumerate((1.0, 4.0))
     ]
     trained = pretrain(
-        units,
-        steps=100,
-        batch_size=64,
-        learning_rate=0.1,
-        stream=stream,
-        dtype=dtype,
+        units, steps=100, batch_size=64, learning_rate=0.1, stream=stream, dtype=dtype
     )
     values["pretrain"] = [M.ravel().tolist() for M in trained.M]
     if stream == "portable":  # it draws nothing
@@ -81,9 +75,7 @@ def compute(dtype, stream):
     loaded = threadpoolctl.threadpool_info()
     return values, {
         "threads": torch.get_num_threads(),
-        "numpy": max(
-            (k for k, on in features().items() if on), key=list(features()).index
-        ),
+        "numpy": max((k for k, on in features().items() if on), key=list(features()).index),
         "OpenBLAS": next(
             (x["architecture"] for x in loaded if x["internal_api"] == "openblas"), None
         ),
@@ -95,9 +87,7 @@ def compute(dtype, stream):
 def features():
     """The instruction sets that NumPy has loops for beside the plainest, and whether it uses them."""
     umath = np._core._multiarray_umath
-    return {"plain": True} | {
-        k: umath.__cpu_features__[k] for k in umath.__cpu_dispatch__
-    }
+    return {"plain": True} | {k: umath.__cpu_features__[k] for k in umath.__cpu_dispatch__}
 
 
 def settings():
@@ -110,10 +100,7 @@ def settings():
             "ATEN_CPU_CAPABILITY": "default",
             "MKL_CBWR": "COMPATIBLE",
         },
-        "numba for any processor": {
-            "NUMBA_CPU_NAME": "generic",
-            "NUMBA_CPU_FEATURES": "",
-        },
+        "numba for any processor": {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""},
     }
     double = ("float64", "portable")
     return {
@@ -150,11 +137,7 @@ def main():
     columns = settings()
     with ThreadPoolExecutor(2) as pool:  # of processes
         found = dict(
-            zip(
-                columns,
-                pool.map(lambda how: measure(*how), columns.values()),
-                strict=True,
-            )
+            zip(columns, pool.map(lambda how: measure(*how), columns.values()), strict=True)
         )
     wanted, usual = found.pop("reference")
     differences, without_effect = {}, []
@@ -162,15 +145,9 @@ def main():
         if columns[name][0] and seen == usual:
             without_effect.append(name)  # e.g. no such processor
         else:
-            each = {
-                result: difference(values[result], wanted[result]) for result in values
-            }
+            each = {result: difference(values[result], wanted[result]) for result in values}
             differences[name] = {"seen": seen, "largest": each}
-    parts = {
-        "reference": usual,
-        "differences": differences,
-        "without_effect": without_effect,
-    }
+    parts = {"reference": usual, "differences": differences, "without_effect": without_effect}
     seconds = sum(os.times()[:4])  # of this process and those that it started
     save("determinism", parts | {"cpu_seconds": seconds})
 

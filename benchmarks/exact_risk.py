@@ -12,9 +12,8 @@ import sys
 # The oracles; icl comes before tests/icl.
 sys.path.append(os.path.join(os.path.dirname(__file__), ".."))
 sys.path.append(os.path.join(os.path.dirname(__file__), "..", "tests"))
-os.environ.setdefault(
-    "OMP_NUM_THREADS", "1"
-)  # before NumPy is loaded: CPU seconds of one thread
+# before NumPy is loaded: CPU seconds of one thread
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import time
 from functools import partial
@@ -35,10 +34,7 @@ def values(task, w, n, repeats):
     """CPU seconds of single values at windows that differ a little: the panels of the last call are kept."""
     windows = iter(w * (1 + 1e-9 * np.arange(repeats)))
     return spread(
-        [
-            clock(lambda: population_risk(task, next(windows), n, 0.5))[1]
-            for _ in range(repeats)
-        ]
+        [clock(lambda: population_risk(task, next(windows), n, 0.5))[1] for _ in range(repeats)]
     )
 
 
@@ -90,13 +86,9 @@ def against_sampling():
         begin = time.process_time()
         sample = monte_carlo_risk(task, w, n, 0.5, contexts, seed=1)
         seconds = time.process_time() - begin
-        assert sample.interval[0] < value < sample.interval[1], (
-            "they must compute the same number"
-        )
+        assert sample.interval[0] < value < sample.interval[1], "they must compute the same number"
         spread = sample.standard_error * contexts**0.5 / value
-        cost = {
-            error: seconds / contexts * (spread / error) ** 2 for error in (1e-3, 1e-6)
-        }
+        cost = {error: seconds / contexts * (spread / error) ** 2 for error in (1e-3, 1e-6)}
         rows[f"n={n}"] = {
             "exact_cpu_seconds": exact,
             "sampling_cpu_seconds_per_context": seconds / contexts,
@@ -124,10 +116,7 @@ def accuracy(settings):
             bias, noise = oracle.population_risk(task, w, n, 1.0)
             r = population_risk(task, w, n, 1.0)
             off = np.maximum(np.abs(r.bias / bias - 1), np.abs(r.noise / noise - 1))
-            errors += [
-                (float(e), f"{task} w={w:.4g} n={m:g}")
-                for e, m in zip(off, n, strict=True)
-            ]
+            errors += [(float(e), f"{task} w={w:.4g} n={m:g}") for e, m in zip(off, n, strict=True)]
         errors.sort(reverse=True)
         worst[f"w<={w_max:g}"] = {
             "settings": len(errors),
@@ -142,9 +131,7 @@ def accuracy(settings):
 def main():
     settings = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
     parts = (evaluations, growth, against_sampling, phase_diagram)
-    named = {
-        "evaluation" if part is evaluations else part.__name__: part for part in parts
-    }
+    named = {"evaluation" if part is evaluations else part.__name__: part for part in parts}
     save("exact_risk", named | {"accuracy": partial(accuracy, settings)})
 
 

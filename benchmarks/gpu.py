@@ -92,9 +92,8 @@ def sweep(d, n, batch_size, seeds, slow_steps, fast_steps, rates, repeats):
     out["ms a step"] = {name: spread(1e3 * values) for name, values in times.items()}
     for name, sets in (("separate tokens", units), ("shared across L", seeds)):
         needs, ours = work(d, n, units, sets), times[f"{name}, GPU"]
-        least = batch_size * sum(
-            needs[k] / rates[k] for k in needs
-        )  # one after the other
+        # one after the other
+        least = batch_size * sum(needs[k] / rates[k] for k in needs)
         out[name] = {
             "over the loop on the GPU": spread(times["loop, GPU"] / ours),
             "over the processor": spread(times[f"{name}, processor"] / ours),

@@ -53,8 +53,7 @@ def compared(calls, rounds):
     return {
         "median_seconds": {name: float(np.median(s)) for name, s in seconds.items()},
         "times_ours": {
-            name: float(np.median(s / seconds["attention"]))
-            for name, s in seconds.items()
+            name: float(np.median(s / seconds["attention"])) for name, s in seconds.items()
         },
     }
 

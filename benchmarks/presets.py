@@ -20,12 +20,9 @@ PRESETS = ("quick", "paper")
 def _machine(run, runs):
     """The machine of a run in words, with the device that others beside it computed on."""
     devices = sorted(
-        {other["device"] for other in runs if other["machine"] == run["machine"]}
-        - {"cpu"}
+        {other["device"] for other in runs if other["machine"] == run["machine"]} - {"cpu"}
     )
-    return ", ".join(
-        [f"{run['machine']['cores']} cores", run["machine"]["cpu"], *devices]
-    )
+    return ", ".join([f"{run['machine']['cores']} cores", run["machine"]["cpu"], *devices])
 
 
 def main():

@@ -44,9 +44,7 @@ def loop(task, noise_std, n, steps, batch_size, device="cpu", batches=None):
     """One unit: autograd and fused Adam. Its time is counted once for each unit."""
     M = torch.zeros(task.dim, task.dim, device=device, requires_grad=True)
     optimizer = torch.optim.Adam([M], lr=RATE, fused=True)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: 1 - step / steps
-    )
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / steps)
     for step in range(steps):
         if batches is None:
             x, y = draw(task, noise_std, n, batch_size, device)
@@ -72,9 +70,7 @@ def stacked(dim, lipschitz, noise_std, n, steps, batch_size, device="cpu"):
     scale = lipschitz.to(device)[:, :, None, None]
     M = torch.zeros(S, K, dim, dim, device=device, requires_grad=True)
     optimizer = torch.optim.Adam([M], lr=RATE, fused=True)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: 1 - step / steps
-    )
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / steps)
     for _ in range(steps):
         x, f = draw(ReLU(dim), 0.0, n, S * batch_size, device)
         x = x.reshape(S, batch_size, n + 1, dim)
@@ -129,12 +125,9 @@ def fastest_threads(call):
 def members_of(task, n, values, seeds):
     """Units for every Lipschitz constant and seed; those of one seed see the same tokens, or none do."""
     units = [
-        [UnitConfig(replace(task, lipschitz=L), NOISE, n, s) for s in range(seeds)]
-        for L in values
+        [UnitConfig(replace(task, lipschitz=L), NOISE, n, s) for s in range(seeds)] for L in values
     ]
-    apart = [
-        [replace(u, seed=1000 * k + u.seed) for u in row] for k, row in enumerate(units)
-    ]
+    apart = [[replace(u, seed=1000 * k + u.seed) for u in row] for k, row in enumerate(units)]
     return {"separate tokens": sum(apart, []), "shared across L": sum(units, [])}
 
 
@@ -168,9 +161,7 @@ def sweep(d, n, batch_size, values, seeds, slow_steps, fast_steps, repeats):
     for name in stacks:
         table[name] = {
             "times faster than the loop": both(seconds["loop"] / seconds[name]),
-            "times faster than the stack": both(
-                seconds[f"stack, {name}"] / seconds[name]
-            ),
+            "times faster than the stack": both(seconds[f"stack, {name}"] / seconds[name]),
         }
     return table
 
@@ -183,9 +174,7 @@ def main():
         "difference of the competitors": same_thing,
         # 96 steps use up whole blocks of 16 steps' random numbers, as a long run does
         "sweep": partial(sweep, 5, 20, 256, LIPSCHITZ, SEEDS, 300, 96, repeats),
-        "large": partial(
-            sweep, 20, 1000, 256, LIPSCHITZ, 1, 8, 8, max(3, repeats // 2)
-        ),
+        "large": partial(sweep, 20, 1000, 256, LIPSCHITZ, 1, 8, 8, max(3, repeats // 2)),
         "load after": os.getloadavg,
     }
     save("pretraining", parts)

@@ -48,9 +48,7 @@ def functional(A1, A2, X, B, kind):
 
 
 def functional_hvp(A1, A2, X, B, V, kind):
-    return torch.func.jvp(
-        torch.func.grad(lambda Y: value(A1, A2, Y, B, kind)), (X,), (V,)
-    )[1]
+    return torch.func.jvp(torch.func.grad(lambda Y: value(A1, A2, Y, B, kind)), (X,), (V,))[1]
 
 
 def contenders(kind, product):
@@ -59,9 +57,8 @@ def contenders(kind, product):
         "torch.func": functional_hvp if product else functional,
         "closed form": plain_hvp if product else plain_gradient,
     }
-    if shutil.which(
-        "g++"
-    ):  # torch.compile needs a C++ compiler; double backward it does not offer
+    # torch.compile needs a C++ compiler; double backward it does not offer
+    if shutil.which("g++"):
         compiled = torch.compile(functional_hvp if product else functional)
         found["torch.compile"] = compiled
     return found
@@ -80,28 +77,17 @@ def setting(n, d, dtype, kind, product, rounds):
     wanted = plain(*(t.double() for t in given), kind)
     for name, call in list(calls.items()):
         try:
-            error = (
-                (call(*given, kind) - wanted).abs().max() / wanted.abs().max()
-            ).item()
-        except (
-            Exception
-        ) as problem:  # a contender that cannot do this is recorded, not hidden
-            failed[name] = (
-                f"{type(problem).__name__}: {str(problem).splitlines()[0][:120]}"
-            )
+            error = ((call(*given, kind) - wanted).abs().max() / wanted.abs().max()).item()
+        except Exception as problem:  # a contender that cannot do this is recorded, not hidden
+            failed[name] = f"{type(problem).__name__}: {str(problem).splitlines()[0][:120]}"
             del calls[name]
             continue
-        assert error < (1e-9 if dtype is torch.float64 else 1e-2), (
-            f"{name}: {error:.1e} off"
-        )
+        assert error < (1e-9 if dtype is torch.float64 else 1e-2), f"{name}: {error:.1e} off"
     wall = {
-        name: lambda call=call: clock(lambda: call(*given, kind))[0]
-        for name, call in calls.items()
+        name: lambda call=call: clock(lambda: call(*given, kind))[0] for name, call in calls.items()
     }
     seconds = interleaved(wall, rounds)
-    ratio = {
-        name: float(np.median(s / seconds["streaming"])) for name, s in seconds.items()
-    }
+    ratio = {name: float(np.median(s / seconds["streaming"])) for name, s in seconds.items()}
     return {
         "n": n,
         "d": d,

@@ -45,9 +45,7 @@ def _check(x: Tensor, x_q: Tensor, M: Tensor, y: Tensor | None = None) -> None:
             )
     n, d = x.shape[-2:] if x.ndim > 1 else (0, 0)
     if n == 0 or d == 0:
-        raise ValueError(
-            f"x has shape {tuple(x.shape)}: must be (..., n, d), n and d at least 1"
-        )
+        raise ValueError(f"x has shape {tuple(x.shape)}: must be (..., n, d), n and d at least 1")
     wanted = {"x_q": (d,), "M": (d, d), "y": (n,)}
     batch = [x.shape[:-2]]
     for name in list(given)[1:]:
@@ -61,9 +59,7 @@ def _check(x: Tensor, x_q: Tensor, M: Tensor, y: Tensor | None = None) -> None:
     try:
         torch.broadcast_shapes(*batch)  # type: ignore[no-untyped-call]
     except RuntimeError:
-        shapes = ", ".join(
-            f"{name} {tuple(value.shape)}" for name, value in given.items()
-        )
+        shapes = ", ".join(f"{name} {tuple(value.shape)}" for name, value in given.items())
         raise ValueError(f"leading dimensions must broadcast: {shapes}") from None
 
 

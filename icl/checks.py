@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     import torch
 
 
-def integer(
-    value: Any, name: str, least: float = -math.inf, most: float = math.inf
-) -> int:
+def integer(value: Any, name: str, least: float = -math.inf, most: float = math.inf) -> int:
     """Return ``value``, a whole number, as an int."""
     number = _plain(value, name)
     try:
@@ -37,11 +35,7 @@ def integer(
 
 
 def real(
-    value: Any,
-    name: str,
-    least: float = -math.inf,
-    most: float = math.inf,
-    above: bool = False,
+    value: Any, name: str, least: float = -math.inf, most: float = math.inf, above: bool = False
 ) -> float:
     """Return ``value`` as a finite float; with ``above``, ``least`` itself is not allowed."""
     numbers = _numbers(value, name)
@@ -76,9 +70,7 @@ def flag(value: Any, name: str) -> bool:
 def choice(value: Any, name: str, allowed: Iterable[str], more: str = "") -> str:
     """Return ``value``, a text that is one of ``allowed``; ``more`` is added to the refusal."""
     if not isinstance(value, str) or value not in list(allowed):
-        raise ValueError(
-            f"{name}={shown(value)}: allowed are {', '.join(allowed)}{more}"
-        )
+        raise ValueError(f"{name}={shown(value)}: allowed are {', '.join(allowed)}{more}")
     return value
 
 
@@ -96,18 +88,14 @@ def broadcast(**arrays: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
         return tuple(np.broadcast_arrays(*arrays.values()))
     except ValueError:
         shapes = ", ".join(str(array.shape) for array in arrays.values())
-        raise ValueError(
-            f"shapes {shapes} of {', '.join(arrays)}: must broadcast"
-        ) from None
+        raise ValueError(f"shapes {shapes} of {', '.join(arrays)}: must broadcast") from None
 
 
 def matrices(value: Any, name: str, most: float = math.inf) -> NDArray[np.float64]:
     """Return nonempty matrices of finite numbers of size at most ``most`` as a float64 array (..., k, d)."""
     array = reals(value, name, -most, most)
     if array.ndim < 2 or array.size == 0:
-        raise ValueError(
-            f"{name} has shape {array.shape}: must be (..., k, d), none of them empty"
-        )
+        raise ValueError(f"{name} has shape {array.shape}: must be (..., k, d), none of them empty")
     return array
 
 

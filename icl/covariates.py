@@ -85,9 +85,7 @@ def check_rng(rng: Any) -> None:
         )
 
 
-def uniform_sphere(
-    rng: np.random.Generator | NativeStream, *shape: int
-) -> torch.Tensor:
+def uniform_sphere(rng: np.random.Generator | NativeStream, *shape: int) -> torch.Tensor:
     """Draw points uniform on the unit sphere, ``x ~ U(S^{d-1})``; the last of ``shape`` is d >= 2.
 
     They are float64, or float32 from a `NativeStream`; at most 10^9 numbers. ValueError for another
@@ -113,20 +111,15 @@ def cap_quantile(dim: int, mass: float) -> float:
     kernel just reaches the nearest of n covariates; it grows like ``n ** (2 / (d - 1))``. ValueError for a
     dimension below 2 or above a million, or a negative mass.
     """
-    at_once = isinstance(dim, int) and isinstance(
-        mass, float
-    )  # the exact risk asks often
+    # the exact risk asks often
+    at_once = isinstance(dim, int) and isinstance(mass, float)
     if not (at_once and 2 <= dim <= _MOST_DIM and mass >= 0):
         dim, mass = integer(dim, "dim", 2, _MOST_DIM), real(mass, "mass", 0)
     if mass >= 1:
         return 2.0
     half = (dim - 1) / 2
     # SciPy's inverse fails for small masses in dimensions 7 to 12, where the first term has all digits
-    first = (
-        math.exp((math.log(mass * half) + betaln(half, half)) / half)
-        if mass > 0
-        else 0.0
-    )
+    first = math.exp((math.log(mass * half) + betaln(half, half)) / half) if mass > 0 else 0.0
     return 2 * (first if first * half < 1e-17 else float(betaincinv(half, half, mass)))
 
 
@@ -242,22 +235,14 @@ def restrict_to_cap(x: torch.Tensor, limit: float, u: np.ndarray) -> torch.Tenso
     tensor(x, "x", "n + 1", "d")
     u = reals(u, "u", 0, 1)
     limit = real(limit, "limit", -1, 1, above=True)
-    if (
-        x.shape[-1] < 2
-        or x.shape[-2] < 2
-        or u.shape != (*x.shape[:-2], x.shape[-2] - 1)
-    ):
+    if x.shape[-1] < 2 or x.shape[-2] < 2 or u.shape != (*x.shape[:-2], x.shape[-2] - 1):
         raise ValueError(
             f"x has shape {tuple(x.shape)}, u {u.shape}: must be (..., n + 1, d) and (..., n), n >= 1, d >= 2"
         )
     if not bool(((x.norm(dim=-1) - 1).abs() <= 1e-6).all()):
         raise ValueError("x: must be unit vectors")
     a = (x.shape[-1] - 1) / 2
-    t = torch.from_numpy(
-        2 * betaincinv(a, a, u * betainc(a, a, (1 + limit) / 2)) - 1
-    ).unsqueeze(-1)
+    t = torch.from_numpy(2 * betaincinv(a, a, u * betainc(a, a, (1 + limit) / 2)) - 1).unsqueeze(-1)
     query = x[..., -1:, :]
-    rest = normalize(
-        x[..., :-1, :] - (x[..., :-1, :] * query).sum(-1, keepdim=True) * query
-    )
+    rest = normalize(x[..., :-1, :] - (x[..., :-1, :] * query).sum(-1, keepdim=True) * query)
     return torch.cat([t * query + (1 - t**2).clamp(min=0).sqrt() * rest, query], -2)

@@ -128,9 +128,7 @@ def best_window(X: ArrayLike, y: ArrayLike) -> BestWindow:
     X, y = labeled(X, y)
     n = len(X)
     if n < 2:
-        raise ValueError(
-            f"X has n_samples = {n}: must be 2 or more, one of which is left out"
-        )
+        raise ValueError(f"X has n_samples = {n}: must be 2 or more, one of which is left out")
     labels = y.reshape(n, -1)
     # without their mean, which takes digits of labels far from zero
     labels, label_scale = scaled(labels - labels.mean(axis=0))
@@ -272,9 +270,7 @@ def _unscaled(windows: Array, X: Array, exponent: int) -> Array:
     return np.asarray(found)
 
 
-def _in_threads(
-    work: Callable[[NDArray[np.intp]], None], blocks: list[NDArray[np.intp]]
-) -> None:
+def _in_threads(work: Callable[[NDArray[np.intp]], None], blocks: list[NDArray[np.intp]]) -> None:
     """Call work on every block, whose results it writes to rows of their own."""
     count = min(threads.available(), _MOST_THREADS, len(blocks))
     with ThreadPoolExecutor(count) as pool:
@@ -285,10 +281,7 @@ def _blocks(queries: int, summed: Array) -> list[NDArray[np.intp]]:
     """Return the indices of so many queries at once that their scores, and products with sums, are small."""
     tokens, columns = summed.shape
     size = max(1, min(_BLOCK, _PRODUCT // columns) // tokens)
-    return [
-        np.arange(start, min(start + size, queries))
-        for start in range(0, queries, size)
-    ]
+    return [np.arange(start, min(start + size, queries)) for start in range(0, queries, size)]
 
 
 def labeled(X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:

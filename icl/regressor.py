@@ -9,15 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from icl.checks import flag, real, table, unmasked
-from icl.data import (
-    MOST,
-    MOST_WINDOW,
-    BestWindow,
-    best_window,
-    labeled,
-    predict,
-    scaled,
-)
+from icl.data import MOST, MOST_WINDOW, BestWindow, best_window, labeled, predict, scaled
 
 try:
     from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
@@ -60,9 +52,7 @@ class SoftmaxAttentionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator)
         """
         unmasked(X, "X")
         unmasked(y, "y")
-        tokens, labels = validate_data(
-            self, X, y, dtype=float, multi_output=True, y_numeric=True
-        )
+        tokens, labels = validate_data(self, X, y, dtype=float, multi_output=True, y_numeric=True)
         dim = tokens.shape[1]
         self._on_sphere = flag(self.on_sphere, "on_sphere")
         if self._on_sphere and dim == 1:
@@ -91,9 +81,7 @@ class SoftmaxAttentionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator)
         queries = table(self._placed(queries), "X", MOST)
         return predict(self._tokens, self._labels, queries, self.w_)
 
-    def score(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> float:
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return R^2 of the predictions at X, as scikit-learn's regressors do; masked entries are refused."""
         unmasked(y, "y")
         unmasked(sample_weight, "sample_weight")

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import (
-    bdtr,
-    ndtri,
-    stdtrit,
-)  # scipy.stats would take a second to import
+
+# scipy.stats would take a second to import
+from scipy.special import bdtr, ndtri, stdtrit
 
 from icl.checks import reals
 
-__all__ = [
-    "FALSE_ALARM_RATE",
-    "LARGEST_MISS",
-    "median_interval",
-    "t_interval",
-]
+__all__ = ["FALSE_ALARM_RATE", "LARGEST_MISS", "median_interval", "t_interval"]
 
 #: Largest size of a number of a sample, whose square is still one.
 MOST = 1e150
@@ -41,17 +34,13 @@ def t_interval(values: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     values = np.atleast_1d(reals(values, "values", -MOST, MOST))
     n = values.shape[-1]
     if n < 2:
-        raise ValueError(
-            f"values has {n} entries; at least 2 are needed for an interval"
-        )
+        raise ValueError(f"values has {n} entries; at least 2 are needed for an interval")
     mean = values.mean(-1)
     half = -stdtrit(n - 1, FALSE_ALARM_RATE / 2) * values.std(-1, ddof=1) / np.sqrt(n)
     return mean, mean - half, mean + half
 
 
-def median_interval(
-    values: ArrayLike,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+def median_interval(values: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     """Return medians of independent values (..., samples) with distribution-free intervals.
 
     The interval is ``[v_(k), v_(m + 1 - k)]`` of the m sorted values. It misses the median with probability
@@ -66,9 +55,7 @@ def median_interval(
     ordered = np.sort(np.atleast_1d(reals(values, "values", -MOST, MOST)), axis=-1)
     m = ordered.shape[-1]
     if m < 2:
-        raise ValueError(
-            f"values has {m} entries; at least 2 are needed for an interval"
-        )
+        raise ValueError(f"values has {m} entries; at least 2 are needed for an interval")
     misses = 2 * bdtr(np.arange(m // 2), m, 0.5)  # of k = 1, 2, ...
     middle = np.median(ordered, -1)
     if misses[0] > LARGEST_MISS:

@@ -66,9 +66,7 @@ def stream(seed: int, name: str, step: int = 0) -> np.random.Generator:
         ValueError: If seed or step are not integers from 0 to 2**64 - 1, or the name is none of `STREAMS`.
     """
     seed, place, step = _address(seed, name, step)
-    return np.random.Generator(
-        np.random.Philox(key=[seed, place], counter=[0, 0, 0, step])
-    )
+    return np.random.Generator(np.random.Philox(key=[seed, place], counter=[0, 0, 0, step]))
 
 
 def _address(seed: int, name: str, step: int) -> tuple[int, int, int]:
@@ -89,9 +87,7 @@ class NativeStream:
         ValueError: As `stream`, for a device that is not here, and for shapes and bounds that are none.
     """
 
-    def __init__(
-        self, seed: int, name: str, step: int = 0, device: torch.device | str = "cpu"
-    ):
+    def __init__(self, seed: int, name: str, step: int = 0, device: torch.device | str = "cpu"):
         import torch
 
         self.device = checks.device(device, "device")

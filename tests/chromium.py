@@ -29,14 +29,9 @@ def browser(tmp_path_factory):
     options.binary_location = CHROMIUM
     flags = "headless no-sandbox disable-gpu disable-quic no-first-run disable-sync hide-scrollbars"
     flags += " disable-background-networking disable-component-update"
-    for flag in [
-        *flags.split(),
-        f"user-data-dir={tmp_path_factory.mktemp('chromium')}",
-    ]:
+    for flag in [*flags.split(), f"user-data-dir={tmp_path_factory.mktemp('chromium')}"]:
         options.add_argument(f"--{flag}")
-    options.set_capability(
-        "goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"}
-    )
+    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service(CHROMEDRIVER))
     driver.get("about:blank")
     yield driver
@@ -65,22 +60,14 @@ def look(browser, url, patience=600.0):
     while time.monotonic() < deadline and (seen.raw or not seen.complete):
         time.sleep(0.05)
         seen = SimpleNamespace(**browser.execute_script(SEEN))
-    events = [
-        json.loads(e["message"])["message"] for e in browser.get_log("performance")
-    ]
+    events = [json.loads(e["message"])["message"] for e in browser.get_log("performance")]
     seen.asked = {
-        e["params"]["request"]["url"]
-        for e in events
-        if e["method"] == "Network.requestWillBeSent"
+        e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"
     }
-    seen.asked |= {
-        e["params"]["url"] for e in events if e["method"] == "Network.webSocketCreated"
-    }
+    seen.asked |= {e["params"]["url"] for e in events if e["method"] == "Network.webSocketCreated"}
     local = ("file", "data", "about", "chrome")
     seen.network = sorted(u for u in seen.asked if u.split(":")[0] not in local)
-    seen.errors = [
-        e["message"] for e in browser.get_log("browser") if e["level"] == "SEVERE"
-    ]
+    seen.errors = [e["message"] for e in browser.get_log("browser") if e["level"] == "SEVERE"]
     return seen
 
 
@@ -89,12 +76,7 @@ def resize(browser, size):
     width, height = SIZES[size]
     browser.execute_cdp_cmd(
         "Emulation.setDeviceMetricsOverride",
-        {
-            "width": width,
-            "height": height,
-            "deviceScaleFactor": 1,
-            "mobile": size == "phone",
-        },
+        {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": size == "phone"},
     )
 
 

@@ -55,9 +55,7 @@ def pytest_configure(config):
     for mark in os.environ.get("ICL_MUST_RUN", "").split():
         need, here = NEEDS[mark]
         if not here():
-            raise pytest.UsageError(
-                f"ICL_MUST_RUN={mark}, but tests of that mark need {need}"
-            )
+            raise pytest.UsageError(f"ICL_MUST_RUN={mark}, but tests of that mark need {need}")
 
 
 def pytest_collection_modifyitems(items):
@@ -78,9 +76,7 @@ def pytest_collection_modifyitems(items):
 def pytest_terminal_summary(terminalreporter):
     """Say in one line how many tests were skipped, and what they need."""
     skipped = terminalreporter.stats.get("skipped", [])
-    reasons = Counter(
-        re.sub(r"^Skipped: ", "", report.longrepr[2]) for report in skipped
-    )
+    reasons = Counter(re.sub(r"^Skipped: ", "", report.longrepr[2]) for report in skipped)
     if reasons:
         terminalreporter.write_line(
             f"skipped: {'; '.join(f'{count} ({reason})' for reason, count in reasons.most_common())}"

@@ -41,9 +41,7 @@ def functions(*modules):
     found = []
     for module in modules:
         public = [getattr(module, name) for name in module.__all__]
-        found += [
-            call for call in public if inspect.isfunction(call) and classes_of(call)
-        ]
+        found += [call for call in public if inspect.isfunction(call) and classes_of(call)]
     integrated = [
         partial(call, integrate_labels=True)
         for call in found

@@ -45,8 +45,7 @@ def _lists(record: Mapping[str, Any]) -> dict[str, list]:
 def _frozen(record: Mapping[str, Any]) -> dict:
     kept = ("measured", "interval", "permitted", "parameters")
     cases = {
-        key: [[case[k] for k in kept] for case in some]
-        for key, some in _lists(record).items()
+        key: [[case[k] for k in kept] for case in some] for key, some in _lists(record).items()
     }
     return {key: record[key] for key in ("verdict", "readings", "control_passed")} | {
         "cases": cases
@@ -62,24 +61,16 @@ def exact(record: Mapping[str, Any]) -> dict[str, list]:
     return {key: numbers for key, numbers in found.items() if numbers}
 
 
-def differences(
-    now: object, then: object, place: str = "", relative: float = 1e-9
-) -> list[str]:
+def differences(now: object, then: object, place: str = "", relative: float = 1e-9) -> list[str]:
     """List where two frozen cards differ; numbers are compared relative to the larger, or to 1e-3."""
     if isinstance(now, dict) and isinstance(then, dict):
         keys = dict.fromkeys([*then, *now])
         return [
-            d
-            for k in keys
-            for d in differences(now.get(k), then.get(k), f"{place} {k}", relative)
+            d for k in keys for d in differences(now.get(k), then.get(k), f"{place} {k}", relative)
         ]
     if isinstance(now, list) and isinstance(then, list) and len(now) == len(then):
         pairs = enumerate(zip(now, then, strict=True))
-        return [
-            d
-            for i, (a, b) in pairs
-            for d in differences(a, b, f"{place}[{i}]", relative)
-        ]
+        return [d for i, (a, b) in pairs for d in differences(a, b, f"{place}[{i}]", relative)]
     try:
         a, b = float(now), float(then)  # infinities are strings in strict JSON
         near = abs(a - b) <= relative * max(abs(a), abs(b), 1e-3)
@@ -95,9 +86,7 @@ def compare(preset: str, found: Mapping[str, Any]) -> list[str]:
     frozen = {i: card for own in master.values() for i, card in own.items()}
     relative = {"quick": 1e-9, "smoke": 1e-6}[preset]
     return [
-        d
-        for i, card in found.items()
-        for d in differences(card, frozen.get(i, {}), i, relative)
+        d for i, card in found.items() for d in differences(card, frozen.get(i, {}), i, relative)
     ]
 
 
@@ -106,23 +95,15 @@ def main(arguments: Sequence[str]) -> int:
     from icl_book.runner.plan import plan
 
     lines, count, freeze = [], 0, "--freeze" in arguments
-    paths = [Path(a) for a in arguments if a != "--freeze"] or [
-        run.path for run in plan("quick")
-    ]
+    paths = [Path(a) for a in arguments if a != "--freeze"] or [run.path for run in plan("quick")]
     for path in paths:
         preset, found = cards(path)
         if freeze:
             there = MASTERS[preset].exists()
-            master = (
-                json.loads(MASTERS[preset].read_text(encoding="utf-8")) if there else {}
-            )
+            master = json.loads(MASTERS[preset].read_text(encoding="utf-8")) if there else {}
             master[path.name.partition(".")[0]] = found
-            text = json.dumps(
-                master, sort_keys=True, separators=(",", ":"), ensure_ascii=False
-            )
-            MASTERS[preset].write_text(
-                text.replace('},"', '},\n"') + "\n", encoding="utf-8"
-            )
+            text = json.dumps(master, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+            MASTERS[preset].write_text(text.replace('},"', '},\n"') + "\n", encoding="utf-8")
         lines += compare(preset, found)
         count += len(found)
     print("\n".join(lines) or f"{count} cards as frozen")

@@ -34,9 +34,7 @@ def hidden(tmp_path):
 
 def suite(*words, **environment):
     words = [sys.executable, "-m", "pytest", "-n0", "-p", "no:cacheprovider", *words]
-    return program(
-        *words, **{"CI": "true", "PYTEST_ADDOPTS": "", "ICL_MUST_RUN": ""} | environment
-    )
+    return program(*words, **{"CI": "true", "PYTEST_ADDOPTS": "", "ICL_MUST_RUN": ""} | environment)
 
 
 # ------------------------------------------------------------------------------- what is skipped
@@ -48,9 +46,9 @@ def test_without_a_browser_its_tests_are_skipped_and_one_line_names_the_package(
         (word, int(number))
         for number, word in re.findall(r"(\d+) (\w+)", done.stdout.splitlines()[-1])
     )
-    assert counts["skipped"] > 40 and not {"passed", "failed", "error", "errors"} & set(
+    assert counts["skipped"] > 40 and not {"passed", "failed", "error", "errors"} & set(counts), (
         counts
-    ), counts
+    )
     (line,) = [line for line in done.stdout.splitlines() if "chromium" in line.lower()]
     need = "needs Chromium and its driver (apt-get install chromium chromium-driver)"
     assert line == f"skipped: {counts['skipped']} ({need})"
@@ -58,11 +56,7 @@ def test_without_a_browser_its_tests_are_skipped_and_one_line_names_the_package(
 
 def test_where_a_browser_is_wanted_its_lack_is_one_line_and_no_success(hidden):
     done = suite(
-        "-m",
-        "browser",
-        "tests/icl_book/test_interactive.py",
-        PATH=hidden,
-        ICL_MUST_RUN="browser",
+        "-m", "browser", "tests/icl_book/test_interactive.py", PATH=hidden, ICL_MUST_RUN="browser"
     )
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
     assert done.stderr.startswith(
@@ -71,9 +65,7 @@ def test_where_a_browser_is_wanted_its_lack_is_one_line_and_no_success(hidden):
 
 
 def test_the_workflow_tests_the_gpu_before_the_book():
-    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text())[
-        "jobs"
-    ]
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text())["jobs"]
     runs = [step for step in jobs["book"]["steps"] if "run" in step]
     assert [step["run"] for step in runs] == [
         'make test TESTS="-m gpu"',
@@ -105,16 +97,12 @@ def test_a_home_that_can_be_written_is_kept(tmp_path, monkeypatch):
     assert found["folders"][0] == str(tmp_path / "new")
 
 
-def test_a_home_that_is_missing_or_holds_nothing_more_is_replaced(
-    tmp_path, monkeypatch
-):
+def test_a_home_that_is_missing_or_holds_nothing_more_is_replaced(tmp_path, monkeypatch):
     monkeypatch.delenv("GIT_CONFIG_GLOBAL", raising=False)
     assert prepared(HOME="/nonexistent")["home"] == INSTEAD
     (tmp_path / ".gitconfig").touch()
     (tmp_path / ".cache").symlink_to("/proc")  # exists, and no file can be made in it
-    found = prepared(
-        HOME=str(tmp_path), NUMBA_CACHE_DIR="/proc/numba", XDG_CACHE_HOME="/dev/full"
-    )
+    found = prepared(HOME=str(tmp_path), NUMBA_CACHE_DIR="/proc/numba", XDG_CACHE_HOME="/dev/full")
     assert found["home"] == INSTEAD and found["git"] == str(tmp_path / ".gitconfig")
     assert found["folders"] == [""] * len(process.FOLDERS)
 
@@ -155,9 +143,7 @@ def test_every_ending_is_that_of_ctrl_c_and_happens_once(tmp_path, ending):
     """What tidies up then is not interrupted by a second signal; what was started ends as well."""
     heard = f"import signal; signal.signal({int(ending)}, signal.SIG_DFL)\n"  # under nohup, too
     child = heard + "import time; from icl_book import process as p; p.end_in_order()\n"
-    child += (
-        "with p.scratch('icl-kernel-'):\n print('ready', flush=True); time.sleep(600)"
-    )
+    child += "with p.scratch('icl-kernel-'):\n print('ready', flush=True); time.sleep(600)"
     code = heard + "import pathlib, sys, time\n"
     code += "from icl_book import process as p; p.end_in_order()\n"
     code += "try:\n with p.scratch('icl-kernel-'):\n"
@@ -166,10 +152,7 @@ def test_every_ending_is_that_of_ctrl_c_and_happens_once(tmp_path, ending):
     paths = os.pathsep.join([str(ROOT), str(ROOT / "book")])
     environment = os.environ | {"TMPDIR": str(tmp_path), "PYTHONPATH": paths}
     with subprocess.Popen(
-        [sys.executable, "-c", code, child],
-        env=environment,
-        stdout=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-c", code, child], env=environment, stdout=subprocess.PIPE, text=True
     ) as started:
         assert started.stdout.readline() == "ready\n"
         assert len(list(tmp_path.iterdir())) == 2
@@ -206,17 +189,12 @@ def test_signals_that_are_ignored_stay_so():
 # ------------------------------------------------------------------------------ the installation
 def test_the_installation_ignores_where_else_packages_shall_go(tmp_path):
     """pip's settings for all users, and those of the environment."""
-    (tmp_path / "pip.conf").write_text(
-        f"[install]\nuser = true\ntarget = {tmp_path}/x\n"
-    )
+    (tmp_path / "pip.conf").write_text(f"[install]\nuser = true\ntarget = {tmp_path}/x\n")
     code = "import importlib.util as u, os; s = u.spec_from_file_location('i', '.ci/install.py')\n"
     code += "m = u.module_from_spec(s); s.loader.exec_module(m); os.environ.update(m.ELSEWHERE)\n"
     code += "import subprocess, sys\n"
     code += "words = '-m pip install --dry-run --no-index --no-deps --no-build-isolation -q -e .'\n"
     code += "sys.exit(subprocess.call([sys.executable, *words.split()]))"
-    for environment in (
-        {"PIP_USER": "1"},
-        {"PIP_CONFIG_FILE": str(tmp_path / "pip.conf")},
-    ):
+    for environment in ({"PIP_USER": "1"}, {"PIP_CONFIG_FILE": str(tmp_path / "pip.conf")}):
         done = program(sys.executable, "-c", code, **environment)
         assert done.returncode == 0, done.stderr

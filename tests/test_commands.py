@@ -50,10 +50,7 @@ NOT_HERE = {
         'make lab LAB_OPTIONS="--allow-root --ip=0.0.0.0"',
         ".venv/bin/python -m jupyterlab PATH",
     ],
-    "needs a cluster": [
-        ".ci/slurm",
-        "make sweep ... PROFILE=profiles/slurm JOBS=20",
-    ],
+    "needs a cluster": [".ci/slurm", "make sweep ... PROFILE=profiles/slurm JOBS=20"],
     "needs the book at its own sizes": [".venv/bin/python tests/golden.py"],
     "a recipe of tests/test_contributing.py": [
         ".venv/bin/python -m pytest -q tests/icl/tasks -k sine",
@@ -75,9 +72,7 @@ NOT_HERE = {
         "python -m icl_book quotes paper.pdf",
         ".venv/bin/python -m icl_book quotes paper.pdf --paper P1",
     ],
-    "all scripts are run by tests/test_second_computations.py": [
-        "python book/checks/ball.py"
-    ],
+    "all scripts are run by tests/test_second_computations.py": ["python book/checks/ball.py"],
     "a minute, and the same kind as that of the front page, which is run": [
         ".venv/bin/python -m icl_book execute theorem2_scaling -p noise_std=0.5"
     ],
@@ -177,9 +172,7 @@ def page(name):
 def said(tree, name, more="", **environment):
     """What a command of `RUN` prints, with more words behind it."""
     path = f"{tree}/.venv/bin:/usr/bin:/bin"
-    done = program(
-        "bash", "-euc", f"{RUN[name]}{more}", cwd=tree, PATH=path, **environment
-    )
+    done = program("bash", "-euc", f"{RUN[name]}{more}", cwd=tree, PATH=path, **environment)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()
 
@@ -202,16 +195,11 @@ def test_the_first_experiment_of_the_front_page_ends_as_the_page_says(tree):
 
     assert "should grow by the factor $2^{1/3}$" in text
     assert "for land and sea should grow less" in text
-    maps = {
-        "land and sea": (planet.land(), 300),
-        "magnetic field": (planet.magnetic_field(), 20),
-    }
+    maps = {"land and sea": (planet.land(), 300), "magnetic field": (planet.magnetic_field(), 20)}
     grows = {}
     for name, radius in radii(path).items():
         values, degree = maps[name]
-        usual = optimal_window(
-            globe(planet.standardized(values), degree=degree), 10000, 0.1
-        )
+        usual = optimal_window(globe(planet.standardized(values), degree=degree), 10000, 0.1)
         grows[name] = radius / (planet.RADIUS * float(usual.w) ** -0.5)
     assert grows["magnetic field"] == pytest.approx(2 ** (1 / 3), abs=0.005)
     assert 1 < grows["land and sea"] < grows["magnetic field"]
@@ -222,25 +210,17 @@ def test_a_chapter_with_other_parameters_is_where_the_page_says(tree):
     # with the sizes of smoke it is the run of the front page
     assert re.fullmatch(r"planet: (already done|done in \d+ s)", done)
     text = page("book/reproduce.md")
-    promised = re.search(
-        r"last line that `execute` prints is the path [^`]+`([^`]+)`", text
-    )[1]
+    promised = re.search(r"last line that `execute` prints is the path [^`]+`([^`]+)`", text)[1]
     pattern = re.escape(promised.replace("/quick/", "/smoke/"))
-    assert re.fullmatch(
-        "result: " + pattern.replace("<digest>", "[0-9a-f]{16}"), result
-    )
+    assert re.fullmatch("result: " + pattern.replace("<digest>", "[0-9a-f]{16}"), result)
     stored = re.search(r"parameters or seeds of your own as `([^`]+)`", text)[1]
     assert stored.replace("<preset>", "quick").replace("<name>", "planet") == promised
 
 
 def test_papermill_lists_the_parameters_and_writes_the_notebook_that_is_named(tree):
-    (default,) = re.findall(
-        r"  noise_std: .*default (\S+)\)", "\n".join(said(tree, "help"))
-    )
+    (default,) = re.findall(r"  noise_std: .*default (\S+)\)", "\n".join(said(tree, "help")))
     assert f"with their defaults: noise_std is {default} " in page("book/reproduce.md")
-    entry = re.search(
-        r"^planet: (.*)$", (ROOT / "presets" / "smoke.yml").read_text(), re.M
-    )
+    entry = re.search(r"^planet: (.*)$", (ROOT / "presets" / "smoke.yml").read_text(), re.M)
     said(tree, "papermill", f" -y '{entry[1]}'")
     assert '"P1.planet.radius"' in (tree / "out.ipynb").read_text()
 
@@ -248,16 +228,10 @@ def test_papermill_lists_the_parameters_and_writes_the_notebook_that_is_named(tr
 def test_a_sweep_ends_with_the_table_of_all_its_numbers(tree):
     assert "# one table of all numbers; resumable" in page("README.md")
     last = said(tree, "sweep", PRESET="smoke")[-1]
-    assert (
-        "A sweep ends with tables in `_build/sweeps/...`, as CSV and as Parquet"
-        in page("book/reproduce.md")
+    assert "A sweep ends with tables in `_build/sweeps/...`, as CSV and as Parquet" in page(
+        "book/reproduce.md"
     )
-    (table,) = re.fullmatch(
-        r"tables, the same as \.parquet: (_build/sweeps/\S+)", last
-    ).groups()
-    assert (
-        table.endswith("/cases.csv")
-        and (tree / table).with_suffix(".parquet").is_file()
-    )
+    (table,) = re.fullmatch(r"tables, the same as \.parquet: (_build/sweeps/\S+)", last).groups()
+    assert table.endswith("/cases.csv") and (tree / table).with_suffix(".parquet").is_file()
     numbers = pd.read_csv(tree / table)
     assert set(numbers.noise_std) == {0.1, 0.2} and numbers.claim.nunique() == 3

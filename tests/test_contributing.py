@@ -51,9 +51,7 @@ def test_a_recipe(tmp_path, title, expected):
         (tree / ".venv" / part).symlink_to(Path(sys.prefix, part))
     (tree / ".venv" / ".installed").write_text(f"{tree}\n")
     section = re.search(
-        rf"^## {title}\n(.*?)(?=^## |\Z)",
-        (ROOT / "CONTRIBUTING.md").read_text(),
-        re.M | re.S,
+        rf"^## {title}\n(.*?)(?=^## |\Z)", (ROOT / "CONTRIBUTING.md").read_text(), re.M | re.S
     )
     said = ""
     for file, language, text in BLOCK.findall(section[1]):

@@ -24,9 +24,7 @@ MODULES = [
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name):
     failed, tried = doctest.testmod(importlib.import_module(name))
-    assert failed == 0 and (
-        tried or name not in ("icl.risk.exact", "icl.pretrain.trainer")
-    )
+    assert failed == 0 and (tried or name not in ("icl.risk.exact", "icl.pretrain.trainer"))
 
 
 def test_the_studies_of_the_readme():

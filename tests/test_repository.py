@@ -56,23 +56,18 @@ def test_pairs_agree(monkeypatch):
     assert pairs.sync() == [], "edit notebooks/*.py, the source, then run: make sync"
     assert sorted(p.stem for p in (ROOT / "notebooks").glob("*.ipynb")) == NOTEBOOKS
     url = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
-    install = json.loads((ROOT / "notebooks" / f"{NOTEBOOKS[0]}.ipynb").read_text())[
-        "cells"
-    ][1]
+    install = json.loads((ROOT / "notebooks" / f"{NOTEBOOKS[0]}.ipynb").read_text())["cells"][1]
     assert f'url = "git+{url}"' in "".join(install["source"])
     assert install["metadata"]["tags"] == ["remove-cell"] and not install["outputs"]
 
 
 def test_saving_unedited_notebooks_in_jupyterlab_changes_nothing(tmp_path):
     shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks")
-    manager = build_sync_jupytext_contents_manager_class(LargeFileManager)(
-        root_dir=str(tmp_path)
-    )
+    manager = build_sync_jupytext_contents_manager_class(LargeFileManager)(root_dir=str(tmp_path))
     for name in NOTEBOOKS:
         opened = manager.get(f"notebooks/{name}.ipynb")
         manager.save(
-            {k: opened[k] for k in ("type", "format", "content")},
-            f"notebooks/{name}.ipynb",
+            {k: opened[k] for k in ("type", "format", "content")}, f"notebooks/{name}.ipynb"
         )
         for suffix in (".py", ".ipynb"):
             path = Path("notebooks", f"{name}{suffix}")
@@ -82,34 +77,21 @@ def test_saving_unedited_notebooks_in_jupyterlab_changes_nothing(tmp_path):
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_a_stream_with_a_fixed_address_serves_one_purpose(name):
     nodes = ast.walk(ast.parse((ROOT / "notebooks" / f"{name}.py").read_text()))
-    calls = [
-        n
-        for n in nodes
-        if isinstance(n, ast.Call) and getattr(n.func, "id", "") == "stream"
-    ]
-    fixed = [
-        ast.unparse(n)
-        for n in calls
-        if all(isinstance(arg, ast.Constant) for arg in n.args)
-    ]
+    calls = [n for n in nodes if isinstance(n, ast.Call) and getattr(n.func, "id", "") == "stream"]
+    fixed = [ast.unparse(n) for n in calls if all(isinstance(arg, ast.Constant) for arg in n.args)]
     assert len(fixed) == len(set(fixed)), fixed
 
 
 @pytest.mark.parametrize("preset", ["smoke", "quick", "paper"])
 def test_every_preset_has_every_notebook_and_good_values(preset):
-    assert (
-        sorted(yaml.safe_load((ROOT / "presets" / f"{preset}.yml").read_text()))
-        == NOTEBOOKS
-    )
+    assert sorted(yaml.safe_load((ROOT / "presets" / f"{preset}.yml").read_text())) == NOTEBOOKS
     for run in plan.plan(preset):
         validate(run.overrides, run.overrides)
         assert run.digest
 
 
 # ------------------------------------------------------------------------ package and lock
-@pytest.mark.parametrize(
-    "words", ["ruff format --check .", "ruff check .", "lint-imports", "mypy"]
-)
+@pytest.mark.parametrize("words", ["ruff format --check .", "ruff check .", "lint-imports", "mypy"])
 def test_format_style_imports_and_types(words):
     """What `make check` runs; the contracts are in pyproject.toml."""
     tool, *options = words.split()
@@ -126,14 +108,23 @@ def locked():
     return [x.strip() for x in text.splitlines() if x and not x.startswith("#")]
 
 
+def test_no_comment_hangs_behind_a_closing_bracket():
+    """The formatter breaks a long line before its comment, which then stands after what it explains."""
+    folders = ("icl", "book", "tests", "benchmarks", ".ci")
+    hanging = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for folder in folders
+        for path in (ROOT / folder).rglob("*.py")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if re.match(r"\s*[])}]+[^#'\"]*  # ", line)
+    ]
+    assert hanging == []
+
+
 def test_lock_pins_every_dependency_once_and_for_every_kind_of_machine():
     lines = locked()
-    assert all(re.fullmatch(r"[\w.-]+==[\w.]+( ; .*)?", x) for x in lines), (
-        "name==version, no +cpu"
-    )
-    assert not [x for x in lines if re.search(r"\d(a|b|rc|\.dev)\d", x)], (
-        "no pre-releases"
-    )
+    assert all(re.fullmatch(r"[\w.-]+==[\w.]+( ; .*)?", x) for x in lines), "name==version, no +cpu"
+    assert not [x for x in lines if re.search(r"\d(a|b|rc|\.dev)\d", x)], "no pre-releases"
     assert not [x for x in lines if x.startswith(("nvidia-", "cuda-", "triton="))], (
         "no CUDA; run: make lock"
     )
@@ -142,10 +133,7 @@ def test_lock_pins_every_dependency_once_and_for_every_kind_of_machine():
     wanted = [
         word
         for project in (PROJECT["project"], BOOK["project"])
-        for some in (
-            project["dependencies"],
-            *project.get("optional-dependencies", {}).values(),
-        )
+        for some in (project["dependencies"], *project.get("optional-dependencies", {}).values())
         for word in some
     ]
     missing = {normal(w) for w in wanted} - {*names, "softmax-icl"}
@@ -153,20 +141,12 @@ def test_lock_pins_every_dependency_once_and_for_every_kind_of_machine():
 
 
 def test_every_locked_archive_has_hashes_but_torch_whose_builds_come_from_several_places():
-    blocks = (
-        (ROOT / ".ci" / "requirements.hashes")
-        .read_text()
-        .replace("\\\n", " ")
-        .splitlines()
-    )
-    assert all(
-        re.fullmatch(r".+?(\s+--hash=sha256:[0-9a-f]{64})+\s*", block)
-        for block in blocks
-    )
+    blocks = (ROOT / ".ci" / "requirements.hashes").read_text().replace("\\\n", " ").splitlines()
+    assert all(re.fullmatch(r".+?(\s+--hash=sha256:[0-9a-f]{64})+\s*", block) for block in blocks)
     hashed = [re.split(r"\s+--hash=", block)[0] for block in blocks]
-    assert sorted(hashed) == sorted(
-        x for x in locked() if not x.startswith("torch==")
-    ), "run: make lock"
+    assert sorted(hashed) == sorted(x for x in locked() if not x.startswith("torch==")), (
+        "run: make lock"
+    )
     steps = [" ".join(step) for step in install().STEPS]
     assert (
         "--require-hashes -r .ci/requirements.hashes" in steps[0]
@@ -175,9 +155,7 @@ def test_every_locked_archive_has_hashes_but_torch_whose_builds_come_from_severa
 
 
 def install():
-    spec = importlib.util.spec_from_file_location(
-        "install", ROOT / ".ci" / "install.py"
-    )
+    spec = importlib.util.spec_from_file_location("install", ROOT / ".ci" / "install.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -204,9 +182,9 @@ global.timeout='60'
 # ------------------------------------------------------------------------- what is published
 def test_no_file_names_a_place_on_somebodys_machine():
     homes = re.compile(r"(?<![\w.])/(?:home|Users|root|work|opt/wheels|opt/pypi)/[\w.]")
-    listed = program(
-        *"git ls-files -z --cached --others --exclude-standard".split()
-    ).stdout.split("\0")
+    listed = program(*"git ls-files -z --cached --others --exclude-standard".split()).stdout.split(
+        "\0"
+    )
     files = [name for name in listed if (ROOT / name).is_file()]
     if not files:  # an unpacked archive: what it has, but what was made in it
         made = {".venv", "_build", ".snakemake", ".hypothesis", "softmax_icl.egg-info"}
@@ -224,24 +202,16 @@ def test_no_file_names_a_place_on_somebodys_machine():
 
 def test_licenses_citation_and_changelog_agree():
     assert (ROOT / "LICENSE").read_text().startswith("MIT License")
-    assert (
-        "creativecommons.org/licenses/by/4.0"
-        in (ROOT / "LICENSES" / "text.md").read_text()
-    )
+    assert "creativecommons.org/licenses/by/4.0" in (ROOT / "LICENSES" / "text.md").read_text()
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     config = yaml.safe_load((ROOT / "_config.yml").read_text())
     assert citation["title"] == config["title"]
     assert citation["repository-code"] == config["repository"]["url"]
     last = PROJECT["project"]["version"]
-    versions = re.findall(
-        r"^## \[([\w.]+)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE
-    )
+    versions = re.findall(r"^## \[([\w.]+)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert [str(citation["version"]), *versions[:2]] == [last, "Unreleased", last]
     assert BOOK["project"]["version"] == last
-    assert (
-        f"## [{last}] - {citation['date-released']}"
-        in (ROOT / "CHANGELOG.md").read_text()
-    )
+    assert f"## [{last}] - {citation['date-released']}" in (ROOT / "CHANGELOG.md").read_text()
     deposit = json.loads((ROOT / ".zenodo.json").read_text())
     assert [deposit["version"], deposit["title"]] == [last, citation["title"]]
 
@@ -258,15 +228,7 @@ def test_a_checkout_with_the_line_ends_of_windows_has_the_same_bytes(tmp_path):
     for name, content in files.items():
         (here / name).parent.mkdir(parents=True, exist_ok=True)
         (here / name).write_bytes(content)
-    git = [
-        "git",
-        "-c",
-        "user.name=a",
-        "-c",
-        "user.email=a@b",
-        "-c",
-        "core.autocrlf=true",
-    ]
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "core.autocrlf=true"]
     for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
         assert program(*git, *words, cwd=here).returncode == 0
     program(*git, "clone", "-q", here, tmp_path / "there")
@@ -302,11 +264,7 @@ def test_workflow_runs_pinned_actions_with_the_least_permissions():
             for name, note in used
         )
         assert workflow["permissions"] == {"contents": "read"}
-        more = {
-            n: j["permissions"]
-            for n, j in workflow["jobs"].items()
-            if "permissions" in j
-        }
+        more = {n: j["permissions"] for n, j in workflow["jobs"].items() if "permissions" in j}
         assert more == {
             "book": {"pages": {"pages": "write", "id-token": "write"}},
             "release": {"release": {"contents": "write"}},
@@ -332,10 +290,7 @@ def test_code_of_others_runs_where_no_token_can_write():
 
 
 def test_what_installs_and_what_packs_is_checked_against_hashes():
-    for name, wanted in {
-        "uv": ["uv"],
-        "package": ["build", "setuptools", "twine"],
-    }.items():
+    for name, wanted in {"uv": ["uv"], "package": ["build", "setuptools", "twine"]}.items():
         text = (ROOT / ".ci" / f"{name}.hashes").read_text()
         blocks = re.split(r"\n(?=\w)", text)
         assert all(re.match(r"[\w.-]+==[\w.]+( ; .*)? \\\n", one) for one in blocks)
@@ -355,15 +310,11 @@ def test_the_package_carries_claims_and_templates():
         BOOK["tool"]["setuptools"]["package-data"]["icl_book"],
     )
     claims = [*FOLDER.glob("*.yml")]
-    templates = [
-        package / "templates" / name for name in environment().list_templates()
-    ]
+    templates = [package / "templates" / name for name in environment().list_templates()]
     assert FOLDER.resolve() == ROOT / "book" / "claims"
     assert len(claims) == 3 and len(templates) >= 2
     for path in (*claims, *templates):
-        assert any(path.relative_to(package).match(pattern) for pattern in patterns), (
-            path
-        )
+        assert any(path.relative_to(package).match(pattern) for pattern in patterns), path
 
 
 def imports(source):
@@ -379,33 +330,24 @@ def test_icl_alone_needs_few_packages():
     wanted = {normal(w) for w in PROJECT["project"]["dependencies"]}
     extra = ROOT / "icl" / "regressor.py"  # the one module that scikit-learn is for
     science = [p for p in (ROOT / "icl").rglob("*.py") if p != extra]
-    imported = {
-        module.partition(".")[0] for p in science for module in imports(p.read_text())
-    }
+    imported = {module.partition(".")[0] for p in science for module in imports(p.read_text())}
     assert imported - set(sys.stdlib_module_names) - {"icl", "__future__"} == wanted
     assert (ROOT / "icl" / "py.typed").is_file()
 
 
 def test_nothing_is_unpickled():
     for path in [
-        path
-        for folder in ("icl", "book", "notebooks")
-        for path in (ROOT / folder).rglob("*.py")
+        path for folder in ("icl", "book", "notebooks") for path in (ROOT / folder).rglob("*.py")
     ]:
-        for call in [
-            n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)
-        ]:
+        for call in [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)]:
             name, keys = (
                 ast.unparse(call.func),
                 {k.arg: ast.unparse(k.value) for k in call.keywords},
             )
-            assert not re.match(
-                r"(c?pickle|marshal|joblib|shelve|dill)\.|torch\.load$", name
-            ), path
-            assert (
-                name not in ("np.load", "numpy.load")
-                or keys.get("allow_pickle") == "False"
-            ), path
+            assert not re.match(r"(c?pickle|marshal|joblib|shelve|dill)\.|torch\.load$", name), path
+            assert name not in ("np.load", "numpy.load") or keys.get("allow_pickle") == "False", (
+                path
+            )
 
 
 ROOMS = sorted(
@@ -417,9 +359,7 @@ ROOMS = sorted(
 
 @pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
 def test_the_map_of_a_room_names_its_modules_and_no_other(room):
-    text = ast.get_docstring(
-        ast.parse((room / "__init__.py").read_text(encoding="utf-8"))
-    )
+    text = ast.get_docstring(ast.parse((room / "__init__.py").read_text(encoding="utf-8")))
     modules = {path.stem for path in room.glob("*.py")} - {"__init__", "__main__"}
     if room.name == "measurements":  # one module a chapter, with its name
         assert modules <= {path.stem for path in (ROOT / "notebooks").glob("*.py")}
@@ -441,9 +381,7 @@ def test_jupyter_book_on_the_sources_stops_in_one_line(tmp_path):
 
 def test_make_hands_values_on_without_running_what_stands_in_them(tmp_path):
     grid = f'noise_std="0.5" `touch {tmp_path}/run`'
-    done = program(
-        *"make -s -o .venv/.installed PY=echo sweep NOTEBOOK=x".split(), f"GRID={grid}"
-    )
+    done = program(*"make -s -o .venv/.installed PY=echo sweep NOTEBOOK=x".split(), f"GRID={grid}")
     assert grid in done.stdout and not list(tmp_path.iterdir())
 
 

@@ -38,11 +38,7 @@ def lines(text):
 
 def of_card(claim, labels, factor=1.0):
     """The number of the one case of a card that has these parameters."""
-    (case,) = [
-        case
-        for case in CARDS[claim]["cases"]["cases"]
-        if labels.items() <= case[3].items()
-    ]
+    (case,) = [case for case in CARDS[claim]["cases"]["cases"] if labels.items() <= case[3].items()]
     return factor * case[0]
 
 

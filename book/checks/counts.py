@@ -63,9 +63,7 @@ for where, some in (
     ("further run, random numbers", [r for r in rows if r["fresh_1"]]),
     ("further run, authors", [r for r in authors if r["then"] == "holds"]),
 ):
-    moved = [
-        r for r in some if r["registered"] != r["then"] or r["control"] != "passed"
-    ]
+    moved = [r for r in some if r["registered"] != r["then"] or r["control"] != "passed"]
     against = [r for r in moved if r["registered"] not in UNDECIDED]
     said(where, "all", some)
     said(where, "stayed", [r for r in some if r not in moved])

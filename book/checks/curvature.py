@@ -18,9 +18,7 @@ def mean_cosine(s):  # of s u.e for a uniform u
 
 
 def wave(theta):
-    return (
-        mean_cosine(2 * L * np.sin(theta / 2)) + mean_cosine(2 * L * np.cos(theta / 2))
-    ) / 2
+    return (mean_cosine(2 * L * np.sin(theta / 2)) + mean_cosine(2 * L * np.cos(theta / 2))) / 2
 
 
 t = np.linspace(-1, 1, 200_001)

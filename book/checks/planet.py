@@ -21,9 +21,8 @@ def trial(truth, w, questions, rng):
     y = truth(x) / truth(x).std()
     places, error = cKDTree(x[:10_000]), 0.0
     for q, answer in zip(x[10_000:], y[10_000:], strict=True):
-        near = places.query_ball_point(
-            q, (50 / w[0]) ** 0.5
-        )  # others have weights below exp(-25)
+        # others have weights below exp(-25)
+        near = places.query_ball_point(q, (50 / w[0]) ** 0.5)
         omega = np.exp(np.outer(w, x[near] @ q - 1))
         omega /= omega.sum(axis=1, keepdims=True)
         error += (omega @ y[near] - answer) ** 2 + 0.01 * (omega**2).sum(axis=1)
@@ -58,9 +57,5 @@ for name, truth, w, questions in (
     total = np.sum(errors, axis=0)
     left_out = np.array([one_percent(total - error, w) for error in errors])
     spread = left_out.std(axis=0) * 19**0.5  # the jackknife
-    for end, km, off in zip(
-        ("least", "largest"), one_percent(total, w), 4 * spread, strict=True
-    ):
-        print(
-            f"P1.planet.flat | map={name!r} n=10000 end={end!r} | {km:.1f} | {off:.1f}"
-        )
+    for end, km, off in zip(("least", "largest"), one_percent(total, w), 4 * spread, strict=True):
+        print(f"P1.planet.flat | map={name!r} n=10000 end={end!r} | {km:.1f} | {off:.1f}")

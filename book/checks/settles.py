@@ -16,9 +16,8 @@ def distance(r, n):
     tau = w * r
     t = np.arange(-8, 18, 0.19 / max(1, tau))  # of 1e30 tokens hardly one is beyond 12
     p = np.exp(-t * t / 2) / np.exp(-t * t / 2).sum()
-    top = max(
-        np.log(n) + tau**2 / 2, tau * np.sqrt(2 * np.log(n)) + 4 * tau
-    )  # of log S
+    # of log S
+    top = max(np.log(n) + tau**2 / 2, tau * np.sqrt(2 * np.log(n)) + 4 * tau)
     s = np.exp(np.arange(-top - 20, 25 - min(np.log(n), top), 0.2))
     z = np.minimum(np.outer(s, np.exp(tau * t)), 700)  # beyond, exp(-z) is nothing
     weights = np.exp(-z) * p

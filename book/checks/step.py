@@ -47,9 +47,7 @@ assert apart < 1e-10, apart
 queries = A1 @ moved @ np.linalg.inv(X)
 by_queries, by_step = queries @ X @ A2.T - before, after - before
 lengths = np.linalg.norm(by_queries) * np.linalg.norm(by_step)
-print(
-    f"P2.icl.imitates | what='exact' | {(by_queries * by_step).sum() / lengths:.9f} | 1e-9"
-)
+print(f"P2.icl.imitates | what='exact' | {(by_queries * by_step).sum() / lengths:.9f} | 1e-9")
 
 together = A1 @ after_a_step(A1, np.eye(d), A1, B) @ A1.T
 assert np.linalg.norm(together - together.T) > 1e-3 * np.linalg.norm(together)

@@ -21,12 +21,7 @@ def contexts(count):
     t = np.einsum("cnd,cd->cn", x, q / np.linalg.norm(q, axis=1, keepdims=True))
     up, down, b = rng.uniform(-L, L, (3, count, 1))
     y = up * np.maximum(t, 0) + down * np.maximum(-t, 0) + b
-    return (
-        x[:, :n],
-        y[:, :n] + sigma * rng.standard_normal((count, n)),
-        x[:, n],
-        y[:, n],
-    )
+    return (x[:, :n], y[:, :n] + sigma * rng.standard_normal((count, n)), x[:, n], y[:, n])
 
 
 def attend(scores):

@@ -27,32 +27,21 @@ def parser() -> argparse.ArgumentParser:
     commands = whole.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def command(name: str, does: str) -> argparse.ArgumentParser:
-        return commands.add_parser(
-            name, help=does, description=f"{does[0].upper()}{does[1:]}."
-        )
+        return commands.add_parser(name, help=does, description=f"{does[0].upper()}{does[1:]}.")
 
     execute = command("execute", "execute one notebook and print where the result is")
     book = command("book", "execute what is not done and build the book")
-    sweep = command(
-        "sweep", "execute one notebook over a grid of parameters and write tables"
-    )
+    sweep = command("sweep", "execute one notebook over a grid of parameters and write tables")
     pdf = command("pdf", "print the book that was built last as one PDF")
-    release = command(
-        "release", "write book, PDF, notebooks and package as archives of a release"
-    )
-    repeat = command(
-        "replicate", "judge every sampled verdict with other random streams"
-    )
+    release = command("release", "write book, PDF, notebooks and package as archives of a release")
+    repeat = command("replicate", "judge every sampled verdict with other random streams")
     judge = command(
-        "judge",
-        "measure what one claim needs, and print its card, in seconds if it is exact",
+        "judge", "measure what one claim needs, and print its card, in seconds if it is exact"
     )
     judge.add_argument("claim", help="its id, e.g. P1.T2.upper")
     quotes = command("quotes", "find the book's quotations in a paper that you have")
     for one in (execute, sweep):
-        one.add_argument(
-            "name", help="the notebook, without its suffix, e.g. theorem2_scaling"
-        )
+        one.add_argument("name", help="the notebook, without its suffix, e.g. theorem2_scaling")
     execute.add_argument(
         "-p",
         dest="values",
@@ -63,9 +52,7 @@ def parser() -> argparse.ArgumentParser:
         "(default: the values of the preset)",
     )
     execute.add_argument(
-        "--label",
-        default="",
-        help="printed before each line, e.g. '1 of 2' (default: nothing)",
+        "--label", default="", help="printed before each line, e.g. '1 of 2' (default: nothing)"
     )
     execute.add_argument(
         "--digest",
@@ -98,9 +85,7 @@ def parser() -> argparse.ArgumentParser:
         )
     for one in (book, sweep, repeat):
         one.add_argument(
-            "--jobs",
-            default="2",
-            help="how many run at a time, e.g. 8 (default: %(default)s)",
+            "--jobs", default="2", help="how many run at a time, e.g. 8 (default: %(default)s)"
         )
         one.add_argument(
             "--profile",
@@ -119,9 +104,7 @@ def parser() -> argparse.ArgumentParser:
         choices=("P1", "P2"),
         help="quotations of this paper's statements only, e.g. P1 (default: of both)",
     )
-    command(
-        "readme", "rewrite README.md's findings and verdicts from the quick results"
-    )
+    command("readme", "rewrite README.md's findings and verdicts from the quick results")
     command("sync", "bring notebooks/*.py and notebooks/*.ipynb to agree")
     return whole
 
@@ -139,21 +122,15 @@ def main(arguments: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except KeyboardInterrupt:
-        print(
-            "interrupted; what is done is kept, the same command goes on from there",
-            flush=True,
-        )
+        print("interrupted; what is done is kept, the same command goes on from there", flush=True)
         return 130
     except BadInput as error:
         print(f"error: {error}", file=sys.stderr)
     except OSError as error:  # a full disk, a folder that may not be written
         why = f"{error.filename2 or error.filename or 'a file'}: {error.strerror}"
-        if (
-            error.strerror is None
-        ):  # a folder could not be copied: the first file and its reason
-            why = str(
-                error.args[0][0][-1] if isinstance(error.args[0], list) else error
-            )
+        # a folder could not be copied: the first file and its reason
+        if error.strerror is None:
+            why = str(error.args[0][0][-1] if isinstance(error.args[0], list) else error)
         print(f"error: {why}; what is done is kept", file=sys.stderr)
     return 1
 
@@ -164,14 +141,11 @@ def _run(options: argparse.Namespace) -> int:
         case "execute":
             from icl_book.runner.execute import execute
 
-            alone = (
-                not options.digest
-            )  # else another command asks for it, which has looked at the pairs
+            # else another command asks for it, which has looked at the pairs
+            alone = not options.digest
             if alone:
                 _take_edits([options.name])
-            for run in plan.plan(
-                options.preset, options.name, " ".join(options.values)
-            ):
+            for run in plan.plan(options.preset, options.name, " ".join(options.values)):
                 if options.digest not in ("", run.digest):
                     raise BadInput(
                         f"{run.name}: notebook, code, lock or data changed since it was asked for"
@@ -211,21 +185,15 @@ def _run(options: argparse.Namespace) -> int:
             from icl_book.runner import table
 
             written = table.write(runs, wanted)
-            print(
-                f"tables, the same as .parquet: {' '.join(map(os.path.relpath, written))}"
-            )
+            print(f"tables, the same as .parquet: {' '.join(map(os.path.relpath, written))}")
         case "replicate":
             from icl_book.runner import again
 
             words = options.seed.split(",")
             if not all(map(str.isdecimal, words)):
-                raise BadInput(
-                    f"seed={options.seed!r}: must be positive integers, e.g. 1,2,3"
-                )
+                raise BadInput(f"seed={options.seed!r}: must be positive integers, e.g. 1,2,3")
             _take_edits(plan.notebooks())
-            return again.replicate(
-                [int(word) for word in words], options.jobs, options.profile
-            )
+            return again.replicate([int(word) for word in words], options.jobs, options.profile)
         case "readme":
             from icl_book.site import assemble
 

@@ -70,16 +70,10 @@ def interactive(
     tables = {name: table for name, table in given.items() if table is not None}
     stops = {}
     for name in sliders:
-        values = next(
-            table[name] for table in tables.values() if name in table
-        ).drop_duplicates()
-        stops[name] = (
-            values.sort_values() if values.dtype.kind in "iuf" else values
-        ).tolist()
+        values = next(table[name] for table in tables.values() if name in table).drop_duplicates()
+        stops[name] = (values.sort_values() if values.dtype.kind in "iuf" else values).tolist()
         if start[name] not in stops[name]:
-            raise ValueError(
-                f"start: {name}={start[name]!r} must be one of {stops[name]}"
-            )
+            raise ValueError(f"start: {name}={start[name]!r} must be one of {stops[name]}")
     if "move" not in experiment.lower() or not alt.strip():
         raise ValueError(
             f"experiment={experiment!r}, alt={alt!r}: must say what to move, and what is seen"
@@ -94,39 +88,26 @@ def interactive(
     }
     data |= {"squares": squares or {}, "cursor": cursor or x}
     data["sliders"] = [
-        {
-            "name": name,
-            "label": sliders[name],
-            "stops": values,
-            "start": values.index(start[name]),
-        }
+        {"name": name, "label": sliders[name], "stops": values, "start": values.index(start[name])}
         for name, values in stops.items()
     ]
-    keys = {
-        name: {s: stops[s] for s in sliders if s in t and s != x}
-        for name, t in tables.items()
-    }
+    keys = {name: {s: stops[s] for s in sliders if s in t and s != x} for name, t in tables.items()}
     data["tables"] = {name: pack(table, keys[name]) for name, table in tables.items()}
 
     shown = frame[
-        (
-            frame[[*keys["curves"]]] == pd.Series({s: start[s] for s in keys["curves"]})
-        ).all(axis=1)
+        (frame[[*keys["curves"]]] == pd.Series({s: start[s] for s in keys["curves"]})).all(axis=1)
     ]
-    parts = pd.DataFrame(
-        {c: shown[c] * start[s] ** 2 for c, s in data["squares"].items()}
+    parts = pd.DataFrame({c: shown[c] * start[s] ** 2 for c, s in data["squares"].items()})
+    shown = shown.assign(**{c: parts.get(c, shown.get(c, parts.sum(axis=1))) for c in y}).set_index(
+        x
     )
-    shown = shown.assign(
-        **{c: parts.get(c, shown.get(c, parts.sum(axis=1))) for c in y}
-    ).set_index(x)
     ax = shown[[*y]].rename(columns=y).plot(loglog=log, style=["-", "--", ":"])
     ax.set(xlabel=labels[0], ylabel=labels[1], ylim=ylim)
     picture = base64.b64encode(plots.svg(ax.figure).encode()).decode()
     plt.close(ax.figure)
     table = json.dumps(data, separators=(",", ":")).replace("<", r"\u003c")
     style, script = (
-        Path(__file__).with_suffix(suffix).read_text("utf-8")
-        for suffix in (".css", ".js")
+        Path(__file__).with_suffix(suffix).read_text("utf-8") for suffix in (".css", ".js")
     )
     return HTML(
         f'<div class="icl-interactive" role="group" aria-label="Interactive figure"><style>{style}</style>'
@@ -148,27 +129,19 @@ def pack(frame: pd.DataFrame, stops: Mapping[str, list[Any]]) -> dict[str, Any]:
         stops: Columns that are keys, and their values in order.
     """
     codes = [pd.Index(values).get_indexer(frame[key]) for key, values in stops.items()]
-    row = (
-        frame.groupby([*stops]).cumcount().to_numpy()
-        if stops
-        else np.arange(len(frame))
-    )
+    row = frame.groupby([*stops]).cumcount().to_numpy() if stops else np.arange(len(frame))
     shape = (*map(len, stops.values()), int(row.max()) + 1)
     columns = {}
     for name in frame.columns.difference([*stops]):
         values, needed = np.full(shape, np.nan, "<f4"), list[str]()
         values[(*codes, row)] = frame[name]
         for axis, key in reversed([*enumerate(stops)]):
-            if np.array_equal(
-                values, np.roll(values, 1, axis), equal_nan=True
-            ):  # does not depend on it
+            # does not depend on it
+            if np.array_equal(values, np.roll(values, 1, axis), equal_nan=True):
                 values = values.take(0, axis)
             else:
                 needed.insert(0, key)
         if np.array_equal(values, np.roll(values, 1, -1), equal_nan=True):
             values = values[..., :1]
-        columns[name] = {
-            "keys": needed,
-            "data": base64.b64encode(values.tobytes()).decode(),
-        }
+        columns[name] = {"keys": needed, "data": base64.b64encode(values.tobytes()).decode()}
     return {"rows": shape[-1], "columns": columns}

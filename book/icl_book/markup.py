@@ -15,15 +15,9 @@ _MATH = re.compile(r"(\$[^$]*\$|`[^`]+`)")
 #: What is typed, in escaped text, and what is printed for it.
 _PRINTED: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"(?<![\w*])\*(?=\S)([^*]+?)(?<=\S)\*(?![\w*])", r"<em>\1</em>"),
-    (
-        r"(?<![\w.])(\d+(?:\.\d+)?)e([+-])0*(\d+)(?!\w|\.\d)",
-        lambda m: _power(*m.groups()),
-    ),
+    (r"(?<![\w.])(\d+(?:\.\d+)?)e([+-])0*(\d+)(?!\w|\.\d)", lambda m: _power(*m.groups())),
     (r"(?<![\w.)\]–-])-(?=\.?\d)", "−"),
-    (
-        r"\[[^\[\]\s]+, [^\[\]\s]+\]| = |(?<=\d) %| ± ",
-        lambda m: m[0].replace(" ", "\u00a0"),
-    ),
+    (r"\[[^\[\]\s]+, [^\[\]\s]+\]| = |(?<=\d) %| ± ", lambda m: m[0].replace(" ", "\u00a0")),
     (r"&lt;=", "≤"),
     (r"&gt;=", "≥"),
     (r"\|\|(\w+)\|\|", r"‖\1‖"),
@@ -54,9 +48,7 @@ def interval(ends: Sequence[float | str], digits: int = 5) -> str:
         return f"{sign} {number(end, f'.{max(5, digits)}g')}"
     if low == high:
         return number(low)
-    apart = (
-        math.log10((high - low) / max(abs(low), abs(high))) if low * high > 0 else 0.0
-    )
+    apart = math.log10((high - low) / max(abs(low), abs(high))) if low * high > 0 else 0.0
     form = f".{min(12, max(5, digits, 2 - math.floor(apart)))}g"
     return f"[{number(low, form)}, {number(high, form)}]"
 
@@ -84,9 +76,7 @@ def _piece(text: str) -> str:
 
 
 def _power(head: str, sign: str, digits: str) -> str:
-    raised = f"{sign.strip('+')}{digits}".translate(
-        str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-    )
+    raised = f"{sign.strip('+')}{digits}".translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
     return f"10{raised}" if head == "1" else f"{head}·10{raised}"
 
 

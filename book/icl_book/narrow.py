@@ -113,8 +113,7 @@ def _height(ax: Axes, highest: float) -> float:
 def _label(figure: Figure) -> None:
     """Write the labels at the ends of lines again, as heights have changed, or long ones as a legend."""
     ends = {
-        ax: [text for text in ax.texts if text.get_label() == plots.AT_END]
-        for ax in figure.axes
+        ax: [text for text in ax.texts if text.get_label() == plots.AT_END] for ax in figure.axes
     }
     labeled = [ax for ax, texts in ends.items() if texts]
     if not labeled:
@@ -125,8 +124,7 @@ def _label(figure: Figure) -> None:
         text.remove()
     if room > ROOM * figure.dpi:
         lacking = max(
-            len(ends[ax]) * 13 / 72 - ax.get_window_extent().height / figure.dpi
-            for ax in labeled
+            len(ends[ax]) * 13 / 72 - ax.get_window_extent().height / figure.dpi for ax in labeled
         )
         figure.set_figheight(figure.get_figheight() + max(lacking, 0))
         plots.label_ends(*labeled)
@@ -156,9 +154,7 @@ def _refit(legend: Legend, figure: Figure) -> None:
     legend.remove()
 
 
-def _name(
-    ax: Axes, cells: dict[tuple[int, int], list[Axes]], row: int, column: int
-) -> None:
+def _name(ax: Axes, cells: dict[tuple[int, int], list[Axes]], row: int, column: int) -> None:
     """Write at a panel what only the first of its row and the ends of its column say."""
     if not ax.axison:
         return

@@ -69,14 +69,10 @@ def setup(namespace: MutableMapping[str, Any], **entries: int | str) -> None:
         elif not names or set(found) & set(names):
             names = found
     if not names:
-        raise BadInput(
-            "notebook.setup(globals()): no parameters cell was executed before it"
-        )
+        raise BadInput("notebook.setup(globals()): no parameters cell was executed before it")
     # papermill writes numbers of NumPy as text
     given = {name: spelled(namespace[name]) for name in injected}
-    values = validate(
-        given | {name: namespace[name] for name in names if name not in given}, names
-    )
+    values = validate(given | {name: namespace[name] for name in names if name not in given}, names)
     namespace.update(values)
     for name, need in entries.items():
         entry = namespace[name]
@@ -84,9 +80,7 @@ def setup(namespace: MutableMapping[str, Any], **entries: int | str) -> None:
             good = len(entry) == len(namespace[need])
             allowed = f"as many entries as {need}={namespace[need]!r}"
         else:
-            good = len(entry) >= need and all(
-                a < b for a, b in itertools.pairwise(entry)
-            )
+            good = len(entry) >= need and all(a < b for a, b in itertools.pairwise(entry))
             allowed = f"{need} or more entries in increasing order"
         if not good:
             raise BadInput(f"{name}={entry!r}: must have {allowed}")
@@ -102,11 +96,7 @@ def _draw_into_notebook(shell: Any) -> None:
     """
     wanted = os.environ.get("MPLBACKEND", "").lower()
     foreign = not wanted.startswith("module://")
-    if (
-        hasattr(shell, "kernel")
-        and foreign
-        and matplotlib.get_backend().lower() == wanted
-    ):
+    if hasattr(shell, "kernel") and foreign and matplotlib.get_backend().lower() == wanted:
         shell.enable_matplotlib("inline")
 
 
@@ -151,14 +141,14 @@ def footer() -> None:
         **provenance.origin(),
     }
     where, commit = record["machine"], record["commit"]
-    text = f"Computed in {record['seconds']:.1f} s on {where['cpu']} ({where['cores']} cores), device "
+    text = (
+        f"Computed in {record['seconds']:.1f} s on {where['cpu']} ({where['cores']} cores), device "
+    )
     text += f"{record['device']}, with " + ", ".join(
         f"{n} {v}" for n, v in record["versions"].items()
     )
     if commit:
-        text += f", commit {commit['id'][:10]}" + (
-            " with local changes" if commit["dirty"] else ""
-        )
+        text += f", commit {commit['id'][:10]}" + (" with local changes" if commit["dirty"] else "")
     if not get_ipython():  # a plain script
         print(text)
         return
@@ -167,9 +157,7 @@ def footer() -> None:
     tables = {
         name: frame.to_csv(index=frame.index.names != [None])
         for name, frame in _started["namespace"].items()
-        if isinstance(frame, pd.DataFrame)
-        and name[:1] != "_"
-        and 0 < len(frame) <= MOST_ROWS
+        if isinstance(frame, pd.DataFrame) and name[:1] != "_" and 0 < len(frame) <= MOST_ROWS
     }
     hidden = {"scrapbook": {"name": "tables", "mime_prefix": HIDDEN}}
     display({TABLES_MIME: json.dumps(tables)}, raw=True, metadata=hidden)

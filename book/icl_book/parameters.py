@@ -19,9 +19,8 @@ class BadInput(ValueError):
     """A value that the reader or caller gave and that is not allowed; the message is one line."""
 
     def _render_traceback_(self) -> list[str]:
-        return [
-            f"{type(self).__name__}: {self}"
-        ]  # IPython then shows this line and no traceback
+        # IPython then shows this line and no traceback
+        return [f"{type(self).__name__}: {self}"]
 
 
 @dataclass(frozen=True)
@@ -43,14 +42,8 @@ class Real:
                     f"{name}={value!r}: must be {'an integer' if self.whole else 'a number'}"
                 )
         except ValueError as error:
-            each = (
-                "must be a list with one or more entries, each "
-                if self.several
-                else "must be "
-            )
-            raise BadInput(
-                f"{str(error).replace('must be ', each, 1)} ({self.meaning})"
-            ) from None
+            each = "must be a list with one or more entries, each " if self.several else "must be "
+            raise BadInput(f"{str(error).replace('must be ', each, 1)} ({self.meaning})") from None
         return numbers.astype(int).tolist() if self.whole else value
 
 
@@ -62,9 +55,7 @@ Integers = partial(Integer, several=True)
 PARAMETERS: dict[str, Real] = {
     "dim": Integer("dimension d", 2, 1000),
     "dims": Integers("dimensions d of the covariates", 2, 1000),
-    "ranks": Integers(
-        "dimensions k of the subspace that matters, one for each d", 1, 1000
-    ),
+    "ranks": Integers("dimensions k of the subspace that matters, one for each d", 1, 1000),
     "n_decades": Integers("powers of ten of the context length n", 0, 30),
     "n_values": Integers("context lengths n", 1),
     "context_length": Integer("number n of labeled examples in a context", 1),
@@ -76,13 +67,9 @@ PARAMETERS: dict[str, Real] = {
     "lipschitz": Real("Lipschitz constant L of the class"),
     "lipschitz_values": Reals("Lipschitz constants L of the class"),
     "seed": Integer("root of all random streams", 0, 2**32 - 1),
-    "seeds": Integer(
-        "number of independent repetitions; an interval needs two", 2, 10_000
-    ),
+    "seeds": Integer("number of independent repetitions; an interval needs two", 2, 10_000),
     "steps": Integer("optimizer steps", 1, 10**7),
-    "training_steps": Integers(
-        "optimizer steps, one number for each experiment", 1, 10**7
-    ),
+    "training_steps": Integers("optimizer steps, one number for each experiment", 1, 10**7),
     "batch_size": Integer("contexts per optimizer step", 1),
     "batch_sizes": Integers("contexts per optimizer step", 1),
     "learning_rate": Real("step size of the optimizer"),
@@ -102,22 +89,14 @@ PARAMETERS: dict[str, Real] = {
     "collapse_windows": Reals("window parameters w of the layers", 0),
     "judged_window": Real("largest window parameter w that a card judges", 0),
     "near_values": Reals("Lipschitz constants close to the one of pretraining"),
-    "more_dims": Integers(
-        "further dimensions d, for other readings of a statement", 2, 1000
-    ),
-    "full_steps": Integer(
-        "optimizer steps of units whose matrices are all free", 1, 10**7
-    ),
-    "more_ranks": Integers(
-        "dimensions k of the subspace, one for each further d", 1, 1000
-    ),
+    "more_dims": Integers("further dimensions d, for other readings of a statement", 2, 1000),
+    "full_steps": Integer("optimizer steps of units whose matrices are all free", 1, 10**7),
+    "more_ranks": Integers("dimensions k of the subspace, one for each further d", 1, 1000),
     "more_seeds": Integer("independent repetitions of a further experiment", 2, 10_000),
 }
 
 
-def validate(
-    values: Mapping[str, object], allowed: Collection[str]
-) -> dict[str, object]:
+def validate(values: Mapping[str, object], allowed: Collection[str]) -> dict[str, object]:
     """Return parameters by name, integers also where they were written as ``1e3``.
 
     Raises:
@@ -127,9 +106,7 @@ def validate(
     for name, value in values.items():
         if name not in allowed:
             known = ", ".join(allowed) or "none"
-            raise BadInput(
-                f"unknown parameter {name}={value!r}: this notebook has {known}"
-            )
+            raise BadInput(f"unknown parameter {name}={value!r}: this notebook has {known}")
         if name not in PARAMETERS:
             raise BadInput(
                 f"parameter {name}: not in the vocabulary icl_book.parameters.PARAMETERS"

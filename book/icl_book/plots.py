@@ -31,9 +31,7 @@ from scipy.optimize import isotonic_regression
 
 from icl_book.markup import environment, number
 
-_BLUE, _ORANGE, _GREEN, _RED, _PURPLE, *_, _SKY = sns.color_palette(
-    "colorblind"
-).as_hex()
+_BLUE, _ORANGE, _GREEN, _RED, _PURPLE, *_, _SKY = sns.color_palette("colorblind").as_hex()
 _DARK = "#3b3b3b"
 
 #: Colors of series, in order; those of seaborn's palette that are too pale for lines on white are left out.
@@ -113,9 +111,7 @@ class _Powers(LogFormatterSciNotation):
 class _LogScale(scale.LogScale):
     """The logarithmic scale of matplotlib with the labels of `_Powers`."""
 
-    def __init__(
-        self, *, base: float = 10, subs: Any = None, nonpositive: Any = "clip"
-    ) -> None:
+    def __init__(self, *, base: float = 10, subs: Any = None, nonpositive: Any = "clip") -> None:
         super().__init__(base=base, subs=subs, nonpositive=nonpositive)
 
     def set_default_locators_and_formatters(self, axis: Axis) -> None:
@@ -134,10 +130,7 @@ def spelled(template: str, value: Any) -> str:
     text = re.sub(r"(?<![\w.])10{5,}(?![\w.])", lambda m: f"1e{len(m[0]) - 1}", text)
     return re.sub(
         r"(?<![\w.])(\d(?:\.\d+)?)e([+-]?)0*(\d+)(?![\w.])",
-        lambda m: (
-            ("$" if m[1] == "1" else rf"${m[1]}\cdot")
-            + f"10^{{{m[2].strip('+')}{m[3]}}}$"
-        ),
+        lambda m: ("$" if m[1] == "1" else rf"${m[1]}\cdot") + f"10^{{{m[2].strip('+')}{m[3]}}}$",
         text,
     )
 
@@ -149,9 +142,8 @@ def style() -> None:
     # The font comes with matplotlib, so that figures are the same on every machine.
     sns.set_theme("paper", "ticks", PALETTE, font="DejaVu Sans", rc=_RC)
     if get_ipython() is not None:
-        from matplotlib_inline.backend_inline import (
-            set_matplotlib_formats,
-        )  # comes with IPython
+        # comes with IPython
+        from matplotlib_inline.backend_inline import set_matplotlib_formats
 
         set_matplotlib_formats("svg", metadata={"Date": None})  # type: ignore[no-untyped-call]
 
@@ -172,9 +164,8 @@ def colors(levels: Iterable[Any]) -> dict[Any, Any]:
     """Return a color for each value of a column: light to dark for numbers, else its role or the next."""
     levels = list(dict.fromkeys(levels))
     if all(isinstance(level, (int, float, np.number)) for level in levels):
-        shades = sns.color_palette("viridis_r", len(levels) + 1)[
-            1:
-        ]  # without its palest part
+        # without its palest part
+        shades = sns.color_palette("viridis_r", len(levels) + 1)[1:]
         return dict(zip(levels, shades, strict=True))
     roles = {level: COLORS.get(str(level).lower()) for level in levels}
     spare = itertools.cycle([color for color in PALETTE if color not in roles.values()])
@@ -250,11 +241,7 @@ def lines(
     shades = colors(frame[hue])
     for ax, level, group in _series(axes, frame, hue, col):
         exact_curve(
-            ax,
-            group[x],
-            group[y],
-            spelled(label, level) or None,
-            **{"color": shades[level]} | line,
+            ax, group[x], group[y], spelled(label, level) or None, **{"color": shades[level]} | line
         )
 
 
@@ -287,21 +274,11 @@ def points(
     for ax, level, group in _series(axes, frame, hue, col):
         low, high = group[y] - group[ends[0]], group[ends[1]] - group[y]
         if not (good := (low >= 0) & (high >= 0)).all():
-            raise ValueError(
-                f"{y}: outside its interval in {group[~good].to_dict('records')[0]}"
-            )
+            raise ValueError(f"{y}: outside its interval in {group[~good].to_dict('records')[0]}")
         marker = MARKERS[list(shades).index(level) % len(MARKERS)]
-        options = (
-            usual
-            | {"color": shades[level], "marker": marker, "linestyle": "none"}
-            | marks
-        )
+        options = usual | {"color": shades[level], "marker": marker, "linestyle": "none"} | marks
         ax.errorbar(
-            group[x],
-            group[y],
-            yerr=[low, high],
-            label=spelled(label, level) or None,
-            **options,
+            group[x], group[y], yerr=[low, high], label=spelled(label, level) or None, **options
         )
 
 
@@ -358,9 +335,7 @@ def _label_ends(ax: Axes, spacing: float) -> None:
         )
 
 
-def guide(
-    ax: Axes, x0: float, y0: float, slope: float, label: str, decades: float = 2.0
-) -> Any:
+def guide(ax: Axes, x0: float, y0: float, slope: float, label: str, decades: float = 2.0) -> Any:
     """Draw a labeled power law ``y0 (x / x0) ** slope`` as a dashed gray line on log-log axes.
 
     It starts at ``(x0, y0)`` and runs over ``decades`` of x, to the left if they are negative.
@@ -378,9 +353,7 @@ def guide(
     gap, side = (4, "left") if decades > 0 else (-4, "right")
     text = {"va": "center", "ha": side, "color": COLORS["guide"]}
     ax.annotate(label, (x1, y1), xytext=(gap, 0), textcoords="offset points", **text)
-    return ax.plot(
-        [x0, x1], [y0, y1], "--", color=COLORS["guide"], linewidth=1.2, zorder=1
-    )[0]
+    return ax.plot([x0, x1], [y0, y1], "--", color=COLORS["guide"], linewidth=1.2, zorder=1)[0]
 
 
 def matrix(
@@ -401,27 +374,13 @@ def matrix(
     """
     values = np.asarray(values, dtype=float)
     if values.ndim != 2 or not np.isfinite(values).all():
-        raise ValueError(
-            f"values: shape {values.shape}; must be a matrix of finite numbers"
-        )
+        raise ValueError(f"values: shape {values.shape}; must be a matrix of finite numbers")
     limit = limit or float(np.abs(values).max()) or 1.0
     ax.grid(False)
     names = {"xticklabels": list(columns) or False, "yticklabels": list(rows) or False}
-    numbers = {
-        "annot": np.vectorize(lambda value: number(value, fmt))(values),
-        "fmt": "",
-        **names,
-    }
-    scale = {
-        "cmap": "vlag",
-        "vmin": -limit,
-        "vmax": limit,
-        "square": True,
-        "cbar": False,
-    }
-    sns.heatmap(
-        values, ax=ax, linewidths=0.5, annot_kws={"fontsize": 9.5}, **scale, **numbers
-    )
+    numbers = {"annot": np.vectorize(lambda value: number(value, fmt))(values), "fmt": "", **names}
+    scale = {"cmap": "vlag", "vmin": -limit, "vmax": limit, "square": True, "cbar": False}
+    sns.heatmap(values, ax=ax, linewidths=0.5, annot_kws={"fontsize": 9.5}, **scale, **numbers)
     ax.tick_params(length=0, labelrotation=0)
     return ax.collections[-1]
 
@@ -429,9 +388,7 @@ def matrix(
 class _Formatter(string.Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:
         return (
-            number(value, format_spec)
-            if isinstance(value, float)
-            else format(value, format_spec)
+            number(value, format_spec) if isinstance(value, float) else format(value, format_spec)
         )
 
 
@@ -449,10 +406,7 @@ def table(frame: pd.DataFrame, columns: Mapping[str, str], caption: str) -> HTML
         KeyError: If a template names no column.
     """
     form, heads = _Formatter(), list(columns)
-    rows = [
-        [form.vformat(columns[h], (), row) for h in heads]
-        for row in frame.to_dict("records")
-    ]
+    rows = [[form.vformat(columns[h], (), row) for h in heads] for row in frame.to_dict("records")]
     short = all(len(first) <= 24 for first, *_ in rows)
     page = environment().get_template("table.html.j2")
     return HTML(page.render(heads=heads, rows=rows, caption=caption, short=short))

@@ -47,10 +47,7 @@ def prepare(root: Path = ROOT) -> None:
         if folder and not writable(Path(folder)):
             del os.environ[name]
     home = Path(os.path.expanduser("~"))
-    used = [
-        home,
-        *(folder for folder in (home / ".cache", home / ".config") if folder.exists()),
-    ]
+    used = [home, *(folder for folder in (home / ".cache", home / ".config") if folder.exists())]
     if not (home.is_dir() and all(map(writable, used))):
         instead = root / "_build" / "home"
         if writable(instead):
@@ -141,9 +138,8 @@ def scratch(prefix: str, parent: Path | None = None) -> Iterator[str]:
     ) as folder:
         handle = os.open(folder, os.O_RDONLY)
         try:
-            with suppress(
-                OSError
-            ):  # some file systems know no locks; nothing is ever removed there
+            # some file systems know no locks; nothing is ever removed there
+            with suppress(OSError):
                 fcntl.flock(handle, fcntl.LOCK_EX)
             yield folder
         finally:
@@ -162,9 +158,7 @@ def _remove_abandoned(folder: Path) -> None:
         state = folder.lstat()
         if state.st_uid != os.geteuid() or time.time() - state.st_mtime < ABANDONED:
             return
-        inner = [
-            one.path for one in os.scandir(folder) if one.is_dir(follow_symlinks=False)
-        ]
+        inner = [one.path for one in os.scandir(folder) if one.is_dir(follow_symlinks=False)]
         for each in (os.fspath(folder), *inner):
             handle = os.open(each, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             stack.callback(os.close, handle)

@@ -58,11 +58,7 @@ def device(wanted: str | None = None) -> torch.device:
 def device_name() -> str:
     """Return the device in words, e.g. ``"cuda (NVIDIA H200)"``; ``"cpu"`` if no other was used."""
     torch = sys.modules.get("torch")
-    if (
-        torch is None
-        or not torch.cuda.is_initialized()
-        or (chosen := device()).type == "cpu"
-    ):
+    if torch is None or not torch.cuda.is_initialized() or (chosen := device()).type == "cpu":
         return "cpu"
     return f"{chosen} ({torch.cuda.get_device_name(chosen)})"
 
@@ -71,16 +67,10 @@ def machine() -> dict[str, str | int | None]:
     """Return the CPU model, the number of cores this process may use, and the system."""
     path = Path("/proc/cpuinfo")  # of Linux
     said = re.search(
-        r"^model name\s*: (.*\S)",
-        path.read_text() if path.is_file() else "",
-        re.MULTILINE,
+        r"^model name\s*: (.*\S)", path.read_text() if path.is_file() else "", re.MULTILINE
     )
     model = said[1] if said else platform.processor() or platform.machine()
-    cores = (
-        len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count()
-    )
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {"cpu": model, "cores": cores, "system": platform.platform(terse=True)}
 
 
@@ -88,9 +78,7 @@ def resident_bytes() -> int:
     """Return this process's resident memory at its highest; 0 off Linux."""
     path = Path("/proc/self/status")
     said = re.search(
-        r"^VmHWM:\s*(\d+) kB",
-        path.read_text() if path.is_file() else "",
-        re.MULTILINE,
+        r"^VmHWM:\s*(\d+) kB", path.read_text() if path.is_file() else "", re.MULTILINE
     )
     return int(said[1]) * 1024 if said else 0
 
@@ -109,18 +97,11 @@ def check_tree(folder: Path) -> None:
     """
     import icl
 
-    trees = (
-        parent
-        for parent in (folder.resolve(), *folder.resolve().parents)
-        if _is_tree(parent)
-    )
+    trees = (parent for parent in (folder.resolve(), *folder.resolve().parents) if _is_tree(parent))
     here = next(trees, None)
     if here is None:
         return  # somebody else's folder
-    for name, where in (
-        ("icl", Path(icl.__file__).resolve().parents[1]),
-        ("icl_book", ROOT),
-    ):
+    for name, where in (("icl", Path(icl.__file__).resolve().parents[1]), ("icl_book", ROOT)):
         if where != here:
             raise BadInput(
                 f"{name} is imported from {where}, not from {here}: the environment was made for another "
@@ -152,16 +133,10 @@ def bare(source: str) -> str:
     """Return code without comments, docstrings and layout, as every Python from 3.11 on writes it."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
-        if isinstance(
-            node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-        ):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             lines = []
             for line in node.body:  # a string that stands alone does nothing
-                alone = (
-                    getattr(line.value, "value", None)
-                    if isinstance(line, ast.Expr)
-                    else None
-                )
+                alone = getattr(line.value, "value", None) if isinstance(line, ast.Expr) else None
                 if not isinstance(alone, str):
                     lines.append(line)
             node.body = lines or [ast.Pass()]  # the same with a docstring and without
@@ -171,9 +146,7 @@ def bare(source: str) -> str:
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that numbers and figures depend on."""
     names = ("numpy", "scipy", "torch", "numba", "matplotlib")
-    return {"python": platform.python_version()} | {
-        name: version(name) for name in names
-    }
+    return {"python": platform.python_version()} | {name: version(name) for name in names}
 
 
 def commit() -> dict[str, str | bool] | None:

@@ -31,10 +31,7 @@ def git_variables() -> frozenset[str]:
     """
     command = ["git", "rev-parse", "--local-env-vars"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return frozenset(done.stdout.split()) - {
-        "GIT_CONFIG_PARAMETERS",
-        "GIT_CONFIG_COUNT",
-    }
+    return frozenset(done.stdout.split()) - {"GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT"}
 
 
 def git(root: Path, *words: str) -> str:
@@ -58,9 +55,9 @@ def git(root: Path, *words: str) -> str:
 
 def declared(root: Path) -> str:
     """Return the address that ``_config.yml`` declares."""
-    url: str = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))[
-        "repository"
-    ]["url"]
+    url: str = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))["repository"][
+        "url"
+    ]
     return url
 
 
@@ -89,11 +86,7 @@ def adopt(root: Path) -> bool:
     It returns whether anything was written.
     """
     here, there = declared(root), address(root)
-    files = [
-        root / "_config.yml",
-        root / "CITATION.cff",
-        *(root / "notebooks").glob("*.py"),
-    ]
+    files = [root / "_config.yml", root / "CITATION.cff", *(root / "notebooks").glob("*.py")]
     for path in files if there != here else ():
         write_atomically(path, path.read_text(encoding="utf-8").replace(here, there))
     return there != here

@@ -65,6 +65,4 @@ def require() -> None:
     try:
         import flint  # noqa: F401
     except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "python-flint is missing: pip install python-flint"
-        ) from None
+        raise ModuleNotFoundError("python-flint is missing: pip install python-flint") from None

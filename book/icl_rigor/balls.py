@@ -65,17 +65,13 @@ def widen(total: arb, h: float, power: int) -> arb:
 
 def strip_error(h: float, power: int) -> arb:
     """Return what bounds the error of the trapezoid rule, for integrands as in `widen` of integral one."""
-    return 2 / (
-        arb(_STRIP).cos() ** power * ((2 * arb.pi() * arb(_STRIP) / arb(h)).exp() - 1)
-    )
+    return 2 / (arb(_STRIP).cos() ** power * ((2 * arb.pi() * arb(_STRIP) / arb(h)).exp() - 1))
 
 
 def chebyshev_to_gegenbauer(dim: int, degree: int) -> arb_mat:
     """Return the matrix K >= 0 with ``P_l(cos t) = sum_m K_lm cos(m t)``, shape (degree + 1, degree + 1)."""
     if dim == 2:
-        return arb_mat(
-            [[int(m == k) for m in range(degree + 1)] for k in range(degree + 1)]
-        )
+        return arb_mat([[int(m == k) for m in range(degree + 1)] for k in range(degree + 1)])
     q, nu = [arb(1)], arb(dim) / 2 - 1
     for k in range(degree):
         q.append(q[-1] * (nu + k) / (k + 1))
@@ -142,9 +138,9 @@ class AngleRule:
     @property
     def _most(self) -> float:
         """Largest height of an ellipse."""
-        return min(
-            math.asinh(_ARGUMENT / max(self.w, 1e-300)), 1.0, 6 / max(self.degree, 1)
-        ) * (1 - 1e-9)
+        return min(math.asinh(_ARGUMENT / max(self.w, 1e-300)), 1.0, 6 / max(self.degree, 1)) * (
+            1 - 1e-9
+        )
 
     @property
     def height(self) -> float:
@@ -166,9 +162,7 @@ class AngleRule:
             theta = [half * (2 * i + 1 + x) for x, _ in _gauss(self.order, ctx.prec)]
             p = [
                 density * weight * t.sin() ** (self.dim - 2)
-                for t, (_, weight) in zip(
-                    theta, _gauss(self.order, ctx.prec), strict=True
-                )
+                for t, (_, weight) in zip(theta, _gauss(self.order, ctx.prec), strict=True)
             ]
             decay = [(arb(-self.w) * 2 * (t / 2).sin() ** 2).exp() for t in theta]
             rows = [
@@ -176,9 +170,7 @@ class AngleRule:
                 for m in range(self.degree + 1)
             ]
             rows.append([self.extra(t) * q for t, q in zip(theta, p, strict=True)])
-            start, end = (
-                self.w * (1 - math.cos(math.pi * k / self.panels)) for k in (i, i + 1)
-            )
+            start, end = (self.w * (1 - math.cos(math.pi * k / self.panels)) for k in (i, i + 1))
             out.append(Panel(start, end, sum(p, arb(0)), decay, rows))
         return out
 
@@ -189,17 +181,10 @@ class AngleRule:
             max(high, 0) + self.far + _ROUND,
         )
         near = sum((panel.mass for panel in self._tables if panel.end < first), arb(0))
-        used = [
-            panel
-            for panel in self._tables
-            if panel.end >= first and panel.start <= last
-        ]
+        used = [panel for panel in self._tables if panel.end >= first and panel.start <= last]
         decay = [e for panel in used for e in panel.decay]
         rows = arb_mat(
-            [
-                [q for panel in used for q in panel.rows[k]]
-                for k in range(self.degree + 2)
-            ]
+            [[q for panel in used for q in panel.rows[k]] for k in range(self.degree + 2)]
         )
         scales = [arb(u).exp() for u in us]
         z = [[e * s for s in scales] for e in decay]
@@ -208,10 +193,7 @@ class AngleRule:
             [x * (1 + y) for x, y in zip(*lines, strict=True)]
             for lines in zip(z, lost, strict=True)
         ]
-        second = [
-            [x * y for x, y in zip(*lines, strict=True)]
-            for lines in zip(z, g, strict=True)
-        ]
+        second = [[x * y for x, y in zip(*lines, strict=True)] for lines in zip(z, g, strict=True)]
         square = [[x * x for x in line] for line in g]
         means, two = (
             rows * arb_mat(g),
@@ -225,34 +207,23 @@ class AngleRule:
         rule *= arb.pi() / 2 * arb(y).cosh() ** (self.dim - 2) / beta(self.dim)
         most = 1 / (arb(1).exp() * arb(_ARGUMENT).cos())
         for k, u in enumerate(us):
-            size = (
-                arb(u) + arb(self.w) * (arb(y).cosh() - 1)
-            ).exp()  # of z on the ellipses
-            cut = (
-                arb(min(u, 0)) - self.far
-            ).exp()  # panels left out: z is at most that, or beyond exp(_DEAD)
+            # of z on the ellipses
+            size = (arb(u) + arb(self.w) * (arb(y).cosh() - 1)).exp()
+            # panels left out: z is at most that, or beyond exp(_DEAD)
+            cut = (arb(min(u, 0)) - self.far).exp()
             dead = (-arb(_DEAD).exp() + 2 * _DEAD).exp() if u > _DEAD else arb(0)
             loss = [
                 rule * smaller(size, most) + cut + dead,
                 rule * smaller(size, 2 * most) ** 2 + cut**2 + dead,
             ]
             angles = [(m * arb(y)).cosh() for m in range(self.degree + 1)] + [growth]
-            fall = (
-                near + missed[0, k] + ball(0, rule * smaller(size, arb(2)) + cut + dead)
-            )
+            fall = near + missed[0, k] + ball(0, rule * smaller(size, arb(2)) + cut + dead)
             yield Point(
                 u,
                 clip(1 - fall),
-                [
-                    means[m, k] + ball(0, loss[0] * angle)
-                    for m, angle in enumerate(angles)
-                ],
-                [
-                    two[m, k] + ball(0, loss[1] * angle)
-                    for m, angle in ((0, arb(1)), (1, growth))
-                ],
-                squares[0, k]
-                + ball(0, rule * smaller(size, most) ** 2 + cut**2 + dead),
+                [means[m, k] + ball(0, loss[0] * angle) for m, angle in enumerate(angles)],
+                [two[m, k] + ball(0, loss[1] * angle) for m, angle in ((0, arb(1)), (1, growth))],
+                squares[0, k] + ball(0, rule * smaller(size, most) ** 2 + cut**2 + dead),
             )
 
 

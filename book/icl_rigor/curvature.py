@@ -105,9 +105,7 @@ def _holds(box: Box, side: int, end: arb, touching: bool) -> bool:
     """Return whether A is positive semidefinite in a box; ``touching``: whether it is at t = 0."""
     p, t, r = (between(*ends) for ends in box)
     q = between(max(0.0, 1 - box[0][1] - box[1][1]), 1 - box[0][0] - box[1][0])
-    small = (
-        t if t <= q else between(min(q.lower(), t.lower()), min(q.upper(), t.upper()))
-    )
+    small = t if t <= q else between(min(q.lower(), t.lower()), min(q.upper(), t.upper()))
     spread = r * (t if t <= q else root(small * t))
     phi = r**2 * small
     if side < 0 and q > _CORNER and phi > _CORNER:
@@ -144,16 +142,11 @@ def _minors(
     """Return the leading minors of A, in the order x, v_2, v_1; for balls, or polynomials in t of balls."""
     kappa = _kappa(p, q, t, phi, side)
     a, b = side * p * (kappa - 1 + 2 * p), side * q * (kappa + 2 * q)
-    one, two = (
-        (1 - p, -q, -spread),
-        (-p, 1 - q, -spread),
-    )  # u_1 and u_2 in (v_1, v_2, x)
+    # u_1 and u_2 in (v_1, v_2, x)
+    one, two = ((1 - p, -q, -spread), (-p, 1 - q, -spread))
     mean = (p, q, spread)
     A = [
-        [
-            -a * one[i] * one[j] - b * two[i] * two[j] - c * t * mean[i] * mean[j]
-            for j in range(3)
-        ]
+        [-a * one[i] * one[j] - b * two[i] * two[j] - c * t * mean[i] * mean[j] for j in range(3)]
         for i in range(3)
     ]
     for i in range(3):

@@ -62,9 +62,7 @@ def spectrum(task: Zonal, degree: int) -> Spectrum:
     """Return a class up to a degree; ValueError for classes without closed forms here."""
     d = task.dim
     if type(task) not in (Affine, Linear, Quadratic, ReLU, Cosine):
-        raise ValueError(
-            f"task={task!r}: allowed are Affine, Linear, Quadratic, ReLU and Cosine"
-        )
+        raise ValueError(f"task={task!r}: allowed are Affine, Linear, Quadratic, ReLU and Cosine")
     scale, a = arb(task.lipschitz) ** 2, [arb(0)] * degree  # type: ignore[attr-defined]
     if isinstance(task, ReLU):
         return _relu(d, scale, a)
@@ -115,15 +113,11 @@ def _cosine(d: int, b: arb, a: list[arb]) -> Spectrum:
     front = (nu + 1).gamma() * (2 / b) ** nu
     for degree in range(2, len(a) + 1, 2):
         a[degree - 1] = multiplicity(d, degree) * (front * b.bessel_j(nu + degree)) ** 2
-    once, twice = (
-        front * b.bessel_j(nu),
-        (nu + 1).gamma() / b**nu * (2 * b).bessel_j(nu),
-    )
+    once, twice = (front * b.bessel_j(nu), (nu + 1).gamma() / b**nu * (2 * b).bessel_j(nu))
     whole, half = (1 + twice) / 2 - once**2, arb(1) / 2
 
-    def variogram(
-        t: arb,
-    ) -> arb:  # k(1) - k(cos t), with |x - x'| = 2 sin(t/2), |x + x'| = 2 cos(t/2)
+    # k(1) - k(cos t), with |x - x'| = 2 sin(t/2), |x + x'| = 2 cos(t/2)
+    def variogram(t: arb) -> arb:
         near, far = (_wave(d, 2 * b * x) for x in ((t / 2).sin(), (t / 2).cos()))
         return half * (1 + twice - near - far)
 
@@ -131,9 +125,7 @@ def _cosine(d: int, b: arb, a: list[arb]) -> Spectrum:
         # |cos(b u.v)| <= cosh(b |Im v|), and the imaginary parts of sin(t/2), cos(t/2) are at most sinh(y/2);
         # or gamma = E (cos(b u.x) - cos(b u.x'))^2 / 2, with |b u.x| <= size and |sin s| <= |s| cosh |s|
         size = b * cosh(y).sqrt()
-        return smaller(
-            1 + (2 * b * (arb(y) / 2).sinh()).cosh(), 2 * (size * size.cosh()) ** 4
-        )
+        return smaller(1 + (2 * b * (arb(y) / 2).sinh()).cosh(), 2 * (size * size.cosh()) ** 4)
 
     return Spectrum(a, whole, variogram, growth)
 
@@ -147,9 +139,7 @@ def risk(task: Zonal, w: float, n: int, noise_std: float, rtol: float) -> Enclos
     """Return `icl_rigor.enclose_risk` of checked arguments."""
     with ctx.workprec(_PRECISION):
         degree = int(
-            32
-            + 4 * math.sqrt(w)
-            + 2 * getattr(task, "lipschitz", 0) * isinstance(task, Cosine)
+            32 + 4 * math.sqrt(w) + 2 * getattr(task, "lipschitz", 0) * isinstance(task, Cosine)
         )
         if isinstance(task, Affine | Linear | Quadratic):
             degree = 2
@@ -193,13 +183,7 @@ def _sums(task: Zonal, w: float, n: int, degree: int, rtol: float) -> tuple[arb,
         (digits + 6 + 0.1 * w**0.5 + math.log10(n)) * math.log(10) / (2 * math.log(2))
     )
     rule = AngleRule(
-        task.dim,
-        w,
-        degree,
-        known.variogram,
-        known.growth,
-        order,
-        2.5 * digits + 15 + math.log(n),
+        task.dim, w, degree, known.variogram, known.growth, order, 2.5 * digits + 15 + math.log(n)
     )
     points = scan(rule, n, h, 10.0**-digits, 2)
     gegenbauer = chebyshev_to_gegenbauer(task.dim, degree)
@@ -217,8 +201,7 @@ def _sums(task: Zonal, w: float, n: int, degree: int, rtol: float) -> tuple[arb,
     right = n * power(last.phi, n - 1) * (1 / arb(h) + 4 / arb(2).exp())
     noise += upto(left * n * first.second[0] + right)
     bias += upto(
-        left * (2 * n * first.second[1] + n * (n - 1) * pair[0])
-        + 4 * n * known.whole * right
+        left * (2 * n * first.second[1] + n * (n - 1) * pair[0]) + 4 * n * known.whole * right
     )
     return widen(h * bias, h, 2), widen(h * noise, h, 2)
 
@@ -229,9 +212,7 @@ def upto(x: arb) -> arb:
     return arb(high / 2, high / 2)
 
 
-def scan(
-    rule: AngleRule, n: int, h: float, tolerance: float, power: int
-) -> list[Point]:
+def scan(rule: AngleRule, n: int, h: float, tolerance: float, power: int) -> list[Point]:
     """Return the points ``u = k h`` until what is left out on both sides is about ``tolerance``."""
     left: list[Point] = []
     low = math.floor((-math.log(n) + min(0.0, math.log(tolerance) / power)) / h)
@@ -242,9 +223,7 @@ def scan(
     return points
 
 
-def _pairs(
-    dim: int, known: Spectrum, gegenbauer: arb_mat, points: list[Point]
-) -> list[arb]:
+def _pairs(dim: int, known: Spectrum, gegenbauer: arb_mat, points: list[Point]) -> list[arb]:
     """Return ``sum_l a_l m_l^2`` at the points."""
     a, rest = known.a, known.rest
     cosines = arb_mat([[p.first[m] for p in points] for m in range(len(a) + 1)])

@@ -47,9 +47,7 @@ def coefficients() -> list[tuple[int, int, float]]:
 
 if __name__ == "__main__":
     np.savez_compressed(
-        FOLDER / "land.npz",
-        bits=np.packbits(land(), axis=1),
-        shape=np.array([360, 720]),
+        FOLDER / "land.npz", bits=np.packbits(land(), axis=1), shape=np.array([360, 720])
     )
     with (FOLDER / "magnetic.csv").open("w", newline="") as file:
         writer = csv.writer(file)

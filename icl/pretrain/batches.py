@@ -69,14 +69,10 @@ def draw_contexts(
     batch_size = integer(batch_size, "batch_size", 1, 10**9)
     shape = (batch_size, n + 1, task.dim)
     affordable(math.prod(shape), 1e9, "batch_size", batch_size, "numbers")
-    normal = torch.from_numpy(
-        stream(unit.seed, "covariates", step).standard_normal(shape)
-    )
+    normal = torch.from_numpy(stream(unit.seed, "covariates", step).standard_normal(shape))
     tokens = unit.covariate_law.from_normal(normal)
     values = sample_values(task, stream(unit.seed, "tasks", step), tokens)
-    noise = torch.from_numpy(
-        stream(unit.seed, "noise", step).standard_normal(shape[:2])
-    )
+    noise = torch.from_numpy(stream(unit.seed, "noise", step).standard_normal(shape[:2]))
     return tokens, values + unit.noise_std * noise
 
 
@@ -84,10 +80,7 @@ class BatchSampler:
     """The batches of S token sets with K units each, which share seed, context length and covariates."""
 
     def __init__(
-        self,
-        sets: Sequence[Sequence[UnitConfig]],
-        settings: Settings,
-        device: torch.device,
+        self, sets: Sequence[Sequence[UnitConfig]], settings: Settings, device: torch.device
     ):
         self.sets = sets
         self.batch_size = settings.batch_size
@@ -109,9 +102,7 @@ class BatchSampler:
         self._y = None
         if not settings.integrate_labels:
             self._y = torch.empty(
-                (self.steps, len(sets), len(sets[0]), *tokens),
-                dtype=dtype,
-                device=device,
+                (self.steps, len(sets), len(sets[0]), *tokens), dtype=dtype, device=device
             )
 
     def batch(self, step: int) -> tuple[Tensor, Tensor | None]:
@@ -168,9 +159,7 @@ def _unit_lipschitz(task: Task) -> tuple[Task, float]:
     return task, 1.0
 
 
-def risk_gradient(
-    sets: Sequence[Sequence[UnitConfig]], x: Tensor
-) -> Callable[[Tensor], Tensor]:
+def risk_gradient(sets: Sequence[Sequence[UnitConfig]], x: Tensor) -> Callable[[Tensor], Tensor]:
     """Return ``omega -> K omega - k_q + sigma^2 omega``, half the gradient of the risk in the weights.
 
     It is that of `icl.tasks.QuadraticRisk`, for stacks of units and contexts next to each other; the fine
@@ -187,42 +176,23 @@ def risk_gradient(
     query = x[..., -1:, :]
     variance = column(
         [
-            [
-                unit.noise_std**2 + fine_variance(cast(Zonal, unit.task))
-                for unit in units
-            ]
+            [unit.noise_std**2 + fine_variance(cast(Zonal, unit.task)) for unit in units]
             for units in sets
         ]
     )
     tasks = {key_of(task): task for row in classes for task in row}
-    if all(
-        task.spectrum(2)[0][1] == 0 and task.spectrum(2)[1] == 0
-        for task in tasks.values()
-    ):
-        slope = column(
-            [[float(task.spectrum(1)[0][0]) for task in row] for row in classes]
-        )
-        level = column(
-            [[float(task.covariance(np.array(0.0))) for task in row] for row in classes]
-        )
+    if all(task.spectrum(2)[0][1] == 0 and task.spectrum(2)[1] == 0 for task in tasks.values()):
+        slope = column([[float(task.spectrum(1)[0][0]) for task in row] for row in classes])
+        level = column([[float(task.covariance(np.array(0.0))) for task in row] for row in classes])
 
         def linear(omega: Tensor) -> Tensor:
-            miss = (context * omega.unsqueeze(2)).sum(
-                -2, keepdim=True
-            ) - query  # sum omega_i x_i - x_q
+            # sum omega_i x_i - x_q
+            miss = (context * omega.unsqueeze(2)).sum(-2, keepdim=True) - query
             total = omega.sum(-2, keepdim=True)
-            return (
-                slope * (context * miss).sum(2) + level * (total - 1) + variance * omega
-            )
+            return slope * (context * miss).sum(2) + level * (total - 1) + variance * omega
 
         return linear
-    cosine = (
-        torch.einsum("sdnb,sdmb->snmb", x[:, 0], x[:, 0])
-        .clamp(-1, 1)
-        .double()
-        .cpu()
-        .numpy()
-    )
+    cosine = torch.einsum("sdnb,sdmb->snmb", x[:, 0], x[:, 0]).clamp(-1, 1).double().cpu().numpy()
     scaled = [[_unit_lipschitz(task) for task in row] for row in classes]
     distinct = {key_of(task): cast(Zonal, task) for row in scaled for task, _ in row}
     k = {
@@ -230,8 +200,7 @@ def risk_gradient(
         for key, task in distinct.items()
     }
     rows = [
-        torch.stack([L**2 * k[key_of(task)][s] for task, L in row])
-        for s, row in enumerate(scaled)
+        torch.stack([L**2 * k[key_of(task)][s] for task, L in row]) for s, row in enumerate(scaled)
     ]
     gram = torch.stack(rows)  # (S, K, n + 1, n + 1, B)
     K = gram[:, :, :-1, :-1]

@@ -60,19 +60,16 @@ class UnitConfig:
 
     def __post_init__(self) -> None:
         if not (hasattr(self.task, "sample") and hasattr(self.task, "dim")):
-            raise ValueError(
-                f"task={shown(self.task)}: must have dim and sample(rng, count)"
-            )
+            raise ValueError(f"task={shown(self.task)}: must have dim and sample(rng, count)")
         law = self.covariate_law
-        if (
-            not hasattr(law, "from_normal")
-            or getattr(law, "dim", None) != self.task.dim
-        ):
+        if not hasattr(law, "from_normal") or getattr(law, "dim", None) != self.task.dim:
             raise ValueError(
                 f"covariates={shown(law)}: must have from_normal(normal), and the dimension {self.task.dim} "
                 "of the task"
             )
-        more = "; for one of your own add (phi, derivative, normalized) to icl.attention.ACTIVATIONS"
+        more = (
+            "; for one of your own add (phi, derivative, normalized) to icl.attention.ACTIVATIONS"
+        )
         choice(self.activation, "activation", ACTIVATIONS, more)
         # plain numbers, so that equal units have equal text
         numbers: dict[str, Any] = {
@@ -82,16 +79,12 @@ class UnitConfig:
             "initial_std": real(self.initial_std, "initial_std", 0, MOST),
         }
         if self.learning_rate is not None:
-            numbers["learning_rate"] = real(
-                self.learning_rate, "learning_rate", 0, above=True
-            )
+            numbers["learning_rate"] = real(self.learning_rate, "learning_rate", 0, above=True)
         if self.width is not None:
             numbers["width"] = integer(self.width, "width", 1, 10**6)
         for name, value in numbers.items():
             object.__setattr__(self, name, value)
-        if self.initial_std == 0 and (
-            self.width is not None or "relu" in self.activation
-        ):
+        if self.initial_std == 0 and (self.width is not None or "relu" in self.activation):
             raise ValueError(
                 "initial_std=0: must be > 0 for full units and ReLU attention, which get no gradient at zero"
             )

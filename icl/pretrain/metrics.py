@@ -37,11 +37,7 @@ def subspace_error(M: Array, basis: ArrayLike) -> Array:
     orthonormal.
     """
     M, B = matrices(M, "M", MOST), matrices(basis, "basis", MOST)
-    if (
-        B.ndim != 2
-        or B.shape[0] != M.shape[-2]
-        or not np.allclose(B.T @ B, np.eye(B.shape[1]))
-    ):
+    if B.ndim != 2 or B.shape[0] != M.shape[-2] or not np.allclose(B.T @ B, np.eye(B.shape[1])):
         raise ValueError(
             f"basis={shown(basis)}: must have orthonormal columns, as long as those of M, {M.shape[-2]}"
         )
@@ -51,9 +47,7 @@ def subspace_error(M: Array, basis: ArrayLike) -> Array:
 
 def _check(trained: Pretrained) -> None:
     if not isinstance(trained, Pretrained):
-        raise ValueError(
-            f"trained={shown(trained)}: must be a result of icl.pretrain.pretrain"
-        )
+        raise ValueError(f"trained={shown(trained)}: must be a result of icl.pretrain.pretrain")
 
 
 def scale_scores(trained: Pretrained, factors: Sequence[float]) -> Pretrained:
@@ -63,9 +57,7 @@ def scale_scores(trained: Pretrained, factors: Sequence[float]) -> Pretrained:
     multiply ``M``, or ``W_Q`` of a full unit; ValueError unless there is a finite one for each unit.
     """
     _check(trained)
-    factors = [
-        real(factor, "factors", -MOST, MOST) for factor in sequence(factors) or []
-    ]
+    factors = [real(factor, "factors", -MOST, MOST) for factor in sequence(factors) or []]
     if len(factors) != len(trained.units):
         raise ValueError(
             f"factors has {len(factors)} numbers: must have one a unit, {len(trained.units)}"
@@ -81,9 +73,7 @@ def scale_scores(trained: Pretrained, factors: Sequence[float]) -> Pretrained:
         )
 
     return replace(
-        trained,
-        parameters=scale(trained.parameters),
-        history=tuple(map(scale, trained.history)),
+        trained, parameters=scale(trained.parameters), history=tuple(map(scale, trained.history))
     )
 
 
@@ -141,20 +131,15 @@ def evaluation_error(
     )
     stack = matrices(M, "M", MOST)
     if stack.shape[-2:] != (task.dim, task.dim):
-        raise ValueError(
-            f"M has shape {stack.shape}: must be (..., {task.dim}, {task.dim})"
-        )
+        raise ValueError(f"M has shape {stack.shape}: must be (..., {task.dim}, {task.dim})")
     units = [
-        (test.layout, activation, {"M": matrix})
-        for matrix in stack.reshape(-1, task.dim, task.dim)
+        (test.layout, activation, {"M": matrix}) for matrix in stack.reshape(-1, task.dim, task.dim)
     ]
     return _mean_errors(units, test, contexts).reshape(stack.shape[:-2])
 
 
 def _mean_errors(
-    units: Sequence[tuple[ParameterLayout, str, Parameters]],
-    test: UnitConfig,
-    contexts: int,
+    units: Sequence[tuple[ParameterLayout, str, Parameters]], test: UnitConfig, contexts: int
 ) -> Array:
     """Return the mean squared error of each unit, given as its layout, activation and parameters."""
     shape = (test.context_length + 1, test.task.dim)
@@ -163,9 +148,7 @@ def _mean_errors(
     for step, begin in enumerate(range(0, contexts, piece)):
         rng = stream(test.seed, "evaluation", step)
         count = min(piece, contexts - begin)  # the last piece is drawn whole, and cut
-        x = test.covariate_law.from_normal(
-            torch.from_numpy(rng.standard_normal((piece, *shape)))
-        )
+        x = test.covariate_law.from_normal(torch.from_numpy(rng.standard_normal((piece, *shape))))
         noise = torch.from_numpy(rng.standard_normal((piece, shape[0])))
         f = test.task.sample(rng, piece)(x)
         clean = f[:count, -1]

@@ -98,9 +98,8 @@ def _scores(
     u = layout.key_query(theta) @ query  # (S, K, d or d + 1, B)
     scores = _inner(u, context)
     values = None if y is None else y[..., :-1, :]
-    if (
-        layout.width is not None and values is not None
-    ):  # the label is one more coordinate of a token
+    # the label is one more coordinate of a token
+    if layout.width is not None and values is not None:
         scores = scores + values * u[..., d:, :]
         v = layout.unpack(theta)["W_V"].unsqueeze(-1)  # (S, K, d + 1, 1)
         values = _inner(v, context) + v[..., d:, :] * values
@@ -165,16 +164,9 @@ def gradient(
     parts = layout.unpack(theta)
     weighted = omega * error
     dz = torch.cat([dz, (labels * adjoint).sum(-2, keepdim=True) * error], 2)
-    dA = torch.nn.functional.pad(
-        dz @ query.mT, (0, 1)
-    )  # (S, K, d + 1, d + 1): the query's label is 0
+    # (S, K, d + 1, d + 1): the query's label is 0
+    dA = torch.nn.functional.pad(dz @ query.mT, (0, 1))
     dV = torch.cat(
-        [
-            _pull(context, weighted).sum(-1),
-            (labels * weighted).sum((-1, -2)).unsqueeze(-1),
-        ],
-        -1,
+        [_pull(context, weighted).sum(-1), (labels * weighted).sum((-1, -2)).unsqueeze(-1)], -1
     )
-    return torch.cat(
-        [dV, (parts["W_Q"] @ dA.mT).flatten(-2), (parts["W_K"] @ dA).flatten(-2)], -1
-    )
+    return torch.cat([dV, (parts["W_Q"] @ dA.mT).flatten(-2), (parts["W_K"] @ dA).flatten(-2)], -1)

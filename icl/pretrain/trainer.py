@@ -104,10 +104,7 @@ class Pretrained:
     def _key_query(self, parameters: Sequence[Parameters]) -> Array:
         d = self.units[0].task.dim
         return np.array(
-            [
-                p["M"] if "M" in p else (p["W_K"].T @ p["W_Q"])[:d, :d]
-                for p in parameters
-            ]
+            [p["M"] if "M" in p else (p["W_K"].T @ p["W_Q"])[:d, :d] for p in parameters]
         )
 
 
@@ -181,11 +178,7 @@ def pretrain(
     )
     for unit in diverged:
         rate = unit.learning_rate or settings.learning_rate
-        warnings.warn(
-            f"diverged with learning_rate={rate!r}: {unit}",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+        warnings.warn(f"diverged with learning_rate={rate!r}: {unit}", RuntimeWarning, stacklevel=2)
     return Pretrained(
         units=units,
         settings=settings,
@@ -204,9 +197,7 @@ def _checked_units(units: Any, settings: Settings) -> tuple[UnitConfig, ...]:
     for unit in units:
         if not isinstance(unit, UnitConfig):
             raise ValueError(f"units has {shown(unit)}: must be a UnitConfig")
-        on_sphere = isinstance(unit.task, Zonal) and isinstance(
-            unit.covariate_law, Sphere
-        )
+        on_sphere = isinstance(unit.task, Zonal) and isinstance(unit.covariate_law, Sphere)
         if settings.integrate_labels and (not on_sphere or unit.width is not None):
             raise ValueError(
                 "integrate_labels=True: needs a rotation-invariant class, covariates on the unit sphere "
@@ -217,15 +208,9 @@ def _checked_units(units: Any, settings: Settings) -> tuple[UnitConfig, ...]:
         raise ValueError(
             f"units have dimensions {sorted(dims) or 'none'}: exactly one dimension is allowed"
         )
-    sizes = [
-        settings.batch_size * unit.context_length * unit.task.dim for unit in units
-    ]
+    sizes = [settings.batch_size * unit.context_length * unit.task.dim for unit in units]
     affordable(
-        max(sizes),
-        1e10,
-        "batch_size",
-        settings.batch_size,
-        "numbers for one batch of a unit",
+        max(sizes), 1e10, "batch_size", settings.batch_size, "numbers for one batch of a unit"
     )
     affordable(settings.steps * sum(sizes), 1e16, "steps", settings.steps, "numbers")
     if not settings.shared_tokens:
@@ -325,26 +310,13 @@ def train_grid(
     if 0 in lengths.values():
         raise ValueError(f"{next(iter(lengths))}=[]: must not be empty")
     settings = [
-        {
-            name: given[name] if value is None else value[i]
-            for name, value in lists.items()
-        }
+        {name: given[name] if value is None else value[i] for name, value in lists.items()}
         for i in range(next(iter(lengths.values()), 1))
     ]
     seeds = integer(seeds, "seeds", 1, 10**6)
-    units = [
-        UnitConfig(**setting, seed=seed)
-        for setting in settings
-        for seed in range(seeds)
-    ]
-    fast: dict[str, Any] = {
-        "shared_tokens": True,
-        "stream": "native",
-        "dtype": "float32",
-    }
-    return TrainedGrid(
-        pretrain(units, steps, batch_size, shared, device, **fast | options), seeds
-    )
+    units = [UnitConfig(**setting, seed=seed) for setting in settings for seed in range(seeds)]
+    fast: dict[str, Any] = {"shared_tokens": True, "stream": "native", "dtype": "float32"}
+    return TrainedGrid(pretrain(units, steps, batch_size, shared, device, **fast | options), seeds)
 
 
 class UnitStack:
@@ -374,8 +346,7 @@ class UnitStack:
         self.mean = torch.zeros_like(self.theta)
         self.square = torch.zeros_like(self.theta)
         rates = [
-            [[unit.learning_rate or settings.learning_rate] for unit in row]
-            for row in self.sets
+            [[unit.learning_rate or settings.learning_rate] for unit in row] for row in self.sets
         ]
         self.rate = torch.tensor(rates, dtype=dtype, device=device)  # (S, K, 1)
         self.recorded: list[Tensor] = []  # parameters after the recorded steps
@@ -400,9 +371,7 @@ class UnitStack:
             some = x[..., begin : begin + piece]
             labels = None if y is None else y[..., begin : begin + piece]
             integrated = risk_gradient(self.sets, some) if y is None else None
-            mean = gradient(
-                self.layout, self.theta, self.activation, some, labels, integrated
-            )
+            mean = gradient(self.layout, self.theta, self.activation, some, labels, integrated)
             total += mean * (some.shape[-1] / contexts)
         return total
 
@@ -436,9 +405,7 @@ def stack_units(
     for rows in alike.values():
         size = -(-len(rows) // threads)
         for begin in range(0, len(rows), size):
-            stacks.append(
-                UnitStack(units, rows[begin : begin + size], settings, device)
-            )
+            stacks.append(UnitStack(units, rows[begin : begin + size], settings, device))
     return stacks
 
 
@@ -470,9 +437,7 @@ def _is_even(task: Task) -> bool:
     )
 
 
-def _by_unit(
-    stacks: Sequence[UnitStack], thetas: Sequence[Tensor]
-) -> tuple[Parameters, ...]:
+def _by_unit(stacks: Sequence[UnitStack], thetas: Sequence[Tensor]) -> tuple[Parameters, ...]:
     """Return the packed parameters of all stacks as one dictionary a unit, in the units' order."""
     found: dict[int, Parameters] = {}
     for stack, theta in zip(stacks, thetas, strict=True):

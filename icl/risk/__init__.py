@@ -19,12 +19,7 @@ from icl.risk.baselines import (
     nearest_neighbor_risk,
     neighbors_risk,
 )
-from icl.risk.exact import (
-    OptimalWindow,
-    mismatch_risk,
-    optimal_window,
-    population_risk,
-)
+from icl.risk.exact import OptimalWindow, mismatch_risk, optimal_window, population_risk
 from icl.risk.gaussian import (
     GaussianDistance,
     GaussianWindow,
@@ -32,18 +27,10 @@ from icl.risk.gaussian import (
     gaussian_risk,
     gaussian_window,
 )
-from icl.risk.limits import (
-    BallLimit,
-    distance_exponent,
-    least_ball_limit,
-)
+from icl.risk.limits import BallLimit, distance_exponent, least_ball_limit
 from icl.risk.low_rank import low_rank_risk
 from icl.risk.matrix import matrix_risk, population_flow
-from icl.risk.monte_carlo import (
-    MonteCarlo,
-    bayes_linear_risk,
-    monte_carlo_risk,
-)
+from icl.risk.monte_carlo import MonteCarlo, bayes_linear_risk, monte_carlo_risk
 from icl.risk.result import MatrixRisk, Risk, WindowRisk
 
 __all__ = [

@@ -59,13 +59,11 @@ def resultant_length(dim: int, w: ArrayLike) -> Array:
     dim, w = integer(dim, "dim", 2, MOST_DIM), np.asarray(reals(w, "w", 0, MOST))
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         above, below = ive(dim / 2, w), ive(dim / 2 - 1, w)
-        wide = 1 - (dim - 1) / (2 * w) * (
-            1 - (dim - 3) / (4 * w)
-        )  # SciPy has no Bessel function there
+        # SciPy has no Bessel function there
+        wide = 1 - (dim - 1) / (2 * w) * (1 - (dim - 3) / (4 * w))
         ratio = np.asarray(np.where(w > 1e9, wide, above / below))
-    lost = (w <= 1e9) & ~(
-        (above > 1e-290) & (below > 1e-290)
-    )  # they underflow where w is far below dim
+    # they underflow where w is far below dim
+    lost = (w <= 1e9) & ~((above > 1e-290) & (below > 1e-290))
     ratio[lost] = _small_ratio(dim, w[lost])
     return ratio[()]
 
@@ -86,9 +84,7 @@ def effective_fraction(dim: int, w: float) -> float:
     dim, w = integer(dim, "dim", 2, MOST_DIM), real(w, "w", 0, MOST)
     log = _log_fraction(dim, w)
     if log > _MOST_LOG:
-        raise ValueError(
-            f"w={w:g}: too large for dim={dim}, the fraction is exp({log:.4g})"
-        )
+        raise ValueError(f"w={w:g}: too large for dim={dim}, the fraction is exp({log:.4g})")
     return math.exp(log)
 
 
@@ -104,13 +100,7 @@ def _log_fraction(dim: int, w: float) -> float:
         math.log(value) if w <= 1e8 else _log_bessel(nu, k * w)
         for k, value in zip((1, 2), scaled, strict=True)
     )
-    return (
-        two
-        - 2 * one
-        - float(gammaln(dim / 2))
-        - nu * math.log(2 / w)
-        + nu * math.log(0.5)
-    )
+    return two - 2 * one - float(gammaln(dim / 2)) - nu * math.log(2 / w) + nu * math.log(0.5)
 
 
 def _log_series(b: float, z: float) -> float:
@@ -125,10 +115,7 @@ def _log_bessel(nu: float, w: float) -> float:
     """Return the logarithm of ``e^{-w} I_nu(w)`` for w beyond 1e8, by Debye's expansion."""
     r = math.hypot(nu, w)
     return (
-        -0.5 * math.log(2 * math.pi * r)
-        + nu * nu / (r + w)
-        - nu * math.asinh(nu / w)
-        + 1 / (8 * r)
+        -0.5 * math.log(2 * math.pi * r) + nu * nu / (r + w) - nu * math.asinh(nu / w) + 1 / (8 * r)
     )
 
 
@@ -157,10 +144,7 @@ def many_token_risk(
 
 
 def _bias_limit(task: Zonal, w: float) -> float:
-    nu, last = (
-        task.dim / 2 - 1,
-        int(min(bandlimit(task), 60 + math.ceil(12 * math.sqrt(w)))),
-    )
+    nu, last = (task.dim / 2 - 1, int(min(bandlimit(task), 60 + math.ceil(12 * math.sqrt(w)))))
     a, rest = spectrum(task, last)
     base = ive(nu, w)
     if base > 1e-290:
@@ -176,9 +160,7 @@ def _bias_limit(task: Zonal, w: float) -> float:
 
 
 def _log_noise_constant(dim: int) -> float:
-    return float(
-        0.5 * math.log(math.pi) - gammaln(dim / 2) - (dim / 2 - 1) * math.log(4)
-    )
+    return float(0.5 * math.log(math.pi) - gammaln(dim / 2) - (dim / 2 - 1) * math.log(4))
 
 
 @dataclass(frozen=True)
@@ -199,9 +181,7 @@ class WindowLaw:
     def __post_init__(self) -> None:
         object.__setattr__(self, "dim", integer(self.dim, "dim", 2, MOST_DIM))
         object.__setattr__(self, "order", real(self.order, "order", 0, 100, above=True))
-        object.__setattr__(
-            self, "constant", real(self.constant, "constant", 0, above=True)
-        )
+        object.__setattr__(self, "constant", real(self.constant, "constant", 0, above=True))
 
     @property
     def exponent(self) -> float:
@@ -248,9 +228,7 @@ def window_law(task: Zonal) -> WindowLaw:
                 "and a constant above zero"
             )
         moment = math.exp(
-            order / 2 * math.log(2)
-            + gammaln((d - 1 + order) / 2)
-            - gammaln((d - 1) / 2)
+            order / 2 * math.log(2) + gammaln((d - 1 + order) / 2) - gammaln((d - 1) / 2)
         )
         return WindowLaw(d, order, c * abs(2 ** (order / 2) - 2) * moment)
     for last in (50, 200, 800):
@@ -259,9 +237,7 @@ def window_law(task: Zonal) -> WindowLaw:
         terms = a * eigenvalue**2
         if rest * eigenvalue[-1] ** 2 + terms[last // 2 :].sum() <= 1e-9 * terms.sum():
             return WindowLaw(d, 4.0, float(terms.sum()) / 4)
-    raise TypeError(
-        f"task={task!r}: has no law: it is not smooth, and declares no singular_term"
-    )
+    raise TypeError(f"task={task!r}: has no law: it is not smooth, and declares no singular_term")
 
 
 def sharp_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
@@ -289,13 +265,10 @@ def sharp_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
 def sharp_context(task: Zonal, w: ArrayLike, noise_std: ArrayLike) -> Array:
     """Return the context lengths, rounded, at which `sharp_window` is w > 0."""
     w, noise_std = broadcast(
-        w=reals(w, "w", 1e-9, MOST),
-        noise_std=reals(noise_std, "noise_std", 1e-100, MOST),
+        w=reals(w, "w", 1e-9, MOST), noise_std=reals(noise_std, "noise_std", 1e-100, MOST)
     )
     return np.asarray(
-        np.round(
-            (w / sharp_window(task, 1.0, noise_std)) ** (1 / window_law(task).exponent)
-        )
+        np.round((w / sharp_window(task, 1.0, noise_std)) ** (1 / window_law(task).exponent))
     )[()]
 
 
@@ -317,9 +290,7 @@ def mismatch_penalty(task: Zonal, ratio: ArrayLike) -> Array:
         )
     law, ratio = window_law(task), reals(ratio, "ratio", 1e-50, 1e50)
     s = law.noise_over_bias
-    return np.asarray(
-        (ratio**2 + s) / ((1 + s) * ratio ** (2 - law.order * law.exponent))
-    )[()]
+    return np.asarray((ratio**2 + s) / ((1 + s) * ratio ** (2 - law.order * law.exponent)))[()]
 
 
 def printed_exponents(dim: int) -> tuple[float, float]:

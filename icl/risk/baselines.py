@@ -34,9 +34,7 @@ from icl.tasks.base import MOST, Array, fine_variance
 from icl.tasks.gegenbauer import Polynomials
 
 _DEGREES = 400  # of a covariance whose mean over a cap is computed; later ones are averaged away
-_ROUNDED = (
-    1e12  # neighbors; with more, rounding decides how likely masses of the cap are
-)
+_ROUNDED = 1e12  # neighbors; with more, rounding decides how likely masses of the cap are
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,24 +64,15 @@ def linear_optimum(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> LinearOpt
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
     power, degree_one, square = _moments(task, n, noise_std)
     first, floor = degree_one / task.dim, power - degree_one
-    above = (
-        power + noise_std**2 - first
-    ) / n  # d E h^2 - E f(x_q) h, free of cancellation
+    # d E h^2 - E f(x_q) h, free of cancellation
+    above = (power + noise_std**2 - first) / n
     return LinearOptimum(first / square, floor + first / square * above, floor)
 
 
 def _moments(task: Zonal, n: Array, noise_std: Array) -> tuple[float, float, Array]:
     """Return ``E f(x)^2``, ``a_1 = d E f(x_q) h`` and ``E h^2`` of linear attention with M = I."""
-    d, degree_one, power = (
-        task.dim,
-        float(task.spectrum(1)[0][0]),
-        task.second_moment,
-    )
-    return (
-        power,
-        degree_one,
-        (power + noise_std**2) / (n * d) + (1 - 1 / n) * degree_one / d**2,
-    )
+    d, degree_one, power = (task.dim, float(task.spectrum(1)[0][0]), task.second_moment)
+    return (power, degree_one, (power + noise_std**2) / (n * d) + (1 - 1 / n) * degree_one / d**2)
 
 
 def nearest_neighbor_risk(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Risk:
@@ -109,9 +98,7 @@ def nearest_neighbor_risk(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Ri
     return Risk(*(np.asarray(value)[()] for value in (total, noise_std**2, error)))
 
 
-def neighbors_risk(
-    task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike
-) -> Risk:
+def neighbors_risk(task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -> Risk:
     """Compute the risk of predicting with the mean label of the k context tokens nearest to the query.
 
     Given the distance of the next token, the k nearest are independent and uniform in the cap that it
@@ -142,9 +129,8 @@ def neighbors_risk(
         if k == n:
             return (a.sum() + beyond) * (1 + 1 / k), 0.0
         mode, spread = np.log((k + 1) / (n - k)), 9 * np.sqrt(1 / (k + 1) + 1 / (n - k))
-        y = np.linspace(
-            mode - spread - 40 / (k + 1), mode + spread + 40 / (n - k), 241
-        )  # log of the odds
+        # log of the odds
+        y = np.linspace(mode - spread - 40 / (k + 1), mode + spread + 40 / (n - k), 241)
         # the mass then varies by less than a millionth, and how exactly does not matter
         few = min(1.0, _ROUNDED / k)
         density = -few * (k + 1) * np.logaddexp(0, -y)
@@ -159,9 +145,7 @@ def neighbors_risk(
         )
         mean = np.exp(ring) * (1 - Polynomials(task.dim + 2, theta).take(a.size))
         terms = a @ ((1 - mean) ** 2 + (1 - mean**2) / k) + beyond * (1 + 1 / k)
-        fine, coarse = (
-            float(terms[::s] @ density[::s] / density[::s].sum()) for s in (1, 2)
-        )
+        fine, coarse = (float(terms[::s] @ density[::s] / density[::s].sum()) for s in (1, 2))
         tail = 3 * rest * float(np.abs(mean[-2:]).max(0) @ density / density.sum())
         return fine, (abs(fine - coarse) + tail) / max(fine, 1e-300)
 

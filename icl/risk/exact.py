@@ -44,14 +44,14 @@ from icl.risk.search import ProblemIndices, lowest
 from icl.tasks import Zonal, check_setting, check_task
 from icl.tasks.base import LEAST, Array, fine_variance, pinned
 
-_ROUGH = 1e8  # windows of classes with a kink or a jump beyond which a search takes more than seconds
+_ROUGH = (
+    1e8  # windows of classes with a kink or a jump beyond which a search takes more than seconds
+)
 _TOLERANCE = 1e-7  # values on which two rules differ by more are refused
 _KNOWN = 1e-4  # a best window whose relative error is larger is refused
 
 
-def population_risk(
-    task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike
-) -> WindowRisk:
+def population_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -> WindowRisk:
     """Compute the exact population risk of the attention unit ``M = w I``, and its derivative in w.
 
     Args:
@@ -78,13 +78,9 @@ def population_risk(
     for value in np.unique(flat_w):  # one table serves every n and sigma
         here = flat_w == value
         lengths, back = np.unique(flat_n[here], return_inverse=True)
-        bias, bias_slope, noise, noise_slope = fine = integrate(
-            task, float(value), lengths
-        )
+        bias, bias_slope, noise, noise_slope = fine = integrate(task, float(value), lengths)
         coarse = integrate(task, float(value), lengths, order=12, slopes=False)
-        error = np.max(
-            np.abs(coarse - fine[::2]) / np.maximum(fine[::2], 1e-300), axis=0
-        )
+        error = np.max(np.abs(coarse - fine[::2]) / np.maximum(fine[::2], 1e-300), axis=0)
         if not np.all(error <= _TOLERANCE):
             raise ValueError(
                 f"w={value:g}, n={lengths[np.argmax(error)]:g}, {task!r}: two quadrature rules "
@@ -146,9 +142,7 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
         s2, rows = variance[some], []
         for w in windows:
             try:
-                bias, bias_w, noise, noise_w = integrate(task, float(w), unique[here])[
-                    :, index
-                ]
+                bias, bias_w, noise, noise_w = integrate(task, float(w), unique[here])[:, index]
             except ValueError as problem:
                 raise ValueError(
                     f"n={lengths[some][0]:g}, noise_std={s2[0] ** 0.5:g}: "
@@ -173,9 +167,8 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
     last = np.array([1 / cap_quantile(task.dim, 1 / m) for m in lengths])
     if task.singular_term is not None:
         law = sharp_window(task, lengths, np.maximum(noise_std.ravel(), LEAST))
-        end = np.where(
-            last < 100 * law, last, law
-        )  # with little noise few tokens are left at the best w
+        # with little noise few tokens are left at the best w
+        end = np.where(last < 100 * law, last, law)
         if np.any(end > _ROUGH):
             m, w = lengths[np.argmax(end)], end.max()
             raise ValueError(
@@ -191,9 +184,7 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
     return OptimalWindow(w[()], risk[()], (w > 0)[()], error[()])
 
 
-def mismatch_risk(
-    trained: Zonal, tested: Zonal, n: ArrayLike, noise_std: ArrayLike
-) -> WindowRisk:
+def mismatch_risk(trained: Zonal, tested: Zonal, n: ArrayLike, noise_std: ArrayLike) -> WindowRisk:
     """Compute the risk on one class with the window that is optimal for another (ITA slides, Theorem 3).
 
     The window is that of the class ``trained``, the risk that of ``tested``, of the same dimension, with the
@@ -205,6 +196,4 @@ def mismatch_risk(
         raise ValueError(
             f"tested.dim={tested.dim}: must be that of the trained class, {trained.dim}"
         )
-    return population_risk(
-        tested, optimal_window(trained, n, noise_std).w, n, noise_std
-    )
+    return population_risk(tested, optimal_window(trained, n, noise_std).w, n, noise_std)

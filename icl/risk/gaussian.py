@@ -119,10 +119,7 @@ def gaussian_distance(dim: int, w: ArrayLike, n: ArrayLike) -> GaussianDistance:
     """
     dim, _, (w, n, _) = check_gaussian(dim, 1.0, w, n, 0.0)
     flat_w, flat_n = w.ravel(), n.ravel()
-    rules = (
-        query_means(dim, flat_w, flat_n),
-        query_means(dim, flat_w, flat_n, **_COARSE),
-    )
+    rules = (query_means(dim, flat_w, flat_n), query_means(dim, flat_w, flat_n, **_COARSE))
     fine, coarse = (dim * (rows[1] + flat_w**2 * rows[5]) for rows in rules)
     error = np.maximum(np.abs(coarse / fine - 1), _EPS)
     return GaussianDistance(fine.reshape(w.shape)[()], error.reshape(w.shape)[()])
@@ -166,15 +163,11 @@ def gaussian_window(
         bias, c, bias_w, c_w = rows[:4].reshape(4, *w.shape)
         s2 = variance[some]
         floor = (s2 + 1 - 1 / dim) * c
-        return np.stack(
-            [bias + s2 * c, (bias_w + s2 * c_w) * unit[some], floor], axis=1
-        )
+        return np.stack([bias + s2 * c, (bias_w + s2 * c_w) * unit[some], floor], axis=1)
 
     several = np.flatnonzero(n > 1)
     at_zero = np.where(n > 1, 1 + (1 + variance) / n, 2 + variance)
-    found = lowest(
-        curve, at_zero, True, _LAST_W / unit, several, 1 + int(steps.min(initial=50))
-    )
+    found = lowest(curve, at_zero, True, _LAST_W / unit, several, 1 + int(steps.min(initial=50)))
     w, risk, gap, error, gap_error = np.stack(
         [0 * n, at_zero, 1 + 0 * n, *np.full((2, n.size), _EPS)]
     )
@@ -195,16 +188,9 @@ def check_gaussian(
     dim: int, lipschitz: float, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike
 ) -> tuple[int, float, tuple[Array, ...]]:
     """Check the arguments of a risk on Gaussian tokens; return dim, L^2, and w, n, noise_std in one shape."""
-    dim, scale = (
-        integer(dim, "dim", 1, _MOST_DIM),
-        real(lipschitz, "lipschitz", LEAST, MOST),
-    )
+    dim, scale = (integer(dim, "dim", 1, _MOST_DIM), real(lipschitz, "lipschitz", LEAST, MOST))
     w, n = reals(w, "w", 0, MOST_W), reals(n, "n", 1, MOST_TOKENS, whole=True)
-    return (
-        dim,
-        scale**2,
-        broadcast(w=w, n=n, noise_std=reals(noise_std, "noise_std", 0, MOST)),
-    )
+    return (dim, scale**2, broadcast(w=w, n=n, noise_std=reals(noise_std, "noise_std", 0, MOST)))
 
 
 def _polish(

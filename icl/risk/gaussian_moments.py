@@ -30,10 +30,8 @@ from scipy.special import gammaln
 from icl.risk.quadrature import gauss_panels
 from icl.tasks.base import Array
 
-_REACH = (
-    1e12,
-    1e30,
-)  # the lattice of u reaches as far as that many tokens need; more cost time
+# the lattice of u reaches as far as that many tokens need; more cost time
+_REACH = (1e12, 1e30)
 MOST_TOKENS = _REACH[-1]
 
 _STEP = 0.22  # of the lattice, in units of the scale on which exp(-exp(x)) turns
@@ -71,9 +69,7 @@ def weight_moments(tau: Array, n: float, drop: int = 0) -> Array:
     return out
 
 
-def query_means(
-    dim: int, w: Array, n: Array, order: int = ORDER, drop: int = 0
-) -> Array:
+def query_means(dim: int, w: Array, n: Array, order: int = ORDER, drop: int = 0) -> Array:
     """Compute means over the query for L = 1, by Gauss rules on the panels on which C and D are polynomials.
 
     ``w`` and ``n`` have shape (k,); ``order`` is the number of nodes on each panel of r, ``drop`` as in
@@ -95,19 +91,13 @@ def _query_means(dim: int, w: Array, n: float, order: int, drop: int) -> Array:
     rules, starts = [], [0]
     for value in w:
         own = edges(value * high) / value if value > 1e-150 else np.empty(0)
-        more = (
-            np.arange(low, high, 2.0) if value < 0.5 else np.empty(0)
-        )  # the chi law's own scale is one
+        # the chi law's own scale is one
+        more = np.arange(low, high, 2.0) if value < 0.5 else np.empty(0)
         edge = np.unique(np.concatenate([[low, high], more, own]))
         rules.append(gauss_panels(edge[(edge >= low) & (edge <= high)], order))
         starts.append(starts[-1] + rules[-1][0].size)
     r, weight = np.concatenate(rules, axis=1)
-    log_density = (
-        (dim - 1) * np.log(r)
-        - r * r / 2
-        + math.log(2) * (1 - dim / 2)
-        - gammaln(dim / 2)
-    )
+    log_density = (dim - 1) * np.log(r) - r * r / 2 + math.log(2) * (1 - dim / 2) - gammaln(dim / 2)
     p = weight * np.exp(log_density)
     w = np.repeat(w, np.diff(starts))
     c, d, c_tau, d_tau = weight_moments(w * r, n, drop)
@@ -116,8 +106,7 @@ def _query_means(dim: int, w: Array, n: float, order: int, drop: int) -> Array:
         [
             square * ((w - 1) ** 2 + w * (2 - w) * c - 6 * w * w * d) + c,
             c,
-            square
-            * (2 * (w - 1) * (1 - c) + w * (2 - w) * c_w - 12 * w * d - 6 * w * w * d_w)
+            square * (2 * (w - 1) * (1 - c) + w * (2 - w) * c_w - 12 * w * d - 6 * w * w * d_w)
             + c_w,
             c_w,
             square * c,
@@ -151,9 +140,7 @@ def _series(n: float, panel: int) -> Array:
 def _fit() -> Array:
     """Return the matrix from values at the Chebyshev points to coefficients, above that to the slope's."""
     fit = np.linalg.inv(np.polynomial.chebyshev.chebvander(_points(), _NODES - 1))
-    return np.concatenate(
-        [fit, np.polynomial.chebyshev.chebder(fit), np.zeros((1, _NODES))]
-    )
+    return np.concatenate([fit, np.polynomial.chebyshev.chebder(fit), np.zeros((1, _NODES))])
 
 
 def _points() -> Array:
@@ -178,20 +165,14 @@ def _means(panel: int, reach: float) -> tuple[float, Array, Array, Array, Array]
     skip = max(1, round(high / 10))  # steps of the lattice from one u to the next
     # an upper bound on log S: the largest of n scores, or the tilted mean where that is larger
     largest = max(
-        log_n + high**2 / 2 if high**2 < 2 * log_n else 0.0,
-        math.sqrt(2 * (log_n + 37)) * high,
+        log_n + high**2 / 2 if high**2 < 2 * log_n else 0.0, math.sqrt(2 * (log_n + 37)) * high
     )
-    x = np.arange(
-        -round((log_n + 32) / _STEP), round(4.4 / _STEP) + 1
-    )  # exp(-z) is 1 before and 0 after
+    # exp(-z) is 1 before and 0 after
+    x = np.arange(-round((log_n + 32) / _STEP), round(4.4 / _STEP) + 1)
     u = np.arange(
-        -math.ceil((largest + 16) / _STEP),
-        math.ceil((4.5 + 6 * high) / _STEP) + skip,
-        skip,
+        -math.ceil((largest + 16) / _STEP), math.ceil((4.5 + 6 * high) / _STEP) + skip, skip
     )
-    log_phi, m2, m3, m4 = np.stack(
-        [_smoothed(u, x, float(tau), skip) for tau in taus], 1
-    )
+    log_phi, m2, m3, m4 = np.stack([_smoothed(u, x, float(tau), skip) for tau in taus], 1)
     return skip * _STEP, log_phi, m2, m3 / 2 - m4 / 6, m2 * m2 * np.exp(-log_phi) / 6
 
 
@@ -206,9 +187,8 @@ def _smoothed(u: NDArray[np.int_], x: NDArray[np.int_], tau: float, skip: int) -
     if tau == 0:
         z = np.exp(np.minimum(u * _STEP, 6.0))
         return np.stack([-z, *(z**k * np.exp(-z) for k in (2, 3, 4))])
-    fine = max(
-        1, math.ceil(2 * _STEP / tau)
-    )  # the normal density needs two nodes in tau
+    # the normal density needs two nodes in tau
+    fine = max(1, math.ceil(2 * _STEP / tau))
     # the lattice of x, ``fine`` times as fine as that of u, and its values exp(-z) and 1 - exp(-z)
     x = np.arange(x[0] * fine, x[-1] * fine + 1)
     z = np.exp(x * (_STEP / fine))
@@ -219,9 +199,9 @@ def _smoothed(u: NDArray[np.int_], x: NDArray[np.int_], tau: float, skip: int) -
     step = _STEP / fine / tau
     density = np.exp(-0.5 * (lags * step) ** 2) * (step / math.sqrt(2 * math.pi))
     # a larger u has smaller lags: the windows, one a u, stand in the reverse order
-    windows = sliding_window_view(density[margin : density.size - margin], x.size)[
-        :: skip * fine
-    ][::-1]
+    windows = sliding_window_view(density[margin : density.size - margin], x.size)[:: skip * fine][
+        ::-1
+    ]
     first = margin + (u[-1] - u) * fine  # where the window of u begins
     before = np.concatenate([[0.0], np.cumsum(density)])[first]
     after = np.cumsum(density[::-1])[::-1][first + x.size]
@@ -230,8 +210,6 @@ def _smoothed(u: NDArray[np.int_], x: NDArray[np.int_], tau: float, skip: int) -
     )
     phi, missed = rows[:, 0] + before, rows[:, 1] + after
     log_phi = np.where(
-        missed < 0.5,
-        np.log1p(-np.minimum(missed, 0.5)),
-        np.log(np.maximum(phi, 1e-300)),
+        missed < 0.5, np.log1p(-np.minimum(missed, 0.5)), np.log(np.maximum(phi, 1e-300))
     )
     return np.stack([log_phi, *rows[:, 2:].T])

@@ -27,9 +27,7 @@ _TABLE = 2**16  # numbers of one block of Gegenbauer polynomials
 _BLOCK = 2**22  # the same where there is no table in u
 
 
-def integrate(
-    task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = True
-) -> Array:
+def integrate(task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = True) -> Array:
     """Compute bias, its w-derivative, noise / sigma^2, its w-derivative for context lengths n, shape (j,).
 
     The result has shape (4, j), or (2, j) without the slopes; ``order`` is the number of Gauss-Legendre nodes
@@ -37,12 +35,8 @@ def integrate(
     """
     out = np.empty((4, n.size) if slopes else (2, n.size))
     a, rest = spectrum(task, 32)
-    single = [
-        [2 * (float(a.sum()) + rest)],
-        [0.0],
-        [1.0],
-        [0.0],
-    ]  # the weight of one token is one
+    # the weight of one token is one
+    single = [[2 * (float(a.sum()) + rest)], [0.0], [1.0], [0.0]]
     out[:, n == 1] = single if slopes else single[::2]
     if np.any(n > 1):
         # how many times the kernel is narrower than the distance to the nearest token
@@ -64,9 +58,7 @@ def integrate(
     return out
 
 
-def attended_gegenbauer_means(
-    dim: int, w: float, n: float, degree: int, order: int = 16
-) -> Array:
+def attended_gegenbauer_means(dim: int, w: float, n: float, degree: int, order: int = 16) -> Array:
     """Return ``m_l = E sum_i omega_i P_l(x_i . x_q)``, l = 1..degree, for n >= 2 tokens.
 
     ``E sum_i omega_i h(theta_i) = n int E[h z e^-z] phi^(n-1) du`` for every function h of the angle.
@@ -83,8 +75,7 @@ def attended_gegenbauer_means(
     theta, p = np.concatenate(thetas), np.concatenate(laws)
     polynomials, step = Polynomials(dim, theta), max(1, _BLOCK // theta.size)
     rows = [
-        polynomials.take(min(step, degree + 1 - first)) @ p
-        for first in range(0, degree + 1, step)
+        polynomials.take(min(step, degree + 1 - first)) @ p for first in range(0, degree + 1, step)
     ]
     return 1 - np.concatenate(rows)[1:]
 
@@ -94,22 +85,18 @@ def _integrate_mesh(
 ) -> Array:
     """Return the sums over one mesh; ``before`` is the bias of earlier ones, for relative errors."""
     p, gap = mesh.p[:, None], 2 * np.sin(mesh.theta / 2) ** 2  # 1 - x.x_q
-    z = np.exp(
-        np.minimum(mesh.u[..., None] - (w * gap)[:, None], 6.0)
-    )  # exp(-exp(6)) is zero
+    # exp(-exp(6)) is zero
+    z = np.exp(np.minimum(mesh.u[..., None] - (w * gap)[:, None], 6.0))
     lost = np.expm1(-z)
     decay = 1 + lost
-    table = np.empty(
-        (len(z), 2 if slopes else 1, *z.shape[1:])
-    )  # of first and its derivative
+    # of first and its derivative
+    table = np.empty((len(z), 2 if slopes else 1, *z.shape[1:]))
     first = np.multiply(z, decay * p, out=table[:, 0])
     second = z * first
 
     missed = mesh.below - _mean(lost, mesh.p)  # 1 - phi
     phi = np.maximum(mesh.above + _mean(decay, mesh.p), 1e-300)
-    log_phi = np.where(
-        missed < 0.5, np.log1p(-np.minimum(missed, 0.5)), np.log(phi)
-    ).ravel()
+    log_phi = np.where(missed < 0.5, np.log1p(-np.minimum(missed, 0.5)), np.log(phi)).ravel()
     # powers of phi for all n at once, with the weights in u: (len(n), nodes)
     count, weight = n[:, None], mesh.weight.ravel()
     one = weight * count * np.exp(np.maximum((count - 1) * log_phi, -700))
@@ -122,9 +109,7 @@ def _integrate_mesh(
     shifted = gap - 1 / (1 + 2 * w / (task.dim - 1))
     if slopes:
         np.multiply(second - first, shifted[:, None], out=table[:, 1])
-    pair, *pair_w = _pair_term(
-        task, mesh.theta, gap, gamma, table, two, before + one @ single
-    )
+    pair, *pair_w = _pair_term(task, mesh.theta, gap, gamma, table, two, before + one @ single)
     bias = one @ single + two @ pair
     if not slopes:
         return np.stack([bias, one @ noise])
@@ -153,13 +138,7 @@ def _mean(table: Array, h: Array) -> Array:
 
 
 def _pair_term(
-    task: Zonal,
-    theta: Array,
-    gap: Array,
-    gamma: Array,
-    table: Array,
-    weight: Array,
-    scale: Array,
+    task: Zonal, theta: Array, gap: Array, gamma: Array, table: Array, weight: Array, scale: Array
 ) -> Array:
     """Return ``sum_l a_l m_l^2`` and its w-derivative at the nodes, from ``z e^-z`` times probabilities.
 
@@ -172,9 +151,7 @@ def _pair_term(
     window so narrow that the first of these terms cancels, smooth classes go on until all of them are.
     Tables and results have one row, or two with the derivative.
     """
-    too_large = (
-        f"w is too large for {task!r}: its spectrum falls too slowly for this window"
-    )
+    too_large = f"w is too large for {task!r}: its spectrum falls too slowly for this window"
     a, rest = spectrum(task, 1)
     m = _row_means(table, gap[..., None])[..., 0]
     total = a * _row_product(m, m)
@@ -206,9 +183,7 @@ def _pair_term(
         if rest <= 0:  # no degree is left
             break
         left -= m @ a
-        neglected = (
-            rest * ((m[:, 0, :, -4:] - flat[:, 0, :, None]) ** 2).max(axis=-1).ravel()
-        )
+        neglected = rest * ((m[:, 0, :, -4:] - flat[:, 0, :, None]) ** 2).max(axis=-1).ravel()
         allowed = 1e-12 * (weight @ total[:, 0].ravel() + scale)
         if np.all(weight @ neglected <= allowed):
             if np.all(cancels <= 1e3 * allowed):
@@ -216,14 +191,11 @@ def _pair_term(
                 return _by_row(total - rest * _row_product(flat, flat))
             if not smooth:
                 raise ValueError(too_large)
-        if (
-            task.singular_term is not None
-            and degrees[0] <= _CHECK_FEASIBLE_AFTER < last
-        ):  # once
+        # once
+        if task.singular_term is not None and degrees[0] <= _CHECK_FEASIBLE_AFTER < last:
             neglected = _least_neglected(task, theta, table[:, 0], flat[:, 0].ravel())
             if np.any(
-                weight @ neglected
-                > allowed + 2e-12 * weight @ (flat[:, 0] * left[:, 0]).ravel()
+                weight @ neglected > allowed + 2e-12 * weight @ (flat[:, 0] * left[:, 0]).ravel()
             ):
                 raise ValueError(too_large)
     return _by_row(total)
@@ -258,27 +230,18 @@ def _least_neglected(task: Zonal, theta: Array, table: Array, flat: Array) -> Ar
     assert task.singular_term is not None
     falls = task.singular_term[0]  # like l^-rho, the sum of all coefficients from l on
     rest = spectrum(task, 64)[1] * ((64 + shift) / (_DEGREES + shift)) ** falls
-    first, second = (
-        _mean(table, theta**k).ravel() / np.maximum(flat, 1e-300) for k in (1, 2)
-    )
+    first, second = (_mean(table, theta**k).ravel() / np.maximum(flat, 1e-300) for k in (1, 2))
     narrow = _DEGREES * np.sqrt(np.maximum(second - first**2, 0.0)) < 0.5
     argument = np.maximum(_DEGREES * first, 1e-3)
     log_square = (
-        2 * gammaln(order + 1)
-        + 2 * order * np.log(2 / argument)
-        - np.log(math.pi * argument)
+        2 * gammaln(order + 1) + 2 * order * np.log(2 / argument) - np.log(math.pi * argument)
     )
     return np.asarray(
-        rest
-        * np.where(narrow, np.exp(np.minimum(log_square, 0.0)), 0.0)
-        * flat**2
-        / 100
+        rest * np.where(narrow, np.exp(np.minimum(log_square, 0.0)), 0.0) * flat**2 / 100
     )
 
 
-def _freeze_below_rounding(
-    m: Array, flat: Array, done: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
+def _freeze_below_rounding(m: Array, flat: Array, done: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Where P_l has averaged out, let it stay so: higher degrees would only alias on the mesh.
 
     Changes m, (panels, rows, k, degrees), in place; returns which nodes are beyond their last degree.
@@ -287,9 +250,8 @@ def _freeze_below_rounding(
     small = np.abs(m[:, 0] - flat[:, 0, :, None]) <= limit
     if not small.any() and not done.any():
         return done
-    run = (
-        small[..., 3:] & small[..., 2:-1] & small[..., 1:-2] & small[..., :-3]
-    )  # and the three before it
+    # and the three before it
+    run = small[..., 3:] & small[..., 2:-1] & small[..., 1:-2] & small[..., :-3]
     out = np.repeat(done[..., None], m.shape[-1], axis=-1)
     out[..., 3:] |= np.logical_or.accumulate(run, axis=-1)
     np.copyto(m, flat[..., None], where=out[:, None])

@@ -88,8 +88,7 @@ def least_ball_limit(dim: int) -> BallLimit:
     around = grid[at - 1], grid[at + 1]
     rules = _ORDER, _COARSE
     w, coarse = (
-        brentq(lambda v, k=k: _ball_limit(dim, v, k)[1], *around, xtol=1e-13)
-        for k in rules
+        brentq(lambda v, k=k: _ball_limit(dim, v, k)[1], *around, xtol=1e-13) for k in rules
     )
     risk, other = _ball_limit(dim, w, _ORDER)[0], _ball_limit(dim, coarse, _COARSE)[0]
     changes = abs(coarse / w - 1), abs(other / risk - 1)
@@ -99,9 +98,7 @@ def least_ball_limit(dim: int) -> BallLimit:
 def _ball_limit(dim: int, w: float, order: int) -> tuple[float, float]:
     """Return the limit and its slope in w, by a Gauss rule on panels of r that double from 1 / w on."""
     most = max(w, 2)
-    edges = np.concatenate(
-        [[0.0], np.geomspace(1, most, int(np.ceil(np.log2(most))) + 1) / most]
-    )
+    edges = np.concatenate([[0.0], np.geomspace(1, most, int(np.ceil(np.log2(most))) + 1) / most])
     r, weight = gauss_panels(edges, order)
     p, s = weight * dim * r ** (dim - 1), w * r
     length = resultant_length(dim + 2, s)

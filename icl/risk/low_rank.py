@@ -42,17 +42,12 @@ def low_rank_risk(
     dim, rank = integer(dim, "dim", 2, MOST_DIM), integer(rank, "rank", 1)
     if rank >= dim:
         raise ValueError(f"rank={rank}: must be below dim={dim}")
-    c, e, lengths = (
-        real(c, "c", 0),
-        abs(real(e, "e")),
-        reals(n, "n", 1, MOST, whole=True),
-    )
+    c, e, lengths = (real(c, "c", 0), abs(real(e, "e")), reals(n, "n", 1, MOST, whole=True))
     variance = reals(noise_std, "noise_std", 0, MOST) ** 2
     broadcast(n=lengths, noise_std=variance)
     nodes = [_count(rank, c), _count(dim - rank, e)]
-    seen = min(
-        2 * (c + e) + 1, _CUT + 14
-    )  # of the range of tau, at each point: see `_integrate`
+    # of the range of tau, at each point: see `_integrate`
+    seen = min(2 * (c + e) + 1, _CUT + 14)
     if max(nodes) > _NODES or nodes[0] * nodes[1] * 4 * seen > _WORK or c + e > _NODES:
         raise ValueError(f"c={c:g}, e={e:g}: too large, alone or together")
     if lengths.size == 0:
@@ -96,10 +91,7 @@ def _integrate(
 
     most = math.log(n.max())
     u = (
-        min(
-            -most - math.log(p @ np.exp(-tau)),
-            -0.5 * (most + math.log(p @ np.exp(-2 * tau))),
-        )
+        min(-most - math.log(p @ np.exp(-tau)), -0.5 * (most + math.log(p @ np.exp(-2 * tau))))
         - _CUT / 2
     )
     order = np.argsort(tau)
@@ -112,9 +104,8 @@ def _integrate(
         [logs - tau, logs - 2 * tau], [(0, 0), (0, 0), (0, 1)], constant_values=-np.inf
     )
     log_tail = np.logaddexp.accumulate(log_tail[..., ::-1], axis=-1)[..., ::-1]
-    steps = step * np.arange(
-        min(32, max(1, 2**16 // tau.size))
-    )  # points at once: they fit into the cache
+    # points at once: they fit into the cache
+    steps = step * np.arange(min(32, max(1, 2**16 // tau.size)))
     total = np.zeros((2, n.size))
     while u < 2 * (c + e) + 5:
         # of nearer tokens exp(-z) is zero, of farther ones it is 1 - z to all digits
@@ -132,8 +123,7 @@ def _integrate(
         single = n * np.exp((n - 1) * log_phi)
         pair = n * (n - 1) * np.exp((n - 2) * log_phi)
         total[0] += (
-            2 * (twice @ p_gap + square[:, 1]) @ single
-            + (once @ p_gap + linear[:, 1]) ** 2 @ pair
+            2 * (twice @ p_gap + square[:, 1]) @ single + (once @ p_gap + linear[:, 1]) ** 2 @ pair
         )
         total[1] += (twice @ p_here + square[:, 0]) @ single
         if np.all((n - 1) * log_phi[-1] < -_CUT):  # phi^(n-1) has vanished

@@ -68,10 +68,7 @@ def matrix_risk(task: Zonal, M: ArrayLike, n: int, noise_std: float) -> MatrixRi
     """
     check_task(task)
     task = pinned(task)
-    length, variance = (
-        float(integer(n, "n", 1, MOST)),
-        real(noise_std, "noise_std", 0, MOST) ** 2,
-    )
+    length, variance = (float(integer(n, "n", 1, MOST)), real(noise_std, "noise_std", 0, MOST) ** 2)
     matrix = as_square_matrix(M, task.dim)
     mean = partial(_mean, task, length, variance, matrix)
     rules = _rules(matrix)
@@ -113,29 +110,20 @@ def population_flow(
     Raises:
         ValueError: Also if the flow is too long.
     """
-    from scipy.integrate import (
-        solve_ivp,
-    )  # takes long to import, and only flows need it
+    # takes long to import, and only flows need it
+    from scipy.integrate import solve_ivp
 
     check_task(task)
     task = pinned(task)
-    length, variance = (
-        integer(n, "n", 1, MOST),
-        real(noise_std, "noise_std", 0, MOST) ** 2,
-    )
+    length, variance = (integer(n, "n", 1, MOST), real(noise_std, "noise_std", 0, MOST) ** 2)
     moments = reals(times, "times", 0, 1e15)
     if moments.ndim != 1 or np.any(np.diff(moments) < 0):
-        raise ValueError(
-            f"times={shown(times)}: must be a sequence of increasing numbers"
-        )
+        raise ValueError(f"times={shown(times)}: must be a sequence of increasing numbers")
     shape: tuple[int, ...] = ()
     if not isinstance(start, list | tuple) and np.ndim(start) == 0:
         first = np.array([real(start, "start", 0, MOST)])
     else:
-        shape, first = (
-            (task.dim, task.dim),
-            as_square_matrix(start, task.dim, "start").ravel(),
-        )
+        shape, first = ((task.dim, task.dim), as_square_matrix(start, task.dim, "start").ravel())
 
     calls = iter(range(_EVALUATIONS))
 
@@ -145,12 +133,10 @@ def population_flow(
                 f"times up to {moments[-1]:g}: the flow of {task!r} takes too many steps"
             )
         if shape:
-            return -matrix_risk(
-                task, M.reshape(shape), length, noise_std
-            ).gradient.ravel()
-        _, bias_w, _, noise_w = integrate(
-            task, max(float(M[0]), 0.0), np.array([float(length)])
-        )[:, 0]
+            return -matrix_risk(task, M.reshape(shape), length, noise_std).gradient.ravel()
+        _, bias_w, _, noise_w = integrate(task, max(float(M[0]), 0.0), np.array([float(length)]))[
+            :, 0
+        ]
         return np.array([-(bias_w + variance * noise_w) / task.dim])
 
     moments, back = np.unique(moments, return_inverse=True)
@@ -161,12 +147,8 @@ def population_flow(
         except ValueError as problem:
             raise ValueError(f"start={np.asarray(start).tolist()}: {problem}") from None
         span = (0.0, float(moments[-1]))
-        curve = solve_ivp(
-            velocity, span, first, "LSODA", moments, rtol=1e-9, atol=1e-12
-        ).y
-    return np.asarray(
-        curve.T[np.minimum(back, curve.shape[1] - 1)].reshape(*back.shape, *shape)
-    )
+        curve = solve_ivp(velocity, span, first, "LSODA", moments, rtol=1e-9, atol=1e-12).y
+    return np.asarray(curve.T[np.minimum(back, curve.shape[1] - 1)].reshape(*back.shape, *shape))
 
 
 @dataclass(frozen=True)
@@ -181,14 +163,9 @@ class _Panel:
     def at(self, kappa: Array, derivative: int = 0) -> Array:
         """Return the functions, or their derivatives, one a row, (columns, len(kappa))."""
         half = (self.right - self.left) / 2
-        table = (
-            chebyshev.chebder(self.table, derivative, 1 / half)
-            if derivative
-            else self.table
-        )
+        table = chebyshev.chebder(self.table, derivative, 1 / half) if derivative else self.table
         return np.asarray(
-            table.T
-            @ chebyshev.chebvander((kappa - self.left) / half - 1, len(table) - 1).T
+            table.T @ chebyshev.chebvander((kappa - self.left) / half - 1, len(table) - 1).T
         )
 
 
@@ -219,24 +196,16 @@ def _tabulated(task: Zonal, n: float, index: int) -> _Panel:
         a, rest = spectrum(task, degree)
         m = np.zeros((_NODES, degree))
         if n > 1:
-            m = np.array(
-                [attended_gegenbauer_means(task.dim, k, n, degree) for k in kappa]
-            )
-        if degree >= bandlimit(task) or rest * np.abs(m[:, -8:]).max() <= 1e-14 * (
-            a.sum() + rest
-        ):
+            m = np.array([attended_gegenbauer_means(task.dim, k, n, degree) for k in kappa])
+        if degree >= bandlimit(task) or rest * np.abs(m[:, -8:]).max() <= 1e-14 * (a.sum() + rest):
             break
         degree *= 2
     transform = 2 / _NODES * np.cos(np.outer(np.arange(_NODES), angles))
     transform[0] /= 2
-    return _Panel(
-        left, right, transform @ np.hstack([curve, a * m / kappa[:, None]]), error
-    )
+    return _Panel(left, right, transform @ np.hstack([curve, a * m / kappa[:, None]]), error)
 
 
-def _conditional(
-    task: Zonal, n: float, variance: float, kappa: Array, c: Array
-) -> Array:
+def _conditional(task: Zonal, n: float, variance: float, kappa: Array, c: Array) -> Array:
     """Return bias, noise and the gradient's two parts; its value is ``along M x / kappa + beta x``.
 
     Shape (4, queries). With ``beta = rho_c / kappa`` and ``along = rho_kappa - c beta`` this is the
@@ -248,10 +217,7 @@ def _conditional(
         here, panel = indices == index, _panel(task, n, int(index))
         k, cosine = kappa[here], c[here]
         degrees = panel.table.shape[1] - 2
-        theta, degree = (
-            np.arccos(np.clip(cosine, -1, 1)),
-            np.arange(1, degrees + 1)[:, None],
-        )
+        theta, degree = (np.arccos(np.clip(cosine, -1, 1)), np.arange(1, degrees + 1)[:, None])
         missed = Polynomials(dim, theta).take(degrees + 1)[1:]  # 1 - P_l
         # P_l' is proportional to the polynomial of degree l - 1 in d + 2 dimensions
         bend = (1 - Polynomials(dim + 2, theta).take(degrees)) * (
@@ -260,19 +226,12 @@ def _conditional(
         (bias, noise, *pull), (bias_k, noise_k, *pull_k) = panel.at(k), panel.at(k, 1)
         beta = -2 * np.einsum("lq,lq->q", pull, bend)
         turn = 2 * np.einsum("lq,lq->q", pull, missed)
-        slope = (
-            bias_k
-            + variance * noise_k
-            + turn
-            + 2 * k * np.einsum("lq,lq->q", pull_k, missed)
-        )
+        slope = bias_k + variance * noise_k + turn + 2 * k * np.einsum("lq,lq->q", pull_k, missed)
         out[:, here] = bias + k * turn, variance * noise, slope - cosine * beta, beta
     return out
 
 
-def _mean(
-    task: Zonal, n: float, variance: float, M: Array, queries: _QueryRule
-) -> Array:
+def _mean(task: Zonal, n: float, variance: float, M: Array, queries: _QueryRule) -> Array:
     """Return the means of bias, noise and gradient, flat."""
     kappa, p = queries.kappa, queries.p
     divisor = np.where(kappa > 0, kappa, 1.0)
@@ -301,13 +260,8 @@ def _rules(M: Array) -> Iterator[_QueryRule]:
             f"{_MOST_BLOCKS} joint eigenspaces; icl.pretrain.metrics.evaluation_error samples its risk"
         )
     axes = len(M) - 1 if blocks is None else len(blocks[0]) - 1
-    orders = (
-        [8 * 2**k for k in range(17) if (8 * 2**k) ** axes <= _QUERIES] if axes else [1]
-    )
-    return (
-        _polar(M, order) if blocks is None else _dirichlet(*blocks, order)
-        for order in orders
-    )
+    orders = [8 * 2**k for k in range(17) if (8 * 2**k) ** axes <= _QUERIES] if axes else [1]
+    return (_polar(M, order) if blocks is None else _dirichlet(*blocks, order) for order in orders)
 
 
 def _blocks(M: Array) -> tuple[list[Array], Array, Array] | None:
@@ -320,12 +274,9 @@ def _blocks(M: Array) -> tuple[list[Array], Array, Array] | None:
     values, basis = np.linalg.eigh(pair[0] + math.sqrt(2) * pair[1])
     split = np.flatnonzero(np.diff(values) > 1e-12) + 1
     bases = np.split(basis, split, axis=1)
-    moduli, cosines = (
-        np.array([np.trace(b.T @ a @ b) / b.shape[1] for b in bases]) for a in pair
-    )
+    moduli, cosines = (np.array([np.trace(b.T @ a @ b) / b.shape[1] for b in bases]) for a in pair)
     rebuilt = [
-        sum(v * (b @ b.T) for v, b in zip(vs, bases, strict=True))
-        for vs in (moduli, cosines)
+        sum(v * (b @ b.T) for v, b in zip(vs, bases, strict=True)) for vs in (moduli, cosines)
     ]
     if len(bases) > _MOST_BLOCKS or any(
         np.abs(a - b).max() > 1e-12 for a, b in zip(pair, rebuilt, strict=True)
@@ -334,9 +285,7 @@ def _blocks(M: Array) -> tuple[list[Array], Array, Array] | None:
     return bases, np.maximum(moduli, 0) * scale**2, cosines * scale
 
 
-def _dirichlet(
-    bases: list[Array], moduli: Array, cosines: Array, order: int
-) -> _QueryRule:
+def _dirichlet(bases: list[Array], moduli: Array, cosines: Array, order: int) -> _QueryRule:
     """Return a product of Gauss-Jacobi rules for the squared lengths in the eigenspaces."""
     sizes = [b.shape[1] for b in bases]
     u, p, left = np.empty((1, 0)), np.ones(1), np.ones((1, 1))
@@ -353,10 +302,7 @@ def _dirichlet(
 
     def outer(h: Array) -> Array:
         return np.asarray(
-            sum(
-                (h @ v) / b.shape[1] * (b @ b.T)
-                for v, b in zip(u.T, bases, strict=True)
-            )
+            sum((h @ v) / b.shape[1] * (b @ b.T) for v, b in zip(u.T, bases, strict=True))
         )
 
     return _QueryRule(np.sqrt(u @ moduli), u @ cosines, p, outer)
@@ -365,17 +311,12 @@ def _dirichlet(
 def _polar(M: Array, order: int) -> _QueryRule:
     """Return a product rule in polar coordinates on half the sphere: nothing changes at -x."""
     angle = np.pi * (np.arange(order if len(M) == 2 else 2 * order) + 0.5) / order
-    x, p = (
-        np.stack([np.cos(angle), np.sin(angle)], axis=1),
-        np.full(angle.size, 1 / angle.size),
-    )
+    x, p = (np.stack([np.cos(angle), np.sin(angle)], axis=1), np.full(angle.size, 1 / angle.size))
     for dim in range(3, len(M) + 1):
         t, q = roots_gegenbauer(order, (dim - 2) / 2)
         if dim == len(M):
             t, q = t[t > 0], q[t > 0]
-        x = np.hstack(
-            [np.kron(np.sqrt(1 - t * t)[:, None], x), np.repeat(t, len(x))[:, None]]
-        )
+        x = np.hstack([np.kron(np.sqrt(1 - t * t)[:, None], x), np.repeat(t, len(x))[:, None]])
         p = np.outer(q / q.sum(), p).ravel()
     return _points(M, x, p)
 

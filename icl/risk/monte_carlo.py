@@ -65,28 +65,19 @@ def monte_carlo_risk(
     from icl.attention import softmax_weights
 
     n, noise_std = _checked(task, n, noise_std)
-    w, integrate_labels = (
-        real(w, "w", 0, MOST),
-        flag(integrate_labels, "integrate_labels"),
-    )
+    w, integrate_labels = (real(w, "w", 0, MOST), flag(integrate_labels, "integrate_labels"))
 
     def losses(tokens: torch.Tensor, step: int) -> torch.Tensor:
         context, query = tokens[:, :-1], tokens[:, -1]
-        weights = softmax_weights(
-            context, query, w * torch.eye(task.dim, dtype=tokens.dtype)
-        )
+        weights = softmax_weights(context, query, w * torch.eye(task.dim, dtype=tokens.dtype))
         if integrate_labels:
             return QuadraticRisk.of(task, tokens, noise_std).risk(weights)
         values = sample_values(task, stream(seed, "monte carlo tasks", step), tokens)
         rng = stream(seed, "monte carlo noise", step)
-        labels = values[:, :-1] + noise_std * torch.from_numpy(
-            rng.standard_normal(weights.shape)
-        )
+        labels = values[:, :-1] + noise_std * torch.from_numpy(rng.standard_normal(weights.shape))
         return ((weights * labels).sum(-1) - values[:, -1]) ** 2
 
-    return _average(
-        losses, task.dim, n, contexts, seed, n if integrate_labels else task.dim
-    )
+    return _average(losses, task.dim, n, contexts, seed, n if integrate_labels else task.dim)
 
 
 def bayes_linear_risk(
@@ -128,21 +119,14 @@ def _average(
     """
     contexts = integer(contexts, "contexts", 2, 10**8)
     affordable(n * max(dim, width), _AT_ONCE, "n", n, "numbers for one context")
-    affordable(
-        contexts * (n * (dim + width) + solved),
-        _IN_ALL,
-        "contexts",
-        contexts,
-        "numbers",
-    )
+    affordable(contexts * (n * (dim + width) + solved), _IN_ALL, "contexts", contexts, "numbers")
     chunk, pieces = max(1, min(contexts, 2_000_000 // (n * width))), list[Array]()
     for step, start in enumerate(range(0, contexts, chunk)):
         rng = stream(seed, "monte carlo", step)
         tokens = uniform_sphere(rng, min(chunk, contexts - start), n + 1, dim)
         pieces.append(losses(tokens, step).numpy())
     values = np.concatenate(pieces)
-    scale = math.ldexp(
-        1.0, math.frexp(values.max())[1]
-    )  # squares of large losses would overflow
+    # squares of large losses would overflow
+    scale = math.ldexp(1.0, math.frexp(values.max())[1])
     error = scale * float((values / scale).std(ddof=1)) / math.sqrt(contexts)
     return MonteCarlo(float(values.mean()), error, contexts)

@@ -50,12 +50,7 @@ class Mesh:
 
 
 def meshes(
-    dim: int,
-    w: float,
-    n: Array,
-    degree: float = math.inf,
-    order: int = 16,
-    jumps: bool = False,
+    dim: int, w: float, n: Array, degree: float = math.inf, order: int = 16, jumps: bool = False
 ) -> list[Mesh]:
     """Return meshes on which the integrals for all context lengths ``n``, shape (j,), are sums that add up.
 
@@ -73,9 +68,7 @@ def meshes(
     if wide[0].size:
         u, weight = (x.reshape(-1, 1) for x in _nodes_in_u(*wide, order))
         angles = _panels_per_node(dim, w, u, nearest, reach)
-        out.append(
-            Mesh(u, weight, *_angles(dim, angles, order), *_tail_masses(dim, angles))
-        )
+        out.append(Mesh(u, weight, *_angles(dim, angles, order), *_tail_masses(dim, angles)))
     return out
 
 
@@ -99,20 +92,15 @@ def _panels_of(
     log_mean, log_square = (_log_mean_weight(dim, k * w) for k in (1, 2))
 
     # Integrands rise like n exp(2u) E[exp(-2 tau)]; the integral is of order min(1, E[..]^2 / n E[..^2]).
-    low = (
-        min(-math.log(most) - log_mean, -0.5 * (math.log(most) + log_square)) - _CUT / 2
-    )
+    low = min(-math.log(most) - log_mean, -0.5 * (math.log(most) + log_square)) - _CUT / 2
     low = max(low, nearest - math.log(most) - _CUT / 2)
     # Integrands end where phi^(n-1) has vanished, or, for few tokens, past the last weight.
     high = 2 * w + 5.0
     if least > 1:
         needed = 36 / (least - 1)  # -log phi
-        high = min(
-            high, w * cap_quantile(dim, -math.expm1(-needed)) + math.log(needed + 4)
-        )
-        linear = (
-            math.log(needed / 0.63) - log_mean
-        )  # phi <= 1 - .63 s E[exp(..)] while s <= 1
+        high = min(high, w * cap_quantile(dim, -math.expm1(-needed)) + math.log(needed + 4))
+        # phi <= 1 - .63 s E[exp(..)] while s <= 1
+        linear = math.log(needed / 0.63) - log_mean
         if linear <= 0:
             high = min(high, linear)
 
@@ -120,9 +108,7 @@ def _panels_of(
     if low < 0:  # phi^n falls no faster than exp(-n s E[exp(..)])
         edges = [-math.inf, min(0.0, math.log(8 / most) - log_mean, high)]
     while edges[-1] < high:
-        edges.append(
-            min(edges[-1] + _step(dim, w, edges[-1], reach, degree, jumps), high)
-        )
+        edges.append(min(edges[-1] + _step(dim, w, edges[-1], reach, degree, jumps), high))
     left, right = np.array(edges[:-1]), np.array(edges[1:])
     start = np.where(np.isinf(left), right, left)
     wide = right - start > _WIDE
@@ -133,11 +119,7 @@ def _panels_of(
             dim, w, start[~wide], right[~wide], nearest, peak, width, degree, turn
         ):
             groups.append(
-                (
-                    (left[~wide][rows], right[~wide][rows]),
-                    angles,
-                    *_tail_masses(dim, angles),
-                )
+                ((left[~wide][rows], right[~wide][rows]), angles, *_tail_masses(dim, angles))
             )
     return groups, (left[wide], right[wide]), nearest, reach
 
@@ -151,9 +133,7 @@ def _log_mean_weight(dim: int, w: float) -> float:
     return -w + w * w / (2 * dim)
 
 
-def _step(
-    dim: int, w: float, u: float, reach: float, degree: float, jumps: bool
-) -> float:
+def _step(dim: int, w: float, u: float, reach: float, degree: float, jumps: bool) -> float:
     """Return the width of the panel in u that begins at u."""
     if u < 8:  # the strip of analyticity is pi / 2 wide on each side
         return 3.0
@@ -161,28 +141,21 @@ def _step(
     # w / sqrt(d), smoothed by the kernel to no less than 1, and the end at tau = 2w is felt within a few
     # units; until u has passed the bulk of the weights they grow at most like exp(2u).
     widest = _WIDE if u < max(reach, 200.0) else math.inf
-    smooth = min(
-        0.6 * u, 8 * u / dim, 3 * w / math.sqrt(dim), 0.4 * (2 * w - u), widest
-    )
-    if (
-        jumps
-    ):  # a function that jumps at the query does so again on the equator, where tau = w
+    smooth = min(0.6 * u, 8 * u / dim, 3 * w / math.sqrt(dim), 0.4 * (2 * w - u), widest)
+    # a function that jumps at the query does so again on the equator, where tau = w
+    if jumps:
         smooth = min(smooth, 0.4 * abs(u - w))
-    if math.isfinite(
-        degree
-    ):  # tau near u is w (1 - cos theta), and P_l turns once in pi / l
+    # tau near u is w (1 - cos theta), and P_l turns once in pi / l
+    if math.isfinite(degree):
         smooth = min(smooth, 13 / degree * math.sqrt(max(u * (2 * w - u), 0.0)))
     return max(3.0 if u < reach else 2.5, smooth)
 
 
 def _nodes_in_u(left: Array, right: Array, order: int) -> tuple[Array, Array]:
     x, weight = _GAUSS(order)
-    first = np.isinf(left)[
-        :, None
-    ]  # u from -infinity is s = exp(u) from 0: a panel in s
-    half = np.where(
-        first, 0.0, (right - np.where(first[:, 0], right, left))[:, None] / 2
-    )
+    # u from -infinity is s = exp(u) from 0: a panel in s
+    first = np.isinf(left)[:, None]
+    half = np.where(first, 0.0, (right - np.where(first[:, 0], right, left))[:, None] / 2)
     u = right[:, None] + np.where(first, np.log((1 + x) / 2), half * (x - 1))
     return u, np.where(first, weight / (1 + x), half * weight)
 
@@ -210,13 +183,11 @@ def _shared_panels(
     """
     right = np.maximum(right, 0.0)
     ends = np.stack(
-        [np.maximum(left - 4, nearest), np.maximum(right, max(peak, nearest)) + width],
-        axis=1,
+        [np.maximum(left - 4, nearest), np.maximum(right, max(peak, nearest)) + width], axis=1
     )
     if w > 0:
-        with np.errstate(
-            over="ignore"
-        ):  # the least of all w makes infinity, which is clipped
+        # the least of all w makes infinity, which is clipped
+        with np.errstate(over="ignore"):
             ends = 2 * np.arcsin(np.sqrt(np.clip(ends / (2 * w), 0, 1)))
     else:
         ends = np.tile([0.0, math.pi], (left.size, 1))
@@ -227,21 +198,16 @@ def _shared_panels(
     # short enough for the variogram's highest degree, or, if there is none, for the highest that the
     # window, about (w u)^(-1/2) wide, resolves,
     finest = (
-        math.sqrt(w) * (6 + 3 * np.sqrt(right)) + 20
-        if math.isinf(degree)
-        else degree + 0 * right
+        math.sqrt(w) * (6 + 3 * np.sqrt(right)) + 20 if math.isinf(degree) else degree + 0 * right
     )
     need = np.maximum(need, finest[:, None] / 13 / (1 + past / 10))
     # and for the density of theta.
     need = np.maximum(need, (1 + math.sqrt(dim)) / 2)
-    need = np.cumsum((need[:, 1:] + need[:, :-1]) / 2, axis=1) * (
-        fine[:, 1:2] - fine[:, :1]
-    )
+    need = np.cumsum((need[:, 1:] + need[:, :-1]) / 2, axis=1) * (fine[:, 1:2] - fine[:, :1])
     need = np.concatenate([np.zeros_like(need[:, :1]), need], axis=1)
     start = 0
-    while start < len(
-        need
-    ):  # as many rows as fit, with the most angles that any of them needs
+    # as many rows as fit, with the most angles that any of them needs
+    while start < len(need):
         counts = np.ceil(np.maximum.accumulate(need[start:, -1])).astype(int)
         fit = np.arange(1, len(counts) + 1) * counts <= _TABLE
         rows = slice(start, start + max(1, int(fit.sum())))
@@ -250,16 +216,12 @@ def _shared_panels(
         share = np.linspace(0, 1, counts[rows.stop - start - 1] + 1) + move
         yield (
             rows,
-            np.interp(
-                share, (need[rows] / need[rows, -1:] + move).ravel(), fine[rows].ravel()
-            ),
+            np.interp(share, (need[rows] / need[rows, -1:] + move).ravel(), fine[rows].ravel()),
         )
         start = rows.stop
 
 
-def _panels_per_node(
-    dim: int, w: float, u: Array, nearest: float, reach: float
-) -> Array:
+def _panels_per_node(dim: int, w: float, u: Array, nearest: float, reach: float) -> Array:
     """Return edges of angles for each u, shape (nodes, 1).
 
     The panels are those in y = tau - u, short where exp(-exp(-y)) turns, then longer.
@@ -275,15 +237,11 @@ def _angles(dim: int, edges: Array, order: int) -> tuple[Array, Array]:
     """Return angles between neighboring edges (last axis) with their probabilities."""
     theta, weight = gauss_panels(edges, order)
     constant = gammaln(dim / 2) - gammaln((dim - 1) / 2) - math.log(math.pi) / 2
-    return theta, weight * np.exp(
-        constant + (dim - 2) * np.log(np.maximum(np.sin(theta), 1e-300))
-    )
+    return theta, weight * np.exp(constant + (dim - 2) * np.log(np.maximum(np.sin(theta), 1e-300)))
 
 
 def gauss_panels(edges: Array, order: int) -> tuple[Array, Array]:
     """Return nodes and weights of Gauss-Legendre rules between neighboring edges (last axis)."""
     x, weight = _GAUSS(order)
     half, shape = np.diff(edges)[..., None] / 2, (*edges.shape[:-1], -1)
-    return (edges[..., :-1, None] + half * (1 + x)).reshape(shape), (
-        half * weight
-    ).reshape(shape)
+    return (edges[..., :-1, None] + half * (1 + x)).reshape(shape), (half * weight).reshape(shape)

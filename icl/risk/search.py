@@ -20,14 +20,15 @@ from icl.tasks.base import Array
 ProblemIndices = NDArray[np.intp]
 #: From windows (k,) and problems (p,) to risk, slope in w, and a part of it that never falls, (k, 3, p).
 Curve = Callable[[Array, ProblemIndices], Array]
-Interval = tuple[
-    float, float, ProblemIndices
-]  # of w, and the problems whose slope turns positive in it
+# of w, and the problems whose slope turns positive in it
+Interval = tuple[float, float, ProblemIndices]
 
 FIRST, RATIO = 0.1, 1.4  # of the scan in w
 _WIDEST = 4.1  # a wider ratio in w spoils the nodes of too many problems
 _DIGITS = 32  # natural logarithm of what is asked of the polynomials
-_ROUNDING = 1e-10  # of a root, relative: what bisection and the rounding of the slopes may do, and more
+_ROUNDING = (
+    1e-10  # of a root, relative: what bisection and the rounding of the slopes may do, and more
+)
 # of a risk, relative: by less, none is known to be above another
 _RISK_ROUNDING = 1e-13
 # most that the last coefficients may move a root: about ten times its error
@@ -44,12 +45,7 @@ class Minima(NamedTuple):
 
 
 def lowest(
-    curve: Curve,
-    at_zero: Array,
-    falls: bool,
-    last: Array,
-    active: ProblemIndices,
-    ahead: int = 1,
+    curve: Curve, at_zero: Array, falls: bool, last: Array, active: ProblemIndices, ahead: int = 1
 ) -> Minima:
     """Find the lowest minimum of each risk over w >= 0.
 
@@ -70,10 +66,7 @@ def lowest(
             new = falling[active] & rises
             if np.any(new):
                 crossings.append((lower, w, active[new]))
-            falling[active], lowest_seen[active] = (
-                ~rises,
-                np.minimum(lowest_seen[active], risk),
-            )
+            falling[active], lowest_seen[active] = (~rises, np.minimum(lowest_seen[active], risk))
             over = floor > (1 + _RISK_ROUNDING) * lowest_seen[active]
             active = active[~(over | (rises & (w > last[active])))]
             lower = w
@@ -86,9 +79,7 @@ def lowest(
     return Minima(*best)
 
 
-def _roots(
-    intervals: list[Interval], curve: Curve
-) -> Iterator[tuple[ProblemIndices, Array]]:
+def _roots(intervals: list[Interval], curve: Curve) -> Iterator[tuple[ProblemIndices, Array]]:
     """Yield problems and the rows of `Minima` at their roots, of as many intervals at once as allowed."""
     widest, start = math.log(_WIDEST), 0
     while start < len(intervals):
@@ -127,29 +118,21 @@ def _refine(group: list[Interval], curve: Curve) -> tuple[ProblemIndices, Array]
     slope = values[:, 1] * half * (w[:, None] if grow else 1.0)
     coefficients = chebyshev.chebfit(x, slope, nodes - 1)
     integral = chebyshev.chebint(coefficients)
-    rest = chebyshev.chebfit(
-        x, values[:, 0] - chebyshev.chebval(x, integral).T, nodes - 1
-    )
-    ends = np.repeat(
-        [ends for *ends, _ in group], [some.size for *_, some in group], axis=0
-    ).T
+    rest = chebyshev.chebfit(x, values[:, 0] - chebyshev.chebval(x, integral).T, nodes - 1)
+    ends = np.repeat([ends for *ends, _ in group], [some.size for *_, some in group], axis=0).T
     left, right = ((np.log(ends) if grow else ends) - start) / half - 1
     for _ in range(45):
         middle = (left + right) / 2
         rising = _series(middle, coefficients) > 0
         left, right = np.where(rising, left, middle), np.where(rising, middle, right)
     steepness = np.abs(_series(middle, chebyshev.chebder(coefficients)))
-    moved = (
-        half * np.abs(coefficients[-2:]).max(0) / steepness
-    )  # by the last coefficients, in log w or in w
+    # by the last coefficients, in log w or in w
+    moved = half * np.abs(coefficients[-2:]).max(0) / steepness
     if len(group) > 1 and np.any(moved > _LAST):
         return None
     root = np.exp(start + half * (1 + middle)) if grow else start + half * (1 + middle)
     scale = root if grow else 1.0
-    risk, error = (
-        _series(middle, integral) + _series(middle, rest),
-        moved * scale / root,
-    )
+    risk, error = (_series(middle, integral) + _series(middle, rest), moved * scale / root)
     return problems, np.stack(
         [root, risk, np.maximum(error, _ROUNDING), steepness / (half * scale) ** 2]
     )

@@ -23,15 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from icl.checks import (
-    affordable,
-    broadcast,
-    integer,
-    matrix_rows,
-    real,
-    reals,
-    shown,
-)
+from icl.checks import affordable, broadcast, integer, matrix_rows, real, reals, shown
 from icl.covariates import check_rng, linear_map
 from icl.streams import NativeStream
 from icl.tasks.gegenbauer import Polynomials, angle_quadrature
@@ -74,13 +66,10 @@ class Zonal:
         object.__setattr__(self, "dim", integer(self.dim, "dim", 2, MOST_DIM))
         if hasattr(self, "lipschitz"):
             value = real(self.lipschitz, "lipschitz", 0, above=True)
-            object.__setattr__(
-                self, "lipschitz", real(value, "lipschitz", LEAST, MOST)
-            )  # and its square
+            # and its square
+            object.__setattr__(self, "lipschitz", real(value, "lipschitz", LEAST, MOST))
         for name, (check, least, most) in self._ranges.items():
-            object.__setattr__(
-                self, name, check(getattr(self, name), name, least, most)
-            )
+            object.__setattr__(self, name, check(getattr(self, name), name, least, most))
 
     @property
     def singular_term(self) -> tuple[float, float] | None:
@@ -122,9 +111,7 @@ class Zonal:
 
     def covariance(self, cosine: ArrayLike) -> Array:
         """Return ``k(cosine) = E f(x) f(x')`` for different unit vectors at angle ``arccos(cosine)``."""
-        raise NotImplementedError(
-            f"{self!r}: {type(self).__name__} must define covariance(cosine)"
-        )
+        raise NotImplementedError(f"{self!r}: {type(self).__name__} must define covariance(cosine)")
 
     def spectrum(self, degree: int) -> tuple[Array, float]:
         """Return ``(a_1, ..., a_degree)`` of the covariance, and the sum of all later coefficients.
@@ -134,9 +121,8 @@ class Zonal:
                 found for a covariance given by the user.
         """
         degree = integer(degree, "degree", 0, MOST_DEGREE)
-        if (
-            self.dim == 2
-        ):  # P_l oscillates too much to be fitted, and projections lose few digits
+        # P_l oscillates too much to be fitted, and projections lose few digits
+        if self.dim == 2:
             return _projected(self, degree)
         degrees, a, rest = _fitted(self)
         out, wanted = np.zeros(degree), degrees <= degree
@@ -159,9 +145,7 @@ class Zonal:
 
     def _draw(self, rng: Rng, count: int) -> Function:
         """Draw the functions of `sample`, which has checked the arguments; your own class gives `sample`."""
-        raise NotImplementedError(
-            f"{self!r}: {type(self).__name__} must define sample(rng, count)"
-        )
+        raise NotImplementedError(f"{self!r}: {type(self).__name__} must define sample(rng, count)")
 
 
 def _projected(task: Zonal, degree: int) -> tuple[Array, float]:
@@ -170,16 +154,14 @@ def _projected(task: Zonal, degree: int) -> tuple[Array, float]:
     finer, _ = _fourier(task, degree, 8 * degree + 400)
     if not np.abs(a - finer).sum() <= 1e-9 * size:
         raise _not_fitted(
-            task,
-            f"coefficients change by {np.abs(a - finer).sum() / size:.1e}, allowed 1e-09",
+            task, f"coefficients change by {np.abs(a - finer).sum() / size:.1e}, allowed 1e-09"
         )
     if np.any(a < -1e-9 * size):
         raise ValueError(
             f"{task!r}: covariance is not positive definite, a_{np.argmin(a)}={a.min():.2g}"
         )
-    a = np.where(
-        a > 1e-15 * size, a, 0.0
-    )  # below is rounding; Schoenberg: none is negative
+    # below is rounding; Schoenberg: none is negative
+    a = np.where(a > 1e-15 * size, a, 0.0)
     rest = float(task.covariance(np.array(1.0)) - a.sum())
     return a[1:], rest if rest > 1e-14 * size else 0.0
 
@@ -206,9 +188,7 @@ def _not_fitted(task: Zonal, why: str) -> ValueError:
 def _finite(task: Zonal, values: Array, theta: Array) -> Array:
     """Return values of a covariance or variogram at angles; refuse others than finite numbers."""
     if np.shape(values) != theta.shape or not np.all(np.isfinite(values)):
-        raise ValueError(
-            f"{task!r}: covariance(cosine) must be finite, and of the shape of cosine"
-        )
+        raise ValueError(f"{task!r}: covariance(cosine) must be finite, and of the shape of cosine")
     return values
 
 
@@ -234,9 +214,8 @@ def _fitted(task: Zonal) -> tuple[NDArray[np.int_], Array, float]:
 def _fit_grid() -> tuple[NDArray[np.int_], Array]:
     """Return the degrees that are fitted, and the angles of the fit."""
     sparse = np.round(300 * 1.04 ** np.arange(1, 100)).astype(int)
-    degrees = np.unique(
-        np.concatenate([np.arange(1, 301), sparse, sparse + 1])
-    )  # of both parities
+    # of both parities
+    degrees = np.unique(np.concatenate([np.arange(1, 301), sparse, sparse + 1]))
     near = np.geomspace(2 / degrees[-1], 0.3, 225)
     return degrees, np.concatenate(
         [near, np.linspace(0.3, np.pi - 0.3, 900)[1:-1], np.pi - near[::-1]]
@@ -249,16 +228,13 @@ def _fit(dim: int, variogram: bytes) -> tuple[Array, float]:
     degrees, theta = _fit_grid()
     gamma = np.frombuffer(variogram)
     rows = Polynomials(dim, theta).take(degrees[-1] + 1)[degrees]
-    table = np.stack(
-        [*rows, np.ones_like(theta)], axis=1
-    )  # the last: degrees that no window resolves
-    from scipy.optimize import (
-        nnls,
-    )  # takes long to import, and only classes of the user need it
+    # the last: degrees that no window resolves
+    table = np.stack([*rows, np.ones_like(theta)], axis=1)
+    # takes long to import, and only classes of the user need it
+    from scipy.optimize import nnls
 
-    weight = 1 / (
-        np.abs(gamma) + 1e-5 * np.abs(gamma).max()
-    )  # small angles matter in narrow windows
+    # small angles matter in narrow windows
+    weight = 1 / (np.abs(gamma) + 1e-5 * np.abs(gamma).max())
     a, _ = nnls(table * weight[:, None], gamma * weight, maxiter=20_000)
     return a, float(np.max(np.abs(table @ a - gamma)) / np.abs(gamma).max())
 
@@ -267,9 +243,8 @@ def _reason(task: Zonal) -> str:
     """Say why no coefficients >= 0 fit: a low degree has a negative one, or none was seen."""
     nodes, p = angle_quadrature(task.dim, 400)
     k = np.asarray(task.covariance(np.cos(nodes)), dtype=float)
-    projections = (1 - Polynomials(task.dim, nodes).take(9)) @ (
-        p * k
-    )  # E k P_l = a_l / N_l
+    # E k P_l = a_l / N_l
+    projections = (1 - Polynomials(task.dim, nodes).take(9)) @ (p * k)
     at = int(np.argmin(projections[1:])) + 1
     if projections[at] < -1e-9 * np.abs(k).max():
         return f"It is not positive definite: a_{at} is negative"
@@ -360,9 +335,7 @@ def fine_variance(task: Zonal) -> float:
 def check_task(task: Any, name: str = "task") -> None:
     """Raise TypeError if ``task`` is no rotation-invariant class, ValueError if its fine variance is none."""
     if not isinstance(task, Zonal | Pinned):
-        raise TypeError(
-            f"{name}={shown(task)}: must be a rotation-invariant class from icl.tasks"
-        )
+        raise TypeError(f"{name}={shown(task)}: must be a rotation-invariant class from icl.tasks")
     fine_variance(cast(Zonal, task))
 
 
@@ -441,9 +414,7 @@ class Projected:
 
     def __post_init__(self) -> None:
         if not (hasattr(self.task, "sample") and hasattr(self.task, "dim")):
-            raise ValueError(
-                f"task={shown(self.task)}: must have dim and sample(rng, count)"
-            )
+            raise ValueError(f"task={shown(self.task)}: must have dim and sample(rng, count)")
         object.__setattr__(self, "matrix", matrix_rows(self.matrix, "matrix"))
         if len(self.matrix) != self.task.dim:
             raise ValueError(

@@ -20,29 +20,15 @@ from scipy.special import gammaln, jv
 
 from icl.checks import integer, real, shown
 from icl.covariates import inner_products, uniform_sphere
-from icl.tasks.base import (
-    LEAST,
-    MOST,
-    MOST_DEGREE,
-    Array,
-    Function,
-    Rng,
-    Zonal,
-    angles,
-    cosines,
-)
-from icl.tasks.gegenbauer import (
-    Polynomials,
-    angle_quadrature,
-    harmonics,
-    multiplicity,
-    shortfall,
-)
+from icl.tasks.base import LEAST, MOST, MOST_DEGREE, Array, Function, Rng, Zonal, angles, cosines
+from icl.tasks.gegenbauer import Polynomials, angle_quadrature, harmonics, multiplicity, shortfall
 
 if TYPE_CHECKING:
     import torch
 
-_DEGREE = 200  # tanh(b t) is analytic up to |Im t| = pi / 2b: at b = 20 degree 200 contributes 1e-13
+_DEGREE = (
+    200  # tanh(b t) is analytic up to |Im t| = pi / 2b: at b = 20 degree 200 contributes 1e-13
+)
 
 
 @dataclass(frozen=True)
@@ -51,9 +37,7 @@ class Expanded(Zonal):
 
     def coefficients(self) -> Array:
         """Return ``a_1, a_2, ...`` up to the last."""
-        raise NotImplementedError(
-            f"{self!r}: {type(self).__name__} must define coefficients()"
-        )
+        raise NotImplementedError(f"{self!r}: {type(self).__name__} must define coefficients()")
 
     def spectrum(self, degree: int) -> tuple[Array, float]:
         degree, a = integer(degree, "degree", 0, MOST_DEGREE), self.coefficients()
@@ -61,9 +45,8 @@ class Expanded(Zonal):
 
     def variogram(self, theta: ArrayLike) -> Array:
         a = self.coefficients()
-        a = a[
-            : np.flatnonzero(a > 1e-20 * a.max())[-1] + 1
-        ]  # those that change a digit
+        # those that change a digit
+        a = a[: np.flatnonzero(a > 1e-20 * a.max())[-1] + 1]
         even = not a[::2].any()
         return shortfall(self.dim, a[1::2] if even else a, angles(theta), even)
 
@@ -93,9 +76,7 @@ class Affine(Expanded):
         import torch
 
         q = uniform_sphere(rng, count, self.dim)
-        slope, b = torch.as_tensor(
-            rng.uniform(-self.lipschitz, self.lipschitz, (2, count, 1))
-        )
+        slope, b = torch.as_tensor(rng.uniform(-self.lipschitz, self.lipschitz, (2, count, 1)))
         return lambda x: slope.to(x) * inner_products(q, x) + b.to(x)
 
 
@@ -112,9 +93,8 @@ class ReLU(Zonal):
 
     @property
     def singular_term(self) -> tuple[float, float]:
-        return 3.0, self.lipschitz**2 / (
-            9 * math.pi * self.dim
-        )  # sin t - t cos t ~ t^3 / 3
+        # sin t - t cos t ~ t^3 / 3
+        return 3.0, self.lipschitz**2 / (9 * math.pi * self.dim)
 
     @property
     def covariance_slope(self) -> float:
@@ -133,9 +113,7 @@ class ReLU(Zonal):
         for k in (180, 130, 88, 54, 28, 10):
             tail = 1 - square / k * tail
         turn = np.where(
-            theta < 0.5,
-            theta * square / 3 * tail,
-            np.sin(theta) - theta * np.cos(theta),
+            theta < 0.5, theta * square / 3 * tail, np.sin(theta) - theta * np.cos(theta)
         )
         arc: Array = 2 * np.sin(theta / 2) ** 2 - turn / np.pi
         return self.lipschitz**2 / (3 * self.dim) * arc
@@ -146,15 +124,9 @@ class ReLU(Zonal):
         degree = integer(degree, "degree", 0, MOST_DEGREE)
         d, scale = self.dim, self.lipschitz**2 / 6
         even = np.arange(0.0, _last_degree(d, degree) + 1, 2)
-        growth = np.concatenate(
-            [[(d + 2) * (d - 1) / 2], _multiplicity_growth(d, even[1:-1])]
-        )
+        growth = np.concatenate([[(d + 2) * (d - 1) / 2], _multiplicity_growth(d, even[1:-1])])
         ratios = growth * ((even[:-1] - 1) / (even[:-1] + d + 1)) ** 2
-        a = (
-            scale
-            * _mean_coordinate(d) ** 2
-            * np.concatenate([[1.0], np.cumprod(ratios)])
-        )
+        a = scale * _mean_coordinate(d) ** 2 * np.concatenate([[1.0], np.cumprod(ratios)])
         rest = _sum_beyond(d, even, a, power=4)
         out = np.zeros(degree)
         out[1::2] = a[1 : degree // 2 + 1]
@@ -236,20 +208,14 @@ class Cosine(Expanded):
         super().__post_init__()
         # beyond 500 dimensions Bessel functions underflow unless their short series applies
         real(
-            self.lipschitz,
-            "lipschitz",
-            1e-20,
-            300 if self.dim <= 500 else math.sqrt(self.dim / 2),
+            self.lipschitz, "lipschitz", 1e-20, 300 if self.dim <= 500 else math.sqrt(self.dim / 2)
         )
 
     def covariance(self, cosine: ArrayLike) -> Array:
-        cosine, nu = (
-            cosines(cosine),
-            self.dim / 2 - 1,
-        )  # E cos(L u.v) depends on |v| alone
+        # E cos(L u.v) depends on |v| alone
+        cosine, nu = (cosines(cosine), self.dim / 2 - 1)
         near, far = (
-            _bessel(nu, self.lipschitz * np.sqrt(2 + sign * 2 * cosine))
-            for sign in (-1, 1)
+            _bessel(nu, self.lipschitz * np.sqrt(2 + sign * 2 * cosine)) for sign in (-1, 1)
         )
         return (near + far) / 2
 
@@ -328,9 +294,7 @@ class Quadratic(Expanded):
 
     def variogram(self, theta: ArrayLike) -> Array:
         d = self.dim
-        return np.asarray(
-            self.lipschitz**2 * 2 * np.sin(angles(theta)) ** 2 / (d * (d + 2))
-        )
+        return np.asarray(self.lipschitz**2 * 2 * np.sin(angles(theta)) ** 2 / (d * (d + 2)))
 
     def coefficients(self) -> Array:
         d = self.dim  # 2 c^2 = 2 (d-1)/d P_2 + 2/d
@@ -356,9 +320,7 @@ class Tanh(Expanded):
     _ranges = {"steepness": (real, 1e-6, 20)}
 
     def coefficients(self) -> Array:
-        return (self.lipschitz / self.steepness) ** 2 * _tanh_expansion(
-            self.dim, self.steepness
-        )
+        return (self.lipschitz / self.steepness) ** 2 * _tanh_expansion(self.dim, self.steepness)
 
     def _draw(self, rng: Rng, count: int) -> Function:
         q, scale = uniform_sphere(rng, count, self.dim), self.lipschitz / self.steepness
@@ -475,13 +437,7 @@ def _last_degree(dim: int, degree: int) -> int:
 def _multiplicity_growth(dim: int, degree: Array) -> Array:
     """Return ``N_{l+2} / N_l`` for degrees l >= 1."""
     i, d = degree, dim
-    return (
-        (2 * i + d + 2)
-        / (2 * i + d - 2)
-        * (i + d - 2)
-        * (i + d - 1)
-        / ((i + 1) * (i + 2))
-    )
+    return (2 * i + d + 2) / (2 * i + d - 2) * (i + d - 2) * (i + d - 1) / ((i + 1) * (i + 2))
 
 
 def _sum_beyond(dim: int, degree: Array, a: Array, power: int) -> float:
@@ -494,9 +450,9 @@ def _sum_beyond(dim: int, degree: Array, a: Array, power: int) -> float:
     x = degree[points] + dim / 2 - 1
     slope, level = np.polyfit(x**-2.0, a[points] * x**power, 1)
     edge = x[1] + 1
-    integral = level * edge ** (1 - power) / (power - 1) + slope * edge ** (
-        -1 - power
-    ) / (power + 1)
+    integral = level * edge ** (1 - power) / (power - 1) + slope * edge ** (-1 - power) / (
+        power + 1
+    )
     return float(integral / 2 - power * level * edge ** (-1 - power) / 12)
 
 
@@ -528,13 +484,10 @@ def _bessel(mu: ArrayLike, x: ArrayLike) -> Array:
         total += term
     large, mu = np.where(short, 1.0, x), np.where(short, 0.0, mu)
     wave = jv(mu, large)
-    size = np.log(
-        np.abs(wave), out=np.full(wave.shape, -np.inf), where=wave != 0
-    )  # orders may underflow
+    # orders may underflow
+    size = np.log(np.abs(wave), out=np.full(wave.shape, -np.inf), where=wave != 0)
     return np.where(
-        short,
-        total,
-        np.sign(wave) * np.exp(gammaln(mu + 1) + mu * np.log(2 / large) + size),
+        short, total, np.sign(wave) * np.exp(gammaln(mu + 1) + mu * np.log(2 / large) + size)
     )
 
 
@@ -542,8 +495,6 @@ def _bessel(mu: ArrayLike, x: ArrayLike) -> Array:
 def _tanh_expansion(dim: int, steepness: float) -> Array:
     """Return ``a_1, ...``; by Funk-Hecke ``a_l = N_l E[tanh(steepness t) P_l(t)]^2``."""
     theta, p = angle_quadrature(dim, 4 * _DEGREE)
-    m = (1 - Polynomials(dim, theta).take(_DEGREE + 1)) @ (
-        p * np.tanh(steepness * np.cos(theta))
-    )
+    m = (1 - Polynomials(dim, theta).take(_DEGREE + 1)) @ (p * np.tanh(steepness * np.cos(theta)))
     a: Array = multiplicity(dim, _DEGREE) * m**2
     return a[1:]

@@ -20,13 +20,10 @@ def multiplicity(dim: int, degree: int) -> Array:
     if dim == 2:
         return np.concatenate([[1.0], np.full(degree, 2.0)])
     # N_l = (2l+d-2)/l * binom(l+d-3, l-1)
-    with np.errstate(
-        over="ignore"
-    ):  # coefficients that such numbers multiply are negligible
+    # coefficients that such numbers multiply are negligible
+    with np.errstate(over="ignore"):
         binomial = np.concatenate([[1.0], np.cumprod((i[:-1] + dim - 2) / i[:-1])])
-        return np.concatenate(
-            [[1.0], np.minimum((2 * i + dim - 2) / i * binomial, 1e300)]
-        )
+        return np.concatenate([[1.0], np.minimum((2 * i + dim - 2) / i * binomial, 1e300)])
 
 
 def harmonics(dim: int, degree: NDArray[np.int_], cosine: Array) -> Array:
@@ -76,9 +73,8 @@ class Polynomials:
     """
 
     def __init__(self, dim: int, theta: Array, even: bool = False):
-        gap = (
-            np.sin(theta) ** 2 if even else 2 * np.sin(theta / 2) ** 2
-        )  # 1 - cos^2, or 1 - cos
+        # 1 - cos^2, or 1 - cos
+        gap = np.sin(theta) ** 2 if even else 2 * np.sin(theta / 2) ** 2
         self._gap, self._q, self._step = gap, np.zeros_like(gap), np.zeros_like(gap)
         self._dim, self._even, self._next = dim, even, 0
 
@@ -87,9 +83,7 @@ class Polynomials:
         from icl.compiled import recurrence
 
         rows = np.empty((many, self._q.size))
-        recurrence.recur(
-            rows, self._q, self._step, self._gap, self._dim, self._next, self._even
-        )
+        recurrence.recur(rows, self._q, self._step, self._gap, self._dim, self._next, self._even)
         self._next += many * (2 if self._even else 1)
         return rows
 

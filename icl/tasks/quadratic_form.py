@@ -90,9 +90,7 @@ class QuadraticRisk:
 
         self._check(a, "a")
         self._check(b, "b")
-        return torch.einsum(
-            "...bi,bij,...bj->...b", a.to(self.gram), self.gram, b.to(self.gram)
-        )
+        return torch.einsum("...bi,bij,...bj->...b", a.to(self.gram), self.gram, b.to(self.gram))
 
     def _check(self, weights: torch.Tensor, name: str) -> None:
         """Refuse what is no tensor (..., B, n); entries are not looked at, NaN gives NaN."""
@@ -107,8 +105,6 @@ class QuadraticRisk:
 
         k_q = self.kernel_vector.unsqueeze(-1)
         if self.noisy:
-            return torch.cholesky_solve(k_q, torch.linalg.cholesky(self.gram)).squeeze(
-                -1
-            )
+            return torch.cholesky_solve(k_q, torch.linalg.cholesky(self.gram)).squeeze(-1)
         inverse: torch.Tensor = torch.linalg.pinv(self.gram, hermitian=True, rtol=1e-12)
         return (inverse @ k_q).squeeze(-1)

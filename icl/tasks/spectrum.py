@@ -17,16 +17,7 @@ from numpy.typing import ArrayLike
 
 from icl.checks import integer, real, sequence, shown, table
 from icl.covariates import inner_products, uniform_sphere
-from icl.tasks.base import (
-    MOST,
-    MOST_DEGREE,
-    Array,
-    Function,
-    Rng,
-    Zonal,
-    angles,
-    cosines,
-)
+from icl.tasks.base import MOST, MOST_DEGREE, Array, Function, Rng, Zonal, angles, cosines
 from icl.tasks.gegenbauer import harmonics, shortfall
 
 if TYPE_CHECKING:
@@ -60,9 +51,7 @@ class Spectrum(Zonal):
         super().__post_init__()
         given = sequence(self.power)
         if given is None:
-            raise ValueError(
-                f"power={shown(self.power)}: must be a sequence of numbers >= 0"
-            )
+            raise ValueError(f"power={shown(self.power)}: must be a sequence of numbers >= 0")
         integer(len(given), "len(power)", 2, _MOST_POWERS)
         power = tuple(real(p, f"power[{at}]", 0, MOST) for at, p in enumerate(given))
         object.__setattr__(self, "power", power)
@@ -86,9 +75,7 @@ class Spectrum(Zonal):
 
     def covariance(self, cosine: ArrayLike) -> Array:
         """Return ``sum_l power_l P_l(cosine)`` over the degrees from one on, without the rest."""
-        return np.asarray(
-            self._coefficients.sum() - self.variogram(np.arccos(cosines(cosine)))
-        )
+        return np.asarray(self._coefficients.sum() - self.variogram(np.arccos(cosines(cosine))))
 
     def _draw(self, rng: Rng, count: int) -> Function:
         import torch
@@ -153,9 +140,7 @@ class Globe(Spectrum):
             colatitude = place[..., 2].clamp(-1, 1).arccos()
             longitude = torch.atan2(place[..., 1], place[..., 0]) + math.pi
             row = (colatitude * (rows / math.pi)).long().clamp(0, rows - 1)
-            column = (
-                (longitude * (columns / (2 * math.pi))).long().clamp(0, columns - 1)
-            )
+            column = (longitude * (columns / (2 * math.pi))).long().clamp(0, columns - 1)
             return values.to(x)[row, column]
 
         return f
@@ -209,9 +194,7 @@ def _map(values: Any) -> Array:
     """Return a map as a new float64 array (rows, columns)."""
     found = table(values, "values", _MOST_VALUE)
     if found.ndim != 2 or found.shape[0] < 2 or found.shape[1] < 4:
-        raise ValueError(
-            f"values of shape {found.shape}: must have 2 rows and 4 columns or more"
-        )
+        raise ValueError(f"values of shape {found.shape}: must have 2 rows and 4 columns or more")
     return found
 
 
@@ -249,9 +232,7 @@ def _associated_legendre(m: int, degree: int, theta: Array) -> Array:
     for degree_now in range(m + 1, degree + 1):
         square = (4 * degree_now**2 - 1) / (degree_now**2 - m**2)
         previous = ((degree_now - 1) ** 2 - m**2) / (4 * (degree_now - 1) ** 2 - 1)
-        following = math.sqrt(square) * (
-            cosine * rows[-1] - math.sqrt(previous) * before
-        )
+        following = math.sqrt(square) * (cosine * rows[-1] - math.sqrt(previous) * before)
         before = rows[-1]
         rows.append(following)
     return np.stack(rows)

@@ -42,12 +42,7 @@ def plain_gradient(
 
 
 def plain_hvp(
-    A1: Tensor,
-    A2: Tensor,
-    X: Tensor,
-    B: Tensor | None,
-    V: Tensor,
-    kind: str = "normalized",
+    A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor, kind: str = "normalized"
 ) -> Tensor:
     """Compute `icl.tensor_trick.hvp` by its formula; the arguments are the same, but not checked."""
     return A1.mT @ row_hvp(A1 @ X @ A2.mT, A1 @ V @ A2.mT, B, kind) @ A2

@@ -14,9 +14,7 @@ def check_matrices(**given: Tensor) -> None:
     for name, value in given.items():
         require_tensor(name, value)
         if not value.is_floating_point():
-            raise TypeError(
-                f"{name} has dtype {value.dtype}; a floating dtype is needed"
-            )
+            raise TypeError(f"{name} has dtype {value.dtype}; a floating dtype is needed")
         if value.dtype != first.dtype:
             raise TypeError(
                 f"{name} has dtype {value.dtype} but {reference} has {first.dtype}; they must agree"
@@ -32,9 +30,7 @@ def check_matrices(**given: Tensor) -> None:
     try:
         batch_shape(*given.values())
     except RuntimeError:
-        shapes = ", ".join(
-            f"{name} {tuple(value.shape[:-2])}" for name, value in given.items()
-        )
+        shapes = ", ".join(f"{name} {tuple(value.shape[:-2])}" for name, value in given.items())
         raise ValueError(f"leading dimensions do not broadcast: {shapes}") from None
 
 

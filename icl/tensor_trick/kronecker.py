@@ -25,9 +25,7 @@ def vec(X: Tensor) -> Tensor:
     """Stack the rows of a matrix (..., d, e): entry (i, j) becomes entry i * e + j of (..., d * e)."""
     require_tensor("X", X)
     if X.ndim < 2:
-        raise ValueError(
-            f"X has shape {tuple(X.shape)}; a matrix (..., d, e) is needed"
-        )
+        raise ValueError(f"X has shape {tuple(X.shape)}; a matrix (..., d, e) is needed")
     require_finite(X=X)
     return X.flatten(-2)
 

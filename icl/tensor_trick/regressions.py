@@ -23,13 +23,7 @@ import math
 import torch
 from torch import Tensor
 
-from icl.tensor_trick.formulas import (
-    TARGETED,
-    row_gradient,
-    row_hvp,
-    row_loss,
-    target,
-)
+from icl.tensor_trick.formulas import TARGETED, row_gradient, row_hvp, row_loss, target
 from icl.tensor_trick.inputs import batch_shape, check_problem, check_result
 
 #: Bytes of the logits of a block: a few arrays of this size fit the caches of a processor, or fill a GPU.
@@ -83,12 +77,7 @@ def gradient(
 
 
 def hvp(
-    A1: Tensor,
-    A2: Tensor,
-    X: Tensor,
-    B: Tensor | None,
-    V: Tensor,
-    kind: str = "normalized",
+    A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor, kind: str = "normalized"
 ) -> Tensor:
     """Compute the Hessian of `loss` in X applied to the direction V, both (..., d, e).
 

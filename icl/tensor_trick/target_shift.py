@@ -21,9 +21,7 @@ from icl.checks import choice, tensor
 __all__ = ["shifted_target"]
 
 
-def shifted_target(
-    S: Tensor, S_next: Tensor, B: Tensor, kind: str = "normalized"
-) -> Tensor:
+def shifted_target(S: Tensor, S_next: Tensor, B: Tensor, kind: str = "normalized") -> Tensor:
     """Compute the target with which the loss at the old logits is that at the new ones with the old target.
 
     Logits before and after the move and the target are (..., n, m). The row sums of B are kept if kind is
@@ -44,7 +42,5 @@ def shifted_target(
     log_ratio = S_next.logsumexp(-1, keepdim=True) - S.logsumexp(-1, keepdim=True)
     moved: Tensor = F - log_ratio.exp() * (F_next - B)
     if not bool(moved.isfinite().all()):
-        raise OverflowError(
-            f"the result overflows {moved.dtype}; S_next - S or B must be smaller"
-        )
+        raise OverflowError(f"the result overflows {moved.dtype}; S_next - S or B must be smaller")
     return moved

@@ -19,10 +19,7 @@ def test_steps_are_those_of_the_formula():
     for step in range(7):
         miss = x - target.numpy() * (1 + step / 7)
         losses.append((miss**2).sum(-1))
-        mean, square = (
-            0.9 * mean + 0.1 * 2 * miss,
-            0.999 * square + 0.001 * (2 * miss) ** 2,
-        )
+        mean, square = (0.9 * mean + 0.1 * 2 * miss, 0.999 * square + 0.001 * (2 * miss) ** 2)
         size = np.sqrt(square / (1 - 0.999 ** (step + 1))) + 1e-8
         x = x - 0.3 * (1 - step / 7) * mean / (1 - 0.9 ** (step + 1)) / size
     assert np.allclose(found, x, rtol=1e-13) and np.allclose(values, losses, rtol=1e-13)

@@ -5,13 +5,7 @@ import pytest
 import torch
 from sklearn.metrics.pairwise import rbf_kernel
 
-from icl.attention import (
-    ACTIVATIONS,
-    full_unit,
-    linear_attention,
-    softmax_attention,
-    weights,
-)
+from icl.attention import ACTIVATIONS, full_unit, linear_attention, softmax_attention, weights
 from icl.covariates import uniform_sphere
 from icl.streams import stream
 
@@ -28,9 +22,7 @@ def test_isotropic_unit_is_kernel_regression(w):
     ours = softmax_attention(x, y, query, w * torch.eye(4, dtype=x.dtype))
     for i in range(len(x)):
         kernel = rbf_kernel(query[i : i + 1].numpy(), x[i].numpy(), gamma=w / 2)[0]
-        assert float(ours[i]) == pytest.approx(
-            kernel @ y[i].numpy() / kernel.sum(), rel=1e-10
-        )
+        assert float(ours[i]) == pytest.approx(kernel @ y[i].numpy() / kernel.sum(), rel=1e-10)
 
 
 def test_general_matrix_is_scaled_dot_product_attention():
@@ -40,9 +32,7 @@ def test_general_matrix_is_scaled_dot_product_attention():
         (M @ query.unsqueeze(-1)).mT, x, y.unsqueeze(-1), scale=1.0
     ).squeeze()
     assert torch.allclose(softmax_attention(x, y, query, M), sdpa, rtol=1e-12)
-    assert torch.allclose(
-        softmax_attention(x[0], y[0], query[0], M), sdpa[0], rtol=1e-12
-    )
+    assert torch.allclose(softmax_attention(x[0], y[0], query[0], M), sdpa[0], rtol=1e-12)
 
 
 def test_full_unit_reduces_to_M():
@@ -60,18 +50,14 @@ def test_full_unit_reduces_to_M():
     labels = torch.cat([y, torch.zeros(3, 1, dtype=y.dtype)], 1)
     tokens = torch.cat([torch.cat([x, query[:, None]], 1), labels[..., None]], -1)
     out = full_unit(tokens, W_V, padded(M_K), padded(M_Q))
-    assert torch.allclose(
-        out[:, 4], softmax_attention(x, y, query, M_K.T @ M_Q), rtol=1e-12
-    )
+    assert torch.allclose(out[:, 4], softmax_attention(x, y, query, M_K.T @ M_Q), rtol=1e-12)
     assert torch.equal(out[:, :4], torch.zeros_like(out[:, :4]))
 
 
 def test_linear_attention_is_odd_in_the_query():
     x, y, query = context()
     M = torch.eye(4, dtype=x.dtype)
-    assert torch.allclose(
-        linear_attention(x, y, query, M), -linear_attention(x, y, -query, M)
-    )
+    assert torch.allclose(linear_attention(x, y, query, M), -linear_attention(x, y, -query, M))
     by_hand = float((y[0] * (x[0] @ query[0])).sum() / 30)
     assert float(linear_attention(x, y, query, M)[0]) == pytest.approx(by_hand)
 

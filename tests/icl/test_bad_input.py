@@ -17,13 +17,7 @@ from icl import risk
 from icl.checks import integer, matrix_rows, real, reals
 from icl.covariates import Ellipsoid, LowRank, cap_quantile
 from icl.pretrain import UnitConfig, pretrain, train_grid
-from icl.risk import (
-    asymptotics,
-    matrix_risk,
-    monte_carlo_risk,
-    population_flow,
-    population_risk,
-)
+from icl.risk import asymptotics, matrix_risk, monte_carlo_risk, population_flow, population_risk
 from icl.risk.quadrature import meshes
 from icl.streams import NativeStream, stream
 from icl.tasks import CLASSES, Affine, Projected, ReLU, Zonal
@@ -121,9 +115,7 @@ FUNCTIONS += [
 
 def arguments(call):
     """Good arguments of a function."""
-    return {
-        name: GOOD[name] for name in inspect.signature(call).parameters if name in GOOD
-    }
+    return {name: GOOD[name] for name in inspect.signature(call).parameters if name in GOOD}
 
 
 @pytest.mark.parametrize(
@@ -137,9 +129,7 @@ def arguments(call):
 )
 def test_a_number_out_of_range_is_refused_in_one_line(call, name):
     for value in REFUSED[name]:
-        with pytest.raises(
-            ValueError, match=re.escape(f"{name}={value!r}"[:100])
-        ) as caught:
+        with pytest.raises(ValueError, match=re.escape(f"{name}={value!r}"[:100])) as caught:
             call(**arguments(call) | {name: value})
         assert "\n" not in str(caught.value)
 
@@ -245,8 +235,7 @@ def test_no_setting_that_is_accepted_needs_many_nodes():
 
 # ------------------------------------------------------------------------- what numbers are held by
 NUMBERS = [
-    kind(2)
-    for kind in (int, float, np.int8, np.uint64, np.float16, np.float32, np.longdouble)
+    kind(2) for kind in (int, float, np.int8, np.uint64, np.float16, np.float32, np.longdouble)
 ]
 NUMBERS += [
     fractions.Fraction(2),
@@ -287,7 +276,5 @@ def test_the_callers_array_is_not_handed_on():
 
 def test_equal_units_have_equal_text():
     plain = UnitConfig(Affine(3), 0.5, 8, 2, learning_rate=0.25)
-    other = UnitConfig(
-        Affine(3), np.float32(0.5), np.int64(8), np.uint8(2), None, np.float64(0.25)
-    )
+    other = UnitConfig(Affine(3), np.float32(0.5), np.int64(8), np.uint8(2), None, np.float64(0.25))
     assert other == plain and repr(other) == repr(plain)

@@ -8,14 +8,7 @@ import torch
 from scipy.special import betainc
 from scipy.stats import beta, ks_2samp, kstest
 
-from icl.covariates import (
-    Ellipsoid,
-    LowRank,
-    Normal,
-    cap_quantile,
-    restrict_to_cap,
-    uniform_sphere,
-)
+from icl.covariates import Ellipsoid, LowRank, Normal, cap_quantile, restrict_to_cap, uniform_sphere
 from icl.statistics import FALSE_ALARM_RATE
 from icl.streams import stream
 
@@ -26,9 +19,7 @@ def test_uniform_on_the_sphere(dim):
     assert torch.allclose(x.norm(dim=-1), torch.ones(20_000, dtype=x.dtype), atol=1e-14)
     # (1 + x.e) / 2 of a uniform point is Beta((d-1)/2, (d-1)/2)
     for axis in (0, dim - 1):
-        p = kstest(
-            (1 + x[:, axis].numpy()) / 2, beta((dim - 1) / 2, (dim - 1) / 2).cdf
-        ).pvalue
+        p = kstest((1 + x[:, axis].numpy()) / 2, beta((dim - 1) / 2, (dim - 1) / 2).cdf).pvalue
         assert p > FALSE_ALARM_RATE
 
 
@@ -38,10 +29,7 @@ def test_cap_quantile_of_the_smallest_masses_is_a_number_and_inverts_the_law(dim
     for mass in 10.0 ** np.arange(-200, 0, 3):
         found = cap_quantile(dim, mass) / 2
         if found > 1e-300:
-            assert betainc(half, half, found) == pytest.approx(mass, rel=1e-9), (
-                dim,
-                mass,
-            )
+            assert betainc(half, half, found) == pytest.approx(mass, rel=1e-9), (dim, mass)
         else:
             assert dim == 2 and mass < 1e-148
     assert cap_quantile(dim, 1.5) == 2.0 and cap_quantile(dim, 0.0) == 0.0
@@ -54,13 +42,9 @@ def test_token_laws_of_the_theorems():
     )
     inside = x @ torch.from_numpy(basis)
     assert torch.allclose(inside.norm(dim=-1), torch.ones(50, 4, dtype=x.dtype))
-    assert torch.allclose(
-        x.norm(dim=-1), torch.full((50, 4), math.sqrt(1.25), dtype=x.dtype)
-    )
+    assert torch.allclose(x.norm(dim=-1), torch.full((50, 4), math.sqrt(1.25), dtype=x.dtype))
     A = np.arange(9.0).reshape(3, 3) + np.eye(3)
-    y = Ellipsoid(A).from_normal(
-        torch.from_numpy(stream(0, "covariates").standard_normal((7, 3)))
-    )
+    y = Ellipsoid(A).from_normal(torch.from_numpy(stream(0, "covariates").standard_normal((7, 3))))
     assert np.allclose(np.linalg.norm(np.linalg.solve(A, y.numpy().T), axis=0), 1)
     assert torch.equal(Normal(3).from_normal(y), y)
     assert Ellipsoid(A) == Ellipsoid(A.tolist()) and hash(Ellipsoid(A)) == hash(
@@ -82,8 +66,6 @@ def test_cap_has_the_law_of_uniform_covariates_that_are_far_enough(dim, limit):
     kept = kept[kept <= limit]
     assert ks_2samp(t.numpy(), kept.numpy()).pvalue > FALSE_ALARM_RATE
     # the direction orthogonal to the query is that of the uniform point
-    rest, before = (
-        v[:, 0] - (v[:, :1] * x[:, 1:]).sum(-1) * x[:, 1] for v in (moved, x)
-    )
+    rest, before = (v[:, 0] - (v[:, :1] * x[:, 1:]).sum(-1) * x[:, 1] for v in (moved, x))
     scale = rest.norm(dim=-1, keepdim=True) / before.norm(dim=-1, keepdim=True)
     assert torch.allclose(rest, scale * before, rtol=0, atol=1e-9)

@@ -54,9 +54,7 @@ def test_predictions_are_those_of_loops_and_of_the_unit():
         found = icl.predict(X, Y, Q, w)
         wanted = [slowly(X, Y, query, w) for query in Q]
         np.testing.assert_allclose(found, wanted, rtol=1e-12)
-        unit = softmax_attention(
-            *map(torch.as_tensor, (X, Y, Q)), w * torch.eye(3).double()
-        )
+        unit = softmax_attention(*map(torch.as_tensor, (X, Y, Q)), w * torch.eye(3).double())
         np.testing.assert_allclose(found, unit, rtol=1e-12)
 
 
@@ -265,11 +263,7 @@ COLUMNS = [
     (pd.Categorical(["x"] * 23), r"\[0, 'b'\]='x', of dtype category", "encode"),
     (pd.to_datetime(["2020-01-31"] * 23), r"\[0, 'b'\]=Timestamp.*of dtype dat", "enc"),
     ([1, *[None] * 22], r"\[1, 'b'\]=nan", "finite number"),
-    (
-        pd.array([1, 2, *[None] * 21], "Int64"),
-        r"\[2, 'b'\]=<NA>, of dtype Int64",
-        "fill",
-    ),
+    (pd.array([1, 2, *[None] * 21], "Int64"), r"\[2, 'b'\]=<NA>, of dtype Int64", "fill"),
 ]
 REFUSED += [
     (pd.DataFrame({"a": X[:, 0], "b": column}), Y, Q, 1.0, rf"^X{place}.*{advice}")
@@ -278,13 +272,7 @@ REFUSED += [
 
 MASK = np.arange(23) == 4
 REFUSED += [
-    (
-        np.ma.masked_array(X, np.outer(MASK, [0, 1, 1])),
-        Y,
-        Q,
-        1.0,
-        r"X\[4, 1\] is masked",
-    ),
+    (np.ma.masked_array(X, np.outer(MASK, [0, 1, 1])), Y, Q, 1.0, r"X\[4, 1\] is masked"),
     (X, np.ma.masked_array(Y, MASK), Q, 1.0, r"y\[4\] is masked: must be a number, so"),
     (X, np.ma.masked_less(Y, 9), Q, 1.0, r"y\[0\] is masked, the first of 23 masked"),
     (X, list(np.ma.masked_array(Y, MASK)), Q, 1.0, r"y\[4\] is masked"),
@@ -339,7 +327,5 @@ def test_leaving_one_out_has_the_exact_risk_in_the_mean():
 def test_data_of_ones_own_need_neither_torch_nor_scikit_learn():
     code = "import icl, sys; icl.best_window([[0., 1.], [1., 0.], [1., 1.]], [1, 2, 3])"
     code += "; print([m for m in ('torch', 'sklearn', 'pandas') if m in sys.modules])"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -29,13 +29,7 @@ from icl.covariates import (
     uniform_sphere,
 )
 from icl.pretrain import UnitConfig, draw_contexts, metrics, pretrain, train_grid
-from icl.risk import (
-    asymptotics,
-    gaussian_window,
-    matrix_risk,
-    optimal_window,
-    population_risk,
-)
+from icl.risk import asymptotics, gaussian_window, matrix_risk, optimal_window, population_risk
 from icl.statistics import median_interval, t_interval
 from icl.streams import NativeStream, stream
 from icl.tasks import (
@@ -68,14 +62,7 @@ TRAINED = pretrain([UnitConfig(Affine(3), 1.0, 4, 0)], 1, 4)
 QUADRATIC = QuadraticRisk.of(Affine(3), uniform_sphere(SOURCE("noise"), 2, 5, 3), 0.1)
 
 REFUSED = [
-    (
-        softmax_attention,
-        X,
-        Y[:, None],
-        X[0],
-        EYE,
-        r"y has shape \(40, 1\): must be \(..., 40\)",
-    ),
+    (softmax_attention, X, Y[:, None], X[0], EYE, r"y has shape \(40, 1\): must be \(..., 40\)"),
     (
         softmax_attention,
         BATCH,
@@ -113,11 +100,7 @@ REFUSED = [
     ),
     *((f, 1.0, "at least 2") for f in (median_interval, t_interval)),
     *((asymptotics.printed_exponents, v, "dim=") for v in (-1, 0, 1j)),
-    *(
-        (task.spectrum, v, "degree=")
-        for task in (Affine(3), ReLU(3))
-        for v in (-1, 7.5, 10**9)
-    ),
+    *((task.spectrum, v, "degree=") for task in (Affine(3), ReLU(3)) for v in (-1, 7.5, 10**9)),
     *((contexts, v, 4, 2, "noise_std=") for v in (math.nan, -1.0)),
     (contexts, 1.0, 0, 2, "n=0"),
     *((contexts, 1.0, 4, v, "batch_size=") for v in (-1, 0, 10**9)),
@@ -135,12 +118,7 @@ REFUSED = [
     (metrics.scale_scores, TRAINED, 2.0, "factors has 0 numbers"),
     *(
         (law.from_normal, *v)
-        for law in (
-            Sphere(3),
-            Normal(3),
-            Ellipsoid(np.eye(3)),
-            LowRank(np.eye(3)[:, :1]),
-        )
+        for law in (Sphere(3), Normal(3), Ellipsoid(np.eye(3)), LowRank(np.eye(3)[:, :1]))
         for v in (
             (np.ones(3), r"normal=.*: must be a dense tensor"),
             (torch.ones(2, 4), r"normal has shape \(2, 4\): must be \(..., 3\)"),
@@ -150,13 +128,7 @@ REFUSED = [
     *((NATIVE.standard_normal, v, "shape=") for v in (2.5, (2, -1), None, "3")),
     (NATIVE.uniform, 0.0, math.nan, (3,), "high=nan"),
     (NATIVE.uniform, 1.0, 0.0, (3,), "high=0.0: must be a finite number >= 1"),
-    (
-        NATIVE.uniform,
-        -1e300,
-        0.0,
-        (3,),
-        "low=-1e[+]300: must be a finite number >= -1e",
-    ),
+    (NATIVE.uniform, -1e300, 0.0, (3,), "low=-1e[+]300: must be a finite number >= -1e"),
     (GRID.by_setting, np.ones(3), r"values=.*: must be an array \(2, ...\)"),
     (GRID.by_setting, np.ma.masked_array([1, 2], [0, 1]), r"values\[1\] is masked"),
     *((GRID.trained.settings.rate, v, "step=") for v in (-1, 2, 0.5, "0")),
@@ -177,13 +149,7 @@ REFUSED = [
     (uniform_sphere, SOURCE("noise"), -1, 3, "shape=-1"),
     (uniform_sphere, SOURCE("noise"), 2.5, 3, "shape=2.5"),
     (uniform_sphere, None, 2, 3, "rng=None"),
-    (
-        QuadraticRisk.of,
-        Affine(3),
-        BATCH.numpy(),
-        0.1,
-        "tokens=.*: must be a dense tensor",
-    ),
+    (QuadraticRisk.of, Affine(3), BATCH.numpy(), 0.1, "tokens=.*: must be a dense tensor"),
     (QUADRATIC.risk, BATCH, "weights has shape"),
     (QUADRATIC.product, QUADRATIC.kernel_vector, None, "b=None"),
     (full_unit, BATCH, EYE, EYE[:, :2], EYE, r"W_K has shape \(3, 2\)"),
@@ -227,15 +193,10 @@ def test_many_nodes_of_an_angle_in_many_dimensions_have_finite_probabilities():
 
 def test_the_resultant_length_is_defined_for_every_window():
     length = asymptotics.resultant_length
-    assert length(5, 0) == 0 and list(length(5, [0.0, 1e-300])) == pytest.approx(
-        [0, 2e-301]
-    )
-    assert length(3, 2.0) == pytest.approx(
-        1 / math.tanh(2.0) - 0.5, rel=1e-14
-    )  # Langevin
-    assert length(1000, 2.0) == pytest.approx(
-        2 / 1000 * (1 - 4 / (1000 * 1002)), rel=1e-9
-    )
+    assert length(5, 0) == 0 and list(length(5, [0.0, 1e-300])) == pytest.approx([0, 2e-301])
+    # Langevin
+    assert length(3, 2.0) == pytest.approx(1 / math.tanh(2.0) - 0.5, rel=1e-14)
+    assert length(1000, 2.0) == pytest.approx(2 / 1000 * (1 - 4 / (1000 * 1002)), rel=1e-9)
     for dim in (2, 3, 5, 10_000):
         below, above = length(dim, [0.999e9, 1.001e9])
         assert 1 - above == pytest.approx((1 - below) * 0.999 / 1.001, rel=1e-5)
@@ -263,9 +224,7 @@ print(float(population_risk(ReLU(3), 2.0, 20, 0.5).total))
     run = subprocess.run(
         [sys.executable, "-c", code], cwd=root, env=env, capture_output=True, text=True
     )
-    assert run.returncode == 0 and float(run.stdout) > 0 and run.stderr == "", (
-        run.stderr
-    )
+    assert run.returncode == 0 and float(run.stdout) > 0 and run.stderr == "", run.stderr
 
 
 def test_the_ratio_of_row_sums_may_overflow():
@@ -304,9 +263,7 @@ def test_results_with_arrays_can_be_compared_and_hashed():
         lambda: matrix_risk(ReLU(3), np.eye(3), 20, 0.5),
         lambda: optimal_window(ReLU(3), [20, 30], 0.5),
         lambda: gaussian_window(3, [20, 30], 0.5),
-        lambda: QuadraticRisk.of(
-            Affine(3), uniform_sphere(SOURCE("noise"), 2, 5, 3), 0.1
-        ),
+        lambda: QuadraticRisk.of(Affine(3), uniform_sphere(SOURCE("noise"), 2, 5, 3), 0.1),
     ]
     for one, other in ((call(), call()) for call in make):
         assert one == one and one != other and len({one, other}) == 2
@@ -317,20 +274,19 @@ def test_arrays_tensors_and_series_of_settings_are_lists():
     tasks, noise = [ReLU(3), ReLU(3, 2.0)], [0.1, 0.2]
     wanted = train_grid(tasks, noise, 4, 1, 2, 4).M
     for kind in (np.array, torch.tensor, pandas.Series, tuple):
-        assert np.array_equal(
-            train_grid(tasks, kind(noise), kind([4, 4]), 1, 2, 4).M, wanted
-        )
-    assert train_grid(
-        ReLU(3), 0.1, 4, 1, 2, 4, learning_rate=np.array([0.1, 0.2])
-    ).M.shape == (2, 1, 3, 3)
+        assert np.array_equal(train_grid(tasks, kind(noise), kind([4, 4]), 1, 2, 4).M, wanted)
+    assert train_grid(ReLU(3), 0.1, 4, 1, 2, 4, learning_rate=np.array([0.1, 0.2])).M.shape == (
+        2,
+        1,
+        3,
+        3,
+    )
 
 
 def run_python(code, **env):
     root = os.path.join(next(iter(icl.__path__)), "..")
     command = [sys.executable, "-W", "error", "-c", code]
-    return subprocess.run(
-        command, cwd=root, env=os.environ | env, capture_output=True, text=True
-    )
+    return subprocess.run(command, cwd=root, env=os.environ | env, capture_output=True, text=True)
 
 
 @pytest.mark.slow

@@ -120,31 +120,15 @@ INSTANCES = {
 
 #: A good value of each parameter; where functions disagree, in `OWN`.
 GOOD = {
+    **dict.fromkeys(["dim", "n", "context_length", "contexts", "batch_size", "count"], 5),
     **dict.fromkeys(
-        ["dim", "n", "context_length", "contexts", "batch_size", "count"], 5
+        ["rank", "k", "steps", "seeds", "degree", "nodes", "size", "hidden", "rows", "cols"], 2
     ),
     **dict.fromkeys(
-        [
-            "rank",
-            "k",
-            "steps",
-            "seeds",
-            "degree",
-            "nodes",
-            "size",
-            "hidden",
-            "rows",
-            "cols",
-        ],
-        2,
+        ["w", "noise_std", "lipschitz", "R", "reach", "ratio", "penalty", "c", "step"], 1.0
     ),
     **dict.fromkeys(
-        ["w", "noise_std", "lipschitz", "R", "reach", "ratio", "penalty", "c", "step"],
-        1.0,
-    ),
-    **dict.fromkeys(
-        ["m", "e", "initial_std", "sharpness", "steepness", "outside", "limit", "mass"],
-        0.5,
+        ["m", "e", "initial_std", "sharpness", "steepness", "outside", "limit", "mass"], 0.5
     ),
     **dict.fromkeys(["task", "trained", "tested", "tasks"], ReLU(3)),
     **dict.fromkeys(["A1", "A2", "X", "X_next", "S", "S_next", "B", "V"], EYE),
@@ -283,11 +267,7 @@ def methods(name, kind):
 
 PUBLIC = public_names()
 INSTANCES["icl.regressor.SoftmaxAttentionRegressor"].fit(**DATA)
-FUNCTIONS = {
-    name: INSTEAD.get(name, value)
-    for name, value in PUBLIC.items()
-    if name not in EXEMPT
-}
+FUNCTIONS = {name: INSTEAD.get(name, value) for name, value in PUBLIC.items() if name not in EXEMPT}
 CLASSES = {name: value for name, value in PUBLIC.items() if inspect.isclass(value)}
 for name, kind in CLASSES.items():
     FUNCTIONS.update(methods(name, kind))
@@ -330,13 +310,7 @@ ODD += [
     {},
     int,
 ]
-ODD += [
-    np.array(1.0),
-    np.array([]),
-    np.array([1.0, math.nan]),
-    np.eye(2),
-    np.eye(3, dtype=complex),
-]
+ODD += [np.array(1.0), np.array([]), np.array([1.0, math.nan]), np.eye(2), np.eye(3, dtype=complex)]
 ODD += [
     np.eye(3, dtype=np.float32),
     np.array(["a"]),
@@ -403,11 +377,7 @@ def names_a_value(text, given):
 def numbers_of(value):
     """Yield all arrays of a result."""
     if isinstance(value, torch.Tensor):
-        dense = (
-            value.detach().to_dense()
-            if value.layout is not torch.strided
-            else value.detach()
-        )
+        dense = value.detach().to_dense() if value.layout is not torch.strided else value.detach()
         yield dense.double().numpy()
     elif isinstance(value, np.ndarray | float | np.floating):
         number = np.asarray(value).dtype.kind in "biufc"
@@ -416,9 +386,7 @@ def numbers_of(value):
         for entry in value:
             yield from numbers_of(entry)
     elif dataclasses.is_dataclass(value):
-        yield from numbers_of(
-            [getattr(value, field.name) for field in dataclasses.fields(value)]
-        )
+        yield from numbers_of([getattr(value, field.name) for field in dataclasses.fields(value)])
 
 
 #: Functions whose documentation says that they do not look at entries, or may give infinity.
@@ -454,13 +422,7 @@ def fault_of(name, call, given):
         warnings.simplefilter("always")
         try:
             result = call(**given)
-        except (
-            ValueError,
-            TypeError,
-            IndexError,
-            OverflowError,
-            NotImplementedError,
-        ) as error:
+        except (ValueError, TypeError, IndexError, OverflowError, NotImplementedError) as error:
             text = str(error)
             frames = traceback.walk_tb(error.__traceback__)
             packages = [f.f_globals["__name__"].partition(".")[0] for f, _ in frames]
@@ -479,18 +441,14 @@ def fault_of(name, call, given):
             return f"ends in {type(error).__name__}: {error}"
     if any(map(is_masked, given.values())):
         return f"takes a masked entry and returns {result!r}"
-    unnoticed = not any(
-        issubclass(w.category, RuntimeWarning | UserWarning) for w in said
-    )
+    unnoticed = not any(issubclass(w.category, RuntimeWarning | UserWarning) for w in said)
     if (
         not DOCUMENTED.match(name)
         and unnoticed
         and not all(np.isfinite(a).all() for a in numbers_of(result))
     ):
         return f"returns {result!r}"
-    foreign = [
-        w for w in said if re.search(r"encountered in|divide by zero", str(w.message))
-    ]
+    foreign = [w for w in said if re.search(r"encountered in|divide by zero", str(w.message))]
     return f"warns of {foreign[0].message}" if foreign else ""
 
 
@@ -499,10 +457,7 @@ def shown_call(name, given):
 
 
 def test_every_public_name_is_called_or_exempt_with_a_reason():
-    known = {
-        *PUBLIC,
-        *(f"{c}.{m}" for c in CLASSES for m in public_methods(CLASSES[c])),
-    }
+    known = {*PUBLIC, *(f"{c}.{m}" for c in CLASSES for m in public_methods(CLASSES[c]))}
     assert set(EXEMPT) <= known and all(map(str.strip, EXEMPT.values()))
     assert known - set(EXEMPT) == set(FUNCTIONS) - set(EXEMPT)
     assert set(OWN) <= set(FUNCTIONS) and set(INSTEAD) <= set(FUNCTIONS)
@@ -528,18 +483,14 @@ def test_a_masked_entry_is_refused_and_a_mask_without_one_is_not(name):
     good = good_arguments(name, call)
     for key in parameters_of(call):
         given = good | {key: np.ma.masked}
-        assert not (fault := fault_of(name, call, given)), (
-            shown_call(name, given) + fault
-        )
+        assert not (fault := fault_of(name, call, given)), shown_call(name, given) + fault
         try:
             plain = np.asarray(good.get(key), dtype=float)
         except (TypeError, ValueError):
             continue
         if plain.ndim == 0 or plain.size == 0:
             continue
-        masked = np.ma.masked_array(
-            plain, np.arange(plain.size).reshape(plain.shape) < 1
-        )
+        masked = np.ma.masked_array(plain, np.arange(plain.size).reshape(plain.shape) < 1)
         for value in (masked, [*masked]):
             given = good | {key: value}
             fault = fault_of(name, call, given)
@@ -569,6 +520,4 @@ def test_odd_arguments_give_finite_numbers_or_one_clear_line():
         fault = fault_of(name, call, given)
         if fault:
             faults[shown_call(name, given)] = fault
-    assert not faults, f"{len(faults)} faults:\n" + "\n".join(
-        f"{k} {v}" for k, v in faults.items()
-    )
+    assert not faults, f"{len(faults)} faults:\n" + "\n".join(f"{k} {v}" for k, v in faults.items())

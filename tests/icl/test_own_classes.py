@@ -90,9 +90,7 @@ def test_the_bias_and_the_window_of_the_second_degree():
     by_global(1, 5), population_risk(ByGlobal(5), 5.0, 20, 0.5)
     second = population_risk(by_global(2, 5), 5.0, 20, 0.5)
     by_global(1, 5)
-    assert float(second.bias) > 1.5 * float(
-        population_risk(ByGlobal(5), 5.0, 20, 0.5).bias
-    )
+    assert float(second.bias) > 1.5 * float(population_risk(ByGlobal(5), 5.0, 20, 0.5).bias)
 
 
 RANDOM = """
@@ -154,11 +152,7 @@ class Level(Zonal):
     homogeneous = True
 
     def sample(self, rng, count):
-        values = (
-            self.level
-            * self.lipschitz
-            * torch.as_tensor(rng.standard_normal((count, 1)))
-        )
+        values = self.level * self.lipschitz * torch.as_tensor(rng.standard_normal((count, 1)))
         return lambda x: values * x[..., 0]
 
 
@@ -183,10 +177,7 @@ def levels(level):
     "units",
     [
         [{"task": levels(1.0)}, {"task": levels(5.0)}],
-        [
-            {"task": Projected(levels(1.0), np.eye(3))},
-            {"task": Projected(levels(5.0), np.eye(3))},
-        ],
+        [{"task": Projected(levels(1.0), np.eye(3))}, {"task": Projected(levels(5.0), np.eye(3))}],
         [
             {"task": levels(1.0), "covariates": shifted(1.0)},
             {"task": levels(1.0), "covariates": shifted(3.0)},
@@ -194,9 +185,7 @@ def levels(level):
     ],
 )
 def test_units_of_equal_classes_or_laws_with_other_numbers_are_trained_apart(units):
-    both = [
-        UnitConfig(noise_std=0.1, context_length=6, seed=0, **unit) for unit in units
-    ]
+    both = [UnitConfig(noise_std=0.1, context_length=6, seed=0, **unit) for unit in units]
     together = pretrain(both, 5, 16, shared_tokens=True).M
     alone = np.concatenate([pretrain([unit], 5, 16).M for unit in both])
     assert np.array_equal(together, alone) and not np.array_equal(*alone)
@@ -212,13 +201,10 @@ def test_a_fit_that_failed_says_which_of_two_reasons_it_has():
             return np.asarray(cosine) - 0.3 * np.asarray(cosine) ** 3
 
     with pytest.raises(
-        ValueError,
-        match="fit .* failed .* probably it is positive definite and too rough",
+        ValueError, match="fit .* failed .* probably it is positive definite and too rough"
     ):
         Laplace(3).spectrum(3)
-    with pytest.raises(
-        ValueError, match="fit .* failed .* not positive definite: a_3 is negative"
-    ):
+    with pytest.raises(ValueError, match="fit .* failed .* not positive definite: a_3 is negative"):
         Negative(3).spectrum(3)
 
 
@@ -244,9 +230,7 @@ def same(call, one, other, rtol):
     ):
         assert mine.keys() == theirs.keys()
         for name in mine:
-            np.testing.assert_allclose(
-                mine[name], theirs[name], rtol=rtol, atol=rtol, err_msg=name
-            )
+            np.testing.assert_allclose(mine[name], theirs[name], rtol=rtol, atol=rtol, err_msg=name)
 
 
 def test_all_classes_are_compared_with_their_subclasses():

@@ -36,9 +36,7 @@ def test_it_predicts_what_the_functions_predict():
     placed /= np.linalg.norm(placed, axis=1, keepdims=True)
     fitted = icl.SoftmaxAttentionRegressor().fit(X, y)
     assert fitted.w_ == pytest.approx(icl.best_window(placed, y).w)
-    np.testing.assert_allclose(
-        fitted.predict(X[:9]), icl.predict(placed, y, placed[:9], fitted.w_)
-    )
+    np.testing.assert_allclose(fitted.predict(X[:9]), icl.predict(placed, y, placed[:9], fitted.w_))
     raw = icl.SoftmaxAttentionRegressor(w=100.0, on_sphere=False).fit(X, y)
     np.testing.assert_allclose(raw.predict(X[:9]), icl.predict(X, y, X[:9], 100.0))
     assert raw.best_window_ is None

@@ -51,9 +51,7 @@ def test_no_two_purposes_share_a_stream(monkeypatch):
     purposes = [
         addresses(lambda: pretrain(units, steps=3, batch_size=8))
         | addresses(
-            lambda: pretrain(
-                units, steps=3, batch_size=8, stream="native", dtype="float32"
-            )
+            lambda: pretrain(units, steps=3, batch_size=8, stream="native", dtype="float32")
         ),
         addresses(lambda: error_on_fresh_contexts(trained, task, 0.1, 4, contexts=8)),
         addresses(lambda: monte_carlo_risk(task, 1.0, 4, 0.1, 8))
@@ -67,12 +65,7 @@ def test_native_streams_are_pure_functions_of_their_address():
     rng = NativeStream(3, "noise", 7)
     first, second = rng.standard_normal((1000,)), rng.standard_normal((1000,))
     assert torch.equal(first, NativeStream(3, "noise", 7).standard_normal((1000,)))
-    addresses = (
-        (4, "noise", 7),
-        (3, "tasks", 7),
-        (3, "noise", 8),
-        (3 + 2**32, "noise", 7),
-    )
+    addresses = ((4, "noise", 7), (3, "tasks", 7), (3, "noise", 8), (3 + 2**32, "noise", 7))
     for other in (
         second,
         *(NativeStream(*address).standard_normal((1000,)) for address in addresses),
@@ -86,14 +79,10 @@ def test_native_streams_have_the_laws_they_claim():
     uniform = rng.uniform(-2, 3, (100, 500))
     assert uniform.dtype == rng.standard_normal((2,)).dtype == torch.float32
     assert kstest(uniform.ravel().numpy(), "uniform", (-2, 5)).pvalue > FALSE_ALARM_RATE
-    x = normalize(
-        reversed_axes(rng.standard_normal((5, 20, 1000)))
-    )  # the layout that training uses
+    # the layout that training uses
+    x = normalize(reversed_axes(rng.standard_normal((5, 20, 1000))))
     assert torch.allclose(x.norm(dim=-1), torch.ones(1000, 20))
-    assert (
-        kstest((1 + x[..., 2].ravel().numpy()) / 2, beta(2, 2).cdf).pvalue
-        > FALSE_ALARM_RATE
-    )
+    assert kstest((1 + x[..., 2].ravel().numpy()) / 2, beta(2, 2).cdf).pvalue > FALSE_ALARM_RATE
 
 
 @pytest.mark.parametrize("default", [torch.float64, torch.float16])
@@ -104,34 +93,16 @@ def test_the_default_dtype_of_pytorch_changes_no_number(default):
         rng = NativeStream(0, "noise")
         found = [rng.standard_normal((5, 3)), rng.uniform(0.0, 1.0, (7,))]
         points = NativeStream(0, "covariates").standard_normal((4, 3, 2))
-        for task in (
-            Affine(3),
-            ReLU(3),
-            Cosine(3, 2.0),
-            Network(3, 1.0, 4),
-            Quadratic(3),
-        ):
+        for task in (Affine(3), ReLU(3), Cosine(3, 2.0), Network(3, 1.0, 4), Quadratic(3)):
             portable = train_grid(task, 0.5, 4, seeds=2, steps=3, batch_size=4)
             native = train_grid(
-                task,
-                0.5,
-                4,
-                seeds=2,
-                steps=3,
-                batch_size=4,
-                stream="native",
-                dtype="float32",
+                task, 0.5, 4, seeds=2, steps=3, batch_size=4, stream="native", dtype="float32"
             )
-            found += [
-                torch.as_tensor(portable.window_sizes),
-                torch.as_tensor(native.window_sizes),
-            ]
+            found += [torch.as_tensor(portable.window_sizes), torch.as_tensor(native.window_sizes)]
             x = normalize(NativeStream(1, "covariates").standard_normal((4, 5, 3)))
             found.append(task.sample(NativeStream(1, "tasks"), 4)(x))
         found.append(
-            torch.tensor(
-                monte_carlo_risk(ReLU(3), 2.0, 5, 0.5, 50, 0).mean, dtype=torch.float64
-            )
+            torch.tensor(monte_carlo_risk(ReLU(3), 2.0, 5, 0.5, 50, 0).mean, dtype=torch.float64)
         )
         return [points, *found]
 

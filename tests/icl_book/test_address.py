@@ -13,11 +13,7 @@ from programs import program
 def tree(tmp_path):
     """A repository that knows its placeholder only."""
     for name in ("_config.yml", "CITATION.cff"):
-        text = (
-            (ROOT / name)
-            .read_text()
-            .replace(repository.declared(ROOT), repository.PLACEHOLDER)
-        )
+        text = (ROOT / name).read_text().replace(repository.declared(ROOT), repository.PLACEHOLDER)
         (tmp_path / name).write_text(text)
     program("git", "init", "-q", cwd=tmp_path)
     return tmp_path
@@ -47,18 +43,11 @@ def test_every_form_of_a_remote_gives_the_web_address_and_a_folder_is_none(tree,
     assert repository.address(tree) == (found or repository.PLACEHOLDER)
 
 
-def test_buttons_lead_to_a_known_address_only_and_nothing_is_launched_from_a_remote(
-    tree,
-):
+def test_buttons_lead_to_a_known_address_only_and_nothing_is_launched_from_a_remote(tree):
     config = yaml.safe_load(repository.configuration(tree))
     assert config["launch_buttons"] == {}
-    assert (
-        not config["html"]["use_repository_button"]
-        and not config["html"]["use_issues_button"]
-    )
-    assert (
-        config["sphinx"] == yaml.safe_load((ROOT / "_config.yml").read_text())["sphinx"]
-    )
+    assert not config["html"]["use_repository_button"] and not config["html"]["use_issues_button"]
+    assert config["sphinx"] == yaml.safe_load((ROOT / "_config.yml").read_text())["sphinx"]
     point(tree, "git@github.com:some-body/book.git")
     config = yaml.safe_load(repository.configuration(tree))
     assert config["repository"]["url"] == "https://github.com/some-body/book"
@@ -73,9 +62,8 @@ def test_the_remote_is_adopted_once_and_then_stays_what_is_declared(tree):
     assert yaml.safe_load((tree / "CITATION.cff").read_text())[
         "repository-code"
     ] == repository.declared(tree)
-    assert (
-        repository.configuration(tree) == (tree / "_config.yml").read_text()
-    )  # buttons and all
+    # buttons and all
+    assert repository.configuration(tree) == (tree / "_config.yml").read_text()
     point(tree, "https://x.org/a/fork")
     assert repository.address(tree) == "https://github.com/some-body/book"
 

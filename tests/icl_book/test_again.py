@@ -7,12 +7,7 @@ from icl_book.runner import again, plan
 
 
 def case(kind, value, name="a"):
-    row = {
-        "name": name,
-        "measured": value,
-        "interval": [value, value],
-        "outcome": "agrees",
-    }
+    row = {"name": name, "measured": value, "interval": [value, value], "outcome": "agrees"}
     return row | {"kind": kind, "samples": 32, "parameters": {"dim": 3}}
 
 
@@ -28,13 +23,7 @@ def found(path):
     card |= {"cases": [case(kind, 0.5)], "control_cases": [case("exact", 2.0, "far")]}
     card |= {"other_readings": {"another": [case(kind, 0.7), case(kind, 0.9, "b")]}}
     card |= {"holding": {}}
-    return {
-        "name": kind,
-        "root_seed": seed,
-        "seconds": 1.0,
-        "parameters": {},
-        "cards": [card],
-    }
+    return {"name": kind, "root_seed": seed, "seconds": 1.0, "parameters": {}, "cards": [card]}
 
 
 @pytest.fixture
@@ -46,17 +35,14 @@ def asked(tmp_path, monkeypatch):
 
     def planned(preset, seed=0):
         return [
-            plan.Run(name, preset, {}, True, seed, "cpu", name)
-            for name in ("sampled", "exact")
+            plan.Run(name, preset, {}, True, seed, "cpu", name) for name in ("sampled", "exact")
         ]
 
     def schedule(some, jobs, profile):
         calls.append((some[0].root_seed, [run.name for run in some], jobs))
         return 3 if jobs == "fail" else 0
 
-    monkeypatch.setattr(
-        plan.Run, "path", property(lambda run: (run.name, run.root_seed))
-    )
+    monkeypatch.setattr(plan.Run, "path", property(lambda run: (run.name, run.root_seed)))
     for name, value in (("plan", planned), ("collect", found), ("schedule", schedule)):
         monkeypatch.setattr(again, name, value)
     return calls
@@ -64,11 +50,7 @@ def asked(tmp_path, monkeypatch):
 
 def test_replicate_compares_sampled_claims_reading_by_reading(asked, tmp_path, capsys):
     assert again.replicate([5, 6], "2") == 0
-    assert asked == [
-        (0, ["sampled", "exact"], "2"),
-        (5, ["sampled"], "2"),
-        (6, ["sampled"], "2"),
-    ]
+    assert asked == [(0, ["sampled", "exact"], "2"), (5, ["sampled"], "2"), (6, ["sampled"], "2")]
     folder = tmp_path / "_build" / "replications"
     verdicts = pd.read_csv(folder / "verdicts.csv", index_col=["statement", "reading"])
     assert set(verdicts.index.get_level_values("statement")) == {"P1.sampled"}

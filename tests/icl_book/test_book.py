@@ -59,10 +59,7 @@ def test_smoke_preset_executes_every_notebook_with_the_numbers_that_are_frozen(n
     found = collect(execute(run))
     assert found["parameters"].items() >= run.overrides.items()
     assert (
-        golden.compare(
-            "smoke", {card["id"]: golden.exact(card) for card in found["cards"]}
-        )
-        == []
+        golden.compare("smoke", {card["id"]: golden.exact(card) for card in found["cards"]}) == []
     )
 
 
@@ -77,9 +74,7 @@ def test_toc_names_every_prose_page():
 
 def test_two_clicks_lead_from_the_front_page_to_all_code_and_to_every_claim(book):
     assert "book/introduction.html" in (book / "index.html").read_text()
-    front, audit = (
-        (book / f"book/{name}.html").read_text() for name in ("introduction", "audit")
-    )
+    front, audit = ((book / f"book/{name}.html").read_text() for name in ("introduction", "audit"))
     assert 'href="audit.html"' in front and "CC BY 4.0" in front
     assert [i for i in claims.registry() if f' id="{i}"' not in audit] == []
     for name in NOTEBOOKS:
@@ -90,14 +85,10 @@ def test_two_clicks_lead_from_the_front_page_to_all_code_and_to_every_claim(book
         )
 
 
-def test_the_built_audit_follows_its_schema_and_every_address_leads_to_its_statement(
-    book,
-):
+def test_the_built_audit_follows_its_schema_and_every_address_leads_to_its_statement(book):
     static = book / "_static"
     document = json.loads((static / "audit.json").read_text())
-    jsonschema.validate(
-        document, json.loads((static / "audit.schema.json").read_text())
-    )
+    jsonschema.validate(document, json.loads((static / "audit.schema.json").read_text()))
     assert [c["id"] for c in document["claims"]] == list(claims.registry())
     page = (book / "book/audit.html").read_text()
     for claim in document["claims"]:
@@ -129,9 +120,8 @@ def test_links_between_pages_lead_somewhere(book):
     seen = 0
     for page in PAGES:
         here = (book / f"{page}.html").resolve()
-        article = (
-            here.read_text().partition("<article")[2].rpartition("</article>")[0]
-        )  # entries are nested
+        # entries are nested
+        article = here.read_text().partition("<article")[2].rpartition("</article>")[0]
         for link in map(unescape, re.findall(r'<a\b[^>]*\bhref="([^"]+)"', article)):
             target, _, anchor = link.partition("#")
             if re.match(r"\w+:", target):
@@ -152,9 +142,7 @@ def test_launch_buttons_and_repository_come_from_one_place(book):
     assert ("mybinder.org" in page) == launches
     assert (f'href="{url}"' in page) == (url != repository.PLACEHOLDER)
     for source in [*(ROOT / "book").glob("*.md"), *(ROOT / "notebooks").glob("*.py")]:
-        for found in re.findall(
-            r"https://github\.com/[\w.-]+/[\w.-]+", source.read_text()
-        ):
+        for found in re.findall(r"https://github\.com/[\w.-]+/[\w.-]+", source.read_text()):
             assert found == url, f"{source.name}: {found}"
 
 
@@ -178,9 +166,7 @@ def test_every_page_has_a_twin_for_machines_and_old_addresses_lead_on(book):
 @pytest.mark.browser
 @pytest.mark.slow
 def test_a_pdf_has_text_and_an_outline(book, monkeypatch):
-    monkeypatch.setattr(
-        pdf, "toc_pages", lambda toc: ["book/glossary", "notebooks/beyond"]
-    )
+    monkeypatch.setattr(pdf, "toc_pages", lambda toc: ["book/glossary", "notebooks/beyond"])
     with pypdf.PdfReader(pdf.pdf("smoke")) as made:
         titles = [item.title for item in made.outline]
         assert titles == ["Cover", "glossary", "beyond"]
@@ -189,9 +175,7 @@ def test_a_pdf_has_text_and_an_outline(book, monkeypatch):
         assert made.metadata.title and made.metadata.author
         text = "\n".join(page.extract_text() for page in made.pages)
         assert f"preset smoke · {len(made.pages)}" in made.pages[-1].extract_text()
-    assert "Short answer" in text and not re.search(r"\\[(\[]", text), (
-        "TeX that nobody set"
-    )
+    assert "Short answer" in text and not re.search(r"\\[(\[]", text), "TeX that nobody set"
     assert "ρ" in text, "formulas are no text"
 
 
@@ -210,17 +194,12 @@ def test_a_pdf_needs_a_book_and_a_browser(tmp_path, monkeypatch, path, message):
 def test_a_planted_fault_stops_the_build_and_the_last_good_book_stays(
     book, executed, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(
-        assemble, "sphinx", lambda *_: pytest.fail("the book was built")
-    )
+    monkeypatch.setattr(assemble, "sphinx", lambda *_: pytest.fail("the book was built"))
     name, *_ = [name for name, path in executed.items() if collect(path)["cards"]]
     before, some = (book / ".digest").read_text(), dict(executed)
     del some[name]
     for notebooks, message in [
-        (
-            some,
-            f"notebooks/{name}: must be both in _toc.yml and in the folder notebooks",
-        ),
+        (some, f"notebooks/{name}: must be both in _toc.yml and in the folder notebooks"),
         (executed | {"extra": executed[name]}, "notebooks/extra: must be both in"),
         (some | {name: executed[NOTEBOOKS[-1]]}, "is judged already in"),
     ]:
@@ -228,10 +207,7 @@ def test_a_planted_fault_stops_the_build_and_the_last_good_book_stays(
             assemble.build("smoke", notebooks)
     monkeypatch.setattr(assemble, "digest", lambda *_: "another")
     monkeypatch.setattr(assemble, "sphinx", lambda *_: tmp_path)
-    for module, name, said in (
-        (stage, "stage", None),
-        (verify, "book", ["a page has a problem"]),
-    ):
+    for module, name, said in ((stage, "stage", None), (verify, "book", ["a page has a problem"])):
         monkeypatch.setattr(module, name, lambda *_, said=said: said)
     with pytest.raises(BadInput, match="a page has a problem"):
         assemble.build("smoke", executed)
@@ -241,16 +217,10 @@ def test_a_planted_fault_stops_the_build_and_the_last_good_book_stays(
 def test_warning_of_sphinx_is_an_error(tmp_path):
     config = {"title": "t", "execute": CONFIG["execute"]}
     (tmp_path / "_config.yml").write_text(yaml.safe_dump(config))
-    (tmp_path / "_toc.yml").write_text(
-        "format: jb-book\nroot: a\nchapters: [{file: b}]\n"
-    )
+    (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: a\nchapters: [{file: b}]\n")
     (tmp_path / "a.md").write_text("# A\n\n[gone](gone.md)\n")
-    cell = new_code_cell(
-        "1", outputs=[new_output("stream", name="stderr", text="Careful")]
-    )
-    nbformat.write(
-        new_notebook(cells=[new_markdown_cell("# B"), cell]), tmp_path / "b.ipynb"
-    )
+    cell = new_code_cell("1", outputs=[new_output("stream", name="stderr", text="Careful")])
+    nbformat.write(new_notebook(cells=[new_markdown_cell("# B"), cell]), tmp_path / "b.ipynb")
     with pytest.raises(BadInput, match=r"(?s)WARNING.*gone\.md") as caught:
         assemble.sphinx(tmp_path, tmp_path / "out")
     assert re.search(r"b\.ipynb.*stderr", str(caught.value))
@@ -260,17 +230,13 @@ def test_a_full_disk_is_one_line(tmp_path, monkeypatch):
     said = "Traceback\n  deep\nOSError: [Errno 28] No space left on device: 'x'\n\nSee the log\n"
     done = subprocess.CompletedProcess([], 1, "", said)
     monkeypatch.setattr(assemble.subprocess, "run", lambda *_, **__: done)
-    with pytest.raises(
-        BadInput, match=r"^the book is not built: OSError: .* left on device: 'x'$"
-    ):
+    with pytest.raises(BadInput, match=r"^the book is not built: OSError: .* left on device: 'x'$"):
         assemble.sphinx(tmp_path, tmp_path / "out")
 
 
 def test_digest_sees_every_input(tmp_path):
     root, notebook = tmp_path / "tree", tmp_path / "x.ipynb"
-    names = (
-        "_config.yml _toc.yml book/a.md book/_static/icl.css icl/a.py requirements.lock"
-    )
+    names = "_config.yml _toc.yml book/a.md book/_static/icl.css icl/a.py requirements.lock"
     names += " results/replication.csv benchmarks/results/x.json"
     files = [*(root / name for name in names.split()), notebook]
     for file in files:
@@ -361,17 +327,13 @@ def small_text(browser, size):
     return [
         (text, round(scale * drawn, 1))
         for source, scale in browser.execute_script(SCALES)
-        for text, drawn in text_sizes(
-            Path(url2pathname(urlsplit(source).path)).read_text()
-        ).items()
+        for text, drawn in text_sizes(Path(url2pathname(urlsplit(source).path)).read_text()).items()
         if scale * drawn < LEAST_TEXT[size] - 0.05
     ]
 
 
 #: Pages of three kinds that axe-core checks, or with ICL_AXE=1 all, minutes of work.
-AXE_PAGES = (
-    PAGES if os.environ.get("ICL_AXE") else PAGES[:2] + ["notebooks/linear_attention"]
-)
+AXE_PAGES = PAGES if os.environ.get("ICL_AXE") else PAGES[:2] + ["notebooks/linear_attention"]
 #: What the theme and its parts do, as rule and part of the place: the sidebar's logo lies in no landmark,
 #: the extension for theorems gives an id twice, and docutils gives the bibliography an old role.
 AXE_ALLOWED = {
@@ -387,18 +349,10 @@ def test_page_in_browser_and_by_axe(browser, book, page):
     """One load for both widths and both color modes."""
     seen = look(browser, (book / f"{page}.html").as_uri())
     assert any(".css" in url for url in seen.asked)  # requests were recorded
-    assert (seen.network, seen.errors, seen.raw, seen.bad, seen.broken) == (
-        [],
-        [],
-        [],
-        0,
-        [],
-    )
+    assert (seen.network, seen.errors, seen.raw, seen.bad, seen.broken) == ([], [], [], 0, [])
     shaded = {}
-    for size in (
-        "phone",
-        "desktop",
-    ):  # in this order, so that what the narrow page needed must go
+    # in this order, so that what the narrow page needed must go
+    for size in ("phone", "desktop"):
         resize(browser, size)
         shaded[size], wrong = browser.execute_script(LAYOUT)
         assert wrong == [], size
@@ -410,16 +364,12 @@ def test_page_in_browser_and_by_axe(browser, book, page):
             )
             if size == "desktop" and page in AXE_PAGES:
                 found = [
-                    f
-                    for f in axe(browser)
-                    if not any(p in f[1] for p in AXE_ALLOWED.get(f[0], ()))
+                    f for f in axe(browser) if not any(p in f[1] for p in AXE_ALLOWED.get(f[0], ()))
                 ]
                 assert found == [], mode
     assert shaded["phone"] > shaded["desktop"] or page != "book/audit"
     if page.startswith("notebooks/"):
-        first = browser.find_element(
-            "css selector", ".bd-article :is(figure, .icl-interactive)"
-        )
+        first = browser.find_element("css selector", ".bd-article :is(figure, .icl-interactive)")
         assert first.is_displayed()
         assert browser.execute_script(DRAWN_TWICE) > 0
         assert browser.execute_script(CUT_CODE) == []
@@ -431,9 +381,7 @@ def test_the_figure_of_the_front_page_does_what_its_instruction_says(browser, bo
     look(browser, (book / "book/introduction.html").as_uri())
     figure = browser.find_element("css selector", ".icl-interactive[data-ready]")
     said = figure.find_element("css selector", ".experiment").text
-    assert said.startswith(
-        "Move w until the prediction is close to the one with the best"
-    )
+    assert said.startswith("Move w until the prediction is close to the one with the best")
     query, w, waves = figure.find_elements("css selector", "input[type=range]")
 
     def move(slider, place):
@@ -518,9 +466,7 @@ def test_a_mark_in_prose_names_its_statement(browser, book):
 
 
 @pytest.mark.browser
-def test_a_white_figure_becomes_the_page_in_dark_mode_and_stays_white_in_light(
-    browser, book
-):
+def test_a_white_figure_becomes_the_page_in_dark_mode_and_stays_white_in_light(browser, book):
     look(browser, (book / "notebooks/theorem2_scaling.html").as_uri())
     for mode in ("light", "dark"):
         paint(browser, mode)
@@ -539,14 +485,12 @@ def test_search_puts_a_theorem_s_page_first_for_its_name(browser, book, words):
     look(browser, (book / "search.html").as_uri() + f"?q={words.replace(' ', '+')}")
     first = "return document.querySelector('#search-results li a')?.href ?? ''"
     deadline, before, link = time.monotonic() + 600, None, ""
-    while time.monotonic() < deadline and (
-        not link or link != before
-    ):  # results come one after the other
+    # results come one after the other
+    while time.monotonic() < deadline and (not link or link != before):
         before, link = link, browser.execute_script(first)
         time.sleep(0.5)
     assert (
-        words.lower().replace(" ", "") in link
-        and look(browser, browser.current_url).network == []
+        words.lower().replace(" ", "") in link and look(browser, browser.current_url).network == []
     )
 
 
@@ -571,9 +515,8 @@ def test_browser_checks_can_fail(browser, tmp_path):
         "<span class='math'>\\(x\\)</span><img src='http://127.0.0.1:9/x.png'>"
         "<script>throw Error('no')</script></body></html>"
     )
-    seen = look(
-        browser, page.as_uri(), patience=0.0
-    )  # do not wait for mathematics that never comes
+    # do not wait for mathematics that never comes
+    seen = look(browser, page.as_uri(), patience=0.0)
     resize(browser, "phone")
     assert seen.network == ["http://127.0.0.1:9/x.png"] and seen.raw == ["\\(x\\)"]
     assert overflow(browser, "phone") > 0

@@ -27,23 +27,12 @@ def chapter(request):
 
 def test_cells_stand_in_the_order_of_the_page(chapter):
     title, *cells = jupytext.read(chapter).cells
-    assert (
-        title.source.startswith("# ") and title.source.count("**Short answer.**") == 1
-    )
-    hosted, parameters, setup, *_ = code = [
-        cell for cell in cells if cell.cell_type == "code"
-    ]
+    assert title.source.startswith("# ") and title.source.count("**Short answer.**") == 1
+    hosted, parameters, setup, *_ = code = [cell for cell in cells if cell.cell_type == "code"]
     assert cells[:3] == code[:3], "parameters and imports follow the short answer"
     assert "google.colab" in hosted.source
-    tags = [
-        cell.metadata.get("tags") for cell in (hosted, parameters, setup, cells[-1])
-    ]
-    assert tags == [
-        ["remove-cell"],
-        ["parameters", "hide-input"],
-        ["hide-input"],
-        ["remove-input"],
-    ]
+    tags = [cell.metadata.get("tags") for cell in (hosted, parameters, setup, cells[-1])]
+    assert tags == [["remove-cell"], ["parameters", "hide-input"], ["hide-input"], ["remove-input"]]
     assert set(assignments(parameters.source)) <= PARAMETERS.keys()
     assert "notebook.setup(" in setup.source and cells[-1].source == "notebook.footer()"
     text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
@@ -51,23 +40,17 @@ def test_cells_stand_in_the_order_of_the_page(chapter):
     assert solved == list(range(1, text.count("**Exercise ") + 1))
     assert solved or chapter.stem == "chapter"
     _, found, last = text.rpartition("## To remember\n\n")
-    assert found and 0 < len(last.split()) <= 60, (
-        "the last lines are the one thing to remember"
-    )
+    assert found and 0 < len(last.split()) <= 60, "the last lines are the one thing to remember"
 
 
 def test_a_chapter_can_be_read(chapter):
     _, *cells = jupytext.read(chapter).cells
     code = [cell.source for cell in cells if cell.cell_type == "code"]
-    assert [
-        line for source in code for line in source.splitlines() if len(line) > WIDE
-    ] == []
+    assert [line for source in code for line in source.splitlines() if len(line) > WIDE] == []
     trees = [ast.parse(source) for source in code]
     for node in (node for tree in trees for node in ast.walk(tree)):
         if isinstance(node, ast.keyword) and node.arg == "seed":
-            assert not isinstance(node.value, ast.Constant), (
-                "a seed outside the parameters"
-            )
+            assert not isinstance(node.value, ast.Constant), "a seed outside the parameters"
 
 
 def test_figures_have_captions(chapter):

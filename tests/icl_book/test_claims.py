@@ -60,9 +60,7 @@ MEASURED = Alternative("anew", "measured anew")
 
 
 def at(*values, error=0.0, **labels):
-    return cases(
-        pd.DataFrame({"value": values, "error": error, **labels}), error="error"
-    )
+    return cases(pd.DataFrame({"value": values, "error": error, **labels}), error="error")
 
 
 def between(low, value, high, **labels):
@@ -89,33 +87,21 @@ def page(card):
 )
 def test_verdicts(evidence, corrected, verdict):
     card = judge(claim(corrected=corrected), evidence)
-    assert (
-        card.verdict is verdict and card.record()["stability"] == ""
-    )  # of a single reading
+    # of a single reading
+    assert card.verdict is verdict and card.record()["stability"] == ""
 
 
+# the author is right in one
 @pytest.mark.parametrize(
     ("value", "readings", "verdict", "stability"),
     [
         (2.0, [WIDER], V.HOLDS, "agrees with the statement in 2 of 2 readings"),
-        (
-            2.0,
-            [WIDER, NARROWER],
-            V.DEPENDS,
-            "contradicts the statement in 1 of 3 readings",
-        ),
-        (
-            0.5,
-            [WIDER],
-            V.DEPENDS,
-            "contradicts the statement in 1 of 2 readings",
-        ),  # the author is right in one
+        (2.0, [WIDER, NARROWER], V.DEPENDS, "contradicts the statement in 1 of 3 readings"),
+        (0.5, [WIDER], V.DEPENDS, "contradicts the statement in 1 of 2 readings"),
         (0.5, [NARROWER], V.FAILS, "contradicts the statement in 2 of 2 readings"),
     ],
 )
-def test_no_accusation_that_a_fair_reading_does_not_support(
-    value, readings, verdict, stability
-):
+def test_no_accusation_that_a_fair_reading_does_not_support(value, readings, verdict, stability):
     card = judge(claim(readings=readings), at(value))
     assert card.verdict is verdict and card.record()["stability"] == stability
     if verdict is not V.DEPENDS:  # there one sentence says which readings hold
@@ -202,9 +188,7 @@ EXACTLY = Alternative("exactly", "exactly two", lambda p: (2.0, 2.0))
         ),
     ],
 )
-def test_a_card_that_is_not_confirmed_names_the_setting_that_decides(
-    changes, evidence, words
-):
+def test_a_card_that_is_not_confirmed_names_the_setting_that_decides(changes, evidence, words):
     card = judge(claim(**changes), evidence)
     record = card.record()
     assert record["decided_by"] == words
@@ -213,11 +197,7 @@ def test_a_card_that_is_not_confirmed_names_the_setting_that_decides(
     said = BeautifulSoup(f"What decides: {prose(words)}.", "html.parser").get_text()
     assert said in shown.get_text()
     first, *_ = card._repr_mimebundle_()["text/plain"].splitlines()
-    assert (
-        first
-        == str(card)
-        == f"P1.T: {card.verdict}, expected {record['expected']}: {words}"
-    )
+    assert first == str(card) == f"P1.T: {card.verdict}, expected {record['expected']}: {words}"
 
 
 def test_only_a_card_whose_numbers_all_agree_says_nothing_of_what_decides():
@@ -242,15 +222,7 @@ def test_only_a_card_whose_numbers_all_agree_says_nothing_of_what_decides():
             named = [r for r in every if f"{r['name']} is" in said]
             assert word in {r["outcome"] for r in named}
             assert (card.verdict is V.INCONCLUSIVE) <= (word == "undecided")
-    assert seen == {
-        V.HOLDS,
-        V.FAILS,
-        V.DEPENDS,
-        V.INCONCLUSIVE,
-        V.ESTABLISHED,
-        V.REFUTED,
-        V.OPEN,
-    }
+    assert seen == {V.HOLDS, V.FAILS, V.DEPENDS, V.INCONCLUSIVE, V.ESTABLISHED, V.REFUTED, V.OPEN}
 
 
 def test_a_card_names_the_case_of_a_control_that_its_rule_does_not_reject():
@@ -279,18 +251,13 @@ def test_a_reading_can_have_cases_of_its_own():
 @pytest.mark.parametrize("holding", [None, at(0.5), at(0.5, 3.0)])
 def test_a_reading_that_nothing_could_satisfy_decides_nothing(holding):
     """It is contradicted, and there is no situation in which it agrees, or none in all of its cases."""
-    asked = claim(
-        readings=[replace(MEASURED, could="" if holding is None else "there")]
-    )
+    asked = claim(readings=[replace(MEASURED, could="" if holding is None else "there")])
     could = {} if holding is None else {"anew": holding}
     card = judge(asked, at(2.0), readings={"anew": at(0.3)}, could=could)
     assert card.verdict is V.INCONCLUSIVE and not card.record()["as_expected"]
     refused = 'the reading "measured anew" fails, and no situation is measured'
     assert refused in str(card) and refused in page(card).replace("&#34;", '"')
-    assert (
-        judge(asked, at(2.0), readings={"anew": at(3.0)}, could=could).verdict
-        is V.HOLDS
-    )
+    assert judge(asked, at(2.0), readings={"anew": at(3.0)}, could=could).verdict is V.HOLDS
 
 
 def test_a_reading_that_fails_counts_if_a_situation_shows_that_it_could_hold():
@@ -303,16 +270,12 @@ def test_a_reading_that_fails_counts_if_a_situation_shows_that_it_could_hold():
     assert [row["measured"] for row in record["holding"]["measured anew"]] == [3, 4]
     shown = page(card)
     assert "It holds in another situation (more data): 2 of 2 agree." in shown
-    assert (
-        "where it holds: more data</th>" in shown and "Evidence: quotation, 2" in shown
-    )
+    assert "where it holds: more data</th>" in shown and "Evidence: quotation, 2" in shown
     assert "readings, 4 numbers" in shown
 
 
 def test_the_books_own_statements_have_words_of_their_own():
-    words = [
-        judge(claim(own=True), c).verdict for c in (at(2.0), at(0.0), between(0, 1, 2))
-    ]
+    words = [judge(claim(own=True), c).verdict for c in (at(2.0), at(0.0), between(0, 1, 2))]
     assert words == [V.ESTABLISHED, V.REFUTED, V.OPEN]
     assert judge(claim(own=True, readings=[NARROWER]), at(2.0)).verdict is V.OPEN
 
@@ -322,11 +285,7 @@ def test_control_must_be_rejected_or_the_card_is_not_as_expected():
     good, blind, mixed = (
         judge(asked, at(2.0), control) for control in (below, at(5.0), at(-9.0, 5.0))
     )
-    assert [card.record()["as_expected"] for card in (good, blind, mixed)] == [
-        True,
-        False,
-        False,
-    ]
+    assert [card.record()["as_expected"] for card in (good, blind, mixed)] == [True, False, False]
     assert "NOT rejected" in page(blind) and "rejected, as expected" in page(good)
     # A rule that rejects the evidence, without a correction, must show that it can accept.
     failing = claim(V.FAILS, readings=[NARROWER], control="where it is true")
@@ -355,9 +314,7 @@ def test_detection_limits_are_those_of_bisection(evidence, rule):
         low, high = 0.0, 1e3
         for _ in range(60):
             middle = (low + high) / 2
-            low, high = (
-                (low, middle) if contradicts(case, sign * middle) else (middle, high)
-            )
+            low, high = (low, middle) if contradicts(case, sign * middle) else (middle, high)
         return high
 
     limits = [max(least(case, sign) for sign in (-1.0, 1.0)) for case in evidence]
@@ -373,9 +330,9 @@ def test_a_one_sided_bound_has_the_distance_of_its_numbers():
     record = judge(claim(rule=rule), both).record()
     assert record["distance"] == [0.75, 1.0] and record["detects"] is None
     assert judge(claim(), at(0.5, error=0.1)).record()["distance"] is None
-    assert judge(claim(corrected=True), at(0.5, error=0.1)).record()[
-        "distance"
-    ] == pytest.approx([0.5, 0.5])
+    assert judge(claim(corrected=True), at(0.5, error=0.1)).record()["distance"] == pytest.approx(
+        [0.5, 0.5]
+    )
 
 
 def test_how_sure_a_card_is_in_words():
@@ -410,10 +367,7 @@ def test_how_sure_a_card_is_in_words():
         ([(3, 3), (3, 3)], "other than 3"),
         ([(4, 4), (25, 25)], "other than the permitted one of its setting (4 to 25)"),
         ([(0.5, INF), (0.25, INF)], "below the limit for its setting (0.25 to 0.5)"),
-        (
-            [(3, 4), (1, 2)],
-            "outside the range for its setting ([1, 2] to [3, 4])",
-        ),
+        ([(3, 4), (1, 2)], "outside the range for its setting ([1, 2] to [3, 4])"),
         (
             [(0.5, INF), (-INF, 2)],
             "below 0.5 at one setting (row = 0) or above 2 at one setting (row = 1)",
@@ -427,8 +381,7 @@ def test_how_sure_a_card_is_in_words():
 )
 def test_a_card_says_what_would_contradict_it(ranges, words):
     card = judge(
-        claim(rule=lambda p: ranges[p["row"]]),
-        at(*[1.0] * len(ranges), row=range(len(ranges))),
+        claim(rule=lambda p: ranges[p["row"]]), at(*[1.0] * len(ranges), row=range(len(ranges)))
     )
     said = BeautifulSoup(page(card), "html.parser").get_text().replace("\xa0", " ")
     assert f"A value {words} would contradict the statement." in said
@@ -448,13 +401,12 @@ def test_a_search_can_contradict_an_upper_bound_and_never_establish_it():
     assert judge(at_most_one(), found(0.5, high=1.0)).verdict is V.HOLDS
     assert judge(claim(), found(2.0)).verdict is V.HOLDS
     least = judge(claim(), found(2.0, low=-INF))
-    assert least.verdict is V.INCONCLUSIVE and least.record()["cases"][0][
-        "interval"
-    ] == ["-inf", 2.0]
+    assert least.verdict is V.INCONCLUSIVE and least.record()["cases"][0]["interval"] == [
+        "-inf",
+        2.0,
+    ]
     assert judge(claim(), found(2.0, low=1.5)).verdict is V.HOLDS
-    assert "attained, no more than 0.7 by proof" in page(
-        judge(at_most_one(), found(0.1, high=0.7))
-    )
+    assert "attained, no more than 0.7 by proof" in page(judge(at_most_one(), found(0.1, high=0.7)))
 
 
 def test_an_exact_number_carries_its_error_unless_it_is_whole():
@@ -472,17 +424,13 @@ def test_a_reading_added_after_its_data_counts_for_an_author_as_it_counts_agains
     assert judge(claim(readings=[NARROWER]), below).verdict is V.FAILS
     for readings in ([NARROWER, LATE], [NARROWER, replace(LATE, late=False)]):
         assert judge(claim(readings=readings), below).verdict is V.DEPENDS
-        assert (
-            judge(claim(readings=readings, corrected=True), below).verdict is V.DEPENDS
-        )
+        assert judge(claim(readings=readings, corrected=True), below).verdict is V.DEPENDS
     assert judge(claim(readings=[AGAINST]), at(2.0)).verdict is V.DEPENDS
-    wide = at(
-        1.0, error=0.5
-    )  # undecided in the late reading alone: nobody is accused on the strength of it
+    # undecided in the late reading alone: nobody is accused on the strength of it
+    wide = at(1.0, error=0.5)
     unclear = Alternative("late", "late", lambda p: (1.0, INF), late=True)
     assert (
-        judge(claim(rule=lambda p: (2.0, INF), readings=[unclear]), wide).verdict
-        is V.INCONCLUSIVE
+        judge(claim(rule=lambda p: (2.0, INF), readings=[unclear]), wide).verdict is V.INCONCLUSIVE
     )
 
 
@@ -490,9 +438,7 @@ def test_a_reading_added_after_its_data_never_rescues_this_book():
     below = at(0.5, error=0.1)
     assert judge(claim(own=True, readings=[NARROWER, LATE]), below).verdict is V.REFUTED
     assert (
-        judge(
-            claim(own=True, readings=[NARROWER, replace(LATE, late=False)]), below
-        ).verdict
+        judge(claim(own=True, readings=[NARROWER, replace(LATE, late=False)]), below).verdict
         is V.OPEN
     )
     assert judge(claim(own=True, readings=[AGAINST]), at(2.0)).verdict is V.OPEN
@@ -504,20 +450,12 @@ def test_a_card_says_which_readings_were_added_after_their_data():
     shown = page(card)
     assert "late (a reading added after its data): 1 of 1 agree" in shown
     assert "narrower: 0 of 1 agree" in shown
-    assert "True in our reading: " in shown and "Corrected: " not in shown, (
-        "nobody is corrected"
-    )
+    assert "True in our reading: " in shown and "Corrected: " not in shown, "nobody is corrected"
 
 
 # ------------------------------------------------------------------------------- tables
 TABLE = pd.DataFrame(
-    {
-        "task": ["ReLU", "cosine"],
-        "d": [2, 5],
-        "n": [10.0, 1e5],
-        "slope": [2.0, 3.0],
-        "error": 0.5,
-    }
+    {"task": ["ReLU", "cosine"], "d": [2, 5], "n": [10.0, 1e5], "slope": [2.0, 3.0], "error": 0.5}
 )
 
 
@@ -533,20 +471,14 @@ def test_a_row_is_a_case_and_the_other_columns_are_its_labels():
         first,
         second,
     ]
-    assert cases(TABLE[["slope"]], "slope")[0].interval == (
-        2.0,
-        2.0,
-    )  # exact, without an error
-    (named, _) = cases(
-        TABLE, "slope", error="error", labels=["n"], name="$n_{{1}}$ = {n:g}"
-    )
+    # exact, without an error
+    assert cases(TABLE[["slope"]], "slope")[0].interval == (2.0, 2.0)
+    (named, _) = cases(TABLE, "slope", error="error", labels=["n"], name="$n_{{1}}$ = {n:g}")
     assert named == Case("$n_{1}$ = 10", 2.0, (1.5, 2.5), {"n": 10.0})
 
 
 def test_a_label_that_a_row_lacks_is_left_out():
-    both = pd.concat(
-        [TABLE, pd.DataFrame({"link": ["sign"], "slope": [1.0], "error": [0.1]})]
-    )
+    both = pd.concat([TABLE, pd.DataFrame({"link": ["sign"], "slope": [1.0], "error": [0.1]})])
     *_, last = cases(both, "slope", error="error")
     assert last.name == "sign" and last.parameters == {"link": "sign"}
 
@@ -556,12 +488,8 @@ def test_a_sampled_case_is_the_rows_that_share_its_labels():
     long = pd.DataFrame(
         {"d": np.repeat([3, 2], 9), "seed": [*range(9)] * 2, "ratio": values.ravel()}
     )
-    many = cases(
-        long.sample(frac=1, random_state=1).sort_values("d"), "ratio", samples="seed"
-    )
-    assert [c.name for c in many] == ["d = 2", "d = 3"] and {c.kind for c in many} == {
-        "sampled"
-    }
+    many = cases(long.sample(frac=1, random_state=1).sort_values("d"), "ratio", samples="seed")
+    assert [c.name for c in many] == ["d = 2", "d = 3"] and {c.kind for c in many} == {"sampled"}
     middle, low, high, miss = median_interval(values[1])
     assert many[0] == Case("d = 2", middle, (low, high), {"d": 2}, 9, "sampled", miss)
 
@@ -585,37 +513,21 @@ PERMITS = "'where it was seen' permits everything in some cases"
 
 def seen_where(few):
     """A reading that a few cases cannot contradict."""
-    return Alternative(
-        "seen", "where it was seen", lambda p: (0.5, 2.0) if p["d"] <= 5 else few
-    )
+    return Alternative("seen", "where it was seen", lambda p: (0.5, 2.0) if p["d"] <= 5 else few)
 
 
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
+        (lambda: judge(claim(readings=[seen_where((0.0, INF))]), at(1.0, 3.0, d=[5, 8])), PERMITS),
+        (lambda: judge(claim(readings=[seen_where((-INF, INF))]), at(1.0, 3.0, d=[5, 8])), PERMITS),
         (
-            lambda: judge(
-                claim(readings=[seen_where((0.0, INF))]), at(1.0, 3.0, d=[5, 8])
-            ),
-            PERMITS,
-        ),
-        (
-            lambda: judge(
-                claim(readings=[seen_where((-INF, INF))]), at(1.0, 3.0, d=[5, 8])
-            ),
-            PERMITS,
-        ),
-        (
-            lambda: judge(
-                claim(readings=[seen_where((3.0, 2.0))]), at(1.0, 3.0, d=[5, 8])
-            ),
+            lambda: judge(claim(readings=[seen_where((3.0, 2.0))]), at(1.0, 3.0, d=[5, 8])),
             "'where it was seen' permits nothing in some cases",
         ),
         (
             lambda: judge(
-                claim(readings=[replace(MEASURED, could="c")]),
-                at(2.0),
-                readings={"anew": at(3.0)},
+                claim(readings=[replace(MEASURED, could="c")]), at(2.0), readings={"anew": at(3.0)}
             ),
             "cases in which the reading 'anew' holds go with words for them",
         ),
@@ -631,10 +543,7 @@ def seen_where(few):
         (lambda: judge(claim(), []), "at least one case"),
         (lambda: judge(claim(control="c"), at(2.0)), "control cases go with"),
         (lambda: judge(claim(), at(2.0), at(0.0)), "control cases go with"),
-        (
-            lambda: judge(claim(readings=[MEASURED]), at(0.5)),
-            "'anew' are missing",
-        ),
+        (lambda: judge(claim(readings=[MEASURED]), at(0.5)), "'anew' are missing"),
         (
             lambda: judge(claim(), at(2.0), readings={"a": at(3.0)}),
             "no alternative has the key 'a'",
@@ -646,26 +555,14 @@ def seen_where(few):
         (lambda: cases(TABLE, "slope", low=9.0, high=10.0), "outside interval"),
         (lambda: judge("no such claim", at(2.0)), "no such claim"),
         (lambda: Case("a", 2.0, (3.0, 4.0)), "outside interval"),
-        (
-            lambda: cases(TABLE),
-            "column 'value': the table has task, d, n, slope, error",
-        ),
+        (lambda: cases(TABLE), "column 'value': the table has task, d, n, slope, error"),
         (lambda: cases(TABLE, "slope", error="change"), "column 'change'"),
-        (
-            lambda: cases(TABLE, "slope", low=0.0),
-            "have an error or two ends, found ones one end",
-        ),
-        (
-            lambda: cases(TABLE, "slope", low=0.0, high=9.0, kind="found"),
-            "found ones one end",
-        ),
+        (lambda: cases(TABLE, "slope", low=0.0), "have an error or two ends, found ones one end"),
+        (lambda: cases(TABLE, "slope", low=0.0, high=9.0, kind="found"), "found ones one end"),
         (lambda: cases(TABLE, "slope", kind="guessed"), "kind = 'guessed'"),
         (lambda: cases(TABLE, "slope", error=0.1), "error = 0.1: must be a column"),
         (lambda: cases(TABLE, "slope", samples="d"), "at least 2"),
-        (
-            lambda: cases(TABLE, "slope", samples="error", labels=[]),
-            "one of its samples twice",
-        ),
+        (lambda: cases(TABLE, "slope", samples="error", labels=[]), "one of its samples twice"),
     ],
 )
 def test_bad_evidence(broken, message):
@@ -675,9 +572,7 @@ def test_bad_evidence(broken, message):
 
 # ------------------------------------------------------------------------------- intervals
 def seeds(values):
-    return cases(
-        pd.DataFrame({"value": values, "seed": range(len(values))}), samples="seed"
-    )
+    return cases(pd.DataFrame({"value": values, "seed": range(len(values))}), samples="seed")
 
 
 @pytest.mark.parametrize(("size", "low"), [(32, 3), (10, 0)])
@@ -699,9 +594,7 @@ def test_very_few_seeds_have_no_interval():
 
 def test_a_card_says_of_how_many_runs_its_medians_are():
     few, many = seeds(np.arange(2.0, 12)), seeds(np.arange(2.0, 14))
-    assert "at 1 setting. The number is the median of 10 runs." in page(
-        judge(claim(), few)
-    )
+    assert "at 1 setting. The number is the median of 10 runs." in page(judge(claim(), few))
     assert "at 2 settings. Each number is the median of 10–12 runs." in page(
         judge(claim(), [many, few])
     )
@@ -709,22 +602,16 @@ def test_a_card_says_of_how_many_runs_its_medians_are():
 
 # ------------------------------------------------------------------------------- cards
 def test_record_is_strict_json_and_complete():
-    card = judge(
-        claim(corrected=True, readings=[NARROWER], control="c"), at(0.5), at(-9.0)
-    )
-    record = json.loads(
-        json.dumps(card.record(), allow_nan=False)
-    )  # an infinite range is a string
+    card = judge(claim(corrected=True, readings=[NARROWER], control="c"), at(0.5), at(-9.0))
+    # an infinite range is a string
+    record = json.loads(json.dumps(card.record(), allow_nan=False))
     assert (
         record["verdict"] == "false as we have it, corrected"
         and record["control_cases"][0]["measured"] == -9.0
     )
     assert record["cases"][0]["permitted"] == [1.0, "inf"]
     assert record["authority"] == "authors' talk, read by OCR"
-    assert record["readings"] == {
-        "as we read it": "contradicts",
-        "narrower": "contradicts",
-    }
+    assert record["readings"] == {"as we read it": "contradicts", "narrower": "contradicts"}
     said = statement_record(claim(corrected=True, readings=[NARROWER], control="c"))
     same = said.keys() - {"verdict"}
     assert {key: record[key] for key in same} == {key: said[key] for key in same}
@@ -742,31 +629,20 @@ def test_pages_judge_the_evidence_anew_by_the_words_and_the_rule_of_today():
     assert decide(asked, kept) == card.record()
     other = replace(asked, title="Other words", rule=lambda p: (5.0, math.inf))
     found = decide(other, kept)
-    assert (
-        found["title"] == "Other words"
-        and found["readings"]["as we read it"] == "contradicts"
-    )
+    assert found["title"] == "Other words" and found["readings"]["as we read it"] == "contradicts"
     assert "rule" not in kept and "title" not in kept
 
 
 def test_card_escapes_text_renders_mathematics_and_keeps_the_voices_apart():
     asked = claim(
-        id="P1.<1>",
-        source="a & b",
-        quote="If $a<b$ then <b> follows",
-        rule=lambda p: (0, 1),
+        id="P1.<1>", source="a & b", quote="If $a<b$ then <b> follows", rule=lambda p: (0, 1)
     )
     shown = page(judge(asked, at(0.0, label="<i>")))
     assert "<b>" not in shown and "<i>" not in shown and "a &amp; b" in shown
     assert r'<span class="math notranslate nohighlight">\(a&lt;b\)</span>' in shown
-    assert (
-        '<blockquote class="icl-quote">' in shown
-        and "ITA slides, line 1</footer>" in shown
-    )
+    assert '<blockquote class="icl-quote">' in shown and "ITA slides, line 1</footer>" in shown
     assert shown.count("<footer>authors&#39; talk, read by OCR: ITA slides") == 1
-    assert "We test: " in shown and "This book states: " in page(
-        judge(claim(own=True), at(2.0))
-    )
+    assert "We test: " in shown and "This book states: " in page(judge(claim(own=True), at(2.0)))
     summary = claim(authority=Authority.SUMMARY, quote="words", place="summary2:7")
     assert "<footer>machine-written summary of arXiv 2307.02419, line 7<" in page(
         judge(summary, at(2.0))
@@ -811,9 +687,7 @@ def test_an_enclosure_is_shown_by_its_ends():
         ([2.0, 9.0], [(2.5, INF), (8.9, INF)], ("2", "≥ 2.5", "row = 0")),
     ],
 )
-def test_a_card_shows_the_range_of_its_numbers_or_the_least_favorable_one(
-    values, ranges, shown
-):
+def test_a_card_shows_the_range_of_its_numbers_or_the_least_favorable_one(values, ranges, shown):
     asked = claim(rule=lambda p: ranges[p["row"]])
     record = judge(asked, at(*values, row=range(len(values)))).record()
     found = headline(record["cases"])
@@ -822,9 +696,7 @@ def test_a_card_shows_the_range_of_its_numbers_or_the_least_favorable_one(
 
 def test_the_result_is_open_and_its_evidence_one_click_away():
     words = "The number is large enough"
-    asked = claim(
-        title=words, readings=[NARROWER], control="c", rerun="It failed once."
-    )
+    asked = claim(title=words, readings=[NARROWER], control="c", rerun="It failed once.")
     card = judge(asked, at(2.0), at(-9.0))
     soup = BeautifulSoup(page(card), "html.parser")
     folded = soup.select_one("details")
@@ -842,11 +714,7 @@ def test_the_result_is_open_and_its_evidence_one_click_away():
         "P1.T",
     ):
         assert said in seen and not folded.has_attr("open")
-    for said in (
-        "the number is at least one",
-        "Negative control",
-        "It failed once.",
-    ):
+    for said in ("the number is at least one", "Negative control", "It failed once."):
         assert said in hidden and said not in seen
 
 
@@ -862,7 +730,6 @@ def test_a_surprise_is_said():
 
 def test_an_unknown_id_is_named_with_ids_like_it():
     with pytest.raises(
-        BadInput,
-        match=r"^claim 'P1.T2.shrp': there is none of this id; .*P1\.T2\.sharp",
+        BadInput, match=r"^claim 'P1.T2.shrp': there is none of this id; .*P1\.T2\.sharp"
     ):
         judge("P1.T2.shrp", [])

@@ -15,13 +15,7 @@ from icl_book import planet
 from icl_book.provenance import ROOT
 from programs import program
 
-SIZES = {
-    "n_values": "[30, 10000]",
-    "seeds": "2",
-    "steps": "2",
-    "batch_size": "4",
-    "contexts": "2",
-}
+SIZES = {"n_values": "[30, 10000]", "seeds": "2", "steps": "2", "batch_size": "4", "contexts": "2"}
 RECORDED = """
 import matplotlib
 matplotlib.use("Agg")
@@ -50,9 +44,7 @@ def run(tmp_path, text):
     done = program(sys.executable, str(script), cwd=ROOT)
     assert done.returncode == 0, done.stderr[-800:]
     said = done.stdout
-    lines = [
-        re.search(rf"^{word} \[(.*)\]$", said, re.M)[1] for word in ("CARD", "FIGURE")
-    ]
+    lines = [re.search(rf"^{word} \[(.*)\]$", said, re.M)[1] for word in ("CARD", "FIGURE")]
     return [[float(number) for number in line.split(",")] for line in lines]
 
 
@@ -68,14 +60,9 @@ def test_one_changed_line_of_the_headline_changes_the_figure_and_the_card(tmp_pa
         tmp_path, text.replace(line, line.replace("noise_std", "10 * noise_std"))
     )
     # the first two cases are those of the cell, the others have the noise of training
-    assert all(
-        wide > 1.2 * narrow
-        for wide, narrow in zip(other_card[:2], card[:2], strict=True)
-    )
+    assert all(wide > 1.2 * narrow for wide, narrow in zip(other_card[:2], card[:2], strict=True))
     assert other_figure != figure
-    assert figure[-1] == pytest.approx(card[0], rel=1e-9), (
-        "the card judges what is drawn"
-    )
+    assert figure[-1] == pytest.approx(card[0], rel=1e-9), "the card judges what is drawn"
     # the field is a model with thirteen degrees, so its number is that of no raster
     power = np.array(planet.magnetic_power())
     field = Spectrum(3, tuple(power / power[1:].sum()))

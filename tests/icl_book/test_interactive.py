@@ -82,24 +82,16 @@ def figure(browser, tmp_path, markup):
 
 def shown(browser):
     """Return the numbers of a figure at its cursor, and the best, as drawn, and its sentence."""
-    values = browser.find_element("css selector", "[data-ready]").get_attribute(
-        "data-values"
-    )
+    values = browser.find_element("css selector", "[data-ready]").get_attribute("data-values")
     return json.loads(values), browser.find_element("css selector", ".read").text
 
 
 def path(browser, name):
-    return browser.find_element("css selector", f".drawing path.{name}").get_attribute(
-        "d"
-    )
+    return browser.find_element("css selector", f".drawing path.{name}").get_attribute("d")
 
 
 def control(browser, label):
-    (row,) = (
-        e
-        for e in browser.find_elements("tag name", "label")
-        if e.text.startswith(label)
-    )
+    (row,) = (e for e in browser.find_elements("tag name", "label") if e.text.startswith(label))
     return row.find_element("css selector", "input, select")
 
 
@@ -118,12 +110,8 @@ def test_table_holds_the_numbers_of_the_frame_and_repeats_none():
     assert whole["rows"] == 3
     keys = {name: column["keys"] for name, column in whole["columns"].items()}
     assert keys == {"w": [], "noise": ["n"], "bias": ["kind"]}
-    bias = np.frombuffer(
-        base64.b64decode(whole["columns"]["bias"]["data"]), "<f4"
-    ).reshape(2, 3)
-    np.testing.assert_allclose(
-        bias, [[10, 1, 0.1], [10 * np.pi, np.pi, 0.1 * np.pi]], rtol=6e-8
-    )
+    bias = np.frombuffer(base64.b64decode(whole["columns"]["bias"]["data"]), "<f4").reshape(2, 3)
+    np.testing.assert_allclose(bias, [[10, 1, 0.1], [10 * np.pi, np.pi, 0.1 * np.pi]], rtol=6e-8)
     lacking = pack(frame.drop(index=0), stops)  # n = 10, w = 0.1, kind b
     assert lacking["rows"] == 3 and all(
         c["keys"] == ["n", "kind"] for c in lacking["columns"].values()
@@ -132,16 +120,9 @@ def test_table_holds_the_numbers_of_the_frame_and_repeats_none():
 
 def test_still_picture_and_words_stay_without_scripts(markup):
     body = re.sub(r"<(script|style).*?</\1>", "", markup, flags=re.DOTALL)
-    assert (
-        body.count("<img") == 1
-        and "hidden" not in body
-        and 'alt="Risk &lt;with' in body
-    )
+    assert body.count("<img") == 1 and "hidden" not in body and 'alt="Risk &lt;with' in body
     assert SAID["experiment"] in body and SAID["caption"] in body
-    assert (
-        "http" not in markup.replace("http://www.w3.org/2000/svg", "")
-        and "eval(" not in markup
-    )
+    assert "http" not in markup.replace("http://www.w3.org/2000/svg", "") and "eval(" not in markup
 
 
 @pytest.mark.parametrize(
@@ -154,12 +135,7 @@ def test_still_picture_and_words_stay_without_scripts(markup):
 )
 def test_bad_input_is_named(change, words):
     frame = pd.DataFrame({"w": [1.0, 2.0], "y": [1.0, 2.0]})
-    good = {
-        "start": {"w": 1.0},
-        "experiment": "Move w.",
-        "alt": "A line.",
-        "labels": ("w", "y"),
-    }
+    good = {"start": {"w": 1.0}, "experiment": "Move w.", "alt": "A line.", "labels": ("w", "y")}
     with pytest.raises(ValueError, match=words):
         interactive(frame, "w", {"y": "y"}, {"w": "w"}, **good | change)
 
@@ -176,21 +152,14 @@ def test_book_has_three_figures_each_in_a_chapter_of_its_own():
 @pytest.mark.browser
 def test_values_by_keyboard_are_those_of_the_package(figure):
     """The table to the digits of float32, the sentence to the printed ones; then back to the start."""
-    at_start, (right, left, home, end) = (
-        shown(figure),
-        "\ue014\ue012\ue011\ue010",
-    )  # WebDriver's keys
-    for keys in (
-        {},
-        {"length": right, "window": 2 * left},
-        {"slope": end, "noise": home},
-    ):
+    # WebDriver's keys
+    at_start, (right, left, home, end) = (shown(figure), "\ue014\ue012\ue011\ue010")
+    for keys in ({}, {"length": right, "window": 2 * left}, {"slope": end, "noise": home}):
         for label, key in keys.items():
             control(figure, label).send_keys(key)
         names = ("length", "slope", "noise", "window")
         n, L, sigma, w = (
-            float(control(figure, name).get_attribute("aria-valuetext"))
-            for name in names
+            float(control(figure, name).get_attribute("aria-valuetext")) for name in names
         )
         risk, best = (
             population_risk(Affine(3, L), w, n, sigma),
@@ -199,9 +168,7 @@ def test_values_by_keyboard_are_those_of_the_package(figure):
         values, sentence = shown(figure)
         truth = map(float, (risk.total, risk.bias, risk.noise, best.w, best.risk))
         assert [*values.values()] == pytest.approx([*truth], rel=2e-7)
-        assert (
-            f"At window w = {w:g}: risk {float(f'{risk.total:.3g}')}; bias" in sentence
-        )
+        assert f"At window w = {w:g}: risk {float(f'{risk.total:.3g}')}; bias" in sentence
         assert f"The best window w (ring) is {float(f'{best.w:.3g}'):g}" in sentence
     assert (n, L, sigma, w) == (1000, 2, 0.1, 0.1)
     figure.find_element("tag name", "button").send_keys("\ue007")
@@ -213,10 +180,7 @@ def test_curves_go_on_beyond_the_frame_which_cuts_them(figure):
     control(figure, "length").send_keys("\ue010")
     heights = [float(v) for v in re.findall(r",([-\d.]+)", path(figure, "l2"))]
     frame = figure.find_element("css selector", ".frame").get_attribute("height")
-    assert (
-        len(heights) == len(WINDOWS) == len(set(heights))
-        and max(heights) > float(frame) + 11
-    )
+    assert len(heights) == len(WINDOWS) == len(set(heights)) and max(heights) > float(frame) + 11
     drawn = figure.find_element("css selector", ".drawing > svg")
     assert drawn.value_of_css_property("overflow") == "hidden"
 
@@ -268,9 +232,7 @@ def test_curves_break_a_finger_moves_the_cursor_and_areas_are_sizes(browser, tmp
 def test_figure_is_accessible_and_its_sliders_are_long(figure):
     for size, theme in [(size, theme) for size in SIZES for theme in ("light", "dark")]:
         resize(figure, size)
-        figure.execute_script(
-            "document.documentElement.dataset.theme = arguments[0]", theme
-        )
+        figure.execute_script("document.documentElement.dataset.theme = arguments[0]", theme)
         widths = [
             e.get_property("clientWidth")
             for e in figure.find_elements("css selector", "[type=range]")

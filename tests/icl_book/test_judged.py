@@ -27,9 +27,7 @@ SHOWN = "{judged}`P1.T | d = 5, n = 1e12 | 100*.1f`"
 
 
 def test_a_role_shows_the_case_and_links_to_the_card():
-    text = audit.resolve(
-        f"At $d=5$ it is {SHOWN} % {{judged}}`P1.T`.", CARDS, stage.link
-    )
+    text = audit.resolve(f"At $d=5$ it is {SHOWN} % {{judged}}`P1.T`.", CARDS, stage.link)
     title = "It grows like w^(2/d): holds"
     assert (
         f'<a class="icl-judged" href="#claim-P1.T-d-5-n-1e12" title="{title}" '
@@ -38,16 +36,11 @@ def test_a_role_shows_the_case_and_links_to_the_card():
     assert "P1.T<" not in text and "(P1.T" not in text, "a mark, not an id"
     assert 'icl-badge icl-holds" href="#claim-P1.T"' in text and ">holds</a>." in text
     for role, shown in (("P1.T | d = 2 | .0f", "inf"), ("P1.T | verdict", "holds")):
-        assert (
-            audit.resolve(f"{{judged}}`{role}`", CARDS, lambda card, text, case: text)
-            == shown
-        )
+        assert audit.resolve(f"{{judged}}`{role}`", CARDS, lambda card, text, case: text) == shown
 
 
 def test_a_run_of_other_sizes_names_the_claim_alone():
-    assert ">holds</a>" in audit.resolve(
-        "{judged}`P1.T | d = 3 | .1f`", CARDS, stage.link
-    )
+    assert ">holds</a>" in audit.resolve("{judged}`P1.T | d = 3 | .1f`", CARDS, stage.link)
     with pytest.raises(BadInput, match="no card of P1.U"):
         audit.resolve("{judged}`P1.U`", CARDS, stage.link)
 
@@ -93,18 +86,11 @@ DONE_BEFORE = ("divided out",)
 
 def unsaid(text, claims):
     """The claims with a number in a text that does not say what was done to the number before."""
-    numbers = [
-        role.split(" | ")[0]
-        for role in audit.ROLE.findall(text)
-        if role.count(" | ") == 2
-    ]
+    numbers = [role.split(" | ")[0] for role in audit.ROLE.findall(text) if role.count(" | ") == 2]
     return [
         claim
         for claim in dict.fromkeys(numbers)
-        if any(
-            words in claims[claim].quantity and words not in text
-            for words in DONE_BEFORE
-        )
+        if any(words in claims[claim].quantity and words not in text for words in DONE_BEFORE)
     ]
 
 

@@ -14,12 +14,7 @@ INF = math.inf
 
 @pytest.mark.parametrize(
     ("value", "digits", "text"),
-    [
-        (-0.001, ".2f", "0.00"),
-        (0.0, ".0e", "0"),
-        (-2e-7, ".0e", "-2e-07"),
-        (-INF, ".5g", "-inf"),
-    ],
+    [(-0.001, ".2f", "0.00"), (0.0, ".0e", "0"), (-2e-7, ".0e", "-2e-07"), (-INF, ".5g", "-inf")],
 )
 def test_zero_has_neither_sign_nor_exponent(value, digits, text):
     assert markup.number(value, digits) == text
@@ -52,10 +47,7 @@ def test_badges_have_a_class_for_every_verdict():
 @pytest.mark.parametrize(
     "markdown, shown",
     [
-        (
-            "that is *weights*, not w* of a *b*",
-            "that is <em>weights</em>, not w* of a <em>b</em>",
-        ),
+        ("that is *weights*, not w* of a *b*", "that is <em>weights</em>, not w* of a <em>b</em>"),
         ("`_LEAST`: least", "<code>_LEAST</code>: least"),
         ("-1.5e-06, 1e+06, 5-7, x <= 3", "−1.5·10⁻⁶, 10⁶, 5-7, x ≤ 3"),
         ("`-1.5e-06` ± 0.1", "<code>-1.5e-06</code>\u00a0±\u00a00.1"),

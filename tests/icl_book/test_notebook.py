@@ -44,9 +44,7 @@ def test_allowed_values_pass_and_whole_numbers_become_integers():
     assert str(validate(values, values)) == str(values | {"dims": [2, 3]})
 
 
-@pytest.mark.parametrize(
-    "name, value", [(n, v) for n, values in BAD.items() for v in values]
-)
+@pytest.mark.parametrize("name, value", [(n, v) for n, values in BAD.items() for v in values])
 def test_other_values_are_named_with_what_is_allowed(name, value):
     with pytest.raises(BadInput) as caught:
         validate({name: value}, [name])
@@ -60,19 +58,14 @@ def test_other_values_are_named_with_what_is_allowed(name, value):
     )
 
 
-@pytest.mark.parametrize(
-    "text", ["0x10", "12:30", "nan", "1e400", "9" * 5000, "1_0", ""]
-)
+@pytest.mark.parametrize("text", ["0x10", "12:30", "nan", "1e400", "9" * 5000, "1_0", ""])
 def test_text_that_spells_no_finite_number_is_no_parameter(text):
     with pytest.raises(BadInput, match="must be"):
         validate({"seed": number(text)}, ["seed"])
 
 
 def test_numbers_that_yaml_takes_for_text_are_numbers():
-    assert (
-        str(number(["1e-3", "7", "010", "2.5", True, "x"]))
-        == "[0.001, 7, 10, 2.5, True, 'x']"
-    )
+    assert str(number(["1e-3", "7", "010", "2.5", True, "x"])) == "[0.001, 7, 10, 2.5, True, 'x']"
 
 
 # --------------------------------------------------------------- called by a notebook
@@ -85,13 +78,9 @@ def kernel(*cells):
 
 
 def test_setup_reads_the_names_from_the_parameters_cell():
-    namespace = kernel(
-        "dims = [2]  # dimensions\nnoise_std = 0.1", "import math\nother = 3"
-    )
+    namespace = kernel("dims = [2]  # dimensions\nnoise_std = 0.1", "import math\nother = 3")
     notebook.setup(namespace)
-    notebook.setup(
-        kernel("dims = [2]\nnoise_std = 0.1", "# Parameters\nnoise_std = 0.5")
-    )
+    notebook.setup(kernel("dims = [2]\nnoise_std = 0.1", "# Parameters\nnoise_std = 0.5"))
     namespace["noise_std"] = -1  # the reader changes it and runs the cell again
     with pytest.raises(BadInput, match="noise_std=-1: must be"):
         notebook.setup(namespace)
@@ -99,9 +88,7 @@ def test_setup_reads_the_names_from_the_parameters_cell():
     assert notebook._started["parameters"] == {"dims": [3], "seed": 1}
     notebook.setup(namespace := kernel("steps = 1e3"))
     assert namespace["steps"] == 1000 and isinstance(namespace["steps"], int)
-    notebook.setup(
-        kernel("n_decades = [1, 2]\ndims = [5, 3]"), n_decades=2, dims="n_decades"
-    )
+    notebook.setup(kernel("n_decades = [1, 2]\ndims = [5, 3]"), n_decades=2, dims="n_decades")
 
 
 def test_a_notebook_runs_as_a_plain_script(tmp_path):
@@ -131,30 +118,22 @@ def test_a_chapter_as_a_script_or_from_standard_input_prints_its_verdicts(tmp_pa
         )
         assert done.returncode == 0, done.stderr
         said = [line for line in done.stdout.splitlines() if line.startswith("P2.")]
-        assert said == [
-            "P2.normalized: holds",
-            "P2.rescaled: holds",
-            "P2.trick: holds",
-        ]
+        assert said == ["P2.normalized: holds", "P2.rescaled: holds", "P2.trick: holds"]
 
 
 @pytest.mark.parametrize("name", plan.notebooks())
 def test_papermill_lists_every_parameter_with_its_value_and_meaning(name):
     listed = papermill.inspect_notebook(ROOT / "notebooks" / f"{name}.ipynb")
-    assert {
-        key: ast.literal_eval(one["default"]) for key, one in listed.items()
-    } == plan.defaults(name)
+    assert {key: ast.literal_eval(one["default"]) for key, one in listed.items()} == plan.defaults(
+        name
+    )
     assert all(one["help"] for one in listed.values())
 
 
 def test_figures_stand_in_a_notebook_whatever_backend_the_machine_sets(tmp_path):
     """Clusters set MPLBACKEND=agg for scripts: plain papermill then wrote notebooks without figures."""
     drawn = "import matplotlib.pyplot as plt; plt.plot([1, 2]); plt.show()"
-    cells = [
-        "seed = 1",
-        "from icl_book import notebook; notebook.setup(globals())",
-        drawn,
-    ]
+    cells = ["seed = 1", "from icl_book import notebook; notebook.setup(globals())", drawn]
     node = jupytext.reads("\n\n".join(f"# %%\n{cell}" for cell in cells), "py:percent")
     node.metadata["kernelspec"] = {"name": "python3", "display_name": "Python"}
     jupytext.write(node, tmp_path / "in.ipynb")
@@ -168,15 +147,8 @@ def test_figures_stand_in_a_notebook_whatever_backend_the_machine_sets(tmp_path)
 
 def test_numbers_of_numpy_that_papermill_injects_are_numbers():
     """papermill writes a type that it does not know as the text that NumPy prints."""
-    given = {
-        "context_length": np.int64(7),
-        "dims": np.array([2, 5]),
-        "noise_std": np.float32(0.25),
-    }
-    given |= {
-        "noise_stds": np.array([0.5, 1.0]),
-        "n_values": [np.int64(3), np.int64(4)],
-    }
+    given = {"context_length": np.int64(7), "dims": np.array([2, 5]), "noise_std": np.float32(0.25)}
+    given |= {"noise_stds": np.array([0.5, 1.0]), "n_values": [np.int64(3), np.int64(4)]}
     injected = PythonTranslator.codify(given)
     notebook.setup(
         kernel(
@@ -194,19 +166,15 @@ def test_numbers_of_numpy_that_papermill_injects_are_numbers():
 
 
 def test_a_parameters_cell_may_have_types():
-    assert notebook.assignments(
-        "dims: list[int] = [2]  # d\nnoise_std: float = 1.0"
-    ) == ["dims", "noise_std"]
-    for other in (
-        "dims: list[int]",
-        "a, b = 1, 2",
-        "dims += [2]",
-        "dims = f()",
-        "a.b = 1",
-    ):
+    assert notebook.assignments("dims: list[int] = [2]  # d\nnoise_std: float = 1.0") == [
+        "dims",
+        "noise_std",
+    ]
+    for other in ("dims: list[int]", "a, b = 1, 2", "dims += [2]", "dims = f()", "a.b = 1"):
         assert notebook.assignments(other) == []
 
 
+# a name that the reader added
 @pytest.mark.parametrize(
     ("cells", "needs", "message"),
     [
@@ -217,11 +185,7 @@ def test_a_parameters_cell_may_have_types():
             "unknown parameter contexts=None: this",
         ),
         (["import math"], {}, "no parameters cell was executed"),
-        (
-            ["dims = [2]", "dims = [2]\nseed = -1"],
-            {},
-            "seed=-1: must be",
-        ),  # a name that the reader added
+        (["dims = [2]", "dims = [2]\nseed = -1"], {}, "seed=-1: must be"),
         (
             ["n_decades = [1]"],
             {"n_decades": 2},
@@ -232,16 +196,8 @@ def test_a_parameters_cell_may_have_types():
             {"n_decades": 2},
             "must have 2 or more entries in increasing order",
         ),
-        (
-            ["dims = [5, 3]\nranks = [2]"],
-            {"ranks": "dims"},
-            "must have as many entries as dims=",
-        ),
-        (
-            ["dims = [5]\nranks = [2, 1]"],
-            {"ranks": "dims"},
-            "must have as many entries as dims=",
-        ),
+        (["dims = [5, 3]\nranks = [2]"], {"ranks": "dims"}, "must have as many entries as dims="),
+        (["dims = [5]\nranks = [2, 1]"], {"ranks": "dims"}, "must have as many entries as dims="),
     ],
 )
 def test_setup_refuses_what_the_notebook_cannot_use(cells, needs, message):
@@ -250,16 +206,12 @@ def test_setup_refuses_what_the_notebook_cannot_use(cells, needs, message):
 
 
 def test_bad_input_shows_itself_in_one_line_in_a_notebook():
-    assert BadInput("seed=-1: must be")._render_traceback_() == [
-        "BadInput: seed=-1: must be"
-    ]
+    assert BadInput("seed=-1: must be")._render_traceback_() == ["BadInput: seed=-1: must be"]
 
 
 @pytest.mark.parametrize("name", ["theorem2_scaling", "phase_diagram"])
 def test_chapters_whose_laws_balance_noise_refuse_to_have_none(name):
-    cells = [
-        cell.source for cell in jupytext.read(ROOT / "notebooks" / f"{name}.py").cells
-    ]
+    cells = [cell.source for cell in jupytext.read(ROOT / "notebooks" / f"{name}.py").cells]
     begin, imports = (
         text for text in cells if text.startswith("dims =") or "notebook.setup(" in text
     )
@@ -286,27 +238,17 @@ def test_a_tree_whose_packages_are_those_of_another_is_refused(tmp_path):
         shutil.copytree(ROOT / name, copy / name, symlinks=True)
     shutil.copytree(ROOT / "book" / "claims", copy / "book" / "claims")
     (copy / "notebooks").mkdir()
-    for path in (
-        f"{ROOT}{os.pathsep}{ROOT / 'book'}",
-        str(ROOT / "book"),
-    ):  # with -m, icl is that of the copy
-        done = program(
-            sys.executable, "-m", "icl_book", "sync", cwd=copy, PYTHONPATH=path
-        )
-        assert (
-            done.returncode == 1 and done.stderr.count("\n") == 1 and done.stdout == ""
-        )
+    # with -m, icl is that of the copy
+    for path in (f"{ROOT}{os.pathsep}{ROOT / 'book'}", str(ROOT / "book")):
+        done = program(sys.executable, "-m", "icl_book", "sync", cwd=copy, PYTHONPATH=path)
+        assert done.returncode == 1 and done.stderr.count("\n") == 1 and done.stdout == ""
         assert re.match(
-            r"error: icl\w* is imported from .*: the environment was made for another",
-            done.stderr,
+            r"error: icl\w* is imported from .*: the environment was made for another", done.stderr
         )
     code = "noise_std = 1.0\nfrom icl_book import notebook\nnotebook.setup(globals())\n"
     (copy / "notebooks" / "x.py").write_text(f"# %%\n{code}")
     done = program(
-        sys.executable,
-        "x.py",
-        cwd=copy / "notebooks",
-        PYTHONPATH=f"{ROOT}{os.pathsep}{ROOT}/book",
+        sys.executable, "x.py", cwd=copy / "notebooks", PYTHONPATH=f"{ROOT}{os.pathsep}{ROOT}/book"
     )
     assert done.returncode == 1 and "is imported from" in done.stderr.splitlines()[-1]
 
@@ -315,9 +257,7 @@ def test_a_tree_whose_packages_are_those_of_another_is_refused(tmp_path):
 def test_device_is_the_gpu_where_there_is_one(monkeypatch):
     monkeypatch.delenv("ICL_DEVICE", raising=False)
     torch.zeros(1, device=provenance.device())
-    assert provenance.device().type == "cuda" and provenance.device_name().startswith(
-        "cuda ("
-    )
+    assert provenance.device().type == "cuda" and provenance.device_name().startswith("cuda (")
 
 
 def test_a_device_that_nothing_was_computed_on_is_not_named(monkeypatch):
@@ -325,9 +265,7 @@ def test_a_device_that_nothing_was_computed_on_is_not_named(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "a GPU")
     for computed, named in ((False, "cpu"), (True, "cuda (a GPU)")):
-        monkeypatch.setattr(
-            torch.cuda, "is_initialized", lambda computed=computed: computed
-        )
+        monkeypatch.setattr(torch.cuda, "is_initialized", lambda computed=computed: computed)
         assert provenance.device_name() == named
 
 
@@ -341,11 +279,7 @@ def test_a_device_that_nothing_was_computed_on_is_not_named(monkeypatch):
             'def f():\n    """One."""\n    return 1',
             "def f():\n    return 2",
         ),
-        (
-            "def f():\n    pass",
-            'def f():\n    """Nothing."""',
-            'def f():\n    return "Nothing."',
-        ),
+        ("def f():\n    pass", 'def f():\n    """Nothing."""', 'def f():\n    return "Nothing."'),
         (
             "async def f():\n    return 1",
             'async def f():\n    "One."\n\n    return 1',
@@ -358,9 +292,7 @@ def test_a_device_that_nothing_was_computed_on_is_not_named(monkeypatch):
         ),
     ],
 )
-def test_a_docstring_that_is_added_changed_or_removed_is_no_change_of_the_code(
-    code, same, other
-):
+def test_a_docstring_that_is_added_changed_or_removed_is_no_change_of_the_code(code, same, other):
     assert (
         provenance.bare(code)
         == provenance.bare(same)
@@ -369,9 +301,7 @@ def test_a_docstring_that_is_added_changed_or_removed_is_no_change_of_the_code(
     assert provenance.bare(code) != provenance.bare(other)
 
 
-def test_commit_is_dirty_where_sources_differ_and_unknown_without_git(
-    monkeypatch, tmp_path
-):
+def test_commit_is_dirty_where_sources_differ_and_unknown_without_git(monkeypatch, tmp_path):
     (tmp_path / "code.py").write_text("1\n")
     for words in ("init", "add .", "-c user.name=a -c user.email=a@b commit -m first"):
         program("git", *words.split(), cwd=tmp_path)

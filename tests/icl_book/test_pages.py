@@ -49,21 +49,13 @@ GOOD = """<article><h1>T</h1><p>Price <span class="math">\\(x$\\)</span>, <code>
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (
-            'alt="A curve that falls"',
-            'alt=" "',
-            "p: image ../_images/a1.svg has no alt text",
-        ),
+        ('alt="A curve that falls"', 'alt=" "', "p: image ../_images/a1.svg has no alt text"),
         (
             "A curve that falls",
             "_images/6f0c2f8e9d1b4a5c6f0c2f8e9d1b4a5c_3_0.svg",
             "has no alt text",
         ),
-        (
-            '<span class="caption-number">Fig. 1 </span>',
-            "",
-            "figure f has no number or no caption",
-        ),
+        ('<span class="caption-number">Fig. 1 </span>', "", "figure f has no number or no caption"),
         ("Falling, exact values.", "", "figure f has no number or no caption"),
         (
             "</article>",
@@ -73,11 +65,7 @@ GOOD = """<article><h1>T</h1><p>Price <span class="math">\\(x$\\)</span>, <code>
         ("<p>Price", "<p>costs $5", "raw markup in the text: ...T costs $5"),
         ("<p>Price", "<p>{glue:text}`x`", "raw markup"),
         ("<p>Price", '<p><span class="problematic">x</span>', "shows an error message"),
-        (
-            "<p>Price",
-            '<div class="output traceback">ValueError</div><p>',
-            "shows an error message",
-        ),
+        ("<p>Price", '<div class="output traceback">ValueError</div><p>', "shows an error message"),
         (
             "../_static/a.js",
             "https://cdn.example/a.js",
@@ -119,25 +107,17 @@ CORRECTED = {
     "reading": "$|b| \\le 1$",
     "expected": Verdict.CORRECTED,
     "severity": Severity.CONSTANT,
-    "depends_on": (
-        Choice("a grid", (Alternative("grid", "another grid", lambda p: (0.0, 0.5)),)),
-    ),
+    "depends_on": (Choice("a grid", (Alternative("grid", "another grid", lambda p: (0.0, 0.5)),)),),
     "corrected": "$b \\le 9$",
     "corrected_rule": lambda p: (0.0, 9.0),
 }
-LOST = {
-    "authority": Authority.SUMMARY,
-    "expected": Verdict.NOT_TESTABLE,
-    "why_not": "it is lost",
-}
+LOST = {"authority": Authority.SUMMARY, "expected": Verdict.NOT_TESTABLE, "why_not": "it is lost"}
 CLAIMS = {
     claim.id: claim
     for claim in (
         Claim("P1.a", **TALK, **RULE, quantity="a", control="far"),
         Claim("P1.b", **TALK, **RULE, quantity="b", **CORRECTED),
-        Claim(
-            "P1.c", Authority.BOOK, "this book", **RULE, quantity="c", reading="ours"
-        ),
+        Claim("P1.c", Authority.BOOK, "this book", **RULE, quantity="c", reading="ours"),
         Claim("P1.d", **TALK, **RULE, quantity="d", implied_by=("P1.a",)),
         Claim("P2.c", **TALK | LOST),
     )
@@ -146,13 +126,8 @@ VALUES = {"a": 0.5, "b": 2.0, "c": 0.5, "d": 0.5}
 
 
 def card(name, value, control=50.0):
-    seeds = pd.DataFrame(
-        {"value": [value - 0.1, value, value + 0.1] * 20, "seed": range(60)}
-    )
-    both = [
-        Case("one", value, (value, value)),
-        *cases(seeds, samples="seed", name="two"),
-    ]
+    seeds = pd.DataFrame({"value": [value - 0.1, value, value + 0.1] * 20, "seed": range(60)})
+    both = [Case("one", value, (value, value)), *cases(seeds, samples="seed", name="two")]
     far = [Case("far", control, (control, control))] if CLAIMS[name].control else ()
     return judge(CLAIMS[name], both, far).record()
 
@@ -177,16 +152,10 @@ RERUNS = [
 def test_every_claim_is_judged_once():
     good = run(**VALUES)
     assert verify.cards([good], CLAIMS) == []
-    assert verify.cards([run(b=2.0, c=0.5, d=0.5)], CLAIMS) == [
-        "claim P1.a: no notebook judges it"
-    ]
-    assert (
-        "judged already in notebooks/n" in verify.cards([good, run(a=0.5)], CLAIMS)[0]
-    )
+    assert verify.cards([run(b=2.0, c=0.5, d=0.5)], CLAIMS) == ["claim P1.a: no notebook judges it"]
+    assert "judged already in notebooks/n" in verify.cards([good, run(a=0.5)], CLAIMS)[0]
     few = {name: claim for name, claim in CLAIMS.items() if name != "P1.c"}
-    assert verify.cards([good], few) == [
-        "notebooks/n: claim P1.c: is not in the registry"
-    ]
+    assert verify.cards([good], few) == ["notebooks/n: claim P1.c: is not in the registry"]
 
 
 # ---------------------------------------------------------------- generated text
@@ -214,9 +183,7 @@ def test_the_table_of_times_adds_up_what_it_prints():
     pages = stage.pages(
         **shown(), titles={"n": "N", "o": "O"}, measured={"presets": {"quick": record}}
     )
-    rows = dict(
-        re.findall(r"^\| (.+?) \| (\d+) \|$", str(pages.durations()), re.MULTILINE)
-    )
+    rows = dict(re.findall(r"^\| (.+?) \| (\d+) \|$", str(pages.durations()), re.MULTILINE))
     assert rows == {
         "[](/notebooks/o.ipynb)": "30",
         "[](/notebooks/n.ipynb)": "12",
@@ -434,10 +401,7 @@ def test_readme_front_page_audit_and_audit_json_count_alike():
     first = [c for c in own if c["paper"] == "P1"]
     roots = [c for c in first if not c["implied_by"]]
     tested = [c for c in roots if c["tested"] and c["chapter"]]
-    by = {
-        v: [c for c in tested if c["verdict"] == v]
-        for v in ("holds", "depends on the reading")
-    }
+    by = {v: [c for c in tested if c["verdict"] == v] for v in ("holds", "depends on the reading")}
     holds, depends = by.values()
     failing = [
         name in c["late"]
@@ -449,8 +413,7 @@ def test_readme_front_page_audit_and_audit_json_count_alike():
 
     whole = " ".join(str(pages.whole()).split())
     assert numbers(
-        r"tested (\d+) .* main reading (\d+) of .* tried (\d+) hold, while (\d+) depend",
-        whole,
+        r"tested (\d+) .* main reading (\d+) of .* tried (\d+) hold, while (\d+) depend", whole
     ) == [len(tested), len(agree), len(holds), len(depends)]
     assert len(holds) + len(depends) == len(tested), "else the sentence has other parts"
     assert numbers(r"Of the (\d+) that hold, (\d+) have only one", whole) == [
@@ -460,9 +423,7 @@ def test_readme_front_page_audit_and_audit_json_count_alike():
     assert numbers(r"(\d+) report experiments", whole) == [
         sum("in our reproduction" in c["quantifier"] for c in holds)
     ]
-    assert numbers(
-        r"Of the (\d+) readings in which .*? fail, (\d+) were added", whole
-    ) == [
+    assert numbers(r"Of the (\d+) readings in which .*? fail, (\d+) were added", whole) == [
         len(failing),
         sum(failing),
     ]
@@ -517,9 +478,7 @@ def test_readme_front_page_audit_and_audit_json_count_alike():
 def test_what_we_could_not_read_is_not_called_undecidable():
     """A reader who opens the paper can settle thirteen statements; one, on experiments, is a summary's."""
     unread = {i for i, c in claims.registry().items() if c.expected is Verdict.NOT_READ}
-    places = (
-        "F1.values F5.values 3-4.formula 3-5.formula 4-4.formal B4.assumption C.lemmas"
-    )
+    places = "F1.values F5.values 3-4.formula 3-5.formula 4-4.formal B4.assumption C.lemmas"
     places += " 2-1.remark F2-4.figures F6-10.figures summary.mlp"
     wanted = {f"P1.{name}" for name in places.split()}
     assert unread == wanted | {"P2.letters", "P2.lip.constants", "P2.icl.constants"}
@@ -532,24 +491,17 @@ def test_what_we_could_not_read_is_not_called_undecidable():
 
 def test_readme_is_in_step_with_the_registry():
     page = (ROOT / "README.md").read_text()
-    block = page.partition("<!-- verdicts:begin -->\n")[2].partition(
-        "<!-- verdicts:end -->"
-    )[0]
-    assert block and len(block.splitlines()) <= 17, (
-        "README.md has no verdict block, or a long one"
-    )
+    block = page.partition("<!-- verdicts:begin -->\n")[2].partition("<!-- verdicts:end -->")[0]
+    assert block and len(block.splitlines()) <= 17, "README.md has no verdict block, or a long one"
     entries = audit.entries(claims.registry(), [])
     wanted = stage.pages(entries=entries, reruns=[]).readme()
-    assert block == wanted, (
-        "README.md is out of step; run: make book && python -m icl_book readme"
-    )
+    assert block == wanted, "README.md is out of step; run: make book && python -m icl_book readme"
 
 
 def test_readme_shows_a_picture_that_is_there():
     shown = re.findall(r"!\[([^]]+)\]\(([^)]+)\)", (ROOT / "README.md").read_text())
     assert shown and all(
-        len(alt.split()) > 3 and "<svg" in (ROOT / path).read_text()
-        for alt, path in shown
+        len(alt.split()) > 3 and "<svg" in (ROOT / path).read_text() for alt, path in shown
     )
 
 
@@ -562,9 +514,7 @@ QUOTED |= dict.fromkeys(
 )
 QUOTED |= dict.fromkeys(("0.59034", "0.58708"), "tests/icl/risk/test_form.py has them")
 #: Three or more significant digits with a decimal point; an arXiv number (2402.11639) is no number.
-RESULT = re.compile(
-    r"(?<![\w.])(?!\d{4}\.\d{5}(?!\d))\d*\.\d+(?:[eE][+-]?\d+)?(?!\.?\w)"
-)
+RESULT = re.compile(r"(?<![\w.])(?!\d{4}\.\d{5}(?!\d))\d*\.\d+(?:[eE][+-]?\d+)?(?!\.?\w)")
 
 
 def typed_results(markdown):
@@ -572,19 +522,13 @@ def typed_results(markdown):
     text = re.sub(r"(?s)```.*?```|~~~.*?~~~", "", markdown)
     text = re.sub(r"\{[\w:.-]+\}`[^`]*`|`[^`]*`|https?://\S+", "", text)
     significant = (
-        m[0]
-        for m in RESULT.finditer(text)
-        if len(re.sub(r"[eE].*|\.", "", m[0]).lstrip("0")) >= 3
+        m[0] for m in RESULT.finditer(text) if len(re.sub(r"[eE].*|\.", "", m[0]).lstrip("0")) >= 3
     )
     return [number for number in significant if number not in QUOTED]
 
 
 def test_typed_results_are_found():
-    assert typed_results("slope 0.333, $w=4.16$, 1.25e-3, .0098") == [
-        "0.333",
-        "4.16",
-        "1.25e-3",
-    ]
+    assert typed_results("slope 0.333, $w=4.16$, 1.25e-3, .0098") == ["0.333", "4.16", "1.25e-3"]
     assert (
         typed_results(
             "d = 0.5, arXiv:2402.11639, {glue:text}`s:.345f`, `0.123`, Python 3.11, 1.0.4"
@@ -596,10 +540,7 @@ def test_typed_results_are_found():
 def lost(cells):
     """What cells compute to be shown and do not show: only a cell's last expression is."""
     lines = [
-        line
-        for cell in cells
-        for line in ast.parse(cell).body[:-1]
-        if isinstance(line, ast.Expr)
+        line for cell in cells for line in ast.parse(cell).body[:-1] if isinstance(line, ast.Expr)
     ]
     return [
         line
@@ -609,9 +550,7 @@ def lost(cells):
 
 
 def test_a_lost_table_is_found():
-    assert lost(["plots.table(a)\nb = 1", "b = 2\nplots.table(c)"]) == [
-        "plots.table(a)"
-    ]
+    assert lost(["plots.table(a)\nb = 1", "b = 2\nplots.table(c)"]) == ["plots.table(a)"]
 
 
 @pytest.mark.parametrize(
@@ -624,13 +563,9 @@ def test_a_chapter_shows_what_it_computes_and_types_no_result(path):
     assert typed_results(prose) == [], "glue these from code, or list them in QUOTED"
 
 
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / "book").glob("*.md")), ids=lambda path: path.stem
-)
+@pytest.mark.parametrize("path", sorted((ROOT / "book").glob("*.md")), ids=lambda path: path.stem)
 def test_no_page_types_a_result(path):
-    assert typed_results(path.read_text()) == [], (
-        "glue these from code, or list them in QUOTED"
-    )
+    assert typed_results(path.read_text()) == [], "glue these from code, or list them in QUOTED"
 
 
 # ---------------------------------------------------------------- the API and formulas
@@ -641,10 +576,7 @@ def test_a_formula_keeps_its_brackets_and_punctuation():
     context = {"body": f"at ({formula}), and {formula} or", "script_files": []}
     extension.page(None, "p", "page.html", context, None)
     whole = '<span class="icl-whole">'
-    assert (
-        context["body"]
-        == f"at {whole}({formula}),</span> and {whole}{formula}</span> or"
-    )
+    assert context["body"] == f"at {whole}({formula}),</span> and {whole}{formula}</span> or"
 
 
 def test_a_narrow_screen_gets_the_second_drawing_of_a_figure_that_has_one(tmp_path):
@@ -673,9 +605,7 @@ def test_the_book_prints_the_source_of_a_chapter_s_measurements(tmp_path):
     (folder / "n.py").write_text("import icl\n\nanswer = 42\n")
     (folder / "__init__.py").write_text("shared = 1\n")
     found = stage.measurements(tmp_path, ["__init__", "n", "without"])
-    pages = stage.pages(
-        **shown(), titles={"n": "A chapter"}, sources_of_measurements=found
-    )
+    pages = stage.pages(**shown(), titles={"n": "A chapter"}, sources_of_measurements=found)
     assert str(pages.measurements()) == (
         "## What several chapters share\n\n`````python\nshared = 1\n`````\n\n"
         "(measurements-n)=\n## [A chapter](/notebooks/n.ipynb)\n\n"
@@ -713,9 +643,7 @@ def test_the_law_in_plain_words_is_that_of_the_package(capsys):
 
 
 def test_the_command_for_twice_the_noise_doubles_the_default():
-    name, value = re.search(
-        r"icl_book execute (\w+) -p noise_std=([\d.]+)`", FRONT_PAGE
-    ).groups()
+    name, value = re.search(r"icl_book execute (\w+) -p noise_std=([\d.]+)`", FRONT_PAGE).groups()
     source = (ROOT / "notebooks" / f"{name}.py").read_text()
     default = re.search(r"^noise_std = ([\d.]+)", source, re.MULTILINE)[1]
     assert float(value) == 2 * float(default)
@@ -750,18 +678,14 @@ def test_findings_are_read_once():
         ("What is assumed, and what we test", False, ""),
     ],
 )
-def test_what_is_printed_true_a_proof_and_a_solution_look_different(
-    title, theorem, css
-):
+def test_what_is_printed_true_a_proof_and_a_solution_look_different(title, theorem, css):
     assert extension.look(title, theorem) == css
 
 
 def test_the_gallery_has_each_caption_whole_and_the_command_that_makes_it():
     caption = "Why. There is a law: $w=1.5$ ends it, after many words."
     figure = {"name": "fig-a", "alt": "A curve.", "caption": caption}
-    pages = stage.pages(
-        **shown(), titles={"n": "A chapter"}, drawn={"n": [figure], "o": []}
-    )
+    pages = stage.pages(**shown(), titles={"n": "A chapter"}, drawn={"n": [figure], "o": []})
     says(
         str(pages.gallery()),
         "## A chapter",

@@ -75,9 +75,7 @@ class Lab:
                     self.address = None
 
     def ask(self, place, content=None):
-        request = Request(
-            self.address + place, headers={"Authorization": "token secret"}
-        )
+        request = Request(self.address + place, headers={"Authorization": "token secret"})
         if content is not None:
             request.data, request.method = json.dumps(content).encode(), "PUT"
         with urlopen(request, timeout=120) as answer:
@@ -91,10 +89,7 @@ class Lab:
             count += old in cell["source"]
             cell["source"] = cell["source"].replace(old, new) if old else cell["source"]
         assert count
-        self.ask(
-            f"api/contents/{file}",
-            {k: opened[k] for k in ("type", "format", "content")},
-        )
+        self.ask(f"api/contents/{file}", {k: opened[k] for k in ("type", "format", "content")})
 
     def stop(self):
         os.killpg(self.process.pid, signal.SIGTERM)
@@ -110,13 +105,9 @@ def lab(tmp_path_factory):
 
 
 @pytest.mark.parametrize("suffix", [".ipynb", ".py"])
-def test_what_is_saved_in_jupyterlab_is_in_both_files_and_nothing_else_changes(
-    lab, suffix
-):
+def test_what_is_saved_in_jupyterlab_is_in_both_files_and_nothing_else_changes(lab, suffix):
     """Also a `.py` that is opened as a notebook: no header of jupytext gets into it."""
-    before = {
-        s: (ROOT / "notebooks" / f"{NAME}{s}").read_text() for s in (".py", ".ipynb")
-    }
+    before = {s: (ROOT / "notebooks" / f"{NAME}{s}").read_text() for s in (".py", ".ipynb")}
     for file, text in before.items():
         (lab.root / "notebooks" / f"{NAME}{file}").write_text(text)
     for old, new in (("", ""), ("draws = 10", "draws = 11")):
@@ -141,18 +132,12 @@ def tree(tmp_path, monkeypatch):
     monkeypatch.chdir(root)
     swept = SimpleNamespace(sweep=lambda *_: None)
     monkeypatch.setattr(schedule, "process", swept)
-    monkeypatch.setattr(
-        execute, "_papermill", lambda *a: pytest.fail("a kernel was started")
-    )
+    monkeypatch.setattr(execute, "_papermill", lambda *a: pytest.fail("a kernel was started"))
     return root
 
 
 def commit(root):
-    for words in (
-        "init -q",
-        "add .",
-        "-c user.name=a -c user.email=a@b commit -q -m x",
-    ):
+    for words in ("init -q", "add .", "-c user.name=a -c user.email=a@b commit -q -m x"):
         assert program("git", *words.split(), cwd=root).returncode == 0
 
 
@@ -163,10 +148,7 @@ def edit(root, suffix, old="draws = 10", new="draws = 11"):
 
 
 def state(root):
-    return [
-        (root / "notebooks" / f"{NAME}{suffix}").read_text()
-        for suffix in (".py", ".ipynb")
-    ]
+    return [(root / "notebooks" / f"{NAME}{suffix}").read_text() for suffix in (".py", ".ipynb")]
 
 
 @pytest.mark.parametrize("known", ["git", "an earlier command"])
@@ -194,9 +176,7 @@ def test_a_run_takes_the_edit_of_the_notebook(tree, capsys):
     with pytest.raises(pytest.fail.Exception):
         main(["execute", NAME])
     assert "draws = 11" in state(tree)[0] and state(tree)[1] == expected
-    assert capsys.readouterr().out.startswith(
-        f"wrote notebooks/{NAME}.py: its .ipynb was edited\n"
-    )
+    assert capsys.readouterr().out.startswith(f"wrote notebooks/{NAME}.py: its .ipynb was edited\n")
     edit(tree, ".ipynb", "draws = 11", "draws = 12")
     for words in (["book"], ["sweep", NAME, "--grid", "seed=1"]):
         with pytest.raises(AttributeError, match="scratch"):  # Snakemake is asked
@@ -235,9 +215,7 @@ def test_deleting_the_ipynb_keeps_the_edit_of_the_py(tree):
     assert main(["sync"]) == 0 and all("draws = 12" in text for text in state(tree))
 
 
-def test_outputs_and_marks_of_an_editor_are_no_edit_and_an_older_notebook_has_none(
-    tree, capsys
-):
+def test_outputs_and_marks_of_an_editor_are_no_edit_and_an_older_notebook_has_none(tree, capsys):
     path = tree / "notebooks" / f"{NAME}.ipynb"
     before = state(tree)
     node = json.loads(before[1])

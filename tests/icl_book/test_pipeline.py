@@ -53,7 +53,9 @@ class Copy:
             shutil.copytree(ROOT / name, root / name, symlinks=True, ignore=ignored)
         for name in ("notebooks", "presets", "results"):
             (root / name).mkdir()
-        for name in "Snakefile _config.yml requirements.lock pyproject.toml results/replication.csv".split():
+        for name in (
+            "Snakefile _config.yml requirements.lock pyproject.toml results/replication.csv".split()
+        ):
             shutil.copy(ROOT / name, root / name)
         for name, text in SMALL.items():
             (root / name).write_text(text)
@@ -75,9 +77,7 @@ class Copy:
         theirs = root.parent / "of the user"
         kernel = theirs / "kernels" / "python3" / "kernel.json"
         kernel.parent.mkdir(parents=True)
-        kernel.write_text(
-            '{"argv": ["false"], "display_name": "Another", "language": "python"}'
-        )
+        kernel.write_text('{"argv": ["false"], "display_name": "Another", "language": "python"}')
         (theirs / "matplotlibrc").write_text("font.size: 40\nno.such: setting\n")
         self.environment |= {"JUPYTER_PATH": str(theirs), "MPLCONFIGDIR": str(theirs)}
         self.preset()
@@ -92,28 +92,21 @@ class Copy:
 
     def scratch(self):
         """Temporary files, of whatever program, and folders for one call."""
-        return {
-            *Path(self.temporary.name).iterdir(),
-            *(self.root / "_build" / "calls").glob("*"),
-        }
+        return {*Path(self.temporary.name).iterdir(), *(self.root / "_build" / "calls").glob("*")}
 
     def processes(self):
         """Processes at work in the copy, however they were started."""
         found = []
         for process in psutil.process_iter():
             with suppress(psutil.Error):
-                if (
-                    Path(process.cwd()).is_relative_to(self.root)
-                    and process.status() != "zombie"
-                ):
+                if Path(process.cwd()).is_relative_to(self.root) and process.status() != "zombie":
                     found.append(process)
         return found
 
     def start(self, *words, **options):
         """Start the command line."""
-        signal.signal(
-            signal.SIGINT, signal.default_int_handler
-        )  # which a shell's background jobs ignore
+        # which a shell's background jobs ignore
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         return subprocess.Popen(
             [self.root / ".venv" / "bin" / "python", "-m", "icl_book", *words],
             cwd=self.root,
@@ -133,9 +126,7 @@ class Copy:
     def asleep(self, process):
         """Wait until the notebook tiny, which ``process`` runs, sleeps; return its kernel's id."""
         file = self.root / "notebooks" / "asleep"
-        until(
-            lambda: process.poll() is not None or (file.is_file() and file.read_text())
-        )
+        until(lambda: process.poll() is not None or (file.is_file() and file.read_text()))
         assert process.poll() is None, process.communicate()[0]
         kernel = int(file.read_text())
         file.unlink()
@@ -155,9 +146,7 @@ class Copy:
         return {p for p in found if "failed" not in p.name}
 
     def page(self, name="tiny"):
-        return (
-            self.root / "_build" / "book" / "quick" / "notebooks" / f"{name}.html"
-        ).read_text()
+        return (self.root / "_build" / "book" / "quick" / "notebooks" / f"{name}.html").read_text()
 
 
 @pytest.fixture(scope="module")
@@ -178,20 +167,13 @@ def test_a_book_is_built_with_progress_and_with_nothing_changed_no_file_changes(
     copy, said = built
     assert "quick: 2 runs, 2 to do" in said
     for i, name in ((1, "tiny"), (2, "other")):
-        assert (
-            f"[{i} of 2] {name}: started" in said
-            and f"[{i} of 2] {name}: done in" in said
-        )
+        assert f"[{i} of 2] {name}: started" in said and f"[{i} of 2] {name}: done in" in said
     assert str(Path("_build", "book", "quick", "index.html")) in said
-    assert "constant is 1e-05" in copy.page() and "constant is 1e-05" in copy.page(
-        "other"
-    )
+    assert "constant is 1e-05" in copy.page() and "constant is 1e-05" in copy.page("other")
 
     def state():
         files = [
-            p
-            for p in (copy.root / "_build").rglob("*")
-            if p.is_file() and ".lock" not in p.name
+            p for p in (copy.root / "_build").rglob("*") if p.is_file() and ".lock" not in p.name
         ]
         return {p: p.stat().st_mtime_ns for p in files}
 
@@ -223,9 +205,7 @@ def test_no_stale_number_survives_an_edit_and_reverting_it_runs_nothing(built):
         "only what was edited runs"
     )
     assert first <= copy.done("tiny") | copy.done("other")
-    assert "constant is 1e-05" in copy.page() and "the number is 1e-05" in copy.page(
-        "other"
-    )
+    assert "constant is 1e-05" in copy.page() and "the number is 1e-05" in copy.page("other")
 
 
 def test_a_failure_names_its_cell_keeps_the_last_good_book_and_is_tried_again(built):
@@ -243,11 +223,7 @@ def test_a_failure_names_its_cell_keeps_the_last_good_book_and_is_tried_again(bu
             and "Traceback" not in said
         )
         last = said.splitlines()[-1]
-        assert (
-            "1 to do" in said
-            and last.startswith("FAILED")
-            and f"tiny: {expected}" in last
-        )
+        assert "1 to do" in said and last.startswith("FAILED") and f"tiny: {expected}" in last
         assert copy.done("tiny") == good and copy.page() == page
     (failed,) = (copy.root / "_build" / "runs" / "quick").glob("tiny.*.failed.ipynb")
     assert '"seed": 8' in failed.read_text()
@@ -262,10 +238,7 @@ def test_plain_papermill_takes_parameters_and_the_notebook_checks_them(built):
     assert status == 0 and "wrote notebooks/tiny.ipynb" in said
     words = ["notebooks/tiny.ipynb", "out.ipynb", "-p", "nois_std", "0.25"]
     done = program(sys.executable, "-m", "papermill", *words, cwd=copy.root)
-    assert (
-        done.returncode != 0
-        and "unknown parameter nois_std=0.25: this note" in done.stderr
-    )
+    assert done.returncode != 0 and "unknown parameter nois_std=0.25: this note" in done.stderr
 
 
 def test_two_books_and_a_single_run_at_once_share_each_run(built):
@@ -283,9 +256,7 @@ def test_two_books_and_a_single_run_at_once_share_each_run(built):
     with copy.awake():
         said = [process.communicate(timeout=HANGING)[0] for process in (first, *others)]
     assert [process.returncode for process in (first, *others)] == [0, 0, 0], said
-    assert "tiny: done in" in said[0] and all(
-        "tiny: already done" in s for s in said[1:]
-    )
+    assert "tiny: done in" in said[0] and all("tiny: already done" in s for s in said[1:])
     assert "constant is 1e-05" in copy.page()
     copy.preset()
 
@@ -304,9 +275,8 @@ def test_a_killed_sweep_loses_nothing_and_the_next_call_goes_on(copy, i, whom, h
     sweep = ("sweep", "tiny", "--grid", f"seed=0,9 noise_std=3.{i}", "--jobs", "2")
     runs = copy.root / "_build" / "runs" / "quick" / "sweep"
     before = copy.done("tiny", "quick/sweep")
-    left_before = (
-        copy.scratch()
-    )  # what an earlier SIGKILL left is removed after a minute
+    # what an earlier SIGKILL left is removed after a minute
+    left_before = copy.scratch()
     process = copy.start(*sweep, start_new_session=True)
     kernel = copy.asleep(process)
     until(lambda: copy.done("tiny", "quick/sweep") > before)
@@ -317,28 +287,21 @@ def test_a_killed_sweep_loses_nothing_and_the_next_call_goes_on(copy, i, whom, h
     assert process.wait(timeout=HANGING) != 0
     alone, words = whom == "runner" and how == signal.SIGKILL, ""
     if not alone:  # else it leaves its runs to their end, and the next call shares them
-        until(
-            lambda: not copy.processes(), copy.processes
-        )  # kernels end with who runs their notebook
+        # kernels end with who runs their notebook
+        until(lambda: not copy.processes(), copy.processes)
         words = process.stdout.read()
         assert ("tiny: DeadKernelError" in words) == (whom == "kernel")
         kept = [path.read_text() for path in runs.glob("tiny.*.failed.ipynb")]
-        assert [f"noise_std = 3.{i}" in text for text in kept] == [True] * (
-            whom == "kernel"
-        )
+        assert [f"noise_std = 3.{i}" in text for text in kept] == [True] * (whom == "kernel")
     if whom == "all":
-        assert (
-            process.returncode == 130 and "interrupted; what is done is kept" in words
-        )
+        assert process.returncode == 130 and "interrupted; what is done is kept" in words
         assert copy.scratch() <= left_before
     process.stdout.close()
     with copy.awake():
         status, said = copy.run(*sweep)
         until(lambda: not copy.processes(), copy.processes)
     # the run of a runner that was killed alone may have ended by the time of the next call
-    assert status == 0 and re.search(
-        f"2 runs, {'[01]' if alone else '1'} to do", said
-    ), said
+    assert status == 0 and re.search(f"2 runs, {'[01]' if alone else '1'} to do", said), said
     assert "unlock" not in said, said
     found = [collect(path) for path in copy.done("tiny", "quick/sweep") - before]
     assert sorted(one["parameters"]["seed"] for one in found) == [0, 9]
@@ -379,31 +342,18 @@ def test_a_sweep_is_apart_from_the_book_resumes_and_ends_with_its_tables(copy):
         "X,rates",
     )
     status, said = copy.run(*sweep)
-    assert status == 0 and "4 runs, 3 to do" in said, (
-        "the preset's own point is done already"
-    )
+    assert status == 0 and "4 runs, 3 to do" in said, "the preset's own point is done already"
     assert "X: refuted, expected established" in said, (
         "exploring reports a surprise and does not fail"
     )
-    assert (
-        len(copy.done("tiny", "quick/sweep") - before) == 3
-        and copy.done("tiny") == book
-    )
+    assert len(copy.done("tiny", "quick/sweep") - before) == 3 and copy.done("tiny") == book
     status, said = copy.run(*sweep)
     assert status == 0 and "0 to do" in said
     written = [copy.root / name for name in said.splitlines()[-1].split()[-3:]]
     assert [path.name for path in written] == ["cases.csv", "wide.csv", "rates.csv"]
-    cases, wide, rates = (
-        pd.read_parquet(path.with_suffix(".parquet")) for path in written
-    )
-    assert (
-        cases["noise_std"].tolist()
-        == rates["table seed"].tolist()
-        == [0.5, 0.5, 1.5, 1.5]
-    )
-    assert (
-        cases["verdict"].tolist() == ["established", "refuted"] * 2 and len(wide) == 4
-    )
+    cases, wide, rates = (pd.read_parquet(path.with_suffix(".parquet")) for path in written)
+    assert cases["noise_std"].tolist() == rates["table seed"].tolist() == [0.5, 0.5, 1.5, 1.5]
+    assert cases["verdict"].tolist() == ["established", "refuted"] * 2 and len(wide) == 4
 
 
 def test_what_would_fail_in_every_chapter_is_said_once_before_any_starts(copy):
@@ -422,9 +372,7 @@ def test_what_would_fail_in_every_chapter_is_said_once_before_any_starts(copy):
         ), said
         assert "Traceback" not in said and said.count("paper3.yml") == 1
     claims.write_text(text)
-    status, said = copy.run(
-        "sweep", "tiny", "--grid", "seed=21", "--collect", "X,ratio"
-    )
+    status, said = copy.run("sweep", "tiny", "--grid", "seed=21", "--collect", "X,ratio")
     assert status == 1 and said == (
         "error: collect='ratio': tiny has no claim and no table of that name; did you mean rates?\n"
     )

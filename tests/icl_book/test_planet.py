@@ -7,12 +7,7 @@ import torch
 from icl.risk import optimal_window, population_risk
 from icl.tasks import QuadraticRisk, ReLU, Spectrum, globe
 from icl_book import planet
-from icl_book.measurements.planet import (
-    mean_risks,
-    nearly_best,
-    radius_by_trial,
-    windows_of_places,
-)
+from icl_book.measurements.planet import mean_risks, nearly_best, radius_by_trial, windows_of_places
 
 
 def area(rows):
@@ -72,9 +67,7 @@ def test_windows_that_cost_one_percent_cost_one_percent():
 def test_a_trial_finds_the_exact_window_wherever_it_begins(start):
     values = planet.standardized(planet.magnetic_field(90))
     exact = float(optimal_window(globe(values, 20), 100, 0.5).w)
-    km, error = radius_by_trial(
-        values, start * exact, n=100, noise_std=0.5, questions=2000
-    )
+    km, error = radius_by_trial(values, start * exact, n=100, noise_std=0.5, questions=2000)
     assert error < 0.03 * km
     assert abs(km - planet.RADIUS * exact**-0.5) < 4.4 * error
 
@@ -94,12 +87,7 @@ def test_a_map_is_standardized_by_area():
 
 def test_values_are_looked_up_where_a_place_is():
     cells = np.arange(12.0).reshape(3, 4)  # 60 degrees a row, 90 degrees a column
-    places = {
-        0.0: (-1, -1e-9, 2),
-        6.0: (1, 1e-9, 0),
-        7.0: (-1, 1e-9, 0),
-        11.0: (-1, 1, -5),
-    }
+    places = {0.0: (-1, -1e-9, 2), 6.0: (1, 1e-9, 0), 7.0: (-1, 1e-9, 0), 11.0: (-1, 1, -5)}
     for value, place in places.items():
         unit = np.array(place) / np.linalg.norm(place)
         assert planet.value_at(cells, unit) == value

@@ -9,13 +9,7 @@ import pytest
 from icl_book import plots
 
 SAMPLED = pd.DataFrame(
-    {
-        "task": "ReLU",
-        "x": [1, 2],
-        "y": [2.0, 3.0],
-        "low": [1.5, 1.0],
-        "high": [2.25, 7.0],
-    }
+    {"task": "ReLU", "x": [1, 2], "y": [2.0, 3.0], "low": [1.5, 1.0], "high": [2.25, 7.0]}
 )
 
 
@@ -49,8 +43,7 @@ def test_palettes_are_distinguishable_by_the_color_blind():
         [[0.11238, 0.88762, 0], [0.11238, 0.88762, 0], [0.00401, -0.00401, 1]],
     ):
         seen = [
-            np.array(matrix) @ np.array(matplotlib.colors.to_rgb(c)) ** 2.2
-            for c in plots.PALETTE
+            np.array(matrix) @ np.array(matplotlib.colors.to_rgb(c)) ** 2.2 for c in plots.PALETTE
         ]
         gaps = [np.abs(a - b).max() for i, a in enumerate(seen) for b in seen[:i]]
         assert min(gaps) > 0.04
@@ -79,12 +72,8 @@ def test_guide_has_the_slope_it_is_labeled_with(ax):
 
 def test_matrix_prints_its_values_on_a_symmetric_scale(ax):
     image = plots.matrix(ax, [[2.0, -0.001], [0.5, -4.0]], rows="ab", columns="xy")
-    assert [t.get_text() for t in ax.texts] == [
-        "2.00",
-        "0.00",
-        "0.50",
-        "-4.00",
-    ]  # no "-0.00"
+    # no "-0.00"
+    assert [t.get_text() for t in ax.texts] == ["2.00", "0.00", "0.50", "-4.00"]
     assert image.get_clim() == (-4.0, 4.0)
     assert plots.matrix(ax, np.zeros((2, 2))).get_clim() == (-1.0, 1.0)
     assert plots.matrix(ax, np.eye(2), limit=3.0).get_clim() == (-3.0, 3.0)
@@ -97,10 +86,7 @@ def test_matrix_prints_its_values_on_a_symmetric_scale(ax):
             lambda ax: plots.points(ax, SAMPLED.assign(low=[1, 4]), "x", "y", "task"),
             "y: outside .*'x': 2",
         ),
-        (
-            lambda ax: plots.guide(ax, 1.0, 1.0, 2.0, "2"),
-            "linear, linear; a guide needs log, log",
-        ),
+        (lambda ax: plots.guide(ax, 1.0, 1.0, 2.0, "2"), "linear, linear; a guide needs log, log"),
         (lambda ax: plots.matrix(ax, [1.0, 2.0]), "must be a matrix of finite numbers"),
         (lambda ax: plots.matrix(ax, [[np.nan]]), "must be a matrix of finite numbers"),
     ],
@@ -118,12 +104,7 @@ def test_svg_is_reproducible(ax):
 
 def test_table_formats_the_rows_of_a_frame():
     frame = pd.DataFrame(
-        {
-            "task": ["a < b", "ReLU"],
-            "d": [2, 3],
-            "w": [-1e-5, 2.346],
-            "high": [0.1, np.inf],
-        }
+        {"task": ["a < b", "ReLU"], "d": [2, 3], "w": [-1e-5, 2.346], "high": [0.1, np.inf]}
     )
     columns = {"class": "{task}", "$d$": "{d}", "$w^*$, at most": "{w:.2f} ({high:g})"}
     page = plots.table(frame, columns, "$a<b$, 3 %")._repr_html_()
@@ -131,9 +112,8 @@ def test_table_formats_the_rows_of_a_frame():
         '<th scope="col"><span class="math notranslate nohighlight">\\(w^*\\)</span>, at most</th>'
         in page
     )
-    assert (
-        '<th scope="row">a &lt; b</th><td>2</td><td>0.00 (0.1)</td>' in page
-    )  # no "-0.00"
+    # no "-0.00"
+    assert '<th scope="row">a &lt; b</th><td>2</td><td>0.00 (0.1)</td>' in page
     assert "<td>2.35 (inf)</td>" in page and "3\u00a0%</caption>" in page
     with pytest.raises(KeyError, match="v"):
         plots.table(frame, {"v": "{v}"}, "measured")
@@ -180,9 +160,7 @@ def test_labels_at_the_ends_of_lines_do_not_overlap(ax):
         ("{}", "P1e6x", "P1e6x"),
     ],
 )
-def test_powers_of_ten_in_words_of_a_figure_are_those_of_its_axes(
-    template, value, words
-):
+def test_powers_of_ten_in_words_of_a_figure_are_those_of_its_axes(template, value, words):
     assert plots.spelled(template, value) == words
 
 
@@ -194,18 +172,14 @@ def test_powers_of_ten_in_words_of_a_figure_are_those_of_its_axes(
         ((0.5, 4), {"1", "2", "4"}),
     ],
 )
-def test_a_logarithmic_axis_has_powers_of_ten_or_where_it_is_short_numbers(
-    limits, labels
-):
+def test_a_logarithmic_axis_has_powers_of_ten_or_where_it_is_short_numbers(limits, labels):
     plots.style()
     figure, ax = plt.subplots()
     ax.set(xscale="log", xlim=limits)
     figure.canvas.draw()
     ticks = [*ax.get_xticklabels(), *ax.get_xticklabels(minor=True)]
     shown = {
-        tick.get_text()
-        for tick in ticks
-        if limits[0] <= tick.get_position()[0] <= limits[1]
+        tick.get_text() for tick in ticks if limits[0] <= tick.get_position()[0] <= limits[1]
     } - {""}
     plt.close(figure)
     assert labels <= shown

@@ -42,20 +42,13 @@ activation and so cannot be replicated.""",
 def judged(monkeypatch):
     claims = {
         name: Claim(
-            name,
-            Authority.TEXT,
-            "a page",
-            quote=quote,
-            place="abstract1:1",
-            why_not="no numbers",
+            name, Authority.TEXT, "a page", quote=quote, place="abstract1:1", why_not="no numbers"
         )
         for name, quote in QUOTES.items()
     }
     import icl_book.claims.quotes  # noqa: F401
 
-    monkeypatch.setattr(
-        sys.modules["icl_book.claims.quotes"], "registry", lambda: claims
-    )
+    monkeypatch.setattr(sys.modules["icl_book.claims.quotes"], "registry", lambda: claims)
 
 
 def pdf(path):
@@ -96,9 +89,7 @@ def test_what_stands_in_a_file_is_found_and_words_that_differ_are_named(
 ):
     write(tmp_path / name)
     assert main(["quotes", str(tmp_path / name)]) == 0
-    window, formula, changed, absent, other, total = (
-        capsys.readouterr().out.splitlines()
-    )
+    window, formula, changed, absent, other, total = capsys.readouterr().out.splitlines()
     assert window == f"found: P1.window (abstract1:1): {name}, {places[0]}"
     # the command for emphasis is no word of the text, and "at most" is not "At most"
     assert formula.startswith(
@@ -111,9 +102,7 @@ def test_what_stands_in_a_file_is_found_and_words_that_differ_are_named(
     assert total.endswith("2 not")
 
 
-def test_of_several_files_the_best_counts_and_one_paper_can_be_asked_for(
-    judged, tmp_path, capsys
-):
+def test_of_several_files_the_best_counts_and_one_paper_can_be_asked_for(judged, tmp_path, capsys):
     text(tmp_path / "a.txt")
     (tmp_path / "b.txt").write_text(QUOTES["P2.other"])
     files = [str(tmp_path / name) for name in ("a.txt", "b.txt")]
@@ -133,9 +122,7 @@ def test_of_several_files_the_best_counts_and_one_paper_can_be_asked_for(
         ("empty.txt", b" \n", "has no text"),
     ],
 )
-def test_a_file_that_will_not_do_is_one_line(
-    judged, tmp_path, capsys, name, content, said
-):
+def test_a_file_that_will_not_do_is_one_line(judged, tmp_path, capsys, name, content, said):
     if content is not None:
         (tmp_path / name).write_bytes(content)
     assert main(["quotes", str(tmp_path / name)]) == 1
@@ -193,9 +180,7 @@ def test_a_word_that_is_shown_has_an_end(judged, tmp_path, capsys):
     assert line.startswith("nearly, 9") and len(line) < 1000
 
 
-def test_files_that_tex_reads_are_read_from_where_it_lies_or_named(
-    judged, tmp_path, capsys
-):
+def test_files_that_tex_reads_are_read_from_where_it_lies_or_named(judged, tmp_path, capsys):
     (tmp_path / "paper" / "sections").mkdir(parents=True)
     (tmp_path / "paper" / "a.tex").write_text(MAIN)
     (tmp_path / "paper" / "sections" / "one.tex").write_text(ONE)
@@ -222,15 +207,8 @@ def test_files_that_tex_reads_are_read_from_where_it_lies_or_named(
 def test_an_archive_a_folder_and_one_packed_file_are_read_as_arxiv_hands_them_out(
     judged, tmp_path, capsys
 ):
-    members = {
-        "main.tex": MAIN,
-        "sections/one.tex": ONE,
-        "fig.pdf": "%PDF",
-        "a.sty": "\0",
-    }
-    members |= {
-        "../../escape.tex": f"% {QUOTES['P1.changed']}\n\\input{{/etc/hostname}}"
-    }
+    members = {"main.tex": MAIN, "sections/one.tex": ONE, "fig.pdf": "%PDF", "a.sty": "\0"}
+    members |= {"../../escape.tex": f"% {QUOTES['P1.changed']}\n\\input{{/etc/hostname}}"}
     (tmp_path / "2401.1.tar.gz").write_bytes(packed(members))
     before = sorted(tmp_path.rglob("*"))
     lines = said(capsys, tmp_path / "2401.1.tar.gz")
@@ -252,9 +230,7 @@ def test_an_archive_a_folder_and_one_packed_file_are_read_as_arxiv_hands_them_ou
     assert "2401.2, line 2" in "".join(said(capsys, tmp_path / "2401.2"))
 
 
-def test_what_is_too_large_or_no_file_is_refused_in_one_line(
-    judged, tmp_path, capsys, monkeypatch
-):
+def test_what_is_too_large_or_no_file_is_refused_in_one_line(judged, tmp_path, capsys, monkeypatch):
     module = sys.modules["icl_book.claims.manuscript"]
     monkeypatch.setattr(module, "MOST", 20_000)
     monkeypatch.setattr(module, "MOST_TEXT", 5_000)
@@ -309,7 +285,5 @@ def test_who_reads_the_first_lines_only_sees_no_error(tmp_path):
 
 
 def test_every_quotation_names_its_source():
-    used = {
-        claim.place.partition(":")[0] for claim in registry().values() if claim.quote
-    }
+    used = {claim.place.partition(":")[0] for claim in registry().values() if claim.quote}
     assert used <= set(SOURCES)

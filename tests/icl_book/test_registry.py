@@ -12,16 +12,7 @@ import pytest
 
 from icl.risk import optimal_window, population_risk
 from icl.tasks import Affine, ReLU
-from icl_book.claims import (
-    Alternative,
-    Choice,
-    Grade,
-    Severity,
-    Verdict,
-    cases,
-    judge,
-    registry,
-)
+from icl_book.claims import Alternative, Choice, Grade, Severity, Verdict, cases, judge, registry
 from icl_book.claims.claim import OWN, load
 from icl_book.claims.rules import Amount, Rule
 from icl_book.measurements import pretraining, theorem3_generalization
@@ -38,38 +29,14 @@ CLAIMS = registry()
         ({"at_least": "1e-9"}, {}, (1e-9, INF)),
         ({"equals": 1, "tolerance": 0.02}, {}, (0.98, 1.02)),
         ({"at_least": 2, "tolerance": 0.1}, {}, (1.9, INF)),
-        (
-            {"at_most": "2 * power / dim", "tolerance": 0.01},
-            {"power": 2, "dim": 5},
-            (-INF, 0.81),
-        ),
+        ({"at_most": "2 * power / dim", "tolerance": 0.01}, {"power": 2, "dim": 5}, (-INF, 0.81)),
         ({"at_least": "sqrt(n)"}, {"n": 4.0}, (2.0, INF)),
         ({"equals": "d**2 - d"}, {"d": 3}, (6, 6)),
-        (
-            {"at_least": "log10(0.99) - log10(n) / 2"},
-            {"n": 100},
-            (math.log10(0.99) - 1, INF),
-        ),
-        (
-            {"by": "on", True: {"at_least": 0}, False: {"at_most": 0}},
-            {"on": False},
-            (-INF, 0),
-        ),
-        (
-            {"by": "a", "x": {"equals": 1}, "otherwise": {"equals": 2}},
-            {"a": "y"},
-            (2, 2),
-        ),
-        (
-            {"at_least": {"by": "delta <= 0.1", True: 0.9, False: 0}},
-            {"delta": 0.1},
-            (0.9, INF),
-        ),
-        (
-            {"at_least": {"by": "delta <= 0.1", True: 0.9, False: 0}},
-            {"delta": 0.2},
-            (0, INF),
-        ),
+        ({"at_least": "log10(0.99) - log10(n) / 2"}, {"n": 100}, (math.log10(0.99) - 1, INF)),
+        ({"by": "on", True: {"at_least": 0}, False: {"at_most": 0}}, {"on": False}, (-INF, 0)),
+        ({"by": "a", "x": {"equals": 1}, "otherwise": {"equals": 2}}, {"a": "y"}, (2, 2)),
+        ({"at_least": {"by": "delta <= 0.1", True: 0.9, False: 0}}, {"delta": 0.1}, (0.9, INF)),
+        ({"at_least": {"by": "delta <= 0.1", True: 0.9, False: 0}}, {"delta": 0.2}, (0, INF)),
     ],
 )
 def test_what_a_rule_permits(spec, labels, permitted):
@@ -100,21 +67,15 @@ def test_what_is_no_rule_is_refused_before_there_is_a_case(spec, message):
 
 
 def test_a_case_without_the_label_or_with_an_unknown_value_is_refused():
-    with pytest.raises(
-        ValueError, match=r"needs the label 'dim'; the case has \['d'\]"
-    ):
+    with pytest.raises(ValueError, match=r"needs the label 'dim'; the case has \['d'\]"):
         Amount("1 / dim")({"d": 2})
-    with pytest.raises(
-        ValueError, match=r"says nothing of kind = 'relu', but of \['ReLU'\]"
-    ):
+    with pytest.raises(ValueError, match=r"says nothing of kind = 'relu', but of \['ReLU'\]"):
         Rule({"by": "kind", "ReLU": {"at_most": 1}})({"kind": "relu"})
 
 
 def test_every_rule_permits_what_the_golden_master_has():
     golden = json.loads((ROOT / "tests" / "data" / "golden.json").read_text())
-    cards = {
-        name: card for chapter in golden.values() for name, card in chapter.items()
-    }
+    cards = {name: card for chapter in golden.values() for name, card in chapter.items()}
     assert cards.keys() == {name for name, claim in CLAIMS.items() if claim.rule}
     for name, card in cards.items():
         claim = CLAIMS[name]
@@ -161,23 +122,16 @@ def read(folder, text, name="paper8.yml"):
 
 def test_an_entry_is_a_claim(tmp_path):
     one, two = read(tmp_path, ENTRY).values()
-    assert (
-        one.quote == two.quote == r"At least $\frac 12$ of the numbers"
-        and one.authority in OWN
-    )
+    assert one.quote == two.quote == r"At least $\frac 12$ of the numbers" and one.authority in OWN
     assert one.rule({"d": 2}) == (0.5, INF) and one.expected is Verdict.HOLDS
-    assert one.depends_on[0] == Choice("a choice") and one.alternatives[
-        0
-    ] == Alternative("anew", "measured anew")
+    assert one.depends_on[0] == Choice("a choice") and one.alternatives[0] == Alternative(
+        "anew", "measured anew"
+    )
     assert one.alternatives[1].late and one.alternatives[1].rule({}) == (0.5, INF)
     assert two.expected is Verdict.NOT_TESTABLE and two.authority == "review"
-    assert (one.where, two.where) == (
-        "book/claims/paper8.yml:2",
-        "book/claims/paper8.yml:16",
-    )
+    assert (one.where, two.where) == ("book/claims/paper8.yml:2", "book/claims/paper8.yml:16")
     with pytest.raises(
-        ValueError,
-        match="paper9.yml:2: the id P9.one is taken by book/claims/paper8.yml:2",
+        ValueError, match="paper9.yml:2: the id P9.one is taken by book/claims/paper8.yml:2"
     ):
         read(tmp_path, ENTRY, "paper9.yml")
 
@@ -185,11 +139,7 @@ def test_an_entry_is_a_claim(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (
-            "grade: exact on",
-            "grade: exactly on",
-            "9: P9.one, grade: Input should be 'identity'",
-        ),
+        ("grade: exact on", "grade: exactly on", "9: P9.one, grade: Input should be 'identity'"),
         ("grade: exact on a grid", "garde: exact", "9: P9.one, garde: "),
         (
             "  grade: exact on a grid\n",
@@ -197,11 +147,7 @@ def test_an_entry_is_a_claim(tmp_path):
             "2: P9.one: claim P9.one: a testable claim needs a grade",
         ),
         ("1 / d", "1 /", "8: P9.one, rule: '1 /' is no arithmetic"),
-        (
-            "name: half",
-            "nane: half",
-            "15: P9.one, depends_on, alternatives, name: Field required",
-        ),
+        ("name: half", "nane: half", "15: P9.one, depends_on, alternatives, name: Field required"),
         (
             "quantity: the number",
             "quantity: 5",
@@ -226,9 +172,7 @@ def test_an_entry_is_a_claim(tmp_path):
 )
 def test_what_is_wrong_in_a_file_is_named_with_its_line(tmp_path, old, new, message):
     assert ENTRY.count(old) == 1
-    with pytest.raises(
-        ValueError, match=f"(?m)^book/claims/paper8.yml:{re.escape(message)}"
-    ):
+    with pytest.raises(ValueError, match=f"(?m)^book/claims/paper8.yml:{re.escape(message)}"):
         read(tmp_path, ENTRY.replace(old, new))
 
 
@@ -237,9 +181,7 @@ def test_registry_is_sound():
     for name, entry in CLAIMS.items():
         assert name == entry.id and entry.paper in ("P1", "P2"), name
         assert (
-            entry.source
-            and entry.statement.count("$") % 2 == 0
-            and entry.quote.count("$") % 2 == 0
+            entry.source and entry.statement.count("$") % 2 == 0 and entry.quote.count("$") % 2 == 0
         ), name
         assert entry.rule is None or entry.quantity, name
         assert "](" not in entry.statement + entry.quantity + (entry.corrected or ""), (
@@ -261,17 +203,13 @@ def contradicted_elsewhere(entry):
         if not c.alternatives
     }
     return [
-        what
-        for what, names in named.items()
-        if any(n in CLAIMS and CLAIMS[n].rule for n in names)
+        what for what, names in named.items() if any(n in CLAIMS and CLAIMS[n].rule for n in names)
     ]
 
 
 def test_a_result_that_a_choice_names_enters_the_verdict():
     assert not any(map(contradicted_elsewhere, CLAIMS.values()))
-    loose = replace(
-        CLAIMS["P1.T2.near"], depends_on=(Choice("the other case is P1.T2.sharp."),)
-    )
+    loose = replace(CLAIMS["P1.T2.near"], depends_on=(Choice("the other case is P1.T2.sharp."),))
     assert contradicted_elsewhere(loose)
 
 
@@ -327,8 +265,7 @@ def kept_column():
         for task in (ReLU(2), pretraining.Leaning(2, 1.0))
     ]
     return [
-        some[["seed", "last_column"]].rename(columns={"last_column": "value"})
-        for some in units
+        some[["seed", "last_column"]].rename(columns={"last_column": "value"}) for some in units
     ]
 
 
@@ -373,9 +310,7 @@ def test_the_readings_that_accused_the_authors_wrongly_are_refused(
     assert {row["outcome"] for row in card.record()["other_readings"]["as it was"]} >= {
         "contradicts"
     }
-    assert card.verdict is Verdict.INCONCLUSIVE and "fails, and no situation" in str(
-        card
-    )
+    assert card.verdict is Verdict.INCONCLUSIVE and "fails, and no situation" in str(card)
 
 
 #: Statements that were judged by readings which their authors would not accept.
@@ -429,11 +364,7 @@ SAME = Choice("", (Alternative("wider", "another"),))
     [
         (TALK, {"rule": None}, "needs a rule"),
         (TALK, {"grade": None}, "needs a grade"),
-        (
-            TALK,
-            {"expected": Verdict.NOT_TESTABLE, "rule": None, "grade": None},
-            "why_not",
-        ),
+        (TALK, {"expected": Verdict.NOT_TESTABLE, "rule": None, "grade": None}, "why_not"),
         (TALK, {"corrected": "$x > 0$"}, "go together"),
         (TALK, {"quote": ""}, "a quote and its place go with every authority but"),
         (TALK, {"place": ""}, "quote and place"),

@@ -51,10 +51,7 @@ def test_the_wheel_has_icl_alone_and_the_source_archive_what_builds_it(tmp_path)
     (wheel,) = tmp_path.glob("softmax_icl-*.whl")
     with zipfile.ZipFile(wheel) as made:
         tops = {name.partition("/")[0] for name in made.namelist()}
-        assert tops == {
-            "icl",
-            wheel.name.removesuffix("-py3-none-any.whl") + ".dist-info",
-        }
+        assert tops == {"icl", wheel.name.removesuffix("-py3-none-any.whl") + ".dist-info"}
         assert "icl/py.typed" in made.namelist()
     assert len(list(tmp_path.glob("softmax_icl-*.tar.gz"))) == 1
 
@@ -103,9 +100,7 @@ def contents(folder):
 
 
 @pytest.mark.parametrize("changed", ["book/introduction.md", "run.ipynb", None])
-def test_only_the_book_of_todays_pages_is_archived_or_printed(
-    book, monkeypatch, changed
-):
+def test_only_the_book_of_todays_pages_is_archived_or_printed(book, monkeypatch, changed):
     """A page was edited and committed, and the archive had the page of the day before."""
     place = release.release("quick", book)
     before = contents(place)

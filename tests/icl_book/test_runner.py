@@ -65,9 +65,7 @@ def tree(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("ICL_SEED", "ICL_DEVICE"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(
-        execute, "_papermill", lambda *a: pytest.fail("a kernel was started")
-    )
+    monkeypatch.setattr(execute, "_papermill", lambda *a: pytest.fail("a kernel was started"))
     # cards stand for their evidence
     monkeypatch.setattr(record, "_judged", lambda card: card)
     swept = SimpleNamespace(sweep=lambda *_: None)
@@ -79,11 +77,7 @@ def tree(tmp_path, monkeypatch):
 #: What somebody may edit in the small repository, by file: the new text, and whether its notebook runs again.
 EDITS = [
     ("notebooks/tiny.py", TINY.read_text().replace("tests of the", "test of a"), False),
-    (
-        "notebooks/tiny.py",
-        TINY.read_text().replace("# %%\nif", "# %% tags=[]\nif"),
-        False,
-    ),
+    ("notebooks/tiny.py", TINY.read_text().replace("# %%\nif", "# %% tags=[]\nif"), False),
     ("notebooks/tiny.py", TINY.read_text().replace('"minus one"', '"less"'), True),
     ("icl/statistics.py", "from icl.checks import real\n\nconstant = 2\n", True),
     ("icl/checks.py", "real = 2\n", True),
@@ -108,9 +102,7 @@ EDITS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("path", "text", "again"), EDITS, ids=lambda value: str(value)[:40]
-)
+@pytest.mark.parametrize(("path", "text", "again"), EDITS, ids=lambda value: str(value)[:40])
 def test_what_runs_again_after_an_edit(tree, path, text, again):
     before = plan.plan("quick")[0].path
     there = (tree / path).read_text() if (tree / path).exists() else None
@@ -119,27 +111,19 @@ def test_what_runs_again_after_an_edit(tree, path, text, again):
     assert (plan.plan("quick")[0].path != before) == again
     if there is not None:
         write(tree / path, there)
-        assert plan.plan("quick")[0].path == before, (
-            "reverting an edit brings the address back"
-        )
+        assert plan.plan("quick")[0].path == before, "reverting an edit brings the address back"
 
 
-def test_a_device_a_seed_and_an_installed_version_have_addresses_of_their_own(
-    tree, monkeypatch
-):
+def test_a_device_a_seed_and_an_installed_version_have_addresses_of_their_own(tree, monkeypatch):
     seen = [plan.plan("quick")[0].path]
     for name, value in (("ICL_DEVICE", "cuda"), ("ICL_SEED", "7")):
         monkeypatch.setenv(name, value)
         seen.append(plan.plan("quick")[0].path)
-    monkeypatch.setattr(
-        provenance, "version", lambda name: "9.9" if name == "torch" else "1"
-    )
+    monkeypatch.setattr(provenance, "version", lambda name: "9.9" if name == "torch" else "1")
     assert len({*seen, plan.plan("quick")[0].path}) == 4
 
 
-def test_the_root_of_the_streams_is_read_in_one_way_and_another_explores(
-    tree, monkeypatch
-):
+def test_the_root_of_the_streams_is_read_in_one_way_and_another_explores(tree, monkeypatch):
     (plain,) = plan.plan("quick")
     for same in ("", "0", "00"):
         monkeypatch.setenv("ICL_SEED", same)
@@ -147,14 +131,8 @@ def test_the_root_of_the_streams_is_read_in_one_way_and_another_explores(
     for seven in ("07", "7"):
         monkeypatch.setenv("ICL_SEED", seven)
         (moved,) = plan.plan("quick")
-        assert (
-            moved.exploring
-            and moved.root_seed == 7
-            and moved.path.parent.name == "sweep"
-        )
-    assert plan.plan("quick", seed=7) == [moved] and plan.plan("quick", seed=0) == [
-        plain
-    ]
+        assert moved.exploring and moved.root_seed == 7 and moved.path.parent.name == "sweep"
+    assert plan.plan("quick", seed=7) == [moved] and plan.plan("quick", seed=0) == [plain]
 
 
 def test_a_chapter_reaches_what_it_imports_and_no_more():
@@ -196,9 +174,7 @@ def finishing(*cards, meanwhile=lambda: None, tables=()):
 
     def run_cells(run, shown):
         meanwhile()
-        outputs = [
-            {"data": {provenance.FOOTER_MIME: {"seconds": 1.0, "device": "cpu"}}}
-        ]
+        outputs = [{"data": {provenance.FOOTER_MIME: {"seconds": 1.0, "device": "cpu"}}}]
         outputs += [{"data": {provenance.CARD_MIME: card}} for card in cards]
         outputs += [{"data": {provenance.TABLES_MIME: json.dumps(dict(tables))}}]
         outputs = [{"output_type": "display_data"} | output for output in outputs]
@@ -260,9 +236,7 @@ def test_a_verdict_that_is_not_the_expected_one_fails_the_run_and_is_told_with_w
     assert run.path.exists() == passes
 
 
-def test_a_run_during_which_its_sources_changed_or_went_does_not_count(
-    tree, monkeypatch
-):
+def test_a_run_during_which_its_sources_changed_or_went_does_not_count(tree, monkeypatch):
     source = tree / "icl" / "statistics.py"
     edits = {"changed while it ran": lambda: source.write_text("constant = 2\n")}
     edits["notebook 'tiny': does not exist"] = (tree / "notebooks" / "tiny.py").unlink
@@ -291,10 +265,7 @@ def test_only_the_last_few_outputs_are_kept_and_what_a_neighbor_writes_is_left_a
     execute.execute(run)
     done = {p for p in folder.glob("tiny.*.ipynb") if "failed" not in p.name}
     assert done == {run.path, *(folder / f"tiny.{i}.ipynb" for i in range(5, 9))}
-    assert (
-        all(other.is_file() for other in others)
-        and (folder / "tiny.3.failed.ipynb").is_file()
-    )
+    assert all(other.is_file() for other in others) and (folder / "tiny.3.failed.ipynb").is_file()
     assert not run.failed.exists() and not run.reason.exists()
 
 
@@ -303,9 +274,7 @@ DAMAGE = {
     "not text": lambda text: b"\xff\xfe" + text.encode(),
     "another JSON": lambda text: "[]",
     "a number altered": lambda text: text.replace('"seconds": 1.0', '"seconds": 2.0'),
-    "a parameter altered": lambda text: text.replace(
-        '"noise_std": 0.001', '"noise_std": 0.002'
-    ),
+    "a parameter altered": lambda text: text.replace('"noise_std": 0.001', '"noise_std": 0.002'),
 }
 
 
@@ -324,9 +293,7 @@ def test_a_damaged_result_is_named_and_runs_again(tree, monkeypatch, capsys, kin
         schedule.schedule([run], "1")
     said = capsys.readouterr().out
     assert "it will run again" in said and "1 runs, 1 to do" in said
-    assert (
-        record.collect(execute.execute(run)) == before and path.read_text() == content
-    )
+    assert record.collect(execute.execute(run)) == before and path.read_text() == content
 
 
 # ------------------------------------------------------------------------- command line
@@ -338,10 +305,7 @@ def test_a_damaged_result_is_named_and_runs_again(tree, monkeypatch, capsys, kin
             "execute tiny --preset huge",
             "preset 'huge': does not exist; there are broken, empty, quick, wrong",
         ),
-        (
-            "execute tiny --preset wrong",
-            "noise_std=-1: must be a finite number >= 0 and <= 1e+06",
-        ),
+        ("execute tiny --preset wrong", "noise_std=-1: must be a finite number >= 0 and <= 1e+06"),
         ("execute tiny --preset broken", "presets/broken.yml: not YAML"),
         (
             "execute tiny -p nois_std=1",
@@ -368,10 +332,7 @@ def test_a_damaged_result_is_named_and_runs_again(tree, monkeypatch, capsys, kin
         ("book --jobs many", "jobs='many': must be an integer >= 1"),
         ("sweep tiny", "sweep needs a notebook and a grid"),
         ("sweep tiny --grid seed=0,-1", "seed=-1: must be an integer >= 0"),
-        (
-            "sweep tiny --grid seed=1,,2",
-            "values 'seed=1,,2': must be words name=value,value",
-        ),
+        ("sweep tiny --grid seed=1,,2", "values 'seed=1,,2': must be words name=value,value"),
         (
             "sweep tiny --grid 'seed=3 seed=4'",
             "values 'seed=3 seed=4': must be words name=value,value, each",
@@ -393,17 +354,13 @@ def test_a_damaged_result_is_named_and_runs_again(tree, monkeypatch, capsys, kin
         (f"ICL_SEED={'9' * 5000} execute tiny", "ICL_SEED='999"),
     ],
 )
-def test_bad_input_is_one_line_before_anything_starts(
-    tree, monkeypatch, capsys, words, expected
-):
+def test_bad_input_is_one_line_before_anything_starts(tree, monkeypatch, capsys, words, expected):
     seed, words = re.fullmatch(r"(?:ICL_SEED=(\d+) )?(.*)", words).groups()
     monkeypatch.setenv("ICL_SEED", seed or "0")
     assert main(shlex.split(words)) == 1
     said = capsys.readouterr()
     assert (
-        said.out == ""
-        and said.err.startswith(f"error: {expected}")
-        and said.err.count("\n") == 1
+        said.out == "" and said.err.startswith(f"error: {expected}") and said.err.count("\n") == 1
     )
 
 
@@ -429,14 +386,11 @@ def test_a_device_that_is_not_here_is_refused_at_once_unless_jobs_run_elsewhere(
     monkeypatch.setenv("ICL_DEVICE", "cuda:99")
     for command in ("execute tiny", "book", "sweep tiny --grid seed=1"):
         assert main(shlex.split(command)) == 1
-        assert capsys.readouterr().err.startswith(
-            "error: ICL_DEVICE='cuda:99': must be one of cpu"
-        )
+        assert capsys.readouterr().err.startswith("error: ICL_DEVICE='cuda:99': must be one of cpu")
     (tree / "profiles" / "slurm").mkdir(parents=True)
     (tree / "profiles" / "slurm" / "config.yaml").write_text("executor: slurm\n")
-    monkeypatch.setattr(
-        sys, "executable", "/usr/bin/python3"
-    )  # this checkout may lie in a folder with a space
+    # this checkout may lie in a folder with a space
+    monkeypatch.setattr(sys, "executable", "/usr/bin/python3")
     with pytest.raises(AttributeError, match="scratch"):  # Snakemake is asked
         schedule.schedule(plan.plan("quick"), "2", "profiles/slurm")
 
@@ -451,9 +405,7 @@ def test_a_file_of_a_grid_may_have_blanks_in_its_path(tree):
 
 def options():
     """Every option of every command, and every argument."""
-    (commands,) = [
-        action for action in parser()._actions if isinstance(action.choices, dict)
-    ]
+    (commands,) = [action for action in parser()._actions if isinstance(action.choices, dict)]
     for name, command in commands.choices.items():
         assert command.description
         for action in command._actions:
@@ -476,15 +428,10 @@ def test_every_option_has_a_text_a_default_and_an_example(command, action):
             '# %% tags=["parameters"]\nseed = 1 + len([])\n',
             "parameters cell must be lines: name = literal",
         ),
-        (
-            '# %% tags=["parameters"]\nfrobnication = 1\n',
-            "frobnication: not in the vocabulary",
-        ),
+        ('# %% tags=["parameters"]\nfrobnication = 1\n', "frobnication: not in the vocabulary"),
     ],
 )
-def test_a_notebook_with_wrong_parameters_of_its_own_is_refused(
-    tree, capsys, cell, expected
-):
+def test_a_notebook_with_wrong_parameters_of_its_own_is_refused(tree, capsys, cell, expected):
     (tree / "notebooks" / "tiny.py").write_text(cell)
     (tree / "presets" / "quick.yml").write_text("tiny: {}\n")
     assert main(["execute", "tiny"]) == 1
@@ -505,9 +452,7 @@ def test_a_file_that_cannot_be_written_is_one_line(tree, monkeypatch, capsys):
         return error
 
     monkeypatch.setattr(
-        execute,
-        "write_atomically",
-        failing(OSError(28, "No space left on device", "x")),
+        execute, "write_atomically", failing(OSError(28, "No space left on device", "x"))
     )
     for card, why in (
         (CARD, "No space left on device"),
@@ -516,10 +461,8 @@ def test_a_file_that_cannot_be_written_is_one_line(tree, monkeypatch, capsys):
         monkeypatch.setattr(execute, "_papermill", finishing(card))
         assert why in said("execute tiny")
     why = "[Errno 28] No space left on device: 'a' -> 'b'"
-    for failed in (
-        shutil.Error([("a", "b", why)] * 70),
-        shutil.Error(why),
-    ):  # as copytree and copy say it
+    # as copytree and copy say it
+    for failed in (shutil.Error([("a", "b", why)] * 70), shutil.Error(why)):
         monkeypatch.setattr(execute, "_papermill", failing(failed))
         assert said("execute tiny") == f"error: {why}; what is done is kept\n"
     shutil.rmtree(tree / "_build")
@@ -533,10 +476,7 @@ def test_a_folder_in_the_place_of_a_result_is_named(tree, monkeypatch, capsys):
     (run,) = plan.plan("quick")
     run.path.mkdir(parents=True)
     assert main(["execute", "tiny"]) == 1
-    assert (
-        capsys.readouterr().err
-        == f"error: {run.path}: Is a directory; what is done is kept\n"
-    )
+    assert capsys.readouterr().err == f"error: {run.path}: Is a directory; what is done is kept\n"
 
 
 def test_a_cluster_needs_a_python_whose_path_has_no_space(tree, monkeypatch):
@@ -544,8 +484,7 @@ def test_a_cluster_needs_a_python_whose_path_has_no_space(tree, monkeypatch):
     (tree / "profiles" / "slurm" / "config.yaml").write_text("executor: slurm\n")
     monkeypatch.setattr(sys, "executable", "/opt/my book/bin/python")
     with pytest.raises(
-        BadInput,
-        match=r"profile='profiles/slurm': needs a path of Python without a space",
+        BadInput, match=r"profile='profiles/slurm': needs a path of Python without a space"
     ):
         schedule.schedule(plan.plan("quick"), "2", "profiles/slurm")
 
@@ -553,17 +492,13 @@ def test_a_cluster_needs_a_python_whose_path_has_no_space(tree, monkeypatch):
 def test_a_root_that_is_none_is_one_line_though_it_is_read_on_import():
     done = program(sys.executable, "-m", "icl_book", "book", ICL_SEED="abc")
     assert done.returncode == 1 and done.stdout == ""
-    assert (
-        done.stderr == "error: ICL_SEED='abc': must be an integer from 0 to 2**31 - 1\n"
-    )
+    assert done.stderr == "error: ICL_SEED='abc': must be an integer from 0 to 2**31 - 1\n"
 
 
 def test_nothing_slow_is_imported_to_see_that_nothing_is_to_do():
     slow = {"torch", "scipy", "pandas", "papermill", "jupytext"}
     done = program(
-        sys.executable,
-        "-c",
-        f"import sys, icl_book.__main__; print({slow} & {{*sys.modules}})",
+        sys.executable, "-c", f"import sys, icl_book.__main__; print({slow} & {{*sys.modules}})"
     )
     assert done.stdout == "set()\n"
 
@@ -572,9 +507,7 @@ def test_without_extras_the_command_line_names_the_one_that_is_missing():
     code = "import sys; sys.modules['yaml'] = None; import icl_book.__main__"
     done = program(sys.executable, "-c", code)
     assert done.returncode == 1
-    assert (
-        done.stderr == "error: yaml is not installed; it comes with softmax-icl-book\n"
-    )
+    assert done.stderr == "error: yaml is not installed; it comes with softmax-icl-book\n"
 
 
 # ------------------------------------------------------------------ Snakemake, for real
@@ -633,9 +566,7 @@ def test_a_call_shares_the_processors_that_it_may_use_and_leaves_no_temporary_fo
     assert list((tree / "_build" / "calls").iterdir()) == []
 
 
-def test_the_users_own_threads_count_and_without_a_result_nothing_is_done(
-    monkeypatch, snakemake
-):
+def test_the_users_own_threads_count_and_without_a_result_nothing_is_done(monkeypatch, snakemake):
     monkeypatch.setenv("OMP_NUM_THREADS", "5,2")
     status, said, environment = snakemake("true")
     assert status != 0 and "done in" not in said
@@ -645,9 +576,7 @@ def test_the_users_own_threads_count_and_without_a_result_nothing_is_done(
 
 
 @pytest.mark.parametrize("status, told", [(1, True), (137, False)])
-def test_of_a_run_that_said_why_it_failed_snakemake_says_nothing_more(
-    snakemake, status, told
-):
+def test_of_a_run_that_said_why_it_failed_snakemake_says_nothing_more(snakemake, status, told):
     """On a full disk no file with the reason can be written."""
     failed, said, _ = snakemake(f"echo error: No space left; exit {status}")
     assert failed != 0 and said.splitlines()[1] == "error: No space left"
@@ -655,9 +584,7 @@ def test_of_a_run_that_said_why_it_failed_snakemake_says_nothing_more(
     assert (len(said.splitlines()) == 3) == told == ("non-zero exit" not in said)
 
 
-def test_a_call_with_nothing_to_do_removes_what_killed_calls_left(
-    tree, monkeypatch, snakemake
-):
+def test_a_call_with_nothing_to_do_removes_what_killed_calls_left(tree, monkeypatch, snakemake):
     (run,) = plan.plan("quick")
     names = ("icl-call-old", "icl-call-used", "icl-kernel-old", "icl-call-new", "a")
     folders = [tree / "temporary" / name for name in names]
@@ -673,9 +600,7 @@ def test_a_call_with_nothing_to_do_removes_what_killed_calls_left(
     assert left == ["icl-call-used", "icl-call-new", "a"]
 
 
-def test_a_file_system_without_locks_is_named_with_what_to_do(
-    tree, monkeypatch, capsys
-):
+def test_a_file_system_without_locks_is_named_with_what_to_do(tree, monkeypatch, capsys):
     def none(*_):
         raise OSError(37, "No locks available")
 
@@ -701,15 +626,8 @@ def test_tables_are_long_and_numbers_stay_numbers(tree, monkeypatch):
         "parameters": {"d": 2},
     }
     first = case | {"measured": 1.5, "interval": [1.0, "inf"]}
-    second = case | {
-        "measured": "inf",
-        "interval": [1.0, "inf"],
-        "parameters": {"d": 3, "seed": 9},
-    }
-    card = CARD | {
-        "readings": {"ours": "agrees", "theirs": "undecided"},
-        "cases": [first],
-    }
+    second = case | {"measured": "inf", "interval": [1.0, "inf"], "parameters": {"d": 3, "seed": 9}}
+    card = CARD | {"readings": {"ours": "agrees", "theirs": "undecided"}, "cases": [first]}
     card |= {"other_readings": {"theirs": [second]}, "holding": {}}
     kept = {"windows": "n,w,seed\n3,,1\n4,inf,1\n", "said": "words\nor so\n"}
     monkeypatch.setattr(execute, "_papermill", finishing(card, tables=kept))
@@ -721,15 +639,10 @@ def test_tables_are_long_and_numbers_stay_numbers(tree, monkeypatch):
     assert [path.name for path in written] == ["cases.csv", "wide.csv", "windows.csv"]
     for read, suffix in ((pd.read_csv, ".csv"), (pd.read_parquet, ".parquet")):
         cases, wide, windows = (read(path.with_suffix(suffix)) for path in written)
-        assert cases["noise_std"].tolist() == [1, 1, 2, 2] and cases["d"].tolist() == [
-            2,
-            3,
-            2,
-            3,
-        ]
-        assert cases["reading"].tolist() == ["ours", "theirs"] * 2 and set(
-            cases["verdict"]
-        ) == {"holds"}
+        assert cases["noise_std"].tolist() == [1, 1, 2, 2] and cases["d"].tolist() == [2, 3, 2, 3]
+        assert cases["reading"].tolist() == ["ours", "theirs"] * 2 and set(cases["verdict"]) == {
+            "holds"
+        }
         assert (
             cases["measured"].tolist() == [1.5, float("inf")] * 2
             and cases["seed"].tolist() == [0] * 4
@@ -737,19 +650,15 @@ def test_tables_are_long_and_numbers_stay_numbers(tree, monkeypatch):
         assert cases["case seed"].isna().tolist() == [True, False] * 2, (
             "a label called like a parameter"
         )
-        assert wide["X | ours | n = 3"].tolist() == [1.5, 1.5] and wide[
-            "noise_std"
-        ].tolist() == [1, 2]
-        assert windows["n"].tolist() == [3, 4] * 2 and windows[
-            "noise_std"
-        ].tolist() == [1, 1, 2, 2]
-        assert windows["w"].isna().tolist() == [True, False] * 2 and windows[
-            "w"
-        ].max() == float("inf")
-        assert (
-            windows["seed"].tolist() == [0] * 4
-            and windows["table seed"].tolist() == [1] * 4
+        assert wide["X | ours | n = 3"].tolist() == [1.5, 1.5] and wide["noise_std"].tolist() == [
+            1,
+            2,
+        ]
+        assert windows["n"].tolist() == [3, 4] * 2 and windows["noise_std"].tolist() == [1, 1, 2, 2]
+        assert windows["w"].isna().tolist() == [True, False] * 2 and windows["w"].max() == float(
+            "inf"
         )
+        assert windows["seed"].tolist() == [0] * 4 and windows["table seed"].tolist() == [1] * 4
         assert set(windows["notebook"]) == {run.path.name for run in runs}
     with pytest.raises(BadInput, match="^collect='v': tiny has X, said, windows$"):
         table.write(runs, ["windows", "v"])

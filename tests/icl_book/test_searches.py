@@ -16,9 +16,7 @@ SEEDS = 50
 
 def curvatures(seed):
     """That of P2.opt.range."""
-    return lipschitz_bounds.extreme_curvature(
-        n_values=[2, 4], starts=2, steps=20, seed=seed
-    )
+    return lipschitz_bounds.extreme_curvature(n_values=[2, 4], starts=2, steps=20, seed=seed)
 
 
 def convex_curvatures(seed):
@@ -37,10 +35,7 @@ def test_no_seed_passes_a_proved_bound(measure):
             assert math.isfinite(case.measured), (seed, case)
         wrong = table.assign(value=table.most + 1e-6)
         wrong = wrong[np.isfinite(wrong.most)]
-        seen = [
-            "beyond" in case.name
-            for case in cases(wrong, "value", high="most", kind="found")
-        ]
+        seen = ["beyond" in case.name for case in cases(wrong, "value", high="most", kind="found")]
         assert seen and all(seen), "a planted error"
 
 
@@ -57,11 +52,7 @@ def test_a_found_number_beyond_its_proof_is_judged_and_says_so():
     def outcome(value, proved, most):
         words = {"reading": "x is small", "quantity": "x", "grade": Grade.PROVED}
         claim = Claim(
-            "P1.x",
-            Authority.BOOK,
-            "ours",
-            rule=lambda labels: (-math.inf, most),
-            **words,
+            "P1.x", Authority.BOOK, "ours", rule=lambda labels: (-math.inf, most), **words
         )
         found = pd.DataFrame({"d": [3], "x": [value]})
         card = judge(claim, cases(found, "x", high=proved, kind="found")).record()
@@ -75,7 +66,4 @@ def test_a_found_number_beyond_its_proof_is_judged_and_says_so():
     assert not passed.card["as_expected"]
     assert outcome(0.6, 0.5, 0.5).outcome == CONTRADICTS
     least = cases(pd.DataFrame({"x": [0.3]}), "x", low=0.5, kind="found", name="least")
-    assert (least[0].name, least[0].interval) == (
-        "least, beyond the proved 0.5",
-        (-math.inf, 0.3),
-    )
+    assert (least[0].name, least[0].interval) == ("least, beyond the proved 0.5", (-math.inf, 0.3))

@@ -42,9 +42,7 @@ def test_the_cells_of_every_claim_read_nothing_that_no_cell_of_theirs_makes():
                 made: set[str] = set()
                 for one in single.needed(cells, place):
                     unknown = single._read(trees[one]) - made - {"__file__"}
-                    assert not unknown, (
-                        f"{claim}: cell {one + 1} of {name} reads {unknown}"
-                    )
+                    assert not unknown, f"{claim}: cell {one + 1} of {name} reads {unknown}"
                     made |= single._changed(trees[one])
     assert judged == {name for name, claim in registry().items() if claim.rule}
 
@@ -54,10 +52,7 @@ def test_one_exact_claim_has_the_numbers_of_its_chapter(capsys):
     said = capsys.readouterr().out
     frozen = json.loads((ROOT / "tests" / "data" / "golden.json").read_text())
     (card,) = [cards[EXACT] for cards in frozen.values() if EXACT in cards]
-    assert (
-        f"{EXACT}: {card['verdict']}" in said
-        and "would contradict the statement" in said
-    )
+    assert f"{EXACT}: {card['verdict']}" in said and "would contradict the statement" in said
     first = card["cases"]["cases"][0][0]
     assert f"{first:.6g}" in said
 

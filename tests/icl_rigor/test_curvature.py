@@ -32,10 +32,7 @@ def test_the_matrix_bounds_the_hessian(side, n):
     for _ in range(300):
         f = rng.dirichlet(np.full(n, 10 ** rng.uniform(-1, 1)))
         v = rng.normal(size=n) * 10 ** rng.uniform(-1, 1, n)
-        s, target = (
-            torch.tensor(np.log(f + 1e-300)),
-            torch.eye(n, dtype=torch.float64)[0],
-        )
+        s, target = (torch.tensor(np.log(f + 1e-300)), torch.eye(n, dtype=torch.float64)[0])
         second = v @ row_hvp(s, torch.tensor(v), target, "normalized").numpy()
         order = np.concatenate([[0], 1 + np.argsort(-f[1:])])
         f, v = f[order], v[order]
@@ -58,11 +55,7 @@ def quadratic_form(p, q, t, phi, side, end):
     form = p * (kappa - 1 + 2 * p) * np.outer(e[0] - mean, e[0] - mean)
     form += q * (kappa + 2 * q) * np.outer(e[1] - mean, e[1] - mean)
     mixed = np.outer(mean, e[2])
-    pull = (
-        t * np.outer(mean, mean)
-        - spread * (mixed + mixed.T)
-        + phi * np.outer(e[2], e[2])
-    )
+    pull = t * np.outer(mean, mean) - spread * (mixed + mixed.T) + phi * np.outer(e[2], e[2])
     return end * e - side * form - c * pull, c
 
 

@@ -16,9 +16,7 @@ def settings(count, seed, w_max):
     """(task, w, n, noise_std): each class in 2, 3 and 5 dimensions."""
     rng = np.random.default_rng(seed)
     for i in range(count):
-        task = (Affine, ReLU, Cosine)[i % 3](
-            (2, 3, 5)[i // 3 % 3], float(10 ** rng.uniform(-1, 1))
-        )
+        task = (Affine, ReLU, Cosine)[i % 3]((2, 3, 5)[i // 3 % 3], float(10 ** rng.uniform(-1, 1)))
         w = float(10 ** rng.uniform(-2, math.log10(w_max)))
         yield task, w, int(10 ** rng.uniform(0, 6)), float(10 ** rng.uniform(-2, 1))
 
@@ -44,10 +42,7 @@ def test_ends_that_are_known(task, rtol):
     variance = math.fsum(task.spectrum(4000)[0]) + task.spectrum(4000)[1]
     for n in (1, 2, 1000):
         sure = enclose_risk(task, 0.0, n, 2.0, rtol)
-        for (low, high), truth in (
-            (sure.noise, 4 / n),
-            (sure.bias, variance * (1 + 1 / n)),
-        ):
+        for (low, high), truth in ((sure.noise, 4 / n), (sure.bias, variance * (1 + 1 / n))):
             assert low <= truth * (1 + 1e-12) and truth * (1 - 1e-12) <= high
             assert high - low <= rtol * high
     assert enclose_risk(task, 1.0, 5, 0.0).noise == (0.0, 0.0)
@@ -56,26 +51,19 @@ def test_ends_that_are_known(task, rtol):
 def test_a_missing_library_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "flint", None)
     with pytest.raises(
-        ModuleNotFoundError,
-        match=r"^python-flint is missing: pip install python-flint$",
+        ModuleNotFoundError, match=r"^python-flint is missing: pip install python-flint$"
     ):
         enclose_risk(ReLU(3), 1.0, 5, 1.0)
 
 
-REFERENCE = [
-    (Affine(2), 3.0, 20),
-    (Linear(3), 0.1, 10**6),
-    (Quadratic(16, 3.0), 8.0, 10**9),
-]
+REFERENCE = [(Affine(2), 3.0, 20), (Linear(3), 0.1, 10**6), (Quadratic(16, 3.0), 8.0, 10**9)]
 REFERENCE += [(Cosine(3, 6.0), 6.0, 10**4), (ReLU(8, 0.3), 3.0, 10**8)]
 
 
 @pytest.mark.parametrize("task, w, n", REFERENCE, ids=str)
 def test_the_reference_lies_in_the_enclosure(task, w, n):
     sure = enclose_risk(task, w, n, 1.0, 1e-13)
-    both = zip(
-        oracle.population_risk(task, w, n, 1.0), (sure.bias, sure.noise), strict=True
-    )
+    both = zip(oracle.population_risk(task, w, n, 1.0), (sure.bias, sure.noise), strict=True)
     for value, (low, high) in both:
         assert low * (1 - 1e-13) <= float(value) <= high * (1 + 1e-13)
 

@@ -13,24 +13,18 @@ from scipy.special import expit, gammaln, log_ndtr, ndtri, ndtri_exp
 
 def moments(tau, n):
     """C = E sum omega^2, b = E sum omega g, a = E (sum omega g)^2 for n >= 2 tokens of scores tau g."""
-    high, low = (
-        -ndtri(1e-18 / n),
-        ndtri_exp(-41.0 / n),
-    )  # the largest of n scores lies between them
+    # the largest of n scores lies between them
+    high, low = (-ndtri(1e-18 / n), ndtri_exp(-41.0 / n))
     g = np.arange(-10.5, high + 1, 0.19 / max(1.0, tau))
     p = np.exp(-g * g / 2) * (g[1] - g[0]) / math.sqrt(2 * math.pi)
-    largest = max(
-        math.log(n) + tau**2 / 2 if tau**2 < 2 * math.log(n) else 0.0, tau * high
-    )
+    largest = max(math.log(n) + tau**2 / 2 if tau**2 < 2 * math.log(n) else 0.0, tau * high)
     u = np.arange(-largest - 38, 4.6 - tau * low, 0.19 * max(1.0, tau / 8))
     z = np.exp(np.minimum(u[:, None] + tau * g, 6.0))
     alive = np.exp(-z)
     phi, first = alive @ p, z * alive
     missed = -np.expm1(-z) @ p
     log_phi = np.where(
-        missed < 0.5,
-        np.log1p(-np.minimum(missed, 0.5)),
-        np.log(np.maximum(phi, 1e-300)),
+        missed < 0.5, np.log1p(-np.minimum(missed, 0.5)), np.log(np.maximum(phi, 1e-300))
     )
     m1g, m2, m2gg = first @ (p * g), (first * z) @ p, (first * z) @ (p * g * g)
     one = n * np.exp(np.maximum((n - 1) * log_phi, -700))
@@ -47,9 +41,7 @@ def brute(tau, n, step):
     weights = np.exp(tau * (np.stack(grids) - np.max(grids, axis=0)))
     weights /= weights.sum(0)
     mean = sum(w * x for w, x in zip(weights, grids, strict=True))
-    return np.array(
-        [(law * value).sum() for value in ((weights**2).sum(0), mean, mean**2)]
-    )
+    return np.array([(law * value).sum() for value in ((weights**2).sum(0), mean, mean**2)])
 
 
 def two_tokens(tau):
@@ -67,10 +59,7 @@ def query_law(dim, nodes):
     x, weight = np.polynomial.legendre.leggauss(nodes)
     r = (low + high) / 2 + (high - low) / 2 * x
     p = weight * np.exp(
-        (dim - 1) * np.log(r)
-        - r * r / 2
-        + math.log(2) * (1 - dim / 2)
-        - gammaln(dim / 2)
+        (dim - 1) * np.log(r) - r * r / 2 + math.log(2) * (1 - dim / 2) - gammaln(dim / 2)
     )
     return r, p * (high - low) / 2
 
@@ -128,12 +117,7 @@ def long_queries(dim, w, log_n):
     r = np.arange(0.025, math.sqrt(1.95 * log_n) / w, 0.05)
     ratio = (w * r) ** 2 / log_n
     bound = np.where(ratio < 2 / 3, 1 - ratio, (2 - ratio) ** 2 / (8 * ratio))
-    log_p = (
-        (dim - 1) * np.log(r)
-        - r * r / 2
-        + math.log(2) * (1 - dim / 2)
-        - gammaln(dim / 2)
-    )
+    log_p = (dim - 1) * np.log(r) - r * r / 2 + math.log(2) * (1 - dim / 2) - gammaln(dim / 2)
     height = log_p - log_n * bound
     counts = height > height.max() - 45
     log_c, ratio_d = np.array([long_moments(log_n, w * one) for one in r[counts]]).T

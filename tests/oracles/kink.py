@@ -48,9 +48,8 @@ def _group(law, u: np.ndarray, linear: np.ndarray | None) -> np.ndarray:
     """`kink_pair`, or without ``linear`` `jump_pair`, on one mesh: all u are close together or below 5."""
     d, w = law.dim, law.w
     low, high = (t[i] for i, t in enumerate(law.window(np.array([u.min(), u.max()]))))
-    steep = np.arange(
-        max(u.min() - 5, 0.0), max(u.max(), 0.0) + 6, 1.6
-    )  # exp(-z) turns here
+    # exp(-z) turns here
+    steep = np.arange(max(u.min() - 5, 0.0), max(u.max(), 0.0) + 6, 1.6)
     tail = np.linspace(0, 1, 12 + int(0.6 * math.sqrt(d))) ** 1.5
     tau = np.concatenate([steep, steep[-1] + max(high - steep[-1], 0.0) * tail])
     nearest, farthest = (2 * math.asin(math.sqrt(t / (2 * w))) for t in (low, high))
@@ -60,18 +59,12 @@ def _group(law, u: np.ndarray, linear: np.ndarray | None) -> np.ndarray:
 
     top = min(farthest, np.pi / 2)
     inner = np.linspace(0, nearest, 3 + int(math.sqrt(d) / 2))
-    edges = np.unique(
-        np.minimum(np.concatenate([inner, theta, np.pi - theta, [np.pi / 2]]), top)
-    )
+    edges = np.unique(np.minimum(np.concatenate([inner, theta, np.pi - theta, [np.pi / 2]]), top))
     x, weight = np.polynomial.legendre.leggauss(14)
     half = np.diff(edges)[:, None] / 2
     phi = (edges[:-1, None] + half * (1 + x)).ravel()
     log_constant = -betaln(0.5, (d - 1) / 2)
-    mass = (
-        2
-        * (half * weight).ravel()
-        * np.exp(log_constant + (d - 2) * np.log(np.cos(phi)))
-    )
+    mass = 2 * (half * weight).ravel() * np.exp(log_constant + (d - 2) * np.log(np.cos(phi)))
     phi, mass = phi[mass > 1e-22], mass[mass > 1e-22]
 
     # theta from phi to pi - phi, through sin(chi) = tan(phi) / tan(theta): smooth where q.x changes sign
@@ -79,10 +72,7 @@ def _group(law, u: np.ndarray, linear: np.ndarray | None) -> np.ndarray:
     cuts = np.concatenate(
         [np.broadcast_to(theta, (phi.size, theta.size)), scale, np.pi - scale], axis=1
     )
-    first, last = (
-        np.maximum(phi, nearest),
-        np.maximum(np.minimum(np.pi - phi, farthest), phi),
-    )
+    first, last = (np.maximum(phi, nearest), np.maximum(np.minimum(np.pi - phi, farthest), phi))
     between = np.sort(np.clip(cuts, first[:, None], last[:, None]), axis=1)
     chi = np.arcsin(np.clip(np.tan(phi)[:, None] / np.tan(between), -1, 1))
     row, chi, dchi = _panel_nodes(chi[:, ::-1])
@@ -90,16 +80,12 @@ def _group(law, u: np.ndarray, linear: np.ndarray | None) -> np.ndarray:
     far = np.arctan2(np.sin(angle), np.sin(chi) * np.cos(angle))
     value = np.sin(far) ** 2 * dchi * np.cos(chi) / np.tan(angle)
     value *= (
-        _below(d, chi)
-        if linear is None
-        else np.cos(angle) * np.sin(far) * _negative_part(d)(chi)
+        _below(d, chi) if linear is None else np.cos(angle) * np.sin(far) * _negative_part(d)(chi)
     )
     # theta beyond pi - phi: q.x is negative throughout
     rest, theta_rest, dtheta = _panel_nodes(np.clip(theta, np.pi - phi[:, None], None))
     value_rest = (
-        dtheta
-        if linear is None
-        else -np.sin(phi)[rest, None] * np.cos(theta_rest) * dtheta
+        dtheta if linear is None else -np.sin(phi)[rest, None] * np.cos(theta_rest) * dtheta
     )
     row = np.repeat(np.concatenate([row, rest]), x.size)
     far = np.concatenate([far, theta_rest]).ravel()

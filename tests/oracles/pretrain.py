@@ -17,9 +17,7 @@ def contexts(unit: UnitConfig, step: int, batch_size: int) -> tuple[Tensor, Tens
     shape = (batch_size, unit.context_length + 1)
     x = unit.covariate_law.from_normal(
         torch.from_numpy(
-            stream(unit.seed, "covariates", step).standard_normal(
-                (*shape, unit.task.dim)
-            )
+            stream(unit.seed, "covariates", step).standard_normal((*shape, unit.task.dim))
         )
     )
     noise = torch.from_numpy(stream(unit.seed, "noise", step).standard_normal(shape))
@@ -27,22 +25,18 @@ def contexts(unit: UnitConfig, step: int, batch_size: int) -> tuple[Tensor, Tens
     return x, f(x) + unit.noise_std * noise
 
 
-def prediction(
-    parameters: dict[str, Tensor], activation: str, x: Tensor, y: Tensor
-) -> Tensor:
+def prediction(parameters: dict[str, Tensor], activation: str, x: Tensor, y: Tensor) -> Tensor:
     """What a unit predicts for the query's label: ITA slides, eqs. (1) and (2), for any activation."""
     tokens = torch.cat([x, y.unsqueeze(-1)], -1)
     tokens[:, -1, -1] = 0  # the query's label is not shown
     context, query = tokens[:, :-1], tokens[:, -1]
     if "M" in parameters:
-        scores = (
-            context[..., :-1] * (query[:, :-1] @ parameters["M"].T).unsqueeze(1)
-        ).sum(-1)
+        scores = (context[..., :-1] * (query[:, :-1] @ parameters["M"].T).unsqueeze(1)).sum(-1)
         values = context[..., -1]
     else:
-        scores = (
-            (context @ parameters["W_K"].T) * (query @ parameters["W_Q"].T).unsqueeze(1)
-        ).sum(-1)
+        scores = ((context @ parameters["W_K"].T) * (query @ parameters["W_Q"].T).unsqueeze(1)).sum(
+            -1
+        )
         values = context @ parameters["W_V"]
     return (weights(scores, activation, -1)[0] * values).sum(-1)
 
@@ -63,9 +57,7 @@ def pretrain(
 
     def loss(step: int, theta: Tensor) -> Tensor:
         x, y = draw(unit, step, batch_size)
-        return (
-            (prediction(layout.unpack(theta), unit.activation, x, y) - y[:, -1]) ** 2
-        ).mean()
+        return ((prediction(layout.unpack(theta), unit.activation, x, y) - y[:, -1]) ** 2).mean()
 
     kind = torch.optim.Adam if optimizer == "adam" else torch.optim.SGD
     (theta,), _ = minimize(loss, [start], steps, unit.learning_rate or rate, kind)

@@ -79,9 +79,7 @@ class Ranks:
         )
         return 2 * dH + (1 + self.k * sigma**2 + self.h**2) * df - 2 * self.h * dhf
 
-    def level_slope_by_parts(
-        self, sigma: float, shift: int = 3, spread: float = 1.0
-    ) -> np.ndarray:
+    def level_slope_by_parts(self, sigma: float, shift: int = 3, spread: float = 1.0) -> np.ndarray:
         """The same from the covariance of psi and v, for k >= 3; ``shift`` and ``spread`` plant errors."""
         k, c, t = self.k, self.c, self.t
         r = (self.g * self.weight).sum(-1)  # density of Z at u - c y, for each u and t

@@ -21,9 +21,7 @@ def mean_weight(t, dim: int, rho: float, n: int, nodes: int = 200):
     return (law @ (z * np.exp(-z))).reshape(np.shape(t))
 
 
-def turning(
-    covariance, dim: int, rho: float, alpha: float, n: int, factor: float = 0.5
-) -> float:
+def turning(covariance, dim: int, rho: float, alpha: float, n: int, factor: float = 0.5) -> float:
     """G(rho, alpha) = factor * E [k(x.c) - k(x.x')] [mu(x.c) - mu(x.x')] over x on the sphere."""
     if dim == 2:
         square, q = np.ones(1), np.ones(1)
@@ -52,16 +50,10 @@ def circle_means(degrees, w: float, n: int) -> tuple[float, np.ndarray, np.ndarr
     waves = once @ np.cos(np.outer(theta, degrees)) / theta.size
     pair = n * (n - 1) * others ** (n - 2) * _STEP
     noise = 1 - pair @ once.mean(1) ** 2
-    return (
-        float(noise),
-        n * _STEP * (others ** (n - 1) @ waves),
-        noise + pair @ waves**2,
-    )
+    return (float(noise), n * _STEP * (others ** (n - 1) @ waves), noise + pair @ waves**2)
 
 
-def circle(
-    spectrum: dict[int, float], w: float, angle: float, n: int, sigma: float
-) -> float:
+def circle(spectrum: dict[int, float], w: float, angle: float, n: int, sigma: float) -> float:
     """Risk of ``w`` times the rotation by ``angle``, for the covariance sum a_l cos(l theta)."""
     degrees, a = np.array(list(spectrum)), np.array(list(spectrum.values()))
     noise, m, q = circle_means(degrees, w, n)

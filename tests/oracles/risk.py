@@ -26,30 +26,24 @@ from oracles.kink import jump_pair, kink_pair
 _DROP = 45.0  # what is below exp(-_DROP) of the largest part is left out
 
 
-def population_risk(
-    task: Zonal, w: float, n, noise_std: float
-) -> tuple[np.ndarray, np.ndarray]:
+def population_risk(task: Zonal, w: float, n, noise_std: float) -> tuple[np.ndarray, np.ndarray]:
     """Bias and noise of `icl.risk.population_risk`, of the shape of ``n``, slower and by other means.
 
     For affine, ReLU, linear, quadratic and sign classes, and cosines with L up to about 30 (steps do not
     follow waves). Many n cost little more than one.
     """
-    law = _Token(
-        task.dim, max(float(w), 1e-30)
-    )  # no digit depends on so small a window
+    # no digit depends on so small a window
+    law = _Token(task.dim, max(float(w), 1e-30))
     length = np.asarray(n, float).ravel()[:, None]
     variogram, basis, factor = _function_means(task)
     u, du = _u_nodes(law, length.max(), isinstance(task, Sign))
     diagonal = lambda r, s: (np.ones_like(r), 2 * variogram(r, s))  # noqa: E731
     log_phi, noise, single, *moments = law.means(u, diagonal, basis)
-    one, two = (
-        np.exp(np.maximum((length - k) * log_phi, -700)) * length * du for k in (1, 2)
-    )
+    one, two = (np.exp(np.maximum((length - k) * log_phi, -700)) * length * du for k in (1, 2))
     two *= length - 1
     pair = ((factor @ np.stack(moments)) ** 2).sum(0)
-    if isinstance(
-        task, ReLU
-    ):  # this was its linear part; moments[0] is that of 1 - x.x_q
+    # this was its linear part; moments[0] is that of 1 - x.x_q
+    if isinstance(task, ReLU):
         share = two * moments[0] ** 2
         seen = np.flatnonzero((share > 1e-17 * share.sum(1, keepdims=True)).any(0))
         pair[seen] += task.lipschitz**2 / 6 * kink_pair(law, u[seen], moments[0][seen])
@@ -59,9 +53,7 @@ def population_risk(
         pair = np.zeros_like(u)
         pair[seen] = 4 * task.scale**2 * jump_pair(law, u[seen])
     bias = one @ single + two @ pair
-    return bias.reshape(np.shape(n)), (noise_std**2 * (one @ noise)).reshape(
-        np.shape(n)
-    )
+    return bias.reshape(np.shape(n)), (noise_std**2 * (one @ noise)).reshape(np.shape(n))
 
 
 def _u_nodes(law: _Token, most: float, jumps: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -70,9 +62,7 @@ def _u_nodes(law: _Token, most: float, jumps: bool) -> tuple[np.ndarray, np.ndar
     Also at the equator, u = w, for functions that jump on great circles.
     """
     tau, _, _, mass, _ = law.nodes(np.zeros(1))
-    log_mean, log_square = (
-        math.log(max(np.sum(mass * np.exp(-k * tau)), 1e-300)) for k in (1, 2)
-    )
+    log_mean, log_square = (math.log(max(np.sum(mass * np.exp(-k * tau)), 1e-300)) for k in (1, 2))
     # the integrand rises like n exp(2u) E[exp(-2 tau)], its integral is at least about min(1, ..)
     edges = [min(0.0, -math.log(most) - max(log_mean, log_square / 2)) - _DROP / 2]
     share = min(0.15, 6 / law.dim)
@@ -95,9 +85,7 @@ class _Token:
     def tau(self, xi):
         """``log((1 + e^xi) / (1 + e^(xi - 2w)))``, all digits kept."""
         if self.w < 1:
-            return np.log1p(
-                -np.expm1(-2 * self.w) / (np.exp(-xi) + math.exp(-2 * self.w))
-            )
+            return np.log1p(-np.expm1(-2 * self.w) / (np.exp(-xi) + math.exp(-2 * self.w)))
         return np.logaddexp(0, xi) - np.logaddexp(0, xi - 2 * self.w)
 
     def window(self, u):
@@ -116,24 +104,19 @@ class _Token:
         low, high = self.window(u)
         with np.errstate(divide="ignore"):  # the inverse of tau(xi)
             first, last = (
-                t + np.log(-np.expm1(-t)) - np.log(-np.expm1(t - 2 * w))
-                for t in (low, high)
+                t + np.log(-np.expm1(-t)) - np.log(-np.expm1(t - 2 * w)) for t in (low, high)
             )
         first, last = np.clip([first, last], -far, 2 * w + far)
         step = min(0.2, 1.2 * max(1.0, w / 4) / math.sqrt(self.dim))
         if first.max() == -far:  # one set of nodes serves all
             first, last = first[:1], last.max(keepdims=True)
-        xi = first[:, None] + step * np.arange(
-            math.ceil(np.max(last - first) / step) + 1
-        )
+        xi = first[:, None] + step * np.arange(math.ceil(np.max(last - first) / step) + 1)
         tau, rest = self.tau(xi), self.tau(2 * w - xi)
         r, s = (np.minimum(t / (2 * w), 1.0) for t in (tau, rest))
         log_slope = -np.logaddexp(0, -xi) - np.logaddexp(0, xi - 2 * w)
         log_slope += math.log(-math.expm1(-2 * w) / (2 * w))
         slope = step * np.exp(log_slope)  # dr
-        mass = step * np.exp(
-            log_slope + (half - 1) * (np.log(r) + np.log(s)) - betaln(half, half)
-        )
+        mass = step * np.exp(log_slope + (half - 1) * (np.log(r) + np.log(s)) - betaln(half, half))
         return tau, r, s, mass, 2 * w * slope
 
     def means(self, u, twice, once):
@@ -149,14 +132,10 @@ class _Token:
             first = z * np.exp(-z)
             # by parts: phi and 1 - phi are integrals of z e^-z against the distribution function
             ends = np.exp(np.minimum([some - 2 * w, some], 7.0))
-            missed = -np.expm1(-ends[0]) + (
-                first * (betainc(half, half, r) * dtau)
-            ).sum(1)
+            missed = -np.expm1(-ends[0]) + (first * (betainc(half, half, r) * dtau)).sum(1)
             kept = np.exp(-ends[1]) + (first * (betainc(half, half, s) * dtau)).sum(1)
             log_phi = np.where(
-                missed < 0.5,
-                np.log1p(-np.minimum(missed, 0.5)),
-                np.log(np.maximum(kept, 1e-300)),
+                missed < 0.5, np.log1p(-np.minimum(missed, 0.5)), np.log(np.maximum(kept, 1e-300))
             )
             second, first = first * z * mass, first * mass
             squares = [(second * h).sum(1) for h in twice(r, s)]
@@ -181,17 +160,14 @@ def _function_means(task: Zonal):
     if isinstance(task, Affine | Linear | ReLU):
         c = L**2 / d / (1 if isinstance(task, Linear) else 3)
         if isinstance(task, ReLU):
-
-            def variogram(
-                r, s
-            ):  # c / 2 (1 - cos) from l q.x, and as much less an arc from |q.x|
+            # c / 2 (1 - cos) from l q.x, and as much less an arc from |q.x|
+            def variogram(r, s):
                 return c * (2 * r - _arc(r, s) / np.pi)
 
             return variogram, lambda r, s: (2 * r,), np.array([[math.sqrt(c / 2)]])
         return lambda r, s: c * 2 * r, lambda r, s: (2 * r,), np.array([[math.sqrt(c)]])
-    if isinstance(
-        task, Quadratic
-    ):  # 1 - t^2 = 4 r s; averaged over the angle between, G factors
+    # 1 - t^2 = 4 r s; averaged over the angle between, G factors
+    if isinstance(task, Quadratic):
         c = 2 * L**2 / (d * (d + 2))
         factor = np.array([[math.sqrt(c * d / (d - 1))]])
         return (lambda r, s: c * 4 * r * s), (lambda r, s: (4 * r * s,)), factor
@@ -200,9 +176,8 @@ def _function_means(task: Zonal):
     order = int(1.3 * L) + 25
     a, p = _coordinate(d, order)
 
-    def variogram(
-        r, s
-    ):  # (B(0) - B(2 sqrt r) + B(2) - B(2 sqrt s)) / 2, B(x) = E cos(L a x), as products
+    # (B(0) - B(2 sqrt r) + B(2) - B(2 sqrt s)) / 2, B(x) = E cos(L a x), as products
+    def variogram(r, s):
         near, far = np.sqrt(r)[..., None], 1 + np.sqrt(s)[..., None]
         even = np.sin(L * a * far) * np.sin(L * a * r[..., None] / far)
         return (np.sin(L * a * near) ** 2 - (not phased) * even) @ p
@@ -213,9 +188,8 @@ def _function_means(task: Zonal):
     A, T = a[:, None], t[None]
     gap = 1 - T
     b, q = _coordinate(d - 1, order)
-    missed = (
-        2 * np.sin(L / 2 * np.sqrt((1 - A**2) * (1 - T**2))[..., None] * b) ** 2 @ q
-    )  # 1 - B_(d-1)
+    # 1 - B_(d-1)
+    missed = 2 * np.sin(L / 2 * np.sqrt((1 - A**2) * (1 - T**2))[..., None] * b) ** 2 @ q
     half = L * A * gap / 2
     cosine = 2 * np.sin(L * A * (1 + T) / 2) * np.sin(half) - np.cos(L * A * T) * missed
     sine = -2 * np.cos(L * A * (1 + T) / 2) * np.sin(half) - np.sin(L * A * T) * missed

@@ -41,17 +41,12 @@ class Card:
         """Return the verdict in one line, see `line`."""
         return line(self.data)
 
-    def _repr_mimebundle_(
-        self, include: object = None, exclude: object = None
-    ) -> Record:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Record:
         text = line(self.data)
         for case in self.data["cases"]:
             measured, ends = number(case["measured"], ".6g"), interval(case["interval"])
             text += f"\n  {case['name']}: {measured} in {ends}"
-        return {
-            "text/plain": text,
-            CARD_MIME: self.offered,
-        }
+        return {"text/plain": text, CARD_MIME: self.offered}
 
 
 def line(record: Mapping[str, Any]) -> str:
@@ -66,9 +61,7 @@ def line(record: Mapping[str, Any]) -> str:
 
 def refusal(reading: str) -> str:
     """Say why a reading does not count."""
-    return (
-        f'the reading "{reading}" fails, and no situation is measured in which it holds'
-    )
+    return f'the reading "{reading}" fails, and no situation is measured in which it holds'
 
 
 def statement_record(claim: Claim) -> Record:
@@ -98,9 +91,7 @@ def _by(claim: Claim) -> str:
     place, who = f"{SOURCES[key].name}, line {line}", str(claim.authority)
     # What authors wrote may be known to us only from notes on other papers.
     known = (
-        ", found among the "
-        if claim.authority in OWN and place.startswith("formulas")
-        else ": "
+        ", found among the " if claim.authority in OWN and place.startswith("formulas") else ": "
     )
     return place if place.startswith(who) else f"{who}{known}{place}"
 
@@ -112,9 +103,7 @@ def spread(row: Mapping[str, Any], enclosed: bool = False) -> str:
     if row["kind"] == "found":
         end, side = (low, "less") if low < measured else (high, "more")
         return "attained" + (
-            f", no {side} than {number(end, '.4g')} by proof"
-            if math.isfinite(end)
-            else ""
+            f", no {side} than {number(end, '.4g')} by proof" if math.isfinite(end) else ""
         )
     if (
         row["samples"] is None
@@ -141,20 +130,16 @@ def decisive(rows: Rows, must: str = "agrees", which: str = "outcome") -> str:
     """
     found = [row[which] for row in rows]
     order = ["contradicts", "undecided", "agrees"]
-    worst = next(
-        word for word in order[:: 1 if must == "agrees" else -1] if word in found
-    )
+    worst = next(word for word in order[:: 1 if must == "agrees" else -1] if word in found)
     if worst == must:
         return ""
     permits = which.replace("outcome", "permitted")
     row = max(
-        (one for one in rows if one[which] == worst),
-        key=lambda one: _beyond(one, permits, worst),
+        (one for one in rows if one[which] == worst), key=lambda one: _beyond(one, permits, worst)
     )
     ends, measured = row[permits], row["measured"]
     digits = next(
-        (d for d in range(4, 12) if number(measured, f".{d}g") not in _texts(ends, d)),
-        12,
+        (d for d in range(4, 12) if number(measured, f".{d}g") not in _texts(ends, d)), 12
     )
     low, high = map(float, row["interval"])
     text = f"{row['name']} is {number(measured, f'.{digits}g')}"
@@ -257,12 +242,8 @@ def text(record: Mapping[str, Any]) -> str:
         verb = "rejected" if record["control_must"] == "contradicts" else "accepted"
         shown.append(f"Control ({record['control']}): {passed}{verb}")
         shown += [f"  {_row(row)}" for row in record["control_cases"]]
-    shown.append(
-        contradiction(record["cases"], record["verdict"].startswith("depends"))
-    )
-    return "\n".join(
-        " ".join(part.split()) if part[:1] != " " else part for part in shown
-    )
+    shown.append(contradiction(record["cases"], record["verdict"].startswith("depends")))
+    return "\n".join(" ".join(part.split()) if part[:1] != " " else part for part in shown)
 
 
 def _row(row: Mapping[str, Any]) -> str:

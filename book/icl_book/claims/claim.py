@@ -125,9 +125,7 @@ STANDING = {
 
 def _named(key: str) -> BeforeValidator:
     """Let a text stand for an entry that has nothing else."""
-    return BeforeValidator(
-        lambda given: {key: given} if isinstance(given, str) else given
-    )
+    return BeforeValidator(lambda given: {key: given} if isinstance(given, str) else given)
 
 
 Labels = Mapping[str, Any]
@@ -153,9 +151,7 @@ class Alternative:
 
     __pydantic_config__ = STRICT
 
-    key: (
-        str  #: Short and unique in its claim, e.g. ``"next-sphere"``; evidence names it
-    )
+    key: str  #: Short and unique in its claim, e.g. ``"next-sphere"``; evidence names it
     name: str  #: In words
     #: What the statement permits, for the same measured cases; without a rule the notebook measures cases of
     #: its own and hands them to the judge under this key.
@@ -185,9 +181,7 @@ def _standing(given: object) -> str:
         given.items() if isinstance(given, dict) and len(given) == 1 else (("", given),)
     )
     if novelty not in STANDING or not isinstance(why, str):
-        raise ValueError(
-            f"needs one of {', '.join(STANDING)}, with a text, not {given!r}"
-        )
+        raise ValueError(f"needs one of {', '.join(STANDING)}, with a text, not {given!r}")
     return f"{STANDING[novelty]} {why}"
 
 
@@ -202,10 +196,10 @@ class Claim:
     source: str  #: Where, in words, e.g. ``"ITA slides, Theorem 2, lower bound"``
     #: The statement in plain words, on one line; formulas have no TeX commands, so that it can be a tooltip
     title: str = ""
-    quote: str = ""  #: The verbatim words, ``[...]`` for what is left out; empty for this book's own
-    garbled: bool = (
-        False  #: Whether the quote shows that it was read by OCR, which the card says
+    quote: str = (
+        ""  #: The verbatim words, ``[...]`` for what is left out; empty for this book's own
     )
+    garbled: bool = False  #: Whether the quote shows that it was read by OCR, which the card says
     place: str = ""  #: Document and line of the quote's first word, e.g. ``"talk:302"``
     reading: str = ""  #: What is judged (MyST markdown), wherever that is not the quote
     quantity: str = ""  #: What is measured, in words; the rule speaks about this number
@@ -219,9 +213,8 @@ class Claim:
     quantifier: str = "for all"
     #: Choices of ours that the verdict rests on
     depends_on: tuple[Annotated[Choice, _named("what")], ...] = ()
-    implied_by: tuple[
-        str, ...
-    ] = ()  #: Ids that this one follows from; totals count only claims without
+    #: Ids that this one follows from; totals count only claims without
+    implied_by: tuple[str, ...] = ()
     #: Our corrected statement (MyST markdown), if the printed one fails
     corrected: str | None = None
     corrected_rule: Rule | None = None  #: What the corrected statement permits
@@ -242,11 +235,7 @@ class Claim:
     @property
     def tested(self) -> bool:
         """Return whether data could have contradicted the statement."""
-        return (
-            self.rule is not None
-            and self.grade is not Grade.IDENTITY
-            and not self.cannot_fail
-        )
+        return self.rule is not None and self.grade is not Grade.IDENTITY and not self.cannot_fail
 
     @property
     def own(self) -> bool:
@@ -271,9 +260,7 @@ class Claim:
     def __post_init__(self) -> None:
         if self.expected is None:
             usual = Verdict.ESTABLISHED if self.own else Verdict.HOLDS
-            object.__setattr__(
-                self, "expected", Verdict.NOT_TESTABLE if self.why_not else usual
-            )
+            object.__setattr__(self, "expected", Verdict.NOT_TESTABLE if self.why_not else usual)
         refused = self.expected in (Verdict.CORRECTED, Verdict.FAILS)
         untested = self.expected in UNTESTED
         ours = self.expected in (Verdict.ESTABLISHED, Verdict.REFUTED, Verdict.OPEN)
@@ -286,10 +273,7 @@ class Claim:
             ),
             (bool(self.quote) != bool(self.place), "quote and place go together"),
             (not self.statement, "needs a quote or a reading"),
-            (
-                bool(self.standing) and not self.own,
-                "only this book's own results have a standing",
-            ),
+            (bool(self.standing) and not self.own, "only this book's own results have a standing"),
             (
                 self.own != ours and not untested,
                 "this book's own are established, refuted or open, and only this book's own",
@@ -298,22 +282,13 @@ class Claim:
                 untested != bool(self.why_not),
                 "why_not goes with 'not read' and 'not testable', and only with them",
             ),
-            (
-                (self.rule is None) != untested,
-                "a testable claim needs a rule, another has none",
-            ),
-            (
-                (self.grade is None) != untested,
-                "a testable claim needs a grade, another has none",
-            ),
+            ((self.rule is None) != untested, "a testable claim needs a rule, another has none"),
+            ((self.grade is None) != untested, "a testable claim needs a grade, another has none"),
             (
                 bool(self.corrected) != bool(self.corrected_rule),
                 "corrected and corrected_rule go together",
             ),
-            (
-                refused and not names,
-                "fails or is corrected, but names no alternative reading",
-            ),
+            (refused and not names, "fails or is corrected, but names no alternative reading"),
             (
                 refused != (self.severity is not None),
                 "severity goes with a correction or a failure",
@@ -339,9 +314,7 @@ def find(claim: str) -> Claim:
     """Return the claim of an id; BadInput, naming ids like it, if there is none."""
     found = registry()
     if claim not in found:
-        close = difflib.get_close_matches(claim, list(found)) or [
-            "an id of book/claims/*.yml"
-        ]
+        close = difflib.get_close_matches(claim, list(found)) or ["an id of book/claims/*.yml"]
         raise BadInput(
             f"claim {claim!r}: there is none of this id; must be e.g. {' or '.join(close)}"
         )
@@ -358,9 +331,7 @@ def load(folder: Path) -> dict[str, Claim]:
     for path in sorted(folder.glob("paper*.yml")):
         for name, claim in _read(path).items():
             if name in found:
-                raise ValueError(
-                    f"{claim.where}: the id {name} is taken by {found[name].where}"
-                )
+                raise ValueError(f"{claim.where}: the id {name} is taken by {found[name].where}")
             found[name] = claim
     return found
 
@@ -368,9 +339,7 @@ def load(folder: Path) -> dict[str, Claim]:
 class _Loader(yaml.CSafeLoader):  # type: ignore[misc]
     """Reads YAML, and refuses a key that stands twice in one mapping, of which YAML would take the last."""
 
-    def construct_mapping(
-        self, node: yaml.MappingNode, deep: bool = False
-    ) -> dict[Any, Any]:
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         keys = [key.value for key, _ in node.value]
         for at, (key, _) in enumerate(node.value):
             if key.value in keys[:at]:
@@ -421,14 +390,8 @@ def _line(node: yaml.Node, steps: Sequence[int | str]) -> int:
 def _said(error: Any) -> str:
     """Return what pydantic found, e.g. ``"P1.T2.upper, grade: Input should be 'identity', ..., not 'x'"``."""
     keys = [
-        step
-        for step in error["loc"]
-        if isinstance(step, str) and step not in ("[key]", "float")
+        step for step in error["loc"] if isinstance(step, str) and step not in ("[key]", "float")
     ]
     said, given = error["msg"].removeprefix("Value error, "), error["input"]
-    wrong = (
-        f", not {given!r}"
-        if isinstance(given, str) and said.startswith("Input")
-        else ""
-    )
+    wrong = f", not {given!r}" if isinstance(given, str) and said.startswith("Input") else ""
     return f"{', '.join(keys)}: {said}{wrong}"

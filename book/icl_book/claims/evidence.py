@@ -105,9 +105,7 @@ def cases(
         )
     if labels is None:
         labels = [str(column) for column in frame.columns if column not in columns]
-    if lacking := [
-        column for column in [*columns, *labels] if column not in frame.columns
-    ]:
+    if lacking := [column for column in [*columns, *labels] if column not in frame.columns]:
         raise ValueError(
             f"column {lacking[0]!r}: the table has {', '.join(map(str, frame.columns))}"
         )
@@ -136,23 +134,14 @@ def cases(
         first, last, notes = _attained(measured, first, last)
     made = []
     rows = zip(
-        _labels(frame, labels),
-        measured.tolist(),
-        first.tolist(),
-        last.tolist(),
-        notes,
-        strict=True,
+        _labels(frame, labels), measured.tolist(), first.tolist(), last.tolist(), notes, strict=True
     )
     for some, x, a, b, note in rows:
-        made.append(
-            Case((_name(some, name) or value) + note, x, (a, b), some, kind=kind)
-        )
+        made.append(Case((_name(some, name) or value) + note, x, (a, b), some, kind=kind))
     return made
 
 
-def _attained(
-    measured: Numbers, low: Numbers, high: Numbers
-) -> tuple[Numbers, Numbers, list[str]]:
+def _attained(measured: Numbers, low: Numbers, high: Numbers) -> tuple[Numbers, Numbers, list[str]]:
     """Return the intervals of found numbers, which are attained whatever is proved, and notes for names."""
     notes = []
     first, last = low.copy(), high.copy()
@@ -175,35 +164,21 @@ def _sampled(
             f"{samples!r}: a case has one of its samples twice; labels are {', '.join(labels)}"
         )
     out = []
-    for _, group in (
-        frame.groupby(labels, sort=False, dropna=False) if labels else [((), frame)]
-    ):
+    for _, group in frame.groupby(labels, sort=False, dropna=False) if labels else [((), frame)]:
         middle, low, high, miss = (
             float(v) for v in median_interval(group[value].to_numpy(dtype=float))
         )
         (some,) = _labels(group.head(1), labels)
         out.append(
-            Case(
-                _name(some, name) or value,
-                middle,
-                (low, high),
-                some,
-                len(group),
-                "sampled",
-                miss,
-            )
+            Case(_name(some, name) or value, middle, (low, high), some, len(group), "sampled", miss)
         )
     return out
 
 
 def _labels(frame: pd.DataFrame, labels: list[str]) -> list[dict[str, Any]]:
     """Return the labels of each row, as plain Python values."""
-    rows = (
-        frame[labels].to_dict("records") if labels else [{} for _ in range(len(frame))]
-    )
-    return [
-        {str(k): v for k, v in row.items() if v is not None and v == v} for row in rows
-    ]
+    rows = frame[labels].to_dict("records") if labels else [{} for _ in range(len(frame))]
+    return [{str(k): v for k, v in row.items() if v is not None and v == v} for row in rows]
 
 
 def _name(labels: dict[str, Any], template: str | None) -> str:
@@ -222,10 +197,7 @@ def _name(labels: dict[str, Any], template: str | None) -> str:
 
 def as_data(case: Case) -> Row:
     """Return a case as strict JSON, which has no infinity and no NaN: those become strings."""
-    return asdict(case) | {
-        "measured": plain(case.measured),
-        "interval": plain(case.interval),
-    }
+    return asdict(case) | {"measured": plain(case.measured), "interval": plain(case.interval)}
 
 
 def from_data(row: Mapping[str, Any]) -> Case:

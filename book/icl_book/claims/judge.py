@@ -24,16 +24,7 @@ from typing import Any
 
 from icl_book.claims.card import Card, agreement, decisive, statement_record
 from icl_book.claims.claim import Claim, Grade, Rule, Verdict, find
-from icl_book.claims.evidence import (
-    Case,
-    Evidence,
-    Range,
-    Row,
-    as_data,
-    flat,
-    from_data,
-    plain,
-)
+from icl_book.claims.evidence import Case, Evidence, Range, Row, as_data, flat, from_data, plain
 
 AGREES, CONTRADICTS, UNDECIDED = "agrees", "contradicts", "undecided"
 OURS = "as we read it"
@@ -105,9 +96,7 @@ def decide(claim: Claim, offered: Mapping[str, Any]) -> Row:
             f"claim {claim.id}: control cases go with a control in words, and only with it"
         )
     if unknown := given.keys() - {a.key for a in claim.alternatives}:
-        raise ValueError(
-            f"claim {claim.id}: no alternative has the key {min(unknown)!r}"
-        )
+        raise ValueError(f"claim {claim.id}: no alternative has the key {min(unknown)!r}")
 
     named = {a.key for a in claim.alternatives if a.could}
     if apart := named ^ {key for key, some in shown.items() if some}:
@@ -128,9 +117,7 @@ def decide(claim: Claim, offered: Mapping[str, Any]) -> Row:
         rule = alternative.rule or claim.rule
         rows[alternative.name] = [_row(claim, case, rule) for case in mine or ours]
         if alternative.could:
-            holding[alternative.name] = [
-                _row(claim, case, rule) for case in shown[alternative.key]
-            ]
+            holding[alternative.name] = [_row(claim, case, rule) for case in shown[alternative.key]]
     for name, some in [*rows.items(), *holding.items()]:
         permitted = [tuple(map(float, row["permitted"])) for row in some]
         ends = {sum(map(math.isfinite, both)) for both in permitted}
@@ -155,10 +142,7 @@ def decide(claim: Claim, offered: Mapping[str, Any]) -> Row:
 
 
 def _decided(
-    claim: Claim,
-    rows: dict[str, list[Row]],
-    tried: Sequence[Row],
-    refused: Sequence[str],
+    claim: Claim, rows: dict[str, list[Row]], tried: Sequence[Row], refused: Sequence[str]
 ) -> Row:
     """Return the record of a claim with its judged cases by reading, ours first, and those of the control."""
     outcomes = {name: _together(some) for name, some in rows.items()}
@@ -167,19 +151,13 @@ def _decided(
     # correction, the control shows that it can accept: a situation in which the statement is true.
     stand_by = "_corrected" if claim.corrected_rule else ""
     corrected = _together(rows[OURS], stand_by)
-    must = (
-        AGREES
-        if outcomes[OURS] == CONTRADICTS and not claim.corrected_rule
-        else CONTRADICTS
-    )
+    must = AGREES if outcomes[OURS] == CONTRADICTS and not claim.corrected_rule else CONTRADICTS
     tried = [row | {"outcome": row[f"outcome{stand_by}"]} for row in tried]
     passed = all(row["outcome"] == must for row in tried)
 
     verdict = _verdict(claim, set(outcomes.values()), corrected)
     if claim.own:  # a reading that we found after its data does not rescue what we said
-        late = {
-            alternative.name for alternative in claim.alternatives if alternative.late
-        }
+        late = {alternative.name for alternative in claim.alternatives if alternative.late}
         in_time = {found for name, found in outcomes.items() if name not in late}
         if in_time == {CONTRADICTS}:
             verdict = _verdict(claim, in_time, corrected)
@@ -225,11 +203,9 @@ def _verdict(claim: Claim, outcomes: set[str], corrected: str) -> Verdict:
         return Verdict.OPEN if claim.own else Verdict.INCONCLUSIVE
     if claim.own:
         return Verdict.REFUTED
-    return {
-        AGREES: Verdict.CORRECTED,
-        CONTRADICTS: Verdict.FAILS,
-        UNDECIDED: Verdict.INCONCLUSIVE,
-    }[corrected]
+    return {AGREES: Verdict.CORRECTED, CONTRADICTS: Verdict.FAILS, UNDECIDED: Verdict.INCONCLUSIVE}[
+        corrected
+    ]
 
 
 def _decided_by(
@@ -277,10 +253,7 @@ def _row(claim: Claim, case: Case, rule: Rule, corrected: Rule | None = None) ->
     ):
         if case.interval[0] == case.interval[1]:
             raise ValueError(f"{where} needs the error that the code computed")
-    permitted, fixed = (
-        rule(case.parameters),
-        corrected(case.parameters) if corrected else None,
-    )
+    permitted, fixed = (rule(case.parameters), corrected(case.parameters) if corrected else None)
     return asdict(case) | {
         "measured": plain(case.measured),
         "interval": plain(case.interval),
@@ -308,10 +281,6 @@ def _stability(outcomes: Sequence[str]) -> str:
     if len(outcomes) == 1:
         return ""
     word, count = (
-        ("contradicts", CONTRADICTS)
-        if CONTRADICTS in outcomes
-        else ("agrees with", AGREES)
+        ("contradicts", CONTRADICTS) if CONTRADICTS in outcomes else ("agrees with", AGREES)
     )
-    return (
-        f"{word} the statement in {outcomes.count(count)} of {len(outcomes)} readings"
-    )
+    return f"{word} the statement in {outcomes.count(count)} of {len(outcomes)} readings"

@@ -97,10 +97,7 @@ def _read(path: Path) -> tuple[list[Document], dict[str, str]]:
 
 
 def _follow(
-    places: Iterable[str],
-    get: Callable[[str], bytes | None],
-    root: str,
-    prefix: str,
+    places: Iterable[str], get: Callable[[str], bytes | None], root: str, prefix: str
 ) -> tuple[list[Document], dict[str, str]]:
     """Return the documents at some places and all that their TeX reads.
 
@@ -127,8 +124,7 @@ def _follow(
         text = "\n".join(document.parts)
         for match in READS.finditer(text):
             wanted = posixpath.join(
-                match["folder"] or "",
-                match["one"] or match["word"] or match["file"] or "",
+                match["folder"] or "", match["one"] or match["word"] or match["file"] or ""
             ).strip()
             options = [
                 posixpath.normpath(posixpath.join(folder, wanted + ending))
@@ -234,7 +230,5 @@ def _text(name: str, data: bytes, tex: bool = False) -> Document:
 
 def _checked(document: Document) -> Document:
     if sum(map(len, document.parts)) > MOST_TEXT:
-        raise BadInput(
-            f"{document.name}: is too long: must have at most {MOST_TEXT:,} characters"
-        )
+        raise BadInput(f"{document.name}: is too long: must have at most {MOST_TEXT:,} characters")
     return document

@@ -65,9 +65,7 @@ def key(text: str) -> tuple[str, list[int]]:
 class Found:
     """What a paper has of a quotation."""
 
-    likeness: (
-        float  #: In percent; 100 if it stands there, each piece after the one before
-    )
+    likeness: float  #: In percent; 100 if it stands there, each piece after the one before
     where: str = ""  #: File, and page or line
     differs: str = ""  #: The words that differ, of one that is nearly found
 

@@ -117,9 +117,7 @@ def _chosen(spec: Any, labels: Mapping[str, Any]) -> Any:
 
 def _number(one: Any, labels: Mapping[str, Any]) -> Any:
     if isinstance(one, bool) or not isinstance(one, str | int | float):
-        raise ValueError(
-            f"{one!r} is no number, no arithmetic and no choice by a label"
-        )
+        raise ValueError(f"{one!r} is no number, no arithmetic and no choice by a label")
     if not isinstance(one, str):
         return one
     try:  # what is evaluated has no attribute, no text, and no name but labels and the functions above
@@ -135,8 +133,6 @@ def _number(one: Any, labels: Mapping[str, Any]) -> Any:
 def _parsed(text: str) -> CodeType:
     tree = ast.parse(text.strip(), mode="eval")
     for node in ast.walk(tree.body):
-        if not isinstance(node, SYNTAX) or isinstance(
-            getattr(node, "value", 0), str | bytes
-        ):
+        if not isinstance(node, SYNTAX) or isinstance(getattr(node, "value", 0), str | bytes):
             raise SyntaxError
     return compile(tree, "rule", "eval")

@@ -22,9 +22,7 @@ __all__ = ["FAR", "log_slope", "losses_of_matrices", "medians", "recorded"]
 FAR = (3e4, 1e5)
 
 
-def log_slope(
-    x: ArrayLike, y: ArrayLike, relative_error: ArrayLike
-) -> tuple[float, float]:
+def log_slope(x: ArrayLike, y: ArrayLike, relative_error: ArrayLike) -> tuple[float, float]:
     """Return the slope of log y in log x between two points, and its error.
 
     Args:

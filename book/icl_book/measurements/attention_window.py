@@ -35,9 +35,7 @@ def scikit_learn_prediction(x: Tensor, y: Tensor, query: Tensor, w: float) -> fl
     """Predict by scikit-learn's nearest neighbors, all of them, with Gaussian weights."""
     from sklearn.neighbors import KNeighborsRegressor
 
-    model = KNeighborsRegressor(
-        len(x), weights=lambda distance: np.exp(-w / 2 * distance**2)
-    )
+    model = KNeighborsRegressor(len(x), weights=lambda distance: np.exp(-w / 2 * distance**2))
     return float(model.fit(x.numpy(), y.numpy()).predict(query.numpy()[None])[0])
 
 
@@ -124,9 +122,7 @@ def concentration(*, dims: list[int], n_values: list[int]) -> pd.DataFrame:
         spread = 1 - risk.noise
         error = risk.error * risk.noise / spread
         slope = np.log(spread[1] / spread[0]) / np.log(10)
-        rows.append(
-            {"dim": dim, "n": n, "slope": slope, "error": error.sum() / np.log(10)}
-        )
+        rows.append({"dim": dim, "n": n, "slope": slope, "error": error.sum() / np.log(10)})
     return pd.DataFrame(rows)
 
 
@@ -186,13 +182,7 @@ def _missed_shares(dim: int, n: int, w: float, *, nodes: int, step: float) -> Ar
 
 
 def narrowing(
-    *,
-    tasks: list[str],
-    dims: list[int],
-    n: int,
-    noise_std: float,
-    low: float,
-    high: float,
+    *, tasks: list[str], dims: list[int], n: int, noise_std: float, low: float, high: float
 ) -> pd.DataFrame:
     """Return the half-width of the weights at L = high over that at L = low: ``task, dim, ratio, error``."""
     rows = []
@@ -201,8 +191,7 @@ def narrowing(
         rough = optimal_window(make_task(name, dim, high), n, noise_std)
         # no two points are farther apart than 2
         halves = [
-            min(2.0, np.sqrt(2 * np.log(2) / max(float(best.w), 1e-9)))
-            for best in (smooth, rough)
+            min(2.0, np.sqrt(2 * np.log(2) / max(float(best.w), 1e-9))) for best in (smooth, rough)
         ]
         ratio = halves[1] / halves[0]
         error = ratio * (smooth.error + rough.error)
@@ -211,12 +200,7 @@ def narrowing(
 
 
 def window_slopes(
-    *,
-    tasks: list[str],
-    dims: list[int],
-    n: int,
-    lipschitz: ArrayLike = 1.0,
-    noise_std: ArrayLike,
+    *, tasks: list[str], dims: list[int], n: int, lipschitz: ArrayLike = 1.0, noise_std: ArrayLike
 ) -> pd.DataFrame:
     """Return the extreme slopes of log w* in log L, or in log sigma, along a sweep.
 

@@ -106,9 +106,7 @@ def cross_entropy(
     rows = []
     for lipschitz in lipschitz_values:
         for flipped in flips:
-            mean, noise_std = mean_of_labels(
-                dim=dim, lipschitz=lipschitz, flipped=flipped
-            )
+            mean, noise_std = mean_of_labels(dim=dim, lipschitz=lipschitz, flipped=flipped)
             best = optimal_window(mean, n=n, noise_std=noise_std)
             M = torch.eye(dim).repeat(seeds, 1, 1).requires_grad_()
             gain = torch.ones(seeds, 1, requires_grad=True)
@@ -125,9 +123,7 @@ def cross_entropy(
                 )
                 x = x.float().view(seeds, batch_size, n + 1, dim)
                 y = y.float().view(seeds, batch_size, n + 1)
-                answer = softmax_attention(
-                    x[..., :-1, :], y[..., :-1], x[..., -1, :], M[:, None]
-                )
+                answer = softmax_attention(x[..., :-1, :], y[..., :-1], x[..., -1, :], M[:, None])
                 surprise = torch.nn.functional.softplus(-y[..., -1] * gain * answer)
                 adam.zero_grad()
                 surprise.mean(dim=1).sum().backward()  # type: ignore[no-untyped-call]
@@ -149,11 +145,7 @@ def cross_entropy(
 
 # --------------------------------------------------------------------------- what is close
 def behind_projection(
-    *,
-    lipschitz: float,
-    noise_std: float,
-    n: int,
-    **training: Any,
+    *, lipschitz: float, noise_std: float, n: int, **training: Any
 ) -> pd.DataFrame:
     """Train units on nonlinear links of three coordinates of five, from a random start.
 
@@ -223,13 +215,7 @@ class Absolute:
 
 
 def nonlinear_first(
-    *,
-    dim: int,
-    lipschitz: float,
-    noise_std: float,
-    n: int,
-    contexts: int = 4000,
-    **training: Any,
+    *, dim: int, lipschitz: float, noise_std: float, n: int, contexts: int = 4000, **training: Any
 ) -> pd.DataFrame:
     """Train units on functions of ``|x|``, given x or given ``|x|``.
 
@@ -244,22 +230,10 @@ def nonlinear_first(
     found = pd.DataFrame({"seed": range(training["seeds"])})
     for name, (task, tokens) in problems.items():
         units = train_grid(
-            task,
-            noise_std,
-            n,
-            covariates=tokens,
-            initial_std=0.3,
-            shared_tokens=False,
-            **training,
+            task, noise_std, n, covariates=tokens, initial_std=0.3, shared_tokens=False, **training
         )
         found[name] = evaluation_error(
-            units.trained,
-            task,
-            noise_std,
-            n,
-            contexts=contexts,
-            seed=None,
-            covariates=tokens,
+            units.trained, task, noise_std, n, contexts=contexts, seed=None, covariates=tokens
         )[-1]
     return found.assign(ratio=found.token / found.absolute)
 
@@ -364,19 +338,14 @@ def networks(
     """
     settings = [(hidden, L) for hidden in hidden_units for L in lipschitz_values]
     units = train_grid(
-        [Network(dim, L, hidden) for hidden, L in settings],
-        noise_std,
-        n,
-        **training,
+        [Network(dim, L, hidden) for hidden, L in settings], noise_std, n, **training
     )
     rows = []
     for (hidden, L), windows in zip(settings, units.windows, strict=True):
         same = ReLU(dim, lipschitz=np.sqrt(3) * L)
         exact = float(optimal_window(same, n=n, noise_std=noise_std).w)
         for seed, w in enumerate(windows):
-            rows.append(
-                {"hidden": hidden, "lipschitz": L, "seed": seed, "ratio": w / exact}
-            )
+            rows.append({"hidden": hidden, "lipschitz": L, "seed": seed, "ratio": w / exact})
     return pd.DataFrame(rows)
 
 
@@ -445,9 +414,7 @@ def trained_models(
     best = float(optimal_window(task, n=n, noise_std=noise_std).w)
 
     def draw(seed: int, step: int, count: int) -> tuple[Tensor, Tensor]:
-        x, y = draw_contexts(
-            task, noise_std=noise_std, n=n, batch_size=count, seed=seed, step=step
-        )
+        x, y = draw_contexts(task, noise_std=noise_std, n=n, batch_size=count, seed=seed, step=step)
         return x.float(), y.float()
 
     x_test, y_test = (part[None] for part in draw(1, 0, contexts))
@@ -498,12 +465,7 @@ def trained_models(
 
 
 def collapse(
-    *,
-    dim: int,
-    windows: Sequence[float],
-    layers: int,
-    contexts: int = 24,
-    tokens: int = 32,
+    *, dim: int, windows: Sequence[float], layers: int, contexts: int = 24, tokens: int = 32
 ) -> pd.DataFrame:
     """Send tokens through many layers ``M = w I`` of attention, alone or projected to the sphere after each.
 

@@ -67,9 +67,7 @@ def steepest(slopes: Sequence[tuple[float, float]]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def largest_bias(
-    *, dim: int, w: float, n: float, lipschitz: float
-) -> tuple[float, float]:
+def largest_bias(*, dim: int, w: float, n: float, lipschitz: float) -> tuple[float, float]:
     """Return what the bias of no L-Lipschitz function exceeds, ``2 L^2 (1 - E sum_i omega_i x_i.x_q)``.
 
     The second number is how much it changes by a coarser rule.
@@ -82,11 +80,7 @@ def largest_bias(
 
 
 def worst_slopes(
-    *,
-    dims: Sequence[int],
-    n_values: tuple[float, float],
-    lipschitz: float,
-    noise_std: float,
+    *, dims: Sequence[int], n_values: tuple[float, float], lipschitz: float, noise_std: float
 ) -> pd.DataFrame:
     """Return local slopes in log n, between two lengths, of risks with the window of the ReLU class.
 

@@ -51,8 +51,7 @@ def direct_over_exact(
                     "w": w,
                     "query": query,
                     "value": fine / float(exact.total),
-                    "error": abs(fine - coarse) / float(exact.total)
-                    + float(exact.error),
+                    "error": abs(fine - coarse) / float(exact.total) + float(exact.error),
                 }
             )
     return pd.DataFrame(rows)

@@ -25,9 +25,7 @@ Array = NDArray[np.float64]
 LARGEST_W = 1e6
 
 
-def distance_exponents(
-    *, dims: Sequence[int], w_values: Sequence[float]
-) -> pd.DataFrame:
+def distance_exponents(*, dims: Sequence[int], w_values: Sequence[float]) -> pd.DataFrame:
     """Return local exponents of ``E |sum omega_i x_i - w x_q|^2`` from n = 10^28 to 10^30.
 
     Returns:
@@ -117,10 +115,7 @@ def functions() -> dict[str, Recovered]:
     return {
         "linear": Recovered(lambda x: x[:, 0], w=1.0, limit=0.0, variance=1.0),
         "He_2": Recovered(
-            lambda x: x[:, 0] ** 2 - 1,
-            w=(2 / 3) ** (1 / 2),
-            limit=2 * (1 - 2 / 3),
-            variance=2.0,
+            lambda x: x[:, 0] ** 2 - 1, w=(2 / 3) ** (1 / 2), limit=2 * (1 - 2 / 3), variance=2.0
         ),
         "He_3": Recovered(
             lambda x: x[:, 0] ** 3 - 3 * x[:, 0],
@@ -134,9 +129,7 @@ def functions() -> dict[str, Recovered]:
             limit=float(left[best]),
             variance=variance,
         ),
-        "x_1 x_2": Recovered(
-            lambda x: x[:, 0] * x[:, 1], w=1.0, limit=0.0, variance=1.0
-        ),
+        "x_1 x_2": Recovered(lambda x: x[:, 0] * x[:, 1], w=1.0, limit=0.0, variance=1.0),
     }
 
 
@@ -161,9 +154,7 @@ def sampled_risk(name: str, *, n: int, seed: int, w: float) -> float:
     return float(law @ missed**2) / function.variance
 
 
-def sampled_risks(
-    *, names: Sequence[str], n_values: Sequence[int], seeds: int
-) -> pd.DataFrame:
+def sampled_risks(*, names: Sequence[str], n_values: Sequence[int], seeds: int) -> pd.DataFrame:
     """Return sampled risks at the best w: ``function, n, seed, risk``, and ``excess`` over the limit.
 
     Both are over the function's variance.

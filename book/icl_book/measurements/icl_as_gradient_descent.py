@@ -17,9 +17,7 @@ SHARPNESS = ("none", "0", "0.25", "0.5", "1", "2", "4", "16")
 JUDGED = "1"
 
 
-def reversed_weights(
-    *, R: float = 2.0, n: int = 8, reach: float = 16.0
-) -> pd.DataFrame:
+def reversed_weights(*, R: float = 2.0, n: int = 8, reach: float = 16.0) -> pd.DataFrame:
     """Turn round an x that is ``reach`` times as long as R, with one token that counts.
 
     Returns:
@@ -53,9 +51,7 @@ def reversed_weights(
     return pd.DataFrame(rows)
 
 
-def imitations(
-    *, context_length: int, dim: int, draws: int, seeds: int, seed: int
-) -> pd.DataFrame:
+def imitations(*, context_length: int, dim: int, draws: int, seeds: int, seed: int) -> pd.DataFrame:
     """Fit layers A1 + softmax(c A1 A1') A1 V to gradient steps on random problems, in independent streams.
 
     Returns:
@@ -67,9 +63,7 @@ def imitations(
     rows = []
     for repetition in range(seeds):
         rng = stream(seed, "evaluation", repetition)
-        A1_seen, A2_seen, X_seen, B_seen = random_problems(
-            context_length, dim, rng, draws
-        )
+        A1_seen, A2_seen, X_seen, B_seen = random_problems(context_length, dim, rng, draws)
         A1, A2, X, B = random_problems(context_length, dim, rng, draws)
         goals_seen = wanted_move(A1_seen, A2_seen, X_seen, B_seen)
         goals = wanted_move(A1, A2, X, B)
@@ -82,16 +76,8 @@ def imitations(
             V = shared_matrix(attended(A1_seen, sharpness), goals_seen)
             shared = tokens @ V
             found += [
-                (
-                    "fitted to one problem",
-                    sharpness,
-                    median_cosine(own, goals, A2, X),
-                ),
-                (
-                    "one layer for all problems",
-                    sharpness,
-                    median_cosine(shared, goals, A2, X),
-                ),
+                ("fitted to one problem", sharpness, median_cosine(own, goals, A2, X)),
+                ("one layer for all problems", sharpness, median_cosine(shared, goals, A2, X)),
             ]
             if sharpness != JUDGED:
                 continue
@@ -100,25 +86,12 @@ def imitations(
             goals_grown = wanted_move(A1, A2, X, grown)
             found += [
                 ("its matrix against -1", sharpness, float(cosine(V, minus_one))),
-                (
-                    "fitted to another's step",
-                    sharpness,
-                    median_cosine(another, goals, A2, X),
-                ),
-                (
-                    "tested on targets of 2X",
-                    sharpness,
-                    median_cosine(shared, goals_grown, A2, X),
-                ),
+                ("fitted to another's step", sharpness, median_cosine(another, goals, A2, X)),
+                ("tested on targets of 2X", sharpness, median_cosine(shared, goals_grown, A2, X)),
             ]
         for layer, sharpness, value in found:
             rows.append(
-                {
-                    "layer": layer,
-                    "sharpness": sharpness,
-                    "seed": repetition,
-                    "cosine": value,
-                }
+                {"layer": layer, "sharpness": sharpness, "seed": repetition, "cosine": value}
             )
     return pd.DataFrame(rows)
 

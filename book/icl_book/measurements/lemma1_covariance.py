@@ -26,9 +26,7 @@ def whitened_differences(entries: pd.DataFrame) -> pd.DataFrame:
         A row for each unit: ``difference``, the whitened entry at the longest axis minus that at the
         shortest, over the mean of all.
     """
-    unit = [
-        name for name in entries.columns if name not in ("eigenvalue", "entry", "lemma")
-    ]
+    unit = [name for name in entries.columns if name not in ("eigenvalue", "entry", "lemma")]
     rows = []
     for setting, axes in entries.groupby(unit, sort=False):
         axes = axes.sort_values("eigenvalue")
@@ -38,9 +36,7 @@ def whitened_differences(entries: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def prediction_gap(
-    root: NDArray[np.float64], *, context_length: int, whiten: bool
-) -> float:
+def prediction_gap(root: NDArray[np.float64], *, context_length: int, whiten: bool) -> float:
     """Return the largest difference of predictions on the ellipsoid and on the sphere.
 
     The matrices and the 500 contexts are random. On the sphere the unit is ``root @ M @ root``, or M itself

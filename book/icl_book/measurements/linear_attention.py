@@ -17,13 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from icl.covariates import uniform_sphere
-from icl.risk import (
-    asymptotics,
-    linear_optimum,
-    neighbors_risk,
-    optimal_window,
-    population_risk,
-)
+from icl.risk import asymptotics, linear_optimum, neighbors_risk, optimal_window, population_risk
 from icl.statistics import t_interval
 from icl.streams import stream
 from icl.tasks import QuadraticRisk, ReLU, Zonal, angle_quadrature, make_task
@@ -110,11 +104,7 @@ def price_of_softmax(dim: int) -> float:
 
 
 def long_neighbors(
-    *,
-    tasks: Sequence[str],
-    dims: Sequence[int],
-    w_values: Sequence[float],
-    noise_std: float,
+    *, tasks: Sequence[str], dims: Sequence[int], w_values: Sequence[float], noise_std: float
 ) -> pd.DataFrame:
     """Compare a unit with the k nearest tokens where the law of the window gives the best w.
 
@@ -228,12 +218,7 @@ class Tokens:
 
 
 def risk_curves(
-    *,
-    dim: int,
-    lipschitz_values: Sequence[float],
-    noise_std: float,
-    n: int,
-    contexts: int,
+    *, dim: int, lipschitz_values: Sequence[float], noise_std: float, n: int, contexts: int
 ) -> pd.DataFrame:
     """Return the risk over w for every activation and L, ReLU class.
 
@@ -285,22 +270,13 @@ def adaptation(curves: pd.DataFrame) -> pd.DataFrame:
         kept = mine.w.loc[mine.risk.idxmin()]
         there = rough[(rough.activation == name) & (rough.w == kept)].risk.iloc[0]
         rows.append(
-            {
-                "activation": name,
-                "over_softmax": risk / least["softmax"],
-                "price": there / risk,
-            }
+            {"activation": name, "over_softmax": risk / least["softmax"], "price": there / risk}
         )
     return pd.DataFrame(rows)
 
 
 def shifted_sigmoid(
-    task: Zonal,
-    *,
-    noise_std: float,
-    n: int,
-    contexts: int,
-    shifts: Sequence[float],
+    task: Zonal, *, noise_std: float, n: int, contexts: int, shifts: Sequence[float]
 ) -> pd.DataFrame:
     """Return the least risk of the normalized sigmoid of ``s - shift`` over softmax's: ``shift, ratio``."""
     tokens = Tokens(task, noise_std=noise_std, n=n, contexts=contexts)
@@ -314,7 +290,6 @@ def shifted_sigmoid(
             values = 1 / (1 + np.exp(shift - s))
             sigmoid[shift].append(tokens.normalized(values).mean())
     rows = [
-        {"shift": shift, "ratio": min(risks) / min(softmax)}
-        for shift, risks in sigmoid.items()
+        {"shift": shift, "ratio": min(risks) / min(softmax)} for shift, risks in sigmoid.items()
     ]
     return pd.DataFrame(rows)

@@ -15,11 +15,7 @@ from torch import Tensor
 from icl.streams import stream
 from icl.tensor_trick import gradient, hvp, loss, unvec, vec
 from icl.tensor_trick.formulas import row_gradient, row_hvp
-from icl.tensor_trick.lipschitz import (
-    largest_exponential,
-    proven_constant,
-    smallest_normalizer,
-)
+from icl.tensor_trick.lipschitz import largest_exponential, proven_constant, smallest_normalizer
 
 #: The row functions as the book writes them.
 TEX = {
@@ -79,9 +75,7 @@ SIZES = (
 )
 
 
-def printed_constants(
-    *, n_values: Sequence[int], radii: Sequence[float]
-) -> pd.DataFrame:
+def printed_constants(*, n_values: Sequence[int], radii: Sequence[float]) -> pd.DataFrame:
     """Compare the printed Lipschitz constants with those that we prove; both are log10.
 
     Returns:
@@ -153,12 +147,7 @@ CONCAVE = float(two_tokens(P_HIGH))
 
 
 def extreme_curvature(
-    *,
-    n_values: Sequence[int],
-    starts: int,
-    steps: int,
-    seed: int,
-    kind: str = "normalized",
+    *, n_values: Sequence[int], starts: int, steps: int, seed: int, kind: str = "normalized"
 ) -> pd.DataFrame:
     """Search the extreme second derivatives of a row over scores and directions, with target e_1.
 

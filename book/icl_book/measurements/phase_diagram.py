@@ -43,9 +43,7 @@ def slopes_at_much_noise(*, dim: int, n: int) -> pd.DataFrame:
     for name in PROPORTIONAL:
         best = optimal_window(make_task(name, dim), n, [200.0, 400.0])
         slope = np.log(best.w[1] / best.w[0]) / np.log(2)
-        rows.append(
-            {"task": name, "value": slope, "error": best.error.sum() / np.log(2)}
-        )
+        rows.append({"task": name, "value": slope, "error": best.error.sum() / np.log(2)})
     return pd.DataFrame(rows)
 
 
@@ -60,9 +58,7 @@ def waves_at_much_noise(*, dims: Sequence[int]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def slopes_of_a_strong_signal(
-    *, dims: Sequence[int], n_values: Sequence[int]
-) -> pd.DataFrame:
+def slopes_of_a_strong_signal(*, dims: Sequence[int], n_values: Sequence[int]) -> pd.DataFrame:
     """Return slopes of log w* in log(L / sigma) from 10^3 to 10^4 at each n.
 
     Columns ``task, dim, n, value, error``.
@@ -117,10 +113,7 @@ def smallest_slopes_in_length(
 
 
 def slopes_of_the_number_of_tokens(
-    *,
-    dims: Sequence[int],
-    lengths: Array,
-    windows: Callable[[Array], Array] | None = None,
+    *, dims: Sequence[int], lengths: Array, windows: Callable[[Array], Array] | None = None
 ) -> pd.DataFrame:
     """Return the slope in log n of the log number of tokens attended to, between two lengths.
 
@@ -250,9 +243,7 @@ def limits_of_waves_over_linear(*, dims: Sequence[int]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def class_spread(
-    *, dims: Sequence[int], n_values: Sequence[int], noise_std: float
-) -> pd.DataFrame:
+def class_spread(*, dims: Sequence[int], n_values: Sequence[int], noise_std: float) -> pd.DataFrame:
     """Return the largest over the smallest w* of affine, ReLU and cosine functions with L = 1.
 
     Columns ``dim, n, value, error``; infinite if the smallest is zero.
@@ -280,9 +271,7 @@ def steeper_waves(
     """
     rows = []
     for dim, k in product(dims, n_decades):
-        steep = optimal_window(
-            Cosine(dim, 8.0), 10.0**k, largest_slope(8.0) * noise_std
-        )
+        steep = optimal_window(Cosine(dim, 8.0), 10.0**k, largest_slope(8.0) * noise_std)
         flat = optimal_window(Cosine(dim, 1.0), 10.0**k, largest_slope(1.0) * noise_std)
         value = float(steep.w / flat.w)
         error = value * float(steep.error + flat.error)

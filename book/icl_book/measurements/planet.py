@@ -18,9 +18,7 @@ _ANGLES = 8001  # of the table of a covariance
 _STEPS = np.arange(-6, 7)  # of the windows that are tried, two an octave
 
 
-def nearly_best(
-    task: Zonal, n: int, noise_std: float, *, more: float = 0.01
-) -> pd.DataFrame:
+def nearly_best(task: Zonal, n: int, noise_std: float, *, more: float = 0.01) -> pd.DataFrame:
     """Return the windows whose exact risk is by the share ``more`` above the least risk.
 
     Returns:
@@ -33,9 +31,7 @@ def nearly_best(
 
     def above(log_factor: float) -> float:
         w = float(best.w) * np.exp(log_factor)
-        return (
-            float(population_risk(task, w, n, noise_std).total / best.risk) - 1 - more
-        )
+        return float(population_risk(task, w, n, noise_std).total / best.risk) - 1 - more
 
     rows = []
     for end, far in (("largest", -np.log(8)), ("least", np.log(8))):
@@ -156,10 +152,7 @@ def windows_of_places(
         best = [_least(curve) for curve in left_out]
         w = [exact * 2 ** (place / 2) for place, _ in best]
         center = int(np.flatnonzero(_STEPS == 0)[0])
-        factor = [
-            curve[center] / least
-            for curve, (_, least) in zip(left_out, best, strict=True)
-        ]
+        factor = [curve[center] / least for curve, (_, least) in zip(left_out, best, strict=True)]
         place, least = _least(total / contexts)
         rows.append(
             {
@@ -206,9 +199,7 @@ def _table(task: Zonal) -> tuple[Array, Array]:
     return theta, task.covariance(np.cos(theta))
 
 
-def _drawn(
-    law: str, centers: Array, count: int, width: float, rng: np.random.Generator
-) -> Array:
+def _drawn(law: str, centers: Array, count: int, width: float, rng: np.random.Generator) -> Array:
     """Return places (count, 3) of a law around given centers."""
     if law == "uniform":
         return random_places(rng, count)

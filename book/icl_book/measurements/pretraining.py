@@ -52,18 +52,11 @@ def trained_norms(
         Columns ``lipschitz``, ``step``, ``seed`` and ``norm``, the spectral norm of M.
     """
     units = train_grid(
-        list(tasks.values()),
-        steps=record[-1],
-        schedule="constant",
-        record=record,
-        **training,
+        list(tasks.values()), steps=record[-1], schedule="constant", record=record, **training
     )
     norm = spectral_norm(units.M_history)
     return pd.concat(
-        [
-            recorded(record, norm=norm[:, i]).assign(lipschitz=L)
-            for i, L in enumerate(tasks)
-        ],
+        [recorded(record, norm=norm[:, i]).assign(lipschitz=L) for i, L in enumerate(tasks)],
         ignore_index=True,
     )
 
@@ -77,9 +70,7 @@ def norm_ratios(units: pd.DataFrame, *, steps: Sequence[int]) -> pd.DataFrame:
         Columns ``lipschitz``, ``smaller``, ``seed`` and ``log_ratio``.
     """
     looked_at = units[units.step.isin(steps)]
-    log = np.log(
-        looked_at.pivot(index=["step", "seed"], columns="lipschitz", values="norm")
-    )
+    log = np.log(looked_at.pivot(index=["step", "seed"], columns="lipschitz", values="norm"))
     parts = []
     for smaller, larger in pairwise(log.columns):
         difference = log[larger] - log[smaller]
@@ -90,16 +81,11 @@ def norm_ratios(units: pd.DataFrame, *, steps: Sequence[int]) -> pd.DataFrame:
 
 
 def growing(
-    compared: pd.DataFrame,
-    tasks: Mapping[float, Zonal],
-    *,
-    context_length: int,
-    noise_std: float,
+    compared: pd.DataFrame, tasks: Mapping[float, Zonal], *, context_length: int, noise_std: float
 ) -> pd.DataFrame:
     """Keep the comparisons of `norm_ratios` in which the exact best window grows with the constant."""
     best = {
-        L: float(optimal_window(task, context_length, noise_std).w)
-        for L, task in tasks.items()
+        L: float(optimal_window(task, context_length, noise_std).w) for L, task in tasks.items()
     }
     larger = compared.lipschitz.map(best)
     return compared[larger > compared.smaller.map(best)]
@@ -164,8 +150,7 @@ def train_full_units(
                     "window": np.trace(block) / dim,
                     "corner": abs(values[-1]),
                     "outside": np.linalg.norm(rest) / np.linalg.norm(block),
-                    "last_column": last_column
-                    / np.linalg.norm(before[unit]["W_Q"][:, dim]),
+                    "last_column": last_column / np.linalg.norm(before[unit]["W_Q"][:, dim]),
                 }
             )
     return pd.DataFrame(rows)
@@ -225,11 +210,7 @@ def added_error(task: Zonal, *, noise_std: float, context_length: int) -> float:
 
 
 def corner_optimum(
-    task: Zonal,
-    *,
-    context_length: int,
-    noise_stds: Sequence[float],
-    contexts: int,
+    task: Zonal, *, context_length: int, noise_stds: Sequence[float], contexts: int
 ) -> pd.DataFrame:
     """Return the population optimum of corner and window together, and of the window alone.
 
@@ -281,11 +262,7 @@ def _moments(task: Zonal, context_length: int, contexts: int) -> CubicSpline:
 
 
 def windows_in_time(
-    task: Zonal,
-    *,
-    noise_std: float,
-    lengths: Sequence[int],
-    times: Sequence[float],
+    task: Zonal, *, noise_std: float, lengths: Sequence[int], times: Sequence[float]
 ) -> pd.DataFrame:
     """Return exact windows along the population flow.
 

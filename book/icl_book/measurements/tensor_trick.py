@@ -51,26 +51,14 @@ def broken(dims: Sequence[int], draws: int, seed: int) -> pd.DataFrame:
             normalized = (U / alpha - B).square().sum()
             rescaled = (U - alpha * B).square().sum()
             slips = {
-                ("trick", "vec by columns"): (
-                    torch.kron(A1, A2) @ vec(X.T),
-                    vec(S.T),
-                ),
-                ("normalized", "columns of B"): (
-                    (U / alpha - B.T).square().sum(),
-                    normalized,
-                ),
+                ("trick", "vec by columns"): (torch.kron(A1, A2) @ vec(X.T), vec(S.T)),
+                ("normalized", "columns of B"): ((U / alpha - B.T).square().sum(), normalized),
                 ("normalized", "one normalization"): (
                     (U / alpha.sum() - B).square().sum(),
                     normalized,
                 ),
-                ("rescaled", "columns of B"): (
-                    (U - alpha * B.T).square().sum(),
-                    rescaled,
-                ),
-                ("rescaled", "one normalization"): (
-                    (U - alpha.sum() * B).square().sum(),
-                    rescaled,
-                ),
+                ("rescaled", "columns of B"): ((U - alpha * B.T).square().sum(), rescaled),
+                ("rescaled", "one normalization"): ((U - alpha.sum() * B).square().sum(), rescaled),
             }
             for (statement, what), sides in slips.items():
                 rows.append(
@@ -198,9 +186,7 @@ FORMS = {
 GROWING = {"n = d": (2, 2), "n, d fixed": (2, 1), "d, n fixed": (1, 2)}
 
 
-def operations(
-    forms: Sequence[str], size: int, growing: Sequence[str], seed: int
-) -> pd.DataFrame:
+def operations(forms: Sequence[str], size: int, growing: Sequence[str], seed: int) -> pd.DataFrame:
     """Return the exponent of the operations of matrix products when n, dim or both double from ``size``.
 
     Columns ``form``, ``growing``, ``exponent`` and ``error``: counts are whole numbers, so only the logarithm
@@ -214,9 +200,7 @@ def operations(
             after = _counted(form, n=size * n_factor, dim=size * dim_factor, seed=seed)
             exponent = math.log2(after / before)
             error = 4 * float(np.spacing(exponent))
-            rows.append(
-                {"form": form, "growing": what, "exponent": exponent, "error": error}
-            )
+            rows.append({"form": form, "growing": what, "exponent": exponent, "error": error})
     return pd.DataFrame(rows)
 
 

@@ -97,9 +97,7 @@ def local_slopes(windows: pd.DataFrame) -> pd.DataFrame:
             pair = slice(i, i + 2)
             slope, error = log_slope(n[pair], w[pair], relative_error[pair])
             middle = np.sqrt(n[i] * n[i + 1])
-            rows.append(
-                {"task": task, "dim": dim, "n": middle, "slope": slope, "error": error}
-            )
+            rows.append({"task": task, "dim": dim, "n": middle, "slope": slope, "error": error})
     return pd.DataFrame(rows)
 
 
@@ -170,9 +168,7 @@ def term_slopes(
     return pd.DataFrame(rows)
 
 
-def bias_growth(
-    *, tasks: Sequence[str], dims: Sequence[int], noise_std: float
-) -> pd.DataFrame:
+def bias_growth(*, tasks: Sequence[str], dims: Sequence[int], noise_std: float) -> pd.DataFrame:
     """Return the slope in n of the largest ratio of the bias to its printed upper bound.
 
     The largest ratio of bias / L^2 to 1 / w + 1 / n is taken over twelve windows from sqrt(w*) to w*, at the

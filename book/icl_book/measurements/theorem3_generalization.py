@@ -117,9 +117,7 @@ def risk_slopes(
     return pd.DataFrame(rows)
 
 
-def growing_slopes(
-    *, dims: Sequence[int], lipschitz: float, noise_std: float
-) -> pd.DataFrame:
+def growing_slopes(*, dims: Sequence[int], lipschitz: float, noise_std: float) -> pd.DataFrame:
     """Return the local slope in n of the risk over L'^2 where L' / L is the root of n, ReLU functions.
 
     Returns:
@@ -133,9 +131,7 @@ def growing_slopes(
     return pd.DataFrame(rows)
 
 
-def affine_bias_slopes(
-    *, dims: Sequence[int], lipschitz: float, noise_std: float
-) -> pd.DataFrame:
+def affine_bias_slopes(*, dims: Sequence[int], lipschitz: float, noise_std: float) -> pd.DataFrame:
     """Return the local slope in n of the bias of affine functions in the window of ReLU functions.
 
     Returns:
@@ -149,9 +145,7 @@ def affine_bias_slopes(
     return pd.DataFrame(rows)
 
 
-def class_slopes(
-    *, dims: Sequence[int], lipschitz: float, noise_std: float
-) -> pd.DataFrame:
+def class_slopes(*, dims: Sequence[int], lipschitz: float, noise_std: float) -> pd.DataFrame:
     """Return the local slope in n of the price of the affine window on ReLU functions of the same L.
 
     Returns:
@@ -202,12 +196,7 @@ def worst_slopes(
 
 
 def powers(
-    *,
-    dims: Sequence[int],
-    ratios: Sequence[float],
-    n: float,
-    lipschitz: float,
-    noise_std: float,
+    *, dims: Sequence[int], ratios: Sequence[float], n: float, lipschitz: float, noise_std: float
 ) -> pd.DataFrame:
     """Return exact exponents in L' of two risks on ReLU functions, each twice its share of the bias.
 
@@ -254,9 +243,7 @@ def over_printed(*, dims: Sequence[int], signals: Sequence[float]) -> pd.DataFra
     return pd.DataFrame(rows)
 
 
-def price(
-    trained: Zonal, tested: Zonal, n: float, noise_std: float
-) -> dict[str, float]:
+def price(trained: Zonal, tested: Zonal, n: float, noise_std: float) -> dict[str, float]:
     """Return what the window of one class costs on another, ``price``, and its ``error``."""
     risk = mismatch_risk(trained, tested, n, noise_std)
     ratio = float(risk.total / optimal_window(tested, n, noise_std).risk)
@@ -264,12 +251,7 @@ def price(
 
 
 def class_prices(
-    *,
-    tasks: Sequence[str],
-    dim: int,
-    n: float,
-    noise_std: float,
-    lipschitz: float = 1.0,
+    *, tasks: Sequence[str], dim: int, n: float, noise_std: float, lipschitz: float = 1.0
 ) -> pd.DataFrame:
     """Return the exact price on each class of the window of each other class of the same L.
 
@@ -288,9 +270,7 @@ def class_prices(
     return pd.DataFrame(rows)
 
 
-def prices_on_cosines(
-    *, cosine: str, dim: int, n: int, noise_std: float
-) -> pd.DataFrame:
+def prices_on_cosines(*, cosine: str, dim: int, n: int, noise_std: float) -> pd.DataFrame:
     """Return the exact price on cosines of L = 1 of three other best windows.
 
     Args:
@@ -347,10 +327,7 @@ def trained_units(
     rows = [(name, seed) for seed in range(seeds) for name in tasks]
     units = pd.DataFrame(rows, columns=["trained", "seed"])
     trained = pretrain(
-        [
-            UnitConfig(tasks[name], noise_std, context_length, seed)
-            for name, seed in rows
-        ],
+        [UnitConfig(tasks[name], noise_std, context_length, seed) for name, seed in rows],
         steps=steps,
         batch_size=batch_size,
         learning_rate=learning_rate,

@@ -34,9 +34,7 @@ PRINTED = ("affine", "quadratic", "cosine")
 EVEN = ("quadratic", "cosine")
 
 
-def least_isotropic(
-    dim: int, rank: int, *, n: float, noise_std: float
-) -> tuple[float, float]:
+def least_isotropic(dim: int, rank: int, *, n: float, noise_std: float) -> tuple[float, float]:
     """Return the best w of M = wI, right to a thousandth, and its risk."""
     found = minimize_scalar(
         lambda log_w: np.log(
@@ -49,14 +47,11 @@ def least_isotropic(
     return float(np.exp(found.x)), float(np.exp(found.fun))
 
 
-def risks_over_grid(
-    dim: int, rank: int, *, n: int, noise_std: float, c: Array, e: Array
-) -> Array:
+def risks_over_grid(dim: int, rank: int, *, n: int, noise_std: float, c: Array, e: Array) -> Array:
     """Return the exact risk of c BB' + e (I - BB') over that of the best c BB', minus one: (e, c)."""
     least = optimal_window(Linear(rank), n, noise_std).risk
     risks = [
-        [low_rank_risk(dim, rank, one_c, one_e, n, noise_std).total for one_c in c]
-        for one_e in e
+        [low_rank_risk(dim, rank, one_c, one_e, n, noise_std).total for one_c in c] for one_e in e
     ]
     return np.array(risks) / least - 1
 
@@ -82,11 +77,7 @@ def lipschitz_quotient(dim: int, rank: int, *, inside: float) -> float:
 
 
 def complement_gains(
-    dim: int,
-    rank: int,
-    *,
-    settings: Sequence[tuple[int, float]],
-    whole: bool = False,
+    dim: int, rank: int, *, settings: Sequence[tuple[int, float]], whole: bool = False
 ) -> pd.DataFrame:
     """Compare the exact risk with e > 0 and that with e = 0, for each c of a grid.
 
@@ -250,9 +241,7 @@ def train_behind_links(
     return pd.concat(tables, ignore_index=True)
 
 
-def batch_exponents(
-    small: pd.DataFrame, large: pd.DataFrame, *, factor: float
-) -> pd.DataFrame:
+def batch_exponents(small: pd.DataFrame, large: pd.DataFrame, *, factor: float) -> pd.DataFrame:
     """Return the exponent with which the sine of each unit changes in the size of the batch.
 
     The batch of the second table is ``factor`` times as large. The two tables have the same ``link``,

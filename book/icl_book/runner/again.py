@@ -44,11 +44,7 @@ def replicate(seeds: Sequence[int], jobs: str, profile: str = "") -> int:
     cases = []
     names: list[str] | None = None
     for seed in [0, *seeds]:
-        runs = [
-            run
-            for run in plan("quick", seed=seed)
-            if names is None or run.name in names
-        ]
+        runs = [run for run in plan("quick", seed=seed) if names is None or run.name in names]
         if status := schedule(runs, jobs, profile):
             return status
         found = [collect(run.path) for run in runs]
@@ -57,9 +53,7 @@ def replicate(seeds: Sequence[int], jobs: str, profile: str = "") -> int:
         if names is None:
             names = [record["name"] for record in found if record["cards"]]
         cases += [table.cases(record) for record in found]
-        columns[str(seed)] = outcomes(
-            [card for record in found for card in record["cards"]]
-        )
+        columns[str(seed)] = outcomes([card for record in found for card in record["cards"]])
     verdicts = pd.DataFrame(columns).rename_axis(["statement", "reading"])
     same = verdicts.eq(verdicts["0"], axis=0).all(axis=1)
     print(f"{len(same)} verdicts and readings, {(~same).sum()} not the same with each")
@@ -73,9 +67,7 @@ def replicate(seeds: Sequence[int], jobs: str, profile: str = "") -> int:
 
 def sampled(card: Mapping[str, Any]) -> bool:
     """Return whether a verdict rests on sampled numbers, in any reading."""
-    return any(
-        case["kind"] == "sampled" for cases in readings(card).values() for case in cases
-    )
+    return any(case["kind"] == "sampled" for cases in readings(card).values() for case in cases)
 
 
 def outcomes(cards: Sequence[Mapping[str, Any]]) -> pd.Series:

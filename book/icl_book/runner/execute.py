@@ -64,10 +64,7 @@ def execute(run: Run, label: str = "") -> Path:
                 f"{shown}: failed after {seconds:.0f} s: {reason} (see {where})"
             ) from None
     print(
-        "; ".join(
-            [f"{shown}: done in {time.perf_counter() - start:.0f} s", *surprises]
-        ),
-        flush=True,
+        "; ".join([f"{shown}: done in {time.perf_counter() - start:.0f} s", *surprises]), flush=True
     )
     return path
 
@@ -99,26 +96,19 @@ def _papermill(run: Run, shown: str) -> Any:
         nonlocal last
         begun.append(cell)
         if (now := time.perf_counter()) - last > HEARTBEAT:
-            count = len(node.cells) + bool(
-                run.overrides
-            )  # papermill adds a cell of parameters
-            print(
-                f"{shown}: cell {cell_index + 1} of {count}, {now - start:.0f} s",
-                flush=True,
-            )
+            # papermill adds a cell of parameters
+            count = len(node.cells) + bool(run.overrides)
+            print(f"{shown}: cell {cell_index + 1} of {count}, {now - start:.0f} s", flush=True)
             last = now
 
     node = jupytext.read(ROOT / "notebooks" / f"{run.name}.py")
-    node.metadata["icl"] = asdict(run) | {
-        "parameters": defaults(run.name) | run.overrides
-    }
+    node.metadata["icl"] = asdict(run) | {"parameters": defaults(run.name) | run.overrides}
     try:
         with kernel_home(run) as connection:
+            # papermill fills in what braces name
             done = papermill.execute_notebook(
                 node,
-                re.sub(
-                    "[{}]", r"\g<0>\g<0>", str(run.failed)
-                ),  # papermill fills in what braces name
+                re.sub("[{}]", r"\g<0>\g<0>", str(run.failed)),
                 parameters=run.overrides,
                 kernel_name=KERNEL,
                 language="python",
@@ -131,22 +121,14 @@ def _papermill(run: Run, shown: str) -> Any:
             )
     except papermill.PapermillExecutionError as error:
         message = " ".join(str(error.evalue).split())
-        raise BadInput(
-            f"cell {error.cell_index + 1}: {error.ename}: {message}"
-        ) from None
-    except (
-        RuntimeError,
-        OSError,
-    ) as error:  # a dead kernel, a full disk: still one line
+        raise BadInput(f"cell {error.cell_index + 1}: {error.ename}: {message}") from None
+    except (RuntimeError, OSError) as error:  # a dead kernel, a full disk: still one line
         node.cells = begun
         with suppress(OSError):
             write_atomically(run.failed, json.dumps(node, indent=1))
-        raise BadInput(
-            f"{type(error).__name__}: {' '.join(str(error).split())}"
-        ) from None
-    done.metadata.pop(
-        "papermill", None
-    )  # timings and paths: two runs should differ in nothing but results
+        raise BadInput(f"{type(error).__name__}: {' '.join(str(error).split())}") from None
+    # timings and paths: two runs should differ in nothing but results
+    done.metadata.pop("papermill", None)
     for cell in done.cells:
         cell.metadata.pop("papermill", None)
         cell.metadata.pop("execution", None)
@@ -185,9 +167,8 @@ def kernel_home(run: Run) -> Iterator[dict[str, str]]:
         Path(folder, "matplotlibrc").touch()
         os.environ |= {"JUPYTER_PATH": folder, "MATPLOTLIBRC": f"{folder}/matplotlibrc"}
         os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
-        os.environ.pop(
-            "MPLBACKEND", None
-        )  # the kernel's inline backend, whatever the caller's is
+        # the kernel's inline backend, whatever the caller's is
+        os.environ.pop("MPLBACKEND", None)
         connection = {"connection_file": f"{folder}/kernel.json"}
         try:
             # A socket's path may have 107 characters; in a deeper temporary folder ports must do.
@@ -204,10 +185,6 @@ def _forget(run: Run) -> None:
     for left in (run.failed, run.reason):
         left.unlink(missing_ok=True)
     if not run.exploring:
-        found = [
-            p
-            for p in run.path.parent.glob(f"{run.name}.*.ipynb")
-            if len(p.suffixes) == 2
-        ]
+        found = [p for p in run.path.parent.glob(f"{run.name}.*.ipynb") if len(p.suffixes) == 2]
         for old in sorted(found, key=lambda p: p.stat().st_mtime)[:-KEPT]:
             old.unlink(missing_ok=True)

@@ -26,11 +26,7 @@ FILTERS = {
     "cell_metadata_filter": "tags,mystnb,-all",
     "notebook_metadata_filter": "kernelspec,-all",
 }
-KERNEL = {
-    "display_name": "Python 3 (ipykernel)",
-    "language": "python",
-    "name": "python3",
-}
+KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 KEPT_METADATA = ("tags", "mystnb")  # of a cell, by these filters
 VERSIONS = 50  # committed versions of a notebook that are looked at
 
@@ -81,9 +77,7 @@ def take_edits(names: Container[str]) -> list[Path]:
     Raises:
         BadInput: For a pair of which both were edited; it is left as it is.
     """
-    return [
-        path for name in notebooks() if name in names for path in _write_source(name)
-    ]
+    return [path for name in notebooks() if name in names for path in _write_source(name)]
 
 
 def _write_source(name: str) -> list[Path]:
@@ -208,10 +202,7 @@ def _remember(name: str) -> None:
 def _remembered(name: str) -> bool:
     """Return whether both files are as when they last agreed."""
     pairs = zip(_paths(name), _kept(name), strict=True)
-    return all(
-        copy.is_file() and copy.read_bytes() == path.read_bytes()
-        for path, copy in pairs
-    )
+    return all(copy.is_file() and copy.read_bytes() == path.read_bytes() for path, copy in pairs)
 
 
 def _agreed(name: str) -> Iterator[Cells]:
@@ -223,9 +214,7 @@ def _agreed(name: str) -> Iterator[Cells]:
 
 def _agreed_in_commit(name: str) -> Iterator[Cells]:
     """Yield the cells of the last commit, if both files agree there."""
-    source, target = (
-        _committed_cells("HEAD", name, suffix) for suffix in (".py", ".ipynb")
-    )
+    source, target = (_committed_cells("HEAD", name, suffix) for suffix in (".py", ".ipynb"))
     if source is not None and source == target:
         yield source
 

@@ -53,9 +53,7 @@ class Run:
     @property
     def path(self) -> Path:
         """Where the executed notebook is once the run has succeeded."""
-        folder = (
-            ROOT / "_build" / "runs" / self.preset / ("sweep" if self.exploring else "")
-        )
+        folder = ROOT / "_build" / "runs" / self.preset / ("sweep" if self.exploring else "")
         return folder / f"{self.name}.{self.digest}.ipynb"
 
     @property
@@ -132,8 +130,7 @@ def sources(name: str) -> list[Any]:
         for path in reached(ROOT, "\n".join(cells))
     }
     modules = {
-        where: _bare(text) if where.endswith(".py") else text
-        for where, text in files.items()
+        where: _bare(text) if where.endswith(".py") else text for where, text in files.items()
     }
     lock = (ROOT / "requirements.lock").read_bytes()
     locked = hashlib.sha256(lock).hexdigest()
@@ -185,11 +182,7 @@ def check_collect(name: str, wanted: Sequence[str]) -> None:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             tables.add(node.id)
-        elif (
-            isinstance(node, ast.Call)
-            and ast.unparse(node.func) == "judge"
-            and node.args
-        ):
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "judge" and node.args:
             if isinstance(node.args[0], ast.Constant):
                 known.append(str(node.args[0].value))
     for one in wanted:
@@ -208,9 +201,7 @@ def check_collect(name: str, wanted: Sequence[str]) -> None:
 def defaults(name: str) -> dict[str, Any]:
     """The parameters cell's values, read without running anything."""
     cells = re.split(r"^(?=# %%)", source(name), flags=re.MULTILINE)
-    cell = next(
-        (c for c in cells if re.match(r'# %%.*tags=\[[^]]*"parameters"', c)), None
-    )
+    cell = next((c for c in cells if re.match(r'# %%.*tags=\[[^]]*"parameters"', c)), None)
     if cell is None:
         raise BadInput(f'notebook {name}: has no cell tagged "parameters"')
     try:
@@ -226,15 +217,11 @@ def _entries(preset: str) -> dict[str, Any]:
     path = ROOT / "presets" / f"{preset}.yml"
     known = sorted(p.stem for p in path.parent.glob("*.yml"))
     if preset not in known:
-        raise BadInput(
-            f"preset {preset!r}: does not exist; there are {', '.join(known)}"
-        )
+        raise BadInput(f"preset {preset!r}: does not exist; there are {', '.join(known)}")
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
-        raise BadInput(
-            f"presets/{preset}.yml: not YAML: {' '.join(str(error).split())}"
-        ) from None
+        raise BadInput(f"presets/{preset}.yml: not YAML: {' '.join(str(error).split())}") from None
     return values if isinstance(values, dict) else {}
 
 
@@ -254,15 +241,13 @@ def read_grid(grid: str) -> dict[str, list[Any]]:
         if grid.endswith((".yml", ".yaml")):
             words = []  # it is one path, also with blanks
             text = (ROOT / grid).read_text(encoding="utf-8")
-        found = (
-            yaml.load(text, yaml.BaseLoader) if text else {}
-        )  # all is text, or a list or dict of it
+        # all is text, or a list or dict of it
+        found = yaml.load(text, yaml.BaseLoader) if text else {}
         axes: dict[str, Any] = {key: number(values) for key, values in found.items()}
         if len(axes) < len(words):
             raise BadInput
         if not all(
-            isinstance(values, list) and values and "" not in values
-            for values in axes.values()
+            isinstance(values, list) and values and "" not in values for values in axes.values()
         ):
             raise BadInput
     except FileNotFoundError:
@@ -280,17 +265,13 @@ def read_grid(grid: str) -> dict[str, list[Any]]:
 
 def digest(content: Any) -> str:
     """Return the digest of plain data, whatever the order of keys."""
-    return hashlib.sha256(
-        json.dumps(content, sort_keys=True, default=str).encode()
-    ).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[
+        :16
+    ]
 
 
 def address(
-    name: str,
-    overrides: dict[str, Any],
-    seed: int,
-    where: str,
-    code: Sequence[Any] = (),
+    name: str, overrides: dict[str, Any], seed: int, where: str, code: Sequence[Any] = ()
 ) -> str:
     """Return the digest of all that a run depends on; ``code`` is what `sources` returns, if it is known."""
     return digest([overrides, seed, where, code or sources(name)])
@@ -310,9 +291,7 @@ def plan(
     """
     entries, axes, where = _entries(preset), read_grid(grid), device()
     seed, runs = root_seed() if seed is None else seed, []
-    for one in (
-        [name] if name else sorted(notebooks(), key=[*entries, *notebooks()].index)
-    ):
+    for one in [name] if name else sorted(notebooks(), key=[*entries, *notebooks()].index):
         own, given = defaults(one), entries.get(one)
         if not isinstance(given, dict):
             raise BadInput(

@@ -27,10 +27,7 @@ APART = {
 }
 #: Files that a module reads, beside its code.
 READS = {
-    "icl_book.interactive": [
-        "book/icl_book/interactive.css",
-        "book/icl_book/interactive.js",
-    ],
+    "icl_book.interactive": ["book/icl_book/interactive.css", "book/icl_book/interactive.js"],
     "icl_book.plots": ["book/icl_book/templates/table.html.j2"],
 }
 

@@ -21,9 +21,7 @@ def seal(node: Mapping[str, Any]) -> None:
 
 def _checksum(node: Mapping[str, Any]) -> str:
     own = {k: v for k, v in node["metadata"]["icl"].items() if k != "checksum"}
-    return hashlib.sha256(
-        json.dumps([node["cells"], own], sort_keys=True).encode()
-    ).hexdigest()
+    return hashlib.sha256(json.dumps([node["cells"], own], sort_keys=True).encode()).hexdigest()
 
 
 def read_json(path: Path | str) -> Any:
@@ -42,13 +40,9 @@ def read(path: Path | str) -> dict[str, Any]:
     try:
         sealed, now = node["metadata"]["icl"]["checksum"], _checksum(node)
     except (KeyError, TypeError):
-        raise BadInput(
-            f"{os.path.relpath(path)}: not executed to its end by icl_book"
-        ) from None
+        raise BadInput(f"{os.path.relpath(path)}: not executed to its end by icl_book") from None
     if sealed != now:
-        raise BadInput(
-            f"{os.path.relpath(path)}: damaged or edited, its checksum does not agree"
-        )
+        raise BadInput(f"{os.path.relpath(path)}: damaged or edited, its checksum does not agree")
     return node
 
 
@@ -115,20 +109,14 @@ def _judged(offered: Mapping[str, Any]) -> dict[str, Any]:
 
 def tables(path: Path | str) -> dict[str, str]:
     """Return the tables that an executed notebook had at its end, as CSV, by name; BadInput as `read`."""
-    kept = [
-        "".join(data[TABLES_MIME]) for data in shown(read(path)) if TABLES_MIME in data
-    ]
+    kept = ["".join(data[TABLES_MIME]) for data in shown(read(path)) if TABLES_MIME in data]
     found: dict[str, str] = json.loads(kept[-1]) if kept else {}
     return found
 
 
 def shown(node: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return what the cells of a notebook showed, each by media type."""
-    return [
-        output.get("data", {})
-        for cell in node["cells"]
-        for output in cell.get("outputs", [])
-    ]
+    return [output.get("data", {}) for cell in node["cells"] for output in cell.get("outputs", [])]
 
 
 def cards(runs: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -144,7 +132,5 @@ def readings(card: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
 
 def cases(card: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return all cases of a card: of our reading, the control, other readings, and where these hold."""
-    others = itertools.chain(
-        *card["other_readings"].values(), *card["holding"].values()
-    )
+    others = itertools.chain(*card["other_readings"].values(), *card["holding"].values())
     return [*card["cases"], *card["control_cases"], *others]

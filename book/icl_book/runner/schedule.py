@@ -42,9 +42,8 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
         raise BadInput(
             f"profile={profile!r}: must be a folder with a config.yaml, e.g. profiles/slurm"
         )
-    if (
-        profile and " " in sys.executable
-    ):  # Snakemake's plugins hand it to a shell as it is
+    # Snakemake's plugins hand it to a shell as it is
+    if profile and " " in sys.executable:
         raise BadInput(
             f"profile={profile!r}: needs a path of Python without a space, not {sys.executable!r}"
         )
@@ -54,13 +53,8 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
     process.sweep(here, calls)
     for prefix in ("icl-call-", "icl-kernel-"):
         process.sweep(prefix)
-    left = [
-        run for run in {run.path: run for run in runs}.values() if not whole(run.path)
-    ]
-    print(
-        f"{runs[0].preset}: {len(runs)} runs, {len(left)} to do, {jobs} at a time",
-        flush=True,
-    )
+    left = [run for run in {run.path: run for run in runs}.values() if not whole(run.path)]
+    print(f"{runs[0].preset}: {len(runs)} runs, {len(left)} to do, {jobs} at a time", flush=True)
     if not left:
         return 0
     ready(left, profile)
@@ -68,20 +62,13 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
         run.reason.unlink(missing_ok=True)
     start = time.perf_counter()
     calls.mkdir(parents=True, exist_ok=True)
-    with (
-        process.scratch(here, calls) as folder,
-        process.scratch("icl-call-") as temporary,
-    ):
+    with process.scratch(here, calls) as folder, process.scratch("icl-call-") as temporary:
         tasks = {
-            f"{run.name}.{run.digest}": [
-                run.name,
-                f"--label '{i} of {len(left)}' {run.words}",
-            ]
+            f"{run.name}.{run.digest}": [run.name, f"--label '{i} of {len(left)}' {run.words}"]
             for i, run in enumerate(left, 1)
         }
-        environment = [
-            f"{k}={v}" for k, v in left[0].environment.items()
-        ]  # the same for all runs of a call
+        # the same for all runs of a call
+        environment = [f"{k}={v}" for k, v in left[0].environment.items()]
         content = {
             "python": sys.executable,
             "environment": environment,
@@ -104,9 +91,7 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
         print(f"done in {seconds:.0f} s", flush=True)
         return 0
     reasons = [
-        f"{r.name}: {f.read_text(encoding='utf-8')}"
-        for r in left
-        if (f := r.reason).is_file()
+        f"{r.name}: {f.read_text(encoding='utf-8')}" for r in left if (f := r.reason).is_file()
     ]
     # a run that ends with 1 has printed why
     if not reasons and set(STATUS.findall(said)) != {"1"}:

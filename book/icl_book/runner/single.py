@@ -45,7 +45,7 @@ def _run(name: str, cells: list[str], last: int, claim: str) -> Card:
         if asked == claim:
             found.append(compare(asked, *evidence, **options))
 
-    namespace = {
+    namespace: dict[str, Any] = {
         "__name__": "__main__",
         "__file__": str(ROOT / "notebooks" / f"{name}.py"),
     }
@@ -56,9 +56,7 @@ def _run(name: str, cells: list[str], last: int, claim: str) -> Card:
             with contextlib.redirect_stdout(said):
                 exec(compile(tree, f"{name}, cell {place + 1}", "exec"), namespace)
         except Exception as error:
-            raise BadInput(
-                f"{name}: cell {place + 1}: {type(error).__name__}: {error}"
-            ) from error
+            raise BadInput(f"{name}: cell {place + 1}: {type(error).__name__}: {error}") from error
         if "judge" in namespace:
             namespace["judge"] = judged
     return found[-1]
@@ -78,11 +76,7 @@ def needed(cells: list[str], last: int) -> list[int]:
 def _judged(tree: ast.AST) -> Iterator[str]:
     """Yield the ids of the claims that a cell judges."""
     for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Call)
-            and ast.unparse(node.func) == "judge"
-            and node.args
-        ):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "judge" and node.args:
             if isinstance(node.args[0], ast.Constant):
                 yield str(node.args[0].value)
 
@@ -98,9 +92,7 @@ def _read(tree: ast.Module) -> set[str]:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
         }
         # names that a comprehension, a loop or a function binds for itself
-        bound = [
-            n.target for n in ast.walk(statement) if isinstance(n, ast.comprehension)
-        ]
+        bound = [n.target for n in ast.walk(statement) if isinstance(n, ast.comprehension)]
         own = {n.id for one in bound for n in ast.walk(one) if isinstance(n, ast.Name)}
         own |= {n.arg for n in ast.walk(statement) if isinstance(n, ast.arg)}
         if not isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign):
@@ -115,20 +107,12 @@ def _assigned(tree: ast.Module) -> set[str]:
     names: set[str] = set()
     for statement in tree.body:
         if isinstance(statement, ast.Assign | ast.AnnAssign):
-            targets = (
-                statement.targets
-                if isinstance(statement, ast.Assign)
-                else [statement.target]
-            )
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             nodes = [node for target in targets for node in ast.walk(target)]
             names |= {
-                n.id
-                for n in nodes
-                if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+                n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
             }
-        elif isinstance(
-            statement, ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom
-        ):
+        elif isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom):
             names |= _changed(statement)
     return names
 
@@ -145,9 +129,7 @@ def _changed(tree: ast.AST) -> set[str]:
             names.add(node.name)
         elif isinstance(node, ast.alias):
             names.add((node.asname or node.name).partition(".")[0])
-        elif isinstance(node, ast.Subscript | ast.Attribute) and isinstance(
-            node.ctx, ast.Store
-        ):
+        elif isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
             base: ast.AST = node
             while isinstance(base, ast.Subscript | ast.Attribute):
                 base = base.value

@@ -35,45 +35,25 @@ def cases(found: Mapping[str, Any]) -> pd.DataFrame:
                     "verdict": card["verdict"],
                     "reading": reading,
                 }
-                row |= {
-                    "case": case["name"],
-                    "outcome": case["outcome"],
-                    "evidence": case["kind"],
-                }
-                row |= {
-                    "measured": float(case["measured"]),
-                    "low": float(low),
-                    "high": float(high),
-                }
+                row |= {"case": case["name"], "outcome": case["outcome"], "evidence": case["kind"]}
+                row |= {"measured": float(case["measured"]), "low": float(low), "high": float(high)}
                 row |= {"samples": case["samples"]}
                 rows.append(
-                    row
-                    | {
-                        f"case {k}" if k in row else k: v
-                        for k, v in case["parameters"].items()
-                    }
+                    row | {f"case {k}" if k in row else k: v for k, v in case["parameters"].items()}
                 )
     return pd.DataFrame(rows)
 
 
 def _run(found: Mapping[str, Any]) -> dict[str, Any]:
-    shown = {
-        k: str(v) if isinstance(v, list) else v for k, v in found["parameters"].items()
-    }
-    return (
-        shown
-        | {k: found[k] for k in ("root_seed", "seconds")}
-        | {"notebook": found["name"]}
-    )
+    shown = {k: str(v) if isinstance(v, list) else v for k, v in found["parameters"].items()}
+    return shown | {k: found[k] for k in ("root_seed", "seconds")} | {"notebook": found["name"]}
 
 
 def table(found: Mapping[str, Any], text: str) -> pd.DataFrame:
     """Return a table that a run kept, each row with the run's columns of `cases`; its own come last."""
     own = pd.read_csv(io.StringIO(text))
     run = pd.DataFrame([_run(found)] * len(own))
-    return run.join(
-        own.rename(columns={name: f"table {name}" for name in own if name in run})
-    )
+    return run.join(own.rename(columns={name: f"table {name}" for name in own if name in run}))
 
 
 def write(runs: Sequence[Run], wanted: Sequence[str] = ()) -> list[Path]:
@@ -97,9 +77,7 @@ def write(runs: Sequence[Run], wanted: Sequence[str] = ()) -> list[Path]:
     known = sorted({name for one in kept for name in one})
     for name in wanted:
         if name not in claims + known:
-            raise BadInput(
-                f"collect={name!r}: {runs[0].name} has {', '.join(claims + known)}"
-            )
+            raise BadInput(f"collect={name!r}: {runs[0].name} has {', '.join(claims + known)}")
     if some := [name for name in wanted if name in claims]:
         long = long[long["claim"].isin(some)]
     frames = {"cases": long}
@@ -107,14 +85,10 @@ def write(runs: Sequence[Run], wanted: Sequence[str] = ()) -> list[Path]:
         who = list(_run(found[0]))
         label = long["claim"] + " | " + long["reading"] + " | " + long["case"]
         once = long.assign(label=label).drop_duplicates([*who, "label"])
-        frames["wide"] = once.pivot(
-            index=who, columns="label", values="measured"
-        ).reset_index()
+        frames["wide"] = once.pivot(index=who, columns="label", values="measured").reset_index()
     for name in [name for name in wanted if name in known]:
         each = [
-            table(one, texts[name])
-            for one, texts in zip(found, kept, strict=True)
-            if name in texts
+            table(one, texts[name]) for one, texts in zip(found, kept, strict=True) if name in texts
         ]
         frames[name] = pd.concat(each, ignore_index=True)
     address = sha256("".join(str(run.path) for run in runs).encode()).hexdigest()[:8]

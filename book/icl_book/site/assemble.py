@@ -34,9 +34,7 @@ from icl_book.site import audit, machines, stage, verify
 
 def digest(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> str:
     """Digest of everything the book is made from."""
-    inputs = (
-        "_config.yml _toc.yml book/**/* icl/**/*.py requirements.lock results/*.csv"
-    )
+    inputs = "_config.yml _toc.yml book/**/* icl/**/*.py requirements.lock results/*.csv"
     inputs += " benchmarks/results/*.json notebooks/*.py"
     words = [
         preset,
@@ -58,9 +56,7 @@ def gather(
         BadInput: If one is damaged.
     """
     wanted = [
-        d.removeprefix("notebooks/")
-        for d in verify.toc_pages(toc)
-        if d.startswith("notebooks/")
+        d.removeprefix("notebooks/") for d in verify.toc_pages(toc) if d.startswith("notebooks/")
     ]
     if apart := sorted(set(wanted) ^ set(notebooks)):
         where = "must be both in _toc.yml and in the folder notebooks"
@@ -81,9 +77,7 @@ def gather(
         page = (root / "README.md").read_text(encoding="utf-8")
         module = stage.pages(**stage.context(registry(), runs, root))
         if audit.readme(page, stage.findings(module, root), cards(runs)) != page:
-            problems.append(
-                "README.md: the findings moved; run: python -m icl_book readme"
-            )
+            problems.append("README.md: the findings moved; run: python -m icl_book readme")
     return runs, problems
 
 
@@ -126,15 +120,12 @@ def sphinx(source: Path, output: Path) -> Path:
         check=False,
     )
     if done.returncode:
-        said = re.sub(
-            r"\x1b\[[0-9;]*m", "", done.stderr
-        ).splitlines()  # Sphinx colors regardless
+        # Sphinx colors regardless
+        said = re.sub(r"\x1b\[[0-9;]*m", "", done.stderr).splitlines()
         if full := [line for line in said if f"[Errno {errno.ENOSPC}]" in line]:
             raise BadInput(f"the book is not built: {full[-1].strip()}")
         warnings = [line for line in said if "WARNING" in line or "ERROR" in line]
-        raise BadInput(
-            "\n".join(warnings or said[-15:] or ["jupyter-book failed without a word"])
-        )
+        raise BadInput("\n".join(warnings or said[-15:] or ["jupyter-book failed without a word"]))
     return output / "_build" / "html"
 
 
@@ -217,16 +208,11 @@ def readme(root: Path = ROOT) -> None:
     runs = [collect(path) for path in files.values()]
     module = stage.pages(**stage.context(registry(), runs, root))
     text = (root / "README.md").read_text(encoding="utf-8")
-    block = re.compile(
-        r"(<!-- verdicts:begin -->\n).*?(<!-- verdicts:end -->)", re.DOTALL
-    )
+    block = re.compile(r"(<!-- verdicts:begin -->\n).*?(<!-- verdicts:end -->)", re.DOTALL)
     text = block.sub(lambda m: f"{m[1]}{module.readme()}{m[2]}", text)
     found = audit.readme(text, stage.findings(module, root), cards(runs))
     write_atomically(root / "README.md", found)
     (drawn,) = re.findall(
-        r"data:image/svg\+xml;base64,([^\"]+)",
-        stage.moving(read_json(files[stage.PICTURE])),
+        r"data:image/svg\+xml;base64,([^\"]+)", stage.moving(read_json(files[stage.PICTURE]))
     )
-    write_atomically(
-        root / "book" / "_static" / "picture.svg", base64.b64decode(drawn).decode()
-    )
+    write_atomically(root / "book" / "_static" / "picture.svg", base64.b64decode(drawn).decode())

@@ -64,9 +64,7 @@ def entries(registry: Mapping[str, Claim], runs: Iterable[Record]) -> list[Entry
         entry = Entry(
             record=record,
             notebook=notebook,
-            group=next(
-                group for group, members in GROUPS.items() if claim.authority in members
-            ),
+            group=next(group for group, members in GROUPS.items() if claim.authority in members),
             kind=IMPLIED if claim.implied_by else SURE if sure else record["verdict"],
         )
         found.append(entry)
@@ -79,9 +77,7 @@ class Rerun:
 
     statement: str
     who: str  # stated it, one of `NAMES`
-    independent: (
-        bool  # whether data could contradict it then, and no other statement implied it
-    )
+    independent: bool  # whether data could contradict it then, and no other statement implied it
     grade: str  # that it had at that time
     then: str  # the verdict of the book at that time
     registered: str  # the verdict in the registered run
@@ -113,9 +109,7 @@ def reruns(root: Path) -> list[Rerun]:
             registered=row["registered"],
             control=row["control"] == "passed",
             fresh=tuple(
-                verdict
-                for name, verdict in row.items()
-                if name.startswith("fresh_") and verdict
+                verdict for name, verdict in row.items() if name.startswith("fresh_") and verdict
             ),
         )
         for row in csv.DictReader(text.splitlines())
@@ -135,30 +129,22 @@ def as_json(found: Sequence[Entry]) -> str:
 # ---------------------------------------------------------------- numbers in prose
 
 ROLE = re.compile(r"\{judged\}`([^`]+)`")
-_SHORT_ANSWER = re.compile(
-    r"^\*\*Short answer\.\*\* .*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL
-)
+_SHORT_ANSWER = re.compile(r"^\*\*Short answer\.\*\* .*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
 _FINDINGS = re.compile(r"^## What we found\n+(.*?)(?=\n## )", re.MULTILINE | re.DOTALL)
-_README = re.compile(
-    r"(<!-- findings:begin -->\n).*?(<!-- findings:end -->)", re.DOTALL
-)
+_README = re.compile(r"(<!-- findings:begin -->\n).*?(<!-- findings:end -->)", re.DOTALL)
 
 
 def short_answer(content: Mapping[str, Any]) -> str:
     """Return the short answer of a notebook's content, empty if it has none."""
     texts = (
-        "".join(cell["source"])
-        for cell in content["cells"]
-        if cell["cell_type"] == "markdown"
+        "".join(cell["source"]) for cell in content["cells"] if cell["cell_type"] == "markdown"
     )
     return next((m[0] for text in texts if (m := _SHORT_ANSWER.search(text))), "")
 
 
 def findings(root: Path) -> list[str]:
     """Return the findings of the front page as they are written there, each on one line; maybe none."""
-    found = _FINDINGS.search(
-        (root / "book" / "introduction.md").read_text(encoding="utf-8")
-    )
+    found = _FINDINGS.search((root / "book" / "introduction.md").read_text(encoding="utf-8"))
     items = re.split(r"^(?=\d+\. )", found[1], flags=re.MULTILINE) if found else []
     return [" ".join(item.split()) for item in items if re.match(r"\d", item)]
 
@@ -167,19 +153,13 @@ def readme(text: str, said: Sequence[str], cards: Cards) -> str:
     """Rewrite the findings in the README's text; the claims that judge one are named at its end."""
 
     def plain(finding: str) -> str:
-        claims = ", ".join(
-            dict.fromkeys(m[1].partition(" | ")[0] for m in ROLE.finditer(finding))
-        )
+        claims = ", ".join(dict.fromkeys(m[1].partition(" | ")[0] for m in ROLE.finditer(finding)))
         shown = re.sub(r" +(?=[ .,;:])", "", resolve(finding, cards, _alone))
         return re.sub(
-            r"\[Read on\]\(\.\./(.*)\)",
-            rf"Judged by {claims}. [Read on](\1.ipynb)",
-            shown,
+            r"\[Read on\]\(\.\./(.*)\)", rf"Judged by {claims}. [Read on](\1.ipynb)", shown
         )
 
-    return _README.sub(
-        lambda m: m[1] + "".join(f"{plain(one)}\n" for one in said) + m[2], text
-    )
+    return _README.sub(lambda m: m[1] + "".join(f"{plain(one)}\n" for one in said) + m[2], text)
 
 
 def _alone(card: Record, number: str, case: str) -> str:

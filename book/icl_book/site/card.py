@@ -9,14 +9,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from icl_book.claims.card import (
-    Rows,
-    agreement,
-    contradiction,
-    decisive,
-    refusal,
-    spread,
-)
+from icl_book.claims.card import Rows, agreement, contradiction, decisive, refusal, spread
 from icl_book.markup import environment, interval, number
 
 #: What one reading, or several, say of a statement, by the outcome of their evidence.

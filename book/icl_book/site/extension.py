@@ -35,13 +35,7 @@ def written(text: str) -> str:
 
 
 def signature(
-    app: Sphinx,
-    what: str,
-    name: str,
-    obj: object,
-    options: object,
-    given: str,
-    returned: str,
+    app: Sphinx, what: str, name: str, obj: object, options: object, given: str, returned: str
 ) -> tuple[str | None, ...]:
     """Write the types of a signature."""
     return tuple(text and written(text) for text in (given, returned))
@@ -73,11 +67,7 @@ def boxes(app: Sphinx, doctree: nodes.document, name: str) -> None:
 
 
 def page(
-    app: Sphinx,
-    pagename: str,
-    templatename: str,
-    context: dict[str, Any],
-    doctree: object,
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object
 ) -> None:
     """Finish a page.
 
@@ -85,20 +75,16 @@ def page(
     have a second drawing for narrow screens, see `icl_book.narrow`.
     """
 
-    def live(
-        script: Any,
-    ) -> bool:  # needs a server and a CDN, and included twice it is an error
+    # needs a server and a CDN, and included twice it is an error
+    def live(script: Any) -> bool:
         return (
-            "thebe"
-            in f"{script.filename} {getattr(script, 'attributes', {}).get('body')}".lower()
+            "thebe" in f"{script.filename} {getattr(script, 'attributes', {}).get('body')}".lower()
         )
 
     context["script_files"] = [
         script for script in context.get("script_files", []) if not live(script)
     ]
-    twin = (
-        f'<link rel="alternate" type="text/markdown" href="{Path(pagename).name}.md">'
-    )
+    twin = f'<link rel="alternate" type="text/markdown" href="{Path(pagename).name}.md">'
     if doctree is not None:  # a page of the contents, see icl_book.site.machines
         context["metatags"] = context.get("metatags", "") + twin
     if "body" in context:
@@ -123,9 +109,7 @@ def page(
 def staged(app: Sphinx, config: object) -> None:
     """Stop where jupyter-book is called on the sources: without results the book would have holes."""
     if Path(app.srcdir).resolve() == ROOT:
-        sys.exit(
-            "error: these are the sources, without results; the book is built by: make book"
-        )
+        sys.exit("error: these are the sources, without results; the book is built by: make book")
 
 
 def writers(app: Sphinx, env: object) -> list[str]:

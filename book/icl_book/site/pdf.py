@@ -31,9 +31,7 @@ from icl_book.site.verify import toc_pages
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 SECONDS = 300  # the longest that printing a page may take; Chromium can hang
 #: Documents that are for the screen.
-LEFT_OUT = re.compile(
-    r"book/(api.*|measurements|gallery|second|provenance|benchmarks|reproduce)"
-)
+LEFT_OUT = re.compile(r"book/(api.*|measurements|gallery|second|provenance|benchmarks|reproduce)")
 #: MathJax of the site draws formulas as outlines. In print they are letters, which are a quarter of the bytes
 #: and can be searched; their fonts lie beside the script.
 MATHJAX = re.compile(r'src="[^"]*/mathjax/tex-svg-full\.js[^"]*"')
@@ -181,16 +179,13 @@ def number(joined: PdfWriter, line: str) -> None:
     shared = joined._add_object(font)
     for i, page in enumerate(joined.pages, 1):
         resources: Any = page["/Resources"]
-        fonts = resources.get_object().setdefault(
-            NameObject("/Font"), DictionaryObject()
-        )
+        fonts = resources.get_object().setdefault(NameObject("/Font"), DictionaryObject())
         fonts.get_object()[NameObject("/Line")] = shared
         said = f"{line} \u00b7 {i}".encode("cp1252").hex()
         x = float(page.mediabox.width) / 2 - 1.75 * len(said) / 2
         before = page.get_contents()
-        data = (
-            b"" if before is None else before.get_data()
-        )  # a stream is also an empty dict
+        # a stream is also an empty dict
+        data = b"" if before is None else before.get_data()
         drawn = OUTLINE.sub(shorter, data)
         below = f" Q q BT /Line 7 Tf 0.4 g {x:.1f} 24 Td <{said}> Tj ET Q".encode()
         content = DecodedStreamObject()

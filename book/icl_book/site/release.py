@@ -53,9 +53,7 @@ def release(preset: str, root: Path = ROOT) -> Path:
         BadInput: If there is no book, pages or results are newer than it, files differ from the last commit,
             or the PDF cannot be made. An earlier release of the same version stays as it is.
     """
-    version: str = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))[
-        "project"
-    ]["version"]
+    version: str = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["version"]
     pdf.browser()
     runs = assemble.finished(preset, root)
     commit = provenance.commit()
@@ -82,12 +80,7 @@ def release(preset: str, root: Path = ROOT) -> Path:
 
 
 def fill(
-    place: Path,
-    version: str,
-    preset: str,
-    runs: Mapping[str, Path],
-    told: str,
-    root: Path,
+    place: Path, version: str, preset: str, runs: Mapping[str, Path], told: str, root: Path
 ) -> None:
     """Write every file of a release into a folder; ``told`` is the manifest's text."""
     book = root / "_build" / "book" / preset
@@ -143,9 +136,7 @@ def packages(place: Path, root: Path) -> None:
             check=False,
         )
     if done.returncode:
-        raise BadInput(
-            f"the package is not built: {done.stderr.strip().splitlines()[-1]}"
-        )
+        raise BadInput(f"the package is not built: {done.stderr.strip().splitlines()[-1]}")
     for path in place.glob("*.tar.gz"):
         settle(path)
 

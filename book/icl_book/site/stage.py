@@ -24,23 +24,14 @@ from icl_book.runner.record import cards, cases, read_json, shown
 from icl_book.site import audit
 from icl_book.site.card import render
 
-BUILT_WITH = (
-    "jupyter-book",
-    "sphinx",
-    "myst-nb",
-    "papermill",
-    "jupytext",
-    "django-static-mathjax",
-)
+BUILT_WITH = ("jupyter-book", "sphinx", "myst-nb", "papermill", "jupytext", "django-static-mathjax")
 #: MathJax that draws formulas: one file, no fonts.
 MATHJAX = "static/mathjax/es5/tex-svg-full.js"
 #: What most chapters call: first on its page of the API.
 WANTED = """Affine ReLU Cosine make_task population_risk optimal_window matrix_risk gaussian_risk
     monte_carlo_risk mismatch_risk UnitConfig pretrain loss gradient""".split()
 #: A caption, below the cell that draws the figure.
-CAPTION = re.compile(
-    r"```\{caption\} (fig-[\w-]+)\n:alt: (.+?)\n\n(.+?)\n```\n?", re.DOTALL
-)
+CAPTION = re.compile(r"```\{caption\} (fig-[\w-]+)\n:alt: (.+?)\n\n(.+?)\n```\n?", re.DOTALL)
 #: The cell at the end of a chapter whose measurements the book prints.
 SOURCE = {
     "id": "measurements-source",
@@ -73,9 +64,7 @@ def stage(
         ignore=shutil.ignore_patterns("icl_book", "icl_rigor", "__pycache__"),
     )
     shutil.copy(root / "_toc.yml", target)
-    (target / "_config.yml").write_text(
-        repository.configuration(root), encoding="utf-8"
-    )
+    (target / "_config.yml").write_text(repository.configuration(root), encoding="utf-8")
     static, generated = target / "book" / "_static", target / "book" / "_generated"
     (static / "mathjax").mkdir()
     (static / "narrow").mkdir()
@@ -102,12 +91,8 @@ def stage(
             (generated / "figure.html").write_text(moving(content), encoding="utf-8")
         if name in sources:
             content["cells"].append(SOURCE | {"source": SOURCE["source"] + name + ">`"})
-        (titles[name], *_) = re.findall(
-            r"^# (.+)$", content["cells"][0]["source"], re.MULTILINE
-        )
-        (target / "notebooks" / f"{name}.ipynb").write_text(
-            json.dumps(content), encoding="utf-8"
-        )
+        (titles[name], *_) = re.findall(r"^# (.+)$", content["cells"][0]["source"], re.MULTILINE)
+        (target / "notebooks" / f"{name}.ipynb").write_text(json.dumps(content), encoding="utf-8")
 
     module = pages(
         **found,
@@ -119,10 +104,7 @@ def stage(
         versions={what: v for run in runs for what, v in run["versions"].items()}
         | {"python": sys.version.split()[0]}
         | {name: version(name) for name in BUILT_WITH},
-        measured={
-            p.stem: read_json(p)
-            for p in (root / "benchmarks" / "results").glob("*.json")
-        },
+        measured={p.stem: read_json(p) for p in (root / "benchmarks" / "results").glob("*.json")},
     )
     for name, macro in vars(module).items():
         if callable(macro) and not name.startswith("_"):
@@ -143,13 +125,10 @@ def stage(
     for path in (target / "book").glob("*.md"):
         text = path.read_text(encoding="utf-8")
         for word, said in words.items():
-            text = text.replace(
-                f"{{{{ {word} }}}}", said
-            )  # MyST leaves code blocks alone
+            # MyST leaves code blocks alone
+            text = text.replace(f"{{{{ {word} }}}}", said)
         path.write_text(audit.resolve(text, cards(runs), elsewhere), encoding="utf-8")
-    (static / "audit.json").write_text(
-        audit.as_json(found["entries"]), encoding="utf-8"
-    )
+    (static / "audit.json").write_text(audit.as_json(found["entries"]), encoding="utf-8")
 
 
 def today(source: Path, executed: Mapping[str, Any]) -> dict[str, Any]:
@@ -162,9 +141,7 @@ def today(source: Path, executed: Mapping[str, Any]) -> dict[str, Any]:
 
     node = jupytext.read(source)
     cells = [cell for cell in executed["cells"] if cell["cell_type"] == "code"]
-    injected = [
-        c for c in cells if "injected-parameters" in c["metadata"].get("tags", [])
-    ]
+    injected = [c for c in cells if "injected-parameters" in c["metadata"].get("tags", [])]
     done = iter([cell for cell in cells if cell not in injected])
     written: list[Any] = []
     for cell in node.cells:
@@ -233,9 +210,7 @@ def link(card: audit.Record, text: str, case: str, page: str = "") -> str:
     )
 
 
-def figures(
-    content: dict[str, Any], folder: Path, narrow: Path
-) -> list[dict[str, str]]:
+def figures(content: dict[str, Any], folder: Path, narrow: Path) -> list[dict[str, str]]:
     """Turn the captions below code cells into what MyST-NB reads: the cell's figure, its name and alt text.
 
     A text cell begins with a caption: ```` ```{caption} fig-name ````, ``:alt:`` and what a reader cannot
@@ -249,20 +224,13 @@ def figures(
         if cell["cell_type"] == "markdown" and (found := CAPTION.match(source)):
             name, alt, caption = (" ".join(part.split()) for part in found.groups())
             settings = cells[-1]["metadata"].setdefault("mystnb", {})
-            settings |= {
-                "figure": {"caption": caption, "name": name},
-                "image": {"alt": alt},
-            }
+            settings |= {"figure": {"caption": caption, "name": name}, "image": {"alt": alt}}
             for data in shown({"cells": cells[-1:]}):
                 if drawing := data.get("image/svg+xml"):
-                    (folder / f"{name}.svg").write_text(
-                        "".join(drawing), encoding="utf-8"
-                    )
+                    (folder / f"{name}.svg").write_text("".join(drawing), encoding="utf-8")
                     drawn.append({"name": name, "alt": alt, "caption": caption})
                 if drawing := data.get(NARROW_MIME):
-                    (narrow / f"{name}.svg").write_text(
-                        "".join(drawing), encoding="utf-8"
-                    )
+                    (narrow / f"{name}.svg").write_text("".join(drawing), encoding="utf-8")
             cell["source"] = source[found.end() :]
         if "".join(cell["source"]).strip():
             cells.append(cell)
@@ -298,20 +266,11 @@ def packages(root: Path) -> dict[str, dict[str, Any]]:
             r"^__all__ = (\[.*?\])", package.read_text(encoding="utf-8"), re.M | re.S
         )
         names = sorted(
-            ast.literal_eval(listed[1]) if listed else [],
-            key=lambda name: name not in WANTED,
+            ast.literal_eval(listed[1]) if listed else [], key=lambda name: name not in WANTED
         )
-        kinds = [
-            ("class" if n[0].isupper() else "function", n)
-            for n in names
-            if not n.isupper()
-        ]
+        kinds = [("class" if n[0].isupper() else "function", n) for n in names if not n.isupper()]
         modules = [path.stem for path in sorted(package.parent.glob("[!_]*.py"))]
-        found[package.parent.name] = {
-            "kinds": kinds,
-            "names": names,
-            "modules": modules,
-        }
+        found[package.parent.name] = {"kinds": kinds, "names": names, "modules": modules}
     return found
 
 
@@ -331,8 +290,4 @@ def _titled(caption: str) -> str:
 def _github(markdown: str) -> str:
     """Write mathematics as tables of GitHub take it: they allow no bar inside."""
     bars = ("\\|", "\\Vert "), ("|", "\\vert ")
-    return re.sub(
-        r"\$[^$]*\$",
-        lambda m: m[0].replace(*bars[0]).replace(*bars[1]),
-        _line(markdown),
-    )
+    return re.sub(r"\$[^$]*\$", lambda m: m[0].replace(*bars[0]).replace(*bars[1]), _line(markdown))

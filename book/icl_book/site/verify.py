@@ -13,9 +13,7 @@ from icl_book.claims import Claim
 from icl_book.runner.record import surprising
 
 #: Marks of markup that nobody processed, looked for in the text of a page.
-RAW = re.compile(
-    r"\$|\{(?:glue|judged|numref|cite|eq|ref|doc|term|prf)\b|\{\{|\}\}|:::|```"
-)
+RAW = re.compile(r"\$|\{(?:glue|judged|numref|cite|eq|ref|doc|term|prf)\b|\{\{|\}\}|:::|```")
 #: Colored code, the largest part of a page: nothing is looked for there.
 COLORED = re.compile(r'<div class="highlight">.*?</div>', re.DOTALL)
 FILE_NAME = re.compile(r"^\S+\.(?:svg|png|jpe?g|gif)$|^_images/|[0-9a-f]{24}", re.I)
@@ -29,23 +27,13 @@ def toc_pages(toc: dict[str, Any]) -> list[str]:
     """List the documents of a `_toc.yml`, root first, without suffix."""
 
     def below(node: dict[str, Any]) -> list[str]:
-        children = [
-            *node.get("parts", ()),
-            *node.get("chapters", ()),
-            *node.get("sections", ()),
-        ]
-        return [
-            page
-            for c in children
-            for page in ([c["file"]] if "file" in c else []) + below(c)
-        ]
+        children = [*node.get("parts", ()), *node.get("chapters", ()), *node.get("sections", ())]
+        return [page for c in children for page in ([c["file"]] if "file" in c else []) + below(c)]
 
     return [toc["root"], *below(toc)]
 
 
-def cards(
-    runs: Iterable[Mapping[str, Any]], registry: Mapping[str, Claim]
-) -> list[str]:
+def cards(runs: Iterable[Mapping[str, Any]], registry: Mapping[str, Claim]) -> list[str]:
     """Find claims that are judged twice, or not though they can be, and verdicts that are not as expected."""
     problems: list[str] = []
     seen: dict[str, str] = {}
@@ -59,14 +47,10 @@ def cards(
             if card["id"] not in registry:
                 problems.append(f"{where}: is not in the registry")
             if card["id"] in seen:
-                problems.append(
-                    f"{where}: is judged already in notebooks/{seen[card['id']]}"
-                )
+                problems.append(f"{where}: is judged already in notebooks/{seen[card['id']]}")
             seen[card["id"]] = run["name"]
     missing = [
-        claim.id
-        for claim in registry.values()
-        if claim.rule is not None and claim.id not in seen
+        claim.id for claim in registry.values() if claim.rule is not None and claim.id not in seen
     ]
     return problems + [f"claim {name}: no notebook judges it" for name in missing]
 
@@ -85,14 +69,11 @@ def page(name: str, text: str) -> list[str]:
     """Find problems of one built HTML page: errors, images, figures, raw markup, remote resources."""
     soup = BeautifulSoup(COLORED.sub("", text), "html.parser")
     loaded = [
-        str(tag.get("src") or tag.get("href") or tag.get("data"))
-        for tag in soup.select(LOADED)
+        str(tag.get("src") or tag.get("href") or tag.get("data")) for tag in soup.select(LOADED)
     ]
     styles = " ".join(tag.get_text() for tag in soup.select("style"))
     loaded += re.findall(r"url\([\"']?([^\"')]+)", styles)
-    problems = [
-        f"{name}: loads {url} from the network" for url in loaded if NETWORK.match(url)
-    ]
+    problems = [f"{name}: loads {url} from the network" for url in loaded if NETWORK.match(url)]
     article = soup.find("article") or soup
     if article.select(".output.traceback, .system-message, .problematic"):
         problems.append(f"{name}: shows an error message")
@@ -105,14 +86,9 @@ def page(name: str, text: str) -> list[str]:
                 f"{name}: image {src} stands outside a figure, without caption and number"
             )
     for figure in article.select("figure"):
-        number, words = (
-            figure.select_one(".caption-number"),
-            figure.select_one(".caption-text"),
-        )
+        number, words = (figure.select_one(".caption-number"), figure.select_one(".caption-text"))
         if not number or not words or len(words.get_text().split()) < 3:
-            problems.append(
-                f"{name}: figure {figure.get('id')} has no number or no caption"
-            )
+            problems.append(f"{name}: figure {figure.get('id')} has no number or no caption")
     for hidden in article.select("script, style, code, pre, .math, .headerlink"):
         hidden.extract()
     prose = article.get_text(" ")
@@ -122,14 +98,9 @@ def page(name: str, text: str) -> list[str]:
     return problems
 
 
-def book(
-    html: Path, toc: dict[str, Any], runs: Sequence[Mapping[str, Any]]
-) -> list[str]:
+def book(html: Path, toc: dict[str, Any], runs: Sequence[Mapping[str, Any]]) -> list[str]:
     """Find problems of a book in the folder ``html``: of each page of its contents, and cards on no page."""
-    texts = {
-        name: (html / f"{name}.html").read_text(encoding="utf-8")
-        for name in toc_pages(toc)
-    }
+    texts = {name: (html / f"{name}.html").read_text(encoding="utf-8") for name in toc_pages(toc)}
     problems = [problem for name, text in texts.items() for problem in page(name, text)]
     problems += [
         f"notebooks/{run['name']}: card of claim {card['id']} is not on the page"

@@ -26,29 +26,16 @@ def test_a_grid_is_trained_setting_by_setting_and_seed_by_seed():
         record=(5, 20),
     )
     units = [UnitConfig(ReLU(3), 0.1, 8, s, learning_rate=0.1) for s in range(3)]
-    units += [
-        UnitConfig(Affine(3), 0.4, 8, s, tokens, learning_rate=0.2) for s in range(3)
-    ]
+    units += [UnitConfig(Affine(3), 0.4, 8, s, tokens, learning_rate=0.2) for s in range(3)]
     plain = pretrain(
-        units,
-        20,
-        16,
-        shared_tokens=True,
-        stream="native",
-        dtype="float32",
-        record=(5, 20),
+        units, 20, 16, shared_tokens=True, stream="native", dtype="float32", record=(5, 20)
     )
     assert grid.trained.units == plain.units and np.array_equal(grid.trained.M, plain.M)
     assert np.array_equal(grid.M[1, 2], plain.M[5]) and np.array_equal(
         grid.windows[1], plain.windows[3:]
     )
-    assert (
-        np.array_equal(grid.M_history[0, 1, 0], plain.M_history[0, 3])
-        and grid.seeds == 3
-    )
-    portable = train_grid(
-        ReLU(3), 0.1, 8, 2, 5, 16, 0.3, stream="portable", dtype="float64"
-    )
+    assert np.array_equal(grid.M_history[0, 1, 0], plain.M_history[0, 3]) and grid.seeds == 3
+    portable = train_grid(ReLU(3), 0.1, 8, 2, 5, 16, 0.3, stream="portable", dtype="float64")
     assert np.array_equal(
         portable.M[0, 1], pretrain([UnitConfig(ReLU(3), 0.1, 8, 1)], 5, 16, 0.3).M[0]
     )
@@ -93,9 +80,8 @@ def test_windows_of_even_functions_warn_of_their_signs():
         for task in (Cosine(3, 4.0), ReLU(3))
         for s in range(4)
     ]
-    trained = pretrain(
-        units, 1, 16, 1e-3, shared_tokens=True
-    )  # still at their random starts
+    # still at their random starts
+    trained = pretrain(units, 1, 16, 1e-3, shared_tokens=True)
     with pytest.warns(UserWarning, match="even functions have either sign"):
         assert np.any(trained.windows[:4] < 0) and np.any(trained.windows[:4] > 0)
     with warnings.catch_warnings():

@@ -27,12 +27,7 @@ def test_test_error_is_the_exact_risk():
     noise_std, n, contexts = 0.2, 8, 20_000
     w = np.array([0.0, 4.0])
     error = evaluation_error(
-        w[:, None, None] * np.eye(3),
-        ReLU(3),
-        noise_std=noise_std,
-        n=n,
-        contexts=contexts,
-        seed=0,
+        w[:, None, None] * np.eye(3), ReLU(3), noise_std=noise_std, n=n, contexts=contexts, seed=0
     )
     risk = population_risk(ReLU(3), w, n, noise_std).total
     # one context's squared error spreads by less than 2.5 times its mean
@@ -50,27 +45,19 @@ def test_trained_units_have_the_error_of_their_matrices():
 
 
 def test_without_a_seed_each_unit_has_the_test_set_of_its_own():
-    units = [
-        UnitConfig(task, 0.2, 8, seed)
-        for seed in (3, 4)
-        for task in (Affine(3), ReLU(3))
-    ]
+    units = [UnitConfig(task, 0.2, 8, seed) for seed in (3, 4) for task in (Affine(3), ReLU(3))]
     trained = pretrain(units, 5, 4, shared_tokens=True, record=(0,))
     own = evaluation_error(trained, ReLU(3), 0.2, 8, 50, seed=None)
     for seed, mine in ((3, slice(0, 2)), (4, slice(2, 4))):
         assert np.array_equal(
             own[:, mine], evaluation_error(trained, ReLU(3), 0.2, 8, 50, seed)[:, mine]
         )
-    assert (
-        own[0, 0] == own[0, 1] != own[0, 2]
-    )  # all start at zero: the test sets alone make the difference
-    assert (
-        np.ptp(evaluation_error(trained, ReLU(3), 0.2, 8, 50, seed=9)[0]) == 0
-    )  # a set for all
+    # all start at zero: the test sets alone make the difference
+    assert own[0, 0] == own[0, 1] != own[0, 2]
+    # a set for all
+    assert np.ptp(evaluation_error(trained, ReLU(3), 0.2, 8, 50, seed=9)[0]) == 0
     alone = pretrain(units[3:], 5, 4)  # the test set does not depend on company
-    assert np.allclose(
-        own[-1, 3:], evaluation_error(alone, ReLU(3), 0.2, 8, 50, seed=4)[-1]
-    )
+    assert np.allclose(own[-1, 3:], evaluation_error(alone, ReLU(3), 0.2, 8, 50, seed=4)[-1])
 
 
 def test_turned_units_attend_to_the_opposite_end():
@@ -81,39 +68,22 @@ def test_turned_units_attend_to_the_opposite_end():
     trained = pretrain(units, 5, 4, record=(2,))
     other = metrics.scale_scores(trained, [-1, 3])
     assert np.allclose(other.M, np.array([-1, 3])[:, None, None] * trained.M)
-    assert np.allclose(
-        other.M_history, np.array([-1, 3])[:, None, None] * trained.M_history
-    )
+    assert np.allclose(other.M_history, np.array([-1, 3])[:, None, None] * trained.M_history)
     rng = stream(0, "noise")
-    x, y = (
-        torch.from_numpy(rng.standard_normal((1, 1, *size)))
-        for size in ((3, 9, 5), (9, 5))
-    )
+    x, y = (torch.from_numpy(rng.standard_normal((1, 1, *size))) for size in ((3, 9, 5), (9, 5)))
     opposite = torch.cat([x[..., :-1, :], -x[..., -1:, :]], -2)
     one, two = (
-        predict(
-            units[0].layout,
-            torch.from_numpy(t.M[:1].reshape(1, 1, 9)),
-            "softmax",
-            tokens,
-            y,
-        )
+        predict(units[0].layout, torch.from_numpy(t.M[:1].reshape(1, 1, 9)), "softmax", tokens, y)
         for t, tokens in ((trained, x), (other, opposite))
     )
     assert torch.allclose(one, two)
-    with pytest.raises(
-        ValueError, match="factors has 1 numbers: must have one a unit, 2"
-    ):
+    with pytest.raises(ValueError, match="factors has 1 numbers: must have one a unit, 2"):
         metrics.scale_scores(trained, [-1])
 
 
 def test_other_tokens():
     basis = np.eye(4)[:, :2]
     task = Projected(Linear(2), basis.T)
-    trained = pretrain(
-        [UnitConfig(task, 0.1, 8, 0, LowRank(basis))], 100, 32, 0.2, record=(0,)
-    )
-    before, after = evaluation_error(trained, task, 0.1, 8, covariates=LowRank(basis))[
-        :, 0
-    ]
+    trained = pretrain([UnitConfig(task, 0.1, 8, 0, LowRank(basis))], 100, 32, 0.2, record=(0,))
+    before, after = evaluation_error(trained, task, 0.1, 8, covariates=LowRank(basis))[:, 0]
     assert after < before / 2

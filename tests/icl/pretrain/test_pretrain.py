@@ -36,24 +36,18 @@ def assert_same(fast, slow, rtol=1e-8):
     """Same parameters, up to ``rtol`` of their size: the stated tolerance for double precision."""
     assert fast.keys() == slow.keys()
     for name in slow:
-        assert (
-            np.abs(fast[name] - slow[name]).max() <= rtol * np.abs(slow[name]).max()
-        ), name
+        assert np.abs(fast[name] - slow[name]).max() <= rtol * np.abs(slow[name]).max(), name
 
 
 @pytest.mark.parametrize("width", [None, 1, 5])
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_every_unit_takes_the_path_of_the_slow_reference(activation, width):
-    unit = UnitConfig(
-        ReLU(3, 2.0), 0.2, 8, 1, activation=activation, width=width, initial_std=0.5
-    )
+    unit = UnitConfig(ReLU(3, 2.0), 0.2, 8, 1, activation=activation, width=width, initial_std=0.5)
     trained = pretrain([unit], 30, 32, 0.02)
     # where hardly any score is positive, normalized ReLU divides by almost zero and magnifies rounding
     tolerance = 1e-6 if activation == "normalized relu" else 1e-8
     assert_same(trained.parameters[0], alone(unit, 30, 32, 0.02), tolerance)
-    assert not np.allclose(
-        unit.initial(), unit.layout.pack(trained.parameters[0]), atol=0.05
-    )
+    assert not np.allclose(unit.initial(), unit.layout.pack(trained.parameters[0]), atol=0.05)
 
 
 def test_any_mix_together_equals_each_alone():
@@ -90,9 +84,7 @@ def test_shared_tokens_are_the_same_numbers():
 
 @pytest.mark.parametrize("kind", ["portable", "native"])
 def test_a_step_does_not_depend_on_other_steps_or_on_company(kind):
-    sets = [
-        [UnitConfig(ReLU(3, L), 0.1, 8, seed) for L in (1.0, 2.0)] for seed in range(3)
-    ]
+    sets = [[UnitConfig(ReLU(3, L), 0.1, 8, seed) for L in (1.0, 2.0)] for seed in range(3)]
     options = dict(stream=kind, dtype="float32")
     whole, one = sampler(sets, 32, **options), sampler(sets[2:], 32, **options)
     for step in (0, 13, 7, 40):
@@ -116,15 +108,9 @@ def test_native_training_follows_the_reference_on_the_same_numbers():
     slow = alone(unit, 30, 32, 0.02, draw=draw)
     options = dict(stream="native", shared_tokens=True)
     assert_same(pretrain([unit], 30, 32, 0.02, **options).parameters[0], slow)
-    company = [
-        unit,
-        UnitConfig(Affine(3), 0.2, 8, 1),
-        UnitConfig(ReLU(3, 2.0), 0.2, 8, 2),
-    ]
+    company = [unit, UnitConfig(Affine(3), 0.2, 8, 1), UnitConfig(ReLU(3, 2.0), 0.2, 8, 2)]
     assert_same(
-        pretrain(company, 30, 32, 0.02, dtype="float32", **options).parameters[0],
-        slow,
-        1e-4,
+        pretrain(company, 30, 32, 0.02, dtype="float32", **options).parameters[0], slow, 1e-4
     )
 
 
@@ -144,9 +130,7 @@ def test_plain_gradient_steps_and_their_history():
 
 
 @pytest.mark.parametrize(
-    "task",
-    [Affine(4, 2.0), Linear(4), ReLU(4, 2.0), Cosine(4, 3.0), Quadratic(4)],
-    ids=str,
+    "task", [Affine(4, 2.0), Linear(4), ReLU(4, 2.0), Cosine(4, 3.0), Quadratic(4)], ids=str
 )
 @pytest.mark.parametrize("activation", ["softmax", "linear", "normalized sigmoid"])
 def test_integrated_labels_have_the_gradient_of_the_quadratic_risk(task, activation):
@@ -154,16 +138,12 @@ def test_integrated_labels_have_the_gradient_of_the_quadratic_risk(task, activat
     x, none = sampler(sets, 10, integrate_labels=True).batch(0)
     assert none is None
     theta = torch.from_numpy(stream(0, "initialization").standard_normal((1, 2, 16)))
-    fast = gradient(
-        ParameterLayout(4, None), theta, activation, x, None, risk_gradient(sets, x)
-    )
+    fast = gradient(ParameterLayout(4, None), theta, activation, x, None, risk_gradient(sets, x))
     tokens = x[0, 0].permute(2, 1, 0)
     for k, noise_std in enumerate((0.3, 0.1)):
         M = theta[0, k].reshape(4, 4).requires_grad_()
         omega = weights(
-            (tokens[:, :-1] * (tokens[:, -1] @ M.T).unsqueeze(1)).sum(-1),
-            activation,
-            -1,
+            (tokens[:, :-1] * (tokens[:, -1] @ M.T).unsqueeze(1)).sum(-1), activation, -1
         )[0]
         (slow,) = torch.autograd.grad(
             QuadraticRisk.of(task, tokens, noise_std).risk(omega).mean(), M
@@ -192,10 +172,7 @@ def test_same_numbers_on_the_gpu(integrate_labels):
         for device in ("cpu", "cuda")
     )
     assert np.allclose(cpu.M, gpu.M, rtol=1e-6, atol=1e-8)
-    assert (
-        pretrain(units, 20, 64, 0.1, "cuda", stream="native", dtype="float32").device
-        == "cuda"
-    )
+    assert pretrain(units, 20, 64, 0.1, "cuda", stream="native", dtype="float32").device == "cuda"
 
 
 @pytest.mark.slow
@@ -203,22 +180,14 @@ def test_same_numbers_on_the_gpu(integrate_labels):
 def test_the_mean_training_curve_follows_the_population_flow(integrate_labels):
     task, n, noise_std, rate, record = ReLU(3, 2.0), 10, 0.3, 1.0, (5, 20, 60, 150)
     units = [UnitConfig(task, noise_std, n, seed) for seed in range(24)]
-    plain = {
-        "optimizer": "sgd",
-        "schedule": "constant",
-        "integrate_labels": integrate_labels,
-    }
+    plain = {"optimizer": "sgd", "schedule": "constant", "integrate_labels": integrate_labels}
     trained = pretrain(units, 150, 64, rate, record=record, **plain)
     w = np.trace(trained.M_history, axis1=-2, axis2=-1) / 3
     flow = population_flow(task, n, noise_std, rate * np.array(record))
     for t in range(len(record)):
         _, low, high = t_interval(w[t])
         # finite steps and noise bend the curve by up to 3 %, declared
-        assert (
-            low <= 1.03 * flow[t]
-            and high >= 0.97 * flow[t]
-            and high - low < 0.35 * flow[t]
-        )
+        assert low <= 1.03 * flow[t] and high >= 0.97 * flow[t] and high - low < 0.35 * flow[t]
 
 
 @pytest.mark.parametrize(
@@ -233,12 +202,8 @@ def test_a_diverging_unit_is_named_and_leaves_the_others_alone(options):
     assert np.array_equal(both.M[0], pretrain([good], 30, 4, 0.1, **options).M[0])
 
 
-@pytest.mark.parametrize(
-    "error", [RuntimeError("planted"), KeyboardInterrupt("planted")]
-)
-def test_a_failure_stops_all_threads_and_the_process_keeps_its_settings(
-    error, monkeypatch
-):
+@pytest.mark.parametrize("error", [RuntimeError("planted"), KeyboardInterrupt("planted")])
+def test_a_failure_stops_all_threads_and_the_process_keeps_its_settings(error, monkeypatch):
     """The first of three threads fails at step 3; two threads more than the tests run with."""
     draw, fail, seen = BatchSampler.batch, True, []
 
@@ -259,11 +224,7 @@ def test_a_failure_stops_all_threads_and_the_process_keeps_its_settings(
         fail = False
         assert pretrain(units, 4, 8).M.any() and set(seen) == {(1, switch)}
         with ThreadPoolExecutor(1) as later:
-            assert (
-                torch.get_num_threads()
-                == later.submit(torch.get_num_threads).result()
-                == 3
-            )
+            assert torch.get_num_threads() == later.submit(torch.get_num_threads).result() == 3
     finally:
         torch.set_num_threads(threads)
 
@@ -273,6 +234,5 @@ def test_predictions_and_a_single_token():
     x, y = sampler([[unit]], 5).batch(0)
     theta = torch.randn(1, 1, 9, dtype=torch.float64)
     assert torch.allclose(predict(unit.layout, theta, "softmax", x, y), y[:, :, 0])
-    assert not gradient(
-        unit.layout, theta, "softmax", x, y
-    ).any()  # its weight is one whatever M is
+    # its weight is one whatever M is
+    assert not gradient(unit.layout, theta, "softmax", x, y).any()

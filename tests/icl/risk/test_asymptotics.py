@@ -6,24 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
-from scipy.special import (
-    betaln,
-    eval_gegenbauer,
-    gammaln,
-    ive,
-    roots_gegenbauer,
-)
+from scipy.special import betaln, eval_gegenbauer, gammaln, ive, roots_gegenbauer
 
-from icl.risk import (
-    asymptotics,
-    limits,
-    mismatch_risk,
-    optimal_window,
-    population_risk,
-)
-from icl.risk.limits import (
-    least_ball_limit,
-)
+from icl.risk import asymptotics, limits, mismatch_risk, optimal_window, population_risk
+from icl.risk.limits import least_ball_limit
 from icl.statistics import Z
 from icl.tasks import Affine, Cosine, Linear, Network, Quadratic, ReLU, Sign, Zonal
 from icl.tasks.gegenbauer import multiplicity
@@ -77,11 +63,7 @@ LAWFUL = [
     Quadratic(3),
     Linear(4),
 ]
-LAWFUL += [
-    *map(ReLU, (2, 3, 5, 8)),
-    Network(3, 2.0),
-    *(Sign(d, 0.7) for d in (2, 3, 5, 8)),
-]
+LAWFUL += [*map(ReLU, (2, 3, 5, 8)), Network(3, 2.0), *(Sign(d, 0.7) for d in (2, 3, 5, 8))]
 LAWFUL += [
     Fractional(4, 0.5),
     Fractional(3, 1.5),
@@ -107,9 +89,7 @@ def infinite_bias(task, w):
     the angle between two of them.
     """
     near = np.geomspace(1e-3, 1, 6)
-    theta, p = panels(
-        np.concatenate([[0], near, np.arange(2, 12)]) / math.sqrt(w), task.dim - 2
-    )
+    theta, p = panels(np.concatenate([[0], near, np.arange(2, 12)]) / math.sqrt(w), task.dim - 2)
     p *= np.exp(-2 * w * np.sin(theta / 2) ** 2)
     p /= p.sum()
     phi, q = np.array([0.0, np.pi]), np.array([0.5, 0.5])
@@ -139,9 +119,7 @@ def test_the_constant_of_the_law(task):
     assert off_bias(task, replace(law, order=law.order + 0.1)) > 0.03
     pair = 2 ** (law.order / 2) / 2  # E |xi - xi'|^rho over 2 E |xi|^rho
     if law.order < 4:
-        assert (
-            off_bias(task, replace(law, constant=law.constant / abs(1 - pair))) > 0.03
-        )
+        assert off_bias(task, replace(law, constant=law.constant / abs(1 - pair))) > 0.03
 
 
 @pytest.mark.parametrize("task", LAWFUL, ids=str)
@@ -150,12 +128,8 @@ def test_bias_and_noise_of_the_exact_risk(task):
     w, law = 1e5, asymptotics.window_law(task)
     r = population_risk(task, w, 1e40, 1.0)
     closeness = {4.0: 1e-3, 3.0: 0.03}.get(law.order, 0.03 if law.order > 2 else 1e-3)
-    assert r.bias / (law.constant * w ** (-law.order / 2)) == pytest.approx(
-        1, abs=closeness
-    )
-    noise = math.exp(asymptotics._log_noise_constant(task.dim)) * w ** (
-        (task.dim - 1) / 2
-    )
+    assert r.bias / (law.constant * w ** (-law.order / 2)) == pytest.approx(1, abs=closeness)
+    noise = math.exp(asymptotics._log_noise_constant(task.dim)) * w ** ((task.dim - 1) / 2)
     assert r.noise * 1e40 == pytest.approx(noise, rel=1e-3)
 
 
@@ -164,10 +138,7 @@ def random_settings():
     rng = np.random.default_rng(11)
     for i in range(12):
         d, scale = int(rng.integers(2, 9)), float(10 ** rng.uniform(-0.7, 0.3))
-        rough, kinked = (
-            Fractional(d, rng.uniform(0.3, 1.9)),
-            Fractional(d, rng.uniform(2.2, 3)),
-        )
+        rough, kinked = (Fractional(d, rng.uniform(0.3, 1.9)), Fractional(d, rng.uniform(2.2, 3)))
         kinds = [
             Affine(d, scale),
             Quadratic(d, scale),
@@ -230,56 +201,34 @@ def test_a_region_turned_at_random(dim, reach):
     bias = np.sum(multiplicity(dim, degrees[-1])[1:] * mean**2 * missed**2)
     share = p0 * math.sin(reach) ** (dim - 2)
     beta = (math.sqrt(2) - 1) / math.sqrt(math.pi) * H**2 * share
-    bias += (
-        H**2 * share / math.pi / degrees[-1]
-    )  # a_l ~ l^-2 on average: what is left out adds
+    # a_l ~ l^-2 on average: what is left out adds
+    bias += H**2 * share / math.pi / degrees[-1]
     assert abs(bias / (beta * w**-0.5) - 1) < 2e-3
     assert abs(bias / (1.05 * beta * w**-0.5) - 1) > 0.04
     if dim == 5:  # the hemisphere is the sign class, with H = 2
-        half = (
-            math.sin(math.pi / 2) ** (dim - 2)
-            * p0
-            * 4
-            * (math.sqrt(2) - 1)
-            / math.sqrt(math.pi)
-        )
-        assert asymptotics.window_law(Sign(dim)).constant == pytest.approx(
-            half, rel=1e-12
-        )
+        half = math.sin(math.pi / 2) ** (dim - 2) * p0 * 4 * (math.sqrt(2) - 1) / math.sqrt(math.pi)
+        assert asymptotics.window_law(Sign(dim)).constant == pytest.approx(half, rel=1e-12)
 
 
 @pytest.mark.parametrize("task", [Cosine(3, 4.0), Cosine(5, 0.1), Quadratic(4)])
 def test_exact_windows_reach_the_law(task):
     """Where contexts are so long that only the law is left, no digit is lost."""
     best = optimal_window(task, [1e50, 1e70], noise_std=0.5)
-    assert best.w == pytest.approx(
-        asymptotics.sharp_window(task, [1e50, 1e70], 0.5), rel=1e-9
-    )
+    assert best.w == pytest.approx(asymptotics.sharp_window(task, [1e50, 1e70], 0.5), rel=1e-9)
 
 
 def test_exponents():
     """2/d, the printed upper end, for jumps; smooth functions as in textbooks, in d - 1 dimensions."""
-    for task, order in (
-        (Affine(4), 4),
-        (ReLU(4), 3),
-        (Sign(4), 1),
-        (Fractional(4, 0.5), 0.5),
-    ):
+    for task, order in ((Affine(4), 4), (ReLU(4), 3), (Sign(4), 1), (Fractional(4, 0.5), 0.5)):
         law = asymptotics.window_law(task)
         assert law.order == order
         assert (
             law.exponent == pytest.approx(2 / (3 + order))
             and law.risk_exponent == -order * law.exponent / 2
         )
-    assert (
-        asymptotics.window_law(Sign(4)).exponent
-        == asymptotics.printed_exponents(4)[1]
-        == 0.5
-    )
+    assert asymptotics.window_law(Sign(4)).exponent == asymptotics.printed_exponents(4)[1] == 0.5
     assert asymptotics.window_law(Fractional(4, 0.5)).exponent > 0.5
-    assert asymptotics.window_law(Affine(5, 2.0)).constant == pytest.approx(
-        4 * 16 / 60, rel=1e-12
-    )
+    assert asymptotics.window_law(Affine(5, 2.0)).constant == pytest.approx(4 * 16 / 60, rel=1e-12)
     assert asymptotics.printed_exponents(4) == (0.25, 0.5)
 
 
@@ -296,9 +245,7 @@ def test_classes_without_a_law(term):
             return ReLU(self.dim).covariance(cosine)
 
     error = (
-        (TypeError, "declares no singular_term")
-        if term is None
-        else (ValueError, "singular_term=")
+        (TypeError, "declares no singular_term") if term is None else (ValueError, "singular_term=")
     )
     with pytest.raises(error[0], match=error[1]):
         asymptotics.window_law(Undeclared(3))
@@ -309,13 +256,7 @@ def test_constants_have_no_window():
     assert asymptotics.sharp_window(nothing, 1e4, 1.0) < 1e-50
 
 
-PENALTIES = [
-    (2, ReLU, 0.25),
-    (3, ReLU, 4.0),
-    (5, Affine, 4.0),
-    (3, Affine, 0.1),
-    (5, Sign, 0.3),
-]
+PENALTIES = [(2, ReLU, 0.25), (3, ReLU, 4.0), (5, Affine, 4.0), (3, Affine, 0.1), (5, Sign, 0.3)]
 
 
 @pytest.mark.parametrize("dim, cls, ratio", PENALTIES)
@@ -324,9 +265,7 @@ def test_mismatch_penalty(dim, cls, ratio):
     n = asymptotics.sharp_context(task, 1e4, 1.0)
     best = optimal_window(cls(dim, ratio), float(n), 1.0).risk
     loss = mismatch_risk(cls(dim), cls(dim, ratio), float(n), 1.0).total / best
-    assert loss == pytest.approx(
-        asymptotics.mismatch_penalty(cls(dim), ratio), rel=0.02
-    )
+    assert loss == pytest.approx(asymptotics.mismatch_penalty(cls(dim), ratio), rel=0.02)
     factor = ratio ** (-2 * asymptotics.window_law(task).exponent)
     price, planted = (window_price(task, f) for f in (factor, factor**0.5))
     assert price == pytest.approx(asymptotics.mismatch_penalty(task, ratio), rel=1e-12)
@@ -388,25 +327,17 @@ def test_the_window_of_many_tokens(task):
 
 def by_quadrature(dim, w, order):
     """The limit by Gauss rules, in r and for E x_1 exp(s x_1) / E exp(s x_1) in x_1, s = w r."""
-    (x, p), (r, weight) = (
-        roots_gegenbauer(60, dim / 2),
-        np.polynomial.legendre.leggauss(order),
-    )
+    (x, p), (r, weight) = (roots_gegenbauer(60, dim / 2), np.polynomial.legendre.leggauss(order))
     r, weight = (1 + r) / 2, weight * dim * ((1 + r) / 2) ** (dim - 1)
-    tilted = p * np.exp(
-        w * r[:, None] * (x - 1)
-    )  # the density of x_1 in the ball: (1 - x^2)^((d - 1) / 2)
+    # the density of x_1 in the ball: (1 - x^2)^((d - 1) / 2)
+    tilted = p * np.exp(w * r[:, None] * (x - 1))
     return weight @ (r - tilted @ x / tilted.sum(1)) ** 2 / (weight @ r**2)
 
 
-@pytest.mark.parametrize(
-    "dim, w, share", [(2, 6.6, 0.025), (5, 18.9, 0.016), (10, 59.7, 0.0064)]
-)
+@pytest.mark.parametrize("dim, w, share", [(2, 6.6, 0.025), (5, 18.9, 0.016), (10, 59.7, 0.0064)])
 def test_best_window_in_the_ball(dim, w, share):
     best = least_ball_limit(dim)
-    assert best.w == pytest.approx(w, abs=0.05) and best.risk == pytest.approx(
-        share, rel=0.035
-    )
+    assert best.w == pytest.approx(w, abs=0.05) and best.risk == pytest.approx(share, rel=0.035)
     assert limits._ball_limit(dim, 1e6, 16)[0] > best.risk and 0 < best.error < 1e-9
     found = minimize_scalar(
         lambda v: by_quadrature(dim, v, 24), bounds=(0.8 * w, 1.2 * w), method="bounded"
@@ -423,12 +354,6 @@ def test_sampled_tokens_in_the_ball():
         x *= (rng.random(n + 1) ** (1 / dim) / np.linalg.norm(x, axis=1))[:, None]
         tokens, query = x[1:], x[0]
         weights = np.exp(best.w * tokens @ query)
-        errors.append(
-            np.sum((weights @ tokens / weights.sum() - query) ** 2) * (dim + 2) / dim
-        )
+        errors.append(np.sum((weights @ tokens / weights.sum() - query) ** 2) * (dim + 2) / dim)
     spread = np.std(errors) / len(errors) ** 0.5
-    assert (
-        abs(np.mean(errors) - best.risk)
-        < 0.03 * best.risk + Z * spread
-        < 0.3 * best.risk
-    )
+    assert abs(np.mean(errors) - best.risk) < 0.03 * best.risk + Z * spread < 0.3 * best.risk

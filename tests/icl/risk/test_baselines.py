@@ -6,12 +6,7 @@ import torch
 
 from icl.attention import linear_attention
 from icl.covariates import uniform_sphere
-from icl.risk import (
-    linear_optimum,
-    linear_risk,
-    nearest_neighbor_risk,
-    neighbors_risk,
-)
+from icl.risk import linear_optimum, linear_risk, nearest_neighbor_risk, neighbors_risk
 from icl.statistics import Z
 from icl.streams import stream
 from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU
@@ -22,9 +17,7 @@ COUNT = 20_000  # contexts of every sampled number here
 def contexts(task, n, noise_std, seed=3):
     tokens = uniform_sphere(stream(seed, "covariates"), COUNT, n + 1, task.dim)
     f = task.sample(stream(seed, "tasks"), COUNT)(tokens)
-    y = f[:, :-1] + noise_std * torch.from_numpy(
-        stream(seed, "noise").standard_normal((COUNT, n))
-    )
+    y = f[:, :-1] + noise_std * torch.from_numpy(stream(seed, "noise").standard_normal((COUNT, n)))
     return tokens[:, :-1], y, tokens[:, -1], f[:, -1]
 
 
@@ -38,9 +31,7 @@ def sigmas(loss, expected):
 @pytest.mark.parametrize("n, m", [(1, 0.7), (7, 2.0)])
 def test_linear_risk_against_sampling(task, n, m):
     x, y, query, truth = contexts(task, n, 0.4)
-    loss = (
-        linear_attention(x, y, query, m * torch.eye(task.dim).double()) - truth
-    ) ** 2
+    loss = (linear_attention(x, y, query, m * torch.eye(task.dim).double()) - truth) ** 2
     assert sigmas(loss, float(linear_risk(task, m, n, 0.4))) < Z
 
 
@@ -52,12 +43,7 @@ def test_linear_risk_against_the_affine_closed_form():
 
 
 def test_linear_optimum_is_the_lowest_and_tends_to_its_floor():
-    floors = {
-        Affine(5, 2.0): 4 / 3,
-        ReLU(5): 1 / 3 + 1 / 30,
-        Linear(3): 0.0,
-        Quadratic(3): 3 / 15,
-    }
+    floors = {Affine(5, 2.0): 4 / 3, ReLU(5): 1 / 3 + 1 / 30, Linear(3): 0.0, Quadratic(3): 3 / 15}
     for task, floor in floors.items():
         best = linear_optimum(task, np.array([10, 1000, 10**12]), 0.1)
         assert best.floor == pytest.approx(floor, rel=1e-12, abs=1e-15)
@@ -65,13 +51,9 @@ def test_linear_optimum_is_the_lowest_and_tends_to_its_floor():
             around = linear_risk(task, best.m[i] + np.linspace(-1, 1, 21), n, 0.1)
             assert np.argmin(around) == 10
             assert around[10] == pytest.approx(best.risk[i], rel=1e-12, abs=1e-16)
-        assert np.all(np.diff(best.risk) <= 0) and best.risk[-1] == pytest.approx(
-            floor, abs=1e-10
-        )
+        assert np.all(np.diff(best.risk) <= 0) and best.risk[-1] == pytest.approx(floor, abs=1e-10)
     n = np.array([1e12, 1e25])  # where the risk is far below the rounding of the power
-    assert np.diff(n * linear_optimum(Linear(3), n, 0.1).risk) == pytest.approx(
-        0.0, abs=1e-9
-    )
+    assert np.diff(n * linear_optimum(Linear(3), n, 0.1).risk) == pytest.approx(0.0, abs=1e-9)
 
 
 def test_nearest_of_one_token_and_of_many():
@@ -80,12 +62,7 @@ def test_nearest_of_one_token_and_of_many():
     assert bias == pytest.approx(2 / 9 * np.array([1, 2 / (10**6 + 1)]), rel=1e-9)
 
 
-NEIGHBORS = [
-    (ReLU(3), 4, 10),
-    (Cosine(5, 2.0), 7, 20),
-    (Affine(2), 3, 4),
-    (ReLU(5), 6, 6),
-]
+NEIGHBORS = [(ReLU(3), 4, 10), (Cosine(5, 2.0), 7, 20), (Affine(2), 3, 4), (ReLU(5), 6, 6)]
 
 
 @pytest.mark.parametrize("task, k, n", NEIGHBORS, ids=str)
@@ -112,14 +89,7 @@ def test_one_neighbor_is_the_nearest_and_vanishing_caps_say_so():
     n = np.array([2, 12, 1000])
     for task in (Affine(2), ReLU(5), Cosine(3, 2.0)):
         nearest = nearest_neighbor_risk(task, n, 0.3).total
-        assert neighbors_risk(task, 1, n, 0.3).total == pytest.approx(
-            nearest, rel=1e-12
-        )
-    rough = neighbors_risk(
-        ReLU(2), 1, 10**5, 0.0
-    )  # caps smaller than a wave of the last degree
-    assert (
-        rough.error
-        > abs(nearest_neighbor_risk(ReLU(2), 10**5, 0.0).bias / rough.bias - 1)
-        > 0.1
-    )
+        assert neighbors_risk(task, 1, n, 0.3).total == pytest.approx(nearest, rel=1e-12)
+    # caps smaller than a wave of the last degree
+    rough = neighbors_risk(ReLU(2), 1, 10**5, 0.0)
+    assert rough.error > abs(nearest_neighbor_risk(ReLU(2), 10**5, 0.0).bias / rough.bias - 1) > 0.1

@@ -10,35 +10,17 @@ from scipy.optimize import brentq
 from scipy.special import betainc, jv
 
 from icl import risk
-from icl.risk import (
-    integrals,
-    monte_carlo_risk,
-    optimal_window,
-    population_flow,
-    population_risk,
-)
+from icl.risk import integrals, monte_carlo_risk, optimal_window, population_flow, population_risk
 from icl.statistics import Z
-from icl.tasks import (
-    CLASSES,
-    Affine,
-    Cosine,
-    Harmonic,
-    Quadratic,
-    ReLU,
-    Sign,
-    make_task,
-)
+from icl.tasks import CLASSES, Affine, Cosine, Harmonic, Quadratic, ReLU, Sign, make_task
 from oracles import risk as oracle
 
 pytestmark = pytest.mark.filterwarnings("error")
 
 
 DIMS = (2, 3, 4, 5, 8, 32, 256)
-NARROW = [
-    (Affine(3), 1e5),
-    (Quadratic(256), 1e5),
-    (Cosine(2, 3.0), 1e4),
-]  # windows of a few tokens
+# windows of a few tokens
+NARROW = [(Affine(3), 1e5), (Quadratic(256), 1e5), (Cosine(2, 3.0), 1e4)]
 
 
 def settings(w_max, seed):
@@ -50,19 +32,10 @@ def settings(w_max, seed):
     pairs = [(name, dim) for name in CLASSES for dim in DIMS]
     strata = (rng.permutation(len(pairs)) + rng.uniform(0, 1, len(pairs))) / len(pairs)
     for i, ((name, dim), stratum) in enumerate(zip(pairs, strata, strict=True)):
-        w = (
-            0.0
-            if i % 25 == 0
-            else float(10 ** (-2 + stratum * (math.log10(w_max) + 2)))
-        )
+        w = 0.0 if i % 25 == 0 else float(10 ** (-2 + stratum * (math.log10(w_max) + 2)))
         scale = float(10 ** rng.uniform(-1, 1))
         task = Sign(dim, scale) if name == "sign" else make_task(name, dim, scale)
-        yield (
-            task,
-            w,
-            np.floor(10 ** rng.uniform(0, 12, 40)),
-            float(10 ** rng.uniform(-2, 1)),
-        )
+        yield (task, w, np.floor(10 ** rng.uniform(0, 12, 40)), float(10 ** rng.uniform(-2, 1)))
 
 
 @pytest.mark.parametrize(
@@ -91,17 +64,11 @@ def test_few_tokens_and_functions_that_jump(dim, w):
     n = np.array([2.0, 3.0, 5.0, 30.0, 1e6])
     bias, noise = oracle.population_risk(Sign(dim, 1.7), w, n, 0.5)
     r = population_risk(Sign(dim, 1.7), w, n, 0.5)
-    assert r.bias == pytest.approx(bias, rel=1e-10) and r.noise == pytest.approx(
-        noise, rel=1e-10
-    )
+    assert r.bias == pytest.approx(bias, rel=1e-10) and r.noise == pytest.approx(noise, rel=1e-10)
 
 
 #: How far the best w is from its law, at most; in two dimensions n is too long for sigma below 10.
-JUMPS = [
-    (2, 1e8, 1.0, 2e-4),
-    (3, 1e12, 1.0, 2e-4),
-    (5, 1e12, 1.0, 2e-3),
-]
+JUMPS = [(2, 1e8, 1.0, 2e-4), (3, 1e12, 1.0, 2e-4), (5, 1e12, 1.0, 2e-3)]
 
 
 @pytest.mark.slow
@@ -128,21 +95,16 @@ def test_against_sampling(name, dim, w, n, noise_std, integrate_labels):
         task, w, n, noise_std, contexts, seed=4, integrate_labels=integrate_labels
     )
     assert (
-        abs(sample.mean - population_risk(task, w, n, noise_std).total)
-        < Z * sample.standard_error
+        abs(sample.mean - population_risk(task, w, n, noise_std).total) < Z * sample.standard_error
     )
 
 
 def test_integrating_labels_narrows_the_interval():
-    plain, narrow = (
-        monte_carlo_risk(Affine(5), 5.0, 20, 0.1, 5000, 0, b) for b in (False, True)
-    )
+    plain, narrow = (monte_carlo_risk(Affine(5), 5.0, 20, 0.1, 5000, 0, b) for b in (False, True))
     assert narrow.standard_error < plain.standard_error / 2
 
 
-@pytest.mark.parametrize(
-    "task", [Affine(2, 3.0), ReLU(3), Cosine(5, 3.0), ReLU(64)], ids=str
-)
+@pytest.mark.parametrize("task", [Affine(2, 3.0), ReLU(3), Cosine(5, 3.0), ReLU(64)], ids=str)
 @pytest.mark.parametrize(
     "w, n", [(1.0, 1), (30.0, 1), (0.0, 1), (0.0, 2), (0.0, 1000), (0.0, 10**12)]
 )
@@ -154,9 +116,7 @@ def test_one_token_and_equal_weights(task, w, n):
     assert r.noise == pytest.approx(0.49 / n, rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    "task", [Affine(2), Affine(5), ReLU(3), ReLU(8), Quadratic(3)], ids=str
-)
+@pytest.mark.parametrize("task", [Affine(2), Affine(5), ReLU(3), ReLU(8), Quadratic(3)], ids=str)
 @pytest.mark.parametrize("n", [2, 4])
 def test_nearest_neighbor_limit(task, n):
     """w to infinity: the nearest token's label; its angle exceeds theta with probability (1 - F)^n."""
@@ -166,9 +126,7 @@ def test_nearest_neighbor_limit(task, n):
     limit = 2 * np.trapezoid(beyond**n, task.variogram(theta))  # by parts
     r = population_risk(task, 1e5, n, 1.0)
     assert r.bias == pytest.approx(limit, rel=2e-3)
-    assert risk.nearest_neighbor_risk(task, n, 1.0).bias == pytest.approx(
-        limit, rel=1e-8
-    )
+    assert risk.nearest_neighbor_risk(task, n, 1.0).bias == pytest.approx(limit, rel=1e-8)
     assert 1 - 2e-3 < r.noise < 1
 
 
@@ -183,12 +141,8 @@ def test_waves_finer_than_the_window():
         z = np.exp(u - w * (1 - np.cos(theta)))
         phi, first = np.exp(-z).mean(), p * z * np.exp(-z)
         single, pair = 2 * (first * z) @ missing @ a, a @ (first @ missing) ** 2
-        bias += 0.1 * (
-            n * single * phi ** (n - 1) + n * (n - 1) * pair * phi ** (n - 2)
-        )
-    assert population_risk(Cosine(2, L), w, n, 0.5).bias == pytest.approx(
-        bias, rel=1e-10
-    )
+        bias += 0.1 * (n * single * phi ** (n - 1) + n * (n - 1) * pair * phi ** (n - 2))
+    assert population_risk(Cosine(2, L), w, n, 0.5).bias == pytest.approx(bias, rel=1e-10)
 
 
 @pytest.mark.parametrize("task", [Affine(3), ReLU(2), ReLU(8), Cosine(5, 4.0)], ids=str)
@@ -200,9 +154,7 @@ def test_slope_against_differences(task, w, n):
     for ours, values in ((r.bias_slope, near.bias), (r.noise_slope, near.noise)):
         # differences lose what the two values share
         noise_floor = 1e-12 * values.max() / h
-        assert ours == pytest.approx(
-            (values[1] - values[0]) / (2 * h), rel=1e-6, abs=noise_floor
-        )
+        assert ours == pytest.approx((values[1] - values[0]) / (2 * h), rel=1e-6, abs=noise_floor)
 
 
 #: Functions of numbers that broadcast.
@@ -221,13 +173,9 @@ BROADCAST = [
 def test_many_at_once_equal_one_by_one(call, given):
     given, whole = np.broadcast_arrays(*given), vars(call(*given))
     for index in np.ndindex(given[0].shape):
-        for name, one in vars(
-            call(*(numbers[index].item() for numbers in given))
-        ).items():
+        for name, one in vars(call(*(numbers[index].item() for numbers in given))).items():
             if "error" not in name:
-                assert whole[name][index] == pytest.approx(one, rel=1e-8, abs=1e-13), (
-                    name
-                )
+                assert whole[name][index] == pytest.approx(one, rel=1e-8, abs=1e-13), name
 
 
 def test_cosine_at_zero_and_with_two_minima():
@@ -240,19 +188,15 @@ def test_cosine_at_zero_and_with_two_minima():
     curve = population_risk(task, w, 100, 0.1)
     assert curve.slope[0] > 0 and (np.diff(np.sign(curve.slope)) > 0).sum() == 1
     best = optimal_window(task, 100, 0.1)
-    assert best.risk <= min(
-        curve.total.min(), population_risk(task, 0.0, 100, 0.1).total
-    ) * (1 + 1e-12)
+    assert best.risk <= min(curve.total.min(), population_risk(task, 0.0, 100, 0.1).total) * (
+        1 + 1e-12
+    )
 
 
 def test_refuses_what_it_cannot_vouch_for(monkeypatch):
     original = integrals.meshes
-    monkeypatch.setattr(
-        integrals, "meshes", lambda *a, **k: original(*a[:-1], a[-1] // 4, **k)
-    )
-    with pytest.raises(
-        ValueError, match="w=40, n=20, ReLU.*two quadrature rules differ"
-    ):
+    monkeypatch.setattr(integrals, "meshes", lambda *a, **k: original(*a[:-1], a[-1] // 4, **k))
+    with pytest.raises(ValueError, match="w=40, n=20, ReLU.*two quadrature rules differ"):
         population_risk(ReLU(3), 40.0, 20, 0.1)
 
 
@@ -273,19 +217,13 @@ def test_optimum_is_lowest_and_that_of_a_root_finder(task, n, noise_std):
     root = brentq(slope, 0.9 * best.w, 1.1 * best.w, rtol=1e-13)
     assert best.interior and slope(0.99 * best.w) < 0 < slope(1.01 * best.w)
     assert best.w == pytest.approx(root, rel=1e-8)
-    assert best.risk == pytest.approx(
-        population_risk(task, root, n, noise_std).total, rel=1e-11
-    )
-    grid = population_risk(
-        task, best.w * np.geomspace(0.01, 10, 40), n, noise_std
-    ).total
+    assert best.risk == pytest.approx(population_risk(task, root, n, noise_std).total, rel=1e-11)
+    grid = population_risk(task, best.w * np.geomspace(0.01, 10, 40), n, noise_std).total
     assert best.risk <= grid.min() * (1 + 1e-12)
 
 
 def test_mismatch():
-    same, other = (
-        risk.mismatch_risk(ReLU(5, L), ReLU(5), 100, 0.3).total for L in (1.0, 0.3)
-    )
+    same, other = (risk.mismatch_risk(ReLU(5, L), ReLU(5), 100, 0.3).total for L in (1.0, 0.3))
     assert same == pytest.approx(optimal_window(ReLU(5), 100, 0.3).risk, rel=1e-10)
     w = optimal_window(ReLU(5, 0.3), 100, 0.3).w
     assert other == population_risk(ReLU(5), w, 100, 0.3).total > 1.5 * same
@@ -298,9 +236,7 @@ def test_population_flow_descends_to_the_optimum():
     # by hand: one short step of dw/dt = -risk'(w) / d
     h = 1e-4
     (_, step) = population_flow(ReLU(5), 20, 0.1, [0.0, h])
-    assert step == pytest.approx(
-        -h * population_risk(ReLU(5), 0.0, 20, 0.1).slope / 5, rel=1e-4
-    )
+    assert step == pytest.approx(-h * population_risk(ReLU(5), 0.0, 20, 0.1).slope / 5, rel=1e-4)
 
 
 # ------------------------------------------------------------------------ the worst Lipschitz function
@@ -310,8 +246,6 @@ def test_the_bias_is_a_sum_over_degrees(task):
     w, n, last = 6.0, 12, 60
     a, rest = task.spectrum(last)
     kept = np.flatnonzero(a > 1e-13)
-    parts = [
-        population_risk(Harmonic(task.dim, degree=k + 1), w, n, 0.0).bias for k in kept
-    ]
+    parts = [population_risk(Harmonic(task.dim, degree=k + 1), w, n, 0.0).bias for k in kept]
     whole = population_risk(task, w, n, 0.0).bias
     assert abs(a[kept] @ parts - whole) <= 4 * rest + 1e-10  # no c_l exceeds 4

@@ -108,9 +108,7 @@ def test_fine_variance_is_noise_of_the_labels_and_stays(call, kind):
         expected = wanted[name] + rough.unresolved
         np.testing.assert_allclose(risks[name], expected, rtol=1e-7, err_msg=name)
     for name in settings:
-        np.testing.assert_allclose(
-            settings[name], same[name], rtol=1e-6, atol=1e-9, err_msg=name
-        )
+        np.testing.assert_allclose(settings[name], same[name], rtol=1e-6, atol=1e-9, err_msg=name)
 
 
 @pytest.mark.parametrize("call", every_risk.ALL, ids=every_risk.name_of)
@@ -158,9 +156,7 @@ def test_nothing_but_fine_variance_by_hand():
     assert np.abs(population_flow(noise, N, SIGMA, [0, 10.0])).max() < 1e-12
     bias, rest = asymptotics.many_token_risk(noise, 3.0, N, SIGMA)
     share = asymptotics.effective_fraction(4, 3.0) / N
-    assert bias == pytest.approx(2 * (1 + share)) and rest == pytest.approx(
-        0.25 * share
-    )
+    assert bias == pytest.approx(2 * (1 + share)) and rest == pytest.approx(0.25 * share)
 
 
 def test_the_best_window_is_lost_in_rounding_in_one_line():
@@ -245,9 +241,7 @@ def test_training_with_labels_integrated_out_knows_it(power):
     noisier = math.hypot(SIGMA, math.sqrt(FINE))
     rough, smooth = Spectrum(3, power, rest=FINE), Spectrum(3, power)
     units = [UnitConfig(rough, SIGMA, 8, 0), UnitConfig(smooth, noisier, 8, 0)]
-    one, other = (
-        pretrain([unit], 30, 32, integrate_labels=True).M[0] for unit in units
-    )
+    one, other = (pretrain([unit], 30, 32, integrate_labels=True).M[0] for unit in units)
     np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
     plain = pretrain([UnitConfig(smooth, SIGMA, 8, 0)], 30, 32, integrate_labels=True).M
     assert np.abs(plain[0] - one).max() > 1e-3

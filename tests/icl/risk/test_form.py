@@ -22,22 +22,15 @@ def settings(count):
     kinds = [ReLU, Affine, Tanh, Quadratic, lambda dim: Cosine(dim, 3.0)]
     for i in range(count):
         task = kinds[i % 5]((2, 4)[i % 2])
-        n, w = (
-            int(np.exp(rng.uniform(np.log(3), np.log(200)))),
-            float(rng.uniform(0.3, 12)),
-        )
+        n, w = (int(np.exp(rng.uniform(np.log(3), np.log(200)))), float(rng.uniform(0.3, 12)))
         yield task, w, float(rng.uniform(0.1, 3.0)), n, float(rng.uniform(0, 1))
 
 
 @pytest.mark.parametrize("task, w, angle, n, sigma", list(settings(20)))
-def test_the_reflection_is_what_turning_adds_to_the_exact_risk(
-    task, w, angle, n, sigma
-):
+def test_the_reflection_is_what_turning_adds_to_the_exact_risk(task, w, angle, n, sigma):
     turned = matrix_risk(task, w * rotation(task.dim, angle), n, sigma).total
     added = turned - population_risk(task, w, n, sigma).total
-    assert 2 * turning(task.covariance, task.dim, w, angle, n) == pytest.approx(
-        added, rel=1e-5
-    )
+    assert 2 * turning(task.covariance, task.dim, w, angle, n) == pytest.approx(added, rel=1e-5)
     assert added > 0
     # planted: without the half, and a covariance of the wrong sign
     assert 2 * turning(task.covariance, task.dim, w, angle, n, 1.0) == pytest.approx(
@@ -49,9 +42,7 @@ def test_the_reflection_is_what_turning_adds_to_the_exact_risk(
 @pytest.mark.parametrize("dim", [2, 3, 5])
 @pytest.mark.parametrize("rho", [0.1, 2.0, 20.0])
 @pytest.mark.parametrize("n", [2, 3, 20])
-def test_attention_rises_with_the_score_and_for_three_tokens_both_ends_together_do(
-    dim, rho, n
-):
+def test_attention_rises_with_the_score_and_for_three_tokens_both_ends_together_do(dim, rho, n):
     t = np.linspace(0, 1, 60)
     mu, opposite = mean_weight(t, dim, rho, n), mean_weight(-t, dim, rho, n)
     assert np.all(np.diff(mu) > 0) and np.all(np.diff(opposite) < 0)
@@ -94,10 +85,7 @@ def ridge_covariance(g, dim, theta):
     phi = 2 * np.pi * (np.arange(400) + 0.5) / 400
     near = g(np.sqrt(square)[:, None] * np.cos(phi))
     return np.array(
-        [
-            p @ (near * g(np.sqrt(square)[:, None] * np.cos(phi - a))).mean(1)
-            for a in theta
-        ]
+        [p @ (near * g(np.sqrt(square)[:, None] * np.cos(phi - a))).mean(1) for a in theta]
     )
 
 
@@ -148,26 +136,14 @@ def test_on_the_circle_a_layer_at_right_angles_can_be_better():
     )
     spectrum = {4: 0.9, 18: 0.1}
     assert circle(spectrum, best.w, 0.0, 20, 0.0) == pytest.approx(best.risk, abs=1e-9)
-    for sigma, multiple, turned in (
-        (0.0, 0.5903354, 0.5870764),
-        (0.1, 0.5959769, 0.5928338),
-    ):
+    for sigma, multiple, turned in ((0.0, 0.5903354, 0.5870764), (0.1, 0.5959769, 0.5928338)):
         assert optimal_window(task, 20, sigma).risk == pytest.approx(multiple, abs=1e-7)
-        found = min(
-            circle(spectrum, w, right, 20, sigma)
-            for w in (43.0, 43.2, 43.4, 43.6, 43.726)
-        )
+        found = min(circle(spectrum, w, right, 20, sigma) for w in (43.0, 43.2, 43.4, 43.6, 43.726))
         assert found == pytest.approx(turned, abs=1e-6)
-        exact = [
-            matrix_risk(task, w * rotation(2, right), 20, sigma).total
-            for w in (43.0, 43.726)
-        ]
+        exact = [matrix_risk(task, w * rotation(2, right), 20, sigma).total for w in (43.0, 43.726)]
         assert min(exact) < multiple - 0.003
     # no other multiple is better: the sign, and equal weights
-    assert (
-        min(circle(spectrum, w, np.pi, 20, 0.0) for w in np.linspace(38, 45, 29))
-        > best.risk
-    )
+    assert min(circle(spectrum, w, np.pi, 20, 0.0) for w in np.linspace(38, 45, 29)) > best.risk
     # planted: an eighth of a turn loses, and without the second wave nothing is gained
     assert circle(spectrum, 43.726, np.pi / 4, 20, 0.0) > 2
     one = {4: 1.0}
@@ -182,11 +158,7 @@ def test_a_turn_of_no_agreement_loses_to_equal_weights():
     tried = 0
     for _ in range(60):
         degrees = rng.choice(np.arange(1, 20), 2, replace=False)
-        w, angle, n = (
-            rng.uniform(0.5, 60),
-            rng.uniform(0, np.pi),
-            int(rng.integers(2, 40)),
-        )
+        w, angle, n = (rng.uniform(0.5, 60), rng.uniform(0, np.pi), int(rng.integers(2, 40)))
         noise, m, q = circle_means(degrees, w, n)
         assert np.all(q >= noise - 1e-12) and noise >= 1 / n - 1e-12
         if m @ np.cos(degrees * angle) <= 0:

@@ -20,25 +20,16 @@ def test_sums_over_all_scores(dim, w, n, step):
     assert np.allclose([r.bias, r.noise], expected, rtol=1e-10, atol=0)
 
 
-FAR = [
-    (1, 2.7, 5),
-    (1, 0.03, 10**12),
-    (16, 0.9, 10**5),
-    (16, 0.2, 3),
-    (256, 0.5, 10**9),
-]
+FAR = [(1, 2.7, 5), (1, 0.03, 10**12), (16, 0.9, 10**5), (16, 0.2, 3), (256, 0.5, 10**9)]
 
 
 @pytest.mark.parametrize(
-    "dim, w, n",
-    [(2, 0.7, 3), *(pytest.param(*far, marks=pytest.mark.slow) for far in FAR)],
+    "dim, w, n", [(2, 0.7, 3), *(pytest.param(*far, marks=pytest.mark.slow) for far in FAR)]
 )
 def test_reference_over_the_whole_range(dim, w, n):
     """d to 256, n to 1e12, w to 10; the reference's cost grows with w sqrt(d)."""
     r = gaussian_risk(dim, w, n, 1.0)
-    assert np.allclose(
-        [r.bias, r.noise], oracle.population_risk(dim, w, n), rtol=1e-10, atol=0
-    )
+    assert np.allclose([r.bias, r.noise], oracle.population_risk(dim, w, n), rtol=1e-10, atol=0)
 
 
 @pytest.mark.parametrize("tau", [0.01, 0.7, 3.0, 9.99, 10.01, 40.0, 300.0])
@@ -52,21 +43,15 @@ def test_both_tables_agree(monkeypatch):
     tau = np.linspace(0, 14, 50)
     short = gaussian_moments.weight_moments(tau, 1e12)
     monkeypatch.setattr(gaussian_moments, "_REACH", (1e30,))
-    monkeypatch.setattr(
-        gaussian_moments, "_series", gaussian_moments._series.__wrapped__
-    )
-    assert np.allclose(
-        gaussian_moments.weight_moments(tau, 1e12), short, rtol=1e-10, atol=1e-14
-    )
+    monkeypatch.setattr(gaussian_moments, "_series", gaussian_moments._series.__wrapped__)
+    assert np.allclose(gaussian_moments.weight_moments(tau, 1e12), short, rtol=1e-10, atol=1e-14)
 
 
 @pytest.mark.parametrize("w, n", [(0.0, 1), (10.0, 1), (0.0, 2), (0.0, 10**12)])
 def test_one_token_and_equal_weights(w, n):
     r = gaussian_risk(7, w, n, 0.5, lipschitz=3.0)
     assert r.bias == pytest.approx(9 * (1 + 1 / n), rel=1e-12)
-    assert r.noise == pytest.approx(0.25 / n, rel=1e-12) and (
-        n > 1 or abs(r.slope) < 1e-9
-    )
+    assert r.noise == pytest.approx(0.25 / n, rel=1e-12) and (n > 1 or abs(r.slope) < 1e-9)
 
 
 SLOPES = [
@@ -86,17 +71,12 @@ def test_slopes_and_error(dim, w, n):
     r = gaussian_risk(dim, w + h * np.array([-2.0, -1, 0, 1, 2]), n, 1.0)
     stencil = np.array([1, -8, 0, 8, -1]) / (12 * h)
     for value, slope in ((r.bias, r.bias_slope), (r.noise, r.noise_slope)):
-        assert slope[2] == pytest.approx(
-            value @ stencil, rel=1e-6, abs=1e-9 * value[2] / w
-        )
+        assert slope[2] == pytest.approx(value @ stencil, rel=1e-6, abs=1e-9 * value[2] / w)
     assert np.all(r.error < 1e-10)
 
 
 def test_only_the_ratio_of_lipschitz_and_noise_matters():
-    one, three = (
-        gaussian_risk(4, 0.7, 50, 0.2),
-        gaussian_risk(4, 0.7, 50, 0.6, lipschitz=3.0),
-    )
+    one, three = (gaussian_risk(4, 0.7, 50, 0.2), gaussian_risk(4, 0.7, 50, 0.6, lipschitz=3.0))
     assert three.total == pytest.approx(9 * one.total, rel=1e-14)
     assert gaussian_window(4, 50, 0.2).w == pytest.approx(
         gaussian_window(4, 50, 0.6, 3.0).w, rel=1e-12
@@ -127,14 +107,7 @@ def test_sampling(dim, w, n):
 
 @pytest.mark.parametrize(
     "dim, n, noise_std",
-    [
-        (1, 2, 0.0),
-        (1, 30, 3.0),
-        (2, 2, 0.1),
-        (5, 10**9, 0.5),
-        (64, 300, 1.0),
-        (256, 10**12, 0.1),
-    ],
+    [(1, 2, 0.0), (1, 30, 3.0), (2, 2, 0.1), (5, 10**9, 0.5), (64, 300, 1.0), (256, 10**12, 0.1)],
 )
 def test_window_is_the_least_of_a_fine_grid(dim, n, noise_std):
     best = gaussian_window(dim, n, noise_std)
@@ -156,15 +129,11 @@ def test_gap_has_its_own_digits():
     n = np.array([10, 1e6, 1e14, 1e30])
     best = gaussian_window(2, n, 0.5)
     assert best.gap[:2] == pytest.approx(1 - best.w[:2], rel=1e-9)
-    assert best.gap[2:] == pytest.approx(
-        gaussian_risk(2, 1.0, n[2:], 0.5).slope / 2, rel=1e-4
-    )
+    assert best.gap[2:] == pytest.approx(gaussian_risk(2, 1.0, n[2:], 0.5).slope / 2, rel=1e-4)
     assert np.all(best.gap_error < 1e-9) and best.gap[-1] < 1e-16 < best.gap_error[-1]
 
 
-@pytest.mark.parametrize(
-    "dim, n, noise_std", [(2, 2, 0.0), (5, 30, 0.5), (5, 10**9, 0.5)]
-)
+@pytest.mark.parametrize("dim, n, noise_std", [(2, 2, 0.0), (5, 30, 0.5), (5, 10**9, 0.5)])
 def test_errors_cover_what_a_poor_rule_does(monkeypatch, dim, n, noise_std):
     best = gaussian_window(dim, n, noise_std)
     monkeypatch.setattr(gaussian.query_means, "__defaults__", (4, 0))

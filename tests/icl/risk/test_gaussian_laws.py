@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import erfc
 
-from icl.risk import (
-    distance_exponent,
-    gaussian_distance,
-    gaussian_risk,
-    gaussian_window,
-)
+from icl.risk import distance_exponent, gaussian_distance, gaussian_risk, gaussian_window
 from icl.risk.gaussian_moments import weight_moments
 from icl.statistics import Z
 from oracles import gaussian as oracle
@@ -61,10 +56,7 @@ def test_distance_at_twenty_random_settings():
         r, p = oracle.query_law(dim, 48)
         c, distance = oracle.noise_and_distance(dim, w, n, r)
         found = gaussian_distance(dim, w, n)
-        assert (
-            found.distance == pytest.approx(p @ distance, rel=1e-9)
-            and found.error < 1e-9
-        )
+        assert found.distance == pytest.approx(p @ distance, rel=1e-9) and found.error < 1e-9
         assert gaussian_risk(dim, w, n, 1.0).noise == pytest.approx(p @ c, rel=1e-9)
 
 
@@ -86,10 +78,7 @@ def is_the_law(law, dim, w, lengths):
     """Whether both ratios tend to one like 1 / log n, or are one already."""
     far, farther = np.abs(off(law, dim, w, lengths))
     falls = lengths[1] / lengths[0]
-    return bool(
-        np.all(farther < 0.03)
-        and np.all((farther < 1e-9) | (farther < 1.5 * far / falls))
-    )
+    return bool(np.all(farther < 0.03) and np.all((farther < 1e-9) | (farther < 1.5 * far / falls)))
 
 
 def book(dim, w, log_n):
@@ -186,12 +175,8 @@ def test_slope_at_one_at_twenty_random_settings():
         dim, n = int(rng.integers(1, 20)), int(math.exp(rng.uniform(0.7, 30)))
         noise_std = rng.uniform(0, 2)
         exact = gaussian_risk(dim, 1.0, n, noise_std).slope
-        assert slope_at_one(dim, n, noise_std) == pytest.approx(
-            exact, rel=1e-8, abs=1e-12
-        )
-        assert slope_at_one(dim, n, noise_std, dropped=1.0) != pytest.approx(
-            exact, rel=1e-3
-        )
+        assert slope_at_one(dim, n, noise_std) == pytest.approx(exact, rel=1e-8, abs=1e-12)
+        assert slope_at_one(dim, n, noise_std, dropped=1.0) != pytest.approx(exact, rel=1e-3)
 
 
 def gap_tends_to(law, dim, noise_std):
@@ -234,11 +219,7 @@ def test_the_law_needs_long_contexts():
 # --------------------------------------------------------------------- the best matrix
 MATRICES = [
     np.array(m)
-    for m in (
-        [[0.9, 0.5], [-0.2, 0.4]],
-        [[0.0, -0.8], [0.8, 0.0]],
-        [[1.2, 0], [0, 0.1]],
-    )
+    for m in ([[0.9, 0.5], [-0.2, 0.4]], [[0.0, -0.8], [0.8, 0.0]], [[1.2, 0], [0, 0.1]])
 ]
 
 
@@ -254,11 +235,7 @@ def matrix_formula(matrix, n, noise_std, aligned=False):
         tau = length * r
         c, d = weight_moments(tau, float(n))[:2]
         square = c + tau**2 * (1 - c - 6 * d) + c
-        total += (
-            p
-            @ ((square - 2 * r * cosine * tau * (1 - c) + r**2) / 2 + noise_std**2 * c)
-            / 64
-        )
+        total += p @ ((square - 2 * r * cosine * tau * (1 - c) + r**2) / 2 + noise_std**2 * c) / 64
     return total
 
 
@@ -280,13 +257,10 @@ def test_no_matrix_beats_a_multiple_of_the_identity(matrix):
     assert agrees(exact)
     assert not agrees(matrix_formula(matrix, n, noise_std, aligned=True))
     lengths = np.linalg.norm(
-        [matrix @ (math.cos(a), math.sin(a)) for a in np.arange(64) * np.pi / 32],
-        axis=1,
+        [matrix @ (math.cos(a), math.sin(a)) for a in np.arange(64) * np.pi / 32], axis=1
     )
     per_query = gaussian_risk(2, lengths, n, noise_std).total.mean()
-    assert per_query == pytest.approx(
-        matrix_formula(matrix, n, noise_std, aligned=True), rel=1e-9
-    )
+    assert per_query == pytest.approx(matrix_formula(matrix, n, noise_std, aligned=True), rel=1e-9)
     assert exact > per_query > gaussian_window(2, n, noise_std).risk
 
 

@@ -13,11 +13,7 @@ def settings(count, least_rank, seed=0):
     """(k, d - k, c, e, n, sigma)"""
     rng = np.random.default_rng(seed)
     for _ in range(count):
-        k, extra, n = (
-            rng.integers(least_rank, 7),
-            rng.integers(1, 5),
-            np.exp(rng.uniform(0.7, 5)),
-        )
+        k, extra, n = (rng.integers(least_rank, 7), rng.integers(1, 5), np.exp(rng.uniform(0.7, 5)))
         c, e, sigma = rng.uniform(0.1, 8), rng.uniform(0.01, 5), rng.uniform(0, 2)
         yield int(k), int(extra), float(c), float(e), int(n), float(sigma)
 
@@ -37,9 +33,7 @@ def test_the_integral_over_ranks_is_the_exact_risk(k, extra, c, e, n, sigma):
     low, high = (exact(k, extra, c, e + side * h, n, sigma).total for side in (-1, 1))
     slope = ranks.slope(n, sigma)
     assert slope == pytest.approx((high - low) / (2 * h), rel=1e-3)
-    assert ranks.slope(n + 1, sigma) * (n - 1) / (n + 1) != pytest.approx(
-        slope, rel=1e-2
-    )
+    assert ranks.slope(n + 1, sigma) * (n - 1) / (n + 1) != pytest.approx(slope, rel=1e-2)
 
 
 #: A score that is dropped with probability 0.3: neither centered nor symmetric.
@@ -58,14 +52,10 @@ def test_for_three_and_more_directions_the_integrand_falls_at_every_rank(
     assert np.abs(slope - by_parts)[seen].max() < 1e-10 * size
     assert (by_parts / ranks.f)[seen].max() < 1e-12 and slope.min() < 0
     # planted: k - 1 in place of k - 3, and without tau
-    assert (
-        np.abs(slope - ranks.level_slope_by_parts(sigma, shift=1))[seen].max()
-        > 0.01 * size
-    )
+    assert np.abs(slope - ranks.level_slope_by_parts(sigma, shift=1))[seen].max() > 0.01 * size
     if k > 3:
         assert (
-            np.abs(slope - ranks.level_slope_by_parts(sigma, spread=0.0))[seen].max()
-            > 0.01 * size
+            np.abs(slope - ranks.level_slope_by_parts(sigma, spread=0.0))[seen].max() > 0.01 * size
         )
 
 
@@ -83,9 +73,7 @@ def test_dropped_scores_by_sampling():
     u = rng.standard_normal((count, n + 1, k))
     u /= np.linalg.norm(u, axis=-1, keepdims=True)
     tokens, query = u[:, :-1], u[:, -1]
-    score = c * np.einsum("bnk,bk->bn", tokens, query) + e * (
-        rng.random((count, n)) > 0.3
-    )
+    score = c * np.einsum("bnk,bk->bn", tokens, query) + e * (rng.random((count, n)) > 0.3)
     omega = np.exp(score - score.max(1, keepdims=True))
     omega /= omega.sum(1, keepdims=True)
     loss = ((np.einsum("bn,bnk->bk", omega, tokens) - query) ** 2).sum(1) / k
@@ -119,10 +107,7 @@ def test_at_equal_weights_both_parts_rise_in_the_square_of_e(k, n, extra):
 
 def test_the_noise_rises_along_rays():
     for k, extra, c, e, n, _ in settings(10, 2, seed=2):
-        noise = [
-            exact(k, extra, r * c, r * e, n, 1.0).noise
-            for r in (0.0, 0.2, 0.5, 1.0, 1.3)
-        ]
+        noise = [exact(k, extra, r * c, r * e, n, 1.0).noise for r in (0.0, 0.2, 0.5, 1.0, 1.3)]
         assert np.all(np.diff(noise) > 0)
 
 
@@ -135,38 +120,29 @@ def test_the_lower_bounds_of_long_contexts():
         first, second, limit = p @ q, p @ q**2, p @ (t * q) / (p @ q)
         M = n * first * (weight @ np.exp(-e * (1 - s)))
         spread, too_much = (
-            (weight @ np.exp(2 * a * s)) / (weight @ np.exp(a * s)) ** 2
-            for a in (e, 2 * e)
+            (weight @ np.exp(2 * a * s)) / (weight @ np.exp(a * s)) ** 2 for a in (e, 2 * e)
         )
         without = second / first**2 / n * (M / (1 + M)) ** 2
         risk = exact(k, extra, c, e, n, 1.0)
         assert k * risk.bias >= (1 - limit) ** 2
         assert risk.noise >= without * spread
-        broken += bool(
-            risk.noise < without * too_much
-        )  # planted: the spread of twice the e
+        # planted: the spread of twice the e
+        broken += bool(risk.noise < without * too_much)
     assert broken
 
 
 @pytest.mark.parametrize("k, extra, n", [(2, 1, 10**4), (2, 3, 10**5), (3, 2, 10**5)])
 def test_in_long_contexts_the_risk_rises_from_the_axis(k, extra, n):
     for c in np.array([0.5, 1.0, 2.0]) * n ** (2 / (k + 3)):
-        risk = [
-            exact(k, extra, float(c), e, n, 1.0).total
-            for e in (0.0, 0.1, 0.5, 1.0, 3.0, 8.0)
-        ]
+        risk = [exact(k, extra, float(c), e, n, 1.0).total for e in (0.0, 0.1, 0.5, 1.0, 3.0, 8.0)]
         assert np.all(np.diff(risk) > 0)
 
 
 def test_one_direction_is_different():
     """k = 1: the risk does not rise with every e, though e = 0 stays best."""
     base = low_rank_risk(2, 1, 11.66, 0.0, 4, 10.0).total
-    near, far = (
-        low_rank_risk(2, 1, 11.66, e, 4, 10.0).total / base for e in (6.0, 11.66)
-    )
-    assert near == pytest.approx(1.378, abs=1e-3) and far == pytest.approx(
-        1.235, abs=1e-3
-    )
+    near, far = (low_rank_risk(2, 1, 11.66, e, 4, 10.0).total / base for e in (6.0, 11.66))
+    assert near == pytest.approx(1.378, abs=1e-3) and far == pytest.approx(1.235, abs=1e-3)
 
 
 def two_examples(k, c, b, s, count=120):
@@ -175,14 +151,11 @@ def two_examples(k, c, b, s, count=120):
     gap, mean = t[:, None] - t, 1 - (1 - t)[:, None] * (1 - t)
     p, A = np.outer(w, w), 2 * mean / k + 2 * s**2
     T = np.tanh((c * gap + b) / 2)
-    return (p * (A / 4 * T**2 - gap / k * T)).sum(), (
-        p * (1 - T**2) * (A / 2 * T - gap / k)
-    ).sum()
+    return (p * (A / 4 * T**2 - gap / k * T)).sum(), (p * (1 - T**2) * (A / 2 * T - gap / k)).sum()
 
 
 @pytest.mark.parametrize(
-    "d, k, c, e, s",
-    [(5, 2, 3.0, 2.0, 0.1), (6, 3, 5.0, 0.7, 0.5), (7, 5, 0.3, 1.0, 1.0)],
+    "d, k, c, e, s", [(5, 2, 3.0, 2.0, 0.1), (6, 3, 5.0, 0.7, 0.5), (7, 5, 0.3, 1.0, 1.0)]
 )
 def test_the_risk_of_two_examples_is_a_mean_over_one_number(d, k, c, e, s):
     t, w = _angles(d - k, 40)
@@ -200,20 +173,13 @@ def test_irrelevant_directions_always_harm_two_examples(k, s):
         for b in (0.01, 0.3, 1.0, 3.0, 8.0):
             assert two_examples(k, c, b, s)[1] > 0, (c, b)
             h = 1e-4
-            slope = (
-                two_examples(k, c, b + h, s)[0] - two_examples(k, c, b - h, s)[0]
-            ) / (2 * h)
-            assert 2 * slope == pytest.approx(
-                two_examples(k, c, b, s)[1], rel=1e-5, abs=1e-9
-            )
+            slope = (two_examples(k, c, b + h, s)[0] - two_examples(k, c, b - h, s)[0]) / (2 * h)
+            assert 2 * slope == pytest.approx(two_examples(k, c, b, s)[1], rel=1e-5, abs=1e-9)
 
 
 def law_of_the_gap(s, gap):
     """The densities p and A p of the theorem in closed form for k = 2, 0 < gap < 2."""
-    K, E = (
-        special.ellipkm1(gap**2 / 4) / np.pi**2,
-        special.ellipe(1 - gap**2 / 4) / np.pi**2,
-    )
+    K, E = (special.ellipkm1(gap**2 / 4) / np.pi**2, special.ellipe(1 - gap**2 / 4) / np.pi**2)
     return K, 2 * E + 2 * s**2 * K
 
 
@@ -221,15 +187,13 @@ def law_of_the_gap(s, gap):
 def test_the_integral_by_parts_of_two_examples(c, b):
     x, weight = np.polynomial.legendre.leggauss(400)
     k, s, gap, weight = 2, 0.7, (1 + x) ** 2 / 2, weight * (1 + x)
-    (p, _), (_, up), (_, low) = (
-        law_of_the_gap(s, gap * (1 + h)) for h in (0, 1e-6, -1e-6)
-    )
+    (p, _), (_, up), (_, low) = (law_of_the_gap(s, gap * (1 + h)) for h in (0, 1e-6, -1e-6))
     slope, end = (up - low) / (2e-6 * gap), law_of_the_gap(s, 2.0)[1]
 
     def h(gap):
         return np.tanh((c * gap + b) / 2) ** 2 - np.tanh((c * gap - b) / 2) ** 2
 
-    by_parts = weight @ (gap * p / k * h(gap)) + (
-        end * h(2.0) - weight @ (slope * h(gap))
-    ) / (2 * c)
+    by_parts = weight @ (gap * p / k * h(gap)) + (end * h(2.0) - weight @ (slope * h(gap))) / (
+        2 * c
+    )
     assert by_parts == pytest.approx(two_examples(k, c, b, s, 400)[1], rel=1e-4)

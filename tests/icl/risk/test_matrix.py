@@ -8,13 +8,7 @@ from scipy.special import ive
 from icl.attention import softmax_attention
 from icl.covariates import uniform_sphere
 from icl.pretrain.metrics import evaluation_error
-from icl.risk import (
-    low_rank_risk,
-    matrix_risk,
-    optimal_window,
-    population_flow,
-    population_risk,
-)
+from icl.risk import low_rank_risk, matrix_risk, optimal_window, population_flow, population_risk
 from icl.statistics import Z, t_interval
 from icl.streams import stream
 from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU
@@ -86,9 +80,7 @@ def test_against_sampling_and_autograd(name):
         f = task.sample(rng, size)(x)
         y = f[:, :-1] + noise_std * torch.from_numpy(rng.standard_normal((size, n)))
         matrix = torch.from_numpy(M.copy()).requires_grad_()
-        loss = (
-            (softmax_attention(x[:, :-1], y, x[:, -1], matrix) - f[:, -1]) ** 2
-        ).mean()
+        loss = ((softmax_attention(x[:, :-1], y, x[:, -1], matrix) - f[:, -1]) ** 2).mean()
         loss.backward()
         rows.append(np.concatenate([[loss.item()], matrix.grad.numpy().ravel()]))
     mean, error = np.mean(rows, 0), np.std(rows, 0, ddof=1) / blocks**0.5
@@ -107,12 +99,9 @@ def test_gradient_against_differences(name):
     h = 1e-3
     values = [matrix_risk(task, M + k * h * K, 12, 0.4).total for k in (-2, -1, 1, 2)]
     difference = np.dot([1, -8, 8, -1], values) / (12 * h)
-    ours = matrix_risk(
-        task, M + 1e-9 * K, 12, 0.4
-    )  # by the rule that the perturbed matrices need, too
-    assert (ours.gradient * K).sum() == pytest.approx(
-        difference, rel=1e-7, abs=1e-9 * ours.total
-    )
+    # by the rule that the perturbed matrices need, too
+    ours = matrix_risk(task, M + 1e-9 * K, 12, 0.4)
+    assert (ours.gradient * K).sum() == pytest.approx(difference, rel=1e-7, abs=1e-9 * ours.total)
 
 
 @pytest.mark.parametrize("dim, tolerance", [(2, 1e-9), (3, 1e-9), (4, 1e-8), (5, 1e-6)])
@@ -156,8 +145,7 @@ def test_flow_of_a_matrix():
     assert M[-1] == pytest.approx(w * np.eye(2), abs=1e-4 * w)
     # from a multiple of the identity it is the flow of one number
     straight, one = (
-        population_flow(task, n, noise_std, times, start)
-        for start in (0.5 * np.eye(2), 0.5)
+        population_flow(task, n, noise_std, times, start) for start in (0.5 * np.eye(2), 0.5)
     )
     assert straight == pytest.approx(one[:, None, None] * np.eye(2), abs=1e-6)
 
@@ -168,45 +156,28 @@ def sphere(rng, *shape):
     return x / x.norm(dim=-1, keepdim=True)  # in one dimension, too
 
 
-SAMPLED = [
-    (5, 2, 3.0, 0.0, 2, 0.0),
-    (5, 2, 7.5, 0.5, 20, 0.1),
-    (5, 1, 4.0, -1.0, 10, 0.3),
-]
+SAMPLED = [(5, 2, 3.0, 0.0, 2, 0.0), (5, 2, 7.5, 0.5, 20, 0.1), (5, 1, 4.0, -1.0, 10, 0.3)]
 SAMPLED += [(4, 3, 20.0, 2.0, 50, 0.5)]
 
 
 @pytest.mark.parametrize("dim, rank, c, e, n, noise_std", SAMPLED)
 def test_low_rank_against_sampling(dim, rank, c, e, n, noise_std):
     count = 20_000
-    Q = torch.linalg.qr(
-        torch.from_numpy(stream(0, "tasks").standard_normal((dim, dim)))
-    ).Q
+    Q = torch.linalg.qr(torch.from_numpy(stream(0, "tasks").standard_normal((dim, dim)))).Q
     B, rest = Q[:, :rank], Q[:, rank:]
     rng = stream(1, "covariates")
-    x = (
-        sphere(rng, count, n + 1, rank) @ B.T
-        + sphere(rng, count, n + 1, dim - rank) @ rest.T
-    )
+    x = sphere(rng, count, n + 1, rank) @ B.T + sphere(rng, count, n + 1, dim - rank) @ rest.T
     f = torch.einsum("bnk,bk->bn", x @ B, sphere(rng, count, rank))
     y = f[:, :-1] + noise_std * torch.from_numpy(rng.standard_normal((count, n)))
     M = c * B @ B.T + e * rest @ rest.T
     loss = (softmax_attention(x[:, :-1], y, x[:, -1], M) - f[:, -1]) ** 2
     error = float(loss.std()) / count**0.5
-    assert (
-        abs(float(loss.mean()) - low_rank_risk(dim, rank, c, e, n, noise_std).total)
-        < Z * error
-    )
+    assert abs(float(loss.mean()) - low_rank_risk(dim, rank, c, e, n, noise_std).total) < Z * error
 
 
-@pytest.mark.parametrize(
-    "rank, c, n", [(2, 0.0, 3), (3, 9.0, 40), (2, 90.0, 20), (4, 25.0, 10**6)]
-)
+@pytest.mark.parametrize("rank, c, n", [(2, 0.0, 3), (3, 9.0, 40), (2, 90.0, 20), (4, 25.0, 10**6)])
 def test_without_the_complement_it_is_the_linear_class(rank, c, n):
-    ours, full = (
-        low_rank_risk(6, rank, c, 0.0, n, 0.2),
-        population_risk(Linear(rank), c, n, 0.2),
-    )
+    ours, full = (low_rank_risk(6, rank, c, 0.0, n, 0.2), population_risk(Linear(rank), c, n, 0.2))
     assert ours.bias == pytest.approx(full.bias, rel=1e-10)
     assert ours.noise == pytest.approx(full.noise, rel=1e-10)
 
@@ -216,6 +187,5 @@ def test_far_outside_the_subspace():
     many = low_rank_risk(4, 2, 3.0, 1000.0, [1, 20], 0.5)
     assert many.total[0] == pytest.approx(1.25)
     value = low_rank_risk(4, 2, 0.0, 1000.0, 20, 0.5)
-    assert value.bias == pytest.approx(
-        (1 + value.noise / 0.25) / 2, rel=1e-9
-    )  # k = 2: 1/k + sum omega^2 / k
+    # k = 2: 1/k + sum omega^2 / k
+    assert value.bias == pytest.approx((1 + value.noise / 0.25) / 2, rel=1e-9)

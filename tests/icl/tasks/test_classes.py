@@ -52,14 +52,11 @@ def test_polynomials_are_normalized_gegenbauer_polynomials(dim):
     for degree, q in enumerate(Polynomials(dim, theta).take(13)):
         if dim == 2:
             expected = 2 * np.sin(degree * theta / 2) ** 2
-            assert q[0] == pytest.approx(
-                expected[0], rel=1e-12, abs=0
-            )  # a tiny angle keeps all digits
+            # a tiny angle keeps all digits
+            assert q[0] == pytest.approx(expected[0], rel=1e-12, abs=0)
             assert np.allclose(q, expected, atol=1e-13)
         else:
-            p = eval_gegenbauer(degree, a, np.cos(theta)) / eval_gegenbauer(
-                degree, a, 1.0
-            )
+            p = eval_gegenbauer(degree, a, np.cos(theta)) / eval_gegenbauer(degree, a, 1.0)
             assert np.allclose(1 - q, p, atol=1e-13)
 
 
@@ -110,9 +107,7 @@ def test_the_spectrum_of_signs(dim):
     mean = (1 - Polynomials(dim, theta).take(26))[1:] @ p / p.sum()
     mean[1::2] = 0  # even polynomials
     a, rest = Sign(dim, 1.3).spectrum(25)
-    assert np.allclose(
-        a, 1.69 * multiplicity(dim, 25)[1:] * mean**2, rtol=1e-9, atol=1e-14 * a[0]
-    )
+    assert np.allclose(a, 1.69 * multiplicity(dim, 25)[1:] * mean**2, rtol=1e-9, atol=1e-14 * a[0])
     assert a.sum() + rest == pytest.approx(1.69, rel=1e-12)
 
 
@@ -138,11 +133,10 @@ def test_sampled_functions_have_the_covariance(task):
     for i, j in ((0, 0), (0, 1), (1, 2)):
         products = (values[:, i] * values[:, j]).numpy()
         error, cosine = products.std() / np.sqrt(count), float(points[i] @ points[j])
-        rounding = 1e-7  # of the angle where the cosine is one: signs have products without a spread there
-        assert (
-            abs(products.mean() - task.covariance(np.array(cosine)))
-            < Z * error + rounding
+        rounding = (
+            1e-7  # of the angle where the cosine is one: signs have products without a spread there
         )
+        assert abs(products.mean() - task.covariance(np.array(cosine))) < Z * error + rounding
         # the difference k(1) - k(cos theta) has itself an error of this size
         angle = np.arccos(min(cosine, 1.0))
         assert np.isclose(
@@ -196,9 +190,7 @@ def user_class(task):
 def test_a_covariance_alone_gives_the_risk(task):
     n = np.array([1.0, 3.0, 30.0, 1e4, 1e8])
     for w in (0.0, 100.0, 1000.0):
-        ours, exact = (
-            population_risk(t, w, n, 0.0).bias for t in (user_class(task), task)
-        )
+        ours, exact = (population_risk(t, w, n, 0.0).bias for t in (user_class(task), task))
         assert np.allclose(ours, exact, rtol=1e-9, atol=0), (w, ours / exact - 1)
 
 
@@ -210,21 +202,16 @@ class Plain(Zonal):
         return cosine
 
 
-def test_a_class_is_found_by_its_name_whether_or_not_it_has_a_lipschitz_constant(
-    monkeypatch,
-):
+def test_a_class_is_found_by_its_name_whether_or_not_it_has_a_lipschitz_constant(monkeypatch):
     monkeypatch.setitem(CLASSES, "plain", Plain)
     assert make_task("ReLU", 3, 2.0) == make_task("relu", 3, 2.0) == ReLU(3, 2.0)
     assert make_task("plain", 3) == Plain(3)
     with pytest.raises(
-        ValueError,
-        match="^lipschitz=2.0: the class 'plain' has no parameter lipschitz; allow",
+        ValueError, match="^lipschitz=2.0: the class 'plain' has no parameter lipschitz; allow"
     ):
         make_task("plain", 3, 2.0)
     for name in ("plane", None):
-        with pytest.raises(
-            ValueError, match=f"^name={name!r}: allowed are affine, .*, plain$"
-        ):
+        with pytest.raises(ValueError, match=f"^name={name!r}: allowed are affine, .*, plain$"):
             make_task(name, 3)
     assert optimal_window(make_task("plain", 3), n=100, noise_std=0.5).w > 1
 
@@ -240,8 +227,7 @@ class Angle(Zonal):
 def test_a_covariance_too_rough_for_the_fit(dim):
     """The error says that the fit failed, not that the covariance is at fault, and what to do."""
     with pytest.raises(
-        ValueError,
-        match=r"fit .* failed .* too rough .* give spectrum\(degree\) in closed form",
+        ValueError, match=r"fit .* failed .* too rough .* give spectrum\(degree\) in closed form"
     ):
         population_risk(Angle(dim), 1.0, 20, 0.5)
 

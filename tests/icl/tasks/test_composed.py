@@ -22,9 +22,7 @@ TASKS += [Projected(Cosine(2, 4.0), BASIS.T)]
 
 @pytest.mark.parametrize("task", TASKS, ids=str)
 def test_functions_do_not_depend_on_the_memory_layout(task):
-    rows = normalize(
-        torch.from_numpy(stream(0, "covariates").standard_normal((6, 7, 4)))
-    )
+    rows = normalize(torch.from_numpy(stream(0, "covariates").standard_normal((6, 7, 4))))
     f = task.sample(stream(0, "tasks"), 6)
     strided = reversed_axes(reversed_axes(rows).contiguous())
     assert strided.stride() == (1, 6, 42) and torch.equal(strided, rows)
@@ -39,16 +37,12 @@ def test_functions_do_not_depend_on_the_memory_layout(task):
 def test_tokens_do_not_depend_on_the_memory_layout(law):
     normal = torch.from_numpy(stream(0, "covariates").standard_normal((6, 7, 4)))
     strided = reversed_axes(reversed_axes(normal).contiguous())
-    assert torch.allclose(
-        law.from_normal(normal), law.from_normal(strided), rtol=1e-12, atol=1e-12
-    )
+    assert torch.allclose(law.from_normal(normal), law.from_normal(strided), rtol=1e-12, atol=1e-12)
 
 
 def test_projected_functions():
     task = Projected(Linear(2, 1.0, 2.0), BASIS.T)
     x = torch.from_numpy(stream(0, "covariates").standard_normal((6, 7, 4)))
     a = Linear(2).sample(stream(0, "tasks"), 6)
-    assert torch.allclose(
-        task.sample(stream(0, "tasks"), 6)(x), a(x @ torch.from_numpy(BASIS)) + 2
-    )
+    assert torch.allclose(task.sample(stream(0, "tasks"), 6)(x), a(x @ torch.from_numpy(BASIS)) + 2)
     assert hash(task) == hash(Projected(Linear(2, 1.0, 2.0), BASIS.T)) and task.dim == 4

@@ -58,9 +58,7 @@ def test_a_class_with_one_other_value_is_another_class(kind, name):
     assert task != other and len({task, other}) == 2
 
 
-ZONAL = [
-    kind for kind in KINDS if issubclass(kind, tasks.Zonal) and kind is not tasks.Zonal
-]
+ZONAL = [kind for kind in KINDS if issubclass(kind, tasks.Zonal) and kind is not tasks.Zonal]
 
 
 @pytest.mark.parametrize("kind", ZONAL)

@@ -18,20 +18,14 @@ def tokens(step=0):
 
 def test_labels_are_integrated_out_for_weights_of_any_sign_and_sum():
     x, task = tokens()[:1].expand(60_000, -1, -1), ReLU(D)
-    weights = torch.tensor(
-        [0.9, -0.4, 0.3, 0.3, 0.0, 0.2, 0.1, -0.1], dtype=torch.float64
-    )
+    weights = torch.tensor([0.9, -0.4, 0.3, 0.3, 0.0, 0.2, 0.1, -0.1], dtype=torch.float64)
     f = task.sample(stream(1, "tasks"), len(x))(x)
-    y = f[:, :-1] + SIGMA * torch.from_numpy(
-        stream(1, "noise").standard_normal((len(x), N))
-    )
+    y = f[:, :-1] + SIGMA * torch.from_numpy(stream(1, "noise").standard_normal((len(x), N)))
     _, low, high = t_interval((y @ weights - f[:, -1]) ** 2)
     form = QuadraticRisk.of(task, x[:1], SIGMA)
     assert low <= float(form.risk(weights[None])) <= high
     both = torch.stack([weights, 2 * weights])[:, None]
-    assert torch.allclose(
-        form.product(both[0], both[1]), 2 * form.product(both[0], both[0])
-    )
+    assert torch.allclose(form.product(both[0], both[1]), 2 * form.product(both[0], both[0]))
 
 
 def test_kriging_is_the_floor():
@@ -39,17 +33,14 @@ def test_kriging_is_the_floor():
     form = QuadraticRisk.of(task, x, SIGMA)
     best = form.kriging()
     floor = form.risk(best)
-    k = task.covariance(
-        np.clip(x[0].numpy() @ x[0].numpy().T, -1, 1)
-    )  # the first context by NumPy
+    # the first context by NumPy
+    k = task.covariance(np.clip(x[0].numpy() @ x[0].numpy().T, -1, 1))
     by_hand = k[-1, -1] - k[-1, :-1] @ np.linalg.solve(
         k[:-1, :-1] + SIGMA**2 * np.eye(N), k[:-1, -1]
     )
     assert np.isclose(floor[0], by_hand, rtol=1e-12)
     assert np.isclose(
-        floor.mean(),
-        bayes_linear_risk(task, N, SIGMA, CONTEXTS, seed=7).mean,
-        rtol=1e-12,
+        floor.mean(), bayes_linear_risk(task, N, SIGMA, CONTEXTS, seed=7).mean, rtol=1e-12
     )
 
 

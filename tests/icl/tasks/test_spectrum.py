@@ -28,9 +28,7 @@ def places(rows):
 def test_a_single_harmonic_has_its_power_in_its_degree(degree, m):
     theta, phi = places(400)
     values = lpmv(m, degree, np.cos(theta)) * np.cos(m * phi)
-    size = (
-        2 / (2 * degree + 1) * math.factorial(degree + m) / math.factorial(degree - m)
-    )
+    size = 2 / (2 * degree + 1) * math.factorial(degree + m) / math.factorial(degree - m)
     mean_square = size / 2 * (1 if m == 0 else 0.5)
     power = map_power(values, 25)
     assert power[degree] == pytest.approx(mean_square, rel=2e-3)  # cells are constant
@@ -74,9 +72,7 @@ def test_what_no_window_resolves_is_noise_at_every_place():
     np.testing.assert_allclose(fine.slope - noisier.slope, 0, atol=1e-12)
     assert np.all(fine.total > plain.total)
     best = optimal_window(rough, 30, 0.3).w
-    assert best == pytest.approx(
-        optimal_window(smooth, 30, math.hypot(0.3, 0.2)).w, rel=1e-8
-    )
+    assert best == pytest.approx(optimal_window(smooth, 30, math.hypot(0.3, 0.2)).w, rel=1e-8)
 
 
 @pytest.mark.parametrize("dim", [2, 3, 6])
@@ -128,10 +124,7 @@ def test_a_map_is_turned_in_all_directions():
         (lambda: globe(np.ones((4, 8, 2)), 1), "values of shape (4, 8, 2)"),
         (lambda: globe([[0.0] * 8, [1.0] * 4 + [math.nan] * 4], 1), "values[1, 4]=nan"),
         (lambda: globe(np.ma.masked_array(np.eye(4, 8), np.eye(4, 8)), 2), "is masked"),
-        (
-            lambda: Spectrum(3, np.ma.masked_array([0, 1, 1], [0, 0, 1])),
-            "power[2] is mas",
-        ),
+        (lambda: Spectrum(3, np.ma.masked_array([0, 1, 1], [0, 0, 1])), "power[2] is mas"),
         (lambda: globe(np.ones((4, 8)), 5), "degree=5"),
         (lambda: globe(1e60 * np.ones((4, 8)), 2), "values[0, 0]=1e+60"),
         (lambda: globe(1e160 * np.ones((4, 8)), 2), "values[0, 0]=1e+160"),
@@ -144,10 +137,7 @@ def test_a_map_is_turned_in_all_directions():
         (lambda: Globe(5, values=np.ones((4, 8))), "dim=5: must be 3"),
         (lambda: Globe(3, values=[[0.0] * 8, [math.nan] * 8]), "values[1, 0]=nan"),
         (lambda: Globe(3, values=[1.0] * 8), "values of shape (8,)"),
-        (
-            lambda: Spectrum(3, (0.0, 1.0), rest=0.1).sample(stream(0, "tasks"), 2),
-            "rest=0.1",
-        ),
+        (lambda: Spectrum(3, (0.0, 1.0), rest=0.1).sample(stream(0, "tasks"), 2), "rest=0.1"),
     ],
 )
 def test_bad_input_is_one_short_line(make, words):
@@ -202,9 +192,7 @@ def test_a_map_far_from_zero_has_the_power_of_the_same_map():
     assert far.power[0] == pytest.approx(1e16, rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("dim", "degree"), [(2, 1), (2, 9), (3, 40), (100, 50), (5000, 200)]
-)
+@pytest.mark.parametrize(("dim", "degree"), [(2, 1), (2, 9), (3, 40), (100, 50), (5000, 200)])
 def test_harmonics_have_all_digits_where_their_number_is_no_float(dim, degree):
     """Against the recurrence of ``P_l`` with 500 digits and the number of harmonics in integers."""
     rng = np.random.default_rng(5)

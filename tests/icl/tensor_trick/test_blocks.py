@@ -29,10 +29,9 @@ def close(ours, wanted, tolerance=1e-12):
     assert (ours - wanted).abs().max() <= tolerance * wanted.abs().max().clamp(min=1)
 
 
+# bytes: one row, exactly one, two and a rest, all
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    "block", [1, 136, 400, 10**6]
-)  # bytes: one row, exactly one, two and a rest, all
+@pytest.mark.parametrize("block", [1, 136, 400, 10**6])
 @pytest.mark.parametrize("batch", [(), (3, 2)])
 def test_blocks_agree_with_all_rows_at_once(kind, block, batch, monkeypatch):
     monkeypatch.setattr(regressions, "BLOCK", block)

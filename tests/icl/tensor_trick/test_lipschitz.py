@@ -29,9 +29,7 @@ def slope(function, s, R):
     return math.log10(R * torch.linalg.matrix_norm(jacobian, 2).item())
 
 
-@pytest.mark.parametrize(
-    "n, radius", [(2, 0.3), (5, 1.0), (5, 4.0), (40, 2.0), (40, 7.0)]
-)
+@pytest.mark.parametrize("n, radius", [(2, 0.3), (5, 1.0), (5, 4.0), (40, 2.0), (40, 7.0)])
 def test_largest_exponential_against_a_general_optimizer(n, radius):
     rng, best = np.random.default_rng(0), -math.inf
 
@@ -87,9 +85,7 @@ def test_explicit_scores_reach_the_proved_constants(n, R):
     short = proven_constant("1/alpha", n, R) - slope("1/alpha", equal, R)
     assert short == pytest.approx(math.log10(n) / 2)
     if n > 2:  # the closed form printed in the chapter
-        two = torch.full(
-            (n,), -(R**2) * math.sqrt(2 / (n * (n - 2))), dtype=torch.float64
-        )
+        two = torch.full((n,), -(R**2) * math.sqrt(2 / (n * (n - 2))), dtype=torch.float64)
         two[:2] = R**2 * math.sqrt((n - 2) / (2 * n))
         assert two.norm() == pytest.approx(R**2)
         rest = (n - 2) * math.exp(-(R**2) * math.sqrt(n / (2 * n - 4)))
@@ -99,9 +95,7 @@ def test_explicit_scores_reach_the_proved_constants(n, R):
 def test_longer_weights_count_through_the_scores_alone():
     for function in ("u", "alpha", "1/alpha"):
         longer = proven_constant(function, 5, 2.0, reach=4.0) - math.log10(2.0)
-        assert longer == pytest.approx(
-            proven_constant(function, 5, 4.0) - math.log10(4)
-        )
+        assert longer == pytest.approx(proven_constant(function, 5, 4.0) - math.log10(4))
     assert proven_constant("f", 5, 2.0, reach=4.0) == proven_constant("f", 5, 2.0) == 0
     with pytest.raises(ValueError, match="function='g': allowed are u, alpha"):
         proven_constant("g", 5, 2.0)

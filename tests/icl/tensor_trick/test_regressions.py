@@ -6,16 +6,7 @@ from functools import partial
 import pytest
 import torch
 
-from icl.tensor_trick import (
-    KINDS,
-    gradient,
-    hvp,
-    kron_block,
-    kronecker,
-    loss,
-    unvec,
-    vec,
-)
+from icl.tensor_trick import KINDS, gradient, hvp, kron_block, kronecker, loss, unvec, vec
 
 ones = partial(torch.ones, dtype=torch.float64)
 
@@ -38,9 +29,7 @@ def problem(n, m, d, e, seed=0, batch=(), dtype=torch.float64, targets="any"):
 
 def close(value, wanted, tolerance=1e-10):
     """Largest difference in units of the largest wanted entry (or of 1, if that is larger)."""
-    assert value.shape == wanted.shape, (
-        f"shape {tuple(value.shape)}, wanted {tuple(wanted.shape)}"
-    )
+    assert value.shape == wanted.shape, f"shape {tuple(value.shape)}, wanted {tuple(wanted.shape)}"
     error = (value - wanted).abs().max().item() / max(1.0, wanted.abs().max().item())
     assert error <= tolerance, f"relative error {error:.2e} exceeds {tolerance:.0e}"
 
@@ -83,10 +72,7 @@ def test_against_torch_func_batched(kind, targets):
     def total(Y):
         return loss(A1, A2, Y, B, kind).sum()
 
-    alone = [
-        [loss(*(t[i, j] for t in (A1, A2, X, B)), kind) for j in range(3)]
-        for i in range(2)
-    ]
+    alone = [[loss(*(t[i, j] for t in (A1, A2, X, B)), kind) for j in range(3)] for i in range(2)]
     close(loss(A1, A2, X, B, kind), torch.tensor(alone, dtype=X.dtype), 1e-13)
     slope = torch.func.grad(total)
     close(gradient(A1, A2, X, B, kind), slope(X))
@@ -96,17 +82,12 @@ def test_against_torch_func_batched(kind, targets):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 def test_other_dtypes(kind, dtype):
-    given = [
-        t / 2 for t in problem(5, 4, 3, 2, seed=9, dtype=dtype)
-    ]  # small: float16 ends at 65504
+    # small: float16 ends at 65504
+    given = [t / 2 for t in problem(5, 4, 3, 2, seed=9, dtype=dtype)]
     A1, A2, X, B, V = given
     exact = [t.double() for t in given]
     eps = torch.finfo(dtype).eps
-    for f, args in (
-        (loss, (A1, A2, X, B)),
-        (gradient, (A1, A2, X, B)),
-        (hvp, (A1, A2, X, B, V)),
-    ):
+    for f, args in ((loss, (A1, A2, X, B)), (gradient, (A1, A2, X, B)), (hvp, (A1, A2, X, B, V))):
         value = f(*args, kind)
         assert value.dtype == dtype
         wanted = f(*(exact[:4] if f is not hvp else exact), kind)
@@ -129,10 +110,7 @@ def test_targets_may_be_left_out_where_there_are_none():
 
 
 def test_large_logits_do_no_harm_where_softmax_is_shifted():
-    one, X = (
-        torch.ones(2, 1, dtype=torch.float64),
-        torch.tensor([[5000.0]], dtype=torch.float64),
-    )
+    one, X = (torch.ones(2, 1, dtype=torch.float64), torch.tensor([[5000.0]], dtype=torch.float64))
     A2 = torch.tensor([[1.0], [-1.0]], dtype=torch.float64)  # logits 5000 and -5000
     B = torch.full((2, 2), 0.5, dtype=torch.float64)
     assert loss(one, A2, X, B) == pytest.approx(2 * 0.25)
@@ -144,8 +122,7 @@ def test_large_logits_do_no_harm_where_softmax_is_shifted():
 
 
 @pytest.mark.parametrize(
-    "kind, logit, target",
-    [("sparse", 800, 0.2), ("rescaled", 400, 0.2), ("rescaled", 1, 1e200)],
+    "kind, logit, target", [("sparse", 800, 0.2), ("rescaled", 400, 0.2), ("rescaled", 1, 1e200)]
 )
 def test_overflow_is_told(kind, logit, target):
     one, X = ones(2, 1), logit * ones(1, 1)
@@ -158,7 +135,9 @@ def test_overflow_is_told(kind, logit, target):
     for what, call in calls.items():
         if what != "loss" and kind == "rescaled" and target == 1e200:
             continue  # the sign of infinity: see the next test
-        message = rf"the {what} \({kind}\) overflows float64 .*; shrink X or B, or use a wider dtype"
+        message = (
+            rf"the {what} \({kind}\) overflows float64 .*; shrink X or B, or use a wider dtype"
+        )
         with pytest.raises(OverflowError, match=message):
             call()
 
@@ -193,45 +172,23 @@ BAD = {
         "B has dtype torch.complex128",
         {"B": ones(4, 3, dtype=torch.complex128)},
     ),
-    "mixed": (
-        TypeError,
-        "A2 has dtype torch.float32 but A1 has",
-        {"A2": ones(3, 5).float()},
-    ),
-    "device": (
-        ValueError,
-        "X is on meta but A1 is on cpu",
-        {"X": ones(2, 5, device="meta")},
-    ),
+    "mixed": (TypeError, "A2 has dtype torch.float32 but A1 has", {"A2": ones(3, 5).float()}),
+    "device": (ValueError, "X is on meta but A1 is on cpu", {"X": ones(2, 5, device="meta")}),
     "vector": (ValueError, r"A1 has shape \(4,\)", {"A1": ones(4)}),
     "empty": (ValueError, r"A1 has shape \(0, 2\)", {"A1": ones(0, 2)}),
-    "X": (
-        ValueError,
-        r"X has shape \(5, 2\); it must end in \(2, 5\)",
-        {"X": ones(5, 2)},
-    ),
-    "B": (
-        ValueError,
-        r"B has shape \(3, 4\); it must end in \(4, 3\)",
-        {"B": ones(3, 4)},
-    ),
+    "X": (ValueError, r"X has shape \(5, 2\); it must end in \(2, 5\)", {"X": ones(5, 2)}),
+    "B": (ValueError, r"B has shape \(3, 4\); it must end in \(4, 3\)", {"B": ones(3, 4)}),
     "V": (ValueError, r"V has shape \(2, 2\); it must end", {"V": ones(2, 2)}),
     "batch": (ValueError, "do not broadcast", {"X": ones(2, 2, 5), "B": ones(3, 4, 3)}),
     "no targets": (ValueError, "B is None; kind 'normalized' needs", {"B": None}),
-    "NaN": (
-        ValueError,
-        "A2 has a NaN or infinite entry",
-        {"A2": math.nan * ones(3, 5)},
-    ),
+    "NaN": (ValueError, "A2 has a NaN or infinite entry", {"A2": math.nan * ones(3, 5)}),
 }
 
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input(case):
     error, message, change = BAD[case]
-    good = dict(
-        zip(("A1", "A2", "X", "B", "V"), problem(4, 3, 2, 5, seed=13), strict=True)
-    )
+    good = dict(zip(("A1", "A2", "X", "B", "V"), problem(4, 3, 2, 5, seed=13), strict=True))
     args = good | change
     with pytest.raises(error, match=message) as caught:
         hvp(**args)
@@ -248,12 +205,7 @@ BAD_BLOCKS = [
     (vec, [torch.ones(3)], ValueError, "X has shape"),
     (vec, [[[1.0]]], TypeError, "X is a list"),
     *(
-        (
-            unvec,
-            [torch.ones(6), *rows],
-            ValueError,
-            "x has 6 entries, which do not fill",
-        )
+        (unvec, [torch.ones(6), *rows], ValueError, "x has 6 entries, which do not fill")
         for rows in ([], [4], [0])
     ),
     *(

@@ -36,9 +36,7 @@ def test_the_bias_of_the_estimator_falls():
 
 def test_windows_follow_lipschitz_constant_and_noise():
     setting = {"tasks": ["ReLU"], "dims": [3], "n": 20}
-    rough = attention_window.window_slopes(
-        **setting, lipschitz=[1.0, 2.0, 4.0], noise_std=0.4
-    )
+    rough = attention_window.window_slopes(**setting, lipschitz=[1.0, 2.0, 4.0], noise_std=0.4)
     noisy = attention_window.window_slopes(**setting, noise_std=[0.1, 0.2, 0.4])
     assert rough.least[0] > 0 > noisy.greatest[0]
     # only L / sigma counts: L from 1 to 4 at sigma = 0.4 is sigma from 0.4 to 0.1 at L = 1

@@ -27,18 +27,14 @@ def test_labels_have_the_declared_mean_and_variance():
     assert noise_std**2 == pytest.approx(1 - float(mean.covariance(1.0)))
 
 
-@pytest.mark.parametrize(
-    "lipschitz, flipped, square", [(4.0, 0.5 - 1e-9, 1.0), (20.0, 0.25, 0.75)]
-)
+@pytest.mark.parametrize("lipschitz, flipped, square", [(4.0, 0.5 - 1e-9, 1.0), (20.0, 0.25, 0.75)])
 def test_half_of_the_labels_flipped_leaves_no_signal(lipschitz, flipped, square):
     _, noise = beyond.mean_of_labels(dim=3, lipschitz=lipschitz, flipped=flipped)
     assert noise**2 == pytest.approx(square, abs=0.02)
 
 
 def test_units_trained_with_cross_entropy_look_at_near_examples():
-    found = beyond.cross_entropy(
-        dim=3, n=20, lipschitz_values=[8.0], flips=[0.0], **SMALL
-    )
+    found = beyond.cross_entropy(dim=3, n=20, lipschitz_values=[8.0], flips=[0.0], **SMALL)
     assert (found.least > 0.3).all() and (found.ratio > 0.3).all()
 
 
@@ -49,9 +45,7 @@ def test_a_unit_behind_a_projection_ignores_the_rest():
 
 
 def test_a_unit_that_is_given_absolute_values_does_better():
-    found = beyond.nonlinear_first(
-        dim=3, lipschitz=6.0, noise_std=0.3, n=20, contexts=500, **SMALL
-    )
+    found = beyond.nonlinear_first(dim=3, lipschitz=6.0, noise_std=0.3, n=20, contexts=500, **SMALL)
     assert (found.ratio > 1.5).all()
 
 
@@ -112,12 +106,7 @@ def test_local_exponents_of_a_power_law_are_its_powers():
 
 def test_one_layer_is_a_kernel_and_two_are_not():
     found = beyond.trained_models(
-        dim=3,
-        n=8,
-        lipschitz=3.0,
-        noise_std=0.3,
-        contexts=200,
-        **SMALL | {"steps": 3},
+        dim=3, n=8, lipschitz=3.0, noise_std=0.3, contexts=200, **SMALL | {"steps": 3}
     ).set_index("model")
     assert (found.others["one layer"] == 0).all()
     assert (found.others["two layers"] > 0.01).all()
@@ -136,9 +125,7 @@ def test_a_layer_with_one_window_is_the_unit_of_the_package():
 
 
 def test_equal_weights_collapse_in_one_layer_and_no_layer_beats_its_bound():
-    found = beyond.collapse(
-        dim=3, windows=[0.0, 1.0, 30.0], layers=50, contexts=3, tokens=5
-    )
+    found = beyond.collapse(dim=3, windows=[0.0, 1.0, 30.0], layers=50, contexts=3, tokens=5)
     alone = found[found.model == "attention alone"]
     first = alone[alone.layer == 1].set_index("w").spread
     assert first[0.0] < 1e-12 and first[30.0] > 0.1

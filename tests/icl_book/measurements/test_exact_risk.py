@@ -5,17 +5,10 @@ from icl.tasks import ReLU
 from icl_book.measurements import exact_risk
 
 
-@pytest.mark.parametrize(
-    ("name", "dim", "n"), [("affine", 2, 2), ("cosine", 3, 2), ("ReLU", 3, 3)]
-)
+@pytest.mark.parametrize(("name", "dim", "n"), [("affine", 2, 2), ("cosine", 3, 2), ("ReLU", 3, 3)])
 def test_direct_rules_agree_unless_the_query_counts(name, dim, n):
     found = exact_risk.direct_over_exact(
-        tasks=[name],
-        dims=[dim],
-        n_values=[n],
-        w_values=[1.0, 6.0],
-        lipschitz=1.0,
-        noise_std=0.3,
+        tasks=[name], dims=[dim], n_values=[n], w_values=[1.0, 6.0], lipschitz=1.0, noise_std=0.3
     )
     off = (found.value - 1).abs()
     assert (off <= found.error + 1e-9)[~found["query"]].all()

@@ -6,9 +6,7 @@ from icl_book.measurements import gaussian_tokens
 
 
 def test_exponents_of_the_distance_are_those_of_the_theorem():
-    table = gaussian_tokens.distance_exponents(
-        dims=[1, 4], w_values=[0.5, 0.8, 1.0, 1.25]
-    )
+    table = gaussian_tokens.distance_exponents(dims=[1, 4], w_values=[0.5, 0.8, 1.0, 1.25])
     assert np.allclose(table.value, distance_exponent(table.w), atol=0.005)
     assert (table.error < 1e-9).all()
     # (log n)^(d/2) grows from n = 1e28 to 1e30
@@ -28,9 +26,7 @@ def test_a_floor_stays_in_the_ball_and_none_on_the_sphere():
 
 
 def test_sampled_risks_are_those_of_the_exact_formula():
-    risks = gaussian_tokens.sampled_risks(
-        names=["linear", "He_2"], n_values=[50], seeds=60
-    )
+    risks = gaussian_tokens.sampled_risks(names=["linear", "He_2"], n_values=[50], seeds=60)
     means = gaussian_tokens.mean_risks(risks).set_index("function")
     exact = gaussian_risk(1, 1.0, 50, 0.0).total
     assert means.low["linear"] < exact < means.high["linear"]

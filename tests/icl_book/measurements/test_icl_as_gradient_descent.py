@@ -27,11 +27,7 @@ def test_layers_that_imitate_a_step():
     assert abs(cosine["fitted to another's step"].item()) < 0.5
     shared = cosine["one layer for all problems"]
     assert (shared <= own.reindex(shared.index) + 1e-9).all()
-    assert (
-        cosine["tested on targets of 2X"].item()
-        < 0
-        < cosine["every token shrunk"].item()
-    )
+    assert cosine["tested on targets of 2X"].item() < 0 < cosine["every token shrunk"].item()
 
 
 def test_least_squares_is_the_best_matrix():

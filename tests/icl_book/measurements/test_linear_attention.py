@@ -1,13 +1,7 @@
 import numpy as np
 import pytest
 
-from icl.risk import (
-    linear_optimum,
-    linear_risk,
-    neighbors_risk,
-    optimal_window,
-    population_risk,
-)
+from icl.risk import linear_optimum, linear_risk, neighbors_risk, optimal_window, population_risk
 from icl.risk.asymptotics import window_law
 from icl.tasks import Affine, Linear, ReLU
 from icl_book.measurements import linear_attention

@@ -23,9 +23,7 @@ def test_printed_constants_stand_beside_what_is_proved():
     table = lipschitz_bounds.printed_constants(n_values=[5], radii=[4.0])
     assert len(table) == len(lipschitz_bounds.LIPSCHITZ)
     last = table.iloc[-1]
-    assert last.slack == pytest.approx(
-        1.5 * math.log10(5) + 7 * 16 / math.log(10) - math.log10(32)
-    )
+    assert last.slack == pytest.approx(1.5 * math.log10(5) + 7 * 16 / math.log(10) - math.log10(32))
     of_f = table[table.function == "f"]
     assert of_f.proved.to_numpy() == pytest.approx(math.log10(2))
 
@@ -40,15 +38,9 @@ def test_no_size_exceeds_the_largest_and_one_reaches_it():
     heights = np.linspace(-1, 1, 401)[:, None]
     ring = np.sqrt(1 - heights**2)
     flat = np.zeros_like(angles)
-    scores = R**2 * np.stack(
-        [ring * np.cos(angles), ring * np.sin(angles), heights + flat]
-    )
+    scores = R**2 * np.stack([ring * np.cos(angles), ring * np.sin(angles), heights + flat])
     u = np.exp(scores)
-    found = {
-        "u": np.sqrt((u**2).sum(0)),
-        "alpha": u.sum(0),
-        "1/alpha": 1 / u.sum(0),
-    }
+    found = {"u": np.sqrt((u**2).sum(0)), "alpha": u.sum(0), "1/alpha": 1 / u.sum(0)}
     for function, values in found.items():
         largest = lipschitz_bounds.largest_size(function, n, R)
         assert largest - 1e-3 < np.log10(values.max()) <= largest + 1e-12
@@ -78,17 +70,13 @@ def test_random_starts_find_the_range_of_curvature_as_well(monkeypatch):
     monkeypatch.setattr(lipschitz_bounds, "P_HIGH", 0.5)
     start = lipschitz_bounds.extreme_curvature(n_values=[9], starts=1, steps=1, seed=0)
     assert (start.value < 0.9).all()
-    found = lipschitz_bounds.extreme_curvature(
-        n_values=[2, 4], starts=8, steps=200, seed=0
-    )
+    found = lipschitz_bounds.extreme_curvature(n_values=[2, 4], starts=8, steps=200, seed=0)
     assert np.allclose(found.value, 1, atol=0.01)
     assert (found.value <= found.most).all()
 
 
 def test_dividing_the_data_out_makes_the_steps_independent_of_the_condition():
-    counts = lipschitz_bounds.passes(
-        context_length=8, dim=2, conditions=[1.0, 2.0, 4.0], seed=0
-    )
+    counts = lipschitz_bounds.passes(context_length=8, dim=2, conditions=[1.0, 2.0, 4.0], seed=0)
     assert counts.preconditioned.nunique() == 1
     assert counts.descent.is_monotonic_increasing
     assert counts.descent.iloc[-1] > 20 * counts.preconditioned.iloc[-1]
@@ -113,8 +101,6 @@ def test_the_safe_step_and_newton_reach_the_goal():
         values.append(loss(X).item())
     assert (np.diff(values) < 0).all(), "the safe step never raises the loss"
     identity = torch.eye(2, dtype=torch.float64)
-    steps = lipschitz_bounds.steps_needed(
-        A1, A2, B, left=step_size * identity, right=identity
-    )
+    steps = lipschitz_bounds.steps_needed(A1, A2, B, left=step_size * identity, right=identity)
     assert 0 <= steps - (len(values) - 1) < 10, "every tenth step is looked at"
     assert lipschitz_bounds.newton_passes(A1, A2, B) < steps

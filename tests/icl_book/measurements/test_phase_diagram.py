@@ -25,9 +25,7 @@ def test_slope_and_curvature_of_known_functions():
     dim = 5
     L = 2.0
     linear = phase_diagram.energies(Linear(dim, L))
-    assert linear == pytest.approx(
-        (L**2 * (dim - 1) / dim, L**2 * (dim - 1) ** 2 / dim)
-    )
+    assert linear == pytest.approx((L**2 * (dim - 1) / dim, L**2 * (dim - 1) ** 2 / dim))
     quadratic = phase_diagram.energies(Quadratic(dim, L))[1]
     assert quadratic == pytest.approx(8 * (dim - 1) * L**2 / (dim + 2))
     # sin(Lt) = Lt
@@ -41,10 +39,7 @@ def test_windows_of_equal_slope_differ_as_their_laplacians_do():
         ("slope in space", 4.0),
         ("largest slope", phase_diagram.largest_slope(4.0)),
     ):
-        ratio = (
-            optimal_window(wave, 1e12, 0.5).w
-            / optimal_window(linear[equal], 1e12, 0.5).w
-        )
+        ratio = optimal_window(wave, 1e12, 0.5).w / optimal_window(linear[equal], 1e12, 0.5).w
         law = (2 * phase_diagram.energies(wave)[1] / slope**2) ** (2 / 5)
         assert ratio == pytest.approx(law, rel=0.01)
 
@@ -76,12 +71,8 @@ def test_tokens_in_the_window_are_those_that_its_width_leaves():
 
 def test_a_strong_signal_stops_moving_the_window_of_a_short_context():
     found = phase_diagram.slopes_of_a_strong_signal(dims=[2, 5], n_values=[20])
-    silent = [
-        optimal_window(make(d), 20, 0.0).w for make in (Affine, ReLU) for d in (2, 5)
-    ]
-    loud = [
-        optimal_window(make(d), 20, 1e-4).w for make in (Affine, ReLU) for d in (2, 5)
-    ]
+    silent = [optimal_window(make(d), 20, 0.0).w for make in (Affine, ReLU) for d in (2, 5)]
+    loud = [optimal_window(make(d), 20, 1e-4).w for make in (Affine, ReLU) for d in (2, 5)]
     assert found.value.between(0, 1e-4).all()
     assert loud == pytest.approx(silent, rel=1e-4)
 

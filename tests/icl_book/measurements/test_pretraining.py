@@ -14,9 +14,7 @@ def test_medians_keep_the_order_of_the_settings():
     )
     found = medians(table, "w", by=["n"])
     assert found.n.tolist() == [20, 3] and found["median"].tolist() == [3, 4]
-    assert (found.low <= found["median"]).all() and (
-        found["median"] <= found.high
-    ).all()
+    assert (found.low <= found["median"]).all() and (found["median"] <= found.high).all()
 
 
 def test_recorded_numbers_stand_beside_their_step_and_seed():
@@ -52,12 +50,7 @@ def test_first_plain_step_is_the_one_by_hand():
 def test_norms_are_compared_at_the_least_favorable_step():
     rows = [
         {"lipschitz": L, "step": step, "seed": seed, "norm": norm * (1 + seed)}
-        for L, step, norm in (
-            (1.0, 10, 1.0),
-            (1.0, 20, 1.0),
-            (2.0, 10, 3.0),
-            (2.0, 20, 2.0),
-        )
+        for L, step, norm in ((1.0, 10, 1.0), (1.0, 20, 1.0), (2.0, 10, 3.0), (2.0, 20, 2.0))
         for seed in range(3)
     ]
     found = pretraining.norm_ratios(pd.DataFrame(rows), steps=[10, 20])

@@ -42,9 +42,5 @@ def test_all_forms_compute_the_same_gradient(form):
 def test_operations_are_those_of_the_products():
     """The closed form does 4 n^2 d + 4 n d^2, the explicit one 4 n^2 d^2."""
     growing = list(tensor_trick.GROWING)
-    found = tensor_trick.operations(
-        ["closed form", "explicit"], size=12, growing=growing, seed=0
-    )
-    assert found.exponent.tolist() == pytest.approx(
-        [3, np.log2(3), np.log2(3), 4, 2, 2], abs=1e-12
-    )
+    found = tensor_trick.operations(["closed form", "explicit"], size=12, growing=growing, seed=0)
+    assert found.exponent.tolist() == pytest.approx([3, np.log2(3), np.log2(3), 4, 2, 2], abs=1e-12)

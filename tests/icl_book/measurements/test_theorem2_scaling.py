@@ -15,11 +15,7 @@ def test_a_power_law_has_its_slope_and_the_errors_of_its_values():
 
 def test_slopes_of_windows_lie_between_their_lengths():
     windows = theorem2_scaling.exact_windows(
-        tasks=["affine", "ReLU"],
-        dims=[3],
-        lengths=[1e8, 1e9, 1e10],
-        lipschitz=1.0,
-        noise_std=1.0,
+        tasks=["affine", "ReLU"], dims=[3], lengths=[1e8, 1e9, 1e10], lipschitz=1.0, noise_std=1.0
     )
     affine = windows[windows.task == "affine"]
     assert np.allclose(affine.ratio, 1, atol=0.02)
@@ -35,9 +31,7 @@ EXACT = {"lipschitz": 2.0, "noise_std": 2.0}
 
 
 def test_far_out_windows_and_slopes_are_near_the_law():
-    far = theorem2_scaling.far_windows(
-        tasks=["affine", "ReLU", "sign"], dims=[3], **EXACT
-    )
+    far = theorem2_scaling.far_windows(tasks=["affine", "ReLU", "sign"], dims=[3], **EXACT)
     assert np.allclose(far.law, [3e4, 1e5] * 3, rtol=1e-6)
     assert np.allclose(far.ratio, 1, atol=0.01)
     slopes = theorem2_scaling.local_slopes(far)
@@ -59,14 +53,10 @@ def test_the_ingredients_of_the_sketch_have_their_exponents():
     assert np.allclose(noise.slope, [1, 2], atol=1e-3)
     one_more = theorem2_scaling.term_slopes(**of_noise, extra_dims=1)
     assert np.allclose(one_more.slope, [1.5, 2.5], atol=1e-3)
-    bias = theorem2_scaling.term_slopes(
-        term="bias", tasks=["affine", "ReLU"], dims=dims
-    )
+    bias = theorem2_scaling.term_slopes(term="bias", tasks=["affine", "ReLU"], dims=dims)
     assert np.allclose(bias.slope, [-2, -2, -1.5, -1.5], atol=0.02)
     # of a bias w^-a the ratio to 1 / w is w^(1 - a), largest at the root of the best window
-    growth = theorem2_scaling.bias_growth(
-        tasks=["affine", "ReLU"], dims=dims, noise_std=1.0
-    )
+    growth = theorem2_scaling.bias_growth(tasks=["affine", "ReLU"], dims=dims, noise_std=1.0)
     assert np.allclose(growth.slope, [-1 / 6, -1 / 8, -1 / 10, -1 / 14], atol=0.02)
     narrow = theorem2_scaling.narrow_bias_growth(dims=dims)
     assert np.allclose(narrow.slope, [0, 1 / 2], atol=0.01)

@@ -38,8 +38,7 @@ def test_the_right_guess_costs_nothing_and_a_wrong_one_its_price():
 def test_the_printed_right_sides():
     n, L, sigma = 64.0, 2.0, 0.5
     matched, larger, smaller = (
-        theorem3_generalization.printed_bound(4, ratio, n, L, sigma)
-        for ratio in (1.0, 3.0, 0.5)
+        theorem3_generalization.printed_bound(4, ratio, n, L, sigma) for ratio in (1.0, 3.0, 0.5)
     )
     assert np.isclose(matched, L ** (2 - 2 / 6) * (sigma**2 / n) ** (1 / 6))
     assert np.isclose(larger, 6.0**2 * (sigma**2 / (n * L**2)) ** (2 / 6))
@@ -53,10 +52,7 @@ def test_the_exponent_in_the_test_constant_is_a_derivative():
     found = theorem3_generalization.prices(
         tasks=["ReLU"], dims=[3], ratios=ratios, lengths=[100.0], **EXACT
     )
-    for risk, value in (
-        (found.risk, powers.kept[0]),
-        (found.risk / found.price, powers.best[0]),
-    ):
+    for risk, value in ((found.risk, powers.kept[0]), (found.risk / found.price, powers.best[0])):
         derivative = np.diff(np.log(risk))[0] / (2 * step)
         assert np.isclose(value, derivative, rtol=1e-5)
 
@@ -64,9 +60,7 @@ def test_the_exponent_in_the_test_constant_is_a_derivative():
 def test_exponents_in_long_contexts_are_near_their_closed_forms():
     at = {"dims": [4], **EXACT}
     for extra, order in ((0, -3 / 6), (1, -3 / 7)):
-        found = theorem3_generalization.risk_slopes(
-            ratios=[0.25, 1.0, 4.0], extra_dims=extra, **at
-        )
+        found = theorem3_generalization.risk_slopes(ratios=[0.25, 1.0, 4.0], extra_dims=extra, **at)
         assert np.allclose(found.slope, order, atol=0.005)
     growing = theorem3_generalization.growing_slopes(**at)
     assert growing.slope[0] == pytest.approx(-3 / 6, abs=0.005)

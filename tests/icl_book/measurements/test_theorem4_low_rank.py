@@ -54,8 +54,7 @@ def test_the_complement_costs_unless_the_functions_depend_on_it():
 def test_the_smallest_gain_of_a_setting_is_found_on_the_grid():
     gains = low_rank.complement_gains(5, 2, settings=[(20, 0.5)])
     by_hand = min(
-        low_rank_risk(5, 2, c, e, 20, 0.5).total
-        / low_rank_risk(5, 2, c, 0.0, 20, 0.5).total
+        low_rank_risk(5, 2, c, e, 20, 0.5).total / low_rank_risk(5, 2, c, 0.0, 20, 0.5).total
         for c in (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
         for e in (0.25, 8.0)
     )
@@ -92,9 +91,7 @@ def test_softmax_attention_comes_down_to_the_least_risk_of_the_projected_problem
 
 
 def test_exponents_are_those_of_a_power_law():
-    small = pd.DataFrame(
-        {"link": "affine", "dim": 4, "rank": 2, "unit": "softmax", "seed": [0, 1]}
-    )
+    small = pd.DataFrame({"link": "affine", "dim": 4, "rank": 2, "unit": "softmax", "seed": [0, 1]})
     small["sine"] = [0.1, 0.2]
     large = small.assign(sine=small.sine * 16**-0.375)
     found = low_rank.batch_exponents(small, large, factor=16)
