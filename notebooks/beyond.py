@@ -499,7 +499,7 @@ def on_each_class(table, trained_on):
 
 
 def spread(table):
-    """Make cases of the largest over the least risk that a unit trained on all three classes has on them."""
+    """Make cases of the mixture's largest over its least risk on the classes."""
     chosen = table[table.start == "mixture"].groupby(["dim", "n", "noise_std"])
     found = (chosen.risk.max() / chosen.risk.min()).rename("price").reset_index()
     found["error"] = found.price * 2 * chosen.risk_error.max().to_numpy()
