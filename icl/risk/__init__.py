@@ -5,6 +5,7 @@
 - `matrix`: the risk of any matrix, its gradient, and gradient flow.
 - `monte_carlo`: the same by sampling, and the best predictor linear in the labels.
 - `baselines`: linear attention and nearest neighbors. `low_rank`: Theorem 4's two-parameter risk.
+- `heads`: several heads, each a window and a value. `kriging`: bounds on the best linear predictor.
 - `gaussian`: the risk on Gaussian tokens, from `gaussian_moments`.
 - `asymptotics`: laws for many tokens on the sphere; `limits`: for Gaussian ones and in a ball.
 
@@ -32,6 +33,8 @@ from icl.risk.gaussian import (
     gaussian_risk,
     gaussian_window,
 )
+from icl.risk.heads import Heads, heads_risk, optimal_heads
+from icl.risk.kriging import KrigingBounds, kriging_bounds
 from icl.risk.limits import (
     BallLimit,
     distance_exponent,
@@ -50,6 +53,8 @@ __all__ = [
     "BallLimit",
     "GaussianDistance",
     "GaussianWindow",
+    "Heads",
+    "KrigingBounds",
     "LinearOptimum",
     "MatrixRisk",
     "MonteCarlo",
@@ -61,6 +66,8 @@ __all__ = [
     "gaussian_distance",
     "gaussian_risk",
     "gaussian_window",
+    "heads_risk",
+    "kriging_bounds",
     "least_ball_limit",
     "linear_optimum",
     "linear_risk",
@@ -70,6 +77,7 @@ __all__ = [
     "monte_carlo_risk",
     "nearest_neighbor_risk",
     "neighbors_risk",
+    "optimal_heads",
     "optimal_window",
     "population_flow",
     "population_risk",
