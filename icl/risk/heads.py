@@ -45,7 +45,11 @@ from icl.checks import affordable, integer, reals
 from icl.covariates import cap_quantile
 from icl.risk.exact import optimal_window
 from icl.risk.integrals import bandlimit, integrate, spectrum
-from icl.risk.quadrature import angle_probabilities, log_mean_weight
+from icl.risk.quadrature import (
+    angle_probabilities,
+    gauss_panels,
+    log_mean_weight,
+)
 from icl.risk.result import Risk
 from icl.tasks import Zonal, check_setting
 from icl.tasks.base import Array
@@ -63,6 +67,9 @@ _BLOCK = 2**20
 _FINE, _COARSE, _SEARCH = 18, 16, 8
 #: Relative error beyond which a risk is refused: values of merging heads grow, and lose its digits.
 _TOLERANCE = 1e-8
+#: Angles at which the panels of the angle are planned, dense at both poles.
+_NEAR = np.geomspace(1e-9, 1, 400) * (math.pi / 2)
+_FROM_POLE_TO_POLE = np.concatenate([[0], _NEAR, math.pi - _NEAR[-2::-1], [math.pi]])
 #: Least distance of two windows in a search, in arsinh w: nearer ones gain nothing that can be seen.
 _APART = 0.1
 
@@ -417,14 +424,12 @@ def _nodes(dim: int, w: float, n: float, order: int) -> tuple[Array, Array, floa
         )
     first = min(0.0, math.log(8 / n) - log_mean, high)
     edges = np.linspace(first, high, 1 + math.ceil((high - first) / _PANEL))
-    x, weight = np.polynomial.legendre.leggauss(order)
-    half = np.diff(edges)[:, None] / 2
-    s = np.exp(edges[:-1, None] + half * (1 + x))
-    start = math.exp(first) / 2
-    nodes = np.concatenate([start * (1 + x), s.ravel()])
+    log_s, weight = gauss_panels(edges, order)
+    near, near_weight = gauss_panels(np.array([0.0, math.exp(first)]), order)
+    nodes = np.concatenate([near, np.exp(log_s)])
     return (
         nodes,
-        np.concatenate([start * weight, (half * weight * s).ravel()]),
+        np.concatenate([near_weight, weight * np.exp(log_s)]),
         max(high, 0.0),
     )
 
@@ -442,8 +447,7 @@ def _angles(
     A head asks for short panels where ``exp(-s E)`` turns, that is up to ``|w| (1 - t) = log s``, for wider
     ones in its tail, and for as many as the polynomials P_l need that it resolves.
     """
-    near = np.geomspace(1e-9, 1, 400) * (math.pi / 2)
-    fine = np.concatenate([[0.0], near, (math.pi - near)[-2::-1], [math.pi]])
+    fine = _FROM_POLE_TO_POLE
     need = np.full(
         fine.size, (1 + math.sqrt(task.dim)) / 2
     )  # for the density of the angle
