@@ -127,22 +127,22 @@ def heads_risk(task: Zonal, windows: ArrayLike, values: ArrayLike, n: Any, noise
 
 
 def optimal_heads(
-    task: Zonal, n: Any, noise_std: Any, heads: int = 2, start: Sequence[float] | None = None
+    task: Zonal, n: Any, noise_std: Any, heads: int = 2, near: Sequence[float] | None = None
 ) -> Heads:
     """Search the windows of the best isotropic heads; their best values are a linear system.
 
     The risk has several local minima in the windows. The search begins at the best of all sets of windows
-    from a coarse grid on the scale of `optimal_window`, or at ``start``, and refines it: the result is the
-    best that was found, and its risk is exact. Often two heads merge at the optimum, their values growing
-    with opposite signs (a head and its derivative in w). The risk is flat there, and the search keeps windows
-    apart by ten percent.
+    from a coarse grid on the scale of `optimal_window`, or ``near`` other windows, and refines it: the result
+    is the best that was found, and its risk is exact. Often two heads merge at the optimum, their values
+    growing with opposite signs (a head and its derivative in w). The risk is flat there, and the search keeps
+    windows apart by ten percent.
 
     Args:
         task: A rotation-invariant class from `icl.tasks`.
         n: Context length, >= 1, one number.
         noise_std: Standard deviation of the label noise, > 0, one number.
         heads: How many, 1 to 4.
-        start: Windows to begin the search at, (heads,), for instance those of a shorter context.
+        near: Windows to begin the search at, (heads,), for instance those of a shorter context.
 
     Raises:
         TypeError: If the task is not rotation invariant.
@@ -166,12 +166,12 @@ def optimal_heads(
             return math.inf
         return rough.best_values(np.sinh(x), variance)[1]
 
-    if start is None:
+    if near is None:
         first = _best_of_a_grid(risk, float(np.arcsinh(scale)), heads)
     else:
-        first = np.arcsinh(reals(start, "start", -1e8, 1e8))
+        first = np.arcsinh(reals(near, "near", -1e8, 1e8))
         if first.shape != (heads,):
-            raise ValueError(f"start has shape {first.shape}: must be ({heads},)")
+            raise ValueError(f"near has shape {first.shape}: must be ({heads},)")
     windows = np.sort(np.sinh(_refined(risk, first)))[::-1]
     fine, coarse = (Moments(task, float(n), order) for order in (_FINE, _COARSE))
     values, _ = fine.best_values(windows, variance)
