@@ -5,6 +5,7 @@
 - `matrix`: the risk of any matrix, its gradient, and gradient flow.
 - `monte_carlo`: the same by sampling, and the best predictor linear in the labels.
 - `baselines`: linear attention and nearest neighbors. `low_rank`: Theorem 4's two-parameter risk.
+- `heads`: several heads, each a window and a value. `kriging`: bounds on the best linear predictor.
 - `gaussian`: the risk on Gaussian tokens, from `gaussian_moments`.
 - `asymptotics`: laws for many tokens on the sphere; `limits`: for Gaussian ones and in a ball.
 
@@ -27,6 +28,8 @@ from icl.risk.gaussian import (
     gaussian_risk,
     gaussian_window,
 )
+from icl.risk.heads import Heads, heads_risk, optimal_heads
+from icl.risk.kriging import KrigingBounds, kriging_bounds
 from icl.risk.limits import BallLimit, distance_exponent, least_ball_limit
 from icl.risk.low_rank import low_rank_risk
 from icl.risk.matrix import matrix_risk, population_flow
@@ -37,6 +40,8 @@ __all__ = [
     "BallLimit",
     "GaussianDistance",
     "GaussianWindow",
+    "Heads",
+    "KrigingBounds",
     "LinearOptimum",
     "MatrixRisk",
     "MonteCarlo",
@@ -48,6 +53,8 @@ __all__ = [
     "gaussian_distance",
     "gaussian_risk",
     "gaussian_window",
+    "heads_risk",
+    "kriging_bounds",
     "least_ball_limit",
     "linear_optimum",
     "linear_risk",
@@ -57,6 +64,7 @@ __all__ = [
     "monte_carlo_risk",
     "nearest_neighbor_risk",
     "neighbors_risk",
+    "optimal_heads",
     "optimal_window",
     "population_flow",
     "population_risk",

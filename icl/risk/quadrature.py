@@ -62,13 +62,14 @@ def meshes(
         dim, float(w), float(n.min()), float(n.max()), degree, jumps
     )
     out = [
-        Mesh(*_nodes_in_u(*us, order), *_angles(dim, angles, order), *rest)
+        Mesh(*_nodes_in_u(*us, order), *angle_probabilities(dim, angles, order), *rest)
         for us, angles, *rest in groups
     ]
     if wide[0].size:
         u, weight = (x.reshape(-1, 1) for x in _nodes_in_u(*wide, order))
         angles = _panels_per_node(dim, w, u, nearest, reach)
-        out.append(Mesh(u, weight, *_angles(dim, angles, order), *_tail_masses(dim, angles)))
+        law = angle_probabilities(dim, angles, order)
+        out.append(Mesh(u, weight, *law, *_tail_masses(dim, angles)))
     return out
 
 
@@ -89,7 +90,7 @@ def _panels_of(
     # ... and has decayed by exp(-_CUT) so much further out: its law is at most as wide as a gamma law's
     width = math.sqrt(2 * _CUT * peak) + _CUT
     reach = max(peak, nearest) + width
-    log_mean, log_square = (_log_mean_weight(dim, k * w) for k in (1, 2))
+    log_mean, log_square = (log_mean_weight(dim, k * w) for k in (1, 2))
 
     # Integrands rise like n exp(2u) E[exp(-2 tau)]; the integral is of order min(1, E[..]^2 / n E[..^2]).
     low = min(-math.log(most) - log_mean, -0.5 * (math.log(most) + log_square)) - _CUT / 2
@@ -124,7 +125,7 @@ def _panels_of(
     return groups, (left[wide], right[wide]), nearest, reach
 
 
-def _log_mean_weight(dim: int, w: float) -> float:
+def log_mean_weight(dim: int, w: float) -> float:
     """Return ``log E exp(-w (1 - t))``, a modified Bessel function; a few digits are enough."""
     nu = dim / 2 - 1
     bessel = float(ive(nu, w)) if w < 1e8 else (2 * math.pi * w) ** -0.5
@@ -233,7 +234,7 @@ def _panels_per_node(dim: int, w: float, u: Array, nearest: float, reach: float)
     return np.asarray(2 * np.arcsin(np.sqrt(tau / (2 * w))))
 
 
-def _angles(dim: int, edges: Array, order: int) -> tuple[Array, Array]:
+def angle_probabilities(dim: int, edges: Array, order: int) -> tuple[Array, Array]:
     """Return angles between neighboring edges (last axis) with their probabilities."""
     theta, weight = gauss_panels(edges, order)
     constant = gammaln(dim / 2) - gammaln((dim - 1) / 2) - math.log(math.pi) / 2

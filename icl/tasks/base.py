@@ -105,6 +105,14 @@ class Zonal:
         return float(self.covariance(np.array(1.0))) + fine_variance(self)
 
     @property
+    def left_out_level(self) -> float:
+        """The mean square of a constant that `covariance` leaves out, because attention predicts it.
+
+        Heads whose values do not sum to one, and kriging, pay for it.
+        """
+        return 0.0
+
+    @property
     def covariance_slope(self) -> float | None:
         """``k'(1)``, the mean squared gradient over d - 1, where it has a closed form."""
         return None

@@ -62,6 +62,10 @@ class Spectrum(Zonal):
         return self.rest
 
     @property
+    def left_out_level(self) -> float:
+        return self.power[0]
+
+    @property
     def _coefficients(self) -> Array:
         return np.asarray(self.power)[1:]
 

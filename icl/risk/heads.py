@@ -1,0 +1,431 @@
+r"""Several heads: the exact risk of a layer that adds softmax averages, and the best such layer.
+
+Setting as in `icl.risk.exact`. A layer of H *isotropic* heads with windows ``w_h`` and values ``v_h``, real
+numbers of either sign, predicts ::
+
+    sum_h v_h sum_i omega_i(w_h) y_i,      omega_i(w) ~ exp(w x_i . x_q).
+
+A head with ``w < 0`` looks at the antipode of the query, and one with ``v < 0`` subtracts. Write the error as
+``sum_h v_h sum_i omega_i(w_h) (f(x_i) - f(x_q)) + (V - 1) f(x_q)`` with ``V = sum_h v_h``; the risk is then
+a quadratic in the values, ::
+
+    bias  = v'G v - 2 (V - 1) g'v + (V - 1)^2 k(1),       noise = sigma^2 v'N v,
+    G_hk  = E sum_ij omega_i(w_h) omega_j(w_k) (gamma_iq + gamma_jq - gamma_ij),
+    g_h   = E sum_i omega_i(w_h) gamma_iq,                N_hk  = E sum_i omega_i(w_h) omega_i(w_k),
+
+with the variogram gamma of the class. Nothing cancels in G, N and g, so that two narrow heads lose no digits
+to the variance ``k(1)`` of the functions.
+
+The device of `icl.risk.exact` is used once for each head. With ``E = exp(w t - |w|)``, t the cosine between
+token and query, and ``phi(s, u) = E exp(-s E_h - u E_k)``, ::
+
+    N_hk = n int int phi^(n-1) E[E_h E_k e^(..)] ds du,
+    G_hk = n int int phi^(n-1) E[2 gamma E_h E_k e^(..)] ds du
+         + n (n-1) int int phi^(n-2) sum_l a_l A_l B_l ds du,    A_l = E[E_h (1 - P_l) e^(..)], B_l with E_k.
+
+``exp(-s E_h - u E_k)`` is a product, so that all means over a token are products of matrices: (angles, nodes
+in s) with (angles, nodes in u). Every term is positive.
+
+What is best among isotropic heads need not be best among all matrices M_h.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import minimize
+
+from icl.checks import affordable, integer, reals
+from icl.covariates import cap_quantile
+from icl.risk.exact import optimal_window
+from icl.risk.integrals import bandlimit, integrate, spectrum
+from icl.risk.quadrature import angle_probabilities, gauss_panels, log_mean_weight
+from icl.risk.result import Risk
+from icl.tasks import Zonal, check_setting
+from icl.tasks.base import Array, fine_variance
+from icl.tasks.gegenbauer import Polynomials
+
+#: Panels in log s have this width: means over a token are analytic for ``|Im log s| < pi / 2``.
+_PANEL = 3.0
+#: Integrals end where ``phi^n`` has fallen below ``exp(-_CUT)``.
+_CUT = 36.0
+#: Multiplications for one pair of heads beyond which windows are refused: a minute.
+_MOST_WORK = 1e12
+#: Products of exponentials that are held at once.
+_BLOCK = 2**20
+#: Nodes of a Gauss-Legendre panel: for the value, for its error, and in a search.
+_FINE, _COARSE, _SEARCH = 18, 16, 8
+#: Relative error beyond which a risk is refused: values of merging heads grow, and lose its digits.
+_TOLERANCE = 1e-8
+#: Angles at which the panels of the angle are planned, dense at both poles.
+_NEAR = np.geomspace(1e-9, 1, 400) * (math.pi / 2)
+_FROM_POLE_TO_POLE = np.concatenate([[0], _NEAR, math.pi - _NEAR[-2::-1], [math.pi]])
+#: Least distance of two windows in a search, in arsinh w: nearer ones gain nothing that can be seen.
+_APART = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Heads:
+    """The best isotropic heads that a search found.
+
+    Attributes:
+        windows: Window parameters, (heads,), in descending order.
+        values: Values, (heads,); for given windows they are exactly the best ones.
+        bias, noise, error: As in `icl.risk.result.Risk`, exact for these windows and values.
+    """
+
+    windows: Array
+    values: Array
+    bias: float
+    noise: float
+    error: float
+
+    @property
+    def risk(self) -> float:
+        """The risk, bias + noise."""
+        return self.bias + self.noise
+
+
+def heads_risk(task: Zonal, windows: ArrayLike, values: ArrayLike, n: Any, noise_std: Any) -> Risk:
+    """Compute the exact population risk of a layer of isotropic softmax heads.
+
+    Args:
+        task: A rotation-invariant class from `icl.tasks`. The values need not add up to one, so a constant
+            in the functions counts, also the level of a map.
+        windows: Window parameters ``w_h`` of either sign, (heads,) or one number.
+        values: Values ``v_h`` of either sign, of the same shape.
+        n: Context length, >= 1.
+        noise_std: Standard deviation of the label noise, >= 0.
+
+    Raises:
+        TypeError: If the task is not rotation invariant.
+        ValueError: If an argument is out of range, if a window is so narrow that hardly a token lies in it,
+            or if the relative error of the risk exceeds 1e-8, as for heads that nearly coincide and cancel.
+
+    >>> from icl.tasks import Affine
+    >>> one = heads_risk(Affine(dim=5), 5.18, 1.0, n=200, noise_std=0.5)
+    >>> two = heads_risk(Affine(dim=5), [1.55, -2.17], [1.90, -0.91], n=200, noise_std=0.5)
+    >>> round(float(one.total), 6), round(float(two.total), 6)
+    (0.016325, 0.008336)
+    """
+    w, v = _heads(windows, values)
+    _, n, noise_std = check_setting(task, 0.0, n, noise_std)
+    rows = np.empty((3, n.size))
+    for length in np.unique(n):
+        here = n.ravel() == length
+        fine, coarse = (Moments(task, float(length), order) for order in (_FINE, _COARSE))
+        variance = noise_std.ravel()[here] ** 2
+        rows[:, here] = _risk(fine, coarse, w, v, variance)
+    bias, noise, error = (row.reshape(n.shape)[()] for row in rows)
+    return Risk(bias, noise, error)
+
+
+def optimal_heads(
+    task: Zonal, n: Any, noise_std: Any, heads: int = 2, near: Sequence[float] | None = None
+) -> Heads:
+    """Search the windows of the best isotropic heads; their best values are a linear system.
+
+    The risk has several local minima in the windows. The search begins at the best of all sets of windows
+    from a coarse grid on the scale of `optimal_window`, or ``near`` other windows, and refines it: the result
+    is the best that was found, and its risk is exact. Often two heads merge at the optimum, their values
+    growing with opposite signs (a head and its derivative in w). The risk is flat there, and the search keeps
+    windows apart by ten percent.
+
+    Args:
+        task: A rotation-invariant class from `icl.tasks`.
+        n: Context length, >= 1, one number.
+        noise_std: Standard deviation of the label noise, > 0, one number.
+        heads: How many, 1 to 4.
+        near: Windows to begin the search at, (heads,), for instance those of a shorter context.
+
+    Raises:
+        TypeError: If the task is not rotation invariant.
+        ValueError: As `optimal_window` and `heads_risk`.
+
+    >>> from icl.tasks import Affine
+    >>> found = optimal_heads(Affine(dim=5), n=200, noise_std=0.5)
+    >>> bool(found.risk < 0.00834), bool(found.windows[1] < 0 < found.windows[0])
+    (True, True)
+    """
+    heads = integer(heads, "heads", 1, 4)
+    best = optimal_window(task, n, noise_std)
+    if np.ndim(best.w):
+        raise ValueError(f"n and noise_std have shape {np.shape(best.w)}: must be one number each")
+    variance, scale = float(noise_std) ** 2, max(float(best.w), 0.5)
+    rough = Moments(task, float(n), _SEARCH)
+
+    def risk(x: Array) -> float:
+        """Return the risk with the best values at windows ``sinh x``, infinite where two are too near."""
+        if np.diff(np.sort(x)).min(initial=math.inf) < _APART:
+            return math.inf
+        return rough.best_values(np.sinh(x), variance)[1]
+
+    if near is None:
+        first = _best_of_a_grid(risk, float(np.arcsinh(scale)), heads)
+    else:
+        first = np.arcsinh(reals(near, "near", -1e8, 1e8))
+        if first.shape != (heads,):
+            raise ValueError(f"near has shape {first.shape}: must be ({heads},)")
+    windows = np.sort(np.sinh(_refined(risk, first)))[::-1]
+    fine, coarse = (Moments(task, float(n), order) for order in (_FINE, _COARSE))
+    values, _ = fine.best_values(windows, variance)
+    bias, noise, error = (
+        float(row[0]) for row in _risk(fine, coarse, windows, values, np.array([variance]))
+    )
+    return Heads(windows, values, bias, noise, error)
+
+
+def _heads(windows: ArrayLike, values: ArrayLike) -> tuple[Array, Array]:
+    """Return windows and values as arrays (heads,)."""
+    w = np.atleast_1d(reals(windows, "windows", -1e8, 1e8))
+    v = np.atleast_1d(reals(values, "values", -1e8, 1e8))
+    if w.ndim != 1 or w.size == 0 or v.shape != w.shape:
+        raise ValueError(
+            f"windows and values have shapes {w.shape}, {v.shape}: must be (heads,), the same"
+        )
+    return w, v
+
+
+def _risk(fine: Moments, coarse: Moments, w: Array, v: Array, variance: Array) -> Array:
+    """Return bias, noise and relative error, (3, k), for k variances of the noise."""
+    parts = np.array([moments.bias_and_noise(w, v) for moments in (fine, coarse)])
+    parts = parts[:, :, None] * np.stack([np.ones_like(variance), variance])
+    total = parts[0].sum(axis=0)
+    error = np.abs(parts[0] - parts[1]).sum(axis=0) / np.maximum(total, 1e-300)
+    if not np.all(error <= _TOLERANCE):
+        raise ValueError(
+            f"windows={w}, values={v}: two quadrature rules differ by {error.max():.1e} of the risk, at most "
+            f"{_TOLERANCE:g} is allowed; heads that nearly coincide lose digits"
+        )
+    return np.stack([*parts[0], error])
+
+
+def _best_of_a_grid(risk: Callable[[Array], float], scale: float, heads: int) -> Array:
+    """Return the best set of windows, as arsinh w, of a grid on both sides of zero.
+
+    Two heads are the best pair; a further one is the best beside those that are there.
+    """
+    grid = scale * np.array([-1.0, -0.6, -0.3, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2])
+    best = min((np.array(some) for some in combinations(grid, min(heads, 2))), key=risk)
+    while best.size < heads:
+        best = _refined(risk, best)
+        best = min((np.append(best, one) for one in grid), key=risk)
+    return best
+
+
+def _refined(risk: Callable[[Array], float], first: Array) -> Array:
+    """Return windows, as arsinh w, at the local minimum beside ``first``."""
+    simplex = first + np.vstack([np.zeros(first.size), 0.2 * np.eye(first.size)])
+    options = {"initial_simplex": simplex, "xatol": 0.01, "fatol": 1e-7 * risk(first)}
+    limit = {"maxfev": 80 * first.size}
+    return np.asarray(minimize(risk, first, method="Nelder-Mead", options=options | limit).x)
+
+
+class Moments:
+    """G, N and g of the derivation above for one class and one context length, each pair computed once."""
+
+    def __init__(self, task: Zonal, n: float, order: int):
+        self.task, self.n, self.order = task, n, order
+        self.fine = fine_variance(task)
+        self.power = float(task.covariance(np.array(1.0))) + task.left_out_level
+        self._pairs: dict[tuple[float, float], tuple[float, float]] = {}
+        self._singles: dict[float, float] = {}
+
+    def forms(self, windows: Array) -> tuple[Array, Array, Array]:
+        """Return G and N, (heads, heads), and g, (heads,)."""
+        G, N = np.empty((2, windows.size, windows.size))
+        for h, w in enumerate(windows.tolist()):
+            for k, v in enumerate(windows[: h + 1].tolist()):
+                G[h, k], N[h, k] = G[k, h], N[k, h] = self.pair(w, v)
+        return G, N, np.array([self.single(w) for w in windows.tolist()])
+
+    def bias_and_noise(self, windows: Array, values: Array) -> tuple[float, float]:
+        """Return the bias, and the noise for labels with noise of variance one."""
+        G, N, g = self.forms(windows)
+        above = float(values.sum()) - 1
+        noise = float(values @ N @ values)
+        bias = float(values @ G @ values - 2 * above * (g @ values)) + above**2 * self.power
+        return bias + self.fine * (1 + noise), noise
+
+    def best_values(self, windows: Array, variance: float) -> tuple[Array, float]:
+        """Return the best values at these windows, and the risk.
+
+        The unknowns are the values of all heads but the first, taken from the first, and what the sum lacks
+        to one: in them ``k(1)``, which is much larger than the risk, stands in one entry only.
+        """
+        G, N, g = self.forms(windows)
+        A = G + (variance + self.fine) * N
+        slope = A[0] - g[0]  # half the gradient at the first head alone, with value one
+        differences = np.eye(windows.size)[1:] - np.eye(windows.size)[0]
+        curvature = np.empty_like(A)
+        curvature[:-1, :-1] = differences @ A @ differences.T
+        curvature[-1, :-1] = curvature[:-1, -1] = differences @ (g - A[0])
+        curvature[-1, -1] = A[0, 0] - 2 * g[0] + self.power
+        unknown = -np.linalg.lstsq(
+            curvature, np.append(differences @ slope, -slope[0]), rcond=1e-15
+        )[0]
+        values = (
+            np.eye(windows.size)[0]
+            + unknown[:-1] @ differences
+            - unknown[-1] * np.eye(windows.size)[0]
+        )
+        bias, noise = self.bias_and_noise(windows, values)
+        return values, bias + variance * noise
+
+    def pair(self, w: float, v: float) -> tuple[float, float]:
+        """Return the entries of G and N for two heads."""
+        key = (max(w, v), min(w, v))
+        if key not in self._pairs:
+            self._pairs[key] = self._one(w) if w == v >= 0 else self._two(*key)
+        return self._pairs[key]
+
+    def single(self, w: float) -> float:
+        """Return the entry of g for one head: the mean variogram between the query and what it looks at."""
+        if w not in self._singles:
+            task, n = self.task, self.n
+            s, weight, high = _nodes(task.dim, abs(w), n, self.order)
+            theta, p = _angles(task, (w,), (high,), self.order)
+            E = _kernel(w, theta)
+            lost = np.expm1(-np.outer(E, s))
+            power = n * np.exp((n - 1) * np.log1p(-np.minimum(-(p @ lost), 1 - 1e-16)))
+            self._singles[w] = float(
+                (weight * power) @ ((p * E * task.variogram(theta)) @ (1 + lost))
+            )
+        return self._singles[w]
+
+    def _one(self, w: float) -> tuple[float, float]:
+        """Return the entries of a single head with w >= 0, the bias and noise of `icl.risk.exact`."""
+        bias, noise = integrate(self.task, w, np.array([self.n]), self.order, slopes=False)[
+            :, 0
+        ].tolist()
+        return bias - self.fine * (1 + noise), noise
+
+    def _two(self, w: float, v: float) -> tuple[float, float]:
+        """Return the entries of two heads."""
+        task, n = self.task, self.n
+        if n == 1:  # the weight of one token is one
+            return self._one(0.0)
+        s, s_weight, s_high = _nodes(task.dim, abs(w), n, self.order)
+        u, u_weight, u_high = _nodes(task.dim, abs(v), n, self.order)
+        theta, p = _angles(task, (w, v), (s_high, u_high), self.order)
+        resolved = max(_resolved(w, s_high), _resolved(v, u_high))
+        a, rest = spectrum(task, int(min(bandlimit(task), resolved)))
+        degrees = np.flatnonzero(a)
+        work = float(s.size * u.size * theta.size * (2 * degrees.size + 8))
+        unit = "multiplications: too narrow for n tokens"
+        affordable(work, _MOST_WORK, "windows", (w, v), unit)
+
+        # rows: what the mean over a token is taken of, beside exp(-s E_h - u E_k)
+        gamma = task.variogram(theta)
+        missed = Polynomials(task.dim, theta).take(a.size + 1)[1 + degrees]
+        one = np.vstack([np.ones_like(theta), gamma, missed])
+        first, second = _kernel(w, theta), _kernel(v, theta)
+        both = np.vstack([first * second, 2 * gamma * first * second])
+        rows = p * np.vstack([both, one * first, one * second])
+        lost_s = np.expm1(-np.outer(first, s))
+        lost_u = np.expm1(-np.outer(second, u))
+        below_one = -(p @ lost_s)[:, None] - p @ lost_u - (lost_s.T * p) @ lost_u
+        log_phi = np.log1p(-np.minimum(below_one, 1 - 1e-16))
+        weight = n * s_weight[:, None] * u_weight
+        singles = weight * np.exp((n - 1) * log_phi)
+        pairs = weight * (n - 1) * np.exp((n - 2) * log_phi)
+
+        G = N = neglected = 0.0
+        step = max(1, _BLOCK // (theta.size * s.size))
+        for start in range(0, u.size, step):
+            some = slice(start, start + step)
+            decay = (1 + lost_s)[:, :, None] * (1 + lost_u)[:, None, some]
+            means = rows @ decay.reshape(theta.size, -1)
+            noise, single = means[:2]
+            pair, missing = _over_degrees(a[degrees], rest, *np.split(means[2:], 2))
+            at_single, at_pair = singles[:, some].ravel(), pairs[:, some].ravel()
+            N += float(at_single @ noise)
+            G += float(at_single @ single + at_pair @ pair)
+            neglected += float(at_pair @ missing)
+        # as little as the Gauss rules of this order lose
+        if neglected > 10 ** (-0.75 * self.order) * G:
+            raise ValueError(
+                f"windows={(w, v)}: too narrow for {task!r}, whose spectrum falls too slowly"
+            )
+        return G, N
+
+
+def _over_degrees(a: Array, rest: float, first: Array, second: Array) -> tuple[Array, Array]:
+    """Return ``sum_l a_l A_l B_l`` over all degrees, and what it may have left out.
+
+    The tables have a row for the mean of E, one for that of E gamma, and one for each ``A_l`` with a
+    coefficient ``a_l``. Later coefficients sum up to ``rest``; there ``A_l = E - e_l`` with an e_l so small
+    that ``e_l e_l'`` is left out, and ``sum_l a_l A_l`` over all degrees is the mean of E gamma.
+    """
+    A, B = first[2:], second[2:]
+    total = a @ (A * B)
+    if rest == 0:
+        return total, np.zeros_like(total)
+    later_A, later_B = first[1] - a @ A, second[1] - a @ B
+    total += first[0] * later_B + second[0] * later_A - first[0] * second[0] * rest
+    last = np.abs((A[-4:] - first[0]) * (B[-4:] - second[0])).max(axis=0)
+    return total, rest * last
+
+
+def _kernel(w: float, theta: Array) -> Array:
+    """Return ``exp(w cos theta - |w|)``, whose largest value is one."""
+    half = np.sin(theta / 2) if w >= 0 else np.cos(theta / 2)
+    return np.exp(-2 * abs(w) * half**2)
+
+
+def _nodes(dim: int, w: float, n: float, order: int) -> tuple[Array, Array, float]:
+    """Return nodes and weights in s for a head with window w >= 0, and log s where the integral ends.
+
+    The first panel begins at s = 0 and has its nodes in s, because all means over a token are entire there;
+    the others have their nodes in log s. Beyond the end ``phi^(n-2)`` has vanished, or the last weight.
+    """
+    log_mean = log_mean_weight(dim, w)
+    high = 2 * w + 5.0
+    if n > 2:
+        needed = _CUT / (n - 2)  # of -log phi
+        high = min(high, w * cap_quantile(dim, -math.expm1(-needed)) + math.log(needed + 4))
+        # phi <= 1 - 0.63 s E[E_h] while s <= 1
+        linear = math.log(needed / 0.63) - log_mean
+        high = min(high, linear) if linear <= 0 else high
+    if high > 300:
+        raise ValueError(
+            f"windows={w:g}: too narrow for n={n:g}, hardly a token lies in such a window"
+        )
+    first = min(0.0, math.log(8 / n) - log_mean, high)
+    edges = np.linspace(first, high, 1 + math.ceil((high - first) / _PANEL))
+    log_s, weight = gauss_panels(edges, order)
+    near, near_weight = gauss_panels(np.array([0.0, math.exp(first)]), order)
+    nodes = np.concatenate([near, np.exp(log_s)])
+    return (nodes, np.concatenate([near_weight, weight * np.exp(log_s)]), max(high, 0.0))
+
+
+def _resolved(w: float, high: float) -> float:
+    """Return the highest degree that a window resolves, which is about ``(|w| + w high)^(-1/2)`` wide."""
+    return math.sqrt(abs(w)) * (6 + 3 * math.sqrt(high)) + 20
+
+
+def _angles(
+    task: Zonal, windows: Sequence[float], highs: Sequence[float], order: int
+) -> tuple[Array, Array]:
+    """Return angles between token and query, and their probabilities, on which all heads are resolved.
+
+    A head asks for short panels where ``exp(-s E)`` turns, that is up to ``|w| (1 - t) = log s``, for wider
+    ones in its tail, and for as many as the polynomials P_l need that it resolves.
+    """
+    fine = _FROM_POLE_TO_POLE
+    # for the density of the angle
+    need = np.full(fine.size, (1 + math.sqrt(task.dim)) / 2)
+    for w, high in zip(windows, highs, strict=True):
+        half = np.sin(fine / 2) if w >= 0 else np.cos(fine / 2)
+        past = np.maximum(2 * abs(w) * half**2 - high - 4, 0.0)
+        need += abs(w) * np.sin(fine) / np.minimum(_PANEL + 0.3 * past, 16.0)
+        need += min(bandlimit(task), _resolved(w, high)) / 13 / (1 + past / 10)
+    panels = np.concatenate([[0.0], np.cumsum((need[1:] + need[:-1]) / 2 * np.diff(fine))])
+    edges = np.interp(np.linspace(0, panels[-1], 1 + math.ceil(panels[-1])), panels, fine)
+    return angle_probabilities(task.dim, edges, order)

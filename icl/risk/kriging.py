@@ -1,0 +1,95 @@
+r"""The best predictor that is linear in the labels, between two closed forms at every context length.
+
+Given the tokens, no predictor linear in the labels beats kriging, and for Gaussian functions and noise no
+predictor at all does. Its risk, averaged over tokens and query, depends on the class through the coefficients
+``a_l`` of its covariance alone. With ``N_l`` harmonics of degree l, ::
+
+    S_tau(n) = sum_l a_l / (1 + n a_l / (N_l tau)),
+    S_{sigma^2}(n) <= risk <= S_{sigma^2 + R}(n - m)    for every m < n and every R >= the risk with m tokens.
+
+The lower bound tells the predictor all harmonics but one (Opper and Vivarelli 1999). The upper bound smooths
+what is left of the labels after kriging with m tokens; with m = 0 and ``R = k(1)`` it is at most
+``(1 + k(1) / sigma^2) S_{sigma^2}(n)``, so that both bounds have the same rate for every class.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from icl.checks import broadcast, reals
+from icl.risk.integrals import spectrum
+from icl.tasks import Zonal, check_task
+from icl.tasks.base import LEAST, MOST, Array, fine_variance
+from icl.tasks.gegenbauer import multiplicity
+
+_MOST_DEGREE = 2**16
+_STEPS = 60  # context lengths at which the upper bound is found, one after the other
+
+
+@dataclass(frozen=True, eq=False)
+class KrigingBounds:
+    """Bounds on the risk of kriging, arrays of the broadcast shape of ``n`` and ``noise_std``."""
+
+    lower: Array
+    upper: Array
+
+
+def kriging_bounds(task: Zonal, n: Any, noise_std: Any) -> KrigingBounds:
+    """Enclose the least risk that a predictor linear in the labels can have.
+
+    Args:
+        task: A rotation-invariant class; its constant, the mean of its functions, is predicted too.
+        n: Context length, >= 0.
+        noise_std: Standard deviation of the label noise, > 0; it and ``n`` broadcast.
+
+    Raises:
+        TypeError: If the task is not rotation invariant.
+        ValueError: If an argument is out of range.
+
+    >>> from icl.tasks import Affine
+    >>> found = kriging_bounds(Affine(dim=5), n=10**6, noise_std=0.5)
+    >>> round(float(10**6 * found.lower), 3), round(float(10**6 * found.upper), 3)
+    (1.5, 1.508)
+    """
+    check_task(task)
+    n, noise_std = broadcast(
+        n=reals(n, "n", 0, MOST, whole=True), noise_std=reals(noise_std, "noise_std", LEAST, MOST)
+    )
+    pairs = [_bounds(task, *pair) for pair in zip(n.flat, (noise_std**2).flat, strict=True)]
+    lower, upper = np.array(pairs).T.reshape(2, *n.shape)
+    return KrigingBounds(lower[()], upper[()])
+
+
+def _bounds(task: Zonal, n: float, variance: float) -> tuple[float, float]:
+    """Return both bounds for one context length.
+
+    Fine variance is noise at the tokens, and at the query nobody can predict it.
+    """
+    fine = fine_variance(task)
+    variance += fine
+    last = 64
+    while True:
+        a, rest = spectrum(task, last)
+        # a later degree has at most the power `rest`, and no fewer harmonics than the last one
+        reduced = n * rest / (multiplicity(task.dim, last)[-1] * variance)
+        if reduced * rest <= 1e-12 * float(a.sum()) or last >= _MOST_DEGREE:
+            break
+        last *= 4
+    whole = float(task.covariance(np.array(1.0))) + task.left_out_level
+    constant = max(0.0, whole - float(a.sum()) - rest)
+    a = np.append(constant, a)
+    share = a / multiplicity(task.dim, last)
+
+    def bound(noise: float, tokens: float) -> float:
+        return float((a / (1 + tokens * share / noise)).sum()) + rest
+
+    lower = bound(variance, n) - rest * reduced / (1 + reduced)
+    grid = np.unique(np.floor(np.append(np.geomspace(1, max(n, 1), _STEPS), n)))
+    lengths, uppers = np.array([0.0]), np.array([float(a.sum()) + rest])
+    for tokens in grid[grid <= n]:
+        found = min(bound(variance + R, tokens - m) for m, R in zip(lengths, uppers, strict=True))
+        lengths, uppers = (np.append(lengths, tokens), np.append(uppers, min(found, uppers[-1])))
+    return lower + fine, float(uppers[-1]) + fine
