@@ -180,7 +180,8 @@ def said(tree, name, more="", **environment):
 def radii(path):
     """The judged radii of an executed chapter on the planet, by map, in its longest context."""
     (card,) = [c for c in collect(path)["cards"] if c["id"] == "P1.planet.radius"]
-    return {case["parameters"]["map"]: case["measured"] for case in card["cases"]}
+    rows = sorted(card["cases"], key=lambda case: case["parameters"]["n"])
+    return {case["parameters"]["map"]: case["measured"] for case in rows}
 
 
 def test_the_first_experiment_of_the_front_page_ends_as_the_page_says(tree):

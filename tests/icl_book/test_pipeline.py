@@ -15,6 +15,8 @@ import pandas as pd
 import psutil
 import pytest
 
+from icl_book import claims
+from icl_book.claims import claim
 from icl_book.provenance import ROOT
 from icl_book.runner.record import collect
 from programs import program
@@ -147,6 +149,13 @@ class Copy:
 
     def page(self, name="tiny"):
         return (self.root / "_build" / "book" / "quick" / "notebooks" / f"{name}.html").read_text()
+
+
+def collected(copy, path):
+    """What a notebook of a copy found, judged by the claims of that copy."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(claims, "find", claim.load(copy.root / "book" / "claims").__getitem__)
+        return collect(path)
 
 
 @pytest.fixture(scope="module")
@@ -303,7 +312,7 @@ def test_a_killed_sweep_loses_nothing_and_the_next_call_goes_on(copy, i, whom, h
     # the run of a runner that was killed alone may have ended by the time of the next call
     assert status == 0 and re.search(f"2 runs, {'[01]' if alone else '1'} to do", said), said
     assert "unlock" not in said, said
-    found = [collect(path) for path in copy.done("tiny", "quick/sweep") - before]
+    found = [collected(copy, path) for path in copy.done("tiny", "quick/sweep") - before]
     assert sorted(one["parameters"]["seed"] for one in found) == [0, 9]
     assert found[0]["cards"][0]["cases"] == found[1]["cards"][0]["cases"]
     assert not [*runs.glob(".*.part"), *runs.glob("*.failed.*")]
@@ -329,7 +338,7 @@ def test_a_sweep_is_apart_from_the_book_resumes_and_ends_with_its_tables(copy):
     for _ in range(2):  # as the book does; the second call finds it done
         status, said = copy.run("execute", "tiny")
         path = said.splitlines()[-1].removeprefix("result: ")
-        assert status == 0 and collect(copy.root / path)["name"] == "tiny"
+        assert status == 0 and collected(copy, copy.root / path)["name"] == "tiny"
     book, before = copy.done("tiny"), copy.done("tiny", "quick/sweep")
     sweep = (
         "sweep",
