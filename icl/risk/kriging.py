@@ -42,7 +42,7 @@ def kriging_bounds(task: Zonal, n: Any, noise_std: Any) -> KrigingBounds:
 
     Args:
         task: A rotation-invariant class; its constant, the mean of its functions, is predicted too.
-        n: Context length, >= 0.
+        n: Context length, >= 1.
         noise_std: Standard deviation of the label noise, > 0; it and ``n`` broadcast.
 
     Raises:
@@ -56,7 +56,7 @@ def kriging_bounds(task: Zonal, n: Any, noise_std: Any) -> KrigingBounds:
     """
     check_task(task)
     n, noise_std = broadcast(
-        n=reals(n, "n", 0, MOST, whole=True), noise_std=reals(noise_std, "noise_std", LEAST, MOST)
+        n=reals(n, "n", 1, MOST, whole=True), noise_std=reals(noise_std, "noise_std", LEAST, MOST)
     )
     pairs = [_bounds(task, *pair) for pair in zip(n.flat, (noise_std**2).flat, strict=True)]
     lower, upper = np.array(pairs).T.reshape(2, *n.shape)

@@ -66,6 +66,8 @@ REFUSED = {
 
 #: A good value of each parameter that a function may ask for.
 GOOD = {
+    "windows": [2.0, -1.0],
+    "values": [1.2, -0.3],
     "basis": np.eye(3)[:, :1],
     "batch_size": 4,
     "c": 1.0,

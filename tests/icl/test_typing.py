@@ -1,12 +1,15 @@
 """What type checkers, completion and ``import *`` see of the package's own names."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import icl
 
+ROOT = Path(__file__).parents[2]
 SEEN = """
 import icl
 reveal_type(icl.predict)
@@ -35,6 +38,8 @@ def test_a_type_checker_knows_the_names(tmp_path):
         capture_output=True,
         text=True,
         check=False,
+        # an editable installation is found by a hook that type checkers do not run
+        env=os.environ | {"MYPYPATH": str(ROOT)},
     )
     revealed = [line for line in done.stdout.splitlines() if "Revealed" in line]
     assert len(revealed) == 4 and not any('"Any"' in line for line in revealed)

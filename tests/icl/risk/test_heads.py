@@ -78,7 +78,8 @@ def test_the_level_of_a_map_costs_what_the_values_lack_to_one():
     assert with_level.total - without.total == pytest.approx(4.0 * 0.1**2, rel=1e-9)
     known = heads.two_on_the_sphere(lambda t: level.covariance(t) + 4.0, windows, values, 0.3, 48)
     assert heads_risk(level, windows, values, 2, 0.3).total == pytest.approx(known, **CLOSE)
-    assert kriging_bounds(level, 0, 0.5).lower == pytest.approx(5.5, rel=1e-12)
+    # labels that say nothing leave the mean square of the functions
+    assert kriging_bounds(level, 1, 1e6).lower == pytest.approx(5.5, rel=1e-9)
 
 
 def test_fine_variance_is_noise_at_the_tokens_and_at_the_query():
@@ -170,9 +171,8 @@ def test_sampled_kriging_lies_between_the_bounds(task, n):
 
 
 def test_kriging_bounds_meet_where_many_tokens_are_known():
-    found = kriging_bounds(Affine(5), np.array([0, 10**3, 10**6, 10**9]), 0.5)
-    assert found.lower[0] == pytest.approx(found.upper[0], rel=1e-12)
-    assert np.all(np.diff((found.upper / found.lower)[1:]) < 0)
+    found = kriging_bounds(Affine(5), np.array([10**3, 10**6, 10**9]), 0.5)
+    assert np.all(np.diff(found.upper / found.lower) < 0)
     assert 1 < found.upper[-1] / found.lower[-1] < 1.001
     # six coefficients, each known to sigma^2 / n
     assert 10**9 * found.lower[-1] == pytest.approx(1.5, rel=1e-6)
