@@ -132,8 +132,7 @@ def sources(name: str) -> list[Any]:
     modules = {
         where: _bare(text) if where.endswith(".py") else text for where, text in files.items()
     }
-    lock = (ROOT / "requirements.lock").read_bytes()
-    locked = hashlib.sha256(lock).hexdigest()
+    locked = provenance.fingerprint(ROOT, ["requirements.lock"])
     return [cells, modules, locked, sys.version, provenance.versions()]
 
 
