@@ -22,6 +22,9 @@ def integer(
     value: Any, name: str, least: float = -math.inf, most: float = math.inf
 ) -> int:
     """Return ``value``, a whole number, as an int."""
+    # at once, since streams of random numbers ask often
+    if type(value) is int and least <= value <= min(most, 2**64):
+        return value
     number = _plain(value, name)
     try:
         whole = int(number) if _is_number(number) else None

@@ -32,6 +32,23 @@ def test_known_values():
     ]
 
 
+def test_large_seeds_and_steps_have_streams_of_their_own():
+    """NumPy takes a list of integers for one of floats where some are at least 2**63 and others small."""
+    drawn = [
+        stream(seed, "noise", step).integers(2**63)
+        for seed, step in (
+            (2**63, 0),
+            (2**63 + 1, 0),
+            (2**64 - 1, 0),
+            (0, 0),
+            (0, 2**63),
+            (0, 2**63 + 1),
+            (0, 2**64 - 1),
+        )
+    ]
+    assert len(set(drawn)) == len(drawn)
+
+
 def test_no_two_purposes_share_a_stream(monkeypatch):
     """Pretraining, evaluation and Monte Carlo with one seed draw from disjoint streams."""
     address, drawn = icl.streams._address, set()
