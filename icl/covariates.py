@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import torch
 
 __all__ = [
+    "CovariateLaw",
     "Ellipsoid",
     "LowRank",
     "Normal",
@@ -127,6 +128,17 @@ def cap_quantile(dim: int, mass: float) -> float:
         else 0.0
     )
     return 2 * (first if first * half < 1e-17 else float(betaincinv(half, half, mass)))
+
+
+class CovariateLaw(Protocol):
+    """What pretraining asks of a distribution of covariates."""
+
+    @property
+    def dim(self) -> int:
+        """Dimension d."""
+
+    def from_normal(self, normal: torch.Tensor) -> torch.Tensor:
+        """Return covariates from standard normal numbers (..., d)."""
 
 
 @dataclass(frozen=True)

@@ -253,7 +253,7 @@ def nonlinear_first(
             **training,
         )
         found[name] = evaluation_error(
-            units.trained,
+            units,
             task,
             noise_std,
             n,
