@@ -12,6 +12,9 @@ process.prepare()  # before a library looks for its home
 with suppress(OSError):
     for name in repository.git_variables():
         os.environ.pop(name, None)
+# a make that a test starts is not one within `make test`, and says no more than in a shell
+for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
+    os.environ.pop(name, None)
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # also for the programs that tests start
 
 import pytest
