@@ -543,8 +543,8 @@ judge(
 # %% [markdown]
 # **Beyond the Lipschitz constant.** The same summary also says that attention "does not adapt much beyond
 # Lipschitzness". Our numbers agree with this sentence for affine, ReLU and cosine functions of $L=1$, with $d=2,3,5$
-# and $n=20,100$. They do not at $d=8$ and $n=20$, where so few tokens hardly resolve the waves: the largest of the
-# three best $w$ is {judged}`P1.PD.beyond | affine, ReLU, cosine, d = 8, n = 20 | .1f` times the smallest one. In long
+# and $n=20,100$. They do not at $d=8$ and $n=20$, where so few
+# tokens hardly resolve the waves and their best window is much wider than that of the other classes. In long
 # contexts the sentence is false for waves $\cos(b\,u\cdot x)$ divided by their largest
 # slope. For large $b$ the best $w$ for these waves is proportional to $b^{4/(d+3)}$, so the window narrows as $b$
 # grows.
