@@ -75,8 +75,8 @@ layer_steps, label_steps, link_steps, function_steps = training_steps
 # layer and regression. We found the following:
 #
 # - **Classification.** More flipped labels need a wider window (a smaller $w$), and a steeper boundary needs a narrower window.
-# - **Layers.** Two heads have less bias than one if the output of one head is subtracted. A second layer did not lower the
-#   risk on the functions that we tried.
+# - **Layers.** A second layer did not lower the risk on the functions that we tried. A second head does: it is the subject of
+#   [](/notebooks/heads.ipynb).
 # - **Closeness.** If no example is close to the query, a unit predicts badly, because a mean of labels cannot extrapolate.
 # - **Other functions.** If the functions change faster in some directions, the window of the trained unit is narrower in these
 #   directions.
@@ -212,14 +212,14 @@ judge(
 # | assumption | here |
 # |---|---|
 # | squared loss, real labels | labels $\pm1$; squared loss computed exactly, cross-entropy trained |
-# | one head, one layer, $M$ alone | two heads, two layers, and hundreds of untrained layers |
+# | one head, one layer, $M$ alone | two layers, and hundreds of untrained layers; two heads are in [](/notebooks/heads.ipynb) |
 # | examples around the query | in one experiment, all examples far from the query |
 # | rotation-invariant functions | also two kinds of functions that are not |
 # | covariates uniform on the sphere | as assumed, except for low-rank tokens |
 # | at most a few thousand examples, small $d$ | as assumed, except for one exact computation; no language, no discrete tokens, no MLPs |
 # ```
 #
-# ## Second question: several heads, several layers?
+# ## Second question: several layers?
 #
 # Three of the four reviews name the single layer as a limitation. The authors answer that "a deeper transformer does not
 # simply implement a kernel estimator with a different kernel". They add that more than attention is needed "to prevent the
@@ -233,28 +233,8 @@ judge(
 # the sphere, does not prevent the collapse in the widest window that we tried. We did not try other normalizations or MLPs.
 # ```
 #
-# **By hand.** Two heads can cancel bias. Let $f$ be smooth, and let $\Delta$ be the Laplacian on the sphere. In a long context
-# one head with large $w$ has the mean error $\frac1{2w}\Delta f$, to first order in $\frac1w$. Take two heads with the window
-# parameters $w$ and $2w$, multiply their outputs by $-1$ and $2$, and add. The factors $-1$ and $2$ are called gains, and they
-# sum to one. To first order the mean error of the sum is $(-\frac1{2w}+\frac2{4w})\Delta f=0$. The cancellation needs a
-# *negative* gain.
-#
-# **Exercise 2.** Three heads with the window parameters $w$, $2w$ and $3w$ can cancel the terms in $\frac1w$ and
-# $\frac1{w^2}$ of the mean error. Find their gains by solving three linear equations.
-#
-# :::{admonition} Solution
-# :class: dropdown
-# ```python
-# heads = np.array([1, 2, 3])
-# equations = [heads**0.0, 1 / heads, 1 / heads**2]
-# print(np.linalg.solve(equations, [1, 0, 0]))
-# ```
-# The gains are $\frac12$, $-4$ and $\frac92$.
-# :::
-#
-# **Trained models.** We train four models on the same contexts with ReLU functions: one layer, one layer with two heads, two
-# layers with a residual connection, and two layers without it. The gains of the two heads sum to one. The table divides the
-# risk of each model by the risk of one layer with the best window.
+# **Trained models.** We train three models on the same contexts with ReLU functions: one layer, two layers with a residual
+# connection, and two layers without it. The table divides the risk of each model by the risk of one layer with the best window.
 #
 # The table also tests whether the attention weights come from a kernel $K(x_i,x_q)$. In a kernel estimator the ratio of two
 # weights does not depend on the other examples. We therefore keep two examples and the query, and draw the other examples
@@ -273,16 +253,10 @@ deep = beyond.trained_models(
     learning_rate=0.2,
     contexts=test_contexts,
 )
-middle = deep.groupby("model", sort=False).median().reset_index()
-middle["second"] = [
-    f"{gain:.2f}" if model == "two heads" else ""
-    for model, gain in zip(middle.model, middle.gain, strict=True)
-]
 plots.table(
-    middle,
+    deep.groupby("model", sort=False).median().reset_index(),
     {
         "model": "{model}",
-        "gain of a second head": "{second}",
         "risk over the best window's": "{risk:.3f}",
         "change of the log ratio": "{others:.2f}",
     },
@@ -299,9 +273,8 @@ judge(
 )
 
 # %% [markdown]
-# In the table the second head has a negative gain, as in the calculation by hand. Two heads have a smaller risk than one
-# layer with the best window. Two layers with a residual connection come close to the risk of this one layer, but not below
-# it. Without the residual connection two layers have a much larger risk.
+# Two layers with a residual connection come close to the risk of one layer with the best window, but not below it. Without the
+# residual connection two layers have a much larger risk.
 #
 # **Many layers.** Many layers of attention alone make all tokens equal. The wider the window, the fewer layers are needed. Each
 # layer replaces the token $x_i$ by $\sum_jw_{ij}x_j$ with $w_{ij}\propto e^{w\,x_i\cdot x_j}$. At $w=0$ all weights are equal,
@@ -384,7 +357,7 @@ for task in (Affine(dim, lipschitz), ReLU(dim, lipschitz)):
     print(f"{task.label}: risk / variance: {shares}")
 
 # %% [markdown]
-# **Exercise 3.** Let $f(x)=x_1$ be the first coordinate, without noise. Let $f(x_q)=1$, and $f(x_i)\le\tau$ for all examples,
+# **Exercise 2.** Let $f(x)=x_1$ be the first coordinate, without noise. Let $f(x_q)=1$, and $f(x_i)\le\tau$ for all examples,
 # with $\tau<1$. Why can one softmax unit not predict $f(x_q)$?
 #
 # ```{admonition} Solution
@@ -580,9 +553,8 @@ for name, M in zip(scales, units.M, strict=True):
 # %% [markdown]
 # ## To remember
 #
-# One softmax unit predicts a mean of labels over a window, whatever the loss and the class. In our examples three things
-# lowered the risk: a second head that is subtracted, a first layer that brings tokens with similar labels together, and a
-# predictor that can extrapolate.
+# One softmax unit predicts a mean of labels over a window, whatever the loss and the class. In our examples two things
+# lowered the risk: a first layer that brings tokens with similar labels together, and a predictor that can extrapolate.
 
 # %% tags=["remove-input"]
 notebook.footer()

@@ -515,7 +515,7 @@ clustered[columns].round(2)
 # - Squared error is not accuracy. The window with the least squared error need not give the most right answers.
 # - On the map of land and sea, detail finer than about 70 km (beyond degree 300) is treated as unpredictable. A window much
 #   narrower than 70 km describes our cells and not the Earth. The digits of a radius are those of this map.
-# - Several layers or heads are the subject of [](/notebooks/beyond.ipynb).
+# - Several heads are the subject of [](/notebooks/heads.ipynb), and several layers that of [](/notebooks/beyond.ipynb).
 #
 # **Sources.** The map of land and sea comes from the package global-land-mask (MIT), which uses NOAA's GLOBE data. The
 # magnetic field is the model IGRF-14 for 2020, from the package ppigrf (MIT). The script `book/planet/make.py` makes the

@@ -349,8 +349,8 @@ def networks(
     return pd.DataFrame(rows)
 
 
-# --------------------------------------------------------------------------- several heads and layers
-MODELS = ("one layer", "two heads", "two layers", "two layers, no residual")
+# --------------------------------------------------------------------------- several layers
+MODELS = ("one layer", "two layers", "two layers, no residual")
 
 
 def attend(queries: Tensor, examples: Tensor, values: Tensor, M: Tensor) -> Tensor:
@@ -361,7 +361,7 @@ def attend(queries: Tensor, examples: Tensor, values: Tensor, M: Tensor) -> Tens
 
 def last_tokens(model: str, weights: dict[str, Tensor], x: Tensor) -> Tensor:
     """Return the tokens that the last layer sees, (S, B, n + 1, d), the query last."""
-    if model in ("one layer", "two heads"):
+    if model == "one layer":
         return x
     examples = x[:, :, :-1]
     mixed = attend(x, examples, examples, weights["M1"]) @ weights["V1"][:, None].mT
@@ -369,17 +369,12 @@ def last_tokens(model: str, weights: dict[str, Tensor], x: Tensor) -> Tensor:
 
 
 def predict(model: str, weights: dict[str, Tensor], x: Tensor, y: Tensor) -> Tensor:
-    """Return what S models predict for the query's label, (S, B); two heads have gains that sum to one."""
+    """Return what S models predict for the query's label, (S, B)."""
     h = last_tokens(model, weights, x)
     examples = h[:, :, :-1]
     query = h[:, :, -1:]
     labels = y[:, :, :-1, None]
-    answer = attend(query, examples, labels, weights["M"])
-    if model == "two heads":
-        gain = weights["gain"][:, None, None, None]
-        second = attend(query, examples, labels, weights["M1"])
-        answer = (1 - gain) * answer + gain * second
-    return answer[:, :, 0, 0]
+    return attend(query, examples, labels, weights["M"])[:, :, 0, 0]
 
 
 def log_ratio(model: str, weights: dict[str, Tensor], x: Tensor) -> Tensor:
@@ -401,14 +396,14 @@ def trained_models(
     learning_rate: float,
     contexts: int,
 ) -> pd.DataFrame:
-    """Train one layer, two heads, and two layers with and without a residual connection on ReLU functions.
+    """Train one layer, and two layers with and without a residual connection, on ReLU functions.
 
     All models see the same contexts, and so does the layer with the best window, which is computed.
 
     Returns:
         Columns ``model``, ``seed``; ``risk``, that of the model over that of the best window, both on the
-        same contexts; ``gain``, that of the second head; ``others``, how much the log of the ratio of two
-        weights changes, relatively, if all other examples are drawn anew.
+        same contexts; ``others``, how much the log of the ratio of two weights changes, relatively, if all
+        other examples are drawn anew.
     """
     task = ReLU(dim, lipschitz)
     best = float(optimal_window(task, n=n, noise_std=noise_std).w)
@@ -426,7 +421,7 @@ def trained_models(
     models = {}
     for model in MODELS:
         rng = stream(0, "initialization")
-        weights = {"gain": torch.full((seeds,), -0.2)}
+        weights = {}
         for name in ("M", "M1", "V1"):
             start = 0.3 * rng.standard_normal((seeds, dim, dim))
             weights[name] = torch.from_numpy(start).float()
@@ -457,7 +452,6 @@ def trained_models(
                     "model": model,
                     "seed": seed,
                     "risk": float(risk[seed]) / least,
-                    "gain": float(weights["gain"][seed]),
                     "others": float(others[seed]),
                 }
             )

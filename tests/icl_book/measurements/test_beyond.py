@@ -120,8 +120,6 @@ def test_a_layer_with_one_window_is_the_unit_of_the_package():
     wanted = softmax_attention(x[..., :-1, :], y[..., :-1], x[..., -1, :], M)
     found = beyond.predict("one layer", {"M": M[None]}, x, y)
     assert torch.allclose(found, wanted)
-    two = {"M": M[None], "M1": 3 * M[None], "gain": torch.zeros(1).double()}
-    assert torch.allclose(beyond.predict("two heads", two, x, y), wanted)
 
 
 def test_equal_weights_collapse_in_one_layer_and_no_layer_beats_its_bound():

@@ -1,0 +1,257 @@
+"""Several heads: rates on smooth functions, the limit for jumps and kinks, and kriging between its bounds.
+
+Heads have windows w_h and values v_h (`icl.risk.heads`). In long contexts heads with the windows
+``w / alpha_h`` multiply harmonics of degree ``x sqrt(w)`` by ``phi(x) = sum_h v_h exp(-alpha_h x^2 / 2)``,
+where kriging has ``1 / (1 + x^(m + order))``, m = d - 1.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import ive
+
+from icl.risk import (
+    bayes_linear_risk,
+    heads_risk,
+    kriging_bounds,
+    optimal_window,
+)
+from icl.tasks import Affine, PhasedCosine, Spectrum, Zonal
+from icl.tasks.gegenbauer import multiplicity
+from icl_book.measurements import log_slope
+
+Array = NDArray[np.float64]
+
+#: The search for the best w stops within this distance of its logarithm.
+SEARCH = 1e-3
+
+
+def richardson(heads: int) -> Array:
+    """Return the values of heads with the windows w, w/2, w/3, ... that extrapolate to width zero."""
+    return np.array([-((-1) ** h) * math.comb(heads, h) for h in range(1, heads + 1)], dtype=float)
+
+
+def without_bias(dim: int, windows: ArrayLike) -> Array:
+    """Return the values of two heads that leave affine functions without bias in an infinite context."""
+    w = np.asarray(windows, dtype=float)
+    nu = dim / 2 - 1
+    shrink = np.sign(w) * ive(nu + 1, np.abs(w)) / ive(nu, np.abs(w))
+    return np.linalg.solve([[1.0, 1.0], shrink], [1.0, 1.0])
+
+
+def affine_slopes(
+    *,
+    dims: Sequence[int],
+    windows: tuple[float, float],
+    n_values: tuple[float, float],
+    noise_std: float,
+) -> pd.DataFrame:
+    """Return the slope in log n of the log risk of two heads on affine functions.
+
+    Columns ``task``, ``dim``, ``heads``; ``value``, and its numerical ``error``.
+    """
+    rows = []
+    for dim in dims:
+        values = without_bias(dim, windows)
+        risk = heads_risk(Affine(dim), windows, values, n_values, noise_std)
+        slope, error = log_slope(n_values, risk.total, risk.error)
+        row = {"task": "affine", "dim": dim, "heads": 2}
+        rows.append(row | {"value": slope, "error": error})
+    return pd.DataFrame(rows)
+
+
+def wave_slopes(
+    *,
+    dims: Sequence[int],
+    heads: Sequence[int],
+    n_values: tuple[float, float],
+    noise_std: float,
+    averaged: bool = False,
+) -> pd.DataFrame:
+    """Return the slope in log n of the log of the least risk on waves, over w, of windows w, w/2, w/3, ...
+
+    The values are those of `richardson`, or all the same if the heads are ``averaged``.
+
+    Returns:
+        Columns ``task``, ``dim``, ``heads``; ``value``, and ``error``, numerical and of the search.
+    """
+    rows = []
+    for dim, many in product(dims, heads):
+        values = np.full(many, 1 / many) if averaged else richardson(many)
+        task = PhasedCosine(dim, 2.0)
+        found = [_least_risk(task, values, n, noise_std) for n in n_values]
+        risks, errors = zip(*found, strict=True)
+        slope, error = log_slope(n_values, risks, errors)
+        row = {"task": "waves", "dim": dim, "heads": many}
+        rows.append(row | {"value": slope, "error": error})
+    return pd.DataFrame(rows)
+
+
+def _least_risk(task: Zonal, values: Array, n: float, noise_std: float) -> tuple[float, float]:
+    """Return the least risk over w of heads with windows w, w/2, w/3, ..., and its relative error."""
+    start = math.log(float(optimal_window(task, n, noise_std).w))
+
+    def log_risk(log_w: float) -> float:
+        windows = math.exp(log_w) / np.arange(1, values.size + 1)
+        return math.log(heads_risk(task, windows, values, n, noise_std).total)
+
+    found = minimize_scalar(
+        log_risk,
+        bounds=(start - 4, start + 0.5),
+        method="bounded",
+        options={"xatol": SEARCH},
+    )
+    beside = max(log_risk(found.x - SEARCH), log_risk(found.x + SEARCH))
+    return math.exp(found.fun), beside - found.fun + 1e-8
+
+
+def limit(order: float, m: int, widths: ArrayLike, nodes: int = 16) -> tuple[float, Array]:
+    """Compare heads with kriging in the limit of long contexts, for a class of this order, 0 < order < 4.
+
+    The squared distance of phi from kriging's factor, in the metric ``x^(-1-order) + x^(m-1)``, is what heads
+    lose. It is found without squaring it: by least squares on Gauss nodes in log x.
+
+    Args:
+        order: The order of the class.
+        m: The dimension of the sphere, d - 1.
+        widths: ``alpha_h``, all different, (heads,).
+        nodes: Gauss nodes for each unit of log x.
+
+    Returns:
+        The risk with the best values that sum to one over kriging's, and these values.
+    """
+    alpha = np.asarray(widths, dtype=float)
+    node, weight = np.polynomial.legendre.leggauss(nodes)
+    starts = np.arange(-16.0, 8.0)  # of log x
+    x = np.exp(starts[:, None] + (node + 1) / 2).ravel()
+    root = np.sqrt(np.tile(weight / 2, starts.size) * (x**-order + x**m))
+    # phi - 1 in Newton's divided differences of exp(-alpha x^2 / 2) - 1, so that neither small x nor heads
+    # that nearly coincide lose digits
+    newton = np.expm1(-np.outer(alpha, x**2) / 2)
+    change = np.eye(alpha.size)  # from coefficients of `newton` to values
+    for step in range(1, alpha.size):
+        gap = (alpha[step:] - alpha[:-step])[:, None]
+        newton[step:] = (newton[step:] - newton[step - 1 : -1]) / gap
+        change[step:] = (change[step:] - change[step - 1 : -1]) / gap
+    columns = (root * newton).T
+    size = np.linalg.norm(columns, axis=0)
+    target = -root / (1 + x ** -(m + order)) - columns[:, 0]
+    free = np.linalg.lstsq(columns[:, 1:] / size[1:], target, rcond=None)[0] / size[1:]
+    missed = target - columns[:, 1:] @ free
+    least = math.pi / (m + order) / math.sin(math.pi * m / (m + order))
+    return 1 + float(missed @ missed) / least, np.append(1.0, free) @ change
+
+
+def least_limits(order: float, m: int, most: int, apart: float = 0.02) -> list[tuple[float, Array]]:
+    """Search the widths with the least `limit`, for 1, 2, ..., ``most`` heads, all summing to one.
+
+    Widths differ by the factor ``exp(apart)`` or more. Heads often merge, and then the least limit is
+    attained at no widths: it is below what is found here.
+
+    Returns:
+        For each number of heads the least risk that was found over kriging's, and the widths, ascending.
+    """
+
+    def lost(log_widths: Array) -> float:
+        ordered = np.sort(log_widths)
+        if np.diff(ordered).min(initial=math.inf) < apart or np.ptp(ordered) > 12:
+            return 1e9
+        return limit(order, m, np.exp(ordered))[0]
+
+    found: list[tuple[float, Array]] = []
+    for heads in range(1, most + 1):
+        # the heads that were best before, and another beside them
+        fewer = np.log(found[-1][1]) if found else np.zeros(0)
+        beside = [[1.0]] if heads == 1 else [fewer[-1:] + 0.4, fewer[:1] - 1.5]
+        spread = 1.0 + 0.3 * heads + 2 * apart * np.arange(heads)
+        best = math.inf, np.zeros(heads)
+        for start in (*(np.append(fewer, one) for one in beside), spread, None):
+            first = np.log(best[1]) if start is None else start
+            simplex = first + np.vstack([np.zeros(heads), 0.3 * np.eye(heads)])
+            options = {"initial_simplex": simplex, "xatol": 1e-3, "fatol": 1e-9}
+            end = minimize(lost, first, method="Nelder-Mead", options=options)
+            if end.fun < best[0]:
+                best = float(end.fun), np.exp(np.sort(end.x))
+        found.append(best)
+    return found
+
+
+def rough(dim: int, order: float, degrees: int, parity: int | None = None) -> Spectrum:
+    """Return a class of variance one with ``a_l / N_l ~ l^(-(d - 1 + order))``, of one parity if given."""
+    degree = np.arange(degrees + 1)
+    power = np.zeros(degrees + 1)
+    each = (degree[1:] + dim / 2 - 1) ** -(dim - 1.0 + order)
+    power[1:] = multiplicity(dim, degrees)[1:] * each
+    if parity is not None:
+        power[degree % 2 != parity] = 0.0
+    return Spectrum(dim, tuple(power / power.sum()))
+
+
+def against_kriging(
+    *,
+    dim: int,
+    order: float,
+    heads: int,
+    n: float,
+    noise_std: float,
+    degrees: int,
+    parity: int | None = None,
+) -> pd.DataFrame:
+    """Compare the limit of heads over kriging with their exact risk in a long context.
+
+    Windows and values are those of the limit, at the scale of kriging's filter; nothing is fitted. The widths
+    differ by a factor of 1.5 or more, so that the exact risk loses no digits.
+
+    Returns:
+        A row for 1, 2, ... up to ``heads`` heads: ``dim``, ``order``, ``heads``, ``n``; ``exact``, the exact
+        risk over the lower bound of kriging's; ``limit``, and its numerical ``error``.
+    """
+    task = rough(dim, order, degrees, parity)
+    m = dim - 1
+    last = degrees - (parity is not None and (degrees - parity) % 2)
+    level = task.power[last] / multiplicity(dim, last)[-1]
+    scale = n * level / noise_std**2 * (last + dim / 2 - 1) ** (m + order)
+    kriging = kriging_bounds(task, n, noise_std)
+    rows = []
+    least = least_limits(order, m, heads, apart=math.log(1.5))
+    for many, (ratio, widths) in enumerate(least, start=1):
+        again, values = limit(order, m, widths, nodes=24)
+        windows = scale ** (2 / (m + order)) / widths
+        risk = heads_risk(task, windows, values, n, noise_std)
+        row = {"dim": dim, "order": order, "heads": many, "n": n}
+        row |= {"exact": float(risk.total / kriging.lower)}
+        rows.append(row | {"limit": again, "error": abs(again - ratio)})
+    return pd.DataFrame(rows)
+
+
+def between(
+    tasks: Sequence[Zonal],
+    *,
+    n_values: Sequence[int],
+    noise_std: float,
+    draws: int,
+    more: int = 1,
+) -> pd.DataFrame:
+    """Say where the sampled risk of kriging lies between its bounds: 0 is the lower one and 1 the upper one.
+
+    Kriging has ``more`` times as many tokens as the bounds are for.
+
+    Returns:
+        Columns ``task``, ``dim``, ``n``, ``value``; ``low`` and ``high``, its interval.
+    """
+    rows = []
+    for task, n in product(tasks, n_values):
+        bounds = kriging_bounds(task, n, noise_std)
+        found = bayes_linear_risk(task, more * n, noise_std, draws)
+        place = [
+            float((risk - bounds.lower) / (bounds.upper - bounds.lower))
+            for risk in (found.mean, *found.interval)
+        ]
+        row = {"task": task.label, "dim": task.dim, "n": n}
+        rows.append(row | dict(zip(("value", "low", "high"), place, strict=True)))
+    return pd.DataFrame(rows)
