@@ -8,12 +8,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from icl_book.site.pdf import BROWSERS
-
-CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
-CHROMEDRIVER = shutil.which("chromedriver")
-
 SIZES = {"desktop": (1280, 900), "phone": (390, 740)}
+
+
+def programs():
+    """Return where Chromium and its driver are, None for what is not installed."""
+    # which imports what builds the book: nothing for tests that open no page
+    from icl_book.site.pdf import BROWSERS
+
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    return found, shutil.which("chromedriver")
 
 
 @pytest.fixture(scope="session")
@@ -25,14 +29,15 @@ def browser(tmp_path_factory):
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
 
+    chromium, driver = programs()
     options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
+    options.binary_location = chromium
     flags = "headless no-sandbox disable-gpu disable-quic no-first-run disable-sync hide-scrollbars"
     flags += " disable-background-networking disable-component-update"
     for flag in [*flags.split(), f"user-data-dir={tmp_path_factory.mktemp('chromium')}"]:
         options.add_argument(f"--{flag}")
     options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(CHROMEDRIVER))
+    driver = webdriver.Chrome(options=options, service=Service(driver))
     driver.get("about:blank")
     yield driver
     driver.quit()

@@ -19,7 +19,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # also for the programs that test
 
 import pytest
 import torch
-from xdist.scheduler import LoadScopeScheduling
 
 import chromium
 from chromium import browser  # noqa: F401, a fixture
@@ -30,27 +29,35 @@ torch.set_num_threads(1)  # small problems on few cores: more threads are slower
 NEEDS = {
     "browser": (
         "Chromium and its driver (apt-get install chromium chromium-driver)",
-        lambda: bool(chromium.CHROMIUM and chromium.CHROMEDRIVER),
+        lambda: all(chromium.programs()),
     ),
     "gpu": ("a CUDA device", torch.cuda.is_available),
 }
 
 
-class Scheduling(LoadScopeScheduling):
-    """Deals out tests one by one, and first, in groups, those that share what took long to make."""
-
-    def _split_scope(self, nodeid):
-        file = nodeid.partition("::")[0]
-        if file.endswith("test_pipeline.py"):
-            return f"{file} sweep" if "sweep" in nodeid else file
-        shared = file.endswith(("test_book.py", "test_commands.py"))
-        return file if shared and "test_page_in_browser" not in nodeid else nodeid
-
-
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     # The marks of pytest-xdist 3.8 for groups of tests have no effect with pytest 9.2.
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        """Deals out tests one by one, and first, in groups, those that share what took long."""
+
+        def _split_scope(self, nodeid):
+            file = nodeid.partition("::")[0]
+            if file.endswith("test_pipeline.py"):
+                return f"{file} sweep" if "sweep" in nodeid else file
+            shared = file.endswith(("test_book.py", "test_commands.py"))
+            return file if shared and "test_page_in_browser" not in nodeid else nodeid
+
     return Scheduling(config, log)
+
+
+def pytest_ignore_collect(collection_path, config):
+    """With ``-m gpu``, import only files of such tests: others may need what is not installed."""
+    if config.option.markexpr == "gpu" and collection_path.suffix == ".py":
+        return "pytest.mark.gpu" not in collection_path.read_text(encoding="utf-8") or None
+    return None
 
 
 def pytest_configure(config):
@@ -63,17 +70,14 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(items):
     """Skip the tests whose needs are not met here; those that use the fixture `browser` are of its mark."""
-    skips = {
-        m: pytest.mark.skip(reason=f"needs {need}")
-        for m, (need, here) in NEEDS.items()
-        if not here()
-    }
     for item in items:
         if "browser" in item.fixturenames:
             item.add_marker("browser")
-        for mark in skips:
-            if item.get_closest_marker(mark):
-                item.add_marker(skips[mark])
+    for mark, (need, here) in NEEDS.items():
+        marked = [item for item in items if item.get_closest_marker(mark)]
+        if marked and not here():
+            for item in marked:
+                item.add_marker(pytest.mark.skip(reason=f"needs {need}"))
 
 
 def pytest_terminal_summary(terminalreporter):

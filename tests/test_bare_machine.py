@@ -1,16 +1,21 @@
 """A machine that has what the README asks for and nothing more: no browser, no home, no name."""
 
 import getpass
+import importlib.metadata
 import os
 import re
 import subprocess
 import sys
 import tempfile
 import time
+import tomllib
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from icl_book import process
 from icl_book.provenance import ROOT
@@ -72,6 +77,54 @@ def test_the_workflow_tests_the_gpu_before_the_book():
         "make book PRESET=paper JOBS=1",
     ]
     assert runs[0]["env"] == {"ICL_MUST_RUN": "gpu"}
+
+
+#: Collects tests while no module can be imported but those of some distributions and of Python.
+COLLECT = """
+import importlib.metadata, sys
+import pytest
+allowed, mark = set(sys.argv[1].split()), sys.argv[2]
+of = importlib.metadata.packages_distributions()
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        names = {one.lower().replace("_", "-") for one in of.get(name.partition(".")[0], ())}
+        if names and not names & allowed:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Absent())
+words = "-p no:cacheprovider --collect-only -q -m"
+sys.exit(pytest.main([*words.split(), mark]))
+"""
+
+
+def needs(*names):
+    """Return the distributions that these need, and theirs, as they are installed here."""
+    found, left = set(), [*names]
+    while left:
+        name = left.pop()
+        if name in found:
+            continue
+        found.add(name)
+        with suppress(importlib.metadata.PackageNotFoundError):
+            wanted = map(Requirement, importlib.metadata.requires(name) or [])
+            left += [
+                canonicalize_name(one.name)
+                for one in wanted
+                if one.marker is None or one.marker.evaluate({"extra": ""})
+            ]
+    return found
+
+
+def test_tests_of_the_gpu_can_be_collected_where_only_the_needs_of_a_chapter_are_installed():
+    """A machine with a GPU is seldom the one that builds the book."""
+    wanted = tomllib.loads((ROOT / "book" / "pyproject.toml").read_text())["project"]
+    names = [canonicalize_name(Requirement(one).name) for one in wanted["dependencies"]]
+    allowed = needs("softmax-icl-book", *names, "torch", "pytest")
+    assert "numpy" in allowed and not {"sphinx", "papermill", "pytest-xdist"} & allowed
+    clean = {"PYTEST_ADDOPTS": "", "ICL_MUST_RUN": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = program(sys.executable, "-c", COLLECT, " ".join(allowed), "gpu", **clean)
+    assert done.returncode == 0, done.stdout[-3000:]
+    for file in ("test_blocks", "test_pretrain", "test_device"):
+        assert f"{file}.py::" in done.stdout
 
 
 # -------------------------------------------------------------------------------- home and name

@@ -11,7 +11,6 @@ import jupytext
 import numpy as np
 import papermill
 import pytest
-import torch
 from papermill.translators import PythonTranslator
 
 from icl_book import notebook, provenance
@@ -220,14 +219,6 @@ def test_chapters_whose_laws_balance_noise_refuse_to_have_none(name):
 
 
 # ----------------------------------------------------------------------- where it ran
-def test_device_setting(monkeypatch):
-    monkeypatch.setenv("ICL_DEVICE", "cpu")
-    assert str(provenance.device()) == "cpu"
-    monkeypatch.setenv("ICL_DEVICE", "abacus")
-    with pytest.raises(BadInput, match="ICL_DEVICE='abacus': must be one of cpu"):
-        provenance.device()
-
-
 def test_a_tree_whose_packages_are_those_of_another_is_refused(tmp_path):
     """As in a copied or moved checkout, whose environment still names the first folder."""
     provenance.check_tree(ROOT)
@@ -251,22 +242,6 @@ def test_a_tree_whose_packages_are_those_of_another_is_refused(tmp_path):
         sys.executable, "x.py", cwd=copy / "notebooks", PYTHONPATH=f"{ROOT}{os.pathsep}{ROOT}/book"
     )
     assert done.returncode == 1 and "is imported from" in done.stderr.splitlines()[-1]
-
-
-@pytest.mark.gpu
-def test_device_is_the_gpu_where_there_is_one(monkeypatch):
-    monkeypatch.delenv("ICL_DEVICE", raising=False)
-    torch.zeros(1, device=provenance.device())
-    assert provenance.device().type == "cuda" and provenance.device_name().startswith("cuda (")
-
-
-def test_a_device_that_nothing_was_computed_on_is_not_named(monkeypatch):
-    monkeypatch.delenv("ICL_DEVICE", raising=False)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "a GPU")
-    for computed, named in ((False, "cpu"), (True, "cuda (a GPU)")):
-        monkeypatch.setattr(torch.cuda, "is_initialized", lambda computed=computed: computed)
-        assert provenance.device_name() == named
 
 
 @pytest.mark.parametrize(
