@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from icl.files import write_atomically
 from icl_book import provenance
+from icl_book.files import write_atomically
 
 
 def clock(call, synchronize=lambda: None):

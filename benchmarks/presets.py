@@ -9,7 +9,7 @@ on a quiet machine first. A preset is there if every notebook of these sources h
 import json
 from pathlib import Path
 
-from icl.files import write_atomically
+from icl_book.files import write_atomically
 from icl_book.runner.plan import plan
 from icl_book.runner.record import collect
 

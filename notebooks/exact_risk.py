@@ -248,7 +248,7 @@ print(f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}")
 # ### The formula on one screen
 #
 # For the affine class only the degree $\ell=1$ contributes. The next cell is the whole computation for moderate $w$. The
-# package (`icl.risk.integrals`) adds the other degrees, derivatives, and quadrature nodes for large $w$.
+# package (`icl.risk.numerics.integrals`) adds the other degrees, derivatives, and quadrature nodes for large $w$.
 
 # %%
 d = 5

@@ -52,7 +52,7 @@ import numpy as np
 import pandas as pd
 
 from icl.risk import asymptotics, mismatch_risk, optimal_window, population_risk
-from icl.risk.integrals import attended_gegenbauer_means
+from icl.risk.numerics.integrals import attended_gegenbauer_means
 from icl.tasks import Affine, Cosine, ReLU
 from icl_book import notebook, plots
 from icl_book.claims import cases, judge

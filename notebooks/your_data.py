@@ -46,7 +46,6 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsRegressor
 
 import icl
-from icl.adam import minimize
 from icl.attention import ACTIVATIONS, softmax_attention
 from icl.pretrain import UnitConfig, draw_contexts, pretrain
 from icl.pretrain.metrics import evaluation_error
@@ -54,6 +53,7 @@ from icl.risk import optimal_window, population_risk
 from icl.streams import stream
 from icl.tasks import Affine, ReLU, Spectrum, globe
 from icl_book import notebook, planet
+from icl_book.adam import minimize
 from icl_book.claims import cases, judge
 
 notebook.setup(globals(), n_values=1)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import yaml
 
-from icl.files import write_atomically
+from icl_book.files import write_atomically
 
 #: What ``_config.yml`` says until the repository has a home.
 PLACEHOLDER = "https://github.com/OWNER/icl-book"

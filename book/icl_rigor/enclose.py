@@ -1,8 +1,9 @@
 r"""The population risk in balls.
 
-As in `icl.risk.integrals`, with ``g = z exp(-z)``, ``e_l = E[P_l g]`` and ``m_l = e_0 - e_l``. A class is
-known by its coefficients a_l up to a degree L, their whole sum A and its variogram ``sum_l a_l (1 - P_l)``.
-The degrees beyond L have together the weight ``rest = A - sum_{l<=L} a_l`` and contribute exactly
+As in `icl.risk.numerics.integrals`, with ``g = z exp(-z)``, ``e_l = E[P_l g]`` and ``m_l = e_0 - e_l``. A
+class is known by its coefficients a_l up to a degree L, their whole sum A and its variogram
+``sum_l a_l (1 - P_l)``. The degrees beyond L have together the weight
+``rest = A - sum_{l<=L} a_l`` and contribute exactly
 
     sum_{l>L} a_l m_l^2 = 2 e_0 (E[gamma g] - sum_{l<=L} a_l m_l) - rest e_0^2 + sum_{l>L} a_l e_l^2,
 

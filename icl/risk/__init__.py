@@ -1,13 +1,13 @@
 """The population risk of softmax attention and of its competitors.
 
-- `result`: bias + noise = total. `search`: the lowest minimum in w, for `exact` and `gaussian`.
-- `exact`: the risk and its optimal window, from `integrals` on the nodes of `quadrature`.
+- `exact`: the risk and its optimal window.
 - `matrix`: the risk of any matrix, its gradient, and gradient flow.
 - `monte_carlo`: the same by sampling, and the best predictor linear in the labels.
 - `baselines`: linear attention and nearest neighbors. `low_rank`: Theorem 4's two-parameter risk.
 - `heads`: several heads, each a window and a value. `kriging`: bounds on the best linear predictor.
-- `gaussian`: the risk on Gaussian tokens, from `gaussian_moments`.
-- `asymptotics`: laws for many tokens on the sphere; `limits`: for Gaussian ones and in a ball.
+- `gaussian`: the risk on Gaussian tokens, and its law for many of them.
+- `asymptotics`: laws for many tokens on the sphere.
+- `numerics`: nodes, integrals, moments and searches, which you need not read to use the others.
 
 All functions raise TypeError for a task that is not rotation invariant, and ValueError for an argument out of
 range or shapes that do not broadcast.
@@ -24,20 +24,19 @@ from icl.risk.exact import OptimalWindow, mismatch_risk, optimal_window, populat
 from icl.risk.gaussian import (
     GaussianDistance,
     GaussianWindow,
+    distance_exponent,
     gaussian_distance,
     gaussian_risk,
     gaussian_window,
 )
 from icl.risk.heads import Heads, heads_risk, optimal_heads
 from icl.risk.kriging import KrigingBounds, kriging_bounds
-from icl.risk.limits import BallLimit, distance_exponent, least_ball_limit
 from icl.risk.low_rank import low_rank_risk
 from icl.risk.matrix import matrix_risk, population_flow
 from icl.risk.monte_carlo import MonteCarlo, bayes_linear_risk, monte_carlo_risk
-from icl.risk.result import MatrixRisk, Risk, WindowRisk
+from icl.risk.numerics.result import MatrixRisk, Risk, WindowRisk
 
 __all__ = [
-    "BallLimit",
     "GaussianDistance",
     "GaussianWindow",
     "Heads",
@@ -55,7 +54,6 @@ __all__ = [
     "gaussian_window",
     "heads_risk",
     "kriging_bounds",
-    "least_ball_limit",
     "linear_optimum",
     "linear_risk",
     "low_rank_risk",

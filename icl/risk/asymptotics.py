@@ -34,7 +34,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln, ive, logsumexp
 
 from icl.checks import broadcast, integer, real, reals
-from icl.risk.integrals import bandlimit, spectrum
+from icl.risk.numerics.integrals import bandlimit, spectrum
 from icl.tasks import Zonal, check_task
 from icl.tasks.base import MOST, MOST_DIM, Array, fine_variance, pinned
 

@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv, betaln, expit
 
 from icl.checks import broadcast, reals
-from icl.risk.result import Risk
+from icl.risk.numerics.result import Risk
 from icl.tasks import Zonal, check_setting
 from icl.tasks.base import MOST, Array, fine_variance
 from icl.tasks.gegenbauer import Polynomials

@@ -25,7 +25,7 @@ z = s E and ``phi(u) = E exp(-z)``, ::
 where the expansion of the covariance in Gegenbauer polynomials turns the pair of tokens
 into squares of one-token integrals (addition theorem): every term is positive, nothing
 cancels, and n is only an exponent. What is left are integrals over one angle and over u,
-done in `icl.risk.integrals` with the nodes of `icl.risk.quadrature`.
+done in `icl.risk.numerics.integrals` with the nodes of `icl.risk.numerics.quadrature`.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from icl.covariates import cap_quantile
 from icl.risk.asymptotics import sharp_window
-from icl.risk.integrals import integrate
-from icl.risk.result import WindowRisk
-from icl.risk.search import ProblemIndices, lowest
+from icl.risk.numerics.integrals import integrate
+from icl.risk.numerics.result import WindowRisk
+from icl.risk.numerics.search import ProblemIndices, lowest
 from icl.tasks import Zonal, check_setting, check_task
 from icl.tasks.base import LEAST, Array, fine_variance, pinned
 
@@ -112,11 +112,11 @@ class OptimalWindow:
 def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWindow:
     """Find the inverse bandwidth w with the smallest population risk; arguments as in `population_risk`.
 
-    The scan of `icl.risk.search` may stop where the noise term alone exceeds the best risk so far, because
-    that term never falls in w (its logarithmic derivative is ``2 (E_{2w} t - E_w t) >= 0`` for every set of
-    tokens); with little noise it stops where the query's nearest token has taken over. The best window is
-    then so narrow that a class with a kink needs thousands of Gegenbauer degrees, and the time grows with n
-    (ReLU in three dimensions without noise: 1.5 s of one core at n = 1e6, 9 s at 1e8).
+    The scan of `icl.risk.numerics.search` may stop where the noise term alone exceeds the best risk so far,
+    because that term never falls in w (its logarithmic derivative is ``2 (E_{2w} t - E_w t) >= 0`` for every
+    set of tokens); with little noise it stops where the query's nearest token has taken over. The best window
+    is then so narrow that a class with a kink needs thousands of Gegenbauer degrees, and the time grows with
+    n (ReLU in three dimensions without noise: 1.5 s of one core at n = 1e6, 9 s at 1e8).
 
     Raises:
         ValueError: Also if the risk still falls at the largest w that can be computed, if the best w of a

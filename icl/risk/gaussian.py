@@ -13,7 +13,13 @@ r, ::
     bias = (L^2 / d) (r^2 ((w - 1)^2 + w (2 - w) C - 6 w^2 D) + d C),   noise = sigma^2 C,
 
 and the squared distance of ``sum omega_i x_i`` from its limit ``w x_q`` for many tokens has the mean
-``d C + tau^2 (C - 6 D)``. All are averaged over the chi law of r by `icl.risk.gaussian_moments.query_means`.
+``d C + tau^2 (C - 6 D)``. All are averaged over the chi law of r by
+`icl.risk.numerics.gaussian_moments.query_means`.
+
+Limit. Given the query, the weights ``exp(w x . x_q)`` tilt the law N(0, I) of a token to N(w x_q, I). For n
+to infinity the prediction tends to ``E f(g + w x_q)`` with ``g ~ N(0, I)``: f smoothed over a fixed width of
+one, whatever w is. For linear functions it is ``w f(x_q)``. The mean squared distance of n tokens from it is
+a power of n that depends on w, `distance_exponent`. Label noise does not enter the limit.
 """
 
 from __future__ import annotations
@@ -25,12 +31,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from icl.checks import broadcast, integer, real, reals
-from icl.risk.gaussian_moments import MOST_TOKENS, query_means
-from icl.risk.result import WindowRisk
-from icl.risk.search import FIRST, RATIO, ProblemIndices, lowest
+from icl.risk.numerics.gaussian_moments import MOST_TOKENS, query_means
+from icl.risk.numerics.result import WindowRisk
+from icl.risk.numerics.search import FIRST, RATIO, ProblemIndices, lowest
 from icl.tasks.base import LEAST, MOST, Array
 
 MOST_W = 100.0  # beyond, the parts of the bias cancel to fewer than ten digits
+_LEAST_LAW, _MOST_LAW = 1e-3, 1e3  # windows of the law for many tokens
 _LAST_W = 10.0  # up to which a minimum is looked for
 _MOST_DIM = 1000
 _COARSE = {"order": 12, "drop": 2}  # the second rule, which says how large errors are
@@ -125,14 +132,32 @@ def gaussian_distance(dim: int, w: ArrayLike, n: ArrayLike) -> GaussianDistance:
     return GaussianDistance(fine.reshape(w.shape)[()], error.reshape(w.shape)[()])
 
 
+def distance_exponent(w: ArrayLike) -> Array:
+    r"""Return the exponent r(w) of the mean squared distance of n Gaussian tokens from the limit, w > 0.
+
+    The chapter on Gaussian tokens proves that, for tokens and query N(0, I_d) in every dimension d, ::
+
+        E |sum_i omega_i x_i - w x_q|^2 = n^(-r(w) + o(1)),   r(w) = min(1, (sqrt(1 + 4 / w^2) - 1) / 2),
+
+    and the same of ``E sum_i omega_i^2``. At w = 1 it is one over the golden ratio.
+
+    >>> distance_exponent([0.5, 1.0, 4.0]).round(4)
+    array([1.   , 0.618, 0.059])
+    """
+    w = reals(w, "w", _LEAST_LAW, _MOST_LAW)
+    # (sqrt(1 + v) - 1) / 2 with v = 4 / w^2, without cancellation for large w
+    v = 4 / w**2
+    return np.asarray(np.minimum(1.0, v / (2 * (1 + np.sqrt(1 + v)))))[()]
+
+
 def gaussian_window(
     dim: int, n: ArrayLike, noise_std: ArrayLike, lipschitz: float = 1.0
 ) -> GaussianWindow:
     """Find the window parameter w with the smallest population risk on Gaussian tokens.
 
-    Arguments as in `gaussian_risk`; ``n`` and ``noise_std`` broadcast. The scan of `icl.risk.search` stops
-    where ``(sigma^2 + L^2 (d - 1) / d) E C`` exceeds the best risk: the risk is at least that, and C never
-    falls in w. In one dimension with hardly any noise it stops at w = 10.
+    Arguments as in `gaussian_risk`; ``n`` and ``noise_std`` broadcast. The scan of
+    `icl.risk.numerics.search` stops where ``(sigma^2 + L^2 (d - 1) / d) E C`` exceeds the best risk: the
+    risk is at least that, and C never falls in w. In one dimension with hardly any noise it stops at w = 10.
 
     Raises:
         ValueError: Also if the risk falls up to w = 10.

@@ -44,9 +44,9 @@ from scipy.optimize import minimize
 from icl.checks import affordable, integer, reals
 from icl.covariates import cap_quantile
 from icl.risk.exact import optimal_window
-from icl.risk.integrals import bandlimit, integrate, spectrum
-from icl.risk.quadrature import angle_probabilities, gauss_panels, log_mean_weight
-from icl.risk.result import Risk
+from icl.risk.numerics.integrals import bandlimit, integrate, spectrum
+from icl.risk.numerics.quadrature import angle_probabilities, gauss_panels, log_mean_weight
+from icl.risk.numerics.result import Risk
 from icl.tasks import Zonal, check_setting
 from icl.tasks.base import Array, fine_variance
 from icl.tasks.gegenbauer import Polynomials
@@ -77,7 +77,7 @@ class Heads:
     Attributes:
         windows: Window parameters, (heads,), in descending order.
         values: Values, (heads,); for given windows they are exactly the best ones.
-        bias, noise, error: As in `icl.risk.result.Risk`, exact for these windows and values.
+        bias, noise, error: As in `icl.risk.numerics.result.Risk`, exact for these windows and values.
     """
 
     windows: Array

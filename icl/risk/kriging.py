@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from icl.checks import broadcast, reals
-from icl.risk.integrals import spectrum
+from icl.risk.numerics.integrals import spectrum
 from icl.tasks import Zonal, check_task
 from icl.tasks.base import LEAST, MOST, Array, fine_variance
 from icl.tasks.gegenbauer import multiplicity

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from scipy.special import roots_gegenbauer
 
 from icl.checks import broadcast, integer, real, reals
-from icl.risk.result import Risk
+from icl.risk.numerics.result import Risk
 from icl.tasks.base import MOST, MOST_DIM, Array
 
 _CUT = 42.0  # everything below exp(-_CUT) of the leading term is dropped

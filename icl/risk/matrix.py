@@ -35,8 +35,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import roots_gegenbauer, roots_jacobi
 
 from icl.checks import integer, matrix_rows, real, reals, shown
-from icl.risk.integrals import attended_gegenbauer_means, bandlimit, integrate, spectrum
-from icl.risk.result import MatrixRisk
+from icl.risk.numerics.integrals import attended_gegenbauer_means, bandlimit, integrate, spectrum
+from icl.risk.numerics.result import MatrixRisk
 from icl.tasks import Zonal, check_task
 from icl.tasks.base import MOST, Array, pinned
 from icl.tasks.gegenbauer import Polynomials

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import ndtri
 
 from icl.checks import affordable, flag, integer, real
 from icl.covariates import uniform_sphere
-from icl.statistics import Z
 from icl.streams import stream
 from icl.tasks import QuadraticRisk, Zonal, check_task
 from icl.tasks.base import MOST, Array, sample_values
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 #: Largest numbers in memory for one context, and in all contexts together: hours on one core.
 _AT_ONCE, _IN_ALL = 1e8, 1e12
+
+#: Of an interval, in standard errors.
+_HALF_WIDTH = float(-ndtri(1e-5 / 2))
 
 
 @dataclass(frozen=True)
@@ -40,8 +43,8 @@ class MonteCarlo:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Normal interval with false-alarm rate `icl.statistics.FALSE_ALARM_RATE`."""
-        half = Z * self.standard_error
+        """Normal interval, which misses the risk with probability 1e-5."""
+        half = _HALF_WIDTH * self.standard_error
         return self.mean - half, self.mean + half
 
 

@@ -18,8 +18,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from icl import statistics
-from icl_book import notebook
+from icl_book import notebook, statistics
 from icl_book.claims import Case, judge
 
 # %% tags=["parameters"]

@@ -18,7 +18,7 @@ from icl.checks import integer, matrix_rows, real, reals
 from icl.covariates import Ellipsoid, LowRank, cap_quantile
 from icl.pretrain import UnitConfig, pretrain, train_grid
 from icl.risk import asymptotics, matrix_risk, monte_carlo_risk, population_flow, population_risk
-from icl.risk.quadrature import meshes
+from icl.risk.numerics.quadrature import meshes
 from icl.streams import NativeStream, stream
 from icl.tasks import CLASSES, Affine, Projected, ReLU, Zonal
 

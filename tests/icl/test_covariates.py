@@ -9,8 +9,8 @@ from scipy.special import betainc
 from scipy.stats import beta, ks_2samp, kstest
 
 from icl.covariates import Ellipsoid, LowRank, Normal, cap_quantile, restrict_to_cap, uniform_sphere
-from icl.statistics import FALSE_ALARM_RATE
 from icl.streams import stream
+from icl_book.statistics import FALSE_ALARM_RATE
 
 
 @pytest.mark.parametrize("dim", [2, 3, 5, 16])

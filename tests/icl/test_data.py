@@ -16,8 +16,8 @@ from scipy.stats import binom
 import icl
 from icl.attention import softmax_attention
 from icl.risk import optimal_window, population_risk
-from icl.statistics import FALSE_ALARM_RATE, t_interval
 from icl.tasks import Linear, ReLU
+from icl_book.statistics import FALSE_ALARM_RATE, t_interval
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((23, 3))

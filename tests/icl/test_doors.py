@@ -30,7 +30,6 @@ from icl.covariates import (
 )
 from icl.pretrain import UnitConfig, draw_contexts, metrics, pretrain, train_grid
 from icl.risk import asymptotics, gaussian_window, matrix_risk, optimal_window, population_risk
-from icl.statistics import median_interval, t_interval
 from icl.streams import NativeStream, stream
 from icl.tasks import (
     CLASSES,
@@ -93,12 +92,6 @@ REFUSED = [
     *((angle_quadrature, 3, v, "nodes=") for v in (0, 2.5, 10**9)),
     (cap_quantile, 1, 0.1, "dim=1: must be an integer >= 2"),
     *((cap_quantile, 3, v, "mass=") for v in (-1.0, math.nan)),
-    *(
-        (f, [1.0] * 19 + [v], "values=")
-        for f in (median_interval, t_interval)
-        for v in (math.nan, math.inf)
-    ),
-    *((f, 1.0, "at least 2") for f in (median_interval, t_interval)),
     *((asymptotics.printed_exponents, v, "dim=") for v in (-1, 0, 1j)),
     *((task.spectrum, v, "degree=") for task in (Affine(3), ReLU(3)) for v in (-1, 7.5, 10**9)),
     *((contexts, v, 4, 2, "noise_std=") for v in (math.nan, -1.0)),
@@ -312,7 +305,7 @@ class Hidden:
             raise ModuleNotFoundError("No module named 'pandas'", name="pandas")
 sys.meta_path.insert(0, Hidden())
 import icl, icl.risk, icl.tasks, icl.pretrain, icl.pretrain.metrics, icl.tensor_trick
-import icl.statistics, icl.attention, icl.covariates, icl.streams
+import icl.attention, icl.covariates, icl.streams
 assert "pandas" not in sys.modules
 """
     assert run_python(hide).returncode == 0

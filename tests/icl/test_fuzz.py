@@ -38,7 +38,6 @@ FORM = QuadraticRisk.of(ReLU(3), TOKENS, 1.0)
 
 RESULT = "a result, made by functions that check their arguments"
 LOOP = "numba compiles it, and what calls it checks the arguments"
-WRITES = "writes to the path that it is given"
 
 #: Public names that are not called, and why.
 EXEMPT = {
@@ -60,11 +59,8 @@ EXEMPT = {
     "icl.compiled.recurrence.compiled": LOOP,
     "icl.compiled.recurrence.recur": LOOP,
     "icl.data.BestWindow": RESULT,
-    "icl.files.atomic_path": WRITES,
-    "icl.files.write_atomically": WRITES,
     "icl.pretrain.Pretrained": RESULT,
     "icl.pretrain.TrainedGrid": RESULT,
-    "icl.risk.BallLimit": RESULT,
     "icl.risk.GaussianDistance": RESULT,
     "icl.risk.GaussianWindow": RESULT,
     "icl.risk.Heads": RESULT,
@@ -171,9 +167,6 @@ GOOD = {
 }
 
 OWN = {
-    "icl.adam.minimize": dict(
-        objective=lambda step, x: (x**2).sum(), start=[torch.ones(2).double()]
-    ),
     "icl.attention.full_unit": dict(tokens=X),
     "icl.covariates.Normal": dict(dim=3),
     "icl.covariates.Sphere": dict(dim=3),
@@ -191,8 +184,6 @@ OWN = {
     "icl.risk.heads_risk": dict(windows=[2.0, -1.0], values=[1.2, -0.3]),
     "icl.risk.low_rank_risk": dict(dim=5, rank=2),
     "icl.risk.population_flow": dict(start=0.0),
-    "icl.statistics.median_interval": dict(values=[float(k) for k in range(20)]),
-    "icl.statistics.t_interval": dict(values=[1.0, 2.0, 3.0]),
     "icl.streams.NativeStream": dict(name="noise"),
     "icl.streams.stream": dict(name="noise"),
     "icl.tasks.Globe": dict(dim=3, values=MAP),
@@ -394,7 +385,7 @@ def numbers_of(value):
 
 #: Functions whose documentation says that they do not look at entries, or may give infinity.
 DOCUMENTED = re.compile(
-    r"icl\.(attention\.|covariates\.\w+\.from_normal|statistics\.median_interval"
+    r"icl\.(attention\.|covariates\.\w+\.from_normal"
     r"|tasks\.QuadraticRisk\.|pretrain\.TrainedGrid\.by_setting)"
 )
 

@@ -9,9 +9,9 @@ from icl.covariates import normalize, reversed_axes
 from icl.pretrain import UnitConfig, pretrain, train_grid
 from icl.pretrain.metrics import evaluation_error as error_on_fresh_contexts
 from icl.risk import bayes_linear_risk, monte_carlo_risk
-from icl.statistics import FALSE_ALARM_RATE
 from icl.streams import STREAMS, NativeStream, stream
 from icl.tasks import Affine, Cosine, Network, Quadratic, ReLU
+from icl_book.statistics import FALSE_ALARM_RATE
 
 
 def test_streams_of_different_seed_name_and_step_differ():

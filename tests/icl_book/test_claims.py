@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 
-from icl.statistics import FALSE_ALARM_RATE, median_interval
 from icl_book import provenance
 from icl_book.claims import (
     Alternative,
@@ -28,6 +27,7 @@ from icl_book.claims.judge import decide
 from icl_book.markup import prose
 from icl_book.parameters import BadInput
 from icl_book.site.card import headline, render
+from icl_book.statistics import FALSE_ALARM_RATE, median_interval
 
 INF = math.inf
 QUOTE = {"quote": "the number is at least one", "place": "talk:1"}

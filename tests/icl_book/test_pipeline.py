@@ -200,14 +200,14 @@ def test_a_book_is_built_with_progress_and_with_nothing_changed_no_file_changes(
 def test_no_stale_number_survives_an_edit_and_reverting_it_runs_nothing(built):
     copy, _ = built
     first = copy.done("tiny") | copy.done("other")
-    copy.edit("icl/statistics.py", "FALSE_ALARM_RATE = 1e-5", "FALSE_ALARM_RATE = 3e-5")
+    copy.edit("book/icl_book/statistics.py", "FALSE_ALARM_RATE = 1e-5", "FALSE_ALARM_RATE = 3e-5")
     copy.edit("book/introduction.md", "A small book", "A short book")
     status, said = copy.run("book")
     assert status == 0 and "2 to do" in said, said
     assert "A short book" in copy.page("../book/introduction")
     for name in ("tiny", "other"):
         assert "constant is 3e-05" in copy.page(name) and "1e-05" not in copy.page(name)
-    copy.edit("icl/statistics.py", "FALSE_ALARM_RATE = 3e-5", "FALSE_ALARM_RATE = 1e-5")
+    copy.edit("book/icl_book/statistics.py", "FALSE_ALARM_RATE = 3e-5", "FALSE_ALARM_RATE = 1e-5")
     copy.edit("notebooks/other.py", "constant is", "the number is")
     status, said = copy.run("book")
     assert status == 0 and "1 to do" in said and "tiny: started" not in said, (

@@ -27,7 +27,7 @@ TINY = ROOT / "tests" / "data" / "tiny.py"
 
 FILES = {
     "icl/__init__.py": "",
-    "icl/statistics.py": "from icl.checks import real\n\nconstant = 1\n",
+    "book/icl_book/statistics.py": "from icl.checks import real\n\nconstant = 1\n",
     "icl/checks.py": '"""What."""\nreal = 1\n',
     "book/icl_book/__init__.py": "",
     "book/icl_book/notebook.py": "from icl_book import plots\n\nstyle = 1\n",
@@ -79,7 +79,7 @@ EDITS = [
     ("notebooks/tiny.py", TINY.read_text().replace("tests of the", "test of a"), False),
     ("notebooks/tiny.py", TINY.read_text().replace("# %%\nif", "# %% tags=[]\nif"), False),
     ("notebooks/tiny.py", TINY.read_text().replace('"minus one"', '"less"'), True),
-    ("icl/statistics.py", "from icl.checks import real\n\nconstant = 2\n", True),
+    ("book/icl_book/statistics.py", "from icl.checks import real\n\nconstant = 2\n", True),
     ("icl/checks.py", "real = 2\n", True),
     ("icl/checks.py", '"""What it is."""\nreal = 1  # a comment\n', False),
     ("icl/unused.py", "x = 1\n", False),

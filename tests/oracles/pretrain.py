@@ -6,10 +6,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl.adam import minimize
 from icl.attention import weights
 from icl.pretrain.config import UnitConfig
 from icl.streams import stream
+from icl_book.adam import minimize
 
 
 def contexts(unit: UnitConfig, step: int, batch_size: int) -> tuple[Tensor, Tensor]:

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from icl.statistics import median_interval
+from icl_book.statistics import median_interval
 
 Range = tuple[float, float]
 #: A column of a table, by its name, or one number for all rows.
@@ -85,7 +85,7 @@ def cases(
             pass, proved (``-math.inf`` without a proof), and the value is the smallest found.
         high: Upper end. Of found numbers it bounds the supremum, and the value is the largest found.
         samples: The column that tells independent values of one case apart, e.g. ``"seed"``: one row a case
-            and seed. The case is their median, between two order statistics (`icl.statistics`).
+            and seed. The case is their median, between two order statistics (`icl_book.statistics`).
         kind: ``"exact"`` or ``"found"``; with samples it is ``"sampled"``.
         labels: The columns that are labels, where the table has more.
         name: Template of the cases' names, e.g. ``"{task}, $n$ = {n:g}"``; by default every label.

@@ -13,8 +13,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from icl.risk import matrix_risk, optimal_window
-from icl.statistics import median_interval
 from icl.tasks import Zonal
+from icl_book.statistics import median_interval
 
 __all__ = ["FAR", "log_slope", "losses_of_matrices", "medians", "recorded"]
 
@@ -71,7 +71,7 @@ def medians(table: pd.DataFrame, value: str, *, by: Sequence[str]) -> pd.DataFra
         by: The columns of the setting; the order of the rows stays.
 
     Returns:
-        Columns ``by``, ``median``, ``low`` and ``high`` (`icl.statistics.median_interval`).
+        Columns ``by``, ``median``, ``low`` and ``high`` (`icl_book.statistics.median_interval`).
     """
     rows = []
     for setting, group in table.groupby(list(by), sort=False):

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.optimize import minimize_scalar
 
 from icl.risk import matrix_risk, optimal_window, population_risk
-from icl.risk.integrals import attended_gegenbauer_means
+from icl.risk.numerics.integrals import attended_gegenbauer_means
 from icl.tasks import Cosine, Linear, ReLU, Zonal, make_task
 from icl_book.measurements import losses_of_matrices
 

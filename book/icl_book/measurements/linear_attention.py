@@ -18,10 +18,10 @@ from scipy.special import gammaln
 
 from icl.covariates import uniform_sphere
 from icl.risk import asymptotics, linear_optimum, neighbors_risk, optimal_window, population_risk
-from icl.statistics import t_interval
 from icl.streams import stream
 from icl.tasks import QuadraticRisk, ReLU, Zonal, angle_quadrature, make_task
 from icl.tasks.gegenbauer import Polynomials
+from icl_book.statistics import t_interval
 
 Array = NDArray[np.float64]
 

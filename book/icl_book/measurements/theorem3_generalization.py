@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from icl.pretrain import UnitConfig, pretrain
 from icl.pretrain.metrics import evaluation_error, scale_scores
 from icl.risk import asymptotics, mismatch_risk, optimal_window, population_risk
-from icl.risk.integrals import attended_gegenbauer_means
-from icl.risk.result import WindowRisk
+from icl.risk.numerics.integrals import attended_gegenbauer_means
+from icl.risk.numerics.result import WindowRisk
 from icl.tasks import Affine, Cosine, ReLU, Zonal, make_task
 from icl_book.measurements import FAR, log_slope
 

@@ -13,8 +13,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from icl.files import write_atomically
 from icl_book import process
+from icl_book.files import write_atomically
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner.pairs import settle

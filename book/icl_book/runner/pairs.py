@@ -14,8 +14,8 @@ from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from icl.files import write_atomically
 from icl_book import repository
+from icl_book.files import write_atomically
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner.plan import notebooks

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from icl.files import atomic_path
+from icl_book.files import atomic_path
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner.plan import Run

@@ -22,9 +22,9 @@ from typing import Any
 
 import yaml
 
-from icl.files import write_atomically
 from icl_book import process, provenance, repository
 from icl_book.claims import registry
+from icl_book.files import write_atomically
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner.plan import plan

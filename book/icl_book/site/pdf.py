@@ -21,8 +21,8 @@ import yaml
 from pypdf import PdfWriter
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
-from icl.files import atomic_path
 from icl_book import provenance
+from icl_book.files import atomic_path
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.site import assemble

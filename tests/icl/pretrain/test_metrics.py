@@ -9,9 +9,9 @@ from icl.pretrain import UnitConfig, metrics, pretrain
 from icl.pretrain.metrics import evaluation_error
 from icl.pretrain.model import predict
 from icl.risk import population_risk
-from icl.statistics import Z
 from icl.streams import stream
 from icl.tasks import Affine, Linear, Projected, ReLU
+from icl_book.statistics import Z
 
 
 def test_subspace_error_is_the_sine_of_the_angle():

@@ -16,9 +16,9 @@ from icl.pretrain.batches import BatchSampler, risk_gradient
 from icl.pretrain.config import Settings
 from icl.pretrain.model import ParameterLayout, gradient, predict
 from icl.risk import population_flow
-from icl.statistics import t_interval
 from icl.streams import stream
 from icl.tasks import Affine, Cosine, Linear, Projected, Quadratic, QuadraticRisk, ReLU
+from icl_book.statistics import t_interval
 from oracles.pretrain import pretrain as alone
 
 BASIS = np.linalg.qr(stream(0, "evaluation").standard_normal((4, 2))).Q

@@ -7,9 +7,9 @@ import torch
 from icl.attention import linear_attention
 from icl.covariates import uniform_sphere
 from icl.risk import linear_optimum, linear_risk, nearest_neighbor_risk, neighbors_risk
-from icl.statistics import Z
 from icl.streams import stream
 from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU
+from icl_book.statistics import Z
 
 COUNT = 20_000  # contexts of every sampled number here
 

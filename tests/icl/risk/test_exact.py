@@ -10,9 +10,10 @@ from scipy.optimize import brentq
 from scipy.special import betainc, jv
 
 from icl import risk
-from icl.risk import integrals, monte_carlo_risk, optimal_window, population_flow, population_risk
-from icl.statistics import Z
+from icl.risk import monte_carlo_risk, optimal_window, population_flow, population_risk
+from icl.risk.numerics import integrals
 from icl.tasks import CLASSES, Affine, Cosine, Harmonic, Quadratic, ReLU, Sign, make_task
+from icl_book.statistics import Z
 from oracles import risk as oracle
 
 pytestmark = pytest.mark.filterwarnings("error")

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from icl.risk import gaussian, gaussian_moments
+from icl.risk import gaussian
 from icl.risk.gaussian import gaussian_risk, gaussian_window
-from icl.statistics import Z
+from icl.risk.numerics import gaussian_moments
+from icl_book.statistics import Z
 from oracles import gaussian as oracle
 
 

@@ -7,8 +7,8 @@ import pytest
 from scipy.special import erfc
 
 from icl.risk import distance_exponent, gaussian_distance, gaussian_risk, gaussian_window
-from icl.risk.gaussian_moments import weight_moments
-from icl.statistics import Z
+from icl.risk.numerics.gaussian_moments import weight_moments
+from icl_book.statistics import Z
 from oracles import gaussian as oracle
 
 GOLDEN = (1 + 5**0.5) / 2

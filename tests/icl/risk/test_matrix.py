@@ -9,9 +9,9 @@ from icl.attention import softmax_attention
 from icl.covariates import uniform_sphere
 from icl.pretrain.metrics import evaluation_error
 from icl.risk import low_rank_risk, matrix_risk, optimal_window, population_flow, population_risk
-from icl.statistics import Z, t_interval
 from icl.streams import stream
 from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU
+from icl_book.statistics import Z, t_interval
 
 
 def rotation(dim, seed=0):

@@ -8,7 +8,6 @@ from scipy.special import eval_gegenbauer
 
 from icl.covariates import uniform_sphere
 from icl.risk import optimal_window, population_risk
-from icl.statistics import Z
 from icl.streams import stream
 from icl.tasks import (
     CLASSES,
@@ -26,6 +25,7 @@ from icl.tasks import (
     make_task,
 )
 from icl.tasks.gegenbauer import Polynomials, angle_quadrature, multiplicity, shortfall
+from icl_book.statistics import Z
 
 DIMS = [2, 3, 8, 33]
 TASKS = [cls(d, 0.3) for d in DIMS for cls in (Affine, ReLU)]

@@ -5,9 +5,9 @@ import torch
 
 from icl.covariates import uniform_sphere
 from icl.risk import bayes_linear_risk
-from icl.statistics import t_interval
 from icl.streams import stream
 from icl.tasks import Affine, QuadraticRisk, ReLU
+from icl_book.statistics import t_interval
 
 CONTEXTS, N, D, SIGMA = 4000, 8, 3, 0.4
 

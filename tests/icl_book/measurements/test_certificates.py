@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from icl.risk import mismatch_risk, optimal_window
-from icl.risk.integrals import attended_gegenbauer_means
+from icl.risk.numerics.integrals import attended_gegenbauer_means
 from icl.tasks import Affine, Linear, ReLU, Zonal
 from icl_book.measurements import certificates
 

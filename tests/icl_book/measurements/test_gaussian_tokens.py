@@ -1,8 +1,11 @@
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import roots_gegenbauer
 
 from icl.risk import distance_exponent, gaussian_risk
 from icl_book.measurements import gaussian_tokens
+from icl_book.statistics import Z
 
 
 def test_exponents_of_the_distance_are_those_of_the_theorem():
@@ -48,3 +51,37 @@ def test_the_best_window_is_a_minimum_of_the_limit(name):
 
     assert limit(known.w) == pytest.approx(known.limit, abs=2e-3)
     assert limit(known.w) < min(limit(0.8 * known.w), limit(1.2 * known.w))
+
+
+def by_quadrature(dim, w, order):
+    """The limit by Gauss rules, in r and for E x_1 exp(s x_1) / E exp(s x_1) in x_1, s = w r."""
+    (x, p), (r, weight) = (roots_gegenbauer(60, dim / 2), np.polynomial.legendre.leggauss(order))
+    r, weight = (1 + r) / 2, weight * dim * ((1 + r) / 2) ** (dim - 1)
+    # the density of x_1 in the ball: (1 - x^2)^((d - 1) / 2)
+    tilted = p * np.exp(w * r[:, None] * (x - 1))
+    return weight @ (r - tilted @ x / tilted.sum(1)) ** 2 / (weight @ r**2)
+
+
+@pytest.mark.parametrize("dim, w, share", [(2, 6.6, 0.025), (5, 18.9, 0.016), (10, 59.7, 0.0064)])
+def test_best_window_in_the_ball(dim, w, share):
+    best = gaussian_tokens.least_ball_limit(dim)
+    assert best.w == pytest.approx(w, abs=0.05) and best.risk == pytest.approx(share, rel=0.035)
+    assert gaussian_tokens._ball_limit(dim, 1e6, 16)[0] > best.risk and 0 < best.error < 1e-9
+    found = minimize_scalar(
+        lambda v: by_quadrature(dim, v, 24), bounds=(0.8 * w, 1.2 * w), method="bounded"
+    )
+    assert (best.w, best.risk) == pytest.approx((found.x, found.fun), rel=1e-5)
+
+
+def test_sampled_tokens_in_the_ball():
+    """20,000 tokens at the limit's best window: the limit within 3 %, at the false-alarm rate of Z."""
+    dim, n, rng = 2, 20_000, np.random.default_rng(3)
+    best, errors = gaussian_tokens.least_ball_limit(dim), []
+    for _ in range(500):
+        x = rng.standard_normal((n + 1, dim))
+        x *= (rng.random(n + 1) ** (1 / dim) / np.linalg.norm(x, axis=1))[:, None]
+        tokens, query = x[1:], x[0]
+        weights = np.exp(best.w * tokens @ query)
+        errors.append(np.sum((weights @ tokens / weights.sum() - query) ** 2) * (dim + 2) / dim)
+    spread = np.std(errors) / len(errors) ** 0.5
+    assert abs(np.mean(errors) - best.risk) < 0.03 * best.risk + Z * spread < 0.3 * best.risk

@@ -16,13 +16,12 @@ def minimize(
     start: Sequence[Tensor],
     steps: int,
     learning_rate: float,
-    optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.Adam,
 ) -> tuple[list[Tensor], Tensor]:
     """Minimize the sum of an objective's values with the step sizes ``learning_rate * (1 - step / steps)``.
 
     Adam works entry by entry, so problems that are stacked in the variables do not affect each other. The
     objective maps ``(step, *variables)`` to values of any shape, one for each stacked problem; a random one
-    draws what belongs to ``step = 0, ..., steps - 1``. Of another optimizer only the step size is set.
+    draws what belongs to ``step = 0, ..., steps - 1``.
 
     Returns:
         The variables after the last step, and the values before each step, (steps, *values).
@@ -30,9 +29,8 @@ def minimize(
     Raises:
         ValueError: If an argument is out of range, or if a value of the objective is no tensor or not finite.
     """
-    for name, function in {"objective": objective, "optimizer": optimizer}.items():
-        if not callable(function):
-            raise ValueError(f"{name}={shown(function)}: must be a function")
+    if not callable(objective):
+        raise ValueError(f"objective={shown(objective)}: must be a function")
     if not isinstance(start, list | tuple) or not start:
         raise ValueError(f"start={shown(start)}: must be a list of tensors")
     for at, tensor in enumerate(start):
@@ -40,7 +38,7 @@ def minimize(
     steps = integer(steps, "steps", 1)
     learning_rate = real(learning_rate, "learning_rate", 0, above=True)
     variables = [tensor.clone().requires_grad_() for tensor in start]
-    descent = optimizer(variables, lr=learning_rate)
+    descent = torch.optim.Adam(variables, lr=learning_rate)
     values = []
     for step in range(steps):
         for group in descent.param_groups:

@@ -1,7 +1,7 @@
 r"""The integrals of the exact risk, for one window and many context lengths.
 
-They are those that `icl.risk.exact` derives, as sums over the nodes of `icl.risk.quadrature`; in the bias of
-pairs, ``sum_l a_l m_l^2``, the mean over a token is ``m_l = E[z (1 - P_l) e^-z]``.
+They are those that `icl.risk.exact` derives, as sums over the nodes of `icl.risk.numerics.quadrature`; in the
+bias of pairs, ``sum_l a_l m_l^2``, the mean over a token is ``m_l = E[z (1 - P_l) e^-z]``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from icl.covariates import cap_quantile
-from icl.risk.quadrature import Mesh, meshes
+from icl.risk.numerics.quadrature import Mesh, meshes
 from icl.tasks import Zonal
 from icl.tasks.base import Array, fine_variance, pinned
 from icl.tasks.gegenbauer import Polynomials

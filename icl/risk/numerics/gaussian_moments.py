@@ -27,7 +27,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from icl.risk.quadrature import gauss_panels
+from icl.risk.numerics.quadrature import gauss_panels
 from icl.tasks.base import Array
 
 # the lattice of u reaches as far as that many tokens need; more cost time

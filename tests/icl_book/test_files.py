@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from icl.files import atomic_path, write_atomically
+from icl_book.files import atomic_path, write_atomically
 
 
 def test_a_file_is_replaced_when_the_new_one_is_complete(tmp_path):
