@@ -1,7 +1,8 @@
 # make book [PRESET=quick] [JOBS=2]   the book, _build/book/<preset>/index.html
 # make pdf [PRESET=quick]             the same book as one PDF, where Chromium is installed
 # make release [PRESET=quick]         book, PDF, notebooks and package as archives in _build/release
-# make check                          format, lint, types, imports, unit tests: a minute
+# make lint                           format, lint, imports, types
+# make check                          the same and unit tests: a minute
 # make test                           every test
 # PROFILE=profiles/slurm runs the notebooks as jobs of a cluster.
 # make sweep NOTEBOOK=planet GRID="noise_std=0.1,0.2 seeds=5,10" [COLLECT=P1.planet.radius,windows]
@@ -29,14 +30,16 @@ export HOME := $(shell mkdir -p _build/home && cd _build/home && pwd)
 endif
 export PRESET JOBS PROFILE NOTEBOOK GRID COLLECT SEED  # a recipe that reads them there runs nothing in them
 
-.PHONY: book pdf release check test bench sweep replicate lab sync lock clean
+.PHONY: book pdf release lint check test bench sweep replicate lab sync lock clean
 
 book: .venv/.installed
 	@$(PY) -m icl_book book --preset "$$PRESET" --jobs "$$JOBS" --profile "$$PROFILE"
 
-check: .venv/.installed
+lint: .venv/.installed
 	@$(PY) -m ruff format --check --quiet . && $(PY) -m ruff check --quiet . && .venv/bin/lint-imports
 	@$(PY) -m mypy
+
+check: lint
 	@$(PY) -m pytest -q -n auto -m "not slow" tests/icl
 
 test: .venv/.installed

@@ -91,12 +91,13 @@ def test_every_preset_has_every_notebook_and_good_values(preset):
 
 
 # ------------------------------------------------------------------------ package and lock
-@pytest.mark.parametrize("words", ["ruff format --check .", "ruff check .", "lint-imports", "mypy"])
-def test_format_style_imports_and_types(words):
-    """What `make check` runs; the contracts are in pyproject.toml."""
-    tool, *options = words.split()
-    done = program(Path(sys.executable).with_name(tool), *options)
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_the_whole_check_lints_before_it_tests():
+    """The tests leave format, style, imports and types to the goal `lint`."""
+    asked = program("make", "-n", "-o", ".venv/.installed", "lint").stdout
+    for tool in ("ruff format --check", "ruff check", "lint-imports", "mypy"):
+        assert tool in asked, tool
+    run = (ROOT / ".ci" / "run").read_text()
+    assert re.findall(r"^(?:exec )?make (\w+)", run, re.M) == ["lint", "test"]
 
 
 def normal(name):
