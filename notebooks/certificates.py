@@ -15,7 +15,7 @@
 # **Short answer.** Suppose that function values are more correlated at closer inputs, as for ReLU and affine functions.
 # Then, for two or more examples, the risk is least if the attention matrix is a multiple of the identity
 # {judged}`P1.T2.form`. Without this assumption another matrix can be better, as for some waves on the circle. For
-# linear functions of at least three relevant directions, attention should ignore all other directions
+# linear functions of a few relevant directions, attention should ignore all other directions
 # ([](/notebooks/theorem4_low_rank.ipynb)). As far as we computed, the authors' upper bound in Theorem 3 holds for every
 # $L$-Lipschitz test function {judged}`P1.T3.any`. A function of the ReLU class has the Lipschitz constant that the
 # slides give {judged}`P1.T2.lip`.
@@ -61,8 +61,8 @@ notebook.setup(globals())
 #    more correlated at closer inputs, this direction should point to the query $x_q$. So the best matrix is a multiple
 #    $wI$ of the identity.
 # 2. **Irrelevant directions.** Directions on which the labels do not depend add random numbers to the scores, unless
-#    the matrix ignores these directions. The numbers disturb the order in which attention ranks the tokens. If labels
-#    are linear in three or more directions, this disturbance raises the risk.
+#    the matrix ignores these directions. If labels are linear in the relevant directions and have no noise, these
+#    numbers raise the risk.
 # 3. **All Lipschitz functions.** At a given window the risks of *all* $L$-Lipschitz functions have a common upper
 #    bound.
 # 4. **All pairs of points.** The Lipschitz constant of a function of the ReLU class is the steeper of its two slopes.
@@ -412,132 +412,224 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 # ## Irrelevant directions
 #
 # The irrelevant directions add a number $e\,s_i$ to the score of token $i$ ([](/notebooks/theorem4_low_rank.ipynb)).
-# Let $u_i$ be the relevant part of token $i$, and $u_q$ the relevant part of the query. Let $\varrho(c,e)$ be the risk
-# with the scores $c\,u_i\cdot u_q+e\,s_i$.
+# Let $u_i$ be the relevant part of token $i$ and $u_q$ that of the query, let $t_i=u_i\cdot u_q$, and let
+# $\varrho(c,e)$ be the risk with the scores $c\,t_i+e\,s_i$. It is the mean of
+# $\frac1k|\bar u-u_q|^2+\sigma^2\sum\omega_i^2$ with $\bar u=\sum\omega_iu_i$. We call the two parts bias and noise.
 #
 # :::{prf:theorem} irrelevant directions do harm
 # :label: thm-irrelevant
 # :nonumber:
-# Let $k\ge3$ be the number of relevant directions, and $f=a\cdot u$. Let $a$, $u_q$ and all $u_i$ be independent and
-# uniform on $S^{k-1}$. Let the numbers $s_i$ be bounded, not constant, identically distributed, and independent of each
-# other and of all other variables. Then for $n\ge2$, $\sigma\ge0$ and $c\ge0$ the risk $\varrho(c,e)$ rises strictly in
-# $e\ge0$.
+# Let $k\ge1$ be the number of relevant directions, $n\ge2$, $c\ge0$, and $f=a\cdot u$. Let $a$, $u_q$ and all $u_i$ be
+# independent and uniform on $S^{k-1}$, and let the numbers $s_i$ be fixed, and not all equal.
 #
-# For the tokens of [](/notebooks/theorem4_low_rank.ipynb) let $k\ge3$, $d>k$, $n\ge2$ and $\sigma\ge0$. Let the columns
-# of $B$ be an orthonormal basis of the relevant directions. **Then the minimizers over all $d\times d$ matrices are
-# exactly the $cBB^\top$ for which $c$ minimizes $\varrho(c,0)$.** At least one minimizer exists, and each has
-# $0<c<\infty$.
+# - (a) The bias rises strictly in $e\ge0$.
+# - (b) If $k\ge3$, the noise does not fall in $e\ge0$. If $n=2$, the noise is least at $e=0$.
+#
+# For the tokens of [](/notebooks/theorem4_low_rank.ipynb) let $k\ge2$, $d>k$ and $n\ge2$, and let $n=2$ or $\sigma=0$ or
+# $k\ge3$. **Then the minimizers over all $d\times d$ matrices are exactly the $cBB^\top$ for which $c$ minimizes
+# $\varrho(c,0)$.** At least one minimizer exists, and each has $0<c<\infty$.
 # :::
 #
 # :::{admonition} Proof
 # :class: dropdown
-# *Idea.* The weight of a token is the probability that it comes first in a random ranking. So the risk is an integral
-# over ranks. The irrelevant part $e\,s_i$ of the score changes the ranking at random. At each rank it lets in tokens
-# that are, on average, farther from the query.
+# *Idea.* Differentiate in $e$ with the other scores held fixed, and exchange the irrelevant numbers of two tokens. For
+# $k=1$ and $\sigma=0$ this is the whole proof ({prf:ref}`the swap <thm-swap>`).
 #
-# *1. An integral over ranks.* For each token let $E$ be an independent exponential variable. Put $t=u\cdot u_q$,
-# $y=1-t$, $Z=-es+\log E$ and $X=cy+Z$. Given the scores, $e^{X_i}$ is exponential with the rate $e^{-cy_i+es_i}$. So
-# $\omega_i$ is the probability that $X_i$ is the least of all, a known representation of such weights
-# {cite:p}`yellott1977`. Given its score, $X_j$ has a density $f_j$ and a
-# distribution function $F_j$. Let $S$ be the sum of all rates. Substituting $\lambda=e^x$ in
-# $1/S^2=\int_0^\infty\lambda e^{-\lambda S}d\lambda$ gives
+# *1. Sums over pairs.* Let $k\ge2$, and put $d_l=u_l-u_q$. For all numbers $g_i$ the derivative of $\sum\omega_ig_i$ in
+# $e$ is $\sum_{i<j}\omega_i\omega_j(s_i-s_j)(g_i-g_j)$. So
 #
-# $$\omega_1\omega_2=\int f_1f_2\prod_{j\ge3}(1-F_j)\,dx.$$
+# $$\textstyle\partial_e|\bar u-u_q|^2=2\sum_{i<j}\omega_i\omega_j(s_i-s_j)\sum_l\omega_l\,(u_i-u_j)\cdot d_l,\qquad
+# \partial_e\sum\omega_i^2=2\sum_{i<j}\omega_i\omega_j(s_i-s_j)(\omega_i-\omega_j).$$
 #
-# Let $F$ and $f$ be the unconditional distribution function and density of $X$, and $h(x)=\mathbb E[t\mid X=x]$. At the
-# rank $p=F(x)$ put $q(p)=f(x)$ and $H(p)=\mathbb E[t\,1_{X\le x}]$. Then $\frac{dH}{dp}=h$, and
+# Given all $t$, the product $u_i\cdot u_j$ has the mean $t_it_j$ for $i\ne j$, and the weights depend on $t$ and $s$ only.
+# Hence $(u_i-u_j)\cdot d_l$ has the conditional mean $(1-t_i)(1+t_j)$ for $l=i$, the mean $-(1+t_i)(1-t_j)$ for $l=j$,
+# and $-(t_i-t_j)(1-t_l)$ otherwise.
+#
+# *2. An integral.* Let $S$ be the sum of all $e^{ct_i+es_i}$, insert $S^{-3}=\frac12\int_0^\infty\lambda^2e^{-\lambda S}d\lambda$,
+# and put $\lambda=e^x$, $x_i=x+es_i$ and $K_j(r)=e^{jr-e^r}$. With the law of $t=u\cdot u_q$ let
+#
+# $$U(x)=\mathbb E(1-t)K_2(x+ct),\quad V(x)=\mathbb E(1+t)K_1(x+ct),\quad V_0(x)=\mathbb EK_1(x+ct),\quad V_1(x)=\mathbb E\,tK_1(x+ct),$$
+#
+# $U_0(x)=\mathbb EK_2(x+ct)$ and $g(x)=\mathbb E\exp(-e^{x+ct})$. The tokens are independent, so
 #
 # $$\begin{aligned}
-# \textstyle\mathbb E\sum\omega_it_i&\textstyle=n\int h\,(1-p)^{n-1}dp=n(n-1)\int H\,(1-p)^{n-2}dp,\\
-# \textstyle\mathbb E\sum_{i\ne j}\omega_i\omega_jt_it_j&\textstyle=n(n-1)\int qh^2(1-p)^{n-2}dp,\\
-# \textstyle\mathbb E\sum\omega_i^2&\textstyle=1-n(n-1)\int q\,(1-p)^{n-2}dp.
-# \end{aligned}$$
+# \partial_e\,\mathbb E|\bar u-u_q|^2=\sum_{i<j}(s_i-s_j)\int\Big\{&\big[U(x_i)V(x_j)-V(x_i)U(x_j)\big]\prod_{l\ne i,j}g(x_l)\\
+# &+\sum_{l\ne i,j}\big[V_0(x_i)V_1(x_j)-V_1(x_i)V_0(x_j)\big](V_0-V_1)(x_l)\prod_{r\ne i,j,l}g(x_r)\Big\}\,dx,\\
+# \partial_e\,\mathbb E\sum\omega_i^2=\sum_{i<j}(s_i-s_j)\int&\big[U_0(x_i)V_0(x_j)-V_0(x_i)U_0(x_j)\big]\prod_{l\ne i,j}g(x_l)\,dx.
+# \end{aligned}$$ (eq-pairs)
 #
-# The risk is the mean of $\frac1k|\sum\omega_iu_i-u_q|^2+\sigma^2\sum\omega_i^2$. Given all $t$ and $s$, $u_i\cdot u_j$
-# has the mean $t_it_j$ for $i\ne j$. So
+# Let $s_i>s_j$ and $e>0$, so that $x_i>x_j$, and let $c>0$. The quotient $V_1/V_0$ is the mean of $t$ under a law whose
+# density with respect to that of $t$ is proportional to $K_1(x+ct)$. For $x'>x$ the quotient of the two densities is
+# proportional to $\exp(-(e^{x'}-e^x)e^{ct})$, which falls in $t$. So the law moves down as $x$ rises, and $V_1/V_0$ falls
+# strictly. As $V_0>V_1$, the second bracket in {eq}`eq-pairs` contributes a positive number. The first bracket does so
+# by the {prf:ref}`lemma <thm-quotient>` below, which says that $U/V$ rises strictly. This proves (a) for $c>0$. At $c=0$
+# the mean of $|\bar u-u_q|^2$ is $1+\mathbb E\sum\omega_i^2$, and $U_0/V_0=e^x$ rises in {eq}`eq-pairs`. For $k=1$ replace
+# $\sigma=0$ in the swap by the bias alone.
 #
-# $$k\varrho=2+k\sigma^2-n(n-1)\int_0^1(1-p)^{n-2}L_e(p)\,dp,\quad L_e=2H+q\,(1+k\sigma^2-h^2). $$ (eq-ranks)
+# *3. The noise.* As $K_1'=K_1-K_2$, we have $U_0/V_0=1-(\log V_0)'$. For $k\ge3$ the density of $t$, proportional to
+# $(1-t^2)^{(k-3)/2}$, and $K_1$ are log-concave. So $V_0$ is log-concave by Prékopa's theorem {cite:p}`prekopa1973`,
+# $U_0/V_0$ does not fall, and neither does the noise. For $n=2$ let $\zeta_i=e^{ct_i+es_i}$. Then
+# $\omega_1\omega_2=\int_0^\infty\lambda\,\zeta_1\zeta_2\,e^{-\lambda(\zeta_1+\zeta_2)}d\lambda$, and by the inequality of
+# Cauchy and Schwarz
 #
-# It is enough to show that $L_e(p)$ falls strictly in $e$ at every $p$.
+# $$\textstyle1-\mathbb E\sum\omega_i^2=2\,\mathbb E\,\omega_1\omega_2=2\int V_0(x+es_1)V_0(x+es_2)\,dx\le2\int V_0^2\,dx,$$
 #
-# *2. The derivative $D$ in $e$ at fixed rank.* Let $r$ be the density of $Z$ and $v(z)=\mathbb E[-s\mid Z=z]$. Write
-# $\langle\cdot\rangle$ and $\mathrm{Cov}$ for mean and covariance given $X=x$. As $\partial_e\mathbb P(Z\le z)=-vr$, we
-# have $Dx=\langle v\rangle$ and $DH=-f\,\mathrm{Cov}(t,v)$. Let $\pi(y)\propto(1-t^2)^{(k-3)/2}$ be the density of $y$,
-# and $\chi=(v-\langle v\rangle)r$. For every fixed function $\tau(y)$,
+# with equality at $e=0$.
 #
-# $$D\int\tau\,\pi\,r(x-cy)\,dy=-\int\tau\,\pi\,\chi'(x-cy)\,dy.$$
+# *4. All matrices.* Let $s_i=v_i\cdot v_q$. With a positive probability these numbers are not all equal, and $\varrho$ is even
+# in $e$ because the law of $v$ is symmetric. So $\varrho(c,e)>\varrho(c,0)$ for $e\ne0$ and $c\ge0$. Now $\varrho(\cdot,0)$ is
+# the risk of $cI$ for linear functions in $\mathbb R^k$, which has a minimizer by the
+# {prf:ref}`theorem on form <thm-form>`. By the symmetry $u_i\to-u_i$, $\mathbb E|\bar u|^2$ and $\mathbb E\sum\omega_i^2$ are
+# even in $c$. But $\mathbb E\sum\omega_it_i$ has the slope $\frac{n-1}{nk}>0$ at $c=0$, so $c=0$ is not a minimizer. The
+# [proof that no matrix beats two numbers](/notebooks/theorem4_low_rank.ipynb) completes the proof. $\square$
+# :::
 #
-# Given $Z=z$, the law of $s$ has a density proportional to $e^{z+es-e^{z+es}}$ with respect to the unconditional law.
-# So $v'(z)=\mathrm{Cov}(s,e^{z+es}\mid Z=z)>0$ for $e>0$.
+# :::{prf:lemma} a quotient rises
+# :label: thm-quotient
+# :nonumber:
+# For every integer $k\ge2$ and every $c>0$ the quotient $U/V$ rises strictly on $\mathbb R$.
+# :::
 #
-# *3. Integration by parts.* Let $c>0$. The function $(1-t^2)\pi/(k-1)$ has the derivative $t\pi$ in $y$ and vanishes at
-# $y=0$ and $y=2$. So $H=\frac c{k-1}f\langle1-t^2\rangle$. Put $T=t-h$ and $\tau=T^2+k\sigma^2$. Then
+# :::{admonition} Proof
+# :class: dropdown
+# *$c\le2$.* Let $a=e^x>b=e^{x'}>0$. With two independent copies $t_1$ and $t_2$ of $t$, and $E_i=e^{ct_i}$,
+# $p=(1-t_1)(1+t_2)$, $q=(1+t_1)(1-t_2)$,
 #
-# $$L_e=\Big(2+\frac{k-1}c\Big)H+\int\tau\,\pi\,r(x-cy)\,dy.$$
+# $$U(x)V(x')-U(x')V(x)=ab\;\mathbb E\,E_1E_2\,e^{-aE_1-bE_2}\,[aE_1p-bE_2q].$$
 #
-# As $h$ minimizes the last integral, we may compute $DL_e$ with $\tau$ held fixed. Put $m=\frac t{1-t^2}$. Then
-# $(\log\pi)'=(k-3)\,m$. For $k>3$ the product $m\pi$ is integrable, because it is of the order $(1-t^2)^{(k-5)/2}$ at the
-# ends, and for $k=3$ the factor $k-3$ removes it. Integration by parts in $y$ gives
+# Exchanging $t_1$ and $t_2$ exchanges $E_1$ with $E_2$ and $p$ with $q$. For $t_1>t_2$ put $P=E_1p$, $Q=E_2q>0$ and
+# $y=e^{-(a-b)(E_1-E_2)}\in(0,1)$. Apart from a positive factor, the two brackets with their exponentials add up to
 #
-# $$D\int\tau\,\pi\,r\,dy=\tfrac1c\big[\tau\,\pi\,\chi\big]_{y=0}^{2}-\tfrac fc\,\mathrm{Cov}\big(-2T+(k-3)\,\tau m,\,v\big).$$
+# $$y\,(aP-bQ)+(aQ-bP).$$
 #
-# For $k>3$ the bracket is zero. For $k=3$ the bracket is not positive, because $v$ is largest at $y=0$ and least at
-# $y=2$. Altogether
+# This is linear in $y$, equals $(a-b)(P+Q)>0$ at $y=1$, and equals $aQ-bP>0$ at $y=0$ if $P\le Q$. And $P\le Q$ says
+# that $ct-2\,\mathrm{artanh}\,t$ is not larger at $t_1$ than at $t_2$, which is true because its derivative
+# $c-\frac2{1-t^2}$ is not positive for $c\le2$. For $t_1=t_2$ the bracket is $(a-b)E_1p\ge0$.
 #
-# $$DL_e\le-\tfrac fc\,\mathrm{Cov}(\psi(t),v),\quad\psi=(2c+k-3)\,t+(k-3)\big[(t-h)^2+k\sigma^2\big]\,m.$$
+# *$c\ge1$.* Let $\alpha=\frac{k-3}2\ge-\frac12$, $z=1+t$, $A=(2-z)^{\alpha+1}z^\alpha$ and $B=(2-z)^\alpha z^{\alpha+1}$. Up to
+# one constant, $U=\int K_2A\,dt$ and $V=\int K_1B\,dt$, with the kernels at $x+ct$. Let $\Gamma=A$ for $k\ge3$. For $k=2$, where
+# $A=\sqrt{(2-z)/z}$ falls, let $\Gamma$ be the minimum of $A$ and of its value at $z=\frac1c$. Then $\Gamma$ is absolutely
+# continuous, $0\le\Gamma\le A$ and $\Gamma=0$ at $t=1$. As $K_2=K_1-\frac1c\frac d{dt}K_1(x+ct)$, integration by parts gives
 #
-# *4. The sign.* Here $\psi'=2c+(k-3)\{m'T^2+2mT+1+k\sigma^2m'\}$ with $m'=\frac{1+t^2}{(1-t^2)^2}$. As
-# $m^2-m'=-(1-t^2)^{-2}<0$, the quadratic in $T$ is positive, and $\psi'>0$. Given $X=x$, the argument of $v$ is
-# $z=x-c+ct$, so $v$ rises strictly in $t$. By Chebyshev's inequality the covariance is positive. So $DL_e<0$ for $c>0$
-# and $e>0$.
+# $$\frac UV=\mathbb E_x\,\varphi_x(t)+\frac{\Gamma|_{t=-1}}c\,\frac{K_1(x-c)}{V(x)},\qquad
+# \varphi_x=\frac{e^{x+ct}(A-\Gamma)+\Gamma+\Gamma'/c}B,$$
 #
-# At $c=0$ we have $h=H=0$ and $L_e=q\,(1+k\sigma^2)$. Then $Dq=-fv'<0$, and $DL_e<0$ again. $L_e(p)$ is continuous at
-# $e=0$, so it falls strictly in $e\ge0$.
+# where $\mathbb E_x$ is the mean under the density proportional to $K_1(x+ct)\,B$. The last term does not fall in $x$,
+# because $V(x)/K_1(x-c)=\int e^{c+ct}\exp(-e^x(e^{ct}-e^{-c}))\,B\,dt$ does not rise. For fixed $t$, $\varphi_x(t)$ does not
+# fall in $x$, as $A\ge\Gamma$. And the law of $\mathbb E_x$ moves down as $x$ rises, as that of $V_1/V_0$ above. So $U/V$ rises
+# strictly if $\varphi_x$ falls strictly in $t$. It does:
 #
-# *5. All matrices.* $\varrho(\cdot,0)$ is the risk of $cI$ for linear functions in $\mathbb R^k$. A minimizer exists by
-# the {prf:ref}`theorem on form <thm-form>`. By the symmetry $u_i\to-u_i$, $\mathbb E|\sum\omega_iu_i|^2$ and
-# $\mathbb E\sum\omega_i^2$ are even in $c$. But $\mathbb E\sum\omega_it_i$ has the slope $\frac{n-1}{nk}>0$ at $c=0$,
-# so $c=0$ is not a minimizer. The [proof that no matrix beats two numbers](/notebooks/theorem4_low_rank.ipynb)
-# completes the proof. $\square$
+# - *$k\ge3$.* Here $\varphi=\frac2z-1+\frac1c\big[\frac{2\alpha}{z^2}-\frac{2\alpha+1}z\big]$, and $-z^3\varphi'$ is the linear function
+#   $\big(2-\frac{2\alpha+1}c\big)z+\frac{4\alpha}c$, which is at least zero at $z=0$ and equals $4-\frac2c>0$ at $z=2$.
+# - *$k=2$, $z>\frac1c$.* Here $\varphi=\frac2z-1-\frac1{cz^2}$ and $\varphi'=-\frac2{z^3}\big(z-\frac1c\big)<0$.
+# - *$k=2$, $z<\frac1c$.* Here $\Gamma$ is constant, and $\varphi_x=e^xe^{ct}\,\frac{2-z}z\,(1-\frac\Gamma A)+\frac\Gamma B$. The logarithm of
+#   $e^{ct}\frac{2-z}z$ has the derivative $c-\frac2{z(2-z)}\le c-\frac1z<0$. The factor $1-\frac\Gamma A\ge0$ falls with $A$, and
+#   $\frac\Gamma B$ falls because $B=\sqrt{z/(2-z)}$ rises. At $z=\frac1c$ the function $\varphi_x$ jumps by
+#   $\frac{\Gamma'}{cB}=-c<0$. $\square$
 # :::
 #
 # **Open:** we have not proved that only one $c$ minimizes $\varrho(c,0)$.
 #
-# :::{prf:theorem} two directions
-# :label: thm-two-directions
+# :::{prf:theorem} one relevant direction
+# :label: thm-one-direction
 # :nonumber:
-# Take the tokens of [](/notebooks/theorem4_low_rank.ipynb) with $k\ge2$, $d>k$ and $n\ge2$. In each of three cases the
-# best matrices are exactly the $cBB^\top$ for which $c$ minimizes $\varrho(c,0)$:
+# Take the tokens of [](/notebooks/theorem4_low_rank.ipynb) with $k=1$, $d>1$ and $n\ge2$.
 #
-# - (a) $n=2$;
-# - (b) $\sigma\ge\sigma_0(n,k,d)$;
-# - (c) $\sigma>0$ and $n\ge n_0(\sigma,k,d)$.
+# - (a) Let $\sigma=0$ and $C\ge1$. Among all $d\times d$ matrices with $|B^\top MB|\le C$ the only minimizer is $CBB^\top$.
+# - (b) Let $n=2$ and $\sigma>0$. Among all $d\times d$ matrices the only minimizer is $c^*BB^\top$ with
+#   $c^*=\mathrm{artanh}\frac2{2+\sigma^2}$.
 # :::
 #
 # :::{admonition} Proof
 # :class: dropdown
-# Notation is as before, with $s=v\cdot v_q$ and $N=\mathbb E\sum\omega_i^2$. *(a)* is the theorem on
-# {prf:ref}`two examples <thm-two-examples>`.
+# Here $u=\pm1$. Let $\varrho(c,e)$ be the risk with the scores $c\,t_i+e\,s_i$ for $c$ of either sign, and write
+# $p=B^\top MB$, $R=B^\top MB_\perp$ and $x_q=Bu+B_\perp v$. The query has the risk $\varrho(p+u\,Rv,\,|B_\perp^\top Mx_q|)$.
 #
-# *(b)* Along a ray from $(c,e)=(0,0)$, $N$ does not fall. Its derivative is twice the mean of
+# *1. Negative $c$.* For $c\le0$ and every $e$, $\varrho(c,e)\ge1+\frac1n+\frac{\sigma^2}n=\varrho(0,0)$. To see this, replace all
+# $t_i$ by $-t_i$. The bias becomes $\mathbb E(1+\bar T)^2$ with $\bar T=\sum\omega_it_i$ at $|c|$. The mean of $\bar T$ is zero at
+# $c=0$, and its derivative in $|c|$ is a mean variance, so it is not negative. With $\zeta=e^{|c|t+es}$ and $s_i$
+# independent given $v_q$,
+#
+# $$\textstyle\mathbb E\bar T^2=\mathbb E\sum\omega_i^2+n(n-1)\,\mathbb E_{v_q}\!\int_0^\infty\lambda\,(\mathbb E\,t\zeta e^{-\lambda\zeta})^2\,(\mathbb Ee^{-\lambda\zeta})^{n-2}\,d\lambda\ge\frac1n.$$
+#
+# *2. (b).* By (a) and (b) of the theorem above, $\varrho(c,e)\ge\varrho(c,0)$ for $c\ge0$, with equality only at $e=0$. By Exercise 4 of
+# [](/notebooks/theorem4_low_rank.ipynb) $\varrho(\cdot,0)$ has its only minimum on $[0,\infty)$ at $c^*$, and by step 1 negative $c$
+# are worse. So a best matrix has $p+u\,Rv=c^*$ and $B_\perp^\top Mx_q=0$ for almost every query, and by continuity for every
+# query. As $u=\pm1$, $Rv=0$ and $p=c^*$. So $R=0$ and $B_\perp^\top M=0$.
+#
+# *3. The risk is convex.* From here on $\sigma=0$. On $[0,\infty)$ the function $\varrho(\cdot,0)$ falls strictly and is strictly
+# convex. Put $\gamma=e^{2c}$, and let $K$ and $J$ be the numbers of right and wrong labels, $K+J=n$. The error is $4W^2$ with
+# $W=J/(J+\gamma K)$, and $\partial_cW=-2W(1-W)$. So $\varrho'=-16\,\mathbb EW^2(1-W)<0$, and
+#
+# $$\varrho''=32\,\mathbb EW^2(1-W)(2-3W)=32\gamma\,\mathbb E\frac{KJ\cdot J(2\gamma K-J)}{(J+\gamma K)^4}.$$
+#
+# The product $KJ$ counts pairs of a right and a wrong token. Let $K'$ and $J'$ count the labels of the other $\nu=n-2$ tokens, so
+# that $K=1+K'$ and $J=1+J'$, and use $S^{-4}=\frac16\int_0^\infty\lambda^3e^{-\lambda S}d\lambda$. Under the factor $e^{-\lambda(J'+\gamma K')}$
+# each of these tokens is right with probability $p=(1+e^{\lambda(\gamma-1)})^{-1}\in(0,\frac12]$. With
+# $m=\frac12(e^{-\lambda}+e^{-\lambda\gamma})$,
+#
+# $$\varrho''=\tfrac43\,n(n-1)\,\gamma\int_0^\infty\beta(p)\,w(\lambda)\,d\lambda,\qquad w=\lambda^3e^{-\lambda(1+\gamma)}m^\nu,$$ (eq-convex)
+#
+# $$\beta(p)=\mathbb E_p(1+J')(2\gamma(1+K')-1-J')=2\gamma-1+\nu(2\gamma-3+3p)+\nu(\nu-1)\big[-1+(2\gamma+2)p-(2\gamma+1)p^2\big].$$
+#
+# Let $N=n-1$. The function $\beta$ is concave, with $\beta(0)=N(2\gamma-N)$ and
+# $\beta(\frac12)=\frac14[(2\gamma-1)(N^2+N+2)-2(N-1)]\ge\frac14(2\gamma-1)(N^2-N+4)>0$. If $2\gamma\ge N$, then $\beta>0$ on $(0,\frac12]$.
+# Let $2\gamma<N$, so that $N\ge3$. With $\Delta=\beta(\frac12)-\beta(0)>0$ concavity gives
+# $\beta(p)\ge\beta(\frac12)-(1-2p)\Delta$. As $p$ is convex in $\lambda\ge0$, $1-2p\le\frac{\gamma-1}2\lambda$. From
+# $\int d(\lambda^4e^{-\lambda(1+\gamma)}m^\nu)=0$ and $-m'/m\ge1$ the mean of $\lambda$ under $w$ is at most $\frac4{N+\gamma}$. So the integral
+# in {eq}`eq-convex` is positive if $\beta(\frac12)(N+\gamma)>2(\gamma-1)\Delta$, that is, if
+#
+# $$\beta(\tfrac12)\,(N+2-\gamma)>2(\gamma-1)\,N\,(N-2\gamma).$$
+#
+# As $2\gamma-1>2(\gamma-1)$ and $N+2-\gamma>N-2\gamma>0$, this follows from $N^2-N+4\ge4N$, which is true for $N\ge4$. For $N=3$ and
+# $1\le\gamma<\frac32$ the left side is at least $\frac{10}4\cdot\frac72$, and the right side at most $3$.
+#
+# *4. A chord.* For $C\ge1$, $\varrho(C,0)<\frac12(\varrho(0,0)+\varrho(\infty,0))$. It is enough to take $C=1$, because $\varrho(\cdot,0)$ falls. If
+# all labels are wrong, $W=1$ on both sides. With $b=J/n$ the claim is $\mathbb E[W^2;b<1]<\frac12\mathbb E[b^2;b<1]$. Here
+# $W=b/(b+\gamma(1-b))\le b$, and $W^2\le\frac12b^2$ if $1-b\ge\frac{\sqrt2-1}{\gamma-1}=0.0648\dots$ For $n\le15$ every $b<1$ has
+# $1-b\ge\frac1{15}$. For $n\ge16$ the excess is at most $\frac12\mathbb P(b>0.935)\le\frac12e^{-2n(0.435)^2}<0.0013$. On
+# $|b-\frac12|\le\frac14$, which has a probability above $0.72$, $\frac12b^2-W^2$ is at least $\frac1{16}(\frac12-2.59^{-2})>0.021$.
+#
+# *5. (a).* Let $\phi(c)=\varrho(c,0)$ for $c\ge0$ and $\phi(c)=1+\frac1n$ for $c<0$. This function is continuous and does not rise, and
+# $\varrho(c,e)\ge\phi(c)$ by {prf:ref}`the swap <thm-swap>` and step 1. Given $v$ put $\tau=|Rv|$. As $u$ is a fair coin and $p\le C$,
+#
+# $$\mathcal L(M)\ge\tfrac12\,\mathbb E_v\big[\phi(p+\tau)+\phi(p-\tau)\big]\ge\tfrac12\,\mathbb E_v\big[\phi(C+\tau)+\phi(C-\tau)\big]\ge\varrho(C,0)=\mathcal L(CBB^\top).$$
+#
+# The last step is step 3 for $\tau\le C$. For $\tau>C$, $\phi(C+\tau)+\phi(C-\tau)>\varrho(\infty,0)+\varrho(0,0)$, and step 4 applies.
+# If $p<C$, the second inequality is strict, because $\phi(p+\tau)\ge\phi(\max(p+\tau,0))>\phi(C+\tau)$. If $\tau>0$, the last one is
+# strict. So $p=C$ and $Rv=0$ for almost every $v$, hence $R=0$. As $C>0$, the swap then gives $B_\perp^\top Mx_q=0$ for almost every
+# query, and by continuity for every query. $\square$
+# :::
+#
+# :::{prf:theorem} two directions
+# :label: thm-two-directions
+# :nonumber:
+# Take the tokens of [](/notebooks/theorem4_low_rank.ipynb) with $k\ge2$, $d>k$ and $n\ge2$. In each of two cases the
+# best matrices are exactly the $cBB^\top$ for which $c$ minimizes $\varrho(c,0)$:
+#
+# - (a) $\sigma\ge\sigma_0(n,k,d)$;
+# - (b) $\sigma>0$ and $n\ge n_0(\sigma,k,d)$.
+# :::
+#
+# :::{admonition} Proof
+# :class: dropdown
+# Notation is as before, with $s=v\cdot v_q$ and $N=\mathbb E\sum\omega_i^2$. Along a ray from $(c,e)=(0,0)$, $N$ does not fall. Its derivative is twice the mean of
 # $\mathrm{Cov}_\omega(\omega,\text{score})\ge0$. Away from $(0,0)$, $N$ exceeds $\frac1n$. So for every $\delta>0$
 # there is a $\nu>0$ such that $N\ge\frac1n+\nu$ outside the $\delta$-ball around $(0,0)$. Now let
 # $\varrho(c,e)\le\varrho(0,0)=\frac1k(1+\frac1n)+\frac{\sigma^2}n$. Then $N-\frac1n\le\frac2{k\sigma^2}$ because
 # $\varrho\ge\sigma^2N$. For large $\sigma$ such a point $(c,e)$ therefore lies inside the ball. Bias and $N$ are smooth
 # in $(c,e^2)$. At $(0,0)$ we have $\partial_{e^2}N=\frac{n-1}{n^2(d-k)}$ and
 # $\partial_{e^2}\text{bias}=\frac1k\partial_{e^2}N$. Both derivatives are positive in a small ball. So
-# $\varrho(c,e)>\varrho(c,0)$ for $e\ne0$ in this ball, and all minimizers have $e=0$.
-#
-# $\square$
+# $\varrho(c,e)>\varrho(c,0)$ for $e\ne0$ in this ball, and all minimizers have $e=0$. $\square$
 # :::
 #
-# :::{admonition} Proof of (c), long contexts
+# :::{admonition} Proof of (b), long contexts
 # :class: dropdown
 # *Idea.* In long contexts the bias is close to its limit for infinite $n$, which does not depend on $e$. The noise
 # term, however, grows with $e$.
 #
 # The constant $C$ depends on $\sigma,k,d$ only and may change from line to line. The sign $\asymp$ means equality up to
-# such factors. Let $q=e^{-cy}$, $W=cy+e(1-s)$ and $\zeta=e^{-W}\le1$. Put
+# such factors. Let $y=1-t$, $q=e^{-cy}$, $W=cy+e(1-s)$ and $\zeta=e^{-W}\le1$. Put
 #
 # $$\varphi_j=\mathbb Eq^j,\quad a=\frac{\mathbb E[tq]}{\varphi_1},\quad m=n\varphi_1,\quad M=n\mathbb E\zeta\le m,\quad g(e)=\frac{\mathbb Ee^{2es}}{(\mathbb Ee^{es})^2}.$$
 #
@@ -556,7 +648,7 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 # $\mathbb E\zeta^2\ge C^{-1}\mathbb E\zeta$ and $N\ge C^{-1}M/(1+M)^2$.
 #
 # Let $M\le1$. On the segment from $(0,0)$, where $M=n$, to $(c,e)$ there is a point with $M=1$. There $N\ge C^{-1}$.
-# From there to $(c,e)$, $N$ does not fall, as in the proof of (b). So $N\ge\eta$ with a constant $\eta>0$.
+# From there to $(c,e)$, $N$ does not fall, as in the proof of (a). So $N\ge\eta$ with a constant $\eta>0$.
 #
 # *Where minima can be.* First choose $e=0$ and $c=n^{2/(k+3)}$, so that $c$ is large and $m\asymp n^{4/(k+3)}$. Then
 #
@@ -577,9 +669,18 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 #
 # $$k\varrho(c,e)-k\varrho(c,0)\ge\frac{k\sigma^2\varphi_2}{n\varphi_1^2}\big[g(1)(1-\tfrac2M)-1-\tfrac Cm\big]-\tfrac C{mc}-Ce^{-m/C}>0.$$
 #
+# *An integral over ranks.* For each token let $E$ be an independent exponential variable. Put $X=cy-es+\log E$. Given the scores, $e^{X_i}$ is exponential with the rate $e^{-cy_i+es_i}$. So $\omega_i$ is the probability that
+# $X_i$ is the least of all, a known representation of such weights {cite:p}`yellott1977`. Let $F$ and $f$ be the
+# distribution function and density of $X$, $h(x)=\mathbb E[t\mid X=x]$ and $H=\mathbb E[t\,1_{X\le x}]$, all at the point $x$
+# whose rank is $F(x)=p$. Substituting $\lambda=e^x$ in $1/S^2=\int_0^\infty\lambda e^{-\lambda S}d\lambda$, where $S$ is
+# the sum of all rates, gives
+#
+# $$k\varrho=2+k\sigma^2-n(n-1)\int_0^1(1-p)^{n-2}\big(2H+f\,(1+k\sigma^2-h^2)\big)\,dp.$$ (eq-ranks)
+#
 # *$0<e\le1$.* Let $f_0$ and $h_0$ be $f$ and $h$ at $e=0$, $\ell=(\log f_0)'$ and $s'=-s$. Let $Q$ be the law of $s'$
-# given $X=x$. With respect to the unconditional law of $s'$, its density is proportional to $f_0(x-es')$. Steps 1 and 2
-# of the proof for $k\ge3$ hold for $k=2$, too. They give
+# given $X=x$. With respect to the unconditional law of $s'$, its density is proportional to $f_0(x-es')$. The
+# variable $X$ is $es'$ plus its value at $e=0$. So the derivatives of $H$, $f$ and $fh$ in $e$ at a fixed rank are
+# $-f\,\mathrm{Cov}_Q(s',\cdot)$ of $h_0$, $\ell$ and $h_0'+h_0\ell$ at $x-es'$. As $fh^2=(fh)^2/f$, {eq}`eq-ranks` gives
 #
 # $$k\,\partial_e\varrho=n(n-1)\int(1-F)^{n-2}\Psi\,dx,\qquad\Psi=f^2\,\mathrm{Cov}_Q\big(s',R(x-es')\big),$$
 #
@@ -609,10 +710,8 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 # a contradiction. So all minimizers have $e=0$. $\square$
 # :::
 #
-# **Open:** for $k=2$ and $n\ge3$ we have no proof if $\sigma=0$, or if $n$ and $\sigma$ are moderate. The proof for
-# $k\ge3$ fails, because $L_e(p)$ of {eq}`eq-ranks` then rises with $e$ at some ranks $p$.
-#
-# **Open:** for $k=1$ we have a proof only for $n=2$ without noise ([](/notebooks/theorem4_low_rank.ipynb), Exercise 4).
+# **Open** are $k=1$ and $k=2$ with noise and a moderate $n\ge3$, and, where a bound $C$ excludes the best $c$, matrices with
+# $B^\top MB_\perp\ne0$. In none of the cases that we computed was $e\ne0$ better.
 # With noise the risk at a fixed $c$ need not rise with $|e|$. The next cell takes $c$ near twelve, $n=4$ and
 # $\sigma=10$. The cell prints the risks at two positive values of $e$, divided by the risk at $e=0$:
 

@@ -13,12 +13,12 @@
 #
 # **Short answer.** Yes, if the relevant and the irrelevant part of an input are independent. We chose this law of the
 # inputs, because no source prints one. The talk's Theorem 4 is about linear functions, with two examples or noiseless
-# labels. It says that the best attention window is narrow in the relevant directions and infinitely wide in all others
-# {judged}`P1.T4.minimizer`. We prove this for at least three relevant directions, at least two examples and any label
-# noise {judged}`P1.T4.beyond`. For one or two relevant directions we prove some cases and compute others on grids. One
-# case is untested: one relevant direction, no noise, and three or more examples. Trained layers find the relevant
-# directions of linear functions {judged}`P1.T4.learns` and of the three functions on the talk's last slide
-# {judged}`P1.F9.subspace`. Linear attention ends with a larger error on these three functions {judged}`P1.F9.error`.
+# labels. It says that the best attention window is narrow in the relevant directions and infinitely wide in all others.
+# Under the talk's own assumption we prove this, whatever the number of relevant directions is {judged}`P1.T4.minimizer`.
+# With at least three of them it is true for any number of examples and any label noise {judged}`P1.T4.beyond`. Trained
+# layers find the relevant directions of linear functions {judged}`P1.T4.learns` and of the three functions on the talk's
+# last slide {judged}`P1.F9.subspace`. Linear attention ends with a larger error on these three functions
+# {judged}`P1.F9.error`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -123,8 +123,8 @@ plt.show()
 # directions. **By our choice** $u$ and $v$ are independent, and each is uniform on its unit sphere. The labels are
 # linear in $u$.
 #
-# **For such tokens the best matrix ignores the irrelevant directions, in every case that we proved or computed.**
-# Theorem 4 says so for $n=2$ or $\sigma=0$, but the slide does not print its tokens. The experiment below shows that
+# **For such tokens the best matrix ignores the irrelevant directions.** Theorem 4 says so for $n=2$ or $\sigma=0$, and
+# in these cases we prove it, although the slide does not print its tokens. The experiment below shows that
 # training finds the relevant directions. If the whole token is uniform on one sphere, $u$ and $v$ are dependent. In our
 # trials trained matrices then gave some weight to irrelevant directions too ([](/notebooks/beyond.ipynb)).
 #
@@ -137,11 +137,12 @@ plt.show()
 # directions leaves out useful tokens, so the best $e$ should be zero. The best $c$ grows with the context length and
 # falls with the label noise, as in [](/notebooks/theorem2_scaling.ipynb).
 #
-# **What is proved.** Let $n$ be the number of examples and $\sigma$ the standard deviation of the label noise. For
-# $k\ge3$, $n\ge2$ and any $\sigma$ we prove that the best $M$ is $cBB^\top$. For $k=2$ we prove it for two examples, for
-# much noise, and for long contexts with noise. For $k=1$ we prove it only for two examples without noise. In this
-# case the best $c$ is the largest that the theorem allows. Other cases are computed on grids. One case is untested:
-# $k=1$ and $\sigma=0$ with at least three examples.
+# **What is proved.** Let $n$ be the number of examples and $\sigma$ the standard deviation of the label noise. If $n=2$
+# or $\sigma=0$, the best $M$ is $cBB^\top$, for every $k$. For $k\ge3$ this remains true for every $n$ and $\sigma$. The
+# reason is that exchanging the irrelevant parts of two tokens, one close to the query and one far from it, changes
+# nothing in the problem, but with $e\ne0$ it moves weight between them, and the harm that it does outweighs the help
+# ([the proof for $k=1$](theorem4-swap) has a few lines). What remains open is $k=1$ and $k=2$ with noise and a moderate
+# number of examples, where the best $e$ is zero in all cases that we computed.
 #
 # The next cell computes the mean squared error, or risk, of such an $M$ without sampling, as in
 # [](/notebooks/exact_risk.ipynb). It keeps $c$ and lowers $e$ to zero. Bias and noise both become smaller:
@@ -347,23 +348,55 @@ for many in (steps, 4 * steps):
 #
 # ```{admonition} What is true
 # :class: tip
-# For our tokens let $n\ge2$. For every $d\times d$ matrix some $cBB^\top+e(I-BB^\top)$ has no larger risk than this
-# matrix (proved below). So the question is whether the best $e$ is zero.
+# For our tokens the theorem is true, for every $k\ge1$, $d>k$ and $n\ge2$.
 #
-# - *Three or more relevant directions.* For $k\ge3$ we prove that the best $e$ is zero, for every $d>k$, $n\ge2$ and
-#   $\sigma\ge0$ ({prf:ref}`irrelevant directions do harm <thm-irrelevant>`). The proof needs neither the theorem's
-#   assumption ($n=2$ or $\sigma=0$) nor the symmetry of $M$. The bound $C$ only has to admit a best $c$.
-# - *Two relevant directions.* For $k=2$ we prove that the best $e$ is zero in three cases: for $n=2$
-#   ({prf:ref}`two examples <thm-two-examples>`), for much noise, and for long contexts with noise
-#   ({prf:ref}`two directions <thm-two-directions>`). We have no proof for $\sigma=0$ with $n\ge3$, nor for moderate $n$
-#   and $\sigma$. Where we computed such settings, the best $e$ is zero on our grids.
-# - *One relevant direction.* For $k=1$ we have a proof only for $n=2$ without noise (Exercise 4). With noise the best
-#   $e$ is zero on our grids. Without noise the best $c$ is the bound $C$, and for $n\ge3$ no card tests whether the
-#   best $e$ is zero.
+# - *Two or more relevant directions.* Let $k\ge2$, and let $n=2$ or $\sigma=0$. The best among *all* $d\times d$ matrices,
+#   symmetric or not, are exactly the $cBB^\top$ whose $c$ is best at $e=0$
+#   ({prf:ref}`irrelevant directions do harm <thm-irrelevant>`). The bound $C$ only has to admit a best $c$.
+# - *One relevant direction.* Let $k=1$. Without noise a larger $c$ is always better. For every $C\ge1$ the only best
+#   matrix with $|B^\top MB|\le C$ is $CBB^\top$ ({prf:ref}`one relevant direction <thm-one-direction>`). With noise and
+#   $n=2$ the only best matrix is $c^*BB^\top$ with $c^*=\mathrm{artanh}\frac2{2+\sigma^2}$.
+# - *Without the assumption.* For $k\ge3$ the first statement holds for every $n\ge2$ and $\sigma\ge0$. For $k=2$ it holds
+#   for much noise, and for long contexts with noise ({prf:ref}`two directions <thm-two-directions>`).
+#
+# Open are $k=1$ and $k=2$ with noise and a moderate $n\ge3$, and matrices with $B^\top MB_\perp\ne0$ under a bound $C$
+# that excludes the best $c$ (for $k=1$ and $\sigma=0$, under a bound $C<1$).
 #
 # If the tokens are uniform on the sphere $S^{d-1}$, trained units do *not* ignore irrelevant directions (last section
 # of [](/notebooks/beyond.ipynb)).
 # ```
+#
+# (theorem4-swap)=
+# **Why irrelevant directions do harm.** For one relevant direction and labels without noise, the proof fits here. A token
+# then has either the query's label or its negative. Let $s_i=v_i\cdot v_q$, so that the score of token $i$ is
+# $c\,u_iu_q+e\,s_i$.
+#
+# :::{prf:theorem} the swap
+# :label: thm-swap
+# :nonumber:
+# Let $k=1$, $\sigma=0$, $n\ge2$ and $c\ge0$. For fixed numbers $s_1,\dots,s_n$ that are not all equal, the risk
+# $\varrho(c,e)$ with the scores $c\,u_iu_q+e\,s_i$ rises strictly in $e\ge0$.
+# :::
+#
+# *Proof.* Let $\mathsf R$ be the set of tokens with the query's label and $\mathsf F$ the set of the others. Put
+# $\gamma=e^{2c}\ge1$ and $\xi_i=\exp(es_i)$. The total weight of the wrong tokens is $W=\sum_{\mathsf F}\xi_i/S$ with
+# $S=\sum_{\mathsf F}\xi_i+\gamma\sum_{\mathsf R}\xi_i$, and the squared error is $4W^2$. Because the derivative of a weight
+# $\omega_i$ in $e$ is $\omega_i(s_i-\sum_l\omega_ls_l)$,
+#
+# $$\partial_eW^2=2W\sum_{i\in\mathsf R,\;j\in\mathsf F}\omega_i\omega_j\,(s_j-s_i).$$
+#
+# Now take two tokens with $s_1>s_2$, and fix the labels of all others. That token 1 is right and token 2 wrong is as
+# likely as the reverse. Write $x=\xi_1$ and $y=\xi_2$, so that $x>y$ for $e>0$. Let $b$ be the sum of the $\xi_i$ of the
+# other wrong tokens, and $D$ this sum plus $\gamma$ times that of the other right ones. In the two cases together, the
+# pair contributes
+#
+# $$2\gamma\,xy\,(s_1-s_2)\Big[\frac{b+x}{(D+x+\gamma y)^3}-\frac{b+y}{(D+y+\gamma x)^3}\Big].$$
+#
+# This is positive, because $b+x>b+y>0$ and because $x+\gamma y\le y+\gamma x$, which says $(\gamma-1)(x-y)\ge0$. A pair
+# with $s_1=s_2$ contributes nothing, so the mean of $\partial_eW^2$ is positive. $\square$
+#
+# For $k\ge2$ the same exchange of two tokens needs one more argument, that a certain quotient is monotone. That proof is
+# in [](/notebooks/certificates.ipynb).
 #
 # ## By hand: three coordinates
 #
@@ -417,9 +450,9 @@ judge(
 # :class: dropdown
 # | assumption | here |
 # |---|---|
-# | $n=2$ or $\sigma=0$ | not needed for $k\ge3$ (proved); P1.T4.minimizer has settings with this assumption, P1.T4.beyond settings without it |
-# | $M$ symmetric | not needed; the proof below is for any matrix |
-# | $\Vert B^\top MB\Vert\le C$ | we test without this bound, as if $C$ were at least the best $c$; a smaller $C$ is tested for $M=cBB^\top$ only |
+# | $n=2$ or $\sigma=0$ | P1.T4.minimizer has settings with this assumption, P1.T4.beyond settings without it; not needed for $k\ge3$ |
+# | $M$ symmetric | not needed |
+# | $\Vert B^\top MB\Vert\le C$ | not needed where it admits a best $c$; a smaller $C$ is tested for $M=cBB^\top$, and for $k=1$ without noise every $C\ge1$ is proved |
 # ```
 #
 # :::{admonition} Proof that no matrix beats two numbers
@@ -451,60 +484,6 @@ judge(
 # From $r=0$ for every query follows $B_\perp^\top M=0$. Let $P=B^\top MB$ and $R=B^\top MB_\perp$. The queries
 # $Bu+B_\perp v$ and $Bu-B_\perp v$ have $p=Pu+Rv$ and $p=Pu-Rv$. Both are multiples of $u$, so $Pu$ and $Rv$ are
 # multiples of $u$, for all $u$ and $v$. Hence $R=0$, because $k\ge2$, and $P=cI$ with a best $c$. $\square$
-# :::
-#
-# :::{prf:theorem} two examples
-# :label: thm-two-examples
-# :nonumber:
-# :class: dropdown
-# Take our tokens and the class $\mathcal F_B^{\rm lin}$ with $n=2$, $k\ge2$ and $\sigma\ge0$. For every $c\ge0$ the
-# risk of $cBB^\top+eB_\perp B_\perp^\top$ rises strictly with $|e|$. So the best matrices are exactly the $cBB^\top$
-# whose $c>0$ is best at $e=0$. At least one such $c$ exists.
-# :::
-#
-# :::{admonition} Proof
-# :class: dropdown
-# *Idea.* The irrelevant part adds independent, symmetric noise to the difference of the two scores. This noise makes it
-# more likely that the token farther from the query gets the larger weight.
-#
-# *The risk.* Let $\Delta=(u_1-u_2)\cdot u_q$ and $\beta=e(v_1-v_2)\cdot v_q$. The law of $\beta$ is symmetric, and
-# $\beta$ is independent of $\Delta$ and the $u_i$. Put $T=\omega_1-\omega_2=\tanh\frac{c\Delta+\beta}2$ and
-# $A(\Delta)=\frac1k\mathbb E[|u_1-u_2|^2\mid\Delta]+2\sigma^2$. The risk is
-#
-# $$\frac3{2k}+\frac{\sigma^2}2+\mathbb E_\beta F(\beta),\qquad F(b)=\mathbb E\Big[\frac A4T^2-\frac\Delta kT\ \Big|\ \beta=b\Big].$$
-#
-# $F$ is even, so it is enough to show that $F'(b)>0$ for $b>0$.
-#
-# *The derivative.* With $S=1-T^2$ we have $2F'=\mathbb E[S(\frac A2T-\frac\Delta k)]$, which is positive at $c=0$. Now
-# let $c>0$, let $p$ be the density of $\Delta$, and put $h(\Delta)=S(-\Delta)-S(\Delta)$, which is positive for
-# $\Delta>0$. As $ST=-\frac1c\frac{dS}{d\Delta}$, and as $A$ and $p$ are even, integration by parts gives
-#
-# $$2F'=\int_0^2\frac{\Delta p}kh\,d\Delta+\frac1{2c}\Big[(Ap)(2)\,h(2)-\int_0^2(Ap)'h\,d\Delta\Big].$$
-#
-# The first integral is positive.
-#
-# *For $k\ge3$* the bracket is not negative if $Ap$ does not rise with $\Delta>0$. Write $\Delta=R\tau$ with
-# $R=|u_1-u_2|$. Here $\tau$ is independent of $R$ and is a coordinate of a uniform point on $S^{k-1}$. Its density $q$
-# does not rise with $|\tau|$. So $Ap=\mathbb E\big[(\frac{R^2}k+2\sigma^2)\frac1Rq(\frac\Delta R)\big]$ does not rise
-# with $\Delta$.
-#
-# *For $k=2$* we have $\Delta=2\sin\alpha\sin\alpha'$ with independent uniform angles. Let $K$ and $E$ be the complete
-# elliptic integrals of $m=1-\frac{\Delta^2}4$. With a constant $\lambda>0$ we have $p=\lambda K$ and
-# $Ap=\lambda\,(2E+2\sigma^2K)$. As $K$ falls with $\Delta$, the part of $\sigma^2K$ in the bracket is not negative.
-# Without this part $2F'/\lambda$ is
-#
-# $$\int_0^2\frac\Delta2K\,h\,d\Delta+\frac1c\Big[E(2)\,h(2)-\int_0^2\frac{dE}{d\Delta}h\,d\Delta\Big].$$
-#
-# Here $E(2)$ is the value at $\Delta=2$, and $0\le\frac{dE}{d\Delta}=\frac\Delta4\,\frac{K-E}m<\frac\Delta4K$. There
-# are two cases:
-#
-# - If $c\ge\frac12$, then $\frac1c\frac{dE}{d\Delta}<\frac\Delta2K$. So the first term is larger than the last.
-# - If $c<\frac12$, put $a=c\Delta\le1$. Then $h$ is proportional to $\sinh a/(\cosh a+\cosh b)^2$, which rises with
-#   $a$. So the last integral is at most $E(2)\,h(2)$, and the bracket is not negative.
-#
-# *All matrices.* By the proof above it is enough to minimize $\varrho$. A best finite $c$ exists by the
-# {prf:ref}`theorem on form <thm-form>`, applied in $\mathbb R^k$. It is positive, because $\varrho(c,0)$ falls at
-# $c=0$. $\square$
 # :::
 #
 # ## Experiment 2: the exact landscape
@@ -552,19 +531,20 @@ plt.show()
 #
 # Two cards compare the risk at $e=0$ with the risk at six positive values of $e$, for each of eight values of $c$.
 # P1.T4.minimizer has settings with $n=2$ or $\sigma=0$, as the theorem assumes. P1.T4.beyond has settings with noise
-# and $n\ge3$. The case $k=1$ without noise is left out, because without the bound $C$ it has no minimum (Exercise 4).
+# and $n\ge3$. For $k=1$ without noise there is no best $c$ without the bound $C$ (Exercise 4), so these settings have
+# $C=2$, and only the $c\le2$ are compared.
 
 # %% tags=["remove-input"]
 few = sorted({n for n in n_values if n <= context_length} | {context_length})
 assumed = [(2, sigma) for sigma in (0.0, *noise_stds)] + [(n, 0.0) for n in few]
 noisy = [(n, sigma) for n in few for sigma in noise_stds]
-# for k = 1 there is no finite minimum without noise
-finite = [(n, sigma) for n, sigma in assumed if sigma > 0]
 one = [(context_length, noise_std)]
 pairs = list(zip(dims, ranks, strict=True))
 within = pd.concat(
-    low_rank.complement_gains(d, k, settings=assumed if k > 1 else finite)
+    low_rank.complement_gains(d, k, settings=[(n, sigma)], bound=bound)
     for d, k in pairs
+    for n, sigma in assumed
+    for bound in [2.0 if k == 1 and sigma == 0 else np.inf]
 )
 beyond = pd.concat(low_rank.complement_gains(d, k, settings=noisy) for d, k in pairs)
 both_matter = pd.concat(
@@ -619,27 +599,29 @@ falling = pd.DataFrame(
 judge("P1.T4.constraint", falling, error="error", name=in_k)
 
 # %% [markdown]
-# **Exercise 4.** Let $k=1$ and $\sigma=0$, so that $u=\pm1$. What is $c^*$? Is the theorem's bound $C$ needed? Show
-# that for $n=2$ and every $c\ge0$ the best $e$ is zero.
+# **Exercise 4.** Let $k=1$, so that $u=\pm1$. What is the best $c$ without noise, and is the theorem's bound $C$ needed?
+# What is the best $c$ for $n=2$ with noise?
 #
 # :::{admonition} Solution
 # :class: dropdown
-# A token with the query's sign has exactly the query's label, and every other token has the negative of this label. So
-# a larger $c$ is always better, and there is no finite $c^*$. The bound is needed, and the best $c$ is $C$.
+# Without noise, a token with the query's sign has exactly the query's label, and every other token has the negative of
+# this label. So a larger $c$ is always better, and there is no finite best $c$. The bound is needed, and the best $c$
+# is $C$.
 #
-# Let $n=2$. The matrix matters only if the two tokens differ in sign. The squared error is then $4/(1+\exp z)^2$, as
-# $a^2=1$. Here $z=2c+e\delta$, and $\delta=(v_1-v_2)\cdot v_q$ is symmetric about zero. Up to a positive factor, the
-# derivative of this error in $z$ is $-h(z)$ with $h(z)=\exp z/(1+\exp z)^3$. For $t>0$ and $z\ge0$,
+# For $n=2$ put $T=\tanh c$. With probability $\frac14$ both tokens have the wrong sign, and the error is $4$. With
+# probability $\frac12$ one of them is right. Its weight is $\frac{1+T}2$, so the error is $(1-T)^2$, and the noise term
+# is $\sigma^2\frac{1+T^2}2$. With two equal signs the noise term is $\frac{\sigma^2}2$. Together
 #
-# $$\frac{h(z-t)}{h(z+t)}=\exp(-2t)\Big(\frac{1+\exp(z+t)}{1+\exp(z-t)}\Big)^3\ge\exp(-2t)\exp(3t)>1,$$
+# $$\varrho(c,0)=1+\tfrac12(1-T)^2+\sigma^2\big(\tfrac12+\tfrac14T^2\big),$$
 #
-# because the fraction rises in $z$ and is $\exp t$ at $z=0$. Put $t=|e\delta|$. By the symmetry of $\delta$, the values
-# $2c+t$ and $2c-t$ of $z$ are equally likely. So the derivative of the mean error in $|e|$ is a positive multiple of
-# the mean of $|\delta|\,(h(2c-t)-h(2c+t))$. This mean is positive for $e\ne0$. For $n=20$ the risk rises with $e$, too:
+# which is least at $T=\frac2{2+\sigma^2}$. The next lines compare this with the package:
 #
 # ```python
-# for e in (0.0, 0.5, 1.0, 2.0):
-#     print(e, low_rank_risk(dim=5, rank=1, c=2.0, e=e, n=20, noise_std=0.0).total)
+# for sigma in (0.5, 1.0, 2.0):
+#     c = np.arctanh(2 / (2 + sigma**2))
+#     grid = np.linspace(0.9 * c, 1.1 * c, 201)
+#     risks = [low_rank_risk(3, 1, one, 0.0, 2, sigma).total for one in grid]
+#     print(c, grid[np.argmin(risks)])
 # ```
 # :::
 #
@@ -859,8 +841,9 @@ plots.table(
 # ## To remember
 #
 # Let the relevant and the irrelevant part of a token be independent. Attention then learns to ignore the irrelevant
-# part. For linear functions of at least three directions the best window is narrow in these directions and infinitely
-# wide in all others. A problem in $d$ dimensions becomes one in $k$.
+# part. For linear functions the best window is narrow in the relevant directions and infinitely wide in all others,
+# which is proved for two examples and for labels without noise, and for at least three relevant directions always. A
+# problem in $d$ dimensions becomes one in $k$.
 
 # %% tags=["remove-input"]
 notebook.footer()

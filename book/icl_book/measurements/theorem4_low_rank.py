@@ -77,12 +77,17 @@ def lipschitz_quotient(dim: int, rank: int, *, inside: float) -> float:
 
 
 def complement_gains(
-    dim: int, rank: int, *, settings: Sequence[tuple[int, float]], whole: bool = False
+    dim: int,
+    rank: int,
+    *,
+    settings: Sequence[tuple[int, float]],
+    bound: float = np.inf,
+    whole: bool = False,
 ) -> pd.DataFrame:
     """Compare the exact risk with e > 0 and that with e = 0, for each c of a grid.
 
-    ``settings`` are pairs of a context length and a noise. ``whole`` says whether the functions depend on the
-    complement as much as on the subspace.
+    ``settings`` are pairs of a context length and a noise. Of the grid only the c up to ``bound`` count.
+    ``whole`` says whether the functions depend on the complement as much as on the subspace.
 
     Returns:
         A row for each setting: ``dim``, ``rank``, ``n``, ``noise_std``; ``value``, the smallest ratio of the
@@ -101,6 +106,8 @@ def complement_gains(
     values = []
     errors = []
     for c in (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0):
+        if c > bound:
+            break
         without, error_without = risk(c, 0.0)
         for e in (0.25, 0.5, 1.0, 2.0, 4.0, 8.0):
             beside, error_beside = risk(c, e)
