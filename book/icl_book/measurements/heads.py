@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize, minimize_scalar
-from scipy.special import ive
+from scipy.special import expit, ive
 
 from icl.risk import (
     bayes_linear_risk,
@@ -140,7 +140,8 @@ def limit(order: float, m: int, widths: ArrayLike, nodes: int = 16) -> tuple[flo
         change[step:] = (change[step:] - change[step - 1 : -1]) / gap
     columns = (root * newton).T
     size = np.linalg.norm(columns, axis=0)
-    target = -root / (1 + x ** -(m + order)) - columns[:, 0]
+    kriging = expit((m + order) * np.log(x))  # 1 / (1 + x^-(m + order)), which may overflow
+    target = -root * kriging - columns[:, 0]
     free = np.linalg.lstsq(columns[:, 1:] / size[1:], target, rcond=None)[0] / size[1:]
     missed = target - columns[:, 1:] @ free
     least = math.pi / (m + order) / math.sin(math.pi * m / (m + order))

@@ -30,14 +30,17 @@ def test_values_without_bias_leave_affine_functions_as_they_are(windows):
     assert factors == pytest.approx([1.0, 1.0], abs=1e-8)
 
 
-def test_one_head_at_the_best_width_is_the_closed_form():
-    order, m = 3, 4
+@pytest.mark.filterwarnings("error")
+# in 49 dimensions the integrand grows like x^52, so that the nodes in log x leave more
+@pytest.mark.parametrize(("m", "tolerance"), [(4, 1e-7), (49, 1e-6)])
+def test_one_head_at_the_best_width_is_the_closed_form(m, tolerance):
+    order = 3
     integral = 2 ** (-1 - order / 2) * gamma(-order / 2) * (2 ** (order / 2) - 2)
     ratio = m * gamma(m / 2) / (2 * order * integral)
     one = (1 + order / m) * integral * ratio ** (order / (m + order))
     least = np.pi / (m + order) / np.sin(np.pi * m / (m + order))
     (found, _), *_ = heads.least_limits(order, m, 1)
-    assert found == pytest.approx(one / least, rel=1e-7)
+    assert found == pytest.approx(one / least, rel=tolerance)
 
 
 @pytest.mark.parametrize(
