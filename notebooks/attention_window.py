@@ -54,9 +54,10 @@ from icl.attention import softmax_attention, softmax_weights
 from icl.risk import linear_optimum, optimal_window, population_risk
 from icl.streams import stream
 from icl.tasks import Cosine, ReLU, make_task
-from icl_book import notebook, plots
+from icl_book import notebook
 from icl_book.claims import cases, judge
-from icl_book.interactive import interactive
+from icl_book.figures import plots
+from icl_book.figures.interactive import interactive
 from icl_book.measurements import attention_window
 
 # statsmodels warns about random numbers, which this page does not use

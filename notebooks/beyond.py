@@ -60,8 +60,9 @@ from icl.pretrain import train_grid
 from icl.risk import nearest_neighbor_risk, optimal_window
 from icl.streams import stream
 from icl.tasks import Affine, PhasedCosine, Projected, QuadraticRisk, ReLU, Tanh
-from icl_book import notebook, plots
+from icl_book import notebook
 from icl_book.claims import cases, judge
+from icl_book.figures import plots
 from icl_book.measurements import beyond
 
 notebook.setup(globals(), n_values=2, lipschitz_values=2, flips=3)

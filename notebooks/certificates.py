@@ -44,8 +44,9 @@ import pandas as pd
 
 from icl.risk import low_rank_risk, matrix_risk, optimal_window, population_risk
 from icl.tasks import Affine, Cosine, Quadratic, ReLU, Tanh, Zonal
-from icl_book import notebook, plots
+from icl_book import notebook
 from icl_book.claims import cases, judge
+from icl_book.figures import plots
 from icl_book.measurements import certificates
 from icl_rigor import curvature, enclose_risk
 

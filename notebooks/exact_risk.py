@@ -46,9 +46,10 @@ import torch
 from icl.risk import optimal_window, population_risk
 from icl.streams import stream
 from icl.tasks import Affine, ReLU, Zonal, make_task
-from icl_book import notebook, plots
+from icl_book import notebook
 from icl_book.claims import cases, judge
-from icl_book.interactive import interactive
+from icl_book.figures import plots
+from icl_book.figures.interactive import interactive
 from icl_book.measurements import exact_risk
 
 notebook.setup(globals())

@@ -54,8 +54,9 @@ from icl.risk import (
 )
 from icl.streams import stream
 from icl.tasks import Linear
-from icl_book import notebook, plots
+from icl_book import notebook
 from icl_book.claims import cases, judge
+from icl_book.figures import plots
 from icl_book.measurements import gaussian_tokens
 
 notebook.setup(globals())

@@ -58,8 +58,9 @@ from icl.covariates import uniform_sphere
 from icl.risk import heads_risk, kriging_bounds, optimal_heads, optimal_window
 from icl.streams import NativeStream, stream
 from icl.tasks import Affine, PhasedCosine, QuadraticRisk, ReLU, Sign
-from icl_book import notebook, plots
+from icl_book import notebook
 from icl_book.claims import cases, judge
+from icl_book.figures import plots
 from icl_book.measurements import heads as several
 
 notebook.setup(globals(), n_values=2)

@@ -47,8 +47,9 @@ from icl.streams import stream
 from icl.tensor_trick import gradient, hvp, loss, vec
 from icl.tensor_trick.formulas import row_gradient
 from icl.tensor_trick.target_shift import shifted_target
-from icl_book import notebook, plots
+from icl_book import notebook
 from icl_book.claims import cases, judge
+from icl_book.figures import plots
 from icl_book.measurements import icl_as_gradient_descent as measured
 from icl_book.measurements import medians
 

@@ -52,8 +52,9 @@ from icl.pretrain import train_grid
 from icl.risk import matrix_risk, optimal_window
 from icl.streams import stream
 from icl.tasks import Affine, Cosine, Projected, Quadratic, ReLU
-from icl_book import notebook, plots
+from icl_book import notebook
 from icl_book.claims import cases, judge
+from icl_book.figures import plots
 from icl_book.measurements import lemma1_covariance as lemma1
 from icl_book.measurements import losses_of_matrices, medians
 

@@ -55,8 +55,9 @@ from icl.risk import (
 )
 from icl.streams import stream
 from icl.tasks import Affine, Cosine, Linear, ReLU
-from icl_book import notebook, plots
+from icl_book import notebook
 from icl_book.claims import cases, judge
+from icl_book.figures import plots
 from icl_book.measurements import linear_attention
 
 notebook.setup(globals(), lipschitz_values=2)

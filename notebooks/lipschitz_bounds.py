@@ -49,8 +49,9 @@ import pandas as pd
 import torch
 
 from icl.streams import stream
-from icl_book import notebook, plots
+from icl_book import notebook
 from icl_book.claims import cases, judge
+from icl_book.figures import plots
 from icl_book.measurements import lipschitz_bounds
 
 notebook.setup(globals(), conditions=2)

@@ -52,8 +52,9 @@ from matplotlib.colors import ListedColormap
 
 from icl.risk import asymptotics, nearest_neighbor_risk, optimal_window, population_risk
 from icl.tasks import Affine, Cosine, Linear, ReLU
-from icl_book import notebook, parameters, plots
+from icl_book import notebook, parameters
 from icl_book.claims import cases, judge
+from icl_book.figures import plots
 from icl_book.measurements import phase_diagram
 
 notebook.setup(globals(), n_values=2, lipschitz_values=2, n_decades=2)

@@ -58,8 +58,9 @@ from icl.pretrain import draw_contexts, train_grid
 from icl.pretrain.metrics import spectral_norm
 from icl.risk import optimal_window, population_flow, population_risk
 from icl.tasks import Affine, Cosine, PhasedCosine, Projected, ReLU
-from icl_book import notebook, parameters, plots
+from icl_book import notebook, parameters
 from icl_book.claims import cases, judge
+from icl_book.figures import plots
 from icl_book.measurements import medians, pretraining, recorded
 
 notebook.setup(globals(), lipschitz_values=2)

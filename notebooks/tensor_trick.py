@@ -43,8 +43,9 @@ import torch
 
 from icl.streams import stream
 from icl.tensor_trick import gradient, kron_block, unvec, vec
-from icl_book import notebook, plots
+from icl_book import notebook
 from icl_book.claims import judge
+from icl_book.figures import plots
 from icl_book.measurements import tensor_trick
 
 notebook.setup(globals())

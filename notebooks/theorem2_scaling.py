@@ -55,8 +55,9 @@ from icl.attention import softmax_attention
 from icl.pretrain import train_grid
 from icl.risk import asymptotics, optimal_window, population_risk
 from icl.tasks import Affine, Cosine, ReLU, Sign
-from icl_book import notebook, parameters, plots
+from icl_book import notebook, parameters
 from icl_book.claims import cases, judge
+from icl_book.figures import plots
 from icl_book.measurements import theorem2_scaling
 
 notebook.setup(globals(), n_decades=2)

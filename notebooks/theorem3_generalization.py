@@ -54,9 +54,10 @@ import pandas as pd
 from icl.risk import asymptotics, mismatch_risk, optimal_window, population_risk
 from icl.risk.numerics.integrals import attended_gegenbauer_means
 from icl.tasks import Affine, Cosine, ReLU
-from icl_book import notebook, plots
+from icl_book import notebook
 from icl_book.claims import cases, judge
-from icl_book.interactive import interactive
+from icl_book.figures import plots
+from icl_book.figures.interactive import interactive
 from icl_book.measurements import theorem3_generalization
 
 notebook.setup(globals(), n_decades=2)

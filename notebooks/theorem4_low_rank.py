@@ -61,8 +61,9 @@ from icl.pretrain.metrics import spectral_norm, subspace_error
 from icl.risk import low_rank_risk, optimal_window
 from icl.streams import stream
 from icl.tasks import Cosine, Linear, Projected
-from icl_book import notebook, parameters, plots
+from icl_book import notebook, parameters
 from icl_book.claims import cases, judge
+from icl_book.figures import plots
 from icl_book.measurements import medians, recorded
 from icl_book.measurements import theorem4_low_rank as low_rank
 

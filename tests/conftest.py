@@ -5,7 +5,8 @@ import re
 from collections import Counter
 from contextlib import suppress
 
-from icl_book import process, repository
+from icl_book import repository
+from icl_book.runner import process
 
 process.prepare()  # before a library looks for its home
 # under a hook, git would work on the hook's repository, also in the programs that tests start

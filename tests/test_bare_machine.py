@@ -17,8 +17,8 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from icl_book import process
 from icl_book.provenance import ROOT
+from icl_book.runner import process
 from programs import program
 
 BROWSERS = re.compile(r"chrom|google-chrome")
@@ -129,8 +129,9 @@ def test_tests_of_the_gpu_can_be_collected_where_only_the_needs_of_a_chapter_are
 
 # -------------------------------------------------------------------------------- home and name
 def prepared(**environment):
-    """What a process finds once `icl_book.process` has prepared it."""
-    code = "from icl_book import process; process.prepare(); import getpass, os; print(getpass.getuser())\n"
+    """What a process finds once `icl_book.runner.process` has prepared it."""
+    code = "import getpass, os; from icl_book.runner import process; process.prepare()\n"
+    code += "print(getpass.getuser())\n"
     code += "for name in ('HOME', 'GIT_CONFIG_GLOBAL', *process.FOLDERS): print(os.environ.get(name, ''))"
     clean = dict.fromkeys(process.FOLDERS, "")
     done = program(sys.executable, "-c", code, **clean | environment)
@@ -195,10 +196,10 @@ def test_a_user_without_an_entry_in_passwd_has_a_name(tmp_path, monkeypatch):
 def test_every_ending_is_that_of_ctrl_c_and_happens_once(tmp_path, ending):
     """What tidies up then is not interrupted by a second signal; what was started ends as well."""
     heard = f"import signal; signal.signal({int(ending)}, signal.SIG_DFL)\n"  # under nohup, too
-    child = heard + "import time; from icl_book import process as p; p.end_in_order()\n"
+    child = heard + "import time; from icl_book.runner import process as p; p.end_in_order()\n"
     child += "with p.scratch('icl-kernel-'):\n print('ready', flush=True); time.sleep(600)"
     code = heard + "import pathlib, sys, time\n"
-    code += "from icl_book import process as p; p.end_in_order()\n"
+    code += "from icl_book.runner import process as p; p.end_in_order()\n"
     code += "try:\n with p.scratch('icl-kernel-'):\n"
     code += "  p.run([sys.executable, '-c', sys.argv[1]], pathlib.Path.cwd())\n"
     code += "except KeyboardInterrupt: time.sleep(1); print('tidy', flush=True)\n"
@@ -234,7 +235,8 @@ def test_what_a_killed_process_left_goes_at_the_next_call_and_nothing_else(tmp_p
 
 
 def test_signals_that_are_ignored_stay_so():
-    code = "import signal; from icl_book import process as p; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+    code = "import signal; from icl_book.runner import process as p\n"
+    code += "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
     code += "p.end_in_order(); print(signal.getsignal(signal.SIGHUP).name)"
     assert program(sys.executable, "-c", code).stdout == "SIG_IGN\n"
 

@@ -18,7 +18,7 @@ NEXT = {
         f"{PYTHON} -m ruff format --check icl && {PYTHON} -m ruff check icl",
         f"{PYTHON} -c 'from icl_book.measurements import theorem2_scaling; "
         'rows = theorem2_scaling.exact_windows(tasks=["sine", "ReLU"], dims=[3], lengths=[100.0], '
-        "lipschitz=2.0, noise_std=0.5); from icl_book import plots; "
+        "lipschitz=2.0, noise_std=0.5); from icl_book.figures import plots; "
         'colors = plots.colors(rows["task"]); assert len(set(colors.values())) == 2; '
         'assert (rows["w"] > 1).all() and list(rows["task"]) == ["sine", "ReLU"]\'',
     ]

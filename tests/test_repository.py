@@ -311,7 +311,7 @@ def test_the_package_carries_claims_and_templates():
         BOOK["tool"]["setuptools"]["package-data"]["icl_book"],
     )
     claims = [*FOLDER.glob("*.yml")]
-    templates = [package / "templates" / name for name in environment().list_templates()]
+    templates = [package / name for name in environment().list_templates(["j2"])]
     assert FOLDER.resolve() == ROOT / "book" / "claims"
     assert len(claims) == 3 and len(templates) >= 2
     for path in (*claims, *templates):

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 try:
-    from icl_book import process, provenance
+    from icl_book import provenance
     from icl_book.parameters import BadInput
-    from icl_book.runner import pairs, plan
+    from icl_book.runner import pairs, plan, process
     from icl_book.runner.schedule import ready, schedule
 except ModuleNotFoundError as missing:  # the package without its extras
     sys.exit(f"error: {missing.name} is not installed; it comes with softmax-icl-book")

@@ -97,9 +97,9 @@ def row_id(claim: str, case: str) -> str:
 
 @cache
 def environment() -> Environment:
-    """Return the environment of the package's templates; in those of HTML, text is escaped."""
+    """Return the environment of templates, named with their room; in those of HTML, text is escaped."""
     made = Environment(
-        loader=PackageLoader("icl_book"),
+        loader=PackageLoader("icl_book", "."),
         autoescape=select_autoescape(["html.j2"], default=False),
         trim_blocks=True,
         lstrip_blocks=True,

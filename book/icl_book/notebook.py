@@ -18,7 +18,8 @@ from IPython import get_ipython
 from IPython.display import display
 
 from icl.streams import ROOT_SEED
-from icl_book import narrow, plots, provenance
+from icl_book import provenance
+from icl_book.figures import narrow, plots
 from icl_book.parameters import PARAMETERS, BadInput, literals, spelled, validate
 from icl_book.provenance import FOOTER_MIME, HIDDEN, TABLES_MIME, device
 

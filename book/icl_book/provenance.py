@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FOOTER_MIME = "application/vnd.icl.footer+json"
 #: Media type under which a verdict card travels inside an executed notebook.
 CARD_MIME = "application/vnd.icl.card+json"
-#: Media type under which the drawing of a figure for a phone travels, see `icl_book.narrow`.
+#: Media type under which the drawing of a figure for a phone travels, see `icl_book.figures.narrow`.
 NARROW_MIME = "application/vnd.icl.narrow+svg"
 #: What MyST-NB hides from a page, and the media type under which its tables travel, as JSON.
 HIDDEN = "application/papermill.record/"

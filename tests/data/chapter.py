@@ -30,7 +30,8 @@ import matplotlib.pyplot as plt
 
 from icl.risk import optimal_window
 from icl.tasks import ReLU
-from icl_book import notebook, plots
+from icl_book import notebook
+from icl_book.figures import plots
 
 notebook.setup(globals())
 

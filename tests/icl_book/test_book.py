@@ -24,7 +24,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 import golden
 from chromium import axe, look, overflow, resize
-from icl_book import claims, plots, repository
+from icl_book import claims, repository
+from icl_book.figures import plots
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner import plan

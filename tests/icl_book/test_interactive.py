@@ -11,7 +11,7 @@ import pytest
 from chromium import SIZES, axe, look, overflow, resize
 from icl.risk import optimal_window, population_risk
 from icl.tasks import Affine
-from icl_book.interactive import interactive, pack
+from icl_book.figures.interactive import interactive, pack
 from icl_book.provenance import ROOT
 
 WINDOWS, LENGTHS, ROUGH, NOISY = (

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from IPython.core.formatters import DisplayFormatter
 
-from icl_book import narrow, plots
+from icl_book.figures import narrow, plots
 from icl_book.provenance import NARROW_MIME
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from icl_book import plots
+from icl_book.figures import plots
 
 SAMPLED = pd.DataFrame(
     {"task": "ReLU", "x": [1, 2], "y": [2.0, 3.0], "low": [1.5, 1.0], "high": [2.25, 7.0]}

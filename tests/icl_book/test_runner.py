@@ -14,12 +14,12 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from icl_book import process, provenance
+from icl_book import provenance
 from icl_book.__main__ import main, parser
 from icl_book.claims.card import line
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
-from icl_book.runner import execute, plan, record, schedule, table
+from icl_book.runner import execute, plan, process, record, schedule, table
 from programs import program
 
 TINY = ROOT / "tests" / "data" / "tiny.py"
@@ -30,17 +30,17 @@ FILES = {
     "book/icl_book/statistics.py": "from icl.checks import real\n\nconstant = 1\n",
     "icl/checks.py": '"""What."""\nreal = 1\n',
     "book/icl_book/__init__.py": "",
-    "book/icl_book/notebook.py": "from icl_book import plots\n\nstyle = 1\n",
-    "book/icl_book/plots.py": "colour = 1\n",
+    "book/icl_book/notebook.py": "from icl_book.figures import plots\n\nstyle = 1\n",
+    "book/icl_book/figures/plots.py": "colour = 1\n",
     "book/icl_book/claims/__init__.py": (
         "from icl_book.claims.evidence import Case\nfrom icl_book.claims.judge import judge\n"
     ),
     "book/icl_book/claims/evidence.py": "constant = 1\n",
     "book/icl_book/claims/judge.py": "from icl_book.claims.card import Card\n",
     "book/icl_book/claims/card.py": "constant = 1\n",
-    "book/icl_book/templates/table.html.j2": "",
+    "book/icl_book/figures/table.html.j2": "",
     "book/icl_book/measurements/tiny.py": "constant = 1\n",
-    "book/icl_book/templates/card.html.j2": "",
+    "book/icl_book/site/card.html.j2": "",
     "requirements.lock": "numpy==1\n",
     "notebooks/tiny.py": TINY.read_text(),
     "presets/quick.yml": "tiny: {noise_std: 1e-3}\n",
@@ -84,13 +84,13 @@ EDITS = [
     ("icl/checks.py", '"""What it is."""\nreal = 1  # a comment\n', False),
     ("icl/unused.py", "x = 1\n", False),
     ("book/icl_book/notebook.py", "style = 2\n", True),
-    ("book/icl_book/plots.py", "colour = 2\n", True),
-    ("book/icl_book/templates/table.html.j2", "a row\n", True),
+    ("book/icl_book/figures/plots.py", "colour = 2\n", True),
+    ("book/icl_book/figures/table.html.j2", "a row\n", True),
     ("book/icl_book/measurements/tiny.py", "constant = 2\n", False),
     ("book/icl_book/claims/evidence.py", "constant = 2\n", True),
     ("book/icl_book/claims/judge.py", "constant = 2\n", False),
     ("book/icl_book/claims/card.py", "constant = 2\n", False),
-    ("book/icl_book/templates/card.html.j2", "card\n", False),
+    ("book/icl_book/site/card.html.j2", "card\n", False),
     ("book/icl_book/__main__.py", "help = 2\n", False),
     ("book/icl_book/site/stage.py", "x = 1\n", False),
     ("book/icl_book/repository.py", "x = 1\n", False),
@@ -141,7 +141,7 @@ def test_a_chapter_reaches_what_it_imports_and_no_more():
         measured = {path for path in code if "/measurements/" in path}
         own = f"book/icl_book/measurements/{name}.py"
         assert measured <= {own, "book/icl_book/measurements/__init__.py"}
-        assert {"book/icl_book/notebook.py", "book/icl_book/plots.py"} <= code
+        assert {"book/icl_book/notebook.py", "book/icl_book/figures/plots.py"} <= code
         assert not any("/site/" in path or "/runner/" in path for path in code)
 
     def chapters(path):
@@ -237,7 +237,7 @@ def test_a_verdict_that_is_not_the_expected_one_fails_the_run_and_is_told_with_w
 
 
 def test_a_run_during_which_its_sources_changed_or_went_does_not_count(tree, monkeypatch):
-    source = tree / "icl" / "statistics.py"
+    source = tree / "icl" / "checks.py"
     edits = {"changed while it ran": lambda: source.write_text("constant = 2\n")}
     edits["notebook 'tiny': does not exist"] = (tree / "notebooks" / "tiny.py").unlink
     for reason, edit in edits.items():

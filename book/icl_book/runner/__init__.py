@@ -6,5 +6,6 @@
 - `execute`: one notebook through papermill, whole or not at all. `record`: what an executed notebook found.
 - `single`: one claim, from the cells of its chapter that it needs.
 - `schedule`: Snakemake runs what is missing, here or on a cluster.
+- `process`: what a process of the book needs of its machine.
 - `table`: the tables of a sweep. `again`: every sampled verdict with other random streams.
 """

@@ -13,10 +13,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from icl_book import process
 from icl_book.files import write_atomically
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
+from icl_book.runner import process
 from icl_book.runner.pairs import settle
 from icl_book.runner.plan import Run, address, defaults
 from icl_book.runner.record import record, seal, surprising, whole
@@ -157,7 +157,7 @@ def kernel_home(run: Run) -> Iterator[dict[str, str]]:
             "PYTHONPATH": os.pathsep.join(paths),
             "PYTHONHASHSEED": "0",
         }
-        os.environ["ICL_NARROW"] = "" if run.exploring else "1"  # see icl_book.narrow
+        os.environ["ICL_NARROW"] = "" if run.exploring else "1"  # see icl_book.figures.narrow
         os.environ |= {
             "IPYTHONDIR": folder,
             "JUPYTER_RUNTIME_DIR": folder,

@@ -21,14 +21,16 @@ APART = {
     "icl_book.claims.claim",
     "icl_book.claims.judge",
     "icl_book.claims.rules",
-    "icl_book.process",
     "icl_book.provenance",
     "icl_book.repository",
 }
 #: Files that a module reads, beside its code.
 READS = {
-    "icl_book.interactive": ["book/icl_book/interactive.css", "book/icl_book/interactive.js"],
-    "icl_book.plots": ["book/icl_book/templates/table.html.j2"],
+    "icl_book.figures.interactive": [
+        "book/icl_book/figures/interactive.css",
+        "book/icl_book/figures/interactive.js",
+    ],
+    "icl_book.figures.plots": ["book/icl_book/figures/table.html.j2"],
 }
 
 

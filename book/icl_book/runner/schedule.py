@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from icl.threads import available
-from icl_book import process, provenance
+from icl_book import provenance
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
+from icl_book.runner import process
 from icl_book.runner.plan import Run
 from icl_book.runner.record import whole
 

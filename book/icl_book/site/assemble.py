@@ -22,11 +22,12 @@ from typing import Any
 
 import yaml
 
-from icl_book import process, provenance, repository
+from icl_book import provenance, repository
 from icl_book.claims import registry
 from icl_book.files import write_atomically
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
+from icl_book.runner import process
 from icl_book.runner.plan import plan
 from icl_book.runner.record import cards, collect, read, read_json, record
 from icl_book.site import audit, machines, stage, verify

@@ -1,6 +1,6 @@
 r"""What pages show of claims and their cards: entries of the audit, further runs, numbers in prose.
 
-``templates/pages.md.j2`` counts and shows the entries; `as_json` writes them for machines, as
+``pages.md.j2`` counts and shows the entries; `as_json` writes them for machines, as
 ``book/_static/audit.schema.json`` describes it.
 
 A number in a short answer or a finding is a case of a card, and links to it. A text says

@@ -1,6 +1,6 @@
 """The verdict card as HTML: from its record by one template, when pages are staged.
 
-The record is all that a card, the audit and the front page show; ``templates/card.html.j2`` shows it.
+The record is all that a card, the audit and the front page show; ``card.html.j2`` shows it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _VERBS = {
 
 def macros() -> Any:
     """Return the macros of the template, for pages that show parts of a record."""
-    return environment().get_template("card.html.j2").module
+    return environment().get_template("site/card.html.j2").module
 
 
 def render(record: Mapping[str, Any], on_a_page: bool = False) -> str:

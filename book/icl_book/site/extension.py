@@ -72,7 +72,7 @@ def page(
     """Finish a page.
 
     It has no scripts of live kernels, its formulas stand on one line with their punctuation, and its figures
-    have a second drawing for narrow screens, see `icl_book.narrow`.
+    have a second drawing for narrow screens, see `icl_book.figures.narrow`.
     """
 
     # needs a server and a CDN, and included twice it is an error

@@ -1,4 +1,4 @@
-"""The tree that jupyter-book reads: sources, executed notebooks, what `templates/pages.md.j2` generates."""
+"""The tree that jupyter-book reads: sources, executed notebooks, what `pages.md.j2` generates."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def context(
 
 
 def pages(**context: Any) -> Any:
-    """Return the module of `templates/pages.md.j2`, whose macros write the generated parts of pages."""
+    """Return the module of `pages.md.j2`, whose macros write the generated parts of pages."""
     made = environment().overlay()
     made.filters = made.filters | {
         "line": _line,
@@ -183,7 +183,7 @@ def pages(**context: Any) -> Any:
         "groups": audit.NAMES,
         "sources": list(SOURCES.values()),
     }
-    return made.get_template("pages.md.j2").make_module(known | context)
+    return made.get_template("site/pages.md.j2").make_module(known | context)
 
 
 def findings(module: Any, root: Path) -> list[str]:

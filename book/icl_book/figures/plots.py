@@ -408,7 +408,7 @@ def table(frame: pd.DataFrame, columns: Mapping[str, str], caption: str) -> HTML
     form, heads = _Formatter(), list(columns)
     rows = [[form.vformat(columns[h], (), row) for h in heads] for row in frame.to_dict("records")]
     short = all(len(first) <= 24 for first, *_ in rows)
-    page = environment().get_template("table.html.j2")
+    page = environment().get_template("figures/table.html.j2")
     return HTML(page.render(heads=heads, rows=rows, caption=caption, short=short))
 
 

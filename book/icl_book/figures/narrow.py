@@ -20,7 +20,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.legend import Legend
 from traitlets import ObjectName, Unicode
 
-from icl_book import plots
+from icl_book.figures import plots
 from icl_book.provenance import NARROW_MIME
 
 #: Width of a drawing in inches; with its rim 338 px, the column of a phone.

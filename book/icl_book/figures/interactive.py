@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from IPython.display import HTML
 
-from icl_book import plots
+from icl_book.figures import plots
 
 
 def interactive(
