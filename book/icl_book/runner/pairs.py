@@ -1,16 +1,17 @@
-"""Pairs: ``notebooks/<name>.py``, which is run, and ``<name>.ipynb``, which others open.
+"""Pairs: ``notebooks/<name>.py``, which is the source and is run, and ``<name>.ipynb``, which others open.
 
-JupyterLab saves both together. Another editor changes one of them: `sync` then writes the other, and before
-a run `take_edits` brings into the ``.py`` what stands in the ``.ipynb`` only. Where each has an edit that the
-other lacks, both stay as they are, and one line says so. What was edited follows from the cells: those of the
-other file, of the last time both agreed, and of what is committed. Time stamps count for nothing.
+JupyterLab saves both together. Another editor changes one of them: `sync` writes the ``.ipynb`` from the
+``.py``, and before it does, as before a run, an edit that stands in the ``.ipynb`` only is written back.
+That it stands there only is known because the ``.py`` is still what both files last agreed on, here or in
+the last commit. Where that is not known, both stay as they are, and one line says so. Time stamps count
+for nothing.
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Container, Iterator
+from collections.abc import Container
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -28,7 +29,6 @@ FILTERS = {
 }
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 KEPT_METADATA = ("tags", "mystnb")  # of a cell, by these filters
-VERSIONS = 50  # committed versions of a notebook that are looked at
 
 #: What counts of a notebook's cells: type, text, and metadata.
 Cells: TypeAlias = list[tuple[str, str, dict[str, Any]]]
@@ -101,22 +101,18 @@ def _write_source(name: str) -> list[Path]:
 def _only_target_edited(name: str, own: Cells, other: Cells) -> bool:
     """Return whether the edit is in the ``.ipynb``, with cells ``other``, or in the ``.py``, with ``own``.
 
-    Both are compared with what they last agreed on, here or in the last commit.
-
     Raises:
-        BadInput: If both have an edit.
+        BadInput: If both differ from what they are known to have agreed on.
     """
-    for version in (*_agreed(name), *_agreed_in_commit(name)):
-        if version == other:
+    for agreed in (_agreed_here(name), _agreed_in_commit(name)):
+        if agreed == other:
             return False
-        if version == own:
+        if agreed == own:
             return True
-    if other in _committed(name):
-        return False  # an older .py: the .ipynb was not written since, and has nothing of its own
     raise BadInput(
-        f"notebooks/{name}.py and its .ipynb: both were edited, and both are left as they are; keep one: "
-        f"delete the .ipynb, or run .venv/bin/jupytext --to py:percent notebooks/{name}.ipynb; "
-        "then: make sync"
+        f"notebooks/{name}.py and its .ipynb: both were edited, or it is not known which, and both are left "
+        "as they are; keep one: delete the .ipynb, or run "
+        f".venv/bin/jupytext --to py:percent notebooks/{name}.ipynb; then: make sync"
     )
 
 
@@ -205,38 +201,20 @@ def _remembered(name: str) -> bool:
     return all(copy.is_file() and copy.read_bytes() == path.read_bytes() for path, copy in pairs)
 
 
-def _agreed(name: str) -> Iterator[Cells]:
-    """Yield the cells on which both files last agreed, if they are known."""
+def _agreed_here(name: str) -> Cells | None:
+    """Return the cells on which both files agreed when they were last looked at here; None if unknown."""
     copy = _kept(name)[0]
-    if copy.is_file():
-        yield _cells(_read(copy))
+    return _cells(_read(copy)) if copy.is_file() else None
 
 
-def _agreed_in_commit(name: str) -> Iterator[Cells]:
-    """Yield the cells of the last commit, if both files agree there."""
-    source, target = (_committed_cells("HEAD", name, suffix) for suffix in (".py", ".ipynb"))
-    if source is not None and source == target:
-        yield source
-
-
-def _committed(name: str) -> Iterator[Cells | None]:
-    """Yield the cells of the committed versions of a ``.py``, the newest first."""
-    words = [
-        "log",
-        "--all",
-        f"--max-count={VERSIONS}",
-        "--format=%H",
-        "--",
-        f"./notebooks/{name}.py",
-    ]
-    for commit in _git(*words).split():
-        yield _committed_cells(commit, name, ".py")
-
-
-def _committed_cells(commit: str, name: str, suffix: str) -> Cells | None:
-    text = _git("show", f"{commit}:./notebooks/{name}{suffix}")
-    node = _parse(text, suffix) if text else None
-    return None if node is None else _cells(node)
+def _agreed_in_commit(name: str) -> Cells | None:
+    """Return the cells of the last commit; None if the files do not agree there."""
+    texts = {s: _git("show", f"HEAD:./notebooks/{name}{s}") for s in (".py", ".ipynb")}
+    nodes = [_parse(text, suffix) for suffix, text in texts.items() if text]
+    if len(nodes) < 2 or None in nodes:
+        return None
+    own, other = map(_cells, nodes)
+    return own if own == other else None
 
 
 def _git(*words: str) -> str:
