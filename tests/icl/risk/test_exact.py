@@ -2,7 +2,7 @@
 
 import math
 from functools import partial
-from itertools import cycle, islice
+from itertools import cycle
 
 import numpy as np
 import pytest
@@ -40,16 +40,16 @@ def settings(w_max, seed):
 
 
 @pytest.mark.parametrize(
-    "w_max, tolerance, seed, part",
+    "w_max, tolerance, seed, chosen",
     [
-        (1e2, 1e-10, 2, 5),
-        pytest.param(1e3, 1e-10, 0, 2, marks=pytest.mark.slow),
-        pytest.param(1e5, 1e-8, 1, 14, marks=pytest.mark.slow),
+        (1e2, 1e-10, 2, slice(0, None, 5)),
+        pytest.param(1e3, 1e-10, 0, slice(2, None, 5), marks=pytest.mark.slow),
+        pytest.param(1e5, 1e-8, 1, slice(0, None, 14), marks=pytest.mark.slow),
     ],
 )
-def test_many_settings(w_max, tolerance, seed, part):
-    """1,100 settings: d to 256, n to 1e12; the reported error, too, has to cover what is seen."""
-    chosen = [*islice(settings(w_max, seed), 0, None, part)]
+def test_many_settings(w_max, tolerance, seed, chosen):
+    """984 settings: d to 256, n to 1e12; the reported error, too, has to cover what is seen."""
+    chosen = [*settings(w_max, seed)][chosen]
     chosen += [(*narrow, np.arange(1.0, 9.0), 1.0) for narrow in NARROW if w_max == 1e5]
     for task, w, n, noise_std in chosen:
         bias, noise = oracle.population_risk(task, w, n, noise_std)
@@ -59,7 +59,7 @@ def test_many_settings(w_max, tolerance, seed, part):
         assert np.all(worst <= np.maximum(r.error, 3e-11)), (task, w, n, worst, r.error)
 
 
-@pytest.mark.parametrize("dim, w", [(2, 100.0), (3, 60.0), (5, 300.0)])
+@pytest.mark.parametrize("dim, w", [(2, 100.0), (3, 60.0), (5, 100.0)])
 def test_few_tokens_and_functions_that_jump(dim, w):
     """A nearest token near the equator of the query, where such a function jumps again."""
     n = np.array([2.0, 3.0, 5.0, 30.0, 1e6])
