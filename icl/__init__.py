@@ -1,18 +1,35 @@
 """In-context learning with softmax attention: exact risk, pretraining, the tensor trick.
 
-Of your own data: `predict`, `best_window` (module `data`) and `SoftmaxAttentionRegressor` (module
-`regressor`, which needs scikit-learn).
+Of your own data: `predict`, `best_window`, `weights` and `Placement` (module `data`), `best_matrix` (module
+`directions`) and `SoftmaxAttentionRegressor` (module `regressor`, which needs scikit-learn).
 """
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from icl.data import BestWindow, best_window, predict
+    from icl.data import BestWindow, Placement, best_window, predict, weights
+    from icl.directions import BestMatrix, best_matrix
     from icl.regressor import SoftmaxAttentionRegressor
 
     __version__: str
 
-__all__ = ["BestWindow", "SoftmaxAttentionRegressor", "best_window", "predict"]
+__all__ = [
+    "BestMatrix",
+    "BestWindow",
+    "Placement",
+    "SoftmaxAttentionRegressor",
+    "best_matrix",
+    "best_window",
+    "predict",
+    "weights",
+]
+
+#: Where a name lives that is not in `icl.data`.
+_HOMES = {
+    "BestMatrix": "icl.directions",
+    "best_matrix": "icl.directions",
+    "SoftmaxAttentionRegressor": "icl.regressor",
+}
 
 
 # where a type checker saw this function, every name would be right
@@ -28,8 +45,7 @@ if not TYPE_CHECKING:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
 
-        home = "icl.regressor" if name == "SoftmaxAttentionRegressor" else "icl.data"
-        return getattr(import_module(home), name)
+        return getattr(import_module(_HOMES.get(name, "icl.data")), name)
 
 
 def __dir__() -> list[str]:

@@ -10,7 +10,7 @@ not depend on it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,14 +19,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from icl import threads
-from icl.checks import real, table
+from icl.checks import real, shown, table
 
-__all__ = ["BestWindow", "best_window", "predict"]
+__all__ = ["BestWindow", "Placement", "best_window", "predict", "weights"]
 
 Array = NDArray[np.float64]
 
 #: Largest size of an entry.
 MOST = 1e70
+#: Largest number there is.
+_LARGEST = float(np.finfo(float).max)
 #: Largest w, whose product with two entries is finite.
 MOST_WINDOW = 1e150
 #: Scores at once, two megabytes: with fewer, threads wait for each other, with more, for the memory.
@@ -43,6 +45,8 @@ _PER_OCTAVE = 2
 _FIRST = 2.0**-6
 #: Points of the curve on each side of w, among which low and high are.
 _POINTS = 500
+#: Radius of the sphere on which tokens are lifted, over the largest distance from their mean.
+_RADII = 4.0
 #: Where the second nearest token has a weight of e^-16, the nearest is copied.
 _COPIES = 16.0
 
@@ -104,9 +108,121 @@ def predict(X: ArrayLike, y: ArrayLike, queries: ArrayLike, w: float) -> Array:
         sums = np.exp(scores, out=scores) @ summed
         found[rows] = sums[:, :-1] / sums[:, -1:]
 
-    _in_threads(average, _blocks(len(queries), summed))
+    in_threads(average, _blocks(len(queries), summed))
     found = found.reshape(len(queries), *y.shape[1:])
     return found[0] if single else found
+
+
+def weights(X: ArrayLike, queries: ArrayLike, w: float) -> Array:
+    """Compute the attention weights with which `predict` averages labels.
+
+    Args:
+        X: Tokens, (n, d).
+        queries: Where to predict, (m, d), or one query (d,).
+        w: Window parameter, from 0 to 1e150.
+
+    Returns:
+        Weights, (m, n), or (n,) for one query. They are not negative, and each row sums to one.
+
+    Raises:
+        ValueError: As `predict` raises it.
+
+    >>> weights([[1.0, 0.0], [0.0, 1.0]], [1.0, 0.0], w=0.0)
+    array([0.5, 0.5])
+    """
+    X, _ = labeled(X, np.zeros(len(table(X, "X", MOST))))
+    queries, single = _queries(queries, X.shape[1])
+    scores = _scores(real(w, "w", 0, MOST_WINDOW) * queries, X)
+    scores -= scores.max(axis=1, keepdims=True)
+    found = np.exp(np.maximum(scores, _LEAST_EXPONENT))
+    found /= found.sum(axis=1, keepdims=True)
+    return found[0] if single else found
+
+
+class Placement:
+    """Where tokens of your own stand when attention compares them.
+
+    Scores ``w x.q`` prefer long tokens. On a sphere they prefer near ones, so that attention is the
+    Nadaraya-Watson kernel smoother with a Gaussian kernel. There are three ways to place rows:
+
+    - ``"lift"``: the mean of the tokens is subtracted, rows are divided by the radius R, which is four times
+      the largest distance of a token from the mean, and one more coordinate, ``sqrt(1 - |x|^2)``, takes them
+      to the unit sphere of one dimension more. Lengths are kept: with the window w the bandwidth is
+      ``R / sqrt(w)`` in the unit of the data. Distances along a radius are stretched by 3 % at most. A query
+      beyond R is pulled back to it.
+    - ``"center"``: the mean is subtracted and each row divided by its length, which is lost. It suits
+      many columns, and labels that depend on directions.
+    - ``"as is"``: nothing is done.
+
+    Args:
+        X: Tokens, (n, d), which say where the center is, and how large R.
+        how: ``"lift"``, ``"center"`` or ``"as is"``.
+
+    Attributes:
+        how: As given.
+        center: What is subtracted, (d,).
+        radius: R; 1 for the other two.
+
+    Raises:
+        ValueError: For tokens that `predict` refuses, an unknown ``how``, and ``"center"`` with one column,
+            where the sphere would be two points.
+
+    >>> place = Placement([[0.0], [2.0]])
+    >>> place([[1.0], [3.0]])
+    array([[0.        , 1.        ],
+           [0.5       , 0.8660254 ]])
+    """
+
+    HOWS = ("lift", "center", "as is")
+
+    def __init__(self, X: ArrayLike, how: str = "lift") -> None:
+        """Find center and radius of tokens."""
+        if how not in self.HOWS:
+            raise ValueError(f"how={shown(how)}: must be one of {', '.join(self.HOWS)}")
+        tokens = table(X, "X", _LARGEST)
+        if tokens.ndim != 2 or tokens.size == 0:
+            raise ValueError(f"X has shape {tokens.shape}: must be (n, d), none of them 0")
+        if how == "center" and tokens.shape[1] == 1:
+            raise ValueError(
+                'X has n_features = 1: must be 2 or more to place by "center", as the sphere would be two '
+                'points; use "lift"'
+            )
+        self.how = how
+        self.center = np.zeros(tokens.shape[1])
+        self.radius = 1.0
+        if how != "as is":
+            shrunk, exponent = scaled(tokens)
+            self.center = np.ldexp(shrunk.mean(axis=0), exponent)
+        if how == "lift":
+            farthest = np.linalg.norm(shrunk - shrunk.mean(axis=0), axis=1).max()
+            # as a number and a power of two, since R itself may be too large for a number
+            self._radius = (_RADII * float(farthest) or 1.0, exponent)
+            with np.errstate(over="ignore"):
+                self.radius = float(np.ldexp(*self._radius))
+
+    def __call__(self, rows: ArrayLike) -> Array:
+        """Place rows (m, d) or one row (d,); a lifted row has one more coordinate."""
+        rows = table(rows, "rows", _LARGEST)
+        if self.how == "as is":
+            return rows
+        if rows.ndim not in (1, 2) or rows.shape[-1] != self.center.size or rows.size == 0:
+            dim = self.center.size
+            raise ValueError(f"rows has shape {rows.shape}: must be (m, {dim}) or ({dim},)")
+        # divided by powers of two, which change no digit, nothing overflows and no square vanishes
+        with np.errstate(under="ignore", over="ignore"):
+            sizes = np.maximum(np.abs(rows), np.abs(self.center)).max(axis=-1, keepdims=True)
+            first = np.frexp(sizes)[1]
+            rows = np.ldexp(rows, -first) - np.ldexp(self.center, -first)
+            second = np.frexp(np.abs(rows).max(axis=-1, keepdims=True))[1]
+            rows = np.ldexp(rows, -second)
+            length = np.linalg.norm(rows, axis=-1, keepdims=True)
+            direction = rows / np.where(length > 0, length, 1.0)
+            if self.how == "center":
+                return np.asarray(direction)
+            radius, exponent = self._radius
+            far = np.ldexp(length / radius, first + second - exponent)
+        far = np.minimum(far, 1.0)
+        return np.concatenate([far * direction, np.sqrt((1 - far) * (1 + far))], axis=-1)
 
 
 def best_window(X: ArrayLike, y: ArrayLike) -> BestWindow:
@@ -155,7 +271,7 @@ def best_window(X: ArrayLike, y: ArrayLike) -> BestWindow:
                 error = labels[rows] - sums[:, :-1] / sums[:, -1:]
                 losses[at, rows] = np.sum(error**2, axis=1)
 
-    _in_threads(leave_out, _blocks(n, summed))
+    in_threads(leave_out, _blocks(n, summed))
     return _least(windows, losses, 2 * label_scale)
 
 
@@ -270,7 +386,7 @@ def _unscaled(windows: Array, X: Array, exponent: int) -> Array:
     return np.asarray(found)
 
 
-def _in_threads(work: Callable[[NDArray[np.intp]], None], blocks: list[NDArray[np.intp]]) -> None:
+def in_threads(work: Callable[[Any], None], blocks: Sequence[Any]) -> None:
     """Call work on every block, whose results it writes to rows of their own."""
     count = min(threads.available(), _MOST_THREADS, len(blocks))
     with ThreadPoolExecutor(count) as pool:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from icl.checks import flag, real, table, unmasked
-from icl.data import MOST, MOST_WINDOW, BestWindow, best_window, labeled, predict, scaled
+from icl.checks import flag, real, shown, table, unmasked
+from icl.data import MOST, MOST_WINDOW, BestWindow, Placement, best_window, labeled, predict
+from icl.directions import KINDS, BestMatrix, best_matrix
 
 try:
     from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
@@ -27,59 +28,86 @@ Array = NDArray[np.float64]
 class SoftmaxAttentionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Predict by softmax attention over the training data, with the window that leaving one out finds.
 
+    With tokens on a sphere this is the Nadaraya-Watson kernel smoother with a Gaussian kernel. Columns of
+    unequal scale should be standardized before, for example by `sklearn.preprocessing.StandardScaler`, or
+    get bandwidths of their own by ``metric="diagonal"``.
+
     Args:
-        w: Window parameter; None for the best one by `icl.best_window`.
-        on_sphere: Whether to move tokens and queries to the unit sphere: the mean of the training tokens is
-            subtracted and each row divided by its length. Otherwise they are taken as they are, and for a
-            query the longest tokens in its direction count most. One feature allows no sphere, which would
-            be two points.
+        w: Window parameter; None for the best one by `icl.best_window`. A given one needs a ``place`` other
+            than ``"auto"``, because w means something else on each sphere.
+        place: How rows are placed: ``"lift"``, ``"center"`` or ``"as is"``, as `icl.Placement` says, or
+            ``"auto"``, which takes ``"lift"`` or ``"center"``, whichever has the smaller leave-one-out error,
+            and ``"lift"`` for one column and for a ``metric`` with directions.
+        metric: ``"window"`` for one bandwidth in all directions; ``"diagonal"`` or ``"full"`` for the matrix
+            that `icl.best_matrix` finds.
 
     Attributes:
         w_: The window parameter that predicts.
+        place_: How rows were placed.
+        bandwidth_: For lifted rows ``R / sqrt(w)``, the standard deviation of the Gaussian kernel in the unit
+            of X (with directions in the unit that the matrix makes); None otherwise.
         best_window_: The `icl.BestWindow`; None where ``w`` was given.
-        center_: What is subtracted from each row, (d,).
+        best_matrix_: The `icl.BestMatrix`; None for ``metric="window"``.
     """
 
-    def __init__(self, w: float | None = None, *, on_sphere: bool = True) -> None:
+    def __init__(
+        self, w: float | None = None, *, place: str = "auto", metric: str = "window"
+    ) -> None:
         self.w = w
-        self.on_sphere = on_sphere
+        self.place = place
+        self.metric = metric
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> SoftmaxAttentionRegressor:
         """Keep tokens (n, d) and labels (n,) or (n, k), and find the window; returns the estimator.
 
         Raises:
-            ValueError: For what `icl.best_window` and scikit-learn refuse, and for one feature on the sphere.
+            ValueError: For what `icl.best_window`, `icl.Placement`, `icl.best_matrix` and scikit-learn
+                refuse, and for parameters that do not go together.
         """
         unmasked(X, "X")
         unmasked(y, "y")
         tokens, labels = validate_data(self, X, y, dtype=float, multi_output=True, y_numeric=True)
-        dim = tokens.shape[1]
-        self._on_sphere = flag(self.on_sphere, "on_sphere")
-        if self._on_sphere and dim == 1:
-            raise ValueError(
-                "X has n_features = 1: must be 2 or more with on_sphere=True, as the sphere would be two "
-                "points; use on_sphere=False"
-            )
-        w = None if self.w is None else real(self.w, "w", 0, MOST_WINDOW)
-        shrunk, exponent = scaled(tokens)
-        center = np.ldexp(shrunk.mean(axis=0), exponent)
-        self.center_ = center if self._on_sphere else np.zeros(dim)
-        # as copies
-        self._tokens, self._labels = labeled(self._placed(tokens), labels)
+        w, hows = self._parameters(tokens.shape[1])
+        self.best_matrix_: BestMatrix | None = None
+        if self.metric != "window":
+            self.best_matrix_ = best_matrix(tokens, labels, self.metric)
+        tokens = self._turned(tokens)
         self.best_window_: BestWindow | None = None
-        if w is None:
-            self.best_window_ = best_window(self._tokens, self._labels)
-            w = self.best_window_.w
-        self.w_ = w
+        least = np.inf
+        for how in hows:
+            place = Placement(tokens, how)
+            # as copies
+            placed, kept = labeled(place(tokens), labels)
+            found = best_window(placed, kept) if w is None else None
+            risk = -np.inf if found is None else float(found.risks.min())
+            if how == hows[0] or risk < least:
+                self._place, self._tokens, self._labels = place, placed, kept
+                self.best_window_, least = found, risk
+        self.place_ = self._place.how
+        self.w_ = self.best_window_.w if self.best_window_ is not None else w
+        self.bandwidth_ = None
+        if self.place_ == "lift":
+            with np.errstate(divide="ignore"):
+                self.bandwidth_ = float(self._place.radius / np.sqrt(self.w_))
         return self
 
-    def predict(self, X: ArrayLike) -> Array:
-        """Predict labels, (m,) or (m, k), at queries (m, d)."""
+    def predict(self, X: ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
+        """Predict labels, (m,) or (m, k), at queries (m, d).
+
+        With ``return_std=True`` the result is a pair, whose second part is the weighted standard deviation
+        of the labels around each prediction, of the same shape. It is the spread of single labels in the
+        window: of their noise, and of the function across the window. It is no error of the prediction.
+        """
         check_is_fitted(self)
         unmasked(X, "X")
         queries = validate_data(self, X, dtype=float, reset=False)
-        queries = table(self._placed(queries), "X", MOST)
-        return predict(self._tokens, self._labels, queries, self.w_)
+        queries = table(self._place(self._turned(queries)), "X", MOST)
+        found = predict(self._tokens, self._labels, queries, self.w_)
+        if not flag(return_std, "return_std"):
+            return found
+        middle = self._labels.mean(axis=0)
+        squares = predict(self._tokens, (self._labels - middle) ** 2, queries, self.w_)
+        return found, np.sqrt(np.maximum(squares - (found - middle) ** 2, 0))
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return R^2 of the predictions at X, as scikit-learn's regressors do; masked entries are refused."""
@@ -87,19 +115,30 @@ class SoftmaxAttentionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator)
         unmasked(sample_weight, "sample_weight")
         return float(super().score(X, y, sample_weight))
 
-    def _placed(self, rows: Array) -> Array:
-        """Return rows where attention compares them; a row of length zero stays at the center."""
-        if not self._on_sphere:
-            return rows
-        sizes = np.maximum(np.abs(rows), np.abs(self.center_))
-        # divided by powers of two, which change no digit, nothing overflows and no square vanishes
-        with np.errstate(under="ignore"):
-            exponents = np.frexp(sizes.max(axis=1, keepdims=True))[1]
-            rows = np.ldexp(rows, -exponents) - np.ldexp(self.center_, -exponents)
-            exponents = np.frexp(np.abs(rows).max(axis=1, keepdims=True))[1]
-            rows = np.ldexp(rows, -exponents)
-        length = np.linalg.norm(rows, axis=1, keepdims=True)
-        return np.asarray(rows / np.where(length > 0, length, 1.0))
+    def _parameters(self, dim: int) -> tuple[float | None, list[str]]:
+        """Return the given window, and the placements among which the error decides."""
+        metrics = ("window", *KINDS)
+        if self.metric not in metrics:
+            raise ValueError(f"metric={shown(self.metric)}: must be one of {', '.join(metrics)}")
+        hows = ("auto", *Placement.HOWS)
+        if self.place not in hows:
+            raise ValueError(f"place={shown(self.place)}: must be one of {', '.join(hows)}")
+        w = None if self.w is None else real(self.w, "w", 0, MOST_WINDOW)
+        if self.metric != "window" and self.place not in ("auto", "lift"):
+            raise ValueError(
+                f'metric={shown(self.metric)}: needs place="lift" or "auto", as its distances count lengths'
+            )
+        if self.place != "auto":
+            return w, [self.place]
+        if w is not None:
+            raise ValueError(
+                f"w={w}: needs a place that is not auto, as w means something else on each sphere"
+            )
+        return w, ["lift"] if dim == 1 or self.metric != "window" else ["lift", "center"]
+
+    def _turned(self, rows: Array) -> Array:
+        """Return rows times the root of the matrix, if there is one."""
+        return rows if self.best_matrix_ is None else self.best_matrix_(rows)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether `fit` was called."""

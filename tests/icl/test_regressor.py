@@ -6,17 +6,24 @@ import sys
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.utils.estimator_checks import estimator_checks_generator
+from statsmodels.nonparametric.kernel_regression import KernelReg
 
 import icl
 
 CHECKS = [
     (estimator, check)
-    for on_sphere in (True, False)
-    for estimator, check in estimator_checks_generator(
-        icl.SoftmaxAttentionRegressor(on_sphere=on_sphere)
+    for parameters in (
+        {},
+        {"place": "lift"},
+        {"place": "center"},
+        {"place": "as is"},
+        {"metric": "diagonal"},
+        {"metric": "full"},
     )
+    for estimator, check in estimator_checks_generator(icl.SoftmaxAttentionRegressor(**parameters))
 ]
 
 
@@ -32,20 +39,82 @@ def test_the_contract_of_scikit_learn(estimator, check):
 
 def test_it_predicts_what_the_functions_predict():
     X, y = load_diabetes(return_X_y=True)
-    placed = X - X.mean(axis=0)
-    placed /= np.linalg.norm(placed, axis=1, keepdims=True)
-    fitted = icl.SoftmaxAttentionRegressor().fit(X, y)
-    assert fitted.w_ == pytest.approx(icl.best_window(placed, y).w)
-    np.testing.assert_allclose(fitted.predict(X[:9]), icl.predict(placed, y, placed[:9], fitted.w_))
-    raw = icl.SoftmaxAttentionRegressor(w=100.0, on_sphere=False).fit(X, y)
-    np.testing.assert_allclose(raw.predict(X[:9]), icl.predict(X, y, X[:9], 100.0))
-    assert raw.best_window_ is None
-    assert fitted.get_params() == {"w": None, "on_sphere": True}
+    for how in icl.Placement.HOWS:
+        place = icl.Placement(X, how)
+        fitted = icl.SoftmaxAttentionRegressor(place=how).fit(X, y)
+        assert fitted.w_ == icl.best_window(place(X), y).w
+        found = icl.predict(place(X), y, place(X[:9]), fitted.w_)
+        np.testing.assert_allclose(fitted.predict(X[:9]), found)
+    given = icl.SoftmaxAttentionRegressor(w=100.0, place="as is").fit(X, y)
+    np.testing.assert_allclose(given.predict(X[:9]), icl.predict(X, y, X[:9], 100.0))
+    assert given.best_window_ is None
+    assert given.get_params() == {"w": 100.0, "place": "as is", "metric": "window"}
     assert cross_val_score(icl.SoftmaxAttentionRegressor(), X, y).mean() > 0.35
 
 
+def test_the_placement_is_the_one_with_the_smaller_leave_one_out_error():
+    for X, y in (load_diabetes(return_X_y=True), (TOKENS, np.abs(TOKENS).max(axis=1))):
+        least = {
+            how: icl.SoftmaxAttentionRegressor(place=how).fit(X, y).best_window_.risks.min()
+            for how in ("lift", "center")
+        }
+        assert icl.SoftmaxAttentionRegressor().fit(X, y).place_ == min(least, key=least.get)
+
+
+def sine(X):
+    return np.sin(2 * X[:, 0])
+
+
+def bump(X):
+    return np.exp(-4 * np.sum(X**2, axis=1))
+
+
+@pytest.mark.parametrize(("f", "n", "dim", "half"), [(sine, 400, 1, 3.0), (bump, 1000, 2, 1.0)])
+def test_the_first_data_that_one_tries(f, n, dim, half):
+    """R^2 is within 0.02 of that of nearest neighbors with the best of many numbers."""
+    rng = np.random.default_rng(5)
+    X, queries = rng.uniform(-half, half, (n, dim)), rng.uniform(-half, half, (2000, dim))
+    y = f(X) + 0.05 * rng.standard_normal(n)
+    neighbors = GridSearchCV(KNeighborsRegressor(), {"n_neighbors": [1, 2, 4, 7, 12, 20, 40]})
+    wanted = neighbors.fit(X, y).score(queries, f(queries))
+    fitted = icl.SoftmaxAttentionRegressor().fit(X, y)
+    assert fitted.place_ == "lift"
+    assert fitted.score(queries, f(queries)) > max(wanted, 0.97) - 0.02
+    kept = icl.SoftmaxAttentionRegressor(place="as is").fit(X, y)
+    assert kept.score(queries, f(queries)) < 0.3  # what lifting mends
+
+
+def test_lifted_attention_is_the_smoother_of_another_library():
+    """Up to the stretch of distances along a radius, which is 3 % at most and smaller near the center."""
+    rng = np.random.default_rng(6)
+    X = rng.uniform(-1, 1, (300, 2))
+    y = bump(X)
+    fitted = icl.SoftmaxAttentionRegressor(place="lift").fit(X, y)
+    queries = rng.uniform(-0.3, 0.3, (50, 2))
+    h = fitted.bandwidth_
+    other = KernelReg(y, X, var_type="cc", reg_type="lc", bw=[h, h]).fit(queries)[0]
+    np.testing.assert_allclose(fitted.predict(queries), other, atol=2e-3)
+
+
+def test_the_spread_is_that_of_the_labels_in_the_window():
+    for y in (LABELS, np.column_stack([LABELS, LABELS**2])):
+        fitted = fit(TOKENS, y, place="center")
+        found, spread = fitted.predict(TOKENS[:5], return_std=True)
+        place = icl.Placement(TOKENS, "center")
+        omega = icl.weights(place(TOKENS), place(TOKENS[:5]), fitted.w_)
+        for query in range(5):
+            wanted = np.sqrt(np.average((y - found[query]) ** 2, axis=0, weights=omega[query]))
+            np.testing.assert_allclose(spread[query], wanted)
+
+
 def test_wrong_parameters_are_refused():
-    for wrong, message in (({"w": -1.0}, "w=-1.0"), ({"on_sphere": "no"}, "on_sphere")):
+    for wrong, message in (
+        ({"w": -1.0, "place": "lift"}, "w=-1.0"),
+        ({"w": 1.0}, "w=1.0: needs a place that is not auto"),
+        ({"place": "moon"}, "place='moon': must be one of auto, lift, center, as is"),
+        ({"metric": "L1"}, "metric='L1': must be one of window, diagonal, full"),
+        ({"metric": "full", "place": "center"}, 'needs place="lift" or "auto"'),
+    ):
         with pytest.raises(ValueError, match=message):
             icl.SoftmaxAttentionRegressor(**wrong).fit(np.eye(2), [0.0, 1.0])
 
@@ -79,33 +148,40 @@ def test_masked_entries_are_refused_before_scikit_learn_drops_the_mask():
             call()
 
 
-@pytest.mark.parametrize("on_sphere", [True, False])
+@pytest.mark.parametrize("place", ["lift", "center", "as is"])
 @pytest.mark.parametrize("w", [None, 2.0])
-def test_the_callers_arrays_may_change_after_the_fit(on_sphere, w):
+def test_the_callers_arrays_may_change_after_the_fit(place, w):
     X, y = TOKENS.copy(), LABELS.copy()
-    fitted = fit(X, y, on_sphere=on_sphere, w=w)
+    fitted = fit(X, y, place=place, w=w)
     before = fitted.predict(TOKENS)
     X[:], y[:] = 0, 0
-    fitted.set_params(on_sphere=not on_sphere)
+    fitted.set_params(place="lift", metric="full")
     np.testing.assert_array_equal(fitted.predict(TOKENS), before)
 
 
+@pytest.mark.parametrize("place", ["lift", "center"])
 @pytest.mark.parametrize("size", [1e-300, 1e-170, 1e-30, 1e30, 1e200, 3e307])
-def test_on_the_sphere_the_unit_of_length_is_free(size):
-    whole = fit(TOKENS, LABELS)
+def test_on_a_sphere_the_unit_of_length_is_free(size, place):
+    whole = fit(TOKENS, LABELS, place=place)
     with np.errstate(all="raise"):
-        scaled = fit(TOKENS * size, LABELS)
+        scaled = fit(TOKENS * size, LABELS, place=place)
         found = scaled.predict(TOKENS[:9] * size)
-    assert scaled.w_ == pytest.approx(whole.w_, rel=1e-12)
-    np.testing.assert_allclose(found, whole.predict(TOKENS[:9]), rtol=1e-11)
-    np.testing.assert_allclose(scaled.center_ / size, whole.center_, rtol=1e-12)
+    assert scaled.w_ == pytest.approx(whole.w_, rel=1e-9)
+    np.testing.assert_allclose(found, whole.predict(TOKENS[:9]), rtol=1e-9)
 
 
 def test_a_query_far_beyond_the_tokens_has_a_direction():
-    wanted = fit(TOKENS, LABELS).predict(TOKENS[:9] * 1e100)
+    wanted = fit(TOKENS, LABELS, place="center").predict(TOKENS[:9] * 1e100)
     for size in (1e-100, 1e300):
-        found = fit(TOKENS * 1e-200, LABELS).predict(TOKENS[:9] * size)
+        found = fit(TOKENS * 1e-200, LABELS, place="center").predict(TOKENS[:9] * size)
         np.testing.assert_allclose(found, wanted, rtol=1e-11)
+    lifted = fit(TOKENS, LABELS, place="lift")
+    radius = icl.Placement(TOKENS).radius
+    for direction in np.eye(3):
+        far = lifted.predict([TOKENS.mean(axis=0) + radius * direction])
+        for more in (2.0, 1e100, 1e300):
+            found = lifted.predict([TOKENS.mean(axis=0) + more * radius * direction])
+            np.testing.assert_allclose(found, far, rtol=1e-9)
 
 
 def test_what_predict_would_refuse_is_refused_by_fit():
@@ -114,24 +190,25 @@ def test_what_predict_would_refuse_is_refused_by_fit():
         (1e-170, r"X has no entry above .*e-170 in size: must have one of 1e-7\d or"),
     ):
         with pytest.raises(ValueError, match=message):
-            fit(TOKENS * size, LABELS, on_sphere=False)
+            fit(TOKENS * size, LABELS, place="as is")
     with pytest.raises(ValueError, match=r"X\[0, 0\]=.*: must be a finite number of"):
-        fit(TOKENS * 1e200, LABELS, on_sphere=False, w=1.0)
+        fit(TOKENS * 1e200, LABELS, place="as is", w=1.0)
     with pytest.raises(ValueError, match=r"y\[0\]=.*: must be a finite number of size"):
-        fit(TOKENS, LABELS * 1e200, w=1.0)
+        fit(TOKENS, LABELS * 1e200, w=1.0, place="lift")
     with pytest.raises(ValueError, match=r"X\[0, 0\]=.*: must be a finite number of"):
-        fit(TOKENS, LABELS, on_sphere=False).predict(TOKENS * 1e200)
+        fit(TOKENS, LABELS, place="as is").predict(TOKENS * 1e200)
     for w in (1e200, np.inf, np.nan):
         with pytest.raises(ValueError, match=r"w=.*: must be a finite number >= 0"):
             fit(TOKENS, LABELS, w=w)
 
 
-def test_one_feature_has_no_sphere():
+def test_one_column_is_lifted():
     """The sphere of one dimension is two points, so that only two values would be predicted."""
-    with pytest.raises(ValueError, match="n_features = 1: must be 2 or more with on_s"):
-        fit(TOKENS[:, :1], LABELS)
-    found = fit(TOKENS[:, :1], LABELS, on_sphere=False).predict(TOKENS[:, :1])
-    assert np.unique(found).size == 30
+    with pytest.raises(ValueError, match='n_features = 1: must be 2 or more to place by "center"'):
+        fit(TOKENS[:, :1], LABELS, place="center")
+    fitted = fit(TOKENS[:, :1], LABELS)
+    assert fitted.place_ == "lift"
+    assert np.unique(fitted.predict(TOKENS[:, :1])).size == 30
 
 
 def test_without_scikit_learn_the_message_says_what_to_install():

@@ -1,0 +1,189 @@
+r"""Which directions count, of data of your own: a matrix in place of one window, by leaving one label out.
+
+A smoother with the matrix ``M`` has weights proportional to ``exp(-(x_i - q)' M (x_i - q) / 2)``. On tokens
+``M^(1/2) x`` this is softmax attention with ``w = 1``, but for the lengths of the tokens, which
+`icl.Placement` keeps. The metric-learning literature calls the method MLKR, metric learning for kernel
+regression (Weinberger and Tesauro 2007). That attention should give irrelevant directions no weight at all is
+Theorem 4 of paper 1.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize
+
+from icl.checks import shown
+from icl.data import Placement, best_window, in_threads, labeled, scaled
+
+__all__ = ["BestMatrix", "best_matrix"]
+
+Array = NDArray[np.float64]
+
+KINDS = ("diagonal", "full")
+#: Share of the tokens that are held out to see whether directions gain anything.
+_HELD_OUT = 1 / 3
+#: Steps of the search.
+_STEPS = 60
+#: Scores at once, in each thread.
+_BLOCK = 2**18
+
+
+@dataclass(frozen=True, eq=False)
+class BestMatrix:
+    """What leaving one label out says of the directions.
+
+    Attributes:
+        M: The matrix of the weights ``exp(-(x_i - q)' M (x_i - q) / 2)``, (d, d), positive semidefinite.
+        kind: ``"diagonal"`` or ``"full"``; ``"none"`` if M is a multiple of the identity, because tokens that
+            the search had not seen were predicted no better by another matrix.
+        gain: The share by which the matrix that was found lowers the mean squared error of held-out labels,
+            compared with the best multiple of the identity; negative if it raises the error.
+        error: The standard error of ``gain``.
+    """
+
+    M: Array
+    kind: str
+    gain: float
+    error: float
+    root: Array = field(repr=False)
+
+    def __call__(self, rows: ArrayLike) -> Array:
+        """Return rows (m, d) times the symmetric root of M, whose distances are those of the weights."""
+        return np.asarray(np.asarray(rows, dtype=float) @ self.root)
+
+
+def best_matrix(X: ArrayLike, y: ArrayLike, kind: str = "diagonal") -> BestMatrix:
+    """Find the matrix that predicts each label best from all the others, if it helps at all.
+
+    The search starts at the best multiple of the identity and follows the gradient of the leave-one-out
+    error, which has a closed form, for at most 60 steps of L-BFGS. First it sees two thirds of the tokens. If
+    the labels of the others are not predicted better than by the best multiple of the identity, by two
+    standard errors, that multiple is the result; else the search is repeated with all tokens. A gradient
+    costs n^2 d operations.
+
+    Args:
+        X: Tokens, (n, d), at least six.
+        y: Their labels, (n,) or (n, k).
+        kind: ``"diagonal"``, a bandwidth for each column, or ``"full"``, any positive semidefinite matrix.
+
+    Raises:
+        ValueError: For what `icl.best_window` refuses, fewer than six tokens, and an unknown kind.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"kind={shown(kind)}: must be one of {', '.join(KINDS)}")
+    X, y = labeled(X, y)
+    if len(X) < 6:
+        raise ValueError(
+            f"X has n_samples = {len(X)}: must be 6 or more, a third of which is held out"
+        )
+    tokens, exponent = scaled(X - X.mean(axis=0))
+    labels = scaled(y.reshape(len(y), -1) - y.mean(axis=0))[0]
+    # the tokens may be sorted, so that every third one would be no fair sample
+    order = np.random.default_rng(0).permutation(len(tokens))
+    seen, held_out = np.split(order, [math.ceil((1 - _HELD_OUT) * len(order))])
+    start = _isotropic(tokens[seen], labels[seen])
+    found = _search(tokens[seen], labels[seen], start, kind)
+    one, other = (
+        np.sum((_predicted(tokens, labels, seen, held_out, root) - labels[held_out]) ** 2, axis=1)
+        for root in (start, found)
+    )
+    total = one.mean()
+    gain = float((one - other).mean() / total) if total > 0 else 0.0
+    # the standard error of a ratio of two means
+    spread = (one - other) - gain * one
+    error = float(spread.std(ddof=1) / total / math.sqrt(one.size)) if total > 0 else 0.0
+    root = _isotropic(tokens, labels)
+    if gain > 2 * error:
+        root = _search(tokens, labels, root, kind)
+    else:
+        kind = "none"
+    root = np.ldexp(_symmetric(root), -exponent)
+    return BestMatrix(root @ root, kind, gain, error, root)
+
+
+def _isotropic(X: Array, y: Array) -> Array:
+    """Return the root of the best multiple of the identity, (d, d)."""
+    place = Placement(X, "lift")
+    w = best_window(place(X), y).w
+    return np.sqrt(w) / place.radius * np.eye(X.shape[1])
+
+
+def _search(X: Array, y: Array, start: Array, kind: str) -> Array:
+    """Return A with M = A A' where the leave-one-out error is least, from a start that is no zero."""
+    size = max(float(start[0, 0]), 1e-3 / float(np.abs(X).max()))
+    dim = X.shape[1]
+
+    def parts(numbers: Array) -> Array:
+        return size * (np.diag(numbers) if kind == "diagonal" else numbers.reshape(dim, dim))
+
+    def value(numbers: Array) -> tuple[float, Array]:
+        A = parts(numbers)
+        loss, slope = left_out_gradient(X, y, A)
+        by_A = 2 * size * slope @ A
+        return loss, np.diag(by_A).copy() if kind == "diagonal" else by_A.ravel()
+
+    first = np.ones(dim) if kind == "diagonal" else np.eye(dim).ravel()
+    found = minimize(value, first, jac=True, method="L-BFGS-B", options={"maxiter": _STEPS})
+    return parts(found.x)
+
+
+def left_out_gradient(X: Array, y: Array, A: Array) -> tuple[float, Array]:
+    """Return the leave-one-out error at ``M = A A'`` and its gradient in M, symmetric, (d, d).
+
+    With weights omega, predictions p and ``G_ij = 2/n omega_ij (p_i - y_i).(y_j - p_i)``, the rows of which
+    sum to zero, the gradient is ``-1/2 (X' diag(c) X - X' G X - X' G' X)`` with the sums c of G's columns.
+
+    Args:
+        X: Tokens, (n, d).
+        y: Labels, (n, k).
+        A: A factor of M, (d, r).
+    """
+    n = len(X)
+    Z = X @ A
+    lengths = 0.5 * np.sum(Z**2, axis=1)
+    rows_at_once = max(1, _BLOCK // n)
+    blocks = [np.arange(at, min(at + rows_at_once, n)) for at in range(0, n, rows_at_once)]
+    losses = np.empty(n)
+    products = np.empty_like(X)  # G X
+    columns = np.zeros((len(blocks), n))
+
+    def block(at: int) -> None:
+        rows = blocks[at]
+        weights = Z[rows] @ Z.T
+        weights -= lengths
+        weights[np.arange(rows.size), rows] = -np.inf
+        weights -= weights.max(axis=1, keepdims=True)
+        # exp of less is slow and counts for nothing beside the largest weight, one
+        np.maximum(weights, -708.0, out=weights)
+        np.exp(weights, out=weights)
+        weights[np.arange(rows.size), rows] = 0
+        weights /= weights.sum(axis=1, keepdims=True)
+        predicted = weights @ y
+        missed = predicted - y[rows]
+        losses[rows] = np.sum(missed**2, axis=1)
+        weights *= missed @ y.T - np.sum(missed * predicted, axis=1, keepdims=True)
+        products[rows] = weights @ X
+        columns[at] = weights.sum(axis=0)
+
+    in_threads(block, range(len(blocks)))
+    cross = X.T @ products
+    gradient = -(X.T * columns.sum(axis=0)) @ X + cross + cross.T
+    return float(losses.mean()), gradient / n
+
+
+def _predicted(X: Array, y: Array, tokens: Array, queries: Array, A: Array) -> Array:
+    """Return predictions, (queries, k), with the matrix A A'; tokens and queries are indices."""
+    Z = X @ A
+    scores = Z[queries] @ Z[tokens].T - 0.5 * np.sum(Z[tokens] ** 2, axis=1)
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray((weights @ y[tokens]) / weights.sum(axis=1, keepdims=True))
+
+
+def _symmetric(A: Array) -> Array:
+    """Return the symmetric root of A A'."""
+    left, values, _ = np.linalg.svd(A)
+    return np.asarray((left * values) @ left.T)

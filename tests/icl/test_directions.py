@@ -1,0 +1,113 @@
+"""The matrix of leaving one out: its gradient, what it finds, and that it finds nothing where nothing is."""
+
+import numpy as np
+import pytest
+
+import icl
+from icl.directions import left_out_gradient
+
+
+def plain_loss(X, y, M):
+    """Leave each label out, in a loop over tokens."""
+    losses = []
+    for i in range(len(X)):
+        others = np.arange(len(X)) != i
+        gaps = X[others] - X[i]
+        omega = np.exp(-0.5 * np.einsum("ij,jk,ik->i", gaps, M, gaps))
+        predicted = omega @ y[others] / omega.sum()
+        losses.append(np.sum((predicted - y[i]) ** 2))
+    return np.mean(losses)
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_the_gradient_is_that_of_the_plain_loss(columns):
+    rng = np.random.default_rng(1)
+    X, y = rng.standard_normal((25, 3)), rng.standard_normal((25, columns))
+    A = rng.standard_normal((3, 3))
+    loss, slope = left_out_gradient(X, y, A)
+    M = A @ A.T
+    assert loss == pytest.approx(plain_loss(X, y, M))
+    for _ in range(3):
+        turn = rng.standard_normal((3, 3))
+        turn = 1e-5 * (turn + turn.T)
+        ahead, behind = plain_loss(X, y, M + turn), plain_loss(X, y, M - turn)
+        assert np.sum(slope * turn) == pytest.approx((ahead - behind) / 2, rel=1e-5)
+
+
+def on_sphere(rng, n, dim):
+    rows = rng.standard_normal((n, dim))
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def three_columns(X):
+    return np.abs(X[:, 0]) + X[:, 1] * X[:, 2]
+
+
+def test_of_ten_columns_it_finds_the_three_that_matter():
+    rng = np.random.default_rng(2)
+    X, queries = on_sphere(rng, 1000, 10), on_sphere(rng, 2000, 10)
+    y = three_columns(X) + 0.3 * rng.standard_normal(1000)
+    found = icl.best_matrix(X, y)
+    assert found.kind == "diagonal" and found.gain > 2 * found.error > 0
+    sizes = np.diag(found.M)
+    assert np.array_equal(found.M, np.diag(sizes))
+    assert sizes[3:].max() < 0.5 * sizes[:3].min()
+    error = {}
+    for metric in ("window", "diagonal"):
+        fitted = icl.SoftmaxAttentionRegressor(metric=metric).fit(X, y)
+        error[metric] = np.mean((fitted.predict(queries) - three_columns(queries)) ** 2)
+    assert error["diagonal"] < 0.009 < 0.018 < error["window"]
+
+
+def test_a_turned_direction_needs_the_full_matrix():
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-1, 1, (400, 2))
+    across = np.array([0.6, -0.8])
+    y = np.sin(6 * X @ across) + 0.1 * rng.standard_normal(400)
+    found = icl.best_matrix(X, y, "full")
+    assert found.kind == "full"
+    values, vectors = np.linalg.eigh(found.M)
+    assert values[0] < 0.05 * values[1]
+    assert abs(vectors[:, 1] @ across) > 0.99
+    assert icl.best_matrix(X, y).gain < 0.5 * found.gain
+
+
+def test_where_all_directions_count_alike_it_says_none():
+    """One data set in forty or so may seem to gain two standard errors; three of sixty have p = 0.2."""
+    kinds = []
+    for seed in range(20):
+        rng = np.random.default_rng([4, seed])
+        X = rng.standard_normal((150, 3))
+        y = np.exp(-np.sum(X**2, axis=1)) + 0.1 * rng.standard_normal(150)
+        found = icl.best_matrix(X, y)
+        kinds.append(found.kind)
+        if found.kind == "none":
+            np.testing.assert_allclose(found.M, found.M[0, 0] * np.eye(3), atol=1e-12)
+    assert kinds.count("none") >= 16  # P(fewer) < 1e-4 at a rate of one in forty
+
+
+@pytest.mark.parametrize("size", [1e-60, 1e-3, 1e60])
+def test_the_unit_of_length_is_free(size):
+    rng = np.random.default_rng(7)
+    X = rng.uniform(-1, 1, (90, 2))
+    y = np.sin(4 * X[:, 0]) + 0.1 * rng.standard_normal(90)
+    one, other = icl.best_matrix(X, y), icl.best_matrix(X * size, y)
+    np.testing.assert_allclose(other.M * size**2, one.M, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(other(X * size), one(X), rtol=1e-6, atol=1e-9)
+    assert other.gain == pytest.approx(one.gain)
+
+
+def test_bad_input_is_refused_in_one_line():
+    X, y = np.eye(7), np.arange(7.0)
+    for call, message in (
+        (lambda: icl.best_matrix(X, y, "round"), "kind='round': must be one of diagonal, full"),
+        (lambda: icl.best_matrix(X[:5], y[:5]), "n_samples = 5: must be 6 or more"),
+        (lambda: icl.best_matrix(X, y[:5]), r"y has shape \(5,\): must be \(7,\) or"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+def test_labels_that_are_all_alike_have_no_direction():
+    found = icl.best_matrix(np.random.default_rng(8).standard_normal((12, 2)), np.ones(12))
+    assert found.kind == "none" and found.gain == 0
