@@ -177,7 +177,7 @@ class Placement:
 
     def __init__(self, X: ArrayLike, how: str = "lift") -> None:
         """Find center and radius of tokens."""
-        if how not in self.HOWS:
+        if not isinstance(how, str) or how not in self.HOWS:
             raise ValueError(f"how={shown(how)}: must be one of {', '.join(self.HOWS)}")
         tokens = table(X, "X", _LARGEST)
         if tokens.ndim != 2 or tokens.size == 0:
@@ -203,11 +203,11 @@ class Placement:
     def __call__(self, rows: ArrayLike) -> Array:
         """Place rows (m, d) or one row (d,); a lifted row has one more coordinate."""
         rows = table(rows, "rows", _LARGEST)
+        dim = self.center.size
+        if rows.ndim not in (1, 2) or rows.shape[-1] != dim or rows.size == 0:
+            raise ValueError(f"rows has shape {rows.shape}: must be (m, {dim}) or ({dim},)")
         if self.how == "as is":
             return rows
-        if rows.ndim not in (1, 2) or rows.shape[-1] != self.center.size or rows.size == 0:
-            dim = self.center.size
-            raise ValueError(f"rows has shape {rows.shape}: must be (m, {dim}) or ({dim},)")
         # divided by powers of two, which change no digit, nothing overflows and no square vanishes
         with np.errstate(under="ignore", over="ignore"):
             sizes = np.maximum(np.abs(rows), np.abs(self.center)).max(axis=-1, keepdims=True)

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 
-from icl.checks import shown
-from icl.data import Placement, best_window, in_threads, labeled, scaled
+from icl.checks import shown, table
+from icl.data import MOST, Placement, best_window, in_threads, labeled, scaled
 
 __all__ = ["BestMatrix", "best_matrix"]
 
@@ -52,8 +52,16 @@ class BestMatrix:
     root: Array = field(repr=False)
 
     def __call__(self, rows: ArrayLike) -> Array:
-        """Return rows (m, d) times the symmetric root of M, whose distances are those of the weights."""
-        return np.asarray(np.asarray(rows, dtype=float) @ self.root)
+        """Return rows, (m, d) or (d,), times the symmetric root of M: distances become those of the weights.
+
+        Raises:
+            ValueError: If the shape does not fit, or an entry is no finite number of size at most 1e70.
+        """
+        rows = table(rows, "rows", MOST)
+        dim = len(self.M)
+        if rows.ndim not in (1, 2) or rows.shape[-1] != dim or rows.size == 0:
+            raise ValueError(f"rows has shape {rows.shape}: must be (m, {dim}) or ({dim},)")
+        return np.asarray(rows @ self.root)
 
 
 def best_matrix(X: ArrayLike, y: ArrayLike, kind: str = "diagonal") -> BestMatrix:
@@ -73,7 +81,7 @@ def best_matrix(X: ArrayLike, y: ArrayLike, kind: str = "diagonal") -> BestMatri
     Raises:
         ValueError: For what `icl.best_window` refuses, fewer than six tokens, and an unknown kind.
     """
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise ValueError(f"kind={shown(kind)}: must be one of {', '.join(KINDS)}")
     X, y = labeled(X, y)
     if len(X) < 6:

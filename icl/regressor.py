@@ -118,10 +118,10 @@ class SoftmaxAttentionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator)
     def _parameters(self, dim: int) -> tuple[float | None, list[str]]:
         """Return the given window, and the placements among which the error decides."""
         metrics = ("window", *KINDS)
-        if self.metric not in metrics:
+        if not isinstance(self.metric, str) or self.metric not in metrics:
             raise ValueError(f"metric={shown(self.metric)}: must be one of {', '.join(metrics)}")
         hows = ("auto", *Placement.HOWS)
-        if self.place not in hows:
+        if not isinstance(self.place, str) or self.place not in hows:
             raise ValueError(f"place={shown(self.place)}: must be one of {', '.join(hows)}")
         w = None if self.w is None else real(self.w, "w", 0, MOST_WINDOW)
         if self.metric != "window" and self.place not in ("auto", "lift"):

@@ -33,6 +33,8 @@ UNIT = UnitConfig(Affine(3), 1.0, 4, 0)
 TRAINED = pretrain([UNIT], 1, 4)
 TOKENS = uniform_sphere(stream(0, "noise"), 2, 5, 3)
 DATA = dict(X=X[:, 0].numpy(), y=X[:, 1, 0].numpy())
+# six tokens and more: a third is held out
+MANY = np.random.default_rng(0).standard_normal((7, 3))
 MAP = np.cos(np.arange(32.0)).reshape(4, 8)
 FORM = QuadraticRisk.of(ReLU(3), TOKENS, 1.0)
 
@@ -59,6 +61,7 @@ EXEMPT = {
     "icl.compiled.recurrence.compiled": LOOP,
     "icl.compiled.recurrence.recur": LOOP,
     "icl.data.BestWindow": RESULT,
+    "icl.directions.BestMatrix": RESULT,
     "icl.pretrain.Pretrained": RESULT,
     "icl.pretrain.TrainedGrid": RESULT,
     "icl.risk.GaussianDistance": RESULT,
@@ -172,6 +175,7 @@ OWN = {
     "icl.covariates.Sphere": dict(dim=3),
     "icl.covariates.restrict_to_cap": dict(x=TOKENS, u=np.full((2, 4), 0.5)),
     "icl.data.best_window": DATA,
+    "icl.directions.best_matrix": {"X": MANY, "y": MANY[:, 0], "kind": "full"},
     "icl.data.predict": DATA,
     "icl.pretrain.TrainedGrid.by_setting": dict(values=np.ones(2)),
     "icl.pretrain.metrics.evaluation_error": dict(M=np.eye(3)),
