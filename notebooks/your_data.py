@@ -12,12 +12,13 @@
 # *You have inputs and noisy labels of your own. How far around a new input should attention look, and can your data alone
 # decide it?*
 #
-# **Short answer.** Your data nearly decide it. You need to know neither the class of functions nor the noise level.
+# **Short answer.** Your data nearly decide it. You need to know neither the class of functions nor the noise level, since
 # `icl.best_window(X, y)` hides one label at a time, predicts it from the others, and returns the window parameter with
-# the least error. On two maps of the Earth the best window is known exactly. The window that `icl.best_window` finds there
-# has, in the median, nearly the least risk {judged}`P1.data.left-out`. But for a single data set a whole range of window
-# parameters predicts hidden labels almost equally well. `icl.predict(X, y, queries, w)` predicts the labels
-# of new inputs.
+# the least error. On two maps of the Earth, where the best window is known exactly, the window that it finds has in the
+# median nearly the least risk {judged}`P1.data.left-out`. A single data set leaves a whole range of windows open, and in
+# most data sets the exact best one lies in the range that is returned beside it {judged}`P1.data.range`. On a sphere one
+# attention layer is the Nadaraya-Watson kernel smoother, so that $w$ is a bandwidth in disguise. If your columns are not
+# on a sphere, `icl.Placement` puts them there, and if only some of them matter, `icl.best_matrix` finds out which.
 
 # %% tags=["remove-cell"]
 import sys
@@ -34,12 +35,14 @@ noise_std = 0.5  # label noise in units of the spread of each map
 seeds = 40  # data sets of each map and size
 context_length = 20  # labeled examples n in a context of the two trained models
 steps = 200  # Adam steps of the two trained models
+contexts = 100  # data sets whose range of windows is compared with the exact window
 
 # %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import torch
+from scipy.stats import binomtest
 from sklearn.datasets import load_diabetes, load_digits
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -51,26 +54,24 @@ from icl.pretrain import UnitConfig, draw_contexts, pretrain
 from icl.pretrain.metrics import evaluation_error
 from icl.risk import optimal_window, population_risk
 from icl.streams import stream
-from icl.tasks import Affine, ReLU, Spectrum, globe
+from icl.tasks import Affine, Linear, ReLU, Spectrum, globe
 from icl_book import notebook, planet
 from icl_book.adam import minimize
 from icl_book.claims import cases, judge
+from icl_book.statistics import FALSE_ALARM_RATE
 
 notebook.setup(globals(), n_values=1)
 
 
 # %% tags=["hide-input"]
-def on_sphere(X):
-    """Subtract the mean of the rows and divide each by its length."""
-    centered = X - X.mean(axis=0)
-    return centered / np.linalg.norm(centered, axis=1, keepdims=True)
-
-
 diabetes = load_diabetes(return_X_y=True)
 digits = load_digits(return_X_y=True)
 data = {
-    "diabetes": (on_sphere(diabetes[0]), diabetes[1]),
-    "digits": (on_sphere(digits[0]), np.eye(10)[digits[1]]),
+    name: (icl.Placement(X, "center")(X), y)
+    for name, (X, y) in {
+        "diabetes": diabetes,
+        "digits": (digits[0], np.eye(10)[digits[1]]),
+    }.items()
 }
 found = {name: icl.best_window(X, y) for name, (X, y) in data.items()}
 figure, ax = plt.subplots(figsize=(6.0, 3.2))
@@ -101,30 +102,119 @@ plt.show()
 # ```python
 # import icl
 #
-# X = X - X.mean(axis=0)
-# X = X / np.linalg.norm(X, axis=1, keepdims=True)  # to the unit sphere
-# best = icl.best_window(X, y)  # best.w, best.edge, best.low, best.high
-# icl.predict(X, y, queries, best.w)  # move the queries as you moved X
+# place = icl.Placement(X)  # to a sphere, see below
+# best = icl.best_window(place(X), y)  # best.w, best.edge, best.low, best.high
+# icl.predict(place(X), y, place(queries), best.w)
 # ```
 #
-# `best_window` and `predict` take NumPy arrays, data frames, tensors and lists. A NaN or a wrong shape gives an error
-# of one line. `best.edge` is `"mean"` if the mean of all labels predicts best, and `"nearest"` if copying the
-# nearest label does. Between these extremes `best.edge` is empty. `best_window` tries a list of window parameters.
-# Some of them predict almost as well as the best one: the difference of the two errors is at most its standard error.
-# Of these parameters `best.low` is the smallest and `best.high` the largest.
+# These functions take NumPy arrays, data frames, tensors and lists. A NaN or a wrong shape gives an error of one line.
+# `best.edge` is `"mean"` if the mean of all labels predicts best, and `"nearest"` if copying the nearest label does.
+# Between these extremes `best.edge` is empty. `best_window` tries a list of window parameters and interpolates between
+# them. From `best.low` to `best.high` the windows predict almost as well as the best one, because their errors differ
+# from its error by at most the standard error of this difference.
 #
-# **Lengths of tokens.** The results of this book are for tokens on the unit sphere, unless a page says otherwise. On
-# the unit sphere $x_i\cdot x_q$ is largest for the nearest token. If all tokens have the length $R$ instead of one,
-# divide the $w$ of our results by $R^2$. If the lengths differ, a large $w$ prefers the longest tokens in the direction of the
-# query, not the nearest ones. For linear functions of [Gaussian inputs](/notebooks/gaussian_tokens.ipynb) the best $w$
-# therefore stops growing with $n$. If labels depend only on the direction of a token, the best $w$ does not stop (Exercise 5
-# there), but then the lengths are of no use. So center your tokens, and divide them by their lengths if the lengths say little
-# about the labels.
+# **Lengths of tokens.** On a sphere $x_i\cdot x_q$ is largest for the nearest token, and attention with $M=wI$ is kernel
+# regression with a Gaussian kernel, the estimator of Nadaraya and Watson. Off the sphere a large $w$ prefers the longest
+# tokens in the direction of the query, not the nearest ones. So tokens have to be placed on a sphere, and there are two ways:
+#
+# - *Lift.* One more coordinate, $\sqrt{R^2-|x|^2}$ after the mean is subtracted, puts every row on a sphere of radius $R$
+#   in one dimension more and keeps its length. This is the default of `icl.Placement`, with an $R$ four times as large as
+#   the largest distance of a token from the mean, so that distances are stretched by 3 % at most. After division by $R$ the
+#   bandwidth of the kernel is $R/\sqrt w$ in the unit of your data. A query beyond the radius $R$ is pulled back to it.
+# - *Center.* The mean is subtracted and each row divided by its length, which is lost. That is right where labels depend on
+#   directions, and often good with many columns.
+#
+# The results of this book are for tokens on the unit sphere. If all tokens have the length $R$ instead of one, divide the
+# $w$ of our results by $R^2$. What lengths do to attention that is not placed is in
+# [Gaussian inputs](/notebooks/gaussian_tokens.ipynb).
 #
 # **Pretraining or leave-one-out?** Pretraining finds one $M$ for a whole class of functions, from many contexts. This
 # $M$ also serves contexts whose labels are too few to determine a window. Leave-one-out finds one $w$ for a single
 # function, from the labels of that function. For kernel regression, which this attention is, leave-one-out is known to be
 # asymptotically optimal {cite:p}`haerdle1985`.
+#
+# ## The first data that one tries
+#
+# A sine in one column and a bump in two are what one tries first. The next cell predicts both with the three placements and
+# prints $R^2$ on new inputs without noise, beside that of the nearest neighbors. To try noisier labels, change `0.1`.
+
+# %%
+rng = np.random.default_rng(0)
+first = {
+    "sine": (1, lambda X: np.sin(6 * X[:, 0])),
+    "bump": (2, lambda X: np.exp(-4 * np.sum(X**2, axis=1))),
+}
+neighbors = GridSearchCV(
+    KNeighborsRegressor(), {"n_neighbors": [1, 2, 5, 10, 20, 50, 100]}
+)
+scores = {}
+for name, (dim, f) in first.items():
+    X, queries = rng.uniform(-1, 1, (2, 1000, dim))
+    y = f(X) + 0.1 * rng.standard_normal(1000)
+    models = {
+        how: icl.SoftmaxAttentionRegressor(place=how)
+        for how in icl.Placement.HOWS
+        if dim > 1 or how != "center"  # the sphere of one column is two points
+    }
+    models["nearest neighbors"] = neighbors
+    scores[name] = {
+        m: e.fit(X, y).score(queries, f(queries)) for m, e in models.items()
+    }
+pd.DataFrame(scores).round(3)
+
+# %% [markdown]
+# Lifted, attention predicts as well as the nearest neighbors. Divided by its length, a row of two columns keeps its angle only,
+# which says nothing about the bump, and rows that are left as they are pull the prediction outwards. If columns have
+# unequal scales, standardize them first, because one bandwidth serves all of them.
+#
+# ## Which columns matter?
+#
+# Of ten columns three matter in the next cell. A single bandwidth averages over all ten directions, while
+# [Theorem 4](/notebooks/theorem4_low_rank.ipynb) says that attention should give irrelevant directions no weight at all.
+# `icl.best_matrix` gives each column a bandwidth of its own. It follows the gradient of the leave-one-out error in the
+# matrix $M$ of the weights $e^{-(x_i-x_q)^\top M(x_i-x_q)/2}$, a method known as MLKR {cite:p}`weinberger2007metric`.
+# Because more numbers can also fit noise, it first searches on two thirds of the tokens and looks at the others. If their labels
+# are not predicted better than with one bandwidth, it says so: its `kind` is then `"none"`.
+
+
+# %%
+def on_sphere(n, dim):
+    rows = rng.standard_normal((n, dim))
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def three_matter(X):
+    return np.abs(X[:, 0]) + X[:, 1] * X[:, 2]
+
+
+X, queries = on_sphere(1000, 10), on_sphere(1000, 10)
+y = three_matter(X) + 0.3 * rng.standard_normal(1000)
+for metric in ("window", "diagonal"):
+    model = icl.SoftmaxAttentionRegressor(metric=metric).fit(X, y)
+    error = np.mean((model.predict(queries) - three_matter(queries)) ** 2)
+    print(f"{metric}: mean squared error {error:.4f}")
+matrix = model.best_matrix_
+print(f"{matrix.kind}: gain {matrix.gain:.2f}, standard error {matrix.error:.2f}")
+print("entries of M:", np.diag(matrix.M).round(1))
+
+# %% [markdown]
+# The first three entries should be the largest and the others small. They are not zero, as in the theorem, because a thousand
+# noisy labels do not say exactly which columns are useless. The gain counts the noise of the held-out labels, which no
+# predictor can remove, so that the error of the function itself falls by more.
+#
+# **Exercise 1.** Does `icl.best_matrix(X, y)` say `"none"` if all columns matter alike, as for `y = np.sum(X**2, axis=1)` with
+# noise and tokens that are normally distributed?
+#
+# :::{admonition} Solution
+# :class: dropdown
+# ```python
+# X = np.random.default_rng(1).standard_normal((300, 4))
+# y = np.sum(X**2, axis=1) + np.random.default_rng(2).standard_normal(300)
+# found = icl.best_matrix(X, y)
+# print(found.kind, found.gain, found.error)
+# ```
+# It should, but for one data set in about forty, since a gain counts if it is above two standard errors.
+# :::
 #
 # ## Experiment: the planet without its spectrum
 #
@@ -187,6 +277,38 @@ judge(
 
 
 # %% [markdown]
+# **How far can the range be trusted?** `low` and `high` enclose the windows that the data can hardly tell from the best one. For
+# linear functions of random tokens the exact best window is known, so we can count the data sets in whose range it lies.
+# Linear functions are rotations of one another, and so each of them has the best window of the class. (The functions of the
+# ReLU class are not, and have windows of their own, between which the window of the class is a compromise.) Near the minimum the rule of one standard error of the difference means about two standard errors of $\log w$, so one expects
+# about 95 %. The card has the shares of many data sets. Its control moves each range by a factor of four.
+
+# %% tags=["remove-input"]
+rows = []
+for task in (Linear(3), Linear(5)):
+    for n in n_values:
+        exact = float(optimal_window(task, n, noise_std).w)
+        x, y = draw_contexts(task, noise_std=noise_std, n=n, batch_size=contexts)
+        ranges = [
+            icl.best_window(tokens[:-1], labels[:-1])
+            for tokens, labels in zip(x.numpy(), y.numpy(), strict=True)
+        ]
+        for factor in (1, 4):
+            inside = sum(f.low * factor <= exact <= f.high * factor for f in ranges)
+            share = binomtest(inside, contexts).proportion_ci(1 - FALSE_ALARM_RATE)
+            row = {"task": task.label, "dim": task.dim, "n": n, "factor": factor}
+            row |= {"share": inside / contexts, "low": share.low, "high": share.high}
+            rows.append(row)
+shares = pd.DataFrame(rows)
+ends = {"low": "low", "high": "high", "labels": ["task", "dim", "n"]}
+name = "{task}, d = {dim}, n = {n}"
+judge(
+    "P1.data.range",
+    cases(shares[shares.factor == 1], "share", name=name, **ends),
+    cases(shares[shares.factor == 4], "share", name=name + ", four times", **ends),
+)
+
+# %% [markdown]
 # ## Diabetes and digits, beside the law
 #
 # For the diabetes data the window of leave-one-out is compatible with the exact best window of affine functions. For the
@@ -237,14 +359,13 @@ law.round(1)
 #
 # ## As an estimator of scikit-learn
 #
-# `icl.SoftmaxAttentionRegressor` works in pipelines and in cross-validation. It finds the window by itself.
-# It moves tokens to the sphere, unless its argument `on_sphere` is false. The next cell compares the estimator with two
-# other models. One averages nearest neighbors, whose number is chosen by cross-validation. The other is linear.
+# `icl.SoftmaxAttentionRegressor` works in pipelines and in cross-validation. It finds the window by itself. It lifts or centers
+# the rows, whichever has the smaller leave-one-out error, unless its argument `place` says how. With `metric="diagonal"` it
+# gives each column a bandwidth of its own. `predict(X, return_std=True)` also returns the spread of the labels in the window.
+# The next cell compares the estimator with two other models. One averages nearest neighbors, whose number is chosen by
+# cross-validation. The other is linear. Columns of unequal scale would need a `StandardScaler` before each of them.
 
 # %%
-neighbors = GridSearchCV(
-    KNeighborsRegressor(), {"n_neighbors": [1, 2, 5, 10, 20, 50, 100]}
-)
 scores = {
     name: cross_val_score(model, *diabetes, cv=10)
     for name, model in {
@@ -306,7 +427,7 @@ for unit, error in zip(units, errors, strict=True):
     print(f"{unit.activation}: test error {error:.3f}")
 
 # %% [markdown]
-# **Exercise 1.** Does the best window of the diabetes data narrow as more patients are known? Write five lines that test
+# **Exercise 2.** Does the best window of the diabetes data narrow as more patients are known? Write five lines that test
 # this.
 #
 # :::{admonition} Solution
