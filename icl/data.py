@@ -169,8 +169,8 @@ class Placement:
 
     >>> place = Placement([[0.0], [2.0]])
     >>> place([[1.0], [3.0]])
-    array([[0.        , 1.        ],
-           [0.5       , 0.8660254 ]])
+    array([[0.       , 1.       ],
+           [0.5      , 0.8660254]])
     """
 
     HOWS = ("lift", "center", "as is")

@@ -587,9 +587,11 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 #
 # *4. A chord.* For $C\ge1$, $\varrho(C,0)<\frac12(\varrho(0,0)+\varrho(\infty,0))$. It is enough to take $C=1$, because $\varrho(\cdot,0)$ falls. If
 # all labels are wrong, $W=1$ on both sides. With $b=J/n$ the claim is $\mathbb E[W^2;b<1]<\frac12\mathbb E[b^2;b<1]$. Here
-# $W=b/(b+\gamma(1-b))\le b$, and $W^2\le\frac12b^2$ if $1-b\ge\frac{\sqrt2-1}{\gamma-1}=0.0648\dots$ For $n\le15$ every $b<1$ has
-# $1-b\ge\frac1{15}$. For $n\ge16$ the excess is at most $\frac12\mathbb P(b>0.935)\le\frac12e^{-2n(0.435)^2}<0.0013$. On
-# $|b-\frac12|\le\frac14$, which has a probability above $0.72$, $\frac12b^2-W^2$ is at least $\frac1{16}(\frac12-2.59^{-2})>0.021$.
+# $W=b/(b+\gamma(1-b))\le b$, and $W^2\le\frac12b^2$ if $1-b\ge\frac{\sqrt2-1}{\gamma-1}$, which is below $\frac1{15}$ for
+# $\gamma=e^2$. For $n\le15$ every $b<1$ has $1-b\ge\frac1{15}$. For $n\ge16$ the excess is at most
+# $\frac12\mathbb P(b>\frac{14}{15})\le\frac12e^{-2n(13/30)^2}<\frac1{800}$. On $|b-\frac12|\le\frac14$, which has a
+# probability of at least $1-2e^{-n/8}>\frac7{10}$, $W\le\frac25b$ because $\gamma-1>6$, and
+# $\frac12b^2-W^2\ge\frac{17}{50}b^2\ge\frac{17}{800}$.
 #
 # *5. (a).* Let $\phi(c)=\varrho(c,0)$ for $c\ge0$ and $\phi(c)=1+\frac1n$ for $c<0$. This function is continuous and does not rise, and
 # $\varrho(c,e)\ge\phi(c)$ by {prf:ref}`the swap <thm-swap>` and step 1. Given $v$ put $\tau=|Rv|$. As $u$ is a fair coin and $p\le C$,

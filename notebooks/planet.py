@@ -387,7 +387,8 @@ for name, task in tasks.items():
     if name == "magnetic field":
         for heads in (2, 3):
             best = optimal_heads(task, n, noise_std=1.0, heads=heads)
-            rows.append({"map": name, "heads": heads, "risk": best.risk, "floor": floor})
+            row = {"map": name, "heads": heads, "risk": best.risk}
+            rows.append(row | {"floor": floor})
 beside = pd.DataFrame(rows)
 beside["factor"] = [row.risk / row.floor.lower for row in beside.itertuples()]
 print(beside[["map", "heads", "risk", "factor"]].round(4).to_string(index=False))

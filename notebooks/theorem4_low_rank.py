@@ -843,8 +843,7 @@ plots.table(
 #
 # Let the relevant and the irrelevant part of a token be independent. Attention then learns to ignore the irrelevant
 # part. For linear functions the best window is narrow in the relevant directions and infinitely wide in all others,
-# which is proved for two examples and for labels without noise, and for at least three relevant directions always. A
-# problem in $d$ dimensions becomes one in $k$.
+# which is proved under the talk's own assumption. A problem in $d$ dimensions becomes one in $k$.
 
 # %% tags=["remove-input"]
 notebook.footer()
