@@ -129,6 +129,7 @@ class Zonal:
                 found for a covariance given by the user.
         """
         degree = integer(degree, "degree", 0, MOST_DEGREE)
+        _require_arrays(self)
         # P_l oscillates too much to be fitted, and projections lose few digits
         if self.dim == 2:
             return _projected(self, degree)
@@ -191,6 +192,21 @@ def _not_fitted(task: Zonal, why: str) -> ValueError:
         f"{task!r}: the numerical fit of Gegenbauer coefficients >= 0 to the covariance failed ({why}). "
         + _reason(task)
     )
+
+
+def _require_arrays(task: Zonal) -> None:
+    """Refuse a covariance that is written for single numbers; other errors of it come when it is used."""
+    try:
+        task.covariance(np.array([0.5, 1.0]))
+    except (TypeError, ValueError) as error:
+        try:
+            task.covariance(0.5)
+        except Exception:
+            return
+        raise ValueError(
+            f"{task!r}: covariance(cosine) must take arrays, for example by np.exp in place of math.exp, and "
+            f"np.where in place of if; of an array it says: {error}"
+        ) from error
 
 
 def _finite(task: Zonal, values: Array, theta: Array) -> Array:
@@ -287,6 +303,7 @@ class Pinned:
     """
 
     def __init__(self, task: Zonal):
+        _require_arrays(task)
         theta = _fit_grid()[1]
         singular = task.singular_term or (math.nan, math.nan)
         numbers: list[ArrayLike] = [

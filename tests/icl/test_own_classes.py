@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import math
 import subprocess
 import sys
 from dataclasses import dataclass, fields
@@ -284,3 +285,26 @@ def test_classes_that_differ_in_their_fine_variance_only_do_not_share_results():
     rough = type("Rough", (Own,), {"unresolved": 0.5})
     plain, fine = (matrix_risk(kind(3), np.eye(3), 20, 0.5) for kind in (Own, rough))
     assert fine.total > plain.total + 0.5
+
+
+@dataclass(frozen=True)
+class ForNumbers(Zonal):
+    """What one writes first, before one knows that cosines come in arrays."""
+
+    branch: bool = False
+
+    def covariance(self, cosine):
+        if self.branch:
+            return math.exp(cosine - 1)
+        return np.exp(cosine - 1) if cosine > -1 else 0.0
+
+
+@pytest.mark.parametrize("branch", [False, True])
+def test_a_covariance_for_numbers_is_told_that_cosines_come_in_arrays(branch):
+    for call in (
+        lambda task: population_risk(task, 1.0, 20, 0.5),
+        lambda task: optimal_window(task, 20, 0.5),
+        lambda task: asymptotics.sharp_window(task, 1e6, 0.5),
+    ):
+        with pytest.raises(ValueError, match=r"covariance\(cosine\) must take arrays, for example"):
+            call(ForNumbers(3, branch))
