@@ -2,6 +2,7 @@
 
 - `regressions`: loss, gradient and Hessian product, over blocks of rows.
 - `formulas`: what they compute for the rows, without checks of arguments.
+- `operator`: the Hessian as a linear operator of SciPy.
 - `kronecker`: vec, the blocks A_j, and everything through the explicit Kronecker product, slowly.
 - `lipschitz`: proved Lipschitz constants of a row.
 - `target_shift`: the target whose move replaces a move of the weights.
@@ -10,6 +11,7 @@
 
 from icl.tensor_trick.formulas import KINDS, TARGETED
 from icl.tensor_trick.kronecker import kron_block, unvec, vec
+from icl.tensor_trick.operator import hessian
 from icl.tensor_trick.regressions import gradient, hvp, loss
 
-__all__ = ["KINDS", "TARGETED", "gradient", "hvp", "kron_block", "loss", "unvec", "vec"]
+__all__ = ["KINDS", "TARGETED", "gradient", "hessian", "hvp", "kron_block", "loss", "unvec", "vec"]

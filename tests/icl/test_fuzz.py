@@ -195,6 +195,7 @@ OWN = {
     "icl.tasks.globe": dict(values=MAP),
     "icl.tasks.QuadraticRisk.of": dict(tokens=TOKENS),
     "icl.tensor_trick.gradient": dict(B=EYE),
+    "icl.tensor_trick.hessian": dict(B=EYE),
     "icl.tensor_trick.loss": dict(B=EYE),
     "icl.tensor_trick.unvec": dict(x=X[0, 0, :1], rows=None, cols=None),
 }
