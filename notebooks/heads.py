@@ -18,7 +18,7 @@
 # functions with kinks the rate stays, and heads close the gap to the best predictor that is linear in the labels: in long
 # contexts with $d=5$, one head has {judged}`P1.H.kriging | d = 5, heads: 1 | .2f` times its risk, two heads have
 # {judged}`P1.H.kriging | d = 5, heads: 2 | .2f` times and three heads {judged}`P1.H.kriging | d = 5, heads: 3 | .3f` times. In
-# short contexts a second head is hardly worth having: with 20 examples it divides the risk by
+# short contexts a second head is hardly worth having: with $n=20$ examples it divides the risk by
 # {judged}`P1.H.gain | affine, d = 5, n = 20, 2 heads | .2f` for affine functions and by
 # {judged}`P1.H.gain | ReLU, d = 5, n = 20, 2 heads | .2f` for ReLU functions. Trained layers reach the computed risk if their
 # heads start on opposite sides {judged}`P1.H.trained`. If both heads start alike, they stay near the risk of one head.

@@ -1,4 +1,4 @@
-"""Finding 5: the error that remains in the unit ball of d = 5, by quadrature.
+"""The error that remains in the unit ball of d = 5, by quadrature.
 
 There are infinitely many inputs, and the error is in units of the variance of the
 labels. At a query of length r the layer answers with the mean of t under the weights

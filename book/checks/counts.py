@@ -1,4 +1,4 @@
-"""Finding 1: the verdicts counted once more, from the files that the book publishes.
+"""The verdicts counted once more, from the files that the book publishes.
 
 ``python counts.py [audit.json]`` reads the verdicts from the built book, and what the
 further run found from ``results/replication.csv``. A statement of the authors counts as
@@ -19,7 +19,7 @@ UNDECIDED = ("open", "inconclusive")
 
 def said(where, what, some):
     if count := len(list(some)):
-        print(f"finding 1 | where={where!r} what={what!r} | {count} | 0")
+        print(f"verdicts | where={where!r} what={what!r} | {count} | 0")
 
 
 path = Path(sys.argv[1]) if len(sys.argv) > 1 else BUILT

@@ -1,4 +1,4 @@
-"""Finding 4: best w for waves over that for linear functions as steep as they.
+"""Best w for waves over that for linear functions as steep as they.
 
 The waves are cos(L u.x) with L = 4, in d = 5, with n = 1e12 and sigma = 0.5. The linear
 functions have the same largest slope on the sphere as the waves, or the same mean

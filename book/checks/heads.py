@@ -1,4 +1,4 @@
-"""Finding 6: what a second head buys, for smooth functions and for functions with kinks.
+"""What a second head buys, for smooth functions and for functions with kinks.
 
 Affine functions in d = 5 with slope and intercept uniform in [-1, 1], sigma = 0.5, and
 n = 20,000 tokens: the risk to first order in 1/n, for one head and for two. Then the

@@ -1,4 +1,4 @@
-"""Finding 5: the best w on Gaussian inputs and on a sphere, without an identity.
+"""The best w on Gaussian inputs and on a sphere, without an identity.
 
 Here d = 5 and sigma = 0.5, and both laws have the same mean squared length. The labels
 are beta.x with E beta beta' = I / 5. Along a query the inputs have coordinates t with

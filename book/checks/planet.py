@@ -1,4 +1,4 @@
-"""Finding 7: the best window by trial on the Earth itself.
+"""The best window by trial on the Earth itself.
 
 Of 10,000 random places it is known, with some noise, what the map says. No spectrum and
 no formula for the risk: places and questions are drawn at random and answered by the

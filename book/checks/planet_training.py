@@ -1,4 +1,4 @@
-"""Finding 7: layers trained on the Earth itself, with the gradient written by hand.
+"""Layers trained on the Earth itself, with the gradient written by hand.
 
 Thirty random places are known, with noise of half the map's spread. Ten layers for each
 map have a full 3 x 3 matrix that starts at zero and takes Adam steps on fresh places of

@@ -1,4 +1,4 @@
-"""Finding 8: how fast a softmax row moves at most, and how far above a bound is.
+"""How fast a softmax row moves at most, and how far above a bound is.
 
 The numbers are those of n = 32 and R = 4. The row is f(x) = softmax(A x), and the
 matrix A has norm R at most. Its derivative is ``(diag(f) - f f') A``. An ascent over A

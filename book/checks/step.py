@@ -1,4 +1,4 @@
-"""Finding 8: what replaces a step of gradient descent, in NumPy.
+"""What replaces a step of gradient descent, in NumPy.
 
 The scores are S = A1 X A2', the rows of F are their softmax, and the loss is half the
 squared length of F - B. The step is X' = X - eta A1' P A2 with P the gradient of the

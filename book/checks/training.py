@@ -1,4 +1,4 @@
-"""Finding 2: a layer trained by sampling, with the gradient written by hand.
+"""A layer trained by sampling, with the gradient written by hand.
 
 ReLU functions, L = 4, n = 20, d = 5, sigma = 1. One layer with a full 5 x 5 matrix
 starts at zero and takes Adam steps on fresh contexts, with the gradient written by

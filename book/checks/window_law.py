@@ -1,4 +1,4 @@
-"""Finding 2: how far the best w for ReLU functions is from the law.
+"""How far the best w for ReLU functions is from the law.
 
 Here d = 5, n = 1e12, L = 1, sigma = 0.5. Functions ``l1 (q.x)_+ + l2 (-q.x)_+ + b``
 with l1, l2, b uniform in [-1, 1] and q uniform on the sphere.

@@ -1,4 +1,4 @@
-"""Finding 3: what the window of half or twice the true L costs.
+"""What the window of half or twice the true L costs.
 
 ReLU functions in d = 5, in long contexts. The context is so long that the factor no
 longer moves: n = 1e12 and 1e14 are compared.

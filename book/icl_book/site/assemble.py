@@ -7,7 +7,6 @@ returns at once.
 
 from __future__ import annotations
 
-import base64
 import errno
 import hashlib
 import os
@@ -29,7 +28,7 @@ from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner import process
 from icl_book.runner.plan import plan
-from icl_book.runner.record import cards, collect, read, read_json, record
+from icl_book.runner.record import cards, collect, read, read_json, record, shown
 from icl_book.site import audit, machines, stage, verify
 
 
@@ -213,7 +212,6 @@ def readme(root: Path = ROOT) -> None:
     text = block.sub(lambda m: f"{m[1]}{module.readme()}{m[2]}", text)
     found = audit.readme(text, stage.findings(module, root), cards(runs))
     write_atomically(root / "README.md", found)
-    (drawn,) = re.findall(
-        r"data:image/svg\+xml;base64,([^\"]+)", stage.moving(read_json(files[stage.PICTURE]))
-    )
-    write_atomically(root / "book" / "_static" / "picture.svg", base64.b64decode(drawn).decode())
+    drawings = [data.get("image/svg+xml") for data in shown(read_json(files[stage.PICTURE]))]
+    first = next(drawing for drawing in drawings if drawing)
+    write_atomically(root / "book" / "_static" / "picture.svg", "".join(first))

@@ -155,9 +155,9 @@ def readme(text: str, said: Sequence[str], cards: Cards) -> str:
     def plain(finding: str) -> str:
         claims = ", ".join(dict.fromkeys(m[1].partition(" | ")[0] for m in ROLE.finditer(finding)))
         shown = re.sub(r" +(?=[ .,;:])", "", resolve(finding, cards, _alone))
-        return re.sub(
-            r"\[Read on\]\(\.\./(.*)\)", rf"Judged by {claims}. [Read on](\1.ipynb)", shown
-        )
+        said = f"Judged by {claims}. " if claims else ""
+        shown = re.sub(r"\[Read on\]\(\.\./(.*)\)", rf"{said}[Read on](\1.ipynb)", shown)
+        return re.sub(r"\[Read on\]\((\w+)\)", r"[Read on](book/\1.md)", shown)
 
     return _README.sub(lambda m: m[1] + "".join(f"{plain(one)}\n" for one in said) + m[2], text)
 

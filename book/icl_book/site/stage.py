@@ -41,8 +41,8 @@ SOURCE = {
 }
 #: The chapter whose last interactive figure is the front page's, too.
 FRONT = "attention_window"
-#: The chapter whose last interactive figure, without scripts, is the README's picture.
-PICTURE = "exact_risk"
+#: The chapter whose first figure is the README's picture.
+PICTURE = "planet"
 
 
 def stage(
@@ -119,7 +119,7 @@ def stage(
         "repository": url,
         "repository_name": url.rsplit("/", 1)[-1],
         "verdicts": _line(module.whole()),
-        "tested": _line(module.tested()),
+        "audited": in_short(module),
         "opening": _line(module.opening()),
     }
     for path in (target / "book").glob("*.md"):
@@ -187,9 +187,15 @@ def pages(**context: Any) -> Any:
 
 
 def findings(module: Any, root: Path) -> list[str]:
-    """Return the findings of the front page, with the verdict as a whole by the module of `pages`."""
-    whole = _line(str(module.whole()))
-    return [text.replace("{{ verdicts }}", whole) for text in audit.findings(root)]
+    """Return the findings of the front page, with the verdicts in short by the module of `pages`."""
+    said = in_short(module)
+    return [text.replace("{{ audited }}", said) for text in audit.findings(root)]
+
+
+def in_short(module: Any) -> str:
+    """Return what the audit found of paper 1 in three sentences, the first of those that it begins with."""
+    sentences = re.split(r"(?<=\.) (?=[A-Z])", _line(str(module.tested())))
+    return " ".join(sentences[:3])
 
 
 def link(card: audit.Record, text: str, case: str, page: str = "") -> str:
