@@ -22,11 +22,12 @@ from icl_book.claims import (
     judge,
 )
 from icl_book.claims import Verdict as V
-from icl_book.claims.card import statement_record
+from icl_book.claims.card import lacking, statement_record, text
 from icl_book.claims.judge import decide
 from icl_book.markup import prose
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
+from icl_book.runner.record import surprising
 from icl_book.site.card import headline, render
 from icl_book.statistics import FALSE_ALARM_RATE, median_interval
 
@@ -467,7 +468,6 @@ def seen_where(few):
             ),
             "cases in which the reading 'anew' holds go with words for them",
         ),
-        (lambda: judge(claim(), []), "at least one case"),
         (lambda: judge(claim(control="c"), at(2.0)), "control cases go with"),
         (lambda: judge(claim(), at(2.0), at(0.0)), "control cases go with"),
         (lambda: judge(claim(readings=[MEASURED]), at(0.5)), "'anew' are missing"),
@@ -495,6 +495,49 @@ def seen_where(few):
 def test_bad_evidence(broken, message):
     with pytest.raises((ValueError, KeyError), match=message):
         broken()
+
+
+NOWHERE = replace(MEASURED, could="c")
+NONE = pd.DataFrame([])
+
+
+@pytest.mark.parametrize(
+    ("offer", "decided"),
+    [
+        (lambda own: judge(claim(own=own), NONE, value="x", samples="seed"), "no case"),
+        (lambda own: judge(claim(own=own, corrected=not own), []), "no case"),
+        (
+            lambda own: judge(
+                claim(own=own, readings=[MEASURED]), at(2.0), readings={"anew": NONE}
+            ),
+            "in the reading “measured anew”, no case",
+        ),
+        (
+            lambda own: judge(
+                claim(own=own, readings=[NOWHERE]),
+                at(2.0),
+                readings={"anew": at(0.5)},
+                could={"anew": []},
+            ),
+            "no situation is measured in which it holds",
+        ),
+        (
+            lambda own: judge(claim(own=own, control="c"), at(2.0), NONE),
+            "its control is not rejected: no case",
+        ),
+    ],
+)
+@pytest.mark.parametrize("own", [False, True])
+def test_a_statement_without_a_case_is_open_and_says_so(offer, decided, own):
+    card = offer(own)
+    record = card.record()
+    assert decided in str(card) and not record["as_expected"]
+    if "control" not in decided:
+        assert card.verdict is (V.OPEN if own else V.INCONCLUSIVE)
+    assert len(lacking(record)) == 1
+    assert decided in text(record) and decided in card._repr_mimebundle_()["text/plain"]
+    for preset in ("quick", "smoke"):  # the book is not made of such a run
+        assert surprising([record], preset) == [str(card)]
 
 
 # ------------------------------------------------------------------------------- intervals

@@ -194,6 +194,11 @@ CARD = {
     "as_expected": True,
     "decided_by": "",
     "refused": [],
+    "readings": {"ours": "agrees"},
+    "cases": [{}],
+    "other_readings": {},
+    "holding": {},
+    "control": "",
     "control_passed": True,
 }
 OTHER = CARD | {
@@ -202,6 +207,7 @@ OTHER = CARD | {
     "decided_by": "n = 2 is 0.5, outside what is permitted, ≥ 1",
 }
 OPEN = OTHER | {"verdict": "inconclusive"}
+EMPTY = OPEN | {"cases": [], "decided_by": "no case at these parameters"}
 UNCONTROLLED = CARD | {
     "control_passed": False,
     "as_expected": False,
@@ -218,6 +224,8 @@ UNCONTROLLED = CARD | {
         (OTHER, "smoke", False),
         (OTHER, "paper", True),
         (UNCONTROLLED, "quick", False),
+        (EMPTY, "smoke", False),
+        (EMPTY, "paper", False),
     ],
 )
 def test_a_verdict_that_is_not_the_expected_one_fails_the_run_and_is_told_with_what_decides_it(
@@ -662,3 +670,14 @@ def test_tables_are_long_and_numbers_stay_numbers(tree, monkeypatch):
         assert set(windows["notebook"]) == {run.path.name for run in runs}
     with pytest.raises(BadInput, match="^collect='v': tiny has X, said, windows$"):
         table.write(runs, ["windows", "v"])
+
+
+def test_a_statement_without_a_case_where_a_reader_explores_is_no_error_and_in_the_table(
+    tree, monkeypatch
+):
+    monkeypatch.setattr(execute, "_papermill", finishing(EMPTY))
+    (run,) = plan.plan("quick", "tiny", "noise_std=2")
+    execute.execute(run)
+    cases = pd.read_csv(table.write([run], ["X"])[0])
+    assert cases["verdict"].tolist() == ["inconclusive"] and cases["measured"].isna().all()
+    assert cases["case"].tolist() == ["no case at these parameters"]

@@ -59,6 +59,16 @@ def line(record: Mapping[str, Any]) -> str:
     return "; ".join([text, *map(refusal, record["refused"])])
 
 
+def lacking(record: Mapping[str, Any]) -> list[str]:
+    """List what of a statement has no case: our reading, others, where these hold, and the control."""
+    ours, *_ = record["readings"]
+    some = {ours: record["cases"], **record["other_readings"]}
+    some |= {f"where it holds: {name}": rows for name, rows in record["holding"].items()}
+    if record["control"]:
+        some["the control"] = record["control_cases"]
+    return [name for name, rows in some.items() if not rows]
+
+
 def refusal(reading: str) -> str:
     """Say why a reading does not count."""
     return f'the reading "{reading}" fails, and no situation is measured in which it holds'
@@ -242,7 +252,8 @@ def text(record: Mapping[str, Any]) -> str:
         verb = "rejected" if record["control_must"] == "contradicts" else "accepted"
         shown.append(f"Control ({record['control']}): {passed}{verb}")
         shown += [f"  {_row(row)}" for row in record["control_cases"]]
-    shown.append(contradiction(record["cases"], record["verdict"].startswith("depends")))
+    if record["cases"]:
+        shown.append(contradiction(record["cases"], record["verdict"].startswith("depends")))
     return "\n".join(" ".join(part.split()) if part[:1] != " " else part for part in shown)
 
 

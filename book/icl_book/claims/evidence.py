@@ -91,7 +91,8 @@ def cases(
         name: Template of the cases' names, e.g. ``"{task}, $n$ = {n:g}"``; by default every label.
 
     Returns:
-        The cases in the order of the table. A label that a row lacks (None, NaN) is left out.
+        The cases in the order of the table, none of an empty one. A label that a row lacks (None, NaN) is
+        left out.
 
     Raises:
         ValueError: If a column is missing, the errors or ends do not go with the kind, a value lies outside
@@ -103,6 +104,8 @@ def cases(
         raise ValueError(
             f"error = {error}: must be a column; errors are computed, not typed by hand"
         )
+    if not len(frame):  # a table made of no rows has no columns either
+        return []
     if labels is None:
         labels = [str(column) for column in frame.columns if column not in columns]
     if lacking := [column for column in [*columns, *labels] if column not in frame.columns]:

@@ -13,6 +13,10 @@ us less sure: it turns *established* into *open*, and never *refuted* into *open
 A reading that is contradicted by cases of its own counts only if it agrees in another situation that is
 measured. Otherwise it may be that no data could satisfy it, as if the slope to the right of a minimum had to
 be negative. It then decides nothing, and is taken as undecided.
+
+At parameters of a reader's own a statement may have no case, as no cosine whose waves the context resolves.
+A reading without a case is undecided, and the card says so. In a run for the book that is an error, which
+`icl_book.runner.record.surprising` finds.
 """
 
 from __future__ import annotations
@@ -28,12 +32,13 @@ from icl_book.claims.evidence import Case, Evidence, Range, Row, as_data, flat, 
 
 AGREES, CONTRADICTS, UNDECIDED = "agrees", "contradicts", "undecided"
 OURS = "as we read it"
+NO_CASE = "no case at these parameters"
 
 
 def judge(
     claim: Claim | str,
     evidence: Evidence,
-    control: Evidence = (),
+    control: Evidence | None = None,
     readings: Mapping[str, Evidence] = {},
     could: Mapping[str, Evidence] = {},
     **columns: Any,
@@ -55,9 +60,8 @@ def judge(
         The card; as the last value of a notebook cell it draws itself.
 
     Raises:
-        ValueError: If evidence, the control or an alternative's cases are missing or unexpected, the claim is
-            not tested, a reading permits everything or nothing, or an exact case of an exact claim has no
-            error.
+        ValueError: If the control or an alternative's cases are not given or unexpected, the claim is not
+            tested, a reading permits everything or nothing, or an exact case of an exact claim has no error.
         BadInput: If the id is unknown; ids like it are named.
     """
     if isinstance(claim, str):
@@ -65,7 +69,7 @@ def judge(
     offered = {
         "id": claim.id,
         "cases": _stored(flat(evidence, columns)),
-        "control": _stored(flat(control, columns)),
+        "control": None if control is None else _stored(flat(control, columns)),
         "readings": {k: _stored(flat(some, columns)) for k, some in readings.items()},
         "could": {k: _stored(flat(some, columns)) for k, some in could.items()},
     }
@@ -84,14 +88,12 @@ def decide(claim: Claim, offered: Mapping[str, Any]) -> Row:
     """
     if claim.rule is None:
         raise ValueError(f"claim {claim.id} is {claim.expected}: {claim.why_not}")
-    ours, controls = (list(map(from_data, offered[k])) for k in ("cases", "control"))
+    ours, controls = (list(map(from_data, offered[k] or ())) for k in ("cases", "control"))
     given, shown = (
         {key: list(map(from_data, some)) for key, some in offered[k].items()}
         for k in ("readings", "could")
     )
-    if not ours:
-        raise ValueError(f"claim {claim.id}: needs at least one case")
-    if bool(controls) != bool(claim.control):
+    if (controls and not claim.control) or (claim.control and offered["control"] is None):
         raise ValueError(
             f"claim {claim.id}: control cases go with a control in words, and only with it"
         )
@@ -99,7 +101,7 @@ def decide(claim: Claim, offered: Mapping[str, Any]) -> Row:
         raise ValueError(f"claim {claim.id}: no alternative has the key {min(unknown)!r}")
 
     named = {a.key for a in claim.alternatives if a.could}
-    if apart := named ^ {key for key, some in shown.items() if some}:
+    if apart := named ^ shown.keys():
         raise ValueError(
             f"claim {claim.id}: cases in which the reading {min(apart)!r} holds go with "
             "words for them (could), and only with them"
@@ -109,13 +111,15 @@ def decide(claim: Claim, offered: Mapping[str, Any]) -> Row:
     rows = {OURS: [_row(claim, case, claim.rule, fixed) for case in ours]}
     holding: dict[str, list[Row]] = {}
     for alternative in claim.alternatives:
-        mine = given.get(alternative.key, [])
-        if not mine and alternative.rule is None:
+        mine = given.get(alternative.key)
+        if mine is None and alternative.rule is None:
             raise ValueError(
                 f"claim {claim.id}: cases of the reading {alternative.key!r} are missing"
             )
         rule = alternative.rule or claim.rule
-        rows[alternative.name] = [_row(claim, case, rule) for case in mine or ours]
+        rows[alternative.name] = [
+            _row(claim, case, rule) for case in (ours if mine is None else mine)
+        ]
         if alternative.could:
             holding[alternative.name] = [_row(claim, case, rule) for case in shown[alternative.key]]
     for name, some in [*rows.items(), *holding.items()]:
@@ -153,7 +157,7 @@ def _decided(
     corrected = _together(rows[OURS], stand_by)
     must = AGREES if outcomes[OURS] == CONTRADICTS and not claim.corrected_rule else CONTRADICTS
     tried = [row | {"outcome": row[f"outcome{stand_by}"]} for row in tried]
-    passed = all(row["outcome"] == must for row in tried)
+    passed = all(row["outcome"] == must for row in tried) and bool(tried) == bool(claim.control)
 
     verdict = _verdict(claim, set(outcomes.values()), corrected)
     if claim.own:  # a reading that we found after its data does not rescue what we said
@@ -175,7 +179,7 @@ def _decided(
     decided_by = _decided_by(verdict, outcomes, rows)
     if not passed:
         verb = "rejected" if must == CONTRADICTS else "accepted"
-        named = decisive(tried, must, f"outcome{stand_by}")
+        named = decisive(tried, must, f"outcome{stand_by}") if tried else NO_CASE
         decided_by += f"{'; ' if decided_by else ''}its control is not {verb}: {named}"
     return statement_record(claim) | {
         "verdict": str(verdict),
@@ -223,6 +227,8 @@ def _decided_by(
         return f"the correction is unclear: {decisive(rows[OURS], which='outcome_corrected')}"
     name = next(name for name, outcome in outcomes.items() if outcome == word)
     lead = "" if name == OURS else f"in the reading “{name}”, "
+    if not rows[name]:
+        return lead + NO_CASE
     count = f"; {agreement(rows[name])}" if len(rows[name]) > 1 else ""
     return lead + decisive(rows[name]) + count
 
@@ -272,7 +278,7 @@ def _outcome(case: Case, permitted: Range) -> str:
 
 
 def _together(rows: Sequence[Row], which: str = "") -> str:
-    found = [row[f"outcome{which}"] for row in rows]
+    found = [row[f"outcome{which}"] for row in rows] or [UNDECIDED]
     return next((word for word in (CONTRADICTS, UNDECIDED) if word in found), AGREES)
 
 

@@ -72,12 +72,16 @@ def execute(run: Run, label: str = "") -> Path:
 def _surprises(run: Run, cards: list[dict[str, Any]]) -> list[str]:
     """Return the verdicts that are not those of the book, `quick`; at other sizes a difference is a result.
 
-    It raises BadInput if they fail the run, or if what the run depends on changed meanwhile.
+    A statement without a case is one only where a reader explores. It raises BadInput if they fail the run,
+    or if what the run depends on changed meanwhile.
     """
     if address(run.name, run.overrides, run.root_seed, run.device) != run.digest:
         raise BadInput("notebook, code, lock or data changed while it ran; run again")
+    from icl_book.claims.card import lacking
+
     found = surprising(cards, run.preset)
-    if found and not run.exploring and run.preset in ("quick", "smoke"):
+    unfit = run.preset in ("quick", "smoke") or any(map(lacking, cards))
+    if found and unfit and not run.exploring:
         raise BadInput("; ".join(found))
     return found
 

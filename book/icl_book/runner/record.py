@@ -79,15 +79,18 @@ def record(node: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def surprising(found: Iterable[Mapping[str, Any]], preset: str) -> list[str]:
-    """Return what cards say that are not as expected; `smoke` may leave a statement open."""
-    from icl_book.claims.card import line
+    """Return what cards say that are not as expected.
 
-    return [
-        line(card)
-        for card in found
-        if not card["as_expected"]
-        and not (preset == "smoke" and card["verdict"] in ("inconclusive", "open"))
-    ]
+    `smoke` may leave a statement open, but not for want of a case.
+    """
+    from icl_book.claims.card import lacking, line
+
+    said = []
+    for card in found:
+        undecided = card["verdict"] in ("inconclusive", "open") and not lacking(card)
+        if not card["as_expected"] and not (preset == "smoke" and undecided):
+            said.append(line(card))
+    return said
 
 
 def _judged(offered: Mapping[str, Any]) -> dict[str, Any]:

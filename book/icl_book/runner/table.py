@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -10,15 +11,29 @@ from typing import Any
 
 import pandas as pd
 
+from icl_book.claims.judge import NO_CASE, UNDECIDED
 from icl_book.files import atomic_path
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner.plan import Run
 from icl_book.runner.record import collect, readings, tables
 
+#: What stands for a reading that has no case at the parameters of a run.
+NONE = {
+    "name": NO_CASE,
+    "measured": math.nan,
+    "interval": (math.nan, math.nan),
+    "outcome": UNDECIDED,
+    "kind": "",
+    "samples": None,
+    "parameters": {},
+}
+
 
 def cases(found: Mapping[str, Any]) -> pd.DataFrame:
     """Return a row for each case of each reading of each card in the record of a run.
+
+    A reading without a case has one row without a number, so that its verdict is in the table.
 
     Columns are the run's parameters (lists as texts), root seed, notebook and seconds; ``claim``, its
     ``verdict``, ``reading``, ``case``, ``outcome``, ``evidence`` (how the number was found), ``measured`` in
@@ -28,7 +43,7 @@ def cases(found: Mapping[str, Any]) -> pd.DataFrame:
     rows = []
     for card in found["cards"]:
         for reading, some in readings(card).items():
-            for case in some:
+            for case in some or [NONE]:
                 low, high = case["interval"]
                 row = _run(found) | {
                     "claim": card["id"],
