@@ -90,9 +90,11 @@ notebook.setup(globals())
 # both cases the mean squared length of a token is $d$.
 #
 # The function `optimal_window` assumes unit tokens. Dividing the tokens by $\sqrt d$ multiplies the slope by $\sqrt d$ and the
-# best $w$ by $d$. The code undoes the factor $d$. To try $d=7$, write `dims = [7]` as the first line of the next cell.
+# best $w$ by $d$. The code undoes the factor $d$. To try $d=7$, replace the first line of the next cell by
+# `dims = [7]`.
 
 # %%
+dims = list(dims)  # or [7], for example
 lengths = sorted({*n_values, 10**9, 10**12})
 
 
@@ -703,7 +705,8 @@ for dim in dims:
 
 # %% tags=["remove-input"]
 known = gaussian_tokens.functions()
-lengths = [n for n in (100, 1000, 10000, 100000) if n <= context_length]
+shorter = [n for n in (100, 1000, 10000, 100000) if n < context_length]
+lengths = [*shorter, context_length]
 risks = gaussian_tokens.sampled_risks(names=list(known), n_values=lengths, seeds=seeds)
 longest = risks.loc[risks.n == lengths[-1], ["function", "seed", "excess"]]
 rows = []
@@ -745,7 +748,7 @@ for i, (name, function) in enumerate(known.items()):
         ax.axhline(function.limit / function.variance, color=color, ls="--", lw=1)
 ax.set(xscale="log", yscale="log", xlabel="context length n", ylabel="risk / variance")
 ax.set_ylim(2e-4, 6)
-ax.set_xlim(60, 6 * lengths[-1])
+ax.set_xlim(0.6 * lengths[0], 6 * lengths[-1])
 plt.show()
 
 # %% [markdown]

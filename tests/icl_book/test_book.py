@@ -25,12 +25,13 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 import golden
 from chromium import axe, look, overflow, resize
 from icl_book import claims, repository
+from icl_book.claims.card import lacking
 from icl_book.figures import plots
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner import plan
 from icl_book.runner.execute import execute
-from icl_book.runner.record import collect
+from icl_book.runner.record import cards, collect
 from icl_book.site import assemble, machines, pdf, stage, verify
 
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text())
@@ -62,6 +63,25 @@ def test_smoke_preset_executes_every_notebook_with_the_numbers_that_are_frozen(n
     assert (
         golden.compare("smoke", {card["id"]: golden.exact(card) for card in found["cards"]}) == []
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "empty"),
+    [
+        # at d = 7 the context resolves no wave, so no L of the cosine class counts
+        ("pretraining", "dim=7 dims=[2] seeds=2 steps=16 full_steps=2 contexts=50", "P1.F3.cosine"),
+        # shorter than every length that the chapter's last figure begins with
+        ("gaussian_tokens", "context_length=13 n_values=[7] seeds=2", None),
+    ],
+)
+def test_a_chapter_with_a_readers_sizes_runs_to_its_end_and_judges_all(name, values, empty):
+    (run,) = plan.plan("smoke", name, values)
+    found = cards([collect(execute(run))])
+    assert found.keys() == plan.claims(plan.source(name)).keys()
+    assert [i for i, card in found.items() if lacking(card)] == ([empty] if empty else [])
+    if empty:
+        assert found[empty]["verdict"] == "inconclusive"
+        assert "no case at these parameters" in found[empty]["decided_by"]
 
 
 # ---------------------------------------------------------------- the whole book

@@ -512,6 +512,12 @@ NONE = pd.DataFrame([])
             ),
             "in the reading “measured anew”, no case",
         ),
+        (  # told before our own reading, which is undecided for want of samples
+            lambda own: judge(
+                claim(own=own, readings=[MEASURED]), seeds([2.0, 3.0]), readings={"anew": []}
+            ),
+            "in the reading “measured anew”, no case",
+        ),
         (
             lambda own: judge(
                 claim(own=own, readings=[NOWHERE]),

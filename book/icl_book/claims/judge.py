@@ -225,7 +225,8 @@ def _decided_by(
     word = UNDECIDED if unclear else CONTRADICTS
     if word not in found:
         return f"the correction is unclear: {decisive(rows[OURS], which='outcome_corrected')}"
-    name = next(name for name, outcome in outcomes.items() if outcome == word)
+    those = [name for name, outcome in outcomes.items() if outcome == word]
+    name = next((name for name in those if not rows[name]), those[0])
     lead = "" if name == OURS else f"in the reading “{name}”, "
     if not rows[name]:
         return lead + NO_CASE
