@@ -181,9 +181,10 @@ interactive(
 # computes two weights for each example. The first is the softmax of the scores $w\,x_i\cdot x_q$. The second is a
 # Gaussian kernel of the distance to the query. The cell repeats the computation with normal tokens. These tokens do not
 # lie on a sphere, so the two weights differ. The table below lists the largest difference between the two weights. To
-# try $d=7$, write `dims = [7]` as the first line of the next cell.
+# try $d=7$, replace the first line of the next cell by `dims = [7]`.
 
 # %%
+dims = list(dims)  # or [7], for example
 rows = []
 for tokens in ("sphere", "normal"):
     for dim in dims:

@@ -96,14 +96,16 @@ layer_steps, label_steps, link_steps, function_steps = training_steps
 # divides the risk of copying the label of the nearest example by the least risk of attention. It prints the smallest
 # quotient.
 #
-# To try $d=7$, write `dim = 7` as the first line of the next cell.
-
+# To try $d=7$, replace the first line of the next cell by `d = 7`.
 
 # %%
+d = dim  # or 7, for example
+
+
 def best_window(n, flipped, steepness):
     """Return the best window for flipped labels, and the risk of copying."""
     mean = Tanh(
-        dim=dim,
+        dim=d,
         lipschitz=(1 - 2 * flipped) * steepness,
         steepness=steepness,
     )
@@ -281,10 +283,16 @@ judge(
 # layer replaces the token $x_i$ by $\sum_jw_{ij}x_j$ with $w_{ij}\propto e^{w\,x_i\cdot x_j}$. At $w=0$ all weights are equal,
 # and one layer is enough.
 
-# %% tags=["hide-input"]
+# %%
 passed = beyond.collapse(dim=dim, windows=collapse_windows, layers=max_depth)
 sphere = passed[passed.model == "projected to the sphere"]
 alone = passed[passed.model == "attention alone"]
+wide = sphere[sphere.w == min(collapse_windows)]
+left = wide.spread.iloc[-1]
+print(f"with projection, w = {wide.w.iloc[-1]:g}: {left:.0e} of the spread is left")
+assert left < 1e-3, "projection prevents the collapse"
+
+# %% tags=["hide-input"]
 figure, ax = plt.subplots(figsize=(6.9, 3.4))
 shown = {"hue": "w", "x": "layer", "y": "spread"}
 plots.lines(ax, alone.assign(spread=alone.spread.clip(1e-8)), label="w = {:g}", **shown)
@@ -302,12 +310,6 @@ plt.show()
 # alone. Dashed: projection to the sphere after each layer. In wide windows the tokens collapse fast. The plateaus belong to
 # narrow windows, in which the tokens stay in clusters for many layers. Values below $10^{-8}$ are drawn at $10^{-8}$.
 # ```
-
-# %%
-wide = sphere[sphere.w == min(collapse_windows)]
-left = wide.spread.iloc[-1]
-print(f"with projection, w = {wide.w.iloc[-1]:g}: {left:.0e} of the spread is left")
-assert left < 1e-3, "projection prevents the collapse"
 
 # %% tags=["remove-input"]
 largest = alone[alone.w <= judged_window].groupby("w", as_index=False)

@@ -80,7 +80,7 @@ print(f"best w for 10^12 examples: {best.w:.3f}")
 #
 # Sampled errors agree with the computed risk. The next cell draws contexts and lets attention predict the value of the
 # function at each query. The mean squared error of these predictions is the sampled risk. The cell also computes the risk by
-# the formula of this chapter. To try $d=7$, replace the first line of the cell by `dim = 7`.
+# the formula of this chapter. To try $d=7$, replace the first line of the next cell by `dim = 7`.
 
 # %%
 dim = dims[len(dims) // 2]  # or 7, for example

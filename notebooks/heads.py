@@ -100,7 +100,7 @@ notebook.setup(globals(), n_values=2)
 # formula, which is proved [below](heads-floor).
 #
 # The next cell computes the least risks for affine functions, which are smooth, and for ReLU functions, which have a kink. To
-# try $d=7$, replace its first line by `dim = 7`.
+# try $d=7$, replace the first line of the next cell by `dim = 7`.
 
 # %%
 dim = dims[-1]  # or 7, for example

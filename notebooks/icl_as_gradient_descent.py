@@ -86,13 +86,14 @@ notebook.setup(globals())
 # after the move of the weights and after the move of the target. These gradients decide the *second* step. The step size is one
 # over the largest absolute eigenvalue of the Hessian of $L$ in $X$.
 #
-# To try $d=7$, write `dim = 7` as the first line of the next cell.
+# To try $d=7$, replace the first line of the next cell by `d = 7`.
 
 # %%
+d = dim  # or 7, for example
 rng = stream(seed, "monte carlo")
-A1 = torch.from_numpy(rng.standard_normal((context_length, dim)))
-A2 = torch.from_numpy(rng.standard_normal((context_length, dim)))
-X_first = torch.eye(dim) + torch.from_numpy(rng.standard_normal((dim, dim))) / dim
+A1 = torch.from_numpy(rng.standard_normal((context_length, d)))
+A2 = torch.from_numpy(rng.standard_normal((context_length, d)))
+X_first = torch.eye(d) + torch.from_numpy(rng.standard_normal((d, d))) / d
 B = torch.from_numpy(rng.standard_normal((context_length, context_length))).softmax(-1)
 
 
@@ -101,7 +102,7 @@ def relative(one, other):
 
 
 def three_moves(X, kind):
-    directions = torch.eye(dim**2, dtype=torch.float64).reshape(-1, dim, dim)
+    directions = torch.eye(d**2, dtype=torch.float64).reshape(-1, d, d)
     hessian = vec(hvp(A1, A2, X, B, directions, kind))
     step_size = 1 / torch.linalg.eigvalsh((hessian + hessian.T) / 2).abs().max()
     # Either the weights move,

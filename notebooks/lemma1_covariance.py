@@ -116,12 +116,13 @@ plt.show()
 # divides by the mean product. We call the result the *difference*. A positive difference means that the window is
 # narrower along the long axes than the lemma says.
 #
-# To try $d=7$, write `dim = 7` as the first line of the next cell. The printed medians of the difference should again
+# To try $d=7$, replace the first line of the next cell by `d = 7`. The printed medians of the difference should again
 # be near zero. At $d=3$ the median for affine functions on the first ellipsoid is
 # {judged}`P1.L1.trained | affine, $\Sigma_1$ | .3f`.
 
 # %%
-on_sphere = {"affine": Affine(dim, lipschitz), "ReLU": ReLU(dim, lipschitz)}
+d = dim  # or 7, for example
+on_sphere = {"affine": Affine(d, lipschitz), "ReLU": ReLU(d, lipschitz)}
 
 
 def trained_entries(tasks, axes, lengths):
@@ -141,7 +142,7 @@ def trained_entries(tasks, axes, lengths):
         along_axes = [np.diag(axes.T @ M @ axes) for M in matrices]
         table = pd.DataFrame(
             {
-                "seed": np.repeat(np.arange(seeds), dim),
+                "seed": np.repeat(np.arange(seeds), d),
                 "eigenvalue": np.tile(lengths**2, seeds),
                 "entry": np.concatenate(along_axes),
             }
@@ -157,8 +158,8 @@ best = {
 tables = []
 for covariance in range(1, draws + 1):
     rng = stream(covariance, "initialization")
-    axes = np.linalg.qr(rng.standard_normal((dim, dim))).Q
-    lengths = 2.0 ** rng.uniform(-1, 1, dim)
+    axes = np.linalg.qr(rng.standard_normal((d, d))).Q
+    lengths = 2.0 ** rng.uniform(-1, 1, d)
     root = axes @ np.diag(lengths) @ axes.T  # the root of Sigma
     whitened = {
         name: Projected(task, np.linalg.inv(root)) for name, task in on_sphere.items()
@@ -208,10 +209,10 @@ plt.show()
 # ```
 
 # %%
-stretch = np.diag(2.0 ** np.linspace(1, -1, dim))  # a root of Sigma
+stretch = np.diag(2.0 ** np.linspace(1, -1, d))  # a root of Sigma
 original = lipschitz / np.sqrt((np.diag(stretch) ** 2).mean())  # the same variance
-in_space = {"affine": Affine(dim, original), "ReLU": ReLU(dim, original)}
-other_symmetry = trained_entries(in_space, np.eye(dim), np.diag(stretch))
+in_space = {"affine": Affine(d, original), "ReLU": ReLU(d, original)}
+other_symmetry = trained_entries(in_space, np.eye(d), np.diag(stretch))
 
 # %% tags=["remove-input"]
 broken = cases(
@@ -375,16 +376,16 @@ plt.show()
 # :class: dropdown
 # ```python
 # ends = torch.from_numpy(np.concatenate([stretch, -stretch]))  # of all axes
-# whitened = Projected(ReLU(dim, lipschitz), np.linalg.inv(stretch))
-# for task in (whitened, ReLU(dim, original)):
+# whitened = Projected(ReLU(d, lipschitz), np.linalg.inv(stretch))
+# for task in (whitened, ReLU(d, original)):
 #     f = task.sample(stream(0, "tasks"), 10_000)(ends.expand(10_000, -1, -1))
-#     print(((f[:, :dim] - f[:, dim:]) ** 2).mean(dim=0))
+#     print(((f[:, :d] - f[:, d:]) ** 2).mean(dim=0))
 # ```
 # For the functions of Experiment 1, $\mathbb E(f(x)-f(-x))^2$ is the same on all axes. For the functions of Experiment
 # 2 this mean is proportional to the eigenvalue of the axis.
 # :::
 #
-# **Exercise 4.** In the cell that defines `stretch`, write `stretch = np.diag([4.0, 1.0, 0.25])` (with `dim = 3`). Do
+# **Exercise 4.** In the cell that defines `stretch`, write `stretch = np.diag([4.0, 1.0, 0.25])` (with `d = 3`). Do
 # the points of {numref}`fig-counterexample` still fall with the same slope?
 #
 # ```{admonition} Solution
@@ -411,7 +412,7 @@ judge(
     cases(
         pd.concat(others)[["task", "matrix", "value", "error"]],
         error="error",
-        name=f"{{task}}, d = {dim}, n = {context_length}: {{matrix}}",
+        name=f"{{task}}, d = {d}, n = {context_length}: {{matrix}}",
     ),
     readings={"original": broken},
     could={"original": unbroken},

@@ -80,9 +80,10 @@ notebook.setup(globals(), lipschitz_values=2)
 # that we try. Each {term}`unit` has one free number: the window parameter $w$ for softmax attention, and the factor $m$
 # in $M=mI$ for linear attention. The next cell computes the least {term}`risk <population risk>` of each unit over this
 # number. It also computes the *floor*, a bound below which the risk of linear attention never falls. To try $d=7$,
-# write `dims = [7]` as the first line of the next cell.
+# replace the first line of the next cell by `dims = [7]`.
 
 # %%
+dims = list(dims)  # or [7], for example
 lengths = sorted({*n_values, 10**5})
 
 
@@ -121,7 +122,7 @@ risks = pd.concat(
     ignore_index=True,
 )
 
-# %% tags=["hide-input"]
+# %%
 d_show = dims[min(2, len(dims) - 1)]
 field = classes_of(d_show)
 
@@ -599,7 +600,14 @@ plots.table(summary, heads, caption)
 # therefore come close to softmax:
 
 # %%
-shifted = linear_attention.shifted_sigmoid(rough, **setting, shifts=shifts)
+task = ReLU(dims[min(1, len(dims) - 1)], lipschitz_values[-1])
+shifted = linear_attention.shifted_sigmoid(
+    task,
+    noise_std=noise_std,
+    n=context_length,
+    contexts=test_contexts,
+    shifts=shifts,
+)
 for row in shifted.itertuples():
     print(f"b = {row.shift:2.0f}   risk / risk of softmax = {row.ratio:.3f}")
 

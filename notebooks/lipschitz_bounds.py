@@ -77,9 +77,10 @@ notebook.setup(globals(), conditions=2)
 # The ascent starts at random and does not use our proofs. Every speed that the ascent finds is attained by some data and weights.
 # So the ascent can refute an upper bound but cannot prove one.
 #
-# To try seven tokens, write `n_values = [7]` as the first line of the next cell.
+# To try seven tokens, replace the first line of the next cell by `n_values = [7]`.
 
 # %%
+n_values = list(n_values)  # or [7], for example
 rng = stream(seed, "initialization")
 
 

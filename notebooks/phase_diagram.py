@@ -80,10 +80,11 @@ if noise_std == 0:
 # The next cell computes which of the three kinds is best, for each context length $n$ and each roughness on a grid. For
 # ReLU functions the roughness is the ratio $L/\sigma$, which alone sets the best window at each $n$. For waves
 # $\cos(L\,u\cdot x)$ the noise is fixed, and the roughness is the wavenumber $L$. The number of tokens that a layer
-# with attention weights $\omega_i$ attends to is defined as $1/\mathbb E\sum_i\omega_i^2$. To try $d=7$, write
-# `dims = [7]` as the first line of the next cell.
+# with attention weights $\omega_i$ attends to is defined as $1/\mathbb E\sum_i\omega_i^2$. To try $d=7$, replace
+# the first line of the next cell by `dims = [7]`.
 
 # %%
+dims = list(dims)  # or [7], for example
 low = min(dims)
 high = max(dims)
 

@@ -151,10 +151,11 @@ plt.show()
 #
 # If many places are known, land and sea need a narrower window than the magnetic field. The next cell computes the exact best
 # window of both maps for each $n$ and prints its radius in kilometres. It also prints how many places carry the weight, which is
-# the inverse of the mean of $\sum_i\omega_i^2$, where $\omega_i$ are the weights. To try 20,000 places, write
-# `n_values = [30, 10000, 20000]` as the first line of the next cell.
+# the inverse of the mean of $\sum_i\omega_i^2$, where $\omega_i$ are the weights. To try 20,000 places,
+# replace the first line of the next cell by `n_values = [30, 10_000, 20_000]`.
 
 # %%
+n_values = list(n_values)  # or [30, 10_000, 20_000], for example
 cells = planet.standardized(planet.land())
 power = np.array(planet.magnetic_power())
 tasks = {
@@ -231,7 +232,6 @@ trials["error"] = [
     row.km * float(optimal_window(tasks[row.map], row.n, row.noise).error)
     for row in trials.itertuples()
 ]
-other = {name: (tasks.keys() - {name}).pop() for name in tasks}
 wrong = pd.concat(
     [
         trials.assign(what="half the w", km=trials.km * 2**0.5),
@@ -306,6 +306,7 @@ print(trained.groupby("map")[["trained", "km", "ratio"]].median().round(2))
 
 # %% tags=["remove-input"]
 best = trained.groupby("map").exact.first()
+other = dict(zip(tasks, reversed(tasks), strict=True))
 swapped = trained.trained / trained["map"].map(other).map(best)
 columns = {"value": "ratio", "samples": "seed", "labels": ["map"]}
 judge(
@@ -332,11 +333,11 @@ judge(
 # %%
 n = max(n_values)
 rows = []
-for name, task in tasks.items():
+for (name, task), foreigner in zip(tasks.items(), reversed(tasks), strict=True):
     own = optimal_window(task, n, noise_std)
-    foreign = optimal_window(tasks[other[name]], n, noise_std)
+    foreign = optimal_window(tasks[foreigner], n, noise_std)
     for window, w in (
-        (other[name], foreign.w),
+        (foreigner, foreign.w),
         ("half the best w", own.w / 2),
         ("twice the best w", own.w * 2),
     ):
@@ -439,7 +440,7 @@ judge(
 
 # %%
 task = tasks["land and sea"]
-heights = np.unique(planet.standardized(land))  # the two values of the standardized map
+heights = np.unique(cells)  # the two values of the standardized map
 per_unit = 4 * np.pi * planet.RADIUS / (heights[1] - heights[0]) ** 2
 by_window = 2 * np.sqrt(np.pi) / (np.sqrt(2) - 1)
 rows = []
@@ -470,9 +471,9 @@ coasts.round(-2).astype(int)
 # near zero: the best window is the whole Earth.
 
 # %%
-shuffled = land.ravel().copy()
+shuffled = cells.ravel().copy()
 np.random.default_rng(7).shuffle(shuffled)
-without = globe(planet.standardized(shuffled.reshape(land.shape)), degree=60)
+without = globe(planet.standardized(shuffled.reshape(cells.shape)), degree=60)
 nothing = float(optimal_window(without, 1000, noise_std).w)
 print(f"best w of the shuffled map: {nothing:.3f}")
 
@@ -488,8 +489,7 @@ print(f"best w of the shuffled map: {nothing:.3f}")
 # standard errors beside them.
 
 # %%
-earth = planet.standardized(land)
-middle = np.unique(earth).mean()  # halfway between the labels of land and sea
+middle = np.unique(cells).mean()  # halfway between the labels of land and sea
 generator = np.random.default_rng(2)
 rows = []
 for n, samples in ((100, 1000), (10_000, 50)):
@@ -497,7 +497,7 @@ for n, samples in ((100, 1000), (10_000, 50)):
     losses, right = [], []
     for _ in range(samples):
         places = planet.random_places(generator, n + 20)
-        values = planet.value_at(earth, places)
+        values = planet.value_at(cells, places)
         labels = values[:n] + noise_std * generator.standard_normal(n)
         guess = icl.predict(places[:n], labels, places[n:], best.w)
         losses.append(np.mean((guess - values[n:]) ** 2))
@@ -574,7 +574,7 @@ clustered[columns].round(2)
 #
 # :::{admonition} Solution
 # :class: dropdown
-# Change the first line of the experiment, which defines `cells`, and give the standardized array of your map the same name. Its
+# Change the line of the experiment that defines `cells`, and give the standardized array of your map the same name. Its
 # rows go from north to south, and its columns go eastwards from the longitude -180 degrees. The degree in `globe` is at most the
 # number of rows.
 # :::

@@ -74,13 +74,14 @@ if steps < 16:
 # ## One unit, from nothing
 #
 # The next cell contains the whole pretraining of one {term}`unit` with one matrix $M$. At each step the unit sees fresh
-# contexts of $n$ labeled tokens. Each context comes with a query, whose label the unit has to predict. To try $d=7$, write
-# `dim = 7` as the first line of the next cell.
+# contexts of $n$ labeled tokens. Each context comes with a query, whose label the unit has to predict. To try $d=7$,
+# replace the first line of the next cell by `d = 7`.
 
 # %%
-task = ReLU(dim, lipschitz=2.0)
+d = dim  # or 7, for example
+task = ReLU(d, lipschitz=2.0)
 seed = 0
-M = torch.zeros(dim, dim, dtype=torch.float64, requires_grad=True)
+M = torch.zeros(d, d, dtype=torch.float64, requires_grad=True)
 optimizer = torch.optim.Adam([M], lr=learning_rate)
 for step in range(steps):
     x, y = draw_contexts(
@@ -98,7 +99,7 @@ for step in range(steps):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-trained = M.detach().trace() / dim
+trained = M.detach().trace() / d
 best = optimal_window(task, context_length, noise_std)
 print(f"trained w = {trained:.2f}, exact best w = {best.w:.2f}")
 
@@ -444,13 +445,15 @@ judge(
 
 # %%
 adam = pretraining.trained_norms(
-    round_tasks["ReLU"],
-    covariates=None,
+    {L: ReLU(dim, lipschitz=L) for L in lipschitz_values},
+    noise_std=noise_std,
+    context_length=context_length,
     seeds=seeds,
-    record=sorted({min(20, judged_at[0]), *judged_at}),
+    record=sorted({min(20, record[4]), record[4], record[8], record[16]}),
+    batch_size=batch_size,
     learning_rate=learning_rate,
+    device=device,
     optimizer="adam",
-    **training,
 )
 print(adam.groupby(["step", "lipschitz"]).norm.median().unstack().round(2))
 
@@ -465,8 +468,7 @@ print(adam.groupby(["step", "lipschitz"]).norm.median().unstack().round(2))
 # For these functions the label $y$ of a token carries information about its $x$. A unit that uses this information does not
 # have the form {eq}`eq-blocks`.
 
-# %% tags=["hide-input"]
-d = dims[len(dims) // 2]
+# %%
 full_training = {
     "context_length": context_length,
     "seeds": seeds,
@@ -488,6 +490,11 @@ in_dims = pd.concat(
     )
     for k in dims
 )
+relu = in_dims[in_dims.task == "ReLU"]
+leaning = in_dims[in_dims.task == "leaning"]
+
+# %% tags=["hide-input"]
+d = dims[len(dims) // 2]
 in_widths = pd.concat(
     pretraining.train_full_units(
         {"ReLU": ReLU(d, lipschitz=lipschitz)},
@@ -511,8 +518,6 @@ in_noise = pd.concat(
     )
     for sigma in noise_stds
 )
-relu = in_dims[in_dims.task == "ReLU"]
-leaning = in_dims[in_dims.task == "leaning"]
 
 # %% tags=["hide-input"]
 first = relu[relu.seed == 0].set_index("dim")

@@ -145,10 +145,12 @@ plt.show()
 # {eq}`eq-tt-gradient` below. The function `gradient` differentiates half of the loss in {eq}`eq-tt-problems`, so the code
 # doubles its result.
 #
-# To try $d=7$, write `dims = [7]` as the first line of the next cell.
-
+# To try $d=7$, replace the first line of the next cell by `dims = [7]`.
 
 # %%
+dims = list(dims)  # or [7], for example
+
+
 def difference(left, right):
     return ((left - right).abs().max() / right.abs().max()).item()
 

@@ -165,10 +165,10 @@ for n in (1e4, 1e8, 1e12):
 # Trained layers end at the exact best $w$. A layer gives the token $x_i$ the score $x_i^\top Mx_q$, where $x_q$ is the
 # query and $M$ is a $d\times d$ matrix. Adam starts at $M=0$ and trains all entries of $M$ on fresh random contexts,
 # with several seeds in each setting. We compare the mean of the diagonal of $M$ with the exact best $w$.
-# To try $d=7$, write `dim = 7` as the first line of the next cell.
+# To try $d=7$, replace the first line of the next cell by `dim = 7`.
 
 # %%
-dim = 5
+dim = 5  # or 7, for example
 tasks = [make(dim, lipschitz=L) for make in (Affine, ReLU) for L in lipschitz_values]
 rows = []
 for n in n_values:
@@ -191,7 +191,7 @@ windows = pd.concat(rows, ignore_index=True)
 windows["ratio"] = windows.trained / windows.exact
 print(windows.groupby(["task", "n", "lipschitz"]).ratio.median().unstack().round(3))
 
-# %% tags=["hide-input"]
+# %%
 units_of = windows.groupby(["task", "n", "lipschitz", "exact"], sort=False)
 middle = units_of.trained.agg(["median", "min", "max"]).reset_index()
 labels = ("Lipschitz constant L", "window parameter w")

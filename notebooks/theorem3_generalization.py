@@ -155,9 +155,10 @@ interactive(
 # long as we like. The longest context is the one for which the [law of the window](/notebooks/theorem2_scaling.ipynb)
 # gives $L$ the best window parameter $w^*=10^5$.
 #
-# To try $d=7$, write `dims = [7]` as the first line of the next cell.
+# To try $d=7$, replace the first line of the next cell by `dims = [7]`.
 
 # %%
+dims = list(dims)  # or [7], for example
 all_ratios = sorted(L / lipschitz for L in [*lipschitz_values, *near_values])
 
 
@@ -310,7 +311,7 @@ judge(
 # $\frac3{d-1}=1$ and $2-\frac6{d+2}=1$, so $P(r)=\frac{r^2+1}{2r}=P(1/r)$. For $L'=2L$ and for $L'=\frac12L$ the price
 # tends to $\frac54$.
 #
-# **Exercise 1.** Write `dims = [4]` as the first line of the experiment's cell. Run this cell and the cell of its plot.
+# **Exercise 1.** Replace the first line of the experiment's cell by `dims = [4]`. Run this cell and the cell of its plot.
 # How many dotted lines do you see, and at which heights?
 #
 # ```{admonition} Solution

@@ -74,8 +74,6 @@ if max(ranks) < 2:
 if batch_size < 16:
     raise parameters.BadInput(f"batch_size={batch_size!r}: must be at least 16")
 
-#
-
 # %% tags=["hide-input"]
 angles = 180 * stream(0, "monte carlo", 1).uniform(-1, 1, (2, 400))
 inside, outside = np.cos(np.deg2rad(angles))
@@ -174,11 +172,11 @@ for e in (4.0, 2.0, 0.0):  # from the isotropic window to the projection
 # The cell also prints the exact best $c$ of each setting. For twenty tokens without noise it is
 # {judged}`P1.T4.positive | k = 2, n = 20, $\sigma$ = 0 | .2f` for every $d$.
 #
-# To try $d=7$, write `dim = 7` in place of the first line of the next cell.
+# To try $d=7$, replace the first line of the next cell by `dim = 7`.
 
 # %%
-dim = 5  # d
-rank = 2  # k
+dim = 5  # or 7, for example
+rank = 2  # the dimension k of the subspace
 B = np.linalg.qr(stream(0, "monte carlo").standard_normal((dim, dim))).Q[:, :rank]
 P = B @ B.T  # the projection onto the relevant directions
 settings = [(2, 0.0), (context_length, 0.0), (context_length, noise_std)]
@@ -210,8 +208,6 @@ for (n, sigma), parts in learned.items():
     inside, outside, sine = (np.median(part[-1]) for part in parts.values())
     print(f"n = {n:2}, sigma = {sigma:3.1f}: best c {best:.2f}, ", end="")
     print(f"inside {inside:.2f}, outside {outside:.2f}, sine {sine:.2f}")
-
-#
 
 # %%
 figure, axes = plt.subplots(1, 3, figsize=(6.9, 2.7))
@@ -709,8 +705,6 @@ minima = pd.DataFrame(
     for link, make in low_rank.LINKS.items()
 )
 
-#
-
 # %% tags=["hide-input"]
 first = curves[(curves.dim == more_dims[0]) & (curves["rank"] == more_ranks[0])]
 bounds = minima[minima["rank"] == more_ranks[0]].set_index("link")
@@ -803,8 +797,6 @@ judge(
     labels=by,
     name=problem,
 )
-
-#
 
 # %% tags=["remove-input"]
 means = errors.groupby(by, sort=False)[["softmax", "linear"]].mean().reset_index()

@@ -62,8 +62,10 @@ from icl_book.statistics import FALSE_ALARM_RATE
 
 notebook.setup(globals(), n_values=1)
 
+# %% [markdown]
+# The next cell finds the window for two data sets of scikit-learn, from their labels alone:
 
-# %% tags=["hide-input"]
+# %%
 diabetes = load_diabetes(return_X_y=True)
 digits = load_digits(return_X_y=True)
 data = {
@@ -74,6 +76,9 @@ data = {
     }.items()
 }
 found = {name: icl.best_window(X, y) for name, (X, y) in data.items()}
+print({name: round(best.w, 1) for name, best in found.items()})
+
+# %% tags=["hide-input"]
 figure, ax = plt.subplots(figsize=(6.0, 3.2))
 for name, best in found.items():
     ax.plot(best.windows[1:], best.risks[1:] / best.risks[0], label=name)
@@ -226,10 +231,11 @@ print("entries of M:", np.diag(matrix.M).round(1))
 # flat, so a price says something about the window only if it is below this one.
 #
 # For the magnetic field with 400 places the median price is {judged}`P1.data.left-out | magnetic field, n = 400 | .2f`.
-# To try another size, write `n_values = [200]` as the first line of the next cell. The price should also be close to
-# one.
+# To try another size, replace the first line of the next cell by `n_values = [200]`. The price should also be close
+# to one.
 
 # %%
+n_values = list(n_values)  # or [200], for example
 cells = planet.standardized(planet.land())
 field = planet.standardized(planet.magnetic_field())
 power = np.array(planet.magnetic_power())

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from itertools import pairwise
 
 import jupytext
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from icl_book.notebook import assignments
 from icl_book.parameters import PARAMETERS
 from icl_book.provenance import ROOT
+from icl_book.runner.single import changes, reads
 from icl_book.site.stage import CAPTION
 
 #: Characters of a line of code, as wide as its box.
@@ -17,6 +19,10 @@ WIDE = 88
 EXERCISE = re.compile(
     r"(?:^|\n\n)\*\*Exercise (\d+)\.\*\*(?:.+\n)+\n(?:```|:::)\{admonition\} Solution\n:class: dropdown\n"
 )
+#: Tags of cells whose code a reader of the page does not see, or only after a click.
+HIDE = {"remove-cell", "remove-input", "hide-input", "hide-cell"}
+#: What a chapter tells a reader to change: a name, and its new value.
+TRY = re.compile(r"To try .{,20}, replace the first line of the next cell by `(\w+) = (.+?)`")
 CHAPTERS = [*sorted((ROOT / "notebooks").glob("*.py")), ROOT / "tests/data/chapter.py"]
 
 
@@ -46,11 +52,40 @@ def test_cells_stand_in_the_order_of_the_page(chapter):
 def test_a_chapter_can_be_read(chapter):
     _, *cells = jupytext.read(chapter).cells
     code = [cell.source for cell in cells if cell.cell_type == "code"]
-    assert [line for source in code for line in source.splitlines() if len(line) > WIDE] == []
+    lines = [line for source in code for line in source.splitlines()]
+    assert [line for line in lines if len(line) > WIDE] == []
+    assert [line for line in lines if line.strip() == "#"] == [], "a comment that says nothing"
     trees = [ast.parse(source) for source in code]
     for node in (node for tree in trees for node in ast.walk(tree)):
         if isinstance(node, ast.keyword) and node.arg == "seed":
             assert not isinstance(node.value, ast.Constant), "a seed outside the parameters"
+
+
+def test_a_visible_cell_uses_no_name_that_a_hidden_cell_made(chapter):
+    """Folded cells count as hidden, except for the parameters and the imports, which open the page."""
+    code = [cell for cell in jupytext.read(chapter).cells if cell.cell_type == "code"]
+    hidden = set()
+    found = []
+    for place, cell in enumerate(code):
+        tree = ast.parse(cell.source)
+        open_to_all = place < 3 or not HIDE & set(cell.metadata.get("tags", []))
+        if open_to_all:
+            found += [f"{cell.source.splitlines()[0]} ...: {n}" for n in hidden & reads(tree)]
+        hidden = hidden - changes(tree) if open_to_all else hidden | changes(tree)
+    assert found == []
+
+
+def test_the_size_to_try_stands_in_the_first_line_of_its_cell(chapter):
+    _, *cells = jupytext.read(chapter).cells
+    told = 0
+    for cell, following in pairwise(cells):
+        found = TRY.search(" ".join(cell.source.split()))
+        if cell.cell_type == "markdown" and found:
+            first, *_ = following.source.splitlines()
+            assert re.fullmatch(rf"{found[1]} = .+  # or {re.escape(found[2])}, for example", first)
+            told += 1
+    # tokens on the circle, by nature; the template has one call in its experiment
+    assert told == (chapter.stem not in ("certificates", "chapter"))
 
 
 def test_figures_have_captions(chapter):

@@ -41,9 +41,9 @@ def test_the_cells_of_every_claim_read_nothing_that_no_cell_of_theirs_makes():
                 judged.add(claim)
                 made: set[str] = set()
                 for one in single.needed(cells, place):
-                    unknown = single._read(trees[one]) - made - {"__file__"}
+                    unknown = single.reads(trees[one]) - made - {"__file__"}
                     assert not unknown, f"{claim}: cell {one + 1} of {name} reads {unknown}"
-                    made |= single._changed(trees[one])
+                    made |= single.changes(trees[one])
     assert judged == {name for name, claim in registry().items() if claim.rule}
 
 

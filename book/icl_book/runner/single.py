@@ -65,11 +65,11 @@ def _run(name: str, cells: list[str], last: int, claim: str) -> Card:
 def needed(cells: list[str], last: int) -> list[int]:
     """Return the places of the cells that one needs, and its own, in their order."""
     trees = [ast.parse(cell) for cell in cells]
-    places, missing = {last}, _read(trees[last])
+    places, missing = {last}, reads(trees[last])
     for place in range(last - 1, -1, -1):
-        if "notebook.setup(" in cells[place] or missing & _changed(trees[place]):
+        if "notebook.setup(" in cells[place] or missing & changes(trees[place]):
             places.add(place)
-            missing = missing - _assigned(trees[place]) | _read(trees[place])
+            missing = missing - _assigned(trees[place]) | reads(trees[place])
     return sorted(places)
 
 
@@ -81,7 +81,7 @@ def _judged(tree: ast.AST) -> Iterator[str]:
                 yield str(node.args[0].value)
 
 
-def _read(tree: ast.Module) -> set[str]:
+def reads(tree: ast.Module) -> set[str]:
     """Return the names that a cell takes from cells before it: those read before a statement assigns them."""
     names: set[str] = set()
     known = set(dir(builtins))
@@ -96,9 +96,9 @@ def _read(tree: ast.Module) -> set[str]:
         own = {n.id for one in bound for n in ast.walk(one) if isinstance(n, ast.Name)}
         own |= {n.arg for n in ast.walk(statement) if isinstance(n, ast.arg)}
         if not isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign):
-            own |= _changed(statement)
+            own |= changes(statement)
         names |= loads - known - own
-        known |= _changed(statement)
+        known |= changes(statement)
     return names
 
 
@@ -113,11 +113,11 @@ def _assigned(tree: ast.Module) -> set[str]:
                 n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
             }
         elif isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom):
-            names |= _changed(statement)
+            names |= changes(statement)
     return names
 
 
-def _changed(tree: ast.AST) -> set[str]:
+def changes(tree: ast.AST) -> set[str]:
     """Return the names that a cell assigns, imports or defines, and those whose parts it assigns."""
     names: set[str] = set()
     for node in ast.walk(tree):
