@@ -123,25 +123,19 @@ INSTANCES = {
 GOOD = {
     **dict.fromkeys(["dim", "n", "context_length", "contexts", "batch_size", "count"], 5),
     **dict.fromkeys(
-        ["rank", "k", "steps", "seeds", "degree", "nodes", "size", "hidden", "rows", "cols"], 2
+        ["rank", "k", "steps", "seeds", "degree", "nodes", "hidden", "rows", "cols"], 2
     ),
-    **dict.fromkeys(
-        ["w", "noise_std", "lipschitz", "R", "reach", "ratio", "penalty", "c", "step"], 1.0
-    ),
-    **dict.fromkeys(
-        ["m", "e", "initial_std", "sharpness", "steepness", "outside", "limit", "mass"], 0.5
-    ),
+    **dict.fromkeys(["w", "noise_std", "lipschitz", "R", "reach", "ratio", "c", "step"], 1.0),
+    **dict.fromkeys(["m", "e", "initial_std", "steepness", "outside", "limit", "mass"], 0.5),
     **dict.fromkeys(["task", "trained", "tested", "tasks"], ReLU(3)),
-    **dict.fromkeys(["A1", "A2", "X", "X_next", "S", "S_next", "B", "V"], EYE),
+    **dict.fromkeys(["A1", "A2", "X", "S", "S_next", "B", "V"], EYE),
     **dict.fromkeys(["M", "W_V", "W_K", "W_Q", "matrix"], EYE),
     **dict.fromkeys(["cosine", "theta"], [0.1, 0.5]),
     **dict.fromkeys(["tokens", "values", "normal"], X),
     **dict.fromkeys(["weights", "a", "b"], FORM.kriging()),
     **dict.fromkeys(["integrate_labels", "shared_tokens"], False),
     "basis": np.eye(3)[:, :1],
-    "log_n": 20.0,
     "times": [0.0, 1.0],
-    "coefficients": [1.0, 2.0],
     "function": "alpha",
     "kind": "normalized",
     "activation": "tanh",
@@ -156,7 +150,6 @@ GOOD = {
     "y": X[..., 0],
     "x_q": X[:, 0],
     "scores": X[..., 0],
-    "s": X[0, :, 0],
     "rng": stream(0, "noise"),
     "low": 0.0,
     "high": 1.0,
@@ -388,6 +381,26 @@ def numbers_of(value):
         yield from numbers_of([getattr(value, field.name) for field in dataclasses.fields(value)])
 
 
+COUNT = [0, 2.5, "20", True, math.nan, 10**400]
+LEVEL = [-1.0, math.inf, math.nan, "1", True, 1e160]  # numbers from zero on
+SCALE = [0.0, *LEVEL]
+SEEDS = [-1, 1.5, True, np.bool_(1), 2**64]
+FLAG = ["no", 0, None, [], torch.tensor(True)]
+#: Values of each parameter that every function which has it refuses.
+REFUSED = {
+    **dict.fromkeys(["batch_size", "contexts", "context_length", "n", "steps", "seeds"], COUNT),
+    **dict.fromkeys(["dim", "hidden", "k", "rank", "width"], COUNT),
+    **dict.fromkeys(["c", "initial_std", "noise_std", "w"], LEVEL),
+    **dict.fromkeys(["lipschitz", "R", "steepness"], SCALE),
+    **dict.fromkeys(["seed", "step"], SEEDS),
+    **dict.fromkeys(["integrate_labels", "shared_tokens"], FLAG),
+    "degree": [-1, *COUNT[1:]],
+    "learning_rate": [value for value in SCALE if value != 1e160],
+    "outside": [math.inf, math.nan, "1", True],
+}
+#: Laws of long contexts, which take any number of tokens.
+LAWS = {"icl.risk.asymptotics.many_token_risk", "icl.risk.asymptotics.sharp_window"}
+
 #: Functions whose documentation says that they do not look at entries, or may give infinity.
 DOCUMENTED = re.compile(
     r"icl\.(attention\.|covariates\.\w+\.from_normal"
@@ -496,6 +509,30 @@ def test_a_masked_entry_is_refused_and_a_mask_without_one_is_not(name):
             assert not fault, f"{shown_call(name, given)} {fault}"
         if is_taken(call, good | {key: plain}):
             assert is_taken(call, good | {key: np.ma.masked_array(plain)})
+
+
+def refusals():
+    """Yield each public function with each of its parameters that `REFUSED` names."""
+    for name, call in FUNCTIONS.items():
+        for key in filter(REFUSED.__contains__, parameters_of(call)):
+            yield pytest.param(name, key, id=f"{name.removeprefix('icl.')}-{key}")
+
+
+@pytest.mark.parametrize("name, key", [*refusals()])
+def test_a_number_out_of_range_is_refused_in_one_line(name, key):
+    call = FUNCTIONS[name]
+    for value in REFUSED[key]:
+        if key == "n" and value == 2.5 and name in LAWS:
+            continue
+        with pytest.raises(ValueError, match=re.escape(f"{key}={value!r}"[:100])) as caught:
+            call(**good_arguments(name, call) | {key: value})
+        assert "\n" not in str(caught.value)
+
+
+def test_the_tables_name_parameters_that_some_function_has():
+    """Five names of functions that were gone had stayed in them."""
+    known = {key for call in FUNCTIONS.values() for key in parameters_of(call)}
+    assert GOOD.keys() | REFUSED.keys() <= known
 
 
 def test_odd_arguments_give_finite_numbers_or_one_clear_line():
