@@ -2,7 +2,6 @@
 
 import inspect
 import re
-from functools import partial
 
 import numpy as np
 
@@ -42,27 +41,16 @@ def classes_of(call):
 
 
 def functions(*modules):
-    """Return the public functions that take a class, twice where labels may be integrated out."""
+    """Return the public functions that take a class."""
     found = []
     for module in modules:
         public = [getattr(module, name) for name in module.__all__]
         found += [call for call in public if inspect.isfunction(call) and classes_of(call)]
-    integrated = [
-        partial(call, integrate_labels=True)
-        for call in found
-        if "integrate_labels" in inspect.signature(call).parameters
-    ]
-    return found + integrated
+    return found
 
 
 RISK = functions(risk)
 ALL = functions(risk, asymptotics)
-
-
-def name_of(call):
-    """Return the name of a function, also of one with an argument given."""
-    inner = getattr(call, "func", call)
-    return inner.__name__ + ("" if inner is call else "-integrated")
 
 
 def numbers(call, task, **other):
@@ -72,7 +60,7 @@ def numbers(call, task, **other):
     """
     given = dict.fromkeys(classes_of(call), task)
     for name, parameter in inspect.signature(call).parameters.items():
-        if name not in given and name != "integrate_labels":
+        if name not in given:
             given[name] = (GOOD | other)[name]
             assert parameter.kind == parameter.POSITIONAL_OR_KEYWORD
     try:
@@ -86,7 +74,7 @@ def numbers(call, task, **other):
         return {"total": sum(result)}, {}
     if isinstance(result, np.ndarray | np.floating):
         named = {"value": np.asarray(result)}
-        return (named, {}) if name_of(call).endswith("_risk") else ({}, named)
+        return (named, {}) if call.__name__.endswith("_risk") else ({}, named)
     names = {name for name in dir(result) if not name.startswith("_")}
     assert names <= RISKS | SETTINGS | PARTS, names
     return (

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtri
 
-from icl.checks import affordable, flag, integer, real
+from icl.checks import affordable, integer, real
 from icl.covariates import uniform_sphere
 from icl.streams import stream
 from icl.tasks import QuadraticRisk, Zonal, check_task
@@ -55,32 +55,28 @@ def monte_carlo_risk(
     noise_std: float,
     contexts: int = 100_000,
     seed: int = 0,
-    integrate_labels: bool = False,
 ) -> MonteCarlo:
     """Estimate the population risk of ``M = w I`` by sampling contexts.
 
-    With ``integrate_labels`` only tokens are sampled and the mean over f and the noise is a closed form
-    (Rao-Blackwell: fewer contexts for the same error). Time grows with ``contexts n d``, with integrated
-    labels with ``contexts n (n + d)``: at most 10^12.
+    Time grows with ``contexts n d``: at most 10^12. `icl.tasks.QuadraticRisk` has the mean over functions and
+    noise in closed form, given the tokens.
     """
     import torch
 
     from icl.attention import softmax_weights
 
     n, noise_std = _checked(task, n, noise_std)
-    w, integrate_labels = (real(w, "w", 0, MOST), flag(integrate_labels, "integrate_labels"))
+    w = real(w, "w", 0, MOST)
 
     def losses(tokens: torch.Tensor, step: int) -> torch.Tensor:
         context, query = tokens[:, :-1], tokens[:, -1]
         weights = softmax_weights(context, query, w * torch.eye(task.dim, dtype=tokens.dtype))
-        if integrate_labels:
-            return QuadraticRisk.of(task, tokens, noise_std).risk(weights)
         values = sample_values(task, stream(seed, "monte carlo tasks", step), tokens)
         rng = stream(seed, "monte carlo noise", step)
         labels = values[:, :-1] + noise_std * torch.from_numpy(rng.standard_normal(weights.shape))
         return ((weights * labels).sum(-1) - values[:, -1]) ** 2
 
-    return _average(losses, task.dim, n, contexts, seed, n if integrate_labels else task.dim)
+    return _average(losses, task.dim, n, contexts, seed, task.dim)
 
 
 def bayes_linear_risk(

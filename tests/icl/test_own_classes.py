@@ -238,7 +238,7 @@ def test_all_classes_are_compared_with_their_subclasses():
     assert {*tasks.CLASSES.values(), Spectrum, tasks.Globe, tasks.Network} < set(KINDS)
 
 
-@pytest.mark.parametrize("call", every_risk.ALL, ids=every_risk.name_of)
+@pytest.mark.parametrize("call", every_risk.ALL, ids=lambda call: call.__name__)
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_empty_subclass_has_the_numbers_of_its_class(kind, call):
     task = one_of(kind)
@@ -246,7 +246,7 @@ def test_an_empty_subclass_has_the_numbers_of_its_class(kind, call):
     same(call, task, type("Empty", (kind,), {})(**given), 1e-12)
 
 
-@pytest.mark.parametrize("call", every_risk.ALL, ids=every_risk.name_of)
+@pytest.mark.parametrize("call", every_risk.ALL, ids=lambda call: call.__name__)
 def test_a_class_of_ones_own_with_fine_variance_has_the_numbers_of_its_spectrum(call):
     task = Spectrum(3, (0.0, 1.0, 0.5), rest=0.3)
 

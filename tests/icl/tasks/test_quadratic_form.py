@@ -1,12 +1,13 @@
-"""The quadratic form of the risk: against sampled labels, and its floor; its mean is in risk/test_exact."""
+"""The quadratic form of the risk: against sampled labels, the exact risk, and its floor."""
 
 import numpy as np
+import pytest
 import torch
 
 from icl.covariates import uniform_sphere
-from icl.risk import bayes_linear_risk
+from icl.risk import bayes_linear_risk, monte_carlo_risk, population_risk
 from icl.streams import stream
-from icl.tasks import Affine, QuadraticRisk, ReLU
+from icl.tasks import CLASSES, Affine, QuadraticRisk, ReLU
 from icl_book.statistics import t_interval
 
 CONTEXTS, N, D, SIGMA = 4000, 8, 3, 0.4
@@ -26,6 +27,18 @@ def test_labels_are_integrated_out_for_weights_of_any_sign_and_sum():
     assert low <= float(form.risk(weights[None])) <= high
     both = torch.stack([weights, 2 * weights])[:, None]
     assert torch.allclose(form.product(both[0], both[1]), 2 * form.product(both[0], both[0]))
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_its_mean_over_tokens_is_the_exact_risk(name):
+    """The form averages labels in closed form, so that its interval is narrower than a sampled one."""
+    x, task, w = tokens(), CLASSES[name](D), 3.0
+    weights = torch.softmax(w * (x[:, :-1] @ x[:, -1:].mT).squeeze(-1), 1)
+    found = QuadraticRisk.of(task, x, SIGMA).risk(weights)
+    _, low, high = t_interval(found)
+    assert low < population_risk(task, w, N, SIGMA).total < high
+    sampled = monte_carlo_risk(task, w, N, SIGMA, CONTEXTS)
+    assert high - low < sampled.interval[1] - sampled.interval[0]
 
 
 def test_kriging_is_the_floor():
