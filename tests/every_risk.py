@@ -20,7 +20,6 @@ GOOD = {
     "ratio": 2.0,
     "contexts": 100,
     "seed": 0,
-    "start": 0.0,
     "windows": [4.0, -1.0],
     "values": [1.2, -0.3],
     "heads": 2,

@@ -1,7 +1,7 @@
 r"""The population risk of softmax attention on Gaussian tokens, computed exactly.
 
 Setting. Tokens ``x_1, ..., x_n`` and the query ``x_q`` are independent N(0, I_d), functions are linear,
-``f(x) = beta . x`` with ``E beta beta' = (L^2 / d) I_d``, label noise has variance sigma^2, and ``M = w I``.
+``f(x) = beta . x`` with ``E beta beta' = I_d / d``, label noise has variance sigma^2, and ``M = w I``.
 The query is not in the denominator. Given the query, of length r, the scores are N(0, tau^2) with
 ``tau = w r``, and the tokens' components orthogonal to the query do not depend on them.
 
@@ -10,7 +10,7 @@ Derivation. Let omega_i be the weights, s_i the scores, and ``C = E sum omega_i^
 ``E sum omega_i s_i = tau^2 (1 - C)`` and ``E (sum omega_i s_i)^2 = tau^4 (1 - C - 6 D) + tau^2 C``. Given
 r, ::
 
-    bias = (L^2 / d) (r^2 ((w - 1)^2 + w (2 - w) C - 6 w^2 D) + d C),   noise = sigma^2 C,
+    bias = (1 / d) (r^2 ((w - 1)^2 + w (2 - w) C - 6 w^2 D) + d C),   noise = sigma^2 C,
 
 and the squared distance of ``sum omega_i x_i`` from its limit ``w x_q`` for many tokens has the mean
 ``d C + tau^2 (C - 6 D)``. All are averaged over the chi law of r by
@@ -30,11 +30,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from icl.checks import broadcast, integer, real, reals
+from icl.checks import broadcast, integer, reals
 from icl.risk.numerics.gaussian_moments import MOST_TOKENS, query_means
 from icl.risk.numerics.result import WindowRisk
 from icl.risk.numerics.search import FIRST, RATIO, ProblemIndices, lowest
-from icl.tasks.base import LEAST, MOST, Array
+from icl.tasks.base import MOST, Array
 
 MOST_W = 100.0  # beyond, the parts of the bias cancel to fewer than ten digits
 _LEAST_LAW, _MOST_LAW = 1e-3, 1e3  # windows of the law for many tokens
@@ -64,32 +64,30 @@ class GaussianWindow:
     gap_error: Array
 
 
-def gaussian_risk(
-    dim: int, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike, lipschitz: float = 1.0
-) -> WindowRisk:
+def gaussian_risk(dim: int, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -> WindowRisk:
     """Compute the exact population risk of the attention unit ``M = w I`` on Gaussian tokens.
 
-    Tokens and query are N(0, I_d), functions are ``f(x) = beta . x`` with ``E |beta|^2 = lipschitz^2``.
-    ``w``, ``n`` and ``noise_std`` broadcast.
+    Tokens and query are N(0, I_d), functions are ``f(x) = beta . x`` with ``E |beta|^2 = 1``. With the slope
+    L and noise sigma the risk is L^2 times that with noise ``sigma / L``. ``w``, ``n`` and ``noise_std``
+    broadcast.
 
     Args:
         dim: Dimension d, 1 to 1000.
         w: Window parameter, 0 to 100; weights are proportional to ``exp(w x_i . x_q)``.
         n: Context length, 1 to 1e30; the cost does not grow with it.
         noise_std: Standard deviation sigma of the label noise, >= 0.
-        lipschitz: Root mean square L of the slope ``|beta|``, > 0.
 
     >>> risk = gaussian_risk(5, w=3.0, n=1, noise_std=0.5)
-    >>> round(float(risk.bias), 12)  # one token has all weight: E (beta . (x - x_q))^2 = 2 L^2
+    >>> round(float(risk.bias), 12)  # one token has all weight: E (beta . (x - x_q))^2 = 2
     2.0
     """
-    dim, square, (w, n, noise_std) = check_gaussian(dim, lipschitz, w, n, noise_std)
+    dim, (w, n, noise_std) = check_gaussian(dim, w, n, noise_std)
     fine = query_means(dim, w.ravel(), n.ravel())[:4]
     coarse = query_means(dim, w.ravel(), n.ravel(), **_COARSE)[:2]
     error = np.max(np.abs(coarse / fine[:2] - 1), axis=0, initial=_EPS).reshape(w.shape)
     bias, noise, bias_w, noise_w = fine.reshape(4, *w.shape)
     variance = noise_std**2
-    rows = (square * bias, variance * noise, error, square * bias_w, variance * noise_w)
+    rows = (bias, variance * noise, error, bias_w, variance * noise_w)
     return WindowRisk(*(row[()] for row in rows))
 
 
@@ -124,7 +122,7 @@ def gaussian_distance(dim: int, w: ArrayLike, n: ArrayLike) -> GaussianDistance:
     >>> round(float(gaussian_distance(5, w=0.0, n=100).distance), 12)  # d / n: equal weights
     0.05
     """
-    dim, _, (w, n, _) = check_gaussian(dim, 1.0, w, n, 0.0)
+    dim, (w, n, _) = check_gaussian(dim, w, n, 0.0)
     flat_w, flat_n = w.ravel(), n.ravel()
     rules = (query_means(dim, flat_w, flat_n), query_means(dim, flat_w, flat_n, **_COARSE))
     fine, coarse = (dim * (rows[1] + flat_w**2 * rows[5]) for rows in rules)
@@ -150,13 +148,11 @@ def distance_exponent(w: ArrayLike) -> Array:
     return np.asarray(np.minimum(1.0, v / (2 * (1 + np.sqrt(1 + v)))))[()]
 
 
-def gaussian_window(
-    dim: int, n: ArrayLike, noise_std: ArrayLike, lipschitz: float = 1.0
-) -> GaussianWindow:
+def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike) -> GaussianWindow:
     """Find the window parameter w with the smallest population risk on Gaussian tokens.
 
     Arguments as in `gaussian_risk`; ``n`` and ``noise_std`` broadcast. The scan of
-    `icl.risk.numerics.search` stops where ``(sigma^2 + L^2 (d - 1) / d) E C`` exceeds the best risk: the
+    `icl.risk.numerics.search` stops where ``(sigma^2 + (d - 1) / d) E C`` exceeds the best risk: the
     risk is at least that, and C never falls in w. In one dimension with hardly any noise it stops at w = 10.
 
     Raises:
@@ -169,8 +165,8 @@ def gaussian_window(
     >>> gaussian_risk(d, best.w, n, sigma).slope.round(9) + 0.0
     array([0., 0.])
     """
-    dim, square, (_, n, noise_std) = check_gaussian(dim, lipschitz, 0.0, n, noise_std)
-    shape, n, variance = n.shape, n.ravel(), noise_std.ravel() ** 2 / square
+    dim, (_, n, noise_std) = check_gaussian(dim, 0.0, n, noise_std)
+    shape, n, variance = n.shape, n.ravel(), noise_std.ravel() ** 2
     # Where tau is small the risk is that of linear attention, a parabola with its minimum at ``first``.
     first = n / (n + dim * (1 + variance))
     begin = 0.2 * first / np.maximum(1.0, 0.3 * math.sqrt(dim) * first)
@@ -205,17 +201,17 @@ def gaussian_window(
     )
     error[several] += moved / w[several]
     gap_error[several] += moved / np.maximum(np.abs(gap[several]), moved)
-    rows = (w, square * risk, gap, error, gap_error)
+    rows = (w, risk, gap, error, gap_error)
     return GaussianWindow(*(row.reshape(shape)[()] for row in rows))
 
 
 def check_gaussian(
-    dim: int, lipschitz: float, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike
-) -> tuple[int, float, tuple[Array, ...]]:
-    """Check the arguments of a risk on Gaussian tokens; return dim, L^2, and w, n, noise_std in one shape."""
-    dim, scale = (integer(dim, "dim", 1, _MOST_DIM), real(lipschitz, "lipschitz", LEAST, MOST))
+    dim: int, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike
+) -> tuple[int, tuple[Array, ...]]:
+    """Check the arguments of a risk on Gaussian tokens; return dim, and w, n, noise_std in one shape."""
+    dim = integer(dim, "dim", 1, _MOST_DIM)
     w, n = reals(w, "w", 0, MOST_W), reals(n, "n", 1, MOST_TOKENS, whole=True)
-    return (dim, scale**2, broadcast(w=w, n=n, noise_std=reals(noise_std, "noise_std", 0, MOST)))
+    return dim, broadcast(w=w, n=n, noise_std=reals(noise_std, "noise_std", 0, MOST))
 
 
 def _polish(

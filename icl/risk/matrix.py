@@ -27,7 +27,6 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -69,7 +68,11 @@ def matrix_risk(task: Zonal, M: ArrayLike, n: int, noise_std: float) -> MatrixRi
     check_task(task)
     task = pinned(task)
     length, variance = (float(integer(n, "n", 1, MOST)), real(noise_std, "noise_std", 0, MOST) ** 2)
-    matrix = as_square_matrix(M, task.dim)
+    matrix = np.array(matrix_rows(M, "M"))
+    if matrix.shape != (task.dim, task.dim) or np.abs(matrix).max() > MOST:
+        raise ValueError(
+            f"M: shape {matrix.shape}, must be ({task.dim}, {task.dim}), entries at most {MOST:g}"
+        )
     mean = partial(_mean, task, length, variance, matrix)
     rules = _rules(matrix)
     row, change = mean(next(rules)), 0.0
@@ -83,32 +86,25 @@ def matrix_risk(task: Zonal, M: ArrayLike, n: int, noise_std: float) -> MatrixRi
     return MatrixRisk(row[0], row[1], error[()], row[2:].reshape(matrix.shape))
 
 
-def as_square_matrix(M: Any, dim: int, name: str = "M") -> Array:
-    """Return a key-query matrix as a float64 array of shape (dim, dim), or raise ValueError."""
-    matrix = np.array(matrix_rows(M, name))
-    if matrix.shape != (dim, dim) or np.abs(matrix).max() > MOST:
-        raise ValueError(
-            f"{name}: shape {matrix.shape}, must be ({dim}, {dim}), entries at most {MOST:g}"
-        )
-    return matrix
-
-
-def population_flow(
-    task: Zonal, n: int, noise_std: float, times: ArrayLike, start: ArrayLike = 0.0
-) -> Array:
-    """Compute the curve of gradient flow, ``dM/dt = -gradient of the risk at M``.
+def population_flow(task: Zonal, n: int, noise_std: float, times: ArrayLike) -> Array:
+    """Compute the curve of gradient flow from zero, ``dM/dt = -gradient of the risk at M``.
 
     It is training with infinitely many contexts and infinitely small steps. For rotation-invariant tokens and
-    classes the gradient at ``M = w I`` is ``(risk'(w) / d) I``: started there, the flow stays there and moves
-    w by ``dw/dt = -risk'(w) / d``. ``times`` increase, 0 to 1e15; a gradient step of size eta takes time eta.
-    The start is a number w >= 0 for ``w I``, or a matrix, shape (d, d).
+    classes the gradient at ``M = w I`` is ``(risk'(w) / d) I``: started at zero, the flow stays among these
+    matrices and moves w by ``dw/dt = -risk'(w) / d``. ``times`` increase, 0 to 1e15; a gradient step of size
+    eta takes time eta. Elsewhere `matrix_risk` has the gradient, for an integrator of your own.
 
     Returns:
-        w at the times, shape (len(times),), relative error about 1e-8; or M, shape (len(times), d, d), to
-        the accuracy of `icl.risk.matrix_risk`.
+        w at the times, shape (len(times),), relative error about 1e-8.
 
     Raises:
         ValueError: Also if the flow is too long.
+
+    >>> from icl.risk import optimal_window
+    >>> from icl.tasks import Affine
+    >>> w = population_flow(Affine(dim=3), n=20, noise_std=0.5, times=[0.0, 10.0, 1e6])
+    >>> bool(abs(w[-1] / optimal_window(Affine(dim=3), n=20, noise_std=0.5).w - 1) < 1e-6)
+    True
     """
     # takes long to import, and only flows need it
     from scipy.integrate import solve_ivp
@@ -119,36 +115,24 @@ def population_flow(
     moments = reals(times, "times", 0, 1e15)
     if moments.ndim != 1 or np.any(np.diff(moments) < 0):
         raise ValueError(f"times={shown(times)}: must be a sequence of increasing numbers")
-    shape: tuple[int, ...] = ()
-    if not isinstance(start, list | tuple) and np.ndim(start) == 0:
-        first = np.array([real(start, "start", 0, MOST)])
-    else:
-        shape, first = ((task.dim, task.dim), as_square_matrix(start, task.dim, "start").ravel())
 
     calls = iter(range(_EVALUATIONS))
 
-    def velocity(_: float, M: Array) -> Array:
+    def velocity(_: float, w: Array) -> Array:
         if next(calls, None) is None:
             raise ValueError(
                 f"times up to {moments[-1]:g}: the flow of {task!r} takes too many steps"
             )
-        if shape:
-            return -matrix_risk(task, M.reshape(shape), length, noise_std).gradient.ravel()
-        _, bias_w, _, noise_w = integrate(task, max(float(M[0]), 0.0), np.array([float(length)]))[
-            :, 0
-        ]
+        rows = integrate(task, max(float(w[0]), 0.0), np.array([float(length)]))
+        _, bias_w, _, noise_w = rows[:, 0]
         return np.array([-(bias_w + variance * noise_w) / task.dim])
 
     moments, back = np.unique(moments, return_inverse=True)
-    curve = first[:, None]
-    if moments.size and moments[-1] > 0:  # else there is nothing to integrate
-        try:
-            velocity(0.0, first)
-        except ValueError as problem:
-            raise ValueError(f"start={np.asarray(start).tolist()}: {problem}") from None
-        span = (0.0, float(moments[-1]))
-        curve = solve_ivp(velocity, span, first, "LSODA", moments, rtol=1e-9, atol=1e-12).y
-    return np.asarray(curve.T[np.minimum(back, curve.shape[1] - 1)].reshape(*back.shape, *shape))
+    if moments.size == 0 or moments[-1] == 0:
+        return np.zeros(back.shape)
+    span = (0.0, float(moments[-1]))
+    curve = solve_ivp(velocity, span, [0.0], "LSODA", moments, rtol=1e-9, atol=1e-12).y
+    return np.asarray(curve[0, back])
 
 
 @dataclass(frozen=True)

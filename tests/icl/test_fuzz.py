@@ -180,7 +180,6 @@ OWN = {
     "icl.regressor.SoftmaxAttentionRegressor.score": DATA,
     "icl.risk.heads_risk": dict(windows=[2.0, -1.0], values=[1.2, -0.3]),
     "icl.risk.low_rank_risk": dict(dim=5, rank=2),
-    "icl.risk.population_flow": dict(start=0.0),
     "icl.streams.NativeStream": dict(name="noise"),
     "icl.streams.stream": dict(name="noise"),
     "icl.tasks.Globe": dict(dim=3, values=MAP),

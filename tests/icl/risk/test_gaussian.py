@@ -50,8 +50,8 @@ def test_both_tables_agree(monkeypatch):
 
 @pytest.mark.parametrize("w, n", [(0.0, 1), (10.0, 1), (0.0, 2), (0.0, 10**12)])
 def test_one_token_and_equal_weights(w, n):
-    r = gaussian_risk(7, w, n, 0.5, lipschitz=3.0)
-    assert r.bias == pytest.approx(9 * (1 + 1 / n), rel=1e-12)
+    r = gaussian_risk(7, w, n, 0.5)
+    assert r.bias == pytest.approx(1 + 1 / n, rel=1e-12)
     assert r.noise == pytest.approx(0.25 / n, rel=1e-12) and (n > 1 or abs(r.slope) < 1e-9)
 
 
@@ -74,14 +74,6 @@ def test_slopes_and_error(dim, w, n):
     for value, slope in ((r.bias, r.bias_slope), (r.noise, r.noise_slope)):
         assert slope[2] == pytest.approx(value @ stencil, rel=1e-6, abs=1e-9 * value[2] / w)
     assert np.all(r.error < 1e-10)
-
-
-def test_only_the_ratio_of_lipschitz_and_noise_matters():
-    one, three = (gaussian_risk(4, 0.7, 50, 0.2), gaussian_risk(4, 0.7, 50, 0.6, lipschitz=3.0))
-    assert three.total == pytest.approx(9 * one.total, rel=1e-14)
-    assert gaussian_window(4, 50, 0.2).w == pytest.approx(
-        gaussian_window(4, 50, 0.6, 3.0).w, rel=1e-12
-    )
 
 
 def contexts(dim, n, noise_std, count=40_000):

@@ -8,7 +8,7 @@ from scipy.special import ive
 from icl.attention import softmax_attention
 from icl.covariates import uniform_sphere
 from icl.pretrain.metrics import evaluation_error
-from icl.risk import low_rank_risk, matrix_risk, optimal_window, population_flow, population_risk
+from icl.risk import low_rank_risk, matrix_risk, population_flow, population_risk
 from icl.streams import stream
 from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU
 from icl_book.statistics import Z, t_interval
@@ -135,19 +135,16 @@ def test_the_refusal_names_a_function_that_takes_any_matrix():
 
 
 @pytest.mark.slow
-def test_flow_of_a_matrix():
-    task, n, noise_std, times = ReLU(2), 15, 0.2, [0.0, 3.0, 30.0, 1e5]
-    M = population_flow(task, n, noise_std, times, gaussian(2, 2.0))
-    assert M[0] == pytest.approx(gaussian(2, 2.0), rel=1e-12)
-    losses = [matrix_risk(task, m, n, noise_std).total for m in M]
-    assert np.all(np.diff(losses) < 0)
-    w = float(optimal_window(task, n, noise_std).w)
-    assert M[-1] == pytest.approx(w * np.eye(2), abs=1e-4 * w)
-    # from a multiple of the identity it is the flow of one number
-    straight, one = (
-        population_flow(task, n, noise_std, times, start) for start in (0.5 * np.eye(2), 0.5)
-    )
-    assert straight == pytest.approx(one[:, None, None] * np.eye(2), abs=1e-6)
+@pytest.mark.parametrize("w", [0.0, 2.0])
+def test_the_gradient_at_a_multiple_of_the_identity_is_one(w):
+    """So the flow from zero is one of numbers, and `population_flow` is the flow of matrices."""
+    h, task, n, noise_std = 1e-3, ReLU(2), 15, 0.2
+    slope = float(population_risk(task, w, n, noise_std).slope)
+    gradient = matrix_risk(task, w * np.eye(2), n, noise_std).gradient
+    assert gradient == pytest.approx(slope / 2 * np.eye(2), abs=1e-9)
+    (start,) = population_flow(task, n, noise_std, [h])
+    zero = matrix_risk(task, np.zeros((2, 2)), n, noise_std).gradient
+    assert start == pytest.approx(-h * zero[0, 0], rel=1e-2)
 
 
 # ------------------------------------------------------------------------ functions of a subspace
