@@ -10,41 +10,24 @@ where L(kappa) is the risk of kappa I. In the mean over f, ``sum_ij omega_i omeg
 2 sum_i omega_i k(x_i . x_q) + k(1)``, only the middle term knows the query, and by the addition theorem
 ``P_l(x_i . x_q)`` averages to ``P_l(x_i . z / kappa) P_l(c)`` over the rotations about z.
 
-The functions of kappa are tabulated on Chebyshev panels, once for each class and context length. The risk of
-M is the mean of rho over the query, by one of two rules:
-
-- If ``M'M`` and ``M + M'`` commute and have few joint eigenspaces (symmetric matrices with few eigenvalues),
-  both numbers depend on the squared lengths of x in these, whose law is Dirichlet: Gauss-Jacobi rules.
-- Else, in at most five dimensions, a product rule on the sphere, in polar coordinates.
-
-Other matrices are refused; `icl.pretrain.metrics.evaluation_error` estimates their risk from contexts that it
-samples.
+The risk of M is the mean of rho over the query, which `icl.risk.numerics.matrix_means` computes. It refuses
+matrices without structure in more than five dimensions; `icl.pretrain.metrics.evaluation_error` estimates
+their risk from contexts that it samples.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import lru_cache, partial
-
 import numpy as np
-from numpy.polynomial import chebyshev
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import roots_gegenbauer, roots_jacobi
+from numpy.typing import ArrayLike
 
 from icl.checks import integer, matrix_rows, real, reals, shown
-from icl.risk.numerics.integrals import attended_gegenbauer_means, bandlimit, integrate, spectrum
+from icl.risk.numerics.integrals import integrate
+from icl.risk.numerics.matrix_means import panel_of, query_rules, rule_means
 from icl.risk.numerics.result import MatrixRisk
 from icl.tasks import Zonal, check_task
 from icl.tasks.base import MOST, Array, pinned
-from icl.tasks.gegenbauer import Polynomials
 
-_NODES = 20  # Chebyshev nodes of a panel [v, 2 v] in kappa
-_DEGREES = 2**10  # more Gegenbauer degrees than this are refused
 _SETTLED = 1e-12  # a rule is not doubled again once doubling changes less than this
-_MOST_BLOCKS, _MOST_DIM = 5, 5
-_QUERIES = 2**17  # most queries of a deterministic rule
 _EVALUATIONS = 3000  # slopes along a flow; more take minutes
 
 
@@ -73,15 +56,14 @@ def matrix_risk(task: Zonal, M: ArrayLike, n: int, noise_std: float) -> MatrixRi
         raise ValueError(
             f"M: shape {matrix.shape}, must be ({task.dim}, {task.dim}), entries at most {MOST:g}"
         )
-    mean = partial(_mean, task, length, variance, matrix)
-    rules = _rules(matrix)
-    row, change = mean(next(rules)), 0.0
+    rules = query_rules(matrix)
+    row, change = rule_means(task, length, variance, matrix, next(rules)), 0.0
     for queries in rules:
-        before, row = row, mean(queries)
+        before, row = row, rule_means(task, length, variance, matrix, queries)
         change = float(np.abs(row - before).max())
         if change <= _SETTLED * (row[0] + row[1]):
             break
-    coarser = _panel(task, length, int(_indices(np.linalg.norm(matrix, 2)))).error
+    coarser = panel_of(task, length, float(np.linalg.norm(matrix, 2))).error
     error = np.asarray(change / max(row[0] + row[1], 1e-300) + coarser)
     return MatrixRisk(row[0], row[1], error[()], row[2:].reshape(matrix.shape))
 
@@ -133,180 +115,3 @@ def population_flow(task: Zonal, n: int, noise_std: float, times: ArrayLike) -> 
     span = (0.0, float(moments[-1]))
     curve = solve_ivp(velocity, span, [0.0], "LSODA", moments, rtol=1e-9, atol=1e-12).y
     return np.asarray(curve[0, back])
-
-
-@dataclass(frozen=True)
-class _Panel:
-    """Chebyshev coefficients of functions of kappa on ``left <= kappa <= right``."""
-
-    left: float
-    right: float
-    table: Array  # columns: bias and noise / sigma^2 of kappa I, and a_l m_l(kappa) / kappa for every degree
-    error: float  # relative, of bias and noise: what a coarser rule changes at the right end
-
-    def at(self, kappa: Array, derivative: int = 0) -> Array:
-        """Return the functions, or their derivatives, one a row, (columns, len(kappa))."""
-        half = (self.right - self.left) / 2
-        table = chebyshev.chebder(self.table, derivative, 1 / half) if derivative else self.table
-        return np.asarray(
-            table.T @ chebyshev.chebvander((kappa - self.left) / half - 1, len(table) - 1).T
-        )
-
-
-def _indices(kappa: ArrayLike) -> NDArray[np.int_]:
-    """Return the numbers of the panels of ``kappa``: [0, 1], [1, 2], [2, 4], ..."""
-    return np.asarray(np.maximum(0, np.frexp(kappa)[1]))
-
-
-def _panel(task: Zonal, n: float, index: int) -> _Panel:
-    return _tabulated(pinned(task), n, index)
-
-
-@lru_cache(maxsize=512)
-def _tabulated(task: Zonal, n: float, index: int) -> _Panel:
-    left, right = (0.0 if index == 0 else 2.0 ** (index - 1)), 2.0**index
-    angles = np.pi * (np.arange(_NODES) + 0.5) / _NODES
-    kappa = left + (right - left) / 2 * (1 + np.cos(angles))
-    length = np.array([n])
-    curve = np.array([integrate(task, k, length, slopes=False)[:, 0] for k in kappa])
-    coarse = integrate(task, kappa[0], length, order=12, slopes=False)[:, 0]
-    error = float(np.max(np.abs(coarse - curve[0]) / np.maximum(curve[0], 1e-300)))
-    degree = int(min(bandlimit(task), 16 * math.ceil(right**0.5)))
-    while True:
-        if degree > _DEGREES:
-            raise ValueError(
-                f"M is too large for {task!r}, whose spectrum falls too slowly: at {right:g}"
-            )
-        a, rest = spectrum(task, degree)
-        m = np.zeros((_NODES, degree))
-        if n > 1:
-            m = np.array([attended_gegenbauer_means(task.dim, k, n, degree) for k in kappa])
-        if degree >= bandlimit(task) or rest * np.abs(m[:, -8:]).max() <= 1e-14 * (a.sum() + rest):
-            break
-        degree *= 2
-    transform = 2 / _NODES * np.cos(np.outer(np.arange(_NODES), angles))
-    transform[0] /= 2
-    return _Panel(left, right, transform @ np.hstack([curve, a * m / kappa[:, None]]), error)
-
-
-def _conditional(task: Zonal, n: float, variance: float, kappa: Array, c: Array) -> Array:
-    """Return bias, noise and the gradient's two parts; its value is ``along M x / kappa + beta x``.
-
-    Shape (4, queries). With ``beta = rho_c / kappa`` and ``along = rho_kappa - c beta`` this is the
-    derivative of rho in ``z = M x``.
-    """
-    out = np.empty((4, kappa.size))
-    dim, indices = task.dim, _indices(kappa)
-    for index in np.unique(indices):
-        here, panel = indices == index, _panel(task, n, int(index))
-        k, cosine = kappa[here], c[here]
-        degrees = panel.table.shape[1] - 2
-        theta, degree = (np.arccos(np.clip(cosine, -1, 1)), np.arange(1, degrees + 1)[:, None])
-        missed = Polynomials(dim, theta).take(degrees + 1)[1:]  # 1 - P_l
-        # P_l' is proportional to the polynomial of degree l - 1 in d + 2 dimensions
-        bend = (1 - Polynomials(dim + 2, theta).take(degrees)) * (
-            degree * (degree + dim - 2) / (dim - 1)
-        )
-        (bias, noise, *pull), (bias_k, noise_k, *pull_k) = panel.at(k), panel.at(k, 1)
-        beta = -2 * np.einsum("lq,lq->q", pull, bend)
-        turn = 2 * np.einsum("lq,lq->q", pull, missed)
-        slope = bias_k + variance * noise_k + turn + 2 * k * np.einsum("lq,lq->q", pull_k, missed)
-        out[:, here] = bias + k * turn, variance * noise, slope - cosine * beta, beta
-    return out
-
-
-def _mean(task: Zonal, n: float, variance: float, M: Array, queries: _QueryRule) -> Array:
-    """Return the means of bias, noise and gradient, flat."""
-    kappa, p = queries.kappa, queries.p
-    divisor = np.where(kappa > 0, kappa, 1.0)
-    c = np.where(kappa > 0, queries.product / divisor, 1.0)
-    bias, noise, along, beta = _conditional(task, n, variance, kappa, c)
-    gradient = M @ queries.outer(along / divisor * p) + queries.outer(beta * p)
-    return np.concatenate([[bias @ p, noise @ p], gradient.ravel()])
-
-
-@dataclass(frozen=True)
-class _QueryRule:
-    """Nodes x and their probabilities; the arrays have shape (q,)."""
-
-    kappa: Array  # |M x|
-    product: Array  # x . M x
-    p: Array
-    outer: Callable[[Array], Array]  # from h, (q,), to sum_q h x x', (d, d)
-
-
-def _rules(M: Array) -> Iterator[_QueryRule]:
-    """Return rules for a matrix, each twice as fine as the one before."""
-    blocks = _blocks(M)
-    if blocks is None and len(M) > _MOST_DIM:
-        raise ValueError(
-            f"M: dim={len(M)}, must be at most {_MOST_DIM} unless M'M and M + M' commute and have at most "
-            f"{_MOST_BLOCKS} joint eigenspaces; icl.pretrain.metrics.evaluation_error samples its risk"
-        )
-    axes = len(M) - 1 if blocks is None else len(blocks[0]) - 1
-    orders = [8 * 2**k for k in range(17) if (8 * 2**k) ** axes <= _QUERIES] if axes else [1]
-    return (_polar(M, order) if blocks is None else _dirichlet(*blocks, order) for order in orders)
-
-
-def _blocks(M: Array) -> tuple[list[Array], Array, Array] | None:
-    """Return bases of the joint eigenspaces of ``M'M`` and ``(M + M') / 2``, and their eigenvalues.
-
-    None if they do not commute, or there are too many.
-    """
-    scale = float(np.linalg.norm(M, 2)) or 1.0
-    pair = [M.T @ M / scale**2, (M + M.T) / (2 * scale)]
-    values, basis = np.linalg.eigh(pair[0] + math.sqrt(2) * pair[1])
-    split = np.flatnonzero(np.diff(values) > 1e-12) + 1
-    bases = np.split(basis, split, axis=1)
-    moduli, cosines = (np.array([np.trace(b.T @ a @ b) / b.shape[1] for b in bases]) for a in pair)
-    rebuilt = [
-        sum(v * (b @ b.T) for v, b in zip(vs, bases, strict=True)) for vs in (moduli, cosines)
-    ]
-    if len(bases) > _MOST_BLOCKS or any(
-        np.abs(a - b).max() > 1e-12 for a, b in zip(pair, rebuilt, strict=True)
-    ):
-        return None
-    return bases, np.maximum(moduli, 0) * scale**2, cosines * scale
-
-
-def _dirichlet(bases: list[Array], moduli: Array, cosines: Array, order: int) -> _QueryRule:
-    """Return a product of Gauss-Jacobi rules for the squared lengths in the eigenspaces."""
-    sizes = [b.shape[1] for b in bases]
-    u, p, left = np.empty((1, 0)), np.ones(1), np.ones((1, 1))
-    for i, size in enumerate(sizes[:-1]):
-        x, q = roots_jacobi(order, sum(sizes[i + 1 :]) / 2 - 1, size / 2 - 1)
-        share = np.tile((1 + x) / 2, len(p))[:, None]
-        u, left = np.repeat(u, order, axis=0), np.repeat(left, order, axis=0)
-        u, left, p = (
-            np.hstack([u, left * share]),
-            left * (1 - share),
-            np.outer(p, q / q.sum()).ravel(),
-        )
-    u = np.hstack([u, left])
-
-    def outer(h: Array) -> Array:
-        return np.asarray(
-            sum((h @ v) / b.shape[1] * (b @ b.T) for v, b in zip(u.T, bases, strict=True))
-        )
-
-    return _QueryRule(np.sqrt(u @ moduli), u @ cosines, p, outer)
-
-
-def _polar(M: Array, order: int) -> _QueryRule:
-    """Return a product rule in polar coordinates on half the sphere: nothing changes at -x."""
-    angle = np.pi * (np.arange(order if len(M) == 2 else 2 * order) + 0.5) / order
-    x, p = (np.stack([np.cos(angle), np.sin(angle)], axis=1), np.full(angle.size, 1 / angle.size))
-    for dim in range(3, len(M) + 1):
-        t, q = roots_gegenbauer(order, (dim - 2) / 2)
-        if dim == len(M):
-            t, q = t[t > 0], q[t > 0]
-        x = np.hstack([np.kron(np.sqrt(1 - t * t)[:, None], x), np.repeat(t, len(x))[:, None]])
-        p = np.outer(q / q.sum(), p).ravel()
-    return _points(M, x, p)
-
-
-def _points(M: Array, x: Array, p: Array) -> _QueryRule:
-    z = x @ M.T
-    return _QueryRule(
-        np.linalg.norm(z, axis=1), (z * x).sum(1), p, lambda h: (x * h[:, None]).T @ x
-    )

@@ -3,6 +3,7 @@
 - `quadrature`: nodes in the logarithm of s and in the angle, for every window.
 - `integrals`: bias and noise on the sphere, as sums over these nodes.
 - `gaussian_moments`: moments of the weights of Gaussian scores, and their means over the query.
+- `matrix_means`: the risk of one matrix given the query, and its mean over the query.
 - `search`: the lowest minimum in w of many risks at once.
 - `result`: bias + noise = total.
 

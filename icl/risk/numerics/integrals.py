@@ -32,6 +32,10 @@ def integrate(task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = T
 
     The result has shape (4, j), or (2, j) without the slopes; ``order`` is the number of Gauss-Legendre nodes
     a panel. ValueError if w is too large: for n, or for the degrees of the class.
+
+    >>> from icl.tasks import Affine
+    >>> integrate(Affine(3), 0.0, np.array([4.0]))[::2, 0].round(12)  # a_1 (1 + 1 / n) and 1 / n
+    array([0.13888889, 0.25      ])
     """
     out = np.empty((4, n.size) if slopes else (2, n.size))
     a, rest = spectrum(task, 32)
@@ -62,6 +66,9 @@ def attended_gegenbauer_means(dim: int, w: float, n: float, degree: int, order: 
     """Return ``m_l = E sum_i omega_i P_l(x_i . x_q)``, l = 1..degree, for n >= 2 tokens.
 
     ``E sum_i omega_i h(theta_i) = n int E[h z e^-z] phi^(n-1) du`` for every function h of the angle.
+
+    >>> attended_gegenbauer_means(3, 2.0, 1e9, 1).round(6)  # of many tokens: coth 2 - 1 / 2
+    array([0.537315])
     """
     thetas, laws = [], []
     for mesh in meshes(dim, w, np.array([n]), degree, order):
@@ -259,7 +266,14 @@ def _freeze_below_rounding(m: Array, flat: Array, done: NDArray[np.bool_]) -> ND
 
 
 def spectrum(task: Zonal, degree: int) -> tuple[Array, float]:
-    """Return the Gegenbauer coefficients of a class, computed once for equal numbers."""
+    """Return the Gegenbauer coefficients of a class, and the sum of those beyond.
+
+    Each is computed once for equal numbers.
+
+    >>> from icl.tasks import Linear
+    >>> spectrum(Linear(3, lipschitz=2.0), 2)  # E f(x)^2 = L^2 / d, in degree 1
+    (array([1.33333333, 0.        ]), 0.0)
+    """
     return _spectrum(pinned(task), degree)
 
 
@@ -269,7 +283,12 @@ def _spectrum(task: Zonal, degree: int) -> tuple[Array, float]:
 
 
 def bandlimit(task: Zonal) -> float:
-    """Return the highest degree that changes a digit of the covariance."""
+    """Return the highest degree that changes a digit of the covariance.
+
+    >>> from icl.tasks import Affine, Quadratic, ReLU
+    >>> [float(bandlimit(task)) for task in (Affine(3), Quadratic(3), ReLU(3))]
+    [1.0, 2.0, inf]
+    """
     return _bandlimit(pinned(task))
 
 

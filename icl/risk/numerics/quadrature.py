@@ -20,6 +20,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import betainc, betaincc, gammaln, ive
@@ -27,10 +28,10 @@ from scipy.special import betainc, betaincc, gammaln, ive
 from icl.covariates import cap_quantile
 from icl.tasks.base import Array
 
-# edges in u, edges of angles, and the probabilities below and above these
-Group = tuple[tuple[Array, Array], Array, Array, Array]
-
 _CUT = 42.0  # everything below exp(-_CUT) of the leading term is dropped
+_VANISHED = 36.0  # exp(-36) is below the rounding of a number of order one
+_FIRST = 8.0  # exp(-8 s) is integrated over 0 < s < 1 by one panel to all digits
+_CHORD = 0.63  # 1 - exp(-x) is at least this times x, for x up to one
 _WIDE = 30.0  # panels in u wider than this have angles for each node
 _TABLE = 2**8  # panels (16 x 16) in one table: larger ones only take memory
 _FINE = np.linspace(0, 1, 160)  # where the density of panels is sampled
@@ -49,6 +50,38 @@ class Mesh:
     above: Array  # probability of the farther angles left out, where z is zero; (panels, 1)
 
 
+@dataclass(frozen=True, eq=False)
+class Scales:
+    """The values of tau that matter: those of the tokens, and of their weights."""
+
+    nearest: float  # no token falls below it, up to a probability that no digit of the risk can see
+    peak: float  # where the law of tau, weighted with exp(-tau), has its mode
+    width: float  # of that law, to where it has fallen by exp(-_CUT)
+
+    @property
+    def reach(self) -> float:
+        """The tau beyond which there is nothing but the tail of the kernel."""
+        return max(self.peak, self.nearest) + self.width
+
+
+class Group(NamedTuple):
+    """Neighboring panels in u that share their angles."""
+
+    left: Array  # edges in u, (panels,)
+    right: Array
+    angles: Array  # edges of the panels of angles, (panels, m + 1)
+    below: Array  # probabilities of the angles nearer and farther than these, (panels, 1)
+    above: Array
+
+
+class Panels(NamedTuple):
+    """All panels in u of one window: groups that share angles, and wide ones with angles for each node."""
+
+    groups: list[Group]
+    wide: tuple[Array, Array]  # left and right edges in u
+    scales: Scales
+
+
 def meshes(
     dim: int, w: float, n: Array, degree: float = math.inf, order: int = 16, jumps: bool = False
 ) -> list[Mesh]:
@@ -57,76 +90,104 @@ def meshes(
     ``degree`` is the highest Gegenbauer degree of the class, infinite if there is none; ``order`` the number
     of Gauss-Legendre nodes a panel. The panels are made for 16. ``jumps`` asks for more of them, for classes
     rougher than Lipschitz functions, whose spectrum falls so slowly that finer waves count.
+
+    >>> one = 0.0  # the mean weights of ten tokens sum to one: n int E[z exp(-z)] phi^(n-1) du
+    >>> for mesh in meshes(dim=3, w=2.0, n=np.array([10.0])):
+    ...     tau = 2.0 * (1 - np.cos(mesh.theta))
+    ...     z = np.exp(mesh.u[..., None] - tau[:, None])
+    ...     phi = mesh.above + (np.exp(-z) @ mesh.p[..., None])[..., 0]
+    ...     share = ((z * np.exp(-z)) @ mesh.p[..., None])[..., 0]
+    ...     one += 10 * float(np.sum(mesh.weight * share * phi**9))
+    >>> round(one, 12)
+    1.0
     """
-    groups, wide, nearest, reach = _panels_of(
-        dim, float(w), float(n.min()), float(n.max()), degree, jumps
-    )
+    groups, wide, scales = _panels_of(dim, float(w), float(n.min()), float(n.max()), degree, jumps)
     out = [
-        Mesh(*_nodes_in_u(*us, order), *angle_probabilities(dim, angles, order), *rest)
-        for us, angles, *rest in groups
+        Mesh(
+            *_nodes_in_u(group.left, group.right, order),
+            *angle_probabilities(dim, group.angles, order),
+            group.below,
+            group.above,
+        )
+        for group in groups
     ]
     if wide[0].size:
         u, weight = (x.reshape(-1, 1) for x in _nodes_in_u(*wide, order))
-        angles = _panels_per_node(dim, w, u, nearest, reach)
+        angles = _panels_per_node(dim, w, u, scales)
         law = angle_probabilities(dim, angles, order)
         out.append(Mesh(u, weight, *law, *_tail_masses(dim, angles)))
     return out
 
 
 @lru_cache(maxsize=64)  # rules of several orders share the panels
-def _panels_of(
-    dim: int, w: float, least: float, most: float, degree: float, jumps: bool
-) -> tuple[list[Group], tuple[Array, Array], float, float]:
-    """Return the panels for ``least`` to ``most`` tokens.
-
-    They are groups of panels in u that share their angles, the edges in u of those that do not, and the tau
-    that no token falls below and the one beyond which there is nothing but the kernel's tail.
-    """
-    # No token falls nearer than this, up to a probability that no digit of the risk can see.
-    nearest = w * cap_quantile(dim, 1e-17 / most**2)
-    # The mass of exp(-w (1 - t)) (1 - t^2)^((d-3)/2) peaks where w (1 - t^2) = (d - 3) t.
-    ratio = max(dim - 3, 0) / max(w, 1e-300)
-    peak = 0.0 if ratio == 0 else w * (1 - 2 / (ratio + math.hypot(ratio, 2)))
-    # ... and has decayed by exp(-_CUT) so much further out: its law is at most as wide as a gamma law's
-    width = math.sqrt(2 * _CUT * peak) + _CUT
-    reach = max(peak, nearest) + width
-    log_mean, log_square = (log_mean_weight(dim, k * w) for k in (1, 2))
-
-    # Integrands rise like n exp(2u) E[exp(-2 tau)]; the integral is of order min(1, E[..]^2 / n E[..^2]).
-    low = min(-math.log(most) - log_mean, -0.5 * (math.log(most) + log_square)) - _CUT / 2
-    low = max(low, nearest - math.log(most) - _CUT / 2)
-    # Integrands end where phi^(n-1) has vanished, or, for few tokens, past the last weight.
-    high = 2 * w + 5.0
-    if least > 1:
-        needed = 36 / (least - 1)  # -log phi
-        high = min(high, w * cap_quantile(dim, -math.expm1(-needed)) + math.log(needed + 4))
-        # phi <= 1 - .63 s E[exp(..)] while s <= 1
-        linear = math.log(needed / 0.63) - log_mean
-        if linear <= 0:
-            high = min(high, linear)
-
+def _panels_of(dim: int, w: float, least: float, most: float, degree: float, jumps: bool) -> Panels:
+    """Return the panels for ``least`` to ``most`` tokens."""
+    scales = _scales(dim, w, most)
+    low, high = _range_in_u(dim, w, least, most, scales)
     edges = [low]
-    if low < 0:  # phi^n falls no faster than exp(-n s E[exp(..)])
-        edges = [-math.inf, min(0.0, math.log(8 / most) - log_mean, high)]
+    if low < 0:
+        # From s = 0 on a panel in s, where phi^n falls no faster than exp(-n s E[exp(-tau)]).
+        first = math.log(_FIRST / most) - log_mean_weight(dim, w)
+        edges = [-math.inf, min(0.0, first, high)]
     while edges[-1] < high:
-        edges.append(min(edges[-1] + _step(dim, w, edges[-1], reach, degree, jumps), high))
+        step = _step(dim, w, edges[-1], scales.reach, degree, jumps)
+        edges.append(min(edges[-1] + step, high))
     left, right = np.array(edges[:-1]), np.array(edges[1:])
     start = np.where(np.isinf(left), right, left)
     wide = right - start > _WIDE
     groups = []
     if not wide.all():
+        # The spectrum of a class that jumps falls so slowly that finer waves count.
         turn = 1.5 if jumps else 3.0
+        left_shared, right_shared = left[~wide], right[~wide]
         for rows, angles in _shared_panels(
-            dim, w, start[~wide], right[~wide], nearest, peak, width, degree, turn
+            dim, w, start[~wide], right_shared, scales, degree, turn
         ):
-            groups.append(
-                ((left[~wide][rows], right[~wide][rows]), angles, *_tail_masses(dim, angles))
-            )
-    return groups, (left[wide], right[wide]), nearest, reach
+            tails = _tail_masses(dim, angles)
+            groups.append(Group(left_shared[rows], right_shared[rows], angles, *tails))
+    return Panels(groups, (left[wide], right[wide]), scales)
+
+
+def _scales(dim: int, w: float, most: float) -> Scales:
+    """Return the values of tau that matter to at most so many tokens."""
+    nearest = w * cap_quantile(dim, 1e-17 / most**2)
+    # The mass of exp(-w (1 - t)) (1 - t^2)^((d-3)/2) peaks where w (1 - t^2) = (d - 3) t.
+    ratio = max(dim - 3, 0) / max(w, 1e-300)
+    peak = 0.0 if ratio == 0 else w * (1 - 2 / (ratio + math.hypot(ratio, 2)))
+    # Its law is at most as wide as a gamma law with that mode.
+    return Scales(nearest, peak, math.sqrt(2 * _CUT * peak) + _CUT)
+
+
+def _range_in_u(
+    dim: int, w: float, least: float, most: float, scales: Scales
+) -> tuple[float, float]:
+    """Return the u between which integrands are seen, for ``least`` to ``most`` tokens."""
+    log_mean, log_square = (log_mean_weight(dim, k * w) for k in (1, 2))
+    # Integrands rise like n exp(2u) E[exp(-2 tau)], and what they integrate to, the sum of the squared
+    # weights, is of order E[exp(-2 tau)] / (n E[exp(-tau)]^2), or one if that is more.
+    low = min(-math.log(most) - log_mean, -0.5 * (math.log(most) + log_square)) - _CUT / 2
+    # For smaller u not even the nearest token has a z that counts.
+    low = max(low, scales.nearest - math.log(most) - _CUT / 2)
+    # Where u is past the farthest token, tau = 2w, by 5, exp(-z) is exp(-148) at most, and phi is nothing.
+    high = 2 * w + 5.0
+    if least > 1:
+        # Integrands end where phi^(n-1) is exp(-36). That is reached where all tokens but a share of
+        # exp(-needed) have a z above needed + 4 ...
+        needed = _VANISHED / (least - 1)
+        high = min(high, w * cap_quantile(dim, -math.expm1(-needed)) + math.log(needed + 4))
+        # ... and, while s <= 1, where the bound 1 - phi >= .63 s E[exp(-tau)] says so.
+        linear = math.log(needed / _CHORD) - log_mean
+        if linear <= 0:
+            high = min(high, linear)
+    return low, high
 
 
 def log_mean_weight(dim: int, w: float) -> float:
-    """Return ``log E exp(-w (1 - t))``, a modified Bessel function; a few digits are enough."""
+    """Return ``log E exp(-w (1 - t))``, a modified Bessel function; a few digits are enough.
+
+    >>> round(log_mean_weight(3, 2.0), 4)  # t is uniform: log of (1 - exp(-4)) / 4
+    -1.4048
+    """
     nu = dim / 2 - 1
     bessel = float(ive(nu, w)) if w < 1e8 else (2 * math.pi * w) ** -0.5
     if bessel > 1e-280 and w > 0:
@@ -172,9 +233,7 @@ def _shared_panels(
     w: float,
     left: Array,
     right: Array,
-    nearest: float,
-    peak: float,
-    width: float,
+    scales: Scales,
     degree: float,
     turn: float,
 ) -> Iterator[tuple[slice, Array]]:
@@ -183,9 +242,8 @@ def _shared_panels(
     Panels are ``turn`` wide in tau where exp(-z) turns.
     """
     right = np.maximum(right, 0.0)
-    ends = np.stack(
-        [np.maximum(left - 4, nearest), np.maximum(right, max(peak, nearest)) + width], axis=1
-    )
+    farthest = np.maximum(right, max(scales.peak, scales.nearest)) + scales.width
+    ends = np.stack([np.maximum(left - 4, scales.nearest), farthest], axis=1)
     if w > 0:
         # the least of all w makes infinity, which is clipped
         with np.errstate(over="ignore"):
@@ -222,27 +280,37 @@ def _shared_panels(
         start = rows.stop
 
 
-def _panels_per_node(dim: int, w: float, u: Array, nearest: float, reach: float) -> Array:
+def _panels_per_node(dim: int, w: float, u: Array, scales: Scales) -> Array:
     """Return edges of angles for each u, shape (nodes, 1).
 
     The panels are those in y = tau - u, short where exp(-exp(-y)) turns, then longer.
     """
     widest, y = 3 * w / math.sqrt(dim), [-4.0]
-    while y[-1] < max(_CUT, reach - float(u[0, 0])):
+    while y[-1] < max(_CUT, scales.reach - float(u[0, 0])):
         y.append(y[-1] + min(widest, 1.2 + 0.3 * max(y[-1] - 4, 0.0), 12.0))
-    tau = np.clip(u + np.array(y), nearest, 2 * w)
+    tau = np.clip(u + np.array(y), scales.nearest, 2 * w)
     return np.asarray(2 * np.arcsin(np.sqrt(tau / (2 * w))))
 
 
 def angle_probabilities(dim: int, edges: Array, order: int) -> tuple[Array, Array]:
-    """Return angles between neighboring edges (last axis) with their probabilities."""
+    """Return angles between neighboring edges (last axis) with their probabilities.
+
+    >>> theta, p = angle_probabilities(5, np.array([0.0, 1.0, np.pi]), 16)
+    >>> round(float(p @ np.cos(theta) ** 2), 12)  # E (x . x_q)^2 = 1 / d
+    0.2
+    """
     theta, weight = gauss_panels(edges, order)
     constant = gammaln(dim / 2) - gammaln((dim - 1) / 2) - math.log(math.pi) / 2
     return theta, weight * np.exp(constant + (dim - 2) * np.log(np.maximum(np.sin(theta), 1e-300)))
 
 
 def gauss_panels(edges: Array, order: int) -> tuple[Array, Array]:
-    """Return nodes and weights of Gauss-Legendre rules between neighboring edges (last axis)."""
+    """Return nodes and weights of Gauss-Legendre rules between neighboring edges (last axis).
+
+    >>> x, weight = gauss_panels(np.array([0.0, 1.0, 3.0]), 2)
+    >>> round(float(weight @ x**3), 12)  # 3^4 / 4
+    20.25
+    """
     x, weight = _GAUSS(order)
     half, shape = np.diff(edges)[..., None] / 2, (*edges.shape[:-1], -1)
     return (edges[..., :-1, None] + half * (1 + x)).reshape(shape), (half * weight).reshape(shape)

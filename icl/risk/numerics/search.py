@@ -54,6 +54,13 @@ def lowest(
     part that never falls exceeds the lowest risk so far, or where it rises beyond ``last``. The scale of w is
     that on which the scan begins at 0.1, with ``ahead`` windows at once; ``at_zero`` are the risks at w = 0,
     ``falls`` says whether they fall there, and those that are not ``active`` stay there.
+
+    >>> def parabola(w, some):
+    ...     w = w[:, None] + 0.0 * some
+    ...     return np.stack([(w - 2) ** 2, 2 * (w - 2), 0 * w], axis=1)
+    >>> found = lowest(parabola, np.array([4.0]), True, np.array([10.0]), np.array([0]))
+    >>> found.w.round(9), found.curvature.round(6)
+    (array([2.]), array([2.]))
     """
     lowest_seen, falling = at_zero.copy(), np.full(at_zero.size, falls)
     lower, crossings = 0.0, list[Interval]()
