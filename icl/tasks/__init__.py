@@ -1,8 +1,8 @@
 """Function classes and their covariances.
 
 - `base`: `Zonal`, the rotation-invariant class; write your own by deriving from it. `Projected` covariates.
-- `classes`: affine, ReLU, cosine without and with a phase, linear, quadratic, sign, a smooth step, one degree
-  alone, random networks.
+- `classes`: affine, ReLU, cosine without and with a phase, linear, quadratic, sign, a smooth step, random
+  networks.
 - `quadratic_form`: the risk of any predictor that is linear in the labels, given the tokens.
 - `spectrum`: a class known by its power in each degree, and a map of the sphere, turned at random.
 - `gegenbauer`: the polynomials that all spectra are written in, and the law of the angle.
@@ -13,7 +13,6 @@ from icl.tasks.classes import (
     CLASSES,
     Affine,
     Cosine,
-    Harmonic,
     Linear,
     Network,
     PhasedCosine,
@@ -33,7 +32,6 @@ __all__ = [
     "Cosine",
     "Function",
     "Globe",
-    "Harmonic",
     "Linear",
     "Network",
     "PhasedCosine",

@@ -21,7 +21,7 @@ from scipy.special import gammaln, jv
 from icl.checks import integer, real, shown
 from icl.covariates import inner_products, uniform_sphere
 from icl.tasks.base import LEAST, MOST, MOST_DEGREE, Array, Function, Rng, Zonal, angles, cosines
-from icl.tasks.gegenbauer import Polynomials, angle_quadrature, harmonics, multiplicity, shortfall
+from icl.tasks.gegenbauer import Polynomials, angle_quadrature, multiplicity, shortfall
 
 if TYPE_CHECKING:
     import torch
@@ -325,30 +325,6 @@ class Tanh(Expanded):
     def _draw(self, rng: Rng, count: int) -> Function:
         q, scale = uniform_sphere(rng, count, self.dim), self.lipschitz / self.steepness
         return lambda x: scale * (self.steepness * inner_products(q, x)).tanh()
-
-
-@dataclass(frozen=True)
-class Harmonic(Expanded):
-    """Zonal harmonics ``f(x) = sqrt(N_l) P_l(u.x)``, ``u ~ U(S^{d-1})``, l up to 1000: covariance ``P_l``."""
-
-    degree: int = 1
-    label = "harmonic"
-    _ranges = {"degree": (integer, 1, 1000)}
-
-    def coefficients(self) -> Array:
-        return np.array([0.0] * (self.degree - 1) + [1.0])
-
-    def _draw(self, rng: Rng, count: int) -> Function:
-        import torch
-
-        u = uniform_sphere(rng, count, self.dim)
-        degree = np.full(count, self.degree)
-
-        def f(x: torch.Tensor) -> torch.Tensor:
-            cosine = cosines(inner_products(u, x).cpu().numpy())
-            return torch.from_numpy(harmonics(self.dim, degree, cosine)).to(x)
-
-        return f
 
 
 @dataclass(frozen=True)

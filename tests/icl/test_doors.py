@@ -34,7 +34,6 @@ from icl.streams import NativeStream, stream
 from icl.tasks import (
     CLASSES,
     Affine,
-    Harmonic,
     Network,
     QuadraticRisk,
     ReLU,
@@ -122,7 +121,7 @@ REFUSED = [
     *((GRID.trained.settings.rate, v, "step=") for v in (-1, 2, 0.5, "0")),
     *(
         (task.covariance, v, "cosine=")
-        for kind in (*CLASSES.values(), Tanh, Network, Harmonic)
+        for kind in (*CLASSES.values(), Tanh, Network)
         for task in [kind(3)]
         for v in (3.0, -1.1, math.nan)
     ),
@@ -223,7 +222,7 @@ def test_the_ratio_of_row_sums_may_overflow():
 
 
 def test_covariances_take_cosines_up_to_rounding():
-    for kind in (*CLASSES.values(), Tanh, Network, Harmonic):
+    for kind in (*CLASSES.values(), Tanh, Network):
         task = kind(3)
         assert task.covariance(1 + 1e-12) == task.covariance(1.0)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from icl.risk import population_risk
-from icl.tasks import Affine, Cosine, Harmonic, Linear, Quadratic, ReLU
+from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU, Spectrum
 from icl_rigor import enclose_risk
 from oracles import risk as oracle
 
@@ -75,7 +75,7 @@ def test_the_reference_lies_in_the_enclosure(task, w, n):
         ({"n": 0}, "n=0"),
         ({"noise_std": -1.0}, "noise_std=-1.0"),
         ({"rtol": 1e-20}, "rtol=1e-20"),
-        ({"task": Harmonic(3)}, "allowed are Affine"),
+        ({"task": Spectrum(3)}, "allowed are Affine"),
     ],
 )
 def test_what_cannot_be_enclosed_is_refused_in_one_line(changed, words):

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import roots_hermitenorm, roots_jacobi
 
 from icl.risk import matrix_risk, optimal_window, population_risk
-from icl.tasks import Affine, Cosine, Harmonic, Quadratic, ReLU, Tanh, Zonal
+from icl.tasks import Affine, Cosine, Quadratic, ReLU, Spectrum, Tanh, Zonal
 from oracles.reflection import circle, circle_means, mean_weight, turning
 
 
@@ -168,7 +168,7 @@ def test_a_turn_of_no_agreement_loses_to_equal_weights():
     assert tried > 10
 
 
-@pytest.mark.parametrize("task", [Harmonic(3, 8), Cosine(5, 8.0)], ids=str)
+@pytest.mark.parametrize("task", [Spectrum(3, (0.0,) * 8 + (1.0,)), Cosine(5, 8.0)], ids=str)
 def test_short_waves_are_not_covered_and_do_fail_at_fixed_length(task):
     """Short waves with three tokens: at some length of M x turning away adds less than nothing."""
     theta = np.linspace(0, np.pi / 2, 1001)

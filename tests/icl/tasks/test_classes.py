@@ -13,13 +13,13 @@ from icl.tasks import (
     CLASSES,
     Affine,
     Cosine,
-    Harmonic,
     Linear,
     Network,
     PhasedCosine,
     Quadratic,
     ReLU,
     Sign,
+    Spectrum,
     Tanh,
     Zonal,
     make_task,
@@ -123,7 +123,7 @@ LIPSCHITZ = [name for name, kind in CLASSES.items() if kind is not Sign]
 SAMPLED = [make_task(name, dim, 1.7) for name in LIPSCHITZ for dim in (2, 5)]
 SAMPLED += [Sign(2, 1.7), Sign(5, 1.7)]
 SAMPLED += [Tanh(2, 2.0, 0.5), Tanh(3, 2.0, 6.0), Tanh(7, 2.0, 20.0)]
-SAMPLED += [Network(3, 2.0, 1), Network(3, 2.0, 8), Harmonic(3, degree=3)]
+SAMPLED += [Network(3, 2.0, 1), Network(3, 2.0, 8), Spectrum(3, (0.0, 0.0, 0.0, 1.0))]
 
 
 @pytest.mark.parametrize("task", SAMPLED, ids=str)

@@ -3,7 +3,7 @@ import pytest
 from scipy.special import ive
 
 from icl.risk import optimal_window, population_risk
-from icl.tasks import Harmonic, ReLU
+from icl.tasks import ReLU, Spectrum
 from icl_book.measurements import theorem3_generalization
 
 EXACT = {"lipschitz": 1.0, "noise_std": 1.0}
@@ -82,7 +82,7 @@ def test_the_worst_bias_lies_in_its_bracket_and_is_of_the_order_of_one_over_w(di
     assert upper == pytest.approx(2 * (1 - mean_cosine), rel=0.01)
     # a function of one degree l alone, scaled so that its gradient is at most one in the mean, is in between
     degree = int(w**0.5 / 2)
-    bias = population_risk(Harmonic(dim, degree=degree), w, n, 0.0).bias
+    bias = population_risk(Spectrum(dim, (0.0,) * degree + (1.0,)), w, n, 0.0).bias
     assert bias / (degree * (degree + dim - 2)) <= upper
 
 
