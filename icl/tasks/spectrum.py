@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike
 
 from icl.checks import integer, real, sequence, shown, table
 from icl.covariates import inner_products, uniform_sphere
-from icl.tasks.base import MOST, MOST_DEGREE, Array, Function, Rng, Zonal, angles, cosines
+from icl.tasks.base import MOST, Array, Function, Rng, angles
+from icl.tasks.classes import Expanded
 from icl.tasks.gegenbauer import harmonics, shortfall
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _MOST_VALUE = 1e49  # of a map, whose variance has to be a power
 
 
 @dataclass(frozen=True, repr=False)
-class Spectrum(Zonal):
+class Spectrum(Expanded):
     """A class that is known by its variance in each degree of spherical harmonics.
 
     ``power[l]`` is the variance in degree l; ``power[0]``, the square of the mean, is ignored, because a
@@ -65,21 +66,13 @@ class Spectrum(Zonal):
     def left_out_level(self) -> float:
         return self.power[0]
 
-    @property
-    def _coefficients(self) -> Array:
+    def coefficients(self) -> Array:
         return np.asarray(self.power)[1:]
-
-    def spectrum(self, degree: int) -> tuple[Array, float]:
-        degree, a = integer(degree, "degree", 0, MOST_DEGREE), self._coefficients
-        return np.pad(a[:degree], (0, max(0, degree - a.size))), float(a[degree:].sum())
 
     def variogram(self, theta: ArrayLike) -> Array:
         """Return ``sum_l power_l (1 - P_l(cos theta))`` at angles in [0, pi], without the rest."""
-        return shortfall(self.dim, self._coefficients, angles(theta))
-
-    def covariance(self, cosine: ArrayLike) -> Array:
-        """Return ``sum_l power_l P_l(cosine)`` over the degrees from one on, without the rest."""
-        return np.asarray(self._coefficients.sum() - self.variogram(np.arccos(cosines(cosine))))
+        # of a map every degree counts
+        return shortfall(self.dim, self.coefficients(), angles(theta))
 
     def _draw(self, rng: Rng, count: int) -> Function:
         import torch
@@ -88,7 +81,7 @@ class Spectrum(Zonal):
             raise ValueError(
                 f"rest={self.rest:g}: must be 0 for sample, which draws no such fine functions"
             )
-        a = self._coefficients
+        a = self.coefficients()
         upto = np.cumsum(a)
         chosen = np.asarray(rng.uniform(0.0, 1.0, (count,)), dtype=float) * upto[-1]
         degree = 1 + np.searchsorted(upto, chosen, "right").clip(max=a.size - 1)
