@@ -3,11 +3,12 @@
 - `exact`: the risk and its optimal window.
 - `matrix`: the risk of any matrix, its gradient, and gradient flow.
 - `monte_carlo`: the same by sampling, and the best predictor linear in the labels.
-- `baselines`: linear attention and nearest neighbors. `low_rank`: Theorem 4's two-parameter risk.
+- `baselines`: linear attention and the nearest neighbor. `low_rank`: Theorem 4's two-parameter risk.
 - `heads`: several heads, each a window and a value. `kriging`: bounds on the best linear predictor.
 - `gaussian`: the risk on Gaussian tokens, and its law for many of them.
 - `asymptotics`: laws for many tokens on the sphere.
-- `numerics`: nodes, integrals, moments and searches, which you need not read to use the others.
+
+The folder `numerics` has nodes, integrals, moments and searches, which you need not read to use the others.
 
 All functions raise TypeError for a task that is not rotation invariant, and ValueError for an argument out of
 range or shapes that do not broadcast.
@@ -18,7 +19,6 @@ from icl.risk.baselines import (
     linear_optimum,
     linear_risk,
     nearest_neighbor_risk,
-    neighbors_risk,
 )
 from icl.risk.exact import OptimalWindow, mismatch_risk, optimal_window, population_risk
 from icl.risk.gaussian import (
@@ -61,7 +61,6 @@ __all__ = [
     "mismatch_risk",
     "monte_carlo_risk",
     "nearest_neighbor_risk",
-    "neighbors_risk",
     "optimal_heads",
     "optimal_window",
     "population_flow",

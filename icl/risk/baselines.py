@@ -1,4 +1,4 @@
-"""Exact risks of the predictors compared with softmax attention: linear attention, nearest neighbors.
+"""Exact risks of the predictors compared with softmax attention: linear attention, the nearest neighbor.
 
 The setting is that of `icl.risk`: tokens and query uniform on the unit sphere of R^d, a
 rotation-invariant class with covariance ``k = sum_l a_l P_l``, noise of variance sigma^2. ``n``,
@@ -25,16 +25,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaincinv, betaln, expit
+from scipy.special import betaincinv
 
 from icl.checks import broadcast, reals
 from icl.risk.numerics.result import Risk
 from icl.tasks import Zonal, check_setting
 from icl.tasks.base import MOST, Array, fine_variance
-from icl.tasks.gegenbauer import Polynomials
-
-_DEGREES = 400  # of a covariance whose mean over a cap is computed; later ones are averaged away
-_ROUNDED = 1e12  # neighbors; with more, rounding decides how likely masses of the cap are
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,59 +92,3 @@ def nearest_neighbor_risk(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Ri
     total = resolved + 2 * fine_variance(task)
     error = change / np.maximum(total, 1e-300)
     return Risk(*(np.asarray(value)[()] for value in (total, noise_std**2, error)))
-
-
-def neighbors_risk(task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -> Risk:
-    """Compute the risk of predicting with the mean label of the k context tokens nearest to the query.
-
-    Given the distance of the next token, the k nearest are independent and uniform in the cap that it
-    bounds. With ``m_l`` the mean of P_l over that cap, ::
-
-        bias = E sum_l a_l [(1 - m_l)^2 + (1 - m_l^2) / k],
-
-    where the mass of the cap has the law Beta(k + 1, n - k); for k = n the cap is the whole sphere. The mean
-    of fine functions over a cap is zero.
-
-    >>> from icl.tasks import Affine
-    >>> round(float(neighbors_risk(Affine(dim=3), k=2, n=10, noise_std=0.5).noise), 6)
-    0.125
-    """
-    k = reals(k, "k", 1, MOST, whole=True)
-    _, n, noise_std = check_setting(task, 0.0, n, noise_std)
-    k, n, noise_std = broadcast(k=k, n=n, noise_std=noise_std)
-    if np.any(k > n):
-        raise ValueError(f"k={k.max():g}: must be at most n")
-    a, rest = task.spectrum(_DEGREES)
-    # what the mean over a cap averages away
-    beyond = rest + fine_variance(task)
-    a = a[: 1 + int(np.flatnonzero(a).max(initial=0))]
-    half = (task.dim - 1) / 2
-
-    def bias(k: float, n: float) -> tuple[float, float]:
-        """Return the bias and its relative error."""
-        if k == n:
-            return (a.sum() + beyond) * (1 + 1 / k), 0.0
-        mode, spread = np.log((k + 1) / (n - k)), 9 * np.sqrt(1 / (k + 1) + 1 / (n - k))
-        # log of the odds
-        y = np.linspace(mode - spread - 40 / (k + 1), mode + spread + 40 / (n - k), 241)
-        # the mass then varies by less than a millionth, and how exactly does not matter
-        few = min(1.0, _ROUNDED / k)
-        density = -few * (k + 1) * np.logaddexp(0, -y)
-        density -= few * (n - k) * np.logaddexp(0, y)
-        density = np.exp(density - density.max())
-        theta = 2 * np.arcsin(np.sqrt(betaincinv(half, half, expit(y))))
-        ring = (
-            2 * half * np.log(np.sin(theta))
-            + np.logaddexp(0, -y)
-            - betaln(half, 0.5)
-            - np.log(2 * half)
-        )
-        mean = np.exp(ring) * (1 - Polynomials(task.dim + 2, theta).take(a.size))
-        terms = a @ ((1 - mean) ** 2 + (1 - mean**2) / k) + beyond * (1 + 1 / k)
-        fine, coarse = (float(terms[::s] @ density[::s] / density[::s].sum()) for s in (1, 2))
-        tail = 3 * rest * float(np.abs(mean[-2:]).max(0) @ density / density.sum())
-        return fine, (abs(fine - coarse) + tail) / max(fine, 1e-300)
-
-    rows = np.array([bias(*pair) for pair in zip(k.flat, n.flat, strict=True)])
-    value, error = rows.T.reshape(2, *k.shape)
-    return Risk(*(v[()] for v in (value, noise_std**2 / k, error)))

@@ -6,7 +6,7 @@ import torch
 
 from icl.attention import linear_attention
 from icl.covariates import uniform_sphere
-from icl.risk import linear_optimum, linear_risk, nearest_neighbor_risk, neighbors_risk
+from icl.risk import linear_optimum, linear_risk, nearest_neighbor_risk
 from icl.streams import stream
 from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU
 from icl_book.statistics import Z
@@ -60,36 +60,3 @@ def test_nearest_of_one_token_and_of_many():
     bias = nearest_neighbor_risk(Affine(3), [1, 10**6], 0.0).bias
     # E[2 gamma] = 2/9 E[gap]; on S^2 a cap of mass p reaches to gap 2 p, on average 2 / (n + 1)
     assert bias == pytest.approx(2 / 9 * np.array([1, 2 / (10**6 + 1)]), rel=1e-9)
-
-
-NEIGHBORS = [(ReLU(3), 4, 10), (Cosine(5, 2.0), 7, 20), (Affine(2), 3, 4), (ReLU(5), 6, 6)]
-
-
-@pytest.mark.parametrize("task, k, n", NEIGHBORS, ids=str)
-def test_mean_over_neighbors_against_sampling(task, k, n):
-    x, y, query, truth = contexts(task, n, 0.4)
-    near = (x @ query[:, :, None]).squeeze(-1).topk(k).indices
-    risk = neighbors_risk(task, k, n, 0.4)
-    assert sigmas((y.gather(1, near).mean(1) - truth) ** 2, float(risk.total)) < Z
-    assert risk.error < 1e-7
-
-
-def test_any_number_of_neighbors_has_a_risk():
-    """The bias depends on the share k / n alone, up to 1 / k."""
-    for k, n in ((5.2e17, 4.5e24), (4.7e22, 4.5e24), (6.5e17, 6.2e29)):
-        many = neighbors_risk(Affine(8), k, n, 0.0).bias
-        fewer = neighbors_risk(Affine(8), k / 1e6, n / 1e6, 0.0).bias
-        assert many == pytest.approx(fewer, rel=1e-9)
-    # these had no weights left
-    for k in (5.1987999135460416e17, 4.6924588684912485e22, 6.114872176567184e23):
-        assert neighbors_risk(Affine(8), k, 4.5040107988911897e24, 0.0).bias > 0
-
-
-def test_one_neighbor_is_the_nearest_and_vanishing_caps_say_so():
-    n = np.array([2, 12, 1000])
-    for task in (Affine(2), ReLU(5), Cosine(3, 2.0)):
-        nearest = nearest_neighbor_risk(task, n, 0.3).total
-        assert neighbors_risk(task, 1, n, 0.3).total == pytest.approx(nearest, rel=1e-12)
-    # caps smaller than a wave of the last degree
-    rough = neighbors_risk(ReLU(2), 1, 10**5, 0.0)
-    assert rough.error > abs(nearest_neighbor_risk(ReLU(2), 10**5, 0.0).bias / rough.bias - 1) > 0.1

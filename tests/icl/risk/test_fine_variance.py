@@ -20,12 +20,12 @@ from icl.risk import (
     matrix_risk,
     mismatch_risk,
     nearest_neighbor_risk,
-    neighbors_risk,
     optimal_window,
     population_flow,
     population_risk,
 )
 from icl.tasks import QuadraticRisk, Spectrum, Zonal, globe
+from icl_book.measurements.linear_attention import neighbors_risk
 from icl_book.measurements.planet import mean_risks
 
 POWER, FINE, SIGMA, N = (0.0, 1.0, 0.5), 0.3, 0.5, 20
@@ -127,7 +127,6 @@ def test_one_token_by_hand():
             population_risk(task, 7.0, 1, SIGMA).total,
             optimal_window(task, 1, SIGMA).risk,
             nearest_neighbor_risk(task, 1, SIGMA).total,
-            neighbors_risk(task, 1, 1, SIGMA).total,
             mismatch_risk(task, task, 1, SIGMA).total,
             matrix_risk(task, np.diag([1.0, 2.0, 3.0]), 1, SIGMA).total,
         ):
@@ -149,7 +148,6 @@ def test_nothing_but_fine_variance_by_hand():
     best = optimal_window(noise, N, SIGMA)
     assert best.w == 0 and best.risk == pytest.approx(2 + 2.25 / N, rel=1e-12)
     assert nearest_neighbor_risk(noise, N, SIGMA).total == pytest.approx(4.25)
-    assert neighbors_risk(noise, 5, N, SIGMA).total == pytest.approx(2 + 2.25 / 5)
     assert linear_optimum(noise, N, SIGMA).risk == pytest.approx(2)
     assert linear_optimum(noise, N, SIGMA).floor == pytest.approx(2)
     assert bayes_linear_risk(noise, N, 0.0, 100).mean == pytest.approx(2)

@@ -1,11 +1,21 @@
 import numpy as np
 import pytest
+import torch
 
-from icl.risk import linear_optimum, linear_risk, neighbors_risk, optimal_window, population_risk
+from icl.covariates import uniform_sphere
+from icl.risk import (
+    linear_optimum,
+    linear_risk,
+    nearest_neighbor_risk,
+    optimal_window,
+    population_risk,
+)
 from icl.risk.asymptotics import window_law
-from icl.tasks import Affine, Linear, ReLU
+from icl.streams import stream
+from icl.tasks import Affine, Cosine, Linear, ReLU, Spectrum
 from icl_book.measurements import linear_attention
-from icl_book.measurements.linear_attention import Tokens, floors, gain_risk
+from icl_book.measurements.linear_attention import Tokens, floors, gain_risk, neighbors_risk
+from icl_book.statistics import t_interval
 
 
 def test_a_class_without_its_constant_keeps_everything_else():
@@ -85,3 +95,54 @@ def test_a_large_shift_turns_the_sigmoid_into_softmax():
     )
     assert found.ratio[0] > 1.5
     assert found.ratio[1] == pytest.approx(1, abs=1e-3)
+
+
+NEIGHBORS = [(ReLU(3), 4, 10), (Cosine(5, 2.0), 7, 20), (Affine(2), 3, 4), (ReLU(5), 6, 6)]
+
+
+@pytest.mark.parametrize("task, k, n", NEIGHBORS, ids=str)
+def test_mean_over_neighbors_against_sampling(task, k, n):
+    count = 20_000
+    x = uniform_sphere(stream(3, "covariates"), count, n + 1, task.dim)
+    f = task.sample(stream(3, "tasks"), count)(x)
+    noise = torch.from_numpy(stream(3, "noise").standard_normal((count, n)))
+    near = (x[:, :-1] @ x[:, -1:].mT).squeeze(-1).topk(k).indices
+    loss = ((f[:, :-1] + 0.4 * noise).gather(1, near).mean(1) - f[:, -1]) ** 2
+    risk = neighbors_risk(task, k, n, 0.4)
+    _, low, high = t_interval(loss)
+    assert low < risk.total < high
+    assert risk.error < 1e-7
+
+
+def test_any_number_of_neighbors_has_a_risk():
+    """The bias depends on the share k / n alone, up to 1 / k."""
+    for k, n in ((5.2e17, 4.5e24), (4.7e22, 4.5e24), (6.5e17, 6.2e29)):
+        many = neighbors_risk(Affine(8), k, n, 0.0).bias
+        fewer = neighbors_risk(Affine(8), k / 1e6, n / 1e6, 0.0).bias
+        assert many == pytest.approx(fewer, rel=1e-9)
+    # these had no weights left
+    for k in (5.1987999135460416e17, 4.6924588684912485e22, 6.114872176567184e23):
+        assert neighbors_risk(Affine(8), k, 4.5040107988911897e24, 0.0).bias > 0
+
+
+def test_one_neighbor_is_the_nearest_and_vanishing_caps_say_so():
+    n = np.array([2, 12, 1000])
+    for task in (Affine(2), ReLU(5), Cosine(3, 2.0)):
+        nearest = nearest_neighbor_risk(task, n, 0.3).total
+        assert neighbors_risk(task, 1, n, 0.3).total == pytest.approx(nearest, rel=1e-12)
+    # caps smaller than a wave of the last degree
+    rough = neighbors_risk(ReLU(2), 1, 10**5, 0.0)
+    assert rough.error > abs(nearest_neighbor_risk(ReLU(2), 10**5, 0.0).bias / rough.bias - 1) > 0.1
+
+
+def test_fine_variance_stays_and_is_noise_of_the_labels():
+    noise = Spectrum(4, (0.0, 0.0), rest=2.0)
+    assert neighbors_risk(noise, 5, 20, 0.5).total == pytest.approx(2 + 2.25 / 5)
+    rough, smooth = Spectrum(3, (0.0, 1.0, 0.5), rest=0.3), Spectrum(3, (0.0, 1.0, 0.5))
+    wanted = neighbors_risk(smooth, 3, 20, np.sqrt(0.25 + 0.3)).total + 0.3
+    assert neighbors_risk(rough, 3, 20, 0.5).total == pytest.approx(wanted, rel=1e-9)
+
+
+def test_more_neighbors_than_tokens_are_refused():
+    with pytest.raises(ValueError, match="k=6: must be at most n"):
+        neighbors_risk(Affine(3), 6, 5, 0.5)
