@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betainc, betaincinv, betaln
+from scipy.special import betaincinv, betaln
 
-from icl.checks import affordable, integer, matrix_rows, real, reals, shown, tensor
+from icl.checks import affordable, integer, matrix_rows, real, shown, tensor
 from icl.streams import NativeStream
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ __all__ = [
     "Normal",
     "Sphere",
     "cap_quantile",
-    "restrict_to_cap",
     "uniform_sphere",
 ]
 
@@ -220,29 +219,3 @@ class LowRank:
         inside = normalize(normal[..., :k])
         outside = normalize(normal[..., k:])
         return linear_map(self.basis, inside) + linear_map(self._complement, outside)
-
-
-def restrict_to_cap(x: torch.Tensor, limit: float, u: np.ndarray) -> torch.Tensor:
-    """Move uniform covariates away from the query, along great circles, until ``x_i . x_q <= limit``.
-
-    The part orthogonal to the query keeps its direction; the inner product is drawn from its law,
-    ``(1 + x.x_q) / 2 ~ Beta((d - 1) / 2, (d - 1) / 2)``, given that it is at most the limit, in (-1, 1].
-    x is (..., n + 1, d), unit vectors with the query last; u are uniform numbers in [0, 1], (..., n).
-    ValueError for other shapes and numbers.
-    """
-    import torch
-
-    tensor(x, "x", "n + 1", "d")
-    u = reals(u, "u", 0, 1)
-    limit = real(limit, "limit", -1, 1, above=True)
-    if x.shape[-1] < 2 or x.shape[-2] < 2 or u.shape != (*x.shape[:-2], x.shape[-2] - 1):
-        raise ValueError(
-            f"x has shape {tuple(x.shape)}, u {u.shape}: must be (..., n + 1, d) and (..., n), n >= 1, d >= 2"
-        )
-    if not bool(((x.norm(dim=-1) - 1).abs() <= 1e-6).all()):
-        raise ValueError("x: must be unit vectors")
-    a = (x.shape[-1] - 1) / 2
-    t = torch.from_numpy(2 * betaincinv(a, a, u * betainc(a, a, (1 + limit) / 2)) - 1).unsqueeze(-1)
-    query = x[..., -1:, :]
-    rest = normalize(x[..., :-1, :] - (x[..., :-1, :] * query).sum(-1, keepdim=True) * query)
-    return torch.cat([t * query + (1 - t**2).clamp(min=0).sqrt() * rest, query], -2)

@@ -55,7 +55,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from icl.covariates import restrict_to_cap, uniform_sphere
+from icl.covariates import uniform_sphere
 from icl.pretrain import train_grid
 from icl.risk import nearest_neighbor_risk, optimal_window
 from icl.streams import stream
@@ -345,7 +345,7 @@ judge(
 # %%
 near = uniform_sphere(stream(0, "monte carlo"), contexts, context_length + 1, dim)
 places = stream(1, "monte carlo").uniform(0, 1, (contexts, context_length))
-far = restrict_to_cap(near, limit=0.0, u=places)
+far = beyond.restrict_to_cap(near, limit=0.0, u=places)
 similarity = (far[:, :-1] * far[:, -1:]).sum(dim=-1)
 for task in (Affine(dim, lipschitz), ReLU(dim, lipschitz)):
     form = QuadraticRisk.of(task, far, noise_std)

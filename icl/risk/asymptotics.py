@@ -19,29 +19,25 @@ n -> infinity is a closed form in Bessel functions, ``r_l = I_{nu+l} / I_nu`` wi
 
     bias -> sum_l a_l (1 - r_l(w))^2,    n noise -> sigma^2 R_d(w).
 
-Its slopes and ratios have the limits above by the expansions of ``I_nu``, and
-`many_token_risk` computes it.
+Its slopes and ratios have the limits above by the expansions of ``I_nu``.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln, ive, logsumexp
 
 from icl.checks import broadcast, integer, real, reals
-from icl.risk.numerics.integrals import bandlimit, spectrum
 from icl.tasks import Zonal, check_task
-from icl.tasks.base import MOST, MOST_DIM, Array, fine_variance, pinned
+from icl.tasks.base import MOST, MOST_DIM, Array, fine_variance
 
 __all__ = [
     "WindowLaw",
     "effective_fraction",
-    "many_token_risk",
     "mismatch_penalty",
     "printed_exponents",
     "resultant_length",
@@ -51,7 +47,6 @@ __all__ = [
 ]
 
 _MOST_LOG = 700.0  # of what is a floating-point number
-_vectorize = partial(np.vectorize, otypes=[float])
 
 
 def resultant_length(dim: int, w: ArrayLike) -> Array:
@@ -117,46 +112,6 @@ def _log_bessel(nu: float, w: float) -> float:
     return (
         -0.5 * math.log(2 * math.pi * r) + nu * nu / (r + w) - nu * math.asinh(nu / w) + 1 / (8 * r)
     )
-
-
-def many_token_risk(
-    task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike
-) -> tuple[Array, Array]:
-    """Return bias ``sum_l a_l (1 - r_l(w))^2`` and noise ``sigma^2 R_d(w) / n`` of many tokens, w <= 1e8.
-
-    A class with fine variance u has ``u (1 + R_d(w) / n)`` more bias.
-    """
-    check_task(task)
-    task = pinned(task)
-    n, noise_std = reals(n, "n", 1, MOST), reals(noise_std, "noise_std", 0, MOST)
-    w, n, noise_std = broadcast(w=reals(w, "w", 1e-9, 1e8), n=n, noise_std=noise_std)
-    bias = _vectorize(lambda v: _bias_limit(task, v))(w)
-    with np.errstate(over="ignore"):
-        fraction = np.exp(_vectorize(lambda v: _log_fraction(task.dim, v))(w))
-        fine, noise = fine_variance(task), noise_std**2 * fraction / n
-        bias = bias + (fine * (1 + fraction / n) if fine > 0 else 0.0)
-    lost = ~np.isfinite(bias + noise)
-    if np.any(lost):
-        raise ValueError(
-            f"w={w[lost].max():g}: too large for {task!r}, the noise is beyond the largest float"
-        )
-    return bias[()], noise[()]
-
-
-def _bias_limit(task: Zonal, w: float) -> float:
-    nu, last = (task.dim / 2 - 1, int(min(bandlimit(task), 60 + math.ceil(12 * math.sqrt(w)))))
-    a, rest = spectrum(task, last)
-    base = ive(nu, w)
-    if base > 1e-290:
-        r = ive(nu + np.arange(1, last + 1), w) / base  # ~ e^(-l^2 / 2w)
-    else:  # both underflow; r_l is a product of ratios of neighbors, by their continued fraction
-        ratios, tail = np.empty(last), 0.0
-        for k in range(last + 200, -1, -1):
-            tail = w / (task.dim + 2 * k + w * tail)
-            if k < last:
-                ratios[k] = tail
-        r = np.cumprod(ratios)
-    return float(a @ (1 - r) ** 2 + rest)
 
 
 def _log_noise_constant(dim: int) -> float:

@@ -166,7 +166,6 @@ OWN = {
     "icl.attention.full_unit": dict(tokens=X),
     "icl.covariates.Normal": dict(dim=3),
     "icl.covariates.Sphere": dict(dim=3),
-    "icl.covariates.restrict_to_cap": dict(x=TOKENS, u=np.full((2, 4), 0.5)),
     "icl.data.best_window": DATA,
     "icl.directions.best_matrix": {"X": MANY, "y": MANY[:, 0], "kind": "full"},
     "icl.data.predict": DATA,

@@ -16,7 +16,13 @@ import icl
 from icl import tasks
 from icl.covariates import Sphere
 from icl.pretrain import UnitConfig, pretrain
-from icl.risk import asymptotics, matrix_risk, optimal_window, population_risk
+from icl.risk import (
+    asymptotics,
+    matrix_risk,
+    nearest_neighbor_risk,
+    optimal_window,
+    population_risk,
+)
 from icl.tasks import Affine, Projected, Spectrum, Zonal
 from icl.tasks.base import pinned
 
@@ -65,7 +71,7 @@ def numbers(task):
         float(population_risk(task, 5.0, 20, 0.5).bias),
         float(optimal_window(task, 20, 0.1).w),
         float(matrix_risk(task, 3.0 * np.eye(task.dim), 20, 0.5).total),
-        float(asymptotics.many_token_risk(task, 5.0, 20, 0.5)[0]),
+        float(nearest_neighbor_risk(task, 20, 0.5).bias),
     ]
 
 

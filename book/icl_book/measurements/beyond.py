@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,13 +12,16 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import betainc, betaincinv, ive
 from torch import Tensor
 
 from icl.attention import softmax_attention
-from icl.covariates import LowRank, Sphere, uniform_sphere
+from icl.checks import real, reals, tensor
+from icl.covariates import LowRank, Sphere, normalize, uniform_sphere
 from icl.pretrain import draw_contexts, train_grid
 from icl.pretrain.metrics import evaluation_error
-from icl.risk import asymptotics, optimal_window, population_risk
+from icl.risk import optimal_window, population_risk
+from icl.risk.numerics.integrals import bandlimit, spectrum
 from icl.streams import stream
 from icl.tasks import Affine, Cosine, Network, Projected, ReLU, Tanh, Zonal
 from icl.tasks.base import Function, Rng
@@ -238,7 +242,48 @@ def nonlinear_first(
     return found.assign(ratio=found.token / found.absolute)
 
 
+def restrict_to_cap(x: Tensor, limit: float, u: ArrayLike) -> Tensor:
+    """Move uniform covariates away from the query, along great circles, until ``x_i . x_q <= limit``.
+
+    The part orthogonal to the query keeps its direction; the inner product is drawn from its law,
+    ``(1 + x.x_q) / 2 ~ Beta((d - 1) / 2, (d - 1) / 2)``, given that it is at most the limit, in (-1, 1].
+    x is (..., n + 1, d), unit vectors with the query last; u are uniform numbers in [0, 1], (..., n).
+    ValueError for other shapes and numbers.
+    """
+    tensor(x, "x", "n + 1", "d")
+    u = reals(u, "u", 0, 1)
+    limit = real(limit, "limit", -1, 1, above=True)
+    if x.shape[-1] < 2 or x.shape[-2] < 2 or u.shape != (*x.shape[:-2], x.shape[-2] - 1):
+        raise ValueError(
+            f"x has shape {tuple(x.shape)}, u {u.shape}: must be (..., n + 1, d) and (..., n), n >= 1, d >= 2"
+        )
+    if not bool(((x.norm(dim=-1) - 1).abs() <= 1e-6).all()):
+        raise ValueError("x: must be unit vectors")
+    a = (x.shape[-1] - 1) / 2
+    t = torch.from_numpy(2 * betaincinv(a, a, u * betainc(a, a, (1 + limit) / 2)) - 1).unsqueeze(-1)
+    query = x[..., -1:, :]
+    rest = normalize(x[..., :-1, :] - (x[..., :-1, :] * query).sum(-1, keepdim=True) * query)
+    return torch.cat([t * query + (1 - t**2).clamp(min=0).sqrt() * rest, query], -2)
+
+
 # --------------------------------------------------------------------------- other functions
+def bias_limit(task: Zonal, w: float) -> float:
+    """Return the bias of infinitely many tokens, ``sum_l a_l (1 - I_{nu+l}(w) / I_nu(w))^2``, for w > 0."""
+    nu, last = (task.dim / 2 - 1, int(min(bandlimit(task), 60 + math.ceil(12 * math.sqrt(w)))))
+    a, rest = spectrum(task, last)
+    base = ive(nu, w)
+    if base > 1e-290:
+        r = ive(nu + np.arange(1, last + 1), w) / base  # ~ e^(-l^2 / 2w)
+    else:  # both underflow; r_l is a product of ratios of neighbors, by their continued fraction
+        ratios, tail = np.empty(last), 0.0
+        for k in range(last + 200, -1, -1):
+            tail = w / (task.dim + 2 * k + w * tail)
+            if k < last:
+                ratios[k] = tail
+        r = np.cumprod(ratios)
+    return float(a @ (1 - r) ** 2 + rest)
+
+
 def bias_slopes(*, dims: Sequence[int]) -> pd.DataFrame:
     """Return the largest slope of log bias in log w over w from 0.1 to 100, with infinitely many tokens.
 
@@ -254,7 +299,7 @@ def bias_slopes(*, dims: Sequence[int]) -> pd.DataFrame:
             "cosine, L = 3": Cosine(dim, 3.0),
         }
         for name, task in followed.items():
-            bias, _ = asymptotics.many_token_risk(task, w, n=1.0, noise_std=0.0)
+            bias = [bias_limit(task, float(v)) for v in w]
             slope = np.max(np.diff(np.log(bias)) / np.diff(np.log(w)))
             rows.append({"dim": dim, "task": name, "slope": slope})
     return pd.DataFrame(rows)

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize_scalar
 from scipy.special import betaln, eval_gegenbauer, gammaln, ive
 
 from icl.risk import asymptotics, mismatch_risk, optimal_window, population_risk
@@ -284,40 +283,3 @@ def test_the_window_of_a_class_of_another_order_costs_a_power(task, other):
     gap = foreign.exponent - own.exponent
     power = max(-own.order / 2 * gap, m / 2 * gap)
     assert np.diff(np.log(price)) / np.diff(np.log(n)) == pytest.approx(power, abs=0.02)
-
-
-MANY = [Affine(2), ReLU(2), ReLU(5), Cosine(3, 4.0), Quadratic(5), Affine(16), ReLU(16)]
-
-
-@pytest.mark.parametrize("task", MANY, ids=str)
-@pytest.mark.parametrize("w", [0.3, 30.0, 1e5])
-def test_many_tokens_against_the_exact_risk(task, w):
-    """With 1e12 tokens in the window; what is left is the variance of f in it, of relative order w / 1e12."""
-    n = np.round(1e12 * asymptotics.effective_fraction(task.dim, w))
-    exact = population_risk(task, w, n, 0.5)
-    bias, noise = asymptotics.many_token_risk(task, w, n, 0.5)
-    assert bias == pytest.approx(exact.bias, rel=1e-11 * (1 + w))
-    assert noise == pytest.approx(exact.noise, rel=1e-10)
-
-
-@pytest.mark.parametrize("task", MANY, ids=str)
-def test_the_window_of_many_tokens(task):
-    """Against the exact window, and against the law at windows that the exact risk does not reach."""
-    n = asymptotics.sharp_context(task, [1e4, 1e5], 0.5)
-    assert asymptotics.sharp_window(task, n, 0.5) == pytest.approx([1e4, 1e5], rel=1e-9)
-    assert np.all(n == np.round(n))
-
-    def of_many_tokens(length, near):
-        least = minimize_scalar(
-            lambda v: sum(asymptotics.many_token_risk(task, np.exp(v), length, 0.5)),
-            bounds=(np.log(near / 2), np.log(2 * near)),
-            method="bounded",
-            options={"xatol": 1e-9},
-        )
-        return np.exp(least.x)
-
-    exact = optimal_window(task, n, 0.5).w
-    many = [of_many_tokens(*pair) for pair in zip(n, exact, strict=True)]
-    assert many == pytest.approx(exact, rel=3e-5)
-    far = asymptotics.sharp_context(task, 2e6, 0.5)
-    assert of_many_tokens(far, 2e6) == pytest.approx(2e6, rel=1.3e-3)

@@ -13,7 +13,6 @@ import torch
 import every_risk
 from icl.pretrain import UnitConfig, pretrain
 from icl.risk import (
-    asymptotics,
     bayes_linear_risk,
     linear_optimum,
     linear_risk,
@@ -60,7 +59,7 @@ PAIRS = {
 def test_the_enumeration_finds_the_functions():
     names = {call.__name__ for call in every_risk.ALL}
     assert {"population_risk", "monte_carlo_risk"} < names
-    assert {"many_token_risk", "nearest_neighbor_risk", "bayes_linear_risk"} < names
+    assert {"nearest_neighbor_risk", "bayes_linear_risk"} < names
     assert not names & {"gaussian_risk", "low_rank_risk", "distance_exponent"}
 
 
@@ -152,9 +151,6 @@ def test_nothing_but_fine_variance_by_hand():
     assert linear_optimum(noise, N, SIGMA).floor == pytest.approx(2)
     assert bayes_linear_risk(noise, N, 0.0, 100).mean == pytest.approx(2)
     assert np.abs(population_flow(noise, N, SIGMA, [0, 10.0])).max() < 1e-12
-    bias, rest = asymptotics.many_token_risk(noise, 3.0, N, SIGMA)
-    share = asymptotics.effective_fraction(4, 3.0) / N
-    assert bias == pytest.approx(2 * (1 + share)) and rest == pytest.approx(0.25 * share)
 
 
 def test_the_best_window_is_lost_in_rounding_in_one_line():

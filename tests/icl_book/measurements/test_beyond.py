@@ -2,14 +2,17 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy.optimize import minimize_scalar
 from scipy.special import ive
+from scipy.stats import ks_2samp
 
 from icl.attention import softmax_attention
 from icl.covariates import uniform_sphere
-from icl.risk import optimal_window
+from icl.risk import asymptotics, optimal_window, population_risk
 from icl.streams import stream
-from icl.tasks import Affine, Cosine, ReLU
+from icl.tasks import Affine, Cosine, Quadratic, ReLU
 from icl_book.measurements import beyond
+from icl_book.statistics import FALSE_ALARM_RATE
 
 SMALL = {"seeds": 2, "steps": 60, "batch_size": 64, "learning_rate": 0.3}
 
@@ -131,3 +134,83 @@ def test_equal_weights_collapse_in_one_layer_and_no_layer_beats_its_bound():
     bound = alone.groupby("w").bound.first()
     assert bound.to_numpy() == pytest.approx([0, 1 - np.exp(-2), 1 - np.exp(-60)])
     assert (largest < bound + 1e-9).all()
+
+
+@pytest.mark.parametrize("dim, limit", [(2, 0.3), (3, -0.5), (5, 0.6)])
+def test_cap_has_the_law_of_uniform_covariates_that_are_far_enough(dim, limit):
+    """Against rejection: the coordinate along the query and one across it."""
+    count = 40_000
+    x = uniform_sphere(stream(0, "covariates"), count, 2, dim)
+    u = stream(0, "evaluation").uniform(size=(count, 1))
+    moved = beyond.restrict_to_cap(x, limit, u)
+    assert torch.equal(moved[:, 1], x[:, 1])
+    assert torch.allclose(moved.norm(dim=-1), torch.ones(count, 2, dtype=x.dtype))
+    t, kept = (moved[:, 0] * x[:, 1]).sum(-1), (x[:, 0] * x[:, 1]).sum(-1)
+    assert t.max() <= limit + 1e-12
+    kept = kept[kept <= limit]
+    assert ks_2samp(t.numpy(), kept.numpy()).pvalue > FALSE_ALARM_RATE
+    # the direction orthogonal to the query is that of the uniform point
+    rest, before = (v[:, 0] - (v[:, :1] * x[:, 1:]).sum(-1) * x[:, 1] for v in (moved, x))
+    scale = rest.norm(dim=-1, keepdim=True) / before.norm(dim=-1, keepdim=True)
+    assert torch.allclose(rest, scale * before, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "length, size, u, said",
+    [
+        (2.0, 5, 1.0, "x: must be unit vectors"),
+        (1.0, 6, 1.0, r"u \(5, 6\): must be"),
+        (1.0, 5, 2.0, "u="),
+    ],
+)
+def test_what_lies_on_no_sphere_is_refused(length, size, u, said):
+    x = length * uniform_sphere(stream(0, "covariates"), 5, 6, 3)
+    with pytest.raises(ValueError, match=said):
+        beyond.restrict_to_cap(x, 0.5, np.full((5, size), u))
+
+
+MANY = [Affine(2), ReLU(2), ReLU(5), Cosine(3, 4.0), Quadratic(5), Affine(16), ReLU(16)]
+
+
+@pytest.mark.parametrize("task", MANY, ids=str)
+@pytest.mark.parametrize("w", [0.3, 30.0, 1e5])
+def test_many_tokens_against_the_exact_risk(task, w):
+    """With 1e12 tokens in the window; what is left is the variance of f in it, of relative order w / 1e12."""
+    n = np.round(1e12 * asymptotics.effective_fraction(task.dim, w))
+    exact = population_risk(task, w, n, 0.5)
+    assert beyond.bias_limit(task, w) == pytest.approx(exact.bias, rel=1e-11 * (1 + w))
+    assert 0.25 / 1e12 == pytest.approx(exact.noise, rel=1e-10)
+
+
+@pytest.mark.parametrize("task", MANY, ids=str)
+def test_the_window_of_many_tokens(task):
+    """Against the exact window, and against the law at windows that the exact risk does not reach."""
+    n = asymptotics.sharp_context(task, [1e4, 1e5], 0.5)
+    assert asymptotics.sharp_window(task, n, 0.5) == pytest.approx([1e4, 1e5], rel=1e-9)
+    assert np.all(n == np.round(n))
+
+    def risk(w, length):
+        noise = 0.25 * asymptotics.effective_fraction(task.dim, w) / length
+        return beyond.bias_limit(task, w) + noise
+
+    def of_many_tokens(length, near):
+        least = minimize_scalar(
+            lambda v: risk(np.exp(v), length),
+            bounds=(np.log(near / 2), np.log(2 * near)),
+            method="bounded",
+            options={"xatol": 1e-9},
+        )
+        return np.exp(least.x)
+
+    exact = optimal_window(task, n, 0.5).w
+    many = [of_many_tokens(*pair) for pair in zip(n, exact, strict=True)]
+    assert many == pytest.approx(exact, rel=3e-5)
+    far = asymptotics.sharp_context(task, 2e6, 0.5)
+    assert of_many_tokens(far, 2e6) == pytest.approx(2e6, rel=1.3e-3)
+
+
+def test_many_tokens_in_many_dimensions():
+    for task in (Affine(1000), ReLU(10**4)):
+        for w in (1e-9, 2.0):
+            exact = population_risk(task, w, 10**12, 0.1)
+            assert beyond.bias_limit(task, w) == pytest.approx(exact.bias, rel=1e-6)
