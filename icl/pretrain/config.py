@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import torch
@@ -26,6 +27,28 @@ class CovariateLaw(Protocol):
 
     def from_normal(self, normal: torch.Tensor) -> torch.Tensor:
         """Return covariates from standard normal numbers (..., d)."""
+
+
+#: How numbers of a unit are checked, and then kept as plain ones, so that equal units have equal text.
+OF_UNITS: dict[str, Callable[..., Any]] = {
+    "noise_std": partial(real, least=0, most=MOST),
+    "context_length": partial(integer, least=1, most=10**7),
+    "seed": partial(integer, least=0, most=2**64 - 1),
+    "learning_rate": partial(real, least=0, above=True),
+    "width": partial(integer, least=1, most=10**6),
+    "initial_std": partial(real, least=0, most=MOST),
+}
+#: How settings are checked.
+OF_SWEEPS: dict[str, Callable[..., Any]] = {
+    "steps": partial(integer, least=1, most=10**9),
+    "batch_size": partial(integer, least=1, most=10**7),
+    "learning_rate": partial(real, least=0, above=True),
+    "optimizer": partial(choice, allowed=("adam", "sgd")),
+    "schedule": partial(choice, allowed=("linear", "constant")),
+    "stream": partial(choice, allowed=("portable", "native")),
+    "dtype": partial(choice, allowed=("float64", "float32")),
+    "shared_tokens": flag,
+}
 
 
 @dataclass(frozen=True)
@@ -71,19 +94,10 @@ class UnitConfig:
             "; for one of your own add (phi, derivative, normalized) to icl.attention.ACTIVATIONS"
         )
         choice(self.activation, "activation", ACTIVATIONS, more)
-        # plain numbers, so that equal units have equal text
-        numbers: dict[str, Any] = {
-            "noise_std": real(self.noise_std, "noise_std", 0, MOST),
-            "context_length": integer(self.context_length, "context_length", 1, 10**7),
-            "seed": integer(self.seed, "seed", 0, 2**64 - 1),
-            "initial_std": real(self.initial_std, "initial_std", 0, MOST),
-        }
-        if self.learning_rate is not None:
-            numbers["learning_rate"] = real(self.learning_rate, "learning_rate", 0, above=True)
-        if self.width is not None:
-            numbers["width"] = integer(self.width, "width", 1, 10**6)
-        for name, value in numbers.items():
-            object.__setattr__(self, name, value)
+        for name, check in OF_UNITS.items():
+            value = getattr(self, name)
+            if value is not None or name not in ("learning_rate", "width"):
+                object.__setattr__(self, name, check(value, name))
         if self.initial_std == 0 and (self.width is not None or "relu" in self.activation):
             raise ValueError(
                 "initial_std=0: must be > 0 for full units and ReLU attention, which get no gradient at zero"
@@ -106,14 +120,6 @@ class UnitConfig:
         )
 
 
-_CHOICES = {
-    "optimizer": ("adam", "sgd"),
-    "schedule": ("linear", "constant"),
-    "stream": ("portable", "native"),
-    "dtype": ("float64", "float32"),
-}
-
-
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """The settings that the units of a sweep share: arguments of `icl.pretrain.pretrain`, checked."""
@@ -126,34 +132,20 @@ class Settings:
     shared_tokens: bool
     stream: str
     dtype: str
-    integrate_labels: bool
     record: Sequence[int]
 
     def __post_init__(self) -> None:
-        for name, allowed in _CHOICES.items():
-            choice(getattr(self, name), name, allowed)
-        record = sequence(self.record)
-        if record is None:
+        for name, check in OF_SWEEPS.items():
+            object.__setattr__(self, name, check(getattr(self, name), name))
+        given = sequence(self.record)
+        record = tuple(integer(step, "record", 0, self.steps) for step in given or ())
+        if given is None or list(record) != sorted(set(record)):
             raise ValueError(
                 f"record={shown(self.record)}: must be a sequence of increasing integers"
             )
-        numbers: dict[str, Any] = {
-            "steps": integer(self.steps, "steps", 1, 10**9),
-            "batch_size": integer(self.batch_size, "batch_size", 1, 10**7),
-            "learning_rate": real(self.learning_rate, "learning_rate", 0, above=True),
-            "record": tuple(integer(step, "record", 0) for step in record),
-            "shared_tokens": flag(self.shared_tokens, "shared_tokens"),
-            "integrate_labels": flag(self.integrate_labels, "integrate_labels"),
-        }
-        for name, value in numbers.items():
-            object.__setattr__(self, name, value)
-        increasing = list(self.record) == sorted(set(self.record))
-        if not increasing or max(self.record, default=0) > self.steps:
-            raise ValueError(
-                f"record={shown(self.record)}: must be increasing and at most steps={self.steps}"
-            )
+        object.__setattr__(self, "record", record)
 
-    def rate(self, step: int) -> float:
-        """Return the step size of ``step`` as a share of the initial one."""
-        step = integer(step, "step", 0, self.steps)
-        return 1 - step / self.steps if self.schedule == "linear" else 1.0
+    @property
+    def torch_dtype(self) -> torch.dtype:
+        """The dtype as one of PyTorch."""
+        return torch.float32 if self.dtype == "float32" else torch.float64

@@ -12,11 +12,12 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike
 
-from icl.checks import integer, matrices, real, sequence, shown
+from icl.attention import ACTIVATIONS
+from icl.checks import choice, integer, matrices, real, sequence, shown
 from icl.covariates import reversed_axes
 from icl.pretrain.config import CovariateLaw, UnitConfig
 from icl.pretrain.model import Array, ParameterLayout, predict
-from icl.pretrain.trainer import Parameters, Pretrained
+from icl.pretrain.result import Parameters, Pretrained
 from icl.streams import stream
 from icl.tasks import Task
 from icl.tasks.base import MOST
@@ -45,18 +46,14 @@ def subspace_error(M: Array, basis: ArrayLike) -> Array:
     return spectral_norm(leading - B @ (B.T @ leading))
 
 
-def _check(trained: Pretrained) -> None:
-    if not isinstance(trained, Pretrained):
-        raise ValueError(f"trained={shown(trained)}: must be a result of icl.pretrain.pretrain")
-
-
 def scale_scores(trained: Pretrained, factors: Sequence[float]) -> Pretrained:
     """Multiply all scores of each unit by a number of its own, at the end and in the history.
 
     With -1 a unit attends to the opposite end of the sphere; for even functions that is as good. The numbers
     multiply ``M``, or ``W_Q`` of a full unit; ValueError unless there is a finite one for each unit.
     """
-    _check(trained)
+    if not isinstance(trained, Pretrained):
+        raise ValueError(f"trained={shown(trained)}: must be a result of icl.pretrain.pretrain")
     factors = [real(factor, "factors", -MOST, MOST) for factor in sequence(factors) or []]
     if len(factors) != len(trained.units):
         raise ValueError(
@@ -65,16 +62,12 @@ def scale_scores(trained: Pretrained, factors: Sequence[float]) -> Pretrained:
 
     def scale(units: Sequence[Parameters]) -> tuple[Parameters, ...]:
         return tuple(
-            {
-                name: factor * value if name in ("M", "W_Q") else value
-                for name, value in unit.items()
-            }
+            {k: v * (factor if k in ("M", "W_Q") else 1) for k, v in unit.items()}
             for unit, factor in zip(units, factors, strict=True)
         )
 
-    return replace(
-        trained, parameters=scale(trained.parameters), history=tuple(map(scale, trained.history))
-    )
+    history = tuple(map(scale, trained.history))
+    return replace(trained, parameters=scale(trained.parameters), history=history)
 
 
 def evaluation_error(
@@ -111,37 +104,38 @@ def evaluation_error(
     """
     contexts = integer(contexts, "contexts", 1, 10**8)
     n = integer(n, "n", 1, 10**7)
+    test = UnitConfig(task, noise_std, n, 0, covariates)
     if isinstance(M, Pretrained):
         times = (*M.history, M.parameters)
-        errors = np.zeros((len(times), len(M.units)))
-        seeds = [unit.seed if seed is None else seed for unit in M.units]
-        for test_seed in dict.fromkeys(seeds):
-            test = UnitConfig(task, noise_std, n, test_seed, covariates)
-            tested = [index for index, own in enumerate(seeds) if own == test_seed]
-            units = [
-                (M.units[index].layout, M.units[index].activation, parameters[index])
-                for parameters in times
-                for index in tested
-            ]
-            found = _mean_errors(units, test, contexts)
-            errors[:, tested] = found.reshape(len(times), -1)
-        return errors
-    test = UnitConfig(
-        task, noise_std, n, integer(seed, "seed", 0), covariates, activation=activation
-    )
-    stack = matrices(M, "M", MOST)
-    if stack.shape[-2:] != (task.dim, task.dim):
-        raise ValueError(f"M has shape {stack.shape}: must be (..., {task.dim}, {task.dim})")
-    units = [
-        (test.layout, activation, {"M": matrix}) for matrix in stack.reshape(-1, task.dim, task.dim)
-    ]
-    return _mean_errors(units, test, contexts).reshape(stack.shape[:-2])
+        shape: tuple[int, ...] = len(times), len(M.units)
+        units = [
+            (unit.layout, unit.activation, unit.layout.pack(own))
+            for parameters in times
+            for unit, own in zip(M.units, parameters, strict=True)
+        ]
+        seeds = [unit.seed if seed is None else seed for unit in M.units] * len(times)
+    else:
+        stack = matrices(M, "M", MOST)
+        shape, d = stack.shape[:-2], task.dim
+        if stack.shape[-2:] != (d, d):
+            raise ValueError(f"M has shape {stack.shape}: must be (..., {d}, {d})")
+        choice(activation, "activation", ACTIVATIONS)
+        units = [(test.layout, activation, own) for own in stack.reshape(-1, d * d)]
+        seeds = [integer(seed, "seed", 0)] * len(units)
+    errors = np.zeros(len(units))
+    for test_seed in dict.fromkeys(seeds):
+        tested = [index for index, own in enumerate(seeds) if own == test_seed]
+        seeded = replace(test, seed=test_seed)
+        errors[tested] = _mean_errors([units[i] for i in tested], seeded, contexts)
+    return errors.reshape(shape)
 
 
 def _mean_errors(
-    units: Sequence[tuple[ParameterLayout, str, Parameters]], test: UnitConfig, contexts: int
+    units: Sequence[tuple[ParameterLayout, str, Array]],
+    test: UnitConfig,
+    contexts: int,
 ) -> Array:
-    """Return the mean squared error of each unit, given as its layout, activation and parameters."""
+    """Return the mean squared error of each unit, given as its layout, activation and packed parameters."""
     shape = (test.context_length + 1, test.task.dim)
     piece = max(1, min(contexts, 2**20 // (test.context_length * test.task.dim)))
     total = np.zeros(len(units))
@@ -155,8 +149,8 @@ def _mean_errors(
         y = (f + test.noise_std * noise)[:count]
         x = reversed_axes(x[:count]).contiguous()[None, None]
         y = reversed_axes(y).contiguous()[None, None]
-        for index, (layout, activation, parameters) in enumerate(units):
-            theta = torch.from_numpy(layout.pack(parameters))[None, None]
+        for index, (layout, activation, own) in enumerate(units):
+            theta = torch.tensor(own)[None, None]
             error = predict(layout, theta, activation, x, y)[0, 0] - clean
             total[index] += float((error**2).sum())
     return total / contexts

@@ -5,21 +5,19 @@ contexts are ``x[s, 0, i, j, b]``, coordinate i of token j in context b, so that
 along contiguous contexts. The first two axes are S token sets and K units that share each of them;
 per unit, labels are (S, K, n + 1, B). The query is the last token.
 
-Gradient. With scores ``s_i = z_i' A z_q``, weights ``omega_i`` and prediction p, the loss of a context has
-``dL/d omega_i = h_i``; sampled labels give ``h_i = 2 (p - y_q) v_i`` with ``v_i`` the value of token i, and
-labels integrated out (Rao-Blackwell) give ``h = 2 (K omega - k_q + sigma^2 omega)`` with the class
-covariance K. For normalized activations, ``omega = phi(s) / sum phi``, ::
+Gradient. A reduced unit has scores ``s_i = x_i' M x_q``, weights omega and the prediction
+``p = sum_i omega_i y_i``. The loss of a context is ``(p - y_q)^2``, and ::
 
-    dL/ds_i = phi'(s_i) / sum phi * (h_i - sum_j omega_j h_j),
+    dL/ds_i = 2 (p - y_q) phi'(s_i) / sum phi * (y_i - p)     for omega = phi(s) / sum phi,
+    dL/ds_i = 2 (p - y_q) phi'(s_i) / n * y_i                 for omega = phi(s) / n,
 
-else ``omega = phi(s) / n`` and ``dL/ds_i = phi'(s_i) h_i / n``; and ``dL/dA = sum_i dL/ds_i z_i z_q'``. For
-softmax and sampled labels this is ``2 (p - y_q) sum_i omega_i (y_i - p) x_i x_q'``.
+and ``dL/dM = sum_i dL/ds_i x_i x_q'``. For softmax this is ``2 (p - y_q) sum_i omega_i (y_i - p) x_i x_q'``.
+That of a full unit is left to autograd.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -84,33 +82,30 @@ def predict(
 ) -> Tensor:
     """Predict the query's label; arguments as in `gradient`, result (S, K, B)."""
     scores, values = _scores(layout, theta, x, y)
-    assert values is not None
     return (weights(scores, activation, -2)[0] * values).sum(-2)
 
 
-def _scores(
-    layout: ParameterLayout, theta: Tensor, x: Tensor, y: Tensor | None
-) -> tuple[Tensor, Tensor | None]:
-    """Return scores and values of the context's tokens, (S, K, n, B); no values without labels."""
-    d = layout.dim
+def _scores(layout: ParameterLayout, theta: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Return scores and values of the context's tokens, (S, K, n, B)."""
     context = x[..., :-1, :]
-    query = x[..., -1, :]
-    u = layout.key_query(theta) @ query  # (S, K, d or d + 1, B)
-    scores = _inner(u, context)
-    values = None if y is None else y[..., :-1, :]
+    labels = y[..., :-1, :]
+    u = layout.key_query(theta) @ x[..., -1, :]  # (S, K, d or d + 1, B)
+    if layout.width is None:
+        return _inner(u, context), labels
     # the label is one more coordinate of a token
-    if layout.width is not None and values is not None:
-        scores = scores + values * u[..., d:, :]
-        v = layout.unpack(theta)["W_V"].unsqueeze(-1)  # (S, K, d + 1, 1)
-        values = _inner(v, context) + v[..., d:, :] * values
-    return scores, values
+    own = context.expand(-1, labels.shape[1], -1, -1, -1)
+    z = torch.cat([own, labels.unsqueeze(2)], 2)
+    return _inner(u, z), _inner(layout.unpack(theta)["W_V"].unsqueeze(-1), z)
 
 
 def _inner(u: Tensor, x: Tensor) -> Tensor:
-    """Return ``sum_a u_a x_a`` over coordinates, (S, K, n, B), of u (S, K, >= d, B) and x (S, 1, d, n, B).
+    """Return ``sum_a u_a x_a`` over coordinates, (S, K, n, B), of u (S, K, d, B) and x (S, 1, d, n, B).
 
-    One coordinate after the other, here and in `_pull`: the product of all would not fit into the cache.
+    One coordinate after the other, here and in `_pull`: the product of all would not fit into the cache. A
+    compiler makes one loop of product and sum, and never stores the product.
     """
+    if torch.compiler.is_compiling():
+        return (u.unsqueeze(3) * x).sum(2)
     total = u[:, :, 0, None] * x[:, :, 0]
     for a in range(1, x.shape[2]):
         total.addcmul_(u[:, :, a, None], x[:, :, a])
@@ -119,54 +114,56 @@ def _inner(u: Tensor, x: Tensor) -> Tensor:
 
 def _pull(x: Tensor, weights: Tensor) -> Tensor:
     """Return ``sum_i weights_i x_i`` over tokens, (S, K, d, B), with weights (S, K, n, B)."""
+    if torch.compiler.is_compiling():
+        return (x * weights[:, :, None]).sum(3)
     pulls = [(x[:, :, a] * weights).sum(-2) for a in range(x.shape[2])]
     return torch.stack(pulls, 2)
 
 
 def gradient(
-    layout: ParameterLayout,
-    theta: Tensor,
-    activation: str,
-    x: Tensor,
-    y: Tensor | None,
-    risk_gradient: Callable[[Tensor], Tensor] | None = None,
+    layout: ParameterLayout, theta: Tensor, activation: str, x: Tensor, y: Tensor
 ) -> Tensor:
     """Return the gradient of the mean loss of S x K units on one batch, (S, K, P).
 
-    Packed parameters are (S, K, P), tokens (S, 1, d, n + 1, B), labels (S, K, n + 1, B). Where those are
-    None, integrated out, ``risk_gradient`` takes the weights of reduced units, (S, K, n, B), to ``K omega -
-    k_q + sigma^2 omega``, see `icl.pretrain.batches`.
+    Packed parameters are (S, K, P), tokens (S, 1, d, n + 1, B), labels (S, K, n + 1, B).
     """
-    context = x[..., :-1, :]
-    query = x[..., -1, :]
-    scale = 2 / x.shape[-1]
+    if layout.width is not None:
+        theta = theta.detach().requires_grad_()
+        loss = (predict(layout, theta, activation, x, y) - y[..., -1, :]) ** 2
+        (found,) = torch.autograd.grad(loss.mean(-1).sum(), theta)
+        return found
     scores, values = _scores(layout, theta, x, y)
     omega, slope = weights(scores, activation, -2)
-    error: Tensor | float
-    if y is not None and values is not None:
-        mean = (omega * values).sum(-2, keepdim=True)  # the prediction
-        error = scale * (mean - y[..., -1:, :])  # dL/dp, a factor of every dL/ds_i
-        adjoint = slope * values
-    else:
-        assert risk_gradient is not None
-        h = risk_gradient(omega)
-        error = scale
-        mean = (omega * h).sum(-2, keepdim=True)
-        adjoint = slope * h
+    p = (omega * values).sum(-2, keepdim=True)
     _, _, normalized = ACTIVATIONS[activation]
-    if normalized:
-        adjoint.addcmul_(mean, slope, value=-1)
-    dz = _pull(context, adjoint) * error  # sum_i dL/ds_i x_i: (S, K, d, B)
-    if layout.width is None:
-        return (dz @ query.mT).flatten(-2)
-    assert y is not None
-    labels = y[..., :-1, :]
-    parts = layout.unpack(theta)
-    weighted = omega * error
-    dz = torch.cat([dz, (labels * adjoint).sum(-2, keepdim=True) * error], 2)
-    # (S, K, d + 1, d + 1): the query's label is 0
-    dA = torch.nn.functional.pad(dz @ query.mT, (0, 1))
-    dV = torch.cat(
-        [_pull(context, weighted).sum(-1), (labels * weighted).sum((-1, -2)).unsqueeze(-1)], -1
-    )
-    return torch.cat([dV, (parts["W_Q"] @ dA.mT).flatten(-2), (parts["W_K"] @ dA).flatten(-2)], -1)
+    adjoint = slope * (values - p) if normalized else slope * values
+    error = 2 / x.shape[-1] * (p - y[..., -1:, :])
+    dz = error * _pull(x[..., :-1, :], adjoint)  # sum_i dL/ds_i x_i: (S, K, d, B)
+    return (dz @ x[..., -1, :].mT).flatten(-2)
+
+
+def take_step(
+    layout: ParameterLayout,
+    activation: str,
+    adam: bool,
+    state: Tensor,
+    rates: Tensor,
+    x: Tensor,
+    y: Tensor,
+    factors: Tensor,
+) -> Tensor:
+    """Return parameters and both moments of Adam, (3, S, K, P), after a step on one batch.
+
+    Adam works entry by entry, so that units do not touch each other. Initial step sizes are (S, K, 1), and
+    ``factors`` a row of those of `icl.pretrain.sweep`; without ``adam`` the step is the plain one.
+    """
+    theta, mean, square = state
+    slope = gradient(layout, theta, activation, x, y)
+    share, first, second = factors.unbind()
+    if not adam:
+        return torch.stack([theta - rates * share * slope, mean, square])
+    mean = mean + 0.1 * (slope - mean)
+    square = square + 0.001 * (slope * slope - square)
+    size = (square / second).sqrt() + 1e-8
+    theta = theta - rates * share * (mean / first / size)
+    return torch.stack([theta, mean, square])

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
@@ -292,6 +292,17 @@ def is_ours(task: Any) -> bool:
 def key_of(value: Any) -> Any:
     """Return a key for dictionaries within one call: the value where `is_ours` holds, else its identity."""
     return value if is_ours(value) else ("identity", id(value))
+
+
+def unit_lipschitz(task: Task) -> tuple[Task, float]:
+    """Return the class with L = 1 and the factor L, for classes whose functions are proportional to L.
+
+    Classes of one's own are left as they are: a copy would lose what is no field of theirs.
+    """
+    if isinstance(task, Zonal) and task.homogeneous and is_ours(task):
+        one: dict[str, Any] = {"lipschitz": 1.0}
+        return replace(task, **one), vars(task)["lipschitz"]
+    return task, 1.0
 
 
 class Pinned:

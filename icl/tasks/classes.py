@@ -146,7 +146,7 @@ class ReLU(Zonal):
             t = inner_products(q, x)
             # l1 t_+ + l2 (-t)_+ = (l1 - l2) / 2 t + (l1 + l2) / 2 |t|, in fewer passes
             odd, even = ((right - left) / 2).to(x), ((right + left) / 2).to(x)
-            return torch.addcmul(torch.addcmul(b.to(x), odd, t), even, t.abs())
+            return torch.addcmul(b.to(x), odd, t).addcmul_(even, t.abs_())
 
         return f
 

@@ -54,7 +54,6 @@ def contexts(noise_std, n, batch_size):
 
 
 NATIVE = NativeStream(0, "noise")
-GRID = train_grid(Affine(3), 0.1, 4, 2, 1, 4)
 TRAINED = pretrain([UnitConfig(Affine(3), 1.0, 4, 0)], 1, 4)
 QUADRATIC = QuadraticRisk.of(Affine(3), uniform_sphere(SOURCE("noise"), 2, 5, 3), 0.1)
 
@@ -115,9 +114,6 @@ REFUSED = [
     (NATIVE.uniform, 0.0, math.nan, (3,), "high=nan"),
     (NATIVE.uniform, 1.0, 0.0, (3,), "high=0.0: must be a finite number >= 1"),
     (NATIVE.uniform, -1e300, 0.0, (3,), "low=-1e[+]300: must be a finite number >= -1e"),
-    (GRID.by_setting, np.ones(3), r"values=.*: must be an array \(2, ...\)"),
-    (GRID.by_setting, np.ma.masked_array([1, 2], [0, 1]), r"values\[1\] is masked"),
-    *((GRID.trained.settings.rate, v, "step=") for v in (-1, 2, 0.5, "0")),
     *(
         (task.covariance, v, "cosine=")
         for kind in (*CLASSES.values(), Tanh, Network)

@@ -23,7 +23,7 @@ import torch
 import icl
 from icl.checks import integer, shown
 from icl.covariates import uniform_sphere
-from icl.pretrain import UnitConfig, pretrain, train_grid
+from icl.pretrain import UnitConfig, pretrain
 from icl.streams import stream
 from icl.tasks import Affine, QuadraticRisk, ReLU, Zonal
 
@@ -58,12 +58,14 @@ EXEMPT = {
     "icl.checks.table": "a check, which test_data tries value by value",
     "icl.checks.tensor": "a check, which the functions of tensors try here",
     "icl.checks.unmasked": "a check, which lets everything pass but masks",
-    "icl.compiled.recurrence.compiled": LOOP,
+    "icl.compiled.jit.compiled": LOOP,
+    "icl.compiled.jit.horner": LOOP,
+    "icl.compiled.normal.normal": LOOP,
     "icl.compiled.recurrence.recur": LOOP,
+    "icl.compiled.training.take_steps": LOOP,
     "icl.data.BestWindow": RESULT,
     "icl.directions.BestMatrix": RESULT,
     "icl.pretrain.Pretrained": RESULT,
-    "icl.pretrain.TrainedGrid": RESULT,
     "icl.risk.GaussianDistance": RESULT,
     "icl.risk.GaussianWindow": RESULT,
     "icl.risk.Heads": RESULT,
@@ -113,7 +115,6 @@ INSTEAD = {"icl.covariates.uniform_sphere": uniform_points}
 
 #: Instances whose methods are called; other classes are made of good arguments.
 INSTANCES = {
-    "icl.pretrain.TrainedGrid": train_grid(Affine(3), 1.0, 4, 2, 1, 4),
     "icl.regressor.SoftmaxAttentionRegressor": icl.SoftmaxAttentionRegressor(),
     "icl.tasks.QuadraticRisk": FORM,
     "icl.tasks.Zonal": Own(3),
@@ -169,7 +170,6 @@ OWN = {
     "icl.data.best_window": DATA,
     "icl.directions.best_matrix": {"X": MANY, "y": MANY[:, 0], "kind": "full"},
     "icl.data.predict": DATA,
-    "icl.pretrain.TrainedGrid.by_setting": dict(values=np.ones(2)),
     "icl.pretrain.metrics.evaluation_error": dict(M=np.eye(3)),
     "icl.pretrain.metrics.scale_scores": dict(trained=TRAINED, factors=[2.0]),
     "icl.pretrain.pretrain": dict(steps=1),
@@ -400,10 +400,7 @@ REFUSED = {
 LAWS = {"icl.risk.asymptotics.many_token_risk", "icl.risk.asymptotics.sharp_window"}
 
 #: Functions whose documentation says that they do not look at entries, or may give infinity.
-DOCUMENTED = re.compile(
-    r"icl\.(attention\.|covariates\.\w+\.from_normal"
-    r"|tasks\.QuadraticRisk\.|pretrain\.TrainedGrid\.by_setting)"
-)
+DOCUMENTED = re.compile(r"icl\.(attention\.|covariates\.\w+\.from_normal|tasks\.QuadraticRisk\.)")
 
 
 #: Words of an error that says what is allowed.

@@ -237,7 +237,7 @@ def nonlinear_first(
             task, noise_std, n, covariates=tokens, initial_std=0.3, shared_tokens=False, **training
         )
         found[name] = evaluation_error(
-            units.trained, task, noise_std, n, contexts=contexts, seed=None, covariates=tokens
+            units, task, noise_std, n, contexts=contexts, seed=None, covariates=tokens
         )[-1]
     return found.assign(ratio=found.token / found.absolute)
 

@@ -124,8 +124,8 @@ def train_full_units(
         record=[0],
         **training,
     )
-    (before,) = units.trained.history
-    after = units.trained.parameters
+    (before,) = units.history
+    after = units.parameters
     rows: list[dict[str, Any]] = []
     for i, task in enumerate(tasks):
         for seed in range(seeds):

@@ -2,34 +2,46 @@
 
 import dataclasses
 import inspect
+import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
+from scipy.stats import ks_2samp
 
-from icl.attention import ACTIVATIONS, weights
+from icl.attention import ACTIVATIONS
 from icl.covariates import Ellipsoid, LowRank
-from icl.pretrain import UnitConfig, pretrain, trainer
-from icl.pretrain.batches import BatchSampler, risk_gradient
+from icl.pretrain import UnitConfig, draw_contexts, pretrain, sweep, train_grid
+from icl.pretrain.batches import TokenSet
 from icl.pretrain.config import Settings
-from icl.pretrain.model import ParameterLayout, gradient, predict
+from icl.pretrain.model import ParameterLayout, gradient, predict, take_step
 from icl.risk import population_flow
 from icl.streams import stream
-from icl.tasks import Affine, Cosine, Linear, Projected, Quadratic, QuadraticRisk, ReLU
-from icl_book.statistics import t_interval
+from icl.tasks import Affine, Cosine, Linear, Projected, Quadratic, ReLU
+from icl_book.statistics import FALSE_ALARM_RATE, t_interval
 from oracles.pretrain import pretrain as alone
 
 BASIS = np.linalg.qr(stream(0, "evaluation").standard_normal((4, 2))).Q
+FAST = {"stream": "native", "dtype": "float32"}
 
 
-def sampler(sets, batch_size, **settings):
+def token_set(units, batch_size, **settings):
     """The batches of `pretrain` with these settings."""
     names = inspect.signature(pretrain).parameters
     given = {f.name: names[f.name].default for f in dataclasses.fields(Settings)}
     settings = Settings(**given | dict(batch_size=batch_size) | settings)
-    return BatchSampler(sets, settings, torch.device("cpu"))
+    return TokenSet(units, settings, torch.device("cpu"))
+
+
+def batch(tokens, step):
+    """Tokens (d, n + 1, B) and labels (K, n + 1, B) of one step."""
+    block, place = divmod(step, tokens.steps)
+    own = slice(place * tokens.count, (place + 1) * tokens.count)
+    x, y = tokens.draw(block)
+    return x[..., own], y[..., own]
 
 
 def assert_same(fast, slow, rtol=1e-8):
@@ -37,6 +49,83 @@ def assert_same(fast, slow, rtol=1e-8):
     assert fast.keys() == slow.keys()
     for name in slow:
         assert np.abs(fast[name] - slow[name]).max() <= rtol * np.abs(slow[name]).max(), name
+
+
+@pytest.mark.parametrize("engine", ["compiled", "eager"])
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_every_step_is_that_of_one_unit_in_plain_pytorch(engine, optimizer):
+    """Twelve lines of autograd on the contexts of `draw_contexts`, and the parameters after every step."""
+    unit = UnitConfig(ReLU(3, 2.0), 0.3, 6, seed=5)
+    kind = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}[optimizer]
+    M = torch.zeros(3, 3, dtype=torch.float64, requires_grad=True)
+    descent, path = kind([M], lr=0.1), []
+    for step in range(20):
+        path.append(M.detach().clone())
+        x, y = draw_contexts(unit.task, noise_std=0.3, n=6, batch_size=16, seed=5, step=step)
+        scores = torch.einsum("bnd,de,be->bn", x[:, :-1], M, x[:, -1])
+        prediction = (torch.softmax(scores, -1) * y[:, :-1]).sum(-1)
+        descent.zero_grad()
+        ((prediction - y[:, -1]) ** 2).mean().backward()
+        descent.step()
+    options = dict(optimizer=optimizer, engine=engine, schedule="constant")
+    trained = pretrain([unit], 20, 16, 0.1, record=tuple(range(20)), **options)
+    assert trained.engines == (engine,)
+    assert np.allclose(trained.M_history[:, 0], torch.stack(path), 1e-10, 1e-12)
+
+
+@pytest.mark.parametrize("options", [{}, FAST], ids=["double", "single"])
+def test_both_engines_take_the_same_steps(options):
+    """On the same random numbers they differ by rounding, at every step."""
+    units = [
+        UnitConfig(task, noise, n, seed, law)
+        for seed in (0, 1)
+        for task, noise, n, law in (
+            (ReLU(4, 8.0), 0.1, 9, None),
+            (Cosine(4, 2.0), 0.0, 9, None),
+            (Affine(4), 0.3, 17, Ellipsoid(np.diag([1.0, 2, 3, 4]))),
+            (Linear(4, 1e3), 10.0, 1, LowRank(BASIS)),
+        )
+    ]
+    run = partial(pretrain, units, 60, 33, 0.1, shared_tokens=True, record=tuple(range(60)))
+    loops, plain = (run(engine=name, **options) for name in ("compiled", "eager"))
+    assert set(loops.engines) == {"compiled"} and set(plain.engines) == {"eager"}
+    size = np.abs(plain.M_history).max()
+    tolerance = 2e-5 if options else 1e-11
+    assert np.abs(loops.M_history - plain.M_history).max() < tolerance * size
+    assert np.abs(loops.M - plain.M).max() < tolerance * size
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("g++"), reason="torch.compile needs a compiler")
+@pytest.mark.parametrize("activation", ["softmax", "sigmoid", "normalized relu"])
+def test_the_step_of_a_gpu_is_one_graph_with_the_same_numbers(activation):
+    """Compiled by PyTorch for this processor, as `icl.pretrain.sweep` does for a GPU."""
+    rng = stream(0, "evaluation")
+    state, x, y = (
+        torch.from_numpy(rng.standard_normal(shape))
+        for shape in ((3, 2, 4, 9), (2, 1, 3, 8, 16), (2, 4, 8, 16))
+    )
+    state[2] = state[2] ** 2
+    rates, factors = torch.full((2, 4, 1), 0.1), torch.tensor([0.5, 0.1, 0.01])
+    step = partial(take_step, ParameterLayout(3, None), activation, True)
+    compiled = torch.compile(step, dynamic=False, fullgraph=True)
+    wanted = step(state, rates.double(), x, y, factors.double())
+    found = compiled(state, rates.double(), x, y, factors.double())
+    assert torch.allclose(found, wanted, rtol=1e-9, atol=1e-12)
+    assert not torch.allclose(wanted[0], state[0], atol=1e-3)
+
+
+def test_what_is_not_compiled_is_trained_eagerly_and_named():
+    units = [
+        UnitConfig(ReLU(3), 0.2, 8, 0),
+        UnitConfig(ReLU(3), 0.2, 8, 1, activation="linear"),
+        UnitConfig(ReLU(3), 0.2, 8, 2, width=4, initial_std=0.1),
+    ]
+    assert pretrain(units, 2, 4).engines == ("compiled", "eager", "eager")
+    with pytest.warns(RuntimeWarning, match="2 of 3 units are trained eagerly"):
+        pretrain(units, 2, 4, engine="compiled")
+    with pytest.raises(ValueError, match="engine='fast': allowed are auto"):
+        pretrain(units, 2, 4, engine="fast")
 
 
 @pytest.mark.parametrize("width", [None, 1, 5])
@@ -84,41 +173,70 @@ def test_shared_tokens_are_the_same_numbers():
 
 @pytest.mark.parametrize("kind", ["portable", "native"])
 def test_a_step_does_not_depend_on_other_steps_or_on_company(kind):
-    sets = [[UnitConfig(ReLU(3, L), 0.1, 8, seed) for L in (1.0, 2.0)] for seed in range(3)]
     options = dict(stream=kind, dtype="float32")
-    whole, one = sampler(sets, 32, **options), sampler(sets[2:], 32, **options)
+    units = [UnitConfig(ReLU(3, L), 0.1, 8, 2) for L in (1.0, 2.0)]
+    company = [UnitConfig(Cosine(3), 0.5, 8, 2), *units]
+    alone, whole = token_set(units, 32, **options), token_set(company, 32, **options)
+    other = token_set([UnitConfig(ReLU(3), 0.1, 8, 3)], 32, **options)
     for step in (0, 13, 7, 40):
-        x, y = whole.batch(step)
-        own_x, own_y = one.batch(step)
-        assert torch.equal(x[2:], own_x) and torch.equal(y[2:], own_y)
-        assert not torch.equal(x[0], x[1])
-    seen = {part.sum().item() for step in range(20) for part in one.batch(step)}
+        x, y = batch(whole, step)
+        own_x, own_y = batch(alone, step)
+        assert torch.equal(x, own_x) and torch.equal(y[1:], own_y)
+        assert not torch.equal(x, batch(other, step)[0])
+    seen = {part.sum().item() for step in range(20) for part in batch(alone, step)}
     assert len(seen) == 40  # every step has numbers of its own
+
+
+@pytest.mark.parametrize("law", [None, Ellipsoid(np.diag([1.0, 2, 3]))], ids=str)
+def test_batches_are_those_of_draw_contexts(law):
+    units = [UnitConfig(ReLU(3, L), noise, 6, 7, law) for L, noise in ((1, 0), (4, 2))]
+    x, y = batch(token_set(units, 40), 2)
+    for unit, own in zip(units, y, strict=True):
+        setting = {"noise_std": unit.noise_std, "n": 6, "batch_size": 40}
+        tokens, labels = draw_contexts(unit.task, **setting, seed=7, step=2, covariates=law)
+        assert torch.equal(tokens, x.permute(2, 1, 0))
+        assert torch.allclose(labels, own.T, rtol=1e-12, atol=1e-14)
 
 
 def test_native_training_follows_the_reference_on_the_same_numbers():
     """Single precision; the reference reads its batches from the native stream."""
     unit = UnitConfig(ReLU(3, 2.0), 0.2, 8, 1)
-    source = sampler([[unit]], 32, stream="native")
+    tokens = token_set([unit], 32, stream="native")
 
     def draw(_, step, batch_size):
-        x, y = source.batch(step)
-        return x[0, 0].permute(2, 1, 0), y[0, 0].T
+        x, y = batch(tokens, step)
+        return x.permute(2, 1, 0), y[0].T
 
     slow = alone(unit, 30, 32, 0.02, draw=draw)
     options = dict(stream="native", shared_tokens=True)
     assert_same(pretrain([unit], 30, 32, 0.02, **options).parameters[0], slow)
-    company = [unit, UnitConfig(Affine(3), 0.2, 8, 1), UnitConfig(ReLU(3, 2.0), 0.2, 8, 2)]
+    company = [
+        unit,
+        UnitConfig(Affine(3), 0.2, 8, 1),
+        UnitConfig(ReLU(3, 2.0), 0.2, 8, 2),
+    ]
     assert_same(
-        pretrain(company, 30, 32, 0.02, dtype="float32", **options).parameters[0], slow, 1e-4
+        pretrain(company, 30, 32, 0.02, dtype="float32", **options).parameters[0],
+        slow,
+        1e-4,
     )
 
 
-def test_batches_too_large_for_memory_are_taken_in_pieces(monkeypatch):
-    unit = UnitConfig(ReLU(3), 0.2, 8, 1)
-    whole = pretrain([unit], 5, 50, 0.1)
-    monkeypatch.setattr(trainer, "_LARGEST", 16 * 3 * 9)  # of 50 contexts 16 at a time
-    assert_same(pretrain([unit], 5, 50, 0.1).parameters[0], whole.parameters[0], 1e-12)
+@pytest.mark.parametrize("engine", ["compiled", "eager"])
+def test_how_units_are_divided_changes_no_number(engine, monkeypatch):
+    """Into stacks that fit into memory, and among threads; PyTorch rounds its products by their shapes."""
+    units = [UnitConfig(ReLU(3, L), 0.2, 8, s) for s in (1, 2, 3) for L in (1.0, 2.0)]
+    run = partial(pretrain, steps=5, batch_size=50, shared_tokens=True, engine=engine)
+    whole = run(units).M
+    tolerance = 0 if engine == "compiled" else 1e-14
+    monkeypatch.setattr(sweep, "_LARGEST", 1)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(7)
+    try:
+        assert np.abs(run(units).M - whole).max() <= tolerance
+        assert np.abs(run(units[:2]).M - whole[:2]).max() <= tolerance
+    finally:
+        torch.set_num_threads(threads)
 
 
 def test_plain_gradient_steps_and_their_history():
@@ -129,58 +247,32 @@ def test_plain_gradient_steps_and_their_history():
     assert np.array_equal(fast.M_history[2], fast.M)
 
 
-@pytest.mark.parametrize(
-    "task", [Affine(4, 2.0), Linear(4), ReLU(4, 2.0), Cosine(4, 3.0), Quadratic(4)], ids=str
-)
-@pytest.mark.parametrize("activation", ["softmax", "linear", "normalized sigmoid"])
-def test_integrated_labels_have_the_gradient_of_the_quadratic_risk(task, activation):
-    sets = [[UnitConfig(task, 0.3, 6, 0), UnitConfig(task, 0.1, 6, 0)]]
-    x, none = sampler(sets, 10, integrate_labels=True).batch(0)
-    assert none is None
-    theta = torch.from_numpy(stream(0, "initialization").standard_normal((1, 2, 16)))
-    fast = gradient(ParameterLayout(4, None), theta, activation, x, None, risk_gradient(sets, x))
-    tokens = x[0, 0].permute(2, 1, 0)
-    for k, noise_std in enumerate((0.3, 0.1)):
-        M = theta[0, k].reshape(4, 4).requires_grad_()
-        omega = weights(
-            (tokens[:, :-1] * (tokens[:, -1] @ M.T).unsqueeze(1)).sum(-1), activation, -1
-        )[0]
-        (slow,) = torch.autograd.grad(
-            QuadraticRisk.of(task, tokens, noise_std).risk(omega).mean(), M
-        )
-        assert torch.allclose(
-            fast[0, k].reshape(4, 4), slow, rtol=1e-8, atol=1e-10 * slow.abs().max()
-        )
-
-
-def test_integrated_labels_are_refused_where_there_is_no_covariance():
-    for unit in (
-        UnitConfig(Affine(3), 0.1, 4, 0, width=3, initial_std=0.1),
-        UnitConfig(Affine(3), 0.1, 4, 0, Ellipsoid(np.diag([1, 2, 3]))),
-        UnitConfig(Projected(Affine(2), np.eye(2, 3)), 0.1, 4, 0),
-    ):
-        with pytest.raises(ValueError, match="integrate_labels"):
-            pretrain([unit], 2, 4, integrate_labels=True)
+@pytest.mark.gpu
+def test_same_numbers_on_the_gpu():
+    units = [UnitConfig(Affine(3), 0.2, 8, s) for s in range(3)]
+    units.append(UnitConfig(Affine(3), 0.2, 8, 3, activation="linear"))
+    run = partial(pretrain, units, 100, 64, 0.1)
+    cpu = run()
+    for engine in ("compiled", "eager"):
+        gpu = run("cuda", engine=engine)
+        assert gpu.device == "cuda" and set(gpu.engines) == {engine}
+        assert np.allclose(cpu.M, gpu.M, rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("integrate_labels", [False, True])
-def test_same_numbers_on_the_gpu(integrate_labels):
-    units = [UnitConfig(Affine(3), 0.2, 8, s) for s in range(3)]
-    cpu, gpu = (
-        pretrain(units, 100, 64, 0.1, device, integrate_labels=integrate_labels)
-        for device in ("cpu", "cuda")
+def test_native_numbers_of_the_gpu_train_to_the_same_windows():
+    """They are others than those of a CPU, so that windows agree in distribution."""
+    run = partial(train_grid, ReLU(3, 4.0), 0.2, 12, seeds=60, steps=150, batch_size=32)
+    assert ks_2samp(run(device="cpu").windows[0], run(device="cuda").windows[0]).pvalue > (
+        FALSE_ALARM_RATE
     )
-    assert np.allclose(cpu.M, gpu.M, rtol=1e-6, atol=1e-8)
-    assert pretrain(units, 20, 64, 0.1, "cuda", stream="native", dtype="float32").device == "cuda"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("integrate_labels", [False, True])
-def test_the_mean_training_curve_follows_the_population_flow(integrate_labels):
+def test_the_mean_training_curve_follows_the_population_flow():
     task, n, noise_std, rate, record = ReLU(3, 2.0), 10, 0.3, 1.0, (5, 20, 60, 150)
     units = [UnitConfig(task, noise_std, n, seed) for seed in range(24)]
-    plain = {"optimizer": "sgd", "schedule": "constant", "integrate_labels": integrate_labels}
+    plain = {"optimizer": "sgd", "schedule": "constant"}
     trained = pretrain(units, 150, 64, rate, record=record, **plain)
     w = np.trace(trained.M_history, axis1=-2, axis2=-1) / 3
     flow = population_flow(task, n, noise_std, rate * np.array(record))
@@ -190,10 +282,10 @@ def test_the_mean_training_curve_follows_the_population_flow(integrate_labels):
         assert low <= 1.03 * flow[t] and high >= 0.97 * flow[t] and high - low < 0.35 * flow[t]
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"stream": "native", "dtype": "float32"}], ids=["double", "single"]
-)
-def test_a_diverging_unit_is_named_and_leaves_the_others_alone(options):
+@pytest.mark.parametrize("engine", ["compiled", "eager"])
+@pytest.mark.parametrize("options", [{}, FAST], ids=["double", "single"])
+def test_a_diverging_unit_is_named_and_leaves_the_others_alone(options, engine):
+    options = options | {"engine": engine}
     good = UnitConfig(Affine(3), 0.2, 8, 1)
     bad = dataclasses.replace(good, learning_rate=1e308)
     with pytest.warns(RuntimeWarning, match="learning_rate=1e.308"):
@@ -205,15 +297,15 @@ def test_a_diverging_unit_is_named_and_leaves_the_others_alone(options):
 @pytest.mark.parametrize("error", [RuntimeError("planted"), KeyboardInterrupt("planted")])
 def test_a_failure_stops_all_threads_and_the_process_keeps_its_settings(error, monkeypatch):
     """The first of three threads fails at step 3; two threads more than the tests run with."""
-    draw, fail, seen = BatchSampler.batch, True, []
+    draw, fail, seen = TokenSet.draw, True, []
 
-    def batch(self, step):
+    def drawn(self, block):
         seen.append((torch.get_num_threads(), sys.getswitchinterval()))
-        if step == 3 and fail and self.sets[0][0].seed == 0:
+        if block == 3 and fail and self.units[0].seed == 0:
             raise error
-        return draw(self, step)
+        return draw(self, block)
 
-    monkeypatch.setattr(BatchSampler, "batch", batch)
+    monkeypatch.setattr(TokenSet, "draw", drawn)
     threads, switch = torch.get_num_threads(), sys.getswitchinterval()
     torch.set_num_threads(3)
     try:
@@ -231,8 +323,10 @@ def test_a_failure_stops_all_threads_and_the_process_keeps_its_settings(error, m
 
 def test_predictions_and_a_single_token():
     unit = UnitConfig(ReLU(3), 0.2, 1, 1)
-    x, y = sampler([[unit]], 5).batch(0)
+    x, y = (part[None] for part in batch(token_set([unit], 5), 0))
     theta = torch.randn(1, 1, 9, dtype=torch.float64)
-    assert torch.allclose(predict(unit.layout, theta, "softmax", x, y), y[:, :, 0])
+    given = unit.layout, theta, "softmax", x[:, None], y
+    assert torch.allclose(predict(*given), y[:, :, 0])
     # its weight is one whatever M is
-    assert not gradient(unit.layout, theta, "softmax", x, y).any()
+    assert not gradient(*given).any()
+    assert not pretrain([unit], 3, 5).M.any()

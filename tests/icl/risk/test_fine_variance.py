@@ -11,7 +11,6 @@ import pytest
 import torch
 
 import every_risk
-from icl.pretrain import UnitConfig, pretrain
 from icl.risk import (
     bayes_linear_risk,
     linear_optimum,
@@ -229,18 +228,7 @@ def test_the_map_itself_against_sampling():
         assert abs(loss.mean() - wanted[name]) < allowed, name
 
 
-# ------------------------------------------------------------------------- training, and given places
-@pytest.mark.parametrize("power", [POWER, (0.0, 1.0)], ids=["pairs", "linear"])
-def test_training_with_labels_integrated_out_knows_it(power):
-    noisier = math.hypot(SIGMA, math.sqrt(FINE))
-    rough, smooth = Spectrum(3, power, rest=FINE), Spectrum(3, power)
-    units = [UnitConfig(rough, SIGMA, 8, 0), UnitConfig(smooth, noisier, 8, 0)]
-    one, other = (pretrain([unit], 30, 32, integrate_labels=True).M[0] for unit in units)
-    np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
-    plain = pretrain([UnitConfig(smooth, SIGMA, 8, 0)], 30, 32, integrate_labels=True).M
-    assert np.abs(plain[0] - one).max() > 1e-3
-
-
+# ------------------------------------------------------------------------- given places
 def test_the_risk_given_places_has_it():
     rng = np.random.default_rng(3)
     places = sphere(rng, 12)

@@ -1,0 +1,115 @@
+"""Normal numbers of PyTorch's generator on a CPU, drawn a few times faster than PyTorch draws them.
+
+PyTorch draws uniform numbers u of 24 bits from the Mersenne twister MT19937 [1], and in each row of
+sixteen makes eight pairs (u, v) of them normal by the method of Box and Muller, ::
+
+    sqrt(-2 log(1 - u)) cos(2 pi v),   sqrt(-2 log(1 - u)) sin(2 pi v).
+
+Here the loops have no branches and no calls, so that the processor takes many entries at once. The
+uniform numbers are the same to the last bit, normal ones up to rounding: log, cos and sin are the
+polynomials of the library Cephes for single precision.
+
+[1] M. Matsumoto and T. Nishimura, ACM Transactions on Modeling and Computer Simulation 8 (1998) 3-30.
+"""
+
+import math
+
+import numpy as np
+
+from icl.compiled.jit import compiled, horner, inline
+
+F32, I32, U32 = np.float32, np.int32, np.uint32
+_WORDS = 624
+
+
+def _single(*coefficients):
+    return tuple(map(F32, coefficients))
+
+
+_LOG = _single(
+    *(7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1),
+    *(-1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1),
+)
+_COSINE = _single(2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2, -0.5, 1.0)
+_SINE = _single(-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1, 1.0)
+
+
+@compiled(fastmath={"contract"})
+def normal(seed, size):
+    """Return the first normal numbers of the generator with a seed, (size,) float32, at least sixteen."""
+    state = np.empty(_WORDS, np.uint32)
+    state[0] = U32(seed)
+    for j in range(1, _WORDS):
+        last = state[j - 1]
+        state[j] = U32(U32(1812433253) * (last ^ (last >> U32(30))) + U32(j))
+    rest = size % 16
+    out = np.empty(size + (16 if rest else 0), np.float32)
+    for start in range(0, out.size, _WORDS):
+        some = out[start : start + _WORDS]
+        _uniform(state, some)
+        # rows, while they are in the cache
+        _box_muller(some[: max(0, min(some.size, size - rest - start))])
+    if rest:
+        # the last sixteen are drawn anew
+        _box_muller(out[size:])
+        out[size - 16 : size] = out[size:]
+    return out[:size]
+
+
+@inline
+def _uniform(state, out):
+    """Turn the twister's state by all its words, and give the first of them as numbers in [0, 1)."""
+    for j in range(227):
+        state[j] = _twisted(state[j], state[j + 1], state[j + 397])
+    for j in range(227, 623):
+        state[j] = _twisted(state[j], state[j + 1], state[j - 227])
+    state[623] = _twisted(state[623], state[0], state[396])
+    for j in range(out.size):
+        word = state[j]
+        word ^= word >> U32(11)
+        word ^= (word << U32(7)) & U32(0x9D2C5680)
+        word ^= (word << U32(15)) & U32(0xEFC60000)
+        word ^= word >> U32(18)
+        out[j] = F32(I32(word & U32(0xFFFFFF))) * F32(2.0**-24)
+
+
+@inline
+def _twisted(high, low, far):
+    joined = (high & U32(0x80000000)) | (low & U32(0x7FFFFFFF))
+    # all bits are one if the last one is
+    odd = U32(0) - (joined & U32(1))
+    return far ^ (joined >> U32(1)) ^ (odd & U32(0x9908B0DF))
+
+
+@inline
+def _box_muller(numbers):
+    """Turn uniform numbers, a multiple of sixteen, into normal ones."""
+    for start in range(0, numbers.size, 16):
+        row = numbers[start : start + 16]
+        for j in range(8):
+            radius = np.sqrt(F32(-2) * _log(F32(1) - row[j]))
+            # quarters of a turn, and what is left, between -1/8 and 1/8 of a turn
+            quarters = np.floor(F32(4) * row[j + 8] + F32(0.5))
+            angle = (F32(4) * row[j + 8] - quarters) * F32(math.pi / 2)
+            cosine = horner(angle * angle, _COSINE)
+            sine = angle * horner(angle * angle, _SINE)
+            quarter = I32(quarters)
+            odd = (quarter & 1) != 0
+            x = sine if odd else cosine
+            y = cosine if odd else sine
+            row[j] = -radius * x if ((quarter + 1) & 2) != 0 else radius * x
+            row[j + 8] = -radius * y if (quarter & 2) != 0 else radius * y
+
+
+@inline
+def _log(x):
+    """Return the logarithm of a number in (0, 1]."""
+    bits = F32(x).view(np.int32)
+    mantissa = I32((bits & 0x7FFFFF) | 0x3F000000).view(np.float32)
+    exponent = F32(I32((bits >> 23) - 126))
+    small = mantissa < F32(math.sqrt(0.5))
+    exponent -= F32(1) if small else F32(0)
+    y = mantissa + (mantissa if small else F32(0)) - F32(1)
+    tail = horner(y, _LOG) * y * y * y - F32(0.5) * y * y
+    # log 2 in two parts, the first of which times an exponent is exact
+    return y + (tail - exponent * F32(2.12194440e-4)) + exponent * F32(0.693359375)

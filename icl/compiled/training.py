@@ -1,0 +1,124 @@
+"""Steps of softmax attention units on a CPU: the formula of `icl.pretrain.model`, unit by unit."""
+
+import math
+
+import numpy as np
+
+from icl.compiled.jit import compiled, horner, inline
+
+F32, I32 = np.float32, np.int32
+_EXP = tuple(F32(1 / math.factorial(k)) for k in range(6, -1, -1))
+
+
+@compiled(fastmath={"contract", "reassoc", "nsz"})
+def take_steps(x, y, M, mean, square, rates, factors, adam):
+    """Take T steps of K units that see the same tokens; M and the moments of Adam, (K, d, d), change.
+
+    Tokens are x (d, n + 1, T B), the query last, labels y (K, n + 1, T B), where the contexts of a step
+    lie next to each other and the innermost loops run over them. The initial step sizes are the rates,
+    (K,); `icl.pretrain.config.Settings.factors` are (T, 3).
+    """
+    contexts = x.shape[2] // len(factors)
+    weights = np.empty((x.shape[1], contexts), x.dtype)
+    sums = np.empty((len(x) + 4, contexts), x.dtype)
+    slope = np.empty_like(M[0])
+    real = M.dtype.type
+    for t in range(len(factors)):
+        share, first, second = factors[t]
+        for k in range(len(M)):
+            _gradient(x, y[k], t * contexts, M[k], weights, sums, slope)
+            for a in range(len(x)):
+                for c in range(len(x)):
+                    step = slope[a, c]
+                    if adam:
+                        mean[k, a, c] += (step - mean[k, a, c]) * real(0.1)
+                        square[k, a, c] += (step * step - square[k, a, c]) * real(0.001)
+                        size = math.sqrt(square[k, a, c] / second) + 1e-8
+                        step = mean[k, a, c] / first / size
+                    M[k, a, c] -= rates[k] * share * step
+
+
+@inline
+def _gradient(x, y, start, M, weights, sums, slope):
+    """Set the slope to the mean of ``2 (p - y_q) sum_i omega_i (y_i - p) x_i x_q'`` over a batch.
+
+    It has the contexts from ``start`` on. Weights (n + 1, B) and sums (d + 4, B) are memory to work in.
+    """
+    dim, n, contexts = len(x), len(weights) - 1, weights.shape[1]
+    batch = slice(start, start + contexts)
+    single = weights.itemsize == 4
+    largest, total, p, pull = sums[dim], sums[dim + 1], sums[dim + 2], sums[dim + 3]
+    # M x_q
+    sums[:] = 0
+    for a in range(dim):
+        for c in range(dim):
+            _add_scaled(sums[a], M[a, c], x[c, n, batch])
+    # scores
+    largest[:] = -np.inf
+    weights[:] = 0
+    for i in range(n):
+        for a in range(dim):
+            _add_products(weights[i], sums[a], x[a, i, batch])
+        for b in range(contexts):
+            largest[b] = max(largest[b], weights[i, b])
+    # weights, as yet without their sum, and the prediction
+    for i in range(n):
+        own, label = weights[i], y[i, batch]
+        for b in range(contexts):
+            own[b] = _exp(own[b] - largest[b], single)
+            total[b] += own[b]
+            p[b] += own[b] * label[b]
+    label = y[n, batch]
+    for b in range(contexts):
+        p[b] /= total[b]
+        # and what all terms are multiplied by
+        total[b] = (p[b] - label[b]) / (total[b] * weights.dtype.type(contexts / 2))
+    for i in range(n):
+        own, label = weights[i], y[i, batch]
+        for b in range(contexts):
+            own[b] *= (label[b] - p[b]) * total[b]
+    for a in range(dim):
+        pull[:] = 0
+        for i in range(n):
+            _add_products(pull, weights[i], x[a, i, batch])
+        for c in range(dim):
+            slope[a, c] = _inner(pull, x[c, n, batch])
+
+
+@inline
+def _add_scaled(out, factor, values):
+    for b in range(out.size):
+        out[b] += factor * values[b]
+
+
+@inline
+def _add_products(out, left, right):
+    for b in range(out.size):
+        out[b] += left[b] * right[b]
+
+
+@inline
+def _inner(left, right):
+    total = left[0] * right[0]
+    for b in range(1, left.size):
+        total += left[b] * right[b]
+    return total
+
+
+@inline
+def _exp(s, single):
+    return _single_exp(F32(s)) if single else math.exp(s)
+
+
+@inline
+def _single_exp(s):
+    """Return exp(s) for s <= 0 to two units in the last place, without a call that stops vectors.
+
+    Below -87 the result is as good as zero beside the largest weight, which is one, and would be denormal.
+    """
+    s = F32(-87) if s < F32(-87) else s
+    # s = k log 2 + r, where log 2 has two parts and k times the first is exact
+    k = np.floor(s * F32(1 / math.log(2)) + F32(0.5))
+    r = s - k * F32(0.693359375) + k * F32(2.12194440e-4)
+    # 2^k by its bits
+    return horner(r, _EXP) * I32((I32(k) + 127) << 23).view(np.float32)

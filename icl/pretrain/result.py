@@ -1,0 +1,88 @@
+"""What `icl.pretrain.pretrain` returns."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from icl.pretrain.config import Settings, UnitConfig
+from icl.pretrain.model import Array
+from icl.tasks import Task, Zonal
+
+Parameters = dict[str, Array]
+
+
+@dataclass(frozen=True, eq=False)
+class Pretrained:
+    """Result of a pretraining sweep.
+
+    Attributes:
+        units: The units, in the order given; ``settings`` is what they share.
+        shape: How ``M`` and ``windows`` arrange the units: (units,), or (settings, seeds) for `train_grid`.
+        parameters: Trained parameters of each unit by name, float64: ``M``, or ``W_V`` (last row),
+            ``W_K``, ``W_Q``.
+        history: For each of ``settings.record``, all units' parameters at that time.
+        diverged: Units whose parameters became infinite or NaN; the others are not affected.
+        engines: What took the steps of each unit, "compiled" or "eager".
+        seconds: Wall time on a ``device`` of that type.
+    """
+
+    units: tuple[UnitConfig, ...]
+    settings: Settings
+    shape: tuple[int, ...]
+    parameters: tuple[Parameters, ...]
+    history: tuple[tuple[Parameters, ...], ...]
+    diverged: tuple[UnitConfig, ...]
+    engines: tuple[str, ...]
+    device: str
+    seconds: float
+
+    @property
+    def contexts(self) -> int:
+        """Number of contexts that each unit saw."""
+        return self.settings.steps * self.settings.batch_size
+
+    @property
+    def M(self) -> Array:
+        """Key-query matrices, (*shape, d, d): ``M``, or the token block of ``W_K' W_Q``."""
+        return self._key_query(self.parameters)
+
+    @property
+    def M_history(self) -> Array:
+        """Key-query matrices at the recorded steps, (len(record), *shape, d, d)."""
+        return np.array([self._key_query(all_units) for all_units in self.history])
+
+    @property
+    def windows(self) -> Array:
+        """Mean of the diagonal of each ``M``: the w of the nearest ``w I``; of that shape.
+
+        For a class of even functions M and -M have the same risk, and the sign is that of the start's chance;
+        a UserWarning says so where both occur. `window_sizes` has no sign.
+        """
+        w = np.trace(self.M, axis1=-2, axis2=-1) / self.M.shape[-1]
+        of_even = w.ravel()[[_is_even(unit.task) for unit in self.units]]
+        if np.any(of_even > 0) and np.any(of_even < 0):
+            text = "windows of even functions have either sign, at the same risk: window_sizes has none"
+            warnings.warn(text, UserWarning, stacklevel=2)
+        return np.asarray(w)
+
+    @property
+    def window_sizes(self) -> Array:
+        """Absolute values of ``windows``, for classes of even functions."""
+        M = self.M
+        return np.asarray(np.abs(np.trace(M, axis1=-2, axis2=-1)) / M.shape[-1])
+
+    def _key_query(self, parameters: Sequence[Parameters]) -> Array:
+        d = self.units[0].task.dim
+        found = [p["M"] if "M" in p else (p["W_K"].T @ p["W_Q"])[:d, :d] for p in parameters]
+        return np.array(found).reshape(*self.shape, d, d)
+
+
+def _is_even(task: Task) -> bool:
+    """Return whether ``f(-x)`` and ``f(x)`` have the same law jointly: no odd degree in the spectrum."""
+    return isinstance(task, Zonal) and not np.any(
+        task.spectrum(41)[0][::2] > 1e-12 * task.covariance(1.0)
+    )
