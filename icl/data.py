@@ -4,22 +4,27 @@ A unit with ``M = w I`` predicts ``sum_i e^{w x_i . q} y_i / sum_i e^{w x_i . q}
 data frames, tensors or lists of numbers, taken as they are: nothing is centered or scaled. Work goes by
 blocks of queries, so that memory grows with the number of tokens, not with its square. Blocks run in as many
 threads as `icl.threads` says that there may be, and in eight at most, as each holds a block; the numbers do
-not depend on it.
+not depend on it. In a process that has loaded PyTorch, `predict` calls its ``scaled_dot_product_attention``,
+which is about twice as fast and runs in the threads of PyTorch.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from icl import threads
-from icl.checks import real, shown, table
+from icl.checks import integer, real, shown, table
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 __all__ = ["BestWindow", "Placement", "best_window", "predict", "weights"]
 
@@ -39,6 +44,9 @@ _PRODUCT = 2**19
 _MOST_THREADS = 8
 #: exp of less is slow and counts for nothing beside the largest weight, one.
 _LEAST_EXPONENT = -708.0
+_LEAST_SINGLE_EXPONENT = np.float32(-87)
+#: Largest score in float32, whose spacing there is 2^-10.
+_MOST_SINGLE_SCORE = 2.0**13
 #: Windows between w and 2 w.
 _PER_OCTAVE = 2
 #: First window, times the spread of the scores.
@@ -77,7 +85,11 @@ class BestWindow:
     risks: Array = field(repr=False)
 
 
-def predict(X: ArrayLike, y: ArrayLike, queries: ArrayLike, w: float) -> Array:
+@overload
+def predict(X: Tensor, y: Tensor, queries: Tensor, w: float) -> Tensor: ...
+@overload
+def predict(X: ArrayLike, y: ArrayLike, queries: ArrayLike, w: float) -> Array: ...
+def predict(X: Any, y: Any, queries: Any, w: float) -> Any:
     """Predict labels at queries by one unit of softmax attention with ``M = w I``.
 
     Args:
@@ -87,7 +99,10 @@ def predict(X: ArrayLike, y: ArrayLike, queries: ArrayLike, w: float) -> Array:
         w: Window parameter, from 0, the mean of all labels, to 1e150.
 
     Returns:
-        Predictions, (m,) or (m, k); without the first axis for one query.
+        Predictions, (m,) or (m, k); without the first axis for one query. They are an array, or a tensor
+        on the device of the first argument that is one, through which gradients flow: of float32 if all
+        arguments are, else of float64. In float32 they are computed if no score is above 8192, so that its
+        rounding changes no weight by more than a thousandth part, and numbers are far from its limits.
 
     Raises:
         ValueError: If shapes do not fit, or an entry is no finite number of size at most 1e70.
@@ -95,22 +110,67 @@ def predict(X: ArrayLike, y: ArrayLike, queries: ArrayLike, w: float) -> Array:
     >>> predict([[1.0, 0.0], [0.0, 1.0]], [0.0, 1.0], [1.0, 0.0], w=0.0).item()
     0.5
     """
-    X, y = labeled(X, y)
-    queries, single = _queries(queries, X.shape[1])
+    given = (X, y, queries)
+    tokens, labels = labeled(X, y)
+    places, single = _queries(queries, tokens.shape[1])
     w = real(w, "w", 0, MOST_WINDOW)
-    summed = np.column_stack([y.reshape(len(y), -1), np.ones(len(y))])
-    found = np.empty((len(queries), summed.shape[1] - 1))
+    kinds = {str(getattr(value, "dtype", None)).removeprefix("torch.") for value in given}
+    kind = "float32" if kinds == {"float32"} else "float64"
+    moved = w * places
+    used = kind if _fits_single(tokens, labels, moved) else "float64"
+    torch: Any = sys.modules.get("torch")
+    if torch is None:
+        parts = [part.astype(used, copy=False) for part in (tokens, labels, moved)]
+        found: Any = _averaged(*parts).astype(kind, copy=False)
+    else:
+        tensors = [value for value in given if isinstance(value, torch.Tensor)]
+        # tensors as they were given, through which gradients flow
+        both = zip(given, (tokens, labels, places), strict=True)
+        parts = [value if isinstance(value, torch.Tensor) else array for value, array in both]
+        place = {"dtype": getattr(torch, used), "device": tensors[0].device if tensors else "cpu"}
+        X, y, queries = (torch.as_tensor(part, **place) for part in parts)
+        found = _attended(torch, X, y, w * queries.reshape(places.shape))
+        found = found.to(getattr(torch, kind))
+        found = found if tensors else found.numpy()
+    return found[0] if single else found
+
+
+def _fits_single(X: Array, y: Array, queries: Array) -> bool:
+    """Return whether float32 computes the averages at queries with w = 1 to some digits."""
+    sizes = [float(np.abs(part).max()) for part in (X, y, queries)]
+    if not all(size == 0 or 1e-15 < size < 1e15 for size in sizes):
+        return False
+    longest = [np.linalg.norm(part, axis=1).max() for part in (X, queries)]
+    return bool(longest[0] * longest[1] <= _MOST_SINGLE_SCORE)
+
+
+def _attended(torch: Any, X: Any, y: Any, queries: Any) -> Any:
+    """Return predictions at queries with w = 1 by PyTorch, which is fast where all rows are as long."""
+    labels = y.reshape(len(y), -1)
+    width = max(X.shape[1], labels.shape[1])
+    padded = [
+        torch.nn.functional.pad(part, (0, width - part.shape[1]))[None, None]
+        for part in (queries, X, labels)
+    ]
+    found = torch.nn.functional.scaled_dot_product_attention(*padded, scale=1.0)
+    return found[0, 0, :, : labels.shape[1]].reshape(len(queries), *y.shape[1:])
+
+
+def _averaged(X: Array, y: Array, queries: Array) -> Array:
+    """Return predictions at queries with w = 1 by NumPy."""
+    summed = np.column_stack([y.reshape(len(y), -1), np.ones(len(y), y.dtype)])
+    found = np.empty((len(queries), summed.shape[1] - 1), y.dtype)
+    least = _LEAST_EXPONENT if y.dtype == float else _LEAST_SINGLE_EXPONENT
 
     def average(rows: NDArray[np.intp]) -> None:
-        scores = _scores(w * queries[rows], X)
+        scores = _scores(queries[rows], X)
         scores -= scores.max(axis=1, keepdims=True)
-        np.maximum(scores, _LEAST_EXPONENT, out=scores)
+        np.maximum(scores, least, out=scores)
         sums = np.exp(scores, out=scores) @ summed
         found[rows] = sums[:, :-1] / sums[:, -1:]
 
     in_threads(average, _blocks(len(queries), summed))
-    found = found.reshape(len(queries), *y.shape[1:])
-    return found[0] if single else found
+    return found.reshape(len(queries), *y.shape[1:])
 
 
 def weights(X: ArrayLike, queries: ArrayLike, w: float) -> Array:
@@ -225,26 +285,32 @@ class Placement:
         return np.concatenate([far * direction, np.sqrt((1 - far) * (1 + far))], axis=-1)
 
 
-def best_window(X: ArrayLike, y: ArrayLike) -> BestWindow:
+def best_window(X: ArrayLike, y: ArrayLike, queries: int | None = None) -> BestWindow:
     """Find the window that predicts each label best from all the others.
 
-    Every label is left out once, for all windows in one pass over the scores: a geometric grid of two
-    windows an octave, from one that hardly differs from the mean of all labels to one that copies the
-    nearest label for half of the tokens. Between them each loss is taken as a polynomial in log w. Tokens
-    that are multiplied by s have windows divided by s^2.
+    Every label is left out once, or as many of them as ``queries`` says, for all windows in one pass over
+    the scores: a geometric grid of two windows an octave, from one that hardly differs from the mean of all
+    labels to one that copies the nearest label for half of the tokens. Between them each loss is taken as a
+    polynomial in log w. Tokens that are multiplied by s have windows divided by s^2.
 
     Args:
         X: Tokens, (n, d), at least two.
         y: Their labels, (n,) or (n, k).
+        queries: Number of labels that are left out, at least two, drawn at random with a fixed seed. All
+            tokens predict them, so that time grows with ``n queries`` instead of n^2. None is all.
 
     Raises:
-        ValueError: If shapes do not fit, if an entry is no finite number of size at most 1e70, or if tokens
-            are so small that the largest window is above 1e150.
+        ValueError: If shapes do not fit, if an entry is no finite number of size at most 1e70, if there are
+            fewer labels than queries, or if tokens are so small that the largest window is above 1e150.
     """
     X, y = labeled(X, y)
     n = len(X)
     if n < 2:
         raise ValueError(f"X has n_samples = {n}: must be 2 or more, one of which is left out")
+    chosen = np.arange(n)
+    if queries is not None:
+        queries = integer(queries, "queries", 2, n)
+        chosen = np.sort(np.random.default_rng(0).permutation(n)[:queries])
     labels = y.reshape(n, -1)
     # without their mean, which takes digits of labels far from zero
     labels, label_scale = scaled(labels - labels.mean(axis=0))
@@ -253,11 +319,12 @@ def best_window(X: ArrayLike, y: ArrayLike) -> BestWindow:
     bases = first * 2.0 ** (np.arange(_PER_OCTAVE) / _PER_OCTAVE)
     doubled = 2.0 ** np.arange(octaves)[:, None] * bases
     windows = _unscaled(np.append(0.0, doubled.ravel()), X, token_scale)
-    losses = np.empty((windows.size, n))
-    losses[0] = np.sum((labels * (n / (n - 1))) ** 2, axis=1)
+    losses = np.empty((windows.size, chosen.size))
+    losses[0] = np.sum((labels[chosen] * (n / (n - 1))) ** 2, axis=1)
     summed = np.column_stack([labels, np.ones(n)])
 
-    def leave_out(rows: NDArray[np.intp]) -> None:
+    def leave_out(places: NDArray[np.intp]) -> None:
+        rows = chosen[places]
         gaps = _gaps(X, rows)
         weights = np.empty_like(gaps)
         for first_of_base, base in enumerate(bases, start=1):
@@ -269,9 +336,9 @@ def best_window(X: ArrayLike, y: ArrayLike) -> BestWindow:
                     weights *= weights  # of the doubled window
                 sums = weights @ summed
                 error = labels[rows] - sums[:, :-1] / sums[:, -1:]
-                losses[at, rows] = np.sum(error**2, axis=1)
+                losses[at, places] = np.sum(error**2, axis=1)
 
-    in_threads(leave_out, _blocks(n, summed))
+    in_threads(leave_out, _blocks(chosen.size, summed))
     return _least(windows, losses, 2 * label_scale)
 
 
@@ -357,7 +424,7 @@ def _gaps(X: Array, rows: NDArray[np.intp]) -> Array:
 
 def _scores(queries: Array, X: Array) -> Array:
     """Return the inner products of few queries with all tokens, (queries, tokens)."""
-    found = np.empty((len(queries), len(X)))
+    found = np.empty((len(queries), len(X)), X.dtype)
     step = max(1, _PRODUCT // queries.size)
     for start in range(0, len(X), step):
         tokens = slice(start, start + step)

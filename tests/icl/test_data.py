@@ -124,12 +124,14 @@ def test_blocks_do_not_change_the_numbers(monkeypatch):
     whole = icl.predict(X, Y, Q, 2.0), icl.best_window(X, Y)
     monkeypatch.setattr("icl.data._BLOCK", 50)
     monkeypatch.setattr("icl.data._PRODUCT", 60)
+    monkeypatch.delitem(sys.modules, "torch")
     np.testing.assert_allclose(icl.predict(X, Y, Q, 2.0), whole[0], rtol=1e-13)
     np.testing.assert_allclose(icl.best_window(X, Y).risks, whole[1].risks, rtol=1e-11)
 
 
 def test_threads_do_not_change_a_bit(monkeypatch):
     monkeypatch.setattr("icl.data._BLOCK", 50)
+    monkeypatch.delitem(sys.modules, "torch")
     found = {}
     for threads in ("1", "3", "no number"):
         monkeypatch.setenv("OMP_NUM_THREADS", threads)
@@ -164,8 +166,9 @@ def test_several_columns_of_labels_add_up():
 def test_numpy_pandas_tensors_and_lists_give_the_same(kind):
     y = pd.Series(Y) if kind is pd.DataFrame else kind(Y)
     found = icl.predict(kind(X), y, kind(Q), 2.0)
-    assert type(found) is np.ndarray
-    np.testing.assert_array_equal(found, icl.predict(X, Y, Q, 2.0))
+    tensors = isinstance(kind(X), torch.Tensor)
+    assert type(found) is (torch.Tensor if tensors else np.ndarray)
+    np.testing.assert_array_equal(found.detach() if tensors else found, icl.predict(X, Y, Q, 2.0))
     assert icl.best_window(kind(X), y).w == icl.best_window(X, Y).w
 
 
@@ -329,3 +332,102 @@ def test_data_of_ones_own_need_neither_torch_nor_scikit_learn():
     code += "; print([m for m in ('torch', 'sklearn', 'pandas') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+# ------------------------------------------------------------------------------------- types and devices
+NARROW = [value.astype(np.float32) for value in (X, Y, Q)]
+
+
+@pytest.mark.parametrize("w", [0.0, 0.7, 30.0])
+@pytest.mark.parametrize("columns", [None, 1, 5])
+def test_single_precision_stays_and_a_tensor_stays_one(w, columns):
+    tokens, labels, queries = NARROW
+    if columns is not None:
+        labels = np.outer(labels, np.arange(1, columns + 1, dtype=np.float32))
+    given = tokens, labels, queries
+    wanted = icl.predict(*(value.astype(float) for value in given), w)
+    found = icl.predict(*given, w)
+    assert isinstance(found, np.ndarray) and found.dtype == np.float32
+    assert wanted.dtype == np.float64 and found.shape == wanted.shape
+    np.testing.assert_allclose(found, wanted, rtol=1e-4)
+    for own, kind in ((found, torch.float32), (wanted, torch.float64)):
+        tensors = [torch.as_tensor(value).to(kind) for value in given]
+        same = icl.predict(*tensors, w)
+        assert isinstance(same, torch.Tensor) and same.dtype == kind
+        assert np.array_equal(same.numpy(), own)
+    # one argument of double precision, or none that says its own, is enough
+    assert icl.predict(tokens, labels, queries.tolist(), w).dtype == np.float64
+    assert icl.predict(torch.tensor(tokens), labels, queries, w).dtype == torch.float32
+
+
+def test_gradients_flow_through_a_prediction():
+    tensors = [torch.as_tensor(value).requires_grad_() for value in (X, Y, Q)]
+    assert torch.autograd.gradcheck(lambda *given: icl.predict(*given, 0.7), tensors)
+
+
+def test_what_single_precision_cannot_hold_is_computed_in_double():
+    """Scores of a million, of which float32 has no digit behind the point, and entries beyond its range."""
+    tokens, labels, queries = NARROW
+    for factor, w in ((1.0, 3e5), (1e30, 7e-61), (1e-30, 7e59)):
+        given = [
+            (tokens * factor).astype(np.float32),
+            labels,
+            (queries * factor).astype(np.float32),
+        ]
+        wanted = icl.predict(*(value.astype(float) for value in given), w)
+        found = icl.predict(*given, w)
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found, wanted, rtol=2e-7)
+
+
+def test_predictions_without_pytorch_are_the_same():
+    code = """
+import sys, numpy as np, icl
+rng = np.random.default_rng(0)
+X, Y, Q = (rng.standard_normal(shape) for shape in ((300, 3), (300, 2), (40, 3)))
+for kind in (np.float32, np.float64):
+    found = icl.predict(*(value.astype(kind) for value in (X, Y, Q)), 5.0)
+    assert found.dtype == kind and "torch" not in sys.modules
+    print(*found.ravel().tolist())
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    rng = np.random.default_rng(0)
+    given = [rng.standard_normal(shape) for shape in ((300, 3), (300, 2), (40, 3))]
+    wanted = icl.predict(*given, 5.0).ravel()
+    for line, tolerance in zip(run.stdout.splitlines(), (1e-4, 1e-12), strict=True):
+        np.testing.assert_allclose(np.array(line.split(), float), wanted, tolerance, tolerance)
+
+
+# ------------------------------------------------------------------------------------- a subset is left out
+def test_the_labels_that_are_left_out_may_be_a_subset():
+    """All tokens predict them: the curve is the mean of their losses, by loops."""
+    found = icl.best_window(X, Y, queries=9)
+    chosen = np.random.default_rng(0).permutation(23)[:9]
+    for w, risk in zip(found.windows[:12], found.risks, strict=False):
+        wanted = np.mean([losses(X, Y, w)[i] for i in chosen])
+        assert risk == pytest.approx(wanted, rel=1e-9)
+    assert np.array_equal(found.windows, icl.best_window(X, Y).windows)
+    whole, same = icl.best_window(X, Y), icl.best_window(X, Y, queries=23)
+    assert whole.w == same.w and np.array_equal(whole.risks, same.risks)
+    for queries in (1, 24, 2.5, True, "all"):
+        with pytest.raises(ValueError, match="queries="):
+            icl.best_window(X, Y, queries=queries)
+
+
+def test_a_subset_needs_time_that_grows_with_the_tokens_alone(monkeypatch):
+    """Counted in scores: eight times as many for eight times the tokens."""
+    counted, scores = [], icl.data._scores
+
+    def count(queries, tokens):
+        counted.append(len(queries) * len(tokens))
+        return scores(queries, tokens)
+
+    monkeypatch.setattr(icl.data, "_scores", count)
+    rng = np.random.default_rng(1)
+    numbers = []
+    for n in (500, 4000):
+        counted.clear()
+        tokens = rng.standard_normal((n, 3))
+        icl.best_window(tokens, tokens[:, 0], queries=100)
+        numbers.append(sum(counted))
+    assert numbers[1] == 8 * numbers[0]
