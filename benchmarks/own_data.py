@@ -1,17 +1,20 @@
-"""Attention on one's own data against the nearest neighbors of scikit-learn.
+"""Attention on one's own data against PyTorch's own attention and the nearest neighbors of scikit-learn.
 
     make bench      or      .venv/bin/python benchmarks/own_data.py [rounds] [threads]
 
-Writes benchmarks/results/own_data.json. Both predict the same queries from the same tokens, and both choose
-their one parameter by leaving one out: attention its window on the whole curve, neighbors their number up to
-200, from one search. All run in turn, round after round, with the same number of threads for BLAS and OpenMP;
-a ratio is the median over rounds of (scikit-learn's seconds / ours).
+Writes benchmarks/results/own_data.json. All predict the same queries from the same tokens, PyTorch's
+``scaled_dot_product_attention`` by the same formula, in float64 and float32. Attention and neighbors choose
+their one parameter by leaving one out: the window on the whole curve, the number up to 200 from one search.
+All run in turn, round after round, with the same number of threads for BLAS, OpenMP and PyTorch; a ratio is
+the median over rounds of (the competitor's seconds / ours).
 """
 
 import os
 import sys
 
 import numpy as np
+import torch
+import torch.nn.functional as F
 from common import clock, interleaved, save
 from sklearn.neighbors import KNeighborsRegressor
 from threadpoolctl import threadpool_limits
@@ -30,6 +33,13 @@ def data():
     tokens /= np.linalg.norm(tokens, axis=1, keepdims=True)
     labels = tokens[:N, 0] + 0.3 * rng.standard_normal(N)
     return tokens[:N], labels, tokens[N:]
+
+
+def by_pytorch(X, y, queries, w):
+    """Predict as anybody would by PyTorch, with labels padded to the width of tokens, which is faster."""
+    x, q = (torch.from_numpy(part)[None, None] for part in (X, queries))
+    labels = F.pad(torch.from_numpy(y)[:, None], (0, X.shape[1] - 1))[None, None]
+    return F.scaled_dot_product_attention(q, x, labels, scale=w)[0, 0, :, 0].numpy()
 
 
 def neighbors(X, y, queries, algorithm):
@@ -62,12 +72,22 @@ def main():
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 7
     X, y, queries = data()
     w = best_window(X, y).w
-    predicting = {"attention": lambda: predict(X, y, queries, w)}
+    given = {"float64": (X, y, queries)}
+    given["float32"] = tuple(part.astype(np.float32) for part in given["float64"])
+    both = {}
+    for kind, own in given.items():
+        np.testing.assert_allclose(predict(*own, w), by_pytorch(*own, w), rtol=0, atol=1e-4)
+        both[kind] = {
+            "attention": lambda own=own: predict(*own, w),
+            "PyTorch": lambda own=own: by_pytorch(*own, w),
+        }
+    predicting = both["float64"]
     choosing = {"attention": lambda: best_window(X, y)}
     for algorithm in ("kd_tree", "brute"):
         name = f"neighbors, {algorithm}"
         predicting[name] = lambda a=algorithm: neighbors(X, y, queries, a)
         choosing[name] = lambda a=algorithm: best_number(X, y, a)
+    torch.set_num_threads(THREADS)
     with threadpool_limits(THREADS):
         parts = {
             "threads": THREADS,
@@ -77,6 +97,7 @@ def main():
             "queries": QUERIES,
             "load_before": os.getloadavg()[0],
             "predict": lambda: compared(predicting, rounds),
+            "predict, float32": lambda: compared(both["float32"], rounds),
             "choose": lambda: compared(choosing, max(1, rounds // 3)),
             "load_after": lambda: os.getloadavg()[0],
         }

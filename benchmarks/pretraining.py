@@ -1,15 +1,21 @@
-"""Training 50 units at once against two ways of plain PyTorch: a loop over the units, and one stack of all.
+"""A step of many units at once, against four ways in which a user of PyTorch trains them.
 
-    make bench      or      .venv/bin/python benchmarks/pretraining.py [repeats]
+    make bench      or      .venv/bin/python benchmarks/pretraining.py [cpu|cuda] [repeats] [seconds]
 
-Writes benchmarks/results/pretraining.json. In each repeat all competitors run one after the other, and
-ratios are taken within a repeat. Wall time suffers where the machine has other work; CPU time of the process
-is given beside it. Every competitor draws its own contexts and trains in single precision with Adam.
+Writes benchmarks/results/pretraining.json, or pretraining_gpu.json. The competitors draw contexts of the ReLU
+class and train in single precision with Adam: a *loop* over units, with autograd; one *stack* of all units,
+eagerly, under ``torch.compile``, and on a GPU *captured* in a CUDA graph; and the gradient in *closed form*,
+25 lines under ``torch.compile``. All are first checked to make the same steps on the same batches. In each
+repeat they run one after the other, and ratios are taken within a repeat. On a processor the clock is CPU
+time of the process with one thread and wall time with two; on a GPU it is wall time. Settings that begin
+after so many seconds (240 by default on a GPU) are left out, and named.
 """
 
 import os
+import shutil
 import sys
-from dataclasses import replace
+import time
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -18,166 +24,283 @@ import torch.nn.functional as F
 from common import clock, interleaved, save, spread
 
 from icl.pretrain import UnitConfig, pretrain
-from icl.pretrain.batches import BatchSampler
 from icl.tasks import ReLU
 
 LIPSCHITZ = (0.1, 0.3, 1.0, 3.0, 10.0)
-SEEDS = 10
-NOISE = 0.1
-RATE = 0.05
-THREADS = torch.get_num_threads()
-FAST = {"stream": "native", "dtype": "float32"}
+NOISE, RATE = 0.1, 0.05
+#: d, n, contexts a step, seeds, steps: 96 steps use up whole blocks of native random numbers
+SETTINGS = {
+    "cpu": [(5, 20, 256, 10, 96), (20, 1000, 256, 1, 8)],
+    "cuda": [(5, 20, 256, 10, 512), (5, 20, 4096, 10, 128), (5, 1000, 256, 10, 64)],
+}
 
 
-def draw(task, noise_std, n, batch_size, device="cpu"):
-    """A batch of the ReLU class, as a PyTorch user draws it: tokens (B, n + 1, d) and labels (B, n + 1)."""
-    x = F.normalize(torch.randn(batch_size, n + 1, task.dim, device=device), dim=-1)
-    q = F.normalize(torch.randn(batch_size, task.dim, 1, device=device), dim=1)
-    coefficients = torch.empty(3, batch_size, 1, device=device)
-    right, left, b = coefficients.uniform_(-task.lipschitz, task.lipschitz)
+@dataclass
+class Sweep:
+    """S token sets, each seen by K units: all Lipschitz constants, or one of them with separate tokens."""
+
+    d: int
+    n: int
+    batch: int
+    seeds: int
+    steps: int
+    shared: bool
+    device: str
+
+    def __post_init__(self):
+        scale = torch.tensor(LIPSCHITZ, device=self.device).repeat(self.seeds, 1)
+        self.scale = scale if self.shared else scale.reshape(-1, 1)
+        self.shape = (*self.scale.shape, self.d, self.d)
+
+    def units(self):
+        """The units of `icl.pretrain` in the same order."""
+        places = [(s, k) for s in range(self.seeds) for k in range(len(LIPSCHITZ))]
+        return [
+            UnitConfig(ReLU(self.d, LIPSCHITZ[k]), NOISE, self.n, s + 1000 * k * (not self.shared))
+            for s, k in places
+        ]
+
+
+def draw(sweep):
+    """Tokens (S, B, n + 1, d), and labels (S, K, B, n + 1)."""
+    new = partial(torch.empty, device=sweep.device)
+    S, size = len(sweep.scale), (sweep.batch, sweep.n + 1)
+    x = F.normalize(new(S, *size, sweep.d).normal_(), dim=-1)
+    q = F.normalize(new(S, sweep.batch, sweep.d, 1).normal_(), dim=-2)
+    right, left, b = new(3, S, sweep.batch, 1).uniform_(-1, 1)
     t = (x @ q).squeeze(-1)
-    noise = torch.randn(batch_size, n + 1, device=device)
-    return x, right * t.relu() + left * (-t).relu() + b + noise_std * noise
+    f = right * t.relu() + left * (-t).relu() + b
+    y = sweep.scale[:, :, None, None] * f[:, None] + NOISE * new(S, 1, *size).normal_()
+    return x, y
 
 
-def loop(task, noise_std, n, steps, batch_size, device="cpu", batches=None):
-    """One unit: autograd and fused Adam. Its time is counted once for each unit."""
-    M = torch.zeros(task.dim, task.dim, device=device, requires_grad=True)
+def draw_columns(sweep):
+    """The same with contexts innermost: tokens (S, 1, d, n + 1, B), and labels (S, K, n + 1, B)."""
+    new = partial(torch.randn, device=sweep.device)
+    S, size = len(sweep.scale), (sweep.n + 1, sweep.batch)
+    x, q = new(S, 1, sweep.d, *size), new(S, 1, sweep.d, 1, sweep.batch)
+    x, q = (part * part.square().sum(2, keepdim=True).rsqrt() for part in (x, q))
+    right, left, b = torch.rand(3, S, 1, 1, sweep.batch, device=sweep.device) * 2 - 1
+    t = (x * q).sum(2)
+    f = right * t.relu() + left * (-t).relu() + b
+    return x, sweep.scale[:, :, None, None] * f + NOISE * new(S, 1, *size)
+
+
+def loss(M, x, y):
+    """The sum of the mean losses of all units, as anybody would write it."""
+    z = x[:, None, :, -1] @ M.mT  # (S, K, B, d)
+    scores = x[:, :, :-1] @ z.permute(0, 2, 3, 1)  # (S, B, n, K)
+    weights = torch.softmax(scores.permute(0, 3, 1, 2), -1)
+    prediction = (weights * y[..., :-1]).sum(-1)
+    return (prediction - y[..., -1]).square().mean(-1).sum()
+
+
+def train_stack(sweep, steps, batches=None, loss=loss):
+    """All units as one leaf: Adam works entry by entry, so that every unit takes its own path."""
+    M = torch.zeros(sweep.shape, device=sweep.device, requires_grad=True)
     optimizer = torch.optim.Adam([M], lr=RATE, fused=True)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / steps)
     for step in range(steps):
-        if batches is None:
-            x, y = draw(task, noise_std, n, batch_size, device)
+        optimizer.zero_grad()
+        loss(M, *(draw(sweep) if batches is None else batches[step])).backward()
+        optimizer.step()
+        schedule.step()
+    return M.detach()
+
+
+def train_loop(sweep, steps, batches):
+    """One unit after the other, on the batches of the stack."""
+    M = torch.empty(sweep.shape, device=sweep.device)
+    for s, k in np.ndindex(sweep.scale.shape):
+        one = Sweep(**{name: vars(sweep)[name] for name in Sweep.__dataclass_fields__})
+        one.scale, one.shape = sweep.scale[s : s + 1, k : k + 1], (1, 1, sweep.d, sweep.d)
+        own = [(x[s : s + 1], y[s : s + 1, k : k + 1]) for x, y in batches] if batches else None
+        M[s, k] = train_stack(one, steps, own)[0, 0]
+    return M
+
+
+def train_captured(sweep, steps):
+    """The stack with random numbers, step size and optimizer in a CUDA graph of one step."""
+    M = torch.zeros(sweep.shape, device=sweep.device, requires_grad=True)
+    rate, at = torch.tensor(RATE, device=sweep.device), torch.zeros((), device=sweep.device)
+    optimizer = torch.optim.Adam([M], lr=rate, fused=True, capturable=True)
+
+    def step():
+        rate.copy_(RATE * (1 - at / steps))
+        at.add_(1)
+        optimizer.zero_grad(set_to_none=False)
+        loss(M, *draw(sweep)).backward()
+        optimizer.step()
+
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            step()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    for _ in range(steps - 3):
+        graph.replay()
+    return M.detach()
+
+
+def closed_step(M, mean, square, x, y, share, step):
+    """One step of Adam with the gradient in closed form, 2 (p - y_q) sum omega_i (y_i - p) x_i x_q'."""
+    tokens, query, labels = x[..., :-1, :], x[..., -1, :], y[..., :-1, :]
+    u = (M[..., None] * query[:, :, None]).sum(3)
+    omega = torch.softmax((u[:, :, :, None] * tokens).sum(2), 2)
+    p = (omega * labels).sum(2, keepdim=True)
+    error = 2 / x.shape[-1] * (p - y[..., -1:, :])
+    pull = (tokens * (error * omega * (labels - p))[:, :, None]).sum(3)
+    gradient = pull @ query.mT
+    mean = mean + 0.1 * (gradient - mean)
+    square = square + 0.001 * (gradient * gradient - square)
+    size = (square / (1 - 0.999**step)).sqrt() + 1e-8
+    return M - RATE * share * mean / (1 - 0.9**step) / size, mean, square
+
+
+def drawn_step(sweep, M, mean, square, share, step):
+    """The step with its random numbers, which the compiler of a GPU draws inside."""
+    return closed_step(M, mean, square, *draw_columns(sweep), share, step)
+
+
+def train_closed(sweep, steps, batches=None, step=closed_step):
+    """All units by the closed form; a compiled step draws inside on a GPU, outside on a processor."""
+    state = tuple(torch.zeros(sweep.shape, device=sweep.device) for _ in range(3))
+    for t in range(steps):
+        at = [torch.tensor(v, device=sweep.device) for v in (1 - t / steps, float(t + 1))]
+        if batches is None and sweep.device == "cuda":
+            torch.compiler.cudagraph_mark_step_begin()
+            state = tuple(part.clone() for part in step(sweep, *state, *at))
         else:
-            x, y = batches(step)
-        scores = (x[:, :-1] @ (x[:, -1] @ M.T).unsqueeze(-1)).squeeze(-1)
-        prediction = (torch.softmax(scores, -1) * y[:, :-1]).sum(-1)
-        loss = F.mse_loss(prediction, y[:, -1])
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        schedule.step()
-    return M.detach()
+            x, y = draw_columns(sweep) if batches is None else batches[t]
+            state = step(*state, x, y, *at)
+    return state[0]
 
 
-def stacked(dim, lipschitz, noise_std, n, steps, batch_size, device="cpu"):
-    """All units as one leaf: S token sets, each shared by the K units of a row of ``lipschitz`` (S, K).
-
-    Scores are one batched product of matrices; the losses of all units are added, and Adam works entry by
-    entry, so every unit takes the path that it takes alone.
-    """
-    S, K = lipschitz.shape
-    scale = lipschitz.to(device)[:, :, None, None]
-    M = torch.zeros(S, K, dim, dim, device=device, requires_grad=True)
-    optimizer = torch.optim.Adam([M], lr=RATE, fused=True)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / steps)
-    for _ in range(steps):
-        x, f = draw(ReLU(dim), 0.0, n, S * batch_size, device)
-        x = x.reshape(S, batch_size, n + 1, dim)
-        f = f.reshape(S, 1, batch_size, n + 1)
-        y = scale * f + noise_std * torch.randn_like(f)  # (S, K, B, n + 1)
-        z = x[:, None, :, -1] @ M.mT  # (S, K, B, d)
-        scores = x[:, :, :-1] @ z.permute(0, 2, 3, 1)  # (S, B, n, K)
-        weights = torch.softmax(scores.permute(0, 3, 1, 2), -1)
-        prediction = (weights * y[..., :-1]).sum(-1)
-        loss = ((prediction - y[..., -1]) ** 2).mean(-1).sum()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        schedule.step()
-    return M.detach()
+def train_ours(sweep, steps, **options):
+    fast = {"stream": "native", "dtype": "float32"} | options
+    return pretrain(
+        sweep.units(), steps, sweep.batch, RATE, sweep.device, shared_tokens=sweep.shared, **fast
+    )
 
 
-def same_thing():
-    """The loop on the batches of `pretrain`: how far the matrices are apart, relative to their size."""
-    member = UnitConfig(ReLU(5), NOISE, 20, 3)
-    trained = pretrain([member], 200, 256, RATE, **FAST)
-    source = BatchSampler([[member]], trained.settings, torch.device("cpu"))
+def same_thing(device):
+    """How far the matrices of the competitors are from ours on the same batches, relative to their size."""
+    from icl.pretrain.batches import TokenSet
 
-    def batches(step):
-        x, y = source.batch(step)
-        return x[0, 0].permute(2, 1, 0).contiguous(), y[0, 0].T.contiguous()
-
-    slow = loop(member.task, NOISE, 20, 200, 256, batches=batches).numpy()
-    difference = float(np.abs(trained.M[0] - slow).max() / np.abs(slow).max())
-    assert difference < 1e-3, "the competitors must compute the same thing"
-    return difference
-
-
-def with_threads(count, call):
-    torch.set_num_threads(count)
-    try:
-        return call()
-    finally:
-        torch.set_num_threads(THREADS)
-
-
-def fastest_threads(call):
-    """The number of threads, one or all, with which a call takes less wall time."""
-
-    def seconds(count):
-        with_threads(count, call)
-        return with_threads(count, lambda: clock(call))[0]
-
-    return min({1, THREADS}, key=seconds)
-
-
-def members_of(task, n, values, seeds):
-    """Units for every Lipschitz constant and seed; those of one seed see the same tokens, or none do."""
-    units = [
-        [UnitConfig(replace(task, lipschitz=L), NOISE, n, s) for s in range(seeds)] for L in values
-    ]
-    apart = [[replace(u, seed=1000 * k + u.seed) for u in row] for k, row in enumerate(units)]
-    return {"separate tokens": sum(apart, []), "shared across L": sum(units, [])}
-
-
-def sweep(d, n, batch_size, values, seeds, slow_steps, fast_steps, repeats):
-    """Milliseconds for one step of all units, and how many times faster `pretrain` is."""
-    units = len(values) * seeds
-    lipschitz = torch.tensor(values).repeat(seeds, 1)  # (seeds, L)
-    stacks = {"separate tokens": lipschitz.reshape(-1, 1), "shared across L": lipschitz}
-    one = partial(loop, ReLU(d), NOISE, n, slow_steps, batch_size)
-    calls = {"loop": (one, units / slow_steps)}
-    for name, members in members_of(ReLU(d), n, values, seeds).items():
-        shared = name != "separate tokens"
-        stack = partial(stacked, d, stacks[name], NOISE, n, fast_steps, batch_size)
-        ours = partial(pretrain, members, fast_steps, batch_size, RATE, **FAST)
-        calls[f"stack, {name}"] = (stack, 1 / fast_steps)
-        calls[name] = (partial(ours, shared_tokens=shared), 1 / fast_steps)
-    threads = {name: fastest_threads(call) for name, (call, _) in calls.items()}
-    measures = {
-        name: partial(with_threads, threads[name], partial(clock, call))
-        for name, (call, _) in calls.items()
+    sweep, differences, steps = Sweep(5, 20, 64, 2, 32, True, device), {}, 32
+    trained = train_ours(sweep, steps)
+    ours = trained.M.reshape(sweep.shape)
+    units = trained.units
+    sets = [TokenSet(units[s : s + 5], trained.settings, torch.device(device)) for s in (0, 5)]
+    drawn = [torch.stack(part) for part in zip(*(one.draw(0) for one in sets), strict=True)]
+    blocks = [drawn]
+    while sum(block[0].shape[-1] for block in blocks) < steps * sweep.batch:
+        parts = zip(*(one.draw(len(blocks)) for one in sets), strict=True)
+        blocks.append([torch.stack(part) for part in parts])
+    x, y = (torch.cat(part, -1).split(sweep.batch, -1) for part in zip(*blocks, strict=True))
+    columns = [(a[:, None], b) for a, b in zip(x, y, strict=True)][:steps]
+    rows = [(a[:, 0].permute(0, 3, 2, 1), b.permute(0, 1, 3, 2)) for a, b in columns]
+    others = {
+        "loop": train_loop(sweep, steps, rows),
+        "stack": train_stack(sweep, steps, rows),
+        "closed form": train_closed(sweep, steps, columns),
     }
-    seconds = interleaved(measures, repeats)  # columns: wall, CPU
-    for name, (_, share) in calls.items():
-        seconds[name] = seconds[name] * share
+    for name, M in others.items():
+        differences[name] = float(np.abs(M.cpu().numpy() - ours).max() / np.abs(ours).max())
+        assert differences[name] < 1e-3, f"{name} must compute the same thing: {differences}"
+    return differences
 
-    def both(values):
-        return {"wall": spread(values[:, 0]), "CPU": spread(values[:, 1])}
 
-    table = {"d": d, "n": n, "batch": batch_size, "units": units, "threads": threads}
-    table["ms a step"] = {name: both(1e3 * values) for name, values in seconds.items()}
-    for name in stacks:
-        table[name] = {
-            "times faster than the loop": both(seconds["loop"] / seconds[name]),
-            "times faster than the stack": both(seconds[f"stack, {name}"] / seconds[name]),
-        }
-    return table
+def contenders(sweep):
+    """Calls that take some steps, by name, and how many steps of all units each takes."""
+    few = max(2, sweep.steps // 32)
+    calls = {
+        "ours": (partial(train_ours, sweep, sweep.steps), sweep.steps),
+        "loop": (partial(train_loop, sweep, few, None), few),
+        "stack": (partial(train_stack, sweep, sweep.steps), sweep.steps),
+    }
+    cuda = sweep.device == "cuda"
+    if cuda:
+        calls["stack, captured"] = (partial(train_captured, sweep, sweep.steps), sweep.steps)
+    if cuda or shutil.which("g++"):
+        torch._dynamo.reset()
+        options = {"mode": "reduce-overhead"} if cuda else {}
+        compiled = torch.compile(loss, dynamic=False)
+        closed = torch.compile(
+            partial(drawn_step, sweep) if cuda else closed_step, dynamic=False, **options
+        )
+        step = (lambda _, *rest: closed(*rest)) if cuda else closed
+        stack = partial(train_stack, sweep, sweep.steps, loss=compiled)
+        calls["stack, compiled"] = (stack, sweep.steps)
+        calls["closed form, compiled"] = (
+            partial(train_closed, sweep, sweep.steps, step=step),
+            sweep.steps,
+        )
+    else:
+        print("torch.compile is left out: it needs g++, which is not here")
+    return calls
+
+
+def measured(sweep, threads, repeats):
+    """Milliseconds for one step of all units, and how many times as long as ours the others take."""
+    torch.set_num_threads(threads)
+    calls = contenders(sweep)
+    wait = torch.cuda.synchronize if sweep.device == "cuda" else lambda: None
+    column, name = (1, "CPU") if sweep.device == "cpu" and threads == 1 else (0, "wall")
+    for call, _ in calls.values():
+        call()  # compiled and allocated by now
+    measures = {key: partial(clock, call, wait) for key, (call, _) in calls.items()}
+    seconds = interleaved(measures, repeats)
+    seconds = {key: values[:, column] / calls[key][1] for key, values in seconds.items()}
+    return {
+        **{key: vars(sweep)[key] for key in ("d", "n", "batch", "shared")},
+        "units": sweep.scale.numel(),
+        "threads": threads,
+        "clock": name,
+        "ms a step": {key: spread(1e3 * values) for key, values in seconds.items()},
+        "times ours": {
+            key: spread(values / seconds["ours"])
+            for key, values in seconds.items()
+            if key != "ours"
+        },
+    }
+
+
+def settings(device, repeats, limit):
+    """All settings that begin before the limit, and the names of the others."""
+    begun, found, left_out = time.monotonic(), [], []
+    for threads in (1, 2) if device == "cpu" else (torch.get_num_threads(),):
+        for setting in SETTINGS[device]:
+            for shared in (False, True):
+                if time.monotonic() - begun > limit:
+                    left_out.append([*setting, "shared" if shared else "separate", threads])
+                    continue
+                found.append(measured(Sweep(*setting, shared, device), threads, repeats))
+                print(found[-1], flush=True)
+    return {"measured": found, "left out": left_out}
 
 
 def main():
-    repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 7
+    device = sys.argv[1] if len(sys.argv) > 1 else "cpu"
+    repeats = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+    limit = float(sys.argv[3]) if len(sys.argv) > 3 else 240 if device == "cuda" else np.inf
+    if device == "cuda" and not torch.cuda.is_available():
+        print("no GPU here: nothing measured")
+        return
     parts = {
-        "threads": THREADS,
-        "load before": os.getloadavg(),
-        "difference of the competitors": same_thing,
-        # 96 steps use up whole blocks of 16 steps' random numbers, as a long run does
-        "sweep": partial(sweep, 5, 20, 256, LIPSCHITZ, SEEDS, 300, 96, repeats),
-        "large": partial(sweep, 20, 1000, 256, LIPSCHITZ, 1, 8, 8, max(3, repeats // 2)),
-        "load after": os.getloadavg,
+        "device": torch.cuda.get_device_name() if device == "cuda" else "processor",
+        "torch": torch.__version__,
+        "repeats": repeats,
+        "load before": os.getloadavg()[0],
+        "differences": partial(same_thing, device),
+        "settings": partial(settings, device, repeats, limit),
+        "load after": lambda: os.getloadavg()[0],
     }
-    save("pretraining", parts)
+    save("pretraining" if device == "cpu" else "pretraining_gpu", parts)
 
 
 if __name__ == "__main__":

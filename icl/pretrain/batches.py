@@ -84,6 +84,7 @@ class TokenSet:
 
     def __init__(self, units: Sequence[UnitConfig], settings: Settings, device: torch.device):
         self.units, self.count = units, settings.batch_size
+        self._tasks = [unit_lipschitz(unit.task) for unit in units]
         self.steps = 1
         self._source: Callable[..., Rng] = stream
         if settings.stream == "native":
@@ -106,8 +107,7 @@ class TokenSet:
         noise = self._to(reversed_axes(_normal(draw("noise"), shape)))
         values: dict[Any, Tensor] = {}  # keyed on what determines them
         labels = noise.new_empty(len(self.units), *noise.shape)
-        for unit, y in zip(self.units, labels, strict=True):
-            task, scale = unit_lipschitz(unit.task)
+        for unit, (task, scale), y in zip(self.units, self._tasks, labels, strict=True):
             key = key_of(task)
             if key not in values:
                 drawn = sample_values(task, draw("tasks"), x)

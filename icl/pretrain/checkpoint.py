@@ -23,17 +23,14 @@ class Checkpoint:
     """
 
     def __init__(self, path: Any, sweep: Sweep):
-        self.name = f"checkpoint={shown(path)}"
         if not isinstance(path, str | Path) or not Path(path).parent.is_dir():
-            raise ValueError(f"{self.name}: must be a path in a folder that is there")
+            raise ValueError(f"checkpoint={shown(path)}: must be a path in a folder that is there")
         self.path, self.sweep = Path(path), sweep
-        said = vars(sweep.settings) | {
-            f"{name} of the units": [getattr(unit, name) for unit in sweep.units]
-            for name in (*OF_UNITS, "activation")
-        }
-        self.said = np.array([f"{name}={value!r}" for name, value in said.items()])
+        said = [f"{name}={value!r}" for name, value in vars(sweep.settings).items()]
+        for name in (*OF_UNITS, "activation"):
+            said.append(f"{name} of the units={[getattr(unit, name) for unit in sweep.units]!r}")
         start = sweep.state[0].clone().cpu().numpy()
-        self.first = {"start": start, "labels": sweep.labels()}
+        self.identity = {"said": np.array(said), "start": start, "labels": sweep.labels()}
 
     def load(self) -> None:
         """Set the sweep to where the file says that it came, if there is a file.
@@ -43,36 +40,37 @@ class Checkpoint:
         """
         if not self.path.exists():
             return
+        name, own = f"checkpoint={shown(self.path)}", self.identity
         try:
             with np.load(self.path, allow_pickle=False) as file:
                 found = dict(file)
-            others = [f"with {text}" for text in np.setdiff1d(found["said"], self.said)]
-            # labels are rounded by the processor at hand
-            for name, digits in (("start", 0.0), ("labels", 1e-4)):
-                own = self.first[name]
-                if not others and not np.allclose(found[name], own, digits, digits):
-                    others.append(f"with another {name}")
-            step, state, history = (found[k] for k in ("step", "state", "history"))
+            others = [f"with {text}" for text in np.setdiff1d(found["said"], own["said"])]
+            if not others and not np.array_equal(found["start"], own["start"]):
+                others = ["with another start"]
+            # rounded by the processor at hand
+            if not others and not np.allclose(found["labels"], own["labels"], 1e-4, 1e-4):
+                others = ["with other labels"]
+            state, history, step = found["state"], found["history"], int(found["step"])
         except (ValueError, KeyError, OSError, EOFError, BadZipFile):
-            raise ValueError(f"{self.name}: is no checkpoint of icl.pretrain") from None
+            raise ValueError(f"{name}: is no checkpoint of icl.pretrain") from None
         if others:
-            raise ValueError(f"{self.name}: is of another sweep, {others[0]}")
-        self.sweep.step = int(step)
+            raise ValueError(f"{name}: is of another sweep, {others[0]}")
         self.sweep.state.copy_(torch.from_numpy(state))
         self.sweep.history.copy_(torch.from_numpy(history))
+        self.sweep.step = step
 
     def save(self) -> None:
         """Write the file, all of it or nothing."""
-        arrays: dict[str, Any] = self.first | {
-            "said": self.said,
+        state, history = (part.cpu().numpy() for part in (self.sweep.state, self.sweep.history))
+        now: dict[str, Any] = {
+            "state": state,
+            "history": history,
             "step": np.array(self.sweep.step),
         }
-        for name in ("state", "history"):
-            arrays[name] = getattr(self.sweep, name).cpu().numpy()
         part = self.path.with_name(f".{self.path.name}.{os.getpid()}.part")
         try:
             with part.open("wb") as file:
-                np.savez(file, **arrays)
+                np.savez(file, **self.identity, **now)
             os.replace(part, self.path)
         finally:
             part.unlink(missing_ok=True)

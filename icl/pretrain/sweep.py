@@ -33,29 +33,25 @@ _LARGEST = 2**28
 _STOPS = 100
 
 
+def is_compiled(unit: UnitConfig, device: torch.device) -> bool:
+    """Return whether compiled code can take the steps of a unit."""
+    if device.type == "cuda":
+        return unit.width is None and _is_there("triton")
+    plain = unit.width is None and unit.activation == "softmax"
+    return plain and device.type == "cpu" and _is_there("numba")
+
+
 @functools.cache
-def _has(compiler: str) -> bool:
+def _is_there(compiler: str) -> bool:
     """Return whether numba or triton can be imported; one line says if not."""
     try:
-        importlib.import_module(compiler)
+        found = importlib.import_module(compiler)
     except ImportError as error:
         text = f"training takes longer, as its steps are not compiled: {error}"
         warnings.warn(text, RuntimeWarning, stacklevel=2)
         return False
-    return True
-
-
-def is_compiled(unit: UnitConfig, device: torch.device) -> bool:
-    """Return whether compiled code can take the steps of a unit."""
-    if device.type == "cuda":
-        return unit.width is None and _has("triton")
-    plain = unit.width is None and unit.activation == "softmax"
-    # numba that is told not to compile runs the loops in Python
-    return plain and device.type == "cpu" and _has("numba") and not _numba().config.DISABLE_JIT
-
-
-def _numba() -> Any:
-    return importlib.import_module("numba")
+    # numba that is told not to compile would run the loops in Python
+    return compiler != "numba" or not found.config.DISABLE_JIT
 
 
 def _factors(settings: Settings, first: int, stop: int) -> Array:

@@ -14,11 +14,17 @@ then holds all logits.
 Shapes: A1 (..., n, d), A2 (..., m, e), X and V (..., d, e), B (..., n, m); the paper has m = n and e = d.
 Leading dimensions broadcast; every element of the batch is a problem of its own. Logits are not divided by
 anything: put a 1/sqrt(d) into X if you want one.
+
+On a CPU blocks run in as many threads as PyTorch has, each of which computes alone. Otherwise every
+operation on a block would wait until each thread has done its part, and beside other work threads wait for
+their turn.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import torch
 from torch import Tensor
@@ -48,11 +54,15 @@ def loss(
     check_problem(A1, A2, X, B)
     used = B if kind in TARGETED else None
     half = A1 @ X
-    total = torch.zeros((), dtype=X.dtype, device=X.device)
-    for rows in _blocks(A1, A2, X, used):
+
+    def part(rows: slice) -> Tensor:
         S = half[..., rows, :] @ A2.mT
         b = None if used is None else used[..., rows, :]
-        total = total + row_loss(S, b, kind).sum(-1)
+        return row_loss(S, b, kind).sum(-1)
+
+    total = torch.zeros((), dtype=X.dtype, device=X.device)
+    for value in _over_blocks(part, A1, A2, X, used):
+        total = total + value
     return check_result(total, f"loss ({kind})", X, used)
 
 
@@ -67,12 +77,13 @@ def gradient(
     check_problem(A1, A2, X, B)
     used = B if kind in TARGETED else None
     half = A1 @ X
-    parts = []
-    for rows in _blocks(A1, A2, X, used):
+
+    def part(rows: slice) -> Tensor:
         S = half[..., rows, :] @ A2.mT
         b = None if used is None else used[..., rows, :]
-        parts.append(row_gradient(S, b, kind) @ A2)
-    total = A1.mT @ torch.cat(parts, -2)
+        return row_gradient(S, b, kind) @ A2
+
+    total = A1.mT @ torch.cat(_over_blocks(part, A1, A2, X, used), -2)
     return check_result(total, f"gradient ({kind})", X, used)
 
 
@@ -88,13 +99,14 @@ def hvp(
     used = B if kind in TARGETED else None
     half = A1 @ X
     half_move = A1 @ V
-    parts = []
-    for rows in _blocks(A1, A2, X, used, V):
+
+    def part(rows: slice) -> Tensor:
         S = half[..., rows, :] @ A2.mT
         T = half_move[..., rows, :] @ A2.mT
         b = None if used is None else used[..., rows, :]
-        parts.append(row_hvp(S, T, b, kind) @ A2)
-    total = A1.mT @ torch.cat(parts, -2)
+        return row_hvp(S, T, b, kind) @ A2
+
+    total = A1.mT @ torch.cat(_over_blocks(part, A1, A2, X, used, V), -2)
     return check_result(total, f"Hessian product ({kind})", X, used)
 
 
@@ -107,3 +119,23 @@ def _blocks(
     row = max(1, problems) * A2.shape[-2] * A1.element_size()
     height = max(1, block // row)
     return [slice(start, start + height) for start in range(0, A1.shape[-2], height)]
+
+
+def _over_blocks(part: Callable[[slice], Tensor], *given: Tensor | None) -> list[Tensor]:
+    """Return what the function says of each block of rows, in their order."""
+    A1, A2, X, B, V = (*given, None)[:5]
+    assert A1 is not None and A2 is not None and X is not None
+    blocks = _blocks(A1, A2, X, B, V)
+    total = torch.get_num_threads()
+    # a thread knows nothing of the history, the transforms and the types that PyTorch keeps by thread
+    recorded = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in given)
+    watched = torch._C._are_functorch_transforms_active() or torch.is_autocast_enabled("cpu")
+    workers = min(total, len(blocks))
+    if A1.device.type != "cpu" or workers < 2 or recorded or watched:
+        return [part(rows) for rows in blocks]
+    try:
+        # each thread sets its own number of threads, and that of threads which begin later
+        with ThreadPoolExecutor(workers, "", torch.set_num_threads, (1,)) as pool:
+            return list(pool.map(torch.no_grad()(part), blocks))
+    finally:
+        torch.set_num_threads(total)

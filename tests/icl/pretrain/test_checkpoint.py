@@ -82,8 +82,8 @@ def test_a_killed_sweep_goes_on_with_the_same_bits(options, tmp_path):
         ({"start": np.eye(3)}, "another start"),
         ({"units": 2}, "of the units="),
         ({"noise_std": 0.2}, r"noise_std of the units=\[0.1\]"),
-        ({"task": Affine(3)}, "another labels"),
-        ({"task": ReLU(3, 1.01)}, "another labels"),
+        ({"task": Affine(3)}, "other labels"),
+        ({"task": ReLU(3, 1.01)}, "other labels"),
     ],
     ids=lambda value: str(value)[:30],
 )
@@ -105,7 +105,7 @@ def test_two_maps_of_the_same_text_are_two_sweeps(tmp_path):
     assert repr(maps[0]) == repr(maps[1])
     first, second = ([UnitConfig(own, 0.1, 8, 0)] for own in maps)
     pretrain(first, 2, 8, checkpoint=tmp_path / "sweep.npz")
-    with pytest.raises(ValueError, match="another labels"):
+    with pytest.raises(ValueError, match="other labels"):
         pretrain(second, 2, 8, checkpoint=tmp_path / "sweep.npz")
 
 

@@ -1,7 +1,10 @@
 """Blocks of rows against the formula for all rows at once, and the memory of the public functions."""
 
+import threading
+
 import pytest
 import torch
+from torch.autograd import forward_ad
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from icl.tensor_trick import KINDS, gradient, hvp, loss, regressions
@@ -103,3 +106,58 @@ def test_no_array_of_n_by_n_is_made(kind):
         gradient(A1, A2, X, B, kind)
         hvp(A1, A2, X, B, V, kind)
     assert ours.numbers <= regressions.BLOCK // 4
+
+
+@pytest.fixture
+def three_threads(monkeypatch):
+    """Beside whom PyTorch would divide every operation; eight blocks of the problem."""
+    monkeypatch.setattr(regressions, "BLOCK", 500)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(3)
+    yield
+    assert torch.get_num_threads() == 3
+    torch.set_num_threads(threads)
+
+
+def test_blocks_run_in_threads_that_compute_alone(three_threads, monkeypatch):
+    """An operation that is divided among threads waits for the last of them, beside other work long."""
+    seen, row_gradient = [], regressions.row_gradient
+
+    def recorded(S, *rest):
+        seen.append((threading.get_ident(), torch.get_num_threads()))
+        return row_gradient(S, *rest)
+
+    monkeypatch.setattr(regressions, "row_gradient", recorded)
+    A1, A2, X, B, _ = problem()
+    close(gradient(A1, A2, X, B), plain_gradient(A1, A2, X, B, "normalized"))
+    assert len(seen) == 8 and {alone for _, alone in seen} == {1}
+    assert threading.get_ident() not in {thread for thread, _ in seen}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_threads_change_no_result(kind, three_threads):
+    A1, A2, X, B, V = problem()
+    close(loss(A1, A2, X, B, kind), row_loss(A1 @ X @ A2.mT, B, kind).sum(-1))
+    close(hvp(A1, A2, X, B, V, kind), plain_hvp(A1, A2, X, B, V, kind))
+    with pytest.raises(OverflowError):
+        loss(A1, A2, torch.full_like(X, 1e4), B, "sparse")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_beside_threads_results_can_be_differentiated_and_mapped(kind, three_threads):
+    A1, A2, X, B, V = problem()
+    wanted = plain_hvp(A1, A2, X, B, V, kind)
+
+    def slope(Y):
+        return gradient(A1, A2, Y, B, kind)
+
+    close(torch.func.jvp(slope, (X,), (V,))[1], wanted)
+    close(torch.func.vmap(lambda Z: hvp(A1, A2, X, B, Z, kind))(V[None])[0], wanted)
+    with forward_ad.dual_level():
+        close(forward_ad.unpack_dual(slope(forward_ad.make_dual(X, V))).tangent, wanted)
+    X.requires_grad_()
+    close(torch.autograd.grad(slope(X), X, V)[0], wanted)
+    with torch.no_grad():
+        close(slope(X), plain_gradient(A1, A2, X, B, kind))
+    with torch.autocast("cpu"):
+        assert slope(X.detach()).isfinite().all()
