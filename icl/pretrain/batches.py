@@ -92,7 +92,7 @@ class TokenSet:
             size = self.count * (units[0].context_length + 1) * units[0].task.dim
             self.steps = max(1, min(most, numbers // size))
             self._source = partial(NativeStream, device=device)
-        self._to = partial(torch.as_tensor, dtype=settings.torch_dtype, device=device)
+        self._to = partial(torch.as_tensor, dtype=getattr(torch, settings.dtype), device=device)
 
     def draw(self, block: int) -> tuple[Tensor, Tensor]:
         """Draw the block with this number: T steps from ``block T`` on, whose contexts follow each other.

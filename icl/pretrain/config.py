@@ -144,8 +144,3 @@ class Settings:
                 f"record={shown(self.record)}: must be a sequence of increasing integers"
             )
         object.__setattr__(self, "record", record)
-
-    @property
-    def torch_dtype(self) -> torch.dtype:
-        """The dtype as one of PyTorch."""
-        return torch.float32 if self.dtype == "float32" else torch.float64

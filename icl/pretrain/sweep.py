@@ -148,7 +148,7 @@ class Sweep:
         order = [index for rows in groups for row in rows for index in row]
         ends = np.cumsum([units[index].layout.size for index in order]).tolist()
         self.places = dict(zip(order, map(slice, [0, *ends], ends), strict=False))
-        new = partial(torch.zeros, dtype=settings.torch_dtype, device=device)
+        new = partial(torch.zeros, dtype=getattr(torch, settings.dtype), device=device)
         self.state = new(3, ends[-1])
         self.state[0] = torch.from_numpy(np.concatenate([starts[i] for i in order]))
         self.history = new(len(settings.record), ends[-1])

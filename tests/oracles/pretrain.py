@@ -9,7 +9,6 @@ from torch import Tensor
 from icl.attention import weights
 from icl.pretrain.config import UnitConfig
 from icl.streams import stream
-from icl_book.adam import minimize
 
 
 def contexts(unit: UnitConfig, step: int, batch_size: int) -> tuple[Tensor, Tensor]:
@@ -53,12 +52,15 @@ def pretrain(
 
     ``draw`` maps (unit, step, batch size) to a batch.
     """
-    layout, start = unit.layout, torch.from_numpy(unit.initial())
-
-    def loss(step: int, theta: Tensor) -> Tensor:
-        x, y = draw(unit, step, batch_size)
-        return ((prediction(layout.unpack(theta), unit.activation, x, y) - y[:, -1]) ** 2).mean()
-
+    layout, theta = unit.layout, torch.from_numpy(unit.initial()).requires_grad_()
     kind = torch.optim.Adam if optimizer == "adam" else torch.optim.SGD
-    (theta,), _ = minimize(loss, [start], steps, unit.learning_rate or rate, kind)
-    return layout.unpack(theta.numpy())
+    descent = kind([theta], lr=unit.learning_rate or rate)
+    schedule = torch.optim.lr_scheduler.LambdaLR(descent, lambda step: 1 - step / steps)
+    for step in range(steps):
+        x, y = draw(unit, step, batch_size)
+        error = prediction(layout.unpack(theta), unit.activation, x, y) - y[:, -1]
+        descent.zero_grad()
+        (error**2).mean().backward()
+        descent.step()
+        schedule.step()
+    return layout.unpack(theta.detach().numpy())

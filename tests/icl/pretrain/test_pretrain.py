@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 import shutil
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -126,6 +127,24 @@ def test_what_is_not_compiled_is_trained_eagerly_and_named():
         pretrain(units, 2, 4, engine="compiled")
     with pytest.raises(ValueError, match="engine='fast': allowed are auto"):
         pretrain(units, 2, 4, engine="fast")
+
+
+@pytest.mark.slow
+def test_without_numba_one_line_says_so_and_the_numbers_are_the_same():
+    code = """
+import sys
+sys.modules["numba"] = None
+from icl.pretrain import train_grid
+from icl.tasks import ReLU
+trained = train_grid([ReLU(3, 4.0), ReLU(3)], 0.1, 20, 2, 100, 64, 0.1)
+print(set(trained.engines), *trained.M.ravel())
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.startswith("{'eager'} ")
+    assert run.stderr.count("training takes longer, as its steps are not compiled") == 1
+    here = train_grid([ReLU(3, 4.0), ReLU(3)], 0.1, 20, 2, 100, 64, 0.1).M
+    there = np.array(run.stdout.split()[1:], float).reshape(here.shape)
+    assert np.abs(here - there).max() < 2e-4 * np.abs(here).max()
 
 
 @pytest.mark.parametrize("width", [None, 1, 5])
