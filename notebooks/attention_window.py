@@ -159,14 +159,19 @@ interactive(
     x="angle",
     y=three,
     sliders=sliders,
-    start={"query": 60, "w": 3.0, "L": 3},
+    start={"query": 60, "w": 1.0, "L": 1},
     cursor="query",
     points=points,
+    told={
+        "risk": "The risk, the mean squared error over all contexts, is {} at this w.",
+        "least": "The least one is {},",
+        "best_w": "at w = {}.",
+    },
     labels=("angle in degrees", "label"),
     log=False,
     ylim=(-1.9, 1.9),
-    experiment="Move w until the prediction is close to the one with the best w for "
-    "this L. Then change L and repeat. Then drag the query.",
+    experiment="Move w until the risk below is close to the least one. Then change L "
+    "and repeat. Then drag the query.",
     alt="Labels on the circle against their angle. Their discs are large near the "
     "query. Curves show the true wave, the prediction at every angle, and the "
     "prediction with the best w.",

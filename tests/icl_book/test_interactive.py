@@ -36,7 +36,7 @@ def markup():
     best = []
     for n in LENGTHS:
         risk = population_risk(Affine(3), WINDOWS, n, 1.0)
-        columns = {"w": WINDOWS, "bias": risk.bias, "noise": risk.noise}
+        columns = {"w": WINDOWS, "bias": risk.bias, "noise": risk.noise, "tenth": n / 10}
         curves.append(pd.DataFrame({"class": "affine", "n": n} | columns))
         for L in ROUGH:
             found = optimal_window(Affine(3, L), n, NOISY)
@@ -58,6 +58,7 @@ def markup():
         **SAID,
         best=pd.concat(best),
         squares={"bias": "L", "noise": "sigma"},
+        told={"tenth": "A tenth of n is {}."},
     ).data
 
 
@@ -166,7 +167,7 @@ def test_values_by_keyboard_are_those_of_the_package(figure):
             optimal_window(Affine(3, L), n, sigma),
         )
         values, sentence = shown(figure)
-        truth = map(float, (risk.total, risk.bias, risk.noise, best.w, best.risk))
+        truth = map(float, (risk.total, risk.bias, risk.noise, best.w, best.risk, n / 10))
         assert [*values.values()] == pytest.approx([*truth], rel=2e-7)
         assert f"At window w = {w:g}: risk {float(f'{risk.total:.3g}')}; bias" in sentence
         assert f"The best window w (ring) is {float(f'{best.w:.3g}'):g}" in sentence
@@ -176,6 +177,14 @@ def test_values_by_keyboard_are_those_of_the_package(figure):
 
 
 @pytest.mark.browser
+def test_numbers_of_a_setting_are_told_below_the_figure(figure):
+    values, words = shown(figure)
+    assert values["tenth"] == 1 and words.endswith("A tenth of n is 1.")
+    control(figure, "length n").send_keys("\ue014")
+    values, words = shown(figure)
+    assert values["tenth"] == 100 and words.endswith("A tenth of n is 100.")
+
+
 def test_curves_go_on_beyond_the_frame_which_cuts_them(figure):
     control(figure, "length").send_keys("\ue010")
     heights = [float(v) for v in re.findall(r",([-\d.]+)", path(figure, "l2"))]

@@ -159,6 +159,10 @@
         const where = across.has(bx) && up.has(by) ? "" : " (outside the frame)";
         said.push(`The best ${label} (ring) is ${number(bx)}${where}, with ${given.y[0][1]} ${number(by)}.`);
       }
+      if (given.told.length) {
+        for (const [name] of given.told) values[name] = numbers("curves", name)[0];
+        said.push(given.told.map(([name, words]) => words.replace("{}", number(values[name]))).join(" "));
+      }
       const text = (v, u, words, anchor, more = "") => `<text x="${v}" y="${u}" text-anchor="${anchor}" ${more}>${words}</text>`;
       drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
       drawing.style.height = `${height}px`;

@@ -38,6 +38,7 @@ def interactive(
     points: pd.DataFrame | None = None,
     cursor: str = "",
     squares: Mapping[str, str] | None = None,
+    told: Mapping[str, str] | None = None,
     log: bool = True,
     ylim: tuple[float, float] | None = None,
 ) -> HTML:
@@ -60,6 +61,8 @@ def interactive(
         cursor: The slider whose value is the abscissa that is read out; by default ``x``.
         squares: Columns of ``frame`` and the slider whose square multiplies each. The first of ``y``, if
             it is no column, is their sum: risk = L^2 bias + sigma^2 noise.
+        told: Columns of ``frame`` with one number for each setting, and the words that tell it below the
+            figure, with ``{}`` for the number.
         log: Whether both axes are logarithmic.
         ylim: Ends of the vertical axis.
 
@@ -86,7 +89,7 @@ def interactive(
         "ylim": ylim,
         "alt": alt,
     }
-    data |= {"squares": squares or {}, "cursor": cursor or x}
+    data |= {"squares": squares or {}, "cursor": cursor or x, "told": [*(told or {}).items()]}
     data["sliders"] = [
         {"name": name, "label": sliders[name], "stops": values, "start": values.index(start[name])}
         for name, values in stops.items()

@@ -256,8 +256,8 @@ def drawn_on_circle(
 def circle_to_move() -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return predictions around the circle, and the examples' weights, for the figure to move.
 
-    Columns ``w, L, angle, prediction, target, best`` (the prediction at the best w for this L); and
-    ``w, L, query, x, y, size``.
+    Columns ``w, L, angle, prediction, target, best`` (the prediction at the best w for this L), ``risk,
+    least, best_w`` (the exact risk at w, the least one and where it is); and ``w, L, query, x, y, size``.
     """
     rng = stream(4, "evaluation")
     n = 40
@@ -271,15 +271,18 @@ def circle_to_move() -> tuple[pd.DataFrame, pd.DataFrame]:
     points = []
     for L in (1, 2, 3, 5, 8):
         labels = np.cos(L * np.deg2rad(angles)) + noise
-        best_w = float(optimal_window(Cosine(2, L), n, noise_std).w)
-        best = _circle_weights(examples, around, best_w) @ labels
-        for w in (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0):
+        optimum = optimal_window(Cosine(2, L), n, noise_std)
+        best = _circle_weights(examples, around, float(optimum.w)) @ labels
+        for w in (0.0, 1.0, 3.0, 6.0, 15.0, 30.0, 60.0, 100.0, 300.0):
             weights = _circle_weights(examples, around, w)
             columns = {
                 "angle": around,
                 "prediction": weights @ labels,
                 "target": np.cos(L * np.deg2rad(around)),
                 "best": best,
+                "risk": float(population_risk(Cosine(2, L), w, n, noise_std).total),
+                "least": float(optimum.risk),
+                "best_w": float(optimum.w),
             }
             curves.append(pd.DataFrame({"w": w, "L": L} | columns))
             for query, sizes in zip(queries, weights[::5], strict=True):

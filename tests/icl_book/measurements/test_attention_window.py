@@ -54,5 +54,8 @@ def test_the_figure_to_move_has_the_best_window_of_each_wave():
     best = (curves.best - curves.target) ** 2
     means = curves.assign(own=own, at=best).groupby(["L", "w"])[["own", "at"]].mean()
     assert (means["at"] < 1.6 * means.own.groupby("L").transform("min")).all()
+    assert (curves.risk > curves.least).all()
+    near = np.abs(np.log(np.maximum(curves.w, 1e-9) / curves.best_w)) < 0.3
+    assert (curves.risk[near] < 1.1 * curves.least[near]).all() and near.any()
     sums = points.groupby(["w", "L", "query"])["size"].sum()
     assert sums.to_numpy() == pytest.approx(1)
