@@ -19,9 +19,9 @@ imported.
 from __future__ import annotations
 
 import functools
+import importlib
 import math
 import os
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -146,17 +146,17 @@ def _shape(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @functools.cache
-def _compiled() -> Callable[[int, int], Any] | None:
+def _compiled() -> Any:
     """Return the compiled loop if numba is here, and the loop draws what this PyTorch draws, else None."""
     import torch
 
     try:
-        from numba import config
-
-        from icl.compiled.normal import normal
+        numba: Any = importlib.import_module("numba")
     except ImportError:
         return None
-    drawn = torch.empty(1003).normal_(generator=torch.Generator().manual_seed(5))
-    if config.DISABLE_JIT or not np.allclose(drawn, normal(5, 1003), rtol=0, atol=1e-5):
+    if numba.config.DISABLE_JIT:
         return None
-    return normal
+    from icl.compiled.normal import normal
+
+    drawn = torch.empty(1003).normal_(generator=torch.Generator().manual_seed(5))
+    return normal if np.allclose(drawn, normal(5, 1003), rtol=0, atol=1e-5) else None

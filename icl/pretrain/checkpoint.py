@@ -61,16 +61,13 @@ class Checkpoint:
 
     def save(self) -> None:
         """Write the file, all of it or nothing."""
-        state, history = (part.cpu().numpy() for part in (self.sweep.state, self.sweep.history))
-        now: dict[str, Any] = {
-            "state": state,
-            "history": history,
-            "step": np.array(self.sweep.step),
-        }
+        now: dict[str, Any] = self.identity | {"step": np.array(self.sweep.step)}
+        for name in ("state", "history"):
+            now[name] = getattr(self.sweep, name).cpu().numpy()
         part = self.path.with_name(f".{self.path.name}.{os.getpid()}.part")
         try:
             with part.open("wb") as file:
-                np.savez(file, **self.identity, **now)
+                np.savez(file, **now)
             os.replace(part, self.path)
         finally:
             part.unlink(missing_ok=True)
