@@ -123,18 +123,16 @@ INSTANCES = {
 #: A good value of each parameter; where functions disagree, in `OWN`.
 GOOD = {
     **dict.fromkeys(["dim", "n", "context_length", "contexts", "batch_size", "count"], 5),
-    **dict.fromkeys(
-        ["rank", "k", "steps", "seeds", "degree", "nodes", "hidden", "rows", "cols"], 2
-    ),
+    **dict.fromkeys(["rank", "steps", "seeds", "degree", "nodes", "hidden", "rows", "cols"], 2),
     **dict.fromkeys(["w", "noise_std", "lipschitz", "R", "reach", "ratio", "c", "step"], 1.0),
-    **dict.fromkeys(["m", "e", "initial_std", "steepness", "outside", "limit", "mass"], 0.5),
+    **dict.fromkeys(["m", "e", "initial_std", "steepness", "outside", "mass"], 0.5),
     **dict.fromkeys(["task", "trained", "tested", "tasks"], ReLU(3)),
     **dict.fromkeys(["A1", "A2", "X", "S", "S_next", "B", "V"], EYE),
     **dict.fromkeys(["M", "W_V", "W_K", "W_Q", "matrix"], EYE),
     **dict.fromkeys(["cosine", "theta"], [0.1, 0.5]),
     **dict.fromkeys(["tokens", "values", "normal"], X),
     **dict.fromkeys(["weights", "a", "b"], FORM.kriging()),
-    **dict.fromkeys(["integrate_labels", "shared_tokens"], False),
+    "shared_tokens": False,
     "basis": np.eye(3)[:, :1],
     "times": [0.0, 1.0],
     "function": "alpha",
@@ -387,11 +385,11 @@ FLAG = ["no", 0, None, [], torch.tensor(True)]
 #: Values of each parameter that every function which has it refuses.
 REFUSED = {
     **dict.fromkeys(["batch_size", "contexts", "context_length", "n", "steps", "seeds"], COUNT),
-    **dict.fromkeys(["dim", "hidden", "k", "rank", "width"], COUNT),
+    **dict.fromkeys(["dim", "hidden", "rank", "width"], COUNT),
     **dict.fromkeys(["c", "initial_std", "noise_std", "w"], LEVEL),
     **dict.fromkeys(["lipschitz", "R", "steepness"], SCALE),
     **dict.fromkeys(["seed", "step"], SEEDS),
-    **dict.fromkeys(["integrate_labels", "shared_tokens"], FLAG),
+    "shared_tokens": FLAG,
     "degree": [-1, *COUNT[1:]],
     "learning_rate": [value for value in SCALE if value != 1e160],
     "outside": [math.inf, math.nan, "1", True],
