@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from icl import threads
-from icl.checks import integer, real, shown, table
+from icl.checks import integer, real, shown, table, unmasked
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -285,7 +285,9 @@ class Placement:
         return np.concatenate([far * direction, np.sqrt((1 - far) * (1 + far))], axis=-1)
 
 
-def best_window(X: ArrayLike, y: ArrayLike, queries: int | None = None) -> BestWindow:
+def best_window(
+    X: ArrayLike, y: ArrayLike, queries: int | None = None, *, groups: ArrayLike | None = None
+) -> BestWindow:
     """Find the window that predicts each label best from all the others.
 
     Every label is left out once, or as many of them as ``queries`` says, for all windows in one pass over
@@ -298,10 +300,13 @@ def best_window(X: ArrayLike, y: ArrayLike, queries: int | None = None) -> BestW
         y: Their labels, (n,) or (n, k).
         queries: Number of labels that are left out, at least two, drawn at random with a fixed seed. All
             tokens predict them, so that time grows with ``n queries`` instead of n^2. None is all.
+        groups: What tells apart the groups of tokens that are left out together, (n,), two groups at least:
+            rows that stand in the data twice, or measurements of one person. None is each by itself.
 
     Raises:
         ValueError: If shapes do not fit, if an entry is no finite number of size at most 1e70, if there are
-            fewer labels than queries, or if tokens are so small that the largest window is above 1e150.
+            fewer labels than queries, if all tokens are in one group, or if tokens are so small that the
+            largest window is above 1e150.
     """
     X, y = labeled(X, y)
     n = len(X)
@@ -311,6 +316,7 @@ def best_window(X: ArrayLike, y: ArrayLike, queries: int | None = None) -> BestW
     if queries is not None:
         queries = integer(queries, "queries", 2, n)
         chosen = np.sort(np.random.default_rng(0).permutation(n)[:queries])
+    group = _groups(groups, n)
     labels = y.reshape(n, -1)
     # without their mean, which takes digits of labels far from zero
     labels, label_scale = scaled(labels - labels.mean(axis=0))
@@ -320,12 +326,15 @@ def best_window(X: ArrayLike, y: ArrayLike, queries: int | None = None) -> BestW
     doubled = 2.0 ** np.arange(octaves)[:, None] * bases
     windows = _unscaled(np.append(0.0, doubled.ravel()), X, token_scale)
     losses = np.empty((windows.size, chosen.size))
-    losses[0] = np.sum((labels[chosen] * (n / (n - 1))) ** 2, axis=1)
     summed = np.column_stack([labels, np.ones(n)])
+    others = (
+        summed.sum(axis=0) - np.array([np.bincount(group, column) for column in summed.T]).T[group]
+    )
+    losses[0] = np.sum((labels - others[:, :-1] / others[:, -1:])[chosen] ** 2, axis=1)
 
     def leave_out(places: NDArray[np.intp]) -> None:
         rows = chosen[places]
-        gaps = _gaps(X, rows)
+        gaps = _gaps(X, rows, group)
         weights = np.empty_like(gaps)
         for first_of_base, base in enumerate(bases, start=1):
             np.multiply(base, gaps, out=weights)
@@ -340,6 +349,24 @@ def best_window(X: ArrayLike, y: ArrayLike, queries: int | None = None) -> BestW
 
     in_threads(leave_out, _blocks(chosen.size, summed))
     return _least(windows, losses, 2 * label_scale)
+
+
+def _groups(value: Any, n: int) -> NDArray[np.intp]:
+    """Return the number of each token's group."""
+    if value is None:
+        return np.arange(n)
+    value = np.asarray(unmasked(value, "groups"))
+    if value.shape != (n,):
+        raise ValueError(f"groups has shape {value.shape}: must be ({n},), one for each token")
+    try:
+        found, group = np.unique(value, return_inverse=True)
+    except TypeError:
+        raise ValueError(
+            "groups has entries that cannot be sorted: must be numbers or text"
+        ) from None
+    if found.size < 2:
+        raise ValueError(f"groups has the one group {found[0]}: must have two or more")
+    return group
 
 
 def _least(windows: Array, losses: Array, scale: int) -> BestWindow:
@@ -402,7 +429,7 @@ def _range(X: Array) -> tuple[float, int]:
     factors = [np.linalg.qr(part, mode="r") for part in (X, X - X.mean(axis=0))]
     spread = float(np.linalg.norm(np.inner(*factors))) / n
     rows = np.unique(np.linspace(0, n - 1, min(n, 64)).astype(int))
-    gaps = -np.concatenate([_gaps(X, rows[part]) for part in _blocks(rows.size, X)])
+    gaps = -np.concatenate([_gaps(X, rows[part], np.arange(n)) for part in _blocks(rows.size, X)])
     # by less, rounding counts: such scores are equal
     tiny = 1e-9 * spread + 1e-14 * X.shape[1] * float(np.abs(X).max()) ** 2
     gaps = np.where(gaps > tiny, gaps, np.inf).min(axis=1)  # to the next other score
@@ -414,10 +441,10 @@ def _range(X: Array) -> tuple[float, int]:
     return first, max(1, math.ceil(math.log2(max(last / first, 2.0))))
 
 
-def _gaps(X: Array, rows: NDArray[np.intp]) -> Array:
-    """Return how far the scores of tokens as queries are below the highest; its own score is -inf."""
+def _gaps(X: Array, rows: NDArray[np.intp], group: NDArray[np.intp]) -> Array:
+    """Return how far the scores of tokens as queries are below the highest; its own group's are -inf."""
     scores = _scores(X[rows], X)
-    scores[np.arange(rows.size), rows] = -np.inf
+    scores[group[rows][:, None] == group] = -np.inf
     scores -= scores.max(axis=1, keepdims=True)
     return scores
 

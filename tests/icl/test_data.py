@@ -431,3 +431,35 @@ def test_a_subset_needs_time_that_grows_with_the_tokens_alone(monkeypatch):
         icl.best_window(tokens, tokens[:, 0], queries=100)
         numbers.append(sum(counted))
     assert numbers[1] == 8 * numbers[0]
+
+
+def test_groups_are_left_out_together():
+    """By a loop over tokens and windows; rows that stand in the data twice no longer predict each other."""
+    rng = np.random.default_rng(11)
+    X = rng.standard_normal((40, 2))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    y = X[:, 0] + 0.5 * rng.standard_normal(40)
+    twice, labels, group = np.repeat(X, 2, axis=0), np.repeat(y, 2), np.repeat(np.arange(40), 2)
+    found = icl.best_window(twice, labels, groups=[f"row {number}" for number in group])
+    assert found.w == pytest.approx(icl.best_window(X, y).w, rel=0.05)
+    assert icl.best_window(twice, labels).edge == "nearest"  # what groups mend
+    for window, risk in zip(found.windows[:12], found.risks[:12], strict=True):
+        losses = []
+        for i in range(len(twice)):
+            others = group != group[i]
+            omega = np.exp(window * (twice[others] @ twice[i]))
+            losses.append((omega @ labels[others] / omega.sum() - labels[i]) ** 2)
+        assert risk == pytest.approx(np.mean(losses))
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ([0, 0, 0], "groups has the one group 0: must have two or more"),
+        ([0, 1], r"groups has shape \(2,\): must be \(3,\)"),
+        ([0, "a", None], "groups has entries that cannot be sorted"),
+    ],
+)
+def test_wrong_groups_are_refused(groups, message):
+    with pytest.raises(ValueError, match=message):
+        icl.best_window(np.eye(3), [0.0, 1.0, 2.0], groups=groups)

@@ -165,7 +165,7 @@ OWN = {
     "icl.attention.full_unit": dict(tokens=X),
     "icl.covariates.Normal": dict(dim=3),
     "icl.covariates.Sphere": dict(dim=3),
-    "icl.data.best_window": DATA,
+    "icl.data.best_window": DATA | dict(groups=[0, 1] * 4),
     "icl.directions.best_matrix": {"X": MANY, "y": MANY[:, 0], "kind": "full"},
     "icl.data.predict": DATA,
     "icl.pretrain.metrics.evaluation_error": dict(M=np.eye(3)),
