@@ -199,10 +199,12 @@ class Sweep:
         total, workers = torch.get_num_threads(), min(len(self.stacks), self.threads)
         each = (total // workers,)
         pool = ThreadPoolExecutor(workers, "", torch.set_num_threads, each)
+        # PyTorch keeps CUDA graphs by thread
+        over: Any = map if workers == 1 else pool.map
         try:
             for stop in stops[bisect.bisect(stops, self.step) :]:
                 train = partial(Stack.train, stop=stop, stopped=stopped, first=self.step)
-                list(pool.map(train, self.stacks))
+                list(over(train, self.stacks))
                 self.step = stop
                 if stop in record:
                     self.history[record.index(stop)] = self.state[0]
