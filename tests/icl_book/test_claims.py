@@ -180,7 +180,7 @@ def test_a_card_that_is_not_confirmed_names_the_setting_that_decides(changes, ev
     record = card.record()
     assert record["decided_by"] == words
     shown = BeautifulSoup(page(card), "html.parser")
-    shown.select_one("details").extract()
+    shown.select_one("details.icl-cases").extract()
     said = BeautifulSoup(f"What decides: {prose(words)}.", "html.parser").get_text()
     assert said in shown.get_text()
     first, *_ = card._repr_mimebundle_()["text/plain"].splitlines()
@@ -637,12 +637,24 @@ def test_a_card_shows_the_range_of_its_numbers_or_the_least_favorable_one(values
     assert (found["measured"], found["permitted"], found["where"]) == shown
 
 
-def test_the_result_is_open_and_its_evidence_one_click_away():
+def test_a_card_is_one_line_and_only_a_surprise_is_open():
+    words = "The number is large enough"
+    for number, is_open in ((2.0, False), (0.5, True)):
+        soup = BeautifulSoup(page(judge(claim(title=words), at(number))), "html.parser")
+        (card,) = soup.select(".icl-card > details.icl-fold")
+        line = card.find("summary", recursive=False)
+        verdict = "false as we have it" if is_open else "holds"
+        said = " ".join(line.get_text().split())
+        assert said == f"{verdict} {words} {number:g}"
+        assert card.has_attr("open") is is_open
+
+
+def test_a_click_shows_the_result_and_another_one_its_evidence():
     words = "The number is large enough"
     asked = claim(title=words, readings=[NARROWER], control="c", rerun="It failed once.")
     card = judge(asked, at(2.0), at(-9.0))
     soup = BeautifulSoup(page(card), "html.parser")
-    folded = soup.select_one("details")
+    folded = soup.select_one("details.icl-cases")
     hidden = folded.extract().get_text()
     seen = soup.get_text().replace("\xa0", " ")
     for said in (
