@@ -117,7 +117,7 @@ def _isotropic(X: Array, y: Array) -> Array:
     """Return the root of the best multiple of the identity, (d, d)."""
     place = Placement(X, "lift")
     w = best_window(place(X), y).w
-    return np.sqrt(w) / place.radius * np.eye(X.shape[1])
+    return np.asarray(np.sqrt(w) / place.radius * np.eye(X.shape[1]))
 
 
 def _search(X: Array, y: Array, start: Array, kind: str) -> Array:
@@ -126,7 +126,8 @@ def _search(X: Array, y: Array, start: Array, kind: str) -> Array:
     dim = X.shape[1]
 
     def parts(numbers: Array) -> Array:
-        return size * (np.diag(numbers) if kind == "diagonal" else numbers.reshape(dim, dim))
+        A = np.diag(numbers) if kind == "diagonal" else numbers.reshape(dim, dim)
+        return np.asarray(size * A)
 
     def value(numbers: Array) -> tuple[float, Array]:
         A = parts(numbers)
@@ -183,7 +184,9 @@ def left_out_gradient(X: Array, y: Array, A: Array) -> tuple[float, Array]:
     return float(losses.mean()), gradient / n
 
 
-def _predicted(X: Array, y: Array, tokens: Array, queries: Array, A: Array) -> Array:
+def _predicted(
+    X: Array, y: Array, tokens: NDArray[np.intp], queries: NDArray[np.intp], A: Array
+) -> Array:
     """Return predictions, (queries, k), with the matrix A A'; tokens and queries are indices."""
     Z = X @ A
     scores = Z[queries] @ Z[tokens].T - 0.5 * np.sum(Z[tokens] ** 2, axis=1)

@@ -5,6 +5,8 @@ It stands in pipelines and cross-validation; `icl.data` has the functions behind
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -84,11 +86,10 @@ class SoftmaxAttentionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator)
                 self._place, self._tokens, self._labels = place, placed, kept
                 self.best_window_, least = found, risk
         self.place_ = self._place.how
-        self.w_ = self.best_window_.w if self.best_window_ is not None else w
+        self.w_: float = w if self.best_window_ is None else self.best_window_.w  # type: ignore[assignment]
         self.bandwidth_ = None
         if self.place_ == "lift":
-            with np.errstate(divide="ignore"):
-                self.bandwidth_ = float(self._place.radius / np.sqrt(self.w_))
+            self.bandwidth_ = self._place.radius / self.w_**0.5 if self.w_ > 0 else math.inf
         return self
 
     def predict(self, X: ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:

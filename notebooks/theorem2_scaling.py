@@ -262,7 +262,9 @@ for n in (20, 100, 1000):
     )
     exact = optimal_window(task, n=n, noise_std=0.2).w
     w = np.trace(units.M_history, axis1=-2, axis2=-1)[:, 0] / dim
-    arrived.append(pd.DataFrame({"n": n, "step": record, "ratio": np.median(w, axis=1) / exact}))
+    arrived.append(
+        pd.DataFrame({"n": n, "step": record, "ratio": np.median(w, axis=1) / exact})
+    )
 arrived = pd.concat(arrived)
 print(arrived.groupby("n").ratio.last().round(3).to_string())
 
@@ -270,9 +272,20 @@ print(arrived.groupby("n").ratio.last().round(3).to_string())
 fig, ax = plt.subplots()
 for n, line in arrived.groupby("n"):
     (drawn,) = ax.plot(line.step, line.ratio)
-    ax.text(4.3 * steps, line.ratio.iloc[-1], f"n = {n}", color=drawn.get_color(), va="center")
+    ax.text(
+        4.3 * steps,
+        line.ratio.iloc[-1],
+        f"n = {n}",
+        color=drawn.get_color(),
+        va="center",
+    )
 ax.axhline(1, color="0.6", linewidth=0.8)
-ax.set(xscale="log", xlabel="step of Adam", ylabel="trained w / best w", xlim=(10, 12 * steps))
+ax.set(
+    xscale="log",
+    xlabel="step of Adam",
+    ylabel="trained w / best w",
+    xlim=(10, 12 * steps),
+)
 plt.show()
 
 # %% [markdown]
