@@ -46,7 +46,6 @@ import torch
 from icl.streams import stream
 from icl.tensor_trick import gradient, hvp, loss, vec
 from icl.tensor_trick.formulas import row_gradient
-from icl.tensor_trick.target_shift import shifted_target
 from icl_book import notebook
 from icl_book.claims import cases, judge
 from icl_book.figures import plots
@@ -110,7 +109,12 @@ def three_moves(X, kind):
     # or the target moves,
     S = A1 @ X @ A2.T
     S_next = A1 @ X_next @ A2.T
-    B_next = shifted_target(S, S_next, B, kind)
+    F, F_next = S.softmax(-1), S_next.softmax(-1)
+    if kind == "normalized":
+        B_next = B + (F - F_next)
+    else:  # the sums of the rows of exp(S) grow
+        growth = S_next.logsumexp(-1, keepdim=True) - S.logsumexp(-1, keepdim=True)
+        B_next = F - growth.exp() * (F_next - B)
     # or the tokens move, by a linear attention layer with the values P A2 X^-1.
     P = row_gradient(S, B, kind)
     A1_next = A1 - step_size * (A1 @ A1.T) @ (P @ A2 @ torch.linalg.inv(X))
@@ -276,7 +280,7 @@ judge("P2.icl.identity", [weights, tokens])
 before = torch.tensor([[0.0, 0.0]], dtype=torch.float64)
 after = torch.tensor([[np.log(3.0), 0.0]], dtype=torch.float64)
 b = torch.tensor([[1.0, 0.0]], dtype=torch.float64)
-target = shifted_target(before, after, b)
+target = b + (before.softmax(-1) - after.softmax(-1))
 for what, s, t in (("weights move", after, b), ("target moves", before, target)):
     residual = s.softmax(-1) - t
     slope = row_gradient(s, t, "normalized")
@@ -455,7 +459,8 @@ plt.show()
 # ```python
 # P = row_gradient(A1 @ X_first @ A2.T, B, "normalized")
 # moved = A1 + 0.1 * (A1 @ A1.T) @ (P @ A2 @ torch.linalg.inv(X_first))
-# target = shifted_target(A1 @ X_first @ A2.T, moved @ X_first @ A2.T, B)
+# S, S_moved = (tokens @ X_first @ A2.T for tokens in (A1, moved))
+# target = B + (S.softmax(-1) - S_moved.softmax(-1))
 # print(loss(moved, A2, X_first, B), loss(A1, A2, X_first, target))
 # print(loss(A1, A2, X_first, B))
 # ```

@@ -4,7 +4,6 @@
 - `formulas`: what they compute for the rows, without checks of arguments.
 - `operator`: the Hessian as a linear operator of SciPy.
 - `kronecker`: vec, the blocks A_j, and everything through the explicit Kronecker product, slowly.
-- `target_shift`: the target whose move replaces a move of the weights.
 - `inputs` (private): checks of arguments.
 """
 

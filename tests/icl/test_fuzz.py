@@ -127,7 +127,7 @@ GOOD = {
     **dict.fromkeys(["w", "noise_std", "lipschitz", "ratio", "c", "step"], 1.0),
     **dict.fromkeys(["m", "e", "initial_std", "steepness", "outside", "mass"], 0.5),
     **dict.fromkeys(["task", "trained", "tested", "tasks"], ReLU(3)),
-    **dict.fromkeys(["A1", "A2", "X", "S", "S_next", "B", "V"], EYE),
+    **dict.fromkeys(["A1", "A2", "X", "B", "V"], EYE),
     **dict.fromkeys(["M", "W_V", "W_K", "W_Q", "matrix"], EYE),
     **dict.fromkeys(["cosine", "theta"], [0.1, 0.5]),
     **dict.fromkeys(["tokens", "values", "normal"], X),

@@ -10,11 +10,31 @@ from torch import Tensor
 from icl.streams import stream
 from icl.tensor_trick import gradient
 from icl.tensor_trick.formulas import row_loss
-from icl.tensor_trick.target_shift import shifted_target
 
 #: Sharpness c of the attention layers that are tried, or no attention; and the one that the card judges.
 SHARPNESS = ("none", "0", "0.25", "0.5", "1", "2", "4", "16")
 JUDGED = "1"
+
+
+def shifted_target(S: Tensor, S_next: Tensor, B: Tensor, kind: str) -> Tensor:
+    """Compute the target with which the loss at the old logits is that at the new ones with the old target.
+
+    Papers of this line (arXiv 2304.13276, and arXiv 2307.02419 for matrices) compare a gradient step on the
+    weights and a change of the data by attention with a move of the target B -> B~ that leaves the residual
+    what it becomes::
+
+        normalized     F(S') - B           =  F(S) - B~
+        rescaled       U(S') - a(S') B     =  U(S) - a(S) B~        (U = exp, a = row sums)
+
+    Logits and target are (..., n, m). The row sums of B are kept if kind is "normalized", and if they were 1.
+    Large logits do no harm as long as the ratio of row sums is in range.
+    """
+    F = torch.softmax(S, -1)
+    F_next = torch.softmax(S_next, -1)
+    if kind == "normalized":
+        return B + (F - F_next)
+    log_ratio = S_next.logsumexp(-1, keepdim=True) - S.logsumexp(-1, keepdim=True)
+    return F - log_ratio.exp() * (F_next - B)
 
 
 def reversed_weights(*, R: float = 2.0, n: int = 8, reach: float = 16.0) -> pd.DataFrame:
