@@ -17,7 +17,7 @@ from common import clock, interleaved, save
 
 from icl.streams import stream
 from icl.tensor_trick import gradient, hvp
-from icl.tensor_trick.formulas import plain_gradient, plain_hvp
+from icl_book.measurements.tensor_trick import plain_gradient, plain_hvp
 
 THREADS = int(sys.argv[2]) if len(sys.argv) > 2 else 2
 SETTINGS = ((2048, 64), (1024, 1024))

@@ -472,7 +472,7 @@ judge(
 # | explicit | build $A_1\otimes A_2$ | $4n^2d^2$ | $n^2d^2$ |
 # | blockwise | one $\mathsf A_j$ at a time | $4n^2d^2$ | $nd^2$ |
 # | autograd | PyTorch differentiates | $4n^2d+4nd^2$ | several $n^2$ |
-# | closed form | $A_1^\top PA_2$ (`icl.tensor_trick.formulas.plain_gradient`) | $4n^2d+4nd^2$ | several $n^2$ |
+# | closed form | $A_1^\top PA_2$ | $4n^2d+4nd^2$ | several $n^2$ |
 # | {term}`streaming` | the closed form for a few rows at a time (`icl.tensor_trick.gradient`) | $4n^2d+4nd^2$ | $nd$ |
 #
 # For $n=d=1024$ and numbers of 64 bits, the explicit matrix takes $8\cdot1024^4$ bytes, which is 8 TiB. One block takes 8 GiB,

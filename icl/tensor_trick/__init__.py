@@ -3,7 +3,7 @@
 - `regressions`: loss, gradient and Hessian product, over blocks of rows.
 - `formulas`: what they compute for the rows, without checks of arguments.
 - `operator`: the Hessian as a linear operator of SciPy.
-- `kronecker`: vec, the blocks A_j, and everything through the explicit Kronecker product, slowly.
+- `kronecker`: vec, and the blocks A_j of the Kronecker product.
 - `inputs` (private): checks of arguments.
 """
 

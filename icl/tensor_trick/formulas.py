@@ -34,20 +34,6 @@ KINDS = ("normalized", "rescaled", "sparse", "cross_entropy", "entropy")
 TARGETED = ("normalized", "rescaled", "cross_entropy")
 
 
-def plain_gradient(
-    A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None = None, kind: str = "normalized"
-) -> Tensor:
-    """Compute `icl.tensor_trick.gradient` by its formula; the arguments are the same, but not checked."""
-    return A1.mT @ row_gradient(A1 @ X @ A2.mT, B, kind) @ A2
-
-
-def plain_hvp(
-    A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor, kind: str = "normalized"
-) -> Tensor:
-    """Compute `icl.tensor_trick.hvp` by its formula; the arguments are the same, but not checked."""
-    return A1.mT @ row_hvp(A1 @ X @ A2.mT, A1 @ V @ A2.mT, B, kind) @ A2
-
-
 def row_loss(S: Tensor, B: Tensor | None, kind: str) -> Tensor:
     """Return the losses of the rows, (..., n), from logits S and targets B, both (..., n, m)."""
     B = target(B, kind)

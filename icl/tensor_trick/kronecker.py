@@ -1,10 +1,9 @@
-r"""The tensor trick: vec, the blocks of the Kronecker product, and the regressions through the whole product.
+r"""The tensor trick: vec, and the blocks of the Kronecker product.
 
 With vec reading a matrix row by row, :math:`\mathrm{vec}(A_1XA_2^\top)=(A_1\otimes A_2)\,\mathrm{vec}(X)`.
 Row :math:`j` of the logits :math:`S=A_1XA_2^\top` is :math:`A_jx` with :math:`x=\mathrm{vec}(X)` and the
 block :math:`A_j=A_1[j,:]\otimes A_2`. A regression on a matrix is therefore a sum of regressions on its rows.
 
-``kron_loss`` and ``kron_gradient`` form the product explicitly: slow references, for small problems.
 TypeError for what is no tensor (of one floating dtype), ValueError for shapes that do not fit and for NaN
 and infinity.
 """
@@ -13,11 +12,9 @@ from __future__ import annotations
 
 import math
 
-import torch
 from torch import Tensor
 
 from icl.checks import integer
-from icl.tensor_trick.formulas import target
 from icl.tensor_trick.inputs import check_matrices, require_finite, require_tensor
 
 
@@ -65,37 +62,3 @@ def kron_block(A1: Tensor, A2: Tensor, j: int) -> Tensor:
         raise IndexError(f"j is {j}; A1 has rows 0 to {n - 1}")
     row = A1[..., j, :]
     return (row[..., None, :, None] * A2[..., :, None, :]).flatten(-2)
-
-
-def kron_loss(
-    A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, kind: str = "normalized"
-) -> Tensor:
-    """Compute `icl.tensor_trick.loss` as printed, a sum over the blocks A_j of single regressions.
-
-    The arguments are those of `icl.tensor_trick.loss` without leading dimensions.
-    """
-    A, x, m, B = torch.kron(A1, A2), X.reshape(-1), A2.shape[0], target(B, kind)
-    total = X.new_zeros(())
-    for j in range(A1.shape[0]):
-        u = torch.exp(A[j * m : (j + 1) * m] @ x)
-        alpha = u.sum()
-        f = u / alpha
-        if kind == "normalized":
-            total = total + 0.5 * ((f - B[j]) ** 2).sum()
-        elif kind == "rescaled":
-            total = total + 0.5 * ((u - alpha * B[j]) ** 2).sum()
-        elif kind == "sparse":
-            total = total + alpha
-        elif kind == "cross_entropy":
-            total = total - (B[j] * f.log()).sum()
-        else:  # entropy
-            total = total - (f * f.log()).sum()
-    return total
-
-
-def kron_gradient(
-    A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, kind: str = "normalized"
-) -> Tensor:
-    """Compute the gradient of `kron_loss` in X, (d, e), by autograd through the explicit product."""
-    slope: Tensor = torch.func.grad(lambda Y: kron_loss(A1, A2, Y, B, kind))(X)
-    return slope

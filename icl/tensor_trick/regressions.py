@@ -7,9 +7,8 @@ taken in blocks, of which a few arrays of logits fit the cache. With y a block o
 
 and the gradient is A1' times the blocks of P A2 stacked. The products with A1 are taken once for all rows,
 as small products are slow. So beside the arguments O(n d) numbers are held, never n x m.
-Nothing here forms a Kronecker product or calls autograd; `icl.tensor_trick.kronecker` holds the explicit
-versions these are tested against. The results can be differentiated and mapped by PyTorch; a recorded history
-then holds all logits.
+Nothing here forms a Kronecker product or calls autograd. The results can be differentiated and mapped by
+PyTorch; a recorded history then holds all logits.
 
 Shapes: A1 (..., n, d), A2 (..., m, e), X and V (..., d, e), B (..., n, m); the paper has m = n and e = d.
 Leading dimensions broadcast; every element of the batch is a problem of its own. Logits are not divided by

@@ -11,8 +11,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from icl.streams import stream
 from icl.tensor_trick import KINDS, gradient, hvp, kron_block, vec
-from icl.tensor_trick.formulas import plain_gradient, row_gradient
-from icl.tensor_trick.kronecker import kron_gradient
+from icl.tensor_trick.formulas import row_gradient, row_hvp
 
 #: A1 and A2 (..., n, dim), X (..., dim, dim) and B (..., n, n).
 Problem = tuple[Tensor, Tensor, Tensor, Tensor]
@@ -72,6 +71,36 @@ def broken(dims: Sequence[int], draws: int, seed: int) -> pd.DataFrame:
                 )
     by = ["statement", "what", "dim", "n"]
     return pd.DataFrame(rows).groupby(by, sort=False, as_index=False).min()
+
+
+def kron_loss(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor, kind: str = "normalized") -> Tensor:
+    """Compute `icl.tensor_trick.loss` as printed, a sum over the blocks A_j of single regressions.
+
+    The arguments are those of `icl.tensor_trick.loss` without leading dimensions.
+    """
+    A, x, m = torch.kron(A1, A2), X.reshape(-1), A2.shape[0]
+    total = X.new_zeros(())
+    for j in range(A1.shape[0]):
+        u = torch.exp(A[j * m : (j + 1) * m] @ x)
+        alpha = u.sum()
+        f = u / alpha
+        if kind == "normalized":
+            total = total + 0.5 * ((f - B[j]) ** 2).sum()
+        elif kind == "rescaled":
+            total = total + 0.5 * ((u - alpha * B[j]) ** 2).sum()
+        elif kind == "sparse":
+            total = total + alpha
+        elif kind == "cross_entropy":
+            total = total - (B[j] * f.log()).sum()
+        else:  # entropy
+            total = total - (f * f.log()).sum()
+    return total
+
+
+def kron_gradient(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor, kind: str = "normalized") -> Tensor:
+    """Compute the gradient of `kron_loss` in X, (d, e), by autograd through the explicit product."""
+    slope: Tensor = torch.func.grad(lambda Y: kron_loss(A1, A2, Y, B, kind))(X)
+    return slope
 
 
 def gradients(dims: Sequence[int], draws: int, seed: int) -> pd.DataFrame:
@@ -147,6 +176,20 @@ def hessian_ranks(dims: Sequence[int], seed: int) -> pd.DataFrame:
                     }
                 )
     return pd.DataFrame(rows)
+
+
+def plain_gradient(
+    A1: Tensor, A2: Tensor, X: Tensor, B: Tensor, kind: str = "normalized"
+) -> Tensor:
+    """Compute `icl.tensor_trick.gradient` by its formula; the arguments are the same, but not checked."""
+    return A1.mT @ row_gradient(A1 @ X @ A2.mT, B, kind) @ A2
+
+
+def plain_hvp(
+    A1: Tensor, A2: Tensor, X: Tensor, B: Tensor, V: Tensor, kind: str = "normalized"
+) -> Tensor:
+    """Compute `icl.tensor_trick.hvp` by its formula; the arguments are the same, but not checked."""
+    return A1.mT @ row_hvp(A1 @ X @ A2.mT, A1 @ V @ A2.mT, B, kind) @ A2
 
 
 def explicit(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Tensor:

@@ -8,7 +8,8 @@ from torch.autograd import forward_ad
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from icl.tensor_trick import KINDS, gradient, hvp, loss, regressions
-from icl.tensor_trick.formulas import plain_gradient, plain_hvp, row_loss
+from icl.tensor_trick.formulas import row_loss
+from icl_book.measurements.tensor_trick import plain_gradient, plain_hvp
 
 
 def problem(n=23, m=17, d=5, e=4, dtype=torch.float64, batch=()):

@@ -6,7 +6,8 @@ from functools import partial
 import pytest
 import torch
 
-from icl.tensor_trick import KINDS, gradient, hvp, kron_block, kronecker, loss, unvec, vec
+from icl.tensor_trick import KINDS, gradient, hvp, kron_block, loss, unvec, vec
+from icl_book.measurements.tensor_trick import kron_gradient, kron_loss
 
 ones = partial(torch.ones, dtype=torch.float64)
 
@@ -58,9 +59,9 @@ def test_trick_is_row_major(shape):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_against_the_literal_kronecker_form(shape, kind):
     A1, A2, X, B, V = problem(*shape, seed=1)
-    close(loss(A1, A2, X, B, kind), kronecker.kron_loss(A1, A2, X, B, kind))
-    close(gradient(A1, A2, X, B, kind), kronecker.kron_gradient(A1, A2, X, B, kind))
-    literal = partial(kronecker.kron_gradient, A1, A2, B=B, kind=kind)
+    close(loss(A1, A2, X, B, kind), kron_loss(A1, A2, X, B, kind))
+    close(gradient(A1, A2, X, B, kind), kron_gradient(A1, A2, X, B, kind))
+    literal = partial(kron_gradient, A1, A2, B=B, kind=kind)
     close(hvp(A1, A2, X, B, V, kind), torch.func.jvp(literal, (X,), (V,))[1])
 
 
