@@ -7,31 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-
-def check_matrices(**given: Tensor) -> None:
-    """Check that all are nonempty matrices of one floating dtype and device whose batches broadcast."""
-    reference, first = next(iter(given.items()))
-    for name, value in given.items():
-        require_tensor(name, value)
-        if not value.is_floating_point():
-            raise TypeError(f"{name} has dtype {value.dtype}; a floating dtype is needed")
-        if value.dtype != first.dtype:
-            raise TypeError(
-                f"{name} has dtype {value.dtype} but {reference} has {first.dtype}; they must agree"
-            )
-        if value.device != first.device:
-            raise ValueError(
-                f"{name} is on {value.device} but {reference} is on {first.device}; they must agree"
-            )
-        if value.ndim < 2 or 0 in value.shape[-2:]:
-            raise ValueError(
-                f"{name} has shape {tuple(value.shape)}; a nonempty matrix (..., rows, cols) is needed"
-            )
-    try:
-        batch_shape(*given.values())
-    except RuntimeError:
-        shapes = ", ".join(f"{name} {tuple(value.shape[:-2])}" for name, value in given.items())
-        raise ValueError(f"leading dimensions do not broadcast: {shapes}") from None
+from icl.checks import shown, tensor
 
 
 def check_problem(
@@ -39,32 +15,66 @@ def check_problem(
 ) -> None:
     """Check types, shapes and entries as `icl.tensor_trick.loss` documents them.
 
-    The entries of B, the only array of n x m numbers, are left to `check_result`.
+    The entries of B, the only array of n x m numbers, are left to `finite_result`.
     """
+    tensor(A1, "A1", "n", "d", finite=False)
+    tensor(A2, "A2", "m", "e", finite=False)
+    (n, d), (m, e) = A1.shape[-2:], A2.shape[-2:]
+    tensor(X, "X", d, e, finite=False)
     given = {"A1": A1, "A2": A2, "X": X}
     if B is not None:
+        tensor(B, "B", n, m, finite=False)
         given["B"] = B
     if V is not None:
+        tensor(V, "V", d, e, finite=False)
         given["V"] = V
-    check_matrices(**given)
-    n, d = A1.shape[-2:]
-    m, e = A2.shape[-2:]
-    for name, wanted in {"X": (d, e), "B": (n, m), "V": (d, e)}.items():
-        if name in given and given[name].shape[-2:] != wanted:
+    check_alike(**given)
+    for name, value in given.items():
+        if name != "B":
+            check_finite(name, value)
+
+
+def check_alike(**given: Tensor) -> None:
+    """Check that matrices have one dtype and one device, and that their leading dimensions broadcast."""
+    reference, first = next(iter(given.items()))
+    for name, value in given.items():
+        if (value.dtype, value.device) != (first.dtype, first.device):
             raise ValueError(
-                f"{name} has shape {tuple(given[name].shape)}; it must end in {wanted}, "
-                f"as A1 ends in {(n, d)} and A2 in {(m, e)}"
+                f"{name} is {value.dtype} on {value.device}: must be that of {reference}, "
+                f"{first.dtype} on {first.device}"
             )
-    given.pop("B", None)
-    require_finite(**given)
+    try:
+        batch_shape(*given.values())
+    except RuntimeError:
+        shapes = ", ".join(f"{name} {tuple(value.shape[:-2])}" for name, value in given.items())
+        raise ValueError(f"leading dimensions must broadcast: {shapes}") from None
 
 
-def check_result(result: Tensor, what: str, X: Tensor, B: Tensor | None) -> Tensor:
-    """Return a finite result; for another raise ValueError if B is not finite, else OverflowError."""
+def check_finite(name: str, value: Tensor) -> None:
+    """Check that all entries are finite."""
+    if not _all_finite(value):
+        raise ValueError(f"{name} has a NaN or infinite entry: all must be finite")
+
+
+def check_dense(name: str, value: Tensor, axes: int) -> None:
+    """Check for a dense real tensor of any dtype with finite entries and so many axes or more."""
+    if not isinstance(value, Tensor) or value.layout != torch.strided or value.is_complex():
+        raise ValueError(f"{name}={shown(value)}: must be a dense tensor of real numbers")
+    if value.ndim < axes:
+        raise ValueError(f"{name} has shape {tuple(value.shape)}: must have {axes} axes or more")
+    check_finite(name, value)
+
+
+def finite_result(result: Tensor, what: str, X: Tensor, B: Tensor | None) -> Tensor:
+    """Return a result that is finite, and refuse another.
+
+    A finite result shows that the entries of B, of which there are n x m, are finite. So they are read only
+    to say why a result is none: ValueError for an entry that is not finite, else OverflowError.
+    """
     if _all_finite(result):
         return result
     if B is not None:
-        require_finite(B=B)
+        check_finite("B", B)
     dtype = str(result.dtype).removeprefix("torch.")
     largest = X.detach().abs().max().item()
     raise OverflowError(
@@ -79,23 +89,6 @@ def batch_shape(*matrices: Tensor | None) -> torch.Size:
         *(t.shape[:-2] for t in matrices if t is not None)
     )
     return shape
-
-
-def require_tensor(name: str, value: object) -> None:
-    """Check that a value is a dense tensor."""
-    if not isinstance(value, Tensor):
-        raise TypeError(f"{name} is a {type(value).__name__}; a torch tensor is needed")
-    if value.layout != torch.strided:
-        raise TypeError(f"{name} is sparse ({value.layout}); use {name}.to_dense()")
-
-
-def require_finite(**given: Tensor) -> None:
-    """Check that all entries are real and finite."""
-    for name, value in given.items():
-        if value.is_complex():
-            raise TypeError(f"{name} has dtype {value.dtype}; real numbers are needed")
-        if not _all_finite(value):
-            raise ValueError(f"{name} has a NaN or infinite entry; all must be finite")
 
 
 def _all_finite(value: Tensor) -> bool:

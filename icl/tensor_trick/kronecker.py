@@ -4,8 +4,7 @@ With vec reading a matrix row by row, :math:`\mathrm{vec}(A_1XA_2^\top)=(A_1\oti
 Row :math:`j` of the logits :math:`S=A_1XA_2^\top` is :math:`A_jx` with :math:`x=\mathrm{vec}(X)` and the
 block :math:`A_j=A_1[j,:]\otimes A_2`. A regression on a matrix is therefore a sum of regressions on its rows.
 
-TypeError for what is no tensor (of one floating dtype), ValueError for shapes that do not fit and for NaN
-and infinity.
+ValueError for what is no dense tensor, for shapes that do not fit, and for NaN and infinity.
 """
 
 from __future__ import annotations
@@ -14,25 +13,19 @@ import math
 
 from torch import Tensor
 
-from icl.checks import integer
-from icl.tensor_trick.inputs import check_matrices, require_finite, require_tensor
+from icl.checks import integer, tensor
+from icl.tensor_trick.inputs import check_alike, check_dense, check_finite
 
 
 def vec(X: Tensor) -> Tensor:
     """Stack the rows of a matrix (..., d, e): entry (i, j) becomes entry i * e + j of (..., d * e)."""
-    require_tensor("X", X)
-    if X.ndim < 2:
-        raise ValueError(f"X has shape {tuple(X.shape)}; a matrix (..., d, e) is needed")
-    require_finite(X=X)
+    check_dense("X", X, 2)
     return X.flatten(-2)
 
 
 def unvec(x: Tensor, rows: int | None = None, cols: int | None = None) -> Tensor:
     """Return the matrix (..., rows, cols) whose `vec` is x, by default a square one."""
-    require_tensor("x", x)
-    if x.ndim < 1:
-        raise ValueError("x is a scalar; a vector (..., rows * cols) is needed")
-    require_finite(x=x)
+    check_dense("x", x, 1)
     length = x.shape[-1]
     rows = rows if rows is None else integer(rows, "rows", 0)
     cols = cols if cols is None else integer(cols, "cols", 0)
@@ -55,8 +48,11 @@ def kron_block(A1: Tensor, A2: Tensor, j: int) -> Tensor:
     ``kron_block(A1, A2, j) @ vec(X)`` is row j of ``A1 @ X @ A2.T``. Shapes: A1 (..., n, d), A2 (..., m, e),
     the block (..., m, d * e). IndexError if A1 has no row j.
     """
-    check_matrices(A1=A1, A2=A2)
-    require_finite(A1=A1, A2=A2)
+    tensor(A1, "A1", "n", "d", finite=False)
+    tensor(A2, "A2", "m", "e", finite=False)
+    check_alike(A1=A1, A2=A2)
+    check_finite("A1", A1)
+    check_finite("A2", A2)
     j, n = integer(j, "j"), A1.shape[-2]
     if not 0 <= j < n:
         raise IndexError(f"j is {j}; A1 has rows 0 to {n - 1}")

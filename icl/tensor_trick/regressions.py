@@ -29,7 +29,7 @@ import torch
 from torch import Tensor
 
 from icl.tensor_trick.formulas import TARGETED, row_gradient, row_hvp, row_loss, target
-from icl.tensor_trick.inputs import batch_shape, check_problem, check_result
+from icl.tensor_trick.inputs import batch_shape, check_problem, finite_result
 
 #: Bytes of the logits of a block: a few arrays of this size fit the caches of a processor, or fill a GPU.
 BLOCK, BLOCK_GPU = 2**20, 2**26
@@ -44,8 +44,8 @@ def loss(
     (...) has one loss for every element of the broadcast batch.
 
     Raises:
-        TypeError: If an argument is not a floating tensor, or dtypes differ.
-        ValueError: If kind, a shape or a device is wrong, or an entry is NaN or infinite.
+        ValueError: If an argument is no dense floating tensor, if kind, a shape, a dtype or a device is
+            wrong, or if an entry is NaN or infinite.
         OverflowError: If the result leaves the range of the dtype (exp in "rescaled" and
             "sparse", or the logits themselves).
     """
@@ -62,7 +62,7 @@ def loss(
     total = torch.zeros((), dtype=X.dtype, device=X.device)
     for value in _over_blocks(part, A1, A2, X, used):
         total = total + value
-    return check_result(total, f"loss ({kind})", X, used)
+    return finite_result(total, f"loss ({kind})", X, used)
 
 
 def gradient(
@@ -83,7 +83,7 @@ def gradient(
         return row_gradient(S, b, kind) @ A2
 
     total = A1.mT @ torch.cat(_over_blocks(part, A1, A2, X, used), -2)
-    return check_result(total, f"gradient ({kind})", X, used)
+    return finite_result(total, f"gradient ({kind})", X, used)
 
 
 def hvp(
@@ -106,7 +106,7 @@ def hvp(
         return row_hvp(S, T, b, kind) @ A2
 
     total = A1.mT @ torch.cat(_over_blocks(part, A1, A2, X, used, V), -2)
-    return check_result(total, f"Hessian product ({kind})", X, used)
+    return finite_result(total, f"Hessian product ({kind})", X, used)
 
 
 def _blocks(
