@@ -387,9 +387,8 @@ for n in (1e2, 1e4, 1e8, 1e12):
 # The next figure shows the bias, the noise part and their sum, the risk.
 
 # %% tags=["hide-input"]
-parts, lowest = exact_risk.risk_to_move()
 interactive(
-    parts,
+    exact_risk.risks_to_move(),
     x="w",
     y={"risk": "risk", "bias": "bias", "noise": "noise"},
     sliders={
@@ -401,7 +400,7 @@ interactive(
         "w": "window parameter w",
     },
     start={"task": "affine", "dim": 5, "n": 100, "L": 1, "sigma": 0.5, "w": 1.0},
-    best=lowest,
+    best=exact_risk.best_windows_to_move(),
     squares={"bias": "L", "noise": "sigma"},
     labels=("window parameter w (to the right: narrower)", "mean squared error"),
     experiment="The ring marks the lowest risk. Move n to 10⁸: the ring goes to the "

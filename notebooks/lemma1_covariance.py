@@ -137,18 +137,12 @@ def trained_entries(tasks, axes, lengths):
         device=device,
         covariates=Ellipsoid(axes @ np.diag(lengths) @ axes.T),
     )
-    tables = []
-    for name, matrices in zip(tasks, units.M, strict=True):
-        along_axes = [np.diag(axes.T @ M @ axes) for M in matrices]
-        table = pd.DataFrame(
-            {
-                "seed": np.repeat(np.arange(seeds), d),
-                "eigenvalue": np.tile(lengths**2, seeds),
-                "entry": np.concatenate(along_axes),
-            }
-        )
-        tables.append(table.assign(task=name))
-    return pd.concat(tables, ignore_index=True)
+    # a' M a for each class, seed and axis a of the ellipsoid
+    entries = np.diagonal(axes.T @ units.M @ axes, axis1=-2, axis2=-1)
+    index = pd.MultiIndex.from_product(
+        [tasks, range(seeds), lengths**2], names=["task", "seed", "eigenvalue"]
+    )
+    return pd.Series(entries.ravel(), index, name="entry").reset_index()
 
 
 best = {

@@ -409,7 +409,6 @@ plt.show()
 
 # %% tags=["remove-input"]
 judged_at = [record[4], record[8], record[16]]
-resolvable = {"context_length": context_length, "noise_std": noise_std}
 every = {}
 clear = {}
 for (name, law), units in grown.items():
@@ -422,8 +421,12 @@ for (name, law), units in grown.items():
         "name": template,
     }
     every[name, law] = cases(compared, **columns)
-    resolved = pretraining.growing(compared, round_tasks[name], **resolvable)
-    clear[name, law] = cases(resolved, **columns)
+    windows_of = {
+        L: float(optimal_window(task, context_length, noise_std).w)
+        for L, task in round_tasks[name].items()
+    }
+    resolved = compared.lipschitz.map(windows_of) > compared.smaller.map(windows_of)
+    clear[name, law] = cases(compared[resolved], **columns)
 on_relu = [every["ReLU", "isotropic"], every["ReLU", "non-isotropic"]]
 relu = judge("P1.F3.relu", on_relu, readings={"same-functions": every["ReLU", same]})
 display(relu)

@@ -172,7 +172,7 @@ def _decided(
         for row in rows[OURS]:
             first, last = map(float, row[f"permitted{stand_by}"])
             if math.isfinite(first) and math.isfinite(last):
-                limits.append(_limit(row, (first, last)))
+                limits.append(_least_error_seen(row, (first, last)))
             else:
                 bound = first if math.isfinite(first) else last
                 distances.append(abs(float(row["measured"]) - bound))
@@ -234,15 +234,17 @@ def _decided_by(
     return lead + decisive(rows[name]) + count
 
 
-def _limit(row: Row, permitted: Range) -> float:
-    """Return the smallest error that would have been seen in one number that has to lie between two ends.
+def _least_error_seen(row: Row, permitted: Range) -> float:
+    """Return from which size on an error of either sign would have shown, for a number between two ends.
 
-    A planted error is seen if the number then contradicts. An error of either sign must be seen; the larger
-    of the two counts.
+    An error moves the interval of the number, and shows once all of it lies beyond an end: upwards beyond the
+    last permitted value, downwards beyond the first. The larger of the two moves counts.
     """
     low, high = map(float, row["interval"])
     first, last = permitted
-    return max(0.0, last - low, high - first)
+    upwards = last - low
+    downwards = high - first
+    return max(0.0, upwards, downwards)
 
 
 def _row(claim: Claim, case: Case, rule: Rule, corrected: Rule | None = None) -> Row:

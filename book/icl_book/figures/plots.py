@@ -121,18 +121,25 @@ class _LogScale(scale.LogScale):
         axis.set_minor_formatter(minor)
 
 
+#: Numbers that are no part of a word: 100000 and longer ones, and such as 3e-04.
+_WRITTEN_OUT = re.compile(r"(?<![\w.])10{5,}(?![\w.])")
+_SCIENTIFIC = re.compile(r"(?<![\w.])(\d(?:\.\d+)?)e([+-]?\d+)(?![\w.])")
+
+
 def spelled(template: str, value: Any) -> str:
     """Fill a template for the text of a figure, with powers of ten as on its axes.
 
     ``n = {:g}`` with 30000.0 becomes ``n = 30000``, with 1e6 ``n = $10^{6}$``.
     """
-    text = template.format(value)
-    text = re.sub(r"(?<![\w.])10{5,}(?![\w.])", lambda m: f"1e{len(m[0]) - 1}", text)
-    return re.sub(
-        r"(?<![\w.])(\d(?:\.\d+)?)e([+-]?)0*(\d+)(?![\w.])",
-        lambda m: ("$" if m[1] == "1" else rf"${m[1]}\cdot") + f"10^{{{m[2].strip('+')}{m[3]}}}$",
-        text,
-    )
+    text = _WRITTEN_OUT.sub(lambda found: f"1e{len(found[0]) - 1}", template.format(value))
+    return _SCIENTIFIC.sub(_power_of_ten, text)
+
+
+def _power_of_ten(found: re.Match[str]) -> str:
+    """Write the digits and the exponent of a number as axes do."""
+    digits, exponent = found[1], int(found[2])
+    factor = "" if digits == "1" else rf"{digits}\cdot"
+    return f"${factor}10^{{{exponent}}}$"
 
 
 def style() -> None:

@@ -137,43 +137,41 @@ def loss_against_parts(
     return pd.DataFrame(rows)
 
 
-def risk_to_move() -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the tables of the figure to move.
+#: Settings of the figure to move.
+CLASSES_TO_MOVE = list(itertools.product(("affine", "ReLU"), (3, 5, 8)))
+LENGTHS = 10.0 ** np.arange(1, 9)
+LIPSCHITZ = [0.1, 0.2, 0.5, 1, 2, 5, 10]
+NOISE = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10]
 
-    Returns:
-        Bias and noise at L = sigma = 1, columns ``task, dim, n, w, bias, noise``; and the best windows,
-        columns ``task, dim, L, sigma, n, w, risk``.
-    """
-    n_values = 10.0 ** np.arange(1, 9)
-    w_values = 10 ** (np.arange(-10, 41) / 10)
-    lipschitz_values = [0.1, 0.2, 0.5, 1, 2, 5, 10]
-    noise_stds = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10]
-    # only sigma / L matters for the window
-    ratios = {
-        (lipschitz, noise_std): round(noise_std / lipschitz, 9)
-        for lipschitz in lipschitz_values
-        for noise_std in noise_stds
-    }
-    different = np.unique(list(ratios.values()))
+
+def risks_to_move() -> pd.DataFrame:
+    """Return bias and noise at L = sigma = 1: columns ``task, dim, n, w, bias, noise``."""
+    w = 10 ** (np.arange(-10, 41) / 10)
     parts = []
-    lowest = []
-    for name, dim in itertools.product(("affine", "ReLU"), (3, 5, 8)):
-        task = make_task(name, dim)
-        best = optimal_window(task, n_values, different[:, None])
-        risk = population_risk(task, w_values, n_values[:, None], 1.0)
-        for i, n in enumerate(n_values):
+    for name, dim in CLASSES_TO_MOVE:
+        risk = population_risk(make_task(name, dim), w, LENGTHS[:, None], 1.0)
+        for n, bias, noise in zip(LENGTHS, risk.bias, risk.noise, strict=True):
             setting = {"task": name, "dim": dim, "n": n}
-            columns = {"w": w_values, "bias": risk.bias[i], "noise": risk.noise[i]}
-            parts.append(pd.DataFrame(setting | columns))
-            for (lipschitz, noise_std), ratio in ratios.items():
-                place = np.searchsorted(different, ratio)
-                lowest.append(
-                    setting
-                    | {
-                        "L": lipschitz,
-                        "sigma": noise_std,
-                        "w": best.w[place, i],
-                        "risk": best.risk[place, i] * lipschitz**2,
-                    }
-                )
-    return pd.concat(parts, ignore_index=True), pd.DataFrame(lowest)
+            parts.append(pd.DataFrame(setting | {"w": w, "bias": bias, "noise": noise}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def best_windows_to_move() -> pd.DataFrame:
+    """Return the best window and its risk: columns ``task, dim, n, L, sigma, w, risk``.
+
+    The window depends on L and sigma through sigma / L alone, and the risk is L^2 times that at L = 1, so
+    each ratio is computed once.
+    """
+    settings = pd.DataFrame(itertools.product(LIPSCHITZ, NOISE), columns=["L", "sigma"])
+    # equal ratios, such as 0.1 / 0.2 and 1 / 2, may differ in their last digit
+    settings["ratio"] = (settings.sigma / settings.L).round(9)
+    ratios = np.unique(settings.ratio)
+    tables = []
+    for name, dim in CLASSES_TO_MOVE:
+        best = optimal_window(make_task(name, dim), LENGTHS, ratios[:, None])
+        for n, w, risk in zip(LENGTHS, best.w.T, best.risk.T, strict=True):
+            lowest = pd.DataFrame({"ratio": ratios, "w": w, "risk": risk})
+            tables.append(settings.merge(lowest, on="ratio").assign(task=name, dim=dim, n=n))
+    table = pd.concat(tables, ignore_index=True)
+    table["risk"] *= table.L**2
+    return table[["task", "dim", "n", "L", "sigma", "w", "risk"]]

@@ -80,17 +80,6 @@ def norm_ratios(units: pd.DataFrame, *, steps: Sequence[int]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def growing(
-    compared: pd.DataFrame, tasks: Mapping[float, Zonal], *, context_length: int, noise_std: float
-) -> pd.DataFrame:
-    """Keep the comparisons of `norm_ratios` in which the exact best window grows with the constant."""
-    best = {
-        L: float(optimal_window(task, context_length, noise_std).w) for L, task in tasks.items()
-    }
-    larger = compared.lipschitz.map(best)
-    return compared[larger > compared.smaller.map(best)]
-
-
 def train_full_units(
     tasks: Mapping[str, Task],
     *,

@@ -177,7 +177,10 @@ def worst_bias(dim: int, w: float, n: float) -> tuple[float, float]:
 def worst_slopes(
     *, dims: Sequence[int], ratios: Sequence[float], lipschitz: float, noise_std: float
 ) -> pd.DataFrame:
-    """Return local slopes in n of both ends of `worst_bias`, times L'^2, plus the noise, in the window of L.
+    """Return local slopes in n of ``L'^2 b + sigma^2 E sum_i omega_i^2`` in the window of L.
+
+    With b the largest bias of a 1-Lipschitz function this is the largest risk of a function with the constant
+    ``L' = ratio L``. `worst_bias` has two numbers between which b lies, so there are two slopes.
 
     Returns:
         ``side`` ("lower" or "upper"), ``dim``, ``ratio``, ``slope`` and ``error``.
@@ -185,8 +188,10 @@ def worst_slopes(
     rows = []
     for dim in dims:
         n, w, risk = far_risk(ReLU(dim, lipschitz), noise_std)
-        ends = [worst_bias(dim, float(w[i]), float(n[i])) for i in range(2)]
-        for side, bias in zip(("lower", "upper"), np.transpose(ends), strict=True):
+        at = zip(w.tolist(), n.tolist(), strict=True)
+        # of both at the two lengths between which the slope is taken
+        lower, upper = np.transpose([worst_bias(dim, *setting) for setting in at])
+        for side, bias in (("lower", lower), ("upper", upper)):
             for ratio in ratios:
                 total = (ratio * lipschitz) ** 2 * bias + risk.noise
                 slope, error = log_slope(n, total, risk.error)

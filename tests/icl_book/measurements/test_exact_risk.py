@@ -23,7 +23,9 @@ def test_the_loss_splits_unless_the_noise_has_a_mean():
 
 
 def test_the_figure_to_move_has_the_best_window_of_each_setting():
-    parts, lowest = exact_risk.risk_to_move()
+    parts, lowest = exact_risk.risks_to_move(), exact_risk.best_windows_to_move()
+    assert len(lowest) == 6 * 8 * 7 * 10
+    assert not lowest.duplicated(["task", "dim", "n", "L", "sigma"]).any()
     chosen = lowest.query("task == 'ReLU' and dim == 5 and n == 100")
     row = chosen.query("L == 2 and sigma == 0.5").iloc[0]
     best = optimal_window(ReLU(5, 2.0), 100, 0.5)
