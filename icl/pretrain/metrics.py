@@ -13,16 +13,16 @@ import torch
 from numpy.typing import ArrayLike
 
 from icl.attention import ACTIVATIONS
-from icl.checks import choice, integer, matrices, real, sequence, shown
+from icl.checks import choice, integer, matrices, shown
 from icl.covariates import reversed_axes
 from icl.pretrain.config import CovariateLaw, UnitConfig
 from icl.pretrain.model import Array, ParameterLayout, predict
-from icl.pretrain.result import Parameters, Pretrained
+from icl.pretrain.result import Pretrained
 from icl.streams import stream
 from icl.tasks import Task
 from icl.tasks.base import MOST
 
-__all__ = ["evaluation_error", "scale_scores", "spectral_norm", "subspace_error"]
+__all__ = ["evaluation_error", "spectral_norm", "subspace_error"]
 
 
 def spectral_norm(M: Array) -> Array:
@@ -44,30 +44,6 @@ def subspace_error(M: Array, basis: ArrayLike) -> Array:
         )
     leading = np.linalg.svd(M)[0][..., : B.shape[1]]
     return spectral_norm(leading - B @ (B.T @ leading))
-
-
-def scale_scores(trained: Pretrained, factors: Sequence[float]) -> Pretrained:
-    """Multiply all scores of each unit by a number of its own, at the end and in the history.
-
-    With -1 a unit attends to the opposite end of the sphere; for even functions that is as good. The numbers
-    multiply ``M``, or ``W_Q`` of a full unit; ValueError unless there is a finite one for each unit.
-    """
-    if not isinstance(trained, Pretrained):
-        raise ValueError(f"trained={shown(trained)}: must be a result of icl.pretrain.pretrain")
-    factors = [real(factor, "factors", -MOST, MOST) for factor in sequence(factors) or []]
-    if len(factors) != len(trained.units):
-        raise ValueError(
-            f"factors has {len(factors)} numbers: must have one a unit, {len(trained.units)}"
-        )
-
-    def scale(units: Sequence[Parameters]) -> tuple[Parameters, ...]:
-        return tuple(
-            {k: v * (factor if k in ("M", "W_Q") else 1) for k, v in unit.items()}
-            for unit, factor in zip(units, factors, strict=True)
-        )
-
-    history = tuple(map(scale, trained.history))
-    return replace(trained, parameters=scale(trained.parameters), history=history)
 
 
 def evaluation_error(

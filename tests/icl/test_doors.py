@@ -96,8 +96,6 @@ REFUSED = [
     (unvec, NAN[0], "x has a NaN or infinite entry"),
     (metrics.spectral_norm, NAN.numpy(), "M="),
     (metrics.spectral_norm, [1.0], r"M has shape \(1,\)"),
-    (metrics.scale_scores, TRAINED, [math.nan], "factors=nan"),
-    (metrics.scale_scores, TRAINED, 2.0, "factors has 0 numbers"),
     *(
         (law.from_normal, *v)
         for law in (Sphere(3), Normal(3), Ellipsoid(np.eye(3)), LowRank(np.eye(3)[:, :1]))

@@ -167,7 +167,6 @@ OWN = {
     "icl.directions.best_matrix": {"X": MANY, "y": MANY[:, 0], "kind": "full"},
     "icl.data.predict": DATA,
     "icl.pretrain.metrics.evaluation_error": dict(M=np.eye(3)),
-    "icl.pretrain.metrics.scale_scores": dict(trained=TRAINED, factors=[2.0]),
     "icl.pretrain.pretrain": dict(steps=1),
     "icl.pretrain.train_grid": dict(steps=1),
     "icl.regressor.SoftmaxAttentionRegressor.fit": DATA,

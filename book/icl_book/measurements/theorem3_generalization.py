@@ -6,6 +6,7 @@ lengths at which the law says that the window of L is 3e4 and 1e5 (`FAR`).
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from icl.pretrain import UnitConfig, pretrain
-from icl.pretrain.metrics import evaluation_error, scale_scores
+from icl.pretrain.metrics import evaluation_error
 from icl.risk import asymptotics, mismatch_risk, optimal_window, population_risk
 from icl.risk.numerics.integrals import attended_gegenbauer_means
 from icl.risk.numerics.result import WindowRisk
@@ -340,7 +341,10 @@ def trained_units(
         shared_tokens=True,
     )
     sign = np.where(np.trace(trained.M, axis1=1, axis2=2) < 0, -1, 1)
-    turned = scale_scores(trained, sign.tolist())
+    turned = replace(
+        trained,
+        parameters=tuple({"M": s * M} for s, M in zip(sign, trained.M, strict=True)),
+    )
 
     parts = []
     for tested in list(tasks)[:3]:

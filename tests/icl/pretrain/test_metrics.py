@@ -1,15 +1,11 @@
 """Measures of trained units: known matrices, and errors against the exact risk."""
 
 import numpy as np
-import pytest
-import torch
 
 from icl.covariates import LowRank
 from icl.pretrain import UnitConfig, metrics, pretrain
 from icl.pretrain.metrics import evaluation_error
-from icl.pretrain.model import predict
 from icl.risk import population_risk
-from icl.streams import stream
 from icl.tasks import Affine, Linear, Projected, ReLU
 from icl_book.statistics import Z
 
@@ -58,27 +54,6 @@ def test_without_a_seed_each_unit_has_the_test_set_of_its_own():
     assert np.ptp(evaluation_error(trained, ReLU(3), 0.2, 8, 50, seed=9)[0]) == 0
     alone = pretrain(units[3:], 5, 4)  # the test set does not depend on company
     assert np.allclose(own[-1, 3:], evaluation_error(alone, ReLU(3), 0.2, 8, 50, seed=4)[-1])
-
-
-def test_turned_units_attend_to_the_opposite_end():
-    units = [
-        UnitConfig(ReLU(3), 0.2, 8, 0),
-        UnitConfig(ReLU(3), 0.2, 8, 1, width=2, initial_std=0.5),
-    ]
-    trained = pretrain(units, 5, 4, record=(2,))
-    other = metrics.scale_scores(trained, [-1, 3])
-    assert np.allclose(other.M, np.array([-1, 3])[:, None, None] * trained.M)
-    assert np.allclose(other.M_history, np.array([-1, 3])[:, None, None] * trained.M_history)
-    rng = stream(0, "noise")
-    x, y = (torch.from_numpy(rng.standard_normal((1, 1, *size))) for size in ((3, 9, 5), (9, 5)))
-    opposite = torch.cat([x[..., :-1, :], -x[..., -1:, :]], -2)
-    one, two = (
-        predict(units[0].layout, torch.from_numpy(t.M[:1].reshape(1, 1, 9)), "softmax", tokens, y)
-        for t, tokens in ((trained, x), (other, opposite))
-    )
-    assert torch.allclose(one, two)
-    with pytest.raises(ValueError, match="factors has 1 numbers: must have one a unit, 2"):
-        metrics.scale_scores(trained, [-1])
 
 
 def test_other_tokens():
