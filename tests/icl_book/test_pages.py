@@ -2,6 +2,7 @@
 
 import ast
 import dataclasses
+import inspect
 import json
 import re
 from types import SimpleNamespace
@@ -12,8 +13,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
+from docutils import nodes
+from docutils.frontend import get_default_settings
+from docutils.parsers.rst import Parser
+from docutils.utils import new_document
 from scipy.special import gamma
+from sphinx.ext.napoleon import Config, GoogleDocstring
 
+import icl
 from icl.risk import asymptotics, optimal_window
 from icl.tasks import ReLU
 from icl_book import claims
@@ -693,3 +700,23 @@ def test_the_gallery_has_each_caption_whole_and_the_command_that_makes_it():
     )
     longer = caption.replace("Why.", "Why there is a law.")
     assert stage._titled(longer).startswith("**Why there is a law.** There is")
+
+
+@pytest.mark.parametrize("fitted", [False, True])
+def test_attributes_are_shown_with_their_whole_names(fitted):
+    """The page had ``w`` for ``w_``, and of ``low, high`` one as the type of the other."""
+    x = np.random.default_rng(0).standard_normal((30, 3))
+    made = (
+        icl.SoftmaxAttentionRegressor().fit(x, x[:, 0]) if fitted else icl.best_window(x, x[:, 0])
+    )
+    written = GoogleDocstring(inspect.getdoc(type(made)), Config(napoleon_use_ivar=True))
+    lines = str(written).splitlines()
+    extension.attributes(None, "class", "", type(made), None, lines)
+    # Sphinx reads the fields before docutils looks for the targets of links
+    tree = new_document("", get_default_settings(Parser))
+    tree.settings.report_level = 5
+    Parser().parse("\n".join(lines), tree)
+    fields = [field.astext() for field in tree.findall(nodes.field_name)]
+    shown = [field.removeprefix("ivar ") for field in fields if field.startswith("ivar ")]
+    assert len(shown) > 4 and all(hasattr(made, name) for name in shown), shown
+    assert ("w_" if fitted else "high") in shown

@@ -19,6 +19,8 @@ ARRAY = re.compile(
     r"~?(?:numpy\.)?dtype\[~?(?:numpy\.)?(\w+)\]\]"
 )
 VALIDATED = re.compile(r"~?[\w.]*Annotated\[(.+?), ~?[\w.]*BeforeValidator\([^)]*\)\]")
+#: What napoleon makes of an entry of "Attributes".
+ATTRIBUTES = re.compile(r":ivar ([\w, ]+):(.*)")
 #: A formula of a page with the marks that must stay on its line.
 MARKED = re.compile(
     r"\(?<span class=\"math notranslate nohighlight\">[^<]*</span>[.,;:!?)\u2019\u201d]*"
@@ -39,6 +41,29 @@ def signature(
 ) -> tuple[str | None, ...]:
     """Write the types of a signature."""
     return tuple(text and written(text) for text in (given, returned))
+
+
+def attributes(
+    app: Sphinx | None, what: str, name: str, obj: object, options: object, lines: list[str]
+) -> None:
+    """Give each attribute an entry with its whole name.
+
+    In a field ``w_`` would be a link, of which w is shown, and of ``low, high`` the first would be a type.
+    """
+    fields: list[list[str]] = [[]]
+    for line in lines:
+        if line.startswith(":"):
+            fields.append([])
+        fields[-1].append(line)
+    lines.clear()
+    for field in fields:
+        found = ATTRIBUTES.fullmatch(field[0]) if field else None
+        if found is None:
+            lines += field
+            continue
+        for attribute in found[1].split(", "):
+            whole = re.sub(r"_$", r"\_", attribute)
+            lines += [f":ivar {whole}:{found[2]}", *field[1:]]
 
 
 def properties(app: Sphinx, doctree: nodes.document, name: str) -> None:
@@ -123,6 +148,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", staged)
     app.connect("env-updated", writers)
     app.connect("autodoc-process-signature", signature)
+    # after napoleon
+    app.connect("autodoc-process-docstring", attributes, priority=600)
     app.connect("doctree-resolved", properties)
     app.connect("doctree-resolved", boxes)
     app.connect("html-page-context", page, priority=900)
