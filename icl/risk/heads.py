@@ -35,7 +35,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -92,7 +91,9 @@ class Heads:
         return self.bias + self.noise
 
 
-def heads_risk(task: Zonal, windows: ArrayLike, values: ArrayLike, n: Any, noise_std: Any) -> Risk:
+def heads_risk(
+    task: Zonal, windows: ArrayLike, values: ArrayLike, n: ArrayLike, noise_std: ArrayLike
+) -> Risk:
     """Compute the exact population risk of a layer of isotropic softmax heads.
 
     Args:
@@ -127,7 +128,7 @@ def heads_risk(task: Zonal, windows: ArrayLike, values: ArrayLike, n: Any, noise
 
 
 def optimal_heads(
-    task: Zonal, n: Any, noise_std: Any, heads: int = 2, near: Sequence[float] | None = None
+    task: Zonal, n: float, noise_std: float, heads: int = 2, near: Sequence[float] | None = None
 ) -> Heads:
     """Search the windows of the best isotropic heads; their best values are a linear system.
 

@@ -15,9 +15,9 @@ what is left of the labels after kriging with m tokens; with m = 0 and ``R = k(1
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from icl.checks import broadcast, reals
 from icl.risk.numerics.integrals import spectrum
@@ -37,7 +37,7 @@ class KrigingBounds:
     upper: Array
 
 
-def kriging_bounds(task: Zonal, n: Any, noise_std: Any) -> KrigingBounds:
+def kriging_bounds(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> KrigingBounds:
     """Enclose the least risk that a predictor linear in the labels can have.
 
     Args:

@@ -385,7 +385,9 @@ def cosines(cosine: ArrayLike) -> Array:
     return np.clip(reals(cosine, "cosine", -1 - 1e-6, 1 + 1e-6), -1, 1)
 
 
-def check_setting(task: Zonal, w: Any, n: Any, noise_std: Any) -> tuple[Array, ...]:
+def check_setting(
+    task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike
+) -> tuple[Array, ...]:
     """Check the arguments of a risk; return ``w``, ``n`` and ``noise_std`` as float64 arrays of one shape."""
     check_task(task)
     return broadcast(
