@@ -388,7 +388,7 @@ pd.DataFrame(scores).agg(["mean", "std"]).round(3)
 #
 # ## Two layers, and an activation of your own
 #
-# You can train a model of your own in a few lines. The function `draw_contexts` draws contexts, and `minimize`
+# You can train a model of your own in a few lines. The function `draw_contexts` draws contexts, and `minimize` of the book
 # trains any function of tensors with Adam. In the next cell the first layer adds a weighted mean of the
 # context's tokens to every token. The second layer predicts the label.
 
