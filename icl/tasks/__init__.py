@@ -5,6 +5,7 @@
   networks.
 - `quadratic_form`: the risk of any predictor that is linear in the labels, given the tokens.
 - `spectrum`: a class known by its power in each degree, and a map of the sphere, turned at random.
+- `own`: the spectrum of a class that gives its covariance alone.
 - `gegenbauer`: the polynomials that all spectra are written in, and the law of the angle.
 """
 

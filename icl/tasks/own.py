@@ -1,0 +1,161 @@
+"""The Gegenbauer coefficients of a class of one's own, found from its covariance alone."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icl.tasks.gegenbauer import Array, Polynomials, angle_quadrature
+
+if TYPE_CHECKING:
+    from icl.tasks.base import Zonal
+
+_MISFIT = 1e-9  # of a fitted variogram, relative to its largest value
+
+
+def fitted_spectrum(task: Zonal, degree: int) -> tuple[Array, float]:
+    """Return ``(a_1, ..., a_degree)`` of a covariance, and the sum of all later coefficients.
+
+    Raises:
+        ValueError: If no expansion with coefficients >= 0 was found.
+
+    >>> from icl.tasks import Affine, Zonal
+    >>> class Own(Zonal):
+    ...     def covariance(self, cosine):
+    ...         return Affine(5).covariance(cosine)
+    >>> a, rest = fitted_spectrum(Own(5), 2)
+    >>> a.round(9), round(rest, 9)  # a_1 = 1 / 15
+    (array([0.06666667, 0.        ]), 0.0)
+    """
+    require_arrays(task)
+    # P_l oscillates too much to be fitted, and projections lose few digits
+    if task.dim == 2:
+        return _projected(task, degree)
+    degrees, a, rest = _fitted(task)
+    out, wanted = np.zeros(degree), degrees <= degree
+    out[degrees[wanted] - 1] = a[wanted]
+    return out, float(a[~wanted].sum() + rest)
+
+
+def _projected(task: Zonal, degree: int) -> tuple[Array, float]:
+    """Return `Zonal.spectrum` on the circle, a Fourier series."""
+    a, size = _fourier(task, degree, 4 * degree + 200)
+    finer, _ = _fourier(task, degree, 8 * degree + 400)
+    if not np.abs(a - finer).sum() <= 1e-9 * size:
+        raise _not_fitted(
+            task, f"coefficients change by {np.abs(a - finer).sum() / size:.1e}, allowed 1e-09"
+        )
+    if np.any(a < -1e-9 * size):
+        raise ValueError(
+            f"{task!r}: covariance is not positive definite, a_{np.argmin(a)}={a.min():.2g}"
+        )
+    # below is rounding; Schoenberg: none is negative
+    a = np.where(a > 1e-15 * size, a, 0.0)
+    rest = float(task.covariance(np.array(1.0)) - a.sum())
+    return a[1:], rest if rest > 1e-14 * size else 0.0
+
+
+def _fourier(task: Zonal, degree: int, nodes: int) -> tuple[Array, float]:
+    """Return ``a_0, ..., a_degree`` of a covariance on the circle by the midpoint rule, and its size."""
+    theta = (2 * np.arange(nodes) + 1) * np.pi / (2 * nodes)
+    k = finite(task, task.covariance(np.cos(theta)), theta)
+    from scipy.fft import dct  # only classes of the user need it
+
+    a = dct(k)[: degree + 1] / nodes
+    a[0] /= 2
+    return a, float(np.abs(k).max())
+
+
+def _not_fitted(task: Zonal, why: str) -> ValueError:
+    """Return the error of a covariance whose coefficients were not found."""
+    return ValueError(
+        f"{task!r}: the numerical fit of Gegenbauer coefficients >= 0 to the covariance failed ({why}). "
+        + _reason(task)
+    )
+
+
+def require_arrays(task: Zonal) -> None:
+    """Refuse a covariance that is written for single numbers; other errors of it come when it is used."""
+    try:
+        task.covariance(np.array([0.5, 1.0]))
+    except (TypeError, ValueError) as error:
+        try:
+            task.covariance(0.5)
+        except Exception:
+            return
+        raise ValueError(
+            f"{task!r}: covariance(cosine) must take arrays, for example by np.exp in place of math.exp, and "
+            f"np.where in place of if; of an array it says: {error}"
+        ) from error
+
+
+def finite(task: Zonal, values: Array, theta: Array) -> Array:
+    """Return values of a covariance or variogram at angles; refuse others than finite numbers."""
+    if np.shape(values) != theta.shape or not np.all(np.isfinite(values)):
+        raise ValueError(f"{task!r}: covariance(cosine) must be finite, and of the shape of cosine")
+    return values
+
+
+def _fitted(task: Zonal) -> tuple[NDArray[np.int_], Array, float]:
+    """Return degrees, coefficients and the sum of all later ones, fitted to the variogram.
+
+    On a sphere of many dimensions the projections ``a_l = N_l E[k P_l]`` are useless: k is known to
+    rounding, and N_l multiplies that. But ``gamma = sum_l a_l (1 - P_l)`` on a grid of angles, with
+    a_l >= 0 by Schoenberg's theorem, is a well-posed least-squares problem, and the risk depends on
+    the fitted gamma only. Beyond 300 degrees P_l changes slowly with l; some stand for all.
+    """
+    degrees, theta = fit_grid()
+    gamma = np.asarray(finite(task, task.variogram(theta), theta), dtype=float)
+    if not np.abs(gamma).max() > 1e-14 * abs(float(task.covariance(np.array(1.0)))):
+        return degrees, np.zeros(degrees.size), 0.0  # constants
+    a, misfit = _fit(task.dim, gamma.tobytes())
+    if not misfit <= _MISFIT:
+        raise _not_fitted(task, f"misfit {misfit:.1e}, allowed {_MISFIT:g}")
+    return degrees, a[:-1], float(a[-1])
+
+
+@lru_cache(maxsize=1)
+def fit_grid() -> tuple[NDArray[np.int_], Array]:
+    """Return the degrees that are fitted, and the angles of the fit."""
+    sparse = np.round(300 * 1.04 ** np.arange(1, 100)).astype(int)
+    # of both parities
+    degrees = np.unique(np.concatenate([np.arange(1, 301), sparse, sparse + 1]))
+    near = np.geomspace(2 / degrees[-1], 0.3, 225)
+    return degrees, np.concatenate(
+        [near, np.linspace(0.3, np.pi - 0.3, 900)[1:-1], np.pi - near[::-1]]
+    )
+
+
+@lru_cache(maxsize=64)
+def _fit(dim: int, variogram: bytes) -> tuple[Array, float]:
+    """Return the coefficients and the misfit of `_fitted`, from the bytes of what determines it."""
+    degrees, theta = fit_grid()
+    gamma = np.frombuffer(variogram)
+    rows = Polynomials(dim, theta).take(degrees[-1] + 1)[degrees]
+    # the last: degrees that no window resolves
+    table = np.stack([*rows, np.ones_like(theta)], axis=1)
+    # takes long to import, and only classes of the user need it
+    from scipy.optimize import nnls
+
+    # small angles matter in narrow windows
+    weight = 1 / (np.abs(gamma) + 1e-5 * np.abs(gamma).max())
+    a, _ = nnls(table * weight[:, None], gamma * weight, maxiter=20_000)
+    return a, float(np.max(np.abs(table @ a - gamma)) / np.abs(gamma).max())
+
+
+def _reason(task: Zonal) -> str:
+    """Say why no coefficients >= 0 fit: a low degree has a negative one, or none was seen."""
+    nodes, p = angle_quadrature(task.dim, 400)
+    k = np.asarray(task.covariance(np.cos(nodes)), dtype=float)
+    # E k P_l = a_l / N_l
+    projections = (1 - Polynomials(task.dim, nodes).take(9)) @ (p * k)
+    at = int(np.argmin(projections[1:])) + 1
+    if projections[at] < -1e-9 * np.abs(k).max():
+        return f"It is not positive definite: a_{at} is negative"
+    return (
+        "No negative coefficient was found up to degree 8: probably it is positive definite and too rough "
+        "for the fit, like exp(-|x - x'|); then give spectrum(degree) in closed form, as Sign does"
+    )
