@@ -42,16 +42,15 @@ def normal(seed, size):
     for j in range(1, _WORDS):
         last = state[j - 1]
         state[j] = U32(U32(1812433253) * (last ^ (last >> U32(30))) + U32(j))
-    rest = size % 16
+    rows, rest = divmod(size, 16)
     out = np.empty(size + (16 if rest else 0), np.float32)
     for start in range(0, out.size, _WORDS):
-        some = out[start : start + _WORDS]
-        _uniform(state, some)
-        # rows, while they are in the cache
-        _box_muller(some[: max(0, min(some.size, size - rest - start))])
+        _uniform(state, out[start : start + _WORDS])
+    for k in range(rows + (1 if rest else 0)):
+        start = 16 * k if k < rows else size
+        _box_muller(out[start : start + 16])
     if rest:
         # the last sixteen are drawn anew
-        _box_muller(out[size:])
         out[size - 16 : size] = out[size:]
     return out[:size]
 
@@ -82,23 +81,21 @@ def _twisted(high, low, far):
 
 
 @inline
-def _box_muller(numbers):
-    """Turn uniform numbers, a multiple of sixteen, into normal ones."""
-    for start in range(0, numbers.size, 16):
-        row = numbers[start : start + 16]
-        for j in range(8):
-            radius = np.sqrt(F32(-2) * _log(F32(1) - row[j]))
-            # quarters of a turn, and what is left, between -1/8 and 1/8 of a turn
-            quarters = np.floor(F32(4) * row[j + 8] + F32(0.5))
-            angle = (F32(4) * row[j + 8] - quarters) * F32(math.pi / 2)
-            cosine = horner(angle * angle, _COSINE)
-            sine = angle * horner(angle * angle, _SINE)
-            quarter = I32(quarters)
-            odd = (quarter & 1) != 0
-            x = sine if odd else cosine
-            y = cosine if odd else sine
-            row[j] = -radius * x if ((quarter + 1) & 2) != 0 else radius * x
-            row[j + 8] = -radius * y if (quarter & 2) != 0 else radius * y
+def _box_muller(row):
+    """Turn sixteen uniform numbers into normal ones."""
+    for j in range(8):
+        radius = np.sqrt(F32(-2) * _log(F32(1) - row[j]))
+        # quarters of a turn, and what is left, between -1/8 and 1/8 of a turn
+        quarters = np.floor(F32(4) * row[j + 8] + F32(0.5))
+        angle = (F32(4) * row[j + 8] - quarters) * F32(math.pi / 2)
+        cosine = horner(angle * angle, _COSINE)
+        sine = angle * horner(angle * angle, _SINE)
+        quarter = I32(quarters)
+        odd = (quarter & 1) != 0
+        x = sine if odd else cosine
+        y = cosine if odd else sine
+        row[j] = -radius * x if ((quarter + 1) & 2) != 0 else radius * x
+        row[j + 8] = -radius * y if (quarter & 2) != 0 else radius * y
 
 
 @inline
