@@ -69,7 +69,10 @@ def stream(seed: int, name: str, step: int = 0) -> np.random.Generator:
         ValueError: If seed or step are not integers from 0 to 2**64 - 1, or the name is none of `STREAMS`.
     """
     seed, place, step = _address(seed, name, step)
-    return np.random.Generator(np.random.Philox(key=[seed, place], counter=[0, 0, 0, step]))
+    # NumPy takes a list with integers of 2**63 and more for floats, which have fewer digits
+    key = np.array([seed, place], dtype=np.uint64)
+    counter = np.array([0, 0, 0, step], dtype=np.uint64)
+    return np.random.Generator(np.random.Philox(key=key, counter=counter))
 
 
 def _address(seed: int, name: str, step: int) -> tuple[int, int, int]:

@@ -32,6 +32,14 @@ def test_known_values():
     ]
 
 
+def test_large_seeds_and_steps_have_streams_of_their_own():
+    """NumPy takes a list of integers for one of floats where some are at least 2**63 and others small."""
+    large = (2**63, 2**63 + 1, 2**64 - 1)
+    places = [(0, 0), *((seed, 0) for seed in large), *((0, step) for step in large)]
+    drawn = [stream(seed, "noise", step).integers(2**63) for seed, step in places]
+    assert len(set(drawn)) == len(drawn)
+
+
 def test_no_two_purposes_share_a_stream(monkeypatch):
     """Pretraining, evaluation and Monte Carlo with one seed draw from disjoint streams."""
     address, drawn = icl.streams._address, set()
