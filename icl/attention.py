@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import torch
-from torch import Tensor
-
 from icl.checks import choice, integer, shown, tensor
+from icl.pytorch import Tensor, torch
 
 __all__ = [
     "ACTIVATIONS",

@@ -158,7 +158,7 @@ def tensor(value: Any, name: str, *shape: int | str, finite: bool = True) -> Non
 def device(value: Any, name: str) -> torch.device:
     """Return ``value``, a device or its text, as a device on which PyTorch can compute here."""
     # takes long to import
-    import torch
+    from icl.pytorch import torch
 
     try:
         return torch.empty(0, device=value).device

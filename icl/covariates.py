@@ -98,7 +98,7 @@ def uniform_sphere(rng: np.random.Generator | NativeStream, *shape: int) -> torc
         integer(shape[-1], "dim", 2, _MOST_DIM),
     )
     affordable(math.prod(shape), 1e9, "shape", shape, "numbers")
-    import torch  # takes long to import, and the exact risk needs no points
+    from icl.pytorch import torch  # takes long to import, and the exact risk needs no points
 
     return normalize(torch.as_tensor(rng.standard_normal(shape)))
 

@@ -19,7 +19,8 @@ try:
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError as missing:
     raise ImportError(
-        "SoftmaxAttentionRegressor needs scikit-learn: pip install scikit-learn"
+        "SoftmaxAttentionRegressor needs scikit-learn, which comes with the extra "
+        '"sklearn": pip install "softmax-icl[sklearn]"'
     ) from missing
 
 __all__ = ["SoftmaxAttentionRegressor"]

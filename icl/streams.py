@@ -108,7 +108,7 @@ class NativeStream:
     @functools.cached_property
     def generator(self) -> torch.Generator:
         """PyTorch's generator, where the numbers that were drawn have left it."""
-        import torch
+        from icl.pytorch import torch
 
         generator = torch.Generator(self.device)
         generator.manual_seed(self._seed)
@@ -118,7 +118,7 @@ class NativeStream:
 
     def standard_normal(self, shape: tuple[int, ...]) -> torch.Tensor:
         """Draw normal numbers, a float32 tensor of that shape."""
-        import torch
+        from icl.pytorch import torch
 
         size = _shape(shape)
         count = math.prod(size)
@@ -132,7 +132,7 @@ class NativeStream:
 
     def uniform(self, low: float, high: float, shape: tuple[int, ...]) -> torch.Tensor:
         """Draw uniform numbers between low and high, a float32 tensor of that shape."""
-        import torch
+        from icl.pytorch import torch
 
         low = real(low, "low", -_MOST_BOUND, _MOST_BOUND)
         high = real(high, "high", low, _MOST_BOUND)
@@ -151,7 +151,7 @@ def _shape(shape: tuple[int, ...]) -> tuple[int, ...]:
 @functools.cache
 def _compiled() -> Any:
     """Return the compiled loop if numba is here, and the loop draws what this PyTorch draws, else None."""
-    import torch
+    from icl.pytorch import torch
 
     try:
         numba: Any = importlib.import_module("numba")

@@ -1,7 +1,6 @@
 """The loops that Python would be too slow for (private), each compiled by numba, which takes long to import.
 
 - `jit`: how they are compiled, and kept between processes.
-- `recurrence`: that of the Gegenbauer polynomials.
 - `training`: the steps of attention units on a CPU.
 - `normal`: the random numbers that these are trained on.
 """

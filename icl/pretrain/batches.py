@@ -10,12 +10,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from icl.checks import affordable, integer
 from icl.covariates import reversed_axes
 from icl.pretrain.config import CovariateLaw, Settings, UnitConfig
+from icl.pytorch import Tensor, torch
 from icl.streams import NativeStream, stream
 from icl.tasks import Task
 from icl.tasks.base import Rng, key_of, sample_values, unit_lipschitz

@@ -8,11 +8,11 @@ from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
-import torch
 
 from icl.checks import shown
 from icl.pretrain.config import OF_UNITS
 from icl.pretrain.sweep import Sweep
+from icl.pytorch import torch
 
 
 class Checkpoint:

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
-import torch
-
 from icl.attention import ACTIVATIONS
 from icl.checks import choice, flag, integer, real, sequence, shown
 from icl.covariates import Sphere
 from icl.pretrain.model import Array, ParameterLayout
+from icl.pytorch import torch
 from icl.streams import stream
 from icl.tasks import Task
 from icl.tasks.base import MOST

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike
 
 from icl.attention import ACTIVATIONS
@@ -18,6 +17,7 @@ from icl.covariates import reversed_axes
 from icl.pretrain.config import CovariateLaw, UnitConfig
 from icl.pretrain.model import Array, ParameterLayout, predict
 from icl.pretrain.result import Pretrained
+from icl.pytorch import torch
 from icl.streams import stream
 from icl.tasks import Task
 from icl.tasks.base import MOST

@@ -22,11 +22,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from icl.attention import ACTIVATIONS, weights
+from icl.pytorch import Tensor, torch
 
 Array = NDArray[np.float64]
 ArrayOrTensor = TypeVar("ArrayOrTensor", Array, Tensor)

@@ -19,12 +19,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from icl.pretrain.batches import TokenSet
 from icl.pretrain.config import Settings, UnitConfig
 from icl.pretrain.model import Array, take_step
+from icl.pytorch import Tensor, torch
 from icl.tasks.base import key_of
 
 #: Most coordinates in the tokens of a stack, and numbers in each of a few arrays that PyTorch computes.

@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from icl import checks
 from icl.checks import affordable, choice, integer, matrices, sequence, shown
@@ -35,6 +34,7 @@ from icl.pretrain.config import CovariateLaw, Settings, UnitConfig
 from icl.pretrain.model import Array
 from icl.pretrain.result import Pretrained
 from icl.pretrain.sweep import Sweep
+from icl.pytorch import torch
 from icl.tasks import Task
 from icl.tasks.base import MOST
 

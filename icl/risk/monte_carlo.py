@@ -61,9 +61,8 @@ def monte_carlo_risk(
     Time grows with ``contexts n d``: at most 10^12. `icl.tasks.QuadraticRisk` has the mean over functions and
     noise in closed form, given the tokens.
     """
-    import torch
-
     from icl.attention import softmax_weights
+    from icl.pytorch import torch
 
     n, noise_std = _checked(task, n, noise_std)
     w = real(w, "w", 0, MOST)

@@ -73,7 +73,7 @@ class Affine(Expanded):
         return np.array([self.lipschitz**2 / (3 * self.dim)])
 
     def _draw(self, rng: Rng, count: int) -> Function:
-        import torch
+        from icl.pytorch import torch
 
         q = uniform_sphere(rng, count, self.dim)
         slope, b = torch.as_tensor(rng.uniform(-self.lipschitz, self.lipschitz, (2, count, 1)))
@@ -135,7 +135,7 @@ class ReLU(Zonal):
         return out, float(a[degree // 2 + 1 :][::-1].sum() + rest + missing)
 
     def _draw(self, rng: Rng, count: int) -> Function:
-        import torch
+        from icl.pytorch import torch
 
         q = uniform_sphere(rng, count, self.dim)
         right, left, b = torch.as_tensor(
@@ -247,7 +247,7 @@ class PhasedCosine(Cosine):
         return _wave_expansion(self.dim, self.lipschitz) / 2
 
     def _draw(self, rng: Rng, count: int) -> Function:
-        import torch
+        from icl.pytorch import torch
 
         u = uniform_sphere(rng, count, self.dim)
         phase = torch.as_tensor(rng.uniform(0, 2 * np.pi, (count, 1)))
@@ -361,7 +361,7 @@ class Network(Zonal):
         return self._relu.spectrum(degree)
 
     def _draw(self, rng: Rng, count: int) -> Function:
-        import torch
+        from icl.pytorch import torch
 
         q = uniform_sphere(rng, count, self.hidden, self.dim)
         a = torch.as_tensor(rng.standard_normal((count, self.hidden)))

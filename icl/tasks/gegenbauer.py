@@ -64,12 +64,11 @@ def angle_quadrature(dim: int, nodes: int) -> tuple[Array, Array]:
 
 
 class Polynomials:
-    """Compute ``1 - P_l(cos theta)`` for l = 0, 1, 2, ..., free of cancellation, in a compiled loop.
+    """Compute ``1 - P_l(cos theta)`` for l = 0, 1, 2, ..., free of cancellation.
 
     The three-term recurrence is run on the differences of successive polynomials, which are
-    small together with theta, so narrow windows lose no digits. numba, which takes long to import, is loaded
-    by the first call of `take`. Angles have shape (m,); with ``even`` only the degrees 0, 2, 4, ... are
-    computed, at half the cost.
+    small together with theta, so narrow windows lose no digits. Angles have shape (m,); with ``even`` only
+    the degrees 0, 2, 4, ... are computed, at half the cost.
     """
 
     def __init__(self, dim: int, theta: Array, even: bool = False):
@@ -80,12 +79,27 @@ class Polynomials:
 
     def take(self, many: int) -> Array:
         """Return the next polynomials, shape (many, m)."""
-        from icl.compiled import recurrence
-
         rows = np.empty((many, self._q.size))
-        recurrence.recur(rows, self._q, self._step, self._gap, self._dim, self._next, self._even)
-        self._next += many * (2 if self._even else 1)
+        for row in rows:
+            ahead, behind = self._up(self._next), 1 - self._up(self._next)
+            if self._even:
+                ahead *= self._up(self._next + 1)
+                behind *= 1 - self._up(self._next - 1)
+            row[:] = self._q
+            change = 1 - self._q
+            change *= self._gap
+            change *= 1 / ahead
+            # in place, because the arrays are short and there are many degrees
+            self._step *= behind / ahead
+            self._step += change
+            self._q += self._step
+            self._next += 2 if self._even else 1
         return rows
+
+    def _up(self, degree: int) -> float:
+        """Return c in ``x P_l = c P_(l+1) + (1 - c) P_(l-1)`` for the degree l."""
+        i, dim = degree, self._dim
+        return (i + dim - 2) / (2 * i + dim - 2) if i > 0 else 1.0
 
 
 def shortfall(dim: int, a: Array, theta: ArrayLike, even: bool = False) -> Array:

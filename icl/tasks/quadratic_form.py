@@ -50,7 +50,7 @@ class QuadraticRisk:
             TypeError: If the class is not rotation invariant.
             ValueError: If the noise is out of range, the dimensions differ, or a token is no unit vector.
         """
-        import torch
+        from icl.pytorch import torch
 
         check_task(task)
         noise_std = real(noise_std, "noise_std", 0, MOST)
@@ -86,7 +86,7 @@ class QuadraticRisk:
 
     def product(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         """Return ``E p_a p_b`` of two predictors with weights (..., B, n); shape (..., B)."""
-        import torch
+        from icl.pytorch import torch
 
         self._check(a, "a")
         self._check(b, "b")
@@ -101,7 +101,7 @@ class QuadraticRisk:
 
         Without noise K may be singular (an affine class has d + 1 dimensions): the pseudo-inverse is used.
         """
-        import torch
+        from icl.pytorch import torch
 
         k_q = self.kernel_vector.unsqueeze(-1)
         if self.noisy:

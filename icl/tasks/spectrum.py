@@ -75,7 +75,7 @@ class Spectrum(Expanded):
         return shortfall(self.dim, self.coefficients(), angles(theta))
 
     def _draw(self, rng: Rng, count: int) -> Function:
-        import torch
+        from icl.pytorch import torch
 
         if self.rest > 0:
             raise ValueError(
@@ -126,7 +126,7 @@ class Globe(Spectrum):
         object.__setattr__(self, "digest", hashlib.sha256(text).hexdigest())
 
     def _draw(self, rng: Rng, count: int) -> Function:
-        import torch
+        from icl.pytorch import torch
 
         values = torch.tensor(self.values)
         rows, columns = self.values.shape
@@ -145,7 +145,7 @@ class Globe(Spectrum):
 
 def _rotations(normal: torch.Tensor) -> torch.Tensor:
     """Return uniformly random rotations (count, 3, 3) from normal numbers (count, 4): unit quaternions."""
-    import torch
+    from icl.pytorch import torch
 
     a, b, c, d = (normal / normal.norm(dim=1, keepdim=True)).unbind(1)
     rows = [

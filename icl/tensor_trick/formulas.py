@@ -23,10 +23,8 @@ from __future__ import annotations
 
 from typing import cast
 
-import torch
-from torch import Tensor
-
 from icl.checks import shown
+from icl.pytorch import Tensor, torch
 
 KINDS = ("normalized", "rescaled", "sparse", "cross_entropy", "entropy")
 

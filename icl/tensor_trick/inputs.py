@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 
-import torch
-from torch import Tensor
-
 from icl.checks import shown, tensor
+from icl.pytorch import Tensor, torch
 
 
 def check_problem(

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import math
 
-from torch import Tensor
-
 from icl.checks import integer, tensor
+from icl.pytorch import Tensor
 from icl.tensor_trick.inputs import check_alike, check_dense, check_finite
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
-from torch import Tensor
 
+from icl.pytorch import Tensor, torch
 from icl.tensor_trick.regressions import hvp
 
 

@@ -25,9 +25,7 @@ import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-import torch
-from torch import Tensor
-
+from icl.pytorch import Tensor, torch
 from icl.tensor_trick.formulas import TARGETED, row_gradient, row_hvp, row_loss, target
 from icl.tensor_trick.inputs import batch_shape, check_problem, finite_result
 

@@ -61,7 +61,6 @@ EXEMPT = {
     "icl.compiled.jit.compiled": LOOP,
     "icl.compiled.jit.horner": LOOP,
     "icl.compiled.normal.normal": LOOP,
-    "icl.compiled.recurrence.recur": LOOP,
     "icl.compiled.training.take_steps": LOOP,
     "icl.data.BestWindow": RESULT,
     "icl.directions.BestMatrix": RESULT,

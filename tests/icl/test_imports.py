@@ -1,4 +1,4 @@
-"""The exact risk is usable without PyTorch, and importing it loads no compiler."""
+"""Importing the exact risk loads nothing that takes long."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import icl
 
-SLOW = ("torch", "numba", "scipy.stats", "scipy.integrate")
+SLOW = ("torch", "scipy.stats", "scipy.integrate")
 REPORT = f"; print(*(name for name in {SLOW} if name in sys.modules))"
 
 

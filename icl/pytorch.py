@@ -1,0 +1,17 @@
+"""PyTorch, where it is installed: training, sampling and attention of tensors need it.
+
+The exact risk, function classes, and `icl.data` do without; a module imports it from here where it needs it.
+"""
+
+try:
+    import torch
+    from torch import Tensor
+except ModuleNotFoundError as missing:
+    if missing.name != "torch":
+        raise
+    raise ModuleNotFoundError(
+        'this needs PyTorch, which comes with the extra "train": pip install "softmax-icl[train]"',
+        name="torch",
+    ) from None
+
+__all__ = ["Tensor", "torch"]

@@ -1,0 +1,75 @@
+"""What `icl` needs: NumPy and SciPy, and for more the extras that the README names."""
+
+import math
+import re
+
+import pytest
+
+from bare import environment, python
+from icl_book.provenance import ROOT
+
+#: What follows a piece of Python of the README here: the mean window of eight trained layers is within 10 %
+#: of the exact one, and of own data one column is useless.
+CHECKS = [
+    "",
+    "assert abs(trained.windows[0].mean() / best.w - 1) < 0.1",
+    "first, second = np.diag(model.best_matrix_.M); assert second < 0.05 * first",
+]
+#: What needs an extra, and which.
+MORE = {
+    "import icl.pretrain": "train",
+    "import icl.attention": "train",
+    "import icl.tensor_trick": "train",
+    "from icl.risk import monte_carlo_risk; monte_carlo_risk(task, 1.0, 5, 0.1)": "train",
+    "from icl.risk import bayes_linear_risk; bayes_linear_risk(task, 5, 0.1)": "train",
+    "from icl.streams import NativeStream; NativeStream(0, 'noise')": "train",
+    "task.sample(np.random.default_rng(0), 2)": "train",
+    "icl.SoftmaxAttentionRegressor": "sklearn",
+}
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory):
+    """An environment that the wheel alone makes."""
+    return environment(tmp_path_factory.mktemp("bare"))
+
+
+def pieces():
+    """Yield the pieces of Python of the README, each with what the text before it installs."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    words = ""
+    for before, code in re.findall(r"(.*?)```python\n(.*?)```", text, re.DOTALL):
+        named = re.findall(r'`pip install "(softmax-icl[^ "]*) @ git\+ADDRESS"([^`"]*)`', before)
+        words = [named[-1][0], *named[-1][1].split()] if named else words
+        yield words, code
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_the_studies_of_the_readme_run_with_what_it_tells_to_install(tmp_path, number):
+    assert len(list(pieces())) == len(CHECKS)
+    words, code = list(pieces())[number]
+    done = python(environment(tmp_path, *words), "-c", f"{code}\n{CHECKS[number]}")
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_needs_an_extra_says_in_one_line_which(bare):
+    start = "import icl, numpy as np; from icl.tasks import ReLU; task = ReLU(3)\n"
+    for code, extra in MORE.items():
+        said = python(bare, "-c", start + code).stderr.splitlines()
+        assert re.fullmatch(
+            r"(\w+)Error: (this|Softmax\w+) needs .* which comes with the extra "
+            rf'"{extra}": pip install "softmax-icl\[{extra}\]"',
+            said[-1],
+        ), said
+
+
+def test_exact_risk_and_predictions_need_numpy_and_scipy_alone(tmp_path):
+    """Tests of the exact risk against oracles, and a prediction, with nothing else installed but pytest."""
+    folder = environment(tmp_path, "pytest")
+    tests = [f"{ROOT}/tests/icl/risk/test_{name}.py" for name in ("form", "irrelevant")]
+    words = "-m pytest -q --noconftest -p no:cacheprovider --rootdir".split()
+    done = python(folder, *words, ROOT, *tests, more=(ROOT / "book", ROOT / "tests"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 100
+    code = "import icl; print(*icl.predict([[0.0], [1.0]], [0.0, 2.0], [[0.5]], 3.0))"
+    assert float(python(folder, "-c", code).stdout) == pytest.approx(2 / (1 + math.exp(-1.5)))
