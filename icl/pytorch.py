@@ -4,8 +4,8 @@ The exact risk, function classes, and `icl.data` do without; a module imports it
 """
 
 try:
-    import torch
-    from torch import Tensor
+    import torch as torch
+    from torch import Tensor as Tensor
 except ModuleNotFoundError as missing:
     if missing.name != "torch":
         raise
@@ -13,5 +13,3 @@ except ModuleNotFoundError as missing:
         'this needs PyTorch, which comes with the extra "train": pip install "softmax-icl[train]"',
         name="torch",
     ) from None
-
-__all__ = ["Tensor", "torch"]
