@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Protocol, TypedDict
 
 from icl.attention import ACTIVATIONS
 from icl.checks import choice, flag, integer, real, sequence, shown
@@ -26,6 +27,21 @@ class CovariateLaw(Protocol):
 
     def from_normal(self, normal: torch.Tensor) -> torch.Tensor:
         """Return covariates from standard normal numbers (..., d)."""
+
+
+class Options(TypedDict, total=False):
+    """Keywords of `icl.pretrain.pretrain` that `icl.pretrain.train_grid` hands on."""
+
+    optimizer: str
+    schedule: str
+    shared_tokens: bool
+    stream: str
+    dtype: str
+    record: Sequence[int]
+    engine: str
+    start: Any
+    checkpoint: Path | str | None
+    progress: Callable[[int, int], object] | None
 
 
 #: How numbers of a unit are checked, and then kept as plain ones, so that equal units have equal text.

@@ -23,14 +23,14 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from icl import checks
 from icl.checks import affordable, choice, integer, matrices, sequence, shown
 from icl.pretrain.checkpoint import Checkpoint
-from icl.pretrain.config import CovariateLaw, Settings, UnitConfig
+from icl.pretrain.config import CovariateLaw, Options, Settings, UnitConfig
 from icl.pretrain.model import Array
 from icl.pretrain.result import Pretrained
 from icl.pretrain.sweep import Sweep
@@ -205,7 +205,7 @@ def train_grid(
     activation: str | Sequence[str] = "softmax",
     width: int | None = None,
     initial_std: float = 0.0,
-    **options: Any,
+    **options: Unpack[Options],
 ) -> Pretrained:
     """Train every setting with the seeds 0, ..., seeds - 1, which draw the same tokens for all settings.
 
@@ -241,6 +241,6 @@ def train_grid(
     for i in range(settings):
         own = {k: given[k] if v is None else v[i] for k, v in lists.items()}
         units += [UnitConfig(**own, seed=seed) for seed in range(seeds)]
-    fast: dict[str, Any] = dict(shared_tokens=True, stream="native", dtype="float32")
+    fast: Options = {"shared_tokens": True, "stream": "native", "dtype": "float32"}
     trained = pretrain(units, steps, batch_size, shared, device, **fast | options)
     return replace(trained, shape=(settings, seeds))
