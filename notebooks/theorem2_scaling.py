@@ -246,7 +246,7 @@ judge(
 
 # %%
 task = ReLU(dim, lipschitz=4.0)
-record = np.unique(np.geomspace(10, 4 * steps, 25).astype(int))
+record = np.unique(np.geomspace(1, 4 * steps, 30).astype(int))
 arrived = []
 for n in (20, 100, 1000):
     units = train_grid(
