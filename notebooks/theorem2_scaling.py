@@ -271,21 +271,10 @@ print(arrived.groupby("n").ratio.last().round(3).to_string())
 # %% tags=["hide-input"]
 fig, ax = plt.subplots()
 for n, line in arrived.groupby("n"):
-    (drawn,) = ax.plot(line.step, line.ratio)
-    ax.text(
-        4.3 * steps,
-        line.ratio.iloc[-1],
-        f"n = {n}",
-        color=drawn.get_color(),
-        va="center",
-    )
+    ax.plot(line.step, line.ratio, label=f"n = {n}")
 ax.axhline(1, color="0.6", linewidth=0.8)
-ax.set(
-    xscale="log",
-    xlabel="step of Adam",
-    ylabel="trained w / best w",
-    xlim=(10, 12 * steps),
-)
+ax.set(xscale="log", xlabel="step of Adam", ylabel="trained w / best w")
+plots.label_ends(ax)
 plt.show()
 
 # %% [markdown]
