@@ -508,12 +508,15 @@ for column, L in enumerate(lipschitz_values):
     top, middle, bottom = axes[:, column]
     task = Cosine(2, L)
     best = float(optimal_window(task, context_length, noise_std).w)
-    f, angles, labels = attention_window.drawn_on_circle(
-        task, context_length, noise_std, seed, step=column
-    )
+    f = task.sample(stream(seed, "tasks", column), 1)
+    angles = stream(seed, "covariates", column).uniform(-np.pi, np.pi, context_length)
+    angles = np.sort(angles)
+    noise = noise_std * stream(seed, "noise", column).standard_normal(context_length)
+    values = f(attention_window.on_circle(around)[None])[0].numpy()
+    labels = f(attention_window.on_circle(angles)[None])[0].numpy() + noise
     weight = np.exp(best * (np.cos(around) - 1))
     top.axvspan(*around[weight > 0.5][[0, -1]], color=blue, alpha=0.2)
-    plots.exact_curve(top, around, f)
+    plots.exact_curve(top, around, values)
     top.plot(angles, labels, ".", color="0.5")
     top.set_title(f"L = {L:g}, best w = {best:.0f}")
     plots.exact_curve(middle, around, weight, color=blue)

@@ -13,7 +13,7 @@ from icl.attention import softmax_attention, softmax_weights
 from icl.covariates import uniform_sphere
 from icl.risk import optimal_window, population_risk
 from icl.streams import stream
-from icl.tasks import Affine, Cosine, ReLU, Zonal, angle_quadrature, make_task
+from icl.tasks import Affine, Cosine, ReLU, angle_quadrature, make_task
 from icl.tasks.gegenbauer import Polynomials
 
 Array = NDArray[np.float64]
@@ -239,18 +239,6 @@ def window_slopes(
 def on_circle(angles: ArrayLike) -> Tensor:
     """Return points of the unit circle, (angles, 2)."""
     return torch.from_numpy(np.stack([np.cos(angles), np.sin(angles)], axis=-1))
-
-
-def drawn_on_circle(
-    task: Zonal, n: int, noise_std: float, seed: int, step: int
-) -> tuple[Array, Array, Array]:
-    """Draw one function: its values at 400 angles from -pi to pi, angles of n examples, and their labels."""
-    f = task.sample(stream(seed, "tasks", step), 1)
-    theta = np.sort(stream(seed, "covariates", step).uniform(-np.pi, np.pi, n))
-    noise = noise_std * stream(seed, "noise", step).standard_normal(n)
-    around = f(on_circle(np.linspace(-np.pi, np.pi, 400))[None])[0].numpy()
-    labels = f(on_circle(theta)[None])[0].numpy()
-    return around, theta, labels + noise
 
 
 def circle_to_move() -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -47,17 +47,6 @@ def slopes_at_much_noise(*, dim: int, n: int) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def waves_at_much_noise(*, dims: Sequence[int]) -> pd.DataFrame:
-    """Return w* of waves at sigma = 100, n = 100: ``lipschitz, dim, value, error``."""
-    rows = []
-    for lipschitz, dim in product(WAVENUMBERS, dims):
-        best = optimal_window(Cosine(dim, lipschitz), 100, 100.0)
-        w = float(best.w)
-        row = {"lipschitz": lipschitz, "dim": dim, "value": w}
-        rows.append(row | {"error": w * float(best.error)})
-    return pd.DataFrame(rows)
-
-
 def slopes_of_a_strong_signal(*, dims: Sequence[int], n_values: Sequence[int]) -> pd.DataFrame:
     """Return slopes of log w* in log(L / sigma) from 10^3 to 10^4 at each n.
 
