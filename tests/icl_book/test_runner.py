@@ -17,7 +17,7 @@ import pytest
 from icl_book import provenance
 from icl_book.__main__ import main, parser
 from icl_book.claims.card import line
-from icl_book.parameters import BadInput
+from icl_book.parameters import BadInput, validate
 from icl_book.provenance import ROOT
 from icl_book.runner import execute, plan, process, record, schedule, table
 from programs import program
@@ -170,6 +170,13 @@ def test_grid_is_all_combinations_and_kept_apart_from_the_book(tree):
     assert len({r.path for r in found}) == 4 and found[0] == plan.plan("quick")[0]
     (tree / "grid.yml").write_text("noise_std: [1e-3, 2]\ndims: [[2, 3], [5]]\n")
     assert plan.plan("quick", "tiny", "grid.yml") == found
+
+
+def test_the_values_of_a_run_are_read_once(tree, monkeypatch):
+    read = []
+    monkeypatch.setattr(plan, "validate", lambda *both: read.append(both) or validate(*both))
+    (run, other) = plan.plan("quick", "tiny", "noise_std=1,2")
+    assert [values["noise_std"] for values, _ in read] == [1, 2] and run != other
 
 
 # ------------------------------------------------------------------------- one run

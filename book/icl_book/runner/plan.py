@@ -296,11 +296,10 @@ def plan(
             raise BadInput(
                 f"presets/{preset}.yml: needs an entry '{one}:' with parameters, or '{one}: {{}}'"
             )
-        own = validate(own, own)
+        usual = own | {k: number(v) for k, v in given.items()}
         code = sources(one)
-        usual = own | validate({k: number(v) for k, v in given.items()}, own)
         for point in itertools.product(*axes.values()):
-            wanted = usual | validate(dict(zip(axes, point, strict=True)), own)
+            wanted = validate(usual | dict(zip(axes, point, strict=True)), own)
             overrides = {k: v for k, v in wanted.items() if v != own[k]}
             exploring = wanted != usual or seed > 0
             found = address(one, overrides, seed, where, code)

@@ -122,9 +122,18 @@ def shown(node: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [output.get("data", {}) for cell in node["cells"] for output in cell.get("outputs", [])]
 
 
+def judged(runs: Iterable[Mapping[str, Any]]) -> dict[str, list[tuple[str, dict[str, Any]]]]:
+    """Return by claim which notebooks judge it, each with its card, as `record` has them."""
+    found: dict[str, list[tuple[str, dict[str, Any]]]] = {}
+    for run in runs:
+        for card in run["cards"]:
+            found.setdefault(card["id"], []).append((run["name"], card))
+    return found
+
+
 def cards(runs: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return the cards of some runs, as `record` has them, by claim."""
-    return {card["id"]: card for run in runs for card in run["cards"]}
+    return {claim: card for claim, ((_, card), *_) in judged(runs).items()}
 
 
 def readings(card: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,18 +66,12 @@ def gather(
     problems = verify.cards(runs, registry()) + verify.rules(registry())
     if problems or preset != "quick":  # of other sizes a sentence does not speak
         return runs, problems
-    findings = audit.findings(root)
-    said = "\n".join(findings)
+    said = "\n".join(audit.findings(root))
     problems += [f"book/introduction: {one}" for one in audit.lost(said, cards(runs))]
     for (where, content), run in zip(contents.items(), runs, strict=True):
         source = root / f"{where}.py"
         said = audit.short_answer(stage.today(source, content))
         problems += [f"{where}: {one}" for one in audit.lost(said, cards([run]))]
-    if findings:
-        page = (root / "README.md").read_text(encoding="utf-8")
-        module = stage.pages(**stage.context(registry(), runs, root))
-        if audit.readme(page, stage.findings(module, root), cards(runs)) != page:
-            problems.append("README.md: the findings moved; run: python -m icl_book readme")
     return runs, problems
 
 
@@ -202,16 +196,20 @@ def _refuse(problems: list[str]) -> None:
         raise BadInput("\n".join(["the book is not built", *problems]))
 
 
-def readme(root: Path = ROOT) -> None:
-    """Rewrite README.md's findings and verdicts from the last quick results, and its picture."""
-    files = {run.name: run.path for run in plan("quick")}
-    runs = [collect(path) for path in files.values()]
+def front(runs: Sequence[Mapping[str, Any]], root: Path = ROOT) -> str:
+    """Return the text of README.md with the findings and verdicts of some runs."""
     module = stage.pages(**stage.context(registry(), runs, root))
     text = (root / "README.md").read_text(encoding="utf-8")
     block = re.compile(r"(<!-- verdicts:begin -->\n).*?(<!-- verdicts:end -->)", re.DOTALL)
     text = block.sub(lambda m: f"{m[1]}{module.readme()}{m[2]}", text)
-    found = audit.readme(text, stage.findings(module, root), cards(runs))
-    write_atomically(root / "README.md", found)
+    return audit.readme(text, stage.findings(module, root), cards(runs))
+
+
+def readme(root: Path = ROOT) -> None:
+    """Rewrite README.md's findings and verdicts from the last quick results, and its picture."""
+    files = {run.name: run.path for run in plan("quick")}
+    runs = [collect(path) for path in files.values()]
+    write_atomically(root / "README.md", front(runs, root))
     drawings = [data.get("image/svg+xml") for data in shown(read_json(files[stage.PICTURE]))]
     first = next(drawing for drawing in drawings if drawing)
     write_atomically(root / "book" / "_static" / "picture.svg", "".join(first))

@@ -24,7 +24,7 @@ from icl_book.claims import Authority, Claim
 from icl_book.claims.card import statement_record
 from icl_book.claims.claim import OWN
 from icl_book.parameters import BadInput
-from icl_book.runner.record import cases
+from icl_book.runner.record import cases, judged
 
 Record = Mapping[str, Any]
 Cards = Mapping[str, Record]
@@ -55,10 +55,10 @@ def entries(registry: Mapping[str, Claim], runs: Iterable[Record]) -> list[Entry
 
     ``runs`` are records as `icl_book.runner.record.collect` returns them.
     """
-    cards = {card["id"]: (card, run["name"]) for run in runs for card in run["cards"]}
+    by_claim = judged(runs)
     found = []
     for name, claim in registry.items():
-        record, notebook = cards.get(name, (statement_record(claim), ""))
+        ((notebook, record), *_) = by_claim.get(name, [("", statement_record(claim))])
         # judged though no data could contradict it
         sure = claim.rule is not None and not claim.tested
         entry = Entry(

@@ -10,7 +10,7 @@ from typing import Any
 from bs4 import BeautifulSoup
 
 from icl_book.claims import Claim
-from icl_book.runner.record import surprising
+from icl_book.runner.record import judged, surprising
 
 #: Marks of markup that nobody processed, looked for in the text of a page.
 RAW = re.compile(r"\$|\{(?:glue|judged|numref|cite|eq|ref|doc|term|prf)\b|\{\{|\}\}|:::|```")
@@ -35,22 +35,22 @@ def toc_pages(toc: dict[str, Any]) -> list[str]:
 
 def cards(runs: Iterable[Mapping[str, Any]], registry: Mapping[str, Claim]) -> list[str]:
     """Find claims that are judged twice, or not though they can be, and verdicts that are not as expected."""
-    problems: list[str] = []
-    seen: dict[str, str] = {}
-    for run in runs:
-        if run["preset"] in ("quick", "smoke"):
-            where = f"notebooks/{run['name']}"
-            found = surprising(run["cards"], run["preset"])
-            problems += [f"{where}: {one}" for one in found]
-        for card in run["cards"]:
-            where = f"notebooks/{run['name']}: claim {card['id']}"
-            if card["id"] not in registry:
-                problems.append(f"{where}: is not in the registry")
-            if card["id"] in seen:
-                problems.append(f"{where}: is judged already in notebooks/{seen[card['id']]}")
-            seen[card["id"]] = run["name"]
+    runs = list(runs)
+    problems = [
+        f"notebooks/{run['name']}: {one}"
+        for run in runs
+        if run["preset"] in ("quick", "smoke")
+        for one in surprising(run["cards"], run["preset"])
+    ]
+    found = judged(runs)
+    for claim, ((first, _), *others) in found.items():
+        if claim not in registry:
+            problems.append(f"notebooks/{first}: claim {claim}: is not in the registry")
+        for name, _ in others:
+            already = f"is judged already in notebooks/{first}"
+            problems.append(f"notebooks/{name}: claim {claim}: {already}")
     missing = [
-        claim.id for claim in registry.values() if claim.rule is not None and claim.id not in seen
+        claim.id for claim in registry.values() if claim.rule is not None and claim.id not in found
     ]
     return problems + [f"claim {name}: no notebook judges it" for name in missing]
 
