@@ -1,6 +1,7 @@
 """Compare executed chapters with the golden master: their judged cards as they were frozen.
 
-    python tests/golden.py [PATH.ipynb ...]           compare; by default what the book was built from
+    python tests/golden.py                            compare what the book was built from, and the README
+    python tests/golden.py PATH.ipynb ...             compare
     python tests/golden.py --freeze PATH.ipynb ...    write, for the chapters given
 
 A refactoring reproduces every card of `quick`: its verdict, its readings, the permitted ranges, and the
@@ -14,7 +15,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,19 +83,40 @@ def differences(now: object, then: object, place: str = "", relative: float = 1e
 
 def compare(preset: str, found: Mapping[str, Any]) -> list[str]:
     """List where cards differ from those frozen of a preset; a card may change its chapter."""
-    master = json.loads(MASTERS[preset].read_text(encoding="utf-8"))
-    frozen = {i: card for own in master.values() for i, card in own.items()}
+    then = frozen(preset)
     relative = {"quick": 1e-9, "smoke": 1e-6}[preset]
     return [
-        d for i, card in found.items() for d in differences(card, frozen.get(i, {}), i, relative)
+        d for i, card in found.items() if i in then for d in differences(card, then[i], i, relative)
     ]
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Compare, or freeze; return 1 if anything differs."""
-    from icl_book.runner.plan import plan
+def unknown(preset: str, found: Iterable[str]) -> list[str]:
+    """List the cards that no one has frozen yet, which differ from nothing."""
+    then = frozen(preset)
+    return [f"{i}: new: --freeze" for i in found if i not in then]
 
-    lines, count, freeze = [], 0, "--freeze" in arguments
+
+def frozen(preset: str) -> dict[str, Any]:
+    """Return what is frozen of a preset, by card."""
+    master = json.loads(MASTERS[preset].read_text(encoding="utf-8"))
+    return {i: card for own in master.values() for i, card in own.items()}
+
+
+def moved(runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Say if the README has other findings or verdicts than these runs of `quick`."""
+    from icl_book.provenance import ROOT
+    from icl_book.site import assemble
+
+    same = (ROOT / "README.md").read_text(encoding="utf-8") == assemble.front(runs)
+    return [] if same else ["README.md: the findings moved; run: python -m icl_book readme"]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Compare, or freeze; return 1 if anything differs. What is new is said, and differs from nothing."""
+    from icl_book.runner.plan import plan
+    from icl_book.runner.record import collect
+
+    lines, new, count, freeze = [], [], 0, "--freeze" in arguments
     paths = [Path(a) for a in arguments if a != "--freeze"] or [run.path for run in plan("quick")]
     for path in paths:
         preset, found = cards(path)
@@ -105,8 +127,11 @@ def main(arguments: Sequence[str]) -> int:
             text = json.dumps(master, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
             MASTERS[preset].write_text(text.replace('},"', '},\n"') + "\n", encoding="utf-8")
         lines += compare(preset, found)
+        new += unknown(preset, found)
         count += len(found)
-    print("\n".join(lines) or f"{count} cards as frozen")
+    if not arguments:
+        lines += moved(list(map(collect, paths)))
+    print("\n".join([*new, *lines]) or f"{count} cards as frozen")
     return bool(lines)
 
 

@@ -12,7 +12,19 @@ from icl_book.provenance import ROOT
 from programs import program
 
 PYTHON = shlex.quote(sys.executable)
-#: What whoever follows a recipe does next, in the copy: format, lint, and a chapter's measurement.
+
+
+def tested(chapter):
+    """Those of `make test` that look at claims and at the form of a chapter, and run it in seconds."""
+    words = f"{PYTHON} -m pytest -q -n 0 -p no:cacheprovider tests/icl_book"
+    return [
+        f"{words}/test_registry.py",
+        f"{words}/test_chapters.py {words.split()[-1]}/test_pages.py -k '{chapter} or times'",
+        f"{words}/test_book.py -k 'smoke_preset and {chapter}'",
+    ]
+
+
+#: What whoever follows a recipe does next, in the copy: format, lint, a chapter's measurement, tests.
 NEXT = {
     "Add a class of functions": [
         f"{PYTHON} -m ruff format --check icl && {PYTHON} -m ruff check icl",
@@ -21,10 +33,17 @@ NEXT = {
         "lipschitz=2.0, noise_std=0.5); from icl_book.figures import plots; "
         'colors = plots.colors(rows["task"]); assert len(set(colors.values())) == 2; '
         'assert (rows["w"] > 1).all() and list(rows["task"]) == ["sine", "ReLU"]\'',
-    ]
+    ],
+    "Add a claim": [f"{PYTHON} -m icl_book sync", *tested("exact_risk")],
+    "Add a chapter": tested("mine"),
 }
-#: The file that a block is appended to, its language, its text.
-BLOCK = re.compile(r"(?:Append to `([^`]+)`:\n\n)?```(\w+)\n(.*?)```", re.DOTALL)
+#: The file that a block is written into, the line of it that comes before, the block's language, its text.
+BLOCK = re.compile(
+    r"(?:(?:Append to|In) `([^`]+)`(?:[^`]* below `([^`]+)`)?:\n\n)?```(\w+)\n(.*?)```", re.DOTALL
+)
+#: The end of a chapter, and a chapter that imports what the recipe's cell needs.
+FOOTER = '# %% tags=["remove-input"]\nnotebook.footer()\n'
+CHAPTER = "notebooks/exact_risk.py"
 IMPORTS = (
     "import pandas as pd\nfrom icl.risk import optimal_window\nfrom icl.tasks import ReLU\n"
     "from icl_book.claims import judge\n"
@@ -54,13 +73,22 @@ def test_a_recipe(tmp_path, title, expected):
         rf"^## {title}\n(.*?)(?=^## |\Z)", (ROOT / "CONTRIBUTING.md").read_text(), re.M | re.S
     )
     said = ""
-    for file, language, text in BLOCK.findall(section[1]):
+    for file, above, language, text in BLOCK.findall(section[1]):
+        if above:
+            before, line, after = (tree / file).read_text().partition(f"{above}\n")
+            assert line
+            (tree / file).write_text(before + line + text + after)
+            continue
         if file:
             with (tree / file).open("a") as stream:
                 stream.write(f"\n\n{text}" if language == "python" else text)
             continue
         words = ["bash", "-euc", text]
         if language == "python":
+            before, end, _ = (tree / CHAPTER).read_text().rpartition(FOOTER)
+            (tree / CHAPTER).write_text(f'{before}# %% tags=["remove-input"]\n{text}\n{end}')
+            # without git, a copy does not know which of a pair was edited
+            (tree / CHAPTER).with_suffix(".ipynb").unlink()
             words = [
                 sys.executable,
                 "-c",

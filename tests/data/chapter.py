@@ -35,20 +35,7 @@ from icl_book.figures import plots
 
 notebook.setup(globals())
 
-# %% tags=["hide-input"]
-windows = [optimal_window(ReLU(d), context_length, noise_std).w for d in dims]
-figure, ax = plt.subplots()
-plots.exact_curve(ax, dims, windows)
-ax.set(xlabel="dimension d", ylabel="window parameter w*")
-plt.show()
-
 # %% [markdown]
-# ```{caption} fig-chapter
-# :alt: A curve of the best window parameter against the dimension.
-#
-# Best window parameter $w^*$ against the dimension $d$, ReLU class, exact.
-# ```
-#
 # ## In plain words
 #
 # What happens, and in which direction.
@@ -68,7 +55,33 @@ plt.show()
 #
 # ## Experiment
 #
-# What the next cell computes, and why.
+# What the next cell computes, and why. To try $d=7$, replace the first line of the next cell by `dims = [7]`.
+
+# %%
+dims = list(dims)  # or [7], for example
+windows = [optimal_window(ReLU(d), context_length, noise_std).w for d in dims]
+for d, w in zip(dims, windows, strict=True):
+    print(f"d = {d}: best w = {w:.2f}")
+
+# %%
+figure, ax = plt.subplots()
+plots.exact_curve(ax, dims, windows)
+ax.set(xlabel="dimension d", ylabel="window parameter w*")
+plt.show()
+
+# %% [markdown]
+# ```{caption} fig-chapter
+# :alt: A curve of the best window parameter against the dimension.
+#
+# Best window parameter $w^*$ against the dimension $d$, ReLU class, exact.
+# ```
+#
+# **Exercise 1.** A question that a reader can answer with this page.
+#
+# ```{admonition} Solution
+# :class: dropdown
+# The answer, with its reason.
+# ```
 #
 # ## To remember
 #

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import time
+import warnings
 from functools import cache
 from html import unescape
 from io import BytesIO
@@ -60,9 +61,21 @@ def test_smoke_preset_executes_every_notebook_with_the_numbers_that_are_frozen(n
     (run,) = plan.plan("smoke", name)
     found = collect(execute(run))
     assert found["parameters"].items() >= run.overrides.items()
-    assert (
-        golden.compare("smoke", {card["id"]: golden.exact(card) for card in found["cards"]}) == []
-    )
+    cards = {card["id"]: golden.exact(card) for card in found["cards"]}
+    assert golden.compare("smoke", cards) == []
+    if new := golden.unknown("smoke", cards):
+        warnings.warn(f"tests/golden.py: {'; '.join(new)}", stacklevel=1)
+
+
+def test_the_golden_master_tells_what_is_new_and_a_readme_of_other_results(monkeypatch):
+    known = min(golden.frozen("smoke"))
+    assert golden.unknown("smoke", [known, "P1.W.mine"]) == ["P1.W.mine: new: --freeze"]
+    assert golden.compare("smoke", {"P1.W.mine": {"cases": [1.5]}}) == []
+    assert golden.compare("smoke", {known: {"cases": [1.5, 2.5, 3.5, 4.5]}}) != []
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for text, said in ((readme, []), ("other", ["README.md: the findings moved; run: "])):
+        monkeypatch.setattr(assemble, "front", lambda runs, text=text: text)
+        assert [one[: len(of)] for one, of in zip(golden.moved([]), said, strict=True)] == said
 
 
 @pytest.mark.parametrize(

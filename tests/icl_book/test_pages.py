@@ -185,23 +185,26 @@ def says(text, *words):
 
 
 def test_the_table_of_times_adds_up_what_it_prints():
-    """A chapter that is gone may still be in the record; it is neither printed nor in the sum."""
+    """A chapter that is gone may still be in the record, and a new one has no time in it yet."""
     record = {"seconds": {"n": 12.0, "o": 30.0, "gone": 500.0}, "machine": "2 cores"}
     pages = stage.pages(
-        **shown(), titles={"n": "N", "o": "O"}, measured={"presets": {"quick": record}}
+        **shown(),
+        titles={"n": "N", "mine": "M", "o": "O"},
+        measured={"presets": {"quick": record}},
     )
-    rows = dict(re.findall(r"^\| (.+?) \| (\d+) \|$", str(pages.durations()), re.MULTILINE))
-    assert rows == {
-        "[](/notebooks/o.ipynb)": "30",
-        "[](/notebooks/n.ipynb)": "12",
-        "together": "42",
-    }
+    rows = re.findall(r"^\| (.+?) \| (\d+|-) \|$", str(pages.durations()), re.MULTILINE)
+    assert rows == [
+        ("[](/notebooks/o.ipynb)", "30"),
+        ("[](/notebooks/n.ipynb)", "12"),
+        ("[](/notebooks/mine.ipynb)", "-"),
+        ("together", "42"),
+    ]
 
 
-def test_the_committed_times_are_those_of_every_chapter():
+def test_the_committed_times_are_of_chapters_that_there_are():
     presets = json.loads((ROOT / "benchmarks" / "results" / "presets.json").read_text())
     for name, record in presets.items():
-        assert set(record["seconds"]) == set(plan.notebooks()), (
+        assert set(record["seconds"]) <= set(plan.notebooks()), (
             f"{name}: run benchmarks/presets.py, or drop it"
         )
 

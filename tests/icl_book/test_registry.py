@@ -76,7 +76,7 @@ def test_a_case_without_the_label_or_with_an_unknown_value_is_refused():
 def test_every_rule_permits_what_the_golden_master_has():
     golden = json.loads((ROOT / "tests" / "data" / "golden.json").read_text())
     cards = {name: card for chapter in golden.values() for name, card in chapter.items()}
-    assert cards.keys() == {name for name, claim in CLAIMS.items() if claim.rule}
+    assert cards.keys() <= {name for name, claim in CLAIMS.items() if claim.rule}
     for name, card in cards.items():
         claim = CLAIMS[name]
         rules = {a.name: a.rule or claim.rule for a in claim.alternatives}
