@@ -44,6 +44,7 @@ __all__ = [
     "sharp_context",
     "sharp_window",
     "window_law",
+    "window_penalty",
 ]
 
 _MOST_LOG = 700.0  # of what is a floating-point number
@@ -227,25 +228,52 @@ def sharp_context(task: Zonal, w: ArrayLike, noise_std: ArrayLike) -> Array:
     )[()]
 
 
-def mismatch_penalty(task: Zonal, ratio: ArrayLike) -> Array:
-    """Return the limit for n -> infinity of the risk with the wrong L over the risk with the right one.
+def window_penalty(task: Zonal, ratio: ArrayLike) -> Array:
+    """Return the limit for n -> infinity of the risk with ``ratio`` times the best window over the least one.
 
-    The unit is pretrained at L and tested at ``L' = ratio * L``, for functions proportional to L. The
-    constant of their law is proportional to L^2, so that best windows differ by the factor ``ratio^(2 e)``,
-    e the exponent of the law. With the order rho and s = rho / (d - 1) it is, whatever n, sigma and L are, ::
+    With the order rho and s = rho / (d - 1) it is, whatever n, sigma and L are, ::
 
-        (ratio^2 + s) / ((1 + s) ratio^(2 - rho e)) >= 1.
+        (ratio^(-rho / 2) + s ratio^((d - 1) / 2)) / (1 + s) >= 1.
+
+    Windows for a wrong L, sigma or n differ from the best one by such a ratio: where functions are
+    proportional to L, only ``n L^2 / sigma^2`` counts, and the best window is its power with the exponent of
+    `window_law`. A ratio below one is a window that is too wide, and its price is bias.
 
     ValueError for a class with fine variance, to which both risks tend, so that their ratio tends to one.
+
+    >>> from icl.tasks import ReLU
+    >>> window_penalty(ReLU(5), [0.5, 1.0, 2.0]).round(3)
+    array([1.723, 1.   , 1.916])
     """
     check_task(task)
     if fine_variance(task) > 0:
         raise ValueError(
             f"{task!r}: unresolved={task.unresolved:g} must be 0, else both risks tend to it"
         )
-    law, ratio = window_law(task), reals(ratio, "ratio", 1e-50, 1e50)
-    s = law.noise_over_bias
-    return np.asarray((ratio**2 + s) / ((1 + s) * ratio ** (2 - law.order * law.exponent)))[()]
+    law, ratio = window_law(task), reals(ratio, "ratio", 1e-100, 1e100)
+    s, half = law.noise_over_bias, (law.dim - 1) / 2
+    with np.errstate(over="ignore"):
+        price = (ratio ** (-law.order / 2) + s * ratio**half) / (1 + s)
+    if not np.all(np.isfinite(price)):
+        raise ValueError(f"ratio={np.max(ratio):g}: too large for {task!r}, the price is infinite")
+    return np.asarray(price)[()]
+
+
+def mismatch_penalty(task: Zonal, ratio: ArrayLike) -> Array:
+    """Return the limit for n -> infinity of the risk with the wrong L over the risk with the right one.
+
+    The unit is pretrained at L and tested at ``L' = ratio * L``, for functions proportional to L. The
+    constant of their law is proportional to L^2, so that best windows differ by the factor ``ratio^(2 e)``,
+    e the exponent of the law. So it is `window_penalty` at ``ratio^(-2 e)``. With the order rho and
+    s = rho / (d - 1) this is, whatever n, sigma and L are, ::
+
+        (ratio^2 + s) / ((1 + s) ratio^(2 - rho e)) >= 1.
+
+    ValueError for a class with fine variance, to which both risks tend, so that their ratio tends to one.
+    """
+    check_task(task)
+    ratio = reals(ratio, "ratio", 1e-50, 1e50)
+    return window_penalty(task, ratio ** (-2 * window_law(task).exponent))
 
 
 def printed_exponents(dim: int) -> tuple[float, float]:

@@ -269,6 +269,48 @@ def test_mismatch_penalty(dim, cls, ratio):
     assert abs(loss / planted - 1) > 0.03  # the best w as a power of L instead of L^2
 
 
+@pytest.mark.parametrize("task", [ReLU(2), ReLU(5), Affine(3), Affine(8), Sign(5)], ids=str)
+@pytest.mark.parametrize("factor", [0.3, 0.6, 1.7, 3.0])
+def test_window_penalty(task, factor):
+    """It is the price by the law, and nearly that of exact risks in a long context."""
+    found = asymptotics.window_penalty(task, factor)
+    assert found == pytest.approx(window_price(task, factor), rel=1e-12)
+    n = float(asymptotics.sharp_context(task, 1e4, 1.0))
+    best = optimal_window(task, n, 1.0)
+    assert population_risk(task, factor * best.w, n, 1.0).total / best.risk == pytest.approx(
+        found, rel=0.03
+    )
+
+
+def test_one_price_for_a_wrong_slope_noise_and_length():
+    """The three mistakes of the factor four in n L^2 / sigma^2 are windows of one ratio."""
+    law = asymptotics.window_law(ReLU(5))
+    n = float(asymptotics.sharp_context(ReLU(5), 1e4, 1.0))
+    right, *wrong = (
+        float(optimal_window(task, length, sigma).w)
+        for task, length, sigma in (
+            (ReLU(5), n, 1.0),
+            (ReLU(5, 2.0), n, 1.0),
+            (ReLU(5), n, 0.5),
+            (ReLU(5), 4 * n, 1.0),
+        )
+    )
+    assert np.array(wrong) / right == pytest.approx(4**law.exponent, rel=0.01)
+    price = asymptotics.mismatch_penalty(ReLU(5), 0.5)
+    assert price == pytest.approx(asymptotics.window_penalty(ReLU(5), 4**law.exponent), rel=1e-12)
+
+
+@pytest.mark.parametrize("ratio", [0.0, -1.0, np.nan, np.inf, 1e200])
+def test_window_penalty_refuses(ratio):
+    with pytest.raises(ValueError, match="ratio"):
+        asymptotics.window_penalty(ReLU(5), ratio)
+
+
+def test_window_penalty_beyond_the_largest_float_is_no_number():
+    with pytest.raises(ValueError, match=r"ratio=1e\+100: too large"):
+        asymptotics.window_penalty(ReLU(50), [1.0, 1e100])
+
+
 @pytest.mark.parametrize(
     "task, other", [(ReLU(3), Affine(3)), (Sign(3), ReLU(3)), (Affine(3), ReLU(3))]
 )
