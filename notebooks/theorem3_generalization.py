@@ -305,6 +305,10 @@ judge(
 # decides. For $\rho'<\rho$ it tends to infinity, and the second term decides. $\square$
 # :::
 #
+# A wrong noise level and a wrong context length make windows that are wrong by a factor $u$, too, so that the same function $G$ is their
+# price ({numref}`fig-mistakes`). The chapter [](/notebooks/length.ipynb) asks what follows for rules that narrow the window as the
+# context grows.
+#
 # ## By hand: four dimensions
 #
 # In $d=4$ dimensions the price in long contexts is the same for $r$ and $1/r$. In {eq}`eq-price` we have
