@@ -171,8 +171,8 @@ plt.show()
 # Right: linear functions of Gaussian inputs, where sharpening does harm.
 # ```
 #
-# At $N=100\,n_0$ the left table should have about 4.5 for the window that is kept, 1.9 for $\log n$ and 1.04 for $n^{2/(d+2)}$. The
-# cells of this page take about fifteen seconds on two cores.
+# At $N=100\,n_0$ the left table should have more than four for the window that is kept, about two for $\log n$, and hardly more than one for
+# $n^{2/(d+2)}$. All cells of this page take about fifteen seconds on two cores.
 #
 # ## Seventy-two settings
 #
