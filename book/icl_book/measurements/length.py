@@ -302,6 +302,25 @@ def normalized_risk(dim: int, n: ArrayLike, noise_std: float) -> tuple[Array, fl
     return best.risk + floor, floor
 
 
+def by_parts(dim: int, n: int) -> Callable[[ArrayLike], Array]:
+    """Return the risk of single functions by parts, as a function of log w.
+
+    A function ``a t + b |t|`` of t = q.x, averaged over q, has the risk that belongs to the squares a^2, b^2
+    and sigma^2. An affine function of L = 1 has a mean a^2 of 1/3 and no b, a ReLU function 1/6 of each.
+
+    Returns:
+        A function of log w that returns the bias for each unit of a^2 and of b^2, and the noise of variance
+        one, (3, ...).
+    """
+    (linear, noise), (relu, _) = (splines(make(dim), n) for make in (Affine, ReLU))
+
+    def parts(log_w: ArrayLike) -> Array:
+        of_line, of_both, noisy = (np.exp(one(log_w)[..., 0]) for one in (linear, relu, noise))
+        return np.stack([3 * of_line, 6 * of_both - 3 * of_line, noisy])
+
+    return parts
+
+
 def from_context(
     *,
     tasks: Sequence[str],
@@ -314,10 +333,8 @@ def from_context(
 ) -> pd.DataFrame:
     """Return the price of the window that the labels of each sampled context find, `icl.best_window`.
 
-    The context is sampled, the price of its window is exact: for the class, and for its function alone. An
-    affine function of the slope l has ``3 l^2`` times the bias of the class of L = 1. A ReLU function
-    ``(l_1 - l_2)/2 t + (l_1 + l_2)/2 |t|`` has those multiples of the odd and of the even part of the class's
-    bias by which its squared coefficients differ from their mean, 1/6.
+    The context is sampled, the price of its window is exact: for the class, and for its function alone
+    (`by_parts`).
 
     Args:
         tasks: "ReLU" and "affine".
@@ -334,13 +351,7 @@ def from_context(
         window of the class, and ``log_rule``, that of the best window at n_0 times log n / log n_0.
     """
     rng = stream(0, "evaluation")
-    (linear, noise), (relu, _) = (splines(make(dim), n) for make in (Affine, ReLU))
-
-    def parts(log_w: ArrayLike) -> Array:
-        """Return the bias of the odd and of the even part per squared coefficient, and the noise."""
-        of_line, of_both, noisy = (np.exp(one(log_w)[..., 0]) for one in (linear, relu, noise))
-        return np.stack([3 * of_line, 6 * of_both - 3 * of_line, noisy])
-
+    parts = by_parts(dim, n)
     low, high, _ = _WINDOWS
     grid = np.linspace(math.log(low), math.log(high), 1500)
     everywhere = parts(grid)

@@ -159,10 +159,8 @@ def test_the_context_chooses_a_window_for_its_own_function():
 def test_the_price_for_a_function_is_a_mean_over_contexts_of_this_function():
     """The bias of one function, by sampled tokens: four standard errors, 40,000 contexts."""
     dim, n, w = 3, 15, 4.0
-    affine, relu = (length.splines(make(dim), n)[0] for make in (Affine, ReLU))
-    linear, both = (math.exp(float(part(math.log(w))[0])) for part in (affine, relu))
+    odd, even, _ = length.by_parts(dim, n)(math.log(w))
     right, left = 0.9, 0.3
-    odd, even = ((right - left) / 2) ** 2, ((right + left) / 2) ** 2
     rng = np.random.default_rng(8)
     x = rng.standard_normal((40_000, n + 1, dim))
     x /= np.linalg.norm(x, axis=-1, keepdims=True)
@@ -170,6 +168,6 @@ def test_the_price_for_a_function_is_a_mean_over_contexts_of_this_function():
     weights = np.exp(w * np.einsum("cnd,cd->cn", x[:, :-1], x[:, -1]))
     guess = (weights * f[:, :-1]).sum(axis=1) / weights.sum(axis=1)
     error = (guess - f[:, -1]) ** 2
-    bias = 3 * odd * linear + 6 * even * (both - linear / 2)
+    bias = odd * ((right - left) / 2) ** 2 + even * ((right + left) / 2) ** 2
     assert abs(error.mean() - bias) < 4 * error.std() / 200
     assert error.std() / 200 < 0.02 * bias
