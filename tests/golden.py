@@ -136,4 +136,6 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    # beside this file lies a folder icl_book, which is not the package
+    sys.path.remove(str(Path(__file__).resolve().parent))
     sys.exit(main(sys.argv[1:]))

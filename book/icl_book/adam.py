@@ -24,7 +24,7 @@ def minimize(
     draws what belongs to ``step = 0, ..., steps - 1``.
 
     Returns:
-        The variables after the last step, and the values before each step, (steps, *values).
+        The variables after the last step, and the values before each step, ``(steps, *values)``.
 
     Raises:
         ValueError: If an argument is out of range, or if a value of the objective is no tensor or not finite.

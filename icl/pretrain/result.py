@@ -47,12 +47,12 @@ class Pretrained:
 
     @property
     def M(self) -> Array:
-        """Key-query matrices, (*shape, d, d): ``M``, or the token block of ``W_K' W_Q``."""
+        """Key-query matrices, ``(*shape, d, d)``: ``M``, or the token block of ``W_K' W_Q``."""
         return self._key_query(self.parameters)
 
     @property
     def M_history(self) -> Array:
-        """Key-query matrices at the recorded steps, (len(record), *shape, d, d)."""
+        """Key-query matrices at the recorded steps, ``(len(record), *shape, d, d)``."""
         return np.array([self._key_query(all_units) for all_units in self.history])
 
     @property
