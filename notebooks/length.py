@@ -378,7 +378,7 @@ print(summary.round(3).to_string())
 
 # %% tags=["remove-input"]
 permuted = length.from_context(
-    tasks=both, contexts=contexts // 2, permuted=True, **setting
+    tasks=both[:1], contexts=contexts // 2, permuted=True, **setting
 )
 name = "{task}, d = {dim}, n = {n}"
 of_contexts = {"samples": "seed", "labels": ["task", "dim", "n"]}
