@@ -20,8 +20,6 @@ UNPRINTED = {
     "P1.T2.sharp",
     "P1.T2.lower",
     "P1.T3.sufficient-rate",
-    "P1.N.rules",
-    "P1.N.law",
     "P2.icl.identity",
     "P2.icl.imitates",
     # these numbers stand in the short answers of their chapters
