@@ -84,6 +84,33 @@ class BestWindow:
     windows: Array = field(repr=False)
     risks: Array = field(repr=False)
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the curve of the error against w, its least point, and the range from low to high.
+
+        The error is divided by that of the mean of all labels, which is w = 0.
+
+        Args:
+            ax: Axes of matplotlib; None for new ones.
+
+        Returns:
+            The axes.
+
+        Raises:
+            ImportError: Without matplotlib.
+        """
+        if ax is None:
+            try:
+                import matplotlib.pyplot as plt
+            except ImportError as missing:
+                raise ImportError("plot needs matplotlib: pip install matplotlib") from missing
+            ax = plt.subplots()[1]
+        of_the_mean = self.risks[0] or 1.0
+        (curve,) = ax.plot(self.windows[1:], self.risks[1:] / of_the_mean)
+        ax.axvspan(self.low, self.high, color=curve.get_color(), alpha=0.15, linewidth=0)
+        ax.plot(self.w, self.risks.min() / of_the_mean, "k*")
+        ax.set(xscale="log", xlabel="window parameter w", ylabel="error / error of the mean")
+        return ax
+
 
 @overload
 def predict(X: Tensor, y: Tensor, queries: Tensor, w: float) -> Tensor: ...

@@ -115,7 +115,7 @@ plt.show()
 # These functions take NumPy arrays, data frames, tensors and lists. A NaN or a wrong shape gives an error of one line.
 # `best.edge` is `"mean"` if the mean of all labels predicts best, and `"nearest"` if copying the nearest label does.
 # Between these extremes `best.edge` is empty. `best_window` tries a list of window parameters and interpolates between
-# them. From `best.low` to `best.high` the windows predict almost as well as the best one, because their errors differ
+# them, and `best.plot()` draws their errors. From `best.low` to `best.high` the windows predict almost as well as the best one, because their errors differ
 # from its error by at most the standard error of this difference.
 #
 # **Lengths of tokens.** On a sphere $x_i\cdot x_q$ is largest for the nearest token, and attention with $M=wI$ is kernel

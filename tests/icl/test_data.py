@@ -463,3 +463,17 @@ def test_groups_are_left_out_together():
 def test_wrong_groups_are_refused(groups, message):
     with pytest.raises(ValueError, match=message):
         icl.best_window(np.eye(3), [0.0, 1.0, 2.0], groups=groups)
+
+
+def test_the_curve_is_drawn_in_one_call():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    rng = np.random.default_rng(12)
+    X = rng.standard_normal((60, 2))
+    found = icl.best_window(X, X[:, 0] + 0.5 * rng.standard_normal(60))
+    ax = found.plot()
+    assert found.plot(ax) is ax
+    curve, star, *_ = ax.get_lines()
+    np.testing.assert_array_equal(curve.get_xdata(), found.windows[1:])
+    np.testing.assert_allclose(curve.get_ydata(), found.risks[1:] / found.risks[0])
+    assert star.get_xdata()[0] == found.w and curve.get_ydata().min() == star.get_ydata()[0]
