@@ -1,7 +1,8 @@
 """In-context learning with softmax attention: exact risk, pretraining, the tensor trick.
 
 Of your own data: `predict`, `best_window`, `weights` and `Placement` (module `data`), `best_matrix` (module
-`directions`) and `SoftmaxAttentionRegressor` (module `regressor`, which needs scikit-learn).
+`directions`), `SoftmaxAttentionRegressor` and `SoftmaxAttentionClassifier` (module `regressor`, which needs
+scikit-learn).
 """
 
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from icl.data import BestWindow, Placement, best_window, predict, weights
     from icl.directions import BestMatrix, best_matrix
-    from icl.regressor import SoftmaxAttentionRegressor
+    from icl.regressor import SoftmaxAttentionClassifier, SoftmaxAttentionRegressor
 
     __version__: str
 
@@ -17,6 +18,7 @@ __all__ = [
     "BestMatrix",
     "BestWindow",
     "Placement",
+    "SoftmaxAttentionClassifier",
     "SoftmaxAttentionRegressor",
     "best_matrix",
     "best_window",
@@ -28,6 +30,7 @@ __all__ = [
 _HOMES = {
     "BestMatrix": "icl.directions",
     "best_matrix": "icl.directions",
+    "SoftmaxAttentionClassifier": "icl.regressor",
     "SoftmaxAttentionRegressor": "icl.regressor",
 }
 

@@ -1,6 +1,6 @@
-"""One unit of softmax attention as an estimator of scikit-learn, which only this module needs.
+"""One unit of softmax attention as estimators of scikit-learn, which only this module needs.
 
-It stands in pipelines and cross-validation; `icl.data` has the functions behind it.
+They stand in pipelines and cross-validation; `icl.data` has the functions behind them.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from icl.data import MOST, MOST_WINDOW, BestWindow, Placement, best_window, labe
 from icl.directions import KINDS, BestMatrix, best_matrix
 
 try:
-    from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+    from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
+    from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError as missing:
     raise ImportError(
-        "SoftmaxAttentionRegressor needs scikit-learn, which comes with the extra "
+        "the estimators need scikit-learn, which comes with the extra "
         '"sklearn": pip install "softmax-icl[sklearn]"'
     ) from missing
 
-__all__ = ["SoftmaxAttentionRegressor"]
+__all__ = ["SoftmaxAttentionClassifier", "SoftmaxAttentionRegressor"]
 
 Array = NDArray[np.float64]
 
@@ -145,3 +146,65 @@ class SoftmaxAttentionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator)
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether `fit` was called."""
         return hasattr(self, "w_")
+
+
+class SoftmaxAttentionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Classify by softmax attention: the probability of a class is the weight of its training rows.
+
+    The window has the least Brier score, the squared error of these probabilities, of labels that are left
+    out. Columns of unequal scale should be standardized before.
+
+    Args:
+        w: As for `SoftmaxAttentionRegressor`.
+        place: As for `SoftmaxAttentionRegressor`.
+        metric: As for `SoftmaxAttentionRegressor`.
+
+    Attributes:
+        classes_: The classes, sorted.
+        regressor_: The `SoftmaxAttentionRegressor` of the indicators of the classes.
+    """
+
+    def __init__(
+        self, w: float | None = None, *, place: str = "auto", metric: str = "window"
+    ) -> None:
+        self.w = w
+        self.place = place
+        self.metric = metric
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> SoftmaxAttentionClassifier:
+        """Keep tokens (n, d) and classes (n,), and find the window; returns the estimator.
+
+        Raises:
+            ValueError: For what `SoftmaxAttentionRegressor` and scikit-learn refuse.
+        """
+        unmasked(X, "X")
+        unmasked(y, "y")
+        tokens, labels = validate_data(self, X, y, dtype=float)
+        check_classification_targets(labels)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        regressor = SoftmaxAttentionRegressor(self.w, place=self.place, metric=self.metric)
+        self.regressor_ = regressor.fit(tokens, np.eye(self.classes_.size)[codes])
+        return self
+
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Compute the probabilities of the classes at queries (m, d), (m, classes); rows sum to one."""
+        check_is_fitted(self)
+        unmasked(X, "X")
+        queries = validate_data(self, X, dtype=float, reset=False)
+        found = np.clip(np.asarray(self.regressor_.predict(queries)), 0, None)
+        return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+    def predict(self, X: ArrayLike) -> NDArray[np.generic]:
+        """Predict the most probable class at queries (m, d), (m,)."""
+        most = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[most])
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the share of right classes at X; masked entries are refused."""
+        unmasked(y, "y")
+        unmasked(sample_weight, "sample_weight")
+        return float(super().score(X, y, sample_weight))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether `fit` was called."""
+        return hasattr(self, "regressor_")

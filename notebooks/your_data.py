@@ -368,6 +368,7 @@ law.round(1)
 # `icl.SoftmaxAttentionRegressor` works in pipelines and in cross-validation. It finds the window by itself. It lifts or centers
 # the rows, whichever has the smaller leave-one-out error, unless its argument `place` says how. With `metric="diagonal"` it
 # gives each column a bandwidth of its own. `predict(X, return_std=True)` also returns the spread of the labels in the window.
+# For classes there is `icl.SoftmaxAttentionClassifier`, whose probabilities are the weights of the classes.
 # The next cell compares the estimator with two other models. One averages nearest neighbors, whose number is chosen by
 # cross-validation. The other is linear. Columns of unequal scale would need a `StandardScaler` before each of them.
 

@@ -33,6 +33,7 @@ UNIT = UnitConfig(Affine(3), 1.0, 4, 0)
 TRAINED = pretrain([UNIT], 1, 4)
 TOKENS = uniform_sphere(stream(0, "noise"), 2, 5, 3)
 DATA = dict(X=X[:, 0].numpy(), y=X[:, 1, 0].numpy())
+CLASSES = DATA | dict(y=np.arange(8) % 2)
 # six tokens and more: a third is held out
 MANY = np.random.default_rng(0).standard_normal((7, 3))
 MAP = np.cos(np.arange(32.0)).reshape(4, 8)
@@ -77,6 +78,7 @@ EXEMPT = {
     "icl.risk.Risk": RESULT,
     "icl.risk.WindowRisk": RESULT,
     "icl.risk.asymptotics.WindowLaw": RESULT,
+    "icl.regressor.SoftmaxAttentionClassifier": "scikit-learn asks that `fit` checks them",
     "icl.regressor.SoftmaxAttentionRegressor": "scikit-learn asks that `fit` checks them",
     "icl.tasks.Function": "a type for annotations",
     "icl.tasks.QuadraticRisk": RESULT,
@@ -115,6 +117,7 @@ INSTEAD = {"icl.covariates.uniform_sphere": uniform_points}
 
 #: Instances whose methods are called; other classes are made of good arguments.
 INSTANCES = {
+    "icl.regressor.SoftmaxAttentionClassifier": icl.SoftmaxAttentionClassifier(),
     "icl.regressor.SoftmaxAttentionRegressor": icl.SoftmaxAttentionRegressor(),
     "icl.tasks.QuadraticRisk": FORM,
     "icl.tasks.Zonal": Own(3),
@@ -169,6 +172,13 @@ OWN = {
     "icl.pretrain.metrics.evaluation_error": dict(M=np.eye(3)),
     "icl.pretrain.pretrain": dict(steps=1),
     "icl.pretrain.train_grid": dict(steps=1),
+    **dict.fromkeys(
+        [
+            f"icl.regressor.SoftmaxAttentionClassifier.{name}"
+            for name in ("fit", "predict", "predict_proba", "score")
+        ],
+        CLASSES,
+    ),
     "icl.regressor.SoftmaxAttentionRegressor.fit": DATA,
     "icl.regressor.SoftmaxAttentionRegressor.predict": DATA,
     "icl.regressor.SoftmaxAttentionRegressor.score": DATA,
@@ -251,6 +261,7 @@ def methods(name, kind):
 
 
 PUBLIC = public_names()
+INSTANCES["icl.regressor.SoftmaxAttentionClassifier"].fit(**CLASSES)
 INSTANCES["icl.regressor.SoftmaxAttentionRegressor"].fit(**DATA)
 FUNCTIONS = {name: INSTEAD.get(name, value) for name, value in PUBLIC.items() if name not in EXEMPT}
 CLASSES = {name: value for name, value in PUBLIC.items() if inspect.isclass(value)}

@@ -5,9 +5,11 @@ import sys
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_diabetes
+from sklearn.datasets import load_diabetes, load_iris
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 from statsmodels.nonparametric.kernel_regression import KernelReg
 
@@ -24,7 +26,7 @@ CHECKS = [
         {"metric": "full"},
     )
     for estimator, check in estimator_checks_generator(icl.SoftmaxAttentionRegressor(**parameters))
-]
+] + [*estimator_checks_generator(icl.SoftmaxAttentionClassifier())]
 
 
 @pytest.mark.parametrize(
@@ -216,6 +218,19 @@ def test_without_scikit_learn_the_message_says_what_to_install():
     code += "icl.SoftmaxAttentionRegressor"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stderr.strip().endswith(
-        "ImportError: SoftmaxAttentionRegressor needs scikit-learn, which comes with the extra "
+        "ImportError: the estimators need scikit-learn, which comes with the extra "
         '"sklearn": pip install "softmax-icl[sklearn]"'
     )
+
+
+def test_a_classifier_predicts_by_the_weights_of_the_classes():
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    fitted = icl.SoftmaxAttentionClassifier(place="center").fit(X, names)
+    place = icl.Placement(X, "center")
+    omega = icl.weights(place(X), place(X[:7]), fitted.regressor_.w_)
+    wanted = np.stack([omega[:, y == one].sum(axis=1) for one in range(3)], axis=1)
+    np.testing.assert_allclose(fitted.predict_proba(X[:7]), wanted, atol=1e-12)
+    assert (fitted.predict(X[:7]) == fitted.classes_[wanted.argmax(axis=1)]).all()
+    pipeline = make_pipeline(StandardScaler(), icl.SoftmaxAttentionClassifier())
+    assert cross_val_score(pipeline, X, names, cv=5).mean() > 0.9
