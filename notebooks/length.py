@@ -156,8 +156,8 @@ for ax, table, title in zip(axes, (sphere, gaussian), titles, strict=True):
     ax.set_ylim(0.9, 60)
     ax.set_yticks([1, 2, 5, 10, 20, 50], ["1", "2", "5", "10", "20", "50"])
 axes[0].set_ylabel("risk / least risk")
-axes[0].legend(fontsize=7)
-axes[1].legend(fontsize=7)
+axes[0].legend(fontsize=8.5)
+axes[1].legend(fontsize=8.5)
 plt.show()
 
 # %% [markdown]

@@ -74,6 +74,7 @@ def test_the_workflow_tests_the_gpu_before_the_book():
     runs = [step for step in jobs["book"]["steps"] if "run" in step]
     assert [step["run"] for step in runs] == [
         'make test TESTS="-m gpu"',
+        ".venv/bin/python benchmarks/pretraining.py cuda",
         "make book PRESET=paper JOBS=1",
     ]
     assert runs[0]["env"] == {"ICL_MUST_RUN": "gpu"}

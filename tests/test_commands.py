@@ -43,6 +43,8 @@ NOT_HERE = {
         "cd {{ repository_name }}",
         'make book PIP_OPTIONS="--extra-index-url https://download.pytorch.org/whl/cpu"',
         'pip install "softmax-icl @ git+ADDRESS"',
+        'pip install "softmax-icl[sklearn] @ git+ADDRESS"',
+        'pip install "softmax-icl[train] @ git+ADDRESS" matplotlib',
         ".ci/package",
         ".ci/exit",
     ],
@@ -51,8 +53,12 @@ NOT_HERE = {
         'make lab LAB_OPTIONS="--allow-root --ip=0.0.0.0"',
         ".venv/bin/python -m jupyterlab PATH",
     ],
+    "needs a GPU": [".venv/bin/python benchmarks/pretraining.py cuda"],
     "needs a cluster": [".ci/slurm", "make sweep ... PROFILE=profiles/slurm JOBS=20"],
-    "needs the book at its own sizes": [".venv/bin/python tests/golden.py"],
+    "needs the book at its own sizes": [
+        ".venv/bin/python tests/golden.py",
+        ".venv/bin/python -m icl_book readme",
+    ],
     "a recipe of tests/test_contributing.py": [
         ".venv/bin/python -m pytest -q tests/icl/tasks -k sine",
         "cp tests/data/chapter.py notebooks/mine.py",
@@ -64,7 +70,8 @@ NOT_HERE = {
         ".venv/bin/python -m icl_book execute {{ notebook }}"
     ],
     "claims are judged alone by tests/icl_book/test_single.py": [
-        ".venv/bin/python -m icl_book judge P1.T2.upper"
+        ".venv/bin/python -m icl_book judge P1.T2.upper",
+        "python -m icl_book judge P1.T2.upper",
     ],
     "a chapter is run as a script by tests/icl_book/test_notebook.py": [
         "python notebooks/tensor_trick.py"

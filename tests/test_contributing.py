@@ -14,7 +14,7 @@ from programs import program
 PYTHON = shlex.quote(sys.executable)
 
 
-def tested(chapter):
+def sentence_after(chapter):
     """Those of `make test` that look at claims and at the form of a chapter, and run it in seconds."""
     words = f"{PYTHON} -m pytest -q -n 0 -p no:cacheprovider tests/icl_book"
     return [
@@ -34,8 +34,8 @@ NEXT = {
         'colors = plots.colors(rows["task"]); assert len(set(colors.values())) == 2; '
         'assert (rows["w"] > 1).all() and list(rows["task"]) == ["sine", "ReLU"]\'',
     ],
-    "Add a claim": [f"{PYTHON} -m icl_book sync", *tested("exact_risk")],
-    "Add a chapter": tested("mine"),
+    "Add a claim": [f"{PYTHON} -m icl_book sync", *sentence_after("exact_risk")],
+    "Add a chapter": sentence_after("mine"),
 }
 #: The file that a block is written into, the line of it that comes before, the block's language, its text.
 BLOCK = re.compile(

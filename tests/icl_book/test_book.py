@@ -411,11 +411,11 @@ def test_page_in_browser_and_by_axe(browser, book, page):
 
 @pytest.mark.browser
 def test_the_figure_of_the_front_page_does_what_its_instruction_says(browser, book):
-    """Move w until the prediction is close to the best one; move L, find it again; drag the query."""
+    """Move w until the risk is close to the least one; move L, find it again; drag the query."""
     look(browser, (book / "book/introduction.html").as_uri())
     figure = browser.find_element("css selector", ".icl-interactive[data-ready]")
     said = figure.find_element("css selector", ".experiment").text
-    assert said.startswith("Move w until the prediction is close to the one with the best")
+    assert said.startswith("Move w until the risk below is close to the least one.")
     query, w, waves = figure.find_elements("css selector", "input[type=range]")
 
     def move(slider, place):

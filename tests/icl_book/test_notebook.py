@@ -209,7 +209,7 @@ def test_bad_input_shows_itself_in_one_line_in_a_notebook():
 def test_chapters_whose_laws_balance_noise_refuse_to_have_none(name):
     cells = [cell.source for cell in jupytext.read(ROOT / "notebooks" / f"{name}.py").cells]
     begin, imports = (
-        text for text in cells if text.startswith("dims =") or "notebook.setup(" in text
+        text for text in cells if text.startswith("dims = [") or "notebook.setup(" in text
     )
     with pytest.raises(BadInput, match="noise_std=0: must be positive"):
         kernel(begin, "# Parameters\nnoise_std = 0", imports)

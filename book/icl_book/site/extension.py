@@ -143,6 +143,13 @@ def writers(app: Sphinx, env: object) -> list[str]:
     return []
 
 
+def returned(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Write what overloaded functions return as in the source; their signatures are no event."""
+    for node in doctree.findall(addnodes.desc_returns):
+        if (text := written(node.astext())) != node.astext():
+            node.children = [nodes.Text(text)]
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register with Sphinx."""
     app.connect("config-inited", staged)
@@ -152,5 +159,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("autodoc-process-docstring", attributes, priority=600)
     app.connect("doctree-resolved", properties)
     app.connect("doctree-resolved", boxes)
+    app.connect("doctree-resolved", returned)
     app.connect("html-page-context", page, priority=900)
     return {"parallel_read_safe": True}

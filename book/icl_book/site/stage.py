@@ -41,6 +41,8 @@ SOURCE = {
 }
 #: The chapter whose last interactive figure is the front page's, too.
 FRONT = "attention_window"
+#: The figure of the front page.
+PICTURED = "fig-planet"
 #: The chapter whose first figure is the README's picture.
 PICTURE = "planet"
 
@@ -93,6 +95,10 @@ def stage(
             content["cells"].append(SOURCE | {"source": SOURCE["source"] + name + ">`"})
         (titles[name], *_) = re.findall(r"^# (.+)$", content["cells"][0]["source"], re.MULTILINE)
         (target / "notebooks" / f"{name}.ipynb").write_text(json.dumps(content), encoding="utf-8")
+
+    # the front page shows the first figure of a chapter, on a phone too
+    if (drawn_narrow := static / "narrow" / f"{PICTURED}.svg").is_file():
+        shutil.copy(drawn_narrow, static / "narrow" / "fig-front.svg")
 
     module = pages(
         **found,
