@@ -20,7 +20,7 @@ try:
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError as missing:
     raise ImportError(
-        "the estimators need scikit-learn, which comes with the extra "
+        "this needs scikit-learn, which comes with the extra "
         '"sklearn": pip install "softmax-icl[sklearn]"'
     ) from missing
 

@@ -340,6 +340,8 @@ def test_icl_alone_needs_few_packages():
     extras += (ROOT / "icl" / "compiled").glob("*.py")
     science = [ast.parse(p.read_text()) for p in (ROOT / "icl").rglob("*.py") if p not in extras]
     imported = {m.partition(".")[0] for tree in science for m in imports(_without_types(tree))}
+    # BestWindow.plot imports it when it is called, and says so where it is missing
+    imported -= {"matplotlib"}
     assert imported - set(sys.stdlib_module_names) - {"icl", "__future__"} == wanted
     assert (ROOT / "icl" / "py.typed").is_file()
 

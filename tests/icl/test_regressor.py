@@ -218,7 +218,7 @@ def test_without_scikit_learn_the_message_says_what_to_install():
     code += "icl.SoftmaxAttentionRegressor"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stderr.strip().endswith(
-        "ImportError: the estimators need scikit-learn, which comes with the extra "
+        "ImportError: this needs scikit-learn, which comes with the extra "
         '"sklearn": pip install "softmax-icl[sklearn]"'
     )
 
