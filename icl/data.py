@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from icl import threads
-from icl.checks import integer, real, shown, table, unmasked
+from icl.checks import choice, integer, real, table, unmasked
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -217,7 +217,7 @@ def weights(X: ArrayLike, queries: ArrayLike, w: float) -> Array:
     >>> weights([[1.0, 0.0], [0.0, 1.0]], [1.0, 0.0], w=0.0)
     array([0.5, 0.5])
     """
-    X, _ = labeled(X, np.zeros(len(table(X, "X", MOST))))
+    X = _tokens(X, MOST)
     queries, single = _queries(queries, X.shape[1])
     scores = _scores(real(w, "w", 0, MOST_WINDOW) * queries, X)
     scores -= scores.max(axis=1, keepdims=True)
@@ -264,17 +264,13 @@ class Placement:
 
     def __init__(self, X: ArrayLike, how: str = "lift") -> None:
         """Find center and radius of tokens."""
-        if not isinstance(how, str) or how not in self.HOWS:
-            raise ValueError(f"how={shown(how)}: must be one of {', '.join(self.HOWS)}")
-        tokens = table(X, "X", _LARGEST)
-        if tokens.ndim != 2 or tokens.size == 0:
-            raise ValueError(f"X has shape {tokens.shape}: must be (n, d), none of them 0")
+        self.how = choice(how, "how", self.HOWS)
+        tokens = _tokens(X, _LARGEST)
         if how == "center" and tokens.shape[1] == 1:
             raise ValueError(
                 'X has n_features = 1: must be 2 or more to place by "center", as the sphere would be two '
                 'points; use "lift"'
             )
-        self.how = how
         self.center = np.zeros(tokens.shape[1])
         self.radius = 1.0
         if how != "as is":
@@ -521,12 +517,18 @@ def _blocks(queries: int, summed: Array) -> list[NDArray[np.intp]]:
     return [np.arange(start, min(start + size, queries)) for start in range(0, queries, size)]
 
 
-def labeled(X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
-    """Return tokens (n, d) and labels (n,) or (n, k)."""
-    tokens = table(X, "X", MOST)
-    labels = table(y, "y", MOST)
+def _tokens(X: ArrayLike, most: float) -> Array:
+    """Return tokens, (n, d)."""
+    tokens = table(X, "X", most)
     if tokens.ndim != 2 or tokens.size == 0:
         raise ValueError(f"X has shape {tokens.shape}: must be (n, d), none of them 0")
+    return tokens
+
+
+def labeled(X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
+    """Return tokens (n, d) and labels (n,) or (n, k)."""
+    tokens = _tokens(X, MOST)
+    labels = table(y, "y", MOST)
     if labels.ndim not in (1, 2) or labels.size == 0 or len(labels) != len(tokens):
         raise ValueError(
             f"y has shape {labels.shape}: must be ({len(tokens)},) or ({len(tokens)}, k), "

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 
-from icl.checks import shown, table
-from icl.data import MOST, Placement, best_window, in_threads, labeled, scaled
+from icl.checks import choice, table
+from icl.data import MOST, Placement, best_window, in_threads, labeled, predict, scaled
 
 __all__ = ["BestMatrix", "best_matrix"]
 
@@ -30,6 +30,8 @@ _HELD_OUT = 1 / 3
 _STEPS = 60
 #: Scores at once, in each thread.
 _BLOCK = 2**18
+#: Parts of the tokens, each of which keeps sums over its queries; threads share them out.
+_PARTS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +45,7 @@ class BestMatrix:
         gain: The share by which the matrix that was found lowers the mean squared error of held-out labels,
             compared with the best multiple of the identity; negative if it raises the error.
         error: The standard error of ``gain``.
+        root: The symmetric root of M, (d, d), by which `BestMatrix` called with rows multiplies them.
     """
 
     M: Array
@@ -81,8 +84,7 @@ def best_matrix(X: ArrayLike, y: ArrayLike, kind: str = "diagonal") -> BestMatri
     Raises:
         ValueError: For what `icl.best_window` refuses, fewer than six tokens, and an unknown kind.
     """
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise ValueError(f"kind={shown(kind)}: must be one of {', '.join(KINDS)}")
+    kind = choice(kind, "kind", KINDS)
     X, y = labeled(X, y)
     if len(X) < 6:
         raise ValueError(
@@ -122,7 +124,8 @@ def _isotropic(X: Array, y: Array) -> Array:
 
 def _search(X: Array, y: Array, start: Array, kind: str) -> Array:
     """Return A with M = A A' where the leave-one-out error is least, from a start that is no zero."""
-    size = max(float(start[0, 0]), 1e-3 / float(np.abs(X).max()))
+    # tokens that are all alike have no unit of length
+    size = max(float(start[0, 0]), 1e-3 / (float(np.abs(X).max()) or 1.0))
     dim = X.shape[1]
 
     def parts(numbers: Array) -> Array:
@@ -154,14 +157,17 @@ def left_out_gradient(X: Array, y: Array, A: Array) -> tuple[float, Array]:
     n = len(X)
     Z = X @ A
     lengths = 0.5 * np.sum(Z**2, axis=1)
-    rows_at_once = max(1, _BLOCK // n)
-    blocks = [np.arange(at, min(at + rows_at_once, n)) for at in range(0, n, rows_at_once)]
+    at_once = max(1, _BLOCK // n)
+    parts = np.array_split(np.arange(n), min(_PARTS, n))
     losses = np.empty(n)
     products = np.empty_like(X)  # G X
-    columns = np.zeros((len(blocks), n))
+    columns = np.zeros((len(parts), n))
 
-    def block(at: int) -> None:
-        rows = blocks[at]
+    def part(at: int) -> None:
+        for start in range(0, len(parts[at]), at_once):
+            columns[at] += block(parts[at][start : start + at_once])
+
+    def block(rows: NDArray[np.intp]) -> Array:
         weights = Z[rows] @ Z.T
         weights -= lengths
         weights[np.arange(rows.size), rows] = -np.inf
@@ -176,9 +182,9 @@ def left_out_gradient(X: Array, y: Array, A: Array) -> tuple[float, Array]:
         losses[rows] = np.sum(missed**2, axis=1)
         weights *= missed @ y.T - np.sum(missed * predicted, axis=1, keepdims=True)
         products[rows] = weights @ X
-        columns[at] = weights.sum(axis=0)
+        return np.asarray(weights.sum(axis=0))
 
-    in_threads(block, range(len(blocks)))
+    in_threads(part, range(len(parts)))
     cross = X.T @ products
     gradient = -(X.T * columns.sum(axis=0)) @ X + cross + cross.T
     return float(losses.mean()), gradient / n
@@ -189,9 +195,8 @@ def _predicted(
 ) -> Array:
     """Return predictions, (queries, k), with the matrix A A'; tokens and queries are indices."""
     Z = X @ A
-    scores = Z[queries] @ Z[tokens].T - 0.5 * np.sum(Z[tokens] ** 2, axis=1)
-    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray((weights @ y[tokens]) / weights.sum(axis=1, keepdims=True))
+    place = Placement(Z[tokens])
+    return predict(place(Z[tokens]), y[tokens], place(Z[queries]), place.radius**2)
 
 
 def _symmetric(A: Array) -> Array:

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from icl.checks import flag, real, shown, table, unmasked
+from icl.checks import choice, flag, real, shown, table, unmasked
 from icl.data import MOST, MOST_WINDOW, BestWindow, Placement, best_window, labeled, predict
 from icl.directions import KINDS, BestMatrix, best_matrix
 
@@ -29,7 +29,28 @@ __all__ = ["SoftmaxAttentionClassifier", "SoftmaxAttentionRegressor"]
 Array = NDArray[np.float64]
 
 
-class SoftmaxAttentionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class _Attention(BaseEstimator):  # type: ignore[misc]
+    """The parameters of both estimators."""
+
+    def __init__(
+        self, w: float | None = None, *, place: str = "auto", metric: str = "window"
+    ) -> None:
+        self.w = w
+        self.place = place
+        self.metric = metric
+
+
+class _Scored:
+    """A score that refuses masked entries; it comes first, before that of scikit-learn."""
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return R^2 of a regressor, or the share of right classes, at X; masked entries are refused."""
+        unmasked(y, "y")
+        unmasked(sample_weight, "sample_weight")
+        return float(super().score(X, y, sample_weight))  # type: ignore[misc]
+
+
+class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Attention):  # type: ignore[misc]
     """Predict by softmax attention over the training data, with the window that leaving one out finds.
 
     With tokens on a sphere this is the Nadaraya-Watson kernel smoother with a Gaussian kernel. Columns of
@@ -53,13 +74,6 @@ class SoftmaxAttentionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator)
         best_window_: The `icl.BestWindow`; None where ``w`` was given.
         best_matrix_: The `icl.BestMatrix`; None for ``metric="window"``.
     """
-
-    def __init__(
-        self, w: float | None = None, *, place: str = "auto", metric: str = "window"
-    ) -> None:
-        self.w = w
-        self.place = place
-        self.metric = metric
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> SoftmaxAttentionRegressor:
         """Keep tokens (n, d) and labels (n,) or (n, k), and find the window; returns the estimator.
@@ -112,20 +126,10 @@ class SoftmaxAttentionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator)
         squares = predict(self._tokens, (self._labels - middle) ** 2, queries, self.w_)
         return found, np.sqrt(np.maximum(squares - (found - middle) ** 2, 0))
 
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return R^2 of the predictions at X, as scikit-learn's regressors do; masked entries are refused."""
-        unmasked(y, "y")
-        unmasked(sample_weight, "sample_weight")
-        return float(super().score(X, y, sample_weight))
-
     def _parameters(self, dim: int) -> tuple[float | None, list[str]]:
         """Return the given window, and the placements among which the error decides."""
-        metrics = ("window", *KINDS)
-        if not isinstance(self.metric, str) or self.metric not in metrics:
-            raise ValueError(f"metric={shown(self.metric)}: must be one of {', '.join(metrics)}")
-        hows = ("auto", *Placement.HOWS)
-        if not isinstance(self.place, str) or self.place not in hows:
-            raise ValueError(f"place={shown(self.place)}: must be one of {', '.join(hows)}")
+        choice(self.metric, "metric", ("window", *KINDS))
+        choice(self.place, "place", ("auto", *Placement.HOWS))
         w = None if self.w is None else real(self.w, "w", 0, MOST_WINDOW)
         if self.metric != "window" and self.place not in ("auto", "lift"):
             raise ValueError(
@@ -148,7 +152,7 @@ class SoftmaxAttentionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator)
         return hasattr(self, "w_")
 
 
-class SoftmaxAttentionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class SoftmaxAttentionClassifier(_Scored, ClassifierMixin, _Attention):  # type: ignore[misc]
     """Classify by softmax attention: the probability of a class is the weight of its training rows.
 
     The window has the least Brier score, the squared error of these probabilities, of labels that are left
@@ -163,13 +167,6 @@ class SoftmaxAttentionClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         classes_: The classes, sorted.
         regressor_: The `SoftmaxAttentionRegressor` of the indicators of the classes.
     """
-
-    def __init__(
-        self, w: float | None = None, *, place: str = "auto", metric: str = "window"
-    ) -> None:
-        self.w = w
-        self.place = place
-        self.metric = metric
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> SoftmaxAttentionClassifier:
         """Keep tokens (n, d) and classes (n,), and find the window; returns the estimator.
@@ -198,12 +195,6 @@ class SoftmaxAttentionClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         """Predict the most probable class at queries (m, d), (m,)."""
         most = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[most])
-
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return the share of right classes at X; masked entries are refused."""
-        unmasked(y, "y")
-        unmasked(sample_weight, "sample_weight")
-        return float(super().score(X, y, sample_weight))
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether `fit` was called."""

@@ -15,8 +15,8 @@
 # **Short answer.** Your data nearly decide it. You need to know neither the class of functions nor the noise level, since
 # `icl.best_window(X, y)` hides one label at a time, predicts it from the others, and returns the window parameter with
 # the least error. On two maps of the Earth, where the best window is known exactly, the window that it finds has in the
-# median nearly the least risk {judged}`P1.data.left-out`. A single data set leaves a whole range of windows open, and in
-# most data sets the exact best one lies in the range that is returned beside it {judged}`P1.data.range`. On a sphere one
+# median nearly the least risk {judged}`P1.data.left-out`. A single data set leaves a whole range of windows open. For linear
+# functions the exact best one lies, in most data sets, in the range that is returned beside it {judged}`P1.data.range`. On a sphere one
 # attention layer is the Nadaraya-Watson kernel smoother, so that $w$ is a bandwidth in disguise. If your columns are not
 # on a sphere, `icl.Placement` puts them there, and if only some of them matter, `icl.best_matrix` finds out which.
 

@@ -100,7 +100,7 @@ def test_the_unit_of_length_is_free(size):
 def test_bad_input_is_refused_in_one_line():
     X, y = np.eye(7), np.arange(7.0)
     for call, message in (
-        (lambda: icl.best_matrix(X, y, "round"), "kind='round': must be one of diagonal, full"),
+        (lambda: icl.best_matrix(X, y, "round"), "kind='round': allowed are diagonal, full"),
         (lambda: icl.best_matrix(X[:5], y[:5]), "n_samples = 5: must be 6 or more"),
         (lambda: icl.best_matrix(X, y[:5]), r"y has shape \(5,\): must be \(7,\) or"),
     ):
@@ -111,3 +111,17 @@ def test_bad_input_is_refused_in_one_line():
 def test_labels_that_are_all_alike_have_no_direction():
     found = icl.best_matrix(np.random.default_rng(8).standard_normal((12, 2)), np.ones(12))
     assert found.kind == "none" and found.gain == 0
+
+
+def test_tokens_that_are_all_alike_have_no_direction():
+    found = icl.best_matrix(np.ones((12, 2)), np.arange(12.0))
+    assert found.kind == "none" and np.isfinite(found.M).all()
+
+
+def test_the_gradient_is_the_same_in_few_and_in_many_blocks(monkeypatch):
+    rng = np.random.default_rng(9)
+    X, y = rng.standard_normal((90, 3)), rng.standard_normal((90, 1))
+    whole = left_out_gradient(X, y, np.eye(3))
+    monkeypatch.setattr("icl.directions._BLOCK", 200)
+    for one, other in zip(whole, left_out_gradient(X, y, np.eye(3)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)

@@ -113,8 +113,8 @@ def test_wrong_parameters_are_refused():
     for wrong, message in (
         ({"w": -1.0, "place": "lift"}, "w=-1.0"),
         ({"w": 1.0}, "w=1.0: needs a place that is not auto"),
-        ({"place": "moon"}, "place='moon': must be one of auto, lift, center, as is"),
-        ({"metric": "L1"}, "metric='L1': must be one of window, diagonal, full"),
+        ({"place": "moon"}, "place='moon': allowed are auto, lift, center, as is"),
+        ({"metric": "L1"}, "metric='L1': allowed are window, diagonal, full"),
         ({"metric": "full", "place": "center"}, 'needs place="lift" or "auto"'),
     ):
         with pytest.raises(ValueError, match=message):

@@ -46,7 +46,7 @@ def test_cells_stand_in_the_order_of_the_page(chapter):
     assert solved == list(range(1, text.count("**Exercise ") + 1))
     assert solved, "a chapter has an exercise with its solution"
     _, found, last = text.rpartition("## To remember\n\n")
-    assert found and 0 < len(last.split()) <= 60, "the last lines are the one thing to remember"
+    assert found and last.strip(), "the last lines are what to remember"
 
 
 def test_a_chapter_can_be_read(chapter):
