@@ -12,13 +12,12 @@
 # *Suppose the inputs vary much more in some directions than in others. Which matrix should an attention layer learn
 # then?*
 #
-# **Short answer.** Let the tokens be $x=\Sigma^{1/2}u$ with $u$ uniform on the unit sphere, so that they lie on an
-# ellipsoid. Suppose that the random functions are rotation invariant *as functions of the whitened token* $u$, and that
-# two values of one function are more correlated at closer $u$. Then for two or more examples the best matrix is
-# $M=w^*\Sigma^{-1}$, where $w^*$ is the best $w$ on the sphere. The slide with this lemma does not name its conditions
-# {judged}`P1.L1.form`. Trained layers end near $w^*\Sigma^{-1}$ {judged}`P1.L1.trained`. Suppose instead that the
-# functions are rotation invariant as functions of $x$ itself. Then the layers that we trained end at another matrix,
-# whose window is narrower along the long axes.
+# **Short answer.** Let the tokens be $x=\Sigma^{1/2}u$ with $u$ uniform on the unit sphere, so that they lie on an ellipsoid.
+# Suppose that the random functions are rotation invariant *as functions of the whitened token* $u$, and that two values of one
+# function are more correlated at closer $u$. Then for two or more examples the best matrix is $M=w^*\Sigma^{-1}$, where $w^*$
+# is the best $w$ on the sphere, although the slide with this lemma does not name its conditions {judged}`P1.L1.form`. Trained
+# layers end near $w^*\Sigma^{-1}$ {judged}`P1.L1.trained`. If the functions are instead rotation invariant as functions of $x$
+# itself, the layers that we trained end at another matrix, whose window is narrower along the long axes.
 
 # %% tags=["remove-cell"]
 import sys
@@ -88,33 +87,32 @@ plt.show()
 # the identity the weight goes to tokens between the query and the end of the long axis.
 #
 # Attention weights (areas of the discs) for a query at $60°$ (the filled point), with $w=10$. On the ellipse the matrix
-# $w\,\Sigma^{-1}$ gives each token the weight that it has on the circle. The matrix $\frac w2I$, which has the same
+# $w\,\Sigma^{-1}$ gives each token the weight that it has on the circle, whereas the matrix $\frac w2I$, which has the same
 # determinant, moves weight towards the end of the long axis.
 # ```
 #
 # ## In plain words
 #
-# On a stretched cloud of tokens an attention layer should measure distances in units of the cloud's own axes. Attention
-# compares a token $x$ with the query $x_q$ by the score $x^\top Mx_q$. If $M$ is a multiple of the identity, this score
-# is large for long tokens, even if they are not close to the query. Let $\Sigma$ be the covariance of the cloud, up to
-# a factor. The length $\sqrt{x^\top\Sigma^{-1}x}$ is measured in units of the cloud's axes.
+# On a stretched cloud of tokens an attention layer should measure distances in units of the cloud's own axes. It compares a
+# token $x$ with the query $x_q$ by the score $x^\top Mx_q$. If $M$ is a multiple of the identity, this score is large for long
+# tokens, even if they are not close to the query. Let $\Sigma$ be the covariance of the cloud, up to a factor. The length
+# $\sqrt{x^\top\Sigma^{-1}x}$ is measured in units of the cloud's axes, so that all tokens of an ellipsoid are equally long.
 #
-# The matrix $\Sigma^{-1}$ is right if, in these units, the functions change equally fast in all directions. Suppose
-# instead that the functions change equally fast in all directions in the *original* units. Then a function changes more
-# from end to end of a long axis than from end to end of a short axis. Along a long axis the {term}`window` should
-# therefore be narrower than $\Sigma^{-1}$ makes it. (A larger entry of $M$ means a narrower window.)
+# The matrix $\Sigma^{-1}$ is right if, in these units, the functions change equally fast in all directions. If they do so in
+# the *original* units instead, a function changes more from end to end of a long axis than from end to end of a short axis, and
+# the {term}`window` should therefore be narrower along a long axis than $\Sigma^{-1}$ makes it. (A larger entry of $M$ means a
+# narrower window.)
 #
 # ## Experiment 1: trained units on ellipsoids
 #
-# Trained {term}`units <unit>` end near $w^*\Sigma^{-1}$. We draw random ellipsoids and train units on them from $M=0$.
-# The class `Projected` consists of the functions $f(x)=g(\Sigma^{-1/2}x)$ with a rotation-invariant random $g$. These
-# functions change equally fast in all directions of the whitened token $u=\Sigma^{-1/2}x$. For each axis of $\Sigma$,
-# with the unit vector $a$, we compute the entry $a^\top Ma$ of the trained $M$.
+# We draw random ellipsoids and train {term}`units <unit>` on them from $M=0$. The class `Projected` consists of the functions
+# $f(x)=g(\Sigma^{-1/2}x)$ with a rotation-invariant random $g$, which change equally fast in all directions of the whitened
+# token $u=\Sigma^{-1/2}x$.
 #
-# We multiply this entry by the eigenvalue of $\Sigma$ for the axis. If $M$ is a multiple of $\Sigma^{-1}$, all axes
-# give the same product. The next cell subtracts the product of the shortest axis from the product of the longest, and
-# divides by the mean product. We call the result the *difference*. A positive difference means that the window is
-# narrower along the long axes than the lemma says.
+# For each axis of $\Sigma$, with the unit vector $a$, we multiply the entry $a^\top Ma$ of the trained $M$ by the axis's
+# eigenvalue of $\Sigma$. All axes give the same product if $M$ is a multiple of $\Sigma^{-1}$. The next cell subtracts the
+# product of the shortest axis from that of the longest, and divides by the mean product. If this *difference* is positive, the
+# window is narrower along the long axes than the lemma says.
 #
 # To try $d=7$, replace the first line of the next cell by `d = 7`. The printed medians of the difference should again
 # be near zero. At $d=3$ the median for affine functions on the first ellipsoid is
@@ -183,23 +181,21 @@ plt.show()
 # :alt: Entries of trained matrices against the entries that the lemma claims, for affine and ReLU functions and several
 # covariances. All points lie on the diagonal.
 #
-# Entries of the trained $M$ along the axes of $\Sigma$, against the entries of $w^*\Sigma^{-1}$ with the exact $w^*$ of
-# the sphere. Points are medians over the seeds. Bars are confidence intervals of these medians. The points should lie on
-# the line. Nothing is fitted.
+# Entries of the trained $M$ along the axes of $\Sigma$, against the entries of $w^*\Sigma^{-1}$ with the exact $w^*$ of the
+# sphere. Points are medians over the seeds, bars are confidence intervals of these medians, and nothing is fitted. The points
+# should lie on the line.
 # ```
 #
-# The cells take about five seconds on two cores. The card below allows differences from $-0.1$ to $0.1$. Its control
-# consists of the units of the next cell, which are trained on the functions of Experiment 2. The difference of these
-# units must be positive.
+# The cells take about five seconds on two cores. The card below allows differences from $-0.1$ to $0.1$. Its control consists
+# of the units of the next cell, which are trained on the functions of Experiment 2, and whose difference must be positive.
 #
 # **Exercise 1.** In the cell of Experiment 1 replace `Projected(task, np.linalg.inv(root))` by `task`. Do the points of
 # the figure stay on the line?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# No. The functions now change equally fast in all directions of $x$. As functions of $u$ they change faster along the
-# long axes, so the window narrows along these axes. The trained entry divided by the lemma's entry is therefore largest
-# on the longest axis.
+# No. The functions now change equally fast in all directions of $x$. As functions of $u$ they change faster along the long
+# axes, so the window narrows there, and the trained entry divided by the lemma's entry is largest on the longest axis.
 # ```
 
 # %%
@@ -223,8 +219,8 @@ judge("P1.L1.trained", unbroken, broken)
 # %% [markdown]
 # ## As printed, and what is true
 #
-# The lemma is true for many classes if its symmetry conditions are about the whitened tokens. If these conditions are
-# about the tokens themselves, trained units contradict the lemma.
+# The lemma is true for many classes if its symmetry conditions are about the whitened tokens, but trained units contradict it
+# if these conditions are about the tokens themselves.
 #
 # :::{prf:theorem} ITA slides, Lemma 1
 # :label: thm-lemma-one
@@ -233,9 +229,9 @@ judge("P1.L1.trained", unbroken, broken)
 # $M^*\in\arg\min\mathcal L$, for some $w_{KQ}\ge0$.
 # :::
 #
-# Here $U^d$ is the uniform law on the unit sphere. The slides do not say which symmetry is meant. A machine-written
-# summary of the paper speaks of rotation-invariant function distributions. After the lemma the slides take $\Sigma=I$
-# without loss of generality.
+# Here $U^d$ is the uniform law on the unit sphere. The slides do not say which symmetry is meant, while a machine-written
+# summary of the paper speaks of rotation-invariant function distributions. After the lemma the slides take $\Sigma=I$ without
+# loss of generality.
 #
 # ```{admonition} What is true
 # :class: tip
@@ -243,10 +239,10 @@ judge("P1.L1.trained", unbroken, broken)
 #   invariant, and that two values of one function $g$ are more correlated at closer points, as in the
 #   {prf:ref}`theorem on form <thm-form>`. Let $n\ge2$. Then every minimizer is $w\Sigma^{-1}$, where $wI$ is a
 #   minimizer on the sphere. This is how we read the lemma.
-# - Suppose that the law of $f$ itself is rotation invariant. Then the units that we trained end at another matrix.
-#   Their window is narrower along the long axes than $w\Sigma^{-1}$ makes it.
-# - In the first case some minimizer has $w\ge0$. For even functions $-M$ has the same risk as $M$, so the sign of $w$
-#   is not determined.
+# - Suppose that the law of $f$ itself is rotation invariant. Then the units that we trained end at another matrix, whose
+#   window is narrower along the long axes than $w\Sigma^{-1}$ makes it.
+# - In the first case some minimizer has $w\ge0$. For even functions the sign of $w$ is not determined, because $-M$ has the
+#   same risk as $M$.
 # ```
 #
 # ## By hand: an ellipse
@@ -257,12 +253,12 @@ judge("P1.L1.trained", unbroken, broken)
 #
 # $$x^\top Mx_q=w\,(\cos\theta\cos\theta_q+\sin\theta\sin\theta_q)=w\cos(\theta-\theta_q).$$
 #
-# The score depends on $\theta-\theta_q$ alone, as on the circle. In general put $x=\Sigma^{1/2}u$. Then
+# As on the circle, the score depends on $\theta-\theta_q$ alone. For any ellipsoid put $x=\Sigma^{1/2}u$. Then
 #
 # $$x^\top Mx_q=u^\top\big(\Sigma^{1/2}M\Sigma^{1/2}\big)u_q. $$ (eq-whitened)
 #
-# So the {term}`unit` $M$ on the ellipsoid makes the predictions of the unit $N=\Sigma^{1/2}M\Sigma^{1/2}$ on the
-# sphere. If the best $N$ is $w^*I$, the best $M$ is $w^*\Sigma^{-1}$. The lemma thus follows from its case $\Sigma=I$.
+# So the {term}`unit` $M$ on the ellipsoid makes the predictions of the unit $N=\Sigma^{1/2}M\Sigma^{1/2}$ on the sphere. If the
+# best $N$ is $w^*I$, the best $M$ is $w^*\Sigma^{-1}$, and the lemma thus follows from its case $\Sigma=I$.
 #
 # The next cell computes one prediction on the circle and one on the ellipse, with the same labels:
 
@@ -308,8 +304,8 @@ judge(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Write $M$ in coordinates along the axes of $\Sigma$. Every entry in the row or the column of the missing axis is free.
-# Tokens have no component along this axis, so these entries enter no score.
+# Write $M$ in coordinates along the axes of $\Sigma$. Every entry in the row or the column of the missing axis is free, because
+# tokens have no component along this axis, so that these entries enter no score.
 # ```
 #
 # ```{admonition} What is assumed, and what we test
@@ -321,20 +317,19 @@ judge(
 # | minimizer of the population loss | proved among all matrices for $n\ge2$ and the classes of the theorem on form; trained units are compared with it |
 # | some $w\ge0$ | tested by the exact risk, for even classes and others |
 #
-# Units are trained from $M=0$ by Adam with Gaussian label noise. The step size is proportional to $\|\Sigma^{-1}\|$,
-# because the entries of $M$ have to grow in this proportion. With one step size for all, units on the flattest
-# ellipsoids did not converge. With ten seeds the card P1.L1.trained was undecided, so we use more.
+# Units are trained from $M=0$ by Adam with Gaussian label noise. The step size is proportional to $\|\Sigma^{-1}\|$, because
+# the entries of $M$ have to grow in this proportion: with one step size for all, units on the flattest ellipsoids did not
+# converge. With ten seeds the card P1.L1.trained was undecided, so we use more.
 # ```
 
 # %% [markdown]
 # ## Experiment 2: isotropic in the other coordinates
 #
-# If the functions are rotation invariant as functions of $x$, the trained window is narrower along the long axes than
-# the lemma says. We train on affine and on ReLU functions of $x=\Sigma^{1/2}u$ itself. The affine function
-# $\ell\,q\cdot x+b$ equals $\ell\,(\Sigma^{1/2}q)\cdot u+b$. As a function of $u$ this function varies more along the
-# long axes. Let $\lambda_i$ be the eigenvalue of $\Sigma$ for axis $i$, and $L$ the Lipschitz constant of the class in
-# $x$. Along axis $i$ the Lipschitz constant in $u$ is $L\sqrt{\lambda_i}$, so long axes need a narrower window. As
-# $\lambda_i$ grows, the entry $M_{ii}$ should therefore fall more slowly than the lemma's entry $w/\lambda_i$.
+# We train on affine and on ReLU functions of $x=\Sigma^{1/2}u$ itself. As a function of $u$, the affine function
+# $\ell\,q\cdot x+b=\ell\,(\Sigma^{1/2}q)\cdot u+b$ varies more along the long axes. Let $\lambda_i$ be the eigenvalue of
+# $\Sigma$ for axis $i$, and $L$ the Lipschitz constant of the class in $x$. Since the Lipschitz constant in $u$ along axis $i$
+# is $L\sqrt{\lambda_i}$, long axes need a narrower window. As $\lambda_i$ grows, the entry $M_{ii}$ should therefore fall more
+# slowly than the lemma's entry $w/\lambda_i$.
 
 # %% tags=["hide-input"]
 along = medians(other_symmetry, "entry", by=["task", "eigenvalue"])
@@ -357,12 +352,12 @@ plt.show()
 # :alt: Log-log plot of the diagonal entries of trained matrices against the eigenvalues of Sigma. The points fall with
 # the eigenvalue, but less steeply than the line of slope minus one.
 #
-# Diagonal entries of the trained $M$ against the eigenvalues of $\Sigma$, for functions that are rotation invariant in
-# $x$. Points are medians over the seeds. Bars are confidence intervals of these medians. Lemma 1 gives the slope $-1$ of
-# the line. The points fall less steeply.
+# Diagonal entries of the trained $M$ against the eigenvalues of $\Sigma$, for functions that are rotation invariant in $x$.
+# Points are medians over the seeds, and bars are confidence intervals of these medians. The points fall less steeply than the
+# line, whose slope $-1$ is that of Lemma 1.
 # ```
 #
-# **Exercise 3.** Tokens have the covariance $\Sigma$. You can draw functions from a class. Find out, without training,
+# **Exercise 3.** Tokens have the covariance $\Sigma$, and you can draw functions from a class. Find out, without training,
 # whether the class is rotation invariant in $u$ or in $x$. Try both classes of ReLU functions of this page. (Compare
 # $\mathbb E(f(x)-f(-x))^2$ at the end points $x$ of the axes of the cloud.)
 #
@@ -375,8 +370,8 @@ plt.show()
 #     f = task.sample(stream(0, "tasks"), 10_000)(ends.expand(10_000, -1, -1))
 #     print(((f[:, :d] - f[:, d:]) ** 2).mean(dim=0))
 # ```
-# For the functions of Experiment 1, $\mathbb E(f(x)-f(-x))^2$ is the same on all axes. For the functions of Experiment
-# 2 this mean is proportional to the eigenvalue of the axis.
+# For the functions of Experiment 1, $\mathbb E(f(x)-f(-x))^2$ is the same on all axes, whereas for those of Experiment 2 it is
+# proportional to the eigenvalue of the axis.
 # :::
 #
 # **Exercise 4.** In the cell that defines `stretch`, write `stretch = np.diag([4.0, 1.0, 0.25])` (with `d = 3`). Do
@@ -384,17 +379,17 @@ plt.show()
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Not exactly. The window adapts to the Lipschitz constant along each axis. How strongly it adapts depends on the number
-# of tokens in the window. The points therefore do not lie on one power law.
+# Not exactly. The window adapts to the Lipschitz constant along each axis, but how strongly it adapts depends on the number of
+# tokens in the window. The points therefore do not lie on one power law.
 # ```
 #
 # ## The lemma, proved
 #
 # Suppose that the class is rotation invariant in the whitened token $u$, and that two values of one function are more
-# correlated at closer $u$. Let $n\ge2$. Then no matrix has a smaller risk than the best multiple of $\Sigma^{-1}$, for
-# any noise. For $\Sigma=I$ this is proved in [](/notebooks/certificates.ipynb). By {eq}`eq-whitened` it then holds on
-# every ellipsoid. The card compares the best multiple with four other matrices. The second reading of the card is about
-# functions that are rotation invariant in $x$.
+# correlated at closer $u$. Let $n\ge2$. Then no matrix has a smaller risk than the best multiple of $\Sigma^{-1}$, for any
+# noise. This is proved for $\Sigma=I$ in [](/notebooks/certificates.ipynb), and by {eq}`eq-whitened` it then holds on every
+# ellipsoid. The card compares the best multiple with four other matrices, and in its second reading the functions are rotation
+# invariant in $x$.
 
 # %% tags=["remove-input"]
 others = [
@@ -415,14 +410,12 @@ judge(
 # %% [markdown]
 # ## The sign of w
 #
-# For even functions, $f(-x)=f(x)$, the matrices $w^*I$ and $-w^*I$ have the same risk. Replace the query $x_q$ by
-# $-x_q$. The label of the query and the law of the tokens stay the same. Every score $x_i^\top Mx_q$ changes its sign,
-# as if $M$ were replaced by $-M$. Therefore $\mathcal L(-M)=\mathcal L(M)$. A layer with $-w^*I$ attends to the tokens
-# *opposite* the query.
+# For even functions, $f(-x)=f(x)$, the matrices $w^*I$ and $-w^*I$ have the same risk. To see this, replace the query $x_q$ by
+# $-x_q$. Its label and the law of the tokens stay the same, while every score $x_i^\top Mx_q$ changes its sign, as if $M$ were
+# replaced by $-M$. Therefore $\mathcal L(-M)=\mathcal L(M)$. A layer with $-w^*I$ attends to the tokens *opposite* the query.
 #
-# As printed, the lemma says that every minimizer has $w\ge0$. The card asks whether some minimizer has $w\ge0$. The
-# second reading of the card asks whether every minimizer has $w\ge0$. The next cell prints the exact risk at $-w^*$
-# divided by the exact risk at $w^*$:
+# As printed, the lemma says that every minimizer has $w\ge0$. The card asks whether some minimizer has $w\ge0$, and in its
+# second reading whether every minimizer does. The next cell prints the exact risk at $-w^*$ divided by the exact risk at $w^*$:
 
 # %%
 signs = []
@@ -445,8 +438,8 @@ judge("P1.L1.sign", pd.DataFrame(signs), error="error", name="{task}")
 # ## To remember
 #
 # The matrix $\Sigma^{-1}$ turns the ellipsoid of the tokens into a sphere. Its best multiple is the best matrix if the
-# functions are rotation invariant on this sphere and two values of one function are more correlated at closer points.
-# If the functions change faster along one axis, a narrower window along it is better.
+# functions are rotation invariant on this sphere and two values of one function are more correlated at closer points. If the
+# functions change faster along one axis, a narrower window along this axis is better.
 
 # %% tags=["remove-input"]
 notebook.footer()

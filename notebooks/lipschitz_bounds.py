@@ -11,14 +11,14 @@
 #
 # *How much can a softmax row change when its weights change a little? Do the bounds in the papers give useful step sizes?*
 #
-# **Short answer.** Let the data matrix have the spectral norm $R$. A softmax row $f$ then changes at most $R/2$ times as fast
-# as its weights, by a known bound {cite:p}`nair2025softmax` {judged}`P2.lip.half`. By printed bounds we mean bounds as our notes
-# on related papers give them. All printed upper bounds that we could test are true under their assumptions. This holds for the
-# exponentials and their sum {judged}`P2.lip.u`, and for $f$ itself {judged}`P2.lip.f`. For $n=32$ tokens and $R=4$, one printed
-# bound on the speed of $f$ exceeds $R/2$ by {judged}`P2.lip.f | f as stated, n = 32, R = 4 | .0f` powers of ten.
-# A useful step size comes from the largest second derivative of the loss of a row. We prove the value of this derivative for
-# every number of tokens {judged}`P2.opt.range`. On one test problem Newton's method needs fewer passes over the data than
-# gradient descent with this step size {judged}`P2.opt.newton`.
+# **Short answer.** If the data matrix has the spectral norm $R$, then a softmax row $f$ changes at most $R/2$ times as fast as
+# its weights, by a known bound {cite:p}`nair2025softmax` {judged}`P2.lip.half`. By printed bounds we mean bounds as our notes
+# on related papers give them. All printed upper bounds that we could test are true under their assumptions, for the
+# exponentials and their sum {judged}`P2.lip.u` as well as for $f$ itself {judged}`P2.lip.f`. But with $n=32$ tokens and $R=4$
+# one printed bound on the speed of $f$ exceeds $R/2$ by {judged}`P2.lip.f | f as stated, n = 32, R = 4 | .0f` powers of ten. A
+# useful step size comes instead from the largest second derivative of the loss of a row, whose value we prove for every number
+# of tokens {judged}`P2.opt.range`. On one test problem Newton's method needs fewer passes over the data than gradient descent
+# with this step size {judged}`P2.opt.newton`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -59,23 +59,20 @@ notebook.setup(globals(), conditions=2)
 # %% [markdown]
 # ## In plain words
 #
-# A softmax row is much less steep than the printed bounds suggest. A {term}`Lipschitz constant` says how far an output can
-# move, at worst, when the input moves by one unit. Papers on softmax regression use such a constant to show that a small change
-# of weights or context changes attention little. An upper bound on the constant is wrong only if it is too small. A bound that
-# is far too large is still true, and suffices for many proofs. But its reciprocal is too small to be a useful step size.
-#
-# The printed bounds treat softmax as a quotient: the exponentials can be huge, and their sum can be tiny. The two extremes
-# never occur together. This chapter computes the true constants and derives a step size from the curvature of the loss.
+# Papers on softmax regression show that a small change of weights or context changes attention little. They use a
+# {term}`Lipschitz constant`, which says how far an output can move, at worst, when the input moves by one unit. An upper bound
+# on this constant that is far too large is still true and suffices for many proofs, but its reciprocal is too small to be a
+# useful step size. The printed bounds are of this kind: they treat softmax as a quotient, in which the exponentials can be huge
+# and their sum can be tiny, although these two extremes never occur together. This chapter computes the true constants, and
+# derives a step size from the curvature of the loss.
 #
 # ## The experiment: how fast can a softmax row move?
 #
-# Gradient ascent finds softmax rows that move nearly $R/2$ times as fast as their weights, and none that moves faster. Let $A$
-# be a data matrix with $n$ rows, and $x$ a vector of weights. The scores are $Ax$, their exponentials are $u=e^{Ax}$, and the
-# softmax row is $f=u/\sum_iu_i$. We search for data of spectral norm $R$ and weights at which $f$ moves fastest. A second
-# search does the same for $u$.
-#
-# The ascent starts at random and does not use our proofs. Every speed that the ascent finds is attained by some data and weights.
-# So the ascent can refute an upper bound but cannot prove one.
+# Let $A$ be a data matrix with $n$ rows, and $x$ a vector of weights. From the scores $Ax$ come the exponentials $u=e^{Ax}$,
+# and from these the softmax row $f=u/\sum_iu_i$. We search by gradient ascent for data of spectral norm $R$ and weights at
+# which $f$ moves fastest, and in a second search for those at which $u$ does. The ascent starts at random and does not use our
+# proofs. Because every speed that it finds is attained by some data and weights, it can refute an upper bound, but it cannot
+# prove one.
 #
 # To try seven tokens, replace the first line of the next cell by `n_values = [7]`.
 
@@ -160,13 +157,13 @@ plt.show()
 # curve rise together, and the circles lie on the solid one.
 #
 # Lipschitz constants in the weights for the largest number of tokens: printed bounds (dashed), proved constants (solid), and
-# the values that gradient ascent finds (circles). The constant of the exponentials $u$ grows about as fast as the printed
-# bound. The constant of the softmax row $f$ is at most $R/2$.
+# the values that gradient ascent finds (circles). While the constant of the exponentials $u$ grows about as fast as the printed
+# bound, that of the softmax row $f$ is at most $R/2$.
 # ```
 #
-# The ascent takes about ten seconds on two cores. The cell divides the speeds found for $f$ by $R/2$, and prints the largest
-# quotient for each $n$. The weights have at most the length $R$ in the first column and $10R$ in the second. Expect numbers
-# between 0.99 and 1 in both {judged}`P2.lip.half`. In the control of the card $u$ replaces $f$.
+# The ascent takes about ten seconds on two cores. The cell divides the speeds found for $f$ by $R/2$ and prints the largest
+# quotient for each $n$, in the first column for weights of at most the length $R$, and in the second for weights of at most
+# $10R$. Expect numbers between 0.99 and 1 in both columns {judged}`P2.lip.half`. In the control of the card $u$ replaces $f$.
 
 # %% tags=["remove-input"]
 fastest = found.assign(value=found.found - np.log10(found.R / 2))
@@ -191,22 +188,22 @@ judge(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# By the chain rule the derivative is twice the derivative of softmax, taken at twice the scores. So the constant is at most
-# $R$. The two lines become `f = (2 * scores).softmax(dim=-2)` and `jacobian = 2 * f * (data - f.mT @ data)`. The circles end
-# near $R$, twice as high as the solid line, and the printed numbers are near 2.
+# By the chain rule the derivative is twice the derivative of softmax, taken at twice the scores, so the constant is at most
+# $R$. The two lines become `f = (2 * scores).softmax(dim=-2)` and `jacobian = 2 * f * (data - f.mT @ data)`. The circles then
+# end near $R$, which is twice as high as the solid line, and the printed numbers are near 2.
 # ```
 #
 # ## What is printed, and what is true
 #
-# The printed bounds on $f$ are true, but exceed $R/2$ by a factor that grows exponentially in $R^2$. One row of the matrix
-# problem of the [chapter before](/notebooks/tensor_trick.ipynb) is a single {term}`softmax regression` with weights $x$. The
-# data matrix $A$ of this row is a block of the {term}`tensor trick`. Let $\alpha=\langle u,1_n\rangle$, so that
-# $f=\alpha^{-1}u$. The bounds compare two weight vectors $x$ and $y$. They assume $R\ge4$, $\Vert A\Vert\le R$ in spectral
-# norm, and $\Vert x\Vert,\Vert y\Vert\le R$. Let $\beta$ be the least possible $\alpha$.
+# The printed bounds on $f$ are true, but exceed $R/2$ by a factor that grows exponentially in $R^2$. They concern one row of
+# the matrix problem of the [chapter before](/notebooks/tensor_trick.ipynb), which is a single {term}`softmax regression` with
+# weights $x$, and whose data matrix $A$ is a block of the {term}`tensor trick`. Let $\alpha=\langle u,1_n\rangle$, so that
+# $f=\alpha^{-1}u$. The bounds compare two weight vectors $x$ and $y$, on the assumption that $R\ge4$, that $\Vert A\Vert\le R$
+# in spectral norm, and that $\Vert x\Vert,\Vert y\Vert\le R$. We write $\beta$ for the least possible $\alpha$.
 #
-# The bounds come from our notes on related papers. [G] is {cite:t}`gao2025fast`, which also cites Lemma 6.2 of paper 2 for the
-# bound on $\beta$. [H] is {cite:t}`zhang2023h2o`, which restates {cite:t}`deng2023attention`. **None of the constants was read
-# in paper 2** {cite:p}`gao2023tensor`: our sources do not contain its constants.
+# The bounds come from our notes on related papers. By [G] we mean {cite:t}`gao2025fast`, who also cite Lemma 6.2 of paper 2 for
+# the bound on $\beta$, and by [H] {cite:t}`zhang2023h2o`, who restate {cite:t}`deng2023attention`. **None of the constants was
+# read in paper 2** {cite:p}`gao2023tensor`, because our sources do not contain its constants.
 #
 # ````{admonition} The printed bounds, with their sources
 # :class: dropdown
@@ -227,9 +224,9 @@ judge(
 #
 # ```{admonition} What is true
 # :class: tip
-# Only the scores $s=Ax$ matter. Let $g(s)$ be a function of the scores with the derivative $J_g(s)$. Consider data with
-# $\Vert A\Vert\le R$ and weights with $\Vert x\Vert\le R$, for any $R>0$. Let $K_g$ be the smallest common Lipschitz constant
-# of the functions $x\mapsto g(Ax)$ for all these data. Then
+# Since only the scores $s=Ax$ matter, let $g(s)$ be a function of the scores with the derivative $J_g(s)$. We consider all data
+# with $\Vert A\Vert\le R$ and weights with $\Vert x\Vert\le R$, for any $R>0$. Let $K_g$ be the smallest common Lipschitz
+# constant of the functions $x\mapsto g(Ax)$ for all these data. Then
 #
 # $$K_g=R\max_{\Vert s\Vert\le R^2}\Vert J_g(s)\Vert.$$
 #
@@ -246,42 +243,44 @@ judge(
 # ```{admonition} Proofs
 # :class: dropdown
 #
-# *Scores.* Suppose that $A$ has at least two columns. The ball of weights is convex, so the Lipschitz constant of
+# *Scores.* Suppose that $A$ has at least two columns. Because the ball of weights is convex, the Lipschitz constant of
 # $x\mapsto g(Ax)$ is the supremum of $\Vert J_g(s)A\Vert$ with $s=Ax$. This norm is at most $R\Vert J_g(s)\Vert$, and
-# $\Vert s\Vert\le R^2$. So $K_g$ is at most the right-hand side.
+# $\Vert s\Vert\le R^2$, so $K_g$ is at most the right-hand side.
 #
 # For the converse take any $s\ne0$ with $\Vert s\Vert\le R^2$ and a unit vector $w$ that $J_g(s)$ stretches most. Let $Q$ be a
-# matrix with two orthonormal columns. The first column is $s/\Vert s\Vert$, and the two columns span a plane that contains $w$.
-# The data $A=RQ$ and the weights $x=(\Vert s\Vert/R,0)$ satisfy $\Vert A\Vert=R$, $\Vert x\Vert\le R$ and $Ax=s$. The unit
-# vector $v=Q^\top w$ has $Av=Rw$. So $\Vert J_g(s)Av\Vert=R\Vert J_g(s)\Vert$, and $K_g\ge R\Vert J_g(s)\Vert$.
+# matrix with two orthonormal columns, of which the first is $s/\Vert s\Vert$, and which span a plane that contains $w$. The
+# data $A=RQ$ and the weights $x=(\Vert s\Vert/R,0)$ satisfy $\Vert A\Vert=R$, $\Vert x\Vert\le R$ and $Ax=s$. Since the unit
+# vector $v=Q^\top w$ has $Av=Rw$, we have $\Vert J_g(s)Av\Vert=R\Vert J_g(s)\Vert$, and hence $K_g\ge R\Vert J_g(s)\Vert$.
 #
-# *Constant of $u$.* The norm of $J_u=\mathrm{diag}(u)$ is $e^{\max s_i}$. It is largest at $s=R^2e_1$.
+# *Constant of $u$.* The norm of $J_u=\mathrm{diag}(u)$ is $e^{\max s_i}$, which is largest at $s=R^2e_1$.
 #
-# *Constants of $\alpha$ and $\alpha^{-1}$.* The gradient of $\alpha$ in the scores is $u=e^s$. The gradient of $\alpha^{-1}$ is
-# $-f/\alpha$. Its norm is at most $1/\beta$, because $\Vert f\Vert\le1$. To find $\beta$, let $\bar s$ be the mean score. The
-# inequality of the means gives $\alpha\ge ne^{\bar s}$. Cauchy-Schwarz gives $\bar s\ge-R^2/\sqrt n$. Both are equalities if
-# all scores are $-R^2/\sqrt n$. So $\beta=ne^{-R^2/\sqrt n}$.
+# *Constants of $\alpha$ and $\alpha^{-1}$.* The gradient of $\alpha$ in the scores is $u=e^s$. That of $\alpha^{-1}$ is
+# $-f/\alpha$, whose norm is at most $1/\beta$ because $\Vert f\Vert\le1$. To find $\beta$, let $\bar s$ be the mean score. Then
+# $\alpha\ge ne^{\bar s}$ by the inequality of the means, and $\bar s\ge-R^2/\sqrt n$ by Cauchy-Schwarz. Since both inequalities
+# are equalities if all scores are $-R^2/\sqrt n$, it follows that $\beta=ne^{-R^2/\sqrt n}$.
 #
 # *Constant of $f$.* The derivative is $J_f=\mathrm{diag}(f)-ff^\top$. For a unit vector $v$ the number $v^\top J_fv$ is the
-# variance of a random number that takes the value $v_i$ with probability $f_i$. A variance is at most a quarter of the squared
-# range. The entries of a unit vector have a range of at most $\sqrt2$. Hence $\Vert J_f\Vert\le\frac14\cdot2=\frac12$.
+# variance of a random number that takes the value $v_i$ with probability $f_i$, and a variance is at most a quarter of the
+# squared range. As the entries of a unit vector have a range of at most $\sqrt2$, we obtain
+# $\Vert J_f\Vert\le\frac14\cdot2=\frac12$.
 #
-# The factor $\frac12$ is sharp. Let $v=(1,-1,0,\dots,0)/\sqrt2$ and $s=(1,1,0,\dots,0)\,R^2/\sqrt2$. Then $f_1=f_2$ and
-# $v^\top J_fv=f_1=1/(2+(n-2)e^{-R^2/\sqrt2})$. This value tends to $\frac12$ as $R\to\infty$.
+# To see that the factor $\frac12$ is sharp, let $v=(1,-1,0,\dots,0)/\sqrt2$ and $s=(1,1,0,\dots,0)\,R^2/\sqrt2$. Then
+# $f_1=f_2$, so that $v^\top J_fv=f_1=1/(2+(n-2)e^{-R^2/\sqrt2})$, which tends to $\frac12$ as $R\to\infty$.
 # ```
 #
 # ## By hand
 #
-# Two tokens show where $R/2$ comes from. The softmax row depends only on the difference $t$ of the two scores: $f=(p,1-p)$
-# with $p=1/(1+e^{-t})$. A small change of the scores by $(\delta,-\delta)$ changes $t$ by $2\delta$ and $f$ by
-# $2\delta\,p(1-p)\,(1,-1)$.
+# Two tokens show where $R/2$ comes from, because their softmax row depends only on the difference $t$ of the two scores: it is
+# $f=(p,1-p)$ with $p=1/(1+e^{-t})$. A small change of the scores by $(\delta,-\delta)$ changes $t$ by $2\delta$, and therefore
+# $f$ by $2\delta\,p(1-p)\,(1,-1)$.
 #
-# The scores move by the distance $\sqrt2\delta$ and the softmax row by the distance $2\sqrt2\,p(1-p)\delta$. The second distance
-# divided by the first is $2p(1-p)\le\frac12$, with equality at $t=0$. The scores move at most $R$ times as fast as the weights,
-# so the constant of $f$ is at most $R/2$.
+# So the scores move by the distance $\sqrt2\delta$ while the softmax row moves by $2\sqrt2\,p(1-p)\delta$. The quotient of the
+# second distance by the first is $2p(1-p)\le\frac12$, with equality at $t=0$. Since the scores move at most $R$ times as fast
+# as the weights, the constant of $f$ is at most $R/2$.
 #
-# For more tokens the next cell shows two weight vectors $x$ and $y$ with a quotient $\Vert f(x)-f(y)\Vert/\Vert x-y\Vert$ near
-# $R/2$. Two scores are large and all others are low. From $x$ to $y$ only the difference of the two large scores changes.
+# With more tokens a quotient $\Vert f(x)-f(y)\Vert/\Vert x-y\Vert$ near $R/2$ is found where two scores are large and all
+# others are low. The next cell shows two such weight vectors $x$ and $y$, between which only the difference of the two large
+# scores changes.
 
 # %%
 n = 32
@@ -313,9 +312,9 @@ print(f"printed bound {n**1.5 * R * np.exp(6 * R**2):.1e}")
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Let $s_j$ and $s_j'$ be the scores of row $j$ at $X$ and at $Y$. Each softmax row satisfies
-# $\Vert f_j(X)-f_j(Y)\Vert\le\frac12\Vert s_j-s_j'\Vert$. Squaring and summing over $j$ gives $\Vert
-# F(X)-F(Y)\Vert_F\le\frac12\Vert A_1(X-Y)A_2^\top\Vert_F\le\frac12\Vert A_1\Vert\Vert A_2\Vert\Vert X-Y\Vert_F$.
+# Let $s_j$ and $s_j'$ be the scores of row $j$ at $X$ and at $Y$. Since each softmax row satisfies
+# $\Vert f_j(X)-f_j(Y)\Vert\le\frac12\Vert s_j-s_j'\Vert$, squaring and summing over $j$ gives
+# $\Vert F(X)-F(Y)\Vert_F\le\frac12\Vert A_1(X-Y)A_2^\top\Vert_F\le\frac12\Vert A_1\Vert\Vert A_2\Vert\Vert X-Y\Vert_F$.
 # ```
 #
 # ````{admonition} What is assumed, and what we test
@@ -330,10 +329,10 @@ print(f"printed bound {n**1.5 * R * np.exp(6 * R**2):.1e}")
 #
 # ## Every printed bound that we could test holds
 #
-# The first card concerns the softmax row $f$ and its inner products $\langle f,v\rangle$. The second card concerns $u$,
-# $\alpha$ and $\alpha^{-1}$. Both cards show the printed bound divided by the constant proved above, in powers of ten. So a
-# mistake in our notes that enlarged a bound by less than this factor would not change the verdict. The third card concerns the
-# sizes of $u$, $\alpha$, $\alpha^{-1}$ and $f$.
+# The first card concerns the softmax row $f$ and its inner products $\langle f,v\rangle$, the second $u$, $\alpha$ and
+# $\alpha^{-1}$. These two show the printed bound divided by the constant proved above, in powers of ten, so that a mistake in
+# our notes that enlarged a bound by less than this factor would not change the verdict. The third card concerns the sizes of
+# $u$, $\alpha$, $\alpha^{-1}$ and $f$.
 
 # %% tags=["hide-input"]
 large_radii = [4.0, *(bound for bound in radii if bound > 4)]  # printed for R >= 4
@@ -390,9 +389,9 @@ judge(
 # Some printed bounds fail if the weights $x$ are much longer than $R$. The machine-written summary of paper 2 says that the
 # analysis "requires strict constraints" and that without them the bounds "may not hold".
 #
-# The caution is right. The constants of $u$, $\alpha$ and $\alpha^{-1}$ grow with the length of $x$ and eventually exceed the
-# printed bounds. The card shows this for $u$, with numbers from the experiment above. The bound $R/2$ on the constant of $f$
-# holds for $x$ of any length.
+# The caution is right, because the constants of $u$, $\alpha$ and $\alpha^{-1}$ grow with the length of $x$ and eventually
+# exceed the printed bounds, as the card shows for $u$ with numbers from the experiment above. The bound $R/2$ on the constant
+# of $f$, by contrast, holds for $x$ of any length.
 
 # %% tags=["remove-input"]
 longer = found[(found.function == "u") & (found.reach == 10)]
@@ -408,9 +407,9 @@ judge("P2.lip.break", longer)
 #
 # ```{admonition} Solution
 # :class: dropdown
-# A long $x$ can make all scores very negative. Then $\alpha$ is tiny, and $\alpha^{-1}$ and the slope of $\alpha^{-1}$ are
-# huge. The same scores make $u$ tiny, and the two effects cancel in $f=\alpha^{-1}u$, because softmax does not change under a
-# common shift of the scores.
+# A long $x$ can make all scores very negative. Then $\alpha$ is tiny, so that $\alpha^{-1}$ and its slope are huge. In
+# $f=\alpha^{-1}u$ this does no harm, because the same scores make $u$ tiny: softmax does not change under a common shift of the
+# scores, so the two effects cancel.
 # ```
 
 # %% [markdown]
@@ -418,30 +417,30 @@ judge("P2.lip.break", longer)
 #
 # The largest second derivative of the loss of a row gives a step size that is safe for all data. We regard the loss
 # $\frac12\Vert f-b\Vert^2$ of a row with the target $b$ as a function of the scores. For two tokens with $b=(0,1)$ and
-# $f=(p,1-p)$ this loss is $p^2$. Along the unit direction $(1,-1)/\sqrt2$ the second derivative of the loss is $4g(p)$ with
+# $f=(p,1-p)$ this loss is $p^2$, and along the unit direction $(1,-1)/\sqrt2$ its second derivative is $4g(p)$ with
 # $g(p)=p^2(1-p)(2-3p)$.
 #
 # This derivative has the largest value $0.308$ at $p_-=(15-\sqrt{33})/24$ and the smallest value $-0.240$ at
-# $p_+=(15+\sqrt{33})/24$ ({numref}`fig-opt-passes`). For every number of tokens, every $b$ in the simplex and every unit
-# direction, the second derivative of the loss of a row lies between these two numbers. This is the
-# {prf:ref}`theorem on the curvature of a row <thm-curvature>`.
+# $p_+=(15+\sqrt{33})/24$ ({numref}`fig-opt-passes`). By the {prf:ref}`theorem on the curvature of a row <thm-curvature>` the
+# same two numbers bound the second derivative of the loss of a row for every number of tokens, every $b$ in the simplex and
+# every unit direction.
 #
-# The upper extreme $\lambda=4g(p_-)$ gives the step size $\eta=1/(\lambda\Vert A_1\Vert^2\Vert A_2\Vert^2)$. Let $L(X)$ be the
-# loss of all rows together. Each step of gradient descent with this step size lowers $L$ by at least
+# The upper extreme $\lambda=4g(p_-)$ gives the step size $\eta=1/(\lambda\Vert A_1\Vert^2\Vert A_2\Vert^2)$. If $L(X)$ is the
+# loss of all rows together, each step of gradient descent with this step size lowers $L$ by at least
 # $\frac\eta2\Vert\nabla L\Vert_F^2$.
 #
 # ```{admonition} Proof
 # :class: dropdown
 # Let $H_j$ be the Hessian of the loss of row $j$ in the scores, and let $t_j$ be row $j$ of $A_1VA_2^\top$. In a direction $V$
 # the second derivative of $L$ is $\sum_jt_j^\top H_jt_j\le\lambda\sum_j\Vert t_j\Vert^2$. Here
-# $\sum_j\Vert t_j\Vert^2=\Vert A_1VA_2^\top\Vert_F^2\le\Vert A_1\Vert^2\Vert A_2\Vert^2\Vert V\Vert_F^2$. So the second
-# derivative is at most $\Vert V\Vert_F^2/\eta$. By Taylor's formula a step $V=-\eta\nabla L$ changes $L$ by at most
+# $\sum_j\Vert t_j\Vert^2=\Vert A_1VA_2^\top\Vert_F^2\le\Vert A_1\Vert^2\Vert A_2\Vert^2\Vert V\Vert_F^2$, so that the second
+# derivative is at most $\Vert V\Vert_F^2/\eta$. Hence, by Taylor's formula, a step $V=-\eta\nabla L$ changes $L$ by at most
 # $-\eta\Vert\nabla L\Vert_F^2+\frac\eta2\Vert\nabla L\Vert_F^2$.
 # ```
 #
-# With more tokens the curvature comes arbitrarily close to the same extremes, because all scores but two can be very low. An
-# ascent over scores and directions looks for a second derivative beyond the extremes. In one start all scores but two are very
-# low, and the other starts are random. The control is the cross-entropy, which is convex.
+# With more than two tokens the curvature comes arbitrarily close to the same extremes, because all scores but two can be very
+# low. An ascent over scores and directions looks for a second derivative beyond them. One of its starts has all scores but two
+# very low, and the others are random. The control is the cross-entropy, which is convex.
 
 # %% tags=["hide-input"]
 search = {"starts": starts, "steps": steps, "seed": seed}
@@ -459,19 +458,19 @@ judge("P2.opt.range", both, cases(convex, name="{which}, n = {n}", **proved))
 # ## Experiment 2: dividing the data out
 #
 # Gradient descent is slow if the data matrices have a large condition number. A change of coordinates, which we call *dividing
-# the data out*, removes this effect. Let $Y=(A_1^\top A_1)^{1/2}X(A_2^\top A_2)^{1/2}$. The scores $S=A_1XA_2^\top$ then have
-# the same norm as $Y$. So in the coordinates $Y$ the second derivatives in unit directions lie between the two extremes above.
-# Written in $X$, gradient descent in $Y$ is
+# the data out*, removes this effect. Let $Y=(A_1^\top A_1)^{1/2}X(A_2^\top A_2)^{1/2}$, so that the scores $S=A_1XA_2^\top$
+# have the same norm as $Y$. In the coordinates $Y$ the second derivatives in unit directions therefore lie between the two
+# extremes above. Written in $X$, gradient descent in $Y$ is
 #
 # $$
 # X\leftarrow X-\tfrac1{4g(p_-)}\,(A_1^\top A_1)^{-1}\,\nabla L\,(A_2^\top A_2)^{-1}.
 # $$ (eq-opt-pre)
 #
 # Such Kronecker-factored preconditioners are known. To stretch the data is to replace $A_i$ by $A_iM_i$ with an invertible
-# $M_i$. Started from $X=0$, the steps {eq}`eq-opt-pre` give the same scores and losses for the stretched data. We stretch the
-# data of one problem and keep its targets. From $X=0$ we count the passes over the data until the loss is a millionth of its
-# first value. We compare gradient descent, gradient descent with the data divided out, and SciPy's Newton-CG with exact
-# Hessian-vector products.
+# $M_i$, and a start from $X=0$ makes the steps {eq}`eq-opt-pre` give the same scores and losses for the stretched data. We
+# stretch the data of one problem, keep its targets, and count the passes over the data from $X=0$ until the loss is a millionth
+# of its first value. The rivals are gradient descent, gradient descent with the data divided out, and SciPy's Newton-CG with
+# exact Hessian-vector products.
 
 # %% tags=["hide-input"]
 counts = lipschitz_bounds.passes(
@@ -502,10 +501,10 @@ plt.show()
 # :alt: Left: a curve that is positive, largest left of zero, and negative around two. Right: gradient descent rises with the
 # condition number, the preconditioned one is horizontal, Newton-CG lies far below.
 #
-# Left: second derivative of the loss of two tokens against the difference of their scores. The target is $(0,1)$. Far to the
-# right the prediction is confident and wrong, and the derivative is near zero. Right: passes over the data until the loss is a
-# millionth of its first value, against the condition number of the data. With the data divided out the number of passes stays
-# the same. Newton-CG needs the fewest passes.
+# Left: second derivative of the loss of two tokens with the target $(0,1)$, against the difference of their scores. Far to the
+# right the prediction is confident and wrong, and yet the derivative is near zero. Right: passes over the data until the loss
+# is a millionth of its first value, against the condition number of the data. With the data divided out the number of passes
+# stays the same, and Newton-CG needs the fewest.
 # ```
 
 # %% tags=["remove-input"]
@@ -530,7 +529,7 @@ judge("P2.opt.newton", rivals, value="newton", name=name)
 # M_1^{-1}(A_1^\top A_1)^{-1}\hat G(A_2^\top A_2)^{-1}M_2^{-\top}.
 # $$
 #
-# This is the step at $\hat X$, transformed in the same way as $X$. So the scores stay equal after the step.
+# This is the step at $\hat X$, transformed in the same way as $X$, so that the scores stay equal after the step.
 # ```
 #
 # **Exercise 5.** Draw a problem with twenty tokens in four dimensions and take 200 steps of gradient descent with the step size
@@ -556,9 +555,9 @@ judge("P2.opt.newton", rivals, value="newton", name=name)
 #
 # ## To remember
 #
-# A softmax row changes at most $R/2$ times as fast as its weights. Printed bounds on this speed are many powers of ten larger:
-# they multiply two worst cases that never occur together. The largest curvature of a row gives a safe step size. Once the data
-# are divided out, one step size is safe for every problem.
+# A softmax row changes at most $R/2$ times as fast as its weights. Printed bounds on this speed are many powers of ten larger,
+# because they multiply two worst cases that never occur together. A safe step size comes from the largest curvature of a row,
+# and once the data are divided out, one step size is safe for every problem.
 
 # %% tags=["remove-input"]
 notebook.footer()

@@ -12,11 +12,11 @@
 # *The theorems describe the best attention layer. Does training find this layer, and on which path?*
 #
 # **Short answer.** Let $M$ be the matrix that compares tokens. On ReLU functions, plain gradient steps from $M=0$ lead towards
-# the best layer. Their path can be computed beforehand {judged}`P1.F3.flow`. With such steps $M$ grows faster for a larger
-# Lipschitz constant $L$, except on cosine functions that oscillate between neighboring inputs. (The authors' slide on this
-# growth does not name the optimizer: see its cards for ReLU {judged}`P1.F3.relu` and cosine {judged}`P1.F3.cosine`.) If all
-# matrices of the layer are trained, they take the form that the paper assumes {judged}`P1.P.block`. The exceptions are one
-# column without a gradient and one factor that scales the prediction. The authors fix this factor at one. Strong label noise
+# the best layer, on a path that can be computed beforehand {judged}`P1.F3.flow`. With such steps $M$ grows faster for a larger
+# Lipschitz constant $L$, except on cosine functions that oscillate between neighboring inputs. The authors' slide on this
+# growth, which has cards for ReLU {judged}`P1.F3.relu` and cosine {judged}`P1.F3.cosine`, does not name the optimizer. If all
+# matrices of the layer are trained, they take the form that the paper assumes {judged}`P1.P.block`, except for one column
+# without a gradient and one factor that scales the prediction. The authors fix this factor at one, whereas strong label noise
 # makes the trained factor smaller: at $d=3$, $n=20$ and $L=\sigma=1$ it is
 # {judged}`P1.P.corner | ReLU, d = 3, n = 20, L = 1, $\sigma$ = 1 | .1f`.
 
@@ -74,8 +74,8 @@ if steps < 16:
 # ## One unit, from nothing
 #
 # The next cell contains the whole pretraining of one {term}`unit` with one matrix $M$. At each step the unit sees fresh
-# contexts of $n$ labeled tokens. Each context comes with a query, whose label the unit has to predict. To try $d=7$,
-# replace the first line of the next cell by `d = 7`.
+# contexts of $n$ labeled tokens, each with a query whose label it has to predict. To try $d=7$, replace the first line of the
+# next cell by `d = 7`.
 
 # %%
 d = dim  # or 7, for example
@@ -104,28 +104,27 @@ best = optimal_window(task, context_length, noise_std)
 print(f"trained w = {trained:.2f}, exact best w = {best.w:.2f}")
 
 # %% [markdown]
-# The cell takes a few seconds. The trained $w$ is the mean diagonal of $M$. It should agree with the best $w$ within a few
-# percent. A small difference remains: with a constant step size of Adam, $w$ fluctuates around its best value.
+# The cell takes a few seconds. The trained $w$, which is the mean diagonal of $M$, should agree with the best $w$ within a few
+# percent. A small difference remains, because with a constant step size of Adam $w$ fluctuates around its best value.
 #
 # ## In plain words
 #
-# **Training narrows the window towards the best one.** A unit starts with $M=0$. At $M=0$ all tokens have the same weight, and the
-# {term}`window` is the whole sphere. Training moves $M$ towards $w^*I$, where $w^*$ is the best window parameter. A larger $w$
-# means a narrower window.
+# **Training narrows the window towards the best one.** A unit starts with $M=0$, where all tokens have the same weight and the
+# {term}`window` is the whole sphere. Training moves $M$ towards $w^*I$, where $w^*$ is the best {term}`window parameter`.
 #
-# - Rougher functions (larger $L$) need a narrower window, so $M$ has to grow more. Rougher functions also cause larger
-#   gradients, and plain gradient steps are proportional to the gradient. Adam divides each step by the size of the gradient,
-#   so at first $M$ grows at about the same speed for all $L$.
-# - If a function oscillates several times between neighboring tokens, the tokens say almost nothing about the query. The best
+# - Rougher functions (larger $L$) need a narrower window, so $M$ has to grow more. They also cause larger gradients, to which
+#   plain gradient steps are proportional, whereas Adam divides each step by the size of the gradient, so that at first $M$
+#   grows at about the same speed for all $L$.
+# - If a function oscillates several times between neighboring tokens, these say almost nothing about the query. The best
 #   prediction is then the mean of all labels, and $M$ stays near zero.
 #
 # ## Many units, and the path that they follow
 #
-# Units trained with plain gradient steps follow a path that can be computed before the training. This path (the *flow*) is the
-# limit for infinitely many contexts per step and infinitely small steps. Let $\mathcal L(w)$ be the {term}`population risk` of
-# $M=wI$. On the path $M$ stays equal to $wI$. The number $w$ starts at zero and solves $\dot w=-\frac1d\mathcal L'(w)$. A step
-# of size $\eta$ advances the time by $\eta$. The next cell trains many units at once with `train_grid`. For each $L$ the cell
-# prints the median $w$ of the units after the last step, the $w$ of the flow, and the best $w$:
+# Units trained with plain gradient steps follow a path (the *flow*) that can be computed before the training, as the limit for
+# infinitely many contexts per step and infinitely small steps. Let $\mathcal L(w)$ be the {term}`population risk` of $M=wI$. On
+# the path $M$ stays equal to $wI$, where $w$ starts at zero and solves $\dot w=-\frac1d\mathcal L'(w)$, and a step of size
+# $\eta$ advances the time by $\eta$. The next cell trains many units at once with `train_grid`. For each $L$ it prints the
+# median $w$ of the units after the last step, the $w$ of the flow, and the best $w$:
 
 
 # %%
@@ -175,11 +174,11 @@ plt.show()
 # steepest for the largest L, with points on them. All tend to dotted lines in the order of L.
 #
 # The window parameter during training with plain gradient steps on the {term}`ReLU class <class>`. The trained units (points)
-# should lie around the computed path (solid). The path tends to the exact best $w$ (dotted).
+# should lie around the computed path (solid), which tends to the exact best $w$ (dotted).
 # ```
 #
 # Both cells together take about ten seconds on two cores. The card P1.F3.flow divides $w$ of each unit by $w$ on the path, and
-# averages this ratio over the last three quarters of the steps. The ratio should be one. Its median over the units at $L=8$ is
+# averages this ratio, which should be one, over the last three quarters of the steps. Its median over the units at $L=8$ is
 # {judged}`P1.F3.flow | L = 8 | .2f`.
 #
 # The training above stops before the units reach the best $w$. The next cell prints $w$ on the path divided by the best $w$,
@@ -216,19 +215,19 @@ judge(
 # > larger $L$, on both ReLU and Cosine tasks, with both isotropic and non-isotropic $x_i$.
 #
 # In the paper a token is $z=(x,y)$, and the query has a zero in place of its label. Only a part of the attention matrices is
-# trained. Equation (4) of the paper gives these matrices the form
+# trained, because equation (4) of the paper gives them the form
 #
 # $$W_V=\begin{pmatrix}0&0\\0&c\end{pmatrix},\quad c=1,\qquad W_K^\top W_Q=\begin{pmatrix}M&0\\0&0\end{pmatrix}. $$ (eq-blocks)
 #
-# The *block* $M$ compares tokens and is trained. The *corner* $c$ of $W_V$ scales the prediction and is fixed at one.
+# The *block* $M$ compares tokens and is trained, while the *corner* $c$ of $W_V$ scales the prediction and is fixed at one.
 #
 # > **Rebuttal**, on training all of $W_V,W_K,W_Q$ and finding this form: "We indeed observe this decomposition empirically".
 #
 # ```{admonition} What is true
 # :class: tip
 # - In our settings with plain gradient steps, $\|M\|$ grows faster for larger $L$ wherever the exact $w^*$ grows with $L$.
-#   With Adam $\|M\|$ ends larger for larger $L$, but does not grow faster at the start. No source prints the optimizer or the
-#   values of $L$. So we cannot say that a panel of the slide is wrong.
+#   With Adam $\|M\|$ ends larger for larger $L$, but does not grow faster at the start. Since no source prints the optimizer or
+#   the values of $L$, we cannot say that a panel of the slide is wrong.
 # - Let the last column of $W_Q$ start at zero. If all matrices are trained on ReLU functions, they take the form
 #   {eq}`eq-blocks` with a free $c$. With enough label noise the best $c$ is below $1$.
 # ```
@@ -236,14 +235,15 @@ judge(
 # ## By hand: the first step
 #
 # On ReLU functions the mean of the first plain gradient step is proportional to $L^2$. Let $p=\hat f(x_q)$ be the prediction,
-# and let $\omega_i$ be the softmax weights. The gradient of $(p-y_q)^2$ in $M$ is
-# $2(p-y_q)\sum_i\omega_i(y_i-p)\,x_ix_q^\top$. Take two tokens with labels $1$ and $0$, a query with label $1$, and $M=0$. The
-# two weights and $p$ are equal to $\frac12$. The gradient is $-\frac14(x_1-x_2)x_q^\top$. The step goes against the gradient:
-# it raises the score of token 1, which has the label of the query, and lowers the score of token 2.
+# and let $\omega_i$ be the softmax weights, so that the gradient of $(p-y_q)^2$ in $M$ is
+# $2(p-y_q)\sum_i\omega_i(y_i-p)\,x_ix_q^\top$. Take two tokens with labels $1$ and $0$, a query with label $1$, and $M=0$.
+# Since the two weights and $p$ are equal to $\frac12$, the gradient is $-\frac14(x_1-x_2)x_q^\top$. The step goes against the
+# gradient, and so it raises the score of token 1, which has the label of the query, and lowers the score of token 2.
 #
-# Now we average over the ReLU class. The linear parts of its functions have the mean squared slope $L^2/6$. The mean first step
-# of size $\eta$ leads to $M=w_1I$ with $w_1=\eta\frac{L^2}{3d^3}(1-\frac1n)$. So doubling $L$ makes the first step **four
-# times** as large. The next cell compares this formula with the slope of the exact risk at $w=0$, for $d=3$ and $n=20$:
+# Now we average over the ReLU class, where the linear parts of the functions have the mean squared slope $L^2/6$. The mean
+# first step of size $\eta$ leads to $M=w_1I$ with $w_1=\eta\frac{L^2}{3d^3}(1-\frac1n)$, so that doubling $L$ makes the first
+# step **four times** as large. The next cell compares this formula with the slope of the exact risk at $w=0$, for $d=3$ and
+# $n=20$:
 
 # %%
 for L in (1.0, 2.0):
@@ -265,16 +265,16 @@ for L in (1.0, 2.0):
 #     )
 #     print(optimizer, units.windows.mean(axis=1))
 # ```
-# With plain steps the factor is about four. With Adam the factor is one, because the size of Adam's first step is the learning
-# rate and does not depend on the gradient.
+# With plain steps the factor is about four. With Adam it is one, because the size of Adam's first step is the learning rate,
+# whatever the gradient.
 # :::
 #
 # **Exercise 2.** The functions of the cosine class are even. Why is the first training step on such functions zero on average?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# For even functions the risk does not change if $M$ becomes $-M$, so the mean gradient at $M=0$ is zero. At first only the
-# randomness of the batches moves $M$. With $w^*I$, also $-w^*I$ is a minimizer. About half of the units trained on
+# For even functions the risk does not change if $M$ becomes $-M$, so the mean gradient at $M=0$ is zero, and at first only the
+# randomness of the batches moves $M$. With $w^*I$ also $-w^*I$ is a minimizer, and about half of the units trained on
 # $\cos(4u\cdot x)$ end near $-w^*I$. These units attend to the tokens opposite the query.
 # ```
 #
@@ -291,18 +291,16 @@ for L in (1.0, 2.0):
 #
 # *What trial runs changed.* We fixed $d$, $n$, $\sigma$ and the values of $L$ before training. When we chose the values of $L$,
 # we knew that equal weights ($w^*=0$) are best for some cosines of large $L$. After a first run we compared norms by
-# logarithms, shortened the training by a fifth and doubled Adam's step. Two of three replications left the card P1.F3.flow
-# undecided, so this card now uses four times as many units. In a trial with $\sigma=0.1$ and $d=2$, one of ten units with free
-# matrices stayed far from the others. The form {eq}`eq-blocks` is therefore judged at $\sigma=0.3$. The corner $c$ is judged in
-# a single dimension $d$.
+# logarithms, shortened the training by a fifth and doubled Adam's step. Because two of three replications left the card
+# P1.F3.flow undecided, this card now uses four times as many units. In a trial with $\sigma=0.1$ and $d=2$, one of ten units
+# with free matrices stayed far from the others, which is why the form {eq}`eq-blocks` is judged at $\sigma=0.3$. The corner $c$
+# is judged in a single dimension $d$.
 # ```
 #
 # ## Experiment 1: how $\|M\|$ grows with $L$
 #
-# With plain gradient steps $\|M\|$ grows faster for larger $L$, on both classes and both token laws of the slide. Cosines
-# whose wavelength is too short for the context are the exception. {numref}`fig-flow` shows the ReLU class on isotropic tokens.
-# The next cells train units for the other three combinations of class and token law. Units with the same seed see the same
-# tokens and noise for all $L$.
+# The slide has two classes and two laws of the tokens. While {numref}`fig-flow` shows the ReLU class on isotropic tokens, the
+# next cells train units for the other three combinations. Units with the same seed see the same tokens and noise for all $L$.
 
 # %% tags=["hide-input"]
 root = np.diag(np.linspace(1.5, 0.5, dim))  # axes of non-isotropic tokens
@@ -398,14 +396,15 @@ plt.show()
 # both cosine panels L = 2 and L = 4 rise quickly, L = 1 slowly, and L = 8 stays near zero. Fourth panel: two curves of
 # the best window parameter that rise with L and then drop to zero; four points lie near the upper one.
 #
-# Spectral norm of $M$ during training with plain steps. Lines are medians over the seeds, with confidence intervals of these
-# medians. Bottom right: the exact best $w$ of the cosine class (lines), and the norms of the isotropic units at the end of
-# training (points). In the first three panels $\|M\|$ should be larger for larger $L$, except for the shortest waves.
+# Spectral norm of $M$ during training with plain steps, as medians over the seeds with confidence intervals of these medians.
+# Bottom right: the exact best $w$ of the cosine class (lines), and the norms of the isotropic units at the end of training
+# (points). In the first three panels $\|M\|$ should be larger for larger $L$, except for the shortest waves.
 # ```
 #
 # The cards P1.F3.relu and P1.F3.cosine compare the norms at each $L$ and at the next smaller $L$, after a quarter, half and all
-# of the training. The least favorable of the three comparisons counts. For cosines, we say that the context *resolves* the waves of $L$ if the exact $w^*$ is larger than at the next smaller $L$. Only
-# such $L$ count, because we read the slide as a statement about such waves.
+# of the training, and the least favorable of the three comparisons counts. For cosines, we say that the context *resolves* the
+# waves of $L$ if the exact $w^*$ is larger than at the next smaller $L$. Only such $L$ count, because we read the slide as a
+# statement about such waves.
 
 # %% tags=["remove-input"]
 judged_at = [record[4], record[8], record[16]]
@@ -442,9 +441,9 @@ judge(
 )
 
 # %% [markdown]
-# The slide does not name the optimizer. With Adam the curves begin together, because the size of Adam's steps does not depend
-# on the size of the gradient. Later they separate, and a larger $L$ has the larger $\|M\|$. The next cell prints the medians of
-# $\|M\|$ over the seeds for ReLU functions, at an early step and after a quarter, half and all of the training:
+# With Adam the curves begin together, because the size of Adam's steps does not depend on the size of the gradient. Later they
+# separate, and a larger $L$ has the larger $\|M\|$. The next cell prints the medians of $\|M\|$ over the seeds for ReLU
+# functions, at an early step and after a quarter, half and all of the training:
 
 # %%
 adam = pretraining.trained_norms(
@@ -463,13 +462,12 @@ print(adam.groupby(["step", "lipschitz"]).norm.median().unstack().round(2))
 # %% [markdown]
 # ## Experiment 2: all matrices free
 #
-# If all matrices are trained, they take the form {eq}`eq-blocks` with a free $c$, except for one column without a gradient. We
-# train the $(d+1)\times(d+1)$ matrices $W_K$ and $W_Q$ and the last row $(v^\top,c)$ of $W_V$ on ReLU functions. All entries
-# start at random. The other rows of $W_V$ do not enter the prediction.
+# We train the $(d+1)\times(d+1)$ matrices $W_K$ and $W_Q$ and the last row $(v^\top,c)$ of $W_V$ on ReLU functions, with all
+# entries random at the start. The other rows of $W_V$ do not enter the prediction.
 #
 # As a control we train on *leaning* functions, which all rise in the same direction: $f(x)=a\,e_1^\top x$ with a random $a>0$.
-# For these functions the label $y$ of a token carries information about its $x$. A unit that uses this information does not
-# have the form {eq}`eq-blocks`.
+# Here the label $y$ of a token carries information about its $x$, and a unit that uses this information does not have the form
+# {eq}`eq-blocks`.
 
 # %%
 full_training = {
@@ -547,8 +545,8 @@ plt.show()
 # $W_K^\top W_Q$.
 # ```
 #
-# The last column of $W_Q$ multiplies only the label entry of the query, which is zero. So this column gets no gradient and keeps
-# its initial value up to rounding. The card therefore takes it as zero:
+# The last column of $W_Q$ multiplies only the label entry of the query, which is zero. So this column gets no gradient and
+# keeps its initial value up to rounding, and the card takes it as zero:
 
 # %%
 largest_change = (relu.last_column - 1).abs().max()
@@ -564,13 +562,13 @@ judge(
 )
 
 # %% [markdown]
-# Three more statements of the rebuttal hold. The prediction does not depend on the first $d$ rows of $W_V$. If $W_K$ and $W_Q$
-# have at least $d$ rows, further rows do not change the best $M$. The third statement needs two conditions.
+# Three more statements of the rebuttal hold. The prediction does not depend on the first $d$ rows of $W_V$, and if $W_K$ and
+# $W_Q$ have at least $d$ rows, further rows do not change the best $M$. The third statement, that the best $v$ is zero, needs
+# two conditions: the attention weights do not depend on the labels, and $(f,\epsilon)$ is as likely as $(-f,-\epsilon)$.
 #
-# The best $v$ is zero if the attention weights do not depend on the labels and $(f,\epsilon)$ is as likely as $(-f,-\epsilon)$.
 # To see this, write the error as $e+v^\top m$, where $e$ is the error for $v=0$ and $m=\sum_i\omega_ix_i$. A change of sign of
 # $f$ and $\epsilon$ turns $e$ into $-e$ and does not change $m$. So in the squared error $e^2+2e\,v^\top m+(v^\top m)^2$ the
-# middle term has mean zero. The last term is least at $v=0$.
+# middle term has mean zero, and the last term is least at $v=0$.
 
 # %% tags=["remove-input"]
 changes = pretraining.changed_predictions(dim=dims[0], context_length=context_length)
@@ -617,9 +615,9 @@ judge(
 #
 # ## Experiment 3: the free corner
 #
-# If labels are noisy enough, the best corner shrinks the prediction. Training finds this corner. *By hand:* take one token with the
-# label $y=f+\epsilon$. Let $f$ be a random constant with $\mathbb Ef^2=1$, and let $\sigma=1$. The prediction $cy$ has the risk
-# $(c-1)^2+c^2$. This risk is $1$ at $c=1$ and $\frac12$ at the best $c=\frac12$.
+# If labels are noisy enough, the best corner shrinks the prediction, and training finds it. *By hand:* take one token with the
+# label $y=f+\epsilon$, where $f$ is a random constant with $\mathbb Ef^2=1$, and $\sigma=1$. The prediction $cy$ has the risk
+# $(c-1)^2+c^2$, which is $1$ at $c=1$ and $\frac12$ at the best $c=\frac12$.
 #
 # In general the best corner for given attention weights $\omega_i$ is $c^*=\mathbb E\,pf(x_q)/\mathbb E\,p^2$ with
 # $p=\sum_i\omega_iy_i$. With little noise $c^*$ may exceed one: a window of finite width flattens the function, and $c>1$
@@ -660,7 +658,7 @@ plt.show()
 # end below nine tenths. Right: two curves of the risk at c = 1 over the least risk, near one for little noise and rising.
 #
 # Left: the best corner $c$ at the best $w$, computed on sampled tokens (lines), and the corner of trained units (points, median
-# with interval). The points should lie on the lines. Right: the least risk with $c=1$ divided by the least risk with free $c$. This
+# with interval), which should lie on the lines. Right: the least risk with $c=1$ divided by the least risk with free $c$. This
 # ratio rises with the noise.
 # ```
 
@@ -680,7 +678,7 @@ judge(
 # %% [markdown]
 # ## Experiment 4: too few steps, and every length at once
 #
-# The best $w$ grows roughly like a power of $n$. After too few training steps the exponent is too small. A machine-written
+# The best $w$ grows roughly like a power of $n$, and after too few training steps the exponent is too small. A machine-written
 # summary of the paper asks whether the number of steps affects how tight the bounds are. The next cell computes $w$ on the path
 # for four training times $t$ and four context lengths.
 
@@ -708,16 +706,16 @@ plt.show()
 # :alt: Log-log plot of the window parameter against the context length. For short training times the curves are flat at
 # long contexts; for infinite time the curve rises.
 #
-# Exact $w$ for the ReLU class against the context length: on the computed path at four times $t$, and at the minimizer. The
+# Exact $w$ for the ReLU class against the context length, on the computed path at four times $t$ and at the minimizer. The
 # slope in $n$ should be smaller for shorter times.
 # ```
 #
-# The number of steps does not affect the bounds: they concern the minimizer of the population loss. But for longer contexts
-# training takes more steps to reach the minimizer. So exponents measured early in training are too small.
+# The number of steps does not affect the bounds, because they concern the minimizer of the population loss. But since training
+# takes more steps to reach the minimizer for longer contexts, exponents measured early in training are too small.
 #
 # In autoregressive training each length $m\le n$ has a separate loss, and one $w$ has to serve all lengths. For $n=20$ the next
-# cell prints two window parameters. The first minimizes the mean of the exact risks over all lengths $m$. The second minimizes
-# the exact risk at $m=n$ alone:
+# cell prints two window parameters. The first minimizes the mean of the exact risks over all lengths $m$, and the second the
+# exact risk at $m=n$ alone:
 
 # %%
 task = ReLU(dim, lipschitz=2.0)
@@ -728,11 +726,11 @@ for_20 = w[each_length[-1].argmin()]
 print(f"best w for all lengths up to 20: {for_all:.1f}, for 20 alone: {for_20:.1f}")
 
 # %% [markdown]
-# So a unit trained on all prefixes of the context has a wider window here than a unit trained on the whole context alone.
+# So the best window for all prefixes of the context is wider here than that for the whole context alone.
 #
 # ## To remember
 #
-# On ReLU functions plain gradient steps follow a path that can be computed. This path tends to the best window. If the context
+# On ReLU functions plain gradient steps follow a path that can be computed, and that tends to the best window. If the context
 # resolves the functions, a larger $L$ gives a larger $\|M\|$ at the end of the training. Trained matrices have the form that
 # the paper assumes, except for the corner and a column without a gradient.
 
