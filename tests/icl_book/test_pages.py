@@ -229,7 +229,7 @@ def test_audit_says_everything():
         "What is wrong is the constant.",
         "another grid: 0 of 2 agree, 2 contradict: ",
         "What decides: ",
-        'Follows from <a href="#P1.a">P1.a</a>.',
+        'The statement follows from <a href="#P1.a">P1.a</a>.',
         "Not tested: it is lost",
     )
     assert text.count("would contradict the statement.") == 4, (

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from icl_book.claims.claim import OWN, SOURCES, Claim, Verdict
+from icl_book.claims.claim import OWN, SOURCES, Claim, Grade, Verdict
 from icl_book.markup import interval, number
 from icl_book.provenance import CARD_MIME
 
@@ -234,23 +234,30 @@ def contradiction(rows: Rows, main: bool = False) -> str:
     return f"{value} {where} would contradict the statement."
 
 
+def asked(record: Mapping[str, Any]) -> str:
+    """Say what is measured or computed; the quantity of a claim is the object of this sentence."""
+    verb = "measure" if record["grade"] in (Grade.SAMPLED, Grade.MEASURED) else "compute"
+    return f"We {verb} {record['quantity']}"
+
+
 def text(record: Mapping[str, Any]) -> str:
     """Write a whole card as text: who says what, how we read it, the numbers, what would contradict it."""
     shown = [record["title"], f"  {line(record)}"]
     if record["quote"]:
         shown += [f'  "{" ".join(record["quote"].split())}"', f"  {record['by']}"]
     if record["reading"]:
-        shown.append(f"We test: {record['reading']}")
-    shown.append(f"Measured: {record['quantity']}")
+        label = "This book states" if record["own"] else "We test"
+        shown.append(f"{label}: {record['reading']}.")
+    shown.append(f"{asked(record)}.")
     readings = {name: record["cases"] for name in list(record["readings"])[:1]}
     readings |= record["other_readings"]
     for name, rows in readings.items():
         shown.append(f"{name}: {agreement(rows)}")
         shown += [f"  {_row(row)}" for row in rows]
     if record["control"]:
-        passed = "" if record["control_passed"] else "NOT "
-        verb = "rejected" if record["control_must"] == "contradicts" else "accepted"
-        shown.append(f"Control ({record['control']}): {passed}{verb}")
+        verb = "reject" if record["control_must"] == "contradicts" else "accept"
+        does = f"{verb}s" if record["control_passed"] else f"does NOT {verb}"
+        shown.append(f"The rule {does} the control: {record['control']}")
         shown += [f"  {_row(row)}" for row in record["control_cases"]]
     if record["cases"]:
         shown.append(contradiction(record["cases"], record["verdict"].startswith("depends")))

@@ -9,15 +9,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from icl_book.claims.card import Rows, agreement, contradiction, decisive, refusal, spread
+from icl_book.claims.card import Rows, agreement, asked, contradiction, decisive, refusal, spread
 from icl_book.markup import environment, interval, number
 
-#: What one reading, or several, say of a statement, by the outcome of their evidence.
-_VERBS = {
-    "agrees": ("holds", "hold"),
-    "contradicts": ("fails", "fail"),
-    "undecided": ("is undecided", "are undecided"),
-}
+#: What a statement does in a reading, by the outcome of the evidence.
+_VERBS = {"agrees": "holds", "contradicts": "fails", "undecided": "is undecided"}
 
 
 def macros() -> Any:
@@ -71,34 +67,34 @@ def _size(limit: float | str) -> str:
 def divided(readings: Mapping[str, str]) -> str:
     """Say in which readings a statement holds and in which it fails, from their outcomes, ours first."""
     ours, *others = readings.values()
-    text = f"The statement {_VERBS[ours][0]} in our main reading."
-    if len(others) == 1:
-        return f"{text} In the other reading it {_VERBS[others[0]][0]}."
+    text = f"The statement {_VERBS[ours]} in our main reading"
     if len(set(others)) == 1:
-        all_of = "Both" if len(others) == 2 else f"All {len(others)}"
-        return f"{text} {all_of} other readings {_VERBS[others[0]][1]}."
-    parts = []
-    for outcome, (one, many) in _VERBS.items():
-        if count := others.count(outcome):
-            parts.append(f"{count} {one if count == 1 else many}")
+        every = {1: "the other one", 2: "both others"}.get(len(others), f"all {len(others)} others")
+        return f"{text} and {_VERBS[others[0]]} in {every}."
+    parts = [
+        f"{verb} in {others.count(outcome)}"
+        for outcome, verb in _VERBS.items()
+        if outcome in others
+    ]
     listed = ", ".join(parts[:-1]) + f" and {parts[-1]}"
-    return f"{text} Of the {len(others)} other readings, {listed}."
+    return f"{text}, while of the {len(others)} others it {listed}."
 
 
-def measured(quantity: str) -> tuple[str, str]:
-    """Split what is measured into its first sentence, which a card shows at once, and the others."""
-    first, _, others = quantity.partition(". ")
+def sentences(text: str) -> tuple[str, str]:
+    """Split off the first sentence of what is measured, which a card shows at once, from the others."""
+    first, _, others = text.partition(". ")
     return first, others
 
 
 environment().filters |= {
     "agreement": agreement,
+    "asked": asked,
     "contradiction": contradiction,
     "decisive": decisive,
     "divided": divided,
     "headline": headline,
-    "measured": measured,
     "refusal": refusal,
+    "sentences": sentences,
     "size": _size,
     "spread": spread,
 }
