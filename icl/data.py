@@ -4,8 +4,7 @@ A unit with ``M = w I`` predicts ``sum_i e^{w x_i . q} y_i / sum_i e^{w x_i . q}
 data frames, tensors or lists of numbers, taken as they are: nothing is centered or scaled. Work goes by
 blocks of queries, so that memory grows with the number of tokens, not with its square. Blocks run in as many
 threads as `icl.threads` says that there may be, and in eight at most, as each holds a block; the numbers do
-not depend on it. In a process that has loaded PyTorch, `predict` calls its ``scaled_dot_product_attention``,
-which is about twice as fast and runs in the threads of PyTorch.
+not depend on it. Where an argument is a tensor, `predict` calls ``scaled_dot_product_attention`` of PyTorch.
 """
 
 from __future__ import annotations
@@ -145,20 +144,20 @@ def predict(X: Any, y: Any, queries: Any, w: float) -> Any:
     kind = "float32" if kinds == {"float32"} else "float64"
     moved = w * places
     used = kind if _fits_single(tokens, labels, moved) else "float64"
+    # who has a tensor has loaded PyTorch
     torch: Any = sys.modules.get("torch")
-    if torch is None:
-        parts = [part.astype(used, copy=False) for part in (tokens, labels, moved)]
-        found: Any = _averaged(*parts).astype(kind, copy=False)
-    else:
-        tensors = [value for value in given if isinstance(value, torch.Tensor)]
+    tensors = [value for value in given if torch and isinstance(value, torch.Tensor)]
+    found: Any
+    if tensors:
         # tensors as they were given, through which gradients flow
         both = zip(given, (tokens, labels, places), strict=True)
         parts = [value if isinstance(value, torch.Tensor) else array for value, array in both]
-        place = {"dtype": getattr(torch, used), "device": tensors[0].device if tensors else "cpu"}
+        place = {"dtype": getattr(torch, used), "device": tensors[0].device}
         X, y, queries = (torch.as_tensor(part, **place) for part in parts)
-        found = _attended(torch, X, y, w * queries.reshape(places.shape))
-        found = found.to(getattr(torch, kind))
-        found = found if tensors else found.numpy()
+        found = _attended(torch, X, y, w * queries.reshape(places.shape)).to(getattr(torch, kind))
+    else:
+        parts = [part.astype(used, copy=False) for part in (tokens, labels, moved)]
+        found = _averaged(*parts).astype(kind, copy=False)
     return found[0] if single else found
 
 

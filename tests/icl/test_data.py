@@ -124,14 +124,12 @@ def test_blocks_do_not_change_the_numbers(monkeypatch):
     whole = icl.predict(X, Y, Q, 2.0), icl.best_window(X, Y)
     monkeypatch.setattr("icl.data._BLOCK", 50)
     monkeypatch.setattr("icl.data._PRODUCT", 60)
-    monkeypatch.delitem(sys.modules, "torch")
     np.testing.assert_allclose(icl.predict(X, Y, Q, 2.0), whole[0], rtol=1e-13)
     np.testing.assert_allclose(icl.best_window(X, Y).risks, whole[1].risks, rtol=1e-11)
 
 
 def test_threads_do_not_change_a_bit(monkeypatch):
     monkeypatch.setattr("icl.data._BLOCK", 50)
-    monkeypatch.delitem(sys.modules, "torch")
     found = {}
     for threads in ("1", "3", "no number"):
         monkeypatch.setenv("OMP_NUM_THREADS", threads)
@@ -168,7 +166,10 @@ def test_numpy_pandas_tensors_and_lists_give_the_same(kind):
     found = icl.predict(kind(X), y, kind(Q), 2.0)
     tensors = isinstance(kind(X), torch.Tensor)
     assert type(found) is (torch.Tensor if tensors else np.ndarray)
-    np.testing.assert_array_equal(found.detach() if tensors else found, icl.predict(X, Y, Q, 2.0))
+    # a tensor's prediction is PyTorch's, which rounds otherwise
+    tolerance = 1e-13 if tensors else 0
+    found = found.detach() if tensors else found
+    np.testing.assert_allclose(found, icl.predict(X, Y, Q, 2.0), tolerance, tolerance)
     assert icl.best_window(kind(X), y).w == icl.best_window(X, Y).w
 
 
@@ -354,7 +355,8 @@ def test_single_precision_stays_and_a_tensor_stays_one(w, columns):
         tensors = [torch.as_tensor(value).to(kind) for value in given]
         same = icl.predict(*tensors, w)
         assert isinstance(same, torch.Tensor) and same.dtype == kind
-        assert np.array_equal(same.numpy(), own)
+        tolerance = 1e-4 if kind == torch.float32 else 1e-12
+        np.testing.assert_allclose(same.numpy(), own, tolerance, tolerance)
     # one argument of double precision, or none that says its own, is enough
     assert icl.predict(tokens, labels, queries.tolist(), w).dtype == np.float64
     assert icl.predict(torch.tensor(tokens), labels, queries, w).dtype == torch.float32
@@ -380,22 +382,19 @@ def test_what_single_precision_cannot_hold_is_computed_in_double():
         np.testing.assert_allclose(found, wanted, rtol=2e-7)
 
 
-def test_predictions_without_pytorch_are_the_same():
+def test_what_a_process_has_loaded_changes_no_bit_of_a_prediction():
     code = """
-import sys, numpy as np, icl
+import numpy as np, icl
 rng = np.random.default_rng(0)
-X, Y, Q = (rng.standard_normal(shape) for shape in ((300, 3), (300, 2), (40, 3)))
-for kind in (np.float32, np.float64):
-    found = icl.predict(*(value.astype(kind) for value in (X, Y, Q)), 5.0)
-    assert found.dtype == kind and "torch" not in sys.modules
-    print(*found.ravel().tolist())
+given = [rng.standard_normal(shape) for shape in ((300, 3), (300, 2), (40, 3))]
+narrow = [value.astype(np.float32) for value in given]
+before = icl.predict(*given, 5.0), icl.predict(*narrow, 5.0)
+import torch
+after = icl.predict(*given, 5.0), icl.predict(*narrow, 5.0)
+print(*[np.array_equal(*both) for both in zip(before, after)])
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    rng = np.random.default_rng(0)
-    given = [rng.standard_normal(shape) for shape in ((300, 3), (300, 2), (40, 3))]
-    wanted = icl.predict(*given, 5.0).ravel()
-    for line, tolerance in zip(run.stdout.splitlines(), (1e-4, 1e-12), strict=True):
-        np.testing.assert_allclose(np.array(line.split(), float), wanted, tolerance, tolerance)
+    assert run.stdout.split() == ["True", "True"]
 
 
 # ------------------------------------------------------------------------------------- a subset is left out
