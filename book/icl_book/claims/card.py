@@ -247,7 +247,7 @@ def text(record: Mapping[str, Any]) -> str:
         shown += [f'  "{" ".join(record["quote"].split())}"', f"  {record['by']}"]
     if record["reading"]:
         label = "This book states" if record["own"] else "We test"
-        shown.append(f"{label}: {record['reading']}.")
+        shown.append(f"{label}: {record['reading'].rstrip('.')}.")
     shown.append(f"{asked(record)}.")
     readings = {name: record["cases"] for name in list(record["readings"])[:1]}
     readings |= record["other_readings"]

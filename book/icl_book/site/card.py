@@ -65,19 +65,19 @@ def _size(limit: float | str) -> str:
 
 
 def divided(readings: Mapping[str, str]) -> str:
-    """Say in which readings a statement holds and in which it fails, from their outcomes, ours first."""
+    """Say in a clause in which readings a statement holds and in which not, from their outcomes, ours first."""
     ours, *others = readings.values()
-    text = f"The statement {_VERBS[ours]} in our main reading"
+    text = f"which {_VERBS[ours]} in this reading"
     if len(set(others)) == 1:
         every = {1: "the other one", 2: "both others"}.get(len(others), f"all {len(others)} others")
-        return f"{text} and {_VERBS[others[0]]} in {every}."
+        return f"{text} and {_VERBS[others[0]]} in {every}"
     parts = [
         f"{verb} in {others.count(outcome)}"
         for outcome, verb in _VERBS.items()
         if outcome in others
     ]
     listed = ", ".join(parts[:-1]) + f" and {parts[-1]}"
-    return f"{text}, while of the {len(others)} others it {listed}."
+    return f"{text}, while of the {len(others)} others it {listed}"
 
 
 def sentences(text: str) -> tuple[str, str]:
