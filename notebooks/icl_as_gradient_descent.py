@@ -13,12 +13,12 @@
 # gradient descent does to the weights?*
 #
 # **Short answer.** No, if the next steps must also agree. A move of the weights or of the tokens can be replaced by a move of
-# the regression targets. The loss is then the same, but the next gradient differs {judged}`P2.icl.equivalence`. A softmax layer
-# that is fitted to one random problem nearly makes the gradient step. Both move the scores, and the median cosine between the
-# two moves is {judged}`P2.icl.imitates | fitted to one problem, n = 12, d = 4 | .2f`. For one layer that serves all problems
-# the median is {judged}`P2.icl.imitates | one layer for all problems, n = 12, d = 4 | .1f`. Neither result needs attention.
-# Multiplying each query token by a suitable matrix, while the keys stay, makes the step exactly. Shrinking all query tokens
-# does as well as the layer for all problems.
+# the regression targets that gives the same loss, but the next gradient differs {judged}`P2.icl.equivalence`. A softmax layer
+# that is fitted to one random problem nearly makes the gradient step: the median cosine between the moves of the scores by the
+# layer and by the step is {judged}`P2.icl.imitates | fitted to one problem, n = 12, d = 4 | .2f`. For one layer that serves all
+# problems the median is {judged}`P2.icl.imitates | one layer for all problems, n = 12, d = 4 | .1f`. Neither result needs
+# attention, since multiplying each query token by a suitable matrix, while the keys stay, makes the step exactly, and shrinking
+# all query tokens does as well as the layer for all problems.
 
 # %% tags=["remove-cell"]
 import sys
@@ -57,33 +57,29 @@ notebook.setup(globals())
 # %% [markdown]
 # ## In plain words
 #
-# A move of the target can change the loss exactly as a move of the weights or tokens does, but the next gradient differs. A
-# {term}`softmax regression` compares predictions $f$ with targets $b$, and its loss depends on the residual $f-b$. A move of
-# the weights changes the residual.
+# A {term}`softmax regression` compares predictions $f$ with targets $b$, and its loss depends on the residual $f-b$. A move of
+# the weights changes the residual, and so does a move of the tokens, as in context. But a suitable move of the target, while
+# the weights and tokens stay, gives *the same residual*. In this sense the three moves are equivalent.
 #
-# A suitable move of the target gives *the same residual* while the weights stay. In context the tokens move, and a move of the
-# target can replace this move, too. In this sense the three moves are equivalent.
-#
-# The gradient of the loss with respect to the scores is the Jacobian of softmax times the residual. If the weights move, this
-# Jacobian changes. If the target moves instead, the Jacobian stays. So the next gradient step differs. Moreover, such a target
-# exists for *every* move of the tokens, even one unlike a gradient step.
+# They part at the next step. The gradient of the loss with respect to the scores is the Jacobian of softmax times the residual,
+# and this Jacobian changes if the weights move, but stays if the target moves instead. So the next gradient step differs.
+# Moreover, such a target exists for *every* move of the tokens, even one unlike a gradient step.
 #
 # ## The experiment: one step, in three ways
 #
-# A move of the target or of the tokens can give the same loss as a step of the weights. The gradient after the move of the
-# target differs. Let $F$ be the matrix of softmax rows of the scores $S=A_1XA_2^\top$. The normalized loss is
-# $L=\frac12\Vert F-B\Vert_F^2$. For the rescaled loss, row $j$ of the residual $F-B$ is multiplied by $a_j$, the sum of row $j$
-# of $e^S$ ([](/notebooks/tensor_trick.ipynb)). Each of these three moves gives the same residual:
+# Let $F$ be the matrix of softmax rows of the scores $S=A_1XA_2^\top$. The normalized loss is $L=\frac12\Vert F-B\Vert_F^2$.
+# For the rescaled loss, row $j$ of the residual $F-B$ is multiplied by $a_j$, the sum of row $j$ of $e^S$
+# ([](/notebooks/tensor_trick.ipynb)). Each of these three moves gives the same residual:
 #
 # - the weights $X$ make a step of gradient descent;
 # - the target $B$ moves by {eq}`eq-icl-shift`, and the weights stay;
-# - a linear attention layer moves the query tokens, the rows of $A_1$, by {eq}`eq-icl-layer`. The keys, which are the rows of
-#   $A_2$, the weights and the target stay.
+# - a linear attention layer moves the query tokens, the rows of $A_1$, by {eq}`eq-icl-layer`, while the keys, which are the
+#   rows of $A_2$, the weights and the target stay.
 #
-# The layer is given $P=\partial L/\partial S$, the $n\times n$ matrix of derivatives of the loss with respect to the scores.
-# The gradient in $X$ is $A_1^\top PA_2$. We compare the losses after the three moves. We also compare the gradients in $X$
-# after the move of the weights and after the move of the target. These gradients decide the *second* step. The step size is one
-# over the largest absolute eigenvalue of the Hessian of $L$ in $X$.
+# The layer is given $P=\partial L/\partial S$, the $n\times n$ matrix of derivatives of the loss with respect to the scores,
+# from which the gradient in $X$ is $A_1^\top PA_2$. We compare the losses after the three moves. Because the gradients in $X$
+# decide the *second* step, we also compare those after the move of the weights and after the move of the target. The step size
+# is one over the largest absolute eigenvalue of the Hessian of $L$ in $X$.
 #
 # To try $d=7$, replace the first line of the next cell by `d = 7`.
 
@@ -162,18 +158,18 @@ plt.show()
 # :alt: Logarithmic plot of two curves, one for each version of the loss, against the step of gradient descent. Both curves lie
 # between about one hundredth and about one half all along.
 #
-# Relative difference between two gradients along the path of gradient descent. One gradient is taken after a step of the
-# weights, and the other after the move of the target that replaces this step. The two gradients differ at every step, although
-# the two losses agree up to rounding (table above).
+# Relative difference between two gradients along the path of gradient descent, one after a step of the weights, and the other
+# after the move of the target that replaces this step. The two gradients differ at every step, although the two losses agree up
+# to rounding (table above).
 # ```
 #
-# The experiment takes about one second. Expect the losses to agree up to rounding. In the normalized problem expect the
-# difference of the two gradients to be up to {judged}`P2.icl.equivalence | gradient, normalized | .1f` times as long as the
-# longer gradient.
+# The experiment takes about one second. Expect the losses to agree up to rounding, and in the normalized problem a difference
+# of the two gradients of up to {judged}`P2.icl.equivalence | gradient, normalized | .1f` times the length of the longer
+# gradient.
 #
 # A machine-written summary of paper 2 calls in-context learning and gradient steps equivalent (quoted below). *Equivalent* can
-# mean the same loss, or the same gradient and therefore the same next step. It can also mean that one linear attention layer,
-# given $P$, makes the same scores as the step. The card judges all three readings.
+# mean the same loss, or the same gradient and therefore the same next step, or that one linear attention layer, given $P$,
+# makes the same scores as the step. The card judges all three readings.
 
 # %% tags=["remove-input"]
 worst = largest.reset_index()
@@ -207,17 +203,17 @@ judge("P2.icl.identity", [weights, tokens])
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Write `step_size = 0.1 / ...`. In the first step the relative difference between the gradients falls to about a tenth. The
-# residuals are equal, so the gradients differ only through the Jacobian of softmax. The Jacobian changes nearly in proportion
-# to the step. The losses agree as before.
+# Write `step_size = 0.1 / ...`. In the first step the relative difference between the gradients falls to about a tenth. Since
+# the residuals are equal, the gradients differ only through the Jacobian of softmax, which changes nearly in proportion to the
+# step. The losses agree as before.
 # ```
 #
 # ## What is printed, and what is true
 #
 # A related paper makes two statements about one softmax regression $L(x)=\frac12\Vert f(x)-b\Vert^2$ with
 # $f=\langle e^{Ax},1\rangle^{-1}e^{Ax}$. According to public reviews and a machine-written abstract, {cite:t}`li2024closeness`
-# prove both statements. We did not read the paper itself. Let $R$ bound the norms of $A$ and of $x$, and let
-# $M=n^{1.5}e^{10R^2}$. The statements are:
+# prove them, but we did not read the paper itself. Let $R$ bound the norms of $A$ and of $x$, and let $M=n^{1.5}e^{10R^2}$. The
+# statements are:
 #
 # 1. Moving the weights, $x_t\to x_{t+1}$, is equivalent to replacing the target $b$ by some $\tilde b$ with
 #    $\Vert\tilde b-b\Vert_2\le M\Vert x_{t+1}-x_t\Vert_2$.
@@ -225,17 +221,16 @@ judge("P2.icl.identity", [weights, tokens])
 #    $\Vert\tilde b-b\Vert_2\le M\Vert A_{t+1}-A_t\Vert$.
 #
 # The abstract of paper 2 {cite:p}`gao2023tensor` treats the {term}`normalized` and the {term}`rescaled` matrix problem, and
-# mentions a "main result concerning in-context learning". None of our sources contains this result. A machine-written summary
-# says:
+# mentions a "main result concerning in-context learning", which none of our sources contains. A machine-written summary says:
 #
 # > In-context learning updates are mathematically equivalent to gradient descent steps on attention parameters (a machine-written
 # > summary of paper 2)
 #
 # **No statement judged on this page comes from paper 2 itself.** The statements come from the summary or from this book.
 #
-# In the matrix problem a target $\tilde B$ can replace a move, too. Let a move of $X$, $A_1$ or $A_2$ change the scores from
-# $S$ to $S'$. Let $f_j$, $b_j$ and $\tilde b_j$ be the rows of $F(S)$, $B$ and $\tilde B$. A prime denotes values at $S'$. The
-# new target is
+# In the matrix problem, too, a target $\tilde B$ can replace a move. Let a move of $X$, $A_1$ or $A_2$ change the scores from
+# $S$ to $S'$, and let a prime denote values at $S'$. If $f_j$, $b_j$ and $\tilde b_j$ are the rows of $F(S)$, $B$ and
+# $\tilde B$, the new target is
 #
 # $$
 # \begin{aligned}
@@ -248,8 +243,8 @@ judge("P2.icl.identity", [weights, tokens])
 # :class: tip
 # Let $s_j$ be row $j$ of the scores.
 #
-# - With {eq}`eq-icl-shift` the residual and the loss at $(S,\tilde B)$ equal the residual and the loss at $(S',B)$. In general
-#   the gradient differs, and so does the next step.
+# - With {eq}`eq-icl-shift` the residual and the loss at $(S,\tilde B)$ equal those at $(S',B)$. In general the gradient
+#   differs, and so does the next step.
 # - In the normalized problem $\Vert\tilde b_j-b_j\Vert\le\frac12\Vert s_j'-s_j\Vert$, so $\frac R2$ can replace $M$ in both
 #   statements.
 # - In the rescaled problem let $b_j$ lie in the simplex and $\delta=\Vert s_j'-s_j\Vert_\infty$. Then
@@ -262,18 +257,18 @@ judge("P2.icl.identity", [weights, tokens])
 # ([](/notebooks/lipschitz_bounds.ipynb)).
 #
 # For the third item move $s'$ on a segment that starts at $s$, where $\tilde b=b$. The derivative of $\tilde b$ in $s'$ is
-# $-\frac{a'}a\,(\mathrm{diag}(f')-bf'^\top)$. Here $\frac{a'}a\le e^\delta$. The norm of $\mathrm{diag}(f')-bf'^\top$ is convex
-# in $f'$ and in $b$, so it is largest at corners $f'=e_i$ and $b=e_k$ of the simplex. There the matrix is $(e_i-e_k)e_i^\top$,
-# and its norm is $0$ or $\sqrt2$.
+# $-\frac{a'}a\,(\mathrm{diag}(f')-bf'^\top)$, and here $\frac{a'}a\le e^\delta$. Since the norm of $\mathrm{diag}(f')-bf'^\top$
+# is convex in $f'$ and in $b$, it is largest at corners $f'=e_i$ and $b=e_k$ of the simplex. There the matrix is
+# $(e_i-e_k)e_i^\top$, whose norm is $0$ or $\sqrt2$.
 # ```
 #
 # ## By hand
 #
-# Take two tokens and $b=(1,0)$. The weights move so that the scores change from $(0,0)$ to $(\ln3,0)$. The prediction then
+# Take two tokens and $b=(1,0)$. If the weights move so that the scores change from $(0,0)$ to $(\ln3,0)$, the prediction
 # changes from $(\frac12,\frac12)$ to $(\frac34,\frac14)$, and the residual becomes $(-\frac14,\frac14)$.
 #
 # Now keep the scores $(0,0)$ and take the target $\tilde b=(\frac34,\frac14)$. The residual is $(-\frac14,\frac14)$ again, and
-# the loss is $\frac1{16}$ in both cases. The gradients in the scores differ, because the Jacobians of softmax do. With
+# the loss is $\frac1{16}$ in both cases. But the gradients in the scores differ, because the Jacobians of softmax do: with
 # $v=(1,-1)^\top$ the Jacobian is $\frac14vv^\top$ at $(0,0)$ and $\frac3{16}vv^\top$ at $(\ln3,0)$.
 
 # %%
@@ -292,9 +287,9 @@ for what, s, t in (("weights move", after, b), ("target moves", before, target))
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The rows of $F(S)$ and of $F(S')$ sum to 1, so each row of the normalized shift sums to 0. In the rescaled problem the
-# entries of $\tilde b$ sum to $1-\frac{a'}{a}(1-\langle b,1\rangle)$. This sum equals $\langle b,1\rangle$ for every $a'/a$ if
-# and only if $\langle b,1\rangle=1$.
+# The rows of $F(S)$ and of $F(S')$ sum to 1, so each row of the normalized shift sums to 0. In the rescaled problem the entries
+# of $\tilde b$ sum to $1-\frac{a'}{a}(1-\langle b,1\rangle)$, which equals $\langle b,1\rangle$ for every $a'/a$ if and only if
+# $\langle b,1\rangle=1$.
 # ```
 #
 # ````{admonition} What is assumed, and what we test
@@ -309,16 +304,16 @@ for what, s, t in (("weights move", after, b), ("target moves", before, target))
 #
 # ## When does the equivalence break?
 #
-# In the rescaled problem a long move can break the bound with $M$ on the shift of the target. The equality of the losses never
-# breaks. The rescaled shift contains the ratio $a_j'/a_j$ of row sums. This ratio is close to 1 for short moves and can be
-# exponentially large for long moves.
+# The equality of the losses never breaks, but in the rescaled problem a long move can break the bound with $M$ on the shift of
+# the target. The reason is that the rescaled shift contains the ratio $a_j'/a_j$ of row sums, which is close to 1 for short
+# moves and can be exponentially large for long moves.
 #
 # The summary adds: "If the Lipschitz conditions are violated (e.g., gradients become too large or sparse updates occur), the
 # equivalence breaks down."
 #
-# In our example all tokens but one are zero. The weights violate the assumption $\|x\|\le R$: they have $\|x\|=16R$. If one
-# step takes $x$ to $-x$, the rescaled shift is longer than the bound with $M$. The normalized shift stays within the bound. The
-# step and the shift still give the same *value* of the loss, by the definition of the shift.
+# In our example all tokens but one are zero, and the weights violate the assumption $\|x\|\le R$, because they have
+# $\|x\|=16R$. If one step takes $x$ to $-x$, the rescaled shift is longer than the bound with $M$, while the normalized shift
+# stays within the bound. The step and the shift still give the same *value* of the loss, by the definition of the shift.
 
 # %% tags=["remove-input"]
 long = measured.reversed_weights()
@@ -345,15 +340,15 @@ judge(
 # $$ (eq-icl-layer)
 #
 # gives the same scores, $A_1'X_tA_2^\top=A_1X_{t+1}A_2^\top$. The formula is one **linear** self-attention layer with a
-# residual connection. Its scores are $A_1A_1^\top$, and its values are $PA_2X_t^{-1}$. The values depend on the targets
-# through $P$. So a layer that sees only $A_1$ cannot compute the gradient.
+# residual connection, with the scores $A_1A_1^\top$ and the values $PA_2X_t^{-1}$. Since the values depend on the targets
+# through $P$, a layer that sees only $A_1$ cannot compute the gradient.
 #
 # Attention is not needed for such a step. With $G=A_1^\top PA_2$, {eq}`eq-icl-layer` also reads $A_1'=A_1(I-\eta GX_t^{-1})$:
 # every query token is multiplied by the same $d\times d$ matrix, and the keys stay.
 #
 # If queries and keys are the same tokens, $A_1=A_2=A$, and have to move together, then in general no matrix $N$ on every token
-# makes the step. At $X_t=I$ the scores of the moved tokens are $ANN^\top A^\top$, a symmetric matrix. After the gradient step the
-# scores are $A(I-\eta A^\top PA)A^\top$, and this matrix is not symmetric unless $A^\top PA$ is.
+# makes the step. At $X_t=I$ the scores of the moved tokens are $ANN^\top A^\top$, a symmetric matrix, whereas those after the
+# gradient step are $A(I-\eta A^\top PA)A^\top$, which is not symmetric unless $A^\top PA$ is.
 #
 # **Exercise 3.** A gradient step changes the scores by $-\eta(A_1A_1^\top)P(A_2A_2^\top)$, and $P$ is the only factor that
 # depends on $X$. What follows for two different matrices $X$ with the same scores?
@@ -366,11 +361,11 @@ judge(
 #
 # **And a softmax layer?** Take $A_1'=A_1+\mathrm{softmax}(cA_1A_1^\top)\,A_1V$. We fit the $d\times d$ matrix $V$ by least
 # squares to the move of the tokens in {eq}`eq-icl-layer`. In the first fit each problem gets a separate $V$ that may depend on
-# the targets. In the second fit one $V$ serves all problems, like the weights of a trained layer. For this fit each move is
-# first divided by its length.
+# the targets. In the second fit, for which each move is first divided by its length, one $V$ serves all problems, like the
+# weights of a trained layer.
 #
-# We compare how the layer and the gradient step move the scores. The sharpness $c$ ranges from 0 (plain averaging) to 16 (most
-# tokens attend almost only to themselves). For comparison we also fit $A_1'=A_1+A_1V$, which has no attention.
+# We compare how the layer and the gradient step move the scores, while the sharpness $c$ ranges from 0 (plain averaging) to 16
+# (most tokens attend almost only to themselves). For comparison we also fit $A_1'=A_1+A_1V$, which has no attention.
 
 # %% tags=["hide-input"]
 fits = measured.imitations(
@@ -430,23 +425,23 @@ plt.show()
 # below a horizontal line.
 #
 # Median cosine between two moves of the scores, one by a layer and one by a gradient step, against the sharpness $c$ of the
-# layer. A cosine of 1 means the same direction. A layer fitted to each problem comes close to 1, except at $c=0$. One layer
-# for all problems does no better than shrinking every query token (line). Without attention ("none") every query token is
+# layer. A cosine of 1 means the same direction. A layer fitted to each problem comes close to 1, except at $c=0$, while one
+# layer for all problems does no better than shrinking every query token (line). Without attention ("none") every query token is
 # multiplied by a matrix. Intervals are mostly smaller than the marks.
 # ```
 #
-# **Why the fitted layer is so good.** The gradient step multiplies every query token by a matrix. In the layer each token is a query
-# $q$. The softmax average of Gaussian tokens is nearly a multiple of $q$: weighted with $e^{c\,a\cdot q}$, a standard normal
-# vector $a$ has the mean $cq$. So the layer also nearly multiplies every token by a matrix.
+# **Why the fitted layer is so good.** The gradient step multiplies every query token by a matrix, and so, nearly, does the
+# layer. There each token is a query $q$, and the softmax average of Gaussian tokens is nearly a multiple of $q$, because a
+# standard normal vector $a$, weighted with $e^{c\,a\cdot q}$, has the mean $cq$.
 #
 # **One layer for all problems shrinks every token.** The cosine between its matrix $V$ and $-I$ is
-# {judged}`P2.icl.imitates | its matrix against -1, n = 12, d = 4 | .3f`. The entries of our random targets have the mean
-# $\frac1n$. So on average over the targets the loss is $\frac12\sum_{j,k}(F_{jk}-\frac1n)^2$ plus a constant. This average is
+# {judged}`P2.icl.imitates | its matrix against -1, n = 12, d = 4 | .3f`. Since the entries of our random targets have the mean
+# $\frac1n$, the average of the loss over the targets is $\frac12\sum_{j,k}(F_{jk}-\frac1n)^2$ plus a constant. This average is
 # least at $X=0$, where all attention weights are equal. The part of the step that all problems share therefore makes the scores
 # smaller.
 #
-# The rest of the step depends on the targets, which the layer does not see. In the control the targets are the softmax rows at
-# the weights $2X$. There the gradient step tends to enlarge the scores.
+# The rest of the step depends on the targets, which the layer does not see. In the control, where the targets are the softmax
+# rows at the weights $2X$, the gradient step tends to enlarge the scores.
 
 # %% [markdown]
 # **Exercise 4.** Some move of the target gives the same loss as a layer that moves the tokens *against* the gradient step. Move
@@ -473,23 +468,23 @@ plt.show()
 #
 # ```{admonition} Solution
 # :class: dropdown
-# In general it cannot. The matrix $P$ depends jointly on $F$ and $B$. The values of the layer are linear in the tokens, so the
-# values can carry $B$ but not $F$. An exception is $X\approx0$, where $F\approx\frac1n11^\top$. There
+# In general it cannot. The matrix $P$ depends jointly on $F$ and $B$, whereas the values of the layer, which are linear in the
+# tokens, can carry $B$ but not $F$. An exception is $X\approx0$, where $F\approx\frac1n11^\top$. There
 # $P\approx\frac1n(\bar B-B)$ is linear in $B$, where $\bar B$ is $B$ with each entry replaced by the mean of its row.
 # ```
 #
 # ## Do the bounds imply similarity?
 #
-# Bounds on the length of moves do not imply that the moves are similar: the opposite of a gradient step is as long as the step.
-# The abstract of {cite:t}`li2024closeness` says that the upper bounds "imply that when training self-attention-only
+# Bounds on the length of moves do not imply that the moves are similar, since the opposite of a gradient step is as long as the
+# step. The abstract of {cite:t}`li2024closeness` says that the upper bounds "imply that when training self-attention-only
 # Transformers for fundamental regression tasks, the models learned by gradient-descent and Transformers show great similarity".
 # We do not judge this claim, because it concerns trained models, and we have not repeated the experiments.
 #
 # ## To remember
 #
-# "Equivalence" here means that a shift of the target gives the same residual and loss as a step. The gradients differ. A
-# linear layer that is given $P$ makes a gradient step exactly, and so does a matrix on each query token. One softmax layer for
-# all problems is not given $P$, and shrinks every query token.
+# "Equivalence" here means that a shift of the target gives the same residual and loss as a step, although the gradients differ.
+# A linear layer that is given $P$ makes a gradient step exactly, and so does a matrix on each query token. One softmax layer
+# for all problems is not given $P$, and shrinks every query token.
 
 # %% tags=["remove-input"]
 notebook.footer()

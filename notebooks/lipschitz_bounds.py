@@ -63,8 +63,7 @@ notebook.setup(globals(), conditions=2)
 # {term}`Lipschitz constant`, which says how far an output can move, at worst, when the input moves by one unit. An upper bound
 # on this constant that is far too large is still true and suffices for many proofs, but its reciprocal is too small to be a
 # useful step size. The printed bounds are of this kind: they treat softmax as a quotient, in which the exponentials can be huge
-# and their sum can be tiny, although these two extremes never occur together. This chapter computes the true constants, and
-# derives a step size from the curvature of the loss.
+# and their sum can be tiny, although these two extremes never occur together.
 #
 # ## The experiment: how fast can a softmax row move?
 #
@@ -254,8 +253,8 @@ judge(
 #
 # *Constant of $u$.* The norm of $J_u=\mathrm{diag}(u)$ is $e^{\max s_i}$, which is largest at $s=R^2e_1$.
 #
-# *Constants of $\alpha$ and $\alpha^{-1}$.* The gradient of $\alpha$ in the scores is $u=e^s$. That of $\alpha^{-1}$ is
-# $-f/\alpha$, whose norm is at most $1/\beta$ because $\Vert f\Vert\le1$. To find $\beta$, let $\bar s$ be the mean score. Then
+# *Constants of $\alpha$ and $\alpha^{-1}$.* In the scores $\alpha$ has the gradient $u=e^s$, and $\alpha^{-1}$ has $-f/\alpha$,
+# whose norm is at most $1/\beta$ because $\Vert f\Vert\le1$. To find $\beta$, let $\bar s$ be the mean score. Then
 # $\alpha\ge ne^{\bar s}$ by the inequality of the means, and $\bar s\ge-R^2/\sqrt n$ by Cauchy-Schwarz. Since both inequalities
 # are equalities if all scores are $-R^2/\sqrt n$, it follows that $\beta=ne^{-R^2/\sqrt n}$.
 #

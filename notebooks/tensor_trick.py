@@ -12,13 +12,12 @@
 # *All rows of attention share the same weights. Can we treat all rows as one regression, and at what cost?*
 #
 # **Short answer.** Yes. Let the matrices $A_1$ and $A_2$ have $n$ tokens of dimension $d$ as rows, and let $X$ be the matrix of
-# weights. The scores of attention are $A_1XA_2^\top$. Read row by row, the scores form the vector
-# $(A_1\otimes A_2)\,\mathrm{vec}(X)$ {judged}`P2.trick`. So the normalized problem of paper 2 is a sum of $n$ softmax
-# regressions with the same unknown $\mathrm{vec}(X)$ {judged}`P2.normalized`. The rescaled problem of paper 2 is such a sum,
-# too {judged}`P2.rescaled`. The cost is a large matrix:
-# $A_1\otimes A_2$ has $n^2d^2$ entries {judged}`P2.memory`. A product of three small matrices gives the same gradient
-# {judged}`P2.gradient`. For $n=d$ the number of operations grows like $d$ to the power
-# {judged}`P2.scale.operations | explicit, n = d | .0f` with the large matrix, and to the power
+# weights. Read row by row, the scores of attention $A_1XA_2^\top$ form the vector $(A_1\otimes A_2)\,\mathrm{vec}(X)$
+# {judged}`P2.trick`. So the normalized problem of paper 2 is a sum of $n$ softmax regressions with the same unknown
+# $\mathrm{vec}(X)$ {judged}`P2.normalized`, and its rescaled problem is such a sum, too {judged}`P2.rescaled`. The cost is the
+# large matrix $A_1\otimes A_2$ with $n^2d^2$ entries {judged}`P2.memory`, which the gradient does not need, because a product
+# of three small matrices gives the same gradient {judged}`P2.gradient`. For $n=d$ the number of operations grows like $d$ to
+# the power {judged}`P2.scale.operations | explicit, n = d | .0f` with the large matrix, and to the power
 # {judged}`P2.scale.operations | closed form, n = d | .0f` with the small matrices.
 
 # %% tags=["remove-cell"]
@@ -77,26 +76,26 @@ plt.show()
 # targets. The second row of the first, the fourth and the fifth is framed. Labels: tokens move in context, and weights move in
 # training.
 #
-# Attention as a regression, with three tokens in two dimensions. The softmax rows of $A_1XA_2^\top$ should match the targets. A
-# prompt changes the tokens, and training changes the weights. The framed row is a single softmax regression.
+# Attention as a regression, with three tokens in two dimensions: the softmax rows of $A_1XA_2^\top$ should match the targets. A
+# prompt changes the tokens, whereas training changes the weights. Framed is a single softmax regression.
 # ```
 #
 # (trick-plain)=
 # ## In plain words
 #
 # **Why a paper on in-context learning solves a regression.** A prompt changes what a transformer computes without changing its
-# weights: each layer hands changed *tokens* to the next layer. Training changes the *weights*. Can changed tokens do what
-# changed weights do? To make this question precise, we need a problem with both tokens and weights.
-# {term}`Softmax regression <softmax regression>` is such a problem ({numref}`fig-tt-motive`): choose the weights so that
-# attention comes close to given targets.
+# weights, because each layer hands changed *tokens* to the next layer, whereas training changes the *weights*. Can changed
+# tokens do what changed weights do? To make this question precise, we need a problem with tokens and weights in it.
+# {term}`Softmax regression <softmax regression>` is one ({numref}`fig-tt-motive`): choose the weights so that attention comes
+# close to given targets.
 #
-# {cite:t}`li2024closeness` asked the question for one row of attention. One row is a *single* softmax regression: choose a
-# vector $x$ so that $\mathrm{softmax}(Ax)$ comes close to a target $b$. Attention has $n$ rows that share the weights. Paper 2
-# {cite:p}`gao2023tensor` takes all rows together: its title says "from Single Softmax Regression to Multiple Softmax Regression
-# via a Tensor Trick". This chapter is about the step from one row to all rows. The question about tokens and weights has
+# {cite:t}`li2024closeness` asked the question for one row of attention, which is a *single* softmax regression: choose a vector
+# $x$ so that $\mathrm{softmax}(Ax)$ comes close to a target $b$. Since attention has $n$ rows that share the weights, paper 2
+# {cite:p}`gao2023tensor` takes all rows together. Its title says "from Single Softmax Regression to Multiple Softmax Regression
+# via a Tensor Trick". This chapter is about the step from one row to all rows, while the question about tokens and weights has
 # [a chapter of its own](/notebooks/icl_as_gradient_descent.ipynb).
 #
-# **What paper 2 does.** The abstract poses two problems. The data are two matrices of tokens,
+# **What paper 2 does.** Its abstract poses two problems, whose data are two matrices of tokens,
 # $A_1,A_2\in\mathbb R^{n\times d}$, and a matrix of targets, $B\in\mathbb R^{n\times n}$. The unknown is the $d\times d$ matrix
 # $X$ of weights:
 #
@@ -107,42 +106,40 @@ plt.show()
 # \end{aligned}
 # $$ (eq-tt-problems)
 #
-# The exponential acts on each entry. The diagonal matrix $D(X)=\mathrm{diag}(\exp(A_1XA_2^\top)1_n)$ holds the row sums of the
-# exponentials, where $1_n$ is the vector of ones. So the rows of $D(X)^{-1}\exp(A_1XA_2^\top)$ are softmax rows. The difference
-# in the rescaled problem is $D(X)$ times the difference in the normalized problem. The abstract then turns the matrix $X$ into
-# a vector, so that both problems resemble single softmax regressions.
+# Here the exponential acts on each entry. The diagonal matrix $D(X)=\mathrm{diag}(\exp(A_1XA_2^\top)1_n)$ holds the row sums of
+# the exponentials, where $1_n$ is the vector of ones, so that the rows of $D(X)^{-1}\exp(A_1XA_2^\top)$ are softmax rows. In
+# the rescaled problem the difference is $D(X)$ times that in the normalized problem. The abstract then turns the matrix $X$
+# into a vector, so that the two problems resemble single softmax regressions.
 #
 # The abstract also says that the authors complete a Lipschitz analysis of their regression function and use this analysis to
-# derive their "main result concerning in-context learning". The abstract gives no constants and does not state the result.
+# derive their "main result concerning in-context learning". It gives no constants and does not state the result.
 #
-# **What could be tested.** We had the abstract of paper 2 but not its full text. Three statements of the abstract could be
-# tested:
+# **What could be tested.** We had the abstract of paper 2 but not its full text. Three of its statements could be tested:
 #
 # - In vector form, the normalized problem is a sum of single regressions {judged}`P2.normalized`.
 # - In vector form, the rescaled problem is also a sum of single regressions {judged}`P2.rescaled`.
 # - The dimension grows from $d$ to $d^2$: the vector has $d^2$ unknowns {judged}`P2.dimension`.
 #
-# These three statements hold, and no data could have contradicted them: the first two are identities, and the third follows
-# from the rank of a Kronecker product. The Lipschitz analysis and the main result could not be tested. The next two chapters
-# test Lipschitz bounds of related papers and what others say about the main result.
+# These three statements hold, and no data could have contradicted them, because the first two are identities, and the third
+# follows from the rank of a Kronecker product. The Lipschitz analysis and the main result could not be tested, but the next two
+# chapters test Lipschitz bounds of related papers and what others say about the main result.
 #
-# **The {term}`trick <tensor trick>`.** The scores $A_1XA_2^\top$ are linear in $X$. So the vector of all scores is a matrix
-# times the vector $\mathrm{vec}(X)$ of all entries of $X$. This matrix is the Kronecker product $A_1\otimes A_2$. The rows of
-# $A_1\otimes A_2$ come in $n$ blocks, one for each row of attention. Each block is the data matrix of a single softmax
-# regression. All $n$ regressions have the same unknown vector $x=\mathrm{vec}(X)$ of length $d^2$.
+# **The {term}`trick <tensor trick>`.** Since the scores $A_1XA_2^\top$ are linear in $X$, the vector of all scores is a matrix
+# times the vector $\mathrm{vec}(X)$ of all entries of $X$. This matrix is the Kronecker product $A_1\otimes A_2$, whose rows
+# come in $n$ blocks, one for each row of attention. Each block is the data matrix of a single softmax regression, and all $n$
+# regressions have the same unknown vector $x=\mathrm{vec}(X)$ of length $d^2$.
 #
-# Facts about a single regression then apply to all rows. The price is a large data matrix: $A_1\otimes A_2$ has $n^2d^2$
-# entries, while $A_1$ and $A_2$ together have $2nd$.
+# Facts about a single regression then apply to all rows, at the price of a large data matrix.
 #
 # ## The experiment
 #
-# The matrix form of a problem and its vector form have the same loss and the same gradient but need very different amounts of
-# memory. We draw random problems and compute both losses of {eq}`eq-tt-problems` twice. The first computation treats all $n$
-# rows of attention at once, as matrices. The second computation adds up $n$ single softmax regressions, whose data matrices
-# are the blocks of the explicit product $A_1\otimes A_2$.
+# A problem in matrix form and in vector form has the same loss and the same gradient, but the two forms need very different
+# amounts of memory. We draw random problems and compute both losses of {eq}`eq-tt-problems` twice. First we treat all $n$ rows
+# of attention at once, as matrices, and then we add up $n$ single softmax regressions, whose data matrices are the blocks of
+# the explicit product $A_1\otimes A_2$.
 #
-# We also compute the gradient of the normalized loss twice: by autograd through the explicit product, and by the formula
-# {eq}`eq-tt-gradient` below. The function `gradient` differentiates half of the loss in {eq}`eq-tt-problems`, so the code
+# We also compute the gradient of the normalized loss twice, by autograd through the explicit product and by the formula
+# {eq}`eq-tt-gradient` below. Because the function `gradient` differentiates half of the loss in {eq}`eq-tt-problems`, the code
 # doubles its result.
 #
 # To try $d=7$, replace the first line of the next cell by `dims = [7]`.
@@ -198,11 +195,11 @@ worst.style.format("{:.0e}", subset=columns).format(
 ).hide()
 
 # %% [markdown]
-# The experiment takes a few seconds on two cores. The table shows the largest difference between the two computations,
-# relative to the largest entry. It also shows the bytes of the explicit product, and of the matrices $A_1$, $X$, $A_2$ and the
-# scores together. Expect differences near $10^{-15}$ in every dimension {judged}`P2.normalized`: the statements are
-# identities, so the differences are rounding errors. At $d=16$ and $n=48$ expect {judged}`P2.memory | n = 48, d = 16 | 8*,.0f`
-# bytes for the explicit product, over a hundred times as many as for the matrices and scores.
+# The experiment takes a few seconds on two cores. The table shows the largest difference between the two computations, relative
+# to the largest entry, and the bytes of the explicit product, and of the matrices $A_1$, $X$, $A_2$ and the scores together.
+# Since the statements are identities, expect in every dimension only rounding errors, near $10^{-15}$ {judged}`P2.normalized`.
+# At $d=16$ and $n=48$ expect {judged}`P2.memory | n = 48, d = 16 | 8*,.0f` bytes for the explicit product, over a hundred times
+# as many as for the matrices and scores.
 
 # %%
 figure, ax = plt.subplots(figsize=(5.8, 3.0))
@@ -225,8 +222,8 @@ plt.show()
 # gigabyte.
 #
 # Memory of the explicit product, and of the matrices with the scores. Points are measured in the experiment, and dotted lines
-# are computed from the numbers of entries. The explicit product exceeds 24 GiB (dashed) near $d=140$. The matrices and scores
-# stay below one gigabyte up to $d=1024$.
+# are computed from the numbers of entries. While the explicit product exceeds 24 GiB (dashed) near $d=140$, the matrices and
+# scores stay below one gigabyte up to $d=1024$.
 # ```
 
 # %% tags=["remove-input"]
@@ -240,9 +237,9 @@ judge(
 )
 
 # %% [markdown]
-# The controls repeat the comparison with a deliberate mistake. One control takes the columns of $B$ as targets, and the other
-# divides all exponentials by their total sum. The next three cards judge the rescaled loss, the identity behind the trick and
-# the memory on the same problems.
+# The controls repeat the comparison with a deliberate mistake: one takes the columns of $B$ as targets, and the other divides
+# all exponentials by their total sum. The next three cards judge the rescaled loss, the identity behind the trick and the
+# memory on the same problems.
 
 # %% tags=["remove-input"]
 judge(
@@ -274,36 +271,34 @@ judge(
 # %% [markdown]
 # ## What is printed, and what is true
 #
-# The identity behind the trick is true if $\mathrm{vec}$ reads rows. The abstract of paper 2 (arXiv 2307.02419) states the two
-# problems {eq}`eq-tt-problems`, and prints $\min_X$ only before the first. The abstract compares the two problems with single
-# regressions of earlier papers. The losses of these regressions are $\Vert\langle e^{Ax},1_n\rangle^{-1}e^{Ax}-b\Vert_2^2$ and
-# $\Vert e^{Ax}-\langle e^{Ax},1_n\rangle b\Vert_2^2$. The abstract says that vectorization "expands the dimension from $d$ to
-# $d^2$", and describes the result as "resembling the formulation of the regression problem mentioned earlier". We take
-# "resembling" to mean that each problem equals a sum of single regressions, one for each row.
+# The abstract of paper 2 (arXiv 2307.02419) states the two problems {eq}`eq-tt-problems`, and prints $\min_X$ only before the
+# first. It compares them with single regressions of earlier papers, whose losses are
+# $\Vert\langle e^{Ax},1_n\rangle^{-1}e^{Ax}-b\Vert_2^2$ and $\Vert e^{Ax}-\langle e^{Ax},1_n\rangle b\Vert_2^2$. It says that
+# vectorization "expands the dimension from $d$ to $d^2$", and describes the result as "resembling the formulation of the
+# regression problem mentioned earlier". We take "resembling" to mean that each problem equals a sum of single regressions, one
+# for each row.
 #
-# The abstract does not state the identity behind the trick. A machine-written summary of paper 2 does. According to our notes,
-# two later papers {cite:p}`gao2025fast,alman2024gradient` state the identity and cite paper 2 for it:
+# The identity behind the trick does not stand in the abstract, but in a machine-written summary of paper 2. According to our
+# notes, two later papers {cite:p}`gao2025fast,alman2024gradient` state it and cite paper 2 for it:
 #
 # > $\mathrm{vec}(A_1XA_2^\top)=(A_1\otimes A_2)\,\mathrm{vec}(X)$
 #
-# Three cards on this page judge statements from the abstract of paper 2: P2.normalized, P2.rescaled and P2.dimension.
-#
 # ```{admonition} What is true
 # :class: tip
-# The identity is true if $\mathrm{vec}$ reads a matrix row by row, $\mathrm{vec}(X)_{(i-1)d+j}=X_{i,j}$. {cite:t}`gao2025fast`
-# define $\mathrm{vec}$ in this way, and `reshape(-1)` in NumPy and PyTorch also reads rows. In many textbooks (and in MATLAB,
-# Julia, R) $\mathrm{vec}$ reads columns. The product then has to be $A_2\otimes A_1$.
+# The identity is true if $\mathrm{vec}$ reads a matrix row by row, $\mathrm{vec}(X)_{(i-1)d+j}=X_{i,j}$. This is how
+# {cite:t}`gao2025fast` define $\mathrm{vec}$, and `reshape(-1)` in NumPy and PyTorch also reads rows. In many textbooks (and in
+# MATLAB, Julia, R) $\mathrm{vec}$ reads columns, and the product then has to be $A_2\otimes A_1$.
 #
-# The rows $(j-1)n+1,\dots,jn$ of $A_1\otimes A_2$ form the block $\mathsf A_j=A_1[j,:]\otimes A_2$. The product
-# $\mathsf A_j\,\mathrm{vec}(X)$ is row $j$ of $A_1XA_2^\top$.
+# The rows $(j-1)n+1,\dots,jn$ of $A_1\otimes A_2$ form the block $\mathsf A_j=A_1[j,:]\otimes A_2$, whose product with
+# $\mathrm{vec}(X)$ is row $j$ of $A_1XA_2^\top$.
 # ```
 #
 # ```{admonition} Proof
 # :class: dropdown
-# Row $j$ of $A_1XA_2^\top$, written as a column, is $A_2\,(X^\top A_1[j,:]^\top)=\sum_i A_1[j,i]\;A_2\,X[i,:]^\top$. The block
-# $\mathsf A_j=\big(A_1[j,1]A_2,\dots,A_1[j,d]A_2\big)$ consists of $d$ matrices side by side. The vector $\mathrm{vec}(X)$
-# consists of the $d$ rows of $X$, stacked. So the sum $\sum_i$ above is $\mathsf A_j\,\mathrm{vec}(X)$. Stacking over $j$ gives
-# the identity. $\square$
+# Row $j$ of $A_1XA_2^\top$, written as a column, is $A_2\,(X^\top A_1[j,:]^\top)=\sum_i A_1[j,i]\;A_2\,X[i,:]^\top$. As the
+# block $\mathsf A_j=\big(A_1[j,1]A_2,\dots,A_1[j,d]A_2\big)$ consists of $d$ matrices side by side, and the vector
+# $\mathrm{vec}(X)$ of the $d$ rows of $X$, stacked, this sum is $\mathsf A_j\,\mathrm{vec}(X)$. Stacking over $j$ gives the
+# identity. $\square$
 # ```
 #
 # ## By hand
@@ -338,7 +333,7 @@ plt.show()
 # :alt: Three matrices with their entries printed. The 4 by 4 Kronecker product has the rows 1 0 2 0, 2 1 4 2, 0 0 1 0 and 0 0 2
 # 1, and a horizontal line cuts it into two blocks. The second matrix is the column 1 2 3 4. The third is the column 7 24 3 10.
 #
-# The worked example: the Kronecker product (left) times $\mathrm{vec}(X)$ is $A_1XA_2^\top$ read row by row (right). The line
+# The worked example: the Kronecker product (left) times $\mathrm{vec}(X)$ is $A_1XA_2^\top$ read row by row (right). A line
 # separates the blocks of the two rows of attention, $\mathsf A_1$ and $\mathsf A_2$.
 # ```
 #
@@ -346,13 +341,13 @@ plt.show()
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The block $\mathsf A_2=(0,1)\otimes A_2$ has the rows $(0,0,1,0)$ and $(0,0,2,1)$. The product of this block with $(1,2,3,4)$
-# is $(3,10)$, the second row of $A_1XA_2^\top$.
+# The block $\mathsf A_2=(0,1)\otimes A_2$ has the rows $(0,0,1,0)$ and $(0,0,2,1)$. Its product with $(1,2,3,4)$ is $(3,10)$,
+# the second row of $A_1XA_2^\top$.
 # ```
 #
-# **The gradient.** The gradient in $X$ is a product of three matrices. Let the loss $L$ depend on $X$ through the scores
-# $S=A_1XA_2^\top$ alone, and let $P=\partial L/\partial S$. Then $dL=\langle P, A_1\,dX\,A_2^\top\rangle=\langle A_1^\top
-# PA_2,\,dX\rangle$, so
+# **The gradient.** If the loss $L$ depends on $X$ through the scores $S=A_1XA_2^\top$ alone, its gradient in $X$ is a product
+# of three matrices. Let $P=\partial L/\partial S$. Then
+# $dL=\langle P, A_1\,dX\,A_2^\top\rangle=\langle A_1^\top PA_2,\,dX\rangle$, so
 #
 # $$
 # \nabla_XL=A_1^\top PA_2,\qquad\text{that is}\qquad
@@ -364,9 +359,9 @@ plt.show()
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The columns of $X$ are the rows of $X^\top$, so $\mathrm{vec}_c(X)=\mathrm{vec}(X^\top)$. Hence
-# $\mathrm{vec}_c(A_1XA_2^\top)=\mathrm{vec}(A_2X^\top A_1^\top)=(A_2\otimes A_1)\,\mathrm{vec}(X^\top)=(A_2\otimes
-# A_1)\,\mathrm{vec}_c(X)$. The middle step is the row-wise identity.
+# The columns of $X$ are the rows of $X^\top$, so $\mathrm{vec}_c(X)=\mathrm{vec}(X^\top)$. Hence, by the row-wise identity in
+# the second step,
+# $\mathrm{vec}_c(A_1XA_2^\top)=\mathrm{vec}(A_2X^\top A_1^\top)=(A_2\otimes A_1)\,\mathrm{vec}(X^\top)=(A_2\otimes A_1)\,\mathrm{vec}_c(X)$.
 # ```
 #
 # ````{admonition} What is assumed, and what we test
@@ -385,12 +380,12 @@ plt.show()
 # ## All five losses
 #
 # The gradient formula {eq}`eq-tt-gradient` holds for every loss that depends on $X$ only through the scores. Besides the two
-# losses of the abstract, the machine-written summary of paper 2 names three more but does not define them. We take the usual
+# losses of the abstract, the machine-written summary of paper 2 names three more but does not define them, so we take the usual
 # formulas. Let $f_j$ be softmax row $j$, let $\alpha_j$ be the sum of its exponentials, and let $b_j$ be row $j$ of $B$. Each
-# of these three losses is a sum over $j$. The terms are $\alpha_j$ (*sparse*), $-\langle b_j,\log f_j\rangle$ (*cross-entropy*)
-# or $-\langle f_j,\log f_j\rangle$ (*entropy*).
+# of the three is a sum over $j$ of the terms $\alpha_j$ (*sparse*), $-\langle b_j,\log f_j\rangle$ (*cross-entropy*) or
+# $-\langle f_j,\log f_j\rangle$ (*entropy*).
 #
-# For all five losses, the card compares the formula with autograd through the explicit product.
+# For all five losses the card compares the formula with autograd through the explicit product.
 
 # %% tags=["remove-input"]
 slopes = tensor_trick.gradients(dims[:3], draws, seed)
@@ -415,10 +410,10 @@ judge(
 #
 # ## "From $d$ to $d^2$"
 #
-# If there are at least $d$ tokens, then for almost all data the scores determine all $d^2$ unknowns. A single regression with a
-# data matrix of width $d$ has only $d$. But the trick does not add unknowns: the $d^2$ unknowns are the entries of $X$. The
-# card computes the rank of $A_1\otimes A_2$. This rank is the number of unknowns that the scores determine. The control has
-# fewer tokens than dimensions, and its rank is $n^2$.
+# A single regression with a data matrix of width $d$ has only $d$ unknowns, whereas the vector of the trick has $d^2$. The
+# trick does not add them, because they are the entries of $X$. The scores determine as many of them as the rank of
+# $A_1\otimes A_2$ says, which the card computes. If there are at least $d$ tokens, this number is $d^2$ for almost all data. In
+# the control, which has fewer tokens than dimensions, it is $n^2$.
 
 # %% tags=["remove-input"]
 ranks = tensor_trick.ranks(dims, seed)
@@ -432,11 +427,11 @@ judge(
 
 # %% [markdown]
 # **What the data cannot see.** Suppose that coordinate $k$ has the same value $c\ne0$ for all tokens in $A_2$. For almost all
-# such data the normalized loss determines only $d^2-d$ of the $d^2$ unknowns. To see this, let $y=e_k/c$, so that $A_2y=1_n$.
-# If $vy^\top$ with $v\in\mathbb R^d$ is added to $X$, all scores of row $j$ rise by the same number, entry $j$ of $A_1v$. Then
-# the softmax of the row does not change.
+# such data the normalized loss determines only $d^2-d$ of the $d^2$ unknowns. To see why, let $y=e_k/c$, so that $A_2y=1_n$. If
+# $vy^\top$ with $v\in\mathbb R^d$ is added to $X$, all scores of row $j$ rise by the same number, entry $j$ of $A_1v$, which
+# does not change the softmax of the row.
 #
-# The cross-entropy and entropy losses do not change in the $d$ directions $vy^\top$ either. The rescaled and sparse losses
+# Nor do the cross-entropy and entropy losses change in the $d$ directions $vy^\top$, whereas the rescaled and sparse losses
 # determine all unknowns. If the constant coordinate is in $A_1$ and not in $A_2$, each of the five losses determines all
 # unknowns.
 
@@ -452,20 +447,19 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise 4.** Suppose that $A_2y=1_n$ for some $y$. Subtract the mean of the rows of $A_2$ from each row. Is a minimizer of
-# the normalized problem then unique?
+# **Exercise 4.** Suppose that $A_2y=1_n$ for some $y$. Center $A_2$ by subtracting the mean of its rows from each row. Is a
+# minimizer of the normalized problem with the centered matrix then unique?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# No. Let $A_2'$ be the matrix after the subtraction. Then $A_2'y=0$, so adding $vy^\top$ to $X$ does not even change the
-# scores.
+# No. If $A_2'$ is the centered matrix, then $A_2'y=0$, so adding $vy^\top$ to $X$ does not even change the scores.
 # ```
 #
 # ## The price in operations
 #
-# With the explicit product $A_1\otimes A_2$ the gradient takes $O(n^2d^2)$ operations. According to our notes on Lemmas 4.1 and
-# C.8 of {cite:t}`alman2024gradient`, the product of three matrices takes $O(n^2d+nd^2)$. The machine-written summary says that
-# the larger dimension "may be computationally prohibitive". The table lists five ways to compute the same gradient.
+# With the explicit product $A_1\otimes A_2$ the gradient takes $O(n^2d^2)$ operations, while the product of three matrices
+# takes $O(n^2d+nd^2)$, according to our notes on Lemmas 4.1 and C.8 of {cite:t}`alman2024gradient`. The machine-written summary
+# says that the larger dimension "may be computationally prohibitive". These are five ways to compute the same gradient:
 #
 # | form | how | operations | numbers held besides the data |
 # |---|---|---|---|
@@ -475,12 +469,12 @@ judge(
 # | closed form | $A_1^\top PA_2$ | $4n^2d+4nd^2$ | several $n^2$ |
 # | {term}`streaming` | the closed form for a few rows at a time (`icl.tensor_trick.gradient`) | $4n^2d+4nd^2$ | $nd$ |
 #
-# For $n=d=1024$ and numbers of 64 bits, the explicit matrix takes $8\cdot1024^4$ bytes, which is 8 TiB. One block takes 8 GiB,
-# and one $n\times n$ array takes 8 MiB. The explicit form takes $4\cdot1024^4$ operations. The closed form takes
-# $8\cdot1024^3$ operations, 512 times fewer.
+# For $n=d=1024$ and numbers of 64 bits, the explicit matrix takes $8\cdot1024^4$ bytes, which is 8 TiB, whereas one block takes
+# 8 GiB, and one $n\times n$ array 8 MiB. The explicit form takes $4\cdot1024^4$ operations, and the closed form $8\cdot1024^3$,
+# which is 512 times fewer.
 #
-# The card judges how fast the operations grow when $n$, $d$ or both double. PyTorch counts the operations of all matrix
-# products. The page {doc}`/book/benchmarks` has the times of the streaming form.
+# How fast do the operations grow when $n$, $d$ or both double? PyTorch counts the operations of all matrix products for the
+# card. The page {doc}`/book/benchmarks` has the times of the streaming form.
 
 # %% tags=["remove-input"]
 growing = list(tensor_trick.GROWING)
@@ -516,7 +510,7 @@ judge(
 # :::{admonition} Solution
 # :class: dropdown
 # For a softmax row $f$ with the target $b$, let $c=f-b$ be the residual. The corresponding row of $P$ is the Jacobian of
-# softmax times $c$. Its entries are $f_i\,(c_i-\sum_kf_kc_k)$.
+# softmax times $c$, with the entries $f_i\,(c_i-\sum_kf_kc_k)$.
 # ```python
 # X, B = X / 10, torch.eye(2)
 # F = torch.softmax(A1 @ X @ A2.T, -1)
@@ -530,8 +524,8 @@ judge(
 #
 # ## To remember
 #
-# The tensor trick turns $n$ rows of attention into one regression in $\mathrm{vec}(X)$. Facts about one row then apply to all
-# rows. The trick is a tool for proofs. To compute scores and gradients, use $A_1XA_2^\top$ and $A_1^\top PA_2$.
+# The tensor trick turns $n$ rows of attention into one regression in $\mathrm{vec}(X)$, so that facts about one row apply to
+# all rows. It is a tool for proofs. To compute scores and gradients, use $A_1XA_2^\top$ and $A_1^\top PA_2$.
 
 # %% tags=["remove-input"]
 notebook.footer()
