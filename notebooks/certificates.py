@@ -12,13 +12,12 @@
 # *A computation covers finitely many cases. Which statements about all matrices, all functions and all context lengths
 # can be proved?*
 #
-# **Short answer.** Suppose that function values are more correlated at closer inputs, as for ReLU and affine functions.
-# Then, for two or more examples, the risk is least if the attention matrix is a multiple of the identity
-# {judged}`P1.T2.form`. Without this assumption another matrix can be better, as for some waves on the circle. For
-# linear functions of a few relevant directions, attention should ignore all other directions
-# ([](/notebooks/theorem4_low_rank.ipynb)). As far as we computed, the authors' upper bound in Theorem 3 holds for every
-# $L$-Lipschitz test function {judged}`P1.T3.any`. A function of the ReLU class has the Lipschitz constant that the
-# slides give {judged}`P1.T2.lip`.
+# **Short answer.** If function values are more correlated at closer inputs, as for ReLU and affine functions, then, for two or
+# more examples, the risk is least if the attention matrix is a multiple of the identity {judged}`P1.T2.form`. Without this
+# assumption another matrix can be better, as for some waves on the circle. For linear functions of a few relevant directions,
+# attention should ignore all other directions ([](/notebooks/theorem4_low_rank.ipynb)). As far as we computed, the authors'
+# upper bound in Theorem 3 holds for every $L$-Lipschitz test function {judged}`P1.T3.any`. A function of the ReLU class has the
+# Lipschitz constant that the slides give {judged}`P1.T2.lip`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -56,22 +55,22 @@ notebook.setup(globals())
 # %% [markdown]
 # ## In plain words
 #
-# Named theorems on this page are the book's own, and numbered theorems are the authors'.
+# Named theorems on this page are the book's own, and numbered theorems are the authors'. The last two sections have longer
+# proofs of theorems that stand in other chapters.
 #
-# 1. **All matrices, every $n\ge2$.** Tokens in the direction of $Mx_q$ get the largest weights. If function values are
-#    more correlated at closer inputs, this direction should point to the query $x_q$. So the best matrix is a multiple
-#    $wI$ of the identity.
-# 2. **Irrelevant directions.** Directions on which the labels do not depend add random numbers to the scores, unless
-#    the matrix ignores these directions. If labels are linear in the relevant directions and have no noise, these
-#    numbers raise the risk.
+# 1. **All matrices, every $n\ge2$.** Tokens in the direction of $Mx_q$ get the largest weights. If function values are more
+#    correlated at closer inputs, this direction should point to the query $x_q$, so that the best matrix is a multiple $wI$ of
+#    the identity.
+# 2. **Irrelevant directions.** Directions on which the labels do not depend add random numbers to the scores, unless the
+#    matrix ignores these directions. If labels are linear in the relevant directions and have no noise, these numbers raise the
+#    risk.
 # 3. **All Lipschitz functions.** At a given window the risks of *all* $L$-Lipschitz functions have a common upper
 #    bound.
 # 4. **All pairs of points.** The Lipschitz constant of a function of the ReLU class is the steeper of its two slopes.
 #
-# **The experiment of this page** shows that the first statement needs its assumption. For two classes we compare the
-# exact risks of $wI$ and of $w$ times a quarter turn, the rotation of the circle by $90^\circ$. One class consists of
-# ReLU functions. A function of the other class is a wave of 4 periods around the circle plus a weaker wave of 18
-# periods.
+# **The experiment of this page** shows that the first statement needs its assumption. For two classes we compare the exact
+# risks of $wI$ and of $w$ times a quarter turn, the rotation of the circle by $90^\circ$. One class consists of ReLU functions,
+# while a function of the other class is a wave of 4 periods around the circle plus a weaker wave of 18 periods.
 #
 # To try $d=7$, run these lines in a new cell below the next cell. The quarter turn then rotates one plane, and $wI$
 # should again have the smaller risk. At $d=5$, $n=20$ and $\sigma=1$ such a turn raises the risk of ReLU functions by
@@ -134,18 +133,18 @@ plt.show()
 # :alt: Left, ReLU functions: the risk of the quarter turn lies far above that of multiples of the identity. Right, two waves:
 # the curve of the quarter turn has a lower minimum.
 #
-# Exact risk on the circle of $wI$ and of $w$ times a quarter turn, for $n=20$ and $\sigma=0$. For ReLU functions (left)
-# $wI$ should have the lower minimum. For the two waves (right) the quarter turn should have the lower minimum.
+# Exact risk on the circle of $wI$ and of $w$ times a quarter turn, for $n=20$ and $\sigma=0$. The lower minimum should be that
+# of $wI$ for ReLU functions (left), but that of the quarter turn for the two waves (right).
 # ```
 #
 # For the two waves, replacing $wI$ by the quarter turn changes the least risk by
-# {judged}`P1.T2.form | two waves, quarter turn | 100*.1f` %. The quarter turn does not change the strong wave. The weak
-# wave is too short for the window, and the prediction contains it with the wrong sign. The quarter turn reverses this
+# {judged}`P1.T2.form | two waves, quarter turn | 100*.1f` %. The quarter turn does not change the strong wave. But the weak
+# wave, which is too short for the window, appears in the prediction with the wrong sign, and the quarter turn reverses this
 # sign.
 #
-# The {prf:ref}`theorem on form <thm-form>` covers every class whose covariance rises with $t$, the cosine of the angle
-# between two inputs. For $n\ge3$ the theorem also covers every class whose covariance is even in $t$ and rises with
-# $|t|$. The next cell tests nine classes and prints the $n$ for which the theorem holds:
+# The {prf:ref}`theorem on form <thm-form>` covers every class whose covariance rises with $t$, the cosine of the angle between
+# two inputs. For $n\ge3$ it also covers every class whose covariance is even in $t$ and rises with $|t|$. The next cell tests
+# nine classes and prints the $n$ for which the theorem holds:
 
 
 # %%
@@ -179,8 +178,8 @@ for task in (Cosine(2, 4.0), Cosine(3, 4.0), Cosine(5, 8.0), TwoWaves(2)):
 #
 # ## The form of the minimizer
 #
-# The slides say of Theorem 2: "the minimizer [...] is $\mathbf{M}^* = w_{KQ} \mathbf{I}_d$". The statement is about the
-# {term}`risks <population risk>` of *all* matrices. Trained matrices alone cannot prove it.
+# The slides say of Theorem 2: "the minimizer [...] is $\mathbf{M}^* = w_{KQ} \mathbf{I}_d$". Since the statement is about the
+# {term}`risks <population risk>` of *all* matrices, trained matrices alone cannot prove it.
 #
 # :::{prf:theorem} the form of the minimizer
 # :label: thm-form
@@ -319,11 +318,11 @@ judge(
 # %% [markdown]
 # ## By hand: looking the wrong way
 #
-# Looking away from the query can raise the risk by more than the mean square of the functions. Take affine functions
-# without their constant, $f=\ell\,q\cdot x$, with the mean square $a_1=\mathbb Ef(x_q)^2$. Let the context be so long
-# that the weighted mean over the tokens is nearly a mean over the sphere. With $M=wI$ the prediction is then
-# $A\,f(x_q)$ with some $A<1$, so the bias is $(1-A)^2a_1$. With $M=-wI$ the prediction is $-A\,f(x_q)$, so the bias is
-# $(1+A)^2a_1$. So looking the wrong way adds $4Aa_1$, which is $2a_1$ for $A=\frac12$.
+# Looking away from the query can raise the risk by more than the mean square of the functions. Take affine functions without
+# their constant, $f=\ell\,q\cdot x$, with the mean square $a_1=\mathbb Ef(x_q)^2$, and let the context be so long that the
+# weighted mean over the tokens is nearly a mean over the sphere. With $M=wI$ the prediction is then $A\,f(x_q)$ with some
+# $A<1$, so the bias is $(1-A)^2a_1$, whereas with $M=-wI$ the prediction is $-A\,f(x_q)$ and the bias $(1+A)^2a_1$. So looking
+# the wrong way adds $4Aa_1$, which is $2a_1$ for $A=\frac12$.
 #
 # **Exercise 1.** Compare the risks of $M=-wI$ and $M=wI$ for a class of even functions, $f(-x)=f(x)$.
 #
@@ -335,14 +334,13 @@ judge(
 #
 # ## Where it is false
 #
-# On the circle let $\theta$ be the angle between $x$ and $x'$, and write
-# $\mathbb Ef(x)f(x')=\sum_\ell a_\ell\cos\ell\theta$. Let $\omega_i$ be the weights of $wI$, and let $\theta_i$ be the
-# angle between token $i$ and the query. Put $m_\ell=\mathbb E\sum_i\omega_i\cos\ell\theta_i$. Multiplying $wI$ by the
-# rotation by $\alpha$ changes the risk by $2\sum_\ell a_\ell m_\ell(1-\cos\ell\alpha)$.
+# On the circle let $\theta$ be the angle between $x$ and $x'$, and write $\mathbb Ef(x)f(x')=\sum_\ell a_\ell\cos\ell\theta$.
+# Let $\omega_i$ be the weights of $wI$, let $\theta_i$ be the angle between token $i$ and the query, and put
+# $m_\ell=\mathbb E\sum_i\omega_i\cos\ell\theta_i$. Multiplying $wI$ by the rotation by $\alpha$ changes the risk by
+# $2\sum_\ell a_\ell m_\ell(1-\cos\ell\alpha)$.
 #
-# For our two waves and a quarter turn, the term with $\ell=4$ is zero. The term with $\ell=18$ is $4a_{18}m_{18}$,
-# which is negative. This computed example refutes our conjecture that some multiple of $I$ is best for *every*
-# rotation-invariant class.
+# For our two waves and a quarter turn, the term with $\ell=4$ is zero, and the term with $\ell=18$ is $4a_{18}m_{18}$, which is
+# negative. This computed example refutes our conjecture that some multiple of $I$ is best for *every* rotation-invariant class.
 #
 # **Open:** for $d\ge3$ we have neither a proof for all rotation-invariant classes nor a counterexample.
 #
@@ -406,8 +404,8 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 #     high = sure.bias[1] + sure.noise[1]
 #     print(w, low, high)
 # ```
-# The interval from `low` to `high` at $w=1$ lies below the interval at $w=2$. Each interval contains its risk, so this
-# is a proof.
+# The interval from `low` to `high` at $w=1$ lies below the interval at $w=2$. This is a proof, because each interval contains
+# its risk.
 # :::
 #
 # ## Irrelevant directions
@@ -715,8 +713,8 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 #
 # **Open** are $k=1$ and $k=2$ with noise and a moderate $n\ge3$, and, where a bound $C$ excludes the best $c$, matrices with
 # $B^\top MB_\perp\ne0$. In none of the cases that we computed was $e\ne0$ better.
-# With noise the risk at a fixed $c$ need not rise with $|e|$. The next cell takes $c$ near twelve, $n=4$ and
-# $\sigma=10$. The cell prints the risks at two positive values of $e$, divided by the risk at $e=0$:
+# With noise the risk at a fixed $c$ need not rise with $|e|$. For $c$ near twelve, $n=4$ and $\sigma=10$, the next cell prints
+# the risks at two positive values of $e$, divided by the risk at $e=0$:
 
 # %%
 near, middle, far = (
@@ -728,8 +726,8 @@ print(f"{middle / near:.3f} at e = 6, {far / near:.3f} at e = c = 11.66")
 # %% [markdown]
 # ## How far softmax regression bends
 #
-# In softmax regression one fits the vector $\mathrm{softmax}(s)$ to a target vector $b$. We know the exact range of the
-# curvature of this loss as a function of the scores $s$.
+# In softmax regression one fits the vector $\mathrm{softmax}(s)$ to a target vector $b$. The curvature of this loss, as a
+# function of the scores $s$, has a range that we know exactly.
 #
 # :::{prf:theorem} curvature of a row
 # :label: thm-curvature
@@ -769,8 +767,8 @@ print(f"{middle / near:.3f} at e = 6, {far / near:.3f} at e = c = 11.66")
 # by hand (`icl_rigor.curvature`). $\square$
 # :::
 #
-# The next cell repeats the computer's part of the proof. Both ends of the range should be certified. If an end is moved
-# towards zero by a thousandth, the proof should fail:
+# The next cell repeats the computer's part of the proof. It should certify both ends of the range, and fail if an end is moved
+# towards zero by a thousandth:
 
 # %%
 for side, name in {1: "largest", -1: "most negative"}.items():
@@ -783,8 +781,8 @@ for side, name in {1: "largest", -1: "most negative"}.items():
 # %% [markdown]
 # ## Any Lipschitz function
 #
-# A review says of the paper's Theorem 3.5: "whose test data are any arbitrary L−Lipschitz task". The proposition bounds
-# the largest bias of such functions at a given window.
+# A review says of the paper's Theorem 3.5: "whose test data are any arbitrary L−Lipschitz task". How large can the bias of such
+# a function be at a given window?
 #
 # :::{prf:proposition} the worst Lipschitz function
 # :label: thm-any
@@ -827,13 +825,13 @@ plt.show()
 # :alt: A humped curve of bias against wavenumber on logarithmic axes with its peak near one over the bandwidth. The horizontal
 # bound lies far above the peak. Affine functions of full slope lie far below the peak.
 #
-# Exact bias of the cosines $\frac Lb\cos(b\,u\cdot x)$, which are $L$-Lipschitz, against their wavenumber $b$. The
-# window is the best one for the ReLU class at $n=10^7$. The cosines should stay below the bound for all $L$-Lipschitz
-# functions (horizontal line). They should peak near $b=\sqrt w$ (vertical line). Dashed: affine functions of slope $L$.
+# Exact bias of the cosines $\frac Lb\cos(b\,u\cdot x)$, which are $L$-Lipschitz, against their wavenumber $b$, at the best
+# window for the ReLU class with $n=10^7$. The cosines should stay below the bound for all $L$-Lipschitz functions (horizontal
+# line), and should peak near $b=\sqrt w$ (vertical line). Dashed: affine functions of slope $L$.
 # ```
 #
-# As the window narrows, the largest bias of the cosines and the bound both fall like $L^2/w$. The card's control takes
-# the cosines $L\cos(\sqrt w\,u\cdot x)$, which are not $L$-Lipschitz. Their risk does not fall at all.
+# As the window narrows, the largest bias of the cosines and the bound both fall like $L^2/w$. The card's control takes the
+# cosines $L\cos(\sqrt w\,u\cdot x)$, which are not $L$-Lipschitz, and whose risk does not fall at all.
 
 # %% tags=["remove-input"]
 slopes = certificates.worst_slopes(
@@ -864,8 +862,8 @@ judge(
 # slopes $\ell_1$ and $\ell_2$. $\square$
 # :::
 #
-# The card searches pairs of points on a circle for a steeper difference quotient. A circle is enough in every
-# dimension, because the closest two points with given values of $q\cdot x$ lie on one great circle through $q$.
+# The card searches pairs of points on a circle for a steeper difference quotient. A circle is enough in every dimension,
+# because the closest two points with given values of $q\cdot x$ lie on one great circle through $q$.
 
 # %% tags=["remove-input"]
 steepest = certificates.steepest(
@@ -875,6 +873,244 @@ template = "$\\ell_1$ = {first:g}, $\\ell_2$ = {second:g}"
 judge("P1.T2.lip", steepest, kind="found", high="bound", name=template)
 
 # %% [markdown]
+# (proof-neighbors)=
+# ## Softmax against the nearest neighbors
+#
+# This is the proof of the {prf:ref}`theorem on softmax and the nearest neighbors <thm-neighbors>` in
+# [](/notebooks/linear_attention.ipynb), whose notation it keeps.
+#
+# :::{admonition} Proof
+# :class: dropdown
+# Let $|S|$ be the area of the sphere, $\lambda_\ell=\ell(\ell+d-2)$ and $\beta=\frac14\sum_\ell a_\ell\lambda_\ell^2$.
+#
+# *Softmax.* By the law of the window the least risk is asymptotically equal to the least value over $s$ of
+#
+# $$\beta s^4+\frac{\sigma^2|S|}{n\,(4\pi)^{m/2}}\,s^{-m},\qquad s^2=\frac1w,$$
+#
+# since its $\kappa$ equals $|S|\,(4\pi)^{-m/2}$.
+#
+# *Neighbors.* Let $P$ be the mass of the cap around the query that the token of rank $k+1$ bounds, and $h$ the angular radius
+# of the cap. $P$ has the law $\mathrm{Beta}(k+1,n-k)$. Given $P$, the $k$ nearest tokens are independent and uniform in the
+# cap. Let $m_\ell$ be the mean of $P_\ell$ over the cap. Averaging over functions gives the risk
+#
+# $$\mathbb E\sum_\ell a_\ell\Big[(1-m_\ell)^2+\frac{1-m_\ell^2}k\Big]+\frac{\sigma^2}k.$$
+#
+# Since $|P_\ell'|\le\lambda_\ell/m$, we have $1-m_\ell\le\lambda_\ell h^2/(2m)$. As $h\to0$, the mean of $\theta^2$ over the cap is
+# asymptotically $\frac m{m+2}h^2$, so $1-m_\ell\sim\lambda_\ell h^2/(2(m+2))$ and, by dominated convergence,
+# $\sum_\ell a_\ell(1-m_\ell)^2\sim\beta h^4/(m+2)^2$. The second sum is at most $\frac Kkh^2$ and so small compared with
+# $\sigma^2/k$. For $k\to\infty$ and $k/n\to0$, $Pn/k$ tends to one with all moments, and $P\sim V_mh^m/|S|$. The risk is
+# therefore, up to a factor $1+o(1)$,
+#
+# $$\frac\beta{(m+2)^2}\Big(\frac{k|S|}{nV_m}\Big)^{4/m}+\frac{\sigma^2}k
+#   =\beta s^4+\frac{\sigma^2|S|}{n\,V_m(m+2)^{m/2}}\,s^{-m},\qquad s^2=\frac{h^2}{m+2}.$$
+#
+# For the best $k$ indeed $k\to\infty$ and $k/n\to0$. Otherwise the risk would stay away from zero along a sequence of context
+# lengths, by $\sigma^2/k$ or because $m_\ell<1$ in a cap that does not shrink. But for $k=\lfloor\sqrt n\rfloor$ the risk tends to
+# zero. That $k$ is an integer changes nothing to leading order.
+#
+# *Together.* The least value of $\beta s^4+Cs^{-m}$ is proportional to $C^{4/(m+4)}$. So the quotient of the two least risks
+# tends to $\big[V_m(m+2)^{m/2}(4\pi)^{-m/2}\big]^{4/(m+4)}$, which is the stated limit.
+#
+# *Its size.* For $m=1$ the limit is $(9/\pi^2)^{1/5}<1$, and for $m=2$ it is one. Put $x=\frac m2$. The logarithm of the limit is
+# $\frac2{x+2}\big[x\log\frac{x+1}2-\log\Gamma(x+1)\big]$. By Stirling's bound $\Gamma(x+1)>\sqrt{2\pi x}\,(x/e)^x$ and by
+# $x\log(1+\frac1x)<1$ the bracket is less than $1+x(1-\log2)-\frac12\log(2\pi x)$. For $x\ge\frac12$ this is below
+# $(x+2)(1-\log2)$, because $\log\pi>4\log2-2$. So the limit is below $e^{2(1-\log2)}=e^2/4$. As $x\to\infty$ both bounds are
+# equalities up to $O(\log x)$, and the limit tends to $e^2/4$. $\square$
+# :::
+#
+# (proofs-gaussian)=
+# ## Gaussian tokens
+#
+# These are the proofs of two theorems of [](/notebooks/gaussian_tokens.ipynb), on the rate of convergence in
+# {prf:ref}`every window <thm-every-w>` and on {prf:ref}`the golden ratio <thm-golden>`. Notation, the moments of $m$ and the
+# formula for the exact risk are from that chapter.
+#
+# :::{admonition} Proof of the theorem on every window
+# :class: dropdown
+# *Idea.* The convergence is slow because rare long queries attend to few tokens. The key is a bound on
+# $\mathbb E\sum\omega_i^2$. A weight is at most one, so $\omega_i^2\le\omega_i^t$ for $0\le t\le2$. At a given query the weight
+# $\omega_1$ is nearly $e^{\tau g_1}/(n\,e^{\tau^2/2})$ with $\tau=w|x_q|$. So
+#
+# $$n\,\mathbb E\omega_1^t\approx n^{1-t}e^{t(t-1)w^2|x_q|^2/2}.$$
+#
+# The mean of the right side over queries is finite if $t(t-1)w^2<1$, that is, if $t<s$, and then it falls like $n^{-(t-1)}$.
+# For $t$ near $\min(2,s)$ the exponent $t-1$ is near $r(w)$.
+#
+# For $w^2>\frac12$ the exponent $r(w)$ comes from queries with $w^2|x_q|^2\approx\frac{2w}{\sqrt{w^2+4}}\log n$, at which a
+# rare event decides the mean: a single token carries a positive share of all weight. Physicists know this effect as
+# condensation in the random energy model {cite:p}`derrida1981,bouchaud1997`, and limit theorems for such sums are due to
+# {cite:t}`bovier2002` and {cite:t}`benarous2005`.
+#
+# *Given the query,* let $r=|x_q|$, $\tau=wr$ and $x=\tau^2/\ell$. Let $p_k=\sum\omega_i^k$, $C=\mathbb Ep_2$ and
+# $D=\mathbb E[p_3-p_2^2]$. Let $Q$ be the mean squared distance of $\sum\omega_ix_i$ from $w\,x_q$. By the moments of $m$,
+#
+# $$Q=\mathbb E(m-\tau)^2+(d-1)C=dC+\tau^2(C-6D).$$
+#
+# By the Cauchy-Schwarz inequality $p_2^2\le p_3$. Since weights are at most one, $p_3\le p_2$. So $0\le D\le C$ and
+# $Q\le(d+\tau^2)C$. Let $S=\sum_{j\ge2}e^{\tau g_j}$, the sum over all tokens but the first, and let $A=S/(n\,e^{\tau^2/2})$.
+#
+# *1. The sum $S$ is rarely small.* For a standard normal $g$ let $Y=e^{\tau g}1\{g\le\tau\}$. Then
+#
+# $$\mathbb EY=\tfrac12e^{\tau^2/2},\qquad\mathbb E[Y^2]\le\tfrac12e^{3\tau^2/2},\qquad
+# \mathbb Ee^{-\lambda Y}\le e^{-\lambda\mathbb EY+\lambda^2\mathbb E[Y^2]/2}\quad(\lambda\ge0).$$
+#
+# Set $\lambda=\mathbb EY/(2\,\mathbb E[Y^2])$. By Markov's inequality for $e^{-\lambda\sum Y}$, the sum over any $k$ tokens
+# obeys
+#
+# $$P\Big(\sum e^{\tau g_j}<\tfrac k4e^{\tau^2/2}\Big)\le\exp\big(-\tfrac k{16}e^{-\tau^2/2}\big).$$
+#
+# Let $n\ge3$ and $\delta_n=n^2\exp(-\frac n{48}e^{-\tau^2/2})$. Taking $k=n-1$ gives $nP(A<\frac18)\le\delta_n$. Let $A'$ be
+# $A$ without the second token's term. Taking $k=n-2$ gives $n^2P(A'<\frac1{12})\le\delta_n$. Uniformly on
+# $x\le2-\varepsilon$, $\delta_n$ is smaller than every power of $1/n$.
+#
+# *2. An upper bound.* Let $y=\tau g_1-\ell-\frac{\tau^2}2$. Then $\omega_1=e^y/(e^y+A)$. If $A\ge\frac18$, this weight is at
+# most $\min(1,8e^y)$. Since $\min(1,z)^2\le z^t$ for $0\le t\le2$,
+#
+# $$C\le n\,\mathbb E\min(1,8e^y)^2+\delta_n\le64\,n^{1-t}e^{t(t-1)\tau^2/2}+\delta_n.$$
+#
+# Let $\alpha=\frac1x+\frac12$. The right side is least at $t=\min(2,\alpha)$, and there it is $64\,n^{-c(x)}+\delta_n$ with
+#
+# $$c(x)=1-x\quad(x\le\tfrac23),\qquad c(x)=\frac{(2-x)^2}{8x}\quad(\tfrac23\le x\le2).$$
+#
+# *3. Queries at which one token is heavy.* Let $a=\frac\ell\tau+\frac\tau2$. Then $y=\tau(g_1-a)$ and $\tau a=\alpha\tau^2$.
+# Let $\Lambda=\frac n{\tau\sqrt{2\pi}}e^{-a^2/2}$. For $x\ge\frac23$ this is $n^{-c(x)}/(\sqrt{2\pi}\,\tau)$. Integration
+# over $y$ instead of $g_1$ gives
+#
+# $$n\,\mathbb E\omega_1^k=\Lambda\,\mathbb E\!\int\Big(\frac{e^y}{e^y+A}\Big)^ke^{-\alpha y-y^2/2\tau^2}dy .$$
+#
+# We show that $A$ is near its mean $\mathbb EA=1-\frac1n$. Let $b=\ell^{1/4}$, and let $A_b$ be the part of the sum $A$ with
+# $g_j\le\tau+b$. Tilting the law of $g$ by $e^{\tau g}$ and by $e^{2\tau g}$ gives
+#
+# $$\mathbb E[A-A_b]\le P(g>b),\qquad\mathrm{Var}\,A_b\le n^{-1}e^{\tau^2}P(g>\tau-b)\le n^{-1}e^{\tau^2/2+\tau b}.$$
+#
+# The last bound is $n^{-1+x/2+o(1)}$, because $\tau b=o(\ell)$. So both right sides tend to zero, and $A\to1$ in probability,
+# uniformly on $x\le2-\varepsilon$.
+#
+# Now let $k\ge2$, and let $x$ be in a compact part of $(\frac23,2)$, where $1<\alpha<2$. If $A\ge\frac18$, the integrand is
+# at most $\min(1,8e^y)^2e^{-\alpha y}$, which is integrable uniformly in $x$. The event $A<\frac18$ contributes at most
+# $\delta_n=o(\Lambda)$. So, by dominated convergence, with the beta function $\mathrm B$ and uniformly in $x$,
+#
+# $$\mathbb Ep_k=n\,\mathbb E\omega_1^k=\Lambda\,[\mathrm B(k-\alpha,\alpha)+o(1)].$$
+#
+# Two heavy tokens are rarer. By step 1 for $A'$
+#
+# $$\mathbb E[p_2^2-p_4]\le n^2\,\mathbb E\omega_1^2\omega_2^2\le(n\,\mathbb E\min(1,12e^y)^2)^2+\delta_n=O(\Lambda^2)+\delta_n .$$
+#
+# So $\mathbb E[p_2^2]=\Lambda\,[\mathrm B(4-\alpha,\alpha)+o(1)]$. Without arguments, let $\mathrm B$ stand for
+# $\mathrm B(2-\alpha,\alpha)=\Gamma(\alpha)\Gamma(2-\alpha)$. Then $\mathrm B(3-\alpha,\alpha)=\frac{2-\alpha}2\mathrm B$ and
+# $\mathrm B(4-\alpha,\alpha)=\frac{(3-\alpha)(2-\alpha)}6\mathrm B$. Since $C-6D=\mathbb E[p_2-6p_3+6p_2^2]$ and
+# $1-3(2-\alpha)+(3-\alpha)(2-\alpha)=(\alpha-1)^2$,
+#
+# $$C=\Lambda\,[\mathrm B+o(1)],\qquad C-6D=\Lambda\,[(\alpha-1)^2\mathrm B+o(1)].$$
+#
+# *4. Queries at which no token is heavy.* Let $x\le\frac23-\varepsilon$. Tilting the law of $g_1$ by $e^{2\tau g_1}$ gives
+#
+# $$n\,e^{-\tau^2}C=\mathbb E(e^{y'}+A)^{-2},\qquad y'=(\tfrac32x-1)\ell+\tau g.$$
+#
+# In probability and uniformly in $x$, $A\to1$ by step 3, and $y'\to-\infty$. If $A\ge\frac18$, then $(e^{y'}+A)^{-2}\le64$.
+# The event $A<\frac18$ contributes at most $n\delta_n$. So $n\,e^{-\tau^2}C\to1$. In the same way
+# $n\,e^{-\tau^2}\mathbb Ep_3\to0$. Since $D\le\mathbb Ep_3$, also $n\,e^{-\tau^2}D\to0$.
+#
+# *5. The mean over queries.* The density of $r$ is $p(r)=2^{1-d/2}r^{d-1}e^{-r^2/2}/\Gamma(\frac d2)$. Up to powers of $\ell$
+# this density is $n^{-x/2w^2}$. Queries with $x>2-\varepsilon$ contribute at most
+# $\mathbb E[d+\tau^2;x>2-\varepsilon]=n^{-(2-\varepsilon)/2w^2+o(1)}$. For small $\varepsilon$ this is negligible, because
+# $\frac1{w^2}=s(s-1)>s-1\ge r(w)$. By step 2 all other queries contribute at most $n^{-\min h+o(1)}$ with
+# $h(x)=c(x)+\frac x{2w^2}$.
+#
+# - *$w^2>\frac12$.* On $[0,\frac23]$ the function $h$ falls. On $[\frac23,2]$ it is strictly convex with
+#   $h'=-\frac1{2x^2}+\frac18+\frac1{2w^2}$. So $h$ has only one minimum, at $x_*=\frac{2w}{\sqrt{w^2+4}}$ between $\frac23$ and
+#   2. At this point $h=\frac1{x_*}-\frac12=s-1$, $h''=x_*^{-3}$ and $\alpha=s$. Queries with $x$ away from $x_*$ contribute
+#   less by a power of $n$. For $x$ near $x_*$ insert the result of step 3 and $r=\sqrt{x\ell}/w$. Laplace's method then gives
+#
+#   $$\mathbb EC\sim\frac{2^{1-d/2}}{\Gamma(d/2)}\Big(\frac{x_*\ell}{w^2}\Big)^{\frac{d-1}2}\frac{\Gamma(s)\Gamma(2-s)}{\sqrt{2\pi x_*\ell}}\,
+#   \frac{\sqrt\ell}{2w\sqrt{x_*}}\sqrt{\frac{2\pi x_*^3}\ell}\,n^{-(s-1)}=c_w\ell^{d/2-1}n^{-(s-1)}.$$
+#
+#   In $Q$ the term $\tau^2(C-6D)\sim x_*\ell\,(s-1)^2C$ dominates.
+# - *$w^2<\frac12$.* At a fixed query $nC\to e^{\tau^2}$ and $nD\to0$ by step 4. By step 2 with $t=2$,
+#   $nC\le64\,e^{w^2r^2}+n\delta_n$. The first term is integrable, also after multiplication by $d+\tau^2$. The second term
+#   tends to zero uniformly on $\tau^2\le\ell$. By $C\le1$ and $Q\le d+\tau^2$, queries with $\tau^2>\ell$ contribute at most
+#   $n\,\mathbb E[d+\tau^2;\tau^2>\ell]=n^{1-1/2w^2+o(1)}\to0$. By dominated convergence $n\,\mathbb EC\to\mathbb Ee^{w^2r^2}$
+#   and $n\,\mathbb EQ\to\mathbb E(d+w^2r^2)e^{w^2r^2}$.
+# - *$w^2=\frac12$.* For $x\le\frac23-\varepsilon$ step 4 gives $nC\,p(r)\sim2^{1-d/2}r^{d-1}/\Gamma(\frac d2)$. For $Q$ this
+#   power of $r$ is multiplied by $d+\frac12r^2$. Integrals from $r=0$ to $r^2=\frac43\ell$, the value at $x=\frac23$, give
+#   the table. For $|x-\frac23|<\varepsilon$ step 2 with $t=2$ bounds $nC\,p(r)$ by a constant times $r^{d-1}$. So this
+#   interval changes $n\,\mathbb EC$ by at most $K\varepsilon\,\ell^{d/2}$ and $n\,\mathbb EQ$ by at most
+#   $K\varepsilon\,\ell^{d/2+1}$, with a constant $K$. Queries with $x\ge\frac23+\varepsilon$ contribute a smaller power of
+#   $n$, because $h>1$. Let $\varepsilon\to0$. $\square$
+# :::
+#
+# :::{admonition} Proof of the theorem on the golden ratio
+# :class: dropdown
+# *Idea.* Let $Q(w|x_q|)$ be the mean squared distance of the output from its limit at a given query. In long contexts and near
+# $w=1$ the risk is nearly $\frac{L^2}d\,\mathbb E\,Q(w|x_q|)+L^2(w-1)^2$. While the second term is least at $w=1$, the first
+# one grows with $w$ there, so the least risk lies below $w=1$. Integration by parts gives the slope of the mean at $w=1$:
+#
+# $$\tfrac d{dw}\mathbb E\,Q(w|x_q|)\Big|_{w=1}=\mathbb E\big[(|x_q|^2-d)\,Q(|x_q|)\big].$$
+#
+# Long queries dominate the right side. Since $|x_q|^2$ is of order $\log n$ for them, the slope is positive and of the order of
+# $\log n$ times the mean distance.
+#
+# By the {prf:ref}`theorem for any lengths <thm-lengths>` it suffices to consider $M=wI$ with $w\ge0$. Let $C(\tau)$ and
+# $Q(\tau)$ be as in the last proof. The formula for the exact risk gives
+#
+# $$R(w)=L^2(1-w)^2+J(w),\qquad
+# J(w)=\tfrac{L^2}d\,\mathbb E\big[Q(wr)+2(1-w)w\,r^2C(wr)\big]+\sigma^2\,\mathbb EC(wr).$$
+#
+# *Identities.* Let $F$ be a function of the scores $\tau g_i$, and let $\nabla$ and $\Delta$ act on the scores. Then
+# $\frac d{d\tau}\mathbb EF=\tau\,\mathbb E\Delta F$. For the sums $p_k$ one computes
+#
+# $$\begin{aligned}
+# \Delta p_k&=k[(k-1)p_k-2kp_{k+1}+(k+1)p_2p_k],\\
+# \nabla p_k\cdot\nabla p_l&=kl(p_{k+l}-p_lp_{k+1}-p_kp_{l+1}+p_2p_kp_l).
+# \end{aligned}$$
+#
+# Let $P$ be a polynomial in $p_2,p_3,\dots$ without a constant term. By these formulas $\Delta P$ is again such a polynomial.
+# Each monomial is at most $p_2$. So with a constant $K$
+#
+# $$\big|\tfrac d{d\tau}\mathbb EP\big|\le K\tau C,\qquad\big|\tfrac{d^2}{d\tau^2}\mathbb EP\big|\le K(1+\tau^2)C.$$
+#
+# For every set of tokens, $m$ and $p_2$ do not fall as $\tau$ grows. Indeed, the derivative of $m$ is the variance of the
+# $g_i$ under the weights. The derivative of $p_2$ is twice the covariance of $\omega_i$ and $g_i$ under the weights, and
+# $\omega_i$ increases with $g_i$. So $\mathbb Em=\tau(1-C)$ and $C$ are nondecreasing in $\tau$.
+#
+# *1. All minimizers tend to one.* By Jensen's inequality $R(w)\ge\frac{L^2}d\mathbb E(r-\mathbb E[m\,|\,r])^2$. Let
+# $q=P(1\le r\le2)$, and let $n$ be so large that $C(8)\le\frac12$. In both cases below let $1\le r\le2$.
+#
+# - Let $w\ge4$. Then $\mathbb E[m\,|\,r]$ is at least its value at $w=4$. This value is $4r(1-C(4r))\ge2r$, since $4r\le8$.
+#   So $R(w)\ge\frac{L^2}dq$.
+# - Let $0\le w\le4$. Then $|r-wr(1-C(wr))|\ge|1-w|-4C(8)$. So $R(w)\ge\frac{L^2}dq\,(|1-w|-4C(8))_+^2$.
+#
+# As $n\to\infty$, $C(8)\to0$ by step 4 of the last proof, and $R(1)\to0$ by its theorem. Since $R$ is continuous and, by the
+# first case, for $w\ge4$ larger than $R(1)$, minimizers exist for large $n$. For every $\varepsilon>0$ they lie in $[1-\varepsilon,1+\varepsilon]$ from some $n$ on.
+#
+# *2. The minimizer is unique.* Let $|w-1|\le\varepsilon\le\frac12$. Let $\kappa$ be the exponent of the
+# {prf:ref}`theorem on every window <thm-every-w>` at the window parameter $1+\varepsilon$. By the identities
+#
+# $$|J'(w)|+|J''(w)|\le K\,\mathbb E(1+r)^6C((1+\varepsilon)r)=n^{-\kappa+o(1)},$$
+#
+# because powers of $r$ change only powers of $\log n$. For large $n$, $R''=2L^2+J''>0$ for these $w$. So the minimizer is
+# unique and solves $2L^2(1-w^*)=J'(w^*)$. The bound on $J'$ gives $|1-w^*|\le n^{-\kappa+o(1)}$. The bound on $J''$ then
+# gives $J'(w^*)=J'(1)+O(n^{-2\kappa+o(1)})$. For small $\varepsilon$ this remainder is negligible: $2\kappa>1/\varphi$, and
+# $1/\varphi$ is the exponent of $J'(1)$ in step 3.
+#
+# *3. The slope at one.* Integration by parts gives $\mathbb E\,rG'(r)=\mathbb E(r^2-d)G(r)$ for a function $G$. So for every
+# $n$
+#
+# $$R'(1)=J'(1)=\tfrac{L^2}d\,\mathbb E\big[(r^2-d)\,Q(r)-2r^2C(r)\big]+\sigma^2\,\mathbb E(r^2-d)\,C(r).$$
+#
+# By step 5 of the last proof these means are dominated by queries with $r^2\approx\frac2{\sqrt5}\log n$. So
+# $\mathbb E\,r^2Q\sim\frac2{\sqrt5}\log n\;\mathbb EQ$, which is of the order $(\log n)^{d/2+1}n^{-1/\varphi}$. For each fixed
+# $\sigma$ every other term is smaller by a factor $\log n$.
+#
+# By step 2 $1-w^*\sim J'(1)/2L^2$. For $\mathbb EQ$ insert the second column of the
+# {prf:ref}`theorem on every window <thm-every-w>` at $w=1$, where $s=\varphi$. With
+# $\Gamma(\varphi)\Gamma(2-\varphi)=\frac{\pi/\varphi}{\sin(\pi/\varphi)}$ this gives the stated law. Finally
+# $R(w^*)=R(1)+O(|1-w^*|\sup|J'|+(1-w^*)^2)$. Here the $O$-term is $n^{-2\kappa+o(1)}$, so $R(w^*)\sim R(1)$. $\square$
+#
+# We claim no rate for the convergence to this law. The law is not uniform in $\sigma/L$, because the noise term in $J'(1)$ is
+# smaller only by a factor $\log n$.
+# :::
+#
 # ## To remember
 #
 # If function values are more correlated at closer inputs, the best matrix is a multiple of the identity for every

@@ -12,13 +12,13 @@
 # *For tokens on a sphere the best window parameter $w$ grows without end as contexts get longer. What if the tokens are
 # Gaussian?*
 #
-# **Short answer.** For linear functions the best $w$ tends to one. An example $x_i$ has a weight proportional to $e^{w\,x_i\cdot x_q}$ at the
-# query $x_q$. Gaussian tokens differ in length, and **a larger $w$ prefers long tokens in the direction of the
-# query, not the nearest ones**. Take linear functions of $d=5$ coordinates, $n=10^6$ examples and label noise of standard deviation $\sigma=0.5$. The best $w$ is
-# {judged}`P1.G.stops | Gaussian, d = 5, n = 1e+06, sigma = 0.5 | .3f` on Gaussian tokens and
-# {judged}`P1.G.stops | sphere, d = 5, n = 1e+06, sigma = 0.5 | .1f` on the sphere of radius $\sqrt d$. As the context grows,
-# the prediction for a linear $f$ on Gaussian tokens tends to $f(w\,x_q)$, which is correct at $w=1$. The convergence is slow
-# if $w$ is large {judged}`P1.G.distance`. For the square of a coordinate the prediction tends to a wrong limit at every $w$
+# **Short answer.** For linear functions the best $w$ tends to one. An example $x_i$ has a weight proportional to
+# $e^{w\,x_i\cdot x_q}$ at the query $x_q$. Since Gaussian tokens differ in length, **a larger $w$ prefers long tokens in the
+# direction of the query, not the nearest ones**. With $d=5$ coordinates, $n=10^6$ examples and label noise of standard
+# deviation $\sigma=0.5$, the best $w$ for linear functions is
+# {judged}`P1.G.stops | Gaussian, d = 5, n = 1e+06, sigma = 0.5 | .3f` on Gaussian tokens, but
+# {judged}`P1.G.stops | sphere, d = 5, n = 1e+06, sigma = 0.5 | .1f` on the sphere of radius $\sqrt d$. The prediction tends to
+# its limit slowly if $w$ is large {judged}`P1.G.distance`, and for the square of a coordinate the limit is wrong at every $w$
 # {judged}`P1.G.floor`. But if labels depend only on the direction of a token, the best $w$ grows without end, as an exercise
 # shows.
 
@@ -64,13 +64,12 @@ notebook.setup(globals())
 # %% [markdown]
 # ## In plain words
 #
-# Attention averages the labels of tokens in a {term}`window` around the {term}`query`. On the sphere all tokens have the same
-# length. There a larger {term}`window parameter` $w$ moves the weights closer to the query: **large $w$, narrow window**. If
-# tokens differ in length, a larger $w$ moves the weights to the tokens that reach farthest in the direction of the query. These
-# tokens are long, and often not the nearest.
+# Attention averages the labels of tokens in a {term}`window` around the {term}`query`. On the sphere, where all tokens have the
+# same length, a larger {term}`window parameter` $w$ moves the weights closer to the query. If tokens differ in length, it moves
+# them to the tokens that reach farthest in the direction of the query, and these are long, and often not the nearest.
 #
-# The weight $e^{w\,x\cdot x_q}$ turns the law $N(0,I)$ of a Gaussian token into $N(w\,x_q,I)$: the mean moves, and the width
-# stays. With many tokens the prediction therefore tends to the mean of $f$ under the new law. In terms of the normalized
+# The weight $e^{w\,x\cdot x_q}$ turns the law $N(0,I)$ of a Gaussian token into $N(w\,x_q,I)$, so that the mean moves while the
+# width stays. With many tokens the prediction therefore tends to the mean of $f$ under the new law. In terms of the normalized
 # weights $\omega_i$,
 #
 # ```{math}
@@ -81,17 +80,15 @@ notebook.setup(globals())
 # \end{aligned}
 # ```
 #
-# For linear $f$ the right side is $f(w\,x_q)=wf(x_q)$, which is correct at $w=1$. So the best window parameter $w^*$ for
-# linear functions tends to one as $n$ grows.
+# For linear $f$ the right side is $f(w\,x_q)=wf(x_q)$, which is correct at $w=1$. So the best window parameter $w^*$ for linear
+# functions tends to one as $n$ grows.
 #
 # ## The experiment: tokens of one length, and of many lengths
 #
-# We compute the best $w$ for linear functions of slope $L=1$, on Gaussian tokens and on the sphere of radius $\sqrt d$. In
-# both cases the mean squared length of a token is $d$.
-#
-# The function `optimal_window` assumes unit tokens. Dividing the tokens by $\sqrt d$ multiplies the slope by $\sqrt d$ and the
-# best $w$ by $d$. The code undoes the factor $d$. To try $d=7$, replace the first line of the next cell by
-# `dims = [7]`.
+# We compute the best $w$ for linear functions of slope $L=1$, on Gaussian tokens and on the sphere of radius $\sqrt d$, where
+# the mean squared length of a token is $d$ as well. Because `optimal_window` assumes unit tokens, the code divides the tokens
+# by $\sqrt d$, which multiplies the slope by $\sqrt d$ and the best $w$ by $d$, and then undoes the factor $d$. To try $d=7$,
+# replace the first line of the next cell by `dims = [7]`.
 
 # %%
 dims = list(dims)  # or [7], for example
@@ -155,14 +152,13 @@ plt.show()
 # become parallel to a dashed line.
 #
 # Left: exact best $w$ for linear functions on Gaussian tokens (solid) and on the sphere of radius $\sqrt d$ (dashed). Right:
-# one minus the best $w$ on Gaussian tokens, with a dashed guide of slope $-1/\varphi$, where $\varphi=\frac12(1+\sqrt5)$ is
-# the golden ratio. The curves are flatter than the guide, because the asymptotic formula has a factor
-# $(\log n)^{d/2+1}$ beside the power of $n$.
+# one minus the best $w$ on Gaussian tokens, with a dashed guide of slope $-1/\varphi$, where $\varphi=\frac12(1+\sqrt5)$ is the
+# golden ratio. The curves are flatter than the guide, because the asymptotic formula has a factor $(\log n)^{d/2+1}$ beside the
+# power of $n$.
 # ```
 #
-# The experiment takes about five seconds on two cores. At $d=5$ and $n=10^6$, the printed best $w$ should be
-# {judged}`P1.G.stops | Gaussian, d = 5, n = 1e+06, sigma = 0.5 | .3f` on Gaussian tokens and
-# {judged}`P1.G.stops | sphere, d = 5, n = 1e+06, sigma = 0.5 | .1f` on the sphere.
+# The experiment takes about five seconds on two cores. At $d=5$ and $n=10^6$ it should print the two numbers of the short
+# answer.
 
 # %% tags=["remove-input"]
 long = [n for n in n_values if n >= 100] or lengths
@@ -194,7 +190,7 @@ judge(
 # %% [markdown]
 # ## What is printed, and what is true
 #
-# In the texts that we have, no theorem of paper 1 covers Gaussian tokens: Theorem 2 and Lemma 1 assume a sphere or an
+# In the texts that we have, no theorem of paper 1 covers Gaussian tokens, since Theorem 2 and Lemma 1 assume a sphere or an
 # ellipsoid. The abstract of a paper on Gaussian tokens {cite:p}`boursier2025` says:
 #
 # > For i.i.d. Gaussian inputs, we lean on the fact that the softmax operator converges in the infinite-prompt limit to a
@@ -202,14 +198,13 @@ judge(
 #
 # ```{admonition} What is true
 # :class: tip
-# - On Gaussian tokens the mean squared distance of the output from its limit falls like $1/n$ at each fixed query. The mean of
-#   this distance over queries falls like $1/n$ for $w<\frac1{\sqrt2}$, and more slowly for every $w\ge\frac1{\sqrt2}$
-#   ({prf:ref}`theorem on every window <thm-every-w>`).
-# - For linear functions no matrix has a smaller risk than the best $wI$ ({prf:ref}`theorem for any lengths <thm-lengths>`).
-#   The best $w$ tends to one. Up to logarithms, $1-w^*$ falls like $n^{-1/\varphi}$ with the golden ratio $\varphi$
+# - On Gaussian tokens the output tends to its limit. At a fixed query the mean squared distance falls like $1/n$, but its
+#   mean over queries does so only for $w<\frac1{\sqrt2}$ ({prf:ref}`theorem on every window <thm-every-w>`).
+# - For linear functions no matrix has a smaller risk than the best $wI$ ({prf:ref}`theorem for any lengths <thm-lengths>`),
+#   and the best $w$ tends to one. Up to logarithms, $1-w^*$ falls like $n^{-1/\varphi}$ with the golden ratio $\varphi$
 #   ({prf:ref}`theorem on the golden ratio <thm-golden>`).
-# - Tokens in the unit ball have bounded but different lengths. For linear functions of such tokens the risk has a limit as
-#   $n\to\infty$. This limit is least at a finite $w$, and even there it is positive.
+# - For linear functions of tokens in the unit ball, whose lengths are bounded but different, the risk has a limit as
+#   $n\to\infty$, which is least at a finite $w$, and even there it is positive.
 # - One statement of Theorem 2 remains true for linear functions: $w^*$ rises with the ratio $L/\sigma$ of slope to noise.
 # ```
 #
@@ -217,11 +212,11 @@ judge(
 #
 # ## By hand: a parabola
 #
-# For $f(x)=x^2-1$ in one dimension the limit {eq}`eq-tilt` is $w^2x_q^2$. The mean squared error of this limit is
+# For $f(x)=x^2-1$ in one dimension the limit {eq}`eq-tilt` is $w^2x_q^2$, with the mean squared error
 #
 # $$\mathbb E(x_q^2-1-w^2x_q^2)^2=3(1-w^2)^2-2(1-w^2)+1.$$
 #
-# The error is least at $w^2=\frac23$, where it is $\frac23$. The variance of $f$ is $2$, so a third of it remains even with
+# It is least at $w^2=\frac23$, where it is $\frac23$. Since the variance of $f$ is $2$, a third of it remains even with
 # infinitely many examples.
 
 # %%
@@ -241,23 +236,20 @@ print(f"least error {error.min():.4f} at w^2 = {w_squared[error.argmin()]:.3f}")
 #
 # ## The exact risk
 #
-# Two numbers $C$ and $D$, computed from the attention weights, determine the exact risk of linear functions. Let $r=|x_q|$ be
-# the length of the query, and let $g_i$ be the component of $x_i$ along the query. With $\tau=wr$ the weights are
-# $\omega_i\propto e^{\tau g_i}$. At a given $r$ the two numbers are
+# Let $r=|x_q|$ be the length of the query, and let $g_i$ be the component of $x_i$ along the query. With $\tau=wr$ the weights
+# are $\omega_i\propto e^{\tau g_i}$, and two numbers at a given $r$ determine the exact risk of linear functions:
 #
 # $$C=\mathbb E\sum\omega_i^2,\qquad D=\mathbb E\sum\omega_i^3-\mathbb E\big(\sum\omega_i^2\big)^2 .$$
 #
-# The {term}`population risk` is the mean over $r$ of a noise term and a bias. At a query of length $r$ the noise term is
-# $\sigma^2C$, and the bias is
+# The {term}`population risk` is the mean over $r$ of the noise term $\sigma^2C$ and the bias
 #
 # $$\frac{L^2}d\Big[r^2\big((1-w)^2+w(2-w)C-6w^2D\big)+dC\Big].$$
 #
-# The formula for the bias needs the first two moments of $m=\sum_i\omega_ig_i$, the component of the output
-# $\sum_i\omega_ix_i$ along the query. These moments are $\mathbb Em=\tau(1-C)$ and $\mathbb Em^2=C+\tau^2(1-C-6D)$.
-#
-# :::{admonition} The moments of m, by integration by parts
+# :::{admonition} The bias, by integration by parts
 # :class: dropdown
-# Let $p_k=\sum_i\omega_i^k$, and write $\partial_i$ for the derivative in $g_i$. The weights have the derivatives
+# The formula for the bias needs the first two moments of $m=\sum_i\omega_ig_i$, the component of the output $\sum_i\omega_ix_i$
+# along the query, which are $\mathbb Em=\tau(1-C)$ and $\mathbb Em^2=C+\tau^2(1-C-6D)$. To find them, let
+# $p_k=\sum_i\omega_i^k$, and write $\partial_i$ for the derivative in $g_i$. The weights have the derivatives
 # $\partial_j\omega_i=\tau\,\omega_i(\delta_{ij}-\omega_j)$. For a function $F$ of independent standard normal $g_1,\dots,g_n$,
 # integration by parts gives
 #
@@ -272,12 +264,12 @@ print(f"least error {error.min():.4f} at w^2 = {w_squared[error.argmin()]:.3f}")
 # \partial_i\partial_i(\omega_i\omega_i)&=\tau^2\omega_i^2(4-10\omega_i+6\omega_i^2).
 # \end{aligned}$$
 #
-# The first expression, summed over *all* pairs, is $\tau^2(1-4p_2+6p_2^2)$. For $i=j$ the second expression must replace the
-# first, which adds $\tau^2(3p_2-6p_3)$. The sum is $\tau^2\big(1-p_2-6(p_3-p_2^2)\big)$, so $\mathbb Em^2=C+\tau^2(1-C-6D)$.
+# The first expression, summed over *all* pairs, is $\tau^2(1-4p_2+6p_2^2)$. For $i=j$ the second expression must replace it,
+# which adds $\tau^2(3p_2-6p_3)$. The sum is $\tau^2\big(1-p_2-6(p_3-p_2^2)\big)$, so $\mathbb Em^2=C+\tau^2(1-C-6D)$.
 #
-# *The bias.* The error is $\beta\cdot(\sum_i\omega_ix_i-x_q)$. The $d-1$ components of the tokens perpendicular to the query
-# are independent of the weights. So each such component of the output has the mean square $C$. The mean square of the error
-# is $\frac{L^2}d$ times $\mathbb E(m-r)^2+(d-1)C$. Insert both moments. $\square$
+# *The bias.* The error is $\beta\cdot(\sum_i\omega_ix_i-x_q)$. Since the $d-1$ components of the tokens perpendicular to the
+# query are independent of the weights, each such component of the output has the mean square $C$. The mean square of the error
+# is therefore $\frac{L^2}d$ times $\mathbb E(m-r)^2+(d-1)C$. Insert both moments. $\square$
 # :::
 #
 # The next cell compares the formula for the bias with sampled contexts of five tokens.
@@ -302,7 +294,7 @@ assert abs(bias.mean() - risk.bias) < 5 * bias.std() / len(bias) ** 0.5
 # :::{admonition} Solution
 # :class: dropdown
 # All weights are $\frac1n$, so $C=\frac1n$ and $D=\frac1{n^2}-\frac1{n^2}=0$. At a query of length $r$ the bias is
-# $\frac{L^2}d(r^2+\frac dn)$. Since $\mathbb Er^2=d$, the mean of the bias over queries is $L^2(1+\frac1n)$.
+# $\frac{L^2}d(r^2+\frac dn)$, and since $\mathbb Er^2=d$, its mean over queries is $L^2(1+\frac1n)$.
 # :::
 #
 # ## No other matrix does better
@@ -320,38 +312,43 @@ assert abs(bias.mean() - risk.bias) < 5 * bias.std() / len(bias) ** 0.5
 # $\{wI:w\ge0\}$ has a risk larger than $\inf_{w\ge0}R(w)$.
 # :::
 #
-# *Idea.* The weights depend on the query only through $v=Mx_q$. Turning $v$ away from $x_q$ lowers the correlation of
-# prediction and label, and does not change the mean square of the prediction. So only the length of $v$ remains to be chosen.
-# Direction and length of the query are independent, so it does not help to let $|v|/|x_q|$ depend on the direction.
-#
 # :::{admonition} Proof
 # :class: dropdown
-# *Given the query,* let $r=|x_q|>0$, $v=Mx_q$ and $\tau=|v|$, and let $\alpha$ be the angle between $v$ and $x_q$. By
-# rotation invariance $S(\tau)=\mathbb E|\sum\omega_ix_i|^2$ and $C(\tau)=\mathbb E\sum\omega_i^2$ depend on $\tau$ alone.
-# Moreover $\mathbb E\sum\omega_ix_i$ is parallel to $v$, with a component $\mu(\tau)$ along $v$. The risk at this query is
+# *Idea.* The weights depend on the query only through $v=Mx_q$. Turning $v$ away from $x_q$ lowers the correlation of
+# prediction and label, and does not change the mean square of the prediction, so only the length of $v$ remains to be chosen.
+# Because direction and length of the query are independent, it does not help to let $|v|/|x_q|$ depend on the direction.
+#
+# *Given the query,* let $r=|x_q|>0$, $v=Mx_q$ and $\tau=|v|$, and let $\alpha$ be the angle between $v$ and $x_q$. By rotation
+# invariance $S(\tau)=\mathbb E|\sum\omega_ix_i|^2$ and $C(\tau)=\mathbb E\sum\omega_i^2$ depend on $\tau$ alone, and
+# $\mathbb E\sum\omega_ix_i$ is parallel to $v$, with a component $\mu(\tau)$ along $v$. The risk at this query is
 #
 # $$\tfrac{L^2}d\big[S(\tau)-2r\,\mu(\tau)\cos\alpha+r^2\big]+\sigma^2C(\tau).$$
 #
 # *The sign of $\mu$.* For $\tau=0$ the weights are equal, so $\mu(0)=0$. Let $g_i$ be the component of $x_i$ along $v$. The
-# derivative $\mu'(\tau)$ is the expected variance of the $g_i$ under the weights. It is positive, because $n\ge2$ and the
-# $g_i$ differ with positive probability. So $\mu(\tau)>0$ for $\tau>0$. At a given $\tau>0$ the risk at this query is
-# therefore least at $\alpha=0$ and nowhere else.
+# derivative $\mu'(\tau)$ is the expected variance of the $g_i$ under the weights, which is positive, because $n\ge2$ and the
+# $g_i$ differ with positive probability. So $\mu(\tau)>0$ for $\tau>0$, and at a given $\tau>0$ the risk at this query is least
+# at $\alpha=0$ and nowhere else.
 #
-# *The length.* Let $x_q=r\theta$ with a unit vector $\theta$. Then $r$ and $\theta$ are independent, and $\tau=r|M\theta|$.
-# At $\alpha=0$ the risk at this query is the same as with the matrix $|M\theta|\,I$. The mean of this risk over $r$ is
-# $R(|M\theta|)$. So the risk of $M$ is at least $\mathbb E_\theta R(|M\theta|)\ge\inf_{w\ge0}R(w)$.
+# *The length.* Let $x_q=r\theta$ with a unit vector $\theta$. Then $r$ and $\theta$ are independent, and $\tau=r|M\theta|$. At
+# $\alpha=0$ the risk at this query is the same as with the matrix $|M\theta|\,I$, and its mean over $r$ is $R(|M\theta|)$. So
+# the risk of $M$ is at least $\mathbb E_\theta R(|M\theta|)\ge\inf_{w\ge0}R(w)$.
 #
 # Suppose that the risk of $M$ equals this infimum. Then $M\theta=c(\theta)\theta$ with $c(\theta)\ge0$ for almost every
 # $\theta$, and by continuity for every $\theta$. So every vector is an eigenvector of $M$, and $M=cI$ with $c\ge0$. $\square$
 # :::
 #
 # **In a ball.** If tokens and query are uniform in the unit ball of $\mathbb R^d$, an error remains however long the context
-# is. The uniform law in the ball is a projection of the uniform law on the sphere in $d+2$ dimensions. For many tokens the
-# prediction at a query of length $r$ therefore tends to $A(wr)\,\beta\cdot x_q/r$. Here $A=I_{d/2+1}/I_{d/2}$ is a ratio of
-# Bessel functions. A correct prediction would need $A(wr)=r$ for every $r$, but $A$ is strictly concave. The least limit of
-# the risk over all $w$ is called the *floor*. No matrix $M$ has a lower limit: the lower bound
-# $\mathbb E_\theta R(|M\theta|)$ of the last proof remains true as $n\to\infty$. In five dimensions the floor is
-# {judged}`P1.G.ball | floor, d = 5 | 100*.1f` % of the variance of the function.
+# is. Its least value over all $w$, the *floor*, is in five dimensions {judged}`P1.G.ball | floor, d = 5 | 100*.1f` % of the
+# variance of the function, and no matrix $M$ has a lower limit.
+#
+# ```{admonition} Why an error remains
+# :class: dropdown
+# Since the uniform law in the ball is a projection of the uniform law on the sphere in $d+2$ dimensions, the
+# prediction at a query of length $r$ tends to $A(wr)\,\beta\cdot x_q/r$ for many tokens, where $A=I_{d/2+1}/I_{d/2}$ is a ratio of
+# Bessel functions. A correct prediction would need $A(wr)=r$ for every $r$, but $A$ is strictly concave. The floor is the least
+# limit of the risk over all $w$. The lower bound $\mathbb E_\theta R(|M\theta|)$ of the last proof remains true as $n\to\infty$, so
+# no matrix has a lower limit.
+# ```
 
 # %% tags=["remove-input"]
 judge(
@@ -367,13 +364,14 @@ judge(
 #
 # :::{admonition} Solution
 # :class: dropdown
-# Given $\beta$ and the query, the mean prediction is $w(1-C)\,\beta\cdot x_q$, so the factor $w(1-C)$ should be near one.
-# With two tokens $C\ge\frac12$, so at $w=1$ the factor is at most $\frac12$. A larger $w$ increases the factor.
+# Given $\beta$ and the query, the mean prediction is $w(1-C)\,\beta\cdot x_q$, so the factor $w(1-C)$ should be near one. With
+# two tokens $C\ge\frac12$, so at $w=1$ the factor is at most $\frac12$, and a larger $w$ increases it.
 # :::
 #
 # ## How fast the output approaches its limit
 #
-# For $w\ge\frac1{\sqrt2}$, the larger $w$ is, the more slowly the output $\sum\omega_ix_i$ tends to its limit $w\,x_q$:
+# From $w=\frac1{\sqrt2}$ on, the larger $w$ is, the more slowly the output $\sum\omega_ix_i$ tends to its limit $w\,x_q$,
+# because rare long queries attend to few tokens.
 #
 # :::{prf:theorem} many Gaussian tokens, every window
 # :label: thm-every-w
@@ -384,6 +382,11 @@ judge(
 #
 # $$r(w)=\min(1,\,s-1)=\min\Big(1,\;\tfrac12\big(\sqrt{1+4/w^2}-1\big)\Big).$$
 #
+# Each mean is asymptotically equal to a constant times a power of $\log n$ times $n^{-r(w)}$.
+# :::
+#
+# :::{admonition} The constants and powers of this theorem
+# :class: dropdown
 # Let $\ell=\log n$ and $c_w=\Gamma(s)\Gamma(2-s)\,\Gamma(\frac d2)^{-1}[w^2(w^2+4)]^{-d/4}$. The two means are asymptotically
 # equal to
 #
@@ -394,121 +397,7 @@ judge(
 # | $w^2>\frac12$ | $c_w\,\ell^{d/2-1}\,n^{-(s-1)}$ | $c_w\frac{2w(s-1)^2}{\sqrt{w^2+4}}\,\ell^{d/2}\,n^{-(s-1)}$ |
 # :::
 #
-# *Idea.* The convergence is slow because rare long queries attend to few tokens. The key is a bound on
-# $\mathbb E\sum\omega_i^2$. A weight is at most one, so $\omega_i^2\le\omega_i^t$ for $0\le t\le2$. At a given query the
-# weight $\omega_1$ is nearly $e^{\tau g_1}/(n\,e^{\tau^2/2})$ with $\tau=w|x_q|$. So
-#
-# $$n\,\mathbb E\omega_1^t\approx n^{1-t}e^{t(t-1)w^2|x_q|^2/2}.$$
-#
-# The mean of the right side over queries is finite if $t(t-1)w^2<1$, that is, if $t<s$. This mean falls like $n^{-(t-1)}$.
-# For $t$ near $\min(2,s)$ the exponent $t-1$ is near $r(w)$.
-#
-# For $w^2>\frac12$ the exponent $r(w)$ comes from queries with $w^2|x_q|^2\approx\frac{2w}{\sqrt{w^2+4}}\log n$. For these
-# queries a rare event decides the mean: a single token carries a positive share of all weight. Physicists know this effect as
-# condensation in the random energy model {cite:p}`derrida1981,bouchaud1997`. Limit theorems for such sums are due to
-# {cite:t}`bovier2002` and {cite:t}`benarous2005`.
-#
-# :::{admonition} Proof
-# :class: dropdown
-# *Given the query,* let $r=|x_q|$, $\tau=wr$ and $x=\tau^2/\ell$. Let $p_k=\sum\omega_i^k$, $C=\mathbb Ep_2$ and
-# $D=\mathbb E[p_3-p_2^2]$. Let $Q$ be the mean squared distance of $\sum\omega_ix_i$ from $w\,x_q$. By the moments of $m$,
-#
-# $$Q=\mathbb E(m-\tau)^2+(d-1)C=dC+\tau^2(C-6D).$$
-#
-# By the Cauchy-Schwarz inequality $p_2^2\le p_3$. Since weights are at most one, $p_3\le p_2$. So $0\le D\le C$ and
-# $Q\le(d+\tau^2)C$. Let $S=\sum_{j\ge2}e^{\tau g_j}$, the sum over all tokens but the first, and let $A=S/(n\,e^{\tau^2/2})$.
-#
-# *1. The sum $S$ is rarely small.* For a standard normal $g$ let $Y=e^{\tau g}1\{g\le\tau\}$. Then
-#
-# $$\mathbb EY=\tfrac12e^{\tau^2/2},\qquad\mathbb E[Y^2]\le\tfrac12e^{3\tau^2/2},\qquad
-# \mathbb Ee^{-\lambda Y}\le e^{-\lambda\mathbb EY+\lambda^2\mathbb E[Y^2]/2}\quad(\lambda\ge0).$$
-#
-# Set $\lambda=\mathbb EY/(2\,\mathbb E[Y^2])$. By Markov's inequality for $e^{-\lambda\sum Y}$, the sum over any $k$ tokens
-# obeys
-#
-# $$P\Big(\sum e^{\tau g_j}<\tfrac k4e^{\tau^2/2}\Big)\le\exp\big(-\tfrac k{16}e^{-\tau^2/2}\big).$$
-#
-# Let $n\ge3$ and $\delta_n=n^2\exp(-\frac n{48}e^{-\tau^2/2})$. Taking $k=n-1$ gives $nP(A<\frac18)\le\delta_n$. Let $A'$ be
-# $A$ without the second token's term. Taking $k=n-2$ gives $n^2P(A'<\frac1{12})\le\delta_n$. Uniformly on
-# $x\le2-\varepsilon$, $\delta_n$ is smaller than every power of $1/n$.
-#
-# *2. An upper bound.* Let $y=\tau g_1-\ell-\frac{\tau^2}2$. Then $\omega_1=e^y/(e^y+A)$. If $A\ge\frac18$, this weight is at
-# most $\min(1,8e^y)$. Since $\min(1,z)^2\le z^t$ for $0\le t\le2$,
-#
-# $$C\le n\,\mathbb E\min(1,8e^y)^2+\delta_n\le64\,n^{1-t}e^{t(t-1)\tau^2/2}+\delta_n.$$
-#
-# Let $\alpha=\frac1x+\frac12$. The right side is least at $t=\min(2,\alpha)$, and there it is $64\,n^{-c(x)}+\delta_n$ with
-#
-# $$c(x)=1-x\quad(x\le\tfrac23),\qquad c(x)=\frac{(2-x)^2}{8x}\quad(\tfrac23\le x\le2).$$
-#
-# *3. Queries at which one token is heavy.* Let $a=\frac\ell\tau+\frac\tau2$. Then $y=\tau(g_1-a)$ and $\tau a=\alpha\tau^2$.
-# Let $\Lambda=\frac n{\tau\sqrt{2\pi}}e^{-a^2/2}$. For $x\ge\frac23$ this is $n^{-c(x)}/(\sqrt{2\pi}\,\tau)$. Integration
-# over $y$ instead of $g_1$ gives
-#
-# $$n\,\mathbb E\omega_1^k=\Lambda\,\mathbb E\!\int\Big(\frac{e^y}{e^y+A}\Big)^ke^{-\alpha y-y^2/2\tau^2}dy .$$
-#
-# We show that $A$ is near its mean $\mathbb EA=1-\frac1n$. Let $b=\ell^{1/4}$, and let $A_b$ be the part of the sum $A$ with
-# $g_j\le\tau+b$. Tilting the law of $g$ by $e^{\tau g}$ and by $e^{2\tau g}$ gives
-#
-# $$\mathbb E[A-A_b]\le P(g>b),\qquad\mathrm{Var}\,A_b\le n^{-1}e^{\tau^2}P(g>\tau-b)\le n^{-1}e^{\tau^2/2+\tau b}.$$
-#
-# The last bound is $n^{-1+x/2+o(1)}$, because $\tau b=o(\ell)$. So both right sides tend to zero, and $A\to1$ in probability,
-# uniformly on $x\le2-\varepsilon$.
-#
-# Now let $k\ge2$, and let $x$ be in a compact part of $(\frac23,2)$, where $1<\alpha<2$. If $A\ge\frac18$, the integrand is
-# at most $\min(1,8e^y)^2e^{-\alpha y}$, which is integrable uniformly in $x$. The event $A<\frac18$ contributes at most
-# $\delta_n=o(\Lambda)$. So, by dominated convergence, with the beta function $\mathrm B$ and uniformly in $x$,
-#
-# $$\mathbb Ep_k=n\,\mathbb E\omega_1^k=\Lambda\,[\mathrm B(k-\alpha,\alpha)+o(1)].$$
-#
-# Two heavy tokens are rarer. By step 1 for $A'$
-#
-# $$\mathbb E[p_2^2-p_4]\le n^2\,\mathbb E\omega_1^2\omega_2^2\le(n\,\mathbb E\min(1,12e^y)^2)^2+\delta_n=O(\Lambda^2)+\delta_n .$$
-#
-# So $\mathbb E[p_2^2]=\Lambda\,[\mathrm B(4-\alpha,\alpha)+o(1)]$. Without arguments, let $\mathrm B$ stand for
-# $\mathrm B(2-\alpha,\alpha)=\Gamma(\alpha)\Gamma(2-\alpha)$. Then $\mathrm B(3-\alpha,\alpha)=\frac{2-\alpha}2\mathrm B$ and
-# $\mathrm B(4-\alpha,\alpha)=\frac{(3-\alpha)(2-\alpha)}6\mathrm B$. Since $C-6D=\mathbb E[p_2-6p_3+6p_2^2]$ and
-# $1-3(2-\alpha)+(3-\alpha)(2-\alpha)=(\alpha-1)^2$,
-#
-# $$C=\Lambda\,[\mathrm B+o(1)],\qquad C-6D=\Lambda\,[(\alpha-1)^2\mathrm B+o(1)].$$
-#
-# *4. Queries at which no token is heavy.* Let $x\le\frac23-\varepsilon$. Tilting the law of $g_1$ by $e^{2\tau g_1}$ gives
-#
-# $$n\,e^{-\tau^2}C=\mathbb E(e^{y'}+A)^{-2},\qquad y'=(\tfrac32x-1)\ell+\tau g.$$
-#
-# In probability and uniformly in $x$, $A\to1$ by step 3, and $y'\to-\infty$. If $A\ge\frac18$, then $(e^{y'}+A)^{-2}\le64$.
-# The event $A<\frac18$ contributes at most $n\delta_n$. So $n\,e^{-\tau^2}C\to1$. In the same way
-# $n\,e^{-\tau^2}\mathbb Ep_3\to0$. Since $D\le\mathbb Ep_3$, also $n\,e^{-\tau^2}D\to0$.
-#
-# *5. The mean over queries.* The density of $r$ is $p(r)=2^{1-d/2}r^{d-1}e^{-r^2/2}/\Gamma(\frac d2)$. Up to powers of $\ell$
-# this density is $n^{-x/2w^2}$. Queries with $x>2-\varepsilon$ contribute at most
-# $\mathbb E[d+\tau^2;x>2-\varepsilon]=n^{-(2-\varepsilon)/2w^2+o(1)}$. For small $\varepsilon$ this is negligible, because
-# $\frac1{w^2}=s(s-1)>s-1\ge r(w)$. By step 2 all other queries contribute at most $n^{-\min h+o(1)}$ with
-# $h(x)=c(x)+\frac x{2w^2}$.
-#
-# - *$w^2>\frac12$.* On $[0,\frac23]$ the function $h$ falls. On $[\frac23,2]$ it is strictly convex with
-#   $h'=-\frac1{2x^2}+\frac18+\frac1{2w^2}$. So $h$ has only one minimum, at $x_*=\frac{2w}{\sqrt{w^2+4}}$ between $\frac23$ and
-#   2. At this point $h=\frac1{x_*}-\frac12=s-1$, $h''=x_*^{-3}$ and $\alpha=s$. Queries with $x$ away from $x_*$ contribute
-#   less by a power of $n$. For $x$ near $x_*$ insert the result of step 3 and $r=\sqrt{x\ell}/w$. Laplace's method then gives
-#
-#   $$\mathbb EC\sim\frac{2^{1-d/2}}{\Gamma(d/2)}\Big(\frac{x_*\ell}{w^2}\Big)^{\frac{d-1}2}\frac{\Gamma(s)\Gamma(2-s)}{\sqrt{2\pi x_*\ell}}\,
-#   \frac{\sqrt\ell}{2w\sqrt{x_*}}\sqrt{\frac{2\pi x_*^3}\ell}\,n^{-(s-1)}=c_w\ell^{d/2-1}n^{-(s-1)}.$$
-#
-#   In $Q$ the term $\tau^2(C-6D)\sim x_*\ell\,(s-1)^2C$ dominates.
-# - *$w^2<\frac12$.* At a fixed query $nC\to e^{\tau^2}$ and $nD\to0$ by step 4. By step 2 with $t=2$,
-#   $nC\le64\,e^{w^2r^2}+n\delta_n$. The first term is integrable, also after multiplication by $d+\tau^2$. The second term
-#   tends to zero uniformly on $\tau^2\le\ell$. By $C\le1$ and $Q\le d+\tau^2$, queries with $\tau^2>\ell$ contribute at most
-#   $n\,\mathbb E[d+\tau^2;\tau^2>\ell]=n^{1-1/2w^2+o(1)}\to0$. By dominated convergence $n\,\mathbb EC\to\mathbb Ee^{w^2r^2}$
-#   and $n\,\mathbb EQ\to\mathbb E(d+w^2r^2)e^{w^2r^2}$.
-# - *$w^2=\frac12$.* For $x\le\frac23-\varepsilon$ step 4 gives $nC\,p(r)\sim2^{1-d/2}r^{d-1}/\Gamma(\frac d2)$. For $Q$ this
-#   power of $r$ is multiplied by $d+\frac12r^2$. Integrals from $r=0$ to $r^2=\frac43\ell$, the value at $x=\frac23$, give
-#   the table. For $|x-\frac23|<\varepsilon$ step 2 with $t=2$ bounds $nC\,p(r)$ by a constant times $r^{d-1}$. So this
-#   interval changes $n\,\mathbb EC$ by at most $K\varepsilon\,\ell^{d/2}$ and $n\,\mathbb EQ$ by at most
-#   $K\varepsilon\,\ell^{d/2+1}$, with a constant $K$. Queries with $x\ge\frac23+\varepsilon$ contribute a smaller power of
-#   $n$, because $h>1$. Let $\varepsilon\to0$. $\square$
-# :::
-#
-# The next cell compares $r(w)$ with exact distances in very long contexts.
+# The [proof](proofs-gaussian) is in the appendix. The next cell compares $r(w)$ with exact distances in very long contexts.
 
 # %%
 for w in (0.5, 1.0, 2.0):
@@ -545,18 +434,20 @@ plt.show()
 # curve meets the first curve at one and then runs below it.
 #
 # The exponent $r(w)$ of $\mathbb E\Vert\sum\omega_ix_i-w\,x_q\Vert^2$ by the {prf:ref}`theorem on every window <thm-every-w>`
-# (line). The points come from exact distances at $n=10^{28}$ and $10^{30}$, with the power of $\log n$ divided out. Line and
-# points agree, except for large $w$ and $d$, where even these contexts are too short. The vertical line is at $w^2=\frac12$.
-# The dashed curve $w^{-2}/\varphi$ meets the line at $w=1$ and runs below it for $w>1$.
+# (line), and exponents from exact distances at $n=10^{28}$ and $10^{30}$, with the power of $\log n$ divided out (points). They
+# agree, except for large $w$ and $d$, where even these contexts are too short. The vertical line is at $w^2=\frac12$. The
+# dashed curve $w^{-2}/\varphi$ meets the line at $w=1$ and runs below it for $w>1$.
 # ```
 #
-# **A printed bound for comparison.** Proposition 3.1 of {cite:t}`boursier2025` bounds the mean squared distance of the output
-# from its limit. Its tokens are sub-Gaussian with parameter $\varsigma\ge1$, and its query with parameter one. The bound is
-# $c_1\varsigma^6\log n\;n^{-c_2/\varsigma^2}$, with constants $c_1$ and $c_2$ that do not depend on $\varsigma$.
-#
-# Gaussian tokens $N(0,\varsigma^2I)$ with $M=I$ correspond to our setting with $w=\varsigma$. For these tokens the exact
+# ```{admonition} A printed bound for comparison
+# :class: dropdown
+# For sub-Gaussian tokens with parameter $\varsigma\ge1$ and a query with parameter one,
+# Proposition 3.1 of {cite:t}`boursier2025` bounds the mean squared distance of the output
+# from its limit by $c_1\varsigma^6\log n\;n^{-c_2/\varsigma^2}$, with constants $c_1$ and $c_2$ that do not depend on $\varsigma$.
+# Gaussian tokens $N(0,\varsigma^2I)$ with $M=I$ correspond to our setting with $w=\varsigma$, and their exact
 # exponent $r(\varsigma)$ is of the order $\varsigma^{-2}$, as in the bound. The bound can hold for all $\varsigma\ge1$ only
 # if $c_2\le1/\varphi$ (dashed curve of the figure).
+# ```
 
 # %% tags=["remove-input"]
 few = gaussian_tokens.distance_exponents(dims=dims, w_values=[0.5, 0.8, 1.0, 1.25])
@@ -594,83 +485,13 @@ judge(
 # K_d=\frac{\pi}{5^{1+d/4}\,\varphi^3\,\Gamma(\frac d2+1)\,\sin(\pi/\varphi)}.$$
 #
 # The constant $K_d$ is the same for all $L$ and $\sigma$. The least risk is asymptotically equal to
-# $\frac{L^2}d\,\mathbb E\Vert\sum\omega_ix_i-x_q\Vert^2$ at $w=1$. The {prf:ref}`theorem on every window <thm-every-w>` gives
-# this mean.
+# $\frac{L^2}d\,\mathbb E\Vert\sum\omega_ix_i-x_q\Vert^2$ at $w=1$, a mean that the
+# {prf:ref}`theorem on every window <thm-every-w>` gives.
 # :::
 #
-# *Idea.* At a given query the mean squared distance of the output from its limit is a function $Q(w|x_q|)$. In long contexts
-# and near $w=1$ the risk is nearly $\frac{L^2}d\,\mathbb E\,Q(w|x_q|)+L^2(w-1)^2$. The second term is least at $w=1$. The
-# first term grows with $w$ there, so the least risk lies below $w=1$. Integration by parts gives the slope of the mean at $w=1$:
-#
-# $$\tfrac d{dw}\mathbb E\,Q(w|x_q|)\Big|_{w=1}=\mathbb E\big[(|x_q|^2-d)\,Q(|x_q|)\big].$$
-#
-# Long queries dominate the right side. There $|x_q|^2$ is of order $\log n$, so the slope is positive and of the order of
-# $\log n$ times the mean distance.
-#
-# The condition $n\ge n_0$ is needed: the next cell shows that for $d=1$, $\sigma=0$ and $n=100$ the best $w$ is above one.
-#
-# :::{admonition} Proof
-# :class: dropdown
-# By the {prf:ref}`theorem for any lengths <thm-lengths>` it suffices to consider $M=wI$ with $w\ge0$. Let $C(\tau)$ and
-# $Q(\tau)$ be as in the last proof. The formula for the exact risk gives
-#
-# $$R(w)=L^2(1-w)^2+J(w),\qquad
-# J(w)=\tfrac{L^2}d\,\mathbb E\big[Q(wr)+2(1-w)w\,r^2C(wr)\big]+\sigma^2\,\mathbb EC(wr).$$
-#
-# *Identities.* Let $F$ be a function of the scores $\tau g_i$, and let $\nabla$ and $\Delta$ act on the scores. Then
-# $\frac d{d\tau}\mathbb EF=\tau\,\mathbb E\Delta F$. For the sums $p_k$ one computes
-#
-# $$\begin{aligned}
-# \Delta p_k&=k[(k-1)p_k-2kp_{k+1}+(k+1)p_2p_k],\\
-# \nabla p_k\cdot\nabla p_l&=kl(p_{k+l}-p_lp_{k+1}-p_kp_{l+1}+p_2p_kp_l).
-# \end{aligned}$$
-#
-# Let $P$ be a polynomial in $p_2,p_3,\dots$ without a constant term. By these formulas $\Delta P$ is again such a polynomial.
-# Each monomial is at most $p_2$. So with a constant $K$
-#
-# $$\big|\tfrac d{d\tau}\mathbb EP\big|\le K\tau C,\qquad\big|\tfrac{d^2}{d\tau^2}\mathbb EP\big|\le K(1+\tau^2)C.$$
-#
-# For every set of tokens, $m$ and $p_2$ do not fall as $\tau$ grows. Indeed, the derivative of $m$ is the variance of the
-# $g_i$ under the weights. The derivative of $p_2$ is twice the covariance of $\omega_i$ and $g_i$ under the weights, and
-# $\omega_i$ increases with $g_i$. So $\mathbb Em=\tau(1-C)$ and $C$ are nondecreasing in $\tau$.
-#
-# *1. All minimizers tend to one.* By Jensen's inequality $R(w)\ge\frac{L^2}d\mathbb E(r-\mathbb E[m\,|\,r])^2$. Let
-# $q=P(1\le r\le2)$, and let $n$ be so large that $C(8)\le\frac12$. In both cases below let $1\le r\le2$.
-#
-# - Let $w\ge4$. Then $\mathbb E[m\,|\,r]$ is at least its value at $w=4$. This value is $4r(1-C(4r))\ge2r$, since $4r\le8$.
-#   So $R(w)\ge\frac{L^2}dq$.
-# - Let $0\le w\le4$. Then $|r-wr(1-C(wr))|\ge|1-w|-4C(8)$. So $R(w)\ge\frac{L^2}dq\,(|1-w|-4C(8))_+^2$.
-#
-# As $n\to\infty$, $C(8)\to0$ by step 4 of the last proof, and $R(1)\to0$ by its theorem. Since $R$ is continuous and, by the
-# first case, for $w\ge4$ larger than $R(1)$, minimizers exist for large $n$. For every $\varepsilon>0$ they lie in $[1-\varepsilon,1+\varepsilon]$ from some $n$ on.
-#
-# *2. The minimizer is unique.* Let $|w-1|\le\varepsilon\le\frac12$. Let $\kappa$ be the exponent of the
-# {prf:ref}`theorem on every window <thm-every-w>` at the window parameter $1+\varepsilon$. By the identities
-#
-# $$|J'(w)|+|J''(w)|\le K\,\mathbb E(1+r)^6C((1+\varepsilon)r)=n^{-\kappa+o(1)},$$
-#
-# because powers of $r$ change only powers of $\log n$. For large $n$, $R''=2L^2+J''>0$ for these $w$. So the minimizer is
-# unique and solves $2L^2(1-w^*)=J'(w^*)$. The bound on $J'$ gives $|1-w^*|\le n^{-\kappa+o(1)}$. The bound on $J''$ then
-# gives $J'(w^*)=J'(1)+O(n^{-2\kappa+o(1)})$. For small $\varepsilon$ this remainder is negligible: $2\kappa>1/\varphi$, and
-# $1/\varphi$ is the exponent of $J'(1)$ in step 3.
-#
-# *3. The slope at one.* Integration by parts gives $\mathbb E\,rG'(r)=\mathbb E(r^2-d)G(r)$ for a function $G$. So for every
-# $n$
-#
-# $$R'(1)=J'(1)=\tfrac{L^2}d\,\mathbb E\big[(r^2-d)\,Q(r)-2r^2C(r)\big]+\sigma^2\,\mathbb E(r^2-d)\,C(r).$$
-#
-# By step 5 of the last proof these means are dominated by queries with $r^2\approx\frac2{\sqrt5}\log n$. So
-# $\mathbb E\,r^2Q\sim\frac2{\sqrt5}\log n\;\mathbb EQ$, which is of the order $(\log n)^{d/2+1}n^{-1/\varphi}$. For each fixed
-# $\sigma$ every other term is smaller by a factor $\log n$.
-#
-# By step 2 $1-w^*\sim J'(1)/2L^2$. For $\mathbb EQ$ insert the second column of the
-# {prf:ref}`theorem on every window <thm-every-w>` at $w=1$, where $s=\varphi$. With
-# $\Gamma(\varphi)\Gamma(2-\varphi)=\frac{\pi/\varphi}{\sin(\pi/\varphi)}$ this gives the stated law. Finally
-# $R(w^*)=R(1)+O(|1-w^*|\sup|J'|+(1-w^*)^2)$. Here the $O$-term is $n^{-2\kappa+o(1)}$, so $R(w^*)\sim R(1)$. $\square$
-#
-# We claim no rate for the convergence to this law. The law is not uniform in $\sigma/L$, because the noise term in $J'(1)$ is
-# smaller only by a factor $\log n$.
-# :::
+# The [proof](proofs-gaussian) stands beside the last one. The law is not uniform in $\sigma/L$, and we claim no rate for the
+# convergence to it. The condition $n\ge n_0$ is needed, since for $d=1$, $\sigma=0$ and $n=100$ the best $w$ is above one, as
+# the next cell shows.
 
 # %%
 for n in (100, 1000):
@@ -678,7 +499,7 @@ for n in (100, 1000):
 
 # %% [markdown]
 # The next cell measures the exponent with which the exact $1-w^*$ falls between $n=10^{28}$ and $10^{30}$. With the power of
-# $\log n$ divided out, the exponent is close to $-1/\varphi$ in every case.
+# $\log n$ divided out, it is close to $-1/\varphi$ in every case.
 
 # %%
 for dim in dims:
@@ -699,9 +520,13 @@ for dim in dims:
 # $k!\big(1-\frac{k!}{(2k-1)!!}\big)$.
 #
 # We call a function $f$ *recovered* at $w$ if $\mathbb Ef(g+w\,x)=f(x)$ for all $x$. At $w=1$ the recovered functions of
-# polynomial growth are the harmonic polynomials, such as $x_1x_2$. Indeed, the Fourier transform of such an $f$ is supported
-# at the origin, so $f$ is a polynomial. Then $\mathbb Ef(g+x)=e^{\Delta/2}f(x)$, which equals $f(x)$ for all $x$ only if
-# $\Delta f=0$. At other $w$ other functions are recovered (Exercise 4).
+# polynomial growth are the harmonic polynomials, such as $x_1x_2$, and at other $w$ other functions are recovered (Exercise 4).
+#
+# ```{admonition} Why harmonic polynomials
+# :class: dropdown
+# The Fourier transform of a function $f$ of polynomial growth that is recovered at $w=1$ is supported at the origin, so $f$ is a
+# polynomial. Then $\mathbb Ef(g+x)=e^{\Delta/2}f(x)$, which equals $f(x)$ for all $x$ only if $\Delta f=0$.
+# ```
 
 # %% tags=["remove-input"]
 known = gaussian_tokens.functions()
@@ -757,7 +582,7 @@ plt.show()
 # third Hermite polynomials and the ReLU level off, each at its own dashed line.
 #
 # Risk at the best $w$ divided by the variance of the function: the mean over sampled sets of tokens, with a confidence
-# interval. The curves of $x_1$ and $x_1x_2$ fall with the context length, and the other three stop at a floor (dashed, exact
+# interval. While the curves of $x_1$ and $x_1x_2$ fall with the context length, the other three stop at a floor (dashed, exact
 # limits). Intervals that reach zero are truncated.
 # ```
 #
@@ -799,17 +624,17 @@ plt.show()
 #
 # The limit falls with $w$ towards zero and is positive at every $w$. So for each $W$ some $w>W$ has a smaller risk than all
 # $w\le W$ from some $n$ on, and the best $w$ grows without end. The same is true of every bounded $f$ that depends only on the
-# direction of $x$, is continuous at almost every $x$ and is not constant. For large $w$ the vector $g+wx_q$ has nearly the
-# direction of $x_q$, and so $\mathbb Ef(g+wx_q)\to f(x_q)$ as $w\to\infty$.
+# direction of $x$, is continuous at almost every $x$ and is not constant, because for large $w$ the vector $g+wx_q$ has nearly
+# the direction of $x_q$, and so $\mathbb Ef(g+wx_q)\to f(x_q)$ as $w\to\infty$.
 # :::
 #
 # ## Against linear attention
 #
-# On linear functions of Gaussian tokens, linear attention has a smaller risk than softmax attention in the three contexts
-# printed below. Linear attention predicts $\frac1n\sum_iy_i\,x_i^\top Mx_q$. The best matrix $M$ is $mI$ with
-# $m=\big[1+\frac{d+1+d\sigma^2/L^2}n\big]^{-1}$, and the risk $L^2(1-m)$ falls like $1/n$. The risk of softmax attention at
-# its best $w$ falls more slowly. If the functions have a random intercept, softmax attention has the smaller risk in long
-# contexts. It reproduces the intercept, because its weights sum to one.
+# Linear attention predicts $\frac1n\sum_iy_i\,x_i^\top Mx_q$. On linear functions of Gaussian tokens its best matrix is $mI$
+# with $m=\big[1+\frac{d+1+d\sigma^2/L^2}n\big]^{-1}$, and the risk $L^2(1-m)$ falls like $1/n$, while that of softmax attention
+# at its best $w$ falls more slowly and is the larger one in the three contexts printed below. If the functions have a random
+# intercept, softmax attention has the smaller risk in long contexts, because its weights sum to one and it reproduces the
+# intercept.
 
 # %%
 dim, noise_std = 5, 0.5
@@ -820,20 +645,6 @@ for n in (1e2, 1e4, 1e6):
     assert softmax > linear
 
 # %% [markdown]
-# **Exercise 6.** Does the best $w$ stop at one in seven dimensions, too? Print the best $w$ for $d=7$, $\sigma=0.5$ and
-# $n=10^2,10^4,10^6$, on Gaussian tokens and on the sphere of radius $\sqrt7$.
-#
-# :::{admonition} Solution
-# :class: dropdown
-# ```python
-# for n in (1e2, 1e4, 1e6):
-#     gaussian = gaussian_window(7, n, 0.5).w
-#     sphere = optimal_window(Linear(7, lipschitz=7**0.5), n, 0.5).w / 7
-#     print(f"n = {n:.0e}   Gaussian {gaussian:.2f}   sphere {sphere:.2f}")
-# ```
-# Yes. For these three $n$ the best $w$ is 0.71, 0.92 and 0.98 on Gaussian tokens. On the sphere it grows from 1.2 to 9.3.
-# :::
-#
 # ## To remember
 #
 # On a sphere a larger $w$ prefers nearer tokens, because all tokens have the same length. On Gaussian tokens the best $w$ for

@@ -11,13 +11,13 @@
 #
 # *Theory often studies attention without the softmax. What is lost?*
 #
-# **Short answer.** Linear attention takes the scores $x_i^\top Mx_q$ themselves as weights, so it cannot learn the
-# nonlinear part of a function. The error of linear attention never falls below the mean square of this part. The error
-# of softmax attention keeps falling as the context grows. The abstract says that linear attention cannot replicate the
-# adaptivity of softmax {judged}`P1.LA.fails`. On linear functions linear attention **wins**: at $d=5$, $n=10^5$ and
-# $\sigma=0.3$ its error is {judged}`P1.LA.wins | linear, d = 5, n = 1e5, $\sigma$ = 0.3 | .2g` times the error of
-# softmax attention. Two properties of softmax matter. The exponential grows faster than every power, so the window can
-# be as narrow as needed. The weights sum to one, so the window can follow the Lipschitz constant of the functions.
+# **Short answer.** Linear attention takes the scores $x_i^\top Mx_q$ themselves as weights, so it cannot learn the nonlinear
+# part of a function. Its error never falls below the mean square of this part, whereas that of softmax attention keeps falling
+# as the context grows. The abstract says that linear attention cannot replicate the adaptivity of softmax
+# {judged}`P1.LA.fails`. On linear functions, however, linear attention **wins**: at $d=5$, $n=10^5$ and $\sigma=0.3$ its error
+# is {judged}`P1.LA.wins | linear, d = 5, n = 1e5, $\sigma$ = 0.3 | .2g` times the error of softmax attention. Two properties of
+# softmax matter. Because the exponential grows faster than every power, the window can be as narrow as needed, and because the
+# weights sum to one, it can follow the Lipschitz constant of the functions.
 
 # %% tags=["remove-cell"]
 import sys
@@ -65,22 +65,19 @@ notebook.setup(globals(), lipschitz_values=2)
 # %% [markdown]
 # ## In plain words
 #
-# The output of linear attention is a linear function of the query, however long the context is. An intercept, a kink or
-# a curve of the true function therefore stays as error. A token on the far side of the sphere has a negative score, so
-# it gets a *negative* weight. This sign is right for linear functions, and wrong for constants and all other even
-# functions.
+# The output of linear attention is a linear function of the query, however long the context is, so that an intercept, a kink or
+# a curve of the true function stays as error. A token on the far side of the sphere has a negative score and therefore a
+# *negative* weight, which is right for linear functions, but wrong for constants and all other even functions.
 #
-# The error of softmax attention can fall to zero, because its {term}`window` can shrink (**large $w$, narrow window**).
-# For a linear function, however, the tokens on the far side carry information, and a narrow softmax window hardly uses
-# them.
+# The error of softmax attention can fall to zero, because its {term}`window` can shrink. For a linear function, however, the
+# tokens on the far side carry information that a narrow window hardly uses.
 #
 # ## The experiment: the least risks of both
 #
-# In long contexts linear attention has the smaller risk on linear functions, and softmax attention on all other classes
-# that we try. Each {term}`unit` has one free number: the window parameter $w$ for softmax attention, and the factor $m$
-# in $M=mI$ for linear attention. The next cell computes the least {term}`risk <population risk>` of each unit over this
-# number. It also computes the *floor*, a bound below which the risk of linear attention never falls. To try $d=7$,
-# replace the first line of the next cell by `dims = [7]`.
+# Each {term}`unit` has one free number: the {term}`window parameter` $w$ for softmax attention, and the factor $m$ in $M=mI$
+# for linear attention. The next cell computes the least {term}`risk <population risk>` of each unit over this number, and the
+# *floor*, a bound below which the risk of linear attention never falls. To try $d=7$, replace the first line of the next cell
+# by `dims = [7]`.
 
 # %%
 dims = list(dims)  # or [7], for example
@@ -164,15 +161,15 @@ plt.show()
 # length. On affine, ReLU and cosine functions linear attention is flat while softmax attention falls. The Bayes-linear
 # points lie below both curves.
 #
-# Least risk against the context length, for four {term}`classes <class>` of functions. Solid: softmax attention at its
-# best $w$, exact. Dashed: linear attention at its best $m$, exact. Points (Bayes-linear): {term}`kriging`, the best
-# predictor that is linear in the labels, sampled.
+# Least risk against the context length, for four {term}`classes <class>` of functions. Solid: softmax attention at its best
+# $w$, exact. Dashed: linear attention at its best $m$, exact. The points (Bayes-linear) are sampled and show {term}`kriging`,
+# the best predictor that is linear in the labels.
 # ```
 #
-# The cells take about ten seconds on two cores. Kriging takes the best weights for every arrangement of the tokens, so
-# neither attention layer can have a smaller risk. For linear functions and $n=10^5$, the next cell prints the risk of
-# linear attention divided by the risk of softmax attention. At $d=5$ expect
-# {judged}`P1.LA.wins | linear, d = 5, n = 1e5, $\sigma$ = 0.3 | .2g`.
+# The cells take about ten seconds on two cores. Kriging takes the best weights for every arrangement of the tokens, so neither
+# attention layer can have a smaller risk. In long contexts linear attention has the smaller risk of the two layers on linear
+# functions, and softmax attention on all other classes that we try. For linear functions and $n=10^5$, the next cell prints the
+# first risk divided by the second, and at $d=5$ expect {judged}`P1.LA.wins | linear, d = 5, n = 1e5, $\sigma$ = 0.3 | .2g`.
 
 # %%
 for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
@@ -200,14 +197,14 @@ judge(
 # > we show that this adaptivity relies crucially on the softmax activation and thus cannot be replicated by the linear
 # > activation often studied in prior theoretical analyses (abstract)
 #
-# None of our sources has a theorem on linear attention. Like the literature that the slides cite, we let linear
-# attention take the scores themselves as weights:
+# None of our sources has a theorem on linear attention. Like the literature that the slides cite, we let it take the scores
+# themselves as weights:
 #
 # $$h(x_q)=\frac1n\sum_{i=1}^ny_i\,x_i^\top Mx_q .$$ (eq-linear)
 #
 # Let $k(t)=\sum_\ell a_\ell P_\ell(t)$ be the {term}`covariance` of the class in {term}`Gegenbauer polynomials`, with
-# $t=x\cdot x'$ and $P_\ell(1)=1$. The *power* of a function is its mean square. The class has the power
-# $k(1)=\mathbb Ef(x)^2$, and $a_1$ is the power of the part of $f$ that is linear in $x$.
+# $t=x\cdot x'$ and $P_\ell(1)=1$. If we call the mean square of a function its *power*, the class has the power
+# $k(1)=\mathbb Ef(x)^2$, of which $a_1$ belongs to the part of $f$ that is linear in $x$.
 #
 # :::{admonition} What is true: the floor of linear attention
 # :class: tip
@@ -220,22 +217,22 @@ judge(
 #
 # :::{admonition} Proof
 # :class: dropdown
-# *Floor.* Split $f$ into its linear part $f_1$ and the rest $g$. Given $f$ and the context, $x_q$ is uniform on the
-# sphere. As a function of $x_q$, the difference $h-f_1$ is linear, so it is orthogonal to $g$. The risk is therefore at
-# least $\mathbb Eg(x_q)^2=k(1)-a_1$.
+# *Floor.* Split $f$ into its linear part $f_1$ and the rest $g$. Given $f$ and the context, $x_q$ is uniform on the sphere. As
+# a function of $x_q$, the difference $h-f_1$ is linear, so it is orthogonal to $g$, and the risk is therefore at least
+# $\mathbb Eg(x_q)^2=k(1)-a_1$.
 #
-# *Form.* The risk is a convex quadratic function of $M$. It depends on the class only through $k(x\cdot x')$, so $M$
-# and $R^\top MR$ have the same risk for every orthogonal matrix $R$. The mean of $R^\top MR$ over all $R$ is a multiple
-# of $I$. By convexity this multiple has at most the risk of $M$.
+# *Form.* The risk is a convex quadratic function of $M$. It depends on the class only through $k(x\cdot x')$, so $M$ and
+# $R^\top MR$ have the same risk for every orthogonal matrix $R$. Since the mean of $R^\top MR$ over all $R$ is a multiple of
+# $I$, this multiple has by convexity at most the risk of $M$.
 #
 # *Constants.* Let $M=mI$ and $t_i=x_i\cdot x_q$. The polynomial $P_1(t)=t$ is orthogonal to all other $P_\ell$, and
 # $\mathbb E\,P_1(t)^2=\frac1d$. The mixed term is therefore
 #
 # $$\mathbb E\,f(x_q)h(x_q)=m\,\mathbb E\,k(t_1)\,t_1=m\frac{a_1}d .$$
 #
-# The square term is $\mathbb Eh^2=\frac{m^2}{n^2}\sum_{i,j}\mathbb E\,y_iy_jt_it_j$. The $n$ terms with $i=j$ are
-# $(k(1)+\sigma^2)/d$ each. The $n(n-1)$ terms with $i\ne j$ are $\mathbb E\,k(x_i\cdot x_j)\,t_it_j$. By the addition
-# theorem the mean of $P_\ell(x_i\cdot x_j)$ over rotations of $x_i$ about $x_q$ is $P_\ell(t_i)P_\ell(t_j)$. So each
+# The square term is $\mathbb Eh^2=\frac{m^2}{n^2}\sum_{i,j}\mathbb E\,y_iy_jt_it_j$. Its $n$ terms with $i=j$ are
+# $(k(1)+\sigma^2)/d$ each, and its $n(n-1)$ terms with $i\ne j$ are $\mathbb E\,k(x_i\cdot x_j)\,t_it_j$. Since, by the
+# addition theorem, the mean of $P_\ell(x_i\cdot x_j)$ over rotations of $x_i$ about $x_q$ is $P_\ell(t_i)P_\ell(t_j)$, each
 # term with $i\ne j$ is $\sum_\ell a_\ell(\mathbb E\,tP_\ell(t))^2=a_1/d^2$. Together
 #
 # $$\mathbb E(h-f)^2=k(1)-2m\frac{a_1}d+m^2\Big[\frac{k(1)+\sigma^2}{nd}+\Big(1-\frac1n\Big)\frac{a_1}{d^2}\Big],$$
@@ -245,13 +242,13 @@ judge(
 #
 # ## By hand: one token
 #
-# With one token in two dimensions, linear attention misses half of the power of a linear function. Let $d=2$ and
-# $f(x)=q\cdot x$ with a random unit vector $q$, without noise. Then $k(1)=a_1=\frac12$. The formula gives
-# $m=\frac{1/4}{1/4}=1$ and the risk $\frac12-\frac14=\frac14$.
+# With one token in two dimensions, linear attention misses half of the power of a linear function. Let $f(x)=q\cdot x$ with a
+# random unit vector $q$, without noise, so that $k(1)=a_1=\frac12$. The formula gives $m=\frac{1/4}{1/4}=1$ and the risk
+# $\frac12-\frac14=\frac14$.
 #
-# A direct computation agrees. For $m=1$ the prediction is $h(x_q)=(q\cdot x_1)(x_1\cdot x_q)$. So linear attention
-# replaces $q$ by the projection of $q$ onto $x_1$. On average the projection loses half of the squared length of $q$,
-# so the risk is half of $k(1)$.
+# A direct computation agrees. For $m=1$ the prediction is $h(x_q)=(q\cdot x_1)(x_1\cdot x_q)$, so that linear attention
+# replaces $q$ by its projection onto $x_1$. On average the projection loses half of the squared length of $q$, and the risk is
+# half of $k(1)$.
 
 # %%
 by_hand = linear_optimum(Linear(dim=2), n=1, noise_std=0.0)
@@ -263,10 +260,10 @@ print(f"m = {by_hand.m:.3f}   risk = {by_hand.risk:.3f}   floor = {by_hand.floor
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The prediction is now affine in $x_q$, and the mean of the labels estimates the constant part of $f$. So the floor is
+# The prediction is now affine in $x_q$, and the mean of the labels estimates the constant part of $f$, so the floor is
 # $\sum_{\ell\ge2}a_\ell$. Let $\ell_1$ and $\ell_2$ be the slopes of a ReLU function on both sides of its kink, and
-# $t=q\cdot x$. The part that is not affine is $\frac12(\ell_1+\ell_2)(|t|-\mathbb E|t|)$. Its first factor has the mean
-# square $L^2/6$, so the floor is $\frac{L^2}{6}\big(\frac1d-(\mathbb E|t|)^2\big)$.
+# $t=q\cdot x$. The part that is not affine is $\frac12(\ell_1+\ell_2)(|t|-\mathbb E|t|)$, where the first factor has the mean
+# square $L^2/6$. Hence the floor is $\frac{L^2}{6}\big(\frac1d-(\mathbb E|t|)^2\big)$.
 # ```
 #
 # ```{admonition} What is assumed, and what we test
@@ -282,9 +279,8 @@ print(f"m = {by_hand.m:.3f}   risk = {by_hand.risk:.3f}   floor = {by_hand.floor
 #
 # ## What linear attention sees
 #
-# Linear attention learns only the linear part of a function. The next card divides the least risk of linear attention
-# by the least risk of softmax attention. On the nonlinear classes this ratio grows like a power of $n$. It does so even
-# if linear attention is spared the constant part of the functions.
+# The next card divides the least risk of linear attention by the least risk of softmax attention. On the nonlinear classes this
+# ratio grows like a power of $n$, even if linear attention is spared the constant part of the functions.
 
 # %% tags=["remove-input"]
 setting = {"lipschitz": lipschitz, "noise_std": noise_std}
@@ -344,10 +340,10 @@ judge(
 )
 
 # %% [markdown]
-# A softmax unit gives every token some weight. A nearest-neighbor mean gives weight only to the $k$ nearest tokens. The
-# next cell divides the least risk of softmax attention, at its best $w$, by the risk of the nearest-neighbor mean with
-# the best $k$, for affine functions. With ten tokens the quotient is below one in every dimension of the table, so
-# softmax attention has the smaller risk. In long contexts the quotient approaches a constant that depends on $d$ alone.
+# While a softmax unit gives every token some weight, a nearest-neighbor mean gives weight only to the $k$ nearest tokens. The
+# next cell divides the least risk of softmax attention, at its best $w$, by the risk of the nearest-neighbor mean with the best
+# $k$, for affine functions. With ten tokens the quotient is below one in every dimension of the table, so softmax attention has
+# the smaller risk. In long contexts the quotient approaches a constant that depends on $d$ alone.
 
 # %%
 quotients = pd.DataFrame(
@@ -379,47 +375,9 @@ print(quotients.round(3).to_string())
 # less than a factor $e^2/4$. Attention with a hard edge exists, too: sparse attention corresponds to kernels of bounded support
 # {cite:p}`santos2026`.
 #
-# :::{admonition} Proof
-# :class: dropdown
-# Let $|S|$ be the area of the sphere, $\lambda_\ell=\ell(\ell+d-2)$ and $\beta=\frac14\sum_\ell a_\ell\lambda_\ell^2$.
-#
-# *Softmax.* By the law of the window the least risk is asymptotically equal to the least value over $s$ of
-#
-# $$\beta s^4+\frac{\sigma^2|S|}{n\,(4\pi)^{m/2}}\,s^{-m},\qquad s^2=\frac1w,$$
-#
-# since its $\kappa$ equals $|S|\,(4\pi)^{-m/2}$.
-#
-# *Neighbors.* Let $P$ be the mass of the cap around the query that the token of rank $k+1$ bounds, and $h$ the angular radius
-# of the cap. $P$ has the law $\mathrm{Beta}(k+1,n-k)$. Given $P$, the $k$ nearest tokens are independent and uniform in the
-# cap. Let $m_\ell$ be the mean of $P_\ell$ over the cap. Averaging over functions gives the risk
-#
-# $$\mathbb E\sum_\ell a_\ell\Big[(1-m_\ell)^2+\frac{1-m_\ell^2}k\Big]+\frac{\sigma^2}k.$$
-#
-# Since $|P_\ell'|\le\lambda_\ell/m$, we have $1-m_\ell\le\lambda_\ell h^2/(2m)$. As $h\to0$, the mean of $\theta^2$ over the cap is
-# asymptotically $\frac m{m+2}h^2$, so $1-m_\ell\sim\lambda_\ell h^2/(2(m+2))$ and, by dominated convergence,
-# $\sum_\ell a_\ell(1-m_\ell)^2\sim\beta h^4/(m+2)^2$. The second sum is at most $\frac Kkh^2$ and so small compared with
-# $\sigma^2/k$. For $k\to\infty$ and $k/n\to0$, $Pn/k$ tends to one with all moments, and $P\sim V_mh^m/|S|$. The risk is
-# therefore, up to a factor $1+o(1)$,
-#
-# $$\frac\beta{(m+2)^2}\Big(\frac{k|S|}{nV_m}\Big)^{4/m}+\frac{\sigma^2}k
-#   =\beta s^4+\frac{\sigma^2|S|}{n\,V_m(m+2)^{m/2}}\,s^{-m},\qquad s^2=\frac{h^2}{m+2}.$$
-#
-# For the best $k$ indeed $k\to\infty$ and $k/n\to0$. Otherwise the risk would stay away from zero along a sequence of context
-# lengths, by $\sigma^2/k$ or because $m_\ell<1$ in a cap that does not shrink. But for $k=\lfloor\sqrt n\rfloor$ the risk tends to
-# zero. That $k$ is an integer changes nothing to leading order.
-#
-# *Together.* The least value of $\beta s^4+Cs^{-m}$ is proportional to $C^{4/(m+4)}$. So the quotient of the two least risks
-# tends to $\big[V_m(m+2)^{m/2}(4\pi)^{-m/2}\big]^{4/(m+4)}$, which is the stated limit.
-#
-# *Its size.* For $m=1$ the limit is $(9/\pi^2)^{1/5}<1$, and for $m=2$ it is one. Put $x=\frac m2$. The logarithm of the limit is
-# $\frac2{x+2}\big[x\log\frac{x+1}2-\log\Gamma(x+1)\big]$. By Stirling's bound $\Gamma(x+1)>\sqrt{2\pi x}\,(x/e)^x$ and by
-# $x\log(1+\frac1x)<1$ the bracket is less than $1+x(1-\log2)-\frac12\log(2\pi x)$. For $x\ge\frac12$ this is below
-# $(x+2)(1-\log2)$, because $\log\pi>4\log2-2$. So the limit is below $e^{2(1-\log2)}=e^2/4$. As $x\to\infty$ both bounds are
-# equalities up to $O(\log x)$, and the limit tends to $e^2/4$. $\square$
-# :::
-#
-# The card compares exact quotients with the limit in contexts that are so long that the law gives $w^*=10^3$ and $w^*=10^5$.
-# From the first of them to the second, the distance from the limit falls by a factor of about $100$.
+# The [proof](proof-neighbors) is in the appendix. The card compares exact quotients with the limit in contexts that are so long
+# that the law gives $w^*=10^3$ and $w^*=10^5$. From the first of them to the second, the distance from the limit falls by a
+# factor of about $100$.
 
 # %% tags=["remove-input"]
 long = linear_attention.long_neighbors(
@@ -440,14 +398,15 @@ judge(
 # %% [markdown]
 # ## Where linear attention wins
 #
-# On linear functions the risk of linear attention falls like $1/n$. The risk of softmax attention falls more slowly,
-# like $n^{-4/(d+3)}$ for $d\ge2$. Linear attention fits a linear function by one step of gradient descent. Softmax
-# attention can only average labels over a window.
+# On linear functions the risk of linear attention falls like $1/n$, but that of softmax attention only like $n^{-4/(d+3)}$ for
+# $d\ge2$, because softmax attention can only average labels over a window, whereas linear attention fits a linear function by
+# one step of gradient descent.
 #
-# A small intercept removes the advantage of linear attention. Add to each linear function a random intercept, uniform
-# on $[-\beta L,\beta L]$. (The affine class has $\beta=1$.) Softmax attention keeps its risk, since its weights sum to
-# one. The risk of linear attention grows by about $\beta^2L^2/3$. The next cell prints the $\beta$ at which both risks
-# are equal for $n=10^5$:
+# A small intercept removes this advantage. Add to each linear function a random intercept, uniform on $[-\beta L,\beta L]$,
+# where $\beta=1$ gives the affine class. Softmax attention keeps its risk, since its weights sum to one, while the risk of
+# linear attention grows by about $\beta^2L^2/3$. The next cell prints the $\beta$ at which both risks are equal for $n=10^5$:
+# (The affine class has $\beta=1$.) Softmax attention keeps its risk, since its weights sum to one, while the risk of linear
+# attention grows by about $\beta^2L^2/3$. The next cell prints the $\beta$ at which both risks are equal for $n=10^5$:
 
 # %%
 for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
@@ -467,27 +426,23 @@ for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
 #     best = linear_optimum(Quadratic(dim=5), n, noise_std=0.3)
 #     print(n, best.m, round(float(best.risk), 4), round(float(best.floor), 4))
 # ```
-# A quadratic form is even and has no linear part, so $a_1=0$ and the best $m$ is zero. Linear attention then predicts
-# zero at every context length. So its risk is the power of the class, which is also the floor.
+# A quadratic form is even and has no linear part, so $a_1=0$ and the best $m$ is zero. Linear attention then predicts zero at
+# every context length, and its risk is the power of the class, which is also the floor.
 # :::
 #
 # ## Other activations
 #
-# We compare five activations. Without a shift of the scores, only the exponential has a window that can shrink. A
-# sigmoid of scores that are shifted far down acts like softmax, as the end of this section shows. The window of the
-# exponential follows the Lipschitz constant only if the weights are normalized.
-#
-# A machine-written summary of the paper asks whether the window adapts "for other activation functions besides softmax,
-# such as sigmoid or tanh activations". Let $M=wI$ and $t_i=x_i\cdot x_q$. An activation $\varphi$ gives two predictors.
-# The first normalizes its weights, and the second has a learned factor $c$, the *gain*:
+# A machine-written summary of the paper asks whether the window adapts "for other activation functions besides softmax, such as
+# sigmoid or tanh activations". We compare five. Let $M=wI$ and $t_i=x_i\cdot x_q$. An activation $\varphi$ gives two
+# predictors, of which the first normalizes its weights, and the second has a learned factor $c$, the *gain*:
 #
 # $$\hat f=\frac{\sum_i\varphi(wt_i)\,y_i}{\sum_j\varphi(wt_j)}\ \text{(normalized)},\quad\;
 #   \hat f=\frac cn\sum_i\varphi(wt_i)\,y_i\ \text{(not normalized)}.$$
 #
 # *By hand.* Let $w=4$, and take three tokens with $t=1$, $\frac12$ and $-1$. Softmax gives the first token the share
-# $e^4/(e^4+e^2+e^{-4})$ of the weight, which is about seven eighths. The normalized sigmoid $s(u)=1/(1+e^{-u})$ gives
-# the first token about one half, since $s(4)$ and $s(2)$ are both close to one. At $w=40$ softmax gives the first token
-# nearly all the weight, and the sigmoid still gives it one half.
+# $e^4/(e^4+e^2+e^{-4})$ of the weight, which is about seven eighths. The normalized sigmoid $s(u)=1/(1+e^{-u})$ gives it about
+# one half, since $s(4)$ and $s(2)$ are both close to one. At $w=40$ softmax gives the first token nearly all the weight, and
+# the sigmoid still one half.
 #
 # :::{prf:theorem} A window shrinks for rapidly varying activations
 # :nonumber:
@@ -502,22 +457,21 @@ for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
 #
 # :::{admonition} Proof
 # :class: dropdown
-# Let $t_i<t_1$. Token $i$ has $\varphi(wt_i)/\varphi(wt_1)$ times the weight of token 1. If $t_i>0$, put
-# $\lambda=t_i/t_1$, so that $\varphi(wt_i)=\varphi(\lambda wt_1)$. The quotient then tends to zero in part 1, and to
-# $(t_i/t_1)^\rho$ in part 2. If $t_i\le0$, take any $\lambda\in(0,1)$. Then $\varphi(wt_i)\le\varphi(\lambda wt_1)$,
-# because $\varphi$ is nondecreasing. So in part 1 the quotient tends to zero, too.
+# Let $t_i<t_1$. Token $i$ has $\varphi(wt_i)/\varphi(wt_1)$ times the weight of token 1. If $t_i>0$, put $\lambda=t_i/t_1$, so
+# that $\varphi(wt_i)=\varphi(\lambda wt_1)$. The quotient then tends to zero in part 1, and to $(t_i/t_1)^\rho$ in part 2. If
+# $t_i\le0$, then $\varphi(wt_i)\le\varphi(\lambda wt_1)$ for any $\lambda\in(0,1)$, because $\varphi$ is nondecreasing, and so
+# in part 1 the quotient tends to zero, too.
 # :::
 #
 # Between the two parts there are activations without a limit of $\varphi(\lambda s)/\varphi(s)$, about which the theorem says
-# nothing. For large $w$ the sigmoid ($\rho=0$) therefore gives nearly the same weight to all tokens in the hemisphere around the
-# query. ReLU ($\rho=1$) weights these tokens in proportion to $t_i$.
+# nothing. For large $w$ the sigmoid ($\rho=0$) therefore gives nearly the same weight to all tokens in the hemisphere around
+# the query, while ReLU ($\rho=1$) weights them in proportion to $t_i$.
 #
 # On the ReLU class of functions the activations sigmoid and ReLU leave an error even in an infinite context. By the
-# {term}`Funk-Hecke formula` the predictor in an infinite context multiplies the part of $f$ of degree $\ell$ by a
-# number $\lambda_\ell$. Let $m_\ell=\mathbb E[\varphi(wt)P_\ell(t)]$. Then $\lambda_\ell=m_\ell/m_0$ for normalized
-# weights, and $\lambda_\ell=cm_\ell$ otherwise. The error that remains is $\sum_\ell a_\ell(1-\lambda_\ell)^2$. The
-# activations $\tanh$ and the identity are odd, so their predictors miss the even part of $f$. Both are used only with a
-# gain, because their weights can sum to zero.
+# {term}`Funk-Hecke formula` the predictor in an infinite context multiplies the part of $f$ of degree $\ell$ by a number
+# $\lambda_\ell$. With $m_\ell=\mathbb E[\varphi(wt)P_\ell(t)]$ this number is $m_\ell/m_0$ for normalized weights, and
+# $cm_\ell$ otherwise, so that the error $\sum_\ell a_\ell(1-\lambda_\ell)^2$ remains. The activations $\tanh$ and the identity
+# are odd, so their predictors miss the even part of $f$. Both are used only with a gain, because their weights can sum to zero.
 
 # %% tags=["hide-input"]
 d_unit = dims[min(1, len(dims) - 1)]
@@ -556,9 +510,9 @@ plt.show()
 # tanh and linear lie far above all. Right: the best w of softmax rises with L, and the best w of the plain exponential
 # hardly changes.
 #
-# Left: risk against $w$ on the ReLU class at the largest $L$. Solid: normalized weights. Dashed: the best gain. Bands
-# are intervals of sampled values. The lines of tanh and linear are so close that they look like one. Right: the best $w$
-# of the exponential against $L$. This $w$ rises clearly only with normalized weights.
+# Left: risk against $w$ on the ReLU class at the largest $L$, with normalized weights (solid) and with the best gain (dashed).
+# Bands are intervals of sampled values. The lines of tanh and linear are so close that they look like one. Right: the best $w$
+# of the exponential against $L$, which rises clearly only with normalized weights.
 # ```
 
 # %% tags=["remove-input"]
@@ -573,31 +527,28 @@ caption = f"ReLU class, d = {d_unit}, n = {context_length}, L = {rough.lipschitz
 plots.table(summary, heads, caption)
 
 # %% [markdown]
-# The second column of the table is the error that an infinite context leaves at the best $w$ and gain, divided by the
-# variance $\sum_{\ell\ge1}a_\ell$ of the class. This quotient can exceed one. With $\tanh$ and the identity the
-# predictor misses the whole constant part of $f$. The mean square $a_0$ of this part counts in the error, but not in
-# the variance.
+# The second column of the table is the error that an infinite context leaves at the best $w$ and gain, divided by the variance
+# $\sum_{\ell\ge1}a_\ell$ of the class. This quotient can exceed one, because with $\tanh$ and the identity the predictor misses
+# the whole constant part of $f$, whose mean square $a_0$ counts in the error, but not in the variance.
 #
-# The last column is the *price* of keeping $w$ fixed while $L$ grows. Let $w_1$ be the best $w$ for the smallest $L$.
-# The price is the risk of $w_1$ at the largest $L$, divided by the least risk at this $L$.
+# The last column is the *price* of keeping $w$ fixed while $L$ grows. If $w_1$ is the best $w$ for the smallest $L$, the price
+# is the risk of $w_1$ at the largest $L$, divided by the least risk at this $L$.
 #
-# **Why normalization matters.** We call the exponential without normalization *plain*. With plain weights the
-# prediction multiplies even a constant $f$ by the total weight of the examples. This total is random, so $f$ itself
-# acts as noise. The exact risk without normalization is the error of an infinite context plus a term of order
-# $\frac1n$:
+# **Why normalization matters.** We call the exponential without normalization *plain*. With plain weights the prediction
+# multiplies even a constant $f$ by the total weight of the examples, and since this total is random, $f$ itself acts as noise.
+# The exact risk without normalization is the error of an infinite context plus a term of order $\frac1n$:
 #
 # $$\mathbb E(\hat f-f)^2=\sum_\ell a_\ell(1-cm_\ell)^2
 #   +\frac{c^2}n\Big[(k(1)+\sigma^2)\,\mathbb E\varphi^2-\sum_\ell a_\ell m_\ell^2\Big].$$ (eq-gain)
 #
-# In a narrow window the last sum is small. Noise alone would give the term $\frac{c^2}n\sigma^2\,\mathbb E\varphi^2$.
-# So the plain exponential has $k(1)+\sigma^2$ in place of the noise variance. Suppose that $k(1)$ is much larger than
-# $\sigma^2$. Then the whole risk is nearly proportional to $L^2$, because $k(1)$ and all $a_\ell$ are. The best $w$
-# therefore hardly changes with $L$. With normalized weights the risk depends on $f$ only through the differences
-# $f(x_i)-f(x_q)$.
+# In a narrow window the last sum is small. Since noise alone would give the term $\frac{c^2}n\sigma^2\,\mathbb E\varphi^2$, the
+# plain exponential has $k(1)+\sigma^2$ in place of the noise variance. If $k(1)$ is much larger than $\sigma^2$, the whole risk
+# is nearly proportional to $L^2$, because $k(1)$ and all $a_\ell$ are, and the best $w$ hardly changes with $L$. With
+# normalized weights, by contrast, the risk depends on $f$ only through the differences $f(x_i)-f(x_q)$.
 #
-# **A shift repairs the sigmoid.** Subtract a number $b$ from the scores of the sigmoid $s$. Then
-# $s(u-b)\approx e^{-b}e^{u}$ for large $b$, and normalization removes the factor $e^{-b}$. A bounded activation can
-# therefore come close to softmax:
+# **A shift repairs the sigmoid.** If a number $b$ is subtracted from the scores of the sigmoid $s$, then
+# $s(u-b)\approx e^{-b}e^{u}$ for large $b$, and normalization removes the factor $e^{-b}$. A bounded activation can therefore
+# come close to softmax:
 
 # %%
 task = ReLU(dims[min(1, len(dims) - 1)], lipschitz_values[-1])
@@ -618,16 +569,16 @@ for row in shifted.itertuples():
 #
 # ```{admonition} Solution
 # :class: dropdown
-# By {eq}`eq-gain` the plain exponential has $k(1)+\sigma^2$ in place of the noise variance $\sigma^2$ of softmax. So it
-# has about $\big(1+k(1)/\sigma^2\big)^{3/(d+2)}$ times the risk of softmax. This factor does not depend on $n$, so
-# longer contexts do not close the gap.
+# By {eq}`eq-gain` the plain exponential has $k(1)+\sigma^2$ in place of the noise variance $\sigma^2$ of softmax. So it has
+# about $\big(1+k(1)/\sigma^2\big)^{3/(d+2)}$ times the risk of softmax. Since this factor does not depend on $n$, longer
+# contexts do not close the gap.
 # ```
 #
 # ## To remember
 #
-# Softmax has two useful properties. The exponential grows faster than every power, so the window can shrink. The
-# weights sum to one, so a constant in the function causes no error. Linear attention has neither property. Among the
-# classes that we try, linear attention wins only on linear functions with at most a small intercept.
+# Softmax has two useful properties: the exponential grows faster than every power, so the window can shrink, and the weights
+# sum to one, so a constant in the function causes no error. Linear attention has neither. Among the classes that we try, it
+# wins only on linear functions with at most a small intercept.
 
 # %% tags=["remove-input"]
 notebook.footer()
