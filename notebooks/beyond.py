@@ -14,8 +14,8 @@
 # **Short answer.** Classification with labels $\pm1$ and the squared loss is regression on the mean label. In all settings that
 # we computed, the best window is wider if more labels are flipped, and narrower if the boundary between the two labels is
 # steeper {judged}`P1.rebuttal.classification`. Trained models of two layers have attention weights that no kernel estimator has
-# {judged}`P1.rebuttal.deeper`. Many layers of attention alone merge all tokens {judged}`P1.rebuttal.collapse`. If labels depend
-# on a projection of the input, one trained layer finds the projection and the best window for the projected input
+# {judged}`P1.rebuttal.deeper`, while many layers of attention alone merge all tokens {judged}`P1.rebuttal.collapse`. If labels
+# depend on a projection of the input, one trained layer finds the projection and the best window for the projected input
 # {judged}`P1.rebuttal.links`. One layer trained on three classes of functions has nearly the least risk on each class in most
 # short contexts that we tried, but its risk differs between the classes {judged}`P1.rebuttal.mixture`.
 
@@ -71,30 +71,23 @@ layer_steps, label_steps, link_steps, function_steps = training_steps
 # %% [markdown]
 # ## In plain words
 #
-# A {term}`unit` is one attention layer with its matrix $M$. It averages labels over a {term}`window` around the query. The
-# {term}`window parameter` $w$ sets the width: **large $w$, narrow window**. Reviewers of paper 1 asked what lies beyond one
-# layer and regression. We found the following:
-#
-# - **Classification.** More flipped labels need a wider window (a smaller $w$), and a steeper boundary needs a narrower window.
-# - **Layers.** A second layer did not lower the risk on the functions that we tried. A second head does: it is the subject of
-#   [](/notebooks/heads.ipynb).
-# - **Closeness.** If no example is close to the query, a unit predicts badly, because a mean of labels cannot extrapolate.
-# - **Other functions.** If the functions change faster in some directions, the window of the trained unit is narrower in these
-#   directions.
+# A {term}`unit` is one attention layer with its matrix $M$, which averages labels over a {term}`window` around the query.
+# Reviewers of paper 1 asked what lies beyond one layer and regression. Besides what the short answer says, we found:
+# - **Layers.** A second layer did not lower the risk on the functions that we tried, whereas a second head does, which is the
+#   subject of [](/notebooks/heads.ipynb).
+# - **Other functions.** If the functions change faster in some directions, the window of the trained unit is narrower there.
 #
 # ## First question: classification?
 #
-# Two reviews ask about classification, and one of them asks about *selection* or *copying* of labels. Let $q$ be a random
-# unit vector. We draw each label as $\pm1$ with the mean $\tanh(L\,q\cdot x)$, and then flip it with probability $p$. The
-# mean label is then $f(x)=(1-2p)\tanh(L\,q\cdot x)$. At the boundary between the two labels $f$ is a ramp of width about
-# $1/L$.
+# Two reviews ask about classification, and one of them asks about *selection* or *copying* of labels. Let $q$ be a random unit
+# vector. We draw each label as $\pm1$ with the mean $\tanh(L\,q\cdot x)$, and then flip it with probability $p$, so that the
+# mean label is $f(x)=(1-2p)\tanh(L\,q\cdot x)$. At the boundary between the two labels $f$ is a ramp of width about $1/L$.
 #
 # The deviation of a label from its mean is label noise. Because $y_i^2=1$, the mean variance of this noise is
-# $\sigma^2=1-\mathbb Ef(x)^2$. The attention weights depend neither on $f$ nor on the labels, so only this variance of the
-# noise enters the risk. With the squared loss a unit therefore has the same risk as in regression on $f$ with noise of
-# variance $\sigma^2$. The next cell computes this risk and its best window exactly, for several $n$, $L$ and $p$. It also
-# divides the risk of copying the label of the nearest example by the least risk of attention. It prints the smallest
-# quotient.
+# $\sigma^2=1-\mathbb Ef(x)^2$, and only this variance enters the risk, since the attention weights depend neither on $f$ nor on
+# the labels. With the squared loss a unit therefore has the same risk as in regression on $f$ with noise of variance
+# $\sigma^2$. The next cell computes this risk and its best window exactly, for several $n$, $L$ and $p$. It also divides the
+# risk of copying the label of the nearest example by the least risk of attention, and prints the smallest quotient.
 #
 # To try $d=7$, replace the first line of the next cell by `d = 7`.
 
@@ -145,15 +138,15 @@ plt.show()
 # the boundary, and every curve for more flipped labels lies below the one for fewer.
 #
 # The exact best $w$ for labels $\pm1$ against the steepness $L$ of the boundary, for several probabilities $p$ of a flip. Every
-# curve rises: a steeper boundary needs a narrower window. Curves for more flips lie lower: flips widen the window.
+# curve rises, because a steeper boundary needs a narrower window, and the curves for more flips lie lower, because flips widen
+# it.
 # ```
 #
 # The two cells take about three seconds.
 #
 # The authors answer that in classification the attention estimate "will again be a nearest neighbors estimate". They expect
-# that "the optimal attention weights will again scale with the label noise level and inversely with the Lipschitzness". In
-# regression it is the width of the window that grows with the noise and falls with $L$. We therefore read *weights* as this
-# width.
+# that "the optimal attention weights will again scale with the label noise level and inversely with the Lipschitzness". Since
+# in regression it is the width of the window that grows with the noise and falls with $L$, we read *weights* as this width.
 
 # %% tags=["remove-input"]
 exponents = beyond.window_exponents(windows)
@@ -177,14 +170,14 @@ judge(
 # ```{admonition} Solution
 # :class: dropdown
 # The best $w$ is proportional to $L^2$. For small $L$ the function $f$ is nearly linear with the slope $(1-2p)L$, and
-# $\sigma^2$ is nearly one. As $w$ rises from zero, the noise term of the risk grows by a multiple of $w^2$ that hardly
-# depends on $L$. The bias term falls by a multiple of $L^2w$. So their sum is least at a $w$ proportional to $L^2$.
+# $\sigma^2$ is nearly one. As $w$ rises from zero, the noise term of the risk grows by a multiple of $w^2$ that hardly depends
+# on $L$, while the bias term falls by a multiple of $L^2w$. So their sum is least at a $w$ proportional to $L^2$.
 # ```
 #
-# **Cross-entropy.** A unit trained with cross-entropy still gives more weight to nearer examples. Let $y_q$ be the label of
-# the query and $\hat f$ the prediction of the unit. We minimize the mean of $\log(1+e^{-y_qa\hat f})$ over the matrix $M$ and
-# a factor $a$. As the trained $w$ we take the mean diagonal entry of $M$. The next cell divides the trained $w$ by the best
-# $w$ for the squared loss. A value above one means that cross-entropy has the narrower window.
+# **Cross-entropy.** A unit trained with cross-entropy still gives more weight to nearer examples. With the label $y_q$ of the
+# query and the prediction $\hat f$ of the unit, we minimize the mean of $\log(1+e^{-y_qa\hat f})$ over the matrix $M$ and a
+# factor $a$. The next cell divides the trained $w$, the mean diagonal entry of $M$, by the best $w$ for the squared loss. A
+# value above one means that cross-entropy has the narrower window.
 
 # %% tags=["hide-input"]
 entropy = beyond.cross_entropy(
@@ -224,25 +217,24 @@ judge(
 #
 # ## Second question: several layers?
 #
-# Three of the four reviews name the single layer as a limitation. The authors answer that "a deeper transformer does not
-# simply implement a kernel estimator with a different kernel". They add that more than attention is needed "to prevent the
-# tokens from collapsing to a single point".
+# Three of the four reviews name the single layer as a limitation. The authors answer that "a deeper transformer does not simply
+# implement a kernel estimator with a different kernel", and that more than attention is needed "to prevent the tokens from
+# collapsing to a single point".
 #
 # ```{admonition} What is true
 # :class: tip
-# Both statements hold for our models. For tokens of length at most one the collapse is proved. All attention weights are at
-# least $e^{-2w}/n$. So one layer multiplies the range of each coordinate (its maximum minus its minimum over the tokens) by
-# at most $1-e^{-2w}$. The authors name an MLP block "and/or" normalization as remedies. One normalization, the projection to
-# the sphere, does not prevent the collapse in the widest window that we tried. We did not try other normalizations or MLPs.
+# Both statements hold for our models. For tokens of length at most one the collapse is proved: since all attention weights are
+# at least $e^{-2w}/n$, one layer multiplies the range of each coordinate (its maximum minus its minimum over the tokens) by at
+# most $1-e^{-2w}$. The authors name an MLP block "and/or" normalization as remedies. One normalization, the projection to the
+# sphere, does not prevent the collapse in the widest window that we tried. We did not try other normalizations or MLPs.
 # ```
 #
 # **Trained models.** We train three models on the same contexts with ReLU functions: one layer, two layers with a residual
 # connection, and two layers without it. The table divides the risk of each model by the risk of one layer with the best window.
 #
 # The table also tests whether the attention weights come from a kernel $K(x_i,x_q)$. In a kernel estimator the ratio of two
-# weights does not depend on the other examples. We therefore keep two examples and the query, and draw the other examples
-# anew. Then we measure by which fraction the logarithm of the ratio changes. The model of one layer, a kernel estimator, is
-# the control.
+# weights does not depend on the other examples. We therefore keep two examples and the query, draw the other examples anew, and
+# measure by which fraction the logarithm of the ratio changes. The model of one layer, a kernel estimator, is the control.
 
 # %% tags=["hide-input"]
 deep = beyond.trained_models(
@@ -276,12 +268,12 @@ judge(
 )
 
 # %% [markdown]
-# Two layers with a residual connection come close to the risk of one layer with the best window, but not below it. Without the
-# residual connection two layers have a much larger risk.
+# Two layers with a residual connection come close to the risk of one layer with the best window, but not below it, while those
+# without have a much larger risk.
 #
-# **Many layers.** Many layers of attention alone make all tokens equal. The wider the window, the fewer layers are needed. Each
-# layer replaces the token $x_i$ by $\sum_jw_{ij}x_j$ with $w_{ij}\propto e^{w\,x_i\cdot x_j}$. At $w=0$ all weights are equal,
-# and one layer is enough.
+# **Many layers.** Attention alone, in which each layer replaces the token $x_i$ by $\sum_jw_{ij}x_j$ with
+# $w_{ij}\propto e^{w\,x_i\cdot x_j}$, makes all tokens equal in the end. The wider the window, the fewer layers are needed, and
+# at $w=0$, where all weights are equal, one layer is enough.
 
 # %%
 passed = beyond.collapse(dim=dim, windows=collapse_windows, layers=max_depth)
@@ -307,8 +299,8 @@ plt.show()
 # :alt: The spread of tokens falls to zero within ten layers in the widest window, and stays for hundreds in the narrowest.
 #
 # Spread of the tokens (mean squared distance from their mean) divided by the spread before the first layer. Solid: attention
-# alone. Dashed: projection to the sphere after each layer. In wide windows the tokens collapse fast. The plateaus belong to
-# narrow windows, in which the tokens stay in clusters for many layers. Values below $10^{-8}$ are drawn at $10^{-8}$.
+# alone. Dashed: projection to the sphere after each layer. While the tokens collapse fast in wide windows, they stay in
+# clusters for many layers in narrow ones, to which the plateaus belong. Values below $10^{-8}$ are drawn at $10^{-8}$.
 # ```
 
 # %% tags=["remove-input"]
@@ -323,24 +315,23 @@ judge(
 # ## Third question: what if nothing is close?
 #
 # A review says: "LLMs often perform well even when there are no 'close' examples in the context". The authors answer that
-# earlier layers can learn what close means. For labels that depend on a projection of the input, they expect one unit to find
-# the "appropriate neighborhood size". They add: "More complex hierarchies likely require additional layers to learn".
+# earlier layers can learn what close means, and for labels that depend on a projection of the input, they expect one unit to
+# find the "appropriate neighborhood size". They add: "More complex hierarchies likely require additional layers to learn".
 #
 # ```{admonition} What is true
 # :class: tip
-# The statement about the neighborhood size holds for the functions that we tried. Let the tokens be $x=Bu+B_\perp v$, where
-# the columns of $B$ and $B_\perp$ together are an orthonormal basis. Let the labels depend on $u$ alone. With $M=wBB^\top$
-# the scores are $w\,u_i\cdot u_q$, so the unit predicts as if the inputs were $u$. For inputs $u$ we know the best $w$, and
-# trained units find it. The statement about hierarchies agrees with one example below, in which a layer before the unit
-# lowers the risk.
+# The statement about the neighborhood size holds for the functions that we tried. Let the tokens be $x=Bu+B_\perp v$, where the
+# columns of $B$ and $B_\perp$ together are an orthonormal basis, and let the labels depend on $u$ alone. With $M=wBB^\top$ the
+# scores are $w\,u_i\cdot u_q$, so the unit predicts as if the inputs were $u$, for which we know the best $w$, and trained
+# units find it. The statement about hierarchies agrees with one example below, in which a layer before the unit lowers the
+# risk.
 # ```
 #
-# **Far queries.** Suppose that no example has a positive inner product with the query. For affine and ReLU functions softmax
-# attention then has a larger risk than a predictor that always answers with the mean of $f$ over the sphere. The next cell
-# prints risks divided by the variance of $f$, which is the risk of this predictor. Softmax attention has the best of many
-# windows. {term}`Kriging <kriging>`, the best predictor that is linear in the labels, explains most of the variance of affine
-# functions. For ReLU functions kriging fails, too, because the examples say little about the slope of $f$ on the query's side
-# of its kink.
+# **Far queries.** If no example has a positive inner product with the query, softmax attention, even with the best of many
+# windows, has for affine and ReLU functions a larger risk than a predictor that always answers with the mean of $f$ over the
+# sphere. The next cell prints risks divided by the variance of $f$, which is the risk of this predictor.
+# {term}`Kriging <kriging>`, the best predictor that is linear in the labels, explains most of the variance of affine functions.
+# For ReLU functions kriging fails, too, because the examples say little about the slope of $f$ on the query's side of its kink.
 
 # %%
 near = uniform_sphere(stream(0, "monte carlo"), contexts, context_length + 1, dim)
@@ -365,7 +356,7 @@ for task in (Affine(dim, lipschitz), ReLU(dim, lipschitz)):
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The unit predicts a mean of the labels, which is at most $\tau$. The true value is one, so the squared error is at least
+# The unit predicts a mean of the labels, which is at most $\tau$, while the true value is one. So the squared error is at least
 # $(1-\tau)^2$.
 # ```
 #
@@ -394,9 +385,9 @@ judge(
 
 # %% [markdown]
 # **A nonlinear layer first.** A layer before the unit can help if distant tokens have similar labels. Let $|x|$ be the vector
-# of the absolute values of the entries of $x$. Let $f(x)=g(|x|)$ with an affine $g$. Then the distant tokens $x$ and $-x$
-# have the same value of $f$. We train some units on $x$ and others on $|x|$, as if an earlier layer had computed $|x|$. The
-# card compares their risks.
+# of the absolute values of the entries of $x$, and let $f(x)=g(|x|)$ with an affine $g$, so that the distant tokens $x$ and
+# $-x$ have the same value of $f$. We train some units on $x$ and others on $|x|$, as if an earlier layer had computed $|x|$.
+# The card compares their risks.
 
 # %% tags=["remove-input"]
 absolute = beyond.nonlinear_first(
@@ -425,18 +416,18 @@ judge(
 #
 # ```{admonition} What is true
 # :class: tip
-# In long contexts the bias of *every* rotation-invariant class of nonconstant functions falls with $w$. Split $f$ into
-# spherical harmonics, and let $a_l$ be the mean square of its part of degree $l$. In an infinite context attention multiplies
-# this part by a factor $\lambda_l(w)$. So the bias is $\mathcal L_{\rm bias}=\sum_la_l(1-\lambda_l)^2$. For $l\ge1$ the
-# factor $\lambda_l$ grows with $w$ from zero to one, and $\lambda_0=1$. At a *fixed* context length the mean squared error
-# rises again at large $w$, where only a few tokens are left in the window
-# ([table](/notebooks/attention_window.ipynb)). In most short contexts that we tried, a unit with the best window
-# for the mixture has nearly the least risk on each class. In every setting the risk of this unit differs between the classes.
+# In long contexts the bias of *every* rotation-invariant class of nonconstant functions falls with $w$. To see why, split $f$
+# into spherical harmonics, and let $a_l$ be the mean square of its part of degree $l$. In an infinite context attention
+# multiplies this part by a factor $\lambda_l(w)$, so that the bias is $\mathcal L_{\rm bias}=\sum_la_l(1-\lambda_l)^2$. For
+# $l\ge1$ the factor $\lambda_l$ grows with $w$ from zero to one, while $\lambda_0=1$. At a *fixed* context length the mean
+# squared error rises again at large $w$, where only a few tokens are left in the window
+# ([table](/notebooks/attention_window.ipynb)). In most short contexts that we tried, a unit with the best window for the
+# mixture has nearly the least risk on each class, but in every setting its risk differs between the classes.
 # ```
 #
-# **By hand.** For affine functions only the term $l=1$ contributes to the bias. Divided by the variance of $f$, the bias in
-# long contexts is therefore $(1-\lambda_1)^2$. In $d=3$ the number $\lambda_1=\coth w-\frac1w$ is $0.31$ at $w=1$ and $0.90$
-# at $w=10$. So $(1-\lambda_1)^2$ falls from $0.47$ to $0.01$.
+# **By hand.** For affine functions only the term $l=1$ contributes to the bias, so that the bias in long contexts, divided by
+# the variance of $f$, is $(1-\lambda_1)^2$. In $d=3$ the number $\lambda_1=\coth w-\frac1w$ is $0.31$ at $w=1$ and $0.90$ at
+# $w=10$, and $(1-\lambda_1)^2$ falls from $0.47$ to $0.01$.
 
 # %% tags=["remove-input"]
 judge(
@@ -447,8 +438,8 @@ judge(
 )
 
 # %% [markdown]
-# **One unit for three classes.** In the mixture affine, ReLU and cosine functions each give a third of the tasks. The loss is
-# the mean of the three exact risks. On each class the card divides the risk of the best window for the mixture by the least
+# **One unit for three classes.** In the mixture affine, ReLU and cosine functions each give a third of the tasks, and the loss
+# is the mean of the three exact risks. On each class the card divides the risk of the best window for the mixture by the least
 # risk. Dimension, context length and noise are our choices, because our sources do not print them. We take the cosines
 # $\cos(u\cdot x)$ with a random unit vector $u$, so that all three classes have $L=1$.
 
@@ -501,9 +492,9 @@ judge(
 
 # %% [markdown]
 # **Random networks.** Let $f(x)=L\sqrt{2/m}\,\sum_{j=1}^ma_j(q_j\cdot x)_+$ be a network with $m$ hidden units, random unit
-# vectors $q_j$ and standard normal factors $a_j$. For every $m$ the covariance of $f$ is the same multiple of the arc-cosine
-# kernel {cite:p}`cho2009`. This covariance differs only by a constant from the covariance of the ReLU class with the
-# Lipschitz constant $\sqrt3L$. A constant does not change the risk, because the weights of a unit sum to one. So both classes
+# vectors $q_j$ and standard normal factors $a_j$. For every $m$ its covariance is the same multiple of the arc-cosine kernel
+# {cite:p}`cho2009`, which differs only by a constant from the covariance of the ReLU class with the Lipschitz constant
+# $\sqrt3L$. Since a constant does not change the risk, because the weights of a unit sum to one, the networks and this class
 # have the same best window, and trained units end near it.
 
 # %% tags=["remove-input"]
@@ -528,8 +519,8 @@ judge(
 # %% [markdown]
 # **Without rotation invariance.** If functions change faster in some directions, the trained $M$ is largest in these
 # directions. Let $f(x)=g(Sx)$ with a ReLU function $g$ and a diagonal matrix $S$. If $S$ keeps only the first coordinate, $f$
-# depends on $x_1$ alone. Even so, the block of $M$ for the other coordinates is far from zero. On the sphere these
-# coordinates determine $|x_1|$, because their joint length is $\sqrt{1-x_1^2}$.
+# depends on $x_1$ alone. Even so, the block of $M$ for the other coordinates is far from zero, because on the sphere these
+# coordinates determine $|x_1|$: their joint length is $\sqrt{1-x_1^2}$.
 
 # %%
 scales = {

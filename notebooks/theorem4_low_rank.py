@@ -11,14 +11,13 @@
 #
 # *If the labels depend on two directions out of five, does attention find out which two?*
 #
-# **Short answer.** Yes, if the relevant and the irrelevant part of an input are independent. We chose this law of the
-# inputs, because no source prints one. The talk's Theorem 4 is about linear functions, with two examples or noiseless
-# labels. It says that the best attention window is narrow in the relevant directions and infinitely wide in all others.
-# Under the talk's own assumption we prove this, whatever the number of relevant directions is {judged}`P1.T4.minimizer`.
-# With at least three of them it is true for any number of examples and any label noise {judged}`P1.T4.beyond`. Trained
-# layers find the relevant directions of linear functions {judged}`P1.T4.learns` and of the three functions on the talk's
-# last slide {judged}`P1.F9.subspace`. Linear attention ends with a larger error on these three functions
-# {judged}`P1.F9.error`.
+# **Short answer.** Yes, if the relevant and the irrelevant part of an input are independent. We chose this law of the inputs,
+# because no source prints one. The talk's Theorem 4, which is about linear functions with two examples or noiseless labels,
+# says that the best attention window is narrow in the relevant directions and infinitely wide in all others. Under the talk's
+# own assumption we prove this, whatever the number of relevant directions is {judged}`P1.T4.minimizer`. With at least three of
+# them it is true for any number of examples and any label noise {judged}`P1.T4.beyond`. Trained layers find the relevant
+# directions of linear functions {judged}`P1.T4.learns` and of the three functions on the talk's last slide
+# {judged}`P1.F9.subspace`, on which linear attention ends with a larger error {judged}`P1.F9.error`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -108,43 +107,32 @@ plt.show()
 # :alt: Two panels of the same tokens, each a point in the plane of two angles. Left, the large points form a round spot
 # around the query. Right, they form a vertical strip through the query, over all angles of the irrelevant directions.
 #
-# Areas show the attention weights of the same tokens under two matrices. A token is a pair of angles, and only the
-# horizontal angle decides its label. Left: the best multiple of the identity puts the weight on a spot around the
-# query. Right: the matrix $cBB^\top$ with the best $c$ ignores the vertical angle. It puts the weight on a strip, which
-# has more tokens to average over.
+# Areas show the attention weights of the same tokens under two matrices. A token is a pair of angles, of which only the
+# horizontal one decides its label. Left: the best multiple of the identity puts the weight on a spot around the query. Right:
+# the matrix $cBB^\top$ with the best $c$ ignores the vertical angle and puts the weight on a strip, which has more tokens to
+# average over.
 # ```
 #
 # (theorem4-plain)=
 # ## In plain words
 #
-# A token is a sum $x=Bu+B_\perp v$. The vector $u$ decides the label, and the vector $v$ does not. The $k$ columns of
-# $B$ are orthonormal and span the *relevant* directions. The orthonormal columns of $B_\perp$ span the irrelevant
-# directions. **By our choice** $u$ and $v$ are independent, and each is uniform on its unit sphere. The labels are
-# linear in $u$.
+# A token is a sum $x=Bu+B_\perp v$, in which the vector $u$ decides the label, and the vector $v$ does not. The $k$ orthonormal
+# columns of $B$ span the *relevant* directions, and those of $B_\perp$ the irrelevant ones. **By our choice** $u$ and $v$ are
+# independent, and each is uniform on its unit sphere. The labels are linear in $u$.
 #
-# **For such tokens the best matrix ignores the irrelevant directions.** Theorem 4 says so for $n=2$ or $\sigma=0$, and
-# in these cases we prove it, although the slide does not print its tokens. The experiment below shows that
-# training finds the relevant directions. If the whole token is uniform on one sphere, $u$ and $v$ are dependent. In our
-# trials trained matrices then gave some weight to irrelevant directions too ([](/notebooks/beyond.ipynb)).
+# **For such tokens the best matrix ignores the irrelevant directions**, and training finds the relevant ones. If the whole
+# token is uniform on one sphere instead, $u$ and $v$ are dependent, and in our trials trained matrices then gave some weight to
+# irrelevant directions too ([](/notebooks/beyond.ipynb)).
 #
-# Attention gives weight to tokens near the {term}`query`. The {term}`window` is the region that gets this weight. For a
-# unit vector $s$ we call $s^\top Ms$ the entry of the matrix $M$ in the direction $s$. **A large entry of $M$ makes the
-# window narrow** in its direction, and an entry of zero makes it infinitely wide.
-#
-# Take $M=cBB^\top+e(I-BB^\top)$, with the entry $c$ in relevant directions and the entry $e$ in irrelevant directions.
-# A token is useful if its $u$ is close to the query's $u$, whatever its $v$ is. A window that is narrow in irrelevant
-# directions leaves out useful tokens, so the best $e$ should be zero. The best $c$ grows with the context length and
-# falls with the label noise, as in [](/notebooks/theorem2_scaling.ipynb).
-#
-# **What is proved.** Let $n$ be the number of examples and $\sigma$ the standard deviation of the label noise. If $n=2$
-# or $\sigma=0$, the best $M$ is $cBB^\top$, for every $k$. For $k\ge3$ this remains true for every $n$ and $\sigma$. The
-# reason is that exchanging the irrelevant parts of two tokens, one close to the query and one far from it, changes
-# nothing in the problem, but with $e\ne0$ it moves weight between them, and the harm that it does outweighs the help
-# ([the proof for $k=1$](theorem4-swap) has a few lines). What remains open is $k=1$ and $k=2$ with noise and a moderate
-# number of examples, where the best $e$ is zero in all cases that we computed.
+# For a unit vector $s$ we call $s^\top Ms$ the entry of the matrix $M$ in the direction $s$. A large entry makes the
+# {term}`window` narrow in its direction, and an entry of zero makes it infinitely wide. Take $M=cBB^\top+e(I-BB^\top)$, with
+# the entry $c$ in relevant directions and the entry $e$ in irrelevant ones. A token is useful if its $u$ is close to the
+# query's $u$, whatever its $v$ is. Because a window that is narrow in irrelevant directions leaves out useful tokens, the best
+# $e$ should be zero. The best $c$ grows with the context length and falls with the label noise, as in
+# [](/notebooks/theorem2_scaling.ipynb).
 #
 # The next cell computes the mean squared error, or risk, of such an $M$ without sampling, as in
-# [](/notebooks/exact_risk.ipynb). It keeps $c$ and lowers $e$ to zero. Bias and noise both become smaller:
+# [](/notebooks/exact_risk.ipynb). If $c$ stays and $e$ falls to zero, bias and noise both become smaller:
 
 # %%
 for e in (4.0, 2.0, 0.0):  # from the isotropic window to the projection
@@ -156,13 +144,11 @@ for e in (4.0, 2.0, 0.0):  # from the isotropic window to the projection
 # %% [markdown]
 # ## Experiment 1: training finds the subspace
 #
-# After training from a random start, a full $d\times d$ matrix $M$ is close to a multiple of $BB^\top$. Adam trains $M$
-# on functions $f(x)=a^\top B^\top x$ of two directions out of five. We draw the unit vector $a$ for each context and
-# the relevant subspace once. A subspace along the axes would be too easy, because Adam scales each entry of $M$
-# separately. Two of the three settings satisfy the theorem's assumption that $n=2$ or $\sigma=0$. The third setting has
-# twenty tokens and noise.
-#
-# We report three numbers for each trained $M$:
+# Adam trains a full $d\times d$ matrix $M$ from a random start on functions $f(x)=a^\top B^\top x$ of two directions out of
+# five, and the trained $M$ is close to a multiple of $BB^\top$. We draw the unit vector $a$ for each context and the relevant
+# subspace once. A subspace along the axes would be too easy, because Adam scales each entry of $M$ separately. Two of the three
+# settings satisfy the theorem's assumption that $n=2$ or $\sigma=0$, while the third has twenty tokens and noise. We report
+# three numbers for each trained $M$:
 #
 # - *inside* is the mean diagonal entry of $B^\top MB$. It should rise to the best $c$.
 # - *outside* is the largest singular value of $M-BB^\top MBB^\top$. It should fall to zero.
@@ -230,20 +216,20 @@ plt.show()
 # zero. The inside part ends slightly above the line of the exact best c in the first panel, far below it in the second, and
 # on it in the third.
 #
-# The numbers *inside* and *outside* of the trained $M$ against the training step, one point for each unit. The
-# horizontal line is the exact best $c$. *Inside* should rise to this line, and *outside* should fall to zero.
+# The numbers *inside* and *outside* of the trained $M$ against the training step, one point for each unit. *Inside* should rise
+# to the exact best $c$ (horizontal line), and *outside* should fall to zero.
 # ```
 #
 # The cell takes about five seconds on two cores. The sine should end at a few hundredths: for twenty tokens with noise
 # it ends at {judged}`P1.T4.learns | d = 5, k = 2, n = 20, $\sigma$ = 0.5 | .2f`.
 #
-# Training finds the scale $c$ later than the directions. With noise (right panel) the trained {term}`units <unit>`
-# reach the exact best $c$. With twenty tokens and no noise (middle) the units end below the best $c$, because the risk
-# is flat near its minimum. With two tokens (left) the units end slightly above the best $c$, because the batches are
-# small. Adam stops where its *normalized* step averages to zero, and there the mean gradient is not zero.
+# Training finds the scale $c$ later than the directions. With noise (right panel) the trained {term}`units <unit>` reach the
+# exact best $c$, but with twenty tokens and no noise (middle) they end below it, because the risk is flat near its minimum.
+# With two tokens (left) they end slightly above it, because the batches are small: Adam stops where its *normalized* step
+# averages to zero, and there the mean gradient is not zero.
 #
-# The control units are trained on linear functions of all $d$ directions, with tokens on the sphere. They should not
-# find the subspace of $B$, and they do not.
+# The control units are trained on linear functions of all $d$ directions, with tokens on the sphere. They should not find the
+# subspace of $B$, and they do not.
 #
 
 # %% tags=["remove-input"]
@@ -276,14 +262,11 @@ judge(
 )
 
 # %% [markdown]
-# **Does training find the subspace at other sizes?** Yes, at all sizes that we tried, if it has enough steps. In
-# [our pre-registered run at other sizes](/book/audit.md) one of five settings contradicted the card's statement. This
-# setting had $n=100$, no noise and as many steps as here. The control of that run failed as well, so the run alone
-# decides nothing.
-#
-# At the same $c$, an entry $e>0$ in the irrelevant directions raises the risk less for $n=100$ than for $n=20$. The risk
-# is therefore flatter in these directions, and this may be why training needs more steps. The next cell trains units for
-# $n=100$ without noise. Two of them train for as many steps as above, and two for four times as many:
+# **Does training find the subspace at other sizes?** Yes, at all sizes that we tried, if it has enough steps. In our
+# [further run](audit-registered) one of five settings, with $n=100$, no noise and as many steps as here, contradicted the
+# card's statement, although the control failed as well. The reason may be that, at the same $c$, an entry $e>0$ in the
+# irrelevant directions raises the risk less for $n=100$ than for $n=20$, so that the risk is flatter there. The next cell
+# trains two units for as many steps as above, and two for four times as many:
 
 # %%
 for many in (steps, 4 * steps):
@@ -304,14 +287,7 @@ for many in (steps, 4 * steps):
 # %% [markdown]
 # With four times as many steps the sine ends below 0.1 for $n=100$, too.
 #
-# **Exercise 1.** Run the experiment again with `dim = 7` in place of `dim = 5`. Which printed number stays the same?
-#
-# ```{admonition} Solution
-# :class: dropdown
-# The exact best $c$ does not change. Inside the subspace the problem has $k$ dimensions, whatever $d$ is.
-# ```
-#
-# **Exercise 2.** How much does the projection lower the risk, and does the gain depend on $d$? For $k=2$, $n=20$,
+# **Exercise 1.** How much does the projection lower the risk, and does the gain depend on $d$? For $k=2$, $n=20$,
 # $\sigma=0.5$ and $d=3,5,8,12$ print the least risk of $M=wI$ divided by the least risk of $M=cBB^\top$. The risk of
 # $cBB^\top+e(I-BB^\top)$ is `low_rank_risk(d, k, c, e, n, noise_std).total`.
 #
@@ -324,16 +300,15 @@ for many in (steps, 4 * steps):
 #     risks = [low_rank_risk(d, 2, w, w, 20, 0.5).total for w in grid]
 #     print(d, round(grid[np.argmin(risks)], 1), round(min(risks) / projected, 2))
 # ```
-# The ratio is above one and falls as $d$ grows. In high dimensions $v_i\cdot v_q$, the product of the irrelevant parts
-# of token and query, is small for nearly all tokens. The matrix $wI$ then hardly notices the irrelevant directions.
+# The ratio is above one and falls as $d$ grows. In high dimensions $v_i\cdot v_q$, the product of the irrelevant parts of token
+# and query, is small for nearly all tokens, so that the matrix $wI$ hardly notices the irrelevant directions.
 # :::
 
 # %% [markdown]
 # ## Theorem 4 as printed, and what is true
 #
-# Everything that we computed agrees with Theorem 4. The {term}`class` $\mathcal F_B^{\rm lin}$ consists of the
-# functions $f(x)=a^\top B^\top x$ with $a$ uniform on $S^{k-1}$. As above, our tokens are $x=Bu+B_\perp v$ with
-# independent uniform $u\in S^{k-1}$ and $v\in S^{d-k-1}$.
+# Everything that we computed agrees with Theorem 4. Its {term}`class` $\mathcal F_B^{\rm lin}$ consists of the functions
+# $f(x)=a^\top B^\top x$ with $a$ uniform on $S^{k-1}$. Our tokens are those above, with $u\in S^{k-1}$ and $v\in S^{d-k-1}$.
 #
 # > **ITA slides, Theorem 4 (informal).** Suppose $n=2$ or $\sigma=0$. Then for some
 # > $C=\Omega(1)$, any optimal solution $M^*$ of the ICL pretraining loss induced by the
@@ -350,23 +325,22 @@ for many in (steps, 4 * steps):
 # - *Two or more relevant directions.* Let $k\ge2$, and let $n=2$ or $\sigma=0$. The best among *all* $d\times d$ matrices,
 #   symmetric or not, are exactly the $cBB^\top$ whose $c$ is best at $e=0$
 #   ({prf:ref}`irrelevant directions do harm <thm-irrelevant>`). The bound $C$ only has to admit a best $c$.
-# - *One relevant direction.* Let $k=1$. Without noise a larger $c$ is always better. For every $C\ge1$ the only best
-#   matrix with $|B^\top MB|\le C$ is $CBB^\top$ ({prf:ref}`one relevant direction <thm-one-direction>`). With noise and
-#   $n=2$ the only best matrix is $c^*BB^\top$ with $c^*=\mathrm{artanh}\frac2{2+\sigma^2}$.
+# - *One relevant direction.* Let $k=1$. Without noise a larger $c$ is always better, so that for every $C\ge1$ the only best
+#   matrix with $|B^\top MB|\le C$ is $CBB^\top$ ({prf:ref}`one relevant direction <thm-one-direction>`). With noise and $n=2$
+#   the only best matrix is $c^*BB^\top$ with $c^*=\mathrm{artanh}\frac2{2+\sigma^2}$.
 # - *Without the assumption.* For $k\ge3$ the first statement holds for every $n\ge2$ and $\sigma\ge0$. For $k=2$ it holds
 #   for much noise, and for long contexts with noise ({prf:ref}`two directions <thm-two-directions>`).
 #
-# Open are $k=1$ and $k=2$ with noise and a moderate $n\ge3$, and matrices with $B^\top MB_\perp\ne0$ under a bound $C$
-# that excludes the best $c$ (for $k=1$ and $\sigma=0$, under a bound $C<1$).
-#
-# If the tokens are uniform on the sphere $S^{d-1}$, trained units do *not* ignore irrelevant directions (last section
-# of [](/notebooks/beyond.ipynb)).
+# Open are $k=1$ and $k=2$ with noise and a moderate $n\ge3$, where the best $e$ is zero in all cases that we computed, and
+# matrices with $B^\top MB_\perp\ne0$ under a bound $C$ that excludes the best $c$ (for $k=1$ and $\sigma=0$, under a bound
+# $C<1$).
 # ```
 #
 # (theorem4-swap)=
-# **Why irrelevant directions do harm.** For one relevant direction and labels without noise, the proof fits here. A token
-# then has either the query's label or its negative. Let $s_i=v_i\cdot v_q$, so that the score of token $i$ is
-# $c\,u_iu_q+e\,s_i$.
+# **Why irrelevant directions do harm.** Exchanging the irrelevant parts of two tokens, one close to the query and one far from
+# it, changes nothing in the problem. But with $e\ne0$ it moves weight between them, and the harm that it does outweighs the
+# help. For one relevant direction and labels without noise this is the whole proof. A token then has either the query's label
+# or its negative. Let $s_i=v_i\cdot v_q$, so that the score of token $i$ is $c\,u_iu_q+e\,s_i$.
 #
 # :::{prf:theorem} the swap
 # :label: thm-swap
@@ -375,7 +349,9 @@ for many in (steps, 4 * steps):
 # $\varrho(c,e)$ with the scores $c\,u_iu_q+e\,s_i$ rises strictly in $e\ge0$.
 # :::
 #
-# *Proof.* Let $\mathsf R$ be the set of tokens with the query's label and $\mathsf F$ the set of the others. Put
+# :::{admonition} Proof
+# :class: dropdown
+# Let $\mathsf R$ be the set of tokens with the query's label and $\mathsf F$ the set of the others. Put
 # $\gamma=e^{2c}\ge1$ and $\xi_i=\exp(es_i)$. The total weight of the wrong tokens is $W=\sum_{\mathsf F}\xi_i/S$ with
 # $S=\sum_{\mathsf F}\xi_i+\gamma\sum_{\mathsf R}\xi_i$, and the squared error is $4W^2$. Because the derivative of a weight
 # $\omega_i$ in $e$ is $\omega_i(s_i-\sum_l\omega_ls_l)$,
@@ -389,21 +365,22 @@ for many in (steps, 4 * steps):
 #
 # $$2\gamma\,xy\,(s_1-s_2)\Big[\frac{b+x}{(D+x+\gamma y)^3}-\frac{b+y}{(D+y+\gamma x)^3}\Big].$$
 #
-# This is positive, because $b+x>b+y>0$ and because $x+\gamma y\le y+\gamma x$, which says $(\gamma-1)(x-y)\ge0$. A pair
-# with $s_1=s_2$ contributes nothing, so the mean of $\partial_eW^2$ is positive. $\square$
+# This is positive, because $b+x>b+y>0$ and because $x+\gamma y\le y+\gamma x$, which says $(\gamma-1)(x-y)\ge0$. A pair with
+# $s_1=s_2$ contributes nothing, so the mean of $\partial_eW^2$ is positive. $\square$
+# :::
 #
-# For $k\ge2$ the same exchange of two tokens needs one more argument, that a certain quotient is monotone. That proof is
-# in [](/notebooks/certificates.ipynb).
+# For $k\ge2$ the same exchange of two tokens needs one more argument, that a certain quotient is monotone. That proof is in
+# [](/notebooks/certificates.ipynb).
 #
 # ## By hand: three coordinates
 #
-# In this example the matrix $cI$ wastes half of the context. Let $x=(\cos\theta,\sin\theta,\pm1)$ and $B=(e_1,e_2)$, so
-# the last coordinate is irrelevant. The query has $\theta=0$ and last coordinate $1$. Four tokens have
+# In this example the matrix $cI$ wastes half of the context. Let $x=(\cos\theta,\sin\theta,\pm1)$ and $B=(e_1,e_2)$, so that
+# the last coordinate is irrelevant. The query has $\theta=0$ and last coordinate $1$, while four tokens have
 # $\theta=0°,0°,60°,60°$ and last coordinates $1,-1,1,-1$.
 #
-# Take $c=\ln4$. With $M=cBB^\top$ the weights are proportional to $4^{\cos\theta}$, that is, to $4,4,2,2$. With $M=cI$
-# a token with last coordinate $-1$ loses a further factor $4^2=16$. The weights are then
-# $\frac{32}{51},\frac2{51},\frac{16}{51},\frac1{51}$, so the second and the fourth token hardly count.
+# Take $c=\ln4$. With $M=cBB^\top$ the weights are proportional to $4^{\cos\theta}$, that is, to $4,4,2,2$. With $M=cI$ a token
+# with last coordinate $-1$ loses a further factor $4^2=16$, so that the weights are
+# $\frac{32}{51},\frac2{51},\frac{16}{51},\frac1{51}$, and the second and the fourth token hardly count.
 #
 
 # %%
@@ -416,13 +393,11 @@ for name, diagonal in {"c BB'": [1.0, 1.0, 0.0], "c I": [1.0, 1.0, 1.0]}.items()
     print(f"M = {name:6} weights {softmax_weights(x, query, M).numpy().round(4)}")
 
 # %% [markdown]
-# **Direction-wise Lipschitzness.** In every direction the entry of $cBB^\top$ is $c$ times the **square** of the
-# largest Lipschitz constant in this direction. For a unit vector $s$ the slides define the Lipschitz constant in the
-# direction $s$ as
-# $\mathrm{Lip}_s(f)=\inf\{L:f(ss^\top x)-f(ss^\top x')\le L|s^\top x-s^\top x'|\ \forall x,x'\}$. Here
-# $f(ss^\top x)=(a^\top B^\top s)(s^\top x)$. So $\|B^\top s\|$ is the largest value of $\mathrm{Lip}_s(f)$ over all
-# $a$. It is one for $s$ in the subspace and zero for $s$ in the orthogonal complement. The entry in the direction $s$
-# is $s^\top(cBB^\top)s=c\|B^\top s\|^2$.
+# **Direction-wise Lipschitzness.** For a unit vector $s$ the slides define the Lipschitz constant in the direction $s$ as
+# $\mathrm{Lip}_s(f)=\inf\{L:f(ss^\top x)-f(ss^\top x')\le L|s^\top x-s^\top x'|\ \forall x,x'\}$. Since
+# $f(ss^\top x)=(a^\top B^\top s)(s^\top x)$, its largest value over all $a$ is $\|B^\top s\|$, which is one for $s$ in the
+# subspace and zero for $s$ in the orthogonal complement. The entry of $cBB^\top$ in the direction $s$ is $c\|B^\top s\|^2$,
+# which is $c$ times the **square** of this Lipschitz constant.
 #
 
 # %% tags=["remove-input"]
@@ -460,27 +435,26 @@ judge(
 # minimizer of $\varrho$ has $e=0<c$. Then the best matrices are exactly the $cBB^\top$ whose $c$ is best at $e=0$.
 # There may be several such $c$.*
 #
-# *One query.* Fix the query $x_q=Bu_q+B_\perp v_q$, and put $p=B^\top Mx_q$ and $r=B_\perp^\top Mx_q$. The score of a
-# token is $u_i\cdot p+v_i\cdot r$. Let $\omega_i$ be its weight, and $\bar u=\sum\omega_iu_i$. Given the tokens, the
-# mean error over $a$ and the noise is
+# *One query.* Fix the query $x_q=Bu_q+B_\perp v_q$, and put $p=B^\top Mx_q$ and $r=B_\perp^\top Mx_q$, so that the score of a
+# token is $u_i\cdot p+v_i\cdot r$. Let $\omega_i$ be its weight, and $\bar u=\sum\omega_iu_i$. Given the tokens, the mean error
+# over $a$ and the noise is
 #
 # $$\textstyle\frac1k|\bar u-u_q|^2+\sigma^2\sum\omega_i^2=\frac1k\big(|\bar u|^2-2\,\bar u\cdot u_q+1\big)+\sigma^2\sum\omega_i^2.$$
 #
-# Now average over the tokens, which are independent of the query. By symmetry the means of $|\bar u|^2$ and
-# $\sum\omega_i^2$ depend only on $|p|$ and $|r|$. The mean of $\bar u$ is a multiple $A\,p/|p|$ of $p$. Let $\theta$ be
-# the angle between $p$ and $u_q$. Then the mean of $\bar u\cdot u_q$ is $A\cos\theta$.
+# Now average over the tokens, which are independent of the query. By symmetry the means of $|\bar u|^2$ and $\sum\omega_i^2$
+# depend only on $|p|$ and $|r|$, and the mean of $\bar u$ is a multiple $A\,p/|p|$ of $p$. If $\theta$ is the angle between $p$
+# and $u_q$, the mean of $\bar u\cdot u_q$ is therefore $A\cos\theta$.
 #
-# At $|p|=0$ symmetry gives $A=0$. The derivative $dA/d|p|$ is the mean of the variance of $u_i\cdot p/|p|$ under the
-# weights $\omega_i$, and so it is positive. Hence $A>0$ for $|p|>0$. The error is therefore smallest at $\theta=0$,
-# where it is $\varrho(|p|,|r|)$.
+# At $|p|=0$ symmetry gives $A=0$. The derivative $dA/d|p|$ is the mean of the variance of $u_i\cdot p/|p|$ under the weights
+# $\omega_i$, which is positive, so that $A>0$ for $|p|>0$. The error is therefore smallest at $\theta=0$, where it is
+# $\varrho(|p|,|r|)$.
 #
-# *All queries.* The risk of $M$ is the mean over queries, so it is at least $\inf\varrho$. Suppose that it equals
-# $\min\varrho$. Then almost every query has $r=0$ and $p=cu_q$ with a best $c$. By continuity every query has this
-# form.
+# *All queries.* The risk of $M$ is the mean over queries, so it is at least $\inf\varrho$. If it equals $\min\varrho$, then
+# almost every query has $r=0$ and $p=cu_q$ with a best $c$, and by continuity every query has this form.
 #
-# From $r=0$ for every query follows $B_\perp^\top M=0$. Let $P=B^\top MB$ and $R=B^\top MB_\perp$. The queries
-# $Bu+B_\perp v$ and $Bu-B_\perp v$ have $p=Pu+Rv$ and $p=Pu-Rv$. Both are multiples of $u$, so $Pu$ and $Rv$ are
-# multiples of $u$, for all $u$ and $v$. Hence $R=0$, because $k\ge2$, and $P=cI$ with a best $c$. $\square$
+# From $r=0$ for every query follows $B_\perp^\top M=0$. Let $P=B^\top MB$ and $R=B^\top MB_\perp$. The queries $Bu+B_\perp v$
+# and $Bu-B_\perp v$ have $p=Pu+Rv$ and $p=Pu-Rv$, and for either of them $p$ is a multiple of $u$. Adding and subtracting, $Pu$
+# and $Rv$ are multiples of $u$, for all $u$ and $v$. Hence $R=0$, because $k\ge2$, and $P=cI$ with a best $c$. $\square$
 # :::
 #
 # ## Experiment 2: the exact landscape
@@ -514,22 +488,22 @@ plt.show()
 # :alt: Three contour maps. In each the valley runs along e = 0, and the star lies in the valley inside the innermost contour.
 # The best c at the star is larger for twenty tokens without noise than for two tokens or with noise.
 #
-# Exact risk of $cBB^\top+e(I-BB^\top)$, in percent above the least risk, against $c$ and $e$ for three settings. The
-# star marks $e=0$ and the exact best $c$. It should lie in the innermost region.
+# Exact risk of $cBB^\top+e(I-BB^\top)$, in percent above the least risk, against $c$ and $e$ for three settings. The star,
+# which marks $e=0$ and the exact best $c$, should lie in the innermost region.
 # ```
 #
-# **Exercise 3.** Why does the sign of $e$ not matter in {numref}`fig-landscape`?
+# **Exercise 2.** Why does the sign of $e$ not matter in {numref}`fig-landscape`?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Replacing $v_q$ by $-v_q$ turns $e$ into $-e$ in all scores. Nothing else changes, because the law of $v$ is symmetric and the
-# labels do not depend on $v$.
+# Replacing $v_q$ by $-v_q$ turns $e$ into $-e$ in all scores and changes nothing else, because the law of $v$ is symmetric and
+# the labels do not depend on $v$.
 # ```
 #
 # Two cards compare the risk at $e=0$ with the risk at six positive values of $e$, for each of eight values of $c$.
-# P1.T4.minimizer has settings with $n=2$ or $\sigma=0$, as the theorem assumes. P1.T4.beyond has settings with noise
-# and $n\ge3$. For $k=1$ without noise there is no best $c$ without the bound $C$ (Exercise 4), so these settings have
-# $C=2$, and only the $c\le2$ are compared.
+# P1.T4.minimizer has settings with $n=2$ or $\sigma=0$, as the theorem assumes, and P1.T4.beyond settings with noise and
+# $n\ge3$. Since for $k=1$ without noise there is no best $c$ without the bound $C$ (Exercise 3), these settings have $C=2$, and
+# only the $c\le2$ are compared.
 
 # %% tags=["remove-input"]
 few = sorted({n for n in n_values if n <= context_length} | {context_length})
@@ -559,10 +533,9 @@ judge("P1.T4.beyond", beyond, error="error", name=setting)
 
 
 # %% [markdown]
-# Let $c^*$ be the best $c$ at $e=0$. It is the {term}`optimal window` of linear functions in dimension $k$. In the
-# computed settings $c^*$ is positive (P1.T4.positive), and the risk falls with $c$ up to $c^*$ (P1.T4.constraint). So
-# among the matrices $cBB^\top$ with $0\le c\le C$ the best one has $c=\min(C,c^*)$. If $C<c^*$, it is open whether a
-# matrix of another form is better.
+# Let $c^*$ be the best $c$ at $e=0$, which is the {term}`optimal window` of linear functions in dimension $k$. In the computed
+# settings $c^*$ is positive (P1.T4.positive), and the risk falls with $c$ up to $c^*$ (P1.T4.constraint). So among the matrices
+# $cBB^\top$ with $0\le c\le C$ the best one has $c=\min(C,c^*)$.
 
 
 # %% tags=["remove-input"]
@@ -596,18 +569,17 @@ falling = pd.DataFrame(
 judge("P1.T4.constraint", falling, error="error", name=in_k)
 
 # %% [markdown]
-# **Exercise 4.** Let $k=1$, so that $u=\pm1$. What is the best $c$ without noise, and is the theorem's bound $C$ needed?
+# **Exercise 3.** Let $k=1$, so that $u=\pm1$. What is the best $c$ without noise, and is the theorem's bound $C$ needed?
 # What is the best $c$ for $n=2$ with noise?
 #
 # :::{admonition} Solution
 # :class: dropdown
-# Without noise, a token with the query's sign has exactly the query's label, and every other token has the negative of
-# this label. So a larger $c$ is always better, and there is no finite best $c$. The bound is needed, and the best $c$
-# is $C$.
+# Without noise, a token with the query's sign has exactly the query's label, and every other token has the negative of this
+# label. So a larger $c$ is always better, there is no finite best $c$, the bound is needed, and the best $c$ is $C$.
 #
-# For $n=2$ put $T=\tanh c$. With probability $\frac14$ both tokens have the wrong sign, and the error is $4$. With
-# probability $\frac12$ one of them is right. Its weight is $\frac{1+T}2$, so the error is $(1-T)^2$, and the noise term
-# is $\sigma^2\frac{1+T^2}2$. With two equal signs the noise term is $\frac{\sigma^2}2$. Together
+# For $n=2$ put $T=\tanh c$. With probability $\frac14$ both tokens have the wrong sign, and the error is $4$. With probability
+# $\frac12$ one of them is right, with the weight $\frac{1+T}2$, so that the error is $(1-T)^2$, and the noise term is
+# $\sigma^2\frac{1+T^2}2$. With two equal signs the noise term is $\frac{\sigma^2}2$. Together
 #
 # $$\varrho(c,0)=1+\tfrac12(1-T)^2+\sigma^2\big(\tfrac12+\tfrac14T^2\big),$$
 #
@@ -622,10 +594,10 @@ judge("P1.T4.constraint", falling, error="error", name=in_k)
 # ```
 # :::
 #
-# **What the projection gains.** With the projection, the rate of the risk depends on $k$ and not on $d$. With noise and
-# $e=0$ the least risk falls like $n^{-4/(k+3)}$. The card's control is $M=wI$, whose window treats all directions
-# alike. Our tokens lie on a surface of dimension $d-2$, like the unit sphere of $\mathbb R^{d-1}$. So the least risk of
-# $M=wI$ falls only like $n^{-4/(d+2)}$.
+# **What the projection gains.** With the projection, the rate of the risk depends on $k$ and not on $d$: with noise and $e=0$
+# the least risk falls like $n^{-4/(k+3)}$. The card's control is $M=wI$, whose window treats all directions alike. Since our
+# tokens lie on a surface of dimension $d-2$, like the unit sphere of $\mathbb R^{d-1}$, the least risk of $M=wI$ falls only
+# like $n^{-4/(d+2)}$.
 
 # %% tags=["remove-input"]
 projected = pd.DataFrame({"rank": k} | low_rank.risk_slope(k) for k in (2, 3))
@@ -639,21 +611,21 @@ judge(
 # %% [markdown]
 # ## Experiment 3: behind a nonlinear link
 #
-# Trained softmax attention finds the relevant subspace for all three functions of the slide below. Linear attention
-# ends with a larger error on each.
+# The slide below compares softmax and linear attention during pretraining. Trained softmax attention finds the relevant
+# subspace for all three functions, and linear attention ends with a larger error on each.
 #
 # > **ITA slides, last slide: "Softmax Attention Learns Low-Dimensional Structure in
 # > Nonlinear Functions".** Generalized linear models: affine $f(x)=w^\top x+2$,
 # > quadratic $f(x)=(w^\top x)^2$, cosine $f(x)=\cos(4w^\top x)$.
 #
-# The slide compares softmax and linear attention during pretraining. Our sources print no law of $w$ or of the tokens,
-# no $d$, $k$, $n$ or $\sigma$, and no formula of the slide's representation error. We use the tokens $x=Bu+B_\perp v$
-# and the sine of Experiment 1. In this book $w$ is the window parameter, so we write $q$ for the slide's $w$. We draw
-# $q=Ba$ with $a$ uniform on $S^{k-1}$. The function that is applied to $q^\top x$ is called the *link*.
+# Our sources print no law of $w$ or of the tokens, no $d$, $k$, $n$ or $\sigma$, and no formula of the slide's representation
+# error. We use the tokens $x=Bu+B_\perp v$ and the sine of Experiment 1. Because $w$ is the window parameter in this book, we
+# write $q$ for the slide's $w$, and draw $q=Ba$ with $a$ uniform on $S^{k-1}$. The function that is applied to $q^\top x$ is
+# called the *link*.
 #
-# With $M=cBB^\top$, scores and labels depend on $u$ only. The problem is then *exactly* the problem of $M=cI_k$ on the
-# sphere of $\mathbb R^k$, for which we compute the least risk of every link. Linear attention predicts
-# $\frac1n\sum_iy_ix_i^\top Mx_q$. Both kinds of units start at $M=0$.
+# With $M=cBB^\top$, scores and labels depend on $u$ only, so that the problem is *exactly* that of $M=cI_k$ on the sphere of
+# $\mathbb R^k$, for which we compute the least risk of every link. Linear attention predicts $\frac1n\sum_iy_ix_i^\top Mx_q$,
+# and units of either kind start at $M=0$.
 
 # %% tags=["hide-input"]
 few = batch_size // 16  # contexts of a small batch, for the noise of the gradient
@@ -747,27 +719,29 @@ plt.show()
 # attention on the affine link only. Bottom: the softmax error falls to the exact line. The error of linear attention stays at or
 # above the dashed line, except on the class without intercept.
 #
-# Sine (top) and test error on the noiseless query label (bottom) during training, for the slide's three links. Points
-# are medians over the seeds. Bars are confidence intervals of these medians. Softmax attention should come down to the
-# solid line, the exact least risk. Linear attention should not fall below the dashed line, the error of the best
-# constant, except on affine functions without their $+2$ (triangles).
+# Sine (top) and test error on the noiseless query label (bottom) during training, for the slide's three links. Points are
+# medians over the seeds, with confidence intervals of these medians. Softmax attention should come down to the exact least risk
+# (solid), while linear attention should not fall below the error of the best constant (dashed), except on affine functions
+# without their $+2$ (triangles).
 # ```
 #
-# The error of softmax attention comes close to the exact least risk on every link, as the table below shows. With $k=3$
-# and the cosine link the least risk itself is large, because twenty tokens are too few to resolve $\cos(4q^\top x)$ in
-# three relevant directions.
-#
-# **What sets the size of the sine?** The noise of the gradient does, and this noise depends on the size of the batch.
-# Here is a sketch, not a proof. Let $b$ be the number of contexts at each step, $T$ the number of steps, and $\delta$
-# the distance of $M$ from the optimum. Adam divides the gradient by its size. Near the optimum this size is mostly
-# noise, of order $b^{-1/2}$. So $\delta$ decays at a rate proportional to the step size times $\sqrt b$.
-#
-# The step size falls linearly to zero, so it is proportional to $\tau/T$ when $\tau$ steps remain. In these $\tau$
-# steps $\delta$ shrinks by a factor $\exp(-z)$ with $z$ of order $\sqrt b\,\tau^2/T$. This $z$ is of order one at
-# $\tau=\sqrt{T/\sqrt b}$, so only about the last $\tau$ steps count. They average the noise of $b\tau$ contexts, and
-# the $\delta$ that remains is of order $(b\tau)^{-1/2}=b^{-3/8}\,T^{-1/4}$.
+# The error of softmax attention comes close to the exact least risk on every link, as the table below shows. For $k=3$ and the
+# cosine link the least risk itself is large, because twenty tokens are too few to resolve $\cos(4q^\top x)$ in three relevant
+# directions.
 #
 # The card P1.F9.subspace tests only that the sine falls as the batch grows, at a fixed number of steps.
+#
+# ```{admonition} What sets the size of the sine: a sketch, not a proof
+# :class: dropdown
+# The noise of the gradient sets it, which depends on the size of the batch. Let $b$ be the number of contexts at each step, $T$ the
+# number of steps, and $\delta$ the distance of $M$ from the optimum. Adam divides the gradient by its size, which near the optimum is
+# mostly noise, of order $b^{-1/2}$. So $\delta$ decays at a rate proportional to the step size times $\sqrt b$.
+#
+# The step size falls linearly to zero, so it is proportional to $\tau/T$ when $\tau$ steps remain. In these $\tau$ steps
+# $\delta$ shrinks by a factor $\exp(-z)$ with $z$ of order $\sqrt b\,\tau^2/T$. Since this $z$ is of order one at
+# $\tau=\sqrt{T/\sqrt b}$, only about the last $\tau$ steps count. They average the noise of $b\tau$ contexts, and the $\delta$
+# that remains is of order $(b\tau)^{-1/2}=b^{-3/8}\,T^{-1/4}$.
+# ```
 
 # %% tags=["remove-input"]
 by = ["link", "dim", "rank"]
@@ -814,15 +788,13 @@ plots.table(
 )
 
 # %% [markdown]
-# **Why linear attention fails.** The quadratic and the cosine link are even, and for an even link the best linear
-# attention is $M=0$. To see this, replace $x_q$ by $-x_q$. The label $f$ stays the same, and the prediction $h$ changes
-# its sign. So $\mathbb Efh=0$ and $\mathbb E(f-h)^2=\mathbb Ef^2+\mathbb Eh^2$, and the best prediction is zero.
-# Training then leaves only noise in $M$, and this noise prefers no subspace.
+# **Why linear attention fails.** The quadratic and the cosine link are even. If $x_q$ is replaced by $-x_q$, the label $f$ then
+# stays the same, while the prediction $h$ changes its sign. So $\mathbb Efh=0$ and
+# $\mathbb E(f-h)^2=\mathbb Ef^2+\mathbb Eh^2$, which is least at $M=0$, and training leaves only noise in $M$, which prefers no
+# subspace. On the affine link linear attention learns the odd part $q^\top x$, and with it the subspace, but not the constant
+# $+2$, which remains as an error.
 #
-# On the affine link, linear attention learns the odd part $q^\top x$, and with it the subspace. It cannot represent the
-# constant $+2$, which remains as an error.
-#
-# **Exercise 5.** Replace the $+2$ of the affine link by $+20$. What happens to the error of softmax attention, and what
+# **Exercise 4.** Replace the $+2$ of the affine link by $+20$. What happens to the error of softmax attention, and what
 # happens to the error of linear attention?
 #
 # ```{admonition} Solution
@@ -833,9 +805,9 @@ plots.table(
 #
 # ## To remember
 #
-# Let the relevant and the irrelevant part of a token be independent. Attention then learns to ignore the irrelevant
-# part. For linear functions the best window is narrow in the relevant directions and infinitely wide in all others,
-# which is proved under the talk's own assumption. A problem in $d$ dimensions becomes one in $k$.
+# If the relevant and the irrelevant part of a token are independent, attention learns to ignore the irrelevant part. For linear
+# functions the best window is narrow in the relevant directions and infinitely wide in all others, which is proved under the
+# talk's own assumption. A problem in $d$ dimensions becomes one in $k$.
 
 # %% tags=["remove-input"]
 notebook.footer()
