@@ -72,10 +72,10 @@ layer_steps, label_steps, link_steps, function_steps = training_steps
 # ## In plain words
 #
 # A {term}`unit` is one attention layer with its matrix $M$, which averages labels over a {term}`window` around the query.
-# Reviewers of paper 1 asked what lies beyond one layer and regression. Besides what the short answer says, we found:
-# - **Layers.** A second layer did not lower the risk on the functions that we tried, whereas a second head does, which is the
-#   subject of [](/notebooks/heads.ipynb).
-# - **Other functions.** If the functions change faster in some directions, the window of the trained unit is narrower there.
+# Reviewers of paper 1 asked what lies beyond one layer and regression, and each section below takes up one of their questions.
+# Besides what the short answer says, we found that a second layer did not lower the risk on the functions that we tried,
+# whereas a second head does ([](/notebooks/heads.ipynb)), and that, if the functions change faster in some directions, the
+# window of the trained unit is narrower there.
 #
 # ## First question: classification?
 #
@@ -268,8 +268,8 @@ judge(
 )
 
 # %% [markdown]
-# Two layers with a residual connection come close to the risk of one layer with the best window, but not below it, while those
-# without have a much larger risk.
+# Two layers with a residual connection come close to the risk of one layer with the best window, but not below it. Without this
+# connection their risk is much larger.
 #
 # **Many layers.** Attention alone, in which each layer replaces the token $x_i$ by $\sum_jw_{ij}x_j$ with
 # $w_{ij}\propto e^{w\,x_i\cdot x_j}$, makes all tokens equal in the end. The wider the window, the fewer layers are needed, and
@@ -327,9 +327,9 @@ judge(
 # risk.
 # ```
 #
-# **Far queries.** If no example has a positive inner product with the query, softmax attention, even with the best of many
-# windows, has for affine and ReLU functions a larger risk than a predictor that always answers with the mean of $f$ over the
-# sphere. The next cell prints risks divided by the variance of $f$, which is the risk of this predictor.
+# **Far queries.** Suppose that no example has a positive inner product with the query. For affine and ReLU functions softmax
+# attention then has a larger risk, even with the best of many windows, than a predictor that always answers with the mean of
+# $f$ over the sphere. The next cell prints risks divided by the variance of $f$, which is the risk of this predictor.
 # {term}`Kriging <kriging>`, the best predictor that is linear in the labels, explains most of the variance of affine functions.
 # For ReLU functions kriging fails, too, because the examples say little about the slope of $f$ on the query's side of its kink.
 

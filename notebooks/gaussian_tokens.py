@@ -203,8 +203,8 @@ judge(
 # - For linear functions no matrix has a smaller risk than the best $wI$ ({prf:ref}`theorem for any lengths <thm-lengths>`),
 #   and the best $w$ tends to one. Up to logarithms, $1-w^*$ falls like $n^{-1/\varphi}$ with the golden ratio $\varphi$
 #   ({prf:ref}`theorem on the golden ratio <thm-golden>`).
-# - For linear functions of tokens in the unit ball, whose lengths are bounded but different, the risk has a limit as
-#   $n\to\infty$, which is least at a finite $w$, and even there it is positive.
+# - For linear functions of tokens in the unit ball, whose lengths are bounded but different, the risk tends, as $n\to\infty$,
+#   to a limit that is least at a finite $w$ and positive even there.
 # - One statement of Theorem 2 remains true for linear functions: $w^*$ rises with the ratio $L/\sigma$ of slope to noise.
 # ```
 #
@@ -343,10 +343,10 @@ assert abs(bias.mean() - risk.bias) < 5 * bias.std() / len(bias) ** 0.5
 #
 # ```{admonition} Why an error remains
 # :class: dropdown
-# Since the uniform law in the ball is a projection of the uniform law on the sphere in $d+2$ dimensions, the
-# prediction at a query of length $r$ tends to $A(wr)\,\beta\cdot x_q/r$ for many tokens, where $A=I_{d/2+1}/I_{d/2}$ is a ratio of
-# Bessel functions. A correct prediction would need $A(wr)=r$ for every $r$, but $A$ is strictly concave. The floor is the least
-# limit of the risk over all $w$. The lower bound $\mathbb E_\theta R(|M\theta|)$ of the last proof remains true as $n\to\infty$, so
+# Since the uniform law in the ball is a projection of the uniform law on the sphere in $d+2$ dimensions, the prediction at a
+# query of length $r$ tends to $A(wr)\,\beta\cdot x_q/r$ for many tokens, where $A=I_{d/2+1}/I_{d/2}$ is a ratio of Bessel
+# functions. A correct prediction would need $A(wr)=r$ for every $r$, but $A$ is strictly concave. The floor is the least limit
+# of the risk over all $w$. The lower bound $\mathbb E_\theta R(|M\theta|)$ of the last proof remains true as $n\to\infty$, so
 # no matrix has a lower limit.
 # ```
 
@@ -441,12 +441,12 @@ plt.show()
 #
 # ```{admonition} A printed bound for comparison
 # :class: dropdown
-# For sub-Gaussian tokens with parameter $\varsigma\ge1$ and a query with parameter one,
-# Proposition 3.1 of {cite:t}`boursier2025` bounds the mean squared distance of the output
-# from its limit by $c_1\varsigma^6\log n\;n^{-c_2/\varsigma^2}$, with constants $c_1$ and $c_2$ that do not depend on $\varsigma$.
-# Gaussian tokens $N(0,\varsigma^2I)$ with $M=I$ correspond to our setting with $w=\varsigma$, and their exact
-# exponent $r(\varsigma)$ is of the order $\varsigma^{-2}$, as in the bound. The bound can hold for all $\varsigma\ge1$ only
-# if $c_2\le1/\varphi$ (dashed curve of the figure).
+# For sub-Gaussian tokens with parameter $\varsigma\ge1$ and a query with parameter one, Proposition 3.1 of
+# {cite:t}`boursier2025` bounds the mean squared distance of the output from its limit by
+# $c_1\varsigma^6\log n\;n^{-c_2/\varsigma^2}$, with constants $c_1$ and $c_2$ that do not depend on $\varsigma$. Gaussian
+# tokens $N(0,\varsigma^2I)$ with $M=I$ correspond to our setting with $w=\varsigma$, and their exact exponent $r(\varsigma)$ is
+# of the order $\varsigma^{-2}$, as in the bound. The bound can hold for all $\varsigma\ge1$ only if $c_2\le1/\varphi$ (dashed
+# curve of the figure).
 # ```
 
 # %% tags=["remove-input"]
@@ -524,8 +524,8 @@ for dim in dims:
 #
 # ```{admonition} Why harmonic polynomials
 # :class: dropdown
-# The Fourier transform of a function $f$ of polynomial growth that is recovered at $w=1$ is supported at the origin, so $f$ is a
-# polynomial. Then $\mathbb Ef(g+x)=e^{\Delta/2}f(x)$, which equals $f(x)$ for all $x$ only if $\Delta f=0$.
+# The Fourier transform of a function $f$ of polynomial growth that is recovered at $w=1$ is supported at the origin, so $f$ is
+# a polynomial. Then $\mathbb Ef(g+x)=e^{\Delta/2}f(x)$, which equals $f(x)$ for all $x$ only if $\Delta f=0$.
 # ```
 
 # %% tags=["remove-input"]

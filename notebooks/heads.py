@@ -93,11 +93,10 @@ notebook.setup(globals(), n_values=2)
 # ## The experiment: one, two and three heads, and the floor
 #
 # The risk of several heads can be computed exactly, as for one head ([](/notebooks/exact_risk.ipynb)). A head has a window
-# parameter $w_h$ of either sign and a value $v_h$ of either sign. The layer predicts
-# $\sum_hv_h\sum_i\omega_i(w_h)\,y_i$, where the weights $\omega_i(w)$ are proportional to $e^{w\,x_i\cdot x_q}$. A head
-# with $w<0$ looks at the tokens opposite the query. The best values for given windows solve linear equations. The best
-# windows are the best that a search finds. The *floor* is a bound that no predictor linear in the labels can pass. It has a
-# formula, which is proved [below](heads-floor).
+# parameter $w_h$ of either sign and a value $v_h$ of either sign. The layer predicts $\sum_hv_h\sum_i\omega_i(w_h)\,y_i$, where
+# the weights $\omega_i(w)$ are proportional to $e^{w\,x_i\cdot x_q}$. A head with $w<0$ looks at the tokens opposite the query.
+# While the best values for given windows solve linear equations, the best windows are the best that a search finds. The *floor*
+# is a bound that no predictor linear in the labels can pass, by a formula that is proved [below](heads-floor).
 #
 # The next cell computes the least risks for affine functions, which are smooth, and for ReLU functions, which have a kink. To
 # try $d=7$, replace the first line of the next cell by `dim = 7`.
@@ -191,8 +190,8 @@ judge(
 )
 
 # %% [markdown]
-# **More heads never hurt.** For given windows, the best values are those of a projection. This explains the next statement, and
-# it says what it costs to insist on values that sum to one.
+# **More heads never hurt.** For given windows, the best values are those of a projection. The next statement follows from this,
+# and also says what it costs to insist on values that sum to one.
 #
 # :::{prf:proposition} more heads
 # :label: thm-heads-geometry
@@ -262,9 +261,9 @@ print(f"{narrow:.4f} and {wide:.4f}: extrapolated {2 * narrow - wide:.4f}")
 #
 # ## Trained layers
 #
-# Adam trains all entries of two matrices $M_1$ and $M_2$, and both values, on fresh contexts with affine functions. Both values
-# start at $\frac12$. In one half of the layers the heads start on opposite sides, near $M_1=I$ and $M_2=-I$. In the other half
-# both heads start near $I$.
+# Adam trains all entries of two matrices $M_1$ and $M_2$, and both values, on fresh contexts with affine functions. The values
+# start at $\frac12$. In one half of the layers the heads start on opposite sides, near $M_1=I$ and $M_2=-I$, while in the other
+# half both heads start near $I$.
 
 # %%
 task = Affine(dim)
@@ -634,9 +633,9 @@ judge(
 #
 # ## Kinks and jumps: the rate stays, the constant falls
 #
-# If functions have kinks or jumps, one head already has the best rate, because kriging has no better one. Heads can only improve the
-# constant. How much is there to gain? Let $m=d-1$, and let the {term}`order` $\rho$ of the class be below four. In long contexts heads with the
-# windows $w/\alpha_h$ multiply harmonics of the degree $x\sqrt w$ by
+# If functions have kinks or jumps, one head already has the best rate, because kriging has no better one, and more heads can
+# only improve the constant. How much is there to gain? Let $m=d-1$, and let the {term}`order` $\rho$ of the class be below
+# four. In long contexts heads with the windows $w/\alpha_h$ multiply harmonics of the degree $x\sqrt w$ by
 #
 # $$\varphi(x)=\sum_hv_he^{-\alpha_hx^2/2},\qquad\text{and kriging multiplies them by}\qquad\varphi_*(x)=\frac1{1+x^{m+\rho}}$$
 #
@@ -718,9 +717,9 @@ plt.show()
 # reproduce.
 # ```
 #
-# For the coast one head is within one percent of kriging, and a second head is not worth having. For kinks in five dimensions one head
-# is far above kriging and two heads come close. The card compares such limits with the exact risk in a context of $10^{10}$ tokens. Its
-# heads have widths that differ by a factor of $1.5$ or more, which costs them little.
+# For the coast one head is within one percent of kriging, and a second head is not worth having, whereas for kinks in five
+# dimensions one head is far above kriging and two heads come close. The card compares such limits with the exact risk in a
+# context of $10^{10}$ tokens. Its heads have widths that differ by a factor of $1.5$ or more, which costs them little.
 #
 # A class of even functions, or of odd ones, has harmonics of one parity only. Kriging then uses the tokens opposite the query as well,
 # which multiplies the limit for one head by $2^{\rho/(m+\rho)}$. Heads regain this factor if each is joined by a head at the antipode, with
@@ -745,9 +744,9 @@ judge(
 # (heads-floor)=
 # ## The floor: kriging between two formulas
 #
-# How did we know the floor of {numref}`fig-heads` without sampling? {term}`Kriging <kriging>` is the best predictor that is linear in the
-# labels, given the tokens. If functions and noise are Gaussian, no predictor at all is better. Its risk has no simple formula, but two
-# simple formulas enclose it, at every context length.
+# How did we know the floor of {numref}`fig-heads` without sampling? {term}`Kriging <kriging>` is the best predictor that is
+# linear in the labels, given the tokens, and if functions and noise are Gaussian, no predictor at all is better. Although its
+# risk has no simple formula, two simple formulas enclose it at every context length.
 #
 # :::{prf:theorem} kriging between two formulas
 # :label: thm-kriging-bounds
@@ -817,10 +816,10 @@ judge(
 # %% [markdown]
 # ## What softmax weights lack are signs
 #
-# One softmax head has positive weights. Is the Gaussian shape of its window to blame for the distance from kriging, or the sign? Compare it with
-# other positive weights. The chapter [](/notebooks/linear_attention.ipynb) does so for the nearest neighbors, which are weighted equally. The best
-# positive weights are those of Epanechnikov, and even against them softmax loses less than a factor of two in every dimension. Against weights
-# of both signs it can lose any factor.
+# One softmax head has positive weights. Is its distance from kriging due to the Gaussian shape of its window, or to the sign?
+# Compare it with other positive weights, as the chapter [](/notebooks/linear_attention.ipynb) does for the nearest neighbors,
+# which are weighted equally. The best positive weights are those of Epanechnikov, and even against them softmax loses less than
+# a factor of two in every dimension. Against weights of both signs it can lose any factor.
 #
 # :::{prf:theorem} the price of softmax weights
 # :label: thm-price-of-weights

@@ -17,7 +17,7 @@
 # {judged}`P1.LA.fails`. On linear functions, however, linear attention **wins**: at $d=5$, $n=10^5$ and $\sigma=0.3$ its error
 # is {judged}`P1.LA.wins | linear, d = 5, n = 1e5, $\sigma$ = 0.3 | .2g` times the error of softmax attention. Two properties of
 # softmax matter. Because the exponential grows faster than every power, the window can be as narrow as needed, and because the
-# weights sum to one, it can follow the Lipschitz constant of the functions.
+# weights sum to one, the window can follow the Lipschitz constant of the functions.
 
 # %% tags=["remove-cell"]
 import sys
@@ -169,7 +169,8 @@ plt.show()
 # The cells take about ten seconds on two cores. Kriging takes the best weights for every arrangement of the tokens, so neither
 # attention layer can have a smaller risk. In long contexts linear attention has the smaller risk of the two layers on linear
 # functions, and softmax attention on all other classes that we try. For linear functions and $n=10^5$, the next cell prints the
-# first risk divided by the second, and at $d=5$ expect {judged}`P1.LA.wins | linear, d = 5, n = 1e5, $\sigma$ = 0.3 | .2g`.
+# risk of linear attention divided by that of softmax attention. At $d=5$ expect
+# {judged}`P1.LA.wins | linear, d = 5, n = 1e5, $\sigma$ = 0.3 | .2g`.
 
 # %%
 for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
@@ -463,9 +464,9 @@ for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
 # in part 1 the quotient tends to zero, too.
 # :::
 #
-# Between the two parts there are activations without a limit of $\varphi(\lambda s)/\varphi(s)$, about which the theorem says
-# nothing. For large $w$ the sigmoid ($\rho=0$) therefore gives nearly the same weight to all tokens in the hemisphere around
-# the query, while ReLU ($\rho=1$) weights them in proportion to $t_i$.
+# By part 2 the sigmoid ($\rho=0$) gives, for large $w$, nearly the same weight to all tokens in the hemisphere around the
+# query, while ReLU ($\rho=1$) weights them in proportion to $t_i$. Between the two parts there are activations without a limit
+# of $\varphi(\lambda s)/\varphi(s)$, about which the theorem says nothing.
 #
 # On the ReLU class of functions the activations sigmoid and ReLU leave an error even in an infinite context. By the
 # {term}`Funk-Hecke formula` the predictor in an infinite context multiplies the part of $f$ of degree $\ell$ by a number

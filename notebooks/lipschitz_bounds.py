@@ -253,10 +253,10 @@ judge(
 #
 # *Constant of $u$.* The norm of $J_u=\mathrm{diag}(u)$ is $e^{\max s_i}$, which is largest at $s=R^2e_1$.
 #
-# *Constants of $\alpha$ and $\alpha^{-1}$.* In the scores $\alpha$ has the gradient $u=e^s$, and $\alpha^{-1}$ has $-f/\alpha$,
-# whose norm is at most $1/\beta$ because $\Vert f\Vert\le1$. To find $\beta$, let $\bar s$ be the mean score. Then
-# $\alpha\ge ne^{\bar s}$ by the inequality of the means, and $\bar s\ge-R^2/\sqrt n$ by Cauchy-Schwarz. Since both inequalities
-# are equalities if all scores are $-R^2/\sqrt n$, it follows that $\beta=ne^{-R^2/\sqrt n}$.
+# *Constants of $\alpha$ and $\alpha^{-1}$.* The gradients in the scores are $u=e^s$ for $\alpha$ and $-f/\alpha$ for
+# $\alpha^{-1}$, and the norm of the second is at most $1/\beta$ because $\Vert f\Vert\le1$. To find $\beta$, let $\bar s$ be
+# the mean score. Then $\alpha\ge ne^{\bar s}$ by the inequality of the means, and $\bar s\ge-R^2/\sqrt n$ by Cauchy-Schwarz.
+# Since both inequalities are equalities if all scores are $-R^2/\sqrt n$, it follows that $\beta=ne^{-R^2/\sqrt n}$.
 #
 # *Constant of $f$.* The derivative is $J_f=\mathrm{diag}(f)-ff^\top$. For a unit vector $v$ the number $v^\top J_fv$ is the
 # variance of a random number that takes the value $v_i$ with probability $f_i$, and a variance is at most a quarter of the

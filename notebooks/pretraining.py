@@ -115,7 +115,7 @@ print(f"trained w = {trained:.2f}, exact best w = {best.w:.2f}")
 # - Rougher functions (larger $L$) need a narrower window, so $M$ has to grow more. They also cause larger gradients, to which
 #   plain gradient steps are proportional, whereas Adam divides each step by the size of the gradient, so that at first $M$
 #   grows at about the same speed for all $L$.
-# - If a function oscillates several times between neighboring tokens, these say almost nothing about the query. The best
+# - If a function oscillates several times between neighboring tokens, the tokens say almost nothing about the query. The best
 #   prediction is then the mean of all labels, and $M$ stays near zero.
 #
 # ## Many units, and the path that they follow

@@ -107,9 +107,9 @@ plt.show()
 # $$ (eq-tt-problems)
 #
 # Here the exponential acts on each entry. The diagonal matrix $D(X)=\mathrm{diag}(\exp(A_1XA_2^\top)1_n)$ holds the row sums of
-# the exponentials, where $1_n$ is the vector of ones, so that the rows of $D(X)^{-1}\exp(A_1XA_2^\top)$ are softmax rows. In
-# the rescaled problem the difference is $D(X)$ times that in the normalized problem. The abstract then turns the matrix $X$
-# into a vector, so that the two problems resemble single softmax regressions.
+# the exponentials, where $1_n$ is the vector of ones, so that the rows of $D(X)^{-1}\exp(A_1XA_2^\top)$ are softmax rows. The
+# difference under the norm of the rescaled problem is $D(X)$ times that of the normalized problem. The abstract then turns the
+# matrix $X$ into a vector, so that the two problems resemble single softmax regressions.
 #
 # The abstract also says that the authors complete a Lipschitz analysis of their regression function and use this analysis to
 # derive their "main result concerning in-context learning". It gives no constants and does not state the result.
@@ -133,10 +133,10 @@ plt.show()
 #
 # ## The experiment
 #
-# A problem in matrix form and in vector form has the same loss and the same gradient, but the two forms need very different
-# amounts of memory. We draw random problems and compute both losses of {eq}`eq-tt-problems` twice. First we treat all $n$ rows
-# of attention at once, as matrices, and then we add up $n$ single softmax regressions, whose data matrices are the blocks of
-# the explicit product $A_1\otimes A_2$.
+# The matrix form and the vector form of a problem have the same loss and the same gradient, but need very different amounts of
+# memory. We draw random problems and compute both losses of {eq}`eq-tt-problems` twice. First we treat all $n$ rows of
+# attention at once, as matrices, and then we add up $n$ single softmax regressions, whose data matrices are the blocks of the
+# explicit product $A_1\otimes A_2$.
 #
 # We also compute the gradient of the normalized loss twice, by autograd through the explicit product and by the formula
 # {eq}`eq-tt-gradient` below. Because the function `gradient` differentiates half of the loss in {eq}`eq-tt-problems`, the code
@@ -411,9 +411,9 @@ judge(
 # ## "From $d$ to $d^2$"
 #
 # A single regression with a data matrix of width $d$ has only $d$ unknowns, whereas the vector of the trick has $d^2$. The
-# trick does not add them, because they are the entries of $X$. The scores determine as many of them as the rank of
-# $A_1\otimes A_2$ says, which the card computes. If there are at least $d$ tokens, this number is $d^2$ for almost all data. In
-# the control, which has fewer tokens than dimensions, it is $n^2$.
+# trick does not add them, because they are the entries of $X$. The card computes the rank of $A_1\otimes A_2$, which is the
+# number of unknowns that the scores determine. With at least $d$ tokens it is $d^2$ for almost all data, and in the control,
+# which has fewer tokens than dimensions, it is $n^2$.
 
 # %% tags=["remove-input"]
 ranks = tensor_trick.ranks(dims, seed)
@@ -428,8 +428,8 @@ judge(
 # %% [markdown]
 # **What the data cannot see.** Suppose that coordinate $k$ has the same value $c\ne0$ for all tokens in $A_2$. For almost all
 # such data the normalized loss determines only $d^2-d$ of the $d^2$ unknowns. To see why, let $y=e_k/c$, so that $A_2y=1_n$. If
-# $vy^\top$ with $v\in\mathbb R^d$ is added to $X$, all scores of row $j$ rise by the same number, entry $j$ of $A_1v$, which
-# does not change the softmax of the row.
+# $vy^\top$ with $v\in\mathbb R^d$ is added to $X$, all scores of row $j$ rise by the same number, entry $j$ of $A_1v$, so that
+# the softmax of the row does not change.
 #
 # Nor do the cross-entropy and entropy losses change in the $d$ directions $vy^\top$, whereas the rescaled and sparse losses
 # determine all unknowns. If the constant coordinate is in $A_1$ and not in $A_2$, each of the five losses determines all

@@ -395,9 +395,9 @@ for name, diagonal in {"c BB'": [1.0, 1.0, 0.0], "c I": [1.0, 1.0, 1.0]}.items()
 # %% [markdown]
 # **Direction-wise Lipschitzness.** For a unit vector $s$ the slides define the Lipschitz constant in the direction $s$ as
 # $\mathrm{Lip}_s(f)=\inf\{L:f(ss^\top x)-f(ss^\top x')\le L|s^\top x-s^\top x'|\ \forall x,x'\}$. Since
-# $f(ss^\top x)=(a^\top B^\top s)(s^\top x)$, its largest value over all $a$ is $\|B^\top s\|$, which is one for $s$ in the
-# subspace and zero for $s$ in the orthogonal complement. The entry of $cBB^\top$ in the direction $s$ is $c\|B^\top s\|^2$,
-# which is $c$ times the **square** of this Lipschitz constant.
+# $f(ss^\top x)=(a^\top B^\top s)(s^\top x)$, the largest value of $\mathrm{Lip}_s(f)$ over all $a$ is $\|B^\top s\|$, which is
+# one for $s$ in the subspace and zero for $s$ in the orthogonal complement. The entry of $cBB^\top$ in the direction $s$ is
+# $c\|B^\top s\|^2$, which is $c$ times the **square** of this largest value.
 #
 
 # %% tags=["remove-input"]
@@ -502,8 +502,8 @@ plt.show()
 #
 # Two cards compare the risk at $e=0$ with the risk at six positive values of $e$, for each of eight values of $c$.
 # P1.T4.minimizer has settings with $n=2$ or $\sigma=0$, as the theorem assumes, and P1.T4.beyond settings with noise and
-# $n\ge3$. Since for $k=1$ without noise there is no best $c$ without the bound $C$ (Exercise 3), these settings have $C=2$, and
-# only the $c\le2$ are compared.
+# $n\ge3$. Where $k=1$ and there is no noise, no $c$ is best without the bound $C$ (Exercise 3), and so we take $C=2$ and
+# compare only the $c\le2$.
 
 # %% tags=["remove-input"]
 few = sorted({n for n in n_values if n <= context_length} | {context_length})
@@ -733,9 +733,10 @@ plt.show()
 #
 # ```{admonition} What sets the size of the sine: a sketch, not a proof
 # :class: dropdown
-# The noise of the gradient sets it, which depends on the size of the batch. Let $b$ be the number of contexts at each step, $T$ the
-# number of steps, and $\delta$ the distance of $M$ from the optimum. Adam divides the gradient by its size, which near the optimum is
-# mostly noise, of order $b^{-1/2}$. So $\delta$ decays at a rate proportional to the step size times $\sqrt b$.
+# It is set by the noise of the gradient, which depends on the size of the batch. Let $b$ be the number of contexts at each
+# step, $T$ the number of steps, and $\delta$ the distance of $M$ from the optimum. Adam divides the gradient by its size, which
+# near the optimum is mostly noise, of order $b^{-1/2}$. So $\delta$ decays at a rate proportional to the step size times
+# $\sqrt b$.
 #
 # The step size falls linearly to zero, so it is proportional to $\tau/T$ when $\tau$ steps remain. In these $\tau$ steps
 # $\delta$ shrinks by a factor $\exp(-z)$ with $z$ of order $\sqrt b\,\tau^2/T$. Since this $z$ is of order one at
