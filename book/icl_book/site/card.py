@@ -65,7 +65,7 @@ def _size(limit: float | str) -> str:
 
 
 def divided(readings: Mapping[str, str]) -> str:
-    """Say in a clause in which readings a statement holds and in which not, from their outcomes, ours first."""
+    """Say in a clause in which readings a statement holds, from their outcomes, ours first."""
     ours, *others = readings.values()
     text = f"which {_VERBS[ours]} in this reading"
     if len(set(others)) == 1:

@@ -124,7 +124,7 @@ def stage(
     words = {
         "repository": url,
         "repository_name": url.rsplit("/", 1)[-1],
-        "verdicts": _line(module.whole()),
+        "verdicts": _line(module.tested()),
         "audited": in_short(module),
         "opening": _line(module.opening()),
     }
