@@ -873,6 +873,108 @@ template = "$\\ell_1$ = {first:g}, $\\ell_2$ = {second:g}"
 judge("P1.T2.lip", steepest, kind="found", high="bound", name=template)
 
 # %% [markdown]
+# (proof-law)=
+# ## The law of the window
+#
+# The chapter on [Theorem 2](/notebooks/theorem2_scaling.ipynb) states {prf:ref}`the law of the window <thm-law>` and gives
+# the idea of its proof. Here is the proof, in the notation of the statement.
+#
+# :::{admonition} Proof
+# :class: dropdown
+# *Notation.* Put $m=d-1$, $t_i=x_i\cdot x_q$ and $E_i=e^{-w(1-t_i)}\le1$. With $S=\sum E_i$ the attention weights are
+# $\omega_i=E_i/S$. Put $Q(w)=\mathbb EE_1$, $R(w)=Q(2w)/Q(w)^2$ and $\epsilon=R(w)/n$. Let $\mu_w$ be the distribution
+# on the sphere with density proportional to $e^{w\,x\cdot x_q}$. Under $\mu_w$ let $A_\ell(w)$ be the mean of
+# $P_\ell(x\cdot x_q)$, and $g(w)$ the mean of $\gamma$ between $x$ and $x_q$. Put $N=\mathbb E\sum\omega_i^2$ and let
+# $B$ be the bias, so $\mathcal L=B+\sigma^2N$. The letter $K$ stands for constants that depend only on the class and on
+# $d$. The function $R$ is continuous with $R(0)=1$. It rises, because $(\log R)'=2A_1(2w)-2A_1(w)>0$. By Laplace's
+# method $R\sim\kappa w^{m/2}$ as $w\to\infty$.
+#
+# *1. Sums.* The variable $Z=S/(nQ)-1$ has mean 0 and variance at most $\epsilon$. Since $e^{-y}\le1-y+\frac12y^2$ for
+# $y\ge0$, Chernoff's method gives $\mathbb P(Z\le-\delta)\le e^{-\delta^2/2\epsilon}$ for $\delta>0$.
+#
+# *2. Noise.* Given $E_1$, Jensen's inequality for the other tokens gives
+#
+# $$N=n\,\mathbb E[E_1^2S^{-2}]\ge n\,\mathbb E[E_1^2]\,(1+nQ)^{-2}=\epsilon\,(1+1/(nQ))^{-2}.$$
+#
+# Here $1/(nQ)=\epsilon Q(w)/Q(2w)\le K\epsilon$. For the upper bound, let $0<\delta<1$. If $Z>-\delta$, then
+# $\sum\omega_i^2\le(1-\delta)^{-2}(nQ)^{-2}\sum E_i^2$. Otherwise we use $\sum\omega_i^2\le1$ and step 1. Hence
+#
+# $$\frac\epsilon{(1+K\epsilon)^2}\le N\le\frac\epsilon{(1-\delta)^2}+e^{-\delta^2/2\epsilon}.$$
+#
+# With $\delta=\epsilon^{1/3}$ we get $N=\epsilon\,(1+o(1))$ as $\epsilon\to0$.
+#
+# *3. Bias.* Fix $f$ and $x_q$. Put $h=f-f(x_q)$, $b=\mathbb E_{\mu_w}h$ and $U=\frac1{nQ}\sum E_ih(x_i)$. Without label noise
+# the error of the prediction is
+#
+# $$P=\frac U{1+Z}=b+\frac{U-b-bZ}{1+Z},\qquad\mathbb EU=b,\qquad\mathrm{Var}\,U\le\epsilon\,\mathbb E_{\mu_{2w}}h^2.$$
+#
+# Let $b_\infty(w)$ be the mean of $b^2$ over $f$. By rotation invariance it does not depend on $x_q$. The mean of
+# $h(x)^2$ over $f$ is $2\gamma$. If $Z\ge-\frac12$, then $(P-b)^2\le8(U-b)^2+8b^2Z^2$. By step 1, $Z<-\frac12$ has
+# probability at most $e^{-1/8\epsilon}$. In this case the mean of $(P-b)^2$ over $f$ is at most $8\max\gamma$, because
+# $P$ and $b$ are averages of $h$. By the triangle inequality in $L^2$
+#
+# $$\big(\sqrt B-\sqrt{b_\infty}\big)^2\le\mathbb E(P-b)^2\le16\,\epsilon\,g(2w)+8\,\epsilon\,b_\infty(w)+8\max\gamma\;e^{-1/8\epsilon}.$$
+#
+# Let $r$ be the last expression. As $w\to\infty$, $g(2w)\to0$, since $\gamma$ is continuous and $\gamma(0)=0$. So
+# $r=o(b_\infty+\epsilon)$ as $w\to\infty$ and $\epsilon\to0$. Then also
+# $|B-b_\infty|\le2\sqrt{b_\infty r}+r=o(b_\infty+\epsilon)$. With step 2
+#
+# $$\mathcal L=\big(b_\infty(w)+\sigma^2\epsilon\big)(1+o(1)).$$
+#
+# *4. Where minimizers are.* At $w=\infty$ let $\mathcal L$ be the risk of the nearest token. Then $\mathcal L$ is
+# continuous on $[0,\infty]$, at $\infty$ because $k$ is continuous, and has a minimum. This minimum tends to zero as $n\to\infty$. If $w\to\infty$ so slowly
+# that $\epsilon\to0$, then $\mathcal L\to0$ by step 3, because $b_\infty\le2g(w)\to0$.
+#
+# Next we show that $\epsilon\to0$ at minimizers. Fix $\eta>0$, and let $w_\eta$ be the $w$ at which $\epsilon=\eta$. By
+# step 2, $N\ge\eta/(1+K\eta)^2$ at $w_\eta$. The derivative of $N$ is
+# $2\,\mathbb E\,\mathrm{Cov}_\omega(\omega,t)\ge0$, so this bound holds for all $w\ge w_\eta$. There
+# $\mathcal L\ge\sigma^2\eta/(1+K\eta)^2$, which for large $n$ is above the minimum. So minimizers are below $w_\eta$,
+# and there $\epsilon<\eta$.
+#
+# Last we show that $w\to\infty$ at minimizers. Fix any $W$. On $[0,W]$, $\epsilon\le R(W)/n\to0$, so by step 3 $B$
+# tends to $b_\infty$ uniformly. By the addition theorem $b_\infty=\sum_\ell a_\ell(1-A_\ell)^2$. The sum is continuous
+# in $w$. It is positive, because $A_\ell<1$ for $\ell\ge1$ and the class is not constant. So $\mathcal L$ stays away
+# from zero on $[0,W]$, and minimizers are above $W$ for large $n$.
+#
+# *5. Infinite contexts.* Let $x$ and $x'$ be independent with law $\mu_w$. Then
+# $b_\infty=\mathbb E_{x,x'}\mathbb E_fh(x)h(x')=2\,\mathbb E\gamma(x,x_q)-\mathbb E\gamma(x,x')$. Let $\theta$ be the
+# angle from $x_q$ to $x$, and $v$ the unit tangent vector at $x_q$ towards $x$. The variable $u=\sqrt w\,\theta$ has a
+# density proportional to $e^{-w(1-\cos\theta)}(\sqrt w\sin\theta)^{m-1}$. This function tends to $e^{-u^2/2}u^{m-1}$
+# and is at most $e^{-2u^2/\pi^2}u^{m-1}$. Hence $\sqrt w\,\theta v\to\xi$ in law with all moments. Let $\xi'$ be an
+# independent copy of $\xi$. Then $\sqrt w\,\angle(x,x')\to|\xi-\xi'|$, which has the law of $\sqrt2\,|\xi|$.
+#
+# - Let $\rho<2$. Then $\gamma\le K\theta^\rho$, and by dominated convergence
+#   $w^{\rho/2}b_\infty\to c\,(2-2^{\rho/2})\,\mathbb E|\xi|^\rho$.
+# - Let $2<\rho<4$. The part $a(1-\cos\theta)$ of $\gamma$ contributes $a(1-A_1)^2=O(w^{-2})$ to $b_\infty$. By
+#   dominated convergence the other part contributes $c\,(2^{\rho/2}-2)\,\mathbb E|\xi|^\rho\,w^{-\rho/2}(1+o(1))$.
+# - Let $\rho=4$ and put $\lambda_\ell=\ell(\ell+d-2)$. Then $w(1-A_\ell)\to\frac12\lambda_\ell$. Also
+#   $w(1-A_\ell)\le K\lambda_\ell$, because $|P_\ell'|\le P_\ell'(1)=\lambda_\ell/m$. By dominated convergence in
+#   $\ell$, $w^2b_\infty\to\frac14\sum a_\ell\lambda_\ell^2$.
+#
+# *6. Balance.* By steps 3 to 5, at minimizers
+# $\mathcal L=\big(\beta w^{-\rho/2}+\frac{\sigma^2\kappa}nw^{m/2}\big)(1+o(1))$. Let $w_0$ be the value that
+# {eq}`eq-sharp` gives for $w^*$. The formula for $\mathcal L$ holds at $w_0$, too, because $w_0\to\infty$ and
+# $\epsilon(w_0)\asymp n^{-\rho/(m+\rho)}\to0$. With $w=uw_0$
+#
+# $$\mathcal L=\beta w_0^{-\rho/2}F(u)(1+o(1)),\qquad F(u)=u^{-\rho/2}+\frac\rho mu^{m/2}.$$
+#
+# $F$ has its only minimum at $u=1$ and tends to $\infty$ at both ends. A minimizer is no worse than $w_0$, so $w^*/w_0\to1$.
+# The least risk follows from $F(1)=1+\frac\rho m$. $\square$
+#
+# *The table.* Let $p_0$ be the density of $q\cdot x$ at zero. For the ReLU class
+# $\gamma=\frac{L^2}{3d}(1-\cos\theta)-\frac{L^2}{3\pi d}(\sin\theta-\theta\cos\theta)$, and the last bracket is
+# $\frac13\theta^3(1+o(1))$. For the sign $\gamma=\frac{2\theta}\pi$, because the signs at two
+# points differ with probability $\theta/\pi$.
+#
+# For a region, $\gamma$ is $\frac{H^2}2$ times the probability that a step of length $\theta$ crosses the boundary. The
+# step starts at a uniform point and has a random direction, whose component normal to the boundary is $v_1$. For a
+# given $v_1$ the starting points of crossing steps fill a strip of width $\theta|v_1|$ on one side of the boundary. The
+# strip is the fraction $\nu\theta|v_1|$ of the sphere, up to $O(\theta^2)$. The probability is therefore
+# $\nu\theta\,\mathbb E|v_1|$ to first order, with $\mathbb E|v_1|=1/(\pi p_0)$. The column $\beta$ follows from
+# $\mathbb E|\xi|=\sqrt{2\pi}\,p_0$ and $\mathbb E|\xi|^3=d\,\mathbb E|\xi|$.
+# :::
+
+# %% [markdown]
 # (proof-neighbors)=
 # ## Softmax against the nearest neighbors
 #

@@ -71,7 +71,7 @@ longitude = np.degrees(np.arctan2(places[:, 1], places[:, 0]))
 is_land = planet.value_at(land, places)
 paris = np.array([48.9, 2.4])  # latitude and longitude of the query, in degrees
 shown = globe(planet.standardized(land), degree=300)
-figure, (world, near) = plt.subplots(1, 2, figsize=(6.9, 2.9), width_ratios=(2, 1))
+figure, (world, near) = plt.subplots(1, 2, figsize=(7.2, 2.4), width_ratios=(4, 3))
 for ax, size in ((world, 6), (near, 22)):
     ax.imshow(land, extent=(-180, 180, -90, 90), cmap="Greys", alpha=0.2)
     ax.grid(visible=False)
@@ -79,10 +79,12 @@ for ax, size in ((world, 6), (near, 22)):
         here = is_land == value
         ax.scatter(longitude[here], latitude[here], s=size, color=color, label=name)
     ax.plot(*paris[::-1], "k*", markersize=7, label="the place in question")
-turn = np.linspace(0, 2 * np.pi, 200)
-for n, below in ((100, False), (1000, False), (10_000, True)):
+turn = np.radians(np.arange(361))  # from north to the east and around
+up = np.radians(paris[0])
+line = {"arrowstyle": "-", "color": "k", "lw": 0.7, "relpos": (1, 0.8), "shrinkB": 0}
+# each circle's name stands west of it on the sea, at this latitude
+for n, at in ((100, 57), (1000, 49), (10_000, 41)):
     angle = optimal_window(shown, n, noise_std).w ** -0.5
-    up = np.radians(paris[0])
     north = np.arcsin(
         np.sin(up) * np.cos(angle) + np.cos(up) * np.sin(angle) * np.cos(turn)
     )
@@ -90,25 +92,30 @@ for n, below in ((100, False), (1000, False), (10_000, True)):
         np.sin(turn) * np.sin(angle) * np.cos(up),
         np.cos(angle) - np.sin(up) * np.sin(north),
     )
+    circle = np.column_stack([paris[1] + np.degrees(east), np.degrees(north)])
     for ax in (world, near):
-        ax.plot(paris[1] + np.degrees(east), np.degrees(north), "k", lw=1)
+        ax.plot(*circle.T, "k", lw=1)
     near.annotate(
-        f"n = {n:,}: {planet.RADIUS * angle:,.0f} km",
-        (paris[1], np.degrees(north.min() if below else north.max())),
-        xytext=(0, -14 if below else 3),
-        textcoords="offset points",
-        ha="center",
-        bbox={"color": "white", "alpha": 0.7, "pad": 0.5},
-        fontsize=9.5,
+        f"n = {n:,}\n{planet.RADIUS * angle:,.0f} km",
+        circle[270],
+        xytext=(-50, at),
+        va="center",
+        arrowprops=line,
     )
 world.set(xlim=(-180, 180), ylim=(-90, 90), aspect="equal")
 world.set(xticks=range(-180, 181, 90), yticks=range(-90, 91, 45))
-near.set(xlim=(-19, 24), ylim=(35, 65), aspect=1 / np.cos(up))
-near.set(xticks=[-15, 0, 15], yticks=[40, 50, 60])
+near.set(xlim=(-52, 24), ylim=(35, 65), aspect=1 / np.cos(up))
+near.set(xticks=[-40, -20, 0, 20], yticks=[40, 50, 60])
+
+
+def in_degrees(signs):
+    return lambda angle, _: f"{abs(angle):g}° {signs[int(np.sign(angle))]}".strip()
+
+
 for ax in (world, near):
-    ax.set_xlabel("longitude")
-world.set_ylabel("latitude")
-figure.legend(*world.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    ax.xaxis.set_major_formatter(in_degrees(["", "E", "W"]))
+    ax.yaxis.set_major_formatter(in_degrees(["", "N", "S"]))
+figure.legend(*world.get_legend_handles_labels(), loc="outside upper left", ncols=3)
 plt.show()
 
 # %% [markdown]
@@ -129,30 +136,27 @@ plt.show()
 # If you look too far, you cross coasts and average over places unlike the one at the star. If you look only close by, you
 # average over few places, and a single wrong label decides. **How many kilometres around should you look?**
 #
-# A {term}`softmax attention unit <unit>` computes such an average. Places are points on the unit sphere. A place at the angular
-# distance $\theta$ from the star has a weight proportional to $e^{w\cos\theta}$. From the star outwards the weights decay over
-# a distance of about $R_\oplus w^{-1/2}$, where $R_\oplus=6371$ km is the radius of the Earth. We call this distance the
-# *radius* of the {term}`window`. Training has to find the number $w$.
+# A {term}`softmax attention unit <unit>` computes such an average. Places are points on the unit sphere, and a place at the
+# angular distance $\theta$ from the star has a weight proportional to $e^{w\cos\theta}$. From the star outwards the weights
+# decay over a distance of about $R_\oplus w^{-1/2}$, where $R_\oplus=6371$ km is the radius of the Earth. We call this distance
+# the *radius* of the {term}`window`. Training has to find the number $w$.
 #
-# The best radius depends on the map. Coasts are everywhere, and the map of land and sea jumps at a coast. The magnetic field
-# changes slowly, over thousands of kilometres.
-#
-# With many known places the best window is therefore narrower for land and sea than for the magnetic field. With few known
-# places it is wider for land and sea than for the field. Then even the nearest known place is so far away that it says little
-# about land or sea at the star, and an average over many labels is the better guess.
+# The best radius depends on the map. Coasts are everywhere, and the map of land and sea jumps at a coast, while the magnetic
+# field changes slowly, over thousands of kilometres. With many known places the best window is therefore narrower for land and
+# sea than for the magnetic field. With few known places it is wider for land and sea, because then even the nearest known place
+# is so far away that it says little about land or sea at the star, and an average over many labels is the better guess.
 #
 # **Why this book can compute the best radius.** The randomly rotated copies of a map form a rotation-invariant class of
-# functions. The [exact risk](/notebooks/exact_risk.ipynb) depends on this class only through its *power*. The power says how
-# the variance of the map is divided among the degrees of the spherical harmonics. The model of the magnetic field has thirteen
-# degrees, and its coefficients give their power. The map of land and sea consists of cells of half a degree. So what is exact on
+# functions, and the [exact risk](/notebooks/exact_risk.ipynb) depends on this class only through its *power*, which says how the
+# variance of the map is divided among the degrees of the spherical harmonics. The model of the magnetic field has thirteen
+# degrees, whose power its coefficients give, and the map of land and sea consists of cells of half a degree. So what is exact on
 # this page is exact for these cells and for this model.
 #
 # ## Experiment: the best window for two maps, exact and trained
 #
-# If many places are known, land and sea need a narrower window than the magnetic field. The next cell computes the exact best
-# window of both maps for each $n$ and prints its radius in kilometres. It also prints how many places carry the weight, which is
-# the inverse of the mean of $\sum_i\omega_i^2$, where $\omega_i$ are the weights. To try 20,000 places,
-# replace the first line of the next cell by `n_values = [30, 10_000, 20_000]`.
+# The next cell computes the exact best window of both maps for each $n$ and prints its radius in kilometres. It also prints how
+# many places carry the weight, which is the inverse of the mean of $\sum_i\omega_i^2$, where $\omega_i$ are the weights. To try
+# 20,000 places, replace the first line of the next cell by `n_values = [30, 10_000, 20_000]`.
 
 # %%
 n_values = list(n_values)  # or [30, 10_000, 20_000], for example
@@ -200,8 +204,8 @@ plt.show()
 #
 # **A trial on the maps themselves.** The next cell finds the best radius once more without the power and without a formula for
 # the risk. It draws places on the map, answers questions about other places, and looks for the radius with the least mean squared
-# error. The table has the exact radius, the radius by trial and the standard error of the trial. The setting of the trained layers
-# below, with thirty places and more noise, is tried as well.
+# error. The table has the exact radius, the radius by trial and the standard error of the trial. It also has the setting of the
+# trained layers below, with thirty places and more noise.
 
 # %%
 fine = {
@@ -279,10 +283,10 @@ judge(
 
 # %% [markdown]
 # **Trained layers find the computed windows.** In each context a layer sees the labels of random places on a newly rotated map.
-# The noise of the labels is half of the map's standard deviation here, and a tenth above. The optimizer Adam trains the full
-# $3\times3$ matrix $M$ of the scores $x_i^\top Mx_q$, starting from $M=0$. The layers need values of the field at single places,
-# which they look up in cells of one degree. The column "ratio" is the mean of the diagonal of $M$, divided by the exact best $w$.
-# The next cell takes about ten seconds.
+# The noise of the labels is half of the map's standard deviation here, while it was a tenth above. The optimizer Adam trains the
+# full $3\times3$ matrix $M$ of the scores $x_i^\top Mx_q$, starting from $M=0$. As layers need values of the field at single
+# places, they look them up in cells of one degree. The column "ratio" is the mean of the diagonal of $M$, divided by the exact
+# best $w$. The next cell takes about ten seconds.
 
 # %%
 raster = globe(planet.standardized(planet.magnetic_field()), degree=20)
@@ -321,14 +325,14 @@ judge(
 # ## What the other map's window costs
 #
 # With 10,000 known places, the best window for one map gives bad predictions on the other map. Theorem 3 of paper 1 is about
-# such a mismatch between two classes with different Lipschitz constants. Here the two maps give the classes. The next cell
+# such a mismatch between two classes with different Lipschitz constants, and here the two maps give the classes. The next cell
 # predicts each map with the best window of the other map. The column "factor" is the resulting risk divided by the least risk
 # on the same map. For comparison the table also has windows with half and with twice the best $w$.
 #
 # How large a factor says that two windows really differ? By {prf:ref}`the law of the window <thm-law>` a wrong $w$ costs in long
 # contexts, in three dimensions and for a class of order $\rho\le4$, the factor
 # $\big(u^{-\rho/2}+\frac\rho2u\big)/\big(1+\frac\rho2\big)$, where $u$ is the wrong $w$ divided by the best one. At $u=\frac12$
-# and $u=2$ this is at most $\frac53$. So a factor above $\frac53$ means more than a factor of two in $w$.
+# and $u=2$ this is at most $\frac53$, so that a factor above $\frac53$ means more than a factor of two in $w$.
 
 # %%
 n = max(n_values)
@@ -430,13 +434,11 @@ judge(
 #
 # $$\ell=\frac{2\sqrt\pi}{\sqrt2-1}\cdot\frac{A\,\sigma^2\,w^{3/2}}n.$$
 #
-# A real coast is rough, and its length depends on the ruler. The next cell computes the length twice. The first length comes
-# from the exact best window by the formula above. The second length, $\pi A\gamma(\theta)/\theta$, comes from the variogram
-# at the radius $\theta=w^{-1/2}$ of this window. A surveyor whose ruler has the length $\theta$ would find about the second
-# length.
-#
-# Here the label noise is as large as the map's standard deviation, because the law needs noise well above the changes of the
-# map inside the window.
+# A real coast is rough, and its length depends on the ruler. The next cell therefore computes two lengths. One comes from the
+# exact best window by the formula above. The other, $\pi A\gamma(\theta)/\theta$, comes from the variogram at the radius
+# $\theta=w^{-1/2}$ of this window, and is about what a surveyor would find whose ruler has the length $\theta$. Here the label
+# noise is as large as the map's standard deviation, because the law needs noise well above the changes of the map inside the
+# window.
 
 # %%
 task = tasks["land and sea"]
@@ -461,32 +463,19 @@ coasts.round(-2).astype(int)
 
 # %% [markdown]
 # Both computed lengths of the coast grow as the window narrows. Richardson and Mandelbrot found the same growth on real coasts,
-# measured with ever shorter rulers. The length from the window is smaller than the length from the variogram. The formula for
-# $\ell$ assumes a smooth coast and a map that hardly changes inside the window. The real map meets neither assumption exactly.
-
-# %% [markdown]
-# ## A control: the same planet with its cells shuffled
-#
-# If the cells of the map are shuffled, neighboring places no longer resemble each other. The best $w$ of the shuffled map is
-# near zero: the best window is the whole Earth.
-
-# %%
-shuffled = cells.ravel().copy()
-np.random.default_rng(7).shuffle(shuffled)
-without = globe(planet.standardized(shuffled.reshape(cells.shape)), degree=60)
-nothing = float(optimal_window(without, 1000, noise_std).w)
-print(f"best w of the shuffled map: {nothing:.3f}")
+# measured with ever shorter rulers. The length from the window is the smaller one. Its formula assumes a smooth coast and a map
+# that hardly changes inside the window, and the real map meets neither assumption exactly.
 
 # %% [markdown]
 # ## One fixed Earth, and how often the answer is right
 #
-# On one fixed Earth the mean squared error over uniform random places equals the exact risk. The exact risk is a mean over
-# rotated maps. But rotating the map has the same effect as rotating all places the other way. Uniform random places stay
-# uniform when rotated. The next cell draws uniform places and predicts their labels with `icl.predict`.
+# On one fixed Earth the mean squared error over uniform random places equals the exact risk, although the exact risk is a mean
+# over rotated maps. For rotating the map has the same effect as rotating all places the other way, and uniform random places
+# stay uniform when rotated. The next cell draws such places and predicts their labels with `icl.predict`.
 #
 # We round each prediction to the nearer of the two labels, land and sea, and count how often the answer is right. The table
-# shows the exact risk, the mean squared error on the fixed Earth and the share of right answers. The last two quantities have
-# standard errors beside them.
+# shows the exact risk, the mean squared error on the fixed Earth and the share of right answers, the last two with their
+# standard errors.
 
 # %%
 middle = np.unique(cells).mean()  # halfway between the labels of land and sea
@@ -521,8 +510,8 @@ fixed.round(4)
 # ## Places where people live
 #
 # If the known places crowd together, as weather stations do, the best window can change. The next cell draws $n=300$ known
-# places around thirty random centers. The offsets from the centers have a standard deviation of 640 km in each direction. The
-# place in question is either uniform or "clustered", that is, around the same centers. As a check, the first row of each map
+# places around thirty random centers, with offsets whose standard deviation is 640 km in each direction.
+# The place in question is either uniform or "clustered", that is, around the same centers. As a check, the first row of each map
 # has only uniform places, for which the exact window is known.
 
 # %%
@@ -551,9 +540,9 @@ clustered[columns].round(2)
 # Suppose first that the known places and the place in question are both clustered. The best radius is then about half as
 # large as for uniform places, because many known places are near the place in question.
 #
-# Now suppose that the known places are clustered and the place in question is uniform. For land and sea the best window is
-# then wider than for uniform known places. Most uniform places are far from all centers. For them an average over many labels
-# is the better guess. For the magnetic field the best window is narrower than for uniform known places.
+# Now suppose that the known places are clustered and the place in question is uniform. For land and sea the best window is then
+# wider than for uniform known places, because most uniform places are far from all centers, and for them an average over many
+# labels is the better guess. For the magnetic field it is narrower than for uniform known places.
 #
 # For places that are not uniform, the window should be found from [one's own data](/notebooks/your_data.ipynb).
 #

@@ -11,17 +11,15 @@
 #
 # *Give an attention layer ten times as many examples. By how much should its window shrink, and does training find that out?*
 #
-# **Short answer.** An attention layer with the scores $w\,x_i\cdot x_q$ averages the labels within a distance of about
-# $w^{-1/2}$ from the query $x_q$. Let $n$ be the number of examples, $d$ their dimension, $L$ the Lipschitz constant of
-# the functions and $\sigma^2$ the variance of the label noise. In long contexts the best $w$ grows like
-# $(nL^2/\sigma^2)^{2/(d+2)}$ for ReLU functions. For affine functions the exponent is $2/(d+3)$ {judged}`P1.T2.sharp`.
-# With ten times as many examples, the width $w^{-1/2}$ for ReLU functions is multiplied by $10^{-1/(d+2)}$. For $d=5$
-# this factor is $10^{-1/7}$, so the width shrinks by a little more than a quarter. The constant factors of the best $w$
-# are known, too. For ReLU functions with $d=5$, $n=10^{12}$, $L=1$ and $\sigma=0.5$, the exact best $w$ differs from
-# the law with its constant by {judged}`P1.T2.near | ReLU, d = 5, n = 1e12, sigma = 0.5 | 100*.1f` %. Layers that Adam
-# trains on short contexts reach the exact best $w$ {judged}`P1.T2.minimizer`. The authors' Theorem 2 says that the
-# exponent of $w$ for ReLU functions lies between $1/d$ and $2/d$. The lower bound is true {judged}`P1.T2.lower`, and so is
-# the upper bound {judged}`P1.T2.upper`.
+# **Short answer.** For ReLU functions, which have a kink, the best {term}`window parameter` $w$ grows in long contexts like
+# $(nL^2/\sigma^2)^{2/(d+2)}$, where $n$ is the number of examples, $d$ their dimension, $L$ the Lipschitz constant of the
+# functions and $\sigma^2$ the variance of the label noise. For affine functions the exponent is $2/(d+3)$
+# {judged}`P1.T2.sharp`. As the {term}`window` has a width of about $w^{-1/2}$, ten times as many examples multiply this
+# width by $10^{-1/(d+2)}$ for ReLU functions, so that for $d=5$ it shrinks by a little more than a quarter. The constant
+# is known, too: for ReLU functions with $d=5$, $n=10^{12}$, $L=1$ and $\sigma=0.5$, the exact best $w$ differs from the
+# law by {judged}`P1.T2.near | ReLU, d = 5, n = 1e12, sigma = 0.5 | 100*.1f` %. Layers that Adam trains on short contexts
+# reach the exact best $w$ {judged}`P1.T2.minimizer`. The authors' Theorem 2 says that the exponent for ReLU functions lies
+# between $1/d$ and $2/d$. The lower bound is true {judged}`P1.T2.lower`, and so is the upper bound {judged}`P1.T2.upper`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -87,16 +85,19 @@ red = plots.COLORS["noise"]
 for i, power in enumerate((4, 6, 8)):
     part = many[:, i]
     axes[0].plot(w[part], risk.noise[part, i], color=red)
+    axes[0].plot(w[part], risk.total[part, i], "k", linewidth=0.9, zorder=3)
     at_end = (w[part][-1], risk.noise[part, i][-1])
     words = {"xytext": (0, 3), "textcoords": "offset points", "ha": "center"}
     name = f"$10^{power}$" if i else f"noise,\n$n=10^{power}$"
     axes[0].annotate(name, at_end, color=red, **words)
 axes[0].plot(w[full], risk.bias[full, -1], color=plots.COLORS["bias"])
-at_three = (3, risk.bias[w > 3, -1][0])
-words |= {"xytext": (2, 4), "ha": "left"}
-axes[0].annotate("bias", at_three, color=plots.COLORS["bias"], **words)
-axes[0].plot(least.w, least.risk, "k*", markersize=10)
-axes[0].set(xscale="log", yscale="log", ylim=(1e-7, 3), xlim=(0.9, 4e4))
+at_end = (w[full][-1], risk.bias[full, -1][-1])
+words |= {"xytext": (4, 2), "ha": "left"}
+axes[0].annotate("bias", at_end, color=plots.COLORS["bias"], **words)
+axes[0].plot(least.w, least.risk, "k*", markersize=9)
+words |= {"xytext": (0, 7), "ha": "center"}
+axes[0].annotate("sum", (least.w[0], least.risk[0]), **words)
+axes[0].set(xscale="log", yscale="log", ylim=(1e-6, 1), xlim=(0.9, 2e4))
 axes[0].set(xlabel="window parameter w", ylabel="mean squared error")
 axes[0].set_title("ReLU functions, d = 5")
 relu = over_decades[over_decades.task == "ReLU"]
@@ -107,45 +108,41 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-scaling
-# :alt: Left, on logarithmic axes: the falling curve of the bias crosses three rising curves of the noise. A star above each
-# crossing moves right as the context gets longer. Right: four curves of the exact best window parameter divided by its law,
-# against the context length. All four tend to one.
+# :alt: Left, on logarithmic axes: the falling curve of the bias crosses three rising curves of the noise. Above each
+# crossing runs the thin curve of their sum, with a star at its minimum, which moves right as the context gets longer.
+# Right: four curves of the exact best window parameter divided by its law, against the context length. All four tend to
+# one.
 #
-# Left: bias and noise against $w$. Noise curves end where a window averages ten tokens. The bias curve ends where a
-# window averages a thousand tokens. A star marks the least sum of bias and noise, and in longer contexts it is farther
-# to the right. Right: the exact best $w$ divided by the law of this page, for ReLU functions. The ratio tends to one.
+# Left: bias and noise against $w$, and their sums (thin, black). A star marks the minimum of each sum, which in longer
+# contexts is farther to the right. Curves of noise and sums end where a window averages ten tokens, the curve of the bias
+# where it averages a thousand. Right: the exact best $w$ divided by the law of this page, for ReLU functions. The ratio
+# tends to one.
 # ```
 #
 # (theorem2-plain)=
 # ## In plain words
 #
-# An attention layer averages the labels of the examples near the query. The region of these examples is the {term}`window`.
-# Its width is about $w^{-1/2}$: **large $w$, narrow window**. A wide window averages away the noise of many labels, but it
-# blurs the function. A narrow window keeps more noise and blurs less. Pretraining balances the two errors:
+# Pretraining balances two errors. A wide {term}`window` averages away the noise of many labels, but it blurs the function,
+# while a narrow one (a large $w$) blurs less and keeps more noise. Rougher functions (larger $L$) therefore need a narrower
+# window, and noisier labels (larger $\sigma$) a wider one. In longer contexts more examples are close to the query, so that
+# the best window is narrower.
 #
-# - Rougher functions (larger $L$) need a narrower window, that is, a larger $w$.
-# - Noisier labels (larger $\sigma$) need a wider window, that is, a smaller $w$.
-# - Longer contexts (larger $n$) have more examples close to the query. The best window is narrower, that is, $w$ is larger.
-#
-# Theorem 2 bounds the best $w$ by two powers of $nL^2/\sigma^2$, with exponents $1/d$ and $2/d$. This page proves the
-# exact exponent of the best $w$ and its constant. Here we state them for the ReLU functions
-# $f(x)=\ell_1(q\cdot x)_++\ell_2(-q\cdot x)_++b$, where $(s)_+=\max(s,0)$. The intercept $b$ does not change the risk.
-# The direction $q$ is uniform on the unit sphere, and the slopes $\ell_1$ and $\ell_2$ are independent and uniform on
-# $[-L,L]$. Each function is linear on both sides of the hyperplane $q\cdot x=0$ and has a kink there. As $n\to\infty$
-# with fixed $L/\sigma$, the best $w$ is
+# Theorem 2 bounds the best $w$ by two powers of $nL^2/\sigma^2$, with exponents $1/d$ and $2/d$. This page proves the exact
+# exponent and its constant, which we state here for the ReLU functions
+# $f(x)=\ell_1(q\cdot x)_++\ell_2(-q\cdot x)_++b$, where $(s)_+=\max(s,0)$. The direction $q$ is uniform on the unit sphere,
+# and the slopes $\ell_1$ and $\ell_2$ are independent and uniform on $[-L,L]$. The functions have a kink at the hyperplane
+# $q\cdot x=0$, and the intercept $b$ does not change the risk. As $n\to\infty$ with fixed $L/\sigma$, the best $w$ is
 #
 # $$w^*\approx\Big[\frac{3\,\beta\,n}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d+2}},\qquad
 #   \beta=\frac{2(2-\sqrt2)}{9\sqrt\pi}\,p_0\,L^2,\quad p_0=\frac{\Gamma(d/2)}{\sqrt\pi\,\Gamma((d-1)/2)},\quad
 #   \kappa=\frac{\sqrt\pi}{\Gamma(d/2)\,4^{d/2-1}}.$$
 #
-# Here $p_0$ is the density of $q\cdot x$ at zero. The *bias*, the mean squared error without label noise, is about
-# $\beta\,w^{-3/2}$. A window holds about $n/(\kappa\,w^{(d-1)/2})$ tokens. The *noise*, the error that label noise
-# adds, is therefore about $\sigma^2\kappa\,w^{(d-1)/2}/n$. The law for $w^*$ minimizes the sum of these two
-# approximations. The law needs $n$ well above both $(L/\sigma)^d$ and $(\sigma/L)^2$. Even then the ratio of the exact
-# best $w$ to the law tends to one slowly. Its distance from one falls in the end like the width $w^{-1/2}$ of the window,
-# that is, like $n^{-1/(d+2)}$. At smaller $n$ other corrections are as large as this one.
-#
-# The next cell computes this law and the exact best $w$. The right panel of {numref}`fig-scaling` shows their ratio.
+# This $w$ makes the sum of two approximations least. The *bias*, the mean squared error without label noise, is about
+# $\beta\,w^{-3/2}$, where $p_0$ is the density of $q\cdot x$ at zero. The *noise*, the error that label noise adds, is
+# about $\sigma^2\kappa\,w^{(d-1)/2}/n$, because a window holds about $n/(\kappa\,w^{(d-1)/2})$ tokens. The law needs $n$
+# well above both $(L/\sigma)^d$ and $(\sigma/L)^2$. Even then the best $w$ comes close to it slowly, since their ratio
+# differs from one in the end by about the width $w^{-1/2}$ of the window, that is, like $n^{-1/(d+2)}$. The next cell
+# computes the law and the exact best $w$.
 
 # %%
 d = 5
@@ -162,10 +159,9 @@ for n in (1e4, 1e8, 1e12):
 # %% [markdown]
 # ## The experiment: training finds the computed window
 #
-# Trained layers end at the exact best $w$. A layer gives the token $x_i$ the score $x_i^\top Mx_q$, where $x_q$ is the
-# query and $M$ is a $d\times d$ matrix. Adam starts at $M=0$ and trains all entries of $M$ on fresh random contexts,
-# with several seeds in each setting. We compare the mean of the diagonal of $M$ with the exact best $w$.
-# To try $d=7$, replace the first line of the next cell by `dim = 7`.
+# Trained layers end at the exact best $w$. Adam starts at $M=0$ and trains all entries of the $d\times d$ matrix $M$ in
+# the scores $x_i^\top Mx_q$ on fresh random contexts, with several seeds in each setting. We compare the mean of the
+# diagonal of $M$ with the exact best $w$. To try $d=7$, replace the first line of the next cell by `dim = 7`.
 
 # %%
 dim = 5  # or 7, for example
@@ -218,15 +214,15 @@ plt.show()
 # :alt: Two panels, for affine and ReLU functions. Each panel has three curves of the exact best window parameter
 # against the Lipschitz constant, higher for longer contexts. The points of trained layers lie on the curves.
 #
-# Lines show the exact best $w$. Points show the mean diagonal of trained matrices (median over the seeds), and bars show the
-# range over the seeds. The points lie on the lines, and nothing is fitted.
+# Lines show the exact best $w$, and points show the mean diagonal of trained matrices (median over the seeds) with bars
+# from the least seed to the largest. The points lie on the lines, although nothing is fitted.
 # ```
 #
 # Training takes less than half a minute on two cores. The table above lists the ratio of the trained $w$ to the exact
-# best $w$, as the median over the seeds. For ReLU functions with $L=4$ and $n=20$ this ratio is
+# best $w$ (median over the seeds), which for ReLU functions with $L=4$ and $n=20$ is
 # {judged}`P1.T2.minimizer | ReLU, L = 4, n = 20 | .3f`. The next card tests only the larger half of the values of $L$.
-# This choice was made before the first run. For smaller $L$ the best $w$ is small, and the relative error of the
-# trained $w$ is too large for a test.
+# This choice was made before the first run, because for smaller $L$ the best $w$ is small, so that the relative error of
+# the trained $w$ is too large for a test.
 
 # %% tags=["remove-input"]
 half = lipschitz_values[len(lipschitz_values) // 2]
@@ -239,10 +235,10 @@ judge(
 )
 
 # %% [markdown]
-# **Longer contexts need more steps.** A longer context has a larger best $w$, and each step of Adam has a bounded size.
-# From $M=0$, training therefore takes more steps. In the [registered run](audit-registered), layers trained on contexts
-# of 100 tokens with little noise missed the best $w$. The next cell trains layers on contexts of 20, 100 and 1000 tokens
-# with little noise and four times the steps of this page, and follows them on the way:
+# **Longer contexts need more steps.** A longer context has a larger best $w$, and because each step of Adam has a bounded
+# size, training from $M=0$ needs more steps to get there. Layers of the [further run](audit-registered) did not get there
+# on contexts of 100 tokens with little noise. The next cell takes little noise, four times the steps of this page and three
+# context lengths:
 
 # %%
 task = ReLU(dim, lipschitz=4.0)
@@ -286,13 +282,13 @@ plt.show()
 # longer contexts it should arrive later.
 # ```
 #
-# The step size falls linearly to zero, so that a layer which has not arrived by then stops short of the best $w$.
+# Since the step size falls linearly to zero, a layer that has not arrived by then stops short of the best $w$.
 #
 # **Exercise 1.** In the experiment, set `dim = 7`. Does the exact best $w$ rise or fall, and why?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The best $w$ falls. In a higher dimension fewer tokens are near the query, so the best window is wider.
+# The best $w$ falls, because in a higher dimension fewer tokens are near the query, so that the best window is wider.
 # ```
 #
 # ## Theorem 2 as printed, and what is true
@@ -309,37 +305,32 @@ plt.show()
 #   \mathcal O\left(\left(\frac{nL^2}{\sigma^2}\right)^{\frac2d}\right).$$
 # :::
 #
-# Here $D(\mathcal F_L^+)$ is the {term}`ReLU class <class>` of the functions $\ell_1(q\cdot x)_++\ell_2(-q\cdot x)_++b$
-# with slopes from $[-L,L]$. The distribution of $q$ is not printed. We take the uniform distribution on the sphere.
+# Here $D(\mathcal F_L^+)$ is the {term}`ReLU class <class>` of the functions above. The distribution of $q$ is not
+# printed, and we take the uniform distribution on the sphere.
 #
 # ```{admonition} What is true
 # :class: tip
-# Fix $L/\sigma$ and let $n\to\infty$. For the ReLU class $w^*\asymp\Lambda^{2/(d+2)}$, where $\Lambda = nL^2/\sigma^2$.
-# The exponent $\frac2{d+2}$ is inside the printed range for $d\ge3$, and equals its lower end for $d=2$. For the affine
-# class $w^*\asymp\Lambda^{2/(d+3)}$.
-#
-# Both results are cases of a theorem of this book, {prf:ref}`the law of the window <thm-law>`.
+# Let $\Lambda = nL^2/\sigma^2$. As $n\to\infty$ with fixed $L/\sigma$, the ReLU class has $w^*\asymp\Lambda^{2/(d+2)}$,
+# whose exponent is inside the printed range for $d\ge3$ and equals its lower end for $d=2$. The affine class has
+# $w^*\asymp\Lambda^{2/(d+3)}$. Both results are cases of a theorem of this book,
+# {prf:ref}`the law of the window <thm-law>`.
 #
 # For smooth functions the theorem is the textbook law of kernel smoothing on spheres and manifolds
-# {cite:p}`hall1987,pelletier2006,dimarzio2014`. For kinks in one dimension see {cite:t}`cline1991`. New here are the
-# average over a class of functions, and the constants for kinks and jumps on the sphere. The chapter
-# [](/notebooks/certificates.ipynb) proves that the minimizer has the form $w_{KQ}I_d$.
+# {cite:p}`hall1987,pelletier2006,dimarzio2014`, and for kinks in one dimension see {cite:t}`cline1991`. New here are the
+# average over a class of functions, and the constants for kinks and jumps on the sphere. That the minimizer has the form
+# $w_{KQ}I_d$ is proved in [](/notebooks/certificates.ipynb).
 # ```
 #
-# **Convention.** For $M=w_{KQ}I_d$ the scores are $w\,x\cdot x_q$ with $w=w_{KQ}$. On the unit sphere
-# $e^{w\,x\cdot x_q}$ is proportional to the Gaussian kernel $e^{-\frac w2\|x-x_q\|^2}$, whose
-# {term}`bandwidth <inverse bandwidth>` is $w^{-1/2}$. The slides' proof sketch writes this kernel without the factor
-# $\frac12$, so its $w$ is half of ours.
+# In this form $w_{KQ}$ is our $w$. The slides' proof sketch writes the kernel without a factor $\frac12$, so that its $w$
+# is half of ours ([](/notebooks/attention_window.ipynb)).
 #
 # ## By hand: three tokens on the circle
 #
-# The query is at the angle $0°$. Three tokens at $0°$, $60°$ and $180°$ have the labels $1$, $2$ and $4$. For $w=\ln 4$
-# the kernel $e^{w\,x\cdot x_q}$ is $4^{\cos\theta}$ at the angle $\theta$, so its values are $4$, $2$ and $\tfrac14$.
-# The weights are $\frac{16}{25}$, $\frac{8}{25}$ and $\frac{1}{25}$. The prediction is
-# $\frac{16\cdot1+8\cdot2+1\cdot4}{25}=\frac{36}{25}$.
-#
-# With $w=0$ the prediction is the plain mean $\frac73$. As $w\to\infty$ the prediction tends to the label of the nearest
-# token, $1$.
+# A query at the angle $0°$ has three tokens at $0°$, $60°$ and $180°$ in its context, whose labels are $1$, $2$ and $4$.
+# For $w=\ln 4$ the kernel $e^{w\,x\cdot x_q}$ is $4^{\cos\theta}$ at the angle $\theta$. Its values $4$, $2$ and
+# $\tfrac14$ give the weights $\frac{16}{25}$, $\frac{8}{25}$ and $\frac{1}{25}$, so that the prediction is
+# $\frac{16\cdot1+8\cdot2+1\cdot4}{25}=\frac{36}{25}$. With $w=0$ it is the plain mean $\frac73$, and as $w\to\infty$ it
+# tends to $1$, the label of the nearest token.
 
 # %%
 angles = torch.tensor([0.0, 60.0, 180.0], dtype=torch.float64).deg2rad()
@@ -364,16 +355,10 @@ for w in (0.0, np.log(4), 1000.0):
 #
 # ## Where the exponents come from
 #
-# The exponent depends on how much the values of a function differ at nearby points. The slides' proof sketch gets a
-# range for the best $w$ from these bounds:
-#
-# $$L_{\rm noise}(w) = \Theta\Big(\sigma^2\frac{w^{d/2}+1}{n}\Big), \qquad
-#   \Omega\Big(\frac{L^2}{w^2}\Big) < L_{\rm bias}(w) < \Theta\Big(\frac{L^2}{w}+\frac{L^2}{n}\Big).$$
-#
-# The exact law comes from the {term}`variogram` $\gamma(\theta)=\frac12\mathbb E(f(x)-f(x'))^2$, where $\theta$ is the
-# angle between $x$ and $x'$. Expand $\gamma(\theta)$ in powers of $\theta$. The smallest exponent other than 2 is the
-# *order* $\rho$ of the class: 1 for functions with jumps, 3 for functions with kinks. For smooth functions we put
-# $\rho=4$. The next theorem gives the law for every order.
+# The exponent depends on how much the values of a function differ at nearby points. The {term}`variogram`
+# $\gamma(\theta)=\frac12\mathbb E(f(x)-f(x'))^2$ measures this, where $\theta$ is the angle between $x$ and $x'$. If $\gamma(\theta)$ is expanded in powers of $\theta$, the smallest exponent other than 2 is
+# the *order* $\rho$ of the class. It is 1 for functions with jumps and 3 for functions with kinks, and for smooth
+# functions we put $\rho=4$. The next theorem gives the law for every order.
 #
 # :::{prf:theorem} the law of the window
 # :label: thm-law
@@ -410,111 +395,15 @@ for w in (0.0, np.log(4), 1000.0):
 # | $H$ times the indicator of a region with a smooth boundary, turned at random | 1 | $c=\frac{H^2\nu}{2\pi p_0}$ | $\frac{\sqrt2-1}{\sqrt\pi}\,H^2\nu$ | $\frac2d$ |
 # | rougher: $\gamma=\Vert x-x'\Vert^\rho$, $\rho<1$ | $\rho$ | $c=1$ | as in the theorem | $\frac2{d-1+\rho}>\frac2d$ |
 #
-# The density $p_0$ is defined above. The number $\nu$ is the size of the region's boundary (a length for $d=3$) divided
-# by the size of the sphere (an area for $d=3$).
+# The density $p_0$ is defined above, and $\nu$ is the size of the region's boundary (a length for $d=3$) divided by the
+# size of the sphere (an area for $d=3$). For functions that jump the exponent is **the printed upper end** $\frac2d$, but
+# they have no Lipschitz constant.
 #
-# For functions that jump the exponent is **the printed upper end** $\frac2d$, but they have no Lipschitz constant.
-#
-# *Idea.* In an infinite context the attention weights become a density around the query. Draw two tokens from this
-# density. The mean squared error is twice the mean of $\gamma$ between a token and the query, minus the mean of
-# $\gamma$ between the two tokens. For large $w$ the density is nearly Gaussian. The distance between the two tokens is
-# then distributed like $\sqrt2$ times the distance of a token to the query. The contribution of $\theta^2$ therefore
-# cancels, and the power $\theta^\rho$ decides. A finite context adds to the bias, but this addition is small compared
-# with the noise.
-#
-# :::{admonition} Proof
-# :class: dropdown
-# *Notation.* Put $m=d-1$, $t_i=x_i\cdot x_q$ and $E_i=e^{-w(1-t_i)}\le1$. With $S=\sum E_i$ the attention weights are
-# $\omega_i=E_i/S$. Put $Q(w)=\mathbb EE_1$, $R(w)=Q(2w)/Q(w)^2$ and $\epsilon=R(w)/n$. Let $\mu_w$ be the distribution
-# on the sphere with density proportional to $e^{w\,x\cdot x_q}$. Under $\mu_w$ let $A_\ell(w)$ be the mean of
-# $P_\ell(x\cdot x_q)$, and $g(w)$ the mean of $\gamma$ between $x$ and $x_q$. Put $N=\mathbb E\sum\omega_i^2$ and let
-# $B$ be the bias, so $\mathcal L=B+\sigma^2N$. The letter $K$ stands for constants that depend only on the class and on
-# $d$. The function $R$ is continuous with $R(0)=1$. It rises, because $(\log R)'=2A_1(2w)-2A_1(w)>0$. By Laplace's
-# method $R\sim\kappa w^{m/2}$ as $w\to\infty$.
-#
-# *1. Sums.* The variable $Z=S/(nQ)-1$ has mean 0 and variance at most $\epsilon$. Since $e^{-y}\le1-y+\frac12y^2$ for
-# $y\ge0$, Chernoff's method gives $\mathbb P(Z\le-\delta)\le e^{-\delta^2/2\epsilon}$ for $\delta>0$.
-#
-# *2. Noise.* Given $E_1$, Jensen's inequality for the other tokens gives
-#
-# $$N=n\,\mathbb E[E_1^2S^{-2}]\ge n\,\mathbb E[E_1^2]\,(1+nQ)^{-2}=\epsilon\,(1+1/(nQ))^{-2}.$$
-#
-# Here $1/(nQ)=\epsilon Q(w)/Q(2w)\le K\epsilon$. For the upper bound, let $0<\delta<1$. If $Z>-\delta$, then
-# $\sum\omega_i^2\le(1-\delta)^{-2}(nQ)^{-2}\sum E_i^2$. Otherwise we use $\sum\omega_i^2\le1$ and step 1. Hence
-#
-# $$\frac\epsilon{(1+K\epsilon)^2}\le N\le\frac\epsilon{(1-\delta)^2}+e^{-\delta^2/2\epsilon}.$$
-#
-# With $\delta=\epsilon^{1/3}$ we get $N=\epsilon\,(1+o(1))$ as $\epsilon\to0$.
-#
-# *3. Bias.* Fix $f$ and $x_q$. Put $h=f-f(x_q)$, $b=\mathbb E_{\mu_w}h$ and $U=\frac1{nQ}\sum E_ih(x_i)$. Without label noise
-# the error of the prediction is
-#
-# $$P=\frac U{1+Z}=b+\frac{U-b-bZ}{1+Z},\qquad\mathbb EU=b,\qquad\mathrm{Var}\,U\le\epsilon\,\mathbb E_{\mu_{2w}}h^2.$$
-#
-# Let $b_\infty(w)$ be the mean of $b^2$ over $f$. By rotation invariance it does not depend on $x_q$. The mean of
-# $h(x)^2$ over $f$ is $2\gamma$. If $Z\ge-\frac12$, then $(P-b)^2\le8(U-b)^2+8b^2Z^2$. By step 1, $Z<-\frac12$ has
-# probability at most $e^{-1/8\epsilon}$. In this case the mean of $(P-b)^2$ over $f$ is at most $8\max\gamma$, because
-# $P$ and $b$ are averages of $h$. By the triangle inequality in $L^2$
-#
-# $$\big(\sqrt B-\sqrt{b_\infty}\big)^2\le\mathbb E(P-b)^2\le16\,\epsilon\,g(2w)+8\,\epsilon\,b_\infty(w)+8\max\gamma\;e^{-1/8\epsilon}.$$
-#
-# Let $r$ be the last expression. As $w\to\infty$, $g(2w)\to0$, since $\gamma$ is continuous and $\gamma(0)=0$. So
-# $r=o(b_\infty+\epsilon)$ as $w\to\infty$ and $\epsilon\to0$. Then also
-# $|B-b_\infty|\le2\sqrt{b_\infty r}+r=o(b_\infty+\epsilon)$. With step 2
-#
-# $$\mathcal L=\big(b_\infty(w)+\sigma^2\epsilon\big)(1+o(1)).$$
-#
-# *4. Where minimizers are.* At $w=\infty$ let $\mathcal L$ be the risk of the nearest token. Then $\mathcal L$ is
-# continuous on $[0,\infty]$, at $\infty$ because $k$ is continuous, and has a minimum. This minimum tends to zero as $n\to\infty$. If $w\to\infty$ so slowly
-# that $\epsilon\to0$, then $\mathcal L\to0$ by step 3, because $b_\infty\le2g(w)\to0$.
-#
-# Next we show that $\epsilon\to0$ at minimizers. Fix $\eta>0$, and let $w_\eta$ be the $w$ at which $\epsilon=\eta$. By
-# step 2, $N\ge\eta/(1+K\eta)^2$ at $w_\eta$. The derivative of $N$ is
-# $2\,\mathbb E\,\mathrm{Cov}_\omega(\omega,t)\ge0$, so this bound holds for all $w\ge w_\eta$. There
-# $\mathcal L\ge\sigma^2\eta/(1+K\eta)^2$, which for large $n$ is above the minimum. So minimizers are below $w_\eta$,
-# and there $\epsilon<\eta$.
-#
-# Last we show that $w\to\infty$ at minimizers. Fix any $W$. On $[0,W]$, $\epsilon\le R(W)/n\to0$, so by step 3 $B$
-# tends to $b_\infty$ uniformly. By the addition theorem $b_\infty=\sum_\ell a_\ell(1-A_\ell)^2$. The sum is continuous
-# in $w$. It is positive, because $A_\ell<1$ for $\ell\ge1$ and the class is not constant. So $\mathcal L$ stays away
-# from zero on $[0,W]$, and minimizers are above $W$ for large $n$.
-#
-# *5. Infinite contexts.* Let $x$ and $x'$ be independent with law $\mu_w$. Then
-# $b_\infty=\mathbb E_{x,x'}\mathbb E_fh(x)h(x')=2\,\mathbb E\gamma(x,x_q)-\mathbb E\gamma(x,x')$. Let $\theta$ be the
-# angle from $x_q$ to $x$, and $v$ the unit tangent vector at $x_q$ towards $x$. The variable $u=\sqrt w\,\theta$ has a
-# density proportional to $e^{-w(1-\cos\theta)}(\sqrt w\sin\theta)^{m-1}$. This function tends to $e^{-u^2/2}u^{m-1}$
-# and is at most $e^{-2u^2/\pi^2}u^{m-1}$. Hence $\sqrt w\,\theta v\to\xi$ in law with all moments. Let $\xi'$ be an
-# independent copy of $\xi$. Then $\sqrt w\,\angle(x,x')\to|\xi-\xi'|$, which has the law of $\sqrt2\,|\xi|$.
-#
-# - Let $\rho<2$. Then $\gamma\le K\theta^\rho$, and by dominated convergence
-#   $w^{\rho/2}b_\infty\to c\,(2-2^{\rho/2})\,\mathbb E|\xi|^\rho$.
-# - Let $2<\rho<4$. The part $a(1-\cos\theta)$ of $\gamma$ contributes $a(1-A_1)^2=O(w^{-2})$ to $b_\infty$. By
-#   dominated convergence the other part contributes $c\,(2^{\rho/2}-2)\,\mathbb E|\xi|^\rho\,w^{-\rho/2}(1+o(1))$.
-# - Let $\rho=4$ and put $\lambda_\ell=\ell(\ell+d-2)$. Then $w(1-A_\ell)\to\frac12\lambda_\ell$. Also
-#   $w(1-A_\ell)\le K\lambda_\ell$, because $|P_\ell'|\le P_\ell'(1)=\lambda_\ell/m$. By dominated convergence in
-#   $\ell$, $w^2b_\infty\to\frac14\sum a_\ell\lambda_\ell^2$.
-#
-# *6. Balance.* By steps 3 to 5, at minimizers
-# $\mathcal L=\big(\beta w^{-\rho/2}+\frac{\sigma^2\kappa}nw^{m/2}\big)(1+o(1))$. Let $w_0$ be the value that
-# {eq}`eq-sharp` gives for $w^*$. The formula for $\mathcal L$ holds at $w_0$, too, because $w_0\to\infty$ and
-# $\epsilon(w_0)\asymp n^{-\rho/(m+\rho)}\to0$. With $w=uw_0$
-#
-# $$\mathcal L=\beta w_0^{-\rho/2}F(u)(1+o(1)),\qquad F(u)=u^{-\rho/2}+\frac\rho mu^{m/2}.$$
-#
-# $F$ has its only minimum at $u=1$ and tends to $\infty$ at both ends. A minimizer is no worse than $w_0$, so $w^*/w_0\to1$.
-# The least risk follows from $F(1)=1+\frac\rho m$. $\square$
-#
-# *The table.* For the ReLU class $\gamma=\frac{L^2}{3d}(1-\cos\theta)-\frac{L^2}{3\pi d}(\sin\theta-\theta\cos\theta)$,
-# and the last bracket is $\frac13\theta^3(1+o(1))$. For the sign $\gamma=\frac{2\theta}\pi$, because the signs at two
-# points differ with probability $\theta/\pi$.
-#
-# For a region, $\gamma$ is $\frac{H^2}2$ times the probability that a step of length $\theta$ crosses the boundary. The
-# step starts at a uniform point and has a random direction, whose component normal to the boundary is $v_1$. For a
-# given $v_1$ the starting points of crossing steps fill a strip of width $\theta|v_1|$ on one side of the boundary. The
-# strip is the fraction $\nu\theta|v_1|$ of the sphere, up to $O(\theta^2)$. The probability is therefore
-# $\nu\theta\,\mathbb E|v_1|$ to first order, with $\mathbb E|v_1|=1/(\pi p_0)$. The column $\beta$ follows from
-# $\mathbb E|\xi|=\sqrt{2\pi}\,p_0$ and $\mathbb E|\xi|^3=d\,\mathbb E|\xi|$.
-# :::
+# *Idea of the proof*, which is [in the appendix](proof-law). In an infinite context the attention weights become a
+# density around the query. If two tokens are drawn from it, the mean squared error is twice the mean of $\gamma$ between a
+# token and the query, minus the mean of $\gamma$ between the two tokens. For large $w$ the density is nearly Gaussian, so
+# that the distance of the two tokens is distributed like $\sqrt2$ times that of one to the query. The contribution of $\theta^2$ therefore
+# cancels, and the power $\theta^\rho$ decides. A finite context adds little to the bias, compared with the noise.
 
 # %%
 for functions in (Affine(dim=3), ReLU(dim=3), Sign(dim=3)):
@@ -565,11 +454,11 @@ plt.show()
 # The constant $\beta$ is proportional to the length of the coast, so $w^*$ grows by the factor $2^{2/d}$.
 # ```
 #
-# ## The exponent
+# ## The exponent and the constant
 #
-# The exponent of the best $w$ lies in the printed range for ReLU functions. In five and more dimensions, the slope of
-# $\log w^*$ in $\log n$ is far from its limit at every $n$ that one can simulate ({numref}`fig-slopes`). The cards therefore
-# take the slope between two much longer contexts. At their lengths the law gives $w^*=3\cdot10^4$ and $w^*=10^5$.
+# The exponent of the best $w$ lies in the printed range for ReLU functions. In five and more dimensions the slope of
+# $\log w^*$ in $\log n$ is far from its limit at every $n$ that one can simulate ({numref}`fig-slopes`). The cards
+# therefore take it between two much longer contexts, at which the law gives $w^*=3\cdot10^4$ and $w^*=10^5$.
 
 # %% tags=["hide-input"]
 slopes = theorem2_scaling.local_slopes(over_decades)
@@ -632,21 +521,24 @@ judge(
 )
 
 # %% [markdown]
-# The cards test the exponents of $w^*$ in $n$ and in $L/\sigma$. The law depends on $nL^2/\sigma^2$, so the exponent in
-# $L/\sigma$ is twice the exponent in $n$. As a control we take a window as wide as the distance to the nearest token.
-# Its exponent exceeds the upper bound.
+# The cards test the exponents of $w^*$ in $n$ and in $L/\sigma$, and as the law depends on $nL^2/\sigma^2$, the second is
+# twice the first. As a control we take a window as wide as the distance to the nearest token, whose exponent exceeds the
+# upper bound.
 #
-# **How large is "sufficiently large"?** The lower bound can hold only if $n$ is at least of the order $(L/\sigma)^2$. The
-# noise term never decreases as $w$ grows. The best $w$ is therefore at most the best $w$ for $\sigma=0$. For the ReLU class
-# the best $w$ for $\sigma=0$ is about $n^{2/d}$. The lower bound therefore requires $n^{2/d}\gtrsim(nL^2/\sigma^2)^{1/d}$,
-# that is, $n\gtrsim(L/\sigma)^2$.
+# **How large is "sufficiently large"?** The lower bound can hold only if $n$ is at least of the order $(L/\sigma)^2$, and
+# our law also needs $n\gg(L/\sigma)^d$. The next cell compares the best $w$ with $(nL^2/\sigma^2)^{1/5}$ in $d=5$. For every
+# $L/\sigma$ that we try, the best $w$ is below this value at $n=\frac1{100}(L/\sigma)^2$ and above it at $n=(L/\sigma)^2$.
 #
-# Our law also needs $n\gg(L/\sigma)^d$. The labels in a window of width $w^{-1/2}$ differ by about $Lw^{-1/2}$,
-# even without noise. This difference acts as a second noise, which the law neglects. It is small against $\sigma$ if
-# $w\gg(L/\sigma)^2$. The $w$ of the law satisfies this condition if $n\gg(L/\sigma)^d$.
+# :::{admonition} Where the two conditions come from
+# :class: dropdown
+# *The lower bound.* The noise term never decreases as $w$ grows, so that the best $w$ is at most the best $w$ for
+# $\sigma=0$, which for the ReLU class is about $n^{2/d}$. The lower bound therefore requires
+# $n^{2/d}\gtrsim(nL^2/\sigma^2)^{1/d}$, that is, $n\gtrsim(L/\sigma)^2$.
 #
-# The next cell compares the best $w$ with $(nL^2/\sigma^2)^{1/5}$ in $d=5$. For every $L/\sigma$ that we try, the best $w$ is
-# below this value at $n=\frac1{100}(L/\sigma)^2$ and above it at $n=(L/\sigma)^2$.
+# *The law.* Even without noise the labels in a window of width $w^{-1/2}$ differ by about $Lw^{-1/2}$, and this difference
+# acts as a second noise, which the law neglects. It is small against $\sigma$ if $w\gg(L/\sigma)^2$, a condition that the
+# $w$ of the law satisfies if $n\gg(L/\sigma)^d$.
+# :::
 
 # %%
 for signal in (1e3, 1e4, 1e5):  # L / sigma
@@ -680,26 +572,15 @@ for signal in (1e3, 1e4, 1e5):  # L / sigma
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The slopes at finite $n$ change. With less noise $nL^2/\sigma^2$ is larger, so at a given $n$ the slopes are closer to
-# their limits. The exponents of the law stay, because they depend only on how bias and noise scale with $w$. With much
-# less noise the law needs longer contexts. At $\sigma=0.1$ the best $w$ for functions that jump is still far from the law
-# at the lengths that the next card tests, and the card then says so.
+# The slopes at finite $n$ change. With less noise $nL^2/\sigma^2$ is larger, so that at a given $n$ the slopes are closer
+# to their limits. The exponents of the law stay, because they depend only on how bias and noise scale with $w$. With
+# much less noise the law needs longer contexts: at $\sigma=0.1$ the best $w$ for functions that jump is still far from
+# the law at the lengths that the next card tests, and the card then says so.
 # ```
 #
-# ## The constants of the law
-#
-# The ratio of the exact $w^*$ to the law {eq}`eq-sharp` tends to one, so the constant of the law is right, too. The next cell
-# computes the ratio for ReLU functions in $d=3$.
-
-# %%
-task = ReLU(dim=3, lipschitz=lipschitz)
-for w in (1e3, 1e4, 1e5):
-    n = asymptotics.sharp_context(task, w, noise_std)  # where the law says w
-    best = optimal_window(task, n, noise_std)
-    print(f"n = {n:.1e}   w* = {best.w:.1f}   law = {w:.1f}   ratio = {best.w / w:.4f}")
-
-# %% [markdown]
-# The card tests the ratio where the law gives $w=10^5$, for smooth functions, kinks and jumps in every dimension.
+# **The constant.** The ratio of the exact $w^*$ to the law {eq}`eq-sharp` tends to one, so that its constant is right,
+# too. The next card tests the ratio where the law gives $w=10^5$, for smooth functions, kinks and jumps in every
+# dimension.
 
 # %% tags=["remove-input"]
 judge(
@@ -725,34 +606,27 @@ judge(
 )
 
 # %% [markdown]
-# ## The ingredients of the sketch
+# ## The bounds of the sketch
 #
-# The sketch's bounds on bias and noise give a range for $w^*$, but a weaker lower end than the printed one. By the two
-# upper bounds, the least risk is at most a constant times $m=\min_w(L^2/w+\sigma^2w^{d/2}/n)$. At $w=w^*$ neither bias
-# nor noise exceeds the least risk. Together with the lower bounds we get, up to constant factors,
+# The slides' proof sketch bounds bias and noise:
+#
+# $$L_{\rm noise}(w) = \Theta\Big(\sigma^2\frac{w^{d/2}+1}{n}\Big), \qquad
+#   \Omega\Big(\frac{L^2}{w^2}\Big) < L_{\rm bias}(w) < \Theta\Big(\frac{L^2}{w}+\frac{L^2}{n}\Big).$$
+#
+# The next cards test these bounds in contexts so long that every window averages at least $10^{12}$ tokens.
+#
+# :::{admonition} Which range for $w^*$ these bounds give
+# :class: dropdown
+# By the two upper bounds, the least risk is at most a constant times $m=\min_w(L^2/w+\sigma^2w^{d/2}/n)$, which is of the
+# order $L^2\Lambda^{-2/(d+2)}$ with $\Lambda=nL^2/\sigma^2$. At $w=w^*$ neither bias nor noise exceeds the least risk.
+# Together with the lower bounds we get, up to constant factors,
 #
 # $$\frac{L^2}{(w^*)^2}\lesssim L_{\rm bias}(w^*)\lesssim m,\qquad\frac{\sigma^2(w^*)^{d/2}}n\lesssim L_{\rm noise}(w^*)\lesssim m.$$
 #
-# The first chain gives a lower end for $w^*$, the second an upper end. Both ends are powers of $\Lambda=nL^2/\sigma^2$,
-# and the next cell computes the exponents.
-
-# %%
-for d in dims:
-    n = np.array([1e8, 1e10])  # with L = sigma = 1 the sum is 1 / w + w^(d/2) / n
-    w = (2 * n / d) ** (2 / (d + 2))  # where its derivative vanishes
-    m = 1 / w + w ** (d / 2) / n
-    lower_end = m**-0.5
-    upper_end = (m * n) ** (2 / d)
-    lower = np.log(lower_end[1] / lower_end[0]) / np.log(100)
-    upper = np.log(upper_end[1] / upper_end[0]) / np.log(100)
-    print(f"d = {d}   exponents {lower:.4f} to {upper:.4f}")
-    assert np.allclose([lower, upper], [1 / (d + 2), 2 / (d + 2)])
-
-# %% [markdown]
-# The upper end $\Lambda^{2/(d+2)}$ implies the printed $\Lambda^{2/d}$. The lower end $\Lambda^{1/(d+2)}$ does not imply the
-# printed $\Lambda^{1/d}$, which is nevertheless true at fixed $L/\sigma$.
-#
-# The next cards test the sketch's bounds in contexts so long that every window averages at least $10^{12}$ tokens.
+# The first chain gives the lower end $\Lambda^{1/(d+2)}$ for $w^*$, and the second the upper end $\Lambda^{2/(d+2)}$. This
+# upper end implies the printed $\Lambda^{2/d}$. The lower end is weaker than the printed $\Lambda^{1/d}$ and does not imply
+# it, although the printed one is true at fixed $L/\sigma$.
+# :::
 
 # %% tags=["remove-input"]
 # the noise is the same for all classes
@@ -782,10 +656,10 @@ judge(
 )
 
 # %% [markdown]
-# The upper bound on the bias says that the ratio $L_{\rm bias}/(L^2/w+L^2/n)$ is bounded. The card tests whether the largest
-# ratio over the windows from $\sqrt{w^*}$ to $w^*$ grows with $n$. The slides restrict the bound to "relevant" windows, and
-# some restriction is needed. In $d\ge4$ the window at $w=n$ is narrower than the distance to the nearest token, and the
-# prediction is the label of that token. The ratio then grows like $n^{1-2/(d-1)}$.
+# The upper bound on the bias says that the ratio $L_{\rm bias}/(L^2/w+L^2/n)$ is bounded, and the card tests whether the
+# largest ratio over the windows from $\sqrt{w^*}$ to $w^*$ grows with $n$. The slides restrict the bound to "relevant"
+# windows, and some restriction is needed: in $d\ge4$ the window at $w=n$ is narrower than the distance to the nearest
+# token, so that the prediction is the label of that token, and the ratio grows like $n^{1-2/(d-1)}$.
 
 # %% tags=["remove-input"]
 growth = theorem2_scaling.bias_growth(
@@ -811,9 +685,9 @@ judge(
 #
 # ## To remember
 #
-# A longer context averages away more noise, so the best window is narrower. The best $w$ balances the bias, which falls with
-# $w$, and the noise, which rises. The best $w$ grows like $n^{2/(d-1+\rho)}$, with $\rho=4$ for smooth functions, 3 for kinks
-# and 1 for jumps.
+# A longer context averages away more noise, so that the best window is narrower. The best $w$ balances the bias, which
+# falls with $w$, and the noise, which rises, and it grows like $n^{2/(d-1+\rho)}$, with $\rho=4$ for smooth functions, 3
+# for kinks and 1 for jumps.
 
 # %% tags=["remove-input"]
 notebook.footer()

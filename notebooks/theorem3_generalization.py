@@ -18,8 +18,8 @@
 # functions in $d=5$ dimensions and $L'=2L$ the multiple is {judged}`P1.T3.price | ReLU, d = 5, L'/L = 2 | .2f`. The
 # authors' Theorem 3 states three bounds on the error. Our numbers agree with the upper bound for $L'=L$
 # {judged}`P1.T3.matched` and, up to a constant factor, with the lower bound for $L'\le L$ {judged}`P1.T3.smaller`. The
-# lower bound for $L'>L$ has the right order for the worst $L'$-Lipschitz function. On random ReLU functions the error
-# falls below this bound in long contexts {judged}`P1.T3.larger`.
+# lower bound for $L'>L$ has the right order for the worst $L'$-Lipschitz function, but on random ReLU functions the error
+# falls below it in long contexts {judged}`P1.T3.larger`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -62,23 +62,57 @@ from icl_book.measurements import theorem3_generalization
 
 notebook.setup(globals(), n_decades=2)
 
+# %% tags=["hide-input"]
+figure, ax = plt.subplots(figsize=(6.0, 3.4))
+w = np.geomspace(1, 100, 60)
+kept = optimal_window(ReLU(5, lipschitz), 1e4, noise_std).w
+ax.axvline(kept, color=plots.COLORS["guide"], linewidth=1)
+words = {"textcoords": "offset points", "va": "center"}
+for ratio, name in ((4.0, "L' = 4 L"), (1.0, "L' = L"), (0.25, "L' = L / 4")):
+    tested = ReLU(5, ratio * lipschitz)
+    risk = population_risk(tested, w, 1e4, noise_std).total
+    (curve,) = ax.plot(w, risk)
+    color = curve.get_color()
+    ax.annotate(name, (w[0], risk[0]), xytext=(0, 9), color=color, **words)
+    least = optimal_window(tested, 1e4, noise_std)
+    ax.plot(least.w, least.risk, "k*", markersize=9)
+    if ratio != 1:
+        lost = population_risk(tested, kept, 1e4, noise_std).total
+        ax.plot([least.w, kept], [least.risk, least.risk], "k:", linewidth=0.9)
+        ax.plot([kept, kept], [least.risk, lost], color=color, linewidth=4)
+        # on the side on which the curve is not
+        side = {"xytext": (-7, 0), "ha": "right"} if ratio > 1 else {"xytext": (7, 0)}
+        middle = (kept, np.sqrt(least.risk * lost))
+        ax.annotate(f"times {lost / least.risk:.1f}", middle, **words, **side)
+ax.set(xscale="log", yscale="log", xlabel="window parameter w", ylabel="risk")
+ax.set_title("ReLU functions, d = 5, $n=10^4$")
+plt.show()
+
 # %% [markdown]
+# ```{caption} fig-two-windows
+# :alt: Three falling and rising curves of the risk against the window parameter, for functions that are four times as rough,
+# equally rough and four times as smooth. A star at the minimum of each lies farther right for rougher functions. On a
+# vertical line through the middle star the other two curves are about twice as high as at their own stars.
+#
+# Exact risk on ReLU functions of $L'$ against $w$. Stars mark the best window for each $L'$. A layer that was pretrained
+# at $L$ has the window of the vertical line, and the thick bars show by which factor its risk exceeds the least one.
+# ```
+#
 # (theorem3-plain)=
 # ## In plain words
 #
-# The {term}`window` is the region around the query whose examples count. The layer returns a weighted mean of their
-# labels. The width of the window is about $w^{-1/2}$, where $w$ is the {term}`window parameter`: **large $w$, narrow
-# window**. Pretraining on functions of the Lipschitz constant $L$ finds the best $w$ for these functions. The test
-# functions have another constant $L'$:
+# Pretraining on functions of the Lipschitz constant $L$ finds the best {term}`window parameter` $w$ for these functions.
+# The larger $w$ is, the narrower is the {term}`window`. If the test functions have another constant $L'$, there are two
+# cases:
 #
-# - **Rougher functions, $L'>L$.** The window is too wide, and it averages over labels that differ too much. The error
+# - **Rougher functions, $L'>L$.** The window is too wide, so that it averages over labels that differ too much. The error
 #   without label noise, called the {term}`bias <population risk>`, grows like $L'^2$.
-# - **Smoother functions, $L'<L$.** The window is too narrow. It keeps label noise that a wider window would average
-#   away.
+# - **Smoother functions, $L'<L$.** The window is too narrow, so that it keeps label noise that a wider window would
+#   average away.
 #
-# Theorem 3 of the authors' slides bounds the mean squared error $\mathcal L(M)$ of a layer whose matrix $M$ was
-# trained. The theorem is about ReLU functions and a large number $n$ of tokens in the context. The tokens have the
-# dimension $d$, and the label noise has the variance $\sigma^2$. The slide prints one upper bound and two lower bounds:
+# Theorem 3 of the authors' slides bounds the mean squared error $\mathcal L(M)$ of a layer whose matrix $M$ was trained.
+# It is about ReLU functions and a large number $n$ of tokens in the context, where the tokens have the dimension $d$ and
+# the label noise has the variance $\sigma^2$. The slide prints one upper bound and two lower bounds:
 #
 # $$
 # \begin{aligned}
@@ -91,23 +125,23 @@ notebook.setup(globals(), n_decades=2)
 # We copy the last exponent as printed, without cancelling the 2. Now let $\sigma>0$ and draw ReLU functions at random.
 # By our computation the error falls like $n^{-3/(d+2)}$ in long contexts, in all three cases:
 #
-# - The upper bound for $L'=L$ is true in long contexts {judged}`P1.T3.matched`. This bound falls like $n^{-1/(d+2)}$,
-#   more slowly than the error.
-# - The lower bound for $L'>L$ falls like $n^{-2/(d+2)}$. The error falls faster. In long contexts it is therefore
-#   below this bound, and the bound is false. On the worst $L'$-Lipschitz function, however, the error has
-#   exactly the order of the bound. So the verdict depends on the test functions {judged}`P1.T3.larger`.
-# - The lower bound for $L'\le L$ is true as an order in $n$ {judged}`P1.T3.smaller`. For $d=2$ this bound falls at the
-#   same rate as the error, and for $d>2$ it falls faster. The slide adds "no benefit of $L'$". Smoother functions bring
-#   no better rate in $n$ {judged}`P1.T3.no-benefit`, but they reduce the error by a bounded factor.
+# - The upper bound for $L'=L$ is true in long contexts {judged}`P1.T3.matched`, because it falls like $n^{-1/(d+2)}$, more
+#   slowly than the error.
+# - The lower bound for $L'>L$ falls like $n^{-2/(d+2)}$, which is also slower, so that in long contexts the error is below
+#   this bound and the bound is false. On the worst $L'$-Lipschitz function, however, the error has exactly the order of
+#   the bound. So the verdict depends on the test functions {judged}`P1.T3.larger`.
+# - The lower bound for $L'\le L$ is true as an order in $n$ {judged}`P1.T3.smaller`. For $d=2$ it falls at the same rate
+#   as the error, and for $d>2$ faster. The slide adds "no benefit of $L'$". Smoother functions bring no better rate in
+#   $n$ {judged}`P1.T3.no-benefit`, although they reduce the error by a bounded factor.
 #
-# The mean squared error is also called the {term}`risk <population risk>`. The *price* of the wrong $L$ is a quotient
-# of two risks on functions of $L'$: the risk with the best window for $L$, divided by the least risk of any window. Put
+# The mean squared error is also called the {term}`risk <population risk>`. The *price* of the wrong $L$ is the risk on
+# functions of $L'$ with the best window for $L$, divided by the least risk of any window on the same functions. Put
 # $r=L'/L$ and fix $\sigma>0$. For ReLU functions the price tends to
 #
 # $$\frac{(d-1)\,r^2+3}{(d+2)\,r^{\frac{2(d-1)}{d+2}}}\qquad\text{as }n\to\infty.$$
 #
-# The next cell computes this price, risk / least risk, for $d=5$ and $r=2$. The price hardly changes with $n$, because
-# a longer context narrows the best windows for $L$ and for $L'$ by the same factor.
+# The next cell computes this price, risk / least risk, for $d=5$ and $r=2$. It hardly changes with $n$, because a longer
+# context narrows the best windows for $L$ and for $L'$ by the same factor.
 
 # %%
 smooth = ReLU(dim=5, lipschitz=1.0)
@@ -151,9 +185,9 @@ interactive(
 # ## The experiment: a window for the wrong $L$
 #
 # As the context grows, the price of a wrong $L$ settles at a constant. We assume that pretraining at $L$ finds the best
-# window, as in [](/notebooks/theorem2_scaling.ipynb). All risks are computed and not sampled, so contexts may be as
-# long as we like. The longest context is the one for which the [law of the window](/notebooks/theorem2_scaling.ipynb)
-# gives $L$ the best window parameter $w^*=10^5$.
+# window, as in [](/notebooks/theorem2_scaling.ipynb). Since risks are computed and not sampled, contexts may be as long as
+# we like. In the longest of them the [law of the window](/notebooks/theorem2_scaling.ipynb) gives $L$ the best window
+# parameter $w^*=10^5$.
 #
 # To try $d=7$, replace the first line of the next cell by `dims = [7]`.
 
@@ -249,21 +283,21 @@ judge(
 # &L'\le L\quad\text{(no benefit of }L').\end{cases}$$
 # :::
 #
-# Our only source for this theorem is one slide, read by text recognition (OCR). OCR may have misread exponents of the
-# lower bounds, so the cards on these bounds judge other exponents as well. The slides refer to the paper's Theorem 3.5,
-# which we have not seen. A review says that the test data of Theorem 3.5 are "any arbitrary L−Lipschitz task". So we
-# also consider the worst $L'$-Lipschitz function.
+# Our only source for this theorem is one slide, read by text recognition (OCR). As OCR may have misread exponents of the
+# lower bounds, the cards on these bounds judge other exponents as well. The slides refer to the paper's Theorem 3.5, which
+# we have not seen. Because a review says that the test data of Theorem 3.5 are "any arbitrary L−Lipschitz task", we also
+# consider the worst $L'$-Lipschitz function.
 #
 # ```{admonition} What is true
 # :class: tip
-# Let $\Lambda=nL^2/\sigma^2$ and $r=L'/L$, with $L$, $L'$ and $\sigma>0$ fixed. Let $n\to\infty$. For the ReLU class
+# Let $\Lambda=nL^2/\sigma^2$ and $r=L'/L$, and let $n\to\infty$ with fixed $L$, $L'$ and $\sigma>0$. For the ReLU class
 # the rates and the constant below follow from {prf:ref}`the price of a wrong window <thm-price>`.
 #
-# - *Same constant, $L'=L$.* The risk is $\mathcal L(M)\asymp L^2\Lambda^{-3/(d+2)}$. The printed upper bound,
-#   $L^2\Lambda^{-1/(d+2)}$, is true and far from sharp.
-# - *Larger constant, $L'>L$.* On functions drawn from $D(\mathcal F_{L'}^+)$ the risk is
-#   $\mathcal L(M)\asymp L'^2\Lambda^{-3/(d+2)}$. The printed lower bound, $L'^2\Lambda^{-2/(d+2)}$, is too large. On
-#   the *worst* $L'$-Lipschitz function the risk has the printed order (shown below).
+# - *Same constant, $L'=L$.* The printed upper bound, $L^2\Lambda^{-1/(d+2)}$, is true and far from sharp, since the risk is
+#   $\mathcal L(M)\asymp L^2\Lambda^{-3/(d+2)}$.
+# - *Larger constant, $L'>L$.* The printed lower bound, $L'^2\Lambda^{-2/(d+2)}$, is too large on functions drawn from
+#   $D(\mathcal F_{L'}^+)$, where the risk is $\mathcal L(M)\asymp L'^2\Lambda^{-3/(d+2)}$. On the *worst* $L'$-Lipschitz
+#   function the risk has the printed order (shown below).
 # - *Smaller constant, $L'\le L$.* The printed lower bound is true as an order in $n$.
 # - *The price.* The risk divided by the least risk for $L'$ tends to the **constant**
 #
@@ -284,14 +318,14 @@ judge(
 #    $G(u)=\frac{u^{-\rho/2}+s\,u^{(d-1)/2}}{1+s}$.
 # 3. Let the functions be proportional to $L$, and put $r=L'/L$. The price of the wrong $L$ tends to
 #    $G\big(r^{-4/(d-1+\rho)}\big)$. For ReLU functions this limit is $P(r)$ of {eq}`eq-price`.
-# 4. Take the best window for another class, of order $\rho'$. With this window the risk divided by the least risk is of
-#    the order of $n^p$. For $\rho'>\rho$ the power is $p=\frac{\rho(\rho'-\rho)}{(d-1+\rho)(d-1+\rho')}$. For
+# 4. With the best window for another class, of order $\rho'$, the risk divided by the least risk is of the order of
+#    $n^p$. For $\rho'>\rho$ the power is $p=\frac{\rho(\rho'-\rho)}{(d-1+\rho)(d-1+\rho')}$. For
 #    $\rho'<\rho$ it is $p=\frac{(d-1)(\rho-\rho')}{(d-1+\rho)(d-1+\rho')}$.
 # :::
 #
 # :::{admonition} Proof
 # :class: dropdown
-# Every window above has $w\to\infty$ and $w^{(d-1)/2}/n\to0$. So steps 3 and 5 of the proof of
+# Every window above has $w\to\infty$ and $w^{(d-1)/2}/n\to0$. So steps 3 and 5 of the [proof](proof-law) of
 # {prf:ref}`the law of the window <thm-law>` apply, also where $u$ depends on $n$. At $uw^*$ they give the risk
 #
 # $$\beta\,(w^*)^{-\rho/2}\big(u^{-\rho/2}+s\,u^{(d-1)/2}\big)(1+o(1)).$$
@@ -305,15 +339,15 @@ judge(
 # decides. For $\rho'<\rho$ it tends to infinity, and the second term decides. $\square$
 # :::
 #
-# A wrong noise level and a wrong context length make windows that are wrong by a factor $u$, too, so that the same function $G$ is their
-# price ({numref}`fig-mistakes`). The chapter [](/notebooks/length.ipynb) asks what follows for rules that narrow the window as the
-# context grows.
+# A wrong noise level and a wrong context length make windows that are wrong by a factor $u$, too, so that the same
+# function $G$ is their price ({numref}`fig-mistakes`). The chapter [](/notebooks/length.ipynb) asks what follows for rules
+# that narrow the window as the context grows.
 #
 # ## By hand: four dimensions
 #
-# In $d=4$ dimensions the price in long contexts is the same for $r$ and $1/r$. In {eq}`eq-price` we have
-# $\frac3{d-1}=1$ and $2-\frac6{d+2}=1$, so $P(r)=\frac{r^2+1}{2r}=P(1/r)$. For $L'=2L$ and for $L'=\frac12L$ the price
-# tends to $\frac54$.
+# In $d=4$ dimensions the price in long contexts is the same for $r$ and $1/r$, because in {eq}`eq-price` we have
+# $\frac3{d-1}=1$ and $2-\frac6{d+2}=1$, so that $P(r)=\frac{r^2+1}{2r}=P(1/r)$. For $L'=2L$ and for $L'=\frac12L$ the
+# price tends to $\frac54$.
 #
 # **Exercise 1.** Replace the first line of the experiment's cell by `dims = [4]`. Run this cell and the cell of its plot.
 # How many dotted lines do you see, and at which heights?
@@ -364,12 +398,10 @@ judge(
 # %% [markdown]
 # ## The printed bounds
 #
-# {numref}`fig-bounds` divides the exact risk by two of the printed bounds. If such a quotient keeps falling like a
-# power of $n$, then in long contexts an upper bound is true and a lower bound is false, whatever constant multiplies
-# the bound.
-#
-# The cards compare the exponent of $n$ in the risk with the exponent in the bound. They measure the exponent of the
-# risk between two very long contexts.
+# {numref}`fig-bounds` divides the exact risk by two of the printed bounds. If such a quotient keeps falling like a power
+# of $n$, then in long contexts an upper bound is true and a lower bound is false, whatever constant multiplies the bound.
+# The cards compare the exponent of $n$ in the bound with the exponent in the risk, which they measure between two very
+# long contexts.
 
 # %% tags=["hide-input"]
 exact = {"lipschitz": lipschitz, "noise_std": noise_std}
@@ -409,9 +441,9 @@ plt.show()
 # :alt: Two panels. Left, the risk for L' = L falls further and further below the printed upper bound. Right, the risk
 # at the largest L' falls further and further below the printed lower bound.
 #
-# Exact risk on ReLU functions divided by the printed bound with constant one. On the shaded side the bound is true.
-# Both quotients keep falling. So in long contexts the upper bound for $L'=L$ (left) holds, and the lower bound for
-# $L'>L$ (right) fails on these functions.
+# Exact risk on ReLU functions divided by the printed bound with constant one. On the shaded side the bound is true. Since
+# both quotients keep falling, in long contexts the upper bound for $L'=L$ (left) holds, and the lower bound for $L'>L$
+# (right) fails on these functions.
 # ```
 
 # %% tags=["remove-input"]
@@ -443,17 +475,16 @@ judge(
 
 # %% [markdown]
 # **Functions rougher than those of pretraining.** On functions drawn from $D(\mathcal F_{L'}^+)$ the risk falls faster
-# in $n$ than the printed lower bound. On the worst $L'$-Lipschitz function the risk has the printed order. To see this,
+# in $n$ than the printed lower bound, while on the worst $L'$-Lipschitz function it has the printed order. To see this,
 # we show that the largest bias of an $L'$-Lipschitz function is of the order of $L'^2/w$.
 #
 # *At most.* Let $\omega_i$ be the attention weight of the token $x_i$, and let $x_q$ be the query. By Jensen's
-# inequality the bias of every $L'$-Lipschitz function is at most $L'^2\,\mathbb E\sum_i\omega_i\Vert x_i-x_q\Vert^2$.
-# In long contexts and for large $w$ this upper bound is about $(d-1)L'^2/w$.
+# inequality the bias of every $L'$-Lipschitz function is at most $L'^2\,\mathbb E\sum_i\omega_i\Vert x_i-x_q\Vert^2$,
+# which in long contexts and for large $w$ is about $(d-1)L'^2/w$.
 #
-# *At least.* Take the wave $\frac{L'}b\cos(b\,u\cdot x)$ with a random direction $u$ and $b=\frac12\sqrt w$. Its
-# wavelength is proportional to the width of the window, so its bias should be a fixed share of $(L'/b)^2=4L'^2/w$. The
-# next cell computes this bias, and the upper bound, for two large $w$. In each dimension both are nearly proportional
-# to $1/w$:
+# *At least.* Take the wave $\frac{L'}b\cos(b\,u\cdot x)$ with a random direction $u$ and $b=\frac12\sqrt w$. As its
+# wavelength is proportional to the width of the window, its bias should be a fixed share of $(L'/b)^2=4L'^2/w$. The next
+# cell computes this bias and the upper bound for two large $w$. In each dimension both are nearly proportional to $1/w$:
 
 # %%
 for d in dims:
@@ -470,10 +501,10 @@ for d in dims:
         )
 
 # %% [markdown]
-# At the trained window parameter $w^*$ the largest bias is therefore of the order of $L'^2/w^*$. The label noise is of
-# smaller order, so the risk on the worst function has the order $L'^2/w^*$, too. This risk lies between two numbers:
-# label noise plus the bias of the wave, and label noise plus the upper bound. One reading of the card judges the
-# exponents of $n$ in both numbers.
+# At the trained window parameter $w^*$ the largest bias is therefore of the order of $L'^2/w^*$. Since the label noise is
+# of smaller order, the risk on the worst function has the order $L'^2/w^*$, too. It lies between two numbers: label noise
+# plus the bias of the wave, and label noise plus the upper bound. One reading of the card judges the exponents of $n$ in
+# both numbers.
 
 # %% tags=["remove-input"]
 AT = "d = {dim}, L'/L = {ratio:g}"
@@ -517,9 +548,9 @@ judge(
 )
 
 # %% [markdown]
-# **Functions smoother than those of pretraining.** The printed lower bound holds as an order in $n$. OCR may have
-# misread $\frac d{2(d+2)}$ as $\frac2{2(d+2)}$, and the bound holds with either exponent. We judge only the order,
-# because the printed right side lacks a factor $\sigma^2$.
+# **Functions smoother than those of pretraining.** The printed lower bound holds as an order in $n$, and it does so with
+# either exponent if OCR misread $\frac d{2(d+2)}$ as $\frac2{2(d+2)}$. We judge only the order, because the printed right
+# side lacks a factor $\sigma^2$.
 
 # %% tags=["remove-input"]
 judge(
@@ -541,10 +572,10 @@ judge(
 )
 
 # %% [markdown]
-# **The words beside the two bounds.** For $L'>L$ the slide says "worse dependence on $L'$". The risk of a layer trained
-# at $L$ grows faster with $L'$ than the risk of a layer trained at $L'$.
+# **The words beside the two bounds.** For $L'>L$ the slide says "worse dependence on $L'$". Indeed the risk of a layer
+# trained at $L$ grows faster with $L'$ than the risk of a layer trained at $L'$.
 #
-# For $L'\le L$ the slide says "no benefit of $L'$", which is true of the *rate* in $n$. The risk itself falls by a
+# For $L'\le L$ the slide says "no benefit of $L'$", which is true of the *rate* in $n$, while the risk itself falls by a
 # bounded factor when $L'$ falls below $L$. For ReLU functions in long contexts, label noise makes up the share
 # $\frac3{d+2}$ of the risk at $L'=L$, by {prf:ref}`the price of a wrong window <thm-price>`. This part of the risk
 # remains for every $L'$, because the noise does not depend on the functions. The next cell computes the share:
@@ -604,8 +635,8 @@ judge(
 # %% [markdown]
 # ## Necessary, sufficient?
 #
-# The talk calls shared Lipschitzness "necessary" and "sufficient". In both cases the verdict depends on the reading. A
-# layer *generalizes* to a class if its risk there is at most 10 % above the least risk of any window.
+# The talk calls shared Lipschitzness "necessary" and "sufficient". In both cases the verdict depends on the reading. We
+# say that a layer *generalizes* to a class if its risk there is at most 10 % above the least risk of any window.
 #
 # **Necessary.** Train a layer on ReLU functions of $L$, and let $L'$ be at least four times smaller or larger. In long
 # contexts and $d\le5$ dimensions the layer does not generalize to ReLU functions of $L'$. It does if $L'$ is close enough
@@ -633,10 +664,10 @@ judge(
 # **Sufficient.** We compare three classes with $L=1$: affine functions, ReLU functions and the cosines
 # $\cos(L\,u\cdot x)$ with a random direction $u$. In short contexts a layer with the best window for affine functions
 # generalizes to ReLU functions, and the other way round. In eight dimensions twenty examples are too few to resolve
-# cosines, so the best window for cosines is too wide for affine functions.
+# cosines, so that the best window for cosines is too wide for affine functions.
 #
-# In *long* contexts the best window for affine functions is too wide for ReLU functions. With this window the risk on
-# ReLU functions, divided by the least risk, grows like a power of $n$ {judged}`P1.T3.sufficient-rate`.
+# In *long* contexts the best window for affine functions is too wide for ReLU functions, and the risk that it has there,
+# divided by the least risk, grows like a power of $n$ {judged}`P1.T3.sufficient-rate`.
 
 # %% tags=["remove-input"]
 odd = ["affine", "ReLU"]
@@ -698,10 +729,10 @@ judge(
 #
 # Our reproduction agrees with the slides' Fig. 5: units trained at the $L$ of the test do well, and units trained at
 # another $L$ do not. We train {term}`units <unit>` on affine, ReLU and cosine functions with $L=1$, and on cosines with
-# $L=0.1$ and $L=10$. We test every unit on the three classes with $L=1$. The slides do not print the dimension, the
-# context length, the noise or the cosine class of Fig. 5. We take $d=3$, $n=20$, $\sigma=0.1$ and $\cos(L\,u\cdot x)$.
+# $L=0.1$ and $L=10$, and test every unit on the three classes with $L=1$. Since the slides do not print the dimension, the
+# context length, the noise or the cosine class of Fig. 5, we take $d=3$, $n=20$, $\sigma=0.1$ and $\cos(L\,u\cdot x)$.
 #
-# Cosines are even functions, so training on cosines may end near $M=-wI$ as well as near $M=wI$. Both have the same risk
+# Cosines are even functions, so that training on them may end near $M=-wI$ as well as near $M=wI$, which have the same risk
 # on cosines. Before the test we change the sign of every $M$ near $-wI$, as Lemma 1 of the talk has $w\ge0$.
 
 # %% tags=["hide-input"]
@@ -751,8 +782,8 @@ plt.show()
 # near one.
 # ```
 #
-# The unit trained on cosines with $L=10$ has a window that is too *wide*. Twenty examples are too few to resolve such
-# fast cosines, so equal weights are best for them.
+# Twenty examples are too few to resolve cosines with $L=10$, so that equal weights are best for them. On functions with
+# $L=1$ the window of the unit that was trained on these cosines is therefore too *wide*.
 
 # %% tags=["remove-input"]
 labeled = ["tested", "trained", "seed"]
