@@ -12,19 +12,16 @@
 # *Theorem 2 gives a power law for the best window. When does this law hold? What happens with few examples, much noise,
 # or oscillating functions?*
 #
-# **Short answer.** Let $n$ be the number of examples, $d$ their dimension, $L$ the Lipschitz constant of the functions
-# and $\sigma^2$ the variance of the label noise. The power law for the best window parameter $w^*$ holds in long
-# contexts. For ReLU functions $n$ must be well above both $(L/\sigma)^d$ and $(\sigma/L)^2$. For waves
-# $\cos(L\,u\cdot x)$ with $L\ge1$, $n$ must be well above both $L^{d-1}\sigma^2$ and $L^{d-1}/\sigma^{d+1}$. Dots in
-# {numref}`fig-phases` mark the part of the map in which $w^*$ is near the law. Equal or nearly equal weights ($w^*=0$
-# or near zero) are best if the noise is large, or if the examples lie too far apart to show a wave. If the noise is
+# **Short answer.** The power law for the best {term}`window parameter` $w^*$ holds in long contexts. Let $n$ be the number of
+# examples, $d$ their dimension, $L$ the Lipschitz constant of the functions and $\sigma^2$ the variance of the label noise.
+# For ReLU functions $n$ must be well above both $(L/\sigma)^d$ and $(\sigma/L)^2$, and for waves $\cos(L\,u\cdot x)$ with
+# $L\ge1$ well above both $L^{d-1}\sigma^2$ and $L^{d-1}/\sigma^{d+1}$ ({numref}`fig-phases`). Equal or nearly equal weights
+# ($w^*=0$ or near zero) are best if the noise is large, or if the examples lie too far apart to show a wave. If the noise is
 # very small and the context is short, the best window contains only a few tokens. Reducing the noise further does not
 # narrow this window, but a longer context does {judged}`P1.T2.signal-limit`. For smooth functions in long contexts, the
-# curvature of the functions sets the best window, and their slope does not
-# {judged}`P1.PD.smooth-law`. For example, take waves $\cos(4\,u\cdot x)$ and linear functions with the same largest
-# slope on the sphere, at $d=5$, $n=10^{12}$ and $\sigma=0.5$. The best $w$ for the waves is then
-# {judged}`P1.PD.slope | same largest slope, L = 4, d = 5, n = 1e12, sigma = 0.5 | .2f` times the best $w$ for the
-# linear functions.
+# curvature of the functions sets the best window, and their slope does not {judged}`P1.PD.smooth-law`. For example, the best
+# $w$ for waves $\cos(4\,u\cdot x)$ is {judged}`P1.PD.slope | same largest slope, L = 4, d = 5, n = 1e12, sigma = 0.5 | .2f`
+# times the best $w$ for linear functions with the same largest slope on the sphere, at $d=5$, $n=10^{12}$ and $\sigma=0.5$.
 
 # %% tags=["remove-cell"]
 import sys
@@ -64,15 +61,14 @@ if noise_std == 0:
 # %% [markdown]
 # ## In plain words
 #
-# Noise, context length and the roughness of the functions decide how many examples the best layer averages over. The
-# {term}`window` is the region around the query whose examples count. Its width is about $w^{-1/2}$, so **large $w$,
-# narrow window**. Three kinds of weights can be best:
+# Noise, context length and the roughness of the functions decide over how many examples the best layer averages, that is,
+# how wide its {term}`window` is. Three kinds of weights can be best:
 #
 # - **Equal weights**, $w^*=0$. They are best for waves that drown in noise or oscillate between neighboring examples.
 #   For affine and ReLU functions with much noise the best weights are almost equal.
-# - **A window** of many tokens. Theorem 2 is about such windows in long contexts. There the window narrows as contexts
-#   get longer, functions get rougher or labels get cleaner.
-# - **Few tokens.** With almost no noise the best window contains a handful of examples. At a fixed context length,
+# - **A window** of many tokens. Theorem 2 is about such windows in long contexts, where the window narrows ($w^*$ grows) as
+#   contexts get longer, functions get rougher or labels get cleaner.
+# - **Few tokens.** With almost no noise the best window contains a handful of examples, and at a fixed context length
 #   reducing the noise further does not narrow this window.
 #
 # ## The experiment: a map of the best window
@@ -158,28 +154,32 @@ plt.show()
 #
 # The kind of weights that is best for each context length and roughness. Numbered lines join settings of equal $w^*$.
 # *Few tokens* means that the best layer attends to fewer than five tokens and to less than half of the context. *A
-# window* means every other setting with $w^*>0$, so this area includes nearly equal weights. Dots mark settings at which
-# $w^*$ differs from {prf:ref}`the law of the window <thm-law>` by less than 20 %. Left:
-# {term}`ReLU functions <class>`. Middle and right: waves at $\sigma=0.1$.
+# window* means every other setting with $w^*>0$, nearly equal weights included. Dots mark settings at which $w^*$ differs
+# from {prf:ref}`the law of the window <thm-law>` by less than 20 %. Left: {term}`ReLU functions <class>`. Middle and
+# right: waves at $\sigma=0.1$.
 # ```
 #
-# **When does the law hold?** The law needs long contexts, so it holds only in a part of the blue area. For ReLU functions
-# it is accurate if $n$ is well above both $(L/\sigma)^d$ and $(\sigma/L)^2$. The chapter on
+# **When does the law hold?** The law needs long contexts, so that the dots fill only a part of the blue area. A few dots lie
+# in the orange area, where the ratio of $w^*$ to the law rises through one. In longer contexts this ratio exceeds one, and
+# then it tends to one from above.
+#
+# :::{admonition} How long the contexts must be, up to constant factors
+# :class: dropdown
+# All these bounds leave out constant factors, so that some dots lie outside them.
+#
+# *ReLU functions.* The law is accurate if $n$ is well above both $(L/\sigma)^d$ and $(\sigma/L)^2$. The chapter on
 # [Theorem 2](/notebooks/theorem2_scaling.ipynb) explains the first bound, which excludes the upper part of the left map.
-# Above the second bound, the $w$ of the law is large. This bound excludes the lower left corner.
+# Above the second bound the $w$ of the law is large, which excludes the lower left corner.
 #
-# For waves with $L\ge1$ the law gives a $w^*$ of the order of $(nL^4/\sigma^2)^{2/(d+3)}$, by {eq}`eq-laplacian` below.
-# The law is accurate if two conditions hold. The window must be narrower than a wavelength, which means
-# $w^*\gg L^2$. This holds if $n\gg L^{d-1}\sigma^2$. Even without noise the labels in a window differ, and they must
-# differ by less than $\sigma$. This means $w^*\gg(L/\sigma)^2$. It holds if $n\gg L^{d-1}/\sigma^{d+1}$. At $\sigma=0.1$
-# the second condition is the stronger one.
+# *Waves with $L\ge1$.* The law gives a $w^*$ of the order of $(nL^4/\sigma^2)^{2/(d+3)}$, by {eq}`eq-laplacian` below. It
+# is accurate if two conditions hold. The window must be narrower than a wavelength, which means $w^*\gg L^2$ and holds if
+# $n\gg L^{d-1}\sigma^2$. And the labels in a window, which differ even without noise, must differ by less than $\sigma$,
+# which means $w^*\gg(L/\sigma)^2$ and holds if $n\gg L^{d-1}/\sigma^{d+1}$. At $\sigma=0.1$ the second condition is the
+# stronger one.
+# :::
 #
-# All these bounds leave out constant factors, so some dots lie outside them. A few dots lie in the orange area. There
-# the ratio of $w^*$ to the law rises through one. In longer contexts it exceeds one, and then it tends to one from above.
-#
-# The cell takes about ten seconds on two cores. The next cell prints the best $w$ at two corners of the maps of waves.
-# For the shortest wave in the shortest context, it should be zero. For the longest wave in the longest context, it
-# should be positive:
+# The cell takes about ten seconds on two cores. The next cell prints the best $w$ at two corners of the maps of waves. It
+# should be zero for the shortest wave in the shortest context, and positive for the longest wave in the longest context:
 
 # %%
 ends = phases[phases.title.str.startswith("cosine")].groupby("title")
@@ -193,8 +193,8 @@ for title, part in ends:
 # %% [markdown]
 # ## As printed, and what is true
 #
-# The slides print three extreme examples after Theorem 2. The first is true as printed. The other two are true in one
-# reading and false in another:
+# The slides print three extreme examples after Theorem 2, of which the first is true as printed, while the other two are
+# true in one reading and false in another:
 #
 # > - $\sigma\to\infty$: no signal, average the noise, $w_{KQ}\to0$.
 # > - $L\gg\sigma$: no point aggregating noise, pick the nearest neighbour,
@@ -208,23 +208,23 @@ for title, part in ends:
 #   for all sufficiently large $\sigma$.
 # - *Strong signal.* The limit of $w^*$ depends on whether $n$ or $L/\sigma$ grows first. If $n$ is so large that
 #   [the law of Theorem 2](/notebooks/theorem2_scaling.ipynb) applies, the window narrows as $L/\sigma$ grows. If
-#   $L/\sigma$ grows at a fixed $n$, the best window tends to the best window without noise. In all settings that we
-#   compute, the best window without noise has a positive width and a smaller risk than the nearest neighbor.
-# - *Long contexts.* It is true that $w^*\to\infty$ at a fixed $\sigma>0$. The tokens in the window come arbitrarily
-#   close to the query. The number of these tokens grows, so the mean of their labels has little noise. The label of the
-#   nearest token alone keeps the full noise variance $\sigma^2$.
+#   $L/\sigma$ grows at a fixed $n$, the best window tends to the best window without noise, which in all settings that we
+#   compute has a positive width and a smaller risk than the nearest neighbor.
+# - *Long contexts.* It is true that $w^*\to\infty$ at a fixed $\sigma>0$, and that the tokens in the window come
+#   arbitrarily close to the query. But their number grows, so that the mean of their labels has little noise, whereas the
+#   label of the nearest token alone keeps the full noise variance $\sigma^2$.
 # ```
 #
 # Theorem 2 and its three examples are about the {term}`class` of ReLU functions. The paper's experiments also use a
-# cosine class that none of our sources defines. Ours is $f(x)=\cos(L\,u\cdot x)$ with $u$ uniform on the sphere. We
-# call these functions *waves*. A larger $L$ means a shorter wavelength.
+# cosine class that none of our sources defines. Ours is $f(x)=\cos(L\,u\cdot x)$ with $u$ uniform on the sphere, and we
+# call its functions *waves*, since a larger $L$ means a shorter wavelength.
 #
 # ## By hand: a very fast wave
 #
 # For a wave with a very short wavelength, equal weights are better than the nearest neighbor. Suppose that there is no
-# noise. Suppose also that the values of the function at different points are uncorrelated, with mean $0$ and mean
-# square $\frac12$. A prediction with weights $\omega_i$ that sum to one then has the mean squared error
-# $\frac12(1+\sum_i\omega_i^2)$. The nearest neighbor puts the weight $1$ on one token and has the error $1$. Equal
+# noise, and that the values of the function at different points are uncorrelated, with mean $0$ and mean square
+# $\frac12$. A prediction with weights $\omega_i$ that sum to one then has the mean squared error
+# $\frac12(1+\sum_i\omega_i^2)$. The nearest neighbor, which puts the weight $1$ on one token, has the error $1$. Equal
 # weights $\omega_i=\frac1n$ have the error $\frac12(1+\frac1n)$, which is $\frac{21}{40}$ for $n=20$.
 
 # %%
@@ -243,7 +243,7 @@ print(f"nearest neighbor {nearest:.4f}   equal weights {equal:.4f}")
 # | $L/\sigma$ fixed | tested: from far below one to no noise at all |
 # | the class of the theorem | ReLU functions, and also affine and quadratic functions and waves |
 #
-# Attention weights are proportional to $e^{w\,x\cdot x_q}$, so $w$ is the $w_{KQ}$ of the slides. The query does not
+# Attention weights are proportional to $e^{w\,x\cdot x_q}$, so that $w$ is the $w_{KQ}$ of the slides. The query does not
 # attend to itself.
 # ```
 #
@@ -259,18 +259,17 @@ for n in (16, 64, 1024):
 
 # %% [markdown]
 # For this wave equal weights are best in the shortest context. A window begins to help once neighboring tokens lie
-# closer together than a wavelength. The sphere has dimension $d-1$, so the number of tokens needed is of the order of
-# $L^{d-1}$.
+# closer together than a wavelength, which takes a number of tokens of the order of $L^{d-1}$, because the sphere has
+# dimension $d-1$.
 #
-# At the context length where a window begins to help, $w^*$ **jumps** from zero to a positive value. There the risk has
-# two minima as a function of $w$. One minimum lies at $w=0$. At the other minimum the window is about a wavelength
-# wide.
+# At the context length where a window begins to help, $w^*$ **jumps** from zero to a positive value. There the risk as a
+# function of $w$ has two minima, one at $w=0$, and one at which the window is about a wavelength wide.
 #
 # ## The extreme examples
 #
-# For affine and ReLU functions at fixed $n$, $w^*$ tends to zero as the noise grows. As the noise vanishes, $w^*$ tends
-# to a finite limit. For these two classes the bias is proportional to $L^2$ and the noise term is proportional to
-# $\sigma^2$. The best $w$ is therefore a function of $L/\sigma$.
+# At fixed $n$ the best $w$ for affine and ReLU functions tends to zero as the noise grows, and to a finite limit as the
+# noise vanishes. It is a function of $L/\sigma$, because for these two classes the bias is proportional to $L^2$ and the
+# noise term to $\sigma^2$.
 
 # %% tags=["hide-input"]
 every = sorted({*dims, *more_dims})
@@ -316,9 +315,9 @@ judge(
 )
 
 # %% [markdown]
-# **A strong signal.** At fixed $n$ the best window has a positive width even without label noise. The reason is that
-# the tokens lie at random positions. The mean of several labels depends less on these positions than a single label
-# does. In a longer context the tokens lie closer to the query, and the best window is narrower.
+# **A strong signal.** At fixed $n$ the best window has a positive width even without label noise. For the tokens lie at
+# random positions, on which the mean of several labels depends less than a single label does. In a longer context the
+# tokens lie closer to the query, and the best window is narrower.
 
 # %% tags=["remove-input"]
 fixed = phase_diagram.slopes_of_a_strong_signal(dims=every, n_values=few)
@@ -340,8 +339,8 @@ judge(
 )
 
 # %% [markdown]
-# **Long contexts.** At fixed noise $w^*$ grows without bound as the context gets longer. The number of tokens in the
-# best window also grows, so the best layer does not pick the nearest neighbor alone.
+# **Long contexts.** At fixed noise $w^*$ grows without bound as the context gets longer. Since the number of tokens in the
+# best window also grows, the best layer does not pick the nearest neighbor alone.
 
 # %% tags=["remove-input"]
 lengths = 10.0 ** np.array(n_decades)
@@ -395,8 +394,8 @@ judge(
 
 # %% [markdown]
 # **Exercise 1.** Take a linear function on a line, without noise. One example lies at the distance $s$ to the left of
-# the query, and another at the distance $t$ to the right. How large is the absolute error of the nearest neighbor?
-# Which weights give no error?
+# the query, and another at the distance $t$ to the right. How large is the absolute error of the nearest neighbor, and
+# which weights give no error?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -406,30 +405,27 @@ judge(
 #
 # ## Curvature, not slope
 #
-# In long contexts the curvature of smooth functions sets the best window. Theorem 2 measures roughness by $L$, which is
-# a slope. For a smooth function $f$, however, a narrow window with many tokens predicts about $f+\frac1{2w}\Delta f$,
-# where $\Delta$ is the Laplacian of the sphere. The error without noise comes from this curvature term. The best window
-# balances it against the noise. As $n\to\infty$ at fixed $\sigma>0$,
+# Theorem 2 measures roughness by $L$, which is a slope. For a smooth function $f$, however, a narrow window with many
+# tokens predicts about $f+\frac1{2w}\Delta f$, where $\Delta$ is the Laplacian of the sphere. The error without noise comes
+# from this curvature term, which the best window balances against the noise. As $n\to\infty$ at fixed $\sigma>0$,
 #
 # $$w^*\sim\Big[\frac{n\,\mathbb E(\Delta f)^2}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d+3}}.$$ (eq-laplacian)
 #
-# The constant $\kappa$ depends on $d$ only. A layer attends to about $n/(\kappa\,w^{(d-1)/2})$ tokens. Formula
-# {eq}`eq-laplacian` is the case $\rho=4$ of {prf:ref}`the law of the window <thm-law>`. For a single function such a
-# formula is known, also on spheres and manifolds {cite:p}`hall1987,pelletier2006,dimarzio2014`. Our version has the
-# mean over a class of functions.
+# Here $\kappa$ depends on $d$ only, and a layer attends to about $n/(\kappa\,w^{(d-1)/2})$ tokens. The formula is the case
+# $\rho=4$ of {prf:ref}`the law of the window <thm-law>`. For a single function such a formula is known, also on spheres and
+# manifolds {cite:p}`hall1987,pelletier2006,dimarzio2014`, while ours has the mean over a class of functions.
 #
 # ```{admonition} Three classes by hand
 # :class: dropdown
 # Let $\sum_\ell a_\ell P_\ell$ be the {term}`covariance` of a class in {term}`Gegenbauer polynomials`. Then
 # $\mathbb E(\Delta f)^2=\sum_\ell a_\ell\,(\ell(\ell+d-2))^2$.
 #
-# - *Affine functions.* Let $b$ be the intercept. On the sphere $\Delta f=-(d-1)(f-b)$, so
-#   $\mathbb E(\Delta f)^2=\frac{L^2(d-1)^2}{3d}$. So {eq}`eq-laplacian` gives the affine law in
+# - *Affine functions.* Let $b$ be the intercept. On the sphere $\Delta f=-(d-1)(f-b)$, so that
+#   $\mathbb E(\Delta f)^2=\frac{L^2(d-1)^2}{3d}$, and {eq}`eq-laplacian` gives the affine law in
 #   [](/notebooks/theorem2_scaling.ipynb).
-# - *Waves*, $\cos(L\,u\cdot x)$. For large $L$ the Laplacian of a wave is of order $L^2$, so the best $w$ depends on
+# - *Waves*, $\cos(L\,u\cdot x)$. For large $L$ the Laplacian of a wave is of order $L^2$, so that the best $w$ depends on
 #   $nL^4/\sigma^2$.
-# - *ReLU functions.* The sum diverges because of the kink. ReLU functions are the case $\rho=3$ of the law of the
-#   window.
+# - *ReLU functions.* The sum diverges because of the kink, and they are the case $\rho=3$ of the law of the window.
 # ```
 
 # %%
@@ -473,13 +469,13 @@ judge(
 
 # %% [markdown]
 # A machine-written summary of the paper asks for bounds for "sigmoids or tanhs". Both kinds of functions are smooth, so
-# {eq}`eq-laplacian` gives their best window in long contexts (Exercise 3).
+# that {eq}`eq-laplacian` gives their best window in long contexts (Exercise 3).
 #
 # **Equal slopes.** Take $d=2,3,5$ at $n=10^{12}$ and $\sigma=0.5$. Waves $\cos(4\,u\cdot x)$ then have a larger best
-# $w$ than linear functions of equal slope. This holds for four measures of slope: the constant $L$, the slope in
-# $\mathbb R^d$, the largest slope on the sphere, and the mean squared gradient on the sphere. At equal $L$ we compare
-# with our affine class, whose slopes $\ell$ are uniform on $[-L,L]$. The next cell prints the best $w$ for waves
-# divided by the best $w$ for linear functions:
+# $w$ than linear functions of equal slope, for four measures of slope: the constant $L$, the slope in $\mathbb R^d$, the
+# largest slope on the sphere, and the mean squared gradient on the sphere. At equal $L$ we compare with our affine class,
+# whose slopes $\ell$ are uniform on $[-L,L]$. The next cell prints the best $w$ for waves divided by the best $w$ for
+# linear functions:
 
 
 # %%
@@ -519,9 +515,9 @@ print(waves_over_lines.pivot(index="dim", columns="equal", values="value").round
 #
 # with equality for linear functions. The right side is $d-1$ times the mean squared gradient.
 #
-# Divide the best $w$ for waves of a fixed wavenumber by the best $w$ for linear functions. By {eq}`eq-laplacian` the
-# ratio tends to $r^{2/(d+3)}$ as $n\to\infty$. Here $r$ is the ratio of the two mean squared Laplacians. As $d$ grows,
-# $|\log r|$ is at most of the order of $\log d$, so $r^{2/(d+3)}$ tends to one. The next cell computes $r^{2/(d+3)}$:
+# Divide the best $w$ for waves of a fixed wavenumber by the best $w$ for linear functions. By {eq}`eq-laplacian` this
+# quotient tends to $r^{2/(d+3)}$ as $n\to\infty$, where $r$ is the ratio of the two mean squared Laplacians. As $d$ grows,
+# $|\log r|$ is at most of the order of $\log d$, so that $r^{2/(d+3)}$ tends to one. The next cell computes it:
 
 # %%
 all_dims = [5, 10, 20, 50, 100]
@@ -529,8 +525,8 @@ ratios = phase_diagram.limits_of_waves_over_linear(dims=all_dims)
 print(ratios.pivot(index="dim", columns="equal", values="value").round(3))
 
 # %% [markdown]
-# In high dimension the ratio at equal largest slope is below one. There a wave reaches its largest slope in only a
-# small part of the sphere.
+# In high dimension the ratio at equal largest slope is below one, because a wave reaches its largest slope only in a small
+# part of the sphere.
 
 # %% tags=["remove-input"]
 gradient = ratios[ratios.equal == "mean squared gradient"].assign(what="limit")
@@ -551,11 +547,10 @@ judge(
 # %% [markdown]
 # **Beyond the Lipschitz constant.** The same summary also says that attention "does not adapt much beyond
 # Lipschitzness". Our numbers agree with this sentence for affine, ReLU and cosine functions of $L=1$, with $d=2,3,5$
-# and $n=20,100$. They do not at $d=8$ and $n=20$, where so few
-# tokens hardly resolve the waves and their best window is much wider than that of the other classes. In long
-# contexts the sentence is false for waves $\cos(b\,u\cdot x)$ divided by their largest
-# slope. For large $b$ the best $w$ for these waves is proportional to $b^{4/(d+3)}$, so the window narrows as $b$
-# grows.
+# and $n=20,100$. They do not at $d=8$ and $n=20$, where so few tokens hardly resolve the waves, whose best window is much
+# wider than that of the other classes. In long contexts the sentence is false for waves $\cos(b\,u\cdot x)$ divided by
+# their largest slope, because for large $b$ the best $w$ for these waves is proportional to $b^{4/(d+3)}$, so that the
+# window narrows as $b$ grows.
 
 # %% tags=["remove-input"]
 waves = {"error": "error", "name": "b = 8 over b = 1, d = {dim}, n = 1e{k}"}
@@ -578,9 +573,9 @@ judge(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# For large $L$ the mean squared Laplacian $\mathbb E(\Delta f)^2$ is proportional to $L^2$. By {eq}`eq-laplacian`,
-# $w^*\propto(nL^2/\sigma^2)^{2/(d+3)}$. So $w^*$ grows with the wavenumber $L$, although the largest slope stays near
-# one.
+# For large $L$ the mean squared Laplacian $\mathbb E(\Delta f)^2$ is proportional to $L^2$, so that
+# $w^*\propto(nL^2/\sigma^2)^{2/(d+3)}$ by {eq}`eq-laplacian`. Thus $w^*$ grows with the wavenumber $L$, although the largest
+# slope stays near one.
 # ```
 #
 # **Exercise 3.** Does the law hold for the smooth steps $f(x)=\frac24\tanh(4\,q\cdot x)$? Compare the exact $w$ with
@@ -597,7 +592,7 @@ judge(
 #     print(f"n = {n:.0e}   w over law {optimal_window(step, n, 0.5).w / law:.3f}")
 # ```
 # The law holds in long contexts. At $n=10^{12}$ the exact $w$ and the law differ by less than one per cent. At $n=10^4$
-# the law is about a quarter too large. At this length the window is still wider than the steep part of the function.
+# the law is about a quarter too large, because the window is still wider than the steep part of the function.
 # :::
 #
 # **Exercise 4.** Draw the map of ReLU functions for $d=7$. Which line do you add to the cell of the experiment? What
@@ -605,16 +600,16 @@ judge(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Write `dims = [7]` as the first line of the cell. The lines of equal $w$ lie farther apart. For ReLU functions $w^*$
-# grows like $n^{2/(d+2)}$, and this exponent is smaller at $d=7$ than at $d=5$. So a longer context is needed to narrow
-# the window by the same factor.
+# Write `dims = [7]` as the first line of the cell. The lines of equal $w$ lie farther apart. For $w^*$ grows like
+# $n^{2/(d+2)}$ for ReLU functions, and since this exponent is smaller at $d=7$ than at $d=5$, a longer context is needed to
+# narrow the window by the same factor.
 # ```
 #
 # ## To remember
 #
-# Noise, context length and wavelength decide whether equal weights, a window or a few tokens are best. Within the
-# affine or the ReLU class, in long contexts, the best window depends on $L$, as Theorem 2 says. Between different
-# smooth classes, in long contexts, the best window depends on the curvature.
+# Noise, context length and wavelength decide whether equal weights, a window or a few tokens are best. In long contexts the
+# best window depends on $L$ within the affine or the ReLU class, as Theorem 2 says, while between different smooth classes
+# it depends on the curvature.
 
 # %% tags=["remove-input"]
 notebook.footer()

@@ -13,12 +13,12 @@
 # decide it?*
 #
 # **Short answer.** Your data nearly decide it. You need to know neither the class of functions nor the noise level, since
-# `icl.best_window(X, y)` hides one label at a time, predicts it from the others, and returns the window parameter with
-# the least error. On two maps of the Earth, where the best window is known exactly, the window that it finds has in the
-# median nearly the least risk {judged}`P1.data.left-out`. A single data set leaves a whole range of windows open. For linear
-# functions the exact best one lies, in most data sets, in the range that is returned beside it {judged}`P1.data.range`. On a sphere one
-# attention layer is the Nadaraya-Watson kernel smoother, so that $w$ is a bandwidth in disguise. If your columns are not
-# on a sphere, `icl.Placement` puts them there, and if only some of them matter, `icl.best_matrix` finds out which.
+# `icl.best_window(X, y)` hides one label at a time, predicts it from the others, and returns the {term}`window parameter`
+# with the least error. On two maps of the Earth, where the best window is known exactly, the window that it finds has in
+# the median nearly the least risk {judged}`P1.data.left-out`. A single data set leaves a whole range of windows open, in
+# which, for linear functions, the exact best one lies in most data sets {judged}`P1.data.range`. On a sphere one attention
+# layer is the Nadaraya-Watson kernel smoother, so that $w$ is a bandwidth in disguise. If your columns are not on a sphere,
+# `icl.Placement` puts them there, and if only some of them matter, `icl.best_matrix` finds out which.
 
 # %% tags=["remove-cell"]
 import sys
@@ -100,9 +100,9 @@ plt.show()
 # ## In plain words
 #
 # **Choose the window that predicts hidden labels best.** Attention with $M=wI$ predicts the label of a query $x_q$ by a
-# weighted mean of known labels. The weight of a token $x_i$ is proportional to $e^{w\,x_i\cdot x_q}$. A small $w$
+# weighted mean of known labels, in which a token $x_i$ has a weight proportional to $e^{w\,x_i\cdot x_q}$. A small $w$
 # averages over many tokens, and a large $w$ copies the label of the nearest one. To find $w$ for your own data, hide
-# each label in turn and predict it from the others. Take the $w$ with the least mean squared error:
+# each label in turn, predict it from the others, and take the $w$ with the least mean squared error:
 #
 # ```python
 # import icl
@@ -113,10 +113,10 @@ plt.show()
 # ```
 #
 # These functions take NumPy arrays, data frames, tensors and lists. A NaN or a wrong shape gives an error of one line.
-# `best.edge` is `"mean"` if the mean of all labels predicts best, and `"nearest"` if copying the nearest label does.
-# Between these extremes `best.edge` is empty. `best_window` tries a list of window parameters and interpolates between
-# them, and `best.plot()` draws their errors. From `best.low` to `best.high` the windows predict almost as well as the best one, because their errors differ
-# from its error by at most the standard error of this difference.
+# `best_window` tries a list of window parameters and interpolates between them, and `best.plot()` draws their errors.
+# `best.edge` is `"mean"` if the mean of all labels predicts best, `"nearest"` if copying the nearest label does, and
+# otherwise empty. From `best.low` to `best.high` the windows predict almost as well as the best one, because their errors
+# differ from its error by at most the standard error of this difference.
 #
 # **Lengths of tokens.** On a sphere $x_i\cdot x_q$ is largest for the nearest token, and attention with $M=wI$ is kernel
 # regression with a Gaussian kernel, the estimator of Nadaraya and Watson. Off the sphere a large $w$ prefers the longest
@@ -126,16 +126,16 @@ plt.show()
 #   in one dimension more and keeps its length. This is the default of `icl.Placement`, with an $R$ four times as large as
 #   the largest distance of a token from the mean, so that distances are stretched by 3 % at most. After division by $R$ the
 #   bandwidth of the kernel is $R/\sqrt w$ in the unit of your data. A query beyond the radius $R$ is pulled back to it.
-# - *Center.* The mean is subtracted and each row divided by its length, which is lost. That is right where labels depend on
-#   directions, and often good with many columns.
+# - *Center.* The mean is subtracted, and each row is divided by its length, which is lost. That is right where labels depend
+#   on directions, and often good with many columns.
 #
 # The results of this book are for tokens on the unit sphere. If all tokens have the length $R$ instead of one, divide the
-# $w$ of our results by $R^2$. What lengths do to attention that is not placed is in
+# $w$ of our results by $R^2$. What lengths do to attention over tokens that are not placed is in
 # [Gaussian inputs](/notebooks/gaussian_tokens.ipynb).
 #
-# **Pretraining or leave-one-out?** Pretraining finds one $M$ for a whole class of functions, from many contexts. This
-# $M$ also serves contexts whose labels are too few to determine a window. Leave-one-out finds one $w$ for a single
-# function, from the labels of that function. For kernel regression, which this attention is, leave-one-out is known to be
+# **Pretraining or leave-one-out?** Pretraining finds one $M$ for a whole class of functions from many contexts, and this $M$
+# also serves contexts whose labels are too few to determine a window. Leave-one-out finds one $w$ for a single function,
+# from the labels of that function. For kernel regression, which this attention is, leave-one-out is known to be
 # asymptotically optimal {cite:p}`haerdle1985`.
 #
 # ## The first data that one tries
@@ -168,9 +168,9 @@ for name, (dim, f) in first.items():
 pd.DataFrame(scores).round(3)
 
 # %% [markdown]
-# Lifted, attention predicts as well as the nearest neighbors. Divided by its length, a row of two columns keeps its angle only,
-# which says nothing about the bump, and rows that are left as they are pull the prediction outwards. If columns have
-# unequal scales, standardize them first, because one bandwidth serves all of them.
+# Lifted, attention predicts as well as the nearest neighbors. A row of two columns that is divided by its length keeps its
+# angle only, which says nothing about the bump, and rows that are left as they are pull the prediction outwards. If columns
+# have unequal scales, standardize them first, because one bandwidth serves all of them.
 #
 # ## Which columns matter?
 #
@@ -226,9 +226,9 @@ print("entries of M:", np.diag(matrix.M).round(1))
 # For a map of the Earth the [exact best window](/notebooks/planet.ipynb) follows from the *spectrum*, the variance of
 # the map at each length scale. Here the spectrum is not used: `icl.best_window` sees only $n$ random places
 # and their noisy labels. The next cell draws many such data sets from two maps. For each data set it computes the
-# *price*: the exact risk with the window that was found, divided by the least risk. Column `twice` is the price of a
-# window that is wrong by a factor of two: of half the best $w$ or of twice the best $w$, whichever is less. The minimum is
-# flat, so a price says something about the window only if it is below this one.
+# *price*: the exact risk with the window that was found, divided by the least risk. Column `twice` is the price of a window
+# that is wrong by a factor of two, of half the best $w$ or of twice the best $w$, whichever price is less. Since the
+# minimum is flat, a price says something about the window only if it is below this one.
 #
 # For the magnetic field with 400 places the median price is {judged}`P1.data.left-out | magnetic field, n = 400 | .2f`.
 # To try another size, replace the first line of the next cell by `n_values = [200]`. The price should also be close
@@ -270,8 +270,7 @@ columns = ["exact", "w", "price", "twice"]
 left_out.groupby(["map", "n"], sort=False)[columns].median().round(2)
 
 # %% [markdown]
-# The cell takes a few seconds. Column `exact` has the exact best $w$. Columns `w` and `price` have medians over the
-# data sets.
+# The cell takes a few seconds. Column `exact` has the exact best $w$, while `w` and `price` are medians over the data sets.
 
 # %% tags=["remove-input"]
 labels = {"samples": "seed", "labels": ["map", "n", "twice"]}
@@ -283,11 +282,12 @@ judge(
 
 
 # %% [markdown]
-# **How far can the range be trusted?** `low` and `high` enclose the windows that the data can hardly tell from the best one. For
-# linear functions of random tokens the exact best window is known, so we can count the data sets in whose range it lies.
+# **How far can the range be trusted?** `low` and `high` enclose the windows that the data can hardly tell from the best one.
+# For linear functions of random tokens the exact best window is known, so we can count the data sets in whose range it lies.
 # Linear functions are rotations of one another, and so each of them has the best window of the class. (The functions of the
-# ReLU class are not, and have windows of their own, between which the window of the class is a compromise.) Near the minimum the rule of one standard error of the difference means about two standard errors of $\log w$, so one expects
-# about 95 %. The card has the shares of many data sets. Its control moves each range by a factor of four.
+# ReLU class are not, and have windows of their own, between which the window of the class is a compromise.) Near the minimum
+# the rule of one standard error of the difference means about two standard errors of $\log w$, so that one expects about
+# 95 %. The card has the shares of many data sets, and its control moves each range by a factor of four.
 
 # %% tags=["remove-input"]
 rows = []
@@ -317,16 +317,16 @@ judge(
 # %% [markdown]
 # ## Diabetes and digits, beside the law
 #
-# For the diabetes data the window of leave-one-out is compatible with the exact best window of affine functions. For the
-# digits it is not. The exact window depends on the dimension, the number $n$ of labels, the Lipschitz constant $L$ and
-# the noise level $\sigma$. The next cell estimates $L$ and $\sigma$ from a linear fit on the sphere. Here $L$ is the length of
-# the gradient, and $\sigma$ is the standard deviation of the residuals. If the labels have several columns, $L^2$ and
-# $\sigma^2$ are sums over the columns.
+# For the diabetes data the window of leave-one-out is compatible with the exact best window of affine functions, and for the
+# digits it is not. The exact window depends on the dimension, the number $n$ of labels, the Lipschitz constant $L$ and the
+# noise level $\sigma$. The next cell estimates $L$ and $\sigma$ from a linear fit on the sphere, as the length of the gradient
+# and the standard deviation of the residuals. If the labels have several columns, $L^2$ and $\sigma^2$ are sums over the
+# columns.
 #
-# Real tokens do not vary equally in all directions, so we try two values of the dimension. The first is $d$, the number
-# of columns of the tokens. The second is the *filled* dimension $1/\operatorname{tr}\Sigma^2$, where $\Sigma$ is the
-# covariance matrix of the tokens. For uniform tokens on the sphere the filled dimension equals $d$. The last two
-# columns of the table are the best $w$ of affine functions in these dimensions, with the estimated $L$ and $\sigma$.
+# Real tokens do not vary equally in all directions, so that we try two values of the dimension: the number $d$ of columns of
+# the tokens, and the *filled* dimension $1/\operatorname{tr}\Sigma^2$, where $\Sigma$ is the covariance matrix of the
+# tokens. For uniform tokens on the sphere the two are equal. The last two columns of the table are the best $w$ of affine
+# functions in these dimensions, with the estimated $L$ and $\sigma$.
 
 
 # %%
@@ -357,20 +357,20 @@ law = pd.DataFrame(compared(name) for name in data).set_index("data")
 law.round(1)
 
 # %% [markdown]
-# For diabetes the two windows of the last columns lie between `low` and `high`, because the labels are nearly linear.
-# For digits the window of leave-one-out is narrower than the window of affine functions. The labels of digits jump from class to
-# class. Much of what a linear fit treats as noise is therefore signal, which a narrow window can
-# use. The images also lie in clusters and do not fill the sphere uniformly. So the exact window of affine functions is
-# a guide only if labels are nearly affine and tokens nearly uniform. Leave-one-out needs no such assumption.
+# For diabetes the two windows of the last columns lie between `low` and `high`, because the labels are nearly linear. For
+# digits the window of leave-one-out is narrower than the window of affine functions. Their labels jump from class to class,
+# so that much of what a linear fit treats as noise is signal, which a narrow window can use. The images also lie in clusters
+# and do not fill the sphere uniformly. So the exact window of affine functions is a guide only if labels are nearly affine
+# and tokens nearly uniform, whereas leave-one-out needs no such assumption.
 #
 # ## As an estimator of scikit-learn
 #
-# `icl.SoftmaxAttentionRegressor` works in pipelines and in cross-validation. It finds the window by itself. It lifts or centers
-# the rows, whichever has the smaller leave-one-out error, unless its argument `place` says how. With `metric="diagonal"` it
-# gives each column a bandwidth of its own. `predict(X, return_std=True)` also returns the spread of the labels in the window.
-# For classes there is `icl.SoftmaxAttentionClassifier`, whose probabilities are the weights of the classes.
-# The next cell compares the estimator with two other models. One averages nearest neighbors, whose number is chosen by
-# cross-validation. The other is linear. Columns of unequal scale would need a `StandardScaler` before each of them.
+# `icl.SoftmaxAttentionRegressor` finds its own window, so that it works in pipelines and in cross-validation like any
+# estimator. It lifts or centers the rows, whichever has the smaller leave-one-out error, unless its argument `place` says how,
+# and with `metric="diagonal"` it gives each column a bandwidth of its own. `predict(X, return_std=True)` also returns the
+# spread of the labels in the window. For classes there is `icl.SoftmaxAttentionClassifier`, whose probabilities are the
+# weights of the classes. The next cell compares the regressor with two rivals, a linear model and a mean of nearest neighbors
+# whose number is chosen by cross-validation. Columns of unequal scale would need a `StandardScaler` before each of them.
 
 # %%
 scores = {
@@ -384,14 +384,14 @@ scores = {
 pd.DataFrame(scores).agg(["mean", "std"]).round(3)
 
 # %% [markdown]
-# The table shows the mean and the spread of $R^2$ over ten folds of the diabetes data. These labels are nearly linear,
-# so a linear model is hard to beat.
+# The table shows the mean and the spread of $R^2$ over ten folds of the diabetes data, whose labels are nearly linear, so that
+# a linear model is hard to beat.
 #
 # ## Two layers, and an activation of your own
 #
-# You can train a model of your own in a few lines. The function `draw_contexts` draws contexts, and `minimize` of the book
-# trains any function of tensors with Adam. In the next cell the first layer adds a weighted mean of the
-# context's tokens to every token. The second layer predicts the label.
+# You can train a model of your own in a few lines: `draw_contexts` draws contexts, and `minimize` of the book trains any
+# function of tensors with Adam. In the next cell the first layer adds a weighted mean of the context's tokens to every token,
+# and the second layer predicts the label.
 
 # %%
 relu = ReLU(3, lipschitz=3.0)
@@ -420,7 +420,7 @@ print(f"two layers {second_half:.2f}, the best single layer {best.risk:.2f}")
 #
 # To use an activation $\varphi$ of your own, add an entry to `icl.attention.ACTIVATIONS`. The entry has three parts:
 # the function $\varphi(s)$ of the score $s$, its derivative $\varphi'(s)$ as a function of $s$ and $\varphi(s)$, and
-# whether the weights are divided by their sum. You can then give the name of the entry wherever an activation is expected.
+# whether the weights are divided by their sum. The name of the entry can then stand wherever an activation is expected.
 
 # %%
 ACTIVATIONS["square"] = (lambda s: (1 + s) ** 2, lambda s, phi: 2 * (1 + s), True)
@@ -452,7 +452,7 @@ for unit, error in zip(units, errors, strict=True):
 # ## To remember
 #
 # Hide each label in turn, and take the window that predicts the hidden labels best. On our maps this window has nearly
-# the least risk. You need to know neither the class of functions nor the noise level.
+# the least risk, although neither the class of functions nor the noise level is known.
 
 # %% tags=["remove-input"]
 notebook.footer()
