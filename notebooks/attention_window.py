@@ -12,13 +12,13 @@
 # *A transformer reads a list of examples, each with its label, and then predicts the label of a new point. Which of the
 # examples does one attention layer use, and how much does each of them count?*
 #
-# **Short answer.** The layer predicts a weighted mean of the labels, and the examples near the new point count most. On
-# the unit sphere, softmax attention with the scores $w\,x\cdot x_q$ is exactly kernel regression. The weight of an
-# example $x$ is proportional to $e^{-\frac w2\|x-x_q\|^2}$, where $x_q$ is the new point {judged}`P1.W.kernel`. The
-# number $w$ sets the width of the *window* of examples that count. The best width grows with the noise of the labels
-# {judged}`P1.W.noisy`. For affine and ReLU functions it shrinks as the functions' Lipschitz constant $L$ grows
-# {judged}`P1.W.rapid`. Take functions $\cos(L\,u\cdot x)$ on the circle with a random direction $u$, $40$ examples and
-# noise with $\sigma=0.2$. The best width at $L=8$ is
+# **Short answer.** The layer predicts a weighted mean of the labels, in which the examples near the new point count most.
+# On the unit sphere, softmax attention with the scores $w\,x\cdot x_q$ is exactly kernel regression: the weight of an
+# example $x$ is proportional to $e^{-\frac w2\|x-x_q\|^2}$, where $x_q$ is the new point {judged}`P1.W.kernel`. The number
+# $w$ sets the width of the *window* of examples that count. The best width grows with the noise of the labels
+# {judged}`P1.W.noisy`, and for affine and ReLU functions it shrinks as the functions' Lipschitz constant $L$ grows
+# {judged}`P1.W.rapid`. For functions $\cos(L\,u\cdot x)$ on the circle with a random direction $u$, $40$ examples and
+# noise with $\sigma=0.2$, the best width at $L=8$ is
 # {judged}`P1.W.softmax-adapts | cosine, d = 2, n = 40, $\sigma$ = 0.2, L = 8 over 1 | .2f` times the best width at
 # $L=1$.
 
@@ -68,17 +68,18 @@ notebook.setup(globals())
 # %% [markdown]
 # ## In plain words
 #
-# The prompt of an attention layer has labeled examples $(x_1,y_1),\dots,(x_n,y_n)$ and a {term}`query` $x_q$ without a label.
-# The layer predicts the query's label as a weighted mean of the labels. The weights are the softmax of the scores
-# $x_i^\top Mx_q$. Pretraining learns the matrix $M$ and nothing else.
+# The prompt of an attention layer has labeled examples $(x_1,y_1),\dots,(x_n,y_n)$ and a {term}`query` $x_q$ without a label,
+# which the layer predicts as a weighted mean of the labels. The weights are the softmax of the scores $x_i^\top Mx_q$.
+# Pretraining learns the matrix $M$ and nothing else.
 #
-# For $M=wI$ with $w>0$, the examples near the query count most. The region of these examples is called the {term}`window`. Its
-# width is about $w^{-1/2}$, where $w$ is the {term}`window parameter`. **A large $w$ is a narrow window.**
+# For $M=wI$ with $w>0$, the examples near the query count most, and the region of these examples is called the
+# {term}`window`. Its width is about $w^{-1/2}$, where $w$ is the {term}`window parameter`. **A large $w$ is a narrow
+# window.** The width matters in two ways:
 #
-# - A narrow window averages few labels, so much of their noise remains.
-# - A narrow window uses only labels from nearby, so it hardly blurs the function.
-# - Affine and ReLU functions that change faster need a narrower window, that is, a larger $w$.
-# - Noisier labels need a wider window, that is, a smaller $w$.
+# - A narrow window averages few labels, so that much of their noise remains. Noisier labels therefore need a wider window,
+#   that is, a smaller $w$.
+# - A narrow window uses only labels from nearby, so that it hardly blurs the function. Affine and ReLU functions that
+#   change faster therefore need a narrower window, that is, a larger $w$.
 
 # %% tags=["hide-input"]
 shown = np.deg2rad([150, 62, 25, -32, -115])
@@ -133,10 +134,10 @@ plt.show()
 # have thicker lines. A shaded sector around the star is the window. Right, the five examples with their labels in boxes.
 # Arrows, as thick as the lines, lead to one box, the prediction.
 #
-# How one attention layer answers. Left: five labeled examples and a {term}`query` (star) on the circle, with $w=3$. The sizes
-# of discs and lines show the attention weights. The shaded {term}`window` is the region where the weight is more than half of
-# the weight at the query. Right: the prompt. The prediction is the weighted mean of the labels, and the order of the examples
-# does not matter.
+# How one attention layer answers. Left: five labeled examples and a {term}`query` (star) on the circle, with $w=3$. The
+# sizes of discs and lines show the attention weights, and the shaded {term}`window` is the region where the weight is more
+# than half of the weight at the query. Right: the prompt. The prediction is the weighted mean of the labels, whatever the
+# order of the examples.
 # ```
 #
 # **Move it.** The next figure unrolls a circle of examples into a line. The area of each disc shows the attention weight of
@@ -183,10 +184,10 @@ interactive(
 # ## The experiment: attention is kernel regression
 #
 # On the sphere, the attention weights are exactly the weights of a Gaussian kernel. The next cell draws contexts and
-# computes two weights for each example. The first is the softmax of the scores $w\,x_i\cdot x_q$. The second is a
-# Gaussian kernel of the distance to the query. The cell repeats the computation with normal tokens. These tokens do not
-# lie on a sphere, so the two weights differ. The table below lists the largest difference between the two weights. To
-# try $d=7$, replace the first line of the next cell by `dims = [7]`.
+# computes two weights for each example: the softmax of the scores $w\,x_i\cdot x_q$, and a Gaussian kernel of the distance
+# to the query. It does the same with normal tokens, which do not lie on a sphere, so that the two weights differ. The table
+# below lists the largest difference between the two weights. To try $d=7$, replace the first line of the next cell by
+# `dims = [7]`.
 
 # %%
 dims = list(dims)  # or [7], for example
@@ -234,11 +235,11 @@ plt.show()
 #
 # The weights of the examples in one context. Points show softmax attention, and lines show the Gaussian kernel
 # $e^{-\frac w2\|x-x_q\|^2}$. On the sphere (left) points and lines agree. With normal tokens (right), examples with a large
-# norm can get large weights far from the query.
+# norm can get large weights although they are far from the query.
 # ```
 #
 # The two cells above take about a second on two cores. On the sphere at $d=5$, expect the largest difference in the table to
-# be about {judged}`P1.W.kernel | d = 5 | .0e`, a rounding error. With normal tokens, expect a much larger difference.
+# be about {judged}`P1.W.kernel | d = 5 | .0e`, a rounding error, and with normal tokens a much larger one.
 
 # %% tags=["remove-input"]
 gaps = weights.groupby(["tokens", "dim"], as_index=False).gap.max()
@@ -253,7 +254,7 @@ judge(
 # %% [markdown]
 # ## As printed, and what is true
 #
-# The kernel and the table on the slides are right. The slides write the attention that the query $x_{n+1}$ pays to $x_i$ as
+# The kernel and the table on the slides are right. The attention that the query $x_{n+1}$ pays to $x_i$ is written there as
 #
 # $$\frac{e^{-\frac{w_{KQ}}2\|x_i-x_{n+1}\|^2}}
 #   {\sum_{j=1}^ne^{-\frac{w_{KQ}}2\|x_j-x_{n+1}\|^2}}.$$ (eq-kernel)
@@ -271,7 +272,7 @@ judge(
 # :class: tip
 # Equation {eq}`eq-kernel` is exact for unit vectors. The authors' rebuttal and the slides' proof sketch write
 # $e^{-w\|x-y\|^2}$ in place of $e^{x^\top My}$. If this $w$ is also the $w$ in $M=wI$, a factor $\frac12$ is missing in
-# the kernel. If the kernel may have its own $w$, nothing is missing. The third row of the table is right: the bias of
+# the kernel, and if the kernel may have its own $w$, nothing is missing. The third row of the table is right: the bias of
 # the estimator, which is the mean of its error, falls with $w$ {judged}`P1.W.table-bias`. The mean of the *squared*
 # error falls as well, until the window has become so narrow that only a few examples are left in it.
 # ```
@@ -279,10 +280,9 @@ judge(
 # ## By hand
 #
 # Take a query on the unit circle and two examples, at $0°$ and at $60°$ from the query. The inner products with the query are
-# $1$ and $\frac12$, and the squared distances to the query are $0$ and $1$. The softmax weights have the ratio
-# $e^{w}:e^{w/2}$. The kernel {eq}`eq-kernel` gives the same ratio in the form $1:e^{-w/2}$.
-#
-# At $w=\ln 4$ the ratio of the two weights is $2:1$. Without the factor $\frac12$ the kernel would give $4:1$.
+# $1$ and $\frac12$, so that the softmax weights have the ratio $e^{w}:e^{w/2}$. The squared distances to the query are $0$
+# and $1$, for which the kernel {eq}`eq-kernel` gives the same ratio in the form $1:e^{-w/2}$. At $w=\ln 4$ this ratio is
+# $2:1$, whereas the kernel without the factor $\frac12$ would give $4:1$.
 
 # %%
 x = attention_window.on_circle(np.deg2rad([0.0, 60.0]))
@@ -291,17 +291,17 @@ print(softmax_weights(x, x[0], M))
 print(softmax_attention(x, torch.tensor([3.0, 0.0]).double(), x[0], M))
 
 # %% [markdown]
-# On the unit sphere $\|x-x_q\|^2=2-2\,x\cdot x_q$, so $e^{w\,x\cdot x_q}=e^{w}e^{-\frac w2\|x-x_q\|^2}$. The factor $e^w$
-# cancels in the softmax. Attention is therefore Nadaraya-Watson regression with a Gaussian kernel. As a function of $x$, the
-# kernel is proportional to the {term}`von Mises-Fisher density`.
+# On the unit sphere $\|x-x_q\|^2=2-2\,x\cdot x_q$, so that $e^{w\,x\cdot x_q}=e^{w}e^{-\frac w2\|x-x_q\|^2}$. The factor
+# $e^w$ cancels in the softmax, which makes attention Nadaraya-Watson regression with a Gaussian kernel. As a function of $x$,
+# the kernel is proportional to the {term}`von Mises-Fisher density`.
 #
 # **Exercise 1.** Put the examples and the query on a sphere of radius $r$. Is the kernel still Gaussian? How does the best $w$
 # depend on $r$ if the labels are a function of $x/r$?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Now $\|x-x_q\|^2=2r^2-2\,x\cdot x_q$, so the kernel is still $e^{-\frac w2\|x-x_q\|^2}$. All distances are multiplied by $r$.
-# The same weights need the same $wr^2$, so the best $w$ is divided by $r^2$.
+# Now $\|x-x_q\|^2=2r^2-2\,x\cdot x_q$, so that the kernel is still $e^{-\frac w2\|x-x_q\|^2}$. As all distances are
+# multiplied by $r$, the same weights need the same $wr^2$, and the best $w$ is divided by $r^2$.
 # ```
 
 # %% [markdown]
@@ -332,7 +332,7 @@ judge(
 
 # %% [markdown]
 # Let $\omega_i$ be the attention weight of example $i$. On the sphere, $-\log\omega_i$ is a linear function of
-# $\|x_i-x_q\|^2$, and its slope is $\frac w2$. The next card gives the slope divided by $w$.
+# $\|x_i-x_q\|^2$ with the slope $\frac w2$. The next card gives this slope divided by $w$.
 
 # %% tags=["remove-input"]
 coefficients = (
@@ -348,9 +348,8 @@ judge(
 )
 
 # %% [markdown]
-# On the sphere our attention layer agrees with four independent libraries up to rounding. The next card compares it with
-# kernel regression (statsmodels), nearest neighbors with Gaussian weights (scikit-learn), the von Mises-Fisher density (SciPy)
-# and fused attention (PyTorch).
+# On the sphere our attention layer agrees up to rounding with four independent libraries: kernel regression (statsmodels),
+# nearest neighbors with Gaussian weights (scikit-learn), the von Mises-Fisher density (SciPy) and fused attention (PyTorch).
 
 # %% tags=["remove-input"]
 judge(
@@ -365,7 +364,8 @@ judge(
 # %% [markdown]
 # ## The table, measured
 #
-# The exact numbers agree with all four rows of the slides' table. The next cell computes four quantities for several values of $w$:
+# The exact numbers agree with all four rows of the slides' table. The next cell computes four quantities for several values
+# of $w$:
 #
 # - the distance from the query at which the weight is half of its largest possible value,
 # - the number of points attended to, $1/\mathbb E\sum_i\omega_i^2$, which is $n$ for equal weights,
@@ -412,12 +412,12 @@ plots.table(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The noise column is proportional to $\sigma^2$, so the two columns cross at a smaller $w$ if $\sigma$ is doubled. The
-# risk is in general not least at the crossing. It is least where the *slopes* of the two columns add up to zero.
+# Since the noise column is proportional to $\sigma^2$, the two columns cross at a smaller $w$ if $\sigma$ is doubled. The
+# risk is in general not least at the crossing, but where the *slopes* of the two columns add up to zero.
 # ```
 #
-# **First row of the slides' table: decay.** With a larger $w$, $-\log\omega_i$ grows faster with the squared distance. As
-# $w\to\infty$, one example gets all the weight.
+# **First row of the slides' table: decay.** With a larger $w$, $-\log\omega_i$ grows faster with the squared distance, and as
+# $w\to\infty$ one example gets all the weight.
 
 # %% tags=["remove-input"]
 judge(
@@ -439,13 +439,11 @@ judge(
 )
 
 # %% [markdown]
-# **Second and fourth row: points and noise.** With a larger $w$, fewer points count and more noise remains. The noise
-# is proportional to the mean of $\sum_i\omega_i^2$. We take one over this mean as the number of points. We show that
-# $\sum_i\omega_i^2$ grows with $w$.
-#
-# Put $t_i=x_i\cdot x_q$, and let $E_w[t]=\sum_i\omega_it_i$ be the mean of $t$ under the weights. The mean $E_w[t]$ grows with
-# $w$, because its derivative is the variance of $t$ under the weights. Hence, for any examples,
-# $\frac d{dw}\log\sum_i\omega_i^2=2(E_{2w}[t]-E_w[t])\ge0$.
+# **Second and fourth row: points and noise.** With a larger $w$, fewer points count and more noise remains. We take
+# $1/\mathbb E\sum_i\omega_i^2$ as the number of points, and the noise is proportional to $\mathbb E\sum_i\omega_i^2$, so
+# that it is enough to show that $\sum_i\omega_i^2$ grows with $w$. Put $t_i=x_i\cdot x_q$, and let
+# $E_w[t]=\sum_i\omega_it_i$ be the mean of $t$ under the weights. It grows with $w$, because its derivative is the variance
+# of $t$ under the weights. Hence, for any examples, $\frac d{dw}\log\sum_i\omega_i^2=2(E_{2w}[t]-E_w[t])\ge0$.
 
 # %% tags=["remove-input"]
 judge(
@@ -458,17 +456,17 @@ judge(
 
 # %% [markdown]
 # **Third row: bias.** Fix a function and a query, and average the error over the tokens. For affine functions this mean
-# error becomes smaller in size as $w$ grows. By symmetry $\mathbb E\sum_i\omega_ix_i=m\,x_q$ with
-# $m=\mathbb E\sum_i\omega_it_i$. For an affine function with slope $a$ and direction $q$, the mean error is therefore
+# error becomes smaller in size as $w$ grows. For by symmetry $\mathbb E\sum_i\omega_ix_i=m\,x_q$ with
+# $m=\mathbb E\sum_i\omega_it_i$, so that for an affine function with slope $a$ and direction $q$ the mean error is
 # $-a(1-m)\,q\cdot x_q$. The number $m$ grows with $w$, because $\frac{dm}{dw}=\mathbb E\,{\rm Var}_\omega(t)\ge0$. For
 # ReLU functions and cosines the next card tests the mean square of the mean error.
 #
 # The theory uses another bias, $\mathcal L_{\rm bias}=\mathbb E(\sum_if(x_i)\omega_i-f(x_q))^2$, which is the mean of
-# the *squared* error. The column "bias" of the table above lists it. Let $w_0$ be the best $w$ for labels without
+# the *squared* error and stands in the column "bias" of the table above. Let $w_0$ be the best $w$ for labels without
 # noise, at which $\mathcal L_{\rm bias}$ is least. For affine and ReLU functions $\mathcal L_{\rm bias}$ falls with $w$ as
 # long as $w$ is below $w_0$, and the best $w$ for noisy labels is below $w_0$ too. Beyond $w_0$ it rises, because so few
 # examples are left in the window that the prediction depends on their positions. The next cell prints
-# $\mathcal L_{\rm bias}$ at several multiples of $w_0$, divided by its value there:
+# $\mathcal L_{\rm bias}$ at several multiples of $w_0$, divided by its value at $w_0$:
 
 # %%
 for name, d in product(("affine", "ReLU"), dims):
@@ -496,8 +494,8 @@ judge(
 # ## Fig. 1, redrawn with exact curves
 #
 # The best window adapts to the Lipschitz constant, whereas the weights of linear attention always have the same shape. The
-# paper's Fig. 1 shows functions with different Lipschitz constants, their windows and the attention weights. It also shows the
-# "ICL error with varying number of context tokens". The functions of Fig. 1 are not printed, so we take cosines.
+# paper's Fig. 1 shows functions with different Lipschitz constants, their windows and the attention weights, and the
+# "ICL error with varying number of context tokens". Since its functions are not printed, we take cosines.
 
 # %% tags=["hide-input"]
 around = np.linspace(-np.pi, np.pi, 400)
@@ -545,13 +543,13 @@ plt.show()
 # risk, and linear attention does not improve with the context length.
 #
 # Cosines $\cos(L\,u\cdot x)$ on the circle, $\sigma=0.2$. Top: one function (line), its noisy examples (dots), and the best
-# window (shaded). Middle: attention weights, divided by the weight at the query. Bottom: exact risk. Each solid curve is
-# softmax attention with the best window for one $L$, and the dotted curve is the best linear attention. The best window for
-# the column's $L$ has the lowest risk.
+# window (shaded). Middle: attention weights, divided by the weight at the query. Bottom: exact risk of softmax attention
+# with the best window for one $L$ (each solid curve) and of the best linear attention (dotted). The best window for the
+# column's $L$ has the lowest risk.
 # ```
 #
-# The top row shows contexts drawn at random, and the other two rows are exact. These cosines are even functions, so the best
-# [linear attention](/notebooks/linear_attention.ipynb) predicts zero at every context length.
+# The top row shows contexts drawn at random, while the other two rows are exact. As these cosines are even functions, the
+# best [linear attention](/notebooks/linear_attention.ipynb) predicts zero at every context length.
 
 # %% tags=["remove-input"]
 compared = {
@@ -576,14 +574,14 @@ judge(
 
 # %% [markdown]
 # **Rapid and slow, noisy and quiet.** The abstract says that the window "widens with decreasing Lipschitzness and
-# increasing label noise". The statement about noise holds for every class. The best $w$ minimizes a sum $B+\sigma^2N$
-# of bias and noise. Neither $B$ nor $N$ depends on $\sigma$, and $N$ rises with $w$. A larger $\sigma$ therefore never
-# makes the best window narrower.
+# increasing label noise". The statement about noise holds for every class. For the best $w$ minimizes a sum $B+\sigma^2N$ of
+# bias and noise in which neither $B$ nor $N$ depends on $\sigma$, and since $N$ rises with $w$, a larger $\sigma$ never makes
+# the best window narrower.
 #
-# For affine and ReLU functions with $\sigma>0$, the statement about the Lipschitz constant holds at every context length. The
-# functions of both classes scale with $L$, so the best $w$ depends only on $L/\sigma$ at a given context length. For our
-# cosines a larger $L$ shortens the wavelength but keeps the amplitude. If the context has too few tokens for the wavelength,
-# the best $w$ can be zero ([phase diagram](/notebooks/phase_diagram.ipynb)).
+# For affine and ReLU functions with $\sigma>0$, the statement about the Lipschitz constant holds at every context length,
+# because the functions of both classes scale with $L$, so that the best $w$ depends only on $L/\sigma$ at a given context
+# length. For our cosines a larger $L$ shortens the wavelength but keeps the amplitude, and if the context has too few tokens
+# for the wavelength, the best $w$ can be zero ([phase diagram](/notebooks/phase_diagram.ipynb)).
 
 # %% tags=["remove-input"]
 setting = {"dims": dims, "n": context_length, "noise_std": noise_std or 1.0}
@@ -625,7 +623,7 @@ judge(
 
 # %% [markdown]
 # **Exercise 3.** Find the best window by simulation alone. Draw 4,000 contexts of `context_length` examples of
-# `Cosine(2, 4.0)` on the circle. Compute the mean squared error of the kernel average for several $w$. Compare the best
+# `Cosine(2, 4.0)` on the circle, compute the mean squared error of the kernel average for several $w$, and compare the best
 # of these $w$ with `optimal_window`.
 #
 # :::{admonition} Solution
@@ -657,9 +655,9 @@ judge(
 #
 # ## To remember
 #
-# On the sphere, softmax attention with $M=wI$ is a Gaussian kernel average. A large $w$ is a narrow window. The
-# prediction then has a smaller mean error and more noise. For affine and ReLU functions the best $w$ is larger for
-# functions that change faster, and smaller for noisier labels.
+# On the sphere, softmax attention with $M=wI$ is a Gaussian kernel average. A large $w$ is a narrow window, with which the
+# prediction has a smaller mean error and more noise. For affine and ReLU functions the best $w$ is larger for functions that
+# change faster, and smaller for noisier labels.
 
 # %% tags=["remove-input"]
 notebook.footer()

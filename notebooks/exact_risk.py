@@ -13,10 +13,10 @@
 # a billion examples?*
 #
 # **Short answer.** The mean squared error of a softmax attention layer can be computed exactly, without drawing
-# contexts. The formula is for layers that give an example $x_i$ the score $w\,x_i\cdot x_q$ at the query $x_q$, and for
-# rotation-invariant random functions on the sphere. The time of the computation does not grow with the number of
-# examples in the context. For short contexts, direct integration over all examples gives the same error
-# {judged}`P1.risk.exact`. Mean errors over randomly drawn contexts agree with the formula, too ({numref}`fig-exact`).
+# contexts, in a time that does not grow with the number of examples. The formula is for layers that give an example $x_i$
+# the score $w\,x_i\cdot x_q$ at the query $x_q$, and for rotation-invariant random functions on the sphere. For short
+# contexts, direct integration over all examples gives the same error {judged}`P1.risk.exact`. Mean errors over randomly
+# drawn contexts agree with the formula, too ({numref}`fig-exact`).
 
 # %% tags=["remove-cell"]
 import sys
@@ -57,15 +57,15 @@ notebook.setup(globals())
 # %% [markdown]
 # ## In plain words
 #
-# Attention predicts with a weighted mean of noisy labels. The mean squared error of this prediction has two parts. The
-# **bias** is the error without label noise. It arises because the function's values at the tokens differ from its value
-# at the query. The **noise part** is what the label noise adds. A larger window parameter $w$ means a narrower
-# {term}`window`. A narrower window averages over fewer labels, so the noise part is larger. For affine and ReLU
+# Attention predicts with a weighted mean of noisy labels, and the mean squared error of this prediction has two parts. The
+# **bias** is the error without label noise, which arises because the function's values at the tokens differ from its value
+# at the query. The **noise part** is what the label noise adds. If the {term}`window parameter` $w$ is larger, the
+# {term}`window` is narrower and averages over fewer labels, so that the noise part is larger. For affine and ReLU
 # functions, the bias falls as $w$ grows from zero.
 #
-# The sum of both parts is the {term}`population risk`. The expected training loss is the population risk plus
-# $\sigma^2$, because in training the query's label is noisy. In the next cell, one call computes the risk for $d=5$,
-# $w=10$ and $n=100$. A second call finds the best $w$ for $10^{12}$ tokens:
+# The sum of both parts is the {term}`population risk`. The expected training loss is larger by $\sigma^2$, because in
+# training the query's label is noisy. In the next cell, one call computes the risk for $d=5$, $w=10$ and $n=100$, and a
+# second call finds the best $w$ for $10^{12}$ tokens:
 
 # %%
 functions = ReLU(dim=5, lipschitz=lipschitz)
@@ -78,9 +78,9 @@ print(f"best w for 10^12 examples: {best.w:.3f}")
 # %% [markdown]
 # ## The experiment: computed against sampled
 #
-# Sampled errors agree with the computed risk. The next cell draws contexts and lets attention predict the value of the
-# function at each query. The mean squared error of these predictions is the sampled risk. The cell also computes the risk by
-# the formula of this chapter. To try $d=7$, replace the first line of the next cell by `dim = 7`.
+# The next cell draws contexts and lets attention predict the value of the function at each query. The mean squared error of
+# these predictions is the sampled risk, which the figure compares with the risk by the formula of this chapter. To try
+# $d=7$, replace the first line of the next cell by `dim = 7`.
 
 # %%
 dim = dims[len(dims) // 2]  # or 7, for example
@@ -128,12 +128,12 @@ plt.show()
 # marks the minimum of a curve if it has one. Sampled points lie on the curves.
 #
 # {term}`Population risk` against the window parameter $w$ for three {term}`classes <class>` of functions. Curves are exact,
-# and points with intervals are sampled. A star marks the least risk of a curve. If a curve has no star, its least risk is at
-# $w=0$, where the prediction is the plain mean of all labels.
+# and points with intervals are sampled. A star marks the least risk of a curve. A curve without a star has its least risk
+# at $w=0$, where the prediction is the plain mean of all labels.
 # ```
 #
-# The two cells above take about five seconds on two cores. The next cell measures the distance of each point from its
-# curve in standard errors, and prints the largest distance. Expect a value below four.
+# The two cells above take about five seconds on two cores. The next cell measures how many standard errors each point lies
+# from its curve, and prints the largest of these distances, which should be below four.
 
 # %%
 distance = (risks.sampled - risks.exact).abs() / risks.standard_error
@@ -152,18 +152,17 @@ print(f"largest distance: {distance.max():.1f} standard errors, {len(risks)} poi
 # > $\mathcal L_{\rm bias}=\mathbb E\big(\sum_if(x_i)\omega_i-f(x_{n+1})\big)^2$ and
 # > $\mathcal L_{\rm noise}=\mathbb E\big(\sum_i\epsilon_i\omega_i\big)^2$.
 #
-# The slides bound both parts up to constants. We compute both parts exactly. The query's label in this definition has no
-# noise, unlike the label in the training loss. In the denominator the slides repeat the index $i$, and we write $j$.
+# The slides bound both parts up to constants, whereas we compute them exactly. The query's label in this definition has no
+# noise, unlike the label in the training loss. In the denominator the slides repeat the index $i$, for which we write $j$.
 #
 # ## By hand: equal weights
 #
 # At $w=0$ all weights are $1/n$, and the risk can be computed by hand. We take affine functions $f(x)=a\,q\cdot x+b$ with
 # slope $a$ uniform on $[-L,L]$ and a random direction $q$. At a random point $x$ the value $a\,q\cdot x$ has mean zero and
-# variance $\frac{L^2}{3d}$. The values at different points are uncorrelated.
-#
-# The mean of the values at $n$ tokens therefore has the variance $\frac1n\cdot\frac{L^2}{3d}$. The value at the query adds
-# $\frac{L^2}{3d}$, so the bias is $\frac{L^2}{3d}\big(1+\frac1n\big)$. The noise part is $\frac{\sigma^2}n$. With $d=5$, $n=2$
-# and $L=\sigma=1$, the bias is $\frac1{10}$ and the noise part is $\frac12$.
+# variance $\frac{L^2}{3d}$, and the values at different points are uncorrelated. The mean of the values at $n$ tokens
+# therefore has the variance $\frac1n\cdot\frac{L^2}{3d}$, to which the value at the query adds $\frac{L^2}{3d}$. So the
+# bias is $\frac{L^2}{3d}\big(1+\frac1n\big)$, while the noise part is $\frac{\sigma^2}n$. With $d=5$, $n=2$ and
+# $L=\sigma=1$, the bias is $\frac1{10}$ and the noise part is $\frac12$.
 
 # %%
 by_hand = population_risk(Affine(dim=5), w=0.0, n=2, noise_std=1.0)
@@ -172,17 +171,16 @@ print(f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}")
 # %% [markdown]
 # ## What is true: a formula with one token
 #
-# Both parts of the risk are integrals over one variable. Every expectation in these integrals is over a single token.
-# Let $M=wI$. Let tokens and query be independent and uniform on the sphere $S^{d-1}$. Let the class of functions be
-# rotation invariant, with covariance $k(x\cdot x')=\mathbb E_f\,f(x)f(x')$. The {term}`variogram` $\gamma(t)=k(1)-k(t)$
-# is half the mean squared difference between the values of $f$ at two points with inner product $t$. Put
-# $t_i=x_i\cdot x_q$ and $E_i=e^{-w(1-t_i)}$. The attention weights are then $\omega_i=E_i/\sum_jE_j$.
+# Both parts of the risk are integrals over one variable, in which every expectation is over a single token. Let $M=wI$, and
+# let tokens and query be independent and uniform on the sphere $S^{d-1}$. Let the class of functions be rotation invariant,
+# with covariance $k(x\cdot x')=\mathbb E_f\,f(x)f(x')$. The {term}`variogram` $\gamma(t)=k(1)-k(t)$ is half the mean
+# squared difference between the values of $f$ at two points with inner product $t$. Put $t_i=x_i\cdot x_q$ and
+# $E_i=e^{-w(1-t_i)}$. The attention weights are then $\omega_i=E_i/\sum_jE_j$.
 #
 # **Why one token is enough.** The denominator $S=\sum_jE_j$ of the weights couples all tokens. The identity
-# $S^{-2}=\int_0^\infty s\,e^{-sS}ds$ uncouples the tokens, because $e^{-sS}$ is a product with one factor for each
-# token. The bias still contains $k(x_i\cdot x_j)$ for pairs of tokens. We expand $k$ in {term}`Gegenbauer polynomials`
-# $P_\ell$. Averaged over rotations about the query, $P_\ell(x_i\cdot x_j)$ becomes the product
-# $P_\ell(t_i)P_\ell(t_j)$.
+# $S^{-2}=\int_0^\infty s\,e^{-sS}ds$ uncouples them, because $e^{-sS}$ is a product with one factor for each token. The
+# bias still contains $k(x_i\cdot x_j)$ for pairs of tokens. We expand $k$ in {term}`Gegenbauer polynomials` $P_\ell$,
+# because on averaging over rotations about the query $P_\ell(x_i\cdot x_j)$ becomes the product $P_\ell(t_i)P_\ell(t_j)$.
 #
 # :::{prf:theorem} exact population risk
 # :label: thm-exact
@@ -195,7 +193,8 @@ print(f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}")
 # $$\begin{aligned}\mathcal L_{\rm bias}=\;&n\int\mathbb E[2\gamma(t)z^2e^{-z}]\,\varphi^{n-1}du\\
 #   &+n(n-1)\int\sum_{\ell\ge1}a_\ell\big(\mathbb E[z\,(1-P_\ell(t))\,e^{-z}]\big)^2\varphi^{n-2}du.\end{aligned}$$
 #
-# All integrals run over the real line. Every expectation is over **one** token. For $n=1$ the second line of the bias is zero.
+# All integrals run over the real line, and every expectation is over **one** token. For $n=1$ the second line of the bias is
+# zero.
 # :::
 #
 # :::{admonition} Proof
@@ -216,14 +215,14 @@ print(f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}")
 # distribution, the expectation of each product is a square. $\square$
 # :::
 #
-# By Schoenberg's theorem $a_\ell\ge0$. All integrands are therefore nonnegative, and no digits are lost by cancellation. The
+# Since $a_\ell\ge0$ by Schoenberg's theorem, all integrands are nonnegative, and no digits are lost by cancellation. The
 # context length $n$ enters only through prefactors and exponents.
 #
 # **Exercise 1.** For a context of one token, what is the bias of the affine class, and how does it depend on $w$?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The only token has weight one at every $w$, so the bias does not depend on $w$. The bias is
+# The only token has weight one at every $w$, so that the bias does not depend on $w$. It is
 # $\mathbb E\,2\gamma(t)=2(k(1)-a_0)=\frac{2L^2}{3d}$.
 # ```
 #
@@ -240,10 +239,10 @@ print(f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}")
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Compute the scores of all points with `scores = (x * x[:, -1:]).sum(dim=-1)`. Add the query's clean label with
+# Compute the scores of all points with `scores = (x * x[:, -1:]).sum(dim=-1)`, and add the query's clean label with
 # `labels = torch.cat([y[:, :-1], f[:, -1:]], dim=1)`. In the line of the loss, replace `y[:, :-1]` by `labels`. The points
-# then fall below the curves. Their distance from the curves is largest at large $w$, where the query gets nearly all the
-# weight. The card P1.risk.exact uses this change as its control.
+# then fall below the curves, and most of all at large $w$, where the query gets nearly all the weight. The card
+# P1.risk.exact uses this change as its control.
 # ```
 #
 # ### The formula on one screen
@@ -320,10 +319,10 @@ print(population_risk(Exponential(3), w=8.0, n=50, noise_std=0.2).total)
 #
 # ## Direct integration over all tokens
 #
-# For two and three tokens, direct integration gives the same risk as the formula. Gauss rules compute the expectation
-# in the definition. They integrate over the angles of *all* tokens to the query, and over the azimuth between two
-# tokens. A second integration with twice as many nodes in every variable estimates the error. In the control, the query
-# counts as one more token, with its clean label.
+# For two and three tokens, direct integration gives the same risk as the formula. Gauss rules compute the expectation in
+# the definition by integrating over the angles of *all* tokens to the query, and over the azimuth between two tokens. A
+# second integration with twice as many nodes in every variable estimates the error. In the control, the query counts as
+# one more token, with its clean label.
 
 # %% tags=["remove-input"]
 direct = exact_risk.direct_over_exact(
@@ -349,8 +348,8 @@ judge(
 # ## Bias and noise add
 #
 # The risk is the sum of both parts because the noise has mean zero and is independent of the functions. The next card checks
-# the sum for randomly drawn tokens and functions. The noise of each label is $+\sigma$ or $-\sigma$, and the loss is averaged
-# over *all* patterns of signs. In the control the noise has a nonzero mean.
+# the sum for randomly drawn tokens and functions, where the noise of each label is $+\sigma$ or $-\sigma$ and the loss is
+# averaged over *all* patterns of signs. In the control the noise has a nonzero mean.
 
 # %% tags=["remove-input"]
 drawn = {
@@ -371,7 +370,7 @@ judge(
 # %% [markdown]
 # ## What it costs
 #
-# The time of one exact value hardly depends on $n$. The time for one sampled context is proportional to $n$. A relative
+# The time of one exact value hardly depends on $n$. The time for one sampled context is proportional to $n$, and a relative
 # error of $\epsilon$ takes about $\epsilon^{-2}$ contexts. The next cell measures the time of an exact value:
 
 # %%
@@ -414,7 +413,7 @@ interactive(
 # ## To remember
 #
 # For $M=wI$ and rotation-invariant functions on the sphere, the risk of softmax attention is a sum of one-dimensional
-# integrals. The context length enters only through prefactors and exponents. We can therefore check theorems about
+# integrals, which the context length enters only through prefactors and exponents. We can therefore check theorems about
 # contexts that are too long for a simulation.
 
 # %% tags=["remove-input"]
