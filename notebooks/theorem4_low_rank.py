@@ -109,25 +109,24 @@ plt.show()
 #
 # Areas show the attention weights of the same tokens under two matrices. A token is a pair of angles, of which only the
 # horizontal one decides its label. Left: the best multiple of the identity puts the weight on a spot around the query. Right:
-# the matrix $cBB^\top$ with the best $c$ ignores the vertical angle and puts the weight on a strip, which has more tokens to
-# average over.
+# the matrix $cBB^\top$ with the best $c$ puts it on a strip, which has more tokens to average over.
 # ```
 #
 # (theorem4-plain)=
 # ## In plain words
 #
-# A token is a sum $x=Bu+B_\perp v$, in which the vector $u$ decides the label, and the vector $v$ does not. The $k$ orthonormal
-# columns of $B$ span the *relevant* directions, and those of $B_\perp$ the irrelevant ones. **By our choice** $u$ and $v$ are
-# independent, and each is uniform on its unit sphere. The labels are linear in $u$.
+# A token is a sum $x=Bu+B_\perp v$, in which $u$ decides the label, and $v$ does not. The $k$ orthonormal columns of $B$ span
+# the *relevant* directions, and those of $B_\perp$ the irrelevant ones. **By our choice** $u$ and $v$ are independent, and each
+# is uniform on its unit sphere. The labels are linear in $u$.
 #
 # **For such tokens the best matrix ignores the irrelevant directions**, and training finds the relevant ones. If the whole
 # token is uniform on one sphere instead, $u$ and $v$ are dependent, and in our trials trained matrices then gave some weight to
 # irrelevant directions too ([](/notebooks/beyond.ipynb)).
 #
 # For a unit vector $s$ we call $s^\top Ms$ the entry of the matrix $M$ in the direction $s$. A large entry makes the
-# {term}`window` narrow in its direction, and an entry of zero makes it infinitely wide. Take $M=cBB^\top+e(I-BB^\top)$, with
-# the entry $c$ in relevant directions and the entry $e$ in irrelevant ones. A token is useful if its $u$ is close to the
-# query's $u$, whatever its $v$ is. Because a window that is narrow in irrelevant directions leaves out useful tokens, the best
+# {term}`window` narrow in its direction, and an entry of zero makes it infinitely wide. Let $M=cBB^\top+e(I-BB^\top)$ have the
+# entry $c$ in relevant directions and the entry $e$ in irrelevant ones. Because a token is useful if its $u$ is close to the
+# query's $u$, whatever its $v$ is, a window that is narrow in irrelevant directions leaves out useful tokens, so that the best
 # $e$ should be zero. The best $c$ grows with the context length and falls with the label noise, as in
 # [](/notebooks/theorem2_scaling.ipynb).
 #
@@ -220,8 +219,8 @@ plt.show()
 # to the exact best $c$ (horizontal line), and *outside* should fall to zero.
 # ```
 #
-# The cell takes about five seconds on two cores. The sine should end at a few hundredths: for twenty tokens with noise
-# it ends at {judged}`P1.T4.learns | d = 5, k = 2, n = 20, $\sigma$ = 0.5 | .2f`.
+# The cell takes about five seconds on two cores. The sine should end at a few hundredths, for twenty tokens with noise at
+# {judged}`P1.T4.learns | d = 5, k = 2, n = 20, $\sigma$ = 0.5 | .2f`.
 #
 # Training finds the scale $c$ later than the directions. With noise (right panel) the trained {term}`units <unit>` reach the
 # exact best $c$, but with twenty tokens and no noise (middle) they end below it, because the risk is flat near its minimum.
@@ -230,7 +229,6 @@ plt.show()
 #
 # The control units are trained on linear functions of all $d$ directions, with tokens on the sphere. They should not find the
 # subspace of $B$, and they do not.
-#
 
 # %% tags=["remove-input"]
 all_directions = train_grid(
@@ -263,10 +261,10 @@ judge(
 
 # %% [markdown]
 # **Does training find the subspace at other sizes?** Yes, at all sizes that we tried, if it has enough steps. In our
-# [further run](audit-registered) one of five settings, with $n=100$, no noise and as many steps as here, contradicted the
-# card's statement, although the control failed as well. The reason may be that, at the same $c$, an entry $e>0$ in the
-# irrelevant directions raises the risk less for $n=100$ than for $n=20$, so that the risk is flatter there. The next cell
-# trains two units for as many steps as above, and two for four times as many:
+# [further run](audit-registered), where the control failed as well, one of five settings contradicted the card's statement:
+# $n=100$ without noise, with as many steps as here. At the same $c$, an entry $e>0$ in the irrelevant directions raises the
+# risk less for $n=100$ than for $n=20$, which may be why more steps are needed. The next cell trains two units for as many
+# steps as above, and two for four times as many:
 
 # %%
 for many in (steps, 4 * steps):
@@ -381,7 +379,6 @@ for many in (steps, 4 * steps):
 # Take $c=\ln4$. With $M=cBB^\top$ the weights are proportional to $4^{\cos\theta}$, that is, to $4,4,2,2$. With $M=cI$ a token
 # with last coordinate $-1$ loses a further factor $4^2=16$, so that the weights are
 # $\frac{32}{51},\frac2{51},\frac{16}{51},\frac1{51}$, and the second and the fourth token hardly count.
-#
 
 # %%
 theta = torch.tensor([0.0, 0.0, 60.0, 60.0], dtype=torch.float64).deg2rad()
@@ -393,12 +390,17 @@ for name, diagonal in {"c BB'": [1.0, 1.0, 0.0], "c I": [1.0, 1.0, 1.0]}.items()
     print(f"M = {name:6} weights {softmax_weights(x, query, M).numpy().round(4)}")
 
 # %% [markdown]
-# **Direction-wise Lipschitzness.** For a unit vector $s$ the slides define the Lipschitz constant in the direction $s$ as
+# **Direction-wise Lipschitzness.** In every direction the entry of $cBB^\top$ is $c$ times the **square** of the largest
+# Lipschitz constant in this direction.
+#
+# ```{admonition} Why the square
+# :class: dropdown
+# For a unit vector $s$ the slides define the Lipschitz constant in the direction $s$ as
 # $\mathrm{Lip}_s(f)=\inf\{L:f(ss^\top x)-f(ss^\top x')\le L|s^\top x-s^\top x'|\ \forall x,x'\}$. Since
 # $f(ss^\top x)=(a^\top B^\top s)(s^\top x)$, the largest value of $\mathrm{Lip}_s(f)$ over all $a$ is $\|B^\top s\|$, which is
-# one for $s$ in the subspace and zero for $s$ in the orthogonal complement. The entry of $cBB^\top$ in the direction $s$ is
-# $c\|B^\top s\|^2$, which is $c$ times the **square** of this largest value.
-#
+# one for $s$ in the subspace and zero for $s$ in the orthogonal complement. The entry in the direction $s$ is
+# $s^\top(cBB^\top)s=c\|B^\top s\|^2$.
+# ```
 
 # %% tags=["remove-input"]
 quotients = pd.DataFrame(
@@ -460,7 +462,6 @@ judge(
 # ## Experiment 2: the exact landscape
 #
 # In every setting that we computed, the exact risk is least at $e=0$. The figure shows three of them.
-#
 
 # %% tags=["hide-input"]
 figure, axes = plt.subplots(1, len(settings), figsize=(6.9, 2.7), sharey=True)
@@ -500,10 +501,9 @@ plt.show()
 # the labels do not depend on $v$.
 # ```
 #
-# Two cards compare the risk at $e=0$ with the risk at six positive values of $e$, for each of eight values of $c$.
-# P1.T4.minimizer has settings with $n=2$ or $\sigma=0$, as the theorem assumes, and P1.T4.beyond settings with noise and
-# $n\ge3$. Where $k=1$ and there is no noise, no $c$ is best without the bound $C$ (Exercise 3), and so we take $C=2$ and
-# compare only the $c\le2$.
+# Two cards compare the risk at $e=0$ with the risk at positive $e$, P1.T4.minimizer in settings with $n=2$ or $\sigma=0$, as
+# the theorem assumes, and P1.T4.beyond in settings with noise and $n\ge3$. Where $k=1$ and there is no noise, no $c$ is best
+# without the bound $C$ (Exercise 3), and so we take $C=2$ and compare only the $c\le2$.
 
 # %% tags=["remove-input"]
 few = sorted({n for n in n_values if n <= context_length} | {context_length})
@@ -725,10 +725,8 @@ plt.show()
 # without their $+2$ (triangles).
 # ```
 #
-# The error of softmax attention comes close to the exact least risk on every link, as the table below shows. For $k=3$ and the
-# cosine link the least risk itself is large, because twenty tokens are too few to resolve $\cos(4q^\top x)$ in three relevant
-# directions.
-#
+# The table below shows how close the error of softmax attention comes to the exact least risk. For $k=3$ and the cosine link
+# the least risk itself is large, because twenty tokens are too few to resolve $\cos(4q^\top x)$ in three relevant directions.
 # The card P1.F9.subspace tests only that the sine falls as the batch grows, at a fixed number of steps.
 #
 # ```{admonition} What sets the size of the sine: a sketch, not a proof
