@@ -456,7 +456,7 @@ judge(
 
 # %% [markdown]
 # **Third row: bias.** Fix a function and a query, and average the error over the tokens. For affine functions this mean
-# error becomes smaller in size as $w$ grows. For by symmetry $\mathbb E\sum_i\omega_ix_i=m\,x_q$ with
+# error becomes smaller in size as $w$ grows. By symmetry $\mathbb E\sum_i\omega_ix_i=m\,x_q$ with
 # $m=\mathbb E\sum_i\omega_it_i$, so that for an affine function with slope $a$ and direction $q$ the mean error is
 # $-a(1-m)\,q\cdot x_q$. The number $m$ grows with $w$, because $\frac{dm}{dw}=\mathbb E\,{\rm Var}_\omega(t)\ge0$. For
 # ReLU functions and cosines the next card tests the mean square of the mean error.
@@ -574,9 +574,9 @@ judge(
 
 # %% [markdown]
 # **Rapid and slow, noisy and quiet.** The abstract says that the window "widens with decreasing Lipschitzness and
-# increasing label noise". The statement about noise holds for every class. For the best $w$ minimizes a sum $B+\sigma^2N$ of
-# bias and noise in which neither $B$ nor $N$ depends on $\sigma$, and since $N$ rises with $w$, a larger $\sigma$ never makes
-# the best window narrower.
+# increasing label noise". The statement about noise holds for every class, because the best $w$ minimizes a sum
+# $B+\sigma^2N$ of bias and noise in which neither $B$ nor $N$ depends on $\sigma$. Since $N$ rises with $w$, a larger
+# $\sigma$ never makes the best window narrower.
 #
 # For affine and ReLU functions with $\sigma>0$, the statement about the Lipschitz constant holds at every context length,
 # because the functions of both classes scale with $L$, so that the best $w$ depends only on $L/\sigma$ at a given context

@@ -370,8 +370,8 @@ judge(
 # %% [markdown]
 # ## What it costs
 #
-# The time of one exact value hardly depends on $n$. The time for one sampled context is proportional to $n$, and a relative
-# error of $\epsilon$ takes about $\epsilon^{-2}$ contexts. The next cell measures the time of an exact value:
+# The time of one exact value hardly depends on $n$, whereas the time for one sampled context is proportional to $n$, and a
+# relative error of $\epsilon$ takes about $\epsilon^{-2}$ contexts. The next cell measures the time of an exact value:
 
 # %%
 for n in (1e2, 1e4, 1e8, 1e12):

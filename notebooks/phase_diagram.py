@@ -169,7 +169,7 @@ plt.show()
 #
 # *ReLU functions.* The law is accurate if $n$ is well above both $(L/\sigma)^d$ and $(\sigma/L)^2$. The chapter on
 # [Theorem 2](/notebooks/theorem2_scaling.ipynb) explains the first bound, which excludes the upper part of the left map.
-# Above the second bound the $w$ of the law is large, which excludes the lower left corner.
+# The second, above which the $w$ of the law is large, excludes the lower left corner.
 #
 # *Waves with $L\ge1$.* The law gives a $w^*$ of the order of $(nL^4/\sigma^2)^{2/(d+3)}$, by {eq}`eq-laplacian` below. It
 # is accurate if two conditions hold. The window must be narrower than a wavelength, which means $w^*\gg L^2$ and holds if
@@ -217,7 +217,7 @@ for title, part in ends:
 #
 # Theorem 2 and its three examples are about the {term}`class` of ReLU functions. The paper's experiments also use a
 # cosine class that none of our sources defines. Ours is $f(x)=\cos(L\,u\cdot x)$ with $u$ uniform on the sphere, and we
-# call its functions *waves*, since a larger $L$ means a shorter wavelength.
+# call its functions *waves*. The larger $L$ is, the shorter is their wavelength.
 #
 # ## By hand: a very fast wave
 #
@@ -268,8 +268,8 @@ for n in (16, 64, 1024):
 # ## The extreme examples
 #
 # At fixed $n$ the best $w$ for affine and ReLU functions tends to zero as the noise grows, and to a finite limit as the
-# noise vanishes. It is a function of $L/\sigma$, because for these two classes the bias is proportional to $L^2$ and the
-# noise term to $\sigma^2$.
+# noise vanishes. This $w$ is a function of $L/\sigma$, because for these two classes the bias is proportional to $L^2$ and
+# the noise term to $\sigma^2$.
 
 # %% tags=["hide-input"]
 every = sorted({*dims, *more_dims})
@@ -315,8 +315,8 @@ judge(
 )
 
 # %% [markdown]
-# **A strong signal.** At fixed $n$ the best window has a positive width even without label noise. For the tokens lie at
-# random positions, on which the mean of several labels depends less than a single label does. In a longer context the
+# **A strong signal.** At fixed $n$ the best window has a positive width even without label noise, because the tokens lie
+# at random positions, on which the mean of several labels depends less than a single label does. In a longer context the
 # tokens lie closer to the query, and the best window is narrower.
 
 # %% tags=["remove-input"]

@@ -436,7 +436,7 @@ judge(
 #
 # A real coast is rough, and its length depends on the ruler. The next cell therefore computes two lengths. One comes from the
 # exact best window by the formula above. The other, $\pi A\gamma(\theta)/\theta$, comes from the variogram at the radius
-# $\theta=w^{-1/2}$ of this window, and is about what a surveyor would find whose ruler has the length $\theta$. Here the label
+# $\theta=w^{-1/2}$ of this window, and is about what a surveyor with a ruler of the length $\theta$ would find. Here the label
 # noise is as large as the map's standard deviation, because the law needs noise well above the changes of the map inside the
 # window.
 
@@ -470,8 +470,9 @@ coasts.round(-2).astype(int)
 # ## One fixed Earth, and how often the answer is right
 #
 # On one fixed Earth the mean squared error over uniform random places equals the exact risk, although the exact risk is a mean
-# over rotated maps. For rotating the map has the same effect as rotating all places the other way, and uniform random places
-# stay uniform when rotated. The next cell draws such places and predicts their labels with `icl.predict`.
+# over rotated maps. The reason is that rotating the map has the same effect as rotating all places the other way, and that
+# uniform random places stay uniform when rotated. The next cell draws such places and predicts their labels with
+# `icl.predict`.
 #
 # We round each prediction to the nearer of the two labels, land and sea, and count how often the answer is right. The table
 # shows the exact risk, the mean squared error on the fixed Earth and the share of right answers, the last two with their
@@ -510,9 +511,9 @@ fixed.round(4)
 # ## Places where people live
 #
 # If the known places crowd together, as weather stations do, the best window can change. The next cell draws $n=300$ known
-# places around thirty random centers, with offsets whose standard deviation is 640 km in each direction.
-# The place in question is either uniform or "clustered", that is, around the same centers. As a check, the first row of each map
-# has only uniform places, for which the exact window is known.
+# places around thirty random centers, with offsets whose standard deviation is 640 km in each direction. The place in question
+# is either uniform or "clustered", that is, around the same centers. As a check, the first row of each map has only uniform
+# places, for which the exact window is known.
 
 # %%
 tables = []

@@ -137,12 +137,12 @@ plt.show()
 #   \beta=\frac{2(2-\sqrt2)}{9\sqrt\pi}\,p_0\,L^2,\quad p_0=\frac{\Gamma(d/2)}{\sqrt\pi\,\Gamma((d-1)/2)},\quad
 #   \kappa=\frac{\sqrt\pi}{\Gamma(d/2)\,4^{d/2-1}}.$$
 #
-# This $w$ makes the sum of two approximations least. The *bias*, the mean squared error without label noise, is about
-# $\beta\,w^{-3/2}$, where $p_0$ is the density of $q\cdot x$ at zero. The *noise*, the error that label noise adds, is
-# about $\sigma^2\kappa\,w^{(d-1)/2}/n$, because a window holds about $n/(\kappa\,w^{(d-1)/2})$ tokens. The law needs $n$
-# well above both $(L/\sigma)^d$ and $(\sigma/L)^2$. Even then the best $w$ comes close to it slowly, since their ratio
-# differs from one in the end by about the width $w^{-1/2}$ of the window, that is, like $n^{-1/(d+2)}$. The next cell
-# computes the law and the exact best $w$.
+# Here $p_0$ is the density of $q\cdot x$ at zero. The law makes the sum of two approximations least. The *bias*, the mean
+# squared error without label noise, is about $\beta\,w^{-3/2}$. The *noise*, the error that label noise adds, is about
+# $\sigma^2\kappa\,w^{(d-1)/2}/n$, because a window holds about $n/(\kappa\,w^{(d-1)/2})$ tokens. The law needs $n$ well
+# above both $(L/\sigma)^d$ and $(\sigma/L)^2$. Even then the ratio of the exact best $w$ to the law tends to one slowly,
+# since its distance from one falls in the end like the width $w^{-1/2}$ of the window, that is, like $n^{-1/(d+2)}$. The
+# next cell computes the law and the exact best $w$.
 
 # %%
 d = 5
@@ -237,8 +237,8 @@ judge(
 # %% [markdown]
 # **Longer contexts need more steps.** A longer context has a larger best $w$, and because each step of Adam has a bounded
 # size, training from $M=0$ needs more steps to get there. Layers of the [further run](audit-registered) did not get there
-# on contexts of 100 tokens with little noise. The next cell takes little noise, four times the steps of this page and three
-# context lengths:
+# on contexts of 100 tokens with little noise. The next cell trains layers with little noise on contexts of three lengths,
+# in four times the steps of this page:
 
 # %%
 task = ReLU(dim, lipschitz=4.0)
@@ -279,7 +279,7 @@ plt.show()
 # the shortest contexts rises to one first, the curve of contexts of 1000 tokens last.
 #
 # The trained $w$ divided by the exact best $w$ during training, for contexts of three lengths (median of two seeds). With
-# longer contexts it should arrive later.
+# longer contexts it should reach one later.
 # ```
 #
 # Since the step size falls linearly to zero, a layer that has not arrived by then stops short of the best $w$.
@@ -356,9 +356,9 @@ for w in (0.0, np.log(4), 1000.0):
 # ## Where the exponents come from
 #
 # The exponent depends on how much the values of a function differ at nearby points. The {term}`variogram`
-# $\gamma(\theta)=\frac12\mathbb E(f(x)-f(x'))^2$ measures this, where $\theta$ is the angle between $x$ and $x'$. If $\gamma(\theta)$ is expanded in powers of $\theta$, the smallest exponent other than 2 is
-# the *order* $\rho$ of the class. It is 1 for functions with jumps and 3 for functions with kinks, and for smooth
-# functions we put $\rho=4$. The next theorem gives the law for every order.
+# $\gamma(\theta)=\frac12\mathbb E(f(x)-f(x'))^2$ measures this, where $\theta$ is the angle between $x$ and $x'$. If
+# $\gamma(\theta)$ is expanded in powers of $\theta$, the smallest exponent other than 2 is the *order* $\rho$ of the
+# class. It is 1 for functions with jumps and 3 for functions with kinks, and for smooth functions we put $\rho=4$. The next theorem gives the law for every order.
 #
 # :::{prf:theorem} the law of the window
 # :label: thm-law
@@ -402,8 +402,9 @@ for w in (0.0, np.log(4), 1000.0):
 # *Idea of the proof*, which is [in the appendix](proof-law). In an infinite context the attention weights become a
 # density around the query. If two tokens are drawn from it, the mean squared error is twice the mean of $\gamma$ between a
 # token and the query, minus the mean of $\gamma$ between the two tokens. For large $w$ the density is nearly Gaussian, so
-# that the distance of the two tokens is distributed like $\sqrt2$ times that of one to the query. The contribution of $\theta^2$ therefore
-# cancels, and the power $\theta^\rho$ decides. A finite context adds little to the bias, compared with the noise.
+# that the distance of the two tokens from each other is distributed like $\sqrt2$ times the distance of one from the
+# query. The contribution of $\theta^2$ therefore cancels, and the power $\theta^\rho$ decides. What a finite context adds
+# to the bias is small compared with the noise.
 
 # %%
 for functions in (Affine(dim=3), ReLU(dim=3), Sign(dim=3)):
@@ -458,7 +459,7 @@ plt.show()
 #
 # The exponent of the best $w$ lies in the printed range for ReLU functions. In five and more dimensions the slope of
 # $\log w^*$ in $\log n$ is far from its limit at every $n$ that one can simulate ({numref}`fig-slopes`). The cards
-# therefore take it between two much longer contexts, at which the law gives $w^*=3\cdot10^4$ and $w^*=10^5$.
+# therefore take the slope between two much longer contexts, at which the law gives $w^*=3\cdot10^4$ and $w^*=10^5$.
 
 # %% tags=["hide-input"]
 slopes = theorem2_scaling.local_slopes(over_decades)

@@ -186,8 +186,8 @@ interactive(
 #
 # As the context grows, the price of a wrong $L$ settles at a constant. We assume that pretraining at $L$ finds the best
 # window, as in [](/notebooks/theorem2_scaling.ipynb). Since risks are computed and not sampled, contexts may be as long as
-# we like. In the longest of them the [law of the window](/notebooks/theorem2_scaling.ipynb) gives $L$ the best window
-# parameter $w^*=10^5$.
+# we like. In the longest of them the best window parameter for $L$ is $w^*=10^5$ by the
+# [law of the window](/notebooks/theorem2_scaling.ipynb).
 #
 # To try $d=7$, replace the first line of the next cell by `dims = [7]`.
 
@@ -339,8 +339,8 @@ judge(
 # decides. For $\rho'<\rho$ it tends to infinity, and the second term decides. $\square$
 # :::
 #
-# A wrong noise level and a wrong context length make windows that are wrong by a factor $u$, too, so that the same
-# function $G$ is their price ({numref}`fig-mistakes`). The chapter [](/notebooks/length.ipynb) asks what follows for rules
+# Windows for a wrong noise level or a wrong context length are wrong by a factor $u$, too, so that the same function $G$
+# is their price ({numref}`fig-mistakes`). The chapter [](/notebooks/length.ipynb) asks what follows for rules
 # that narrow the window as the context grows.
 #
 # ## By hand: four dimensions
@@ -572,7 +572,7 @@ judge(
 )
 
 # %% [markdown]
-# **The words beside the two bounds.** For $L'>L$ the slide says "worse dependence on $L'$". Indeed the risk of a layer
+# **The words beside the two bounds.** For $L'>L$ the slide says "worse dependence on $L'$". The risk of a layer
 # trained at $L$ grows faster with $L'$ than the risk of a layer trained at $L'$.
 #
 # For $L'\le L$ the slide says "no benefit of $L'$", which is true of the *rate* in $n$, while the risk itself falls by a
@@ -639,8 +639,9 @@ judge(
 # say that a layer *generalizes* to a class if its risk there is at most 10 % above the least risk of any window.
 #
 # **Necessary.** Train a layer on ReLU functions of $L$, and let $L'$ be at least four times smaller or larger. In long
-# contexts and $d\le5$ dimensions the layer does not generalize to ReLU functions of $L'$. It does if $L'$ is close enough
-# to $L$, because the risk is continuous, and if the context is short and has hardly any label noise.
+# contexts and $d\le5$ dimensions the layer does not generalize to ReLU functions of $L'$. It does in
+# two other cases: if $L'$ is close enough to $L$, because the risk is continuous, and if the context is short and has
+# hardly any label noise.
 
 # %% tags=["remove-input"]
 of_relu = {"tasks": ["ReLU"], "dims": dims}

@@ -179,7 +179,7 @@ pd.DataFrame(scores).round(3)
 # `icl.best_matrix` gives each column a bandwidth of its own. It follows the gradient of the leave-one-out error in the
 # matrix $M$ of the weights $e^{-(x_i-x_q)^\top M(x_i-x_q)/2}$, a method known as MLKR {cite:p}`weinberger2007metric`.
 # Because more numbers can also fit noise, it first searches on two thirds of the tokens and looks at the others. If their labels
-# are not predicted better than with one bandwidth, it says so: its `kind` is then `"none"`.
+# are not predicted better than with one bandwidth, the `kind` of its result is `"none"`.
 
 
 # %%
@@ -228,7 +228,7 @@ print("entries of M:", np.diag(matrix.M).round(1))
 # and their noisy labels. The next cell draws many such data sets from two maps. For each data set it computes the
 # *price*: the exact risk with the window that was found, divided by the least risk. Column `twice` is the price of a window
 # that is wrong by a factor of two, of half the best $w$ or of twice the best $w$, whichever price is less. Since the
-# minimum is flat, a price says something about the window only if it is below this one.
+# minimum is flat, a price says something about the window only if it is below `twice`.
 #
 # For the magnetic field with 400 places the median price is {judged}`P1.data.left-out | magnetic field, n = 400 | .2f`.
 # To try another size, replace the first line of the next cell by `n_values = [200]`. The price should also be close
