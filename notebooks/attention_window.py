@@ -130,6 +130,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-prompt
+# :title: How one layer answers
 # :alt: Left, five examples on a circle and a star, the query. A line joins each example to the star, and nearer examples
 # have thicker lines. A shaded sector around the star is the window. Right, the five examples with their labels in boxes.
 # Arrows, as thick as the lines, lead to one box, the prediction.
@@ -230,6 +231,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-kernel
+# :title: Weights are a Gaussian kernel
 # :alt: Weight against distance to the query, two panels. On the sphere the points lie on three falling curves, steeper for
 # larger w. With normal tokens the points are scattered away from the curves.
 #
@@ -538,6 +540,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-one
+# :title: Faster waves, narrower window
 # :alt: Nine panels. From left to right the function wiggles faster and the shaded window around the query shrinks. The
 # softmax weight becomes a narrower bump, while the linear weight stays the same cosine. The adapted window has the lowest
 # risk, and linear attention does not improve with the context length.

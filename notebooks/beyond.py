@@ -134,6 +134,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-beyond
+# :title: Flipped labels widen the window
 # :alt: Two panels, contexts of 30 and of 3000 examples. In both panels the best window parameter rises with the steepness of
 # the boundary, and every curve for more flipped labels lies below the one for fewer.
 #
@@ -296,6 +297,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-collapse
+# :title: Tokens collapse, layer by layer
 # :alt: The spread of tokens falls to zero within ten layers in the widest window, and stays for hundreds in the narrowest.
 #
 # Spread of the tokens (mean squared distance from their mean) divided by the spread before the first layer. Solid: attention

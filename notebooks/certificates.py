@@ -130,6 +130,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-right-angles
+# :title: A quarter turn can be better
 # :alt: Left, ReLU functions: the risk of the quarter turn lies far above that of multiples of the identity. Right, two waves:
 # the curve of the quarter turn has a lower minimum.
 #
@@ -822,6 +823,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-worst
+# :title: The worst function of a class
 # :alt: A humped curve of bias against wavenumber on logarithmic axes with its peak near one over the bandwidth. The horizontal
 # bound lies far above the peak. Affine functions of full slope lie far below the peak.
 #

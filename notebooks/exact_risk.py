@@ -124,6 +124,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-exact
+# :title: Exact risk and sampled errors
 # :alt: Three curves of risk against the window parameter on logarithmic axes, for affine, ReLU and cosine functions. A star
 # marks the minimum of a curve if it has one. Sampled points lie on the curves.
 #

@@ -147,6 +147,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-gaussian
+# :title: Gaussian tokens: w stops at one
 # :alt: Left, against the context length: on Gaussian tokens the best window parameter levels off at one in every dimension, and
 # on the sphere it grows like a power. Right, log-log: one minus the best window parameter falls along curves that slowly
 # become parallel to a dashed line.
@@ -429,6 +430,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-every-w
+# :title: How fast the output settles
 # :alt: Against the window parameter a curve is flat at one up to 0.707 and then falls, through 0.618 at one, to about 0.1 at
 # three. Points for each dimension lie on the curve, but above it for large window parameters in high dimension. A dashed
 # curve meets the first curve at one and then runs below it.
@@ -578,6 +580,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-floors
+# :title: Which functions have a floor
 # :alt: Two kinds of curves. The linear function and the product of two coordinates fall with the context length. The second and
 # third Hermite polynomials and the ReLU level off, each at its own dashed line.
 #

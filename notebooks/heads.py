@@ -132,6 +132,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-heads
+# :title: What a second head buys
 # :alt: Two panels of least risk against context length on logarithmic axes. Left, affine functions: the curves of two and three
 # heads coincide, and fall much faster than the curve of one head, parallel to the dashed floor. Right, ReLU functions: all
 # curves fall at similar rates, and the curve of three heads lies close to the floor.
@@ -708,6 +709,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-filters
+# :title: Heads as filters of harmonics
 # :alt: Two panels with falling curves from one to zero against the degree. For the coast the curve of one head almost coincides with the
 # dashed curve of kriging. For kinks in five dimensions kriging has a flat top and a steep fall. The curve of one head falls too early, and
 # those of two and three heads come closer.

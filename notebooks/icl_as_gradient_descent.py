@@ -155,6 +155,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-icl-path
+# :title: Two gradients along a path
 # :alt: Logarithmic plot of two curves, one for each version of the loss, against the step of gradient descent. Both curves lie
 # between about one hundredth and about one half all along.
 #
@@ -420,6 +421,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-icl-softmax
+# :title: A layer beside a gradient step
 # :alt: Two series against sharpness. The first series is at one without attention, at about two tenths at sharpness zero, and
 # above nine tenths from one quarter on. The second series is below two tenths at zero and otherwise near six tenths, on or just
 # below a horizontal line.

@@ -82,6 +82,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-ellipse
+# :title: Weights on a circle and an ellipse
 # :alt: Tokens on a circle and twice on an ellipse, with discs for the attention weights. On the circle, and on
 # the ellipse with the lemma's matrix, the weight lies on the same tokens on both sides of the query. With a multiple of
 # the identity the weight goes to tokens between the query and the end of the long axis.
@@ -178,6 +179,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-covariance
+# :title: Training undoes the covariance
 # :alt: Entries of trained matrices against the entries that the lemma claims, for affine and ReLU functions and several
 # covariances. All points lie on the diagonal.
 #
@@ -349,6 +351,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-counterexample
+# :title: Functions invariant in x
 # :alt: Log-log plot of the diagonal entries of trained matrices against the eigenvalues of Sigma. The points fall with
 # the eigenvalue, but less steeply than the line of slope minus one.
 #

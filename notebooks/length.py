@@ -162,6 +162,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-length
+# :title: Rules for longer contexts
 # :alt: Two panels of risk over least risk against N over n0, both on logarithmic axes. Left, on the sphere: the window that is
 # kept and the critical scale rise steeply, log n rises more slowly, its square rises late, and the power of the law stays near one. Right, on Gaussian
 # inputs: log n and the power rise above fifty, normalized inputs and the window that is kept rise more slowly, and w = 1 stays near
@@ -251,6 +252,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-length-exponents
+# :title: How fast each rule grows
 # :alt: Curves of the local exponent of the best w against the context length, for three noise levels. In short contexts they are
 # high, the more so with more noise, and in long contexts they come down to the dashed line of the law. The dotted curve of log n
 # falls below all of them. The line of the critical scale lies above the law.
@@ -488,6 +490,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-mistakes
+# :title: What a wrong window costs
 # :alt: Two curves of the price against the window used over the best window, with their minimum, one, at one. The curve of five
 # dimensions rises faster than that of three, above all on the right. Squares, crosses and circles for the three mistakes coincide and lie on the
 # curves.

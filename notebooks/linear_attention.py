@@ -157,6 +157,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-rivals
+# :title: Softmax beside linear attention
 # :alt: Four log-log panels. On purely linear functions linear attention lies below softmax attention at every context
 # length. On affine, ReLU and cosine functions linear attention is flat while softmax attention falls. The Bayes-linear
 # points lie below both curves.
@@ -506,6 +507,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-activations
+# :title: Other functions of the scores
 # :alt: Left: risk curves against w. Softmax falls to a clear minimum, far below all others. The exponential without
 # normalization has a shallow minimum at a small w. Sigmoid curves fall and stay flat, ReLU curves are flat throughout,
 # tanh and linear lie far above all. Right: the best w of softmax rises with L, and the best w of the plain exponential

@@ -146,6 +146,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-phases
+# :title: Which kind of weights is best
 # :alt: Three maps with three regions. For ReLU functions few tokens are best in a block at strong signals and short
 # contexts, and the rest of the map is the window region. For cosines, equal weights are best to the left of a slanted
 # boundary, where contexts are too short for the wavelength. Equal weights are also best where the waves are too weak. To
@@ -289,6 +290,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-extremes
+# :title: Much noise and much signal
 # :alt: Two log-log panels, affine and ReLU functions: the best window parameter against L over sigma for three context
 # lengths. Every curve rises steeply at small ratios and levels off at a finite dotted line at large ratios.
 #
@@ -451,6 +453,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-laplacian
+# :title: Curvature sets the window
 # :alt: The exact best window parameter of waves divided by two laws, against the wavenumber. Divided by the law with the
 # Laplacian it stays at one in every dimension. Divided by the law with the gradient it rises with the wavenumber.
 #

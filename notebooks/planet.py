@@ -120,6 +120,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-planet
+# :title: How many kilometres to look
 # :alt: A map of the world with three hundred random places, colored by land and sea, and a star at Paris. Beside it is a map of
 # Europe with three circles around the star. The circles are smaller if more places are known.
 #
@@ -190,6 +191,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-planet-windows
+# :title: More places, smaller radius
 # :alt: Two falling curves on logarithmic axes show the best radius in kilometres against the number of known places. The curve
 # of land and sea falls faster and ends far below the curve of the magnetic field.
 #

@@ -170,6 +170,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-flow
+# :title: The window during training
 # :alt: The mean diagonal of M against the step, one color for each Lipschitz constant. Four curves leave zero at once, the
 # steepest for the largest L, with points on them. All tend to dotted lines in the order of L.
 #
@@ -392,6 +393,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-norm-growth
+# :title: The norm during training
 # :alt: Three panels of norm against step. In the ReLU panel the points are ordered by L at all times, the largest on top. In
 # both cosine panels L = 2 and L = 4 rise quickly, L = 1 slowly, and L = 8 stays near zero. Fourth panel: two curves of
 # the best window parameter that rise with L and then drop to zero; four points lie near the upper one.
@@ -537,6 +539,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-blocks
+# :title: A trained layer, entry by entry
 # :alt: For each dimension a heat map with printed entries: a diagonal of equal positive numbers, zeros elsewhere except in
 # the last column, whose entries are arbitrary and sizable. Below, a row that is zero except for its last entry, near one.
 #
@@ -654,6 +657,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-corner
+# :title: The corner of trained units
 # :alt: Left: two falling curves of the corner against the noise, with points on them. They start near a dotted line at one and
 # end below nine tenths. Right: two curves of the risk at c = 1 over the least risk, near one for little noise and rising.
 #
@@ -703,6 +707,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-finite
+# :title: Windows after finite training
 # :alt: Log-log plot of the window parameter against the context length. For short training times the curves are flat at
 # long contexts; for infinite time the curve rises.
 #

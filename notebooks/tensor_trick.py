@@ -72,6 +72,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-tt-motive
+# :title: Attention as a regression
 # :alt: Five small matrices in a row: tokens A1, weights X, tokens A2 transposed, the softmax of the rows of their product, and
 # targets. The second row of the first, the fourth and the fifth is framed. Labels: tokens move in context, and weights move in
 # training.
@@ -217,6 +218,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-scale-cost
+# :title: Memory with and without the trick
 # :alt: Log-log plot of bytes against d from 2 to 1024. Points of the explicit product lie on a steep dotted line that crosses a
 # dashed line at 24 GiB near d = 140. Points of the matrices lie on a dotted line with half that slope and end below one
 # gigabyte.
@@ -330,6 +332,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-tt-hand
+# :title: The tensor trick by hand
 # :alt: Three matrices with their entries printed. The 4 by 4 Kronecker product has the rows 1 0 2 0, 2 1 4 2, 0 0 1 0 and 0 0 2
 # 1, and a horizontal line cuts it into two blocks. The second matrix is the column 1 2 3 4. The third is the column 7 24 3 10.
 #

@@ -108,6 +108,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-scaling
+# :title: Bias, noise and the best window
 # :alt: Left, on logarithmic axes: the falling curve of the bias crosses three rising curves of the noise. Above each
 # crossing runs the thin curve of their sum, with a star at its minimum, which moves right as the context gets longer.
 # Right: four curves of the exact best window parameter divided by its law, against the context length. All four tend to
@@ -211,6 +212,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-pretrained
+# :title: Training finds the window
 # :alt: Two panels, for affine and ReLU functions. Each panel has three curves of the exact best window parameter
 # against the Lipschitz constant, higher for longer contexts. The points of trained layers lie on the curves.
 #
@@ -275,6 +277,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-arrival
+# :title: Longer contexts need more steps
 # :alt: The ratio of the trained window parameter to the best one against the step, for three context lengths. The curve of
 # the shortest contexts rises to one first, the curve of contexts of 1000 tokens last.
 #
@@ -439,6 +442,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-law
+# :title: The law of the window
 # :alt: Log-log plot of the best window parameter against the context length. Dots of four classes lie on four straight
 # lines. The line of functions that jump is the steepest, and the line of functions with a kink comes next. The lines of waves and
 # affine functions are parallel and the least steep.
@@ -485,6 +489,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-slopes
+# :title: The exponent, length by length
 # :alt: One small panel for each dimension, local slope against context length. The ReLU slopes approach 2/(d+2), the
 # affine slopes 2/(d+3). For d = 2 the affine slope of two fifths lies below the printed range.
 #

@@ -240,6 +240,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-price
+# :title: The price of a wrong L
 # :alt: Eight curves of the risk over the least risk against the context length, one for each ratio of the Lipschitz
 # constants. All curves level off at dotted lines above one. The further the ratio is from one, the higher the dotted
 # line.
@@ -438,6 +439,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-bounds
+# :title: Theorem 3's bounds and the risk
 # :alt: Two panels. Left, the risk for L' = L falls further and further below the printed upper bound. Right, the risk
 # at the largest L' falls further and further below the printed lower bound.
 #
@@ -775,6 +777,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-five
+# :title: Trained here, tested there
 # :alt: Three panels, one for each class tested. In each, the units trained on affine, ReLU and cosine functions with L
 # = 1 lie on the line one. The units trained on cosines with L = 0.1 and L = 10 lie far above it.
 #

@@ -104,6 +104,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-projection
+# :title: Directions that do not matter
 # :alt: Two panels of the same tokens, each a point in the plane of two angles. Left, the large points form a round spot
 # around the query. Right, they form a vertical strip through the query, over all angles of the irrelevant directions.
 #
@@ -211,6 +212,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-spectra
+# :title: Training finds the subspace
 # :alt: Three panels over the training steps. In each panel the part inside the subspace rises and the part outside falls to near
 # zero. The inside part ends slightly above the line of the exact best c in the first panel, far below it in the second, and
 # on it in the third.
@@ -486,6 +488,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-landscape
+# :title: The risk around the best matrix
 # :alt: Three contour maps. In each the valley runs along e = 0, and the star lies in the valley inside the innermost contour.
 # The best c at the star is larger for twenty tokens without noise than for two tokens or with noise.
 #
@@ -715,6 +718,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-glm
+# :title: The slide's three links
 # :alt: Six panels, three links. Top: the sine falls to a few hundredths for softmax attention on all links, for linear
 # attention on the affine link only. Bottom: the softmax error falls to the exact line. The error of linear attention stays at or
 # above the dashed line, except on the class without intercept.

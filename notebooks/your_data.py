@@ -90,6 +90,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-your-data
+# :title: The window of two data sets
 # :alt: Two curves of the error against the window parameter, one for diabetes and one for digits. Each starts at one, falls to a
 # minimum marked by a star, and rises again.
 #

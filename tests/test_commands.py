@@ -67,7 +67,7 @@ NOT_HERE = {
         "make sync",
     ],
     "each chapter is executed by tests/icl_book/test_book.py": [
-        ".venv/bin/python -m icl_book execute {{ notebook }}"
+        ".venv/bin/python -m icl_book execute NAME"
     ],
     "claims are judged alone by tests/icl_book/test_single.py": [
         ".venv/bin/python -m icl_book judge P1.T2.upper",
@@ -151,7 +151,7 @@ def test_every_printed_run_has_a_chapter_and_parameters_that_the_chapter_takes()
             grid = " ".join(b for a, b in itertools.pairwise(words) if a == "-p")
         else:
             continue
-        if name != "mine":
+        if name not in ("mine", "NAME"):
             assert plan.plan("quick", name, grid)
             tried.add(name)
     assert tried == {"planet", "theorem2_scaling"}

@@ -71,6 +71,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-chapter
+# :title: A title of a few words
 # :alt: A curve of the best window parameter against the dimension.
 #
 # Best window parameter $w^*$ against the dimension $d$, ReLU class, exact.

@@ -30,8 +30,10 @@ MATHJAX = "static/mathjax/es5/tex-svg-full.js"
 #: What most chapters call: first on its page of the API.
 WANTED = """Affine ReLU Cosine make_task population_risk optimal_window matrix_risk gaussian_risk
     monte_carlo_risk mismatch_risk UnitConfig pretrain loss gradient""".split()
-#: A caption, below the cell that draws the figure.
-CAPTION = re.compile(r"```\{caption\} (fig-[\w-]+)\n:alt: (.+?)\n\n(.+?)\n```\n?", re.DOTALL)
+#: A caption, below the cell that draws the figure: name, title in the gallery, alt text, words.
+CAPTION = re.compile(
+    r"```\{caption\} (fig-[\w-]+)\n:title: ([^\n]+)\n:alt: (.+?)\n\n(.+?)\n```\n?", re.DOTALL
+)
 #: The cell at the end of a chapter whose measurements the book prints.
 SOURCE = {
     "id": "measurements-source",
@@ -177,7 +179,6 @@ def pages(**context: Any) -> Any:
         "line": _line,
         "cell": _cell,
         "github": _github,
-        "titled": _titled,
         "cases": cases,
     }
     known = {
@@ -225,22 +226,24 @@ def link(card: audit.Record, text: str, case: str, page: str = "") -> str:
 def figures(content: dict[str, Any], folder: Path, narrow: Path) -> list[dict[str, str]]:
     """Turn the captions below code cells into what MyST-NB reads: the cell's figure, its name and alt text.
 
-    A text cell begins with a caption: ```` ```{caption} fig-name ````, ``:alt:`` and what a reader cannot
-    see, a blank line, and the caption. What follows it stays. The figures are returned for the gallery, and
-    their drawings written to ``folder``; those for a phone to ``narrow``.
+    A text cell begins with a caption: ```` ```{caption} fig-name ````, ``:title:`` and its line in the
+    gallery, ``:alt:`` and what a reader cannot see, a blank line, and the caption. What follows it stays.
+    The figures are returned for the gallery, and their drawings written to ``folder``; those for a phone to
+    ``narrow``.
     """
     cells: list[dict[str, Any]] = []
     drawn = []
     for cell in content["cells"]:
         source = "".join(cell["source"])
         if cell["cell_type"] == "markdown" and (found := CAPTION.match(source)):
-            name, alt, caption = (" ".join(part.split()) for part in found.groups())
+            name, title, alt, caption = (" ".join(part.split()) for part in found.groups())
             settings = cells[-1]["metadata"].setdefault("mystnb", {})
             settings |= {"figure": {"caption": caption, "name": name}, "image": {"alt": alt}}
             for data in shown({"cells": cells[-1:]}):
                 if drawing := data.get("image/svg+xml"):
                     (folder / f"{name}.svg").write_text("".join(drawing), encoding="utf-8")
-                    drawn.append({"name": name, "alt": alt, "caption": caption})
+                    said = {"name": name, "title": title, "alt": alt, "caption": caption}
+                    drawn.append(said)
                 if drawing := data.get(NARROW_MIME):
                     (narrow / f"{name}.svg").write_text("".join(drawing), encoding="utf-8")
             cell["source"] = source[found.end() :]
@@ -292,11 +295,6 @@ def _line(markdown: str) -> str:
 
 def _cell(markdown: str) -> str:
     return _line(markdown).replace("|", "\\|")
-
-
-def _titled(caption: str) -> str:
-    """Mark a short first sentence, which is what a figure is about."""
-    return re.sub(r"^([^.:$`]{8,60}\.)(?= )", r"**\1**", _line(caption))
 
 
 def _github(markdown: str) -> str:
