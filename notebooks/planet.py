@@ -40,6 +40,8 @@ learning_rate = 0.2  # Adam's initial step size, falling linearly to zero
 contexts = 60  # samples of 300 places each, for clustered places
 
 # %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
+import itertools
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -55,6 +57,8 @@ from icl.risk import (
 from icl.tasks import Spectrum, globe
 from icl_book import notebook, planet
 from icl_book.claims import cases, judge
+from icl_book.figures.interactive import interactive
+from icl_book.figures.surroundings import surroundings
 from icl_book.measurements.planet import (
     nearly_best,
     radius_by_trial,
@@ -204,6 +208,71 @@ plt.show()
 # {judged}`P1.planet.radius | magnetic field, n = 10000 | .1f` km for the magnetic field. At the best $w$ about $n/w$ places carry
 # the weight. On land and sea these are few, because an average over many places would cross the coasts.
 #
+# **What the radius costs.** Below, the solid circle has a radius that you choose, and the dashed circle the best one. The curves
+# show the exact risk at each radius, in units of the variance of the map, so that predicting the mean everywhere has the risk 1.
+
+# %% tags=["hide-input"]
+field = planet.magnetic_field()
+kilometres = np.round(100 * 2 ** np.arange(0, 6.75, 0.25))
+noises = [0.05, 0.1, 0.2, 0.5, 1.0]
+curves = []
+least = []
+for name, task in tasks.items():
+    w = (planet.RADIUS / kilometres) ** 2
+    exact = population_risk(task, w, n[:, None], noise_std=1.0)
+    best = optimal_window(task, n[:, None], noises)
+    squares = population_risk(task, best.w, n[:, None], noise_std=1.0).noise
+    for (i, count), (j, noise) in itertools.product(
+        enumerate(n_values), enumerate(noises)
+    ):
+        setting = {"map": name, "n": count, "noise": noise}
+        labels = noise**2 * exact.noise[i]
+        parts = {"risk": exact.bias[i] + labels, "blur": exact.bias[i]}
+        parts |= {"labels": labels, "places": 1 / squares[i, j]}
+        curves.append(pd.DataFrame({"km": kilometres} | setting | parts))
+        km = planet.RADIUS * best.w[i, j] ** -0.5
+        least.append(setting | {"km": km, "risk": best.risk[i, j]})
+start = {"map": "land and sea", "n": n_values[len(n_values) // 2], "noise": 0.1}
+first = next(row for row in least if row.items() >= start.items())
+up, side = np.radians(paris)
+maps = surroundings(
+    (np.cos(up) * np.cos(side), np.cos(up) * np.sin(side), np.sin(up)),
+    planet.random_places(np.random.default_rng(1), 10_000),
+    {
+        "land and sea": lambda places: planet.value_at(cells, places) > 0,
+        "magnetic field": lambda places: planet.value_at(field, places) > 0,
+    },
+    counts=n_values,
+    radius=planet.RADIUS,
+    reaches=(10_000, 1500),
+    start=start | {"best": first["km"]},
+    alt="Two round maps around Paris, of half the Earth and of Europe, with dots at "
+    "the known places. A solid circle has the chosen radius, a dashed one the best.",
+)
+interactive(
+    pd.concat(curves),
+    x="km",
+    y={"risk": "risk", "blur": "blur", "labels": "noise of the labels"},
+    sliders={
+        "map": "map",
+        "n": "known places n",
+        "noise": "noise σ of the labels",
+        "km": "radius (km)",
+    },
+    start=start | {"km": kilometres[-5]},
+    labels=("radius in km", "squared error"),
+    best=pd.DataFrame(least),
+    told={"places": "About {} places carry the weight at the best radius."},
+    scene=maps,
+    experiment="Move the radius until the risk is least. Then move n and see how the "
+    "dashed circle shrinks. Then choose the other map.",
+    alt="Risk, blur and noise of the labels against the radius. The risk falls, is "
+    "least at a ring, and rises again.",
+    caption="Shaded: land, or where the field points downwards. Dots: the first n of "
+    "10,000 random places. A circle larger than a map is not seen on it.",
+)
+
+# %% [markdown]
 # **A trial on the maps themselves.** The next cell finds the best radius once more without the power and without a formula for
 # the risk. It draws places on the map, answers questions about other places, and looks for the radius with the least mean squared
 # error. The table has the exact radius, the radius by trial and the standard error of the trial. It also has the setting of the

@@ -90,6 +90,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-two-windows
+# :title: The window of a wrong L
 # :alt: Three falling and rising curves of the risk against the window parameter, for functions that are four times as rough,
 # equally rough and four times as smooth. A star at the minimum of each lies farther right for rougher functions. On a
 # vertical line through the middle star the other two curves are about twice as high as at their own stars.

@@ -12,6 +12,7 @@ from chromium import SIZES, axe, look, overflow, resize
 from icl.risk import optimal_window, population_risk
 from icl.tasks import Affine
 from icl_book.figures.interactive import interactive, pack
+from icl_book.figures.surroundings import SIZE, surroundings
 from icl_book.provenance import ROOT
 
 WINDOWS, LENGTHS, ROUGH, NOISY = (
@@ -141,10 +142,10 @@ def test_bad_input_is_named(change, words):
         interactive(frame, "w", {"y": "y"}, {"w": "w"}, **good | change)
 
 
-def test_book_has_three_figures_each_in_a_chapter_of_its_own():
+def test_book_has_four_figures_each_in_a_chapter_of_its_own():
     chapters = (path.read_text() for path in (ROOT / "notebooks").glob("*.py"))
     calls = [len(re.findall(r"^interactive\(", text, re.M)) for text in chapters]
-    assert sum(calls) == 3 and max(calls) == 1
+    assert sum(calls) == 4 and max(calls) == 1
 
 
 # ---------------------------------------------------------------- the figure
@@ -248,3 +249,104 @@ def test_figure_is_accessible_and_its_sliders_are_long(figure):
         ]
         assert len(widths) == 4 and min(widths) >= 200, (size, widths)
         assert (overflow(figure, size) <= 0, axe(figure)) == (True, []), (size, theme)
+
+
+# ---------------------------------------------------------------- maps around a place
+
+#: Places at 30 and 120 degrees from the one on the equator: east, north, west, and one on the far side.
+DEGREES = np.radians([[0, 30], [30, 0], [0, -30], [0, 120]])
+
+
+@pytest.fixture(scope="module")
+def around():
+    """A sphere of radius 2 around the place at latitude and longitude zero, up to 60 degrees from it."""
+    up, side = DEGREES.T
+    places = np.stack([np.cos(up) * np.cos(side), np.cos(up) * np.sin(side), np.sin(up)], -1)
+    return surroundings(
+        (1, 0, 0),
+        places,
+        {"north": lambda x: x[..., 2] > 0, "east": lambda x: x[..., 1] > 0},
+        counts=[1, 4],
+        radius=2,
+        reaches=[2 * np.pi / 3],
+        start={"map": "north", "n": 1, "best": 1.0},
+        alt="A <map>.",
+    )
+
+
+def test_places_are_drawn_at_their_distance_in_their_direction(around):
+    first, others = re.findall(r'<path class="known" d="([^"]*)"', around)
+    dots = np.array(re.findall(r"M([-\d.]+) ([-\d.]+)h0", first + others), float)
+    np.testing.assert_allclose(dots, [[50, 0], [0, -50], [-50, 0]], atol=0.05)
+    assert first.count("M") == 1, "the first n places at n"
+    north, east = re.findall(r'<path class="shaded" stroke-width="([\d.]+)" d="([^"]*)"', around)
+    for (width, path), axis in ((north, 1), (east, 0)):
+        strips = np.array(re.findall(r"M([-\d.]+) ([-\d.]+)H([-\d.]+)", path), float)
+        left, height, right = strips.T
+        middle = (left + right) / 2 if axis == 0 else -height
+        assert middle.min() > 0
+        area = float(width) * (right - left).sum()
+        assert area == pytest.approx(np.pi * SIZE**2 / 2, rel=0.01), "half of the round map"
+
+
+def test_maps_show_the_start_without_scripts(around):
+    hidden = re.findall(r"<g data-when='([^']*)'( hidden)?>", around)
+    assert [bool(word) for _, word in hidden] == [False, True, False, True]
+    assert [float(r) for r in re.findall(r'data-scale="[\d.]+" r="([\d.]+)"', around)] == [47.7] * 2
+    assert 'aria-label="A &lt;map&gt;."' in around
+
+
+@pytest.mark.browser
+def test_circles_and_what_is_seen_follow_the_sliders(browser, tmp_path, around):
+    settings = pd.MultiIndex.from_product([["north", "east"], [1, 4]], names=["map", "n"])
+    best = settings.to_frame(index=False).assign(km=[0.5, 0.75, 1.0, 1.25], y=1.0)
+    curves = best.drop(columns="km").merge(pd.DataFrame({"km": [0.5, 1.0, 2.0]}), how="cross")
+    made = interactive(
+        curves,
+        "km",
+        {"y": "y"},
+        {"map": "map", "n": "places", "km": "radius (km)"},
+        {"map": "north", "n": 1, "km": 2.0},
+        labels=("km", "y"),
+        best=best,
+        scene=around,
+        experiment="Move it.",
+        alt="A line.",
+    )
+    figure = page(browser, tmp_path / "scene.html", made.data)
+
+    def each(css, of):
+        script = f"return [...document.querySelectorAll('.scene [{css}]')].map((part) => {of})"
+        return figure.execute_script(script)
+
+    def circles():
+        return np.array(each("data-scale", "part.r.baseVal.value")) / SIZE * 2 * np.pi / 3
+
+    def parts():
+        return each("data-when", "getComputedStyle(part).display !== 'none'")
+
+    assert circles() == pytest.approx([2.0, 0.5], rel=1e-5) and parts() == [
+        True,
+        False,
+        True,
+        False,
+    ]
+    control(figure, "radius").send_keys("\ue012")
+    control(figure, "places").send_keys("\ue014")
+    assert circles() == pytest.approx([1.0, 0.75], rel=1e-5) and parts() == [
+        True,
+        False,
+        True,
+        True,
+    ]
+    control(figure, "map").send_keys("e")
+    assert circles() == pytest.approx([1.0, 1.25], rel=1e-5) and parts() == [
+        False,
+        True,
+        True,
+        True,
+    ]
+    assert "The best radius (ring) is 1.25 km, with y 1." in shown(figure)[1]
+    for size in SIZES:
+        resize(figure, size)
+        assert (overflow(figure, size) <= 0, axe(figure)) == (True, []), size

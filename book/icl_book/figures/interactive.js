@@ -74,7 +74,10 @@
 
     const body = html("div", root, { class: "body" });
     root.querySelector(".experiment").after(body);
-    const legend = html("p", body, { class: "legend", "aria-hidden": "true" });
+    const seen = html("div", body, { class: "seen" });
+    const scene = root.querySelector(".scene");
+    if (scene) seen.append(scene);
+    const legend = html("p", seen, { class: "legend", "aria-hidden": "true" });
     given.y.forEach(([, words], i) => {
       const item = html("span", legend);
       item.innerHTML = `<svg width="30" height="10"><path class="l${i}" d="M1,5H29"/></svg>`;
@@ -89,7 +92,7 @@
     drawing.setAttribute("class", "drawing");
     drawing.setAttribute("role", "img");
     drawing.setAttribute("aria-label", given.alt);
-    body.append(drawing);
+    seen.append(drawing);
     const controls = html("div", body, { class: "controls" });
     for (const { name, label, stops: values } of given.sliders) {
       const row = html("label", controls), menu = typeof values[0] === "string";
@@ -157,11 +160,18 @@
         inside.push(`<path class="tick" d="M${place(bx, by)}V${box.bottom}"/>`.replace(/.*NaN.*/, "") +
           `<circle class="best" cx="${across.at(bx)}" cy="${up.at(by)}" r="7"/>`.replace(/.*NaN.*/, ""));
         const where = across.has(bx) && up.has(by) ? "" : " (outside the frame)";
-        said.push(`The best ${label} (ring) is ${number(bx)}${where}, with ${given.y[0][1]} ${number(by)}.`);
+        said.push(`The best ${label} (ring) is ${number(bx)}${unit ? ` ${unit}` : ""}${where}, with ${given.y[0][1]} ${number(by)}.`);
       }
       if (given.told.length) {
         for (const [name] of given.told) values[name] = numbers("curves", name)[0];
         said.push(given.told.map(([name, words]) => words.replace("{}", number(values[name]))).join(" "));
+      }
+      for (const circle of scene?.querySelectorAll("[data-scale]") ?? []) {
+        circle.setAttribute("r", circle.dataset.scale * (circle.matches(".best") ? values.best : at));
+      }
+      for (const part of scene?.querySelectorAll("[data-when]") ?? []) {
+        const when = Object.entries(JSON.parse(part.dataset.when));
+        part.toggleAttribute("hidden", !when.every(([name, at]) => at.includes(stops[name][state[name]])));
       }
       const text = (v, u, words, anchor, more = "") => `<text x="${v}" y="${u}" text-anchor="${anchor}" ${more}>${words}</text>`;
       drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);

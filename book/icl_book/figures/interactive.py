@@ -39,6 +39,7 @@ def interactive(
     cursor: str = "",
     squares: Mapping[str, str] | None = None,
     told: Mapping[str, str] | None = None,
+    scene: str = "",
     log: bool = True,
     ylim: tuple[float, float] | None = None,
 ) -> HTML:
@@ -63,6 +64,9 @@ def interactive(
             it is no column, is their sum: risk = L^2 bias + sigma^2 noise.
         told: Columns of ``frame`` with one number for each setting, and the words that tell it below the
             figure, with ``{}`` for the number.
+        scene: An SVG above the curves. Its circles with ``data-scale`` have the radius of the cursor, or
+            with the class ``best`` of the best ``x``, times this scale. Its parts with ``data-when``, stops
+            by slider as JSON, are seen at these stops only.
         log: Whether both axes are logarithmic.
         ylim: Ends of the vertical axis.
 
@@ -115,7 +119,7 @@ def interactive(
     return HTML(
         f'<div class="icl-interactive" role="group" aria-label="Interactive figure"><style>{style}</style>'
         f'<script type="application/json">{table}</script>'
-        f'<p class="experiment">{html.escape(experiment)}</p>'
+        f'<p class="experiment">{html.escape(experiment)}</p>{scene}'
         f'<img class="icl-frame" alt="{html.escape(alt)}" src="data:image/svg+xml;base64,{picture}">'
         f'<p class="caption">{html.escape(caption)}</p><script>{script}</script></div>'
     )

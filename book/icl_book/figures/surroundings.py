@@ -1,0 +1,103 @@
+"""Maps around one place of a sphere, for an interactive figure: a circle grows and shrinks with a slider.
+
+In the azimuthal equidistant projection, places at one distance from the place lie on a circle around it.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+#: Radius of a map in its own units, and the number of strips of which what is shaded consists.
+SIZE, STRIPS = 100, 160
+
+
+def surroundings(
+    star: ArrayLike,
+    known: Array,
+    shaded: Mapping[str, Callable[[Array], NDArray[np.bool_]]],
+    *,
+    counts: Sequence[int],
+    radius: float,
+    reaches: Sequence[float],
+    start: Mapping[str, object],
+    alt: str,
+) -> str:
+    """Draw round maps of what is around a place, as SVG text for `icl_book.figures.interactive`.
+
+    Its sliders are ``map``, one of the names of ``shaded``, and ``n``, one of ``counts``; the cursor is a
+    radius in the units of ``radius``. Without scripts the maps stay as they are at the start.
+
+    Args:
+        star: The place as a unit vector (3,), not a pole.
+        known: Known places as unit vectors, (places, 3). At ``n`` the first ``n`` of them are drawn.
+        shaded: For each map, what says of places (..., 3) whether they are shaded.
+        counts: The stops of ``n``, rising.
+        radius: Radius of the sphere.
+        reaches: How far each map reaches.
+        start: The stops of ``map`` and ``n`` at the start, and in ``best`` the radius of the dashed circle.
+        alt: What the maps show, for readers who cannot see them.
+    """
+    up = np.asarray(star, float)
+    east = np.cross([0.0, 0.0, 1.0], up)
+    east /= np.linalg.norm(east)
+    frame = np.array([east, np.cross(up, east), up])
+    along = (np.arange(STRIPS) + 0.5) * 2 / STRIPS - 1
+    width = 2 * SIZE / STRIPS
+    right, above = np.meshgrid(along, -along)
+    distance = np.hypot(right, above)
+    x, y, z = frame @ known.T
+    around = np.arccos(z.clip(-1, 1))
+    direction = np.array([x, -y]) / np.hypot(x, y)
+
+    drawn = []
+    for i, reach in enumerate(reaches):
+        angle = distance * reach / radius
+        # sin(angle) / distance has a limit at the star, which no strip's middle hits
+        sideways = np.sin(angle) / distance
+        grid = np.stack([sideways * right, sideways * above, np.cos(angle)], -1) @ frame
+        parts = []
+        for name, of in shaded.items():
+            inside = np.pad(of(grid) & (distance <= 1), [(0, 0), (1, 1)])
+            # where strips begin, and where they end
+            edges = np.diff(inside.astype(int), axis=1)
+            rows, first = np.nonzero(edges == 1)
+            _, last = np.nonzero(edges == -1)
+            runs = zip(rows, first, last, strict=True)
+            path = "".join(
+                f"M{a * width - SIZE:g} {(row + 0.5) * width - SIZE:g}H{b * width - SIZE:g}"
+                for row, a, b in runs
+            )
+            part = f'<path class="shaded" stroke-width="{width:g}" d="{path}"/>'
+            parts.append(_shown(part, {"map": [name]}, start))
+        for n, fewer in zip(counts, [0, *counts], strict=False):
+            new = slice(fewer, n)
+            near = around[new] * radius < reach
+            places = direction[:, new][:, near] * around[new][near] * radius / reach * SIZE
+            dots = "".join(f"M{a:.1f} {b:.1f}h0" for a, b in places.T)
+            when = {"n": [m for m in counts if m >= n]}
+            parts.append(_shown(f'<path class="known" d="{dots}"/>', when, start))
+        scale = SIZE / reach
+        circles = "".join(
+            f'<circle class="{name}" data-scale="{scale:.6g}" r="{scale * float(str(start["best"])):.1f}"/>'
+            for name in ("around", "around best")
+        )
+        rim = SIZE + 2
+        drawn.append(
+            f'<svg viewBox="{-rim} {-rim} {2 * rim} {2 * rim + 16}"><clipPath id="icl-reach-{i}">'
+            f'<circle r="{SIZE}"/></clipPath><g clip-path="url(#icl-reach-{i})">{"".join(parts)}{circles}'
+            f'</g><circle class="rim" r="{SIZE}"/><path class="star" d="M-4 0H4M0 -4V4"/>'
+            f'<text y="{SIZE + 14}" text-anchor="middle">{reach:,.0f} km around</text></svg>'
+        )
+    return f'<div class="scene" role="img" aria-label="{html.escape(alt)}">{"".join(drawn)}</div>'
+
+
+def _shown(part: str, when: Mapping[str, Sequence[object]], start: Mapping[str, object]) -> str:
+    """Mark a part with the stops at which it is seen, and hide it where the start is none of them."""
+    hidden = "" if all(start[name] in stops for name, stops in when.items()) else " hidden"
+    return f"<g data-when='{html.escape(json.dumps(when), quote=False)}'{hidden}>{part}</g>"
