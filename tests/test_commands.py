@@ -34,6 +34,7 @@ NOT_HERE = {
         "make replicate",
         "make replicate SEED=6,7",
         "make book PRESET=paper JOBS=16",
+        ".venv/bin/python -m icl_book book --plain",
         "ICL_DEVICE=cpu make book PRESET=paper",
         "ICL_MUST_RUN=browser make test",
         ".ci/minutes",

@@ -83,6 +83,11 @@ def parser() -> argparse.ArgumentParser:
             default="quick",
             help="a file of presets/, e.g. smoke (default: %(default)s)",
         )
+    book.add_argument(
+        "--plain",
+        action="store_true",
+        help="by Sphinx without jupyter-book, into _build/book/PRESET-plain (default: with it)",
+    )
     for one in (book, sweep, repeat):
         one.add_argument(
             "--jobs", default="2", help="how many run at a time, e.g. 8 (default: %(default)s)"
@@ -163,7 +168,8 @@ def _run(options: argparse.Namespace) -> int:
                 return status
             from icl_book.site import assemble
 
-            print(assemble.build(options.preset, {run.name: run.path for run in runs}))
+            executed = {run.name: run.path for run in runs}
+            print(assemble.build(options.preset, executed, plain=options.plain))
         case "pdf":
             from icl_book.site import pdf
 

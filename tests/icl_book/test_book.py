@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import time
 import warnings
@@ -20,6 +21,7 @@ import numpy as np
 import pypdf
 import pytest
 import yaml
+from bs4 import BeautifulSoup
 from matplotlib.image import imread
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
@@ -248,15 +250,102 @@ def test_a_planted_fault_stops_the_build_and_the_last_good_book_stays(
     assert (book / ".digest").read_text() == before
 
 
-def test_warning_of_sphinx_is_an_error(tmp_path):
-    config = {"title": "t", "execute": CONFIG["execute"]}
-    (tmp_path / "_config.yml").write_text(yaml.safe_dump(config))
-    (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: a\nchapters: [{file: b}]\n")
-    (tmp_path / "a.md").write_text("# A\n\n[gone](gone.md)\n")
+#: A page with what the book has: a theorem, a term, a citation, a formula, a grid, a name of the API.
+PAGE = """# A small book
+
+See {cite:p}`collins2024`, {term}`w` and {prf:ref}`law`, by {py:obj}`icl.best_window`, in
+{doc}`../notebooks/b`.
+
+:::{prf:theorem} The law
+:label: law
+It is true that $\\bm w>0$.
+:::
+
+::::{grid} 2
+:::{grid-item-card}
+One card.
+:::
+::::
+
+:::{glossary}
+w
+  A number.
+:::
+
+```{eval-rst}
+.. autofunction:: icl.best_window
+```
+
+```{bibliography}
+```
+"""
+
+
+@pytest.fixture(params=["jupyter-book", "Sphinx alone"])
+def road(request, tmp_path):
+    """A small staged tree, with the configuration of the book, and how to build it by one of two roads."""
+    tree = tmp_path / "tree"
+    shutil.copytree(ROOT / "book" / "_static", tree / "book" / "_static")
+    for name in ("_config.yml", "book/references.bib"):
+        shutil.copy(ROOT / name, tree / name)
+    (tree / "_toc.yml").write_text(
+        "format: jb-book\nroot: book/a\nparts: [{caption: All, chapters: [{file: notebooks/b}]}]\n"
+    )
+    (tree / "book" / "a.md").write_text(PAGE)
+    drawing = (
+        "<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'><path d='M0 0H9'/></svg>"
+    )
+    shown = {
+        "figure": {"caption": "Three words only.", "name": "fig-b"},
+        "image": {"alt": "A line."},
+    }
+    drawn = new_code_cell(
+        "draw()",
+        outputs=[new_output("display_data", {"image/svg+xml": drawing})],
+        metadata={"mystnb": shown, "tags": ["hide-input"]},
+    )
+    cells = [new_markdown_cell("# B\n\n```{admonition} What is true\nAll.\n```"), drawn]
+    (tree / "notebooks").mkdir()
+    python = {"language_info": {"name": "python", "pygments_lexer": "ipython3"}}
+    nbformat.write(new_notebook(cells=cells, metadata=python), tree / "notebooks" / "b.ipynb")
+    plain = request.param == "Sphinx alone"
+    return tree, lambda: assemble.sphinx(tree, tmp_path / "out", plain)
+
+
+def test_both_roads_lead_to_the_same_book(road):
+    """The pages pass the checks of the whole book, and Sphinx alone does not read jupyter-book."""
+    tree, build = road
+    pages = build()
+    toc = yaml.safe_load((tree / "_toc.yml").read_text())
+    assert verify.book(pages, toc, []) == []
+    front, chapter = (
+        BeautifulSoup((pages / f"{name}.html").read_text(), "html.parser")
+        for name in ("book/a", "notebooks/b")
+    )
+    article = front.find("article").get_text(" ", strip=True)
+    assert "Collins" in article and "Theorem 1" in article and "ndarray[tuple" not in article
+    cited, *links = [a["href"] for a in front.select_one("article p").select("a")]
+    assert cited in {f"#{entry['id']}" for entry in front.select("div.citation")}
+    assert links == ["#term-w", "#law", "#icl.best_window", "../notebooks/b.html"]
+    assert front.select(".icl-true .icl-whole") and front.select(".sd-card")
+    assert chapter.select_one("figure#fig-b .caption-number").get_text(strip=True) == "Fig. 1"
+    assert chapter.select("details.hide") and chapter.select(".icl-true")
+    assert chapter.select_one(".bd-footer-content").get_text().count("of the audited papers") == 1
+    sheets = {link["href"].partition("?")[0] for link in front.select("link[rel=stylesheet]")}
+    assert "../_static/icl.css" in sheets
+    scripts = [script.get("src", "") for script in front.select("script")]
+    assert any("wide.js" in one for one in scripts) and not any("thebe" in one for one in scripts)
+
+
+def test_a_warning_is_an_error_on_both_roads(road):
+    tree, build = road
+    (tree / "book" / "a.md").write_text("# A\n\n[gone](gone.md)\n")
     cell = new_code_cell("1", outputs=[new_output("stream", name="stderr", text="Careful")])
-    nbformat.write(new_notebook(cells=[new_markdown_cell("# B"), cell]), tmp_path / "b.ipynb")
+    nbformat.write(
+        new_notebook(cells=[new_markdown_cell("# B"), cell]), tree / "notebooks" / "b.ipynb"
+    )
     with pytest.raises(BadInput, match=r"(?s)WARNING.*gone\.md") as caught:
-        assemble.sphinx(tmp_path, tmp_path / "out")
+        build()
     assert re.search(r"b\.ipynb.*stderr", str(caught.value))
 
 

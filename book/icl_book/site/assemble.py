@@ -87,25 +87,31 @@ main()
 """
 
 
-def sphinx(source: Path, output: Path) -> Path:
-    """Run jupyter-book on a staged tree, warnings as errors; return the folder of pages.
+#: The second road: Sphinx alone, configured by `.ci/conf.py` in the tree. jupyter-book does not get in.
+PLAIN = """
+import gc, sys
+gc.set_threshold(50_000, 50, 20)
+sys.modules["jupyter_book"] = None
+from sphinx.cmd.build import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def sphinx(source: Path, output: Path, plain: bool = False) -> Path:
+    """Run jupyter-book on a staged tree, or Sphinx alone, warnings as errors; return the folder of pages.
 
     Raises:
         BadInput: If it fails or warns; the message carries the warnings.
     """
     shutil.rmtree(output, ignore_errors=True)
     paths = os.pathsep.join([str(ROOT), str(ROOT / "book")])
-    words = [
-        "-c",
-        JUPYTER_BOOK,
-        "build",
-        str(source),
-        "--path-output",
-        str(output),
-        "-W",
-        "--keep-going",
-        "--quiet",
-    ]
+    pages = output / "_build" / "html"
+    if plain:
+        shutil.copy(ROOT / ".ci" / "conf.py", source)
+        words = ["-c", PLAIN, "-b", "html", str(source), str(pages)]
+    else:
+        words = ["-c", JUPYTER_BOOK, "build", str(source), "--path-output", str(output)]
+    words += ["-W", "--keep-going", "--quiet"]
     done = subprocess.run(
         [sys.executable, *words],
         capture_output=True,
@@ -119,8 +125,8 @@ def sphinx(source: Path, output: Path) -> Path:
         if full := [line for line in said if f"[Errno {errno.ENOSPC}]" in line]:
             raise BadInput(f"the book is not built: {full[-1].strip()}")
         warnings = [line for line in said if "WARNING" in line or "ERROR" in line]
-        raise BadInput("\n".join(warnings or said[-15:] or ["jupyter-book failed without a word"]))
-    return output / "_build" / "html"
+        raise BadInput("\n".join(warnings or said[-15:] or ["Sphinx failed without a word"]))
+    return pages
 
 
 def swap(new: Path, place: Path) -> None:
@@ -134,21 +140,28 @@ def swap(new: Path, place: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def build(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> Path:
+def build(
+    preset: str, notebooks: Mapping[str, Path], root: Path = ROOT, plain: bool = False
+) -> Path:
     """Build and verify the book from notebooks, executed with this preset, by name; return its entry page.
+
+    A ``plain`` one, by Sphinx alone, lies beside the other and passes the same checks.
 
     Raises:
         BadInput: If anything is wrong; the last good book stays as it is.
     """
-    site, place = (root / "_build" / folder / preset for folder in ("site", "book"))
+    name = f"{preset}-plain" if plain else preset
+    site, place = (root / "_build" / folder / name for folder in ("site", "book"))
     (root / "_build").mkdir(exist_ok=True)
-    with process.locked(root / "_build" / f".lock-site-{preset}"):
+    with process.locked(root / "_build" / f".lock-site-{name}"):
         start = time.perf_counter()
 
         def say(text: str) -> None:
             print(f"[{time.perf_counter() - start:5.1f} s] book: {text}", flush=True)
 
         now, stamp = digest(preset, notebooks, root), place / ".digest"
+        if plain:
+            now += provenance.fingerprint(ROOT, [".ci/conf.py"])
         if stamp.is_file() and stamp.read_text() == now:
             say("nothing has changed")
             return place / "index.html"
@@ -157,8 +170,9 @@ def build(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> Path
         runs, problems = gather(notebooks, toc, preset, root)
         _refuse(problems)
         stage.stage(site, notebooks, runs, registry(), root)
-        say(f"jupyter-book, {len(verify.toc_pages(toc))} pages, warnings are errors")
-        html = sphinx(site, site.with_name(f"{preset}.html"))
+        road = "Sphinx without jupyter-book" if plain else "jupyter-book"
+        say(f"{road}, {len(verify.toc_pages(toc))} pages, warnings are errors")
+        html = sphinx(site, site.with_name(f"{name}.html"), plain)
         say("verifying pages")
         _refuse(verify.book(html, toc, runs))
         title = yaml.safe_load((root / "_config.yml").read_text("utf-8"))["title"]
