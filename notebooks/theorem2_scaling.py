@@ -46,10 +46,8 @@ learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import torch
 from scipy.special import gamma
 
-from icl.attention import softmax_attention
 from icl.pretrain import train_grid
 from icl.risk import asymptotics, optimal_window, population_risk
 from icl.tasks import Affine, Cosine, ReLU, Sign
@@ -128,8 +126,7 @@ plt.show()
 # window, and noisier labels (larger $\sigma$) a wider one. In longer contexts more examples are close to the query, so that
 # the best window is narrower.
 #
-# Theorem 2 bounds the best $w$ by two powers of $nL^2/\sigma^2$, with exponents $1/d$ and $2/d$. This page proves the exact
-# exponent and its constant, which we state here for the ReLU functions
+# This page proves the exact exponent of the best $w$ and its constant, which we state here for the ReLU functions
 # $f(x)=\ell_1(q\cdot x)_++\ell_2(-q\cdot x)_++b$, where $(s)_+=\max(s,0)$. The direction $q$ is uniform on the unit sphere,
 # and the slopes $\ell_1$ and $\ell_2$ are independent and uniform on $[-L,L]$. The functions have a kink at the hyperplane
 # $q\cdot x=0$, and the intercept $b$ does not change the risk. As $n\to\infty$ with fixed $L/\sigma$, the best $w$ is
@@ -309,7 +306,8 @@ plt.show()
 # :::
 #
 # Here $D(\mathcal F_L^+)$ is the {term}`ReLU class <class>` of the functions above. The distribution of $q$ is not
-# printed, and we take the uniform distribution on the sphere.
+# printed, and we take the uniform distribution on the sphere. Our $w$ is $w_{KQ}$, while the $w$ in the kernel of the
+# slides' proof sketch is half of it ([](/notebooks/attention_window.ipynb)).
 #
 # ```{admonition} What is true
 # :class: tip
@@ -324,27 +322,6 @@ plt.show()
 # $w_{KQ}I_d$ is proved in [](/notebooks/certificates.ipynb).
 # ```
 #
-# In this form $w_{KQ}$ is our $w$. The slides' proof sketch writes the kernel without a factor $\frac12$, so that its $w$
-# is half of ours ([](/notebooks/attention_window.ipynb)).
-#
-# ## By hand: three tokens on the circle
-#
-# A query at the angle $0°$ has three tokens at $0°$, $60°$ and $180°$ in its context, whose labels are $1$, $2$ and $4$.
-# For $w=\ln 4$ the kernel $e^{w\,x\cdot x_q}$ is $4^{\cos\theta}$ at the angle $\theta$. Its values $4$, $2$ and
-# $\tfrac14$ give the weights $\frac{16}{25}$, $\frac{8}{25}$ and $\frac{1}{25}$, so that the prediction is
-# $\frac{16\cdot1+8\cdot2+1\cdot4}{25}=\frac{36}{25}$. With $w=0$ it is the plain mean $\frac73$, and as $w\to\infty$ it
-# tends to $1$, the label of the nearest token.
-
-# %%
-angles = torch.tensor([0.0, 60.0, 180.0], dtype=torch.float64).deg2rad()
-x = torch.stack([angles.cos(), angles.sin()], dim=-1)
-y = torch.tensor([1.0, 2.0, 4.0], dtype=torch.float64)
-query = torch.tensor([1.0, 0.0], dtype=torch.float64)
-for w in (0.0, np.log(4), 1000.0):
-    prediction = softmax_attention(x, y, query, w * torch.eye(2).double())
-    print(f"w = {w:8.3f}   prediction = {prediction:.6f}")
-
-# %% [markdown]
 # ```{admonition} What is assumed, and what we test
 # :class: dropdown
 # | assumption | here |
@@ -361,7 +338,8 @@ for w in (0.0, np.log(4), 1000.0):
 # The exponent depends on how much the values of a function differ at nearby points. The {term}`variogram`
 # $\gamma(\theta)=\frac12\mathbb E(f(x)-f(x'))^2$ measures this, where $\theta$ is the angle between $x$ and $x'$. If
 # $\gamma(\theta)$ is expanded in powers of $\theta$, the smallest exponent other than 2 is the *order* $\rho$ of the
-# class. It is 1 for functions with jumps and 3 for functions with kinks, and for smooth functions we put $\rho=4$. The next theorem gives the law for every order.
+# class. It is 1 for functions with jumps and 3 for functions with kinks, and for smooth functions we put $\rho=4$. The
+# next theorem gives the law for every order.
 #
 # :::{prf:theorem} the law of the window
 # :label: thm-law
