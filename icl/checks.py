@@ -125,6 +125,22 @@ def table(value: Any, name: str, most: float) -> NDArray[np.float64]:
     return np.ascontiguousarray(numbers)
 
 
+def column_names(value: Any) -> tuple[str, ...] | None:
+    """Return the names of a data frame's columns; None for anything else, and if one of them is no text."""
+    names = tuple(value.columns) if _is_frame(value) else ()
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def same_columns(value: Any, name: str, wanted: tuple[str, ...] | None) -> None:
+    """Refuse a data frame whose columns have other names than ``wanted``, or another order."""
+    given = column_names(value)
+    if given is not None and wanted is not None and given != wanted:
+        raise ValueError(
+            f"{name} has the columns {shown(list(given))}: must have those of X in their order, "
+            f"{shown(list(wanted))}"
+        )
+
+
 def unmasked(value: Any, name: str) -> Any:
     """Return what NumPy takes as an array as a plain one, anything else as it is; refuse masked entries."""
     return _plain(value, name)

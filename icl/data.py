@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from icl import threads
-from icl.checks import choice, integer, real, table, unmasked
+from icl.checks import choice, column_names, flag, integer, real, same_columns, table, unmasked
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -69,11 +69,13 @@ class BestWindow:
             is the largest window, which copies the label of the nearest token.
         low, high: The smallest and the largest window whose losses exceed those of w by no more than one
             standard error of the paired difference: these data hardly tell them apart, and w is among them.
-            Near w an excess grows with the square of the distance in log w, its error with the distance
-            itself, so that for many tokens this is about two standard errors of log w to each side.
+            Of groups that are left out together, each counts as one observation. Near w an excess grows with
+            the square of the distance in log w, its error with the distance itself, so that for many tokens
+            this is about two standard errors of log w to each side.
         windows: The curve's windows, (k,), beginning with 0.
-        risks: The mean squared error of the label that was left out, (k,), summed over the columns of y.
-            With noisy labels it contains the noise of the label that is predicted.
+        risks: The mean squared error of the label that was left out, (k,). With noisy labels it contains
+            the noise of the label that is predicted. Of several columns of y it is the sum over columns, each
+            divided by its variance unless they were said to have the same unit.
     """
 
     w: float
@@ -104,10 +106,12 @@ class BestWindow:
                 raise ImportError("plot needs matplotlib: pip install matplotlib") from missing
             ax = plt.subplots()[1]
         of_the_mean = self.risks[0] or 1.0
-        (curve,) = ax.plot(self.windows[1:], self.risks[1:] / of_the_mean)
+        (curve,) = ax.plot(self.windows, self.risks / of_the_mean)
         ax.axvspan(self.low, self.high, color=curve.get_color(), alpha=0.15, linewidth=0)
         ax.plot(self.w, self.risks.min() / of_the_mean, "k*")
-        ax.set(xscale="log", xlabel="window parameter w", ylabel="error / error of the mean")
+        # logarithmic, but for w = 0 and the interval after it
+        ax.set_xscale("symlog", linthresh=self.windows[1] if self.windows.size > 1 else 1.0)
+        ax.set(xlabel="window parameter w", ylabel="error / error of the mean")
         return ax
 
 
@@ -131,12 +135,14 @@ def predict(X: Any, y: Any, queries: Any, w: float) -> Any:
         rounding changes no weight by more than a thousandth part, and numbers are far from its limits.
 
     Raises:
-        ValueError: If shapes do not fit, or an entry is no finite number of size at most 1e70.
+        ValueError: If shapes do not fit, if an entry is no finite number of size at most 1e70, or if data
+            frames have columns of different names or order.
 
     >>> predict([[1.0, 0.0], [0.0, 1.0]], [0.0, 1.0], [1.0, 0.0], w=0.0).item()
     0.5
     """
     given = (X, y, queries)
+    same_columns(queries, "queries", column_names(X))
     tokens, labels = labeled(X, y)
     places, single = _queries(queries, tokens.shape[1])
     w = real(w, "w", 0, MOST_WINDOW)
@@ -216,6 +222,7 @@ def weights(X: ArrayLike, queries: ArrayLike, w: float) -> Array:
     >>> weights([[1.0, 0.0], [0.0, 1.0]], [1.0, 0.0], w=0.0)
     array([0.5, 0.5])
     """
+    same_columns(queries, "queries", column_names(X))
     X = _tokens(X, MOST)
     queries, single = _queries(queries, X.shape[1])
     scores = _scores(real(w, "w", 0, MOST_WINDOW) * queries, X)
@@ -251,7 +258,8 @@ class Placement:
 
     Raises:
         ValueError: For tokens that `predict` refuses, an unknown ``how``, and ``"center"`` with one column,
-            where the sphere would be two points.
+            where the sphere would be two points. When called, for rows that do not fit, also in the names of
+            their columns.
 
     >>> place = Placement([[0.0], [2.0]])
     >>> place([[1.0], [3.0]])
@@ -264,6 +272,7 @@ class Placement:
     def __init__(self, X: ArrayLike, how: str = "lift") -> None:
         """Find center and radius of tokens."""
         self.how = choice(how, "how", self.HOWS)
+        self._columns = column_names(X)
         tokens = _tokens(X, _LARGEST)
         if how == "center" and tokens.shape[1] == 1:
             raise ValueError(
@@ -284,6 +293,7 @@ class Placement:
 
     def __call__(self, rows: ArrayLike) -> Array:
         """Place rows (m, d) or one row (d,); a lifted row has one more coordinate."""
+        same_columns(rows, "rows", self._columns)
         rows = table(rows, "rows", _LARGEST)
         dim = self.center.size
         if rows.ndim not in (1, 2) or rows.shape[-1] != dim or rows.size == 0:
@@ -306,9 +316,18 @@ class Placement:
         far = np.minimum(far, 1.0)
         return np.concatenate([far * direction, np.sqrt((1 - far) * (1 + far))], axis=-1)
 
+    def __repr__(self) -> str:
+        """Return one short line."""
+        return f"Placement({self.how!r}, d={self.center.size}, radius={self.radius:g})"
+
 
 def best_window(
-    X: ArrayLike, y: ArrayLike, queries: int | None = None, *, groups: ArrayLike | None = None
+    X: ArrayLike,
+    y: ArrayLike,
+    queries: int | None = None,
+    *,
+    groups: ArrayLike | None = None,
+    same_unit: bool = False,
 ) -> BestWindow:
     """Find the window that predicts each label best from all the others.
 
@@ -319,16 +338,19 @@ def best_window(
 
     Args:
         X: Tokens, (n, d), at least two.
-        y: Their labels, (n,) or (n, k).
+        y: Their labels, (n,) or (n, k). For a window of each column, call this for each.
         queries: Number of labels that are left out, at least two, drawn at random with a fixed seed. All
             tokens predict them, so that time grows with ``n queries`` instead of n^2. None is all.
         groups: What tells apart the groups of tokens that are left out together, (n,), two groups at least:
             rows that stand in the data twice, or measurements of one person. None is each by itself.
+        same_unit: Whether the errors of several columns of y are summed as they are, which is right for the
+            indicators of classes. Otherwise each is divided by the variance of its column, so that no unit
+            decides which of them counts.
 
     Raises:
         ValueError: If shapes do not fit, if an entry is no finite number of size at most 1e70, if there are
-            fewer labels than queries, if all tokens are in one group, or if tokens are so small that the
-            largest window is above 1e150.
+            fewer labels than queries, if all tokens or all labels that are left out are in one group, or if
+            tokens are so small that the largest window is above 1e150.
     """
     X, y = labeled(X, y)
     n = len(X)
@@ -338,10 +360,13 @@ def best_window(
     if queries is not None:
         queries = integer(queries, "queries", 2, n)
         chosen = np.sort(np.random.default_rng(0).permutation(n)[:queries])
-    group = _groups(groups, n)
-    labels = y.reshape(n, -1)
-    # without their mean, which takes digits of labels far from zero
-    labels, label_scale = scaled(labels - labels.mean(axis=0))
+    group = numbered(groups, n)
+    if np.ptp(group[chosen]) == 0:
+        raise ValueError(
+            f"queries={queries}: must be more, all of these labels are in the one group "
+            f"{np.asarray(groups)[chosen[0]]}"
+        )
+    labels, label_scale = scaled(comparable(y, same_unit))
     X, token_scale = scaled(X)
     first, octaves = _range(X)
     bases = first * 2.0 ** (np.arange(_PER_OCTAVE) / _PER_OCTAVE)
@@ -370,10 +395,28 @@ def best_window(
                 losses[at, places] = np.sum(error**2, axis=1)
 
     in_threads(leave_out, _blocks(chosen.size, summed))
-    return _least(windows, losses, 2 * label_scale)
+    return _least(windows, losses, group[chosen], 2 * label_scale)
 
 
-def _groups(value: Any, n: int) -> NDArray[np.intp]:
+def comparable(y: Array, same_unit: bool) -> Array:
+    """Return labels (n, k) without their mean, which takes digits of labels far from zero.
+
+    Several columns are divided by their standard deviations, unless they have the ``same_unit``.
+    """
+    columns = y.reshape(len(y), -1)
+    labels: Array = columns - columns.mean(axis=0)
+    if flag(same_unit, "same_unit") or labels.shape[1] == 1:
+        return labels
+    # of a column that is constant up to rounding, nothing is left
+    largest = np.abs(labels).max(axis=0)
+    varies = largest > 1e-14 * np.abs(columns).max(axis=0)
+    labels[:, ~varies] = 0
+    labels[:, varies] /= largest[varies]
+    labels[:, varies] /= labels[:, varies].std(axis=0)
+    return labels
+
+
+def numbered(value: Any, n: int) -> NDArray[np.intp]:
     """Return the number of each token's group."""
     if value is None:
         return np.arange(n)
@@ -386,12 +429,16 @@ def _groups(value: Any, n: int) -> NDArray[np.intp]:
         raise ValueError(
             "groups has entries that cannot be sorted: must be numbers or text"
         ) from None
+    if found.dtype.kind == "f" and np.isnan(found[-1]):
+        raise ValueError(
+            f"groups[{int(np.isnan(value).argmax())}]=nan: must be the group of the token, so fill it in"
+        )
     if found.size < 2:
         raise ValueError(f"groups has the one group {found[0]}: must have two or more")
     return group
 
 
-def _least(windows: Array, losses: Array, scale: int) -> BestWindow:
+def _least(windows: Array, losses: Array, group: NDArray[np.intp], scale: int) -> BestWindow:
     """Return the minimum of the mean over tokens of losses (windows, tokens), in units of ``2**scale``."""
     risks = losses.mean(axis=1)
     at, last = int(risks.argmin()), windows.size - 1
@@ -410,9 +457,14 @@ def _least(windows: Array, losses: Array, scale: int) -> BestWindow:
     weights = _weights(places, at, last) - _weights(np.array([best]), at, last)
     # the weights of a difference sum to zero, so that losses may be counted from the least
     excess = losses - losses[at]
-    covariance = np.atleast_2d(np.cov(excess))
+    # losses of one group depend on each other, so that groups are what is counted
+    units = np.unique(group, return_inverse=True)[1]
+    deviations = excess - excess.mean(axis=1, keepdims=True)
+    sums = np.array([np.bincount(units, row) for row in deviations])
+    count = sums.shape[1]
+    covariance = sums @ sums.T * (count / (count - 1) / losses.shape[1] ** 2)
     variance = np.einsum("pi,ij,pj->p", weights, covariance, weights)
-    error = np.sqrt(np.maximum(variance, 0) / losses.shape[1])
+    error = np.sqrt(np.maximum(variance, 0))
     alike = places[weights @ excess.mean(axis=1) <= error]
     w, low, high = (_window(windows, place) for place in (best, alike[0], alike[-1]))
     with np.errstate(under="ignore"):
@@ -520,7 +572,8 @@ def _tokens(X: ArrayLike, most: float) -> Array:
     """Return tokens, (n, d)."""
     tokens = table(X, "X", most)
     if tokens.ndim != 2 or tokens.size == 0:
-        raise ValueError(f"X has shape {tokens.shape}: must be (n, d), none of them 0")
+        one = ", such as X[:, None] for one column" if tokens.ndim == 1 and tokens.size else ""
+        raise ValueError(f"X has shape {tokens.shape}: must be (n, d), none of them 0{one}")
     return tokens
 
 

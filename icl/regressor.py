@@ -6,6 +6,7 @@ They stand in pipelines and cross-validation; `icl.data` has the functions behin
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -55,16 +56,17 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
 
     With tokens on a sphere this is the Nadaraya-Watson kernel smoother with a Gaussian kernel. Columns of
     unequal scale should be standardized before, for example by `sklearn.preprocessing.StandardScaler`, or
-    get bandwidths of their own by ``metric="diagonal"``.
+    get bandwidths of their own by ``metric="diagonal"``. Rows that stand in the data twice, or belong to one
+    person, need ``groups`` in `fit`, else the window becomes so narrow that they copy each other's labels.
 
     Args:
         w: Window parameter; None for the best one by `icl.best_window`. A given one needs a ``place`` other
             than ``"auto"``, because w means something else on each sphere.
         place: How rows are placed: ``"lift"``, ``"center"`` or ``"as is"``, as `icl.Placement` says, or
             ``"auto"``, which takes ``"lift"`` or ``"center"``, whichever has the smaller leave-one-out error,
-            and ``"lift"`` for one column and for a ``metric`` with directions.
+            and ``"lift"`` for one column and where a matrix was found.
         metric: ``"window"`` for one bandwidth in all directions; ``"diagonal"`` or ``"full"`` for the matrix
-            that `icl.best_matrix` finds.
+            that `icl.best_matrix` finds. If that is of kind ``"none"``, all is as with ``"window"``.
 
     Attributes:
         w_: The window parameter that predicts.
@@ -75,8 +77,17 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
         best_matrix_: The `icl.BestMatrix`; None for ``metric="window"``.
     """
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> SoftmaxAttentionRegressor:
+    #: Whether the errors of several columns are summed as they are, see `icl.best_window`.
+    _same_unit = False
+
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None
+    ) -> SoftmaxAttentionRegressor:
         """Keep tokens (n, d) and labels (n,) or (n, k), and find the window; returns the estimator.
+
+        Tokens of one of the ``groups``, (n,), are left out together, as `icl.best_window` says; with ``w``
+        given and no matrix there is nothing to leave out. The errors of several columns are divided by the
+        variance of each.
 
         Raises:
             ValueError: For what `icl.best_window`, `icl.Placement`, `icl.best_matrix` and scikit-learn
@@ -85,10 +96,12 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
         unmasked(X, "X")
         unmasked(y, "y")
         tokens, labels = validate_data(self, X, y, dtype=float, multi_output=True, y_numeric=True)
-        w, hows = self._parameters(tokens.shape[1])
+        w = self._window()
+        how_left_out: dict[str, Any] = {"groups": groups, "same_unit": self._same_unit}
         self.best_matrix_: BestMatrix | None = None
         if self.metric != "window":
-            self.best_matrix_ = best_matrix(tokens, labels, self.metric)
+            self.best_matrix_ = best_matrix(tokens, labels, self.metric, **how_left_out)
+        hows = self._placements(tokens.shape[1])
         tokens = self._turned(tokens)
         self.best_window_: BestWindow | None = None
         least = np.inf
@@ -96,7 +109,7 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
             place = Placement(tokens, how)
             # as copies
             placed, kept = labeled(place(tokens), labels)
-            found = best_window(placed, kept) if w is None else None
+            found = best_window(placed, kept, **how_left_out) if w is None else None
             risk = -np.inf if found is None else float(found.risks.min())
             if how == hows[0] or risk < least:
                 self._place, self._tokens, self._labels = place, placed, kept
@@ -126,8 +139,8 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
         squares = predict(self._tokens, (self._labels - middle) ** 2, queries, self.w_)
         return found, np.sqrt(np.maximum(squares - (found - middle) ** 2, 0))
 
-    def _parameters(self, dim: int) -> tuple[float | None, list[str]]:
-        """Return the given window, and the placements among which the error decides."""
+    def _window(self) -> float | None:
+        """Return the given window; ValueError for parameters that are none, or do not go together."""
         choice(self.metric, "metric", ("window", *KINDS))
         choice(self.place, "place", ("auto", *Placement.HOWS))
         w = None if self.w is None else real(self.w, "w", 0, MOST_WINDOW)
@@ -135,17 +148,25 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
             raise ValueError(
                 f'metric={shown(self.metric)}: needs place="lift" or "auto", as its distances count lengths'
             )
-        if self.place != "auto":
-            return w, [self.place]
-        if w is not None:
+        if w is not None and self.place == "auto":
             raise ValueError(
                 f"w={w}: needs a place that is not auto, as w means something else on each sphere"
             )
-        return w, ["lift"] if dim == 1 or self.metric != "window" else ["lift", "center"]
+        return w
+
+    def _placements(self, dim: int) -> list[str]:
+        """Return the placements among which the error decides."""
+        if self.place != "auto":
+            return [self.place]
+        return ["lift"] if dim == 1 or self._has_matrix() else ["lift", "center"]
+
+    def _has_matrix(self) -> bool:
+        return self.best_matrix_ is not None and self.best_matrix_.kind != "none"
 
     def _turned(self, rows: Array) -> Array:
         """Return rows times the root of the matrix, if there is one."""
-        return rows if self.best_matrix_ is None else self.best_matrix_(rows)
+        matrix = self.best_matrix_
+        return matrix(rows) if matrix is not None and self._has_matrix() else rows
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether `fit` was called."""
@@ -168,8 +189,12 @@ class SoftmaxAttentionClassifier(_Scored, ClassifierMixin, _Attention):  # type:
         regressor_: The `SoftmaxAttentionRegressor` of the indicators of the classes.
     """
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> SoftmaxAttentionClassifier:
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None
+    ) -> SoftmaxAttentionClassifier:
         """Keep tokens (n, d) and classes (n,), and find the window; returns the estimator.
+
+        For ``groups`` see `SoftmaxAttentionRegressor.fit`.
 
         Raises:
             ValueError: For what `SoftmaxAttentionRegressor` and scikit-learn refuse.
@@ -180,7 +205,8 @@ class SoftmaxAttentionClassifier(_Scored, ClassifierMixin, _Attention):  # type:
         check_classification_targets(labels)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         regressor = SoftmaxAttentionRegressor(self.w, place=self.place, metric=self.metric)
-        self.regressor_ = regressor.fit(tokens, np.eye(self.classes_.size)[codes])
+        regressor._same_unit = True
+        self.regressor_ = regressor.fit(tokens, np.eye(self.classes_.size)[codes], groups)
         return self
 
     def predict_proba(self, X: ArrayLike) -> Array:

@@ -47,6 +47,8 @@ from sklearn.datasets import load_diabetes, load_digits
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import icl
 from icl.attention import ACTIVATIONS, softmax_attention
@@ -75,7 +77,9 @@ data = {
         "digits": (digits[0], np.eye(10)[digits[1]]),
     }.items()
 }
-found = {name: icl.best_window(X, y) for name, (X, y) in data.items()}
+found = {
+    name: icl.best_window(X, y, same_unit=True) for name, (X, y) in data.items()
+}
 print({name: round(best.w, 1) for name, best in found.items()})
 
 # %% tags=["hide-input"]
@@ -171,7 +175,13 @@ pd.DataFrame(scores).round(3)
 # %% [markdown]
 # Lifted, attention predicts as well as the nearest neighbors. A row of two columns that is divided by its length keeps its
 # angle only, which says nothing about the bump, and rows that are left as they are pull the prediction outwards. If columns
-# have unequal scales, standardize them first, because one bandwidth serves all of them.
+# have unequal scales, standardize them first, because one bandwidth serves all of them: a column in a unit that is a thousand
+# times smaller than that of the others hides them. If $y$ has several columns, their errors are divided by their variances, so
+# that no unit decides which of them counts.
+#
+# **Rows that are no independent data.** A row that stands in the table twice is predicted by its twin, and several rows of one
+# person predict each other better than they predict a stranger. Leave such rows out together, by the argument `groups` of
+# `icl.best_window`, of `icl.best_matrix` and of the estimators' `fit`.
 #
 # ## Which columns matter?
 #
@@ -371,11 +381,12 @@ law.round(1)
 # and with `metric="diagonal"` it gives each column a bandwidth of its own. `predict(X, return_std=True)` also returns the
 # spread of the labels in the window. For classes there is `icl.SoftmaxAttentionClassifier`, whose probabilities are the
 # weights of the classes. The next cell compares the regressor with two rivals, a linear model and a mean of nearest neighbors
-# whose number is chosen by cross-validation. Columns of unequal scale would need a `StandardScaler` before each of them.
+# whose number is chosen by cross-validation. A `StandardScaler` before each of them makes columns of unequal scale alike. The
+# columns of these data have one scale already, so that it changes little here, but your own may need it.
 
 # %%
 scores = {
-    name: cross_val_score(model, *diabetes, cv=10)
+    name: cross_val_score(make_pipeline(StandardScaler(), model), *diabetes, cv=10)
     for name, model in {
         "softmax attention": icl.SoftmaxAttentionRegressor(),
         "nearest neighbors": neighbors,

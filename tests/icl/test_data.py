@@ -140,12 +140,48 @@ def test_threads_do_not_change_a_bit(monkeypatch):
 
 
 def test_several_columns_of_labels_add_up():
-    both = np.column_stack([Y, X[:, 1] ** 2])
+    both = np.column_stack([Y, 1000 * X[:, 1] ** 2])
     assert icl.predict(X, both, Q, 3.0).shape == (7, 2)
     assert icl.predict(X, both, Q[0], 3.0).shape == (2,)
     assert icl.predict(X, Y, Q[0], 3.0).shape == ()
     parts = [icl.best_window(X, both[:, k]).risks for k in range(2)]
-    np.testing.assert_allclose(icl.best_window(X, both).risks, sum(parts), rtol=1e-10)
+    found = icl.best_window(X, both, same_unit=True).risks
+    np.testing.assert_allclose(found, sum(parts), rtol=1e-10)
+    relative = [part / column.var() for part, column in zip(parts, both.T, strict=True)]
+    np.testing.assert_allclose(icl.best_window(X, both).risks, sum(relative), rtol=1e-10)
+
+
+@pytest.mark.parametrize("units", [[1e-60, 1.0], [1.0, 1e60], [1e-170, 1e69], [-3.0, 7.0]])
+def test_the_units_of_columns_of_labels_decide_nothing(units):
+    both = np.column_stack([Y, X[:, 1] ** 2])
+    one, other = icl.best_window(X, both), icl.best_window(X, both * units + np.multiply(units, 5))
+    for name in ("w", "low", "high", "risks"):
+        np.testing.assert_allclose(getattr(other, name), getattr(one, name), rtol=1e-9)
+
+
+def test_a_constant_column_of_labels_counts_for_nothing():
+    """Its mean is 1/3 up to rounding, which must not be divided by itself."""
+    wider = np.column_stack([Y, np.full(23, 1 / 3), np.zeros(23)])
+    np.testing.assert_allclose(
+        icl.best_window(X, wider).risks, icl.best_window(X, Y).risks / Y.var(), rtol=1e-10
+    )
+
+
+def test_columns_of_other_names_or_order_are_refused():
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    turned = frame[["b", "a", "c"]]
+    matrix = icl.best_matrix(frame, Y)
+    for call in (
+        lambda rows: icl.predict(frame, Y, rows, 1.0),
+        lambda rows: icl.weights(frame, rows, 1.0),
+        icl.Placement(frame),
+        matrix,
+    ):
+        with pytest.raises(ValueError, match=r"has the columns \['b', 'a', 'c'\]: must have those"):
+            call(turned)
+        # such as an array, columns without names are in the order of X
+        for rows in (X, pd.DataFrame(X)):
+            np.testing.assert_array_equal(call(rows), call(frame))
 
 
 @pytest.mark.parametrize(
@@ -238,7 +274,13 @@ def test_tokens_that_rounding_can_hardly_tell_apart_are_taken():
 
 
 REFUSED = [
-    (X[0], Y, Q, 1.0, r"X has shape \(3,\): must be \(n, d\)"),
+    (
+        X[0],
+        Y,
+        Q,
+        1.0,
+        r"X has shape \(3,\): must be \(n, d\), .* such as X\[:, None\] for one column",
+    ),
     (X, Y[:-1], Q, 1.0, r"y has shape \(22,\): must be \(23,\) or \(23, k\)"),
     (X, Y, Q[:, :2], 1.0, r"queries has shape \(7, 2\): must be \(m, 3\) or \(3,\)"),
     (X, Y, Q, -1.0, r"w=-1.0: must be a finite number >= 0"),
@@ -439,8 +481,13 @@ def test_groups_are_left_out_together():
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     y = X[:, 0] + 0.5 * rng.standard_normal(40)
     twice, labels, group = np.repeat(X, 2, axis=0), np.repeat(y, 2), np.repeat(np.arange(40), 2)
-    found = icl.best_window(twice, labels, groups=[f"row {number}" for number in group])
-    assert found.w == pytest.approx(icl.best_window(X, y).w, rel=0.05)
+    found, once = (
+        icl.best_window(twice, labels, groups=[f"row {number}" for number in group]),
+        icl.best_window(X, y),
+    )
+    # twice the rows are no more data, so that the range is no narrower
+    for name in ("w", "low", "high"):
+        assert getattr(found, name) == pytest.approx(getattr(once, name), rel=0.05)
     assert icl.best_window(twice, labels).edge == "nearest"  # what groups mend
     for window, risk in zip(found.windows[:12], found.risks[:12], strict=True):
         losses = []
@@ -457,11 +504,18 @@ def test_groups_are_left_out_together():
         ([0, 0, 0], "groups has the one group 0: must have two or more"),
         ([0, 1], r"groups has shape \(2,\): must be \(3,\)"),
         ([0, "a", None], "groups has entries that cannot be sorted"),
+        ([0.0, np.nan, 1.0], r"groups\[1\]=nan: must be the group of the token, so fill it in"),
     ],
 )
 def test_wrong_groups_are_refused(groups, message):
     with pytest.raises(ValueError, match=message):
         icl.best_window(np.eye(3), [0.0, 1.0, 2.0], groups=groups)
+
+
+def test_labels_of_one_group_alone_cannot_be_left_out():
+    group = ["most"] * 22 + ["last"]
+    with pytest.raises(ValueError, match="queries=2: must be more, .* in the one group most"):
+        icl.best_window(X, Y, queries=2, groups=group)
 
 
 def test_the_curve_is_drawn_in_one_call():
@@ -473,6 +527,19 @@ def test_the_curve_is_drawn_in_one_call():
     ax = found.plot()
     assert found.plot(ax) is ax
     curve, star, *_ = ax.get_lines()
-    np.testing.assert_array_equal(curve.get_xdata(), found.windows[1:])
-    np.testing.assert_allclose(curve.get_ydata(), found.risks[1:] / found.risks[0])
+    np.testing.assert_array_equal(curve.get_xdata(), found.windows)
+    np.testing.assert_allclose(curve.get_ydata(), found.risks / found.risks[0])
     assert star.get_xdata()[0] == found.w and curve.get_ydata().min() == star.get_ydata()[0]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("angles", [np.linspace(0, 6, 60), np.zeros(60)])
+def test_a_window_of_zero_is_drawn_too(angles):
+    """On a logarithmic axis the star of the mean would be lost, and tokens all alike have no other window."""
+    pytest.importorskip("matplotlib").use("agg")
+    circle = np.column_stack([np.cos(angles), np.sin(angles)])
+    found = icl.best_window(circle, np.tile([0.0, 1.0], 30))
+    ax = found.plot()
+    assert found.w == ax.get_lines()[1].get_xdata()[0] == 0
+    left, right = ax.transAxes.inverted().transform(ax.transData.transform([[0, 0], [1, 0]]))[:, 0]
+    assert 0 <= left < right

@@ -46,6 +46,7 @@ LOOP = "numba compiles it, and what calls it checks the arguments"
 EXEMPT = {
     "icl.checks.affordable": "a part of checks, asked with what is checked",
     "icl.checks.broadcast": "a part of checks, asked with what is checked",
+    "icl.checks.column_names": "returns None for what is no data frame",
     "icl.checks.device": "a check, which the functions with a device try here",
     "icl.checks.choice": "a check, which test_bad_input tries value by value",
     "icl.checks.flag": "a check, which test_bad_input tries value by value",
@@ -54,6 +55,7 @@ EXEMPT = {
     "icl.checks.matrix_rows": "a check, which test_bad_input tries value by value",
     "icl.checks.real": "a check, which test_bad_input tries value by value",
     "icl.checks.reals": "a check, which test_bad_input tries value by value",
+    "icl.checks.same_columns": "a check, which test_data tries, and which lets all but data frames pass",
     "icl.checks.sequence": "returns None for what is no sequence",
     "icl.checks.shown": "returns the text of anything",
     "icl.checks.table": "a check, which test_data tries value by value",

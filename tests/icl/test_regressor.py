@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsRegressor
@@ -61,6 +62,44 @@ def test_the_placement_is_the_one_with_the_smaller_leave_one_out_error():
             for how in ("lift", "center")
         }
         assert icl.SoftmaxAttentionRegressor().fit(X, y).place_ == min(least, key=least.get)
+
+
+def test_groups_are_left_out_together():
+    """Rows that stand in the data twice predict as they do once; without groups each copies its twin."""
+    rng = np.random.default_rng(15)
+    X = rng.standard_normal((80, 2))
+    y = np.where(X[:, 0] + 0.5 * rng.standard_normal(80) > 0, 1.0, 0.0)
+    twice, labels, groups = np.repeat(X, 2, axis=0), np.repeat(y, 2), np.repeat(np.arange(80), 2)
+    for estimator in (icl.SoftmaxAttentionRegressor(), icl.SoftmaxAttentionClassifier()):
+        once = clone(estimator).fit(X, y)
+        grouped = clone(estimator).fit(twice, labels, groups=groups)
+        copied = clone(estimator).fit(twice, labels)
+        found = [getattr(fitted, "regressor_", fitted) for fitted in (once, grouped, copied)]
+        assert found[1].w_ == pytest.approx(found[0].w_, rel=0.05)
+        assert found[2].best_window_.edge == "nearest"
+    with pytest.raises(ValueError, match="groups has the one group 0"):
+        icl.SoftmaxAttentionRegressor().fit(X, y, np.zeros(80))
+
+
+def test_where_no_matrix_helps_all_is_as_with_one_window():
+    rng = np.random.default_rng(16)
+    X = rng.standard_normal((150, 3))
+    y = X.sum(axis=1) / np.linalg.norm(X, axis=1) + 0.1 * rng.standard_normal(150)
+    one, other = (icl.SoftmaxAttentionRegressor(metric=m).fit(X, y) for m in ("window", "diagonal"))
+    assert other.best_matrix_.kind == "none" and one.place_ == "center"
+    assert (other.place_, other.w_) == (one.place_, one.w_)
+    np.testing.assert_array_equal(other.predict(X), one.predict(X))
+
+
+def test_several_columns_of_labels_count_alike_and_classes_by_their_brier_score():
+    y = np.column_stack([LABELS, TOKENS[:, 1] ** 2])
+    assert fit(TOKENS, y * [1e-9, 1e9]).w_ == pytest.approx(fit(TOKENS, y).w_, rel=1e-9)
+    classes = np.digitize(LABELS, [-1.5, 0.2])
+    fitted = icl.SoftmaxAttentionClassifier(place="lift").fit(TOKENS, classes).regressor_
+    placed = icl.Placement(TOKENS)(TOKENS)
+    for same_unit, equal in ((True, True), (False, False)):
+        found = icl.best_window(placed, np.eye(3)[classes], same_unit=same_unit)
+        assert np.array_equal(found.risks, fitted.best_window_.risks) == equal
 
 
 def sine(X):
