@@ -58,7 +58,10 @@ def _check(x: Tensor, x_q: Tensor, M: Tensor, y: Tensor | None = None) -> None:
         torch.broadcast_shapes(*batch)  # type: ignore[no-untyped-call]
     except RuntimeError:
         shapes = ", ".join(f"{name} {tuple(value.shape)}" for name, value in given.items())
-        raise ValueError(f"leading dimensions must broadcast: {shapes}") from None
+        raise ValueError(
+            f"leading dimensions must broadcast: {shapes}; for many queries of each context give "
+            "x[..., None, :, :] and y[..., None, :]"
+        ) from None
 
 
 def scores(x: Tensor, x_q: Tensor, M: Tensor) -> Tensor:
@@ -77,7 +80,11 @@ def softmax_weights(x: Tensor, x_q: Tensor, M: Tensor) -> Tensor:
 
 
 def softmax_attention(x: Tensor, y: Tensor, x_q: Tensor, M: Tensor) -> Tensor:
-    """Predict ``sum_i omega_i y_i`` by the reduced unit; shapes as in `softmax_weights`, result (...)."""
+    """Predict ``sum_i omega_i y_i`` by the reduced unit; shapes as in `softmax_weights`, result (...).
+
+    Leading dimensions broadcast: x[..., None, :, :] and y[..., None, :] take queries (..., m, d), many of
+    each context.
+    """
     _check(x, x_q, M, y)
     return (softmax_weights(x, x_q, M) * y).sum(-1)
 

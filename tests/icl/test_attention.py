@@ -35,6 +35,19 @@ def test_general_matrix_is_scaled_dot_product_attention():
     assert torch.allclose(softmax_attention(x[0], y[0], query[0], M), sdpa[0], rtol=1e-12)
 
 
+def test_many_queries_of_one_context():
+    x, y, query = context()
+    M = torch.from_numpy(stream(1, "initialization").standard_normal((4, 4)))
+    queries = torch.stack([query, -query, 2 * query], dim=1)
+    found = softmax_attention(x[:, None], y[:, None], queries, M)
+    for at in range(3):
+        torch.testing.assert_close(found[:, at], softmax_attention(x, y, queries[:, at], M))
+    with pytest.raises(
+        ValueError, match=r"for many queries of each context give x\[..., None, :, :\]"
+    ):
+        softmax_attention(x, y, queries[:, :2], M)
+
+
 def test_full_unit_reduces_to_M():
     """ITA slides: W_V = diag(0, 1), W_K = diag(M_K, 0), W_Q = diag(M_Q, 0) give eq. (2)."""
     x, y, query = context()
