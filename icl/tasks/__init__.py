@@ -1,8 +1,8 @@
 """Function classes and their covariances.
 
 - `base`: `Zonal`, the rotation-invariant class; write your own by deriving from it. `Projected` covariates.
-- `classes`: affine, ReLU, cosine without and with a phase, linear, quadratic, sign, a smooth step, random
-  networks.
+- `classes`: affine, ReLU, cosine without and with a phase, linear, quadratic, sign, exponential, a smooth
+  step, random networks.
 - `quadratic_form`: the risk of any predictor that is linear in the labels, given the tokens.
 - `spectrum`: a class known by its power in each degree, and a map of the sphere, turned at random.
 - `own`: the spectrum of a class that gives its covariance alone.
@@ -14,6 +14,7 @@ from icl.tasks.classes import (
     CLASSES,
     Affine,
     Cosine,
+    Exponential,
     Linear,
     Network,
     PhasedCosine,
@@ -31,6 +32,7 @@ __all__ = [
     "CLASSES",
     "Affine",
     "Cosine",
+    "Exponential",
     "Function",
     "Globe",
     "Linear",

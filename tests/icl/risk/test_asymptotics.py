@@ -8,7 +8,7 @@ import pytest
 from scipy.special import betaln, eval_gegenbauer, gammaln, ive
 
 from icl.risk import asymptotics, mismatch_risk, optimal_window, population_risk
-from icl.tasks import Affine, Cosine, Linear, Network, Quadratic, ReLU, Sign, Zonal
+from icl.tasks import Affine, Cosine, Exponential, Linear, Network, Quadratic, ReLU, Sign, Zonal
 from icl.tasks.gegenbauer import multiplicity
 
 
@@ -61,6 +61,7 @@ LAWFUL = [
     Linear(4),
 ]
 LAWFUL += [*map(ReLU, (2, 3, 5, 8)), Network(3, 2.0), *(Sign(d, 0.7) for d in (2, 3, 5, 8))]
+LAWFUL += [Exponential(d, length, 0.7) for d, length in ((2, 1.0), (3, 0.3), (5, 4.0))]
 LAWFUL += [
     Fractional(4, 0.5),
     Fractional(3, 1.5),

@@ -6,12 +6,23 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from scipy.special import betainc, jv
+from scipy.special import betainc, gammaln, jv
 
 from icl import risk
 from icl.risk import monte_carlo_risk, optimal_window, population_flow, population_risk
 from icl.risk.numerics import integrals
-from icl.tasks import CLASSES, Affine, Cosine, Quadratic, ReLU, Sign, Spectrum, make_task
+from icl.tasks import (
+    CLASSES,
+    Affine,
+    Cosine,
+    Exponential,
+    Quadratic,
+    ReLU,
+    Sign,
+    Spectrum,
+    make_task,
+)
+from icl_book.statistics import t_interval
 from oracles import risk as oracle
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -64,6 +75,63 @@ def test_few_tokens_and_functions_that_jump(dim, w):
     bias, noise = oracle.population_risk(Sign(dim, 1.7), w, n, 0.5)
     r = population_risk(Sign(dim, 1.7), w, n, 0.5)
     assert r.bias == pytest.approx(bias, rel=1e-10) and r.noise == pytest.approx(noise, rel=1e-10)
+
+
+def expected_losses(task, w, n, noise_std, contexts):
+    """The risk given the tokens by NumPy, from the covariance alone: no spectrum, no sampler."""
+    rng = np.random.default_rng(3)
+    query = np.eye(task.dim)[0]
+    tokens = rng.standard_normal((contexts, n, task.dim))
+    tokens /= np.linalg.norm(tokens, axis=2, keepdims=True)
+    omega = np.exp(w * (tokens @ query - 1))
+    omega /= omega.sum(axis=1, keepdims=True)
+    pairs = np.arccos(np.clip(tokens @ tokens.transpose(0, 2, 1), -1, 1))
+    to_query = np.arccos(np.clip(tokens @ query, -1, 1))
+    k = lambda theta: task.scale**2 * np.exp(-theta / task.length)  # noqa: E731
+    # the diagonal is not k of an angle that rounding made
+    between = k(pairs)
+    between[:, np.arange(n), np.arange(n)] = task.scale**2
+    bias = np.einsum("ci,cij,cj->c", omega, between, omega)
+    bias += task.scale**2 - 2 * np.sum(omega * k(to_query), axis=1)
+    return bias + noise_std**2 * np.sum(omega**2, axis=1)
+
+
+@pytest.mark.parametrize(
+    ("dim", "length", "w", "n"), [(2, 0.5, 30.0, 20), (3, 0.3, 8.0, 40), (6, 2.0, 3.0, 10)]
+)
+def test_the_exponential_covariance_against_sampled_tokens(dim, length, w, n):
+    task = Exponential(dim, length, 1.7)
+    _, low, high = t_interval(expected_losses(task, w, n, 0.5, 20_000))
+    exact = population_risk(task, w, n, 0.5).total
+    assert low < exact < high and high - low < 0.05 * exact
+
+
+@pytest.mark.parametrize("length", [0.05, 1.0, 50.0])
+@pytest.mark.parametrize("n", [1, 2, 1000, 10**12])
+def test_the_exponential_covariance_with_equal_weights(length, n):
+    """In three dimensions the mean of k is (1 + e^{-c pi}) / (2 (1 + c^2)), c = 1 / length."""
+    mean = (1 + np.exp(-np.pi / length)) / (2 * (1 + length**-2))
+    found = population_risk(Exponential(3, length), 0.0, n, 0.7)
+    assert found.bias == pytest.approx((1 + 1 / n) * (1 - mean), rel=1e-9)
+
+
+@pytest.mark.parametrize(("dim", "length"), [(2, 1.0), (3, 0.5), (5, 2.0)])
+def test_the_law_of_the_exponential_covariance(dim, length):
+    """Of order one: 1 - k is theta / length near zero, so that the bias is (2 - sqrt 2) E |xi| / length."""
+    law = risk.asymptotics.window_law(Exponential(dim, length))
+    assert (law.order, law.exponent) == (1.0, 2 / dim)
+    mean_length = math.sqrt(2) * math.exp(gammaln(dim / 2) - gammaln((dim - 1) / 2))
+    assert law.constant == pytest.approx((2 - math.sqrt(2)) * mean_length / length, rel=1e-12)
+
+
+@pytest.mark.slow
+def test_the_window_of_the_exponential_covariance_follows_its_law():
+    """Its exponent is 2 / d, as of functions that jump: per factor of 1000 in n the distance falls."""
+    task, ratios = Exponential(3, 0.5), []
+    for n in (1e5, 1e8, 1e11):
+        ratios.append(optimal_window(task, n, 0.5).w / risk.asymptotics.sharp_window(task, n, 0.5))
+    off = np.abs(np.array(ratios) - 1)
+    assert off[-1] < 2e-3 and np.all(off[1:] < 0.2 * off[:-1])
 
 
 #: How far the best w is from its law, at most; in two dimensions n is too long for sigma below 10.

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 from scipy.special import eval_gegenbauer
 
 from icl.covariates import uniform_sphere
@@ -13,6 +14,7 @@ from icl.tasks import (
     CLASSES,
     Affine,
     Cosine,
+    Exponential,
     Linear,
     Network,
     PhasedCosine,
@@ -30,6 +32,7 @@ from icl_book.statistics import Z
 DIMS = [2, 3, 8, 33]
 TASKS = [cls(d, 0.3) for d in DIMS for cls in (Affine, ReLU)]
 TASKS += [Sign(d, 0.3) for d in DIMS]
+TASKS += [Exponential(d, length, 0.3) for d in DIMS for length in (0.1, 1.0, 30.0)]
 TASKS += [Cosine(d, L) for d in DIMS for L in (0.1, 1.0, 10.0)]
 TASKS += [PhasedCosine(d, L) for d in DIMS for L in (0.1, 1.0, 10.0)]
 
@@ -89,7 +92,7 @@ def test_expansion_sums_to_the_variogram(task):
     assert np.allclose(task.variogram(theta), expected, rtol=1e-9, atol=3e-13)
 
 
-@pytest.mark.parametrize("kind", [ReLU, Sign])
+@pytest.mark.parametrize("kind", [ReLU, Sign, Exponential])
 @pytest.mark.parametrize("dim", [2, 3, 8, 64])
 def test_rest_of_a_slow_spectrum(dim, kind):
     """The tail is a sum of positive terms: cutting at 40 or at 20000 must give one total."""
@@ -111,6 +114,45 @@ def test_the_spectrum_of_signs(dim):
     assert a.sum() + rest == pytest.approx(1.69, rel=1e-12)
 
 
+@pytest.mark.parametrize("length", [0.05, 0.5, 20.0])
+@pytest.mark.parametrize("dim", [2, 3, 4, 9])
+def test_the_spectrum_of_the_exponential_covariance(dim, length):
+    """a_l = N_l E k P_l by another library's integrals; with the mean square of the mean they sum to k(1)."""
+    order = dim / 2 - 1
+
+    def density(theta):
+        return np.sin(theta) ** (dim - 2)
+
+    def polynomial(degree, theta):
+        if dim == 2:
+            return np.cos(degree * theta)
+        return eval_gegenbauer(degree, order, np.cos(theta)) / eval_gegenbauer(degree, order, 1.0)
+
+    whole = quad(density, 0, np.pi)[0]
+    wanted = []
+    for degree in range(13):
+        value = quad(
+            lambda t, k=degree: np.exp(-t / length) * polynomial(k, t) * density(t),
+            0,
+            np.pi,
+            points=[length, np.pi / 2] if length < 3 else None,
+            limit=200,
+            epsabs=1e-13,
+        )[0]
+        wanted.append(1.69 * multiplicity(dim, degree)[-1] * value / whole)
+    a, rest = Exponential(dim, length, 1.3).spectrum(12)
+    np.testing.assert_allclose(a, wanted[1:], rtol=1e-8, atol=1e-9)
+    assert wanted[0] + a.sum() + rest == pytest.approx(1.69, rel=1e-9)
+
+
+def test_the_spectrum_of_a_covariance_finer_than_any_angle():
+    """In three dimensions a_0 = (1 + e^{-c pi}) / (2 (1 + c^2)) with c = 1 / length; all is in the rest."""
+    for length in (1e-3, 1e-2, 0.1, 1.0, 1e3):
+        a, rest = Exponential(3, length).spectrum(1000)
+        mean = (1 + np.exp(-np.pi / length)) / (2 * (1 + length**-2))
+        assert mean + a.sum() + rest == pytest.approx(1, rel=1e-11)
+
+
 def test_small_angles_keep_their_digits():
     theta = 1e-6
     assert ReLU(3).variogram(theta) == pytest.approx(
@@ -122,6 +164,7 @@ def test_small_angles_keep_their_digits():
 LIPSCHITZ = [name for name, kind in CLASSES.items() if kind is not Sign]
 SAMPLED = [make_task(name, dim, 1.7) for name in LIPSCHITZ for dim in (2, 5)]
 SAMPLED += [Sign(2, 1.7), Sign(5, 1.7)]
+SAMPLED += [Exponential(2, 0.5, 1.7), Exponential(3, 2.0), Exponential(5, 0.3)]
 SAMPLED += [Tanh(2, 2.0, 0.5), Tanh(3, 2.0, 6.0), Tanh(7, 2.0, 20.0)]
 SAMPLED += [Network(3, 2.0, 1), Network(3, 2.0, 8), Spectrum(3, (0.0, 0.0, 0.0, 1.0))]
 
@@ -240,3 +283,25 @@ def test_signs_jump_without_a_lipschitz_constant():
     quotient = (f[:, :20] - f[:, 20:]).abs() / (x[:, :20] - x[:, 20:]).norm(dim=-1)
     assert quotient.max() > 10 * 2.5
     assert not hasattr(Sign(3), "lipschitz")
+
+
+def test_checkerboards_have_two_values():
+    x = uniform_sphere(stream(1, "covariates"), 50, 40, 3)
+    f = Exponential(3, 0.2, 2.5).sample(stream(1, "tasks"), 50)(x)
+    assert f.shape == (50, 40) and sorted(set(f.flatten().tolist())) == [-2.5, 2.5]
+    none = Exponential(3).sample(stream(1, "tasks"), 0)(x[:0])
+    assert none.shape == (0, 40)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"length": 0.0}, "length=0.0: must be a finite number >= 0.001 and <= 1000"),
+        ({"length": np.inf}, "length=inf: must be"),
+        ({"scale": -1.0}, "scale=-1.0: must be"),
+        ({"dim": 1}, "dim=1: must be"),
+    ],
+)
+def test_an_exponential_covariance_out_of_range_is_refused(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        Exponential(**{"dim": 3} | wrong)
