@@ -38,7 +38,6 @@ from icl_book.runner.record import cards, collect
 from icl_book.site import assemble, machines, pdf, stage, verify
 
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text())
-CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text())
 PAGES = verify.toc_pages(TOC)
 NOTEBOOKS = [p.removeprefix("notebooks/") for p in PAGES if p.startswith("notebooks/")]
 
@@ -281,9 +280,9 @@ w
 """
 
 
-@pytest.fixture(params=["jupyter-book", "Sphinx alone"])
-def road(request, tmp_path):
-    """A small staged tree, with the configuration of the book, and how to build it by one of two roads."""
+@pytest.fixture
+def tree(tmp_path):
+    """A small staged tree with the configuration of the book."""
     tree = tmp_path / "tree"
     shutil.copytree(ROOT / "book" / "_static", tree / "book" / "_static")
     for name in ("_config.yml", "book/references.bib"):
@@ -308,20 +307,26 @@ def road(request, tmp_path):
     (tree / "notebooks").mkdir()
     python = {"language_info": {"name": "python", "pygments_lexer": "ipython3"}}
     nbformat.write(new_notebook(cells=cells, metadata=python), tree / "notebooks" / "b.ipynb")
-    plain = request.param == "Sphinx alone"
-    return tree, lambda: assemble.sphinx(tree, tmp_path / "out", plain)
+    return tree
 
 
-def test_both_roads_lead_to_the_same_book(road):
-    """The pages pass the checks of the whole book, and Sphinx alone does not read jupyter-book."""
-    tree, build = road
-    pages = build()
+def test_both_roads_lead_to_the_same_book(tree, tmp_path):
+    """The pages are the same but for scripts of live kernels, and pass the checks of the whole book."""
     toc = yaml.safe_load((tree / "_toc.yml").read_text())
-    assert verify.book(pages, toc, []) == []
-    front, chapter = (
-        BeautifulSoup((pages / f"{name}.html").read_text(), "html.parser")
-        for name in ("book/a", "notebooks/b")
-    )
+    roads = []
+    for plain in (False, True):
+        pages = assemble.sphinx(tree, tmp_path / str(plain), plain)
+        assert verify.book(pages, toc, []) == []
+        built = [
+            BeautifulSoup((pages / f"{name}.html").read_text(), "html.parser")
+            for name in ("book/a", "notebooks/b")
+        ]
+        for script in (script for page in built for script in page.select("article script")):
+            assert "kernel" in script.extract().get_text()
+        roads.append(built)
+    articles = [[page.find("article").prettify() for page in built] for built in roads]
+    assert articles[0] == articles[1]
+    front, chapter = roads[1]
     article = front.find("article").get_text(" ", strip=True)
     assert "Collins" in article and "Theorem 1" in article and "ndarray[tuple" not in article
     cited, *links = [a["href"] for a in front.select_one("article p").select("a")]
@@ -337,15 +342,15 @@ def test_both_roads_lead_to_the_same_book(road):
     assert any("wide.js" in one for one in scripts) and not any("thebe" in one for one in scripts)
 
 
-def test_a_warning_is_an_error_on_both_roads(road):
-    tree, build = road
+@pytest.mark.parametrize("plain", [False, True])
+def test_a_warning_is_an_error_on_both_roads(tree, tmp_path, plain):
     (tree / "book" / "a.md").write_text("# A\n\n[gone](gone.md)\n")
     cell = new_code_cell("1", outputs=[new_output("stream", name="stderr", text="Careful")])
     nbformat.write(
         new_notebook(cells=[new_markdown_cell("# B"), cell]), tree / "notebooks" / "b.ipynb"
     )
     with pytest.raises(BadInput, match=r"(?s)WARNING.*gone\.md") as caught:
-        build()
+        assemble.sphinx(tree, tmp_path / "out", plain)
     assert re.search(r"b\.ipynb.*stderr", str(caught.value))
 
 
