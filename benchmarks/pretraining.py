@@ -194,15 +194,14 @@ def same_thing(device):
     sweep, differences, steps = Sweep(5, 20, 64, 2, 32, True, device), {}, 32
     trained = train_ours(sweep, steps)
     ours = trained.M.reshape(sweep.shape)
-    units = trained.units
-    sets = [TokenSet(units[s : s + 5], trained.settings, torch.device(device)) for s in (0, 5)]
-    drawn = [torch.stack(part) for part in zip(*(one.draw(0) for one in sets), strict=True)]
-    blocks = [drawn]
-    while sum(block[0].shape[-1] for block in blocks) < steps * sweep.batch:
-        parts = zip(*(one.draw(len(blocks)) for one in sets), strict=True)
-        blocks.append([torch.stack(part) for part in parts])
-    x, y = (torch.cat(part, -1).split(sweep.batch, -1) for part in zip(*blocks, strict=True))
-    columns = [(a[:, None], b) for a, b in zip(x, y, strict=True)][:steps]
+    drawing = sweep.batch, "native", "float32", device
+    sets = [TokenSet(trained.units[s : s + 5], *drawing) for s in (0, 5)]
+    columns = []
+    while len(columns) < steps:
+        drawn = zip(*(one.draw(len(columns) // sets[0].steps) for one in sets), strict=True)
+        x, y = (torch.stack(parts, 1) for parts in drawn)
+        columns += zip(x.unsqueeze(2), y, strict=True)
+    columns = columns[:steps]
     rows = [(a[:, 0].permute(0, 3, 2, 1), b.permute(0, 1, 3, 2)) for a, b in columns]
     others = {
         "loop": train_loop(sweep, steps, rows),

@@ -14,21 +14,21 @@ _EXP = tuple(F32(1 / math.factorial(k)) for k in range(6, -1, -1))
 def take_steps(x, y, M, mean, square, rates, factors, adam):
     """Take T steps of K units that see the same tokens; M and the moments of Adam, (K, d, d), change.
 
-    Tokens are x (d, n + 1, T B), the query last, labels y (K, n + 1, T B), where the contexts of a step
-    lie next to each other and the innermost loops run over them. The initial step sizes are the rates,
-    (K,); `icl.pretrain.config.Settings.factors` are (T, 3).
+    Tokens are x (T, d, n + 1, B), the query last, labels y (T, K, n + 1, B); the innermost loops run over
+    contexts. The initial step sizes are the rates, (K,), and ``factors`` (T, 3) those of
+    `icl.pretrain.sweep`.
     """
-    contexts = x.shape[2] // len(factors)
-    weights = np.empty((x.shape[1], contexts), x.dtype)
-    sums = np.empty((len(x) + 4, contexts), x.dtype)
+    dim, contexts = len(x[0]), x.shape[3]
+    weights = np.empty(x.shape[2:], x.dtype)
+    sums = np.empty((dim + 4, contexts), x.dtype)
     slope = np.empty_like(M[0])
     real = M.dtype.type
     for t in range(len(factors)):
         share, first, second = factors[t]
         for k in range(len(M)):
-            _gradient(x, y[k], t * contexts, M[k], weights, sums, slope)
-            for a in range(len(x)):
-                for c in range(len(x)):
+            _gradient(x[t], y[t, k], M[k], weights, sums, slope)
+            for a in range(dim):
+                for c in range(dim):
                     step = slope[a, c]
                     if adam:
                         mean[k, a, c] += (step - mean[k, a, c]) * real(0.1)
@@ -39,70 +39,52 @@ def take_steps(x, y, M, mean, square, rates, factors, adam):
 
 
 @inline
-def _gradient(x, y, start, M, weights, sums, slope):
+def _gradient(x, y, M, weights, sums, slope):
     """Set the slope to the mean of ``2 (p - y_q) sum_i omega_i (y_i - p) x_i x_q'`` over a batch.
 
-    It has the contexts from ``start`` on. Weights (n + 1, B) and sums (d + 4, B) are memory to work in.
+    Weights (n + 1, B) and sums (d + 4, B) are memory to work in.
     """
     dim, n, contexts = len(x), len(weights) - 1, weights.shape[1]
-    batch = slice(start, start + contexts)
     single = weights.itemsize == 4
     largest, total, p, pull = sums[dim], sums[dim + 1], sums[dim + 2], sums[dim + 3]
     # M x_q
     sums[:] = 0
     for a in range(dim):
         for c in range(dim):
-            _add_scaled(sums[a], M[a, c], x[c, n, batch])
+            for b in range(contexts):
+                sums[a, b] += M[a, c] * x[c, n, b]
     # scores
     largest[:] = -np.inf
     weights[:] = 0
     for i in range(n):
         for a in range(dim):
-            _add_products(weights[i], sums[a], x[a, i, batch])
+            for b in range(contexts):
+                weights[i, b] += sums[a, b] * x[a, i, b]
         for b in range(contexts):
             largest[b] = max(largest[b], weights[i, b])
     # weights, as yet without their sum, and the prediction
     for i in range(n):
-        own, label = weights[i], y[i, batch]
         for b in range(contexts):
-            own[b] = _exp(own[b] - largest[b], single)
-            total[b] += own[b]
-            p[b] += own[b] * label[b]
-    label = y[n, batch]
+            weights[i, b] = _exp(weights[i, b] - largest[b], single)
+            total[b] += weights[i, b]
+            p[b] += weights[i, b] * y[i, b]
     for b in range(contexts):
         p[b] /= total[b]
         # and what all terms are multiplied by
-        total[b] = (p[b] - label[b]) / (total[b] * weights.dtype.type(contexts / 2))
+        total[b] = (p[b] - y[n, b]) / (total[b] * weights.dtype.type(contexts / 2))
     for i in range(n):
-        own, label = weights[i], y[i, batch]
         for b in range(contexts):
-            own[b] *= (label[b] - p[b]) * total[b]
+            weights[i, b] *= (y[i, b] - p[b]) * total[b]
     for a in range(dim):
         pull[:] = 0
         for i in range(n):
-            _add_products(pull, weights[i], x[a, i, batch])
+            for b in range(contexts):
+                pull[b] += weights[i, b] * x[a, i, b]
         for c in range(dim):
-            slope[a, c] = _inner(pull, x[c, n, batch])
-
-
-@inline
-def _add_scaled(out, factor, values):
-    for b in range(out.size):
-        out[b] += factor * values[b]
-
-
-@inline
-def _add_products(out, left, right):
-    for b in range(out.size):
-        out[b] += left[b] * right[b]
-
-
-@inline
-def _inner(left, right):
-    total = left[0] * right[0]
-    for b in range(1, left.size):
-        total += left[b] * right[b]
-    return total
+            entry = weights.dtype.type(0)
+            for b in range(contexts):
+                entry += pull[b] * x[c, n, b]
+            slope[a, c] = entry
 
 
 @inline

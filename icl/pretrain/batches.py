@@ -6,13 +6,13 @@ functions (common random numbers).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from icl.checks import affordable, integer
 from icl.covariates import reversed_axes
-from icl.pretrain.config import CovariateLaw, Settings, UnitConfig
+from icl.pretrain.config import CovariateLaw, UnitConfig
 from icl.pytorch import Tensor, torch
 from icl.streams import NativeStream, stream
 from icl.tasks import Task
@@ -64,54 +64,60 @@ def draw_contexts(
     batch_size = integer(batch_size, "batch_size", 1, 10**9)
     numbers = batch_size * (n + 1) * task.dim
     affordable(numbers, 1e9, "batch_size", batch_size, "numbers")
-    draw = partial(stream, unit.seed, step=step)
-    tokens = unit.covariate_law.from_normal(
-        _normal(draw("covariates"), (batch_size, n + 1, task.dim))
-    )
-    values = sample_values(task, draw("tasks"), tokens)
-    noise = _normal(draw("noise"), (batch_size, n + 1))
-    return tokens, values + unit.noise_std * noise
+    tokens, labels = TokenSet([unit], batch_size, "portable", "float64").draw(step)
+    return reversed_axes(tokens[0]), reversed_axes(labels[0, 0])
 
 
 class TokenSet:
     """The batches of K units that see the same tokens, as they share seed, context length and covariates.
 
-    They are those of `draw_contexts`, stored coordinate by coordinate, and with native numbers drawn for
-    a block of T steps at once. Classes that are proportional to L are evaluated at L = 1 for all units.
+    Native numbers are drawn for a block of T steps at once, portable ones for one step. Classes that are
+    proportional to L are evaluated at L = 1 for all units.
     """
 
-    def __init__(self, units: Sequence[UnitConfig], settings: Settings, device: torch.device):
-        self.units, self.count = units, settings.batch_size
-        self._tasks = [unit_lipschitz(unit.task) for unit in units]
-        self.steps = 1
-        self._source: Callable[..., Rng] = stream
-        if settings.stream == "native":
-            most, numbers = _BLOCKS.get(device.type, _BLOCKS["cpu"])
+    def __init__(
+        self,
+        units: Sequence[UnitConfig],
+        batch_size: int,
+        stream: str,
+        dtype: str,
+        device: torch.device | str = "cpu",
+    ):
+        self.units, self.count, self.device = units, batch_size, torch.device(device)
+        self.native, self.steps = stream == "native", 1
+        if self.native:
+            most, numbers = _BLOCKS.get(self.device.type, _BLOCKS["cpu"])
             size = self.count * (units[0].context_length + 1) * units[0].task.dim
             self.steps = max(1, min(most, numbers // size))
-            self._source = partial(NativeStream, device=device)
-        self._to = partial(torch.as_tensor, dtype=getattr(torch, settings.dtype), device=device)
+        self._tasks = [unit_lipschitz(unit.task) for unit in units]
+        self._to = partial(torch.as_tensor, dtype=getattr(torch, dtype), device=device)
 
     def draw(self, block: int) -> tuple[Tensor, Tensor]:
-        """Draw the block with this number: T steps from ``block T`` on, whose contexts follow each other.
+        """Draw the block with this number: T steps from ``block T`` on.
 
         Returns:
-            Tokens (d, n + 1, T B), and labels of every unit (K, n + 1, T B).
+            Tokens (T, d, n + 1, B), and labels of every unit (T, K, n + 1, B).
         """
         one = self.units[0]
-        draw = partial(self._source, one.seed, step=block)
+        source: Any = partial(NativeStream, device=self.device) if self.native else stream
+        draw = partial(source, one.seed, step=block)
         shape = self.steps * self.count, one.context_length + 1
         x = one.covariate_law.from_normal(_normal(draw("covariates"), (*shape, one.task.dim)))
-        noise = self._to(reversed_axes(_normal(draw("noise"), shape)))
+        noise = self._by_step(_normal(draw("noise"), shape))
         values: dict[Any, Tensor] = {}  # keyed on what determines them
-        labels = noise.new_empty(len(self.units), *noise.shape)
-        for unit, (task, scale), y in zip(self.units, self._tasks, labels, strict=True):
+        labels = noise.new_empty(self.steps, len(self.units), *noise.shape[1:])
+        for unit, (task, scale), y in zip(self.units, self._tasks, labels.unbind(1), strict=True):
             key = key_of(task)
             if key not in values:
-                drawn = sample_values(task, draw("tasks"), x)
-                values[key] = self._to(reversed_axes(drawn))
+                values[key] = self._by_step(sample_values(task, draw("tasks"), x))
             torch.mul(values[key], scale, out=y).add_(noise, alpha=unit.noise_std)
-        return self._to(reversed_axes(x)).contiguous(), labels
+        return self._by_step(x), labels
+
+    def _by_step(self, drawn: Tensor) -> Tensor:
+        """Return what was drawn (T B, n + 1, ...) with the axes (T, ..., n + 1, B)."""
+        columns = self._to(reversed_axes(drawn))
+        steps = columns.reshape(*columns.shape[:-1], self.steps, self.count)
+        return steps.movedim(-2, 0).contiguous()
 
 
 def _normal(source: Rng, shape: tuple[int, ...]) -> Tensor:

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypedDict
 from icl.attention import ACTIVATIONS
 from icl.checks import choice, flag, integer, real, sequence, shown
 from icl.covariates import Sphere
-from icl.pretrain.model import Array, ParameterLayout
+from icl.pretrain.model import Array
 from icl.pytorch import torch
 from icl.streams import stream
 from icl.tasks import Task
@@ -123,16 +123,11 @@ class UnitConfig:
         """The distribution of its covariates."""
         return Sphere(self.task.dim) if self.covariates is None else self.covariates
 
-    @property
-    def layout(self) -> ParameterLayout:
-        """The layout of its parameters."""
-        return ParameterLayout(self.task.dim, self.width)
-
     def initial(self) -> Array:
-        """Return its packed parameters before the first step, a pure function of the seed."""
-        return self.initial_std * stream(self.seed, "initialization").standard_normal(
-            self.layout.size
-        )
+        """Return its parameters before the first step, one matrix, a pure function of the seed."""
+        d = self.task.dim
+        shape = (d, d) if self.width is None else (2 * self.width + 1, d + 1)
+        return self.initial_std * stream(self.seed, "initialization").standard_normal(shape)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from icl.attention import ACTIVATIONS
 from icl.checks import choice, integer, matrices, shown
 from icl.covariates import reversed_axes
 from icl.pretrain.config import CovariateLaw, UnitConfig
-from icl.pretrain.model import Array, ParameterLayout, predict
+from icl.pretrain.model import Array, predict
 from icl.pretrain.result import Pretrained
 from icl.pytorch import torch
 from icl.streams import stream
@@ -85,7 +85,7 @@ def evaluation_error(
         times = (*M.history, M.parameters)
         shape: tuple[int, ...] = len(times), len(M.units)
         units = [
-            (unit.layout, unit.activation, unit.layout.pack(own))
+            (np.vstack(list(own.values())), unit.width, unit.activation)
             for parameters in times
             for unit, own in zip(M.units, parameters, strict=True)
         ]
@@ -96,7 +96,7 @@ def evaluation_error(
         if stack.shape[-2:] != (d, d):
             raise ValueError(f"M has shape {stack.shape}: must be (..., {d}, {d})")
         choice(activation, "activation", ACTIVATIONS)
-        units = [(test.layout, activation, own) for own in stack.reshape(-1, d * d)]
+        units = [(own, None, activation) for own in stack.reshape(-1, d, d)]
         seeds = [integer(seed, "seed", 0)] * len(units)
     errors = np.zeros(len(units))
     for test_seed in dict.fromkeys(seeds):
@@ -107,11 +107,9 @@ def evaluation_error(
 
 
 def _mean_errors(
-    units: Sequence[tuple[ParameterLayout, str, Array]],
-    test: UnitConfig,
-    contexts: int,
+    units: Sequence[tuple[Array, int | None, str]], test: UnitConfig, contexts: int
 ) -> Array:
-    """Return the mean squared error of each unit, given as its layout, activation and packed parameters."""
+    """Return the mean squared error of each unit, given as its matrix, width and activation."""
     shape = (test.context_length + 1, test.task.dim)
     piece = max(1, min(contexts, 2**20 // (test.context_length * test.task.dim)))
     total = np.zeros(len(units))
@@ -123,10 +121,9 @@ def _mean_errors(
         f = test.task.sample(rng, piece)(x)
         clean = f[:count, -1]
         y = (f + test.noise_std * noise)[:count]
-        x = reversed_axes(x[:count]).contiguous()[None, None]
-        y = reversed_axes(y).contiguous()[None, None]
-        for index, (layout, activation, own) in enumerate(units):
+        x, y = (reversed_axes(part[:count]).contiguous()[None, None] for part in (x, y))
+        for index, (own, width, activation) in enumerate(units):
             theta = torch.tensor(own)[None, None]
-            error = predict(layout, theta, activation, x, y)[0, 0] - clean
+            error = predict(theta, x, y, width, activation)[0, 0] - clean
             total[index] += float((error**2).sum())
     return total / contexts

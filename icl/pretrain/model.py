@@ -5,6 +5,10 @@ contexts are ``x[s, 0, i, j, b]``, coordinate i of token j in context b, so that
 along contiguous contexts. The first two axes are S token sets and K units that share each of them;
 per unit, labels are (S, K, n + 1, B). The query is the last token.
 
+Parameters of a unit are one matrix ``theta``, so that an optimizer sees one array. That of a reduced unit,
+whose width is None, is M, (d, d). That of a full unit has d + 1 columns, and one below the other the row of
+``W_V`` that reaches the prediction, ``W_K``, and ``W_Q``, of ``width`` rows each.
+
 Gradient. A reduced unit has scores ``s_i = x_i' M x_q``, weights omega and the prediction
 ``p = sum_i omega_i y_i``. The loss of a context is ``(p - y_q)^2``, and ::
 
@@ -17,8 +21,6 @@ That of a full unit is left to autograd.
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -31,70 +33,33 @@ Array = NDArray[np.float64]
 ArrayOrTensor = TypeVar("ArrayOrTensor", Array, Tensor)
 
 
-@dataclass(frozen=True)
-class ParameterLayout:
-    """The parameters of a unit, packed into one vector so that an optimizer sees one array.
-
-    The width is None for the reduced unit, M of shape (d, d), else the number of rows of ``W_K`` and ``W_Q``.
-    """
-
-    dim: int
-    width: int | None
-
-    @property
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Name and shape of each parameter."""
-        d = self.dim
-        if self.width is None:
-            return {"M": (d, d)}
-        return {"W_V": (d + 1,), "W_K": (self.width, d + 1), "W_Q": (self.width, d + 1)}
-
-    @property
-    def size(self) -> int:
-        """Length of the vector."""
-        return sum(map(math.prod, self.shapes.values()))
-
-    def unpack(self, theta: ArrayOrTensor) -> dict[str, ArrayOrTensor]:
-        """Return the parameters by name, ``(..., *shape)``, as views of ``theta``, (..., size)."""
-        out = {}
-        start = 0
-        for name, shape in self.shapes.items():
-            stop = start + math.prod(shape)
-            out[name] = theta[..., start:stop].reshape(*theta.shape[:-1], *shape)
-            start = stop
-        return out
-
-    def pack(self, parameters: dict[str, Array]) -> Array:
-        """Return the vector, (size,); the inverse of `unpack`."""
-        return np.concatenate([np.ravel(parameters[name]) for name in self.shapes])
-
-    def key_query(self, theta: Tensor) -> Tensor:
-        """Return ``A``: M, or the first d columns of ``W_K' W_Q``, whose last row acts on the labels."""
-        parts = self.unpack(theta)
-        if self.width is None:
-            return parts["M"]
-        return parts["W_K"].mT @ parts["W_Q"][..., : self.dim]
+def by_name(theta: ArrayOrTensor, width: int | None) -> dict[str, ArrayOrTensor]:
+    """Return the parameters of units by name, views of their matrices."""
+    if width is None:
+        return {"M": theta}
+    return {
+        "W_V": theta[..., 0, :],
+        "W_K": theta[..., 1 : width + 1, :],
+        "W_Q": theta[..., width + 1 :, :],
+    }
 
 
-def predict(
-    layout: ParameterLayout, theta: Tensor, activation: str, x: Tensor, y: Tensor
-) -> Tensor:
+def predict(theta: Tensor, x: Tensor, y: Tensor, width: int | None, activation: str) -> Tensor:
     """Predict the query's label; arguments as in `gradient`, result (S, K, B)."""
-    scores, values = _scores(layout, theta, x, y)
+    scores, values = _scores(theta, x, y, width)
     return (weights(scores, activation, -2)[0] * values).sum(-2)
 
 
-def _scores(layout: ParameterLayout, theta: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+def _scores(theta: Tensor, x: Tensor, y: Tensor, width: int | None) -> tuple[Tensor, Tensor]:
     """Return scores and values of the context's tokens, (S, K, n, B)."""
-    context = x[..., :-1, :]
-    labels = y[..., :-1, :]
-    u = layout.key_query(theta) @ x[..., -1, :]  # (S, K, d or d + 1, B)
-    if layout.width is None:
-        return _inner(u, context), labels
-    # the label is one more coordinate of a token
-    own = context.expand(-1, labels.shape[1], -1, -1, -1)
-    z = torch.cat([own, labels.unsqueeze(2)], 2)
-    return _inner(u, z), _inner(layout.unpack(theta)["W_V"].unsqueeze(-1), z)
+    tokens, query, labels = x[..., :-1, :], x[..., -1, :], y[..., :-1, :]
+    if width is None:
+        return _inner(theta @ query, tokens), labels
+    own = by_name(theta, width)
+    # the label is one more coordinate of a token, which the query has not
+    u = own["W_K"].mT @ own["W_Q"][..., :-1] @ query
+    z = torch.cat([tokens.expand(-1, y.shape[1], -1, -1, -1), labels.unsqueeze(2)], 2)
+    return _inner(u, z), _inner(own["W_V"].unsqueeze(-1), z)
 
 
 def _inner(u: Tensor, x: Tensor) -> Tensor:
@@ -115,54 +80,51 @@ def _pull(x: Tensor, weights: Tensor) -> Tensor:
     """Return ``sum_i weights_i x_i`` over tokens, (S, K, d, B), with weights (S, K, n, B)."""
     if torch.compiler.is_compiling():
         return (x * weights[:, :, None]).sum(3)
-    pulls = [(x[:, :, a] * weights).sum(-2) for a in range(x.shape[2])]
-    return torch.stack(pulls, 2)
+    return torch.stack([(x[:, :, a] * weights).sum(-2) for a in range(x.shape[2])], 2)
 
 
-def gradient(
-    layout: ParameterLayout, theta: Tensor, activation: str, x: Tensor, y: Tensor
-) -> Tensor:
-    """Return the gradient of the mean loss of S x K units on one batch, (S, K, P).
+def gradient(theta: Tensor, x: Tensor, y: Tensor, width: int | None, activation: str) -> Tensor:
+    """Return the gradient of the mean loss of S x K units on one batch, in the shape of theta.
 
-    Packed parameters are (S, K, P), tokens (S, 1, d, n + 1, B), labels (S, K, n + 1, B).
+    The matrices theta are (S, K, d, d) or (S, K, 2 width + 1, d + 1), tokens (S, 1, d, n + 1, B), labels
+    (S, K, n + 1, B).
     """
-    if layout.width is not None:
+    if width is not None:
         theta = theta.detach().requires_grad_()
-        loss = (predict(layout, theta, activation, x, y) - y[..., -1, :]) ** 2
+        loss = (predict(theta, x, y, width, activation) - y[..., -1, :]) ** 2
         (found,) = torch.autograd.grad(loss.mean(-1).sum(), theta)
         return found
-    scores, values = _scores(layout, theta, x, y)
+    scores, values = _scores(theta, x, y, width)
     omega, slope = weights(scores, activation, -2)
     p = (omega * values).sum(-2, keepdim=True)
     _, _, normalized = ACTIVATIONS[activation]
     adjoint = slope * (values - p) if normalized else slope * values
     error = 2 / x.shape[-1] * (p - y[..., -1:, :])
     dz = error * _pull(x[..., :-1, :], adjoint)  # sum_i dL/ds_i x_i: (S, K, d, B)
-    return (dz @ x[..., -1, :].mT).flatten(-2)
+    return dz @ x[..., -1, :].mT
 
 
 def take_step(
-    layout: ParameterLayout,
-    activation: str,
-    adam: bool,
     state: Tensor,
     rates: Tensor,
     x: Tensor,
     y: Tensor,
     factors: Tensor,
+    *,
+    width: int | None,
+    activation: str,
+    adam: bool,
 ) -> Tensor:
-    """Return parameters and both moments of Adam, (3, S, K, P), after a step on one batch.
+    """Return matrices theta and both moments of Adam, (3, S, K, ...), after a step on one batch.
 
-    Adam works entry by entry, so that units do not touch each other. Initial step sizes are (S, K, 1), and
+    Adam works entry by entry, so that units do not touch each other. Initial step sizes are (S, K, 1, 1), and
     ``factors`` a row of those of `icl.pretrain.sweep`; without ``adam`` the step is the plain one.
     """
     theta, mean, square = state
-    slope = gradient(layout, theta, activation, x, y)
+    step = gradient(theta, x, y, width, activation)
     share, first, second = factors.unbind()
-    if not adam:
-        return torch.stack([theta - rates * share * slope, mean, square])
-    mean = mean + 0.1 * (slope - mean)
-    square = square + 0.001 * (slope * slope - square)
-    size = (square / second).sqrt() + 1e-8
-    theta = theta - rates * share * (mean / first / size)
-    return torch.stack([theta, mean, square])
+    if adam:
+        mean = mean + 0.1 * (step - mean)
+        square = square + 0.001 * (step * step - square)
+        step = mean / first / ((square / second).sqrt() + 1e-8)
+    return torch.stack([theta - rates * share * step, mean, square])

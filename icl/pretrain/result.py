@@ -27,7 +27,7 @@ class Pretrained:
         history: For each of ``settings.record``, all units' parameters at that time.
         diverged: Units whose parameters became infinite or NaN; the others are not affected.
         engines: What took the steps of each unit, "compiled" or "eager".
-        seconds: Wall time on a ``device`` of that type.
+        device: Type of the device that they were trained on.
     """
 
     units: tuple[UnitConfig, ...]
@@ -38,12 +38,6 @@ class Pretrained:
     diverged: tuple[UnitConfig, ...]
     engines: tuple[str, ...]
     device: str
-    seconds: float
-
-    @property
-    def contexts(self) -> int:
-        """Number of contexts that each unit saw."""
-        return self.settings.steps * self.settings.batch_size
 
     @property
     def M(self) -> Array:

@@ -22,7 +22,7 @@ import numpy as np
 
 from icl.pretrain.batches import TokenSet
 from icl.pretrain.config import Settings, UnitConfig
-from icl.pretrain.model import Array, take_step
+from icl.pretrain.model import Array, by_name, take_step
 from icl.pytorch import Tensor, torch
 from icl.tasks.base import key_of
 
@@ -34,10 +34,11 @@ _STOPS = 100
 
 def is_compiled(unit: UnitConfig, device: torch.device) -> bool:
     """Return whether compiled code can take the steps of a unit."""
+    if unit.width is not None:
+        return False
     if device.type == "cuda":
-        return unit.width is None and _is_there("triton")
-    plain = unit.width is None and unit.activation == "softmax"
-    return plain and device.type == "cpu" and _is_there("numba")
+        return _is_there("triton")
+    return unit.activation == "softmax" and device.type == "cpu" and _is_there("numba")
 
 
 @functools.cache
@@ -64,9 +65,9 @@ def _factors(settings: Settings, first: int, stop: int) -> Array:
 
 
 class Stack:
-    """Units of one layout that are trained together: S token sets, and K units that see each of them.
+    """Units of one kind that are trained together: S token sets, and K units that see each of them.
 
-    Parameters and the two moments of Adam are the ``state``, (3, S, K, P). Loops by numba take one token set.
+    Their matrices and the two moments of Adam are the ``state``, (3, S, K, ...). Loops take one token set.
     """
 
     def __init__(
@@ -76,20 +77,24 @@ class Stack:
         compiled: bool,
         state: Tensor,
     ):
-        self.settings, self.state = settings, state
-        self.sets = [TokenSet(row, settings, state.device) for row in rows]
-        rates = [[[unit.learning_rate or settings.learning_rate] for unit in row] for row in rows]
-        self.rates = state.new_tensor(rates)  # (S, K, 1)
+        self.settings, self.state, one = settings, state, rows[0][0]
+        drawing = settings.batch_size, settings.stream, settings.dtype, state.device
+        self.sets = [TokenSet(row, *drawing) for row in rows]
+        rates = [[unit.learning_rate or settings.learning_rate for unit in row] for row in rows]
+        self.rates = state.new_tensor(rates)[..., None, None]
         self.adam = settings.optimizer == "adam"
-        one = rows[0][0]
-        self.step: Any = partial(take_step, one.layout, one.activation, self.adam)
+        self.step: Any = partial(
+            take_step, width=one.width, activation=one.activation, adam=self.adam
+        )
         self.loops: Any = None
         if compiled and state.device.type == "cpu":
             self.loops = importlib.import_module("icl.compiled.training").take_steps
         elif compiled:
-            # stacks of many shapes are one function to the compiler
+            # stacks of many shapes are one function to the compiler; every PyTorch knows this old name
             limits = torch._dynamo.config
-            limits.recompile_limit = max(1000, limits.recompile_limit)
+            limits.cache_size_limit = max(
+                limits.accumulated_cache_size_limit, limits.cache_size_limit
+            )
             self.step = torch.compile(self.step, mode="reduce-overhead", dynamic=False)
         self.block = -1  # the one that is drawn
 
@@ -99,32 +104,28 @@ class Stack:
         while first < stop and not stopped.is_set():
             block, place = divmod(first, length)
             if block != self.block:
-                self.block, self.batches = block, [one.draw(block) for one in self.sets]
+                drawn = zip(*(one.draw(block) for one in self.sets), strict=True)
+                self.block, self.batches = block, [torch.stack(parts, 1) for parts in drawn]
             until = min(stop, (block + 1) * length)
-            factors = self.state.new_tensor(_factors(self.settings, first, until))
-            steps = slice(place * self.sets[0].count, (until - block * length) * self.sets[0].count)
-            self._take([(x[..., steps], y[..., steps]) for x, y in self.batches], factors)
+            x, y = (part[place : until - block * length] for part in self.batches)
+            self._take(x, y, self.state.new_tensor(_factors(self.settings, first, until)))
             first = until
 
-    def _take(self, batches: Sequence[tuple[Tensor, Tensor]], factors: Tensor) -> None:
-        """Take as many steps as there are rows of `_factors`, on tokens and labels of each set."""
+    def _take(self, x: Tensor, y: Tensor, factors: Tensor) -> None:
+        """Take T steps, on tokens (T, S, d, n + 1, B) and labels (T, S, K, n + 1, B)."""
         if self.loops is not None:
-            ((x, y),) = batches
-            d = len(x)
-            arrays = [part.numpy() for part in (x, y, *self.state.view(3, -1, d, d))]
-            self.loops(*arrays, self.rates[0, :, 0].numpy(), factors.numpy(), self.adam)
+            parts = x[:, 0], y[:, 0], *self.state[:, 0], self.rates[0, :, 0, 0], factors
+            self.loops(*(part.numpy() for part in parts), self.adam)
             return
-        x, y = (torch.stack(parts) for parts in zip(*batches, strict=True))
-        both = (part.chunk(len(factors), -1) for part in (x.unsqueeze(1), y))
-        for batch in zip(*both, factors, strict=True):
+        for batch in zip(x.unsqueeze(2), y, factors, strict=True):
             self.state.copy_(self.step(self.state, self.rates, *batch))
 
 
 class Sweep:
     """All units, in stacks that train side by side.
 
-    Parameters and moments of all of them lie one after the other in ``state``, (3, N), and parameters at the
-    recorded steps in ``history``, (len(record), N); ``places`` says where those of each unit are.
+    Matrices and moments of all of them lie one after the other in ``state``, (3, N), and matrices at the
+    recorded steps in ``history``, (len(record), N).
     """
 
     def __init__(
@@ -143,45 +144,43 @@ class Sweep:
             warnings.warn(text, RuntimeWarning, stacklevel=3)
         # on a CPU as many stacks train at once as PyTorch has threads here
         self.threads = torch.get_num_threads() if device.type == "cpu" else 1
-        groups = self._groups(device)
-        order = [index for rows in groups for row in rows for index in row]
-        ends = np.cumsum([units[index].layout.size for index in order]).tolist()
-        self.places = dict(zip(order, map(slice, [0, *ends], ends), strict=False))
+        groups = self._groups(loops=device.type == "cpu")
+        self.shapes = {i: starts[i].shape for rows in groups for row in rows for i in row}
+        begin = np.concatenate([starts[index].ravel() for index in self.shapes])
         new = partial(torch.zeros, dtype=getattr(torch, settings.dtype), device=device)
-        self.state = new(3, ends[-1])
-        self.state[0] = torch.from_numpy(np.concatenate([starts[i] for i in order]))
-        self.history = new(len(settings.record), ends[-1])
+        self.state, self.history = new(3, begin.size), new(len(settings.record), begin.size)
+        self.state[0] = torch.from_numpy(begin)
         if 0 in settings.record:
             self.history[0] = self.state[0]
-        self.stacks = []
+        self.stacks: list[Stack] = []
+        end = 0
         for rows in groups:
-            part = slice(self.places[rows[0][0]].start, self.places[rows[-1][-1]].stop)
-            state = self.state[:, part].view(3, len(rows), len(rows[0]), -1)
+            one = rows[0][0]
+            shape = (3, len(rows), len(rows[0]), *starts[one].shape)
+            at, end = end, end + math.prod(shape[1:])
             own = [[units[index] for index in row] for row in rows]
-            self.stacks.append(Stack(own, settings, self.compiled[rows[0][0]], state))
+            state = self.state[:, at:end].view(shape)
+            self.stacks.append(Stack(own, settings, self.compiled[one], state))
 
-    def _groups(self, device: torch.device) -> list[list[list[int]]]:
+    def _groups(self, loops: bool) -> list[list[list[int]]]:
         """Return the units of each stack by token set.
 
         A stack of loops has one token set, or a part of its units if there are fewer sets than threads.
         """
-        sets = defaultdict(list)  # of units that share covariates and have one layout
+        sets = defaultdict(list)  # of units that share covariates and are of one kind
         for index, unit in enumerate(self.units):
-            shape = unit.context_length, unit.activation, unit.width
-            loops = self.compiled[index] and device.type == "cpu"
-            sets[unit.seed, key_of(unit.covariate_law), shape, loops].append(index)
+            kind = unit.context_length, unit.activation, unit.width, self.compiled[index]
+            sets[kind, unit.seed, key_of(unit.covariate_law)].append(index)
         parts = max(1, self.threads // len(sets))
         alike = defaultdict(list)  # sets of as many units, whose arrays have one shape
-        for (*_, shape, loops), row in sets.items():
-            size = -(-len(row) // parts) if loops else len(row)
-            for at in range(0, len(row), size):
-                some = row[at : at + size]
-                alike[shape, loops, len(some)].append(some)
+        for (kind, *_), row in sets.items():
+            size = math.ceil(len(row) / parts) if loops and kind[-1] else len(row)
+            for some in _chunks(row, size):
+                alike[kind, len(some)].append(some)
         groups = []
-        for ((n, *_), loops, count), rows in alike.items():
-            numbers = count * n * self.units[0].task.dim * self.settings.batch_size
-            size = 1 if loops else max(1, _LARGEST // numbers)
-            groups += [rows[at : at + size] for at in range(0, len(rows), size)]
+        for (kind, count), rows in alike.items():
+            numbers = count * kind[0] * self.units[0].task.dim * self.settings.batch_size
+            groups += _chunks(rows, 1 if loops and kind[-1] else max(1, _LARGEST // numbers))
         return groups
 
     def train(self, after: Callable[[], object]) -> None:
@@ -196,8 +195,7 @@ class Sweep:
         stopped = threading.Event()
         # a thread sets its own number of threads, and that of threads which begin later
         total, workers = torch.get_num_threads(), min(len(self.stacks), self.threads)
-        each = (total // workers,)
-        pool = ThreadPoolExecutor(workers, "", torch.set_num_threads, each)
+        pool = ThreadPoolExecutor(workers, "", torch.set_num_threads, (total // workers,))
         # PyTorch keeps CUDA graphs by thread
         over: Any = map if workers == 1 else pool.map
         try:
@@ -215,12 +213,20 @@ class Sweep:
 
     def by_unit(self, row: Tensor) -> tuple[dict[str, Array], ...]:
         """Return the parameters of each unit by name, in float64, from a row of state or history."""
-        packed = row.double().cpu().numpy()
+        ends = np.cumsum([math.prod(shape) for shape in self.shapes.values()])
+        parts = np.split(row.double().cpu().numpy(), ends[:-1])
+        found = dict(zip(self.shapes, parts, strict=True))
         return tuple(
-            unit.layout.unpack(packed[self.places[index]]) for index, unit in enumerate(self.units)
+            by_name(found[index].reshape(self.shapes[index]), unit.width)
+            for index, unit in enumerate(self.units)
         )
 
     def labels(self) -> Array:
         """Return the labels of a first context of each unit, one after the other."""
-        first = [one.draw(0)[1][..., 0].flatten() for stack in self.stacks for one in stack.sets]
-        return torch.cat(first).cpu().numpy()
+        first = [one.draw(0)[1][0, ..., 0] for stack in self.stacks for one in stack.sets]
+        return torch.cat([part.flatten() for part in first]).cpu().numpy()
+
+
+def _chunks(items: list[Any], size: int) -> list[list[Any]]:
+    """Return the items in lists of that size, the last of which may be shorter."""
+    return [items[at : at + size] for at in range(0, len(items), size)]

@@ -18,7 +18,6 @@ fastest.
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -107,7 +106,6 @@ def pretrain(
     if progress is not None and not callable(progress):
         raise ValueError(f"progress={shown(progress)}: must be a function or None")
     place = checks.device(device, "device")
-    began = time.perf_counter()
     sweep = Sweep(units, settings, place, engine, _starts(start, units))
     file = None if checkpoint is None else Checkpoint(checkpoint, sweep)
     if file is not None:
@@ -139,7 +137,6 @@ def pretrain(
         diverged=diverged,
         engines=tuple("compiled" if own else "eager" for own in sweep.compiled),
         device=place.type,
-        seconds=time.perf_counter() - began,
     )
 
 
@@ -162,33 +159,35 @@ def _checked_units(units: Any, settings: Settings) -> tuple[UnitConfig, ...]:
     if not settings.shared_tokens:
         first: dict[int, int] = {}  # the first unit that has a seed
         for index, unit in enumerate(units):
-            if unit.seed in first:
+            if (other := first.setdefault(unit.seed, index)) != index:
                 raise ValueError(
-                    f"units {first[unit.seed]} and {index} both have seed={unit.seed}: give each its own, "
+                    f"units {other} and {index} both have seed={unit.seed}: give each its own, "
                     "or let them see the same: shared_tokens=True"
                 )
-            first[unit.seed] = index
     return tuple(units)
 
 
 def _starts(start: Any, units: Sequence[UnitConfig]) -> list[Array]:
-    """Return the packed parameters of each unit before the first step."""
+    """Return the matrix of each unit before the first step."""
     if start is None:
         return [unit.initial() for unit in units]
     d, count = units[0].task.dim, len(units)
+    kinds = [(unit.task.dim, unit.width) for unit in units]
     if isinstance(start, Pretrained):
-        given = () if start.diverged else start.parameters
+        others = [(unit.task.dim, unit.width) for unit in start.units]
+        fits = kinds == others and not start.diverged
+        found = [np.vstack(list(own.values())) for own in start.parameters]
     else:
         M = matrices(start, "start", MOST)
         fits = M.shape[-2:] == (d, d) and M.size in (d**2, count * d**2)
-        given = tuple({"M": own} for own in np.resize(M, (count * fits, d, d)))
-    shapes = [{name: value.shape for name, value in own.items()} for own in given]
-    if shapes != [unit.layout.shapes for unit in units]:
+        fits = fits and set(kinds) == {(d, None)}
+        found = list(np.resize(M, (count, d, d)))
+    if not fits:
         raise ValueError(
             f"start: must be a result of pretrain for {count} units like these, none diverged, or for "
             f"reduced units matrices ({d}, {d}) or ({count}, {d}, {d})"
         )
-    return [unit.layout.pack(own) for unit, own in zip(units, given, strict=True)]
+    return found
 
 
 def train_grid(

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from icl.attention import weights
 from icl.pretrain.config import UnitConfig
+from icl.pretrain.model import by_name
 from icl.streams import stream
 
 
@@ -52,15 +53,15 @@ def pretrain(
 
     ``draw`` maps (unit, step, batch size) to a batch.
     """
-    layout, theta = unit.layout, torch.from_numpy(unit.initial()).requires_grad_()
+    theta = torch.from_numpy(unit.initial()).requires_grad_()
     kind = torch.optim.Adam if optimizer == "adam" else torch.optim.SGD
     descent = kind([theta], lr=unit.learning_rate or rate)
     schedule = torch.optim.lr_scheduler.LambdaLR(descent, lambda step: 1 - step / steps)
     for step in range(steps):
         x, y = draw(unit, step, batch_size)
-        error = prediction(layout.unpack(theta), unit.activation, x, y) - y[:, -1]
+        error = prediction(by_name(theta, unit.width), unit.activation, x, y) - y[:, -1]
         descent.zero_grad()
         (error**2).mean().backward()
         descent.step()
         schedule.step()
-    return layout.unpack(theta.detach().numpy())
+    return by_name(theta.detach().numpy(), unit.width)
