@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from collections import Counter
 from contextlib import suppress
 
@@ -17,6 +18,9 @@ with suppress(OSError):
 for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
     os.environ.pop(name, None)
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # also for the programs that tests start
+
+# jsonschema's, which takes three seconds to import and is not used
+sys.modules.setdefault("rfc3987_syntax", None)
 
 import pytest
 import torch

@@ -5,6 +5,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+import seaborn as sns
 
 from icl_book.figures import plots
 
@@ -117,6 +118,27 @@ def test_table_formats_the_rows_of_a_frame():
     assert "<td>2.35 (inf)</td>" in page and "3\u00a0%</caption>" in page
     with pytest.raises(KeyError, match="v"):
         plots.table(frame, {"v": "{v}"}, "measured")
+
+
+def test_theme_and_colors_are_those_of_seaborn():
+    """Which the style writes out, so that a chapter without a heat map need not import it."""
+    plots.style()
+    ours = dict(plt.rcParams)
+    matplotlib.rcdefaults()
+    sns.set_theme("paper", "ticks", plots.PALETTE, font="DejaVu Sans", rc=plots._RC)
+    theirs = dict(plt.rcParams)
+    differ = {
+        key
+        for key, value in theirs.items()
+        if value != (pytest.approx(ours[key]) if isinstance(value, float) else ours[key])
+    }
+    # fonts for a family that no figure has, and a color map that only seaborn knows
+    assert differ == {"font.sans-serif", "image.cmap"}
+    colorblind = sns.color_palette("colorblind").as_hex()
+    assert set(plots.PALETTE) - set(colorblind) == {plots.COLORS["exact"]}
+    for count in (1, 2, 5):
+        shades = sns.color_palette("viridis_r", count + 1)[1:]
+        assert list(plots.colors(range(count)).values()) == shades
 
 
 def test_the_style_is_the_same_whatever_was_set_before():

@@ -2,7 +2,8 @@
 
 An exact number is a line, a sampled one a point with its interval, in every figure. Theme, palettes and heat
 maps are seaborn's. Its ``colorblind`` palette (Okabe-Ito) is distinguishable with the common forms of color
-blindness, and every series also has its own marker or label.
+blindness, and every series also has its own marker or label. Theme and palette are written out below, because
+seaborn takes longer to import than many a chapter to compute; only heat maps import it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
+from cycler import cycler
 from IPython import get_ipython
 from IPython.display import HTML
 from matplotlib import scale
@@ -31,7 +32,8 @@ from scipy.optimize import isotonic_regression
 
 from icl_book.markup import environment, number
 
-_BLUE, _ORANGE, _GREEN, _RED, _PURPLE, *_, _SKY = sns.color_palette("colorblind").as_hex()
+_BLUE, _ORANGE, _GREEN, _RED, _PURPLE = "#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc"
+_SKY = "#56b4e9"
 _DARK = "#3b3b3b"
 
 #: Colors of series, in order; those of seaborn's palette that are too pale for lines on white are left out.
@@ -78,7 +80,27 @@ _SIZES = (
     "figure.labelsize",
 )
 
+#: Seaborn's theme for papers with ticks, where it differs from matplotlib and the book does not from it.
+_THEME = {
+    "axes.axisbelow": True,
+    "axes.labelcolor": ".15",
+    "axes.linewidth": 1.0,
+    "lines.solid_capstyle": "round",
+    "patch.edgecolor": "w",
+    "patch.force_edgecolor": True,
+    "patch.linewidth": 0.8,
+    "text.color": ".15",
+    **dict.fromkeys(["xtick.color", "ytick.color"], ".15"),
+    **dict.fromkeys(["xtick.major.size", "ytick.major.size"], 4.8),
+    **dict.fromkeys(["xtick.major.width", "ytick.major.width"], 1.0),
+    **dict.fromkeys(["xtick.minor.size", "ytick.minor.size"], 3.2),
+    **dict.fromkeys(["xtick.minor.width", "ytick.minor.width"], 0.8),
+}
+
 _RC = dict.fromkeys(_SIZES, TEXT) | {
+    "axes.prop_cycle": cycler(color=PALETTE),
+    # The font comes with matplotlib, so that figures are the same on every machine.
+    "font.family": "DejaVu Sans",
     "figure.figsize": (5.8, 3.6),
     "figure.constrained_layout.use": True,
     "legend.frameon": False,
@@ -146,8 +168,7 @@ def style() -> None:
     """Set the book's figure style, whatever was set before; in a notebook also SVG without a time stamp."""
     matplotlib.rcdefaults()
     scale.register_scale(_LogScale)
-    # The font comes with matplotlib, so that figures are the same on every machine.
-    sns.set_theme("paper", "ticks", PALETTE, font="DejaVu Sans", rc=_RC)
+    matplotlib.rcParams.update(_THEME | _RC)
     if get_ipython() is not None:
         # comes with IPython
         from matplotlib_inline.backend_inline import set_matplotlib_formats
@@ -172,8 +193,9 @@ def colors(levels: Iterable[Any]) -> dict[Any, Any]:
     levels = list(dict.fromkeys(levels))
     if all(isinstance(level, (int, float, np.number)) for level in levels):
         # without its palest part
-        shades = sns.color_palette("viridis_r", len(levels) + 1)[1:]
-        return dict(zip(levels, shades, strict=True))
+        places = np.linspace(0, 1, len(levels) + 3)[2:-1]
+        shades = matplotlib.colormaps["viridis_r"](places)[:, :3]
+        return dict(zip(levels, map(tuple, shades), strict=True))
     roles = {level: COLORS.get(str(level).lower()) for level in levels}
     spare = itertools.cycle([color for color in PALETTE if color not in roles.values()])
     return {level: role or next(spare) for level, role in roles.items()}
@@ -387,6 +409,8 @@ def matrix(
     names = {"xticklabels": list(columns) or False, "yticklabels": list(rows) or False}
     numbers = {"annot": np.vectorize(lambda value: number(value, fmt))(values), "fmt": "", **names}
     scale = {"cmap": "vlag", "vmin": -limit, "vmax": limit, "square": True, "cbar": False}
+    import seaborn as sns  # takes long to import
+
     sns.heatmap(values, ax=ax, linewidths=0.5, annot_kws={"fontsize": 9.5}, **scale, **numbers)
     ax.tick_params(length=0, labelrotation=0)
     return ax.collections[-1]
