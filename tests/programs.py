@@ -1,7 +1,10 @@
 """Programs that tests start."""
 
 import os
+import shutil
 import subprocess
+import sys
+from pathlib import Path
 
 from icl_book.provenance import ROOT
 
@@ -14,3 +17,18 @@ def program(*words, cwd=ROOT, **environment):
     return subprocess.run(
         words, cwd=cwd, env=environment, capture_output=True, text=True, check=False
     )
+
+
+#: What a copy of the tree has not: files about to be renamed. What was compiled goes along.
+PASSING = ("*.pyc.*", "*.tmp.*")
+
+
+def installed(tree):
+    """Copy the repository to a folder, as it is after its installation."""
+    ignored = shutil.ignore_patterns(".git", ".venv", ".snakemake", "_build", "*_cache", *PASSING)
+    shutil.copytree(ROOT, tree, symlinks=True, ignore=ignored)
+    (tree / ".venv").mkdir()
+    for part in ("bin", "lib", "pyvenv.cfg"):
+        (tree / ".venv" / part).symlink_to(Path(sys.prefix, part))
+    (tree / ".venv" / ".installed").write_text(f"{tree}\n")
+    return tree

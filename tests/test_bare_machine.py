@@ -45,7 +45,7 @@ def suite(*words, **environment):
 # ------------------------------------------------------------------------------- what is skipped
 @pytest.mark.slow
 def test_without_a_browser_its_tests_are_skipped_and_one_line_names_the_package(hidden):
-    done = suite("-m", "browser", "tests/icl_book", PATH=hidden)
+    done = suite("-m", "browser", "tests/icl_book/test_book.py", PATH=hidden)
     assert done.returncode == 0, done.stdout[-3000:]
     counts = dict(
         (word, int(number))

@@ -2,25 +2,27 @@
 
 import re
 import shlex
-import shutil
 import sys
-from pathlib import Path
 
 import pytest
 
 from icl_book.provenance import ROOT
-from programs import program
+from programs import installed, program
 
 PYTHON = shlex.quote(sys.executable)
+CHAPTER = "icl_as_gradient_descent"  # which takes least at the sizes of the tests
 
 
 def sentence_after(chapter):
     """Those of `make test` that look at claims and at the form of a chapter, and run it in seconds."""
-    words = f"{PYTHON} -m pytest -q -n 0 -p no:cacheprovider tests/icl_book"
+    files = " ".join(
+        f"tests/icl_book/test_{name}.py" for name in ("registry", "chapters", "pages", "book")
+    )
+    form = f"(test_chapters or test_pages) and ({chapter} or times)"
+    chosen = f"test_registry or {form} or smoke_preset and {chapter}"
     return [
-        f"{words}/test_registry.py",
-        f"{words}/test_chapters.py {words.split()[-1]}/test_pages.py -k '{chapter} or times'",
-        f"{words}/test_book.py -k 'smoke_preset and {chapter}'",
+        f"{PYTHON} -m pytest -q -n 0 -p no:cacheprovider {files} -k '{chosen}'",
+        f"ls _build/runs/smoke/{chapter}.*.ipynb",
     ]
 
 
@@ -34,16 +36,15 @@ NEXT = {
         'colors = plots.colors(rows["task"]); assert len(set(colors.values())) == 2; '
         'assert (rows["w"] > 1).all() and list(rows["task"]) == ["sine", "ReLU"]\'',
     ],
-    "Add a claim": [f"{PYTHON} -m icl_book sync", *sentence_after("exact_risk")],
+    "Add a claim": [f"{PYTHON} -m icl_book sync", *sentence_after(CHAPTER)],
     "Add a chapter": sentence_after("mine"),
 }
 #: The file that a block is written into, the line of it that comes before, the block's language, its text.
 BLOCK = re.compile(
     r"(?:(?:Append to|In) `([^`]+)`(?:[^`]* below `([^`]+)`)?:\n\n)?```(\w+)\n(.*?)```", re.DOTALL
 )
-#: The end of a chapter, and a chapter that imports what the recipe's cell needs.
+#: The end of a chapter, and what the recipe's cell needs.
 FOOTER = '# %% tags=["remove-input"]\nnotebook.footer()\n'
-CHAPTER = "notebooks/exact_risk.py"
 IMPORTS = (
     "import pandas as pd\nfrom icl.risk import optimal_window\nfrom icl.tasks import ReLU\n"
     "from icl_book.claims import judge\n"
@@ -60,15 +61,7 @@ CHECKS = "assert card.verdict == 'established', card\n"
     ],
 )
 def test_a_recipe(tmp_path, title, expected):
-    tree = tmp_path / "tree"
-    ignored = shutil.ignore_patterns(
-        ".git", ".venv", ".snakemake", "_build", "*_cache", "__pycache__"
-    )
-    shutil.copytree(ROOT, tree, symlinks=True, ignore=ignored)
-    (tree / ".venv").mkdir()
-    for part in ("bin", "lib", "pyvenv.cfg"):
-        (tree / ".venv" / part).symlink_to(Path(sys.prefix, part))
-    (tree / ".venv" / ".installed").write_text(f"{tree}\n")
+    tree = installed(tmp_path / "tree")
     section = re.search(
         rf"^## {title}\n(.*?)(?=^## |\Z)", (ROOT / "CONTRIBUTING.md").read_text(), re.M | re.S
     )
@@ -85,10 +78,11 @@ def test_a_recipe(tmp_path, title, expected):
             continue
         words = ["bash", "-euc", text]
         if language == "python":
-            before, end, _ = (tree / CHAPTER).read_text().rpartition(FOOTER)
-            (tree / CHAPTER).write_text(f'{before}# %% tags=["remove-input"]\n{text}\n{end}')
+            chapter = tree / "notebooks" / f"{CHAPTER}.py"
+            before, end, _ = chapter.read_text().rpartition(FOOTER)
+            chapter.write_text(f'{before}# %% tags=["remove-input"]\n{IMPORTS}{text}\n{end}')
             # without git, a copy does not know which of a pair was edited
-            (tree / CHAPTER).with_suffix(".ipynb").unlink()
+            chapter.with_suffix(".ipynb").unlink()
             words = [
                 sys.executable,
                 "-c",

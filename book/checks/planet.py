@@ -18,7 +18,8 @@ def trial(truth, w, questions, rng):
     """Return the mean squared error in units of the variance, for each w."""
     x = rng.standard_normal((10_000 + questions, 3))
     x /= np.linalg.norm(x, axis=1, keepdims=True)
-    y = truth(x) / truth(x).std()
+    y = truth(x)
+    y /= y.std()
     places, error = cKDTree(x[:10_000]), 0.0
     for q, answer in zip(x[10_000:], y[10_000:], strict=True):
         # others have weights below exp(-25)

@@ -33,10 +33,10 @@ M, mean, square = np.zeros((d, d)), np.zeros((d, d)), np.zeros((d, d))
 steps = 1500
 for step in range(1, steps + 1):
     x, y, query, label = contexts(1024)
-    omega = attend(np.einsum("cnd,de,ce->cn", x, M, query))
+    omega = attend(np.einsum("cnd,cd->cn", x, query @ M.T))
     answer = (omega * y).sum(axis=1)
     pull = 2 * (answer - label)[:, None] * omega * (y - answer[:, None])
-    gradient = np.einsum("cn,cnd,ce->de", pull, x, query) / len(label)
+    gradient = np.einsum("cn,cnd->cd", pull, x).T @ query / len(label)
     mean = 0.9 * mean + 0.1 * gradient
     square = 0.999 * square + 0.001 * gradient**2
     rate = 0.1 * (1 - step / steps)

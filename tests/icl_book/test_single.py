@@ -11,7 +11,7 @@ from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner import plan, single
 
-EXACT = "P1.T3.worse"
+EXACT = "P1.T2.noise"
 CELLS = [
     "n = 3",
     "import numpy as np\nfrom x import judge",

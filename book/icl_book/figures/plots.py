@@ -28,7 +28,6 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatterSciNotation
 from numpy.typing import ArrayLike
-from scipy.optimize import isotonic_regression
 
 from icl_book.markup import environment, number
 
@@ -344,6 +343,8 @@ def _label_ends(ax: Axes, spacing: float) -> None:
         x, y = np.asarray(line.get_xydata())[shown][-1]
         height = float(ax.transData.transform((x, y))[1]) * points_per_pixel
         ends.append((min(max(height, bottom), top), x, y, height, line))
+    from scipy.optimize import isotonic_regression  # not every figure has labels at ends
+
     ends.sort(key=lambda end: end[0])
     wanted = np.array([end[0] for end in ends])
     # the heights next to the wanted ones, in the sense of least squares,

@@ -81,11 +81,14 @@ def radius_by_trial(
         known = value_at(values, places)
         truth = value_at(values, wanted).ravel()
         cosine = (wanted @ places.mT).reshape(-1, n)
-        behind = cosine.max(axis=1, keepdims=True) - cosine
-        # what is further behind has less than exp(-25) of the largest weight in every window
-        row, column = np.nonzero(windows[0] * behind < 25)
-        label, behind = known[row // each, column], behind[row, column]
+        nearest = cosine.max(axis=1)
+        row, column = np.nonzero(cosine > nearest[:, None] - 25 / windows[0])
+        label, behind = known[row // each, column], nearest[row] - cosine[row, column]
         for at, one in enumerate(windows):
+            # each window is narrower than the one before; what is further behind than these has less than
+            # exp(-25) of the largest weight
+            near = one * behind < 25
+            row, label, behind = row[near], label[near], behind[near]
             weight = np.exp(-one * behind)
             total = np.bincount(row, weight)
             answer = np.bincount(row, weight * label) / total
