@@ -80,7 +80,7 @@ _SIZES = (
 )
 
 #: Seaborn's theme for papers with ticks, where it differs from matplotlib and the book does not from it.
-_THEME = {
+_THEME: dict[Any, Any] = {
     "axes.axisbelow": True,
     "axes.labelcolor": ".15",
     "axes.linewidth": 1.0,
@@ -96,7 +96,7 @@ _THEME = {
     **dict.fromkeys(["xtick.minor.width", "ytick.minor.width"], 0.8),
 }
 
-_RC = dict.fromkeys(_SIZES, TEXT) | {
+_RC: dict[Any, Any] = dict.fromkeys(_SIZES, TEXT) | {
     "axes.prop_cycle": cycler(color=PALETTE),
     # The font comes with matplotlib, so that figures are the same on every machine.
     "font.family": "DejaVu Sans",
@@ -381,7 +381,7 @@ def guide(ax: Axes, x0: float, y0: float, slope: float, label: str, decades: flo
         raise ValueError(f"x0 = {x0}, y0 = {y0}: both must be positive")
     x1, y1 = x0 * 10.0**decades, y0 * 10.0 ** (slope * decades)
     gap, side = (4, "left") if decades > 0 else (-4, "right")
-    text = {"va": "center", "ha": side, "color": COLORS["guide"]}
+    text: dict[str, Any] = {"va": "center", "ha": side, "color": COLORS["guide"]}
     ax.annotate(label, (x1, y1), xytext=(gap, 0), textcoords="offset points", **text)
     return ax.plot([x0, x1], [y0, y1], "--", color=COLORS["guide"], linewidth=1.2, zorder=1)[0]
 
