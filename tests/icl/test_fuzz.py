@@ -538,7 +538,9 @@ def test_the_tables_name_parameters_that_some_function_has():
     assert (GOOD.keys() | REFUSED.keys()) - known == set(), "no function has these"
 
 
-def test_odd_arguments_give_finite_numbers_or_one_clear_line():
+def test_odd_arguments_give_finite_numbers_or_one_clear_line(tmp_path, monkeypatch):
+    # texts are among them, which are taken for names of files
+    monkeypatch.chdir(tmp_path)
     rng, faults = np.random.default_rng(SEED), {}
     names = list(FUNCTIONS)
     for _ in range(CALLS):
