@@ -1,7 +1,7 @@
 """The experiment is on the page: who changes one line of it sees another table, figure and card.
 
-The chapter is run as a plain script at small sizes up to its first card. Then its cells from the headline on
-come once more, with one line changed.
+The cells that its figure and its card need are run as a plain script at small sizes. Then those from the
+headline on come once more, with one line changed.
 """
 
 import re
@@ -14,6 +14,7 @@ from icl.risk import optimal_window
 from icl.tasks import Spectrum
 from icl_book import planet
 from icl_book.provenance import ROOT
+from icl_book.runner import plan, single
 from programs import program
 
 LONGEST = 300
@@ -36,9 +37,18 @@ def recorded(claim, *evidence, **options):
     return card
 claims.judge = recorded
 """
+PLOTTED = "ax.legend()\nplt.show()\n"  # the end of the cell beside the headline
 DRAWN = """
 print("FIGURE", figure.axes[0].lines[0].get_ydata().tolist())
 """
+
+
+def needed(text):
+    """Return the cells that the last one and the figure need, as a script."""
+    cells = [f"{cell}\n" for cell in plan.code(text)]
+    (figure,) = [place for place, cell in enumerate(cells) if cell.endswith(PLOTTED)]
+    places = {*single.needed(cells, len(cells) - 1), *single.needed(cells, figure)}
+    return "".join(f"\n# %%\n{cells[place]}" for place in sorted(places))
 
 
 def run(tmp_path, text, line, changed):
@@ -47,9 +57,8 @@ def run(tmp_path, text, line, changed):
         # in the parameters cell; a cell may repeat the line that a reader changes
         text, found = re.subn(rf"(?m)^{name} = [^#\n]*", f"{name} = {value}  ", text, count=1)
         assert found == 1, name
-    plotted = "ax.legend()\nplt.show()\n"  # the cell beside the headline
-    assert text.count(plotted) == text.count(line) == 1
-    text = text.replace(plotted, plotted + DRAWN)
+    assert text.count(PLOTTED) == text.count(line) == 1
+    text = text.replace(PLOTTED, PLOTTED + DRAWN)
     again = text[text.rindex("# %%", 0, text.index(line)) :].replace(line, changed)
     script = tmp_path / "planet.py"
     script.write_text(RECORDED + text + again)
@@ -66,7 +75,7 @@ def run(tmp_path, text, line, changed):
 def test_one_changed_line_of_the_headline_changes_the_figure_and_the_card(tmp_path):
     text = (ROOT / "notebooks" / "planet.py").read_text()
     judged = text.index('"P1.planet.radius",')
-    text = text[: text.index("# %%", judged)]  # what follows is not looked at
+    text = needed(text[: text.index("# %%", judged)])  # what follows is not looked at
     line = "best = optimal_window(tasks[name], n, noise_std)"
     changed = line.replace("noise_std", "10 * noise_std")
     (card, other_card), (figure, other_figure) = run(tmp_path, text, line, changed)
