@@ -117,6 +117,15 @@ def test_only_the_book_of_todays_pages_is_archived_or_printed(book, monkeypatch,
     assert contents(place) == before
 
 
+@pytest.mark.parametrize("commit", [None, {"id": "abc", "dirty": True}])
+def test_what_is_not_committed_is_not_released(book, monkeypatch, commit):
+    """The manifest names a commit, from which somebody else could make the same files."""
+    monkeypatch.setattr(provenance, "commit", lambda: commit)
+    with pytest.raises(BadInput, match="commit everything first"):
+        release.release("quick", book)
+    assert not (book / "_build" / "release").exists()
+
+
 def test_a_release_that_fails_leaves_the_last_one_as_it_is(book, monkeypatch):
     place = release.release("quick", book)
     before = contents(place)
