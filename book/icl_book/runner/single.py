@@ -66,8 +66,12 @@ def needed(cells: list[str], last: int) -> list[int]:
     """Return the places of the cells that one needs, and its own, in their order."""
     trees = [ast.parse(cell) for cell in cells]
     places, missing = {last}, reads(trees[last])
+    sets_up = False
     for place in range(last - 1, -1, -1):
-        if "notebook.setup(" in cells[place] or missing & changes(trees[place]):
+        # the setup looks up all parameters, and the cell that has them only assigns
+        parameters = sets_up and all(isinstance(one, ast.Assign) for one in trees[place].body)
+        sets_up = sets_up or "notebook.setup(" in cells[place]
+        if parameters or "notebook.setup(" in cells[place] or missing & changes(trees[place]):
             places.add(place)
             missing = missing - _assigned(trees[place]) | reads(trees[place])
     return sorted(places)
