@@ -63,3 +63,8 @@ def test_one_exact_claim_has_the_numbers_of_its_chapter(capsys):
 def test_what_cannot_be_judged_is_named_with_the_reason(claim, words):
     with pytest.raises(BadInput, match=words):
         single.judge(claim)
+
+
+def test_a_claim_whose_cells_need_no_parameter_is_judged_alone():
+    """The setup looks up the parameters all the same, so that their cell runs before it."""
+    assert single.judge("P1.N.narrow").data["as_expected"]
