@@ -77,9 +77,7 @@ data = {
         "digits": (digits[0], np.eye(10)[digits[1]]),
     }.items()
 }
-found = {
-    name: icl.best_window(X, y, same_unit=True) for name, (X, y) in data.items()
-}
+found = {name: icl.best_window(X, y, same_unit=True) for name, (X, y) in data.items()}
 print({name: round(best.w, 1) for name, best in found.items()})
 
 # %% tags=["hide-input"]
