@@ -19,7 +19,9 @@ CARD = {
     "depends_on": [],
     "cases": [{"name": "d = 5, n = 1e12", "measured": 0.0326}],
     "control_cases": [],
-    "other_readings": {"another": [{"name": "d = 2", "measured": "inf"}]},
+    "other_readings": {
+        "another": [{"name": "d = 2", "measured": "inf"}, {"name": "d = 4", "measured": -0.02}]
+    },
     "holding": {},
 }
 CARDS = {"P1.T": CARD}
@@ -35,7 +37,12 @@ def test_a_role_shows_the_case_and_links_to_the_card():
     ) in text
     assert "P1.T<" not in text and "(P1.T" not in text, "a mark, not an id"
     assert 'icl-badge icl-holds" href="#claim-P1.T"' in text and ">holds</a>." in text
-    for role, shown in (("P1.T | d = 2 | .0f", "inf"), ("P1.T | verdict", "holds")):
+    for role, shown in (
+        ("P1.T | d = 2 | .0f", "inf"),
+        ("P1.T | d = 4 | .2f", "\u22120.02"),
+        ("P1.T | d = 4 | .0f", "0"),
+        ("P1.T | verdict", "holds"),
+    ):
         assert audit.resolve(f"{{judged}}`{role}`", CARDS, lambda card, text, case: text) == shown
 
 

@@ -23,6 +23,7 @@ from typing import Any
 from icl_book.claims import Authority, Claim
 from icl_book.claims.card import statement_record
 from icl_book.claims.claim import OWN
+from icl_book.markup import number
 from icl_book.parameters import BadInput
 from icl_book.runner.record import cases, judged
 
@@ -186,8 +187,8 @@ def resolve(text: str, cards: Cards, link: Callable[[Record, str, str], str]) ->
         if role[1].endswith("| verdict"):
             return link(card, card["verdict"], "")
         values = _measured(card, case)
-        number = _formatted(values[0], form) if values else ""
-        return link(card, number, case if values else "")
+        shown = _formatted(values[0], form) if values else ""
+        return link(card, shown, case if values else "")
 
     return ROLE.sub(show, text)
 
@@ -212,7 +213,8 @@ def _measured(card: Mapping[str, Any], case: str) -> list[float | str]:
 
 def _formatted(value: float | str, form: str) -> str:
     factor, star, spec = form.rpartition("*")
-    return format(float(value) * (float(factor) if star else 1), spec)
+    text = number(float(value) * (float(factor) if star else 1), spec)
+    return text.replace("-", "\u2212", 1) if text.startswith("-") else text
 
 
 def lost(text: str, cards: Cards) -> list[str]:
