@@ -481,8 +481,8 @@ print(f"wide windows: {wide:.4f}; no linear predictor: {noise_std**2 * (dim + 1)
 # %% [markdown]
 # Classes with more degrees keep some bias, and the window has to narrow as the context grows. Let
 #
-# $$\hat p_\ell=\sum_hv_hA_\ell(w_h),\qquad\kappa(w,w')=\mathbb E[e_we_{w'}],\qquad
-#   \mathcal I_n(v,w)=\sum_\ell a_\ell(1-\hat p_\ell)^2+\frac{\sigma^2}n\sum_{h,k}v_hv_k\,\kappa(w_h,w_k)$$ (eq-long-heads)
+# $$\begin{gathered}\hat p_\ell=\sum_hv_hA_\ell(w_h),\qquad\kappa(w,w')=\mathbb E[e_we_{w'}],\\
+#   \mathcal I_n(v,w)=\sum_\ell a_\ell(1-\hat p_\ell)^2+\frac{\sigma^2}n\sum_{h,k}v_hv_k\,\kappa(w_h,w_k)\end{gathered}$$ (eq-long-heads)
 #
 # be the *long-context risk*: the bias of an infinite context, plus the noise to first order in $\frac1n$.
 #
@@ -650,8 +650,8 @@ judge(
 # $\ell$. Fix different $\alpha_1,\dots,\alpha_H>0$ and values with $\sum_hv_h=1$. As $n\to\infty$, the heads with the windows
 # $W/\alpha_h$, $W=(nC/\sigma^2)^{2/(m+\rho)}$, have a risk whose quotient by the risk of kriging tends to $J(\varphi)/J(\varphi_*)$, where
 #
-# $$J(\varphi)=\int_0^\infty(1-\varphi)^2x^{-1-\rho}dx+\int_0^\infty\varphi^2x^{m-1}dx
-#   =J(\varphi_*)+\int_0^\infty(\varphi-\varphi_*)^2\,(x^{-1-\rho}+x^{m-1})\,dx$$
+# $$\begin{aligned}J(\varphi)&=\int_0^\infty(1-\varphi)^2x^{-1-\rho}dx+\int_0^\infty\varphi^2x^{m-1}dx\\
+#   &=J(\varphi_*)+\int_0^\infty(\varphi-\varphi_*)^2\,(x^{-1-\rho}+x^{m-1})\,dx\end{aligned}$$
 #
 # and $J(\varphi_*)=\frac\pi{m+\rho}\big/\sin\frac{\pi m}{m+\rho}$. The infimum of the limit over all $\alpha$ and $v$ does not rise with the number
 # of heads, and tends to one.

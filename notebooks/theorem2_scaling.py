@@ -363,9 +363,9 @@ plt.show()
 #
 # Then for all large $n$ the risk has a minimizer over $w\ge0$. As $n\to\infty$ every minimizer $w^*$ obeys
 #
-# $$w^*\sim\Big[\frac{\rho\,\beta\,n}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d-1+\rho}},\qquad
-#   \min_w\mathcal L\sim\Big(1+\frac\rho{d-1}\Big)\,\beta\,(w^*)^{-\rho/2},\qquad
-#   \kappa=\frac{\sqrt\pi}{\Gamma(d/2)\,4^{d/2-1}}.$$ (eq-sharp)
+# $$\begin{gathered}w^*\sim\Big[\frac{\rho\,\beta\,n}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d-1+\rho}},\qquad
+#   \min_w\mathcal L\sim\Big(1+\frac\rho{d-1}\Big)\,\beta\,(w^*)^{-\rho/2},\\
+#   \kappa=\frac{\sqrt\pi}{\Gamma(d/2)\,4^{d/2-1}}.\end{gathered}$$ (eq-sharp)
 # :::
 #
 # | functions | $\rho$ | what sets $\beta$ | $\beta$ | exponent of $w^*$ |
