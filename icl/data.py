@@ -420,19 +420,23 @@ def numbered(value: Any, n: int) -> NDArray[np.intp]:
     """Return the number of each token's group."""
     if value is None:
         return np.arange(n)
-    value = np.asarray(unmasked(value, "groups"))
+    value = unmasked(value, "groups")
+    # a list of text and numbers would become text: nan the group "nan", 1 and "1" one group
+    value = np.asarray(value) if hasattr(value, "dtype") else np.asarray(value, dtype=object)
     if value.shape != (n,):
         raise ValueError(f"groups has shape {value.shape}: must be ({n},), one for each token")
     try:
+        # numbers and times that are missing differ from themselves
+        missing = np.flatnonzero(value != value)
+        if missing.size:
+            raise ValueError(
+                f"groups[{missing[0]}]={value[missing[0]]}: must be the group of the token, so fill it in"
+            )
         found, group = np.unique(value, return_inverse=True)
     except TypeError:
         raise ValueError(
             "groups has entries that cannot be sorted: must be numbers or text"
         ) from None
-    if found.dtype.kind == "f" and np.isnan(found[-1]):
-        raise ValueError(
-            f"groups[{int(np.isnan(value).argmax())}]=nan: must be the group of the token, so fill it in"
-        )
     if found.size < 2:
         raise ValueError(f"groups has the one group {found[0]}: must have two or more")
     return group

@@ -505,6 +505,9 @@ def test_groups_are_left_out_together():
         ([0, 1], r"groups has shape \(2,\): must be \(3,\)"),
         ([0, "a", None], "groups has entries that cannot be sorted"),
         ([0.0, np.nan, 1.0], r"groups\[1\]=nan: must be the group of the token, so fill it in"),
+        (["a", np.nan, "b"], r"groups\[1\]=nan: must be the group of the token, so fill it in"),
+        (np.array(["2026-11-27", "NaT", "NaT"], "M8[D]"), r"groups\[1\]=NaT: must be the group"),
+        ([1, "1", 2], "groups has entries that cannot be sorted"),
     ],
 )
 def test_wrong_groups_are_refused(groups, message):
