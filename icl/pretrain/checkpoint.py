@@ -18,6 +18,8 @@ from icl.pytorch import torch
 class Checkpoint:
     """The file of a sweep: how far it came, its state there, and what it recorded on the way.
 
+    State and record are unit by unit, so that a run may go on with another number of threads.
+
     Which sweep it is, the file says by settings, by numbers of the units, and by the start and the labels of
     a first context of each unit, which depend on class, covariates and random streams.
     """
@@ -29,7 +31,8 @@ class Checkpoint:
         said = [f"{name}={value!r}" for name, value in vars(sweep.settings).items()]
         for name in (*OF_UNITS, "activation"):
             said.append(f"{name} of the units={[getattr(unit, name) for unit in sweep.units]!r}")
-        start = sweep.state[0].clone().cpu().numpy()
+        self.order = sweep.order()
+        start = sweep.state[0, self.order].cpu().numpy()
         self.identity = {"said": np.array(said), "start": start, "labels": sweep.labels()}
 
     def load(self) -> None:
@@ -55,15 +58,15 @@ class Checkpoint:
             raise ValueError(f"{name}: is no checkpoint of icl.pretrain") from None
         if others:
             raise ValueError(f"{name}: is of another sweep, {others[0]}")
-        self.sweep.state.copy_(torch.from_numpy(state))
-        self.sweep.history.copy_(torch.from_numpy(history))
+        for rows, kept in ((self.sweep.state, state), (self.sweep.history, history)):
+            rows[:, self.order] = torch.from_numpy(kept).to(rows.device)
         self.sweep.step = step
 
     def save(self) -> None:
         """Write the file, all of it or nothing."""
         now: dict[str, Any] = self.identity | {"step": np.array(self.sweep.step)}
         for name in ("state", "history"):
-            now[name] = getattr(self.sweep, name).cpu().numpy()
+            now[name] = getattr(self.sweep, name)[:, self.order].cpu().numpy()
         part = self.path.with_name(f".{self.path.name}.{os.getpid()}.part")
         try:
             with part.open("wb") as file:

@@ -145,8 +145,9 @@ class Sweep:
         # on a CPU as many stacks train at once as PyTorch has threads here
         self.threads = torch.get_num_threads() if device.type == "cpu" else 1
         groups = self._groups(loops=device.type == "cpu")
-        self.shapes = {i: starts[i].shape for rows in groups for row in rows for i in row}
-        begin = np.concatenate([starts[index].ravel() for index in self.shapes])
+        self.places = [index for rows in groups for row in rows for index in row]
+        self.shapes = [one.shape for one in starts]
+        begin = np.concatenate([starts[index].ravel() for index in self.places])
         new = partial(torch.zeros, dtype=getattr(torch, settings.dtype), device=device)
         self.state, self.history = new(3, begin.size), new(len(settings.record), begin.size)
         self.state[0] = torch.from_numpy(begin)
@@ -213,18 +214,28 @@ class Sweep:
 
     def by_unit(self, row: Tensor) -> tuple[dict[str, Array], ...]:
         """Return the parameters of each unit by name, in float64, from a row of state or history."""
-        ends = np.cumsum([math.prod(shape) for shape in self.shapes.values()])
-        parts = np.split(row.double().cpu().numpy(), ends[:-1])
-        found = dict(zip(self.shapes, parts, strict=True))
+        numbers = row[self.order()].double().cpu().numpy()
+        parts = np.split(numbers, np.cumsum([math.prod(shape) for shape in self.shapes])[:-1])
         return tuple(
-            by_name(found[index].reshape(self.shapes[index]), unit.width)
-            for index, unit in enumerate(self.units)
+            by_name(own.reshape(shape), unit.width)
+            for own, shape, unit in zip(parts, self.shapes, self.units, strict=True)
         )
+
+    def order(self) -> Tensor:
+        """Return the places in a row of state or history, unit by unit as they were given.
+
+        Stacks have another order, which depends on the number of threads.
+        """
+        sizes = [math.prod(self.shapes[index]) for index in self.places]
+        parts = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
+        places = np.concatenate([parts[at] for at in np.argsort(self.places)])
+        return torch.as_tensor(places, device=self.state.device)
 
     def labels(self) -> Array:
         """Return the labels of a first context of each unit, one after the other."""
-        first = [one.draw(0)[1][0, ..., 0] for stack in self.stacks for one in stack.sets]
-        return torch.cat([part.flatten() for part in first]).cpu().numpy()
+        sets = [one for stack in self.stacks for one in stack.sets]
+        first = [own for one in sets for own in one.draw(0)[1][0, ..., 0].cpu().numpy()]
+        return np.concatenate([first[at] for at in np.argsort(self.places)])
 
 
 def _chunks(items: list[Any], size: int) -> list[list[Any]]:

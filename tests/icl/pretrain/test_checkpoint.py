@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import icl
 from icl.pretrain import UnitConfig, pretrain, train_grid
@@ -96,6 +97,31 @@ def test_the_file_of_another_sweep_is_refused_in_one_line(change, named, tmp_pat
     with pytest.raises(ValueError, match=f"of another sweep, .*{named}") as refusal:
         pretrain(units, **given)
     assert "\n" not in str(refusal.value) and file.read_bytes() == before
+
+
+@pytest.mark.parametrize("before, after", [(1, 4), (4, 1)])
+def test_a_sweep_goes_on_with_another_number_of_threads(before, after, tmp_path):
+    # two sets of three units: four threads have stacks of two units and of one
+    units = [UnitConfig(ReLU(3, L), 0.1, 8, seed) for seed in (0, 1) for L in (1, 2, 4)]
+    train = partial(pretrain, units, 30, 16, shared_tokens=True, record=(0, 10, 20, 30))
+    threads = torch.get_num_threads()
+    seen = []
+
+    def stop(step, steps):
+        if step == 20:
+            raise InterruptedError
+
+    try:
+        torch.set_num_threads(before)
+        with pytest.raises(InterruptedError):
+            train(checkpoint=tmp_path / "sweep.npz", progress=stop)
+        torch.set_num_threads(after)
+        whole = train()
+        resumed = train(checkpoint=tmp_path / "sweep.npz", progress=lambda *at: seen.append(at))
+    finally:
+        torch.set_num_threads(threads)
+    assert seen[0] == (21, 30)
+    np.testing.assert_array_equal(resumed.M_history, whole.M_history)
 
 
 def test_two_maps_of_the_same_text_are_two_sweeps(tmp_path):
