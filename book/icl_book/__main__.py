@@ -86,7 +86,8 @@ def parser() -> argparse.ArgumentParser:
     book.add_argument(
         "--plain",
         action="store_true",
-        help="by Sphinx without jupyter-book, into _build/book/PRESET-plain (default: with it)",
+        help="by Sphinx without jupyter-book, into _build/book/PRESET-plain, e.g. book --plain "
+        "(default: with it)",
     )
     for one in (book, sweep, repeat):
         one.add_argument(
