@@ -496,7 +496,7 @@ judge(
 # **Random networks.** Let $f(x)=L\sqrt{2/m}\,\sum_{j=1}^ma_j(q_j\cdot x)_+$ be a network with $m$ hidden units, random unit
 # vectors $q_j$ and standard normal factors $a_j$. For every $m$ its covariance is the same multiple of the arc-cosine kernel
 # {cite:p}`cho2009`, which differs only by a constant from the covariance of the ReLU class with the Lipschitz constant
-# $\sqrt3L$. Since a constant does not change the risk, because the weights of a unit sum to one, the networks and this class
+# $\sqrt3L$. Because the weights of a unit sum to one, a constant does not change the risk, so that the networks and this class
 # have the same best window, and trained units end near it.
 
 # %% tags=["remove-input"]

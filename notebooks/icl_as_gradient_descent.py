@@ -433,7 +433,7 @@ plt.show()
 # ```
 #
 # **Why the fitted layer is so good.** The gradient step multiplies every query token by a matrix, and so, nearly, does the
-# layer. There each token is a query $q$, and the softmax average of Gaussian tokens is nearly a multiple of $q$, because a
+# layer. In the layer each token is a query $q$, and the softmax average of Gaussian tokens is nearly a multiple of $q$, because a
 # standard normal vector $a$, weighted with $e^{c\,a\cdot q}$, has the mean $cq$.
 #
 # **One layer for all problems shrinks every token.** The cosine between its matrix $V$ and $-I$ is

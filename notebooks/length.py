@@ -100,8 +100,8 @@ notebook.setup(globals(), sizes=2)
 # length.
 #
 # - **$\log n$ is too slow in the end.** The best $w$ grows like a power of $n$, and $\log n$ grows more slowly than any
-#   power. But up to $n=e^{(d+2)/2}$ the logarithm grows *faster* than $n^{2/(d+2)}$, because its exponent at $n$ is
-#   $1/\log n$. In five dimensions this is up to 33 examples, in sixteen dimensions up to 8,100.
+#   power. But up to $n=e^{(d+2)/2}$ the logarithm grows *faster* than $n^{2/(d+2)}$, because the exponent of the
+#   logarithm at $n$ is $1/\log n$. In five dimensions this is up to 33 examples, in sixteen dimensions up to 8,100.
 # - **A power that is fitted to short contexts is too fast.** In short contexts the best $w$ grows faster than in long ones,
 #   above all if there is much noise. A fit takes this fast growth for the rule.
 # - **The critical scale is another question.** A window that singles out one example copies this example's noise. The best
@@ -567,8 +567,8 @@ judge(
 # ## Keys of different length
 #
 # On Gaussian inputs the prediction of a linear function $f$ tends to $f(wx_q)$ as $n$ grows, if $w$ is fixed
-# ([](/notebooks/gaussian_tokens.ipynb)). A window that is kept near one is nearly right, and one that grows moves the prediction away from
-# $f(x_q)$. In the end it copies the label of the example that reaches farthest in the direction of the query, about
+# ([](/notebooks/gaussian_tokens.ipynb)). A $w$ that is kept near one is nearly right, whereas a $w$ that grows moves the prediction away from
+# $f(x_q)$. In the end attention copies the label of the example that reaches farthest in the direction of the query, about
 # $\sqrt{2\log n}$. So the error of $w\propto\log n$ grows, while the least risk falls. In high dimensions this takes long: the card's case in
 # sixteen dimensions has $10^8$ examples.
 
@@ -589,7 +589,7 @@ judge(
 # applies, if the labels depend on the direction alone. If they depend on the length as well, as linear functions do, normalizing
 # loses what the length says. For linear functions of Gaussian inputs a fraction $1-(\mathbb E|x|)^2/d$ of the variance remains as error,
 # whatever the window. The next cell prints it. In short contexts this may still be less than what an unnormalized layer loses, and in long contexts it is more, as the
-# last column of the second table shows. In long contexts $w=1$ is then the rule.
+# last column of the second table shows. In long contexts the rule is then $w=1$ on inputs that are not normalized.
 
 # %%
 for d in (3, 5, 16, 100):
@@ -659,13 +659,13 @@ judge("P1.N.narrow", found, control)
 
 # %% [markdown]
 # For this card 32 tokens stay at their positions while the text around them grows from nothing to 510 tokens. If a head followed the
-# law for independent tokens, the spread would grow with the exponent $\frac2{d+2}$, which is 0.08 in 22 dimensions, the
-# most that a pilot on other texts found for the keys of a typical head, and larger in fewer. The exponents of the spread are
+# law for independent tokens, the spread would grow with the exponent $\frac2{d+2}$, which is larger in fewer dimensions,
+# and 0.08 in 22, the most dimensions that a pilot on other texts found for the keys of a typical head. The exponents of the spread are
 # {judged}`P1.N.narrow | MiniLM-L6, all scores | .3f` in MiniLM and {judged}`P1.N.narrow | SmolLM2-135M, all scores | .3f` in
 # SmolLM2. Only the part of SmolLM2's scores that is left without the means of queries and of keys grows, with the exponent
 # {judged}`P1.N.narrow | SmolLM2-135M, interaction | .3f`, and it shrinks if the tokens around the block are drawn independently, so that the mere
 # length does not do it. A head with fixed weights is told no length. It could narrow only through what earlier layers make of a
-# longer context, and in these two models they do not.
+# longer context, and in these two models it does not.
 #
 # The other two cards ask why few keys count. On natural text the shortfall is
 # {judged}`P1.N.positions | MiniLM-L6, shortfall on natural text | .2f` in MiniLM and

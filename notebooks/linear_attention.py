@@ -407,8 +407,6 @@ judge(
 # A small intercept removes this advantage. Add to each linear function a random intercept, uniform on $[-\beta L,\beta L]$,
 # where $\beta=1$ gives the affine class. Softmax attention keeps its risk, since its weights sum to one, while the risk of
 # linear attention grows by about $\beta^2L^2/3$. The next cell prints the $\beta$ at which both risks are equal for $n=10^5$:
-# (The affine class has $\beta=1$.) Softmax attention keeps its risk, since its weights sum to one, while the risk of linear
-# attention grows by about $\beta^2L^2/3$. The next cell prints the $\beta$ at which both risks are equal for $n=10^5$:
 
 # %%
 for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():

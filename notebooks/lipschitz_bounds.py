@@ -196,8 +196,8 @@ judge(
 # ## What is printed, and what is true
 #
 # The printed bounds on $f$ are true, but exceed $R/2$ by a factor that grows exponentially in $R^2$. They concern one row of
-# the matrix problem of the [chapter before](/notebooks/tensor_trick.ipynb), which is a single {term}`softmax regression` with
-# weights $x$, and whose data matrix $A$ is a block of the {term}`tensor trick`. Let $\alpha=\langle u,1_n\rangle$, so that
+# the matrix problem of the [chapter before](/notebooks/tensor_trick.ipynb). Such a row is a single {term}`softmax regression`
+# with weights $x$, whose data matrix $A$ is a block of the {term}`tensor trick`. Let $\alpha=\langle u,1_n\rangle$, so that
 # $f=\alpha^{-1}u$. The bounds compare two weight vectors $x$ and $y$, on the assumption that $R\ge4$, that $\Vert A\Vert\le R$
 # in spectral norm, and that $\Vert x\Vert,\Vert y\Vert\le R$. We write $\beta$ for the least possible $\alpha$.
 #
@@ -440,7 +440,7 @@ judge("P2.lip.break", longer)
 #
 # With more than two tokens the curvature comes arbitrarily close to the same extremes, because all scores but two can be very
 # low. An ascent over scores and directions looks for a second derivative beyond them. One of its starts has all scores but two
-# very low, and the others are random. The control is the cross-entropy, which is convex.
+# very low, and the other starts are random. The control is the cross-entropy, which is convex.
 
 # %% tags=["hide-input"]
 search = {"starts": starts, "steps": steps, "seed": seed}
