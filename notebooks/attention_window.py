@@ -466,8 +466,8 @@ judge(
 # The theory uses another bias, $\mathcal L_{\rm bias}=\mathbb E(\sum_if(x_i)\omega_i-f(x_q))^2$, which is the mean of
 # the *squared* error and stands in the column "bias" of the table above. Let $w_0$ be the best $w$ for labels without
 # noise, at which $\mathcal L_{\rm bias}$ is least. For affine and ReLU functions $\mathcal L_{\rm bias}$ falls with $w$ as
-# long as $w$ is below $w_0$, and the best $w$ for noisy labels is below $w_0$ too. Beyond $w_0$ it rises, because so few
-# examples are left in the window that the prediction depends on their positions. The next cell prints
+# long as $w$ is below $w_0$, and the best $w$ for noisy labels is below $w_0$ too. Beyond $w_0$ this bias rises, because so
+# few examples are left in the window that the prediction depends on their positions. The next cell prints
 # $\mathcal L_{\rm bias}$ at several multiples of $w_0$, divided by its value at $w_0$:
 
 # %%

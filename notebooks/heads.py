@@ -14,14 +14,15 @@
 # **Short answer.** A second head subtracts. Two softmax averages, one of which is blurred more than the other, are combined
 # with values of opposite sign, so that most of the blur cancels. For smooth functions every further head improves the rate at
 # which the risk falls {judged}`P1.H.rate`, and two heads give affine functions the rate $1/n$. With $d=5$ and $n=20{,}000$
-# examples a second head divides their least risk by {judged}`P1.H.gain | affine, d = 5, n = 20000, 2 heads | .0f`. For
-# functions with kinks the rate stays, and heads close the gap to the best predictor that is linear in the labels: in long
-# contexts with $d=5$, one head has {judged}`P1.H.kriging | d = 5, heads: 1 | .2f` times its risk, two heads have
-# {judged}`P1.H.kriging | d = 5, heads: 2 | .2f` times and three heads {judged}`P1.H.kriging | d = 5, heads: 3 | .3f` times. In
-# short contexts a second head is hardly worth having: with $n=20$ examples it divides the risk by
+# examples a second head divides the least risk on affine functions by
+# {judged}`P1.H.gain | affine, d = 5, n = 20000, 2 heads | .0f`. For functions with kinks the rate stays,
+# and heads close the gap to the best predictor that is linear in the labels: in long contexts with $d=5$, one head has
+# {judged}`P1.H.kriging | d = 5, heads: 1 | .2f` times the risk of this predictor,
+# two heads have {judged}`P1.H.kriging | d = 5, heads: 2 | .2f` times and three heads {judged}`P1.H.kriging | d = 5, heads: 3 | .3f` times.
+# In short contexts a second head is hardly worth having: with $n=20$ examples it divides the risk by
 # {judged}`P1.H.gain | affine, d = 5, n = 20, 2 heads | .2f` for affine functions and by
 # {judged}`P1.H.gain | ReLU, d = 5, n = 20, 2 heads | .2f` for ReLU functions. Trained layers reach the computed risk if their
-# heads start on opposite sides {judged}`P1.H.trained`. If both heads start alike, they stay near the risk of one head.
+# heads start on opposite sides {judged}`P1.H.trained`. Layers whose heads start alike stay near the risk of one head.
 
 # %% tags=["remove-cell"]
 import sys
@@ -157,7 +158,7 @@ print(risks[["task", "n", "w", "v"]].to_string(index=False))
 # percent apart.
 #
 # The card compares one head of value one with two and three heads. The true gain lies between the one found and the risk of
-# one head divided by the floor. Its control gives the second of two heads the wrong sign.
+# one head divided by the floor. The card's control gives the second of two heads the wrong sign.
 
 # %% tags=["remove-input"]
 found = risks.melt(
@@ -361,9 +362,9 @@ for n in (20, context_length):
         print(f"n = {n}, values {values}: risk {100 * (after / before - 1):+.3f} %")
 
 # %% [markdown]
-# For two heads with one window only the sum of the values counts. So the risk has a flat valley along $v_1+v_2=1$, whose floor
-# is a minimum where both values are positive, and falls away sideways where one of them is negative. A layer that starts with
-# two positive values would have to cross a part of the valley where nothing pulls it.
+# For two heads with the same window, only the sum of the values counts. So the risk has a flat valley along $v_1+v_2=1$,
+# whose floor is a minimum where both values are positive, and falls away sideways where one of them is negative. A layer that
+# starts with two positive values would have to cross a part of the valley where nothing pulls it.
 #
 # **Among all matrices it is a saddle.** Turn the two heads in opposite directions, $M_1=wI+aJ$ and $M_2=wI-aJ$ with an
 # antisymmetric $J$. One head then looks a little to one side of the query, and the other head to the other side. The next cell
@@ -721,7 +722,7 @@ plt.show()
 #
 # For the coast one head is within one percent of kriging, and a second head is not worth having, whereas for kinks in five
 # dimensions one head is far above kriging and two heads come close. The card compares such limits with the exact risk in a
-# context of $10^{10}$ tokens. Its heads have widths that differ by a factor of $1.5$ or more, which costs them little.
+# context of $10^{10}$ tokens. The card's heads have widths that differ by a factor of $1.5$ or more, which costs them little.
 #
 # A class of even functions, or of odd ones, has harmonics of one parity only. Kriging then uses the tokens opposite the query as well,
 # which multiplies the limit for one head by $2^{\rho/(m+\rho)}$. Heads regain this factor if each is joined by a head at the antipode, with
@@ -883,7 +884,7 @@ for name, order in (("jumps", 1), ("kinks", 3)):
 print(pd.DataFrame(prices).round(3).to_string(index=False))
 
 # %% [markdown]
-# So what one softmax head lacks, beyond its shape, are negative weights, and a head that is subtracted supplies them. Where softmax has nearly nothing
+# So what one softmax head lacks, apart from a better shape, are negative weights, and a head that is subtracted supplies them. Where softmax has nearly nothing
 # to gain, as for jumps on the globe, the best second head need not even be negative.
 #
 # ```{admonition} What is assumed, and what we test

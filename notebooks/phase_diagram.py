@@ -61,7 +61,7 @@ if noise_std == 0:
 # %% [markdown]
 # ## In plain words
 #
-# Noise, context length and the roughness of the functions decide over how many examples the best layer averages, that is,
+# Noise, context length and the roughness of the functions determine over how many examples the best layer averages, that is,
 # how wide its {term}`window` is. Three kinds of weights can be best:
 #
 # - **Equal weights**, $w^*=0$. They are best for waves that drown in noise or oscillate between neighboring examples.
@@ -520,7 +520,7 @@ print(waves_over_lines.pivot(index="dim", columns="equal", values="value").round
 #
 # Divide the best $w$ for waves of a fixed wavenumber by the best $w$ for linear functions. By {eq}`eq-laplacian` this
 # quotient tends to $r^{2/(d+3)}$ as $n\to\infty$, where $r$ is the ratio of the two mean squared Laplacians. As $d$ grows,
-# $|\log r|$ is at most of the order of $\log d$, so that $r^{2/(d+3)}$ tends to one. The next cell computes it:
+# $|\log r|$ is at most of the order of $\log d$, so that $r^{2/(d+3)}$ tends to one. The next cell computes this power:
 
 # %%
 all_dims = [5, 10, 20, 50, 100]
@@ -548,7 +548,7 @@ judge(
 )
 
 # %% [markdown]
-# **Beyond the Lipschitz constant.** The same summary also says that attention "does not adapt much beyond
+# **Beyond the Lipschitz constant.** The machine-written summary also says that attention "does not adapt much beyond
 # Lipschitzness". Our numbers agree with this sentence for affine, ReLU and cosine functions of $L=1$, with $d=2,3,5$
 # and $n=20,100$. They do not at $d=8$ and $n=20$, where so few tokens hardly resolve the waves, whose best window is much
 # wider than that of the other classes. In long contexts the sentence is false for waves $\cos(b\,u\cdot x)$ divided by

@@ -279,10 +279,10 @@ plt.show()
 # the shortest contexts rises to one first, the curve of contexts of 1000 tokens last.
 #
 # The trained $w$ divided by the exact best $w$ during training, for contexts of three lengths (median of two seeds). With
-# longer contexts it should reach one later.
+# longer contexts this ratio should reach one later.
 # ```
 #
-# Since the step size falls linearly to zero, a layer that has not arrived by then stops short of the best $w$.
+# Since the step size falls linearly to zero, a layer that has not arrived by the last step stops short of the best $w$.
 #
 # **Exercise 1.** In the experiment, set `dim = 7`. Does the exact best $w$ rise or fall, and why?
 #
@@ -381,9 +381,9 @@ plt.show()
 # they have no Lipschitz constant.
 #
 # *Idea of the proof*, which is [in the appendix](proof-law). In an infinite context the attention weights become a
-# density around the query. If two tokens are drawn from it, the mean squared error is twice the mean of $\gamma$ between a
-# token and the query, minus the mean of $\gamma$ between the two tokens. For large $w$ the density is nearly Gaussian, so
-# that the distance of the two tokens from each other is distributed like $\sqrt2$ times the distance of one from the
+# density around the query. If two tokens are drawn from this density, the mean squared error is twice the mean of $\gamma$
+# between a token and the query, minus the mean of $\gamma$ between the two tokens. For large $w$ the density is nearly Gaussian,
+# so that the distance of the two tokens from each other is distributed like $\sqrt2$ times the distance of one from the
 # query. The contribution of $\theta^2$ therefore cancels, and the power $\theta^\rho$ decides. What a finite context adds
 # to the bias is small compared with the noise.
 
@@ -670,7 +670,7 @@ judge(
 # ## To remember
 #
 # A longer context averages away more noise, so that the best window is narrower. The best $w$ balances the bias, which
-# falls with $w$, and the noise, which rises, and it grows like $n^{2/(d-1+\rho)}$, with $\rho=4$ for smooth functions, 3
+# falls with $w$, and the noise, which rises. This best $w$ grows like $n^{2/(d-1+\rho)}$, with $\rho=4$ for smooth functions, 3
 # for kinks and 1 for jumps.
 
 # %% tags=["remove-input"]

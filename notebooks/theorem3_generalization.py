@@ -505,7 +505,7 @@ for d in dims:
 
 # %% [markdown]
 # At the trained window parameter $w^*$ the largest bias is therefore of the order of $L'^2/w^*$. Since the label noise is
-# of smaller order, the risk on the worst function has the order $L'^2/w^*$, too. It lies between two numbers: label noise
+# of smaller order, the risk on the worst function has the order $L'^2/w^*$, too. This risk lies between two numbers: label noise
 # plus the bias of the wave, and label noise plus the upper bound. One reading of the card judges the exponents of $n$ in
 # both numbers.
 

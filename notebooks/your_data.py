@@ -126,9 +126,9 @@ plt.show()
 # tokens in the direction of the query, not the nearest ones. So tokens have to be placed on a sphere, and there are two ways:
 #
 # - *Lift.* One more coordinate, $\sqrt{R^2-|x|^2}$ after the mean is subtracted, puts every row on a sphere of radius $R$
-#   in one dimension more and keeps its length. This is the default of `icl.Placement`, with an $R$ four times as large as
-#   the largest distance of a token from the mean, so that distances are stretched by 3 % at most. After division by $R$ the
-#   bandwidth of the kernel is $R/\sqrt w$ in the unit of your data. A query beyond the radius $R$ is pulled back to it.
+#   in one more dimension without losing the row's length. This is the default of `icl.Placement`, with an $R$ four times
+#   as large as the largest distance of a token from the mean, so that distances are stretched by 3 % at most. After division by
+#   $R$ the bandwidth of the kernel is $R/\sqrt w$ in the unit of your data. A query beyond the radius $R$ is pulled back to it.
 # - *Center.* The mean is subtracted, and each row is divided by its length, which is lost. That is right where labels depend
 #   on directions, and often good with many columns.
 #
@@ -212,7 +212,7 @@ print(f"{matrix.kind}: gain {matrix.gain:.2f}, standard error {matrix.error:.2f}
 print("entries of M:", np.diag(matrix.M).round(1))
 
 # %% [markdown]
-# The first three entries should be the largest and the others small. They are not zero, as in the theorem, because a thousand
+# The first three entries should be the largest and the others small. Unlike in the theorem they are not zero, because a thousand
 # noisy labels do not say exactly which columns are useless. The gain counts the noise of the held-out labels, which no
 # predictor can remove, so that the error of the function itself falls by more.
 #
@@ -227,7 +227,7 @@ print("entries of M:", np.diag(matrix.M).round(1))
 # found = icl.best_matrix(X, y)
 # print(found.kind, found.gain, found.error)
 # ```
-# It should, but for one data set in about forty, since a gain counts if it is above two standard errors.
+# It should, except for about one data set in forty, since a gain counts if it is above two standard errors.
 # :::
 #
 # ## Experiment: the planet without its spectrum
