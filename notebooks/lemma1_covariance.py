@@ -82,7 +82,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-ellipse
-# :title: Weights on a circle and an ellipse
+# :title: Circle and ellipse: weights
 # :alt: Tokens on a circle and twice on an ellipse, with discs for the attention weights. On the circle, and on
 # the ellipse with the lemma's matrix, the weight lies on the same tokens on both sides of the query. With a multiple of
 # the identity the weight goes to tokens between the query and the end of the long axis.

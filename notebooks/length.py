@@ -643,7 +643,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-models
-# :title: Why few keys count in two models
+# :title: Few keys count: two models
 # :alt: Eight rows of two marks with ranges. The shortfall is large for natural text, and nearly as large for shuffled and for independent
 # tokens. With one position for all tokens it is small, and with one position and the spread kept it lies between. Random weights have almost
 # none, and random weights with the trained spread have nearly as much as natural text.

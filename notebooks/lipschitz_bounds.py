@@ -151,7 +151,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-lip-bounds
-# :title: Bounds and constants in the weights
+# :title: Bounds in the weights
 # :alt: Two panels against R from one half to six. For f the dashed printed curve rises to about a hundred powers of ten. The
 # solid curve stays near one, and the circles lie on it for large R and below it for small R. For u the solid and the dashed
 # curve rise together, and the circles lie on the solid one.
@@ -498,7 +498,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-opt-passes
-# :title: Curvature, and passes over the data
+# :title: Curvature and passes
 # :alt: Left: a curve that is positive, largest left of zero, and negative around two. Right: gradient descent rises with the
 # condition number, the preconditioned one is horizontal, Newton-CG lies far below.
 #

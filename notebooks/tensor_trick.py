@@ -218,7 +218,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-scale-cost
-# :title: Memory with and without the trick
+# :title: Memory and the tensor trick
 # :alt: Log-log plot of bytes against d from 2 to 1024. Points of the explicit product lie on a steep dotted line that crosses a
 # dashed line at 24 GiB near d = 140. Points of the matrices lie on a dotted line with half that slope and end below one
 # gigabyte.

@@ -488,7 +488,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-landscape
-# :title: The risk around the best matrix
+# :title: Risk around the best matrix
 # :alt: Three contour maps. In each the valley runs along e = 0, and the star lies in the valley inside the innermost contour.
 # The best c at the star is larger for twenty tokens without noise than for two tokens or with noise.
 #

@@ -94,7 +94,7 @@ def test_figures_have_captions(chapter):
     assert drawn
     for i in drawn:
         assert (found := CAPTION.match(cells[i + 1].source)), cells[i].source
-        assert len(found[2]) <= 36, f"{found[1]}: a title of more than a line in the gallery"
+        assert len(found[2]) <= 31, f"{found[1]}: a title of more than a line in the gallery"
         assert len(found[4].split()) <= 90, f"{found[1]}: a long caption"
 
 
