@@ -112,7 +112,7 @@ plt.show()
 # Right: four curves of the exact best window parameter divided by its law, against the context length. All four tend to
 # one.
 #
-# Left: bias and noise against $w$, and their sums (thin, black). A star marks the minimum of each sum, which in longer
+# Left: bias and noise against $w$, and their sums (thin). A star marks the minimum of each sum, which in longer
 # contexts is farther to the right. Curves of noise and sums end where a window averages ten tokens, the curve of the bias
 # where it averages a thousand. Right: the exact best $w$ divided by the law of this page, for ReLU functions. The ratio
 # tends to one.
