@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from bs4 import BeautifulSoup
 
 from chromium import SIZES, axe, look, overflow, resize
 from icl.risk import optimal_window, population_risk
@@ -289,8 +290,39 @@ def test_places_are_drawn_at_their_distance_in_their_direction(around):
         assert area == pytest.approx(np.pi * SIZE**2 / 2, rel=0.01), "half of the round map"
 
 
+def map_of_two(star, name="north"):
+    """Draw a map of the unit sphere around a place, with two known places; one of them is (1, 0, 0)."""
+    return surroundings(
+        star,
+        np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]),
+        {name: lambda x: x[..., 2] > 0},
+        counts=[1, 2],
+        radius=1,
+        reaches=[3.0],
+        start={"map": name, "n": 1, "best": 1.0},
+        alt="A map.",
+    )
+
+
+def test_around_a_pole_there_is_no_map():
+    with pytest.raises(ValueError, match=r"star=\[0.0, 0.0, -1.0\]: must not be a pole"):
+        map_of_two((0, 0, -1))
+
+
+def test_a_place_at_the_star_and_any_name_of_a_map_are_drawn():
+    """The star is its own nearest place, and a name is read back as it was given."""
+    star, name = (1, 0, 0), """it's "<&>" here"""
+    drawn = map_of_two(star, name)
+    assert "nan" not in drawn
+    page = BeautifulSoup(drawn, "html.parser")
+    seen = [json.loads(part["data-when"]) for part in page.select("[data-when]")]
+    assert seen == [{"map": [name]}, {"n": [1, 2]}, {"n": [2]}]
+    dots = re.findall(r"M([-\d.]+) ([-\d.]+)h0", drawn)
+    np.testing.assert_allclose(np.array(dots, float), [[0, 0], [SIZE * np.pi / 6, 0]], atol=0.05)
+
+
 def test_maps_show_the_start_without_scripts(around):
-    hidden = re.findall(r"<g data-when='([^']*)'( hidden)?>", around)
+    hidden = re.findall(r'<g data-when="([^"]*)"( hidden)?>', around)
     assert [bool(word) for _, word in hidden] == [False, True, False, True]
     assert [float(r) for r in re.findall(r'data-scale="[\d.]+" r="([\d.]+)"', around)] == [47.7] * 2
     assert 'aria-label="A &lt;map&gt;."' in around

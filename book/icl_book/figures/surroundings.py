@@ -42,8 +42,13 @@ def surroundings(
         reaches: How far each map reaches.
         start: The stops of ``map`` and ``n`` at the start, and in ``best`` the radius of the dashed circle.
         alt: What the maps show, for readers who cannot see them.
+
+    Raises:
+        ValueError: If the star is a pole, where no direction is east.
     """
     up = np.asarray(star, float)
+    if not np.hypot(up[0], up[1]) > 0:
+        raise ValueError(f"star={up.tolist()}: must not be a pole, where there is no east")
     east = np.cross([0.0, 0.0, 1.0], up)
     east /= np.linalg.norm(east)
     frame = np.array([east, np.cross(up, east), up])
@@ -53,7 +58,9 @@ def surroundings(
     distance = np.hypot(right, above)
     x, y, z = frame @ known.T
     around = np.arccos(z.clip(-1, 1))
-    direction = np.array([x, -y]) / np.hypot(x, y)
+    # by an angle, so that a place at the star itself has a direction, too
+    bearing = np.arctan2(x, y)
+    direction = np.array([np.sin(bearing), -np.cos(bearing)])
 
     drawn = []
     for i, reach in enumerate(reaches):
@@ -100,4 +107,4 @@ def surroundings(
 def _shown(part: str, when: Mapping[str, Sequence[object]], start: Mapping[str, object]) -> str:
     """Mark a part with the stops at which it is seen, and hide it where the start is none of them."""
     hidden = "" if all(start[name] in stops for name, stops in when.items()) else " hidden"
-    return f"<g data-when='{html.escape(json.dumps(when), quote=False)}'{hidden}>{part}</g>"
+    return f'<g data-when="{html.escape(json.dumps(when))}"{hidden}>{part}</g>'
