@@ -1,7 +1,8 @@
-"""Distributions of the covariates: uniform on the sphere, an ellipsoid, a product of spheres; normal.
+"""Distributions of the covariates: uniform on a sphere, ellipsoid or product of spheres; normal.
 
-A distribution turns independent normal numbers into covariates. It has ``dim`` and `from_normal`; write
-your own with these two. `from_normal` refuses other shapes and does not look at entries: NaN gives NaN.
+A distribution turns independent normal numbers into covariates. One of your own needs only ``dim``
+and `from_normal`. Those of this module refuse wrong shapes but do not look at entries, so that NaN
+gives NaN.
 
 Training keeps covariates (count, n, d) in memory coordinate by coordinate, because loops along contexts are
 long and loops along coordinates are short. `normalize`, `inner_products` and `linear_map` are right for any

@@ -2,9 +2,10 @@ r"""Softmax attention on data of your own: predictions, and the best window by l
 
 A unit with ``M = w I`` predicts ``sum_i e^{w x_i . q} y_i / sum_i e^{w x_i . q}``. Data are NumPy arrays,
 data frames, tensors or lists of numbers, taken as they are: nothing is centered or scaled. Work goes by
-blocks of queries, so that memory grows with the number of tokens, not with its square. Blocks run in as many
-threads as `icl.threads` says that there may be, and in eight at most, as each holds a block; the numbers do
-not depend on it. Where an argument is a tensor, `predict` calls ``scaled_dot_product_attention`` of PyTorch.
+blocks of queries, so that memory grows with the number of tokens, not with its square. Blocks run
+in as many threads as `icl.threads` allows, and in eight at most, because each thread holds a block;
+the numbers do not depend on how many there are. Where an argument is a tensor, `predict` calls
+``scaled_dot_product_attention`` of PyTorch.
 """
 
 from __future__ import annotations

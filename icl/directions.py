@@ -1,10 +1,10 @@
 r"""Which directions count, of data of your own: a matrix in place of one window, by leaving one label out.
 
-A smoother with the matrix ``M`` has weights proportional to ``exp(-(x_i - q)' M (x_i - q) / 2)``. On tokens
-``M^(1/2) x`` this is softmax attention with ``w = 1``, but for the lengths of the tokens, which
-`icl.Placement` keeps. The metric-learning literature calls the method MLKR, metric learning for kernel
-regression (Weinberger and Tesauro 2007). That attention should give irrelevant directions no weight at all is
-Theorem 4 of paper 1.
+A smoother with the matrix ``M`` has weights proportional to ``exp(-(x_i - q)' M (x_i - q) / 2)``.
+On tokens ``M^(1/2) x`` of one length this is softmax attention with ``w = 1``, and lengths that
+differ are kept by `icl.Placement`. The metric-learning literature calls the method MLKR, metric
+learning for kernel regression (Weinberger and Tesauro 2007). That attention should give irrelevant
+directions no weight at all is Theorem 4 of paper 1.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One unit of softmax attention as estimators of scikit-learn, which only this module needs.
 
-They stand in pipelines and cross-validation; `icl.data` has the functions behind them.
+They fit into pipelines and cross-validation; `icl.data` has the functions behind them.
 """
 
 from __future__ import annotations

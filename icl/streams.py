@@ -8,8 +8,8 @@ on how many another one used. Training, evaluation and Monte Carlo draw from str
 There are two kinds. `stream` is *portable*: float64, drawn on the CPU by NumPy and then moved, so every
 device sees the same numbers. `NativeStream` is *native*: float32, drawn by PyTorch on the device that uses
 them, faster on a CPU and different on a GPU. Both have ``standard_normal(shape)`` and
-``uniform(low, high, shape)``, the first giving NumPy arrays, the second tensors. PyTorch takes long to
-import: it is loaded by `NativeStream`.
+``uniform(low, high, shape)``, the first giving NumPy arrays, the second tensors. Since PyTorch
+takes long to import, it is loaded by `NativeStream` alone.
 
 The environment variable ``ICL_SEED``, a non-negative integer below 2**31, moves every seed below 2**32 to a
 range of its own: the same program then draws fresh numbers everywhere. It is read when this module is

@@ -4,7 +4,7 @@
 - `enclose`: the population risk of ``M = w I``.
 - `curvature`: the range of the second derivatives of softmax regression.
 
-The balls are those of Arb, by python-flint; it is imported by the first call.
+The balls are those of Arb, by python-flint, which the first call imports.
 """
 
 from __future__ import annotations

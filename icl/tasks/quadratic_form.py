@@ -9,7 +9,7 @@ predict ``p = sum_i omega_i y_i``, with weights that depend on the tokens only. 
 with ``K_ij = E f(x_i) f(x_j)``, which is the class covariance ``k(x_i . x_j)`` for different tokens and ``p =
 E f(x)^2`` on the diagonal, and ``k_q,i = k(x_i . x_q)``. Only tokens need sampling, and
 they may have any distribution on the sphere; the form does not ask that weights are positive or sum to
-one. Its minimizer is kriging, the smallest risk of all of them.
+one. Its minimizer is kriging, which has the smallest risk of all of them.
 """
 
 from __future__ import annotations
