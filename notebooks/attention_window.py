@@ -444,8 +444,8 @@ judge(
 # **Second and fourth row: points and noise.** With a larger $w$, fewer points count and more noise remains. We take
 # $1/\mathbb E\sum_i\omega_i^2$ as the number of points, and the noise is proportional to $\mathbb E\sum_i\omega_i^2$, so
 # that it is enough to show that $\sum_i\omega_i^2$ grows with $w$. Put $t_i=x_i\cdot x_q$, and let
-# $E_w[t]=\sum_i\omega_it_i$ be the mean of $t$ under the weights. It grows with $w$, because its derivative is the variance
-# of $t$ under the weights. Hence, for any examples, $\frac d{dw}\log\sum_i\omega_i^2=2(E_{2w}[t]-E_w[t])\ge0$.
+# $E_w[t]=\sum_i\omega_it_i$ be the mean of $t$ under the weights. This mean grows with $w$, because its derivative is the
+# variance of $t$ under the weights. Hence, for any examples, $\frac d{dw}\log\sum_i\omega_i^2=2(E_{2w}[t]-E_w[t])\ge0$.
 
 # %% tags=["remove-input"]
 judge(

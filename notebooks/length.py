@@ -132,8 +132,8 @@ for name, growth in rules.items():
 print(sphere.round(2).to_string())
 
 # %% [markdown]
-# The same rules on Gaussian inputs, $N(0,I)$, with linear functions. The last column belongs to a layer that normalizes the
-# inputs first, with the best $w$ for these.
+# The next cell applies the same rules to Gaussian inputs, $N(0,I)$, with linear functions. The last column belongs to a
+# layer that normalizes the inputs first, with the best $w$ for normalized inputs.
 
 # %%
 best = gaussian_window(dim, n, noise_std)
@@ -179,7 +179,7 @@ plt.show()
 #
 # Is this one lucky setting? The next cell carries windows in every combination of class, dimension, noise and $n_0$, and prints the
 # median price over the settings, and the largest one. The power $n^{2/(d+2)}$ is taken for affine functions, too, although their
-# own exponent is $\frac2{d+3}$, because who sets a rule does not know the class.
+# own exponent is $\frac2{d+3}$, because whoever sets a rule does not know the class.
 
 # %%
 grid = {"tasks": ["ReLU", "affine"], "dims": dims, "noise_stds": noise_stds}
@@ -263,10 +263,10 @@ plt.show()
 #
 # ## Rules with a free factor, fitted fairly
 #
-# Who trains on contexts of many lengths fits a rule to all of them. The next cell gives each rule its best numbers: those with the
-# least mean logarithm of the exact risk at lengths from 20 to 200. Then it prices the rules at longer contexts, where nothing is
-# fitted. A small network of $\log n$ is asymptotically affine in $\log n$ if its nonlinearity is affine at either end, as GELU
-# and ReLU are. Far beyond the lengths of its training it is therefore a rule $a+b\log n$.
+# Whoever trains on contexts of many lengths fits a rule to all of them. The next cell gives each rule its best numbers: those
+# with the least mean logarithm of the exact risk at lengths from 20 to 200. Then it prices the rules at longer contexts, where
+# nothing is fitted. A small network of $\log n$ is asymptotically affine in $\log n$ if its nonlinearity is affine at either
+# end, as GELU and ReLU are. Far beyond the lengths of its training it is therefore a rule $a+b\log n$.
 
 # %%
 fits = length.fitted(lengths=sizes, n_values=[max(sizes), 2000, 20_000, 10**6], **grid)
@@ -364,11 +364,11 @@ print(f"risk / least risk of the class: {risk.total / best.risk:.3f}")
 
 # %% [markdown]
 # There are two prices of such a window. One is that of the *class*: the risk with this window, averaged over all functions, over the
-# least one. But the function behind this context has a best window of its own, a narrower one if it is steep and a wider one if it is
-# flat, and the labels look for that one. The second price is that of the *function* alone. The next cell samples contexts and
-# prints both prices, which are exact for each window. For comparison the last columns have the prices that two rules pay for the
-# function. One is the best rule that there could be, the best window of the class at this length, and the other is $\log n$,
-# carried from 10 examples to 1,000.
+# least one. But the function behind this context has a best window of its own, a narrower one if it is steep and a wider one if
+# it is flat, and the labels ask for this window. The second price is that of the *function* alone. The next cell samples
+# contexts and prints both prices, which are exact for each window. For comparison the last columns have the prices that two
+# rules pay for the function. One is the best rule that there could be, the best window of the class at this length, and the
+# other is $\log n$, carried from 10 examples to 1,000.
 
 # %%
 setting = {"dim": dim, "n": labeled, "n0": labeled // 100, "noise_stds": [noise_std]}
@@ -534,7 +534,8 @@ judge(
 # first term of {eq}`eq-length-price` decides, for $r\to\infty$ the second.
 #
 # *(a), kept.* The risk tends to $\sum_\ell a_\ell(1-A_\ell(w))^2$, the bias in an infinite context, where $A_\ell(w)$ is the mean of
-# $P_\ell(t)$ under the density proportional to $e^{wt}$. It is positive, because $A_\ell(w)<1$ and $a_\ell>0$ for some $\ell\ge1$.
+# $P_\ell(t)$ under the density proportional to $e^{wt}$. This limit is positive, because $A_\ell(w)<1$ and $a_\ell>0$ for some
+# $\ell\ge1$.
 #
 # *(a), critical.* The risk is bounded. It is at least the noise, $\sigma^2n\,\mathbb E\,\omega_1^2$. Put $E_i=e^{-w(1-t_i)}$ and
 # $S=\sum_{i>1}E_i$. As $\mathbb EE_i$ is of the order $w^{-m/2}$, that is of $\frac1n$, the mean of $S$ is bounded. By Jensen's inequality
@@ -658,14 +659,15 @@ found, control = (cases(t, samples="text") for t in evidence["P1.N.narrow"])
 judge("P1.N.narrow", found, control)
 
 # %% [markdown]
-# For this card 32 tokens stay at their positions while the text around them grows from nothing to 510 tokens. If a head followed the
-# law for independent tokens, the spread would grow with the exponent $\frac2{d+2}$, which is larger in fewer dimensions,
-# and 0.08 in 22, the most dimensions that a pilot on other texts found for the keys of a typical head. The exponents of the spread are
-# {judged}`P1.N.narrow | MiniLM-L6, all scores | .3f` in MiniLM and {judged}`P1.N.narrow | SmolLM2-135M, all scores | .3f` in
-# SmolLM2. Only the part of SmolLM2's scores that is left without the means of queries and of keys grows, with the exponent
-# {judged}`P1.N.narrow | SmolLM2-135M, interaction | .3f`, and it shrinks if the tokens around the block are drawn independently, so that the mere
-# length does not do it. A head with fixed weights is told no length. It could narrow only through what earlier layers make of a
-# longer context, and in these two models it does not.
+# For the card above, 32 tokens stay at their positions while the text around them grows from nothing to 510 tokens. If a head
+# followed the law for independent tokens, the spread would grow with the exponent $\frac2{d+2}$, which is larger in fewer
+# dimensions, and 0.08 in 22, the most dimensions that a pilot on other texts found for the keys of a typical head. The
+# exponents of the spread are {judged}`P1.N.narrow | MiniLM-L6, all scores | .3f` in MiniLM and
+# {judged}`P1.N.narrow | SmolLM2-135M, all scores | .3f` in SmolLM2. Only the part of SmolLM2's scores that is left without the
+# means of queries and of keys grows, with the exponent {judged}`P1.N.narrow | SmolLM2-135M, interaction | .3f`, and it shrinks
+# if the tokens around the block are drawn independently, so that the mere length does not do it. A head with fixed weights is
+# told no length. It could narrow only through what earlier layers make of a longer context, and in these two models it does
+# not.
 #
 # The other two cards ask why few keys count. On natural text the shortfall is
 # {judged}`P1.N.positions | MiniLM-L6, shortfall on natural text | .2f` in MiniLM and
@@ -674,9 +676,10 @@ judge("P1.N.narrow", found, control)
 # {judged}`P1.N.positions | SmolLM2-135M, share left with independent tokens | 100*.0f` % of it are left. If all tokens get one position,
 # {judged}`P1.N.positions | MiniLM-L6, share left with one position | 100*.0f` % and
 # {judged}`P1.N.positions | SmolLM2-135M, share left with one position | 100*.0f` % are left in the median text. Nevertheless the statement that
-# we had fixed before the run is {judged}`P1.N.positions | verdict`. It also asked for an exponent of at least 0.93 between 2,048 and 8,192 keys that are drawn
-# independently, and in SmolLM2 this is {judged}`P1.N.positions | SmolLM2-135M, exponent of independent keys | .2f`. In one of the eight
-# texts, Paradise Lost, more than half of SmolLM2's shortfall is left with one position.
+# we had fixed before the run is {judged}`P1.N.positions | verdict`. It also asked for an exponent of at least 0.93
+# between 2,048 and 8,192 keys that are drawn independently, and in SmolLM2 this exponent is
+# {judged}`P1.N.positions | SmolLM2-135M, exponent of independent keys | .2f`. In one of the eight texts, Paradise
+# Lost, more than half of SmolLM2's shortfall is left with one position.
 
 # %% tags=["remove-input"]
 found, control = (cases(t, samples="text") for t in evidence["P1.N.positions"])
@@ -692,8 +695,8 @@ judge("P1.N.size", found, control)
 # {judged}`P1.N.size | MiniLM-L6, share left with one position, spread kept | 100*.0f` % of the shortfall are left in MiniLM and
 # {judged}`P1.N.size | SmolLM2-135M, share left with one position, spread kept | 100*.0f` % in SmolLM2. Random weights with the trained
 # spread have {judged}`P1.N.size | MiniLM-L6, share left with random weights, trained spread | 100*.0f` % and
-# {judged}`P1.N.size | SmolLM2-135M, share left with random weights, trained spread | 100*.0f` % of it. So much of the shortfall needs no
-# position and no training but the size of the scores, for which 510 keys are few.
+# {judged}`P1.N.size | SmolLM2-135M, share left with random weights, trained spread | 100*.0f` % of it. So much of the
+# shortfall needs neither positions nor training, but only the size of the scores, for which 510 keys are few.
 #
 # ```{admonition} Limits of these measurements
 # :class: dropdown
@@ -714,8 +717,8 @@ judge("P1.N.size", found, control)
 # | still longer contexts | a power with the exponent of the law, $\frac2{d+2}$, not a fitted one |
 # | keys of different length that matter | do not sharpen: test $w$ at both lengths |
 #
-# The dimension in the law is that of the sphere on which the tokens really lie. If they lie near a surface of fewer dimensions, take its dimension plus
-# one.
+# The dimension in the law is that of the sphere on which the tokens really lie. If the tokens lie near a surface of fewer
+# dimensions, take the dimension of this surface plus one.
 #
 # ```{admonition} What is assumed, and what we test
 # :class: dropdown
@@ -735,8 +738,8 @@ judge("P1.N.size", found, control)
 # - Nothing here was measured on TabICLv2, TabPFN-3 or Memory Mosaics. Their keys are made by many layers, which may adapt
 #   to the length in ways that one unit cannot.
 # - Tokens of a text are not independent, and most of them do not come closer to a query as the text gets longer.
-# - A rule that depends on the query or on the labels is not a rule in the sense of this page. The window that a context chooses is the
-#   simplest example, and it was better.
+# - A rule that depends on the query or on the labels is not a rule in the sense of this page. The window that a context chooses
+#   is the simplest example, and for the function behind the context it did about as well as the best rule.
 #
 # ## To remember
 #

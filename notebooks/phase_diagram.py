@@ -160,9 +160,9 @@ plt.show()
 # right: waves at $\sigma=0.1$.
 # ```
 #
-# **When does the law hold?** The law needs long contexts, so that the dots fill only a part of the blue area. A few dots lie
-# in the orange area, where the ratio of $w^*$ to the law rises through one. In longer contexts this ratio exceeds one, and
-# then it tends to one from above.
+# **When does the law hold?** Since the law needs long contexts, the dots fill only a part of the region *a window*. A few
+# dots lie in the region *few tokens*, because there the ratio of $w^*$ to the law passes through one on its way up. In
+# longer contexts this ratio exceeds one, and then it tends to one from above.
 #
 # :::{admonition} How long the contexts must be, up to constant factors
 # :class: dropdown
@@ -550,10 +550,10 @@ judge(
 # %% [markdown]
 # **Beyond the Lipschitz constant.** The machine-written summary also says that attention "does not adapt much beyond
 # Lipschitzness". Our numbers agree with this sentence for affine, ReLU and cosine functions of $L=1$, with $d=2,3,5$
-# and $n=20,100$. They do not at $d=8$ and $n=20$, where so few tokens hardly resolve the waves, whose best window is much
-# wider than that of the other classes. In long contexts the sentence is false for waves $\cos(b\,u\cdot x)$ divided by
-# their largest slope, because for large $b$ the best $w$ for these waves is proportional to $b^{4/(d+3)}$, so that the
-# window narrows as $b$ grows.
+# and $n=20,100$. At $d=8$ and $n=20$ they do not agree, because so few tokens hardly resolve the waves, whose best window
+# is then much wider than that of the other classes. In long contexts the sentence is false for waves $\cos(b\,u\cdot x)$
+# divided by their largest slope, because for large $b$ the best $w$ for these waves is proportional to $b^{4/(d+3)}$, so
+# that the window narrows as $b$ grows.
 
 # %% tags=["remove-input"]
 waves = {"error": "error", "name": "b = 8 over b = 1, d = {dim}, n = 1e{k}"}
@@ -603,9 +603,9 @@ judge(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Write `dims = [7]` as the first line of the cell. The lines of equal $w$ lie farther apart. For $w^*$ grows like
-# $n^{2/(d+2)}$ for ReLU functions, and since this exponent is smaller at $d=7$ than at $d=5$, a longer context is needed to
-# narrow the window by the same factor.
+# Write `dims = [7]` as the first line of the cell. The lines of equal $w$ lie farther apart. The reason is that $w^*$ grows
+# like $n^{2/(d+2)}$ for ReLU functions, and since this exponent is smaller at $d=7$ than at $d=5$, a longer context is
+# needed to narrow the window by the same factor.
 # ```
 #
 # ## To remember

@@ -447,10 +447,10 @@ judge(
 # %% [markdown]
 # ## Could another method do better?
 #
-# On land and sea hardly, because coasts are rough, and on the magnetic field yes. No predictor that is linear in the labels has
+# On land and sea hardly, because coasts are rough, but on the magnetic field yes. No predictor that is linear in the labels has
 # a smaller risk than {term}`kriging`, which knows the power of the map, and a formula bounds the risk of kriging from below
-# ({prf:ref}`kriging between two formulas <thm-kriging-bounds>`). The next cell divides the least risk of one head by this bound.
-# On the smooth field several heads are tried as well, whose blurred pictures are subtracted from each other
+# ({prf:ref}`kriging between two formulas <thm-kriging-bounds>`). The next cell divides the least risk of one head by this
+# bound. On the smooth field several heads are tried as well, whose blurred pictures are subtracted from each other
 # ([](/notebooks/heads.ipynb)). The label noise is as large as the map's standard deviation, as in the next section.
 
 # %%
@@ -471,8 +471,9 @@ print(beside[["map", "heads", "risk", "factor"]].round(4).to_string(index=False)
 
 # %% [markdown]
 # With ten thousand known places the risk of one head on land and sea is at most
-# {judged}`P1.planet.linear | land and sea, heads: 1 | .2f` times that of the best linear predictor. On the magnetic field one head
-# has nearly twice the risk of kriging, and two heads at most {judged}`P1.planet.linear | magnetic field, heads: 2 | .2f` times.
+# {judged}`P1.planet.linear | land and sea, heads: 1 | .2f` times that of the best linear predictor. On the magnetic
+# field one head has nearly twice the risk of kriging, and two heads have at most
+# {judged}`P1.planet.linear | magnetic field, heads: 2 | .2f` times this risk.
 
 # %% tags=["remove-input"]
 # kriging's risk is at most floor.upper; the best of a search may still be improved
@@ -492,8 +493,8 @@ judge(
 # ## The length of a coast
 #
 # If many places are known, the best window for land and sea shows roughly how long the coasts are. A map of zeros and ones has
-# no Lipschitz constant, because its values jump. Its {term}`variogram` $\gamma(\theta)$ replaces this constant. On a map of
-# zeros and ones, $\gamma(\theta)$ is half the probability that two places at the angular distance $\theta$ differ.
+# no Lipschitz constant, because its values jump. This constant is replaced by the {term}`variogram` $\gamma(\theta)$ of the
+# map, which is half the probability that two places at the angular distance $\theta$ differ.
 #
 # Suppose that the coast is smooth and has the length $\ell$ on the unit sphere, whose area is $A=4\pi$. Two places at a small
 # distance $\theta$ differ if the short segment between them crosses the coast. By Buffon's needle problem, a random segment

@@ -237,7 +237,7 @@ judge(
 # **Longer contexts need more steps.** A longer context has a larger best $w$, and because each step of Adam has a bounded
 # size, training from $M=0$ needs more steps to get there. Layers of the [further run](audit-registered) did not get there
 # on contexts of 100 tokens with little noise. The next cell trains layers with little noise on contexts of three lengths,
-# in four times the steps of this page:
+# in four times as many steps as the experiment above:
 
 # %%
 task = ReLU(dim, lipschitz=4.0)
@@ -552,14 +552,15 @@ for signal in (1e3, 1e4, 1e5):  # L / sigma
 #
 # **Exercise 4.** Run this notebook with half the noise, which takes about a minute:
 # `.venv/bin/python -m icl_book execute theorem2_scaling -p noise_std=0.5`. All its statements should hold again. Which
-# slopes change? Why must the exponents of the law stay?
+# slopes change? Why must the exponents of the law stay the same?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The slopes at finite $n$ change. With less noise $nL^2/\sigma^2$ is larger, so that at a given $n$ the slopes are closer
-# to their limits. The exponents of the law stay, because they depend only on how bias and noise scale with $w$. With
-# much less noise the law needs longer contexts: at $\sigma=0.1$ the best $w$ for functions that jump is still far from
-# the law at the lengths that the next card tests, and the card then says so.
+# The slopes at finite $n$ change. With half the noise $nL^2/\sigma^2$ is larger than on this page, so that at a given $n$
+# the slopes are closer to their limits. The exponents of the law stay the same, because they depend only on how bias and
+# noise scale with $w$. With a tenth of the noise of this page, however, the law needs longer contexts: at $\sigma=0.1$
+# the best $w$ for functions that jump is still far from the law at the lengths that the next card tests, and the card
+# then says so.
 # ```
 #
 # **The constant.** The ratio of the exact $w^*$ to the law {eq}`eq-sharp` tends to one, so that its constant is right,
@@ -608,8 +609,8 @@ judge(
 # $$\frac{L^2}{(w^*)^2}\lesssim L_{\rm bias}(w^*)\lesssim m,\qquad\frac{\sigma^2(w^*)^{d/2}}n\lesssim L_{\rm noise}(w^*)\lesssim m.$$
 #
 # The first chain gives the lower end $\Lambda^{1/(d+2)}$ for $w^*$, and the second the upper end $\Lambda^{2/(d+2)}$. This
-# upper end implies the printed $\Lambda^{2/d}$. The lower end is weaker than the printed $\Lambda^{1/d}$ and does not imply
-# it, although the printed one is true at fixed $L/\sigma$.
+# upper end implies the printed $\Lambda^{2/d}$. The lower end is weaker than the printed $\Lambda^{1/d}$ and does not imply it,
+# although the printed lower end is true at fixed $L/\sigma$.
 # :::
 
 # %% tags=["remove-input"]

@@ -642,7 +642,7 @@ judge(
 # say that a layer *generalizes* to a class if its risk there is at most 10 % above the least risk of any window.
 #
 # **Necessary.** Train a layer on ReLU functions of $L$, and let $L'$ be at least four times smaller or larger. In long
-# contexts and $d\le5$ dimensions the layer does not generalize to ReLU functions of $L'$. It does in
+# contexts and $d\le5$ dimensions the layer does not generalize to ReLU functions of $L'$. A layer does generalize in
 # two other cases: if $L'$ is close enough to $L$, because the risk is continuous, and if the context is short and has
 # hardly any label noise.
 

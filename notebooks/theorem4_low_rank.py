@@ -735,9 +735,9 @@ plt.show()
 #
 # ```{admonition} What sets the size of the sine: a sketch, not a proof
 # :class: dropdown
-# It is set by the noise of the gradient, which depends on the size of the batch. Let $b$ be the number of contexts at each
-# step, $T$ the number of steps, and $\delta$ the distance of $M$ from the optimum. Adam divides the gradient by its size, which
-# near the optimum is mostly noise, of order $b^{-1/2}$. So $\delta$ decays at a rate proportional to the step size times
+# The sine is set by the noise of the gradient, which depends on the size of the batch. Let $b$ be the number of contexts at
+# each step, $T$ the number of steps, and $\delta$ the distance of $M$ from the optimum. Adam divides the gradient by its size,
+# which near the optimum is mostly noise, of order $b^{-1/2}$. So $\delta$ decays at a rate proportional to the step size times
 # $\sqrt b$.
 #
 # The step size falls linearly to zero, so it is proportional to $\tau/T$ when $\tau$ steps remain. In these $\tau$ steps

@@ -15,10 +15,10 @@
 # **Short answer.** Your data nearly decide it. You need to know neither the class of functions nor the noise level, since
 # `icl.best_window(X, y)` hides one label at a time, predicts it from the others, and returns the {term}`window parameter`
 # with the least error. On two maps of the Earth, where the best window is known exactly, the window that it finds has in
-# the median nearly the least risk {judged}`P1.data.left-out`. A single data set leaves a whole range of windows open, in
-# which, for linear functions, the exact best one lies in most data sets {judged}`P1.data.range`. On a sphere one attention
-# layer is the Nadaraya-Watson kernel smoother, so that $w$ is a bandwidth in disguise. If your columns are not on a sphere,
-# `icl.Placement` puts them there, and if only some of them matter, `icl.best_matrix` finds out which.
+# the median nearly the least risk {judged}`P1.data.left-out`. A single data set leaves a whole range of windows open, and
+# for linear functions the exact best window lies in this range for most data sets {judged}`P1.data.range`. On a sphere one
+# attention layer is the Nadaraya-Watson kernel smoother, so that $w$ is a bandwidth in disguise. If your columns are not on
+# a sphere, `icl.Placement` puts them there, and if only some of them matter, `icl.best_matrix` finds out which.
 
 # %% tags=["remove-cell"]
 import sys
@@ -118,8 +118,8 @@ plt.show()
 # These functions take NumPy arrays, data frames, tensors and lists. A NaN or a wrong shape gives an error of one line.
 # `best_window` tries a list of window parameters and interpolates between them, and `best.plot()` draws their errors.
 # `best.edge` is `"mean"` if the mean of all labels predicts best, `"nearest"` if copying the nearest label does, and
-# otherwise empty. From `best.low` to `best.high` the windows predict almost as well as the best one, because their errors
-# differ from its error by at most the standard error of this difference.
+# otherwise empty. From `best.low` to `best.high` the windows predict almost as well as the best one, in the sense that
+# their errors exceed the least error by at most one standard error of the difference.
 #
 # **Lengths of tokens.** On a sphere $x_i\cdot x_q$ is largest for the nearest token, and attention with $M=wI$ is kernel
 # regression with a Gaussian kernel, the estimator of Nadaraya and Watson. Off the sphere a large $w$ prefers the longest
@@ -173,8 +173,8 @@ pd.DataFrame(scores).round(3)
 # %% [markdown]
 # Lifted, attention predicts as well as the nearest neighbors. A row of two columns that is divided by its length keeps its
 # angle only, which says nothing about the bump, and rows that are left as they are pull the prediction outwards. If columns
-# have unequal scales, standardize them first, because one bandwidth serves all of them: a column in a unit that is a thousand
-# times smaller than that of the others hides them. If $y$ has several columns, their errors are divided by their variances, so
+# have unequal scales, standardize them first, because one bandwidth serves all of them: a column whose numbers are a thousand
+# times larger than those of the others hides them. If $y$ has several columns, their errors are divided by their variances, so
 # that no unit decides which of them counts.
 #
 # **Rows that are no independent data.** A row that stands in the table twice is predicted by its twin, and several rows of one
@@ -187,8 +187,8 @@ pd.DataFrame(scores).round(3)
 # [Theorem 4](/notebooks/theorem4_low_rank.ipynb) says that attention should give irrelevant directions no weight at all.
 # `icl.best_matrix` gives each column a bandwidth of its own. It follows the gradient of the leave-one-out error in the
 # matrix $M$ of the weights $e^{-(x_i-x_q)^\top M(x_i-x_q)/2}$, a method known as MLKR {cite:p}`weinberger2007metric`.
-# Because more numbers can also fit noise, it first searches on two thirds of the tokens and looks at the others. If their labels
-# are not predicted better than with one bandwidth, the `kind` of its result is `"none"`.
+# Because more numbers can also fit noise, it first searches on two thirds of the tokens and tests what it found on the others.
+# If their labels are not predicted better than with one bandwidth, the `kind` of its result is `"none"`.
 
 
 # %%
@@ -295,8 +295,9 @@ judge(
 # For linear functions of random tokens the exact best window is known, so we can count the data sets in whose range it lies.
 # Linear functions are rotations of one another, and so each of them has the best window of the class. (The functions of the
 # ReLU class are not, and have windows of their own, between which the window of the class is a compromise.) Near the minimum
-# the rule of one standard error of the difference means about two standard errors of $\log w$, so that one expects about
-# 95 %. The card has the shares of many data sets, and its control moves each range by a factor of four.
+# a window whose error exceeds the least one by one standard error of the difference is about two standard errors of $\log w$
+# away from the best one, so that one expects about 95 %. The card has the shares of many data sets, and its control moves
+# each range by a factor of four.
 
 # %% tags=["remove-input"]
 rows = []
