@@ -28,10 +28,15 @@ from icl.tasks import ReLU
 
 LIPSCHITZ = (0.1, 0.3, 1.0, 3.0, 10.0)
 NOISE, RATE = 0.1, 0.05
-#: d, n, contexts a step, seeds, steps: 96 steps use up whole blocks of native random numbers
+#: d, n, contexts a step, seeds, steps: so many use up whole blocks of native random numbers
 SETTINGS = {
     "cpu": [(5, 20, 256, 10, 96), (20, 1000, 256, 1, 8)],
-    "cuda": [(5, 20, 256, 10, 512), (5, 20, 4096, 10, 128), (5, 1000, 256, 10, 64)],
+    "cuda": [
+        (5, 20, 256, 10, 2048),
+        (5, 20, 4096, 10, 780),
+        (5, 1000, 256, 10, 260),
+        (20, 1000, 256, 1, 240),
+    ],
 }
 
 

@@ -6,6 +6,7 @@ functions (common random numbers).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -16,11 +17,11 @@ from icl.pretrain.config import CovariateLaw, UnitConfig
 from icl.pytorch import Tensor, torch
 from icl.streams import NativeStream, stream
 from icl.tasks import Task
-from icl.tasks.base import Rng, key_of, sample_values, unit_lipschitz
+from icl.tasks.base import Function, Rng, draw_function, is_traceable, key_of, unit_lipschitz
 
-#: Native random numbers are drawn for several steps at once: at most so many steps, and so many numbers. On a
-#: GPU a call costs more than the numbers it draws.
-_BLOCKS = {"cpu": (16, 2**19), "cuda": (256, 2**22)}
+#: Native random numbers are drawn for several steps at once: at most so many steps, and so many coordinates
+#: of tokens. On a GPU a call costs more than the numbers it draws.
+_BLOCKS = {"cpu": (16, 2**19), "cuda": (256, 2**25)}
 
 
 def draw_contexts(
@@ -68,6 +69,15 @@ def draw_contexts(
     return reversed_axes(tokens[0]), reversed_axes(labels[0, 0])
 
 
+def steps_of_block(unit: UnitConfig, batch_size: int, stream: str, device: torch.device) -> int:
+    """Return for how many steps of a unit random numbers are drawn at once."""
+    if stream == "portable":
+        return 1
+    most, numbers = _BLOCKS.get(device.type, _BLOCKS["cpu"])
+    size = batch_size * (unit.context_length + 1) * unit.task.dim
+    return max(1, min(most, numbers // size))
+
+
 class TokenSet:
     """The batches of K units that see the same tokens, as they share seed, context length and covariates.
 
@@ -84,40 +94,93 @@ class TokenSet:
         device: torch.device | str = "cpu",
     ):
         self.units, self.count, self.device = units, batch_size, torch.device(device)
-        self.native, self.steps = stream == "native", 1
-        if self.native:
-            most, numbers = _BLOCKS.get(self.device.type, _BLOCKS["cpu"])
-            size = self.count * (units[0].context_length + 1) * units[0].task.dim
-            self.steps = max(1, min(most, numbers // size))
+        self.native = stream == "native"
+        self.steps = steps_of_block(units[0], batch_size, stream, self.device)
+        self.dtype: torch.dtype = getattr(torch, dtype)
         self._tasks = [unit_lipschitz(unit.task) for unit in units]
-        self._to = partial(torch.as_tensor, dtype=getattr(torch, dtype), device=device)
+        self.evaluate: Any = covariates_and_values
 
-    def draw(self, block: int) -> tuple[Tensor, Tensor]:
+    def compile(self, **options: Any) -> None:
+        """Have PyTorch compile how native numbers become covariates and values, where it can.
+
+        Laws and classes of one's own are left as they are.
+        """
+        law = self.units[0].covariate_law
+        ours = type(law).__module__ == "icl.covariates"
+        if self.native and ours and all(is_traceable(task) for task, _ in self._tasks):
+            # what a law computes once is computed before it is traced
+            law.from_normal(torch.empty(0, law.dim))
+            self.evaluate = torch.compile(covariates_and_values, dynamic=False, **options)
+
+    def draw(self, block: int, out: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         """Draw the block with this number: T steps from ``block T`` on.
 
         Returns:
-            Tokens (T, d, n + 1, B), and labels of every unit (T, K, n + 1, B).
+            Tokens (T, d, n + 1, B), and labels of every unit (T, K, n + 1, B). If ``out`` is given, these two
+            tensors are filled.
         """
         one = self.units[0]
         source: Any = partial(NativeStream, device=self.device) if self.native else stream
         draw = partial(source, one.seed, step=block)
         shape = self.steps * self.count, one.context_length + 1
-        x = one.covariate_law.from_normal(_normal(draw("covariates"), (*shape, one.task.dim)))
+        tokens, labels = out or (part[:, 0] for part in blocks([self]))
+        normal = _normal(draw("covariates"), (*shape, one.task.dim))
         noise = self._by_step(_normal(draw("noise"), shape))
-        values: dict[Any, Tensor] = {}  # keyed on what determines them
-        labels = noise.new_empty(self.steps, len(self.units), *noise.shape[1:])
-        for unit, (task, scale), y in zip(self.units, self._tasks, labels.unbind(1), strict=True):
-            key = key_of(task)
-            if key not in values:
-                values[key] = self._by_step(sample_values(task, draw("tasks"), x))
+        # functions of equal classes are drawn once
+        keys = [key_of(task) for task, _ in self._tasks]
+        tasks = {key: task for key, (task, _) in zip(keys, self._tasks, strict=True)}
+        functions = [draw_function(task, draw("tasks"), shape[0]) for task in tasks.values()]
+        found = self.evaluate(one.covariate_law, functions, normal, tokens)
+        values = dict(zip(tasks, map(self._by_step, found), strict=True))
+        for unit, key, (_, scale), y in zip(
+            self.units, keys, self._tasks, labels.unbind(1), strict=True
+        ):
             torch.mul(values[key], scale, out=y).add_(noise, alpha=unit.noise_std)
-        return self._by_step(x), labels
+        return tokens, labels
 
     def _by_step(self, drawn: Tensor) -> Tensor:
-        """Return what was drawn (T B, n + 1, ...) with the axes (T, ..., n + 1, B)."""
-        columns = self._to(reversed_axes(drawn))
-        steps = columns.reshape(*columns.shape[:-1], self.steps, self.count)
-        return steps.movedim(-2, 0).contiguous()
+        """Return what was drawn (T B, n + 1) with the axes (T, n + 1, B), a view where it can be one."""
+        columns = torch.as_tensor(drawn.T, dtype=self.dtype, device=self.device)
+        return columns.reshape(len(columns), self.steps, self.count).movedim(1, 0)
+
+
+def blocks(sets: Sequence[TokenSet], memory: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Return empty tokens (T, S, d, n + 1, B) and labels (T, S, K, n + 1, B) of S sets of one kind.
+
+    On a CPU they lie step by step. On a GPU the contexts of all steps lie side by side, as they are drawn, in
+    the ``memory`` of as many numbers, if it is given.
+    """
+    one, on_cpu = sets[0], sets[0].device.type == "cpu"
+    tokens = one.units[0].context_length + 1
+    found, at = [], 0
+    for rows in (one.units[0].task.dim, len(one.units)):
+        shape = len(sets), rows, tokens, one.steps, one.count
+        if on_cpu:
+            shape = one.steps, *shape[:3], one.count
+        size = math.prod(shape)
+        flat = (
+            torch.empty(size, dtype=one.dtype, device=one.device)
+            if memory is None
+            else memory[at : at + size]
+        )
+        at += size
+        found.append(flat.view(shape) if on_cpu else flat.view(shape).movedim(3, 0))
+    return found[0], found[1]
+
+
+def covariates_and_values(
+    law: CovariateLaw, functions: Sequence[Function], normal: Tensor, tokens: Tensor
+) -> list[Tensor]:
+    """Set tokens (T, d, n + 1, B) to covariates made of normal numbers (T B, n + 1, d).
+
+    Returns:
+        The values of every function at them, (T B, n + 1).
+    """
+    x = law.from_normal(normal)
+    steps, dim, count, contexts = tokens.shape
+    columns = reversed_axes(x).reshape(dim, count, steps, contexts)
+    tokens.copy_(columns.movedim(2, 0))
+    return [function(x) for function in functions]
 
 
 def _normal(source: Rng, shape: tuple[int, ...]) -> Tensor:

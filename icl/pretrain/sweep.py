@@ -20,14 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from icl.pretrain.batches import TokenSet
+from icl.pretrain.batches import TokenSet, blocks, steps_of_block
 from icl.pretrain.config import Settings, UnitConfig
 from icl.pretrain.model import Array, by_name, take_step
 from icl.pytorch import Tensor, torch
 from icl.tasks.base import key_of
 
-#: Most coordinates in the tokens of a stack, and numbers in each of a few arrays that PyTorch computes.
-_LARGEST = 2**28
+#: Most numbers in the batches of a stack on a CPU; on a GPU they may take this share of the memory.
+_LARGEST, _SHARE = 2**28, 1 / 8
 #: A sweep stops so often, to say how far it is and to be kept.
 _STOPS = 100
 
@@ -68,6 +68,7 @@ class Stack:
     """Units of one kind that are trained together: S token sets, and K units that see each of them.
 
     Their matrices and the two moments of Adam are the ``state``, (3, S, K, ...). Loops take one token set.
+    ``batches`` are the tokens and labels of the block that was drawn last, with T steps.
     """
 
     def __init__(
@@ -82,43 +83,104 @@ class Stack:
         self.sets = [TokenSet(row, *drawing) for row in rows]
         rates = [[unit.learning_rate or settings.learning_rate for unit in row] for row in rows]
         self.rates = state.new_tensor(rates)[..., None, None]
+        self.factors = state.new_empty(self.sets[0].steps, 3)
         self.adam = settings.optimizer == "adam"
         self.step: Any = partial(
             take_step, width=one.width, activation=one.activation, adam=self.adam
         )
         self.loops: Any = None
+        self.graphs: Graphs | None = None
         if compiled and state.device.type == "cpu":
             self.loops = importlib.import_module("icl.compiled.training").take_steps
         elif compiled:
-            # stacks of many shapes are one function to the compiler; every PyTorch knows this old name
-            limits = torch._dynamo.config
-            limits.cache_size_limit = max(
-                limits.accumulated_cache_size_limit, limits.cache_size_limit
-            )
-            self.step = torch.compile(self.step, mode="reduce-overhead", dynamic=False)
+            self._compile()
+        self.batches: Any = None
         self.block = -1  # the one that is drawn
+        self.shares = False  # whether other stacks draw theirs in its place
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers its batches have."""
+        one = self.sets[0]
+        rows = one.units[0].task.dim + len(one.units)
+        return len(self.sets) * rows * one.steps * one.count * (one.units[0].context_length + 1)
+
+    def _compile(self) -> None:
+        """Have steps and batches compiled for a GPU."""
+        # stacks of many shapes are one function to the compiler; every PyTorch knows this old name
+        limits = torch._dynamo.config
+        limits.cache_size_limit = max(limits.accumulated_cache_size_limit, limits.cache_size_limit)
+        self.step = torch.compile(self.step, dynamic=False)
+        self.graphs = Graphs(self.state.device)
+        for one in self.sets:
+            one.compile()
 
     def train(self, stop: int, stopped: threading.Event, first: int) -> None:
         """Take the steps from ``first`` on, before ``stop``, unless stopped."""
         length = self.sets[0].steps
+        if self.batches is None:
+            self.batches = blocks(self.sets)
+        if self.shares:
+            self.block = -1
         while first < stop and not stopped.is_set():
             block, place = divmod(first, length)
             if block != self.block:
-                drawn = zip(*(one.draw(block) for one in self.sets), strict=True)
-                self.block, self.batches = block, [torch.stack(parts, 1) for parts in drawn]
+                tokens, labels = self.batches
+                for index, one in enumerate(self.sets):
+                    one.draw(block, (tokens[:, index], labels[:, index]))
+                self.block = block
             until = min(stop, (block + 1) * length)
-            x, y = (part[place : until - block * length] for part in self.batches)
-            self._take(x, y, self.state.new_tensor(_factors(self.settings, first, until)))
+            self._take(place, until - block * length, _factors(self.settings, first, until))
             first = until
 
-    def _take(self, x: Tensor, y: Tensor, factors: Tensor) -> None:
-        """Take T steps, on tokens (T, S, d, n + 1, B) and labels (T, S, K, n + 1, B)."""
+    def _take(self, first: int, last: int, factors: Array) -> None:
+        """Take the steps of a block from ``first`` on, before ``last``."""
+        x, y = self.batches
         if self.loops is not None:
-            parts = x[:, 0], y[:, 0], *self.state[:, 0], self.rates[0, :, 0, 0], factors
+            few = x[first:last, 0], y[first:last, 0], *self.state[:, 0], self.rates[0, :, 0, 0]
+            parts = *few, self.state.new_tensor(factors)
             self.loops(*(part.numpy() for part in parts), self.adam)
             return
-        for batch in zip(x.unsqueeze(2), y, factors, strict=True):
-            self.state.copy_(self.step(self.state, self.rates, *batch))
+        rows = torch.as_tensor(factors, dtype=self.state.dtype)
+        # what is copied from other memory waits for all steps before it
+        rows = rows.pin_memory() if self.state.device.type == "cuda" else rows
+        self.factors[first:last].copy_(rows, non_blocking=True)
+        for t in range(first, last):
+            step = partial(
+                self.step, self.state, self.rates, x[t].unsqueeze(1), y[t], self.factors[t]
+            )
+            if self.graphs is None:
+                self.state.copy_(step())
+            else:
+                self.graphs.take(t, step, self.state)
+
+
+class Graphs:
+    """The steps of a block as CUDA graphs, since a call costs a GPU more than the step that it asks for.
+
+    A graph computes on the memory that it was captured with: every step of a block has one.
+    """
+
+    def __init__(self, device: torch.device):
+        cuda: Any = torch.cuda
+        self.device, self.stream, self.pool = device, cuda.Stream(device), cuda.graph_pool_handle()
+        self.captured: dict[int, torch.cuda.CUDAGraph] = {}
+
+    def take(self, place: int, step: Callable[[], Tensor], state: Tensor) -> None:
+        """Set the state to what the step at this place of a block returns, captured when it is new."""
+        if place not in self.captured:
+            now = torch.cuda.current_stream(self.device)
+            self.stream.wait_stream(now)
+            with torch.cuda.stream(self.stream):
+                if not self.captured:
+                    step()  # compiles, which cannot be captured
+                graph = torch.cuda.CUDAGraph()
+                graph.capture_begin(self.pool, capture_error_mode="thread_local")
+                state.copy_(step())
+                graph.capture_end()
+            now.wait_stream(self.stream)
+            self.captured[place] = graph
+        self.captured[place].replay()
 
 
 class Sweep:
@@ -144,7 +206,11 @@ class Sweep:
             warnings.warn(text, RuntimeWarning, stacklevel=3)
         # on a CPU as many stacks train at once as PyTorch has threads here
         self.threads = torch.get_num_threads() if device.type == "cpu" else 1
-        groups = self._groups(loops=device.type == "cpu")
+        self.device, most = device, _LARGEST
+        if device.type == "cuda":
+            size = torch.finfo(getattr(torch, settings.dtype)).bits // 8
+            most = int(_SHARE * torch.cuda.get_device_properties(device).total_memory) // size
+        groups = self._groups(most)
         self.places = [index for rows in groups for row in rows for index in row]
         self.shapes = [one.shape for one in starts]
         begin = np.concatenate([starts[index].ravel() for index in self.places])
@@ -162,9 +228,11 @@ class Sweep:
             own = [[units[index] for index in row] for row in rows]
             state = self.state[:, at:end].view(shape)
             self.stacks.append(Stack(own, settings, self.compiled[one], state))
+        if device.type == "cuda":
+            self._give_memory(most)
 
-    def _groups(self, loops: bool) -> list[list[list[int]]]:
-        """Return the units of each stack by token set.
+    def _groups(self, most: int) -> list[list[list[int]]]:
+        """Return the units of each stack by token set, so that its batches have at most so many numbers.
 
         A stack of loops has one token set, or a part of its units if there are fewer sets than threads.
         """
@@ -172,17 +240,35 @@ class Sweep:
         for index, unit in enumerate(self.units):
             kind = unit.context_length, unit.activation, unit.width, self.compiled[index]
             sets[kind, unit.seed, key_of(unit.covariate_law)].append(index)
-        parts = max(1, self.threads // len(sets))
+        parts, dim = max(1, self.threads // len(sets)), self.units[0].task.dim
+        loops = self.device.type == "cpu"
         alike = defaultdict(list)  # sets of as many units, whose arrays have one shape
         for (kind, *_), row in sets.items():
-            size = math.ceil(len(row) / parts) if loops and kind[-1] else len(row)
+            looped = loops and kind[-1]
+            size = math.ceil(len(row) / parts) if looped else most // self._tokens(row[0]) - dim
             for some in _chunks(row, size):
                 alike[kind, len(some)].append(some)
         groups = []
         for (kind, count), rows in alike.items():
-            numbers = count * kind[0] * self.units[0].task.dim * self.settings.batch_size
-            groups += _chunks(rows, 1 if loops and kind[-1] else max(1, _LARGEST // numbers))
+            numbers = (dim + count) * self._tokens(rows[0][0])
+            groups += _chunks(rows, 1 if loops and kind[-1] else most // numbers)
         return groups
+
+    def _tokens(self, index: int) -> int:
+        """Return how many tokens the batches of a unit have that are drawn at once."""
+        one, size = self.units[index], self.settings.batch_size
+        steps = steps_of_block(one, size, self.settings.stream, self.device)
+        return steps * size * (one.context_length + 1)
+
+    def _give_memory(self, most: int) -> None:
+        """Give stacks of a GPU memory for their batches: if it is much, all have the same and take turns."""
+        needs = [stack.numbers for stack in self.stacks]
+        shares = sum(needs) > most
+        memory = self.state.new_empty(max(needs) if shares else sum(needs))
+        at = 0
+        for stack, need in zip(self.stacks, needs, strict=True):
+            stack.batches, stack.shares = blocks(stack.sets, memory[at : at + need]), shares
+            at += 0 if shares else need
 
     def train(self, after: Callable[[], object]) -> None:
         """Train all stacks, which stop where they are recorded, and at the ends of some blocks.
@@ -197,12 +283,14 @@ class Sweep:
         # a thread sets its own number of threads, and that of threads which begin later
         total, workers = torch.get_num_threads(), min(len(self.stacks), self.threads)
         pool = ThreadPoolExecutor(workers, "", torch.set_num_threads, (total // workers,))
-        # PyTorch keeps CUDA graphs by thread
         over: Any = map if workers == 1 else pool.map
         try:
             for stop in stops[bisect.bisect(stops, self.step) :]:
                 train = partial(Stack.train, stop=stop, stopped=stopped, first=self.step)
-                list(over(train, self.stacks))
+                with warnings.catch_warnings():
+                    # a compiler's advice, which no user of ours could follow
+                    warnings.filterwarnings("ignore", module=r"torch\._inductor")
+                    list(over(train, self.stacks))
                 self.step = stop
                 if stop in record:
                     self.history[record.index(stop)] = self.state[0]
@@ -239,5 +327,7 @@ class Sweep:
 
 
 def _chunks(items: list[Any], size: int) -> list[list[Any]]:
-    """Return the items in lists of that size, the last of which may be shorter."""
+    """Return the items in lists of about the same length, at most that size, or one each."""
+    parts = math.ceil(len(items) / max(1, size))
+    size = math.ceil(len(items) / parts)
     return [items[at : at + size] for at in range(0, len(items), size)]

@@ -20,7 +20,7 @@ from icl.checks import affordable, integer, real
 from icl.covariates import uniform_sphere
 from icl.streams import stream
 from icl.tasks import QuadraticRisk, Zonal, check_task
-from icl.tasks.base import MOST, Array, sample_values
+from icl.tasks.base import MOST, Array, draw_function
 
 if TYPE_CHECKING:
     import torch
@@ -70,7 +70,8 @@ def monte_carlo_risk(
     def losses(tokens: torch.Tensor, step: int) -> torch.Tensor:
         context, query = tokens[:, :-1], tokens[:, -1]
         weights = softmax_weights(context, query, w * torch.eye(task.dim, dtype=tokens.dtype))
-        values = sample_values(task, stream(seed, "monte carlo tasks", step), tokens)
+        draw = stream(seed, "monte carlo tasks", step)
+        values = draw_function(task, draw, len(tokens))(tokens)
         rng = stream(seed, "monte carlo noise", step)
         labels = values[:, :-1] + noise_std * torch.from_numpy(rng.standard_normal(weights.shape))
         return ((weights * labels).sum(-1) - values[:, -1]) ** 2

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 import numpy as np
@@ -57,6 +58,8 @@ class Zonal:
     dim: int
     label: ClassVar[str] = "rotation-invariant"
     homogeneous: ClassVar[bool] = False
+    #: Whether the functions of `sample` compute with NumPy, or in arrays of changing shapes.
+    _on_host: ClassVar[bool] = False
     #: Checks of further numbers that a class has, by name, each with the least and the largest value.
     _ranges: ClassVar[dict[str, tuple[Callable[..., float], float, float]]] = {}
 
@@ -148,6 +151,12 @@ class Zonal:
         raise NotImplementedError(f"{self!r}: {type(self).__name__} must define sample(rng, count)")
 
 
+def uniform_numbers(rng: Rng, *shape: int) -> Array:
+    """Draw numbers between 0 and 1, an array wherever the stream draws."""
+    drawn: Any = rng.uniform(0.0, 1.0, shape)
+    return np.asarray(drawn.cpu() if isinstance(rng, NativeStream) else drawn, dtype=float)
+
+
 def is_ours(task: Any) -> bool:
     """Return whether equality of this class with another means equal numbers.
 
@@ -157,6 +166,13 @@ def is_ours(task: Any) -> bool:
     if not type(task).__module__.startswith("icl."):
         return False
     return not isinstance(task, Projected) or is_ours(task.task)
+
+
+def is_traceable(task: Any) -> bool:
+    """Return whether PyTorch can compile the functions of a class, and once for all that are drawn."""
+    if isinstance(task, Projected):
+        return is_traceable(task.task)
+    return is_ours(task) and not task._on_host
 
 
 def key_of(value: Any) -> Any:
@@ -283,15 +299,18 @@ class Task(Protocol):
         """Draw ``count`` functions; call the result on (count, n, dim) points for (count, n) values."""
 
 
-def sample_values(task: Task, rng: Rng, x: torch.Tensor) -> torch.Tensor:
-    """Draw a function for each context and return its values at covariates (count, n, d), (count, n).
+def draw_function(task: Task, rng: Rng, count: int) -> Function:
+    """Draw ``count`` functions of a class, to be called on covariates (count, n, d) for values (count, n).
 
     Raises:
-        ValueError: If a class of the user's own returns something else than as many finite numbers.
+        ValueError: If those of a class of the user's own return something else than as many finite numbers.
     """
-    values = task.sample(rng, len(x))(x)
-    if is_ours(task):
-        return values
+    function = task.sample(rng, count)
+    return function if is_ours(task) else partial(_checked_values, task, function)
+
+
+def _checked_values(task: Task, function: Function, x: torch.Tensor) -> torch.Tensor:
+    values = function(x)
     if getattr(values, "shape", None) != x.shape[:-1] or not values.isfinite().all():
         got = (
             f"of shape {tuple(values.shape)}"

@@ -20,7 +20,18 @@ from scipy.special import gammaln, jv, loggamma, pdtr
 
 from icl.checks import affordable, integer, real, shown
 from icl.covariates import inner_products, uniform_sphere
-from icl.tasks.base import LEAST, MOST, MOST_DEGREE, Array, Function, Rng, Zonal, angles, cosines
+from icl.tasks.base import (
+    LEAST,
+    MOST,
+    MOST_DEGREE,
+    Array,
+    Function,
+    Rng,
+    Zonal,
+    angles,
+    cosines,
+    uniform_numbers,
+)
 from icl.tasks.gegenbauer import Polynomials, angle_quadrature, multiplicity, shortfall
 
 if TYPE_CHECKING:
@@ -208,6 +219,7 @@ class Exponential(Zonal):
     length: float = 1.0
     scale: float = 1.0
     label = "exponential"
+    _on_host = True
     _ranges = {"length": (real, 1e-3, 1e3), "scale": (real, LEAST, MOST)}
 
     @property
@@ -246,7 +258,7 @@ class Exponential(Zonal):
         from icl.pytorch import torch
 
         mean = math.pi / (2 * self.length)
-        uniform = np.asarray(rng.uniform(0.0, 1.0, (2, count)), dtype=float)
+        uniform = uniform_numbers(rng, 2, count)
         counts = np.arange(math.ceil(mean + 20 * math.sqrt(mean) + 40))
         circles = np.searchsorted(pdtr(counts, mean), uniform[0])
         most = int(circles.max(initial=0))

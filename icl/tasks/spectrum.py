@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from icl.checks import integer, real, sequence, shown, table
 from icl.covariates import inner_products, uniform_sphere
-from icl.tasks.base import MOST, Array, Function, Rng, angles
+from icl.tasks.base import MOST, Array, Function, Rng, angles, uniform_numbers
 from icl.tasks.classes import Expanded
 from icl.tasks.gegenbauer import harmonics, shortfall
 
@@ -47,6 +47,7 @@ class Spectrum(Expanded):
     power: tuple[float, ...] = (0.0, 1.0)
     rest: float = 0.0
     label = "spectrum"
+    _on_host = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -83,7 +84,7 @@ class Spectrum(Expanded):
             )
         a = self.coefficients()
         upto = np.cumsum(a)
-        chosen = np.asarray(rng.uniform(0.0, 1.0, (count,)), dtype=float) * upto[-1]
+        chosen = uniform_numbers(rng, count) * upto[-1]
         degree = 1 + np.searchsorted(upto, chosen, "right").clip(max=a.size - 1)
         size = math.sqrt(upto[-1])
         u = uniform_sphere(rng, count, self.dim)

@@ -12,13 +12,26 @@ import torch
 from scipy.stats import ks_2samp
 
 from icl.attention import ACTIVATIONS
-from icl.covariates import Ellipsoid, LowRank
-from icl.pretrain import UnitConfig, draw_contexts, pretrain, sweep, train_grid
+from icl.covariates import Ellipsoid, LowRank, Normal, Sphere
+from icl.pretrain import UnitConfig, batches, draw_contexts, pretrain, sweep, train_grid
 from icl.pretrain.batches import TokenSet
 from icl.pretrain.model import gradient, predict, take_step
 from icl.risk import population_flow
 from icl.streams import stream
-from icl.tasks import Affine, Cosine, Linear, Projected, Quadratic, ReLU
+from icl.tasks import (
+    Affine,
+    Cosine,
+    Exponential,
+    Linear,
+    Network,
+    PhasedCosine,
+    Projected,
+    Quadratic,
+    ReLU,
+    Sign,
+    Spectrum,
+    Tanh,
+)
 from icl_book.statistics import FALSE_ALARM_RATE, t_interval
 from oracles.pretrain import pretrain as alone
 
@@ -105,6 +118,36 @@ def test_the_step_of_a_gpu_is_one_graph_with_the_same_numbers(activation):
     found = compiled(state, rates.double(), x, y, factors.double())
     assert torch.allclose(found, wanted, rtol=1e-9, atol=1e-12)
     assert not torch.allclose(wanted[0], state[0], atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [Sphere(4), Normal(4), Ellipsoid(np.diag([1.0, 2, 3, 4])), LowRank(BASIS, 0.5)],
+    ids=lambda law: type(law).__name__,
+)
+@pytest.mark.filterwarnings("ignore:To copy construct:UserWarning")
+def test_the_batches_of_a_gpu_are_one_graph_with_the_same_numbers(law):
+    """Whatever is drawn, they are traced once; classes that draw on the host are left as they are."""
+    tasks = [given(4) for given in (Affine, Cosine, Linear, Network, PhasedCosine, Quadratic)]
+    tasks += [ReLU(4, 3.0), Sign(4), Tanh(4), Projected(Linear(2), np.eye(4)[:2])]
+    units = [UnitConfig(task, 0.1, 5, 0, law) for task in tasks]
+    drawn = partial(token_set, batch_size=16, **FAST)
+    for other in (Exponential(4), Spectrum(4), Projected(Spectrum(2), np.eye(4)[:2])):
+        left = drawn([UnitConfig(other, 0.1, 5, 0, law)])
+        left.compile()
+        assert left.evaluate is batches.covariates_and_values
+    plain, traced, graphs = drawn(units), drawn(units), []
+
+    def backend(graph, _):
+        graphs.append(graph)
+        return graph.forward
+
+    torch._dynamo.reset()
+    traced.compile(fullgraph=True, backend=backend)
+    for block in range(3):
+        for found, wanted in zip(traced.draw(block), plain.draw(block), strict=True):
+            assert torch.allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    assert len(graphs) == 1
 
 
 def test_a_gpu_compiles_one_step_whatever_is_recorded(monkeypatch):
@@ -286,6 +329,27 @@ def test_same_numbers_on_the_gpu():
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("source, tolerance", [("native", 1e-3), ("portable", 1e-6)])
+def test_every_class_and_every_law_trains_on_the_gpu(source, tolerance):
+    """In one sweep of several stacks, with stops within blocks; both engines see the same batches."""
+    laws = [None, Normal(4), Ellipsoid(np.diag([1.0, 2, 3, 4])), LowRank(BASIS, 0.5)]
+    tasks = [given(4) for given in (Affine, Cosine, Exponential, Linear, Network, PhasedCosine)]
+    tasks += [Quadratic(4), ReLU(4, 3.0), Sign(4), Spectrum(4), Tanh(4)]
+    tasks += [Projected(Linear(2), np.eye(4)[:2])]
+    units = [
+        UnitConfig(task, 0.1, 8 + 4 * (at // 6), at // 3, laws[at // 3])
+        for at, task in enumerate(tasks)
+    ]
+    run = partial(pretrain, units, 300, 32, 0.1, "cuda", shared_tokens=True, stream=source)
+    fast, plain = (run(engine=name, record=(3, 299, 300)) for name in ("compiled", "eager"))
+    assert set(fast.engines) == {"compiled"} and not fast.diverged
+    size = np.abs(plain.M_history).max((-2, -1), keepdims=True)
+    assert (np.abs(fast.M_history - plain.M_history) < tolerance * size).all()
+    again = run(engine="compiled")
+    assert np.array_equal(fast.M, again.M)
+
+
+@pytest.mark.gpu
 def test_native_numbers_of_the_gpu_train_to_the_same_windows():
     """They are others than those of a CPU, so that windows agree in distribution."""
     run = partial(train_grid, ReLU(3, 4.0), 0.2, 12, seeds=60, steps=150, batch_size=32)
@@ -325,11 +389,11 @@ def test_a_failure_stops_all_threads_and_the_process_keeps_its_settings(error, m
     """The first of three threads fails at step 3; two threads more than the tests run with."""
     draw, fail, seen = TokenSet.draw, True, []
 
-    def drawn(self, block):
+    def drawn(self, block, out):
         seen.append((torch.get_num_threads(), sys.getswitchinterval()))
         if block == 3 and fail and self.units[0].seed == 0:
             raise error
-        return draw(self, block)
+        return draw(self, block, out)
 
     monkeypatch.setattr(TokenSet, "draw", drawn)
     threads, switch = torch.get_num_threads(), sys.getswitchinterval()
