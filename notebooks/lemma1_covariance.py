@@ -17,7 +17,8 @@
 # function are more correlated at closer $u$. Then for two or more examples the best matrix is $M=w^*\Sigma^{-1}$, where $w^*$
 # is the best $w$ on the sphere {judged}`P1.L1.form`. The slide with this lemma does not name its conditions. Trained
 # layers end near $w^*\Sigma^{-1}$ {judged}`P1.L1.trained`. If the functions are instead rotation invariant as functions of $x$
-# itself, the layers that we trained end at another matrix, whose window is narrower along the long axes.
+# itself, the layers that we trained end at another matrix, whose window is narrower along the long axes than $\Sigma^{-1}$
+# makes it.
 
 # %% tags=["remove-cell"]
 import sys

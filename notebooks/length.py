@@ -444,8 +444,8 @@ for n in (100, 10**4, 10**8):
 #
 # A wrong length is not a new kind of mistake. Where functions are proportional to $L$, the best $w$ depends on $n$, $L$ and $\sigma$ in long
 # contexts only through $nL^2/\sigma^2$. So a window that was set for a quarter of the examples, for half of the slope or for twice the
-# noise is the same window, and by {prf:ref}`the price of a wrong window <thm-price>` it has the same price. With $r$ the window used
-# over the best one, $\rho$ the order of the class and $s=\frac\rho{d-1}$, the price tends to
+# noise is the same window, and by {prf:ref}`the price of a wrong window <thm-price>` it has the same price. If $r$ is the $w$
+# that is used divided by the best $w$, $\rho$ the order of the class and $s=\frac\rho{d-1}$, the price tends to
 #
 # $$G(r)=\frac{r^{-\rho/2}+s\,r^{(d-1)/2}}{1+s},\qquad\text{for kinks}\quad
 #   \frac{(d-1)\,r^{-3/2}+3\,r^{(d-1)/2}}{d+2}.$$ (eq-length-price)

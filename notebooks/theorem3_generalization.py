@@ -575,8 +575,8 @@ judge(
 )
 
 # %% [markdown]
-# **The words beside the two bounds.** For $L'>L$ the slide says "worse dependence on $L'$". The risk of a layer
-# trained at $L$ grows faster with $L'$ than the risk of a layer trained at $L'$.
+# **The words beside the two bounds.** For $L'>L$ the slide says "worse dependence on $L'$", and indeed the risk of a
+# layer trained at $L$ grows faster with $L'$ than the risk of a layer trained at $L'$.
 #
 # For $L'\le L$ the slide says "no benefit of $L'$", which is true of the *rate* in $n$, while the risk itself falls by a
 # bounded factor when $L'$ falls below $L$. For ReLU functions in long contexts, label noise makes up the share

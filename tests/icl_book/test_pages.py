@@ -273,7 +273,7 @@ def test_the_front_page_says_what_was_tested_and_how_many_sampled_verdicts_staye
         "In our main reading 1 of them agrees with our numbers. "
         "In every reading that we tried 1 holds, 1 is false as we have it. "
         "Of the 1 that holds, 1 has only one reading that we could find. "
-        "Of the 2 readings in which the other fails, 0 were added after their data. "
+        "Of the 2 readings in which the other statement fails, 0 were added after their data. "
         "For 1 of the 1 false statements our only source is slides read by OCR.",
         "A verdict without a proof is about the sizes in this book, "
         "so that we ran the experiments once more at other sizes, "
