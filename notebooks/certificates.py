@@ -864,8 +864,9 @@ judge(
 # slopes $\ell_1$ and $\ell_2$. $\square$
 # :::
 #
-# The card searches pairs of points on a circle for a steeper difference quotient. A circle is enough in every dimension,
-# because the closest two points with given values of $q\cdot x$ lie on one great circle through $q$.
+# The card searches among pairs of points on a circle for a difference quotient above this constant. A circle is
+# enough in every dimension, because the closest two points with given values of $q\cdot x$ lie on one great circle
+# through $q$.
 
 # %% tags=["remove-input"]
 steepest = certificates.steepest(

@@ -447,8 +447,8 @@ for share in (0.1, 0.2, 0.3):
 # $\bar y+\frac{w_h}n\sum_i(y_i-\bar y)\,x_i\cdot x_q+O(w_h^2)$, which gives the limit of the layer. $\square$
 # :::
 #
-# A single head of value one reaches only $n^{-4/(d+3)}$, by {prf:ref}`the law of the window <thm-law>`. The next cell searches the two
-# windows with the least $\mathcal C$, and compares $\mathcal C$ with $n$ times the exact risk of these heads.
+# A single head of value one reaches only $n^{-4/(d+3)}$, by {prf:ref}`the law of the window <thm-law>`. The next cell searches
+# for the two windows with the least $\mathcal C$, and compares $\mathcal C$ with $n$ times the exact risk of these heads.
 
 # %%
 angle, weight = np.polynomial.legendre.leggauss(100)
@@ -680,8 +680,9 @@ judge(
 # $g=0$. As $\varphi_*-e^{-x^2/2}$ is in $L^2(\mu)$, it is a limit of such differences. $\square$
 # :::
 #
-# The next cell searches the best widths $\alpha_h$ for up to five heads. It prints by how many percent the limit of the risk exceeds that of
-# kriging, for a coast on the globe ($\rho=1$, $d=3$) and for functions with kinks in five dimensions ($\rho=3$).
+# The next cell searches for the best widths $\alpha_h$ of up to five heads. It prints by how many percent the limit of the risk
+# exceeds that of kriging, for a coast on the globe ($\rho=1$, $d=3$) and for functions with kinks in five dimensions
+# ($\rho=3$).
 
 # %%
 settings = {"coast, d = 3": (1, 2), "kinks, d = 5": (3, 4)}

@@ -101,7 +101,7 @@ notebook.setup(globals(), sizes=2)
 #
 # - **$\log n$ is too slow in the end.** The best $w$ grows like a power of $n$, and $\log n$ grows more slowly than any
 #   power. But up to $n=e^{(d+2)/2}$ the logarithm grows *faster* than $n^{2/(d+2)}$, because the exponent of the
-#   logarithm at $n$ is $1/\log n$. In five dimensions this is up to 33 examples, in sixteen dimensions up to 8,100.
+#   logarithm at $n$ is $1/\log n$. In five dimensions this lasts up to 33 examples, and in sixteen dimensions up to 8,100.
 # - **A power that is fitted to short contexts is too fast.** In short contexts the best $w$ grows faster than in long ones,
 #   above all if there is much noise. A fit takes this fast growth for the rule.
 # - **The critical scale is another question.** A window that singles out one example copies this example's noise. The best

@@ -14,10 +14,10 @@
 # **Short answer.** Let $M$ be the matrix that compares tokens. On ReLU functions, plain gradient steps from $M=0$ lead towards
 # the best layer, on a path that can be computed beforehand {judged}`P1.F3.flow`. With such steps $M$ grows faster for a larger
 # Lipschitz constant $L$, except on cosine functions that oscillate between neighboring inputs. The authors' slide on this
-# growth, which has cards for ReLU {judged}`P1.F3.relu` and cosine {judged}`P1.F3.cosine`, does not name the optimizer. If all
-# matrices of the layer are trained, they take the form that the paper assumes {judged}`P1.P.block`, except for one column
-# without a gradient and one factor that scales the prediction. The authors fix this factor at one, whereas strong label noise
-# makes the trained factor smaller: at $d=3$, $n=20$ and $L=\sigma=1$ it is
+# growth, whose statements are judged for ReLU {judged}`P1.F3.relu` and for cosine functions {judged}`P1.F3.cosine`, does not
+# name the optimizer. If all matrices of the layer are trained, they take the form that the paper assumes {judged}`P1.P.block`,
+# except for one column without a gradient and one factor that scales the prediction. The authors fix this factor at one,
+# whereas strong label noise makes the trained factor smaller: at $d=3$, $n=20$ and $L=\sigma=1$ it is
 # {judged}`P1.P.corner | ReLU, d = 3, n = 20, L = 1, $\sigma$ = 1 | .1f`.
 
 # %% tags=["remove-cell"]
