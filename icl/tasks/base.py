@@ -35,7 +35,8 @@ Array = NDArray[np.float64]
 Rng = np.random.Generator | NativeStream
 Function = Callable[["torch.Tensor"], "torch.Tensor"]
 
-#: Largest dimension, and square roots of the smallest and largest squares of L and sigma that are computed.
+#: Limits of what is computed: a dimension is at most ``MOST_DIM``, and because of squares L is at
+#: least ``LEAST``, and L and sigma are at most ``MOST``.
 MOST_DIM, LEAST, MOST = 10_000, 1e-100, 1e100
 MOST_DEGREE = 10**6  # of a spectrum that is asked for
 

@@ -29,7 +29,8 @@ from icl.pytorch import Tensor, torch
 from icl.tensor_trick.formulas import TARGETED, row_gradient, row_hvp, row_loss, target
 from icl.tensor_trick.inputs import batch_shape, check_problem, finite_result
 
-#: Bytes of the logits of a block: a few arrays of this size fit the caches of a processor, or fill a GPU.
+#: Bytes of the logits of a block: a few arrays of ``BLOCK`` fit the caches of a processor, and a few
+#: of ``BLOCK_GPU`` fill a GPU.
 BLOCK, BLOCK_GPU = 2**20, 2**26
 
 

@@ -18,6 +18,7 @@ from docutils.frontend import get_default_settings
 from docutils.parsers.rst import Parser
 from docutils.utils import new_document
 from scipy.special import gamma
+from sphinx import addnodes
 from sphinx.ext.napoleon import Config, GoogleDocstring
 
 import icl
@@ -729,3 +730,37 @@ def test_attributes_are_shown_with_their_whole_names(fitted):
     shown = [field.removeprefix("ivar ") for field in fields if field.startswith("ivar ")]
     assert len(shown) > 4 and all(hasattr(made, name) for name in shown), shown
     assert ("w_" if fitted else "high") in shown
+
+
+def test_what_stands_before_a_colon_in_the_words_on_a_constant_is_no_type():
+    given = "Bytes of a block: few fit."
+    lines = str(GoogleDocstring(given, what="data", name="BLOCK")).splitlines()
+    assert ":type: Bytes of a block" in lines, "napoleon no longer splits it"
+    extension.words(None, "data", "BLOCK", 1, None, lines)
+    assert "\n".join(lines).strip() == given
+
+
+def test_an_enumeration_says_its_values_and_is_not_called():
+    assert extension.signature(None, "class", "", Verdict, None, "(value, names=None)", None) == (
+        "",
+        None,
+    )
+    lines = ["The verdict."]
+    extension.words(None, "class", "", Verdict, None, lines)
+    assert all(f"*{verdict}*" in lines[-1] for verdict in Verdict)
+
+
+def test_types_are_short_wherever_sphinx_writes_them():
+    """An overloaded function had two arrows, and a type that Sphinx could not parse its whole path."""
+    tree = new_document("", get_default_settings(Parser))
+    whole = "ndarray[tuple[Any, ...], dtype[float64]]"
+    tree += addnodes.desc_returns("", whole)
+    tree += addnodes.desc_annotation("", ": tuple[~icl_book.claims.claim.Choice, ...]")
+    extension.returned(None, tree, "p")
+    extension.properties(None, tree, "p")
+    assert tree.astext().split("\n\n") == [" -> NDArray[float64]", ": tuple[Choice, ...]"]
+    given = "(parameters: dict[str, ~typing.Any] = <factory>)"
+    assert extension.signature(None, "class", "", dict, None, given, None) == (
+        "(parameters: dict[str, ~typing.Any] = ...)",
+        None,
+    )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ ARRAY = re.compile(
     r"~?(?:numpy\.)?dtype\[~?(?:numpy\.)?(\w+)\]\]"
 )
 VALIDATED = re.compile(r"~?[\w.]*Annotated\[(.+?), ~?[\w.]*BeforeValidator\([^)]*\)\]")
+PATH = re.compile(r"~(?:\w+\.)+")
 #: What napoleon makes of an entry of "Attributes".
 ATTRIBUTES = re.compile(r":ivar ([\w, ]+):(.*)")
 #: A formula of a page with the marks that must stay on its line.
@@ -32,15 +35,33 @@ FIGURE = re.compile(r'(<figure [^>]*id="([\w-]+)"[^>]*>\s*)(<img [^>]*>)')
 
 
 def written(text: str) -> str:
-    """Write types as in the source."""
-    return VALIDATED.sub(r"\1", ARRAY.sub(r"NDArray[\1]", text))
+    """Write types as in the source, and a default that a function makes as dots."""
+    return VALIDATED.sub(r"\1", ARRAY.sub(r"NDArray[\1]", text)).replace("<factory>", "...")
 
 
 def signature(
     app: Sphinx, what: str, name: str, obj: object, options: object, given: str, returned: str
 ) -> tuple[str | None, ...]:
-    """Write the types of a signature."""
+    """Write the types of a signature; nobody calls an enumeration, so that it has none."""
+    if inspect.isclass(obj) and issubclass(obj, Enum):
+        return "", None
     return tuple(text and written(text) for text in (given, returned))
+
+
+def words(
+    app: Sphinx | None, what: str, name: str, obj: object, options: object, lines: list[str]
+) -> None:
+    """Complete what napoleon makes of a docstring.
+
+    It takes what stands before a colon in that of a constant for a type, and an enumeration would not say
+    its values.
+    """
+    kinds = [line for line in lines if line.startswith(":type: ")]
+    if what in ("attribute", "data", "property") and kinds:
+        lines.remove(kinds[0])
+        lines[0] = f"{kinds[0].removeprefix(':type: ')}: {lines[0]}"
+    if inspect.isclass(obj) and issubclass(obj, Enum):
+        lines += ["The values are " + ", ".join(f"*{member.value}*" for member in obj) + "."]
 
 
 def attributes(
@@ -69,7 +90,8 @@ def attributes(
 def properties(app: Sphinx, doctree: nodes.document, name: str) -> None:
     """Write types where autodoc does not count them to a signature."""
     for annotation in list(doctree.findall(addnodes.desc_annotation)):
-        if (short := written(text := annotation.astext())) != text:
+        # a name that is not parsed has a mark at its path, of which the last part is to be shown
+        if (short := PATH.sub("", written(text := annotation.astext()))) != text:
             annotation.children = [nodes.Text(short)]
 
 
@@ -146,8 +168,10 @@ def writers(app: Sphinx, env: object) -> list[str]:
 def returned(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Write what overloaded functions return as in the source; their signatures are no event."""
     for node in doctree.findall(addnodes.desc_returns):
-        if (text := written(node.astext())) != node.astext():
-            node.children = [nodes.Text(text)]
+        # the node's own text begins with the arrow, which the page writes, too
+        text = "".join(child.astext() for child in node.children)
+        if written(text) != text:
+            node.children = [nodes.Text(written(text))]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -157,6 +181,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("autodoc-process-signature", signature)
     # after napoleon
     app.connect("autodoc-process-docstring", attributes, priority=600)
+    app.connect("autodoc-process-docstring", words, priority=600)
     app.connect("doctree-resolved", properties)
     app.connect("doctree-resolved", boxes)
     app.connect("doctree-resolved", returned)
