@@ -284,8 +284,10 @@ for task in (Cosine(2, 4.0), Cosine(3, 4.0), Cosine(5, 8.0), TwoWaves(2)):
 # the projection of $q$ on their plane. Given $R$, the function $\eta(\varphi)=g(R\cos\varphi)$ is even, and monotone on
 # $[0,\pi]$. For $0\le\theta<\theta'\le\pi$ the reflection $\varphi\to\theta+\theta'-\varphi$ gives
 #
-# $$\int\eta(\varphi)[\eta(\varphi-\theta)-\eta(\varphi-\theta')]\,d\varphi
-# =\frac12\int[\eta(\varphi)-\eta(\theta+\theta'-\varphi)][\eta(\varphi-\theta)-\eta(\varphi-\theta')]\,d\varphi\ge0.$$
+# $$\begin{aligned}
+# &\int\eta(\varphi)[\eta(\varphi-\theta)-\eta(\varphi-\theta')]\,d\varphi\\
+# &\quad=\frac12\int[\eta(\varphi)-\eta(\theta+\theta'-\varphi)][\eta(\varphi-\theta)-\eta(\varphi-\theta')]\,d\varphi\ge0.
+# \end{aligned}$$
 #
 # The reflection exchanges two half circles. On the one that contains $0$ and $\theta$, the two brackets have the same
 # sign. On the other one both signs change.
@@ -438,8 +440,10 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 # *1. Sums over pairs.* Let $k\ge2$, and put $d_l=u_l-u_q$. For all numbers $g_i$ the derivative of $\sum\omega_ig_i$ in
 # $e$ is $\sum_{i<j}\omega_i\omega_j(s_i-s_j)(g_i-g_j)$. So
 #
-# $$\textstyle\partial_e|\bar u-u_q|^2=2\sum_{i<j}\omega_i\omega_j(s_i-s_j)\sum_l\omega_l\,(u_i-u_j)\cdot d_l,\qquad
-# \partial_e\sum\omega_i^2=2\sum_{i<j}\omega_i\omega_j(s_i-s_j)(\omega_i-\omega_j).$$
+# $$\begin{aligned}
+# \partial_e|\bar u-u_q|^2&=2\sum_{i<j}\omega_i\omega_j(s_i-s_j)\sum_l\omega_l\,(u_i-u_j)\cdot d_l,\\
+# \partial_e\sum\omega_i^2&=2\sum_{i<j}\omega_i\omega_j(s_i-s_j)(\omega_i-\omega_j).
+# \end{aligned}$$
 #
 # Given all $t$, the product $u_i\cdot u_j$ has the mean $t_it_j$ for $i\ne j$, and the weights depend on $t$ and $s$ only.
 # Hence $(u_i-u_j)\cdot d_l$ has the conditional mean $(1-t_i)(1+t_j)$ for $l=i$, the mean $-(1+t_i)(1-t_j)$ for $l=j$,
@@ -448,14 +452,17 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 # *2. An integral.* Let $S$ be the sum of all $e^{ct_i+es_i}$, insert $S^{-3}=\frac12\int_0^\infty\lambda^2e^{-\lambda S}d\lambda$,
 # and put $\lambda=e^x$, $x_i=x+es_i$ and $K_j(r)=e^{jr-e^r}$. With the law of $t=u\cdot u_q$ let
 #
-# $$U(x)=\mathbb E(1-t)K_2(x+ct),\quad V(x)=\mathbb E(1+t)K_1(x+ct),\quad V_0(x)=\mathbb EK_1(x+ct),\quad V_1(x)=\mathbb E\,tK_1(x+ct),$$
+# $$\begin{aligned}
+# U(x)&=\mathbb E(1-t)K_2(x+ct),&V(x)&=\mathbb E(1+t)K_1(x+ct),\\
+# V_0(x)&=\mathbb EK_1(x+ct),&V_1(x)&=\mathbb E\,tK_1(x+ct),
+# \end{aligned}$$
 #
 # $U_0(x)=\mathbb EK_2(x+ct)$ and $g(x)=\mathbb E\exp(-e^{x+ct})$. The tokens are independent, so
 #
 # $$\begin{aligned}
-# \partial_e\,\mathbb E|\bar u-u_q|^2=\sum_{i<j}(s_i-s_j)\int\Big\{&\big[U(x_i)V(x_j)-V(x_i)U(x_j)\big]\prod_{l\ne i,j}g(x_l)\\
-# &+\sum_{l\ne i,j}\big[V_0(x_i)V_1(x_j)-V_1(x_i)V_0(x_j)\big](V_0-V_1)(x_l)\prod_{r\ne i,j,l}g(x_r)\Big\}\,dx,\\
-# \partial_e\,\mathbb E\sum\omega_i^2=\sum_{i<j}(s_i-s_j)\int&\big[U_0(x_i)V_0(x_j)-V_0(x_i)U_0(x_j)\big]\prod_{l\ne i,j}g(x_l)\,dx.
+# &\partial_e\,\mathbb E|\bar u-u_q|^2=\sum_{i<j}(s_i-s_j)\int\Big\{\big[U(x_i)V(x_j)-V(x_i)U(x_j)\big]\prod_{l\ne i,j}g(x_l)\\
+# &\quad+\sum_{l\ne i,j}\big[V_0(x_i)V_1(x_j)-V_1(x_i)V_0(x_j)\big](V_0-V_1)(x_l)\prod_{r\ne i,j,l}g(x_r)\Big\}\,dx,\\
+# &\partial_e\,\mathbb E\sum\omega_i^2=\sum_{i<j}(s_i-s_j)\int\big[U_0(x_i)V_0(x_j)-V_0(x_i)U_0(x_j)\big]\prod_{l\ne i,j}g(x_l)\,dx.
 # \end{aligned}$$ (eq-pairs)
 #
 # Let $s_i>s_j$ and $e>0$, so that $x_i>x_j$, and let $c>0$. The quotient $V_1/V_0$ is the mean of $t$ under a law whose
@@ -570,7 +577,10 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 #
 # $$\varrho''=\tfrac43\,n(n-1)\,\gamma\int_0^\infty\beta(p)\,w(\lambda)\,d\lambda,\qquad w=\lambda^3e^{-\lambda(1+\gamma)}m^\nu,$$ (eq-convex)
 #
-# $$\beta(p)=\mathbb E_p(1+J')(2\gamma(1+K')-1-J')=2\gamma-1+\nu(2\gamma-3+3p)+\nu(\nu-1)\big[-1+(2\gamma+2)p-(2\gamma+1)p^2\big].$$
+# $$\begin{aligned}
+# \beta(p)&=\mathbb E_p(1+J')(2\gamma(1+K')-1-J')\\
+# &=2\gamma-1+\nu(2\gamma-3+3p)+\nu(\nu-1)\big[-1+(2\gamma+2)p-(2\gamma+1)p^2\big].
+# \end{aligned}$$
 #
 # Let $N=n-1$. The function $\beta$ is concave, with $\beta(0)=N(2\gamma-N)$ and
 # $\beta(\frac12)=\frac14[(2\gamma-1)(N^2+N+2)-2(N-1)]\ge\frac14(2\gamma-1)(N^2-N+4)>0$. If $2\gamma\ge N$, then $\beta>0$ on $(0,\frac12]$.
@@ -595,7 +605,10 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 # *5. (a).* Let $\phi(c)=\varrho(c,0)$ for $c\ge0$ and $\phi(c)=1+\frac1n$ for $c<0$. This function is continuous and does not rise, and
 # $\varrho(c,e)\ge\phi(c)$ by {prf:ref}`the swap <thm-swap>` and step 1. Given $v$ put $\tau=|Rv|$. As $u$ is a fair coin and $p\le C$,
 #
-# $$\mathcal L(M)\ge\tfrac12\,\mathbb E_v\big[\phi(p+\tau)+\phi(p-\tau)\big]\ge\tfrac12\,\mathbb E_v\big[\phi(C+\tau)+\phi(C-\tau)\big]\ge\varrho(C,0)=\mathcal L(CBB^\top).$$
+# $$\begin{aligned}
+# \mathcal L(M)&\ge\tfrac12\,\mathbb E_v\big[\phi(p+\tau)+\phi(p-\tau)\big]\\
+# &\ge\tfrac12\,\mathbb E_v\big[\phi(C+\tau)+\phi(C-\tau)\big]\ge\varrho(C,0)=\mathcal L(CBB^\top).
+# \end{aligned}$$
 #
 # The last step is step 3 for $\tau\le C$. For $\tau>C$, $\phi(C+\tau)+\phi(C-\tau)>\varrho(\infty,0)+\varrho(0,0)$, and step 4 applies.
 # If $p<C$, the second inequality is strict, because $\phi(p+\tau)\ge\phi(\max(p+\tau,0))>\phi(C+\tau)$. If $\tau>0$, the last one is
@@ -1127,8 +1140,11 @@ judge("P1.T2.lip", steepest, kind="found", high="bound", name=template)
 #   2. At this point $h=\frac1{x_*}-\frac12=s-1$, $h''=x_*^{-3}$ and $\alpha=s$. Queries with $x$ away from $x_*$ contribute
 #   less by a power of $n$. For $x$ near $x_*$ insert the result of step 3 and $r=\sqrt{x\ell}/w$. Laplace's method then gives
 #
-#   $$\mathbb EC\sim\frac{2^{1-d/2}}{\Gamma(d/2)}\Big(\frac{x_*\ell}{w^2}\Big)^{\frac{d-1}2}\frac{\Gamma(s)\Gamma(2-s)}{\sqrt{2\pi x_*\ell}}\,
-#   \frac{\sqrt\ell}{2w\sqrt{x_*}}\sqrt{\frac{2\pi x_*^3}\ell}\,n^{-(s-1)}=c_w\ell^{d/2-1}n^{-(s-1)}.$$
+#   $$\begin{aligned}
+#   \mathbb EC&\sim\frac{2^{1-d/2}}{\Gamma(d/2)}\Big(\frac{x_*\ell}{w^2}\Big)^{\frac{d-1}2}\frac{\Gamma(s)\Gamma(2-s)}{\sqrt{2\pi x_*\ell}}\,
+#   \frac{\sqrt\ell}{2w\sqrt{x_*}}\sqrt{\frac{2\pi x_*^3}\ell}\,n^{-(s-1)}\\
+#   &=c_w\ell^{d/2-1}n^{-(s-1)}.
+#   \end{aligned}$$
 #
 #   In $Q$ the term $\tau^2(C-6D)\sim x_*\ell\,(s-1)^2C$ dominates.
 # - *$w^2<\frac12$.* At a fixed query $nC\to e^{\tau^2}$ and $nD\to0$ by step 4. By step 2 with $t=2$,
@@ -1158,8 +1174,10 @@ judge("P1.T2.lip", steepest, kind="found", high="bound", name=template)
 # By the {prf:ref}`theorem for any lengths <thm-lengths>` it suffices to consider $M=wI$ with $w\ge0$. Let $C(\tau)$ and
 # $Q(\tau)$ be as in the last proof. The formula for the exact risk gives
 #
-# $$R(w)=L^2(1-w)^2+J(w),\qquad
-# J(w)=\tfrac{L^2}d\,\mathbb E\big[Q(wr)+2(1-w)w\,r^2C(wr)\big]+\sigma^2\,\mathbb EC(wr).$$
+# $$\begin{aligned}
+# R(w)&=L^2(1-w)^2+J(w),\\
+# J(w)&=\tfrac{L^2}d\,\mathbb E\big[Q(wr)+2(1-w)w\,r^2C(wr)\big]+\sigma^2\,\mathbb EC(wr).
+# \end{aligned}$$
 #
 # *Identities.* Let $F$ be a function of the scores $\tau g_i$, and let $\nabla$ and $\Delta$ act on the scores. Then
 # $\frac d{d\tau}\mathbb EF=\tau\,\mathbb E\Delta F$. For the sums $p_k$ one computes

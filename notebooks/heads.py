@@ -543,8 +543,10 @@ print(f"wide windows: {wide:.4f}; no linear predictor: {noise_std**2 * (dim + 1)
 # derivative is larger in absolute value than at $1$. Under the density $e_w$ the $j$-th moment of $1-t$ has an expansion in powers of
 # $\frac1w$ that begins with $(2w)^{-j}\prod_{i<j}(m+2i)$. So Taylor's formula at $t=1$ gives, for $\ell\ge1$ and $w\ge1$,
 #
-# $$A_\ell(w)=1+\sum_{j=1}^{H-1}c_j(\lambda_\ell)\,w^{-j}+r_\ell(w),\qquad|r_\ell(w)|\le C\lambda_\ell^Hw^{-H},\qquad
-#   w^Hr_\ell(w)\to c_H(\lambda_\ell).$$ (eq-heads-expansion)
+# $$\begin{gathered}
+# A_\ell(w)=1+\sum_{j=1}^{H-1}c_j(\lambda_\ell)\,w^{-j}+r_\ell(w),\\
+# |r_\ell(w)|\le C\lambda_\ell^Hw^{-H},\qquad w^Hr_\ell(w)\to c_H(\lambda_\ell).
+# \end{gathered}$$ (eq-heads-expansion)
 #
 # Here $c_j$ is a polynomial of degree $j$ with the leading coefficient $\frac{(-1)^j}{2^jj!}$, and $c_j(0)=0$.
 #
