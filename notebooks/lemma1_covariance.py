@@ -163,7 +163,8 @@ for covariance in range(1, draws + 1):
     tables.append(table.assign(covariance=covariance))
 entries = pd.concat(tables, ignore_index=True)
 differences = lemma1.whitened_differences(entries)
-medians(differences, "difference", by=["task", "covariance"]).round(3)
+shown = medians(differences, "difference", by=["task", "covariance"])
+shown.style.format(precision=3).hide()
 
 # %%
 middle = medians(entries, "entry", by=["task", "covariance", "lemma"])

@@ -83,12 +83,16 @@ notebook.setup(globals(), sizes=2)
 #
 # **Systems in use have such rules.** As published in the files named here:
 #
+# ```{table}
+# :class: icl-rows
+# :widths: 30 36 34
 # | system, version | rule for the scores | where |
 # |:--|:--|:--|
 # | TabICLv2 {cite:p}`qu2026`, commit 8f1aa20 of soda-inria/tabicl, 21 August 2026 | queries times $s\log n$ with a learned $s$, or times a small network of $\log n$, which may depend on the query | `src/tabicl/_model/ssmax.py` |
 # | TabPFN-3, version 8.4.0, commit 930ea728 of PriorLabs/TabPFN, 20 August 2026 | a network of $\log n$ in its blocks, and by default none in the decoder | `tabpfn_v3.py`, `SoftmaxScalingMLP` and `decoder_use_softmax_scaling` |
 # | Memory Mosaics v2 {cite:p}`zhang2025mosaics`, by public summaries | keys of length one, inverse bandwidth $\beta_1n^\alpha+\beta_0$ with learned numbers | |
 # | theory {cite:p}`bruno2026` | the *critical scale* $n^{2/(d-1)}$, at which attention can single out one of $n$ random keys | |
+# ```
 #
 # The decoder of TabPFN-3 is close to the unit of this book. By the class `ManyClassDecoder` of that file it predicts with softmax
 # attention over the rows of the training set, whose values are their labels, and averages six heads. The
@@ -192,7 +196,8 @@ carried = length.carried(
 settings = ["task", "dim", "noise_std", "n0"]
 print(len(carried[settings].drop_duplicates()), "settings")
 prices = carried.groupby(["rule", "ratio"], sort=False).price.agg(["median", "max"])
-print(prices.unstack("rule").swaplevel(axis=1).round(2)[list(length.RULES)].T)
+prices = prices.unstack("rule").swaplevel(axis=1).round(2)[list(length.RULES)].T
+print(prices, end="\n\n")
 last = carried[carried.ratio == carried.ratio.max()]
 table = last.pivot(index=settings, columns="rule", values="price")
 worse = table[table["n^(2/(d+2))"] > table["log n"]].reset_index()
@@ -271,7 +276,8 @@ plt.show()
 # %%
 fits = length.fitted(lengths=sizes, n_values=[max(sizes), 2000, 20_000, 10**6], **grid)
 prices = fits.groupby(["rule", "n"], sort=False).price.agg(["median", "max"])
-print(prices.unstack("rule").swaplevel(axis=1).round(2)[list(length.FITS)].T)
+prices = prices.unstack("rule").swaplevel(axis=1).round(2)[list(length.FITS)].T
+print(prices, end="\n\n")
 powers = fits[(fits.rule == "s n^alpha") & (fits.n == 20_000)]
 powers = powers.drop(columns=["rule", "n", "error"]).set_index(["task", "dim"])
 print(powers.sort_values("price").round(3).tail(8).to_string())
@@ -619,8 +625,8 @@ slope = length.of_two_models("slope of the spread")
 shortfall = length.of_two_models("shortfall")
 for found, rows in ((slope, ["condition", "part"]), (shortfall, ["condition"])):
     by_model = found.groupby([*rows, "model"], sort=False).value
-    shown = by_model.agg(lambda v: f"{v.median():.3f} ({v.min():.3f} to {v.max():.3f})")
-    print(shown.unstack("model").to_string())
+    shown = by_model.agg(["median", "min", "max"]).unstack("model").swaplevel(axis=1)
+    print(shown[[*found.model.unique()]].round(3).to_string(), end="\n\n")
 for d in (5, 22):
     print(f"the law for independent tokens, d = {d}: slope {2 / (d + 2):.3f}")
 

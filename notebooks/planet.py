@@ -300,7 +300,7 @@ for name, task in tasks.items():
     w = float(optimal_window(task, context_length, unit_noise_std).w)
     trials.append(tried(name, context_length, unit_noise_std, w))
 trials = pd.DataFrame(trials)
-trials.drop(columns="w").round(1)
+trials.drop(columns="w").style.format(precision=1).hide()
 
 # %% tags=["remove-input"]
 trials["error"] = [
@@ -427,7 +427,7 @@ for (name, task), foreigner in zip(tasks.items(), reversed(tasks), strict=True):
             }
         )
 price = pd.DataFrame(rows)
-price.drop(columns="error").round(2)
+price.drop(columns="error").style.format(precision=2).hide()
 
 # %% tags=["remove-input"]
 price = price.rename(columns={"asked about": "map"})
@@ -531,7 +531,7 @@ for n in [1000, 10_000, 100_000]:
         }
     )
 coasts = pd.DataFrame(rows)
-coasts.round(-2).astype(int)
+coasts.round(-2).style.format("{:.0f}").hide()
 
 # %% [markdown]
 # Both computed lengths of the coast grow as the window narrows. Richardson and Mandelbrot found the same growth on real coasts,
@@ -575,7 +575,7 @@ for n, samples in ((100, 1000), (10_000, 50)):
         }
     )
 fixed = pd.DataFrame(rows)
-fixed.round(4)
+fixed.style.format(precision=4).hide()
 
 # %% [markdown]
 # The guess *sea* for every place is right about seven times in ten, because water covers about seven tenths of the Earth.
@@ -602,9 +602,9 @@ for name, task in tasks.items():
     table["km error"] = table.km * table.error / table.w / 2
     table["exact km"] = planet.RADIUS * optimal_window(task, 300, noise_std).w ** -0.5
     tables.append(table.assign(map=name))
-clustered = pd.concat(tables)
+clustered = pd.concat(tables, ignore_index=True)
 columns = ["map", "known", "asked", "km", "km error", "exact km", "factor"]
-clustered[columns].round(2)
+clustered[columns].style.format(precision=2).hide()
 
 # %% [markdown]
 # The standard errors ("km error") come from the jackknife and are only rough, because the samples are few. The column
