@@ -74,8 +74,8 @@ layer_steps, label_steps, link_steps, function_steps = training_steps
 # A {term}`unit` is one attention layer with its matrix $M$, which averages labels over a {term}`window` around the query.
 # Reviewers of paper 1 asked what lies beyond one layer and regression, and each section below takes up one of their questions.
 # Besides what the short answer says, we found that a second layer did not lower the risk on the functions that we tried,
-# whereas a second head does ([](/notebooks/heads.ipynb)), and that, if the functions change faster in some directions, the
-# window of the trained unit is narrower there.
+# whereas a second head does ([](/notebooks/heads.ipynb)). If the functions change faster in some directions than in others,
+# the window of the trained unit is narrower in these directions.
 #
 # ## First question: classification?
 #

@@ -634,10 +634,10 @@ plt.show()
 # ## Against linear attention
 #
 # Linear attention predicts $\frac1n\sum_iy_i\,x_i^\top Mx_q$. On linear functions of Gaussian tokens its best matrix is $mI$
-# with $m=\big[1+\frac{d+1+d\sigma^2/L^2}n\big]^{-1}$, and the risk $L^2(1-m)$ falls like $1/n$, while that of softmax attention
-# at its best $w$ falls more slowly and is the larger one in the three contexts printed below. If the functions have a random
-# intercept, softmax attention has the smaller risk in long contexts, because its weights sum to one and it reproduces the
-# intercept.
+# with $m=\big[1+\frac{d+1+d\sigma^2/L^2}n\big]^{-1}$, and its risk $L^2(1-m)$ falls like $1/n$. The risk of softmax attention
+# at its best $w$ falls more slowly, and is the larger of the two risks in the three contexts printed below. If the functions
+# have a random intercept, softmax attention has the smaller risk in long contexts, because its weights sum to one and it
+# reproduces the intercept.
 
 # %%
 dim, noise_std = 5, 0.5

@@ -101,9 +101,9 @@ plt.show()
 # $\sqrt{x^\top\Sigma^{-1}x}$ is measured in units of the cloud's axes, so that all tokens of an ellipsoid are equally long.
 #
 # The matrix $\Sigma^{-1}$ is right if, in these units, the functions change equally fast in all directions. If they do so in
-# the *original* units instead, a function changes more from end to end of a long axis than from end to end of a short axis, and
-# the {term}`window` should therefore be narrower along a long axis than $\Sigma^{-1}$ makes it. (A larger entry of $M$ means a
-# narrower window.)
+# the *original* units instead, a function changes more from end to end of a long axis than from end to end of a short axis. The
+# {term}`window` should then be narrower along a long axis than $\Sigma^{-1}$ makes it. (A larger entry of $M$ means a narrower
+# window.)
 #
 # ## Experiment 1: trained units on ellipsoids
 #

