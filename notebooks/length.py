@@ -85,7 +85,6 @@ notebook.setup(globals(), sizes=2)
 #
 # ```{table}
 # :class: icl-rows
-# :widths: 30 36 34
 # | system, version | rule for the scores | where |
 # |:--|:--|:--|
 # | TabICLv2 {cite:p}`qu2026`, commit 8f1aa20 of soda-inria/tabicl, 21 August 2026 | queries times $s\log n$ with a learned $s$, or times a small network of $\log n$, which may depend on the query | `src/tabicl/_model/ssmax.py` |
@@ -624,9 +623,8 @@ for d in (3, 5, 16, 100):
 slope = length.of_two_models("slope of the spread")
 shortfall = length.of_two_models("shortfall")
 for found, rows in ((slope, ["condition", "part"]), (shortfall, ["condition"])):
-    by_model = found.groupby([*rows, "model"], sort=False).value
-    shown = by_model.agg(["median", "min", "max"]).unstack("model").swaplevel(axis=1)
-    print(shown[[*found.model.unique()]].round(3).to_string(), end="\n\n")
+    by_model = found.groupby(["model", *rows], sort=False).value
+    print(by_model.agg(["median", "min", "max"]).round(3).to_string(), end="\n\n")
 for d in (5, 22):
     print(f"the law for independent tokens, d = {d}: slope {2 / (d + 2):.3f}")
 

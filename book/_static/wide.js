@@ -21,7 +21,7 @@ const fit = () => {
     line.classList.toggle("icl-wide", drawn?.width > room + 1);
   }
   // What scrolls, and only that, can be reached with the keyboard.
-  const boxes = "div.math, .icl-wide, .icl-scrolls, .icl-scroll, .icl-table, .pst-scrollable-table-container, pre";
+  const boxes = "div.math, .icl-wide, .icl-scrolls, .icl-scroll, .icl-table, .pst-scrollable-table-container, .text_html, pre";
   for (const box of document.querySelectorAll(`.bd-article :is(${boxes})`)) {
     const scrolls = box.clientWidth && box.scrollWidth > box.clientWidth + 1;
     box.classList.toggle("icl-scrolls", scrolls);
