@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 import pandas as pd
+from IPython import get_ipython
 
 from icl_book import notebook, statistics
 from icl_book.claims import Case, judge
@@ -32,6 +33,7 @@ notebook.setup(globals())
 
 # %%
 print("constant is", statistics.FALSE_ALARM_RATE)
+print("history is kept:", get_ipython().history_manager.enabled)
 rates = pd.DataFrame({"rate": [statistics.FALSE_ALARM_RATE], "seed": noise_std})
 
 # %%

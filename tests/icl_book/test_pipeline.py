@@ -179,6 +179,8 @@ def test_a_book_is_built_with_progress_and_with_nothing_changed_no_file_changes(
         assert f"[{i} of 2] {name}: started" in said and f"[{i} of 2] {name}: done in" in said
     assert str(Path("_build", "book", "quick", "index.html")) in said
     assert "constant is 1e-05" in copy.page() and "constant is 1e-05" in copy.page("other")
+    # IPython prints, in a cell's output, that it cannot save what nobody asked it to
+    assert "history is kept: False" in copy.page()
 
     def state():
         files = [

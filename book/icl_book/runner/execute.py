@@ -120,7 +120,7 @@ def _papermill(run: Run, shown: str) -> Any:
                 request_save_on_cell_execute=False,  # the whole notebook, twice for each cell
                 cwd=ROOT / "notebooks",
                 config=Config(KernelManager=connection),
-                extra_arguments=["--IPKernelApp.log_level=50"],
+                extra_arguments=["--IPKernelApp.log_level=50", "--HistoryManager.enabled=False"],
                 on_cell_start=progress,
             )
     except papermill.PapermillExecutionError as error:
