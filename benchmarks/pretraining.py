@@ -221,7 +221,7 @@ def same_thing(device):
 
 def contenders(sweep):
     """Calls that take some steps, by name, and how many steps of all units each takes."""
-    few = max(2, sweep.steps // 32)
+    few = max(2, min(8, sweep.steps // 32))
     calls = {
         "ours": (partial(train_ours, sweep, sweep.steps), sweep.steps),
         "loop": (partial(train_loop, sweep, few, None), few),
