@@ -28,6 +28,8 @@ ATTRIBUTES = re.compile(r":ivar ([\w, ]+):(.*)")
 MARKED = re.compile(
     r"\(?<span class=\"math notranslate nohighlight\">[^<]*</span>[.,;:!?)\u2019\u201d]*"
 )
+#: A name in code that is short enough to stand on one line, also on a phone.
+SHORT = re.compile(r'<span class="pre">(?=[^<]{1,24}</span>)')
 #: Screens that show the narrow drawings; paper shows the figures.
 NARROW = "screen and (max-width: 36rem)"
 #: A figure of a page, by its name, and its picture.
@@ -118,8 +120,8 @@ def page(
 ) -> None:
     """Finish a page.
 
-    It has no scripts of live kernels, its formulas stand on one line with their punctuation, and its figures
-    have a second drawing for narrow screens, see `icl_book.figures.narrow`.
+    It has no scripts of live kernels, its formulas stand on one line with their punctuation, short names in
+    code on one line, and its figures have a second drawing for narrow screens, see `icl_book.figures.narrow`.
     """
 
     # needs a server and a CDN, and included twice it is an error
@@ -138,6 +140,7 @@ def page(
         context["body"] = MARKED.sub(
             lambda m: f'<span class="icl-whole">{m[0]}</span>', context["body"]
         )
+        context["body"] = SHORT.sub('<span class="pre icl-whole">', context["body"])
 
         def twofold(found: re.Match[str]) -> str:
             before, name, picture = found.groups()
