@@ -6,13 +6,23 @@ They fit into pipelines and cross-validation; `icl.data` has the functions behin
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from icl.checks import choice, flag, real, shown, table, unmasked
-from icl.data import MOST, MOST_WINDOW, BestWindow, Placement, best_window, labeled, predict
+from icl.data import (
+    MOST,
+    MOST_WINDOW,
+    BestWindow,
+    Placement,
+    best_window,
+    labeled,
+    predict,
+    scaled,
+)
 from icl.directions import KINDS, BestMatrix, best_matrix
 
 try:
@@ -28,6 +38,10 @@ except ImportError as missing:
 __all__ = ["SoftmaxAttentionClassifier", "SoftmaxAttentionRegressor"]
 
 Array = NDArray[np.float64]
+
+#: `fit` warns if a column varies as many times as much as another. To feel the smaller one, where both count
+#: alike, a window has to be narrower than a hundredth of the larger, which takes many thousands of rows.
+_UNEQUAL = 100
 
 
 class _Attention(BaseEstimator):  # type: ignore[misc]
@@ -56,8 +70,9 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
 
     With tokens on a sphere this is the Nadaraya-Watson kernel smoother with a Gaussian kernel. Columns of
     unequal scale should be standardized before, for example by `sklearn.preprocessing.StandardScaler`, or
-    get bandwidths of their own by ``metric="diagonal"``. Rows that stand in the data twice, or belong to one
-    person, need ``groups`` in `fit`, else the window becomes so narrow that they copy each other's labels.
+    get bandwidths of their own by ``metric="diagonal"``; where one column varies more than a hundred times as
+    much as another, `fit` warns. Rows that stand in the data twice, or belong to one person, need ``groups``
+    in `fit`, else the window becomes so narrow that they copy each other's labels.
 
     Args:
         w: Window parameter; None for the best one by `icl.best_window`. A given one needs a ``place`` other
@@ -79,6 +94,8 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
 
     #: Whether the errors of several columns are summed as they are, see `icl.best_window`.
     _same_unit = False
+    #: The names of columns where another estimator has them.
+    _columns: Any = None
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None
@@ -89,6 +106,11 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
         given and no matrix there is nothing to leave out. The errors of several columns are divided by the
         variance of each.
 
+        Warns:
+            UserWarning: If there is one bandwidth for all columns and one of them varies more than a hundred
+                times as much as another, by the standard deviation and by the range, unless the ``place`` is
+                ``"as is"``.
+
         Raises:
             ValueError: For what `icl.best_window`, `icl.Placement`, `icl.best_matrix` and scikit-learn
                 refuse, and for parameters that do not go together.
@@ -97,6 +119,7 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
         unmasked(y, "y")
         tokens, labels = validate_data(self, X, y, dtype=float, multi_output=True, y_numeric=True)
         w = self._window()
+        self._warn_of_units(tokens)
         how_left_out: dict[str, Any] = {"groups": groups, "same_unit": self._same_unit}
         self.best_matrix_: BestMatrix | None = None
         if self.metric != "window":
@@ -154,6 +177,37 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
             )
         return w
 
+    def _warn_of_units(self, tokens: Array) -> None:
+        """Warn of columns of such unequal spread that distances hardly depend on some of them."""
+        if self.metric != "window" or self.place == "as is":
+            return
+        shrunk, exponent = scaled(tokens)
+        with np.errstate(under="ignore"):
+            deviations, ranges = shrunk.std(axis=0), np.ptp(shrunk, axis=0)
+        # a constant column moves no distance, and neither do its rounding errors
+        varies = ranges > 1e-12 * np.abs(shrunk).max(axis=0)
+        # by both, since a rare indicator has a small deviation, and an outlier a large range
+        small = varies & (_UNEQUAL * deviations < deviations.max())
+        small &= _UNEQUAL * ranges < ranges.max()
+        if not small.any():
+            return
+        largest = int(deviations.argmax())
+        smallest = int(np.where(small, deviations, np.inf).argmin())
+        names = getattr(self, "feature_names_in_", self._columns)
+        first, last = (
+            shown(str(names[at])) if names is not None else str(at) for at in (largest, smallest)
+        )
+        with np.errstate(over="ignore"):
+            sizes = np.ldexp(deviations[[largest, smallest]], exponent)
+        others = int(small.sum()) - 1
+        count = f"{last} and {others} more hardly count" if others else f"{last} hardly counts"
+        warnings.warn(
+            f"columns {first} and {last} of X have the standard deviations {sizes[0]:.2g} and "
+            f"{sizes[1]:.2g}: with one bandwidth for all columns {count}; "
+            'use metric="diagonal", or scale the columns',
+            stacklevel=3,
+        )
+
     def _placements(self, dim: int) -> list[str]:
         """Return the placements among which the error decides."""
         if self.place != "auto":
@@ -177,7 +231,8 @@ class SoftmaxAttentionClassifier(_Scored, ClassifierMixin, _Attention):  # type:
     """Classify by softmax attention: the probability of a class is the weight of its training rows.
 
     The window has the least Brier score, the squared error of these probabilities, of labels that are left
-    out. Columns of unequal scale should be standardized before.
+    out. Columns of unequal scale should be standardized before, and `fit` warns as that of
+    `SoftmaxAttentionRegressor` does.
 
     Args:
         w: As for `SoftmaxAttentionRegressor`.
@@ -206,6 +261,7 @@ class SoftmaxAttentionClassifier(_Scored, ClassifierMixin, _Attention):  # type:
         self.classes_, codes = np.unique(labels, return_inverse=True)
         regressor = SoftmaxAttentionRegressor(self.w, place=self.place, metric=self.metric)
         regressor._same_unit = True
+        regressor._columns = getattr(self, "feature_names_in_", None)
         self.regressor_ = regressor.fit(tokens, np.eye(self.classes_.size)[codes], groups)
         return self
 

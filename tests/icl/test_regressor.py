@@ -2,15 +2,17 @@
 
 import subprocess
 import sys
+import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 from statsmodels.nonparametric.kernel_regression import KernelReg
 
@@ -79,6 +81,77 @@ def test_groups_are_left_out_together():
         assert found[2].best_window_.edge == "nearest"
     with pytest.raises(ValueError, match="groups has the one group 0"):
         icl.SoftmaxAttentionRegressor().fit(X, y, np.zeros(80))
+
+
+def ages_and_incomes(n=120):
+    """Two columns that count alike, of which one has numbers a thousand times as large."""
+    rng = np.random.default_rng(27)
+    X = pd.DataFrame({"age": rng.uniform(20, 80, n), "income": rng.uniform(0, 9e4, n)})
+    return X, np.sin(X["age"] / 10) + np.sin(X["income"] / 1.5e4)
+
+
+@pytest.mark.parametrize(
+    "estimator", [icl.SoftmaxAttentionRegressor, icl.SoftmaxAttentionClassifier]
+)
+def test_columns_of_unequal_units_are_named_in_a_warning(estimator):
+    X, y = ages_and_incomes()
+    labels = y if estimator is icl.SoftmaxAttentionRegressor else y > 0
+    sizes = X.std(ddof=0)
+    said = (
+        f"columns 'income' and 'age' of X have the standard deviations {sizes['income']:.2g} and "
+        f"{sizes['age']:.2g}: with one bandwidth for all columns 'age' hardly counts; "
+        'use metric="diagonal", or scale the columns'
+    )
+    for parameters in ({}, {"place": "center"}, {"place": "lift", "w": 9.0}):
+        with pytest.warns(UserWarning) as seen:
+            estimator(**parameters).fit(X, labels)
+        assert [str(one.message) for one in seen] == [said]
+    with pytest.warns(UserWarning) as seen:
+        estimator().fit(X.assign(years=X["age"] + 5).to_numpy() * 1e300, labels)
+    (one,) = seen
+    assert str(one.message).startswith("columns 1 and ") and "and 1 more hardly count;" in str(
+        one.message
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # each thing that the warning says to do, and who says that nothing is to be done
+        estimator(metric="diagonal").fit(X, labels)
+        for scaler in (StandardScaler(), MinMaxScaler()):
+            make_pipeline(scaler, estimator()).fit(X, labels)
+        estimator(place="as is").fit(X, labels)
+
+
+def test_the_warning_of_unequal_units_says_what_is_true():
+    """Without the small column the predictions are as with it, and either advice makes them better."""
+    X, y = ages_and_incomes(400)
+    half = len(X) // 2
+
+    def score(model, columns):
+        return model.fit(columns[:half], y[:half]).score(columns[half:], y[half:])
+
+    with pytest.warns(UserWarning, match="'age' hardly counts"):
+        unscaled = score(icl.SoftmaxAttentionRegressor(place="lift"), X)
+    without = score(icl.SoftmaxAttentionRegressor(), X[["income"]])
+    assert unscaled == pytest.approx(without, abs=0.02)
+    assert unscaled < 0.7
+    assert score(icl.SoftmaxAttentionRegressor(metric="diagonal"), X) > 0.9
+    assert score(make_pipeline(StandardScaler(), icl.SoftmaxAttentionRegressor()), X) > 0.9
+
+
+def test_no_warning_is_a_nuisance():
+    """Columns that do not vary, indicators of something rare, and an outlier are no matter of units."""
+    rng = np.random.default_rng(28)
+    n = 20_000
+    X = rng.standard_normal((n, 2))
+    y = X[:, 0]
+    rare, outlier = np.zeros(n), rng.uniform(0, 1, n)
+    rare[0], outlier[0] = 1, 1e3
+    rounded = 0.1 + 2.0**-56 * rng.integers(-8, 8, n)
+    assert np.ptp(rounded) > 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for column in (np.zeros(n), np.full(n, 1e9), rounded, rare, outlier):
+            icl.SoftmaxAttentionRegressor(w=9.0, place="lift").fit(np.column_stack([X, column]), y)
 
 
 def test_where_no_matrix_helps_all_is_as_with_one_window():
