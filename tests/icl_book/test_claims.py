@@ -663,7 +663,7 @@ def test_a_click_shows_the_result_and_another_one_its_evidence():
         "depends on the reading",
         "We compute x.",
         "At one setting the number is 2. In our main reading, a value below 1 would contradict",
-        "the statement, which holds in this reading and fails in the other one.",
+        "the statement. It holds in this reading and fails in the other one.",
         "What decides: in the reading “narrower”, value is 2, outside",
         "P1.T",
     ):

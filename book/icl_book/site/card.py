@@ -65,9 +65,9 @@ def _size(limit: float | str) -> str:
 
 
 def divided(readings: Mapping[str, str]) -> str:
-    """Say in a clause in which readings a statement holds, from their outcomes, ours first."""
+    """Say in a sentence without its period in which readings a statement holds, from outcomes, ours first."""
     ours, *others = readings.values()
-    text = f"which {_VERBS[ours]} in this reading"
+    text = f"It {_VERBS[ours]} in this reading"
     if len(set(others)) == 1:
         every = {1: "the other one", 2: "both others"}.get(len(others), f"all {len(others)} others")
         return f"{text} and {_VERBS[others[0]]} in {every}"
