@@ -11,6 +11,7 @@ import numpy as np
 from icl.pretrain.config import Settings, UnitConfig
 from icl.pretrain.model import Array
 from icl.tasks import Task, Zonal
+from icl.tasks.base import coefficients
 
 Parameters = dict[str, Array]
 
@@ -78,5 +79,5 @@ class Pretrained:
 def _is_even(task: Task) -> bool:
     """Return whether ``f(-x)`` and ``f(x)`` have the same law jointly: no odd degree in the spectrum."""
     return isinstance(task, Zonal) and not np.any(
-        task.spectrum(41)[0][::2] > 1e-12 * task.covariance(1.0)
+        coefficients(task, 41)[0][::2] > 1e-12 * task.covariance(1.0)
     )

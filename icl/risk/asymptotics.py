@@ -33,7 +33,7 @@ from scipy.special import gammaln, ive, logsumexp
 
 from icl.checks import broadcast, integer, real, reals
 from icl.tasks import Zonal, check_task
-from icl.tasks.base import MOST, MOST_DIM, Array, fine_variance
+from icl.tasks.base import MOST, MOST_DIM, Array, coefficients, fine_variance
 
 __all__ = [
     "WindowLaw",
@@ -188,7 +188,7 @@ def window_law(task: Zonal) -> WindowLaw:
         )
         return WindowLaw(d, order, c * abs(2 ** (order / 2) - 2) * moment)
     for last in (50, 200, 800):
-        a, rest = task.spectrum(last)
+        a, rest = coefficients(task, last)
         eigenvalue = np.arange(1.0, last + 1) * (np.arange(1.0, last + 1) + d - 2)
         terms = a * eigenvalue**2
         if rest * eigenvalue[-1] ** 2 + terms[last // 2 :].sum() <= 1e-9 * terms.sum():

@@ -30,7 +30,7 @@ from scipy.special import betaincinv
 from icl.checks import broadcast, reals
 from icl.risk.numerics.result import Risk
 from icl.tasks import Zonal, check_setting
-from icl.tasks.base import MOST, Array, fine_variance
+from icl.tasks.base import MOST, Array, coefficients, fine_variance
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ def linear_optimum(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> LinearOpt
 
 def _moments(task: Zonal, n: Array, noise_std: Array) -> tuple[float, float, Array]:
     """Return ``E f(x)^2``, ``a_1 = d E f(x_q) h`` and ``E h^2`` of linear attention with M = I."""
-    d, degree_one, power = (task.dim, float(task.spectrum(1)[0][0]), task.second_moment)
+    d, degree_one, power = (task.dim, float(coefficients(task, 1)[0][0]), task.second_moment)
     return (power, degree_one, (power + noise_std**2) / (n * d) + (1 - 1 / n) * degree_one / d**2)
 
 

@@ -42,7 +42,7 @@ from icl.risk.numerics.integrals import integrate
 from icl.risk.numerics.result import WindowRisk
 from icl.risk.numerics.search import ProblemIndices, lowest
 from icl.tasks import Zonal, check_setting, check_task
-from icl.tasks.base import LEAST, Array, fine_variance, pinned
+from icl.tasks.base import LEAST, Array, coefficients, fine_variance, pinned
 
 _ROUGH = (
     1e8  # windows of classes with a kink or a jump beyond which a search takes more than seconds
@@ -153,7 +153,7 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
 
     # At w = 0 the noise is stationary and the bias falls exactly if the class has a degree-1 part;
     # then zero is no minimum, even where the gain is below the rounding of the risk.
-    a, rest = task.spectrum(1)
+    a, rest = coefficients(task, 1)
     falls_at_zero = bool(a[0] > 1e-12 * (a[0] + rest))
     at_zero, first_slope, noise = curve(np.zeros(1), np.arange(lengths.size))[0]
     lost = falls_at_zero & (lengths > 1) & (noise > 5e8 * np.abs(first_slope))

@@ -218,7 +218,7 @@ class Pinned:
             numbers.append(finite(task, many, theta) if np.ndim(many) else many)
         if type(task).spectrum is not Zonal.spectrum:
             for degree in (1, 64):
-                numbers += task.spectrum(degree)
+                numbers += coefficients(task, degree)
         self.task = task
         self.numbers = (
             type(task).spectrum is Zonal.spectrum,
@@ -253,6 +253,28 @@ def fine_variance(task: Zonal) -> float:
     if type(value) is float and 0 <= value <= MOST**2:
         return value
     return real(value, "unresolved", 0, MOST**2)
+
+
+def coefficients(task: Zonal, degree: int) -> tuple[Array, float]:
+    """Return the `Zonal.spectrum` of a class; ValueError if one of one's own gives no numbers >= 0.
+
+    Rounding may make the numbers of one's own a little less than zero.
+    """
+    found = task.spectrum(degree)
+    if is_ours(task.task if isinstance(task, Pinned) else task):
+        return found
+    try:
+        a, rest = (reals(part, "spectrum", -math.inf) for part in found)
+        least = -1e-9 * (np.abs(a).sum() + abs(rest))
+        fits = a.shape == (degree,) and rest.ndim == 0 and min(a.min(initial=0), rest) >= least
+    except (TypeError, ValueError):
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"{task!r}: spectrum({degree}) must return an array of {degree} finite numbers >= 0, and one "
+            "number, the sum of all later ones"
+        )
+    return a, float(rest)
 
 
 def check_task(task: Any, name: str = "task") -> None:

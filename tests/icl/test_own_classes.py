@@ -285,6 +285,55 @@ def test_a_pinned_class_has_every_member_of_the_class_that_it_stands_for():
         assert getattr(pinned(own), name) == getattr(own, name), name
 
 
+#: Their risks need covariances alone.
+UNSPECTRAL = {"nearest_neighbor_risk", "bayes_linear_risk", "monte_carlo_risk"}
+SPECTRA = {
+    "nan": lambda degree: (np.full(degree, np.nan), 0.0),
+    "nan beyond": lambda degree: (np.zeros(degree), np.nan),
+    "infinite": lambda degree: (np.full(degree, np.inf), 0.0),
+    "negative": lambda degree: (np.full(degree, -0.1), 0.0),
+    "negative beyond": lambda degree: (np.zeros(degree), -0.1),
+    "complex": lambda degree: (np.zeros(degree, complex), 0.0),
+    "a column": lambda degree: (np.zeros((degree, 1)), 0.0),
+    "from degree 0 on": lambda degree: (np.zeros(degree + 1), 0.0),
+    "one part": lambda degree: np.zeros(degree),
+    "none": lambda degree: None,
+}
+
+
+@pytest.mark.parametrize("call", every_risk.ALL, ids=lambda call: call.__name__)
+def test_a_spectrum_of_ones_own_that_is_none_is_refused(call):
+    for name, values in SPECTRA.items():
+
+        class Own(Zonal):
+            given = staticmethod(values)
+
+            def covariance(self, cosine):
+                return Affine(3).covariance(cosine)
+
+            def spectrum(self, degree):
+                return self.given(degree)
+
+        if call.__name__ not in UNSPECTRAL:
+            # a refusal that says nothing of fine variance is an AssertionError there
+            with pytest.raises(AssertionError, match=r"spectrum\(\d+\) must return an array of"):
+                every_risk.numbers(call, Own(3))
+                pytest.fail(name)
+
+
+def test_a_spectrum_of_ones_own_may_be_a_list_and_off_by_rounding():
+    class Own(Zonal):
+        def covariance(self, cosine):
+            return Affine(3).covariance(cosine)
+
+        def spectrum(self, degree):
+            return [1 / 9, *[0.0] * 1_000_000][:degree], 0.0 if degree else 1 / 9
+
+    found, wanted = (population_risk(task, 5.0, 20, 0.5).total for task in (Own(3), Affine(3)))
+    assert found == pytest.approx(wanted, rel=1e-12)
+    assert asymptotics.window_law(Own(3)) == asymptotics.window_law(Affine(3))
+
+
 def test_classes_that_differ_in_their_fine_variance_only_do_not_share_results():
     class Own(Zonal):
         def covariance(self, cosine):

@@ -16,7 +16,7 @@ from scipy.special import gammaln
 from icl.covariates import cap_quantile
 from icl.risk.numerics.quadrature import Mesh, meshes
 from icl.tasks import Zonal
-from icl.tasks.base import Array, fine_variance, pinned
+from icl.tasks.base import Array, coefficients, fine_variance, pinned
 from icl.tasks.gegenbauer import Polynomials
 
 _DEGREES = 100_000  # more Gegenbauer degrees than this are refused
@@ -279,7 +279,7 @@ def spectrum(task: Zonal, degree: int) -> tuple[Array, float]:
 
 @lru_cache(maxsize=4096)
 def _spectrum(task: Zonal, degree: int) -> tuple[Array, float]:
-    return task.spectrum(degree)
+    return coefficients(task, degree)
 
 
 def bandlimit(task: Zonal) -> float:
