@@ -236,22 +236,25 @@ class Exponential(Zonal):
         # By the differential equations of both, E[e^{-c theta} P_{l+2}] / E[e^{-c theta} P_l] is
         # (c^2 + l^2) / (c^2 + (l + d)^2).
         degree, d, c = integer(degree, "degree", 0, MOST_DEGREE), self.dim, 1 / self.length
-        last = max(_last_degree(d, degree), 2 * math.ceil(200 * c))
-        out, rest = np.zeros(degree), 0.0
+        last, out, rest = _last_degree(d, degree), np.zeros(degree), 0.0
         # E[cos e^{-c theta}] = c / (d - 1) E[sin e^{-c theta}], integrated by parts
         mean_sine = math.exp(2 * gammaln(d / 2) - gammaln((d - 1) / 2) - gammaln((d + 1) / 2))
         firsts = [
-            (d + 2) * (d - 1) / 2 * c**2 / (c**2 + d**2) * _mean_decay(d, c),
-            d * c / (d - 1) * mean_sine * _mean_decay(d + 1, c),
+            ((d + 2) * (d - 1) / 2 * c**2 / (c**2 + d**2), _log_mean_decay(d, c)),
+            (d * c / (d - 1) * mean_sine, _log_mean_decay(d + 1, c)),
         ]
-        for start, first in zip((2, 1), firsts, strict=True):
+        for start, (first, log_decay) in zip((2, 1), firsts, strict=True):
             degrees = np.arange(start, last + start, 2.0)
             ratios = (c**2 + degrees[:-1] ** 2) / (c**2 + (degrees[:-1] + d) ** 2)
             ratios *= _multiplicity_growth(d, degrees[:-1])
-            a = self.scale**2 * first * np.concatenate([[1.0], np.cumprod(ratios)])
+            a = self.scale**2 * first * _products(log_decay, ratios)
             taken = len(out[start - 1 :: 2])
             out[start - 1 :: 2] = a[:taken]
             rest += float(a[taken:][::-1].sum()) + _sum_beyond(d, degrees, a, power=2)
+        # The series of what follows holds far beyond c sqrt(d) only; before, no digit is lost if it is what
+        # is left of the variance.
+        if last < 400 * c * math.sqrt(d):
+            rest = -(self.scale**2) * math.expm1(_log_mean_decay(d, c)) - float(out.sum())
         return out, rest
 
     def _draw(self, rng: Rng, count: int) -> Function:
@@ -485,11 +488,18 @@ def _mean_coordinate(dim: int) -> float:
     return math.exp(gammaln(dim / 2) - gammaln((dim + 1) / 2)) / math.sqrt(math.pi)
 
 
-def _mean_decay(dim: int, c: float) -> float:
-    """Return ``E e^{-c theta}`` for the angle theta between two uniform unit vectors of R^dim."""
+def _log_mean_decay(dim: int, c: float) -> float:
+    """Return ``log E e^{-c theta}`` for the angle theta between two uniform unit vectors of R^dim."""
     half = dim / 2
-    log = -c * math.pi / 2 - 2 * float((loggamma(complex(half, c / 2)) - loggamma(half)).real)
-    return math.exp(log)
+    return -c * math.pi / 2 - 2 * float((loggamma(complex(half, c / 2)) - loggamma(half)).real)
+
+
+def _products(log_first: float, ratios: Array) -> Array:
+    """Return ``e^log_first`` times the products of no ratio, one, two, ..., which are no large numbers."""
+    if log_first > -600:
+        return math.exp(log_first) * np.concatenate([[1.0], np.cumprod(ratios)])
+    # the first factor vanishes and the products overflow; logarithms have fewer digits
+    return np.asarray(np.exp(log_first + np.concatenate([[0.0], np.cumsum(np.log(ratios))])))
 
 
 def _last_degree(dim: int, degree: int) -> int:

@@ -49,7 +49,7 @@ def integrate(task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = T
                 f"w={w:g}: too large for n={n[n > 1].min():g}, see nearest_neighbor_risk"
             )
         total = np.zeros((len(out), np.count_nonzero(n > 1)))
-        jumps = task.singular_term is not None and task.singular_term[0] < 2
+        jumps = _angle_of_jumps(task, float(a.sum()) + rest)
         for mesh in meshes(task.dim, w, n[n > 1], bandlimit(task), order, jumps=jumps):
             total += _integrate_mesh(task, w, n[n > 1], mesh, total[0], slopes)
         out[:, n > 1] = total
@@ -60,6 +60,14 @@ def integrate(task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = T
         if slopes:
             out[1] += fine * out[3]
     return out
+
+
+def _angle_of_jumps(task: Zonal, variance: float) -> float:
+    """Return the angle at which the singular term of a class that jumps is its variance, else infinity."""
+    order, constant = task.singular_term or (math.inf, 1.0)
+    # `window_law` refuses a term that is none
+    is_one = 0 < order < 2 and 0 < constant < math.inf and variance > 0
+    return (variance / constant) ** (1 / order) if is_one else math.inf
 
 
 def attended_gegenbauer_means(dim: int, w: float, n: float, degree: int, order: int = 16) -> Array:

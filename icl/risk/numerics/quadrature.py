@@ -34,6 +34,7 @@ _FIRST = 8.0  # exp(-8 s) is integrated over 0 < s < 1 by one panel to all digit
 _CHORD = 0.63  # 1 - exp(-x) is at least this times x, for x up to one
 _WIDE = 30.0  # panels in u wider than this have angles for each node
 _TABLE = 2**8  # panels (16 x 16) in one table: larger ones only take memory
+_SHORT = 0.1  # angles of correlation below which panels of angles are laid for the covariance
 _FINE = np.linspace(0, 1, 160)  # where the density of panels is sampled
 _GAUSS = lru_cache(np.polynomial.legendre.leggauss)
 
@@ -83,13 +84,14 @@ class Panels(NamedTuple):
 
 
 def meshes(
-    dim: int, w: float, n: Array, degree: float = math.inf, order: int = 16, jumps: bool = False
+    dim: int, w: float, n: Array, degree: float = math.inf, order: int = 16, jumps: float = math.inf
 ) -> list[Mesh]:
     """Return meshes on which the integrals for all context lengths ``n``, shape (j,), are sums that add up.
 
     ``degree`` is the highest Gegenbauer degree of the class, infinite if there is none; ``order`` the number
-    of Gauss-Legendre nodes a panel. The panels are made for 16. ``jumps`` asks for more of them, for classes
-    rougher than Lipschitz functions, whose spectrum falls so slowly that finer waves count.
+    of Gauss-Legendre nodes a panel. The panels are made for 16. A finite ``jumps`` asks for more of them, for
+    classes rougher than Lipschitz functions, whose spectrum falls so slowly that finer waves count: it is the
+    angle at which their values are hardly correlated.
 
     >>> one = 0.0  # the mean weights of ten tokens sum to one: n int E[z exp(-z)] phi^(n-1) du
     >>> for mesh in meshes(dim=3, w=2.0, n=np.array([10.0])):
@@ -120,7 +122,9 @@ def meshes(
 
 
 @lru_cache(maxsize=64)  # rules of several orders share the panels
-def _panels_of(dim: int, w: float, least: float, most: float, degree: float, jumps: bool) -> Panels:
+def _panels_of(
+    dim: int, w: float, least: float, most: float, degree: float, jumps: float
+) -> Panels:
     """Return the panels for ``least`` to ``most`` tokens."""
     scales = _scales(dim, w, most)
     low, high = _range_in_u(dim, w, least, most, scales)
@@ -130,7 +134,7 @@ def _panels_of(dim: int, w: float, least: float, most: float, degree: float, jum
         first = math.log(_FIRST / most) - log_mean_weight(dim, w)
         edges = [-math.inf, min(0.0, first, high)]
     while edges[-1] < high:
-        step = _step(dim, w, edges[-1], scales.reach, degree, jumps)
+        step = _step(dim, w, edges[-1], scales.reach, degree, math.isfinite(jumps))
         edges.append(min(edges[-1] + step, high))
     left, right = np.array(edges[:-1]), np.array(edges[1:])
     start = np.where(np.isinf(left), right, left)
@@ -138,11 +142,16 @@ def _panels_of(dim: int, w: float, least: float, most: float, degree: float, jum
     groups = []
     if not wide.all():
         # The spectrum of a class that jumps falls so slowly that finer waves count.
-        turn = 1.5 if jumps else 3.0
+        turn = 1.5 if math.isfinite(jumps) else 3.0
         left_shared, right_shared = left[~wide], right[~wide]
         for rows, angles in _shared_panels(
             dim, w, start[~wide], right_shared, scales, degree, turn
         ):
+            if jumps < _SHORT:
+                # a window may be much wider than the covariance
+                near = jumps * 2.0 ** np.arange(math.log2(math.pi / jumps))
+                near = np.clip(near, angles[:, :1], angles[:, -1:])
+                angles = np.sort(np.concatenate([angles, near], axis=1), axis=1)
             tails = _tail_masses(dim, angles)
             groups.append(Group(left_shared[rows], right_shared[rows], angles, *tails))
     return Panels(groups, (left[wide], right[wide]), scales)

@@ -118,6 +118,67 @@ def test_the_exponential_covariance_with_equal_weights(length, n):
     assert found.bias == pytest.approx((1 + 1 / n) * (1 - mean), rel=1e-9)
 
 
+@pytest.mark.parametrize(("dim", "length"), [(2, 1e-3), (30, 1e-3), (1000, 1e-3), (1000, 1e-2)])
+def test_equal_weights_on_values_that_are_hardly_correlated(dim, length):
+    """The mean of k is (1 - e^{-c pi}) / (c pi) on the circle, c = 1 / length, and none in more."""
+    mean = length / np.pi if dim == 2 else 0.0
+    found = population_risk(Exponential(dim, length), 0.0, 10, 0.7)
+    assert found.bias == pytest.approx(1.1 * (1 - mean), rel=1e-11)
+
+
+def two_tokens_on_the_circle(length, w):
+    """Bias and sum of squared weights of two tokens, integrals over both angles between kinks."""
+    x, weight = np.polynomial.legendre.leggauss(14)
+
+    def rule(kinks, low):
+        near = length * 2.0 ** np.arange(-1, 13)
+        edges = [low, np.pi, *np.arange(low, np.pi, 0.4)]
+        edges += [kink + side * step for kink in kinks for step in (0, *near) for side in (-1, 1)]
+        edges = np.unique(np.clip(edges, low, np.pi))
+        half = np.diff(edges)[:, None] / 2
+        return (edges[:-1, None] + half * (1 + x)).ravel(), (half * weight).ravel()
+
+    def variogram(angle):
+        return -np.expm1(-np.abs((angle + np.pi) % (2 * np.pi) - np.pi) / length)
+
+    sums = np.zeros(2)
+    for first, p in zip(*rule([0.0, np.pi], 0.0), strict=True):
+        second, q = rule([0.0, first, first - np.pi, first - 2 * np.pi], -np.pi)
+        share = 1 / (1 + np.exp(w * (np.cos(second) - np.cos(first))))
+        one, other = variogram(first), variogram(second)
+        bias = 2 * share**2 * one + 2 * (1 - share) ** 2 * other
+        bias += 2 * share * (1 - share) * (one + other - variogram(first - second))
+        sums += 2 * p * np.array([q @ bias, q @ (share**2 + (1 - share) ** 2)])
+    return sums / (2 * np.pi) ** 2
+
+
+@pytest.mark.parametrize("length", [1e-3, 3e-3, 0.05])
+def test_windows_much_wider_than_the_correlation(length):
+    """Two tokens by integrals over both angles; at the best window the risk is stationary."""
+    task = Exponential(2, length)
+    for w in (0.3, 10.0):
+        found = population_risk(task, w, 2, 1.0)
+        wanted = two_tokens_on_the_circle(length, w)
+        np.testing.assert_allclose([found.bias, found.noise], wanted, rtol=1e-9)
+    best = optimal_window(task, 2, 0.1)
+    below, at, above = (
+        two_tokens_on_the_circle(length, best.w * factor) @ [1, 0.01] for factor in (0.7, 1, 1.3)
+    )
+    assert best.interior and best.risk == pytest.approx(at, rel=1e-9)
+    # the lowest point of the parabola through three risks, as a share of w, and three percent for its cubic
+    assert 0.3 * (below - above) / (2 * (below - 2 * at + above)) == pytest.approx(0, abs=0.03)
+
+
+def test_the_best_window_of_functions_finer_than_the_distance_of_tokens():
+    """Fifty tokens on the circle are 0.13 apart; a hundredth of it is the length of correlation."""
+    best = optimal_window(Exponential(2, 1e-3), 50, 0.1)
+    w = best.w * np.array([0.5, 0.99, 1.0, 1.01, 2.0])
+    total = population_risk(Exponential(2, 1e-3), w, 50, 0.1).total
+    assert best.interior and total.argmin() == 2
+    assert best.risk == pytest.approx(total[2], rel=1e-12)
+    assert 1.0 < best.risk < population_risk(Exponential(2, 1e-3), 0.0, 50, 0.1).total
+
+
 @pytest.mark.parametrize(("dim", "length"), [(2, 1.0), (3, 0.5), (5, 2.0)])
 def test_the_law_of_the_exponential_covariance(dim, length):
     """Of order one: 1 - k is theta / length near zero, so that the bias is (2 - sqrt 2) E |xi| / length."""

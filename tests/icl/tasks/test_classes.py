@@ -153,6 +153,27 @@ def test_the_spectrum_of_a_covariance_finer_than_any_angle():
         assert mean + a.sum() + rest == pytest.approx(1, rel=1e-11)
 
 
+@pytest.mark.parametrize(
+    ("dim", "length"),
+    [(30, 1e-3), (300, 1e-3), (400, 1e-3), (1000, 1e-3), (1000, 1e-2), (300, 0.1)],
+)
+def test_the_spectrum_of_a_fine_covariance_in_many_dimensions(dim, length):
+    """First coefficients are below all floats, and the series of the tail begins far beyond c sqrt(d)."""
+    task = Exponential(dim, length, 1.3)
+    theta, p = angle_quadrature(dim, 600)
+    for degree in (0, 40, 3000):
+        a, rest = task.spectrum(degree)
+        total = p @ task.covariance(np.cos(theta)) + a.sum() + rest
+        assert total == pytest.approx(1.69, rel=1e-12)
+
+
+def test_coefficients_beyond_the_floats_have_the_right_tail():
+    """a_l ~ A / l^2, so that what follows the degree l is about l a_l, here by two roads."""
+    degree = 10**6
+    a, rest = Exponential(400, 1e-3).spectrum(degree)
+    assert 5e-3 < rest == pytest.approx(degree * a[-2:].mean(), rel=2e-3)
+
+
 def test_small_angles_keep_their_digits():
     theta = 1e-6
     assert ReLU(3).variogram(theta) == pytest.approx(
