@@ -58,7 +58,8 @@ def kriging_bounds(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> KrigingBo
     n, noise_std = broadcast(
         n=reals(n, "n", 1, MOST, whole=True), noise_std=reals(noise_std, "noise_std", LEAST, MOST)
     )
-    pairs = [_bounds(task, *pair) for pair in zip(n.flat, (noise_std**2).flat, strict=True)]
+    settings = zip(n.ravel().tolist(), (noise_std**2).ravel().tolist(), strict=True)
+    pairs = [_bounds(task, *one) for one in settings]
     lower, upper = np.array(pairs).T.reshape(2, *n.shape)
     return KrigingBounds(lower[()], upper[()])
 
@@ -74,7 +75,7 @@ def _bounds(task: Zonal, n: float, variance: float) -> tuple[float, float]:
     while True:
         a, rest = spectrum(task, last)
         # a later degree has at most the power `rest`, and no fewer harmonics than the last one
-        reduced = n * rest / (multiplicity(task.dim, last)[-1] * variance)
+        reduced = n * rest / float(multiplicity(task.dim, last)[-1]) / variance
         if reduced * rest <= 1e-12 * float(a.sum()) or last >= _MOST_DEGREE:
             break
         last *= 4
@@ -83,10 +84,16 @@ def _bounds(task: Zonal, n: float, variance: float) -> tuple[float, float]:
     a = np.append(constant, a)
     share = a / multiplicity(task.dim, last)
 
-    def bound(noise: float, tokens: float) -> float:
-        return float((a / (1 + tokens * share / noise)).sum()) + rest
+    def unknown(noise: float, tokens: float) -> Array:
+        with np.errstate(over="ignore"):
+            return np.asarray(a / (1 + tokens * share / noise))
 
-    lower = bound(variance, n) - rest * reduced / (1 + reduced)
+    def bound(noise: float, tokens: float) -> float:
+        return float(unknown(noise, tokens).sum()) + rest
+
+    # a constant that may be an error of fitted coefficients would lift the lower bound
+    certain = slice(0 if constant > 1e-9 * whole else 1, None)
+    lower = float(unknown(variance, n)[certain].sum()) + rest / (1 + reduced)
     grid = np.unique(np.floor(np.append(np.geomspace(1, max(n, 1), _STEPS), n)))
     lengths, uppers = np.array([0.0]), np.array([float(a.sum()) + rest])
     for tokens in grid[grid <= n]:

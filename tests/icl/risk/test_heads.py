@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from icl.risk import heads_risk, kriging_bounds, optimal_heads, optimal_window, population_risk
-from icl.tasks import CLASSES, Affine, Cosine, ReLU, Sign, Spectrum
+from icl.tasks import CLASSES, Affine, Cosine, Linear, ReLU, Sign, Spectrum, Zonal
 from oracles import heads
 
 CLOSE = {"rel": 1e-10, "abs": 0}
@@ -176,6 +176,28 @@ def test_kriging_bounds_meet_where_many_tokens_are_known():
     assert 1 < found.upper[-1] / found.lower[-1] < 1.001
     # six coefficients, each known to sigma^2 / n
     assert 10**9 * found.lower[-1] == pytest.approx(1.5, rel=1e-6)
+
+
+def test_the_lower_bound_counts_no_constant_that_the_functions_have_not():
+    """A linear class by its covariance alone: d coefficients, each known to sigma^2 / n."""
+
+    class Own(Zonal):
+        def covariance(self, cosine):
+            return np.asarray(cosine) / self.dim
+
+    for dim, n, noise_std in ((2, 1e10, 1e-4), (3, 1e6, 1e-3), (3, 1e10, 1e-4)):
+        own, ours = (kriging_bounds(task, n, noise_std) for task in (Own(dim), Linear(dim)))
+        assert own.lower == pytest.approx(ours.lower, rel=1e-9, abs=0)
+        assert own.lower == pytest.approx(dim * noise_std**2 / n, rel=1e-6, abs=0)
+        assert own.upper > ours.lower
+
+
+@pytest.mark.filterwarnings("error")
+def test_kriging_bounds_are_numbers_at_both_ends_of_their_range():
+    for scale, noise_std in ((1e100, 1e-100), (1e-100, 1e100), (1e100, 1e100)):
+        found = kriging_bounds(Sign(3, scale), [1, 10**20, 1e100], noise_std)
+        assert np.all((found.lower >= 0) & (found.lower <= found.upper))
+        assert np.all(found.upper <= scale**2 * (1 + 1e-12))
 
 
 @pytest.mark.parametrize("task", [Affine(5), ReLU(5), Sign(3)], ids=repr)
