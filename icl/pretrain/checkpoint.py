@@ -11,6 +11,7 @@ import numpy as np
 
 from icl.checks import shown
 from icl.pretrain.config import OF_UNITS
+from icl.pretrain.model import Array
 from icl.pretrain.sweep import Sweep
 from icl.pytorch import torch
 
@@ -50,17 +51,26 @@ class Checkpoint:
             others = [f"with {text}" for text in np.setdiff1d(found["said"], own["said"])]
             if not others and not np.array_equal(found["start"], own["start"]):
                 others = ["with another start"]
-            # rounded by the processor at hand
-            if not others and not np.allclose(found["labels"], own["labels"], 1e-4, 1e-4):
+            if not others and not self._alike(found["labels"]):
                 others = ["with other labels"]
             state, history, step = found["state"], found["history"], int(found["step"])
-        except (ValueError, KeyError, OSError, EOFError, BadZipFile):
+        # of one array in place of several, NumPy opens no file
+        except (ValueError, KeyError, OSError, EOFError, BadZipFile, TypeError):
             raise ValueError(f"{name}: is no checkpoint of icl.pretrain") from None
         if others:
             raise ValueError(f"{name}: is of another sweep, {others[0]}")
         for rows, kept in ((self.sweep.state, state), (self.sweep.history, history)):
             rows[:, self.order] = torch.from_numpy(kept).to(rows.device)
         self.sweep.step = step
+
+    def _alike(self, labels: Array) -> bool:
+        """Return whether labels are those of this sweep, up to rounding by the processor at hand."""
+        ends = np.cumsum([unit.context_length + 1 for unit in self.sweep.units])[:-1]
+        both = (np.split(some, ends) for some in (labels, self.identity["labels"]))
+        return all(
+            np.allclose(one, other, rtol=0, atol=1e-4 * np.abs(other).max())
+            for one, other in zip(*both, strict=True)
+        )
 
     def save(self) -> None:
         """Write the file, all of it or nothing."""

@@ -20,7 +20,7 @@ from icl.pretrain.result import Pretrained
 from icl.pytorch import torch
 from icl.streams import stream
 from icl.tasks import Task
-from icl.tasks.base import MOST
+from icl.tasks.base import MOST, draw_function
 
 __all__ = ["evaluation_error", "spectral_norm", "subspace_error"]
 
@@ -118,7 +118,7 @@ def _mean_errors(
         count = min(piece, contexts - begin)  # the last piece is drawn whole, and cut
         x = test.covariate_law.from_normal(torch.from_numpy(rng.standard_normal((piece, *shape))))
         noise = torch.from_numpy(rng.standard_normal((piece, shape[0])))
-        f = test.task.sample(rng, piece)(x)
+        f = draw_function(test.task, rng, piece)(x)
         clean = f[:count, -1]
         y = (f + test.noise_std * noise)[:count]
         x, y = (reversed_axes(part[:count]).contiguous()[None, None] for part in (x, y))

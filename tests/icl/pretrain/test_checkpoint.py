@@ -134,16 +134,28 @@ def test_two_maps_of_the_same_text_are_two_sweeps(tmp_path):
         pretrain(second, 2, 8, checkpoint=tmp_path / "sweep.npz")
 
 
+def test_small_labels_tell_two_classes_apart(tmp_path):
+    """Beside a unit with large ones."""
+    large = UnitConfig(ReLU(3), 0.1, 8, 0)
+    first, second = ([large, UnitConfig(kind(3, 1e-5), 0.0, 8, 1)] for kind in (ReLU, Affine))
+    train = partial(pretrain, steps=2, batch_size=8, checkpoint=tmp_path / "sweep.npz")
+    assert np.array_equal(train(first).M, train(first).M)
+    with pytest.raises(ValueError, match="other labels"):
+        train(second)
+
+
 def test_what_is_no_checkpoint_is_refused_in_one_line(tmp_path):
     file = tmp_path / "sweep.npz"
     one(checkpoint=file)
     whole = file.read_bytes()
     np.savez(tmp_path / "other.npz", step=3)
+    with (tmp_path / "array.npz").open("wb") as opened:
+        np.save(opened, np.eye(3))
     np.savez(tmp_path / "objects.npz", step=np.array([{}], dtype=object))
     (tmp_path / "cut.npz").write_bytes(whole[: len(whole) // 2])
     (tmp_path / "empty.npz").write_bytes(b"")
     (tmp_path / "folder.npz").mkdir()
-    for name in ("other", "objects", "cut", "empty", "folder"):
+    for name in ("other", "array", "objects", "cut", "empty", "folder"):
         with pytest.raises(ValueError, match="is no checkpoint of icl.pretrain$"):
             one(checkpoint=tmp_path / f"{name}.npz")
     for path in (3, tmp_path / "nowhere" / "sweep.npz", True):

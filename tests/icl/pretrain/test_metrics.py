@@ -1,6 +1,7 @@
 """Measures of trained units: known matrices, and errors against the exact risk."""
 
 import numpy as np
+import pytest
 
 from icl.covariates import LowRank
 from icl.pretrain import UnitConfig, metrics, pretrain
@@ -54,6 +55,24 @@ def test_without_a_seed_each_unit_has_the_test_set_of_its_own():
     assert np.ptp(evaluation_error(trained, ReLU(3), 0.2, 8, 50, seed=9)[0]) == 0
     alone = pretrain(units[3:], 5, 4)  # the test set does not depend on company
     assert np.allclose(own[-1, 3:], evaluation_error(alone, ReLU(3), 0.2, 8, 50, seed=4)[-1])
+
+
+class OneForAll:
+    """Returns the values of one function for all contexts, or NaN: no sample of a class."""
+
+    dim = 3
+
+    def __init__(self, value):
+        self.value = value
+
+    def sample(self, rng, count):
+        return lambda x: self.value * x[:1, :, 0]
+
+
+def test_values_that_are_none_of_a_class_are_refused():
+    for task in (OneForAll(1.0), OneForAll(np.nan)):
+        with pytest.raises(ValueError, match=r"sample\(rng, count\) must return a function from"):
+            evaluation_error(np.eye(3), task, 0.1, 8, contexts=4)
 
 
 def test_other_tokens():
