@@ -158,7 +158,7 @@ def predict(X: Any, y: Any, queries: Any, w: float) -> Any:
     if tensors:
         # tensors as they were given, through which gradients flow
         both = zip(given, (tokens, labels, places), strict=True)
-        parts = [value if isinstance(value, torch.Tensor) else array for value, array in both]
+        parts = [v.to_dense() if isinstance(v, torch.Tensor) else array for v, array in both]
         place = {"dtype": getattr(torch, used), "device": tensors[0].device}
         X, y, queries = (torch.as_tensor(part, **place) for part in parts)
         found = _attended(torch, X, y, w * queries.reshape(places.shape)).to(getattr(torch, kind))
@@ -226,11 +226,36 @@ def weights(X: ArrayLike, queries: ArrayLike, w: float) -> Array:
     same_columns(queries, "queries", column_names(X))
     X = _tokens(X, MOST)
     queries, single = _queries(queries, X.shape[1])
-    scores = _scores(real(w, "w", 0, MOST_WINDOW) * queries, X)
-    scores -= scores.max(axis=1, keepdims=True)
-    found = np.exp(np.maximum(scores, _LEAST_EXPONENT))
-    found /= found.sum(axis=1, keepdims=True)
+    found = _shares(X, real(w, "w", 0, MOST_WINDOW) * queries)
     return found[0] if single else found
+
+
+def _shares(X: Array, queries: Array) -> Array:
+    """Return the weights at queries with w = 1."""
+    scores = _scores(queries, X)
+    scores -= scores.max(axis=1, keepdims=True)
+    found: Array = np.exp(np.maximum(scores, _LEAST_EXPONENT))
+    found /= found.sum(axis=1, keepdims=True)
+    return found
+
+
+def deviations(X: Array, y: Array, queries: Array, w: float, predicted: Array) -> Array:
+    """Return the weighted standard deviations of labels around predictions, in the shape of these.
+
+    Distances are squared from each prediction, since labels far from all tokens of a window would take the
+    digits of a difference of two mean squares.
+    """
+    labels, means = y.reshape(len(y), -1), predicted.reshape(len(queries), -1)
+    squares = np.empty(means.shape)
+
+    def average(rows: NDArray[np.intp]) -> None:
+        omega = _shares(X, w * queries[rows])
+        for column, label in enumerate(labels.T):
+            away = label - means[rows, column, None]
+            squares[rows, column] = np.einsum("qn,qn,qn->q", omega, away, away)
+
+    in_threads(average, _blocks(len(queries), labels))
+    return np.sqrt(squares).reshape(predicted.shape)
 
 
 class Placement:

@@ -138,8 +138,16 @@ def best_matrix(
         root = _search(tokens, labels, group, kind)
     else:
         kind, root = "none", _isotropic(tokens, labels, group)
-    root = np.ldexp(_symmetric(root), -exponent)
-    return BestMatrix(root @ root, kind, gain, error, root, columns)
+    with np.errstate(over="ignore"):
+        root = np.ldexp(_symmetric(root), -exponent)
+        M = root @ root
+    if not np.isfinite(M).all():
+        small = np.abs(X - X.mean(axis=0)).max(axis=0)
+        raise ValueError(
+            f"X has a column that varies by {small[small > 0].min():.1e} only: must vary by 1e-150 or more, "
+            "as its squared distances count"
+        )
+    return BestMatrix(M, kind, gain, error, root, columns)
 
 
 def _gain(one: Array, other: Array, group: NDArray[np.intp]) -> tuple[float, float, int]:

@@ -19,6 +19,7 @@ from icl.data import (
     BestWindow,
     Placement,
     best_window,
+    deviations,
     labeled,
     predict,
     scaled,
@@ -158,9 +159,7 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
         found = predict(self._tokens, self._labels, queries, self.w_)
         if not flag(return_std, "return_std"):
             return found
-        middle = self._labels.mean(axis=0)
-        squares = predict(self._tokens, (self._labels - middle) ** 2, queries, self.w_)
-        return found, np.sqrt(np.maximum(squares - (found - middle) ** 2, 0))
+        return found, deviations(self._tokens, self._labels, queries, self.w_, found)
 
     def _window(self) -> float | None:
         """Return the given window; ValueError for parameters that are none, or do not go together."""

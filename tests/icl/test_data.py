@@ -191,6 +191,7 @@ def test_columns_of_other_names_or_order_are_refused():
         pd.DataFrame,
         torch.as_tensor,
         lambda a: torch.as_tensor(a).requires_grad_(),
+        lambda a: torch.as_tensor(a).to_sparse(),
         np.asfortranarray,
         np.ma.masked_array,
         lambda a: np.ma.masked_array(a, mask=np.zeros(a.shape)),

@@ -156,6 +156,18 @@ def test_the_unit_of_length_is_free(size):
     assert other.gain == pytest.approx(one.gain)
 
 
+def test_a_column_whose_squared_distances_are_below_the_floats_is_refused():
+    rng = np.random.default_rng(7)
+    X = rng.uniform(-1, 1, (90, 2))
+    y = np.sin(4 * X[:, 0])
+    assert np.isfinite(icl.best_matrix(X * [1e-120, 1], y).M).all()
+    for kind, size in (("diagonal", 1e-160), ("full", 1e-200)):
+        with pytest.raises(
+            ValueError, match="X has a column that varies by .*e-.* only: must vary"
+        ):
+            icl.best_matrix(X * [size, 1], y, kind)
+
+
 def test_bad_input_is_refused_in_one_line():
     X, y = np.eye(7), np.arange(7.0)
     for call, message in (

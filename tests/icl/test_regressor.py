@@ -221,6 +221,20 @@ def test_the_spread_is_that_of_the_labels_in_the_window():
             np.testing.assert_allclose(spread[query], wanted)
 
 
+def test_a_label_far_away_leaves_the_spread_its_digits():
+    """Of a difference of two mean squares it would take them all."""
+    X, near = np.vstack([TOKENS, [[9.0, 9.0, -9.0]]]), TOKENS[:5]
+    place, w = icl.Placement(X), 3e4
+    omega = icl.weights(place(X), place(near), w)
+    for size in (1e4, 1e8, 1e12):
+        labels = np.append(LABELS, size)
+        found, spread = fit(X, labels, w=w, place="lift").predict(near, return_std=True)
+        for query in range(5):
+            wanted = np.average((labels - found[query]) ** 2, weights=omega[query]) ** 0.5
+            assert spread[query] == pytest.approx(wanted, rel=1e-9)
+            assert 1e-3 < spread[query] < 10
+
+
 def test_wrong_parameters_are_refused():
     for wrong, message in (
         ({"w": -1.0, "place": "lift"}, "w=-1.0"),
