@@ -68,11 +68,12 @@ class BestWindow:
             curve and two neighbors on each side.
         edge: "" if the minimum lies inside; "mean" if it is w = 0, the mean of all labels; "nearest" if it
             is the largest window, which copies the label of the nearest token.
-        low, high: The smallest and the largest window whose losses exceed those of w by no more than one
-            standard error of the paired difference: these data hardly tell them apart, and w is among them.
-            Of groups that are left out together, each counts as one observation. Near w an excess grows with
-            the square of the distance in log w, its error with the distance itself, so that for many tokens
-            this is about two standard errors of log w to each side.
+        low: The smallest window whose losses exceed those of w by no more than one standard error of the
+            paired difference. From low to high, with w among them, these data hardly tell windows apart. Of
+            groups that are left out together, each counts as one observation.
+        high: The largest such window. Near w an excess grows with the square of the distance in log w, its
+            error with the distance itself, so that for many tokens low and high are about two standard
+            errors of log w to each side.
         windows: The curve's windows, (k,), beginning with 0.
         risks: The mean squared error of the label that was left out, (k,). With noisy labels it contains
             the noise of the label that is predicted. Of several columns of y it is the sum over columns, each

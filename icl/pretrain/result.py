@@ -21,7 +21,8 @@ class Pretrained:
     """Result of a pretraining sweep.
 
     Attributes:
-        units: The units, in the order given; ``settings`` is what they share.
+        units: The units, in the order given.
+        settings: The `icl.pretrain.config.Settings` that they share.
         shape: How ``M`` and ``windows`` arrange the units: (units,), or (settings, seeds) for `train_grid`.
         parameters: Trained parameters of each unit by name, float64: ``M``, or ``W_V`` (last row),
             ``W_K``, ``W_Q``.

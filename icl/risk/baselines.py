@@ -35,7 +35,13 @@ from icl.tasks.base import MOST, Array, coefficients, fine_variance
 
 @dataclass(frozen=True, eq=False)
 class LinearOptimum:
-    """Best linear attention, ``M = m I``, its risk, and a floor: no n and no M goes below it."""
+    """Best linear attention, ``M = m I``.
+
+    Attributes:
+        m: The best factor, of the broadcast shape of the arguments.
+        risk: Its risk, of the same shape.
+        floor: A number below which the risk of linear attention is for no n and no M.
+    """
 
     m: Array
     risk: Array

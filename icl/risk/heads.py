@@ -76,7 +76,9 @@ class Heads:
     Attributes:
         windows: Window parameters, (heads,), in descending order.
         values: Values, (heads,); for given windows they are exactly the best ones.
-        bias, noise, error: As in `icl.risk.numerics.result.Risk`, exact for these windows and values.
+        bias: The squared error of predictions from labels without noise, exact for these windows and values.
+        noise: What label noise adds to it, exact as well.
+        error: Estimated relative error of the risk.
     """
 
     windows: Array

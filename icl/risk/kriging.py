@@ -31,7 +31,12 @@ _STEPS = 60  # context lengths at which the upper bound is found, one after the 
 
 @dataclass(frozen=True, eq=False)
 class KrigingBounds:
-    """Bounds on the risk of kriging, arrays of the broadcast shape of ``n`` and ``noise_std``."""
+    """Bounds on the risk of kriging, arrays of the broadcast shape of ``n`` and ``noise_std``.
+
+    Attributes:
+        lower: A number that no predictor linear in the labels is better than.
+        upper: A number that the best one is no worse than.
+    """
 
     lower: Array
     upper: Array

@@ -35,7 +35,13 @@ _HALF_WIDTH = float(-ndtri(1e-5 / 2))
 
 @dataclass(frozen=True)
 class MonteCarlo:
-    """A sampled risk: the average over independent contexts, and its standard error."""
+    """A sampled risk.
+
+    Attributes:
+        mean: The average of the squared error over independent contexts.
+        standard_error: The standard error of this average.
+        contexts: How many contexts were drawn.
+    """
 
     mean: float
     standard_error: float

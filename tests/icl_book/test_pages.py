@@ -2,8 +2,10 @@
 
 import ast
 import dataclasses
+import importlib
 import inspect
 import json
+import pkgutil
 import re
 from types import SimpleNamespace
 
@@ -22,7 +24,7 @@ from sphinx import addnodes
 from sphinx.ext.napoleon import Config, GoogleDocstring
 
 import icl
-from icl.risk import asymptotics, optimal_window
+from icl.risk import Heads, Risk, asymptotics, optimal_window
 from icl.tasks import ReLU
 from icl_book import claims
 from icl_book.claims import (
@@ -100,6 +102,28 @@ def test_verifier_sees_a_page_s_problem_and_a_missing_card(tmp_path):
     markup, missing = verify.book(tmp_path, toc, [run])
     assert markup.startswith("a: raw markup")
     assert missing == "notebooks/n: card of claim P1.y is not on the page"
+
+
+def test_verifier_sees_links_that_lead_nowhere(tmp_path):
+    """Of all pages, also of those of source code, which are not in the table of contents."""
+    (tmp_path / "_modules").mkdir()
+    (tmp_path / "_static").mkdir()
+    (tmp_path / "a page.html").write_text(
+        '<p id="here"></p><a class="x" href="#here"></a><a href="_modules/m.html"></a><a href=""></a>'
+        '<a href="https://example.org/#x"></a><a href="mailto:a@b.c"></a><a href="_static/x.json#/p"></a>'
+    )
+    (tmp_path / "_static" / "x.json").write_text("{}")
+    (tmp_path / "_static" / "template.html").write_text('<a href="nowhere"></a>')
+    source = tmp_path / "_modules" / "m.html"
+    source.write_text('<a href="../a%20page.html?x=1&amp;y=2#here"></a>')
+    assert verify.links(tmp_path) == []
+    source.write_text('<a href="../a%20page.html#there"></a><a href="../b.html#x"></a>')
+    assert verify.links(tmp_path) == [
+        "_modules/m.html: the link ../a%20page.html#there leads nowhere",
+        "_modules/m.html: the link ../b.html#x leads nowhere",
+    ]
+    (tmp_path / "index.html").write_text(GOOD)
+    assert verify.links(tmp_path)[0] in verify.book(tmp_path, {"root": "index"}, [])
 
 
 # ---------------------------------------------------------------- a small audit
@@ -603,6 +627,36 @@ def test_a_short_name_in_code_is_not_broken_over_lines_and_a_long_one_is():
     assert context["body"] == short.replace('"pre"', '"pre icl-whole"') + long
 
 
+def test_a_page_of_source_links_to_the_entry_of_each_name_that_has_one():
+    def block(name, link):
+        return f'<div class="viewcode-block" id="{name}">\n{link}def'
+
+    def link(anchor):
+        return f'<a class="viewcode-back" href="../../../book/api.html#{anchor}">[docs]</a>'
+
+    # Heads is documented with its package, Moments with its module, and nothing else at all
+    known = {
+        whole: SimpleNamespace(docname="book/api", node_id=whole)
+        for whole in ("icl.risk.Heads", "icl.risk.heads.Moments", "icl.Heads")
+    }
+    app = SimpleNamespace(
+        env=SimpleNamespace(get_domain=lambda name: {"py": SimpleNamespace(objects=known)}[name])
+    )
+    names = ("Heads", "Moments", "gone")
+    context = {
+        "body": " ".join(block(name, link(f"icl.risk.{name}")) for name in names),
+        "pathto": lambda page: f"../../../{page}.html",
+    }
+    extension.back(app, "_modules/icl/risk/heads", "page.html", context, None)
+    assert context["body"] == " ".join(
+        [
+            block("Heads", link("icl.risk.Heads")),
+            block("Moments", link("icl.risk.heads.Moments")),
+            block("gone", ""),
+        ]
+    )
+
+
 def test_a_narrow_screen_gets_the_second_drawing_of_a_figure_that_has_one(tmp_path):
     narrow = tmp_path / "book/_static/narrow/fig-a.svg"
     narrow.parent.mkdir(parents=True)
@@ -738,6 +792,28 @@ def test_attributes_are_shown_with_their_whole_names(fitted):
     shown = [field.removeprefix("ivar ") for field in fields if field.startswith("ivar ")]
     assert len(shown) > 4 and all(hasattr(made, name) for name in shown), shown
     assert ("w_" if fitted else "high") in shown
+
+
+def test_each_field_of_a_public_result_has_words_of_its_own():
+    """Two attributes that one entry names are shown with one text, which says of neither what it is."""
+    public = [
+        getattr(module, name)
+        for found in pkgutil.walk_packages(icl.__path__, "icl.")
+        for module in [importlib.import_module(found.name)]
+        for name in getattr(module, "__all__", ())
+    ]
+    results = {
+        one
+        for one in public
+        if inspect.isclass(one)
+        and dataclasses.is_dataclass(one)
+        and any("Attributes:" in (base.__doc__ or "") for base in one.__mro__)
+    }
+    assert {icl.BestWindow, icl.BestMatrix, Heads, Risk} <= results
+    for result in results:
+        words = "\n".join(inspect.getdoc(b) or "" for b in result.__mro__ if "__doc__" in vars(b))
+        entries = re.findall(r"^    (\w+(?:, \w+)*): ", words, re.MULTILINE)
+        assert {field.name for field in dataclasses.fields(result)} <= set(entries), result
 
 
 def test_what_stands_before_a_colon_in_the_words_on_a_constant_is_no_type():

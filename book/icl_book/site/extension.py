@@ -34,6 +34,10 @@ SHORT = re.compile(r'<span class="pre">(?=[^<]{1,24}</span>)')
 NARROW = "screen and (max-width: 36rem)"
 #: A figure of a page, by its name, and its picture.
 FIGURE = re.compile(r'(<figure [^>]*id="([\w-]+)"[^>]*>\s*)(<img [^>]*>)')
+#: What viewcode writes before a piece of source: its name, and a link back to the entry in the API.
+BACK = re.compile(
+    r'(<div class="viewcode-block" id="([^"]+)">\n)<a class="viewcode-back" href="[^"]*">(.*?)</a>'
+)
 
 
 def written(text: str) -> str:
@@ -156,6 +160,30 @@ def page(
         context["body"] = FIGURE.sub(twofold, context["body"])
 
 
+def back(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object
+) -> None:
+    """Let a page of source link to the entries of the API that there are.
+
+    viewcode takes all names of a module for names of the package whose page documents one of them.
+    """
+    if not pagename.startswith("_modules/") or "body" not in context:
+        return
+    parts = pagename.split("/")[1:]
+    owners = [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
+    entries = app.env.get_domain("py").objects  # type: ignore[attr-defined]
+
+    def linked(found: re.Match[str]) -> str:
+        block, name, text = found.groups()
+        whole = next((f"{one}.{name}" for one in owners if f"{one}.{name}" in entries), None)
+        if whole is None:
+            return block
+        page = context["pathto"](entries[whole].docname)
+        return f'{block}<a class="viewcode-back" href="{page}#{entries[whole].node_id}">{text}</a>'
+
+    context["body"] = BACK.sub(linked, context["body"])
+
+
 def staged(app: Sphinx, config: object) -> None:
     """Stop where jupyter-book is called on the sources: without results the book would have holes."""
     if Path(app.srcdir).resolve() == ROOT:
@@ -189,4 +217,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("doctree-resolved", boxes)
     app.connect("doctree-resolved", returned)
     app.connect("html-page-context", page, priority=900)
+    app.connect("html-page-context", back)
     return {"parallel_read_safe": True}

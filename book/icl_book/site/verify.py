@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import html
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from bs4 import BeautifulSoup
 
@@ -17,6 +20,10 @@ RAW = re.compile(r"\$|\{(?:glue|judged|numref|cite|eq|ref|doc|term|prf)\b|\{\{|\
 #: Colored code, the largest part of a page: nothing is looked for there.
 COLORED = re.compile(r'<div class="highlight">.*?</div>', re.DOTALL)
 FILE_NAME = re.compile(r"^\S+\.(?:svg|png|jpe?g|gif)$|^_images/|[0-9a-f]{24}", re.I)
+LINK = re.compile(r'<a\b[^>]*\bhref="([^"]+)"')
+ANCHOR = re.compile(r'\bid="([^"]+)"')
+#: An address with a scheme, which leads out of the book.
+OUTSIDE = re.compile(r"[\w+.-]+:|//")
 NETWORK = re.compile(r"(?:https?:)?//")
 #: What a browser loads by itself.
 LOADED = """script[src], img[src], iframe[src], source[src], video[src], object[data],
@@ -98,9 +105,31 @@ def page(name: str, text: str) -> list[str]:
     return problems
 
 
-def book(html: Path, toc: dict[str, Any], runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Find problems of a book in the folder ``html``: of each page of its contents, and cards on no page."""
-    texts = {name: (html / f"{name}.html").read_text(encoding="utf-8") for name in toc_pages(toc)}
+def links(folder: Path) -> list[str]:
+    """Find links of any page, those of source code included, to a page or an anchor that there is not."""
+    paths = [p for p in folder.rglob("*.html") if "_static" not in p.relative_to(folder).parts]
+    texts = {
+        path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in paths
+    }
+    anchors = {name: set(map(html.unescape, ANCHOR.findall(text))) for name, text in texts.items()}
+    problems = []
+    for name, text in texts.items():
+        for link in dict.fromkeys(map(html.unescape, LINK.findall(text))):
+            address, _, anchor = map(unquote, link.partition("#"))
+            if OUTSIDE.match(link):
+                continue
+            address = address.partition("?")[0]
+            beside = os.path.normpath(os.path.join(os.path.dirname(name), address))
+            target = beside if address else name
+            known = target in anchors or (folder / target).is_file()
+            if not known or (anchor and anchor not in anchors.get(target, {anchor})):
+                problems.append(f"{name}: the link {link} leads nowhere")
+    return problems
+
+
+def book(folder: Path, toc: dict[str, Any], runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Find problems of a built book: of each page of its contents, cards on no page, and links."""
+    texts = {name: (folder / f"{name}.html").read_text(encoding="utf-8") for name in toc_pages(toc)}
     problems = [problem for name, text in texts.items() for problem in page(name, text)]
     problems += [
         f"notebooks/{run['name']}: card of claim {card['id']} is not on the page"
@@ -108,4 +137,4 @@ def book(html: Path, toc: dict[str, Any], runs: Sequence[Mapping[str, Any]]) -> 
         for card in run["cards"]
         if f'id="claim-{card["id"]}"' not in texts[f"notebooks/{run['name']}"]
     ]
-    return problems
+    return problems + links(folder)

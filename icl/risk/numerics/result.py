@@ -30,7 +30,12 @@ class Risk:
 
 @dataclass(frozen=True, eq=False)
 class WindowRisk(Risk):
-    """The risk of ``M = w I``, with the derivatives of bias and noise in w."""
+    """The risk of ``M = w I``, with the derivatives of bias and noise in w.
+
+    Attributes:
+        bias_slope: Derivative of ``bias`` in w.
+        noise_slope: Derivative of ``noise`` in w.
+    """
 
     bias_slope: Array
     noise_slope: Array
