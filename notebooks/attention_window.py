@@ -366,12 +366,14 @@ judge(
 # %% [markdown]
 # ## The table, measured
 #
-# The exact numbers agree with all four rows of the slides' table. The next cell computes four quantities for several values
-# of $w$:
+# The exact numbers agree with all four rows of the slides' table, although the third row is not what the column "bias" below
+# shows. The next cell computes four quantities for several values of $w$:
 #
 # - the distance from the query at which the weight is half of its largest possible value,
 # - the number of points attended to, $1/\mathbb E\sum_i\omega_i^2$, which is $n$ for equal weights,
-# - the bias and the noise, which are the two parts of the {term}`population risk`. This bias is a mean *squared* error.
+# - the bias and the noise, which are the two parts of the {term}`population risk`. This bias is a mean *squared* error. It falls
+#   with $w$ as long as several examples are left in the window, and then rises. The estimator bias of the slides' table is the
+#   *mean* error, which goes on falling, as the card on the third row shows further down.
 
 # %%
 task = ReLU(dim=dims[-1])

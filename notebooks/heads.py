@@ -15,10 +15,12 @@
 # with values of opposite sign, so that most of the blur cancels. For smooth functions every further head improves the rate at
 # which the risk falls {judged}`P1.H.rate`, and two heads give affine functions the rate $1/n$. With $d=5$ and $n=20{,}000$
 # examples a second head divides the least risk on affine functions by
-# {judged}`P1.H.gain | affine, d = 5, n = 20000, 2 heads | .0f`. For functions with kinks the rate stays the same, and heads
-# close the gap to the best predictor that is linear in the labels: in long contexts with $d=5$, one head has
+# {judged}`P1.H.gain | affine, d = 5, n = 20000, 2 heads | .0f`. Its best $w$ is negative there, so that it looks away from the
+# query. For functions with kinks the rate stays the same, and heads close the gap to the best predictor that is linear in the
+# labels. If the even and the odd parts of the functions are equally rough, then in the limit of long contexts with $d=5$ one head has
 # {judged}`P1.H.kriging | d = 5, heads: 1 | .2f` times the risk of this predictor, two heads have
 # {judged}`P1.H.kriging | d = 5, heads: 2 | .2f` times and three heads {judged}`P1.H.kriging | d = 5, heads: 3 | .3f` times.
+# For ReLU functions, whose odd part is linear, the gap of one head is wider.
 # In short contexts a second head is hardly worth having: with $n=20$ examples it divides the risk by
 # {judged}`P1.H.gain | affine, d = 5, n = 20, 2 heads | .2f` for affine functions and by
 # {judged}`P1.H.gain | ReLU, d = 5, n = 20, 2 heads | .2f` for ReLU functions. Trained layers reach the computed risk if their

@@ -11,7 +11,8 @@
 #
 # **Short answer.** You know whether $n$ random places on Earth are land, and you are asked about one more place. A layer of
 # softmax attention answers with a weighted average of the $n$ labels, in which nearby places count most. With $n=10{,}000$
-# places and little noise, the best radius of this average is {judged}`P1.planet.radius | land and sea, n = 10000 | .0f` km,
+# places and little noise, the best radius of this average, by which we mean the standard deviation of its bell-shaped weights,
+# is {judged}`P1.planet.radius | land and sea, n = 10000 | .0f` km,
 # and radii from {judged}`P1.planet.flat | land and sea, n = 10000, least radius | .0f` to
 # {judged}`P1.planet.flat | land and sea, n = 10000, largest radius | .0f` km cost at most one percent more. For the smooth
 # vertical magnetic field the best radius is {judged}`P1.planet.radius | magnetic field, n = 10000 | .0f` km. Layers trained on the
@@ -144,7 +145,9 @@ plt.show()
 # A {term}`softmax attention unit <unit>` computes such an average. Places are points on the unit sphere, and a place at the
 # angular distance $\theta$ from the star has a weight proportional to $e^{w\cos\theta}$. From the star outwards the weights
 # decay over a distance of about $R_\oplus w^{-1/2}$, where $R_\oplus=6371$ km is the radius of the Earth. We call this distance
-# the *radius* of the {term}`window`. Training has to find the number $w$.
+# the *radius* of the {term}`window`. It is no edge, but the standard deviation of a bell, in each direction. If
+# many places carry the weight, about two fifths of it lie within one radius of the star, and nearly seven eighths within two. If
+# few places do, a little less of it is so near on average. Training has to find the number $w$.
 #
 # The best radius depends on the map. Coasts are everywhere, and the map of land and sea jumps at a coast, while the magnetic
 # field changes slowly, over thousands of kilometres. With many known places the best window is therefore narrower for land and

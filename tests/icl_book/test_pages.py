@@ -24,7 +24,7 @@ from sphinx import addnodes
 from sphinx.ext.napoleon import Config, GoogleDocstring
 
 import icl
-from icl.risk import Heads, Risk, asymptotics, optimal_window
+from icl.risk import Heads, Risk, asymptotics, optimal_window, population_risk
 from icl.tasks import ReLU
 from icl_book import claims
 from icl_book.claims import (
@@ -486,7 +486,23 @@ def test_readme_front_page_audit_and_audit_json_count_alike():
     readme = (ROOT / "README.md").read_text()
     short = stage.in_short(pages)
     assert whole.startswith(short) and short.count(". ") == 2
-    assert f"**The verdict as a whole.** {short} [Read on](book/audit.md)\n" in readme
+    assert short in readme
+    # in one sentence each: what the first screen counts, and what our main reading does not bear out
+    said = stage.sentences(pages)
+    assert numbers(
+        r"Of the (\d+) .* (\d+) agree .* every .* (\d+) agree only", said["counted"]
+    ) == [
+        len(tested),
+        len(holds),
+        len(depends),
+    ]
+    others = [c["id"] for c in tested if c["readings"]["as we read it"] != "agrees"]
+    assert re.findall(r"\{judged\}`([\w.-]+)`", said["disagreeing"]) == others
+    refuted = [c["id"] for c in listed if c["verdict"] == Verdict.REFUTED]
+    assert re.findall(r"\{judged\}`([\w.-]+)`", said["refuted"]) == refuted
+    assert {"counted", "disagreeing", "refuted", "rerun"} <= set(
+        re.findall(r"\{\{ (\w+) \}\}", FRONT_PAGE)
+    )
 
     parts = numbers(
         r"P1, (\d+) statements of its authors: (\d+) tested, \*holds\* (\d+), .*?reading\* (\d+) "
@@ -718,6 +734,52 @@ def test_the_law_in_plain_words_is_that_of_the_package(capsys):
     assert "n = 1e+12" in capsys.readouterr().out
     ours = asymptotics.sharp_window(ReLU(5), 1e12, 0.5)
     assert names["law"] == pytest.approx(ours, rel=1e-12)
+
+
+def test_the_price_of_a_wrong_slope_is_near_its_limit_from_the_length_that_pages_name():
+    """The front page and the path say so of a noise as large as the slope in training, five dimensions."""
+    n = [1e3, 1e4, 1e6, 1e9, 1e12, 1e15]
+    window = optimal_window(ReLU(5), n, noise_std=1.0).w
+    for ratio in (0.5, 2.0):
+        tested = ReLU(5, ratio)
+        price = population_risk(tested, window, n, 1.0).total / optimal_window(tested, n, 1.0).risk
+        limit = asymptotics.mismatch_penalty(ReLU(5), ratio)
+        assert price == pytest.approx(np.full(len(n), limit), rel=0.01)
+        with_less_noise = optimal_window(ReLU(5), 1e3, noise_std=0.1).w
+        price = population_risk(tested, with_less_noise, 1e3, 0.1).total
+        price /= optimal_window(tested, 1e3, 0.1).risk
+        assert price != pytest.approx(limit, rel=0.01), "there it is reached later"
+    for name in ("introduction", "path"):
+        text = " ".join((ROOT / "book" / f"{name}.md").read_text().split())
+        assert "within one percent from a thousand examples on" in text, name
+
+
+def test_a_page_has_no_word_in_braces_that_stands_for_nothing():
+    said = {"repository", "repository_name", *stage.sentences(stage.pages(**frozen(), titles={}))}
+    for path in (ROOT / "book").glob("*.md"):
+        assert set(re.findall(r"\{\{ (\w+) \}\}", path.read_text())) <= said, path.name
+
+
+def test_a_card_says_of_each_number_whether_it_is_exact():
+    """Shares of data sets, and of pairs of drawn tokens, were called exact."""
+    cells = {
+        grade + word: BeautifulSoup(
+            macros().table(record | {"grade": grade, "evidence": word}), "html.parser"
+        )
+        for record in [card("P1.a", 0.5)]
+        for grade, word in (
+            (Grade.EXACT, ""),
+            (Grade.IDENTITY, ""),
+            (Grade.CERTIFIED, ""),
+            (Grade.SAMPLED, "share of data sets"),
+        )
+    }
+    found = [table.select_one('[data-head="evidence"]').text for table in cells.values()]
+    assert found == ["exact", "checked", "certified", "share of data sets"]
+    counted = {
+        i for i, c in claims.registry().items() if re.search(r"\bin what share\b", c.quantity)
+    }
+    assert counted == {i for i, c in claims.registry().items() if c.evidence.startswith("share")}
 
 
 def test_the_command_for_twice_the_noise_doubles_the_default():

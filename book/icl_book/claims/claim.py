@@ -221,6 +221,8 @@ class Claim:
     severity: Severity | None = None  #: Given if it is false as we have it
     #: What is broken in the negative control, in words; empty without one
     control: str = ""
+    #: What a card says in place of *exact* of numbers that were counted or averaged over samples
+    evidence: str = ""
     unit: str = ""  #: Of the detection limit, e.g. ``"in the exponent"``
     why_not: str = ""  #: The reason why it is not tested
     #: Why no data could contradict it; such statements, and identities, are counted apart from those tested.

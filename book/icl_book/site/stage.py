@@ -43,8 +43,8 @@ SOURCE = {
 }
 #: The chapter whose last interactive figure is the front page's, too.
 FRONT = "attention_window"
-#: The figure of the front page.
-PICTURED = "fig-planet"
+#: The figures of chapters that other pages show, by the names that they have there.
+PICTURED = {"fig-front": "fig-planet", "fig-path": "fig-prompt"}
 #: The chapter whose first figure is the README's picture.
 PICTURE = "planet"
 
@@ -98,9 +98,10 @@ def stage(
         (titles[name], *_) = re.findall(r"^# (.+)$", content["cells"][0]["source"], re.MULTILINE)
         (target / "notebooks" / f"{name}.ipynb").write_text(json.dumps(content), encoding="utf-8")
 
-    # the front page shows the first figure of a chapter, on a phone too
-    if (drawn_narrow := static / "narrow" / f"{PICTURED}.svg").is_file():
-        shutil.copy(drawn_narrow, static / "narrow" / "fig-front.svg")
+    # on a phone too
+    for name, figure in PICTURED.items():
+        if (drawn_narrow := static / "narrow" / f"{figure}.svg").is_file():
+            shutil.copy(drawn_narrow, static / "narrow" / f"{name}.svg")
 
     module = pages(
         **found,
@@ -126,9 +127,7 @@ def stage(
     words = {
         "repository": url,
         "repository_name": url.rsplit("/", 1)[-1],
-        "verdicts": _line(module.tested()),
-        "audited": in_short(module),
-        "opening": _line(module.opening()),
+        **sentences(module),
     }
     for path in (target / "book").glob("*.md"):
         text = path.read_text(encoding="utf-8")
@@ -194,9 +193,18 @@ def pages(**context: Any) -> Any:
 
 
 def findings(module: Any, root: Path) -> list[str]:
-    """Return the findings of the front page, with the verdicts in short by the module of `pages`."""
-    said = in_short(module)
-    return [text.replace("{{ audited }}", said) for text in audit.findings(root)]
+    """Return the findings of the front page, with the sentences that the module of `pages` counts."""
+    said = sentences(module)
+    return [re.sub(r"\{\{ (\w+) \}\}", lambda m: said[m[1]], text) for text in audit.findings(root)]
+
+
+def sentences(module: Any) -> dict[str, str]:
+    """Return the sentences that templates count, by the word in braces for which they stand on pages."""
+    found = {"verdicts": "tested"} | {
+        name: name for name in ("counted", "disagreeing", "refuted", "rerun", "opening")
+    }
+    said = {word: _line(str(getattr(module, macro)())) for word, macro in found.items()}
+    return {"audited": in_short(module), **said}
 
 
 def in_short(module: Any) -> str:
