@@ -45,6 +45,9 @@ def hessian(
     d, e = shape
 
     def products(vectors: NDArray[Any]) -> NDArray[Any]:
+        if np.iscomplexobj(vectors):
+            # PyTorch would drop the imaginary part of what it makes real
+            return np.asarray(products(vectors.real) + 1j * products(vectors.imag))
         columns = np.ascontiguousarray(vectors.reshape(d * e, -1).T)
         V = torch.from_numpy(columns).to(X).reshape(-1, d, e)
         found = hvp(A1, A2, X, B, V, kind).reshape(-1, d * e)

@@ -31,6 +31,9 @@ def test_it_is_the_hessian_of_autograd(kind):
     np.testing.assert_allclose(H @ np.eye(6), wanted, atol=1e-11)
     np.testing.assert_allclose(H @ many, wanted @ many, atol=1e-11)
     np.testing.assert_allclose(H.T @ many[:, 0], wanted.T @ many[:, 0], atol=1e-11)
+    turned = many * np.exp(1j * np.arange(4))
+    np.testing.assert_allclose(H @ turned, wanted @ turned, atol=1e-11)
+    np.testing.assert_allclose(H.H @ turned[:, 1], wanted @ turned[:, 1], atol=1e-11)
     largest = eigsh(H, k=1, which="LA", return_eigenvectors=False)[0]
     assert largest == pytest.approx(np.linalg.eigvalsh(wanted)[-1])
 
