@@ -82,6 +82,8 @@ def evaluation_error(
     n = integer(n, "n", 1, 10**7)
     test = UnitConfig(task, noise_std, n, 0, covariates)
     if isinstance(M, Pretrained):
+        if (dim := M.units[0].task.dim) != task.dim:
+            raise ValueError(f"task.dim={task.dim}: must be that of the trained units, {dim}")
         times = (*M.history, M.parameters)
         shape: tuple[int, ...] = len(times), len(M.units)
         units = [

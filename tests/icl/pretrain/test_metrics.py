@@ -57,6 +57,12 @@ def test_without_a_seed_each_unit_has_the_test_set_of_its_own():
     assert np.allclose(own[-1, 3:], evaluation_error(alone, ReLU(3), 0.2, 8, 50, seed=4)[-1])
 
 
+def test_units_are_tested_in_their_own_dimension():
+    trained = pretrain([UnitConfig(ReLU(3), 0.1, 8, 0)], 1, 8)
+    with pytest.raises(ValueError, match=r"^task\.dim=4: must be that of the trained units, 3$"):
+        evaluation_error(trained, ReLU(4), 0.1, 8, contexts=4)
+
+
 class OneForAll:
     """Returns the values of one function for all contexts, or NaN: no sample of a class."""
 
