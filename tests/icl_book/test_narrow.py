@@ -106,6 +106,33 @@ def test_a_legend_gets_fewer_columns():
     assert drawn.count("<!-- a long name") == 4
 
 
+def test_legends_stand_below_the_panels_and_labels_beside_lines_are_placed_anew():
+    figure, (left, right) = plt.subplots(1, 2, figsize=(7.6, 3))
+    for i in range(3):
+        left.plot([0, 1], [0, i], label=f"legend {i}")
+        right.plot([0, 1], [i, i + 1], label=f"beside {i}")
+    left.legend()
+    plots.label_lines(right)
+    before = [text.get_position() for text in right.texts]
+    assert narrow.svg(figure)
+    assert left.get_legend() is None
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == [f"legend {i}" for i in range(3)]
+    assert legend.get_window_extent().y1 < right.get_window_extent().y0
+    after = [text.get_position() for text in right.texts]
+    assert [text.get_text() for text in right.texts] == [f"beside {i}" for i in range(3)]
+    assert before != after
+
+
+def test_names_at_an_axis_do_not_overlap():
+    figure, ax = plt.subplots(figsize=(7.6, 4.2))
+    ax.plot(range(9))
+    ax.set_yticks(range(9), [f"row {i},\nof two lines" for i in range(9)])
+    narrow.svg(figure)
+    boxes = [text.get_window_extent() for text in ax.get_yticklabels()]
+    assert all(low.y1 <= high.y0 for low, high in zip(boxes, boxes[1:], strict=False))
+
+
 def test_a_panel_of_equal_scales_is_not_blown_up():
     figure, axes = plt.subplots(1, 2, figsize=(7.6, 2))
     for ax in axes:

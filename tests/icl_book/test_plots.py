@@ -171,6 +171,71 @@ def test_labels_at_the_ends_of_lines_do_not_overlap(ax):
     assert shifts[2] == pytest.approx(0, abs=0.1), "a label with room stays at its line"
 
 
+def _gaps(text, ax):
+    """Return the distances of a label in pixels from each line of its panel."""
+    box = text.get_window_extent()
+    gaps = []
+    for line in ax.get_lines():
+        x, y = line.get_transform().transform(line.get_xydata()).T
+        dense = np.linspace(0, len(x) - 1, 20_001)
+        x, y = (np.interp(dense, range(len(x)), values) for values in (x, y))
+        beside = np.maximum(np.maximum(box.x0 - x, x - box.x1), 0)
+        above = np.maximum(np.maximum(box.y0 - y, y - box.y1), 0)
+        gaps.append(np.hypot(beside, above).min())
+    return gaps
+
+
+def test_labels_beside_lines_touch_nothing_and_are_nearest_to_their_own(ax):
+    x = np.linspace(0, 6, 50)
+    ax.plot(x, np.sin(x), label="wave")
+    ax.plot(x, np.exp(-x), "o-", label="decay")
+    ax.axhline(0.5, label="constant")
+    ax.axvline(5.5)
+    ax.errorbar([1, 4], [-0.5, 0.9], [0.2, 0.2], fmt="s", label="points")
+    ax.text(2, -0.8, "a remark")
+    plots.label_lines(ax)
+    remark, *labels = ax.texts
+    assert [text.get_text() for text in labels] == ["wave", "decay", "constant", "points"]
+    for place, text in enumerate(labels):
+        own = plots.labeled(ax)[place][1]
+        gaps = dict(zip(ax.get_lines(), _gaps(text, ax), strict=True))
+        assert min(gaps.values()) > 2
+        if own.get_linestyle() != "None":
+            assert min(gaps, key=gaps.get) is own
+            assert text.get_color() == own.get_color()
+        boxes = [other.get_window_extent() for other in ax.texts if other is not text]
+        assert not any(text.get_window_extent().overlaps(box) for box in boxes)
+        inside = ax.bbox.padded(-1)
+        assert inside.contains(*text.get_window_extent().min)
+        assert inside.contains(*text.get_window_extent().max)
+
+
+def test_labels_of_lines_that_coincide_are_a_legend_outside_the_panel(ax):
+    for name in ("one", "the same"):
+        ax.plot([0, 1], [0, 1], label=name)
+    plots.label_lines(ax)
+    assert not ax.texts
+    (legend,) = ax.figure.legends
+    ax.figure.draw_without_rendering()
+    assert [text.get_text() for text in legend.get_texts()] == ["one", "the same"]
+    assert legend.get_window_extent().y1 < ax.get_window_extent().y0
+
+
+def test_a_legend_below_is_not_wider_than_its_figure(ax):
+    for i in range(6):
+        ax.plot([0, 1], [0, i], label=f"a name of {i} that is rather long")
+    plots.label_below(ax)
+    (legend,) = ax.figure.legends
+    assert legend.get_window_extent().width < ax.figure.bbox.width
+
+
+def test_points_with_intervals_have_their_label_at_their_end(ax):
+    plots.points(ax, SAMPLED, "x", "y", "task")
+    plots.label_ends(ax)
+    (text,) = ax.texts
+    assert (text.get_text(), text.xy) == ("ReLU", (2, 3))
+
+
 @pytest.mark.parametrize(
     ("template", "value", "words"),
     [

@@ -17,7 +17,6 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.legend import Legend
 from traitlets import ObjectName, Unicode
 
 from icl_book.figures import plots
@@ -34,6 +33,8 @@ RIM = 0.1
 LOWEST, HIGHEST = 1.8, 2.4
 #: The least width of a panel in inches that leaves room for labels at the ends of its lines.
 ROOM = 1.7
+#: Height of a line of text in inches: names at an axis, each in as many lines as the longest, do not overlap.
+LINE = 0.19
 #: Inches for what stands beside and below a panel.
 BESIDE, BELOW = 0.8, 0.65
 
@@ -65,8 +66,6 @@ def svg(figure: Figure) -> str | None:
     if figure.get_figwidth() <= WIDEST or not stack(figure):
         return None
     _label(figure)
-    legends = sum(legend.get_window_extent().height for legend in figure.legends)
-    figure.set_figheight(figure.get_figheight() + legends / figure.dpi)
     # each layout of a figure takes a third of the time of a drawing: there is no trial before this one
     drawn: str = print_figure(figure, "svg", pad_inches=RIM, metadata={"Date": None})
     (points,) = re.findall(r'<svg [^>]*?\bwidth="([\d.]+)pt"', drawn)
@@ -86,8 +85,6 @@ def stack(figure: Figure) -> bool:
         return False
     highest = HIGHEST if len(cells) < 6 else LOWEST
     heights = [_height(axes[0], highest) for _, axes in sorted(cells.items())]
-    for legend in list(figure.legends):
-        _refit(legend, figure)
     # in this order each finds its neighbors' own names on its sides
     for (row, column), (ax, *_) in sorted(cells.items()):
         _name(ax, cells, row, column)
@@ -107,51 +104,48 @@ def _height(ax: Axes, highest: float) -> float:
     height = float(box.height / box.width) * (WIDTH - BESIDE)
     if ax.get_aspect() != "auto":  # keeps its shape, and is not larger than drawn wide
         return min(height, float(box.height) / ax.figure.dpi)
-    return min(max(height, LOWEST), highest)
+    rows = [text.get_text().count("\n") + 1 for text in ax.get_yticklabels()]
+    return max(min(max(height, LOWEST), highest), LINE * max(rows, default=0) * len(rows))
 
 
 def _label(figure: Figure) -> None:
-    """Write the labels at the ends of lines again, as heights have changed, or long ones as a legend."""
-    ends = {
-        ax: [text for text in ax.texts if text.get_label() == plots.AT_END] for ax in figure.axes
+    """Write labels of lines again, as sizes have changed, and legends and long labels below the panels."""
+    named: dict[str, Any] = {}
+    for ax in figure.axes:
+        handles, names = ax.get_legend_handles_labels()
+        named |= dict(zip(names, handles, strict=True))
+    legends = [legend for ax in figure.axes if (legend := ax.get_legend())] + figure.legends
+    below = {
+        text.get_text(): named.get(text.get_text(), handle)
+        for legend in legends
+        for text, handle in zip(legend.get_texts(), legend.legend_handles, strict=True)
     }
-    labeled = [ax for ax, texts in ends.items() if texts]
-    if not labeled:
-        return
+    for legend in legends:
+        legend.remove()
     figure.draw_without_rendering()
-    room = min((ax.get_window_extent().width for ax in labeled), default=0.0)
-    for text in itertools.chain(*ends.values()):
+    if ends := _taken_off(figure, plots.AT_END):
+        room = min(ax.get_window_extent().width for ax in ends)
+        if room > ROOM * figure.dpi:
+            lacking = max(
+                count * 13 / 72 - ax.get_window_extent().height / figure.dpi
+                for ax, count in ends.items()
+            )
+            figure.set_figheight(figure.get_figheight() + max(lacking, 0))
+            plots.label_ends(*ends)
+        else:
+            below |= {name: line for ax in ends for name, line in plots.labeled(ax)}
+    if (free := _taken_off(figure, plots.BESIDE)) and not plots.beside(*free):
+        below |= {name: line for ax in free for name, line in plots.labeled(ax)}
+    if below:
+        plots.legend_below(figure, below)
+
+
+def _taken_off(figure: Figure, of: str) -> dict[Axes, int]:
+    """Remove the labels of one kind, and return how many each panel had, for those that had any."""
+    found = {ax: [text for text in ax.texts if text.get_label() == of] for ax in figure.axes}
+    for text in itertools.chain(*found.values()):
         text.remove()
-    if room > ROOM * figure.dpi:
-        lacking = max(
-            len(ends[ax]) * 13 / 72 - ax.get_window_extent().height / figure.dpi for ax in labeled
-        )
-        figure.set_figheight(figure.get_figheight() + max(lacking, 0))
-        plots.label_ends(*labeled)
-    else:
-        lines = {
-            str(line.get_label()): line
-            for ax in labeled
-            for line in ax.get_lines()
-            if not str(line.get_label()).startswith("_")
-        }
-        figure.legend(list(lines.values()), list(lines), loc="outside lower center")
-
-
-def _refit(legend: Legend, figure: Figure) -> None:
-    """Write a figure's legend in fewer columns, below the panels."""
-    wide = legend.get_window_extent().width / figure.dpi
-    if wide <= WIDTH:
-        return
-    texts = legend.get_texts()
-    figure.legend(
-        [handle for handle in legend.legend_handles if handle is not None],
-        [text.get_text() for text in texts],
-        loc="outside lower center",
-        ncols=max(1, int(legend._ncols * WIDTH / wide)),  # type: ignore[attr-defined]
-        fontsize=texts[0].get_fontsize(),
-    )
-    legend.remove()
+    return {ax: len(texts) for ax, texts in found.items() if texts}
 
 
 def _name(ax: Axes, cells: dict[tuple[int, int], list[Axes]], row: int, column: int) -> None:

@@ -25,9 +25,12 @@ from IPython.display import HTML
 from matplotlib import scale
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.text import Text
 from matplotlib.ticker import LogFormatterSciNotation
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from icl_book.markup import environment, number
 
@@ -61,8 +64,12 @@ COLORS = {
 #: Markers of sampled series, in order.
 MARKERS = "os^Dv<>"
 
-#: What `label_ends` calls its texts; no legend shows a name that begins with a line.
-AT_END = "_at end"
+#: What `label_ends` and `label_lines` call their texts; no legend shows a name that begins with a line.
+AT_END, BESIDE = "_at end", "_beside"
+
+#: For `label_lines`: colors below this brightness are drawn things and not shading or a grid; pixels around a
+#: label that stay free; a distance from other lines that is enough.
+_INK, _GAP, _FAR = 180, 5, 40
 
 #: Size of text in points: 14 px on a page, which shows figures at the size at which they are drawn.
 TEXT = 10.5
@@ -332,17 +339,24 @@ def label_ends(*panels: Axes, spacing: float = 12.0) -> None:
         _label_ends(ax, spacing)
 
 
+def labeled(ax: Axes) -> list[tuple[str, Line2D]]:
+    """Return the lines and the points with intervals that have a label, each with its label."""
+    bars = {c[0]: str(c.get_label()) for c in ax.containers if isinstance(c, ErrorbarContainer)}
+    named = [(bars.get(line, str(line.get_label())), line) for line in ax.get_lines()]
+    return [(name, line) for name, line in named if not name.startswith("_")]
+
+
 def _label_ends(ax: Axes, spacing: float) -> None:
     points_per_pixel = 72 / ax.figure.dpi
     bottom, top = ax.bbox.y0 * points_per_pixel, ax.bbox.y1 * points_per_pixel
     ends = []
-    for line in ax.get_lines():
+    for name, line in labeled(ax):
         shown = np.isfinite(line.get_xydata()).all(axis=1)
-        if str(line.get_label()).startswith("_") or not shown.any():
+        if not shown.any():
             continue
         x, y = np.asarray(line.get_xydata())[shown][-1]
         height = float(ax.transData.transform((x, y))[1]) * points_per_pixel
-        ends.append((min(max(height, bottom), top), x, y, height, line))
+        ends.append((min(max(height, bottom), top), x, y, height, name, line))
     from scipy.optimize import isotonic_regression  # not every figure has labels at ends
 
     ends.sort(key=lambda end: end[0])
@@ -352,9 +366,9 @@ def _label_ends(ax: Axes, spacing: float) -> None:
     steps = spacing * np.arange(len(ends))
     highest = max(bottom, top - spacing * (len(ends) - 1))
     heights = isotonic_regression(wanted - steps).x.clip(bottom, highest) + steps
-    for height, (_, x, y, at, line) in zip(heights, ends, strict=True):
+    for height, (_, x, y, at, name, line) in zip(heights, ends, strict=True):
         ax.annotate(
-            str(line.get_label()),
+            name,
             (x, y),
             xytext=(6, height - at),
             textcoords="offset points",
@@ -363,6 +377,107 @@ def _label_ends(ax: Axes, spacing: float) -> None:
             annotation_clip=False,
             label=AT_END,
         )
+
+
+def label_lines(*panels: Axes) -> None:
+    """Write the label of each line beside it, in its color, where nothing else is drawn.
+
+    It is for lines that come together at their ends, or run on to the edge. Call it when all else is drawn.
+    If a label has no place where its line is the nearest, a legend below the figure has all of them.
+
+    Args:
+        panels: Panels of one figure; lines without a label stay without one.
+    """
+    if not beside(*panels):
+        label_below(*panels)
+
+
+def beside(*panels: Axes) -> bool:
+    """Write labels as `label_lines` does, all of them or none, and return whether they have places."""
+    figure = panels[0].figure
+    assert isinstance(figure, Figure)
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format="rgba", dpi="figure")
+    width, height = figure.canvas.get_width_height()
+    pixels = np.frombuffer(drawn.getvalue(), np.uint8).reshape(height, width, 4)
+    taken = pixels[::-1, :, :3].min(axis=2) < _INK
+    written = []
+    for ax in panels:
+        x0, y0, x1, y1 = np.round(ax.bbox.extents).astype(int)
+        inside = taken[y0:y1, x0:x1]
+        written += [_beside(ax, name, line, inside) for name, line in labeled(ax)]
+    if None not in written:
+        return True
+    for text in filter(None, written):
+        text.remove()
+    return False
+
+
+def label_below(*panels: Axes) -> None:
+    """Write a legend of the labels of all lines of some panels, each once, below their figure."""
+    figure = panels[0].figure
+    assert isinstance(figure, Figure)
+    legend_below(figure, {name: line for ax in panels for name, line in labeled(ax)})
+
+
+def legend_below(figure: Figure, handles: Mapping[str, Any]) -> None:
+    """Write a legend of names and their artists below a figure, which gets higher by it.
+
+    It has as many columns as are not wider than the figure, at most four.
+    """
+    for columns in (4, 3, 2, 1):
+        legend = figure.legend(
+            list(handles.values()), list(handles), loc="outside lower center", ncols=columns
+        )
+        box = legend.get_window_extent()
+        if columns == 1 or box.width < figure.bbox.width:
+            break
+        legend.remove()
+    figure.set_figheight(figure.get_figheight() + box.height / figure.dpi)
+
+
+def _beside(ax: Axes, name: str, line: Line2D, taken: NDArray[np.bool_]) -> Text | None:
+    """Write a label near its line and far from other lines, and return it, None if there is no place.
+
+    ``taken`` are the pixels of the panel where something is drawn, from below; the label is added to them.
+    """
+    from scipy.ndimage import distance_transform_edt, maximum_filter, minimum_filter
+
+    on_line, on_others = np.zeros_like(taken), np.zeros_like(taken)
+    for other in ax.get_lines():
+        columns, rows = _pixels(ax, other)
+        mask = on_line if other is line else on_others
+        mask[rows, columns] = True
+    on_others[[0, -1]] = on_others[:, [0, -1]] = True  # the edges of the panel
+    words: dict[str, Any] = {"ha": "center", "va": "center", "transform": ax.transAxes}
+    text = ax.text(0.5, 0.5, name, color=line.get_color(), label=BESIDE, **words)
+    size = text.get_window_extent()
+    box = (int(size.height) + 2 * _GAP, int(size.width) + 2 * _GAP)
+    # for a label around each pixel
+    overlaps = maximum_filter(taken, box, mode="constant", cval=True)
+    own, others = (minimum_filter(distance_transform_edt(~m), box) for m in (on_line, on_others))
+    free = ~overlaps & (own < others) & on_line.any()
+    if not free.any():
+        text.remove()
+        return None
+    worth = np.where(free, np.minimum(others, _FAR) - 2 * own, -np.inf)
+    row, column = np.unravel_index(worth.argmax(), worth.shape)
+    text.set_position(((column + 0.5) / taken.shape[1], (row + 0.5) / taken.shape[0]))
+    up, right = int(row) - box[0] // 2, int(column) - box[1] // 2
+    taken[up : up + box[0], right : right + box[1]] = True
+    return text
+
+
+def _pixels(ax: Axes, line: Line2D) -> NDArray[np.int64]:
+    """Return columns and rows of the pixels on a line or of its points, from a panel's lower left corner."""
+    corners = line.get_transform().transform(line.get_xydata()) - ax.bbox.p0
+    corners = corners[np.isfinite(corners).all(axis=1)]
+    if line.get_linestyle() != "None":
+        at = np.arange(0, len(corners) - 0.999, 0.01)
+        corners = np.stack([np.interp(at, range(len(corners)), c) for c in corners.T], axis=1)
+    inside = ((corners >= 0) & (corners < np.floor(ax.bbox.size))).all(axis=1)
+    pixels: NDArray[np.int64] = corners[inside].astype(int).T
+    return pixels
 
 
 def guide(ax: Axes, x0: float, y0: float, slope: float, label: str, decades: float = 2.0) -> Any:
