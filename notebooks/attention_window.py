@@ -97,7 +97,7 @@ figure, (ring, prompt) = plt.subplots(1, 2, figsize=(7.6, 3.7), width_ratios=[1,
 half = np.rad2deg(np.arccos(1 - np.log(2) / w))
 ring.add_patch(Wedge((0, 0), 1.0, -half, half, color=blue, alpha=0.15, linewidth=0))
 ring.add_patch(plt.Circle((0, 0), 1, fill=False, color="0.6"))
-ring.text(0.5, 0, "window", color=blue, fontsize=11, **middle)
+ring.text(0.42, -0.05, "window", color=blue, fontsize=11, **middle)
 for i, (x, y) in enumerate(on_circle.numpy(), start=1):
     share = shares[i - 1]
     ring.plot([1, x], [0, y], color=blue, alpha=0.5, linewidth=0.5 + 9 * share)
@@ -521,8 +521,8 @@ for column, L in enumerate(lipschitz_values):
     plots.exact_curve(top, around, values)
     top.plot(angles, labels, ".", color="0.5")
     top.set_title(f"L = {L:g}, best w = {best:.0f}")
-    plots.exact_curve(middle, around, weight, color=blue)
-    plots.exact_curve(middle, around, np.cos(around), color=purple, ls=":")
+    plots.exact_curve(middle, around, weight, "softmax", blue)
+    plots.exact_curve(middle, around, np.cos(around), "linear", purple, ls=":")
     middle.set_xlabel("angle to the query")
     for other, color in plots.colors(lipschitz_values).items():
         w = optimal_window(Cosine(2, other), n_values, noise_std).w
@@ -535,9 +535,8 @@ for column, L in enumerate(lipschitz_values):
     bottom.tick_params(which="minor", labelbottom=False)
 for ax, label in zip(axes[:, 0], ("label", "weight", "risk"), strict=True):
     ax.set_ylabel(label)
-axes[1, 0].text(-3.35, 0.5, "softmax", color=blue)
-axes[1, 0].text(-1.8, -0.95, "linear", color=purple)
 plots.label_ends(axes[2, -1])
+plots.label_lines(axes[1, -1])
 plt.show()
 
 # %% [markdown]

@@ -117,14 +117,10 @@ print(least.round({"w": 1, "risk": 5}).to_string(index=False))
 
 # %%
 panels = plots.panels(turns, "task", ("w", "risk"), sharex=False, sharey=False)
-plots.lines(panels, turns, x="w", y="risk", hue="matrix", col="task", label="")
+plots.lines(panels, turns, x="w", y="risk", hue="matrix", col="task")
 panels["two waves"].set_ylim(0.583, 0.605)
 panels["ReLU"].set_ylim(-0.01, 0.26)
-for matrix, color in plots.colors(turns.matrix).items():
-    curve = turns[(turns.task == "ReLU") & (turns.matrix == matrix)]
-    place = (curve.w.mean(), curve.risk.mean())
-    label = {"xytext": (0, 8), "textcoords": "offset points", "ha": "center"}
-    panels["ReLU"].annotate(matrix, place, color=color, **label)
+plots.label_lines(*panels.values())
 plt.show()
 
 
@@ -821,28 +817,26 @@ for side, name in {1: "largest", -1: "most negative"}.items():
 middle = dims[min(1, len(dims) - 1)]
 waves = certificates.waves(dim=middle, n=1e7, lipschitz=lipschitz, noise_std=noise_std)
 figure, ax = plt.subplots(figsize=(5.8, 3.0))
-plots.exact_curve(ax, waves.wavenumber, waves.bound)
-plots.exact_curve(ax, waves.wavenumber, waves.bias, color=plots.COLORS["cosine"])
+b = waves.wavenumber
+plots.exact_curve(ax, b, waves.bound, "bound")
+plots.exact_curve(ax, b, waves.bias, "cosines of slope L", plots.COLORS["cosine"])
 affine = {"color": plots.COLORS["affine"], "linestyle": "--"}
-ax.plot(waves.wavenumber, waves.affine, **affine)
+plots.exact_curve(ax, b, waves.affine, "slope L everywhere", **affine)
 ax.axvline(waves.w[0] ** 0.5, color=plots.COLORS["guide"], linewidth=1)
-ax.text(0.3, 0.8 * waves.bound[0], "no L-Lipschitz function above", va="top")
-top = {"color": plots.COLORS["cosine"], "ha": "right"}
-ax.text(9, 0.6 * waves.bias.max(), "cosines of slope L", **top)
-ax.text(0.3, 1.2 * waves.affine[0], "slope L everywhere", color=affine["color"])
 ax.set(xscale="log", yscale="log", xlabel="wavenumber b", ylabel="bias")
 ax.set(title=f"d = {middle}")
+plots.label_lines(ax)
 plt.show()
 
 # %% [markdown]
 # ```{caption} fig-worst
 # :title: The worst function of a class
-# :alt: A humped curve of bias against wavenumber on logarithmic axes with its peak near one over the bandwidth. The horizontal
+# :alt: A humped curve of bias against wavenumber on logarithmic axes with its peak right of a vertical line. The horizontal
 # bound lies far above the peak. Affine functions of full slope lie far below the peak.
 #
 # Exact bias of the cosines $\frac Lb\cos(b\,u\cdot x)$, which are $L$-Lipschitz, against their wavenumber $b$, at the best
 # window for the ReLU class with $n=10^7$. The cosines should stay below the bound for all $L$-Lipschitz functions (horizontal
-# line), and should peak near $b=\sqrt w$ (vertical line). Dashed: affine functions of slope $L$.
+# line), and should peak somewhat to the right of $b=\sqrt w$ (vertical line). Dashed: affine functions of slope $L$.
 # ```
 #
 # As the window narrows, the largest bias of the cosines and the bound both fall like $L^2/w$. The card's control takes the

@@ -129,20 +129,16 @@ for dim, color in plots.colors(dims).items():
     part = windows[(windows.dim == dim) & (windows.noise_std == sigma)]
     part = part.set_index(["tokens", "n"])
     left.plot(part.w["Gaussian"], color=color)
-    left.plot(part.w["sphere"], "--", color=color)
-    right.plot(part.gap["Gaussian"], color=color)
-    left.text(2e12, part.w["sphere"].iloc[-1], f"d = {dim}", color=color, va="center")
-    right.text(
-        2e12, part.gap["Gaussian"].iloc[-1], f"d = {dim}", color=color, va="center"
-    )
+    left.plot(part.w["sphere"], "--", color=color, label=f"d = {dim}")
+    right.plot(part.gap["Gaussian"], color=color, label=f"d = {dim}")
 left.set(xscale="log", yscale="log", xlabel="context length n", ylabel="best w")
-right.set(xscale="log", yscale="log", xlabel="context length n", ylabel="1 - best w")
+right.set(xscale="log", yscale="log", xlabel="context length n")
+right.set_ylabel(r"$1-$ best w")
 slope = (1 - 5**0.5) / 2  # minus one over the golden ratio
-plots.guide(right, 1e3, 1e-3, slope, f"slope {slope:.3f}", decades=6)
-left.text(1e12, 1.4, "Gaussian", ha="right")
-left.text(1e7, 2e3, "sphere", ha="right")
-for ax in (left, right):
-    ax.set_xlim(right=3e15)
+plots.guide(right, 1e3, 1e-3, slope, f"slope ${slope:.3f}$", decades=6)
+kinds = [plt.Line2D([], [], color="k", ls=style) for style in ("--", "-")]
+left.legend(kinds, ["sphere", "Gaussian"])
+plots.label_ends(left, right)
 plt.show()
 
 # %% [markdown]
@@ -425,7 +421,7 @@ ax.set(xscale="log", xlabel="window parameter w", ylabel="exponent of 1/n")
 ax.set_ylim(0, 1.08)
 ax.set_xticks([0.25, 0.5, 1, 2, 3], labels=["0.25", "0.5", "1", "2", "3"])
 ax.minorticks_off()
-ax.legend(fontsize=9, loc="lower left")
+ax.legend(loc="upper right")
 plt.show()
 
 # %% [markdown]
@@ -553,8 +549,8 @@ judge(
 shown = gaussian_tokens.mean_risks(risks)
 printed = {
     "linear": "$x_1$",
-    "He_2": "$He_2$",
-    "He_3": "$He_3$",
+    "He_2": r"$\mathrm{He}_2$",
+    "He_3": r"$\mathrm{He}_3$",
     "ReLU": "$(x_1)_+$",
     "x_1 x_2": "$x_1x_2$",
 }
@@ -566,16 +562,16 @@ for i, (name, function) in enumerate(known.items()):
     # side by side, so that intervals can be told apart
     n = part.n * 1.1 ** (i - 2)
     bars = [part["mean"] - part.low, part.high - part["mean"]]
-    ax.errorbar(n, part["mean"], bars, fmt="o-", lw=1, ms=4, mfc="w", color=color)
-    last = (n.iloc[-1], part["mean"].iloc[-1])
-    words = {"textcoords": "offset points", "va": "center", "color": color}
-    # above the dashed line of its limit, or beside its curve
-    ax.annotate(printed[name], last, xytext=(14, 8 if stops else 3), **words)
+    marks = {"fmt": "o-", "lw": 1, "ms": 4, "mfc": "w", "color": color}
+    ax.errorbar(n, part["mean"], bars, label=printed[name], **marks)
     if stops:
-        ax.axhline(function.limit / function.variance, color=color, ls="--", lw=1)
+        limit = function.limit / function.variance
+        ax.hlines(
+            limit, lengths[0], lengths[-1], color=color, linestyle="--", linewidth=1
+        )
 ax.set(xscale="log", yscale="log", xlabel="context length n", ylabel="risk / variance")
 ax.set_ylim(2e-4, 6)
-ax.set_xlim(0.6 * lengths[0], 6 * lengths[-1])
+plots.label_ends(ax)
 plt.show()
 
 # %% [markdown]

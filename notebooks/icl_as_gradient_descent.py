@@ -141,16 +141,12 @@ print(largest.map("{:.1e}".format))
 # %%
 figure, ax = plt.subplots(figsize=(5.8, 2.5))
 for kind, path in gaps.groupby("kind"):
-    ax.semilogy(path.step, path.gradient, color=plots.COLORS[kind])
-    middle = path.iloc[len(path) // 2]
-    above = kind == "normalized"
-    label = {"xytext": (0, 10 if above else -10), "textcoords": "offset points"}
-    label |= {"ha": "left" if above else "right", "va": "center"}
-    ax.annotate(kind, (middle.step, middle.gradient), color=plots.COLORS[kind], **label)
+    ax.semilogy(path.step, path.gradient, color=plots.COLORS[kind], label=kind)
 ax.set_ylim(top=1)
 ax.yaxis.set_minor_formatter("")
 ax.set_xlabel("step of gradient descent")
 ax.set_ylabel("relative difference\nof the two gradients")
+plots.label_lines(ax)
 plt.show()
 
 # %% [markdown]
@@ -407,16 +403,11 @@ shrunk = middle["median"][middle.layer == "every token shrunk"].item()
 drawn = middle[middle.layer.isin(names)].replace({"layer": names})
 place = drawn.sharpness.map(measured.SHARPNESS.index)
 figure, ax = plt.subplots(figsize=(5.8, 2.5))
-plots.points(ax, drawn.assign(place=place), "place", "median", "layer", label="")
-ax.axhline(shrunk, c=plots.COLORS["guide"], lw=1)
-for layer, color in plots.colors(drawn.layer).items():
-    height = drawn["median"][(drawn.layer == layer) & (drawn.sharpness == "4")].item()
-    side = -0.13 if layer == names["one layer for all problems"] else 0.13
-    ax.text(5, height + side, layer, color=color, ha="center", va="center")
-shrunk_label = {"color": plots.COLORS["guide"], "ha": "center", "va": "bottom"}
-ax.text(1, shrunk + 0.02, "every token shrunk", **shrunk_label)
+plots.points(ax, drawn.assign(place=place), "place", "median", "layer")
+ax.axhline(shrunk, c=plots.COLORS["guide"], lw=1, label="every token shrunk")
 ax.set_xticks(range(len(measured.SHARPNESS)), measured.SHARPNESS)
 ax.set(ylim=(0, 1.2), xlabel="sharpness c of the layer", ylabel="cosine with the step")
+ax.legend()
 plt.show()
 
 # %% [markdown]

@@ -149,18 +149,25 @@ gaussian["normalized"] = length.normalized_risk(dim, n, noise_std)[0] / best.ris
 print(gaussian.round(2).to_string())
 
 # %%
-figure, axes = plt.subplots(1, 2, figsize=(6.9, 3.4), sharey=True)
+figure, axes = plt.subplots(1, 2, figsize=(6.9, 3.2), sharey=True)
 shades = plots.colors([*rules, "w = 1", "normalized"])
 titles = (f"sphere, d = {dim}", f"Gaussian inputs, d = {dim}")
+words = {
+    "log n": r"$\log n$",
+    "(log n)^2": r"$(\log n)^2$",
+    "n^(2/(d+2))": "the law, $n^{2/(d+2)}$",
+    "n^(2/(d-1))": "critical scale, $n^{2/(d-1)}$",
+    "w = 1": "$w=1$",
+}
 for ax, table, title in zip(axes, (sphere, gaussian), titles, strict=True):
     for name, price in table.drop(columns="best w").items():
-        ax.plot(n / n[0], price, ".-", color=shades[name], label=name)
+        label = words.get(name, name)
+        ax.plot(n / n[0], price, ".-", color=shades[name], label=label)
     ax.set(xscale="log", yscale="log", xlabel="N / n₀", title=title)
     ax.set_ylim(0.9, 60)
     ax.set_yticks([1, 2, 5, 10, 20, 50], ["1", "2", "5", "10", "20", "50"])
 axes[0].set_ylabel("risk / least risk")
-axes[0].legend(fontsize=8.5)
-axes[1].legend(fontsize=8.5)
+plots.label_below(*axes)
 plt.show()
 
 # %% [markdown]
@@ -243,15 +250,15 @@ figure, ax = plt.subplots(figsize=(6.9, 3.4))
 for sigma, color in plots.colors(noise_stds).items():
     log_w = np.log(optimal_window(ReLU(dim), n, sigma).w)
     exponent = np.gradient(log_w, np.log(n))
-    ax.plot(n, exponent, color=color, label=f"best w, sigma = {sigma:g}")
-ax.plot(n, 1 / np.log(n), "k:", label="log n")
-for name, order in (("critical scale", 0), ("law", 3)):
-    ax.axhline(2 / (dim - 1 + order), color=plots.COLORS["guide"], linestyle="--")
-    ax.text(1e8, 2 / (dim - 1 + order) + 0.01, name, ha="right")
-ax.axvspan(min(sizes), max(sizes), color=plots.COLORS["guide"], alpha=0.15)
+    ax.plot(n, exponent, color=color, label=rf"best w, $\sigma$ = {sigma:g}")
+ax.plot(n, 1 / np.log(n), "k:", label=r"$\log n$")
+guide = plots.COLORS["guide"]
+for name, order, style in (("critical scale", 0, "-."), ("the law", 3, "--")):
+    ax.axhline(2 / (dim - 1 + order), color=guide, linestyle=style, label=name)
+ax.axvspan(min(sizes), max(sizes), color=guide, alpha=0.15)
 ax.set(xscale="log", ylim=(0, 1.1), xlabel="context length n")
 ax.set(ylabel="local exponent", title=f"ReLU functions, d = {dim}")
-ax.legend()
+plots.label_below(ax)
 plt.show()
 
 # %% [markdown]

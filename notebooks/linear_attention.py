@@ -138,21 +138,14 @@ figure, axes = plt.subplots(2, 2, figsize=(6.9, 4.8), sharex=True, layout="const
 for ax, name in zip(axes.flat, field, strict=True):
     part = risks[(risks.task == name) & (risks.dim == d_show)]
     dots = kriging[kriging.task == name]
-    ax.plot(part.n, part.softmax)
-    ax.plot(part.n, part.linear, "--")
+    ax.plot(part.n, part.softmax, label="softmax")
+    ax.plot(part.n, part.linear, "--", label="linear attention")
     bars = [dots.risk - dots.low, dots.high - dots.risk]
-    ax.errorbar(dots.n, dots.risk, bars, fmt="ko", mfc="w")
+    ax.errorbar(dots.n, dots.risk, bars, fmt="ko", mfc="w", label="Bayes-linear")
     ax.set(xscale="log", yscale="log", title=f"{name}, d = {d_show}")
 figure.supxlabel("context length n", fontsize="medium")
 figure.supylabel("risk", fontsize="medium")
-end = risks[(risks.task == "affine") & (risks.dim == d_show)].iloc[-1]
-words = {"ha": "right", "va": "top"}
-axes[0, 1].text(
-    end.n, 0.8 * end.linear, "linear attention", color=plots.PALETTE[1], **words
-)
-axes[0, 1].text(end.n, 6 * end.softmax, "softmax", color=plots.PALETTE[0], **words)
-end = kriging[kriging.task == "affine"].iloc[-1]
-axes[0, 1].text(end.n, end.risk / 2, "Bayes-linear", ha="center", va="top")
+plots.label_lines(axes[0, 1])
 plt.show()
 
 # %% [markdown]

@@ -140,13 +140,11 @@ panels = plots.panels(shown, "function", labels, "y", title="${}$", height=2.6)
 for function, ax in panels.items():
     line = shown[shown.function == function]
     color = plots.COLORS["printed"]
-    ax.plot(line.R, 10**line.printed, "--", color=color)
-    ax.plot(line.R, 10**line.proved, color=plots.COLORS["exact"])
-    ax.plot(line.R, 10**line.found, "o", mfc="white", color="k")
-top = 10 ** shown.printed.max()
+    ax.plot(line.R, 10**line.printed, "--", color=color, label="printed")
+    ax.plot(line.R, 10**line.proved, color=plots.COLORS["exact"], label="proved")
+    ax.plot(line.R, 10**line.found, "o", mfc="white", color="k", label="found")
 panels["f"].set_yticks(10.0 ** np.arange(0, shown.printed.max(), 20))
-panels["f"].text(max(radii) - 0.7, top**0.85, "printed", color=color, ha="right")
-panels["f"].text(max(radii), top**0.06, "proved (line), found (circles)", ha="right")
+panels["u"].legend()
 plt.show()
 
 # %% [markdown]
@@ -482,18 +480,15 @@ curvature = lipschitz_bounds.two_tokens(1 / (1 + np.exp(-t)))
 plots.exact_curve(axes[0], t, curvature)
 axes[0].set(xlabel="difference t of two scores", ylabel="second derivative")
 methods = counts.melt("condition", var_name="method", value_name="passes")
-plots.lines(axes[1], methods, "condition", "passes", "method", label="", marker="o")
 names = {
     "descent": "gradient descent",
     "preconditioned": "data divided out",
     "newton": "Newton-CG",
 }
-for method, color in plots.colors(methods.method).items():
-    middle = counts.iloc[len(counts) // 2]
-    place = (middle.condition, 0.55 * middle[method])
-    label = {"ha": "center", "va": "top", "fontsize": 9}
-    axes[1].text(*place, names[method], color=color, **label)
+methods = methods.replace({"method": names})
+plots.lines(axes[1], methods, "condition", "passes", "method", marker="o")
 axes[1].set(yscale="log", ylim=(1, 1e7), xlabel="condition number", ylabel="passes")
+plots.label_lines(axes[1])
 plt.show()
 
 # %% [markdown]

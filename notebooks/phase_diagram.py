@@ -117,7 +117,7 @@ assert np.isclose(
 )
 
 # %%
-names = {"equal weights": "#e4e4e4", "a window": "#a9d0ef", "few tokens": "#f7cf9a"}
+names = {"equal weights": "#e4e4e4", "a window": "#7fb8e6", "few tokens": "#eda04b"}
 shades = ListedColormap(list(names.values()))
 titles = phases.title.unique()
 figure, axes = plt.subplots(1, len(titles), figsize=(6.9, 2.8))
@@ -153,11 +153,11 @@ plt.show()
 # the right of the boundary follows a band of few tokens, then a window that narrows to the right. Dots of the power law
 # fill a part of the window regions in long contexts.
 #
-# The kind of weights that is best for each context length and roughness. Numbered lines join settings of equal $w^*$.
-# *Few tokens* means that the best layer attends to fewer than five tokens and to less than half of the context. *A
-# window* means every other setting with $w^*>0$, nearly equal weights included. Dots mark settings at which $w^*$ differs
-# from {prf:ref}`the law of the window <thm-law>` by less than 20 %. Left: {term}`ReLU functions <class>`. Middle and
-# right: waves at $\sigma=0.1$.
+# The kind of weights that is best for each context length and roughness: equal weights (gray), a window (blue) or few
+# tokens (orange). Numbered lines join settings of equal $w^*$. *Few tokens* means that the best layer attends to fewer
+# than five tokens and to less than half of the context. *A window* means every other setting with $w^*>0$, nearly equal
+# weights included. Dots mark settings at which $w^*$ differs from {prf:ref}`the law of the window <thm-law>` by less than
+# 20 %. Left: {term}`ReLU functions <class>`. Middle and right: waves at $\sigma=0.1$.
 # ```
 #
 # **When does the law hold?** Since the law needs long contexts, the dots fill only a part of the region *a window*. A few
@@ -280,12 +280,11 @@ signals = phase_diagram.windows_over_signal(dim=middle, n_values=few)
 figure, axes = plt.subplots(1, 2, figsize=(6.9, 2.8), sharey=True)
 for ax, name in zip(axes, phase_diagram.PROPORTIONAL, strict=True):
     part = signals[signals.task == name]
-    plots.lines(ax, part, "signal", "w", "n")
+    plots.lines(ax, part, "signal", "w", "n", label="n = {}")
     plots.lines(ax, part, "signal", "silent", "n", label="", linestyle=":", lw=1)
     ax.set(xscale="log", yscale="log", xlabel=r"$L/\sigma$", title=name)
-    for i, (n, color) in enumerate(plots.colors(few).items()):
-        ax.text(300, 0.005 * 4**i, f"n = {n}", color=color)
 axes[0].set_ylabel("best window parameter w*")
+axes[0].legend()
 plt.show()
 
 # %% [markdown]
@@ -442,13 +441,11 @@ ratios = phase_diagram.waves_over_laws(
     dims=dims, lipschitz_values=lipschitz_values, noise_std=noise_std
 )
 figure, ax = plt.subplots(figsize=(6.9, 2.8))
-plots.lines(ax, ratios, "lipschitz", "laplacian", "dim")
-plots.lines(ax, ratios, "lipschitz", "gradient", "dim", label="", linestyle=":")
+plots.lines(ax, ratios, "lipschitz", "laplacian", "dim", label="")
+gradient = {"label": "d = {}", "linestyle": ":"}
+plots.lines(ax, ratios, "lipschitz", "gradient", "dim", **gradient)
 ax.set(xlabel="wavenumber L", ylabel="w* over the law", xscale="log")
-for dim, color in plots.colors(dims).items():
-    end = ratios[ratios.dim == dim].iloc[-1]
-    ax.text(end.lipschitz, end.gradient, f"  d = {dim}", color=color, va="center")
-ax.set_xlim(right=1.5 * max(lipschitz_values))
+plots.label_ends(ax)
 plt.show()
 
 # %% [markdown]

@@ -88,7 +88,7 @@ turn = np.radians(np.arange(361))  # from north to the east and around
 up = np.radians(paris[0])
 line = {"arrowstyle": "-", "color": "k", "lw": 0.7, "relpos": (1, 0.8), "shrinkB": 0}
 # each circle's name stands west of it on the sea, at this latitude
-for n, at in ((100, 57), (1000, 49), (10_000, 41)):
+for n, at in ((100, 60.5), (1000, 50), (10_000, 39.5)):
     angle = optimal_window(shown, n, noise_std).w ** -0.5
     north = np.arcsin(
         np.sin(up) * np.cos(angle) + np.cos(up) * np.sin(angle) * np.cos(turn)

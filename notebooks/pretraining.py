@@ -158,14 +158,11 @@ for i, (L, task) in enumerate(zip(lipschitz_values, tasks, strict=True)):
 figure, ax = plt.subplots(figsize=(6.9, 3.4))
 for L, color in plots.colors(lipschitz_values).items():
     ax.plot(record, windows[L], "o", color=color, markersize=2, alpha=0.3)
-    ax.plot(record, flow[L], color=color)
-    ax.axhline(best[L], color=color, linestyle=":", linewidth=1)
-    ax.text(1.02 * steps, flow[L][-1], f"L = {L:g}", color=color, va="center")
+    ax.plot(record, flow[L], color=color, label=f"L = {L:g}")
     name = f"best w, L = {L:g}"
-    ax.text(0.95 * steps, best[L], name, color=color, va="bottom", ha="right")
-ax.set(
-    xlabel="gradient step", ylabel="w, the mean diagonal of M", xlim=(0, 1.14 * steps)
-)
+    ax.plot([0, steps], [best[L]] * 2, ":", color=color, linewidth=1, label=name)
+ax.set(xlabel="gradient step", ylabel="w, the mean diagonal of M", xlim=(0, None))
+plots.label_ends(ax)
 plt.show()
 
 # %% [markdown]
@@ -374,21 +371,17 @@ for ax, (title, key) in zip(axes.ravel(), names.items(), strict=False):
         markersize=3.5,
     )
     ax.set(title=title, xlabel="gradient step", ylabel=r"$\|M\|_2$", ylim=(0, None))
-last = grown["ReLU", "non-isotropic"]
-last = last[last.step == record[-1]].groupby("lipschitz").norm.median()
-for L, color in plots.colors(lipschitz_values).items():
-    axes[0, 0].text(1.04 * steps, last[L], f"L = {L:g}", color=color, va="center")
-axes[0, 0].set_xlim(right=1.3 * steps)
 ax = axes[1, 1]
 for case, color in plots.colors(edge.case).items():
     line = edge[edge.case == case]
-    ax.plot(line.lipschitz, line.w, color=color)
-    ax.text(7, line.w.max(), case, color=color, va="center")
+    ax.plot(line.lipschitz, line.w, color=color, label=case)
 last = grown["cosine", "isotropic"]
 last = medians(last[last.step == record[-1]], "norm", by=["lipschitz"])
 last = last.assign(case="trained")
 plots.points(ax, last, "lipschitz", "median", "case", color="k")
 ax.set(title="cosine: the exact best w", xlabel="Lipschitz constant L", ylabel="w")
+ax.legend()
+plots.label_ends(*axes.flat[:3])
 plt.show()
 
 # %% [markdown]
@@ -524,8 +517,9 @@ in_noise = pd.concat(
 
 # %% tags=["hide-input"]
 first = relu[relu.seed == 0].set_index("dim")
-ratios = {"squeeze": False, "height_ratios": [5, 1]}
-figure, axes = plt.subplots(2, len(dims), figsize=(6.9, 2.8), **ratios)
+# entries of the last rows are equally wide in all panels
+ratios = {"height_ratios": [5, 1], "width_ratios": [k + 1 for k in dims]}
+figure, axes = plt.subplots(2, len(dims), figsize=(6.9, 3.4), squeeze=False, **ratios)
 for (top, bottom), k in zip(axes.T, dims, strict=True):
     names = [*(f"$x_{i + 1}$" for i in range(k)), "$y$"]
     A = first.scores[k]
@@ -639,20 +633,18 @@ corner = pd.concat(
 )
 corner["ratio"] = corner.risk_one / corner.risk
 figure, axes = plt.subplots(1, 2, figsize=(6.9, 2.7))
-plots.lines(axes[0], corner, "noise_std", "c", "task")
+plots.lines(axes[0], corner, "noise_std", "c", "task", label="")
 middle = medians(in_noise, "corner", by=["task", "noise_std"])
-plots.points(axes[0], middle, "noise_std", "median", "task")
-axes[0].axhline(1, color=plots.COLORS["guide"], linestyle=":")
-axes[0].text(sigmas[-1], 1, "fixed: c = 1", va="bottom", ha="right")
+plots.points(axes[0], middle, "noise_std", "median", "task", label="")
+guide = {"color": plots.COLORS["guide"], "linestyle": ":"}
+axes[0].axhline(1, label="fixed: c = 1", **guide)
 plots.lines(axes[1], corner, "noise_std", "ratio", "task")
 axes[0].set(ylabel="corner c")
 axes[1].set(ylabel="risk at c = 1 over least")
-for name, color in plots.colors(["affine", "ReLU"]).items():
-    end = corner[corner.task == name].iloc[-1]
-    axes[1].text(end.noise_std, end.ratio, f" {name}", color=color, va="center")
 for ax in axes:
     ax.set_xlabel(r"standard deviation $\sigma$ of the noise")
-    ax.set_xlim(right=1.2 * sigmas[-1])
+plots.label_ends(axes[1])
+plots.label_lines(axes[0])
 plt.show()
 
 # %% [markdown]
@@ -697,12 +689,11 @@ in_time = pretraining.windows_in_time(
 figure, ax = plt.subplots(figsize=(6.9, 3.0))
 for time, color in plots.colors(in_time.time).items():
     line = in_time[in_time.time == time]
-    ax.plot(line.n, line.w, color=color)
     power = f"$t=10^{{{round(np.log10(min(time, 1e9)))}}}$"
     name = "minimizer" if np.isinf(time) else power
-    ax.text(1.1e4, line.w.iloc[-1], name, color=color, va="center")
+    ax.plot(line.n, line.w, color=color, label=name)
 ax.set(xscale="log", yscale="log", xlabel="context length n", ylabel="w")
-ax.set_xlim(right=4e4)
+plots.label_ends(ax)
 plt.show()
 
 # %% [markdown]

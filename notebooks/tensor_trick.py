@@ -205,15 +205,14 @@ worst.style.format("{:.0e}", subset=columns).format(
 # %%
 figure, ax = plt.subplots(figsize=(5.8, 3.0))
 size = np.array([2, 1024])
+explicit = {"color": "C0", "label": r"explicit $A_1\otimes A_2$"}
+ax.loglog(size, 8 * 9 * size**4, ":", **explicit)
+ax.loglog(size, 8 * 16 * size**2, ":", color="C1", label="matrices and scores")
 ax.loglog(worst.dim, worst.explicit, "o", color="C0")
 ax.loglog(worst.dim, worst.matrices, "s", color="C1")
-ax.loglog(size, 8 * 9 * size**4, ":", color="C0")
-ax.loglog(size, 8 * 16 * size**2, ":", color="C1")
-ax.axhline(24 * 2**30, color=plots.COLORS["guide"], ls="--")
-ax.text(2, 5e10, "24 GiB", color=plots.COLORS["guide"])
-ax.text(2, 2e12, r"explicit $A_1\otimes A_2$", color="C0")
-ax.text(1024, 2e3, "matrices and scores", color="C1", ha="right")
+ax.axhline(24 * 2**30, color=plots.COLORS["guide"], ls="--", label="24 GiB")
 ax.set(xlabel="dimension d, with n = 3 d tokens", ylabel="bytes")
+plots.label_lines(ax)
 plt.show()
 
 # %% [markdown]

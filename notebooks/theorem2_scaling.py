@@ -82,19 +82,12 @@ figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.4))
 red = plots.COLORS["noise"]
 for i, power in enumerate((4, 6, 8)):
     part = many[:, i]
-    axes[0].plot(w[part], risk.noise[part, i], color=red)
+    name = f"$n=10^{power}$" if i else f"noise, $n=10^{power}$"
+    axes[0].plot(w[part], risk.noise[part, i], color=red, label=name)
     axes[0].plot(w[part], risk.total[part, i], "k", linewidth=0.9, zorder=3)
-    at_end = (w[part][-1], risk.noise[part, i][-1])
-    words = {"xytext": (0, 3), "textcoords": "offset points", "ha": "center"}
-    name = f"$10^{power}$" if i else f"noise,\n$n=10^{power}$"
-    axes[0].annotate(name, at_end, color=red, **words)
-axes[0].plot(w[full], risk.bias[full, -1], color=plots.COLORS["bias"])
-at_end = (w[full][-1], risk.bias[full, -1][-1])
-words |= {"xytext": (4, 2), "ha": "left"}
-axes[0].annotate("bias", at_end, color=plots.COLORS["bias"], **words)
-axes[0].plot(least.w, least.risk, "k*", markersize=9)
-words |= {"xytext": (0, 7), "ha": "center"}
-axes[0].annotate("sum", (least.w[0], least.risk[0]), **words)
+blue = plots.COLORS["bias"]
+axes[0].plot(w[full], risk.bias[full, -1], color=blue, label="bias")
+axes[0].plot(least.w, least.risk, "k*", markersize=9, label="least sum")
 axes[0].set(xscale="log", yscale="log", ylim=(1e-6, 1), xlim=(0.9, 2e4))
 axes[0].set(xlabel="window parameter w", ylabel="mean squared error")
 axes[0].set_title("ReLU functions, d = 5")
@@ -102,6 +95,7 @@ relu = over_decades[over_decades.task == "ReLU"]
 plots.lines(axes[1], relu, "n", "ratio", "dim", label="d = {}")
 axes[1].set(xscale="log", xlabel="context length n", ylabel="best w over its law")
 plots.label_ends(axes[1])
+plots.label_lines(axes[0])
 plt.show()
 
 # %% [markdown]
@@ -267,7 +261,7 @@ print(arrived.groupby("n").ratio.last().round(3).to_string())
 fig, ax = plt.subplots()
 for n, line in arrived.groupby("n"):
     ax.plot(line.step, line.ratio, label=f"n = {n}")
-ax.axhline(1, color="0.6", linewidth=0.8)
+ax.hlines(1, arrived.step.min(), arrived.step.max(), color="0.6", linewidth=0.8)
 ax.set(xscale="log", xlabel="step of Adam", ylabel="trained w / best w")
 plots.label_ends(ax)
 plt.show()

@@ -71,9 +71,8 @@ words = {"textcoords": "offset points", "va": "center"}
 for ratio, name in ((4.0, "L' = 4 L"), (1.0, "L' = L"), (0.25, "L' = L / 4")):
     tested = ReLU(5, ratio * lipschitz)
     risk = population_risk(tested, w, 1e4, noise_std).total
-    (curve,) = ax.plot(w, risk)
+    (curve,) = ax.plot(w, risk, label=name)
     color = curve.get_color()
-    ax.annotate(name, (w[0], risk[0]), xytext=(0, 9), color=color, **words)
     least = optimal_window(tested, 1e4, noise_std)
     ax.plot(least.w, least.risk, "k*", markersize=9)
     if ratio != 1:
@@ -86,6 +85,7 @@ for ratio, name in ((4.0, "L' = 4 L"), (1.0, "L' = L"), (0.25, "L' = L / 4")):
         ax.annotate(f"times {lost / least.risk:.1f}", middle, **words, **side)
 ax.set(xscale="log", yscale="log", xlabel="window parameter w", ylabel="risk")
 ax.set_title("ReLU functions, d = 5, $n=10^4$")
+plots.label_lines(ax)
 plt.show()
 
 # %% [markdown]

@@ -79,8 +79,8 @@ inside, outside = np.cos(np.deg2rad(angles))
 spot, spot_risk = low_rank.least_isotropic(4, 2, n=context_length, noise_std=noise_std)
 strip = optimal_window(Linear(2), context_length, noise_std)
 matrices = {
-    "best w I": (spot, spot, spot_risk),
-    "best c BB'": (strip.w, 0.0, strip.risk),
+    "best $w I$": (spot, spot, spot_risk),
+    r"best $c\,BB^\top$": (strip.w, 0.0, strip.risk),
 }
 figure, axes = plt.subplots(1, 2, figsize=(6.9, 3.1), sharey=True)
 for ax, (name, (c, e, risk)) in zip(axes, matrices.items(), strict=True):
@@ -92,14 +92,6 @@ for ax, (name, (c, e, risk)) in zip(axes, matrices.items(), strict=True):
     ax.set_xlabel("angle in the relevant directions")
     ax.set(xticks=[-180, -90, 0, 90, 180], yticks=[-180, -90, 0, 90, 180])
 axes[0].set_ylabel("angle in the other directions")
-axes[0].text(
-    175,
-    150,
-    "query: star",
-    color=plots.COLORS["sampled"],
-    ha="right",
-    bbox={"facecolor": "white", "edgecolor": "none"},
-)
 plt.show()
 
 # %% [markdown]
@@ -109,7 +101,7 @@ plt.show()
 # around the query. Right, they form a vertical strip through the query, over all angles of the irrelevant directions.
 #
 # Areas show the attention weights of the same tokens under two matrices. A token is a pair of angles, of which only the
-# horizontal one decides its label. Left: the best multiple of the identity puts the weight on a spot around the query. Right:
+# horizontal one decides its label, and the star is the query. Left: the best multiple of the identity puts the weight on a spot around the query. Right:
 # the matrix $cBB^\top$ with the best $c$ puts it on a strip, which has more tokens to average over.
 # ```
 #
@@ -196,18 +188,17 @@ for (n, sigma), parts in learned.items():
     print(f"inside {inside:.2f}, outside {outside:.2f}, sine {sine:.2f}")
 
 # %%
+marks = {"inside": "o", "outside": "s"}
 figure, axes = plt.subplots(1, 3, figsize=(6.9, 2.7))
 for ax, ((n, sigma), parts) in zip(axes, learned.items(), strict=True):
-    ax.plot(record, parts["inside"], "o", color=plots.PALETTE[0], ms=3, alpha=0.5)
-    ax.plot(record, parts["outside"], "s", color=plots.PALETTE[1], ms=3, alpha=0.5)
-    ax.axhline(optimal_window(Linear(rank), n, sigma).w, color=plots.COLORS["exact"])
+    for (name, marker), color in zip(marks.items(), plots.PALETTE, strict=False):
+        (first, *_) = ax.plot(record, parts[name], marker, c=color, ms=3, alpha=0.5)
+        first.set_label(name)
+    best = optimal_window(Linear(rank), n, sigma).w
+    ax.axhline(best, color=plots.COLORS["exact"], label="exact best c")
     ax.set(xscale="log", xlabel="Adam step", title=rf"n = {n}, $\sigma$ = {sigma:g}")
 axes[0].set_ylabel("size of the part of M")
-best = optimal_window(Linear(rank), *settings[1]).w
-at = record[0]
-axes[1].text(at, 0.98 * best, "exact best c", va="top")
-axes[1].text(at, 0.5 * best, "inside (rises)", color=plots.PALETTE[0])
-axes[1].text(at, 0.35 * best, "outside (falls)", color=plots.PALETTE[1])
+plots.label_below(axes[0])
 plt.show()
 
 # %% [markdown]
@@ -685,35 +676,26 @@ first = curves[(curves.dim == more_dims[0]) & (curves["rank"] == more_ranks[0])]
 bounds = minima[minima["rank"] == more_ranks[0]].set_index("link")
 size = {"figsize": (6.9, 4.6), "sharex": True, "sharey": "row"}
 figure, (top, bottom) = plt.subplots(2, 3, **size)
-for row, column, label in ((top, "sine", "sine of angle"), (bottom, "error", "error")):
+rows = ((top, "sine", "sine of angle", "{}"), (bottom, "error", "error", ""))
+for row, column, label, name in rows:
     shown = medians(first, column, by=["link", "unit", "step"])
     shown = shown.replace({"unit": {"linear": "linear attention"}})
     panels = dict(zip(low_rank.PRINTED, row, strict=True))
-    plots.points(panels, shown, "step", "median", "unit", col="link", markersize=4)
+    words = {"col": "link", "label": name, "markersize": 4}
+    plots.points(panels, shown, "step", "median", "unit", **words)
     row[0].set(xscale="log", yscale="log", ylabel=label)
 pure = medians(without_intercept, "error", by=["link", "step"])
-linear_color = plots.COLORS["linear attention"]
-plots.points(bottom[0], pure, "step", "median", "link", color=linear_color, marker="^")
+marks = {"color": plots.COLORS["linear attention"], "marker": "^"}
+plots.points(bottom[0], pure, "step", "median", "link", label="without +2", **marks)
 exact, guide = plots.COLORS["exact"], plots.COLORS["guide"]
 for link, above, ax in zip(low_rank.PRINTED, top, bottom, strict=True):
     above.set_title(link)
-    ax.axhline(bounds.least[link], color=exact)
-    ax.axhline(bounds.constant[link], color=guide, linestyle="--")
+    ax.axhline(bounds.least[link], color=exact, label="exact least risk")
+    dashed = {"color": guide, "linestyle": "--", "label": "best constant"}
+    ax.axhline(bounds.constant[link], **dashed)
     ax.set_xlabel("Adam step")
     ax.xaxis.set_minor_formatter("")
-right = {"transform": top[2].get_yaxis_transform(), "ha": "right"}
-top[2].text(0.97, 0.25, "linear attention", color=linear_color, **right)
-top[2].text(0.97, 0.08, "softmax", color=plots.COLORS["softmax"], **right)
-right = {"transform": bottom[0].get_yaxis_transform(), "ha": "right"}
-above = {"va": "bottom"} | right
-constant = 1.1 * bounds.constant["affine"]
-bottom[0].text(0.97, constant, "best constant", color=guide, **above)
-right = {"transform": bottom[2].get_yaxis_transform(), "ha": "right"}
-below = {"va": "top"} | right
-least = 0.9 * bounds.least["cosine"]
-bottom[2].text(0.97, least, "exact least risk", color=exact, **below)
-pure_end = 1.5 * pure["median"].iloc[-1]
-bottom[0].text(0.97, pure_end, "without +2", color=linear_color, **above)
+plots.label_below(top[2], bottom[0])
 plt.show()
 
 # %% [markdown]
