@@ -380,7 +380,8 @@ last = medians(last[last.step == record[-1]], "norm", by=["lipschitz"])
 last = last.assign(case="trained")
 plots.points(ax, last, "lipschitz", "median", "case", color="k")
 ax.set(title="cosine: the exact best w", xlabel="Lipschitz constant L", ylabel="w")
-ax.legend()
+ax.set_ylim(top=1.8 * edge.w.max())  # room for the legend
+ax.legend(loc="upper right")
 plots.label_ends(*axes.flat[:3])
 plt.show()
 

@@ -82,12 +82,17 @@ figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.4))
 red = plots.COLORS["noise"]
 for i, power in enumerate((4, 6, 8)):
     part = many[:, i]
-    name = f"$n=10^{power}$" if i else f"noise, $n=10^{power}$"
-    axes[0].plot(w[part], risk.noise[part, i], color=red, label=name)
-    axes[0].plot(w[part], risk.total[part, i], "k", linewidth=0.9, zorder=3)
+    # one label for the lines of one color, and n above the end of each
+    noise, total = (None, "sum") if i == 0 else ("noise" if i == 2 else None, None)
+    axes[0].plot(w[part], risk.noise[part, i], color=red, label=noise)
+    axes[0].plot(w[part], risk.total[part, i], "k", lw=0.9, zorder=3, label=total)
+    words = {"xytext": (0, 4), "textcoords": "offset points", "ha": "center"}
+    at_end = (w[part][-1], risk.total[part, i][-1])
+    name = f"$10^{power}$" if i else f"$n=10^{power}$"
+    axes[0].annotate(name, at_end, color=red, va="bottom", **words)
 blue = plots.COLORS["bias"]
 axes[0].plot(w[full], risk.bias[full, -1], color=blue, label="bias")
-axes[0].plot(least.w, least.risk, "k*", markersize=9, label="least sum")
+axes[0].plot(least.w, least.risk, "k*", markersize=9)
 axes[0].set(xscale="log", yscale="log", ylim=(1e-6, 1), xlim=(0.9, 2e4))
 axes[0].set(xlabel="window parameter w", ylabel="mean squared error")
 axes[0].set_title("ReLU functions, d = 5")
