@@ -19,6 +19,8 @@
 # for linear functions the exact best window lies in this range for most data sets {judged}`P1.data.range`. On a sphere one
 # attention layer is the Nadaraya-Watson kernel smoother, so that $w$ is a bandwidth in disguise. If your columns are not on
 # a sphere, `icl.Placement` puts them there, and if only some of them matter, `icl.best_matrix` finds out which.
+#
+# To use these functions without the book, type `pip install ".[sklearn]"` in a copy of its repository ({doc}`../book/reproduce`).
 
 # %% tags=["remove-cell"]
 import sys

@@ -40,6 +40,7 @@ NOT_HERE = {
         ".ci/minutes",
     ],
     "needs the network": [
+        'pip install ".[sklearn]"',
         "git clone {{ repository }}",
         "cd {{ repository_name }}",
         'make book PIP_OPTIONS="--extra-index-url https://download.pytorch.org/whl/cpu"',
@@ -72,29 +73,30 @@ NOT_HERE = {
     ],
     "claims are judged alone by tests/icl_book/test_single.py": [
         ".venv/bin/python -m icl_book judge P1.T2.upper",
-        "python -m icl_book judge P1.T2.upper",
     ],
     "a chapter is run as a script by tests/icl_book/test_notebook.py": [
-        "python notebooks/tensor_trick.py"
+        ".venv/bin/python notebooks/tensor_trick.py"
     ],
     "papers of their own in tests/icl_book/test_quotes.py": [
-        "python -m icl_book quotes paper.pdf",
+        ".venv/bin/python -m icl_book quotes paper.pdf",
         ".venv/bin/python -m icl_book quotes paper.pdf --paper P1",
     ],
-    "all scripts are run by tests/test_second_computations.py": ["python book/checks/ball.py"],
+    "all scripts are run by tests/test_second_computations.py": [
+        ".venv/bin/python book/checks/ball.py"
+    ],
     "a minute, and the same kind as that of the front page, which is run": [
         ".venv/bin/python -m icl_book execute theorem2_scaling -p noise_std=0.5"
     ],
     "papermill is run once, as the README has it": [
-        'papermill notebooks/planet.ipynb out.ipynb -p noise_std 0.2 -y "n_values: [30, 10000]"'
+        ".venv/bin/python -m papermill notebooks/planet.ipynb out.ipynb -p noise_std 0.2 "
+        '-y "n_values: [30, 10000]"'
     ],
-    "activates what the tests run with": ["source .venv/bin/activate"],
 }
 #: The commands that are run, by what they are called here.
 RUN = {
     "front page": ".venv/bin/python -m icl_book execute planet -p noise_std=0.2",
-    "reproduce": 'python -m icl_book execute planet -p noise_std=0.2 -p n_values="[30, 10000]"',
-    "help": "papermill --help-notebook notebooks/planet.ipynb",
+    "reproduce": '.venv/bin/python -m icl_book execute planet -p noise_std=0.2 -p n_values="[30, 10000]"',
+    "help": ".venv/bin/python -m papermill --help-notebook notebooks/planet.ipynb",
     "papermill": ".venv/bin/python -m papermill notebooks/planet.ipynb out.ipynb -p noise_std 0.2",
     "sweep": 'make sweep NOTEBOOK=planet GRID="noise_std=0.1,0.2"',
 }
@@ -136,6 +138,13 @@ def test_every_command_on_a_page_is_run_or_has_a_reason_why_not():
     assert set(known) - printed == set(), "on no page"
     for reason in NOT_HERE:
         assert all((ROOT / file).is_file() for file in re.findall(r"tests/\S+", reason))
+
+
+def test_python_is_called_in_one_way():
+    """By the interpreter of the book's environment: another one has none of its packages."""
+    printed = {command for path in pages() for command in commands(path)}
+    other = [one for one in printed if re.match(r"python|papermill|jupyter|source ", one)]
+    assert other == []
 
 
 def test_every_printed_run_has_a_chapter_and_parameters_that_the_chapter_takes():

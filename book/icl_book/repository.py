@@ -80,6 +80,12 @@ def address(root: Path) -> str:
     return (remote(root) or here) if here == PLACEHOLDER else here
 
 
+def home(root: Path) -> str | None:
+    """Return the address, if there is one: neither the placeholder nor a folder."""
+    url = address(root)
+    return None if url == PLACEHOLDER else url
+
+
 def adopt(root: Path) -> bool:
     """Write the remote's address for the placeholder in ``_config.yml``, ``CITATION.cff`` and the notebooks.
 

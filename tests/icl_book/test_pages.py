@@ -14,11 +14,13 @@ import jupytext
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from bs4 import BeautifulSoup
 from docutils import nodes
 from docutils.frontend import get_default_settings
 from docutils.parsers.rst import Parser
 from docutils.utils import new_document
+from pybtex.database import parse_string
 from scipy.special import gamma
 from sphinx import addnodes
 from sphinx.ext.napoleon import Config, GoogleDocstring
@@ -209,29 +211,47 @@ def says(text, *words):
     assert {one: line.count(one) for one in words} == dict.fromkeys(words, 1)
 
 
-def test_the_table_of_times_adds_up_what_it_prints():
-    """A chapter that is gone may still be in the record, and a new one has no time in it yet."""
-    record = {"seconds": {"n": 12.0, "o": 30.0, "gone": 500.0}, "machine": "2 cores"}
-    pages = stage.pages(
-        **shown(),
-        titles={"n": "N", "mine": "M", "o": "O"},
-        measured={"presets": {"quick": record}},
-    )
-    rows = re.findall(r"^\| (.+?) \| (\d+|-) \|$", str(pages.durations()), re.MULTILINE)
+def test_the_table_of_times_is_of_the_runs_that_the_book_shows_and_adds_up():
+    machine = {"cores": 2, "cpu": "Some CPU"}
+    runs = [
+        {"name": name, "preset": "quick", "seconds": seconds, "machine": machine, "commit": None}
+        | {"device": "cpu", "parameters": {}}
+        for name, seconds in {"n": 12.4, "o": 30.0}.items()
+    ]
+    pages = stage.pages(**shown(), titles={"n": "N", "o": "O"}, versions={}, runs=runs)
+    text = str(pages.durations())
+    rows = re.findall(r"^\| (.+?) \| (\d+) \|$", text, re.MULTILINE)
     assert rows == [
         ("[](/notebooks/o.ipynb)", "30"),
         ("[](/notebooks/n.ipynb)", "12"),
-        ("[](/notebooks/mine.ipynb)", "-"),
         ("together", "42"),
     ]
+    assert text.rstrip().endswith("cores: 2 cores, Some CPU.")
+    # the same times stand on the page on how the book was built
+    assert "Together the notebooks took 42 s." in str(pages.provenance())
 
 
-def test_the_committed_times_are_of_chapters_that_there_are():
-    presets = json.loads((ROOT / "benchmarks" / "results" / "presets.json").read_text())
-    for name, record in presets.items():
-        assert set(record["seconds"]) <= set(plan.notebooks()), (
-            f"{name}: run benchmarks/presets.py, or drop it"
-        )
+@pytest.mark.parametrize("home", [None, "https://example.org/book"])
+def test_the_reference_and_its_bibtex_entry_are_what_the_citation_file_says(home):
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    text = str(stage.pages(**shown(), cited=cited, home=home).citation())
+    (entry,) = re.findall("```bibtex\n(.*?)```", text, re.DOTALL)
+    (found,) = parse_string(entry, "bibtex").entries.values()
+    year = str(cited["date-released"])[:4]
+    assert found.type == "software"
+    assert {key.lower(): value for key, value in found.fields.items()} == {
+        "title": cited["title"],
+        "year": year,
+        "version": cited["version"],
+        "license": ", ".join(cited["license"]),
+    } | ({"url": home} if home else {})
+    # braces keep the name whole: these authors have no first name
+    (author,) = found.persons["author"]
+    assert str(author) == "{" + cited["authors"][0]["name"] + "}"
+    reference = text.partition("```")[0]
+    for said in (cited["authors"][0]["name"], year, cited["title"], cited["version"], home or ""):
+        assert str(said) in reference
+    assert "OWNER" not in text
 
 
 def test_no_committed_benchmark_was_measured_on_a_changed_tree():
@@ -755,7 +775,8 @@ def test_the_price_of_a_wrong_slope_is_near_its_limit_from_the_length_that_pages
 
 
 def test_a_page_has_no_word_in_braces_that_stands_for_nothing():
-    said = {"repository", "repository_name", *stage.sentences(stage.pages(**frozen(), titles={}))}
+    said = {"repository", "repository_name", "home"}
+    said |= set(stage.sentences(stage.pages(**frozen(), titles={})))
     for path in (ROOT / "book").glob("*.md"):
         assert set(re.findall(r"\{\{ (\w+) \}\}", path.read_text())) <= said, path.name
 

@@ -14,6 +14,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from icl_book import repository
 from icl_book.claims import Claim, Grade, Verdict
 from icl_book.claims.claim import SOURCES, UNTESTED
@@ -113,6 +115,8 @@ def stage(
         versions={what: v for run in runs for what, v in run["versions"].items()}
         | {"python": sys.version.split()[0]}
         | {name: version(name) for name in BUILT_WITH},
+        cited=yaml.safe_load((root / "CITATION.cff").read_text(encoding="utf-8")),
+        home=repository.home(root),
         measured={p.stem: read_json(p) for p in (root / "benchmarks" / "results").glob("*.json")},
     )
     for name, macro in vars(module).items():
@@ -123,10 +127,10 @@ def stage(
         page = f"../notebooks/{audited[card['id']].notebook}.html"
         return link(card, number, case, page)
 
-    url = repository.address(root)
     words = {
-        "repository": url,
-        "repository_name": url.rsplit("/", 1)[-1],
+        "repository": repository.home(root) or "ADDRESS",
+        "repository_name": repository.address(root).rsplit("/", 1)[-1],
+        "home": _home(repository.home(root)),
         **sentences(module),
     }
     for path in (target / "book").glob("*.md"):
@@ -177,6 +181,7 @@ def pages(**context: Any) -> Any:
     made.filters = made.filters | {
         "line": _line,
         "cell": _cell,
+        "machine": _machine,
         "github": _github,
         "cases": cases,
     }
@@ -190,6 +195,16 @@ def pages(**context: Any) -> Any:
         "sources": list(SOURCES.values()),
     }
     return made.get_template("site/pages.md.j2").make_module(known | context)
+
+
+def _home(url: str | None) -> str:
+    """Say where the repository is, if it is anywhere."""
+    if url:
+        return f"The repository is at <{url}>."
+    return (
+        "The repository has no public address yet, so that ADDRESS on this page stands for wherever your "
+        "copy of it lies."
+    )
 
 
 def findings(module: Any, root: Path) -> list[str]:
@@ -299,6 +314,10 @@ def packages(root: Path) -> dict[str, dict[str, Any]]:
 
 def _line(markdown: str) -> str:
     return " ".join(markdown.split())
+
+
+def _machine(machine: Mapping[str, Any]) -> str:
+    return f"{machine['cores']} cores, {machine['cpu']}"
 
 
 def _cell(markdown: str) -> str:
