@@ -43,7 +43,7 @@ import torch
 from icl.streams import stream
 from icl.tensor_trick import gradient, kron_block, unvec, vec
 from icl_book import notebook
-from icl_book.claims import judge
+from icl_book.claims import cases, judge
 from icl_book.figures import plots
 from icl_book.measurements import tensor_trick
 
@@ -229,10 +229,11 @@ plt.show()
 
 # %% tags=["remove-input"]
 slips = tensor_trick.broken(dims, draws, seed)
+mistaken = "{what}, n = {n}, d = {dim}"
 judge(
     "P2.normalized",
     worst,
-    slips[slips.statement == "normalized"].rename(columns={"difference": "normalized"}),
+    cases(slips[slips.statement == "normalized"], "difference", name=mistaken),
     value="normalized",
     name="n = {n}, d = {dim}",
 )
@@ -246,7 +247,7 @@ judge(
 judge(
     "P2.rescaled",
     worst,
-    slips[slips.statement == "rescaled"].rename(columns={"difference": "rescaled"}),
+    cases(slips[slips.statement == "rescaled"], "difference", name=mistaken),
     value="rescaled",
     name="n = {n}, d = {dim}",
 )
@@ -255,7 +256,7 @@ judge(
 judge(
     "P2.trick",
     worst,
-    slips[slips.statement == "trick"].rename(columns={"difference": "trick"}),
+    cases(slips[slips.statement == "trick"], "difference", name=mistaken),
     value="trick",
     name="n = {n}, d = {dim}",
 )

@@ -234,7 +234,7 @@ judge(
 
 # %% [markdown]
 # **Longer contexts need more steps.** A longer context has a larger best $w$, and because each step of Adam has a bounded
-# size, training from $M=0$ needs more steps to get there. Layers of the [further run](audit-registered) did not get there
+# size, training from $M=0$ needs more steps to get there. Layers of the [registered run](audit-registered) did not get there
 # on contexts of 100 tokens with little noise. The next cell trains layers with little noise on contexts of three lengths,
 # in four times as many steps as the experiment above:
 

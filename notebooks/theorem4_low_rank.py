@@ -254,7 +254,7 @@ judge(
 
 # %% [markdown]
 # **Does training find the subspace at other sizes?** Yes, at all sizes that we tried, if it has enough steps. In our
-# [further run](audit-registered), where the control failed as well, one of five settings contradicted the card's statement:
+# [registered run](audit-registered), where the control failed as well, one of five settings contradicted the card's statement:
 # $n=100$ without noise, with as many steps as here. At the same $c$, an entry $e>0$ in the irrelevant directions raises the
 # risk less for $n=100$ than for $n=20$, which may be why more steps are needed. The next cell trains two units for as many
 # steps as above, and two for four times as many:

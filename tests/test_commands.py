@@ -203,7 +203,7 @@ def test_the_first_experiment_of_the_front_page_ends_as_the_page_says(tree):
     text = page("book/introduction.md")
     # what smoke makes smaller, the training, has a noise of its own, and the radii have their full context
     *_, done, result = said(tree, "front page", " --preset smoke")
-    assert "The line before ends with *done* and a time" in text
+    assert "Before it stands a line that ends with *done* and a time" in text
     assert re.fullmatch(r"planet: done in \d+ s", done)
     folder = re.search(r"path of the new notebook in `([^`]+)`", text)[1]
     path = tree / result.removeprefix("result: ")

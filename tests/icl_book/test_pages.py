@@ -323,14 +323,15 @@ def test_the_front_page_says_what_was_tested_and_how_many_sampled_verdicts_staye
         "A verdict without a proof is about the sizes in this book, "
         "so that we ran the experiments once more at other sizes, "
         "by a plan that was fixed beforehand. "
-        "Of the authors' 2 independent statements that held then, 1 did not stay. "
+        "Of the authors' 2 independent statements that held then, 1 did not stay in this "
+        "*registered run*. "
         "Of the 3 verdicts that are graded *sampled*, on statements of the authors, of "
         "others and of this book, 1 stayed, 1 became undecided and 1 were contradicted, "
         "although 1 of these contradictions decides nothing, because there the control "
         "failed, which is a check with a known answer. Counted with verdicts of other "
         "kinds that rest on random numbers too, 1 of 2 stayed. Of this book's own "
         "statements that did not stay, 1 is no longer judged, and 2 statements that are "
-        "judged now are younger than the plan, so that no such run covers them.",
+        "judged now are younger than the plan, so that the registered run does not cover them.",
     )
     assert "fixed beforehand" not in written("further") + written("tested", RERUNS)
 
