@@ -410,6 +410,14 @@ return [...document.querySelectorAll(`.bd-article :is(${boxes})`)]
   .filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.textContent.trim().slice(0, 60));
 """
 
+#: Cards whose id does not end where their number ends, on a page whose folds are open.
+RAGGED = """
+const right = e => e.getBoundingClientRect().right;
+return [...document.querySelectorAll(".bd-article .icl-card:has(.icl-measured)")]
+  .filter(c => Math.abs(right(c.querySelector(".icl-id")) - right(c.querySelector(".icl-measured"))) > 2)
+  .map(c => c.id);
+"""
+
 #: How many figures have a drawing for a phone, too.
 DRAWN_TWICE = "return document.querySelectorAll('figure picture source').length"
 #: How high the open page is.
@@ -486,6 +494,7 @@ def test_page_in_browser_and_by_axe(browser, book, page):
         assert first.is_displayed()
         assert browser.execute_script(DRAWN_TWICE) > 0
     assert browser.execute_script(CUT) == []
+    assert browser.execute_script(RAGGED) == []
 
 
 @pytest.mark.browser
