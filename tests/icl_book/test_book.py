@@ -348,7 +348,7 @@ def test_a_full_disk_is_one_line(tmp_path, monkeypatch):
 def test_digest_sees_every_input(tmp_path):
     root, notebook = tmp_path / "tree", tmp_path / "x.ipynb"
     names = "_config.yml _toc.yml book/a.md book/_static/icl.css icl/a.py requirements.lock"
-    names += " results/replication.csv benchmarks/results/x.json"
+    names += " CITATION.cff results/replication.csv benchmarks/results/x.json"
     files = [*(root / name for name in names.split()), notebook]
     for file in files:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -26,7 +26,9 @@ HANGING = 600  # seconds after which whatever is waited for will not come
 #: What the book of the copy has of its own, beside its two notebooks.
 SMALL = {
     "_toc.yml": "format: jb-book\nroot: book/introduction\n"
-    "parts:\n- caption: Both\n  chapters:\n  - file: notebooks/tiny\n  - file: notebooks/other\n",
+    "parts:\n- caption: Both\n  chapters:\n  - file: notebooks/tiny\n  - file: notebooks/other\n"
+    "  - file: book/audit\n",
+    "book/audit.md": "(audit-how)=\n# An audit, to which cards link\n",
     "book/introduction.md": "# A small book\n\nSee {cite:p}`collins2024`.\n\n```{bibliography}\n```\n",
     "book/claims/paper3.yml": "X: {title: One, source: here, reading: $1 > 0$, quantity: one, "
     "grade: proved here, control: c, rule: {at_least: 0, at_most: 2}}\n",
@@ -55,9 +57,8 @@ class Copy:
             shutil.copytree(ROOT / name, root / name, symlinks=True, ignore=ignored)
         for name in ("notebooks", "presets", "results"):
             (root / name).mkdir()
-        for name in (
-            "Snakefile _config.yml requirements.lock pyproject.toml results/replication.csv".split()
-        ):
+        files = "Snakefile _config.yml CITATION.cff requirements.lock pyproject.toml"
+        for name in (*files.split(), "results/replication.csv"):
             shutil.copy(ROOT / name, root / name)
         for name, text in SMALL.items():
             (root / name).write_text(text)

@@ -34,7 +34,9 @@ from icl_book.site import audit, machines, stage, verify
 
 def digest(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> str:
     """Digest of everything the book is made from."""
-    inputs = "_config.yml _toc.yml book/**/* icl/**/*.py requirements.lock results/*.csv"
+    inputs = (
+        "_config.yml _toc.yml CITATION.cff book/**/* icl/**/*.py requirements.lock results/*.csv"
+    )
     inputs += " benchmarks/results/*.json notebooks/*.py"
     words = [
         preset,
