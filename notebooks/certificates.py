@@ -59,7 +59,7 @@ notebook.setup(globals())
 # proofs of theorems that stand in other chapters.
 #
 # 1. **All matrices, every $n\ge2$.** Tokens in the direction of $Mx_q$ get the largest weights. If function values are more
-#    correlated at closer inputs, this direction should point to the query $x_q$, so that the best matrix is a multiple $wI$ of
+#    correlated at closer inputs, $Mx_q$ should point to the query $x_q$, so that the best matrix is a multiple $wI$ of
 #    the identity.
 # 2. **Irrelevant directions.** Directions on which the labels do not depend add random numbers to the scores, unless the
 #    matrix ignores these directions. If labels are linear in the relevant directions and have no noise, these numbers raise the

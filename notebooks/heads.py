@@ -12,7 +12,7 @@
 # *What would a second attention head buy, and how far is one layer from the best that any predictor can do?*
 #
 # **Short answer.** A second head subtracts. Two softmax averages, one of which is blurred more than the other, are combined
-# with values of opposite sign, so that most of the blur cancels. For smooth functions every further head improves the rate at
+# with values of opposite sign, so that most of the blur cancels. For smooth functions with enough degrees every further head improves the rate at
 # which the risk falls {judged}`P1.H.rate`, and two heads give affine functions the rate $1/n$. With $d=5$ and $n=20{,}000$
 # examples a second head divides the least risk on affine functions by
 # {judged}`P1.H.gain | affine, d = 5, n = 20000, 2 heads | .0f`. Its best $w$ is negative there, so that it looks away from the
@@ -23,8 +23,8 @@
 # For ReLU functions, whose odd part is linear, the gap of one head is wider.
 # In short contexts a second head is hardly worth having: with $n=20$ examples it divides the risk by
 # {judged}`P1.H.gain | affine, d = 5, n = 20, 2 heads | .2f` for affine functions and by
-# {judged}`P1.H.gain | ReLU, d = 5, n = 20, 2 heads | .2f` for ReLU functions. Trained layers reach the computed risk if their
-# heads start on opposite sides {judged}`P1.H.trained`. Layers whose heads start alike stay near the risk of one head.
+# {judged}`P1.H.gain | ReLU, d = 5, n = 20, 2 heads | .2f` for ReLU functions. On affine functions with $n=200$ trained layers reach the computed
+# risk if their heads start on opposite sides {judged}`P1.H.trained`. Layers whose heads start alike stay near the risk of one head.
 
 # %% tags=["remove-cell"]
 import sys
@@ -344,7 +344,8 @@ judge(
 
 # %% [markdown]
 # Heads that start apart end near the exact optimum: one value is larger than one, and the other head is subtracted. Heads that
-# start alike stay alike. Is the optimum of one head a saddle, which a longer training would leave, or a second minimum?
+# start alike stay alike. They stay at the optimum of one head. Is it a second minimum beside that of two heads, or a saddle, which a
+# longer training would leave? The answer depends on which matrices are allowed.
 #
 # **A second minimum among isotropic heads, as long as both values are positive.** Let two heads have the same $w$, the best one
 # for one head, and values with $v_1+v_2=1$. Move their windows apart to $w+\delta v_2$ and $w-\delta v_1$. The first head's

@@ -332,8 +332,9 @@ judge(
 # We train on affine and on ReLU functions of $x=\Sigma^{1/2}u$ itself. As a function of $u$, the affine function
 # $\ell\,q\cdot x+b=\ell\,(\Sigma^{1/2}q)\cdot u+b$ varies more along the long axes. Let $\lambda_i$ be the eigenvalue of
 # $\Sigma$ for axis $i$, and $L$ the Lipschitz constant of the class in $x$. Since the Lipschitz constant in $u$ along axis $i$
-# is $L\sqrt{\lambda_i}$, long axes need a narrower window. As $\lambda_i$ grows, the entry $M_{ii}$ should therefore fall more
-# slowly than the lemma's entry $w/\lambda_i$.
+# is $L\sqrt{\lambda_i}$, long axes need a narrower window than the lemma gives them. The lemma's entry
+# $w/\lambda_i$ falls as $\lambda_i$ grows. Since a larger entry of $M$ means a narrower window, the entry $M_{ii}$ should fall
+# more slowly.
 
 # %% tags=["hide-input"]
 along = medians(other_symmetry, "entry", by=["task", "eigenvalue"])

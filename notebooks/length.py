@@ -19,10 +19,10 @@
 # $n^{2/(d+2)}$ costs {judged}`P1.N.law | N = 100 n0, median | .2f` times, and
 # {judged}`P1.N.law | N = 100 n0, largest | .1f` times at worst. Do not *fit* a power to short contexts: there
 # the best $w$ grows faster than it does later, and with a power fitted up to $n=200$ the risk at $n=20{,}000$ is up
-# to {judged}`P1.N.fitted | s n^alpha, n = 20000, largest | .0f` times the least one. If one rule must do, take $a+b\log n$, which
-# costs {judged}`P1.N.fitted | a + b log n, n = 20000, median | .2f` times in the median and
+# to {judged}`P1.N.fitted | s n^alpha, n = 20000, largest | .0f` times the least one. If one rule must do and $d$ is not known, take
+# $a+b\log n$, which then costs {judged}`P1.N.fitted | a + b log n, n = 20000, median | .2f` times in the median and
 # {judged}`P1.N.fitted | a + b log n, n = 20000, largest | .1f` times at worst. You need no rule if the labels of the context choose the
-# window, which then costs a few percent {judged}`P1.N.context`. If keys differ in length, a rule can do harm: on Gaussian
+# window, which costs a few percent in the median {judged}`P1.N.context`. If keys differ in length, a rule can do harm: on Gaussian
 # inputs with $d=5$ and linear functions, $w\propto\log n$ has {judged}`P1.N.gaussian | d = 5, n = 10000 | .0f` times the least risk.
 
 # %% tags=["remove-cell"]
@@ -679,9 +679,9 @@ judge("P1.N.narrow", found, control)
 # the means of queries and of keys grows, with the exponent {judged}`P1.N.narrow | SmolLM2-135M, interaction | .3f`. The
 # mere length does not do this, because the part shrinks if the tokens around the block are drawn independently. A head
 # with fixed weights is told no length. It could narrow only through what earlier layers make of a longer context, and in
-# these two models it does not.
+# these two models it hardly does, if at all.
 #
-# The other two cards ask why few keys count. On natural text the shortfall is
+# The next two cards ask why the effective number of keys is small. On natural text the shortfall is
 # {judged}`P1.N.positions | MiniLM-L6, shortfall on natural text | .2f` in MiniLM and
 # {judged}`P1.N.positions | SmolLM2-135M, shortfall on natural text | .2f` in SmolLM2. If tokens are drawn independently, so that only
 # their positions are those of a text, {judged}`P1.N.positions | MiniLM-L6, share left with independent tokens | 100*.0f` % and
@@ -725,8 +725,8 @@ judge("P1.N.size", found, control)
 # | situation | rule |
 # |:--|:--|
 # | keys of one length, labels that depend on directions | normalize, and let the context choose the window, by leaving labels out |
-# | the same, but one rule must do | $a+b\log n$, fitted to the longest contexts that you have, for up to a hundred times their length |
-# | still longer contexts | a power with the exponent of the law, $\frac2{d+2}$, not a fitted one |
+# | the same, but one rule must do | a power with the exponent of the law, $\frac2{d+2}$, not a fitted one |
+# | the same, but $d$ is not known | $a+b\log n$, fitted to the longest contexts that you have, for up to a hundred times their length |
 # | keys of different length that matter | do not sharpen: test $w$ at both lengths |
 #
 # The dimension in the law is that of the sphere on which the tokens really lie. If the tokens lie near a surface of fewer

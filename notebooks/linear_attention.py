@@ -198,8 +198,8 @@ judge(
 # $$h(x_q)=\frac1n\sum_{i=1}^ny_i\,x_i^\top Mx_q .$$ (eq-linear)
 #
 # Let $k(t)=\sum_\ell a_\ell P_\ell(t)$ be the {term}`covariance` of the class in {term}`Gegenbauer polynomials`, with
-# $t=x\cdot x'$ and $P_\ell(1)=1$. If we call the mean square of a function its *power*, the class has the power
-# $k(1)=\mathbb Ef(x)^2$, of which $a_1$ belongs to the part of $f$ that is linear in $x$.
+# $t=x\cdot x'$ and $P_\ell(1)=1$. The *power* of a function is its mean square. The class has the power $k(1)=\mathbb Ef(x)^2$, of
+# which $a_1$ belongs to the part of $f$ that is linear in $x$.
 #
 # :::{admonition} What is true: the floor of linear attention
 # :class: tip

@@ -511,17 +511,26 @@ def test_readme_front_page_audit_and_audit_json_count_alike():
     # in one sentence each: what the first screen counts, and what our main reading does not bear out
     said = stage.sentences(pages)
     assert numbers(
-        r"Of the (\d+) .* (\d+) agree .* every .* (\d+) agree only", said["counted"]
+        r"Of the (\d+) .* (\d+) agree .* every .* (\d+) of them .* (\d+) agree only",
+        said["counted"],
     ) == [
         len(tested),
         len(holds),
+        sum(len(c["readings"]) == 1 for c in holds),
         len(depends),
+    ]
+    assert said["holding"] in whole and said["holding"].startswith(
+        f"Of the {len(holds)} that hold,"
+    )
+    own_rerun = [one for one in context["reruns"] if one.who == "this book" and not one.stayed]
+    assert numbers(r"did not stay, (\d+) are no longer judged, and others", said["withdrawn"]) == [
+        sum(one.statement not in judged for one in own_rerun)
     ]
     others = [c["id"] for c in tested if c["readings"]["as we read it"] != "agrees"]
     assert re.findall(r"\{judged\}`([\w.-]+)`", said["disagreeing"]) == others
     refuted = [c["id"] for c in listed if c["verdict"] == Verdict.REFUTED]
     assert re.findall(r"\{judged\}`([\w.-]+)`", said["refuted"]) == refuted
-    assert {"counted", "disagreeing", "refuted", "rerun"} <= set(
+    assert {"counted", "holding", "disagreeing", "refuted", "rerun", "withdrawn"} <= set(
         re.findall(r"\{\{ (\w+) \}\}", FRONT_PAGE)
     )
 

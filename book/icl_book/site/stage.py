@@ -216,7 +216,16 @@ def findings(module: Any, root: Path) -> list[str]:
 def sentences(module: Any) -> dict[str, str]:
     """Return the sentences that templates count, by the word in braces for which they stand on pages."""
     found = {"verdicts": "tested"} | {
-        name: name for name in ("counted", "disagreeing", "refuted", "rerun", "opening")
+        name: name
+        for name in (
+            "counted",
+            "holding",
+            "disagreeing",
+            "refuted",
+            "rerun",
+            "withdrawn",
+            "opening",
+        )
     }
     said = {word: _line(str(getattr(module, macro)())) for word, macro in found.items()}
     return {"audited": in_short(module), **said}
