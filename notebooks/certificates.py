@@ -16,7 +16,7 @@
 # more examples, the risk is least if the attention matrix is a multiple of the identity {judged}`P1.T2.form`. Without this
 # assumption another matrix can be better, as for some waves on the circle. For linear functions of a few relevant directions,
 # attention should ignore all other directions ([](/notebooks/theorem4_low_rank.ipynb)). As far as we computed, the authors'
-# upper bound in Theorem 3 holds for every $L$-Lipschitz test function {judged}`P1.T3.any`. A function of the ReLU class has the
+# upper bound in Theorem 3 holds for every $L$‑Lipschitz test function {judged}`P1.T3.any`. A function of the ReLU class has the
 # Lipschitz constant that the slides give {judged}`P1.T2.lip`.
 
 # %% tags=["remove-cell"]
@@ -64,7 +64,7 @@ notebook.setup(globals())
 # 2. **Irrelevant directions.** Directions on which the labels do not depend add random numbers to the scores, unless the
 #    matrix ignores these directions. If labels are linear in the relevant directions and have no noise, these numbers raise the
 #    risk.
-# 3. **All Lipschitz functions.** At a given window the risks of *all* $L$-Lipschitz functions have a common upper
+# 3. **All Lipschitz functions.** At a given window the risks of *all* $L$‑Lipschitz functions have a common upper
 #    bound.
 # 4. **All pairs of points.** The Lipschitz constant of a function of the ReLU class is the steeper of its two slopes.
 #
@@ -74,7 +74,7 @@ notebook.setup(globals())
 #
 # To try $d=7$, run these lines in a new cell below the next cell. The quarter turn then rotates one plane, and $wI$
 # should again have the smaller risk. At $d=5$, $n=20$ and $\sigma=1$ such a turn raises the risk of ReLU functions by
-# {judged}`P1.T2.form | ReLU, d = 5, n = 20: a plane turned by 90° | 100*.0f` %.
+# {judged}`P1.T2.form | ReLU, d = 5, n = 20: a plane turned by 90° | 100*.0f` %.
 #
 # ```python
 # tasks["ReLU"] = ReLU(dim=7)
@@ -135,7 +135,7 @@ plt.show()
 # ```
 #
 # For the two waves, replacing $wI$ by the quarter turn changes the least risk by
-# {judged}`P1.T2.form | two waves, quarter turn | 100*.1f` %. The quarter turn does not change the strong wave. But the weak
+# {judged}`P1.T2.form | two waves, quarter turn | 100*.1f` %. The quarter turn does not change the strong wave. But the weak
 # wave, which is too short for the window, appears in the prediction with the wrong sign, and the quarter turn reverses this
 # sign.
 #
@@ -797,7 +797,7 @@ for side, name in {1: "largest", -1: "most negative"}.items():
 # :::{prf:proposition} the worst Lipschitz function
 # :label: thm-any
 # :nonumber:
-# Let $M=wI$. Every $L$-Lipschitz $f$ has $L_{\rm bias}(f)\le2L^2\big(1-\mathbb E\sum_i\omega_i\,x_i\cdot x_q\big)$. The
+# Let $M=wI$. Every $L$‑Lipschitz $f$ has $L_{\rm bias}(f)\le2L^2\big(1-\mathbb E\sum_i\omega_i\,x_i\cdot x_q\big)$. The
 # largest bias over all such $f$ is at least the bias of $\frac Lb\cos(b\,u\cdot x)$, for every $b>0$ and every unit
 # vector $u$.
 # :::
@@ -810,7 +810,7 @@ for side, name in {1: "largest", -1: "most negative"}.items():
 #
 # On the sphere $\|x_i-x_q\|^2=2-2\,x_i\cdot x_q$.
 #
-# *Below.* Each $\frac Lb\cos(b\,u\cdot x)$ is $L$-Lipschitz. $\square$
+# *Below.* Each $\frac Lb\cos(b\,u\cdot x)$ is $L$‑Lipschitz. $\square$
 # :::
 
 # %% tags=["hide-input"]
@@ -834,13 +834,13 @@ plt.show()
 # :alt: A humped curve of bias against wavenumber on logarithmic axes with its peak right of a vertical line. The horizontal
 # bound lies far above the peak. Affine functions of full slope lie far below the peak.
 #
-# Exact bias of the cosines $\frac Lb\cos(b\,u\cdot x)$, which are $L$-Lipschitz, against their wavenumber $b$, at the best
-# window for the ReLU class with $n=10^7$. The cosines should stay below the bound for all $L$-Lipschitz functions (horizontal
+# Exact bias of the cosines $\frac Lb\cos(b\,u\cdot x)$, which are $L$‑Lipschitz, against their wavenumber $b$, at the best
+# window for the ReLU class with $n=10^7$. The cosines should stay below the bound for all $L$‑Lipschitz functions (horizontal
 # line), and should peak somewhat to the right of $b=\sqrt w$ (vertical line). Dashed: affine functions of slope $L$.
 # ```
 #
 # As the window narrows, the largest bias of the cosines and the bound both fall like $L^2/w$. The card's control takes the
-# cosines $L\cos(\sqrt w\,u\cdot x)$, which are not $L$-Lipschitz, and whose risk does not fall at all.
+# cosines $L\cos(\sqrt w\,u\cdot x)$, which are not $L$‑Lipschitz, and whose risk does not fall at all.
 
 # %% tags=["remove-input"]
 slopes = certificates.worst_slopes(
@@ -1232,7 +1232,7 @@ judge("P1.T2.lip", steepest, kind="found", high="bound", name=template)
 #
 # If function values are more correlated at closer inputs, the best matrix is a multiple of the identity for every
 # $n\ge2$. For linear functions of three or more directions, noise in the scores raises the risk. One bound on the bias
-# holds for all $L$-Lipschitz functions.
+# holds for all $L$‑Lipschitz functions.
 
 # %% tags=["remove-input"]
 notebook.footer()

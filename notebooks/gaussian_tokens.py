@@ -335,7 +335,7 @@ assert abs(bias.mean() - risk.bias) < 5 * bias.std() / len(bias) ** 0.5
 # :::
 #
 # **In a ball.** If tokens and query are uniform in the unit ball of $\mathbb R^d$, an error remains however long the context
-# is. Its least value over all $w$, the *floor*, is in five dimensions {judged}`P1.G.ball | floor, d = 5 | 100*.1f` % of the
+# is. Its least value over all $w$, the *floor*, is in five dimensions {judged}`P1.G.ball | floor, d = 5 | 100*.1f` % of the
 # variance of the function, and no matrix $M$ has a lower limit.
 #
 # ```{admonition} Why an error remains

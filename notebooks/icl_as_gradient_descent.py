@@ -250,7 +250,7 @@ judge("P2.icl.identity", [weights, tokens])
 #
 # ```{admonition} Proof
 # :class: dropdown
-# For the first item insert {eq}`eq-icl-shift` into the residuals. The second item holds because softmax is $\frac12$-Lipschitz
+# For the first item insert {eq}`eq-icl-shift` into the residuals. The second item holds because softmax is $\frac12$‑Lipschitz
 # ([](/notebooks/lipschitz_bounds.ipynb)).
 #
 # For the third item move $s'$ on a segment that starts at $s$, where $\tilde b=b$. The derivative of $\tilde b$ in $s'$ is

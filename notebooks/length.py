@@ -684,10 +684,10 @@ judge("P1.N.narrow", found, control)
 # The next two cards ask why the effective number of keys is small. On natural text the shortfall is
 # {judged}`P1.N.positions | MiniLM-L6, shortfall on natural text | .2f` in MiniLM and
 # {judged}`P1.N.positions | SmolLM2-135M, shortfall on natural text | .2f` in SmolLM2. If tokens are drawn independently, so that only
-# their positions are those of a text, {judged}`P1.N.positions | MiniLM-L6, share left with independent tokens | 100*.0f` % and
-# {judged}`P1.N.positions | SmolLM2-135M, share left with independent tokens | 100*.0f` % of it are left. If all tokens get one position,
-# {judged}`P1.N.positions | MiniLM-L6, share left with one position | 100*.0f` % and
-# {judged}`P1.N.positions | SmolLM2-135M, share left with one position | 100*.0f` % are left in the median text. Nevertheless the statement that
+# their positions are those of a text, {judged}`P1.N.positions | MiniLM-L6, share left with independent tokens | 100*.0f` % and
+# {judged}`P1.N.positions | SmolLM2-135M, share left with independent tokens | 100*.0f` % of it are left. If all tokens get one position,
+# {judged}`P1.N.positions | MiniLM-L6, share left with one position | 100*.0f` % and
+# {judged}`P1.N.positions | SmolLM2-135M, share left with one position | 100*.0f` % are left in the median text. Nevertheless the statement that
 # we had fixed before the run is {judged}`P1.N.positions | verdict`. It also asked for an exponent of at least 0.93
 # between 2,048 and 8,192 keys that are drawn independently, and in SmolLM2 this exponent is
 # {judged}`P1.N.positions | SmolLM2-135M, exponent of independent keys | .2f`. In one of the eight texts, Paradise
@@ -704,10 +704,10 @@ judge("P1.N.size", found, control)
 # %% [markdown]
 # Positions do two things at once, because they say where a key is and also spread the scores. So two controls keep the spread. With one position
 # and the spread that each head has on natural text,
-# {judged}`P1.N.size | MiniLM-L6, share left with one position, spread kept | 100*.0f` % of the shortfall are left in MiniLM and
-# {judged}`P1.N.size | SmolLM2-135M, share left with one position, spread kept | 100*.0f` % in SmolLM2. Random weights with the trained
-# spread have {judged}`P1.N.size | MiniLM-L6, share left with random weights, trained spread | 100*.0f` % and
-# {judged}`P1.N.size | SmolLM2-135M, share left with random weights, trained spread | 100*.0f` % of it. So much of the
+# {judged}`P1.N.size | MiniLM-L6, share left with one position, spread kept | 100*.0f` % of the shortfall are left in MiniLM and
+# {judged}`P1.N.size | SmolLM2-135M, share left with one position, spread kept | 100*.0f` % in SmolLM2. Random weights with the trained
+# spread have {judged}`P1.N.size | MiniLM-L6, share left with random weights, trained spread | 100*.0f` % and
+# {judged}`P1.N.size | SmolLM2-135M, share left with random weights, trained spread | 100*.0f` % of it. So much of the
 # shortfall needs neither positions nor training, but only the size of the scores, for which 510 keys are few.
 #
 # ```{admonition} Limits of these measurements

@@ -17,7 +17,7 @@
 # {judged}`P1.T2.sharp`. As the {term}`window` has a width of about $w^{-1/2}$, ten times as many examples multiply this
 # width by $10^{-1/(d+2)}$ for ReLU functions, so that for $d=5$ it shrinks by a little more than a quarter. The constant
 # is known, too: for ReLU functions with $d=5$, $n=10^{12}$, $L=1$ and $\sigma=0.5$, the exact best $w$ differs from the
-# law by {judged}`P1.T2.near | ReLU, d = 5, n = 1e12, sigma = 0.5 | 100*.1f` %. Layers that Adam trains on short contexts
+# law by {judged}`P1.T2.near | ReLU, d = 5, n = 1e12, sigma = 0.5 | 100*.1f` %. Layers that Adam trains on short contexts
 # reach the exact best $w$ {judged}`P1.T2.minimizer`. The authors' Theorem 2 says that the exponent for ReLU functions lies
 # between $1/d$ and $2/d$. The lower bound is true {judged}`P1.T2.lower`, and so is the upper bound {judged}`P1.T2.upper`.
 

@@ -18,7 +18,7 @@
 # functions in $d=5$ dimensions and $L'=2L$ the multiple is {judged}`P1.T3.price | ReLU, d = 5, L'/L = 2 | .2f`. The
 # authors' Theorem 3 states three bounds on the error. Our numbers agree with the upper bound for $L'=L$
 # {judged}`P1.T3.matched` and, up to a constant factor, with the lower bound for $L'\le L$ {judged}`P1.T3.smaller`. The
-# lower bound for $L'>L$ has the right order for the worst $L'$-Lipschitz function, but on random ReLU functions the error
+# lower bound for $L'>L$ has the right order for the worst $L'$‑Lipschitz function, but on random ReLU functions the error
 # falls below it in long contexts {judged}`P1.T3.larger`.
 
 # %% tags=["remove-cell"]
@@ -129,7 +129,7 @@ plt.show()
 # - The upper bound for $L'=L$ is true in long contexts {judged}`P1.T3.matched`, because it falls like $n^{-1/(d+2)}$, more
 #   slowly than the error.
 # - The lower bound for $L'>L$ falls like $n^{-2/(d+2)}$, which is also slower, so that in long contexts the error is below
-#   this bound and the bound is false. On the worst $L'$-Lipschitz function, however, the error has exactly the order of
+#   this bound and the bound is false. On the worst $L'$‑Lipschitz function, however, the error has exactly the order of
 #   the bound. So the verdict depends on the test functions {judged}`P1.T3.larger`.
 # - The lower bound for $L'\le L$ is true as an order in $n$ {judged}`P1.T3.smaller`. For $d=2$ it falls at the same rate
 #   as the error, and for $d>2$ faster. The slide adds "no benefit of $L'$". Smoother functions bring no better rate in
@@ -290,7 +290,7 @@ judge(
 # Our only source for this theorem is one slide, read by text recognition (OCR). As OCR may have misread exponents of the
 # lower bounds, the cards on these bounds judge other exponents as well. The slides refer to the paper's Theorem 3.5, which
 # we have not seen. Because a review says that the test data of Theorem 3.5 are "any arbitrary L−Lipschitz task", we also
-# consider the worst $L'$-Lipschitz function.
+# consider the worst $L'$‑Lipschitz function.
 #
 # ```{admonition} What is true
 # :class: tip
@@ -300,7 +300,7 @@ judge(
 # - *Same constant, $L'=L$.* The printed upper bound, $L^2\Lambda^{-1/(d+2)}$, is true and far from sharp, since the risk is
 #   $\mathcal L(M)\asymp L^2\Lambda^{-3/(d+2)}$.
 # - *Larger constant, $L'>L$.* The printed lower bound, $L'^2\Lambda^{-2/(d+2)}$, is too large on functions drawn from
-#   $D(\mathcal F_{L'}^+)$, where the risk is $\mathcal L(M)\asymp L'^2\Lambda^{-3/(d+2)}$. On the *worst* $L'$-Lipschitz
+#   $D(\mathcal F_{L'}^+)$, where the risk is $\mathcal L(M)\asymp L'^2\Lambda^{-3/(d+2)}$. On the *worst* $L'$‑Lipschitz
 #   function the risk has the printed order (shown below).
 # - *Smaller constant, $L'\le L$.* The printed lower bound is true as an order in $n$.
 # - *The price.* The risk divided by the least risk for $L'$ tends to the **constant**
@@ -395,7 +395,7 @@ judge(
 # |---|---|
 # | $n$ large enough | exponents of $n$ at very large $n$, and prices at finite $n$ |
 # | same $n$, $d$, $\sigma$ in pretraining and test | as assumed |
-# | test class $D(\mathcal F_{L'}^+)$ | also affine and cosine functions, and the worst $L'$-Lipschitz function |
+# | test class $D(\mathcal F_{L'}^+)$ | also affine and cosine functions, and the worst $L'$‑Lipschitz function |
 # | pretraining finds the best window | the exact part assumes this; units are trained at the end of the page |
 # ```
 
@@ -480,11 +480,11 @@ judge(
 
 # %% [markdown]
 # **Functions rougher than those of pretraining.** On functions drawn from $D(\mathcal F_{L'}^+)$ the risk falls faster
-# in $n$ than the printed lower bound, while on the worst $L'$-Lipschitz function it has the printed order. To see this,
-# we show that the largest bias of an $L'$-Lipschitz function is of the order of $L'^2/w$.
+# in $n$ than the printed lower bound, while on the worst $L'$‑Lipschitz function it has the printed order. To see this,
+# we show that the largest bias of an $L'$‑Lipschitz function is of the order of $L'^2/w$.
 #
 # *At most.* Let $\omega_i$ be the attention weight of the token $x_i$, and let $x_q$ be the query. By Jensen's
-# inequality the bias of every $L'$-Lipschitz function is at most $L'^2\,\mathbb E\sum_i\omega_i\Vert x_i-x_q\Vert^2$,
+# inequality the bias of every $L'$‑Lipschitz function is at most $L'^2\,\mathbb E\sum_i\omega_i\Vert x_i-x_q\Vert^2$,
 # which in long contexts and for large $w$ is about $(d-1)L'^2/w$.
 #
 # *At least.* Take the wave $\frac{L'}b\cos(b\,u\cdot x)$ with a random direction $u$ and $b=\frac12\sqrt w$. As its
