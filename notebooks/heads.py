@@ -86,7 +86,7 @@ notebook.setup(globals(), n_values=2)
 # this is worth depends on the functions:
 #
 # - **Smooth functions** lose nearly all of their blur in this way. The risk falls at a better rate, and each further head
-#   improves the rate again.
+#   improves the rate again, as long as the functions have enough degrees.
 # - **Functions with kinks or jumps** have blur at the kink that no extrapolation removes. The rate stays the same, and the
 #   heads improve the constant, until nothing more is to be had.
 # - **A coast**, where the functions jump and the sphere has two dimensions, is the extreme case: in long contexts a single
