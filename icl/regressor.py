@@ -182,22 +182,22 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
             return
         shrunk, exponent = scaled(tokens)
         with np.errstate(under="ignore"):
-            deviations, ranges = shrunk.std(axis=0), np.ptp(shrunk, axis=0)
+            spreads, ranges = shrunk.std(axis=0), np.ptp(shrunk, axis=0)
         # a constant column moves no distance, and neither do its rounding errors
         varies = ranges > 1e-12 * np.abs(shrunk).max(axis=0)
         # by both, since a rare indicator has a small deviation, and an outlier a large range
-        small = varies & (_UNEQUAL * deviations < deviations.max())
+        small = varies & (_UNEQUAL * spreads < spreads.max())
         small &= _UNEQUAL * ranges < ranges.max()
         if not small.any():
             return
-        largest = int(deviations.argmax())
-        smallest = int(np.where(small, deviations, np.inf).argmin())
+        largest = int(spreads.argmax())
+        smallest = int(np.where(small, spreads, np.inf).argmin())
         names = getattr(self, "feature_names_in_", self._columns)
         first, last = (
             shown(str(names[at])) if names is not None else str(at) for at in (largest, smallest)
         )
         with np.errstate(over="ignore"):
-            sizes = np.ldexp(deviations[[largest, smallest]], exponent)
+            sizes = np.ldexp(spreads[[largest, smallest]], exponent)
         others = int(small.sum()) - 1
         count = f"{last} and {others} more hardly count" if others else f"{last} hardly counts"
         warnings.warn(

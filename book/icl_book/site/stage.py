@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import html
 import json
+import math
 import re
 import shutil
 import sys
@@ -133,6 +134,8 @@ def stage(
         "home": _home(repository.home(root)),
         **sentences(module),
     }
+    if (short := target / "book" / "path.md").is_file():
+        words["minutes"] = minutes(short.read_text(encoding="utf-8"), words)
     for path in (target / "book").glob("*.md"):
         text = path.read_text(encoding="utf-8")
         for word, said in words.items():
@@ -215,20 +218,16 @@ def findings(module: Any, root: Path) -> list[str]:
 
 def sentences(module: Any) -> dict[str, str]:
     """Return the sentences that templates count, by the word in braces for which they stand on pages."""
-    found = {"verdicts": "tested"} | {
-        name: name
-        for name in (
-            "counted",
-            "holding",
-            "disagreeing",
-            "refuted",
-            "rerun",
-            "withdrawn",
-            "opening",
-        )
-    }
+    names = "counted holding disagreeing refuted rerun withdrawn opening".split()
+    found = {"verdicts": "tested"} | dict(zip(names, names, strict=True))
     said = {word: _line(str(getattr(module, macro)())) for word, macro in found.items()}
     return {"audited": in_short(module), **said}
+
+
+def minutes(page: str, words: Mapping[str, str]) -> str:
+    """Return how many minutes the words of a page take at 200 a minute, with those that stand for others."""
+    text = re.sub(r"\{\{ (\w+) \}\}", lambda m: words.get(m[1], "0"), page.partition("\n# ")[2])
+    return str(math.ceil(len(re.sub(r"\{judged\}`[^`]*`", "0", text).split()) / 200))
 
 
 def in_short(module: Any) -> str:
