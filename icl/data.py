@@ -47,6 +47,8 @@ _LEAST_EXPONENT = -708.0
 _LEAST_SINGLE_EXPONENT = np.float32(-87)
 #: Largest score in float32, whose spacing there is 2^-10.
 _MOST_SINGLE_SCORE = 2.0**13
+#: Largest scores whose exponentials are summed as they are: no sum over- or underflows.
+_MOST_PLAIN_SCORE = {"float32": 32.0, "float64": 300.0}
 #: Windows between w and 2 w.
 _PER_OCTAVE = 2
 #: First window, times the spread of the scores.
@@ -151,7 +153,8 @@ def predict(X: Any, y: Any, queries: Any, w: float) -> Any:
     kinds = {str(getattr(value, "dtype", None)).removeprefix("torch.") for value in given}
     kind = "float32" if kinds == {"float32"} else "float64"
     moved = w * places
-    used = kind if _fits_single(tokens, labels, moved) else "float64"
+    largest = _largest_score(tokens, labels, moved)
+    used = kind if largest <= _MOST_SINGLE_SCORE else "float64"
     # who has a tensor has loaded PyTorch
     torch: Any = sys.modules.get("torch")
     tensors = [value for value in given if torch and isinstance(value, torch.Tensor)]
@@ -164,18 +167,19 @@ def predict(X: Any, y: Any, queries: Any, w: float) -> Any:
         X, y, queries = (torch.as_tensor(part, **place) for part in parts)
         found = _attended(torch, X, y, w * queries.reshape(places.shape)).to(getattr(torch, kind))
     else:
-        parts = [part.astype(used, copy=False) for part in (tokens, labels, moved)]
-        found = _averaged(*parts).astype(kind, copy=False)
+        X, y, queries = (part.astype(used, copy=False) for part in (tokens, labels, moved))
+        plain = largest <= _MOST_PLAIN_SCORE[used]
+        found = _averaged(X, y, queries, plain).astype(kind, copy=False)
     return found[0] if single else found
 
 
-def _fits_single(X: Array, y: Array, queries: Array) -> bool:
-    """Return whether float32 computes the averages at queries with w = 1 to some digits."""
+def _largest_score(X: Array, y: Array, queries: Array) -> float:
+    """Return a number that no score with w = 1 exceeds in size, infinite if float32 may not hold a square."""
     sizes = [float(np.abs(part).max()) for part in (X, y, queries)]
     if not all(size == 0 or 1e-15 < size < 1e15 for size in sizes):
-        return False
+        return math.inf
     longest = [np.linalg.norm(part, axis=1).max() for part in (X, queries)]
-    return bool(longest[0] * longest[1] <= _MOST_SINGLE_SCORE)
+    return float(longest[0] * longest[1])
 
 
 def _attended(torch: Any, X: Any, y: Any, queries: Any) -> Any:
@@ -190,16 +194,17 @@ def _attended(torch: Any, X: Any, y: Any, queries: Any) -> Any:
     return found[0, 0, :, : labels.shape[1]].reshape(len(queries), *y.shape[1:])
 
 
-def _averaged(X: Array, y: Array, queries: Array) -> Array:
-    """Return predictions at queries with w = 1 by NumPy."""
+def _averaged(X: Array, y: Array, queries: Array, plain: bool) -> Array:
+    """Return predictions at queries with w = 1 by NumPy; ``plain`` if no score is large."""
     summed = np.column_stack([y.reshape(len(y), -1), np.ones(len(y), y.dtype)])
     found = np.empty((len(queries), summed.shape[1] - 1), y.dtype)
     least = _LEAST_EXPONENT if y.dtype == float else _LEAST_SINGLE_EXPONENT
 
     def average(rows: NDArray[np.intp]) -> None:
         scores = _scores(queries[rows], X)
-        scores -= scores.max(axis=1, keepdims=True)
-        np.maximum(scores, least, out=scores)
+        if not plain:
+            scores -= scores.max(axis=1, keepdims=True)
+            np.maximum(scores, least, out=scores)
         sums = np.exp(scores, out=scores) @ summed
         found[rows] = sums[:, :-1] / sums[:, -1:]
 

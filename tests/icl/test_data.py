@@ -425,6 +425,22 @@ def test_what_single_precision_cannot_hold_is_computed_in_double():
         np.testing.assert_allclose(found, wanted, rtol=2e-7)
 
 
+@pytest.mark.parametrize(
+    "kind, smallest, tolerance", [("float32", 1e-30, 1e-6), ("float64", 1e-300, 1e-13)]
+)
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("largest", [31.0, 33.0, 299.0, 301.0, 5000.0])
+def test_scores_that_are_all_high_or_all_low_give_the_same(
+    largest, sign, kind, smallest, tolerance
+):
+    """Two scores that differ by one, on either side of those whose exponentials are summed as they are."""
+    for size in (smallest, 1e-14, 1.0, 1e14):
+        tokens, labels, query = [[largest], [largest - 1]], [size, 3 * size], [float(sign)]
+        given = (np.array(value, kind) for value in (tokens, labels, query))
+        wanted = size * (1 + 2 / (1 + np.exp(sign)))
+        np.testing.assert_allclose(icl.predict(*given, 1.0), wanted, rtol=tolerance)
+
+
 def test_what_a_process_has_loaded_changes_no_bit_of_a_prediction():
     code = """
 import numpy as np, icl
