@@ -21,7 +21,7 @@ from icl.tasks.base import Function, Rng, draw_function, is_traceable, key_of, u
 
 #: Native random numbers are drawn for several steps at once: at most so many steps, and so many coordinates
 #: of tokens. On a GPU a call costs more than the numbers it draws.
-_BLOCKS = {"cpu": (16, 2**19), "cuda": (256, 2**25)}
+_BLOCKS = {"cpu": (16, 2**19), "cuda": (512, 2**25)}
 
 
 def draw_contexts(
@@ -98,10 +98,18 @@ class TokenSet:
         self.steps = steps_of_block(units[0], batch_size, stream, self.device)
         self.dtype: torch.dtype = getattr(torch, dtype)
         self._tasks = [unit_lipschitz(unit.task) for unit in units]
-        self.evaluate: Any = covariates_and_values
+        # functions of equal classes are drawn once
+        keys = [key_of(task) for task, _ in self._tasks]
+        self._different = {key: task for key, (task, _) in zip(keys, self._tasks, strict=True)}
+        self._which = [list(self._different).index(key) for key in keys]
+        # of values and of noise
+        self._scales: Any = [
+            (scale, unit.noise_std) for unit, (_, scale) in zip(units, self._tasks, strict=True)
+        ]
+        self.fill: Any = fill
 
     def compile(self, **options: Any) -> None:
-        """Have PyTorch compile how native numbers become covariates and values, where it can.
+        """Have PyTorch compile how native numbers become tokens and labels, where it can.
 
         Laws and classes of one's own are left as they are.
         """
@@ -110,7 +118,9 @@ class TokenSet:
         if self.native and ours and all(is_traceable(task) for task, _ in self._tasks):
             # what a law computes once is computed before it is traced
             law.from_normal(torch.empty(0, law.dim))
-            self.evaluate = torch.compile(covariates_and_values, dynamic=False, **options)
+            self.fill = torch.compile(fill, dynamic=False, **options)
+            # numbers would be constants of what is compiled
+            self._scales = torch.tensor(self._scales, dtype=self.dtype, device=self.device)
 
     def draw(self, block: int, out: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         """Draw the block with this number: T steps from ``block T`` on.
@@ -125,23 +135,14 @@ class TokenSet:
         shape = self.steps * self.count, one.context_length + 1
         tokens, labels = out or (part[:, 0] for part in blocks([self]))
         normal = _normal(draw("covariates"), (*shape, one.task.dim))
-        noise = self._by_step(_normal(draw("noise"), shape))
-        # functions of equal classes are drawn once
-        keys = [key_of(task) for task, _ in self._tasks]
-        tasks = {key: task for key, (task, _) in zip(keys, self._tasks, strict=True)}
-        functions = [draw_function(task, draw("tasks"), shape[0]) for task in tasks.values()]
-        found = self.evaluate(one.covariate_law, functions, normal, tokens)
-        values = dict(zip(tasks, map(self._by_step, found), strict=True))
-        for unit, key, (_, scale), y in zip(
-            self.units, keys, self._tasks, labels.unbind(1), strict=True
-        ):
-            torch.mul(values[key], scale, out=y).add_(noise, alpha=unit.noise_std)
+        noise = _normal(draw("noise"), shape)
+        functions = [
+            draw_function(task, draw("tasks"), shape[0]) for task in self._different.values()
+        ]
+        self.fill(
+            tokens, labels, one.covariate_law, functions, self._which, self._scales, normal, noise
+        )
         return tokens, labels
-
-    def _by_step(self, drawn: Tensor) -> Tensor:
-        """Return what was drawn (T B, n + 1) with the axes (T, n + 1, B), a view where it can be one."""
-        columns = torch.as_tensor(drawn.T, dtype=self.dtype, device=self.device)
-        return columns.reshape(len(columns), self.steps, self.count).movedim(1, 0)
 
 
 def blocks(sets: Sequence[TokenSet], memory: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -168,19 +169,36 @@ def blocks(sets: Sequence[TokenSet], memory: Tensor | None = None) -> tuple[Tens
     return found[0], found[1]
 
 
-def covariates_and_values(
-    law: CovariateLaw, functions: Sequence[Function], normal: Tensor, tokens: Tensor
-) -> list[Tensor]:
-    """Set tokens (T, d, n + 1, B) to covariates made of normal numbers (T B, n + 1, d).
+def fill(
+    tokens: Tensor,
+    labels: Tensor,
+    law: CovariateLaw,
+    functions: Sequence[Function],
+    which: Sequence[int],
+    scales: Any,
+    normal: Tensor,
+    noise: Tensor,
+) -> None:
+    """Set tokens (T, d, n + 1, B) and labels (T, K, n + 1, B) of K units.
 
-    Returns:
-        The values of every function at them, (T B, n + 1).
+    Covariates are made of normal numbers (T B, n + 1, d). Unit k has the values of the function ``which[k]``,
+    times the first number of ``scales[k]``, and the noise (T B, n + 1) times the second.
     """
+    steps, _, _, contexts = tokens.shape
+
+    def by_step(drawn: Tensor) -> Tensor:
+        """Return what was drawn (T B, n + 1, ...) with axes (T, ..., n + 1, B), a view where it can be."""
+        columns = torch.as_tensor(reversed_axes(drawn), dtype=tokens.dtype, device=tokens.device)
+        return columns.reshape(*columns.shape[:-1], steps, contexts).movedim(-2, 0)
+
     x = law.from_normal(normal)
-    steps, dim, count, contexts = tokens.shape
-    columns = reversed_axes(x).reshape(dim, count, steps, contexts)
-    tokens.copy_(columns.movedim(2, 0))
-    return [function(x) for function in functions]
+    tokens.copy_(by_step(x))
+    values, noise = [by_step(function(x)) for function in functions], by_step(noise)
+    for place, (scale, noise_std), y in zip(which, scales, labels.unbind(1), strict=True):
+        if torch.compiler.is_compiling():
+            y.copy_(scale * values[place] + noise_std * noise)
+        else:
+            torch.mul(values[place], scale, out=y).add_(noise, alpha=noise_std)
 
 
 def _normal(source: Rng, shape: tuple[int, ...]) -> Tensor:

@@ -52,7 +52,7 @@ def predict(theta: Tensor, x: Tensor, y: Tensor, width: int | None, activation: 
 
 def _scores(theta: Tensor, x: Tensor, y: Tensor, width: int | None) -> tuple[Tensor, Tensor]:
     """Return scores and values of the context's tokens, (S, K, n, B)."""
-    tokens, query, labels = x[..., :-1, :], x[..., -1, :], y[..., :-1, :]
+    tokens, query, labels = x[..., :-1, :], _query(x), y[..., :-1, :]
     if width is None:
         return _inner(theta @ query, tokens), labels
     own = by_name(theta, width)
@@ -60,6 +60,14 @@ def _scores(theta: Tensor, x: Tensor, y: Tensor, width: int | None) -> tuple[Ten
     u = own["W_K"].mT @ own["W_Q"][..., :-1] @ query
     z = torch.cat([tokens.expand(-1, y.shape[1], -1, -1, -1), labels.unsqueeze(2)], 2)
     return _inner(u, z), _inner(own["W_V"].unsqueeze(-1), z)
+
+
+def _query(x: Tensor) -> Tensor:
+    """Return the coordinates of the query, (S, 1, d, B).
+
+    They are few. A compiler, whose matrix products read from memory, would store all tokens but for the copy.
+    """
+    return x[..., -1, :].contiguous()
 
 
 def _inner(u: Tensor, x: Tensor) -> Tensor:
@@ -101,7 +109,7 @@ def gradient(theta: Tensor, x: Tensor, y: Tensor, width: int | None, activation:
     adjoint = slope * (values - p) if normalized else slope * values
     error = 2 / x.shape[-1] * (p - y[..., -1:, :])
     dz = error * _pull(x[..., :-1, :], adjoint)  # sum_i dL/ds_i x_i: (S, K, d, B)
-    return dz @ x[..., -1, :].mT
+    return dz @ _query(x).mT
 
 
 def take_step(

@@ -85,11 +85,12 @@ class Stack:
         self.rates = state.new_tensor(rates)[..., None, None]
         self.factors = state.new_empty(self.sets[0].steps, 3)
         self.adam = settings.optimizer == "adam"
-        self.step: Any = partial(
-            take_step, width=one.width, activation=one.activation, adam=self.adam
-        )
+        self.kind: Any = {"width": one.width, "activation": one.activation, "adam": self.adam}
+        self.place = torch.zeros(
+            1, dtype=torch.int64, device=state.device
+        )  # of a step in its block
         self.loops: Any = None
-        self.graphs: Graphs | None = None
+        self.graph: Graph | None = None
         if compiled and state.device.type == "cpu":
             self.loops = importlib.import_module("icl.compiled.training").take_steps
         elif compiled:
@@ -110,8 +111,13 @@ class Stack:
         # stacks of many shapes are one function to the compiler; every PyTorch knows this old name
         limits = torch._dynamo.config
         limits.cache_size_limit = max(limits.accumulated_cache_size_limit, limits.cache_size_limit)
-        self.step = torch.compile(self.step, dynamic=False)
-        self.graphs = Graphs(self.state.device)
+        step = torch.compile(partial(_step_at, **self.kind), dynamic=False)
+
+        def next_step() -> None:
+            self.state.copy_(step(self.place, self.state, self.rates, *self.batches, self.factors))
+            self.place.add_(1)
+
+        self.graph = Graph(next_step, self.state.device)
         for one in self.sets:
             one.compile()
 
@@ -145,42 +151,56 @@ class Stack:
         # what is copied from other memory waits for all steps before it
         rows = rows.pin_memory() if self.state.device.type == "cuda" else rows
         self.factors[first:last].copy_(rows, non_blocking=True)
+        if self.graph is not None:
+            self.place.fill_(first)
+            for _ in range(first, last):
+                self.graph()
+            return
         for t in range(first, last):
-            step = partial(
-                self.step, self.state, self.rates, x[t].unsqueeze(1), y[t], self.factors[t]
-            )
-            if self.graphs is None:
-                self.state.copy_(step())
-            else:
-                self.graphs.take(t, step, self.state)
+            batch = x[t].unsqueeze(1), y[t], self.factors[t]
+            self.state.copy_(take_step(self.state, self.rates, *batch, **self.kind))
 
 
-class Graphs:
-    """The steps of a block as CUDA graphs, since a call costs a GPU more than the step that it asks for.
+def _step_at(
+    place: Tensor, state: Tensor, rates: Tensor, x: Tensor, y: Tensor, factors: Tensor, **kind: Any
+) -> Tensor:
+    """Return what `take_step` does with the batch and factors at a place of a block.
 
-    A graph computes on the memory that it was captured with: every step of a block has one.
+    The place is a tensor (1,), so that one CUDA graph takes the steps of all places.
+    """
+    x, y, factors = (part.index_select(0, place)[0] for part in (x, y, factors))
+    return take_step(state, rates, x.unsqueeze(1), y, factors, **kind)
+
+
+class Graph:
+    """A call as a CUDA graph, since calls cost a GPU more than the steps that they ask for.
+
+    It is captured when it first runs, and computes on the memory that the call used then.
     """
 
-    def __init__(self, device: torch.device):
-        cuda: Any = torch.cuda
-        self.device, self.stream, self.pool = device, cuda.Stream(device), cuda.graph_pool_handle()
-        self.captured: dict[int, torch.cuda.CUDAGraph] = {}
+    def __init__(self, call: Callable[[], None], device: torch.device):
+        self.call, self.device = call, device
+        self.captured: torch.cuda.CUDAGraph | None = None
 
-    def take(self, place: int, step: Callable[[], Tensor], state: Tensor) -> None:
-        """Set the state to what the step at this place of a block returns, captured when it is new."""
-        if place not in self.captured:
-            now = torch.cuda.current_stream(self.device)
-            self.stream.wait_stream(now)
-            with torch.cuda.stream(self.stream):
-                if not self.captured:
-                    step()  # compiles, which cannot be captured
-                graph = torch.cuda.CUDAGraph()
-                graph.capture_begin(self.pool, capture_error_mode="thread_local")
-                state.copy_(step())
-                graph.capture_end()
-            now.wait_stream(self.stream)
-            self.captured[place] = graph
-        self.captured[place].replay()
+    def __call__(self) -> None:
+        """Run it."""
+        if self.captured is not None:
+            self.captured.replay()
+            return
+        cuda: Any = torch.cuda
+        graph, now, aside = (
+            cuda.CUDAGraph(),
+            cuda.current_stream(self.device),
+            cuda.Stream(self.device),
+        )
+        aside.wait_stream(now)
+        with cuda.stream(aside):
+            self.call()  # the first time it compiles, which cannot be captured
+            graph.capture_begin(capture_error_mode="thread_local")
+            self.call()  # recorded, not run
+            graph.capture_end()
+        now.wait_stream(aside)
+        self.captured = graph
 
 
 class Sweep:

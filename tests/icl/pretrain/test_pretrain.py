@@ -1,8 +1,10 @@
 """Units trained together equal units trained alone by the slow reference, and reach the exact optimum."""
 
 import dataclasses
+import itertools
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -10,12 +12,15 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import ks_2samp
+from torch._dynamo.testing import CompileCounterWithBackend
 
 from icl.attention import ACTIVATIONS
 from icl.covariates import Ellipsoid, LowRank, Normal, Sphere
 from icl.pretrain import UnitConfig, batches, draw_contexts, pretrain, sweep, train_grid
 from icl.pretrain.batches import TokenSet
+from icl.pretrain.config import Settings
 from icl.pretrain.model import gradient, predict, take_step
+from icl.pretrain.sweep import Stack
 from icl.risk import population_flow
 from icl.streams import stream
 from icl.tasks import (
@@ -135,7 +140,7 @@ def test_the_batches_of_a_gpu_are_one_graph_with_the_same_numbers(law):
     for other in (Exponential(4), Spectrum(4), Projected(Spectrum(2), np.eye(4)[:2])):
         left = drawn([UnitConfig(other, 0.1, 5, 0, law)])
         left.compile()
-        assert left.evaluate is batches.covariates_and_values
+        assert left.fill is batches.fill
     plain, traced, graphs = drawn(units), drawn(units), []
 
     def backend(graph, _):
@@ -150,19 +155,31 @@ def test_the_batches_of_a_gpu_are_one_graph_with_the_same_numbers(law):
     assert len(graphs) == 1
 
 
-def test_a_gpu_compiles_one_step_whatever_is_recorded(monkeypatch):
-    """It would begin anew for other shapes or strides, so stops within a block must not change them."""
-    seen = set()
-
-    def step(*tensors, **kind):
-        seen.add(tuple((own.shape, own.stride(), own.dtype) for own in tensors))
-        return take_step(*tensors, **kind)
-
-    monkeypatch.setattr(sweep, "take_step", step)
-    units = [UnitConfig(ReLU(3, L), 0.1, 8, seed) for seed in (0, 1) for L in (1.0, 2.0)]
-    options = dict(shared_tokens=True, engine="eager", stream="native")
-    pretrain(units, 41, 16, record=(1, 3, 17, 30), **options)
-    assert len(seen) == 1
+def test_one_graph_takes_the_steps_at_all_places_of_a_block(monkeypatch):
+    """All that a GPU does but its capture: stops within blocks compile nothing anew, and change no number."""
+    units = [[UnitConfig(ReLU(3, L), 0.1, 8, seed) for L in (1.0, 2.0)] for seed in (0, 1)]
+    settings = Settings(
+        steps=41,
+        batch_size=16,
+        learning_rate=0.05,
+        optimizer="adam",
+        schedule="linear",
+        shared_tokens=True,
+        record=(),
+        **FAST,
+    )
+    counter = CompileCounterWithBackend("aot_eager")
+    monkeypatch.setattr(sweep, "Graph", lambda call, _: call)
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=counter))
+    torch._dynamo.reset()
+    plain, traced = (Stack(units, settings, False, torch.zeros(3, 2, 2, 3, 3)) for _ in range(2))
+    traced._compile()
+    for first, stop in itertools.pairwise((0, 1, 3, 17, 41)):
+        for stack in (plain, traced):
+            stack.train(stop, threading.Event(), first)
+        assert torch.allclose(plain.state, traced.state, rtol=1e-3, atol=1e-6)
+    # one of the batches, one of the steps
+    assert counter.frame_count == 2
 
 
 def test_what_is_not_compiled_is_trained_eagerly_and_named():
