@@ -5,6 +5,10 @@ On the unit sphere of R^d the normalized polynomials P_l, ``P_l(1) = 1``, are wh
 
 from __future__ import annotations
 
+import functools
+import importlib
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -12,6 +16,8 @@ from icl.checks import integer
 
 Array = NDArray[np.float64]
 _BLOCK = 16  # degrees at a time
+#: Numbers that a process computes before it loads the compiled loop, and how many it has computed.
+_MANY, _taken = 3 * 10**7, 0
 
 
 def multiplicity(dim: int, degree: int) -> Array:
@@ -80,26 +86,58 @@ class Polynomials:
     def take(self, many: int) -> Array:
         """Return the next polynomials, shape (many, m)."""
         rows = np.empty((many, self._q.size))
-        for row in rows:
-            ahead, behind = self._up(self._next), 1 - self._up(self._next)
-            if self._even:
-                ahead *= self._up(self._next + 1)
-                behind *= 1 - self._up(self._next - 1)
-            row[:] = self._q
-            change = 1 - self._q
-            change *= self._gap
-            change *= 1 / ahead
-            # in place, because the arrays are short and there are many degrees
-            self._step *= behind / ahead
-            self._step += change
-            self._q += self._step
-            self._next += 2 if self._even else 1
+        every = 2 if self._even else 1
+        _loop(rows.size)(rows, self._gap, self._q, self._step, self._dim, self._next, every)
+        self._next += every * many
         return rows
 
-    def _up(self, degree: int) -> float:
-        """Return c in ``x P_l = c P_(l+1) + (1 - c) P_(l-1)`` for the degree l."""
-        i, dim = degree, self._dim
-        return (i + dim - 2) / (2 * i + dim - 2) if i > 0 else 1.0
+
+def take(rows: Array, gap: Array, q: Array, step: Array, dim: int, degree: int, every: int) -> None:
+    """Set rows (many, m) to the polynomials of a degree, which is q (m,), and of ``every`` next one.
+
+    Afterwards q and step, the last difference, are those that follow. `icl.compiled.polynomials`, whose
+    reference this is, gives the same bits.
+    """
+    for row in rows:
+        ahead, behind = _up(degree, dim), 1 - _up(degree, dim)
+        if every == 2:
+            ahead *= _up(degree + 1, dim)
+            behind *= 1 - _up(degree - 1, dim)
+        row[:] = q
+        change = 1 - q
+        change *= gap
+        change *= 1 / ahead
+        # in place, because the arrays are short and there are many degrees
+        step *= behind / ahead
+        step += change
+        q += step
+        degree += every
+
+
+def _up(degree: int, dim: int) -> float:
+    """Return c in ``x P_l = c P_(l+1) + (1 - c) P_(l-1)`` for the degree l."""
+    return (degree + dim - 2) / (2 * degree + dim - 2) if degree > 0 else 1.0
+
+
+def _loop(numbers: int) -> Any:
+    """Return the compiled loop if numba is here and the process has use for it, else `take`.
+
+    It takes half a second to load, as long as NumPy takes for some such numbers.
+    """
+    global _taken
+    _taken += numbers
+    return (_compiled() if _taken > _MANY else None) or take
+
+
+@functools.cache
+def _compiled() -> Any:
+    try:
+        numba: Any = importlib.import_module("numba")
+    except ImportError:
+        return None
+    if numba.config.DISABLE_JIT:
+        return None
+    return importlib.import_module("icl.compiled.polynomials").take
 
 
 def shortfall(dim: int, a: Array, theta: ArrayLike, even: bool = False) -> Array:

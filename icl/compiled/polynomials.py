@@ -1,0 +1,25 @@
+"""The recurrence of `icl.tasks.gegenbauer`, degree by degree, with the rounding of NumPy."""
+
+from icl.compiled.jit import compiled, inline
+
+
+@compiled
+def take(rows, gap, q, step, dim, degree, every):
+    """Set rows (many, m) to the polynomials of a degree, which is q (m,), and of ``every`` next one."""
+    for i in range(len(rows)):
+        ahead, behind = _up(degree, dim), 1 - _up(degree, dim)
+        if every == 2:
+            ahead *= _up(degree + 1, dim)
+            behind *= 1 - _up(degree - 1, dim)
+        over, ratio = 1 / ahead, behind / ahead
+        for j in range(len(q)):
+            rows[i, j] = q[j]
+            step[j] = step[j] * ratio + (1 - q[j]) * gap[j] * over
+            q[j] += step[j]
+        degree += every
+
+
+@inline
+def _up(degree, dim):
+    """Return c in ``x P_l = c P_(l+1) + (1 - c) P_(l-1)`` for the degree l."""
+    return (degree + dim - 2) / (2 * degree + dim - 2) if degree > 0 else 1.0
