@@ -47,6 +47,7 @@ MIDDLE = 63.0
 FITS: Mapping[str, Fit] = {
     "window kept": lambda p, n: math.exp(p[0]) + 0 * n,
     "s log n": lambda p, n: math.exp(p[0]) * np.log(n) / math.log(MIDDLE),
+    "s (log n)^2": lambda p, n: math.exp(p[0]) * (np.log(n) / math.log(MIDDLE)) ** 2,
     "a + b log n": lambda p, n: p[0] + p[1] * np.log(n / MIDDLE),
     "s n^alpha": lambda p, n: np.exp(p[0] + p[1] * np.log(n / MIDDLE)),
 }

@@ -71,6 +71,7 @@ def test_a_fit_is_the_best_of_its_kind_and_two_numbers_are_no_worse_than_one():
     near = table[table.n <= 200].assign(log=lambda t: np.log(t.price))
     mean = near.groupby("rule").log.mean()
     assert mean["a + b log n"] < mean["s log n"] < mean["window kept"]
+    assert mean["s (log n)^2"] < mean["s log n"]
     assert mean["s n^alpha"] < mean["window kept"]
 
     def kept(log_w):
