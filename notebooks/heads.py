@@ -9,22 +9,25 @@
 # %% [markdown]
 # # How many heads?
 #
-# *What would a second attention head buy, and how far is one layer from the best that any predictor can do?*
+# *What would a second attention head buy, and how far is one layer from the best predictor that is linear in the labels?*
 #
-# **Short answer.** A second head subtracts. Two softmax averages, one of which is blurred more than the other, are combined
-# with values of opposite sign, so that most of the blur cancels. For smooth functions with enough degrees every further head improves the rate at
-# which the risk falls {judged}`P1.H.rate`, and two heads give affine functions the rate $1/n$. With $d=5$ and $n=20{,}000$
-# examples a second head divides the least risk on affine functions by
-# {judged}`P1.H.gain | affine, d = 5, n = 20000, 2 heads | .0f`. Its best $w$ is negative there, so that it looks away from the
+# **Short answer.** A second head subtracts. Two softmax averages with different windows are combined with values of opposite
+# sign, so that most of the blur cancels. For smooth functions with enough degrees the risk falls at a better rate with every
+# further head {judged}`P1.H.rate`, and two heads give affine functions the rate $1/n$. With $d=5$, $n=20{,}000$ examples and noise
+# of standard deviation $\sigma=0.5$ a second head divides the least risk on affine functions by
+# {judged}`P1.H.gain | affine, d = 5, n = 20000, 2 heads | .0f`. For these functions the second head is no wider window around the
+# query. Its best $w$ is negative, so that it looks away from the
 # query. For functions with kinks the rate stays the same, and heads close the gap to the best predictor that is linear in the
 # labels. If the even and the odd parts of the functions are equally rough, then in the limit of long contexts with $d=5$ one head has
 # {judged}`P1.H.kriging | d = 5, heads: 1 | .2f` times the risk of this predictor, two heads have
 # {judged}`P1.H.kriging | d = 5, heads: 2 | .2f` times and three heads {judged}`P1.H.kriging | d = 5, heads: 3 | .3f` times.
-# For ReLU functions, whose odd part is linear, the gap of one head is wider.
-# In short contexts a second head is hardly worth having: with $n=20$ examples it divides the risk by
+# For ReLU functions, whose odd part is linear, the gap of one head is wider. If functions and noise are Gaussian, no predictor
+# at all is better than the best one that is linear in the labels.
+# In short contexts the second head that our search finds is hardly worth having: with $n=20$ examples it divides the risk by
 # {judged}`P1.H.gain | affine, d = 5, n = 20, 2 heads | .2f` for affine functions and by
-# {judged}`P1.H.gain | ReLU, d = 5, n = 20, 2 heads | .2f` for ReLU functions. On affine functions with $n=200$ trained layers reach the computed
-# risk if their heads start on opposite sides {judged}`P1.H.trained`. Layers whose heads start alike stay near the risk of one head.
+# {judged}`P1.H.gain | ReLU, d = 5, n = 20, 2 heads | .2f` for ReLU functions. On affine functions with $n=200$ trained layers come near the computed
+# risk if their heads start on opposite sides {judged}`P1.H.trained`, although with larger windows than the best ones. Layers whose
+# heads start alike stay near the risk of one head.
 
 # %% tags=["remove-cell"]
 import sys
@@ -85,21 +88,21 @@ notebook.setup(globals(), n_values=2)
 # Because the extrapolation takes care of the blur, both windows can be wide, and wide windows average away the noise. How much
 # this is worth depends on the functions:
 #
-# - **Smooth functions** lose nearly all of their blur in this way. The risk falls at a better rate, and each further head
-#   improves the rate again, as long as the functions have enough degrees.
+# - **Smooth functions.** Their blur is nearly removed in this way. The risk falls at a better rate, and each further head
+#   allows a better rate again, as long as the functions have enough degrees.
 # - **Functions with kinks or jumps** have blur at the kink that no extrapolation removes. The rate stays the same, and the
 #   heads improve the constant, until nothing more is to be had.
 # - **A coast**, where the functions jump and the sphere has two dimensions, is the extreme case: in long contexts a single
 #   head is already within one percent of the best predictor that is linear in the labels.
-# - **In short contexts** noise is the larger problem, which a second head hardly lessens.
+# - **In short contexts** noise is the larger problem, which the second heads that our search finds hardly lessen.
 #
 # ## The experiment: one, two and three heads, and the floor
 #
 # The risk of several heads can be computed exactly, as for one head ([](/notebooks/exact_risk.ipynb)). A head has a window
 # parameter $w_h$ of either sign and a value $v_h$ of either sign. The layer predicts $\sum_hv_h\sum_i\omega_i(w_h)\,y_i$, where
 # the weights $\omega_i(w)$ are proportional to $e^{w\,x_i\cdot x_q}$. A head with $w<0$ looks at the tokens opposite the query.
-# While the best values for given windows solve linear equations, the best windows are the best that a search finds. The *floor*
-# is a bound that no predictor linear in the labels can pass, by a formula that is proved [below](heads-floor).
+# For given windows the best values solve linear equations. The windows themselves come from a search, which may miss better
+# ones. The *floor* is a bound that no predictor linear in the labels can pass, by a formula that is proved [below](heads-floor).
 #
 # The next cell computes the least risks for affine functions, which are smooth, and for ReLU functions, which have a kink. To
 # try $d=7$, replace the first line of the next cell by `dim = 7`.
@@ -140,8 +143,8 @@ plt.show()
 # heads coincide, and fall much faster than the curve of one head, parallel to the dashed floor. Right, ReLU functions: all
 # curves fall at similar rates, and the curve of three heads lies close to the floor.
 #
-# Exact least risk of one, two and three heads against the context length. Dashed: a floor for all predictors that are linear
-# in the labels. For affine functions (left) a second head changes the slope, and a third one adds nothing. For ReLU functions
+# Exact least risk of one, two and three heads against the context length. Dashed: a floor, below which no predictor that is
+# linear in the labels comes. The best of them lies between the floor and the lowest curve. For affine functions (left) a second head changes the slope, and a third one adds nothing. For ReLU functions
 # (right) more heads come closer to the floor.
 # ```
 #
@@ -160,7 +163,8 @@ print(risks[["task", "n", "w", "v"]].to_string(index=False))
 # percent apart.
 #
 # The card compares one head of value one with two and three heads. The true gain lies between the one found and the risk of
-# one head divided by the floor. The card's control gives the second of two heads the wrong sign.
+# one head divided by the floor. In the card's control the
+# negative value of the best two heads is made positive.
 
 # %% tags=["remove-input"]
 found = risks.melt(
@@ -343,11 +347,12 @@ judge(
 )
 
 # %% [markdown]
-# Heads that start apart end near the exact optimum: one value is larger than one, and the other head is subtracted. Heads that
-# start alike stay alike. They stay at the optimum of one head. Is it a second minimum beside that of two heads, or a saddle, which a
+# Heads that start apart end near the least risk: one value is larger than one, and the other head is subtracted. The table shows
+# that the trained windows are larger than the best ones and the values smaller, which costs little because the risk is flat there. Heads
+# that start alike stay alike, at the optimum of one head. Is it a second minimum beside that of two heads, or a saddle, which a
 # longer training would leave? The answer depends on which matrices are allowed.
 #
-# **A second minimum among isotropic heads, as long as both values are positive.** Let two heads have the same $w$, the best one
+# **Among isotropic heads it is a second minimum as long as both values are positive.** Let two heads have the same $w$, the best one
 # for one head, and values with $v_1+v_2=1$. Move their windows apart to $w+\delta v_2$ and $w-\delta v_1$. The first head's
 # derivative in $w$ then cancels the second head's, and to second order in $\delta$ the risk changes by
 # $-v_1v_2\,\delta^2\,r''(w)$. Here $r(u)$ is the mean product of the error of the one head with the output of a head of
@@ -635,8 +640,9 @@ judge(
 
 # %% [markdown]
 # The cancellation is well known in statistics: subtracting a wider kernel makes a kernel of higher order {cite:p}`wand1995kernel`, and
-# Schucany and Sommers removed bias in this way in 1977. New, as far as we know, are the exact risk of such layers and the lower bound
-# for all windows and values.
+# Schucany and Sommers removed bias in this way in 1977. New, as far as we know, are the exact risk of such layers, the rate with
+# its constants, and the lower bound: for the long-context risk at all windows and values, and for the exact risk at bounded ones. That
+# several heads are better than one, and that trained heads have values of opposite sign, was known {cite:p}`he2025`.
 #
 # ## Kinks and jumps: the rate stays, the constant falls
 #
@@ -916,8 +922,8 @@ print(pd.DataFrame(prices).round(3).to_string(index=False))
 # ## To remember
 #
 # A second head is worth having because it can be subtracted: two blurred pictures extrapolate to a sharper one. For smooth functions each head
-# improves the rate. For kinks the heads close the gap to the best linear predictor, and for coasts or short contexts there is hardly a gap to
-# close.
+# allows a better rate. For kinks the heads close the gap to the best predictor that is linear in the labels. For coasts there is hardly a gap to
+# close, and in short contexts the heads that our search found hardly close it.
 
 # %% tags=["remove-input"]
 notebook.footer()

@@ -446,12 +446,17 @@ def evidence_of_two_models() -> dict[str, tuple[pd.DataFrame, pd.DataFrame]]:
         "one position, spread kept": "share left with one position, spread kept",
         "random weights, trained spread": "share left with random weights, trained spread",
     }
-    plain = {"random weights": "share left with random weights"}
+    plain = {
+        "one position": "share left with one position",
+        "random weights": "share left with random weights",
+    }
     last = {"2048 to 8192": "exponent of independent keys"}
     positions = pd.concat(
         [of(shortfall, natural), of(shares(shortfall, list(left)), left), of(exponent, last)]
     )
-    size, as_they_are = (of(shares(shortfall, list(those)), those) for those in (spread, plain))
+    # With one position the control fails for SmolLM2-135M, for which the spread is therefore not judged
+    encoder = shortfall[shortfall.model == "MiniLM-L6"]
+    size, as_they_are = (of(shares(encoder, list(those)), those) for those in (spread, plain))
     narrow, sharpened = (
         slope[slope.condition == condition].drop(columns="condition")
         for condition in ("text", "text, scores times log n")
