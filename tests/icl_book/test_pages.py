@@ -325,7 +325,7 @@ def test_the_front_page_says_what_was_tested_and_how_many_sampled_verdicts_staye
         "by a plan that was fixed beforehand. "
         "Of the authors' 2 independent statements that held then, 1 did not stay in this "
         "*registered run*. "
-        "Of the 3 verdicts that were graded *sampled* then 1 stayed, 1 became undecided and 1 were contradicted, "
+        "Of the 3 verdicts that were graded *sampled* then, 1 stayed, 1 became undecided and 1 were contradicted, "
         "although 1 of these contradictions decides nothing, because there the control "
         "failed, which is a check with a known answer. Counted with verdicts of other "
         "kinds that rest on random numbers too, 1 of 2 stayed. Of this book's own "
