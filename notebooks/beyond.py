@@ -17,7 +17,8 @@
 # {judged}`P1.rebuttal.deeper`, while many layers of attention alone merge all tokens {judged}`P1.rebuttal.collapse`. If labels
 # depend on a projection of the input, one trained layer finds the projection and the best window for the projected input
 # {judged}`P1.rebuttal.links`. One layer trained on three classes of functions has nearly the least risk on each class in most
-# short contexts that we tried, but its risk differs between the classes {judged}`P1.rebuttal.mixture`.
+# short contexts that we tried, but its risk differs between the classes. So whether it does equally well on them, as the
+# rebuttal says, {judged}`P1.rebuttal.mixture | verdict`.
 
 # %% tags=["remove-cell"]
 import sys

@@ -268,8 +268,8 @@ for task in (Cosine(2, 4.0), Cosine(3, 4.0), Cosine(5, 8.0), TwoWaves(2)):
 # $$\Psi(m,b)\ge\Psi(|b|,|b|)\ge\Psi(|b|,m)=-\Psi(b,m).$$
 #
 # If $t_2<-t$, the same holds with $m$ and $b$ exchanged. So $G\ge0$ for $k_2$. If $G=0$, then $k_2(\cos\theta)$ has the
-# period $\alpha$ in addition to its period $\pi$. For $0<\alpha<\pi$, $\alpha$ or $\pi-\alpha$ is a period in
-# $(0,\frac\pi2]$. On this interval $k_2(\cos\theta)$ is monotone, so it is constant, as for $k_1$.
+# period $\alpha$ in addition to its period $\pi$. If $0<\alpha<\pi$, both $\alpha$ and $\pi-\alpha$ are periods, and one of
+# them lies in $(0,\frac\pi2]$. On this interval $k_2(\cos\theta)$ is monotone, so it is constant, as for $k_1$.
 #
 # *Equality.* We have $\mathcal L(M)\ge\mathbb E\,\mathcal L(\rho I)\ge\min_w\mathcal L(wI)$. Let both be equalities and
 # $M\ne0$. Then $\rho>0$ and $\alpha=0$ for almost every query. For $k_1=0$ the angle $\alpha$ may also be $\pi$. By
@@ -590,12 +590,13 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 # As $2\gamma-1>2(\gamma-1)$ and $N+2-\gamma>N-2\gamma>0$, this follows from $N^2-N+4\ge4N$, which is true for $N\ge4$. For $N=3$ and
 # $1\le\gamma<\frac32$ the left side is at least $\frac{10}4\cdot\frac72$, and the right side at most $3$.
 #
-# *4. A chord.* For $C\ge1$, $\varrho(C,0)<\frac12(\varrho(0,0)+\varrho(\infty,0))$. It is enough to take $C=1$, because $\varrho(\cdot,0)$ falls. If
-# all labels are wrong, $W=1$ on both sides. With $b=J/n$ the claim is $\mathbb E[W^2;b<1]<\frac12\mathbb E[b^2;b<1]$. Here
-# $W=b/(b+\gamma(1-b))\le b$, and $W^2\le\frac12b^2$ if $1-b\ge\frac{\sqrt2-1}{\gamma-1}$, which is below $\frac1{15}$ for
-# $\gamma=e^2$. For $n\le15$ every $b<1$ has $1-b\ge\frac1{15}$. For $n\ge16$ the excess is at most
-# $\frac12\mathbb P(b>\frac{14}{15})\le\frac12e^{-2n(13/30)^2}<\frac1{800}$. On $|b-\frac12|\le\frac14$, which has a
-# probability of at least $1-2e^{-n/8}>\frac7{10}$, $W\le\frac25b$ because $\gamma-1>6$, and
+# *4. A chord.* For $C\ge1$, $\varrho(C,0)<\frac12(\varrho(0,0)+\varrho(\infty,0))$. It is enough to take $C=1$, because
+# $\varrho(\cdot,0)$ falls. Let $b=J/n$. Where all labels are wrong, $b=W=1$ for every $C$, so that these contexts add the same to
+# both sides of the claim, which is therefore $\mathbb E[W^2;b<1]<\frac12\mathbb E[b^2;b<1]$. Here $W=b/(b+\gamma(1-b))\le b$, and
+# $W^2\le\frac12b^2$ if $1-b\ge\frac{\sqrt2-1}{\gamma-1}$, which is below $\frac1{15}$ for $\gamma=e^2$. For $n\le15$ every $b<1$
+# has $1-b\ge\frac1{15}$. For $n\ge16$ the excess is at most
+# $\frac12\mathbb P(b>\frac{14}{15})\le\frac12e^{-2n(13/30)^2}<\frac1{800}$. On $|b-\frac12|\le\frac14$, which has a probability
+# of at least $1-2e^{-n/8}>\frac7{10}$, $W\le\frac25b$ because $\gamma-1>6$, and
 # $\frac12b^2-W^2\ge\frac{17}{50}b^2\ge\frac{17}{800}$.
 #
 # *5. (a).* Let $\phi(c)=\varrho(c,0)$ for $c\ge0$ and $\phi(c)=1+\frac1n$ for $c<0$. This function is continuous and does not rise, and

@@ -315,7 +315,7 @@ print(population_risk(Exponential(3), w=8.0, n=50, noise_std=0.2).total)
 # | tokens and query independent, uniform on the unit sphere | used; see [](/notebooks/gaussian_tokens.ipynb) for Gaussian tokens |
 # | class rotation invariant | used; only the covariance of the class enters |
 # | noise independent of everything, mean zero, variance $\sigma^2$ | used; one control has noise with a mean |
-# | query not in the denominator | as in the paper's definition; one control includes the query |
+# | query not in the denominator | as in the slides' definition; one control includes the query |
 # ```
 #
 # ## Direct integration over all tokens

@@ -13,12 +13,13 @@
 # gradient descent does to the weights?*
 #
 # **Short answer.** No, if the next steps must also agree. A move of the weights or of the tokens can be replaced by a move of
-# the regression targets that gives the same loss, but the next gradient differs {judged}`P2.icl.equivalence`. A softmax layer
+# the regression targets that gives the same loss, but the next gradient differs. Whether the two are equivalent, as a
+# machine-written summary of the paper says, {judged}`P2.icl.equivalence | verdict`. A softmax layer
 # that is fitted to one random problem nearly makes the gradient step: the median cosine between the moves of the scores by the
 # layer and by the step is {judged}`P2.icl.imitates | fitted to one problem, n = 12, d = 4 | .2f`. For one layer that serves all
 # problems the median is {judged}`P2.icl.imitates | one layer for all problems, n = 12, d = 4 | .1f`. Neither result needs
-# attention, since multiplying each query token by a suitable matrix, while the keys stay, makes the step exactly, and shrinking
-# all query tokens does as well as the layer for all problems.
+# attention. If the keys stay and each query token is multiplied by a suitable matrix of its own, the scores move exactly as by
+# the step, and shrinking all query tokens by one factor does as well as the one layer that serves all problems.
 
 # %% tags=["remove-cell"]
 import sys

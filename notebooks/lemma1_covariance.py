@@ -15,7 +15,8 @@
 # **Short answer.** Let the tokens be $x=\Sigma^{1/2}u$ with $u$ uniform on the unit sphere, so that they lie on an ellipsoid.
 # Suppose that the random functions are rotation invariant *as functions of the whitened token* $u$, and that two values of one
 # function are more correlated at closer $u$. Then for two or more examples the best matrix is $M=w^*\Sigma^{-1}$, where $w^*$
-# is the best $w$ on the sphere {judged}`P1.L1.form`. The slide with this lemma does not name its conditions. Trained
+# is the best $w$ on the sphere. The slide with this lemma does not name its conditions, so that its statement
+# {judged}`P1.L1.form | verdict`. Trained
 # layers end near $w^*\Sigma^{-1}$ {judged}`P1.L1.trained`. If the functions are instead rotation invariant as functions of $x$
 # itself, the layers that we trained end at another matrix, whose window is narrower along the long axes than $\Sigma^{-1}$
 # makes it.

@@ -18,7 +18,8 @@
 # $L\ge1$ well above both $L^{d-1}\sigma^2$ and $L^{d-1}/\sigma^{d+1}$ ({numref}`fig-phases`). Equal or nearly equal weights
 # ($w^*=0$ or near zero) are best if the noise is large, or if the examples lie too far apart to show a wave. If the noise is
 # very small and the context is short, the best window contains only a few tokens. Reducing the noise further does not
-# narrow this window, but a longer context does {judged}`P1.T2.signal-limit`. For smooth functions in long contexts, the
+# narrow this window, but a longer context does. So the talk's statement that the best $w$ grows without bound if the signal
+# dominates the noise {judged}`P1.T2.signal-limit | verdict`. For smooth functions in long contexts, the
 # curvature of the functions sets the best window, and their slope does not {judged}`P1.PD.smooth-law`. For example, the best
 # $w$ for waves $\cos(4\,u\cdot x)$ is {judged}`P1.PD.slope | same largest slope, L = 4, d = 5, n = 1e12, sigma = 0.5 | .2f`
 # times the best $w$ for linear functions with the same largest slope on the sphere, at $d=5$, $n=10^{12}$ and $\sigma=0.5$.

@@ -18,8 +18,9 @@
 # functions in $d=5$ dimensions and $L'=2L$ the multiple is {judged}`P1.T3.price | ReLU, d = 5, L'/L = 2 | .2f`. The
 # authors' Theorem 3 states three bounds on the error. Our numbers agree with the upper bound for $L'=L$
 # {judged}`P1.T3.matched` and, up to a constant factor, with the lower bound for $L'\le L$ {judged}`P1.T3.smaller`. The
-# lower bound for $L'>L$ has the right order for the worst $L'$‑Lipschitz function, but on random ReLU functions the error
-# falls below it in long contexts {judged}`P1.T3.larger`.
+# lower bound for $L'>L$, as OCR read it from one slide, {judged}`P1.T3.larger | verdict`. It has the right order for the worst
+# $L'$‑Lipschitz function, but on random ReLU functions the error falls below it in long contexts. If OCR misread a $3$ or a $4$ as
+# $2$, it is true on random ReLU functions, too.
 
 # %% tags=["remove-cell"]
 import sys
@@ -128,9 +129,10 @@ plt.show()
 #
 # - The upper bound for $L'=L$ is true in long contexts {judged}`P1.T3.matched`, because it falls like $n^{-1/(d+2)}$, more
 #   slowly than the error.
-# - The lower bound for $L'>L$ falls like $n^{-2/(d+2)}$, which is also slower, so that in long contexts the error is below
-#   this bound and the bound is false. On the worst $L'$‑Lipschitz function, however, the error has exactly the order of
-#   the bound. So the verdict depends on the test functions {judged}`P1.T3.larger`.
+# - The lower bound for $L'>L$ falls like $n^{-2/(d+2)}$, which is also slower, so that in long contexts the error is below this
+#   bound, which as OCR read it is false. On the worst $L'$‑Lipschitz function, however, the error has exactly the order of
+#   the bound, and if OCR misread a $3$ or a $4$ as $2$, the bound is true on random functions, too. So the statement
+#   {judged}`P1.T3.larger | verdict`.
 # - The lower bound for $L'\le L$ is true as an order in $n$ {judged}`P1.T3.smaller`. For $d=2$ it falls at the same rate
 #   as the error, and for $d>2$ faster. The slide adds "no benefit of $L'$". Smoother functions bring no better rate in
 #   $n$ {judged}`P1.T3.no-benefit`, although they reduce the error by a bounded factor.

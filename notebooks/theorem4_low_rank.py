@@ -11,13 +11,14 @@
 #
 # *If the labels depend on two directions out of five, does attention find out which two?*
 #
-# **Short answer.** Yes, if the relevant and the irrelevant part of an input are independent. We chose this law of the inputs,
-# because no source prints one. The talk's Theorem 4, which is about linear functions with two examples or noiseless labels,
-# says that the best attention window is narrow in the relevant directions and infinitely wide in all others. Under the talk's
-# own assumption we prove this, whatever the number of relevant directions is {judged}`P1.T4.minimizer`. With at least three of
-# them it is true for any number of examples and any label noise {judged}`P1.T4.beyond`. Trained layers find the relevant
-# directions of linear functions {judged}`P1.T4.learns` and of the three functions on the talk's last slide
-# {judged}`P1.F9.subspace`, on which linear attention ends with a larger error {judged}`P1.F9.error`.
+# **Short answer.** Yes, if the relevant and the irrelevant part of an input are independent and each is uniform on its own unit
+# sphere. We chose this law of the inputs, because no source prints one. The talk's Theorem 4, which is about linear functions
+# with two examples or noiseless labels, says that the best attention window is narrow in the relevant directions and infinitely
+# wide in all others. Under the talk's own assumption we prove this for our inputs, whatever the number of relevant directions is
+# {judged}`P1.T4.minimizer`, without having seen the authors' proof. With at least three of them the statement is true for any
+# number of examples and any label noise {judged}`P1.T4.beyond`. Trained layers find the relevant directions of linear functions
+# {judged}`P1.T4.learns` and of the three functions on the talk's last slide {judged}`P1.F9.subspace`, on which linear attention
+# ends with a larger error {judged}`P1.F9.error`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -314,7 +315,7 @@ for many in (steps, 4 * steps):
 # For our tokens the theorem is true, for every $k\ge1$, $d>k$ and $n\ge2$.
 #
 # - *Two or more relevant directions.* Let $k\ge2$, and let $n=2$ or $\sigma=0$. The best among *all* $d\times d$ matrices,
-#   symmetric or not, are exactly the $cBB^\top$ whose $c$ is best at $e=0$
+#   symmetric or not, are exactly the matrices $cBB^\top$ with the best $c$
 #   ({prf:ref}`irrelevant directions do harm <thm-irrelevant>`). The bound $C$ only has to admit a best $c$.
 # - *One relevant direction.* Let $k=1$. Without noise a larger $c$ is always better, so that for every $C\ge1$ the only best
 #   matrix with $|B^\top MB|\le C$ is $CBB^\top$ ({prf:ref}`one relevant direction <thm-one-direction>`). With noise and $n=2$
@@ -706,9 +707,9 @@ plt.show()
 # above the dashed line, except on the class without intercept.
 #
 # Sine (top) and test error on the noiseless query label (bottom) during training, for the slide's three links. Points are
-# medians over the seeds, with confidence intervals of these medians. Softmax attention should come down to the exact least risk
-# (solid), while linear attention should not fall below the error of the best constant (dashed), except on affine functions
-# without their $+2$ (triangles).
+# medians over the seeds, with confidence intervals of these medians. The error of softmax attention should come down to the exact
+# least risk (solid), while that of linear attention should not fall below the error of the best constant (dashed), except on
+# affine functions without the constant $2$ of the slide's link (triangles).
 # ```
 #
 # The table below shows how close the error of softmax attention comes to the exact least risk. For $k=3$ and the cosine link

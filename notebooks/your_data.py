@@ -12,13 +12,14 @@
 # *You have inputs and noisy labels of your own. How far around a new input should attention look, and can your data alone
 # decide it?*
 #
-# **Short answer.** Your data nearly decide it. You need to know neither the class of functions nor the noise level, since
-# `icl.best_window(X, y)` hides one label at a time, predicts it from the others, and returns the {term}`window parameter`
-# with the least error. On two maps of the Earth, where the best window is known exactly, the window that it finds has in
-# the median nearly the least risk {judged}`P1.data.left-out`. A single data set leaves a whole range of windows open, and
-# for linear functions the exact best window lies in this range for most data sets {judged}`P1.data.range`. On a sphere one
-# attention layer is the Nadaraya-Watson kernel smoother, so that $w$ is a bandwidth in disguise. If your columns are not on
-# a sphere, `icl.Placement` puts them there, and if only some of them matter, `icl.best_matrix` finds out which.
+# **Short answer.** Your data decide it well enough: the window that they choose has nearly the least risk, although many other
+# windows do nearly as well. You need to know neither the class of functions nor the noise level, since `icl.best_window(X, y)`
+# hides one label at a time, predicts it from the others, and returns the {term}`window parameter` with the least error. On two
+# maps of the Earth, where the best window is known exactly, the window that it finds has in the median nearly the least risk
+# {judged}`P1.data.left-out`. With the window comes the range of those that do nearly as well, and for linear functions the exact
+# best window lies in this range for most data sets {judged}`P1.data.range`. On a sphere one attention layer is the
+# Nadaraya-Watson kernel smoother, so that $w$ is a bandwidth in disguise. If your columns are not on a sphere, `icl.Placement`
+# puts them there, and if only some of them matter, `icl.best_matrix` finds out which.
 #
 # To use these functions without the book, type `pip install ".[sklearn]"` in a copy of its repository ({doc}`../book/reproduce`).
 
@@ -67,7 +68,8 @@ from icl_book.statistics import FALSE_ALARM_RATE
 notebook.setup(globals(), n_values=1)
 
 # %% [markdown]
-# The next cell finds the window for two data sets of scikit-learn, from their labels alone:
+# The next cell finds the window for two data sets of scikit-learn, from their labels alone. The digits have ten columns of labels
+# in one unit, so that `same_unit=True` adds their errors as they are and does not divide them by their variances:
 
 # %%
 diabetes = load_diabetes(return_X_y=True)
@@ -129,7 +131,7 @@ plt.show()
 #
 # - *Lift.* One more coordinate, $\sqrt{R^2-|x|^2}$ after the mean is subtracted, puts every row on a sphere of radius $R$
 #   in one more dimension without losing the row's length. This is the default of `icl.Placement`, with an $R$ four times
-#   as large as the largest distance of a token from the mean, so that distances are stretched by 3 % at most. After division by
+#   as large as the largest distance of a token from the mean, so that distances are stretched by less than 4 %. After division by
 #   $R$ the bandwidth of the kernel is $R/\sqrt w$ in the unit of your data. A query beyond the radius $R$ is pulled back to it.
 # - *Center.* The mean is subtracted, and each row is divided by its length, which is lost. That is right where labels depend
 #   on directions, and often good with many columns.
@@ -173,11 +175,11 @@ for name, (dim, f) in first.items():
 pd.DataFrame(scores).round(3)
 
 # %% [markdown]
-# Lifted, attention predicts as well as the nearest neighbors. A row of two columns that is divided by its length keeps its
-# angle only, which says nothing about the bump, and rows that are left as they are pull the prediction outwards. If columns
-# have unequal scales, standardize them first, because one bandwidth serves all of them: a column whose numbers are a thousand
-# times larger than those of the others hides them. If $y$ has several columns, their errors are divided by their variances, so
-# that no unit decides which of them counts.
+# Lifted, attention predicts as well as the nearest neighbors. (The entry NaN stands where one column has no directions.) A row of
+# two columns that is divided by its length keeps its angle only, which says nothing about the bump, and rows that are left as
+# they are pull the prediction outwards. If columns have unequal scales, standardize them first, because one bandwidth serves all
+# of them: a column whose numbers are a thousand times larger than those of the others hides them. If $y$ has several columns,
+# their errors are divided by their variances, so that no unit decides which of them counts.
 #
 # **Rows that are no independent data.** A row that stands in the table twice is predicted by its twin, and several rows of one
 # person predict each other better than they predict a stranger. Leave such rows out together, by the argument `groups` of
@@ -214,7 +216,7 @@ print(f"{matrix.kind}: gain {matrix.gain:.2f}, standard error {matrix.error:.2f}
 print("entries of M:", np.diag(matrix.M).round(1))
 
 # %% [markdown]
-# The first three entries should be the largest and the others small. Unlike in the theorem they are not zero, because a thousand
+# The first three entries should be the largest and the others smaller. Unlike in the theorem they are not zero, because a thousand
 # noisy labels do not say exactly which columns are useless. The gain counts the noise of the held-out labels, which no
 # predictor can remove, so that the error of the function itself falls by more.
 #
@@ -237,8 +239,8 @@ print("entries of M:", np.diag(matrix.M).round(1))
 # For a map of the Earth the [exact best window](/notebooks/planet.ipynb) follows from the *spectrum*, the variance of
 # the map at each length scale. Here the spectrum is not used: `icl.best_window` sees only $n$ random places
 # and their noisy labels. The next cell draws many such data sets from two maps. For each data set it computes the
-# *price*: the exact risk with the window that was found, divided by the least risk. Column `twice` is the price of a window
-# that is wrong by a factor of two, of half the best $w$ or of twice the best $w$, whichever price is less. Since the
+# *price*: the exact risk with the window that was found, divided by the least risk. Column `twice` has
+# the smaller of two prices, that of half and that of twice the best $w$. Since the
 # minimum is flat, a price says something about the window only if it is below `twice`.
 #
 # For the magnetic field with 400 places the median price is {judged}`P1.data.left-out | magnetic field, n = 400 | .2f`.
@@ -297,8 +299,9 @@ judge(
 # For linear functions of random tokens the exact best window is known, so we can count the data sets in whose range it lies.
 # Linear functions are rotations of one another, and so each of them has the best window of the class. (The functions of the
 # ReLU class are not, and have windows of their own, between which the window of the class is a compromise.) Near the minimum
-# a window whose error exceeds the least one by one standard error of the difference is about two standard errors of $\log w$
-# away from the best one, so that one expects about 95 %. The card has the shares of many data sets, and its control moves
+# the difference of two errors grows like the square of their distance in $\log w$, and its standard error like this distance. A
+# window whose error exceeds the least one by one standard error is therefore about two standard errors of $\log w$ away from
+# the best one, so that one expects about 95 %. The card has the shares of many data sets, and its control moves
 # each range by a factor of four.
 
 # %% tags=["remove-input"]
@@ -369,11 +372,11 @@ law = pd.DataFrame(compared(name) for name in data).set_index("data")
 law.round(1)
 
 # %% [markdown]
-# For diabetes the two windows of the last columns lie between `low` and `high`, because the labels are nearly linear. For
-# digits the window of leave-one-out is narrower than the window of affine functions. Their labels jump from class to class,
-# so that much of what a linear fit treats as noise is signal, which a narrow window can use. The images also lie in clusters
-# and do not fill the sphere uniformly. So the exact window of affine functions is a guide only if labels are nearly affine
-# and tokens nearly uniform, whereas leave-one-out needs no such assumption.
+# For diabetes the two windows of the last columns lie between `low` and `high`. A linear model predicts these labels best of the
+# three models of the next section. For digits the window of leave-one-out is narrower than the window of affine functions. Their
+# labels jump from class to class, so that much of what a linear fit treats as noise is signal, which a narrow window can use. The
+# images also lie in clusters and do not fill the sphere uniformly. So the exact window of affine functions is a guide only if
+# labels are nearly affine and tokens nearly uniform, whereas leave-one-out needs no such assumption.
 #
 # ## As an estimator of scikit-learn
 #
@@ -397,8 +400,8 @@ scores = {
 pd.DataFrame(scores).agg(["mean", "std"]).round(3)
 
 # %% [markdown]
-# The table shows the mean and the spread of $R^2$ over ten folds of the diabetes data, whose labels are nearly linear, so that
-# a linear model is hard to beat.
+# The table shows the mean and the spread of $R^2$ over ten folds of the diabetes data, for which a linear model is hard to
+# beat.
 #
 # ## Two layers, and an activation of your own
 #
