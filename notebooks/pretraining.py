@@ -364,7 +364,7 @@ names = {
     "cosine, isotropic": ("cosine", "isotropic"),
     "cosine, non-isotropic": ("cosine", "non-isotropic"),
 }
-figure, axes = plt.subplots(2, 2, figsize=(6.9, 4.8))
+figure, axes = plt.subplots(2, 2, figsize=(6.9, 5.6))
 for ax, (title, key) in zip(axes.ravel(), names.items(), strict=False):
     middle = medians(grown[key], "norm", by=["step", "lipschitz"])
     plots.points(
