@@ -16,9 +16,9 @@
 # steeper {judged}`P1.rebuttal.classification`. Trained models of two layers have attention weights that no kernel estimator has
 # {judged}`P1.rebuttal.deeper`, while many layers of attention alone merge all tokens {judged}`P1.rebuttal.collapse`. If labels
 # depend on a projection of the input, one trained layer finds the projection and the best window for the projected input
-# {judged}`P1.rebuttal.links`. One layer trained on three classes of functions has nearly the least risk on each class in most
-# short contexts that we tried, but its risk differs between the classes. So whether it does equally well on them, as the
-# rebuttal says, {judged}`P1.rebuttal.mixture | verdict`.
+# {judged}`P1.rebuttal.links`. At the sizes of our reproduction of Fig. 5, a layer with the best window for a mixture of three
+# classes of functions has nearly the least risk on each class, but its risk differs between the classes. So whether it does
+# equally well on them, as the rebuttal says, {judged}`P1.rebuttal.mixture | verdict`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -34,7 +34,7 @@ dim = 3  # dimension d of the covariates
 n_values = [30, 3000]  # examples n in a context whose labels are -1 and 1
 lipschitz_values = [1.0, 2.0, 3.0, 4.0, 8.0]  # steepness L of the boundary
 flips = [0.0, 0.05, 0.1, 0.2]  # probabilities p that a label is flipped
-dims = [3, 5]  # dimensions of bias and mixture
+dims = [3, 5]  # dimensions of bias and of the table of the mixture
 lipschitz = 3.0  # Lipschitz constant L of the functions of all other sections
 noise_std = 0.3  # standard deviation sigma of their label noise
 unit_noise_std = 0.5  # the same in the section on other functions
@@ -424,8 +424,8 @@ judge(
 # multiplies this part by a factor $\lambda_l(w)$, so that the bias is $\mathcal L_{\rm bias}=\sum_la_l(1-\lambda_l)^2$. For
 # $l\ge1$ the factor $\lambda_l$ grows with $w$ from zero to one, while $\lambda_0=1$. At a *fixed* context length the mean
 # squared error rises again at large $w$, where only a few tokens are left in the window
-# ([table](/notebooks/attention_window.ipynb)). In most short contexts that we tried, a unit with the best window for the
-# mixture has nearly the least risk on each class, but in every setting its risk differs between the classes.
+# ([table](/notebooks/attention_window.ipynb)). At the sizes of our reproduction of Fig. 5, a unit with the best window for
+# the mixture has nearly the least risk on each class, but its risk differs between the classes.
 # ```
 #
 # **By hand.** For affine functions only the term $l=1$ contributes to the bias, so that the bias in long contexts, divided by
@@ -443,21 +443,27 @@ judge(
 # %% [markdown]
 # **One unit for three classes.** In the mixture affine, ReLU and cosine functions each give a third of the tasks, and the loss
 # is the mean of the three exact risks. On each class the card divides the risk of the best window for the mixture by the least
-# risk. Dimension, context length and noise are our choices, because our sources do not print them. We take the cosines
-# $\cos(u\cdot x)$ with a random unit vector $u$, so that all three classes have $L=1$.
+# risk. We take the cosines $\cos(u\cdot x)$ with a random unit vector $u$, so that all three classes have $L=1$. The sentence
+# is about Fig. 5, whose dimension, context length and noise no source prints. The card therefore has the sizes of
+# [our reproduction](/notebooks/theorem3_generalization.ipynb) of that figure, $d=3$, $n=20$ and $\sigma=0.1$. Because other
+# sizes are no reading of the sentence, the table that the next cell prints, with the same quotient at further sizes, does not
+# enter the verdict. With more noise the best windows of the classes differ more, so that the largest of the three quotients
+# is larger.
 
 # %% tags=["hide-input"]
-short = {
-    "dims": dims,
-    "n_values": [context_length, 5 * context_length],
-    "noise_stds": [unit_noise_std / 5, unit_noise_std],
-}
-served = beyond.prices(**short)
-phased = beyond.prices(**short, cosine=PhasedCosine)
-long = beyond.prices(dims=dims, n_values=[1e8], noise_stds=[unit_noise_std])
-# where other readings hold
-noisy = beyond.prices(dims=dims, n_values=[context_length], noise_stds=[5.0])
-five = beyond.prices(dims=[5], n_values=[1e8], noise_stds=[unit_noise_std])
+figure_five = {"dims": [3], "n_values": [20], "noise_stds": [0.1]}
+served = beyond.prices(**figure_five)
+phased = beyond.prices(**figure_five, cosine=PhasedCosine)
+# where the risk is the same on all classes
+noisy = beyond.prices(**figure_five | {"noise_stds": [5.0]})
+elsewhere = beyond.prices(
+    dims=dims,
+    n_values=[context_length, 5 * context_length],
+    noise_stds=[unit_noise_std / 5, unit_noise_std],
+)
+mixed = elsewhere[elsewhere.start == "mixture"]
+sizes = ["dim", "n", "noise_std"]
+print(mixed.pivot(index=sizes, columns="task", values="price").round(3))
 columns = ["start", "task", "dim", "n", "noise_std", "price", "error"]
 
 
@@ -473,7 +479,8 @@ def spread(table):
     chosen = table[table.start == "mixture"].groupby(["dim", "n", "noise_std"])
     found = (chosen.risk.max() / chosen.risk.min()).rename("price").reset_index()
     found["error"] = found.price * 2 * chosen.risk_error.max().to_numpy()
-    return cases(found, "price", error="error")
+    name = "largest over least, d = {dim}, n = {n:g}, $\\sigma$ = {noise_std}"
+    return cases(found, "price", error="error", name=name)
 
 
 # %% tags=["remove-input"]
@@ -484,13 +491,8 @@ judge(
         "same-risk": spread(served),
         "phase": on_each_class(phased, ["mixture"]),
         "alone": on_each_class(served, ["affine", "ReLU", "cosine"]),
-        "long": on_each_class(long, ["mixture"]),
     },
-    could={
-        "same-risk": spread(noisy),
-        "alone": on_each_class(noisy, ["affine", "ReLU", "cosine"]),
-        "long": on_each_class(five, ["mixture"]),
-    },
+    could={"same-risk": spread(noisy)},
 )
 
 # %% [markdown]

@@ -464,13 +464,6 @@ judge(
         **slope,
     ),
     readings={
-        "next-sphere": cases(
-            theorem3_generalization.risk_slopes(
-                dims=dims, ratios=[1.0], extra_dims=1, **exact
-            ),
-            name=NAME,
-            **slope,
-        ),
         "displayed": cases(
             theorem3_generalization.over_printed(dims=dims, signals=[0.3, 1.0, 10.0]),
             value="worst",
@@ -538,20 +531,13 @@ judge(
     ),
     readings={
         "worst": worst,
-        "next-sphere": cases(
-            theorem3_generalization.risk_slopes(
-                dims=dims, ratios=rougher, extra_dims=1, **exact
-            ),
-            name=NAME,
-            **slope,
-        ),
         "root-of-n": cases(
             theorem3_generalization.growing_slopes(dims=dims, **exact),
             name="ReLU, d = {dim}",
             **slope,
         ),
     },
-    could={"next-sphere": worst, "root-of-n": worst},
+    could={"root-of-n": worst},
 )
 
 # %% [markdown]
@@ -567,15 +553,6 @@ judge(
         name=NAME,
         **slope,
     ),
-    readings={
-        "next-sphere": cases(
-            theorem3_generalization.risk_slopes(
-                dims=dims, ratios=smoother, extra_dims=1, **exact
-            ),
-            name=NAME,
-            **slope,
-        )
-    },
 )
 
 # %% [markdown]

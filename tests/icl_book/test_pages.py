@@ -335,6 +335,28 @@ def test_the_front_page_says_what_was_tested_and_how_many_sampled_verdicts_staye
     assert "fixed beforehand" not in written("further") + written("tested", RERUNS)
 
 
+@pytest.mark.parametrize(
+    "page",
+    [
+        "book/path.md",
+        "book/introduction.md",
+        "book/audit.md",
+        "notebooks/theorem3_generalization.py",
+    ],
+)
+def test_no_page_calls_a_bound_false_without_saying_that_its_exponent_was_read_by_ocr(page):
+    """Every paragraph, item or row that names P1.T3.larger names the OCR that may have misread it."""
+    text = re.sub(r"^# ?", "", (ROOT / page).read_text(), flags=re.M)
+    parts = re.split(r"\n\n|\n(?=[-|] |\d+\. |:::)", text)
+    parts = [one for one in parts if re.search(r"P1\.T3\.larger(?!\")", one)]
+    # nor one that says only which readings were there
+    accusing = [one for one in parts if "Now no statement is judged by it" not in one]
+    assert accusing and not [one for one in accusing if "OCR" not in one]
+    # the row of the front page is read as three sentences
+    bound = [s for one in parts for s in one.split(". ") if "it falls no faster than $n^{-2" in s]
+    assert not [sentence for sentence in bound if "OCR" not in sentence]
+
+
 def test_the_front_page_says_what_holds_only_in_our_reproduction():
     (first, *rest), again = shown()["entries"], "in our reproduction, at one size"
     first = dataclasses.replace(first, record=first.record | {"quantifier": again})

@@ -15,8 +15,9 @@ from icl.tasks import Affine, ReLU
 from icl_book.claims import Alternative, Choice, Grade, Severity, Verdict, cases, judge, registry
 from icl_book.claims.claim import OWN, load
 from icl_book.claims.rules import Amount, Rule
-from icl_book.measurements import pretraining, theorem3_generalization
+from icl_book.measurements import beyond, pretraining, theorem3_generalization
 from icl_book.provenance import ROOT
+from icl_book.runner import plan
 
 INF = math.inf
 CLAIMS = registry()
@@ -324,10 +325,13 @@ FAIR = {
     "P1.F5.necessary": ("eight dimensions",),
     "P1.T3.necessary": ("near $L$",),
     "P1.T2.upper": ("jump",),
-    "P1.T3.larger": ("constant one",),
-    "P1.rebuttal.mixture": ("at most 5 %",),
+    "P1.T3.larger": ("constant one", "$S^d$"),
+    "P1.T3.matched": ("$S^d$",),
+    "P1.T3.any": ("$S^d$",),
+    "P1.T2.noise": ("sphere",),
+    "P1.rebuttal.mixture": ("at most 5 %", "long contexts"),
     "P1.T2.lower": ("uniformly", "constant one"),
-    "P1.T3.smaller": ("constant one",),
+    "P1.T3.smaller": ("constant one", "$S^d$"),
     "P1.T3.no-benefit": ("$L'=L/2$", "10 %"),
     "P1.LA.neighbors": ("% more", "long contexts"),
     "P1.rebuttal.classification": ("by the letter",),
@@ -342,6 +346,56 @@ def test_no_reading_is_one_that_its_author_would_not_accept(name):
     names = [alternative.name for alternative in CLAIMS[name].alternatives]
     assert not [one for one in names for words in FAIR[name] if words in one]
     assert CLAIMS[name].expected in (Verdict.HOLDS, Verdict.DEPENDS)
+
+
+def test_all_statements_about_exponents_in_the_dimension_have_one_sphere():
+    """The slides have tokens in R^d beside the "d-dimensional hypersphere", whoever gains by another one."""
+    in_dim = [c for c in CLAIMS.values() if c.rule and not c.own and "dim" in str(c.rule.spec)]
+    in_dim = [c for c in in_dim if c.id.startswith(("P1.T2.", "P1.T3."))]
+    spheres = [[choice for choice in c.depends_on if "hypersphere" in choice.what] for c in in_dim]
+    assert len(in_dim) == 7 and all(len(found) == 1 for found in spheres)
+    (same,) = {choice.what for (choice,) in spheres}
+    assert r"tokens in $\mathbb R^d$" in same
+    assert not any(choice.alternatives for (choice,) in spheres)
+
+
+def test_what_a_source_says_of_one_figure_is_judged_in_our_reproduction_of_it():
+    theirs = [c for c in CLAIMS.values() if c.rule and not c.own]
+    named = [c for c in theirs if re.match(r"P1\.F\d", c.id) or "Fig. 5" in c.source]
+    assert len(named) == 7
+    assert not [c.id for c in named if not c.quantifier.startswith("in our reproduction")]
+    fifth = [c for c in named if c.id.startswith("P1.F5") or "Fig. 5" in c.source]
+    sizes = [[choice.what for choice in c.depends_on if "$d=3$" in choice.what] for c in fifth]
+    assert len(fifth) == 3 and sizes[0] == sizes[1] == sizes[2]
+    ((said,), _, _) = sizes
+    # the two chapters that reproduce the figure have these sizes
+    units = plan.defaults("theorem3_generalization")
+    n, noise_std = units["context_length"], units["unit_noise_std"]
+    assert f"$n={n}$ and $\\sigma={noise_std}$" in said
+    here = {"dims": [3], "n_values": [n], "noise_stds": [noise_std]}
+    assert f"figure_five = {json.dumps(here)}\n" in plan.source("beyond")
+
+
+def test_one_unit_for_three_classes_is_not_called_unequal_for_a_setting_of_ours():
+    """At the sizes of our Fig. 5 it costs nothing on any class; only its risk differs between them."""
+    found = beyond.prices(dims=[3], n_values=[20], noise_stds=[0.1])
+    mixed = found[found.start == "mixture"]
+    each = cases(mixed[["task", "price", "error"]], "price", error="error")
+    spread = pd.DataFrame({"value": [mixed.risk.max() / mixed.risk.min()], "error": 1e-6})
+    noisy = pd.DataFrame({"value": [1.01], "error": 1e-6})
+    claim = CLAIMS["P1.rebuttal.mixture"]
+    rest = {a.key: each for a in claim.alternatives if a.rule is None}
+    card = judge(
+        claim,
+        each,
+        readings=rest | {"same-risk": cases(spread, error="error")},
+        could={"same-risk": cases(noisy, error="error")},
+    ).record()
+    failing = [name for name, outcome in card["readings"].items() if outcome != "agrees"]
+    assert mixed.price.max() < 1.001 and failing == [
+        a.name for a in claim.alternatives if a.key == "same-risk"
+    ]
+    assert card["verdict"] == Verdict.DEPENDS and card["as_expected"]
 
 
 def test_every_statement_has_a_title_in_plain_words_on_one_line():

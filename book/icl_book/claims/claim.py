@@ -151,7 +151,7 @@ class Alternative:
 
     __pydantic_config__ = STRICT
 
-    key: str  #: Short and unique in its claim, e.g. ``"next-sphere"``; evidence names it
+    key: str  #: Short and unique in its claim, e.g. ``"long"``; evidence names it
     name: str  #: In words
     #: What the statement permits, for the same measured cases; without a rule the notebook measures cases of
     #: its own and hands them to the judge under this key.

@@ -141,16 +141,13 @@ def many_tokens(dim: int) -> float:
     return float(np.round(1e12 * asymptotics.effective_fraction(dim, FAR[1])))
 
 
-def term_slopes(
-    *, term: str, tasks: Sequence[str], dims: Sequence[int], extra_dims: int = 0
-) -> pd.DataFrame:
+def term_slopes(*, term: str, tasks: Sequence[str], dims: Sequence[int]) -> pd.DataFrame:
     """Return the local slope in log w of the log of the bias or of the noise.
 
     Args:
         term: ``"bias"`` or ``"noise"``.
         tasks: Names of classes, see `icl.tasks.make_task`.
         dims: Dimensions.
-        extra_dims: Tokens are on the unit sphere of R^(dim + extra_dims).
 
     Returns:
         ``task``, ``dim``, ``slope`` and ``error``.
@@ -158,7 +155,7 @@ def term_slopes(
     rows = []
     for name in tasks:
         for dim in dims:
-            task = make_task(name, dim + extra_dims)
+            task = make_task(name, dim)
             n = many_tokens(task.dim)
             # without label noise the estimated error is that of the bias alone
             noise_std = 1.0 if term == "noise" else 0.0

@@ -99,18 +99,15 @@ def risk_slopes(
     ratios: Sequence[float],
     lipschitz: float,
     noise_std: float,
-    extra_dims: int = 0,
 ) -> pd.DataFrame:
     """Return the local slope in n of the risk on ReLU functions of L' with the window of L.
-
-    Tokens are on the unit sphere of R^(dim + extra_dims).
 
     Returns:
         ``dim``, ``ratio``, ``slope`` and ``error``.
     """
     rows = []
     for dim in dims:
-        n, _, risk = far_risk(ReLU(dim + extra_dims, lipschitz), noise_std)
+        n, _, risk = far_risk(ReLU(dim, lipschitz), noise_std)
         for ratio in ratios:
             total = ratio**2 * risk.bias + risk.noise
             slope, error = log_slope(n, total, risk.error)

@@ -48,11 +48,8 @@ def test_a_window_that_follows_the_nearest_token():
 
 def test_the_ingredients_of_the_sketch_have_their_exponents():
     dims = [3, 5]
-    of_noise = {"term": "noise", "tasks": ["affine"], "dims": dims}
-    noise = theorem2_scaling.term_slopes(**of_noise)
+    noise = theorem2_scaling.term_slopes(term="noise", tasks=["affine"], dims=dims)
     assert np.allclose(noise.slope, [1, 2], atol=1e-3)
-    one_more = theorem2_scaling.term_slopes(**of_noise, extra_dims=1)
-    assert np.allclose(one_more.slope, [1.5, 2.5], atol=1e-3)
     bias = theorem2_scaling.term_slopes(term="bias", tasks=["affine", "ReLU"], dims=dims)
     assert np.allclose(bias.slope, [-2, -2, -1.5, -1.5], atol=0.02)
     # of a bias w^-a the ratio to 1 / w is w^(1 - a), largest at the root of the best window
