@@ -86,9 +86,8 @@ class Stack:
         self.factors = state.new_empty(self.sets[0].steps, 3)
         self.adam = settings.optimizer == "adam"
         self.kind: Any = {"width": one.width, "activation": one.activation, "adam": self.adam}
-        self.place = torch.zeros(
-            1, dtype=torch.int64, device=state.device
-        )  # of a step in its block
+        # of the next step in its block
+        self.place = torch.zeros(1, dtype=torch.int64, device=state.device)
         self.loops: Any = None
         self.graph: Graph | None = None
         if compiled and state.device.type == "cpu":
