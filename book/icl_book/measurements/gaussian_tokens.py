@@ -3,7 +3,7 @@
 The unit is ``M = w I``, and functions are linear with L = 1 unless said otherwise.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate, product
@@ -202,6 +202,7 @@ def functions() -> dict[str, Recovered]:
 def sampled_risk(name: str, *, n: int, seed: int, w: float) -> float:
     """Sample the risk of one of `functions` over its variance; longer contexts begin with the same tokens."""
     function = functions()[name]
+    weights: Iterable[Array]
     two = name == "x_1 x_2"
     x = stream(seed, "monte carlo").standard_normal((n, 2 if two else 1))
     values = function.f(x)
