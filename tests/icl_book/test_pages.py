@@ -480,8 +480,9 @@ def test_readme_front_page_audit_and_audit_json_count_alike():
     first = [c for c in own if c["paper"] == "P1"]
     roots = [c for c in first if not c["implied_by"]]
     tested = [c for c in roots if c["tested"] and c["chapter"]]
-    by = {v: [c for c in tested if c["verdict"] == v] for v in ("holds", "depends on the reading")}
-    holds, depends = by.values()
+    verdicts = ("holds", "depends on the reading", "inconclusive")
+    by = {v: [c for c in tested if c["verdict"] == v] for v in verdicts}
+    holds, depends, undecided = by.values()
     failing = [
         name in c["late"]
         for c in depends
@@ -494,10 +495,11 @@ def test_readme_front_page_audit_and_audit_json_count_alike():
     whole = " ".join(tested_and_further.split())
     assert numbers(
         r"tested (\d+) .* main reading (\d+) of .* tried (\d+) hold, while (\d+) hold in some "
-        r"readings and fail in others, so that none is false in every reading\. ",
+        r"readings and fail in others, and (\d+) could not be decided, so that none is false in "
+        r"every reading\. ",
         whole,
-    ) == [len(tested), len(agree), len(holds), len(depends)]
-    assert len(holds) + len(depends) == len(tested), "else the sentence has other parts"
+    ) == [len(tested), len(agree), *map(len, by.values())]
+    assert sum(map(len, by.values())) == len(tested), "else the sentence has other parts"
     assert numbers(r"Of the (\d+) that hold, (\d+) have only one", whole) == [
         len(holds),
         sum(len(c["readings"]) == 1 for c in holds),
@@ -562,8 +564,9 @@ def test_readme_front_page_audit_and_audit_json_count_alike():
     )
 
     parts = numbers(
-        r"P1, (\d+) statements of its authors: (\d+) tested, \*holds\* (\d+), .*?reading\* (\d+) "
-        r".*Of the others, (\d+) are .*?, (\d+) are about .*?, (\d+) could .*?, and (\d+) follow",
+        r"P1, (\d+) statements of its authors: (\d+) tested, \*holds\* (\d+), .*?reading\* (\d+), "
+        r"\*inconclusive\* (\d+) .*Of the others, (\d+) are .*?, (\d+) are about .*?, "
+        r"(\d+) could .*?, and (\d+) follow",
         readme,
     )
     every, *split = parts
@@ -574,14 +577,13 @@ def test_readme_front_page_audit_and_audit_json_count_alike():
     assert parts == [
         len(first),
         len(tested),
-        len(holds),
-        len(depends),
+        *map(len, by.values()),
         len(sure),
         len(unread),
         len(undecidable),
         len(first) - len(roots),
     ]
-    assert every == split[0] + sum(split[3:]) and split[0] == split[1] + split[2]
+    assert every == split[0] + sum(split[4:]) and split[0] == sum(split[1:4])
     for verdict, same in by.items():
         row = rf"\| authors \| 1 \| .*>{verdict}</span> .* (\d+) \|$"
         (left,) = re.findall(row, str(pages.counts()), re.M)

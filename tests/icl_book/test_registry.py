@@ -188,7 +188,8 @@ def test_registry_is_sound():
         assert "](" not in entry.statement + entry.quantity + (entry.corrected or ""), (
             f"{name}: a link"
         )
-        assert entry.expected is not Verdict.INCONCLUSIVE, name
+        # our main reading has as many numbers as it needs; another one may be left undecided
+        assert entry.expected is not Verdict.INCONCLUSIVE or entry.alternatives, name
         file, line = entry.where.split(":")
         assert (ROOT / file).read_text().splitlines()[int(line) - 1] == f"{name}:"
     # nothing implies itself in a circle, and what implies is a claim
@@ -345,7 +346,7 @@ FAIR = {
 def test_no_reading_is_one_that_its_author_would_not_accept(name):
     names = [alternative.name for alternative in CLAIMS[name].alternatives]
     assert not [one for one in names for words in FAIR[name] if words in one]
-    assert CLAIMS[name].expected in (Verdict.HOLDS, Verdict.DEPENDS)
+    assert CLAIMS[name].expected in (Verdict.HOLDS, Verdict.DEPENDS, Verdict.INCONCLUSIVE)
 
 
 def test_all_statements_about_exponents_in_the_dimension_have_one_sphere():
