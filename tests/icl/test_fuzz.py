@@ -64,6 +64,7 @@ EXEMPT = {
     "icl.compiled.jit.compiled": LOOP,
     "icl.compiled.jit.horner": LOOP,
     "icl.compiled.normal.normal": LOOP,
+    "icl.compiled.polynomials.take": LOOP,
     "icl.compiled.training.take_steps": LOOP,
     "icl.data.BestWindow": RESULT,
     "icl.data.BestWindow.plot": "axes are matplotlib's, which says what is wrong with them",
