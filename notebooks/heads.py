@@ -12,7 +12,7 @@
 # *What would a second attention head buy, and how far is one layer from the best predictor that is linear in the labels?*
 #
 # **Short answer.** A second head subtracts. Two softmax averages with different windows are combined with values of opposite
-# sign, so that most of the blur cancels. For smooth functions with enough degrees the risk falls at a better rate with every
+# sign, so that most of the blur cancels. For smooth functions other than polynomials the risk falls at a better rate with every
 # further head {judged}`P1.H.rate`, and two heads give affine functions the rate $1/n$. With $d=5$, $n=20{,}000$ examples and noise
 # of standard deviation $\sigma=0.5$ a second head divides the least risk on affine functions by
 # {judged}`P1.H.gain | affine, d = 5, n = 20000, 2 heads | .0f`. For these functions the second head is no wider window around the
@@ -25,9 +25,9 @@
 # at all is better than the best one that is linear in the labels.
 # In short contexts the second head that our search finds is hardly worth having: with $n=20$ examples it divides the risk by
 # {judged}`P1.H.gain | affine, d = 5, n = 20, 2 heads | .2f` for affine functions and by
-# {judged}`P1.H.gain | ReLU, d = 5, n = 20, 2 heads | .2f` for ReLU functions. On affine functions with $n=200$ trained layers come near the computed
-# risk if their heads start on opposite sides {judged}`P1.H.trained`, although with larger windows than the best ones. Layers whose
-# heads start alike stay near the risk of one head.
+# {judged}`P1.H.gain | ReLU, d = 5, n = 20, 2 heads | .2f` for ReLU functions. On affine functions with $n=200$ trained layers come near the
+# least risk of two heads if their heads start on opposite sides {judged}`P1.H.trained`, although both $w$ are larger in size than the
+# best ones. Layers whose heads start alike stay near the risk of one head.
 
 # %% tags=["remove-cell"]
 import sys
@@ -348,7 +348,7 @@ judge(
 
 # %% [markdown]
 # Heads that start apart end near the least risk: one value is larger than one, and the other head is subtracted. The table shows
-# that the trained windows are larger than the best ones and the values smaller, which costs little because the risk is flat there. Heads
+# that the trained $w$ are larger in size than the best ones and the values smaller, which costs little because the risk is flat there. Heads
 # that start alike stay alike, at the optimum of one head. Is it a second minimum beside that of two heads, or a saddle, which a
 # longer training would leave? The answer depends on which matrices are allowed.
 #

@@ -438,7 +438,7 @@ plt.show()
 # rows at the weights $2X$, the gradient step tends to enlarge the scores.
 
 # %% [markdown]
-# **Exercise 4.** Some move of the target gives the same loss as a layer that moves the tokens *against* the gradient step. Move
+# **Exercise 4.** A layer may move the tokens *against* the gradient step, and some move of the target then gives the same loss. Move
 # the tokens of the experiment by a short step with the opposite sign. Compute the target {eq}`eq-icl-shift` and compare the
 # losses.
 #
