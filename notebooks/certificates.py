@@ -956,8 +956,8 @@ judge("P1.T2.lip", steepest, kind="found", high="bound", name=template)
 #
 # - Let $\rho<2$. Then $\gamma\le K\theta^\rho$, and by dominated convergence
 #   $w^{\rho/2}b_\infty\to c\,(2-2^{\rho/2})\,\mathbb E|\xi|^\rho$.
-# - Let $2<\rho<4$. The part $a(1-\cos\theta)$ of $\gamma$ contributes $a(1-A_1)^2=O(w^{-2})$ to $b_\infty$. By
-#   dominated convergence the other part contributes $c\,(2^{\rho/2}-2)\,\mathbb E|\xi|^\rho\,w^{-\rho/2}(1+o(1))$.
+# - Let $2<\rho<4$, so that $\gamma(\theta)=a(1-\cos\theta)-c\,\theta^\rho(1+o(1))$. The first part contributes
+#   $a(1-A_1)^2=O(w^{-2})$ to $b_\infty$. By dominated convergence the other part contributes $c\,(2^{\rho/2}-2)\,\mathbb E|\xi|^\rho\,w^{-\rho/2}(1+o(1))$.
 # - Let $\rho=4$ and put $\lambda_\ell=\ell(\ell+d-2)$. Then $w(1-A_\ell)\to\frac12\lambda_\ell$. Also
 #   $w(1-A_\ell)\le K\lambda_\ell$, because $|P_\ell'|\le P_\ell'(1)=\lambda_\ell/m$. By dominated convergence in
 #   $\ell$, $w^2b_\infty\to\frac14\sum a_\ell\lambda_\ell^2$.

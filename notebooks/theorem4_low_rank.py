@@ -14,7 +14,7 @@
 # **Short answer.** Yes, if the relevant and the irrelevant part of an input are independent and each is uniform on its own unit
 # sphere. We chose this law of the inputs, because no source prints one. The talk's Theorem 4, which is about linear functions
 # with two examples or noiseless labels, says that the best attention window is narrow in the relevant directions and infinitely
-# wide in all others. Under the talk's own assumption we prove this for our inputs, whatever the number of relevant directions is
+# wide in all others. For such functions and our inputs we prove this, whatever the number of relevant directions is
 # {judged}`P1.T4.minimizer`, without having seen the authors' proof. With at least three of them the statement is true for any
 # number of examples and any label noise {judged}`P1.T4.beyond`. Trained layers find the relevant directions of linear functions
 # {judged}`P1.T4.learns` and of the three functions on the talk's last slide {judged}`P1.F9.subspace`, on which linear attention
@@ -320,7 +320,7 @@ for many in (steps, 4 * steps):
 # - *One relevant direction.* Let $k=1$. Without noise a larger $c$ is always better, so that for every $C\ge1$ the only best
 #   matrix with $|B^\top MB|\le C$ is $CBB^\top$ ({prf:ref}`one relevant direction <thm-one-direction>`). With noise and $n=2$
 #   the only best matrix is $c^*BB^\top$ with $c^*=\mathrm{artanh}\frac2{2+\sigma^2}$.
-# - *Without the assumption.* For $k\ge3$ the first statement holds for every $n\ge2$ and $\sigma\ge0$. For $k=2$ it holds
+# - *Without the assumption.* For $k\ge3$ the best matrices are these for every $n\ge2$ and $\sigma\ge0$. For $k=2$ they are
 #   for much noise, and for long contexts with noise ({prf:ref}`two directions <thm-two-directions>`).
 #
 # Open are $k=1$ and $k=2$ with noise and a moderate $n\ge3$, where the best $e$ is zero in all cases that we computed, and

@@ -810,7 +810,7 @@ def test_the_price_of_a_wrong_slope_is_near_its_limit_from_the_length_that_pages
         assert price != pytest.approx(limit, rel=0.01), "there it is reached later"
     for name in ("introduction", "path"):
         text = " ".join((ROOT / "book" / f"{name}.md").read_text().split())
-        assert "within one percent from a thousand examples on" in text, name
+        assert "within one percent of these limits from a thousand examples on" in text, name
 
 
 def test_a_page_has_no_word_in_braces_that_stands_for_nothing():
