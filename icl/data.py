@@ -273,8 +273,8 @@ class Placement:
     - ``"lift"``: the mean of the tokens is subtracted, rows are divided by the radius R, which is four times
       the largest distance of a token from the mean, and one more coordinate, ``sqrt(1 - |x|^2)``, takes them
       to the unit sphere of one dimension more. Lengths are kept: with the window w the bandwidth is
-      ``R / sqrt(w)`` in the unit of the data. Distances along a radius are stretched by 3 % at most. A query
-      beyond R is pulled back to it.
+      ``R / sqrt(w)`` in the unit of the data. Distances along a radius are stretched by less than 4 %. A
+      query beyond R is pulled back to it.
     - ``"center"``: the mean is subtracted and each row divided by its length, which is lost. It suits
       many columns, and labels that depend on directions.
     - ``"as is"``: nothing is done.

@@ -15,9 +15,9 @@
 # **Short answer.** The layer predicts a weighted mean of the labels, in which the examples near the new point count most. On the
 # unit sphere, softmax attention with the scores $w\,x\cdot x_q$ is exactly kernel regression: the weight of an example $x$ is
 # proportional to $e^{-\frac w2\|x-x_q\|^2}$, where $x_q$ is the new point {judged}`P1.W.kernel`. The number $w$ sets the width of
-# the *window* of examples that count. The best width grows with the noise of the labels {judged}`P1.W.noisy`. That it shrinks as
-# the functions' Lipschitz constant $L$ grows {judged}`P1.W.rapid | verdict`, because it is true for affine and ReLU functions,
-# but not always for waves. For functions $\cos(L\,u\cdot x)$ on the circle with a random direction $u$, $40$ examples and noise
+# the *window* of examples that count. The best width grows with the noise of the labels {judged}`P1.W.noisy`. Whether it shrinks as
+# the functions' Lipschitz constant $L$ grows {judged}`P1.W.rapid | verdict`: it does for affine and ReLU functions, and for waves
+# as long as the context resolves them. For functions $\cos(L\,u\cdot x)$ on the circle with a random direction $u$, $40$ examples and noise
 # with $\sigma=0.2$, the best width at $L=8$ is
 # {judged}`P1.W.softmax-adapts | cosine, d = 2, n = 40, $\sigma$ = 0.2, L = 8 over 1 | .2f` times the best width at $L=1$.
 

@@ -20,7 +20,8 @@
 # query. For functions with kinks the rate stays the same, and heads close the gap to the best predictor that is linear in the
 # labels. If the even and the odd parts of the functions are equally rough, then in the limit of long contexts with $d=5$ one head has
 # {judged}`P1.H.kriging | d = 5, heads: 1 | .2f` times the risk of this predictor, two heads have
-# {judged}`P1.H.kriging | d = 5, heads: 2 | .2f` times and three heads {judged}`P1.H.kriging | d = 5, heads: 3 | .3f` times.
+# {judged}`P1.H.kriging | d = 5, heads: 2 | .2f` times and three heads, whose $w$
+# differ by half at least, {judged}`P1.H.kriging | d = 5, heads: 3 | .3f` times.
 # For ReLU functions, whose odd part is linear, the gap of one head is wider. If functions and noise are Gaussian, no predictor
 # at all is better than the best one that is linear in the labels.
 # In short contexts the second head that our search finds is hardly worth having: with $n=20$ examples it divides the risk by

@@ -529,7 +529,7 @@ judge("P2.opt.newton", rivals, value="newton", name=name)
 # ```
 #
 # **Exercise 5.** Draw a problem with twenty tokens in four dimensions and take 200 steps of gradient descent with the step size
-# $1/(4g(p_-)\Vert A_1\Vert^2\Vert A_2\Vert^2)$ of the lemma above, from $X=0$. Does the loss ever rise? Then multiply the step size by a thousand
+# $1/(4g(p_-)\Vert A_1\Vert^2\Vert A_2\Vert^2)$ from $X=0$. Does the loss ever rise? Then multiply the step size by a thousand
 # and look again.
 #
 # :::{admonition} Solution

@@ -475,7 +475,7 @@ print(beside[["map", "heads", "risk", "factor"]].round(4).to_string(index=False)
 # %% [markdown]
 # With ten thousand known places the risk of one head on land and sea is at most
 # {judged}`P1.planet.linear | land and sea, heads: 1 | .2f` times that of the best linear predictor. On the magnetic
-# field one head has nearly twice the risk of kriging, and two heads have at most
+# field one head has at most nearly twice the risk of kriging, and two heads have at most
 # {judged}`P1.planet.linear | magnetic field, heads: 2 | .2f` times this risk.
 
 # %% tags=["remove-input"]

@@ -199,7 +199,7 @@ def test_the_first_data_that_one_tries(f, n, dim, half):
 
 
 def test_lifted_attention_is_the_smoother_of_another_library():
-    """Up to the stretch of distances along a radius, which is 3 % at most and smaller near the center."""
+    """Up to the stretch of distances along a radius, which is less than 4 % and smaller near the center."""
     rng = np.random.default_rng(6)
     X = rng.uniform(-1, 1, (300, 2))
     y = bump(X)
