@@ -19,14 +19,13 @@ imported.
 from __future__ import annotations
 
 import functools
-import importlib
 import math
 import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from icl import checks
+from icl import checks, compiled
 from icl.checks import choice, integer, real, sequence
 
 if TYPE_CHECKING:
@@ -153,13 +152,8 @@ def _compiled() -> Any:
     """Return the compiled loop if numba is here, and the loop draws what this PyTorch draws, else None."""
     from icl.pytorch import torch
 
-    try:
-        numba: Any = importlib.import_module("numba")
-    except ImportError:
+    if (loops := compiled.load("normal")) is None:
         return None
-    if numba.config.DISABLE_JIT:
-        return None
-    from icl.compiled.normal import normal
-
+    normal = loops.normal
     drawn = torch.empty(1003).normal_(generator=torch.Generator().manual_seed(5))
     return normal if np.allclose(drawn, normal(5, 1003), rtol=0, atol=1e-5) else None

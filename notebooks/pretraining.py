@@ -12,14 +12,12 @@
 # *The theorems describe the best attention layer. Does training find this layer, and on which path?*
 #
 # **Short answer.** Let $M$ be the matrix that compares tokens. On ReLU functions, plain gradient steps from $M=0$ lead towards
-# the best layer, on a path that can be computed beforehand {judged}`P1.F3.flow`. The training of this page stops on the way, for
-# the smallest Lipschitz constant $L$ at two fifths of the best $w$ and for the largest at three quarters, while a hundred times as
-# many steps lead to it. With such steps $M$ grows faster for a larger $L$, except on cosine functions that oscillate between
+# the best layer, on a path that can be computed beforehand {judged}`P1.F3.flow`. The training of this page stops on the way,
+# while many more steps lead to it. With such steps $M$ grows faster for a larger $L$, except on cosine functions that oscillate between
 # neighboring inputs. The authors' slide says that it does so on ReLU functions {judged}`P1.F3.relu` and on cosine functions
 # {judged}`P1.F3.cosine`. The slide does not name the optimizer. With plain gradient steps the statement about ReLU functions
 # holds. With Adam the norms begin together and separate later, and after a quarter of the training two of them are still too close
-# for a verdict. A
-# norm has no sign, so that the cards do not see that about half of the units on even cosines end near $-w^*I$.
+# for a verdict. A norm has no sign, so that the cards do not see that about half of the units on even cosines end near $-w^*I$.
 # If all matrices of the layer are trained, they take the form that the authors' analysis assumes {judged}`P1.P.block`,
 # except for one column without a gradient and one factor that scales the prediction. The authors fix this factor at one,
 # whereas strong label noise makes the trained factor smaller: at $d=3$, $n=20$ and $L=\sigma=1$ it is

@@ -6,12 +6,12 @@ On the unit sphere of R^d the normalized polynomials P_l, ``P_l(1) = 1``, are wh
 from __future__ import annotations
 
 import functools
-import importlib
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from icl import compiled
 from icl.checks import integer
 
 Array = NDArray[np.float64]
@@ -131,13 +131,8 @@ def _loop(numbers: int) -> Any:
 
 @functools.cache
 def _compiled() -> Any:
-    try:
-        numba: Any = importlib.import_module("numba")
-    except ImportError:
-        return None
-    if numba.config.DISABLE_JIT:
-        return None
-    return importlib.import_module("icl.compiled.polynomials").take
+    loops = compiled.load("polynomials")
+    return None if loops is None else loops.take
 
 
 def shortfall(dim: int, a: Array, theta: ArrayLike, even: bool = False) -> Array:

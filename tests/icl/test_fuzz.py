@@ -61,6 +61,7 @@ EXEMPT = {
     "icl.checks.table": "a check, which test_data tries value by value",
     "icl.checks.tensor": "a check, which the functions of tensors try here",
     "icl.checks.unmasked": "a check, which lets everything pass but masks",
+    "icl.compiled.load": "loads the loops that follow, by the name of their module",
     "icl.compiled.jit.compiled": LOOP,
     "icl.compiled.jit.horner": LOOP,
     "icl.compiled.normal.normal": LOOP,
