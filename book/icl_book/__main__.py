@@ -9,6 +9,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+# jsonschema's, a second to import, and nothing here checks an address by its grammar
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+
 try:
     from icl_book import provenance
     from icl_book.parameters import BadInput

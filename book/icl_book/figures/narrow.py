@@ -122,7 +122,8 @@ def _label(figure: Figure) -> None:
     }
     for legend in legends:
         legend.remove()
-    figure.draw_without_rendering()
+    if any(text.get_label() == plots.AT_END for ax in figure.axes for text in ax.texts):
+        figure.draw_without_rendering()  # the layout with them says how much room there is
     if ends := _taken_off(figure, plots.AT_END):
         room = min(ax.get_window_extent().width for ax in ends)
         if room > ROOM * figure.dpi:

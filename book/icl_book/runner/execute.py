@@ -23,6 +23,13 @@ from icl_book.runner.record import record, seal, surprising, whole
 
 HEARTBEAT = 10.0  # seconds between two lines of a run that is under way, at least
 KERNEL = "icl-book"  # the name of a kernel of this very Python, see `kernel_home`
+#: A program that does what ``-m ipykernel_launcher`` does. The libraries that a chapter imports are a million
+#: small objects that stay, and by its own rule Python would search them for garbage for most of a second.
+LAUNCHER = """
+import gc, runpy
+gc.set_threshold(50_000, 50, 20)
+runpy.run_module("ipykernel_launcher", run_name="__main__")
+"""
 KEPT = 5  # executed notebooks kept per notebook and preset
 
 
@@ -88,7 +95,6 @@ def _surprises(run: Run, cards: list[dict[str, Any]]) -> list[str]:
 
 def _papermill(run: Run, shown: str) -> Any:
     """Run all cells and return the notebook, sealed; BadInput says in one line what went wrong."""
-    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # jsonschema's: slow, unused
     import jupytext
     import papermill
     from traitlets.config import Config
@@ -167,7 +173,8 @@ def kernel_home(run: Run) -> Iterator[dict[str, str]]:
             "JUPYTER_RUNTIME_DIR": folder,
             "JUPYTER_PREFER_ENV_PATH": "1",
         }
-        write_kernel_spec(Path(folder, "kernels", KERNEL))
+        command = [sys.executable, "-c", LAUNCHER, "-f", "{connection_file}"]
+        write_kernel_spec(Path(folder, "kernels", KERNEL), {"argv": command})
         Path(folder, "matplotlibrc").touch()
         os.environ |= {"JUPYTER_PATH": folder, "MATPLOTLIBRC": f"{folder}/matplotlibrc"}
         os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
