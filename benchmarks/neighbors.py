@@ -1,11 +1,12 @@
-"""The gradient of a softmax regression beside other work: fresh processes, alone and beside two busy ones.
+"""Gradient and prediction beside other work: fresh processes, alone and beside two busy ones.
 
     .venv/bin/python benchmarks/neighbors.py [processes]
 
 Writes benchmarks/results/neighbors.json. A parallel region of PyTorch waits for its last thread, and beside
 busy processes a thread waits for its time slice. Each fresh process times `icl.tensor_trick.gradient` and
-autograd in turn with two threads, and reports the median of each; a slowdown is the worst process beside
-busy ones over the median process alone. What the machine does otherwise counts as busy, too: it is printed.
+autograd in turn with two threads, then `icl.predict` and PyTorch's attention, and reports the median of each;
+a slowdown is the worst process beside busy ones over the median process alone. What the machine does
+otherwise counts as busy, too: it is printed.
 """
 
 import json
@@ -16,32 +17,44 @@ import sys
 
 from common import save
 
-THREADS, SIZE = 2, 2048
+THREADS, SIZE, TOKENS = 2, 2048, 10_000
 TIMED = """
 import json, sys, time
 import torch
+import torch.nn.functional as F
 from statistics import median
+from icl import predict
 from icl.tensor_trick import gradient
 def autograd(A1, A2, X, B, kind):
     X = X.detach().requires_grad_()
     value = 0.5 * (torch.softmax(A1 @ X @ A2.T, -1) - B).square().sum()
     return torch.autograd.grad(value, X)[0]
-n, dtype = int(sys.argv[1]), getattr(torch, sys.argv[2])
-torch.set_num_threads(int(sys.argv[3]))
+def attention(x, y, queries, w):
+    labels = F.pad(y[:, None], (0, x.shape[1] - 1))[None, None]
+    return F.scaled_dot_product_attention(queries[None, None], x[None, None], labels, scale=w)[0, 0, :, 0]
+n, tokens, dtype = int(sys.argv[1]), int(sys.argv[2]), getattr(torch, sys.argv[3])
+torch.set_num_threads(int(sys.argv[4]))
 draw = torch.Generator().manual_seed(0)
-A1, A2 = (torch.randn(n, 64, generator=draw, dtype=dtype) for _ in range(2))
-X = torch.randn(64, 64, generator=draw, dtype=dtype) / 512
-B = torch.randn(n, n, generator=draw, dtype=dtype).softmax(-1)
-calls = {"ours": gradient, "autograd": autograd}
-a, b = (call(A1, A2, X, B, "normalized") for call in calls.values())
-assert torch.allclose(a, b, rtol=1e-3, atol=1e-3 * float(b.abs().max()))
-seconds = {name: [] for name in calls}
-for _ in range(7):
-    for name, call in calls.items():
-        begun = time.perf_counter()
-        call(A1, A2, X, B, "normalized")
-        seconds[name].append(time.perf_counter() - begun)
-print(json.dumps({name: median(values) for name, values in seconds.items()}))
+def normal(*shape):
+    return torch.randn(*shape, generator=draw, dtype=dtype)
+A1, A2, X, B = normal(n, 64), normal(n, 64), normal(64, 64) / 512, normal(n, n).softmax(-1)
+x, queries = (F.normalize(normal(count, 10)) for count in (tokens, 2000))
+work = {
+    "gradient": ({"ours": gradient, "rival": autograd}, (A1, A2, X, B, "normalized")),
+    "predict": ({"ours": predict, "rival": attention}, (x, x[:, 0] + normal(tokens), queries, 30.0)),
+}
+found = {}
+for name, (calls, given) in work.items():
+    a, b = (call(*given) for call in calls.values())
+    assert torch.allclose(a, b, rtol=1e-3, atol=1e-3 * float(b.abs().max()))
+    seconds = {who: [] for who in calls}
+    for _ in range(7):
+        for who, call in calls.items():
+            begun = time.perf_counter()
+            call(*given)
+            seconds[who].append(time.perf_counter() - begun)
+    found[name] = {who: median(values) for who, values in seconds.items()}
+print(json.dumps(found))
 """
 # ends with the process that began it, however that ends
 BUSY = """
@@ -54,7 +67,7 @@ while os.getppid() == parent:
 
 
 def fresh(dtype):
-    command = [sys.executable, "-c", TIMED, str(SIZE), dtype, str(THREADS)]
+    command = [sys.executable, "-c", TIMED, *map(str, (SIZE, TOKENS, dtype, THREADS))]
     env = os.environ | {"OMP_NUM_THREADS": str(THREADS)}
     return json.loads(subprocess.run(command, env=env, check=True, capture_output=True).stdout)
 
@@ -67,17 +80,19 @@ def compared(dtype, processes):
     finally:
         for process in busy:
             process.kill()
+    return {name: slowdowns(name, alone, beside) for name in alone[0]}
+
+
+def slowdowns(name, alone, beside):
     found = {}
-    for name in ("ours", "autograd"):
-        usual = statistics.median(run[name] for run in alone)
-        found[name] = {
+    for who in ("ours", "rival"):
+        usual = statistics.median(run[name][who] for run in alone)
+        found[who] = {
             "ms alone": 1e3 * usual,
-            "ms beside, median": 1e3 * statistics.median(run[name] for run in beside),
-            "worst slowdown": max(run[name] for run in beside) / usual,
+            "ms beside, median": 1e3 * statistics.median(run[name][who] for run in beside),
+            "worst slowdown": max(run[name][who] for run in beside) / usual,
         }
-    found["ours to autograd"] = (
-        found["ours"]["worst slowdown"] / found["autograd"]["worst slowdown"]
-    )
+    found["ours to rival"] = found["ours"]["worst slowdown"] / found["rival"]["worst slowdown"]
     return found
 
 
@@ -86,6 +101,7 @@ def main():
     parts = {
         "threads": THREADS,
         "n": SIZE,
+        "tokens": TOKENS,
         "clock": "wall",
         "processes": processes,
         "cores": os.cpu_count(),

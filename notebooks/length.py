@@ -164,7 +164,8 @@ words = {
 for ax, table, title in zip(axes, (sphere, gaussian), titles, strict=True):
     for name, price in table.drop(columns="best w").items():
         label = words.get(name, name)
-        ax.plot(n / n[0], price, ".-", color=shades[name], label=label)
+        style = ".--" if name.startswith("n^") else ".-"  # powers of n are dashed
+        ax.plot(n / n[0], price, style, color=shades[name], label=label)
     ax.set(xscale="log", yscale="log", xlabel="N / n₀", title=title)
     ax.set_ylim(0.9, 60)
     ax.set_yticks([1, 2, 5, 10, 20, 50], ["1", "2", "5", "10", "20", "50"])
@@ -181,7 +182,7 @@ plt.show()
 # one.
 #
 # Risk over the least risk if the best window at $n_0=100$ examples is carried to $N$ by a rule. Left: ReLU functions on the sphere.
-# Right: linear functions of Gaussian inputs, where sharpening does harm. Both panels end at 60, and curves that leave them go on
+# Right: linear functions of Gaussian inputs, where sharpening does harm. Powers of $n$ are dashed. Both panels end at 60, and curves that leave them go on
 # rising in the tables.
 # ```
 #
@@ -656,7 +657,7 @@ for shift, model in zip((0.12, -0.12), shades, strict=True):
     )
 ax.set_yticks(range(len(conditions)), [c.replace(", ", ",\n") for c in conditions])
 ax.set(xlabel="shortfall", xlim=(-0.05, 1))
-ax.legend()
+plots.label_below(ax)
 plt.show()
 
 # %% [markdown]

@@ -476,7 +476,8 @@ curves = linear_attention.risk_curves(
 )
 best = curves.loc[curves.groupby(["activation", "lipschitz"]).risk.idxmin()]
 figure, axes = plt.subplots(1, 2, figsize=(6.9, 3.6), width_ratios=[3, 2])
-colors = dict(zip(linear_attention.KERNELS, plots.PALETTE, strict=False))
+shades = (*plots.PALETTE[:4], plots.PALETTE[-1])  # the fifth is too near the second
+colors = dict(zip(linear_attention.KERNELS, shades, strict=False))
 for name, activation in linear_attention.ACTIVATIONS.items():
     mine = curves.activation == name
     line = curves[mine & (curves.lipschitz == rough.lipschitz)]

@@ -534,7 +534,10 @@ for n in [1000, 10_000, 100_000]:
         }
     )
 coasts = pd.DataFrame(rows)
-coasts.round(-2).style.format("{:.0f}").hide()
+rounded = dict.fromkeys(
+    coasts.columns[2:], -2
+)  # hundreds of km for lengths of the coast
+coasts.round(rounded).style.format("{:.0f}").hide()
 
 # %% [markdown]
 # Both computed lengths of the coast grow as the window narrows. Richardson and Mandelbrot found the same growth on real coasts,

@@ -207,7 +207,7 @@ class Sign(Zonal):
 
 @dataclass(frozen=True)
 class Exponential(Zonal):
-    r"""The exponential covariance ``s^2 exp(-theta / length)`` of the angle, which geostatistics uses most.
+    r"""The exponential covariance ``s^2 exp(-theta / length)`` of the angle, as used in geostatistics.
 
     The functions that `sample` draws are checkerboards: they are s or -s, and change their sign across random
     great circles, whose number has a Poisson law with the mean ``pi / (2 length)``. One circle separates two

@@ -67,8 +67,10 @@ class QuadraticRisk:
                 f"tokens: must be unit vectors, squared lengths are up to {float(length.max()):g}"
             )
         cosine = cosine.clamp(-1, 1)  # of rounding
-        k = torch.as_tensor(np.asarray(task.covariance(cosine.numpy())))
-        prior = task.second_moment
+        prior, pairs = task.second_moment, torch.triu_indices(cosine.shape[1], cosine.shape[2], 1)
+        values = torch.as_tensor(np.asarray(task.covariance(cosine[:, *pairs].numpy())))
+        k = torch.empty_like(cosine)
+        k[:, *pairs] = k[:, *pairs.flip(0)] = values  # of each pair once
         gram = k[:, :-1, :-1].clone()
         gram.diagonal(dim1=-2, dim2=-1).fill_(prior + noise_std**2)
         noisy = noise_std > 0 or fine_variance(task) > 0
