@@ -4,7 +4,8 @@ A `Case` carries a measured value with an interval, and says where the interval 
 have a numerical error, *found* ones are the best of a search and bound a supremum or an infimum from one
 side, *sampled* ones have a distribution-free interval for the median over seeds. `cases` makes them of a tidy
 table. As plain data (`as_data`, `from_data`) they travel in an executed notebook, and `icl_book.claims.judge`
-compares them with what a claim permits.
+compares them with what a claim permits. A process that only compares them needs neither pandas nor SciPy,
+which take long to import.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from icl_book.statistics import median_interval
+if TYPE_CHECKING:
+    import pandas as pd
 
 Range = tuple[float, float]
 #: A column of a table, by its name, or one number for all rows.
@@ -166,6 +167,8 @@ def _sampled(
         raise ValueError(
             f"{samples!r}: a case has one of its samples twice; labels are {', '.join(labels)}"
         )
+    from icl_book.statistics import median_interval
+
     out = []
     for _, group in frame.groupby(labels, sort=False, dropna=False) if labels else [((), frame)]:
         middle, low, high, miss = (
@@ -218,6 +221,8 @@ def plain(x: float | Range) -> float | str | list[Any]:
 
 def flat(evidence: Evidence, columns: Mapping[str, Any]) -> Iterator[Case]:
     """Yield the cases of evidence in any nesting; ``columns`` says what tables hold, see `cases`."""
+    import pandas as pd
+
     if isinstance(evidence, Case):
         yield evidence
     elif isinstance(evidence, pd.DataFrame):
