@@ -50,6 +50,7 @@ _ROUGH = (
 )
 _TOLERANCE = 1e-7  # values on which two rules differ by more are refused
 _KNOWN = 1e-4  # a best window whose relative error is larger is refused
+_FEW = 64  # context lengths of which a search keeps the integrals, so that 4096 windows take 10 MB
 
 
 def population_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -> WindowRisk:
@@ -143,8 +144,7 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
         s2, rows = variance[some], []
         for w in windows:
             try:
-                table = _scanned(task, float(w), unique[here].tobytes())
-                bias, bias_w, noise, noise_w = table[:, index]
+                bias, bias_w, noise, noise_w = _scanned(task, float(w), unique[here])[:, index]
             except ValueError as problem:
                 raise ValueError(
                     f"n={lengths[some][0]:g}, noise_std={s2[0] ** 0.5:g}: "
@@ -186,13 +186,17 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
     return OptimalWindow(w[()], risk[()], (w > 0)[()], error[()])
 
 
-@lru_cache(maxsize=4096)
-def _scanned(task: Zonal, w: float, lengths: bytes) -> Array:
-    """Return what `integrate` does: searches begin at the same windows, whatever the noise.
+def _scanned(task: Zonal, w: float, n: Array) -> Array:
+    """Return what `integrate` does, from memory if a search has asked for it before and n are few.
 
-    A third of a chapter's windows have been asked for before. `population_risk` keeps nothing, so that the
-    time of one value can be measured.
+    Searches begin at the same windows, whatever the noise: of those of a chapter a third have been asked for
+    before. `population_risk` keeps nothing, so that the time of one value can be measured.
     """
+    return _kept(task, w, n.tobytes()) if n.size <= _FEW else integrate(task, w, n)
+
+
+@lru_cache(maxsize=4096)
+def _kept(task: Zonal, w: float, lengths: bytes) -> Array:
     return integrate(task, w, np.frombuffer(lengths))
 
 

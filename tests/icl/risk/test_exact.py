@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 from scipy.special import betainc, gammaln, jv
 
 from icl import risk
-from icl.risk import monte_carlo_risk, optimal_window, population_flow, population_risk
+from icl.risk import exact, monte_carlo_risk, optimal_window, population_flow, population_risk
 from icl.risk.numerics import integrals
 from icl.tasks import (
     CLASSES,
@@ -337,6 +337,21 @@ def test_optimum_is_lowest_and_that_of_a_root_finder(task, n, noise_std):
     assert best.risk == pytest.approx(population_risk(task, root, n, noise_std).total, rel=1e-11)
     grid = population_risk(task, best.w * np.geomspace(0.01, 10, 40), n, noise_std).total
     assert best.risk <= grid.min() * (1 + 1e-12)
+
+
+def test_what_searches_keep_changes_no_bit_and_stays_small():
+    alone = {}
+    for noise_std in (0.3, 0.5):
+        exact._kept.cache_clear()
+        alone[noise_std] = optimal_window(ReLU(4), [20, 200], noise_std)
+    exact._kept.cache_clear()
+    for noise_std, found in alone.items():
+        again = optimal_window(ReLU(4), [20, 200], noise_std)
+        assert np.array_equal([again.w, again.risk], [found.w, found.risk])
+    before = exact._kept.cache_info()
+    assert before.hits > 10
+    exact._scanned(Affine(4), 1.0, np.arange(2.0, 200.0))  # tables of many lengths are not kept
+    assert exact._kept.cache_info().currsize == before.currsize
 
 
 def test_mismatch():
