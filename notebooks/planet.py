@@ -534,9 +534,8 @@ for n in [1000, 10_000, 100_000]:
         }
     )
 coasts = pd.DataFrame(rows)
-rounded = dict.fromkeys(
-    coasts.columns[2:], -2
-)  # hundreds of km for lengths of the coast
+# hundreds of km for lengths of the coast
+rounded = dict.fromkeys(coasts.columns[2:], -2)
 coasts.round(rounded).style.format("{:.0f}").hide()
 
 # %% [markdown]
