@@ -182,8 +182,8 @@ plt.show()
 # one.
 #
 # Risk over the least risk if the best window at $n_0=100$ examples is carried to $N$ by a rule. Left: ReLU functions on the sphere.
-# Right: linear functions of Gaussian inputs, where sharpening does harm. Powers of $n$ are dashed. Both panels end at 60, and curves that leave them go on
-# rising in the tables.
+# Right: linear functions of Gaussian inputs, where sharpening does harm. Powers of $n$ are dashed. Both panels end at 60, and
+# curves that leave them go on rising in the tables.
 # ```
 #
 # At $N=100\,n_0$ the first table should have more than four for the window that is kept, about two for $\log n$, and hardly more than one for

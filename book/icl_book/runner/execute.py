@@ -23,8 +23,8 @@ from icl_book.runner.record import record, seal, surprising, whole
 
 HEARTBEAT = 10.0  # seconds between two lines of a run that is under way, at least
 KERNEL = "icl-book"  # the name of a kernel of this very Python, see `kernel_home`
-#: A program that does what ``-m ipykernel_launcher`` does. The libraries that a chapter imports are a million
-#: small objects that stay, and by its own rule Python would search them for garbage for most of a second.
+#: A program that does what ``-m ipykernel_launcher`` does. The libraries that a chapter imports are very many
+#: small objects that stay, and by its own rule Python would search them for garbage again and again.
 LAUNCHER = """
 import gc, runpy
 gc.set_threshold(50_000, 50, 20)
