@@ -2,11 +2,10 @@
 
 import os
 import re
-import sys
 from collections import Counter
 from contextlib import suppress
 
-from icl_book import repository
+from icl_book import lean, repository
 from icl_book.runner import process
 
 process.prepare()  # before a library looks for its home
@@ -18,9 +17,7 @@ with suppress(OSError):
 for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
     os.environ.pop(name, None)
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # also for the programs that tests start
-
-# jsonschema's, which takes three seconds to import and is not used
-sys.modules.setdefault("rfc3987_syntax", None)
+lean.begin()
 
 import pytest
 import torch

@@ -9,9 +9,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-# jsonschema's, a second to import, and nothing here checks an address by its grammar
-sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+from icl_book import lean
 
+lean.begin()  # before what is slow to import
 try:
     from icl_book import provenance
     from icl_book.parameters import BadInput
@@ -231,4 +231,5 @@ def _take_edits(names: Sequence[str]) -> None:
 if __name__ == "__main__":
     process.prepare()
     process.end_in_order()
-    sys.exit(main())
+    with lean.program():
+        sys.exit(main())

@@ -23,12 +23,12 @@ from icl_book.runner.record import record, seal, surprising, whole
 
 HEARTBEAT = 10.0  # seconds between two lines of a run that is under way, at least
 KERNEL = "icl-book"  # the name of a kernel of this very Python, see `kernel_home`
-#: A program that does what ``-m ipykernel_launcher`` does. The libraries that a chapter imports are very many
-#: small objects that stay, and by its own rule Python would search them for garbage again and again.
+#: A program that does what ``-m ipykernel_launcher`` does, see `icl_book.lean`.
 LAUNCHER = """
-import gc, runpy
-gc.set_threshold(50_000, 50, 20)
-runpy.run_module("ipykernel_launcher", run_name="__main__")
+import runpy
+from icl_book import lean
+with lean.program():
+    runpy.run_module("ipykernel_launcher", run_name="__main__")
 """
 KEPT = 5  # executed notebooks kept per notebook and preset
 

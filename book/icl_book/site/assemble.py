@@ -77,25 +77,21 @@ def gather(
     return runs, problems
 
 
-#: A program that does what the command jupyter-book does, in two thirds of the time: pages are trees of
-#: millions of small objects that stay, and Python would search them for garbage again and again. A grammar of
-#: addresses that jsonschema builds when it is imported, for a second, is not used.
+#: A program that does what the command jupyter-book does, see `icl_book.lean`.
 JUPYTER_BOOK = """
-import gc, sys
-gc.set_threshold(50_000, 50, 20)
-sys.modules["rfc3987_syntax"] = None
-from jupyter_book.cli.main import main
-main()
+from icl_book import lean
+with lean.program():
+    from jupyter_book.cli.main import main
+    main()
 """
-
-
 #: The second road: Sphinx alone, configured by `.ci/conf.py` in the tree. jupyter-book does not get in.
 PLAIN = """
-import gc, sys
-gc.set_threshold(50_000, 50, 20)
-sys.modules["jupyter_book"] = None
-from sphinx.cmd.build import main
-sys.exit(main(sys.argv[1:]))
+import sys
+from icl_book import lean
+with lean.program():
+    sys.modules["jupyter_book"] = None
+    from sphinx.cmd.build import main
+    sys.exit(main(sys.argv[1:]))
 """
 
 
