@@ -198,8 +198,8 @@ def colors(levels: Iterable[Any]) -> dict[Any, Any]:
     """Return a color for each value of a column: light to dark for numbers, else its role or the next."""
     levels = list(dict.fromkeys(levels))
     if all(isinstance(level, (int, float, np.number)) for level in levels):
-        # without its palest part
-        places = np.linspace(0, 1, len(levels) + 3)[2:-1]
+        # the palest has a contrast of three to white, what labels and lines need
+        places = np.linspace(0.4, 0.95, len(levels))
         shades = matplotlib.colormaps["viridis_r"](places)[:, :3]
         return dict(zip(levels, map(tuple, shades), strict=True))
     roles = {level: COLORS.get(str(level).lower()) for level in levels}

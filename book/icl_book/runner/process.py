@@ -94,20 +94,23 @@ def run(
 ) -> tuple[int, str]:
     """Run a program to its end; if this process is interrupted, so is all that the program started.
 
-    The environment is by default this process's.
+    The environment is by default this process's. Standard error is a file, because a pipe would break if this
+    process were killed alone, and Snakemake does not come to an end where it cannot say what it does.
 
     Returns:
         The program's exit status, and what it wrote to its standard error.
     """
-    with subprocess.Popen(
-        command, cwd=cwd, env=environment, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said,
+        subprocess.Popen(command, cwd=cwd, env=environment, stderr=said) as process,
+    ):
         try:
-            _, said = process.communicate()
+            process.wait()
         except KeyboardInterrupt:
             interrupt_family(process.pid)
             raise
-        return process.returncode, said
+        said.seek(0)
+        return process.returncode, said.read()
 
 
 def interrupt_family(pid: int) -> None:
