@@ -44,6 +44,6 @@ def program() -> Iterator[None]:
         yield
         status = 0
     except SystemExit as end:
-        said = end.code or 0
+        said = 0 if end.code is None else end.code
         status = said if isinstance(said, int) else 1
         raise

@@ -10,6 +10,7 @@ BLOCKS = {
     "sys.exit()": (0, ""),
     "sys.exit(3)": (3, ""),
     "sys.exit('a reason')": (1, "a reason"),
+    "sys.exit('')": (1, ""),
     "1 / 0": (1, "ZeroDivisionError: division by zero"),
 }
 

@@ -94,23 +94,29 @@ def run(
 ) -> tuple[int, str]:
     """Run a program to its end; if this process is interrupted, so is all that the program started.
 
-    The environment is by default this process's. Standard error is a file, because a pipe would break if this
-    process were killed alone, and Snakemake does not come to an end where it cannot say what it does.
+    The environment is by default this process's. The program holds both ends of the pipe of its standard
+    error, which does not break if this process is killed alone: Snakemake hangs where it cannot say what it
+    does.
 
     Returns:
         The program's exit status, and what it wrote to its standard error.
     """
+    reading, writing = os.pipe()
     with (
-        tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said,
-        subprocess.Popen(command, cwd=cwd, env=environment, stderr=said) as process,
+        open(reading, encoding="utf-8", errors="replace") as said,
+        open(writing, "wb") as words,
+        subprocess.Popen(
+            command, cwd=cwd, env=environment, stderr=words, pass_fds=[reading]
+        ) as process,
     ):
+        words.close()
         try:
+            text = said.read()
             process.wait()
         except KeyboardInterrupt:
             interrupt_family(process.pid)
             raise
-        said.seek(0)
-        return process.returncode, said.read()
+        return process.returncode, text
 
 
 def interrupt_family(pid: int) -> None:
