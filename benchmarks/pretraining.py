@@ -221,13 +221,14 @@ def same_thing(device):
 
 def contenders(sweep):
     """Calls that take some steps, by name, and how many steps of all units each takes."""
-    few = max(2, min(8, sweep.steps // 32))
+    few, cuda = max(2, min(8, sweep.steps // 32)), sweep.device == "cuda"
+    # on a GPU these two are many times slower than the others, whose steps are for blocks to be whole
+    some = max(few, sweep.steps // 8) if cuda else sweep.steps
     calls = {
         "ours": (partial(train_ours, sweep, sweep.steps), sweep.steps),
         "loop": (partial(train_loop, sweep, few, None), few),
-        "stack": (partial(train_stack, sweep, sweep.steps), sweep.steps),
+        "stack": (partial(train_stack, sweep, some), some),
     }
-    cuda = sweep.device == "cuda"
     if cuda:
         calls["stack, captured"] = (partial(train_captured, sweep, sweep.steps), sweep.steps)
     if cuda or shutil.which("g++"):
@@ -238,8 +239,7 @@ def contenders(sweep):
             partial(drawn_step, sweep) if cuda else closed_step, dynamic=False, **options
         )
         step = (lambda _, *rest: closed(*rest)) if cuda else closed
-        stack = partial(train_stack, sweep, sweep.steps, loss=compiled)
-        calls["stack, compiled"] = (stack, sweep.steps)
+        calls["stack, compiled"] = (partial(train_stack, sweep, some, loss=compiled), some)
         calls["closed form, compiled"] = (
             partial(train_closed, sweep, sweep.steps, step=step),
             sweep.steps,
