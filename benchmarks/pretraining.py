@@ -28,14 +28,15 @@ from icl.tasks import ReLU
 
 LIPSCHITZ = (0.1, 0.3, 1.0, 3.0, 10.0)
 NOISE, RATE = 0.1, 0.05
-#: d, n, contexts a step, seeds, steps: so many use up whole blocks of native random numbers
+#: d, n, contexts a step, seeds, our steps and those of the others. Ours use up whole blocks of native random
+#: numbers; on a GPU they are the 2000 of `train_grid`, over which it spreads what it does once.
 SETTINGS = {
-    "cpu": [(5, 20, 256, 10, 96), (20, 1000, 256, 1, 8)],
+    "cpu": [(5, 20, 256, 10, 96, 96), (20, 1000, 256, 1, 8, 8)],
     "cuda": [
-        (5, 20, 256, 10, 2048),
-        (5, 20, 4096, 10, 780),
-        (5, 1000, 256, 10, 260),
-        (20, 1000, 256, 1, 240),
+        (5, 20, 256, 10, 2048, 2048),
+        (5, 20, 4096, 10, 2028, 256),
+        (5, 1000, 256, 10, 2002, 256),
+        (20, 1000, 256, 1, 2004, 512),
     ],
 }
 
@@ -49,6 +50,7 @@ class Sweep:
     batch: int
     seeds: int
     steps: int
+    others: int
     shared: bool
     device: str
 
@@ -174,8 +176,10 @@ def drawn_step(sweep, M, mean, square, share, step):
 def train_closed(sweep, steps, batches=None, step=closed_step):
     """All units by the closed form; a compiled step draws inside on a GPU, outside on a processor."""
     state = tuple(torch.zeros(sweep.shape, device=sweep.device) for _ in range(3))
+    counts = torch.arange(1.0, steps + 1, device=sweep.device)
+    schedule = torch.stack([1 - (counts - 1) / steps, counts], 1)
     for t in range(steps):
-        at = [torch.tensor(v, device=sweep.device) for v in (1 - t / steps, float(t + 1))]
+        at = schedule[t].unbind()
         if batches is None and sweep.device == "cuda":
             torch.compiler.cudagraph_mark_step_begin()
             state = tuple(part.clone() for part in step(sweep, *state, *at))
@@ -194,17 +198,17 @@ def train_ours(sweep, steps, **options):
 
 def same_thing(device):
     """How far the matrices of the competitors are from ours on the same batches, relative to their size."""
-    from icl.pretrain.batches import TokenSet
+    from icl.pretrain.batches import TokenSets
 
-    sweep, differences, steps = Sweep(5, 20, 64, 2, 32, True, device), {}, 32
+    sweep, differences, steps = Sweep(5, 20, 64, 2, 32, 32, True, device), {}, 32
     trained = train_ours(sweep, steps)
     ours = trained.M.reshape(sweep.shape)
     drawing = sweep.batch, "native", "float32", device
-    sets = [TokenSet(trained.units[s : s + 5], *drawing) for s in (0, 5)]
+    sets = [TokenSets([trained.units[s : s + 5]], *drawing) for s in (0, 5)]
     columns = []
     while len(columns) < steps:
         drawn = zip(*(one.draw(len(columns) // sets[0].steps) for one in sets), strict=True)
-        x, y = (torch.stack(parts, 1) for parts in drawn)
+        x, y = (torch.cat(parts, 1) for parts in drawn)
         columns += zip(x.unsqueeze(2), y, strict=True)
     columns = columns[:steps]
     rows = [(a[:, 0].permute(0, 3, 2, 1), b.permute(0, 1, 3, 2)) for a, b in columns]
@@ -221,16 +225,17 @@ def same_thing(device):
 
 def contenders(sweep):
     """Calls that take some steps, by name, and how many steps of all units each takes."""
-    few, cuda = max(2, min(8, sweep.steps // 32)), sweep.device == "cuda"
-    # on a GPU these two are many times slower than the others, whose steps are for blocks to be whole
-    some = max(few, sweep.steps // 8) if cuda else sweep.steps
+    cuda, steps = sweep.device == "cuda", sweep.others
+    few = max(2, min(4 if cuda else 8, steps // 32))
+    # on a GPU these take many times as long as the others
+    some = steps // 4 if cuda else steps
     calls = {
         "ours": (partial(train_ours, sweep, sweep.steps), sweep.steps),
         "loop": (partial(train_loop, sweep, few, None), few),
         "stack": (partial(train_stack, sweep, some), some),
     }
     if cuda:
-        calls["stack, captured"] = (partial(train_captured, sweep, sweep.steps), sweep.steps)
+        calls["stack, captured"] = (partial(train_captured, sweep, steps), steps)
     if cuda or shutil.which("g++"):
         torch._dynamo.reset()
         options = {"mode": "reduce-overhead"} if cuda else {}
@@ -240,10 +245,7 @@ def contenders(sweep):
         )
         step = (lambda _, *rest: closed(*rest)) if cuda else closed
         calls["stack, compiled"] = (partial(train_stack, sweep, some, loss=compiled), some)
-        calls["closed form, compiled"] = (
-            partial(train_closed, sweep, sweep.steps, step=step),
-            sweep.steps,
-        )
+        calls["closed form, compiled"] = (partial(train_closed, sweep, steps, step=step), steps)
     else:
         print("torch.compile is left out: it needs g++, which is not here")
     return calls

@@ -6,9 +6,9 @@ functions (common random numbers).
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from icl.checks import affordable, integer
@@ -65,8 +65,8 @@ def draw_contexts(
     batch_size = integer(batch_size, "batch_size", 1, 10**9)
     numbers = batch_size * (n + 1) * task.dim
     affordable(numbers, 1e9, "batch_size", batch_size, "numbers")
-    tokens, labels = TokenSet([unit], batch_size, "portable", "float64").draw(step)
-    return reversed_axes(tokens[0]), reversed_axes(labels[0, 0])
+    tokens, labels = TokenSets([[unit]], batch_size, "portable", "float64").draw(step)
+    return reversed_axes(tokens[0, 0]), reversed_axes(labels[0, 0, 0])
 
 
 def steps_of_block(unit: UnitConfig, batch_size: int, stream: str, device: torch.device) -> int:
@@ -78,86 +78,137 @@ def steps_of_block(unit: UnitConfig, batch_size: int, stream: str, device: torch
     return max(1, min(most, numbers // size))
 
 
-class TokenSet:
-    """The batches of K units that see the same tokens, as they share seed, context length and covariates.
+def token_sets(
+    rows: Sequence[Sequence[UnitConfig]], *drawing: Any, compiled: bool = False, **options: Any
+) -> list[TokenSets]:
+    """Return the token sets of S x K units: one for each row, or compiled ones of all rows that are alike.
 
-    Native numbers are drawn for a block of T steps at once, portable ones for one step. Classes that are
-    proportional to L are evaluated at L = 1 for all units.
+    Arguments are those of `TokenSets`, and of ``torch.compile``. What it cannot compile, as laws and classes
+    of one's own, is left as it is.
+    """
+    found = []
+    # of three contexts or fewer `_Streams` could not tell which axis they are
+    compiled = compiled and drawing[0] > 3
+    for key, alike in itertools.groupby(rows, _law_and_classes if compiled else lambda row: None):
+        if key is None:
+            found += [TokenSets([row], *drawing) for row in alike]
+        else:
+            found.append(TokenSets(list(alike), *drawing))
+            found[-1].compile(**options)
+    return found
+
+
+def _law_and_classes(row: Sequence[UnitConfig]) -> Any:
+    """Return what a row of units has of law and classes but factors, None if PyTorch cannot compile it."""
+    law, tasks = row[0].covariate_law, [unit_lipschitz(unit.task)[0] for unit in row]
+    ours = type(law).__module__ == "icl.covariates" and all(map(is_traceable, tasks))
+    return (law, *tasks) if ours else None
+
+
+class TokenSets:
+    """The batches of S rows of K units: those of a row see the same tokens, as they share seed and law.
+
+    Rows differ in their seeds, and in factors of classes and noise. Native numbers are drawn for a block of T
+    steps at once, portable ones for one step. Classes that are proportional to L are evaluated at L = 1.
     """
 
     def __init__(
         self,
-        units: Sequence[UnitConfig],
+        rows: Sequence[Sequence[UnitConfig]],
         batch_size: int,
         stream: str,
         dtype: str,
         device: torch.device | str = "cpu",
     ):
-        self.units, self.count, self.device = units, batch_size, torch.device(device)
+        self.rows, self.count, self.device = rows, batch_size, torch.device(device)
         self.native = stream == "native"
-        self.steps = steps_of_block(units[0], batch_size, stream, self.device)
+        self.steps = steps_of_block(rows[0][0], batch_size, stream, self.device)
         self.dtype: torch.dtype = getattr(torch, dtype)
-        self._tasks = [unit_lipschitz(unit.task) for unit in units]
+        tasks = [[unit_lipschitz(unit.task) for unit in row] for row in rows]
         # functions of equal classes are drawn once
-        keys = [key_of(task) for task, _ in self._tasks]
-        self._different = {key: task for key, (task, _) in zip(keys, self._tasks, strict=True)}
+        keys = [key_of(task) for task, _ in tasks[0]]
+        self._different = {key: task for key, (task, _) in zip(keys, tasks[0], strict=True)}
         self._which = [list(self._different).index(key) for key in keys]
         # of values and of noise
         self._scales: Any = [
-            (scale, unit.noise_std) for unit, (_, scale) in zip(units, self._tasks, strict=True)
+            [(scale, unit.noise_std) for unit, (_, scale) in zip(row, own, strict=True)]
+            for row, own in zip(rows, tasks, strict=True)
         ]
         self.fill: Any = fill
 
     def compile(self, **options: Any) -> None:
-        """Have PyTorch compile how native numbers become tokens and labels, where it can.
-
-        Laws and classes of one's own are left as they are.
-        """
-        law = self.units[0].covariate_law
-        ours = type(law).__module__ == "icl.covariates"
-        if self.native and ours and all(is_traceable(task) for task, _ in self._tasks):
-            # what a law computes once is computed before it is traced
-            law.from_normal(torch.empty(0, law.dim))
-            self.fill = torch.compile(fill, dynamic=False, **options)
-            # numbers would be constants of what is compiled
-            self._scales = torch.tensor(self._scales, dtype=self.dtype, device=self.device)
+        """Have PyTorch compile how native numbers become tokens and labels."""
+        law = self.rows[0][0].covariate_law
+        # what a law computes once is computed before it is traced
+        law.from_normal(torch.empty(0, law.dim))
+        self.fill = torch.compile(fill, dynamic=False, **options)
+        # numbers would be constants of what is compiled
+        self._scales = torch.tensor(self._scales, dtype=self.dtype, device=self.device)
 
     def draw(self, block: int, out: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         """Draw the block with this number: T steps from ``block T`` on.
 
         Returns:
-            Tokens (T, d, n + 1, B), and labels of every unit (T, K, n + 1, B). If ``out`` is given, these two
-            tensors are filled.
+            Tokens (T, S, d, n + 1, B), and labels (T, S, K, n + 1, B). If ``out`` is given, these two tensors
+            are filled.
         """
-        one = self.units[0]
-        source: Any = partial(NativeStream, device=self.device) if self.native else stream
-        draw = partial(source, one.seed, step=block)
+        one, seeds = self.rows[0][0], [row[0].seed for row in self.rows]
+        count = len(seeds) * self.steps * self.count
+
+        def draw(name: str) -> Any:
+            if not self.native:
+                return stream(one.seed, name, block)
+            drawn = [NativeStream(seed, name, block, self.device) for seed in seeds]
+            return drawn[0] if len(drawn) == 1 else _Streams(drawn, count)
+
         shape = self.steps * self.count, one.context_length + 1
-        tokens, labels = out or (part[:, 0] for part in blocks([self]))
         normal = _normal(draw("covariates"), (*shape, one.task.dim))
         noise = _normal(draw("noise"), shape)
-        functions = [
-            draw_function(task, draw("tasks"), shape[0]) for task in self._different.values()
-        ]
+        functions = [draw_function(task, draw("tasks"), count) for task in self._different.values()]
+        tokens, labels = out or blocks([self])
         self.fill(
             tokens, labels, one.covariate_law, functions, self._which, self._scales, normal, noise
         )
         return tokens, labels
 
 
-def blocks(sets: Sequence[TokenSet], memory: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """Return empty tokens (T, S, d, n + 1, B) and labels (T, S, K, n + 1, B) of S sets of one kind.
+class _Streams(NativeStream):
+    """Native streams of several token sets, which draw for ``count`` contexts, equally many for each set.
 
-    On a CPU they lie step by step. On a GPU the contexts of all steps lie side by side, as they are drawn, in
-    the ``memory`` of as many numbers, if it is given.
+    Contexts lie along the first axis that is so long, which is right for all classes of `icl.tasks`.
+    """
+
+    def __init__(self, streams: Sequence[NativeStream], count: int):
+        self.streams, self.count = streams, count
+
+    def standard_normal(self, shape: Any) -> Tensor:
+        """Draw normal numbers."""
+        return self._drawn(shape, NativeStream.standard_normal)
+
+    def uniform(self, low: float, high: float, shape: Any) -> Tensor:
+        """Draw uniform numbers."""
+        return self._drawn(shape, lambda one, size: one.uniform(low, high, size))
+
+    def _drawn(self, shape: Any, draw: Callable[[NativeStream, Any], Tensor]) -> Tensor:
+        axis, size = shape.index(self.count), list(shape)
+        size[axis] //= len(self.streams)
+        return torch.cat([draw(one, size) for one in self.streams], axis)
+
+
+def blocks(sets: Sequence[TokenSets], memory: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Return empty tokens (T, S, d, n + 1, B) and labels (T, S, K, n + 1, B) of sets with S rows in all.
+
+    On a CPU they lie step by step. On a GPU the contexts of all steps and rows lie side by side, as they are
+    drawn, in the ``memory`` of as many numbers, if it is given.
     """
     one, on_cpu = sets[0], sets[0].device.type == "cpu"
-    tokens = one.units[0].context_length + 1
+    unit, rows = one.rows[0][0], sum(len(own.rows) for own in sets)
     found, at = [], 0
-    for rows in (one.units[0].task.dim, len(one.units)):
-        shape = len(sets), rows, tokens, one.steps, one.count
+    for columns in (unit.task.dim, len(one.rows[0])):
+        tokens = unit.context_length + 1
+        shape = columns, tokens, rows, one.steps, one.count
         if on_cpu:
-            shape = one.steps, *shape[:3], one.count
+            shape = one.steps, rows, columns, tokens, one.count
         size = math.prod(shape)
         flat = (
             torch.empty(size, dtype=one.dtype, device=one.device)
@@ -165,7 +216,7 @@ def blocks(sets: Sequence[TokenSet], memory: Tensor | None = None) -> tuple[Tens
             else memory[at : at + size]
         )
         at += size
-        found.append(flat.view(shape) if on_cpu else flat.view(shape).movedim(3, 0))
+        found.append(flat.view(shape) if on_cpu else flat.view(shape).movedim((3, 2), (0, 1)))
     return found[0], found[1]
 
 
@@ -179,30 +230,41 @@ def fill(
     normal: Tensor,
     noise: Tensor,
 ) -> None:
-    """Set tokens (T, d, n + 1, B) and labels (T, K, n + 1, B) of K units.
+    """Set tokens (T, S, d, n + 1, B) and labels (T, S, K, n + 1, B) of S x K units.
 
-    Covariates are made of normal numbers (T B, n + 1, d). Unit k has the values of the function ``which[k]``,
-    times the first number of ``scales[k]``, and the noise (T B, n + 1) times the second.
+    Covariates are made of normal numbers (S, T B, n + 1, d), and functions have S T B contexts. Unit k of row
+    s has the values of the function ``which[k]``, times the first number of ``scales[s][k]``, and the noise
+    (S, T B, n + 1) times the second. Only what is compiled fills more than one row.
     """
-    steps, _, _, contexts = tokens.shape
+    steps, rows, _, _, contexts = tokens.shape
 
     def by_step(drawn: Tensor) -> Tensor:
-        """Return what was drawn (T B, n + 1, ...) with axes (T, ..., n + 1, B), a view where it can be."""
+        """Return what was drawn (S T B, n + 1, ...) as (T, S, ..., n + 1, B), a view where it can be."""
         columns = torch.as_tensor(reversed_axes(drawn), dtype=tokens.dtype, device=tokens.device)
-        return columns.reshape(*columns.shape[:-1], steps, contexts).movedim(-2, 0)
+        columns = columns.reshape(*columns.shape[:-1], rows, steps, contexts)
+        return columns.movedim((-2, -3), (0, 1))
 
-    x = law.from_normal(normal)
+    x = law.from_normal(normal.flatten(0, 1))
     tokens.copy_(by_step(x))
-    values, noise = [by_step(function(x)) for function in functions], by_step(noise)
-    for place, (scale, noise_std), y in zip(which, scales, labels.unbind(1), strict=True):
-        if torch.compiler.is_compiling():
-            y.copy_(scale * values[place] + noise_std * noise)
-        else:
-            torch.mul(values[place], scale, out=y).add_(noise, alpha=noise_std)
+    values, noise = [by_step(function(x)) for function in functions], by_step(noise.flatten(0, 1))
+    if torch.compiler.is_compiling():
+        # the values of one class are not repeated for each unit
+        used = values[:1] if len(values) == 1 else [values[place] for place in which]
+        scale, noise_std = scales[..., None, None].unbind(2)
+        labels.copy_(scale * torch.stack(used, 2) + noise_std * noise.unsqueeze(2))
+        return
+    for place, (scale, noise_std), y in zip(which, scales[0], labels.unbind(2), strict=True):
+        torch.mul(values[place], scale, out=y).add_(noise, alpha=noise_std)
 
 
 def _normal(source: Rng, shape: tuple[int, ...]) -> Tensor:
-    """Return normal numbers; native ones lie in memory with the first axis innermost."""
-    if isinstance(source, NativeStream):
-        return reversed_axes(source.standard_normal(shape[::-1]))
-    return torch.from_numpy(source.standard_normal(shape))
+    """Return normal numbers (S, *shape) of S streams; native ones have the first of these axes innermost."""
+    if not isinstance(source, NativeStream):
+        return torch.from_numpy(source.standard_normal(shape))[None]
+    if not isinstance(source, _Streams):
+        return reversed_axes(source.standard_normal(shape[::-1]))[None]
+    streams = source.streams
+    drawn = torch.empty(len(streams), *shape[::-1], device=streams[0].device)
+    for one, part in zip(streams, drawn, strict=True):
+        part.normal_(generator=one.generator)
+    return drawn.permute(0, *range(len(shape), 0, -1))

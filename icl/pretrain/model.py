@@ -54,7 +54,7 @@ def _scores(theta: Tensor, x: Tensor, y: Tensor, width: int | None) -> tuple[Ten
     """Return scores and values of the context's tokens, (S, K, n, B)."""
     tokens, query, labels = x[..., :-1, :], _query(x), y[..., :-1, :]
     if width is None:
-        return _inner(theta @ query, tokens), labels
+        return _inner(_image(theta, query), tokens), labels
     own = by_name(theta, width)
     # the label is one more coordinate of a token, which the query has not
     u = own["W_K"].mT @ own["W_Q"][..., :-1] @ query
@@ -70,13 +70,26 @@ def _query(x: Tensor) -> Tensor:
     return x[..., -1, :].contiguous()
 
 
+#: Up to so many rows a compiler multiplies by matrices itself, since a GPU's library is slow for small ones.
+_SMALL = 8
+#: Up to so many coordinates it adds up without a loop.
+_FEW = 32
+
+
+def _image(theta: Tensor, query: Tensor) -> Tensor:
+    """Return ``M x_q``, (S, K, d, B)."""
+    if torch.compiler.is_compiling() and theta.shape[-1] <= _SMALL:
+        return (theta.unsqueeze(-1) * query.unsqueeze(2)).sum(3)
+    return theta @ query
+
+
 def _inner(u: Tensor, x: Tensor) -> Tensor:
     """Return ``sum_a u_a x_a`` over coordinates, (S, K, n, B), of u (S, K, d, B) and x (S, 1, d, n, B).
 
     One coordinate after the other, here and in `_pull`: the product of all would not fit into the cache. A
-    compiler makes one loop of product and sum, and never stores the product.
+    compiler never stores it, and of many coordinates makes one loop.
     """
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() and x.shape[2] > _FEW:
         return (u.unsqueeze(3) * x).sum(2)
     total = u[:, :, 0, None] * x[:, :, 0]
     for a in range(1, x.shape[2]):
@@ -89,6 +102,13 @@ def _pull(x: Tensor, weights: Tensor) -> Tensor:
     if torch.compiler.is_compiling():
         return (x * weights[:, :, None]).sum(3)
     return torch.stack([(x[:, :, a] * weights).sum(-2) for a in range(x.shape[2])], 2)
+
+
+def _outer(u: Tensor, query: Tensor) -> Tensor:
+    """Return ``sum_b u_b x_qb'`` over contexts, (S, K, d, d)."""
+    if torch.compiler.is_compiling() and u.shape[2] <= _SMALL:
+        return (u.unsqueeze(3) * query.unsqueeze(2)).sum(-1)
+    return u @ query.mT
 
 
 def gradient(theta: Tensor, x: Tensor, y: Tensor, width: int | None, activation: str) -> Tensor:
@@ -109,7 +129,7 @@ def gradient(theta: Tensor, x: Tensor, y: Tensor, width: int | None, activation:
     adjoint = slope * (values - p) if normalized else slope * values
     error = 2 / x.shape[-1] * (p - y[..., -1:, :])
     dz = error * _pull(x[..., :-1, :], adjoint)  # sum_i dL/ds_i x_i: (S, K, d, B)
-    return dz @ _query(x).mT
+    return _outer(dz, _query(x))
 
 
 def take_step(

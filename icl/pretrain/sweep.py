@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from icl.pretrain.batches import TokenSet, blocks, steps_of_block
+from icl.pretrain.batches import blocks, steps_of_block, token_sets
 from icl.pretrain.config import Settings, UnitConfig
 from icl.pretrain.model import Array, by_name, take_step
 from icl.pytorch import Tensor, torch
@@ -80,7 +80,8 @@ class Stack:
     ):
         self.settings, self.state, one = settings, state, rows[0][0]
         drawing = settings.batch_size, settings.stream, settings.dtype, state.device
-        self.sets = [TokenSet(row, *drawing) for row in rows]
+        native, on_gpu = settings.stream == "native", state.device.type == "cuda"
+        self.sets = token_sets(rows, *drawing, compiled=compiled and native and on_gpu)
         rates = [[unit.learning_rate or settings.learning_rate for unit in row] for row in rows]
         self.rates = state.new_tensor(rates)[..., None, None]
         self.factors = state.new_empty(self.sets[0].steps, 3)
@@ -102,8 +103,9 @@ class Stack:
     def numbers(self) -> int:
         """How many numbers its batches have."""
         one = self.sets[0]
-        rows = one.units[0].task.dim + len(one.units)
-        return len(self.sets) * rows * one.steps * one.count * (one.units[0].context_length + 1)
+        unit = one.rows[0][0]
+        tokens = len(self.rates) * one.steps * one.count * (unit.context_length + 1)
+        return tokens * (unit.task.dim + len(one.rows[0]))
 
     def _compile(self) -> None:
         """Have steps and batches compiled for a GPU."""
@@ -117,8 +119,6 @@ class Stack:
             self.place.add_(1)
 
         self.graph = Graph(next_step, self.state.device)
-        for one in self.sets:
-            one.compile()
 
     def train(self, stop: int, stopped: threading.Event, first: int) -> None:
         """Take the steps from ``first`` on, before ``stop``, unless stopped."""
@@ -130,9 +130,10 @@ class Stack:
         while first < stop and not stopped.is_set():
             block, place = divmod(first, length)
             if block != self.block:
-                tokens, labels = self.batches
-                for index, one in enumerate(self.sets):
-                    one.draw(block, (tokens[:, index], labels[:, index]))
+                sizes = [len(one.rows) for one in self.sets]
+                parts = zip(*(part.split(sizes, 1) for part in self.batches), strict=True)
+                for one, part in zip(self.sets, parts, strict=True):
+                    one.draw(block, part)
                 self.block = block
             until = min(stop, (block + 1) * length)
             self._take(place, until - block * length, _factors(self.settings, first, until))
@@ -340,8 +341,8 @@ class Sweep:
 
     def labels(self) -> Array:
         """Return the labels of a first context of each unit, one after the other."""
-        sets = [one for stack in self.stacks for one in stack.sets]
-        first = [own for one in sets for own in one.draw(0)[1][0, ..., 0].cpu().numpy()]
+        drawn = [one.draw(0)[1][0, ..., 0] for stack in self.stacks for one in stack.sets]
+        first = [own for part in drawn for own in part.flatten(0, 1).cpu().numpy()]
         return np.concatenate([first[at] for at in np.argsort(self.places)])
 
 

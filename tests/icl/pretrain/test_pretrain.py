@@ -16,7 +16,7 @@ from scipy.stats import ks_2samp
 from icl.attention import ACTIVATIONS
 from icl.covariates import Ellipsoid, LowRank, Normal, Sphere
 from icl.pretrain import UnitConfig, batches, draw_contexts, pretrain, sweep, train_grid
-from icl.pretrain.batches import TokenSet
+from icl.pretrain.batches import TokenSets, token_sets
 from icl.pretrain.config import Settings
 from icl.pretrain.model import gradient, predict, take_step
 from icl.pretrain.sweep import Stack
@@ -45,14 +45,14 @@ FAST = {"stream": "native", "dtype": "float32"}
 
 def token_set(units, batch_size, stream="portable", dtype="float64"):
     """The batches of `pretrain` with these settings."""
-    return TokenSet(units, batch_size, stream, dtype)
+    return TokenSets([units], batch_size, stream, dtype)
 
 
 def batch(tokens, step):
     """Tokens (d, n + 1, B) and labels (K, n + 1, B) of one step."""
     block, place = divmod(step, tokens.steps)
     x, y = tokens.draw(block)
-    return x[place], y[place]
+    return x[place, 0], y[place, 0]
 
 
 def assert_same(fast, slow, rtol=1e-8):
@@ -106,13 +106,19 @@ def test_both_engines_take_the_same_steps(options):
     assert np.abs(loops.M - plain.M).max() < tolerance * size
 
 
-@pytest.mark.parametrize("activation", ["softmax", "sigmoid", "normalized relu"])
-def test_the_step_of_a_gpu_is_one_graph_with_the_same_numbers(activation):
-    """Traced as `icl.pretrain.sweep` does for a GPU; to compile it for a processor would need g++."""
+@pytest.mark.parametrize(
+    "d, activation",
+    [(3, "softmax"), (3, "sigmoid"), (3, "normalized relu"), (12, "softmax"), (40, "softmax")],
+)
+def test_the_step_of_a_gpu_is_one_graph_with_the_same_numbers(d, activation):
+    """Traced as `icl.pretrain.sweep` does for a GPU; to compile it for a processor would need g++.
+
+    It depends on the dimension which sums are a library's.
+    """
     rng = stream(0, "evaluation")
     state, x, y = (
         torch.from_numpy(rng.standard_normal(shape))
-        for shape in ((3, 2, 4, 3, 3), (2, 1, 3, 8, 16), (2, 4, 8, 16))
+        for shape in ((3, 2, 4, d, d), (2, 1, d, 8, 16), (2, 4, 8, 16))
     )
     state[2] = state[2] ** 2
     rates, factors = torch.full((2, 4, 1, 1), 0.1), torch.tensor([0.5, 0.1, 0.01])
@@ -131,27 +137,42 @@ def test_the_step_of_a_gpu_is_one_graph_with_the_same_numbers(activation):
 )
 @pytest.mark.filterwarnings("ignore:To copy construct:UserWarning")
 def test_the_batches_of_a_gpu_are_one_graph_with_the_same_numbers(law):
-    """Whatever is drawn, they are traced once; classes that draw on the host are left as they are."""
+    """Rows of different seeds, noise and L are drawn by one trace of one graph, as each is alone."""
     tasks = [given(4) for given in (Affine, Cosine, Linear, Network, PhasedCosine, Quadratic)]
-    tasks += [ReLU(4, 3.0), Sign(4), Tanh(4), Projected(Linear(2), np.eye(4)[:2])]
-    units = [UnitConfig(task, 0.1, 5, 0, law) for task in tasks]
-    drawn = partial(token_set, batch_size=16, **FAST)
-    for other in (Exponential(4), Spectrum(4), Projected(Spectrum(2), np.eye(4)[:2])):
-        left = drawn([UnitConfig(other, 0.1, 5, 0, law)])
-        left.compile()
-        assert left.fill is batches.fill
-    plain, traced, graphs = drawn(units), drawn(units), []
+    tasks += [Sign(4), Tanh(4), Projected(Linear(2), np.eye(4)[:2])]
+    rows = [
+        [UnitConfig(task, 0.1 + seed, 5, seed, law) for task in (*tasks, ReLU(4, 3.0 + seed))]
+        for seed in range(3)
+    ]
+    graphs = []
 
     def backend(graph, _):
         graphs.append(graph)
         return graph.forward
 
     torch._dynamo.reset()
-    traced.compile(fullgraph=True, backend=backend)
+    options = {"compiled": True, "fullgraph": True, "backend": backend}
+    (traced,) = token_sets(rows, 16, *FAST.values(), **options)
+    alone = [token_set(row, 16, **FAST) for row in rows]
     for block in range(3):
-        for found, wanted in zip(traced.draw(block), plain.draw(block), strict=True):
-            assert torch.allclose(found, wanted, rtol=1e-4, atol=1e-5)
+        parts = zip(*(one.draw(block) for one in alone), strict=True)
+        for found, wanted in zip(traced.draw(block), parts, strict=True):
+            assert torch.allclose(found, torch.cat(wanted, 1), rtol=1e-4, atol=1e-5)
     assert len(graphs) == 1
+
+
+def test_what_is_drawn_on_the_host_or_differs_is_not_drawn_together():
+    def row(task, seed, law=None):
+        return [UnitConfig(task, 0.1, 5, seed, law)]
+
+    one, other = row(ReLU(4), 0), row(ReLU(4, 2.0), 1)
+    rows = [one, other, row(Affine(4), 2), row(Affine(4), 3, Normal(4)), row(Exponential(4), 4)]
+    rows += [row(Exponential(4), 5), row(Projected(Spectrum(2), np.eye(4)[:2]), 6)]
+    sets = token_sets(rows, 16, *FAST.values(), compiled=True)
+    assert [one.rows for one in sets] == [rows[:2], *([row] for row in rows[2:])]
+    assert [one.fill is batches.fill for one in sets] == [False] * 3 + [True] * 3
+    # ReLU draws arrays (3, contexts, 1)
+    assert len(token_sets(rows[:2], 3, *FAST.values(), compiled=True)) == 2
 
 
 def test_one_graph_takes_the_steps_at_all_places_of_a_block(monkeypatch):
@@ -177,6 +198,7 @@ def test_one_graph_takes_the_steps_at_all_places_of_a_block(monkeypatch):
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=backend))
     torch._dynamo.reset()
     plain, traced = (Stack(units, settings, False, torch.zeros(3, 2, 2, 3, 3)) for _ in range(2))
+    traced.sets = token_sets(units, 16, *FAST.values(), compiled=True)
     traced._compile()
     for first, stop in itertools.pairwise((0, 1, 3, 17, 41)):
         for stack in (plain, traced):
@@ -371,6 +393,22 @@ def test_every_class_and_every_law_trains_on_the_gpu(source, tolerance):
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("shared", [True, False])
+def test_company_changes_no_number_of_the_gpu(shared):
+    """Token sets are drawn together there, with numbers that each would have alone."""
+    units = [
+        UnitConfig(ReLU(5, L), 0.1 * L, 8, seed + 3 * at * (not shared))
+        for seed in range(3)
+        for at, L in enumerate((1.0, 4.0))
+    ]
+    run = partial(pretrain, steps=600, batch_size=32, device="cuda", shared_tokens=shared, **FAST)
+    whole = run(units).M
+    for at in (0, 3, 5):
+        alone = run(units[at : at + 1]).M[0]
+        assert np.abs(whole[at] - alone).max() < 1e-4 * np.abs(alone).max()
+
+
+@pytest.mark.gpu
 def test_native_numbers_of_the_gpu_train_to_the_same_windows():
     """They are others than those of a CPU, so that windows agree in distribution."""
     run = partial(train_grid, ReLU(3, 4.0), 0.2, 12, seeds=60, steps=150, batch_size=32)
@@ -408,15 +446,15 @@ def test_a_diverging_unit_is_named_and_leaves_the_others_alone(options, engine):
 @pytest.mark.parametrize("error", [RuntimeError("planted"), KeyboardInterrupt("planted")])
 def test_a_failure_stops_all_threads_and_the_process_keeps_its_settings(error, monkeypatch):
     """The first of three threads fails at step 3; two threads more than the tests run with."""
-    draw, fail, seen = TokenSet.draw, True, []
+    draw, fail, seen = TokenSets.draw, True, []
 
     def drawn(self, block, out):
         seen.append((torch.get_num_threads(), sys.getswitchinterval()))
-        if block == 3 and fail and self.units[0].seed == 0:
+        if block == 3 and fail and self.rows[0][0].seed == 0:
             raise error
         return draw(self, block, out)
 
-    monkeypatch.setattr(TokenSet, "draw", drawn)
+    monkeypatch.setattr(TokenSets, "draw", drawn)
     threads, switch = torch.get_num_threads(), sys.getswitchinterval()
     torch.set_num_threads(3)
     try:
