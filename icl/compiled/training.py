@@ -11,12 +11,12 @@ _EXP = tuple(F32(1 / math.factorial(k)) for k in range(6, -1, -1))
 
 
 @compiled(fastmath={"contract", "reassoc", "nsz"})
-def take_steps(x, y, M, mean, square, rates, factors, adam):
-    """Take T steps of K units that see the same tokens; M and the moments of Adam, (K, d, d), change.
+def take_steps(x, y, M, mean, square, rates, factors, adam, first_unit, last_unit):
+    """Take T steps of some of K units that see the same tokens; M and the moments of Adam, (K, d, d), change.
 
     Tokens are x (T, d, n + 1, B), the query last, labels y (T, K, n + 1, B); the innermost loops run over
     contexts. The initial step sizes are the rates, (K,), and ``factors`` (T, 3) those of
-    `icl.pretrain.sweep`.
+    `icl.pretrain.sweep`. The last unit is left out, as in a range.
     """
     dim, contexts = len(x[0]), x.shape[3]
     weights = np.empty(x.shape[2:], x.dtype)
@@ -25,7 +25,7 @@ def take_steps(x, y, M, mean, square, rates, factors, adam):
     real = M.dtype.type
     for t in range(len(factors)):
         share, first, second = factors[t]
-        for k in range(len(M)):
+        for k in range(first_unit, last_unit):
             _gradient(x[t], y[t, k], M[k], weights, sums, slope)
             for a in range(dim):
                 for c in range(dim):

@@ -67,8 +67,9 @@ def _factors(settings: Settings, first: int, stop: int) -> Array:
 class Stack:
     """Units of one kind that are trained together: S token sets, and K units that see each of them.
 
-    Their matrices and the two moments of Adam are the ``state``, (3, S, K, ...). Loops take one token set.
-    ``batches`` are the tokens and labels of the block that was drawn last, with T steps.
+    Their matrices and the two moments of Adam are the ``state``, (3, S, K, ...). ``batches`` are tokens and
+    labels of the blocks of T steps that were drawn last. Loops take one token set, and may have several
+    ``threads``: each of these draws a block, and then takes the steps of some units.
     """
 
     def __init__(
@@ -95,13 +96,14 @@ class Stack:
             self.loops = importlib.import_module("icl.compiled.training").take_steps
         elif compiled:
             self._compile()
+        self.threads = 1
         self.batches: Any = None
-        self.block = -1  # the one that is drawn
+        self.drawn: list[int] = []  # the blocks in them
         self.shares = False  # whether other stacks draw theirs in its place
 
     @property
     def numbers(self) -> int:
-        """How many numbers its batches have."""
+        """How many numbers a block of its batches has."""
         one = self.sets[0]
         unit = one.rows[0][0]
         tokens = len(self.rates) * one.steps * one.count * (unit.context_length + 1)
@@ -115,7 +117,9 @@ class Stack:
         step = torch.compile(partial(_step_at, **self.kind), dynamic=False)
 
         def next_step() -> None:
-            self.state.copy_(step(self.place, self.state, self.rates, *self.batches, self.factors))
+            self.state.copy_(
+                step(self.place, self.state, self.rates, *self.batches[0], self.factors)
+            )
             self.place.add_(1)
 
         self.graph = Graph(next_step, self.state.device)
@@ -124,39 +128,65 @@ class Stack:
         """Take the steps from ``first`` on, before ``stop``, unless stopped."""
         length = self.sets[0].steps
         if self.batches is None:
-            self.batches = blocks(self.sets)
-        if self.shares:
-            self.block = -1
-        while first < stop and not stopped.is_set():
-            block, place = divmod(first, length)
-            if block != self.block:
-                sizes = [len(one.rows) for one in self.sets]
-                parts = zip(*(part.split(sizes, 1) for part in self.batches), strict=True)
-                for one, part in zip(self.sets, parts, strict=True):
-                    one.draw(block, part)
-                self.block = block
-            until = min(stop, (block + 1) * length)
-            self._take(place, until - block * length, _factors(self.settings, first, until))
-            first = until
+            self.batches = [blocks(self.sets) for _ in range(self.threads)]
+        if self.shares or not self.drawn:
+            self.drawn = [-1] * self.threads
+        with ThreadPoolExecutor(self.threads, "", torch.set_num_threads, (1,)) as pool:
+            over: Any = map if self.threads == 1 else pool.map
+            while first < stop and not stopped.is_set():
+                until = min(stop, (first // self.together + 1) * self.together)
+                needed = range(first // length, math.ceil(until / length))
+                list(over(self._draw, [block for block in needed if block not in self.drawn]))
+                if self.loops is None:
+                    self._take(first, until)
+                else:
+                    units = range(self.state.shape[2])
+                    parts = _chunks(units, math.ceil(len(units) / self.threads))
+                    list(over(partial(self._loop, first, until), parts))
+                first = until
 
-    def _take(self, first: int, last: int, factors: Array) -> None:
-        """Take the steps of a block from ``first`` on, before ``last``."""
-        x, y = self.batches
-        if self.loops is not None:
-            few = x[first:last, 0], y[first:last, 0], *self.state[:, 0], self.rates[0, :, 0, 0]
-            parts = *few, self.state.new_tensor(factors)
-            self.loops(*(part.numpy() for part in parts), self.adam)
-            return
-        rows = torch.as_tensor(factors, dtype=self.state.dtype)
+    @property
+    def together(self) -> int:
+        """How many steps are those of blocks that are drawn side by side."""
+        return self.threads * self.sets[0].steps
+
+    def _draw(self, block: int) -> None:
+        """Draw a block in its place."""
+        sizes, place = [len(one.rows) for one in self.sets], block % self.threads
+        parts = zip(*(part.split(sizes, 1) for part in self.batches[place]), strict=True)
+        for one, part in zip(self.sets, parts, strict=True):
+            one.draw(block, part)
+        self.drawn[place] = block
+
+    def _loop(self, first: int, until: int, units: range) -> None:
+        """Take the steps of some units from ``first`` on, before ``until``."""
+        length = self.sets[0].steps
+        while first < until:
+            block, place = divmod(first, length)
+            stop = min(until, (block + 1) * length)
+            x, y = (
+                part[place : place + stop - first, 0] for part in self.batches[block % self.threads]
+            )
+            factors = self.state.new_tensor(_factors(self.settings, first, stop))
+            parts = x, y, *self.state[:, 0], self.rates[0, :, 0, 0], factors
+            self.loops(*(part.numpy() for part in parts), self.adam, units.start, units.stop)
+            first = stop
+
+    def _take(self, first: int, until: int) -> None:
+        """Take the steps from ``first`` on, before ``until``, of the block that is drawn."""
+        rows = torch.as_tensor(_factors(self.settings, first, until), dtype=self.state.dtype)
         # what is copied from other memory waits for all steps before it
         rows = rows.pin_memory() if self.state.device.type == "cuda" else rows
-        self.factors[first:last].copy_(rows, non_blocking=True)
+        place = first % self.sets[0].steps
+        places = range(place, place + until - first)
+        self.factors[place : places.stop].copy_(rows, non_blocking=True)
         if self.graph is not None:
-            self.place.fill_(first)
-            for _ in range(first, last):
+            self.place.fill_(place)
+            for _ in places:
                 self.graph()
             return
-        for t in range(first, last):
+        x, y = self.batches[0]
+        for t in places:
             batch = x[t].unsqueeze(1), y[t], self.factors[t]
             self.state.copy_(take_step(self.state, self.rates, *batch, **self.kind))
 
@@ -247,31 +277,33 @@ class Sweep:
             at, end = end, end + math.prod(shape[1:])
             own = [[units[index] for index in row] for row in rows]
             state = self.state[:, at:end].view(shape)
-            self.stacks.append(Stack(own, settings, self.compiled[one], state))
+            stack = Stack(own, settings, self.compiled[one], state)
+            if stack.loops is not None:
+                spare = min(self.threads // len(groups), most // stack.numbers)
+                stack.threads = max(1, spare)
+            self.stacks.append(stack)
         if device.type == "cuda":
             self._give_memory(most)
 
     def _groups(self, most: int) -> list[list[list[int]]]:
         """Return the units of each stack by token set, so that its batches have at most so many numbers.
 
-        A stack of loops has one token set, or a part of its units if there are fewer sets than threads.
+        A stack of loops has one token set.
         """
         sets = defaultdict(list)  # of units that share covariates and are of one kind
         for index, unit in enumerate(self.units):
             kind = unit.context_length, unit.activation, unit.width, self.compiled[index]
             sets[kind, unit.seed, key_of(unit.covariate_law)].append(index)
-        parts, dim = max(1, self.threads // len(sets)), self.units[0].task.dim
-        loops = self.device.type == "cpu"
+        dim, on_cpu = self.units[0].task.dim, self.device.type == "cpu"
         alike = defaultdict(list)  # sets of as many units, whose arrays have one shape
         for (kind, *_), row in sets.items():
-            looped = loops and kind[-1]
-            size = math.ceil(len(row) / parts) if looped else most // self._tokens(row[0]) - dim
-            for some in _chunks(row, size):
+            looped = on_cpu and kind[-1]
+            for some in _chunks(row, len(row) if looped else most // self._tokens(row[0]) - dim):
                 alike[kind, len(some)].append(some)
         groups = []
         for (kind, count), rows in alike.items():
             numbers = (dim + count) * self._tokens(rows[0][0])
-            groups += _chunks(rows, 1 if loops and kind[-1] else most // numbers)
+            groups += _chunks(rows, 1 if on_cpu and kind[-1] else most // numbers)
         return groups
 
     def _tokens(self, index: int) -> int:
@@ -287,7 +319,7 @@ class Sweep:
         memory = self.state.new_empty(max(needs) if shares else sum(needs))
         at = 0
         for stack, need in zip(self.stacks, needs, strict=True):
-            stack.batches, stack.shares = blocks(stack.sets, memory[at : at + need]), shares
+            stack.batches, stack.shares = [blocks(stack.sets, memory[at : at + need])], shares
             at += 0 if shares else need
 
     def train(self, after: Callable[[], object]) -> None:
@@ -296,7 +328,7 @@ class Sweep:
         Then they call ``after``. An error or an interrupt stops all of them.
         """
         steps, record = self.settings.steps, self.settings.record
-        block = max(stack.sets[0].steps for stack in self.stacks)
+        block = max(stack.together for stack in self.stacks)
         every = block * math.ceil(steps / _STOPS / block)
         stops = sorted({*record, *range(every, steps, every), steps})
         stopped = threading.Event()
@@ -332,7 +364,7 @@ class Sweep:
     def order(self) -> Tensor:
         """Return the places in a row of state or history, unit by unit as they were given.
 
-        Stacks have another order, which depends on the number of threads.
+        Stacks have another order, which depends on what fits into memory.
         """
         sizes = [math.prod(self.shapes[index]) for index in self.places]
         parts = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
@@ -346,8 +378,8 @@ class Sweep:
         return np.concatenate([first[at] for at in np.argsort(self.places)])
 
 
-def _chunks(items: list[Any], size: int) -> list[list[Any]]:
-    """Return the items in lists of about the same length, at most that size, or one each."""
+def _chunks(items: Any, size: int) -> list[Any]:
+    """Return the items in sequences of about the same length, at most that size, or one each."""
     parts = math.ceil(len(items) / max(1, size))
     size = math.ceil(len(items) / parts)
     return [items[at : at + size] for at in range(0, len(items), size)]

@@ -341,12 +341,13 @@ def test_how_units_are_divided_changes_no_number(engine, monkeypatch):
     run = partial(pretrain, steps=5, batch_size=50, shared_tokens=True, engine=engine)
     whole = run(units).M
     tolerance = 0 if engine == "compiled" else 1e-14
-    monkeypatch.setattr(sweep, "_LARGEST", 1)
     threads = torch.get_num_threads()
     torch.set_num_threads(7)
     try:
-        assert np.abs(run(units).M - whole).max() <= tolerance
-        assert np.abs(run(units[:2]).M - whole[:2]).max() <= tolerance
+        for numbers in (sweep._LARGEST, 1):
+            monkeypatch.setattr(sweep, "_LARGEST", numbers)
+            for some in (6, 2, 1):
+                assert np.abs(run(units[:some]).M - whole[:some]).max() <= tolerance
     finally:
         torch.set_num_threads(threads)
 
@@ -443,9 +444,10 @@ def test_a_diverging_unit_is_named_and_leaves_the_others_alone(options, engine):
     assert np.array_equal(both.M[0], pretrain([good], 30, 4, 0.1, **options).M[0])
 
 
+@pytest.mark.parametrize("sets", [3, 1])
 @pytest.mark.parametrize("error", [RuntimeError("planted"), KeyboardInterrupt("planted")])
-def test_a_failure_stops_all_threads_and_the_process_keeps_its_settings(error, monkeypatch):
-    """The first of three threads fails at step 3; two threads more than the tests run with."""
+def test_a_failure_stops_all_threads_and_the_process_keeps_its_settings(error, sets, monkeypatch):
+    """One of three threads fails at step 3: those of three token sets, or of one."""
     draw, fail, seen = TokenSets.draw, True, []
 
     def drawn(self, block, out):
@@ -458,7 +460,7 @@ def test_a_failure_stops_all_threads_and_the_process_keeps_its_settings(error, m
     threads, switch = torch.get_num_threads(), sys.getswitchinterval()
     torch.set_num_threads(3)
     try:
-        units = [UnitConfig(Affine(3), 0.2, 8, s) for s in range(3)]
+        units = [UnitConfig(Affine(3), 0.2, 8, s) for s in range(sets)]
         with pytest.raises(type(error), match="planted"):
             pretrain(units, 20_000, 8)
         assert len(seen) < 10_000, "the others stopped, too"
