@@ -19,7 +19,7 @@ from icl.pretrain import UnitConfig, batches, draw_contexts, pretrain, sweep, tr
 from icl.pretrain.batches import TokenSets, token_sets
 from icl.pretrain.config import Settings
 from icl.pretrain.model import gradient, predict, take_step
-from icl.pretrain.sweep import Stack
+from icl.pretrain.sweep import Stack, Sweep
 from icl.risk import population_flow
 from icl.streams import stream
 from icl.tasks import (
@@ -206,6 +206,29 @@ def test_one_graph_takes_the_steps_at_all_places_of_a_block(monkeypatch):
         assert torch.allclose(plain.state, traced.state, rtol=1e-3, atol=1e-6)
     # one of the batches, one of the steps
     assert len(graphs) == 2
+
+
+@pytest.mark.parametrize("most, taking_turns", [(10**9, False), (1, True)])
+def test_stacks_of_a_gpu_share_its_memory(most, taking_turns):
+    """As `Sweep` gives it there, on a processor: if it is scarce, stacks draw in the place of others."""
+    units = [UnitConfig(ReLU(3), 0.1, n, seed) for n in (8, 12) for seed in (0, 1)]
+    given = {"batch_size": 16, "learning_rate": 0.05, "optimizer": "adam", "schedule": "linear"}
+    settings = Settings(steps=41, shared_tokens=False, record=(3, 20), **given, **FAST)
+    starts = [np.zeros((3, 3))] * 4
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        plain, sharing = (
+            Sweep(units, settings, torch.device("cpu"), "eager", starts) for _ in "12"
+        )
+        sharing._give_memory(most)
+        assert [stack.shares for stack in sharing.stacks] == [taking_turns] * 2
+        for one in (plain, sharing):
+            one.train(lambda: None)
+    finally:
+        torch.set_num_threads(threads)
+    assert torch.equal(plain.state, sharing.state) and torch.equal(plain.history, sharing.history)
+    assert plain.state.count_nonzero() == plain.state.numel()
 
 
 def test_what_is_not_compiled_is_trained_eagerly_and_named():
