@@ -79,21 +79,24 @@ def steps_of_block(unit: UnitConfig, batch_size: int, stream: str, device: torch
 
 
 def token_sets(
-    rows: Sequence[Sequence[UnitConfig]], *drawing: Any, compiled: bool = False, **options: Any
+    rows: Sequence[Sequence[UnitConfig]],
+    batch_size: int,
+    *drawing: Any,
+    compiled: bool = False,
+    **options: Any,
 ) -> list[TokenSets]:
     """Return the token sets of S x K units: one for each row, or compiled ones of all rows that are alike.
 
     Arguments are those of `TokenSets`, and of ``torch.compile``. What it cannot compile, as laws and classes
     of one's own, is left as it is.
     """
-    found = []
     # of three contexts or fewer `_Streams` could not tell which axis they are
-    compiled = compiled and drawing[0] > 3
+    compiled, found = compiled and batch_size > 3, []
     for key, alike in itertools.groupby(rows, _law_and_classes if compiled else lambda row: None):
         if key is None:
-            found += [TokenSets([row], *drawing) for row in alike]
+            found += [TokenSets([row], batch_size, *drawing) for row in alike]
         else:
-            found.append(TokenSets(list(alike), *drawing))
+            found.append(TokenSets(list(alike), batch_size, *drawing))
             found[-1].compile(**options)
     return found
 
