@@ -225,7 +225,8 @@ def same_thing(device):
 
 def contenders(sweep):
     """Calls that take some steps, by name, and how many steps of all units each takes."""
-    cuda, steps = sweep.device == "cuda", sweep.others
+    cuda = sweep.device == "cuda"
+    steps = sweep.others
     few = max(2, min(4 if cuda else 8, steps // 32))
     # on a GPU these take many times as long as the others
     some = steps // 4 if cuda else steps

@@ -90,9 +90,10 @@ def token_sets(
     Arguments are those of `TokenSets`, and of ``torch.compile``. What it cannot compile, as laws and classes
     of one's own, is left as it is.
     """
+    found = []
     # of three contexts or fewer `_Streams` could not tell which axis they are
-    compiled, found = compiled and batch_size > 3, []
-    for key, alike in itertools.groupby(rows, _law_and_classes if compiled else lambda row: None):
+    together = compiled and batch_size > 3
+    for key, alike in itertools.groupby(rows, _law_and_classes if together else lambda row: None):
         if key is None:
             found += [TokenSets([row], batch_size, *drawing) for row in alike]
         else:
