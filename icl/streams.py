@@ -25,8 +25,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from icl import checks, compiled
+from icl import checks
 from icl.checks import choice, integer, real, sequence
+from icl.compiled import can_compile
 
 if TYPE_CHECKING:
     import torch
@@ -150,10 +151,10 @@ def _shape(shape: tuple[int, ...]) -> tuple[int, ...]:
 @functools.cache
 def _compiled() -> Any:
     """Return the compiled loop if numba is here, and the loop draws what this PyTorch draws, else None."""
+    if not can_compile():
+        return None
+    from icl.compiled.normal import normal
     from icl.pytorch import torch
 
-    if (loops := compiled.load("normal")) is None:
-        return None
-    normal = loops.normal
     drawn = torch.empty(1003).normal_(generator=torch.Generator().manual_seed(5))
     return normal if np.allclose(drawn, normal(5, 1003), rtol=0, atol=1e-5) else None

@@ -143,10 +143,16 @@ def bare(source: str) -> str:
     return _VARIES.sub("", ast.dump(tree))
 
 
+#: What is computed and drawn with, as it is installed.
+PACKAGES = (
+    *("numpy", "scipy", "torch", "numba", "pandas", "scikit-learn", "statsmodels", "python-flint"),
+    *("matplotlib", "seaborn"),
+)
+
+
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that numbers and figures depend on."""
-    names = ("numpy", "scipy", "torch", "numba", "matplotlib")
-    return {"python": platform.python_version()} | {name: version(name) for name in names}
+    return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
 
 
 def commit() -> dict[str, str | bool] | None:

@@ -1,19 +1,21 @@
 """The loops that Python would be too slow for (private), each compiled by numba, which takes long to import.
 
-- `jit`: how they are compiled, and kept between processes.
+A module of loops is imported where `can_compile` says yes. Its file holds all that decides what numba makes
+of a loop, the options and the functions that it calls, since numba looks at no other file before it takes
+what it has kept. These functions are inlined. One that is compiled by itself becomes part of the loop in
+the process that compiles both, but not where it is read from the cache, and the two round differently.
+
+- `jit`: how loops are kept between processes.
 - `training`: the steps of attention units on a CPU.
 - `polynomials`: the recurrence of Gegenbauer polynomials.
 - `normal`: the random numbers that these are trained on.
 """
 
-import importlib
-from typing import Any
 
-
-def load(name: str) -> Any:
-    """Return the module of loops with this name; None without numba, or if it is told not to compile."""
+def can_compile() -> bool:
+    """Return whether numba is here, and is not told to run loops in Python."""
     try:
-        numba: Any = importlib.import_module("numba")
+        import numba
     except ImportError:
-        return None
-    return None if numba.config.DISABLE_JIT else importlib.import_module(f"icl.compiled.{name}")
+        return False
+    return not numba.config.DISABLE_JIT  # type: ignore[attr-defined]

@@ -15,9 +15,11 @@ polynomials of the library Cephes for single precision.
 import math
 
 import numpy as np
+from numba import njit
 
-from icl.compiled.jit import compiled, horner, inline
+from icl.compiled.jit import compiled
 
+inline = njit(inline="always")
 F32, I32, U32 = np.float32, np.int32, np.uint32
 _WORDS = 624
 
@@ -34,7 +36,7 @@ _COSINE = _single(2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827
 _SINE = _single(-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1, 1.0)
 
 
-@compiled(fastmath={"contract"})
+@compiled(nogil=True, error_model="numpy", fastmath={"contract"})
 def normal(seed, size):
     """Return the first normal numbers of the generator with a seed, (size,) float32, at least sixteen."""
     state = np.empty(_WORDS, np.uint32)
@@ -88,8 +90,8 @@ def _box_muller(row):
         # quarters of a turn, and what is left, between -1/8 and 1/8 of a turn
         quarters = np.floor(F32(4) * row[j + 8] + F32(0.5))
         angle = (F32(4) * row[j + 8] - quarters) * F32(math.pi / 2)
-        cosine = horner(angle * angle, _COSINE)
-        sine = angle * horner(angle * angle, _SINE)
+        cosine = _horner(angle * angle, _COSINE)
+        sine = angle * _horner(angle * angle, _SINE)
         quarter = I32(quarters)
         odd = (quarter & 1) != 0
         x = sine if odd else cosine
@@ -107,6 +109,15 @@ def _log(x):
     small = mantissa < F32(math.sqrt(0.5))
     exponent -= F32(1) if small else F32(0)
     y = mantissa + (mantissa if small else F32(0)) - F32(1)
-    tail = horner(y, _LOG) * y * y * y - F32(0.5) * y * y
+    tail = _horner(y, _LOG) * y * y * y - F32(0.5) * y * y
     # log 2 in two parts, the first of which times an exponent is exact
     return y + (tail - exponent * F32(2.12194440e-4)) + exponent * F32(0.693359375)
+
+
+@inline
+def _horner(x, coefficients):
+    """Return the polynomial with these coefficients, that of the highest power first."""
+    value = coefficients[0]
+    for coefficient in coefficients[1:]:
+        value = value * x + coefficient
+    return value

@@ -1,9 +1,14 @@
 """The recurrence of `icl.tasks.gegenbauer`, degree by degree, with the rounding of NumPy."""
 
-from icl.compiled.jit import compiled, inline
+from numba import njit
+
+from icl.compiled.jit import compiled
+
+inline = njit(inline="always")
 
 
-@compiled
+# without fastmath nothing is rearranged
+@compiled(nogil=True, error_model="numpy")
 def take(rows, gap, q, step, dim, degree, every):
     """Set rows (many, m) to the polynomials of a degree, which is q (m,), and of ``every`` next one."""
     for i in range(len(rows)):

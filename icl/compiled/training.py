@@ -3,14 +3,16 @@
 import math
 
 import numpy as np
+from numba import njit
 
-from icl.compiled.jit import compiled, horner, inline
+from icl.compiled.jit import compiled
 
+inline = njit(inline="always")
 F32, I32 = np.float32, np.int32
 _EXP = tuple(F32(1 / math.factorial(k)) for k in range(6, -1, -1))
 
 
-@compiled(fastmath={"contract", "reassoc", "nsz"})
+@compiled(nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 def take_steps(x, y, M, mean, square, rates, factors, adam, first_unit, last_unit):
     """Take T steps of some of K units that see the same tokens; M and the moments of Adam, (K, d, d), change.
 
@@ -102,5 +104,8 @@ def _single_exp(s):
     # s = k log 2 + r, where log 2 has two parts and k times the first is exact
     k = np.floor(s * F32(1 / math.log(2)) + F32(0.5))
     r = s - k * F32(0.693359375) + k * F32(2.12194440e-4)
+    value = _EXP[0]
+    for coefficient in _EXP[1:]:
+        value = value * r + coefficient
     # 2^k by its bits
-    return horner(r, _EXP) * I32((I32(k) + 127) << 23).view(np.float32)
+    return value * I32((I32(k) + 127) << 23).view(np.float32)

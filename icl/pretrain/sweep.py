@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import bisect
 import functools
-import importlib
 import math
 import threading
 import warnings
@@ -20,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from icl.compiled import can_compile
 from icl.pretrain.batches import blocks, steps_of_block, token_sets
 from icl.pretrain.config import Settings, UnitConfig
 from icl.pretrain.model import Array, by_name, take_step
@@ -45,13 +45,17 @@ def is_compiled(unit: UnitConfig, device: torch.device) -> bool:
 def _is_there(compiler: str) -> bool:
     """Return whether numba or triton can be imported; one line says if not."""
     try:
-        found = importlib.import_module(compiler)
+        if compiler == "triton":
+            import triton  # noqa: F401
+
+            return True
+        import numba  # noqa: F401
     except ImportError as error:
         text = f"training takes longer, as its steps are not compiled: {error}"
         warnings.warn(text, RuntimeWarning, stacklevel=2)
         return False
     # numba that is told not to compile would run the loops in Python
-    return compiler != "numba" or not found.config.DISABLE_JIT
+    return can_compile()
 
 
 def _factors(settings: Settings, first: int, stop: int) -> Array:
@@ -93,7 +97,9 @@ class Stack:
         self.loops: Any = None
         self.graph: Graph | None = None
         if compiled and state.device.type == "cpu":
-            self.loops = importlib.import_module("icl.compiled.training").take_steps
+            from icl.compiled import training
+
+            self.loops = training.take_steps
         elif compiled:
             self._compile()
         self.threads = 1

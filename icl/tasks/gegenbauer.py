@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from icl import compiled
 from icl.checks import integer
+from icl.compiled import can_compile
 
 Array = NDArray[np.float64]
 _BLOCK = 16  # degrees at a time
@@ -131,8 +131,11 @@ def _loop(numbers: int) -> Any:
 
 @functools.cache
 def _compiled() -> Any:
-    loops = compiled.load("polynomials")
-    return None if loops is None else loops.take
+    if not can_compile():
+        return None
+    from icl.compiled import polynomials
+
+    return polynomials.take
 
 
 def shortfall(dim: int, a: Array, theta: ArrayLike, even: bool = False) -> Array:

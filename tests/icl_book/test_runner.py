@@ -1,5 +1,6 @@
 """Plans, addresses, results and the command line, without starting a kernel."""
 
+import ast
 import json
 import os
 import re
@@ -8,6 +9,7 @@ import shutil
 import sys
 import tempfile
 from dataclasses import asdict
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,7 +21,7 @@ from icl_book.__main__ import main, parser
 from icl_book.claims.card import line
 from icl_book.parameters import BadInput, validate
 from icl_book.provenance import ROOT
-from icl_book.runner import execute, plan, process, record, schedule, table
+from icl_book.runner import execute, plan, process, reach, record, schedule, table
 from programs import program
 
 TINY = ROOT / "tests" / "data" / "tiny.py"
@@ -156,6 +158,68 @@ def test_a_chapter_reaches_what_it_imports_and_no_more():
     assert chapters("icl/data.py") == {"length", "planet", "your_data"}
     assert "theorem2_scaling" in chapters("icl/risk/exact.py")
     assert "tensor_trick" not in chapters("icl/risk/exact.py")
+
+
+#: Modules of `icl` that no chapter needs.
+UNUSED = {"icl/tensor_trick/operator.py"}
+
+
+def test_a_change_of_any_module_that_a_chapter_can_reach_asks_for_another_address(
+    tmp_path, monkeypatch
+):
+    for folder in ("icl", "book/icl_book", "book/icl_rigor", "notebooks", "book/real_heads"):
+        left_out = shutil.ignore_patterns("__pycache__", "*.ipynb", "data")
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=left_out)
+    monkeypatch.setattr(plan, "ROOT", tmp_path)
+
+    def address(chapter):
+        return plan.address(chapter, {}, 0, "cpu")
+
+    reaches = {name: list(plan.sources(name)[1]) for name in plan.notebooks()}
+    modules = {path: name for name, code in reaches.items() for path in code}
+    own = {path.relative_to(ROOT).as_posix() for path in (ROOT / "icl").rglob("*.py")}
+    # what only hands on names is passed through
+    own = {path for path in own if not path.endswith("/__init__.py")}
+    assert own - UNUSED <= set(modules), "all of the science is in some chapter's address"
+    before = {name: address(name) for name in reaches}
+    for path, name in modules.items():
+        content = (tmp_path / path).read_bytes()
+        (tmp_path / path).write_bytes(content + b"\nchanged = 1\n")
+        assert address(name) != before[name], path
+        (tmp_path / path).write_bytes(content)
+    assert {name: address(name) for name in reaches} == before
+
+
+def _imports(tree):
+    """Yield what a piece of code imports, wherever the statement stands."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module
+
+
+#: Packages that show what was computed.
+SHOWING = {"IPython", "cycler", "jinja2", "markupsafe", "matplotlib_inline", "traitlets"}
+
+
+def test_what_chapters_reach_imports_by_statements_and_from_packages_whose_versions_count():
+    """Another way to import would leave a module, or the version of a package, out of the address."""
+    code = {
+        path: text
+        for name in plan.notebooks()
+        for path, text in [(name, "\n".join(plan.code(plan.source(name))))]
+        + [(path, (ROOT / path).read_text()) for path in plan.sources(name)[1]]
+        if not path.endswith((".css", ".js", ".j2", ".json"))
+    }
+    homes, found = packages_distributions(), set()
+    for path, text in code.items():
+        tree = ast.parse(text)
+        packages = {name.partition(".")[0] for name in _imports(tree)}
+        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        assert "importlib" not in packages and "__import__" not in names, path
+        found |= packages - {*sys.stdlib_module_names, *reach.HOMES, *SHOWING, "triton"}
+    assert {home for package in found for home in homes[package]} == set(provenance.versions()) - {"python"}
 
 
 def test_grid_is_all_combinations_and_kept_apart_from_the_book(tree):

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba.core.dispatcher import Dispatcher
 
 import icl
+from icl.compiled import normal, polynomials, training
 
 SCRIPT = """
 from icl.compiled import normal
@@ -40,3 +42,12 @@ def test_a_second_process_compiles_nothing_and_none_has_to(tmp_path):
     assert first[0] == second[0]
     numbers = [np.array(line.split(), dtype=float) for line in (first[0], plain)]
     np.testing.assert_allclose(*numbers, rtol=0, atol=3e-6)
+
+
+@pytest.mark.parametrize("loops", [normal, polynomials, training])
+def test_what_a_loop_calls_lies_in_its_own_file(loops):
+    """numba takes what it has kept of a loop as long as that file has not changed."""
+    found = {value for value in vars(loops).values() if isinstance(value, Dispatcher)}
+    assert {one.__module__ for one in found} == {loops.__name__}
+    kept = {one for one in found if one.targetoptions.get("inline") != "always"}
+    assert len(kept) == 1 and len(found) > 1
