@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,11 +12,17 @@ from pathlib import Path
 
 @contextmanager
 def atomic_path(path: Path | str) -> Iterator[Path]:
-    """Yield a temporary path beside ``path``, which replaces it at the end unless the body raises."""
-    path = Path(path)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    """Yield a temporary path beside ``path``, which replaces it at the end unless the body raises.
+
+    A link stays, and what it leads to is replaced; a file keeps its mode. The temporary name is drawn, since
+    containers and machines that share a folder may share numbers of processes.
+    """
+    path = Path(os.path.realpath(path))
+    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:
         yield part
+        if path.exists():
+            shutil.copymode(path, part)
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)

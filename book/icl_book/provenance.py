@@ -93,9 +93,16 @@ def check_tree(folder: Path) -> None:
         folder: The working directory.
 
     Raises:
-        BadInput: If it lies in another tree than `icl` or `icl_book` were imported from.
+        BadInput: If it lies in another tree than `icl` or `icl_book` were imported from, or if the path of
+            the repository or of Python is not UTF-8, as results are.
     """
     import icl
+
+    for path in (str(ROOT), sys.executable):
+        try:
+            path.encode()
+        except UnicodeEncodeError:
+            raise BadInput(f"{path!r}: this name is not UTF-8, as it must be: rename it") from None
 
     trees = (parent for parent in (folder.resolve(), *folder.resolve().parents) if _is_tree(parent))
     here = next(trees, None)
@@ -168,6 +175,7 @@ def commit() -> dict[str, str | bool] | None:
             ROOT,
             "status",
             "--porcelain",
+            "--untracked-files=normal",  # whatever the user's settings are
             "--",
             ".",
             ":(exclude)results",

@@ -109,3 +109,13 @@ def test_a_hook_of_another_repository_does_not_say_what_this_one_is(
     monkeypatch.setenv("GIT_CONFIG_KEY_0", "remote.origin.url")
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", "https://github.com/third/book")
     assert repository.remote(tree) == "https://github.com/third/book"
+
+
+def test_a_user_who_hides_untracked_files_has_no_cleaner_tree(tree, monkeypatch):
+    for words in ("add .", "-c user.name=a -c user.email=a@b commit -qm first"):
+        assert program("git", *words.split(), cwd=tree).returncode == 0
+    monkeypatch.setattr(provenance, "ROOT", tree.resolve())
+    program("git", "config", "status.showUntrackedFiles", "no", cwd=tree)
+    assert provenance.commit()["dirty"] is False
+    (tree / "new.py").write_text("")
+    assert provenance.commit()["dirty"] is True

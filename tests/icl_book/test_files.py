@@ -1,5 +1,7 @@
 """Files are written whole or not at all."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -31,3 +33,30 @@ def test_a_failure_leaves_the_old_file_and_no_litter(error, tmp_path):
     assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
     with pytest.raises(FileNotFoundError):
         write_atomically(tmp_path / "no such folder" / "a.txt", "text")
+
+
+def test_a_link_stays_and_what_it_leads_to_keeps_its_mode(tmp_path):
+    for folder in ("here", "there"):
+        (tmp_path / folder).mkdir()
+    link, target = tmp_path / "here" / "a.txt", tmp_path / "there" / "b.txt"
+    link.symlink_to("../there/b.txt")
+    write_atomically(link, "dangling at first")
+    assert target.read_text() == "dangling at first"
+    for mode in (0o664, 0o600):
+        target.chmod(mode)
+        write_atomically(link, f"{mode}")
+        assert link.is_symlink() and target.read_text() == f"{mode}"
+        assert target.stat().st_mode & 0o777 == mode
+    assert [*link.parent.iterdir(), *target.parent.iterdir()] == [link, target]
+
+
+def test_two_writers_with_the_same_number_share_no_name(tmp_path, monkeypatch):
+    """As in two containers, or on two machines, with one folder."""
+    monkeypatch.setattr(os, "getpid", lambda: 2)
+    path = tmp_path / "a.txt"
+    with atomic_path(path) as one:
+        one.write_text("one")
+        with atomic_path(path) as other:
+            other.write_text("other")
+        assert path.read_text() == "other"
+    assert path.read_text() == "one" and list(tmp_path.iterdir()) == [path]

@@ -7,6 +7,7 @@ headline on come once more, with one line changed.
 import re
 import sys
 
+import jupytext
 import numpy as np
 import pytest
 
@@ -14,7 +15,7 @@ from icl.risk import optimal_window
 from icl.tasks import Spectrum
 from icl_book import planet
 from icl_book.provenance import ROOT
-from icl_book.runner import plan, single
+from icl_book.runner import single
 from programs import program
 
 LONGEST = 300
@@ -45,7 +46,8 @@ print("FIGURE", figure.axes[0].lines[0].get_ydata().tolist())
 
 def needed(text):
     """Return the cells that the last one and the figure need, as a script."""
-    cells = [f"{cell}\n" for cell in plan.code(text)]
+    found = jupytext.reads(text, "py:percent").cells
+    cells = [f"{cell.source}\n" for cell in found if cell.cell_type == "code"]
     (figure,) = [place for place, cell in enumerate(cells) if cell.endswith(PLOTTED)]
     places = {*single.needed(cells, len(cells) - 1), *single.needed(cells, figure)}
     return "".join(f"\n# %%\n{cells[place]}" for place in sorted(places))

@@ -6,6 +6,8 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
+from types import SimpleNamespace
 
 import jupytext
 import numpy as np
@@ -239,6 +241,17 @@ def test_a_tree_whose_packages_are_those_of_another_is_refused(tmp_path):
         sys.executable, "x.py", cwd=copy / "notebooks", PYTHONPATH=f"{ROOT}{os.pathsep}{ROOT}/book"
     )
     assert done.returncode == 1 and "is imported from" in done.stderr.splitlines()[-1]
+
+
+def test_a_name_that_is_not_utf_8_is_refused_before_anything_runs(tmp_path, monkeypatch):
+    provenance.check_tree(ROOT)
+    broken = os.fsdecode(bytes(tmp_path) + b"/caf\xe9")
+    for name, value in (("ROOT", Path(broken)), ("sys", SimpleNamespace(executable=broken))):
+        with monkeypatch.context() as patch:
+            patch.setattr(provenance, name, value)
+            with pytest.raises(BadInput, match=r"caf\\udce9': this name is not UTF-8") as caught:
+                provenance.check_tree(ROOT)
+        str(caught.value).encode()
 
 
 @pytest.mark.parametrize(

@@ -170,6 +170,21 @@ def test_sync_brings_an_edit_of_either_file_to_the_other(tree, capsys, suffix, k
     assert main(["sync"]) == 0 and state(tree) == before
 
 
+@pytest.mark.parametrize("text", ["a\n# %% of it", "a\u2028b"])
+@pytest.mark.parametrize("command", ["sync", "book --preset quick"])
+def test_an_edit_that_the_py_would_read_otherwise_is_refused_and_kept(tree, capsys, text, command):
+    """A line that begins with # %% begins a cell, also within a string."""
+    path = tree / "notebooks" / f"{NAME}.ipynb"
+    node = json.loads(path.read_text())
+    place = next(i for i, cell in enumerate(node["cells"]) if cell["cell_type"] == "code")
+    node["cells"][place]["source"] = f"text = '''{text}'''"
+    path.write_text(json.dumps(node))
+    before = state(tree)
+    assert main(command.split()) == 1 and state(tree) == before
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: notebooks/{NAME}.ipynb: its cell {place + 1} would be"), said
+
+
 def test_a_run_takes_the_edit_of_the_notebook(tree, capsys):
     edit(tree, ".ipynb")
     expected = state(tree)[1]

@@ -372,6 +372,17 @@ def test_a_sweep_is_apart_from_the_book_resumes_and_ends_with_its_tables(copy):
     assert cases["verdict"].tolist() == ["established", "refuted"] * 2 and len(wide) == 4
 
 
+def test_what_a_library_writes_past_python_is_on_the_terminal_and_not_in_the_run(copy):
+    written, printed = 'os.write(2, b"its own words\\n")\n', 'print("constant is"'
+    copy.edit("notebooks/other.py", printed, written + printed)
+    status, said = copy.run("execute", "other")
+    assert status == 0 and said.count("its own words") == 1, said
+    run = copy.root / said.splitlines()[-1].removeprefix("result: ")
+    outputs = [output for cell in read_json(run)["cells"] for output in cell.get("outputs", [])]
+    assert [one["name"] for one in outputs if one["output_type"] == "stream"] == ["stdout"]
+    copy.edit("notebooks/other.py", written, "")
+
+
 def test_what_would_fail_in_every_chapter_is_said_once_before_any_starts(copy):
     claims = copy.root / "book" / "claims" / "paper3.yml"
     text = claims.read_text()

@@ -208,7 +208,7 @@ def test_what_chapters_reach_imports_by_statements_and_from_packages_whose_versi
     code = {
         path: text
         for name in plan.notebooks()
-        for path, text in [(name, "\n".join(plan.code(plan.source(name))))]
+        for path, text in [(name, "\n".join(plan.code(name)))]
         + [(path, (ROOT / path).read_text()) for path in plan.sources(name)[1]]
         if not path.endswith((".css", ".js", ".j2", ".json"))
     }
@@ -219,7 +219,9 @@ def test_what_chapters_reach_imports_by_statements_and_from_packages_whose_versi
         names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
         assert "importlib" not in packages and "__import__" not in names, path
         found |= packages - {*sys.stdlib_module_names, *reach.HOMES, *SHOWING, "triton"}
-    assert {home for package in found for home in homes[package]} == set(provenance.versions()) - {"python"}
+    assert {home for package in found for home in homes[package]} == set(provenance.versions()) - {
+        "python"
+    }
 
 
 def test_grid_is_all_combinations_and_kept_apart_from_the_book(tree):
@@ -317,6 +319,25 @@ def test_a_verdict_that_is_not_the_expected_one_fails_the_run_and_is_told_with_w
         with pytest.raises(BadInput, match=re.escape(f"s: {line(card)} (see ")):
             execute.execute(run)
     assert run.path.exists() == passes
+
+
+def test_a_run_for_the_book_fails_with_what_a_cell_writes_to_standard_error(tree, monkeypatch):
+    """Pages refuse it, and a run that counted as done would have to be deleted by hand."""
+
+    def warning(run, shown):
+        node = finishing(CARD)(run, shown)
+        output = {"output_type": "stream", "name": "stderr", "text": "careful:\n  1 / 0\n"}
+        node["cells"].append({"cell_type": "code", "source": "", "outputs": [output]})
+        record.seal(node)
+        return node
+
+    monkeypatch.setattr(execute, "_papermill", warning)
+    (run,) = plan.plan("quick")
+    with pytest.raises(BadInput, match=r"s: cell 2 wrote to standard error: careful: 1 / 0 \(see"):
+        execute.execute(run)
+    assert not run.path.exists()
+    (own,) = plan.plan("quick", "tiny", "noise_std=2")
+    assert execute.execute(own).exists(), "where a reader explores, it is a part of the result"
 
 
 def test_a_run_during_which_its_sources_changed_or_went_does_not_count(tree, monkeypatch):
@@ -445,6 +466,28 @@ def test_bad_input_is_one_line_before_anything_starts(tree, monkeypatch, capsys,
     assert (
         said.out == "" and said.err.startswith(f"error: {expected}") and said.err.count("\n") == 1
     )
+
+
+@pytest.mark.parametrize("command", ["execute tiny", "book", "sweep tiny --grid seed=1"])
+@pytest.mark.parametrize(
+    ("path", "broken", "said"),
+    [
+        (
+            "notebooks/tiny.py",
+            FILES["notebooks/tiny.py"].replace("# %%\nif", "# %%\nx = 1\nx = (1,\n\n# %%\nif"),
+            "notebooks/tiny.py, cell 6, line 2: '(' was never closed",
+        ),
+        (
+            "book/icl_book/statistics.py",
+            "x = 1\n\nx = = 2\n",
+            "book/icl_book/statistics.py, line 3: invalid syntax",
+        ),
+    ],
+)
+def test_what_is_not_python_is_one_line_with_its_place(tree, capsys, path, broken, said, command):
+    write(tree / path, broken)
+    assert main(shlex.split(command)) == 1
+    assert capsys.readouterr().err == f"error: {said}\n"
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def test_a_cell_needs_what_it_reads_and_not_what_is_assigned_anew_or_only_drawn(
 def test_the_cells_of_every_claim_read_nothing_that_no_cell_of_theirs_makes():
     judged = set()
     for name in plan.notebooks():
-        cells = plan.code(plan.source(name))
+        cells = plan.code(name)
         trees = [ast.parse(cell) for cell in cells]
         for place, tree in enumerate(trees):
             for claim in single._judged(tree):

@@ -58,6 +58,8 @@ def execute(run: Run, label: str = "") -> Path:
         print(f"{shown}: started {run}", flush=True)
         try:
             node = _papermill(run, shown)
+            if not run.exploring:
+                _refuse_warnings(node)
             found = record(node)
             surprises = _surprises(run, found["cards"])
             write_atomically(path, json.dumps(node, indent=1))
@@ -74,6 +76,15 @@ def execute(run: Run, label: str = "") -> Path:
         "; ".join([f"{shown}: done in {time.perf_counter() - start:.0f} s", *surprises]), flush=True
     )
     return path
+
+
+def _refuse_warnings(node: Any) -> None:
+    """Raise BadInput for what a cell wrote to standard error: no page may show it."""
+    for number, cell in enumerate(node["cells"], 1):
+        for output in cell.get("outputs", []):
+            if output.get("name") == "stderr":
+                said = " ".join(str(output["text"]).split())
+                raise BadInput(f"cell {number} wrote to standard error: {said}")
 
 
 def _surprises(run: Run, cards: list[dict[str, Any]]) -> list[str]:
@@ -126,7 +137,12 @@ def _papermill(run: Run, shown: str) -> Any:
                 request_save_on_cell_execute=False,  # the whole notebook, twice for each cell
                 cwd=ROOT / "notebooks",
                 config=Config(KernelManager=connection),
-                extra_arguments=["--IPKernelApp.log_level=50", "--HistoryManager.enabled=False"],
+                extra_arguments=[
+                    "--IPKernelApp.log_level=50",
+                    "--HistoryManager.enabled=False",
+                    # what a library writes past Python goes to the terminal
+                    "--IPKernelApp.capture_fd_output=False",
+                ],
                 on_cell_start=progress,
             )
     except papermill.PapermillExecutionError as error:

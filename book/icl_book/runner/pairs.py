@@ -9,7 +9,9 @@ for nothing.
 
 from __future__ import annotations
 
+import itertools
 import os
+import re
 import subprocess
 from collections.abc import Container
 from pathlib import Path
@@ -93,9 +95,24 @@ def _write_source(name: str) -> list[Path]:
     if not _only_target_edited(name, _cells(own), _cells(other)):
         return []
     own.cells = other.cells
-    write_atomically(source, _percent(own))
+    text = _percent(own)
+    _check_way_back(name, _parse(text, ".py"), other)
+    write_atomically(source, text)
     _remember(name)
     return [source]
+
+
+def _check_way_back(name: str, read: Any, meant: Any) -> None:
+    """Raise BadInput for a cell that would be another one when it is read from the ``.py``."""
+    cells = read.cells if read else []
+    for place, (one, other) in enumerate(itertools.zip_longest(meant.cells, cells), 1):
+        same = one and other and one.source.strip() == other.source.strip()
+        # also in a string
+        if not same or (one.cell_type == "code" and re.search("^# %%", one.source, re.MULTILINE)):
+            raise BadInput(
+                f"notebooks/{name}.ipynb: its cell {place} would be another one in the .py, where each line "
+                "that begins with # %% begins a cell; both files are left as they are"
+            )
 
 
 def _only_target_edited(name: str, own: Cells, other: Cells) -> bool:

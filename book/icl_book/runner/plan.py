@@ -29,7 +29,7 @@ import yaml
 from icl_book import provenance
 from icl_book.parameters import BadInput, literals, number, validate
 from icl_book.provenance import ROOT, bare
-from icl_book.runner.reach import reached
+from icl_book.runner.reach import parse, reached
 
 #: The id of a claim in a notebook.
 ID = re.compile(r'"(P[12]\.[^"\s]+)"')
@@ -124,7 +124,7 @@ def sources(name: str) -> list[Any]:
     is installed need not follow the lock file. What its text says, how claims are worded and judged, and how
     pages look are put together when pages are staged.
     """
-    cells = code(source(name))
+    cells = code(name)
     files = {
         path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
         for path in reached(ROOT, "\n".join(cells))
@@ -136,11 +136,20 @@ def sources(name: str) -> list[Any]:
     return [cells, modules, locked, sys.version, provenance.versions()]
 
 
-def code(text: str) -> list[str]:
-    """Return the code cells of a notebook's source; their tags, which only hide them, are left out."""
-    cells = re.split(r"^# %%", text, flags=re.MULTILINE)[1:]
-    heads = (cell.partition("\n") for cell in cells)
-    return [body.strip() for head, _, body in heads if "[markdown]" not in head]
+def code(name: str) -> list[str]:
+    """Return the code cells of a notebook; their tags, which only hide them, are left out.
+
+    Raises:
+        BadInput: If there is no such notebook, or if a cell is not Python.
+    """
+    found = []
+    cells = re.split(r"^# %%", source(name), flags=re.MULTILINE)[1:]
+    for place, cell in enumerate(cells, 1):
+        head, _, body = cell.partition("\n")
+        if "[markdown]" not in head:
+            found.append(body.strip())
+            parse(found[-1], f"notebooks/{name}.py, cell {place}")
+    return found
 
 
 _bare = cache(bare)

@@ -8,9 +8,12 @@ change a number.
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+
+from icl_book.parameters import BadInput
 
 #: Folders of the packages, from the root of the repository.
 HOMES = {"icl": ".", "icl_book": "book", "icl_rigor": "book"}
@@ -113,4 +116,12 @@ def _file(root: Path, module: str) -> Path | None:
 @cache
 def _tree(path: Path, changed: int) -> ast.Module:
     """Return the syntax tree of a file, parsed again once it has ``changed``."""
-    return ast.parse(path.read_text(encoding="utf-8"))
+    return parse(path.read_text(encoding="utf-8"), os.path.relpath(path))
+
+
+def parse(source: str, where: str) -> ast.Module:
+    """Return the syntax tree of a piece of code; BadInput, with place and line, if it is not Python."""
+    try:
+        return ast.parse(source)
+    except SyntaxError as error:
+        raise BadInput(f"{where}, line {error.lineno}: {error.msg}") from None

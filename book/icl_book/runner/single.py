@@ -18,7 +18,7 @@ from icl_book.claims import judge as compare
 from icl_book.claims.card import Card
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
-from icl_book.runner.plan import code, notebooks, source
+from icl_book.runner.plan import code, notebooks
 
 
 def judge(claim: str) -> Card:
@@ -30,7 +30,7 @@ def judge(claim: str) -> Card:
     if (wanted := find(claim)).rule is None:
         raise BadInput(f"claim {claim}: {wanted.expected}: {wanted.why_not}")
     for name in notebooks():
-        cells = code(source(name))
+        cells = code(name)
         for place, cell in enumerate(cells):
             if calls := [call for call in _judged(ast.parse(cell)) if call == claim]:
                 return _run(name, cells, place, calls[0])
