@@ -30,42 +30,49 @@ export HOME := $(shell mkdir -p _build/home && cd _build/home && pwd)
 endif
 export PRESET JOBS PROFILE NOTEBOOK GRID COLLECT SEED  # a recipe that reads them there runs nothing in them
 
+# Who ends make ends the programs that it started, but not what a shell between them started.
+define run
+	@exec $(PY) $(1)
+
+endef
+
 .PHONY: book pdf release lint check test bench sweep replicate lab sync lock clean
 
 book: .venv/.installed
-	@$(PY) -m icl_book book --preset "$$PRESET" --jobs "$$JOBS" --profile "$$PROFILE"
+	@exec $(PY) -m icl_book book --preset "$$PRESET" --jobs "$$JOBS" --profile "$$PROFILE"
 
 lint: .venv/.installed
 	@$(PY) -m ruff format --check --quiet . && $(PY) -m ruff check --quiet . && .venv/bin/lint-imports
-	@$(PY) -m mypy
+	@exec $(PY) -m mypy
 
 check: lint
-	@$(PY) -m pytest -q -n auto -m "not slow" tests/icl
+	@exec $(PY) -m pytest -q -n auto -m "not slow" tests/icl
 
 test: .venv/.installed
-	@$(PY) -m pytest -n auto $(TESTS)
+	@exec $(PY) -m pytest -n auto $(TESTS)
 
 bench: .venv/.installed
-	@$(foreach f,$(BENCHMARKS),$(PY) $(f) &&) echo "$(words $(BENCHMARKS)) benchmarks run"
+	$(foreach f,$(BENCHMARKS),$(call run,$(f)))
+	@echo "$(words $(BENCHMARKS)) benchmarks run"
 
 sweep: .venv/.installed
-	@$(PY) -m icl_book sweep "$$NOTEBOOK" --grid "$$GRID" --collect "$$COLLECT" --preset "$$PRESET" \
+	@exec $(PY) -m icl_book sweep "$$NOTEBOOK" --grid "$$GRID" --collect "$$COLLECT" --preset "$$PRESET" \
 	  --jobs "$$JOBS" --profile "$$PROFILE"
 
 replicate: .venv/.installed
-	@$(PY) -m icl_book replicate --seed "$$SEED" --jobs "$$JOBS" --profile "$$PROFILE"
+	@exec $(PY) -m icl_book replicate --seed "$$SEED" --jobs "$$JOBS" --profile "$$PROFILE"
 
 pdf: .venv/.installed
-	@$(PY) -m icl_book pdf --preset "$$PRESET"
+	@exec $(PY) -m icl_book pdf --preset "$$PRESET"
 
 release: .venv/.installed
-	@$(PY) -m icl_book release --preset "$$PRESET"
+	@exec $(PY) -m icl_book release --preset "$$PRESET"
 
 lab: .venv/.installed
-	@$(PY) -m jupyterlab $(LAB_OPTIONS) notebooks
+	@exec $(PY) -m jupyterlab $(LAB_OPTIONS) notebooks
 
 sync: .venv/.installed  # notebooks/*.ipynb from notebooks/*.py
-	@$(PY) -m icl_book sync
+	@exec $(PY) -m icl_book sync
 
 # What installs and what packs is in no lock file of the book.
 HASHED = $(PY) -m uv pip compile - -c requirements.lock --python-version 3.11 --no-annotate --no-header --quiet \
@@ -107,5 +114,5 @@ moved:
 	@if [ -e .venv/.installing ]; then rm -rf .venv; fi
 	@echo "installing the locked packages into .venv (once; torch is large)"
 	@mkdir -p .venv && touch .venv/.installing
-	@$(PYTHON) .ci/install.py $(PIP_OPTIONS)
+	@exec $(PYTHON) .ci/install.py $(PIP_OPTIONS)
 	@rm .venv/.installing && pwd -P > .venv/.installed

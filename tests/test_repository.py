@@ -7,11 +7,15 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import time
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 import yaml
 from jupyter_server.services.contents.largefilemanager import LargeFileManager
@@ -394,6 +398,36 @@ def test_make_hands_values_on_without_running_what_stands_in_them(tmp_path):
     grid = f'noise_std="0.5" `touch {tmp_path}/run`'
     done = program(*"make -s -o .venv/.installed PY=echo sweep NOTEBOOK=x".split(), f"GRID={grid}")
     assert grid in done.stdout and not list(tmp_path.iterdir())
+
+
+#: Goals that take their time, and not in lint's short programs.
+LONG = ["book", "test", "bench", "sweep", "replicate", "pdf", "release", "lab", "sync"]
+
+
+@pytest.mark.parametrize("goal", LONG)
+def test_who_ends_make_ends_what_it_started(tmp_path, goal):
+    """It was the child of a shell, which make ended, and worked on for minutes."""
+    sleeper, started = tmp_path / "sleeper", tmp_path / "started"
+    sleeper.write_text(f'#!/bin/sh\necho $$ > "{started}"\nexec sleep 60\n')
+    sleeper.chmod(0o755)
+    words = ["make", "-s", "-o", ".venv/.installed", goal, f"PY='{sleeper}'"]
+    make = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _until(lambda: started.exists() and started.read_text().endswith("\n"))
+    pid = int(started.read_text())
+    make.terminate()
+    make.wait(timeout=30)
+    try:
+        _until(lambda: not psutil.pid_exists(pid))
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _until(condition):
+    start = time.monotonic()
+    while not condition():
+        assert time.monotonic() - start < 30
+        time.sleep(0.02)
 
 
 #: A Makefile's goal that installs first, into .venv, from an install.py that is empty.
