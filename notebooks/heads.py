@@ -12,8 +12,8 @@
 # *What would a second attention head buy, and how far is one layer from the best predictor that is linear in the labels?*
 #
 # **Short answer.** A second head subtracts. Two softmax averages with different windows are combined with values of opposite
-# sign, so that most of the blur cancels. For smooth functions other than polynomials the risk falls at a better rate with every
-# further head {judged}`P1.H.rate`, and two heads give affine functions the rate $1/n$. With $d=5$, $n=20{,}000$ examples and noise
+# sign, so that most of the blur cancels. For smooth functions other than polynomials every further head allows a better rate of
+# the risk, as far as is proved {judged}`P1.H.rate`, and two heads give affine functions the rate $1/n$. With $d=5$, $n=20{,}000$ examples and noise
 # of standard deviation $\sigma=0.5$ a second head divides the least risk on affine functions by
 # {judged}`P1.H.gain | affine, d = 5, n = 20000, 2 heads | .0f`. For these functions the second head is no wider window around the
 # query. Its best $w$ is negative, so that it looks away from the
@@ -24,9 +24,11 @@
 # differ by half at least, {judged}`P1.H.kriging | d = 5, heads: 3 | .3f` times.
 # For ReLU functions, whose odd part is linear, the gap of one head is wider. If functions and noise are Gaussian, no predictor
 # at all is better than the best one that is linear in the labels.
-# In short contexts the second head that our search finds is hardly worth having: with $n=20$ examples it divides the risk by
+# In short contexts the worth of a second head depends on functions and noise. With $d=5$, $n=20$ and $\sigma=0.5$ the one that our
+# search finds divides the risk by
 # {judged}`P1.H.gain | affine, d = 5, n = 20, 2 heads | .2f` for affine functions and by
-# {judged}`P1.H.gain | ReLU, d = 5, n = 20, 2 heads | .2f` for ReLU functions. On affine functions with $n=200$ trained layers come near the
+# {judged}`P1.H.gain | ReLU, d = 5, n = 20, 2 heads | .2f` for ReLU functions, while with little noise, and for even functions,
+# [it can be worth much more](heads-short). On affine functions with $n=200$ trained layers come near the
 # least risk of two heads if their heads start on opposite sides {judged}`P1.H.trained`, although both $w$ are larger in size than the
 # best ones. Layers whose heads start alike stay near the risk of one head.
 
@@ -64,7 +66,7 @@ from icl.attention import softmax_attention
 from icl.covariates import uniform_sphere
 from icl.risk import heads_risk, kriging_bounds, optimal_heads, optimal_window
 from icl.streams import NativeStream, stream
-from icl.tasks import Affine, PhasedCosine, QuadraticRisk, ReLU, Sign
+from icl.tasks import Affine, Cosine, PhasedCosine, QuadraticRisk, ReLU, Sign
 from icl_book import notebook
 from icl_book.claims import cases, judge
 from icl_book.figures import plots
@@ -95,7 +97,8 @@ notebook.setup(globals(), n_values=2)
 #   heads improve the constant, until nothing more is to be had.
 # - **A coast**, where the functions jump and the sphere has two dimensions, is the extreme case: in long contexts a single
 #   head is already within one percent of the best predictor that is linear in the labels.
-# - **In short contexts** noise is the larger problem, which the second heads that our search finds hardly lessen.
+# - **In short contexts with much noise** the noise is the larger problem, which the second heads that our search finds hardly
+#   lessen for affine and ReLU functions. With little noise, or for even functions, they help there, too.
 #
 # ## The experiment: one, two and three heads, and the floor
 #
@@ -163,6 +166,25 @@ print(risks[["task", "n", "w", "v"]].to_string(index=False))
 # a pair is one head together with its derivative in $w$. The risk is flat there, and the search keeps the two windows ten
 # percent apart.
 #
+# (heads-short)=
+# **Short contexts.** The second head subtracts blur, so that in a short context it helps if there is little noise. It also helps if
+# the functions are even: a second head that looks away from the query then sees as much as the first one, is added to it, and
+# halves the noise. The next cell prints the gain of the second head, the least risk of one head divided by that of two, for 20
+# examples.
+
+# %%
+for task, sigma in (
+    (Affine(5), 0.5),
+    (ReLU(5), 0.5),
+    (Affine(5), 0.05),
+    (Cosine(3, 3.0), 0.3),  # even waves, cos(3 u.x)
+):
+    best = optimal_heads(task, 20, sigma)
+    gain = optimal_window(task, 20, sigma).risk / best.risk
+    print(f"{task.label:6}, d = {task.dim}, noise {sigma:4}: gain {gain:.2f}", end=", ")
+    print(f"windows {best.windows.round(1)}, values {best.values.round(2)}")
+
+# %% [markdown]
 # The card compares one head of value one with two and three heads. The true gain lies between the one found and the risk of
 # one head divided by the floor. In the card's control the
 # negative value of the best two heads is made positive.
@@ -353,43 +375,43 @@ judge(
 # that start alike stay alike, at the optimum of one head. Is it a second minimum beside that of two heads, or a saddle, which a
 # longer training would leave? The answer depends on which matrices are allowed.
 #
-# **Among isotropic heads it is a second minimum as long as both values are positive.** Let two heads have the same $w$, the best one
-# for one head, and values with $v_1+v_2=1$. Move their windows apart to $w+\delta v_2$ and $w-\delta v_1$. The first head's
-# derivative in $w$ then cancels the second head's, and to second order in $\delta$ the risk changes by
-# $-v_1v_2\,\delta^2\,r''(w)$. Here $r(u)$ is the mean product of the error of the one head with the output of a head of
-# window $u$, and $r'(w)=0$ because $w$ is best. So the sign of the product $v_1v_2$ decides. The next cell computes the exact
-# change of the risk for a separation $\delta=w/5$. It is positive for equal values and negative if the second value is
-# negative, so $r''(w)<0$.
+# **Among isotropic heads it is a second minimum as long as both values are positive.** Let one head be best with the window $w$ and
+# the value $v^*>0$. Let two heads have this same $w$, and values with $v_1+v_2=v^*$. Move their windows apart to $w+\delta v_2$
+# and $w-\delta v_1$. The first head's derivative in $w$ then cancels the second head's, and to second order in $\delta$ the risk
+# changes by $-v_1v_2v^*\,\delta^2\,r''(w)$. Here $r(u)$ is the mean product of the error of the one head with the output of a
+# head of window $u$, and $r'(w)=0$ because $w$ is best. So the sign of the product $v_1v_2$ decides. The next cell computes the
+# exact change of the risk. It is positive for equal values and negative if the second value is negative, so $r''(w)<0$.
 
 # %%
 for n in (20, context_length):
-    w = optimal_window(task, n, noise_std).w
-    for values in ([0.5, 0.5], [1.5, -0.5]):
-        apart = w + w / 5 * np.array([values[1], -values[0]])
-        before = heads_risk(task, [w, w], values, n, noise_std).total
-        after = heads_risk(task, apart, values, n, noise_std).total
-        print(f"n = {n}, values {values}: risk {100 * (after / before - 1):+.3f} %")
+    single = optimal_heads(task, n, noise_std, heads=1)
+    w, value = single.windows[0], single.values[0]
+    for shares in ([0.5, 0.5], [1.5, -0.5]):
+        values = value * np.array(shares)
+        apart = w + w / 5 * np.array([shares[1], -shares[0]])
+        change = heads_risk(task, apart, values, n, noise_std).total / single.risk - 1
+        print(f"n = {n}, values {values.round(2)}: risk {100 * change:+.3f} %")
 
 # %% [markdown]
-# For two heads with the same window, only the sum of the values counts. So the risk has a flat valley along $v_1+v_2=1$,
+# For two heads with the same window, only the sum of the values counts. So the risk has a flat valley along $v_1+v_2=v^*$,
 # whose floor is a minimum where both values are positive, and falls away sideways where one of them is negative. A layer that
 # starts with two positive values would have to cross a part of the valley where nothing pulls it.
 #
 # **Among all matrices it is a saddle.** Turn the two heads in opposite directions, $M_1=wI+aJ$ and $M_2=wI-aJ$ with an
 # antisymmetric $J$. One head then looks a little to one side of the query, and the other head to the other side. The next cell
 # turns the first two planes in this way and prints the change of the risk and its standard error, with both values equal to
-# $\frac12$. The risk falls a little, and in training the layers whose heads start alike find this gain. It is far smaller than the
+# $\frac12v^*$. The risk falls a little, and in training the layers whose heads start alike find this gain. It is far smaller than the
 # gain of a head that is subtracted.
 
 # %%
 J = torch.zeros(dim, dim, dtype=torch.float64)
 for i in range(0, min(dim - 1, 4), 2):
     J[i, i + 1], J[i + 1, i] = 1, -1
-half = torch.full((1, 2), 0.5, dtype=torch.float64)
-straight = form.risk(weights(torch.stack([one.w * identity] * 2)[None], half, x[None]))
+half = torch.full((1, 2), value / 2, dtype=torch.float64)
+straight = form.risk(weights(torch.stack([w * identity] * 2)[None], half, x[None]))
 for share in (0.1, 0.2, 0.3):
-    a = share * one.w
-    turned = torch.stack([one.w * identity + a * J, one.w * identity - a * J])[None]
+    a = share * w
+    turned = torch.stack([w * identity + a * J, w * identity - a * J])[None]
     change = (form.risk(weights(turned, half, x[None])) - straight) / straight.mean()
     error = change.std() / test_contexts**0.5
     print(f"a = {share} w: {100 * change.mean():+.2f} +- {100 * error:.2f} %")
@@ -532,15 +554,19 @@ print(f"wide windows: {wide:.4f}; no linear predictor: {noise_std**2 * (dim + 1)
 # :nonumber:
 # Let $\sigma>0$ and $\sum_\ell a_\ell\lambda_\ell^{2H}<\infty$.
 #
-# - (a) *What heads reach.* Let the windows be $w,\frac w2,\dots,\frac wH$ and the values $v_h=(-1)^{h-1}\binom Hh$. As $w\to\infty$ and
-#   $w^{(d-1)/2}/n\to0$, the risk is
-#   $\big[\beta w^{-2H}+\frac{\sigma^2\kappa\nu}n\,w^{(d-1)/2}\big](1+o(1))$. Here $\beta=(H!)^2\sum_\ell a_\ell\,c_H(\lambda_\ell)^2$ with
-#   a polynomial $c_H$ of degree $H$, among them $c_1=-\frac\lambda2$ and $c_2=\frac{\lambda(\lambda-2)}8$, and
+# - (a) *What heads reach.* Let the windows be $w,\frac w2,\dots,\frac wH$ and the values $v_h=(-1)^{h-1}\binom Hh$. Let
+#   $\beta=(H!)^2\sum_\ell a_\ell\,c_H(\lambda_\ell)^2>0$ with a polynomial $c_H$ of degree $H$, among them $c_1=-\frac\lambda2$ and
+#   $c_2=\frac{\lambda(\lambda-2)}8$. As $w\to\infty$ and $w^{(d-1)/2}/n\to0$, the risk is
+#   $\big[\beta w^{-2H}+\frac{\sigma^2\kappa\nu}n\,w^{(d-1)/2}\big](1+o(1))$. Here
 #   $\nu=2^{(d-1)/2}\sum_{h,k}v_hv_k(h+k)^{-(d-1)/2}$. With the best $w$ the risk is of the order $n^{-4H/(d-1+4H)}$.
 # - (b) *What no heads pass.* Let $a_\ell>0$ for $H+1$ degrees of one parity. Then there is a $c>0$ such that
 #   $\mathcal I_n(v,w)\ge c\,n^{-4H/(d-1+4H)}$ for **all** real values, **all** real windows and all $n$. The exact risk has such a lower bound,
 #   for large $n$, among heads with $|w_h|\le K\,n^{2/(d-1+4H)}$ and $\sum_h|v_h|\le n^{2H/(d-1+4H)}$, for every $K$.
 # :::
+#
+# The number $\beta$ is positive if the class has more than $H$ degrees, because $c_H$ has at most $H$ zeros. With fewer degrees
+# it can be zero. On affine functions in $d=3$ two such heads have $c_2(\lambda_1)=0$, and with the best $w$ a risk of the order
+# $\frac{\log n}n$.
 #
 # There is a gap in (b). We do not exclude that in a finite context heads with still narrower windows, or with still larger values that
 # cancel each other, have a smaller risk. A class with at most $H$ degrees reaches $\frac1n$ by $H$ heads with positive windows, as in the
@@ -834,8 +860,9 @@ judge(
 #
 # One softmax head has positive weights. Is its distance from kriging due to the Gaussian shape of its window, or to the sign?
 # Compare it with other positive weights, as the chapter [](/notebooks/linear_attention.ipynb) does for the nearest neighbors,
-# which are weighted equally. The best positive weights are those of Epanechnikov, and even against them softmax loses less than
-# a factor of two in every dimension. Against weights of both signs it can lose any factor.
+# which are weighted equally. For smooth functions the best positive weights that depend on the distance alone are those of
+# Epanechnikov, and even against them softmax loses less than a factor of two in every dimension. Against weights of both signs it
+# can lose any factor.
 #
 # :::{prf:theorem} the price of softmax weights
 # :label: thm-price-of-weights
@@ -924,7 +951,7 @@ print(pd.DataFrame(prices).round(3).to_string(index=False))
 #
 # A second head is worth having because it can be subtracted: two blurred pictures extrapolate to a sharper one. For smooth functions each head
 # allows a better rate. For kinks the heads close the gap to the best predictor that is linear in the labels. For coasts there is hardly a gap to
-# close, and in short contexts the heads that our search found hardly close it.
+# close. In short contexts the worth of a second head depends on functions and noise.
 
 # %% tags=["remove-input"]
 notebook.footer()

@@ -119,7 +119,7 @@ plt.show()
 #
 # To try $d=7$, replace the first line of the next cell by `d = 7`. The printed medians of the difference should again
 # be near zero. At $d=3$ the median for affine functions on the first ellipsoid is
-# {judged}`P1.L1.trained | affine, $\Sigma_1$ | .3f`.
+# {judged}`P1.L1.trained | affine, $\Sigma_1$ | .2f`.
 
 # %%
 d = dim  # or 7, for example

@@ -279,8 +279,8 @@ plt.show()
 # ## Rules with a free factor, fitted fairly
 #
 # Whoever trains on contexts of many lengths fits a rule to all of them. The next cell gives each rule its best numbers: those
-# with the least mean logarithm of the exact risk at lengths from 20 to 200. Then it prices the rules at longer contexts, where
-# nothing is fitted. A small network of $\log n$ is asymptotically affine in $\log n$ if its nonlinearity is affine at either
+# with the least mean logarithm of the exact risk at seven lengths from 20 to 200, with equal weights. Then it prices the rules at
+# longer contexts, where nothing is fitted. A small network of $\log n$ is asymptotically affine in $\log n$ if its nonlinearity is affine at either
 # end, as GELU and ReLU are. Far beyond the lengths of its training it is therefore a rule $a+b\log n$.
 
 # %%
@@ -534,8 +534,8 @@ judge(
 # :::{prf:corollary} the price of a rule
 # :label: thm-length-rules
 # :nonumber:
-# Let a class obey {prf:ref}`the law of the window <thm-law>`, with the order $\rho$ and the exponent $e=\frac2{d-1+\rho}$. Let $\sigma>0$ be
-# fixed and $n\to\infty$. The price of a rule is
+# Let a class obey {prf:ref}`the law of the window <thm-law>`, with the order $\rho$ and the exponent $e=\frac2{d-1+\rho}$. Let $\sigma>0$ and
+# $s>0$ be fixed and $n\to\infty$. The price of a rule is
 #
 # - (a) of the order $n^{\rho e/2}$ if the window is kept, $w>0$, and also at the critical scale, $w=s\,n^{2/(d-1)}$,
 # - (b) of the order $n^{\rho e/2}(\log n)^{-\rho/2}$ if $w=a+b\log n$ with $b>0$,
@@ -733,7 +733,7 @@ judge("P1.N.size", found, control)
 # |:--|:--|
 # | keys of one length, labels that depend on directions | normalize, and let the context choose the window, by leaving labels out |
 # | the same, but one rule must do | a power with the exponent of the law, $\frac2{d+2}$, not a fitted one |
-# | the same, but $d$ is not known | $s(\log n)^2$, with $s$ fitted to the longest contexts that you have, for up to a hundred times their length |
+# | the same, but $d$ is not known | $s(\log n)^2$, with $s$ fitted as above: to all your lengths with equal weights, for up to a hundred times the longest |
 # | keys of different length that matter | do not sharpen: test $w$ at both lengths |
 #
 # The dimension in the law is that of the sphere on which the tokens really lie. If the tokens lie near a surface of fewer

@@ -129,6 +129,38 @@ def test_two_heads_give_affine_functions_the_rate_one_over_n():
 
 
 @pytest.mark.parametrize(
+    ("task", "n", "noise_std", "gain"),  # the least risks also by other starts on other moments
+    [
+        (Cosine(3, 3.0), 20, 0.3, 1.525),  # even waves: the second head is added, at the antipode
+        (Affine(5), 20, 0.05, 1.427),
+        (Affine(5), 20, 0.5, 1.070),
+        (ReLU(5), 20, 0.5, 1.014),
+    ],
+    ids=repr,
+)
+def test_what_a_second_head_gains_in_short_contexts(task, n, noise_std, gain):
+    one = optimal_window(task, n, noise_std)
+    assert one.risk / optimal_heads(task, n, noise_std).risk == pytest.approx(gain, abs=6e-4)
+
+
+@pytest.mark.parametrize(("dim", "slope"), [(3, -1 + np.log(8 / 6) / np.log(100)), (5, -2 / 3)])
+def test_the_rate_of_two_heads_needs_a_leading_bias(dim, slope):
+    """On affine functions the leading bias of the windows w and w / 2 has the factor (d - 1)(d - 3) / 8.
+
+    In three dimensions the risk is therefore of the order (log n) / n, and not of n^(-4/5).
+    """
+    n = np.array([1e6, 1e8])
+    windows = np.geomspace(5, 50, 40)
+    risks = [heads_risk(Affine(dim), [w, w / 2], [2.0, -1.0], n, 0.5).total for w in windows]
+    least = np.min(risks, axis=0)
+    # at these lengths the next term of the bias still changes the second slope by 0.025
+    assert np.log(least[1] / least[0]) / np.log(100) == pytest.approx(slope, abs=0.03)
+    if dim == 3:
+        first, last = n * least / np.log(n)
+        assert first == pytest.approx(last, rel=0.05)
+
+
+@pytest.mark.parametrize(
     ("change", "words"),
     [
         ({"windows": [1.0, 2.0]}, "the same"),
