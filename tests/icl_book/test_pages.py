@@ -627,6 +627,7 @@ QUOTED = {"3.11": "the oldest Python supported, pyproject.toml"}
 QUOTED |= dict.fromkeys(
     ("0.240", "0.308", "0.2404", "0.3081"), "P2.opt.range and its theorem name them"
 )
+QUOTED |= {"0.999": "the default of Adam's beta_2"}
 QUOTED |= dict.fromkeys(("0.59034", "0.58708"), "tests/icl/risk/test_form.py has them")
 #: Three or more significant digits with a decimal point; an arXiv number (2402.11639) is no number.
 RESULT = re.compile(r"(?<![\w.])(?!\d{4}\.\d{5}(?!\d))\d*\.\d+(?:[eE][+-]?\d+)?(?!\.?\w)")
