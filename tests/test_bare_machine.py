@@ -69,9 +69,29 @@ def test_where_a_browser_is_wanted_its_lack_is_one_line_and_no_success(hidden):
     )
 
 
+def jobs():
+    return yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text())["jobs"]
+
+
+def test_the_workflow_publishes_the_book_with_a_runner_that_has_a_gpu_and_without():
+    """A repository without such a runner waited for one, a day for each push, and published no page."""
+    found = jobs()
+    assert found["book"]["if"].startswith("${{ !vars.GPU_RUNNER && ")
+    assert found["book"]["runs-on"] == "ubuntu-latest"
+    assert found["book_on_gpu"]["if"].startswith("vars.GPU_RUNNER && ")
+    assert found["book_on_gpu"]["runs-on"] == "${{ vars.GPU_RUNNER }}"
+    for name, preset in (("book", "quick"), ("book_on_gpu", "paper")):
+        (made,) = [
+            s["run"] for s in found[name]["steps"] if s.get("run", "").startswith("make book")
+        ]
+        assert made.split()[2:3] == ([] if preset == "quick" else [f"PRESET={preset}"])
+        assert found[name]["steps"][-1]["with"] == {"path": f"_build/book/{preset}"}
+        assert f"needs.{name}.result == 'success'" in found["pages"]["if"]
+    assert found["pages"]["needs"] == ["book", "book_on_gpu"]
+
+
 def test_the_workflow_tests_the_gpu_before_the_book():
-    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text())["jobs"]
-    runs = [step for step in jobs["book"]["steps"] if "run" in step]
+    runs = [step for step in jobs()["book_on_gpu"]["steps"] if "run" in step]
     assert [step["run"] for step in runs] == [
         'make test TESTS="-m gpu"',
         ".venv/bin/python benchmarks/pretraining.py cuda",
