@@ -373,7 +373,7 @@ behind = beyond.behind_projection(
     n=context_length,
     seeds=seeds,
     steps=link_steps,
-    batch_size=256,
+    batch_size=768,
     learning_rate=0.2,
 )
 window = behind[["link", "seed", "window"]].assign(what="window")
