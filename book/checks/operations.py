@@ -9,6 +9,8 @@ import numpy as np
 
 
 class Counter:
+    """What all products so far have cost."""
+
     def __init__(self):
         self.operations = 0
 

@@ -1,6 +1,6 @@
 """Layers trained on the Earth itself, with the gradient written by hand.
 
-Thirty random places are known, with noise of half the map's spread. Ten layers for each
+Thirty random places are known, with noise of half the map's spread. Six layers for each
 map have a full 3 x 3 matrix that starts at zero and takes Adam steps on fresh places of
 an Earth that is turned anew for each context; w is the mean of the diagonal at the end.
 The number and size of the steps are those of the chapter, because with more steps the
@@ -57,7 +57,7 @@ def attend(scores):
     return weights / weights.sum(axis=1, keepdims=True)
 
 
-def trained(truth, rng, steps=500, batch=256):
+def trained(truth, rng, steps=500, batch=1024):
     M, mean, square = np.zeros((3, 3, 3))
     for step in range(1, steps + 1):
         x, y, query, label = contexts(truth, batch, rng)
@@ -104,8 +104,8 @@ for name, truth, many in (
         errors.append(rows)
     best = least(np.mean(errors, axis=0), w)
     off = np.std([least(error, w) for error in errors], ddof=1) / 20**0.5 / best
-    ratios = np.array([trained(standard, rng) for _ in range(10)]) / best
+    ratios = np.array([trained(standard, rng) for _ in range(6)]) / best
     # the card has a median of ten layers, whose variance is pi / 2 times that of a mean
-    layers = ratios.std(ddof=1) * np.sqrt((1 + np.pi / 2) / len(ratios))
+    layers = ratios.std(ddof=1) * np.sqrt(1 / len(ratios) + np.pi / 20)
     error = 4 * np.hypot(off, layers)
     print(f"P1.planet.trained | map={name!r} | {ratios.mean():.4f} | {error:.3f}")

@@ -29,7 +29,7 @@ from icl_book.provenance import ROOT
 from icl_book.runner import process
 from icl_book.runner.plan import plan
 from icl_book.runner.record import cards, collect, read, read_json, record, shown
-from icl_book.site import audit, machines, stage, verify
+from icl_book.site import audit, machines, second, stage, verify
 
 
 def digest(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> str:
@@ -68,8 +68,13 @@ def gather(
     problems = verify.cards(runs, registry()) + verify.rules(registry())
     if problems or preset != "quick":  # of other sizes a sentence does not speak
         return runs, problems
-    said = "\n".join(audit.findings(root))
-    problems += [f"book/introduction: {one}" for one in audit.lost(said, cards(runs))]
+    computed = second.committed(root)
+    for page in second.PAGES:
+        # a small book may have fewer pages
+        if (path := root / "book" / f"{page}.md").is_file():
+            text = path.read_text(encoding="utf-8")
+            found = audit.lost(text, cards(runs)) or second.apart(text, cards(runs), computed)
+            problems += [f"book/{page}: {one}" for one in found]
     for (where, content), run in zip(contents.items(), runs, strict=True):
         source = root / f"{where}.py"
         said = audit.short_answer(stage.today(source, content))

@@ -1,0 +1,78 @@
+"""Numbers of pages beside their second computations, which the scripts of ``book/checks`` have printed.
+
+In one line such a script says which claim it computes, the parameters of the case, the number and its error,
+as in ``P1.G.ball | dim=5 what='floor' | 0.015504 | 0.00001``. The error is how far the card's number may be
+away.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from icl_book.runner.record import cases
+from icl_book.site.audit import ROLE, Cards
+
+#: Pages on which every number of a card has a second computation.
+PAGES = ("introduction", "path", "second")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A number that a script computed."""
+
+    claim: str
+    labels: dict[str, Any]  # parameters of the case; it may have more
+    number: float
+    error: float
+
+
+def lines(text: str) -> list[Line]:
+    """Read what a script has printed."""
+    found = []
+    for line in text.splitlines():
+        claim, case, number, error = line.split(" | ")
+        pairs = re.findall(r"(\w+)=('[^']*'|\S+)", case)
+        labels = {key: ast.literal_eval(value) for key, value in pairs}
+        found.append(Line(claim, labels, float(number), float(error)))
+    return found
+
+
+def committed(root: Path) -> list[Line]:
+    """Return what all scripts have printed."""
+    texts = (p.read_text(encoding="utf-8") for p in sorted((root / "book/checks").glob("*.txt")))
+    return [line for text in texts for line in lines(text)]
+
+
+def apart(text: str, cards: Cards, computed: Iterable[Line]) -> list[str]:
+    """Return the roles of a text whose number has no second computation, or not within its error.
+
+    Each role names a case of these cards, as `icl_book.site.audit.lost` checks.
+    """
+    computed = list(computed)
+    found = []
+    for role in ROLE.findall(text):
+        claim, *rest = role.split(" | ")
+        if len(rest) != 2:
+            continue
+        case = next(c for c in cases(cards[claim]) if c["name"] == rest[0])
+        own = [
+            line
+            for line in computed
+            if line.claim == claim and line.labels.items() <= case["parameters"].items()
+        ]
+        if not own:
+            found.append(
+                f"{{judged}}`{role}`: no script of book/checks computes {case['parameters']}"
+            )
+        found += [
+            f"{{judged}}`{role}`: {case['measured']:g} on the card, {line.number:g} by a script,"
+            f" which may be {line.error:g} away"
+            for line in own
+            if not abs(line.number - case["measured"]) <= line.error
+        ]
+    return found
