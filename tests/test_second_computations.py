@@ -36,8 +36,12 @@ CARDS = {claim: card for own in GOLDEN.values() for claim, card in own.items()}
 
 def of_card(line, factor=1.0):
     """The number of the one case of a card that has these parameters."""
-    cases = CARDS[line.claim]["cases"]["cases"] + CARDS[line.claim]["cases"]["control_cases"]
-    (case,) = [case for case in cases if line.labels.items() <= case[3].items()]
+    kinds = CARDS[line.claim]["cases"]
+    own, of_control = (
+        [case for case in kinds.get(kind, []) if line.labels.items() <= case[3].items()]
+        for kind in ("cases", "control_cases")
+    )
+    (case,) = own or of_control
     return factor * case[0]
 
 
