@@ -17,7 +17,15 @@ from icl.pretrain.config import CovariateLaw, UnitConfig
 from icl.pytorch import Tensor, torch
 from icl.streams import NativeStream, stream
 from icl.tasks import Task
-from icl.tasks.base import Function, Rng, draw_function, is_traceable, key_of, unit_lipschitz
+from icl.tasks.base import (
+    Function,
+    Rng,
+    draw_function,
+    is_ours,
+    is_traceable,
+    key_of,
+    unit_lipschitz,
+)
 
 #: Native random numbers are drawn for several steps at once: at most so many steps, and so many coordinates
 #: of tokens. On a GPU a call costs more than the numbers it draws.
@@ -159,8 +167,8 @@ class TokenSets:
         one, seeds = self.rows[0][0], [row[0].seed for row in self.rows]
         count = len(seeds) * self.steps * self.count
 
-        def draw(name: str) -> Any:
-            if not self.native:
+        def draw(name: str, native: bool = self.native) -> Any:
+            if not native:
                 return stream(one.seed, name, block)
             drawn = [NativeStream(seed, name, block, self.device) for seed in seeds]
             return drawn[0] if len(drawn) == 1 else _Streams(drawn, count)
@@ -168,7 +176,11 @@ class TokenSets:
         shape = self.steps * self.count, one.context_length + 1
         normal = _normal(draw("covariates"), (*shape, one.task.dim))
         noise = _normal(draw("noise"), shape)
-        functions = [draw_function(task, draw("tasks"), count) for task in self._different.values()]
+        # a class of one's own is always given a generator of NumPy
+        functions = [
+            draw_function(task, draw("tasks", self.native and is_ours(task)), count)
+            for task in self._different.values()
+        ]
         tokens, labels = out or blocks([self])
         self.fill(
             tokens, labels, one.covariate_law, functions, self._which, self._scales, normal, noise

@@ -5,11 +5,12 @@
   step, random networks.
 - `quadratic_form`: the risk of any predictor that is linear in the labels, given the tokens.
 - `spectrum`: a class known by its power in each degree, and a map of the sphere, turned at random.
-- `own`: the spectrum of a class that gives its covariance alone.
+- `own`: the spectrum of a class that gives its covariance alone. `check`: what `sample` draws against it.
 - `gegenbauer`: the polynomials that all spectra are written in, and the law of the angle.
 """
 
 from icl.tasks.base import Function, Projected, Task, Zonal, check_setting, check_task
+from icl.tasks.check import check_class
 from icl.tasks.classes import (
     CLASSES,
     Affine,
@@ -48,6 +49,7 @@ __all__ = [
     "Task",
     "Zonal",
     "angle_quadrature",
+    "check_class",
     "check_setting",
     "check_task",
     "globe",

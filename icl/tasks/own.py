@@ -105,7 +105,8 @@ def _fitted(task: Zonal) -> tuple[NDArray[np.int_], Array, float]:
     On a sphere of many dimensions the projections ``a_l = N_l E[k P_l]`` are useless: k is known to
     rounding, and N_l multiplies that. But ``gamma = sum_l a_l (1 - P_l)`` on a grid of angles, with
     a_l >= 0 by Schoenberg's theorem, is a well-posed least-squares problem, and the risk depends on
-    the fitted gamma only. Beyond 300 degrees P_l changes slowly with l; some stand for all.
+    the fitted gamma only. Beyond 500 degrees P_l changes slowly with l; some stand for all. What kinks have
+    there is most in three dimensions, where from 300 on some would not do.
     """
     degrees, theta = fit_grid()
     gamma = np.asarray(finite(task, task.variogram(theta), theta), dtype=float)
@@ -120,9 +121,9 @@ def _fitted(task: Zonal) -> tuple[NDArray[np.int_], Array, float]:
 @lru_cache(maxsize=1)
 def fit_grid() -> tuple[NDArray[np.int_], Array]:
     """Return the degrees that are fitted, and the angles of the fit."""
-    sparse = np.round(300 * 1.04 ** np.arange(1, 100)).astype(int)
+    sparse = np.round(500 * 1.04 ** np.arange(1, 87)).astype(int)
     # of both parities
-    degrees = np.unique(np.concatenate([np.arange(1, 301), sparse, sparse + 1]))
+    degrees = np.unique(np.concatenate([np.arange(1, 501), sparse, sparse + 1]))
     near = np.geomspace(2 / degrees[-1], 0.3, 225)
     return degrees, np.concatenate(
         [near, np.linspace(0.3, np.pi - 0.3, 900)[1:-1], np.pi - near[::-1]]

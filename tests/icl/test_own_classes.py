@@ -15,16 +15,19 @@ import every_risk
 import icl
 from icl import tasks
 from icl.covariates import Sphere
-from icl.pretrain import UnitConfig, pretrain
+from icl.pretrain import UnitConfig, draw_contexts, pretrain, train_grid
+from icl.pretrain.metrics import evaluation_error
 from icl.risk import (
     asymptotics,
     matrix_risk,
+    monte_carlo_risk,
     nearest_neighbor_risk,
     optimal_window,
     population_risk,
 )
-from icl.tasks import Affine, Projected, Spectrum, Zonal
+from icl.tasks import Affine, Projected, ReLU, Spectrum, Zonal, check_class
 from icl.tasks.base import pinned
+from icl.tasks.gegenbauer import Polynomials, angle_quadrature, multiplicity
 
 POWER = 1
 
@@ -365,3 +368,147 @@ def test_a_covariance_for_numbers_is_told_that_cosines_come_in_arrays(branch):
     ):
         with pytest.raises(ValueError, match=r"covariance\(cosine\) must take arrays, for example"):
             call(ForNumbers(3, branch))
+
+
+# --------------------------------------------------------------------------------- kinks
+class Absolute(Zonal):
+    """``f(x) = |u . x|`` with a uniform direction u, by its covariance alone."""
+
+    def covariance(self, cosine):
+        theta = np.arccos(np.clip(cosine, -1, 1))
+        wave = np.sin(theta) + np.cos(theta) * (np.pi / 2 - theta)
+        return 2 / np.pi * wave / self.dim
+
+
+class Products(Absolute):
+    """The product of two such functions."""
+
+    def covariance(self, cosine):
+        return super().covariance(cosine) ** 2
+
+
+class Triangles(Zonal):
+    """Triangle waves with a random phase, in three dimensions, from their Fourier series."""
+
+    def covariance(self, cosine):
+        apart = np.sqrt(np.maximum(2 - 2 * np.asarray(cosine, dtype=float), 0))
+        odd = np.arange(1, 400, 2).reshape(-1, *[1] * apart.ndim)
+        return (np.sinc(3 * odd * apart / np.pi) / odd**4).sum(axis=0)
+
+
+@pytest.mark.parametrize("dim", [3, 4, 6, 20])
+def test_a_class_with_a_kink_has_the_risk_of_the_even_part_of_relu(dim):
+    """As ``|t| = 2 relu(t) - t``; the odd part of ReLU is linear."""
+    n = np.array([1.0, 3.0, 30.0, 1e4, 1e8])
+    odd = Spectrum(dim, (0.0, *ReLU(dim).spectrum(1)[0]))
+    for w in (1.0, 5.0, 30.0, 100.0, 300.0, 1000.0):
+        relu, linear = (population_risk(task, w, n, 0.0).bias for task in (ReLU(dim), odd))
+        # E (l1 + l2)^2 / 4 = 1 / 6 for uniform slopes
+        wanted = 6 * (relu - linear)
+        found = population_risk(Absolute(dim), w, n, 0.0).bias
+        np.testing.assert_allclose(found, wanted, rtol=2e-9)
+
+
+@pytest.mark.parametrize("kind", [Absolute, Products, Triangles])
+def test_kinks_in_three_dimensions_have_the_spectrum_of_their_projections(kind):
+    task = kind(3)
+    theta, p = angle_quadrature(3, 400)
+    projections = (1 - Polynomials(3, theta).take(9)) @ (p * task.covariance(np.cos(theta)))
+    wanted = multiplicity(3, 8) * projections
+    np.testing.assert_allclose(task.spectrum(8)[0], wanted[1:], atol=1e-8 * task.second_moment)
+
+
+# ------------------------------------------------------------------------------- samplers
+@dataclass(frozen=True)
+class Signed(Zonal):
+    """Linear functions with a random sign, written as one writes NumPy."""
+
+    def covariance(self, cosine):
+        return np.asarray(cosine) / self.dim
+
+    def sample(self, rng, count):
+        u = rng.normal(size=(count, self.dim))
+        u *= rng.choice([-1.0, 1.0], count)[:, None]
+        u /= np.linalg.norm(u, axis=1, keepdims=True)
+
+        def f(x):
+            assert x.dtype == torch.float64 and x.device.type == "cpu"
+            return np.einsum("cd,cnd->cn", u, x.numpy())
+
+        return f
+
+
+class Tensors(Signed):
+    """The same functions as a tensor."""
+
+    def sample(self, rng, count):
+        f = super().sample(rng, count)
+        return lambda x: torch.as_tensor(f(x))
+
+
+#: Where functions are drawn; the risk of predicting the mean is 1 / 3.
+DOORS = {
+    "risk": lambda task: monte_carlo_risk(task, 0.0, 200, 0.1, contexts=2000).mean,
+    "contexts": lambda task: draw_contexts(task, noise_std=0.1, n=8, batch_size=64)[1],
+    "portable": lambda task: pretrain([UnitConfig(task, 0.1, 8, 0)], 20, 64).M,
+    "native": lambda task: train_grid(task, 0.1, 8, seeds=2, steps=20, batch_size=64).M,
+    "error": lambda task: evaluation_error(np.eye(3), task, 0.1, 8, contexts=100),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_sampler_written_with_numpy_works_at_every_door(door):
+    arrays, tensors = (np.asarray(DOORS[door](kind(3))) for kind in (Signed, Tensors))
+    assert np.isfinite(arrays).all() and np.array_equal(arrays, tensors)
+    if door == "risk":
+        assert arrays == pytest.approx(1 / 3, rel=0.1)
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (lambda x: np.ones(len(x)), r"not of shape \(\d+,\)$"),
+        (lambda x: np.full(x.shape[:-1], np.nan), "not with NaN or infinity$"),
+        (lambda x: x[..., 0] / 0, "not with NaN or infinity$"),
+        (lambda x: "values", "not a str$"),
+        (lambda x: None, "not a NoneType$"),
+        (np.ones(3), "not a ndarray$"),
+    ],
+)
+def test_functions_that_give_no_values_are_refused_in_one_line(door, made, words):
+    class Own(Signed):
+        def sample(self, rng, count):
+            return made
+
+    wanted = r"^task=.*Own.*: sample\(rng, count\) must return a function from .* to finite numbers"
+    with pytest.raises(ValueError, match=rf"{wanted} of shape \(\d+, \d+\), {words}"):
+        DOORS[door](Own(3))
+
+
+def test_a_class_is_compared_with_what_it_samples():
+    class Steep(Signed):
+        def sample(self, rng, count):
+            f = super().sample(rng, count)
+            return lambda x: f(x) * 2**0.5
+
+    class Lopsided(Signed):
+        """The right mean square at the pole only."""
+
+        def sample(self, rng, count):
+            return lambda x: x[..., 0]
+
+    class Varied(Signed):
+        def variogram(self, theta):
+            return (1 - np.cos(theta)) * (1 + 1e-6) / self.dim
+
+    assert 0.9 < check_class(Signed(3)) <= 1 + 1e-12
+    for kind in (Steep, Lopsided):
+        with pytest.raises(ValueError, match=r"covariance\(1\)=0\.333333, but the mean of f\(x\) "):
+            check_class(kind(3))
+    with pytest.raises(
+        ValueError, match=r"Varied.*: variogram.* but covariance\(1\) - covariance\("
+    ):
+        check_class(Varied(3))
+    with pytest.raises(TypeError, match="^task='sine': must be a rotation-invariant class"):
+        check_class("sine")
