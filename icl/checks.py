@@ -125,20 +125,44 @@ def table(value: Any, name: str, most: float) -> NDArray[np.float64]:
     return np.ascontiguousarray(numbers)
 
 
-def column_names(value: Any) -> tuple[str, ...] | None:
-    """Return the names of a data frame's columns; None for anything else, and if one of them is no text."""
-    names = tuple(value.columns) if _is_frame(value) else ()
-    return names if names and all(isinstance(name, str) for name in names) else None
+def column_names(value: Any) -> tuple[Any, ...] | None:
+    """Return the labels of the columns of a data frame, or of a Series that is one row; None of others."""
+    labels = value.columns if _is_frame(value) else getattr(value, "index", None)
+    # lists have a method of this name
+    return None if labels is None or callable(labels) else tuple(labels)
 
 
-def same_columns(value: Any, name: str, wanted: tuple[str, ...] | None) -> None:
-    """Refuse a data frame whose columns have other names than ``wanted``, or another order."""
+def same_columns(value: Any, name: str, wanted: tuple[Any, ...] | None) -> None:
+    """Refuse a data frame, or a row of one, whose columns are not ``wanted``, or have another order.
+
+    What has no labels is in the order of X, and so are columns 0, 1, ... beside names, as pandas counts
+    columns that were given none.
+    """
     given = column_names(value)
-    if given is not None and wanted is not None and given != wanted:
-        raise ValueError(
-            f"{name} has the columns {shown(list(given))}: must have those of X in their order, "
-            f"{shown(list(wanted))}"
-        )
+    if given is None or wanted is None or given == wanted:
+        return
+    counted = tuple(range(len(given)))
+    if counted in (given, wanted) and not set(given) & set(wanted):
+        return
+    raise ValueError(
+        f"{name} has the columns {shown(list(given))}: must have those of X in their order, "
+        f"{shown(list(wanted))}"
+    )
+
+
+def without_text(value: Any, name: str) -> None:
+    """Refuse an array or data frame with text, which scikit-learn takes for numbers where it spells them.
+
+    What is no array, and all other kinds of entries, are left to what converts them.
+    """
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError, RuntimeError):
+        return
+    if array.dtype.kind in "SU" or (
+        array.dtype.kind == "O" and any(isinstance(entry, str | bytes) for entry in array.flat)
+    ):
+        raise ValueError(_without_numbers(value, name))
 
 
 def unmasked(value: Any, name: str) -> Any:

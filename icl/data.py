@@ -140,7 +140,7 @@ def predict(X: Any, y: Any, queries: Any, w: float) -> Any:
 
     Raises:
         ValueError: If shapes do not fit, if an entry is no finite number of size at most 1e70, or if data
-            frames have columns of different names or order.
+            frames, or a Series that is a query, have columns of different names or order.
 
     >>> predict([[1.0, 0.0], [0.0, 1.0]], [0.0, 1.0], [1.0, 0.0], w=0.0).item()
     0.5

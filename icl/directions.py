@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -59,7 +60,7 @@ class BestMatrix:
             compared with the best multiple of the identity; negative if it raises the error.
         error: The standard error of ``gain``.
         root: The symmetric root of M, (d, d), by which `BestMatrix` called with rows multiplies them.
-        columns: The names of the columns, if the tokens were a data frame; None otherwise.
+        columns: The labels of the columns, if the tokens were a data frame; None otherwise.
     """
 
     M: Array
@@ -67,7 +68,7 @@ class BestMatrix:
     gain: float
     error: float
     root: Array = field(repr=False)
-    columns: tuple[str, ...] | None = field(default=None, repr=False)
+    columns: tuple[Any, ...] | None = field(default=None, repr=False)
 
     def __call__(self, rows: ArrayLike) -> Array:
         """Return rows, (m, d) or (d,), times the symmetric root of M: distances become those of the weights.

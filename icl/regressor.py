@@ -12,7 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from icl.checks import choice, flag, real, shown, table, unmasked
+from icl.checks import (
+    choice,
+    column_names,
+    flag,
+    real,
+    same_columns,
+    shown,
+    table,
+    unmasked,
+    without_text,
+)
 from icl.data import (
     MOST,
     MOST_WINDOW,
@@ -46,7 +56,10 @@ _UNEQUAL = 100
 
 
 class _Attention(BaseEstimator):  # type: ignore[misc]
-    """The parameters of both estimators."""
+    """The parameters of both estimators, and what both ask of queries."""
+
+    #: Those of the columns of X in `fit`, if it was a data frame.
+    _labels_of_columns: tuple[Any, ...] | None = None
 
     def __init__(
         self, w: float | None = None, *, place: str = "auto", metric: str = "window"
@@ -55,6 +68,14 @@ class _Attention(BaseEstimator):  # type: ignore[misc]
         self.place = place
         self.metric = metric
 
+    def _queries(self, X: Any) -> Array:
+        """Return queries (m, d), checked; scikit-learn compares only names that are text."""
+        unmasked(X, "X")
+        without_text(X, "X")
+        queries: Array = validate_data(self, X, dtype=float, reset=False)
+        same_columns(X, "X", self._labels_of_columns)
+        return queries
+
 
 class _Scored:
     """A score that refuses masked entries; it comes first, before that of scikit-learn."""
@@ -62,6 +83,8 @@ class _Scored:
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return R^2 of a regressor, or the share of right classes, at X; masked entries are refused."""
         unmasked(y, "y")
+        if isinstance(self, RegressorMixin):
+            without_text(y, "y")
         unmasked(sample_weight, "sample_weight")
         return float(super().score(X, y, sample_weight))  # type: ignore[misc]
 
@@ -118,7 +141,10 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
         """
         unmasked(X, "X")
         unmasked(y, "y")
+        without_text(X, "X")
+        without_text(y, "y")
         tokens, labels = validate_data(self, X, y, dtype=float, multi_output=True, y_numeric=True)
+        self._labels_of_columns = column_names(X)
         w = self._window()
         self._warn_of_units(tokens)
         how_left_out: dict[str, Any] = {"groups": groups, "same_unit": self._same_unit}
@@ -153,8 +179,7 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
         window: of their noise, and of the function across the window. It is no error of the prediction.
         """
         check_is_fitted(self)
-        unmasked(X, "X")
-        queries = validate_data(self, X, dtype=float, reset=False)
+        queries = self._queries(X)
         queries = table(self._place(self._turned(queries)), "X", MOST)
         found = predict(self._tokens, self._labels, queries, self.w_)
         if not flag(return_std, "return_std"):
@@ -255,7 +280,9 @@ class SoftmaxAttentionClassifier(_Scored, ClassifierMixin, _Attention):  # type:
         """
         unmasked(X, "X")
         unmasked(y, "y")
+        without_text(X, "X")
         tokens, labels = validate_data(self, X, y, dtype=float)
+        self._labels_of_columns = column_names(X)
         check_classification_targets(labels)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         regressor = SoftmaxAttentionRegressor(self.w, place=self.place, metric=self.metric)
@@ -267,8 +294,7 @@ class SoftmaxAttentionClassifier(_Scored, ClassifierMixin, _Attention):  # type:
     def predict_proba(self, X: ArrayLike) -> Array:
         """Compute the probabilities of the classes at queries (m, d), (m, classes); rows sum to one."""
         check_is_fitted(self)
-        unmasked(X, "X")
-        queries = validate_data(self, X, dtype=float, reset=False)
+        queries = self._queries(X)
         found = np.clip(np.asarray(self.regressor_.predict(queries)), 0, None)
         return np.asarray(found / found.sum(axis=1, keepdims=True))
 

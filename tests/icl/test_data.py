@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tracemalloc
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -167,21 +168,52 @@ def test_a_constant_column_of_labels_counts_for_nothing():
     )
 
 
-def test_columns_of_other_names_or_order_are_refused():
-    frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    turned = frame[["b", "a", "c"]]
+@pytest.mark.parametrize(
+    "names",
+    [["a", "b", "c"], [0, 1, 2], [5, 7, 9], pd.MultiIndex.from_product([["a"], [0, 1, 2]])],
+    ids=["text", "counted", "integers", "two levels"],
+)
+def test_columns_of_other_names_or_order_are_refused(names):
+    frame = pd.DataFrame(X, columns=names)
+    turned = frame.iloc[:, [1, 0, 2]]
     matrix = icl.best_matrix(frame, Y)
     for call in (
         lambda rows: icl.predict(frame, Y, rows, 1.0),
         lambda rows: icl.weights(frame, rows, 1.0),
         icl.Placement(frame),
         matrix,
+        icl.SoftmaxAttentionRegressor().fit(frame, Y).predict,
+        icl.SoftmaxAttentionClassifier().fit(frame, Y > 0).predict_proba,
     ):
-        with pytest.raises(ValueError, match=r"has the columns \['b', 'a', 'c'\]: must have those"):
+        # where all are text, scikit-learn has words of its own
+        with pytest.raises(
+            ValueError, match=r"has the columns \[.*\]: must have those|feature names"
+        ):
             call(turned)
-        # such as an array, columns without names are in the order of X
-        for rows in (X, pd.DataFrame(X)):
-            np.testing.assert_array_equal(call(rows), call(frame))
+        with warnings.catch_warnings():
+            # of scikit-learn, that there are no names
+            warnings.simplefilter("ignore")
+            # such as an array, columns without names are in the order of X
+            for rows in (X, pd.DataFrame(X)):
+                np.testing.assert_array_equal(call(rows), call(frame))
+
+
+@pytest.mark.parametrize("names", [["a", "b", "c"], [0, 1, 2], [5, 7, 9]])
+def test_a_row_of_a_frame_has_its_columns_in_their_order(names):
+    frame = pd.DataFrame(X, columns=names)
+    row = frame.iloc[4]
+    for call in (
+        lambda rows: icl.predict(frame, Y, rows, 1.0),
+        lambda rows: icl.weights(frame, rows, 1.0),
+        icl.Placement(frame),
+        icl.best_matrix(frame, Y),
+    ):
+        with pytest.raises(
+            ValueError, match=r"has the columns \[.*\]: must have those of X in thei"
+        ):
+            call(row.iloc[[2, 1, 0]])
+        for same in (row, pd.Series(X[4])):
+            np.testing.assert_array_equal(call(same), call(X[4]))
 
 
 @pytest.mark.parametrize(

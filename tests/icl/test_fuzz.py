@@ -61,6 +61,7 @@ EXEMPT = {
     "icl.checks.table": "a check, which test_data tries value by value",
     "icl.checks.tensor": "a check, which the functions of tensors try here",
     "icl.checks.unmasked": "a check, which lets everything pass but masks",
+    "icl.checks.without_text": "a check, which test_regressor tries, and which lets all but text pass",
     "icl.compiled.can_compile": "takes nothing",
     "icl.compiled.jit.compiled": LOOP,
     "icl.compiled.normal.normal": LOOP,

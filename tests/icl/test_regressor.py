@@ -256,6 +256,46 @@ def fit(X, y, **parameters):
     return icl.SoftmaxAttentionRegressor(**parameters).fit(X, y)
 
 
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        lambda a: a.astype(str),
+        lambda a: a.astype(str).astype(object),
+        lambda a: a.astype(bytes),
+        lambda a: a.astype(str).tolist(),
+        lambda a: pd.DataFrame(a).astype(str).astype("category"),
+        lambda a: pd.DataFrame(a).astype({0: str}),
+    ],
+    ids=["text", "objects", "bytes", "lists", "categories", "one column"],
+)
+def test_text_that_spells_numbers_is_refused_as_by_best_window(spelled):
+    """Codes such as 01234 are no sizes. Classes may be text."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((20, 2)).round(2), rng.standard_normal((20, 1)).round(2)
+    model = icl.SoftmaxAttentionRegressor().fit(X, y)
+    classifier = icl.SoftmaxAttentionClassifier().fit(X, (y[:, 0] > 0).astype(str))
+    for call in (
+        lambda: icl.best_window(spelled(X), y),
+        lambda: model.fit(spelled(X), y),
+        lambda: classifier.fit(spelled(X), y[:, 0] > 0),
+        lambda: model.predict(spelled(X)),
+        lambda: classifier.predict(spelled(X)),
+    ):
+        with pytest.raises(
+            ValueError, match=r"^X\[0, 0\]=b?'.*: must be a finite number, so leave"
+        ):
+            call()
+    for call in (
+        lambda: icl.best_window(X, spelled(y)),
+        lambda: model.fit(X, spelled(y)),
+        lambda: model.score(X, spelled(y)),
+    ):
+        with pytest.raises(
+            ValueError, match=r"^y\[0, 0\]=b?'.*: must be a finite number, so leave"
+        ):
+            call()
+
+
 def test_masked_entries_are_refused_before_scikit_learn_drops_the_mask():
     fitted = fit(TOKENS, LABELS)
     X, y = (np.ma.masked_array(a, mask=np.zeros(a.shape)) for a in (TOKENS, LABELS))
