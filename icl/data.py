@@ -49,13 +49,24 @@ _LEAST_SINGLE_EXPONENT = np.float32(-87)
 _MOST_SINGLE_SCORE = 2.0**13
 #: Largest scores whose exponentials are summed as they are: no sum over- or underflows.
 _MOST_PLAIN_SCORE = {"float32": 32.0, "float64": 300.0}
+#: Scores above this are rounded by more than 1e-7. Between rows of one length they are then taken from
+#: squared distances, which keep their digits.
+MOST_PRODUCT = 2.0**30
+#: Lengths that differ by a smaller share are one length up to rounding.
+_ONE_LENGTH = 1e-14
+#: Coordinates that differ by a smaller share are equal up to rounding.
+_ROUNDING = 1e-15
+#: Labels that are left out at most, and held out, so that time grows with the tokens, not with their square.
+_LEFT_OUT = 5000
 #: Windows between w and 2 w.
 _PER_OCTAVE = 2
+#: Octaves after which weights are no longer squares of earlier ones, whose rounding errors grow like w.
+_SQUARED = 24
 #: First window, times the spread of the scores.
 _FIRST = 2.0**-6
 #: Points of the curve on each side of w, among which low and high are.
 _POINTS = 500
-#: Radius of the sphere on which tokens are lifted, over the largest distance from their mean.
+#: Radius of the sphere on which tokens are lifted, over the largest distance from their medians.
 _RADII = 4.0
 #: Where the second nearest token has a weight of e^-16, the nearest is copied.
 _COPIES = 16.0
@@ -75,7 +86,9 @@ class BestWindow:
             groups that are left out together, each counts as one observation.
         high: The largest such window. Near w an excess grows with the square of the distance in log w, its
             error with the distance itself, so that for many tokens low and high are about two standard
-            errors of log w to each side.
+            errors of log w to each side. With 200 independent rows they enclosed the best window for new
+            places in .88 to .96 of the data sets, and with 60 rows, 2 % of outliers or 20 groups in .67 to
+            .94. The median risk of w was within 2 % of the least one there, and within 6 % here.
         windows: The curve's windows, (k,), beginning with 0.
         risks: The mean squared error of the label that was left out, (k,). With noisy labels it contains
             the noise of the label that is predicted. Of several columns of y it is the sum over columns, each
@@ -152,9 +165,11 @@ def predict(X: Any, y: Any, queries: Any, w: float) -> Any:
     w = real(w, "w", 0, MOST_WINDOW)
     kinds = {str(getattr(value, "dtype", None)).removeprefix("torch.") for value in given}
     kind = "float32" if kinds == {"float32"} else "float64"
-    moved = w * places
-    largest = _largest_score(tokens, labels, moved)
+    largest = _largest_score(tokens, labels, w * places)
     used = kind if largest <= _MOST_SINGLE_SCORE else "float64"
+    near = largest > MOST_PRODUCT and _of_one_length(tokens, places)
+    # of tokens and queries, which have scores with w = 1 then
+    units = (math.sqrt(w), math.sqrt(w)) if near else (1.0, w)
     # who has a tensor has loaded PyTorch
     torch: Any = sys.modules.get("torch")
     tensors = [value for value in given if torch and isinstance(value, torch.Tensor)]
@@ -165,11 +180,13 @@ def predict(X: Any, y: Any, queries: Any, w: float) -> Any:
         parts = [v.to_dense() if isinstance(v, torch.Tensor) else array for v, array in both]
         place = {"dtype": getattr(torch, used), "device": tensors[0].device}
         X, y, queries = (torch.as_tensor(part, **place) for part in parts)
-        found = _attended(torch, X, y, w * queries.reshape(places.shape)).to(getattr(torch, kind))
+        queries = queries.reshape(places.shape)
+        found = _attended(torch, units[0] * X, y, units[1] * queries, near).to(getattr(torch, kind))
     else:
-        X, y, queries = (part.astype(used, copy=False) for part in (tokens, labels, moved))
+        parts = [units[0] * tokens, labels, units[1] * places]
+        X, y, queries = (part.astype(used, copy=False) for part in parts)
         plain = largest <= _MOST_PLAIN_SCORE[used]
-        found = _averaged(X, y, queries, plain).astype(kind, copy=False)
+        found = _averaged(X, y, queries, plain, near).astype(kind, copy=False)
     return found[0] if single else found
 
 
@@ -182,9 +199,19 @@ def _largest_score(X: Array, y: Array, queries: Array) -> float:
     return float(longest[0] * longest[1])
 
 
-def _attended(torch: Any, X: Any, y: Any, queries: Any) -> Any:
+def _of_one_length(X: Array, queries: Array) -> bool:
+    """Return whether all rows have one length, so that scores differ as half their squared distances do."""
+    lengths = np.concatenate([np.linalg.norm(part, axis=1) for part in (X, queries)])
+    return bool(np.ptp(lengths) <= _ONE_LENGTH * lengths.max())
+
+
+def _attended(torch: Any, X: Any, y: Any, queries: Any, near: bool) -> Any:
     """Return predictions at queries with w = 1 by PyTorch, which is fast where all rows are as long."""
     labels = y.reshape(len(y), -1)
+    if near:
+        distances = torch.cdist(queries, X, compute_mode="donot_use_mm_for_euclid_dist")
+        found = torch.softmax(-0.5 * distances.square(), dim=-1) @ labels
+        return found.reshape(len(queries), *y.shape[1:])
     width = max(X.shape[1], labels.shape[1])
     padded = [
         torch.nn.functional.pad(part, (0, width - part.shape[1]))[None, None]
@@ -194,14 +221,14 @@ def _attended(torch: Any, X: Any, y: Any, queries: Any) -> Any:
     return found[0, 0, :, : labels.shape[1]].reshape(len(queries), *y.shape[1:])
 
 
-def _averaged(X: Array, y: Array, queries: Array, plain: bool) -> Array:
+def _averaged(X: Array, y: Array, queries: Array, plain: bool, near: bool) -> Array:
     """Return predictions at queries with w = 1 by NumPy; ``plain`` if no score is large."""
     summed = np.column_stack([y.reshape(len(y), -1), np.ones(len(y), y.dtype)])
     found = np.empty((len(queries), summed.shape[1] - 1), y.dtype)
     least = _LEAST_EXPONENT if y.dtype == float else _LEAST_SINGLE_EXPONENT
 
     def average(rows: NDArray[np.intp]) -> None:
-        scores = _scores(queries[rows], X)
+        scores = _scores(queries[rows], X, near)
         if not plain:
             scores -= scores.max(axis=1, keepdims=True)
             np.maximum(scores, least, out=scores)
@@ -232,36 +259,57 @@ def weights(X: ArrayLike, queries: ArrayLike, w: float) -> Array:
     same_columns(queries, "queries", column_names(X))
     X = _tokens(X, MOST)
     queries, single = _queries(queries, X.shape[1])
-    found = _shares(X, real(w, "w", 0, MOST_WINDOW) * queries)
-    return found[0] if single else found
-
-
-def _shares(X: Array, queries: Array) -> Array:
-    """Return the weights at queries with w = 1."""
-    scores = _scores(queries, X)
+    X, queries, near = _moved(X, queries, real(w, "w", 0, MOST_WINDOW))
+    scores = _scores(queries, X, near)
     scores -= scores.max(axis=1, keepdims=True)
     found: Array = np.exp(np.maximum(scores, _LEAST_EXPONENT))
     found /= found.sum(axis=1, keepdims=True)
-    return found
+    return found[0] if single else found
 
 
-def deviations(X: Array, y: Array, queries: Array, w: float, predicted: Array) -> Array:
-    """Return the weighted standard deviations of labels around predictions, in the shape of these.
+def _moved(X: Array, queries: Array, w: float) -> tuple[Array, Array, bool]:
+    """Return tokens and queries whose scores with w = 1 are wanted, and whether from squared distances."""
+    if _largest_score(X, X, w * queries) > MOST_PRODUCT and _of_one_length(X, queries):
+        return math.sqrt(w) * X, math.sqrt(w) * queries, True
+    return X, w * queries, False
 
-    Distances are squared from each prediction, since labels far from all tokens of a window would take the
-    digits of a difference of two mean squares.
+
+def deviations(X: Array, y: Array, queries: Array, w: float) -> Array:
+    """Return the standard deviations of a new label around predictions, (m,) or (m, k), from two tokens on.
+
+    With weights omega and ``s = sum_i omega_i^2``, labels of independent noise vary in the window by
+    ``sum_i omega_i (y_i - p)^2``, in the mean the variance of the noise times ``1 - s``. A new one differs
+    from the prediction by that variance times ``1 + s``. In a narrow window ``1 - s`` vanishes with the
+    weights of all tokens but the first, so that these are normalized by themselves.
     """
-    labels, means = y.reshape(len(y), -1), predicted.reshape(len(queries), -1)
-    squares = np.empty(means.shape)
+    labels = y.reshape(len(y), -1)
+    squares = np.empty((len(queries), labels.shape[1]))
+    X, queries, near = _moved(X, queries, w)
 
     def average(rows: NDArray[np.intp]) -> None:
-        omega = _shares(X, w * queries[rows])
+        scores = _scores(queries[rows], X, near)
+        first, each = scores.argmax(axis=1), np.arange(len(rows))
+        highest = scores[each, first]
+        scores[each, first] = -np.inf
+        second = scores.max(axis=1)
+        scores -= second[:, None]
+        others = np.exp(np.maximum(scores, _LEAST_EXPONENT, out=scores), out=scores)
+        others[each, first] = 0
+        total = others.sum(axis=1)
+        others /= total[:, None]
+        odds = total * np.exp(np.maximum(second - highest, _LEAST_EXPONENT))
+        rest = odds / (1 + odds)  # the weight of the others
+        square = np.einsum("qn,qn->q", others, others)
+        s = (1 - rest) ** 2 + rest**2 * square
+        factor = (1 + s) / (2 - rest - rest * square)  # 1 + s over (1 - s) / rest
         for column, label in enumerate(labels.T):
-            away = label - means[rows, column, None]
-            squares[rows, column] = np.einsum("qn,qn,qn->q", omega, away, away)
+            away = label - label[first, None]
+            mean = np.einsum("qn,qn->q", others, away)
+            spread = np.einsum("qn,qn,qn->q", others, away, away) - rest * mean**2
+            squares[rows, column] = factor * np.maximum(spread, 0)
 
     in_threads(average, _blocks(len(queries), labels))
-    return np.sqrt(squares).reshape(predicted.shape)
+    return np.sqrt(squares).reshape(len(queries), *y.shape[1:])
 
 
 class Placement:
@@ -270,11 +318,11 @@ class Placement:
     Scores ``w x.q`` prefer long tokens. On a sphere they prefer near ones, so that attention is the
     Nadaraya-Watson kernel smoother with a Gaussian kernel. There are three ways to place rows:
 
-    - ``"lift"``: the mean of the tokens is subtracted, rows are divided by the radius R, which is four times
-      the largest distance of a token from the mean, and one more coordinate, ``sqrt(1 - |x|^2)``, takes them
+    - ``"lift"``: the median of each column is subtracted, rows are divided by the radius R, four times the
+      largest distance of a token from the medians, and one more coordinate, ``sqrt(1 - |x|^2)``, takes them
       to the unit sphere of one dimension more. Lengths are kept: with the window w the bandwidth is
       ``R / sqrt(w)`` in the unit of the data. Distances along a radius are stretched by less than 4 %. A
-      query beyond R is pulled back to it.
+      query beyond R is pulled back to it. A far token makes R and w large, but leaves the bandwidth as it is.
     - ``"center"``: the mean is subtracted and each row divided by its length, which is lost. It suits
       many columns, and labels that depend on directions.
     - ``"as is"``: nothing is done.
@@ -315,9 +363,11 @@ class Placement:
         self.radius = 1.0
         if how != "as is":
             shrunk, exponent = scaled(tokens)
-            self.center = np.ldexp(shrunk.mean(axis=0), exponent)
+            # a mean moves with one far token, and the digits of all others would go
+            center = np.median(shrunk, axis=0) if how == "lift" else shrunk.mean(axis=0)
+            self.center = np.ldexp(center, exponent)
         if how == "lift":
-            farthest = np.linalg.norm(shrunk - shrunk.mean(axis=0), axis=1).max()
+            farthest = np.linalg.norm(shrunk - center, axis=1).max()
             # as a number and a power of two, since R itself may be too large for a number
             self._radius = (_RADII * float(farthest) or 1.0, exponent)
             with np.errstate(over="ignore"):
@@ -345,8 +395,9 @@ class Placement:
                 return np.asarray(direction)
             radius, exponent = self._radius
             far = np.ldexp(length / radius, first + second - exponent)
-        far = np.minimum(far, 1.0)
-        return np.concatenate([far * direction, np.sqrt((1 - far) * (1 + far))], axis=-1)
+            far = np.minimum(far, 1.0)
+            # one where far is small, since 1 - far would be rounded by more than rows differ there
+            return np.concatenate([far * direction, np.sqrt(1 - far**2)], axis=-1)
 
     def __repr__(self) -> str:
         """Return one short line."""
@@ -363,8 +414,8 @@ def best_window(
 ) -> BestWindow:
     """Find the window that predicts each label best from all the others.
 
-    Every label is left out once, or as many of them as ``queries`` says, for all windows in one pass over
-    the scores: a geometric grid of two windows an octave, from one that hardly differs from the mean of all
+    Every label is left out once, or 5,000 of them if there are more, for all windows in one pass over the
+    scores: a geometric grid of two windows an octave, from one that hardly differs from the mean of all
     labels to one that copies the nearest label for half of the tokens. Between them each loss is taken as a
     polynomial in log w. Tokens that are multiplied by s have windows divided by s^2.
 
@@ -372,7 +423,7 @@ def best_window(
         X: Tokens, (n, d), at least two.
         y: Their labels, (n,) or (n, k). For a window of each column, call this for each.
         queries: Number of labels that are left out, at least two, drawn at random with a fixed seed. All
-            tokens predict them, so that time grows with ``n queries`` instead of n^2. None is all.
+            tokens predict them, so that time grows with ``n queries`` instead of n^2. None is all, or 5,000.
         groups: What tells apart the groups of tokens that are left out together, (n,), two groups at least:
             rows that stand in the data twice, or measurements of one person. None is each by itself.
         same_unit: Whether the errors of several columns of y are summed as they are, which is right for the
@@ -388,21 +439,20 @@ def best_window(
     n = len(X)
     if n < 2:
         raise ValueError(f"X has n_samples = {n}: must be 2 or more, one of which is left out")
-    chosen = np.arange(n)
-    if queries is not None:
-        queries = integer(queries, "queries", 2, n)
-        chosen = np.sort(np.random.default_rng(0).permutation(n)[:queries])
+    chosen = drawn(n, _LEFT_OUT if queries is None else integer(queries, "queries", 2, n))
     group = numbered(groups, n)
     if np.ptp(group[chosen]) == 0:
         raise ValueError(
-            f"queries={queries}: must be more, all of these labels are in the one group "
+            f"queries={chosen.size}: must be more, all of these labels are in the one group "
             f"{np.asarray(groups)[chosen[0]]}"
         )
     labels, label_scale = scaled(comparable(y, same_unit))
     X, token_scale = scaled(X)
-    first, octaves = _range(X)
+    sphere = _of_one_length(X, X[:1])
+    first, octaves = _range(X, sphere)
     bases = first * 2.0 ** (np.arange(_PER_OCTAVE) / _PER_OCTAVE)
     doubled = 2.0 ** np.arange(octaves)[:, None] * bases
+    near = sphere and bool(doubled.max(initial=0) > MOST_PRODUCT)
     windows = _unscaled(np.append(0.0, doubled.ravel()), X, token_scale)
     losses = np.empty((windows.size, chosen.size))
     summed = np.column_stack([labels, np.ones(n)])
@@ -413,21 +463,31 @@ def best_window(
 
     def leave_out(places: NDArray[np.intp]) -> None:
         rows = chosen[places]
-        gaps = _gaps(X, rows, group)
+        gaps = _scores(X[rows], X, near)
+        gaps[group[rows][:, None] == group] = -np.inf
+        gaps -= gaps.max(axis=1, keepdims=True)
         weights = np.empty_like(gaps)
         for first_of_base, base in enumerate(bases, start=1):
-            np.multiply(base, gaps, out=weights)
-            np.maximum(weights, _LEAST_EXPONENT, out=weights)
-            np.exp(weights, out=weights)
-            for at in range(first_of_base, windows.size, _PER_OCTAVE):
-                if at > first_of_base:
+            for octave, at in enumerate(range(first_of_base, windows.size, _PER_OCTAVE)):
+                if octave % _SQUARED:
                     weights *= weights  # of the doubled window
+                else:
+                    np.multiply(base * 2.0**octave, gaps, out=weights)
+                    np.maximum(weights, _LEAST_EXPONENT, out=weights)
+                    np.exp(weights, out=weights)
                 sums = weights @ summed
                 error = labels[rows] - sums[:, :-1] / sums[:, -1:]
                 losses[at, places] = np.sum(error**2, axis=1)
 
     in_threads(leave_out, _blocks(chosen.size, summed))
     return _least(windows, losses, group[chosen], 2 * label_scale)
+
+
+def drawn(n: int, most: int = _LEFT_OUT) -> NDArray[np.intp]:
+    """Return the sorted indices of n labels, or of ``most`` of them, drawn at random with a fixed seed."""
+    if n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).permutation(n)[:most])
 
 
 def comparable(y: Array, same_unit: bool) -> Array:
@@ -532,16 +592,20 @@ def _window(windows: Array, place: float) -> float:
     return float(windows[near] * 2 ** ((place - near) / _PER_OCTAVE))
 
 
-def _range(X: Array) -> tuple[float, int]:
+def _range(X: Array, sphere: bool) -> tuple[float, int]:
     """Return the first window and the number of octaves; none where all tokens are one."""
     n = len(X)
     # root mean square of the scores X (X - mean)', from (d, d) factors with the same inner products
     factors = [np.linalg.qr(part, mode="r") for part in (X, X - X.mean(axis=0))]
     spread = float(np.linalg.norm(np.inner(*factors))) / n
     rows = np.unique(np.linspace(0, n - 1, min(n, 64)).astype(int))
-    gaps = -np.concatenate([_gaps(X, rows[part], np.arange(n)) for part in _blocks(rows.size, X)])
+    scores = np.concatenate([_scores(X[rows[part]], X, sphere) for part in _blocks(rows.size, X)])
+    scores[np.arange(rows.size), rows] = -np.inf
+    highest = scores.max(axis=1, keepdims=True)
     # by less, rounding counts: such scores are equal
-    tiny = 1e-9 * spread + 1e-14 * X.shape[1] * float(np.abs(X).max()) ** 2
+    size = float(np.abs(X).max()) ** 2
+    tiny = -1e-9 * highest if sphere else 1e-9 * spread + 1e-14 * X.shape[1] * size
+    gaps = highest - scores
     gaps = np.where(gaps > tiny, gaps, np.inf).min(axis=1)  # to the next other score
     gaps = gaps[np.isfinite(gaps)]
     if gaps.size == 0:
@@ -551,21 +615,31 @@ def _range(X: Array) -> tuple[float, int]:
     return first, max(1, math.ceil(math.log2(max(last / first, 2.0))))
 
 
-def _gaps(X: Array, rows: NDArray[np.intp], group: NDArray[np.intp]) -> Array:
-    """Return how far the scores of tokens as queries are below the highest; its own group's are -inf."""
-    scores = _scores(X[rows], X)
-    scores[group[rows][:, None] == group] = -np.inf
-    scores -= scores.max(axis=1, keepdims=True)
-    return scores
-
-
-def _scores(queries: Array, X: Array) -> Array:
-    """Return the inner products of few queries with all tokens, (queries, tokens)."""
+def _scores(queries: Array, X: Array, near: bool = False) -> Array:
+    """Return the inner products of few queries with all tokens, (queries, tokens), or `nearness`."""
+    if near:
+        return nearness(queries, X)
     found = np.empty((len(queries), len(X)), X.dtype)
     step = max(1, _PRODUCT // queries.size)
     for start in range(0, len(X), step):
         tokens = slice(start, start + step)
         np.matmul(queries, X[tokens].T, out=found[:, tokens])
+    return found
+
+
+def nearness(queries: Array, X: Array) -> Array:
+    """Return minus half the squared distances of few queries from all tokens, (queries, tokens).
+
+    Of rows of one length they differ as inner products do, but where a far token makes these large, near ones
+    keep their digits. Coordinates that differ by rounding are equal.
+    """
+    found = np.zeros((len(queries), len(X)))
+    for one, other in zip(queries.T, X.T, strict=True):
+        gaps = one[:, None] - other
+        gaps[np.abs(gaps) <= _ROUNDING * np.abs(one)[:, None]] = 0
+        gaps *= gaps
+        found -= gaps
+    found *= 0.5
     return found
 
 

@@ -508,9 +508,9 @@ def test_a_subset_needs_time_that_grows_with_the_tokens_alone(monkeypatch):
     """Counted in scores: eight times as many for eight times the tokens."""
     counted, scores = [], icl.data._scores
 
-    def count(queries, tokens):
+    def count(queries, tokens, near=False):
         counted.append(len(queries) * len(tokens))
-        return scores(queries, tokens)
+        return scores(queries, tokens, near)
 
     monkeypatch.setattr(icl.data, "_scores", count)
     rng = np.random.default_rng(1)
@@ -521,6 +521,69 @@ def test_a_subset_needs_time_that_grows_with_the_tokens_alone(monkeypatch):
         icl.best_window(tokens, tokens[:, 0], queries=100)
         numbers.append(sum(counted))
     assert numbers[1] == 8 * numbers[0]
+
+
+def test_of_many_labels_a_part_is_left_out(monkeypatch):
+    """1e5 rows once took twenty minutes."""
+    monkeypatch.setattr("icl.data._LEFT_OUT", 9)
+    found, wanted = icl.best_window(X, Y), icl.best_window(X, Y, queries=9)
+    assert found.w == wanted.w and np.array_equal(found.risks, wanted.risks)
+    few = [f"row {at // 12}" for at in range(23)]
+    assert icl.best_window(X, Y, groups=few).w == icl.best_window(X, Y, queries=9, groups=few).w
+
+
+@pytest.mark.parametrize("kind", ["array", "tensor", "one column", "weights"])
+@pytest.mark.parametrize("far", [1e3, 1e5, -999_999.0, 1e7, 1e12, 1e20])
+def test_a_far_token_leaves_near_distances_their_digits(kind, far):
+    """On the lifted sphere inner products hold distances down to 1e-8 of the farthest token only."""
+    x = np.append(np.linspace(0, 1, 101), far)
+    y = np.append(np.sin(6 * x[:-1]), 0)
+    queries = np.array([0.25, 0.5, 0.803])
+    if kind == "one column":
+        tokens, places = x[:, None], queries[:, None]
+    else:
+        tokens, places = np.column_stack([x, -x]), np.column_stack([queries, -queries])
+    omega = np.exp(-0.5 * (np.linalg.norm(tokens - places[:, None], axis=-1) / 0.02) ** 2)
+    place = icl.Placement(tokens)
+    w = (place.radius / 0.02) ** 2
+    placed, asked = place(tokens), place(places)
+    if kind == "weights":
+        found = icl.weights(placed, asked, w) @ y
+    elif kind == "tensor":
+        found = icl.predict(torch.as_tensor(placed), torch.as_tensor(y), torch.as_tensor(asked), w)
+    else:
+        found = icl.predict(placed, y, asked, w)
+    # up to the stretch of distances along a radius, which falls with the square of far
+    np.testing.assert_allclose(found, omega @ y / omega.sum(axis=1), rtol=1e-6)
+
+
+def test_between_inner_products_and_distances_nothing_jumps():
+    """On both sides of the score from which distances are used, for arrays and tensors."""
+    rng = np.random.default_rng(31)
+    tokens = icl.Placement(X)(1e-4 * X)  # near the pole
+    tokens /= np.linalg.norm(tokens, axis=1, keepdims=True)
+    y, queries = rng.standard_normal(23), tokens[:5]
+    gradients = []
+    for w in (0.999 * 2.0**30, 1.001 * 2.0**30):
+        found = icl.predict(tokens, y, queries, w)
+        scores = np.longdouble(w) * (queries.astype(np.longdouble) @ tokens.T.astype(np.longdouble))
+        omega = np.exp(scores - scores.max(axis=1, keepdims=True))
+        wanted = (omega @ y / omega.sum(axis=1)).astype(float)
+        np.testing.assert_allclose(found, wanted, rtol=1e-5)
+        labels = torch.as_tensor(y).requires_grad_()
+        tensors = icl.predict(torch.as_tensor(tokens), labels, torch.as_tensor(queries), w)
+        np.testing.assert_allclose(tensors.detach(), wanted, rtol=1e-5)
+        tensors.sum().backward()
+        gradients.append(labels.grad)
+    torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-2, atol=1e-4)
+
+
+def test_rows_that_differ_by_rounding_are_the_same():
+    """Proportional rows have one direction up to rounding, which no window may tell apart."""
+    rows = np.outer(np.random.default_rng(32).uniform(0.1, 1, 60), [0.3, 0.7])
+    place = icl.Placement(np.vstack([rows, -rows]), "center")
+    best = icl.best_window(place(np.vstack([rows, -rows])), np.repeat([0.0, 1.0], 60))
+    assert best.windows[-1] < 1e3
 
 
 def test_groups_are_left_out_together():

@@ -74,7 +74,7 @@ def test_a_turned_direction_needs_the_full_matrix():
     assert icl.best_matrix(X, y).gain < 0.5 * found.gain
 
 
-def test_where_all_directions_count_alike_it_says_none():
+def test_where_all_directions_count_alike_it_finds_no_matrix():
     """One data set in forty or so may seem to gain two standard errors; three of sixty have p = 0.2."""
     kinds = []
     for seed in range(20):
@@ -83,9 +83,13 @@ def test_where_all_directions_count_alike_it_says_none():
         y = np.exp(-np.sum(X**2, axis=1)) + 0.1 * rng.standard_normal(150)
         found = icl.best_matrix(X, y)
         kinds.append(found.kind)
-        if found.kind == "none":
-            np.testing.assert_allclose(found.M, found.M[0, 0] * np.eye(3), atol=1e-12)
-    assert kinds.count("none") >= 16  # P(fewer) < 1e-4 at a rate of one in forty
+        if found.kind in ("none", "scaled"):
+            variances = np.ones(3) if found.kind == "none" else np.var(X, axis=0)
+            multiple = found.M[0, 0] * variances[0] / variances
+            np.testing.assert_allclose(found.M, np.diag(multiple), atol=1e-12)
+    assert (
+        kinds.count("none") + kinds.count("scaled") >= 16
+    )  # P(fewer) < 1e-4 at a rate of one in forty
 
 
 @pytest.mark.slow
@@ -97,7 +101,7 @@ def test_few_tokens_seem_to_gain_no_more_often_than_said():
         rng = np.random.default_rng([5, seed])
         X = rng.standard_normal((6, 3))
         y = np.exp(-np.sum(X**2, axis=1)) + 0.1 * rng.standard_normal(6)
-        gains += icl.best_matrix(X, y).kind != "none"
+        gains += icl.best_matrix(X, y).kind == "diagonal"
     assert gains <= binom.isf(FALSE_ALARM_RATE, sets, 0.08)
 
 
@@ -143,6 +147,58 @@ def test_groups_are_left_out_and_held_out_together():
     )
     assert loss_twice == pytest.approx(loss)
     np.testing.assert_allclose(slope_twice, slope)
+
+
+@pytest.mark.parametrize("far", [1e5, -999_999.0, 1e10])
+def test_a_far_token_leaves_the_matrix(far):
+    """One wrong entry in the column that counts once made every prediction the mean."""
+    rng = np.random.default_rng(17)
+    X, queries = rng.uniform(0, 1, (2, 200, 2))
+    y = np.sin(6 * X[:, 0]) + 0.1 * rng.standard_normal(200)
+    X[7, 0], y[7] = far, 0
+    found = icl.best_matrix(X, y)
+    assert found.kind == "diagonal"
+    fitted = icl.SoftmaxAttentionRegressor(metric="diagonal").fit(X, y)
+    assert fitted.score(queries, np.sin(6 * queries[:, 0])) > 0.97
+
+
+def test_the_gradient_beside_a_far_token_is_that_of_the_others():
+    """Tokens of another cluster are too far to have weights, but their lengths took the digits of all."""
+    rng = np.random.default_rng(18)
+    X, y = rng.standard_normal((30, 3)), rng.standard_normal((30, 1))
+    group = np.arange(30)
+    wanted, slope = left_out_gradient(X, y, np.eye(3), group)
+    apart = X + np.where(group < 15, 0, 1e6)[:, None] * [1, 0, 0]
+    halves = [
+        left_out_gradient(X[part], y[part], np.eye(3), group[:15])
+        for part in (slice(0, 15), slice(15, 30))
+    ]
+    found, slope = left_out_gradient(apart, y, np.eye(3), group)
+    assert found == pytest.approx(np.mean([half[0] for half in halves]), rel=1e-8)
+    # along the other columns, since sums over both clusters round that of the first
+    wanted = np.mean([half[1] for half in halves], axis=0)[1:, 1:]
+    np.testing.assert_allclose(slope[1:, 1:], wanted, rtol=1e-6, atol=1e-9)
+
+
+def test_of_many_labels_a_part_gives_the_gradient(monkeypatch):
+    """Of the labels that are drawn, so that time grows with the tokens and not with their square."""
+    rng = np.random.default_rng(19)
+    X, y = rng.standard_normal((40, 2)), rng.standard_normal((40, 1))
+    monkeypatch.setattr("icl.directions.drawn", lambda n: np.arange(0, n, 4))
+    group = np.arange(40)
+    loss, slope = left_out_gradient(X, y, np.eye(2), group)
+    ahead, behind = (
+        left_out_gradient(X * [1, 1 + step], y, np.eye(2), group)[0] for step in (1e-5, -1e-5)
+    )
+    # M_22 = (1 + step)^2
+    assert 2 * slope[1, 1] == pytest.approx((ahead - behind) / 2e-5, rel=1e-5)
+    chosen = np.arange(0, 40, 4)
+    wanted = [
+        (np.average(np.delete(y, i), weights=omega) - y[i, 0]) ** 2
+        for i in chosen
+        for omega in [np.exp(-0.5 * np.sum((np.delete(X, i, axis=0) - X[i]) ** 2, axis=1))]
+    ]
+    assert loss == pytest.approx(np.mean(wanted))
 
 
 @pytest.mark.parametrize("size", [1e-60, 1e-3, 1e60])

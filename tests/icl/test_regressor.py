@@ -3,13 +3,14 @@
 import subprocess
 import sys
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_diabetes, load_iris
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_val_score
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
@@ -154,14 +155,40 @@ def test_no_warning_is_a_nuisance():
             icl.SoftmaxAttentionRegressor(w=9.0, place="lift").fit(np.column_stack([X, column]), y)
 
 
-def test_where_no_matrix_helps_all_is_as_with_one_window():
+@pytest.mark.parametrize("kind", ["none", "scaled"])
+def test_where_no_matrix_helps_all_is_as_with_one_window(kind):
+    """In the columns' units, or in those of their deviations, by the leave-one-out error."""
     rng = np.random.default_rng(16)
-    X = rng.standard_normal((150, 3))
+    X = rng.standard_normal((150, 3)) * [1, 1, 0.5]
     y = X.sum(axis=1) / np.linalg.norm(X, axis=1) + 0.1 * rng.standard_normal(150)
-    one, other = (icl.SoftmaxAttentionRegressor(metric=m).fit(X, y) for m in ("window", "diagonal"))
-    assert other.best_matrix_.kind == "none" and one.place_ == "center"
-    assert (other.place_, other.w_) == (one.place_, one.w_)
-    np.testing.assert_array_equal(other.predict(X), one.predict(X))
+    scaled = X
+    if kind == "scaled":
+        y = (X / X.std(axis=0)).sum(axis=1) / np.linalg.norm(X / X.std(axis=0), axis=1)
+        y += 0.1 * rng.standard_normal(150)
+        scaled = StandardScaler().fit_transform(X)
+    one = icl.SoftmaxAttentionRegressor().fit(scaled, y)
+    other = icl.SoftmaxAttentionRegressor(metric="diagonal").fit(X, y)
+    assert other.best_matrix_.kind == kind and one.place_ == "center"
+    assert (other.place_, other.w_) == (one.place_, pytest.approx(one.w_, rel=1e-6))
+    np.testing.assert_allclose(other.predict(X), one.predict(scaled), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "load", [load_iris, load_wine, load_breast_cancer, partial(load_diabetes, scaled=False)]
+)
+def test_raw_units_cost_the_diagonal_metric_nothing(load):
+    """Over five folds, beside one window in the units of a scaler; wine had six times the error."""
+    X, y = load(return_X_y=True)
+    kind, method, labels = icl.SoftmaxAttentionRegressor, "predict", y
+    if load in (load_iris, load_wine, load_breast_cancer):
+        kind, method, labels = icl.SoftmaxAttentionClassifier, "predict_proba", np.eye(3)[y]
+    folds = KFold(5, shuffle=True, random_state=0)
+    errors = []
+    for model in (kind(metric="diagonal"), make_pipeline(StandardScaler(), kind())):
+        found = cross_val_predict(model, X, y, cv=folds, method=method)
+        wanted = labels[:, : found.shape[1]] if found.ndim > 1 else labels
+        errors.append(np.sum((found - wanted) ** 2))
+    assert errors[0] < 1.05 * errors[1]
 
 
 def test_several_columns_of_labels_count_alike_and_classes_by_their_brier_score():
@@ -210,29 +237,100 @@ def test_lifted_attention_is_the_smoother_of_another_library():
     np.testing.assert_allclose(fitted.predict(queries), other, atol=2e-3)
 
 
-def test_the_spread_is_that_of_the_labels_in_the_window():
+@pytest.mark.parametrize("w", [0.0, 30.0, 1e4, 1e40])
+def test_of_independent_noise_the_deviation_is_that_of_a_new_label(w):
+    """The mean over the noise is exact: that of a quadratic form is its sum over the unit vectors."""
+    fitted = fit(TOKENS, np.eye(30), w=w, place="lift")
+    queries = 1.1 * TOKENS[:9] + 0.1
+    found, deviation = fitted.predict(queries, return_std=True)
+    np.testing.assert_allclose(np.sum(deviation**2, axis=1), 1 + np.sum(found**2, axis=1))
+
+
+def test_the_deviation_is_that_of_the_labels_in_the_window():
     for y in (LABELS, np.column_stack([LABELS, LABELS**2])):
         fitted = fit(TOKENS, y, place="center")
-        found, spread = fitted.predict(TOKENS[:5], return_std=True)
+        found, deviation = fitted.predict(TOKENS[:5], return_std=True)
         place = icl.Placement(TOKENS, "center")
         omega = icl.weights(place(TOKENS), place(TOKENS[:5]), fitted.w_)
         for query in range(5):
-            wanted = np.sqrt(np.average((y - found[query]) ** 2, axis=0, weights=omega[query]))
-            np.testing.assert_allclose(spread[query], wanted)
+            spread = np.average((y - found[query]) ** 2, axis=0, weights=omega[query])
+            s = np.sum(omega[query] ** 2)
+            np.testing.assert_allclose(deviation[query] ** 2, spread * (1 + s) / (1 - s))
 
 
-def test_a_label_far_away_leaves_the_spread_its_digits():
+def test_a_label_far_away_leaves_the_deviation_its_digits():
     """Of a difference of two mean squares it would take them all."""
     X, near = np.vstack([TOKENS, [[9.0, 9.0, -9.0]]]), TOKENS[:5]
     place, w = icl.Placement(X), 3e4
+    s = np.sum(icl.weights(place(X), place(near), w) ** 2, axis=1)
     omega = icl.weights(place(X), place(near), w)
     for size in (1e4, 1e8, 1e12):
         labels = np.append(LABELS, size)
-        found, spread = fit(X, labels, w=w, place="lift").predict(near, return_std=True)
+        found, deviation = fit(X, labels, w=w, place="lift").predict(near, return_std=True)
         for query in range(5):
-            wanted = np.average((labels - found[query]) ** 2, weights=omega[query]) ** 0.5
-            assert spread[query] == pytest.approx(wanted, rel=1e-9)
-            assert 1e-3 < spread[query] < 10
+            spread = np.average((labels - found[query]) ** 2, weights=omega[query])
+            wanted = np.sqrt(spread * (1 + s[query]) / (1 - s[query]))
+            assert deviation[query] == pytest.approx(wanted, rel=1e-9)
+            assert 1e-3 < deviation[query] < 10
+
+
+def wave(X):
+    return np.sin(3 * X[:, 0]) + X[:, -1]
+
+
+def ripple(X):
+    return np.sin(25 * X[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("f", "n", "dim", "noise_std", "tokens"),
+    [
+        (wave, 200, 2, 0.5, 15),
+        (wave, 200, 2, 0.05, 4),
+        (wave, 30, 2, 0.5, 5),
+        (wave, 30, 2, 0.05, 3),
+        (ripple, 60, 1, 0.3, 2.5),
+    ],
+)
+def test_the_deviation_covers_a_new_label(f, n, dim, noise_std, tokens):
+    """Nearly as often as 1.96 of a normal one; the spread alone covered it in .70 where few tokens count.
+
+    Over 40 data sets the standard error of the share is below .01, and below .003 where it is above .95.
+    Three of them lie between the shares of a run with other seeds, .884 to .981, and what is asserted.
+    """
+    covered, counts = [], []
+    for seed in range(40):
+        rng = np.random.default_rng([29, seed])
+        X, queries = rng.uniform(-1, 1, (n, dim)), rng.uniform(-1, 1, (200, dim))
+        y, new = (f(rows) + noise_std * rng.standard_normal(len(rows)) for rows in (X, queries))
+        fitted = fit(X, y, place="lift")
+        found, deviation = fitted.predict(queries, return_std=True)
+        covered.append(np.mean(np.abs(new - found) <= 1.96 * deviation))
+        place = icl.Placement(X)
+        counts.append(1 / np.sum(icl.weights(place(X), place(queries), fitted.w_) ** 2, axis=1))
+    assert np.median(counts) == pytest.approx(tokens, rel=0.5)
+    assert 0.84 < np.mean(covered) < 0.99
+
+
+def test_one_row_has_no_deviation():
+    with pytest.raises(ValueError, match="return_std=True: needs two rows in fit"):
+        fit([[1.0]], [2.0], w=1.0, place="lift").predict([[1.0]], return_std=True)
+
+
+@pytest.mark.parametrize("far", [1e5, -999_999.0, 1e12])
+def test_a_far_row_leaves_the_predictions(far):
+    """Every prediction was the mean of all labels, without a word."""
+    rng = np.random.default_rng(30)
+    x, queries = rng.uniform(0, 1, (2, 200, 1))
+    y = np.sin(6 * x[:, 0]) + 0.1 * rng.standard_normal(200)
+    whole, labels = np.vstack([x, [[far]]]), np.append(y, 0.0)
+    alone, beside = fit(x, y, place="lift"), fit(whole, labels)
+    assert beside.bandwidth_ == pytest.approx(alone.bandwidth_, rel=0.2)
+    truth = np.sin(6 * queries[:, 0])
+    errors = [np.mean((model.predict(queries) - truth) ** 2) ** 0.5 for model in (alone, beside)]
+    assert errors[1] < 1.2 * errors[0] < 0.06
+    classifier = icl.SoftmaxAttentionClassifier().fit(whole, labels > 0)
+    assert classifier.score(queries, truth > 0) > 0.95
 
 
 def test_wrong_parameters_are_refused():
@@ -344,11 +442,11 @@ def test_a_query_far_beyond_the_tokens_has_a_direction():
         found = fit(TOKENS * 1e-200, LABELS, place="center").predict(TOKENS[:9] * size)
         np.testing.assert_allclose(found, wanted, rtol=1e-11)
     lifted = fit(TOKENS, LABELS, place="lift")
-    radius = icl.Placement(TOKENS).radius
+    center, radius = np.median(TOKENS, axis=0), icl.Placement(TOKENS).radius
     for direction in np.eye(3):
-        far = lifted.predict([TOKENS.mean(axis=0) + radius * direction])
+        far = lifted.predict([center + radius * direction])
         for more in (2.0, 1e100, 1e300):
-            found = lifted.predict([TOKENS.mean(axis=0) + more * radius * direction])
+            found = lifted.predict([center + more * radius * direction])
             np.testing.assert_allclose(found, far, rtol=1e-9)
 
 
