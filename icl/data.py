@@ -298,10 +298,12 @@ def deviations(X: Array, y: Array, queries: Array, w: float) -> Array:
         total = others.sum(axis=1)
         others /= total[:, None]
         odds = total * np.exp(np.maximum(second - highest, _LEAST_EXPONENT))
-        rest = odds / (1 + odds)  # the weight of the others
+        # the weight of the others
+        rest = odds / (1 + odds)
         square = np.einsum("qn,qn->q", others, others)
         s = (1 - rest) ** 2 + rest**2 * square
-        factor = (1 + s) / (2 - rest - rest * square)  # 1 + s over (1 - s) / rest
+        # 1 + s over (1 - s) / rest
+        factor = (1 + s) / (2 - rest - rest * square)
         for column, label in enumerate(labels.T):
             away = label - label[first, None]
             mean = np.einsum("qn,qn->q", others, away)
