@@ -22,7 +22,7 @@ from icl.streams import stream
 from icl.tasks import Task
 from icl.tasks.base import MOST, draw_function
 
-__all__ = ["evaluation_error", "spectral_norm", "subspace_error"]
+__all__ = ["evaluation_error", "outside_share", "spectral_norm"]
 
 
 def spectral_norm(M: Array) -> Array:
@@ -30,20 +30,20 @@ def spectral_norm(M: Array) -> Array:
     return np.asarray(np.linalg.norm(matrices(M, "M", MOST), 2, axis=(-2, -1)))
 
 
-def subspace_error(M: Array, basis: ArrayLike) -> Array:
-    """Return the sine of the largest principal angle between col(B) and M's leading left singular subspace.
+def outside_share(M: Array, basis: ArrayLike) -> Array:
+    """Return ``||M - P M P||_2 / ||M||_2`` with the projection ``P = B B'``: 0 if M projects onto col(B).
 
-    ``basis`` is B, orthonormal columns (d, k). Shape (...): 0 where the subspace is found, 1 where a
-    direction is missed. ValueError for NaN, infinity, shapes that do not fit, and columns that are not
-    orthonormal.
+    ``basis`` is B, orthonormal columns (d, k). Shape (...), NaN for M = 0. ValueError for NaN, infinity,
+    shapes that do not fit, and columns that are not orthonormal.
     """
     M, B = matrices(M, "M", MOST), matrices(basis, "basis", MOST)
     if B.ndim != 2 or B.shape[0] != M.shape[-2] or not np.allclose(B.T @ B, np.eye(B.shape[1])):
         raise ValueError(
             f"basis={shown(basis)}: must have orthonormal columns, as long as those of M, {M.shape[-2]}"
         )
-    leading = np.linalg.svd(M)[0][..., : B.shape[1]]
-    return spectral_norm(leading - B @ (B.T @ leading))
+    P = B @ B.T
+    with np.errstate(invalid="ignore"):
+        return np.asarray(spectral_norm(M - P @ M @ P) / spectral_norm(M))
 
 
 def evaluation_error(

@@ -329,7 +329,6 @@ FAIR = {
     "P1.T3.larger": ("constant one", "$S^d$"),
     "P1.T3.matched": ("$S^d$",),
     "P1.T3.any": ("$S^d$",),
-    "P1.T2.noise": ("sphere",),
     "P1.rebuttal.mixture": ("at most 5 %", "long contexts"),
     "P1.T2.lower": ("uniformly", "constant one"),
     "P1.T3.smaller": ("constant one", "$S^d$"),

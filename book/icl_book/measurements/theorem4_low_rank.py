@@ -1,21 +1,26 @@
 """Theorem 4 over all matrices, and, for Figure 9 of the talk, functions of B'x behind a nonlinear link.
 
-Tokens are ``x = B u + B_perp v`` with independent ``u`` and ``v``, uniform on unit spheres. The functions of
-the theorem are linear in ``u`` (`icl.risk.low_rank`). ``dim`` and ``rank`` are d and k.
+Tokens are ``x = B u + B_perp v`` with independent ``u`` and ``v``, uniform on unit spheres, or, in
+`one_sphere_risk`, uniform on the unit sphere as a whole. The functions of the theorem are linear in ``B'x``
+(`icl.risk.low_rank`). ``dim`` and ``rank`` are d and k.
 """
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import ive, roots_jacobi
 
 from icl.covariates import LowRank
 from icl.pretrain import train_grid
-from icl.pretrain.metrics import evaluation_error, subspace_error
+from icl.pretrain.metrics import evaluation_error, outside_share
 from icl.risk import asymptotics, low_rank_risk, optimal_window, population_risk
+from icl.risk.numerics.integrals import attended_gegenbauer_means
 from icl.streams import stream
 from icl.tasks import Cosine, Linear, Projected, Quadratic, Zonal
 from icl_book.measurements import recorded
@@ -76,6 +81,11 @@ def lipschitz_quotient(dim: int, rank: int, *, inside: float) -> float:
     return float(np.abs(quotients).max())
 
 
+#: The c and e of the grids on which risks are compared.
+C_GRID = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+E_GRID = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+
+
 def complement_gains(
     dim: int,
     rank: int,
@@ -105,11 +115,11 @@ def complement_gains(
 
     values = []
     errors = []
-    for c in (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0):
+    for c in C_GRID:
         if c > bound:
             break
         without, error_without = risk(c, 0.0)
-        for e in (0.25, 0.5, 1.0, 2.0, 4.0, 8.0):
+        for e in E_GRID:
             beside, error_beside = risk(c, e)
             ratio = beside / without
             values.append(ratio - 1)
@@ -127,6 +137,154 @@ def complement_gains(
         for i, at in enumerate(smallest)
     ]
     return pd.DataFrame(rows)
+
+
+def one_sphere_risk(
+    dim: int, rank: int, c: float, e: float, n: float, noise_std: float
+) -> tuple[float, float]:
+    """Return the exact risk of c BB' + e (I - BB') for tokens on one sphere, with its error.
+
+    Given the query, the weights turn about ``M x_q``, whose length K depends on ``r = |B'x_q|`` only. The
+    mean error needs three moments of the prediction at each K (`_moments`) and the law of r^2, which is
+    Beta(k/2, (d-k)/2). n may be infinite. The error is relative: what a rule with fewer nodes changes.
+    """
+    fine, coarse = (
+        _one_sphere_risk(dim, rank, c, e, n, noise_std, nodes=nodes) for nodes in (40, 24)
+    )
+    return fine, abs(coarse / fine - 1) + 1e-9
+
+
+def _one_sphere_risk(
+    dim: int, rank: int, c: float, e: float, n: float, noise_std: float, *, nodes: int
+) -> float:
+    at, weight = roots_jacobi(nodes, (dim - rank) / 2 - 1, rank / 2 - 1)
+    squares = (1 + at) / 2  # r^2
+    K = np.sqrt(c**2 * squares + e**2 * (1 - squares))
+    along, along_square, square, noise = _moments(dim, n, K, nodes // 2)
+    inside = np.divide(c**2 * squares, K**2, out=np.zeros_like(K), where=K > 0)  # |B'z|^2 / K^2
+    cosine = np.divide(c * squares, K, out=np.zeros_like(K), where=K > 0)  # z . B'x_q / K
+    across = (square - along_square) / (dim - 1)
+    spread = along_square * inside + across * (rank - inside)
+    error = (spread - 2 * along * cosine + squares) / rank + noise_std**2 * noise
+    return float(weight @ error / weight.sum())
+
+
+def _moments(dim: int, n: float, K: Array, nodes: int) -> Array:
+    """Return four means over contexts for weights ``exp(x_i . z)`` with ``|z| = K``, shape (4, len(K)).
+
+    With the mean token ``m = sum omega_i x_i``: E m.z / K, E (m.z / K)^2, E |m|^2 and E sum omega_i^2.
+    """
+    if np.isinf(n):  # the weighted tokens have the law of von Mises and Fisher
+        mean = ive(dim / 2, K) / ive(dim / 2 - 1, K)
+        return np.array([mean, mean**2, mean**2, 0 * K])
+    found = np.empty((4, K.size))
+    panels = np.maximum(0, np.frexp(K)[1])
+    for panel in np.unique(panels):
+        here = panels == panel
+        first, last, table = _moments_on_panel(dim, n, int(panel), nodes)
+        at = 2 * (K[here] - first) / (last - first) - 1
+        mean, second, square, noise = chebyshev.chebval(at, table)
+        slope = chebyshev.chebval(at, chebyshev.chebder(table[:, 0])) * 2 / (last - first)
+        # the derivative of the mean in K is the mean variance under the weights
+        found[:, here] = mean, second - slope, square, noise
+    return found
+
+
+@lru_cache(maxsize=256)
+def _moments_on_panel(dim: int, n: float, panel: int, nodes: int) -> tuple[float, float, Array]:
+    """Return the ends of a panel [0, 1], [1, 2], [2, 4], ... of K, and Chebyshev coefficients there.
+
+    The columns are E m.z / K, E sum omega_i (x_i.z / K)^2, E |m|^2 and E sum omega_i^2.
+    """
+    first, last = (0.0 if panel == 0 else 2.0 ** (panel - 1)), 2.0**panel
+    angles = np.pi * (np.arange(nodes) + 0.5) / nodes
+    K = first + (last - first) / 2 * (1 + np.cos(angles))
+    degrees = np.array([attended_gegenbauer_means(dim, k, n, 2) for k in K])
+    risk = population_risk(Linear(dim), K, n, 1.0)  # its bias is E |m - x_q|^2 / d
+    mean = degrees[:, 0]
+    second = ((dim - 1) * degrees[:, 1] + 1) / dim
+    square = dim * risk.bias + 2 * mean - 1
+    transform = 2 / nodes * np.cos(np.outer(np.arange(nodes), angles))
+    transform[0] /= 2
+    return first, last, transform @ np.column_stack([mean, second, square, risk.noise])
+
+
+def one_sphere_gains(
+    dim: int,
+    rank: int,
+    *,
+    settings: Sequence[tuple[float, float]],
+    bound: float | None = None,
+) -> pd.DataFrame:
+    """Compare risks with e > 0 and with e = 0 for tokens on one sphere; the table of `complement_gains`.
+
+    The c are those of its grid that are positive and at most ``bound``, and ``bound`` itself. Without a bound
+    there is one, the best c at e = 0.
+    """
+    rows = []
+    for n, noise_std in settings:
+        scales = [best_scale(dim, rank, n, noise_std)]
+        if bound is not None:
+            scales = [*(c for c in C_GRID if 0 < c < bound), bound]
+        gains = []
+        for c in scales:
+            without, error_without = one_sphere_risk(dim, rank, c, 0.0, n, noise_std)
+            for e in E_GRID:
+                beside, error_beside = one_sphere_risk(dim, rank, c, e, n, noise_std)
+                ratio = beside / without
+                gains.append((ratio - 1, ratio * (error_beside + error_without)))
+        value, error = min(gains)
+        length = "infinity" if np.isinf(n) else n
+        row = {"dim": dim, "rank": rank, "n": length, "noise_std": noise_std}
+        rows.append(row | {"value": value, "error": error})
+    return pd.DataFrame(rows)
+
+
+def best_scale(dim: int, rank: int, n: float, noise_std: float) -> float:
+    """Return the best c of cBB' for tokens on one sphere, right to a thousandth."""
+    found = minimize_scalar(
+        lambda log_c: one_sphere_risk(dim, rank, np.exp(log_c), 0.0, n, noise_std)[0],
+        bounds=(-2.0, 4.0),
+        method="bounded",
+        options={"xatol": 1e-3},
+    )
+    return float(np.exp(found.x))
+
+
+def change_of_sign(dim: int, rank: int) -> float:
+    """Return the c from which on a small e > 0 lowers the risk, for tokens on one sphere and n infinite."""
+
+    def gain(c: float) -> float:
+        beside, without = (
+            one_sphere_risk(dim, rank, c, e, np.inf, 0.0)[0] for e in (0.01 * c, 0.0)
+        )
+        return beside / without - 1
+
+    return float(brentq(gain, dim, 3 * dim))
+
+
+def scale_on_one_sphere(dim: int, rank: int, *, n: float, noise_std: float) -> dict[str, float]:
+    """Return the best c of cBB' for tokens on one sphere, and how the risk falls up to it.
+
+    ``dim``, ``rank``, ``n``, ``noise_std``; ``best`` and ``best_error``; ``step``, the largest ratio of
+    risks, minus one, over 16 equal steps of c from 0 to the best c, and ``step_error``.
+    """
+    best = best_scale(dim, rank, n, noise_std)
+    risks, errors = np.transpose(
+        [one_sphere_risk(dim, rank, c, 0.0, n, noise_std) for c in np.linspace(0, best, 17)]
+    )
+    ratios = risks[1:] / risks[:-1]
+    worst = ratios.argmax()
+    return {
+        "dim": dim,
+        "rank": rank,
+        "n": n,
+        "noise_std": noise_std,
+        "best": best,
+        "best_error": 2e-3 * best,
+        "step": ratios[worst] - 1,
+        "step_error": (ratios * (errors[1:] + errors[:-1]))[worst],
+    }
 
 
 def steepest_step(rank: int, *, n: int, noise_std: float) -> dict[str, float]:
@@ -203,8 +361,8 @@ def train_behind_links(
 
     Returns:
         A row for each link, recorded step and seed: ``link``, ``dim``, ``rank``, ``unit``, ``step``,
-        ``seed``, ``sine`` of the largest principal angle to the subspace, and the test ``error`` with the
-        clean query label.
+        ``seed``, ``share`` of the weight that lies outside the subspace
+        (`icl.pretrain.metrics.outside_share`), and the test ``error`` with the clean query label.
     """
     normal = stream(dim + rank, "monte carlo").standard_normal((dim, dim))
     basis: Any = np.linalg.qr(normal).Q[:, :rank]
@@ -242,14 +400,14 @@ def train_behind_links(
             )
             for seed in range(matrices.shape[1])
         ]
-        sine = subspace_error(matrices, basis)
-        table = recorded(record, sine=sine, error=np.stack(errors, axis=1))
+        share = outside_share(matrices, basis)
+        table = recorded(record, share=share, error=np.stack(errors, axis=1))
         tables.append(table.assign(link=link, dim=dim, rank=rank, unit=activation))
     return pd.concat(tables, ignore_index=True)
 
 
 def batch_exponents(small: pd.DataFrame, large: pd.DataFrame, *, factor: float) -> pd.DataFrame:
-    """Return the exponent with which the sine of each unit changes in the size of the batch.
+    """Return the exponent with which the share of each unit changes in the size of the batch.
 
     The batch of the second table is ``factor`` times as large. The two tables have the same ``link``,
     ``dim``, ``rank``, ``unit`` and ``seed``; those are the columns of the result, beside ``exponent`` and
@@ -257,5 +415,5 @@ def batch_exponents(small: pd.DataFrame, large: pd.DataFrame, *, factor: float) 
     """
     by = ["link", "dim", "rank", "unit", "seed"]
     both = small.merge(large, on=by, suffixes=("_small", "_large"))
-    exponent = np.log(both.sine_large / both.sine_small) / np.log(factor)
+    exponent = np.log(both.share_large / both.share_small) / np.log(factor)
     return both[by].assign(exponent=exponent, run=range(len(both)))

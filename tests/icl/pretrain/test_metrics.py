@@ -11,13 +11,13 @@ from icl.tasks import Affine, Linear, Projected, ReLU
 from icl_book.statistics import Z
 
 
-def test_subspace_error_is_the_sine_of_the_angle():
-    turn = np.array([[np.cos(0.3), -np.sin(0.3)], [np.sin(0.3), np.cos(0.3)]])
-    M = np.zeros((3, 3))
-    M[:2, :2] = turn @ np.diag([5.0, 0.1]) @ turn.T
-    both = np.stack([M, np.diag([0.0, 1.0, 5.0])])
-    assert np.allclose(metrics.subspace_error(both, np.eye(3)[:, :1]), [np.sin(0.3), 1])
-    assert np.allclose(metrics.spectral_norm(both), 5)
+def test_outside_share_of_known_matrices():
+    basis = np.linalg.qr(np.array([[1.0, 2.0], [0.5, -1.0], [2.0, 0.0], [1.0, 1.0]])).Q
+    P = basis @ basis.T
+    shares = np.array([0.0, 0.2, 0.9, 1.0])
+    M = 5 * (P + shares[:, None, None] * (np.eye(4) - P))
+    assert np.allclose(metrics.outside_share(M, basis), shares)
+    assert np.allclose(metrics.spectral_norm(M), 5)
 
 
 def test_test_error_is_the_exact_risk():
