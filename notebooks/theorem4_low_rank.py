@@ -17,7 +17,7 @@
 # it is true for any number of examples and any label noise {judged}`P1.T4.beyond`. For inputs on one sphere, as an earlier slide
 # has them, it depends on the theorem's bound $C$ {judged}`P1.T4.minimizer`: it is true for $C\le d$, and in long contexts without
 # noise it is false as soon as $C$ admits the best $c$, because some weight on the irrelevant directions then helps. Trained layers
-# find the relevant directions of linear functions, though for noiseless contexts of 200 inputs on one sphere they do not drop the
+# find the relevant directions of linear functions, though in long noiseless contexts of inputs on one sphere they do not drop the
 # others {judged}`P1.T4.learns`. They also find those of the three functions on the talk's last slide {judged}`P1.F9.subspace`, on
 # which linear attention ends with a larger error {judged}`P1.F9.error`.
 

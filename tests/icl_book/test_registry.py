@@ -353,7 +353,7 @@ def test_all_statements_about_exponents_in_the_dimension_have_one_sphere():
     in_dim = [c for c in CLAIMS.values() if c.rule and not c.own and "dim" in str(c.rule.spec)]
     in_dim = [c for c in in_dim if c.id.startswith(("P1.T2.", "P1.T3."))]
     spheres = [[choice for choice in c.depends_on if "hypersphere" in choice.what] for c in in_dim]
-    assert len(in_dim) == 7 and all(len(found) == 1 for found in spheres)
+    assert len(in_dim) == 6 and all(len(found) == 1 for found in spheres)
     (same,) = {choice.what for (choice,) in spheres}
     assert r"tokens in $\mathbb R^d$" in same
     assert not any(choice.alternatives for (choice,) in spheres)
