@@ -3,7 +3,7 @@
 - `config`: what a unit is (`UnitConfig`) and what a sweep shares (`Settings`).
 - `trainer`: `pretrain`, and the same for settings times seeds (`train_grid`). `result`: `Pretrained`.
 - `batches`: contexts as pure functions of (seed, step). `model`: prediction, gradient and step of units.
-- `sweep`: units in stacks and the engines that take their steps. `checkpoint`: the file of a sweep.
+- `sweep`: units in stacks and the engines that take their steps.
 - `metrics`: test error and matrix norms of trained units.
 """
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, Protocol, TypedDict
 
 from icl.attention import ACTIVATIONS
@@ -38,10 +37,7 @@ class Options(TypedDict, total=False):
     stream: str
     dtype: str
     record: Sequence[int]
-    engine: str
-    start: Any
-    checkpoint: Path | str | None
-    progress: Callable[[int, int], object] | None
+    progress: bool
 
 
 #: How numbers of a unit are checked, and then kept as plain ones, so that equal units have equal text.

@@ -6,7 +6,6 @@ GPU, where calls cost most, PyTorch compiles its own.
 
 from __future__ import annotations
 
-import bisect
 import functools
 import math
 import threading
@@ -15,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from icl.tasks.base import key_of
 
 #: Most numbers in the batches of a stack on a CPU; on a GPU they may take this share of the memory.
 _LARGEST, _SHARE = 2**28, 1 / 8
-#: A sweep stops so often, to say how far it is and to be kept.
+#: A sweep says about so often how far it is.
 _STOPS = 100
 
 
@@ -251,15 +251,10 @@ class Sweep:
         units: Sequence[UnitConfig],
         settings: Settings,
         device: torch.device,
-        engine: str,
-        starts: Sequence[Array],
     ):
-        self.units, self.settings, self.step = units, settings, 0
-        self.compiled = [engine != "eager" and is_compiled(unit, device) for unit in units]
-        eager = self.compiled.count(False)
-        if engine == "compiled" and eager:
-            text = f"engine='compiled': {eager} of {len(units)} units are trained eagerly"
-            warnings.warn(text, RuntimeWarning, stacklevel=3)
+        self.units, self.settings = units, settings
+        self.compiled = [is_compiled(unit, device) for unit in units]
+        starts = [unit.initial() for unit in units]
         # on a CPU as many stacks train at once as PyTorch has threads here
         self.threads = torch.get_num_threads() if device.type == "cpu" else 1
         self.device, most = device, _LARGEST
@@ -328,60 +323,48 @@ class Sweep:
             stack.batches, stack.shares = [blocks(stack.sets, memory[at : at + need])], shares
             at += 0 if shares else need
 
-    def train(self, after: Callable[[], object]) -> None:
+    def train(self, advance: Callable[[int], object] = lambda count: None) -> None:
         """Train all stacks, which stop where they are recorded, and at the ends of some blocks.
 
-        Then they call ``after``. An error or an interrupt stops all of them.
+        There ``advance`` is called with the number of steps that were taken since the last stop. An error or
+        an interrupt stops all stacks.
         """
         steps, record = self.settings.steps, self.settings.record
         block = max(stack.together for stack in self.stacks)
         every = block * math.ceil(steps / _STOPS / block)
-        stops = sorted({*record, *range(every, steps, every), steps})
+        stops = sorted({0, *record, *range(every, steps, every), steps})
         stopped = threading.Event()
         # a thread sets its own number of threads, and that of threads which begin later
         total, workers = torch.get_num_threads(), min(len(self.stacks), self.threads)
         pool = ThreadPoolExecutor(workers, "", torch.set_num_threads, (total // workers,))
         over: Any = map if workers == 1 else pool.map
         try:
-            for stop in stops[bisect.bisect(stops, self.step) :]:
-                train = partial(Stack.train, stop=stop, stopped=stopped, first=self.step)
+            for first, stop in pairwise(stops):
+                train = partial(Stack.train, stop=stop, stopped=stopped, first=first)
                 with warnings.catch_warnings():
                     # a compiler's advice, which no user of ours could follow
                     warnings.filterwarnings("ignore", module=r"torch\._inductor")
                     list(over(train, self.stacks))
-                self.step = stop
                 if stop in record:
                     self.history[record.index(stop)] = self.state[0]
-                after()
+                advance(stop - first)
         finally:
             stopped.set()
             pool.shutdown()
             torch.set_num_threads(total)
 
     def by_unit(self, row: Tensor) -> tuple[dict[str, Array], ...]:
-        """Return the parameters of each unit by name, in float64, from a row of state or history."""
-        numbers = row[self.order()].double().cpu().numpy()
-        parts = np.split(numbers, np.cumsum([math.prod(shape) for shape in self.shapes])[:-1])
-        return tuple(
-            by_name(own.reshape(shape), unit.width)
-            for own, shape, unit in zip(parts, self.shapes, self.units, strict=True)
-        )
+        """Return the parameters of each unit by name, in float64, from a row of state or history.
 
-    def order(self) -> Tensor:
-        """Return the places in a row of state or history, unit by unit as they were given.
-
-        Stacks have another order, which depends on what fits into memory.
+        Stacks have another order than the units, which depends on what fits into memory.
         """
         sizes = [math.prod(self.shapes[index]) for index in self.places]
-        parts = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
-        places = np.concatenate([parts[at] for at in np.argsort(self.places)])
-        return torch.as_tensor(places, device=self.state.device)
-
-    def labels(self) -> Array:
-        """Return the labels of a first context of each unit, one after the other."""
-        drawn = [one.draw(0)[1][0, ..., 0] for stack in self.stacks for one in stack.sets]
-        first = [own for part in drawn for own in part.flatten(0, 1).cpu().numpy()]
-        return np.concatenate([first[at] for at in np.argsort(self.places)])
+        parts = np.split(row.double().cpu().numpy(), np.cumsum(sizes)[:-1])
+        found = {
+            index: by_name(own.reshape(self.shapes[index]), self.units[index].width)
+            for index, own in zip(self.places, parts, strict=True)
+        }
+        return tuple(found[index] for index in range(len(self.units)))
 
 
 def _chunks(items: Any, size: int) -> list[Any]:

@@ -19,23 +19,19 @@ fastest.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
 
 from icl import checks
-from icl.checks import affordable, choice, integer, matrices, sequence, shown
-from icl.pretrain.checkpoint import Checkpoint
+from icl.checks import affordable, flag, integer, sequence, shown
 from icl.pretrain.config import CovariateLaw, Options, Settings, UnitConfig
-from icl.pretrain.model import Array
 from icl.pretrain.result import Pretrained
 from icl.pretrain.sweep import Sweep
 from icl.pytorch import torch
 from icl.tasks import Task
-from icl.tasks.base import MOST
 
 
 def pretrain(
@@ -51,12 +47,13 @@ def pretrain(
     stream: str = "portable",
     dtype: str = "float64",
     record: Sequence[int] = (),
-    engine: str = "auto",
-    start: Any = None,
-    checkpoint: Path | str | None = None,
-    progress: Callable[[int, int], object] | None = None,
+    progress: bool = False,
 ) -> Pretrained:
     """Train every unit.
+
+    Steps are compiled where they can be: those of reduced softmax units on a CPU, by numba, and those of
+    all reduced units on a GPU, by ``torch.compile``. The others are taken by PyTorch as it is, which differs
+    by rounding. `Pretrained.engines` says what took the steps of a unit.
 
     Args:
         units: Units to train, all of one dimension; everything else may differ. Without
@@ -72,23 +69,14 @@ def pretrain(
         stream: "portable", the same random numbers on every device, or "native", see `icl.streams`.
         dtype: "float64" or "float32", of everything that is computed.
         record: Increasing numbers of steps after which the parameters are kept; 0 is the start.
-        engine: "compiled" takes the steps of reduced softmax units by numba on a CPU, and all steps by
-            ``torch.compile`` on a GPU; "eager" takes them by PyTorch as it is. "auto" compiles what it can.
-            `Pretrained.engines` says which it was; they differ by rounding.
-        start: Where units begin, in place of the parameters that ``initial_std`` gives: key-query matrices
-            (d, d) or (units, d, d) of reduced units, or a result of `pretrain` for as many units of the
-            same kind. Steps are counted from 0 again, with new moments of Adam.
-        checkpoint: File (.npz) that holds the state of the run, written about a hundred times. If it
-            is there, the run goes on from it, with the same numbers as if it had not been stopped. After
-            the last step it holds the result.
-        progress: Function that is called about a hundred times with the steps taken so far and ``steps``.
+        progress: Whether to show a progress bar of the steps, on standard error.
 
     Returns:
-        The trained units. A warning names units that diverged, and says where steps were not compiled.
+        The trained units. A warning names units that diverged, and says if there is no compiler.
 
     Raises:
         ValueError: If there are no units, their dimensions differ, two share a seed unasked, an argument
-            is out of range, the work is too large, or the checkpoint is that of another run.
+            is out of range, or the work is too large.
     """
     settings = Settings(
         steps=steps,
@@ -102,22 +90,16 @@ def pretrain(
         record=record,
     )
     units = _checked_units(units, settings)
-    choice(engine, "engine", ("auto", "eager", "compiled"))
-    if progress is not None and not callable(progress):
-        raise ValueError(f"progress={shown(progress)}: must be a function or None")
+    progress = flag(progress, "progress")
     place = checks.device(device, "device")
-    sweep = Sweep(units, settings, place, engine, _starts(start, units))
-    file = None if checkpoint is None else Checkpoint(checkpoint, sweep)
-    if file is not None:
-        file.load()
+    sweep = Sweep(units, settings, place)
+    if progress:
+        from tqdm import tqdm
 
-    def after() -> None:
-        if file is not None:
-            file.save()
-        if progress is not None:
-            progress(sweep.step, settings.steps)
-
-    sweep.train(after)
+        with tqdm(total=settings.steps, unit="step") as bar:
+            sweep.train(bar.update)
+    else:
+        sweep.train()
     parameters = sweep.by_unit(sweep.state[0])
     diverged = tuple(
         unit
@@ -165,29 +147,6 @@ def _checked_units(units: Any, settings: Settings) -> tuple[UnitConfig, ...]:
                     "or let them see the same: shared_tokens=True"
                 )
     return tuple(units)
-
-
-def _starts(start: Any, units: Sequence[UnitConfig]) -> list[Array]:
-    """Return the matrix of each unit before the first step."""
-    if start is None:
-        return [unit.initial() for unit in units]
-    d, count = units[0].task.dim, len(units)
-    kinds = [(unit.task.dim, unit.width) for unit in units]
-    if isinstance(start, Pretrained):
-        others = [(unit.task.dim, unit.width) for unit in start.units]
-        fits = kinds == others and not start.diverged
-        found = [np.vstack(list(own.values())) for own in start.parameters]
-    else:
-        M = matrices(start, "start", MOST)
-        fits = M.shape[-2:] == (d, d) and M.size in (d**2, count * d**2)
-        fits = fits and set(kinds) == {(d, None)}
-        found = list(np.resize(M, (count, d, d)))
-    if not fits:
-        raise ValueError(
-            f"start: must be a result of pretrain for {count} units like these, none diverged, or for "
-            f"reduced units matrices ({d}, {d}) or ({count}, {d}, {d})"
-        )
-    return found
 
 
 def train_grid(

@@ -55,6 +55,14 @@ def batch(tokens, step):
     return x[place, 0], y[place, 0]
 
 
+def trained_by(engine, monkeypatch, *given, **options):
+    """Train units where "eager" hides the compilers."""
+    with monkeypatch.context() as hidden:
+        if engine == "eager":
+            hidden.setattr(sweep, "is_compiled", lambda unit, device: False)
+        return pretrain(*given, **options)
+
+
 def assert_same(fast, slow, rtol=1e-8):
     """Same parameters, up to ``rtol`` of their size: the stated tolerance for double precision."""
     assert fast.keys() == slow.keys()
@@ -64,7 +72,7 @@ def assert_same(fast, slow, rtol=1e-8):
 
 @pytest.mark.parametrize("engine", ["compiled", "eager"])
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
-def test_every_step_is_that_of_one_unit_in_plain_pytorch(engine, optimizer):
+def test_every_step_is_that_of_one_unit_in_plain_pytorch(engine, optimizer, monkeypatch):
     """Twelve lines of autograd on the contexts of `draw_contexts`, and the parameters after every step."""
     unit = UnitConfig(ReLU(3, 2.0), 0.3, 6, seed=5)
     kind = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}[optimizer]
@@ -78,14 +86,14 @@ def test_every_step_is_that_of_one_unit_in_plain_pytorch(engine, optimizer):
         descent.zero_grad()
         ((prediction - y[:, -1]) ** 2).mean().backward()
         descent.step()
-    options = dict(optimizer=optimizer, engine=engine, schedule="constant")
-    trained = pretrain([unit], 20, 16, 0.1, record=tuple(range(20)), **options)
+    options = dict(optimizer=optimizer, schedule="constant", record=tuple(range(20)))
+    trained = trained_by(engine, monkeypatch, [unit], 20, 16, 0.1, **options)
     assert trained.engines == (engine,)
     assert np.allclose(trained.M_history[:, 0], torch.stack(path), 1e-10, 1e-12)
 
 
 @pytest.mark.parametrize("options", [{}, FAST], ids=["double", "single"])
-def test_both_engines_take_the_same_steps(options):
+def test_both_engines_take_the_same_steps(options, monkeypatch):
     """On the same random numbers they differ by rounding, at every step."""
     units = [
         UnitConfig(task, noise, n, seed, law)
@@ -97,11 +105,14 @@ def test_both_engines_take_the_same_steps(options):
             (Linear(4, 1e3), 10.0, 1, LowRank(BASIS)),
         )
     ]
-    run = partial(pretrain, units, 60, 33, 0.1, shared_tokens=True, record=tuple(range(60)))
-    loops, plain = (run(engine=name, **options) for name in ("compiled", "eager"))
+    options = options | dict(shared_tokens=True, record=tuple(range(60)))
+    loops, plain = (
+        trained_by(engine, monkeypatch, units, 60, 33, 0.1, **options)
+        for engine in ("compiled", "eager")
+    )
     assert set(loops.engines) == {"compiled"} and set(plain.engines) == {"eager"}
     size = np.abs(plain.M_history).max()
-    tolerance = 2e-5 if options else 1e-11
+    tolerance = 2e-5 if "dtype" in options else 1e-11
     assert np.abs(loops.M_history - plain.M_history).max() < tolerance * size
     assert np.abs(loops.M - plain.M).max() < tolerance * size
 
@@ -209,22 +220,20 @@ def test_one_graph_takes_the_steps_at_all_places_of_a_block(monkeypatch):
 
 
 @pytest.mark.parametrize("most, taking_turns", [(10**9, False), (1, True)])
-def test_stacks_of_a_gpu_share_its_memory(most, taking_turns):
+def test_stacks_of_a_gpu_share_its_memory(most, taking_turns, monkeypatch):
     """As `Sweep` gives it there, on a processor: if it is scarce, stacks draw in the place of others."""
     units = [UnitConfig(ReLU(3), 0.1, n, seed) for n in (8, 12) for seed in (0, 1)]
     given = {"batch_size": 16, "learning_rate": 0.05, "optimizer": "adam", "schedule": "linear"}
     settings = Settings(steps=41, shared_tokens=False, record=(3, 20), **given, **FAST)
-    starts = [np.zeros((3, 3))] * 4
+    monkeypatch.setattr(sweep, "is_compiled", lambda unit, device: False)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        plain, sharing = (
-            Sweep(units, settings, torch.device("cpu"), "eager", starts) for _ in "12"
-        )
+        plain, sharing = (Sweep(units, settings, torch.device("cpu")) for _ in "12")
         sharing._give_memory(most)
         assert [stack.shares for stack in sharing.stacks] == [taking_turns] * 2
         for one in (plain, sharing):
-            one.train(lambda: None)
+            one.train()
     finally:
         torch.set_num_threads(threads)
     assert torch.equal(plain.state, sharing.state) and torch.equal(plain.history, sharing.history)
@@ -238,10 +247,6 @@ def test_what_is_not_compiled_is_trained_eagerly_and_named():
         UnitConfig(ReLU(3), 0.2, 8, 2, width=4, initial_std=0.1),
     ]
     assert pretrain(units, 2, 4).engines == ("compiled", "eager", "eager")
-    with pytest.warns(RuntimeWarning, match="2 of 3 units are trained eagerly"):
-        pretrain(units, 2, 4, engine="compiled")
-    with pytest.raises(ValueError, match="engine='fast': allowed are auto"):
-        pretrain(units, 2, 4, engine="fast")
 
 
 @pytest.mark.slow
@@ -361,7 +366,7 @@ def test_native_training_follows_the_reference_on_the_same_numbers():
 def test_how_units_are_divided_changes_no_number(engine, monkeypatch):
     """Into stacks that fit into memory, and among threads; PyTorch rounds its products by their shapes."""
     units = [UnitConfig(ReLU(3, L), 0.2, 8, s) for s in (1, 2, 3) for L in (1.0, 2.0)]
-    run = partial(pretrain, steps=5, batch_size=50, shared_tokens=True, engine=engine)
+    run = partial(trained_by, engine, monkeypatch, steps=5, batch_size=50, shared_tokens=True)
     whole = run(units).M
     tolerance = 0 if engine == "compiled" else 1e-14
     threads = torch.get_num_threads()
@@ -384,20 +389,19 @@ def test_plain_gradient_steps_and_their_history():
 
 
 @pytest.mark.gpu
-def test_same_numbers_on_the_gpu():
+def test_same_numbers_on_the_gpu(monkeypatch):
     units = [UnitConfig(Affine(3), 0.2, 8, s) for s in range(3)]
     units.append(UnitConfig(Affine(3), 0.2, 8, 3, activation="linear"))
-    run = partial(pretrain, units, 100, 64, 0.1)
-    cpu = run()
+    cpu = pretrain(units, 100, 64, 0.1)
     for engine in ("compiled", "eager"):
-        gpu = run("cuda", engine=engine)
+        gpu = trained_by(engine, monkeypatch, units, 100, 64, 0.1, "cuda")
         assert gpu.device == "cuda" and set(gpu.engines) == {engine}
         assert np.allclose(cpu.M, gpu.M, rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("source, tolerance", [("native", 1e-3), ("portable", 1e-6)])
-def test_every_class_and_every_law_trains_on_the_gpu(source, tolerance):
+def test_every_class_and_every_law_trains_on_the_gpu(source, tolerance, monkeypatch):
     """In one sweep of several stacks, with stops within blocks; both engines see the same batches."""
     laws = [None, Normal(4), Ellipsoid(np.diag([1.0, 2, 3, 4])), LowRank(BASIS, 0.5)]
     tasks = [given(4) for given in (Affine, Cosine, Exponential, Linear, Network, PhasedCosine)]
@@ -407,12 +411,14 @@ def test_every_class_and_every_law_trains_on_the_gpu(source, tolerance):
         UnitConfig(task, 0.1, 8 + 4 * (at // 6), at // 3, laws[at // 3])
         for at, task in enumerate(tasks)
     ]
-    run = partial(pretrain, units, 300, 32, 0.1, "cuda", shared_tokens=True, stream=source)
-    fast, plain = (run(engine=name, record=(3, 299, 300)) for name in ("compiled", "eager"))
+    options = dict(shared_tokens=True, stream=source, record=(3, 299, 300))
+    fast, plain, again = (
+        trained_by(engine, monkeypatch, units, 300, 32, 0.1, "cuda", **options)
+        for engine in ("compiled", "eager", "compiled")
+    )
     assert set(fast.engines) == {"compiled"} and not fast.diverged
     size = np.abs(plain.M_history).max((-2, -1), keepdims=True)
     assert (np.abs(fast.M_history - plain.M_history) < tolerance * size).all()
-    again = run(engine="compiled")
     assert np.array_equal(fast.M, again.M)
 
 
@@ -457,14 +463,14 @@ def test_the_mean_training_curve_follows_the_population_flow():
 
 @pytest.mark.parametrize("engine", ["compiled", "eager"])
 @pytest.mark.parametrize("options", [{}, FAST], ids=["double", "single"])
-def test_a_diverging_unit_is_named_and_leaves_the_others_alone(options, engine):
-    options = options | {"engine": engine}
+def test_a_diverging_unit_is_named_and_leaves_the_others_alone(options, engine, monkeypatch):
+    run = partial(trained_by, engine, monkeypatch)
     good = UnitConfig(Affine(3), 0.2, 8, 1)
     bad = dataclasses.replace(good, learning_rate=1e308)
     with pytest.warns(RuntimeWarning, match="learning_rate=1e.308"):
-        both = pretrain([good, bad], 30, 4, 0.1, shared_tokens=True, **options)
+        both = run([good, bad], 30, 4, 0.1, shared_tokens=True, **options)
     assert both.diverged == (bad,) and np.isfinite(both.M[0]).all()
-    assert np.array_equal(both.M[0], pretrain([good], 30, 4, 0.1, **options).M[0])
+    assert np.array_equal(both.M[0], run([good], 30, 4, 0.1, **options).M[0])
 
 
 @pytest.mark.parametrize("sets", [3, 1])
@@ -504,3 +510,11 @@ def test_predictions_and_a_single_token():
     # its weight is one whatever M is
     assert not gradient(*given).any()
     assert not pretrain([unit], 3, 5).M.any()
+
+
+def test_a_progress_bar_counts_every_step(capfd):
+    train = partial(pretrain, [UnitConfig(ReLU(3), 0.1, 4, 0)], 1000, 2, record=(0, 3, 555))
+    silent = train()
+    assert capfd.readouterr().err == ""
+    assert np.array_equal(train(progress=True).M_history, silent.M_history)
+    assert "1000/1000" in capfd.readouterr().err
