@@ -54,7 +54,7 @@ from icl.risk import linear_optimum, optimal_window, population_risk
 from icl.streams import stream
 from icl.tasks import Cosine, ReLU, make_task
 from icl_book import notebook
-from icl_book.claims import cases, judge
+from icl_book.claims import exact_cases, judge
 from icl_book.figures import plots
 from icl_book.figures.interactive import interactive
 from icl_book.measurements import attention_window
@@ -248,8 +248,8 @@ on_sphere = gaps.loc[gaps.tokens == "sphere", ["dim", "gap"]]
 off_sphere = gaps.loc[gaps.tokens == "normal", ["dim", "gap"]]
 judge(
     "P1.W.kernel",
-    cases(on_sphere, "gap", name="d = {dim}"),
-    cases(off_sphere, "gap", name="d = {dim}, normal tokens"),
+    exact_cases(on_sphere, "gap", name="d = {dim}"),
+    exact_cases(off_sphere, "gap", name="d = {dim}, normal tokens"),
 )
 
 # %% [markdown]
@@ -327,8 +327,8 @@ in_order = disorder.loc[disorder.tokens == "sphere", ["dim", "disorder"]]
 out_of_order = disorder.loc[disorder.tokens == "normal", ["dim", "disorder"]]
 judge(
     "P1.W.closer",
-    cases(in_order, "disorder", name="d = {dim}"),
-    cases(out_of_order, "disorder", name="d = {dim}, normal tokens"),
+    exact_cases(in_order, "disorder", name="d = {dim}"),
+    exact_cases(out_of_order, "disorder", name="d = {dim}, normal tokens"),
 )
 
 # %% [markdown]
@@ -603,10 +603,10 @@ of_waves = attention_window.window_slopes(**waves, **setting)
 resolved = attention_window.window_slopes(**waves, **setting | {"n": 10**6})
 judge(
     "P1.W.rapid",
-    cases(of_lines, **columns),
-    readings={"cosines": cases(of_waves, **columns)},
+    exact_cases(of_lines, **columns),
+    readings={"cosines": exact_cases(of_waves, **columns)},
     could={
-        "cosines": cases(
+        "cosines": exact_cases(
             resolved, **columns | {"name": "{task}, d = {dim}, n = 1000000"}
         )
     },

@@ -62,7 +62,7 @@ from icl.risk import nearest_neighbor_risk, optimal_window
 from icl.streams import stream
 from icl.tasks import Affine, PhasedCosine, Projected, QuadraticRisk, ReLU, Tanh
 from icl_book import notebook
-from icl_book.claims import cases, judge
+from icl_book.claims import attained_cases, exact_cases, judge, sampled_cases
 from icl_book.figures import plots
 from icl_book.measurements import beyond
 
@@ -159,7 +159,7 @@ grown = {
 judge(
     "P1.rebuttal.classification",
     [
-        cases(exponents[exponents.varied == varied], error="error", name=name)
+        exact_cases(exponents[exponents.varied == varied], error="error", name=name)
         for varied, name in grown.items()
     ],
 )
@@ -265,8 +265,10 @@ two = deep[deep.model.str.startswith("two layers")]
 one = deep[deep.model == "one layer"]
 judge(
     "P1.rebuttal.deeper",
-    cases(two[["model", "seed", "others"]], "others", samples="seed", name="{model}"),
-    cases(one[["seed", "others"]], "others", samples="seed", name="one layer"),
+    sampled_cases(
+        two[["model", "seed", "others"]], "others", samples="seed", name="{model}"
+    ),
+    sampled_cases(one[["seed", "others"]], "others", samples="seed", name="one layer"),
 )
 
 # %% [markdown]
@@ -311,7 +313,7 @@ largest = alone[alone.w <= judged_window].groupby("w", as_index=False)
 factors = largest[["factor", "bound"]].max()
 judge(
     "P1.rebuttal.collapse",
-    cases(factors, "factor", high="bound", kind="found", name="w = {w:g}"),
+    attained_cases(factors, "factor", high="bound", name="w = {w:g}"),
 )
 
 # %% [markdown]
@@ -381,8 +383,8 @@ outside = behind[["link", "seed", "outside"]].assign(what="outside")
 judge(
     "P1.rebuttal.links",
     [
-        cases(window, "window", samples="seed", name="{link}: window"),
-        cases(outside, "outside", samples="seed", name="{link}: outside $B$"),
+        sampled_cases(window, "window", samples="seed", name="{link}: window"),
+        sampled_cases(outside, "outside", samples="seed", name="{link}: outside $B$"),
     ],
 )
 
@@ -471,7 +473,7 @@ def on_each_class(table, trained_on):
     """Make cases of the prices that a unit trained on some classes pays."""
     chosen = table[table.start.isin(trained_on) & (table.start != table.task)]
     name = "{start} to {task}, d = {dim}, n = {n:g}, $\\sigma$ = {noise_std}"
-    return cases(chosen[columns], "price", error="error", name=name)
+    return exact_cases(chosen[columns], "price", error="error", name=name)
 
 
 def spread(table):
@@ -480,7 +482,7 @@ def spread(table):
     found = (chosen.risk.max() / chosen.risk.min()).rename("price").reset_index()
     found["error"] = found.price * 2 * chosen.risk_error.max().to_numpy()
     name = "largest over least, d = {dim}, n = {n:g}, $\\sigma$ = {noise_std}"
-    return cases(found, "price", error="error", name=name)
+    return exact_cases(found, "price", error="error", name=name)
 
 
 # %% tags=["remove-input"]

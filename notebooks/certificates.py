@@ -44,7 +44,7 @@ import pandas as pd
 from icl.risk import low_rank_risk, matrix_risk, optimal_window, population_risk
 from icl.tasks import Affine, Cosine, Quadratic, ReLU, Tanh, Zonal
 from icl_book import notebook
-from icl_book.claims import cases, judge
+from icl_book.claims import attained_cases, exact_cases, judge
 from icl_book.figures import plots
 from icl_book.measurements import certificates
 from icl_rigor import curvature, enclose_risk
@@ -310,8 +310,8 @@ others = certificates.other_matrices(
 control = pd.DataFrame([certificates.turned_waves(TwoWaves(2), n=20)])
 judge(
     "P1.T2.form",
-    cases(others, error="error", name="{task}, d = {dim}, n = {n}: {matrix}"),
-    cases(control, error="error", name="two waves, quarter turn"),
+    exact_cases(others, error="error", name="{task}, d = {dim}, n = {n}: {matrix}"),
+    exact_cases(control, error="error", name="two waves, quarter turn"),
 )
 
 # %% [markdown]
@@ -851,8 +851,8 @@ of_all = slopes[slopes.functions == "Lipschitz"].drop(columns="functions")
 of_rougher = slopes[slopes.functions == "rougher"].drop(columns="functions")
 judge(
     "P1.T3.any",
-    cases(of_all, error="error", name="d = {dim}, upper end"),
-    cases(of_rougher, error="error", name="d = {dim}"),
+    exact_cases(of_all, error="error", name="d = {dim}, upper end"),
+    exact_cases(of_rougher, error="error", name="d = {dim}"),
 )
 
 # %% [markdown]
@@ -881,7 +881,7 @@ steepest = certificates.steepest(
     [(1.0, 0.3), (-0.7, 0.2), (0.5, 0.5), (1.0, -1.0), (0.1, 0.9)]
 )
 template = "$\\ell_1$ = {first:g}, $\\ell_2$ = {second:g}"
-judge("P1.T2.lip", steepest, kind="found", high="bound", name=template)
+judge("P1.T2.lip", attained_cases(steepest, high="bound", name=template))
 
 # %% [markdown]
 # (proof-law)=

@@ -47,7 +47,7 @@ from icl.risk import optimal_window, population_risk
 from icl.streams import stream
 from icl.tasks import Affine, ReLU, Zonal, make_task
 from icl_book import notebook
-from icl_book.claims import cases, judge
+from icl_book.claims import exact_cases, judge
 from icl_book.figures import plots
 from icl_book.figures.interactive import interactive
 from icl_book.measurements import exact_risk
@@ -339,8 +339,8 @@ direct = direct.drop(columns="query")
 template = "{task}, d = {dim}, n = {n}, w = {w:g}"
 judge(
     "P1.risk.exact",
-    cases(direct[~counted], error="error", name=template),
-    cases(direct[counted], error="error", name=template + ", query counted"),
+    exact_cases(direct[~counted], error="error", name=template),
+    exact_cases(direct[counted], error="error", name=template + ", query counted"),
 )
 
 # %% [markdown]
@@ -364,8 +364,8 @@ centered = exact_risk.loss_against_parts(**drawn, shift=0.0)
 shifted = exact_risk.loss_against_parts(**drawn, shift=3.0)
 judge(
     "P1.risk.split",
-    cases(centered, name="{task}, d = {dim}"),
-    cases(shifted, name="{task}, d = {dim}, noise with a mean"),
+    exact_cases(centered, name="{task}, d = {dim}"),
+    exact_cases(shifted, name="{task}, d = {dim}, noise with a mean"),
 )
 
 # %% [markdown]

@@ -55,7 +55,7 @@ from icl.risk import (
 from icl.streams import stream
 from icl.tasks import Linear
 from icl_book import notebook
-from icl_book.claims import cases, judge
+from icl_book.claims import exact_cases, judge, sampled_cases
 from icl_book.figures import plots
 from icl_book.measurements import gaussian_tokens
 
@@ -168,14 +168,14 @@ control = pd.DataFrame(
 )
 judge(
     "P1.G.stops",
-    cases(
+    exact_cases(
         pd.concat([on_gaussian, on_sphere]),
         "w",
         error="error",
         labels=["dim", "n", "noise_std", "tokens"],
         name="{tokens}, d = {dim}, n = {n:g}, sigma = {noise_std:g}",
     ),
-    cases(
+    exact_cases(
         control,
         "w",
         error="error",
@@ -455,15 +455,15 @@ template = "w = {w:g}, d = {dim}"
 judge(
     "P1.G.distance",
     [
-        cases(few, "value", name=template, **rows),
-        cases(
+        exact_cases(few, "value", name=template, **rows),
+        exact_cases(
             few[few.w == 1].assign(what="raw"),
             "raw",
             name=template + ", before the division",
             **rows,
         ),
     ],
-    cases(few[few.w > 0.75], "one_length", name=template, **rows),
+    exact_cases(few[few.w > 0.75], "one_length", name=template, **rows),
 )
 
 # %% [markdown]
@@ -539,10 +539,12 @@ for seed in range(seeds):
 control = pd.DataFrame(rows)
 judge(
     "P1.G.floor",
-    cases(
+    sampled_cases(
         longest, "excess", samples="seed", name=f"{{function}}, n = {context_length}"
     ),
-    cases(control, "excess", samples="seed", name=f"He_2, n = {context_length}"),
+    sampled_cases(
+        control, "excess", samples="seed", name=f"He_2, n = {context_length}"
+    ),
 )
 
 # %% tags=["hide-input"]

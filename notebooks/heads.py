@@ -68,7 +68,13 @@ from icl.risk import heads_risk, kriging_bounds, optimal_heads, optimal_window
 from icl.streams import NativeStream, stream
 from icl.tasks import Affine, Cosine, PhasedCosine, QuadraticRisk, ReLU, Sign
 from icl_book import notebook
-from icl_book.claims import cases, judge
+from icl_book.claims import (
+    attained_cases,
+    exact_cases,
+    interval_cases,
+    judge,
+    sampled_cases,
+)
 from icl_book.figures import plots
 from icl_book.measurements import heads as several
 
@@ -216,8 +222,8 @@ labels = ["task", "dim", "n", "heads"]
 name = "{task}, d = {dim}, n = {n}, {heads}"
 judge(
     "P1.H.gain",
-    cases(found, "gain", high="most", kind="found", labels=labels, name=name),
-    cases(wrong, "gain", error="error", labels=labels, name=name + ", added"),
+    attained_cases(found, "gain", high="most", labels=labels, name=name),
+    exact_cases(wrong, "gain", error="error", labels=labels, name=name + ", added"),
 )
 
 # %% [markdown]
@@ -365,8 +371,8 @@ template = "affine, d = {dim}, n = {n}, heads start {start}"
 columns = {"value": "over two", "samples": "seed", "name": template}
 judge(
     "P1.H.trained",
-    cases(ratios[ratios.start == "apart"], **columns),
-    cases(ratios[ratios.start == "alike"], **columns),
+    sampled_cases(ratios[ratios.start == "apart"], **columns),
+    sampled_cases(ratios[ratios.start == "alike"], **columns),
 )
 
 # %% [markdown]
@@ -661,8 +667,8 @@ averaged = several.wave_slopes(dims=[5], heads=[2], averaged=True, **long)
 name = "{task}, d = {dim}, heads: {heads}"
 judge(
     "P1.H.rate",
-    cases(slopes, error="error", name=name),
-    cases(averaged, error="error", name=name + ", averaged"),
+    exact_cases(slopes, error="error", name=name),
+    exact_cases(averaged, error="error", name=name + ", averaged"),
 )
 
 # %% [markdown]
@@ -774,8 +780,8 @@ name = "d = {dim}, heads: {heads}"
 columns = {"value": "limit", "error": "error"}
 judge(
     "P1.H.kriging",
-    cases(several.against_kriging(heads=3, **kinks), name=name, **columns),
-    cases(
+    sampled_cases(several.against_kriging(heads=3, **kinks), name=name, **columns),
+    sampled_cases(
         several.against_kriging(heads=1, parity=0, **kinks),
         name=name + ", even functions",
         **columns,
@@ -851,8 +857,8 @@ more = several.between(tasks[:2], more=4, **sampled)
 name = "{task}, d = {dim}, n = {n}"
 judge(
     "P1.H.floor",
-    cases(places, low="low", high="high", name=name),
-    cases(more, low="low", high="high", name=name + ", four times the tokens"),
+    interval_cases(places, low="low", high="high", name=name),
+    interval_cases(more, low="low", high="high", name=name + ", four times the tokens"),
 )
 
 # %% [markdown]

@@ -48,7 +48,7 @@ from icl.streams import stream
 from icl.tensor_trick import gradient, hvp, loss, vec
 from icl.tensor_trick.formulas import row_gradient
 from icl_book import notebook
-from icl_book.claims import cases, judge
+from icl_book.claims import exact_cases, judge, sampled_cases
 from icl_book.figures import plots
 from icl_book.measurements import icl_as_gradient_descent as measured
 from icl_book.measurements import medians
@@ -172,16 +172,18 @@ plt.show()
 # %% tags=["remove-input"]
 worst = largest.reset_index()
 kinds = {"labels": ["kind"]}
-values = cases(worst, "loss", name="value, {kind}", **kinds)
-slopes = cases(worst, "gradient", name="gradient, {kind}", **kinds)
+values = exact_cases(worst, "loss", name="value, {kind}", **kinds)
+slopes = exact_cases(worst, "gradient", name="gradient, {kind}", **kinds)
 normalized = worst[worst.kind == "normalized"]
-scores = cases(normalized, "scores", labels=[], name="scores, normalized")
+scores = exact_cases(normalized, "scores", labels=[], name="scores, normalized")
 # in linear regression both moves leave the same residual, and so the same gradient
 S = A1 @ X_first @ A2.T
 S_next = A1 @ (0.9 * X_first) @ A2.T
 B_next = B + S - S_next
 both = A1.T @ (S_next - B) @ A2, A1.T @ (S - B_next) @ A2
-linear = cases(pd.DataFrame({"value": [relative(*both)]}), name="gradient, linear")
+linear = exact_cases(
+    pd.DataFrame({"value": [relative(*both)]}), name="gradient, linear"
+)
 judge(
     "P2.icl.equivalence",
     values,
@@ -191,8 +193,8 @@ judge(
 
 # %% tags=["remove-input"]
 named = {"name": "{moved} move, {kind}", "labels": ["moved", "kind"]}
-weights = cases(worst.assign(moved="weights"), "loss", **named)
-tokens = cases(worst.assign(moved="data"), "loss, tokens", **named)
+weights = exact_cases(worst.assign(moved="weights"), "loss", **named)
+tokens = exact_cases(worst.assign(moved="data"), "loss, tokens", **named)
 judge("P2.icl.identity", [weights, tokens])
 
 # %% [markdown]
@@ -316,15 +318,17 @@ for what, s, t in (("weights move", after, b), ("target moves", before, target))
 # %% tags=["remove-input"]
 long = measured.reversed_weights()
 one = {"error": "error", "labels": [], "name": "shift, R = 2"}
-normalized = cases(long[long.kind == "normalized"], "shift", **one)
-rescaled = cases(long[long.kind == "rescaled"], "shift", **one)
-same = cases(long, "loss", error="error", labels=["kind"], name="loss, {kind}, R = 2")
+normalized = exact_cases(long[long.kind == "normalized"], "shift", **one)
+rescaled = exact_cases(long[long.kind == "rescaled"], "shift", **one)
+same = exact_cases(
+    long, "loss", error="error", labels=["kind"], name="loss, {kind}, R = 2"
+)
 unmoved = {"error": "error", "labels": ["kind"], "name": "target unmoved, {kind}"}
 judge(
     "P2.icl.break",
     rescaled,
     readings={"normalized": normalized, "loss": same},
-    could={"normalized": rescaled, "loss": cases(long, "unmoved", **unmoved)},
+    could={"normalized": rescaled, "loss": exact_cases(long, "unmoved", **unmoved)},
 )
 
 # %% [markdown]
@@ -389,7 +393,7 @@ for side, listed in (("right", right), ("wrong", wrong)):
     for name, layer, sharpness, what in listed:
         chosen = fits[(fits.layer == layer) & (fits.sharpness == sharpness)]
         chosen = chosen.assign(what=what)
-        evidence[side] += cases(
+        evidence[side] += sampled_cases(
             chosen, "cosine", samples="seed", labels=["what"], name=name + size
         )
 judge("P2.icl.imitates", evidence["right"], evidence["wrong"])

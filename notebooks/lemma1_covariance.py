@@ -54,7 +54,7 @@ from icl.risk import matrix_risk, optimal_window
 from icl.streams import stream
 from icl.tasks import Affine, Cosine, Projected, Quadratic, ReLU
 from icl_book import notebook
-from icl_book.claims import cases, judge
+from icl_book.claims import exact_cases, judge, sampled_cases
 from icl_book.figures import plots
 from icl_book.measurements import lemma1_covariance as lemma1
 from icl_book.measurements import losses_of_matrices, medians
@@ -210,13 +210,13 @@ in_space = {"affine": Affine(d, original), "ReLU": ReLU(d, original)}
 other_symmetry = trained_entries(in_space, np.eye(d), np.diag(stretch))
 
 # %% tags=["remove-input"]
-broken = cases(
+broken = sampled_cases(
     lemma1.whitened_differences(other_symmetry),
     "difference",
     samples="seed",
     name="{task}",
 )
-unbroken = cases(
+unbroken = sampled_cases(
     differences, "difference", samples="seed", name="{task}, $\\Sigma_{covariance}$"
 )
 judge("P1.L1.trained", unbroken, broken)
@@ -297,8 +297,8 @@ gaps = pd.DataFrame(
 axes_from_to = "axes from 1 to {length:g}"
 judge(
     "P1.L1.wlog",
-    cases(gaps, "whitened", labels=["length"], name=axes_from_to),
-    cases(gaps, "unwhitened", labels=["length"], name=axes_from_to),
+    exact_cases(gaps, "whitened", labels=["length"], name=axes_from_to),
+    exact_cases(gaps, "unwhitened", labels=["length"], name=axes_from_to),
 )
 
 # %% [markdown]
@@ -405,7 +405,7 @@ others = [
 ]
 judge(
     "P1.L1.form",
-    cases(
+    exact_cases(
         pd.concat(others)[["task", "matrix", "value", "error"]],
         error="error",
         name=f"{{task}}, d = {d}, n = {context_length}: {{matrix}}",

@@ -68,7 +68,7 @@ from icl.risk import (
 from icl.streams import NativeStream, stream
 from icl.tasks import ReLU
 from icl_book import notebook
-from icl_book.claims import cases, judge
+from icl_book.claims import exact_cases, judge, sampled_cases
 from icl_book.figures import plots
 from icl_book.measurements import length
 
@@ -227,8 +227,8 @@ columns = {"value": "price", "error": "error"}
 slow = spread[spread.rule.isin(others)]
 judge(
     "P1.N.rules",
-    cases(slow[slow.ratio > 1], name=name, **columns),
-    cases(slow[slow.ratio == 1], name=name, **columns),
+    exact_cases(slow[slow.ratio > 1], name=name, **columns),
+    exact_cases(slow[slow.ratio == 1], name=name, **columns),
 )
 
 # %% tags=["remove-input"]
@@ -237,8 +237,10 @@ beside = spread.assign(log=beside)[spread.ratio > 1]
 name = "N = {ratio} n0, {of}"
 judge(
     "P1.N.law",
-    cases(beside[beside.rule == "n^(2/(d+2))"], name=name, **columns),
-    cases(beside[beside.rule == "window kept"], name=name + ", window kept", **columns),
+    exact_cases(beside[beside.rule == "n^(2/(d+2))"], name=name, **columns),
+    exact_cases(
+        beside[beside.rule == "window kept"], name=name + ", window kept", **columns
+    ),
 )
 
 # %% [markdown]
@@ -304,8 +306,8 @@ fit_spread = length.spread(fits[fits.rule != "window kept"], ["rule", "n"])
 name = "{rule}, n = {n}, {of}"
 judge(
     "P1.N.fitted",
-    cases(fit_spread[fit_spread.n >= 20_000], name=name, **columns),
-    cases(fit_spread[fit_spread.n == max(sizes)], name=name, **columns),
+    exact_cases(fit_spread[fit_spread.n >= 20_000], name=name, **columns),
+    exact_cases(fit_spread[fit_spread.n == max(sizes)], name=name, **columns),
 )
 
 # %% [markdown]
@@ -357,8 +359,8 @@ name = "ReLU, d = {dim}, {rule}"
 columns_of_units = {"value": "mean risk / least", "samples": "seed", "name": name}
 judge(
     "P1.N.trained",
-    cases(ratios[ratios.rule == "b trained"], **columns_of_units),
-    cases(ratios[ratios.rule == "b = 0"], **columns_of_units),
+    sampled_cases(ratios[ratios.rule == "b trained"], **columns_of_units),
+    sampled_cases(ratios[ratios.rule == "b = 0"], **columns_of_units),
 )
 
 # %% [markdown]
@@ -404,8 +406,8 @@ name = "{task}, d = {dim}, n = {n}"
 of_contexts = {"samples": "seed", "labels": ["task", "dim", "n"]}
 judge(
     "P1.N.context",
-    cases(chosen, "of_function", name=name, **of_contexts),
-    cases(permuted, "of_function", name=name + ", permuted", **of_contexts),
+    sampled_cases(chosen, "of_function", name=name, **of_contexts),
+    sampled_cases(permuted, "of_function", name=name + ", permuted", **of_contexts),
 )
 
 # %% [markdown]
@@ -524,8 +526,8 @@ squared = wrong[(wrong.factor == 4) | (wrong.factor == 0.25)]
 squared = squared.assign(factor=squared.factor**2)
 judge(
     "P1.N.mistakes",
-    cases(wrong, name=name, **by_formula),
-    cases(squared, name=name + ", half of the mistake", **by_formula),
+    exact_cases(wrong, name=name, **by_formula),
+    exact_cases(squared, name=name + ", half of the mistake", **by_formula),
 )
 
 # %% [markdown]
@@ -578,8 +580,8 @@ slope = {"value": "slope", "error": "error"}
 as_kept = powers[powers.rule == "law"].assign(rule="kept")
 judge(
     "P1.N.rates",
-    cases(powers, name=name, **slope),
-    cases(as_kept, name=name + ", by the law", **slope),
+    exact_cases(powers, name=name, **slope),
+    exact_cases(as_kept, name=name + ", by the law", **slope),
 )
 
 # %% [markdown]
@@ -600,8 +602,8 @@ harm = length.gaussian_prices(settings=far, **gauss)
 none = length.gaussian_prices(settings=[(3, 100), (5, 100)], **gauss)
 judge(
     "P1.N.gaussian",
-    cases(harm, name=name, **columns),
-    cases(none, name=name + ", n = n0", **columns),
+    exact_cases(harm, name=name, **columns),
+    exact_cases(none, name=name + ", n = n0", **columns),
 )
 
 # %% [markdown]
@@ -673,7 +675,7 @@ plt.show()
 
 # %% tags=["remove-input"]
 evidence = length.evidence_of_two_models()
-found, control = (cases(t, samples="text") for t in evidence["P1.N.narrow"])
+found, control = (sampled_cases(t, samples="text") for t in evidence["P1.N.narrow"])
 judge("P1.N.narrow", found, control)
 
 # %% [markdown]
@@ -701,11 +703,11 @@ judge("P1.N.narrow", found, control)
 # is the undecided number, since in one of the eight texts, Paradise Lost, more than half of SmolLM2's shortfall is left.
 
 # %% tags=["remove-input"]
-found, control = (cases(t, samples="text") for t in evidence["P1.N.positions"])
+found, control = (sampled_cases(t, samples="text") for t in evidence["P1.N.positions"])
 judge("P1.N.positions", found, control)
 
 # %% tags=["remove-input"]
-found, control = (cases(t, samples="text") for t in evidence["P1.N.size"])
+found, control = (sampled_cases(t, samples="text") for t in evidence["P1.N.size"])
 judge("P1.N.size", found, control)
 
 # %% [markdown]

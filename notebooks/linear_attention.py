@@ -56,7 +56,7 @@ from icl.risk import (
 from icl.streams import stream
 from icl.tasks import Affine, Cosine, Linear, ReLU
 from icl_book import notebook
-from icl_book.claims import cases, judge
+from icl_book.claims import exact_cases, judge
 from icl_book.figures import plots
 from icl_book.measurements import linear_attention
 
@@ -180,8 +180,8 @@ won = last.loc[last.task == "linear", columns]
 lost = last.loc[last.task == "affine", columns]
 judge(
     "P1.LA.wins",
-    cases(won, error="error", name=f"linear, {where}"),
-    cases(lost, error="error", name=f"affine, {where}"),
+    exact_cases(won, error="error", name=f"linear, {where}"),
+    exact_cases(lost, error="error", name=f"affine, {where}"),
 )
 
 # %% [markdown]
@@ -290,13 +290,13 @@ raised = linear_attention.growth(
 columns = {"value": "slope", "error": "error"}
 judge(
     "P1.LA.fails",
-    cases(spared, **columns, name="{task}, d = {dim}"),
-    cases(lines, **columns, name="{task}, d = {dim}"),
+    exact_cases(spared, **columns, name="{task}, d = {dim}"),
+    exact_cases(lines, **columns, name="{task}, d = {dim}"),
     readings={
-        "intercept": cases(whole, **columns, name="{task}, d = {dim}"),
-        "low-rank": cases(few, **columns, name="linear, k = {dim}, any d"),
+        "intercept": exact_cases(whole, **columns, name="{task}, d = {dim}"),
+        "low-rank": exact_cases(few, **columns, name="linear, k = {dim}, any d"),
     },
-    could={"low-rank": cases(raised, **columns, name="affine, k = {dim}, any d")},
+    could={"low-rank": exact_cases(raised, **columns, name="affine, k = {dim}, any d")},
 )
 
 # %% [markdown]
@@ -386,8 +386,8 @@ columns = {"error": "error", "labels": ["dim", "task", "w", "limit"]}
 template = "{task}, d = {dim}, w = {w:.0e}"
 judge(
     "P1.LA.edges",
-    cases(long, name=template, **columns),
-    cases(next_dim, name=template + ", limit of d + 1", **columns),
+    exact_cases(long, name=template, **columns),
+    exact_cases(next_dim, name=template + ", limit of d + 1", **columns),
 )
 
 # %% [markdown]

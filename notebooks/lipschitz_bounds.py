@@ -50,7 +50,7 @@ import torch
 
 from icl.streams import stream
 from icl_book import notebook
-from icl_book.claims import cases, judge
+from icl_book.claims import attained_cases, exact_cases, judge
 from icl_book.figures import plots
 from icl_book.measurements import lipschitz_bounds
 
@@ -170,14 +170,14 @@ fastest = fastest.reset_index().assign(most=0.0)
 short = (fastest.reach == 1) & (fastest.function == "f")
 long = (fastest.reach == 10) & (fastest.function == "f")
 unnormalized = (fastest.reach == 1) & (fastest.function == "u")
-proved = {"kind": "found", "high": "most", "labels": ["n"]}
+proved = {"high": "most", "labels": ["n"]}
 judge(
     "P2.lip.half",
     [
-        cases(fastest[short], name="n = {n}, x up to R long", **proved),
-        cases(fastest[long], name="n = {n}, x up to 10 R long", **proved),
+        attained_cases(fastest[short], name="n = {n}, x up to R long", **proved),
+        attained_cases(fastest[long], name="n = {n}, x up to 10 R long", **proved),
     ],
-    cases(fastest[unnormalized], kind="found", labels=["n"], name="u, n = {n}"),
+    attained_cases(fastest[unnormalized], labels=["n"], name="u, n = {n}"),
 )
 
 # %% [markdown]
@@ -352,8 +352,8 @@ look = {"value": "slack", "labels": ["bound", "n"], "name": "{bound}, n = {n}"}
 judge(
     "P2.lip.f",
     [
-        cases(slack[of_f], **look),
-        cases(
+        exact_cases(slack[of_f], **look),
+        exact_cases(
             stated,
             value="slack",
             labels=["n", "R"],
@@ -369,9 +369,9 @@ judge("P2.lip.u", slack[~of_f], **look)
 too_large = {"u": "$u$", "alpha": r"$\alpha$", "1/alpha": r"$1/\alpha$"}
 judge(
     "P2.size.printed",
-    cases(within, "excess", labels=["bound", "n"], name="{bound}, n = {n}"),
+    exact_cases(within, "excess", labels=["bound", "n"], name="{bound}, n = {n}"),
     [
-        cases(
+        exact_cases(
             far[far.function == function],
             "excess",
             labels=[],
@@ -396,7 +396,7 @@ longer = found[(found.function == "u") & (found.reach == 10)]
 longer = longer[longer.R == max(radii)]
 longer = longer.assign(excess=longer.found - longer.printed)
 name = "u, n = {n}, R = {R:g}, x up to 10 R long"
-longer = cases(longer, "excess", kind="found", labels=["n", "R"], name=name)
+longer = attained_cases(longer, "excess", labels=["n", "R"], name=name)
 judge("P2.lip.break", longer)
 
 # %% [markdown]
@@ -448,9 +448,9 @@ convex = lipschitz_bounds.extreme_curvature(
 )
 
 # %% tags=["remove-input"]
-proved = {"kind": "found", "high": "most", "labels": ["which", "n"]}
-both = cases(bends, name="{which}, n = {n}", **proved)
-judge("P2.opt.range", both, cases(convex, name="{which}, n = {n}", **proved))
+proved = {"high": "most", "labels": ["which", "n"]}
+both = attained_cases(bends, name="{which}, n = {n}", **proved)
+judge("P2.opt.range", both, attained_cases(convex, name="{which}, n = {n}", **proved))
 
 # %% [markdown]
 # ## Experiment 2: dividing the data out

@@ -51,7 +51,7 @@ from matplotlib.colors import ListedColormap
 from icl.risk import asymptotics, nearest_neighbor_risk, optimal_window, population_risk
 from icl.tasks import Affine, Cosine, Linear, ReLU
 from icl_book import notebook, parameters
-from icl_book.claims import cases, judge
+from icl_book.claims import exact_cases, judge
 from icl_book.figures import plots
 from icl_book.measurements import phase_diagram
 
@@ -311,7 +311,7 @@ template = "cosine, L = {lipschitz:g}, d = {dim}, n = 100"
 judge(
     "P1.T2.noise-limit",
     phase_diagram.slopes_at_much_noise(dim=middle, n=context_length),
-    readings={"cosines": cases(waves, error="error", name=template)},
+    readings={"cosines": exact_cases(waves, error="error", name=template)},
     error="error",
     name=f"{{task}}, d = {middle}, n = {context_length}",
 )
@@ -332,10 +332,10 @@ judge(
     "P1.T2.signal-limit",
     rising,
     readings={
-        "fixed-n": cases(fixed, **at_length),
-        "risk": cases(nearest, **at_length),
+        "fixed-n": exact_cases(fixed, **at_length),
+        "risk": exact_cases(nearest, **at_length),
     },
-    could={"fixed-n": rising, "risk": cases(crowded, **at_length)},
+    could={"fixed-n": rising, "risk": exact_cases(crowded, **at_length)},
     error="error",
     name=template,
 )
@@ -361,10 +361,10 @@ waves = phase_diagram.smallest_slopes_in_length(
 template = "{task}, d = {dim}"
 judge(
     "P1.T2.context-limit",
-    cases(growing, error="error", name=template),
-    cases(kept, error="error", name=template),
+    exact_cases(growing, error="error", name=template),
+    exact_cases(kept, error="error", name=template),
     readings={
-        "cosines": cases(
+        "cosines": exact_cases(
             waves, error="error", name="cosine, L = {lipschitz:g}, d = {dim}"
         )
     },
@@ -387,9 +387,9 @@ judge(
     bandwidth,
     readings={
         "single-token": crowds,
-        "risk": cases(nearest, error="error", name=template + ", n = {n:g}"),
+        "risk": exact_cases(nearest, error="error", name=template + ", n = {n:g}"),
     },
-    could={"single-token": few_left, "risk": cases(crowded, **at_length)},
+    could={"single-token": few_left, "risk": exact_cases(crowded, **at_length)},
     error="error",
     name=template,
 )
@@ -539,9 +539,9 @@ at_length = "same {equal}, L = 4, d = {dim}, n = 1e12, sigma = 0.5"
 judge(
     "P1.PD.slope",
     [
-        cases(shown_there, name=at_length, **labels),
-        cases(gradient, name="same {equal}, L = 4, d = {dim}, limit", **labels),
-        cases(remote, name="same {equal}, L = 4, d = {dim}, from one", **labels),
+        exact_cases(shown_there, name=at_length, **labels),
+        exact_cases(gradient, name="same {equal}, L = 4, d = {dim}, limit", **labels),
+        exact_cases(remote, name="same {equal}, L = 4, d = {dim}, from one", **labels),
     ],
 )
 
@@ -557,8 +557,8 @@ judge(
 waves = {"error": "error", "name": "b = 8 over b = 1, d = {dim}, n = 1e{k}"}
 decades = {"n_decades": [6, 8], "noise_std": noise_std}
 # dimensions of its own, because the verdict must not hang on the list of this run
-steeper = cases(phase_diagram.steeper_waves(dims=[2, 3, 5], **decades), **waves)
-high = cases(phase_diagram.steeper_waves(dims=[20], **decades), **waves)
+steeper = exact_cases(phase_diagram.steeper_waves(dims=[2, 3, 5], **decades), **waves)
+high = exact_cases(phase_diagram.steeper_waves(dims=[20], **decades), **waves)
 judge(
     "P1.PD.beyond",
     phase_diagram.class_spread(dims=[2, 3, 5], n_values=[20, 100], noise_std=noise_std),

@@ -57,7 +57,7 @@ from icl.risk import (
 )
 from icl.tasks import Spectrum, globe
 from icl_book import notebook, planet
-from icl_book.claims import cases, judge
+from icl_book.claims import judge, sampled_cases
 from icl_book.figures.interactive import interactive
 from icl_book.figures.surroundings import surroundings
 from icl_book.measurements.planet import (
@@ -326,13 +326,13 @@ longest = trials[: len(tasks)]
 judge(
     "P1.planet.radius",
     [
-        cases(longest, "km", name="{map}, n = {n}", **columns),
-        cases(
+        sampled_cases(longest, "km", name="{map}, n = {n}", **columns),
+        sampled_cases(
             trials[len(tasks) :], "km", name="{map}, n = {n}, as in training", **columns
         ),
     ],
     [
-        cases(part, "km", name=f"{{map}}, n = {{n}}, {what}", **columns)
+        sampled_cases(part, "km", name=f"{{map}}, n = {{n}}, {what}", **columns)
         for what, part in wrong.groupby("what", sort=False)
     ],
 )
@@ -389,8 +389,8 @@ swapped = trained.trained / trained["map"].map(other).map(best)
 columns = {"value": "ratio", "samples": "seed", "labels": ["map"]}
 judge(
     "P1.planet.trained",
-    cases(trained, name="{map}", **columns),
-    cases(
+    sampled_cases(trained, name="{map}", **columns),
+    sampled_cases(
         trained.assign(ratio=swapped), name="{map}, best w of the other map", **columns
     ),
 )
@@ -438,8 +438,10 @@ foreign = price["window of"].isin(tasks)
 columns = {"value": "factor", "error": "error"}
 judge(
     "P1.planet.price",
-    cases(price[foreign], name="{map}, n = {n}", labels=["map", "n"], **columns),
-    cases(
+    sampled_cases(
+        price[foreign], name="{map}, n = {n}", labels=["map", "n"], **columns
+    ),
+    sampled_cases(
         price[~foreign],
         name="{map}, n = {n}, {window of}",
         labels=["map", "n", "window of"],
@@ -488,8 +490,8 @@ smooth = (beside["map"] == "magnetic field") & (beside.heads == 1)
 columns = {"low": "least", "high": "factor", "labels": ["map", "heads"]}
 judge(
     "P1.planet.linear",
-    cases(beside[~smooth], "factor", name="{map}, heads: {heads}", **columns),
-    cases(beside[smooth], "factor", name="{map}, heads: {heads}", **columns),
+    sampled_cases(beside[~smooth], "factor", name="{map}, heads: {heads}", **columns),
+    sampled_cases(beside[smooth], "factor", name="{map}, heads: {heads}", **columns),
 )
 
 # %% [markdown]

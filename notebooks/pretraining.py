@@ -62,7 +62,7 @@ from icl.pretrain.metrics import spectral_norm
 from icl.risk import optimal_window, population_flow, population_risk
 from icl.tasks import Affine, Cosine, PhasedCosine, Projected, ReLU
 from icl_book import notebook, parameters
-from icl_book.claims import cases, judge
+from icl_book.claims import exact_cases, judge, sampled_cases
 from icl_book.figures import plots
 from icl_book.measurements import medians, pretraining, recorded
 
@@ -444,20 +444,20 @@ for (name, law), units in grown.items():
         "labels": ["lipschitz", "smaller"],
         "name": template,
     }
-    every[name, law] = cases(compared, **columns)
+    every[name, law] = sampled_cases(compared, **columns)
     windows_of = {
         L: float(optimal_window(task, context_length, noise_std).w)
         for L, task in round_tasks[name].items()
     }
     resolved = compared.lipschitz.map(windows_of) > compared.smaller.map(windows_of)
-    clear[name, law] = cases(compared[resolved], **columns)
+    clear[name, law] = sampled_cases(compared[resolved], **columns)
 on_relu = [every["ReLU", "isotropic"], every["ReLU", "non-isotropic"]]
 relu = judge(
     "P1.F3.relu",
     on_relu,
     readings={
         "same-functions": every["ReLU", same],
-        "adam": cases(
+        "adam": sampled_cases(
             pretraining.norm_ratios(adam, steps=judged_at),
             **columns | {"name": "ReLU, Adam, L = {lipschitz:g} against {smaller:g}"},
         ),
@@ -575,8 +575,8 @@ print(f"norm of the last column of W_Q, relative change: {largest_change:.0e}")
 by_dim = {"samples": "seed", "labels": ["dim"]}
 judge(
     "P1.P.block",
-    cases(relu, "outside", name="ReLU, d = {dim}", **by_dim),
-    cases(leaning, "outside", name="leaning functions, d = {dim}", **by_dim),
+    sampled_cases(relu, "outside", name="ReLU, d = {dim}", **by_dim),
+    sampled_cases(leaning, "outside", name="leaning functions, d = {dim}", **by_dim),
 )
 
 # %% [markdown]
@@ -595,8 +595,8 @@ rows = pd.DataFrame({"value": [changes["rows"]]})
 columns = pd.DataFrame({"value": [changes["columns"]]})
 redrawn = judge(
     "P1.B1.rows",
-    cases(rows, name="first d rows"),
-    cases(columns, name="first d columns"),
+    exact_cases(rows, name="first d rows"),
+    exact_cases(columns, name="first d columns"),
 )
 display(redrawn)
 added = pd.DataFrame(
@@ -618,8 +618,8 @@ wide = in_widths.assign(ratio=in_widths.window / in_widths.seed.map(reference))
 by_width = {"samples": "seed", "labels": ["width"], "name": f"width {{width}}, d = {d}"}
 judge(
     "P1.P.width",
-    cases(wide[wide.width >= d], "ratio", **by_width),
-    cases(wide[wide.width < d], "ratio", **by_width),
+    sampled_cases(wide[wide.width >= d], "ratio", **by_width),
+    sampled_cases(wide[wide.width < d], "ratio", **by_width),
 )
 
 # %% [markdown]

@@ -43,7 +43,7 @@ import torch
 from icl.streams import stream
 from icl.tensor_trick import gradient, kron_block, unvec, vec
 from icl_book import notebook
-from icl_book.claims import cases, judge
+from icl_book.claims import exact_cases, judge
 from icl_book.figures import plots
 from icl_book.measurements import tensor_trick
 
@@ -233,7 +233,7 @@ mistaken = "{what}, n = {n}, d = {dim}"
 judge(
     "P2.normalized",
     worst,
-    cases(slips[slips.statement == "normalized"], "difference", name=mistaken),
+    exact_cases(slips[slips.statement == "normalized"], "difference", name=mistaken),
     value="normalized",
     name="n = {n}, d = {dim}",
 )
@@ -247,7 +247,7 @@ judge(
 judge(
     "P2.rescaled",
     worst,
-    cases(slips[slips.statement == "rescaled"], "difference", name=mistaken),
+    exact_cases(slips[slips.statement == "rescaled"], "difference", name=mistaken),
     value="rescaled",
     name="n = {n}, d = {dim}",
 )
@@ -256,7 +256,7 @@ judge(
 judge(
     "P2.trick",
     worst,
-    cases(slips[slips.statement == "trick"], "difference", name=mistaken),
+    exact_cases(slips[slips.statement == "trick"], "difference", name=mistaken),
     value="trick",
     name="n = {n}, d = {dim}",
 )

@@ -53,7 +53,7 @@ from icl.pretrain import train_grid
 from icl.risk import asymptotics, optimal_window, population_risk
 from icl.tasks import Affine, Cosine, ReLU, Sign
 from icl_book import notebook, parameters
-from icl_book.claims import cases, judge
+from icl_book.claims import exact_cases, judge
 from icl_book.figures import plots
 from icl_book.measurements import theorem2_scaling
 
@@ -526,8 +526,8 @@ in_signal = theorem2_scaling.slopes_in_signal(
 ).assign(power=2)
 columns = {"value": "slope", "error": "error", "labels": ["dim", "power"]}
 slopes_found = [
-    cases(in_length, name="ReLU, d = {dim}, in $n$", **columns),
-    cases(in_signal, name=r"ReLU, d = {dim}, in $L/\sigma$", **columns),
+    exact_cases(in_length, name="ReLU, d = {dim}, in $n$", **columns),
+    exact_cases(in_signal, name=r"ReLU, d = {dim}, in $L/\sigma$", **columns),
 ]
 judge("P1.T2.lower", slopes_found)
 
@@ -538,7 +538,7 @@ nearest = theorem2_scaling.nearest_token_slopes(
 judge(
     "P1.T2.upper",
     slopes_found,
-    cases(nearest, value="slope", name="nearest token, d = {dim}"),
+    exact_cases(nearest, value="slope", name="nearest token, d = {dim}"),
 )
 
 # %% [markdown]
@@ -687,8 +687,8 @@ one_token = theorem2_scaling.narrow_bias_growth(dims=[5, 8])
 columns = {"value": "slope", "error": "error"}
 judge(
     "P1.T2.bias-upper",
-    cases(growth, name="{task}, d = {dim}", **columns),
-    cases(one_token, name="affine, d = {dim}, w = n", **columns),
+    exact_cases(growth, name="{task}, d = {dim}", **columns),
+    exact_cases(one_token, name="affine, d = {dim}, w = n", **columns),
 )
 
 # %% [markdown]

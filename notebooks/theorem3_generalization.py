@@ -56,7 +56,7 @@ from icl.risk import asymptotics, mismatch_risk, optimal_window, population_risk
 from icl.risk.numerics.integrals import attended_gegenbauer_means
 from icl.tasks import Affine, Cosine, ReLU
 from icl_book import notebook
-from icl_book.claims import cases, judge
+from icl_book.claims import exact_cases, judge, sampled_cases
 from icl_book.figures import plots
 from icl_book.figures.interactive import interactive
 from icl_book.measurements import theorem3_generalization
@@ -458,13 +458,13 @@ slope = {"value": "slope", "error": "error"}
 NAME = "ReLU, d = {dim}, L'/L = {ratio:g}"
 judge(
     "P1.T3.matched",
-    cases(
+    exact_cases(
         theorem3_generalization.risk_slopes(dims=dims, ratios=[1.0], **exact),
         name="ReLU, d = {dim}",
         **slope,
     ),
     readings={
-        "displayed": cases(
+        "displayed": exact_cases(
             theorem3_generalization.over_printed(dims=dims, signals=[0.3, 1.0, 10.0]),
             value="worst",
             error="error",
@@ -509,14 +509,14 @@ for d in dims:
 # %% tags=["remove-input"]
 AT = "d = {dim}, L'/L = {ratio:g}"
 drawn = [
-    cases(
+    exact_cases(
         theorem3_generalization.risk_slopes(dims=some, ratios=rougher, **exact),
         name=NAME,
         **slope,
     )
     for some in (dims, more_dims)
 ]
-worst = cases(
+worst = exact_cases(
     theorem3_generalization.worst_slopes(dims=dims, ratios=rougher, **exact),
     name="{side}, " + AT,
     **slope,
@@ -524,14 +524,14 @@ worst = cases(
 judge(
     "P1.T3.larger",
     drawn,
-    cases(
+    exact_cases(
         theorem3_generalization.affine_bias_slopes(dims=dims, **exact),
         name="affine without label noise, d = {dim}",
         **slope,
     ),
     readings={
         "worst": worst,
-        "root-of-n": cases(
+        "root-of-n": exact_cases(
             theorem3_generalization.growing_slopes(dims=dims, **exact),
             name="ReLU, d = {dim}",
             **slope,
@@ -548,7 +548,7 @@ judge(
 # %% tags=["remove-input"]
 judge(
     "P1.T3.smaller",
-    cases(
+    exact_cases(
         theorem3_generalization.risk_slopes(dims=dims, ratios=smoother, **exact),
         name=NAME,
         **slope,
@@ -580,14 +580,14 @@ wide = theorem3_generalization.powers(dims=dims, ratios=rougher, n=last, **exact
 hundred = theorem3_generalization.powers(dims=dims, ratios=[100.0], n=last, **exact)
 judge(
     "P1.T3.worse",
-    cases(
+    exact_cases(
         wide.assign(value=wide.kept - wide.best),
         error="error",
         labels=["dim", "ratio"],
         name=AT,
     ),
     readings={
-        "square": cases(
+        "square": exact_cases(
             hundred, value="kept", error="error", labels=["dim", "ratio"], name=AT
         )
     },
@@ -608,9 +608,9 @@ benefit = pd.DataFrame(
 )
 judge(
     "P1.T3.no-benefit",
-    cases(benefit, name=AT, **slope),
+    exact_cases(benefit, name=AT, **slope),
     readings={
-        "no-slope": cases(
+        "no-slope": exact_cases(
             tiny, value="kept", error="error", labels=["dim", "ratio"], name=AT
         )
     },
@@ -640,9 +640,9 @@ at_last = f"d = {{dim}}, n = 1e{n_decades[-1]}, L'/L = {{ratio:g}}"
 at_short = price | {"name": f"d = {{dim}}, n = {context_length}, L'/L = {{ratio:g}}"}
 judge(
     "P1.T3.necessary",
-    cases(far_away, name=at_last, **price),
-    readings={"little-noise": cases(quiet, **at_short)},
-    could={"little-noise": cases(noisy, **at_short)},
+    exact_cases(far_away, name=at_last, **price),
+    readings={"little-noise": exact_cases(quiet, **at_short)},
+    could={"little-noise": exact_cases(noisy, **at_short)},
 )
 
 # %% [markdown]
@@ -688,15 +688,15 @@ to_other = price | {"name": "{trained} to {tested}, d = {dim}, n = {n}"}
 at_long = price | {"name": "{trained} to {tested}, d = {dim}"}
 judge(
     "P1.T3.sufficient",
-    cases(among_odd, **to_other),
+    exact_cases(among_odd, **to_other),
     readings={
-        "with-phase": cases(with_phase, **to_other),
-        "even": cases(with_even, **to_other),
-        "long": cases(from_affine[from_affine.tested == "ReLU"], **at_long),
+        "with-phase": exact_cases(with_phase, **to_other),
+        "even": exact_cases(with_even, **to_other),
+        "long": exact_cases(from_affine[from_affine.tested == "ReLU"], **at_long),
     },
     could={
-        "even": cases(with_even[with_even.dim == 3], **to_other),
-        "long": cases(from_affine[from_affine.tested == "cosine"], **at_long),
+        "even": exact_cases(with_even[with_even.dim == 3], **to_other),
+        "long": exact_cases(from_affine[from_affine.tested == "cosine"], **at_long),
     },
 )
 
@@ -777,9 +777,9 @@ same_L = units[units.trained.isin(units.tested) & (units.trained != units.tested
 sampled = {"samples": "seed", "name": "{trained} to {tested}"}
 judge(
     "P1.F5.sufficient",
-    cases(same_L[[*labeled, "ratio"]], value="ratio", **sampled),
+    sampled_cases(same_L[[*labeled, "ratio"]], value="ratio", **sampled),
     readings={
-        "with-phase": cases(
+        "with-phase": exact_cases(
             with_phase.query(f"n == {context_length} and dim == 3"), **to_other
         )
     },
@@ -796,8 +796,8 @@ phased = theorem3_generalization.prices_on_cosines(
 in_three = price | {"name": "{trained} to cosine, L = 1, d = 3"}
 judge(
     "P1.F5.necessary",
-    cases(on_cosines[[*labeled, "same", "ratio"]], value="ratio", **sampled),
-    readings={"with-phase": cases(phased, **in_three)},
+    sampled_cases(on_cosines[[*labeled, "same", "ratio"]], value="ratio", **sampled),
+    readings={"with-phase": exact_cases(phased, **in_three)},
 )
 
 # %% [markdown]

@@ -63,7 +63,7 @@ from icl.risk import low_rank_risk, optimal_window
 from icl.streams import stream
 from icl.tasks import Cosine, Linear, Projected
 from icl_book import notebook, parameters
-from icl_book.claims import cases, judge
+from icl_book.claims import exact_cases, judge, sampled_cases
 from icl_book.figures import plots
 from icl_book.measurements import medians, recorded
 from icl_book.measurements import theorem4_low_rank as low_rank
@@ -272,15 +272,15 @@ one_sphere = "one sphere, d = {dim}, k = {rank}, n = {n}, $\\sigma$ = {noise_std
 share = {"value": "share", "samples": "seed", "labels": in_setting}
 judge(
     "P1.T4.learns",
-    cases(last_step, **share, name=setting),
-    cases(control, "share", samples="seed", labels=[], name=everything),
+    sampled_cases(last_step, **share, name=setting),
+    sampled_cases(control, "share", samples="seed", labels=[], name=everything),
     readings={
         "one-sphere": [
-            cases(short_contexts, **share, name=one_sphere),
-            cases(long_contexts, **share, name=one_sphere),
+            sampled_cases(short_contexts, **share, name=one_sphere),
+            sampled_cases(long_contexts, **share, name=one_sphere),
         ]
     },
-    could={"one-sphere": cases(short_contexts, **share, name=one_sphere)},
+    could={"one-sphere": sampled_cases(short_contexts, **share, name=one_sphere)},
 )
 
 # %% [markdown]
@@ -639,13 +639,13 @@ at_best_in_tiny = pd.concat(
 )
 minimizer = judge(
     "P1.T4.minimizer",
-    cases(up_to_d, error="error", name=one_sphere),
-    cases(both_matter, error="error", name=control),
+    exact_cases(up_to_d, error="error", name=one_sphere),
+    exact_cases(both_matter, error="error", name=control),
     readings={
-        "best-c": cases(at_best, error="error", name=one_sphere),
-        "independent": cases(within, error="error", name=setting),
+        "best-c": exact_cases(at_best, error="error", name=one_sphere),
+        "independent": exact_cases(within, error="error", name=setting),
     },
-    could={"best-c": cases(at_best_in_tiny, error="error", name=one_sphere)},
+    could={"best-c": exact_cases(at_best_in_tiny, error="error", name=one_sphere)},
 )
 display(minimizer)
 judge("P1.T4.beyond", beyond, error="error", name=setting)
@@ -681,9 +681,9 @@ on_one_sphere = pd.DataFrame(
 best_c = {"value": "best", "error": "best_error", "labels": in_setting}
 positive = judge(
     "P1.T4.positive",
-    cases(scales, error="error", name=in_k),
-    cases(unresolved, name=blind),
-    readings={"one-sphere": cases(on_one_sphere, **best_c, name=one_sphere)},
+    exact_cases(scales, error="error", name=in_k),
+    exact_cases(unresolved, name=blind),
+    readings={"one-sphere": exact_cases(on_one_sphere, **best_c, name=one_sphere)},
 )
 display(positive)
 falling = pd.DataFrame(
@@ -695,8 +695,8 @@ falling = pd.DataFrame(
 steps_of_c = {"value": "step", "error": "step_error", "labels": in_setting}
 judge(
     "P1.T4.constraint",
-    cases(falling, error="error", name=in_k),
-    readings={"one-sphere": cases(on_one_sphere, **steps_of_c, name=one_sphere)},
+    exact_cases(falling, error="error", name=in_k),
+    readings={"one-sphere": exact_cases(on_one_sphere, **steps_of_c, name=one_sphere)},
 )
 
 # %% [markdown]
@@ -735,8 +735,8 @@ projected = pd.DataFrame({"rank": k} | low_rank.risk_slope(k) for k in (2, 3))
 isotropic = pd.DataFrame([{"rank": rank} | low_rank.isotropic_slope(dim, rank)])
 judge(
     "P1.T4.dimension",
-    cases(projected, error="error", name="k = {rank}, any d"),
-    cases(isotropic, error="error", name=f"isotropic, d = {dim}, k = {rank}"),
+    exact_cases(projected, error="error", name="k = {rank}, any d"),
+    exact_cases(isotropic, error="error", name=f"isotropic, d = {dim}, k = {rank}"),
 )
 
 # %% [markdown]
@@ -881,11 +881,11 @@ linear = linear[linear.link.isin(low_rank.EVEN)]
 each_link = {"value": "exponent", "samples": "run", "labels": ["link"]}
 problem = "{link}, d = {dim}, k = {rank}"
 shares = ends[ends.unit == "softmax"]
-small_share = cases(shares, "share", samples="seed", labels=by, name=problem)
+small_share = sampled_cases(shares, "share", samples="seed", labels=by, name=problem)
 subspace = judge(
     "P1.F9.subspace",
-    cases(softmax, **each_link, name="{link}, exponent in the batch"),
-    cases(linear, **each_link, name="linear attention, {link}"),
+    sampled_cases(softmax, **each_link, name="{link}, exponent in the batch"),
+    sampled_cases(linear, **each_link, name="linear attention, {link}"),
     readings={"share-0.1": small_share},
 )
 display(subspace)

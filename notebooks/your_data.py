@@ -62,7 +62,7 @@ from icl.streams import stream
 from icl.tasks import Affine, Linear, ReLU, Spectrum, globe
 from icl_book import notebook, planet
 from icl_book.adam import minimize
-from icl_book.claims import cases, judge
+from icl_book.claims import interval_cases, judge, sampled_cases
 from icl_book.statistics import FALSE_ALARM_RATE
 
 notebook.setup(globals(), n_values=1)
@@ -293,8 +293,10 @@ left_out.groupby(["map", "n"], sort=False)[columns].median().round(2)
 labels = {"samples": "seed", "labels": ["map", "n", "twice"]}
 judge(
     "P1.data.left-out",
-    cases(left_out, "price", name="{map}, n = {n}", **labels),
-    cases(left_out, "four times", name="{map}, n = {n}, four times the w", **labels),
+    sampled_cases(left_out, "price", name="{map}, n = {n}", **labels),
+    sampled_cases(
+        left_out, "four times", name="{map}, n = {n}, four times the w", **labels
+    ),
 )
 
 
@@ -330,8 +332,10 @@ ends = {"low": "low", "high": "high", "labels": ["task", "dim", "n"]}
 name = "{task}, d = {dim}, n = {n}"
 judge(
     "P1.data.range",
-    cases(shares[shares.factor == 1], "share", name=name, **ends),
-    cases(shares[shares.factor == 4], "share", name=name + ", four times", **ends),
+    interval_cases(shares[shares.factor == 1], "share", name=name, **ends),
+    interval_cases(
+        shares[shares.factor == 4], "share", name=name + ", four times", **ends
+    ),
 )
 
 # %% [markdown]

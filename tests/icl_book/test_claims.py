@@ -18,8 +18,11 @@ from icl_book.claims import (
     Claim,
     Grade,
     Severity,
-    cases,
+    attained_cases,
+    exact_cases,
+    interval_cases,
     judge,
+    sampled_cases,
 )
 from icl_book.claims import Verdict as V
 from icl_book.claims.card import lacking, statement_record, text
@@ -63,7 +66,7 @@ EXACTLY_HALF = Alternative("half", "exactly a half", lambda p: (0.5, 0.5))
 
 
 def at(*values, error=0.0, **labels):
-    return cases(pd.DataFrame({"value": values, "error": error, **labels}), error="error")
+    return exact_cases(pd.DataFrame({"value": values, "error": error, **labels}), error="error")
 
 
 def between(low, value, high, **labels):
@@ -148,7 +151,7 @@ EXACTLY = Alternative("exactly", "exactly two", lambda p: (2.0, 2.0))
         ({"own": True}, at(0.5), "value is 0.5, outside what is permitted, ≥ 1"),
         (
             {},
-            cases(pd.DataFrame({"value": [2.0]}), kind="found", low=0.5),
+            attained_cases(pd.DataFrame({"value": [2.0]}), low=0.5),
             "value is 2 (attained, no less than 0.5 by proof), partly outside what is permitted, ≥ 1",
         ),
         (
@@ -326,7 +329,7 @@ def at_most_one(**changes):
 
 def test_a_search_can_contradict_an_upper_bound_and_never_establish_it():
     def found(value, **ends):
-        return cases(pd.DataFrame({"value": [value]}), kind="found", **ends)
+        return attained_cases(pd.DataFrame({"value": [value]}), **ends)
 
     assert judge(at_most_one(), found(-100.0)).verdict is V.INCONCLUSIVE
     assert judge(at_most_one(), found(1.5)).verdict is V.FAILS
@@ -389,26 +392,26 @@ TABLE = pd.DataFrame(
 
 
 def test_a_row_is_a_case_and_the_other_columns_are_its_labels():
-    first, second = cases(TABLE, "slope", error="error")
+    first, second = exact_cases(TABLE, "slope", error="error")
     assert second.name == "cosine, d = 5, n = 100000"
     assert first == Case(
         "ReLU, d = 2, n = 10", 2.0, (1.5, 2.5), {"task": "ReLU", "d": 2, "n": 10.0}
     )
     assert [type(x) for x in first.parameters.values()] == [str, int, float]
     ends = TABLE.assign(low=TABLE.slope - 0.5, high=TABLE.slope + 0.5)
-    assert cases(ends, "slope", low="low", high="high", labels=["task", "d", "n"]) == [
+    assert interval_cases(ends, "slope", low="low", high="high", labels=["task", "d", "n"]) == [
         first,
         second,
     ]
     # exact, without an error
-    assert cases(TABLE[["slope"]], "slope")[0].interval == (2.0, 2.0)
-    (named, _) = cases(TABLE, "slope", error="error", labels=["n"], name="$n_{{1}}$ = {n:g}")
+    assert exact_cases(TABLE[["slope"]], "slope")[0].interval == (2.0, 2.0)
+    (named, _) = exact_cases(TABLE, "slope", error="error", labels=["n"], name="$n_{{1}}$ = {n:g}")
     assert named == Case("$n_{1}$ = 10", 2.0, (1.5, 2.5), {"n": 10.0})
 
 
 def test_a_label_that_a_row_lacks_is_left_out():
     both = pd.concat([TABLE, pd.DataFrame({"link": ["sign"], "slope": [1.0], "error": [0.1]})])
-    *_, last = cases(both, "slope", error="error")
+    *_, last = exact_cases(both, "slope", error="error")
     assert last.name == "sign" and last.parameters == {"link": "sign"}
 
 
@@ -417,7 +420,9 @@ def test_a_sampled_case_is_the_rows_that_share_its_labels():
     long = pd.DataFrame(
         {"d": np.repeat([3, 2], 9), "seed": [*range(9)] * 2, "ratio": values.ravel()}
     )
-    many = cases(long.sample(frac=1, random_state=1).sort_values("d"), "ratio", samples="seed")
+    many = sampled_cases(
+        long.sample(frac=1, random_state=1).sort_values("d"), "ratio", samples="seed"
+    )
     assert [c.name for c in many] == ["d = 2", "d = 3"] and {c.kind for c in many} == {"sampled"}
     middle, low, high, miss = median_interval(values[1])
     assert many[0] == Case("d = 2", middle, (low, high), {"d": 2}, 9, "sampled", miss)
@@ -480,17 +485,18 @@ def seen_where(few):
             lambda: judge(claim(grade=Grade.EXACT), at(1.5)),
             "needs the error that the code computed",
         ),
-        (lambda: cases(TABLE, "slope", low=9.0, high=10.0), "outside interval"),
+        (lambda: interval_cases(TABLE, "slope", low=9.0, high=10.0), "outside interval"),
         (lambda: judge("no such claim", at(2.0)), "no such claim"),
         (lambda: Case("a", 2.0, (3.0, 4.0)), "outside interval"),
-        (lambda: cases(TABLE), "column 'value': the table has task, d, n, slope, error"),
-        (lambda: cases(TABLE, "slope", error="change"), "column 'change'"),
-        (lambda: cases(TABLE, "slope", low=0.0), "have an error or two ends, found ones one end"),
-        (lambda: cases(TABLE, "slope", low=0.0, high=9.0, kind="found"), "found ones one end"),
-        (lambda: cases(TABLE, "slope", kind="guessed"), "kind = 'guessed'"),
-        (lambda: cases(TABLE, "slope", error=0.1), "error = 0.1: must be a column"),
-        (lambda: cases(TABLE, "slope", samples="d"), "at least 2"),
-        (lambda: cases(TABLE, "slope", samples="error", labels=[]), "one of its samples twice"),
+        (lambda: exact_cases(TABLE), "column 'value': the table has task, d, n, slope, error"),
+        (lambda: exact_cases(TABLE, "slope", error="change"), "column 'change'"),
+        (lambda: attained_cases(TABLE, "slope", low=0.0, high=9.0), "a search has one proved end"),
+        (lambda: exact_cases(TABLE, "slope", error=0.1), "error = 0.1: must be a column"),
+        (lambda: sampled_cases(TABLE, "slope", samples="d"), "at least 2"),
+        (
+            lambda: sampled_cases(TABLE, "slope", samples="error", labels=[]),
+            "one of its samples twice",
+        ),
     ],
 )
 def test_bad_evidence(broken, message):
@@ -549,7 +555,9 @@ def test_a_statement_without_a_case_is_open_and_says_so(offer, decided, own):
 
 # ------------------------------------------------------------------------------- intervals
 def seeds(values):
-    return cases(pd.DataFrame({"value": values, "seed": range(len(values))}), samples="seed")
+    return sampled_cases(
+        pd.DataFrame({"value": values, "seed": range(len(values))}), samples="seed"
+    )
 
 
 @pytest.mark.parametrize(("size", "low"), [(32, 3), (10, 0)])
@@ -718,7 +726,7 @@ IN_WORDS = {
     ),
     "sampled": lambda: judge(claim(grade=Grade.SAMPLED), seeds(np.arange(2.0, 14))),
     "the best of a search": lambda: judge(
-        at_most_one(), cases(pd.DataFrame({"value": [0.1]}), kind="found", high=0.7)
+        at_most_one(), attained_cases(pd.DataFrame({"value": [0.1]}), high=0.7)
     ),
     "an enclosure, exact": lambda: judge(claim(**EXACT), between(1.5, 1.75, 2.0)),
     "an enclosure, certified": lambda: judge(claim(grade=Grade.CERTIFIED), between(1.5, 1.75, 2.0)),

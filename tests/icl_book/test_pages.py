@@ -38,8 +38,8 @@ from icl_book.claims import (
     Grade,
     Severity,
     Verdict,
-    cases,
     judge,
+    sampled_cases,
 )
 from icl_book.claims.card import statement_record
 from icl_book.claims.claim import UNTESTED
@@ -161,7 +161,7 @@ VALUES = {"a": 0.5, "b": 2.0, "c": 0.5, "d": 0.5}
 
 def card(name, value, control=50.0):
     seeds = pd.DataFrame({"value": [value - 0.1, value, value + 0.1] * 20, "seed": range(60)})
-    both = [Case("one", value, (value, value)), *cases(seeds, samples="seed", name="two")]
+    both = [Case("one", value, (value, value)), *sampled_cases(seeds, samples="seed", name="two")]
     far = [Case("far", control, (control, control))] if CLAIMS[name].control else ()
     return judge(CLAIMS[name], both, far).record()
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from icl_book.claims import cases, judge
+from icl_book.claims import judge, sampled_cases
 from icl_book.measurements import length
 from icl_book.provenance import ROOT
 
@@ -365,7 +365,9 @@ def test_the_verdicts_follow_from_the_table_by_the_rules():
         if any((margin < 0).all() for margin in margins):
             wanted = "refuted"
         evidence, control = length.evidence_of_two_models()[claim]
-        card = judge(claim, cases(evidence, samples="text"), cases(control, samples="text"))
+        card = judge(
+            claim, sampled_cases(evidence, samples="text"), sampled_cases(control, samples="text")
+        )
         assert str(card.verdict) == wanted, claim
         assert len(card.record()["cases"]) == len(margins)
         assert card.record()["control_passed"], claim

@@ -12,7 +12,17 @@ import pytest
 
 from icl.risk import optimal_window, population_risk
 from icl.tasks import Affine, ReLU
-from icl_book.claims import Alternative, Choice, Grade, Severity, Verdict, cases, judge, registry
+from icl_book.claims import (
+    Alternative,
+    Choice,
+    Grade,
+    Severity,
+    Verdict,
+    exact_cases,
+    judge,
+    registry,
+    sampled_cases,
+)
 from icl_book.claims.claim import OWN, load
 from icl_book.claims.rules import Amount, Rule
 from icl_book.measurements import beyond, pretraining, theorem3_generalization
@@ -219,16 +229,16 @@ def test_theorem_3_is_not_called_false_where_it_is_exact_for_the_worst_test_func
     """The class of the slide contradicts the bound; the worst function has its exponent, from both sides."""
     at = {"dims": [3], "lipschitz": 1.0, "noise_std": 1.0}
     slope = {"value": "slope", "error": "error"}
-    drawn = cases(theorem3_generalization.risk_slopes(ratios=[4.0], **at), **slope)
+    drawn = exact_cases(theorem3_generalization.risk_slopes(ratios=[4.0], **at), **slope)
     worst = theorem3_generalization.worst_slopes(ratios=[4.0], **at)
     claim = CLAIMS["P1.T3.larger"]
     unlike = theorem3_generalization.affine_bias_slopes(**at)
     rest = [a.key for a in claim.alternatives if a.rule is None]
-    worst = cases(worst, **slope)
+    worst = exact_cases(worst, **slope)
     card = judge(
         claim,
         drawn,
-        cases(unlike, **slope),
+        exact_cases(unlike, **slope),
         dict.fromkeys(rest, drawn) | {"worst": worst},
         dict.fromkeys(rest, worst),
     )
@@ -287,16 +297,16 @@ def near_the_same(lipschitz_ratio=0.8):
 
 
 @pytest.mark.parametrize(
-    ("name", "planted", "agreeing", "columns"),
+    ("name", "planted", "agreeing", "make", "columns"),
     [
-        ("P1.rebuttal.bias", below_its_least_bias, -1.0, {"error": "error"}),
-        ("P1.W.table-bias", below_its_least_bias, -1.0, {"error": "error"}),
-        ("P1.P.block", kept_column, 0.01, {"samples": "seed"}),
-        ("P1.T3.necessary", near_the_same, 2.0, {"error": "error"}),
+        ("P1.rebuttal.bias", below_its_least_bias, -1.0, exact_cases, {"error": "error"}),
+        ("P1.W.table-bias", below_its_least_bias, -1.0, exact_cases, {"error": "error"}),
+        ("P1.P.block", kept_column, 0.01, sampled_cases, {"samples": "seed"}),
+        ("P1.T3.necessary", near_the_same, 2.0, exact_cases, {"error": "error"}),
     ],
 )
 def test_the_readings_that_accused_the_authors_wrongly_are_refused(
-    name, planted, agreeing, columns
+    name, planted, agreeing, make, columns
 ):
     """No data satisfy them: not those that they were judged by, and not those of another problem."""
     reading = Alternative("planted", "as it was", could="another problem")
@@ -306,8 +316,8 @@ def test_the_readings_that_accused_the_authors_wrongly_are_refused(
         control="",
         expected=Verdict.HOLDS,
     )
-    ours = cases(pd.DataFrame({"value": [agreeing], "error": 1e-9}), error="error")
-    was, other = (cases(table, **columns) for table in planted())
+    ours = exact_cases(pd.DataFrame({"value": [agreeing], "error": 1e-9}), error="error")
+    was, other = (make(table, **columns) for table in planted())
     card = judge(asked, ours, readings={"planted": was}, could={"planted": other})
     assert {row["outcome"] for row in card.record()["other_readings"]["as it was"]} >= {
         "contradicts"
@@ -380,7 +390,7 @@ def test_one_unit_for_three_classes_is_not_called_unequal_for_a_setting_of_ours(
     """At the sizes of our Fig. 5 it costs nothing on any class; only its risk differs between them."""
     found = beyond.prices(dims=[3], n_values=[20], noise_stds=[0.1])
     mixed = found[found.start == "mixture"]
-    each = cases(mixed[["task", "price", "error"]], "price", error="error")
+    each = exact_cases(mixed[["task", "price", "error"]], "price", error="error")
     spread = pd.DataFrame({"value": [mixed.risk.max() / mixed.risk.min()], "error": 1e-6})
     noisy = pd.DataFrame({"value": [1.01], "error": 1e-6})
     claim = CLAIMS["P1.rebuttal.mixture"]
@@ -388,8 +398,8 @@ def test_one_unit_for_three_classes_is_not_called_unequal_for_a_setting_of_ours(
     card = judge(
         claim,
         each,
-        readings=rest | {"same-risk": cases(spread, error="error")},
-        could={"same-risk": cases(noisy, error="error")},
+        readings=rest | {"same-risk": exact_cases(spread, error="error")},
+        could={"same-risk": exact_cases(noisy, error="error")},
     ).record()
     failing = [name for name, outcome in card["readings"].items() if outcome != "agrees"]
     assert mixed.price.max() < 1.001 and failing == [

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from icl_book.claims import Authority, Claim, Grade, cases, judge
+from icl_book.claims import Authority, Claim, Grade, attained_cases, judge
 from icl_book.claims.judge import AGREES, CONTRADICTS, UNDECIDED
 from icl_book.measurements import certificates, lipschitz_bounds
 
@@ -30,12 +30,12 @@ def convex_curvatures(seed):
 def test_no_seed_passes_a_proved_bound(measure):
     for seed in range(SEEDS):
         table = measure(seed)
-        for case in cases(table, "value", high="most", kind="found"):
+        for case in attained_cases(table, "value", high="most"):
             assert "beyond" not in case.name, (seed, case)
             assert math.isfinite(case.measured), (seed, case)
         wrong = table.assign(value=table.most + 1e-6)
         wrong = wrong[np.isfinite(wrong.most)]
-        seen = ["beyond" in case.name for case in cases(wrong, "value", high="most", kind="found")]
+        seen = ["beyond" in case.name for case in attained_cases(wrong, "value", high="most")]
         assert seen and all(seen), "a planted error"
 
 
@@ -55,7 +55,7 @@ def test_a_found_number_beyond_its_proof_is_judged_and_says_so():
             "P1.x", Authority.BOOK, "ours", rule=lambda labels: (-math.inf, most), **words
         )
         found = pd.DataFrame({"d": [3], "x": [value]})
-        card = judge(claim, cases(found, "x", high=proved, kind="found")).record()
+        card = judge(claim, attained_cases(found, "x", high=proved)).record()
         (row,) = card["cases"]
         return SimpleNamespace(outcome=row["outcome"], name=row["name"], card=card)
 
@@ -65,5 +65,5 @@ def test_a_found_number_beyond_its_proof_is_judged_and_says_so():
     assert passed.outcome == UNDECIDED and passed.name == "d = 3, beyond the proved 0.5"
     assert not passed.card["as_expected"]
     assert outcome(0.6, 0.5, 0.5).outcome == CONTRADICTS
-    least = cases(pd.DataFrame({"x": [0.3]}), "x", low=0.5, kind="found", name="least")
+    least = attained_cases(pd.DataFrame({"x": [0.3]}), "x", low=0.5, name="least")
     assert (least[0].name, least[0].interval) == ("least, beyond the proved 0.5", (-math.inf, 0.3))

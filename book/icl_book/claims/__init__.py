@@ -18,7 +18,13 @@ from icl_book.claims.claim import (
     find,
     registry,
 )
-from icl_book.claims.evidence import Case, cases
+from icl_book.claims.evidence import (
+    Case,
+    attained_cases,
+    exact_cases,
+    interval_cases,
+    sampled_cases,
+)
 from icl_book.claims.judge import judge
 
 __all__ = [
@@ -30,8 +36,11 @@ __all__ = [
     "Grade",
     "Severity",
     "Verdict",
-    "cases",
+    "attained_cases",
+    "exact_cases",
     "find",
+    "interval_cases",
     "judge",
     "registry",
+    "sampled_cases",
 ]

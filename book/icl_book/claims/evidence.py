@@ -2,10 +2,10 @@
 
 A `Case` carries a measured value with an interval, and says where the interval comes from: *exact* numbers
 have a numerical error, *found* ones are the best of a search and bound a supremum or an infimum from one
-side, *sampled* ones have a distribution-free interval for the median over seeds. `cases` makes them of a tidy
-table. As plain data (`as_data`, `from_data`) they travel in an executed notebook, and `icl_book.claims.judge`
-compares them with what a claim permits. A process that only compares them needs neither pandas nor SciPy,
-which take long to import.
+side, *sampled* ones have a distribution-free interval for the median over seeds. A function for each kind
+makes cases of a tidy table. As plain data (`as_data`, `from_data`) they travel in an executed notebook, and
+`icl_book.claims.judge` compares them with what a claim permits. A process that only compares them needs
+neither pandas nor SciPy, which take long to import.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Numbers = NDArray[np.float64]
 
 #: How far rounding may put a found number beyond what is proved, relative to the larger of that and one.
 ROUNDING = 1e-12
-#: A tidy table, or what `cases` makes of it, in any nesting of lists.
+#: A tidy table, or the cases made of it, in any nesting of lists.
 Evidence: TypeAlias = "pd.DataFrame | Case | Iterable[Evidence]"
 #: A case as plain data.
 Row = dict[str, Any]
@@ -64,30 +64,20 @@ class Case:
             )
 
 
-def cases(
+def exact_cases(
     frame: pd.DataFrame,
     value: str = "value",
     *,
     error: str | None = None,
-    low: Column | None = None,
-    high: Column | None = None,
-    samples: str | None = None,
-    kind: str = "exact",
     labels: list[str] | None = None,
     name: str | None = None,
 ) -> list[Case]:
-    """Make a case of each row of a tidy table, or of the rows of each case's samples.
+    """Make a case of each row of a tidy table of numbers that are exact up to an error.
 
     Args:
         frame: The table. Columns that are not named below are labels: the claim's rule reads them.
         value: The column of the measured number.
         error: The column of the largest absolute error, computed or derived: an error bar is never typed.
-        low: Lower end of an interval, in place of the error. Of found numbers it is what the infimum cannot
-            pass, proved (``-math.inf`` without a proof), and the value is the smallest found.
-        high: Upper end. Of found numbers it bounds the supremum, and the value is the largest found.
-        samples: The column that tells independent values of one case apart, e.g. ``"seed"``: one row a case
-            and seed. The case is their median, between two order statistics (`icl_book.statistics`).
-        kind: ``"exact"`` or ``"found"``; with samples it is ``"sampled"``.
         labels: The columns that are labels, where the table has more.
         name: Template of the cases' names, e.g. ``"{task}, $n$ = {n:g}"``; by default every label.
 
@@ -96,73 +86,94 @@ def cases(
         left out.
 
     Raises:
-        ValueError: If a column is missing, the errors or ends do not go with the kind, a value lies outside
-            its interval, or a case has fewer than two samples or one of them twice.
+        ValueError: If a column is missing, or a case is not a number.
     """
-    given = [value, error, low, high, samples]
-    columns = [column for column in given if isinstance(column, str)]
     if error is not None and not isinstance(error, str):
         raise ValueError(
             f"error = {error}: must be a column; errors are computed, not typed by hand"
         )
-    if not len(frame):  # a table made of no rows has no columns either
+    if not len(frame):
         return []
-    if labels is None:
-        labels = [str(column) for column in frame.columns if column not in columns]
-    if lacking := [column for column in [*columns, *labels] if column not in frame.columns]:
-        raise ValueError(
-            f"column {lacking[0]!r}: the table has {', '.join(map(str, frame.columns))}"
-        )
-    if samples is not None:
-        return _sampled(frame, value, samples, labels, name)
-
-    def column(of: Column) -> Numbers:
-        return np.asarray(
-            frame[of] if isinstance(of, str) else np.full(len(frame), of), dtype=float
-        )
-
-    measured, ends = column(value), [low, high]
-    if kind == "found" and ends == [None, None]:
-        ends = [None, math.inf]
-    if kind not in ("exact", "found") or (ends.count(None) == 1) != (kind == "found"):
-        raise ValueError(
-            f"kind = {kind!r}: exact numbers have an error or two ends, found ones one end"
-        )
-    if ends == [None, None]:
-        half = column(0.0 if error is None else error)
-        first, last = measured - half, measured + half
-    else:
-        first, last = (measured if end is None else column(end) for end in ends)
-    notes = [""] * len(frame)
-    if kind == "found":
-        first, last, notes = _attained(measured, first, last)
-    made = []
-    rows = zip(
-        _labels(frame, labels), measured.tolist(), first.tolist(), last.tolist(), notes, strict=True
-    )
-    for some, x, a, b, note in rows:
-        made.append(Case((_name(some, name) or value) + note, x, (a, b), some, kind=kind))
-    return made
+    labels = _label_columns(frame, [value, error], labels)
+    measured = _numbers(frame, value)
+    half = _numbers(frame, 0.0 if error is None else error)
+    return _make_cases(frame, measured, measured - half, measured + half, value, labels, name)
 
 
-def _attained(measured: Numbers, low: Numbers, high: Numbers) -> tuple[Numbers, Numbers, list[str]]:
-    """Return the intervals of found numbers, which are attained whatever is proved, and notes for names."""
-    notes = []
-    first, last = low.copy(), high.copy()
-    for i, x in enumerate(measured):
-        proved = low[i] if x < low[i] else high[i] if x > high[i] else x
-        beyond = abs(x - proved) > ROUNDING * max(1.0, abs(proved))
-        notes.append(f", beyond the proved {proved:.6g}" if beyond else "")
-        if x < low[i]:
-            first[i] = -math.inf if beyond else x
-        if x > high[i]:
-            last[i] = math.inf if beyond else x
-    return first, last, notes
-
-
-def _sampled(
-    frame: pd.DataFrame, value: str, samples: str, labels: list[str], name: str | None
+def interval_cases(
+    frame: pd.DataFrame,
+    value: str = "value",
+    *,
+    low: Column,
+    high: Column,
+    labels: list[str] | None = None,
+    name: str | None = None,
 ) -> list[Case]:
+    """Make a case of each row of a tidy table of exact numbers between two ends, each a column or a number.
+
+    The other arguments, the result and the errors are those of `exact_cases`; a value outside its interval
+    is a ValueError, too.
+    """
+    if not len(frame):
+        return []
+    labels = _label_columns(frame, [value, low, high], labels)
+    measured = _numbers(frame, value)
+    return _make_cases(
+        frame, measured, _numbers(frame, low), _numbers(frame, high), value, labels, name
+    )
+
+
+def attained_cases(
+    frame: pd.DataFrame,
+    value: str = "value",
+    *,
+    low: Column | None = None,
+    high: Column | None = None,
+    labels: list[str] | None = None,
+    name: str | None = None,
+) -> list[Case]:
+    """Make a case of each row of a tidy table of the best numbers that a search found.
+
+    A supremum is at least the largest value found, and at most ``high``, a column or a number that is proved
+    (infinite by default). Where the value is the smallest found, ``low`` is what the infimum cannot pass
+    (``-math.inf`` without a proof). The other arguments and the result are those of `exact_cases`.
+
+    Raises:
+        ValueError: If a column is missing, or both ends are given.
+    """
+    if low is not None and high is not None:
+        raise ValueError(f"low = {low}, high = {high}: a search has one proved end")
+    if not len(frame):
+        return []
+    labels = _label_columns(frame, [value, low, high], labels)
+    measured = _numbers(frame, value)
+    proved_low = measured if low is None else _numbers(frame, low)
+    proved_high = measured
+    if low is None:
+        proved_high = _numbers(frame, math.inf if high is None else high)
+    first, last, notes = _attained(measured, proved_low, proved_high)
+    return _make_cases(frame, measured, first, last, value, labels, name, "found", notes)
+
+
+def sampled_cases(
+    frame: pd.DataFrame,
+    value: str = "value",
+    *,
+    samples: str,
+    labels: list[str] | None = None,
+    name: str | None = None,
+) -> list[Case]:
+    """Make a case of independent values with the same labels: their median, between two order statistics.
+
+    ``samples`` is the column that tells the values of one case apart, e.g. ``"seed"``, with one row a case
+    and sample (`icl_book.statistics`). The other arguments and the result are those of `exact_cases`.
+
+    Raises:
+        ValueError: If a column is missing, or a case has fewer than two samples or one of them twice.
+    """
+    if not len(frame):
+        return []
+    labels = _label_columns(frame, [value, samples], labels)
     if frame.duplicated([*labels, samples]).any():
         raise ValueError(
             f"{samples!r}: a case has one of its samples twice; labels are {', '.join(labels)}"
@@ -179,6 +190,68 @@ def _sampled(
             Case(_name(some, name) or value, middle, (low, high), some, len(group), "sampled", miss)
         )
     return out
+
+
+def _label_columns(
+    frame: pd.DataFrame, named: Iterable[Column | None], labels: list[str] | None
+) -> list[str]:
+    """Return the columns that are labels: those given, or all but the named ones."""
+    columns = [column for column in named if isinstance(column, str)]
+    if labels is None:
+        labels = [str(column) for column in frame.columns if column not in columns]
+    if lacking := [column for column in [*columns, *labels] if column not in frame.columns]:
+        raise ValueError(
+            f"column {lacking[0]!r}: the table has {', '.join(map(str, frame.columns))}"
+        )
+    return labels
+
+
+def _numbers(frame: pd.DataFrame, column: Column) -> Numbers:
+    """Return the numbers of a column, or one number for all rows."""
+    given = frame[column] if isinstance(column, str) else np.full(len(frame), column)
+    return np.asarray(given, dtype=float)
+
+
+def _make_cases(
+    frame: pd.DataFrame,
+    measured: Numbers,
+    low: Numbers,
+    high: Numbers,
+    value: str,
+    labels: list[str],
+    name: str | None,
+    kind: str = "exact",
+    notes: Iterable[str] | None = None,
+) -> list[Case]:
+    """Make a case of each row; ``notes`` are added to the names."""
+    made = []
+    rows = zip(
+        _labels(frame, labels),
+        measured.tolist(),
+        low.tolist(),
+        high.tolist(),
+        notes or [""] * len(frame),
+        strict=True,
+    )
+    for labels_here, number, first, last, note in rows:
+        name_here = (_name(labels_here, name) or value) + note
+        made.append(Case(name_here, number, (first, last), labels_here, kind=kind))
+    return made
+
+
+def _attained(measured: Numbers, low: Numbers, high: Numbers) -> tuple[Numbers, Numbers, list[str]]:
+    """Return the intervals of found numbers, which are attained whatever is proved, and notes for names."""
+    notes = []
+    first, last = low.copy(), high.copy()
+    for i, x in enumerate(measured):
+        proved = low[i] if x < low[i] else high[i] if x > high[i] else x
+        beyond = abs(x - proved) > ROUNDING * max(1.0, abs(proved))
+        notes.append(f", beyond the proved {proved:.6g}" if beyond else "")
+        if x < low[i]:
+            first[i] = -math.inf if beyond else x
+        if x > high[i]:
+            last[i] = math.inf if beyond else x
+    return first, last, notes
 
 
 def _labels(frame: pd.DataFrame, labels: list[str]) -> list[dict[str, Any]]:
@@ -220,13 +293,18 @@ def plain(x: float | Range) -> float | str | list[Any]:
 
 
 def flat(evidence: Evidence, columns: Mapping[str, Any]) -> Iterator[Case]:
-    """Yield the cases of evidence in any nesting; ``columns`` says what tables hold, see `cases`."""
+    """Yield the cases of evidence in any nesting.
+
+    ``columns`` says what tables hold: the arguments of `sampled_cases` if it names samples, else those of
+    `exact_cases`.
+    """
     import pandas as pd
 
     if isinstance(evidence, Case):
         yield evidence
     elif isinstance(evidence, pd.DataFrame):
-        yield from cases(evidence, **columns)
+        make = sampled_cases if "samples" in columns else exact_cases
+        yield from make(evidence, **columns)
     else:
         for some in evidence:
             yield from flat(some, columns)

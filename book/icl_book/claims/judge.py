@@ -47,14 +47,15 @@ def judge(
 
     Args:
         claim: A claim, or its id in the `registry`.
-        evidence: A tidy table, one row a case, labels as columns; what `cases` makes of a table, where
-            tables have other columns; or a list of both.
+        evidence: A tidy table, one row a case (or a sample), labels as columns; the cases that
+            `icl_book.claims.evidence` makes of a table; or a list of both.
         control: The negative control, the same way, if the claim has one: the rule must contradict each of
             its cases.
         readings: The evidence for each alternative reading that is not just another rule, by its key.
         could: Cases of the situation in which an alternative reading holds, by its key, for those readings
             for which the claim names such a situation.
-        **columns: Which columns of the tables are what, e.g. ``value="slope", error="error"``; see `cases`.
+        **columns: Which columns of the tables are what, e.g. ``value="slope", error="error"``: the arguments
+            of `sampled_cases` if they name samples, else of `exact_cases`.
 
     Returns:
         The card; as the last value of a notebook cell it draws itself.
@@ -93,47 +94,20 @@ def decide(claim: Claim, offered: Mapping[str, Any]) -> Row:
         {key: list(map(from_data, some)) for key, some in offered[k].items()}
         for k in ("readings", "could")
     )
-    if (controls and not claim.control) or (claim.control and offered["control"] is None):
-        raise ValueError(
-            f"claim {claim.id}: control cases go with a control in words, and only with it"
-        )
-    if unknown := given.keys() - {a.key for a in claim.alternatives}:
-        raise ValueError(f"claim {claim.id}: no alternative has the key {min(unknown)!r}")
-
-    named = {a.key for a in claim.alternatives if a.could}
-    if apart := named ^ shown.keys():
-        raise ValueError(
-            f"claim {claim.id}: cases in which the reading {min(apart)!r} holds go with "
-            "words for them (could), and only with them"
-        )
+    _check_offer(claim, offered["control"] is not None, controls, given, shown)
 
     fixed = claim.corrected_rule
     rows = {OURS: [_row(claim, case, claim.rule, fixed) for case in ours]}
     holding: dict[str, list[Row]] = {}
     for alternative in claim.alternatives:
-        mine = given.get(alternative.key)
-        if mine is None and alternative.rule is None:
-            raise ValueError(
-                f"claim {claim.id}: cases of the reading {alternative.key!r} are missing"
-            )
         rule = alternative.rule or claim.rule
-        rows[alternative.name] = [
-            _row(claim, case, rule) for case in (ours if mine is None else mine)
-        ]
+        mine = given.get(alternative.key, ours)
+        rows[alternative.name] = [_row(claim, case, rule) for case in mine]
         if alternative.could:
             holding[alternative.name] = [_row(claim, case, rule) for case in shown[alternative.key]]
     for name, some in [*rows.items(), *holding.items()]:
-        permitted = [tuple(map(float, row["permitted"])) for row in some]
-        ends = {sum(map(math.isfinite, both)) for both in permitted}
-        if 0 in ends or ends == {1, 2}:
-            raise ValueError(
-                f"claim {claim.id}: the reading {name!r} permits everything in some cases"
-            )
-        if any(first > last for first, last in permitted):
-            raise ValueError(
-                f"claim {claim.id}: the reading {name!r} permits nothing in some cases"
-            )
-    tried = [_row(claim, case, claim.rule, fixed) for case in controls]
+        _check_ranges(claim, name, [row["permitted"] for row in some])
+
     refused = [
         a.name
         for a in claim.alternatives
@@ -141,60 +115,133 @@ def decide(claim: Claim, offered: Mapping[str, Any]) -> Row:
         and _together(rows[a.name]) == CONTRADICTS
         and (not a.could or _together(holding[a.name]) != AGREES)
     ]
-    record = _decided(claim, rows, tried, refused)
-    return record | {"refused": refused, "holding": holding}
-
-
-def _decided(
-    claim: Claim, rows: dict[str, list[Row]], tried: Sequence[Row], refused: Sequence[str]
-) -> Row:
-    """Return the record of a claim with its judged cases by reading, ours first, and those of the control."""
     outcomes = {name: _together(some) for name, some in rows.items()}
     outcomes |= dict.fromkeys(refused, UNDECIDED)
-    # The control speaks about the statement we stand by. If the rule rejects the evidence and there is no
-    # correction, the control shows that it can accept: a situation in which the statement is true.
-    stand_by = "_corrected" if claim.corrected_rule else ""
-    corrected = _together(rows[OURS], stand_by)
-    must = AGREES if outcomes[OURS] == CONTRADICTS and not claim.corrected_rule else CONTRADICTS
-    tried = [row | {"outcome": row[f"outcome{stand_by}"]} for row in tried]
+    verdict = _verdict_in_time(claim, outcomes, rows)
+    tried, must = _judge_control(claim, controls, outcomes[OURS])
     passed = all(row["outcome"] == must for row in tried) and bool(tried) == bool(claim.control)
-
-    verdict = _verdict(claim, set(outcomes.values()), corrected)
-    if claim.own:  # a reading that we found after its data does not rescue what we said
-        late = {alternative.name for alternative in claim.alternatives if alternative.late}
-        in_time = {found for name, found in outcomes.items() if name not in late}
-        if in_time == {CONTRADICTS}:
-            verdict = _verdict(claim, in_time, corrected)
-    as_expected = verdict is claim.expected and passed and not refused
-    limits: list[float] = []
-    distances: list[float] = []
-    if corrected == AGREES:
-        for row in rows[OURS]:
-            first, last = map(float, row[f"permitted{stand_by}"])
-            if math.isfinite(first) and math.isfinite(last):
-                limits.append(_least_error_seen(row, (first, last)))
-            else:
-                bound = first if math.isfinite(first) else last
-                distances.append(abs(float(row["measured"]) - bound))
-    decided_by = _decided_by(verdict, outcomes, rows)
+    because = [_decided_by(verdict, outcomes, rows)]
     if not passed:
         verb = "rejected" if must == CONTRADICTS else "accepted"
-        named = decisive(tried, must, f"outcome{stand_by}") if tried else NO_CASE
-        decided_by += f"{'; ' if decided_by else ''}its control is not {verb}: {named}"
-    return statement_record(claim) | {
+        named = decisive(tried, must, f"outcome{_stand_by(claim)}") if tried else NO_CASE
+        because.append(f"its control is not {verb}: {named}")
+    record = {
         "verdict": str(verdict),
-        "as_expected": as_expected,
-        "decided_by": decided_by,
+        "as_expected": verdict is claim.expected and passed and not refused,
+        "decided_by": "; ".join(filter(None, because)),
         "stability": _stability(list(outcomes.values())),
         "readings": outcomes,
-        "detects": plain((min(limits), max(limits))) if limits else None,
-        "distance": plain((min(distances), max(distances))) if distances else None,
+        "detects": None,
+        "distance": None,
         "control_must": must,
         "control_passed": passed,
         "cases": rows[OURS],
         "control_cases": tried,
         "other_readings": {name: some for name, some in rows.items() if name != OURS},
+        "refused": refused,
+        "holding": holding,
     }
+    return statement_record(claim) | _plain_record(record | _room(claim, rows[OURS]))
+
+
+def _check_offer(
+    claim: Claim,
+    has_control: bool,
+    controls: Sequence[Case],
+    given: Mapping[str, Sequence[Case]],
+    shown: Mapping[str, Sequence[Case]],
+) -> None:
+    """Raise ValueError unless the evidence has what the claim's control and readings need, and no more."""
+    if (controls and not claim.control) or (claim.control and not has_control):
+        raise ValueError(
+            f"claim {claim.id}: control cases go with a control in words, and only with it"
+        )
+    if unknown := given.keys() - {a.key for a in claim.alternatives}:
+        raise ValueError(f"claim {claim.id}: no alternative has the key {min(unknown)!r}")
+    for alternative in claim.alternatives:
+        if alternative.rule is None and alternative.key not in given:
+            raise ValueError(
+                f"claim {claim.id}: cases of the reading {alternative.key!r} are missing"
+            )
+    if apart := {a.key for a in claim.alternatives if a.could} ^ shown.keys():
+        raise ValueError(
+            f"claim {claim.id}: cases in which the reading {min(apart)!r} holds go with "
+            "words for them (could), and only with them"
+        )
+
+
+def _check_ranges(claim: Claim, name: str, permitted: Sequence[Range]) -> None:
+    """Raise ValueError if a reading permits every number or none in one of its cases."""
+    finite_ends = {sum(map(math.isfinite, ends)) for ends in permitted}
+    if 0 in finite_ends or finite_ends == {1, 2}:
+        raise ValueError(f"claim {claim.id}: the reading {name!r} permits everything in some cases")
+    if any(first > last for first, last in permitted):
+        raise ValueError(f"claim {claim.id}: the reading {name!r} permits nothing in some cases")
+
+
+def _verdict_in_time(
+    claim: Claim, outcomes: Mapping[str, str], rows: Mapping[str, Sequence[Row]]
+) -> Verdict:
+    """Return the verdict; a reading found after its data does not rescue a statement of this book."""
+    corrected = _together(rows[OURS], _stand_by(claim))
+    if claim.own:
+        late = {alternative.name for alternative in claim.alternatives if alternative.late}
+        in_time = {found for name, found in outcomes.items() if name not in late}
+        if in_time == {CONTRADICTS}:
+            return _verdict(claim, in_time, corrected)
+    return _verdict(claim, set(outcomes.values()), corrected)
+
+
+def _judge_control(claim: Claim, controls: Sequence[Case], ours: str) -> tuple[list[Row], str]:
+    """Return the judged cases of the control, and the outcome that each must have.
+
+    The control speaks about the statement that we stand by. If the rule rejects the evidence and there is no
+    correction, the control shows that the rule can accept: a situation in which the statement is true.
+    """
+    assert claim.rule is not None
+    must = AGREES if ours == CONTRADICTS and not claim.corrected_rule else CONTRADICTS
+    judged = [_row(claim, case, claim.rule, claim.corrected_rule) for case in controls]
+    return [row | {"outcome": row[f"outcome{_stand_by(claim)}"]} for row in judged], must
+
+
+def _stand_by(claim: Claim) -> str:
+    """Return the ending of the keys of a row that belong to the statement that we stand by."""
+    return "_corrected" if claim.corrected_rule else ""
+
+
+def _room(claim: Claim, rows: Sequence[Row]) -> Row:
+    """Return what errors would show in numbers that agree, and how far the others are from their bounds.
+
+    ``detects`` is the range of the errors that would show between two ends, ``distance`` that of the
+    distances from a single bound; each is None where there is none.
+    """
+    limits: list[float] = []
+    distances: list[float] = []
+    if _together(rows, _stand_by(claim)) == AGREES:
+        for row in rows:
+            first, last = row[f"permitted{_stand_by(claim)}"]
+            if math.isfinite(first) and math.isfinite(last):
+                limits.append(_least_error_seen(row["interval"], (first, last)))
+            else:
+                bound = first if math.isfinite(first) else last
+                distances.append(abs(row["measured"] - bound))
+    return {
+        "detects": (min(limits), max(limits)) if limits else None,
+        "distance": (min(distances), max(distances)) if distances else None,
+    }
+
+
+def _plain_record(record: Row) -> Row:
+    """Return a record as strict JSON, in which infinities and ranges are as `plain` writes them."""
+    return {key: _plain_value(value) for key, value in record.items()}
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, dict):
+        return _plain_record(value)
+    if isinstance(value, list):
+        return [_plain_value(some) for some in value]
+    return plain(value) if isinstance(value, float | tuple) else value
 
 
 def _verdict(claim: Claim, outcomes: set[str], corrected: str) -> Verdict:
@@ -234,13 +281,13 @@ def _decided_by(
     return lead + decisive(rows[name]) + count
 
 
-def _least_error_seen(row: Row, permitted: Range) -> float:
+def _least_error_seen(interval: Range, permitted: Range) -> float:
     """Return from which size on an error of either sign would have shown, for a number between two ends.
 
     An error moves the interval of the number, and shows once all of it lies beyond an end: upwards beyond the
     last permitted value, downwards beyond the first. The larger of the two moves counts.
     """
-    low, high = map(float, row["interval"])
+    low, high = interval
     first, last = permitted
     upwards = last - low
     downwards = high - first
@@ -264,12 +311,10 @@ def _row(claim: Claim, case: Case, rule: Rule, corrected: Rule | None = None) ->
             raise ValueError(f"{where} needs the error that the code computed")
     permitted, fixed = (rule(case.parameters), corrected(case.parameters) if corrected else None)
     return asdict(case) | {
-        "measured": plain(case.measured),
-        "interval": plain(case.interval),
         "outcome": _outcome(case, permitted),
-        "permitted": plain(permitted),
+        "permitted": permitted,
         "outcome_corrected": _outcome(case, fixed) if fixed else None,
-        "permitted_corrected": plain(fixed) if fixed else None,
+        "permitted_corrected": fixed,
     }
 
 

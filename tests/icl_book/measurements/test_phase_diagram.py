@@ -6,7 +6,7 @@ import pytest
 from icl.risk import optimal_window
 from icl.risk.asymptotics import window_law
 from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU
-from icl_book.claims import cases, judge
+from icl_book.claims import exact_cases, judge
 from icl_book.measurements import phase_diagram
 from icl_book.provenance import ROOT
 from icl_book.runner import plan
@@ -101,7 +101,7 @@ def test_with_the_dimensions_of_paper_the_verdict_beyond_the_lipschitz_constant_
     parameters = plan.defaults("phase_diagram") | run.overrides
     tree = ast.parse(cell.partition("\n")[2])
     tree.body[-1] = ast.Assign([ast.Name("card", ast.Store())], tree.body[-1].value)
-    names = {"phase_diagram": phase_diagram, "cases": cases, "judge": judge}
+    names = {"phase_diagram": phase_diagram, "exact_cases": exact_cases, "judge": judge}
     names |= parameters
     exec(compile(ast.fix_missing_locations(tree), "chapter", "exec"), names)
     assert names["card"].record()["as_expected"], str(names["card"])
