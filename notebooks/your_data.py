@@ -38,7 +38,7 @@ noise_std = 0.5  # label noise in units of the spread of each map
 seeds = 120  # data sets of each map and size
 context_length = 20  # labeled examples n in a context of the two trained models
 steps = 200  # Adam steps of the two trained models
-contexts = 100  # data sets whose range of windows is compared with the exact window
+contexts = 200  # data sets whose range of windows is compared with the exact window
 
 # %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import matplotlib.pyplot as plt

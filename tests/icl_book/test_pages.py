@@ -1,6 +1,7 @@
 """The book's own tools: the verifier, the generated text, the numbers in prose. Nothing is built here."""
 
 import ast
+import csv
 import dataclasses
 import importlib
 import inspect
@@ -390,6 +391,11 @@ def test_the_committed_table_is_what_the_audit_says_of_the_registered_run():
     assert "Of the authors' 20 independent statements that held then, 3 did not stay" in said
     fresh = [verdict == one.then for one in found for verdict in one.fresh]
     assert f"{sum(fresh)} of {len(fresh)} times they stayed" in page
+    rows = list(csv.DictReader((ROOT / "results" / "younger.csv").read_text().splitlines()))
+    assert not {row["statement"] for row in rows} & {one.statement for one in found}
+    again = [row[f"fresh_{i}"] == row["verdict"] for row in rows for i in range(1, 6)]
+    assert f"the {len(rows)} younger ones" in page
+    assert f"{sum(again)} of {len(again)} times they stayed" in page
 
 
 def test_the_table_of_totals_counts_what_the_filters_count():
