@@ -20,7 +20,7 @@ from IPython.display import display
 from icl.streams import ROOT_SEED
 from icl_book import provenance
 from icl_book.figures import narrow, plots
-from icl_book.parameters import PARAMETERS, BadInput, literals, spelled, validate
+from icl_book.parameters import PARAMETERS, BadInput, spelled, validate
 from icl_book.provenance import FOOTER_MIME, HIDDEN, TABLES_MIME, device
 
 __all__ = ["device", "footer", "setup"]
@@ -33,11 +33,9 @@ _started: dict[str, Any] = {}
 def setup(namespace: MutableMapping[str, Any], **entries: int | str) -> None:
     """Start a notebook: set the figures' style, check the parameters, start the clock.
 
-    Called once, after the parameters cell, with all imports done. The parameters' names are read from the
-    cells executed so far, or from the file of a plain script: the first cell that holds nothing but
-    ``name = literal`` lines is the parameters cell, a later one that shares a name with it is what a reader
-    made of it, and one that begins with ``# Parameters`` is what papermill injected after it. Integers
-    written as ``1e3`` become integers.
+    Called once, after the parameters cell, with all imports done. The parameters are the names of the book's
+    vocabulary (`icl_book.parameters.PARAMETERS`) that the notebook has by then. Integers written as ``1e3``
+    become integers.
 
     Args:
         namespace: The notebook's ``globals()``.
@@ -45,49 +43,36 @@ def setup(namespace: MutableMapping[str, Any], **entries: int | str) -> None:
             larger than the one before, or the name of another list with as many entries.
 
     Raises:
-        BadInput: For a wrong type or value, and for an injected name that the parameters cell does not have.
+        BadInput: For a wrong type or value.
     """
     provenance.check_tree(Path.cwd())
     _draw_into_notebook(get_ipython())
     plots.style()
     if os.environ.get("ICL_NARROW"):  # a run for the book
         narrow.attach(get_ipython())
-    injected: list[str] = []
-    names: list[str] = []
-    script = Path(namespace.get("__file__", ""))
-    if "In" in namespace:
-        cells = list(namespace["In"])
-    elif script.is_file():  # a plain script; its cells without the markers' lines
-        text = script.read_text(encoding="utf-8")
-        cells = [cell.partition("\n")[2] for cell in f"\n{text}".split("\n# %%")]
-    else:  # from standard input: nothing but parameters has a name of the vocabulary yet
-        cells = []
-        names = [name for name in namespace if name in PARAMETERS]
-    for source in cells:
-        found = assignments(source)
-        if source.startswith("# Parameters"):  # papermill's mark
-            injected += found
-        elif not names or set(found) & set(names):
-            names = found
+    names = [name for name in PARAMETERS if name in namespace]
     if not names:
         raise BadInput("notebook.setup(globals()): no parameters cell was executed before it")
     # papermill writes numbers of NumPy as text
-    given = {name: spelled(namespace[name]) for name in injected}
-    values = validate(given | {name: namespace[name] for name in names if name not in given}, names)
+    values = validate({name: spelled(namespace[name]) for name in names}, names)
     namespace.update(values)
     for name, need in entries.items():
-        entry = namespace[name]
-        if isinstance(need, str):
-            good = len(entry) == len(namespace[need])
-            allowed = f"as many entries as {need}={namespace[need]!r}"
-        else:
-            good = len(entry) >= need and all(a < b for a, b in itertools.pairwise(entry))
-            allowed = f"{need} or more entries in increasing order"
-        if not good:
-            raise BadInput(f"{name}={entry!r}: must have {allowed}")
+        _check_entries(namespace, name, need)
     if "In" not in namespace and callable(namespace.get("judge")):
         namespace["judge"] = _printing(namespace["judge"])
     _started.update(time=time.perf_counter(), parameters=values, namespace=namespace)
+
+
+def _check_entries(namespace: MutableMapping[str, Any], name: str, need: int | str) -> None:
+    entry = namespace[name]
+    if isinstance(need, str):
+        good = len(entry) == len(namespace[need])
+        allowed = f"as many entries as {need}={namespace[need]!r}"
+    else:
+        good = len(entry) >= need and all(a < b for a, b in itertools.pairwise(entry))
+        allowed = f"{need} or more entries in increasing order"
+    if not good:
+        raise BadInput(f"{name}={entry!r}: must have {allowed}")
 
 
 def _draw_into_notebook(shell: Any) -> None:
@@ -99,14 +84,6 @@ def _draw_into_notebook(shell: Any) -> None:
     foreign = not wanted.startswith("module://")
     if hasattr(shell, "kernel") and foreign and matplotlib.get_backend().lower() == wanted:
         shell.enable_matplotlib("inline")
-
-
-def assignments(source: str) -> list[str]:
-    """Return the names that a cell assigns literals to; empty if it does anything else."""
-    try:
-        return list(literals(source))
-    except (SyntaxError, ValueError):
-        return []
 
 
 def _printing(judge: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,8 +7,7 @@ from itertools import pairwise
 import jupytext
 import pytest
 
-from icl_book.notebook import assignments
-from icl_book.parameters import PARAMETERS
+from icl_book.parameters import PARAMETERS, literals
 from icl_book.provenance import ROOT
 from icl_book.runner.single import changes, reads
 from icl_book.site.stage import CAPTION
@@ -39,7 +38,7 @@ def test_cells_stand_in_the_order_of_the_page(chapter):
     assert "google.colab" in hosted.source
     tags = [cell.metadata.get("tags") for cell in (hosted, parameters, setup, cells[-1])]
     assert tags == [["remove-cell"], ["parameters", "hide-input"], ["hide-input"], ["remove-input"]]
-    assert set(assignments(parameters.source)) <= PARAMETERS.keys()
+    assert set(literals(parameters.source)) <= PARAMETERS.keys()
     assert "notebook.setup(" in setup.source and cells[-1].source == "notebook.footer()"
     text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     solved = [int(number) for number in EXERCISE.findall(text)]

@@ -15,7 +15,7 @@ import papermill
 import pytest
 from papermill.translators import PythonTranslator
 
-from icl_book import notebook, provenance
+from icl_book import notebook, parameters, provenance
 from icl_book.parameters import PARAMETERS, BadInput, number, validate
 from icl_book.provenance import ROOT
 from icl_book.runner import plan
@@ -164,24 +164,19 @@ def test_numbers_of_numpy_that_papermill_injects_are_numbers():
 
 
 def test_a_parameters_cell_may_have_types():
-    assert notebook.assignments("dims: list[int] = [2]  # d\nnoise_std: float = 1.0") == [
-        "dims",
-        "noise_std",
-    ]
+    assert parameters.literals("dims: list[int] = [2]  # d\nnoise_std: float = 1.0") == {
+        "dims": [2],
+        "noise_std": 1.0,
+    }
     for other in ("dims: list[int]", "a, b = 1, 2", "dims += [2]", "dims = f()", "a.b = 1"):
-        assert notebook.assignments(other) == []
+        with pytest.raises(ValueError, match="."):
+            parameters.literals(other)
 
 
-# a name that the reader added
 @pytest.mark.parametrize(
     ("cells", "needs", "message"),
     [
-        # known to other notebooks
-        (
-            ["noise_std = 0.1", "# Parameters\ncontexts = None"],
-            {},
-            "unknown parameter contexts=None: this",
-        ),
+        (["noise_std = 0.1", "# Parameters\ncontexts = None"], {}, "contexts=None: must be an"),
         (["import math"], {}, "no parameters cell was executed"),
         (["dims = [2]", "dims = [2]\nseed = -1"], {}, "seed=-1: must be"),
         (

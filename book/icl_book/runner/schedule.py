@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from icl.threads import available
 from icl_book import provenance
@@ -19,7 +20,8 @@ from icl_book.runner import process
 from icl_book.runner.plan import Run
 from icl_book.runner.record import whole
 
-SHOWN = 12  # lines of Snakemake's own words that are shown, if no run says what failed
+#: Lines of Snakemake's own words that are shown if no run says what failed.
+MAX_SHOWN_LINES = 12
 #: What Snakemake says of a command that failed.
 STATUS = re.compile(r"non-zero exit status (\d+)")
 
@@ -37,17 +39,7 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
         BadInput: If jobs or profile is wrong; nothing has run then.
         OSError: If a file cannot be written.
     """
-    if not jobs.isdecimal() or int(jobs) < 1:
-        raise BadInput(f"jobs={jobs!r}: must be an integer >= 1")
-    if profile and not (ROOT / profile / "config.yaml").is_file():
-        raise BadInput(
-            f"profile={profile!r}: must be a folder with a config.yaml, e.g. profiles/slurm"
-        )
-    # Snakemake's plugins hand it to a shell as it is
-    if profile and " " in sys.executable:
-        raise BadInput(
-            f"profile={profile!r}: needs a path of Python without a space, not {sys.executable!r}"
-        )
+    _check_call(jobs, profile)
     calls = ROOT / "_build" / "calls"
     # A cluster's machines share this folder, but perhaps no locks: each tidies up after itself only.
     here = f"{platform.node()}-"
@@ -64,29 +56,56 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
     start = time.perf_counter()
     calls.mkdir(parents=True, exist_ok=True)
     with process.scratch(here, calls) as folder, process.scratch("icl-call-") as temporary:
-        tasks = {
-            f"{run.name}.{run.digest}": [run.name, f"--label '{i} of {len(left)}' {run.words}"]
-            for i, run in enumerate(left, 1)
-        }
-        # the same for all runs of a call
-        environment = [f"{k}={v}" for k, v in left[0].environment.items()]
-        content = {
-            "python": sys.executable,
-            "environment": environment,
-            "threads": _threads(int(jobs), profile),
-            "tasks": tasks,
-        }
-        Path(folder, "plan.json").write_text(json.dumps(content), encoding="utf-8")
-        command = [sys.executable, "-m", "snakemake", "--cores", jobs]
-        command += ["--jobs", jobs, "--profile", profile] if profile else []
-        command += ["--config", f"folder={os.path.relpath(folder, ROOT)}"]
-        # what the user set for Snakemake is for workflows of theirs
-        own = {k: v for k, v in os.environ.items() if not k.startswith("SNAKEMAKE_")}
-        # whatever is killed leaves its temporary files in a folder of this call's; a cluster's machines have
-        # folders of their own
-        own |= {} if profile else {"TMPDIR": temporary}
-        status, said = process.run(command, ROOT, own)
-    seconds = time.perf_counter() - start
+        content = json.dumps(_snakemake_plan(left, int(jobs), profile))
+        Path(folder, "plan.json").write_text(content, encoding="utf-8")
+        status, said = _run_snakemake(folder, temporary, jobs, profile)
+    return _report(left, status, said, time.perf_counter() - start, profile)
+
+
+def _check_call(jobs: str, profile: str) -> None:
+    if not jobs.isdecimal() or int(jobs) < 1:
+        raise BadInput(f"jobs={jobs!r}: must be an integer >= 1")
+    if profile and not (ROOT / profile / "config.yaml").is_file():
+        raise BadInput(
+            f"profile={profile!r}: must be a folder with a config.yaml, e.g. profiles/slurm"
+        )
+    # Snakemake's plugins hand the path to a shell as it is.
+    if profile and " " in sys.executable:
+        raise BadInput(
+            f"profile={profile!r}: needs a path of Python without a space, not {sys.executable!r}"
+        )
+
+
+def _snakemake_plan(left: Sequence[Run], jobs: int, profile: str) -> dict[str, Any]:
+    """Return what ``Snakefile`` reads: a task for each run, and what all of them share."""
+    tasks = {
+        f"{run.name}.{run.digest}": [run.name, f"--label '{i} of {len(left)}' {run.words}"]
+        for i, run in enumerate(left, 1)
+    }
+    return {
+        "python": sys.executable,
+        # All runs of a call have the same environment.
+        "environment": [f"{k}={v}" for k, v in left[0].environment.items()],
+        "threads": _threads(jobs, profile),
+        "tasks": tasks,
+    }
+
+
+def _run_snakemake(folder: str, temporary: str, jobs: str, profile: str) -> tuple[int, str]:
+    """Run Snakemake on the plan in a folder; return its exit status and its words."""
+    command = [sys.executable, "-m", "snakemake", "--cores", jobs]
+    command += ["--jobs", jobs, "--profile", profile] if profile else []
+    command += ["--config", f"folder={os.path.relpath(folder, ROOT)}"]
+    # What the user set for Snakemake is for workflows of theirs.
+    own = {k: v for k, v in os.environ.items() if not k.startswith("SNAKEMAKE_")}
+    # A run that is killed leaves its temporary files in a folder of this call. A cluster's machines have
+    # folders of their own.
+    own |= {} if profile else {"TMPDIR": temporary}
+    return process.run(command, ROOT, own)
+
+
+def _report(left: Sequence[Run], status: int, said: str, seconds: float, profile: str) -> int:
+    """Print what failed and why, or that all is done; return the exit status."""
     undone = [run for run in left if not whole(run.path)]
     if status == 0 and not undone:
         print(f"done in {seconds:.0f} s", flush=True)
@@ -94,9 +113,9 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
     reasons = [
         f"{r.name}: {f.read_text(encoding='utf-8')}" for r in left if (f := r.reason).is_file()
     ]
-    # a run that ends with 1 has printed why
+    # A run that ends with 1 has printed why.
     if not reasons and set(STATUS.findall(said)) != {"1"}:
-        print(*filter(str.strip, said.splitlines()[-SHOWN:]), sep="\n")
+        print(*filter(str.strip, said.splitlines()[-MAX_SHOWN_LINES:]), sep="\n")
     if silent := len(undone) - len(reasons):
         logs = " and .snakemake/slurm_logs" if profile else ""
         reasons.append(f"{silent} of {len(left)} runs not done, see above{logs}")
