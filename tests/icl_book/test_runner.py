@@ -161,7 +161,7 @@ def test_a_chapter_reaches_what_it_imports_and_no_more():
 
 
 #: Modules of `icl` that no chapter needs.
-UNUSED = {"icl/tensor_trick/operator.py"}
+UNUSED = {"icl/tasks/check.py", "icl/tensor_trick/operator.py"}
 
 
 def test_a_change_of_any_module_that_a_chapter_can_reach_asks_for_another_address(
@@ -200,7 +200,7 @@ def _imports(tree):
 
 
 #: Packages that show what was computed.
-SHOWING = {"IPython", "cycler", "jinja2", "markupsafe", "matplotlib_inline", "traitlets"}
+SHOWING = {"IPython", "cycler", "jinja2", "markupsafe", "matplotlib_inline", "tqdm", "traitlets"}
 
 
 def test_what_chapters_reach_imports_by_statements_and_from_packages_whose_versions_count():
