@@ -4,7 +4,6 @@ import contextlib
 import functools
 
 from numba import config, njit
-from numba.core.caching import FunctionCache
 
 
 def compiled(function=None, **options):
@@ -14,21 +13,7 @@ def compiled(function=None, **options):
     if config.DISABLE_JIT:
         return function
     dispatcher = njit(**options)(function)
-    # no folder, or nothing is compiled
-    with contextlib.suppress(RuntimeError, OSError, AttributeError):
-        kept = _Kept(function)
-        if hasattr(dispatcher, "_cache"):
-            dispatcher._cache = kept
+    # numba raises RuntimeError where there is not a folder
+    with contextlib.suppress(RuntimeError):
+        dispatcher.enable_caching()
     return dispatcher
-
-
-class _Kept(FunctionCache):
-    """numba's cache, without which the loop is compiled again: a full disk or a quota ends no computation."""
-
-    def load_overload(self, sig, target_context):
-        with contextlib.suppress(OSError):
-            return super().load_overload(sig, target_context)
-
-    def save_overload(self, sig, data):
-        with contextlib.suppress(OSError):
-            super().save_overload(sig, data)
