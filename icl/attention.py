@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from icl.checks import choice, integer, shown, tensor
+from icl.checks import choice
 from icl.pytorch import Tensor, torch
 
 __all__ = [
     "ACTIVATIONS",
     "full_unit",
-    "linear_attention",
     "scores",
     "softmax_attention",
     "softmax_weights",
@@ -23,54 +22,20 @@ __all__ = [
 ]
 
 
-def _check(x: Tensor, x_q: Tensor, M: Tensor, y: Tensor | None = None) -> None:
-    """Refuse what is no tensor of one floating type and device, or has another shape than `scores` says."""
-    given = {"x": x, "x_q": x_q, "M": M}
-    if y is not None:
-        given["y"] = y
-    for name, value in given.items():
-        if (
-            not isinstance(value, Tensor)
-            or not value.is_floating_point()
-            or value.layout != torch.strided
-        ):
-            raise ValueError(
-                f"{name}={shown(value)}: must be a dense tensor of PyTorch with a floating type"
-            )
-        if (value.dtype, value.device) != (x.dtype, x.device):
-            raise ValueError(
-                f"{name} is {value.dtype} on {value.device}: must be that of x, {x.dtype} on {x.device}"
-            )
-    n, d = x.shape[-2:] if x.ndim > 1 else (0, 0)
-    if n == 0 or d == 0:
-        raise ValueError(f"x has shape {tuple(x.shape)}: must be (..., n, d), n and d at least 1")
-    wanted = {"x_q": (d,), "M": (d, d), "y": (n,)}
-    batch = [x.shape[:-2]]
-    for name in list(given)[1:]:
-        shape, own = given[name].shape, wanted[name]
-        if shape[max(0, len(shape) - len(own)) :] != own:
-            text = ", ".join(map(str, own))
-            raise ValueError(
-                f"{name} has shape {tuple(shape)}: must be (..., {text}), as x is (..., {n}, {d})"
-            )
-        batch.append(shape[: len(shape) - len(own)])
-    try:
-        torch.broadcast_shapes(*batch)  # type: ignore[no-untyped-call]
-    except RuntimeError:
-        shapes = ", ".join(f"{name} {tuple(value.shape)}" for name, value in given.items())
-        raise ValueError(
-            f"leading dimensions must broadcast: {shapes}; for many queries of each context give "
-            "x[..., None, :, :] and y[..., None, :]"
-        ) from None
-
-
 def scores(x: Tensor, x_q: Tensor, M: Tensor) -> Tensor:
     """Return ``s_i = x_i' M x_q``: x (..., n, d), x_q (..., d), ``M = W_K' W_Q`` (..., d, d); (..., n).
 
-    This and the functions below raise ValueError for what is no tensor of one floating type and device, and
-    for other shapes. Leading dimensions broadcast. Entries are not looked at: NaN gives NaN.
+    Leading dimensions broadcast. Entries are not looked at: NaN gives NaN.
+
+    Raises:
+        ValueError: For other shapes.
     """
-    _check(x, x_q, M)
+    d = x.shape[-1]
+    if x_q.shape[-1:] != (d,) or M.shape[-2:] != (d, d):
+        shapes = ", ".join(str(tuple(part.shape)) for part in (x, x_q, M))
+        raise ValueError(
+            f"x, x_q, M have shapes {shapes}: must be (..., n, d), (..., d), (..., d, d)"
+        )
     return torch.einsum("...nd,...d->...n", x, (M @ x_q.unsqueeze(-1)).squeeze(-1))
 
 
@@ -84,15 +49,16 @@ def softmax_attention(x: Tensor, y: Tensor, x_q: Tensor, M: Tensor) -> Tensor:
 
     Leading dimensions broadcast: x[..., None, :, :] and y[..., None, :] take queries (..., m, d), many of
     each context.
+
+    Raises:
+        ValueError: For other shapes.
     """
-    _check(x, x_q, M, y)
+    # a single label would be broadcast to all tokens
+    if y.shape[-1:] != x.shape[-2:-1]:
+        raise ValueError(
+            f"x, y have shapes {tuple(x.shape)}, {tuple(y.shape)}: must be (..., n, d), (..., n)"
+        )
     return (softmax_weights(x, x_q, M) * y).sum(-1)
-
-
-def linear_attention(x: Tensor, y: Tensor, x_q: Tensor, M: Tensor) -> Tensor:
-    """Predict ``(1/n) sum_i y_i x_i' M x_q`` by linear attention; shapes as in `softmax_attention`."""
-    _check(x, x_q, M, y)
-    return (scores(x, x_q, M) * y).mean(-1)
 
 
 def full_unit(tokens: Tensor, W_V: Tensor, W_K: Tensor, W_Q: Tensor) -> Tensor:
@@ -100,23 +66,7 @@ def full_unit(tokens: Tensor, W_V: Tensor, W_K: Tensor, W_Q: Tensor) -> Tensor:
 
     The tokens are the paper's ``Z`` with its columns as rows, (..., n + 1, d + 1): the last entry of a row is
     the label, the last row the query with label 0. W_V is (d + 1, d + 1), W_K and W_Q are (k, d + 1).
-    Errors as in `scores`.
     """
-    tensor(tokens, "tokens", "n + 1", "d + 1", finite=False)
-    size = tokens.shape[-1]
-    tensor(W_K, "W_K", "k", size, finite=False)
-    tensor(W_Q, "W_Q", W_K.shape[-2], size, finite=False)
-    tensor(W_V, "W_V", size, size, finite=False)
-    for name, value in {"W_V": W_V, "W_K": W_K, "W_Q": W_Q}.items():
-        if (value.dtype, value.device) != (tokens.dtype, tokens.device):
-            raise ValueError(
-                f"{name} is {value.dtype} on {value.device}: must be that of tokens, {tokens.dtype} on "
-                f"{tokens.device}"
-            )
-    if tokens.shape[-2] < 2:
-        raise ValueError(
-            f"tokens has shape {tuple(tokens.shape)}: must be (..., n + 1, d + 1), n at least 1"
-        )
     context, query = tokens[..., :-1, :], tokens[..., -1, :]
     omega = softmax_weights(context, query, W_K.mT @ W_Q)
     return torch.einsum("...n,...nd->...d", omega, context @ W_V.mT)
@@ -143,8 +93,6 @@ def weights(scores: Tensor, activation: str, axis: int) -> tuple[Tensor, Tensor]
     weights are zero where no score is positive.
     """
     choice(activation, "activation", ACTIVATIONS)
-    tensor(scores, "scores", "n", finite=False)
-    axis = integer(axis, "axis", -scores.ndim, scores.ndim - 1)
     if activation == "softmax":  # without overflow
         omega = torch.softmax(scores, axis)
         return omega, omega

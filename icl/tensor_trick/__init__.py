@@ -2,14 +2,11 @@
 
 - `regressions`: loss, gradient and Hessian product, over blocks of rows.
 - `formulas`: what they compute for the rows, without checks of arguments.
-- `operator`: the Hessian as a linear operator of SciPy.
 - `kronecker`: vec, and the blocks A_j of the Kronecker product.
-- `inputs` (private): checks of arguments.
 """
 
 from icl.tensor_trick.formulas import KINDS, TARGETED
 from icl.tensor_trick.kronecker import kron_block, unvec, vec
-from icl.tensor_trick.operator import hessian
 from icl.tensor_trick.regressions import gradient, hvp, loss
 
-__all__ = ["KINDS", "TARGETED", "gradient", "hessian", "hvp", "kron_block", "loss", "unvec", "vec"]
+__all__ = ["KINDS", "TARGETED", "gradient", "hvp", "kron_block", "loss", "unvec", "vec"]

@@ -27,7 +27,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 from icl.pytorch import Tensor, torch
 from icl.tensor_trick.formulas import TARGETED, row_gradient, row_hvp, row_loss, target
-from icl.tensor_trick.inputs import batch_shape, check_problem, finite_result
 
 #: Bytes of the logits of a block: a few arrays of ``BLOCK`` fit the caches of a processor, and a few
 #: of ``BLOCK_GPU`` fill a GPU.
@@ -40,17 +39,13 @@ def loss(
     """Compute one of the five losses, with the factor 1/2 where `icl.tensor_trick.formulas` has it.
 
     The kind is one of `KINDS`; B may be None for "sparse" and "entropy", which have no targets. The result
-    (...) has one loss for every element of the broadcast batch.
+    (...) has one loss for every element of the broadcast batch. Entries are not looked at: NaN gives NaN, and
+    exp in "rescaled" and "sparse" may overflow to infinity.
 
     Raises:
-        ValueError: If an argument is no dense floating tensor, if kind, a shape, a dtype or a device is
-            wrong, or if an entry is NaN or infinite.
-        OverflowError: If the result leaves the range of the dtype (exp in "rescaled" and
-            "sparse", or the logits themselves).
+        ValueError: If the kind is none of `KINDS`, or its targets are missing or have another shape.
     """
-    target(B, kind)
-    check_problem(A1, A2, X, B)
-    used = B if kind in TARGETED else None
+    used = _targets(A1, A2, B, kind)
     half = A1 @ X
 
     def part(rows: slice) -> Tensor:
@@ -61,7 +56,7 @@ def loss(
     total = torch.zeros((), dtype=X.dtype, device=X.device)
     for value in _over_blocks(part, A1, A2, X, used):
         total = total + value
-    return finite_result(total, f"loss ({kind})", X, used)
+    return total
 
 
 def gradient(
@@ -71,9 +66,7 @@ def gradient(
 
     Arguments and errors are those of `loss`. The result is (..., d, e).
     """
-    target(B, kind)
-    check_problem(A1, A2, X, B)
-    used = B if kind in TARGETED else None
+    used = _targets(A1, A2, B, kind)
     half = A1 @ X
 
     def part(rows: slice) -> Tensor:
@@ -81,8 +74,7 @@ def gradient(
         b = None if used is None else used[..., rows, :]
         return row_gradient(S, b, kind) @ A2
 
-    total = A1.mT @ torch.cat(_over_blocks(part, A1, A2, X, used), -2)
-    return finite_result(total, f"gradient ({kind})", X, used)
+    return A1.mT @ torch.cat(_over_blocks(part, A1, A2, X, used), -2)
 
 
 def hvp(
@@ -92,9 +84,7 @@ def hvp(
 
     The other arguments and the errors are those of `loss`.
     """
-    target(B, kind)
-    check_problem(A1, A2, X, B, V)
-    used = B if kind in TARGETED else None
+    used = _targets(A1, A2, B, kind)
     half = A1 @ X
     half_move = A1 @ V
 
@@ -104,8 +94,17 @@ def hvp(
         b = None if used is None else used[..., rows, :]
         return row_hvp(S, T, b, kind) @ A2
 
-    total = A1.mT @ torch.cat(_over_blocks(part, A1, A2, X, used, V), -2)
-    return finite_result(total, f"Hessian product ({kind})", X, used)
+    return A1.mT @ torch.cat(_over_blocks(part, A1, A2, X, used, V), -2)
+
+
+def _targets(A1: Tensor, A2: Tensor, B: Tensor | None, kind: str) -> Tensor | None:
+    """Return the targets, None for kinds that have none; raise ValueError unless they are (..., n, m)."""
+    B, shape = target(B, kind), (A1.shape[-2], A2.shape[-2])
+    if kind not in TARGETED:
+        return None
+    if B.shape[-2:] != shape:
+        raise ValueError(f"B has shape {tuple(B.shape)}: must be (..., {shape[0]}, {shape[1]})")
+    return B
 
 
 def _blocks(
@@ -113,9 +112,10 @@ def _blocks(
 ) -> list[slice]:
     """Cut the rows of A1 into blocks."""
     block = BLOCK if A1.device.type == "cpu" else BLOCK_GPU
-    problems = math.prod(batch_shape(A1, A2, X, B, V))
-    row = max(1, problems) * A2.shape[-2] * A1.element_size()
-    height = max(1, block // row)
+    leading = (part.shape[:-2] for part in (A1, A2, X, B, V) if part is not None)
+    problems = math.prod(torch.broadcast_shapes(*leading))  # type: ignore[no-untyped-call]
+    row = problems * A2.shape[-2] * A1.element_size()
+    height = max(1, block // max(1, row))
     return [slice(start, start + height) for start in range(0, A1.shape[-2], height)]
 
 

@@ -12,17 +12,13 @@ import torch
 
 import icl
 from icl.attention import (
-    full_unit,
-    linear_attention,
     scores,
     softmax_attention,
-    softmax_weights,
     weights,
 )
 from icl.covariates import (
     Ellipsoid,
     LowRank,
-    Normal,
     Sphere,
     cap_quantile,
     uniform_sphere,
@@ -39,7 +35,6 @@ from icl.tasks import (
     Tanh,
     angle_quadrature,
 )
-from icl.tensor_trick import kron_block, unvec, vec
 
 X = torch.arange(120.0).reshape(40, 3).double().cos()
 Y, EYE = X[:, 0].exp(), torch.eye(3).double()
@@ -57,29 +52,25 @@ TRAINED = pretrain([UnitConfig(Affine(3), 1.0, 4, 0)], 1, 4)
 QUADRATIC = QuadraticRisk.of(Affine(3), uniform_sphere(SOURCE("noise"), 2, 5, 3), 0.1)
 
 REFUSED = [
-    (softmax_attention, X, Y[:, None], X[0], EYE, r"y has shape \(40, 1\): must be \(..., 40\)"),
+    (
+        softmax_attention,
+        X,
+        Y[:, None],
+        X[0],
+        EYE,
+        r"x, y have shapes \(40, 3\), \(40, 1\): must be",
+    ),
     (
         softmax_attention,
         BATCH,
         BATCH[:, :1, 0],
         BATCH[:, 0],
         EYE,
-        r"y has shape \(5, 1\): must be \(..., 6\)",
+        r"x, y have shapes .*\(5, 1\): must",
     ),
-    (linear_attention, X, Y[:, None], X[0], EYE, r"y has shape \(40, 1\)"),
-    (
-        softmax_attention,
-        BATCH,
-        BATCH[:4, :, 0],
-        BATCH[:, 0],
-        EYE,
-        "leading dimensions must broadcast",
-    ),
-    (scores, X.numpy(), X[0], EYE, "x=.*: must be a dense tensor"),
-    (softmax_weights, X, X[0], EYE.float(), "M is torch.float32 .*: must be that of x"),
-    (scores, X[:0], X[0], EYE, r"x has shape \(0, 3\): must be \(..., n, d\)"),
-    (scores, X, X[0], EYE[:2], r"M has shape \(2, 3\): must be \(..., 3, 3\)"),
-    (scores, X, X[0, :2], EYE, r"x_q has shape \(2,\): must be \(..., 3\)"),
+    (scores, X[:, :1], X[0], EYE, r"x, x_q, M have shapes \(40, 1\), \(3,\), \(3, 3\): must be"),
+    (scores, X, X[0], EYE[:2], r"have shapes .*\(2, 3\): must be"),
+    (scores, X, X[0, :1], EYE, r"have shapes .*\(1,\), \(3, 3\): must be"),
     (weights, X, "softmx", -1, "activation='softmx': allowed are softmax"),
     *((angle_quadrature, *v, "dim=") for v in ((1, 5), (10**30, 20))),
     *((angle_quadrature, 3, v, "nodes=") for v in (0, 2.5, 10**9)),
@@ -88,17 +79,11 @@ REFUSED = [
     *((asymptotics.printed_exponents, v, "dim=") for v in (-1, 0, 1j)),
     *((task.spectrum, 10**9, "degree=") for task in (Affine(3), ReLU(3))),
     (contexts, 1.0, 4, 10**9, "batch_size="),
-    *(
-        (kron_block, *v, 0, f"{name} has a NaN")
-        for name, v in (("A1", (NAN, EYE)), ("A2", (EYE, NAN)))
-    ),
-    (vec, NAN, "X has a NaN or infinite entry"),
-    (unvec, NAN[0], "x has a NaN or infinite entry"),
     (metrics.spectral_norm, NAN.numpy(), "M="),
     (metrics.spectral_norm, [1.0], r"M has shape \(1,\)"),
     *(
         (law.from_normal, *v)
-        for law in (Sphere(3), Normal(3), Ellipsoid(np.eye(3)), LowRank(np.eye(3)[:, :1]))
+        for law in (Sphere(3), Ellipsoid(np.eye(3)), LowRank(np.eye(3)[:, :1]))
         for v in (
             (np.ones(3), r"normal=.*: must be a dense tensor"),
             (torch.ones(2, 4), r"normal has shape \(2, 4\): must be \(..., 3\)"),
@@ -126,7 +111,6 @@ REFUSED = [
     (QuadraticRisk.of, Affine(3), BATCH.numpy(), 0.1, "tokens=.*: must be a dense tensor"),
     (QUADRATIC.risk, BATCH, "weights has shape"),
     (QUADRATIC.product, QUADRATIC.kernel_vector, None, "b=None"),
-    (full_unit, BATCH, EYE, EYE[:, :2], EYE, r"W_K has shape \(3, 2\)"),
     (asymptotics.effective_fraction, 10**4, 1e8, "w=1.*: too large for dim=10000"),
     (
         UnitConfig,
@@ -179,24 +163,6 @@ def test_the_resultant_length_is_defined_for_every_window():
 def test_trained_units_can_be_compared_and_hashed():
     one, other = (pretrain([UnitConfig(Affine(3), 1.0, 4, 0)], 1, 4) for _ in range(2))
     assert one == one and one != other and len({one, other}) == 2
-
-
-def test_a_disk_without_room_for_compiled_loops_ends_no_computation(tmp_path):
-    code = """
-import errno
-from numba.core.caching import IndexDataCacheFile
-def full(*_):
-    raise OSError(errno.ENOSPC, "No space left on device")
-IndexDataCacheFile.save = full
-from icl.compiled.normal import normal
-print(float(normal(5, 16).std()))
-"""
-    env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
-    root = os.path.join(next(iter(icl.__path__)), "..")
-    run = subprocess.run(
-        [sys.executable, "-c", code], cwd=root, env=env, capture_output=True, text=True
-    )
-    assert run.returncode == 0 and float(run.stdout) > 0 and run.stderr == "", run.stderr
 
 
 def test_covariances_take_cosines_up_to_rounding():
