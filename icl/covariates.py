@@ -1,4 +1,4 @@
-"""Distributions of the covariates: uniform on a sphere, ellipsoid or product of spheres; normal.
+"""Distributions of the covariates: uniform on a sphere, ellipsoid or product of spheres.
 
 A distribution turns independent normal numbers into covariates. One of your own needs only ``dim``
 and `from_normal`. Those of this module refuse wrong shapes but do not look at entries, so that NaN
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Ellipsoid",
     "LowRank",
-    "Normal",
     "Sphere",
     "cap_quantile",
     "uniform_sphere",
@@ -149,20 +148,6 @@ class Sphere:
 
 
 @dataclass(frozen=True)
-class Normal:
-    """Covariates ``x ~ N(0, I_d)``, d >= 1: Gaussian tokens, as in `icl.risk.gaussian_risk`."""
-
-    dim: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "dim", integer(self.dim, "dim", 1))
-
-    def from_normal(self, normal: torch.Tensor) -> torch.Tensor:
-        """Return the normal numbers (..., d) as they are."""
-        return _coordinates(normal, self.dim)
-
-
-@dataclass(frozen=True)
 class Ellipsoid:
     """Covariates ``x = A u`` with ``u ~ U(S^{d-1})``; ``A = Sigma^{1/2}`` gives ITA slides, Lemma 1.
 
@@ -189,14 +174,13 @@ class Ellipsoid:
 
 @dataclass(frozen=True)
 class LowRank:
-    """Covariates ``x = B u + e B_perp v``, ``u ~ U(S^{k-1})``, ``v ~ U(S^{d-k-1})`` independent (Theorem 4).
+    """Covariates ``x = B u + B_perp v``, ``u ~ U(S^{k-1})``, ``v ~ U(S^{d-k-1})`` independent (Theorem 4).
 
     B, the ``basis``, has orthonormal columns, (d, k) with 1 <= k < d, rows as tuples (an array is converted);
-    ``S^0`` is the two points -1 and 1. ``outside`` is e.
+    ``S^0`` is the two points -1 and 1.
     """
 
     basis: tuple[tuple[float, ...], ...]
-    outside: float = 1.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "basis", matrix_rows(self.basis, "basis"))
@@ -207,7 +191,6 @@ class LowRank:
             raise ValueError(
                 f"basis={shown(self.basis)}: must have fewer columns than rows, orthonormal ones"
             )
-        object.__setattr__(self, "outside", real(self.outside, "outside"))
 
     @property
     def dim(self) -> int:
@@ -217,7 +200,7 @@ class LowRank:
     @cached_property
     def _complement(self) -> np.ndarray:
         full = np.linalg.qr(np.array(self.basis), mode="complete").Q
-        return self.outside * full[:, len(self.basis[0]) :]
+        return full[:, len(self.basis[0]) :]
 
     def from_normal(self, normal: torch.Tensor) -> torch.Tensor:
         """Return covariates from normal numbers, as in `Sphere.from_normal`."""

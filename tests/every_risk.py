@@ -22,14 +22,13 @@ GOOD = {
     "windows": [4.0, -1.0],
     "values": [1.2, -0.3],
     "heads": 2,
-    "near": None,
 }
 RISKS = {"total", "mean", "risk", "floor", "lower", "upper"}
-SETTINGS = {"w", "m", "slope", "gradient", "interior", "order", "constant"}
+SETTINGS = {"w", "m", "slope", "gradient", "order", "constant"}
 SETTINGS |= {"windows", "values"}
 #: What `total` and `slope` are sums of, how well a number is known, and what is not a number of the class.
 PARTS = {"bias", "noise", "bias_slope", "noise_slope", "error", "standard_error"}
-PARTS |= {"contexts", "interval", "dim", "exponent", "risk_exponent", "noise_over_bias"}
+PARTS |= {"contexts", "interval", "dim", "exponent", "noise_over_bias"}
 
 
 def classes_of(call):

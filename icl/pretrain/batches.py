@@ -40,13 +40,12 @@ def draw_contexts(
     batch_size: int,
     seed: int = 0,
     step: int = 0,
-    covariates: CovariateLaw | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Draw the contexts that `pretrain` trains a unit on at one step, in float64 on the CPU.
 
     Every context has a function of its own, drawn from the class, and n labeled tokens; the last token is
-    the query. All labels have noise, the query's too: that is the label which training compares with the
-    prediction.
+    the query. Tokens are uniform on the unit sphere. All labels have noise, the query's too: that is the
+    label which training compares with the prediction.
 
     Args:
         task: Class the functions are drawn from: of `icl.tasks`, or your own.
@@ -55,7 +54,6 @@ def draw_contexts(
         batch_size: Number of contexts, with at most 10^9 coordinates together.
         seed: Root seed of the streams. Equal seeds and steps give equal contexts.
         step: Training step that the contexts belong to, from 0 on.
-        covariates: Distribution of the tokens (`icl.covariates`); None is the unit sphere.
 
     Returns:
         Tokens (batch_size, n + 1, dim) and labels (batch_size, n + 1).
@@ -69,7 +67,7 @@ def draw_contexts(
     (torch.Size([16, 9, 3]), torch.Size([16, 9]))
     """
     n = integer(n, "n", 1, 10**7)
-    unit = UnitConfig(task, noise_std, n, seed, covariates)
+    unit = UnitConfig(task, noise_std, n, seed)
     batch_size = integer(batch_size, "batch_size", 1, 10**9)
     numbers = batch_size * (n + 1) * task.dim
     affordable(numbers, 1e9, "batch_size", batch_size, "numbers")

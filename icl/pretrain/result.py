@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,8 +9,6 @@ import numpy as np
 
 from icl.pretrain.config import Settings, UnitConfig
 from icl.pretrain.model import Array
-from icl.tasks import Task, Zonal
-from icl.tasks.base import coefficients
 
 Parameters = dict[str, Array]
 
@@ -55,30 +52,12 @@ class Pretrained:
     def windows(self) -> Array:
         """Mean of the diagonal of each ``M``: the w of the nearest ``w I``; of that shape.
 
-        For a class of even functions M and -M have the same risk, and the sign is that of the start's chance;
-        a UserWarning says so where both occur. `window_sizes` has no sign.
+        For a class of even functions M and -M have the same risk: compare the absolute values.
         """
         w = np.trace(self.M, axis1=-2, axis2=-1) / self.M.shape[-1]
-        of_even = w.ravel()[[_is_even(unit.task) for unit in self.units]]
-        if np.any(of_even > 0) and np.any(of_even < 0):
-            text = "windows of even functions have either sign, at the same risk: window_sizes has none"
-            warnings.warn(text, UserWarning, stacklevel=2)
         return np.asarray(w)
-
-    @property
-    def window_sizes(self) -> Array:
-        """Absolute values of ``windows``, for classes of even functions."""
-        M = self.M
-        return np.asarray(np.abs(np.trace(M, axis1=-2, axis2=-1)) / M.shape[-1])
 
     def _key_query(self, parameters: Sequence[Parameters]) -> Array:
         d = self.units[0].task.dim
         found = [p["M"] if "M" in p else (p["W_K"].T @ p["W_Q"])[:d, :d] for p in parameters]
         return np.array(found).reshape(*self.shape, d, d)
-
-
-def _is_even(task: Task) -> bool:
-    """Return whether ``f(-x)`` and ``f(x)`` have the same law jointly: no odd degree in the spectrum."""
-    return isinstance(task, Zonal) and not np.any(
-        coefficients(task, 41)[0][::2] > 1e-12 * task.covariance(1.0)
-    )

@@ -145,11 +145,6 @@ class WindowLaw:
         return 2 / (self.dim - 1 + self.order)
 
     @property
-    def risk_exponent(self) -> float:
-        """The exponent in n of the least risk above the fine variance, ``-rho / (d - 1 + rho)``."""
-        return -self.order / (self.dim - 1 + self.order)
-
-    @property
     def noise_over_bias(self) -> float:
         """The noise over the bias at the best window, ``rho / (d - 1)``."""
         return self.order / (self.dim - 1)

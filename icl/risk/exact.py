@@ -35,7 +35,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from icl.covariates import cap_quantile
 from icl.risk.asymptotics import sharp_window
@@ -99,15 +99,14 @@ class OptimalWindow:
     """The minimizer of the population risk over w.
 
     Attributes:
-        w: Optimal inverse bandwidth; it and the others have the broadcast shape of ``n`` and ``noise_std``.
+        w: Optimal inverse bandwidth, 0 where equal weights are best; it and the others have the broadcast
+            shape of ``n`` and ``noise_std``.
         risk: The risk there.
-        interior: Whether the minimum lies at w > 0 (False: equal weights are best).
         error: Estimated relative error of w: what the last coefficients of the slope's expansion may move.
     """
 
     w: Array
     risk: Array
-    interior: NDArray[np.bool_]
     error: Array
 
 
@@ -183,7 +182,7 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
             f"n={lengths[np.argmax(error)]:g}, {task!r}: the best w is known to {error.max():.0e} only"
         )
     w, risk, error = (row.reshape(n.shape) for row in (w, risk, error))
-    return OptimalWindow(w[()], risk[()], (w > 0)[()], error[()])
+    return OptimalWindow(w[()], risk[()], error[()])
 
 
 def _scanned(task: Zonal, w: float, n: Array) -> Array:

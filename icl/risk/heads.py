@@ -129,23 +129,20 @@ def heads_risk(
     return Risk(bias, noise, error)
 
 
-def optimal_heads(
-    task: Zonal, n: float, noise_std: float, heads: int = 2, near: Sequence[float] | None = None
-) -> Heads:
+def optimal_heads(task: Zonal, n: float, noise_std: float, heads: int = 2) -> Heads:
     """Search the windows of the best isotropic heads; their best values are a linear system.
 
     The risk has several local minima in the windows. The search begins at the best of all sets of windows
-    from a coarse grid on the scale of `optimal_window`, or ``near`` other windows, and refines it: the result
-    is the best that was found, and its risk is exact. Often two heads merge at the optimum, their values
-    growing with opposite signs (a head and its derivative in w). The risk is flat there, and the search keeps
-    windows apart by ten percent.
+    from a coarse grid on the scale of `optimal_window`, and refines it: the result is the best that was
+    found, and its risk is exact. Often two heads merge at the optimum, their values growing with opposite
+    signs (a head and its derivative in w). The risk is flat there, and the search keeps windows apart by ten
+    percent.
 
     Args:
         task: A rotation-invariant class from `icl.tasks`.
         n: Context length, >= 1, one number.
         noise_std: Standard deviation of the label noise, > 0, one number.
         heads: How many, 1 to 4.
-        near: Windows to begin the search at, (heads,), for instance those of a shorter context.
 
     Raises:
         TypeError: If the task is not rotation invariant.
@@ -169,12 +166,7 @@ def optimal_heads(
             return math.inf
         return rough.best_values(np.sinh(x), variance)[1]
 
-    if near is None:
-        first = _best_of_a_grid(risk, float(np.arcsinh(scale)), heads)
-    else:
-        first = np.arcsinh(reals(near, "near", -1e8, 1e8))
-        if first.shape != (heads,):
-            raise ValueError(f"near has shape {first.shape}: must be ({heads},)")
+    first = _best_of_a_grid(risk, float(np.arcsinh(scale)), heads)
     windows = np.sort(np.sinh(_refined(risk, first)))[::-1]
     fine, coarse = (Moments(task, float(n), order) for order in (_FINE, _COARSE))
     values, _ = fine.best_values(windows, variance)

@@ -85,9 +85,7 @@ def monte_carlo_risk(
     return _average(losses, task.dim, n, contexts, seed, task.dim)
 
 
-def bayes_linear_risk(
-    task: Zonal, n: int, noise_std: float, contexts: int = 10_000, seed: int = 0
-) -> MonteCarlo:
+def bayes_linear_risk(task: Zonal, n: int, noise_std: float, contexts: int = 10_000) -> MonteCarlo:
     """Estimate the smallest risk of all predictors linear in the labels: kriging with the class covariance.
 
     Given the tokens, the best linear prediction is ``k_q' (K + sigma^2 I)^-1 y`` and its risk
@@ -101,7 +99,7 @@ def bayes_linear_risk(
         form = QuadraticRisk.of(task, tokens, noise_std)
         return form.risk(form.kriging())
 
-    return _average(losses, task.dim, n, contexts, seed, n, solved=n**3 / 100)
+    return _average(losses, task.dim, n, contexts, 0, n, solved=n**3 / 100)
 
 
 def _checked(task: Zonal, n: int, noise_std: float) -> tuple[int, float]:

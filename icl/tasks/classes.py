@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammaln, jv, loggamma, pdtr
+from scipy.special import gammaln, jv
 
-from icl.checks import affordable, integer, real, shown
+from icl.checks import integer, real, shown
 from icl.covariates import inner_products, uniform_sphere
 from icl.tasks.base import (
     LEAST,
@@ -30,7 +30,6 @@ from icl.tasks.base import (
     Zonal,
     angles,
     cosines,
-    uniform_numbers,
 )
 from icl.tasks.gegenbauer import Polynomials, angle_quadrature, multiplicity, shortfall
 
@@ -201,78 +200,6 @@ class Sign(Zonal):
         def f(x: torch.Tensor) -> torch.Tensor:
             positive = inner_products(q, x) >= 0
             return self.scale * (2 * positive.to(x) - 1)
-
-        return f
-
-
-@dataclass(frozen=True)
-class Exponential(Zonal):
-    r"""The exponential covariance ``s^2 exp(-theta / length)`` of the angle, as used in geostatistics.
-
-    The functions that `sample` draws are checkerboards: they are s or -s, and change their sign across random
-    great circles, whose number has a Poisson law with the mean ``pi / (2 length)``. One circle separates two
-    points with the probability ``theta / pi``, and so ``E f(x) f(x')`` is that of an even number of
-    separations less that of an odd one, ``s^2 exp(-2 (pi / (2 length)) theta / pi)``. A Gaussian process with
-    this covariance has the same risk. ``length``, in radians, is between 0.001 and 1000, ``scale`` is s.
-    """
-
-    length: float = 1.0
-    scale: float = 1.0
-    label = "exponential"
-    _on_host = True
-    _ranges = {"length": (real, 1e-3, 1e3), "scale": (real, LEAST, MOST)}
-
-    @property
-    def singular_term(self) -> tuple[float, float]:
-        return 1.0, self.scale**2 / self.length
-
-    def covariance(self, cosine: ArrayLike) -> Array:
-        return np.asarray(self.scale**2 * np.exp(-np.arccos(cosines(cosine)) / self.length))
-
-    def variogram(self, theta: ArrayLike) -> Array:
-        return np.asarray(-(self.scale**2) * np.expm1(-angles(theta) / self.length))
-
-    def spectrum(self, degree: int) -> tuple[Array, float]:
-        # By the differential equations of both, E[e^{-c theta} P_{l+2}] / E[e^{-c theta} P_l] is
-        # (c^2 + l^2) / (c^2 + (l + d)^2).
-        degree, d, c = integer(degree, "degree", 0, MOST_DEGREE), self.dim, 1 / self.length
-        last, out, rest = _last_degree(d, degree), np.zeros(degree), 0.0
-        # E[cos e^{-c theta}] = c / (d - 1) E[sin e^{-c theta}], integrated by parts
-        mean_sine = math.exp(2 * gammaln(d / 2) - gammaln((d - 1) / 2) - gammaln((d + 1) / 2))
-        firsts = [
-            ((d + 2) * (d - 1) / 2 * c**2 / (c**2 + d**2), _log_mean_decay(d, c)),
-            (d * c / (d - 1) * mean_sine, _log_mean_decay(d + 1, c)),
-        ]
-        for start, (first, log_decay) in zip((2, 1), firsts, strict=True):
-            degrees = np.arange(start, last + start, 2.0)
-            ratios = (c**2 + degrees[:-1] ** 2) / (c**2 + (degrees[:-1] + d) ** 2)
-            ratios *= _multiplicity_growth(d, degrees[:-1])
-            a = self.scale**2 * first * _products(log_decay, ratios)
-            taken = len(out[start - 1 :: 2])
-            out[start - 1 :: 2] = a[:taken]
-            rest += float(a[taken:][::-1].sum()) + _sum_beyond(d, degrees, a, power=2)
-        # The series of what follows holds far beyond c sqrt(d) only; before, no digit is lost if it is what
-        # is left of the variance.
-        if last < 400 * c * math.sqrt(d):
-            rest = -(self.scale**2) * math.expm1(_log_mean_decay(d, c)) - float(out.sum())
-        return out, rest
-
-    def _draw(self, rng: Rng, count: int) -> Function:
-        from icl.pytorch import torch
-
-        mean = math.pi / (2 * self.length)
-        uniform = uniform_numbers(rng, 2, count)
-        counts = np.arange(math.ceil(mean + 20 * math.sqrt(mean) + 40))
-        circles = np.searchsorted(pdtr(counts, mean), uniform[0])
-        most = int(circles.max(initial=0))
-        affordable(count * most * self.dim, 1e9, "count", count, "numbers")
-        q = uniform_sphere(rng, count, most, self.dim)
-        drawn = torch.arange(most) < torch.as_tensor(circles)[:, None]
-        start = torch.as_tensor(np.where(uniform[1] < 0.5, -self.scale, self.scale))
-
-        def f(x: torch.Tensor) -> torch.Tensor:
-            behind = (x @ q.to(x).mT < 0) & drawn[:, None, :].to(x.device)
-            return start[:, None].to(x) * (1 - 2 * (behind.sum(-1) % 2)).to(x)
 
         return f
 
@@ -486,20 +413,6 @@ def make_task(name: str, dim: int, lipschitz: float = 1.0) -> Zonal:
 def _mean_coordinate(dim: int) -> float:
     """Return ``E |x_1|`` for x uniform on the unit sphere."""
     return math.exp(gammaln(dim / 2) - gammaln((dim + 1) / 2)) / math.sqrt(math.pi)
-
-
-def _log_mean_decay(dim: int, c: float) -> float:
-    """Return ``log E e^{-c theta}`` for the angle theta between two uniform unit vectors of R^dim."""
-    half = dim / 2
-    return -c * math.pi / 2 - 2 * float((loggamma(complex(half, c / 2)) - loggamma(half)).real)
-
-
-def _products(log_first: float, ratios: Array) -> Array:
-    """Return ``e^log_first`` times the products of no ratio, one, two, ..., which are no large numbers."""
-    if log_first > -600:
-        return math.exp(log_first) * np.concatenate([[1.0], np.cumprod(ratios)])
-    # the first factor vanishes and the products overflow; logarithms have fewer digits
-    return np.asarray(np.exp(log_first + np.concatenate([[0.0], np.cumsum(np.log(ratios))])))
 
 
 def _last_degree(dim: int, degree: int) -> int:

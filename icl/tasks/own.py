@@ -158,5 +158,5 @@ def _reason(task: Zonal) -> str:
         return f"It is not positive definite: a_{at} is negative"
     return (
         "No negative coefficient was found up to degree 8: probably it is positive definite and too rough "
-        "for the fit, like exp(-|x - x'|); then give spectrum(degree) in closed form, as Exponential does"
+        "for the fit, like exp(-|x - x'|); then give spectrum(degree) in closed form"
     )

@@ -106,7 +106,7 @@ def test_the_default_dtype_of_pytorch_changes_no_number(default):
             native = train_grid(
                 task, 0.5, 4, seeds=2, steps=3, batch_size=4, stream="native", dtype="float32"
             )
-            found += [torch.as_tensor(portable.window_sizes), torch.as_tensor(native.window_sizes)]
+            found += [torch.as_tensor(portable.windows), torch.as_tensor(native.windows)]
             x = normalize(NativeStream(1, "covariates").standard_normal((4, 5, 3)))
             found.append(task.sample(NativeStream(1, "tasks"), 4)(x))
         found.append(

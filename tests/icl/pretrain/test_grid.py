@@ -1,15 +1,12 @@
 """A grid is `pretrain` on its units one by one; contexts are those of the streams."""
 
-import warnings
-
 import numpy as np
-import pytest
 import torch
 
 from icl.covariates import Ellipsoid, uniform_sphere
 from icl.pretrain import UnitConfig, draw_contexts, pretrain, train_grid
 from icl.streams import stream
-from icl.tasks import Affine, Cosine, ReLU
+from icl.tasks import Affine, ReLU
 
 
 def test_a_grid_is_trained_setting_by_setting_and_seed_by_seed():
@@ -52,24 +49,3 @@ def test_contexts_are_drawn_from_the_streams():
     values = ReLU(3, 2.0).sample(stream(7, "tasks", 2), 40)(tokens)
     noise = torch.from_numpy(stream(7, "noise", 2).standard_normal((40, 7)))
     assert torch.equal(labels, values + 0.5 * noise)
-    law = Ellipsoid(np.diag([1.0, 2, 3]))
-    moved, _ = draw_contexts(ReLU(3), **setting, covariates=law)
-    assert torch.allclose(moved, tokens * tokens.new_tensor([1.0, 2, 3]))
-
-
-def test_windows_of_even_functions_warn_of_their_signs():
-    units = [
-        UnitConfig(task, 0.1, 16, s, initial_std=0.5)
-        for task in (Cosine(3, 4.0), ReLU(3))
-        for s in range(4)
-    ]
-    # still at their random starts
-    trained = pretrain(units, 1, 16, 1e-3, shared_tokens=True)
-    with pytest.warns(UserWarning, match="even functions have either sign"):
-        assert np.any(trained.windows[:4] < 0) and np.any(trained.windows[:4] > 0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        sizes = trained.window_sizes
-        odd = pretrain(units[4:], 1, 16, 1e-3).windows
-    assert np.array_equal(sizes, np.abs(np.trace(trained.M, axis1=1, axis2=2)) / 3)
-    assert np.array_equal(np.abs(odd), sizes[4:])

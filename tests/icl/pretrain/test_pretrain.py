@@ -14,7 +14,7 @@ import torch
 from scipy.stats import ks_2samp
 
 from icl.attention import ACTIVATIONS
-from icl.covariates import Ellipsoid, LowRank, Normal, Sphere
+from icl.covariates import Ellipsoid, LowRank, Sphere
 from icl.pretrain import UnitConfig, batches, draw_contexts, pretrain, sweep, train_grid
 from icl.pretrain.batches import TokenSets, token_sets
 from icl.pretrain.config import Settings
@@ -25,7 +25,6 @@ from icl.streams import stream
 from icl.tasks import (
     Affine,
     Cosine,
-    Exponential,
     Linear,
     Network,
     PhasedCosine,
@@ -143,7 +142,8 @@ def test_the_step_of_a_gpu_is_one_graph_with_the_same_numbers(d, activation):
 
 @pytest.mark.parametrize(
     "law",
-    [Sphere(4), Normal(4), Ellipsoid(np.diag([1.0, 2, 3, 4])), LowRank(BASIS, 0.5)],
+    # of two normal numbers near zero the direction would be that of their rounding
+    [Sphere(4), Ellipsoid(np.diag([1.0, 2, 3, 4])), LowRank(np.eye(4)[:, :3])],
     ids=lambda law: type(law).__name__,
 )
 @pytest.mark.filterwarnings("ignore:To copy construct:UserWarning")
@@ -177,8 +177,8 @@ def test_what_is_drawn_on_the_host_or_differs_is_not_drawn_together():
         return [UnitConfig(task, 0.1, 5, seed, law)]
 
     one, other = row(ReLU(4), 0), row(ReLU(4, 2.0), 1)
-    rows = [one, other, row(Affine(4), 2), row(Affine(4), 3, Normal(4)), row(Exponential(4), 4)]
-    rows += [row(Exponential(4), 5), row(Projected(Spectrum(2), np.eye(4)[:2]), 6)]
+    rows = [one, other, row(Affine(4), 2), row(Affine(4), 3, LowRank(BASIS)), row(Spectrum(4), 4)]
+    rows += [row(Spectrum(4), 5), row(Projected(Spectrum(2), np.eye(4)[:2]), 6)]
     sets = token_sets(rows, 16, *FAST.values(), compiled=True)
     assert [one.rows for one in sets] == [rows[:2], *([row] for row in rows[2:])]
     assert [one.fill is batches.fill for one in sets] == [False] * 3 + [True] * 3
@@ -286,7 +286,7 @@ def test_any_mix_together_equals_each_alone():
         UnitConfig(Cosine(4, 2.0), 0.1, 12, 2),
         UnitConfig(Affine(4), 0.2, 8, 3, learning_rate=0.3),
         UnitConfig(Linear(4, 1.0, 2.0), 0.2, 8, 4, activation="linear"),
-        UnitConfig(Projected(Quadratic(2), BASIS.T), 0.1, 8, 5, LowRank(BASIS, 0.5)),
+        UnitConfig(Projected(Quadratic(2), BASIS.T), 0.1, 8, 5, LowRank(BASIS)),
         UnitConfig(Affine(4), 0.2, 8, 6, Ellipsoid(np.diag([1, 2, 0.5, 1]))),
         UnitConfig(ReLU(4), 0.2, 8, 7, width=5, initial_std=0.3),
         UnitConfig(ReLU(4), 0.2, 8, 8, width=5, initial_std=0.3),
@@ -327,13 +327,12 @@ def test_a_step_does_not_depend_on_other_steps_or_on_company(kind):
     assert len(seen) == 40  # every step has numbers of its own
 
 
-@pytest.mark.parametrize("law", [None, Ellipsoid(np.diag([1.0, 2, 3]))], ids=str)
-def test_batches_are_those_of_draw_contexts(law):
-    units = [UnitConfig(ReLU(3, L), noise, 6, 7, law) for L, noise in ((1, 0), (4, 2))]
+def test_batches_are_those_of_draw_contexts():
+    units = [UnitConfig(ReLU(3, L), noise, 6, 7) for L, noise in ((1, 0), (4, 2))]
     x, y = batch(token_set(units, 40), 2)
     for unit, own in zip(units, y, strict=True):
         setting = {"noise_std": unit.noise_std, "n": 6, "batch_size": 40}
-        tokens, labels = draw_contexts(unit.task, **setting, seed=7, step=2, covariates=law)
+        tokens, labels = draw_contexts(unit.task, **setting, seed=7, step=2)
         assert torch.equal(tokens, x.permute(2, 1, 0))
         assert torch.allclose(labels, own.T, rtol=1e-12, atol=1e-14)
 
@@ -403,8 +402,8 @@ def test_same_numbers_on_the_gpu(monkeypatch):
 @pytest.mark.parametrize("source, tolerance", [("native", 1e-3), ("portable", 1e-6)])
 def test_every_class_and_every_law_trains_on_the_gpu(source, tolerance, monkeypatch):
     """In one sweep of several stacks, with stops within blocks; both engines see the same batches."""
-    laws = [None, Normal(4), Ellipsoid(np.diag([1.0, 2, 3, 4])), LowRank(BASIS, 0.5)]
-    tasks = [given(4) for given in (Affine, Cosine, Exponential, Linear, Network, PhasedCosine)]
+    laws = [None, Sphere(4), Ellipsoid(np.diag([1.0, 2, 3, 4])), LowRank(BASIS)]
+    tasks = [given(4) for given in (Affine, Cosine, Linear, Network, PhasedCosine)]
     tasks += [Quadratic(4), ReLU(4, 3.0), Sign(4), Spectrum(4), Tanh(4)]
     tasks += [Projected(Linear(2), np.eye(4)[:2])]
     units = [

@@ -8,7 +8,7 @@ import pytest
 from scipy.special import betaln, eval_gegenbauer, gammaln, ive
 
 from icl.risk import asymptotics, mismatch_risk, optimal_window, population_risk
-from icl.tasks import Affine, Cosine, Exponential, Linear, Network, Quadratic, ReLU, Sign, Zonal
+from icl.tasks import Affine, Cosine, Linear, Network, Quadratic, ReLU, Sign, Zonal
 from icl.tasks.gegenbauer import multiplicity
 
 
@@ -61,7 +61,6 @@ LAWFUL = [
     Linear(4),
 ]
 LAWFUL += [*map(ReLU, (2, 3, 5, 8)), Network(3, 2.0), *(Sign(d, 0.7) for d in (2, 3, 5, 8))]
-LAWFUL += [Exponential(d, length, 0.7) for d, length in ((2, 1.0), (3, 0.3), (5, 4.0))]
 LAWFUL += [
     Fractional(4, 0.5),
     Fractional(3, 1.5),
@@ -220,10 +219,7 @@ def test_exponents():
     for task, order in ((Affine(4), 4), (ReLU(4), 3), (Sign(4), 1), (Fractional(4, 0.5), 0.5)):
         law = asymptotics.window_law(task)
         assert law.order == order
-        assert (
-            law.exponent == pytest.approx(2 / (3 + order))
-            and law.risk_exponent == -order * law.exponent / 2
-        )
+        assert law.exponent == pytest.approx(2 / (3 + order))
     assert asymptotics.window_law(Sign(4)).exponent == asymptotics.printed_exponents(4)[1] == 0.5
     assert asymptotics.window_law(Fractional(4, 0.5)).exponent > 0.5
     assert asymptotics.window_law(Affine(5, 2.0)).constant == pytest.approx(4 * 16 / 60, rel=1e-12)

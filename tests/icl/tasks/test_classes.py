@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
 from scipy.special import eval_gegenbauer
 
 from icl.covariates import uniform_sphere
@@ -14,7 +13,6 @@ from icl.tasks import (
     CLASSES,
     Affine,
     Cosine,
-    Exponential,
     Linear,
     Network,
     PhasedCosine,
@@ -33,7 +31,6 @@ from icl_book.statistics import Z
 DIMS = [2, 3, 8, 33]
 TASKS = [cls(d, 0.3) for d in DIMS for cls in (Affine, ReLU)]
 TASKS += [Sign(d, 0.3) for d in DIMS]
-TASKS += [Exponential(d, length, 0.3) for d in DIMS for length in (0.1, 1.0, 30.0)]
 TASKS += [Cosine(d, L) for d in DIMS for L in (0.1, 1.0, 10.0)]
 TASKS += [PhasedCosine(d, L) for d in DIMS for L in (0.1, 1.0, 10.0)]
 
@@ -93,7 +90,7 @@ def test_expansion_sums_to_the_variogram(task):
     assert np.allclose(task.variogram(theta), expected, rtol=1e-9, atol=3e-13)
 
 
-@pytest.mark.parametrize("kind", [ReLU, Sign, Exponential])
+@pytest.mark.parametrize("kind", [ReLU, Sign])
 @pytest.mark.parametrize("dim", [2, 3, 8, 64])
 def test_rest_of_a_slow_spectrum(dim, kind):
     """The tail is a sum of positive terms: cutting at 40 or at 20000 must give one total."""
@@ -115,66 +112,6 @@ def test_the_spectrum_of_signs(dim):
     assert a.sum() + rest == pytest.approx(1.69, rel=1e-12)
 
 
-@pytest.mark.parametrize("length", [0.05, 0.5, 20.0])
-@pytest.mark.parametrize("dim", [2, 3, 4, 9])
-def test_the_spectrum_of_the_exponential_covariance(dim, length):
-    """a_l = N_l E k P_l by another library's integrals; with the mean square of the mean they sum to k(1)."""
-    order = dim / 2 - 1
-
-    def density(theta):
-        return np.sin(theta) ** (dim - 2)
-
-    def polynomial(degree, theta):
-        if dim == 2:
-            return np.cos(degree * theta)
-        return eval_gegenbauer(degree, order, np.cos(theta)) / eval_gegenbauer(degree, order, 1.0)
-
-    whole = quad(density, 0, np.pi)[0]
-    wanted = []
-    for degree in range(13):
-        value = quad(
-            lambda t, k=degree: np.exp(-t / length) * polynomial(k, t) * density(t),
-            0,
-            np.pi,
-            points=[length, np.pi / 2] if length < 3 else None,
-            limit=200,
-            epsabs=1e-13,
-        )[0]
-        wanted.append(1.69 * multiplicity(dim, degree)[-1] * value / whole)
-    a, rest = Exponential(dim, length, 1.3).spectrum(12)
-    np.testing.assert_allclose(a, wanted[1:], rtol=1e-8, atol=1e-9)
-    assert wanted[0] + a.sum() + rest == pytest.approx(1.69, rel=1e-9)
-
-
-def test_the_spectrum_of_a_covariance_finer_than_any_angle():
-    """In three dimensions a_0 = (1 + e^{-c pi}) / (2 (1 + c^2)) with c = 1 / length; all is in the rest."""
-    for length in (1e-3, 1e-2, 0.1, 1.0, 1e3):
-        a, rest = Exponential(3, length).spectrum(1000)
-        mean = (1 + np.exp(-np.pi / length)) / (2 * (1 + length**-2))
-        assert mean + a.sum() + rest == pytest.approx(1, rel=1e-11)
-
-
-@pytest.mark.parametrize(
-    ("dim", "length"),
-    [(30, 1e-3), (300, 1e-3), (400, 1e-3), (1000, 1e-3), (1000, 1e-2), (300, 0.1)],
-)
-def test_the_spectrum_of_a_fine_covariance_in_many_dimensions(dim, length):
-    """First coefficients are below all floats, and the series of the tail begins far beyond c sqrt(d)."""
-    task = Exponential(dim, length, 1.3)
-    theta, p = angle_quadrature(dim, 600)
-    for degree in (0, 40, 3000):
-        a, rest = task.spectrum(degree)
-        total = p @ task.covariance(np.cos(theta)) + a.sum() + rest
-        assert total == pytest.approx(1.69, rel=1e-12)
-
-
-def test_coefficients_beyond_the_floats_have_the_right_tail():
-    """a_l ~ A / l^2, so that what follows the degree l is about l a_l, here by two roads."""
-    degree = 10**6
-    a, rest = Exponential(400, 1e-3).spectrum(degree)
-    assert 5e-3 < rest == pytest.approx(degree * a[-2:].mean(), rel=2e-3)
-
-
 def test_small_angles_keep_their_digits():
     theta = 1e-6
     assert ReLU(3).variogram(theta) == pytest.approx(
@@ -186,7 +123,6 @@ def test_small_angles_keep_their_digits():
 LIPSCHITZ = [name for name, kind in CLASSES.items() if kind is not Sign]
 SAMPLED = [make_task(name, dim, 1.7) for name in LIPSCHITZ for dim in (2, 5)]
 SAMPLED += [Sign(2, 1.7), Sign(5, 1.7)]
-SAMPLED += [Exponential(2, 0.5, 1.7), Exponential(3, 2.0), Exponential(5, 0.3)]
 SAMPLED += [Tanh(2, 2.0, 0.5), Tanh(3, 2.0, 6.0), Tanh(7, 2.0, 20.0)]
 SAMPLED += [Network(3, 2.0, 1), Network(3, 2.0, 8), Spectrum(3, (0.0, 0.0, 0.0, 1.0))]
 
@@ -286,25 +222,3 @@ def test_signs_jump_without_a_lipschitz_constant():
     assert sorted(set(f.flatten().tolist())) == [-2.5, 2.5]
     assert check_class(Sign(3, 2.5)) > 10 * 2.5
     assert not hasattr(Sign(3), "lipschitz")
-
-
-def test_checkerboards_have_two_values():
-    x = uniform_sphere(stream(1, "covariates"), 50, 40, 3)
-    f = Exponential(3, 0.2, 2.5).sample(stream(1, "tasks"), 50)(x)
-    assert f.shape == (50, 40) and sorted(set(f.flatten().tolist())) == [-2.5, 2.5]
-    none = Exponential(3).sample(stream(1, "tasks"), 0)(x[:0])
-    assert none.shape == (0, 40)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"length": 0.0}, "length=0.0: must be a finite number >= 0.001 and <= 1000"),
-        ({"length": np.inf}, "length=inf: must be"),
-        ({"scale": -1.0}, "scale=-1.0: must be"),
-        ({"dim": 1}, "dim=1: must be"),
-    ],
-)
-def test_an_exponential_covariance_out_of_range_is_refused(wrong, message):
-    with pytest.raises(ValueError, match=message):
-        Exponential(**{"dim": 3} | wrong)

@@ -32,7 +32,7 @@ def test_functions_do_not_depend_on_the_memory_layout(task):
 
 
 @pytest.mark.parametrize(
-    "law", [Sphere(4), LowRank(BASIS, 0.5), Ellipsoid(np.arange(16.0).reshape(4, 4))]
+    "law", [Sphere(4), LowRank(BASIS), Ellipsoid(np.arange(16.0).reshape(4, 4))]
 )
 def test_tokens_do_not_depend_on_the_memory_layout(law):
     normal = torch.from_numpy(stream(0, "covariates").standard_normal((6, 7, 4)))

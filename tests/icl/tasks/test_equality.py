@@ -16,7 +16,6 @@ OTHER = {
     "dim": 4,
     "lipschitz": 2.0,
     "scale": 2.0,
-    "length": 2.0,
     "offset": 1.0,
     "steepness": 2.0,
     "degree": 2,

@@ -30,8 +30,8 @@ def test_a_class_without_its_constant_keeps_everything_else():
 def test_the_gap_grows_as_softmax_attention_learns():
     setting = {"dims": [3], "lipschitz": 1.0, "noise_std": 0.3}
     found = linear_attention.growth(tasks=["ReLU"], **setting, intercept=False)
-    exponent = -window_law(ReLU(3)).risk_exponent
-    assert found.slope[0] == pytest.approx(exponent, abs=0.02)
+    law = window_law(ReLU(3))
+    assert found.slope[0] == pytest.approx(law.order * law.exponent / 2, abs=0.02)
     lines = linear_attention.growth(tasks=["linear"], **setting, intercept=True)
     assert lines.slope[0] < 0
 
