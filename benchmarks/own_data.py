@@ -3,7 +3,7 @@
     make bench      or      .venv/bin/python benchmarks/own_data.py [rounds] [threads]
 
 Writes benchmarks/results/own_data.json. All predict the same queries from the same tokens, PyTorch's
-``scaled_dot_product_attention`` by the same formula, in float64 and float32. Attention and neighbors choose
+``scaled_dot_product_attention`` by the same formula. Attention and neighbors choose
 their one parameter by leaving one out: the window on the whole curve, the number up to 200 from one search.
 All run in turn, round after round, with the same number of threads for BLAS, OpenMP and PyTorch; a ratio is
 the median over rounds of (the competitor's seconds / ours).
@@ -72,16 +72,11 @@ def main():
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 7
     X, y, queries = data()
     w = best_window(X, y).w
-    given = {"float64": (X, y, queries)}
-    given["float32"] = tuple(part.astype(np.float32) for part in given["float64"])
-    both = {}
-    for kind, own in given.items():
-        np.testing.assert_allclose(predict(*own, w), by_pytorch(*own, w), rtol=0, atol=1e-4)
-        both[kind] = {
-            "attention": lambda own=own: predict(*own, w),
-            "PyTorch": lambda own=own: by_pytorch(*own, w),
-        }
-    predicting = both["float64"]
+    np.testing.assert_allclose(predict(X, y, queries, w), by_pytorch(X, y, queries, w), atol=1e-4)
+    predicting = {
+        "attention": lambda: predict(X, y, queries, w),
+        "PyTorch": lambda: by_pytorch(X, y, queries, w),
+    }
     choosing = {"attention": lambda: best_window(X, y)}
     for algorithm in ("kd_tree", "brute"):
         name = f"neighbors, {algorithm}"
@@ -97,7 +92,6 @@ def main():
             "queries": QUERIES,
             "load_before": os.getloadavg()[0],
             "predict": lambda: compared(predicting, rounds),
-            "predict, float32": lambda: compared(both["float32"], rounds),
             "choose": lambda: compared(choosing, max(1, rounds // 3)),
             "load_after": lambda: os.getloadavg()[0],
         }

@@ -3,7 +3,7 @@
 A refusal is a ValueError of one line with the parameter's ``name``, its value and what is allowed; ``least``
 and ``most`` are the smallest and the largest value allowed. A number is one of Python, NumPy or PyTorch (a
 tensor is taken without its gradient). Whole floats are integers, so ``n=1e3`` is a context length. Booleans
-and text are no numbers, and an entry that an array masks is none either, whatever lies below the mask.
+and text are not numbers, and an entry that an array masks is NaN, whatever lies below the mask.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def integer(value: Any, name: str, least: float = -math.inf, most: float = math.inf) -> int:
     """Return ``value``, a whole number, as an int."""
-    number = _plain(value, name)
+    number = _plain(value)
     try:
         whole = int(number) if _is_number(number) else None
     except (ValueError, OverflowError):  # NaN, infinity
@@ -38,7 +38,7 @@ def real(
     value: Any, name: str, least: float = -math.inf, most: float = math.inf, above: bool = False
 ) -> float:
     """Return ``value`` as a finite float; with ``above``, ``least`` itself is not allowed."""
-    numbers = _numbers(value, name)
+    numbers = _numbers(value)
     number = float(numbers) if numbers.ndim == 0 else math.nan
     fits = math.isfinite(number) and least <= number <= most
     if not fits or (above and number == least):
@@ -50,7 +50,7 @@ def reals(
     value: Any, name: str, least: float, most: float = math.inf, whole: bool = False
 ) -> NDArray[np.float64]:
     """Return one finite number or an array of them, if ``whole`` only integers, as a float64 array."""
-    numbers = _numbers(value, name)
+    numbers = _numbers(value)
     fits = np.isfinite(numbers) & (numbers >= least) & (numbers <= most)
     if whole:
         fits &= numbers == np.floor(numbers)
@@ -112,7 +112,7 @@ def table(value: Any, name: str, most: float) -> NDArray[np.float64]:
 
     The refusal names the first entry that is no number, not finite, or larger than ``most`` in size.
     """
-    numbers = _numbers(value, name)
+    numbers = _numbers(value)
     if numbers.ndim == 0:
         raise ValueError(_without_numbers(value, name))
     wrong = ~(np.abs(numbers) <= most)
@@ -165,9 +165,15 @@ def without_text(value: Any, name: str) -> None:
         raise ValueError(_without_numbers(value, name))
 
 
-def unmasked(value: Any, name: str) -> Any:
-    """Return what NumPy takes as an array as a plain one, anything else as it is; refuse masked entries."""
-    return _plain(value, name)
+def masked_as_nan(value: Any) -> Any:
+    """Return a value, which may be a list of arrays, with NaN in place of each entry that is masked."""
+    if isinstance(value, list | tuple):
+        return [masked_as_nan(entry) for entry in value]
+    if isinstance(value, np.ma.MaskedArray):
+        # objects, since neither text nor integers have NaN
+        objects: Any = value.astype(object)
+        return objects.filled(math.nan)[()] if np.ma.is_masked(value) else value.data
+    return value
 
 
 def tensor(value: Any, name: str, *shape: int | str, finite: bool = True) -> None:
@@ -210,9 +216,7 @@ def device(value: Any, name: str) -> torch.device:
 
 def sequence(value: Any) -> list[Any] | None:
     """Return a list, tuple, one-dimensional array, tensor or Series as a list; anything else as None."""
-    if isinstance(value, np.ma.MaskedArray) and value.ndim == 1:
-        # entry by entry, since its `tolist` has None for what is masked
-        return list(value)
+    value = masked_as_nan(value)
     if getattr(value, "ndim", None) == 1 and hasattr(value, "tolist"):
         return list(value.tolist())
     return list(value) if isinstance(value, list | tuple) else None
@@ -231,14 +235,10 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def _plain(value: Any, name: str, place: tuple[int, ...] = ()) -> Any:
-    """Return a value with plain arrays in place of all that NumPy takes as one, also where a list holds them.
-
-    Raises:
-        ValueError: If an array has a masked entry.
-    """
+def _plain(value: Any) -> Any:
+    """Return a value with plain arrays in place of all that NumPy takes as one, also in a list."""
     if isinstance(value, list | tuple):
-        return [_plain(entry, name, (*place, at)) for at, entry in enumerate(value)]
+        return [_plain(entry) for entry in value]
     try:
         # PyTorch takes long to import
         if hasattr(type(value), "to_dense"):
@@ -251,27 +251,12 @@ def _plain(value: Any, name: str, place: tuple[int, ...] = ()) -> Any:
     except (ValueError, TypeError, RuntimeError):
         # such as a tensor of the device "meta", which has no numbers
         return None
-    mask = np.asarray(getattr(array, "mask", False))
-    if mask.dtype == bool and mask.any():
-        _refuse_masked(mask, name, place)
-    return np.asarray(array)[()]
+    return np.asarray(masked_as_nan(array))[()]
 
 
-def _refuse_masked(mask: NDArray[np.bool_], name: str, place: tuple[int, ...]) -> None:
-    """Raise the ValueError of an array with a masked entry, which lies at ``place`` of lists."""
-    first = np.unravel_index(int(mask.argmax()), mask.shape)
-    where = ", ".join(map(str, (*place, *first)))
-    count = int(mask.sum())
-    more = f", the first of {count} masked entries" if count > 1 else ""
-    raise ValueError(
-        f"{name}{f'[{where}]' if where else ''} is masked{more}: must be a number, "
-        "so drop or fill what is masked"
-    )
-
-
-def _numbers(value: Any, name: str) -> NDArray[np.float64]:
+def _numbers(value: Any) -> NDArray[np.float64]:
     """Return the numbers that ``value`` is or holds as a new float64 array; NaN if it holds anything else."""
-    value = _plain(value, name)
+    value = _plain(value)
     # NumPy would turn [True, 2] into integers
     listed = isinstance(value, list)
     try:
@@ -280,7 +265,7 @@ def _numbers(value: Any, name: str) -> NDArray[np.float64]:
             array.dtype.kind == "O" and all(map(_is_number, array.flat))
         )
         with np.errstate(over="ignore"):
-            return array.astype(float) if number else np.array(math.nan)
+            return array.astype(float, copy=False) if number else np.array(math.nan)
     except (ValueError, TypeError, OverflowError):  # ragged rows, or too large
         return np.array(math.nan)
 
@@ -292,7 +277,7 @@ def _without_numbers(value: Any, name: str) -> str:
         kind = type(value).__name__
         return f"{name} is a {kind}, which is sparse: must be dense, use .toarray()"
     try:
-        entries = np.array(_plain(value, name), dtype=object)
+        entries = np.array(_plain(value), dtype=object)
     except ValueError:
         return ragged
     # column by column, since those of a data frame differ

@@ -1,41 +1,50 @@
 r"""Softmax attention on data of your own: predictions, and the best window by leaving one label out.
 
 A unit with ``M = w I`` predicts ``sum_i e^{w x_i . q} y_i / sum_i e^{w x_i . q}``. Data are NumPy arrays,
-data frames, tensors or lists of numbers, taken as they are: nothing is centered or scaled. Work goes by
-blocks of queries, so that memory grows with the number of tokens, not with its square. Blocks run
-in as many threads as `icl.threads` allows, and in eight at most, because each thread holds a block;
-the numbers do not depend on how many there are. Where an argument is a tensor, `predict` calls
-``scaled_dot_product_attention`` of PyTorch.
+data frames, tensors or lists of numbers, taken as they are: nothing is centered or scaled. Results are NumPy
+arrays of float64; `icl.attention.softmax_attention` is for tensors and their gradients.
+
+Entries are at most 1e60 in size, and each column of tokens and labels has one of 1e-60 or more, or is zero,
+so that squares of products neither overflow nor vanish. Public functions check their arguments, and those
+below them take float64 arrays that are checked.
+
+Work goes by blocks of queries, so that memory grows with the number of tokens, not with its square. Blocks
+run in as many threads as `icl.threads` allows, and in eight at most, because each thread holds a block; the
+numbers do not depend on how many there are.
 """
 
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from icl import threads
-from icl.checks import choice, column_names, flag, integer, real, same_columns, table, unmasked
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from icl.checks import (
+    choice,
+    column_names,
+    flag,
+    masked_as_nan,
+    real,
+    same_columns,
+    table,
+)
 
 __all__ = ["BestWindow", "Placement", "best_window", "predict", "weights"]
 
 Array = NDArray[np.float64]
 
-#: Largest size of an entry.
-MOST = 1e70
-#: Largest number there is.
-_LARGEST = float(np.finfo(float).max)
-#: Largest w, whose product with two entries is finite.
-MOST_WINDOW = 1e150
+#: The size of an entry is at most this.
+MAX_ABS_ENTRY = 1e60
+#: The largest entry of a column is at least this in size, unless the column is zero.
+MIN_COLUMN = 1e-60
+#: The product of this window and two entries is finite.
+MAX_WINDOW = 1e150
 #: Scores at once, two megabytes: with fewer, threads wait for each other, with more, for the memory.
 _BLOCK = 2**18
 #: Multiplications of a matrix product: for more, OpenBLAS starts threads, at a loss here.
@@ -44,20 +53,17 @@ _PRODUCT = 2**19
 _MOST_THREADS = 8
 #: exp of less is slow and counts for nothing beside the largest weight, one.
 _LEAST_EXPONENT = -708.0
-_LEAST_SINGLE_EXPONENT = np.float32(-87)
-#: Largest score in float32, whose spacing there is 2^-10.
-_MOST_SINGLE_SCORE = 2.0**13
-#: Largest scores whose exponentials are summed as they are: no sum over- or underflows.
-_MOST_PLAIN_SCORE = {"float32": 32.0, "float64": 300.0}
+#: Where no score is larger, exponentials are summed without a shift: no sum over- or underflows.
+_MAX_UNSHIFTED_SCORE = 300.0
 #: Scores above this are rounded by more than 1e-7. Between rows of one length they are then taken from
 #: squared distances, which keep their digits.
-MOST_PRODUCT = 2.0**30
+MAX_PRODUCT = 2.0**30
 #: Lengths that differ by a smaller share are one length up to rounding.
 _ONE_LENGTH = 1e-14
 #: Coordinates that differ by a smaller share are equal up to rounding.
 _ROUNDING = 1e-15
-#: Labels that are left out at most, and held out, so that time grows with the tokens, not with their square.
-_LEFT_OUT = 5000
+#: Of more labels so many are left out, or held out, so that time grows with n and not with its square.
+_MAX_LEFT_OUT = 5000
 #: Windows between w and 2 w.
 _PER_OCTAVE = 2
 #: Octaves after which weights are no longer squares of earlier ones, whose rounding errors grow like w.
@@ -132,12 +138,11 @@ class BestWindow:
         return ax
 
 
-@overload
-def predict(X: Tensor, y: Tensor, queries: Tensor, w: float) -> Tensor: ...
-@overload
-def predict(X: ArrayLike, y: ArrayLike, queries: ArrayLike, w: float) -> Array: ...
-def predict(X: Any, y: Any, queries: Any, w: float) -> Any:
+def predict(X: ArrayLike, y: ArrayLike, queries: ArrayLike, w: float) -> Array:
     """Predict labels at queries by one unit of softmax attention with ``M = w I``.
+
+    The result is a NumPy array, also for tensors, whose gradients are not followed: for these there is
+    `icl.attention.softmax_attention`.
 
     Args:
         X: Tokens, (n, d).
@@ -146,97 +151,56 @@ def predict(X: Any, y: Any, queries: Any, w: float) -> Any:
         w: Window parameter, from 0, the mean of all labels, to 1e150.
 
     Returns:
-        Predictions, (m,) or (m, k); without the first axis for one query. They are an array, or a tensor
-        on the device of the first argument that is one, through which gradients flow: of float32 if all
-        arguments are, else of float64. In float32 they are computed if no score is above 8192, so that its
-        rounding changes no weight by more than a thousandth part, and numbers are far from its limits.
+        Predictions, (m,) or (m, k), in float64; without the first axis for one query.
 
     Raises:
-        ValueError: If shapes do not fit, if an entry is no finite number of size at most 1e70, or if data
-            frames, or a Series that is a query, have columns of different names or order.
+        ValueError: If shapes do not fit, if an entry is not a finite number of size at most 1e60, if all
+            entries of a column of X or y are below 1e-60 in size and not all are zero, or if data frames, or
+            a Series that is a query, have columns of different names or order.
 
     >>> predict([[1.0, 0.0], [0.0, 1.0]], [0.0, 1.0], [1.0, 0.0], w=0.0).item()
     0.5
     """
-    given = (X, y, queries)
     same_columns(queries, "queries", column_names(X))
-    tokens, labels = labeled(X, y)
-    places, single = _queries(queries, tokens.shape[1])
-    w = real(w, "w", 0, MOST_WINDOW)
-    kinds = {str(getattr(value, "dtype", None)).removeprefix("torch.") for value in given}
-    kind = "float32" if kinds == {"float32"} else "float64"
-    largest = _largest_score(tokens, labels, w * places)
-    used = kind if largest <= _MOST_SINGLE_SCORE else "float64"
-    near = largest > MOST_PRODUCT and _of_one_length(tokens, places)
-    # of tokens and queries, which have scores with w = 1 then
-    units = (math.sqrt(w), math.sqrt(w)) if near else (1.0, w)
-    # who has a tensor has loaded PyTorch
-    torch: Any = sys.modules.get("torch")
-    tensors = [value for value in given if torch and isinstance(value, torch.Tensor)]
-    found: Any
-    if tensors:
-        # tensors as they were given, through which gradients flow
-        both = zip(given, (tokens, labels, places), strict=True)
-        parts = [v.to_dense() if isinstance(v, torch.Tensor) else array for v, array in both]
-        place = {"dtype": getattr(torch, used), "device": tensors[0].device}
-        X, y, queries = (torch.as_tensor(part, **place) for part in parts)
-        queries = queries.reshape(places.shape)
-        found = _attended(torch, units[0] * X, y, units[1] * queries, near).to(getattr(torch, kind))
-    else:
-        parts = [units[0] * tokens, labels, units[1] * places]
-        X, y, queries = (part.astype(used, copy=False) for part in parts)
-        plain = largest <= _MOST_PLAIN_SCORE[used]
-        found = _averaged(X, y, queries, plain, near).astype(kind, copy=False)
+    X, y = check_data(X, y)
+    queries, single = _check_queries(queries, X.shape[1])
+    found = predict_rows(X, y, queries, real(w, "w", 0, MAX_WINDOW))
     return found[0] if single else found
 
 
-def _largest_score(X: Array, y: Array, queries: Array) -> float:
-    """Return a number that no score with w = 1 exceeds in size, infinite if float32 may not hold a square."""
-    sizes = [float(np.abs(part).max()) for part in (X, y, queries)]
-    if not all(size == 0 or 1e-15 < size < 1e15 for size in sizes):
-        return math.inf
-    longest = [np.linalg.norm(part, axis=1).max() for part in (X, queries)]
-    return float(longest[0] * longest[1])
+def predict_rows(X: Array, y: Array, queries: Array, w: float) -> Array:
+    """Return what `predict` does, for arguments that are checked."""
+    largest, near = _largest_score(X, queries, w)
+    summed = np.column_stack([y.reshape(len(y), -1), np.ones(len(y))])
+    found = np.empty((len(queries), summed.shape[1] - 1))
+
+    def average(rows: NDArray[np.intp]) -> None:
+        scores = _scores(queries[rows], X, w, near)
+        if largest > _MAX_UNSHIFTED_SCORE:
+            scores -= scores.max(axis=1, keepdims=True)
+            np.maximum(scores, _LEAST_EXPONENT, out=scores)
+        sums = np.exp(scores, out=scores) @ summed
+        found[rows] = sums[:, :-1] / sums[:, -1:]
+
+    in_threads(average, _blocks(len(queries), summed))
+    return found.reshape(len(queries), *y.shape[1:])
+
+
+def _largest_score(X: Array, queries: Array, w: float) -> tuple[float, bool]:
+    """Return a number that no score exceeds in size, and whether scores are taken from distances."""
+    largest = w * _largest_length(X) * _largest_length(queries)
+    return largest, largest > MAX_PRODUCT and _of_one_length(X, queries)
+
+
+def _largest_length(rows: Array) -> float:
+    """Return the length of the longest row, without a temporary of the size of all rows."""
+    return math.sqrt(np.einsum("nd,nd->n", rows, rows).max())
 
 
 def _of_one_length(X: Array, queries: Array) -> bool:
     """Return whether all rows have one length, so that scores differ as half their squared distances do."""
     lengths = np.concatenate([np.linalg.norm(part, axis=1) for part in (X, queries)])
     return bool(np.ptp(lengths) <= _ONE_LENGTH * lengths.max())
-
-
-def _attended(torch: Any, X: Any, y: Any, queries: Any, near: bool) -> Any:
-    """Return predictions at queries with w = 1 by PyTorch, which is fast where all rows are as long."""
-    labels = y.reshape(len(y), -1)
-    if near:
-        distances = torch.cdist(queries, X, compute_mode="donot_use_mm_for_euclid_dist")
-        found = torch.softmax(-0.5 * distances.square(), dim=-1) @ labels
-        return found.reshape(len(queries), *y.shape[1:])
-    width = max(X.shape[1], labels.shape[1])
-    padded = [
-        torch.nn.functional.pad(part, (0, width - part.shape[1]))[None, None]
-        for part in (queries, X, labels)
-    ]
-    found = torch.nn.functional.scaled_dot_product_attention(*padded, scale=1.0)
-    return found[0, 0, :, : labels.shape[1]].reshape(len(queries), *y.shape[1:])
-
-
-def _averaged(X: Array, y: Array, queries: Array, plain: bool, near: bool) -> Array:
-    """Return predictions at queries with w = 1 by NumPy; ``plain`` if no score is large."""
-    summed = np.column_stack([y.reshape(len(y), -1), np.ones(len(y), y.dtype)])
-    found = np.empty((len(queries), summed.shape[1] - 1), y.dtype)
-    least = _LEAST_EXPONENT if y.dtype == float else _LEAST_SINGLE_EXPONENT
-
-    def average(rows: NDArray[np.intp]) -> None:
-        scores = _scores(queries[rows], X, near)
-        if not plain:
-            scores -= scores.max(axis=1, keepdims=True)
-            np.maximum(scores, least, out=scores)
-        sums = np.exp(scores, out=scores) @ summed
-        found[rows] = sums[:, :-1] / sums[:, -1:]
-
-    in_threads(average, _blocks(len(queries), summed))
-    return found.reshape(len(queries), *y.shape[1:])
 
 
 def weights(X: ArrayLike, queries: ArrayLike, w: float) -> Array:
@@ -257,21 +221,14 @@ def weights(X: ArrayLike, queries: ArrayLike, w: float) -> Array:
     array([0.5, 0.5])
     """
     same_columns(queries, "queries", column_names(X))
-    X = _tokens(X, MOST)
-    queries, single = _queries(queries, X.shape[1])
-    X, queries, near = _moved(X, queries, real(w, "w", 0, MOST_WINDOW))
-    scores = _scores(queries, X, near)
+    X = check_tokens(X)
+    queries, single = _check_queries(queries, X.shape[1])
+    w = real(w, "w", 0, MAX_WINDOW)
+    scores = _scores(queries, X, w, _largest_score(X, queries, w)[1])
     scores -= scores.max(axis=1, keepdims=True)
     found: Array = np.exp(np.maximum(scores, _LEAST_EXPONENT))
     found /= found.sum(axis=1, keepdims=True)
     return found[0] if single else found
-
-
-def _moved(X: Array, queries: Array, w: float) -> tuple[Array, Array, bool]:
-    """Return tokens and queries whose scores with w = 1 are wanted, and whether from squared distances."""
-    if _largest_score(X, X, w * queries) > MOST_PRODUCT and _of_one_length(X, queries):
-        return math.sqrt(w) * X, math.sqrt(w) * queries, True
-    return X, w * queries, False
 
 
 def deviations(X: Array, y: Array, queries: Array, w: float) -> Array:
@@ -284,10 +241,10 @@ def deviations(X: Array, y: Array, queries: Array, w: float) -> Array:
     """
     labels = y.reshape(len(y), -1)
     squares = np.empty((len(queries), labels.shape[1]))
-    X, queries, near = _moved(X, queries, w)
+    near = _largest_score(X, queries, w)[1]
 
     def average(rows: NDArray[np.intp]) -> None:
-        scores = _scores(queries[rows], X, near)
+        scores = _scores(queries[rows], X, w, near)
         first, each = scores.argmax(axis=1), np.arange(len(rows))
         highest = scores[each, first]
         scores[each, first] = -np.inf
@@ -353,79 +310,80 @@ class Placement:
 
     def __init__(self, X: ArrayLike, how: str = "lift") -> None:
         """Find center and radius of tokens."""
-        self.how = choice(how, "how", self.HOWS)
         self._columns = column_names(X)
-        tokens = _tokens(X, _LARGEST)
+        self._fit(check_tokens(X), choice(how, "how", self.HOWS))
+
+    def _fit(self, tokens: Array, how: str) -> None:
         if how == "center" and tokens.shape[1] == 1:
             raise ValueError(
                 'X has n_features = 1: must be 2 or more to place by "center", as the sphere would be two '
                 'points; use "lift"'
             )
-        self.center = np.zeros(tokens.shape[1])
-        self.radius = 1.0
-        if how != "as is":
-            shrunk, exponent = scaled(tokens)
-            # a mean moves with one far token, and the digits of all others would go
-            center = np.median(shrunk, axis=0) if how == "lift" else shrunk.mean(axis=0)
-            self.center = np.ldexp(center, exponent)
+        self.how = how
+        self.center, self.radius = np.zeros(tokens.shape[1]), 1.0
+        if how == "center":
+            self.center = tokens.mean(axis=0)
         if how == "lift":
-            farthest = np.linalg.norm(shrunk - center, axis=1).max()
-            # as a number and a power of two, since R itself may be too large for a number
-            self._radius = (_RADII * float(farthest) or 1.0, exponent)
-            with np.errstate(over="ignore"):
-                self.radius = float(np.ldexp(*self._radius))
+            # a mean moves with one far token, and the digits of all others would go
+            self.center = np.median(tokens, axis=0)
+            farthest = float(np.linalg.norm(tokens - self.center, axis=1).max())
+            self.radius = _RADII * farthest or 1.0
 
     def __call__(self, rows: ArrayLike) -> Array:
         """Place rows (m, d) or one row (d,); a lifted row has one more coordinate."""
         same_columns(rows, "rows", self._columns)
-        rows = table(rows, "rows", _LARGEST)
+        rows = table(rows, "rows", MAX_ABS_ENTRY)
         dim = self.center.size
         if rows.ndim not in (1, 2) or rows.shape[-1] != dim or rows.size == 0:
             raise ValueError(f"rows has shape {rows.shape}: must be (m, {dim}) or ({dim},)")
-        if self.how == "as is":
-            return rows
-        # divided by powers of two, which change no digit, nothing overflows and no square vanishes
-        with np.errstate(under="ignore", over="ignore"):
-            sizes = np.maximum(np.abs(rows), np.abs(self.center)).max(axis=-1, keepdims=True)
-            first = np.frexp(sizes)[1]
-            rows = np.ldexp(rows, -first) - np.ldexp(self.center, -first)
-            second = np.frexp(np.abs(rows).max(axis=-1, keepdims=True))[1]
-            rows = np.ldexp(rows, -second)
-            length = np.linalg.norm(rows, axis=-1, keepdims=True)
-            direction = rows / np.where(length > 0, length, 1.0)
-            if self.how == "center":
-                return np.asarray(direction)
-            radius, exponent = self._radius
-            far = np.ldexp(length / radius, first + second - exponent)
-            far = np.minimum(far, 1.0)
-            # one where far is small, since 1 - far would be rounded by more than rows differ there
-            return np.concatenate([far * direction, np.sqrt(1 - far**2)], axis=-1)
+        return place_rows(self, rows)
 
     def __repr__(self) -> str:
         """Return one short line."""
         return f"Placement({self.how!r}, d={self.center.size}, radius={self.radius:g})"
 
 
+def placement_of(tokens: Array, how: str = "lift") -> Placement:
+    """Return the `Placement` of tokens that are checked."""
+    place = Placement.__new__(Placement)
+    place._columns = None
+    place._fit(tokens, how)
+    return place
+
+
+def place_rows(place: Placement, rows: Array) -> Array:
+    """Return rows (..., d), which are checked, as a `Placement` places them."""
+    if place.how == "as is":
+        return rows
+    x = (rows - place.center) / place.radius
+    length = np.linalg.norm(x, axis=-1, keepdims=True)
+    if place.how == "center":
+        return np.asarray(x / np.where(length > 0, length, 1.0))
+    # a row beyond R is pulled back to it
+    x /= np.maximum(length, 1.0)
+    length = np.minimum(length, 1.0)
+    # one where the length is small, since 1 - length would be rounded by more than rows differ there
+    return np.concatenate([x, np.sqrt(1 - length**2)], axis=-1)
+
+
 def best_window(
     X: ArrayLike,
     y: ArrayLike,
-    queries: int | None = None,
     *,
     groups: ArrayLike | None = None,
     same_unit: bool = False,
 ) -> BestWindow:
     """Find the window that predicts each label best from all the others.
 
-    Every label is left out once, or 5,000 of them if there are more, for all windows in one pass over the
-    scores: a geometric grid of two windows an octave, from one that hardly differs from the mean of all
-    labels to one that copies the nearest label for half of the tokens. Between them each loss is taken as a
-    polynomial in log w. Tokens that are multiplied by s have windows divided by s^2.
+    Every label is left out once, or 5,000 of them, drawn at random with a fixed seed, if there are more: all
+    tokens predict them, so that time grows with n and not with its square. All windows are tried in one pass
+    over the scores: a geometric grid of two windows an octave, from one that hardly differs from the mean of
+    all labels to one that copies the nearest label for half of the tokens. Between them each loss is taken as
+    a polynomial in log w. Tokens that are multiplied by s have windows divided by s^2.
 
     Args:
         X: Tokens, (n, d), at least two.
         y: Their labels, (n,) or (n, k). For a window of each column, call this for each.
-        queries: Number of labels that are left out, at least two, drawn at random with a fixed seed. All
-            tokens predict them, so that time grows with ``n queries`` instead of n^2. None is all, or 5,000.
         groups: What tells apart the groups of tokens that are left out together, (n,), two groups at least:
             rows that stand in the data twice, or measurements of one person. None is each by itself.
         same_unit: Whether the errors of several columns of y are summed as they are, which is right for the
@@ -433,29 +391,23 @@ def best_window(
             decides which of them counts.
 
     Raises:
-        ValueError: If shapes do not fit, if an entry is no finite number of size at most 1e70, if there are
-            fewer labels than queries, if all tokens or all labels that are left out are in one group, or if
-            tokens are so small that the largest window is above 1e150.
+        ValueError: For data that `predict` refuses, and if all tokens or all labels that are left out are in
+            one group.
     """
-    X, y = labeled(X, y)
+    X, y = check_data(X, y)
+    group = number_groups(groups, len(X))
+    return find_window(X, comparable(y, flag(same_unit, "same_unit")), group)
+
+
+def find_window(X: Array, labels: Array, group: NDArray[np.intp]) -> BestWindow:
+    """Return the best window of checked tokens and `comparable` labels (n, k), and numbers of groups."""
     n = len(X)
-    if n < 2:
-        raise ValueError(f"X has n_samples = {n}: must be 2 or more, one of which is left out")
-    chosen = drawn(n, _LEFT_OUT if queries is None else integer(queries, "queries", 2, n))
-    group = numbered(groups, n)
-    if np.ptp(group[chosen]) == 0:
-        raise ValueError(
-            f"queries={chosen.size}: must be more, all of these labels are in the one group "
-            f"{np.asarray(groups)[chosen[0]]}"
-        )
-    labels, label_scale = scaled(comparable(y, same_unit))
-    X, token_scale = scaled(X)
+    chosen = draw_left_out(group)
     sphere = _of_one_length(X, X[:1])
     first, octaves = _range(X, sphere)
     bases = first * 2.0 ** (np.arange(_PER_OCTAVE) / _PER_OCTAVE)
-    doubled = 2.0 ** np.arange(octaves)[:, None] * bases
-    near = sphere and bool(doubled.max(initial=0) > MOST_PRODUCT)
-    windows = _unscaled(np.append(0.0, doubled.ravel()), X, token_scale)
+    windows = np.append(0.0, (2.0 ** np.arange(octaves)[:, None] * bases).ravel())
+    near = sphere and windows[-1] * _largest_length(X) ** 2 > MAX_PRODUCT
     losses = np.empty((windows.size, chosen.size))
     summed = np.column_stack([labels, np.ones(n)])
     others = (
@@ -465,7 +417,7 @@ def best_window(
 
     def leave_out(places: NDArray[np.intp]) -> None:
         rows = chosen[places]
-        gaps = _scores(X[rows], X, near)
+        gaps = _scores(X[rows], X, 1.0, near)
         gaps[group[rows][:, None] == group] = -np.inf
         gaps -= gaps.max(axis=1, keepdims=True)
         weights = np.empty_like(gaps)
@@ -482,14 +434,24 @@ def best_window(
                 losses[at, places] = np.sum(error**2, axis=1)
 
     in_threads(leave_out, _blocks(chosen.size, summed))
-    return _least(windows, losses, group[chosen], 2 * label_scale)
+    return _least(windows, losses, group[chosen])
 
 
-def drawn(n: int, most: int = _LEFT_OUT) -> NDArray[np.intp]:
-    """Return the sorted indices of n labels, or of ``most`` of them, drawn at random with a fixed seed."""
-    if n <= most:
+def draw(n: int) -> NDArray[np.intp]:
+    """Return the sorted indices of n labels, or of 5,000 of them, drawn at random with a fixed seed."""
+    if n <= _MAX_LEFT_OUT:
         return np.arange(n)
-    return np.sort(np.random.default_rng(0).permutation(n)[:most])
+    return np.sort(np.random.default_rng(0).permutation(n)[:_MAX_LEFT_OUT])
+
+
+def draw_left_out(group: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the indices that `draw` returns; ValueError if they are in one group."""
+    chosen = draw(len(group))
+    if np.ptp(group[chosen]) == 0:
+        raise ValueError(
+            f"groups has one group that holds all {chosen.size} labels that are left out: must have two"
+        )
+    return chosen
 
 
 def comparable(y: Array, same_unit: bool) -> Array:
@@ -499,22 +461,22 @@ def comparable(y: Array, same_unit: bool) -> Array:
     """
     columns = y.reshape(len(y), -1)
     labels: Array = columns - columns.mean(axis=0)
-    if flag(same_unit, "same_unit") or labels.shape[1] == 1:
+    if same_unit or labels.shape[1] == 1:
         return labels
     # of a column that is constant up to rounding, nothing is left
-    largest = np.abs(labels).max(axis=0)
-    varies = largest > 1e-14 * np.abs(columns).max(axis=0)
+    varies = np.abs(labels).max(axis=0) > 1e-14 * np.abs(columns).max(axis=0)
     labels[:, ~varies] = 0
-    labels[:, varies] /= largest[varies]
     labels[:, varies] /= labels[:, varies].std(axis=0)
     return labels
 
 
-def numbered(value: Any, n: int) -> NDArray[np.intp]:
-    """Return the number of each token's group."""
+def number_groups(value: Any, n: int) -> NDArray[np.intp]:
+    """Return the number of each token's group; ValueError unless there are two groups."""
     if value is None:
+        if n < 2:
+            raise ValueError(f"X has n_samples = {n}: must be 2 or more, one of which is left out")
         return np.arange(n)
-    value = unmasked(value, "groups")
+    value = masked_as_nan(value)
     # a list of text and numbers would become text: nan the group "nan", 1 and "1" one group
     value = np.asarray(value) if hasattr(value, "dtype") else np.asarray(value, dtype=object)
     if value.shape != (n,):
@@ -536,8 +498,8 @@ def numbered(value: Any, n: int) -> NDArray[np.intp]:
     return group
 
 
-def _least(windows: Array, losses: Array, group: NDArray[np.intp], scale: int) -> BestWindow:
-    """Return the minimum of the mean over tokens of losses (windows, tokens), in units of ``2**scale``."""
+def _least(windows: Array, losses: Array, group: NDArray[np.intp]) -> BestWindow:
+    """Return the minimum of the mean over tokens of losses (windows, tokens)."""
     risks = losses.mean(axis=1)
     at, last = int(risks.argmin()), windows.size - 1
     edge = "mean" if at == 0 else "nearest" if at == last else ""
@@ -565,8 +527,7 @@ def _least(windows: Array, losses: Array, group: NDArray[np.intp], scale: int) -
     error = np.sqrt(np.maximum(variance, 0))
     alike = places[weights @ excess.mean(axis=1) <= error]
     w, low, high = (_window(windows, place) for place in (best, alike[0], alike[-1]))
-    with np.errstate(under="ignore"):
-        return BestWindow(w, edge, low, high, windows, np.ldexp(risks, scale))
+    return BestWindow(w, edge, low, high, windows, risks)
 
 
 def _weights(places: Array, at: int, last: int) -> Array:
@@ -601,7 +562,9 @@ def _range(X: Array, sphere: bool) -> tuple[float, int]:
     factors = [np.linalg.qr(part, mode="r") for part in (X, X - X.mean(axis=0))]
     spread = float(np.linalg.norm(np.inner(*factors))) / n
     rows = np.unique(np.linspace(0, n - 1, min(n, 64)).astype(int))
-    scores = np.concatenate([_scores(X[rows[part]], X, sphere) for part in _blocks(rows.size, X)])
+    scores = np.concatenate(
+        [_scores(X[rows[part]], X, 1.0, sphere) for part in _blocks(rows.size, X)]
+    )
     scores[np.arange(rows.size), rows] = -np.inf
     highest = scores.max(axis=1, keepdims=True)
     # by less, rounding counts: such scores are equal
@@ -617,11 +580,12 @@ def _range(X: Array, sphere: bool) -> tuple[float, int]:
     return first, max(1, math.ceil(math.log2(max(last / first, 2.0))))
 
 
-def _scores(queries: Array, X: Array, near: bool = False) -> Array:
-    """Return the inner products of few queries with all tokens, (queries, tokens), or `nearness`."""
+def _scores(queries: Array, X: Array, w: float, near: bool) -> Array:
+    """Return w times the inner products of few queries with all tokens, (queries, tokens), or `nearness`."""
     if near:
-        return nearness(queries, X)
-    found = np.empty((len(queries), len(X)), X.dtype)
+        return w * nearness(queries, X)
+    queries = w * queries
+    found = np.empty((len(queries), len(X)))
     step = max(1, _PRODUCT // queries.size)
     for start in range(0, len(X), step):
         tokens = slice(start, start + step)
@@ -645,27 +609,6 @@ def nearness(queries: Array, X: Array) -> Array:
     return found
 
 
-def scaled(values: Array) -> tuple[Array, int]:
-    """Return values divided by a power of two, so that no square under- or overflows, and its exponent."""
-    exponent = int(np.frexp(np.abs(values).max())[1])
-    with np.errstate(under="ignore"):
-        return np.ldexp(values, -exponent), exponent
-
-
-def _unscaled(windows: Array, X: Array, exponent: int) -> Array:
-    """Return windows for tokens that were not scaled; ValueError if `predict` would not take the largest."""
-    with np.errstate(over="ignore"):
-        found = np.ldexp(windows, -2 * exponent)
-    if found[-1] > MOST_WINDOW:
-        largest = float(np.abs(X).max())
-        needed = math.log10(largest) + math.log10(windows[-1] / MOST_WINDOW) / 2
-        raise ValueError(
-            f"X has no entry above {math.ldexp(largest, exponent):.1e} in size: must have one of "
-            f"1e{math.ceil(needed)} or more, as windows are at most {MOST_WINDOW:.0e}"
-        )
-    return np.asarray(found)
-
-
 def in_threads(work: Callable[[Any], None], blocks: Sequence[Any]) -> None:
     """Call work on every block, whose results it writes to rows of their own."""
     count = min(threads.available(), _MOST_THREADS, len(blocks))
@@ -680,30 +623,44 @@ def _blocks(queries: int, summed: Array) -> list[NDArray[np.intp]]:
     return [np.arange(start, min(start + size, queries)) for start in range(0, queries, size)]
 
 
-def _tokens(X: ArrayLike, most: float) -> Array:
-    """Return tokens, (n, d)."""
-    tokens = table(X, "X", most)
+def check_tokens(X: ArrayLike) -> Array:
+    """Return tokens, (n, d), as a new array."""
+    tokens = table(X, "X", MAX_ABS_ENTRY)
     if tokens.ndim != 2 or tokens.size == 0:
         one = ", such as X[:, None] for one column" if tokens.ndim == 1 and tokens.size else ""
         raise ValueError(f"X has shape {tokens.shape}: must be (n, d), none of them 0{one}")
+    _check_size(tokens, "X")
     return tokens
 
 
-def labeled(X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
-    """Return tokens (n, d) and labels (n,) or (n, k)."""
-    tokens = _tokens(X, MOST)
-    labels = table(y, "y", MOST)
+def check_data(X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
+    """Return tokens (n, d) and labels (n,) or (n, k) as new arrays."""
+    tokens = check_tokens(X)
+    labels = table(y, "y", MAX_ABS_ENTRY)
     if labels.ndim not in (1, 2) or labels.size == 0 or len(labels) != len(tokens):
         raise ValueError(
             f"y has shape {labels.shape}: must be ({len(tokens)},) or ({len(tokens)}, k), "
             f"as X is {tokens.shape}"
         )
+    _check_size(labels, "y")
     return tokens, labels
 
 
-def _queries(value: Any, dim: int) -> tuple[Array, bool]:
+def _check_size(rows: Array, name: str) -> None:
+    """Raise unless each column is zero or has an entry that is large enough to be squared."""
+    largest = np.atleast_1d(np.maximum(rows.max(axis=0), -rows.min(axis=0)))
+    small = np.flatnonzero((largest > 0) & (largest < MIN_COLUMN))
+    if small.size:
+        column = f"{name}[:, {small[0]}]" if rows.ndim == 2 else name
+        raise ValueError(
+            f"{column} has no entry above {largest[small[0]]:.1e} in size: must have one of "
+            f"{MIN_COLUMN:.0e} or more, or zeros only"
+        )
+
+
+def _check_queries(value: Any, dim: int) -> tuple[Array, bool]:
     """Return queries (m, d), and whether one query (d,) was given."""
-    queries = table(value, "queries", MOST)
+    queries = table(value, "queries", MAX_ABS_ENTRY)
     single = queries.ndim == 1
     if queries.ndim not in (1, 2) or queries.shape[-1] != dim or queries.size == 0:
         raise ValueError(

@@ -10,7 +10,7 @@ directions no weight at all is Theorem 4 of paper 1.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,20 +18,21 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.special import ndtr, stdtrit
 
-from icl.checks import choice, column_names, same_columns, table
+from icl.checks import choice, column_names, flag, same_columns, table
 from icl.data import (
-    MOST,
-    MOST_PRODUCT,
-    Placement,
-    best_window,
+    MAX_ABS_ENTRY,
+    MAX_PRODUCT,
+    check_data,
     comparable,
-    drawn,
+    draw,
+    draw_left_out,
+    find_window,
     in_threads,
-    labeled,
     nearness,
-    numbered,
-    predict,
-    scaled,
+    number_groups,
+    place_rows,
+    placement_of,
+    predict_rows,
 )
 
 __all__ = ["BestMatrix", "best_matrix"]
@@ -81,10 +82,10 @@ class BestMatrix:
 
         Raises:
             ValueError: If the shape or the names of the columns do not fit, or an entry is no finite number
-                of size at most 1e70.
+                of size at most 1e60.
         """
         same_columns(rows, "rows", self.columns)
-        rows = table(rows, "rows", MOST)
+        rows = table(rows, "rows", MAX_ABS_ENTRY)
         dim = len(self.M)
         if rows.ndim not in (1, 2) or rows.shape[-1] != dim or rows.size == 0:
             raise ValueError(f"rows has shape {rows.shape}: must be (m, {dim}) or ({dim},)")
@@ -123,19 +124,27 @@ def best_matrix(
     """
     kind = choice(kind, "kind", KINDS)
     columns = column_names(X)
-    X, y = labeled(X, y)
-    group = numbered(groups, len(X))
+    X, y = check_data(X, y)
+    labels = comparable(y, flag(same_unit, "same_unit"))
+    group = number_groups(groups, len(X))
+    return replace(find_matrix(X, labels, group, kind), columns=columns)
+
+
+def find_matrix(X: Array, labels: Array, group: NDArray[np.intp], kind: str) -> BestMatrix:
+    """Return the best matrix of checked tokens, `comparable` labels (n, k), and the numbers of groups."""
     count = int(group.max()) + 1
     if count < 6:
-        name = "X has n_samples" if groups is None else "the number of groups"
-        raise ValueError(f"{name} = {count}: must be 6 or more, a third of which is held out")
-    tokens, exponent = scaled(X - np.median(X, axis=0))
-    labels = scaled(comparable(y, same_unit))[0]
+        raise ValueError(
+            f"X has {count} tokens, or groups of tokens: must have 6 or more, a third of which is held out"
+        )
+    tokens = X - np.median(X, axis=0)
+    # the search ends by sizes of the error; a power of two changes no digit
+    labels = np.ldexp(labels, -int(np.frexp(np.abs(labels).max())[1]))
     # the tokens may be sorted, so that every third one would be no fair sample
     order = np.random.default_rng(0).permutation(count)
     chosen = np.isin(group, order[: math.ceil((1 - _HELD_OUT) * count)])
     seen, held_out = np.flatnonzero(chosen), np.flatnonzero(~chosen)
-    held_out = held_out[drawn(held_out.size)]
+    held_out = held_out[draw_left_out(group[held_out])]
     data = tokens[seen], labels[seen], group[seen]
     start = _start(*data)
     one, other = (
@@ -148,16 +157,8 @@ def best_matrix(
         root = _search(tokens, labels, group, kind, start)
     else:
         kind, root = start.kind, start.root
-    with np.errstate(over="ignore"):
-        root = np.ldexp(_symmetric(root), -exponent)
-        M = root @ root
-    if not np.isfinite(M).all():
-        small = np.abs(X - X.mean(axis=0)).max(axis=0)
-        raise ValueError(
-            f"X has a column that varies by {small[small > 0].min():.1e} only: must vary by 1e-150 or more, "
-            "as its squared distances count"
-        )
-    return BestMatrix(M, kind, gain, error, root, columns)
+    root = _symmetric(root)
+    return BestMatrix(root @ root, kind, gain, error, root)
 
 
 def _gain(one: Array, other: Array, group: NDArray[np.intp]) -> tuple[float, float, int]:
@@ -194,8 +195,8 @@ def _start(X: Array, y: Array, group: NDArray[np.intp]) -> _Start:
     if X.shape[1] > 1:
         units_of["scaled"] = _deviations(X)
     for kind, units in units_of.items():
-        place = Placement(X / units, "lift")
-        found = best_window(place(X / units), y, groups=group, same_unit=True)
+        place = placement_of(X / units)
+        found = find_window(place_rows(place, X / units), y, group)
         starts.append(
             _Start(kind, math.sqrt(found.w) / place.radius, units, float(found.risks.min()))
         )
@@ -204,10 +205,7 @@ def _start(X: Array, y: Array, group: NDArray[np.intp]) -> _Start:
 
 def _deviations(X: Array) -> Array:
     """Return the standard deviations of the columns, one for a column that does not vary."""
-    largest = np.abs(X).max(axis=0)
-    largest[largest == 0] = 1.0
-    # without underflow of the squares
-    found: Array = largest * (X / largest).std(axis=0)
+    found: Array = X.std(axis=0)
     found[found == 0] = 1.0
     return found
 
@@ -239,7 +237,7 @@ def _search(X: Array, y: Array, group: NDArray[np.intp], kind: str, begin: _Star
 def left_out_gradient(X: Array, y: Array, A: Array, group: NDArray[np.intp]) -> tuple[float, Array]:
     """Return the leave-one-out error at ``M = A A'`` and its gradient in M, symmetric, (d, d).
 
-    It is that of all labels, or of those that are `drawn`, n in number.
+    It is that of all labels, or of those that `draw` returns, n in number.
 
     With weights omega, predictions p and ``G_ij = 2/n omega_ij (p_i - y_i).(y_j - p_i)``, the rows of which
     sum to zero, the gradient is ``-1/2 (X' diag(c) X - X' G X - X' G' X)`` with the sums c of G's columns.
@@ -253,9 +251,9 @@ def left_out_gradient(X: Array, y: Array, A: Array, group: NDArray[np.intp]) -> 
     n = len(X)
     Z = X @ A
     lengths = 0.5 * np.sum(Z**2, axis=1)
-    far = bool(lengths.max() > MOST_PRODUCT)
+    far = bool(lengths.max() > MAX_PRODUCT)
     at_once = max(1, _BLOCK // n)
-    chosen = drawn(n)
+    chosen = draw(n)
     parts = np.array_split(chosen, min(_PARTS, chosen.size))
     losses = np.zeros(n)
     products = np.zeros_like(X)  # G X
@@ -297,8 +295,9 @@ def _predicted(
 ) -> Array:
     """Return predictions, (queries, k), with the matrix A A'; tokens and queries are indices."""
     Z = X @ A
-    place = Placement(Z[tokens])
-    return predict(place(Z[tokens]), y[tokens], place(Z[queries]), place.radius**2)
+    place = placement_of(Z[tokens])
+    placed, asked = (place_rows(place, Z[part]) for part in (tokens, queries))
+    return predict_rows(placed, y[tokens], asked, place.radius**2)
 
 
 def _symmetric(A: Array) -> Array:

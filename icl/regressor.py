@@ -16,25 +16,28 @@ from icl.checks import (
     choice,
     column_names,
     flag,
+    masked_as_nan,
     real,
     same_columns,
     shown,
     table,
-    unmasked,
     without_text,
 )
 from icl.data import (
-    MOST,
-    MOST_WINDOW,
+    MAX_ABS_ENTRY,
+    MAX_WINDOW,
     BestWindow,
     Placement,
-    best_window,
+    check_data,
+    comparable,
     deviations,
-    labeled,
-    predict,
-    scaled,
+    find_window,
+    number_groups,
+    place_rows,
+    placement_of,
+    predict_rows,
 )
-from icl.directions import KINDS, BestMatrix, best_matrix
+from icl.directions import KINDS, BestMatrix, find_matrix
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
@@ -70,23 +73,22 @@ class _Attention(BaseEstimator):  # type: ignore[misc]
 
     def _queries(self, X: Any) -> Array:
         """Return queries (m, d), checked; scikit-learn compares only names that are text."""
-        unmasked(X, "X")
+        X = masked_as_nan(X)
         without_text(X, "X")
-        queries: Array = validate_data(self, X, dtype=float, reset=False)
+        queries = validate_data(self, X, dtype=float, reset=False)
         same_columns(X, "X", self._labels_of_columns)
-        return queries
+        return table(queries, "X", MAX_ABS_ENTRY)
 
 
 class _Scored:
-    """A score that refuses masked entries; it comes first, before that of scikit-learn."""
+    """A score for which masked entries are NaN; it comes first, before that of scikit-learn."""
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return R^2 of a regressor, or the share of right classes, at X; masked entries are refused."""
-        unmasked(y, "y")
+        """Return R^2 of a regressor, or the share of right classes, at X; refuse NaN and masked entries."""
+        y = masked_as_nan(y)
         if isinstance(self, RegressorMixin):
             without_text(y, "y")
-        unmasked(sample_weight, "sample_weight")
-        return float(super().score(X, y, sample_weight))  # type: ignore[misc]
+        return float(super().score(X, y, masked_as_nan(sample_weight)))  # type: ignore[misc]
 
 
 class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Attention):  # type: ignore[misc]
@@ -142,31 +144,34 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
             ValueError: For what `icl.best_window`, `icl.Placement`, `icl.best_matrix` and scikit-learn
                 refuse, and for parameters that do not go together.
         """
-        unmasked(X, "X")
-        unmasked(y, "y")
+        X, y = masked_as_nan(X), masked_as_nan(y)
         without_text(X, "X")
         without_text(y, "y")
         tokens, labels = validate_data(self, X, y, dtype=float, multi_output=True, y_numeric=True)
         self._labels_of_columns = column_names(X)
+        return self._fit(tokens, labels, groups)
+
+    def _fit(self, X: Array, y: Array, groups: ArrayLike | None) -> SoftmaxAttentionRegressor:
         w = self._window()
-        self._warn_of_units(tokens)
-        how_left_out: dict[str, Any] = {"groups": groups, "same_unit": self._same_unit}
-        self.best_matrix_: BestMatrix | None = None
+        X, y = check_data(X, y)
+        self._warn_of_units(X)
+        labels = comparable(y, self._same_unit)
+        matrix, window = None, None
+        if w is None or self.metric != "window":
+            group = number_groups(groups, len(X))
         if self.metric != "window":
-            self.best_matrix_ = best_matrix(tokens, labels, self.metric, **how_left_out)
-        hows = self._placements(tokens.shape[1])
-        tokens = self._turned(tokens)
-        self.best_window_: BestWindow | None = None
-        least = np.inf
-        for how in hows:
-            place = Placement(tokens, how)
-            # as copies
-            placed, kept = labeled(place(tokens), labels)
-            found = best_window(placed, kept, **how_left_out) if w is None else None
-            risk = -np.inf if found is None else float(found.risks.min())
-            if how == hows[0] or risk < least:
-                self._place, self._tokens, self._labels = place, placed, kept
-                self.best_window_, least = found, risk
+            matrix = find_matrix(X, labels, group, self.metric)
+        tokens = _turn(X, matrix)
+        fits: list[tuple[Placement, Array, BestWindow | None]] = []
+        for how in self._placements(X.shape[1], matrix):
+            place = placement_of(tokens, how)
+            placed = place_rows(place, tokens)
+            if w is None:
+                window = find_window(placed, labels, group)
+            fits.append((place, placed, window))
+        risks = [window.risks.min() if window else 0.0 for _, _, window in fits]
+        self._place, self._tokens, self.best_window_ = fits[int(np.argmin(risks))]
+        self._labels, self.best_matrix_ = y, matrix
         self.place_ = self._place.how
         self.w_: float = w if self.best_window_ is None else self.best_window_.w  # type: ignore[assignment]
         self.bandwidth_ = None
@@ -190,10 +195,10 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
             ValueError: For queries that do not fit, and with ``return_std`` if there was one token only.
         """
         check_is_fitted(self)
-        queries = self._queries(X)
-        queries = table(self._place(self._turned(queries)), "X", MOST)
-        found = predict(self._tokens, self._labels, queries, self.w_)
-        if not flag(return_std, "return_std"):
+        return_std = flag(return_std, "return_std")
+        queries = self._placed(self._queries(X))
+        found = predict_rows(self._tokens, self._labels, queries, self.w_)
+        if not return_std:
             return found
         if len(self._tokens) < 2:
             raise ValueError("return_std=True: needs two rows in fit, of one label nothing varies")
@@ -203,7 +208,7 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
         """Return the given window; ValueError for parameters that are none, or do not go together."""
         choice(self.metric, "metric", ("window", *KINDS))
         choice(self.place, "place", ("auto", *Placement.HOWS))
-        w = None if self.w is None else real(self.w, "w", 0, MOST_WINDOW)
+        w = None if self.w is None else real(self.w, "w", 0, MAX_WINDOW)
         if self.metric != "window" and self.place not in ("auto", "lift"):
             raise ValueError(
                 f'metric={shown(self.metric)}: needs place="lift" or "auto", as its distances count lengths'
@@ -218,11 +223,9 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
         """Warn of columns of such unequal spread that distances hardly depend on some of them."""
         if self.metric != "window" or self.place == "as is":
             return
-        shrunk, exponent = scaled(tokens)
-        with np.errstate(under="ignore"):
-            spreads, ranges = shrunk.std(axis=0), np.ptp(shrunk, axis=0)
+        spreads, ranges = tokens.std(axis=0), np.ptp(tokens, axis=0)
         # a constant column moves no distance, and neither do its rounding errors
-        varies = ranges > 1e-12 * np.abs(shrunk).max(axis=0)
+        varies = ranges > 1e-12 * np.abs(tokens).max(axis=0)
         # by both, since a rare indicator has a small deviation, and an outlier a large range
         small = varies & (_UNEQUAL * spreads < spreads.max())
         small &= _UNEQUAL * ranges < ranges.max()
@@ -234,28 +237,25 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
         first, last = (
             shown(str(names[at])) if names is not None else str(at) for at in (largest, smallest)
         )
-        with np.errstate(over="ignore"):
-            sizes = np.ldexp(spreads[[largest, smallest]], exponent)
         others = int(small.sum()) - 1
         count = f"{last} and {others} more hardly count" if others else f"{last} hardly counts"
         warnings.warn(
-            f"columns {first} and {last} of X have the standard deviations {sizes[0]:.2g} and "
-            f"{sizes[1]:.2g}: with one bandwidth for all columns {count}; "
+            f"columns {first} and {last} of X have the standard deviations {spreads[largest]:.2g} "
+            f"and {spreads[smallest]:.2g}: with one bandwidth for all columns {count}; "
             'use metric="diagonal", or scale the columns',
-            stacklevel=3,
+            stacklevel=4,
         )
 
-    def _placements(self, dim: int) -> list[str]:
+    def _placements(self, dim: int, matrix: BestMatrix | None) -> list[str]:
         """Return the placements among which the error decides."""
         if self.place != "auto":
             return [self.place]
-        found = self.best_matrix_ is not None and self.best_matrix_.kind in KINDS
+        found = matrix is not None and matrix.kind in KINDS
         return ["lift"] if dim == 1 or found else ["lift", "center"]
 
-    def _turned(self, rows: Array) -> Array:
-        """Return rows times the root of the matrix, if there is one."""
-        matrix = self.best_matrix_
-        return matrix(rows) if matrix is not None and matrix.kind != "none" else rows
+    def _placed(self, queries: Array) -> Array:
+        """Return checked queries where attention compares them with the tokens."""
+        return place_rows(self._place, _turn(queries, self.best_matrix_))
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether `fit` was called."""
@@ -289,8 +289,7 @@ class SoftmaxAttentionClassifier(_Scored, ClassifierMixin, _Attention):  # type:
         Raises:
             ValueError: For what `SoftmaxAttentionRegressor` and scikit-learn refuse.
         """
-        unmasked(X, "X")
-        unmasked(y, "y")
+        X, y = masked_as_nan(X), masked_as_nan(y)
         without_text(X, "X")
         tokens, labels = validate_data(self, X, y, dtype=float)
         self._labels_of_columns = column_names(X)
@@ -299,14 +298,16 @@ class SoftmaxAttentionClassifier(_Scored, ClassifierMixin, _Attention):  # type:
         regressor = SoftmaxAttentionRegressor(self.w, place=self.place, metric=self.metric)
         regressor._same_unit = True
         regressor._columns = getattr(self, "feature_names_in_", None)
-        self.regressor_ = regressor.fit(tokens, np.eye(self.classes_.size)[codes], groups)
+        self.regressor_ = regressor._fit(tokens, np.eye(self.classes_.size)[codes], groups)
         return self
 
     def predict_proba(self, X: ArrayLike) -> Array:
         """Compute the probabilities of the classes at queries (m, d), (m, classes); rows sum to one."""
         check_is_fitted(self)
         queries = self._queries(X)
-        found = np.clip(np.asarray(self.regressor_.predict(queries)), 0, None)
+        fitted = self.regressor_
+        found = predict_rows(fitted._tokens, fitted._labels, fitted._placed(queries), fitted.w_)
+        found = np.clip(found, 0, None)
         return np.asarray(found / found.sum(axis=1, keepdims=True))
 
     def predict(self, X: ArrayLike) -> NDArray[np.generic]:
@@ -317,3 +318,8 @@ class SoftmaxAttentionClassifier(_Scored, ClassifierMixin, _Attention):  # type:
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether `fit` was called."""
         return hasattr(self, "regressor_")
+
+
+def _turn(rows: Array, matrix: BestMatrix | None) -> Array:
+    """Return rows times the root of the matrix, if there is one."""
+    return rows @ matrix.root if matrix is not None and matrix.kind != "none" else rows

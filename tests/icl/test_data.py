@@ -1,7 +1,6 @@
-"""Predictions and the best window for one's own data, against loops, and what is refused at the door."""
+"""Predictions and the best window for one's own data, against loops, and what is refused."""
 
 import math
-import re
 import subprocess
 import sys
 import tracemalloc
@@ -93,9 +92,8 @@ def test_at_low_and_high_the_excess_is_one_standard_error(seed):
                 assert (errors < 1) == (best.low < w < best.high)
 
 
-@pytest.mark.parametrize("n", [2, 3, 5, 10, 30, 100, 400, 1600])
-@pytest.mark.parametrize("dim", [1, 2, 5, 10])
-@pytest.mark.parametrize("noise_std", [0.0, 0.5, 5.0])
+@pytest.mark.parametrize("n", [2, 5, 30, 400])
+@pytest.mark.parametrize(("dim", "noise_std"), [(1, 0.5), (5, 0.0), (10, 5.0)])
 def test_the_best_window_is_none_outside_low_and_high(n, dim, noise_std):
     tokens, labels = linear_data(n, n, dim, noise_std)
     for y in (labels, np.sign(labels), np.column_stack([labels, labels**2])):
@@ -152,7 +150,7 @@ def test_several_columns_of_labels_add_up():
     np.testing.assert_allclose(icl.best_window(X, both).risks, sum(relative), rtol=1e-10)
 
 
-@pytest.mark.parametrize("units", [[1e-60, 1.0], [1.0, 1e60], [1e-170, 1e69], [-3.0, 7.0]])
+@pytest.mark.parametrize("units", [[1e-50, 1.0], [1.0, 1e50], [1e-50, 1e50], [-3.0, 7.0]])
 def test_the_units_of_columns_of_labels_decide_nothing(units):
     both = np.column_stack([Y, X[:, 1] ** 2])
     one, other = icl.best_window(X, both), icl.best_window(X, both * units + np.multiply(units, 5))
@@ -233,12 +231,8 @@ def test_a_row_of_a_frame_has_its_columns_in_their_order(names):
 def test_numpy_pandas_tensors_and_lists_give_the_same(kind):
     y = pd.Series(Y) if kind is pd.DataFrame else kind(Y)
     found = icl.predict(kind(X), y, kind(Q), 2.0)
-    tensors = isinstance(kind(X), torch.Tensor)
-    assert type(found) is (torch.Tensor if tensors else np.ndarray)
-    # a tensor's prediction is PyTorch's, which rounds otherwise
-    tolerance = 1e-13 if tensors else 0
-    found = found.detach() if tensors else found
-    np.testing.assert_allclose(found, icl.predict(X, Y, Q, 2.0), tolerance, tolerance)
+    assert type(found) is np.ndarray and found.dtype == np.float64
+    np.testing.assert_array_equal(found, icl.predict(X, Y, Q, 2.0))
     assert icl.best_window(kind(X), y).w == icl.best_window(X, Y).w
 
 
@@ -261,7 +255,7 @@ def test_edges_are_named():
     assert same.risks[0] == pytest.approx(np.var(range(5)) * (5 / 4) ** 2)
 
 
-@pytest.mark.parametrize("power", [-70, -60, -30, -3, 3, 30, 60, 69])
+@pytest.mark.parametrize("power", [-59, -30, -3, 3, 30, 59])
 def test_scaling_the_tokens_scales_the_window(power):
     """By powers of two exactly, by others up to rounding; `predict` takes what `best_window` returns."""
     whole, s = icl.best_window(X, Y), 10.0**power
@@ -279,19 +273,7 @@ def test_scaling_the_tokens_scales_the_window(power):
     assert small.edge == whole.edge
 
 
-@pytest.mark.parametrize("power", [-300, -200, -160, -100])
-def test_tokens_too_small_for_any_window_are_refused(power):
-    """By as much as the message says, tokens are then taken."""
-    with np.errstate(all="raise"), pytest.raises(ValueError) as refusal:
-        icl.best_window(X * 10.0**power, Y)
-    found = re.fullmatch(
-        r"X has no entry above \S+ in size: must have one of (1e-\d+) or more, as windows are .*",
-        str(refusal.value),
-    )
-    assert icl.best_window(X / np.abs(X).max() * float(found[1]), Y).edge == ""
-
-
-@pytest.mark.parametrize("power", [-300, -170, 69])
+@pytest.mark.parametrize("power", [-59, 59])
 def test_scaling_the_labels_leaves_the_window(power):
     with np.errstate(all="raise"):
         found = icl.best_window(X, Y * 10.0**power)
@@ -351,13 +333,29 @@ REFUSED += [
 
 MASK = np.arange(23) == 4
 REFUSED += [
-    (np.ma.masked_array(X, np.outer(MASK, [0, 1, 1])), Y, Q, 1.0, r"X\[4, 1\] is masked"),
-    (X, np.ma.masked_array(Y, MASK), Q, 1.0, r"y\[4\] is masked: must be a number, so"),
-    (X, np.ma.masked_less(Y, 9), Q, 1.0, r"y\[0\] is masked, the first of 23 masked"),
-    (X, list(np.ma.masked_array(Y, MASK)), Q, 1.0, r"y\[4\] is masked"),
-    (list(np.ma.masked_array(X, X == X[4, 1])), Y, Q, 1.0, r"X\[4, 1\] is masked"),
-    (X, Y, np.ma.masked_array(Q[0], [0, 0, 1]), 1.0, r"queries\[2\] is masked"),
-    (X, Y, Q, np.ma.masked, r"w is masked: must be a number"),
+    (np.ma.masked_array(X, np.outer(MASK, [0, 1, 1])), Y, Q, 1.0, r"X\[4, 1\]=nan: must be"),
+    (X, np.ma.masked_array(Y, MASK), Q, 1.0, r"y\[4\]=nan: must be a finite number"),
+    (X, list(np.ma.masked_array(Y, MASK)), Q, 1.0, r"y\[4\]=nan: must be"),
+    (list(np.ma.masked_array(X, X == X[4, 1])), Y, Q, 1.0, r"X\[4, 1\]=nan: must be"),
+    (X, Y, np.ma.masked_array(Q[0], [0, 0, 1]), 1.0, r"queries\[2\]=nan: must be"),
+    (X, Y, Q, np.ma.masked, r"w=masked: must be a finite number"),
+    (1e61 * X, Y, Q, 1.0, r"X\[0, 0\]=.*e\+60: must be a finite number of size at most 1e\+60"),
+    (X, 1e61 * Y, Q, 1.0, r"y\[0\]=.*: must be a finite number of size at most 1e\+60"),
+    (
+        1e-70 * X,
+        Y,
+        Q,
+        1.0,
+        r"X\[:, 0\] has no entry above .*e-70 in size: must have one of 1e-60 or",
+    ),
+    (X * [1, 1e-300, 1], Y, Q, 1.0, r"X\[:, 1\] has no entry above .*e-300 in size: must have"),
+    (
+        X,
+        1e-170 * Y,
+        Q,
+        1.0,
+        r"y has no entry above .*e-170 in size: must have one of 1e-60 or more",
+    ),
 ]
 
 
@@ -410,129 +408,50 @@ def test_data_of_ones_own_need_neither_torch_nor_scikit_learn():
     assert done.stdout.strip() == "[]"
 
 
-# ------------------------------------------------------------------------------------- types and devices
-NARROW = [value.astype(np.float32) for value in (X, Y, Q)]
-
-
-@pytest.mark.parametrize("w", [0.0, 0.7, 30.0])
-@pytest.mark.parametrize("columns", [None, 1, 5])
-def test_single_precision_stays_and_a_tensor_stays_one(w, columns):
-    tokens, labels, queries = NARROW
-    if columns is not None:
-        labels = np.outer(labels, np.arange(1, columns + 1, dtype=np.float32))
-    given = tokens, labels, queries
-    wanted = icl.predict(*(value.astype(float) for value in given), w)
-    found = icl.predict(*given, w)
-    assert isinstance(found, np.ndarray) and found.dtype == np.float32
-    assert wanted.dtype == np.float64 and found.shape == wanted.shape
-    np.testing.assert_allclose(found, wanted, rtol=1e-4)
-    for own, kind in ((found, torch.float32), (wanted, torch.float64)):
-        tensors = [torch.as_tensor(value).to(kind) for value in given]
-        same = icl.predict(*tensors, w)
-        assert isinstance(same, torch.Tensor) and same.dtype == kind
-        tolerance = 1e-4 if kind == torch.float32 else 1e-12
-        np.testing.assert_allclose(same.numpy(), own, tolerance, tolerance)
-    # one argument of double precision, or none that says its own, is enough
-    assert icl.predict(tokens, labels, queries.tolist(), w).dtype == np.float64
-    assert icl.predict(torch.tensor(tokens), labels, queries, w).dtype == torch.float32
-
-
-def test_gradients_flow_through_a_prediction():
-    tensors = [torch.as_tensor(value).requires_grad_() for value in (X, Y, Q)]
-    assert torch.autograd.gradcheck(lambda *given: icl.predict(*given, 0.7), tensors)
-
-
-def test_what_single_precision_cannot_hold_is_computed_in_double():
-    """Scores of a million, of which float32 has no digit behind the point, and entries beyond its range."""
-    tokens, labels, queries = NARROW
-    for factor, w in ((1.0, 3e5), (1e30, 7e-61), (1e-30, 7e59)):
-        given = [
-            (tokens * factor).astype(np.float32),
-            labels,
-            (queries * factor).astype(np.float32),
-        ]
-        wanted = icl.predict(*(value.astype(float) for value in given), w)
-        found = icl.predict(*given, w)
-        assert found.dtype == np.float32
-        np.testing.assert_allclose(found, wanted, rtol=2e-7)
-
-
-@pytest.mark.parametrize(
-    "kind, smallest, tolerance", [("float32", 1e-30, 1e-6), ("float64", 1e-300, 1e-13)]
-)
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("largest", [31.0, 33.0, 299.0, 301.0, 5000.0])
-def test_scores_that_are_all_high_or_all_low_give_the_same(
-    largest, sign, kind, smallest, tolerance
-):
+def test_scores_that_are_all_high_or_all_low_give_the_same(largest, sign):
     """Two scores that differ by one, on either side of those whose exponentials are summed as they are."""
-    for size in (smallest, 1e-14, 1.0, 1e14):
+    for size in (1e-59, 1e-14, 1.0, 1e14, 1e59):
         tokens, labels, query = [[largest], [largest - 1]], [size, 3 * size], [float(sign)]
-        given = (np.array(value, kind) for value in (tokens, labels, query))
         wanted = size * (1 + 2 / (1 + np.exp(sign)))
-        np.testing.assert_allclose(icl.predict(*given, 1.0), wanted, rtol=tolerance)
-
-
-def test_what_a_process_has_loaded_changes_no_bit_of_a_prediction():
-    code = """
-import numpy as np, icl
-rng = np.random.default_rng(0)
-given = [rng.standard_normal(shape) for shape in ((300, 3), (300, 2), (40, 3))]
-narrow = [value.astype(np.float32) for value in given]
-before = icl.predict(*given, 5.0), icl.predict(*narrow, 5.0)
-import torch
-after = icl.predict(*given, 5.0), icl.predict(*narrow, 5.0)
-print(*[np.array_equal(*both) for both in zip(before, after)])
-"""
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.split() == ["True", "True"]
+        np.testing.assert_allclose(icl.predict(tokens, labels, query, 1.0), wanted, rtol=1e-13)
 
 
 # ------------------------------------------------------------------------------------- a subset is left out
-def test_the_labels_that_are_left_out_may_be_a_subset():
+def test_of_many_labels_a_part_is_left_out(monkeypatch):
     """All tokens predict them: the curve is the mean of their losses, by loops."""
-    found = icl.best_window(X, Y, queries=9)
+    whole = icl.best_window(X, Y)
+    monkeypatch.setattr("icl.data._MAX_LEFT_OUT", 9)
+    found = icl.best_window(X, Y)
     chosen = np.random.default_rng(0).permutation(23)[:9]
     for w, risk in zip(found.windows[:12], found.risks, strict=False):
         wanted = np.mean([losses(X, Y, w)[i] for i in chosen])
         assert risk == pytest.approx(wanted, rel=1e-9)
-    assert np.array_equal(found.windows, icl.best_window(X, Y).windows)
-    whole, same = icl.best_window(X, Y), icl.best_window(X, Y, queries=23)
-    assert whole.w == same.w and np.array_equal(whole.risks, same.risks)
-    for queries in (1, 24, 2.5, True, "all"):
-        with pytest.raises(ValueError, match="queries="):
-            icl.best_window(X, Y, queries=queries)
+    assert np.array_equal(found.windows, whole.windows)
 
 
-def test_a_subset_needs_time_that_grows_with_the_tokens_alone(monkeypatch):
-    """Counted in scores: eight times as many for eight times the tokens."""
+def test_with_many_labels_time_grows_with_the_tokens_alone(monkeypatch):
+    """Counted in scores, eight times as many for eight times the tokens; 1e5 rows took twenty minutes."""
     counted, scores = [], icl.data._scores
 
-    def count(queries, tokens, near=False):
+    def count(queries, tokens, *more):
         counted.append(len(queries) * len(tokens))
-        return scores(queries, tokens, near)
+        return scores(queries, tokens, *more)
 
     monkeypatch.setattr(icl.data, "_scores", count)
+    monkeypatch.setattr("icl.data._MAX_LEFT_OUT", 100)
     rng = np.random.default_rng(1)
     numbers = []
     for n in (500, 4000):
         counted.clear()
         tokens = rng.standard_normal((n, 3))
-        icl.best_window(tokens, tokens[:, 0], queries=100)
+        icl.best_window(tokens, tokens[:, 0])
         numbers.append(sum(counted))
     assert numbers[1] == 8 * numbers[0]
 
 
-def test_of_many_labels_a_part_is_left_out(monkeypatch):
-    """1e5 rows once took twenty minutes."""
-    monkeypatch.setattr("icl.data._LEFT_OUT", 9)
-    found, wanted = icl.best_window(X, Y), icl.best_window(X, Y, queries=9)
-    assert found.w == wanted.w and np.array_equal(found.risks, wanted.risks)
-    few = [f"row {at // 12}" for at in range(23)]
-    assert icl.best_window(X, Y, groups=few).w == icl.best_window(X, Y, queries=9, groups=few).w
-
-
-@pytest.mark.parametrize("kind", ["array", "tensor", "one column", "weights"])
+@pytest.mark.parametrize("kind", ["array", "one column", "weights"])
 @pytest.mark.parametrize("far", [1e3, 1e5, -999_999.0, 1e7, 1e12, 1e20])
 def test_a_far_token_leaves_near_distances_their_digits(kind, far):
     """On the lifted sphere inner products hold distances down to 1e-8 of the farthest token only."""
@@ -549,8 +468,6 @@ def test_a_far_token_leaves_near_distances_their_digits(kind, far):
     placed, asked = place(tokens), place(places)
     if kind == "weights":
         found = icl.weights(placed, asked, w) @ y
-    elif kind == "tensor":
-        found = icl.predict(torch.as_tensor(placed), torch.as_tensor(y), torch.as_tensor(asked), w)
     else:
         found = icl.predict(placed, y, asked, w)
     # up to the stretch of distances along a radius, which falls with the square of far
@@ -558,24 +475,17 @@ def test_a_far_token_leaves_near_distances_their_digits(kind, far):
 
 
 def test_between_inner_products_and_distances_nothing_jumps():
-    """On both sides of the score from which distances are used, for arrays and tensors."""
+    """On both sides of the score from which distances are used."""
     rng = np.random.default_rng(31)
     tokens = icl.Placement(X)(1e-4 * X)  # near the pole
     tokens /= np.linalg.norm(tokens, axis=1, keepdims=True)
     y, queries = rng.standard_normal(23), tokens[:5]
-    gradients = []
     for w in (0.999 * 2.0**30, 1.001 * 2.0**30):
         found = icl.predict(tokens, y, queries, w)
         scores = np.longdouble(w) * (queries.astype(np.longdouble) @ tokens.T.astype(np.longdouble))
         omega = np.exp(scores - scores.max(axis=1, keepdims=True))
         wanted = (omega @ y / omega.sum(axis=1)).astype(float)
         np.testing.assert_allclose(found, wanted, rtol=1e-5)
-        labels = torch.as_tensor(y).requires_grad_()
-        tensors = icl.predict(torch.as_tensor(tokens), labels, torch.as_tensor(queries), w)
-        np.testing.assert_allclose(tensors.detach(), wanted, rtol=1e-5)
-        tensors.sum().backward()
-        gradients.append(labels.grad)
-    torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-2, atol=1e-4)
 
 
 def test_rows_that_differ_by_rounding_are_the_same():
@@ -627,10 +537,10 @@ def test_wrong_groups_are_refused(groups, message):
         icl.best_window(np.eye(3), [0.0, 1.0, 2.0], groups=groups)
 
 
-def test_labels_of_one_group_alone_cannot_be_left_out():
-    group = ["most"] * 22 + ["last"]
-    with pytest.raises(ValueError, match="queries=2: must be more, .* in the one group most"):
-        icl.best_window(X, Y, queries=2, groups=group)
+def test_labels_of_one_group_alone_cannot_be_left_out(monkeypatch):
+    monkeypatch.setattr("icl.data._MAX_LEFT_OUT", 2)
+    with pytest.raises(ValueError, match="groups has one group that holds all 2 labels that are"):
+        icl.best_window(X, Y, groups=["most"] * 22 + ["last"])
 
 
 def test_the_curve_is_drawn_in_one_call():

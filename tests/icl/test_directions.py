@@ -112,7 +112,7 @@ def test_the_units_of_columns_decide_nothing(kind):
     y = np.sin(X[:, 0]) + X[:, 1]
     one = icl.SoftmaxAttentionRegressor(metric=kind).fit(X, y)
     assert one.score(queries, np.sin(queries[:, 0]) + queries[:, 1]) > 0.97
-    for units in ([1, 1, 1, 1e3], [1e-90, 1, 1e-3, 1e60]):
+    for units in ([1, 1, 1, 1e3], [1e-50, 1, 1e-3, 1e50]):
         other = icl.SoftmaxAttentionRegressor(metric=kind).fit(X * units, y)
         assert other.best_matrix_.kind == kind
         np.testing.assert_allclose(other.predict(queries * units), one.predict(queries), atol=0.02)
@@ -183,7 +183,7 @@ def test_of_many_labels_a_part_gives_the_gradient(monkeypatch):
     """Of the labels that are drawn, so that time grows with the tokens and not with their square."""
     rng = np.random.default_rng(19)
     X, y = rng.standard_normal((40, 2)), rng.standard_normal((40, 1))
-    monkeypatch.setattr("icl.directions.drawn", lambda n: np.arange(0, n, 4))
+    monkeypatch.setattr("icl.directions.draw", lambda n: np.arange(0, n, 4))
     group = np.arange(40)
     loss, slope = left_out_gradient(X, y, np.eye(2), group)
     ahead, behind = (
@@ -200,7 +200,7 @@ def test_of_many_labels_a_part_gives_the_gradient(monkeypatch):
     assert loss == pytest.approx(np.mean(wanted))
 
 
-@pytest.mark.parametrize("size", [1e-60, 1e-3, 1e60])
+@pytest.mark.parametrize("size", [1e-59, 1e-3, 1e59])
 def test_the_unit_of_length_is_free(size):
     rng = np.random.default_rng(7)
     X = rng.uniform(-1, 1, (90, 2))
@@ -211,28 +211,20 @@ def test_the_unit_of_length_is_free(size):
     assert other.gain == pytest.approx(one.gain)
 
 
-def test_a_column_whose_squared_distances_are_below_the_floats_is_refused():
-    rng = np.random.default_rng(7)
-    X = rng.uniform(-1, 1, (90, 2))
-    y = np.sin(4 * X[:, 0])
-    assert np.isfinite(icl.best_matrix(X * [1e-120, 1], y).M).all()
-    for kind, size in (("diagonal", 1e-160), ("full", 1e-200)):
-        with pytest.raises(
-            ValueError, match="X has a column that varies by .*e-.* only: must vary"
-        ):
-            icl.best_matrix(X * [size, 1], y, kind)
-
-
 def test_bad_input_is_refused_in_one_line():
     X, y = np.eye(7), np.arange(7.0)
     for call, message in (
         (lambda: icl.best_matrix(X, y, "round"), "kind='round': allowed are diagonal, full"),
-        (lambda: icl.best_matrix(X[:5], y[:5]), "n_samples = 5: must be 6 or more"),
+        (lambda: icl.best_matrix(X[:5], y[:5]), "X has 5 tokens, or groups of tokens: must have 6"),
         (
             lambda: icl.best_matrix(X, y, groups=[0, 1, 2, 3, 4, 4, 4]),
-            "groups = 5: must be 6 or more",
+            "X has 5 tokens, or groups of tokens: must have 6 or more",
         ),
         (lambda: icl.best_matrix(X, y, same_unit="no"), "same_unit='no': must be True or False"),
+        (
+            lambda: icl.best_matrix(X * [1e-160, *[1] * 6], y),
+            r"X\[:, 0\] has no entry above 1.0e-160 in size: must have one of 1e-60",
+        ),
         (lambda: icl.best_matrix(X, y[:5]), r"y has shape \(5,\): must be \(7,\) or"),
     ):
         with pytest.raises(ValueError, match=message):

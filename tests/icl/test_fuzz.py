@@ -60,7 +60,7 @@ EXEMPT = {
     "icl.checks.shown": "returns the text of anything",
     "icl.checks.table": "a check, which test_data tries value by value",
     "icl.checks.tensor": "a check, which the functions of tensors try here",
-    "icl.checks.unmasked": "a check, which lets everything pass but masks",
+    "icl.checks.masked_as_nan": "returns NaN for what is masked, and anything else as it is",
     "icl.checks.without_text": "a check, which test_regressor tries, and which lets all but text pass",
     "icl.compiled.can_compile": "takes nothing",
     "icl.compiled.jit.compiled": LOOP,
@@ -366,7 +366,7 @@ def names_a_value(text, given):
     """Return whether an error quotes an argument, or says what its shape, type or entries are."""
     quoted = any(shown(value)[:12] in text for value in given.values())
     kinds = (
-        r"shape|dtype|is torch|is an? |is masked|entr(y|ies)|sparse|length|numbers|rows|columns"
+        r"shape|dtype|is torch|is an? |entr(y|ies)|sparse|length|numbers|rows|columns"
         r"|zero|vectors|broadcast|len\("
     )
     return quoted or re.search(rf"{kinds}|\w(\[[\d, ]+\])?=", text)

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tracemalloc
 import warnings
 from functools import partial
 
@@ -18,17 +19,11 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from statsmodels.nonparametric.kernel_regression import KernelReg
 
 import icl
+from icl import checks
 
 CHECKS = [
     (estimator, check)
-    for parameters in (
-        {},
-        {"place": "lift"},
-        {"place": "center"},
-        {"place": "as is"},
-        {"metric": "diagonal"},
-        {"metric": "full"},
-    )
+    for parameters in ({}, {"metric": "diagonal"})
     for estimator, check in estimator_checks_generator(icl.SoftmaxAttentionRegressor(**parameters))
 ] + [*estimator_checks_generator(icl.SoftmaxAttentionClassifier())]
 
@@ -108,7 +103,7 @@ def test_columns_of_unequal_units_are_named_in_a_warning(estimator):
             estimator(**parameters).fit(X, labels)
         assert [str(one.message) for one in seen] == [said]
     with pytest.warns(UserWarning) as seen:
-        estimator().fit(X.assign(years=X["age"] + 5).to_numpy() * 1e300, labels)
+        estimator().fit(X.assign(years=X["age"] + 5).to_numpy() * 1e50, labels)
     (one,) = seen
     assert str(one.message).startswith("columns 1 and ") and "and 1 more hardly count;" in str(
         one.message
@@ -394,24 +389,70 @@ def test_text_that_spells_numbers_is_refused_as_by_best_window(spelled):
             call()
 
 
-def test_masked_entries_are_refused_before_scikit_learn_drops_the_mask():
+def test_masked_entries_are_nan_to_the_estimators_too():
+    """Left to itself, scikit-learn takes what lies below a mask."""
     fitted = fit(TOKENS, LABELS)
-    X, y = (np.ma.masked_array(a, mask=np.zeros(a.shape)) for a in (TOKENS, LABELS))
+    classes = LABELS > 0
+    classifier = icl.SoftmaxAttentionClassifier().fit(TOKENS, classes)
+    X, y, c = (np.ma.masked_array(a, mask=np.zeros(a.shape)) for a in (TOKENS, LABELS, classes))
     assert fit(X, y).w_ == fitted.w_
     assert fitted.score(X, y) == fitted.score(TOKENS, LABELS)
-    X[4, 1] = y[7] = np.ma.masked
-    refused = [
-        (lambda: fit(X, LABELS), r"X\[4, 1\] is masked"),
-        (lambda: fit(TOKENS, y), r"y\[7\] is masked"),
-        (lambda: fit(TOKENS, list(y)), r"y\[7\] is masked"),
-        (lambda: fitted.predict(X), r"X\[4, 1\] is masked"),
-        (lambda: fitted.score(X, LABELS), r"X\[4, 1\] is masked"),
-        (lambda: fitted.score(TOKENS, y), r"y\[7\] is masked"),
-        (lambda: fitted.score(TOKENS, LABELS, y), r"sample_weight\[7\] is masked"),
-    ]
-    for call, message in refused:
-        with pytest.raises(ValueError, match=message):
+    X[4, 1] = y[7] = c[7] = np.ma.masked
+    text = np.ma.masked_array(classes.astype(str), mask=c.mask)
+    for call in (
+        lambda: fit(X, LABELS),
+        lambda: fit(list(X), LABELS),
+        lambda: fit(TOKENS, y),
+        lambda: fit(TOKENS, list(y)),
+        lambda: fitted.predict(X),
+        lambda: fitted.score(X, LABELS),
+        lambda: fitted.score(TOKENS, y),
+        lambda: fitted.score(TOKENS, LABELS, y),
+        lambda: classifier.fit(X, classes),
+        lambda: classifier.fit(TOKENS, c),
+        lambda: classifier.fit(TOKENS, text),
+        lambda: classifier.predict(X),
+        lambda: classifier.predict_proba(list(X)),
+    ):
+        with pytest.raises(ValueError, match="NaN|nan"):
             call()
+    with pytest.raises(ValueError, match="mix of unknown and binary targets"):
+        classifier.score(TOKENS, c)
+    with pytest.raises(ValueError, match=r"groups\[7\]=nan: must be the group of the token"):
+        icl.SoftmaxAttentionRegressor().fit(TOKENS, LABELS, y)
+
+
+@pytest.mark.parametrize("metric", ["window", "diagonal"])
+def test_a_fit_checks_and_copies_its_data_once(metric, monkeypatch):
+    """It did so eighteen times with tokens and ten times with labels, and `predict` with all of both."""
+    taken, numbers = [], checks._numbers
+
+    def count(value, *more):
+        taken.append(np.shape(value))
+        return numbers(value, *more)
+
+    monkeypatch.setattr(checks, "_numbers", count)
+    fitted = fit(TOKENS, LABELS, metric=metric)
+    assert sorted(taken) == [(30,), (30, 3)]
+    taken.clear()
+    fitted.predict(TOKENS[:2], return_std=True)
+    assert taken == [(2, 3)]
+    taken.clear()
+    icl.best_matrix(TOKENS, LABELS)
+    assert sorted(taken) == [(30,), (30, 3)]
+
+
+def test_a_prediction_copies_no_tokens():
+    """One query needs a score, a weight and a label for each token, and no temporary of all coordinates."""
+    rng = np.random.default_rng(33)
+    X = rng.standard_normal((4000, 50))
+    fitted = fit(X, X[:, 0], w=9.0, place="lift")
+    fitted.predict(X[:1])
+    tracemalloc.start()
+    fitted.predict(X[:1])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < X.nbytes / 4
 
 
 @pytest.mark.parametrize("place", ["lift", "center", "as is"])
@@ -426,7 +467,7 @@ def test_the_callers_arrays_may_change_after_the_fit(place, w):
 
 
 @pytest.mark.parametrize("place", ["lift", "center"])
-@pytest.mark.parametrize("size", [1e-300, 1e-170, 1e-30, 1e30, 1e200, 3e307])
+@pytest.mark.parametrize("size", [1e-59, 1e-30, 1e30, 1e59])
 def test_on_a_sphere_the_unit_of_length_is_free(size, place):
     whole = fit(TOKENS, LABELS, place=place)
     with np.errstate(all="raise"):
@@ -437,26 +478,27 @@ def test_on_a_sphere_the_unit_of_length_is_free(size, place):
 
 
 def test_a_query_far_beyond_the_tokens_has_a_direction():
-    wanted = fit(TOKENS, LABELS, place="center").predict(TOKENS[:9] * 1e100)
-    for size in (1e-100, 1e300):
-        found = fit(TOKENS * 1e-200, LABELS, place="center").predict(TOKENS[:9] * size)
+    wanted = fit(TOKENS, LABELS, place="center").predict(TOKENS[:9] * 1e55)
+    for size in (1e-5, 1e59):
+        found = fit(TOKENS * 1e-55, LABELS, place="center").predict(TOKENS[:9] * size)
         np.testing.assert_allclose(found, wanted, rtol=1e-11)
     lifted = fit(TOKENS, LABELS, place="lift")
     center, radius = np.median(TOKENS, axis=0), icl.Placement(TOKENS).radius
     for direction in np.eye(3):
         far = lifted.predict([center + radius * direction])
-        for more in (2.0, 1e100, 1e300):
+        for more in (2.0, 1e30, 1e58):
             found = lifted.predict([center + more * radius * direction])
             np.testing.assert_allclose(found, far, rtol=1e-9)
 
 
 def test_what_predict_would_refuse_is_refused_by_fit():
     for size, message in (
-        (1e200, r"X\[0, 0\]=.*e\+19\d: must be a finite number of size at most 1e\+70"),
-        (1e-170, r"X has no entry above .*e-170 in size: must have one of 1e-7\d or"),
+        (1e200, r"X\[0, 0\]=.*e\+19\d: must be a finite number of size at most 1e\+60"),
+        (1e-170, r"X\[:, 0\] has no entry above .*e-170 in size: must have one of 1e-60 or"),
     ):
-        with pytest.raises(ValueError, match=message):
-            fit(TOKENS * size, LABELS, place="as is")
+        for place in ("as is", "lift", "center"):
+            with pytest.raises(ValueError, match=message):
+                fit(TOKENS * size, LABELS, place=place)
     with pytest.raises(ValueError, match=r"X\[0, 0\]=.*: must be a finite number of"):
         fit(TOKENS * 1e200, LABELS, place="as is", w=1.0)
     with pytest.raises(ValueError, match=r"y\[0\]=.*: must be a finite number of size"):
