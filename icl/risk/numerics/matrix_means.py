@@ -28,7 +28,7 @@ from icl.tasks.gegenbauer import Polynomials
 _NODES = 20  # Chebyshev nodes of a panel [v, 2 v] in kappa
 _DEGREES = 2**10  # more Gegenbauer degrees than this are refused
 _MOST_BLOCKS, _MOST_DIM = 5, 5
-_QUERIES = 2**17  # most queries of a deterministic rule
+_MAX_QUERIES = 2**17  # of a deterministic rule
 
 
 @dataclass(frozen=True)
@@ -161,9 +161,20 @@ def query_rules(M: Array) -> Iterator[QueryRule]:
             f"M: dim={len(M)}, must be at most {_MOST_DIM} unless M'M and M + M' commute and have at most "
             f"{_MOST_BLOCKS} joint eigenspaces; icl.pretrain.metrics.evaluation_error samples its risk"
         )
+    return _refine(M, blocks)
+
+
+def _refine(M: Array, blocks: tuple[list[Array], Array, Array] | None) -> Iterator[QueryRule]:
+    """Yield rules of order 8, 16, 32, ... until one would have too many queries."""
     axes = len(M) - 1 if blocks is None else len(blocks[0]) - 1
-    orders = [8 * 2**k for k in range(17) if (8 * 2**k) ** axes <= _QUERIES] if axes else [1]
-    return (_polar(M, order) if blocks is None else _dirichlet(*blocks, order) for order in orders)
+    if axes == 0:
+        # One block has one length: a single query is exact.
+        yield _polar(M, 1) if blocks is None else _dirichlet(*blocks, 1)
+        return
+    order = 8
+    while order**axes <= _MAX_QUERIES:
+        yield _polar(M, order) if blocks is None else _dirichlet(*blocks, order)
+        order *= 2
 
 
 def _blocks(M: Array) -> tuple[list[Array], Array, Array] | None:
