@@ -86,7 +86,9 @@ class Copy:
         self.preset()
 
     def preset(self, tiny="{}"):
-        (self.root / "presets" / "quick.yml").write_text(f"tiny: {tiny}\nother: {{}}\n")
+        (self.root / "presets" / "quick.yml").write_text(
+            f"verdicts: as expected\ntiny: {tiny}\nother: {{}}\n"
+        )
 
     def edit(self, path: str, old: str, new: str):
         file = self.root / path
@@ -110,16 +112,21 @@ class Copy:
         """Start the command line."""
         # which a shell's background jobs ignore
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        return subprocess.Popen(
-            [self.root / ".venv" / "bin" / "python", "-m", "icl_book", *words],
-            cwd=self.root,
-            text=True,
-            stdin=subprocess.DEVNULL,  # Snakemake, orphaned, would wait for a terminal
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=self.environment,
-            **options,
-        )
+        # nohup lets its program ignore SIGHUP, and what that program starts would, too
+        before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        try:
+            return subprocess.Popen(
+                [self.root / ".venv" / "bin" / "python", "-m", "icl_book", *words],
+                cwd=self.root,
+                text=True,
+                stdin=subprocess.DEVNULL,  # Snakemake, orphaned, would wait for a terminal
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env=self.environment,
+                **options,
+            )
+        finally:
+            signal.signal(signal.SIGHUP, before)
 
     def run(self, *words):
         process = self.start(*words)

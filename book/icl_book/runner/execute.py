@@ -18,7 +18,7 @@ from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner import process
 from icl_book.runner.pairs import settle
-from icl_book.runner.plan import Run, address, defaults
+from icl_book.runner.plan import Run, address, defaults, verdicts
 from icl_book.runner.record import record, seal, surprising, whole
 
 HEARTBEAT = 10.0  # seconds between two lines of a run that is under way, at least
@@ -88,17 +88,18 @@ def _refuse_warnings(node: Any) -> None:
 
 
 def _surprises(run: Run, cards: list[dict[str, Any]]) -> list[str]:
-    """Return the verdicts that are not those of the book, `quick`; at other sizes a difference is a result.
+    """Return the verdicts that are not those of the book.
 
-    A statement without a case is one only where a reader explores. It raises BadInput if they fail the run,
-    or if what the run depends on changed meanwhile.
+    They raise BadInput unless the preset allows any verdict or a reader explores; a statement without a case
+    does unless a reader explores. So does a change, meanwhile, of what the run depends on.
     """
     if address(run.name, run.overrides, run.root_seed, run.device) != run.digest:
         raise BadInput("notebook, code, lock or data changed while it ran; run again")
     from icl_book.claims.card import lacking
 
-    found = surprising(cards, run.preset)
-    unfit = run.preset in ("quick", "smoke") or any(map(lacking, cards))
+    allowed = verdicts(run.preset)
+    found = surprising(cards, allowed)
+    unfit = allowed != "any" or any(map(lacking, cards))
     if found and unfit and not run.exploring:
         raise BadInput("; ".join(found))
     return found

@@ -220,8 +220,29 @@ def defaults(name: str) -> dict[str, Any]:
         ) from None
 
 
+#: Which verdicts a preset allows: only those expected, open ones as well, or any. A preset that says nothing
+#: allows any.
+VERDICTS = ("as expected", "as expected or open", "any")
+
+
+def verdicts(preset: str) -> str:
+    """Return which of `VERDICTS` the runs of a preset may have."""
+    found: str = _content(preset).get("verdicts", VERDICTS[-1])
+    if found not in VERDICTS:
+        raise BadInput(
+            f"presets/{preset}.yml: verdicts={found!r}: must be one of {', '.join(VERDICTS)}"
+        )
+    return found
+
+
 def _entries(preset: str) -> dict[str, Any]:
-    """A preset's entries by notebook; no entry at all is an empty preset."""
+    """Return a preset's entries by notebook, once it is known what the preset says of verdicts."""
+    verdicts(preset)
+    return {k: v for k, v in _content(preset).items() if k != "verdicts"}
+
+
+def _content(preset: str) -> dict[str, Any]:
+    """Read the file of a preset; an empty file has no entry."""
     path = ROOT / "presets" / f"{preset}.yml"
     known = sorted(p.stem for p in path.parent.glob("*.yml"))
     if preset not in known:

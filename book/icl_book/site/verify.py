@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from bs4 import BeautifulSoup
 
 from icl_book.claims import Claim
+from icl_book.runner import plan
 from icl_book.runner.record import judged, surprising
 
 #: Marks of markup that nobody processed, looked for in the text of a page.
@@ -46,8 +47,8 @@ def cards(runs: Iterable[Mapping[str, Any]], registry: Mapping[str, Claim]) -> l
     problems = [
         f"notebooks/{run['name']}: {one}"
         for run in runs
-        if run["preset"] in ("quick", "smoke")
-        for one in surprising(run["cards"], run["preset"])
+        if (allowed := plan.verdicts(run["preset"])) != "any"
+        for one in surprising(run["cards"], allowed)
     ]
     found = judged(runs)
     for claim, ((first, _), *others) in found.items():
