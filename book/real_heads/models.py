@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,8 +36,6 @@ class MiniLM:
     layers: int = 6
     heads: int = 12
     causal: bool = False
-    #: Standard deviation with which the file's configuration says that weights begin.
-    initial_std: float = 0.02
 
     @classmethod
     def read(cls, weights: bytes, tokenizer: bytes) -> MiniLM:
@@ -131,8 +127,6 @@ class SmolLM2:
     heads: int = 9
     base: float = 100_000.0
     causal: bool = True
-    #: One over the square root of the width, which keeps the size of what a layer reads.
-    initial_std: float = 576**-0.5
 
     @classmethod
     def read(cls, content: bytes) -> SmolLM2:
@@ -206,12 +200,6 @@ class SmolLM2:
             x = x + (F.silu(gate) * up) @ w[f"{at}.ffn_down.weight"].T
         return _root_normed(x, w["output_norm.weight"])
 
-    def loss(self, tokens: NDArray[np.int64]) -> float:
-        """Return the mean of -log p of each token after the first, in nats."""
-        x = self.hidden(tokens[None], np.arange(len(tokens)))[0, :-1]
-        logits = x @ self.weights["token_embd.weight"].T
-        return float(F.cross_entropy(logits, torch.as_tensor(tokens[1:])))
-
 
 #: Digits alone; words, and runs of other signs, with the blank before them.
 WORDS = r"'(?:s|t|re|ve|m|ll|d)|\d| ?[^\W\d_]+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+"
@@ -223,26 +211,6 @@ def _alphabet() -> list[str]:
     rest = [byte for byte in range(256) if byte not in own]
     letters = dict(zip(own, own, strict=True)) | {b: 256 + i for i, b in enumerate(rest)}
     return [chr(letters[byte]) for byte in range(256)]
-
-
-@contextmanager
-def untrained(model: MiniLM | SmolLM2, rng: np.random.Generator) -> Iterator[None]:
-    """Put random weights in the place of the trained ones, until the `with` statement ends.
-
-    Matrices are normal with the model's `initial_std`; scales of norms are one, and all shifts zero.
-    """
-    trained = model.weights
-    model.weights = {}
-    for name, tensor in trained.items():
-        if tensor.ndim > 1:
-            values = rng.standard_normal(tuple(tensor.shape), dtype=np.float32)
-            model.weights[name] = torch.from_numpy(values * np.float32(model.initial_std))
-        else:
-            model.weights[name] = torch.full_like(tensor, float(name.endswith("weight")))
-    try:
-        yield
-    finally:
-        model.weights = trained
 
 
 def _torch(tensors: Tensors) -> dict[str, torch.Tensor]:

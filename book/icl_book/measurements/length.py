@@ -388,81 +388,20 @@ def from_context(
     return pd.DataFrame(rows)
 
 
-def of_two_models(quantity: str) -> pd.DataFrame:
+def of_two_models() -> pd.DataFrame:
     """Return what ``book/real_heads/measure.py`` measured of the heads of two trained models on eight texts.
 
-    Args:
-        quantity: "shortfall", "exponent of independent keys" or "slope of the spread".
-
     Returns:
-        Columns ``model``; ``condition``; of slopes ``part`` of the scores; ``text`` and ``value``.
+        Columns ``model``; ``condition``; ``part`` of the scores; ``text``; and ``value``, the slope of the
+        logarithm of the spread of the scores in the logarithm of the length.
     """
     table = json.loads((ROOT / "book" / "real_heads" / "table.json").read_text())
     texts = [text["name"] for text in table["texts"]]
     parts = []
     for model in ("minilm", "smollm2"):
         name = {"model": table[model]["model"]}
-        for condition, found in table[model][quantity].items():
-            for part, values in found.items() if isinstance(found, dict) else [("", found)]:
-                labels = name | {"condition": condition} | ({"part": part} if part else {})
+        for condition, found in table[model]["slope of the spread"].items():
+            for part, values in found.items():
+                labels = name | {"condition": condition, "part": part}
                 parts.append(pd.DataFrame(labels | {"text": texts, "value": values}))
     return pd.concat(parts, ignore_index=True)
-
-
-def shares(shortfall: pd.DataFrame, conditions: Sequence[str]) -> pd.DataFrame:
-    """Return which share of the shortfall on natural text is left in other conditions, text by text.
-
-    Args:
-        shortfall: As `of_two_models` returns it.
-        conditions: Those wanted.
-    """
-    keys = ["model", "text"]
-    natural = shortfall[shortfall.condition == "natural text"].set_index(keys).value
-    rows = shortfall[shortfall.condition.isin(conditions)]
-    left = rows.value.to_numpy() / natural[pd.MultiIndex.from_frame(rows[keys])].to_numpy()
-    return rows.assign(value=left)
-
-
-def evidence_of_two_models() -> dict[str, tuple[pd.DataFrame, pd.DataFrame]]:
-    """Return evidence and control of each statement about trained heads, as its rule needs them.
-
-    Returns:
-        By claim, two tables with columns ``model``, ``part``, ``text`` and ``value``.
-    """
-    shortfall = of_two_models("shortfall")
-    exponent = of_two_models("exponent of independent keys")
-    slope = of_two_models("slope of the spread")
-
-    def of(table: pd.DataFrame, parts: Mapping[str, str]) -> pd.DataFrame:
-        rows = table[table.condition.isin(parts)]
-        return rows.assign(part=rows.condition.map(parts)).drop(columns="condition")
-
-    natural = {"natural text": "shortfall on natural text"}
-    left = {
-        "independent tokens": "share left with independent tokens",
-        "one position": "share left with one position",
-    }
-    spread = {
-        "one position, spread kept": "share left with one position, spread kept",
-        "random weights, trained spread": "share left with random weights, trained spread",
-    }
-    plain = {
-        "one position": "share left with one position",
-        "random weights": "share left with random weights",
-    }
-    last = {"2048 to 8192": "exponent of independent keys"}
-    positions = pd.concat(
-        [of(shortfall, natural), of(shares(shortfall, list(left)), left), of(exponent, last)]
-    )
-    # With one position the control fails for SmolLM2-135M, for which the spread is therefore not judged
-    encoder = shortfall[shortfall.model == "MiniLM-L6"]
-    size, as_they_are = (of(shares(encoder, list(those)), those) for those in (spread, plain))
-    narrow, sharpened = (
-        slope[slope.condition == condition].drop(columns="condition")
-        for condition in ("text", "text, scores times log n")
-    )
-    return {
-        "P1.N.positions": (positions, positions[positions.model == "MiniLM-L6"]),
-        "P1.N.size": (size, as_they_are),
-        "P1.N.narrow": (narrow, sharpened.assign(but="scores times log n")),
-    }
