@@ -5,8 +5,8 @@
     apt-get download miscfiles python3.11-doc debian-history anarchism
     python book/real_heads/measure.py FOLDER OUTPUT.json [minilm|smollm2]
 
-FOLDER has these archives. `apt-get` is that of Debian 12. The last command takes minutes on one core. Weights and
-texts are checked by digests.
+FOLDER has these archives. `apt-get` is that of Debian 12. The last command takes minutes on one core.
+Weights and texts are checked by digests.
 
 **The rule, fixed on 27 November 2026 before anything was computed on these texts.** A pilot on five
 other texts had suggested the statement. Its numbers were known, and the threshold was chosen after them.
