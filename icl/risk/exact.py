@@ -32,7 +32,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -43,7 +42,8 @@ from icl.risk.numerics.integrals import integrate
 from icl.risk.numerics.result import WindowRisk
 from icl.risk.numerics.search import ProblemIndices, lowest
 from icl.tasks import Zonal, check_setting, check_task
-from icl.tasks.base import LEAST, Array, coefficients, fine_variance, pinned
+from icl.tasks.base import LEAST, Array, cache_by_class, coefficients, fine_variance
+from icl.tasks.own import require_arrays
 
 _ROUGH = (
     1e8  # windows of classes with a kink or a jump beyond which a search takes more than seconds
@@ -74,7 +74,7 @@ def population_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLik
     0.05
     """
     w, n, noise_std = check_setting(task, w, n, noise_std)
-    task = pinned(task)
+    require_arrays(task)
     out = np.empty((5, w.size))  # bias, noise, error, and the slopes of the first two
     flat_w, flat_n, variance = w.ravel(), n.ravel(), noise_std.ravel() ** 2
     for value in np.unique(flat_w):  # one table serves every n and sigma
@@ -132,7 +132,7 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
     True
     """
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
-    task = pinned(task)
+    require_arrays(task)
     lengths, variance = n.ravel(), noise_std.ravel() ** 2
     fine = fine_variance(task)
     unique, back = np.unique(lengths, return_inverse=True)
@@ -194,7 +194,7 @@ def _scanned(task: Zonal, w: float, n: Array) -> Array:
     return _kept(task, w, n.tobytes()) if n.size <= _FEW else integrate(task, w, n)
 
 
-@lru_cache(maxsize=4096)
+@cache_by_class(4096)
 def _kept(task: Zonal, w: float, lengths: bytes) -> Array:
     return integrate(task, w, np.frombuffer(lengths))
 

@@ -25,7 +25,8 @@ from icl.risk.numerics.integrals import integrate
 from icl.risk.numerics.matrix_means import panel_of, query_rules, rule_means
 from icl.risk.numerics.result import MatrixRisk
 from icl.tasks import Zonal, check_task
-from icl.tasks.base import MOST, Array, pinned
+from icl.tasks.base import MOST, Array
+from icl.tasks.own import require_arrays
 
 _SETTLED = 1e-12  # a rule is not doubled again once doubling changes less than this
 _EVALUATIONS = 3000  # slopes along a flow; more take minutes
@@ -49,7 +50,7 @@ def matrix_risk(task: Zonal, M: ArrayLike, n: int, noise_std: float) -> MatrixRi
     0.05
     """
     check_task(task)
-    task = pinned(task)
+    require_arrays(task)
     length, variance = (float(integer(n, "n", 1, MOST)), real(noise_std, "noise_std", 0, MOST) ** 2)
     matrix = np.array(matrix_rows(M, "M"))
     if matrix.shape != (task.dim, task.dim) or np.abs(matrix).max() > MOST:
@@ -92,7 +93,7 @@ def population_flow(task: Zonal, n: int, noise_std: float, times: ArrayLike) -> 
     from scipy.integrate import solve_ivp
 
     check_task(task)
-    task = pinned(task)
+    require_arrays(task)
     length, variance = (integer(n, "n", 1, MOST), real(noise_std, "noise_std", 0, MOST) ** 2)
     moments = reals(times, "times", 0, 1e15)
     if moments.ndim != 1 or np.any(np.diff(moments) < 0):

@@ -17,8 +17,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
+from functools import lru_cache, partial, wraps
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from icl.checks import affordable, broadcast, integer, matrix_rows, real, reals, shown
 from icl.covariates import check_rng, linear_map
 from icl.streams import NativeStream
-from icl.tasks.own import finite, fit_grid, fitted_spectrum, require_arrays
+from icl.tasks.own import fitted_spectrum
 
 if TYPE_CHECKING:
     import torch
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Rng = np.random.Generator | NativeStream
 Function = Callable[["torch.Tensor"], "torch.Tensor"]
+_Computed = TypeVar("_Computed", bound=Callable[..., Any])
 
 #: Limits of what is computed: a dimension is at most ``MOST_DIM``, and because of squares L is at
 #: least ``LEAST``, and L and sigma are at most ``MOST``.
@@ -192,58 +193,22 @@ def unit_lipschitz(task: Task) -> tuple[Task, float]:
     return task, 1.0
 
 
-class Pinned:
-    """A class of one's own, as it is now, equal to another one exactly if their numbers are equal.
+def cache_by_class(maxsize: int) -> Callable[[_Computed], _Computed]:
+    """Return a decorator that caches what a function computes for classes whose equality means equal numbers.
 
-    Caches of what is computed from a class are keyed on it: equality compares the bytes of dimension,
-    variogram, covariance, fine variance and coefficients on fixed grids. It has no members of its own that
-    could differ from those of the class: whatever it is asked for, it asks the class.
+    For other classes, the first argument of the function, it computes anew.
     """
 
-    def __init__(self, task: Zonal):
-        require_arrays(task)
-        theta = fit_grid()[1]
-        singular = task.singular_term or (math.nan, math.nan)
-        numbers: list[ArrayLike] = [
-            task.dim,
-            *singular,
-            task.covariance_slope or math.nan,
-            fine_variance(task),
-        ]
-        for many in (
-            task.variogram(theta),
-            task.covariance(np.cos(theta)),
-            task.covariance(np.array(1.0)),
-        ):
-            numbers.append(finite(task, many, theta) if np.ndim(many) else many)
-        if type(task).spectrum is not Zonal.spectrum:
-            for degree in (1, 64):
-                numbers += coefficients(task, degree)
-        self.task = task
-        self.numbers = (
-            type(task).spectrum is Zonal.spectrum,
-            *(np.asarray(n, dtype=float).tobytes() for n in numbers),
-        )
-        self.hash = hash(self.numbers)
+    def decorate(function: _Computed) -> _Computed:
+        cached = lru_cache(maxsize)(function)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.task, name)
+        @wraps(function)
+        def compute(task: Zonal, *more: Any) -> Any:
+            return (cached if is_ours(task) else function)(task, *more)
 
-    def __repr__(self) -> str:
-        return repr(self.task)
+        return cast(_Computed, compute)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Pinned) and self.numbers == other.numbers
-
-    def __hash__(self) -> int:
-        return self.hash
-
-
-def pinned(task: Zonal) -> Zonal:
-    """Return what a cache may be keyed on: the class itself where `is_ours` holds, else a `Pinned` one."""
-    if is_ours(task) or isinstance(task, Pinned):
-        return task
-    return cast(Zonal, Pinned(task))
+    return decorate
 
 
 def fine_variance(task: Zonal) -> float:
@@ -261,7 +226,7 @@ def coefficients(task: Zonal, degree: int) -> tuple[Array, float]:
     Rounding may make the numbers of one's own a little less than zero.
     """
     found = task.spectrum(degree)
-    if is_ours(task.task if isinstance(task, Pinned) else task):
+    if is_ours(task):
         return found
     try:
         a, rest = (reals(part, "spectrum", -math.inf) for part in found)
@@ -279,9 +244,9 @@ def coefficients(task: Zonal, degree: int) -> tuple[Array, float]:
 
 def check_task(task: Any, name: str = "task") -> None:
     """Raise TypeError if ``task`` is no rotation-invariant class, ValueError if its fine variance is none."""
-    if not isinstance(task, Zonal | Pinned):
+    if not isinstance(task, Zonal):
         raise TypeError(f"{name}={shown(task)}: must be a rotation-invariant class from icl.tasks")
-    fine_variance(cast(Zonal, task))
+    fine_variance(task)
 
 
 def angles(theta: ArrayLike) -> Array:

@@ -26,7 +26,6 @@ from icl.risk import (
     population_risk,
 )
 from icl.tasks import Affine, Projected, ReLU, Spectrum, Zonal, check_class
-from icl.tasks.base import pinned
 from icl.tasks.gegenbauer import Polynomials, angle_quadrature, multiplicity
 
 POWER = 1
@@ -271,21 +270,6 @@ def test_a_class_of_ones_own_with_fine_variance_has_the_numbers_of_its_spectrum(
             return task.sample(rng, count)
 
     same(call, task, Own(3), 1e-7)
-
-
-def test_a_pinned_class_has_every_member_of_the_class_that_it_stands_for():
-    class Own(Affine):
-        unresolved = 0.7
-        singular_term = 1.5, 0.1
-        covariance_slope = 2.5
-        label = "own"
-        more = "of its own"
-
-    own = Own(3, 2.0)
-    public = {name for name in dir(own) if not name.startswith("_")}
-    assert {"unresolved", "lipschitz", "homogeneous", "more"} < public
-    for name in public:
-        assert getattr(pinned(own), name) == getattr(own, name), name
 
 
 #: Their risks need covariances alone.

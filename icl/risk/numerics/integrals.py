@@ -7,7 +7,6 @@ bias of pairs, ``sum_l a_l m_l^2``, the mean over a token is ``m_l = E[z (1 - P_
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from scipy.special import gammaln
 from icl.covariates import cap_quantile
 from icl.risk.numerics.quadrature import Mesh, meshes
 from icl.tasks import Zonal
-from icl.tasks.base import Array, coefficients, fine_variance, pinned
+from icl.tasks.base import Array, cache_by_class, coefficients, fine_variance
 from icl.tasks.gegenbauer import Polynomials
 
 _DEGREES = 100_000  # more Gegenbauer degrees than this are refused
@@ -276,16 +275,14 @@ def _freeze_below_rounding(m: Array, flat: Array, done: NDArray[np.bool_]) -> ND
 def spectrum(task: Zonal, degree: int) -> tuple[Array, float]:
     """Return the Gegenbauer coefficients of a class, and the sum of those beyond.
 
-    Each is computed once for equal numbers.
-
     >>> from icl.tasks import Linear
     >>> spectrum(Linear(3, lipschitz=2.0), 2)  # E f(x)^2 = L^2 / d, in degree 1
     (array([1.33333333, 0.        ]), 0.0)
     """
-    return _spectrum(pinned(task), degree)
+    return _spectrum(task, degree)
 
 
-@lru_cache(maxsize=4096)
+@cache_by_class(4096)
 def _spectrum(task: Zonal, degree: int) -> tuple[Array, float]:
     return coefficients(task, degree)
 
@@ -297,10 +294,10 @@ def bandlimit(task: Zonal) -> float:
     >>> [float(bandlimit(task)) for task in (Affine(3), Quadratic(3), ReLU(3))]
     [1.0, 2.0, inf]
     """
-    return _bandlimit(pinned(task))
+    return _bandlimit(task)
 
 
-@lru_cache(maxsize=256)
+@cache_by_class(256)
 def _bandlimit(task: Zonal) -> float:
     for degree in (2, 32, 512, 4096):
         a, rest = spectrum(task, degree)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -22,7 +21,7 @@ from scipy.special import roots_gegenbauer, roots_jacobi
 
 from icl.risk.numerics.integrals import attended_gegenbauer_means, bandlimit, integrate, spectrum
 from icl.tasks import Zonal
-from icl.tasks.base import Array, pinned
+from icl.tasks.base import Array, cache_by_class
 from icl.tasks.gegenbauer import Polynomials
 
 _NODES = 20  # Chebyshev nodes of a panel [v, 2 v] in kappa
@@ -55,7 +54,7 @@ def _indices(kappa: ArrayLike) -> NDArray[np.int_]:
 
 
 def panel_of(task: Zonal, n: float, kappa: float) -> Panel:
-    """Return the panel that kappa lies on, computed once for equal numbers of a class.
+    """Return the panel that kappa lies on.
 
     >>> from icl.tasks import Affine
     >>> panel = panel_of(Affine(3), 4.0, 2.5)
@@ -65,12 +64,8 @@ def panel_of(task: Zonal, n: float, kappa: float) -> Panel:
     return _panel(task, n, int(_indices(kappa)))
 
 
+@cache_by_class(512)
 def _panel(task: Zonal, n: float, index: int) -> Panel:
-    return _tabulated(pinned(task), n, index)
-
-
-@lru_cache(maxsize=512)
-def _tabulated(task: Zonal, n: float, index: int) -> Panel:
     left, right = (0.0 if index == 0 else 2.0 ** (index - 1)), 2.0**index
     angles = np.pi * (np.arange(_NODES) + 0.5) / _NODES
     kappa = left + (right - left) / 2 * (1 + np.cos(angles))
