@@ -34,7 +34,7 @@ from icl_book.provenance import ROOT
 from icl_book.runner import plan
 from icl_book.runner.execute import execute
 from icl_book.runner.record import cards, collect
-from icl_book.site import assemble, machines, pdf, stage, verify
+from icl_book.site import assemble, pdf, stage, verify
 
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text())
 PAGES = verify.toc_pages(TOC)
@@ -175,10 +175,6 @@ def test_every_page_has_a_twin_for_machines_and_old_addresses_lead_on(book):
         tags = re.findall(r"<link\b[^>]*>", (book / f"{page}.html").read_text())
         wanted = {'rel="alternate"', 'type="text/markdown"', f'href="{name}.md"'}
         assert any(all(w in tag for w in wanted) for tag in tags), page
-    for old in machines.MOVED:
-        page = (book / f"{old}.html").read_text()
-        (target,) = set(re.findall(r'(?:href|url)="?=?([\w.]+\.html)"', page))
-        assert (book / "notebooks" / target).is_file()
 
 
 @pytest.mark.browser

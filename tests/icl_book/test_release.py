@@ -1,7 +1,6 @@
-"""A release: archives that depend on their files alone, a package without the book, twins and redirects."""
+"""A release: archives that depend on their files alone, a package without the book, and twins."""
 
 import os
-import re
 import shlex
 import signal
 import subprocess
@@ -192,10 +191,3 @@ def test_a_twin_is_markdown_without_html_directives_and_anchors(tmp_path):
     text += 'and <a href="x">1.5</a>.\n\n```{raw} html\n<b>\n```\n'
     said = machines.plain(text, tmp_path)
     assert said == "# Title\n\nfrom elsewhere\n\nA (P1.a: holds), and 1.5."
-
-
-def test_every_page_that_moved_leads_to_one_that_is_there():
-    pages = {f"notebooks/{path.stem}" for path in (ROOT / "notebooks").glob("*.py")}
-    assert set(machines.MOVED.values()) <= pages and not pages & set(machines.MOVED)
-    for new in machines.MOVED.values():
-        assert re.fullmatch(r"notebooks/\w+", new)

@@ -5,6 +5,6 @@
 - `audit`: what pages show of claims and cards, in the audit and as numbers in short answers and findings.
 - `second`: numbers of pages beside their second computations.
 - `verify`: what a finished book must satisfy. `extension`: our Sphinx extension.
-- `machines`: a Markdown twin of each page, `llms.txt`, redirects of old pages. `pdf`: the book as one PDF.
+- `machines`: a Markdown twin of each page, and `llms.txt`. `pdf`: the book as one PDF.
 - `release`: everything of a release in one folder.
 """

@@ -1,4 +1,4 @@
-"""What a finished book has for machines: a Markdown twin of each page, ``llms.txt``, redirects."""
+"""What a finished book has for machines: a Markdown twin of each page, and ``llms.txt``."""
 
 from __future__ import annotations
 
@@ -11,29 +11,6 @@ from icl_book.provenance import CARD_MIME
 from icl_book.runner.record import read_json, shown
 from icl_book.site.verify import toc_pages
 
-#: Pages of earlier versions, and where their content stands.
-MOVED = {
-    "notebooks/beyond_activations": "notebooks/linear_attention",
-    "notebooks/beyond_adaptive_window": "notebooks/theorem3_generalization",
-    "notebooks/beyond_architecture": "notebooks/beyond",
-    "notebooks/beyond_classification": "notebooks/beyond",
-    "notebooks/beyond_closeness": "notebooks/beyond",
-    "notebooks/beyond_pretraining": "notebooks/pretraining",
-    "notebooks/beyond_tasks": "notebooks/beyond",
-    "notebooks/dimension_scaling": "notebooks/tensor_trick",
-    "notebooks/learned_parameters": "notebooks/pretraining",
-    "notebooks/misprints": "notebooks/tensor_trick",
-    "notebooks/nonlinear_low_rank": "notebooks/theorem4_low_rank",
-    "notebooks/norm_growth": "notebooks/pretraining",
-    "notebooks/optimization": "notebooks/lipschitz_bounds",
-    "notebooks/theorem2_extremes": "notebooks/phase_diagram",
-    "notebooks/theorem2_sketch": "notebooks/theorem2_scaling",
-}
-REDIRECT = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>This page has moved</title>
-<link rel="canonical" href="{to}"><meta http-equiv="refresh" content="0; url={to}"></head>
-<body><p>This page has moved: <a href="{to}">{to}</a></p></body></html>
-"""
 ABOUT = """# {title}
 
 > An executable companion to two papers on in-context learning with softmax attention (arXiv 2402.11639 and
@@ -46,7 +23,7 @@ Statements, verdicts and measured numbers are also one JSON file, [audit.json](_
 
 
 def write(html: Path, source: Path, toc: dict[str, Any], title: str) -> None:
-    """Write the twins beside the pages of a built book, ``llms.txt`` and the redirects.
+    """Write the twins beside the pages of a built book, and ``llms.txt``.
 
     ``source`` is the staged tree that the book was built from.
     """
@@ -59,9 +36,6 @@ def write(html: Path, source: Path, toc: dict[str, Any], title: str) -> None:
         lines = [f"- [{_title(html / f'{page}.md')}]({page}.md)" for page in pages]
         parts.append("\n".join([f"## {part['caption']}", "", *lines, ""]))
     (html / "llms.txt").write_text("\n".join(parts), encoding="utf-8")
-    for old, new in MOVED.items():
-        where = new.removeprefix("notebooks/") + ".html"
-        (html / f"{old}.html").write_text(REDIRECT.format(to=where), encoding="utf-8")
 
 
 def twin(page: Path) -> str:
