@@ -105,7 +105,7 @@ def parser() -> argparse.ArgumentParser:
         "files",
         nargs="+",
         metavar="FILE",
-        help="PDF, TeX, text, or a folder or .tar.gz of TeX, e.g. paper.pdf",
+        help="PDF, TeX or text, e.g. paper.pdf",
     )
     quotes.add_argument(
         "--paper",

@@ -155,14 +155,13 @@ def compare(files: Sequence[str], paper: str = "") -> list[str]:
     Before the last, a line names each file that TeX reads and that is not there: it may have the quotation.
 
     Args:
-        files: PDF, TeX, text, folders or archives; of several the one that is most like a quotation counts.
+        files: PDF, TeX or text; of several the one that is most like a quotation counts.
         paper: ``"P1"`` or ``"P2"``: quotations of this paper's statements only.
 
     Raises:
         BadInput: If a file cannot be read or has no text.
     """
-    documents, missing = read(files)
-    papers = list(map(Paper, documents))
+    papers = list(map(Paper, read(files)))
     lines: dict[str, list[str]] = {"found": [], "nearly": [], "not": []}
     for claim in registry().values():
         if not claim.quote or paper not in ("", claim.paper):
@@ -179,4 +178,4 @@ def compare(files: Sequence[str], paper: str = "") -> list[str]:
             lines["not"].append(f"not found: {start}: {' '.join(claim.quote.split())}")
     counts = {name: len(some) for name, some in lines.items()}
     total = "{found} found, {nearly} nearly, {not} not".format(**counts)
-    return [*lines["found"], *lines["nearly"], *lines["not"], *missing, total]
+    return [*lines["found"], *lines["nearly"], *lines["not"], total]
