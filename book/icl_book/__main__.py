@@ -11,13 +11,15 @@ from pathlib import Path
 
 from icl_book import lean
 
-lean.begin()  # before what is slow to import
+# The slow imports are below.
+lean.begin()
 try:
     from icl_book import provenance
     from icl_book.parameters import BadInput
     from icl_book.runner import pairs, plan, process
     from icl_book.runner.schedule import ready, schedule
-except ModuleNotFoundError as missing:  # the package without its extras
+except ModuleNotFoundError as missing:
+    # The package was installed without its extras.
     sys.exit(f"error: {missing.name} is not installed; it comes with softmax-icl-book")
 
 
@@ -119,15 +121,15 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Command line; returns the exit status."""
+    """Run a command of the command line, and return the exit status."""
     options = parser().parse_args(arguments)
     try:
         provenance.check_tree(Path.cwd())
-        status = _run(options)
+        status = _run_command(options)
         sys.stdout.flush()
         return status
     except BrokenPipeError:
-        # who read has read enough, e.g. head; what is still in the buffer goes nowhere
+        # The reader closed the pipe (e.g. `head`): discard the buffer.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except KeyboardInterrupt:
@@ -135,22 +137,23 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
     except BadInput as error:
         print(f"error: {error}", file=sys.stderr)
-    except OSError as error:  # a full disk, a folder that may not be written
+    except OSError as error:
+        # The disk is full, for example, or a folder is read-only.
         why = f"{error.filename2 or error.filename or 'a file'}: {error.strerror}"
-        # a folder could not be copied: the first file and its reason
+        # An error of copying a folder lists each file with its reason: name the first.
         if error.strerror is None:
             why = str(error.args[0][0][-1] if isinstance(error.args[0], list) else error)
         print(f"error: {why}; what is done is kept", file=sys.stderr)
     return 1
 
 
-def _run(options: argparse.Namespace) -> int:
-    """Do what is asked for; what is slow to import is imported by the command that needs it."""
+def _run_command(options: argparse.Namespace) -> int:
+    """Run the chosen command, which makes the slow imports that it needs."""
     match options.command:
         case "execute":
             from icl_book.runner.execute import execute
 
-            # else another command asks for it, which has looked at the pairs
+            # A digest comes from another command, which has compared each .py with its .ipynb.
             alone = not options.digest
             if alone:
                 _take_edits([options.name])
@@ -223,7 +226,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _take_edits(names: Sequence[str]) -> None:
-    """Bring edits that stand in an .ipynb only into its .py, which is what runs, and say so."""
+    """Copy edits that only an .ipynb has into its .py, which is what runs, and print its name."""
     for path in pairs.take_edits(names):
         print(f"wrote {os.path.relpath(path)}: its .ipynb was edited", flush=True)
 

@@ -27,7 +27,7 @@ def minimize(
         The variables after the last step, and the values before each step, ``(steps, *values)``.
 
     Raises:
-        ValueError: If an argument is out of range, or if a value of the objective is no tensor or not finite.
+        ValueError: If an argument is out of range, or if a value of the objective is not a finite tensor.
     """
     if not callable(objective):
         raise ValueError(f"objective={shown(objective)}: must be a function")

@@ -12,10 +12,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup
 
 _MATH = re.compile(r"(\$[^$]*\$|`[^`]+`)")
-#: What is typed, in escaped text, and what is printed for it.
+#: Patterns of escaped text as it is typed, and what is printed in their place.
 _PRINTED: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"(?<![\w*])\*(?=\S)([^*]+?)(?<=\S)\*(?![\w*])", r"<em>\1</em>"),
-    (r"(?<![\w.])(\d+(?:\.\d+)?)e([+-])0*(\d+)(?!\w|\.\d)", lambda m: _power(*m.groups())),
+    (r"(?<![\w.])(\d+(?:\.\d+)?)e([+-])0*(\d+)(?!\w|\.\d)", lambda m: _write_power(*m.groups())),
     (r"(?<![\w.)\]–-])-(?=\.?\d)", "−"),
     (r"\[[^\[\]\s]+, [^\[\]\s]+\]| = |(?<=\d) %| ± ", lambda m: m[0].replace(" ", "\u00a0")),
     (r"&lt;=", "≤"),
@@ -37,8 +37,8 @@ def number(value: float | str, digits: str = ".5g") -> str:
 def interval(ends: Sequence[float | str], digits: int = 5) -> str:
     """Format an interval in plain text, e.g. ``[0.98, 1.02]``; an infinite end makes it a bound, ``≥ 0.98``.
 
-    The ends have five digits or as many more as are asked for, yet more where they would look alike, and are
-    written once where they are equal.
+    The ends have ``digits`` digits, at least five, and more where they would look alike. Equal ends are
+    written once.
     """
     low, high = map(float, ends)
     if math.isinf(low) and math.isinf(high):
@@ -59,10 +59,10 @@ def prose(markdown: str) -> Markup:
     Outside mathematics and code, emphasis is marked as in markdown, -1.5e-06 is printed −1.5·10⁻⁶, and
     ``d = 5``, ``3 %`` and intervals do not break across lines.
     """
-    return Markup("".join(map(_piece, _MATH.split(" ".join(markdown.split())))))
+    return Markup("".join(map(_convert_piece, _MATH.split(" ".join(markdown.split())))))
 
 
-def _piece(text: str) -> str:
+def _convert_piece(text: str) -> str:
     inner = html.escape(
         text[1:-1] if text[:1] in ("$", "`") and len(text) > 1 else text, quote=False
     )
@@ -75,7 +75,7 @@ def _piece(text: str) -> str:
     return inner
 
 
-def _power(head: str, sign: str, digits: str) -> str:
+def _write_power(head: str, sign: str, digits: str) -> str:
     raised = f"{sign.strip('+')}{digits}".translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
     return f"10{raised}" if head == "1" else f"{head}·10{raised}"
 
@@ -97,7 +97,7 @@ def row_id(claim: str, case: str) -> str:
 
 @cache
 def environment() -> Environment:
-    """Return the environment of templates, named with their room; in those of HTML, text is escaped."""
+    """Return the environment of templates, named by their path in `icl_book`; HTML templates escape text."""
     made = Environment(
         loader=PackageLoader("icl_book", "."),
         autoescape=select_autoescape(["html.j2"], default=False),

@@ -25,7 +25,8 @@ from icl_book.provenance import FOOTER_MIME, HIDDEN, TABLES_MIME, device
 
 __all__ = ["device", "footer", "setup"]
 
-MOST_ROWS = 2000  # of a table that a run keeps for sweeps
+#: A run keeps tables of up to this many rows for sweeps.
+MAX_TABLE_ROWS = 2000
 
 _started: dict[str, Any] = {}
 
@@ -39,8 +40,8 @@ def setup(namespace: MutableMapping[str, Any], **entries: int | str) -> None:
 
     Args:
         namespace: The notebook's ``globals()``.
-        entries: What this notebook needs of a list, beyond the vocabulary: the least number of entries, each
-            larger than the one before, or the name of another list with as many entries.
+        entries: What this notebook needs of a list, beyond the vocabulary: the smallest number of entries,
+            which must increase, or the name of another list of the same length.
 
     Raises:
         BadInput: For a wrong type or value.
@@ -48,18 +49,19 @@ def setup(namespace: MutableMapping[str, Any], **entries: int | str) -> None:
     provenance.check_tree(Path.cwd())
     _draw_into_notebook(get_ipython())
     plots.style()
-    if os.environ.get("ICL_NARROW"):  # a run for the book
+    # Only runs for the book have figures for a phone.
+    if os.environ.get("ICL_NARROW"):
         narrow.attach(get_ipython())
     names = [name for name in PARAMETERS if name in namespace]
     if not names:
         raise BadInput("notebook.setup(globals()): no parameters cell was executed before it")
-    # papermill writes numbers of NumPy as text
+    # Papermill writes numbers of NumPy as text.
     values = validate({name: spelled(namespace[name]) for name in names}, names)
     namespace.update(values)
     for name, need in entries.items():
         _check_entries(namespace, name, need)
     if "In" not in namespace and callable(namespace.get("judge")):
-        namespace["judge"] = _printing(namespace["judge"])
+        namespace["judge"] = _print_verdicts(namespace["judge"])
     _started.update(time=time.perf_counter(), parameters=values, namespace=namespace)
 
 
@@ -86,8 +88,8 @@ def _draw_into_notebook(shell: Any) -> None:
         shell.enable_matplotlib("inline")
 
 
-def _printing(judge: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``judge`` as a plain script has it: no page shows its card, so it prints the verdict."""
+def _print_verdicts(judge: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``judge`` for a plain script, which has no page for the card: it prints the verdict."""
 
     @functools.wraps(judge)
     def printed(*evidence: Any, **options: Any) -> Any:
@@ -127,7 +129,8 @@ def footer() -> None:
     )
     if commit:
         text += f", commit {commit['id'][:10]}" + (" with local changes" if commit["dirty"] else "")
-    if not get_ipython():  # a plain script
+    # A plain script has no page to display on.
+    if not get_ipython():
         print(text)
         return
     page = f'<p class="icl-footer">{html.escape(text)}</p>'
@@ -135,7 +138,7 @@ def footer() -> None:
     tables = {
         name: frame.to_csv(index=frame.index.names != [None])
         for name, frame in _started["namespace"].items()
-        if isinstance(frame, pd.DataFrame) and name[:1] != "_" and 0 < len(frame) <= MOST_ROWS
+        if isinstance(frame, pd.DataFrame) and name[:1] != "_" and 0 < len(frame) <= MAX_TABLE_ROWS
     }
     hidden = {"scrapbook": {"name": "tables", "mime_prefix": HIDDEN}}
     display({TABLES_MIME: json.dumps(tables)}, raw=True, metadata=hidden)

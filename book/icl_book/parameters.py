@@ -2,7 +2,7 @@
 
 One vocabulary serves the whole book, so ``noise_std`` means the same on every page. A notebook that needs a
 new parameter adds one line at the end of `PARAMETERS`. Values are read by `icl.checks`, as everywhere: a
-whole float such as ``1e3`` is an integer, and text is no number.
+whole float such as ``1e3`` is an integer, and text is not a number.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class BadInput(ValueError):
     """A value that the reader or caller gave and that is not allowed; the message is one line."""
 
     def _render_traceback_(self) -> list[str]:
-        # IPython then shows this line and no traceback
+        # IPython shows this line in place of a traceback.
         return [f"{type(self).__name__}: {self}"]
 
 
@@ -28,8 +28,10 @@ class Real:
     """A number from ``low`` to ``high``, or a list of one or more of them."""
 
     meaning: str
-    low: float = 1e-9  # the smallest of what must be positive
-    high: float = 1e6  # what is computed with it stays finite
+    #: A positive parameter is at least this large.
+    low: float = 1e-9
+    #: Up to this size the numbers computed with a parameter stay finite.
+    high: float = 1e6
     whole: bool = False
     several: bool = False
 
@@ -119,7 +121,7 @@ def literals(source: str) -> dict[str, object]:
 
     Raises:
         ValueError: If the cell holds anything else.
-        SyntaxError: If it is no code.
+        SyntaxError: If the cell is not Python.
     """
     found = {}
     for line in ast.parse(source).body:

@@ -31,7 +31,7 @@ def land() -> Array:
 
     Rows go from north to south, columns from -180 degrees eastwards.
     """
-    _check("land.npz")
+    _check_digest("land.npz")
     with np.load(FOLDER / "land.npz", allow_pickle=False) as found:
         rows, columns = found["shape"]
         bits = np.unpackbits(found["bits"], axis=1)
@@ -48,10 +48,10 @@ def magnetic_field(rows: int = 180) -> Array:
     theta = (np.arange(rows) + 0.5) * math.pi / rows
     phi = (np.arange(2 * rows) + 0.5) * math.pi / rows - math.pi
     total = np.zeros((rows, 2 * rows))
-    for degree, order, value in _coefficients():
+    for degree, order, value in _read_coefficients():
         m = abs(order)
         wave = np.cos(m * phi) if order >= 0 else np.sin(m * phi)
-        schmidt = _schmidt(degree, m) * lpmv(m, degree, np.cos(theta))
+        schmidt = _schmidt_factor(degree, m) * lpmv(m, degree, np.cos(theta))
         total -= (degree + 1) * value * np.outer(schmidt, wave)
     return total
 
@@ -59,7 +59,7 @@ def magnetic_field(rows: int = 180) -> Array:
 def magnetic_power() -> tuple[float, ...]:
     """Return the mean square of `magnetic_field` in degrees 0, ..., 13, from the coefficients, in nT^2."""
     power = np.zeros(14)
-    for degree, _, value in _coefficients():
+    for degree, _, value in _read_coefficients():
         power[degree] += (degree + 1) ** 2 / (2 * degree + 1) * value**2
     return tuple(power.tolist())
 
@@ -90,16 +90,16 @@ def value_at(values: Array, places: Array) -> Array:
     return np.asarray(values[row, column])
 
 
-def _schmidt(degree: int, m: int) -> float:
+def _schmidt_factor(degree: int, m: int) -> float:
     """Return the factor from scipy's associated Legendre functions to Schmidt's, without the sign (-1)^m."""
     ratio = math.exp(0.5 * (gammaln(degree - m + 1) - gammaln(degree + m + 1)))
     sign = -1.0 if m % 2 else 1.0
     return sign * ratio * (math.sqrt(2) if m else 1.0)
 
 
-def _coefficients() -> list[tuple[int, int, float]]:
+def _read_coefficients() -> list[tuple[int, int, float]]:
     """Return degree, order and coefficient in nT; a negative order stands for a sine."""
-    _check("magnetic.csv")
+    _check_digest("magnetic.csv")
     with (FOLDER / "magnetic.csv").open(newline="") as file:
         return [
             (int(row["degree"]), int(row["order"]), float(row["nT"]))
@@ -107,7 +107,7 @@ def _coefficients() -> list[tuple[int, int, float]]:
         ]
 
 
-def _check(name: str) -> None:
+def _check_digest(name: str) -> None:
     """Raise ValueError if a file is not the one that the book was written with."""
     found = hashlib.sha256((FOLDER / name).read_bytes()).hexdigest()
     if found != SHA256[name]:

@@ -20,15 +20,15 @@ from icl_book.repository import git
 if TYPE_CHECKING:
     import torch
 
-#: The repository, if the package is used from one.
+#: The root of the repository that the package is imported from.
 ROOT = Path(__file__).resolve().parents[2]
-#: Media type under which a notebook's last cell leaves its record.
+#: Media type of the record that a notebook's last cell displays.
 FOOTER_MIME = "application/vnd.icl.footer+json"
-#: Media type under which a verdict card travels inside an executed notebook.
+#: Media type of a verdict card in an executed notebook.
 CARD_MIME = "application/vnd.icl.card+json"
-#: Media type under which the drawing of a figure for a phone travels, see `icl_book.figures.narrow`.
+#: Media type of the drawing of a figure for a phone, see `icl_book.figures.narrow`.
 NARROW_MIME = "application/vnd.icl.narrow+svg"
-#: What MyST-NB hides from a page, and the media type under which its tables travel, as JSON.
+#: MyST-NB hides media types that begin like this. Under one of them a notebook keeps its tables, as JSON.
 HIDDEN = "application/papermill.record/"
 TABLES_MIME = f"{HIDDEN}text/plain"
 
@@ -65,7 +65,8 @@ def device_name() -> str:
 
 def machine() -> dict[str, str | int | None]:
     """Return the CPU model, the number of cores this process may use, and the system."""
-    path = Path("/proc/cpuinfo")  # of Linux
+    # Only Linux has this file.
+    path = Path("/proc/cpuinfo")
     said = re.search(
         r"^model name\s*: (.*\S)", path.read_text() if path.is_file() else "", re.MULTILINE
     )
@@ -84,7 +85,7 @@ def resident_bytes() -> int:
 
 
 def check_tree(folder: Path) -> None:
-    """Refuse to work on a repository whose packages are not those that Python imports.
+    """Raise unless Python imports the packages of the repository that ``folder`` lies in.
 
     An environment remembers the folder that it was made for. In a copy of that folder, or after a move, the
     same commands would read and write the original.
@@ -107,7 +108,8 @@ def check_tree(folder: Path) -> None:
     trees = (parent for parent in (folder.resolve(), *folder.resolve().parents) if _is_tree(parent))
     here = next(trees, None)
     if here is None:
-        return  # somebody else's folder
+        # The folder lies in no copy of this repository.
+        return
     for name, where in (("icl", Path(icl.__file__).resolve().parents[1]), ("icl_book", ROOT)):
         if where != here:
             raise BadInput(
@@ -132,7 +134,7 @@ def fingerprint(root: Path, patterns: Iterable[str]) -> str:
     return total.hexdigest()
 
 
-#: In what versions of Python differ when they write a syntax tree, and layout.
+#: The parts of a dumped syntax tree that differ between versions of Python, and its layout.
 _VARIES = re.compile(r"\w+=\[\]|ctx=Load\(\)|Constant\(value=''\)|[\s,]")
 
 
@@ -142,15 +144,17 @@ def bare(source: str) -> str:
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             lines = []
-            for line in node.body:  # a string that stands alone does nothing
+            # An expression that is a string, such as a docstring, does nothing.
+            for line in node.body:
                 alone = getattr(line.value, "value", None) if isinstance(line, ast.Expr) else None
                 if not isinstance(alone, str):
                     lines.append(line)
-            node.body = lines or [ast.Pass()]  # the same with a docstring and without
+            # A body that had only a docstring is as one without it.
+            node.body = lines or [ast.Pass()]
     return _VARIES.sub("", ast.dump(tree))
 
 
-#: What is computed and drawn with, as it is installed.
+#: The packages on whose versions numbers and figures depend.
 PACKAGES = (
     *("numpy", "scipy", "torch", "numba", "pandas", "scikit-learn", "statsmodels", "python-flint"),
     *("matplotlib", "seaborn"),
@@ -165,17 +169,19 @@ def versions() -> dict[str, str]:
 def commit() -> dict[str, str | bool] | None:
     """Return the commit of this tree and whether files differ from it; None where git cannot say.
 
-    Files in ``results`` and ``benchmarks/results`` do not count: runs write them, and one run would mark
-    the next.
+    Files in ``results`` and ``benchmarks/results`` do not count, because runs write them: one run would
+    mark the next as changed.
     """
     try:
         if Path(git(ROOT, "rev-parse", "--show-toplevel").strip()).resolve() != ROOT:
-            return None  # installed below somebody else's repository
+            # The package is installed inside another repository.
+            return None
         changed = git(
             ROOT,
             "status",
             "--porcelain",
-            "--untracked-files=normal",  # whatever the user's settings are
+            # This overrides the user's settings.
+            "--untracked-files=normal",
             "--",
             ".",
             ":(exclude)results",

@@ -1,4 +1,4 @@
-"""The repository: what git says of it, and its address.
+"""The repository: its address, and what git knows about it.
 
 The address is declared in ``_config.yml``; while that is a placeholder, it is git's remote.
 """
@@ -15,7 +15,7 @@ import yaml
 
 from icl_book.files import write_atomically
 
-#: What ``_config.yml`` says until the repository has a home.
+#: The address in ``_config.yml`` until the repository has one.
 PLACEHOLDER = "https://github.com/OWNER/icl-book"
 _HOSTED = re.compile(
     r"(?:https?://(?:[^@/]*@)?|ssh://(?:\w+@)?|\w+@)(?P<host>[\w-]+(?:\.[\w-]+)+)(?::\d+/|[:/])"
@@ -27,7 +27,7 @@ _HOSTED = re.compile(
 def git_variables() -> frozenset[str]:
     """Return the names of the environment variables that tie git to one repository, as hooks set them.
 
-    Settings that are handed on by variables are none of them: they belong to the user.
+    Variables with settings are left out: they belong to the user.
     """
     command = ["git", "rev-parse", "--local-env-vars"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -35,10 +35,10 @@ def git_variables() -> frozenset[str]:
 
 
 def git(root: Path, *words: str) -> str:
-    """Return what git says of the repository that a folder lies in, whatever repository a hook is of.
+    """Return the output of a git command on the repository of a folder, even inside another one's hook.
 
     Raises:
-        OSError: If there is no git.
+        OSError: If git is not installed.
         subprocess.SubprocessError: If git fails, or takes longer than a minute.
     """
     environment = {k: v for k, v in os.environ.items() if k not in git_variables()}
@@ -87,9 +87,10 @@ def home(root: Path) -> str | None:
 
 
 def adopt(root: Path) -> bool:
-    """Write the remote's address for the placeholder in ``_config.yml``, ``CITATION.cff`` and the notebooks.
+    """Replace the placeholder by the remote's address in ``_config.yml``, ``CITATION.cff`` and the notebooks.
 
-    It returns whether anything was written.
+    Returns:
+        Whether anything was written.
     """
     here, there = declared(root), address(root)
     files = [root / "_config.yml", root / "CITATION.cff", *(root / "notebooks").glob("*.py")]
@@ -101,8 +102,8 @@ def adopt(root: Path) -> bool:
 def configuration(root: Path) -> str:
     """Return ``_config.yml`` as the book is built with it.
 
-    A launch button opens the notebook as committed, which installs the package from the declared address. So
-    there is none while that is the placeholder; links to the repository need its address only.
+    A launch button opens the committed notebook, which installs the package from the declared address. So the
+    book has launch buttons only once that address is declared. Links need any address, declared or git's.
     """
     text = (root / "_config.yml").read_text(encoding="utf-8")
     if declared(root) != PLACEHOLDER:
