@@ -93,7 +93,7 @@ def test_labels_at_ends_get_the_height_they_need_and_long_ones_become_a_legend()
     drawn = narrow.svg(figure)
     assert not ax.texts
     assert drawn.count("<!-- a name of") == 3
-    assert ax.get_window_extent().width > narrow.ROOM * figure.dpi
+    assert ax.get_window_extent().width > narrow.MIN_LABELED_WIDTH * figure.dpi
 
 
 def test_a_legend_gets_fewer_columns():

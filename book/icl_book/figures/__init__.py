@@ -1,7 +1,7 @@
-"""What draws in a chapter.
+"""Figures and tables of chapters.
 
 - `plots`: how figures and tables of the book look.
-- `narrow`: a second drawing of a figure, for a phone.
+- `narrow`: draws a figure a second time, for a phone.
 - `interactive`: a figure with sliders, which moves without a kernel.
 - `surroundings`: maps around a place, which an interactive figure shows above its curves.
 """

@@ -57,11 +57,11 @@ def interactive(
         experiment: What to try, with the word "move".
         alt: What the figure shows, for readers who cannot see it.
         caption: What is fixed, and what a reader must know besides.
-        best: One row for each setting, columns ``x`` and the first of ``y``: a point of its own, exact.
+        best: One row for each setting, columns ``x`` and the first of ``y``: the exact best point, marked.
         points: Columns ``x``, ``y`` and ``size`` (an area, at most 1) for each setting.
         cursor: The slider whose value is the abscissa that is read out; by default ``x``.
         squares: Columns of ``frame`` and the slider whose square multiplies each. The first of ``y``, if
-            it is no column, is their sum: risk = L^2 bias + sigma^2 noise.
+            it is not a column, is their sum: risk = L^2 bias + sigma^2 noise.
         told: Columns of ``frame`` with one number for each setting, and the words that tell it below the
             figure, with ``{}`` for the number.
         scene: An SVG above the curves. Its circles with ``data-scale`` have the radius of the cursor, or
@@ -71,7 +71,7 @@ def interactive(
         ylim: Ends of the vertical axis.
 
     Raises:
-        ValueError: If a start is no stop, or ``experiment`` or ``alt`` lack what they must say.
+        ValueError: If a start is not a stop, ``experiment`` lacks "move", or ``alt`` is empty.
     """
     given = {"curves": frame, "best": best, "points": points}
     tables = {name: table for name, table in given.items() if table is not None}
@@ -128,8 +128,8 @@ def interactive(
 def pack(frame: pd.DataFrame, stops: Mapping[str, list[Any]]) -> dict[str, Any]:
     """Pack the columns of a tidy table as base64 of little-endian float32, relative error 6e-8.
 
-    Each column is an array over the keys on which it depends, then over the rows of one setting (a single
-    one if all are the same).
+    Each column is an array over the keys on which it depends, then over the rows of one setting. Equal rows
+    are kept once.
 
     Args:
         frame: The table.
@@ -143,7 +143,7 @@ def pack(frame: pd.DataFrame, stops: Mapping[str, list[Any]]) -> dict[str, Any]:
         values, needed = np.full(shape, np.nan, "<f4"), list[str]()
         values[(*codes, row)] = frame[name]
         for axis, key in reversed([*enumerate(stops)]):
-            # does not depend on it
+            # A column that is equal along an axis does not depend on its key.
             if np.array_equal(values, np.roll(values, 1, axis), equal_nan=True):
                 values = values.take(0, axis)
             else:

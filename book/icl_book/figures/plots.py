@@ -38,7 +38,7 @@ _BLUE, _ORANGE, _GREEN, _RED, _PURPLE = "#0173b2", "#de8f05", "#029e73", "#d55e0
 _SKY = "#56b4e9"
 _DARK = "#3b3b3b"
 
-#: Colors of series, in order; those of seaborn's palette that are too pale for lines on white are left out.
+#: Colors of series, in order. Those of seaborn's palette that are too pale for lines on white are left out.
 PALETTE = (_BLUE, _RED, _GREEN, _PURPLE, _ORANGE, _SKY, _DARK)
 
 #: A color for each role, so that the same thing looks the same in every chapter.
@@ -64,14 +64,17 @@ COLORS = {
 #: Markers of sampled series, in order.
 MARKERS = "os^Dv<>"
 
-#: What `label_ends` and `label_lines` call their texts; no legend shows a name that begins with a line.
+#: Artist labels of the texts of `label_ends` and `label_lines`. Legends leave out names that begin with "_".
 AT_END, BESIDE = "_at end", "_beside"
 
-#: For `label_lines`: colors below this brightness are drawn things and not shading or a grid; pixels around a
-#: label that stay free; a distance from other lines that is enough.
-_INK, _GAP, _FAR = 180, 5, 40
+#: `label_lines` takes a pixel darker than this for a drawn thing, and a lighter one for shading or the grid.
+_MAX_INK = 180
+#: It keeps this many pixels around a label free.
+_GAP = 5
+#: It does not move a label further from other lines than this many pixels.
+_FAR = 40
 
-#: Size of text in points: 14 px on a page, which shows figures at the size at which they are drawn.
+#: Size of text in points. Pages show figures at the size at which they are drawn, so that it is 14 px there.
 TEXT = 10.5
 
 _SIZES = (
@@ -86,7 +89,7 @@ _SIZES = (
     "figure.labelsize",
 )
 
-#: Seaborn's theme for papers with ticks, where it differs from matplotlib and the book does not from it.
+#: Seaborn's theme "ticks" in the context "paper", as far as it differs from matplotlib and the book keeps it.
 _THEME: dict[Any, Any] = {
     "axes.axisbelow": True,
     "axes.labelcolor": ".15",
@@ -120,7 +123,8 @@ _RC: dict[Any, Any] = dict.fromkeys(_SIZES, TEXT) | {
     "svg.fonttype": "path",
     "svg.hashsalt": "icl",
     "savefig.dpi": 160,
-    "figure.max_open_warning": 20,  # which `matplotlib.rcdefaults` leaves as it is
+    # `matplotlib.rcdefaults` does not reset this one.
+    "figure.max_open_warning": 20,
     "timezone": "UTC",
 }
 
@@ -130,7 +134,8 @@ class _Powers(LogFormatterSciNotation):
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         label = super().__call__(x, pos)
-        assert self.axis is not None  # it is set before any label is asked for
+        # Matplotlib sets the axis before it asks for a label.
+        assert self.axis is not None
         low, high = sorted(self.axis.get_view_interval())
         plain = high < 100 * low and 1e-3 <= x < 1e4
         return f"{x:g}" if label and plain else label
@@ -149,7 +154,7 @@ class _LogScale(scale.LogScale):
         axis.set_minor_formatter(minor)
 
 
-#: Numbers that are no part of a word: 100000 and longer ones, and such as 3e-04.
+#: Numbers that are not part of a word: powers of ten from 100000 on, and numbers such as 3e-04.
 _WRITTEN_OUT = re.compile(r"(?<![\w.])10{5,}(?![\w.])")
 _SCIENTIFIC = re.compile(r"(?<![\w.])(\d(?:\.\d+)?)e([+-]?\d+)(?![\w.])")
 
@@ -160,10 +165,10 @@ def spelled(template: str, value: Any) -> str:
     ``n = {:g}`` with 30000.0 becomes ``n = 30000``, with 1e6 ``n = $10^{6}$``.
     """
     text = _WRITTEN_OUT.sub(lambda found: f"1e{len(found[0]) - 1}", template.format(value))
-    return _SCIENTIFIC.sub(_power_of_ten, text)
+    return _SCIENTIFIC.sub(_write_power, text)
 
 
-def _power_of_ten(found: re.Match[str]) -> str:
+def _write_power(found: re.Match[str]) -> str:
     """Write the digits and the exponent of a number as axes do."""
     digits, exponent = found[1], int(found[2])
     factor = "" if digits == "1" else rf"{digits}\cdot"
@@ -176,7 +181,7 @@ def style() -> None:
     scale.register_scale(_LogScale)
     matplotlib.rcParams.update(_THEME | _RC)
     if get_ipython() is not None:
-        # comes with IPython
+        # The module comes with IPython, which a script may lack.
         from matplotlib_inline.backend_inline import set_matplotlib_formats
 
         set_matplotlib_formats("svg", metadata={"Date": None})  # type: ignore[no-untyped-call]
@@ -198,7 +203,7 @@ def colors(levels: Iterable[Any]) -> dict[Any, Any]:
     """Return a color for each value of a column: light to dark for numbers, else its role or the next."""
     levels = list(dict.fromkeys(levels))
     if all(isinstance(level, (int, float, np.number)) for level in levels):
-        # the palest has a contrast of three to white, what labels and lines need
+        # The palest shade has a contrast of three to white, which labels and lines need.
         places = np.linspace(0.4, 0.95, len(levels))
         shades = matplotlib.colormaps["viridis_r"](places)[:, :3]
         return dict(zip(levels, map(tuple, shades), strict=True))
@@ -274,7 +279,7 @@ def lines(
         line: Any other property of a line.
     """
     shades = colors(frame[hue])
-    for ax, level, group in _series(axes, frame, hue, col):
+    for ax, level, group in _split_series(axes, frame, hue, col):
         exact_curve(
             ax, group[x], group[y], spelled(label, level) or None, **{"color": shades[level]} | line
         )
@@ -306,7 +311,7 @@ def points(
         "capsize": 3,
         "zorder": 3,
     }
-    for ax, level, group in _series(axes, frame, hue, col):
+    for ax, level, group in _split_series(axes, frame, hue, col):
         low, high = group[y] - group[ends[0]], group[ends[1]] - group[y]
         if not (good := (low >= 0) & (high >= 0)).all():
             raise ValueError(f"{y}: outside its interval in {group[~good].to_dict('records')[0]}")
@@ -317,7 +322,7 @@ def points(
         )
 
 
-def _series(
+def _split_series(
     axes: Axes | Mapping[Any, Axes], frame: pd.DataFrame, hue: str, col: str | None
 ) -> Iterator[tuple[Axes, Any, pd.DataFrame]]:
     for (panel, level), group in frame.groupby([col or hue, hue], sort=False):
@@ -334,7 +339,8 @@ def label_ends(*panels: Axes, spacing: float = 12.0) -> None:
         spacing: Least distance of two labels, in points.
     """
     assert isinstance(panels[0].figure, Figure)
-    panels[0].figure.draw_without_rendering()  # once: the labels change no heights
+    # One layout is enough, because the labels do not change the heights of panels.
+    panels[0].figure.draw_without_rendering()
     for ax in panels:
         _label_ends(ax, spacing)
 
@@ -357,12 +363,12 @@ def _label_ends(ax: Axes, spacing: float) -> None:
         x, y = np.asarray(line.get_xydata())[shown][-1]
         height = float(ax.transData.transform((x, y))[1]) * points_per_pixel
         ends.append((min(max(height, bottom), top), x, y, height, name, line))
-    from scipy.optimize import isotonic_regression  # not every figure has labels at ends
+    # Few figures have labels at ends, so the others do not wait for this import.
+    from scipy.optimize import isotonic_regression
 
     ends.sort(key=lambda end: end[0])
     wanted = np.array([end[0] for end in ends])
-    # the heights next to the wanted ones, in the sense of least squares,
-    # that are far enough apart and in the panel
+    # Heights are the least-squares fit to the wanted ones that are far enough apart and in the panel.
     steps = spacing * np.arange(len(ends))
     highest = max(bottom, top - spacing * (len(ends) - 1))
     heights = isotonic_regression(wanted - steps).x.clip(bottom, highest) + steps
@@ -383,7 +389,7 @@ def label_lines(*panels: Axes) -> None:
     """Write the label of each line beside it, in its color, where nothing else is drawn.
 
     It is for lines that come together at their ends, or run on to the edge. Call it when all else is drawn.
-    If a label has no place where its line is the nearest, a legend below the figure has all of them.
+    If a label fits nowhere next to its line, a legend below the figure shows all labels instead.
 
     Args:
         panels: Panels of one figure; lines without a label stay without one.
@@ -393,19 +399,19 @@ def label_lines(*panels: Axes) -> None:
 
 
 def beside(*panels: Axes) -> bool:
-    """Write labels as `label_lines` does, all of them or none, and return whether they have places."""
+    """Write labels as `label_lines` does, or none if one has no place; return whether they are written."""
     figure = panels[0].figure
     assert isinstance(figure, Figure)
     drawn = io.BytesIO()
     figure.savefig(drawn, format="rgba", dpi="figure")
     width, height = figure.canvas.get_width_height()
     pixels = np.frombuffer(drawn.getvalue(), np.uint8).reshape(height, width, 4)
-    taken = pixels[::-1, :, :3].min(axis=2) < _INK
+    taken = pixels[::-1, :, :3].min(axis=2) < _MAX_INK
     written = []
     for ax in panels:
         x0, y0, x1, y1 = np.round(ax.bbox.extents).astype(int)
         inside = taken[y0:y1, x0:x1]
-        written += [_beside(ax, name, line, inside) for name, line in labeled(ax)]
+        written += [_place_label(ax, name, line, inside) for name, line in labeled(ax)]
     if None not in written:
         return True
     for text in filter(None, written):
@@ -423,7 +429,7 @@ def label_below(*panels: Axes) -> None:
 def legend_below(figure: Figure, handles: Mapping[str, Any]) -> None:
     """Write a legend of names and their artists below a figure, which gets higher by it.
 
-    It has as many columns as are not wider than the figure, at most four.
+    The legend has up to four columns, as many as fit into the width of the figure.
     """
     for columns in (4, 3, 2, 1):
         legend = figure.legend(
@@ -436,24 +442,25 @@ def legend_below(figure: Figure, handles: Mapping[str, Any]) -> None:
     figure.set_figheight(figure.get_figheight() + box.height / figure.dpi)
 
 
-def _beside(ax: Axes, name: str, line: Line2D, taken: NDArray[np.bool_]) -> Text | None:
-    """Write a label near its line and far from other lines, and return it, None if there is no place.
+def _place_label(ax: Axes, name: str, line: Line2D, taken: NDArray[np.bool_]) -> Text | None:
+    """Write a label near its line and far from other lines; return it, or None if it has no place.
 
-    ``taken`` are the pixels of the panel where something is drawn, from below; the label is added to them.
+    ``taken`` marks the pixels of the panel that are drawn on, rows from below; the label is added to them.
     """
     from scipy.ndimage import distance_transform_edt, maximum_filter, minimum_filter
 
     on_line, on_others = np.zeros_like(taken), np.zeros_like(taken)
     for other in ax.get_lines():
-        columns, rows = _pixels(ax, other)
+        columns, rows = _find_pixels(ax, other)
         mask = on_line if other is line else on_others
         mask[rows, columns] = True
-    on_others[[0, -1]] = on_others[:, [0, -1]] = True  # the edges of the panel
+    # A label keeps away from the edges of the panel, too.
+    on_others[[0, -1]] = on_others[:, [0, -1]] = True
     words: dict[str, Any] = {"ha": "center", "va": "center", "transform": ax.transAxes}
     text = ax.text(0.5, 0.5, name, color=line.get_color(), label=BESIDE, **words)
     size = text.get_window_extent()
     box = (int(size.height) + 2 * _GAP, int(size.width) + 2 * _GAP)
-    # for a label around each pixel
+    # Filters of the size of a label say for each pixel what a label around it would meet.
     overlaps = maximum_filter(taken, box, mode="constant", cval=True)
     own, others = (minimum_filter(distance_transform_edt(~m), box) for m in (on_line, on_others))
     free = ~overlaps & (own < others) & on_line.any()
@@ -468,11 +475,12 @@ def _beside(ax: Axes, name: str, line: Line2D, taken: NDArray[np.bool_]) -> Text
     return text
 
 
-def _pixels(ax: Axes, line: Line2D) -> NDArray[np.int64]:
-    """Return columns and rows of the pixels on a line or of its points, from a panel's lower left corner."""
+def _find_pixels(ax: Axes, line: Line2D) -> NDArray[np.int64]:
+    """Return columns and rows of the pixels of a line or of its points, from a panel's lower left corner."""
     corners = line.get_transform().transform(line.get_xydata()) - ax.bbox.p0
     corners = corners[np.isfinite(corners).all(axis=1)]
     if line.get_linestyle() != "None":
+        # A hundred points on each segment stand for the line.
         at = np.arange(0, len(corners) - 0.999, 0.01)
         corners = np.stack([np.interp(at, range(len(corners)), c) for c in corners.T], axis=1)
     inside = ((corners >= 0) & (corners < np.floor(ax.bbox.size))).all(axis=1)
@@ -525,7 +533,8 @@ def matrix(
     names = {"xticklabels": list(columns) or False, "yticklabels": list(rows) or False}
     numbers = {"annot": np.vectorize(lambda value: number(value, fmt))(values), "fmt": "", **names}
     scale = {"cmap": "vlag", "vmin": -limit, "vmax": limit, "square": True, "cbar": False}
-    import seaborn as sns  # takes long to import
+    # Seaborn takes long to import, and few figures need it.
+    import seaborn as sns
 
     sns.heatmap(values, ax=ax, linewidths=0.5, annot_kws={"fontsize": 9.5}, **scale, **numbers)
     ax.tick_params(length=0, labelrotation=0)
@@ -550,7 +559,7 @@ def table(frame: pd.DataFrame, columns: Mapping[str, str], caption: str) -> HTML
         caption: What the numbers are, and from which machine.
 
     Raises:
-        KeyError: If a template names no column.
+        KeyError: If a template names a column that the table lacks.
     """
     form, heads = _Formatter(), list(columns)
     rows = [[form.vformat(columns[h], (), row) for h in heads] for row in frame.to_dict("records")]

@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
-#: Radius of a map in its own units, and the number of strips of which what is shaded consists.
-SIZE, STRIPS = 100, 160
+#: Radius of a map in units of its SVG.
+SIZE = 100
+#: Shaded places are drawn as this many strips from north to south.
+STRIPS = 160
 
 
 def surroundings(
@@ -36,7 +38,7 @@ def surroundings(
     Args:
         star: The place as a unit vector (3,), not a pole.
         known: Known places as unit vectors, (places, 3). At ``n`` the first ``n`` of them are drawn.
-        shaded: For each map, what says of places (..., 3) whether they are shaded.
+        shaded: For each map, a function that says which places (..., 3) are shaded.
         counts: The stops of ``n``, rising.
         radius: Radius of the sphere.
         reaches: How far each map reaches.
@@ -58,20 +60,20 @@ def surroundings(
     distance = np.hypot(right, above)
     x, y, z = frame @ known.T
     around = np.arccos(z.clip(-1, 1))
-    # by an angle, so that a place at the star itself has a direction, too
+    # An angle gives even a place at the star itself a direction.
     bearing = np.arctan2(x, y)
     direction = np.array([np.sin(bearing), -np.cos(bearing)])
 
     drawn = []
     for i, reach in enumerate(reaches):
         angle = distance * reach / radius
-        # sin(angle) / distance has a limit at the star, which no strip's middle hits
+        # The number of strips is even, so that no middle hits the star, where this would be 0 / 0.
         sideways = np.sin(angle) / distance
         grid = np.stack([sideways * right, sideways * above, np.cos(angle)], -1) @ frame
         parts = []
         for name, of in shaded.items():
             inside = np.pad(of(grid) & (distance <= 1), [(0, 0), (1, 1)])
-            # where strips begin, and where they end
+            # A strip begins where this is 1, and ends where it is -1.
             edges = np.diff(inside.astype(int), axis=1)
             rows, first = np.nonzero(edges == 1)
             _, last = np.nonzero(edges == -1)
@@ -81,14 +83,14 @@ def surroundings(
                 for row, a, b in runs
             )
             part = f'<path class="shaded" stroke-width="{width:g}" d="{path}"/>'
-            parts.append(_shown(part, {"map": [name]}, start))
+            parts.append(_mark_stops(part, {"map": [name]}, start))
         for n, fewer in zip(counts, [0, *counts], strict=False):
             new = slice(fewer, n)
             near = around[new] * radius < reach
             places = direction[:, new][:, near] * around[new][near] * radius / reach * SIZE
             dots = "".join(f"M{a:.1f} {b:.1f}h0" for a, b in places.T)
             when = {"n": [m for m in counts if m >= n]}
-            parts.append(_shown(f'<path class="known" d="{dots}"/>', when, start))
+            parts.append(_mark_stops(f'<path class="known" d="{dots}"/>', when, start))
         scale = SIZE / reach
         circles = "".join(
             f'<circle class="{name}" data-scale="{scale:.6g}" r="{scale * float(str(start["best"])):.1f}"/>'
@@ -104,7 +106,9 @@ def surroundings(
     return f'<div class="scene" role="img" aria-label="{html.escape(alt)}">{"".join(drawn)}</div>'
 
 
-def _shown(part: str, when: Mapping[str, Sequence[object]], start: Mapping[str, object]) -> str:
-    """Mark a part with the stops at which it is seen, and hide it where the start is none of them."""
+def _mark_stops(
+    part: str, when: Mapping[str, Sequence[object]], start: Mapping[str, object]
+) -> str:
+    """Mark a part with the stops at which it is seen, and hide it if the start is not among them."""
     hidden = "" if all(start[name] in stops for name, stops in when.items()) else " hidden"
     return f'<g data-when="{html.escape(json.dumps(when))}"{hidden}>{part}</g>'
