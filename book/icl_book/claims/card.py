@@ -17,7 +17,7 @@ Record = dict[str, Any]
 Rows = Sequence[Mapping[str, Any]]
 
 _CLAIM = TypeAdapter(Claim)
-#: What a record does not say of a claim, or says in other words.
+#: Attributes of a claim that a record leaves out, or has in another form.
 _LEFT_OUT = {"rule", "corrected_rule", "depends_on", "where"}
 
 
@@ -25,8 +25,10 @@ _LEFT_OUT = {"rule", "corrected_rule", "depends_on", "where"}
 class Card:
     """A claim with its evidence and verdict; a notebook shows it as text and keeps the evidence."""
 
-    data: Record  #: Strict JSON: the statement, the verdict, and each reading with its cases
-    offered: Record  #: The evidence, strict JSON, from which `icl_book.claims.judge.decide` makes ``data``
+    #: The record as strict JSON: the statement, the verdict, and each reading with its cases.
+    data: Record
+    #: The evidence as strict JSON, from which `icl_book.claims.judge.decide` makes ``data``.
+    offered: Record
 
     @property
     def verdict(self) -> Verdict:
@@ -60,7 +62,7 @@ def line(record: Mapping[str, Any]) -> str:
 
 
 def lacking(record: Mapping[str, Any]) -> list[str]:
-    """List what of a statement has no case: our reading, others, where these hold, and the control."""
+    """List the parts of a card without a case: readings, the situations where they hold, the control."""
     ours, *_ = record["readings"]
     some = {ours: record["cases"], **record["other_readings"]}
     some |= {f"where it holds: {name}": rows for name, rows in record["holding"].items()}
@@ -75,7 +77,7 @@ def refusal(reading: str) -> str:
 
 
 def statement_record(claim: Claim) -> Record:
-    """Return what a record says of the statement; of one that is not testable there is no more."""
+    """Return the part of a record that comes from the claim, all there is if it is not testable."""
     said: Record = _CLAIM.dump_python(claim, mode="json", exclude=_LEFT_OUT)
     late = [reading.name for reading in claim.alternatives if reading.late]
     could = {a.name: a.could for a in claim.alternatives if a.could}
@@ -85,7 +87,7 @@ def statement_record(claim: Claim) -> Record:
         "own": claim.own,
         "statement": claim.statement,
         "tested": claim.tested,
-        "by": _by(claim),
+        "by": _name_origin(claim),
         "depends_on": [choice.what for choice in claim.depends_on],
         "late": late,
         "could": could,
@@ -93,13 +95,13 @@ def statement_record(claim: Claim) -> Record:
     }
 
 
-def _by(claim: Claim) -> str:
-    """Write who says it, and where."""
+def _name_origin(claim: Claim) -> str:
+    """Write who made the statement, and where."""
     if not claim.quote:
         return ""
     key, _, line = claim.place.partition(":")
     place, who = f"{SOURCES[key].name}, line {line}", str(claim.authority)
-    # What authors wrote may be known to us only from notes on other papers.
+    # Some words of authors are known to us only from notes on other papers.
     known = (
         ", found among the " if claim.authority in OWN and place.startswith("formulas") else ": "
     )
@@ -126,13 +128,11 @@ def spread(row: Mapping[str, Any], enclosed: bool = False) -> str:
 
 
 def decisive(rows: Rows, must: str = "agrees", which: str = "outcome") -> str:
-    """Name the setting that keeps some cases from what they must do, with its interval and what is permitted.
-
-    Of several it is the one that is farthest from it.
+    """Name the case that fails most clearly, with its interval and what is permitted.
 
     Args:
         rows: Judged cases, of one reading or of a control.
-        must: The outcome that all have to have, ``"agrees"`` or ``"contradicts"``.
+        must: The outcome that every case must have, ``"agrees"`` or ``"contradicts"``.
         which: ``"outcome"``, or ``"outcome_corrected"`` for the correction.
 
     Returns:
@@ -145,11 +145,12 @@ def decisive(rows: Rows, must: str = "agrees", which: str = "outcome") -> str:
         return ""
     permits = which.replace("outcome", "permitted")
     row = max(
-        (one for one in rows if one[which] == worst), key=lambda one: _beyond(one, permits, worst)
+        (one for one in rows if one[which] == worst),
+        key=lambda one: _measure_distance(one, permits, worst),
     )
     ends, measured = row[permits], row["measured"]
     digits = next(
-        (d for d in range(4, 12) if number(measured, f".{d}g") not in _texts(ends, d)), 12
+        (d for d in range(4, 12) if number(measured, f".{d}g") not in _format_ends(ends, d)), 12
     )
     low, high = map(float, row["interval"])
     text = f"{row['name']} is {number(measured, f'.{digits}g')}"
@@ -165,12 +166,12 @@ def decisive(rows: Rows, must: str = "agrees", which: str = "outcome") -> str:
     return f"{text}, {side[worst]} what is permitted, {interval(ends, digits)}"
 
 
-def _texts(ends: Sequence[float | str], digits: int) -> list[str]:
+def _format_ends(ends: Sequence[float | str], digits: int) -> list[str]:
     return [number(end, f".{digits}g") for end in ends]
 
 
-def _beyond(row: Mapping[str, Any], permits: str, outcome: str) -> float:
-    """Return by how much a case is what it is: how far its interval is, or goes, beyond what is permitted."""
+def _measure_distance(row: Mapping[str, Any], permits: str, outcome: str) -> float:
+    """Return how far the interval of a case lies outside the permitted range, or inside it if it agrees."""
     (low, high), (first, last) = map(float, row["interval"]), map(float, row[permits])
     if outcome == "agrees":
         return min(low - first, last - high)
@@ -220,7 +221,8 @@ def contradiction(rows: Rows, main: bool = False) -> str:
             else:
                 span = f"{number(ends[0])} to {number(ends[-1])}"
                 text = f"{side} the limit for its setting ({span})"
-            if lows and highs and not same:  # some cases have this limit, others that
+            # Where a limit holds for some cases only, the sentence names them.
+            if lows and highs and not same:
                 limited = [r for r in rows if math.isfinite(float(r["permitted"][end]))]
                 one = len(limited) == 1
                 text += (
@@ -253,17 +255,17 @@ def text(record: Mapping[str, Any]) -> str:
     readings |= record["other_readings"]
     for name, rows in readings.items():
         shown.append(f"{name}: {agreement(rows)}")
-        shown += [f"  {_row(row)}" for row in rows]
+        shown += [f"  {_write_row(row)}" for row in rows]
     if record["control"]:
         verb = "reject" if record["control_must"] == "contradicts" else "accept"
         does = f"{verb}s" if record["control_passed"] else f"does NOT {verb}"
         shown.append(f"The rule {does} the control: {record['control']}")
-        shown += [f"  {_row(row)}" for row in record["control_cases"]]
+        shown += [f"  {_write_row(row)}" for row in record["control_cases"]]
     if record["cases"]:
         shown.append(contradiction(record["cases"], record["verdict"].startswith("depends")))
     return "\n".join(" ".join(part.split()) if part[:1] != " " else part for part in shown)
 
 
-def _row(row: Mapping[str, Any]) -> str:
+def _write_row(row: Mapping[str, Any]) -> str:
     permitted = interval(row["permitted"])
     return f"{row['name']}: {number(row['measured'], '.6g')} {spread(row)}; permitted {permitted}"

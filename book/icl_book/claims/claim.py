@@ -1,4 +1,4 @@
-"""Statements as data: who said them, what we judge, and what the verdict rests on.
+"""Statements as data: who made them, what we judge, and what the verdict rests on.
 
 A `Claim` says who states something and where (`authority`, `quote`, `place`), what is judged where that is
 not the quote itself (`reading`), which choices of ours the verdict rests on (`depends_on`), and the *rule*:
@@ -11,10 +11,10 @@ fails only if it is contradicted in every reading. If readings differ, the verdi
 reading". A reading is one that its author would accept as what the words may mean, that some data could
 satisfy, and that speaks about the number of which the words speak. So a slip of the pen taken by the letter,
 a constant that nobody printed, a stricter threshold beside one that fails, and a figure's sentence at other
-settings than the figure's are none. What is known in this book for or against a statement enters the verdict
-only as such a reading, whenever it was found (`Alternative.late`). As a statement has a control, a reading
-that is measured apart and fails has a situation in which it holds (`Alternative.could`): without one it
-decides nothing.
+settings than the figure's are not readings. What is known in this book for or against a statement enters the
+verdict only as such a reading, whenever it was found (`Alternative.late`). As a statement has a control, a
+reading that is measured apart and fails has a situation in which it holds (`Alternative.could`): without one
+it decides nothing.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from pydantic import BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 from icl_book.claims import rules
 from icl_book.parameters import BadInput
 
-#: ``book/claims``, through a link, so that a wheel has it.
+#: This link to ``book/claims`` puts the claims into a wheel.
 FOLDER = Path(__file__).resolve().parent / "data"
 
 
 class Authority(StrEnum):
-    """Who says it."""
+    """Who made a statement."""
 
     TEXT = "authors' text"
     TALK = "authors' talk, read by OCR"
@@ -49,7 +49,7 @@ class Authority(StrEnum):
     BOOK = "this book"
 
 
-#: Whose sentences count as a paper's own.
+#: Authorities whose sentences count as a paper's own.
 OWN = (Authority.TEXT, Authority.TALK, Authority.REBUTTAL)
 
 
@@ -57,13 +57,17 @@ OWN = (Authority.TEXT, Authority.TALK, Authority.REBUTTAL)
 class Source:
     """A text that quotations were read from."""
 
-    name: str  #: Short, as a card prints it
-    reference: str  #: What it is
-    how: str  #: How it was read
-    authority: Authority  #: Who speaks in it, unless a claim says otherwise
+    #: The short name that a card prints.
+    name: str
+    #: The full reference.
+    reference: str
+    #: How the text was read.
+    how: str
+    #: Who speaks in the text, unless a claim names another authority.
+    authority: Authority
 
 
-#: The texts by their keys, with which the place of a quotation begins.
+#: The texts by key; the place of a quotation begins with a key.
 SOURCES = TypeAdapter(dict[str, Source]).validate_python(
     yaml.safe_load((FOLDER / "sources.yml").read_text(encoding="utf-8"))
 )
@@ -88,7 +92,7 @@ class Verdict(StrEnum):
     OPEN = "open"
 
 
-#: Verdicts of what is not measured, each with a reason.
+#: Verdicts on statements that are not measured; each needs a reason.
 UNTESTED = (Verdict.NOT_READ, Verdict.NOT_TESTABLE)
 
 
@@ -114,7 +118,7 @@ class Severity(StrEnum):
     MESSAGE = "message"
 
 
-#: How a result of this book stands to the literature, as a file has it and in words.
+#: How a result of this book relates to the literature: the key in a file, and its words.
 STANDING = {
     "new": "New, as far as we know:",
     "known": "Known:",
@@ -123,20 +127,20 @@ STANDING = {
 }
 
 
-def _named(key: str) -> BeforeValidator:
-    """Let a text stand for an entry that has nothing else."""
+def _accept_text_as(key: str) -> BeforeValidator:
+    """Accept a text in place of an entry that would have only this key."""
     return BeforeValidator(lambda given: {key: given} if isinstance(given, str) else given)
 
 
 Labels = Mapping[str, Any]
 Rule = Annotated[Callable[[Labels], tuple[float, float]], BeforeValidator(rules.Rule)]
 
-#: A file's entry has no key that is not an attribute.
+#: Each key of a file's entry must be an attribute.
 STRICT = ConfigDict(extra="forbid")
 
 
-def _keyed(given: object) -> object:
-    """Take a mapping from keys to readings, each a name or a mapping."""
+def _list_readings(given: object) -> object:
+    """Convert a mapping from keys to readings, each a name or a mapping, to a list."""
     if not isinstance(given, dict):
         raise ValueError(f"needs a mapping from keys to readings, not {given!r}")
     return [
@@ -151,16 +155,18 @@ class Alternative:
 
     __pydantic_config__ = STRICT
 
-    key: str  #: Short and unique in its claim, e.g. ``"long"``; evidence names it
-    name: str  #: In words
-    #: What the statement permits, for the same measured cases; without a rule the notebook measures cases of
-    #: its own and hands them to the judge under this key.
+    #: A short key, unique in its claim, by which evidence names the reading, e.g. ``"long"``.
+    key: str
+    #: The reading in words.
+    name: str
+    #: What the statement permits in this reading, for the same cases. Without a rule the notebook measures
+    #: cases for this reading and passes them to `judge` under its key.
     rule: Rule | None = None
-    #: Whether it was added after its data, which the card says. In what others state it counts like any
-    #: other; it does not rescue a result of this book.
+    #: Whether the reading was added after its data, as the card then says. For a statement of others it
+    #: counts like any other reading; it does not rescue a result of this book.
     late: bool = False
-    #: A situation in which this reading holds, in words, which the notebook measures. A reading with cases of
-    #: its own that fails without one is undecided, because nothing shows that any data could satisfy it.
+    #: A situation, in words, in which this reading holds and which the notebook measures. Without one, a
+    #: reading that its own cases contradict is undecided, because nothing shows that data could satisfy it.
     could: str = ""
 
 
@@ -170,12 +176,13 @@ class Choice:
 
     __pydantic_config__ = STRICT
 
-    what: str  #: What no source settles, and what we took, e.g. ``"the cosine class has no phase"``
+    #: What the sources leave open, and what we took, e.g. ``"the cosine class has no phase"``.
+    what: str
     #: The other fair readings, each judged beside ours; empty if there is nothing to compute.
-    alternatives: Annotated[tuple[Alternative, ...], BeforeValidator(_keyed)] = ()
+    alternatives: Annotated[tuple[Alternative, ...], BeforeValidator(_list_readings)] = ()
 
 
-def _standing(given: object) -> str:
+def _write_standing(given: object) -> str:
     """Write ``{known: Nair 2025}`` in words; "new" is as far as we know."""
     ((novelty, why),) = (
         given.items() if isinstance(given, dict) and len(given) == 1 else (("", given),)
@@ -191,47 +198,58 @@ class Claim:
 
     __pydantic_config__ = STRICT
 
-    id: str  #: Short and unique, e.g. ``"P1.T2.lower"``
-    authority: Authority  #: Who says it
-    source: str  #: Where, in words, e.g. ``"ITA slides, Theorem 2, lower bound"``
-    #: The statement in plain words, on one line; formulas have no TeX commands, so that it can be a tooltip
+    #: A short, unique id, e.g. ``"P1.T2.lower"``.
+    id: str
+    #: Who made the statement.
+    authority: Authority
+    #: Where it was made, in words, e.g. ``"ITA slides, Theorem 2, lower bound"``.
+    source: str
+    #: The statement in plain words, on one line. It can be a tooltip, so its formulas have no TeX commands.
     title: str = ""
-    quote: str = (
-        ""  #: The verbatim words, ``[...]`` for what is left out; empty for this book's own
-    )
-    garbled: bool = False  #: Whether the quote shows that it was read by OCR, which the card says
-    place: str = ""  #: Document and line of the quote's first word, e.g. ``"talk:302"``
-    reading: str = ""  #: What is judged (MyST markdown), wherever that is not the quote
-    quantity: str = ""  #: What is measured, in words; the rule speaks about this number
-    #: From a case's labels to the permitted range, ends and tolerances included
+    #: The verbatim words, ``[...]`` for what is left out; empty for this book's own statements.
+    quote: str = ""
+    #: Whether the quote has errors of OCR, as the card then says.
+    garbled: bool = False
+    #: Document and line of the quote's first word, e.g. ``"talk:302"``.
+    place: str = ""
+    #: What is judged (MyST markdown), wherever that is not the quote.
+    reading: str = ""
+    #: What is measured, in words; the rule speaks about this number.
+    quantity: str = ""
+    #: From a case's labels to the permitted range, ends and tolerances included.
     rule: Rule | None = None
-    #: The verdict of the last run; another one fails the build. None stands for "not testable" if there is a
-    #: reason, for "established" if the statement is this book's own, else for "holds".
+    #: The verdict of the last run; another one fails the build. None stands for "not testable" if `why_not`
+    #: is given, for "established" if the statement is this book's own, else for "holds".
     expected: Verdict | None = None
-    grade: Grade | None = None  #: Kind of evidence
-    #: What it ranges over, or ``"there is"``, ``"in the limit"``, ...
+    #: The kind of evidence.
+    grade: Grade | None = None
+    #: The range of the statement, or ``"there is"``, ``"in the limit"``, ...
     quantifier: str = "for all"
-    #: Choices of ours that the verdict rests on
-    depends_on: tuple[Annotated[Choice, _named("what")], ...] = ()
-    #: Ids that this one follows from; totals count only claims without
+    #: Our choices that the verdict rests on.
+    depends_on: tuple[Annotated[Choice, _accept_text_as("what")], ...] = ()
+    #: Ids that this claim follows from; totals leave out claims that follow from others.
     implied_by: tuple[str, ...] = ()
-    #: Our corrected statement (MyST markdown), if the printed one fails
+    #: Our corrected statement (MyST markdown), if the printed one fails.
     corrected: str | None = None
-    corrected_rule: Rule | None = None  #: What the corrected statement permits
-    severity: Severity | None = None  #: Given if it is false as we have it
-    #: What is broken in the negative control, in words; empty without one
+    #: What the corrected statement permits.
+    corrected_rule: Rule | None = None
+    #: How much of the statement is wrong, given if it is false as we have it.
+    severity: Severity | None = None
+    #: What is broken in the negative control, in words; empty without a control.
     control: str = ""
-    #: What a card says in place of *exact* of numbers that were counted or averaged over samples
+    #: Words in place of *exact* for numbers that were counted or averaged over samples.
     evidence: str = ""
-    unit: str = ""  #: Of the detection limit, e.g. ``"in the exponent"``
-    why_not: str = ""  #: The reason why it is not tested
-    #: Why no data could contradict it; such statements, and identities, are counted apart from those tested.
+    #: The unit of the detection limit, e.g. ``"in the exponent"``.
+    unit: str = ""
+    #: Why the statement is not tested.
+    why_not: str = ""
+    #: Why no data could contradict it. Such statements, and identities, are counted apart from those tested.
     cannot_fail: str = ""
-    #: Of a result of this book, see `STANDING`
-    standing: Annotated[str, BeforeValidator(_standing)] = ""
-    #: One sentence: what the registered run found otherwise, and why
+    #: How a result of this book relates to the literature, see `STANDING`.
+    standing: Annotated[str, BeforeValidator(_write_standing)] = ""
+    #: One sentence on what the registered run found otherwise, and why.
     rerun: str = ""
-    #: File and line of the entry, e.g. ``"book/claims/paper1.yml:120"``
+    #: File and line of the entry, e.g. ``"book/claims/paper1.yml:120"``.
     where: str = ""
 
     @property
@@ -313,7 +331,7 @@ def registry() -> dict[str, Claim]:
 
 
 def find(claim: str) -> Claim:
-    """Return the claim of an id; BadInput, naming ids like it, if there is none."""
+    """Return the claim of an id; BadInput, naming similar ids, if it is unknown."""
     found = registry()
     if claim not in found:
         close = difflib.get_close_matches(claim, list(found)) or ["an id of book/claims/*.yml"]
@@ -327,11 +345,11 @@ def load(folder: Path) -> dict[str, Claim]:
     """Return the claims of all files of a folder by id.
 
     Raises:
-        ValueError: If an entry is no claim, or two have one id; a line for each problem, with file and line.
+        ValueError: If an entry is not a claim, or two have one id, with file and line of each problem.
     """
     found: dict[str, Claim] = {}
     for path in sorted(folder.glob("paper*.yml")):
-        for name, claim in _read(path).items():
+        for name, claim in _read_file(path).items():
             if name in found:
                 raise ValueError(f"{claim.where}: the id {name} is taken by {found[name].where}")
             found[name] = claim
@@ -339,7 +357,7 @@ def load(folder: Path) -> dict[str, Claim]:
 
 
 class _Loader(yaml.CSafeLoader):  # type: ignore[misc]
-    """Reads YAML, and refuses a key that stands twice in one mapping, of which YAML would take the last."""
+    """Reads YAML, and raises for a repeated key, of which YAML would take the last."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         keys = [key.value for key, _ in node.value]
@@ -350,7 +368,7 @@ class _Loader(yaml.CSafeLoader):  # type: ignore[misc]
         return dict(super().construct_mapping(node, deep))
 
 
-def _read(path: Path) -> dict[str, Claim]:
+def _read_file(path: Path) -> dict[str, Claim]:
     place, root = f"book/claims/{path.name}", None
     loader = _Loader(path.read_text(encoding="utf-8"))
     try:
@@ -368,11 +386,11 @@ def _read(path: Path) -> dict[str, Claim]:
     except AttributeError:
         problems = [(1, "an id and a mapping are needed for each claim")]
     except ValidationError as error:
-        problems = [(_line(root, e["loc"]), _said(e)) for e in error.errors()]
+        problems = [(_find_line(root, e["loc"]), _explain_error(e)) for e in error.errors()]
     raise ValueError("\n".join(f"{place}:{line}: {said}" for line, said in problems))
 
 
-def _line(node: yaml.Node, steps: Sequence[int | str]) -> int:
+def _find_line(node: yaml.Node, steps: Sequence[int | str]) -> int:
     """Return the line of what a problem is about, or of the entry that lacks it."""
     line = 1
     for step in steps:
@@ -380,7 +398,8 @@ def _line(node: yaml.Node, steps: Sequence[int | str]) -> int:
             node = node.value[step]
             line = node.start_mark.line + 1
         elif isinstance(node, yaml.MappingNode) and isinstance(step, int):
-            key, node = node.value[step]  # readings by key are a tuple
+            # `_list_readings` made a list of this mapping, so pydantic counts its entries.
+            key, node = node.value[step]
             line = key.start_mark.line + 1
         elif isinstance(node, yaml.MappingNode):
             for key, value in node.value:
@@ -389,8 +408,8 @@ def _line(node: yaml.Node, steps: Sequence[int | str]) -> int:
     return line
 
 
-def _said(error: Any) -> str:
-    """Return what pydantic found, e.g. ``"P1.T2.upper, grade: Input should be 'identity', ..., not 'x'"``."""
+def _explain_error(error: Any) -> str:
+    """Say what pydantic found, e.g. ``"P1.T2.upper, grade: Input should be 'identity', ..., not 'x'"``."""
     keys = [
         step for step in error["loc"] if isinstance(step, str) and step not in ("[key]", "float")
     ]

@@ -26,7 +26,7 @@ Range = tuple[float, float]
 Column = str | float
 Numbers = NDArray[np.float64]
 
-#: How far rounding may put a found number beyond what is proved, relative to the larger of that and one.
+#: Rounding may put a found number this far beyond the proved end, relative to the larger of that end and one.
 ROUNDING = 1e-12
 #: A tidy table, or the cases made of it, in any nesting of lists.
 Evidence: TypeAlias = "pd.DataFrame | Case | Iterable[Evidence]"
@@ -94,9 +94,9 @@ def exact_cases(
         )
     if not len(frame):
         return []
-    labels = _label_columns(frame, [value, error], labels)
-    measured = _numbers(frame, value)
-    half = _numbers(frame, 0.0 if error is None else error)
+    labels = _find_label_columns(frame, [value, error], labels)
+    measured = _read_numbers(frame, value)
+    half = _read_numbers(frame, 0.0 if error is None else error)
     return _make_cases(frame, measured, measured - half, measured + half, value, labels, name)
 
 
@@ -116,10 +116,10 @@ def interval_cases(
     """
     if not len(frame):
         return []
-    labels = _label_columns(frame, [value, low, high], labels)
-    measured = _numbers(frame, value)
+    labels = _find_label_columns(frame, [value, low, high], labels)
+    measured = _read_numbers(frame, value)
     return _make_cases(
-        frame, measured, _numbers(frame, low), _numbers(frame, high), value, labels, name
+        frame, measured, _read_numbers(frame, low), _read_numbers(frame, high), value, labels, name
     )
 
 
@@ -145,13 +145,13 @@ def attained_cases(
         raise ValueError(f"low = {low}, high = {high}: a search has one proved end")
     if not len(frame):
         return []
-    labels = _label_columns(frame, [value, low, high], labels)
-    measured = _numbers(frame, value)
-    proved_low = measured if low is None else _numbers(frame, low)
+    labels = _find_label_columns(frame, [value, low, high], labels)
+    measured = _read_numbers(frame, value)
+    proved_low = measured if low is None else _read_numbers(frame, low)
     proved_high = measured
     if low is None:
-        proved_high = _numbers(frame, math.inf if high is None else high)
-    first, last, notes = _attained(measured, proved_low, proved_high)
+        proved_high = _read_numbers(frame, math.inf if high is None else high)
+    first, last, notes = _enclose_attained(measured, proved_low, proved_high)
     return _make_cases(frame, measured, first, last, value, labels, name, "found", notes)
 
 
@@ -173,7 +173,7 @@ def sampled_cases(
     """
     if not len(frame):
         return []
-    labels = _label_columns(frame, [value, samples], labels)
+    labels = _find_label_columns(frame, [value, samples], labels)
     if frame.duplicated([*labels, samples]).any():
         raise ValueError(
             f"{samples!r}: a case has one of its samples twice; labels are {', '.join(labels)}"
@@ -185,14 +185,22 @@ def sampled_cases(
         middle, low, high, miss = (
             float(v) for v in median_interval(group[value].to_numpy(dtype=float))
         )
-        (some,) = _labels(group.head(1), labels)
+        (some,) = _read_labels(group.head(1), labels)
         out.append(
-            Case(_name(some, name) or value, middle, (low, high), some, len(group), "sampled", miss)
+            Case(
+                _name_case(some, name) or value,
+                middle,
+                (low, high),
+                some,
+                len(group),
+                "sampled",
+                miss,
+            )
         )
     return out
 
 
-def _label_columns(
+def _find_label_columns(
     frame: pd.DataFrame, named: Iterable[Column | None], labels: list[str] | None
 ) -> list[str]:
     """Return the columns that are labels: those given, or all but the named ones."""
@@ -206,7 +214,7 @@ def _label_columns(
     return labels
 
 
-def _numbers(frame: pd.DataFrame, column: Column) -> Numbers:
+def _read_numbers(frame: pd.DataFrame, column: Column) -> Numbers:
     """Return the numbers of a column, or one number for all rows."""
     given = frame[column] if isinstance(column, str) else np.full(len(frame), column)
     return np.asarray(given, dtype=float)
@@ -226,7 +234,7 @@ def _make_cases(
     """Make a case of each row; ``notes`` are added to the names."""
     made = []
     rows = zip(
-        _labels(frame, labels),
+        _read_labels(frame, labels),
         measured.tolist(),
         low.tolist(),
         high.tolist(),
@@ -234,13 +242,18 @@ def _make_cases(
         strict=True,
     )
     for labels_here, number, first, last, note in rows:
-        name_here = (_name(labels_here, name) or value) + note
+        name_here = (_name_case(labels_here, name) or value) + note
         made.append(Case(name_here, number, (first, last), labels_here, kind=kind))
     return made
 
 
-def _attained(measured: Numbers, low: Numbers, high: Numbers) -> tuple[Numbers, Numbers, list[str]]:
-    """Return the intervals of found numbers, which are attained whatever is proved, and notes for names."""
+def _enclose_attained(
+    measured: Numbers, low: Numbers, high: Numbers
+) -> tuple[Numbers, Numbers, list[str]]:
+    """Return the intervals of found numbers, with a note for the name of each that is beyond its proof.
+
+    A found number is attained, so that its interval has it even where a proof says otherwise.
+    """
     notes = []
     first, last = low.copy(), high.copy()
     for i, x in enumerate(measured):
@@ -254,13 +267,13 @@ def _attained(measured: Numbers, low: Numbers, high: Numbers) -> tuple[Numbers, 
     return first, last, notes
 
 
-def _labels(frame: pd.DataFrame, labels: list[str]) -> list[dict[str, Any]]:
+def _read_labels(frame: pd.DataFrame, labels: list[str]) -> list[dict[str, Any]]:
     """Return the labels of each row, as plain Python values."""
     rows = frame[labels].to_dict("records") if labels else [{} for _ in range(len(frame))]
     return [{str(k): v for k, v in row.items() if v is not None and v == v} for row in rows]
 
 
-def _name(labels: dict[str, Any], template: str | None) -> str:
+def _name_case(labels: dict[str, Any], template: str | None) -> str:
     """Name a case by its labels: words as they are, numbers with their names."""
     if template is not None:
         return template.format(**labels)
@@ -275,7 +288,7 @@ def _name(labels: dict[str, Any], template: str | None) -> str:
 
 
 def as_data(case: Case) -> Row:
-    """Return a case as strict JSON, which has no infinity and no NaN: those become strings."""
+    """Return a case as strict JSON, in which infinities and NaN are strings."""
     return asdict(case) | {"measured": plain(case.measured), "interval": plain(case.interval)}
 
 
@@ -286,7 +299,7 @@ def from_data(row: Mapping[str, Any]) -> Case:
 
 
 def plain(x: float | Range) -> float | str | list[Any]:
-    """Convert a number or a range to strict JSON, which has no infinity and no NaN: those become strings."""
+    """Convert a number or a range to strict JSON, in which infinities and NaN are strings."""
     if isinstance(x, tuple):
         return [plain(v) for v in x]
     return float(x) if math.isfinite(x) else str(float(x))

@@ -14,8 +14,9 @@ A reading that is contradicted by cases of its own counts only if it agrees in a
 measured. Otherwise it may be that no data could satisfy it, as if the slope to the right of a minimum had to
 be negative. It then decides nothing, and is taken as undecided.
 
-At parameters of a reader's own a statement may have no case, as no cosine whose waves the context resolves.
-A reading without a case is undecided, and the card says so. In a run for the book that is an error, which
+At parameters that a reader has chosen a statement may have no case, for example because the context resolves
+no cosine's waves. A reading without a case is undecided, and the card says so. In a run for the book that is
+an error, which
 `icl_book.runner.record.surprising` finds.
 """
 
@@ -69,15 +70,15 @@ def judge(
         claim = find(claim)
     offered = {
         "id": claim.id,
-        "cases": _stored(flat(evidence, columns)),
-        "control": None if control is None else _stored(flat(control, columns)),
-        "readings": {k: _stored(flat(some, columns)) for k, some in readings.items()},
-        "could": {k: _stored(flat(some, columns)) for k, some in could.items()},
+        "cases": _store_cases(flat(evidence, columns)),
+        "control": None if control is None else _store_cases(flat(control, columns)),
+        "readings": {k: _store_cases(flat(some, columns)) for k, some in readings.items()},
+        "could": {k: _store_cases(flat(some, columns)) for k, some in could.items()},
     }
     return Card(decide(claim, offered), offered)
 
 
-def _stored(some: Iterable[Case]) -> list[Row]:
+def _store_cases(some: Iterable[Case]) -> list[Row]:
     return [as_data(case) for case in some]
 
 
@@ -97,14 +98,16 @@ def decide(claim: Claim, offered: Mapping[str, Any]) -> Row:
     _check_offer(claim, offered["control"] is not None, controls, given, shown)
 
     fixed = claim.corrected_rule
-    rows = {OURS: [_row(claim, case, claim.rule, fixed) for case in ours]}
+    rows = {OURS: [_judge_case(claim, case, claim.rule, fixed) for case in ours]}
     holding: dict[str, list[Row]] = {}
     for alternative in claim.alternatives:
         rule = alternative.rule or claim.rule
         mine = given.get(alternative.key, ours)
-        rows[alternative.name] = [_row(claim, case, rule) for case in mine]
+        rows[alternative.name] = [_judge_case(claim, case, rule) for case in mine]
         if alternative.could:
-            holding[alternative.name] = [_row(claim, case, rule) for case in shown[alternative.key]]
+            holding[alternative.name] = [
+                _judge_case(claim, case, rule) for case in shown[alternative.key]
+            ]
     for name, some in [*rows.items(), *holding.items()]:
         _check_ranges(claim, name, [row["permitted"] for row in some])
 
@@ -112,24 +115,24 @@ def decide(claim: Claim, offered: Mapping[str, Any]) -> Row:
         a.name
         for a in claim.alternatives
         if given.get(a.key)
-        and _together(rows[a.name]) == CONTRADICTS
-        and (not a.could or _together(holding[a.name]) != AGREES)
+        and _combine(rows[a.name]) == CONTRADICTS
+        and (not a.could or _combine(holding[a.name]) != AGREES)
     ]
-    outcomes = {name: _together(some) for name, some in rows.items()}
+    outcomes = {name: _combine(some) for name, some in rows.items()}
     outcomes |= dict.fromkeys(refused, UNDECIDED)
-    verdict = _verdict_in_time(claim, outcomes, rows)
+    verdict = _decide_in_time(claim, outcomes, rows)
     tried, must = _judge_control(claim, controls, outcomes[OURS])
     passed = all(row["outcome"] == must for row in tried) and bool(tried) == bool(claim.control)
-    because = [_decided_by(verdict, outcomes, rows)]
+    because = [_explain_verdict(verdict, outcomes, rows)]
     if not passed:
         verb = "rejected" if must == CONTRADICTS else "accepted"
-        named = decisive(tried, must, f"outcome{_stand_by(claim)}") if tried else NO_CASE
+        named = decisive(tried, must, f"outcome{_find_ending(claim)}") if tried else NO_CASE
         because.append(f"its control is not {verb}: {named}")
     record = {
         "verdict": str(verdict),
         "as_expected": verdict is claim.expected and passed and not refused,
         "decided_by": "; ".join(filter(None, because)),
-        "stability": _stability(list(outcomes.values())),
+        "stability": _count_readings(list(outcomes.values())),
         "readings": outcomes,
         "detects": None,
         "distance": None,
@@ -141,7 +144,7 @@ def decide(claim: Claim, offered: Mapping[str, Any]) -> Row:
         "refused": refused,
         "holding": holding,
     }
-    return statement_record(claim) | _plain_record(record | _room(claim, rows[OURS]))
+    return statement_record(claim) | _make_plain(record | _measure_room(claim, rows[OURS]))
 
 
 def _check_offer(
@@ -179,17 +182,17 @@ def _check_ranges(claim: Claim, name: str, permitted: Sequence[Range]) -> None:
         raise ValueError(f"claim {claim.id}: the reading {name!r} permits nothing in some cases")
 
 
-def _verdict_in_time(
+def _decide_in_time(
     claim: Claim, outcomes: Mapping[str, str], rows: Mapping[str, Sequence[Row]]
 ) -> Verdict:
     """Return the verdict; a reading found after its data does not rescue a statement of this book."""
-    corrected = _together(rows[OURS], _stand_by(claim))
+    corrected = _combine(rows[OURS], _find_ending(claim))
     if claim.own:
         late = {alternative.name for alternative in claim.alternatives if alternative.late}
         in_time = {found for name, found in outcomes.items() if name not in late}
         if in_time == {CONTRADICTS}:
-            return _verdict(claim, in_time, corrected)
-    return _verdict(claim, set(outcomes.values()), corrected)
+            return _decide_verdict(claim, in_time, corrected)
+    return _decide_verdict(claim, set(outcomes.values()), corrected)
 
 
 def _judge_control(claim: Claim, controls: Sequence[Case], ours: str) -> tuple[list[Row], str]:
@@ -200,28 +203,28 @@ def _judge_control(claim: Claim, controls: Sequence[Case], ours: str) -> tuple[l
     """
     assert claim.rule is not None
     must = AGREES if ours == CONTRADICTS and not claim.corrected_rule else CONTRADICTS
-    judged = [_row(claim, case, claim.rule, claim.corrected_rule) for case in controls]
-    return [row | {"outcome": row[f"outcome{_stand_by(claim)}"]} for row in judged], must
+    judged = [_judge_case(claim, case, claim.rule, claim.corrected_rule) for case in controls]
+    return [row | {"outcome": row[f"outcome{_find_ending(claim)}"]} for row in judged], must
 
 
-def _stand_by(claim: Claim) -> str:
+def _find_ending(claim: Claim) -> str:
     """Return the ending of the keys of a row that belong to the statement that we stand by."""
     return "_corrected" if claim.corrected_rule else ""
 
 
-def _room(claim: Claim, rows: Sequence[Row]) -> Row:
+def _measure_room(claim: Claim, rows: Sequence[Row]) -> Row:
     """Return what errors would show in numbers that agree, and how far the others are from their bounds.
 
     ``detects`` is the range of the errors that would show between two ends, ``distance`` that of the
-    distances from a single bound; each is None where there is none.
+    distances from a single bound; each is None where nothing has such a range or bound.
     """
     limits: list[float] = []
     distances: list[float] = []
-    if _together(rows, _stand_by(claim)) == AGREES:
+    if _combine(rows, _find_ending(claim)) == AGREES:
         for row in rows:
-            first, last = row[f"permitted{_stand_by(claim)}"]
+            first, last = row[f"permitted{_find_ending(claim)}"]
             if math.isfinite(first) and math.isfinite(last):
-                limits.append(_least_error_seen(row["interval"], (first, last)))
+                limits.append(_find_detection_limit(row["interval"], (first, last)))
             else:
                 bound = first if math.isfinite(first) else last
                 distances.append(abs(row["measured"] - bound))
@@ -231,20 +234,20 @@ def _room(claim: Claim, rows: Sequence[Row]) -> Row:
     }
 
 
-def _plain_record(record: Row) -> Row:
+def _make_plain(record: Row) -> Row:
     """Return a record as strict JSON, in which infinities and ranges are as `plain` writes them."""
-    return {key: _plain_value(value) for key, value in record.items()}
+    return {key: _make_plain_value(value) for key, value in record.items()}
 
 
-def _plain_value(value: Any) -> Any:
+def _make_plain_value(value: Any) -> Any:
     if isinstance(value, dict):
-        return _plain_record(value)
+        return _make_plain(value)
     if isinstance(value, list):
-        return [_plain_value(some) for some in value]
+        return [_make_plain_value(some) for some in value]
     return plain(value) if isinstance(value, float | tuple) else value
 
 
-def _verdict(claim: Claim, outcomes: set[str], corrected: str) -> Verdict:
+def _decide_verdict(claim: Claim, outcomes: set[str], corrected: str) -> Verdict:
     """Return the verdict that all readings together, and the correction if there is one, support."""
     if outcomes == {AGREES}:
         return Verdict.ESTABLISHED if claim.own else Verdict.HOLDS
@@ -259,7 +262,7 @@ def _verdict(claim: Claim, outcomes: set[str], corrected: str) -> Verdict:
     ]
 
 
-def _decided_by(
+def _explain_verdict(
     verdict: Verdict, outcomes: Mapping[str, str], rows: Mapping[str, list[Row]]
 ) -> str:
     """Name the setting and the interval that a verdict rests on; empty where all cases agree."""
@@ -281,8 +284,8 @@ def _decided_by(
     return lead + decisive(rows[name]) + count
 
 
-def _least_error_seen(interval: Range, permitted: Range) -> float:
-    """Return from which size on an error of either sign would have shown, for a number between two ends.
+def _find_detection_limit(interval: Range, permitted: Range) -> float:
+    """Return the size from which an error of either sign would have shown, for a number between two ends.
 
     An error moves the interval of the number, and shows once all of it lies beyond an end: upwards beyond the
     last permitted value, downwards beyond the first. The larger of the two moves counts.
@@ -294,11 +297,11 @@ def _least_error_seen(interval: Range, permitted: Range) -> float:
     return max(0.0, upwards, downwards)
 
 
-def _row(claim: Claim, case: Case, rule: Rule, corrected: Rule | None = None) -> Row:
+def _judge_case(claim: Claim, case: Case, rule: Rule, corrected: Rule | None = None) -> Row:
     """Judge one case by a rule and its correction.
 
     Raises:
-        ValueError: If the case has not the error that its claim needs.
+        ValueError: If the case lacks the error that its claim needs.
     """
     where = f"claim {claim.id}: case {case.name!r}"
     whole = math.isinf(case.measured) or case.measured == round(case.measured)
@@ -311,27 +314,27 @@ def _row(claim: Claim, case: Case, rule: Rule, corrected: Rule | None = None) ->
             raise ValueError(f"{where} needs the error that the code computed")
     permitted, fixed = (rule(case.parameters), corrected(case.parameters) if corrected else None)
     return asdict(case) | {
-        "outcome": _outcome(case, permitted),
+        "outcome": _compare(case, permitted),
         "permitted": permitted,
-        "outcome_corrected": _outcome(case, fixed) if fixed else None,
+        "outcome_corrected": _compare(case, fixed) if fixed else None,
         "permitted_corrected": fixed,
     }
 
 
-def _outcome(case: Case, permitted: Range) -> str:
+def _compare(case: Case, permitted: Range) -> str:
     (low, high), (first, last) = case.interval, permitted
     if high < first or low > last:
         return CONTRADICTS
     return AGREES if first <= low and high <= last else UNDECIDED
 
 
-def _together(rows: Sequence[Row], which: str = "") -> str:
+def _combine(rows: Sequence[Row], which: str = "") -> str:
     found = [row[f"outcome{which}"] for row in rows] or [UNDECIDED]
     return next((word for word in (CONTRADICTS, UNDECIDED) if word in found), AGREES)
 
 
-def _stability(outcomes: Sequence[str]) -> str:
-    """Say how readings agree, ``"contradicts the statement in 2 of 3 readings"``; empty for a single one."""
+def _count_readings(outcomes: Sequence[str]) -> str:
+    """Say how readings agree, ``"contradicts the statement in 2 of 3 readings"``; empty for one reading."""
     if len(outcomes) == 1:
         return ""
     word, count = (

@@ -39,7 +39,7 @@ SYNTAX = (
 )
 FUNCTIONS = {"exp": math.exp, "log10": math.log10, "sqrt": math.sqrt}
 
-#: Labels with which arithmetic is tried before there is a case: every one has the same odd value.
+#: Arithmetic is tried with these labels before there is a case. Every label has the same odd value.
 ANY: Mapping[str, Any] = defaultdict(lambda: math.pi, FUNCTIONS)
 
 
@@ -48,17 +48,17 @@ class Amount:
     """A number, arithmetic in a case's labels, or a choice of one by a label; called with labels, its value.
 
     Raises:
-        ValueError: If it is none of these; if called: if a label is missing, or its value has no entry.
+        ValueError: If it is something else; when called, if a label is missing, or its value has no entry.
     """
 
     spec: Any
 
     def __post_init__(self) -> None:
-        for one in _ends_of(self.spec):
-            _number(one, ANY)
+        for one in _list_ends(self.spec):
+            _evaluate(one, ANY)
 
     def __call__(self, labels: Mapping[str, Any]) -> float:
-        return float(_number(_chosen(self.spec, labels), labels))
+        return float(_evaluate(_choose(self.spec, labels), labels))
 
 
 @dataclass(frozen=True)
@@ -66,13 +66,13 @@ class Rule:
     """A rule; called with a case's labels, the permitted range, ends and every tolerance included.
 
     Raises:
-        ValueError: If it does not bound, or has other parts than a rule; if called: as in `Amount`.
+        ValueError: If it does not bound, or has other parts than a rule; when called, as in `Amount`.
     """
 
     spec: Any
 
     def __post_init__(self) -> None:
-        for one in _ends_of(self.spec):
+        for one in _list_ends(self.spec):
             keys = set(one) if isinstance(one, Mapping) else set()
             if keys - {"tolerance"} not in (
                 {"at_least"},
@@ -87,26 +87,26 @@ class Rule:
                 Amount(part)
 
     def __call__(self, labels: Mapping[str, Any]) -> tuple[float, float]:
-        one = _chosen(self.spec, labels)
+        one = _choose(self.spec, labels)
         low = Amount(one.get("at_least", one.get("equals", -math.inf)))(labels)
         high = Amount(one.get("at_most", one.get("equals", math.inf)))(labels)
         tolerance = Amount(one.get("tolerance", 0))(labels)
         return low - tolerance, high + tolerance
 
 
-def _ends_of(spec: Any) -> Iterator[Any]:
-    """Yield all that a choice by a label can end in; what is no choice, itself."""
+def _list_ends(spec: Any) -> Iterator[Any]:
+    """Yield the ends of a choice by a label; anything else is its own end."""
     if isinstance(spec, Mapping) and "by" in spec:
-        _number(spec["by"], ANY)
+        _evaluate(spec["by"], ANY)
         for one in [one for key, one in spec.items() if key != "by"]:
-            yield from _ends_of(one)
+            yield from _list_ends(one)
     else:
         yield spec
 
 
-def _chosen(spec: Any, labels: Mapping[str, Any]) -> Any:
+def _choose(spec: Any, labels: Mapping[str, Any]) -> Any:
     while isinstance(spec, Mapping) and "by" in spec:
-        value = _number(spec["by"], labels)
+        value = _evaluate(spec["by"], labels)
         if value not in spec and "otherwise" not in spec:
             raise ValueError(
                 f"the rule says nothing of {spec['by']} = {value!r}, but of {list(spec)[1:]}"
@@ -115,13 +115,14 @@ def _chosen(spec: Any, labels: Mapping[str, Any]) -> Any:
     return spec
 
 
-def _number(one: Any, labels: Mapping[str, Any]) -> Any:
+def _evaluate(one: Any, labels: Mapping[str, Any]) -> Any:
     if isinstance(one, bool) or not isinstance(one, str | int | float):
         raise ValueError(f"{one!r} is no number, no arithmetic and no choice by a label")
     if not isinstance(one, str):
         return one
-    try:  # what is evaluated has no attribute, no text, and no name but labels and the functions above
-        return eval(_parsed(one), {"__builtins__": {}} | FUNCTIONS, labels)
+    try:
+        # The code has neither attributes nor text, and its only names are labels and `FUNCTIONS`.
+        return eval(_compile_arithmetic(one), {"__builtins__": {}} | FUNCTIONS, labels)
     except NameError as error:
         has = f"the case has {list(labels)}"
         raise ValueError(f"the rule needs the label {error.name!r}; {has}") from None
@@ -130,7 +131,7 @@ def _number(one: Any, labels: Mapping[str, Any]) -> Any:
 
 
 @cache
-def _parsed(text: str) -> CodeType:
+def _compile_arithmetic(text: str) -> CodeType:
     tree = ast.parse(text.strip(), mode="eval")
     for node in ast.walk(tree.body):
         if not isinstance(node, SYNTAX) or isinstance(getattr(node, "value", 0), str | bytes):
