@@ -1,6 +1,6 @@
-"""Every sampled verdict of the book again, with other random streams.
+"""Judge every sampled verdict of the book again, with other random streams.
 
-It is a sweep over the root seed, at the sizes of `quick`, of the notebooks whose cards rest on samples.
+This is a sweep over the root seed, at the sizes of `quick`, of the notebooks whose cards rest on samples.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from icl_book.runner.plan import for_book, plan
 from icl_book.runner.record import collect, readings
 from icl_book.runner.schedule import schedule
 
-#: Where the tables are written.
+#: The folder of the tables.
 FOLDER = Path("_build") / "replications"
 
 
@@ -33,8 +33,8 @@ def replicate(seeds: Sequence[int], jobs: str, profile: str = "") -> int:
         The exit status: zero once every notebook ran to its end, whatever the verdicts.
 
     Raises:
-        BadInput: If a seed is no integer from 1 to 2**31 - 1, or ``ICL_SEED`` is set: it compares with the
-            book.
+        BadInput: If a seed is not an integer from 1 to 2**31 - 1, or ``ICL_SEED`` is set, since the
+            comparison is with the book.
     """
     for_book()
     for seed in seeds:

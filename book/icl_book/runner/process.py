@@ -1,6 +1,6 @@
 """What a process of the book needs of its machine: a home, a user's name, a scratch folder, an end in order.
 
-A container may give it none of these, and who ends a process seldom waits for it to tidy up.
+A container may lack all of these, and a process that is ended has little time to tidy up.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ from filelock import FileLock, Timeout
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 
-#: Variables that name folders in which libraries keep settings and caches.
+#: Environment variables that name folders in which libraries keep settings and caches.
 FOLDERS = ("MPLCONFIGDIR", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")
-#: What asks a process to end: Ctrl-C; kill, timeout and Slurm; a terminal that is closed.
+#: Signals that ask a process to end: those of Ctrl-C; of kill, timeout and Slurm; of a closed terminal.
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# seconds after which a scratch folder that no process holds is nobody's
-ABANDONED = 60.0
-PATIENCE = 20.0  # seconds that interrupted processes have to tidy up
+#: A scratch folder that no process holds is removed only after this many seconds, since it may be new.
+MIN_ABANDONED_SECONDS = 60.0
+#: Interrupted processes have this many seconds to tidy up.
+MAX_TIDYING_SECONDS = 20.0
 
 
 def prepare(root: Path = ROOT) -> None:
@@ -40,7 +41,7 @@ def prepare(root: Path = ROOT) -> None:
     - ``HOME`` is ``_build/home`` where the user's own is missing, cannot be written, or is full. Git goes on
       reading the user's settings.
     - Variables that name a folder for caches are dropped where nothing can be written there.
-    - ``LOGNAME`` is the number of a user who has no entry in ``/etc/passwd``.
+    - ``LOGNAME`` is the number of a user without an entry in ``/etc/passwd``.
     """
     for name in FOLDERS:
         folder = os.environ.get(name)
@@ -122,7 +123,7 @@ def run(
 def interrupt_family(pid: int) -> None:
     """Interrupt a process and its descendants, wait until they have tidied up, and kill what is left.
 
-    What a shell started in the background ignores SIGINT; it hears SIGTERM.
+    Background jobs of a shell ignore SIGINT, so that SIGTERM follows.
     """
     with suppress(psutil.NoSuchProcess):
         family = [psutil.Process(pid)]
@@ -131,7 +132,7 @@ def interrupt_family(pid: int) -> None:
             for process in family:
                 with suppress(psutil.NoSuchProcess):
                     process.send_signal(number)
-            _, family = psutil.wait_procs(family, timeout=PATIENCE)
+            _, family = psutil.wait_procs(family, timeout=MAX_TIDYING_SECONDS)
 
 
 @contextmanager
@@ -147,7 +148,7 @@ def scratch(prefix: str, parent: Path | None = None) -> Iterator[str]:
     ) as folder:
         handle = os.open(folder, os.O_RDONLY)
         try:
-            # some file systems know no locks; nothing is ever removed there
+            # Some file systems have no locks. On those, abandoned folders are never removed.
             with suppress(OSError):
                 fcntl.flock(handle, fcntl.LOCK_EX)
             yield folder
@@ -165,7 +166,7 @@ def _remove_abandoned(folder: Path) -> None:
     """Remove a folder of this user's that is not new, if no process holds it or one of those in it."""
     with suppress(OSError), ExitStack() as stack:
         state = folder.lstat()
-        if state.st_uid != os.geteuid() or time.time() - state.st_mtime < ABANDONED:
+        if state.st_uid != os.geteuid() or time.time() - state.st_mtime < MIN_ABANDONED_SECONDS:
             return
         inner = [one.path for one in os.scandir(folder) if one.is_dir(follow_symlinks=False)]
         for each in (os.fspath(folder), *inner):
@@ -180,7 +181,7 @@ def locked(path: Path, wait: Callable[[], None] = lambda: None) -> Iterator[None
     """Hold a lock for the time of a ``with`` block; ``wait`` is called if another process holds it.
 
     Raises:
-        BadInput: If the file system of ``path`` has no locks.
+        BadInput: If the file system of ``path`` does not support locks.
         OSError: If the file cannot be written.
     """
     lock = FileLock(path)
@@ -189,12 +190,12 @@ def locked(path: Path, wait: Callable[[], None] = lambda: None) -> Iterator[None
     except Timeout:
         wait()
         lock.acquire()
-    # filelock's own word for a system call that is missing
+    # Filelock raises this where the system call is missing.
     except NotImplementedError:
-        raise _no_locks(path) from None
+        raise _refuse_lock(path) from None
     except OSError as error:
         if error.errno in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):
-            raise _no_locks(path) from None
+            raise _refuse_lock(path) from None
         raise
     try:
         yield
@@ -202,7 +203,7 @@ def locked(path: Path, wait: Callable[[], None] = lambda: None) -> Iterator[None
         lock.release()
 
 
-def _no_locks(path: Path) -> BadInput:
+def _refuse_lock(path: Path) -> BadInput:
     return BadInput(
         f"{path}: cannot be locked, because its file system has no locks; "
         "make _build a link to a folder on another one"

@@ -1,8 +1,8 @@
 """Which modules of this repository the numbers of a notebook can depend on, by its import lines.
 
-Imports are followed name by name: what a package only hands on is looked for where it is made, so that a
-new function of `icl.risk` changes no chapter. They are followed into functions, too, but not to what cannot
-change a number.
+Imports are followed name by name: a name that a package re-exports is looked up where it is defined, so that
+a new function of `icl.risk` changes no chapter. Imports inside functions count, too. Modules that cannot
+change a number do not (`APART`).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pathlib import Path
 
 from icl_book.parameters import BadInput
 
-#: Folders of the packages, from the root of the repository.
+#: The folder of each package, from the root of the repository.
 HOMES = {"icl": ".", "icl_book": "book", "icl_rigor": "book"}
-#: Modules that change no number and no figure: pages judge the evidence anew, by today's claims, and the rest
-#: says where a number comes from, or who asks git.
+#: Modules that change neither numbers nor figures. Pages judge the evidence anew, by today's claims; the
+#: others record where a number comes from, and call git.
 APART = {
     "icl_book.claims.card",
     "icl_book.claims.claim",
@@ -27,7 +27,7 @@ APART = {
     "icl_book.provenance",
     "icl_book.repository",
 }
-#: Files that a module reads, beside its code.
+#: Data files that a module reads.
 READS = {
     "icl_book.figures.interactive": [
         "book/icl_book/figures/interactive.css",
@@ -41,25 +41,25 @@ READS = {
 def reached(root: Path, text: str) -> list[Path]:
     """Return the files that a notebook's code reaches, sorted."""
     found: dict[str, Path] = {}
-    left = list(_imported(root, ast.parse(text)))
+    left = list(_list_imports(root, ast.parse(text)))
     while left:
         module = left.pop()
-        path = _file(root, module)
+        path = _find_file(root, module)
         if path is None or module in found or module in APART:
             continue
         found[module] = path
-        left += _imported_by(root, path, path.stat().st_mtime_ns)
+        left += _list_imports_of(root, path, path.stat().st_mtime_ns)
     read = [root / name for module in found for name in READS.get(module, [])]
     return sorted({*found.values(), *read})
 
 
 @cache
-def _imported_by(root: Path, path: Path, changed: int) -> list[str]:
-    """Return the modules that a file imports from, found again once it has ``changed``."""
-    return list(_imported(root, _tree(path, changed)))
+def _list_imports_of(root: Path, path: Path, changed: int) -> list[str]:
+    """Return the modules that a file imports from; the time of its last change is a key of the cache."""
+    return list(_list_imports(root, _parse_file(path, changed)))
 
 
-def _imported(root: Path, tree: ast.Module) -> Iterator[str]:
+def _list_imports(root: Path, tree: ast.Module) -> Iterator[str]:
     """Yield the modules that hold what a piece of code imports."""
     served = {
         node.attr
@@ -68,42 +68,42 @@ def _imported(root: Path, tree: ast.Module) -> Iterator[str]:
         and isinstance(node.value, ast.Name)
         and node.value.id == "icl"
     }
-    for node in _statements(tree):
+    for node in _walk_statements(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
-                yield _maker(root, node.module, alias.name)
+                yield _find_maker(root, node.module, alias.name)
         elif isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name == "icl":
-                    yield from (_maker(root, "icl", name) for name in served)
+                    yield from (_find_maker(root, "icl", name) for name in served)
                 else:
                     yield alias.name
 
 
-def _maker(root: Path, module: str, name: str) -> str:
-    """Return the module in which a name is made that another one hands on."""
-    if _file(root, f"{module}.{name}"):
+def _find_maker(root: Path, module: str, name: str) -> str:
+    """Return the module that defines a name which another module may re-export."""
+    if _find_file(root, f"{module}.{name}"):
         return f"{module}.{name}"
-    path = _file(root, module)
+    path = _find_file(root, module)
     if path is None or path.name != "__init__.py":
         return module
-    for node in ast.walk(_tree(path, path.stat().st_mtime_ns)):
+    for node in ast.walk(_parse_file(path, path.stat().st_mtime_ns)):
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 if name == (alias.asname or alias.name):
-                    return _maker(root, node.module, alias.name)
+                    return _find_maker(root, node.module, alias.name)
     return module
 
 
-def _statements(tree: ast.AST) -> Iterator[ast.AST]:
+def _walk_statements(tree: ast.AST) -> Iterator[ast.AST]:
     """Yield all nodes but those that only a type checker sees."""
     for node in ast.iter_child_nodes(tree):
         if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
             yield node
-            yield from _statements(node)
+            yield from _walk_statements(node)
 
 
-def _file(root: Path, module: str) -> Path | None:
+def _find_file(root: Path, module: str) -> Path | None:
     """Return the file of a module of this repository."""
     package, *rest = module.split(".")
     if package not in HOMES:
@@ -114,8 +114,8 @@ def _file(root: Path, module: str) -> Path | None:
 
 
 @cache
-def _tree(path: Path, changed: int) -> ast.Module:
-    """Return the syntax tree of a file, parsed again once it has ``changed``."""
+def _parse_file(path: Path, changed: int) -> ast.Module:
+    """Return the syntax tree of a file; the time of its last change is a key of the cache."""
     return parse(path.read_text(encoding="utf-8"), os.path.relpath(path))
 
 

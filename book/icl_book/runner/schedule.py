@@ -1,4 +1,4 @@
-"""Letting Snakemake run what is not done yet, here or on a cluster, and saying what failed and why."""
+"""Let Snakemake execute the missing runs, here or on a cluster, and say what failed and why."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from icl_book.runner import process
 from icl_book.runner.plan import Run
 from icl_book.runner.record import whole
 
-#: Lines of Snakemake's own words that are shown if no run says what failed.
+#: Up to this many last lines of Snakemake's output are shown if no run says what failed.
 MAX_SHOWN_LINES = 12
-#: What Snakemake says of a command that failed.
+#: Matches Snakemake's words on a command that failed.
 STATUS = re.compile(r"non-zero exit status (\d+)")
 
 
@@ -56,7 +56,7 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
     start = time.perf_counter()
     calls.mkdir(parents=True, exist_ok=True)
     with process.scratch(here, calls) as folder, process.scratch("icl-call-") as temporary:
-        content = json.dumps(_snakemake_plan(left, int(jobs), profile))
+        content = json.dumps(_make_snakemake_plan(left, int(jobs), profile))
         Path(folder, "plan.json").write_text(content, encoding="utf-8")
         status, said = _run_snakemake(folder, temporary, jobs, profile)
     return _report(left, status, said, time.perf_counter() - start, profile)
@@ -76,7 +76,7 @@ def _check_call(jobs: str, profile: str) -> None:
         )
 
 
-def _snakemake_plan(left: Sequence[Run], jobs: int, profile: str) -> dict[str, Any]:
+def _make_snakemake_plan(left: Sequence[Run], jobs: int, profile: str) -> dict[str, Any]:
     """Return what ``Snakefile`` reads: a task for each run, and what all of them share."""
     tasks = {
         f"{run.name}.{run.digest}": [run.name, f"--label '{i} of {len(left)}' {run.words}"]
@@ -86,7 +86,7 @@ def _snakemake_plan(left: Sequence[Run], jobs: int, profile: str) -> dict[str, A
         "python": sys.executable,
         # All runs of a call have the same environment.
         "environment": [f"{k}={v}" for k, v in left[0].environment.items()],
-        "threads": _threads(jobs, profile),
+        "threads": _share_threads(jobs, profile),
         "tasks": tasks,
     }
 
@@ -123,7 +123,7 @@ def _report(left: Sequence[Run], status: int, said: str, seconds: float, profile
     return status or 1
 
 
-def _threads(jobs: int, profile: str) -> str:
+def _share_threads(jobs: int, profile: str) -> str:
     """Return the threads of a run, as a shell reads them: the user's own number, else a fair share."""
     if os.environ.get("OMP_NUM_THREADS"):
         return str(available())
@@ -132,11 +132,12 @@ def _threads(jobs: int, profile: str) -> str:
 
 
 def ready(runs: Sequence[Run], profile: str = "") -> None:
-    """Raise BadInput for what would fail in every kernel: a mistake in the claims, a device that is not here.
+    """Raise BadInput for what would fail in every kernel: a mistake in the claims, a missing device.
 
     On a cluster, ``profile``, a device is looked for where the job runs.
     """
-    from icl_book.claims import registry  # takes long to import
+    # The claims take long to import, and some commands do not need them.
+    from icl_book.claims import registry
 
     try:
         registry()

@@ -18,8 +18,8 @@ from icl_book.provenance import ROOT
 from icl_book.runner.plan import Run
 from icl_book.runner.record import collect, readings, tables
 
-#: What stands for a reading that has no case at the parameters of a run.
-NONE = {
+#: The row of a reading without a case at the parameters of a run.
+WITHOUT_CASE = {
     "name": NO_CASE,
     "measured": math.nan,
     "interval": (math.nan, math.nan),
@@ -43,9 +43,9 @@ def cases(found: Mapping[str, Any]) -> pd.DataFrame:
     rows = []
     for card in found["cards"]:
         for reading, some in readings(card).items():
-            for case in some or [NONE]:
+            for case in some or [WITHOUT_CASE]:
                 low, high = case["interval"]
-                row = _run(found) | {
+                row = _describe_run(found) | {
                     "claim": card["id"],
                     "verdict": card["verdict"],
                     "reading": reading,
@@ -59,7 +59,7 @@ def cases(found: Mapping[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _run(found: Mapping[str, Any]) -> dict[str, Any]:
+def _describe_run(found: Mapping[str, Any]) -> dict[str, Any]:
     shown = {k: str(v) if isinstance(v, list) else v for k, v in found["parameters"].items()}
     return shown | {k: found[k] for k in ("root_seed", "seconds")} | {"notebook": found["name"]}
 
@@ -67,7 +67,7 @@ def _run(found: Mapping[str, Any]) -> dict[str, Any]:
 def table(found: Mapping[str, Any], text: str) -> pd.DataFrame:
     """Return a table that a run kept, each row with the run's columns of `cases`; its own come last."""
     own = pd.read_csv(io.StringIO(text))
-    run = pd.DataFrame([_run(found)] * len(own))
+    run = pd.DataFrame([_describe_run(found)] * len(own))
     return run.join(own.rename(columns={name: f"table {name}" for name in own if name in run}))
 
 
@@ -97,7 +97,7 @@ def write(runs: Sequence[Run], wanted: Sequence[str] = ()) -> list[Path]:
         long = long[long["claim"].isin(some)]
     frames = {"cases": long}
     if some:
-        who = list(_run(found[0]))
+        who = list(_describe_run(found[0]))
         label = long["claim"] + " | " + long["reading"] + " | " + long["case"]
         once = long.assign(label=label).drop_duplicates([*who, "label"])
         frames["wide"] = once.pivot(index=who, columns="label", values="measured").reset_index()
