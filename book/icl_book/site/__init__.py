@@ -1,4 +1,4 @@
-"""The site.
+"""Pages, PDF and releases from executed notebooks.
 
 - `assemble`: checks executed notebooks and runs jupyter-book. `stage`: writes the tree that it reads.
 - `card`: a verdict card as HTML, from its record.

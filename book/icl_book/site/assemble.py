@@ -33,7 +33,7 @@ from icl_book.site import audit, machines, second, stage, verify
 
 
 def digest(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> str:
-    """Digest of everything the book is made from."""
+    """Return the digest of everything the book is made from."""
     inputs = (
         "_config.yml _toc.yml CITATION.cff book/**/* icl/**/*.py requirements.lock results/*.csv"
     )
@@ -52,10 +52,10 @@ def digest(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> str
 def gather(
     notebooks: Mapping[str, Path], toc: dict[str, Any], preset: str, root: Path = ROOT
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return what `icl_book.runner.record.collect` says of each notebook, and the problems found.
+    """Return the records of notebooks (`icl_book.runner.record.collect`), and the problems found.
 
     Raises:
-        BadInput: If one is damaged.
+        BadInput: If a notebook is damaged.
     """
     wanted = [
         d.removeprefix("notebooks/") for d in verify.toc_pages(toc) if d.startswith("notebooks/")
@@ -66,11 +66,12 @@ def gather(
     contents = {f"notebooks/{name}": read(notebooks[name]) for name in wanted}
     runs = list(map(record, contents.values()))
     problems = verify.cards(runs, registry()) + verify.rules(registry())
-    if problems or preset != "quick":  # of other sizes a sentence does not speak
+    # Sentences of pages give the numbers of the preset quick only.
+    if problems or preset != "quick":
         return runs, problems
     computed = second.committed(root)
     for page in second.PAGES:
-        # a small book may have fewer pages
+        # A small book, as in tests, may have fewer pages.
         if (path := root / "book" / f"{page}.md").is_file():
             text = path.read_text(encoding="utf-8")
             found = audit.lost(text, cards(runs)) or second.apart(text, cards(runs), computed)
@@ -82,14 +83,15 @@ def gather(
     return runs, problems
 
 
-#: A program that does what the command jupyter-book does, see `icl_book.lean`.
+#: The program of the command jupyter-book, inside `icl_book.lean`.
 JUPYTER_BOOK = """
 from icl_book import lean
 with lean.program():
     from jupyter_book.cli.main import main
     main()
 """
-#: The second road: Sphinx alone, configured by `.ci/conf.py` in the tree. jupyter-book does not get in.
+#: The program that builds by Sphinx alone, with the settings of `.ci/conf.py`. It fails if anything imports
+#: jupyter-book.
 PLAIN = """
 import sys
 from icl_book import lean
@@ -123,7 +125,7 @@ def sphinx(source: Path, output: Path, plain: bool = False) -> Path:
         check=False,
     )
     if done.returncode:
-        # Sphinx colors regardless
+        # Sphinx colors its output despite NO_COLOR.
         said = re.sub(r"\x1b\[[0-9;]*m", "", done.stderr).splitlines()
         if full := [line for line in said if f"[Errno {errno.ENOSPC}]" in line]:
             raise BadInput(f"the book is not built: {full[-1].strip()}")
@@ -171,13 +173,13 @@ def build(
         say(f"staging {len(notebooks)} executed notebooks")
         toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
         runs, problems = gather(notebooks, toc, preset, root)
-        _refuse(problems)
+        _raise_problems(problems)
         stage.stage(site, notebooks, runs, registry(), root)
         road = "Sphinx without jupyter-book" if plain else "jupyter-book"
         say(f"{road}, {len(verify.toc_pages(toc))} pages, warnings are errors")
         html = sphinx(site, site.with_name(f"{name}.html"), plain)
         say("verifying pages")
-        _refuse(verify.book(html, toc, runs))
+        _raise_problems(verify.book(html, toc, runs))
         title = yaml.safe_load((root / "_config.yml").read_text("utf-8"))["title"]
         machines.write(html, site, toc, title)
         (html / ".digest").write_text(now)
@@ -190,7 +192,7 @@ def finished(preset: str, root: Path = ROOT) -> dict[str, Path]:
     """Return the executed notebooks, by name, of the book that was built last with a preset.
 
     Raises:
-        BadInput: If there is no book, or what it is made from has changed since.
+        BadInput: If the book is missing, or what it is made from has changed since.
     """
     place, command = root / "_build" / "book" / preset, f"make book PRESET={preset}"
     if not place.is_dir():
@@ -208,7 +210,7 @@ def finished(preset: str, root: Path = ROOT) -> dict[str, Path]:
     return notebooks
 
 
-def _refuse(problems: list[str]) -> None:
+def _raise_problems(problems: list[str]) -> None:
     if problems:
         raise BadInput("\n".join(["the book is not built", *problems]))
 

@@ -30,14 +30,14 @@ from icl_book.runner.record import cases, judged
 Record = Mapping[str, Any]
 Cards = Mapping[str, Record]
 
-#: Whose statements are counted together; and in words.
+#: Groups of authorities whose statements are counted together, and their names on pages.
 GROUPS = {
     "authors": OWN,
     "others": (Authority.REVIEW, Authority.SUMMARY, Authority.OTHER),
     "book": (Authority.BOOK,),
 }
 NAMES = {"authors": "authors", "others": "others", "book": "this book"}
-#: What is counted apart from the verdicts: what no data could contradict, and what another claim implies.
+#: Kinds that are counted apart from verdicts: claims that no data could contradict, or that another implies.
 APART = SURE, IMPLIED = "cannot fail", "follow from others"
 
 
@@ -45,10 +45,14 @@ APART = SURE, IMPLIED = "cannot fail", "follow from others"
 class Entry:
     """A claim with what the notebooks found."""
 
-    record: Record  # its card's, or for a claim that is not testable that of the statement alone
-    notebook: str  # that judged it, without suffix; empty for none
-    group: str  # whose statement it is, a key of `GROUPS`
-    kind: str  # what it is counted as: its verdict, or one of `APART`
+    #: The record of the card, or for a claim that is not testable that of the statement.
+    record: Record
+    #: The notebook that judged the claim, without suffix; empty if none did.
+    notebook: str
+    #: The key of `GROUPS` that has the claim's authority.
+    group: str
+    #: The verdict, or one of `APART`, as which the claim is counted.
+    kind: str
 
 
 def entries(registry: Mapping[str, Claim], runs: Iterable[Record]) -> list[Entry]:
@@ -60,7 +64,7 @@ def entries(registry: Mapping[str, Claim], runs: Iterable[Record]) -> list[Entry
     found = []
     for name, claim in registry.items():
         ((notebook, record), *_) = by_claim.get(name, [("", statement_record(claim))])
-        # judged though no data could contradict it
+        # A claim may be judged although no data could contradict it.
         sure = claim.rule is not None and not claim.tested
         entry = Entry(
             record=record,
@@ -77,22 +81,29 @@ class Rerun:
     """What further runs found of a statement; a line of ``results/replication.csv``."""
 
     statement: str
-    who: str  # stated it, one of `NAMES`
-    independent: bool  # whether data could contradict it then, and no other statement implied it
-    grade: str  # that it had at that time
-    then: str  # the verdict of the book at that time
-    registered: str  # the verdict in the registered run
-    control: bool  # whether its control was judged there as expected
-    fresh: tuple[str, ...]  # verdicts with fresh seeds; none if nothing is random
+    #: Who made the statement, one of `NAMES`.
+    who: str
+    #: Whether data could contradict the statement at that time, and no other statement implied it.
+    independent: bool
+    #: The grade at that time.
+    grade: str
+    #: The verdict of the book at that time.
+    then: str
+    #: The verdict in the registered run.
+    registered: str
+    #: Whether the registered run judged the control as expected.
+    control: bool
+    #: Verdicts with fresh seeds; empty if nothing is random.
+    fresh: tuple[str, ...]
 
     @property
     def same(self) -> bool:
-        """Whether the registered run has the same verdict."""
+        """Return whether the registered run has the same verdict."""
         return self.registered == self.then
 
     @property
     def stayed(self) -> bool:
-        """Whether the registered run confirms the verdict."""
+        """Return whether the registered run confirms the verdict."""
         return self.same and self.control
 
 
@@ -136,7 +147,7 @@ _README = re.compile(r"(<!-- findings:begin -->\n).*?(<!-- findings:end -->)", r
 
 
 def short_answer(content: Mapping[str, Any]) -> str:
-    """Return the short answer of a notebook's content, empty if it has none."""
+    """Return the short answer of a notebook's content; empty if it is missing."""
     texts = (
         "".join(cell["source"]) for cell in content["cells"] if cell["cell_type"] == "markdown"
     )
@@ -155,7 +166,7 @@ def readme(text: str, said: Sequence[str], cards: Cards) -> str:
 
     def plain(finding: str) -> str:
         claims = ", ".join(dict.fromkeys(m[1].partition(" | ")[0] for m in ROLE.finditer(finding)))
-        shown = re.sub(r" +(?=[ .,;:])", "", resolve(finding, cards, _alone))
+        shown = re.sub(r" +(?=[ .,;:])", "", resolve(finding, cards, _show_alone))
         said = f"Judged by {claims}. " if claims else ""
         shown = re.sub(r"\[Read on\]\(\.\./(.*)\)", rf"{said}[Read on](\1.ipynb)", shown)
         return re.sub(r"\[Read on\]\((\w+)\)", r"[Read on](book/\1.md)", shown)
@@ -163,13 +174,13 @@ def readme(text: str, said: Sequence[str], cards: Cards) -> str:
     return _README.sub(lambda m: m[1] + "".join(f"{plain(one)}\n" for one in said) + m[2], text)
 
 
-def _alone(card: Record, number: str, case: str) -> str:
+def _show_alone(card: Record, number: str, case: str) -> str:
     """Show the number alone."""
     return number
 
 
 def resolve(text: str, cards: Cards, link: Callable[[Record, str, str], str]) -> str:
-    """Replace the roles of a text; of a case that this run does not have, the claim alone is named.
+    """Replace the roles of a text; a role whose case this run lacks becomes the claim alone.
 
     Args:
         text: Markdown.
@@ -182,18 +193,18 @@ def resolve(text: str, cards: Cards, link: Callable[[Record, str, str], str]) ->
     """
 
     def show(role: re.Match[str]) -> str:
-        claim, case, form = _parts(role[1], cards)
+        claim, case, form = _split_role(role[1], cards)
         card = cards[claim]
         if role[1].endswith("| verdict"):
             return link(card, card["verdict"], "")
-        values = _measured(card, case)
-        shown = _formatted(values[0], form) if values else ""
+        values = _find_measured(card, case)
+        shown = _format(values[0], form) if values else ""
         return link(card, shown, case if values else "")
 
     return ROLE.sub(show, text)
 
 
-def _parts(role: str, cards: Cards) -> tuple[str, str, str]:
+def _split_role(role: str, cards: Cards) -> tuple[str, str, str]:
     """Return claim, case and format of a role; the last two are empty if it names a claim or its verdict."""
     claim, *rest = (part.strip() for part in role.split(" | "))
     if claim not in cards:
@@ -207,25 +218,25 @@ def _parts(role: str, cards: Cards) -> tuple[str, str, str]:
     return claim, rest[0], rest[1]
 
 
-def _measured(card: Mapping[str, Any], case: str) -> list[float | str]:
+def _find_measured(card: Mapping[str, Any], case: str) -> list[float | str]:
     return [row["measured"] for row in cases(card) if row["name"] == case]
 
 
-def _formatted(value: float | str, form: str) -> str:
+def _format(value: float | str, form: str) -> str:
     factor, star, spec = form.rpartition("*")
     text = number(float(value) * (float(factor) if star else 1), spec)
     return text.replace("-", "\u2212", 1) if text.startswith("-") else text
 
 
 def lost(text: str, cards: Cards) -> list[str]:
-    """Return the roles of a text that name no claim of these cards, or no case of their claim."""
+    """Return the roles of a text whose claim has no card here, or whose case its card lacks."""
     found = []
     for role in ROLE.findall(text):
         try:
-            claim, case, _ = _parts(role, cards)
+            claim, case, _ = _split_role(role, cards)
         except BadInput as error:
             found.append(str(error))
             continue
-        if case and not _measured(cards[claim], case):
+        if case and not _find_measured(cards[claim], case):
             found.append(f"{{judged}}`{role}`: {claim} has no case of this name")
     return found

@@ -12,7 +12,7 @@ from typing import Any
 from icl_book.claims.card import Rows, agreement, asked, contradiction, decisive, refusal, spread
 from icl_book.markup import environment, interval, number
 
-#: What a statement does in a reading, by the outcome of the evidence.
+#: Verbs for a statement in a reading, by the outcome of the evidence.
 _VERBS = {"agrees": "holds", "contradicts": "fails", "undecided": "is undecided"}
 
 
@@ -40,7 +40,7 @@ def headline(rows: Rows) -> dict[str, str]:
         ends = list(dict.fromkeys(number(x, ".4g") for x in (values[0], values[-1])))
         where = ""
     else:
-        rows = [min(rows, key=_inside)]
+        rows = [min(rows, key=_measure_inside)]
         ends = [number(rows[0]["measured"], ".4g")]
         where = rows[0]["name"]
     return {
@@ -50,13 +50,13 @@ def headline(rows: Rows) -> dict[str, str]:
     }
 
 
-def _inside(row: Mapping[str, Any]) -> float:
+def _measure_inside(row: Mapping[str, Any]) -> float:
     """Return how far a number lies within what is permitted; negative beyond it."""
     low, high = map(float, row["permitted"])
     return min(float(row["measured"]) - low, high - float(row["measured"]))
 
 
-def _size(limit: float | str) -> str:
+def _format_size(limit: float | str) -> str:
     """Format a distance with two digits: 210, not 2.1e+02."""
     x = float(limit)
     if math.isinf(x):
@@ -95,6 +95,6 @@ environment().filters |= {
     "headline": headline,
     "refusal": refusal,
     "sentences": sentences,
-    "size": _size,
+    "size": _format_size,
     "spread": spread,
 }

@@ -15,26 +15,26 @@ from sphinx.application import Sphinx
 
 from icl_book.provenance import ROOT
 
-#: What Sphinx makes of ``NDArray[float64]``, and of a type with pydantic's validator.
+#: Matches what Sphinx writes for ``NDArray[float64]``, and below for a type with pydantic's validator.
 ARRAY = re.compile(
     r"~?(?:numpy\.)?ndarray\[tuple\[~?(?:typing\.)?Any, \.\.\.\], "
     r"~?(?:numpy\.)?dtype\[~?(?:numpy\.)?(\w+)\]\]"
 )
 VALIDATED = re.compile(r"~?[\w.]*Annotated\[(.+?), ~?[\w.]*BeforeValidator\([^)]*\)\]")
 PATH = re.compile(r"~(?:\w+\.)+")
-#: What napoleon makes of an entry of "Attributes".
+#: Matches what napoleon writes for an entry of "Attributes".
 ATTRIBUTES = re.compile(r":ivar ([\w, ]+):(.*)")
-#: A formula of a page with the marks that must stay on its line.
+#: Matches a formula of a page with the punctuation that must stay on its line.
 MARKED = re.compile(
     r"\(?<span class=\"math notranslate nohighlight\">[^<]*</span>[.,;:!?)\u2019\u201d]*"
 )
-#: A name in code that is short enough to stand on one line, also on a phone.
+#: Matches a name in code that is short enough for one line of a phone.
 SHORT = re.compile(r'<span class="pre">(?=[^<]{1,24}</span>)')
-#: Screens that show the narrow drawings; paper shows the figures.
+#: The media query of screens with narrow drawings; paper shows the figures.
 NARROW = "screen and (max-width: 36rem)"
-#: A figure of a page, by its name, and its picture.
+#: Matches a figure of a page: its name and its picture.
 FIGURE = re.compile(r'(<figure [^>]*id="([\w-]+)"[^>]*>\s*)(<img [^>]*>)')
-#: What viewcode writes before a piece of source: its name, and a link back to the entry in the API.
+#: Matches what viewcode writes before a piece of source: its name, and a link back to the entry in the API.
 BACK = re.compile(
     r'(<div class="viewcode-block" id="([^"]+)">\n)<a class="viewcode-back" href="[^"]*">(.*?)</a>'
 )
@@ -48,7 +48,7 @@ def written(text: str) -> str:
 def signature(
     app: Sphinx, what: str, name: str, obj: object, options: object, given: str, returned: str
 ) -> tuple[str | None, ...]:
-    """Write the types of a signature; nobody calls an enumeration, so that it has none."""
+    """Write the types of a signature; an enumeration has none, because it is not called."""
     if inspect.isclass(obj) and issubclass(obj, Enum):
         return "", None
     return tuple(text and written(text) for text in (given, returned))
@@ -57,10 +57,10 @@ def signature(
 def words(
     app: Sphinx | None, what: str, name: str, obj: object, options: object, lines: list[str]
 ) -> None:
-    """Complete what napoleon makes of a docstring.
+    """Complete what napoleon writes for a docstring.
 
-    It takes what stands before a colon in that of a constant for a type, and an enumeration would not say
-    its values.
+    Napoleon takes the words before a colon in the docstring of a constant for its type, and leaves out the
+    values of an enumeration.
     """
     kinds = [line for line in lines if line.startswith(":type: ")]
     if what in ("attribute", "data", "property") and kinds:
@@ -75,7 +75,7 @@ def attributes(
 ) -> None:
     """Give each attribute an entry with its whole name.
 
-    In a field ``w_`` would be a link, of which w is shown, and of ``low, high`` the first would be a type.
+    Sphinx would read ``w_`` as a link, and ``low`` in ``low, high`` as a type.
     """
     fields: list[list[str]] = [[]]
     for line in lines:
@@ -94,9 +94,9 @@ def attributes(
 
 
 def properties(app: Sphinx, doctree: nodes.document, name: str) -> None:
-    """Write types where autodoc does not count them to a signature."""
+    """Write types that autodoc keeps outside of signatures."""
     for annotation in list(doctree.findall(addnodes.desc_annotation)):
-        # a name that is not parsed has a mark at its path, of which the last part is to be shown
+        # Sphinx marks a name that it does not parse with "~": only the last part of its path is shown.
         if (short := PATH.sub("", written(text := annotation.astext()))) != text:
             annotation.children = [nodes.Text(short)]
 
@@ -111,7 +111,7 @@ def look(title: str, theorem: bool) -> str:
 
 
 def boxes(app: Sphinx, doctree: nodes.document, name: str) -> None:
-    """Give boxes the classes by which they look different."""
+    """Give each box the class of its look."""
     for title in doctree.findall(nodes.title):
         box = title.parent
         theorem = "proof" in box.get("classes", ())
@@ -128,7 +128,7 @@ def page(
     code on one line, and its figures have a second drawing for narrow screens, see `icl_book.figures.narrow`.
     """
 
-    # needs a server and a CDN, and included twice it is an error
+    # Live kernels need a server and a CDN, and their script fails when it is included twice.
     def live(script: Any) -> bool:
         return (
             "thebe" in f"{script.filename} {getattr(script, 'attributes', {}).get('body')}".lower()
@@ -138,7 +138,8 @@ def page(
         script for script in context.get("script_files", []) if not live(script)
     ]
     twin = f'<link rel="alternate" type="text/markdown" href="{Path(pagename).name}.md">'
-    if doctree is not None:  # a page of the contents, see icl_book.site.machines
+    # Only pages of the contents have a twin in Markdown, see `icl_book.site.machines`.
+    if doctree is not None:
         context["metatags"] = context.get("metatags", "") + twin
     if "body" in context:
         context["body"] = MARKED.sub(
@@ -163,9 +164,9 @@ def page(
 def back(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object
 ) -> None:
-    """Let a page of source link to the entries of the API that there are.
+    """Let a page of source link only to entries that the API has.
 
-    viewcode takes all names of a module for names of the package whose page documents one of them.
+    Where a page documents one name of a module under its package, viewcode expects all of them there.
     """
     if not pagename.startswith("_modules/") or "body" not in context:
         return
@@ -185,21 +186,21 @@ def back(
 
 
 def staged(app: Sphinx, config: object) -> None:
-    """Stop where jupyter-book is called on the sources: without results the book would have holes."""
+    """Stop if jupyter-book is called on the sources: without results the book would have holes."""
     if Path(app.srcdir).resolve() == ROOT:
         sys.exit("error: these are the sources, without results; the book is built by: make book")
 
 
 def writers(app: Sphinx, env: object) -> list[str]:
-    """Let two processes write the pages that one has read: theorems cannot be read by two."""
+    """Let two processes write the pages; one has read them, because theorems cannot be read in parallel."""
     app.parallel = 2
     return []
 
 
 def returned(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Write what overloaded functions return as in the source; their signatures are no event."""
+    """Write what overloaded functions return as in the source, since Sphinx has no event for them."""
     for node in doctree.findall(addnodes.desc_returns):
-        # the node's own text begins with the arrow, which the page writes, too
+        # The text of the node itself begins with the arrow, which the page writes, too.
         text = "".join(child.astext() for child in node.children)
         if written(text) != text:
             node.children = [nodes.Text(written(text))]
@@ -210,7 +211,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", staged)
     app.connect("env-updated", writers)
     app.connect("autodoc-process-signature", signature)
-    # after napoleon
+    # Napoleon has priority 500, so these two see what it wrote.
     app.connect("autodoc-process-docstring", attributes, priority=600)
     app.connect("autodoc-process-docstring", words, priority=600)
     app.connect("doctree-resolved", properties)

@@ -29,14 +29,15 @@ from icl_book.site import assemble
 from icl_book.site.verify import toc_pages
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-SECONDS = 300  # the longest that printing a page may take; Chromium can hang
-#: Documents that are for the screen.
+#: Chromium can hang, so that printing a page is stopped after this many seconds.
+SECONDS = 300
+#: Pages that are only for the screen.
 LEFT_OUT = re.compile(r"book/(api.*|measurements|gallery|second|provenance|benchmarks|reproduce)")
-#: MathJax of the site draws formulas as outlines. In print they are letters, which are a quarter of the bytes
-#: and can be searched; their fonts lie beside the script.
+#: MathJax on the site draws formulas as outlines. In print it writes letters, which take a quarter of the
+#: bytes and can be searched; their fonts are beside the script.
 MATHJAX = re.compile(r'src="[^"]*/mathjax/tex-svg-full\.js[^"]*"')
 FORMULAS = Path(str(files("mathjax"))) / "static/mathjax/es5/tex-chtml-full.js"
-#: A part of an outline, in quarters of a point: tenths can be seen by nobody, and formulas are outlines.
+#: Matches a part of an outline, in quarters of a point, of which the decimals beyond the first are invisible.
 OUTLINE = re.compile(rb"^[-.\d ]+ [clm]$", re.MULTILINE)
 STYLE = """<style>
 @page { size: A4; margin: 16mm 17mm 19mm }
@@ -55,7 +56,7 @@ STYLE = """<style>
   .bd-article .admonition-title { break-after: avoid }
 }
 </style>"""
-#: What else of a page is for the screen.
+#: Styles that hide the parts of a page that are only for the screen.
 HIDDEN = {"book/audit": "<style>table, details { display: none !important }</style>"}
 COVER = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>{title}</title>
 <style>@page {{ size: A4; margin: 30mm }} body {{ font: 13pt sans-serif; padding-top: 60mm }}
@@ -72,8 +73,8 @@ def pdf(preset: str, root: Path = ROOT) -> Path:
     """Print the pages of the book that was built last and join them, with a cover and an outline.
 
     Raises:
-        BadInput: If there is no browser or no book, pages or results are newer than it, or a page cannot be
-            printed.
+        BadInput: If the browser or the book is missing, pages or results are newer than the book, or a page
+            cannot be printed.
     """
     program = browser()
     assemble.finished(preset, root)
@@ -139,14 +140,15 @@ def print_page(program: str, page: Path, sheet: Path, name: str) -> None:
     """Print an HTML file to a PDF, once its formulas are drawn.
 
     Raises:
-        BadInput: If there is no PDF, after `SECONDS` at the latest.
+        BadInput: If the browser writes no PDF within `SECONDS`.
     """
     sheet.unlink(missing_ok=True)
     words = [program, "--headless", "--disable-gpu", "--no-pdf-header-footer"]
-    # Chromium refuses a sandbox to root
+    # Chromium refuses to start a sandbox for root.
     words += ["--no-sandbox"] if os.geteuid() == 0 else []
     words += [
-        "--disable-pdf-tagging",  # the joined file would keep the marks without the tree
+        # Joining the files would keep the tags without the tree that they refer to.
+        "--disable-pdf-tagging",
         "--virtual-time-budget=60000",
         "--allow-file-access-from-files",
         f"--user-data-dir={page.parent}",
@@ -184,7 +186,7 @@ def number(joined: PdfWriter, line: str) -> None:
         said = f"{line} \u00b7 {i}".encode("cp1252").hex()
         x = float(page.mediabox.width) / 2 - 1.75 * len(said) / 2
         before = page.get_contents()
-        # a stream is also an empty dict
+        # A stream without entries is falsy, so it is compared with None.
         data = b"" if before is None else before.get_data()
         drawn = OUTLINE.sub(shorter, data)
         below = f" Q q BT /Line 7 Tf 0.4 g {x:.1f} 24 Td <{said}> Tj ET Q".encode()

@@ -1,4 +1,4 @@
-"""Everything of a release in one folder: ``python -m icl_book release``.
+"""Write a release into one folder: ``python -m icl_book release``.
 
 ``_build/release/<version>`` has the built book as one archive, which opens without a server, the PDF, the
 executed notebooks, wheel and source archive of `icl`, a manifest that names the origin of every result, and
@@ -29,9 +29,9 @@ from icl_book.provenance import ROOT
 from icl_book.runner.record import collect
 from icl_book.site import assemble, pdf
 
-#: The date of every file in an archive, the same in seconds: the same files make the same archive.
+#: The date of every file in an archive, and the same in seconds, so that equal files make equal archives.
 DATE, SECONDS = (1980, 1, 1, 0, 0, 0), 315532800
-#: Unpacks the tree in the working directory and builds from it; what builds changes sys.argv.
+#: The program that unpacks the tree in the working directory and builds from it. Building changes sys.argv.
 BUILD = """
 import os, sys, zipfile
 import setuptools.build_meta as build
@@ -42,7 +42,7 @@ os.remove("tree.zip")
 build.build_wheel(place)
 build.build_sdist(place)
 """
-#: What stands of each result in the manifest.
+#: The keys of each result that the manifest has.
 ORIGIN = ("preset", "parameters", "seconds", "device", "machine", "versions", "commit")
 
 
@@ -50,7 +50,7 @@ def release(preset: str, root: Path = ROOT) -> Path:
     """Write the release of the book that was built last with a preset, and return its folder.
 
     Raises:
-        BadInput: If there is no book, pages or results are newer than it, files differ from the last commit,
+        BadInput: If the book is missing or older than pages or results, files differ from the last commit,
             or the PDF cannot be made. An earlier release of the same version stays as it is.
     """
     version: str = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["version"]
@@ -128,7 +128,7 @@ def packages(place: Path, root: Path) -> None:
         done = subprocess.run(
             [sys.executable, "-c", BUILD, str(place)],
             cwd=folder,
-            # the rights of new files go into the wheel
+            # The wheel records the permissions of new files.
             umask=0o022,
             env=os.environ | {"SOURCE_DATE_EPOCH": str(SECONDS)},
             capture_output=True,
@@ -144,7 +144,7 @@ def packages(place: Path, root: Path) -> None:
 def settle(path: Path) -> None:
     """Write a source archive again so that it depends on nothing but its files' names and contents.
 
-    setuptools writes the times at which the files were unpacked here, and the user who did it.
+    The archive of setuptools has the times at which the files were unpacked, and the user's name.
     """
     made = io.BytesIO()
     with (

@@ -17,7 +17,7 @@ from typing import Any
 from icl_book.runner.record import cases
 from icl_book.site.audit import ROLE, Cards
 
-#: Pages on which every number of a card has a second computation.
+#: On these pages every number of a card needs a second computation.
 PAGES = ("introduction", "path", "second")
 
 
@@ -26,7 +26,8 @@ class Line:
     """A number that a script computed."""
 
     claim: str
-    labels: dict[str, Any]  # parameters of the case; it may have more
+    #: Some or all parameters of the case.
+    labels: dict[str, Any]
     number: float
     error: float
 

@@ -28,27 +28,27 @@ from icl_book.site import audit
 from icl_book.site.card import render
 
 BUILT_WITH = ("jupyter-book", "sphinx", "myst-nb", "papermill", "jupytext", "django-static-mathjax")
-#: MathJax that draws formulas: one file, no fonts.
+#: The script of MathJax that draws formulas as outlines: it is one file and needs no fonts.
 MATHJAX = "static/mathjax/es5/tex-svg-full.js"
-#: What most chapters call: first on its page of the API.
+#: The names that most chapters call, which come first on their page of the API.
 WANTED = """Affine ReLU Cosine make_task population_risk optimal_window matrix_risk gaussian_risk
     monte_carlo_risk mismatch_risk UnitConfig pretrain loss gradient""".split()
-#: A caption, below the cell that draws the figure: name, title in the gallery, alt text, words.
+#: Matches a caption, below the cell that draws the figure: name, title in the gallery, alt text, words.
 CAPTION = re.compile(
     r"```\{caption\} (fig-[\w-]+)\n:title: ([^\n]+)\n:alt: (.+?)\n\n(.+?)\n```\n?", re.DOTALL
 )
-#: The cell at the end of a chapter whose measurements the book prints.
+#: The last cell of a chapter that has a module of measurements, which the book prints.
 SOURCE = {
     "id": "measurements-source",
     "cell_type": "markdown",
     "metadata": {},
     "source": "{ref}`The source of the other measurements of this page <measurements-",
 }
-#: The chapter whose last interactive figure is the front page's, too.
+#: The front page shows the last interactive figure of this chapter.
 FRONT = "attention_window"
-#: The figures of chapters that other pages show, by the names that they have there.
+#: Figures of chapters that other pages show, by their names on those pages.
 PICTURED = {"fig-front": "fig-planet", "fig-path": "fig-prompt"}
-#: The chapter whose first figure is the README's picture.
+#: The README shows the first figure of this chapter.
 PICTURE = "planet"
 
 
@@ -101,7 +101,7 @@ def stage(
         (titles[name], *_) = re.findall(r"^# (.+)$", content["cells"][0]["source"], re.MULTILINE)
         (target / "notebooks" / f"{name}.ipynb").write_text(json.dumps(content), encoding="utf-8")
 
-    # on a phone too
+    # The pages that show figures of chapters have their narrow drawings, too.
     for name, figure in PICTURED.items():
         if (drawn_narrow := static / "narrow" / f"{figure}.svg").is_file():
             shutil.copy(drawn_narrow, static / "narrow" / f"{name}.svg")
@@ -131,7 +131,7 @@ def stage(
     words = {
         "repository": repository.home(root) or "ADDRESS",
         "repository_name": repository.address(root).rsplit("/", 1)[-1],
-        "home": _home(repository.home(root)),
+        "home": _write_home(repository.home(root)),
         **sentences(module),
     }
     if (short := target / "book" / "path.md").is_file():
@@ -139,7 +139,7 @@ def stage(
     for path in (target / "book").glob("*.md"):
         text = path.read_text(encoding="utf-8")
         for word, said in words.items():
-            # MyST leaves code blocks alone
+            # MyST substitutes in text only, but commands in code blocks have these words, too.
             text = text.replace(f"{{{{ {word} }}}}", said)
         path.write_text(audit.resolve(text, cards(runs), elsewhere), encoding="utf-8")
     (static / "audit.json").write_text(audit.as_json(found["entries"]), encoding="utf-8")
@@ -148,8 +148,8 @@ def stage(
 def today(source: Path, executed: Mapping[str, Any]) -> dict[str, Any]:
     """Return a notebook with the text and the tags that its source has now, and what its code showed.
 
-    An executed notebook has the same code cells, as its address depends on them, and perhaps one more, with
-    the parameters of its preset.
+    An executed notebook has the same code cells, because its address depends on them. It may have one more,
+    with the parameters of its preset.
     """
     import jupytext
 
@@ -182,10 +182,10 @@ def pages(**context: Any) -> Any:
     """Return the module of `pages.md.j2`, whose macros write the generated parts of pages."""
     made = environment().overlay()
     made.filters = made.filters | {
-        "line": _line,
-        "cell": _cell,
-        "machine": _machine,
-        "github": _github,
+        "line": _join_lines,
+        "cell": _write_cell,
+        "machine": _write_machine,
+        "github": _write_github,
         "cases": cases,
     }
     known = {
@@ -200,8 +200,8 @@ def pages(**context: Any) -> Any:
     return made.get_template("site/pages.md.j2").make_module(known | context)
 
 
-def _home(url: str | None) -> str:
-    """Say where the repository is, if it is anywhere."""
+def _write_home(url: str | None) -> str:
+    """Say where the repository is published, or that it is not."""
     if url:
         return f"The repository is at <{url}>."
     return (
@@ -220,26 +220,26 @@ def sentences(module: Any) -> dict[str, str]:
     """Return the sentences that templates count, by the word in braces for which they stand on pages."""
     names = "counted holding disagreeing refuted rerun withdrawn opening".split()
     found = {"verdicts": "tested"} | dict(zip(names, names, strict=True))
-    said = {word: _line(str(getattr(module, macro)())) for word, macro in found.items()}
+    said = {word: _join_lines(str(getattr(module, macro)())) for word, macro in found.items()}
     return {"audited": in_short(module), **said}
 
 
 def minutes(page: str, words: Mapping[str, str]) -> str:
-    """Return how many minutes the words of a page take at 200 a minute, with those that stand for others."""
+    """Return the minutes that a page takes at 200 words a minute, with ``words`` in place of their braces."""
     text = re.sub(r"\{\{ (\w+) \}\}", lambda m: words.get(m[1], "0"), page.partition("\n# ")[2])
     return str(math.ceil(len(re.sub(r"\{judged\}`[^`]*`", "0", text).split()) / 200))
 
 
 def in_short(module: Any) -> str:
     """Return what the audit found of paper 1 in three sentences, the first of those that it begins with."""
-    sentences = re.split(r"(?<=\.) (?=[A-Z])", _line(str(module.tested())))
+    sentences = re.split(r"(?<=\.) (?=[A-Z])", _join_lines(str(module.tested())))
     return " ".join(sentences[:3])
 
 
 def link(card: audit.Record, text: str, case: str, page: str = "") -> str:
     """Write a link to a card, or to the row of a case, as inline HTML.
 
-    A claim alone shows its verdict. The title of the statement is there for who hovers, focuses or listens.
+    A claim alone shows its verdict. Hovering, focus and screen readers give the title of the statement.
     """
     claim, verdict = card["id"], card["verdict"]
     target = row_id(claim, case) if case else f"claim-{claim}"
@@ -320,19 +320,21 @@ def packages(root: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _line(markdown: str) -> str:
+def _join_lines(markdown: str) -> str:
     return " ".join(markdown.split())
 
 
-def _machine(machine: Mapping[str, Any]) -> str:
+def _write_machine(machine: Mapping[str, Any]) -> str:
     return f"{machine['cores']} cores, {machine['cpu']}"
 
 
-def _cell(markdown: str) -> str:
-    return _line(markdown).replace("|", "\\|")
+def _write_cell(markdown: str) -> str:
+    return _join_lines(markdown).replace("|", "\\|")
 
 
-def _github(markdown: str) -> str:
+def _write_github(markdown: str) -> str:
     """Write mathematics as tables of GitHub take it: they allow no bar inside."""
     bars = ("\\|", "\\Vert "), ("|", "\\vert ")
-    return re.sub(r"\$[^$]*\$", lambda m: m[0].replace(*bars[0]).replace(*bars[1]), _line(markdown))
+    return re.sub(
+        r"\$[^$]*\$", lambda m: m[0].replace(*bars[0]).replace(*bars[1]), _join_lines(markdown)
+    )
