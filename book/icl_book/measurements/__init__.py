@@ -1,9 +1,8 @@
-"""What the cards of a chapter need beyond its headline experiment: parameters in, data frames out.
+"""Measurements of a chapter's cards beyond its headline experiment: parameters in, data frames out.
 
-One module a chapter, with the chapter's name; the book prints its source. The tables have one vocabulary:
-``task``, ``dim``, ``n``, ``noise_std``, ``lipschitz``, ``seed``, as the rules of ``book/claims``. What
-several chapters need stands here. No module imports another chapter's: if that changed, the chapter would
-not run again.
+Each chapter has a module of its name; the book prints its source. The tables share one vocabulary with the
+rules of ``book/claims``: ``task``, ``dim``, ``n``, ``noise_std``, ``lipschitz``, ``seed``. Functions that
+several chapters need are here. Modules do not import those of other chapters.
 """
 
 from collections.abc import Sequence
@@ -18,7 +17,7 @@ from icl_book.statistics import median_interval
 
 __all__ = ["FAR", "log_slope", "losses_of_matrices", "medians", "recorded"]
 
-#: Window parameters between which local slopes are read; there the laws for large w hold within a percent.
+#: Local slopes are taken between these window parameters, where the laws for large w hold within a percent.
 FAR = (3e4, 1e5)
 
 
@@ -36,9 +35,9 @@ def log_slope(x: ArrayLike, y: ArrayLike, relative_error: ArrayLike) -> tuple[fl
 
 
 def losses_of_matrices(task: Zonal, *, n: int, noise_std: float) -> pd.DataFrame:
-    """Return what four matrices lose that are no multiple of the identity, exactly.
+    """Return the exact loss of four matrices that are not multiples of the identity.
 
-    Each is the best w times a matrix next to the identity, or its opposite.
+    Each is the best w times a matrix near the identity, or times minus the identity.
 
     Returns:
         Columns ``matrix``; ``value``, its risk over the least one of all multiples of the identity, minus

@@ -18,7 +18,7 @@ from icl.tasks.gegenbauer import Polynomials
 
 Array = NDArray[np.float64]
 
-#: What stands for equal weights, w = 0, where a logarithm is taken.
+#: A logarithm takes this w for equal weights, w = 0.
 EQUAL_WEIGHTS = 1e-6
 
 
@@ -55,7 +55,7 @@ def pytorch_prediction(x: Tensor, y: Tensor, query: Tensor, w: float) -> float:
     return float(found[0, 0, 0])
 
 
-#: The same prediction by other people's code.
+#: The same prediction by the code of other packages.
 LIBRARIES: dict[str, Callable[[Tensor, Tensor, Tensor, float], float]] = {
     "statsmodels": statsmodels_prediction,
     "scikit-learn": scikit_learn_prediction,
@@ -151,22 +151,22 @@ def bias_slopes(*, tasks: list[str], dims: list[int], n: int) -> pd.DataFrame:
     w_values = np.geomspace(0.1, 100, 16)
     rows = []
     for dim in dims:
-        missed = [_missed_shares(dim, n, w, nodes=300, step=0.1) for w in w_values]
-        coarse = [_missed_shares(dim, n, w, nodes=240, step=0.15) for w in w_values]
+        missed = [_integrate_missed_shares(dim, n, w, nodes=300, step=0.1) for w in w_values]
+        coarse = [_integrate_missed_shares(dim, n, w, nodes=240, step=0.15) for w in w_values]
         for name in tasks:
             a, _ = make_task(name, dim).spectrum(len(missed[0]))
-            slope = _steepest(w_values, np.array(missed) ** 2 @ a)
-            other = _steepest(w_values, np.array(coarse) ** 2 @ a)
+            slope = _find_steepest(w_values, np.array(missed) ** 2 @ a)
+            other = _find_steepest(w_values, np.array(coarse) ** 2 @ a)
             error = abs(slope - other) + np.finfo(float).eps
             rows.append({"task": name, "dim": dim, "slope": slope, "error": error})
     return pd.DataFrame(rows)
 
 
-def _steepest(x: Array, y: Array) -> float:
+def _find_steepest(x: Array, y: Array) -> float:
     return float((np.diff(np.log(y)) / np.diff(np.log(x))).max())
 
 
-def _missed_shares(dim: int, n: int, w: float, *, nodes: int, step: float) -> Array:
+def _integrate_missed_shares(dim: int, n: int, w: float, *, nodes: int, step: float) -> Array:
     """Return 1 - m_l, l from 1 to 60: the mean prediction of a function of degree l is m_l times it.
 
     ``m_l = E sum_i omega_i P_l(t_i)``; as ``1 / S = int exp(-s S) ds``, it is one integral over s.
@@ -176,7 +176,7 @@ def _missed_shares(dim: int, n: int, w: float, *, nodes: int, step: float) -> Ar
     z = np.exp(np.minimum(u[:, None] - w * (1 - np.cos(theta)), 8))
     phi = (np.exp(-z) @ p)[:, None] ** (n - 1)
     one_token = (z * np.exp(-z) * phi).sum(0) * p
-    # one minus each Gegenbauer polynomial
+    # `take` returns one minus each Gegenbauer polynomial.
     lost = Polynomials(dim, theta).take(61)[1:]
     return np.asarray(n * step * (lost @ one_token))
 
@@ -189,7 +189,7 @@ def narrowing(
     for name, dim in product(tasks, dims):
         smooth = optimal_window(make_task(name, dim, low), n, noise_std)
         rough = optimal_window(make_task(name, dim, high), n, noise_std)
-        # no two points are farther apart than 2
+        # Two points of the sphere are at most 2 apart.
         halves = [
             min(2.0, np.sqrt(2 * np.log(2) / max(float(best.w), 1e-9))) for best in (smooth, rough)
         ]
@@ -260,9 +260,9 @@ def circle_to_move() -> tuple[pd.DataFrame, pd.DataFrame]:
     for L in (1, 2, 3, 5, 8):
         labels = np.cos(L * np.deg2rad(angles)) + noise
         optimum = optimal_window(Cosine(2, L), n, noise_std)
-        best = _circle_weights(examples, around, float(optimum.w)) @ labels
+        best = _weigh_circle(examples, around, float(optimum.w)) @ labels
         for w in (0.0, 1.0, 3.0, 6.0, 15.0, 30.0, 60.0, 100.0, 300.0):
-            weights = _circle_weights(examples, around, w)
+            weights = _weigh_circle(examples, around, w)
             columns = {
                 "angle": around,
                 "prediction": weights @ labels,
@@ -279,7 +279,7 @@ def circle_to_move() -> tuple[pd.DataFrame, pd.DataFrame]:
     return pd.concat(curves, ignore_index=True), pd.concat(points, ignore_index=True)
 
 
-def _circle_weights(examples: Tensor, around: ArrayLike, w: float) -> Array:
+def _weigh_circle(examples: Tensor, around: ArrayLike, w: float) -> Array:
     queries = on_circle(np.deg2rad(around))
     M = w * torch.eye(2, dtype=torch.float64)
     return np.asarray(softmax_weights(examples, queries, M).numpy())

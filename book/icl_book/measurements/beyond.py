@@ -273,8 +273,10 @@ def bias_limit(task: Zonal, w: float) -> float:
     a, rest = spectrum(task, last)
     base = ive(nu, w)
     if base > 1e-290:
-        r = ive(nu + np.arange(1, last + 1), w) / base  # ~ e^(-l^2 / 2w)
-    else:  # both underflow; r_l is a product of ratios of neighbors, by their continued fraction
+        # The ratio falls like e^(-l^2 / 2w).
+        r = ive(nu + np.arange(1, last + 1), w) / base
+    else:
+        # Both functions underflow. r_l is a product of ratios of neighbors, each a continued fraction.
         ratios, tail = np.empty(last), 0.0
         for k in range(last + 200, -1, -1):
             tail = w / (task.dim + 2 * k + w * tail)
@@ -414,7 +416,7 @@ def last_tokens(model: str, weights: dict[str, Tensor], x: Tensor) -> Tensor:
 
 
 def predict(model: str, weights: dict[str, Tensor], x: Tensor, y: Tensor) -> Tensor:
-    """Return what S models predict for the query's label, (S, B)."""
+    """Predict the query's label with S models, (S, B)."""
     h = last_tokens(model, weights, x)
     examples = h[:, :, :-1]
     query = h[:, :, -1:]

@@ -1,4 +1,4 @@
-"""Measurements of the appendix: matrices that are no multiple of I, bounds over all Lipschitz functions."""
+"""Measurements of the appendix: matrices that are not multiples of I, bounds over all Lipschitz functions."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ def steepest(slopes: Sequence[tuple[float, float]]) -> pd.DataFrame:
 
 
 def largest_bias(*, dim: int, w: float, n: float, lipschitz: float) -> tuple[float, float]:
-    """Return what the bias of no L-Lipschitz function exceeds, ``2 L^2 (1 - E sum_i omega_i x_i.x_q)``.
+    """Return a bound on the bias of every L-Lipschitz function, ``2 L^2 (1 - E sum_i omega_i x_i.x_q)``.
 
-    The second number is how much it changes by a coarser rule.
+    The second number is the change by a coarser rule.
     """
     fine, coarse = (
         2 * lipschitz**2 * (1 - attended_gegenbauer_means(dim, w, n, 1, order)[0])
@@ -98,7 +98,7 @@ def worst_slopes(
             w = float(optimal_window(task, n=n, noise_std=noise_std).w)
             noise = float(population_risk(task, w, n, noise_std).noise)
             bias, error = largest_bias(dim=dim, w=w, n=n, lipschitz=lipschitz)
-            # the window itself is known to 1e-10, and no risk is steeper than 1 / w in it
+            # The window is known to 1e-10, and the risk changes by at most its relative error.
             relative = error / (bias + noise) + 1e-9
             found["Lipschitz"].append((bias + noise, relative))
             waves = population_risk(Cosine(dim, lipschitz=w**0.5), w, n, 0.0)
@@ -119,8 +119,9 @@ def worst_slopes(
 def waves(*, dim: int, n: float, lipschitz: float, noise_std: float) -> pd.DataFrame:
     """Return the bias of waves of slope L with the window of the ReLU class, against their wavenumber.
 
-    Columns ``wavenumber``, ``bias``, ``affine``, that of affine functions of slope L everywhere, ``bound``,
-    which no L-Lipschitz function exceeds, and ``w``.
+    The amplitude is L over the wavenumber b, so that the slope is L for each b. Columns ``wavenumber``,
+    ``bias``, ``affine``, that of affine functions of slope L everywhere, ``bound``, which holds for every
+    L-Lipschitz function, and ``w``.
     """
     task: Zonal = ReLU(dim, lipschitz=lipschitz)
     w = float(optimal_window(task, n=n, noise_std=noise_std).w)

@@ -37,12 +37,12 @@ def direct_over_exact(
     for name, dim, n in itertools.product(tasks, dims, n_values):
         task = make_task(name, dim, lipschitz)
         nodes = 80 if n == 2 else 64
-        few = _mean_variogram(task, nodes)
-        many = _mean_variogram(task, 2 * nodes)
+        few = _average_variogram(task, nodes)
+        many = _average_variogram(task, 2 * nodes)
         for w, query in itertools.product(w_values, (False, True)):
             exact = population_risk(task, w, n, noise_std)
-            coarse = _direct_risk(task, w, n, noise_std, few, query)
-            fine = _direct_risk(task, w, n, noise_std, many, query)
+            coarse = _integrate_directly(task, w, n, noise_std, few, query)
+            fine = _integrate_directly(task, w, n, noise_std, many, query)
             rows.append(
                 {
                     "task": name,
@@ -57,7 +57,7 @@ def direct_over_exact(
     return pd.DataFrame(rows)
 
 
-def _direct_risk(
+def _integrate_directly(
     task: Zonal, w: float, n: int, noise_std: float, between: Array, query: bool
 ) -> float:
     """Return E sum_ij omega_i omega_j (gamma_iq + gamma_jq - gamma_ij) + sigma^2 E sum_i omega_i^2.
@@ -71,7 +71,7 @@ def _direct_risk(
     same = (2 * gamma + noise_std**2)[:, None] * kernel[:, None] ** 2
     both = np.outer(kernel, kernel) * pair
     upper = np.outer(p, p) * (n * same + n * (n - 1) * both)
-    # without the query in the denominator, or with its weight, which is one
+    # As a token the query adds its weight, which is one, to the denominator.
     lower = kernel[:, None] + kernel + float(query)
     if n == 2:
         return float((upper / lower**2).sum())
@@ -81,10 +81,10 @@ def _direct_risk(
     return risk
 
 
-def _mean_variogram(task: Zonal, nodes: int) -> Array:
+def _average_variogram(task: Zonal, nodes: int) -> Array:
     """Return the variogram between two tokens, averaged over the azimuth between them."""
     theta, _ = angle_quadrature(task.dim, nodes)
-    # on the circle the two tokens lie on the same side of the query or on opposite ones
+    # On the circle the two tokens are on the same side of the query, or on opposite sides.
     cosine = np.array([-1.0, 1.0])
     weight = np.full(2, 0.5)
     if task.dim > 2:
@@ -137,7 +137,7 @@ def loss_against_parts(
     return pd.DataFrame(rows)
 
 
-#: Settings of the figure to move.
+#: Settings of the interactive figure.
 CLASSES_TO_MOVE = list(itertools.product(("affine", "ReLU"), (3, 5, 8)))
 LENGTHS = 10.0 ** np.arange(1, 9)
 LIPSCHITZ = [0.1, 0.2, 0.5, 1, 2, 5, 10]
@@ -163,7 +163,7 @@ def best_windows_to_move() -> pd.DataFrame:
     each ratio is computed once.
     """
     settings = pd.DataFrame(itertools.product(LIPSCHITZ, NOISE), columns=["L", "sigma"])
-    # equal ratios, such as 0.1 / 0.2 and 1 / 2, may differ in their last digit
+    # Equal ratios, such as 0.1 / 0.2 and 1 / 2, may differ in their last digit.
     settings["ratio"] = (settings.sigma / settings.L).round(9)
     ratios = np.unique(settings.ratio)
     tables = []

@@ -24,11 +24,12 @@ from icl_book.statistics import t_interval
 
 Array = NDArray[np.float64]
 
-#: The end of the scan of the ball's windows.
-LARGEST_W = 1e6
+#: The scan of the ball's windows ends here.
+MAX_W = 1e6
 
-#: Windows between which the ball's best one is looked for, and the Gauss nodes a panel of two rules.
-_BALL_W = 0.01, LARGEST_W
+#: The ball's best window is searched between these.
+_BALL_W = 0.01, MAX_W
+#: Gauss nodes on a panel, and those of the coarser rule that estimates the error.
 _ORDER, _COARSE = 16, 12
 
 
@@ -102,25 +103,30 @@ def least_ball_limit(dim: int) -> BallLimit:
     """
     dim = integer(dim, "dim", 1, 64)
     grid = np.geomspace(*_BALL_W, 161)
-    at = int(np.argmin([_ball_limit(dim, float(w), _ORDER)[0] for w in grid]))
+    at = int(np.argmin([_evaluate_ball_limit(dim, float(w), _ORDER)[0] for w in grid]))
     around = grid[at - 1], grid[at + 1]
     rules = _ORDER, _COARSE
     w, coarse = (
-        brentq(lambda v, k=k: _ball_limit(dim, v, k)[1], *around, xtol=1e-13) for k in rules
+        brentq(lambda v, k=k: _evaluate_ball_limit(dim, v, k)[1], *around, xtol=1e-13)
+        for k in rules
     )
-    risk, other = _ball_limit(dim, w, _ORDER)[0], _ball_limit(dim, coarse, _COARSE)[0]
+    risk, other = (
+        _evaluate_ball_limit(dim, w, _ORDER)[0],
+        _evaluate_ball_limit(dim, coarse, _COARSE)[0],
+    )
     changes = abs(coarse / w - 1), abs(other / risk - 1)
     return BallLimit(w, risk, max(*changes, float(np.finfo(float).eps)))
 
 
-def _ball_limit(dim: int, w: float, order: int) -> tuple[float, float]:
+def _evaluate_ball_limit(dim: int, w: float, order: int) -> tuple[float, float]:
     """Return the limit and its slope in w, by a Gauss rule on panels of r that double from 1 / w on."""
     most = max(w, 2)
     edges = np.concatenate([[0.0], np.geomspace(1, most, int(np.ceil(np.log2(most))) + 1) / most])
     r, weight = gauss_panels(edges, order)
     p, s = weight * dim * r ** (dim - 1), w * r
     length = resultant_length(dim + 2, s)
-    turn = 1 - length**2 - (dim + 1) * length / s  # A'
+    # This is A'(s).
+    turn = 1 - length**2 - (dim + 1) * length / s
     miss, power = r - length, dim / (dim + 2)
     return float(p @ miss**2) / power, float(-2 * p @ (miss * r * turn)) / power
 
@@ -140,10 +146,10 @@ def ball_limits(*, dims: Sequence[int]) -> pd.DataFrame:
 
 
 def sphere_limits(*, dims: Sequence[int]) -> pd.DataFrame:
-    """Return the limit on the unit sphere at `LARGEST_W`: ``what`` (sphere), ``dim, value, error``."""
+    """Return the limit on the unit sphere at `MAX_W`: ``what`` (sphere), ``dim, value, error``."""
     rows = []
     for dim in dims:
-        missed = float(1 - resultant_length(dim, LARGEST_W))
+        missed = float(1 - resultant_length(dim, MAX_W))
         row = {"what": "sphere", "dim": dim, "value": missed**2}
         rows.append(row | {"error": missed * np.finfo(float).eps})
     return pd.DataFrame(rows)
@@ -159,7 +165,7 @@ class Recovered:
     variance: float
 
 
-#: Queries in one dimension, and their law.
+#: Queries in one dimension, and their probabilities: a normal law on a grid.
 QUERIES = np.arange(-20, 21) / 4
 LAW = np.exp(-QUERIES * QUERIES / 2) / np.exp(-QUERIES * QUERIES / 2).sum()
 
@@ -206,7 +212,7 @@ def sampled_risk(name: str, *, n: int, seed: int, w: float) -> float:
     two = name == "x_1 x_2"
     x = stream(seed, "monte carlo").standard_normal((n, 2 if two else 1))
     values = function.f(x)
-    # a product takes a fifth of the time of an exponential, which is small enough for a number
+    # Weights at equidistant queries are products, which take a fifth of the time of exponentials.
     if two:
         node, weight = np.polynomial.hermite_e.hermegauss(8)
         queries = np.stack(np.meshgrid(node, node), -1).reshape(-1, 2)

@@ -84,7 +84,7 @@ def wave_slopes(
     for dim, many in product(dims, heads):
         values = np.full(many, 1 / many) if averaged else richardson(many)
         task = PhasedCosine(dim, 2.0)
-        found = [_least_risk(task, values, n, noise_std) for n in n_values]
+        found = [_minimize_risk(task, values, n, noise_std) for n in n_values]
         risks, errors = zip(*found, strict=True)
         slope, error = log_slope(n_values, risks, errors)
         row = {"task": "waves", "dim": dim, "heads": many}
@@ -92,7 +92,7 @@ def wave_slopes(
     return pd.DataFrame(rows)
 
 
-def _least_risk(task: Zonal, values: Array, n: float, noise_std: float) -> tuple[float, float]:
+def _minimize_risk(task: Zonal, values: Array, n: float, noise_std: float) -> tuple[float, float]:
     """Return the least risk over w of heads with windows w, w/2, w/3, ..., and its relative error."""
     start = math.log(float(optimal_window(task, n, noise_std).w))
 
@@ -127,20 +127,23 @@ def limit(order: float, m: int, widths: ArrayLike, nodes: int = 16) -> tuple[flo
     """
     alpha = np.asarray(widths, dtype=float)
     node, weight = np.polynomial.legendre.leggauss(nodes)
-    starts = np.arange(-16.0, 8.0)  # of log x
+    # Each panel is one unit of log x.
+    starts = np.arange(-16.0, 8.0)
     x = np.exp(starts[:, None] + (node + 1) / 2).ravel()
     root = np.sqrt(np.tile(weight / 2, starts.size) * (x**-order + x**m))
-    # phi - 1 in Newton's divided differences of exp(-alpha x^2 / 2) - 1, so that neither small x nor heads
-    # that nearly coincide lose digits
+    # Newton's divided differences of exp(-alpha x^2 / 2) - 1 keep their digits for small x, and for heads
+    # that nearly coincide.
     newton = np.expm1(-np.outer(alpha, x**2) / 2)
-    change = np.eye(alpha.size)  # from coefficients of `newton` to values
+    # This matrix turns coefficients of `newton` into values.
+    change = np.eye(alpha.size)
     for step in range(1, alpha.size):
         gap = (alpha[step:] - alpha[:-step])[:, None]
         newton[step:] = (newton[step:] - newton[step - 1 : -1]) / gap
         change[step:] = (change[step:] - change[step - 1 : -1]) / gap
     columns = (root * newton).T
     size = np.linalg.norm(columns, axis=0)
-    kriging = expit((m + order) * np.log(x))  # 1 / (1 + x^-(m + order)), which may overflow
+    # This is 1 / (1 + x^-(m + order)), whose power may overflow.
+    kriging = expit((m + order) * np.log(x))
     target = -root * kriging - columns[:, 0]
     free = np.linalg.lstsq(columns[:, 1:] / size[1:], target, rcond=None)[0] / size[1:]
     missed = target - columns[:, 1:] @ free
@@ -166,7 +169,7 @@ def least_limits(order: float, m: int, most: int, apart: float = 0.02) -> list[t
 
     found: list[tuple[float, Array]] = []
     for heads in range(1, most + 1):
-        # the heads that were best before, and another beside them
+        # Two searches start at the best heads of one fewer, with another head beside them.
         fewer = np.log(found[-1][1]) if found else np.zeros(0)
         beside = [[1.0]] if heads == 1 else [fewer[-1:] + 0.4, fewer[:1] - 1.5]
         spread = 1.0 + 0.3 * heads + 2 * apart * np.arange(heads)
@@ -238,7 +241,7 @@ def between(
     draws: int,
     more: int = 1,
 ) -> pd.DataFrame:
-    """Say where the sampled risk of kriging lies between its bounds: 0 is the lower one and 1 the upper one.
+    """Locate the sampled risk of kriging between its bounds: 0 is the lower one and 1 the upper one.
 
     Kriging has ``more`` times as many tokens as the bounds are for.
 

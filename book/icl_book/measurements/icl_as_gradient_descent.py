@@ -1,4 +1,4 @@
-"""Layers that imitate a gradient step, and a move of the weights that is much too long."""
+"""Layers that imitate a gradient step, and a move of the weights that is far too long."""
 
 import math
 
@@ -11,7 +11,7 @@ from icl.streams import stream
 from icl.tensor_trick import gradient
 from icl.tensor_trick.formulas import row_loss
 
-#: Sharpness c of the attention layers that are tried, or no attention; and the one that the card judges.
+#: Sharpness c of the attention layers, or "none" without attention; and the one that the card judges.
 SHARPNESS = ("none", "0", "0.25", "0.5", "1", "2", "4", "16")
 JUDGED = "1"
 
@@ -47,7 +47,8 @@ def reversed_weights(*, R: float = 2.0, n: int = 8, reach: float = 16.0) -> pd.D
     """
     largest = reach * R**2
     scores = torch.zeros(1, n, dtype=torch.float64)
-    scores[0, 0] = -largest  # A has one row that is not zero, of length R; x goes to -x
+    # One row of A is not zero and has length R; x goes to -x.
+    scores[0, 0] = -largest
     target = torch.zeros(1, n, dtype=torch.float64)
     target[0, 1] = 1.0
     printed = 1.5 * math.log10(n) + 10 * R**2 / math.log(10)
@@ -88,7 +89,8 @@ def imitations(*, context_length: int, dim: int, draws: int, seeds: int, seed: i
         goals_seen = wanted_move(A1_seen, A2_seen, X_seen, B_seen)
         goals = wanted_move(A1, A2, X, B)
 
-        grown = (2 * A1 @ X @ A2.mT).softmax(-1)  # the targets that 2 X fits
+        # 2 X fits these targets.
+        grown = (2 * A1 @ X @ A2.mT).softmax(-1)
         found = [("every token shrunk", "none", median_cosine(-A1, goals, A2, X))]
         for sharpness in SHARPNESS:
             tokens = attended(A1, sharpness)
@@ -130,7 +132,8 @@ def random_problems(
 def wanted_move(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Tensor:
     """Compute the move of A1 that changes the scores as a gradient step of size one does."""
     slope = gradient(A1, A2, X, B)
-    quotient: Tensor = torch.linalg.solve(X.mT, slope.mT).mT  # slope X^{-1}
+    # This is the slope times the inverse of X.
+    quotient: Tensor = torch.linalg.solve(X.mT, slope.mT).mT
     return -A1 @ quotient
 
 

@@ -27,10 +27,10 @@ from icl_book.statistics import t_interval
 
 Array = NDArray[np.float64]
 
-#: Degrees of a covariance whose mean over a cap is computed; later ones are averaged away.
-_DEGREES = 400
-#: Neighbors; with more, rounding decides how likely masses of the cap are.
-_ROUNDED = 1e12
+#: Means over a cap are computed up to this degree; higher degrees average to zero.
+_MAX_DEGREE = 400
+#: With more neighbors, rounding would decide the density of the cap's mass.
+_MAX_NEIGHBORS = 1e12
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,8 @@ def neighbors_risk(task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike
     k, n, noise_std = broadcast(k=k, n=n, noise_std=noise_std)
     if np.any(k > n):
         raise ValueError(f"k={k.max():g}: must be at most n")
-    a, rest = task.spectrum(_DEGREES)
-    # what the mean over a cap averages away
+    a, rest = task.spectrum(_MAX_DEGREE)
+    # The mean over a cap of these parts is zero.
     beyond = rest + fine_variance(task)
     a = a[: 1 + int(np.flatnonzero(a).max(initial=0))]
     half = (task.dim - 1) / 2
@@ -107,10 +107,10 @@ def neighbors_risk(task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike
         if k == n:
             return (a.sum() + beyond) * (1 + 1 / k), 0.0
         mode, spread = np.log((k + 1) / (n - k)), 9 * np.sqrt(1 / (k + 1) + 1 / (n - k))
-        # log of the odds
+        # The nodes are the log odds of the cap's mass.
         y = np.linspace(mode - spread - 40 / (k + 1), mode + spread + 40 / (n - k), 241)
-        # the mass then varies by less than a millionth, and how exactly does not matter
-        few = min(1.0, _ROUNDED / k)
+        # With more neighbors the mass varies by less than a millionth, so that its exact law does not matter.
+        few = min(1.0, _MAX_NEIGHBORS / k)
         density = -few * (k + 1) * np.logaddexp(0, -y)
         density -= few * (n - k) * np.logaddexp(0, y)
         density = np.exp(density - density.max())
@@ -141,7 +141,7 @@ def neighbors(task: Zonal, n: float, noise_std: float) -> dict[str, float]:
     best = optimal_window(task, n, noise_std)
     unit = population_risk(task, best.w, n, noise_std)
     k = np.unique(np.geomspace(1, n, 200).round())
-    # then twice between the neighbors of the best
+    # The first of three rounds covers all k, the others refine around the best.
     for _ in range(3):
         at = int(neighbors_risk(task, k, n, noise_std).total.argmin())
         best_k = float(k[at])
@@ -193,7 +193,7 @@ class Activation:
     normalized: bool
 
 
-#: phi(s) at s = w t, up to a factor that gain or normalization takes out.
+#: phi(s) at s = w t, up to a factor that the gain or the normalization removes.
 KERNELS: dict[str, Callable[[Array, float], Array]] = {
     "exp": lambda s, w: np.exp(s - w),
     "sigmoid": lambda s, w: 1 / (1 + np.exp(-s)),
@@ -201,7 +201,7 @@ KERNELS: dict[str, Callable[[Array, float], Array]] = {
     "tanh": lambda s, w: np.tanh(s),
     "linear": lambda s, w: s,
 }
-#: By the names that the page prints. Odd ones are not normalized, since their sums may be near zero.
+#: Activations by their names on the page. Odd ones are not normalized, since their sums may be near zero.
 ACTIVATIONS: dict[str, Activation] = {
     "softmax": Activation("exp", normalized=True),
     "exp": Activation("exp", normalized=False),
@@ -219,7 +219,7 @@ DEGREE = 120
 
 
 @lru_cache(maxsize=8)
-def _harmonics(dim: int) -> tuple[Array, Array, Array]:
+def _tabulate_harmonics(dim: int) -> tuple[Array, Array, Array]:
     """Return nodes in t, their masses, and P_0, ..., P_DEGREE there."""
     theta, density = angle_quadrature(dim, 400)
     return np.cos(theta), density, 1 - Polynomials(dim, theta).take(DEGREE + 1)
@@ -227,7 +227,7 @@ def _harmonics(dim: int) -> tuple[Array, Array, Array]:
 
 def moments(kernel: str, w: float, dim: int) -> tuple[Array, float]:
     """Return m_0, ..., m_DEGREE and E phi^2."""
-    t, density, P = _harmonics(dim)
+    t, density, P = _tabulate_harmonics(dim)
     values = KERNELS[kernel](w * t, w)
     return P @ (density * values), float(density @ values**2)
 

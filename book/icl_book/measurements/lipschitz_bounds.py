@@ -34,8 +34,10 @@ TEX = {
 class Bound:
     """A printed upper bound, factor * n^n_power * R^R_power * e^(exponent R^2)."""
 
-    function: str  #: Which one it bounds, a key of `TEX`
-    tex: str  #: As printed, mathematics without dollars
+    #: The function that is bounded, a key of `TEX`.
+    function: str
+    #: The bound as printed, mathematics without dollars.
+    tex: str
     factor: float
     n_power: float
     R_power: float
@@ -56,9 +58,9 @@ class Bound:
         )
 
 
-#: "The Lipschitz constant is at most": arXiv 2306.14048, App. D.48, which restates Lemma 7.2 of
-#: arXiv 2304.10411 (u, and alpha by the square root of n); arXiv 2309.07418, Lemma E.5, parts 1 to 5 and
-#: their proofs (the others), with |v| at most R^2.
+#: Printed bounds on Lipschitz constants. Those of u, and of alpha by the square root of n, are in
+#: arXiv 2306.14048, App. D.48, which restates Lemma 7.2 of arXiv 2304.10411. The others are in
+#: arXiv 2309.07418, Lemma E.5, parts 1 to 5 and their proofs, with |v| at most R^2.
 LIPSCHITZ = (
     Bound("u", r"2\sqrt{n}\,R\,e^{R^2}", 2, 0.5, 1, 1),
     Bound("u", r"\sqrt{n}\,e^{2R^2}", 1, 0.5, 0, 2),
@@ -69,7 +71,7 @@ LIPSCHITZ = (
     Bound("f", r"n^{1.5}e^{6R^2}", 1, 1.5, 0, 6),
     Bound("<f, v>", r"n^{1.5}e^{7R^2}", 1, 1.5, 0, 7),
 )
-#: "The largest value is at most", the norm of a vector, the value of a number: Lemma E.4 of the same paper.
+#: Printed bounds on the norm of a vector or the value of a number, in Lemma E.4 of the same paper.
 SIZES = (
     Bound("u", r"\sqrt{n}\,e^{R^2}", 1, 0.5, 0, 1),
     Bound("alpha", r"n\,e^{R^2}", 1, 1, 0, 1),
@@ -102,7 +104,7 @@ def proven_constant(function: str, n: int, R: float) -> float:
     if function == "u":
         return math.log10(R) + longest / math.log(10)
     if function == "alpha":
-        # |u| is the square root of the sum of exponentials of twice the logits
+        # |u| is the square root of the sum of exponentials of twice the logits.
         return math.log10(R) + largest_exponential(n, 2 * longest) / 2
     if function == "1/alpha":
         return math.log10(R / n) + longest / math.sqrt(n) / math.log(10)
@@ -118,7 +120,8 @@ def largest_exponential(n: int, radius: float) -> float:
     """
     low = 0.0
     high = np.pi / 2
-    for _ in range(6):  # a grid of angles, refined around the best
+    # Each round refines the grid of angles around the best one.
+    for _ in range(6):
         angle = np.linspace(low, high, 401)
         a = radius * np.cos(angle)
         b = radius * np.sin(angle) / math.sqrt(n - 1)
@@ -150,7 +153,7 @@ def printed_constants(*, n_values: Sequence[int], radii: Sequence[float]) -> pd.
     """
     table = settings(LIPSCHITZ, n_values, radii)
     table["proved"] = [
-        # <f, v> moves at most |v| times as fast as f
+        # <f, v> moves at most |v| times as fast as f.
         proven_constant("f", n, R) + math.log10(R**2)
         if function == "<f, v>"
         else proven_constant(function, n, R)
@@ -190,13 +193,14 @@ def settings(
 def largest_size(function: str, n: int, R: float, reach: float = 1.0) -> float:
     """Compute log10 of the largest |g(s)| over |s| <= reach R^2."""
     if function == "u":
-        # |u|^2 is the sum of the exponentials of twice the scores
+        # |u|^2 is the sum of the exponentials of twice the scores.
         return largest_exponential(n, 2 * reach * R**2) / 2
     if function == "alpha":
         return largest_exponential(n, reach * R**2)
     if function == "1/alpha":
         return -smallest_normalizer(n, R, reach)
-    return 0.0  # |f| <= 1, in the limit
+    # |f| is at most 1, and comes near it.
+    return 0.0
 
 
 def two_tokens(p: ArrayLike) -> NDArray[np.float64]:
@@ -205,7 +209,7 @@ def two_tokens(p: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(4 * p**2 * (1 - p) * (2 - 3 * p))
 
 
-#: Where it is largest, where it is most negative, and the two values.
+#: Places of the largest and of the most negative value of `two_tokens`, and the two values.
 P_LOW = (15 - math.sqrt(33)) / 24
 P_HIGH = (15 + math.sqrt(33)) / 24
 SMOOTH = float(two_tokens(P_LOW))
@@ -235,7 +239,7 @@ def extreme_curvature(
         ):
             scores = torch.from_numpy(3 * rng.standard_normal((starts, n)))
             direction = torch.from_numpy(rng.standard_normal((starts, n)))
-            # p is the weight of the second token
+            # p is the weight of the second token.
             scores[0] = -40.0
             scores[0, :2] = torch.tensor([math.log((1 - p) / p), 0.0])
             direction[0] = 0.0
@@ -258,9 +262,10 @@ def extreme_curvature(
     return pd.DataFrame(rows)
 
 
-#: Loss at which a problem counts as solved, over the first one; and the largest number of steps.
+#: A problem counts as solved at this loss over the first one.
 GOAL = 1e-6
-MOST_STEPS = 1_000_000
+#: The search for it stops after this many steps.
+MAX_STEPS = 1_000_000
 
 
 def passes(
@@ -310,19 +315,20 @@ def steps_needed(A1: Tensor, A2: Tensor, B: Tensor, left: Tensor, right: Tensor)
     """Count the steps X - left gradient right to the goal, looking at every tenth."""
     X = torch.zeros(A1.shape[1], A2.shape[1], dtype=A1.dtype)
     goal = GOAL * float(loss(A1, A2, X, B))
-    for step in range(MOST_STEPS):
+    for step in range(MAX_STEPS):
         if step % 10 == 0 and float(loss(A1, A2, X, B)) <= goal:
             return step
-        # the formula itself: tens of thousands of checks of the same arguments would take longer
+        # The bare formula skips the checks of arguments, which take longer than the formula itself.
         slope = A1.T @ row_gradient(A1 @ X @ A2.T, B, "normalized") @ A2
         X = X - left @ slope @ right
-    return MOST_STEPS
+    return MAX_STEPS
 
 
 def newton_passes(A1: Tensor, A2: Tensor, B: Tensor) -> int:
     """Count the gradients and Hessian products of SciPy's trust-region Newton-CG to the goal."""
     rows, columns = A1.shape[1], A2.shape[1]
-    losses: list[float] = []  # after each pass
+    # One loss for each pass.
+    losses: list[float] = []
 
     def matrix(x: NDArray[np.float64]) -> Tensor:
         return unvec(torch.from_numpy(x), rows, columns)
@@ -354,4 +360,4 @@ def newton_passes(A1: Tensor, A2: Tensor, B: Tensor) -> int:
     for count, reached in enumerate(losses, start=1):
         if reached <= GOAL * losses[0]:
             return count
-    return MOST_STEPS
+    return MAX_STEPS

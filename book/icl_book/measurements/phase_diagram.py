@@ -16,9 +16,9 @@ from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU, Zonal, make_task
 
 Array = NDArray[np.float64]
 
-#: Classes that are proportional to L, which all extreme examples are about.
+#: The extreme examples are about these classes, which are proportional to L.
 PROPORTIONAL = ("affine", "ReLU")
-#: Wavenumbers L of the waves cos(L u.x) that stand for the cosine class.
+#: Wavenumbers L of the waves cos(L u.x) that represent the cosine class.
 WAVENUMBERS = (1.0, 4.0)
 
 
@@ -122,7 +122,7 @@ def slopes_of_the_number_of_tokens(
             inexact = np.zeros(len(lengths))
         risk = population_risk(task, w, lengths, noise_std=1.0)
         slope = np.log(risk.noise[0] / risk.noise[1]) / step
-        # the number falls like w^(-d/2)
+        # The number falls like w^(-d/2), so that d times the error of w is more than its effect.
         error = (risk.error + dim * inexact).sum() / step
         rows.append({"task": name, "dim": dim, "value": slope, "error": error})
     return pd.DataFrame(rows)

@@ -14,8 +14,10 @@ from icl_book.planet import RADIUS, random_places, value_at
 
 Array = NDArray[np.float64]
 
-_ANGLES = 8001  # of the table of a covariance
-_STEPS = np.arange(-6, 7)  # of the windows that are tried, two an octave
+#: A covariance is tabulated at this many angles.
+_ANGLES = 8001
+#: The windows that are tried are these steps from a given one, two to an octave.
+_STEPS = np.arange(-6, 7)
 
 
 def nearly_best(task: Zonal, n: int, noise_std: float, *, more: float = 0.01) -> pd.DataFrame:
@@ -63,7 +65,7 @@ def radius_by_trial(
         w: Where to look.
         n: Places that are known.
         noise_std: Label noise.
-        questions: Questions in each sample, about as many for each set of places.
+        questions: Questions in each sample, shared equally between its sets of places.
         samples: Independent samples.
         seed: Root of the random streams.
 
@@ -85,8 +87,8 @@ def radius_by_trial(
         row, column = np.nonzero(cosine > nearest[:, None] - 25 / windows[0])
         label, behind = known[row // each, column], nearest[row] - cosine[row, column]
         for at, one in enumerate(windows):
-            # each window is narrower than the one before; what is further behind than these has less than
-            # exp(-25) of the largest weight
+            # Tokens that are left out have less than exp(-25) of the largest weight. The next window is
+            # narrower, so that they stay out.
             near = one * behind < 25
             row, label, behind = row[near], label[near], behind[near]
             weight = np.exp(-one * behind)
@@ -97,11 +99,11 @@ def radius_by_trial(
             errors[sample, at] = missed.mean()
 
     def radius(curve: Array) -> float:
-        return float(RADIUS * (w * 2 ** (_least(curve)[0] / 2)) ** -0.5)
+        return float(RADIUS * (w * 2 ** (_find_least(curve)[0] / 2)) ** -0.5)
 
     total = errors.sum(axis=0)
     left_out = np.array([radius(curve) for curve in total - errors])
-    return radius(total), _jackknife(left_out)
+    return radius(total), _estimate_error(left_out)
 
 
 def windows_of_places(
@@ -138,7 +140,7 @@ def windows_of_places(
     """
     exact = float(optimal_window(task, n, noise_std).w)
     windows = exact * 2.0 ** (_STEPS / 2)
-    table = _table(task)
+    table = _tabulate_covariance(task)
     rows = []
     for at, (known, asked) in enumerate(
         [("uniform", "uniform"), ("clustered", "clustered"), ("clustered", "uniform")]
@@ -147,24 +149,24 @@ def windows_of_places(
         for context in range(contexts):
             rng = stream(seed, "monte carlo", 3 * context + at)
             centers = random_places(rng, clusters)
-            places = _drawn(known, centers, n, width, rng)
-            wanted = _drawn(asked, centers, queries, width, rng)
+            places = _draw_places(known, centers, n, width, rng)
+            wanted = _draw_places(asked, centers, queries, width, rng)
             risks[context] = mean_risks(task, places, wanted, windows, noise_std, table)
         total = risks.sum(axis=0)
         left_out = (total - risks) / (contexts - 1)
-        best = [_least(curve) for curve in left_out]
+        best = [_find_least(curve) for curve in left_out]
         w = [exact * 2 ** (place / 2) for place, _ in best]
         center = int(np.flatnonzero(_STEPS == 0)[0])
         factor = [curve[center] / least for curve, (_, least) in zip(left_out, best, strict=True)]
-        place, least = _least(total / contexts)
+        place, least = _find_least(total / contexts)
         rows.append(
             {
                 "known": known,
                 "asked": asked,
                 "w": exact * 2 ** (place / 2),
-                "error": _jackknife(np.array(w)),
+                "error": _estimate_error(np.array(w)),
                 "factor": total[center] / contexts / least,
-                "factor_error": _jackknife(np.array(factor)),
+                "factor_error": _estimate_error(np.array(factor)),
             }
         )
     return pd.DataFrame(rows)
@@ -180,29 +182,32 @@ def mean_risks(
 ) -> Array:
     """Return the mean risk over turned maps, noise and queries, given the places, for each window.
 
-    Places (n, 3), queries ``wanted`` (queries, 3), windows (k,); ``table`` is `_table` of the class.
+    Places (n, 3), queries ``wanted`` (queries, 3), windows (k,); ``table`` is the class's
+    `_tabulate_covariance`.
     """
-    theta, covariance = table or _table(task)
+    theta, covariance = table or _tabulate_covariance(task)
     n = len(places)
-    gram = _at(theta, covariance, places @ places.T)
+    gram = _interpolate(theta, covariance, places @ places.T)
     np.fill_diagonal(gram, task.second_moment + noise_std**2)
     cosine = wanted @ places.T
     scores = cosine - cosine.max(axis=1, keepdims=True)
     weights = np.exp(windows[:, None, None] * scores)
     weights /= weights.sum(axis=2, keepdims=True)
     product = (weights.reshape(-1, n) @ gram).reshape(weights.shape)
-    product -= 2 * _at(theta, covariance, cosine)
+    product -= 2 * _interpolate(theta, covariance, cosine)
     risk = (product * weights).sum(axis=2).mean(axis=1)
     return np.asarray(risk + task.second_moment)
 
 
-def _table(task: Zonal) -> tuple[Array, Array]:
+def _tabulate_covariance(task: Zonal) -> tuple[Array, Array]:
     """Return angles from 0 to pi and the covariance there."""
     theta = np.linspace(0, np.pi, _ANGLES)
     return theta, task.covariance(np.cos(theta))
 
 
-def _drawn(law: str, centers: Array, count: int, width: float, rng: np.random.Generator) -> Array:
+def _draw_places(
+    law: str, centers: Array, count: int, width: float, rng: np.random.Generator
+) -> Array:
     """Return places (count, 3) of a law around given centers."""
     if law == "uniform":
         return random_places(rng, count)
@@ -213,12 +218,12 @@ def _drawn(law: str, centers: Array, count: int, width: float, rng: np.random.Ge
     return np.asarray(places / np.linalg.norm(places, axis=1, keepdims=True))
 
 
-def _at(theta: Array, covariance: Array, cosine: Array) -> Array:
+def _interpolate(theta: Array, covariance: Array, cosine: Array) -> Array:
     """Return the covariance at cosines, from its table."""
     return np.asarray(np.interp(np.arccos(cosine.clip(-1, 1)), theta, covariance))
 
 
-def _least(curve: Array) -> tuple[float, float]:
+def _find_least(curve: Array) -> tuple[float, float]:
     """Return where in `_STEPS`, and at what value, a curve is least, by a polynomial through five points."""
     at = int(curve.argmin())
     near = np.arange(max(0, at - 2), min(curve.size, at + 3))
@@ -228,7 +233,7 @@ def _least(curve: Array) -> tuple[float, float]:
     return float(_STEPS[at] + fine[values.argmin()]), float(values.min())
 
 
-def _jackknife(values: Array) -> float:
+def _estimate_error(values: Array) -> float:
     """Return the standard error of an estimate from its values with one sample left out."""
     m = values.size
     return float(np.sqrt((m - 1) / m * np.sum((values - values.mean()) ** 2)))

@@ -28,9 +28,9 @@ from icl_book.measurements import recorded
 
 @dataclass(frozen=True)
 class Leaning(Affine):
-    """Linear functions of the first coordinate, all with positive slope; the covariance is not theirs.
+    """Linear functions of the first coordinate, all with positive slope, so that their negatives never occur.
 
-    A function of this kind is not as likely as its negative.
+    The inherited covariance is not theirs.
     """
 
     def sample(self, rng: Rng, count: int) -> Function:
@@ -180,12 +180,15 @@ def added_error(task: Zonal, *, noise_std: float, context_length: int) -> float:
     x = uniform_sphere(rng, contexts, context_length + 1, dim)
     f = task.sample(rng, contexts)(x)
     y = f + noise_std * torch.from_numpy(rng.standard_normal(f.shape))
-    y[:, -1] = 0  # the query has no label
+    # The query has no label.
+    y[:, -1] = 0
     W_V, W_K, W_Q = torch.from_numpy(rng.standard_normal((3, dim + 1, dim + 1)))
-    W_K[:, -1] = 0  # labels do not enter the scores
+    # Labels do not enter the scores.
+    W_K[:, -1] = 0
     W_Q[:, -1] = 0
     without = W_V.clone()
-    without[-1, :-1] = 0  # v = 0
+    # These entries are v.
+    without[-1, :-1] = 0
     added = []
     moved = []
     for sign in (1, -1):
@@ -209,7 +212,7 @@ def corner_optimum(
         Columns ``noise_std``, the best ``c`` and ``w`` and their ``risk``; ``w_one`` and ``risk_one`` at
         c = 1.
     """
-    moments = _moments(task, context_length, contexts)
+    moments = _spline_moments(task, context_length, contexts)
     power = task.second_moment
     w = np.linspace(0, 30, 3001)
     rows = []
@@ -233,7 +236,7 @@ def corner_optimum(
     return pd.DataFrame(rows)
 
 
-def _moments(task: Zonal, context_length: int, contexts: int) -> CubicSpline:
+def _spline_moments(task: Zonal, context_length: int, contexts: int) -> CubicSpline:
     """Return a spline in w of E omega' k_q, E omega' K omega and E |omega|^2."""
     windows = np.concatenate([np.linspace(0, 4, 21), np.geomspace(4.4, 30, 16)])
     rng = stream(0, "monte carlo")

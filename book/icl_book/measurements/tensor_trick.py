@@ -92,7 +92,8 @@ def kron_loss(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor, kind: str = "normali
             total = total + alpha
         elif kind == "cross_entropy":
             total = total - (B[j] * f.log()).sum()
-        else:  # entropy
+        else:
+            # The last kind is the entropy.
             total = total - (f * f.log()).sum()
     return total
 
@@ -143,7 +144,7 @@ def ranks(dims: Sequence[int], seed: int) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-#: Losses that a number added to a whole row of scores does not change.
+#: Adding a number to a whole row of scores does not change these losses.
 INVARIANT = ("normalized", "cross_entropy", "entropy")
 
 
@@ -216,7 +217,7 @@ def autograd(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Tensor:
     return torch.autograd.grad(value, X)[0]
 
 
-#: Five ways to one gradient.
+#: Five ways to compute one gradient.
 FORMS = {
     "explicit": explicit,
     "blockwise": blockwise,
@@ -225,7 +226,7 @@ FORMS = {
     "streaming": gradient,
 }
 
-#: By how much n and dim grow.
+#: The factors by which n and dim grow.
 GROWING = {"n = d": (2, 2), "n, d fixed": (2, 1), "d, n fixed": (1, 2)}
 
 
@@ -239,15 +240,15 @@ def operations(forms: Sequence[str], size: int, growing: Sequence[str], seed: in
     for form in forms:
         for what in growing:
             n_factor, dim_factor = GROWING[what]
-            before = _counted(form, n=size, dim=size, seed=seed)
-            after = _counted(form, n=size * n_factor, dim=size * dim_factor, seed=seed)
+            before = _count_operations(form, n=size, dim=size, seed=seed)
+            after = _count_operations(form, n=size * n_factor, dim=size * dim_factor, seed=seed)
             exponent = math.log2(after / before)
             error = 4 * float(np.spacing(exponent))
             rows.append({"form": form, "growing": what, "exponent": exponent, "error": error})
     return pd.DataFrame(rows)
 
 
-def _counted(form: str, n: int, dim: int, seed: int) -> int:
+def _count_operations(form: str, n: int, dim: int, seed: int) -> int:
     A1, A2, X, B = normal_problem(n, dim, stream(seed, "tasks", dim))
     with FlopCounterMode(display=False) as counter:
         FORMS[form](A1, A2, X / dim**1.5, B)

@@ -113,7 +113,7 @@ def slopes_in_signal(
     for dim in dims:
         functions = make_task(task, dim, lipschitz)
         n = asymptotics.sharp_context(functions, FAR[1], noise_std)
-        # only L / sigma counts: half of L is twice the noise
+        # Windows depend on L / sigma alone, so that half of L is the same as twice the noise.
         best = optimal_window(functions, n, noise_std * np.array([2.0, 1.0]))
         slope, error = log_slope([0.5, 1.0], best.w, best.error)
         rows.append({"dim": dim, "slope": slope, "error": error})
@@ -157,7 +157,7 @@ def term_slopes(*, term: str, tasks: Sequence[str], dims: Sequence[int]) -> pd.D
         for dim in dims:
             task = make_task(name, dim)
             n = many_tokens(task.dim)
-            # without label noise the estimated error is that of the bias alone
+            # Without label noise the estimated error is that of the bias alone.
             noise_std = 1.0 if term == "noise" else 0.0
             risk = population_risk(task, FAR, n, noise_std)
             slope, error = log_slope(FAR, getattr(risk, term), risk.error)

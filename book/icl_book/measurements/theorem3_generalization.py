@@ -46,7 +46,7 @@ def prices(
         for dim in dims:
             task = make_task(name, dim, lipschitz)
             kept = mismatch_risk(task, task, n, noise_std)
-            # only sigma / L counts: at L' the noise is relatively smaller by the ratio
+            # Windows depend on sigma / L alone, and at L' = ratio L the relative noise is noise_std / ratio.
             relative_noise = noise_std / np.asarray(ratios)[:, None]
             at_one = optimal_window(task, n, relative_noise).risk
             for ratio, best in zip(ratios, at_one, strict=True):
@@ -73,12 +73,13 @@ def printed_bound(
 ) -> Array:
     """Return the right side of Theorem 3 as the talk displays it, with constant one."""
     n = np.asarray(n, dtype=float)
-    capital = n * (lipschitz / noise_std) ** 2
+    # The slides call this number Lambda.
+    signal = n * (lipschitz / noise_std) ** 2
     if ratio == 1:
-        return np.asarray(lipschitz**2 * capital ** (-1 / (dim + 2)))
+        return np.asarray(lipschitz**2 * signal ** (-1 / (dim + 2)))
     if ratio > 1:
-        return np.asarray((ratio * lipschitz) ** 2 * capital ** (-2 / (dim + 2)))
-    return np.asarray(capital ** (1 / (dim + 2)) / n)
+        return np.asarray((ratio * lipschitz) ** 2 * signal ** (-2 / (dim + 2)))
+    return np.asarray(signal ** (1 / (dim + 2)) / n)
 
 
 def far_risk(
@@ -163,8 +164,8 @@ def worst_bias(dim: int, w: float, n: float) -> tuple[float, float]:
     """Return two numbers between which the largest bias of a 1-Lipschitz function in the window w lies.
 
     The lower one is the bias of one of them, the wave cos(b u.x) / b with b = sqrt(w) / 2. The upper one is
-    E sum omega_i |x_i - x_q|^2, which none exceeds: by Jensen's inequality (sum omega_i f(x_i) - f(x_q))^2 is
-    at most sum omega_i (f(x_i) - f(x_q))^2.
+    E sum omega_i |x_i - x_q|^2, a bound for all of them: by Jensen's inequality
+    (sum omega_i f(x_i) - f(x_q))^2 is at most sum omega_i (f(x_i) - f(x_q))^2.
     """
     wave = Cosine(dim, 0.5 * w**0.5)
     lower = population_risk(wave, w, n, noise_std=0.0).bias / wave.lipschitz**2
@@ -187,7 +188,7 @@ def worst_slopes(
     for dim in dims:
         n, w, risk = far_risk(ReLU(dim, lipschitz), noise_std)
         at = zip(w.tolist(), n.tolist(), strict=True)
-        # of both at the two lengths between which the slope is taken
+        # Each has a value at both lengths between which the slope is taken.
         lower, upper = np.transpose([worst_bias(dim, *setting) for setting in at])
         for side, bias in (("lower", lower), ("upper", upper)):
             for ratio in ratios:
@@ -212,7 +213,8 @@ def powers(
     for dim in dims:
         task = ReLU(dim, lipschitz)
         for ratio in ratios:
-            relative_noise = noise_std / ratio  # what counts is sigma / L'
+            # The risk over L'^2 depends on sigma / L' alone.
+            relative_noise = noise_std / ratio
             window = optimal_window(task, n, noise_std).w
             kept = population_risk(task, window, n, relative_noise)
             window = optimal_window(task, n, relative_noise).w

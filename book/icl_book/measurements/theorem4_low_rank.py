@@ -34,7 +34,7 @@ LINKS: dict[str, Callable[[int], Zonal]] = {
     "cosine": lambda rank: Cosine(rank, 4.0),
     "affine without +2": lambda rank: Linear(rank, 1.0),
 }
-#: The links that the slide prints, and those of them that are even.
+#: The links that the slide prints, and the even ones among them.
 PRINTED = ("affine", "quadratic", "cosine")
 EVEN = ("quadratic", "cosine")
 
@@ -74,8 +74,9 @@ def lipschitz_quotient(dim: int, rank: int, *, inside: float) -> float:
     a = np.eye(rank)[0]
     if inside > 0:
         a = B.T @ s / np.linalg.norm(B.T @ s)
-    along = rng.standard_normal((200, dim)) @ s  # s'x
-    values = along * (a @ B.T @ s)  # f(s s'x)
+    # These are s'x and f(s s'x).
+    along = rng.standard_normal((200, dim)) @ s
+    values = along * (a @ B.T @ s)
     first, second = np.triu_indices(200, k=1)
     quotients = (values[first] - values[second]) / (along[first] - along[second])
     return float(np.abs(quotients).max())
@@ -145,53 +146,56 @@ def one_sphere_risk(
     """Return the exact risk of c BB' + e (I - BB') for tokens on one sphere, with its error.
 
     Given the query, the weights turn about ``M x_q``, whose length K depends on ``r = |B'x_q|`` only. The
-    mean error needs three moments of the prediction at each K (`_moments`) and the law of r^2, which is
-    Beta(k/2, (d-k)/2). n may be infinite. The error is relative: what a rule with fewer nodes changes.
+    mean error needs three moments of the prediction at each K (`_interpolate_moments`) and the law of r^2,
+    which is Beta(k/2, (d-k)/2). n may be infinite. The error is relative: what a coarser rule changes.
     """
     fine, coarse = (
-        _one_sphere_risk(dim, rank, c, e, n, noise_std, nodes=nodes) for nodes in (40, 24)
+        _integrate_one_sphere(dim, rank, c, e, n, noise_std, nodes=nodes) for nodes in (40, 24)
     )
     return fine, abs(coarse / fine - 1) + 1e-9
 
 
-def _one_sphere_risk(
+def _integrate_one_sphere(
     dim: int, rank: int, c: float, e: float, n: float, noise_std: float, *, nodes: int
 ) -> float:
     at, weight = roots_jacobi(nodes, (dim - rank) / 2 - 1, rank / 2 - 1)
-    squares = (1 + at) / 2  # r^2
+    # These are the values of r^2.
+    squares = (1 + at) / 2
     K = np.sqrt(c**2 * squares + e**2 * (1 - squares))
-    along, along_square, square, noise = _moments(dim, n, K, nodes // 2)
-    inside = np.divide(c**2 * squares, K**2, out=np.zeros_like(K), where=K > 0)  # |B'z|^2 / K^2
-    cosine = np.divide(c * squares, K, out=np.zeros_like(K), where=K > 0)  # z . B'x_q / K
+    along, along_square, square, noise = _interpolate_moments(dim, n, K, nodes // 2)
+    # With z = M x_q these are |B'z|^2 / K^2 and B'z . B'x_q / K.
+    inside = np.divide(c**2 * squares, K**2, out=np.zeros_like(K), where=K > 0)
+    cosine = np.divide(c * squares, K, out=np.zeros_like(K), where=K > 0)
     across = (square - along_square) / (dim - 1)
     spread = along_square * inside + across * (rank - inside)
     error = (spread - 2 * along * cosine + squares) / rank + noise_std**2 * noise
     return float(weight @ error / weight.sum())
 
 
-def _moments(dim: int, n: float, K: Array, nodes: int) -> Array:
+def _interpolate_moments(dim: int, n: float, K: Array, nodes: int) -> Array:
     """Return four means over contexts for weights ``exp(x_i . z)`` with ``|z| = K``, shape (4, len(K)).
 
     With the mean token ``m = sum omega_i x_i``: E m.z / K, E (m.z / K)^2, E |m|^2 and E sum omega_i^2.
     """
-    if np.isinf(n):  # the weighted tokens have the law of von Mises and Fisher
+    if np.isinf(n):
+        # The weighted tokens have the law of von Mises and Fisher.
         mean = ive(dim / 2, K) / ive(dim / 2 - 1, K)
         return np.array([mean, mean**2, mean**2, 0 * K])
     found = np.empty((4, K.size))
     panels = np.maximum(0, np.frexp(K)[1])
     for panel in np.unique(panels):
         here = panels == panel
-        first, last, table = _moments_on_panel(dim, n, int(panel), nodes)
+        first, last, table = _fit_moments(dim, n, int(panel), nodes)
         at = 2 * (K[here] - first) / (last - first) - 1
         mean, second, square, noise = chebyshev.chebval(at, table)
         slope = chebyshev.chebval(at, chebyshev.chebder(table[:, 0])) * 2 / (last - first)
-        # the derivative of the mean in K is the mean variance under the weights
+        # The derivative of the mean in K is the mean variance under the weights.
         found[:, here] = mean, second - slope, square, noise
     return found
 
 
 @lru_cache(maxsize=256)
-def _moments_on_panel(dim: int, n: float, panel: int, nodes: int) -> tuple[float, float, Array]:
+def _fit_moments(dim: int, n: float, panel: int, nodes: int) -> tuple[float, float, Array]:
     """Return the ends of a panel [0, 1], [1, 2], [2, 4], ... of K, and Chebyshev coefficients there.
 
     The columns are E m.z / K, E sum omega_i (x_i.z / K)^2, E |m|^2 and E sum omega_i^2.
@@ -200,7 +204,8 @@ def _moments_on_panel(dim: int, n: float, panel: int, nodes: int) -> tuple[float
     angles = np.pi * (np.arange(nodes) + 0.5) / nodes
     K = first + (last - first) / 2 * (1 + np.cos(angles))
     degrees = np.array([attended_gegenbauer_means(dim, k, n, 2) for k in K])
-    risk = population_risk(Linear(dim), K, n, 1.0)  # its bias is E |m - x_q|^2 / d
+    # The bias of linear functions is E |m - x_q|^2 / d.
+    risk = population_risk(Linear(dim), K, n, 1.0)
     mean = degrees[:, 0]
     second = ((dim - 1) * degrees[:, 1] + 1) / dim
     square = dim * risk.bias + 2 * mean - 1
@@ -218,8 +223,8 @@ def one_sphere_gains(
 ) -> pd.DataFrame:
     """Compare risks with e > 0 and with e = 0 for tokens on one sphere; the table of `complement_gains`.
 
-    The c are those of its grid that are positive and at most ``bound``, and ``bound`` itself. Without a bound
-    there is one, the best c at e = 0.
+    The values of c are the positive ones of its grid below ``bound``, and ``bound`` itself. Without a bound
+    the only c is the best one at e = 0.
     """
     rows = []
     for n, noise_std in settings:
@@ -386,7 +391,8 @@ def train_behind_links(
     )
     tables = []
     for i, (link, task) in enumerate(zip(links, tasks, strict=True)):
-        matrices = units.M_history[:, i]  # (recorded steps, seeds, d, d)
+        # These are (recorded steps, seeds, d, d).
+        matrices = units.M_history[:, i]
         errors = [
             evaluation_error(
                 matrices[:, seed],
