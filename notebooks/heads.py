@@ -780,8 +780,8 @@ name = "d = {dim}, heads: {heads}"
 columns = {"value": "limit", "error": "error"}
 judge(
     "P1.H.kriging",
-    sampled_cases(several.against_kriging(heads=3, **kinks), name=name, **columns),
-    sampled_cases(
+    exact_cases(several.against_kriging(heads=3, **kinks), name=name, **columns),
+    exact_cases(
         several.against_kriging(heads=1, parity=0, **kinks),
         name=name + ", even functions",
         **columns,

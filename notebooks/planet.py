@@ -57,7 +57,7 @@ from icl.risk import (
 )
 from icl.tasks import Spectrum, globe
 from icl_book import notebook, planet
-from icl_book.claims import judge, sampled_cases
+from icl_book.claims import exact_cases, interval_cases, judge, sampled_cases
 from icl_book.figures.interactive import interactive
 from icl_book.figures.surroundings import surroundings
 from icl_book.measurements.planet import (
@@ -326,13 +326,13 @@ longest = trials[: len(tasks)]
 judge(
     "P1.planet.radius",
     [
-        sampled_cases(longest, "km", name="{map}, n = {n}", **columns),
-        sampled_cases(
+        exact_cases(longest, "km", name="{map}, n = {n}", **columns),
+        exact_cases(
             trials[len(tasks) :], "km", name="{map}, n = {n}, as in training", **columns
         ),
     ],
     [
-        sampled_cases(part, "km", name=f"{{map}}, n = {{n}}, {what}", **columns)
+        exact_cases(part, "km", name=f"{{map}}, n = {{n}}, {what}", **columns)
         for what, part in wrong.groupby("what", sort=False)
     ],
 )
@@ -438,10 +438,8 @@ foreign = price["window of"].isin(tasks)
 columns = {"value": "factor", "error": "error"}
 judge(
     "P1.planet.price",
-    sampled_cases(
-        price[foreign], name="{map}, n = {n}", labels=["map", "n"], **columns
-    ),
-    sampled_cases(
+    exact_cases(price[foreign], name="{map}, n = {n}", labels=["map", "n"], **columns),
+    exact_cases(
         price[~foreign],
         name="{map}, n = {n}, {window of}",
         labels=["map", "n", "window of"],
@@ -490,8 +488,8 @@ smooth = (beside["map"] == "magnetic field") & (beside.heads == 1)
 columns = {"low": "least", "high": "factor", "labels": ["map", "heads"]}
 judge(
     "P1.planet.linear",
-    sampled_cases(beside[~smooth], "factor", name="{map}, heads: {heads}", **columns),
-    sampled_cases(beside[smooth], "factor", name="{map}, heads: {heads}", **columns),
+    interval_cases(beside[~smooth], "factor", name="{map}, heads: {heads}", **columns),
+    interval_cases(beside[smooth], "factor", name="{map}, heads: {heads}", **columns),
 )
 
 # %% [markdown]
