@@ -1,7 +1,7 @@
-"""A program that does its task and ends: what Python does for one that lives on is left out.
+"""Run a program without the cleaning up that only a longer life would need.
 
-The libraries, pages and figures of a chapter or of the book are millions of small objects that stay to the
-end. By its own rules Python searches them for garbage again and again, and in the end frees them one by one.
+The libraries, pages and figures of a chapter or of the book are millions of small objects that are needed to
+the end. By default Python searches them for garbage again and again, and in the end frees them one by one.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from contextlib import contextmanager, suppress
 
 
 def begin() -> None:
-    """Search for garbage rarely, and build no grammar that nothing uses.
+    """Search for garbage rarely, and skip the import of an unused grammar.
 
-    jsonschema's, of addresses, takes a second to import.
+    Building jsonschema's grammar of addresses would take a second.
     """
     gc.set_threshold(50_000, 50, 20)
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
@@ -31,7 +31,8 @@ def program() -> Iterator[None]:
     status is that of the block.
     """
     begin()
-    status = 1  # of an exception that nobody catches
+    # An uncaught exception leaves this status.
+    status = 1
 
     def leave() -> None:
         for stream in (sys.stdout, sys.stderr):
@@ -39,7 +40,8 @@ def program() -> Iterator[None]:
                 stream.flush()
         os._exit(status)
 
-    atexit.register(leave)  # the first of them is called last
+    # The function that is registered first is called last.
+    atexit.register(leave)
     try:
         yield
         status = 0

@@ -1,4 +1,4 @@
-"""What a reader has of a paper: a PDF, TeX or plain text."""
+"""Read a paper that a reader has: a PDF, TeX or plain text."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def read(files: Sequence[str]) -> list[Document]:
 def _read(path: Path) -> Document:
     try:
         if path.suffix.lower() == ".pdf":
-            document = _pdf(path)
+            document = _read_pdf(path)
         else:
-            document = _text(path)
-    # of a damaged file pypdf raises whatever its parts do
+            document = _read_text(path)
+    # For a damaged file pypdf raises errors of any kind.
     except Exception as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise BadInput(
@@ -46,7 +46,7 @@ def _read(path: Path) -> Document:
     return document
 
 
-def _pdf(path: Path) -> Document:
+def _read_pdf(path: Path) -> Document:
     """Read the pages of a PDF."""
     from pypdf import PdfReader
 
@@ -54,7 +54,7 @@ def _pdf(path: Path) -> Document:
     return Document(path.name, [page.extract_text() for page in PdfReader(path).pages], pdf=True)
 
 
-def _text(path: Path) -> Document:
+def _read_text(path: Path) -> Document:
     """Read the lines of a text; those of TeX lose their comments."""
     lines = path.read_text(encoding="utf-8").splitlines()
     if path.suffix.lower() == ".tex":

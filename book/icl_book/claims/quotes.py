@@ -1,4 +1,4 @@
-"""The book's quotations against a paper that a reader has: ``python -m icl_book quotes FILE...``.
+"""Compare the book's quotations with a paper that a reader has: ``python -m icl_book quotes FILE...``.
 
 Letters, digits and signs are compared, in their order. Spaces, fonts, braces and punctuation do not count,
 nor do hyphens between letters, so columns of a PDF and words divided at the end of a line do no harm. What is
@@ -20,13 +20,13 @@ from rapidfuzz.distance import Levenshtein
 from icl_book.claims.claim import registry
 from icl_book.claims.manuscript import Document, read
 
-#: Marks what a quotation leaves out.
+#: This marks words that a quotation leaves out.
 GAP = "[...]"
-#: From this likeness on, in percent, a passage is nearly the quotation.
+#: A passage of this likeness in percent counts as nearly the quotation.
 NEAR = 80.0
-#: Characters of the longest word that is shown; a file may hold one of a million.
+#: Up to this many characters of a word are shown, since a file may have a word of a million.
 WORD = 100
-#: The most that is said of a passage that is not the quotation.
+#: The likeness of a passage that differs from the quotation is capped here, so that it is never 100.
 NEARLY = 99.0
 
 _SIGNS = set("<>=≠+-±≤≥≪≫→⇒∞⊗∈∑∫√⊤'")
@@ -63,15 +63,18 @@ def key(text: str) -> tuple[str, list[int]]:
 
 @dataclass(frozen=True)
 class Found:
-    """What a paper has of a quotation."""
+    """The passage of a paper that is most like a quotation."""
 
-    likeness: float  #: In percent; 100 if it stands there, each piece after the one before
-    where: str = ""  #: File, and page or line
-    differs: str = ""  #: The words that differ, of one that is nearly found
+    #: The likeness in percent; 100 if the paper has each piece after the one before.
+    likeness: float
+    #: File, and page or line.
+    where: str = ""
+    #: The words that differ, if the quotation is nearly found.
+    differs: str = ""
 
 
 class Paper:
-    """A document of which quotations are looked for."""
+    """A document in which quotations are searched."""
 
     def __init__(self, document: Document) -> None:
         self.name, self.pdf = document.name, document.pdf
@@ -82,7 +85,7 @@ class Paper:
         self.keyed, self.places = key(self.text)
 
     def find(self, quote: str) -> Found:
-        """Find a quotation; of several pieces the place is the first's, the likeness the least."""
+        """Find a quotation; its place is that of its first piece, its likeness the smallest of all pieces."""
         if not self.keyed:
             return Found(0.0)
         spans = []
@@ -94,33 +97,33 @@ class Paper:
             if start >= 0:
                 likeness, end = 100.0, start + len(wanted)
             else:
-                likeness, start, stop = self._nearest(wanted)
+                likeness, start, stop = self._find_nearest(wanted)
                 if likeness >= NEAR:
-                    passage = self._passage(start, stop)
-                    said = _differences(piece, passage)
+                    passage = self._cut_passage(start, stop)
+                    said = _name_differences(piece, passage)
                     differs.append(said or f"“{piece.strip()}” is elsewhere")
                 likeness = min(likeness, NEARLY)
             spans.append((likeness, start))
         likeness = min(some for some, _ in spans)
-        where = f"{self.name}, {self._where(spans[0][1])}"
+        where = f"{self.name}, {self._name_place(spans[0][1])}"
         return Found(likeness, where, "; ".join(differs))
 
-    def _nearest(self, wanted: str) -> tuple[float, int, int]:
-        """Return how like the likest passage is, in percent, and where it begins and ends."""
-        # the shorter of two texts would be looked for in the longer
+    def _find_nearest(self, wanted: str) -> tuple[float, int, int]:
+        """Return the likeness of the most similar passage, in percent, its start and its end."""
+        # The library would search the shorter of the two texts in the longer one.
         if len(wanted) > len(self.keyed):
             return fuzz.ratio(wanted, self.keyed), 0, len(self.keyed)
         alike = fuzz.partial_ratio_alignment(wanted, self.keyed)
-        # it is None only where a least score is asked for
+        # The result is None only with a minimum score, which is not given.
         assert alike is not None
         return alike.score, alike.dest_start, alike.dest_end
 
-    def _where(self, start: int) -> str:
+    def _name_place(self, start: int) -> str:
         place = self.places[min(start, len(self.places) - 1)]
         number = sum(begin <= place for begin in self.starts)
         return f"{'p.' if self.pdf else 'line'} {number}"
 
-    def _passage(self, start: int, end: int) -> str:
+    def _cut_passage(self, start: int, end: int) -> str:
         """Return the words of the text that some of its compared characters belong to."""
         first, last = self.places[start], self.places[max(start, end - 1)]
         before = re.search(r"\S*\Z", self.text[max(0, first - WORD) : first])
@@ -130,12 +133,12 @@ class Paper:
         return re.sub(r"(?<=\w)-\n(?=\w)", "", passage)
 
 
-def _differences(quote: str, passage: str) -> str:
+def _name_differences(quote: str, passage: str) -> str:
     """Name the words that differ, e.g. ``“thus” is “so”``."""
     ours, theirs = quote.split(), passage.split()
     keys = [[key(word)[0] for word in words] for words in (ours, theirs)]
     steps = list(Levenshtein.opcodes(*keys))
-    # a passage may begin or end with a neighbor's letters
+    # A passage may begin or end with letters of a neighboring word.
     if steps and steps[0].tag == "insert":
         steps = steps[1:]
     if steps and steps[-1].tag == "insert":

@@ -1,4 +1,4 @@
-"""The length of the context: what a rule for the window costs that was set at one length and used at another.
+"""The length of the context: the price of a rule for the window that is set at one length, used at another.
 
 A rule says how the window parameter grows with the context length n. Its price is the exact risk with the
 rule's window over the least risk. A rule is carried from one length, where its window is the best one
@@ -27,7 +27,7 @@ from icl_book.measurements import log_slope
 from icl_book.provenance import ROOT
 
 Array = NDArray[np.float64]
-#: Grows with the context length n in d dimensions, up to a factor.
+#: The growth of w with the context length n in d dimensions, up to a factor.
 Growth = Callable[[Array, int], Array]
 #: The window at the length n, by the parameters of a rule.
 Fit = Callable[[Array, Array], Array]
@@ -41,7 +41,7 @@ RULES: Mapping[str, Growth] = {
     "n^(2/(d+2))": lambda n, dim: n ** (2 / (dim + 2)),
     "n^(2/(d-1))": lambda n, dim: n ** (2 / (dim - 1)),
 }
-#: At this length the second number of a rule changes nothing: it is about the middle of the fitted lengths.
+#: At this length, about the middle of the fitted ones, the second number of a rule has no effect.
 MIDDLE = 63.0
 #: Rules of one or two free numbers.
 FITS: Mapping[str, Fit] = {
@@ -51,7 +51,7 @@ FITS: Mapping[str, Fit] = {
     "a + b log n": lambda p, n: p[0] + p[1] * np.log(n / MIDDLE),
     "s n^alpha": lambda p, n: np.exp(p[0] + p[1] * np.log(n / MIDDLE)),
 }
-#: Windows between which fits are looked for, and how many are computed.
+#: Fits are searched between these windows, with this many exact values.
 _WINDOWS = (1e-3, 1e3, 56)
 
 
@@ -147,7 +147,7 @@ def fitted(
             best = optimal_window(task, np.append(n, far), noise_std)
             near = np.maximum(best.w[: n.size], _WINDOWS[0])
             for rule, window in FITS.items():
-                p = _fit(rule, parts_of_risk, noise_std, n, near)
+                p = _fit_rule(rule, parts_of_risk, noise_std, n, near)
                 risk = population_risk(task, window(p, far), far, noise_std)
                 price = risk.total / best.risk[n.size :]
                 columns = {
@@ -165,7 +165,7 @@ def fitted(
     return pd.concat(parts, ignore_index=True)
 
 
-def _fit(
+def _fit_rule(
     rule: str,
     parts: tuple[CubicSpline, CubicSpline],
     noise_std: float,
@@ -360,7 +360,7 @@ def from_context(
     everywhere = parts(grid)
     rows = []
     for name, noise_std in product(tasks, noise_stds):
-        # mean squares of the coefficients of both parts, and the variance of the noise
+        # These are the mean squares of the coefficients of both parts, and the variance of the noise.
         mean = np.array([*{"affine": (1 / 3, 0), "ReLU": (1 / 6, 1 / 6)}[name], noise_std**2])
         of_class = mean @ everywhere
         first = float(optimal_window(make_task(name, dim), n0, noise_std).w)

@@ -1,4 +1,4 @@
-"""Executing a notebook through papermill: whole and as expected, or not at all."""
+"""Execute a notebook through papermill: whole and as expected, or not at all."""
 
 from __future__ import annotations
 
@@ -21,22 +21,28 @@ from icl_book.runner.pairs import settle
 from icl_book.runner.plan import Run, address, defaults, verdicts
 from icl_book.runner.record import record, seal, surprising, whole
 
-HEARTBEAT = 10.0  # seconds between two lines of a run that is under way, at least
-KERNEL = "icl-book"  # the name of a kernel of this very Python, see `kernel_home`
-#: A program that does what ``-m ipykernel_launcher`` does, see `icl_book.lean`.
+#: A run prints its progress at most once in this many seconds.
+MIN_SECONDS_BETWEEN_LINES = 10.0
+#: The name of a kernel that runs this interpreter, see `kernel_home`.
+KERNEL = "icl-book"
+#: The program of ``-m ipykernel_launcher``, inside `icl_book.lean`.
 LAUNCHER = """
 import runpy
 from icl_book import lean
 with lean.program():
     runpy.run_module("ipykernel_launcher", run_name="__main__")
 """
-KEPT = 5  # executed notebooks kept per notebook and preset
+#: Of each notebook and preset, this many executed notebooks are kept.
+MAX_KEPT = 5
 
 
 def execute(run: Run, label: str = "") -> Path:
     """Execute a notebook through papermill, unless it is done; wait if another process does it already.
 
-    It returns the executed notebook's path. ``label``, e.g. ``"1 of 2"``, stands before what it prints.
+    ``label``, e.g. ``"1 of 2"``, is printed before each line.
+
+    Returns:
+        The path of the executed notebook.
 
     Raises:
         BadInput: If a cell fails, the kernel dies, a verdict is not the expected one, or the
@@ -61,12 +67,13 @@ def execute(run: Run, label: str = "") -> Path:
             if not run.exploring:
                 _refuse_warnings(node)
             found = record(node)
-            surprises = _surprises(run, found["cards"])
+            surprises = _find_surprises(run, found["cards"])
             write_atomically(path, json.dumps(node, indent=1))
-            _forget(run)
+            _remove_old(run)
         except BadInput as error:
             reason = f"{error} (with {run})" if run.exploring else str(error)
-            with suppress(OSError):  # a full disk, a folder that is gone
+            # The reason is printed below even if the disk is full or the folder is gone.
+            with suppress(OSError):
                 write_atomically(run.reason, reason)
             seconds, where = time.perf_counter() - start, os.path.relpath(run.failed)
             raise BadInput(
@@ -79,7 +86,7 @@ def execute(run: Run, label: str = "") -> Path:
 
 
 def _refuse_warnings(node: Any) -> None:
-    """Raise BadInput for what a cell wrote to standard error: no page may show it."""
+    """Raise BadInput if a cell wrote to standard error, which pages must not show."""
     for number, cell in enumerate(node["cells"], 1):
         for output in cell.get("outputs", []):
             if output.get("name") == "stderr":
@@ -87,11 +94,12 @@ def _refuse_warnings(node: Any) -> None:
                 raise BadInput(f"cell {number} wrote to standard error: {said}")
 
 
-def _surprises(run: Run, cards: list[dict[str, Any]]) -> list[str]:
+def _find_surprises(run: Run, cards: list[dict[str, Any]]) -> list[str]:
     """Return the verdicts that are not those of the book.
 
-    They raise BadInput unless the preset allows any verdict or a reader explores; a statement without a case
-    does unless a reader explores. So does a change, meanwhile, of what the run depends on.
+    Raises:
+        BadInput: For such a verdict, unless the preset allows it or a reader explores; for a statement
+            without a case, unless a reader explores; and if what the run depends on changed meanwhile.
     """
     if address(run.name, run.overrides, run.root_seed, run.device) != run.digest:
         raise BadInput("notebook, code, lock or data changed while it ran; run again")
@@ -112,13 +120,14 @@ def _papermill(run: Run, shown: str) -> Any:
     from traitlets.config import Config
 
     start = last = time.perf_counter()
-    begun: list[Any] = []  # cells, with what they show so far
+    # Cells that were begun, with their outputs so far.
+    begun: list[Any] = []
 
     def progress(cell: Any, cell_index: int) -> None:
         nonlocal last
         begun.append(cell)
-        if (now := time.perf_counter()) - last > HEARTBEAT:
-            # papermill adds a cell of parameters
+        if (now := time.perf_counter()) - last > MIN_SECONDS_BETWEEN_LINES:
+            # Papermill adds a cell of parameters.
             count = len(node.cells) + bool(run.overrides)
             print(f"{shown}: cell {cell_index + 1} of {count}, {now - start:.0f} s", flush=True)
             last = now
@@ -127,7 +136,7 @@ def _papermill(run: Run, shown: str) -> Any:
     node.metadata["icl"] = asdict(run) | {"parameters": defaults(run.name) | run.overrides}
     try:
         with kernel_home(run) as connection:
-            # papermill fills in what braces name
+            # Papermill substitutes names in braces, so braces of the path are doubled.
             done = papermill.execute_notebook(
                 node,
                 re.sub("[{}]", r"\g<0>\g<0>", str(run.failed)),
@@ -135,13 +144,14 @@ def _papermill(run: Run, shown: str) -> Any:
                 kernel_name=KERNEL,
                 language="python",
                 progress_bar=False,
-                request_save_on_cell_execute=False,  # the whole notebook, twice for each cell
+                # Papermill would save the whole notebook twice for each cell.
+                request_save_on_cell_execute=False,
                 cwd=ROOT / "notebooks",
                 config=Config(KernelManager=connection),
                 extra_arguments=[
                     "--IPKernelApp.log_level=50",
                     "--HistoryManager.enabled=False",
-                    # what a library writes past Python goes to the terminal
+                    # Output that a library writes past Python goes to the terminal.
                     "--IPKernelApp.capture_fd_output=False",
                 ],
                 on_cell_start=progress,
@@ -149,12 +159,13 @@ def _papermill(run: Run, shown: str) -> Any:
     except papermill.PapermillExecutionError as error:
         message = " ".join(str(error.evalue).split())
         raise BadInput(f"cell {error.cell_index + 1}: {error.ename}: {message}") from None
-    except (RuntimeError, OSError) as error:  # a dead kernel, a full disk: still one line
+    except (RuntimeError, OSError) as error:
+        # A dead kernel or a full disk is one line, too.
         node.cells = begun
         with suppress(OSError):
             write_atomically(run.failed, json.dumps(node, indent=1))
         raise BadInput(f"{type(error).__name__}: {' '.join(str(error).split())}") from None
-    # timings and paths: two runs should differ in nothing but results
+    # Two runs should differ in their results only, not in timings and paths.
     done.metadata.pop("papermill", None)
     for cell in done.cells:
         cell.metadata.pop("papermill", None)
@@ -168,8 +179,8 @@ def _papermill(run: Run, shown: str) -> Any:
 def kernel_home(run: Run) -> Iterator[dict[str, str]]:
     """Set up a kernel that shares nothing with its neighbors or with the user's settings.
 
-    It runs this very interpreter: what other folders call ``python3`` may be another one. Matplotlib begins
-    without the user's ``matplotlibrc``.
+    The kernel runs this interpreter, because ``python3`` may be another one in other folders. Matplotlib
+    starts without the user's ``matplotlibrc``.
 
     Yields:
         The connection settings: sockets in the kernel's own folder, because ports picked by kernels that
@@ -184,7 +195,8 @@ def kernel_home(run: Run) -> Iterator[dict[str, str]]:
             "PYTHONPATH": os.pathsep.join(paths),
             "PYTHONHASHSEED": "0",
         }
-        os.environ["ICL_NARROW"] = "" if run.exploring else "1"  # see icl_book.figures.narrow
+        # Only runs for the book draw for phones, see `icl_book.figures.narrow`.
+        os.environ["ICL_NARROW"] = "" if run.exploring else "1"
         os.environ |= {
             "IPYTHONDIR": folder,
             "JUPYTER_RUNTIME_DIR": folder,
@@ -195,11 +207,11 @@ def kernel_home(run: Run) -> Iterator[dict[str, str]]:
         Path(folder, "matplotlibrc").touch()
         os.environ |= {"JUPYTER_PATH": folder, "MATPLOTLIBRC": f"{folder}/matplotlibrc"}
         os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
-        # the kernel's inline backend, whatever the caller's is
+        # The kernel uses its inline backend, whatever the caller's is.
         os.environ.pop("MPLBACKEND", None)
         connection = {"connection_file": f"{folder}/kernel.json"}
         try:
-            # A socket's path may have 107 characters; in a deeper temporary folder ports must do.
+            # A socket's path may have 107 characters, so a deeper temporary folder needs ports.
             yield connection | (
                 {"transport": "ipc", "ip": f"{folder}/k"} if len(folder) < 90 else {}
             )
@@ -208,11 +220,11 @@ def kernel_home(run: Run) -> Iterator[dict[str, str]]:
             os.environ.update(before)
 
 
-def _forget(run: Run) -> None:
-    """Drop what failed before a run succeeded, and of the book's runs all but the last few of a notebook."""
+def _remove_old(run: Run) -> None:
+    """Remove files of earlier failures, and all but the last few of the notebook's runs for the book."""
     for left in (run.failed, run.reason):
         left.unlink(missing_ok=True)
     if not run.exploring:
         found = [p for p in run.path.parent.glob(f"{run.name}.*.ipynb") if len(p.suffixes) == 2]
-        for old in sorted(found, key=lambda p: p.stat().st_mtime)[:-KEPT]:
+        for old in sorted(found, key=lambda p: p.stat().st_mtime)[:-MAX_KEPT]:
             old.unlink(missing_ok=True)

@@ -31,7 +31,7 @@ from icl_book.parameters import BadInput, literals, number, validate
 from icl_book.provenance import ROOT, bare
 from icl_book.runner.reach import parse, reached
 
-#: The id of a claim in a notebook.
+#: Matches the id of a claim in a notebook.
 ID = re.compile(r'"(P[12]\.[^"\s]+)"')
 
 
@@ -39,41 +39,46 @@ ID = re.compile(r'"(P[12]\.[^"\s]+)"')
 class Run:
     """One notebook with one set of parameters."""
 
-    name: str  # of notebooks/<name>.py
-    preset: str  # of presets/<preset>.yml
+    #: The notebook is notebooks/<name>.py.
+    name: str
+    #: The preset is presets/<preset>.yml.
+    preset: str
     #: Values that replace the notebook's own, from the preset and the caller.
     overrides: dict[str, Any]
     #: Whether the caller changed the preset's values or the random streams. Such a run never reaches the
     #: book, so its verdicts are reported but do not fail it.
     exploring: bool
-    root_seed: int  # of the random streams, see `icl.streams`
-    device: str  # where it computes, a value of ICL_DEVICE
-    digest: str  # see `address`
+    #: The root of the random streams, see `icl.streams`.
+    root_seed: int
+    #: The value of ICL_DEVICE with which the run computes.
+    device: str
+    #: The digest of all that the run depends on, see `address`.
+    digest: str
 
     @property
     def path(self) -> Path:
-        """Where the executed notebook is once the run has succeeded."""
+        """Return the path of the executed notebook, which exists once the run has succeeded."""
         folder = ROOT / "_build" / "runs" / self.preset / ("sweep" if self.exploring else "")
         return folder / f"{self.name}.{self.digest}.ipynb"
 
     @property
     def failed(self) -> Path:
-        """Where papermill writes while a run is under way; what remains of one that failed or was killed."""
+        """Return the path that papermill writes; a run that fails or is killed leaves its file."""
         return self.path.with_suffix(".failed.ipynb")
 
     @property
     def reason(self) -> Path:
-        """Where a run that failed says why, in one line."""
+        """Return the path of a line that says why the run failed."""
         return self.path.with_suffix(".failed.txt")
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment variables that it depends on."""
+        """Return the environment variables that the run depends on."""
         return {"ICL_SEED": str(self.root_seed), "ICL_DEVICE": self.device}
 
     @property
     def words(self) -> str:
-        """What ``python -m icl_book execute`` is told, on whatever machine, quoted for a shell."""
+        """Return the arguments of ``python -m icl_book execute``, on any machine, quoted for a shell."""
         words = [self.name, "--preset", self.preset, "--digest", self.digest]
         return shlex.join(
             words + [w for k, v in self.overrides.items() for w in ("-p", f"{k}={v}")]
@@ -85,9 +90,10 @@ class Run:
 
 
 def root_seed() -> int:
-    """Return the root of all random streams that ``ICL_SEED`` asks for; BadInput if it is no such root."""
+    """Return the root of all random streams that ``ICL_SEED`` asks for; BadInput if that is not a root."""
     try:
-        from icl import streams  # which reads it, too
+        # The import reads ``ICL_SEED``, too, so that it can raise.
+        from icl import streams
 
         return streams.root_seed()
     except ValueError as error:
@@ -98,19 +104,20 @@ def device() -> str:
     """Return where runs compute: what ``ICL_DEVICE`` says, else CUDA where PyTorch sees it.
 
     Raises:
-        BadInput: If ``ICL_DEVICE`` is the name of no device; whether it is there is asked before a run.
+        BadInput: If ``ICL_DEVICE`` is not the name of a device. `ready` checks whether the device exists.
     """
     if wanted := os.environ.get("ICL_DEVICE"):
         if not re.fullmatch(r"cpu|cuda(:\d{1,3})?", wanted, re.ASCII):
             raise BadInput(
                 f"ICL_DEVICE={wanted!r}: must be cpu, cuda, or cuda: and a number, e.g. cuda:1"
             )
-        return wanted  # a node of a cluster may have what this machine has not
+        # The device need not exist here: a node of a cluster may have it.
+        return wanted
     return "cpu" if version("torch").endswith("+cpu") else str(provenance.device())
 
 
 def for_book() -> None:
-    """Raise BadInput for an ``ICL_SEED`` whose results may not reach the book."""
+    """Raise BadInput for an ``ICL_SEED`` whose results must not enter the book."""
     if seed := root_seed():
         raise BadInput(
             f"ICL_SEED={seed}: the book has the root seed 0; for other streams: make replicate"
@@ -120,9 +127,9 @@ def for_book() -> None:
 def sources(name: str) -> list[Any]:
     """Return what a notebook's numbers depend on beside its parameters, random streams and device.
 
-    That is the code of its cells, the modules that it reaches (`icl_book.runner.reach`), and versions: what
-    is installed need not follow the lock file. What its text says, how claims are worded and judged, and how
-    pages look are put together when pages are staged.
+    That is the code of its cells, the modules that it reaches (`icl_book.runner.reach`), the lock file, and
+    the installed versions, which may differ from it. Texts, verdicts and the look of pages are left out,
+    because they are made when pages are staged.
     """
     cells = code(name)
     files = {
@@ -140,7 +147,7 @@ def code(name: str) -> list[str]:
     """Return the code cells of a notebook; their tags, which only hide them, are left out.
 
     Raises:
-        BadInput: If there is no such notebook, or if a cell is not Python.
+        BadInput: If the notebook does not exist, or if a cell is not Python.
     """
     found = []
     cells = re.split(r"^# %%", source(name), flags=re.MULTILINE)[1:]
@@ -159,22 +166,22 @@ def claims(text: str) -> dict[str, Any]:
     """Return the entries of ``book/claims/*.yml`` that a notebook names, by id, as they are written there."""
     entries: dict[str, Any] = {}
     for path in sorted((ROOT / "book" / "claims").glob("*.yml")):
-        entries |= _statements(path.read_text(encoding="utf-8"))
+        entries |= _read_statements(path.read_text(encoding="utf-8"))
     return {name: entries[name] for name in ID.findall(text) if name in entries}
 
 
 @cache
-def _statements(text: str) -> dict[str, Any]:
+def _read_statements(text: str) -> dict[str, Any]:
     return dict(yaml.load(text, yaml.CBaseLoader) or {})
 
 
 def notebooks() -> list[str]:
-    """Names of all notebooks."""
+    """Return the names of all notebooks."""
     return sorted(p.stem for p in (ROOT / "notebooks").glob("*.py"))
 
 
 def source(name: str) -> str:
-    """Return a notebook's source; BadInput if there is no such notebook."""
+    """Return a notebook's source; BadInput if it does not exist."""
     if name not in notebooks():
         raise BadInput(
             f"notebook {name!r}: does not exist; there are {', '.join(notebooks()) or 'none'}"
@@ -183,7 +190,7 @@ def source(name: str) -> str:
 
 
 def check_collect(name: str, wanted: Sequence[str]) -> None:
-    """Raise BadInput for a name that is no claim of a notebook and that nothing in it is called."""
+    """Raise BadInput unless each wanted name is a claim or a variable of a notebook."""
     text = source(name)
     known = list(claims(text))
     tables = set()
@@ -207,7 +214,7 @@ def check_collect(name: str, wanted: Sequence[str]) -> None:
 
 
 def defaults(name: str) -> dict[str, Any]:
-    """The parameters cell's values, read without running anything."""
+    """Return the values of the parameters cell, read without running it."""
     cells = re.split(r"^(?=# %%)", source(name), flags=re.MULTILINE)
     cell = next((c for c in cells if re.match(r'# %%.*tags=\[[^]]*"parameters"', c)), None)
     if cell is None:
@@ -235,8 +242,8 @@ def verdicts(preset: str) -> str:
     return found
 
 
-def _entries(preset: str) -> dict[str, Any]:
-    """Return a preset's entries by notebook, once it is known what the preset says of verdicts."""
+def _read_preset(preset: str) -> dict[str, Any]:
+    """Return a preset's entries by notebook; `verdicts` checks its key of verdicts first."""
     verdicts(preset)
     return {k: v for k, v in _content(preset).items() if k != "verdicts"}
 
@@ -262,15 +269,16 @@ def read_grid(grid: str) -> dict[str, list[Any]]:
             ``"dims=[2,3],[5]"``; or the path of a YAML file with the same, ``noise_std: [0.5, 1]``.
 
     Raises:
-        BadInput: If it reads otherwise or names a parameter twice.
+        BadInput: If the grid has another form or names a parameter twice.
     """
     words = [word.partition("=") for word in re.sub(r",\s+", ",", grid).split()]
     text = "".join(f"{key}: [{values}]\n" for key, _, values in words)
     try:
         if grid.endswith((".yml", ".yaml")):
-            words = []  # it is one path, also with blanks
+            # The grid is one path, even if it has spaces.
+            words = []
             text = (ROOT / grid).read_text(encoding="utf-8")
-        # all is text, or a list or dict of it
+        # The base loader returns text, and lists and mappings of text.
         found = yaml.load(text, yaml.BaseLoader) if text else {}
         axes: dict[str, Any] = {key: number(values) for key, values in found.items()}
         if len(axes) < len(words):
@@ -309,16 +317,16 @@ def address(
 def plan(
     preset: str, name: str | None = None, grid: str = "", seed: int | None = None
 ) -> list[Run]:
-    """The runs of a book, or of a sweep of one notebook; all checked, nothing started.
+    """Return the runs of a book, or of a sweep of one notebook; all are checked, and none is started.
 
     Without a name these are all notebooks. The root of the random streams is by default `root_seed`. Runs
     start in this order: that of the preset's entries, and of the grid, see `read_grid`. What equals the
-    notebook's own values is no override.
+    notebook's own values is not an override.
 
     Raises:
         BadInput: If notebook, preset, or a parameter's name, type or value is wrong.
     """
-    entries, axes, where = _entries(preset), read_grid(grid), device()
+    entries, axes, where = _read_preset(preset), read_grid(grid), device()
     seed, runs = root_seed() if seed is None else seed, []
     for one in [name] if name else sorted(notebooks(), key=[*entries, *notebooks()].index):
         own, given = defaults(one), entries.get(one)

@@ -1,4 +1,4 @@
-"""What an executed notebook found, and whether its file is as it was written."""
+"""Read the results of an executed notebook, and check that its file was not changed."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from icl_book.provenance import CARD_MIME, FOOTER_MIME, TABLES_MIME
 
 
 def seal(node: Mapping[str, Any]) -> None:
-    """Write a checksum of all else into an executed notebook's metadata."""
-    node["metadata"]["icl"]["checksum"] = _checksum(node)
+    """Write a checksum of its other content into an executed notebook's metadata."""
+    node["metadata"]["icl"]["checksum"] = _compute_checksum(node)
 
 
-def _checksum(node: Mapping[str, Any]) -> str:
+def _compute_checksum(node: Mapping[str, Any]) -> str:
     own = {k: v for k, v in node["metadata"]["icl"].items() if k != "checksum"}
     return hashlib.sha256(json.dumps([node["cells"], own], sort_keys=True).encode()).hexdigest()
 
@@ -30,7 +30,8 @@ def read_json(path: Path | str) -> Any:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise BadInput(f"{os.path.relpath(path)}: {error.strerror}") from None
-    except ValueError:  # not JSON, or not UTF-8
+    except ValueError:
+        # The text is not JSON, or not UTF-8.
         raise BadInput(f"{os.path.relpath(path)}: damaged, not JSON") from None
 
 
@@ -38,7 +39,7 @@ def read(path: Path | str) -> dict[str, Any]:
     """Read an executed notebook; BadInput if it is damaged, was edited, or did not run to its end."""
     node: dict[str, Any] = read_json(path)
     try:
-        sealed, now = node["metadata"]["icl"]["checksum"], _checksum(node)
+        sealed, now = node["metadata"]["icl"]["checksum"], _compute_checksum(node)
     except (KeyError, TypeError):
         raise BadInput(f"{os.path.relpath(path)}: not executed to its end by icl_book") from None
     if sealed != now:
@@ -47,7 +48,7 @@ def read(path: Path | str) -> dict[str, Any]:
 
 
 def whole(path: Path) -> bool:
-    """Return whether an executed notebook is there and as it was written; say so if it is damaged."""
+    """Return whether an executed notebook exists and is undamaged; print a line if it is damaged."""
     try:
         return path.is_file() and bool(read(path))
     except BadInput as error:
@@ -63,9 +64,9 @@ def collect(path: Path | str) -> dict[str, Any]:
 def record(node: Mapping[str, Any]) -> dict[str, Any]:
     """Return what an executed notebook found; BadInput if it does not end with one ``notebook.footer()``.
 
-    It is what `icl_book.runner.plan.Run` says of it, with ``parameters``, ``seconds``, ``device``,
-    ``machine``, ``versions``, ``peak_memory`` in bytes, ``commit``, and ``cards``, the records of all cards,
-    judged anew by today's claims: the notebook holds evidence only.
+    The result has the attributes of `icl_book.runner.plan.Run`, ``parameters``, ``seconds``, ``device``,
+    ``machine``, ``versions``, ``peak_memory`` in bytes, ``commit``, and ``cards``, the records of all cards.
+    They are judged anew by today's claims, because the notebook holds evidence only.
     """
     data = shown(node)
     footers = [d[FOOTER_MIME] for d in data if FOOTER_MIME in d]
@@ -79,7 +80,7 @@ def record(node: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def surprising(found: Iterable[Mapping[str, Any]], allowed: str) -> list[str]:
-    """Return what cards say that are not as expected.
+    """Return a line for each card whose verdict is not as expected.
 
     Where a preset allows verdicts ``as expected or open``, see `icl_book.runner.plan.verdicts`, a statement
     may be left open, but not for want of a case.
@@ -98,9 +99,9 @@ def _judged(offered: Mapping[str, Any]) -> dict[str, Any]:
     """Return the record of a card, by the words and the rule that its claim has today.
 
     Raises:
-        BadInput: If the claim is gone, or asks for other evidence than there is: the notebook must run again.
+        BadInput: If the claim is gone, or needs evidence that the notebook lacks, which then must run again.
     """
-    # they take long to import, and whoever asks whether there is something to run does not need them
+    # These take long to import, and a command that only looks for missing runs does not need them.
     from icl_book.claims import find
     from icl_book.claims.judge import decide
 
@@ -119,7 +120,7 @@ def tables(path: Path | str) -> dict[str, str]:
 
 
 def shown(node: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what the cells of a notebook showed, each by media type."""
+    """Return the data that the cells of a notebook displayed, each by media type."""
     return [output.get("data", {}) for cell in node["cells"] for output in cell.get("outputs", [])]
 
 

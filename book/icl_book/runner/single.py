@@ -1,7 +1,7 @@
-"""One claim alone: the cells of its chapter that its evidence needs, and no others.
+"""Judge one claim alone, by the cells of its chapter that its evidence needs.
 
-A cell needs those before it that assign a name which it uses, or change what such a name holds. What only
-draws is left out, so that an exact claim takes seconds. The cells run in this process, as in a script.
+A cell needs the cells before it that assign a name which it uses, or change the value of such a name. Cells
+that only draw are left out, so that an exact claim takes seconds. Cells run in this process, as in a script.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def judge(claim: str) -> Card:
     """Measure what a claim needs at the sizes of its chapter, and judge it.
 
     Raises:
-        BadInput: If there is no such claim, if no chapter judges it, or if a cell fails.
+        BadInput: If the claim does not exist, if no chapter judges it, or if a cell fails.
     """
     if (wanted := find(claim)).rule is None:
         raise BadInput(f"claim {claim}: {wanted.expected}: {wanted.why_not}")
@@ -33,12 +33,12 @@ def judge(claim: str) -> Card:
         cells = code(name)
         for place, cell in enumerate(cells):
             if calls := [call for call in _judged(ast.parse(cell)) if call == claim]:
-                return _run(name, cells, place, calls[0])
+                return _run_cells(name, cells, place, calls[0])
     raise BadInput(f"claim {claim}: no chapter judges it")
 
 
-def _run(name: str, cells: list[str], last: int, claim: str) -> Card:
-    """Run the cells that one needs, and that one, and return the card of the claim."""
+def _run_cells(name: str, cells: list[str], last: int, claim: str) -> Card:
+    """Run a cell and those that it needs, and return the card of the claim."""
     found: list[Card] = []
 
     def judged(asked: str, *evidence: Any, **options: Any) -> None:
@@ -63,17 +63,17 @@ def _run(name: str, cells: list[str], last: int, claim: str) -> Card:
 
 
 def needed(cells: list[str], last: int) -> list[int]:
-    """Return the places of the cells that one needs, and its own, in their order."""
+    """Return the places of a cell and of those that it needs, in their order."""
     trees = [ast.parse(cell) for cell in cells]
     places, missing = {last}, reads(trees[last])
     sets_up = False
     for place in range(last - 1, -1, -1):
-        # the setup looks up all parameters, and the cell that has them only assigns
+        # The setup reads all parameters from the cell before it, which only assigns.
         parameters = sets_up and all(isinstance(one, ast.Assign) for one in trees[place].body)
         sets_up = sets_up or "notebook.setup(" in cells[place]
         if parameters or "notebook.setup(" in cells[place] or missing & changes(trees[place]):
             places.add(place)
-            missing = missing - _assigned(trees[place]) | reads(trees[place])
+            missing = missing - _list_assigned(trees[place]) | reads(trees[place])
     return sorted(places)
 
 
@@ -95,7 +95,7 @@ def reads(tree: ast.Module) -> set[str]:
             for node in ast.walk(statement)
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
         }
-        # names that a comprehension, a loop or a function binds for itself
+        # These names are bound by a comprehension, a loop or a function inside the statement.
         bound = [n.target for n in ast.walk(statement) if isinstance(n, ast.comprehension)]
         own = {n.id for one in bound for n in ast.walk(one) if isinstance(n, ast.Name)}
         own |= {n.arg for n in ast.walk(statement) if isinstance(n, ast.arg)}
@@ -106,8 +106,8 @@ def reads(tree: ast.Module) -> set[str]:
     return names
 
 
-def _assigned(tree: ast.Module) -> set[str]:
-    """Return the names to which a cell gives a value whatever they held before."""
+def _list_assigned(tree: ast.Module) -> set[str]:
+    """Return the names that a cell assigns regardless of their earlier values."""
     names: set[str] = set()
     for statement in tree.body:
         if isinstance(statement, ast.Assign | ast.AnnAssign):

@@ -1,4 +1,4 @@
-"""What a finished book has for machines: a Markdown twin of each page, and ``llms.txt``."""
+"""Write the pages that machines read: a Markdown twin of each page, and ``llms.txt``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def write(html: Path, source: Path, toc: dict[str, Any], title: str) -> None:
     front = {"caption": "The front page", "chapters": [{"file": toc["root"]}]}
     for part in [front, *toc["parts"]]:
         pages = toc_pages({"root": "", "chapters": part["chapters"]})[1:]
-        lines = [f"- [{_title(html / f'{page}.md')}]({page}.md)" for page in pages]
+        lines = [f"- [{_find_title(html / f'{page}.md')}]({page}.md)" for page in pages]
         parts.append("\n".join([f"## {part['caption']}", "", *lines, ""]))
     (html / "llms.txt").write_text("\n".join(parts), encoding="utf-8")
 
@@ -92,6 +92,6 @@ def plain(text: str, folder: Path) -> str:
     return re.sub(r"<(/?)(?:a|span|div|details|summary)\b[^>]*>", "", text).strip()
 
 
-def _title(path: Path) -> str:
+def _find_title(path: Path) -> str:
     titles: Sequence[str] = re.findall(r"^# (.+)$", path.read_text("utf-8"), re.M)
     return titles[0] if titles else path.stem

@@ -1,4 +1,4 @@
-"""Checks that neither a run nor Sphinx makes. Each returns a list of problems, one line each."""
+"""Page checks, which neither a run nor Sphinx makes. Each returns a list of problems, one line each."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from icl_book.claims import Claim
 from icl_book.runner import plan
 from icl_book.runner.record import judged, surprising
 
-#: Marks of markup that nobody processed, looked for in the text of a page.
+#: Matches markup in the text of a page that was left unprocessed.
 RAW = re.compile(r"\$|\{(?:glue|judged|numref|cite|eq|ref|doc|term|prf)\b|\{\{|\}\}|:::|```")
-#: Colored code, the largest part of a page: nothing is looked for there.
+#: Matches colored code, the largest part of a page, which is not searched.
 COLORED = re.compile(r'<div class="highlight">.*?</div>', re.DOTALL)
 FILE_NAME = re.compile(r"^\S+\.(?:svg|png|jpe?g|gif)$|^_images/|[0-9a-f]{24}", re.I)
 LINK = re.compile(r'<a\b[^>]*\bhref="([^"]+)"')
 ANCHOR = re.compile(r'\bid="([^"]+)"')
-#: An address with a scheme, which leads out of the book.
+#: Matches an address with a scheme, which leads out of the book.
 OUTSIDE = re.compile(r"[\w+.-]+:|//")
 NETWORK = re.compile(r"(?:https?:)?//")
-#: What a browser loads by itself.
+#: Selects the elements that a browser loads by itself.
 LOADED = """script[src], img[src], iframe[src], source[src], video[src], object[data],
     link:is([rel~=stylesheet], [rel~=preload], [rel~=icon], [rel~=preconnect], [rel~=prefetch])"""
 
@@ -42,7 +42,7 @@ def toc_pages(toc: dict[str, Any]) -> list[str]:
 
 
 def cards(runs: Iterable[Mapping[str, Any]], registry: Mapping[str, Claim]) -> list[str]:
-    """Find claims that are judged twice, or not though they can be, and verdicts that are not as expected."""
+    """Find testable claims that are judged twice or never, and unexpected verdicts."""
     runs = list(runs)
     problems = [
         f"notebooks/{run['name']}: {one}"
@@ -64,7 +64,7 @@ def cards(runs: Iterable[Mapping[str, Any]], registry: Mapping[str, Claim]) -> l
 
 
 def rules(registry: Mapping[str, Claim]) -> list[str]:
-    """Find statements that are said to follow from what is no claim."""
+    """Find claims that are implied by an id that is not a claim."""
     return [
         f"{claim.where}: claim {claim.id}: is implied by {name!r}, which is no claim"
         for claim in registry.values()
@@ -107,7 +107,7 @@ def page(name: str, text: str) -> list[str]:
 
 
 def links(folder: Path) -> list[str]:
-    """Find links of any page, those of source code included, to a page or an anchor that there is not."""
+    """Find links of all pages, also those of source code, to a page or an anchor that does not exist."""
     paths = [p for p in folder.rglob("*.html") if "_static" not in p.relative_to(folder).parts]
     texts = {
         path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in paths
