@@ -512,9 +512,9 @@ def collapse(
 
     Returns:
         A row for each ``model``, ``w`` and ``layer``: ``spread``, the mean squared distance of the tokens to
-        their mean, relative to the start; ``factor``, the largest factor by which the layer leaves the range
-        of a coordinate that is above 1e-3, of smaller ones rounding would count; and ``bound``, its proved
-        bound without projection.
+        their mean, relative to the start; ``factor``, the largest ratio of the range of a coordinate after
+        the layer to that before, among ranges above 1e-3, since rounding spoils smaller ones; and ``bound``,
+        its proved bound without projection.
     """
     x = uniform_sphere(stream(2, "evaluation"), contexts, tokens, dim)
 
