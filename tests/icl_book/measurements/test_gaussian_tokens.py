@@ -66,7 +66,9 @@ def by_quadrature(dim, w, order):
 def test_best_window_in_the_ball(dim, w, share):
     best = gaussian_tokens.least_ball_limit(dim)
     assert best.w == pytest.approx(w, abs=0.05) and best.risk == pytest.approx(share, rel=0.035)
-    assert gaussian_tokens._ball_limit(dim, 1e6, 16)[0] > best.risk and 0 < best.error < 1e-9
+    assert (
+        gaussian_tokens._evaluate_ball_limit(dim, 1e6, 16)[0] > best.risk and 0 < best.error < 1e-9
+    )
     found = minimize_scalar(
         lambda v: by_quadrature(dim, v, 24), bounds=(0.8 * w, 1.2 * w), method="bounded"
     )
