@@ -115,10 +115,11 @@ def cap_quantile(dim: int, mass: float) -> float:
     kernel just reaches the nearest of n covariates; it grows like ``n ** (2 / (d - 1))``. ValueError for a
     dimension below 2 or above a million, or a negative mass.
     """
-    # the exact risk asks often
-    at_once = isinstance(dim, int) and isinstance(mass, float)
-    if not (at_once and 2 <= dim <= _MOST_DIM and mass >= 0):
-        dim, mass = integer(dim, "dim", 2, _MOST_DIM), real(mass, "mass", 0)
+    return invert_cap_mass(integer(dim, "dim", 2, _MOST_DIM), real(mass, "mass", 0))
+
+
+def invert_cap_mass(dim: int, mass: float) -> float:
+    """Return what `cap_quantile` does, for arguments that are checked."""
     if mass >= 1:
         return 2.0
     half = (dim - 1) / 2

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from icl.checks import integer, real
 from icl.tasks import Zonal, check_task
-from icl.tasks.base import MOST
+from icl.tasks.base import MOST, OF_NOISE
 
 Interval = tuple[float, float]
 
@@ -51,7 +51,7 @@ def enclose_risk(
     w, n, noise_std = (
         real(w, "w", 0, 300),
         integer(n, "n", 1, int(MOST)),
-        real(noise_std, "noise_std", 0, MOST),
+        real(noise_std, "noise_std", *OF_NOISE),
     )
     rtol = real(rtol, "rtol", 1e-15, 1e-2)
     require()

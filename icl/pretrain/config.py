@@ -14,7 +14,7 @@ from icl.pretrain.model import Array
 from icl.pytorch import torch
 from icl.streams import stream
 from icl.tasks import Task
-from icl.tasks.base import MOST
+from icl.tasks.base import MOST, OF_DRAWN_CONTEXT, OF_NOISE
 
 
 class CovariateLaw(Protocol):
@@ -42,8 +42,8 @@ class Options(TypedDict, total=False):
 
 #: How numbers of a unit are checked, and then kept as plain ones, so that equal units have equal text.
 OF_UNITS: dict[str, Callable[..., Any]] = {
-    "noise_std": partial(real, least=0, most=MOST),
-    "context_length": partial(integer, least=1, most=10**7),
+    "noise_std": partial(real, least=OF_NOISE[0], most=OF_NOISE[1]),
+    "context_length": partial(integer, least=OF_DRAWN_CONTEXT[0], most=OF_DRAWN_CONTEXT[1]),
     "seed": partial(integer, least=0, most=2**64 - 1),
     "learning_rate": partial(real, least=0, above=True),
     "width": partial(integer, least=1, most=10**6),

@@ -33,7 +33,16 @@ from scipy.special import gammaln, ive, logsumexp
 
 from icl.checks import broadcast, integer, real, reals
 from icl.tasks import Zonal, check_task
-from icl.tasks.base import MOST, MOST_DIM, Array, coefficients, fine_variance
+from icl.tasks.base import (
+    MOST,
+    MOST_DIM,
+    OF_CONTEXT,
+    OF_POSITIVE_NOISE,
+    OF_WINDOW,
+    Array,
+    coefficients,
+    fine_variance,
+)
 
 __all__ = [
     "WindowLaw",
@@ -52,7 +61,7 @@ _MOST_LOG = 700.0  # of what is a floating-point number
 
 def resultant_length(dim: int, w: ArrayLike) -> Array:
     """Return ``A_d(w) = I_{d/2}(w) / I_{d/2-1}(w)``, the mean of ``x.x_q`` under the weights, for w >= 0."""
-    dim, w = integer(dim, "dim", 2, MOST_DIM), np.asarray(reals(w, "w", 0, MOST))
+    dim, w = integer(dim, "dim", 2, MOST_DIM), np.asarray(reals(w, "w", *OF_WINDOW))
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         above, below = ive(dim / 2, w), ive(dim / 2 - 1, w)
         # SciPy has no Bessel function there
@@ -77,7 +86,7 @@ def effective_fraction(dim: int, w: float) -> float:
 
     It is 1 at w = 0, and grows like ``w^((d-1)/2)``: ValueError where it is beyond the largest float.
     """
-    dim, w = integer(dim, "dim", 2, MOST_DIM), real(w, "w", 0, MOST)
+    dim, w = integer(dim, "dim", 2, MOST_DIM), real(w, "w", *OF_WINDOW)
     log = _log_fraction(dim, w)
     if log > _MOST_LOG:
         raise ValueError(f"w={w:g}: too large for dim={dim}, the fraction is exp({log:.4g})")
@@ -202,7 +211,7 @@ def sharp_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
     The fine variance of a class is part of sigma^2 here.
     """
     n, noise_std = broadcast(
-        n=reals(n, "n", 1, MOST), noise_std=reals(noise_std, "noise_std", 1e-100, MOST)
+        n=reals(n, "n", *OF_CONTEXT), noise_std=reals(noise_std, "noise_std", *OF_POSITIVE_NOISE)
     )
     law = window_law(task)
     if law.constant == 0:  # constants: equal weights are best
@@ -216,7 +225,7 @@ def sharp_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
 def sharp_context(task: Zonal, w: ArrayLike, noise_std: ArrayLike) -> Array:
     """Return the context lengths, rounded, at which `sharp_window` is w > 0."""
     w, noise_std = broadcast(
-        w=reals(w, "w", 1e-9, MOST), noise_std=reals(noise_std, "noise_std", 1e-100, MOST)
+        w=reals(w, "w", 1e-9, MOST), noise_std=reals(noise_std, "noise_std", *OF_POSITIVE_NOISE)
     )
     return np.asarray(
         np.round((w / sharp_window(task, 1.0, noise_std)) ** (1 / window_law(task).exponent))

@@ -30,7 +30,7 @@ from scipy.special import betaincinv
 from icl.checks import broadcast, reals
 from icl.risk.numerics.result import Risk
 from icl.tasks import Zonal, check_setting
-from icl.tasks.base import MOST, Array, coefficients, fine_variance
+from icl.tasks.base import MOST, Array, coefficients, fine_variance, variogram_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ def nearest_neighbor_risk(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Ri
         u = np.arange(-75.0, 4.5, step)
         mass = -np.expm1(-np.exp(u) / n[..., None])
         theta = 2 * np.arcsin(np.sqrt(betaincinv(half, half, mass)))
-        return np.asarray(step * (2 * task.variogram(theta)) @ np.exp(u - np.exp(u)))
+        return np.asarray(step * (2 * variogram_of(task, theta)) @ np.exp(u - np.exp(u)))
 
     resolved = bias(0.0625)
     change = np.abs(bias(0.125) - resolved)

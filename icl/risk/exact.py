@@ -36,18 +36,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from icl.covariates import cap_quantile
-from icl.risk.asymptotics import sharp_window
+from icl.covariates import invert_cap_mass
 from icl.risk.numerics.integrals import integrate
 from icl.risk.numerics.result import WindowRisk
 from icl.risk.numerics.search import ProblemIndices, lowest
 from icl.tasks import Zonal, check_setting, check_task
-from icl.tasks.base import LEAST, Array, cache_by_class, coefficients, fine_variance
+from icl.tasks.base import Array, cache_by_class, coefficients, fine_variance
 from icl.tasks.own import require_arrays
 
-_ROUGH = (
-    1e8  # windows of classes with a kink or a jump beyond which a search takes more than seconds
-)
 _TOLERANCE = 1e-7  # values on which two rules differ by more are refused
 _KNOWN = 1e-4  # a best window whose relative error is larger is refused
 _FEW = 64  # context lengths of which a search keeps the integrals, so that 4096 windows take 10 MB
@@ -120,10 +116,9 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
     n (ReLU in three dimensions without noise: 1.5 s of one core at n = 1e6, 9 s at 1e8).
 
     Raises:
-        ValueError: Also if the risk still falls at the largest w that can be computed, if the best w of a
-            class with a kink or a jump is sought beyond about 1e8 (in three dimensions and with noise of the
-            functions' size: ReLU for n beyond about 1e19, sign beyond 1e12; without noise both beyond 1e8),
-            or if its relative error exceeds 1e-4.
+        ValueError: Also if the risk still falls at the largest w that can be computed, which for a class with
+            a kink or a jump is about 4e8 (in three dimensions and with noise of the functions' size, for n
+            beyond about 1e19 for ReLU and 1e12 for sign), or if the relative error of w exceeds 1e-4.
 
     >>> from icl.tasks import Affine
     >>> a = optimal_window(Affine(dim=3, lipschitz=1.0), n=100, noise_std=0.1)
@@ -165,16 +160,7 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
             f"{name}={first:g}: the best w for {task!r} is below rounding, must be smaller"
         )
     # the scan's end without noise: on average less than one token is left within the kernel's reach
-    last = np.array([1 / cap_quantile(task.dim, 1 / m) for m in lengths])
-    if task.singular_term is not None:
-        law = sharp_window(task, lengths, np.maximum(noise_std.ravel(), LEAST))
-        # with little noise few tokens are left at the best w
-        end = np.where(last < 100 * law, last, law)
-        if np.any(end > _ROUGH):
-            m, w = lengths[np.argmax(end)], end.max()
-            raise ValueError(
-                f"n={m:g}: too large for {task!r}, whose best w is sought up to {w:.1e}, past 1e8"
-            )
+    last = np.array([1 / invert_cap_mass(task.dim, 1 / m) for m in lengths])
     several = np.flatnonzero(lengths > 1)  # a single token has weight one whatever w is
     w, risk, error, _ = lowest(curve, at_zero, falls_at_zero, last, several)
     if np.any(error > _KNOWN):

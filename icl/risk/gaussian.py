@@ -34,7 +34,7 @@ from icl.checks import broadcast, integer, reals
 from icl.risk.numerics.gaussian_moments import MOST_TOKENS, query_means
 from icl.risk.numerics.result import WindowRisk
 from icl.risk.numerics.search import FIRST, RATIO, ProblemIndices, lowest
-from icl.tasks.base import MOST, Array
+from icl.tasks.base import OF_NOISE, Array
 
 MOST_W = 100.0  # beyond, the parts of the bias cancel to fewer than ten digits
 _LEAST_LAW, _MOST_LAW = 1e-3, 1e3  # windows of the law for many tokens
@@ -211,7 +211,7 @@ def check_gaussian(
     """Check the arguments of a risk on Gaussian tokens; return dim, and w, n, noise_std in one shape."""
     dim = integer(dim, "dim", 1, _MOST_DIM)
     w, n = reals(w, "w", 0, MOST_W), reals(n, "n", 1, MOST_TOKENS, whole=True)
-    return dim, broadcast(w=w, n=n, noise_std=reals(noise_std, "noise_std", 0, MOST))
+    return dim, broadcast(w=w, n=n, noise_std=reals(noise_std, "noise_std", *OF_NOISE))
 
 
 def _polish(

@@ -41,13 +41,13 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 
 from icl.checks import affordable, integer, reals
-from icl.covariates import cap_quantile
+from icl.covariates import invert_cap_mass
 from icl.risk.exact import optimal_window
 from icl.risk.numerics.integrals import bandlimit, integrate, spectrum
 from icl.risk.numerics.quadrature import angle_probabilities, gauss_panels, log_mean_weight
 from icl.risk.numerics.result import Risk
 from icl.tasks import Zonal, check_setting
-from icl.tasks.base import Array, fine_variance
+from icl.tasks.base import Array, fine_variance, variogram_of
 from icl.tasks.gegenbauer import Polynomials
 
 #: Panels in log s have this width: means over a token are analytic for ``|Im log s| < pi / 2``.
@@ -290,7 +290,7 @@ class Moments:
             lost = np.expm1(-np.outer(E, s))
             power = n * np.exp((n - 1) * np.log1p(-np.minimum(-(p @ lost), 1 - 1e-16)))
             self._singles[w] = float(
-                (weight * power) @ ((p * E * task.variogram(theta)) @ (1 + lost))
+                (weight * power) @ ((p * E * variogram_of(task, theta)) @ (1 + lost))
             )
         return self._singles[w]
 
@@ -317,7 +317,7 @@ class Moments:
         affordable(work, _MOST_WORK, "windows", (w, v), unit)
 
         # rows: what the mean over a token is taken of, beside exp(-s E_h - u E_k)
-        gamma = task.variogram(theta)
+        gamma = variogram_of(task, theta)
         missed = Polynomials(task.dim, theta).take(a.size + 1)[1 + degrees]
         one = np.vstack([np.ones_like(theta), gamma, missed])
         first, second = _kernel(w, theta), _kernel(v, theta)
@@ -384,7 +384,7 @@ def _nodes(dim: int, w: float, n: float, order: int) -> tuple[Array, Array, floa
     high = 2 * w + 5.0
     if n > 2:
         needed = _CUT / (n - 2)  # of -log phi
-        high = min(high, w * cap_quantile(dim, -math.expm1(-needed)) + math.log(needed + 4))
+        high = min(high, w * invert_cap_mass(dim, -math.expm1(-needed)) + math.log(needed + 4))
         # phi <= 1 - 0.63 s E[E_h] while s <= 1
         linear = math.log(needed / 0.63) - log_mean
         high = min(high, linear) if linear <= 0 else high

@@ -20,7 +20,7 @@ from scipy.special import roots_gegenbauer
 
 from icl.checks import broadcast, integer, real, reals
 from icl.risk.numerics.result import Risk
-from icl.tasks.base import MOST, MOST_DIM, Array
+from icl.tasks.base import MOST_DIM, OF_CONTEXT, OF_NOISE, Array
 
 _CUT = 42.0  # everything below exp(-_CUT) of the leading term is dropped
 _WORK, _NODES = 1e8, 5000  # more exponentials or angles than this (seconds) are refused
@@ -42,8 +42,8 @@ def low_rank_risk(
     dim, rank = integer(dim, "dim", 2, MOST_DIM), integer(rank, "rank", 1)
     if rank >= dim:
         raise ValueError(f"rank={rank}: must be below dim={dim}")
-    c, e, lengths = (real(c, "c", 0), abs(real(e, "e")), reals(n, "n", 1, MOST, whole=True))
-    variance = reals(noise_std, "noise_std", 0, MOST) ** 2
+    c, e, lengths = (real(c, "c", 0), abs(real(e, "e")), reals(n, "n", *OF_CONTEXT, whole=True))
+    variance = reals(noise_std, "noise_std", *OF_NOISE) ** 2
     broadcast(n=lengths, noise_std=variance)
     nodes = [_count(rank, c), _count(dim - rank, e)]
     # of the range of tau, at each point: see `_integrate`

@@ -1,7 +1,7 @@
 """Risks by sampling contexts, to check the exact risk and to compare with it.
 
 Each estimate draws ``contexts`` contexts, 2 to 10^8, fixed in advance, from streams of ``seed``; n is at most
-10^7. ValueError for an argument out of range, or where the work is too large.
+10^7. ValueError for an argument out of range, or where one context does not fit into memory.
 
 PyTorch takes long to import and only sampling needs it: it is imported inside the functions.
 """
@@ -20,14 +20,14 @@ from icl.checks import affordable, integer, real
 from icl.covariates import uniform_sphere
 from icl.streams import stream
 from icl.tasks import QuadraticRisk, Zonal, check_task
-from icl.tasks.base import MOST, Array, draw_function
+from icl.tasks.base import OF_DRAWN_CONTEXT, OF_NOISE, OF_WINDOW, Array, draw_function
 
 if TYPE_CHECKING:
     import torch
 
 
-#: Largest numbers in memory for one context, and in all contexts together: hours on one core.
-_AT_ONCE, _IN_ALL = 1e8, 1e12
+#: Most numbers in memory for one context.
+_AT_ONCE = 1e8
 
 #: Of an interval, in standard errors.
 _HALF_WIDTH = float(-ndtri(1e-5 / 2))
@@ -64,14 +64,14 @@ def monte_carlo_risk(
 ) -> MonteCarlo:
     """Estimate the population risk of ``M = w I`` by sampling contexts.
 
-    Time grows with ``contexts n d``: at most 10^12. `icl.tasks.QuadraticRisk` has the mean over functions and
+    Time grows with ``contexts n d``. `icl.tasks.QuadraticRisk` has the mean over functions and
     noise in closed form, given the tokens.
     """
     from icl.attention import softmax_weights
     from icl.pytorch import torch
 
     n, noise_std = _checked(task, n, noise_std)
-    w = real(w, "w", 0, MOST)
+    w = real(w, "w", *OF_WINDOW)
 
     def losses(tokens: torch.Tensor, step: int) -> torch.Tensor:
         context, query = tokens[:, :-1], tokens[:, -1]
@@ -99,12 +99,12 @@ def bayes_linear_risk(task: Zonal, n: int, noise_std: float, contexts: int = 10_
         form = QuadraticRisk.of(task, tokens, noise_std)
         return form.risk(form.kriging())
 
-    return _average(losses, task.dim, n, contexts, 0, n, solved=n**3 / 100)
+    return _average(losses, task.dim, n, contexts, 0, n)
 
 
 def _checked(task: Zonal, n: int, noise_std: float) -> tuple[int, float]:
     check_task(task)
-    return integer(n, "n", 1, 10**7), real(noise_std, "noise_std", 0, MOST)
+    return integer(n, "n", *OF_DRAWN_CONTEXT), real(noise_std, "noise_std", *OF_NOISE)
 
 
 def _average(
@@ -114,15 +114,13 @@ def _average(
     contexts: int,
     seed: int,
     width: int,
-    solved: float = 0,
 ) -> MonteCarlo:
     """Return the mean of ``losses(tokens, step)`` over fresh contexts, in pieces that fit into memory.
 
-    A context takes ``n * width`` numbers at a time; to solve its linear system takes as long as ``solved``.
+    A context takes ``n * width`` numbers at a time.
     """
     contexts = integer(contexts, "contexts", 2, 10**8)
     affordable(n * max(dim, width), _AT_ONCE, "n", n, "numbers for one context")
-    affordable(contexts * (n * (dim + width) + solved), _IN_ALL, "contexts", contexts, "numbers")
     chunk, pieces = max(1, min(contexts, 2_000_000 // (n * width))), list[Array]()
     for step, start in enumerate(range(0, contexts, chunk)):
         rng = stream(seed, "monte carlo", step)

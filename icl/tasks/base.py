@@ -41,6 +41,12 @@ _Computed = TypeVar("_Computed", bound=Callable[..., Any])
 MOST_DIM, LEAST, MOST = 10_000, 1e-100, 1e100
 MOST_DEGREE = 10**6  # of a spectrum that is asked for
 
+#: The least and the largest value of a noise level, a window and a context length. A noise level by which
+#: something is divided is positive, and a context that is drawn must fit into memory.
+OF_NOISE, OF_POSITIVE_NOISE = (0, MOST), (LEAST, MOST)
+OF_WINDOW = (0, MOST)
+OF_CONTEXT, OF_DRAWN_CONTEXT = (1, MOST), (1, 10**7)
+
 
 @dataclass(frozen=True)
 class Zonal:
@@ -136,7 +142,11 @@ class Zonal:
 
     def variogram(self, theta: ArrayLike) -> Array:
         """Return ``gamma = E (f(x) - f(x'))^2 / 2 = k(1) - k(cos theta)`` at angles ``theta``."""
-        return self.covariance(np.array(1.0)) - self.covariance(np.cos(angles(theta)))
+        return self._variogram(angles(theta))
+
+    def _variogram(self, theta: Array) -> Array:
+        """Return `variogram` at angles that are checked; your own class gives `variogram`."""
+        return self.covariance(np.array(1.0)) - self.covariance(np.cos(theta))
 
     def sample(self, rng: Rng, count: int) -> Function:
         """Draw ``count`` functions; call the result on (count, n, d) points for (count, n) values.
@@ -214,10 +224,12 @@ def cache_by_class(maxsize: int) -> Callable[[_Computed], _Computed]:
 def fine_variance(task: Zonal) -> float:
     """Return ``unresolved`` of a class; ValueError if a class of one's own gives no finite number >= 0."""
     value = task.unresolved
-    # the exact risk asks often
-    if type(value) is float and 0 <= value <= MOST**2:
-        return value
-    return real(value, "unresolved", 0, MOST**2)
+    return value if is_ours(task) else real(value, "unresolved", 0, MOST**2)
+
+
+def variogram_of(task: Zonal, theta: Array) -> Array:
+    """Return the variogram of a class at the package's own angles, which need not be checked."""
+    return task._variogram(theta) if is_ours(task) else task.variogram(theta)
 
 
 def coefficients(task: Zonal, degree: int) -> tuple[Array, float]:
@@ -265,9 +277,9 @@ def check_setting(
     """Check the arguments of a risk; return ``w``, ``n`` and ``noise_std`` as float64 arrays of one shape."""
     check_task(task)
     return broadcast(
-        w=reals(w, "w", 0, MOST),
-        n=reals(n, "n", 1, MOST, whole=True),
-        noise_std=reals(noise_std, "noise_std", 0, MOST),
+        w=reals(w, "w", *OF_WINDOW),
+        n=reals(n, "n", *OF_CONTEXT, whole=True),
+        noise_std=reals(noise_std, "noise_std", *OF_NOISE),
     )
 
 

@@ -56,7 +56,10 @@ def check_class(task: Zonal) -> float:
                 f"of sample is {mean:.6g} +- {error:.1g} there"
             )
         theta = math.acos(cosine)
-        gamma, difference = float(task.variogram(theta)), float(Zonal.variogram(task, theta))
+        gamma, difference = (
+            float(task.variogram(theta)),
+            float(Zonal._variogram(task, np.array(theta))),
+        )
         if not math.isclose(gamma, difference, rel_tol=1e-9, abs_tol=3e-13 * level):
             raise ValueError(
                 f"{task!r}: variogram({theta:.6g})={gamma:.9g}, but covariance(1) - covariance({cosine:.6g})="

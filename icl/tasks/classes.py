@@ -28,7 +28,6 @@ from icl.tasks.base import (
     Function,
     Rng,
     Zonal,
-    angles,
     cosines,
 )
 from icl.tasks.gegenbauer import Polynomials, angle_quadrature, multiplicity, shortfall
@@ -53,16 +52,16 @@ class Expanded(Zonal):
         degree, a = integer(degree, "degree", 0, MOST_DEGREE), self.coefficients()
         return np.pad(a[:degree], (0, max(0, degree - a.size))), float(a[degree:].sum())
 
-    def variogram(self, theta: ArrayLike) -> Array:
+    def _variogram(self, theta: Array) -> Array:
         a = self.coefficients()
         # those that change a digit
         a = a[: np.flatnonzero(a > 1e-20 * a.max())[-1] + 1]
         even = not a[::2].any()
-        return shortfall(self.dim, a[1::2] if even else a, angles(theta), even)
+        return shortfall(self.dim, a[1::2] if even else a, theta, even)
 
     def covariance(self, cosine: ArrayLike) -> Array:
         theta = np.arccos(cosines(cosine))
-        return np.asarray(self.coefficients().sum() - self.variogram(theta))
+        return np.asarray(self.coefficients().sum() - self._variogram(theta))
 
 
 @dataclass(frozen=True)
@@ -76,8 +75,8 @@ class Affine(Expanded):
     def covariance(self, cosine: ArrayLike) -> Array:
         return self.lipschitz**2 / 3 * (cosines(cosine) / self.dim + 1)
 
-    def variogram(self, theta: ArrayLike) -> Array:
-        return self.lipschitz**2 / (3 * self.dim) * 2 * np.sin(angles(theta) / 2) ** 2
+    def _variogram(self, theta: Array) -> Array:
+        return self.lipschitz**2 / (3 * self.dim) * 2 * np.sin(theta / 2) ** 2
 
     def coefficients(self) -> Array:
         return np.array([self.lipschitz**2 / (3 * self.dim)])
@@ -115,8 +114,7 @@ class ReLU(Zonal):
         arc = (np.sin(theta) + (np.pi - theta) * np.cos(theta)) / np.pi
         return self.lipschitz**2 / 3 * (1 + arc / self.dim)
 
-    def variogram(self, theta: ArrayLike) -> Array:
-        theta = angles(theta)
+    def _variogram(self, theta: Array) -> Array:
         square = theta * theta
         # sin t - t cos t cancels where t is small: t^3/3 (1 - t^2/10 (1 - t^2/28 (1 - ...
         tail = np.ones_like(theta)
@@ -179,8 +177,8 @@ class Sign(Zonal):
     def covariance(self, cosine: ArrayLike) -> Array:
         return np.asarray(self.scale**2 * 2 / math.pi * np.arcsin(cosines(cosine)))
 
-    def variogram(self, theta: ArrayLike) -> Array:
-        return np.asarray(self.scale**2 * 2 / math.pi * angles(theta))
+    def _variogram(self, theta: Array) -> Array:
+        return np.asarray(self.scale**2 * 2 / math.pi * theta)
 
     def spectrum(self, degree: int) -> tuple[Array, float]:
         # By the differential equation of P_l, E[sign(t) P_{l+2}] / E[sign(t) P_l] = -l / (l + d).
@@ -279,8 +277,8 @@ class Linear(Expanded):
     def covariance(self, cosine: ArrayLike) -> Array:
         return self.lipschitz**2 * cosines(cosine) / self.dim + self.offset**2
 
-    def variogram(self, theta: ArrayLike) -> Array:
-        return self.lipschitz**2 / self.dim * 2 * np.sin(angles(theta) / 2) ** 2
+    def _variogram(self, theta: Array) -> Array:
+        return self.lipschitz**2 / self.dim * 2 * np.sin(theta / 2) ** 2
 
     def coefficients(self) -> Array:
         return np.array([self.lipschitz**2 / self.dim])
@@ -302,9 +300,9 @@ class Quadratic(Expanded):
         d = self.dim
         return self.lipschitz**2 * (1 + 2 * cosines(cosine) ** 2) / (d * (d + 2))
 
-    def variogram(self, theta: ArrayLike) -> Array:
+    def _variogram(self, theta: Array) -> Array:
         d = self.dim
-        return np.asarray(self.lipschitz**2 * 2 * np.sin(angles(theta)) ** 2 / (d * (d + 2)))
+        return np.asarray(self.lipschitz**2 * 2 * np.sin(theta) ** 2 / (d * (d + 2)))
 
     def coefficients(self) -> Array:
         d = self.dim  # 2 c^2 = 2 (d-1)/d P_2 + 2/d
@@ -364,8 +362,8 @@ class Network(Zonal):
     def covariance(self, cosine: ArrayLike) -> Array:
         return self._relu.covariance(cosine) - self.lipschitz**2
 
-    def variogram(self, theta: ArrayLike) -> Array:
-        return self._relu.variogram(theta)
+    def _variogram(self, theta: Array) -> Array:
+        return self._relu._variogram(theta)
 
     def spectrum(self, degree: int) -> tuple[Array, float]:
         return self._relu.spectrum(degree)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from icl.checks import integer, real, sequence, shown, table
 from icl.covariates import inner_products, uniform_sphere
-from icl.tasks.base import MOST, Array, Function, Rng, angles, uniform_numbers
+from icl.tasks.base import MOST, Array, Function, Rng, uniform_numbers
 from icl.tasks.classes import Expanded
 from icl.tasks.gegenbauer import harmonics, shortfall
 
@@ -70,10 +70,10 @@ class Spectrum(Expanded):
     def coefficients(self) -> Array:
         return np.asarray(self.power)[1:]
 
-    def variogram(self, theta: ArrayLike) -> Array:
+    def _variogram(self, theta: Array) -> Array:
         """Return ``sum_l power_l (1 - P_l(cos theta))`` at angles in [0, pi], without the rest."""
         # of a map every degree counts
-        return shortfall(self.dim, self.coefficients(), angles(theta))
+        return shortfall(self.dim, self.coefficients(), theta)
 
     def _draw(self, rng: Rng, count: int) -> Function:
         from icl.pytorch import torch

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from icl.covariates import cap_quantile
+from icl.covariates import invert_cap_mass
 from icl.risk.numerics.quadrature import Mesh, meshes
 from icl.tasks import Zonal
-from icl.tasks.base import Array, cache_by_class, coefficients, fine_variance
+from icl.tasks.base import Array, cache_by_class, coefficients, fine_variance, variogram_of
 from icl.tasks.gegenbauer import Polynomials
 
 _DEGREES = 100_000  # more Gegenbauer degrees than this are refused
@@ -43,7 +43,7 @@ def integrate(task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = T
     out[:, n == 1] = single if slopes else single[::2]
     if np.any(n > 1):
         # how many times the kernel is narrower than the distance to the nearest token
-        if w * cap_quantile(task.dim, 1 / n[n > 1].min()) > _NARROW:
+        if w * invert_cap_mass(task.dim, 1 / n[n > 1].min()) > _NARROW:
             raise ValueError(
                 f"w={w:g}: too large for n={n[n > 1].min():g}, see nearest_neighbor_risk"
             )
@@ -116,7 +116,7 @@ def _integrate_mesh(
     one = weight * count * np.exp(np.maximum((count - 1) * log_phi, -700))
     two = weight * count * (count - 1) * np.exp(np.maximum((count - 2) * log_phi, -700))
 
-    gamma = task.variogram(mesh.theta)
+    gamma = variogram_of(task, mesh.theta)
     single, noise = 2 * _mean(second, gamma).ravel(), second.sum(-1).ravel()
     # d/dw g(z) = -z g'(z), times the gap. A constant may be taken from the gap: it multiplies derivatives in
     # u, whose integrals are zero. With the mean of the gap, nothing cancels.

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betainc, betaincc, gammaln, ive
 
-from icl.covariates import cap_quantile
+from icl.covariates import invert_cap_mass
 from icl.tasks.base import Array
 
 _CUT = 42.0  # everything below exp(-_CUT) of the leading term is dropped
@@ -159,7 +159,7 @@ def _panels_of(
 
 def _scales(dim: int, w: float, most: float) -> Scales:
     """Return the values of tau that matter to at most so many tokens."""
-    nearest = w * cap_quantile(dim, 1e-17 / most**2)
+    nearest = w * invert_cap_mass(dim, 1e-17 / most**2)
     # The mass of exp(-w (1 - t)) (1 - t^2)^((d-3)/2) peaks where w (1 - t^2) = (d - 3) t.
     ratio = max(dim - 3, 0) / max(w, 1e-300)
     peak = 0.0 if ratio == 0 else w * (1 - 2 / (ratio + math.hypot(ratio, 2)))
@@ -183,7 +183,7 @@ def _range_in_u(
         # Integrands end where phi^(n-1) is exp(-36). That is reached where all tokens but a share of
         # exp(-needed) have a z above needed + 4 ...
         needed = _VANISHED / (least - 1)
-        high = min(high, w * cap_quantile(dim, -math.expm1(-needed)) + math.log(needed + 4))
+        high = min(high, w * invert_cap_mass(dim, -math.expm1(-needed)) + math.log(needed + 4))
         # ... and, while s <= 1, where the bound 1 - phi >= .63 s E[exp(-tau)] says so.
         linear = math.log(needed / _CHORD) - log_mean
         if linear <= 0:

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import betainc, jv
 
-from icl import risk
+from icl import checks, risk
 from icl.risk import exact, monte_carlo_risk, optimal_window, population_flow, population_risk
 from icl.risk.numerics import integrals
 from icl.tasks import (
@@ -358,3 +358,17 @@ def test_the_bias_is_a_sum_over_degrees(task):
     ]
     whole = population_risk(task, w, n, 0.0).bias
     assert abs(a[kept] @ parts - whole) <= 4 * rest + 1e-10  # no c_l exceeds 4
+
+
+def test_a_search_does_not_check_the_angles_of_the_package(monkeypatch):
+    """They were checked 26 times, and each window and each noise level where it was needed."""
+    taken, reals = [], checks.reals
+
+    def count(value, name, *limits, **options):
+        taken.append(name)
+        return reals(value, name, *limits, **options)
+
+    monkeypatch.setattr("icl.tasks.base.reals", count)
+    optimal_window(ReLU(3), 101, 0.51)
+    # the covariance is tried once, with an array of two cosines
+    assert sorted(taken) == ["cosine", "n", "noise_std", "w"]
