@@ -407,13 +407,14 @@ for many in (steps // 2, 2 * steps):
 # lowers the factor exactly where it is too large. The next cell finds the best $e$ for several $c$, to within 0.1:
 
 # %%
-dim, rank = 5, 3  # or 7 and 5, for example
+import numpy as np
+
+from icl_book.measurements.theorem4_low_rank import one_sphere_risk
+
+d, k = 5, 3  # or 7 and 5, for example
 for c in (3, 6, 9, 12):
     grid = np.linspace(0, c, 10 * c + 1)
-    risks = [
-        low_rank.one_sphere_risk(dim, rank, c, e, n=np.inf, noise_std=0.0)[0]
-        for e in grid
-    ]
+    risks = [one_sphere_risk(d, k, c, e, n=np.inf, noise_std=0.0)[0] for e in grid]
     best = int(np.argmin(risks))
     print(f"c = {c:2}: best e = {grid[best]:.1f}", end=", ")
     print(f"risk {risks[best]:.5f}, and {risks[0]:.5f} with e = 0")
