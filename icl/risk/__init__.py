@@ -8,7 +8,8 @@
 - `gaussian`: the risk on Gaussian tokens, and its law for many of them.
 - `asymptotics`: laws for many tokens on the sphere.
 
-The folder `numerics` has nodes, integrals, moments and searches, which you need not read to use the others.
+The folder `numerics` has nodes, integrals, moments and searches. The other modules can be used without
+reading it.
 
 All functions raise TypeError for a task that is not rotation invariant, and ValueError for an argument out of
 range or shapes that do not broadcast.

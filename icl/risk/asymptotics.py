@@ -56,7 +56,8 @@ __all__ = [
     "window_penalty",
 ]
 
-_MOST_LOG = 700.0  # of what is a floating-point number
+# exp overflows at about 709.8
+_MAX_LOG = 700.0
 
 
 def resultant_length(dim: int, w: ArrayLike) -> Array:
@@ -64,10 +65,10 @@ def resultant_length(dim: int, w: ArrayLike) -> Array:
     dim, w = integer(dim, "dim", 2, MOST_DIM), np.asarray(reals(w, "w", *OF_WINDOW))
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         above, below = ive(dim / 2, w), ive(dim / 2 - 1, w)
-        # SciPy has no Bessel function there
+        # SciPy's Bessel functions fail for w beyond 1e9
         wide = 1 - (dim - 1) / (2 * w) * (1 - (dim - 3) / (4 * w))
         ratio = np.asarray(np.where(w > 1e9, wide, above / below))
-    # they underflow where w is far below dim
+    # both functions underflow where w is far below dim
     lost = (w <= 1e9) & ~((above > 1e-290) & (below > 1e-290))
     ratio[lost] = _small_ratio(dim, w[lost])
     return ratio[()]
@@ -88,18 +89,20 @@ def effective_fraction(dim: int, w: float) -> float:
     """
     dim, w = integer(dim, "dim", 2, MOST_DIM), real(w, "w", *OF_WINDOW)
     log = _log_fraction(dim, w)
-    if log > _MOST_LOG:
+    if log > _MAX_LOG:
         raise ValueError(f"w={w:g}: too large for dim={dim}, the fraction is exp({log:.4g})")
     return math.exp(log)
 
 
 def _log_fraction(dim: int, w: float) -> float:
     """Return the logarithm of `effective_fraction`."""
-    if w < 1e-100:  # it is about w^2 / d
+    # the logarithm is about w^2 / d, which underflows
+    if w < 1e-100:
         return 0.0
     nu = dim / 2 - 1
     scaled = [float(ive(nu, k * w)) for k in (1, 2)]
-    if w <= 1e8 and min(scaled) < 1e-290:  # they underflow where w is far below dim
+    # the Bessel functions underflow where w is far below dim
+    if w <= 1e8 and min(scaled) < 1e-290:
         return _log_series(dim / 2, w * w) - 2 * _log_series(dim / 2, w * w / 4)
     one, two = (
         math.log(value) if w <= 1e8 else _log_bessel(nu, k * w)
@@ -110,7 +113,8 @@ def _log_fraction(dim: int, w: float) -> float:
 
 def _log_series(b: float, z: float) -> float:
     """Return ``log 0F1(b; z) = log sum_k z^k / (k! (b)_k)``, with ``E e^{wt} = 0F1(d/2; w^2 / 4)``."""
-    peak = min(z / b, math.sqrt(z))  # the terms fall past it
+    # the terms fall beyond this index
+    peak = min(z / b, math.sqrt(z))
     k = np.arange(1.0, 60 + math.ceil(peak + 12 * math.sqrt(peak)))
     terms = np.cumsum(np.log(z) - np.log(k) - np.log(b + k - 1))
     return float(np.logaddexp(0, logsumexp(terms)))
@@ -171,8 +175,8 @@ def window_law(task: Zonal) -> WindowLaw:
 
         beta = E (Laplacian f)^2 / 4 = sum_l a_l (l (l + d - 2))^2 / 4.
 
-    The law is that of what windows resolve: no window changes the fine variance of the query, and that of the
-    tokens is noise, which `sharp_window` adds to sigma^2.
+    The law describes the part of the functions that windows resolve. A window cannot change the fine variance
+    of the query, and the fine variance of the tokens acts as noise, which `sharp_window` adds to sigma^2.
 
     Raises:
         TypeError: Also if a class declares no singular term and its Laplacian has no mean square.
@@ -214,7 +218,8 @@ def sharp_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
         n=reals(n, "n", *OF_CONTEXT), noise_std=reals(noise_std, "noise_std", *OF_POSITIVE_NOISE)
     )
     law = window_law(task)
-    if law.constant == 0:  # constants: equal weights are best
+    # equal weights are best for a class of constant functions
+    if law.constant == 0:
         return 0 * n * noise_std
     log = math.log(law.noise_over_bias * law.constant) - _log_noise_constant(task.dim)
     fine = fine_variance(task)

@@ -6,7 +6,7 @@ rotation-invariant class with covariance ``k = sum_l a_l P_l``, noise of varianc
 
 Linear attention predicts ``h = (1/n) sum_i y_i x_i' M x_q``. Its risk is a convex quadratic in M
 that no rotation of M changes, so averaging M over rotations cannot hurt and some ``M = m I`` is
-best. By the addition theorem only degree 1 of the class meets the linear score, ::
+best. By the addition theorem only degree 1 of the class correlates with the linear score, ::
 
     risk(m) = p - 2 m a_1 / d + m^2 [(p + sigma^2) / (n d) + (1 - 1/n) a_1 / d^2],
 
@@ -40,7 +40,7 @@ class LinearOptimum:
     Attributes:
         m: The best factor, of the broadcast shape of the arguments.
         risk: Its risk, of the same shape.
-        floor: A number below which the risk of linear attention is for no n and no M.
+        floor: A lower bound on the risk of linear attention, for every n and every M.
     """
 
     m: Array
@@ -66,7 +66,7 @@ def linear_optimum(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> LinearOpt
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
     power, degree_one, square = _moments(task, n, noise_std)
     first, floor = degree_one / task.dim, power - degree_one
-    # d E h^2 - E f(x_q) h, free of cancellation
+    # this is d E h^2 - E f(x_q) h, written without cancellation
     above = (power + noise_std**2 - first) / n
     return LinearOptimum(first / square, floor + first / square * above, floor)
 
@@ -82,7 +82,8 @@ def nearest_neighbor_risk(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Ri
 
     This is softmax attention at ``w = infinity``. The probability that no token comes nearer
     than a cap of mass p is ``(1 - p)^n``; with ``n log(1 - p) = -e^u`` the mean over the
-    nearest token is a trapezoid rule in u. The token's fine variance and the query's differ.
+    nearest token is a trapezoid rule in u. The fine variance counts twice, because its values at the token
+    and at the query are independent.
     """
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
     half = (task.dim - 1) / 2

@@ -44,9 +44,12 @@ from icl.tasks import Zonal, check_setting, check_task
 from icl.tasks.base import Array, cache_by_class, coefficients, fine_variance
 from icl.tasks.own import require_arrays
 
-_TOLERANCE = 1e-7  # values on which two rules differ by more are refused
-_KNOWN = 1e-4  # a best window whose relative error is larger is refused
-_FEW = 64  # context lengths of which a search keeps the integrals, so that 4096 windows take 10 MB
+# population_risk raises where two rules differ by more than this
+_TOLERANCE = 1e-7
+# optimal_window raises where the relative error of the best window is larger
+_MAX_WINDOW_ERROR = 1e-4
+# a search caches integrals for at most this many context lengths, so that 4096 windows take 10 MB
+_MAX_CACHED_LENGTHS = 64
 
 
 def population_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -> WindowRisk:
@@ -62,7 +65,7 @@ def population_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLik
         TypeError: If the task is not rotation invariant.
         ValueError: If an argument is out of range, if the window is too narrow for a class
             whose spectrum falls slowly (ReLU in two dimensions, w beyond about 1e8), or if
-            two rules differ by more than 1e-7: no value is returned that is not vouched for.
+            two rules differ by more than 1e-7, so that every value that is returned has been checked.
 
     >>> from icl.tasks import Affine
     >>> risk = population_risk(Affine(dim=5), w=0.0, n=20, noise_std=1.0)
@@ -71,9 +74,11 @@ def population_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLik
     """
     w, n, noise_std = check_setting(task, w, n, noise_std)
     require_arrays(task)
-    out = np.empty((5, w.size))  # bias, noise, error, and the slopes of the first two
+    # the rows are bias, noise, error, and the slopes of bias and noise
+    out = np.empty((5, w.size))
     flat_w, flat_n, variance = w.ravel(), n.ravel(), noise_std.ravel() ** 2
-    for value in np.unique(flat_w):  # one table serves every n and sigma
+    # one table serves every n and sigma
+    for value in np.unique(flat_w):
         here = flat_w == value
         lengths, back = np.unique(flat_n[here], return_inverse=True)
         bias, bias_slope, noise, noise_slope = fine = integrate(task, float(value), lengths)
@@ -138,7 +143,9 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
         s2, rows = variance[some], []
         for w in windows:
             try:
-                bias, bias_w, noise, noise_w = _scanned(task, float(w), unique[here])[:, index]
+                bias, bias_w, noise, noise_w = _integrate_scan(task, float(w), unique[here])[
+                    :, index
+                ]
             except ValueError as problem:
                 raise ValueError(
                     f"n={lengths[some][0]:g}, noise_std={s2[0] ** 0.5:g}: "
@@ -147,8 +154,8 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
             rows.append([bias + s2 * noise, bias_w + s2 * noise_w, (s2 + fine) * noise])
         return np.array(rows)
 
-    # At w = 0 the noise is stationary and the bias falls exactly if the class has a degree-1 part;
-    # then zero is no minimum, even where the gain is below the rounding of the risk.
+    # At w = 0 the noise is stationary, and the bias falls if and only if the class has a degree-1 part.
+    # Then zero is not a minimum, even where the gain is below the rounding of the risk.
     a, rest = coefficients(task, 1)
     falls_at_zero = bool(a[0] > 1e-12 * (a[0] + rest))
     at_zero, first_slope, noise = curve(np.zeros(1), np.arange(lengths.size))[0]
@@ -159,11 +166,12 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
         raise ValueError(
             f"{name}={first:g}: the best w for {task!r} is below rounding, must be smaller"
         )
-    # the scan's end without noise: on average less than one token is left within the kernel's reach
+    # with no noise, stop once fewer than one token is expected inside the kernel
     last = np.array([1 / invert_cap_mass(task.dim, 1 / m) for m in lengths])
-    several = np.flatnonzero(lengths > 1)  # a single token has weight one whatever w is
+    # a single token has weight one for every w, so that its risk need not be searched
+    several = np.flatnonzero(lengths > 1)
     w, risk, error, _ = lowest(curve, at_zero, falls_at_zero, last, several)
-    if np.any(error > _KNOWN):
+    if np.any(error > _MAX_WINDOW_ERROR):
         raise ValueError(
             f"n={lengths[np.argmax(error)]:g}, {task!r}: the best w is known to {error.max():.0e} only"
         )
@@ -171,17 +179,21 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
     return OptimalWindow(w[()], risk[()], error[()])
 
 
-def _scanned(task: Zonal, w: float, n: Array) -> Array:
-    """Return what `integrate` does, from memory if a search has asked for it before and n are few.
+def _integrate_scan(task: Zonal, w: float, n: Array) -> Array:
+    """Return what `integrate` returns, from a cache unless ``n`` has many lengths.
 
-    Searches begin at the same windows, whatever the noise: of those of a chapter a third have been asked for
-    before. `population_risk` keeps nothing, so that the time of one value can be measured.
+    Searches begin at the same windows for every noise, so that a third of the calls of a chapter repeat
+    earlier ones. `population_risk` does not cache, so that the time of one value can be measured.
     """
-    return _kept(task, w, n.tobytes()) if n.size <= _FEW else integrate(task, w, n)
+    return (
+        _integrate_cached(task, w, n.tobytes())
+        if n.size <= _MAX_CACHED_LENGTHS
+        else integrate(task, w, n)
+    )
 
 
 @cache_by_class(4096)
-def _kept(task: Zonal, w: float, lengths: bytes) -> Array:
+def _integrate_cached(task: Zonal, w: float, lengths: bytes) -> Array:
     return integrate(task, w, np.frombuffer(lengths))
 
 

@@ -36,11 +36,15 @@ from icl.risk.numerics.result import WindowRisk
 from icl.risk.numerics.search import FIRST, RATIO, ProblemIndices, lowest
 from icl.tasks.base import OF_NOISE, Array
 
-MOST_W = 100.0  # beyond, the parts of the bias cancel to fewer than ten digits
-_LEAST_LAW, _MOST_LAW = 1e-3, 1e3  # windows of the law for many tokens
-_LAST_W = 10.0  # up to which a minimum is looked for
-_MOST_DIM = 1000
-_COARSE = {"order": 12, "drop": 2}  # the second rule, which says how large errors are
+# beyond this window, the parts of the bias cancel and leave fewer than ten digits
+MOST_W = 100.0
+# distance_exponent accepts windows between these two
+_MIN_LAW_W, _MAX_LAW_W = 1e-3, 1e3
+# gaussian_window looks for a minimum up to this window
+_MAX_SEARCH_W = 10.0
+_MAX_DIM = 1000
+# the difference to this second, coarser rule estimates the error
+_COARSE = {"order": 12, "drop": 2}
 _EPS = float(np.finfo(float).eps)
 
 
@@ -49,12 +53,12 @@ class GaussianWindow:
     """The minimizer of the population risk over w on Gaussian tokens.
 
     Attributes:
-        w: Optimal window parameter; 0 for a single token, for which none matters. It and the others have the
-            broadcast shape of ``n`` and ``noise_std``.
+        w: Optimal window parameter, 0 for a single token, whose risk does not depend on w. All attributes
+            have the broadcast shape of ``n`` and ``noise_std``.
         risk: The risk there.
-        gap: ``1 - w``, with its own digits where it is far below the rounding of w.
+        gap: ``1 - w``, accurate also where it is far below the rounding of w.
         error: Estimated relative error of w: what a coarser rule for the slope changes, and rounding.
-        gap_error: Estimated relative error of ``gap``, the same way.
+        gap_error: Relative error of ``gap``, estimated in the same way.
     """
 
     w: Array
@@ -142,8 +146,8 @@ def distance_exponent(w: ArrayLike) -> Array:
     >>> distance_exponent([0.5, 1.0, 4.0]).round(4)
     array([1.   , 0.618, 0.059])
     """
-    w = reals(w, "w", _LEAST_LAW, _MOST_LAW)
-    # (sqrt(1 + v) - 1) / 2 with v = 4 / w^2, without cancellation for large w
+    w = reals(w, "w", _MIN_LAW_W, _MAX_LAW_W)
+    # this form of (sqrt(1 + v) - 1) / 2 with v = 4 / w^2 does not cancel for large w
     v = 4 / w**2
     return np.asarray(np.minimum(1.0, v / (2 * (1 + np.sqrt(1 + v)))))[()]
 
@@ -171,14 +175,15 @@ def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike) -> GaussianWin
     first = n / (n + dim * (1 + variance))
     begin = 0.2 * first / np.maximum(1.0, 0.3 * math.sqrt(dim) * first)
     steps = np.ceil(np.log(1.25 / begin) / math.log(RATIO))
-    unit = 1.25 / FIRST * RATIO**-steps  # all scans meet w = 1.25
+    # with these units all scans visit w = 1.25
+    unit = 1.25 / FIRST * RATIO**-steps
 
     def curve(windows: Array, some: ProblemIndices) -> Array:
         w = windows[:, None] * unit[some]
-        if np.any(w > 2 * _LAST_W):
+        if np.any(w > 2 * _MAX_SEARCH_W):
             worst = some[np.argmax(w.max(0))]
             raise ValueError(
-                f"n={n[worst]:g}, dim={dim}: no minimum of the risk found up to w={_LAST_W:g}"
+                f"n={n[worst]:g}, dim={dim}: no minimum of the risk found up to w={_MAX_SEARCH_W:g}"
             )
         rows = query_means(dim, w.ravel(), np.tile(n[some], windows.size))
         bias, c, bias_w, c_w = rows[:4].reshape(4, *w.shape)
@@ -188,7 +193,9 @@ def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike) -> GaussianWin
 
     several = np.flatnonzero(n > 1)
     at_zero = np.where(n > 1, 1 + (1 + variance) / n, 2 + variance)
-    found = lowest(curve, at_zero, True, _LAST_W / unit, several, 1 + int(steps.min(initial=50)))
+    found = lowest(
+        curve, at_zero, True, _MAX_SEARCH_W / unit, several, 1 + int(steps.min(initial=50))
+    )
     w, risk, gap, error, gap_error = np.stack(
         [0 * n, at_zero, 1 + 0 * n, *np.full((2, n.size), _EPS)]
     )
@@ -209,7 +216,7 @@ def check_gaussian(
     dim: int, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike
 ) -> tuple[int, tuple[Array, ...]]:
     """Check the arguments of a risk on Gaussian tokens; return dim, and w, n, noise_std in one shape."""
-    dim = integer(dim, "dim", 1, _MOST_DIM)
+    dim = integer(dim, "dim", 1, _MAX_DIM)
     w, n = reals(w, "w", 0, MOST_W), reals(n, "n", 1, MOST_TOKENS, whole=True)
     return dim, broadcast(w=w, n=n, noise_std=reals(noise_std, "noise_std", *OF_NOISE))
 
@@ -221,7 +228,7 @@ def _polish(
     gap = 1 - w
 
     def step(**rule: int) -> tuple[Array, Array]:
-        """Return the move of the gap, which has its own digits in the parabola (1 - w)^2, and the risk."""
+        """Return the move of the gap, and the risk; the gap enters (1 - w)^2 without rounding of w."""
         bias, c, bias_w, c_w, shrunk, _ = query_means(dim, w, n, **rule)
         kept = 1 - shrunk
         rest = bias_w + variance * c_w - 2 * (w - 1) * kept

@@ -5,9 +5,9 @@ numbers of either sign, predicts ::
 
     sum_h v_h sum_i omega_i(w_h) y_i,      omega_i(w) ~ exp(w x_i . x_q).
 
-A head with ``w < 0`` looks at the antipode of the query, and one with ``v < 0`` subtracts. Write the error as
-``sum_h v_h sum_i omega_i(w_h) (f(x_i) - f(x_q)) + (V - 1) f(x_q)`` with ``V = sum_h v_h``; the risk is then
-a quadratic in the values, ::
+A head with ``w < 0`` averages around the antipode of the query, and one with ``v < 0`` subtracts. Write the
+error as ``sum_h v_h sum_i omega_i(w_h) (f(x_i) - f(x_q)) + (V - 1) f(x_q)`` with ``V = sum_h v_h``; the risk
+is then a quadratic in the values, ::
 
     bias  = v'G v - 2 (V - 1) g'v + (V - 1)^2 k(1),       noise = sigma^2 v'N v,
     G_hk  = E sum_ij omega_i(w_h) omega_j(w_k) (gamma_iq + gamma_jq - gamma_ij),
@@ -54,19 +54,19 @@ from icl.tasks.gegenbauer import Polynomials
 _PANEL = 3.0
 #: Integrals end where ``phi^n`` has fallen below ``exp(-_CUT)``.
 _CUT = 36.0
-#: Multiplications for one pair of heads beyond which windows are refused: a minute.
-_MOST_WORK = 1e12
-#: Products of exponentials that are held at once.
-_BLOCK = 2**20
-#: Nodes of a Gauss-Legendre panel: for the value, for its error, and in a search.
+#: One pair of heads may take this many multiplications, about a minute.
+_MAX_WORK = 1e12
+#: At most this many products of exponentials are in memory at once.
+_MAX_BLOCK = 2**20
+#: A Gauss-Legendre panel has these numbers of nodes for the value, for its error, and in a search.
 _FINE, _COARSE, _SEARCH = 18, 16, 8
-#: Relative error beyond which a risk is refused: values of merging heads grow, and lose its digits.
+#: A larger relative error raises, because the values of merging heads grow until the risk loses its digits.
 _TOLERANCE = 1e-8
-#: Angles at which the panels of the angle are planned, dense at both poles.
+#: The panels of the angle are planned at these angles, which are dense at both poles.
 _NEAR = np.geomspace(1e-9, 1, 400) * (math.pi / 2)
 _FROM_POLE_TO_POLE = np.concatenate([[0], _NEAR, math.pi - _NEAR[-2::-1], [math.pi]])
-#: Least distance of two windows in a search, in arsinh w: nearer ones gain nothing that can be seen.
-_APART = 0.1
+#: A search keeps windows this far apart in arsinh w, because closer ones do not lower the risk visibly.
+_MIN_DISTANCE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +100,7 @@ def heads_risk(
 
     Args:
         task: A rotation-invariant class from `icl.tasks`. The values need not add up to one, so a constant
-            in the functions counts, also the level of a map.
+            in the functions changes the risk, and so does the level of a map.
         windows: Window parameters ``w_h`` of either sign, (heads,) or one number.
         values: Values ``v_h`` of either sign, of the same shape.
         n: Context length, >= 1.
@@ -108,7 +108,7 @@ def heads_risk(
 
     Raises:
         TypeError: If the task is not rotation invariant.
-        ValueError: If an argument is out of range, if a window is so narrow that hardly a token lies in it,
+        ValueError: If an argument is out of range, if a window is so narrow that it hardly contains a token,
             or if the relative error of the risk exceeds 1e-8, as for heads that nearly coincide and cancel.
 
     >>> from icl.tasks import Affine
@@ -142,7 +142,7 @@ def optimal_heads(task: Zonal, n: float, noise_std: float, heads: int = 2) -> He
         task: A rotation-invariant class from `icl.tasks`.
         n: Context length, >= 1, one number.
         noise_std: Standard deviation of the label noise, > 0, one number.
-        heads: How many, 1 to 4.
+        heads: Number of heads, 1 to 4.
 
     Raises:
         TypeError: If the task is not rotation invariant.
@@ -162,12 +162,12 @@ def optimal_heads(task: Zonal, n: float, noise_std: float, heads: int = 2) -> He
 
     def risk(x: Array) -> float:
         """Return the risk with the best values at windows ``sinh x``, infinite where two are too near."""
-        if np.diff(np.sort(x)).min(initial=math.inf) < _APART:
+        if np.diff(np.sort(x)).min(initial=math.inf) < _MIN_DISTANCE:
             return math.inf
         return rough.best_values(np.sinh(x), variance)[1]
 
-    first = _best_of_a_grid(risk, float(np.arcsinh(scale)), heads)
-    windows = np.sort(np.sinh(_refined(risk, first)))[::-1]
+    first = _search_grid(risk, float(np.arcsinh(scale)), heads)
+    windows = np.sort(np.sinh(_refine(risk, first)))[::-1]
     fine, coarse = (Moments(task, float(n), order) for order in (_FINE, _COARSE))
     values, _ = fine.best_values(windows, variance)
     bias, noise, error = (
@@ -201,20 +201,20 @@ def _risk(fine: Moments, coarse: Moments, w: Array, v: Array, variance: Array) -
     return np.stack([*parts[0], error])
 
 
-def _best_of_a_grid(risk: Callable[[Array], float], scale: float, heads: int) -> Array:
+def _search_grid(risk: Callable[[Array], float], scale: float, heads: int) -> Array:
     """Return the best set of windows, as arsinh w, of a grid on both sides of zero.
 
-    Two heads are the best pair; a further one is the best beside those that are there.
+    The first two heads are the best pair of the grid. Each further head is the best one to add.
     """
     grid = scale * np.array([-1.0, -0.6, -0.3, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2])
     best = min((np.array(some) for some in combinations(grid, min(heads, 2))), key=risk)
     while best.size < heads:
-        best = _refined(risk, best)
+        best = _refine(risk, best)
         best = min((np.append(best, one) for one in grid), key=risk)
     return best
 
 
-def _refined(risk: Callable[[Array], float], first: Array) -> Array:
+def _refine(risk: Callable[[Array], float], first: Array) -> Array:
     """Return windows, as arsinh w, at the local minimum beside ``first``."""
     simplex = first + np.vstack([np.zeros(first.size), 0.2 * np.eye(first.size)])
     options = {"initial_simplex": simplex, "xatol": 0.01, "fatol": 1e-7 * risk(first)}
@@ -251,12 +251,14 @@ class Moments:
     def best_values(self, windows: Array, variance: float) -> tuple[Array, float]:
         """Return the best values at these windows, and the risk.
 
-        The unknowns are the values of all heads but the first, taken from the first, and what the sum lacks
-        to one: in them ``k(1)``, which is much larger than the risk, stands in one entry only.
+        The unknowns are the values of all heads but the first, compensated by the first, and the difference
+        between one and the sum of all values. In these coordinates ``k(1)``, which is much larger than the
+        risk, enters only one entry of the matrix.
         """
         G, N, g = self.forms(windows)
         A = G + (variance + self.fine) * N
-        slope = A[0] - g[0]  # half the gradient at the first head alone, with value one
+        # this is half the gradient at the first head alone, with value one
+        slope = A[0] - g[0]
         differences = np.eye(windows.size)[1:] - np.eye(windows.size)[0]
         curvature = np.empty_like(A)
         curvature[:-1, :-1] = differences @ A @ differences.T
@@ -281,7 +283,7 @@ class Moments:
         return self._pairs[key]
 
     def single(self, w: float) -> float:
-        """Return the entry of g for one head: the mean variogram between the query and what it looks at."""
+        """Return the entry of g for one head: its weighted mean of the variogram between token and query."""
         if w not in self._singles:
             task, n = self.task, self.n
             s, weight, high = _nodes(task.dim, abs(w), n, self.order)
@@ -304,19 +306,20 @@ class Moments:
     def _two(self, w: float, v: float) -> tuple[float, float]:
         """Return the entries of two heads."""
         task, n = self.task, self.n
-        if n == 1:  # the weight of one token is one
+        # a single token has weight one for every window
+        if n == 1:
             return self._one(0.0)
         s, s_weight, s_high = _nodes(task.dim, abs(w), n, self.order)
         u, u_weight, u_high = _nodes(task.dim, abs(v), n, self.order)
         theta, p = _angles(task, (w, v), (s_high, u_high), self.order)
-        resolved = max(_resolved(w, s_high), _resolved(v, u_high))
+        resolved = max(_find_max_degree(w, s_high), _find_max_degree(v, u_high))
         a, rest = spectrum(task, int(min(bandlimit(task), resolved)))
         degrees = np.flatnonzero(a)
         work = float(s.size * u.size * theta.size * (2 * degrees.size + 8))
         unit = "multiplications: too narrow for n tokens"
-        affordable(work, _MOST_WORK, "windows", (w, v), unit)
+        affordable(work, _MAX_WORK, "windows", (w, v), unit)
 
-        # rows: what the mean over a token is taken of, beside exp(-s E_h - u E_k)
+        # each row is a factor beside exp(-s E_h - u E_k) whose mean over a token is needed
         gamma = variogram_of(task, theta)
         missed = Polynomials(task.dim, theta).take(a.size + 1)[1 + degrees]
         one = np.vstack([np.ones_like(theta), gamma, missed])
@@ -332,18 +335,18 @@ class Moments:
         pairs = weight * (n - 1) * np.exp((n - 2) * log_phi)
 
         G = N = neglected = 0.0
-        step = max(1, _BLOCK // (theta.size * s.size))
+        step = max(1, _MAX_BLOCK // (theta.size * s.size))
         for start in range(0, u.size, step):
             some = slice(start, start + step)
             decay = (1 + lost_s)[:, :, None] * (1 + lost_u)[:, None, some]
             means = rows @ decay.reshape(theta.size, -1)
             noise, single = means[:2]
-            pair, missing = _over_degrees(a[degrees], rest, *np.split(means[2:], 2))
+            pair, missing = _sum_over_degrees(a[degrees], rest, *np.split(means[2:], 2))
             at_single, at_pair = singles[:, some].ravel(), pairs[:, some].ravel()
             N += float(at_single @ noise)
             G += float(at_single @ single + at_pair @ pair)
             neglected += float(at_pair @ missing)
-        # as little as the Gauss rules of this order lose
+        # the neglected terms must be as small as the error of Gauss rules of this order
         if neglected > 10 ** (-0.75 * self.order) * G:
             raise ValueError(
                 f"windows={(w, v)}: too narrow for {task!r}, whose spectrum falls too slowly"
@@ -351,8 +354,8 @@ class Moments:
         return G, N
 
 
-def _over_degrees(a: Array, rest: float, first: Array, second: Array) -> tuple[Array, Array]:
-    """Return ``sum_l a_l A_l B_l`` over all degrees, and what it may have left out.
+def _sum_over_degrees(a: Array, rest: float, first: Array, second: Array) -> tuple[Array, Array]:
+    """Return ``sum_l a_l A_l B_l`` over all degrees, and a bound on the neglected part.
 
     The tables have a row for the mean of E, one for that of E gamma, and one for each ``A_l`` with a
     coefficient ``a_l``. Later coefficients sum up to ``rest``; there ``A_l = E - e_l`` with an e_l so small
@@ -383,9 +386,10 @@ def _nodes(dim: int, w: float, n: float, order: int) -> tuple[Array, Array, floa
     log_mean = log_mean_weight(dim, w)
     high = 2 * w + 5.0
     if n > 2:
-        needed = _CUT / (n - 2)  # of -log phi
+        # the integrand has vanished where -log phi is as large as this
+        needed = _CUT / (n - 2)
         high = min(high, w * invert_cap_mass(dim, -math.expm1(-needed)) + math.log(needed + 4))
-        # phi <= 1 - 0.63 s E[E_h] while s <= 1
+        # the bound phi <= 1 - 0.63 s E[E_h] holds while s <= 1
         linear = math.log(needed / 0.63) - log_mean
         high = min(high, linear) if linear <= 0 else high
     if high > 300:
@@ -400,7 +404,7 @@ def _nodes(dim: int, w: float, n: float, order: int) -> tuple[Array, Array, floa
     return (nodes, np.concatenate([near_weight, weight * np.exp(log_s)]), max(high, 0.0))
 
 
-def _resolved(w: float, high: float) -> float:
+def _find_max_degree(w: float, high: float) -> float:
     """Return the highest degree that a window resolves, which is about ``(|w| + w high)^(-1/2)`` wide."""
     return math.sqrt(abs(w)) * (6 + 3 * math.sqrt(high)) + 20
 
@@ -410,17 +414,17 @@ def _angles(
 ) -> tuple[Array, Array]:
     """Return angles between token and query, and their probabilities, on which all heads are resolved.
 
-    A head asks for short panels where ``exp(-s E)`` turns, that is up to ``|w| (1 - t) = log s``, for wider
-    ones in its tail, and for as many as the polynomials P_l need that it resolves.
+    A head needs short panels where ``exp(-s E)`` turns, that is up to ``|w| (1 - t) = log s``, and wider ones
+    in its tail. The panels must also be short enough for the polynomials P_l that the head resolves.
     """
     fine = _FROM_POLE_TO_POLE
-    # for the density of the angle
+    # the density of the angle needs this many panels per radian
     need = np.full(fine.size, (1 + math.sqrt(task.dim)) / 2)
     for w, high in zip(windows, highs, strict=True):
         half = np.sin(fine / 2) if w >= 0 else np.cos(fine / 2)
         past = np.maximum(2 * abs(w) * half**2 - high - 4, 0.0)
         need += abs(w) * np.sin(fine) / np.minimum(_PANEL + 0.3 * past, 16.0)
-        need += min(bandlimit(task), _resolved(w, high)) / 13 / (1 + past / 10)
+        need += min(bandlimit(task), _find_max_degree(w, high)) / 13 / (1 + past / 10)
     panels = np.concatenate([[0.0], np.cumsum((need[1:] + need[:-1]) / 2 * np.diff(fine))])
     edges = np.interp(np.linspace(0, panels[-1], 1 + math.ceil(panels[-1])), panels, fine)
     return angle_probabilities(task.dim, edges, order)

@@ -1,8 +1,8 @@
 r"""The best predictor that is linear in the labels, between two closed forms at every context length.
 
-Given the tokens, no predictor linear in the labels beats kriging, and for Gaussian functions and noise no
-predictor at all does. Its risk, averaged over tokens and query, depends on the class through the coefficients
-``a_l`` of its covariance alone. With ``N_l`` harmonics of degree l, ::
+Given the tokens, kriging is the best predictor that is linear in the labels, and the best of all predictors
+for Gaussian functions and noise. Its risk, averaged over tokens and query, depends on the class through the
+coefficients ``a_l`` of its covariance alone. With ``N_l`` harmonics of degree l, ::
 
     S_tau(n) = sum_l a_l / (1 + n a_l / (N_l tau)),
     S_{sigma^2}(n) <= risk <= S_{sigma^2 + R}(n - m)    for every m < n and every R >= the risk with m tokens.
@@ -25,8 +25,9 @@ from icl.tasks import Zonal, check_task
 from icl.tasks.base import OF_CONTEXT, OF_POSITIVE_NOISE, Array, fine_variance
 from icl.tasks.gegenbauer import multiplicity
 
-_MOST_DEGREE = 2**16
-_STEPS = 60  # context lengths at which the upper bound is found, one after the other
+_MAX_DEGREE = 2**16
+# the upper bound is found at this many context lengths, each from the shorter ones
+_STEPS = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +35,8 @@ class KrigingBounds:
     """Bounds on the risk of kriging, arrays of the broadcast shape of ``n`` and ``noise_std``.
 
     Attributes:
-        lower: A number that no predictor linear in the labels is better than.
-        upper: A number that the best one is no worse than.
+        lower: A lower bound on the risk of every predictor that is linear in the labels.
+        upper: An upper bound on the risk of the best one.
     """
 
     lower: Array
@@ -73,16 +74,16 @@ def kriging_bounds(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> KrigingBo
 def _bounds(task: Zonal, n: float, variance: float) -> tuple[float, float]:
     """Return both bounds for one context length.
 
-    Fine variance is noise at the tokens, and at the query nobody can predict it.
+    Fine variance is noise at the tokens, and cannot be predicted at the query.
     """
     fine = fine_variance(task)
     variance += fine
     last = 64
     while True:
         a, rest = spectrum(task, last)
-        # a later degree has at most the power `rest`, and no fewer harmonics than the last one
+        # a later degree has at most the power `rest`, and at least as many harmonics as the last one
         reduced = n * rest / float(multiplicity(task.dim, last)[-1]) / variance
-        if reduced * rest <= 1e-12 * float(a.sum()) or last >= _MOST_DEGREE:
+        if reduced * rest <= 1e-12 * float(a.sum()) or last >= _MAX_DEGREE:
             break
         last *= 4
     whole = float(task.covariance(np.array(1.0))) + task.left_out_level

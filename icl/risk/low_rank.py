@@ -22,9 +22,12 @@ from icl.checks import broadcast, integer, real, reals
 from icl.risk.numerics.result import Risk
 from icl.tasks.base import MOST_DIM, OF_CONTEXT, OF_NOISE, Array
 
-_CUT = 42.0  # everything below exp(-_CUT) of the leading term is dropped
-_WORK, _NODES = 1e8, 5000  # more exponentials or angles than this (seconds) are refused
-_TOLERANCE = 1e-7  # values on which two rules differ by more are refused
+# terms below exp(-_CUT) of the leading one are dropped
+_CUT = 42.0
+# low_rank_risk raises if it needs more exponentials or angles than this, which take seconds
+_MAX_WORK, _MAX_NODES = 1e8, 5000
+# low_rank_risk raises where two rules differ by more than this
+_TOLERANCE = 1e-7
 
 
 def low_rank_risk(
@@ -46,9 +49,9 @@ def low_rank_risk(
     variance = reals(noise_std, "noise_std", *OF_NOISE) ** 2
     broadcast(n=lengths, noise_std=variance)
     nodes = [_count(rank, c), _count(dim - rank, e)]
-    # of the range of tau, at each point: see `_integrate`
+    # `_integrate` evaluates at most this length of the range of tau at each point
     seen = min(2 * (c + e) + 1, _CUT + 14)
-    if max(nodes) > _NODES or nodes[0] * nodes[1] * 4 * seen > _WORK or c + e > _NODES:
+    if max(nodes) > _MAX_NODES or nodes[0] * nodes[1] * 4 * seen > _MAX_WORK or c + e > _MAX_NODES:
         raise ValueError(f"c={c:g}, e={e:g}: too large, alone or together")
     if lengths.size == 0:
         raise ValueError(f"n has shape {lengths.shape}: must not be empty")
@@ -69,11 +72,11 @@ def low_rank_risk(
 def _count(dim: int, w: float) -> int:
     """Return how many angles on S^{dim-1} are enough for the kernel ``exp(w cos)``.
 
-    For w = 0 the cosine enters at most linearly, and one does.
+    For w = 0 the cosine enters at most linearly, and one angle is enough.
     """
     if w == 0:
         return 1
-    return 2 if dim == 1 else 24 + math.ceil(min(4 * w, _WORK))
+    return 2 if dim == 1 else 24 + math.ceil(min(4 * w, _MAX_WORK))
 
 
 def _integrate(
@@ -83,9 +86,10 @@ def _integrate(
 
     Shape (2, lengths): all lengths share the points of the trapezoid rule.
     """
-    inside, p_inside = _angles(rank, nodes[0])  # 1 - u.u_q
-    outside, p_outside = _angles(dim - rank, nodes[1])  # 1 - v.v_q
-    gap = np.repeat(inside, outside.size)  # 1 - u.u_q of every pair of nodes
+    # `inside` is 1 - u.u_q, `outside` is 1 - v.v_q, and `gap` is 1 - u.u_q of every pair of nodes
+    inside, p_inside = _angles(rank, nodes[0])
+    outside, p_outside = _angles(dim - rank, nodes[1])
+    gap = np.repeat(inside, outside.size)
     tau = c * gap + e * np.tile(outside, inside.size)
     p = np.outer(p_inside, p_outside).ravel()
 
@@ -104,16 +108,17 @@ def _integrate(
         [logs - tau, logs - 2 * tau], [(0, 0), (0, 0), (0, 1)], constant_values=-np.inf
     )
     log_tail = np.logaddexp.accumulate(log_tail[..., ::-1], axis=-1)[..., ::-1]
-    # points at once: they fit into the cache
+    # as many points are evaluated at once as fit into the cache
     steps = step * np.arange(min(32, max(1, 2**16 // tau.size)))
     total = np.zeros((2, n.size))
     while u < 2 * (c + e) + 5:
-        # of nearer tokens exp(-z) is zero, of farther ones it is 1 - z to all digits
+        # exp(-z) is zero for nearer tokens, and 1 - z to machine precision for farther ones
         first, last = np.searchsorted(tau, [u - 6, u + steps[-1] + _CUT])
         p_here, p_gap = p[first:last], p[first:last] * gap[first:last]
         z = np.exp(steps)[:, None] * np.exp(np.minimum(u - tau[first:last], 6.0))
         missed = -np.expm1(-np.minimum(z, math.exp(6.0)))
-        once = z * (1 - missed)  # z exp(-z)
+        # `once` is z exp(-z)
+        once = z * (1 - missed)
         twice = z * once
         linear, square = (
             np.exp(k * (u + steps[:, None]) + log_tail[k - 1, :, last]) for k in (1, 2)
@@ -126,7 +131,8 @@ def _integrate(
             2 * (twice @ p_gap + square[:, 1]) @ single + (once @ p_gap + linear[:, 1]) ** 2 @ pair
         )
         total[1] += (twice @ p_here + square[:, 0]) @ single
-        if np.all((n - 1) * log_phi[-1] < -_CUT):  # phi^(n-1) has vanished
+        # phi^(n-1) has vanished
+        if np.all((n - 1) * log_phi[-1] < -_CUT):
             break
         u += step * steps.size
     return step * total / [[rank], [1]]

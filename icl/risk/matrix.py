@@ -7,7 +7,7 @@ invariance its risk depends on two numbers, ``kappa = |z|`` and ``c = x_q . z / 
     m_l(kappa) = E sum_i omega_i P_l(x_i . z / kappa),
 
 where L(kappa) is the risk of kappa I. In the mean over f, ``sum_ij omega_i omega_j k(x_i . x_j) -
-2 sum_i omega_i k(x_i . x_q) + k(1)``, only the middle term knows the query, and by the addition theorem
+2 sum_i omega_i k(x_i . x_q) + k(1)``, only the middle term depends on the query, and by the addition theorem
 ``P_l(x_i . x_q)`` averages to ``P_l(x_i . z / kappa) P_l(c)`` over the rotations about z.
 
 The risk of M is the mean of rho over the query, which `icl.risk.numerics.matrix_means` computes. It refuses
@@ -28,7 +28,8 @@ from icl.tasks import Zonal, check_task
 from icl.tasks.base import MOST, OF_CONTEXT, OF_NOISE, Array
 from icl.tasks.own import require_arrays
 
-_SETTLED = 1e-12  # a rule is not doubled again once doubling changes less than this
+# a rule is not doubled again once doubling changes less than this share of the risk
+_MAX_CHANGE = 1e-12
 
 
 def matrix_risk(task: Zonal, M: ArrayLike, n: int, noise_std: float) -> MatrixRisk:
@@ -62,7 +63,7 @@ def matrix_risk(task: Zonal, M: ArrayLike, n: int, noise_std: float) -> MatrixRi
     for queries in rules:
         before, row = row, rule_means(task, length, variance, matrix, queries)
         change = float(np.abs(row - before).max())
-        if change <= _SETTLED * (row[0] + row[1]):
+        if change <= _MAX_CHANGE * (row[0] + row[1]):
             break
     coarser = panel_of(task, length, float(np.linalg.norm(matrix, 2))).error
     error = np.asarray(change / max(row[0] + row[1], 1e-300) + coarser)
@@ -75,7 +76,8 @@ def population_flow(task: Zonal, n: int, noise_std: float, times: ArrayLike) -> 
     It is training with infinitely many contexts and infinitely small steps. For rotation-invariant tokens and
     classes the gradient at ``M = w I`` is ``(risk'(w) / d) I``: started at zero, the flow stays among these
     matrices and moves w by ``dw/dt = -risk'(w) / d``. ``times`` increase, 0 to 1e15; a gradient step of size
-    eta takes time eta. Elsewhere `matrix_risk` has the gradient, for an integrator of your own.
+    eta takes time eta. Elsewhere `matrix_risk` has the gradient, for a user-defined
+    integrator.
 
     Returns:
         w at the times, shape (len(times),), relative error about 1e-8.
@@ -86,7 +88,7 @@ def population_flow(task: Zonal, n: int, noise_std: float, times: ArrayLike) -> 
     >>> bool(abs(w[-1] / optimal_window(Affine(dim=3), n=20, noise_std=0.5).w - 1) < 1e-6)
     True
     """
-    # takes long to import, and only flows need it
+    # this module takes long to import, and only flows need it
     from scipy.integrate import solve_ivp
 
     check_task(task)

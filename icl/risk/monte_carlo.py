@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     import torch
 
 
-#: Most numbers in memory for one context.
-_AT_ONCE = 1e8
+#: One context may take this many numbers in memory.
+_MAX_NUMBERS = 1e8
 
-#: Of an interval, in standard errors.
+#: An interval extends this many standard errors to each side.
 _HALF_WIDTH = float(-ndtri(1e-5 / 2))
 
 
@@ -40,7 +40,7 @@ class MonteCarlo:
     Attributes:
         mean: The average of the squared error over independent contexts.
         standard_error: The standard error of this average.
-        contexts: How many contexts were drawn.
+        contexts: Number of contexts that were drawn.
     """
 
     mean: float
@@ -70,7 +70,7 @@ def monte_carlo_risk(
     from icl.attention import softmax_weights
     from icl.pytorch import torch
 
-    n, noise_std = _checked(task, n, noise_std)
+    n, noise_std = _check_arguments(task, n, noise_std)
     w = real(w, "w", *OF_WINDOW)
 
     def losses(tokens: torch.Tensor, step: int) -> torch.Tensor:
@@ -91,9 +91,9 @@ def bayes_linear_risk(task: Zonal, n: int, noise_std: float, contexts: int = 10_
     Given the tokens, the best linear prediction is ``k_q' (K + sigma^2 I)^-1 y`` and its risk
     ``E f(x)^2 - k_q' (K + sigma^2 I)^-1 k_q`` with ``K_ij = E f(x_i) f(x_j)``, the uncentered second
     moment; only the tokens are sampled, and without noise the pseudo-inverse is used. Softmax attention is
-    linear in the labels, so no window does better. Time grows with ``contexts n^3``.
+    linear in the labels, so its risk is at least this for every window. Time grows with ``contexts n^3``.
     """
-    n, noise_std = _checked(task, n, noise_std)
+    n, noise_std = _check_arguments(task, n, noise_std)
 
     def losses(tokens: torch.Tensor, _: int) -> torch.Tensor:
         form = QuadraticRisk.of(task, tokens, noise_std)
@@ -102,7 +102,7 @@ def bayes_linear_risk(task: Zonal, n: int, noise_std: float, contexts: int = 10_
     return _average(losses, task.dim, n, contexts, 0, n)
 
 
-def _checked(task: Zonal, n: int, noise_std: float) -> tuple[int, float]:
+def _check_arguments(task: Zonal, n: int, noise_std: float) -> tuple[int, float]:
     check_task(task)
     return integer(n, "n", *OF_DRAWN_CONTEXT), real(noise_std, "noise_std", *OF_NOISE)
 
@@ -120,14 +120,14 @@ def _average(
     A context takes ``n * width`` numbers at a time.
     """
     contexts = integer(contexts, "contexts", 2, 10**8)
-    affordable(n * max(dim, width), _AT_ONCE, "n", n, "numbers for one context")
+    affordable(n * max(dim, width), _MAX_NUMBERS, "n", n, "numbers for one context")
     chunk, pieces = max(1, min(contexts, 2_000_000 // (n * width))), list[Array]()
     for step, start in enumerate(range(0, contexts, chunk)):
         rng = stream(seed, "monte carlo", step)
         tokens = uniform_sphere(rng, min(chunk, contexts - start), n + 1, dim)
         pieces.append(losses(tokens, step).numpy())
     values = np.concatenate(pieces)
-    # squares of large losses would overflow
+    # the squares of large losses would overflow without this scale
     scale = math.ldexp(1.0, math.frexp(values.max())[1])
     error = scale * float((values / scale).std(ddof=1)) / math.sqrt(contexts)
     return MonteCarlo(float(values.mean()), error, contexts)

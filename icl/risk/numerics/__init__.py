@@ -1,4 +1,4 @@
-"""What the exact risks are computed with; nobody needs it in order to use them.
+"""Numerical methods behind the exact risks, which can be used without reading this folder.
 
 - `quadrature`: nodes in the logarithm of s and in the angle, for every window.
 - `integrals`: bias and noise on the sphere, as sums over these nodes.
@@ -7,8 +7,8 @@
 - `search`: the lowest minimum in w of many risks at once.
 - `result`: bias + noise = total.
 
-It is enough to read the first docstring of each module. A doctest at each door says what goes in and what
-comes out, with a number that can be checked elsewhere.
+It is enough to read the first docstring of each module. The doctest of each public function shows its
+arguments and result, with a number that can be checked independently.
 """
 
 __all__: list[str] = []

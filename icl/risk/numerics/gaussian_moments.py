@@ -30,13 +30,16 @@ from scipy.special import gammaln
 from icl.risk.numerics.quadrature import gauss_panels
 from icl.tasks.base import Array
 
-# the lattice of u reaches as far as that many tokens need; more cost time
+# one lattice of u serves contexts up to the first length, and a larger, slower one those up to the second
 _REACH = (1e12, 1e30)
 MOST_TOKENS = _REACH[-1]
 
-_STEP = 0.22  # of the lattice, in units of the scale on which exp(-exp(x)) turns
-_NODES = 28  # Chebyshev nodes of a panel in tau
-ORDER = 18  # of the Gauss rule on each panel of r
+# this step of the lattice resolves exp(-exp(x)), which turns on a scale of one
+_STEP = 0.22
+# a panel in tau has this many Chebyshev nodes
+_NODES = 28
+# the Gauss rule on each panel of r has this many nodes
+ORDER = 18
 
 
 def edges(most: float) -> Array:
@@ -95,13 +98,13 @@ def query_means(dim: int, w: Array, n: Array, order: int = ORDER, drop: int = 0)
 
 
 def _query_means(dim: int, w: Array, n: float, order: int, drop: int) -> Array:
-    # the chi law is narrower than the normal law around its mode, and C is 1/n at least
+    # the chi law is narrower than the normal law around its mode, and C is at least 1 / n
     tail = math.sqrt(2 * (math.log(n) + 34))
     low, high = max(0.0, math.sqrt(dim) - tail), math.sqrt(dim) + tail
     rules, starts = [], [0]
     for value in w:
         own = edges(value * high) / value if value > 1e-150 else np.empty(0)
-        # the chi law's own scale is one
+        # the chi law changes on a scale of one
         more = np.arange(low, high, 2.0) if value < 0.5 else np.empty(0)
         edge = np.unique(np.concatenate([[low, high], more, own]))
         rules.append(gauss_panels(edge[(edge >= low) & (edge <= high)], order))
@@ -137,7 +140,8 @@ def _position(tau: Array, low: float, high: float) -> tuple[Array, Array]:
 def _series(n: float, panel: int) -> Array:
     """Return Chebyshev coefficients of log C, of D / C and of their slopes on a panel, shape (_NODES, 4)."""
     width, *means = _means(panel, next(reach for reach in _REACH if n <= reach))
-    last = np.count_nonzero((n - 2) * means[0].max(0) > -50)  # log phi falls in u
+    # log phi falls in u, so that later terms vanish
+    last = np.count_nonzero((n - 2) * means[0].max(0) > -50)
     log_phi, m2, diagonal, pair = (mean[:, :last] for mean in means)
     power = width * n * np.exp((n - 1) * log_phi)
     c = np.sum(power * m2, -1)
@@ -159,7 +163,7 @@ def _points() -> Array:
 
 @lru_cache(maxsize=256)
 def _means(panel: int, reach: float) -> tuple[float, Array, Array, Array, Array]:
-    """Return the step of u, and what n weighs at the nodes of a panel in tau, each of shape (_NODES, u).
+    """Return the step of u, and the functions of u at the nodes of a panel in tau, of shape (_NODES, u).
 
     These are log phi, M_2, and the terms ``M_3 / 2 - M_4 / 6`` and ``M_2^2 / (6 phi)`` of D. They do not
     depend on n. u runs over all values that 2 to ``reach`` tokens need: from where ``s S`` is below e^-16
@@ -172,21 +176,22 @@ def _means(panel: int, reach: float) -> tuple[float, Array, Array, Array, Array]
         if low == 0
         else (low + high + (high - low) * _points()) / 2
     )
-    skip = max(1, round(high / 10))  # steps of the lattice from one u to the next
-    # an upper bound on log S: the largest of n scores, or the tilted mean where that is larger
+    # consecutive u are this many steps of the lattice apart
+    skip = max(1, round(high / 10))
+    # log S is bounded by the largest of n scores, or by the tilted mean where that is larger
     largest = max(
         log_n + high**2 / 2 if high**2 < 2 * log_n else 0.0, math.sqrt(2 * (log_n + 37)) * high
     )
-    # exp(-z) is 1 before and 0 after
+    # exp(-z) is one below this lattice and zero above it
     x = np.arange(-round((log_n + 32) / _STEP), round(4.4 / _STEP) + 1)
     u = np.arange(
         -math.ceil((largest + 16) / _STEP), math.ceil((4.5 + 6 * high) / _STEP) + skip, skip
     )
-    log_phi, m2, m3, m4 = np.stack([_smoothed(u, x, float(tau), skip) for tau in taus], 1)
+    log_phi, m2, m3, m4 = np.stack([_smooth(u, x, float(tau), skip) for tau in taus], 1)
     return skip * _STEP, log_phi, m2, m3 / 2 - m4 / 6, m2 * m2 * np.exp(-log_phi) / 6
 
 
-def _smoothed(u: NDArray[np.int_], x: NDArray[np.int_], tau: float, skip: int) -> Array:
+def _smooth(u: NDArray[np.int_], x: NDArray[np.int_], tau: float, skip: int) -> Array:
     """Return log phi, M_2, M_3 and M_4 at one tau, shape (4, u); ``u`` and ``x`` count lattice steps.
 
     A token has ``z = e^x`` with ``x = u + tau g`` and normal g. The mean of h(z) at u is a trapezoid rule on
@@ -197,22 +202,23 @@ def _smoothed(u: NDArray[np.int_], x: NDArray[np.int_], tau: float, skip: int) -
     if tau == 0:
         z = np.exp(np.minimum(u * _STEP, 6.0))
         return np.stack([-z, *(z**k * np.exp(-z) for k in (2, 3, 4))])
-    # the normal density needs two nodes in tau
+    # the normal density needs two nodes per standard deviation tau
     fine = max(1, math.ceil(2 * _STEP / tau))
-    # the lattice of x, ``fine`` times as fine as that of u, and its values exp(-z) and 1 - exp(-z)
+    # the lattice of x is ``fine`` times as fine as that of u; `dead` is 1 - exp(-z) and `alive` is exp(-z)
     x = np.arange(x[0] * fine, x[-1] * fine + 1)
     z = np.exp(x * (_STEP / fine))
     dead, alive = -np.expm1(-z), np.exp(-z)
-    # the normal density at all lags that any u needs, and 12 standard deviations beyond on each side
+    # the density covers all lags that any u needs, and 12 standard deviations beyond on each side
     margin = math.ceil(12 * tau * fine / _STEP)
     lags = np.arange(x[0] - u[-1] * fine - margin, x[-1] - u[0] * fine + margin + 1)
     step = _STEP / fine / tau
     density = np.exp(-0.5 * (lags * step) ** 2) * (step / math.sqrt(2 * math.pi))
-    # a larger u has smaller lags: the windows, one a u, stand in the reverse order
+    # a larger u has smaller lags, so that the windows, one for each u, are reversed
     windows = sliding_window_view(density[margin : density.size - margin], x.size)[:: skip * fine][
         ::-1
     ]
-    first = margin + (u[-1] - u) * fine  # where the window of u begins
+    # the window of u begins at this index
+    first = margin + (u[-1] - u) * fine
     before = np.concatenate([[0.0], np.cumsum(density)])[first]
     after = np.cumsum(density[::-1])[::-1][first + x.size]
     rows = np.ascontiguousarray(windows) @ np.stack(

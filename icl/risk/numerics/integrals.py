@@ -18,12 +18,16 @@ from icl.tasks import Zonal
 from icl.tasks.base import Array, cache_by_class, coefficients, fine_variance, variogram_of
 from icl.tasks.gegenbauer import Polynomials
 
-_DEGREES = 100_000  # more Gegenbauer degrees than this are refused
-# after so many it is checked whether that many can be enough
+# the integrals raise if they need more Gegenbauer degrees than this
+_MAX_DEGREES = 100_000
+# after this many degrees it is checked whether _MAX_DEGREES can be enough
 _CHECK_FEASIBLE_AFTER = 1000
-_NARROW = 1e12  # more than this is the limit of one nearest token to all digits
-_TABLE = 2**16  # numbers of one block of Gegenbauer polynomials
-_BLOCK = 2**22  # the same where there is no table in u
+# beyond this the risk equals nearest_neighbor_risk to machine precision
+_MAX_NARROWNESS = 1e12
+# one block of Gegenbauer polynomials has at most about this many numbers
+_MAX_TABLE = 2**16
+# a block may be larger where it is not multiplied by a table in u
+_MAX_BLOCK = 2**22
 
 
 def integrate(task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = True) -> Array:
@@ -38,12 +42,12 @@ def integrate(task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = T
     """
     out = np.empty((4, n.size) if slopes else (2, n.size))
     a, rest = spectrum(task, 32)
-    # the weight of one token is one
+    # a single token has weight one
     single = [[2 * (float(a.sum()) + rest)], [0.0], [1.0], [0.0]]
     out[:, n == 1] = single if slopes else single[::2]
     if np.any(n > 1):
-        # how many times the kernel is narrower than the distance to the nearest token
-        if w * invert_cap_mass(task.dim, 1 / n[n > 1].min()) > _NARROW:
+        # this product compares the distance to the nearest token with the width of the kernel
+        if w * invert_cap_mass(task.dim, 1 / n[n > 1].min()) > _MAX_NARROWNESS:
             raise ValueError(
                 f"w={w:g}: too large for n={n[n > 1].min():g}, see nearest_neighbor_risk"
             )
@@ -53,7 +57,8 @@ def integrate(task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = T
             total += _integrate_mesh(task, w, n[n > 1], mesh, total[0], slopes)
         out[:, n > 1] = total
     fine = fine_variance(task)
-    if fine > 0:  # independent from place to place, and at the query as well
+    # fine variance is independent from place to place, and at the query as well
+    if fine > 0:
         bias, noise = (0, 2) if slopes else (0, 1)
         out[bias] += fine * (1 + out[noise])
         if slopes:
@@ -62,9 +67,9 @@ def integrate(task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = T
 
 
 def _angle_of_jumps(task: Zonal, variance: float) -> float:
-    """Return the angle at which the singular term of a class that jumps is its variance, else infinity."""
+    """Return the angle at which the singular term equals the variance; infinity unless the class jumps."""
     order, constant = task.singular_term or (math.inf, 1.0)
-    # `window_law` refuses a term that is none
+    # only `window_law` raises for a term that is out of range
     is_one = 0 < order < 2 and 0 < constant < math.inf and variance > 0
     return (variance / constant) ** (1 / order) if is_one else math.inf
 
@@ -82,12 +87,13 @@ def attended_gegenbauer_means(dim: int, w: float, n: float, degree: int, order: 
         gap = 2 * np.sin(mesh.theta / 2) ** 2
         z = np.exp(np.minimum(mesh.u[..., None] - (w * gap)[:, None], 6.0))
         lost = np.expm1(-z)
-        missed = np.minimum(mesh.below + _mean(-lost, mesh.p), 1 - 1e-16)  # 1 - phi
+        # `missed` is 1 - phi
+        missed = np.minimum(mesh.below + _mean(-lost, mesh.p), 1 - 1e-16)
         power = mesh.weight * n * np.exp(np.maximum((n - 1) * np.log1p(-missed), -700))
         thetas.append(mesh.theta.ravel())
         laws.append((mesh.p * (power[:, None] @ (z * (1 + lost)))[:, 0]).ravel())
     theta, p = np.concatenate(thetas), np.concatenate(laws)
-    polynomials, step = Polynomials(dim, theta), max(1, _BLOCK // theta.size)
+    polynomials, step = Polynomials(dim, theta), max(1, _MAX_BLOCK // theta.size)
     rows = [
         polynomials.take(min(step, degree + 1 - first)) @ p for first in range(0, degree + 1, step)
     ]
@@ -98,28 +104,31 @@ def _integrate_mesh(
     task: Zonal, w: float, n: Array, mesh: Mesh, before: Array, slopes: bool
 ) -> Array:
     """Return the sums over one mesh; ``before`` is the bias of earlier ones, for relative errors."""
-    p, gap = mesh.p[:, None], 2 * np.sin(mesh.theta / 2) ** 2  # 1 - x.x_q
-    # exp(-exp(6)) is zero
+    # `gap` is 1 - x.x_q
+    p, gap = mesh.p[:, None], 2 * np.sin(mesh.theta / 2) ** 2
+    # exp(-exp(6)) is zero to machine precision
     z = np.exp(np.minimum(mesh.u[..., None] - (w * gap)[:, None], 6.0))
     lost = np.expm1(-z)
     decay = 1 + lost
-    # of first and its derivative
+    # the rows of the table are `first` and its derivative in w
     table = np.empty((len(z), 2 if slopes else 1, *z.shape[1:]))
     first = np.multiply(z, decay * p, out=table[:, 0])
     second = z * first
 
-    missed = mesh.below - _mean(lost, mesh.p)  # 1 - phi
+    # `missed` is 1 - phi
+    missed = mesh.below - _mean(lost, mesh.p)
     phi = np.maximum(mesh.above + _mean(decay, mesh.p), 1e-300)
     log_phi = np.where(missed < 0.5, np.log1p(-np.minimum(missed, 0.5)), np.log(phi)).ravel()
-    # powers of phi for all n at once, with the weights in u: (len(n), nodes)
+    # these are powers of phi for all n at once, times the weights in u, of shape (len(n), nodes)
     count, weight = n[:, None], mesh.weight.ravel()
     one = weight * count * np.exp(np.maximum((count - 1) * log_phi, -700))
     two = weight * count * (count - 1) * np.exp(np.maximum((count - 2) * log_phi, -700))
 
     gamma = variogram_of(task, mesh.theta)
     single, noise = 2 * _mean(second, gamma).ravel(), second.sum(-1).ravel()
-    # d/dw g(z) = -z g'(z), times the gap. A constant may be taken from the gap: it multiplies derivatives in
-    # u, whose integrals are zero. With the mean of the gap, nothing cancels.
+    # The derivative of g(z) in w is -z g'(z) times the gap. A constant may be subtracted from the gap,
+    # because it multiplies derivatives in u, whose integrals are zero. Subtracting the mean avoids
+    # cancellation.
     shifted = gap - 1 / (1 + 2 * w / (task.dim - 1))
     if slopes:
         np.multiply(second - first, shifted[:, None], out=table[:, 1])
@@ -161,9 +170,9 @@ def _pair_term(
 
         2 m (E[z gamma e^-z] - sum_{l<=L} a_l m_l) - m^2 sum_{l>L} a_l + sum_{l>L} a_l e_l^2,
 
-    and only the last, quadratically small term is neglected, once it is below 1e-12 of the integral. In a
-    window so narrow that the first of these terms cancels, smooth classes go on until all of them are.
-    Tables and results have one row, or two with the derivative.
+    and only the last, quadratically small term is neglected, once it is below 1e-12 of the integral. If the
+    window is so narrow that the first of these terms cancels, the sum for a smooth class goes on until the
+    coefficients end. Tables and results have one row, or two with the derivative.
     """
     too_large = f"w is too large for {task!r}: its spectrum falls too slowly for this window"
     a, rest = spectrum(task, 1)
@@ -177,16 +186,18 @@ def _pair_term(
     smooth = math.isfinite(bandlimit(task))
     cancels = 2e-16 * (weight @ (flat[:, 0] * variogram[:, 0]).ravel())
 
-    # degree 1 is done; blocks of the others follow, each twice as large as the one before
-    step = 1 if spectrum(task, 64)[0][2::2].any() else 2  # even, but for degree 1
+    # Degree 1 is done, and blocks of the others follow, each twice as large as the one before. If the class
+    # is even but for degree 1, odd degrees are skipped.
+    step = 1 if spectrum(task, 64)[0][2::2].any() else 2
     polynomials = Polynomials(task.dim, theta.ravel(), step == 2)
-    polynomials.take(1 if step == 2 else 2)  # degrees 0 and 1
+    # this skips degrees 0 and 1
+    polynomials.take(1 if step == 2 else 2)
     done = np.zeros((len(table), table.shape[2]), dtype=bool)
     last, many = 2 - step, 16
     while rest > 0:
-        degrees = last + step * (1 + np.arange(max(1, min(many, _TABLE // theta.size))))
+        degrees = last + step * (1 + np.arange(max(1, min(many, _MAX_TABLE // theta.size))))
         last, many = int(degrees[-1]), 2 * many
-        if last > _DEGREES:
+        if last > _MAX_DEGREES:
             raise ValueError(too_large)
         a, rest = spectrum(task, last)
         a = a[degrees - 1]
@@ -194,7 +205,8 @@ def _pair_term(
         m = _row_means(table, missed.transpose(1, 2, 0))
         done = _freeze_below_rounding(m, flat, done)
         total += _row_product(m, m) @ a
-        if rest <= 0:  # no degree is left
+        # every degree with a coefficient is done
+        if rest <= 0:
             break
         left -= m @ a
         neglected = rest * ((m[:, 0, :, -4:] - flat[:, 0, :, None]) ** 2).max(axis=-1).ravel()
@@ -205,9 +217,9 @@ def _pair_term(
                 return _by_row(total - rest * _row_product(flat, flat))
             if not smooth:
                 raise ValueError(too_large)
-        # once
+        # this check runs only once
         if task.singular_term is not None and degrees[0] <= _CHECK_FEASIBLE_AFTER < last:
-            neglected = _least_neglected(task, theta, table[:, 0], flat[:, 0].ravel())
+            neglected = _bound_neglected(task, theta, table[:, 0], flat[:, 0].ravel())
             if np.any(
                 weight @ neglected > allowed + 2e-12 * weight @ (flat[:, 0] * left[:, 0]).ravel()
             ):
@@ -234,19 +246,20 @@ def _by_row(x: Array) -> Array:
     return x.swapaxes(0, 1).reshape(x.shape[1], -1)
 
 
-def _least_neglected(task: Zonal, theta: Array, table: Array, flat: Array) -> Array:
-    """Bound from below what is neglected at the nodes beyond `_DEGREES` degrees, in a class of order rho.
+def _bound_neglected(task: Zonal, theta: Array, table: Array, flat: Array) -> Array:
+    """Return a lower bound on what `_MAX_DEGREES` degrees neglect at the nodes, for a class of order rho.
 
     Its coefficients fall like ``l^-(rho + 1)``. Angles that differ by much less than ``1 / l`` do not average
     P_l out; there its mean square is that of a Bessel function. The bound is 100 times lower, to be safe.
     """
     shift, order = task.dim / 2 - 1, (task.dim - 3) / 2
     assert task.singular_term is not None
-    falls = task.singular_term[0]  # like l^-rho, the sum of all coefficients from l on
-    rest = spectrum(task, 64)[1] * ((64 + shift) / (_DEGREES + shift)) ** falls
+    # the sum of all coefficients from l on falls like l^-rho
+    falls = task.singular_term[0]
+    rest = spectrum(task, 64)[1] * ((64 + shift) / (_MAX_DEGREES + shift)) ** falls
     first, second = (_mean(table, theta**k).ravel() / np.maximum(flat, 1e-300) for k in (1, 2))
-    narrow = _DEGREES * np.sqrt(np.maximum(second - first**2, 0.0)) < 0.5
-    argument = np.maximum(_DEGREES * first, 1e-3)
+    narrow = _MAX_DEGREES * np.sqrt(np.maximum(second - first**2, 0.0)) < 0.5
+    argument = np.maximum(_MAX_DEGREES * first, 1e-3)
     log_square = (
         2 * gammaln(order + 1) + 2 * order * np.log(2 / argument) - np.log(math.pi * argument)
     )
@@ -256,15 +269,15 @@ def _least_neglected(task: Zonal, theta: Array, table: Array, flat: Array) -> Ar
 
 
 def _freeze_below_rounding(m: Array, flat: Array, done: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Where P_l has averaged out, let it stay so: higher degrees would only alias on the mesh.
+    """Set the mean of P_l to zero where it has averaged out, because higher degrees alias on the mesh.
 
-    Changes m, (panels, rows, k, degrees), in place; returns which nodes are beyond their last degree.
+    It changes m, (panels, rows, k, degrees), in place, and returns which nodes are beyond their last degree.
     """
     limit = 1e-6 * flat[:, 0, :, None]
     small = np.abs(m[:, 0] - flat[:, 0, :, None]) <= limit
     if not small.any() and not done.any():
         return done
-    # and the three before it
+    # a degree has averaged out if it and the three before it are small
     run = small[..., 3:] & small[..., 2:-1] & small[..., 1:-2] & small[..., :-3]
     out = np.repeat(done[..., None], m.shape[-1], axis=-1)
     out[..., 3:] |= np.logical_or.accumulate(run, axis=-1)
@@ -288,7 +301,7 @@ def _spectrum(task: Zonal, degree: int) -> tuple[Array, float]:
 
 
 def bandlimit(task: Zonal) -> float:
-    """Return the highest degree that changes a digit of the covariance.
+    """Return the highest degree whose coefficient is above the rounding of the covariance.
 
     >>> from icl.tasks import Affine, Quadratic, ReLU
     >>> [float(bandlimit(task)) for task in (Affine(3), Quadratic(3), ReLU(3))]

@@ -5,7 +5,7 @@ for each class and context length. The mean of rho over the query is taken by on
 
 - If ``M'M`` and ``M + M'`` commute and have few joint eigenspaces (symmetric matrices with few eigenvalues),
   both numbers depend on the squared lengths of x in these, whose law is Dirichlet: Gauss-Jacobi rules.
-- Else, in at most five dimensions, a product rule on the sphere, in polar coordinates.
+- Otherwise, in at most five dimensions, a product rule on the sphere, in polar coordinates.
 """
 
 from __future__ import annotations
@@ -24,10 +24,14 @@ from icl.tasks import Zonal
 from icl.tasks.base import Array, cache_by_class
 from icl.tasks.gegenbauer import Polynomials
 
-_NODES = 20  # Chebyshev nodes of a panel [v, 2 v] in kappa
-_DEGREES = 2**10  # more Gegenbauer degrees than this are refused
-_MOST_BLOCKS, _MOST_DIM = 5, 5
-_MAX_QUERIES = 2**17  # of a deterministic rule
+# a panel [v, 2 v] in kappa has this many Chebyshev nodes
+_NODES = 20
+# a panel raises if it needs more Gegenbauer degrees than this
+_MAX_DEGREES = 2**10
+# the rules cover this many joint eigenspaces, or this many dimensions if the matrix has more of them
+_MAX_BLOCKS, _MAX_DIM = 5, 5
+# rules are refined only up to this many queries
+_MAX_QUERIES = 2**17
 
 
 @dataclass(frozen=True)
@@ -36,8 +40,10 @@ class Panel:
 
     left: float
     right: float
-    table: Array  # columns: bias and noise / sigma^2 of kappa I, and a_l m_l(kappa) / kappa for every degree
-    error: float  # relative, of bias and noise: what a coarser rule changes at the right end
+    # the columns are bias and noise / sigma^2 of kappa I, and a_l m_l(kappa) / kappa for every degree
+    table: Array
+    # the relative error of bias and noise is what a coarser rule changes at the right end
+    error: float
 
     def at(self, kappa: Array, derivative: int = 0) -> Array:
         """Return the functions, or their derivatives, one a row, (columns, len(kappa))."""
@@ -75,7 +81,7 @@ def _panel(task: Zonal, n: float, index: int) -> Panel:
     error = float(np.max(np.abs(coarse - curve[0]) / np.maximum(curve[0], 1e-300)))
     degree = int(min(bandlimit(task), 16 * math.ceil(right**0.5)))
     while True:
-        if degree > _DEGREES:
+        if degree > _MAX_DEGREES:
             raise ValueError(
                 f"M is too large for {task!r}, whose spectrum falls too slowly: at {right:g}"
             )
@@ -91,11 +97,11 @@ def _panel(task: Zonal, n: float, index: int) -> Panel:
     return Panel(left, right, transform @ np.hstack([curve, a * m / kappa[:, None]]), error)
 
 
-def _conditional(task: Zonal, n: float, variance: float, kappa: Array, c: Array) -> Array:
-    """Return bias, noise and the gradient's two parts; its value is ``along M x / kappa + beta x``.
+def _condition_on_query(task: Zonal, n: float, variance: float, kappa: Array, c: Array) -> Array:
+    """Return bias, noise, ``along`` and ``beta``, where the derivative is ``along M x / kappa + beta x``.
 
-    Shape (4, queries). With ``beta = rho_c / kappa`` and ``along = rho_kappa - c beta`` this is the
-    derivative of rho in ``z = M x``.
+    The result has shape (4, queries). With ``beta = rho_c / kappa`` and ``along = rho_kappa - c beta``
+    this is the derivative of rho in ``z = M x``.
     """
     out = np.empty((4, kappa.size))
     dim, indices = task.dim, _indices(kappa)
@@ -104,7 +110,8 @@ def _conditional(task: Zonal, n: float, variance: float, kappa: Array, c: Array)
         k, cosine = kappa[here], c[here]
         degrees = panel.table.shape[1] - 2
         theta, degree = (np.arccos(np.clip(cosine, -1, 1)), np.arange(1, degrees + 1)[:, None])
-        missed = Polynomials(dim, theta).take(degrees + 1)[1:]  # 1 - P_l
+        # `missed` is 1 - P_l
+        missed = Polynomials(dim, theta).take(degrees + 1)[1:]
         # P_l' is proportional to the polynomial of degree l - 1 in d + 2 dimensions
         bend = (1 - Polynomials(dim + 2, theta).take(degrees)) * (
             degree * (degree + dim - 2) / (dim - 1)
@@ -128,7 +135,7 @@ def rule_means(task: Zonal, n: float, variance: float, M: Array, queries: QueryR
     kappa, p = queries.kappa, queries.p
     divisor = np.where(kappa > 0, kappa, 1.0)
     c = np.where(kappa > 0, queries.product / divisor, 1.0)
-    bias, noise, along, beta = _conditional(task, n, variance, kappa, c)
+    bias, noise, along, beta = _condition_on_query(task, n, variance, kappa, c)
     gradient = M @ queries.outer(along / divisor * p) + queries.outer(beta * p)
     return np.concatenate([[bias @ p, noise @ p], gradient.ravel()])
 
@@ -137,10 +144,12 @@ def rule_means(task: Zonal, n: float, variance: float, M: Array, queries: QueryR
 class QueryRule:
     """Nodes x and their probabilities; the arrays have shape (q,)."""
 
-    kappa: Array  # |M x|
-    product: Array  # x . M x
+    # these are |M x| and x . M x
+    kappa: Array
+    product: Array
     p: Array
-    outer: Callable[[Array], Array]  # from h, (q,), to sum_q h x x', (d, d)
+    # it maps h, (q,), to sum_q h x x', (d, d)
+    outer: Callable[[Array], Array]
 
 
 def query_rules(M: Array) -> Iterator[QueryRule]:
@@ -151,10 +160,10 @@ def query_rules(M: Array) -> Iterator[QueryRule]:
     56.333333333
     """
     blocks = _blocks(M)
-    if blocks is None and len(M) > _MOST_DIM:
+    if blocks is None and len(M) > _MAX_DIM:
         raise ValueError(
-            f"M: dim={len(M)}, must be at most {_MOST_DIM} unless M'M and M + M' commute and have at most "
-            f"{_MOST_BLOCKS} joint eigenspaces; icl.pretrain.metrics.evaluation_error samples its risk"
+            f"M: dim={len(M)}, must be at most {_MAX_DIM} unless M'M and M + M' commute and have at most "
+            f"{_MAX_BLOCKS} joint eigenspaces; icl.pretrain.metrics.evaluation_error samples its risk"
         )
     return _refine(M, blocks)
 
@@ -163,7 +172,7 @@ def _refine(M: Array, blocks: tuple[list[Array], Array, Array] | None) -> Iterat
     """Yield rules of order 8, 16, 32, ... until one would have too many queries."""
     axes = len(M) - 1 if blocks is None else len(blocks[0]) - 1
     if axes == 0:
-        # One block has one length: a single query is exact.
+        # a single query is exact, because one block has one length
         yield _polar(M, 1) if blocks is None else _dirichlet(*blocks, 1)
         return
     order = 8
@@ -175,7 +184,7 @@ def _refine(M: Array, blocks: tuple[list[Array], Array, Array] | None) -> Iterat
 def _blocks(M: Array) -> tuple[list[Array], Array, Array] | None:
     """Return bases of the joint eigenspaces of ``M'M`` and ``(M + M') / 2``, and their eigenvalues.
 
-    None if they do not commute, or there are too many.
+    The result is None if the matrices do not commute or have too many joint eigenspaces.
     """
     scale = float(np.linalg.norm(M, 2)) or 1.0
     pair = [M.T @ M / scale**2, (M + M.T) / (2 * scale)]
@@ -186,7 +195,7 @@ def _blocks(M: Array) -> tuple[list[Array], Array, Array] | None:
     rebuilt = [
         sum(v * (b @ b.T) for v, b in zip(vs, bases, strict=True)) for vs in (moduli, cosines)
     ]
-    if len(bases) > _MOST_BLOCKS or any(
+    if len(bases) > _MAX_BLOCKS or any(
         np.abs(a - b).max() > 1e-12 for a, b in zip(pair, rebuilt, strict=True)
     ):
         return None
@@ -217,7 +226,7 @@ def _dirichlet(bases: list[Array], moduli: Array, cosines: Array, order: int) ->
 
 
 def _polar(M: Array, order: int) -> QueryRule:
-    """Return a product rule in polar coordinates on half the sphere: nothing changes at -x."""
+    """Return a product rule in polar coordinates on half the sphere, because all functions are even in x."""
     angle = np.pi * (np.arange(order if len(M) == 2 else 2 * order) + 0.5) / order
     x, p = (np.stack([np.cos(angle), np.sin(angle)], axis=1), np.full(angle.size, 1 / angle.size))
     for dim in range(3, len(M) + 1):

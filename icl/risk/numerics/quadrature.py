@@ -28,14 +28,22 @@ from scipy.special import betainc, betaincc, gammaln, ive
 from icl.covariates import invert_cap_mass
 from icl.tasks.base import Array
 
-_CUT = 42.0  # everything below exp(-_CUT) of the leading term is dropped
-_VANISHED = 36.0  # exp(-36) is below the rounding of a number of order one
-_FIRST = 8.0  # exp(-8 s) is integrated over 0 < s < 1 by one panel to all digits
-_CHORD = 0.63  # 1 - exp(-x) is at least this times x, for x up to one
-_WIDE = 30.0  # panels in u wider than this have angles for each node
-_TABLE = 2**8  # panels (16 x 16) in one table: larger ones only take memory
-_SHORT = 0.1  # angles of correlation below which panels of angles are laid for the covariance
-_FINE = np.linspace(0, 1, 160)  # where the density of panels is sampled
+# terms below exp(-_CUT) of the leading one are dropped
+_CUT = 42.0
+# exp(-36) is below the rounding of a number of order one
+_VANISHED = 36.0
+# one panel integrates exp(-8 s) over 0 < s < 1 to machine precision
+_FIRST = 8.0
+# 1 - exp(-x) is at least this times x, for x up to one
+_CHORD = 0.63
+# panels in u wider than this have angles for each node
+_MAX_SHARED_WIDTH = 30.0
+# one table has at most this many panels (16 x 16), because larger tables only take memory
+_MAX_TABLE = 2**8
+# functions that are correlated over smaller angles need panels of angles for their covariance
+_SHORT = 0.1
+# the density of panels is sampled at these points
+_FINE = np.linspace(0, 1, 160)
 _GAUSS = lru_cache(np.polynomial.legendre.leggauss)
 
 
@@ -43,35 +51,45 @@ _GAUSS = lru_cache(np.polynomial.legendre.leggauss)
 class Mesh:
     """Panels of k nodes in u, each panel with m angles and their probabilities."""
 
-    u: Array  # (panels, k)
+    # u and weight have shape (panels, k)
+    u: Array
     weight: Array
-    theta: Array  # (panels, m)
+    # theta and p have shape (panels, m)
+    theta: Array
     p: Array
-    below: Array  # probability of the nearer angles left out, where z is infinite; (panels, 1)
-    above: Array  # probability of the farther angles left out, where z is zero; (panels, 1)
+    # `below` is the probability of the nearer angles left out, where z is infinite, of shape (panels, 1)
+    below: Array
+    # `above` is the probability of the farther angles left out, where z is zero, of shape (panels, 1)
+    above: Array
 
 
 @dataclass(frozen=True, eq=False)
 class Scales:
     """The values of tau that matter: those of the tokens, and of their weights."""
 
-    nearest: float  # no token falls below it, up to a probability that no digit of the risk can see
-    peak: float  # where the law of tau, weighted with exp(-tau), has its mode
-    width: float  # of that law, to where it has fallen by exp(-_CUT)
+    # tokens fall below this with a probability that is too small to change the risk
+    nearest: float
+    # the law of tau, weighted with exp(-tau), has its mode here
+    peak: float
+    # that law has fallen by exp(-_CUT) at this distance from its mode
+    width: float
 
     @property
     def reach(self) -> float:
-        """The tau beyond which there is nothing but the tail of the kernel."""
+        """The tau beyond which only the tail of the kernel is left."""
         return max(self.peak, self.nearest) + self.width
 
 
 class Group(NamedTuple):
     """Neighboring panels in u that share their angles."""
 
-    left: Array  # edges in u, (panels,)
+    # these are edges in u, of shape (panels,)
+    left: Array
     right: Array
-    angles: Array  # edges of the panels of angles, (panels, m + 1)
-    below: Array  # probabilities of the angles nearer and farther than these, (panels, 1)
+    # these are edges of the panels of angles, of shape (panels, m + 1)
+    angles: Array
+    # these are probabilities of the angles nearer and farther than the edges, of shape (panels, 1)
+    below: Array
     above: Array
 
 
@@ -79,7 +97,8 @@ class Panels(NamedTuple):
     """All panels in u of one window: groups that share angles, and wide ones with angles for each node."""
 
     groups: list[Group]
-    wide: tuple[Array, Array]  # left and right edges in u
+    # these are the left and right edges in u
+    wide: tuple[Array, Array]
     scales: Scales
 
 
@@ -88,9 +107,9 @@ def meshes(
 ) -> list[Mesh]:
     """Return meshes on which the integrals for all context lengths ``n``, shape (j,), are sums that add up.
 
-    ``degree`` is the highest Gegenbauer degree of the class, infinite if there is none; ``order`` the number
-    of Gauss-Legendre nodes a panel. The panels are made for 16. A finite ``jumps`` asks for more of them, for
-    classes rougher than Lipschitz functions, whose spectrum falls so slowly that finer waves count: it is the
+    ``degree`` is the highest Gegenbauer degree of the class, or infinity; ``order`` is the number of
+    Gauss-Legendre nodes of a panel. The panels are made for 16. A finite ``jumps`` makes more of them, for
+    classes rougher than Lipschitz functions, whose spectrum falls so slowly that finer waves count. It is the
     angle at which their values are hardly correlated.
 
     >>> one = 0.0  # the mean weights of ten tokens sum to one: n int E[z exp(-z)] phi^(n-1) du
@@ -121,7 +140,8 @@ def meshes(
     return out
 
 
-@lru_cache(maxsize=64)  # rules of several orders share the panels
+# the cache lets rules of several orders share the panels
+@lru_cache(maxsize=64)
 def _panels_of(
     dim: int, w: float, least: float, most: float, degree: float, jumps: float
 ) -> Panels:
@@ -130,7 +150,7 @@ def _panels_of(
     low, high = _range_in_u(dim, w, least, most, scales)
     edges = [low]
     if low < 0:
-        # From s = 0 on a panel in s, where phi^n falls no faster than exp(-n s E[exp(-tau)]).
+        # The first panel is in s and begins at 0; there phi^n is at least exp(-n s E[exp(-tau)]).
         first = math.log(_FIRST / most) - log_mean_weight(dim, w)
         edges = [-math.inf, min(0.0, first, high)]
     while edges[-1] < high:
@@ -138,13 +158,13 @@ def _panels_of(
         edges.append(min(edges[-1] + step, high))
     left, right = np.array(edges[:-1]), np.array(edges[1:])
     start = np.where(np.isinf(left), right, left)
-    wide = right - start > _WIDE
+    wide = right - start > _MAX_SHARED_WIDTH
     groups = []
     if not wide.all():
         # The spectrum of a class that jumps falls so slowly that finer waves count.
         turn = 1.5 if math.isfinite(jumps) else 3.0
         left_shared, right_shared = left[~wide], right[~wide]
-        for rows, angles in _shared_panels(
+        for rows, angles in _lay_shared_panels(
             dim, w, start[~wide], right_shared, scales, degree, turn
         ):
             if jumps < _SHORT:
@@ -158,7 +178,7 @@ def _panels_of(
 
 
 def _scales(dim: int, w: float, most: float) -> Scales:
-    """Return the values of tau that matter to at most so many tokens."""
+    """Return the values of tau that matter to at most ``most`` tokens."""
     nearest = w * invert_cap_mass(dim, 1e-17 / most**2)
     # The mass of exp(-w (1 - t)) (1 - t^2)^((d-3)/2) peaks where w (1 - t^2) = (d - 3) t.
     ratio = max(dim - 3, 0) / max(w, 1e-300)
@@ -170,21 +190,21 @@ def _scales(dim: int, w: float, most: float) -> Scales:
 def _range_in_u(
     dim: int, w: float, least: float, most: float, scales: Scales
 ) -> tuple[float, float]:
-    """Return the u between which integrands are seen, for ``least`` to ``most`` tokens."""
+    """Return the u between which integrands are above rounding, for ``least`` to ``most`` tokens."""
     log_mean, log_square = (log_mean_weight(dim, k * w) for k in (1, 2))
     # Integrands rise like n exp(2u) E[exp(-2 tau)], and what they integrate to, the sum of the squared
     # weights, is of order E[exp(-2 tau)] / (n E[exp(-tau)]^2), or one if that is more.
     low = min(-math.log(most) - log_mean, -0.5 * (math.log(most) + log_square)) - _CUT / 2
-    # For smaller u not even the nearest token has a z that counts.
+    # For smaller u even the nearest token has a z that is negligible.
     low = max(low, scales.nearest - math.log(most) - _CUT / 2)
-    # Where u is past the farthest token, tau = 2w, by 5, exp(-z) is exp(-148) at most, and phi is nothing.
+    # Where u exceeds the farthest token, tau = 2w, by 5, exp(-z) is at most exp(-148), and phi vanishes.
     high = 2 * w + 5.0
     if least > 1:
         # Integrands end where phi^(n-1) is exp(-36). That is reached where all tokens but a share of
         # exp(-needed) have a z above needed + 4 ...
         needed = _VANISHED / (least - 1)
         high = min(high, w * invert_cap_mass(dim, -math.expm1(-needed)) + math.log(needed + 4))
-        # ... and, while s <= 1, where the bound 1 - phi >= .63 s E[exp(-tau)] says so.
+        # ... or earlier, where the bound 1 - phi >= 0.63 s E[exp(-tau)] for s <= 1 implies it.
         linear = math.log(needed / _CHORD) - log_mean
         if linear <= 0:
             high = min(high, linear)
@@ -206,12 +226,13 @@ def log_mean_weight(dim: int, w: float) -> float:
 
 def _step(dim: int, w: float, u: float, reach: float, degree: float, jumps: bool) -> float:
     """Return the width of the panel in u that begins at u."""
-    if u < 8:  # the strip of analyticity is pi / 2 wide on each side
+    # the strip of analyticity is pi / 2 wide on each side
+    if u < 8:
         return 3.0
     # From here on integrands change on the scale of u / d (powers of phi) and of the density's width
-    # w / sqrt(d), smoothed by the kernel to no less than 1, and the end at tau = 2w is felt within a few
+    # w / sqrt(d), smoothed by the kernel to at least 1, and the end at tau = 2w matters within a few
     # units; until u has passed the bulk of the weights they grow at most like exp(2u).
-    widest = _WIDE if u < max(reach, 200.0) else math.inf
+    widest = _MAX_SHARED_WIDTH if u < max(reach, 200.0) else math.inf
     smooth = min(0.6 * u, 8 * u / dim, 3 * w / math.sqrt(dim), 0.4 * (2 * w - u), widest)
     # a function that jumps at the query does so again on the equator, where tau = w
     if jumps:
@@ -224,7 +245,7 @@ def _step(dim: int, w: float, u: float, reach: float, degree: float, jumps: bool
 
 def _nodes_in_u(left: Array, right: Array, order: int) -> tuple[Array, Array]:
     x, weight = _GAUSS(order)
-    # u from -infinity is s = exp(u) from 0: a panel in s
+    # a panel that begins at u = -infinity is a panel in s = exp(u) from 0
     first = np.isinf(left)[:, None]
     half = np.where(first, 0.0, (right - np.where(first[:, 0], right, left))[:, None] / 2)
     u = right[:, None] + np.where(first, np.log((1 + x) / 2), half * (x - 1))
@@ -237,7 +258,7 @@ def _tail_masses(dim: int, edges: Array) -> tuple[Array, Array]:
     return betainc(half, half, near), betaincc(half, half, far)
 
 
-def _shared_panels(
+def _lay_shared_panels(
     dim: int,
     w: float,
     left: Array,
@@ -246,7 +267,7 @@ def _shared_panels(
     degree: float,
     turn: float,
 ) -> Iterator[tuple[slice, Array]]:
-    """Yield edges of angles for all u between ``left`` and ``right``, for groups of rows with as many.
+    """Yield edges of angles for all u between ``left`` and ``right``, for groups of rows with equally many.
 
     Panels are ``turn`` wide in tau where exp(-z) turns.
     """
@@ -254,32 +275,32 @@ def _shared_panels(
     farthest = np.maximum(right, max(scales.peak, scales.nearest)) + scales.width
     ends = np.stack([np.maximum(left - 4, scales.nearest), farthest], axis=1)
     if w > 0:
-        # the least of all w makes infinity, which is clipped
+        # the smallest floating-point w gives infinity, which is clipped
         with np.errstate(over="ignore"):
             ends = 2 * np.arcsin(np.sqrt(np.clip(ends / (2 * w), 0, 1)))
     else:
         ends = np.tile([0.0, math.pi], (left.size, 1))
     fine = ends[:, :1] + (ends[:, 1:] - ends[:, :1]) * _FINE
-    # How many panels each stretch needs: short where exp(-z) turns, wider in the tail exp(-tau);
+    # Panels must be short where exp(-z) turns, and may be wider in the tail exp(-tau).
     past = np.maximum(2 * w * np.sin(fine / 2) ** 2 - right[:, None] - 4, 0.0)
     need = w * np.sin(fine) / np.minimum(turn + 0.3 * past, 16.0)
-    # short enough for the variogram's highest degree, or, if there is none, for the highest that the
-    # window, about (w u)^(-1/2) wide, resolves,
+    # They must be short enough for the variogram's highest degree, or, if its degrees do not end, for the
+    # highest one that the window, about (w u)^(-1/2) wide, resolves.
     finest = (
         math.sqrt(w) * (6 + 3 * np.sqrt(right)) + 20 if math.isinf(degree) else degree + 0 * right
     )
     need = np.maximum(need, finest[:, None] / 13 / (1 + past / 10))
-    # and for the density of theta.
+    # They must also be short enough for the density of theta.
     need = np.maximum(need, (1 + math.sqrt(dim)) / 2)
     need = np.cumsum((need[:, 1:] + need[:, :-1]) / 2, axis=1) * (fine[:, 1:2] - fine[:, :1])
     need = np.concatenate([np.zeros_like(need[:, :1]), need], axis=1)
     start = 0
-    # as many rows as fit, with the most angles that any of them needs
+    # a group has as many rows as fit, each with the largest number of angles that any of them needs
     while start < len(need):
         counts = np.ceil(np.maximum.accumulate(need[start:, -1])).astype(int)
-        fit = np.arange(1, len(counts) + 1) * counts <= _TABLE
+        fit = np.arange(1, len(counts) + 1) * counts <= _MAX_TABLE
         rows = slice(start, start + max(1, int(fit.sum())))
-        # all rows at once: row i is moved to between 2 i and 2 i + 1
+        # row i is moved to between 2 i and 2 i + 1, so that one call interpolates all rows
         move = 2 * np.arange(rows.stop - start)[:, None]
         share = np.linspace(0, 1, counts[rows.stop - start - 1] + 1) + move
         yield (

@@ -15,7 +15,7 @@ class Risk:
         bias: ``E (sum omega_i f(x_i) - f(x_q))^2``; contains the sampling variance of f, and its fine
             variance. It and the others have the broadcast shape of the arguments (scalars if all were).
         noise: ``sigma^2 E sum omega_i^2``.
-        error: Estimated relative error of both: what a coarser rule changes.
+        error: Estimated relative error of both, the change that a coarser rule makes.
     """
 
     bias: Array

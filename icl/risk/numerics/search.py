@@ -18,21 +18,23 @@ from numpy.typing import NDArray
 from icl.tasks.base import Array
 
 ProblemIndices = NDArray[np.intp]
-#: From windows (k,) and problems (p,) to risk, slope in w, and a part of it that never falls, (k, 3, p).
+#: It maps windows (k,) and problems (p,) to risk, slope in w, and a part of it that never falls, (k, 3, p).
 Curve = Callable[[Array, ProblemIndices], Array]
-# of w, and the problems whose slope turns positive in it
+# an interval has a lower and an upper w, and the problems whose slope turns positive between them
 Interval = tuple[float, float, ProblemIndices]
 
-FIRST, RATIO = 0.1, 1.4  # of the scan in w
-_WIDEST = 4.1  # a wider ratio in w spoils the nodes of too many problems
-_DIGITS = 32  # natural logarithm of what is asked of the polynomials
-_ROUNDING = (
-    1e-10  # of a root, relative: what bisection and the rounding of the slopes may do, and more
-)
-# of a risk, relative: by less, none is known to be above another
+# the scan in w begins at the first number, and each step multiplies w by the second
+FIRST, RATIO = 0.1, 1.4
+# an interval with a larger ratio in w spoils the nodes of too many problems
+_MAX_RATIO = 4.1
+# the polynomials have a relative error of about exp(-32)
+_DIGITS = 32
+# the relative error of a root is at least this, more than bisection and the rounding of the slopes cause
+_ROUNDING = 1e-10
+# two risks whose relative difference is smaller cannot be ordered
 _RISK_ROUNDING = 1e-13
-# most that the last coefficients may move a root: about ten times its error
-_LAST = 3e-9
+# the last coefficients may move a root by at most this, about ten times its error
+_MAX_MOVE = 3e-9
 
 
 class Minima(NamedTuple):
@@ -69,7 +71,8 @@ def lowest(
         scanned = active
         for w, rows in zip(windows, curve(windows, scanned), strict=True):
             risk, slope, floor = rows[:, np.isin(scanned, active)]
-            rises = slope >= 0  # zero for a class of constants
+            # the slope is zero for a class of constant functions
+            rises = slope >= 0
             new = falling[active] & rises
             if np.any(new):
                 crossings.append((lower, w, active[new]))
@@ -87,8 +90,8 @@ def lowest(
 
 
 def _roots(intervals: list[Interval], curve: Curve) -> Iterator[tuple[ProblemIndices, Array]]:
-    """Yield problems and the rows of `Minima` at their roots, of as many intervals at once as allowed."""
-    widest, start = math.log(_WIDEST), 0
+    """Yield problems and the rows of `Minima` at their roots, for intervals up to `_MAX_RATIO` wide."""
+    widest, start = math.log(_MAX_RATIO), 0
     while start < len(intervals):
         lower = intervals[start][0]
         limit = lower * math.exp(widest) if lower > 0 else 0.0
@@ -102,10 +105,10 @@ def _roots(intervals: list[Interval], curve: Curve) -> Iterator[tuple[ProblemInd
 
 
 def _refine(group: list[Interval], curve: Curve) -> tuple[ProblemIndices, Array] | None:
-    """Refine neighboring intervals as one; None if that is too wide.
+    """Refine neighboring intervals as one, or return None if that is too wide.
 
-    In log w, or in w for an interval that begins at zero. Bisection on polynomials costs little. The risk is
-    the slope's integral, corrected by the values at the nodes.
+    The polynomials are in log w, or in w for an interval that begins at zero. Bisection on them costs little.
+    The risk is the slope's integral, corrected by the values at the nodes.
     """
     lower, upper = group[0][0], group[-1][1]
     grow = lower > 0
@@ -118,7 +121,8 @@ def _refine(group: list[Interval], curve: Curve) -> tuple[ProblemIndices, Array]
     w = np.exp(w) if grow else w
     try:
         values = curve(w, problems)
-    except ValueError:  # w is too large for problems of the first intervals
+    except ValueError:
+        # w may be too large for problems of the first intervals, so that smaller groups are tried
         if len(group) > 1:
             return None
         raise
@@ -133,9 +137,9 @@ def _refine(group: list[Interval], curve: Curve) -> tuple[ProblemIndices, Array]
         rising = _series(middle, coefficients) > 0
         left, right = np.where(rising, left, middle), np.where(rising, middle, right)
     steepness = np.abs(_series(middle, chebyshev.chebder(coefficients)))
-    # by the last coefficients, in log w or in w
+    # the last coefficients move a root by this, in log w or in w
     moved = half * np.abs(coefficients[-2:]).max(0) / steepness
-    if len(group) > 1 and np.any(moved > _LAST):
+    if len(group) > 1 and np.any(moved > _MAX_MOVE):
         return None
     root = np.exp(start + half * (1 + middle)) if grow else start + half * (1 + middle)
     scale = root if grow else 1.0
