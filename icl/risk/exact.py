@@ -143,9 +143,7 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
         s2, rows = variance[some], []
         for w in windows:
             try:
-                bias, bias_w, noise, noise_w = _integrate_scan(task, float(w), unique[here])[
-                    :, index
-                ]
+                bias, bias_w, noise, noise_w = _scan_window(task, float(w), unique[here])[:, index]
             except ValueError as problem:
                 raise ValueError(
                     f"n={lengths[some][0]:g}, noise_std={s2[0] ** 0.5:g}: "
@@ -179,7 +177,7 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
     return OptimalWindow(w[()], risk[()], error[()])
 
 
-def _integrate_scan(task: Zonal, w: float, n: Array) -> Array:
+def _scan_window(task: Zonal, w: float, n: Array) -> Array:
     """Return what `integrate` returns, from a cache unless ``n`` has many lengths.
 
     Searches begin at the same windows for every noise, so that a third of the calls of a chapter repeat

@@ -103,7 +103,7 @@ def _integrate(
     below = np.concatenate([[0.0], np.cumsum(p)])
     with np.errstate(divide="ignore"):
         logs = np.log([p, p * gap])
-    # logarithms of E exp(-k tau) and E gap exp(-k tau) over tokens from each one outwards, k = 1, 2
+    # these are logarithms of E exp(-k tau) and E gap exp(-k tau) over the tokens from each one on, k = 1, 2
     log_tail = np.pad(
         [logs - tau, logs - 2 * tau], [(0, 0), (0, 0), (0, 1)], constant_values=-np.inf
     )

@@ -90,7 +90,7 @@ def lowest(
 
 
 def _roots(intervals: list[Interval], curve: Curve) -> Iterator[tuple[ProblemIndices, Array]]:
-    """Yield problems and the rows of `Minima` at their roots, for intervals up to `_MAX_RATIO` wide."""
+    """Yield problems and the rows of `Minima` at their roots, joining intervals up to `_MAX_RATIO` wide."""
     widest, start = math.log(_MAX_RATIO), 0
     while start < len(intervals):
         lower = intervals[start][0]

@@ -326,7 +326,7 @@ def test_what_searches_keep_changes_no_bit_and_stays_small():
     before = exact._integrate_cached.cache_info()
     assert before.hits > 10
     # tables of many lengths are not cached
-    exact._integrate_scan(Affine(4), 1.0, np.arange(2.0, 200.0))
+    exact._scan_window(Affine(4), 1.0, np.arange(2.0, 200.0))
     assert exact._integrate_cached.cache_info().currsize == before.currsize
 
 
