@@ -73,7 +73,7 @@ def matrix_risk(task: Zonal, M: ArrayLike, n: int, noise_std: float) -> MatrixRi
 def population_flow(task: Zonal, n: int, noise_std: float, times: ArrayLike) -> Array:
     """Compute the curve of gradient flow from zero, ``dM/dt = -gradient of the risk at M``.
 
-    This is training with infinitely many contexts and infinitely small steps. For rotation-invariant tokens and
+    It is training with infinitely many contexts and infinitely small steps. For rotation-invariant tokens and
     classes the gradient at ``M = w I`` is ``(risk'(w) / d) I``: started at zero, the flow stays among these
     matrices and moves w by ``dw/dt = -risk'(w) / d``. ``times`` increase, 0 to 1e15; a gradient step of size
     eta takes time eta. For a flow that starts elsewhere, `matrix_risk` gives the gradient to a user-defined
