@@ -83,7 +83,7 @@ def nearest_neighbor_risk(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Ri
     This is softmax attention at ``w = infinity``. The probability that no token comes nearer
     than a cap of mass p is ``(1 - p)^n``; with ``n log(1 - p) = -e^u`` the mean over the
     nearest token is a trapezoid rule in u. The fine variance counts twice, because its values at the token
-    and at the query are independent.
+    and at the query are uncorrelated.
     """
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
     half = (task.dim - 1) / 2

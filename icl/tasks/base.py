@@ -212,7 +212,7 @@ def cache_by_class(maxsize: int) -> Callable[[_Computed], _Computed]:
     def decorate(function: _Computed) -> _Computed:
         cached = lru_cache(maxsize)(function)
 
-        @wraps(function)
+        @wraps(cached)
         def compute(task: Zonal, *more: Any) -> Any:
             return (cached if is_ours(task) else function)(task, *more)
 

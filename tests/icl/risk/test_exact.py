@@ -317,17 +317,17 @@ def test_optimum_is_lowest_and_that_of_a_root_finder(task, n, noise_std):
 def test_what_searches_keep_changes_no_bit_and_stays_small():
     alone = {}
     for noise_std in (0.3, 0.5):
-        exact._integrate_cached.cache_clear()
+        exact._integrate_cached.__wrapped__.cache_clear()
         alone[noise_std] = optimal_window(ReLU(4), [20, 200], noise_std)
-    exact._integrate_cached.cache_clear()
+    exact._integrate_cached.__wrapped__.cache_clear()
     for noise_std, found in alone.items():
         again = optimal_window(ReLU(4), [20, 200], noise_std)
         assert np.array_equal([again.w, again.risk], [found.w, found.risk])
-    before = exact._integrate_cached.cache_info()
+    before = exact._integrate_cached.__wrapped__.cache_info()
     assert before.hits > 10
     # tables of many lengths are not cached
     exact._scan_window(Affine(4), 1.0, np.arange(2.0, 200.0))
-    assert exact._integrate_cached.cache_info().currsize == before.currsize
+    assert exact._integrate_cached.__wrapped__.cache_info().currsize == before.currsize
 
 
 def test_mismatch():
