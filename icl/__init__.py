@@ -1,6 +1,6 @@
 """In-context learning with softmax attention: exact risk, pretraining, the tensor trick.
 
-Of your own data: `predict`, `best_window`, `weights` and `Placement` (module `data`), `best_matrix` (module
+For your own data: `predict`, `best_window`, `weights` and `Placement` (module `data`), `best_matrix` (module
 `directions`), `SoftmaxAttentionRegressor` and `SoftmaxAttentionClassifier` (module `regressor`, which needs
 scikit-learn).
 """

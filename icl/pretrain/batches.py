@@ -93,11 +93,11 @@ def token_sets(
 ) -> list[TokenSets]:
     """Return the token sets of S x K units: one for each row, or compiled ones of all rows that are alike.
 
-    Arguments are those of `TokenSets`, and of ``torch.compile``. What it cannot compile, as laws and classes
-    of one's own, is left as it is.
+    Arguments are those of `TokenSets`, and of ``torch.compile``. User-defined laws and
+    classes, which it cannot compile, are left as they are.
     """
     found = []
-    # of three contexts or fewer `_Streams` could not tell which axis they are
+    # with three contexts or fewer `_Streams` could confuse their axis with another
     together = compiled and batch_size > 3
     for key, alike in itertools.groupby(rows, _law_and_classes if together else lambda row: None):
         if key is None:
