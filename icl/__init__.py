@@ -1,6 +1,6 @@
 """In-context learning with softmax attention: exact risk, pretraining, the tensor trick.
 
-Of your own data: `predict`, `best_window`, `weights` and `Placement` (module `data`), `best_matrix` (module
+For your own data: `predict`, `best_window`, `weights` and `Placement` (module `data`), `best_matrix` (module
 `directions`), `SoftmaxAttentionRegressor` and `SoftmaxAttentionClassifier` (module `regressor`, which needs
 scikit-learn).
 """
@@ -26,7 +26,7 @@ __all__ = [
     "weights",
 ]
 
-#: Where a name lives that is not in `icl.data`.
+#: The modules of the names that `icl.data` does not define.
 _HOMES = {
     "BestMatrix": "icl.directions",
     "best_matrix": "icl.directions",
@@ -35,11 +35,11 @@ _HOMES = {
 }
 
 
-# where a type checker saw this function, every name would be right
+# a type checker that sees this function accepts every name
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Return ``__version__`` or a name of `__all__`, imported when it is asked for: few need it."""
+        """Return ``__version__`` or a name of `__all__`, which is imported on first use."""
         if name == "__version__":
             from importlib.metadata import version
 

@@ -25,7 +25,7 @@ __all__ = [
 def scores(x: Tensor, x_q: Tensor, M: Tensor) -> Tensor:
     """Return ``s_i = x_i' M x_q``: x (..., n, d), x_q (..., d), ``M = W_K' W_Q`` (..., d, d); (..., n).
 
-    Leading dimensions broadcast. Entries are not looked at: NaN gives NaN.
+    Leading dimensions broadcast. Entries are not checked: NaN gives NaN.
 
     Raises:
         ValueError: For other shapes.
@@ -93,7 +93,8 @@ def weights(scores: Tensor, activation: str, axis: int) -> tuple[Tensor, Tensor]
     weights are zero where no score is positive.
     """
     choice(activation, "activation", ACTIVATIONS)
-    if activation == "softmax":  # without overflow
+    # torch.softmax does not overflow
+    if activation == "softmax":
         omega = torch.softmax(scores, axis)
         return omega, omega
     function, derivative, normalized = ACTIVATIONS[activation]

@@ -26,7 +26,8 @@ def integer(value: Any, name: str, least: float = -math.inf, most: float = math.
     number = _plain(value)
     try:
         whole = int(number) if _is_number(number) else None
-    except (ValueError, OverflowError):  # NaN, infinity
+    # NaN and infinity have no integer
+    except (ValueError, OverflowError):
         whole = None
     largest = min(most, sys.float_info.max)
     if whole is None or whole != number or not least <= whole <= largest:
@@ -110,11 +111,11 @@ def matrix_rows(matrix: Any, name: str) -> tuple[tuple[float, ...], ...]:
 def table(value: Any, name: str, most: float) -> NDArray[np.float64]:
     """Return an array, data frame, tensor or nested list of finite numbers as a new float64 array.
 
-    The refusal names the first entry that is no number, not finite, or larger than ``most`` in size.
+    The refusal names the first entry that is not a number, not finite, or larger than ``most`` in size.
     """
     numbers = _numbers(value)
     if numbers.ndim == 0:
-        raise ValueError(_without_numbers(value, name))
+        raise ValueError(_describe_wrong_entry(value, name))
     wrong = ~(np.abs(numbers) <= most)
     if wrong.any():
         at = np.unravel_index(int(wrong.argmax()), wrong.shape)
@@ -128,15 +129,15 @@ def table(value: Any, name: str, most: float) -> NDArray[np.float64]:
 def column_names(value: Any) -> tuple[Any, ...] | None:
     """Return the labels of the columns of a data frame, or of a Series that is one row; None of others."""
     labels = value.columns if _is_frame(value) else getattr(value, "index", None)
-    # lists have a method of this name
+    # the attribute `index` of a list is a method
     return None if labels is None or callable(labels) else tuple(labels)
 
 
 def same_columns(value: Any, name: str, wanted: tuple[Any, ...] | None) -> None:
     """Refuse a data frame, or a row of one, whose columns are not ``wanted``, or have another order.
 
-    What has no labels is in the order of X, and so are columns 0, 1, ... beside names, as pandas counts
-    columns that were given none.
+    A value without labels is in the order of X. So are columns 0, 1, ... where the other side has names,
+    because pandas numbers unnamed columns like this.
     """
     given = column_names(value)
     if given is None or wanted is None or given == wanted:
@@ -151,9 +152,9 @@ def same_columns(value: Any, name: str, wanted: tuple[Any, ...] | None) -> None:
 
 
 def without_text(value: Any, name: str) -> None:
-    """Refuse an array or data frame with text, which scikit-learn takes for numbers where it spells them.
+    """Refuse an array or data frame with text, because scikit-learn converts text that spells a number.
 
-    What is no array, and all other kinds of entries, are left to what converts them.
+    Values that are not arrays, and all other kinds of entries, are left to the later conversion.
     """
     try:
         array = np.asarray(value)
@@ -162,7 +163,7 @@ def without_text(value: Any, name: str) -> None:
     if array.dtype.kind in "SU" or (
         array.dtype.kind == "O" and any(isinstance(entry, str | bytes) for entry in array.flat)
     ):
-        raise ValueError(_without_numbers(value, name))
+        raise ValueError(_describe_wrong_entry(value, name))
 
 
 def masked_as_nan(value: Any) -> Any:
@@ -170,20 +171,20 @@ def masked_as_nan(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [masked_as_nan(entry) for entry in value]
     if isinstance(value, np.ma.MaskedArray):
-        # objects, since neither text nor integers have NaN
+        # neither text nor integers have NaN, so the entries become objects
         objects: Any = value.astype(object)
         return objects.filled(math.nan)[()] if np.ma.is_masked(value) else value.data
     return value
 
 
 def tensor(value: Any, name: str, *shape: int | str, finite: bool = True) -> None:
-    """Refuse what is no dense tensor of PyTorch with a floating type and finite entries.
+    """Raise unless ``value`` is a dense, floating-point tensor with finite entries.
 
-    The last axes are ``shape``: a number is the length that an axis must have, a word the name of one of any
-    length from one on. With ``finite=False`` the entries are not looked at.
+    The last axes are ``shape``: a number is the length that an axis must have, a word names an axis of
+    any positive length. With ``finite=False`` the entries are not checked.
     """
     strided = str(getattr(value, "layout", None)) == "torch.strided"
-    # neither a tensor of the device "meta" nor a masked one says what its entries are
+    # the entries of a meta tensor or a masked tensor cannot be checked
     if not strided or value.is_meta or hasattr(value, "get_mask"):
         raise ValueError(f"{name}={shown(value)}: must be a dense tensor of PyTorch")
     if not value.is_floating_point():
@@ -203,7 +204,7 @@ def tensor(value: Any, name: str, *shape: int | str, finite: bool = True) -> Non
 
 def device(value: Any, name: str) -> torch.device:
     """Return ``value``, a device or its text, as a device on which PyTorch can compute here."""
-    # takes long to import
+    # PyTorch takes long to import
     from icl.pytorch import torch
 
     try:
@@ -225,8 +226,10 @@ def sequence(value: Any) -> list[Any] | None:
 def shown(value: Any) -> str:
     """Return the text of a value for an error: one line of at most 200 characters."""
     try:
-        text = " ".join(repr(value).split())  # an array's text has several lines
-    except ValueError:  # an integer of thousands of digits
+        # the text of an array has several lines
+        text = " ".join(repr(value).split())
+    # Python does not print an integer of thousands of digits
+    except ValueError:
         text = f"a {type(value).__name__}"
     return text if len(text) <= 200 else text[:200] + "..."
 
@@ -236,11 +239,11 @@ def _is_number(value: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value with plain arrays in place of all that NumPy takes as one, also in a list."""
+    """Return a value with plain arrays in place of everything that NumPy converts, also in a list."""
     if isinstance(value, list | tuple):
         return [_plain(entry) for entry in value]
     try:
-        # PyTorch takes long to import
+        # only tensors have to_dense; the test avoids importing PyTorch, which takes long
         if hasattr(type(value), "to_dense"):
             dense = value.detach().to_dense().cpu()
             array = (dense.double() if dense.is_floating_point() else dense).numpy()
@@ -249,7 +252,7 @@ def _plain(value: Any) -> Any:
         else:
             return value
     except (ValueError, TypeError, RuntimeError):
-        # such as a tensor of the device "meta", which has no numbers
+        # some values hold no numbers, such as a tensor of the device "meta"
         return None
     return np.asarray(masked_as_nan(array))[()]
 
@@ -266,12 +269,13 @@ def _numbers(value: Any) -> NDArray[np.float64]:
         )
         with np.errstate(over="ignore"):
             return array.astype(float, copy=False) if number else np.array(math.nan)
-    except (ValueError, TypeError, OverflowError):  # ragged rows, or too large
+    # NumPy raises for ragged rows and for integers that are too large
+    except (ValueError, TypeError, OverflowError):
         return np.array(math.nan)
 
 
-def _without_numbers(value: Any, name: str) -> str:
-    """Say why a value is no array of numbers: its first entry that is none, and what to do about it."""
+def _describe_wrong_entry(value: Any, name: str) -> str:
+    """Describe the first entry that is not a number, and how to mend it."""
     ragged = f"{name} has rows of different lengths: must be an array of finite numbers"
     if hasattr(value, "toarray"):
         kind = type(value).__name__
@@ -280,7 +284,7 @@ def _without_numbers(value: Any, name: str) -> str:
         entries = np.array(_plain(value), dtype=object)
     except ValueError:
         return ragged
-    # column by column, since those of a data frame differ
+    # a data frame has one dtype for each column, so the search goes column by column
     places = np.ndindex(entries.shape[::-1]) if entries.ndim else ()
     for at in (place[::-1] for place in places):
         entry = entries[at]
@@ -291,7 +295,7 @@ def _without_numbers(value: Any, name: str) -> str:
         frame = _is_frame(value)
         dtype = list(value.dtypes)[at[-1]] if frame else getattr(value, "dtype", None)
         said = f"{shown(entry)}, of dtype {dtype}" if dtype else shown(entry)
-        return f"{name}[{_place(value, at)}]={said}: must be {_allowed(entry)}"
+        return f"{name}[{_place(value, at)}]={said}: must be {_describe_allowed(entry)}"
     return (
         f"{name}={shown(value)}: must be an array, data frame, tensor or nested list "
         "of finite numbers"
@@ -308,8 +312,8 @@ def _place(value: Any, at: tuple[Any, ...]) -> str:
     return ", ".join([*map(str, at[:-1]), column])
 
 
-def _allowed(entry: Any) -> str:
-    """Say what is allowed in place of an entry that is no number."""
+def _describe_allowed(entry: Any) -> str:
+    """Say what is allowed in place of an entry that is not a number."""
     if isinstance(entry, bool | np.bool_):
         return "a number, .astype(float) makes 0 and 1 of booleans"
     if isinstance(entry, complex):

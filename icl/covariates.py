@@ -1,8 +1,8 @@
 """Distributions of the covariates: uniform on a sphere, ellipsoid or product of spheres.
 
-A distribution turns independent normal numbers into covariates. One of your own needs only ``dim``
-and `from_normal`. Those of this module refuse wrong shapes but do not look at entries, so that NaN
-gives NaN.
+A distribution turns independent normal numbers into covariates. A user-defined distribution
+needs only ``dim`` and `from_normal`. Those of this module refuse wrong shapes but do not check entries:
+NaN gives NaN.
 
 Training keeps covariates (count, n, d) in memory coordinate by coordinate, because loops along contexts are
 long and loops along coordinates are short. `normalize`, `inner_products` and `linear_map` are right for any
@@ -34,7 +34,7 @@ __all__ = [
     "uniform_sphere",
 ]
 
-_MOST_DIM = 10**6
+_MAX_DIM = 10**6
 
 
 def reversed_axes(x: torch.Tensor) -> torch.Tensor:
@@ -59,7 +59,8 @@ def products_sum(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
     """Return ``sum_a left_a right_a`` over the first axis of both; the others broadcast.
 
     One coordinate after the other: the product of all would not fit into the cache. At 20 coordinates of
-    256,000 points this takes a third of the time. A GPU takes longer to be asked than to add up.
+    256,000 points this takes a third of the time. On a GPU a single call is faster,
+    because launching an operation takes longer than the sum.
     """
     if left.is_cuda:
         from icl.pytorch import torch
@@ -82,7 +83,7 @@ def linear_map(matrix: ArrayLike, x: torch.Tensor) -> torch.Tensor:
 
 
 def check_rng(rng: Any) -> None:
-    """Raise ValueError for what draws no random numbers."""
+    """Raise ValueError unless ``rng`` can draw random numbers."""
     if not hasattr(rng, "standard_normal"):
         raise ValueError(
             f"rng={shown(rng)}: must be a generator of NumPy or a stream of icl.streams"
@@ -93,17 +94,18 @@ def uniform_sphere(rng: np.random.Generator | NativeStream, *shape: int) -> torc
     """Draw points uniform on the unit sphere, ``x ~ U(S^{d-1})``; the last of ``shape`` is d >= 2.
 
     They are float64, or float32 from a `NativeStream`; at most 10^9 numbers. ValueError for another
-    dimension, and for counts that are no integers from zero on.
+    dimension, and for counts that are not integers from zero on.
     """
     check_rng(rng)
     if not shape:
         raise ValueError("shape=(): must end in the dimension, an integer >= 2")
     shape = (
         *(integer(count, "shape", 0, 10**10) for count in shape[:-1]),
-        integer(shape[-1], "dim", 2, _MOST_DIM),
+        integer(shape[-1], "dim", 2, _MAX_DIM),
     )
     affordable(math.prod(shape), 1e9, "shape", shape, "numbers")
-    from icl.pytorch import torch  # takes long to import, and the exact risk needs no points
+    # PyTorch takes long to import, and the exact risk does not need it
+    from icl.pytorch import torch
 
     return normalize(torch.as_tensor(rng.standard_normal(shape)))
 
@@ -115,7 +117,7 @@ def cap_quantile(dim: int, mass: float) -> float:
     kernel just reaches the nearest of n covariates; it grows like ``n ** (2 / (d - 1))``. ValueError for a
     dimension below 2 or above a million, or a negative mass.
     """
-    return invert_cap_mass(integer(dim, "dim", 2, _MOST_DIM), real(mass, "mass", 0))
+    return invert_cap_mass(integer(dim, "dim", 2, _MAX_DIM), real(mass, "mass", 0))
 
 
 def invert_cap_mass(dim: int, mass: float) -> float:
@@ -123,13 +125,14 @@ def invert_cap_mass(dim: int, mass: float) -> float:
     if mass >= 1:
         return 2.0
     half = (dim - 1) / 2
-    # SciPy's inverse fails for small masses in dimensions 7 to 12, where the first term has all digits
+    # SciPy's inverse fails for small masses in dimensions 7 to 12; there the first term of the series is
+    # exact to machine precision
     first = math.exp((math.log(mass * half) + betaln(half, half)) / half) if mass > 0 else 0.0
     return 2 * (first if first * half < 1e-17 else float(betaincinv(half, half, mass)))
 
 
 def _coordinates(normal: torch.Tensor, dim: int) -> torch.Tensor:
-    """Return normal numbers (..., dim); ValueError for other shapes, and for what is no dense tensor."""
+    """Return normal numbers (..., dim); ValueError for other shapes, and unless they are a dense tensor."""
     tensor(normal, "normal", dim, finite=False)
     return normal
 

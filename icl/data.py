@@ -45,15 +45,15 @@ MAX_ABS_ENTRY = 1e60
 MIN_COLUMN = 1e-60
 #: The product of this window and two entries is finite.
 MAX_WINDOW = 1e150
-#: Scores at once, two megabytes: with fewer, threads wait for each other, with more, for the memory.
+#: Scores of a block, two megabytes: threads wait for each other with fewer, and for memory with more.
 _BLOCK = 2**18
-#: Multiplications of a matrix product: for more, OpenBLAS starts threads, at a loss here.
-_PRODUCT = 2**19
-#: Threads, each of which holds a block.
-_MOST_THREADS = 8
-#: exp of less is slow and counts for nothing beside the largest weight, one.
-_LEAST_EXPONENT = -708.0
-#: Where no score is larger, exponentials are summed without a shift: no sum over- or underflows.
+#: Largest product that OpenBLAS still computes on one thread; beyond it, its threads compete with ours.
+_MAX_MULTIPLICATIONS = 2**19
+#: Each thread holds a block, so this bounds the memory.
+_MAX_THREADS = 8
+#: The exponential of a smaller number is slow to compute and negligible beside the largest weight, one.
+_MIN_EXPONENT = -708.0
+#: Exponentials of scores up to this size are summed without a shift, because no sum over- or underflows.
 _MAX_UNSHIFTED_SCORE = 300.0
 #: Scores above this are rounded by more than 1e-7. Between rows of one length they are then taken from
 #: squared distances, which keep their digits.
@@ -62,7 +62,7 @@ MAX_PRODUCT = 2.0**30
 _ONE_LENGTH = 1e-14
 #: Coordinates that differ by a smaller share are equal up to rounding.
 _ROUNDING = 1e-15
-#: Of more labels so many are left out, or held out, so that time grows with n and not with its square.
+#: At most so many labels are left out, or held out, so that time grows with n and not with its square.
 _MAX_LEFT_OUT = 5000
 #: Windows between w and 2 w.
 _PER_OCTAVE = 2
@@ -72,7 +72,7 @@ _SQUARED = 24
 _FIRST = 2.0**-6
 #: Points of the curve on each side of w, among which low and high are.
 _POINTS = 500
-#: Radius of the sphere on which tokens are lifted, over the largest distance from their medians.
+#: The sphere on which tokens are lifted has this radius, in largest distances from their medians.
 _RADII = 4.0
 #: Where the second nearest token has a weight of e^-16, the nearest is copied.
 _COPIES = 16.0
@@ -132,7 +132,7 @@ class BestWindow:
         (curve,) = ax.plot(self.windows, self.risks / of_the_mean)
         ax.axvspan(self.low, self.high, color=curve.get_color(), alpha=0.15, linewidth=0)
         ax.plot(self.w, self.risks.min() / of_the_mean, "k*")
-        # logarithmic, but for w = 0 and the interval after it
+        # the axis is linear only from w = 0 to the first window, and logarithmic beyond
         ax.set_xscale("symlog", linthresh=self.windows[1] if self.windows.size > 1 else 1.0)
         ax.set(xlabel="window parameter w", ylabel="error / error of the mean")
         return ax
@@ -178,7 +178,7 @@ def predict_rows(X: Array, y: Array, queries: Array, w: float) -> Array:
         scores = _scores(queries[rows], X, w, near)
         if largest > _MAX_UNSHIFTED_SCORE:
             scores -= scores.max(axis=1, keepdims=True)
-            np.maximum(scores, _LEAST_EXPONENT, out=scores)
+            np.maximum(scores, _MIN_EXPONENT, out=scores)
         sums = np.exp(scores, out=scores) @ summed
         found[rows] = sums[:, :-1] / sums[:, -1:]
 
@@ -189,7 +189,7 @@ def predict_rows(X: Array, y: Array, queries: Array, w: float) -> Array:
 def _largest_score(X: Array, queries: Array, w: float) -> tuple[float, bool]:
     """Return a number that no score exceeds in size, and whether scores are taken from distances."""
     largest = w * _largest_length(X) * _largest_length(queries)
-    return largest, largest > MAX_PRODUCT and _of_one_length(X, queries)
+    return largest, largest > MAX_PRODUCT and _have_one_length(X, queries)
 
 
 def _largest_length(rows: Array) -> float:
@@ -197,7 +197,7 @@ def _largest_length(rows: Array) -> float:
     return math.sqrt(np.einsum("nd,nd->n", rows, rows).max())
 
 
-def _of_one_length(X: Array, queries: Array) -> bool:
+def _have_one_length(X: Array, queries: Array) -> bool:
     """Return whether all rows have one length, so that scores differ as half their squared distances do."""
     lengths = np.concatenate([np.linalg.norm(part, axis=1) for part in (X, queries)])
     return bool(np.ptp(lengths) <= _ONE_LENGTH * lengths.max())
@@ -226,7 +226,7 @@ def weights(X: ArrayLike, queries: ArrayLike, w: float) -> Array:
     w = real(w, "w", 0, MAX_WINDOW)
     scores = _scores(queries, X, w, _largest_score(X, queries, w)[1])
     scores -= scores.max(axis=1, keepdims=True)
-    found: Array = np.exp(np.maximum(scores, _LEAST_EXPONENT))
+    found: Array = np.exp(np.maximum(scores, _MIN_EXPONENT))
     found /= found.sum(axis=1, keepdims=True)
     return found[0] if single else found
 
@@ -250,16 +250,16 @@ def deviations(X: Array, y: Array, queries: Array, w: float) -> Array:
         scores[each, first] = -np.inf
         second = scores.max(axis=1)
         scores -= second[:, None]
-        others = np.exp(np.maximum(scores, _LEAST_EXPONENT, out=scores), out=scores)
+        others = np.exp(np.maximum(scores, _MIN_EXPONENT, out=scores), out=scores)
         others[each, first] = 0
         total = others.sum(axis=1)
         others /= total[:, None]
-        odds = total * np.exp(np.maximum(second - highest, _LEAST_EXPONENT))
-        # the weight of the others
+        odds = total * np.exp(np.maximum(second - highest, _MIN_EXPONENT))
+        # this is the weight of all tokens but the first
         rest = odds / (1 + odds)
         square = np.einsum("qn,qn->q", others, others)
         s = (1 - rest) ** 2 + rest**2 * square
-        # 1 + s over (1 - s) / rest
+        # the factor is 1 + s over (1 - s) / rest
         factor = (1 + s) / (2 - rest - rest * square)
         for column, label in enumerate(labels.T):
             away = label - label[first, None]
@@ -324,7 +324,7 @@ class Placement:
         if how == "center":
             self.center = tokens.mean(axis=0)
         if how == "lift":
-            # a mean moves with one far token, and the digits of all others would go
+            # one far token would move a mean, and all other tokens would lose digits
             self.center = np.median(tokens, axis=0)
             farthest = float(np.linalg.norm(tokens - self.center, axis=1).max())
             self.radius = _RADII * farthest or 1.0
@@ -403,7 +403,7 @@ def find_window(X: Array, labels: Array, group: NDArray[np.intp]) -> BestWindow:
     """Return the best window of checked tokens and `comparable` labels (n, k), and numbers of groups."""
     n = len(X)
     chosen = draw_left_out(group)
-    sphere = _of_one_length(X, X[:1])
+    sphere = _have_one_length(X, X[:1])
     first, octaves = _range(X, sphere)
     bases = first * 2.0 ** (np.arange(_PER_OCTAVE) / _PER_OCTAVE)
     windows = np.append(0.0, (2.0 ** np.arange(octaves)[:, None] * bases).ravel())
@@ -424,10 +424,11 @@ def find_window(X: Array, labels: Array, group: NDArray[np.intp]) -> BestWindow:
         for first_of_base, base in enumerate(bases, start=1):
             for octave, at in enumerate(range(first_of_base, windows.size, _PER_OCTAVE)):
                 if octave % _SQUARED:
-                    weights *= weights  # of the doubled window
+                    # the squares are the weights of the doubled window
+                    weights *= weights
                 else:
                     np.multiply(base * 2.0**octave, gaps, out=weights)
-                    np.maximum(weights, _LEAST_EXPONENT, out=weights)
+                    np.maximum(weights, _MIN_EXPONENT, out=weights)
                     np.exp(weights, out=weights)
                 sums = weights @ summed
                 error = labels[rows] - sums[:, :-1] / sums[:, -1:]
@@ -463,7 +464,7 @@ def comparable(y: Array, same_unit: bool) -> Array:
     labels: Array = columns - columns.mean(axis=0)
     if same_unit or labels.shape[1] == 1:
         return labels
-    # of a column that is constant up to rounding, nothing is left
+    # a column that is constant up to rounding becomes zero
     varies = np.abs(labels).max(axis=0) > 1e-14 * np.abs(columns).max(axis=0)
     labels[:, ~varies] = 0
     labels[:, varies] /= labels[:, varies].std(axis=0)
@@ -477,7 +478,7 @@ def number_groups(value: Any, n: int) -> NDArray[np.intp]:
             raise ValueError(f"X has n_samples = {n}: must be 2 or more, one of which is left out")
         return np.arange(n)
     value = masked_as_nan(value)
-    # a list of text and numbers would become text: nan the group "nan", 1 and "1" one group
+    # NumPy makes text of a mixed list: NaN would become the group "nan", and 1 and "1" would be equal
     value = np.asarray(value) if hasattr(value, "dtype") else np.asarray(value, dtype=object)
     if value.shape != (n,):
         raise ValueError(f"groups has shape {value.shape}: must be ({n},), one for each token")
@@ -508,7 +509,7 @@ def _least(windows: Array, losses: Array, group: NDArray[np.intp]) -> BestWindow
     if 1 < at < last:
         near = at + np.linspace(-1, 1, 2001)
         best = float(near[(_weights(near, at, last) @ risks).argmin()])
-    # more of them near the best
+    # the cube makes the places dense near the best
     steps = np.linspace(0, 1, _POINTS) ** 3
     first = max(1.0, best)
     below = best - (best - 1) * steps[::-1]
@@ -534,7 +535,7 @@ def _weights(places: Array, at: int, last: int) -> Array:
     """Return the weights of windows, (places, windows), that give values at places between them.
 
     They are those of a polynomial in log w through five windows: around the least one, ``at``, if that is a
-    neighbor, else around the nearest.
+    neighbor, and otherwise around the nearest.
     """
     weights = np.zeros((places.size, last + 1))
     weights[places == 0, 0] = 1
@@ -556,7 +557,7 @@ def _window(windows: Array, place: float) -> float:
 
 
 def _range(X: Array, sphere: bool) -> tuple[float, int]:
-    """Return the first window and the number of octaves; none where all tokens are one."""
+    """Return the first window and the number of octaves; zero octaves if all tokens are equal."""
     n = len(X)
     # root mean square of the scores X (X - mean)', from (d, d) factors with the same inner products
     factors = [np.linalg.qr(part, mode="r") for part in (X, X - X.mean(axis=0))]
@@ -567,11 +568,12 @@ def _range(X: Array, sphere: bool) -> tuple[float, int]:
     )
     scores[np.arange(rows.size), rows] = -np.inf
     highest = scores.max(axis=1, keepdims=True)
-    # by less, rounding counts: such scores are equal
+    # scores that differ by less are equal up to rounding
     size = float(np.abs(X).max()) ** 2
     tiny = -1e-9 * highest if sphere else 1e-9 * spread + 1e-14 * X.shape[1] * size
     gaps = highest - scores
-    gaps = np.where(gaps > tiny, gaps, np.inf).min(axis=1)  # to the next other score
+    # this leaves the gap to the next different score
+    gaps = np.where(gaps > tiny, gaps, np.inf).min(axis=1)
     gaps = gaps[np.isfinite(gaps)]
     if gaps.size == 0:
         return 1.0, 0
@@ -586,7 +588,7 @@ def _scores(queries: Array, X: Array, w: float, near: bool) -> Array:
         return w * nearness(queries, X)
     queries = w * queries
     found = np.empty((len(queries), len(X)))
-    step = max(1, _PRODUCT // queries.size)
+    step = max(1, _MAX_MULTIPLICATIONS // queries.size)
     for start in range(0, len(X), step):
         tokens = slice(start, start + step)
         np.matmul(queries, X[tokens].T, out=found[:, tokens])
@@ -610,16 +612,17 @@ def nearness(queries: Array, X: Array) -> Array:
 
 
 def in_threads(work: Callable[[Any], None], blocks: Sequence[Any]) -> None:
-    """Call work on every block, whose results it writes to rows of their own."""
-    count = min(threads.available(), _MOST_THREADS, len(blocks))
+    """Call ``work`` on every block; each call writes to its own rows."""
+    count = min(threads.available(), _MAX_THREADS, len(blocks))
     with ThreadPoolExecutor(count) as pool:
-        list(pool.map(work, blocks))  # raises what work raised
+        # the list waits for all blocks, and raises an error of work
+        list(pool.map(work, blocks))
 
 
 def _blocks(queries: int, summed: Array) -> list[NDArray[np.intp]]:
-    """Return the indices of so many queries at once that their scores, and products with sums, are small."""
+    """Return the indices of queries in blocks, each with scores and products within the limits."""
     tokens, columns = summed.shape
-    size = max(1, min(_BLOCK, _PRODUCT // columns) // tokens)
+    size = max(1, min(_BLOCK, _MAX_MULTIPLICATIONS // columns) // tokens)
     return [np.arange(start, min(start + size, queries)) for start in range(0, queries, size)]
 
 

@@ -40,13 +40,13 @@ __all__ = ["BestMatrix", "best_matrix"]
 Array = NDArray[np.float64]
 
 KINDS = ("diagonal", "full")
-#: Share of the tokens that are held out to see whether directions gain anything.
+#: This share of the tokens is held out to test whether directions gain anything.
 _HELD_OUT = 1 / 3
-#: Probability that a gain which is none is not taken for one: normally, two standard errors.
-_SURE = float(ndtr(2))
-#: Steps of the search.
-_STEPS = 60
-#: Scores at once, in each thread.
+#: One-sided level at which a gain counts: two standard errors of a normal distribution.
+_CONFIDENCE = float(ndtr(2))
+#: The search takes at most this many steps.
+_MAX_STEPS = 60
+#: Each thread computes this many scores at once.
 _BLOCK = 2**18
 #: Parts of the tokens, each of which keeps sums over its queries; threads share them out.
 _PARTS = 16
@@ -81,8 +81,8 @@ class BestMatrix:
         """Return rows, (m, d) or (d,), times the symmetric root of M: distances become those of the weights.
 
         Raises:
-            ValueError: If the shape or the names of the columns do not fit, or an entry is no finite number
-                of size at most 1e60.
+            ValueError: If the shape or the names of the columns do not fit, or an entry is not a finite
+                number of size at most 1e60.
         """
         same_columns(rows, "rows", self.columns)
         rows = table(rows, "rows", MAX_ABS_ENTRY)
@@ -138,9 +138,9 @@ def find_matrix(X: Array, labels: Array, group: NDArray[np.intp], kind: str) -> 
             f"X has {count} tokens, or groups of tokens: must have 6 or more, a third of which is held out"
         )
     tokens = X - np.median(X, axis=0)
-    # the search ends by sizes of the error; a power of two changes no digit
+    # the stopping rule depends on the size of the error; scaling by a power of two is exact
     labels = np.ldexp(labels, -int(np.frexp(np.abs(labels).max())[1]))
-    # the tokens may be sorted, so that every third one would be no fair sample
+    # the tokens may be sorted, so every third one may not be a fair sample
     order = np.random.default_rng(0).permutation(count)
     chosen = np.isin(group, order[: math.ceil((1 - _HELD_OUT) * count)])
     seen, held_out = np.flatnonzero(chosen), np.flatnonzero(~chosen)
@@ -148,12 +148,15 @@ def find_matrix(X: Array, labels: Array, group: NDArray[np.intp], kind: str) -> 
     data = tokens[seen], labels[seen], group[seen]
     start = _start(*data)
     one, other = (
-        np.sum((_predicted(tokens, labels, seen, held_out, root) - labels[held_out]) ** 2, axis=1)
+        np.sum(
+            (_predict_held_out(tokens, labels, seen, held_out, root) - labels[held_out]) ** 2,
+            axis=1,
+        )
         for root in (start.root, _search(*data, kind, start))
     )
     gain, error, units = _gain(one, other, group[held_out])
     start = _start(tokens, labels, group)
-    if gain > float(stdtrit(units - 1, _SURE)) * error:
+    if gain > float(stdtrit(units - 1, _CONFIDENCE)) * error:
         root = _search(tokens, labels, group, kind, start)
     else:
         kind, root = start.kind, start.root
@@ -189,7 +192,7 @@ class _Start:
 
 
 def _start(X: Array, y: Array, group: NDArray[np.intp]) -> _Start:
-    """Return the one that has the smaller leave-one-out error."""
+    """Return the start with the smaller leave-one-out error."""
     starts = []
     units_of = {"none": np.ones(X.shape[1])}
     if X.shape[1] > 1:
@@ -214,7 +217,7 @@ def _search(X: Array, y: Array, group: NDArray[np.intp], kind: str, begin: _Star
     """Return A with M = A A' where the leave-one-out error is least."""
     dim = X.shape[1]
     spread = _deviations(X)
-    # no zero, at which the gradient vanishes; tokens that are all alike have no unit of length
+    # the gradient vanishes at zero, so the search starts above it; if all tokens are zero, the scale is one
     size = max(begin.size, 1e-3 / (float(np.abs(X / begin.units).max()) or 1.0))
     start = size * spread / begin.units
     X = X / spread
@@ -230,7 +233,7 @@ def _search(X: Array, y: Array, group: NDArray[np.intp], kind: str, begin: _Star
         return loss, np.diag(by_numbers).copy() if kind == "diagonal" else by_numbers.ravel()
 
     first = np.ones(dim) if kind == "diagonal" else np.eye(dim).ravel()
-    best = minimize(value, first, jac=True, method="L-BFGS-B", options={"maxiter": _STEPS})
+    best = minimize(value, first, jac=True, method="L-BFGS-B", options={"maxiter": _MAX_STEPS})
     return np.asarray(parts(best.x) / spread[:, None])
 
 
@@ -272,7 +275,7 @@ def left_out_gradient(X: Array, y: Array, A: Array, group: NDArray[np.intp]) -> 
         own = group[rows][:, None] == group
         weights[own] = -np.inf
         weights -= weights.max(axis=1, keepdims=True)
-        # exp of less is slow and counts for nothing beside the largest weight, one
+        # smaller exponents are slow to compute and negligible beside the largest weight, one
         np.maximum(weights, -708.0, out=weights)
         np.exp(weights, out=weights)
         weights[own] = 0
@@ -290,7 +293,7 @@ def left_out_gradient(X: Array, y: Array, A: Array, group: NDArray[np.intp]) -> 
     return float(losses.sum()) / chosen.size, gradient / chosen.size
 
 
-def _predicted(
+def _predict_held_out(
     X: Array, y: Array, tokens: NDArray[np.intp], queries: NDArray[np.intp], A: Array
 ) -> Array:
     """Return predictions, (queries, k), with the matrix A A'; tokens and queries are indices."""

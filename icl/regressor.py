@@ -59,9 +59,9 @@ _UNEQUAL = 100
 
 
 class _Attention(BaseEstimator):  # type: ignore[misc]
-    """The parameters of both estimators, and what both ask of queries."""
+    """The parameters and the query checks that both estimators share."""
 
-    #: Those of the columns of X in `fit`, if it was a data frame.
+    #: The column labels of X in `fit`, if it was a data frame.
     _labels_of_columns: tuple[Any, ...] | None = None
 
     def __init__(
@@ -121,7 +121,7 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
 
     #: Whether the errors of several columns are summed as they are, see `icl.best_window`.
     _same_unit = False
-    #: The names of columns where another estimator has them.
+    #: The column names that the classifier passes on.
     _columns: Any = None
 
     def fit(
@@ -205,7 +205,7 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
         return found, deviations(self._tokens, self._labels, queries, self.w_)
 
     def _window(self) -> float | None:
-        """Return the given window; ValueError for parameters that are none, or do not go together."""
+        """Return the given window; ValueError for parameters out of range, or that do not go together."""
         choice(self.metric, "metric", ("window", *KINDS))
         choice(self.place, "place", ("auto", *Placement.HOWS))
         w = None if self.w is None else real(self.w, "w", 0, MAX_WINDOW)
@@ -226,7 +226,7 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
         spreads, ranges = tokens.std(axis=0), np.ptp(tokens, axis=0)
         # a constant column moves no distance, and neither do its rounding errors
         varies = ranges > 1e-12 * np.abs(tokens).max(axis=0)
-        # by both, since a rare indicator has a small deviation, and an outlier a large range
+        # both count, because a rare indicator has a small deviation and an outlier makes a large range
         small = varies & (_UNEQUAL * spreads < spreads.max())
         small &= _UNEQUAL * ranges < ranges.max()
         if not small.any():
@@ -247,7 +247,7 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
         )
 
     def _placements(self, dim: int, matrix: BestMatrix | None) -> list[str]:
-        """Return the placements among which the error decides."""
+        """Return the placements whose errors are compared."""
         if self.place != "auto":
             return [self.place]
         found = matrix is not None and matrix.kind in KINDS

@@ -44,8 +44,8 @@ def root_seed() -> int:
 #: Added to every seed.
 ROOT_SEED = root_seed() << 32
 
-#: Largest size of a bound of uniform numbers, whose difference is a number of float32.
-_MOST_BOUND = 1e38
+#: Largest size of a bound of uniform numbers: float32 can hold the difference of two such bounds.
+_MAX_BOUND = 1e38
 
 #: The separate sources of randomness and their place in the generator's key.
 STREAMS = {
@@ -66,7 +66,7 @@ def stream(seed: int, name: str, step: int = 0) -> np.random.Generator:
     Equal arguments give equal numbers on every machine. Every step owns 2**192 counter values.
 
     Raises:
-        ValueError: If seed or step are not integers from 0 to 2**64 - 1, or the name is none of `STREAMS`.
+        ValueError: If seed or step are not integers from 0 to 2**64 - 1, or the name is not in `STREAMS`.
     """
     seed, place, step = _address(seed, name, step)
     # NumPy takes a list with integers of 2**63 and more for floats, which have fewer digits
@@ -82,8 +82,8 @@ def _address(seed: int, name: str, step: int) -> tuple[int, int, int]:
     return seed, place, integer(step, "step", 0, 2**64 - 1)
 
 
-#: So many normal numbers are drawn by the compiled loop.
-_MANY = 2**12
+#: Smaller draws of normal numbers use PyTorch and not the compiled loop.
+_MIN_COMPILED_DRAW = 2**12
 
 
 class NativeStream:
@@ -91,23 +91,26 @@ class NativeStream:
 
     The numbers are a function of the arguments and the device's type, up to the rounding of the processor at
     hand. The generator's seed is the first number of `stream` with the same arguments. Of that a CPU's
-    generator uses 32 bits: of 10,000 streams two are the same with a probability of one per cent. What is
-    drawn first of a stream on a CPU, if it is much, `icl.compiled.normal` draws: the same numbers, faster.
+    generator uses 32 bits: of 10,000 streams two are the same with a probability of one per cent. The
+    first numbers of a stream on a CPU, if there are many, come from `icl.compiled.normal`, which draws the
+    same numbers faster.
 
     Raises:
-        ValueError: As `stream`, for a device that is not here, and for shapes and bounds that are none.
+        ValueError: As `stream`, for a device that is not available, and for invalid shapes and bounds.
     """
 
     def __init__(self, seed: int, name: str, step: int = 0, device: torch.device | str = "cpu"):
 
         self.device = checks.device(device, "device")
         first = stream(seed, name, step).bit_generator.random_raw()
-        self._seed = int(first) >> 1  # a positive 64-bit integer
-        self._taken = 0  # words of the generator, by the compiled loops
+        # PyTorch takes a positive 64-bit integer
+        self._seed = int(first) >> 1
+        # the compiled loops have used this many words of the generator
+        self._taken = 0
 
     @functools.cached_property
     def generator(self) -> torch.Generator:
-        """PyTorch's generator, where the numbers that were drawn have left it."""
+        """PyTorch's generator, advanced past the numbers that were drawn."""
         from icl.pytorch import torch
 
         generator = torch.Generator(self.device)
@@ -123,8 +126,13 @@ class NativeStream:
         size = _shape(shape)
         count = math.prod(size)
         is_first = not self._taken and "generator" not in vars(self)
-        if is_first and count >= _MANY and self.device.type == "cpu" and (loop := _compiled()):
-            # in an incomplete row of sixteen, all are drawn anew
+        if (
+            is_first
+            and count >= _MIN_COMPILED_DRAW
+            and self.device.type == "cpu"
+            and (loop := _compiled())
+        ):
+            # PyTorch draws the last sixteen numbers anew if the last row is incomplete
             self._taken = count + (16 if count % 16 else 0)
             return torch.from_numpy(loop(self._seed, count)).reshape(size)
         out = torch.empty(size, dtype=torch.float32, device=self.device)
@@ -134,8 +142,8 @@ class NativeStream:
         """Draw uniform numbers between low and high, a float32 tensor of that shape."""
         from icl.pytorch import torch
 
-        low = real(low, "low", -_MOST_BOUND, _MOST_BOUND)
-        high = real(high, "high", low, _MOST_BOUND)
+        low = real(low, "low", -_MAX_BOUND, _MAX_BOUND)
+        high = real(high, "high", low, _MAX_BOUND)
         size = _shape(shape)
         out = torch.empty(size, dtype=torch.float32, device=self.device)
         return out.uniform_(low, high, generator=self.generator)
@@ -150,7 +158,7 @@ def _shape(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 @functools.cache
 def _compiled() -> Any:
-    """Return the compiled loop if numba is here, and the loop draws what this PyTorch draws, else None."""
+    """Return the compiled loop, or None without numba or if this PyTorch draws other numbers."""
     if not can_compile():
         return None
     from icl.compiled.normal import normal

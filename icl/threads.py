@@ -9,13 +9,13 @@ def available() -> int:
     """Return how many threads to start: what ``OMP_NUM_THREADS`` says, else the processors that are allowed.
 
     OpenMP allows a list in that variable, one number for each level of nesting; the first is the one of a
-    program that is not nested. Text that is no positive integer is ignored. The processors are those that
+    program that is not nested. Text that is not a positive integer is ignored. The processors are those that
     the process is confined to, by ``taskset`` or a scheduler of jobs, which may be fewer than the machine's.
     """
     first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     if first.isdecimal() and len(first) < 10 and int(first) > 0:
         return int(first)
-    # macOS and Windows do not say what is allowed
+    # macOS and Windows have no such function
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,9 +1,9 @@
 """The loops that Python would be too slow for (private), each compiled by numba, which takes long to import.
 
-A module of loops is imported where `can_compile` says yes. Its file holds all that decides what numba makes
-of a loop, the options and the functions that it calls, since numba looks at no other file before it takes
-what it has kept. These functions are inlined. One that is compiled by itself becomes part of the loop in
-the process that compiles both, but not where it is read from the cache, and the two round differently.
+A module of loops is imported where `can_compile` is true. Its file holds the options of a loop and all
+functions that the loop calls, because numba checks no other file before it reuses its cache. These functions
+are inlined. A function that is compiled by itself becomes part of the loop in the process that compiles both,
+but not when it is read from the cache, and the two round differently.
 
 - `jit`: how loops are kept between processes.
 - `training`: the steps of attention units on a CPU.
@@ -13,7 +13,7 @@ the process that compiles both, but not where it is read from the cache, and the
 
 
 def can_compile() -> bool:
-    """Return whether numba is here, and is not told to run loops in Python."""
+    """Return whether numba is installed and its compiler is enabled."""
     try:
         import numba
     except ImportError:

@@ -13,7 +13,7 @@ def compiled(function=None, **options):
     if config.DISABLE_JIT:
         return function
     dispatcher = njit(**options)(function)
-    # numba raises RuntimeError where there is not a folder
+    # numba raises RuntimeError if it finds no folder for its cache
     with contextlib.suppress(RuntimeError):
         dispatcher.enable_caching()
     return dispatcher

@@ -52,7 +52,7 @@ def normal(seed, size):
         start = 16 * k if k < rows else size
         _box_muller(out[start : start + 16])
     if rest:
-        # the last sixteen are drawn anew
+        # PyTorch draws the last sixteen anew
         out[size - 16 : size] = out[size:]
     return out[:size]
 
@@ -61,10 +61,10 @@ def normal(seed, size):
 def _uniform(state, out):
     """Turn the twister's state by all its words, and give the first of them as numbers in [0, 1)."""
     for j in range(227):
-        state[j] = _twisted(state[j], state[j + 1], state[j + 397])
+        state[j] = _twist(state[j], state[j + 1], state[j + 397])
     for j in range(227, 623):
-        state[j] = _twisted(state[j], state[j + 1], state[j - 227])
-    state[623] = _twisted(state[623], state[0], state[396])
+        state[j] = _twist(state[j], state[j + 1], state[j - 227])
+    state[623] = _twist(state[623], state[0], state[396])
     for j in range(out.size):
         word = state[j]
         word ^= word >> U32(11)
@@ -75,9 +75,9 @@ def _uniform(state, out):
 
 
 @inline
-def _twisted(high, low, far):
+def _twist(high, low, far):
     joined = (high & U32(0x80000000)) | (low & U32(0x7FFFFFFF))
-    # all bits are one if the last one is
+    # this mask has all bits set if the last bit of `joined` is set
     odd = U32(0) - (joined & U32(1))
     return far ^ (joined >> U32(1)) ^ (odd & U32(0x9908B0DF))
 

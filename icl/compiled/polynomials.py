@@ -7,7 +7,7 @@ from icl.compiled.jit import compiled
 inline = njit(inline="always")
 
 
-# without fastmath nothing is rearranged
+# fastmath would rearrange sums, and the bits would differ from those of NumPy
 @compiled(nogil=True, error_model="numpy")
 def take(rows, gap, q, step, dim, degree, every):
     """Set rows (many, m) to the polynomials of a degree, which is q (m,), and of ``every`` next one."""

@@ -64,7 +64,7 @@ def _gradient(x, y, M, weights, sums, slope):
                 weights[i, b] += sums[a, b] * x[a, i, b]
         for b in range(contexts):
             largest[b] = max(largest[b], weights[i, b])
-    # weights, as yet without their sum, and the prediction
+    # weights before normalization, and the prediction
     for i in range(n):
         for b in range(contexts):
             weights[i, b] = _exp(weights[i, b] - largest[b], single)
@@ -72,7 +72,7 @@ def _gradient(x, y, M, weights, sums, slope):
             p[b] += weights[i, b] * y[i, b]
     for b in range(contexts):
         p[b] /= total[b]
-        # and what all terms are multiplied by
+        # from here on `total` is the common factor of all terms
         total[b] = (p[b] - y[n, b]) / (total[b] * weights.dtype.type(contexts / 2))
     for i in range(n):
         for b in range(contexts):

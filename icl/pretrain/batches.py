@@ -27,8 +27,8 @@ from icl.tasks.base import (
     unit_lipschitz,
 )
 
-#: Native random numbers are drawn for several steps at once: at most so many steps, and so many coordinates
-#: of tokens. On a GPU a call costs more than the numbers it draws.
+#: Native random numbers are drawn for several steps at once: the bounds on steps and on coordinates of
+#: tokens. On a GPU a call costs more than the numbers it draws.
 _BLOCKS = {"cpu": (16, 2**19), "cuda": (512, 2**25)}
 
 
@@ -93,11 +93,11 @@ def token_sets(
 ) -> list[TokenSets]:
     """Return the token sets of S x K units: one for each row, or compiled ones of all rows that are alike.
 
-    Arguments are those of `TokenSets`, and of ``torch.compile``. What it cannot compile, as laws and classes
-    of one's own, is left as it is.
+    Arguments are those of `TokenSets`, and of ``torch.compile``. User-defined laws and
+    classes, which it cannot compile, are left as they are.
     """
     found = []
-    # of three contexts or fewer `_Streams` could not tell which axis they are
+    # with three contexts or fewer `_Streams` could confuse their axis with another
     together = compiled and batch_size > 3
     for key, alike in itertools.groupby(rows, _law_and_classes if together else lambda row: None):
         if key is None:
@@ -135,11 +135,11 @@ class TokenSets:
         self.steps = steps_of_block(rows[0][0], batch_size, stream, self.device)
         self.dtype: torch.dtype = getattr(torch, dtype)
         tasks = [[unit_lipschitz(unit.task) for unit in row] for row in rows]
-        # functions of equal classes are drawn once
+        # equal classes share their functions, which are drawn once
         keys = [key_of(task) for task, _ in tasks[0]]
         self._different = {key: task for key, (task, _) in zip(keys, tasks[0], strict=True)}
         self._which = [list(self._different).index(key) for key in keys]
-        # of values and of noise
+        # each pair has the factor of the values and that of the noise
         self._scales: Any = [
             [(scale, unit.noise_std) for unit, (_, scale) in zip(row, own, strict=True)]
             for row, own in zip(rows, tasks, strict=True)
@@ -174,7 +174,7 @@ class TokenSets:
         shape = self.steps * self.count, one.context_length + 1
         normal = _normal(draw("covariates"), (*shape, one.task.dim))
         noise = _normal(draw("noise"), shape)
-        # a class of one's own is always given a generator of NumPy
+        # a user-defined class always gets a generator of NumPy
         functions = [
             draw_function(task, draw("tasks", self.native and is_ours(task)), count)
             for task in self._different.values()

@@ -40,7 +40,7 @@ class Options(TypedDict, total=False):
     progress: bool
 
 
-#: How numbers of a unit are checked, and then kept as plain ones, so that equal units have equal text.
+#: Checks of a unit's numbers, which return plain numbers so that equal units have equal text.
 OF_UNITS: dict[str, Callable[..., Any]] = {
     "noise_std": partial(real, least=OF_NOISE[0], most=OF_NOISE[1]),
     "context_length": partial(integer, least=OF_DRAWN_CONTEXT[0], most=OF_DRAWN_CONTEXT[1]),
@@ -49,7 +49,7 @@ OF_UNITS: dict[str, Callable[..., Any]] = {
     "width": partial(integer, least=1, most=10**6),
     "initial_std": partial(real, least=0, most=MOST),
 }
-#: How settings are checked.
+#: Checks of the settings.
 OF_SWEEPS: dict[str, Callable[..., Any]] = {
     "steps": partial(integer, least=1, most=10**9),
     "batch_size": partial(integer, least=1, most=10**7),

@@ -117,7 +117,8 @@ def _mean_errors(
     total = np.zeros(len(units))
     for step, begin in enumerate(range(0, contexts, piece)):
         rng = stream(test.seed, "evaluation", step)
-        count = min(piece, contexts - begin)  # the last piece is drawn whole, and cut
+        # the last piece is drawn whole, and then cut
+        count = min(piece, contexts - begin)
         x = test.covariate_law.from_normal(torch.from_numpy(rng.standard_normal((piece, *shape))))
         noise = torch.from_numpy(rng.standard_normal((piece, shape[0])))
         f = draw_function(test.task, rng, piece)(x)

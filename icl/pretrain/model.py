@@ -56,7 +56,7 @@ def _scores(theta: Tensor, x: Tensor, y: Tensor, width: int | None) -> tuple[Ten
     if width is None:
         return _inner(_image(theta, query), tokens), labels
     own = by_name(theta, width)
-    # the label is one more coordinate of a token, which the query has not
+    # the label is one more coordinate of a token, which the query lacks
     u = own["W_K"].mT @ own["W_Q"][..., :-1] @ query
     z = torch.cat([tokens.expand(-1, y.shape[1], -1, -1, -1), labels.unsqueeze(2)], 2)
     return _inner(u, z), _inner(own["W_V"].unsqueeze(-1), z)

@@ -26,9 +26,9 @@ from icl.pretrain.model import Array, by_name, take_step
 from icl.pytorch import Tensor, torch
 from icl.tasks.base import key_of
 
-#: Most numbers in the batches of a stack on a CPU; on a GPU they may take this share of the memory.
-_LARGEST, _SHARE = 2**28, 1 / 8
-#: A sweep says about so often how far it is.
+#: Bound of the numbers in the batches of a stack on a CPU; on a GPU they may take this share of the memory.
+_MAX_BATCH_NUMBERS, _SHARE = 2**28, 1 / 8
+#: A sweep reports its progress about this many times.
 _STOPS = 100
 
 
@@ -54,7 +54,7 @@ def _is_there(compiler: str) -> bool:
         text = f"training takes longer, as its steps are not compiled: {error}"
         warnings.warn(text, RuntimeWarning, stacklevel=2)
         return False
-    # numba that is told not to compile would run the loops in Python
+    # numba may be installed with its compiler disabled, which would run the loops in Python
     return can_compile()
 
 
@@ -92,7 +92,7 @@ class Stack:
         self.factors = state.new_empty(self.sets[0].steps, 3)
         self.adam = settings.optimizer == "adam"
         self.kind: Any = {"width": one.width, "activation": one.activation, "adam": self.adam}
-        # of the next step in its block
+        # the place is that of the next step in its block
         self.place = torch.zeros(1, dtype=torch.int64, device=state.device)
         self.loops: Any = None
         self.graph: Graph | None = None
@@ -104,8 +104,10 @@ class Stack:
             self._compile()
         self.threads = 1
         self.batches: Any = None
-        self.drawn: list[int] = []  # the blocks in them
-        self.shares = False  # whether other stacks draw theirs in its place
+        # these blocks are in the batches
+        self.drawn: list[int] = []
+        # other stacks may draw their blocks in the same memory
+        self.shares = False
 
     @property
     def numbers(self) -> int:
@@ -257,7 +259,7 @@ class Sweep:
         starts = [unit.initial() for unit in units]
         # on a CPU as many stacks train at once as PyTorch has threads here
         self.threads = torch.get_num_threads() if device.type == "cpu" else 1
-        self.device, most = device, _LARGEST
+        self.device, most = device, _MAX_BATCH_NUMBERS
         if device.type == "cuda":
             size = torch.finfo(getattr(torch, settings.dtype)).bits // 8
             most = int(_SHARE * torch.cuda.get_device_properties(device).total_memory) // size
@@ -291,12 +293,14 @@ class Sweep:
 
         A stack of loops has one token set.
         """
-        sets = defaultdict(list)  # of units that share covariates and are of one kind
+        # units of one set share covariates and are of one kind
+        sets = defaultdict(list)
         for index, unit in enumerate(self.units):
             kind = unit.context_length, unit.activation, unit.width, self.compiled[index]
             sets[kind, unit.seed, key_of(unit.covariate_law)].append(index)
         dim, on_cpu = self.units[0].task.dim, self.device.type == "cpu"
-        alike = defaultdict(list)  # sets of as many units, whose arrays have one shape
+        # sets of equally many units have arrays of one shape
+        alike = defaultdict(list)
         for (kind, *_), row in sets.items():
             looped = on_cpu and kind[-1]
             for some in _chunks(row, len(row) if looped else most // self._tokens(row[0]) - dim):

@@ -89,7 +89,7 @@ def pretrain(
         dtype=dtype,
         record=record,
     )
-    units = _checked_units(units, settings)
+    units = _check_units(units, settings)
     progress = flag(progress, "progress")
     place = checks.device(device, "device")
     sweep = Sweep(units, settings, place)
@@ -122,7 +122,7 @@ def pretrain(
     )
 
 
-def _checked_units(units: Any, settings: Settings) -> tuple[UnitConfig, ...]:
+def _check_units(units: Any, settings: Settings) -> tuple[UnitConfig, ...]:
     """Return the units as a tuple; ValueError if they cannot be trained together."""
     if isinstance(units, str | bytes) or not isinstance(units, Sequence):
         raise ValueError(f"units={shown(units)}: must be a sequence of UnitConfig")
@@ -138,7 +138,8 @@ def _checked_units(units: Any, settings: Settings) -> tuple[UnitConfig, ...]:
     size = settings.batch_size
     affordable(max(sizes), 1e10, "batch_size", size, "numbers a batch of a unit")
     if not settings.shared_tokens:
-        first: dict[int, int] = {}  # the first unit that has a seed
+        # for each seed, the first unit that has it
+        first: dict[int, int] = {}
         for index, unit in enumerate(units):
             if (other := first.setdefault(unit.seed, index)) != index:
                 raise ValueError(
@@ -185,7 +186,8 @@ def train_grid(
     }
     shared: Any = learning_rate
     if sequence(learning_rate) is not None:
-        given["learning_rate"], shared = learning_rate, 0.05  # each unit has its own
+        # each unit has its own rate, so the shared one is not used
+        given["learning_rate"], shared = learning_rate, 0.05
     lists = {name: sequence(value) for name, value in given.items()}
     lengths = {name: len(value) for name, value in lists.items() if value is not None}
     if len(set(lengths.values())) > 1:

@@ -1,6 +1,6 @@
 """Function classes and their covariances.
 
-- `base`: `Zonal`, the rotation-invariant class; write your own by deriving from it. `Projected` covariates.
+- `base`: `Zonal`, the rotation-invariant class; a user-defined class derives from it. `Projected` covariates.
 - `classes`: affine, ReLU, cosine without and with a phase, linear, quadratic, sign, exponential, a smooth
   step, random networks.
 - `quadratic_form`: the risk of any predictor that is linear in the labels, given the tokens.

@@ -39,7 +39,8 @@ _Computed = TypeVar("_Computed", bound=Callable[..., Any])
 #: Limits of what is computed: a dimension is at most ``MOST_DIM``, and because of squares L is at
 #: least ``LEAST``, and L and sigma are at most ``MOST``.
 MOST_DIM, LEAST, MOST = 10_000, 1e-100, 1e100
-MOST_DEGREE = 10**6  # of a spectrum that is asked for
+#: A spectrum is computed up to this degree at most.
+MOST_DEGREE = 10**6
 
 #: The least and the largest value of a noise level, a window and a context length. A noise level by which
 #: something is divided is positive, and a context that is drawn must fit into memory.
@@ -52,7 +53,7 @@ OF_CONTEXT, OF_DRAWN_CONTEXT = (1, MOST), (1, 10**7)
 class Zonal:
     """Base of all rotation-invariant classes on the unit sphere of R^dim.
 
-    A class of your own derives from this one and gives `covariance`; `spectrum` and
+    A user-defined class derives from this one and gives `covariance`; `spectrum` and
     `variogram` then follow numerically, slower than from closed forms. Given by their covariances
     alone, the classes below have the same risk to 2e-9 for w <= 1000. On the circle those with kinks
     (ReLU) lose more: 1e-8 for w <= 5 only. Functions that jump are too rough for this, and refused: give
@@ -75,7 +76,7 @@ class Zonal:
         object.__setattr__(self, "dim", integer(self.dim, "dim", 2, MOST_DIM))
         if hasattr(self, "lipschitz"):
             value = real(self.lipschitz, "lipschitz", 0, above=True)
-            # and its square
+            # the square of the constant must be a finite, positive number as well
             object.__setattr__(self, "lipschitz", real(value, "lipschitz", LEAST, MOST))
         for name, (check, least, most) in self._ranges.items():
             object.__setattr__(self, name, check(getattr(self, name), name, least, most))
@@ -145,7 +146,7 @@ class Zonal:
         return self._variogram(angles(theta))
 
     def _variogram(self, theta: Array) -> Array:
-        """Return `variogram` at angles that are checked; your own class gives `variogram`."""
+        """Return `variogram` at checked angles; a user-defined class gives `variogram`."""
         return self.covariance(np.array(1.0)) - self.covariance(np.cos(theta))
 
     def sample(self, rng: Rng, count: int) -> Function:
@@ -159,7 +160,7 @@ class Zonal:
         return self._draw(rng, count)
 
     def _draw(self, rng: Rng, count: int) -> Function:
-        """Draw the functions of `sample`, which has checked the arguments; your own class gives `sample`."""
+        """Draw the functions of `sample` from checked arguments; a user-defined class gives `sample`."""
         raise NotImplementedError(f"{self!r}: {type(self).__name__} must define sample(rng, count)")
 
 
@@ -172,8 +173,8 @@ def uniform_numbers(rng: Rng, *shape: int) -> Array:
 def is_ours(task: Any) -> bool:
     """Return whether equality of this class with another means equal numbers.
 
-    That holds for the frozen dataclasses of this package. A class of one's own may depend on a global, on a
-    class attribute, or on an attribute that is no field, none of which its equality sees.
+    That holds for the frozen dataclasses of this package. A user-defined class may depend on a global, on a
+    class attribute, or on an attribute that is not a field, and its equality ignores all of these.
     """
     if not type(task).__module__.startswith("icl."):
         return False
@@ -195,7 +196,7 @@ def key_of(value: Any) -> Any:
 def unit_lipschitz(task: Task) -> tuple[Task, float]:
     """Return the class with L = 1 and the factor L, for classes whose functions are proportional to L.
 
-    Classes of one's own are left as they are: a copy would lose what is no field of theirs.
+    User-defined classes are left as they are: a copy would lose attributes that are not fields.
     """
     if isinstance(task, Zonal) and task.homogeneous and is_ours(task):
         one: dict[str, Any] = {"lipschitz": 1.0}
@@ -206,7 +207,7 @@ def unit_lipschitz(task: Task) -> tuple[Task, float]:
 def cache_by_class(maxsize: int) -> Callable[[_Computed], _Computed]:
     """Return a decorator that caches what a function computes for classes whose equality means equal numbers.
 
-    For other classes, the first argument of the function, it computes anew.
+    The class is the first argument of the function. Other classes are computed anew on every call.
     """
 
     def decorate(function: _Computed) -> _Computed:
@@ -222,7 +223,7 @@ def cache_by_class(maxsize: int) -> Callable[[_Computed], _Computed]:
 
 
 def fine_variance(task: Zonal) -> float:
-    """Return ``unresolved`` of a class; ValueError if a class of one's own gives no finite number >= 0."""
+    """Return ``unresolved`` of a class; ValueError unless it is a finite number >= 0."""
     value = task.unresolved
     return value if is_ours(task) else real(value, "unresolved", 0, MOST**2)
 
@@ -233,9 +234,9 @@ def variogram_of(task: Zonal, theta: Array) -> Array:
 
 
 def coefficients(task: Zonal, degree: int) -> tuple[Array, float]:
-    """Return the `Zonal.spectrum` of a class; ValueError if one of one's own gives no numbers >= 0.
+    """Return the `Zonal.spectrum` of a class; ValueError unless a user-defined class gives numbers >= 0.
 
-    Rounding may make the numbers of one's own a little less than zero.
+    Rounding may make the numbers of a user-defined class slightly negative.
     """
     found = task.spectrum(degree)
     if is_ours(task):
@@ -255,7 +256,7 @@ def coefficients(task: Zonal, degree: int) -> tuple[Array, float]:
 
 
 def check_task(task: Any, name: str = "task") -> None:
-    """Raise TypeError if ``task`` is no rotation-invariant class, ValueError if its fine variance is none."""
+    """Raise TypeError unless ``task`` is a `Zonal` class, ValueError if its fine variance is invalid."""
     if not isinstance(task, Zonal):
         raise TypeError(f"{name}={shown(task)}: must be a rotation-invariant class from icl.tasks")
     fine_variance(task)
@@ -284,9 +285,9 @@ def check_setting(
 
 
 class Task(Protocol):
-    """What pretraining asks of a class; every class of `icl.tasks` has it.
+    """The attributes of a class that pretraining uses; every class of `icl.tasks` has them.
 
-    A class of your own is given a generator of NumPy, and its functions float64 tensors on the CPU, which
+    A user-defined class is given a generator of NumPy, and its functions float64 tensors on the CPU, which
     NumPy takes, too; they return tensors or arrays. It is the same wherever functions are drawn. The class
     should be a frozen dataclass, so that results can say what it was.
     """
@@ -302,22 +303,22 @@ class Task(Protocol):
 def draw_function(task: Task, rng: Rng, count: int) -> Function:
     """Draw ``count`` functions of a class, to be called on covariates (count, n, d) for values (count, n).
 
-    Those of a class of the user's own get the covariates in float64 on the CPU, as `Task` promises.
+    Those of a user-defined class get the covariates in float64 on the CPU, as `Task` promises.
 
     Raises:
-        ValueError: If those of a class of the user's own return something else than as many finite numbers.
+        ValueError: If those of a user-defined class return anything but as many finite numbers.
     """
     function = task.sample(rng, count)
-    return function if is_ours(task) else partial(_checked_values, task, function)
+    return function if is_ours(task) else partial(_check_values, task, function)
 
 
-def _checked_values(task: Task, function: Function, x: torch.Tensor) -> torch.Tensor:
+def _check_values(task: Task, function: Function, x: torch.Tensor) -> torch.Tensor:
     from icl.pytorch import torch
 
     given: Any = function(x.double().cpu()) if callable(function) else function
     got = f"a {type(given).__name__}"
     if callable(function) and hasattr(given, "shape"):
-        # also of integers
+        # the function may return integers
         values = torch.as_tensor(given, dtype=torch.float64)
         fits = values.shape == x.shape[:-1]
         if fits and values.isfinite().all():

@@ -1,4 +1,4 @@
-"""Whether the functions that a class of one's own samples are those that its covariance describes."""
+"""Compare the functions that a user-defined class samples with its covariance."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from icl.streams import stream
 from icl.tasks.base import Zonal, check_task, draw_function, fine_variance
 
 _FUNCTIONS, _POINTS = 40_000, 3
-#: Pairs of points, of which a point and itself are one.
+#: The pairs include each point with itself.
 _PAIRS = list(itertools.combinations_with_replacement(range(_POINTS), 2))
-#: Of all intervals together.
+#: All intervals together raise a false alarm with this probability.
 _FALSE_ALARM_RATE = 1e-5
 _HALF_WIDTH = float(-ndtri(_FALSE_ALARM_RATE / len(_PAIRS) / 2))
 

@@ -54,7 +54,7 @@ class Expanded(Zonal):
 
     def _variogram(self, theta: Array) -> Array:
         a = self.coefficients()
-        # those that change a digit
+        # drop terms below double precision
         a = a[: np.flatnonzero(a > 1e-20 * a.max())[-1] + 1]
         even = not a[::2].any()
         return shortfall(self.dim, a[1::2] if even else a, theta, even)
@@ -102,7 +102,7 @@ class ReLU(Zonal):
 
     @property
     def singular_term(self) -> tuple[float, float]:
-        # sin t - t cos t ~ t^3 / 3
+        # near zero sin t - t cos t is t^3 / 3
         return 3.0, self.lipschitz**2 / (9 * math.pi * self.dim)
 
     @property
@@ -382,7 +382,7 @@ class Network(Zonal):
         return f
 
 
-#: The classes by name; a class of one's own is one more entry, and has its name in every chapter then.
+#: The classes by name; a user-defined class that is added here can be named in every chapter.
 CLASSES: dict[str, Callable[..., Zonal]] = {
     kind.label.lower(): kind
     for kind in (Affine, ReLU, Cosine, Linear, Quadratic, Sign, PhasedCosine)
@@ -468,7 +468,7 @@ def _bessel(mu: ArrayLike, x: ArrayLike) -> Array:
         total += term
     large, mu = np.where(short, 1.0, x), np.where(short, 0.0, mu)
     wave = jv(mu, large)
-    # orders may underflow
+    # Bessel functions of large order may underflow to zero
     size = np.log(np.abs(wave), out=np.full(wave.shape, -np.inf), where=wave != 0)
     return np.where(
         short, total, np.sign(wave) * np.exp(gammaln(mu + 1) + mu * np.log(2 / large) + size)

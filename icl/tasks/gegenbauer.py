@@ -15,9 +15,10 @@ from icl.checks import integer
 from icl.compiled import can_compile
 
 Array = NDArray[np.float64]
-_BLOCK = 16  # degrees at a time
-#: Numbers that a process computes before it loads the compiled loop, and how many it has computed.
-_MANY, _taken = 3 * 10**7, 0
+#: Sums over degrees take this many degrees at a time.
+_BLOCK = 16
+#: A process loads the compiled loop after this many numbers; the second counts those that were computed.
+_MAX_UNCOMPILED, _taken = 3 * 10**7, 0
 
 
 def multiplicity(dim: int, degree: int) -> Array:
@@ -25,8 +26,7 @@ def multiplicity(dim: int, degree: int) -> Array:
     i = np.arange(1, degree + 1)
     if dim == 2:
         return np.concatenate([[1.0], np.full(degree, 2.0)])
-    # N_l = (2l+d-2)/l * binom(l+d-3, l-1)
-    # coefficients that such numbers multiply are negligible
+    # N_l = (2l+d-2)/l * binom(l+d-3, l-1); beyond 1e300 its coefficients are negligible
     with np.errstate(over="ignore"):
         binomial = np.concatenate([[1.0], np.cumprod((i[:-1] + dim - 2) / i[:-1])])
         return np.concatenate([[1.0], np.minimum((2 * i + dim - 2) / i * binomial, 1e300)])
@@ -65,7 +65,8 @@ def angle_quadrature(dim: int, nodes: int) -> tuple[Array, Array]:
     x, weight = np.polynomial.legendre.leggauss(nodes)
     theta = (x + 1) * np.pi / 2
     sine = np.sin(theta)
-    p = weight * (sine / sine.max()) ** (dim - 2)  # does not underflow everywhere
+    # the division by the maximum keeps the power from underflowing everywhere
+    p = weight * (sine / sine.max()) ** (dim - 2)
     return theta, p / p.sum()
 
 
@@ -107,7 +108,7 @@ def take(rows: Array, gap: Array, q: Array, step: Array, dim: int, degree: int, 
         change = 1 - q
         change *= gap
         change *= 1 / ahead
-        # in place, because the arrays are short and there are many degrees
+        # updates are in place, because there are many degrees, and each would allocate short arrays
         step *= behind / ahead
         step += change
         q += step
@@ -120,13 +121,13 @@ def _up(degree: int, dim: int) -> float:
 
 
 def _loop(numbers: int) -> Any:
-    """Return the compiled loop if numba is here and the process has use for it, else `take`.
+    """Return the compiled loop if numba is installed and many numbers were computed, else `take`.
 
-    It takes half a second to load, as long as NumPy takes for some such numbers.
+    Loading it takes half a second, which few numbers do not repay.
     """
     global _taken
     _taken += numbers
-    return (_compiled() if _taken > _MANY else None) or take
+    return (_compiled() if _taken > _MAX_UNCOMPILED else None) or take
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""The Gegenbauer coefficients of a class of one's own, found from its covariance alone."""
+"""The Gegenbauer coefficients of a user-defined class, found from its covariance alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from icl.tasks.gegenbauer import Array, Polynomials, angle_quadrature
 if TYPE_CHECKING:
     from icl.tasks.base import Zonal
 
-_MISFIT = 1e-9  # of a fitted variogram, relative to its largest value
+#: Largest error of a fitted variogram, relative to its largest value.
+_MAX_MISFIT = 1e-9
 
 
 def fitted_spectrum(task: Zonal, degree: int) -> tuple[Array, float]:
@@ -31,28 +32,28 @@ def fitted_spectrum(task: Zonal, degree: int) -> tuple[Array, float]:
     (array([0.06666667, 0.        ]), 0.0)
     """
     require_arrays(task)
-    # P_l oscillates too much to be fitted, and projections lose few digits
+    # on the circle P_l oscillates too much for the fit, and projections lose few digits
     if task.dim == 2:
-        return _projected(task, degree)
-    degrees, a, rest = _fitted(task)
+        return _project(task, degree)
+    degrees, a, rest = _fit_variogram(task)
     out, wanted = np.zeros(degree), degrees <= degree
     out[degrees[wanted] - 1] = a[wanted]
     return out, float(a[~wanted].sum() + rest)
 
 
-def _projected(task: Zonal, degree: int) -> tuple[Array, float]:
+def _project(task: Zonal, degree: int) -> tuple[Array, float]:
     """Return `Zonal.spectrum` on the circle, a Fourier series."""
     a, size = _fourier(task, degree, 4 * degree + 200)
     finer, _ = _fourier(task, degree, 8 * degree + 400)
     if not np.abs(a - finer).sum() <= 1e-9 * size:
-        raise _not_fitted(
+        raise _make_fit_error(
             task, f"coefficients change by {np.abs(a - finer).sum() / size:.1e}, allowed 1e-09"
         )
     if np.any(a < -1e-9 * size):
         raise ValueError(
             f"{task!r}: covariance is not positive definite, a_{np.argmin(a)}={a.min():.2g}"
         )
-    # below is rounding; Schoenberg: none is negative
+    # smaller coefficients are rounding errors; by Schoenberg's theorem all are nonnegative
     a = np.where(a > 1e-15 * size, a, 0.0)
     rest = float(task.covariance(np.array(1.0)) - a.sum())
     return a[1:], rest if rest > 1e-14 * size else 0.0
@@ -62,14 +63,15 @@ def _fourier(task: Zonal, degree: int, nodes: int) -> tuple[Array, float]:
     """Return ``a_0, ..., a_degree`` of a covariance on the circle by the midpoint rule, and its size."""
     theta = (2 * np.arange(nodes) + 1) * np.pi / (2 * nodes)
     k = finite(task, task.covariance(np.cos(theta)), theta)
-    from scipy.fft import dct  # only classes of the user need it
+    # only user-defined classes need this import
+    from scipy.fft import dct
 
     a = dct(k)[: degree + 1] / nodes
     a[0] /= 2
     return a, float(np.abs(k).max())
 
 
-def _not_fitted(task: Zonal, why: str) -> ValueError:
+def _make_fit_error(task: Zonal, why: str) -> ValueError:
     """Return the error of a covariance whose coefficients were not found."""
     return ValueError(
         f"{task!r}: the numerical fit of Gegenbauer coefficients >= 0 to the covariance failed ({why}). "
@@ -93,13 +95,13 @@ def require_arrays(task: Zonal) -> None:
 
 
 def finite(task: Zonal, values: Array, theta: Array) -> Array:
-    """Return values of a covariance or variogram at angles; refuse others than finite numbers."""
+    """Return values of a covariance or variogram at angles; raise unless they are finite numbers."""
     if np.shape(values) != theta.shape or not np.all(np.isfinite(values)):
         raise ValueError(f"{task!r}: covariance(cosine) must be finite, and of the shape of cosine")
     return values
 
 
-def _fitted(task: Zonal) -> tuple[NDArray[np.int_], Array, float]:
+def _fit_variogram(task: Zonal) -> tuple[NDArray[np.int_], Array, float]:
     """Return degrees, coefficients and the sum of all later ones, fitted to the variogram.
 
     On a sphere of many dimensions the projections ``a_l = N_l E[k P_l]`` are useless: k is known to
@@ -110,11 +112,12 @@ def _fitted(task: Zonal) -> tuple[NDArray[np.int_], Array, float]:
     """
     degrees, theta = fit_grid()
     gamma = np.asarray(finite(task, task.variogram(theta), theta), dtype=float)
+    # constant functions have no spectrum
     if not np.abs(gamma).max() > 1e-14 * abs(float(task.covariance(np.array(1.0)))):
-        return degrees, np.zeros(degrees.size), 0.0  # constants
+        return degrees, np.zeros(degrees.size), 0.0
     a, misfit = _fit(task.dim, gamma.tobytes())
-    if not misfit <= _MISFIT:
-        raise _not_fitted(task, f"misfit {misfit:.1e}, allowed {_MISFIT:g}")
+    if not misfit <= _MAX_MISFIT:
+        raise _make_fit_error(task, f"misfit {misfit:.1e}, allowed {_MAX_MISFIT:g}")
     return degrees, a[:-1], float(a[-1])
 
 
@@ -122,7 +125,7 @@ def _fitted(task: Zonal) -> tuple[NDArray[np.int_], Array, float]:
 def fit_grid() -> tuple[NDArray[np.int_], Array]:
     """Return the degrees that are fitted, and the angles of the fit."""
     sparse = np.round(500 * 1.04 ** np.arange(1, 87)).astype(int)
-    # of both parities
+    # include even and odd degrees
     degrees = np.unique(np.concatenate([np.arange(1, 501), sparse, sparse + 1]))
     near = np.geomspace(2 / degrees[-1], 0.3, 225)
     return degrees, np.concatenate(
@@ -132,16 +135,16 @@ def fit_grid() -> tuple[NDArray[np.int_], Array]:
 
 @lru_cache(maxsize=64)
 def _fit(dim: int, variogram: bytes) -> tuple[Array, float]:
-    """Return the coefficients and the misfit of `_fitted`, from the bytes of what determines it."""
+    """Return the coefficients and the misfit of `_fit_variogram`, from the bytes of what determines it."""
     degrees, theta = fit_grid()
     gamma = np.frombuffer(variogram)
     rows = Polynomials(dim, theta).take(degrees[-1] + 1)[degrees]
-    # the last: degrees that no window resolves
+    # the last column stands for degrees that no window resolves
     table = np.stack([*rows, np.ones_like(theta)], axis=1)
-    # takes long to import, and only classes of the user need it
+    # this takes long to import, and only user-defined classes need it
     from scipy.optimize import nnls
 
-    # small angles matter in narrow windows
+    # narrow windows depend on small angles, so errors there are weighted by 1 / gamma
     weight = 1 / (np.abs(gamma) + 1e-5 * np.abs(gamma).max())
     a, _ = nnls(table * weight[:, None], gamma * weight, maxiter=20_000)
     return a, float(np.max(np.abs(table @ a - gamma)) / np.abs(gamma).max())

@@ -48,7 +48,7 @@ class QuadraticRisk:
 
         Raises:
             TypeError: If the class is not rotation invariant.
-            ValueError: If the noise is out of range, the dimensions differ, or a token is no unit vector.
+            ValueError: If the noise is out of range, the dimensions differ, or a token is not a unit vector.
         """
         from icl.pytorch import torch
 
@@ -66,11 +66,13 @@ class QuadraticRisk:
             raise ValueError(
                 f"tokens: must be unit vectors, squared lengths are up to {float(length.max()):g}"
             )
-        cosine = cosine.clamp(-1, 1)  # of rounding
+        # rounding may take a cosine out of its range
+        cosine = cosine.clamp(-1, 1)
         prior, pairs = task.second_moment, torch.triu_indices(cosine.shape[1], cosine.shape[2], 1)
         values = torch.as_tensor(np.asarray(task.covariance(cosine[:, *pairs].numpy())))
         k = torch.empty_like(cosine)
-        k[:, *pairs] = k[:, *pairs.flip(0)] = values  # of each pair once
+        # each pair is computed once
+        k[:, *pairs] = k[:, *pairs.flip(0)] = values
         gram = k[:, :-1, :-1].clone()
         gram.diagonal(dim1=-2, dim2=-1).fill_(prior + noise_std**2)
         noisy = noise_std > 0 or fine_variance(task) > 0
@@ -95,7 +97,7 @@ class QuadraticRisk:
         return torch.einsum("...bi,bij,...bj->...b", a.to(self.gram), self.gram, b.to(self.gram))
 
     def _check(self, weights: torch.Tensor, name: str) -> None:
-        """Refuse what is no tensor (..., B, n); entries are not looked at, NaN gives NaN."""
+        """Raise unless ``weights`` is a tensor (..., B, n); entries are not checked, NaN gives NaN."""
         tensor(weights, name, *self.kernel_vector.shape, finite=False)
 
     def kriging(self) -> torch.Tensor:

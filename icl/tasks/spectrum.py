@@ -24,8 +24,10 @@ from icl.tasks.gegenbauer import harmonics, shortfall
 if TYPE_CHECKING:
     import torch
 
-_MOST_POWERS = 10_000  # degrees of a class
-_MOST_VALUE = 1e49  # of a map, whose variance has to be a power
+#: A class has at most this many degrees.
+_MAX_POWERS = 10_000
+#: A map has values up to this size, so that its variance is within the bound of a power.
+_MAX_ABS_VALUE = 1e49
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,8 +42,8 @@ class Spectrum(Expanded):
     ``power[l] / A``, A their sum, and a random direction u. Other functions may have the same power: the
     risk of attention depends on the power alone. With a rest there is nothing to draw.
 
-    ValueError if the dimension is not 2 to 10,000, if the powers are no sequence of 2 to 10,000 numbers, or
-    if one of them or the rest is negative or not finite.
+    ValueError if the dimension is not 2 to 10,000, if the powers are not a sequence of 2 to 10,000 numbers,
+    or if one of them or the rest is negative or not finite.
     """
 
     power: tuple[float, ...] = (0.0, 1.0)
@@ -54,7 +56,7 @@ class Spectrum(Expanded):
         given = sequence(self.power)
         if given is None:
             raise ValueError(f"power={shown(self.power)}: must be a sequence of numbers >= 0")
-        integer(len(given), "len(power)", 2, _MOST_POWERS)
+        integer(len(given), "len(power)", 2, _MAX_POWERS)
         power = tuple(real(p, f"power[{at}]", 0, MOST) for at, p in enumerate(given))
         object.__setattr__(self, "power", power)
         object.__setattr__(self, "rest", real(self.rest, "rest", 0, MOST))
@@ -72,7 +74,7 @@ class Spectrum(Expanded):
 
     def _variogram(self, theta: Array) -> Array:
         """Return ``sum_l power_l (1 - P_l(cos theta))`` at angles in [0, pi], without the rest."""
-        # of a map every degree counts
+        # maps need every degree
         return shortfall(self.dim, self.coefficients(), theta)
 
     def _draw(self, rng: Rng, count: int) -> Function:
@@ -108,7 +110,7 @@ class Globe(Spectrum):
 
     Build it with `globe`, which finds the power of a map. The functions are the values of the map, constant
     on each of its cells, after a uniformly random rotation. ValueError for another dimension than three, and
-    for values that are no map, see `globe`.
+    for values that are not a map, see `globe`.
     """
 
     values: Array = field(kw_only=True, compare=False, repr=False)
@@ -179,7 +181,7 @@ def globe(values: ArrayLike, degree: int) -> Globe:
     edges = np.linspace(0, math.pi, found.shape[0] + 1)
     area = -np.diff(np.cos(edges)) / 2
     mean = float(area @ found.mean(axis=1))
-    # beside the square of a mean far from zero no digit of the rest would be left
+    # centre first: otherwise cancellation destroys `rest`
     centered = found - mean
     power = map_power(centered, degree)
     power[0] = mean**2
@@ -190,7 +192,7 @@ def globe(values: ArrayLike, degree: int) -> Globe:
 
 def _map(values: Any) -> Array:
     """Return a map as a new float64 array (rows, columns)."""
-    found = table(values, "values", _MOST_VALUE)
+    found = table(values, "values", _MAX_ABS_VALUE)
     if found.ndim != 2 or found.shape[0] < 2 or found.shape[1] < 4:
         raise ValueError(f"values of shape {found.shape}: must have 2 rows and 4 columns or more")
     return found

@@ -111,7 +111,8 @@ def target(B: Tensor | None, kind: str) -> Tensor:
         raise ValueError(f"kind is {shown(kind)}; allowed: {', '.join(KINDS)}")
     if B is None and kind in TARGETED:
         raise ValueError(f"B is None; kind {kind!r} needs targets of shape (..., n, m)")
-    return cast(Tensor, B)  # None only where the kind does not look at it
+    # B is None only for kinds that ignore it
+    return cast(Tensor, B)
 
 
 def _dot(Y: Tensor, Z: Tensor) -> Tensor:

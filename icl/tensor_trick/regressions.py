@@ -39,11 +39,11 @@ def loss(
     """Compute one of the five losses, with the factor 1/2 where `icl.tensor_trick.formulas` has it.
 
     The kind is one of `KINDS`; B may be None for "sparse" and "entropy", which have no targets. The result
-    (...) has one loss for every element of the broadcast batch. Entries are not looked at: NaN gives NaN, and
+    (...) has one loss for every element of the broadcast batch. Entries are not checked: NaN gives NaN, and
     exp in "rescaled" and "sparse" may overflow to infinity.
 
     Raises:
-        ValueError: If the kind is none of `KINDS`, or its targets are missing or have another shape.
+        ValueError: If the kind is not in `KINDS`, or its targets are missing or have another shape.
     """
     used = _targets(A1, A2, B, kind)
     half = A1 @ X
@@ -98,7 +98,7 @@ def hvp(
 
 
 def _targets(A1: Tensor, A2: Tensor, B: Tensor | None, kind: str) -> Tensor | None:
-    """Return the targets, None for kinds that have none; raise ValueError unless they are (..., n, m)."""
+    """Return the targets, or None for kinds without targets; raise ValueError unless they are (..., n, m)."""
     B, shape = target(B, kind), (A1.shape[-2], A2.shape[-2])
     if kind not in TARGETED:
         return None
@@ -120,12 +120,12 @@ def _blocks(
 
 
 def _over_blocks(part: Callable[[slice], Tensor], *given: Tensor | None) -> list[Tensor]:
-    """Return what the function says of each block of rows, in their order."""
+    """Return the values of the function on all blocks of rows, in their order."""
     A1, A2, X, B, V = (*given, None)[:5]
     assert A1 is not None and A2 is not None and X is not None
     blocks = _blocks(A1, A2, X, B, V)
     total = torch.get_num_threads()
-    # a thread knows nothing of the history, the transforms and the types that PyTorch keeps by thread
+    # PyTorch keeps autograd history, transforms and autocast types by thread, so new threads lack them
     recorded = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in given)
     watched = torch._C._are_functorch_transforms_active() or torch.is_autocast_enabled("cpu")
     workers = min(total, len(blocks))

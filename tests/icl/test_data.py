@@ -122,7 +122,7 @@ def test_the_exact_window_mostly_lies_between_low_and_high():
 def test_blocks_do_not_change_the_numbers(monkeypatch):
     whole = icl.predict(X, Y, Q, 2.0), icl.best_window(X, Y)
     monkeypatch.setattr("icl.data._BLOCK", 50)
-    monkeypatch.setattr("icl.data._PRODUCT", 60)
+    monkeypatch.setattr("icl.data._MAX_MULTIPLICATIONS", 60)
     np.testing.assert_allclose(icl.predict(X, Y, Q, 2.0), whole[0], rtol=1e-13)
     np.testing.assert_allclose(icl.best_window(X, Y).risks, whole[1].risks, rtol=1e-11)
 

@@ -371,8 +371,8 @@ def test_how_units_are_divided_changes_no_number(engine, monkeypatch):
     threads = torch.get_num_threads()
     torch.set_num_threads(7)
     try:
-        for numbers in (sweep._LARGEST, 1):
-            monkeypatch.setattr(sweep, "_LARGEST", numbers)
+        for numbers in (sweep._MAX_BATCH_NUMBERS, 1):
+            monkeypatch.setattr(sweep, "_MAX_BATCH_NUMBERS", numbers)
             for some in (6, 2, 1):
                 assert np.abs(run(units[:some]).M - whole[:some]).max() <= tolerance
     finally:
