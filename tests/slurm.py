@@ -28,6 +28,8 @@ def main(program, words):
             os.execvp(command[0], words[words.index(command[0]) :])
         case "sinfo":
             print("main*" if "%P" in words else "idle")
+        case "sacct" | "sacctmgr" | "sshare":
+            sys.exit("Slurm accounting storage is disabled")
         case "scontrol":
             print("MinJobAge = 300 sec")
 

@@ -128,7 +128,7 @@ def test_the_road_without_jupyter_book_leads_to_every_page(bin, tmp_path):
     )
     (pages / "book" / "a.md").write_text(PAGE.format("A"))
     (pages / "book" / "b.md").write_text("# B\n")
-    said = script("exit", bin, root, **without_network(bin))
+    said = script("exit", bin, root, PRESET="smoke", **without_network(bin))
     assert re.search(r"^\d+ pages without jupyter-book, 0 warnings$", said, re.M)
 
 
@@ -145,7 +145,17 @@ def test_a_killed_job_of_a_sweep_on_slurm_runs_again(bin, tmp_path):
     )
     with (root / "profiles" / "slurm" / "config.yaml").open("a") as profile:
         profile.write("slurm-init-seconds-before-status-checks: 1\n")
-    for name in ("sbatch", "squeue", "scancel", "srun", "sinfo", "scontrol"):
+    for name in (
+        "sbatch",
+        "squeue",
+        "scancel",
+        "srun",
+        "sinfo",
+        "scontrol",
+        "sacct",
+        "sacctmgr",
+        "sshare",
+    ):
         (bin / name).symlink_to(ROOT / "tests" / "slurm.py")
     jobs = tmp_path / "jobs"
     jobs.mkdir()
