@@ -226,16 +226,15 @@ plt.show()
 # of 200 tokens without noise.
 
 # %% tags=["remove-input"]
+linear_training = {
+    "steps": steps,
+    "batch_size": batch_size,
+    "learning_rate": learning_rate,
+    "device": device,
+    "initial_std": 0.3,
+}
 all_directions = train_grid(
-    Linear(dim),
-    noise_std,
-    context_length,
-    seeds=seeds,
-    steps=steps,
-    batch_size=batch_size,
-    learning_rate=learning_rate,
-    device=device,
-    initial_std=0.3,
+    Linear(dim), noise_std, context_length, seeds=seeds, **linear_training
 )
 control = pd.DataFrame(
     {"seed": range(seeds), "share": outside_share(all_directions.M[0], B)}
@@ -244,15 +243,7 @@ control = pd.DataFrame(
 
 def shares_on_one_sphere(n, sigma, many):
     units = train_grid(
-        Projected(Linear(rank), B.T),
-        sigma,
-        n,
-        seeds=many,
-        steps=steps,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        device=device,
-        initial_std=0.3,
+        Projected(Linear(rank), B.T), sigma, n, seeds=many, **linear_training
     )
     row = {"dim": dim, "rank": rank, "n": n, "noise_std": sigma, "seed": range(many)}
     return pd.DataFrame(row | {"share": outside_share(units.M[0], B)})
