@@ -23,7 +23,7 @@ from icl import best_window, predict
 from icl.streams import stream
 
 THREADS = int(sys.argv[2]) if len(sys.argv) > 2 else 2
-N, DIM, QUERIES, MOST_NEIGHBORS = 10_000, 10, 2_000, 200
+N, DIM, QUERIES, MAX_NEIGHBORS = 10_000, 10, 2_000, 200
 
 
 def data():
@@ -49,9 +49,9 @@ def neighbors(X, y, queries, algorithm):
 
 def best_number(X, y, algorithm):
     """The number of neighbors with the least error of the label left out, from one search."""
-    model = KNeighborsRegressor(MOST_NEIGHBORS, algorithm=algorithm).fit(X, y)
+    model = KNeighborsRegressor(MAX_NEIGHBORS, algorithm=algorithm).fit(X, y)
     near = model.kneighbors(return_distance=False)
-    means = np.cumsum(y[near], axis=1) / np.arange(1, MOST_NEIGHBORS + 1)
+    means = np.cumsum(y[near], axis=1) / np.arange(1, MAX_NEIGHBORS + 1)
     return 1 + int(np.mean((means - y[:, None]) ** 2, axis=0).argmin())
 
 

@@ -32,7 +32,7 @@ from icl.streams import stream
 from icl_book import planet
 
 #: statsmodels is asked for no more numbers than these, since it needs minutes for more.
-MOST_FOR_STATSMODELS = 1000
+MAX_STATSMODELS_ENTRIES = 1000
 
 
 def on_sphere(rng, n, dim):
@@ -99,7 +99,7 @@ def compared():
             X = StandardScaler().fit(X[:n]).transform(X)
         row = {"data": name, "n": n, "d": X.shape[1], "r2": {}, "seconds": {}}
         for model_name, model in models().items():
-            if model_name == "statsmodels" and n * X.shape[1] > MOST_FOR_STATSMODELS:
+            if model_name == "statsmodels" and n * X.shape[1] > MAX_STATSMODELS_ENTRIES:
                 continue
             start = time.process_time()
             guess = model.fit(X[:n], noisy[:n]).predict(X[n:])

@@ -1,8 +1,8 @@
 """Checks of arguments: each returns the argument as a plain value or refuses it.
 
-A refusal is a ValueError of one line with the parameter's ``name``, its value and what is allowed; ``least``
-and ``most`` are the smallest and the largest value allowed. A number is one of Python, NumPy or PyTorch (a
-tensor is taken without its gradient). Whole floats are integers, so ``n=1e3`` is a context length. Booleans
+A refusal is a ValueError of one line with the parameter's ``name``, its value and what is allowed, which is
+from ``minimum`` to ``maximum``. A number is one of Python, NumPy or PyTorch (a tensor is taken without its
+gradient). Whole floats are integers, so ``n=1e3`` is a context length. Booleans
 and text are not numbers, and an entry that an array masks is NaN, whatever lies below the mask.
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import torch
 
 
-def integer(value: Any, name: str, least: float = -math.inf, most: float = math.inf) -> int:
+def integer(value: Any, name: str, minimum: float = -math.inf, maximum: float = math.inf) -> int:
     """Return ``value``, a whole number, as an int."""
     number = _plain(value)
     try:
@@ -29,35 +29,39 @@ def integer(value: Any, name: str, least: float = -math.inf, most: float = math.
     # NaN and infinity have no integer
     except (ValueError, OverflowError):
         whole = None
-    largest = min(most, sys.float_info.max)
-    if whole is None or whole != number or not least <= whole <= largest:
-        _refuse(value, name, "an integer", least, most)
+    largest = min(maximum, sys.float_info.max)
+    if whole is None or whole != number or not minimum <= whole <= largest:
+        _refuse(value, name, "an integer", minimum, maximum)
     return whole
 
 
 def real(
-    value: Any, name: str, least: float = -math.inf, most: float = math.inf, above: bool = False
+    value: Any,
+    name: str,
+    minimum: float = -math.inf,
+    maximum: float = math.inf,
+    exclusive_min: bool = False,
 ) -> float:
-    """Return ``value`` as a finite float; with ``above``, ``least`` itself is not allowed."""
+    """Return ``value`` as a finite float; with ``exclusive_min``, ``minimum`` itself is not allowed."""
     numbers = _numbers(value)
     number = float(numbers) if numbers.ndim == 0 else math.nan
-    fits = math.isfinite(number) and least <= number <= most
-    if not fits or (above and number == least):
-        _refuse(value, name, "a finite number", least, most, above)
+    fits = math.isfinite(number) and minimum <= number <= maximum
+    if not fits or (exclusive_min and number == minimum):
+        _refuse(value, name, "a finite number", minimum, maximum, exclusive_min)
     return number
 
 
 def reals(
-    value: Any, name: str, least: float, most: float = math.inf, whole: bool = False
+    value: Any, name: str, minimum: float, maximum: float = math.inf, whole: bool = False
 ) -> NDArray[np.float64]:
     """Return one finite number or an array of them, if ``whole`` only integers, as a float64 array."""
     numbers = _numbers(value)
-    fits = np.isfinite(numbers) & (numbers >= least) & (numbers <= most)
+    fits = np.isfinite(numbers) & (numbers >= minimum) & (numbers <= maximum)
     if whole:
         fits &= numbers == np.floor(numbers)
     if not fits.all():
         kind = "an integer" if whole else "a finite number"
-        _refuse(value, name, kind, least, most)
+        _refuse(value, name, kind, minimum, maximum)
     return numbers
 
 
@@ -68,18 +72,18 @@ def flag(value: Any, name: str) -> bool:
     return bool(value)
 
 
-def choice(value: Any, name: str, allowed: Iterable[str], more: str = "") -> str:
-    """Return ``value``, a text that is one of ``allowed``; ``more`` is added to the refusal."""
+def choice(value: Any, name: str, allowed: Iterable[str], hint: str = "") -> str:
+    """Return ``value``, a text that is one of ``allowed``; ``hint`` is added to the error."""
     if not isinstance(value, str) or value not in list(allowed):
-        raise ValueError(f"{name}={shown(value)}: allowed are {', '.join(allowed)}{more}")
+        raise ValueError(f"{name}={shown(value)}: allowed are {', '.join(allowed)}{hint}")
     return value
 
 
-def affordable(cost: float, most: float, name: str, value: Any, unit: str) -> None:
-    """Refuse a ``value`` that would take days or all memory: a cost, counted in ``unit``, above ``most``."""
-    if cost > most:
+def affordable(cost: float, maximum: float, name: str, value: Any, unit: str) -> None:
+    """Raise if ``value`` would take days or all memory: its ``cost`` in ``unit`` is above ``maximum``."""
+    if cost > maximum:
         raise ValueError(
-            f"{name}={shown(value)}: too large, it takes {cost:.1e} {unit}, at most {most:.0e}"
+            f"{name}={shown(value)}: too large, it takes {cost:.1e} {unit}, at most {maximum:.0e}"
         )
 
 
@@ -92,9 +96,9 @@ def broadcast(**arrays: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
         raise ValueError(f"shapes {shapes} of {', '.join(arrays)}: must broadcast") from None
 
 
-def matrices(value: Any, name: str, most: float = math.inf) -> NDArray[np.float64]:
-    """Return nonempty matrices of finite numbers of size at most ``most`` as a float64 array (..., k, d)."""
-    array = reals(value, name, -most, most)
+def matrices(value: Any, name: str, maximum: float = math.inf) -> NDArray[np.float64]:
+    """Return nonempty matrices, with entries of size at most ``maximum``, as a float64 array (..., k, d)."""
+    array = reals(value, name, -maximum, maximum)
     if array.ndim < 2 or array.size == 0:
         raise ValueError(f"{name} has shape {array.shape}: must be (..., k, d), none of them empty")
     return array
@@ -108,20 +112,20 @@ def matrix_rows(matrix: Any, name: str) -> tuple[tuple[float, ...], ...]:
     return tuple(map(tuple, array.tolist()))
 
 
-def table(value: Any, name: str, most: float) -> NDArray[np.float64]:
+def table(value: Any, name: str, maximum: float) -> NDArray[np.float64]:
     """Return an array, data frame, tensor or nested list of finite numbers as a new float64 array.
 
-    The refusal names the first entry that is not a number, not finite, or larger than ``most`` in size.
+    The refusal names the first entry that is not a number, not finite, or larger than ``maximum`` in size.
     """
     numbers = _numbers(value)
     if numbers.ndim == 0:
         raise ValueError(_describe_wrong_entry(value, name))
-    wrong = ~(np.abs(numbers) <= most)
+    wrong = ~(np.abs(numbers) <= maximum)
     if wrong.any():
         at = np.unravel_index(int(wrong.argmax()), wrong.shape)
         raise ValueError(
-            f"{name}[{_place(value, at)}]={numbers[at]}: must be a finite number of size at most {most:.0e}, "
-            "no NaN and no infinity"
+            f"{name}[{_place(value, at)}]={numbers[at]}: must be a finite number of size at most "
+            f"{maximum:.0e}, no NaN and no infinity"
         )
     return np.ascontiguousarray(numbers)
 
@@ -320,14 +324,14 @@ def _describe_allowed(entry: Any) -> str:
         return "a real number"
     if type(entry).__name__ in ("NoneType", "NAType", "NaTType"):
         return "a number, so drop or fill what is missing"
-    return "a finite number, so leave out what is none or encode it"
+    return "a finite number; encode this entry as a number or leave it out"
 
 
 def _refuse(
-    value: Any, name: str, kind: str, least: float, most: float, above: bool = False
+    value: Any, name: str, kind: str, minimum: float, maximum: float, exclusive_min: bool = False
 ) -> NoReturn:
     """Raise the ValueError of a number."""
-    low = f"{'>' if above else '>='} {least:g}" if least > -math.inf else ""
-    high = f"<= {most:g}" if most < math.inf else ""
+    low = f"{'>' if exclusive_min else '>='} {minimum:g}" if minimum > -math.inf else ""
+    high = f"<= {maximum:g}" if maximum < math.inf else ""
     allowed = " and ".join(filter(None, [low, high]))
     raise ValueError(f"{name}={shown(value)}: must be {kind} {allowed}".rstrip())

@@ -1,4 +1,4 @@
-r"""Softmax attention on data of your own: predictions, and the best window by leaving one label out.
+r"""Softmax attention on your data: predictions, and the best window by leaving one label out.
 
 A unit with ``M = w I`` predicts ``sum_i e^{w x_i . q} y_i / sum_i e^{w x_i . q}``. Data are NumPy arrays,
 data frames, tensors or lists of numbers, taken as they are: nothing is centered or scaled. Results are NumPy
@@ -272,7 +272,7 @@ def deviations(X: Array, y: Array, queries: Array, w: float) -> Array:
 
 
 class Placement:
-    """Where tokens of your own stand when attention compares them.
+    """Places your tokens for attention to compare them.
 
     Scores ``w x.q`` prefer long tokens. On a sphere they prefer near ones, so that attention is the
     Nadaraya-Watson kernel smoother with a Gaussian kernel. There are three ways to place rows:
@@ -288,15 +288,15 @@ class Placement:
 
     Args:
         X: Tokens, (n, d), which say where the center is, and how large R.
-        how: ``"lift"``, ``"center"`` or ``"as is"``.
+        mode: ``"lift"``, ``"center"`` or ``"as is"``.
 
     Attributes:
-        how: As given.
+        mode: As given.
         center: What is subtracted, (d,).
         radius: R; 1 for the other two.
 
     Raises:
-        ValueError: For tokens that `predict` refuses, an unknown ``how``, and ``"center"`` with one column,
+        ValueError: For tokens that `predict` refuses, an unknown ``mode``, and ``"center"`` with one column,
             where the sphere would be two points. When called, for rows that do not fit, also in the names of
             their columns.
 
@@ -306,24 +306,24 @@ class Placement:
            [0.5      , 0.8660254]])
     """
 
-    HOWS = ("lift", "center", "as is")
+    MODES = ("lift", "center", "as is")
 
-    def __init__(self, X: ArrayLike, how: str = "lift") -> None:
+    def __init__(self, X: ArrayLike, mode: str = "lift") -> None:
         """Find center and radius of tokens."""
         self._columns = column_names(X)
-        self._fit(check_tokens(X), choice(how, "how", self.HOWS))
+        self._fit(check_tokens(X), choice(mode, "mode", self.MODES))
 
-    def _fit(self, tokens: Array, how: str) -> None:
-        if how == "center" and tokens.shape[1] == 1:
+    def _fit(self, tokens: Array, mode: str) -> None:
+        if mode == "center" and tokens.shape[1] == 1:
             raise ValueError(
                 'X has n_features = 1: must be 2 or more to place by "center", as the sphere would be two '
                 'points; use "lift"'
             )
-        self.how = how
+        self.mode = mode
         self.center, self.radius = np.zeros(tokens.shape[1]), 1.0
-        if how == "center":
+        if mode == "center":
             self.center = tokens.mean(axis=0)
-        if how == "lift":
+        if mode == "lift":
             # one far token would move a mean, and all other tokens would lose digits
             self.center = np.median(tokens, axis=0)
             farthest = float(np.linalg.norm(tokens - self.center, axis=1).max())
@@ -340,24 +340,24 @@ class Placement:
 
     def __repr__(self) -> str:
         """Return one short line."""
-        return f"Placement({self.how!r}, d={self.center.size}, radius={self.radius:g})"
+        return f"Placement({self.mode!r}, d={self.center.size}, radius={self.radius:g})"
 
 
-def placement_of(tokens: Array, how: str = "lift") -> Placement:
+def placement_of(tokens: Array, mode: str = "lift") -> Placement:
     """Return the `Placement` of tokens that are checked."""
     place = Placement.__new__(Placement)
     place._columns = None
-    place._fit(tokens, how)
+    place._fit(tokens, mode)
     return place
 
 
 def place_rows(place: Placement, rows: Array) -> Array:
     """Return rows (..., d), which are checked, as a `Placement` places them."""
-    if place.how == "as is":
+    if place.mode == "as is":
         return rows
     x = (rows - place.center) / place.radius
     length = np.linalg.norm(x, axis=-1, keepdims=True)
-    if place.how == "center":
+    if place.mode == "center":
         return np.asarray(x / np.where(length > 0, length, 1.0))
     # a row beyond R is pulled back to it
     x /= np.maximum(length, 1.0)
@@ -435,7 +435,7 @@ def find_window(X: Array, labels: Array, group: NDArray[np.intp]) -> BestWindow:
                 losses[at, places] = np.sum(error**2, axis=1)
 
     in_threads(leave_out, _blocks(chosen.size, summed))
-    return _least(windows, losses, group[chosen])
+    return _find_minimum(windows, losses, group[chosen])
 
 
 def draw(n: int) -> NDArray[np.intp]:
@@ -499,7 +499,7 @@ def number_groups(value: Any, n: int) -> NDArray[np.intp]:
     return group
 
 
-def _least(windows: Array, losses: Array, group: NDArray[np.intp]) -> BestWindow:
+def _find_minimum(windows: Array, losses: Array, group: NDArray[np.intp]) -> BestWindow:
     """Return the minimum of the mean over tokens of losses (windows, tokens)."""
     risks = losses.mean(axis=1)
     at, last = int(risks.argmin()), windows.size - 1

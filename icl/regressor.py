@@ -163,8 +163,8 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
             matrix = find_matrix(X, labels, group, self.metric)
         tokens = _turn(X, matrix)
         fits: list[tuple[Placement, Array, BestWindow | None]] = []
-        for how in self._placements(X.shape[1], matrix):
-            place = placement_of(tokens, how)
+        for mode in self._placements(X.shape[1], matrix):
+            place = placement_of(tokens, mode)
             placed = place_rows(place, tokens)
             if w is None:
                 window = find_window(placed, labels, group)
@@ -172,7 +172,7 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
         risks = [window.risks.min() if window else 0.0 for _, _, window in fits]
         self._place, self._tokens, self.best_window_ = fits[int(np.argmin(risks))]
         self._labels, self.best_matrix_ = y, matrix
-        self.place_ = self._place.how
+        self.place_ = self._place.mode
         self.w_: float = w if self.best_window_ is None else self.best_window_.w  # type: ignore[assignment]
         self.bandwidth_ = None
         if self.place_ == "lift":
@@ -207,7 +207,7 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
     def _window(self) -> float | None:
         """Return the given window; ValueError for parameters out of range, or that do not go together."""
         choice(self.metric, "metric", ("window", *KINDS))
-        choice(self.place, "place", ("auto", *Placement.HOWS))
+        choice(self.place, "place", ("auto", *Placement.MODES))
         w = None if self.w is None else real(self.w, "w", 0, MAX_WINDOW)
         if self.metric != "window" and self.place not in ("auto", "lift"):
             raise ValueError(
@@ -312,8 +312,8 @@ class SoftmaxAttentionClassifier(_Scored, ClassifierMixin, _Attention):  # type:
 
     def predict(self, X: ArrayLike) -> NDArray[np.generic]:
         """Predict the most probable class at queries (m, d), (m,)."""
-        most = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[most])
+        most_probable = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[most_probable])
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether `fit` was called."""

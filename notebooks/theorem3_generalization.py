@@ -494,10 +494,10 @@ for d in dims:
         # n = 1e40, so that every window holds many tokens
         bias = population_risk(wave, w, n=1e40, noise_std=0.0).bias / wave.lipschitz**2
         (cosine,) = attended_gegenbauer_means(d, w, 1e40, 1)  # mean of x_i.x_q
-        most = 2 * (1 - cosine)  # mean of |x_i - x_q|^2
+        distance = 2 * (1 - cosine)  # mean of |x_i - x_q|^2
         print(
             f"d = {d}   w = {w:.0e}   w x bias / L'^2:"
-            f"   wave {w * bias:.4f}   upper bound {w * most:.4f}"
+            f"   wave {w * bias:.4f}   upper bound {w * distance:.4f}"
         )
 
 # %% [markdown]

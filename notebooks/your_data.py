@@ -165,9 +165,9 @@ for name, (dim, f) in first.items():
     X, queries = rng.uniform(-1, 1, (2, 1000, dim))
     y = f(X) + 0.1 * rng.standard_normal(1000)
     models = {
-        how: icl.SoftmaxAttentionRegressor(place=how)
-        for how in icl.Placement.HOWS
-        if dim > 1 or how != "center"  # the sphere of one column is two points
+        mode: icl.SoftmaxAttentionRegressor(place=mode)
+        for mode in icl.Placement.MODES
+        if dim > 1 or mode != "center"  # the sphere of one column is two points
     }
     models["nearest neighbors"] = neighbors
     scores[name] = {

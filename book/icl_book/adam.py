@@ -36,7 +36,7 @@ def minimize(
     for at, tensor in enumerate(start):
         checks.tensor(tensor, f"start[{at}]")
     steps = integer(steps, "steps", 1)
-    learning_rate = real(learning_rate, "learning_rate", 0, above=True)
+    learning_rate = real(learning_rate, "learning_rate", 0, exclusive_min=True)
     variables = [tensor.clone().requires_grad_() for tensor in start]
     descent = torch.optim.Adam(variables, lr=learning_rate)
     values = []

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from icl.checks import integer, real
 from icl.tasks import Zonal, check_task
-from icl.tasks.base import MOST, OF_NOISE
+from icl.tasks.base import MAX_MAGNITUDE, NOISE_RANGE
 
 Interval = tuple[float, float]
 
@@ -50,8 +50,8 @@ def enclose_risk(
     check_task(task)
     w, n, noise_std = (
         real(w, "w", 0, 300),
-        integer(n, "n", 1, int(MOST)),
-        real(noise_std, "noise_std", *OF_NOISE),
+        integer(n, "n", 1, int(MAX_MAGNITUDE)),
+        real(noise_std, "noise_std", *NOISE_RANGE),
     )
     rtol = real(rtol, "rtol", 1e-15, 1e-2)
     require()

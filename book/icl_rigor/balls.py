@@ -133,10 +133,10 @@ class AngleRule:
     @property
     def panels(self) -> int:
         """Number of panels."""
-        return math.ceil(math.pi / 2 * (_RHO - 1 / _RHO) / 2 / self._most)
+        return math.ceil(math.pi / 2 * (_RHO - 1 / _RHO) / 2 / self._max_height)
 
     @property
-    def _most(self) -> float:
+    def _max_height(self) -> float:
         """Largest height of an ellipse."""
         return min(math.asinh(_ARGUMENT / max(self.w, 1e-300)), 1.0, 6 / max(self.degree, 1)) * (
             1 - 1e-9
@@ -205,7 +205,7 @@ class AngleRule:
         y, growth = self.height, self.growth(self.height)
         rule = 8 * arb(_RHO) ** (1 - 2 * self.order) / (arb(_RHO) - 1)
         rule *= arb.pi() / 2 * arb(y).cosh() ** (self.dim - 2) / beta(self.dim)
-        most = 1 / (arb(1).exp() * arb(_ARGUMENT).cos())
+        peak = 1 / (arb(1).exp() * arb(_ARGUMENT).cos())
         for k, u in enumerate(us):
             # of z on the ellipses
             size = (arb(u) + arb(self.w) * (arb(y).cosh() - 1)).exp()
@@ -213,8 +213,8 @@ class AngleRule:
             cut = (arb(min(u, 0)) - self.far).exp()
             dead = (-arb(_DEAD).exp() + 2 * _DEAD).exp() if u > _DEAD else arb(0)
             loss = [
-                rule * smaller(size, most) + cut + dead,
-                rule * smaller(size, 2 * most) ** 2 + cut**2 + dead,
+                rule * smaller(size, peak) + cut + dead,
+                rule * smaller(size, 2 * peak) ** 2 + cut**2 + dead,
             ]
             angles = [(m * arb(y)).cosh() for m in range(self.degree + 1)] + [growth]
             fall = near + missed[0, k] + ball(0, rule * smaller(size, arb(2)) + cut + dead)
@@ -223,7 +223,7 @@ class AngleRule:
                 clip(1 - fall),
                 [means[m, k] + ball(0, loss[0] * angle) for m, angle in enumerate(angles)],
                 [two[m, k] + ball(0, loss[1] * angle) for m, angle in ((0, arb(1)), (1, growth))],
-                squares[0, k] + ball(0, rule * smaller(size, most) ** 2 + cut**2 + dead),
+                squares[0, k] + ball(0, rule * smaller(size, peak) ** 2 + cut**2 + dead),
             )
 
 

@@ -79,9 +79,9 @@ def steps_of_block(unit: UnitConfig, batch_size: int, stream: str, device: torch
     """Return for how many steps of a unit random numbers are drawn at once."""
     if stream == "portable":
         return 1
-    most, numbers = _BLOCKS.get(device.type, _BLOCKS["cpu"])
+    max_steps, max_numbers = _BLOCKS.get(device.type, _BLOCKS["cpu"])
     size = batch_size * (unit.context_length + 1) * unit.task.dim
-    return max(1, min(most, numbers // size))
+    return max(1, min(max_steps, max_numbers // size))
 
 
 def token_sets(

@@ -14,7 +14,7 @@ from icl.pretrain.model import Array
 from icl.pytorch import torch
 from icl.streams import stream
 from icl.tasks import Task
-from icl.tasks.base import MOST, OF_DRAWN_CONTEXT, OF_NOISE
+from icl.tasks.base import DRAWN_CONTEXT_RANGE, MAX_MAGNITUDE, NOISE_RANGE
 
 
 class CovariateLaw(Protocol):
@@ -41,19 +41,21 @@ class Options(TypedDict, total=False):
 
 
 #: Checks of a unit's numbers, which return plain numbers so that equal units have equal text.
-OF_UNITS: dict[str, Callable[..., Any]] = {
-    "noise_std": partial(real, least=OF_NOISE[0], most=OF_NOISE[1]),
-    "context_length": partial(integer, least=OF_DRAWN_CONTEXT[0], most=OF_DRAWN_CONTEXT[1]),
-    "seed": partial(integer, least=0, most=2**64 - 1),
-    "learning_rate": partial(real, least=0, above=True),
-    "width": partial(integer, least=1, most=10**6),
-    "initial_std": partial(real, least=0, most=MOST),
+UNIT_CHECKS: dict[str, Callable[..., Any]] = {
+    "noise_std": partial(real, minimum=NOISE_RANGE[0], maximum=NOISE_RANGE[1]),
+    "context_length": partial(
+        integer, minimum=DRAWN_CONTEXT_RANGE[0], maximum=DRAWN_CONTEXT_RANGE[1]
+    ),
+    "seed": partial(integer, minimum=0, maximum=2**64 - 1),
+    "learning_rate": partial(real, minimum=0, exclusive_min=True),
+    "width": partial(integer, minimum=1, maximum=10**6),
+    "initial_std": partial(real, minimum=0, maximum=MAX_MAGNITUDE),
 }
 #: Checks of the settings.
-OF_SWEEPS: dict[str, Callable[..., Any]] = {
-    "steps": partial(integer, least=1, most=10**9),
-    "batch_size": partial(integer, least=1, most=10**7),
-    "learning_rate": partial(real, least=0, above=True),
+SETTING_CHECKS: dict[str, Callable[..., Any]] = {
+    "steps": partial(integer, minimum=1, maximum=10**9),
+    "batch_size": partial(integer, minimum=1, maximum=10**7),
+    "learning_rate": partial(real, minimum=0, exclusive_min=True),
     "optimizer": partial(choice, allowed=("adam", "sgd")),
     "schedule": partial(choice, allowed=("linear", "constant")),
     "stream": partial(choice, allowed=("portable", "native")),
@@ -101,11 +103,9 @@ class UnitConfig:
                 f"covariates={shown(law)}: must have from_normal(normal), and the dimension {self.task.dim} "
                 "of the task"
             )
-        more = (
-            "; for one of your own add (phi, derivative, normalized) to icl.attention.ACTIVATIONS"
-        )
-        choice(self.activation, "activation", ACTIVATIONS, more)
-        for name, check in OF_UNITS.items():
+        hint = "; to use a user-defined one, add (phi, derivative, normalized) to icl.attention.ACTIVATIONS"
+        choice(self.activation, "activation", ACTIVATIONS, hint)
+        for name, check in UNIT_CHECKS.items():
             value = getattr(self, name)
             if value is not None or name not in ("learning_rate", "width"):
                 object.__setattr__(self, name, check(value, name))
@@ -141,7 +141,7 @@ class Settings:
     record: Sequence[int]
 
     def __post_init__(self) -> None:
-        for name, check in OF_SWEEPS.items():
+        for name, check in SETTING_CHECKS.items():
             object.__setattr__(self, name, check(getattr(self, name), name))
         given = sequence(self.record)
         record = tuple(integer(step, "record", 0, self.steps) for step in given or ())

@@ -20,14 +20,14 @@ from icl.pretrain.result import Pretrained
 from icl.pytorch import torch
 from icl.streams import stream
 from icl.tasks import Task
-from icl.tasks.base import MOST, draw_function
+from icl.tasks.base import MAX_MAGNITUDE, draw_function
 
 __all__ = ["evaluation_error", "outside_share", "spectral_norm"]
 
 
 def spectral_norm(M: Array) -> Array:
     """Return ``||M||_2``, the largest singular value; shape (...). ValueError for NaN and infinity."""
-    return np.asarray(np.linalg.norm(matrices(M, "M", MOST), 2, axis=(-2, -1)))
+    return np.asarray(np.linalg.norm(matrices(M, "M", MAX_MAGNITUDE), 2, axis=(-2, -1)))
 
 
 def outside_share(M: Array, basis: ArrayLike) -> Array:
@@ -36,7 +36,7 @@ def outside_share(M: Array, basis: ArrayLike) -> Array:
     ``basis`` is B, orthonormal columns (d, k). Shape (...), NaN for M = 0. ValueError for NaN, infinity,
     shapes that do not fit, and columns that are not orthonormal.
     """
-    M, B = matrices(M, "M", MOST), matrices(basis, "basis", MOST)
+    M, B = matrices(M, "M", MAX_MAGNITUDE), matrices(basis, "basis", MAX_MAGNITUDE)
     if B.ndim != 2 or B.shape[0] != M.shape[-2] or not np.allclose(B.T @ B, np.eye(B.shape[1])):
         raise ValueError(
             f"basis={shown(basis)}: must have orthonormal columns, as long as those of M, {M.shape[-2]}"
@@ -93,7 +93,7 @@ def evaluation_error(
         ]
         seeds = [unit.seed if seed is None else seed for unit in M.units] * len(times)
     else:
-        stack = matrices(M, "M", MOST)
+        stack = matrices(M, "M", MAX_MAGNITUDE)
         shape, d = stack.shape[:-2], task.dim
         if stack.shape[-2:] != (d, d):
             raise ValueError(f"M has shape {stack.shape}: must be (..., {d}, {d})")

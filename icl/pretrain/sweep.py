@@ -259,11 +259,13 @@ class Sweep:
         starts = [unit.initial() for unit in units]
         # on a CPU as many stacks train at once as PyTorch has threads here
         self.threads = torch.get_num_threads() if device.type == "cpu" else 1
-        self.device, most = device, _MAX_BATCH_NUMBERS
+        self.device, max_numbers = device, _MAX_BATCH_NUMBERS
         if device.type == "cuda":
             size = torch.finfo(getattr(torch, settings.dtype)).bits // 8
-            most = int(_SHARE * torch.cuda.get_device_properties(device).total_memory) // size
-        groups = self._groups(most)
+            max_numbers = (
+                int(_SHARE * torch.cuda.get_device_properties(device).total_memory) // size
+            )
+        groups = self._groups(max_numbers)
         self.places = [index for rows in groups for row in rows for index in row]
         self.shapes = [one.shape for one in starts]
         begin = np.concatenate([starts[index].ravel() for index in self.places])
@@ -282,14 +284,14 @@ class Sweep:
             state = self.state[:, at:end].view(shape)
             stack = Stack(own, settings, self.compiled[one], state)
             if stack.loops is not None:
-                spare = min(self.threads // len(groups), most // stack.numbers)
+                spare = min(self.threads // len(groups), max_numbers // stack.numbers)
                 stack.threads = max(1, spare)
             self.stacks.append(stack)
         if device.type == "cuda":
-            self._give_memory(most)
+            self._give_memory(max_numbers)
 
-    def _groups(self, most: int) -> list[list[list[int]]]:
-        """Return the units of each stack by token set, so that its batches have at most so many numbers.
+    def _groups(self, max_numbers: int) -> list[list[list[int]]]:
+        """Return the units of each stack by token set, whose batches have at most ``max_numbers`` numbers.
 
         A stack of loops has one token set.
         """
@@ -303,12 +305,14 @@ class Sweep:
         alike = defaultdict(list)
         for (kind, *_), row in sets.items():
             looped = on_cpu and kind[-1]
-            for some in _chunks(row, len(row) if looped else most // self._tokens(row[0]) - dim):
+            for some in _chunks(
+                row, len(row) if looped else max_numbers // self._tokens(row[0]) - dim
+            ):
                 alike[kind, len(some)].append(some)
         groups = []
         for (kind, count), rows in alike.items():
             numbers = (dim + count) * self._tokens(rows[0][0])
-            groups += _chunks(rows, 1 if on_cpu and kind[-1] else most // numbers)
+            groups += _chunks(rows, 1 if on_cpu and kind[-1] else max_numbers // numbers)
         return groups
 
     def _tokens(self, index: int) -> int:
@@ -317,10 +321,10 @@ class Sweep:
         steps = steps_of_block(one, size, self.settings.stream, self.device)
         return steps * size * (one.context_length + 1)
 
-    def _give_memory(self, most: int) -> None:
+    def _give_memory(self, max_numbers: int) -> None:
         """Give stacks of a GPU memory for their batches: if it is much, all have the same and take turns."""
         needs = [stack.numbers for stack in self.stacks]
-        shares = sum(needs) > most
+        shares = sum(needs) > max_numbers
         memory = self.state.new_empty(max(needs) if shares else sum(needs))
         at = 0
         for stack, need in zip(self.stacks, needs, strict=True):

@@ -34,11 +34,11 @@ from scipy.special import gammaln, ive, logsumexp
 from icl.checks import broadcast, integer, real, reals
 from icl.tasks import Zonal, check_task
 from icl.tasks.base import (
-    MOST,
-    MOST_DIM,
-    OF_CONTEXT,
-    OF_POSITIVE_NOISE,
-    OF_WINDOW,
+    CONTEXT_RANGE,
+    MAX_DIM,
+    MAX_MAGNITUDE,
+    POSITIVE_NOISE_RANGE,
+    WINDOW_RANGE,
     Array,
     coefficients,
     fine_variance,
@@ -62,7 +62,7 @@ _MAX_LOG = 700.0
 
 def resultant_length(dim: int, w: ArrayLike) -> Array:
     """Return ``A_d(w) = I_{d/2}(w) / I_{d/2-1}(w)``, the mean of ``x.x_q`` under the weights, for w >= 0."""
-    dim, w = integer(dim, "dim", 2, MOST_DIM), np.asarray(reals(w, "w", *OF_WINDOW))
+    dim, w = integer(dim, "dim", 2, MAX_DIM), np.asarray(reals(w, "w", *WINDOW_RANGE))
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         above, below = ive(dim / 2, w), ive(dim / 2 - 1, w)
         # SciPy's Bessel functions fail for w beyond 1e9
@@ -87,7 +87,7 @@ def effective_fraction(dim: int, w: float) -> float:
 
     It is 1 at w = 0, and grows like ``w^((d-1)/2)``: ValueError where it is beyond the largest float.
     """
-    dim, w = integer(dim, "dim", 2, MOST_DIM), real(w, "w", *OF_WINDOW)
+    dim, w = integer(dim, "dim", 2, MAX_DIM), real(w, "w", *WINDOW_RANGE)
     log = _log_fraction(dim, w)
     if log > _MAX_LOG:
         raise ValueError(f"w={w:g}: too large for dim={dim}, the fraction is exp({log:.4g})")
@@ -148,9 +148,9 @@ class WindowLaw:
     constant: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dim", integer(self.dim, "dim", 2, MOST_DIM))
-        object.__setattr__(self, "order", real(self.order, "order", 0, 100, above=True))
-        object.__setattr__(self, "constant", real(self.constant, "constant", 0, above=True))
+        object.__setattr__(self, "dim", integer(self.dim, "dim", 2, MAX_DIM))
+        object.__setattr__(self, "order", real(self.order, "order", 0, 100, exclusive_min=True))
+        object.__setattr__(self, "constant", real(self.constant, "constant", 0, exclusive_min=True))
 
     @property
     def exponent(self) -> float:
@@ -215,7 +215,8 @@ def sharp_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
     The fine variance of a class is part of sigma^2 here.
     """
     n, noise_std = broadcast(
-        n=reals(n, "n", *OF_CONTEXT), noise_std=reals(noise_std, "noise_std", *OF_POSITIVE_NOISE)
+        n=reals(n, "n", *CONTEXT_RANGE),
+        noise_std=reals(noise_std, "noise_std", *POSITIVE_NOISE_RANGE),
     )
     law = window_law(task)
     # equal weights are best for a class of constant functions
@@ -230,7 +231,8 @@ def sharp_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
 def sharp_context(task: Zonal, w: ArrayLike, noise_std: ArrayLike) -> Array:
     """Return the context lengths, rounded, at which `sharp_window` is w > 0."""
     w, noise_std = broadcast(
-        w=reals(w, "w", 1e-9, MOST), noise_std=reals(noise_std, "noise_std", *OF_POSITIVE_NOISE)
+        w=reals(w, "w", 1e-9, MAX_MAGNITUDE),
+        noise_std=reals(noise_std, "noise_std", *POSITIVE_NOISE_RANGE),
     )
     return np.asarray(
         np.round((w / sharp_window(task, 1.0, noise_std)) ** (1 / window_law(task).exponent))
@@ -287,5 +289,5 @@ def mismatch_penalty(task: Zonal, ratio: ArrayLike) -> Array:
 
 def printed_exponents(dim: int) -> tuple[float, float]:
     """Return the exponents of the lower and upper bound on w* in ITA slides, Theorem 2: ``1/d, 2/d``."""
-    dim = integer(dim, "dim", 1, MOST_DIM)
+    dim = integer(dim, "dim", 1, MAX_DIM)
     return 1 / dim, 2 / dim

@@ -30,7 +30,7 @@ from scipy.special import betaincinv
 from icl.checks import broadcast, reals
 from icl.risk.numerics.result import Risk
 from icl.tasks import Zonal, check_setting
-from icl.tasks.base import MOST, Array, coefficients, fine_variance, variogram_of
+from icl.tasks.base import MAX_MAGNITUDE, Array, coefficients, fine_variance, variogram_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,9 @@ class LinearOptimum:
 def linear_risk(task: Zonal, m: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -> Array:
     """Compute the population risk of linear attention with ``M = m I``, m of any sign."""
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
-    m, n, noise_std = broadcast(m=reals(m, "m", -MOST, MOST), n=n, noise_std=noise_std)
+    m, n, noise_std = broadcast(
+        m=reals(m, "m", -MAX_MAGNITUDE, MAX_MAGNITUDE), n=n, noise_std=noise_std
+    )
     power, degree_one, square = _moments(task, n, noise_std)
     return power - 2 * m * degree_one / task.dim + m**2 * square
 

@@ -31,13 +31,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from icl.checks import broadcast, integer, reals
-from icl.risk.numerics.gaussian_moments import MOST_TOKENS, query_means
+from icl.risk.numerics.gaussian_moments import MAX_TOKENS, query_means
 from icl.risk.numerics.result import WindowRisk
 from icl.risk.numerics.search import FIRST, RATIO, ProblemIndices, lowest
-from icl.tasks.base import OF_NOISE, Array
+from icl.tasks.base import NOISE_RANGE, Array
 
 # beyond this window, the parts of the bias cancel and leave fewer than ten digits
-MOST_W = 100.0
+MAX_W = 100.0
 # distance_exponent accepts windows between these two
 _MIN_LAW_W, _MAX_LAW_W = 1e-3, 1e3
 # gaussian_window looks for a minimum up to this window
@@ -217,8 +217,8 @@ def check_gaussian(
 ) -> tuple[int, tuple[Array, ...]]:
     """Check the arguments of a risk on Gaussian tokens; return dim, and w, n, noise_std in one shape."""
     dim = integer(dim, "dim", 1, _MAX_DIM)
-    w, n = reals(w, "w", 0, MOST_W), reals(n, "n", 1, MOST_TOKENS, whole=True)
-    return dim, broadcast(w=w, n=n, noise_std=reals(noise_std, "noise_std", *OF_NOISE))
+    w, n = reals(w, "w", 0, MAX_W), reals(n, "n", 1, MAX_TOKENS, whole=True)
+    return dim, broadcast(w=w, n=n, noise_std=reals(noise_std, "noise_std", *NOISE_RANGE))
 
 
 def _polish(

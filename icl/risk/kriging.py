@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from icl.checks import broadcast, reals
 from icl.risk.numerics.integrals import spectrum
 from icl.tasks import Zonal, check_task
-from icl.tasks.base import OF_CONTEXT, OF_POSITIVE_NOISE, Array, fine_variance
+from icl.tasks.base import CONTEXT_RANGE, POSITIVE_NOISE_RANGE, Array, fine_variance
 from icl.tasks.gegenbauer import multiplicity
 
 _MAX_DEGREE = 2**16
@@ -62,8 +62,8 @@ def kriging_bounds(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> KrigingBo
     """
     check_task(task)
     n, noise_std = broadcast(
-        n=reals(n, "n", *OF_CONTEXT, whole=True),
-        noise_std=reals(noise_std, "noise_std", *OF_POSITIVE_NOISE),
+        n=reals(n, "n", *CONTEXT_RANGE, whole=True),
+        noise_std=reals(noise_std, "noise_std", *POSITIVE_NOISE_RANGE),
     )
     settings = zip(n.ravel().tolist(), (noise_std**2).ravel().tolist(), strict=True)
     pairs = [_bounds(task, *one) for one in settings]

@@ -20,7 +20,7 @@ from scipy.special import roots_gegenbauer
 
 from icl.checks import broadcast, integer, real, reals
 from icl.risk.numerics.result import Risk
-from icl.tasks.base import MOST_DIM, OF_CONTEXT, OF_NOISE, Array
+from icl.tasks.base import CONTEXT_RANGE, MAX_DIM, NOISE_RANGE, Array
 
 # terms below exp(-_CUT) of the leading one are dropped
 _CUT = 42.0
@@ -42,11 +42,11 @@ def low_rank_risk(
         ValueError: Also if c or e exceeds about 1,000, if they are too large together, or if two rules differ
             by more than 1e-7.
     """
-    dim, rank = integer(dim, "dim", 2, MOST_DIM), integer(rank, "rank", 1)
+    dim, rank = integer(dim, "dim", 2, MAX_DIM), integer(rank, "rank", 1)
     if rank >= dim:
         raise ValueError(f"rank={rank}: must be below dim={dim}")
-    c, e, lengths = (real(c, "c", 0), abs(real(e, "e")), reals(n, "n", *OF_CONTEXT, whole=True))
-    variance = reals(noise_std, "noise_std", *OF_NOISE) ** 2
+    c, e, lengths = (real(c, "c", 0), abs(real(e, "e")), reals(n, "n", *CONTEXT_RANGE, whole=True))
+    variance = reals(noise_std, "noise_std", *NOISE_RANGE) ** 2
     broadcast(n=lengths, noise_std=variance)
     nodes = [_count(rank, c), _count(dim - rank, e)]
     # `_integrate` evaluates at most this length of the range of tau at each point
@@ -93,9 +93,12 @@ def _integrate(
     tau = c * gap + e * np.tile(outside, inside.size)
     p = np.outer(p_inside, p_outside).ravel()
 
-    most = math.log(n.max())
+    log_max_n = math.log(n.max())
     u = (
-        min(-most - math.log(p @ np.exp(-tau)), -0.5 * (most + math.log(p @ np.exp(-2 * tau))))
+        min(
+            -log_max_n - math.log(p @ np.exp(-tau)),
+            -0.5 * (log_max_n + math.log(p @ np.exp(-2 * tau))),
+        )
         - _CUT / 2
     )
     order = np.argsort(tau)

@@ -25,7 +25,7 @@ from icl.risk.numerics.integrals import integrate
 from icl.risk.numerics.matrix_means import panel_of, query_rules, rule_means
 from icl.risk.numerics.result import MatrixRisk
 from icl.tasks import Zonal, check_task
-from icl.tasks.base import MOST, OF_CONTEXT, OF_NOISE, Array
+from icl.tasks.base import CONTEXT_RANGE, MAX_MAGNITUDE, NOISE_RANGE, Array
 from icl.tasks.own import require_arrays
 
 # a rule is not doubled again once doubling changes less than this share of the risk
@@ -51,12 +51,12 @@ def matrix_risk(task: Zonal, M: ArrayLike, n: int, noise_std: float) -> MatrixRi
     """
     check_task(task)
     require_arrays(task)
-    length = float(integer(n, "n", *OF_CONTEXT))
-    variance = real(noise_std, "noise_std", *OF_NOISE) ** 2
+    length = float(integer(n, "n", *CONTEXT_RANGE))
+    variance = real(noise_std, "noise_std", *NOISE_RANGE) ** 2
     matrix = np.array(matrix_rows(M, "M"))
-    if matrix.shape != (task.dim, task.dim) or np.abs(matrix).max() > MOST:
+    if matrix.shape != (task.dim, task.dim) or np.abs(matrix).max() > MAX_MAGNITUDE:
         raise ValueError(
-            f"M: shape {matrix.shape}, must be ({task.dim}, {task.dim}), entries at most {MOST:g}"
+            f"M: shape {matrix.shape}, must be ({task.dim}, {task.dim}), entries at most {MAX_MAGNITUDE:g}"
         )
     rules = query_rules(matrix)
     row, change = rule_means(task, length, variance, matrix, next(rules)), 0.0
@@ -93,8 +93,8 @@ def population_flow(task: Zonal, n: int, noise_std: float, times: ArrayLike) -> 
 
     check_task(task)
     require_arrays(task)
-    length = integer(n, "n", *OF_CONTEXT)
-    variance = real(noise_std, "noise_std", *OF_NOISE) ** 2
+    length = integer(n, "n", *CONTEXT_RANGE)
+    variance = real(noise_std, "noise_std", *NOISE_RANGE) ** 2
     moments = reals(times, "times", 0, 1e15)
     if moments.ndim != 1 or np.any(np.diff(moments) < 0):
         raise ValueError(f"times={shown(times)}: must be a sequence of increasing numbers")

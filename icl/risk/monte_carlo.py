@@ -20,7 +20,7 @@ from icl.checks import affordable, integer, real
 from icl.covariates import uniform_sphere
 from icl.streams import stream
 from icl.tasks import QuadraticRisk, Zonal, check_task
-from icl.tasks.base import OF_DRAWN_CONTEXT, OF_NOISE, OF_WINDOW, Array, draw_function
+from icl.tasks.base import DRAWN_CONTEXT_RANGE, NOISE_RANGE, WINDOW_RANGE, Array, draw_function
 
 if TYPE_CHECKING:
     import torch
@@ -71,7 +71,7 @@ def monte_carlo_risk(
     from icl.pytorch import torch
 
     n, noise_std = _check_arguments(task, n, noise_std)
-    w = real(w, "w", *OF_WINDOW)
+    w = real(w, "w", *WINDOW_RANGE)
 
     def losses(tokens: torch.Tensor, step: int) -> torch.Tensor:
         context, query = tokens[:, :-1], tokens[:, -1]
@@ -104,7 +104,7 @@ def bayes_linear_risk(task: Zonal, n: int, noise_std: float, contexts: int = 10_
 
 def _check_arguments(task: Zonal, n: int, noise_std: float) -> tuple[int, float]:
     check_task(task)
-    return integer(n, "n", *OF_DRAWN_CONTEXT), real(noise_std, "noise_std", *OF_NOISE)
+    return integer(n, "n", *DRAWN_CONTEXT_RANGE), real(noise_std, "noise_std", *NOISE_RANGE)
 
 
 def _average(

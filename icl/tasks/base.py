@@ -36,17 +36,17 @@ Rng = np.random.Generator | NativeStream
 Function = Callable[["torch.Tensor"], "torch.Tensor"]
 _Computed = TypeVar("_Computed", bound=Callable[..., Any])
 
-#: Limits of what is computed: a dimension is at most ``MOST_DIM``, and because of squares L is at
-#: least ``LEAST``, and L and sigma are at most ``MOST``.
-MOST_DIM, LEAST, MOST = 10_000, 1e-100, 1e100
+#: Limits of what is computed: a dimension is at most ``MAX_DIM``. Because they are squared, L is at
+#: least ``MIN_MAGNITUDE``, and L and sigma are at most ``MAX_MAGNITUDE``.
+MAX_DIM, MIN_MAGNITUDE, MAX_MAGNITUDE = 10_000, 1e-100, 1e100
 #: A spectrum is computed up to this degree at most.
-MOST_DEGREE = 10**6
+MAX_DEGREE = 10**6
 
 #: The least and the largest value of a noise level, a window and a context length. A noise level by which
 #: something is divided is positive, and a context that is drawn must fit into memory.
-OF_NOISE, OF_POSITIVE_NOISE = (0, MOST), (LEAST, MOST)
-OF_WINDOW = (0, MOST)
-OF_CONTEXT, OF_DRAWN_CONTEXT = (1, MOST), (1, 10**7)
+NOISE_RANGE, POSITIVE_NOISE_RANGE = (0, MAX_MAGNITUDE), (MIN_MAGNITUDE, MAX_MAGNITUDE)
+WINDOW_RANGE = (0, MAX_MAGNITUDE)
+CONTEXT_RANGE, DRAWN_CONTEXT_RANGE = (1, MAX_MAGNITUDE), (1, 10**7)
 
 
 @dataclass(frozen=True)
@@ -73,13 +73,15 @@ class Zonal:
     _ranges: ClassVar[dict[str, tuple[Callable[..., float], float, float]]] = {}
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dim", integer(self.dim, "dim", 2, MOST_DIM))
+        object.__setattr__(self, "dim", integer(self.dim, "dim", 2, MAX_DIM))
         if hasattr(self, "lipschitz"):
-            value = real(self.lipschitz, "lipschitz", 0, above=True)
+            value = real(self.lipschitz, "lipschitz", 0, exclusive_min=True)
             # the square of the constant must be a finite, positive number as well
-            object.__setattr__(self, "lipschitz", real(value, "lipschitz", LEAST, MOST))
-        for name, (check, least, most) in self._ranges.items():
-            object.__setattr__(self, name, check(getattr(self, name), name, least, most))
+            object.__setattr__(
+                self, "lipschitz", real(value, "lipschitz", MIN_MAGNITUDE, MAX_MAGNITUDE)
+            )
+        for name, (check, minimum, maximum) in self._ranges.items():
+            object.__setattr__(self, name, check(getattr(self, name), name, minimum, maximum))
 
     @property
     def singular_term(self) -> tuple[float, float] | None:
@@ -138,7 +140,7 @@ class Zonal:
             ValueError: If the degree is not 0 to a million, or if no expansion with coefficients >= 0 was
                 found for a covariance given by the user.
         """
-        degree = integer(degree, "degree", 0, MOST_DEGREE)
+        degree = integer(degree, "degree", 0, MAX_DEGREE)
         return fitted_spectrum(self, degree)
 
     def variogram(self, theta: ArrayLike) -> Array:
@@ -225,7 +227,7 @@ def cache_by_class(maxsize: int) -> Callable[[_Computed], _Computed]:
 def fine_variance(task: Zonal) -> float:
     """Return ``unresolved`` of a class; ValueError unless it is a finite number >= 0."""
     value = task.unresolved
-    return value if is_ours(task) else real(value, "unresolved", 0, MOST**2)
+    return value if is_ours(task) else real(value, "unresolved", 0, MAX_MAGNITUDE**2)
 
 
 def variogram_of(task: Zonal, theta: Array) -> Array:
@@ -278,9 +280,9 @@ def check_setting(
     """Check the arguments of a risk; return ``w``, ``n`` and ``noise_std`` as float64 arrays of one shape."""
     check_task(task)
     return broadcast(
-        w=reals(w, "w", *OF_WINDOW),
-        n=reals(n, "n", *OF_CONTEXT, whole=True),
-        noise_std=reals(noise_std, "noise_std", *OF_NOISE),
+        w=reals(w, "w", *WINDOW_RANGE),
+        n=reals(n, "n", *CONTEXT_RANGE, whole=True),
+        noise_std=reals(noise_std, "noise_std", *NOISE_RANGE),
     )
 
 

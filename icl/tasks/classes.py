@@ -21,9 +21,9 @@ from scipy.special import gammaln, jv
 from icl.checks import integer, real, shown
 from icl.covariates import inner_products, uniform_sphere
 from icl.tasks.base import (
-    LEAST,
-    MOST,
-    MOST_DEGREE,
+    MAX_DEGREE,
+    MAX_MAGNITUDE,
+    MIN_MAGNITUDE,
     Array,
     Function,
     Rng,
@@ -49,7 +49,7 @@ class Expanded(Zonal):
         raise NotImplementedError(f"{self!r}: {type(self).__name__} must define coefficients()")
 
     def spectrum(self, degree: int) -> tuple[Array, float]:
-        degree, a = integer(degree, "degree", 0, MOST_DEGREE), self.coefficients()
+        degree, a = integer(degree, "degree", 0, MAX_DEGREE), self.coefficients()
         return np.pad(a[:degree], (0, max(0, degree - a.size))), float(a[degree:].sum())
 
     def _variogram(self, theta: Array) -> Array:
@@ -129,7 +129,7 @@ class ReLU(Zonal):
     def spectrum(self, degree: int) -> tuple[Array, float]:
         # f = (l1-l2)/2 q.x + (l1+l2)/2 |q.x| + b: degree 1 and, from |q.x|, the even degrees.
         # Rodrigues' formula gives E[|t| P_{l+2}] / E[|t| P_l] = -(l-1) / (l+d+1).
-        degree = integer(degree, "degree", 0, MOST_DEGREE)
+        degree = integer(degree, "degree", 0, MAX_DEGREE)
         d, scale = self.dim, self.lipschitz**2 / 6
         even = np.arange(0.0, _last_degree(d, degree) + 1, 2)
         growth = np.concatenate([[(d + 2) * (d - 1) / 2], _multiplicity_growth(d, even[1:-1])])
@@ -168,7 +168,7 @@ class Sign(Zonal):
 
     scale: float = 1.0
     label = "sign"
-    _ranges = {"scale": (real, LEAST, MOST)}
+    _ranges = {"scale": (real, MIN_MAGNITUDE, MAX_MAGNITUDE)}
 
     @property
     def singular_term(self) -> tuple[float, float]:
@@ -182,7 +182,7 @@ class Sign(Zonal):
 
     def spectrum(self, degree: int) -> tuple[Array, float]:
         # By the differential equation of P_l, E[sign(t) P_{l+2}] / E[sign(t) P_l] = -l / (l + d).
-        degree, d = integer(degree, "degree", 0, MOST_DEGREE), self.dim
+        degree, d = integer(degree, "degree", 0, MAX_DEGREE), self.dim
         odd = np.arange(1.0, _last_degree(d, degree) + 2, 2)
         ratios = _multiplicity_growth(d, odd[:-1]) * (odd[:-1] / (odd[:-1] + d)) ** 2
         first = d * (self.scale * _mean_coordinate(d)) ** 2
@@ -272,7 +272,7 @@ class Linear(Expanded):
     lipschitz: float = 1.0
     offset: float = 0.0
     label = "linear"
-    _ranges = {"offset": (real, -MOST, MOST)}
+    _ranges = {"offset": (real, -MAX_MAGNITUDE, MAX_MAGNITUDE)}
 
     def covariance(self, cosine: ArrayLike) -> Array:
         return self.lipschitz**2 * cosines(cosine) / self.dim + self.offset**2

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from icl.checks import real, tensor
-from icl.tasks.base import OF_NOISE, Zonal, check_task, fine_variance
+from icl.tasks.base import NOISE_RANGE, Zonal, check_task, fine_variance
 
 if TYPE_CHECKING:
     import torch
@@ -53,7 +53,7 @@ class QuadraticRisk:
         from icl.pytorch import torch
 
         check_task(task)
-        noise_std = real(noise_std, "noise_std", *OF_NOISE)
+        noise_std = real(noise_std, "noise_std", *NOISE_RANGE)
         tensor(tokens, "tokens", "n + 1", "d", finite=False)
         tokens = tokens.detach().double().cpu()
         if tokens.ndim != 3 or tokens.shape[-1] != task.dim or tokens.shape[1] < 2:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from icl.checks import integer, real, sequence, shown, table
 from icl.covariates import inner_products, uniform_sphere
-from icl.tasks.base import MOST, Array, Function, Rng, uniform_numbers
+from icl.tasks.base import MAX_MAGNITUDE, Array, Function, Rng, uniform_numbers
 from icl.tasks.classes import Expanded
 from icl.tasks.gegenbauer import harmonics, shortfall
 
@@ -57,9 +57,9 @@ class Spectrum(Expanded):
         if given is None:
             raise ValueError(f"power={shown(self.power)}: must be a sequence of numbers >= 0")
         integer(len(given), "len(power)", 2, _MAX_POWERS)
-        power = tuple(real(p, f"power[{at}]", 0, MOST) for at, p in enumerate(given))
+        power = tuple(real(p, f"power[{at}]", 0, MAX_MAGNITUDE) for at, p in enumerate(given))
         object.__setattr__(self, "power", power)
-        object.__setattr__(self, "rest", real(self.rest, "rest", 0, MOST))
+        object.__setattr__(self, "rest", real(self.rest, "rest", 0, MAX_MAGNITUDE))
 
     @property
     def unresolved(self) -> float:

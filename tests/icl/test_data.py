@@ -320,7 +320,7 @@ REFUSED = [
 #: Columns that are no numbers, what a refusal says of their first entry, and what to do.
 COLUMNS = [
     ([True] * 23, r"\[0, 'b'\]=True, of dtype bool", r"\.astype\(float\)"),
-    (["ford"] * 23, r"\[0, 'b'\]='ford', of dtype", "leave out .* or encode"),
+    (["ford"] * 23, r"\[0, 'b'\]='ford', of dtype", "encode .* or leave it out"),
     (pd.Categorical(["x"] * 23), r"\[0, 'b'\]='x', of dtype category", "encode"),
     (pd.to_datetime(["2020-01-31"] * 23), r"\[0, 'b'\]=Timestamp.*of dtype dat", "enc"),
     ([1, *[None] * 22], r"\[1, 'b'\]=nan", "finite number"),

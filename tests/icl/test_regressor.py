@@ -40,7 +40,7 @@ def test_the_contract_of_scikit_learn(estimator, check):
 
 def test_it_predicts_what_the_functions_predict():
     X, y = load_diabetes(return_X_y=True)
-    for how in icl.Placement.HOWS:
+    for how in icl.Placement.MODES:
         place = icl.Placement(X, how)
         fitted = icl.SoftmaxAttentionRegressor(place=how).fit(X, y)
         assert fitted.w_ == icl.best_window(place(X), y).w

@@ -418,8 +418,8 @@ return [...document.querySelectorAll(".bd-article .icl-card:has(.icl-measured)")
 DRAWN_TWICE = "return document.querySelectorAll('figure picture source').length"
 #: How high the open page is.
 HEIGHT = "return document.documentElement.scrollHeight"
-#: Least size of text in a figure, in pixels. Sub- and superscripts are smaller, as in a formula.
-LEAST_TEXT = {"desktop": 11.0, "phone": 9.0}
+#: Smallest allowed size of text in a figure, in pixels. Sub- and superscripts are smaller, as in a formula.
+MIN_TEXT_SIZE = {"desktop": 11.0, "phone": 9.0}
 #: Each figure of the open page: the address of the drawing that is shown, and its size as shown over that as
 #: drawn.
 SCALES = """
@@ -445,7 +445,7 @@ def small_text(browser, size):
         (text, round(scale * drawn, 1))
         for source, scale in browser.execute_script(SCALES)
         for text, drawn in text_sizes(Path(url2pathname(urlsplit(source).path)).read_text()).items()
-        if scale * drawn < LEAST_TEXT[size] - 0.05
+        if scale * drawn < MIN_TEXT_SIZE[size] - 0.05
     ]
 
 

@@ -49,10 +49,10 @@ def test_no_slopes_pass_one_and_close_points_reach_it():
 def test_a_found_number_beyond_its_proof_is_judged_and_says_so():
     """It cannot establish a statement, and contradicts one that it passes; rounding does neither."""
 
-    def outcome(value, proved, most):
+    def outcome(value, proved, upper):
         words = {"reading": "x is small", "quantity": "x", "grade": Grade.PROVED}
         claim = Claim(
-            "P1.x", Authority.BOOK, "ours", rule=lambda labels: (-math.inf, most), **words
+            "P1.x", Authority.BOOK, "ours", rule=lambda labels: (-math.inf, upper), **words
         )
         found = pd.DataFrame({"d": [3], "x": [value]})
         card = judge(claim, attained_cases(found, "x", high=proved)).record()

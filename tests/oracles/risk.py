@@ -56,7 +56,7 @@ def population_risk(task: Zonal, w: float, n, noise_std: float) -> tuple[np.ndar
     return bias.reshape(np.shape(n)), (noise_std**2 * (one @ noise)).reshape(np.shape(n))
 
 
-def _u_nodes(law: _Token, most: float, jumps: bool) -> tuple[np.ndarray, np.ndarray]:
+def _u_nodes(law: _Token, max_n: float, jumps: bool) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights in u: Gauss-Legendre on intervals, short at both ends and in many dimensions.
 
     Also at the equator, u = w, for functions that jump on great circles.
@@ -64,7 +64,7 @@ def _u_nodes(law: _Token, most: float, jumps: bool) -> tuple[np.ndarray, np.ndar
     tau, _, _, mass, _ = law.nodes(np.zeros(1))
     log_mean, log_square = (math.log(max(np.sum(mass * np.exp(-k * tau)), 1e-300)) for k in (1, 2))
     # the integrand rises like n exp(2u) E[exp(-2 tau)], its integral is at least about min(1, ..)
-    edges = [min(0.0, -math.log(most) - max(log_mean, log_square / 2)) - _DROP / 2]
+    edges = [min(0.0, -math.log(max_n) - max(log_mean, log_square / 2)) - _DROP / 2]
     share = min(0.15, 6 / law.dim)
     while edges[-1] < 2 * law.w + 6:
         room = min(edges[-1], 2 * law.w - edges[-1])

@@ -252,7 +252,7 @@ def restrict_to_cap(x: Tensor, limit: float, u: ArrayLike) -> Tensor:
     """
     tensor(x, "x", "n + 1", "d")
     u = reals(u, "u", 0, 1)
-    limit = real(limit, "limit", -1, 1, above=True)
+    limit = real(limit, "limit", -1, 1, exclusive_min=True)
     if x.shape[-1] < 2 or x.shape[-2] < 2 or u.shape != (*x.shape[:-2], x.shape[-2] - 1):
         raise ValueError(
             f"x has shape {tuple(x.shape)}, u {u.shape}: must be (..., n + 1, d) and (..., n), n >= 1, d >= 2"

@@ -120,8 +120,10 @@ def least_ball_limit(dim: int) -> BallLimit:
 
 def _evaluate_ball_limit(dim: int, w: float, order: int) -> tuple[float, float]:
     """Return the limit and its slope in w, by a Gauss rule on panels of r that double from 1 / w on."""
-    most = max(w, 2)
-    edges = np.concatenate([[0.0], np.geomspace(1, most, int(np.ceil(np.log2(most))) + 1) / most])
+    last_edge = max(w, 2)
+    edges = np.concatenate(
+        [[0.0], np.geomspace(1, last_edge, int(np.ceil(np.log2(last_edge))) + 1) / last_edge]
+    )
     r, weight = gauss_panels(edges, order)
     p, s = weight * dim * r ** (dim - 1), w * r
     length = resultant_length(dim + 2, s)

@@ -151,8 +151,10 @@ def limit(order: float, m: int, widths: ArrayLike, nodes: int = 16) -> tuple[flo
     return 1 + float(missed @ missed) / least, np.append(1.0, free) @ change
 
 
-def least_limits(order: float, m: int, most: int, apart: float = 0.02) -> list[tuple[float, Array]]:
-    """Search the widths with the least `limit`, for 1, 2, ..., ``most`` heads, all summing to one.
+def least_limits(
+    order: float, m: int, max_heads: int, apart: float = 0.02
+) -> list[tuple[float, Array]]:
+    """Search the widths with the least `limit`, for 1, 2, ..., ``max_heads`` heads, all summing to one.
 
     Widths differ by the factor ``exp(apart)`` or more. Heads often merge, and then the least limit is
     attained at no widths: it is below what is found here.
@@ -168,7 +170,7 @@ def least_limits(order: float, m: int, most: int, apart: float = 0.02) -> list[t
         return limit(order, m, np.exp(ordered))[0]
 
     found: list[tuple[float, Array]] = []
-    for heads in range(1, most + 1):
+    for heads in range(1, max_heads + 1):
         # Two searches start at the best heads of one fewer, with another head beside them.
         fewer = np.log(found[-1][1]) if found else np.zeros(0)
         beside = [[1.0]] if heads == 1 else [fewer[-1:] + 0.4, fewer[:1] - 1.5]

@@ -21,7 +21,7 @@ from icl.covariates import uniform_sphere
 from icl.risk import Risk, asymptotics, linear_optimum, optimal_window, population_risk
 from icl.streams import stream
 from icl.tasks import QuadraticRisk, ReLU, Zonal, angle_quadrature, check_setting, make_task
-from icl.tasks.base import MOST, fine_variance
+from icl.tasks.base import MAX_MAGNITUDE, fine_variance
 from icl.tasks.gegenbauer import Polynomials
 from icl_book.statistics import t_interval
 
@@ -91,7 +91,7 @@ def neighbors_risk(task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike
     >>> round(float(neighbors_risk(Affine(dim=3), k=2, n=10, noise_std=0.5).noise), 6)
     0.125
     """
-    k = reals(k, "k", 1, MOST, whole=True)
+    k = reals(k, "k", 1, MAX_MAGNITUDE, whole=True)
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
     k, n, noise_std = broadcast(k=k, n=n, noise_std=noise_std)
     if np.any(k > n):

@@ -32,7 +32,7 @@ from icl.tasks.base import Array
 
 # one lattice of u serves contexts up to the first length, and a larger, slower one those up to the second
 _REACH = (1e12, 1e30)
-MOST_TOKENS = _REACH[-1]
+MAX_TOKENS = _REACH[-1]
 
 # this step of the lattice resolves exp(-exp(x)), which turns on a scale of one
 _STEP = 0.22
@@ -42,18 +42,18 @@ _NODES = 28
 ORDER = 18
 
 
-def edges(most: float) -> Array:
-    """Return the edges of the panels in tau, the last above ``most``: steps of one to 10, then of 10 %.
+def edges(max_tau: float) -> Array:
+    """Return the edges of the panels in tau, the last above ``max_tau``: steps of one to 10, then of 10 %.
 
     >>> edges(11.5)[-3:].round(2)
     array([11.  , 12.1 , 13.31])
     """
-    last = 10 + max(0, math.ceil(math.log(max(most, 10.0) / 10) / math.log(1.1)) + 1)
+    last = 10 + max(0, math.ceil(math.log(max(max_tau, 10.0) / 10) / math.log(1.1)) + 1)
     return np.array([k if k < 10 else 10 * 1.1 ** (k - 10) for k in range(last + 1)])
 
 
 def weight_moments(tau: Array, n: float, drop: int = 0) -> Array:
-    """Compute the moments of the weights of n tokens, at most `MOST_TOKENS`, and their derivatives in tau.
+    """Compute the moments of the weights of n tokens, at most `MAX_TOKENS`, and their derivatives in tau.
 
     ``tau`` are standard deviations of the scores, shape (k,); ``drop`` Chebyshev coefficients are left out,
     to see what they change. The result is C, D, dC/dtau and dD/dtau, shape (4, k); relative error of C, and

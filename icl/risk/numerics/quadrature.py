@@ -143,15 +143,15 @@ def meshes(
 # the cache lets rules of several orders share the panels
 @lru_cache(maxsize=64)
 def _panels_of(
-    dim: int, w: float, least: float, most: float, degree: float, jumps: float
+    dim: int, w: float, min_n: float, max_n: float, degree: float, jumps: float
 ) -> Panels:
-    """Return the panels for ``least`` to ``most`` tokens."""
-    scales = _scales(dim, w, most)
-    low, high = _range_in_u(dim, w, least, most, scales)
+    """Return the panels for ``min_n`` to ``max_n`` tokens."""
+    scales = _scales(dim, w, max_n)
+    low, high = _range_in_u(dim, w, min_n, max_n, scales)
     edges = [low]
     if low < 0:
         # The first panel is in s and begins at 0; there phi^n is at least exp(-n s E[exp(-tau)]).
-        first = math.log(_FIRST / most) - log_mean_weight(dim, w)
+        first = math.log(_FIRST / max_n) - log_mean_weight(dim, w)
         edges = [-math.inf, min(0.0, first, high)]
     while edges[-1] < high:
         step = _step(dim, w, edges[-1], scales.reach, degree, math.isfinite(jumps))
@@ -177,9 +177,9 @@ def _panels_of(
     return Panels(groups, (left[wide], right[wide]), scales)
 
 
-def _scales(dim: int, w: float, most: float) -> Scales:
-    """Return the values of tau that matter to at most ``most`` tokens."""
-    nearest = w * invert_cap_mass(dim, 1e-17 / most**2)
+def _scales(dim: int, w: float, max_n: float) -> Scales:
+    """Return the values of tau that matter to at most ``max_n`` tokens."""
+    nearest = w * invert_cap_mass(dim, 1e-17 / max_n**2)
     # The mass of exp(-w (1 - t)) (1 - t^2)^((d-3)/2) peaks where w (1 - t^2) = (d - 3) t.
     ratio = max(dim - 3, 0) / max(w, 1e-300)
     peak = 0.0 if ratio == 0 else w * (1 - 2 / (ratio + math.hypot(ratio, 2)))
@@ -188,21 +188,21 @@ def _scales(dim: int, w: float, most: float) -> Scales:
 
 
 def _range_in_u(
-    dim: int, w: float, least: float, most: float, scales: Scales
+    dim: int, w: float, min_n: float, max_n: float, scales: Scales
 ) -> tuple[float, float]:
-    """Return the u between which integrands are above rounding, for ``least`` to ``most`` tokens."""
+    """Return the u between which integrands are above rounding, for ``min_n`` to ``max_n`` tokens."""
     log_mean, log_square = (log_mean_weight(dim, k * w) for k in (1, 2))
     # Integrands rise like n exp(2u) E[exp(-2 tau)], and what they integrate to, the sum of the squared
     # weights, is of order E[exp(-2 tau)] / (n E[exp(-tau)]^2), or one if that is more.
-    low = min(-math.log(most) - log_mean, -0.5 * (math.log(most) + log_square)) - _CUT / 2
+    low = min(-math.log(max_n) - log_mean, -0.5 * (math.log(max_n) + log_square)) - _CUT / 2
     # For smaller u even the nearest token has a z that is negligible.
-    low = max(low, scales.nearest - math.log(most) - _CUT / 2)
+    low = max(low, scales.nearest - math.log(max_n) - _CUT / 2)
     # Where u exceeds the farthest token, tau = 2w, by 5, exp(-z) is at most exp(-148), and phi vanishes.
     high = 2 * w + 5.0
-    if least > 1:
+    if min_n > 1:
         # Integrands end where phi^(n-1) is exp(-36). That is reached where all tokens but a share of
         # exp(-needed) have a z above needed + 4 ...
-        needed = _VANISHED / (least - 1)
+        needed = _VANISHED / (min_n - 1)
         high = min(high, w * invert_cap_mass(dim, -math.expm1(-needed)) + math.log(needed + 4))
         # ... or earlier, where the bound 1 - phi >= 0.63 s E[exp(-tau)] for s <= 1 implies it.
         linear = math.log(needed / _CHORD) - log_mean

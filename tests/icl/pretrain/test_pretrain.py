@@ -219,8 +219,8 @@ def test_one_graph_takes_the_steps_at_all_places_of_a_block(monkeypatch):
     assert len(graphs) == 2
 
 
-@pytest.mark.parametrize("most, taking_turns", [(10**9, False), (1, True)])
-def test_stacks_of_a_gpu_share_its_memory(most, taking_turns, monkeypatch):
+@pytest.mark.parametrize("max_numbers, taking_turns", [(10**9, False), (1, True)])
+def test_stacks_of_a_gpu_share_its_memory(max_numbers, taking_turns, monkeypatch):
     """As `Sweep` gives it there, on a processor: if it is scarce, stacks draw in the place of others."""
     units = [UnitConfig(ReLU(3), 0.1, n, seed) for n in (8, 12) for seed in (0, 1)]
     given = {"batch_size": 16, "learning_rate": 0.05, "optimizer": "adam", "schedule": "linear"}
@@ -230,7 +230,7 @@ def test_stacks_of_a_gpu_share_its_memory(most, taking_turns, monkeypatch):
     torch.set_num_threads(1)
     try:
         plain, sharing = (Sweep(units, settings, torch.device("cpu")) for _ in "12")
-        sharing._give_memory(most)
+        sharing._give_memory(max_numbers)
         assert [stack.shares for stack in sharing.stacks] == [taking_turns] * 2
         for one in (plain, sharing):
             one.train()

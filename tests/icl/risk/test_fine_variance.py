@@ -29,7 +29,7 @@ from icl_book.measurements.planet import mean_risks
 POWER, FINE, SIGMA, N = (0.0, 1.0, 0.5), 0.3, 0.5, 20
 SMOOTH, ROUGH = Spectrum(3, POWER), Spectrum(3, POWER, rest=FINE)
 # of a stochastic comparison, in standard errors: false alarm 6e-7
-MOST_SIGMAS = 5
+MAX_SIGMAS = 5
 
 
 class Own(Zonal):
@@ -197,7 +197,7 @@ def test_white_noise_on_linear_functions_against_sampling():
     for name, guess in predictions(x[:, :-1], y, x[:, -1]).items():
         loss = (guess - f[:, -1]) ** 2
         error = loss.std() / math.sqrt(count)
-        assert abs(loss.mean() - wanted[name]) < MOST_SIGMAS * error, name
+        assert abs(loss.mean() - wanted[name]) < MAX_SIGMAS * error, name
     # kriging with the labels that were drawn
     gram = x[:, :-1] @ x[:, :-1].swapaxes(1, 2) + (0.6 + SIGMA**2) * np.eye(n)
     k_q = x[:, :-1] @ x[:, -1:].swapaxes(1, 2)
@@ -205,7 +205,7 @@ def test_white_noise_on_linear_functions_against_sampling():
     loss = (guess - f[:, -1]) ** 2
     found = bayes_linear_risk(task, n, SIGMA, contexts=20_000)
     error = math.hypot(loss.std() / math.sqrt(count), found.standard_error)
-    assert abs(loss.mean() - found.mean) < MOST_SIGMAS * error
+    assert abs(loss.mean() - found.mean) < MAX_SIGMAS * error
     form = QuadraticRisk.of(task, torch.as_tensor(x[:50]), SIGMA)
     weights = torch.as_tensor(np.linalg.solve(gram, k_q)[:50, :, 0])
     assert torch.allclose(form.kriging(), weights, rtol=1e-9)
@@ -224,7 +224,7 @@ def test_the_map_itself_against_sampling():
     for name, guess in predictions(x[:, :-1], y, x[:, -1]).items():
         loss = (guess - f[:, -1]) ** 2
         # the nearest token is in the cell of the query once in 500 contexts
-        allowed = MOST_SIGMAS * loss.std() / math.sqrt(count) + 0.005
+        allowed = MAX_SIGMAS * loss.std() / math.sqrt(count) + 0.005
         assert abs(loss.mean() - wanted[name]) < allowed, name
 
 
