@@ -13,7 +13,7 @@ PLAN = json.loads(Path(workflow.basedir, FOLDER, "plan.json").read_text())
 TASKS = PLAN["tasks"]  # stamp -> notebook, and the words of its command
 EXECUTE = (
     f"OMP_NUM_THREADS={PLAN['threads']} PYTHONPATH=book${{PYTHONPATH:+:$PYTHONPATH}} "
-    f"{shlex.join(['env', *PLAN['environment'], PLAN['python'], '-m', 'icl_book', 'execute'])} "
+    f"{shlex.join([PLAN['python'], '-m', 'icl_book', 'execute'])} "
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import signal
 import sys
@@ -60,9 +61,10 @@ def parser() -> argparse.ArgumentParser:
         "--label", default="", help="printed before each line, e.g. '1 of 2' (default: nothing)"
     )
     execute.add_argument(
-        "--digest",
-        default="",
-        help="refuse to run unless the run has it, e.g. 0f1e2d3c4b5a6978 (default: any)",
+        "--run",
+        type=lambda text: plan.Run(**json.loads(text)),
+        help="a run that another command has planned, e.g. "
+        '\'{"name": "planet", "preset": ...}\' (default: planned by the other words)',
     )
     sweep.add_argument(
         "--grid",
@@ -153,20 +155,14 @@ def _run_command(options: argparse.Namespace) -> int:
         case "execute":
             from icl_book.runner.execute import execute
 
-            # A digest comes from another command, which has compared each .py with its .ipynb.
-            alone = not options.digest
-            if alone:
-                _take_edits([options.name])
+            # A planned run was checked by the command that planned it.
+            if options.run:
+                execute(options.run, options.label)
+                return 0
+            _take_edits([options.name])
             for run in plan.plan(options.preset, options.name, " ".join(options.values)):
-                if options.digest not in ("", run.digest):
-                    raise BadInput(
-                        f"{run.name}: notebook, code, lock or data changed since it was asked for"
-                    )
-                if alone:
-                    ready([run])
-                path = execute(run, options.label)
-                if alone:
-                    print(f"result: {os.path.relpath(path)}")
+                ready([run])
+                print(f"result: {os.path.relpath(execute(run, options.label))}")
         case "book":
             plan.for_book()
             _take_edits(plan.notebooks())

@@ -19,7 +19,7 @@ import pytest
 from icl_book import provenance
 from icl_book.__main__ import main, parser
 from icl_book.claims.card import line
-from icl_book.parameters import BadInput, validate
+from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner import execute, plan, process, reach, record, schedule, table
 from programs import program
@@ -239,13 +239,6 @@ def test_grid_is_all_combinations_and_kept_apart_from_the_book(tree):
     assert plan.plan("quick", "tiny", "grid.yml") == found
 
 
-def test_the_values_of_a_run_are_read_once(tree, monkeypatch):
-    read = []
-    monkeypatch.setattr(plan, "validate", lambda *both: read.append(both) or validate(*both))
-    (run, other) = plan.plan("quick", "tiny", "noise_std=1,2")
-    assert [values["noise_std"] for values, _ in read] == [1, 2] and run != other
-
-
 # ------------------------------------------------------------------------- one run
 def finishing(*cards, meanwhile=lambda: None, tables=()):
     """A stand-in for papermill that finds these cards and tables, and a footer."""
@@ -342,9 +335,25 @@ def test_a_run_for_the_book_fails_with_what_a_cell_writes_to_standard_error(tree
     assert execute.execute(own).exists(), "where a reader explores, it is a part of the result"
 
 
+def test_a_run_is_checked_and_addressed_once_by_the_command_that_plans_it(tree, monkeypatch):
+    """After it has run, its sources are compared with that address."""
+    checked, addressed = [], []
+    count = {"validate": checked, "digest": addressed}
+    for name, calls in count.items():
+        own = getattr(plan, name)
+        monkeypatch.setattr(plan, name, lambda *args, c=calls, f=own: c.append(args[0]) or f(*args))
+    monkeypatch.setattr(execute, "_papermill", finishing(CARD))
+    runs = plan.plan("quick", "tiny", "noise_std=1,2")
+    for run in runs:
+        assert main(["execute", *shlex.split(run.words)]) == 0 and run.path.is_file()
+    assert [values["noise_std"] for values in checked] == [1, 2]
+    planned, compared = addressed[:2], addressed[2:]
+    assert planned == compared and planned[0] != planned[1]
+
+
 def test_a_run_during_which_its_sources_changed_or_went_does_not_count(tree, monkeypatch):
     source = tree / "icl" / "checks.py"
-    edits = {"changed while it ran": lambda: source.write_text("constant = 2\n")}
+    edits = {"changed since it was planned": lambda: source.write_text("constant = 2\n")}
     edits["notebook 'tiny': does not exist"] = (tree / "notebooks" / "tiny.py").unlink
     for reason, edit in edits.items():
         monkeypatch.setattr(execute, "_papermill", finishing(CARD, meanwhile=edit))
@@ -430,10 +439,6 @@ def test_a_damaged_result_is_named_and_runs_again(tree, monkeypatch, capsys, kin
         (
             "execute tiny -p dims=1",
             "dims=1: must be a list with one or more entries, each an integer >= 2",
-        ),
-        (
-            "execute tiny --digest 0",
-            "tiny: notebook, code, lock or data changed since it was asked for",
         ),
         (
             "book --preset empty",

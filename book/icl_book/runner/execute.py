@@ -46,7 +46,7 @@ def execute(run: Run, label: str = "") -> Path:
 
     Raises:
         BadInput: If a cell fails, the kernel dies, a verdict is not the expected one, or the
-            sources changed meanwhile. What had been computed is then in
+            sources changed since the run was planned. What had been computed is then in
             ``<name>.<digest>.failed.ipynb``, and nothing else is touched.
         OSError: If a file cannot be written.
     """
@@ -102,7 +102,7 @@ def _find_surprises(run: Run, cards: list[dict[str, Any]]) -> list[str]:
             without a case, unless a reader explores; and if what the run depends on changed meanwhile.
     """
     if address(run.name, run.overrides, run.root_seed, run.device) != run.digest:
-        raise BadInput("notebook, code, lock or data changed while it ran; run again")
+        raise BadInput("notebook, code, lock or data changed since it was planned; run again")
     from icl_book.claims.card import lacking
 
     allowed = verdicts(run.preset)

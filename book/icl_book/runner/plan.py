@@ -18,7 +18,7 @@ import reprlib
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -79,10 +79,7 @@ class Run:
     @property
     def words(self) -> str:
         """Return the arguments of ``python -m icl_book execute``, on any machine, quoted for a shell."""
-        words = [self.name, "--preset", self.preset, "--digest", self.digest]
-        return shlex.join(
-            words + [w for k, v in self.overrides.items() for w in ("-p", f"{k}={v}")]
-        )
+        return shlex.join([self.name, "--run", json.dumps(asdict(self))])
 
     def __str__(self) -> str:
         seed = {"ICL_SEED": self.root_seed} if self.root_seed else {}

@@ -84,8 +84,6 @@ def _make_snakemake_plan(left: Sequence[Run], jobs: int, profile: str) -> dict[s
     }
     return {
         "python": sys.executable,
-        # All runs of a call have the same environment.
-        "environment": [f"{k}={v}" for k, v in left[0].environment.items()],
         "threads": _share_threads(jobs, profile),
         "tasks": tasks,
     }
