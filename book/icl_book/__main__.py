@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from icl_book import lean
@@ -118,7 +117,7 @@ def parser() -> argparse.ArgumentParser:
         help="quotations of this paper's statements only, e.g. P1 (default: of both)",
     )
     command("readme", "rewrite README.md's findings and verdicts from the quick results")
-    command("sync", "bring notebooks/*.py and notebooks/*.ipynb to agree")
+    command("sync", "write notebooks/*.ipynb from notebooks/*.py")
     return whole
 
 
@@ -159,13 +158,13 @@ def _run_command(options: argparse.Namespace) -> int:
             if options.run:
                 execute(options.run, options.label)
                 return 0
-            _take_edits([options.name])
+            pairs.refuse_edited([options.name])
             for run in plan.plan(options.preset, options.name, " ".join(options.values)):
                 ready([run])
                 print(f"result: {os.path.relpath(execute(run, options.label))}")
         case "book":
             plan.for_book()
-            _take_edits(plan.notebooks())
+            pairs.refuse_edited(plan.notebooks())
             runs = plan.plan(options.preset)
             if status := schedule(runs, options.jobs, options.profile):
                 return status
@@ -185,7 +184,7 @@ def _run_command(options: argparse.Namespace) -> int:
             if not (options.name and options.grid):
                 example = 'make sweep NOTEBOOK=planet GRID="noise_std=0.1,0.2"'
                 raise BadInput(f"sweep needs a notebook and a grid: {example}")
-            _take_edits([options.name])
+            pairs.refuse_edited([options.name])
             runs = plan.plan(options.preset, options.name, options.grid)
             wanted = [name for name in options.collect.split(",") if name]
             plan.check_collect(options.name, wanted)
@@ -201,7 +200,7 @@ def _run_command(options: argparse.Namespace) -> int:
             words = options.seed.split(",")
             if not all(map(str.isdecimal, words)):
                 raise BadInput(f"seed={options.seed!r}: must be positive integers, e.g. 1,2,3")
-            _take_edits(plan.notebooks())
+            pairs.refuse_edited(plan.notebooks())
             return again.replicate([int(word) for word in words], options.jobs, options.profile)
         case "readme":
             from icl_book.site import assemble
@@ -219,12 +218,6 @@ def _run_command(options: argparse.Namespace) -> int:
         case "sync":
             pairs.sync()
     return 0
-
-
-def _take_edits(names: Sequence[str]) -> None:
-    """Copy edits that only an .ipynb has into its .py, which is what runs, and print its name."""
-    for path in pairs.take_edits(names):
-        print(f"wrote {os.path.relpath(path)}: its .ipynb was edited", flush=True)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ import yaml
 
 from icl_book import provenance, repository
 from icl_book.provenance import ROOT
-from icl_book.runner import pairs
 from programs import program
 
 
@@ -86,14 +85,13 @@ def test_a_hook_of_another_repository_does_not_say_what_this_one_is(
             assert program("git", *words.split(), cwd=root).returncode == 0
     point(tree, "https://github.com/some-body/book")
     point(other, "https://github.com/evil/other")
-    for module in (provenance, pairs):
-        monkeypatch.setattr(module, "ROOT", tree.resolve())
+    monkeypatch.setattr(provenance, "ROOT", tree.resolve())
 
     def said():
         return (
             provenance.commit(),
             repository.remote(tree),
-            pairs._git("show", "HEAD:./notebooks/a.py"),
+            repository.git(tree, "show", "HEAD:./notebooks/a.py"),
         )
 
     before = said()

@@ -2,7 +2,7 @@
 
 - `plan`: what there is to run, and the address of each run; its digest alone decides what is stale. `reach`:
   the modules that a notebook's numbers can depend on.
-- `pairs`: a notebook's `.py` and its `.ipynb`, an edit in either.
+- `pairs`: a notebook's `.ipynb`, which is written from its `.py`.
 - `execute`: one notebook through papermill, whole or not at all. `record`: what an executed notebook found.
 - `single`: one claim, from the cells of its chapter that it needs.
 - `schedule`: Snakemake runs what is missing, here or on a cluster.
