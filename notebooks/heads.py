@@ -76,7 +76,7 @@ from icl_book.claims import (
     sampled_cases,
 )
 from icl_book.figures import plots
-from icl_book.measurements import heads as several
+from icl_book.measurements import heads as measurements
 
 notebook.setup(globals(), n_values=2)
 
@@ -659,11 +659,11 @@ long = {"noise_std": noise_std, "n_values": (1e8, 1e10)}
 flat = {"windows": (4.0, 2.0), "n_values": (1e5, 1e6), "noise_std": noise_std}
 slopes = pd.concat(
     [
-        several.affine_slopes(dims=dims, **flat),
-        several.wave_slopes(dims=more_dims, heads=[1, 2, 3], **long),
+        measurements.affine_slopes(dims=dims, **flat),
+        measurements.wave_slopes(dims=more_dims, heads=[1, 2, 3], **long),
     ]
 )
-averaged = several.wave_slopes(dims=[5], heads=[2], averaged=True, **long)
+averaged = measurements.wave_slopes(dims=[5], heads=[2], averaged=True, **long)
 name = "{task}, d = {dim}, heads: {heads}"
 judge(
     "P1.H.rate",
@@ -730,7 +730,9 @@ judge(
 
 # %%
 settings = {"coast, d = 3": (1, 2), "kinks, d = 5": (3, 4)}
-limits = {name: several.least_limits(*setting, 5) for name, setting in settings.items()}
+limits = {
+    name: measurements.least_limits(*setting, 5) for name, setting in settings.items()
+}
 excess = pd.DataFrame(
     {name: [100 * (ratio - 1) for ratio, _ in best] for name, best in limits.items()},
     index=pd.Index(range(1, 6), name="heads"),
@@ -745,7 +747,7 @@ for ax, (name, (order, m)) in zip(axes, settings.items(), strict=True):
     ax.plot(x, 1 / (1 + x ** (m + order)), "k--", label="kriging")
     for heads in (1, 2, 3):
         _, widths = limits[name][heads - 1]
-        _, values = several.limit(order, m, widths)
+        _, values = measurements.limit(order, m, widths)
         factor = values @ np.exp(-np.outer(widths, x**2) / 2)
         ax.plot(x, factor, label=f"heads: {heads}")
     ax.set(xlabel="degree x, scaled", title=name)
@@ -780,9 +782,9 @@ name = "d = {dim}, heads: {heads}"
 columns = {"value": "limit", "error": "error"}
 judge(
     "P1.H.kriging",
-    exact_cases(several.against_kriging(heads=3, **kinks), name=name, **columns),
+    exact_cases(measurements.against_kriging(heads=3, **kinks), name=name, **columns),
     exact_cases(
-        several.against_kriging(heads=1, parity=0, **kinks),
+        measurements.against_kriging(heads=1, parity=0, **kinks),
         name=name + ", even functions",
         **columns,
     ),
@@ -852,8 +854,8 @@ judge(
 # %% tags=["remove-input"]
 tasks = [Affine(5), ReLU(5), PhasedCosine(5, 2.0), Sign(3)]
 sampled = {"noise_std": noise_std, "draws": draws, "n_values": [5, 20]}
-places = several.between(tasks, **sampled)
-more = several.between(tasks[:2], more=4, **sampled)
+places = measurements.between(tasks, **sampled)
+more = measurements.between(tasks[:2], more=4, **sampled)
 name = "{task}, d = {dim}, n = {n}"
 judge(
     "P1.H.floor",
@@ -926,7 +928,9 @@ prices["positive weights, smooth"] = np.exp(
     2 * (z * np.log((z + 1) / 2) - gammaln(z + 1)) / (z + 1)
 )
 for name, order in (("jumps", 1), ("kinks", 3)):
-    prices[f"kriging, {name}"] = [several.least_limits(order, k, 1)[0][0] for k in m]
+    prices[f"kriging, {name}"] = [
+        measurements.least_limits(order, k, 1)[0][0] for k in m
+    ]
 print(pd.DataFrame(prices).round(3).to_string(index=False))
 
 # %% [markdown]

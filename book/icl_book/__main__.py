@@ -210,7 +210,7 @@ def _run_command(options: argparse.Namespace) -> int:
             from icl_book.claims.card import text
             from icl_book.runner import single
 
-            print(text(single.judge(options.claim).record()))
+            print(text(single.judge_alone(options.claim).record()))
         case "quotes":
             from icl_book.claims import quotes
 

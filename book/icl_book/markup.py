@@ -24,7 +24,7 @@ _PRINTED: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
 )
 
 
-def number(value: float | str, digits: str = ".5g") -> str:
+def format_number(value: float | str, digits: str = ".5g") -> str:
     """Format a number; zero has neither sign nor exponent (no ``-0.00``, no ``0e+00``)."""
     text = format(float(value), digits)
     return (
@@ -45,12 +45,12 @@ def interval(ends: Sequence[float | str], digits: int = 5) -> str:
         return "any number"
     if math.isinf(low) or math.isinf(high):
         sign, end = ("≤", high) if math.isinf(low) else ("≥", low)
-        return f"{sign} {number(end, f'.{max(5, digits)}g')}"
+        return f"{sign} {format_number(end, f'.{max(5, digits)}g')}"
     if low == high:
-        return number(low)
+        return format_number(low)
     apart = math.log10((high - low) / max(abs(low), abs(high))) if low * high > 0 else 0.0
     form = f".{min(12, max(5, digits, 2 - math.floor(apart)))}g"
-    return f"[{number(low, form)}, {number(high, form)}]"
+    return f"[{format_number(low, form)}, {format_number(high, form)}]"
 
 
 def prose(markdown: str) -> Markup:
@@ -80,7 +80,7 @@ def _write_power(head: str, sign: str, digits: str) -> str:
     return f"10{raised}" if head == "1" else f"{head}·10{raised}"
 
 
-def plain(markdown: str) -> str:
+def strip_tex(markdown: str) -> str:
     """Write a title without TeX commands as plain text, for a tooltip: ``$w^{d/2}$`` is ``w^(d/2)``."""
     return markdown.replace("$", "").replace("{", "(").replace("}", ")")
 
@@ -107,7 +107,7 @@ def environment() -> Environment:
     )
     made.filters |= {
         "prose": prose,
-        "number": number,
+        "format_number": format_number,
         "interval": interval,
         "row_id": row_id,
         "style_class": style_class,

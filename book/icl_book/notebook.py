@@ -112,7 +112,7 @@ def footer() -> None:
         raise BadInput(
             "notebook.footer() needs notebook.setup(globals()) after the parameters cell"
         )
-    record = {
+    about_run = {
         "seconds": round(time.perf_counter() - _started["time"], 2),
         "peak_memory": provenance.resident_bytes(),
         "parameters": _started["parameters"],
@@ -120,12 +120,10 @@ def footer() -> None:
         "device": provenance.device_name(),
         **provenance.origin(),
     }
-    where, commit = record["machine"], record["commit"]
-    text = (
-        f"Computed in {record['seconds']:.1f} s on {where['cpu']} ({where['cores']} cores), device "
-    )
-    text += f"{record['device']}, with " + ", ".join(
-        f"{n} {v}" for n, v in record["versions"].items()
+    where, commit = about_run["machine"], about_run["commit"]
+    text = f"Computed in {about_run['seconds']:.1f} s on {where['cpu']} ({where['cores']} cores), device "
+    text += f"{about_run['device']}, with " + ", ".join(
+        f"{n} {v}" for n, v in about_run["versions"].items()
     )
     if commit:
         text += f", commit {commit['id'][:10]}" + (" with local changes" if commit["dirty"] else "")
@@ -134,7 +132,7 @@ def footer() -> None:
         print(text)
         return
     page = f'<p class="icl-footer">{html.escape(text)}</p>'
-    display({"text/html": page, "text/plain": text, FOOTER_MIME: record}, raw=True)
+    display({"text/html": page, "text/plain": text, FOOTER_MIME: about_run}, raw=True)
     tables = {
         name: frame.to_csv(index=frame.index.names != [None])
         for name, frame in _started["namespace"].items()

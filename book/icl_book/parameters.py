@@ -138,10 +138,10 @@ def literals(source: str) -> dict[str, object]:
     return found
 
 
-def number(value: object) -> object:
+def parse_number(value: object) -> object:
     """Convert text that spells a number (YAML takes ``1e-3`` for text); return other values unchanged."""
     if isinstance(value, list):
-        return [number(v) for v in value]
+        return [parse_number(v) for v in value]
     if not isinstance(value, str) or "_" in value:
         return value
     try:
@@ -156,5 +156,5 @@ def spelled(value: object) -> object:
     papermill injects values of types that it does not know, those of NumPy, by their text.
     """
     if isinstance(value, str) and value.startswith("[") and value.endswith("]"):
-        return [number(word) for word in value[1:-1].replace(",", " ").split()]
-    return number(value)
+        return [parse_number(word) for word in value[1:-1].replace(",", " ").split()]
+    return parse_number(value)

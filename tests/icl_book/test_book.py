@@ -219,7 +219,7 @@ def test_a_planted_fault_stops_the_build_and_the_last_good_book_stays(
     ]:
         with pytest.raises(BadInput, match=re.escape(message)):
             assemble.build("smoke", notebooks)
-    monkeypatch.setattr(assemble, "digest", lambda *_: "another")
+    monkeypatch.setattr(assemble, "hash_book", lambda *_: "another")
     monkeypatch.setattr(assemble, "sphinx", lambda *_: tmp_path)
     for module, name, said in ((stage, "stage", None), (verify, "book", ["a page has a problem"])):
         monkeypatch.setattr(module, name, lambda *_, said=said: said)
@@ -351,7 +351,7 @@ def test_digest_sees_every_input(tmp_path):
         file.write_text("repository: {url: here}\n")
 
     def now(preset="smoke"):
-        return assemble.digest(preset, {"x": notebook}, root)
+        return assemble.hash_book(preset, {"x": notebook}, root)
 
     seen = {now(), now("quick")}
     for file in [*files, root / "book/new.md"]:

@@ -602,7 +602,7 @@ def test_pages_judge_the_evidence_anew_by_the_words_and_the_rule_of_today():
     asked = claim(readings=[MEASURED], control="c")
     far = between(-math.inf, 3.0, 4.0)
     card = judge(asked, [at(2.0), far], at(-9.0), readings={"anew": at(3.0)})
-    kept = json.loads(json.dumps(card.offered, allow_nan=False))
+    kept = json.loads(json.dumps(card.evidence, allow_nan=False))
     assert decide(asked, kept) == card.record()
     other = replace(asked, title="Other words", rule=lambda p: (5.0, math.inf))
     found = decide(other, kept)

@@ -17,7 +17,7 @@ INF = math.inf
     [(-0.001, ".2f", "0.00"), (0.0, ".0e", "0"), (-2e-7, ".0e", "-2e-07"), (-INF, ".5g", "-inf")],
 )
 def test_zero_has_neither_sign_nor_exponent(value, digits, text):
-    assert markup.number(value, digits) == text
+    assert markup.format_number(value, digits) == text
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import pytest
 from papermill.translators import PythonTranslator
 
 from icl_book import notebook, parameters, provenance
-from icl_book.parameters import PARAMETERS, BadInput, number, validate
+from icl_book.parameters import PARAMETERS, BadInput, parse_number, validate
 from icl_book.provenance import ROOT
 from icl_book.runner import plan
 from programs import program
@@ -62,11 +62,14 @@ def test_other_values_are_named_with_what_is_allowed(name, value):
 @pytest.mark.parametrize("text", ["0x10", "12:30", "nan", "1e400", "9" * 5000, "1_0", ""])
 def test_text_that_spells_no_finite_number_is_no_parameter(text):
     with pytest.raises(BadInput, match="must be"):
-        validate({"seed": number(text)}, ["seed"])
+        validate({"seed": parse_number(text)}, ["seed"])
 
 
 def test_numbers_that_yaml_takes_for_text_are_numbers():
-    assert str(number(["1e-3", "7", "010", "2.5", True, "x"])) == "[0.001, 7, 10, 2.5, True, 'x']"
+    assert (
+        str(parse_number(["1e-3", "7", "010", "2.5", True, "x"]))
+        == "[0.001, 7, 10, 2.5, True, 'x']"
+    )
 
 
 # --------------------------------------------------------------- called by a notebook

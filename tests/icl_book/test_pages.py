@@ -186,11 +186,13 @@ RERUNS = [
 
 def test_every_claim_is_judged_once():
     good = run(**VALUES)
-    assert verify.cards([good], CLAIMS) == []
-    assert verify.cards([run(b=2.0, c=0.5, d=0.5)], CLAIMS) == ["claim P1.a: no notebook judges it"]
-    assert "judged already in notebooks/n" in verify.cards([good, run(a=0.5)], CLAIMS)[0]
+    assert verify.check_cards([good], CLAIMS) == []
+    assert verify.check_cards([run(b=2.0, c=0.5, d=0.5)], CLAIMS) == [
+        "claim P1.a: no notebook judges it"
+    ]
+    assert "judged already in notebooks/n" in verify.check_cards([good, run(a=0.5)], CLAIMS)[0]
     few = {name: claim for name, claim in CLAIMS.items() if name != "P1.c"}
-    assert verify.cards([good], few) == ["notebooks/n: claim P1.c: is not in the registry"]
+    assert verify.check_cards([good], few) == ["notebooks/n: claim P1.c: is not in the registry"]
 
 
 # ---------------------------------------------------------------- generated text
@@ -199,7 +201,7 @@ def test_every_claim_is_judged_once():
 def shown(reruns=(), **change):
     """What templates show of the small audit, with a change of claim P1.a."""
     registry = CLAIMS | {"P1.a": dataclasses.replace(CLAIMS["P1.a"], **change)}
-    return {"entries": audit.entries(registry, [run(**VALUES)]), "reruns": reruns}
+    return {"audited": audit.audit_claims(registry, [run(**VALUES)]), "reruns": reruns}
 
 
 def written(part, reruns=(), **change):
@@ -361,9 +363,9 @@ def test_no_page_calls_a_bound_false_without_saying_that_its_exponent_was_read_b
 
 
 def test_the_front_page_says_what_holds_only_in_our_reproduction():
-    (first, *rest), again = shown()["entries"], "in our reproduction, at one size"
+    (first, *rest), again = shown()["audited"], "in our reproduction, at one size"
     first = dataclasses.replace(first, record=first.record | {"quantifier": again})
-    pages = stage.pages(entries=[first, *rest], reruns=[])
+    pages = stage.pages(audited=[first, *rest], reruns=[])
     says(
         str(pages.tested()),
         "that we could find, and 1 reports an experiment whose settings no source prints, "
@@ -387,7 +389,7 @@ def test_the_committed_table_is_what_the_audit_says_of_the_registered_run():
     held = [one for one in found if one.who == "authors" and one.independent]
     held = [one for one in held if one.then == Verdict.HOLDS]
     assert (len(held), sum(not one.stayed for one in held)) == (20, 3)
-    said = str(stage.pages(entries=[], reruns=found).further())
+    said = str(stage.pages(audited=[], reruns=found).further())
     assert "Of the authors' 20 independent statements that held then, 3 did not stay" in said
     fresh = [verdict == one.then for one in found for verdict in one.fresh]
     assert f"{sum(fresh)} of {len(fresh)} times they stayed" in page
@@ -445,7 +447,7 @@ def test_what_cannot_fail_is_counted_apart(change):
 
 def test_audit_json_follows_its_schema():
     schema = json.loads((ROOT / "book/_static/audit.schema.json").read_text())
-    document = json.loads(audit.as_json(shown()["entries"]))
+    document = json.loads(audit.as_json(shown()["audited"]))
     jsonschema.validate(document, schema)
     first, *_, last = document["claims"]
     assert [c["id"] for c in document["claims"]] == list(CLAIMS)
@@ -481,7 +483,7 @@ def test_readme_front_page_audit_and_audit_json_count_alike():
     """What each of them says is counted again from the plain data of audit.json."""
     context = frozen()
     pages = stage.pages(**context, titles={"n": "A chapter"})
-    listed = json.loads(audit.as_json(context["entries"]))["claims"]
+    listed = json.loads(audit.as_json(context["audited"]))["claims"]
     own = [c for c in listed if c["authority"] in audit.GROUPS["authors"]]
     first = [c for c in own if c["paper"] == "P1"]
     roots = [c for c in first if not c["implied_by"]]
@@ -614,8 +616,8 @@ def test_readme_is_in_step_with_the_registry():
     page = (ROOT / "README.md").read_text()
     block = page.partition("<!-- verdicts:begin -->\n")[2].partition("<!-- verdicts:end -->")[0]
     assert block and len(block.splitlines()) <= 17, "README.md has no verdict block, or a long one"
-    entries = audit.entries(claims.registry(), [])
-    wanted = stage.pages(entries=entries, reruns=[]).readme()
+    entries = audit.audit_claims(claims.registry(), [])
+    wanted = stage.pages(audited=entries, reruns=[]).readme()
     assert block == wanted, "README.md is out of step; run: make book && python -m icl_book readme"
 
 

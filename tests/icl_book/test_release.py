@@ -24,7 +24,7 @@ def test_the_same_files_make_the_same_archive_in_one_folder(tmp_path):
     release.archive(tmp_path / "1.zip", "book", FILES)
     release.archive(tmp_path / "2.zip", "book", dict(reversed(FILES.items())))
     release.archive(tmp_path / "3.zip", "book", FILES | {"a.html": b"other"})
-    first, second, third = (release.digest(tmp_path / f"{i}.zip") for i in (1, 2, 3))
+    first, second, third = (release.hash_file(tmp_path / f"{i}.zip") for i in (1, 2, 3))
     assert first == second != third
     with zipfile.ZipFile(tmp_path / "1.zip") as made:
         assert made.namelist() == ["book/a.html", "book/b/index.html"]
@@ -90,7 +90,7 @@ def book(tmp_path, monkeypatch):
     monkeypatch.setattr(pdf, "pdf", lambda preset, root: root / "run.ipynb")
     monkeypatch.setattr(release, "packages", lambda place, root: None)
     stamp = tmp_path / "_build" / "book" / "quick" / ".digest"
-    stamp.write_text(assemble.digest("quick", {"tiny": run.path}, tmp_path))
+    stamp.write_text(assemble.hash_book("quick", {"tiny": run.path}, tmp_path))
     return tmp_path
 
 
@@ -189,5 +189,5 @@ def test_a_twin_is_markdown_without_html_directives_and_anchors(tmp_path):
     text = "---\na: b\n---\n(anchor)=\n# Title\n\n```{include} part.md\n```\n\n"
     text += 'A <a class="icl-judged icl-badge icl-x" href="#c" title="P1.a: holds">holds</a>, '
     text += 'and <a href="x">1.5</a>.\n\n```{raw} html\n<b>\n```\n'
-    said = machines.plain(text, tmp_path)
+    said = machines.strip_markup(text, tmp_path)
     assert said == "# Title\n\nfrom elsewhere\n\nA (P1.a: holds), and 1.5."

@@ -37,7 +37,7 @@ def test_the_cells_of_every_claim_read_nothing_that_no_cell_of_theirs_makes():
         cells = plan.code(name)
         trees = [ast.parse(cell) for cell in cells]
         for place, tree in enumerate(trees):
-            for claim in single._judged(tree):
+            for claim in single._list_judged(tree):
                 judged.add(claim)
                 made: set[str] = set()
                 for one in single.needed(cells, place):
@@ -62,9 +62,9 @@ def test_one_exact_claim_has_the_numbers_of_its_chapter(capsys):
 )
 def test_what_cannot_be_judged_is_named_with_the_reason(claim, words):
     with pytest.raises(BadInput, match=words):
-        single.judge(claim)
+        single.judge_alone(claim)
 
 
 def test_a_claim_whose_cells_need_no_parameter_is_judged_alone():
     """The setup looks up the parameters all the same, so that their cell runs before it."""
-    assert single.judge("P1.N.narrow").data["as_expected"]
+    assert single.judge_alone("P1.N.narrow").data["as_expected"]

@@ -10,11 +10,11 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from icl_book.claims.claim import OWN, SOURCES, Claim, Grade, Verdict
-from icl_book.markup import interval, number
+from icl_book.markup import format_number, interval
 from icl_book.provenance import CARD_MIME
 
 Record = dict[str, Any]
-Rows = Sequence[Mapping[str, Any]]
+Cases = Sequence[Mapping[str, Any]]
 
 _CLAIM = TypeAdapter(Claim)
 #: Attributes of a claim that a record leaves out, or has in another form.
@@ -28,7 +28,7 @@ class Card:
     #: The record as strict JSON: the statement, the verdict, and each reading with its cases.
     data: Record
     #: The evidence as strict JSON, from which `icl_book.claims.judge.decide` makes ``data``.
-    offered: Record
+    evidence: Record
 
     @property
     def verdict(self) -> Verdict:
@@ -46,9 +46,9 @@ class Card:
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Record:
         text = line(self.data)
         for case in self.data["cases"]:
-            measured, ends = number(case["measured"], ".6g"), interval(case["interval"])
+            measured, ends = format_number(case["measured"], ".6g"), interval(case["interval"])
             text += f"\n  {case['name']}: {measured} in {ends}"
-        return {"text/plain": text, CARD_MIME: self.offered}
+        return {"text/plain": text, CARD_MIME: self.evidence}
 
 
 def line(record: Mapping[str, Any]) -> str:
@@ -65,10 +65,10 @@ def lacking(record: Mapping[str, Any]) -> list[str]:
     """List the parts of a card without a case: readings, the situations where they hold, the control."""
     ours, *_ = record["readings"]
     some = {ours: record["cases"], **record["other_readings"]}
-    some |= {f"where it holds: {name}": rows for name, rows in record["holding"].items()}
+    some |= {f"where it holds: {name}": cases for name, cases in record["holding"].items()}
     if record["control"]:
         some["the control"] = record["control_cases"]
-    return [name for name, rows in some.items() if not rows]
+    return [name for name, cases in some.items() if not cases]
 
 
 def refusal(reading: str) -> str:
@@ -108,58 +108,59 @@ def _name_origin(claim: Claim) -> str:
     return place if place.startswith(who) else f"{who}{known}{place}"
 
 
-def spread(row: Mapping[str, Any], enclosed: bool = False) -> str:
+def spread(case: Mapping[str, Any], enclosed: bool = False) -> str:
     """Format a case's interval: as plus-minus where it is an error, else (`enclosed`) by its ends."""
-    measured, low, high = map(float, (row["measured"], *row["interval"]))
+    measured, low, high = map(float, (case["measured"], *case["interval"]))
     half = (high - low) / 2
-    if row["kind"] == "found":
+    if case["kind"] == "found":
         end, side = (low, "less") if low < measured else (high, "more")
         return "attained" + (
-            f", no {side} than {number(end, '.4g')} by proof" if math.isfinite(end) else ""
+            f", no {side} than {format_number(end, '.4g')} by proof" if math.isfinite(end) else ""
         )
     if (
-        row["samples"] is None
+        case["samples"] is None
         and not enclosed
         and math.isfinite(half)
         and abs(low + half - measured) <= 0.01 * half
     ):
-        return f"± {number(half, '.2g')}"
+        return f"± {format_number(half, '.2g')}"
     return interval((low, high))
 
 
-def decisive(rows: Rows, must: str = "agrees", which: str = "outcome") -> str:
+def decisive(cases: Cases, must: str = "agrees", which: str = "outcome") -> str:
     """Name the case that fails most clearly, with its interval and what is permitted.
 
     Args:
-        rows: Judged cases, of one reading or of a control.
+        cases: Judged cases, of one reading or of a control.
         must: The outcome that every case must have, ``"agrees"`` or ``"contradicts"``.
         which: ``"outcome"``, or ``"outcome_corrected"`` for the correction.
 
     Returns:
         A sentence without its period; empty if all cases do what they must.
     """
-    found = [row[which] for row in rows]
+    found = [case[which] for case in cases]
     order = ["contradicts", "undecided", "agrees"]
     worst = next(word for word in order[:: 1 if must == "agrees" else -1] if word in found)
     if worst == must:
         return ""
     permits = which.replace("outcome", "permitted")
-    row = max(
-        (one for one in rows if one[which] == worst),
+    case = max(
+        (one for one in cases if one[which] == worst),
         key=lambda one: _measure_distance(one, permits, worst),
     )
-    ends, measured = row[permits], row["measured"]
+    ends, measured = case[permits], case["measured"]
     digits = next(
-        (d for d in range(4, 12) if number(measured, f".{d}g") not in _format_ends(ends, d)), 12
+        (d for d in range(4, 12) if format_number(measured, f".{d}g") not in _format_ends(ends, d)),
+        12,
     )
-    low, high = map(float, row["interval"])
-    text = f"{row['name']} is {number(measured, f'.{digits}g')}"
-    if row["kind"] == "found":
-        text += f" ({spread(row)})"
-    elif row["samples"] and math.isinf(high - low):
+    low, high = map(float, case["interval"])
+    text = f"{case['name']} is {format_number(measured, f'.{digits}g')}"
+    if case["kind"] == "found":
+        text += f" ({spread(case)})"
+    elif case["samples"] and math.isinf(high - low):
         text += ", with too few samples for an interval"
     elif low < high:
-        around = spread(row)
+        around = spread(case)
         known = around if around[0] == "±" else f"in {interval((low, high), digits)}"
         text += f" {known}"
     side = {"contradicts": "outside", "undecided": "partly outside", "agrees": "within"}
@@ -167,12 +168,12 @@ def decisive(rows: Rows, must: str = "agrees", which: str = "outcome") -> str:
 
 
 def _format_ends(ends: Sequence[float | str], digits: int) -> list[str]:
-    return [number(end, f".{digits}g") for end in ends]
+    return [format_number(end, f".{digits}g") for end in ends]
 
 
-def _measure_distance(row: Mapping[str, Any], permits: str, outcome: str) -> float:
+def _measure_distance(case: Mapping[str, Any], permits: str, outcome: str) -> float:
     """Return how far the interval of a case lies outside the permitted range, or inside it if it agrees."""
-    (low, high), (first, last) = map(float, row["interval"]), map(float, row[permits])
+    (low, high), (first, last) = map(float, case["interval"]), map(float, case[permits])
     if outcome == "agrees":
         return min(low - first, last - high)
     if outcome == "contradicts":
@@ -180,10 +181,10 @@ def _measure_distance(row: Mapping[str, Any], permits: str, outcome: str) -> flo
     return max(first - low if low < first else 0.0, high - last if high > last else 0.0)
 
 
-def agreement(rows: Rows, which: str = "outcome") -> str:
+def agreement(cases: Cases, which: str = "outcome") -> str:
     """Say how many numbers of a reading agree, contradict and are undecided, e.g. ``"2 of 3 agree"``."""
-    found = [row[which] for row in rows]
-    text = f"{found.count('agrees')} of {len(rows)} agree"
+    found = [case[which] for case in cases]
+    text = f"{found.count('agrees')} of {len(cases)} agree"
     if against := found.count("contradicts"):
         text += f", {against} contradict{'s' * (against == 1)}"
     if unclear := found.count("undecided"):
@@ -191,12 +192,12 @@ def agreement(rows: Rows, which: str = "outcome") -> str:
     return text
 
 
-def contradiction(rows: Rows, main: bool = False) -> str:
+def contradiction(cases: Cases, main: bool = False) -> str:
     """Say in one sentence which measured values would contradict the statement, as the rule has it.
 
     Where readings differ in their verdicts, the sentence says that it is about the `main` one.
     """
-    ranges = sorted({(float(a), float(b)) for a, b in (r["permitted"] for r in rows)})
+    ranges = sorted({(float(a), float(b)) for a, b in (r["permitted"] for r in cases)})
     lows = [low for low, _ in ranges if math.isfinite(low)]
     highs = sorted(high for _, high in ranges if math.isfinite(high))
     same = len(ranges) == 1
@@ -216,14 +217,14 @@ def contradiction(rows: Rows, main: bool = False) -> str:
         for side, end, ends in sides:
             if not ends:
                 continue
-            if same or number(ends[0]) == number(ends[-1]):
-                text = f"{side} {number(ends[0])}"
+            if same or format_number(ends[0]) == format_number(ends[-1]):
+                text = f"{side} {format_number(ends[0])}"
             else:
-                span = f"{number(ends[0])} to {number(ends[-1])}"
+                span = f"{format_number(ends[0])} to {format_number(ends[-1])}"
                 text = f"{side} the limit for its setting ({span})"
             # Where a limit holds for some cases only, the sentence names them.
             if lows and highs and not same:
-                limited = [r for r in rows if math.isfinite(float(r["permitted"][end]))]
+                limited = [r for r in cases if math.isfinite(float(r["permitted"][end]))]
                 one = len(limited) == 1
                 text += (
                     f" at one setting ({limited[0]['name']})"
@@ -253,19 +254,19 @@ def text(record: Mapping[str, Any]) -> str:
     shown.append(f"{asked(record)}.")
     readings = {name: record["cases"] for name in list(record["readings"])[:1]}
     readings |= record["other_readings"]
-    for name, rows in readings.items():
-        shown.append(f"{name}: {agreement(rows)}")
-        shown += [f"  {_write_row(row)}" for row in rows]
+    for name, cases in readings.items():
+        shown.append(f"{name}: {agreement(cases)}")
+        shown += [f"  {_write_case(case)}" for case in cases]
     if record["control"]:
         verb = "reject" if record["control_must"] == "contradicts" else "accept"
         does = f"{verb}s" if record["control_passed"] else f"does NOT {verb}"
         shown.append(f"The rule {does} the control: {record['control']}")
-        shown += [f"  {_write_row(row)}" for row in record["control_cases"]]
+        shown += [f"  {_write_case(case)}" for case in record["control_cases"]]
     if record["cases"]:
         shown.append(contradiction(record["cases"], record["verdict"].startswith("depends")))
     return "\n".join(" ".join(part.split()) if part[:1] != " " else part for part in shown)
 
 
-def _write_row(row: Mapping[str, Any]) -> str:
-    permitted = interval(row["permitted"])
-    return f"{row['name']}: {number(row['measured'], '.6g')} {spread(row)}; permitted {permitted}"
+def _write_case(case: Mapping[str, Any]) -> str:
+    permitted = interval(case["permitted"])
+    return f"{case['name']}: {format_number(case['measured'], '.6g')} {spread(case)}; permitted {permitted}"

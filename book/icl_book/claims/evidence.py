@@ -31,7 +31,7 @@ ROUNDING = 1e-12
 #: A tidy table, or the cases made of it, in any nesting of lists.
 Evidence: TypeAlias = "pd.DataFrame | Case | Iterable[Evidence]"
 #: A case as plain data.
-Row = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -287,21 +287,21 @@ def _name_case(labels: dict[str, Any], template: str | None) -> str:
     )
 
 
-def as_data(case: Case) -> Row:
+def as_data(case: Case) -> JsonObject:
     """Return a case as strict JSON, in which infinities and NaN are strings."""
-    return asdict(case) | {"measured": plain(case.measured), "interval": plain(case.interval)}
+    return asdict(case) | {"measured": to_json(case.measured), "interval": to_json(case.interval)}
 
 
-def from_data(row: Mapping[str, Any]) -> Case:
+def from_data(data: Mapping[str, Any]) -> Case:
     """Return the case of `as_data`."""
-    low, high = map(float, row["interval"])
-    return Case(**{**row, "measured": float(row["measured"]), "interval": (low, high)})
+    low, high = map(float, data["interval"])
+    return Case(**{**data, "measured": float(data["measured"]), "interval": (low, high)})
 
 
-def plain(x: float | Range) -> float | str | list[Any]:
+def to_json(x: float | Range) -> float | str | list[Any]:
     """Convert a number or a range to strict JSON, in which infinities and NaN are strings."""
     if isinstance(x, tuple):
-        return [plain(v) for v in x]
+        return [to_json(v) for v in x]
     return float(x) if math.isfinite(x) else str(float(x))
 
 

@@ -29,7 +29,16 @@ from typing import Any
 
 from icl_book.claims.card import Card, agreement, decisive, statement_record
 from icl_book.claims.claim import Claim, Grade, Rule, Verdict, find
-from icl_book.claims.evidence import Case, Evidence, Range, Row, as_data, flat, from_data, plain
+from icl_book.claims.evidence import (
+    Case,
+    Evidence,
+    JsonObject,
+    Range,
+    as_data,
+    flat,
+    from_data,
+    to_json,
+)
 
 AGREES, CONTRADICTS, UNDECIDED = "agrees", "contradicts", "undecided"
 OURS = "as we read it"
@@ -68,62 +77,62 @@ def judge(
     """
     if isinstance(claim, str):
         claim = find(claim)
-    offered = {
+    all_evidence = {
         "id": claim.id,
         "cases": _store_cases(flat(evidence, columns)),
         "control": None if control is None else _store_cases(flat(control, columns)),
         "readings": {k: _store_cases(flat(some, columns)) for k, some in readings.items()},
         "could": {k: _store_cases(flat(some, columns)) for k, some in could.items()},
     }
-    return Card(decide(claim, offered), offered)
+    return Card(decide(claim, all_evidence), all_evidence)
 
 
-def _store_cases(some: Iterable[Case]) -> list[Row]:
+def _store_cases(some: Iterable[Case]) -> list[JsonObject]:
     return [as_data(case) for case in some]
 
 
-def decide(claim: Claim, offered: Mapping[str, Any]) -> Row:
-    """Return the record of a claim from what was offered as evidence, which a `Card` keeps beside it.
+def decide(claim: Claim, evidence: Mapping[str, Any]) -> JsonObject:
+    """Return the record of a claim from its evidence, which a `Card` keeps beside it.
 
-    An executed notebook holds what was offered. Pages decide anew, so that they have the words and the rules
+    An executed notebook holds the evidence. Pages decide anew, so that they have the words and the rules
     that a claim has today, and an edit of these runs no notebook. ValueError as `judge`.
     """
     if claim.rule is None:
         raise ValueError(f"claim {claim.id} is {claim.expected}: {claim.why_not}")
-    ours, controls = (list(map(from_data, offered[k] or ())) for k in ("cases", "control"))
+    ours, controls = (list(map(from_data, evidence[k] or ())) for k in ("cases", "control"))
     given, shown = (
-        {key: list(map(from_data, some)) for key, some in offered[k].items()}
+        {key: list(map(from_data, some)) for key, some in evidence[k].items()}
         for k in ("readings", "could")
     )
-    _check_offer(claim, offered["control"] is not None, controls, given, shown)
+    _check_offer(claim, evidence["control"] is not None, controls, given, shown)
 
     fixed = claim.corrected_rule
-    rows = {OURS: [_judge_case(claim, case, claim.rule, fixed) for case in ours]}
-    holding: dict[str, list[Row]] = {}
+    cases = {OURS: [_judge_case(claim, case, claim.rule, fixed) for case in ours]}
+    holding: dict[str, list[JsonObject]] = {}
     for alternative in claim.alternatives:
         rule = alternative.rule or claim.rule
         mine = given.get(alternative.key, ours)
-        rows[alternative.name] = [_judge_case(claim, case, rule) for case in mine]
+        cases[alternative.name] = [_judge_case(claim, case, rule) for case in mine]
         if alternative.could:
             holding[alternative.name] = [
                 _judge_case(claim, case, rule) for case in shown[alternative.key]
             ]
-    for name, some in [*rows.items(), *holding.items()]:
-        _check_ranges(claim, name, [row["permitted"] for row in some])
+    for name, some in [*cases.items(), *holding.items()]:
+        _check_ranges(claim, name, [case["permitted"] for case in some])
 
     refused = [
         a.name
         for a in claim.alternatives
         if given.get(a.key)
-        and _combine(rows[a.name]) == CONTRADICTS
+        and _combine(cases[a.name]) == CONTRADICTS
         and (not a.could or _combine(holding[a.name]) != AGREES)
     ]
-    outcomes = {name: _combine(some) for name, some in rows.items()}
+    outcomes = {name: _combine(some) for name, some in cases.items()}
     outcomes |= dict.fromkeys(refused, UNDECIDED)
-    verdict = _decide_in_time(claim, outcomes, rows)
+    verdict = _decide_in_time(claim, outcomes, cases)
     tried, must = _judge_control(claim, controls, outcomes[OURS])
-    passed = all(row["outcome"] == must for row in tried) and bool(tried) == bool(claim.control)
-    because = [_explain_verdict(verdict, outcomes, rows)]
+    passed = all(case["outcome"] == must for case in tried) and bool(tried) == bool(claim.control)
+    because = [_explain_verdict(verdict, outcomes, cases)]
     if not passed:
         verb = "rejected" if must == CONTRADICTS else "accepted"
         named = decisive(tried, must, f"outcome{_find_ending(claim)}") if tried else NO_CASE
@@ -138,13 +147,13 @@ def decide(claim: Claim, offered: Mapping[str, Any]) -> Row:
         "distance": None,
         "control_must": must,
         "control_passed": passed,
-        "cases": rows[OURS],
+        "cases": cases[OURS],
         "control_cases": tried,
-        "other_readings": {name: some for name, some in rows.items() if name != OURS},
+        "other_readings": {name: some for name, some in cases.items() if name != OURS},
         "refused": refused,
         "holding": holding,
     }
-    return statement_record(claim) | _make_plain(record | _measure_room(claim, rows[OURS]))
+    return statement_record(claim) | _record_to_json(record | _measure_room(claim, cases[OURS]))
 
 
 def _check_offer(
@@ -183,10 +192,10 @@ def _check_ranges(claim: Claim, name: str, permitted: Sequence[Range]) -> None:
 
 
 def _decide_in_time(
-    claim: Claim, outcomes: Mapping[str, str], rows: Mapping[str, Sequence[Row]]
+    claim: Claim, outcomes: Mapping[str, str], cases: Mapping[str, Sequence[JsonObject]]
 ) -> Verdict:
     """Return the verdict; a reading found after its data does not rescue a statement of this book."""
-    corrected = _combine(rows[OURS], _find_ending(claim))
+    corrected = _combine(cases[OURS], _find_ending(claim))
     if claim.own:
         late = {alternative.name for alternative in claim.alternatives if alternative.late}
         in_time = {found for name, found in outcomes.items() if name not in late}
@@ -195,7 +204,9 @@ def _decide_in_time(
     return _decide_verdict(claim, set(outcomes.values()), corrected)
 
 
-def _judge_control(claim: Claim, controls: Sequence[Case], ours: str) -> tuple[list[Row], str]:
+def _judge_control(
+    claim: Claim, controls: Sequence[Case], ours: str
+) -> tuple[list[JsonObject], str]:
     """Return the judged cases of the control, and the outcome that each must have.
 
     The control speaks about the statement that we stand by. If the rule rejects the evidence and there is no
@@ -204,15 +215,15 @@ def _judge_control(claim: Claim, controls: Sequence[Case], ours: str) -> tuple[l
     assert claim.rule is not None
     must = AGREES if ours == CONTRADICTS and not claim.corrected_rule else CONTRADICTS
     judged = [_judge_case(claim, case, claim.rule, claim.corrected_rule) for case in controls]
-    return [row | {"outcome": row[f"outcome{_find_ending(claim)}"]} for row in judged], must
+    return [case | {"outcome": case[f"outcome{_find_ending(claim)}"]} for case in judged], must
 
 
 def _find_ending(claim: Claim) -> str:
-    """Return the ending of the keys of a row that belong to the statement that we stand by."""
+    """Return the ending of the keys of a judged case that belong to the statement that we stand by."""
     return "_corrected" if claim.corrected_rule else ""
 
 
-def _measure_room(claim: Claim, rows: Sequence[Row]) -> Row:
+def _measure_room(claim: Claim, cases: Sequence[JsonObject]) -> JsonObject:
     """Return what errors would show in numbers that agree, and how far the others are from their bounds.
 
     ``detects`` is the range of the errors that would show between two ends, ``distance`` that of the
@@ -220,31 +231,31 @@ def _measure_room(claim: Claim, rows: Sequence[Row]) -> Row:
     """
     limits: list[float] = []
     distances: list[float] = []
-    if _combine(rows, _find_ending(claim)) == AGREES:
-        for row in rows:
-            first, last = row[f"permitted{_find_ending(claim)}"]
+    if _combine(cases, _find_ending(claim)) == AGREES:
+        for case in cases:
+            first, last = case[f"permitted{_find_ending(claim)}"]
             if math.isfinite(first) and math.isfinite(last):
-                limits.append(_find_detection_limit(row["interval"], (first, last)))
+                limits.append(_find_detection_limit(case["interval"], (first, last)))
             else:
                 bound = first if math.isfinite(first) else last
-                distances.append(abs(row["measured"] - bound))
+                distances.append(abs(case["measured"] - bound))
     return {
         "detects": (min(limits), max(limits)) if limits else None,
         "distance": (min(distances), max(distances)) if distances else None,
     }
 
 
-def _make_plain(record: Row) -> Row:
-    """Return a record as strict JSON, in which infinities and ranges are as `plain` writes them."""
-    return {key: _make_plain_value(value) for key, value in record.items()}
+def _record_to_json(record: JsonObject) -> JsonObject:
+    """Return a record as strict JSON, in which infinities and ranges are as `to_json` writes them."""
+    return {key: _value_to_json(value) for key, value in record.items()}
 
 
-def _make_plain_value(value: Any) -> Any:
+def _value_to_json(value: Any) -> Any:
     if isinstance(value, dict):
-        return _make_plain(value)
+        return _record_to_json(value)
     if isinstance(value, list):
-        return [_make_plain_value(some) for some in value]
-    return plain(value) if isinstance(value, float | tuple) else value
+        return [_value_to_json(some) for some in value]
+    return to_json(value) if isinstance(value, float | tuple) else value
 
 
 def _decide_verdict(claim: Claim, outcomes: set[str], corrected: str) -> Verdict:
@@ -263,7 +274,7 @@ def _decide_verdict(claim: Claim, outcomes: set[str], corrected: str) -> Verdict
 
 
 def _explain_verdict(
-    verdict: Verdict, outcomes: Mapping[str, str], rows: Mapping[str, list[Row]]
+    verdict: Verdict, outcomes: Mapping[str, str], cases: Mapping[str, list[JsonObject]]
 ) -> str:
     """Name the setting and the interval that a verdict rests on; empty where all cases agree."""
     found = set(outcomes.values())
@@ -274,14 +285,14 @@ def _explain_verdict(
     )
     word = UNDECIDED if unclear else CONTRADICTS
     if word not in found:
-        return f"the correction is unclear: {decisive(rows[OURS], which='outcome_corrected')}"
+        return f"the correction is unclear: {decisive(cases[OURS], which='outcome_corrected')}"
     those = [name for name, outcome in outcomes.items() if outcome == word]
-    name = next((name for name in those if not rows[name]), those[0])
+    name = next((name for name in those if not cases[name]), those[0])
     lead = "" if name == OURS else f"in the reading “{name}”, "
-    if not rows[name]:
+    if not cases[name]:
         return lead + NO_CASE
-    count = f"; {agreement(rows[name])}" if len(rows[name]) > 1 else ""
-    return lead + decisive(rows[name]) + count
+    count = f"; {agreement(cases[name])}" if len(cases[name]) > 1 else ""
+    return lead + decisive(cases[name]) + count
 
 
 def _find_detection_limit(interval: Range, permitted: Range) -> float:
@@ -297,7 +308,7 @@ def _find_detection_limit(interval: Range, permitted: Range) -> float:
     return max(0.0, upwards, downwards)
 
 
-def _judge_case(claim: Claim, case: Case, rule: Rule, corrected: Rule | None = None) -> Row:
+def _judge_case(claim: Claim, case: Case, rule: Rule, corrected: Rule | None = None) -> JsonObject:
     """Judge one case by a rule and its correction.
 
     Raises:
@@ -328,8 +339,8 @@ def _compare(case: Case, permitted: Range) -> str:
     return AGREES if first <= low and high <= last else UNDECIDED
 
 
-def _combine(rows: Sequence[Row], which: str = "") -> str:
-    found = [row[f"outcome{which}"] for row in rows] or [UNDECIDED]
+def _combine(cases: Sequence[JsonObject], which: str = "") -> str:
+    found = [case[f"outcome{which}"] for case in cases] or [UNDECIDED]
     return next((word for word in (CONTRADICTS, UNDECIDED) if word in found), AGREES)
 
 

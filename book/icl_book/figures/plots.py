@@ -32,7 +32,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import LogFormatterSciNotation
 from numpy.typing import ArrayLike, NDArray
 
-from icl_book.markup import environment, number
+from icl_book.markup import environment, format_number
 
 _BLUE, _ORANGE, _GREEN, _RED, _PURPLE = "#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc"
 _SKY = "#56b4e9"
@@ -531,7 +531,11 @@ def matrix(
     limit = limit or float(np.abs(values).max()) or 1.0
     ax.grid(False)
     names = {"xticklabels": list(columns) or False, "yticklabels": list(rows) or False}
-    numbers = {"annot": np.vectorize(lambda value: number(value, fmt))(values), "fmt": "", **names}
+    numbers = {
+        "annot": np.vectorize(lambda value: format_number(value, fmt))(values),
+        "fmt": "",
+        **names,
+    }
     scale = {"cmap": "vlag", "vmin": -limit, "vmax": limit, "square": True, "cbar": False}
     # Seaborn takes long to import, and few figures need it.
     import seaborn as sns
@@ -544,7 +548,9 @@ def matrix(
 class _Formatter(string.Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:
         return (
-            number(value, format_spec) if isinstance(value, float) else format(value, format_spec)
+            format_number(value, format_spec)
+            if isinstance(value, float)
+            else format(value, format_spec)
         )
 
 

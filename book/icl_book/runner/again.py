@@ -48,12 +48,12 @@ def replicate(seeds: Sequence[int], jobs: str, profile: str = "") -> int:
         if status := schedule(runs, jobs, profile):
             return status
         found = [collect(run.path) for run in runs]
-        for record in found:
-            record["cards"] = [card for card in record["cards"] if sampled(card)]
+        for results in found:
+            results["cards"] = [card for card in results["cards"] if sampled(card)]
         if names is None:
-            names = [record["name"] for record in found if record["cards"]]
-        cases += [table.cases(record) for record in found]
-        columns[str(seed)] = outcomes([card for record in found for card in record["cards"]])
+            names = [results["name"] for results in found if results["cards"]]
+        cases += [table.tabulate_cases(results) for results in found]
+        columns[str(seed)] = outcomes([card for results in found for card in results["cards"]])
     verdicts = pd.DataFrame(columns).rename_axis(["statement", "reading"])
     same = verdicts.eq(verdicts["0"], axis=0).all(axis=1)
     print(f"{len(same)} verdicts and readings, {(~same).sum()} not the same with each")

@@ -19,7 +19,7 @@ from icl_book.provenance import ROOT
 from icl_book.runner import process
 from icl_book.runner.pairs import settle
 from icl_book.runner.plan import Run, address, defaults, verdicts
-from icl_book.runner.record import record, seal, surprising, whole
+from icl_book.runner.record import extract_results, seal, surprising, whole
 
 #: A run prints its progress at most once in this many seconds.
 MIN_SECONDS_BETWEEN_LINES = 10.0
@@ -66,7 +66,7 @@ def execute(run: Run, label: str = "") -> Path:
             node = _papermill(run, shown)
             if not run.exploring:
                 _refuse_warnings(node)
-            found = record(node)
+            found = extract_results(node)
             surprises = _find_surprises(run, found["cards"])
             write_atomically(path, json.dumps(node, indent=1))
             _remove_old(run)

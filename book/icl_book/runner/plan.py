@@ -27,7 +27,7 @@ from typing import Any
 import yaml
 
 from icl_book import provenance
-from icl_book.parameters import BadInput, literals, number, validate
+from icl_book.parameters import BadInput, literals, parse_number, validate
 from icl_book.provenance import ROOT, bare
 from icl_book.runner.reach import parse, reached
 
@@ -277,7 +277,7 @@ def read_grid(grid: str) -> dict[str, list[Any]]:
             text = (ROOT / grid).read_text(encoding="utf-8")
         # The base loader returns text, and lists and mappings of text.
         found = yaml.load(text, yaml.BaseLoader) if text else {}
-        axes: dict[str, Any] = {key: number(values) for key, values in found.items()}
+        axes: dict[str, Any] = {key: parse_number(values) for key, values in found.items()}
         if len(axes) < len(words):
             raise BadInput
         if not all(
@@ -331,7 +331,7 @@ def plan(
             raise BadInput(
                 f"presets/{preset}.yml: needs an entry '{one}:' with parameters, or '{one}: {{}}'"
             )
-        usual = own | {k: number(v) for k, v in given.items()}
+        usual = own | {k: parse_number(v) for k, v in given.items()}
         code = sources(one)
         for point in itertools.product(*axes.values()):
             wanted = validate(usual | dict(zip(axes, point, strict=True)), own)

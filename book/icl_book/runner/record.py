@@ -57,11 +57,11 @@ def whole(path: Path) -> bool:
 
 
 def collect(path: Path | str) -> dict[str, Any]:
-    """Read what an executed notebook found, see `record`; BadInput as `read`."""
-    return record(read(path))
+    """Read what an executed notebook found, see `extract_results`; BadInput as `read`."""
+    return extract_results(read(path))
 
 
-def record(node: Mapping[str, Any]) -> dict[str, Any]:
+def extract_results(node: Mapping[str, Any]) -> dict[str, Any]:
     """Return what an executed notebook found; BadInput if it does not end with one ``notebook.footer()``.
 
     The result has the attributes of `icl_book.runner.plan.Run`, ``parameters``, ``seconds``, ``device``,
@@ -75,7 +75,7 @@ def record(node: Mapping[str, Any]) -> dict[str, Any]:
     return (
         {k: v for k, v in node["metadata"]["icl"].items() if k != "checksum"}
         | {k: v for k, v in footers[0].items() if k != "parameters"}
-        | {"cards": [_judged(d[CARD_MIME]) for d in data if CARD_MIME in d]}
+        | {"cards": [_judge_anew(d[CARD_MIME]) for d in data if CARD_MIME in d]}
     )
 
 
@@ -95,7 +95,7 @@ def surprising(found: Iterable[Mapping[str, Any]], allowed: str) -> list[str]:
     return said
 
 
-def _judged(offered: Mapping[str, Any]) -> dict[str, Any]:
+def _judge_anew(evidence: Mapping[str, Any]) -> dict[str, Any]:
     """Return the record of a card, by the words and the rule that its claim has today.
 
     Raises:
@@ -105,9 +105,9 @@ def _judged(offered: Mapping[str, Any]) -> dict[str, Any]:
     from icl_book.claims import find
     from icl_book.claims.judge import decide
 
-    claim = find(offered["id"])
+    claim = find(evidence["id"])
     try:
-        return decide(claim, offered)
+        return decide(claim, evidence)
     except ValueError as error:
         raise BadInput(str(error)) from None
 
@@ -125,7 +125,7 @@ def shown(node: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def judged(runs: Iterable[Mapping[str, Any]]) -> dict[str, list[tuple[str, dict[str, Any]]]]:
-    """Return by claim which notebooks judge it, each with its card, as `record` has them."""
+    """Return by claim which notebooks judge it, each with its card, as `extract_results` has them."""
     found: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     for run in runs:
         for card in run["cards"]:
@@ -134,7 +134,7 @@ def judged(runs: Iterable[Mapping[str, Any]]) -> dict[str, list[tuple[str, dict[
 
 
 def cards(runs: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the cards of some runs, as `record` has them, by claim."""
+    """Return the cards of some runs, as `extract_results` has them, by claim."""
     return {claim: card for claim, ((_, card), *_) in judged(runs).items()}
 
 
@@ -144,7 +144,7 @@ def readings(card: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     return {ours: card["cases"], **card["other_readings"]}
 
 
-def cases(card: Mapping[str, Any]) -> list[dict[str, Any]]:
+def list_cases(card: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return all cases of a card: of our reading, the control, other readings, and where these hold."""
     others = itertools.chain(*card["other_readings"].values(), *card["holding"].values())
     return [*card["cases"], *card["control_cases"], *others]

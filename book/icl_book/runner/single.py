@@ -13,15 +13,14 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
-from icl_book.claims import find
-from icl_book.claims import judge as compare
+from icl_book.claims import find, judge
 from icl_book.claims.card import Card
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner.plan import code, notebooks
 
 
-def judge(claim: str) -> Card:
+def judge_alone(claim: str) -> Card:
     """Measure what a claim needs at the sizes of its chapter, and judge it.
 
     Raises:
@@ -32,7 +31,7 @@ def judge(claim: str) -> Card:
     for name in notebooks():
         cells = code(name)
         for place, cell in enumerate(cells):
-            if calls := [call for call in _judged(ast.parse(cell)) if call == claim]:
+            if calls := [call for call in _list_judged(ast.parse(cell)) if call == claim]:
                 return _run_cells(name, cells, place, calls[0])
     raise BadInput(f"claim {claim}: no chapter judges it")
 
@@ -41,9 +40,9 @@ def _run_cells(name: str, cells: list[str], last: int, claim: str) -> Card:
     """Run a cell and those that it needs, and return the card of the claim."""
     found: list[Card] = []
 
-    def judged(asked: str, *evidence: Any, **options: Any) -> None:
+    def judge_if_asked(asked: str, *evidence: Any, **options: Any) -> None:
         if asked == claim:
-            found.append(compare(asked, *evidence, **options))
+            found.append(judge(asked, *evidence, **options))
 
     namespace: dict[str, Any] = {
         "__name__": "__main__",
@@ -58,7 +57,7 @@ def _run_cells(name: str, cells: list[str], last: int, claim: str) -> Card:
         except Exception as error:
             raise BadInput(f"{name}: cell {place + 1}: {type(error).__name__}: {error}") from error
         if "judge" in namespace:
-            namespace["judge"] = judged
+            namespace["judge"] = judge_if_asked
     return found[-1]
 
 
@@ -77,7 +76,7 @@ def needed(cells: list[str], last: int) -> list[int]:
     return sorted(places)
 
 
-def _judged(tree: ast.AST) -> Iterator[str]:
+def _list_judged(tree: ast.AST) -> Iterator[str]:
     """Yield the ids of the claims that a cell judges."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "judge" and node.args:

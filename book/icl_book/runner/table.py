@@ -30,7 +30,7 @@ WITHOUT_CASE = {
 }
 
 
-def cases(found: Mapping[str, Any]) -> pd.DataFrame:
+def tabulate_cases(found: Mapping[str, Any]) -> pd.DataFrame:
     """Return a row for each case of each reading of each card in the record of a run.
 
     A reading without a case has one row without a number, so that its verdict is in the table.
@@ -87,7 +87,7 @@ def write(runs: Sequence[Run], wanted: Sequence[str] = ()) -> list[Path]:
     """
     found = [collect(run.path) | {"name": run.path.name} for run in runs]
     kept = [tables(run.path) for run in runs]
-    long = pd.concat(map(cases, found), ignore_index=True)
+    long = pd.concat(map(tabulate_cases, found), ignore_index=True)
     claims = list(long["claim"].unique()) if len(long) else []
     known = sorted({name for one in kept for name in one})
     for name in wanted:

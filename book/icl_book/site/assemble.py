@@ -28,11 +28,11 @@ from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner import process
 from icl_book.runner.plan import plan
-from icl_book.runner.record import cards, collect, read, read_json, record, shown
+from icl_book.runner.record import cards, collect, extract_results, read, read_json, shown
 from icl_book.site import audit, machines, second, stage, verify
 
 
-def digest(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> str:
+def hash_book(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> str:
     """Return the digest of everything the book is made from."""
     inputs = (
         "_config.yml _toc.yml CITATION.cff book/**/* icl/**/*.py requirements.lock results/*.csv"
@@ -64,8 +64,8 @@ def gather(
         where = "must be both in _toc.yml and in the folder notebooks"
         return [], [f"notebooks/{name}: {where}" for name in apart]
     contents = {f"notebooks/{name}": read(notebooks[name]) for name in wanted}
-    runs = list(map(record, contents.values()))
-    problems = verify.cards(runs, registry()) + verify.rules(registry())
+    runs = list(map(extract_results, contents.values()))
+    problems = verify.check_cards(runs, registry()) + verify.rules(registry())
     # Sentences of pages give the numbers of the preset quick only.
     if problems or preset != "quick":
         return runs, problems
@@ -164,7 +164,7 @@ def build(
         def say(text: str) -> None:
             print(f"[{time.perf_counter() - start:5.1f} s] book: {text}", flush=True)
 
-        now, stamp = digest(preset, notebooks, root), place / ".digest"
+        now, stamp = hash_book(preset, notebooks, root), place / ".digest"
         if plain:
             now += provenance.fingerprint(ROOT, [".ci/conf.py"])
         if stamp.is_file() and stamp.read_text() == now:
@@ -202,7 +202,7 @@ def finished(preset: str, root: Path = ROOT) -> dict[str, Path]:
     if not (
         all(path.is_file() for path in notebooks.values())
         and stamp.is_file()
-        and stamp.read_text() == digest(preset, notebooks, root)
+        and stamp.read_text() == hash_book(preset, notebooks, root)
     ):
         raise BadInput(
             f"the book of the preset {preset!r} is older than its pages, code or results; run: {command}"

@@ -1,6 +1,6 @@
-r"""What pages show of claims and their cards: entries of the audit, further runs, numbers in prose.
+r"""What pages show of claims and their cards: audited claims, further runs, numbers in prose.
 
-``pages.md.j2`` counts and shows the entries; `as_json` writes them for machines, as
+``pages.md.j2`` counts and shows the audited claims; `as_json` writes them for machines, as
 ``book/_static/audit.schema.json`` describes it.
 
 A number in a short answer or a finding is a case of a card, and links to it. A text says
@@ -23,9 +23,9 @@ from typing import Any
 from icl_book.claims import Authority, Claim
 from icl_book.claims.card import statement_record
 from icl_book.claims.claim import OWN
-from icl_book.markup import number
+from icl_book.markup import format_number
 from icl_book.parameters import BadInput
-from icl_book.runner.record import cases, judged
+from icl_book.runner.record import judged, list_cases
 
 Record = Mapping[str, Any]
 Cards = Mapping[str, Record]
@@ -42,7 +42,7 @@ APART = SURE, IMPLIED = "cannot fail", "follow from others"
 
 
 @dataclass(frozen=True)
-class Entry:
+class AuditedClaim:
     """A claim with what the notebooks found."""
 
     #: The record of the card, or for a claim that is not testable that of the statement.
@@ -55,7 +55,7 @@ class Entry:
     kind: str
 
 
-def entries(registry: Mapping[str, Claim], runs: Iterable[Record]) -> list[Entry]:
+def audit_claims(registry: Mapping[str, Claim], runs: Iterable[Record]) -> list[AuditedClaim]:
     """Join the claims, in the registry's order, with their cards.
 
     ``runs`` are records as `icl_book.runner.record.collect` returns them.
@@ -66,13 +66,13 @@ def entries(registry: Mapping[str, Claim], runs: Iterable[Record]) -> list[Entry
         ((notebook, record), *_) = by_claim.get(name, [("", statement_record(claim))])
         # A claim may be judged although no data could contradict it.
         sure = claim.rule is not None and not claim.tested
-        entry = Entry(
+        audited = AuditedClaim(
             record=record,
             notebook=notebook,
             group=next(group for group, members in GROUPS.items() if claim.authority in members),
             kind=IMPLIED if claim.implied_by else SURE if sure else record["verdict"],
         )
-        found.append(entry)
+        found.append(audited)
     return found
 
 
@@ -128,12 +128,12 @@ def reruns(root: Path) -> list[Rerun]:
     ]
 
 
-def as_json(found: Sequence[Entry]) -> str:
+def as_json(found: Sequence[AuditedClaim]) -> str:
     """Write all claims with their evidence as one JSON document."""
     claims = []
-    for entry in found:
-        address = f"book/audit.html#{entry.record['id']}"
-        claims.append({**entry.record, "chapter": entry.notebook, "address": address})
+    for audited in found:
+        address = f"book/audit.html#{audited.record['id']}"
+        claims.append({**audited.record, "chapter": audited.notebook, "address": address})
     document = {"$schema": "audit.schema.json", "claims": claims}
     return json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
@@ -164,14 +164,16 @@ def findings(root: Path) -> list[str]:
 def readme(text: str, said: Sequence[str], cards: Cards) -> str:
     """Rewrite the findings in the README's text; the claims that judge one are named at its end."""
 
-    def plain(finding: str) -> str:
+    def write_finding(finding: str) -> str:
         claims = ", ".join(dict.fromkeys(m[1].partition(" | ")[0] for m in ROLE.finditer(finding)))
         shown = re.sub(r" +(?=[ .,;:])", "", resolve(finding, cards, _show_alone))
         said = f"Judged by {claims}. " if claims else ""
         shown = re.sub(r"\[Read on\]\(\.\./(.*)\)", rf"{said}[Read on](\1.ipynb)", shown)
         return re.sub(r"\[Read on\]\((\w+)\)", r"[Read on](book/\1.md)", shown)
 
-    return _README.sub(lambda m: m[1] + "".join(f"{plain(one)}\n" for one in said) + m[2], text)
+    return _README.sub(
+        lambda m: m[1] + "".join(f"{write_finding(one)}\n" for one in said) + m[2], text
+    )
 
 
 def _show_alone(card: Record, number: str, case: str) -> str:
@@ -219,12 +221,12 @@ def _split_role(role: str, cards: Cards) -> tuple[str, str, str]:
 
 
 def _find_measured(card: Mapping[str, Any], case: str) -> list[float | str]:
-    return [row["measured"] for row in cases(card) if row["name"] == case]
+    return [one["measured"] for one in list_cases(card) if one["name"] == case]
 
 
 def _format(value: float | str, form: str) -> str:
     factor, star, spec = form.rpartition("*")
-    text = number(float(value) * (float(factor) if star else 1), spec)
+    text = format_number(float(value) * (float(factor) if star else 1), spec)
     return text.replace("-", "\u2212", 1) if text.startswith("-") else text
 
 

@@ -9,8 +9,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from icl_book.claims.card import Rows, agreement, asked, contradiction, decisive, refusal, spread
-from icl_book.markup import environment, interval, number
+from icl_book.claims.card import Cases, agreement, asked, contradiction, decisive, refusal, spread
+from icl_book.markup import environment, format_number, interval
 
 #: Verbs for a statement in a reading, by the outcome of the evidence.
 _VERBS = {"agrees": "holds", "contradicts": "fails", "undecided": "is undecided"}
@@ -26,7 +26,7 @@ def render(record: Mapping[str, Any], on_a_page: bool = False) -> str:
     return str(macros().card(record, on_a_page))
 
 
-def headline(rows: Rows) -> dict[str, str]:
+def headline(cases: Cases) -> dict[str, str]:
     """Choose the number that a card shows at once: the range of all cases, or the least favorable case.
 
     Where all cases permit the same, the numbers are one range. Where each has its own limit, the case whose
@@ -35,25 +35,25 @@ def headline(rows: Rows) -> dict[str, str]:
     Returns:
         ``measured``, ``permitted`` and ``where``, which names the case, or is empty for all.
     """
-    if len({tuple(row["permitted"]) for row in rows}) == 1:
-        values = sorted(float(row["measured"]) for row in rows)
-        ends = list(dict.fromkeys(number(x, ".4g") for x in (values[0], values[-1])))
+    if len({tuple(case["permitted"]) for case in cases}) == 1:
+        values = sorted(float(case["measured"]) for case in cases)
+        ends = list(dict.fromkeys(format_number(x, ".4g") for x in (values[0], values[-1])))
         where = ""
     else:
-        rows = [min(rows, key=_measure_inside)]
-        ends = [number(rows[0]["measured"], ".4g")]
-        where = rows[0]["name"]
+        cases = [min(cases, key=_measure_inside)]
+        ends = [format_number(cases[0]["measured"], ".4g")]
+        where = cases[0]["name"]
     return {
         "measured": " to ".join(ends),
-        "permitted": interval(rows[0]["permitted"]),
+        "permitted": interval(cases[0]["permitted"]),
         "where": where,
     }
 
 
-def _measure_inside(row: Mapping[str, Any]) -> float:
+def _measure_inside(case: Mapping[str, Any]) -> float:
     """Return how far a number lies within what is permitted; negative beyond it."""
-    low, high = map(float, row["permitted"])
-    return min(float(row["measured"]) - low, high - float(row["measured"]))
+    low, high = map(float, case["permitted"])
+    return min(float(case["measured"]) - low, high - float(case["measured"]))
 
 
 def _format_size(limit: float | str) -> str:
@@ -61,7 +61,7 @@ def _format_size(limit: float | str) -> str:
     x = float(limit)
     if math.isinf(x):
         return "infinity"
-    return number(f"{x:.2g}", ".0f" if 99.5 <= x < 1e5 else ".2g")
+    return format_number(f"{x:.2g}", ".0f" if 99.5 <= x < 1e5 else ".2g")
 
 
 def divided(readings: Mapping[str, str]) -> str:

@@ -41,13 +41,13 @@ def write(html: Path, source: Path, toc: dict[str, Any], title: str) -> None:
 def twin(page: Path) -> str:
     """Return a staged page, given without suffix, as Markdown."""
     if not page.with_suffix(".ipynb").is_file():
-        return plain(page.with_suffix(".md").read_text(encoding="utf-8"), page.parent)
+        return strip_markup(page.with_suffix(".md").read_text(encoding="utf-8"), page.parent)
     parts = []
     for cell in read_json(page.with_suffix(".ipynb"))["cells"]:
         source = "".join(cell["source"]).strip()
         tags = cell["metadata"].get("tags", [])
         if cell["cell_type"] == "markdown":
-            parts.append(plain(source, page.parent))
+            parts.append(strip_markup(source, page.parent))
         elif "remove-cell" not in tags:
             if "remove-input" not in tags:
                 parts.append(f"```python\n{source}\n```")
@@ -72,7 +72,7 @@ def printed(cell: dict[str, Any]) -> list[str]:
     return found
 
 
-def plain(text: str, folder: Path) -> str:
+def strip_markup(text: str, folder: Path) -> str:
     """Return MyST without its head, raw HTML, anchors and links to cards, and with what it includes."""
 
     def included(found: re.Match[str]) -> str:

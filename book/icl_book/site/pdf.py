@@ -93,7 +93,7 @@ def pdf(preset: str, root: Path = ROOT) -> Path:
             item = Path(page).name.replace("_", " ")
             joined.append(sheet, outline_item=item, import_outline=False)
     joined.add_metadata({"/Title": config["title"], "/Author": config["author"]})
-    number(joined, f"{config['title'].partition(':')[0]}, preset {preset}")
+    number_pages(joined, f"{config['title'].partition(':')[0]}, preset {preset}")
     joined.compress_identical_objects(remove_duplicates=True, remove_unreferenced=True)
     with atomic_path(done) as part:
         joined.write(part)
@@ -168,7 +168,7 @@ def shorter(line: re.Match[bytes]) -> bytes:
     return re.sub(rb"-?\d*\.\d{2,}", lambda m: b"%.1f" % float(m[0]), line[0])
 
 
-def number(joined: PdfWriter, line: str) -> None:
+def number_pages(joined: PdfWriter, line: str) -> None:
     """Write a line and the page's number below each page, in a font that every reader has."""
     font = DictionaryObject(
         {

@@ -63,7 +63,7 @@ def release(preset: str, root: Path = ROOT) -> Path:
         "version": version,
         "preset": preset,
         "commit": commit["id"],
-        "requirements.lock sha256": digest(root / "requirements.lock"),
+        "requirements.lock sha256": hash_file(root / "requirements.lock"),
         "results": {name: origin(collect(path)) for name, path in sorted(runs.items())},
     }
     told = json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
@@ -96,7 +96,7 @@ def fill(
     archive(place / f"{name}-notebooks.zip", f"{name}-notebooks", executed)
     packages(place, root)
     shutil.copy(pdf.pdf(preset, root), place / f"{name}.pdf")
-    sums = [f"{digest(path)}  {path.name}\n" for path in sorted(place.iterdir())]
+    sums = [f"{hash_file(path)}  {path.name}\n" for path in sorted(place.iterdir())]
     (place / "SHA256SUMS").write_text("".join(sums), encoding="utf-8")
 
 
@@ -106,7 +106,7 @@ def origin(run: Mapping[str, Any]) -> dict[str, Any]:
     return {key: run[key] for key in ORIGIN if key in run} | {"verdicts": verdicts}
 
 
-def digest(path: Path) -> str:
+def hash_file(path: Path) -> str:
     """Return the SHA-256 of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 

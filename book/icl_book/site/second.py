@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from icl_book.runner.record import cases
+from icl_book.runner.record import list_cases
 from icl_book.site.audit import ROLE, Cards
 
 #: On these pages every number of a card needs a second computation.
@@ -60,7 +60,7 @@ def apart(text: str, cards: Cards, computed: Iterable[Line]) -> list[str]:
         claim, *rest = role.split(" | ")
         if len(rest) != 2:
             continue
-        case = next(c for c in cases(cards[claim]) if c["name"] == rest[0])
+        case = next(c for c in list_cases(cards[claim]) if c["name"] == rest[0])
         own = [
             line
             for line in computed

@@ -21,9 +21,9 @@ from icl_book import repository
 from icl_book.claims import Claim, Grade, Verdict
 from icl_book.claims.claim import SOURCES, UNTESTED
 from icl_book.claims.judge import OURS
-from icl_book.markup import environment, plain, row_id, style_class
+from icl_book.markup import environment, row_id, strip_tex, style_class
 from icl_book.provenance import CARD_MIME, NARROW_MIME
-from icl_book.runner.record import cards, cases, read_json, shown
+from icl_book.runner.record import cards, list_cases, read_json, shown
 from icl_book.site import audit
 from icl_book.site.card import render
 
@@ -78,7 +78,7 @@ def stage(
     shutil.copy(Path(str(files("mathjax"))) / MATHJAX, static / "mathjax")
 
     found = context(claims, runs, root)
-    audited = {e.record["id"]: e for e in found["entries"]}
+    by_claim = {e.record["id"]: e for e in found["audited"]}
     sources = measurements(root, ["__init__", *(run["name"] for run in runs)])
     (target / "notebooks").mkdir()
     (generated / "gallery").mkdir(parents=True)
@@ -91,8 +91,8 @@ def stage(
                 cell["source"] = audit.resolve("".join(cell["source"]), own, link)
         drawn[name] = figures(content, generated / "gallery", static / "narrow")
         for data in shown(content):
-            if offered := data.get(CARD_MIME):
-                record = data[CARD_MIME] = own[offered["id"]]
+            if evidence := data.get(CARD_MIME):
+                record = data[CARD_MIME] = own[evidence["id"]]
                 data["text/html"] = render(record, on_a_page=True)
         if name == FRONT:
             (generated / "figure.html").write_text(moving(content), encoding="utf-8")
@@ -125,7 +125,7 @@ def stage(
             (generated / f"{name}.md").write_text(str(macro()), encoding="utf-8")
 
     def elsewhere(card: audit.Record, number: str, case: str) -> str:
-        page = f"../notebooks/{audited[card['id']].notebook}.html"
+        page = f"../notebooks/{by_claim[card['id']].notebook}.html"
         return link(card, number, case, page)
 
     words = {
@@ -142,7 +142,7 @@ def stage(
             # MyST substitutes in text only, but commands in code blocks have these words, too.
             text = text.replace(f"{{{{ {word} }}}}", said)
         path.write_text(audit.resolve(text, cards(runs), elsewhere), encoding="utf-8")
-    (static / "audit.json").write_text(audit.as_json(found["entries"]), encoding="utf-8")
+    (static / "audit.json").write_text(audit.as_json(found["audited"]), encoding="utf-8")
 
 
 def today(source: Path, executed: Mapping[str, Any]) -> dict[str, Any]:
@@ -175,7 +175,7 @@ def context(
     claims: Mapping[str, Claim], runs: Sequence[Mapping[str, Any]], root: Path
 ) -> dict[str, Any]:
     """Return what the templates show of all claims, with what further runs found."""
-    return {"entries": audit.entries(claims, runs), "reruns": audit.reruns(root)}
+    return {"audited": audit.audit_claims(claims, runs), "reruns": audit.reruns(root)}
 
 
 def pages(**context: Any) -> Any:
@@ -186,7 +186,7 @@ def pages(**context: Any) -> Any:
         "cell": _write_cell,
         "machine": _write_machine,
         "github": _write_github,
-        "cases": cases,
+        "list_cases": list_cases,
     }
     known = {
         "verdict_order": list(map(str, Verdict)),
@@ -243,7 +243,7 @@ def link(card: audit.Record, text: str, case: str, page: str = "") -> str:
     """
     claim, verdict = card["id"], card["verdict"]
     target = row_id(claim, case) if case else f"claim-{claim}"
-    said = html.escape(f"{plain(card['title'])}: {verdict}")
+    said = html.escape(f"{strip_tex(card['title'])}: {verdict}")
     if text in ("", verdict):
         css, text = f"icl-judged icl-badge {style_class(verdict)}", verdict
     else:

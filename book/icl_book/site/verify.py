@@ -41,7 +41,7 @@ def toc_pages(toc: dict[str, Any]) -> list[str]:
     return [toc["root"], *below(toc)]
 
 
-def cards(runs: Iterable[Mapping[str, Any]], registry: Mapping[str, Claim]) -> list[str]:
+def check_cards(runs: Iterable[Mapping[str, Any]], registry: Mapping[str, Claim]) -> list[str]:
     """Find testable claims that are judged twice or never, and unexpected verdicts."""
     runs = list(runs)
     problems = [
