@@ -1,4 +1,4 @@
-"""Environments that have some packages and nothing else: folders of links to what is installed here."""
+"""Environments with chosen packages only: folders of links to what is installed here."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
 def environment(folder, *words):
-    """Link `icl` into a folder, with what ``pip install`` brings for the words that follow it."""
+    """Link `icl` into a folder, with the packages that ``pip install`` would install for these words."""
     (folder / "icl").symlink_to(ROOT / "icl")
     wanted = [*PROJECT["dependencies"], *words]
     linked = set()

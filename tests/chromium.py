@@ -13,7 +13,7 @@ SIZES = {"desktop": (1280, 900), "phone": (390, 740)}
 
 def programs():
     """Return where Chromium and its driver are, None for what is not installed."""
-    # which imports what builds the book: nothing for tests that open no page
+    # it imports what builds the book, which tests that open no page do not need
     from icl_book.site.pdf import BROWSERS
 
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
@@ -43,7 +43,7 @@ def browser(tmp_path_factory):
     driver.quit()
 
 
-#: Mathematics that is not set, or wrong, and images that are not there.
+#: Finds mathematics that is not set, or wrong, and images that are missing.
 SEEN = """
 const all = css => [...document.querySelectorAll(css)];
 return {
@@ -86,7 +86,7 @@ def resize(browser, size):
 
 
 def overflow(browser, size):
-    """Pixels by which the open page is wider than its window."""
+    """Return by how many pixels the open page is wider than its window."""
     wide = "return Math.max(document.documentElement.scrollWidth, document.body.scrollWidth)"
     return browser.execute_script(wide) - SIZES[size][0]
 

@@ -6,9 +6,9 @@
 
 A refactoring reproduces every card of `quick`: its verdict, its readings, the permitted ranges, and the
 measured values with their intervals to 1e-9. Another processor rounds in another way, and training amplifies
-that: sampled numbers that moved by at most a tenth of their intervals are counted, and fail nothing. What is
-measured of a machine (seconds, memory) is not frozen. Of `smoke`, which the tests run everywhere, the exact
-numbers are frozen, to 1e-6.
+that: sampled numbers that moved by at most a tenth of their intervals are counted and do not fail. What is
+measured of a machine (seconds, memory) is not frozen. The exact numbers of `smoke`, which the tests run
+everywhere, are frozen to 1e-6.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def forgive(record: Mapping[str, Any], then: Mapping[str, Any]) -> tuple[dict, f
     """
     now, largest = _frozen(record), 0.0
     for key, some in _lists(record).items():
-        # where their number differs, all of them stay
+        # if the number of cases differs, no case is forgiven
         for case, new, old in zip(
             some, now["cases"][key], then["cases"].get(key, []), strict=False
         ):
@@ -115,7 +115,7 @@ def forgive(record: Mapping[str, Any], then: Mapping[str, Any]) -> tuple[dict, f
 
 
 def unknown(preset: str, found: Iterable[str]) -> list[str]:
-    """List the cards that no one has frozen yet, which differ from nothing."""
+    """List the cards that are not frozen yet, which do not count as different."""
     then = frozen(preset)
     return [f"{i}: new: --freeze" for i in found if i not in then]
 
@@ -127,7 +127,7 @@ def frozen(preset: str) -> dict[str, Any]:
 
 
 def moved(runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Say if the README has other findings or verdicts than these runs of `quick`."""
+    """Report whether the README has other findings or verdicts than these runs of `quick`."""
     from icl_book.provenance import ROOT
     from icl_book.site import assemble
 
@@ -136,7 +136,7 @@ def moved(runs: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Compare, or freeze; return 1 if anything differs. What is new is said, and differs from nothing."""
+    """Compare, or freeze; return 1 if anything differs. New cards are printed and do not count."""
     from icl_book.parameters import BadInput
     from icl_book.runner.plan import plan
     from icl_book.runner.record import collect

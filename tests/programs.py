@@ -19,7 +19,7 @@ def program(*words, cwd=ROOT, **environment):
     )
 
 
-#: What a copy of the tree has not: files about to be renamed. What was compiled goes along.
+#: A copy of the tree leaves out files about to be renamed, and keeps what was compiled.
 PASSING = ("*.pyc.*", "*.tmp.*")
 
 

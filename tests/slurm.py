@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A Slurm that is not there: under the names of Slurm's programs, this file starts jobs on this machine.
+"""A fake Slurm: under the names of Slurm's programs, this file starts jobs on this machine.
 
 It understands what Snakemake's plugin and `.ci/slurm` ask for. The folder ``FAKE_SLURM`` holds a JSON file
 ``<number>`` for each job. Jobs run one after the other, as on one core.
@@ -43,7 +43,7 @@ def read(number):
 
 
 def write(number, **changes):
-    """Change the file of a job, whole, because others read it at any time."""
+    """Replace the file of a job as a whole, because other processes read it at any time."""
     known = read(number) if place(number).exists() else {}
     part = place(number).with_suffix(".part")
     part.write_text(json.dumps(known | changes))

@@ -1,4 +1,4 @@
-"""A machine that has what the README asks for and nothing more: no browser, no home, no name."""
+"""Tests on a machine that has only what the README asks for: without browser, home or user name."""
 
 import getpass
 import importlib.metadata
@@ -26,7 +26,7 @@ BROWSERS = re.compile(r"chrom|google-chrome")
 
 @pytest.fixture
 def hidden(tmp_path):
-    """A PATH that has every program but browsers and their drivers."""
+    """Return a PATH with every program except browsers and their drivers."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for place in reversed(os.environ["PATH"].split(os.pathsep)):
@@ -59,7 +59,7 @@ def test_without_a_browser_its_tests_are_skipped_and_one_line_names_the_package(
     assert line == f"skipped: {counts['skipped']} ({need})"
 
 
-def test_where_a_browser_is_wanted_its_lack_is_one_line_and_no_success(hidden):
+def test_a_required_browser_that_is_missing_fails_in_one_line(hidden):
     done = suite(
         "-m", "browser", "tests/icl_book/test_interactive.py", PATH=hidden, ICL_MUST_RUN="browser"
     )
@@ -74,7 +74,7 @@ def jobs():
 
 
 def test_the_workflow_publishes_the_book_with_a_runner_that_has_a_gpu_and_without():
-    """A repository without such a runner waited for one, a day for each push, and published no page."""
+    """Without such a runner a repository would wait a day for each push, and publish no page."""
     found = jobs()
     assert found["book"]["if"].startswith("${{ !vars.GPU_RUNNER && ")
     assert found["book"]["runs-on"] == "ubuntu-latest"
@@ -118,7 +118,7 @@ sys.exit(pytest.main([*words.split(), mark]))
 
 
 def needs(*names):
-    """Return the distributions that these need, and theirs, as they are installed here."""
+    """Return the distributions that these need, with their own needs, as they are installed here."""
     found, left = set(), [*names]
     while left:
         name = left.pop()
@@ -136,7 +136,7 @@ def needs(*names):
 
 
 def test_tests_of_the_gpu_can_be_collected_where_only_the_needs_of_a_chapter_are_installed():
-    """A machine with a GPU is seldom the one that builds the book."""
+    """A machine with a GPU is rarely the one that builds the book, so it lacks other packages."""
     wanted = tomllib.loads((ROOT / "book" / "pyproject.toml").read_text())["project"]
     names = [canonicalize_name(Requirement(one).name) for one in wanted["dependencies"]]
     allowed = needs("softmax-icl-book", *names, "torch", "pytest")
@@ -172,11 +172,11 @@ def test_a_home_that_can_be_written_is_kept(tmp_path, monkeypatch):
     assert found["folders"][0] == str(tmp_path / "new")
 
 
-def test_a_home_that_is_missing_or_holds_nothing_more_is_replaced(tmp_path, monkeypatch):
+def test_a_home_that_is_missing_or_full_is_replaced(tmp_path, monkeypatch):
     monkeypatch.delenv("GIT_CONFIG_GLOBAL", raising=False)
     assert prepared(HOME="/nonexistent")["home"] == INSTEAD
     (tmp_path / ".gitconfig").touch()
-    (tmp_path / ".cache").symlink_to("/proc")  # exists, and no file can be made in it
+    (tmp_path / ".cache").symlink_to("/proc")  # /proc exists, and no file can be made in it
     found = prepared(HOME=str(tmp_path), NUMBA_CACHE_DIR="/proc/numba", XDG_CACHE_HOME="/dev/full")
     assert found["home"] == INSTEAD and found["git"] == str(tmp_path / ".gitconfig")
     assert found["folders"] == [""] * len(process.FOLDERS)
@@ -214,9 +214,9 @@ def test_a_user_without_an_entry_in_passwd_has_a_name(tmp_path, monkeypatch):
 
 # ------------------------------------------------------------------------------------ the end
 @pytest.mark.parametrize("ending", process.ENDINGS, ids=lambda ending: ending.name)
-def test_every_ending_is_that_of_ctrl_c_and_happens_once(tmp_path, ending):
-    """What tidies up then is not interrupted by a second signal; what was started ends as well."""
-    heard = f"import signal; signal.signal({int(ending)}, signal.SIG_DFL)\n"  # under nohup, too
+def test_every_signal_ends_a_program_like_ctrl_c_and_only_once(tmp_path, ending):
+    """A second signal does not interrupt the clean-up, and programs that were started end as well."""
+    heard = f"import signal; signal.signal({int(ending)}, signal.SIG_DFL)\n"  # this also holds under nohup
     child = heard + "import time; from icl_book.runner import process as p; p.end_in_order()\n"
     child += "with p.scratch('icl-kernel-'):\n print('ready', flush=True); time.sleep(600)"
     code = heard + "import pathlib, sys, time\n"
@@ -239,7 +239,7 @@ def test_every_ending_is_that_of_ctrl_c_and_happens_once(tmp_path, ending):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_killed_process_left_goes_at_the_next_call_and_nothing_else(tmp_path):
+def test_the_next_call_removes_only_what_killed_processes_left(tmp_path):
     names = ("run-old", "run-new", "run-held", "other-old")
     for name in names:
         (tmp_path / name).mkdir()
@@ -255,7 +255,7 @@ def test_what_a_killed_process_left_goes_at_the_next_call_and_nothing_else(tmp_p
     assert not Path(held).exists() and not Path(own).exists()
 
 
-def test_signals_that_are_ignored_stay_so():
+def test_signals_that_are_ignored_stay_ignored():
     code = "import signal; from icl_book.runner import process as p\n"
     code += "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
     code += "p.end_in_order(); print(signal.getsignal(signal.SIGHUP).name)"
@@ -263,8 +263,8 @@ def test_signals_that_are_ignored_stay_so():
 
 
 # ------------------------------------------------------------------------------ the installation
-def test_the_installation_ignores_where_else_packages_shall_go(tmp_path):
-    """pip's settings for all users, and those of the environment."""
+def test_the_installation_ignores_settings_of_other_target_folders(tmp_path):
+    """Both pip's settings for all users and those of the environment are ignored."""
     (tmp_path / "pip.conf").write_text(f"[install]\nuser = true\ntarget = {tmp_path}/x\n")
     code = "import importlib.util as u, os; s = u.spec_from_file_location('i', '.ci/install.py')\n"
     code += "m = u.module_from_spec(s); s.loader.exec_module(m); os.environ.update(m.ELSEWHERE)\n"

@@ -1,4 +1,4 @@
-"""Every command that a page prints: run, and its last line compared with what the page says, or named here.
+"""Every command that a page prints is run, and its last line compared with the page, or it is named here.
 
 A command that the tables below do not know fails the test, and so does an entry that no page prints.
 """
@@ -108,7 +108,7 @@ INLINE = re.compile(
 
 
 def commands(path):
-    """The commands that a page prints: lines of its shell blocks, and inline code that begins as one."""
+    """Return the commands that a page prints, in shell blocks and in inline code that begins as one."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
         text = re.sub("^# ?", "", text, flags=re.MULTILINE)
@@ -122,7 +122,7 @@ def commands(path):
 
 
 def pages():
-    """All texts of the repository for readers, but the changelog, which speaks of gone commands."""
+    """Return all texts for readers except the changelog, which mentions removed commands."""
     yield from (path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md")
     yield from (ROOT / "book").glob("*.md")
     yield from (ROOT / "book" / "icl_book").rglob("*.j2")
@@ -140,8 +140,8 @@ def test_every_command_on_a_page_is_run_or_has_a_reason_why_not():
         assert all((ROOT / file).is_file() for file in re.findall(r"tests/\S+", reason))
 
 
-def test_python_is_called_in_one_way():
-    """By the interpreter of the book's environment: another one has none of its packages."""
+def test_every_command_calls_the_python_of_the_environment():
+    """Another interpreter would not have the packages of the book."""
     printed = {command for path in pages() for command in commands(path)}
     other = [one for one in printed if re.match(r"python|papermill|jupyter|source ", one)]
     assert other == []
@@ -169,9 +169,9 @@ def test_every_printed_run_has_a_chapter_and_parameters_that_the_chapter_takes()
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
-    """A copy of the repository, whose own small planet is executed."""
+    """Return a copy of the repository in which a small planet is executed."""
     copy = installed(tmp_path_factory.mktemp("commands") / "tree")
-    # a sweep's first point, which the tests of the book execute as well
+    # this is a sweep's first point, which the tests of the book execute as well
     (run,) = plan.plan("smoke", "planet")
     there = copy / run.path.relative_to(ROOT)
     there.parent.mkdir(parents=True)
@@ -180,12 +180,12 @@ def tree(tmp_path_factory):
 
 
 def page(name):
-    """The text of a page, on one line."""
+    """Return the text of a page on one line."""
     return " ".join((ROOT / name).read_text(encoding="utf-8").split())
 
 
 def said(tree, name, more="", **environment):
-    """What a command of `RUN` prints, with more words behind it."""
+    """Return what a command of `RUN` prints with further arguments."""
     path = f"{tree}/.venv/bin:/usr/bin:/bin"
     done = program("bash", "-euc", f"{RUN[name]}{more}", cwd=tree, PATH=path, **environment)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -193,7 +193,7 @@ def said(tree, name, more="", **environment):
 
 
 def radii(path):
-    """The judged radii of an executed chapter on the planet, by map, in its longest context."""
+    """Return the judged radii of an executed chapter on the planet, by map, in its longest context."""
     (card,) = [c for c in collect(path)["cards"] if c["id"] == "P1.planet.radius"]
     rows = sorted(card["cases"], key=lambda case: case["parameters"]["n"])
     return {case["parameters"]["map"]: case["measured"] for case in rows}
@@ -201,7 +201,7 @@ def radii(path):
 
 def test_the_first_experiment_of_the_front_page_ends_as_the_page_says(tree):
     text = page("book/introduction.md")
-    # what smoke makes smaller, the training, has a noise of its own, and the radii have their full context
+    # smoke makes only the training smaller, which has separate noise; the radii have their full context
     *_, done, result = said(tree, "front page", " --preset smoke")
     assert "Before it stands a line that ends with *done* and a time" in text
     assert re.fullmatch(r"planet: done in \d+ s", done)
@@ -221,9 +221,9 @@ def test_the_first_experiment_of_the_front_page_ends_as_the_page_says(tree):
     assert 1 < grows["land and sea"] < grows["magnetic field"]
 
 
-def test_a_chapter_with_other_parameters_is_where_the_page_says(tree):
+def test_the_result_for_other_parameters_is_where_the_page_says(tree):
     *_, done, result = said(tree, "reproduce", " --preset smoke")
-    # with the sizes of smoke it is the run of the front page
+    # with the sizes of smoke this is the run of the front page
     assert re.fullmatch(r"planet: (already done|done in \d+ s)", done)
     text = page("book/reproduce.md")
     promised = re.search(r"last line that `execute` prints is the path [^`]+`([^`]+)`", text)[1]
@@ -234,7 +234,7 @@ def test_a_chapter_with_other_parameters_is_where_the_page_says(tree):
 
 
 def test_papermill_lists_the_parameters_and_writes_the_notebook_that_is_named(tree):
-    """That the cells of a notebook run under plain papermill, test_pipeline looks at."""
+    """`test_pipeline` tests that the cells of a notebook run under plain papermill."""
     (default,) = re.findall(r"  noise_std: .*default (\S+)\)", "\n".join(said(tree, "help")))
     assert f"with their defaults: noise_std is {default} " in page("book/reproduce.md")
     said(tree, "papermill", " --prepare-only")

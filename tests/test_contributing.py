@@ -10,7 +10,7 @@ from icl_book.provenance import ROOT
 from programs import installed, program
 
 PYTHON = shlex.quote(sys.executable)
-CHAPTER = "icl_as_gradient_descent"  # which takes least at the sizes of the tests
+CHAPTER = "icl_as_gradient_descent"  # this chapter takes the least time at the sizes of the tests
 
 
 def sentence_after(chapter):
@@ -26,7 +26,7 @@ def sentence_after(chapter):
     ]
 
 
-#: What whoever follows a recipe does next, in the copy: format, lint, a chapter's measurement, tests.
+#: What a contributor does next, in the copy: format, lint, a chapter's measurement, tests.
 NEXT = {
     "Add a class of functions": [
         f"{PYTHON} -m ruff format --check icl && {PYTHON} -m ruff check icl",
@@ -43,7 +43,7 @@ NEXT = {
 BLOCK = re.compile(
     r"(?:(?:Append to|In) `([^`]+)`(?:[^`]* below `([^`]+)`)?:\n\n)?```(\w+)\n(.*?)```", re.DOTALL
 )
-#: The end of a chapter, and what the recipe's cell needs.
+#: The end of a chapter, and the imports that the recipe's cell needs.
 FOOTER = '# %% tags=["remove-input"]\nnotebook.footer()\n'
 IMPORTS = (
     "import pandas as pd\nfrom icl.risk import optimal_window\nfrom icl.tasks import ReLU\n"

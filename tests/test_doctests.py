@@ -25,8 +25,8 @@ def test_examples(name):
     assert failed == 0 and (tried or name not in ("icl.risk.exact", "icl.pretrain.trainer"))
 
 
-def doors():
-    """Return the functions that other modules call in the numerics of the exact risk."""
+def entry_points():
+    """Return the public functions in the numerics of the exact risk."""
     modules = [importlib.import_module(name) for name in MODULES if ".numerics." in name]
     return [
         value
@@ -36,6 +36,8 @@ def doors():
     ]
 
 
-def test_each_numerical_door_has_an_example():
-    assert len(doors()) > 10
-    assert [door.__name__ for door in doors() if ">>>" not in (door.__doc__ or "")] == []
+def test_each_numerical_entry_point_has_an_example():
+    assert len(entry_points()) > 10
+    assert [
+        function.__name__ for function in entry_points() if ">>>" not in (function.__doc__ or "")
+    ] == []

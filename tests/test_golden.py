@@ -1,4 +1,4 @@
-"""What is a difference from the golden master, and what is another processor."""
+"""Differences from the golden master are told from those of another processor."""
 
 import json
 
@@ -25,7 +25,7 @@ CARD = {
 
 
 def compare(monkeypatch, tmp_path, change):
-    """Return what the program returns of a card that was changed since it was frozen."""
+    """Return what the program returns for a card that was changed after it was frozen."""
     run = {"preset": "quick", "cards": [json.loads(json.dumps(CARD))]}
     master = tmp_path / "golden.json"
     master.write_text(json.dumps({"chapter": golden.cards(run)}))
@@ -78,14 +78,14 @@ def test_a_sampled_number_may_move_by_a_tenth_of_its_interval(
         (lambda card: card.update(verdict="open"), "X verdict: open for holds"),
     ],
 )
-def test_all_else_is_a_difference(monkeypatch, tmp_path, capsys, change, said):
+def test_any_other_change_is_a_difference(monkeypatch, tmp_path, capsys, change, said):
     assert compare(monkeypatch, tmp_path, change) == 1
     first, last = capsys.readouterr().out.splitlines()
     count = "1" if "verdict" in said else "no"
     assert first == said and last == f"1 numbers of 1 cards differ, and {count} verdicts"
 
 
-def test_a_chapter_that_has_not_run_is_one_line(monkeypatch, capsys):
+def test_a_chapter_that_has_not_run_is_reported_in_one_line(monkeypatch, capsys):
     def collect(path):
         raise BadInput(f"{path}: No such file or directory")
 

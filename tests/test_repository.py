@@ -39,7 +39,7 @@ WORKFLOWS = sorted(WORKFLOW.parent.glob("*.yml"))
 
 # ------------------------------------------------------------------------------- benchmarks
 def test_every_benchmark_finds_what_it_imports():
-    """One of them looked for icl in tests/icl, which no test saw."""
+    """A benchmark could find `icl` in tests/icl, which other tests would not notice."""
     names = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py"))
     assert len(names) > 5
     done = subprocess.run(
@@ -55,7 +55,7 @@ def test_every_benchmark_finds_what_it_imports():
 
 # ------------------------------------------------------------------------------- notebooks
 def test_pairs_agree(monkeypatch):
-    """What is committed is what `make sync` writes: no outputs, stable ids, what a hosted one installs."""
+    """Committed notebooks are as `make sync` writes them: without outputs, with stable ids."""
     monkeypatch.setattr(pairs, "write_atomically", lambda path, text: None)
     assert pairs.sync() == [], "edit notebooks/*.py, the source, then run: make sync"
     assert sorted(p.stem for p in (ROOT / "notebooks").glob("*.ipynb")) == NOTEBOOKS
@@ -65,7 +65,7 @@ def test_pairs_agree(monkeypatch):
     assert install["metadata"]["tags"] == ["remove-cell"] and not install["outputs"]
 
 
-def test_saving_unedited_notebooks_in_jupyterlab_changes_nothing(tmp_path):
+def test_saving_unedited_notebooks_in_jupyterlab_changes_no_file(tmp_path):
     shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks")
     manager = build_sync_jupytext_contents_manager_class(LargeFileManager)(root_dir=str(tmp_path))
     for name in NOTEBOOKS:
@@ -98,7 +98,7 @@ def test_every_preset_has_every_notebook_and_good_values(preset):
 
 # ------------------------------------------------------------------------ package and lock
 def test_the_whole_check_lints_before_it_tests():
-    """The tests leave format, style, imports and types to the goal `lint`."""
+    """The goal `lint` checks format, style, imports and types, which the tests do not."""
     asked = program("make", "-n", "-o", ".venv/.installed", "lint").stdout
     for tool in ("ruff format --check", "ruff check", "lint-imports", "mypy"):
         assert tool in asked, tool
@@ -116,7 +116,7 @@ def locked():
 
 
 def test_no_comment_hangs_behind_a_closing_bracket():
-    """The formatter breaks a long line before its comment, which then stands after what it explains."""
+    """The formatter breaks long lines before such a comment, which then follows what it explains."""
     folders = ("icl", "book", "tests", "benchmarks", ".ci")
     hanging = [
         f"{path.relative_to(ROOT)}: {line.strip()}"
@@ -187,13 +187,15 @@ global.timeout='60'
 
 
 # ------------------------------------------------------------------------- what is published
-def test_no_file_names_a_place_on_somebodys_machine():
+def test_no_file_contains_a_path_of_one_machine():
     homes = re.compile(r"(?<![\w.])/(?:home|Users|root|work|opt/wheels|opt/pypi)/[\w.]")
     listed = program(*"git ls-files -z --cached --others --exclude-standard".split()).stdout.split(
         "\0"
     )
     files = [name for name in listed if (ROOT / name).is_file()]
-    if not files:  # an unpacked archive: what it has, but what was made in it
+    if (
+        not files
+    ):  # an unpacked archive has no git, so its files are listed without those that were made in it
         made = {".venv", "_build", ".snakemake", ".hypothesis", "softmax_icl.egg-info"}
         paths = [path.relative_to(ROOT) for path in ROOT.rglob("*") if path.is_file()]
         caches = re.compile(r"^__pycache__|^\.\w+_cache$|\.egg-info$")
@@ -243,7 +245,7 @@ def test_a_checkout_with_the_line_ends_of_windows_has_the_same_bytes(tmp_path):
     assert found == files
 
 
-def test_what_is_built_may_lie_elsewhere_behind_a_link(tmp_path):
+def test_the_build_folder_may_be_a_link(tmp_path):
     shutil.copy(ROOT / ".gitignore", tmp_path)
     program("git", "init", "-q", cwd=tmp_path)
     for name in ("_build", ".venv"):
@@ -278,14 +280,14 @@ def test_workflow_runs_pinned_actions_with_the_least_permissions():
         }.get(path.stem, {})
 
 
-def test_code_of_others_runs_where_no_token_can_write():
-    """A bad release of a package could push to the repository: that job had the token, and kept it."""
+def test_third_party_code_runs_without_a_token_that_can_write():
+    """A malicious release of a package could push to the repository if its job kept the token."""
     for path in WORKFLOWS:
         for name, job in yaml.safe_load(path.read_text())["jobs"].items():
             steps = job["steps"]
             for step in steps:
                 if step.get("uses", "").startswith("actions/checkout@"):
-                    # neither the history, which no test needs, nor the token stays
+                    # neither the history, which tests do not need, nor the token is kept
                     assert step["with"] == {"persist-credentials": False}, (path, name)
             if "write" in job.get("permissions", {}).values():
                 assert all(
@@ -296,7 +298,7 @@ def test_code_of_others_runs_where_no_token_can_write():
                 ), (path, name)
 
 
-def test_what_installs_and_what_packs_is_checked_against_hashes():
+def test_installers_and_build_tools_are_checked_against_hashes():
     for name, wanted in {"uv": ["uv"], "package": ["build", "setuptools", "twine"]}.items():
         text = (ROOT / ".ci" / f"{name}.hashes").read_text()
         blocks = re.split(r"\n(?=\w)", text)
@@ -311,7 +313,7 @@ def test_what_installs_and_what_packs_is_checked_against_hashes():
 
 
 def test_the_package_carries_claims_and_templates():
-    """A wheel has what the patterns match, through links; `.ci/package` builds one."""
+    """A wheel has the files that the patterns match, also through links; `.ci/package` builds one."""
     package, patterns = (
         ROOT / "book" / "icl_book",
         BOOK["tool"]["setuptools"]["package-data"]["icl_book"],
@@ -325,7 +327,7 @@ def test_the_package_carries_claims_and_templates():
 
 
 def imports(source):
-    """Modules that a source imports anywhere."""
+    """Return the modules that a source imports anywhere."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
@@ -334,20 +336,20 @@ def imports(source):
 
 
 def _without_types(tree):
-    """Return the source of a tree without what only a type checker imports."""
+    """Return the source of a tree without the imports of type checkers."""
     tree.body = [n for n in tree.body if ast.unparse(getattr(n, "test", n)) != "TYPE_CHECKING"]
     return ast.unparse(tree)
 
 
 def test_icl_alone_needs_few_packages():
     wanted = {normal(w) for w in PROJECT["project"]["dependencies"]}
-    # the modules that are for what an extra brings
+    # these modules use the packages of an extra
     optional = "pytorch", "regressor", "pretrain/sweep", "pretrain/trainer"
     extras = [ROOT / "icl" / f"{name}.py" for name in optional]
     extras += (ROOT / "icl" / "compiled").glob("*.py")
     science = [ast.parse(p.read_text()) for p in (ROOT / "icl").rglob("*.py") if p not in extras]
     imported = {m.partition(".")[0] for tree in science for m in imports(_without_types(tree))}
-    # BestWindow.plot imports it when it is called, and says so where it is missing
+    # BestWindow.plot imports it when it is called, and names it if it is missing
     imported -= {"matplotlib"}
     assert imported - set(sys.stdlib_module_names) - {"icl", "__future__"} == wanted
     assert (ROOT / "icl" / "py.typed").is_file()
@@ -368,18 +370,18 @@ def test_nothing_is_unpickled():
             )
 
 
-ROOMS = sorted(
+PACKAGES = sorted(
     path.parent
     for pattern in ("icl/*", "book/icl_book/*", "book/icl_rigor")
     for path in ROOT.glob(f"{pattern}/__init__.py")
 )
 
 
-@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
-def test_the_map_of_a_room_names_its_modules_and_no_other(room):
-    text = ast.get_docstring(ast.parse((room / "__init__.py").read_text(encoding="utf-8")))
-    modules = {path.stem for path in room.glob("*.py")} - {"__init__", "__main__"}
-    if room.name == "measurements":  # one module a chapter, with its name
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
+def test_each_package_docstring_lists_exactly_its_modules(package):
+    text = ast.get_docstring(ast.parse((package / "__init__.py").read_text(encoding="utf-8")))
+    modules = {path.stem for path in package.glob("*.py")} - {"__init__", "__main__"}
+    if package.name == "measurements":  # one module a chapter, with its name
         assert modules <= {path.stem for path in (ROOT / "notebooks").glob("*.py")}
         return
     assert modules <= set(re.findall(r"`(\w+)`", text))
@@ -387,7 +389,7 @@ def test_the_map_of_a_room_names_its_modules_and_no_other(room):
     assert set(re.findall(r"\w+", " ".join(heads))) <= modules
 
 
-# ------------------------------------------------------------------------- what people type first
+# ------------------------------------------------------------------------- what users type first
 def test_jupyter_book_on_the_sources_stops_in_one_line(tmp_path):
     tool = Path(sys.executable).with_name("jupyter-book")
     done = program(tool, "build", ".", "--path-output", tmp_path)
@@ -397,19 +399,19 @@ def test_jupyter_book_on_the_sources_stops_in_one_line(tmp_path):
     assert "Traceback" not in done.stdout + done.stderr
 
 
-def test_make_hands_values_on_without_running_what_stands_in_them(tmp_path):
+def test_make_passes_values_on_without_executing_them(tmp_path):
     grid = f'noise_std="0.5" `touch {tmp_path}/run`'
     done = program(*"make -s -o .venv/.installed PY=echo sweep NOTEBOOK=x".split(), f"GRID={grid}")
     assert grid in done.stdout and not list(tmp_path.iterdir())
 
 
-#: Goals that take their time, and not in lint's short programs.
+#: Goals that run one long program, unlike lint with its short ones.
 LONG = ["book", "test", "bench", "sweep", "replicate", "pdf", "release", "lab", "sync"]
 
 
 @pytest.mark.parametrize("goal", LONG)
-def test_who_ends_make_ends_what_it_started(tmp_path, goal):
-    """It was the child of a shell, which make ended, and worked on for minutes."""
+def test_ending_make_ends_the_programs_that_it_started(tmp_path, goal):
+    """If make starts a program through a shell, it ends the shell only, and the program runs on."""
     sleeper, started = tmp_path / "sleeper", tmp_path / "started"
     sleeper.write_text(f'#!/bin/sh\necho $$ > "{started}"\nexec sleep 60\n')
     sleeper.chmod(0o755)
@@ -438,7 +440,7 @@ MAKE = ["make", "-s", f"PYTHON={shlex.quote(sys.executable)}", "PY=echo", "sync"
 
 
 def checkout(folder):
-    """Write what the installation depends on."""
+    """Write the files that the installation depends on."""
     for name in (
         "requirements.lock",
         ".ci/requirements.hashes",
@@ -451,8 +453,8 @@ def checkout(folder):
     shutil.copy(ROOT / "Makefile", folder)
 
 
-def test_an_environment_of_another_folder_is_made_anew(tmp_path):
-    """A copied or moved checkout would work on the original."""
+def test_an_environment_of_another_folder_is_built_again(tmp_path):
+    """Otherwise a copied or moved checkout would use the packages of the original."""
     checkout(tmp_path)
     (tmp_path / ".venv").mkdir()
     stamp = tmp_path / ".venv" / ".installed"
@@ -473,7 +475,7 @@ def test_an_environment_of_another_folder_is_made_anew(tmp_path):
 
 @pytest.mark.parametrize("state", ["installed", "being installed", "made by hand"])
 def test_an_environment_that_a_worktree_links_to_stays_as_it_is(tmp_path, state):
-    """`make` in the worktree marked it as unfinished, and the next `make` in the original removed it."""
+    """Otherwise the next `make` in the original would remove an environment that a worktree had marked."""
     original, worktree = tmp_path / "original", tmp_path / "worktree"
     for folder in (original, worktree):
         checkout(folder)
@@ -495,7 +497,7 @@ def test_an_environment_that_a_worktree_links_to_stays_as_it_is(tmp_path, state)
     assert {path.name: path.read_bytes() for path in own.iterdir()} == before
 
 
-def test_an_environment_may_lie_elsewhere_behind_a_link(tmp_path):
+def test_the_environment_may_be_a_link(tmp_path):
     tree, elsewhere = tmp_path / "tree", tmp_path / "scratch"
     checkout(tree)
     elsewhere.mkdir()

@@ -1,6 +1,6 @@
-"""The scripts of `.ci`, each run as far as a machine can that has neither a network nor a cluster.
+"""The scripts of `.ci`, each run as far as a machine without network and cluster can run it.
 
-Programs that need one are replaced: pip installs only what lies here, `make` says what it would do, and
+Programs that need one are replaced: pip installs only local packages, `make` prints what it would do, and
 Slurm's programs start jobs on this machine.
 """
 
@@ -40,7 +40,7 @@ OFFLINE = {"PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0
 
 @pytest.fixture
 def bin(tmp_path):
-    """A folder of programs that comes first on the PATH."""
+    """Return a folder of programs that comes first on the PATH."""
     folder = tmp_path / "bin"
     folder.mkdir()
     return folder
@@ -53,7 +53,7 @@ def replace(bin, name, text):
 
 
 def script(name, bin, root=ROOT, **environment):
-    """Run a script of the repository in ``root`` to its end; return what it said."""
+    """Run a script of the repository in ``root`` to its end; return what it printed."""
     path = f"{bin}:{os.environ['PATH']}"
     done = program(root / ".ci" / name, cwd=root, PATH=path, PYTHONPATH="", **environment)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
@@ -73,7 +73,7 @@ def test_each_script_has_a_test_here():
 
 
 def dry_make(bin):
-    """Let `make` write what it was asked for, and say what it would do."""
+    """Let `make` record its goals and print what it would do."""
     asked = bin.parent / "asked"
     text = f'#!/bin/sh\necho "$@" >>"{asked}"\nexec {shutil.which("make")} -n "$@"\n'
     replace(bin, "make", text)
@@ -82,7 +82,7 @@ def dry_make(bin):
 
 def test_the_whole_check_asks_for_goals_that_exist(bin):
     asked = dry_make(bin)
-    for name in ("git", "chromium", "chromedriver"):  # nothing is installed by the test
+    for name in ("git", "chromium", "chromedriver"):  # the test installs nothing
         replace(bin, name, "#!/bin/sh\n")
     said = script("run", bin)
     assert asked.read_text() == "lint\ntest\n" and "-m pytest" in said and "-m mypy" in said
@@ -97,7 +97,7 @@ def test_the_minutes_of_a_newcomer_are_counted_for_the_goals_of_the_readme(bin):
 
 
 def test_the_package_is_built_and_installed(bin):
-    """`build` is Setuptools here, and `twine` does nothing. The README's Python runs in `test_wheel`."""
+    """Setuptools replaces `build`, and `twine` does nothing. `test_wheel` runs the README's Python."""
     said = script("package", bin, **without_network(bin))
     assert "the Python of the README runs where the wheel is installed" in said
     assert re.search(r"\.whl\n.*\.tar\.gz\n$", said)
@@ -105,7 +105,7 @@ def test_the_package_is_built_and_installed(bin):
 
 @pytest.mark.slow
 def test_a_hosted_notebook_installs_the_packages_and_runs(bin):
-    name = "icl_as_gradient_descent"  # which takes least
+    name = "icl_as_gradient_descent"  # this chapter takes the least time
     said = script("launch", bin, CHAPTERS=name, **without_network(bin))
     assert f"{name}: its first cell installs what it needs, and it runs" in said
 
@@ -113,8 +113,8 @@ def test_a_hosted_notebook_installs_the_packages_and_runs(bin):
 PAGE = "# {}\n\nText {{cite:p}}`collins2024`.\n\n```{{bibliography}}\n```\n"
 
 
-def test_the_road_without_jupyter_book_leads_to_every_page(bin, tmp_path):
-    """By the Sphinx that is installed here, not by the newest."""
+def test_the_build_without_jupyter_book_has_every_page(bin, tmp_path):
+    """The Sphinx that is installed here builds the book, not the newest one."""
     root = tmp_path / "tree"
     pages = root / "_build" / "site" / "smoke"
     shutil.copytree(ROOT / ".ci", root / ".ci")
@@ -134,7 +134,7 @@ def test_the_road_without_jupyter_book_leads_to_every_page(bin, tmp_path):
 
 @pytest.mark.slow
 def test_a_killed_job_of_a_sweep_on_slurm_runs_again(bin, tmp_path):
-    """By programs of Slurm's names; the chapter that is swept is a small one."""
+    """Fake programs have Slurm's names, and the chapter that is swept is small."""
     root = installed(tmp_path / "tree")
     shutil.copy(ROOT / "tests" / "data" / "tiny.py", root / "notebooks" / "certificates.py")
     (root / "notebooks" / "certificates.ipynb").unlink()

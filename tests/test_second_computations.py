@@ -17,7 +17,7 @@ FOLDER = ROOT / "book" / "checks"
 SHARED = {"many_tokens", "azimuth", "any_length", "earth"}
 COUNTS = FOLDER / "counts.py"
 SCRIPTS = sorted({p.stem for p in FOLDER.glob("*.py")} - SHARED - {COUNTS.stem})
-#: Results that both pages state without a number, and that have a second computation all the same.
+#: Results that both pages state without a number, but which also have a second computation.
 UNPRINTED = {
     "P1.T2.sharp",
     "P1.T2.lower",
@@ -26,7 +26,7 @@ UNPRINTED = {
     "P2.icl.imitates",
     # the findings say "within about one percent", because the third digit depends on the seeds
     "P1.T2.minimizer",
-    # these numbers stand in the short answers of their chapters
+    # these numbers are in the short answers of their chapters
     "P1.G.ball",
     "P1.planet.flat",
 }
@@ -35,7 +35,7 @@ CARDS = {claim: card for own in GOLDEN.values() for claim, card in own.items()}
 
 
 def of_card(line, factor=1.0):
-    """The number of the one case of a card that has these parameters."""
+    """Return the number of the only case of a card that has these parameters."""
     kinds = CARDS[line.claim]["cases"]
     own, of_control = (
         [case for case in kinds.get(kind, []) if line.labels.items() <= case[3].items()]
@@ -46,7 +46,7 @@ def of_card(line, factor=1.0):
 
 
 def apart(text, factor=1.0):
-    """The lines whose number is further from the card's than its own error."""
+    """Return the lines whose number differs from the card's by more than its error."""
     return [line for line in lines(text) if abs(line.number - of_card(line, factor)) > line.error]
 
 
@@ -62,7 +62,7 @@ def test_a_second_computation_agrees_with_the_card(name):
         near = abs(before.number - now.number) <= now.error / 4
         assert near, "write it anew: python NAME.py >NAME.txt"
     assert apart(done.stdout) == []
-    # what is zero by an identity is zero in units of what it compares
+    # a number that is zero by an identity is zero in units of what it compares
     sized = [line for line in found if line.number != 0]
     assert sized and all(line.error <= 0.08 * abs(line.number) for line in sized)
     assert len(apart(done.stdout, factor=1.15)) == len(sized), "it could not fail"
@@ -78,7 +78,7 @@ def test_a_second_computation_imports_numpy_and_scipy_only(path):
 
 
 def test_every_card_with_a_number_on_front_page_or_path_is_computed_twice():
-    """Whether each number is, the build says, which knows the names of cases."""
+    """The build, which knows the names of cases, checks each number."""
     pages = [(ROOT / "book" / f"{name}.md").read_text() for name in ("introduction", "path")]
     roles = ROLE.findall(" ".join(pages))
     wanted = {role.split(" | ")[0] for role in roles if role.count(" | ") == 2}
@@ -97,7 +97,7 @@ def test_every_card_with_a_number_on_front_page_or_path_is_computed_twice():
     ],
 )
 def test_a_number_of_a_page_is_compared_when_the_book_is_built(printed, said):
-    """A factor of two on a page, which no one-sided rule sees, stops the build."""
+    """A factor of two on a page, which a one-sided rule would not notice, stops the build."""
     case = {"name": "d = 5", "measured": 1.8, "parameters": {"dim": 5, "of": "median", "n": 20}}
     card = {"cases": [case], "control_cases": [], "other_readings": {}, "holding": {}}
     page = "{judged}`P1.a | d = 5 | .1f` or {judged}`P1.a` or {judged}`P1.a | verdict`"
@@ -108,7 +108,7 @@ def test_a_number_of_a_page_is_compared_when_the_book_is_built(printed, said):
 
 
 def claim(verdict="holds", **changed):
-    """A statement of the authors, as the published file has it."""
+    """Return a statement of the authors as the published file has it."""
     return {
         "paper": "P1",
         "authority": "authors' text",

@@ -1,4 +1,4 @@
-"""What `icl` needs: NumPy and SciPy, and for more the extras that the README names."""
+"""`icl` needs NumPy and SciPy, and for more the extras that the README names."""
 
 import math
 import re
@@ -8,14 +8,14 @@ import pytest
 from bare import environment, python
 from icl_book.provenance import ROOT
 
-#: What follows a piece of Python of the README here: the mean window of eight trained layers is within 10 %
-#: of the exact one, and of own data one column is useless.
+#: Checks that follow a piece of Python of the README: the mean window of eight trained layers is within 10 %
+#: of the exact one, and one column of the user's data is useless.
 CHECKS = [
     "",
     "assert abs(trained.windows[0].mean() / best.w - 1) < 0.1",
     "first, second = np.diag(model.best_matrix_.M); assert second < 0.05 * first",
 ]
-#: What needs an extra, and which.
+#: Names that need an extra, each with the extra.
 MORE = {
     "import icl.pretrain": "train",
     "import icl.attention": "train",
@@ -30,12 +30,12 @@ MORE = {
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory):
-    """An environment that the wheel alone makes."""
+    """Return an environment with the wheel alone."""
     return environment(tmp_path_factory.mktemp("bare"))
 
 
 def pieces():
-    """Yield the pieces of Python of the README, each with what the text before it installs."""
+    """Yield the pieces of Python of the README, each with the extras that the text before it installs."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     words = ""
     for before, code in re.findall(r"(.*?)```python\n(.*?)```", text, re.DOTALL):
@@ -45,14 +45,14 @@ def pieces():
 
 
 @pytest.mark.parametrize("number", range(3))
-def test_the_studies_of_the_readme_run_with_what_it_tells_to_install(tmp_path, number):
+def test_the_code_of_the_readme_runs_with_the_extras_that_it_names(tmp_path, number):
     assert len(list(pieces())) == len(CHECKS)
     words, code = list(pieces())[number]
     done = python(environment(tmp_path, *words), "-c", f"{code}\n{CHECKS[number]}")
     assert done.returncode == 0, done.stderr
 
 
-def test_what_needs_an_extra_says_in_one_line_which(bare):
+def test_a_missing_extra_is_named_in_one_line(bare):
     start = "import icl, numpy as np; from icl.tasks import ReLU; task = ReLU(3)\n"
     for code, extra in MORE.items():
         said = python(bare, "-c", start + code).stderr.splitlines()
@@ -64,7 +64,7 @@ def test_what_needs_an_extra_says_in_one_line_which(bare):
 
 
 def test_exact_risk_and_predictions_need_numpy_and_scipy_alone(tmp_path):
-    """Tests of the exact risk against oracles, and a prediction, with nothing else installed but pytest."""
+    """Tests of the exact risk against oracles, and a prediction, run with pytest as the only addition."""
     folder = environment(tmp_path, "pytest")
     tests = [f"{ROOT}/tests/icl/risk/test_{name}.py" for name in ("form", "irrelevant")]
     words = "-m pytest -q --noconftest -p no:cacheprovider --rootdir".split()

@@ -32,7 +32,7 @@ def test_known_values():
     ]
 
 
-def test_large_seeds_and_steps_have_streams_of_their_own():
+def test_large_seeds_and_steps_have_different_streams():
     """NumPy takes a list of integers for one of floats where some are at least 2**63 and others small."""
     large = (2**63, 2**63 + 1, 2**64 - 1)
     places = [(0, 0), *((seed, 0) for seed in large), *((0, step) for step in large)]

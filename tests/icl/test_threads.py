@@ -46,7 +46,7 @@ print(available())
     assert run.stdout.split() == ["1"]
 
 
-def test_data_of_ones_own_start_no_more(monkeypatch):
+def test_predictions_on_user_data_start_no_more_threads(monkeypatch):
     started = []
 
     class Pool(data.ThreadPoolExecutor):

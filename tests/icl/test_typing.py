@@ -9,7 +9,7 @@ from icl.pretrain import pretrain
 from icl.pretrain.config import Options
 
 
-def test_names_are_listed_and_a_wrong_one_is_no_attribute():
+def test_names_are_listed_and_a_wrong_name_is_an_attribute_error():
     assert set(icl.__all__) <= set(dir(icl)) and "__version__" in dir(icl)
     names: dict[str, object] = {}
     exec("from icl import *", names)

@@ -43,6 +43,6 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("given", "message"), REFUSED)
-def test_what_gives_no_numbers_is_refused(given, message):
+def test_invalid_settings_are_refused(given, message):
     with pytest.raises(ValueError, match=message):
         minimize(*given)

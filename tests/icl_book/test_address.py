@@ -10,7 +10,7 @@ from programs import program
 
 @pytest.fixture
 def tree(tmp_path):
-    """A repository that knows its placeholder only."""
+    """Return a repository whose address is only the placeholder."""
     for name in ("_config.yml", "CITATION.cff"):
         text = (ROOT / name).read_text().replace(repository.declared(ROOT), repository.PLACEHOLDER)
         (tmp_path / name).write_text(text)
@@ -35,7 +35,7 @@ def point(tree, url):
         *("/srv/book.git", "../book", "file:///srv/book.git", "host:book"),
     ],
 )
-def test_every_form_of_a_remote_gives_the_web_address_and_a_folder_is_none(tree, url):
+def test_every_remote_gives_its_web_address_and_a_folder_gives_none(tree, url):
     point(tree, url)
     found = "https://github.com/some-body/the.book" if "some-body" in url else None
     assert repository.remote(tree) == found
@@ -61,7 +61,7 @@ def test_the_remote_is_adopted_once_and_then_stays_what_is_declared(tree):
     assert yaml.safe_load((tree / "CITATION.cff").read_text())[
         "repository-code"
     ] == repository.declared(tree)
-    # buttons and all
+    # this includes the buttons
     assert repository.configuration(tree) == (tree / "_config.yml").read_text()
     point(tree, "https://x.org/a/fork")
     assert repository.address(tree) == "https://github.com/some-body/book"
@@ -72,10 +72,10 @@ def test_without_git_the_declared_address_counts(tree, monkeypatch):
     assert repository.address(tree) == repository.PLACEHOLDER
 
 
-def test_a_hook_of_another_repository_does_not_say_what_this_one_is(
+def test_a_hook_of_another_repository_does_not_change_what_git_reports(
     tree, tmp_path_factory, monkeypatch
 ):
-    """Its variables name a repository that a command finds before the folder that it is told."""
+    """Git prefers the repository that the variables of a hook name to the folder of a command."""
     other = tmp_path_factory.mktemp("other")
     for root in (tree, other):
         (root / "notebooks").mkdir(exist_ok=True)
@@ -102,14 +102,14 @@ def test_a_hook_of_another_repository_does_not_say_what_this_one_is(
     monkeypatch.setenv("GIT_WORK_TREE", str(other))
     monkeypatch.setenv("GIT_INDEX_FILE", str(other / ".git" / "index"))
     assert said() == before
-    # a user's settings count as ever, e.g. whose folders git may read
+    # a user's settings still count, e.g. whose folders git may read
     monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
     monkeypatch.setenv("GIT_CONFIG_KEY_0", "remote.origin.url")
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", "https://github.com/third/book")
     assert repository.remote(tree) == "https://github.com/third/book"
 
 
-def test_a_user_who_hides_untracked_files_has_no_cleaner_tree(tree, monkeypatch):
+def test_hiding_untracked_files_does_not_make_the_tree_clean(tree, monkeypatch):
     for words in ("add .", "-c user.name=a -c user.email=a@b commit -qm first"):
         assert program("git", *words.split(), cwd=tree).returncode == 0
     monkeypatch.setattr(provenance, "ROOT", tree.resolve())

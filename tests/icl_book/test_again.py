@@ -1,4 +1,4 @@
-"""Every sampled verdict again, with other random streams."""
+"""`replicate` computes every sampled verdict again, with other random streams."""
 
 import pandas as pd
 import pytest
@@ -12,7 +12,7 @@ def case(kind, value, name="a"):
 
 
 def found(path):
-    """What a run found whose notebook is named after its kind of evidence."""
+    """Return the results of a run whose notebook is named after its kind of evidence."""
     kind, seed = path
     other = "undecided" if seed == 5 else "contradicts"
     card = {
@@ -28,7 +28,7 @@ def found(path):
 
 @pytest.fixture
 def asked(tmp_path, monkeypatch):
-    """What is asked for: of each call of the scheduler the root seed and the names of the notebooks."""
+    """Return, for each call of the scheduler, the root seed and the names of the notebooks."""
     monkeypatch.delenv("ICL_SEED", raising=False)
     monkeypatch.setattr(again, "ROOT", tmp_path)
     calls = []

@@ -1,4 +1,4 @@
-"""The book: built once from the smoke preset, looked at as a reader would, and broken on purpose."""
+"""The book, built once from the smoke preset, looks right to a reader; planted faults stop the build."""
 
 import json
 import os
@@ -43,13 +43,13 @@ NOTEBOOKS = [p.removeprefix("notebooks/") for p in PAGES if p.startswith("notebo
 
 @pytest.fixture(scope="session")
 def executed():
-    """The smoke preset's executed notebooks by name."""
+    """Return the smoke preset's executed notebooks by name."""
     return {run.name: execute(run) for run in plan.plan("smoke")}
 
 
 @pytest.fixture(scope="session")
 def book(executed):
-    """Folder of the finished smoke book."""
+    """Return the folder of the finished smoke book."""
     return assemble.build("smoke", executed).parent
 
 
@@ -57,7 +57,7 @@ def book(executed):
 
 
 @pytest.mark.parametrize("name", plan.notebooks())
-def test_smoke_preset_executes_every_notebook_with_the_numbers_that_are_frozen(name):
+def test_smoke_preset_executes_every_notebook_with_the_frozen_numbers(name):
     (run,) = plan.plan("smoke", name)
     found = collect(execute(run))
     assert found["parameters"].items() >= run.overrides.items()
@@ -67,7 +67,7 @@ def test_smoke_preset_executes_every_notebook_with_the_numbers_that_are_frozen(n
         warnings.warn(f"tests/golden.py: {'; '.join(new)}", stacklevel=1)
 
 
-def test_the_golden_master_tells_what_is_new_and_a_readme_of_other_results(monkeypatch):
+def test_the_golden_master_reports_new_cards_and_an_outdated_readme(monkeypatch):
     known = min(golden.frozen("smoke"))
     assert golden.unknown("smoke", [known, "P1.W.mine"]) == ["P1.W.mine: new: --freeze"]
     assert golden.compare("smoke", {"P1.W.mine": {"cases": [1.5]}}) == []
@@ -83,7 +83,7 @@ def test_the_golden_master_tells_what_is_new_and_a_readme_of_other_results(monke
     [
         # at d = 7 the context resolves no wave, so no L of the cosine class counts
         ("pretraining", "dim=7 dims=[2] seeds=2 steps=16 full_steps=2 contexts=50", "P1.F3.cosine"),
-        # shorter than every length that the chapter's last figure begins with
+        # this is shorter than every length with which the chapter's last figure begins
         ("gaussian_tokens", "context_length=13 n_values=[7] seeds=2", None),
     ],
 )
@@ -101,7 +101,7 @@ def test_a_chapter_with_a_readers_sizes_runs_to_its_end_and_judges_all(name, val
 
 
 def test_toc_names_every_prose_page():
-    """That it names every notebook, each build checks."""
+    """Each build checks that it names every notebook."""
     written = {f"book/{p.stem}" for p in (ROOT / "book").glob("*.md")}
     assert {p for p in PAGES if p.startswith("book/")} == written
 
@@ -132,7 +132,7 @@ def test_the_built_audit_follows_its_schema_and_every_address_leads_to_its_state
         assert ("cases" in claim) == bool(claim["chapter"]), claim["id"]
 
 
-def test_the_api_shows_types_as_they_are_written_and_every_room(book):
+def test_the_api_shows_types_as_they_are_written_and_every_package(book):
     pages = {p.stem: p.read_text() for p in (book / "book").glob("api_*.html")}
     text = unescape(re.sub(r"<[^>]+>", "", " ".join(pages.values())))
     raw = r"_SupportsArray|tuple\[Any, \.\.\.\], dtype|<class '|<function |Annotated\["
@@ -148,12 +148,12 @@ def test_the_api_shows_types_as_they_are_written_and_every_room(book):
 
 
 def test_links_between_pages_lead_somewhere(book):
-    """Also those to what is written after the pages are verified."""
+    """This includes links to files that are written after the pages are verified."""
     assert verify.links(book) == []
 
 
 def test_launch_buttons_and_repository_come_from_one_place(book):
-    """Links to the repository where its address is known; launch buttons where the notebooks know it too."""
+    """Pages link to a known repository, with launch buttons only if the notebooks know it, too."""
     url = repository.address(ROOT)
     page = (book / "notebooks/theorem2_scaling.html").read_text()
     launches = repository.declared(ROOT) != repository.PLACEHOLDER
@@ -164,7 +164,7 @@ def test_launch_buttons_and_repository_come_from_one_place(book):
             assert found == url, f"{source.name}: {found}"
 
 
-def test_every_page_has_a_twin_for_machines_and_old_addresses_lead_on(book):
+def test_every_page_has_a_markdown_twin(book):
     listed = re.findall(r"\]\((\S+)\.md\)", (book / "llms.txt").read_text())
     assert sorted(listed) == sorted(PAGES)
     for page in PAGES:
@@ -202,7 +202,7 @@ def test_a_pdf_needs_a_book_and_a_browser(tmp_path, monkeypatch, path, message):
         pdf.pdf("quick", tmp_path)
 
 
-# ---------------------------------------------------------------- broken on purpose
+# ---------------------------------------------------------------- planted faults
 
 
 def test_a_planted_fault_stops_the_build_and_the_last_good_book_stays(
@@ -228,7 +228,7 @@ def test_a_planted_fault_stops_the_build_and_the_last_good_book_stays(
     assert (book / ".digest").read_text() == before
 
 
-#: A page with what the book has: a theorem, a term, a citation, a formula, a grid, a name of the API.
+#: A page with each element of the book: theorem, term, citation, formula, grid, name of the API.
 PAGE = """# A small book
 
 See {cite:p}`collins2024`, {term}`w` and {prf:ref}`law`, by {py:obj}`icl.best_window`, in
@@ -261,7 +261,7 @@ w
 
 @pytest.fixture
 def tree(tmp_path):
-    """A small staged tree with the configuration of the book."""
+    """Return a small staged tree with the configuration of the book."""
     tree = tmp_path / "tree"
     shutil.copytree(ROOT / "book" / "_static", tree / "book" / "_static")
     for name in ("_config.yml", "book/references.bib"):
@@ -289,8 +289,8 @@ def tree(tmp_path):
     return tree
 
 
-def test_both_roads_lead_to_the_same_book(tree, tmp_path):
-    """The pages are the same but for scripts of live kernels, and pass the checks of the whole book."""
+def test_jupyter_book_and_sphinx_build_the_same_book(tree, tmp_path):
+    """The pages differ only in scripts of live kernels, and pass the checks of the whole book."""
     toc = yaml.safe_load((tree / "_toc.yml").read_text())
     roads = []
     for plain in (False, True):
@@ -322,7 +322,7 @@ def test_both_roads_lead_to_the_same_book(tree, tmp_path):
 
 
 @pytest.mark.parametrize("plain", [False, True])
-def test_a_warning_is_an_error_on_both_roads(tree, tmp_path, plain):
+def test_a_warning_is_an_error_in_both_builds(tree, tmp_path, plain):
     (tree / "book" / "a.md").write_text("# A\n\n[gone](gone.md)\n")
     cell = new_code_cell("1", outputs=[new_output("stream", name="stderr", text="Careful")])
     nbformat.write(
@@ -333,7 +333,7 @@ def test_a_warning_is_an_error_on_both_roads(tree, tmp_path, plain):
     assert re.search(r"b\.ipynb.*stderr", str(caught.value))
 
 
-def test_a_full_disk_is_one_line(tmp_path, monkeypatch):
+def test_a_full_disk_is_reported_in_one_line(tmp_path, monkeypatch):
     said = "Traceback\n  deep\nOSError: [Errno 28] No space left on device: 'x'\n\nSee the log\n"
     done = subprocess.CompletedProcess([], 1, "", said)
     monkeypatch.setattr(assemble.subprocess, "run", lambda *_, **__: done)
@@ -341,7 +341,7 @@ def test_a_full_disk_is_one_line(tmp_path, monkeypatch):
         assemble.sphinx(tmp_path, tmp_path / "out")
 
 
-def test_digest_sees_every_input(tmp_path):
+def test_the_digest_depends_on_every_input(tmp_path):
     root, notebook = tmp_path / "tree", tmp_path / "x.ipynb"
     names = "_config.yml _toc.yml book/a.md book/_static/icl.css icl/a.py requirements.lock"
     names += " CITATION.cff results/replication.csv benchmarks/results/x.json"
@@ -373,7 +373,7 @@ def paint(browser, mode):
     )
 
 
-#: How many boxes have the shade of something that scrolls, and what is wrong on the open page.
+#: Counts the boxes that have a shade because they scroll, and finds faults of the open page.
 LAYOUT = """
 dispatchEvent(new Event("resize"));
 const all = css => [...document.querySelectorAll(`.bd-article ${css}`)];
@@ -397,7 +397,7 @@ return [all(".icl-scrolls").length,
   Object.entries(wrong).flatMap(([what, found]) => found.map(e => `${what}: ${words(e)}`))];
 """
 
-#: Opens what is folded; formulas, tables, code and outputs that are wider than their box.
+#: Unfolds the page and finds formulas, tables, code and outputs that are wider than their box.
 CUT = """
 document.querySelectorAll(".bd-article details").forEach(e => e.open = true);
 document.querySelectorAll(".bd-article .toggle-hidden").forEach(e => e.classList.remove("toggle-hidden"));
@@ -406,7 +406,7 @@ return [...document.querySelectorAll(`.bd-article :is(${boxes})`)]
   .filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.textContent.trim().slice(0, 60));
 """
 
-#: Cards whose id does not end where their number ends, on a page whose folds are open.
+#: Finds cards whose id does not end where their number ends, on an unfolded page.
 RAGGED = """
 const right = e => e.getBoundingClientRect().right;
 return [...document.querySelectorAll(".bd-article .icl-card:has(.icl-measured)")]
@@ -414,9 +414,9 @@ return [...document.querySelectorAll(".bd-article .icl-card:has(.icl-measured)")
   .map(c => c.id);
 """
 
-#: How many figures have a drawing for a phone, too.
+#: Counts the figures that also have a drawing for a phone.
 DRAWN_TWICE = "return document.querySelectorAll('figure picture source').length"
-#: How high the open page is.
+#: Returns the height of the open page.
 HEIGHT = "return document.documentElement.scrollHeight"
 #: Smallest allowed size of text in a figure, in pixels. Sub- and superscripts are smaller, as in a formula.
 MIN_TEXT_SIZE = {"desktop": 11.0, "phone": 9.0}
@@ -432,7 +432,7 @@ return [...document.querySelectorAll(".bd-article figure img")].map(e => {
 
 
 def text_sizes(drawing):
-    """Sizes in pixels of the text of a drawing by matplotlib, which writes glyphs of 100 units, by text."""
+    """Return the sizes in pixels of the texts of a drawing by matplotlib, whose glyphs have 100 units."""
     found = re.findall(
         r'<g id="text_\d+">\s*<!-- (.*?) -->.*?scale\(([.\d]+) -', drawing, re.DOTALL
     )
@@ -440,7 +440,7 @@ def text_sizes(drawing):
 
 
 def small_text(browser, size):
-    """Text in figures of the open page below the least size, with its size as shown."""
+    """Return text in figures of the open page below the minimum size, with its size as shown."""
     return [
         (text, round(scale * drawn, 1))
         for source, scale in browser.execute_script(SCALES)
@@ -449,10 +449,10 @@ def small_text(browser, size):
     ]
 
 
-#: Pages of three kinds that axe-core checks, or with ICL_AXE=1 all, minutes of work.
+#: Pages of three kinds that axe-core checks; with ICL_AXE=1 it checks all, which takes minutes.
 AXE_PAGES = PAGES if os.environ.get("ICL_AXE") else PAGES[:2] + ["notebooks/linear_attention"]
-#: What the theme and its parts do, as rule and part of the place: the sidebar's logo lies in no landmark,
-#: the extension for theorems gives an id twice, and docutils gives the bibliography an old role.
+#: Violations of the theme and its extensions, as rule and part of the place: the sidebar's logo is outside of
+#: every landmark, the extension for theorems gives an id twice, and docutils gives the bibliography an old role.
 AXE_ALLOWED = {
     "region": ("sidebar-primary-item",),
     "duplicate-id": ('class="proof', 'id="proof-content"'),
@@ -463,12 +463,12 @@ AXE_ALLOWED = {
 @pytest.mark.browser
 @pytest.mark.parametrize("page", PAGES)
 def test_page_in_browser_and_by_axe(browser, book, page):
-    """One load for both widths and both color modes."""
+    """The page is loaded once for both widths and both color modes."""
     seen = look(browser, (book / f"{page}.html").as_uri())
-    assert any(".css" in url for url in seen.asked)  # requests were recorded
+    assert any(".css" in url for url in seen.asked)  # otherwise no requests were recorded
     assert (seen.network, seen.errors, seen.raw, seen.bad, seen.broken) == ([], [], [], 0, [])
     shaded = {}
-    # in this order, so that what the narrow page needed must go
+    # this order tests that what the narrow page needed is removed
     for size in ("phone", "desktop"):
         resize(browser, size)
         shaded[size], wrong = browser.execute_script(LAYOUT)
@@ -495,7 +495,7 @@ def test_page_in_browser_and_by_axe(browser, book, page):
 
 @pytest.mark.browser
 def test_the_figure_of_the_front_page_does_what_its_instruction_says(browser, book):
-    """Move w until the risk is close to the least one; move L, find it again; drag the query."""
+    """Moving w finds a risk close to the minimum, also after L has moved; the query can be dragged."""
     look(browser, (book / "book/introduction.html").as_uri())
     figure = browser.find_element("css selector", ".icl-interactive[data-ready]")
     said = figure.find_element("css selector", ".experiment").text
@@ -507,7 +507,7 @@ def test_the_figure_of_the_front_page_does_what_its_instruction_says(browser, bo
         browser.execute_script(script, slider, place)
 
     def distance():
-        """Root mean square between the drawn prediction and the best, in heights of the frame."""
+        """Return the root mean square between the drawn prediction and the best, in heights of the frame."""
         heights = [
             np.array(re.findall(r",(-?[\d.]+)", path.get_attribute("d")), float)
             for name in ("l0", "l2")
@@ -550,7 +550,7 @@ def test_a_link_to_evidence_opens_its_card_and_marks_the_row(browser, book):
 @pytest.mark.browser
 @pytest.mark.parametrize("address", ["#P1.T2.upper", "#audit-P1.T2.upper"])
 def test_a_statement_has_an_address_which_opens_it(browser, book, address):
-    """By default the list has what does not simply hold; who asks for one sees it."""
+    """By default the list hides statements that hold; a link to one shows it."""
     page = (book / "book/audit.html").as_uri()
     look(browser, page)
     entry = browser.find_element("id", "P1.T2.upper")
@@ -572,7 +572,7 @@ def test_a_statement_has_an_address_which_opens_it(browser, book, address):
 
 @pytest.mark.browser
 def test_a_mark_in_prose_names_its_statement(browser, book):
-    """Its name is the verdict with the title, and who comes by keyboard sees both."""
+    """Its name is the verdict with the title, and keyboard focus shows both."""
     look(browser, (book / "book/introduction.html").as_uri())
     mark = browser.find_element("css selector", "a.icl-badge[href*='claim-P1.T2.form']")
     title = claims.registry()["P1.T2.form"].title
@@ -608,7 +608,7 @@ def test_search_puts_a_theorem_s_page_first_for_its_name(browser, book, words):
     look(browser, (book / "search.html").as_uri() + f"?q={words.replace(' ', '+')}")
     first = "return document.querySelector('#search-results li a')?.href ?? ''"
     deadline, before, link = time.monotonic() + 600, None, ""
-    # results come one after the other
+    # results arrive one after the other
     while time.monotonic() < deadline and (not link or link != before):
         before, link = link, browser.execute_script(first)
         time.sleep(0.5)
@@ -638,7 +638,7 @@ def test_browser_checks_can_fail(browser, tmp_path):
         "<span class='math'>\\(x\\)</span><img src='http://127.0.0.1:9/x.png'>"
         "<script>throw Error('no')</script></body></html>"
     )
-    # do not wait for mathematics that never comes
+    # the page has no mathematics to wait for
     seen = look(browser, page.as_uri(), patience=0.0)
     resize(browser, "phone")
     assert seen.network == ["http://127.0.0.1:9/x.png"] and seen.raw == ["\\(x\\)"]

@@ -12,7 +12,7 @@ from icl_book.provenance import ROOT
 from icl_book.runner.single import changes, reads
 from icl_book.site.stage import CAPTION
 
-#: Characters of a line of code, as wide as its box.
+#: Maximum number of characters in a line of code, as wide as its box.
 WIDE = 88
 #: An exercise, one paragraph, and its solution right below.
 EXERCISE = re.compile(
@@ -20,7 +20,7 @@ EXERCISE = re.compile(
 )
 #: Tags of cells whose code a reader of the page does not see, or only after a click.
 HIDE = {"remove-cell", "remove-input", "hide-input", "hide-cell"}
-#: What a chapter tells a reader to change: a name, and its new value.
+#: The name that a chapter tells a reader to change, and its new value.
 TRY = re.compile(r"To try .{,20}, replace the first line of the next cell by `(\w+) = (.+?)`")
 CHAPTERS = [*sorted((ROOT / "notebooks").glob("*.py")), ROOT / "tests/data/chapter.py"]
 
@@ -83,7 +83,7 @@ def test_the_size_to_try_stands_in_the_first_line_of_its_cell(chapter):
             first, *_ = following.source.splitlines()
             assert re.fullmatch(rf"{found[1]} = .+  # or {re.escape(found[2])}, for example", first)
             told += 1
-    # whose experiment is on the circle, by nature
+    # the experiments of these chapters are on the circle
     assert told == (chapter.stem != "certificates")
 
 

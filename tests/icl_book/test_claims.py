@@ -107,7 +107,7 @@ def test_verdicts(evidence, corrected, verdict):
         (0.5, [NARROWER], V.FAILS, "contradicts the statement in 2 of 2 readings"),
     ],
 )
-def test_no_accusation_that_a_fair_reading_does_not_support(value, readings, verdict, stability):
+def test_a_statement_fails_only_if_every_fair_reading_fails(value, readings, verdict, stability):
     card = judge(claim(readings=readings), at(value))
     assert card.verdict is verdict and card.record()["stability"] == stability
 
@@ -190,7 +190,7 @@ def test_a_card_that_is_not_confirmed_names_the_setting_that_decides(changes, ev
     assert first == str(card) == f"P1.T: {card.verdict}, expected {record['expected']}: {words}"
 
 
-def test_only_a_card_whose_numbers_all_agree_says_nothing_of_what_decides():
+def test_a_card_omits_what_decides_only_if_all_its_numbers_agree():
     rng = np.random.default_rng(52)
     seen = set()
     for _ in range(400):
@@ -230,7 +230,7 @@ def test_a_card_names_the_case_of_a_control_that_its_rule_does_not_reject():
     )
 
 
-def test_a_reading_can_have_cases_of_its_own():
+def test_a_reading_can_have_separate_cases():
     asked = claim(readings=[MEASURED])
     assert judge(asked, at(0.5), readings={"anew": at(3.0)}).verdict is V.DEPENDS
     asked = claim(V.FAILS, readings=[replace(MEASURED, could="elsewhere")])
@@ -260,7 +260,7 @@ def test_a_reading_that_fails_counts_if_a_situation_shows_that_it_could_hold():
     assert [row["measured"] for row in record["holding"]["measured anew"]] == [3, 4]
 
 
-def test_the_books_own_statements_have_words_of_their_own():
+def test_statements_of_this_book_have_separate_verdicts():
     words = [judge(claim(own=True), c).verdict for c in (at(2.0), at(0.0), between(0, 1, 2))]
     assert words == [V.ESTABLISHED, V.REFUTED, V.OPEN]
     assert judge(claim(own=True, readings=[NARROWER]), at(2.0)).verdict is V.OPEN
@@ -499,7 +499,7 @@ def seen_where(few):
         ),
     ],
 )
-def test_bad_evidence(broken, message):
+def test_invalid_evidence_is_refused(broken, message):
     with pytest.raises((ValueError, KeyError), match=message):
         broken()
 
@@ -598,7 +598,7 @@ def test_record_is_strict_json_and_complete():
     assert bundle["text/plain"].startswith(f"{record['id']}: {record['verdict']}")
 
 
-def test_pages_judge_the_evidence_anew_by_the_words_and_the_rule_of_today():
+def test_pages_judge_the_evidence_again_by_the_current_claim():
     asked = claim(readings=[MEASURED], control="c")
     far = between(-math.inf, 3.0, 4.0)
     card = judge(asked, [at(2.0), far], at(-9.0), readings={"anew": at(3.0)})
@@ -646,7 +646,7 @@ def test_a_card_shows_the_range_of_its_numbers_or_the_least_favorable_one(values
     assert (found["measured"], found["permitted"], found["where"]) == shown
 
 
-def test_a_card_is_one_line_and_only_a_surprise_is_open():
+def test_a_card_is_one_line_and_only_an_unexpected_verdict_is_unfolded():
     words = "The number is large enough"
     for number, is_open in ((2.0, False), (0.5, True)):
         soup = BeautifulSoup(page(judge(claim(title=words), at(number))), "html.parser")

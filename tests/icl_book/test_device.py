@@ -1,4 +1,4 @@
-"""On what a chapter computes: a file of its own, because `-m gpu` imports what a chapter needs alone."""
+"""The device of a chapter, in a separate file, because `-m gpu` imports only what a chapter needs."""
 
 import pytest
 import torch

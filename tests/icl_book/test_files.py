@@ -22,7 +22,7 @@ def test_a_file_is_replaced_when_the_new_one_is_complete(tmp_path):
 
 
 @pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()])
-def test_a_failure_leaves_the_old_file_and_no_litter(error, tmp_path):
+def test_a_failure_leaves_the_old_file_and_no_temporary_file(error, tmp_path):
     path = tmp_path / "a.txt"
     write_atomically(path, "old")
     with pytest.raises(type(error)), atomic_path(path) as part:
@@ -35,7 +35,7 @@ def test_a_failure_leaves_the_old_file_and_no_litter(error, tmp_path):
         write_atomically(tmp_path / "no such folder" / "a.txt", "text")
 
 
-def test_a_link_stays_and_what_it_leads_to_keeps_its_mode(tmp_path):
+def test_a_link_stays_and_its_target_keeps_its_mode(tmp_path):
     for folder in ("here", "there"):
         (tmp_path / folder).mkdir()
     link, target = tmp_path / "here" / "a.txt", tmp_path / "there" / "b.txt"
@@ -50,8 +50,8 @@ def test_a_link_stays_and_what_it_leads_to_keeps_its_mode(tmp_path):
     assert [*link.parent.iterdir(), *target.parent.iterdir()] == [link, target]
 
 
-def test_two_writers_with_the_same_number_share_no_name(tmp_path, monkeypatch):
-    """As in two containers, or on two machines, with one folder."""
+def test_two_writers_with_the_same_process_id_use_different_names(tmp_path, monkeypatch):
+    """Two containers, or two machines, that share a folder may have equal process ids."""
     monkeypatch.setattr(os, "getpid", lambda: 2)
     path = tmp_path / "a.txt"
     with atomic_path(path) as one:

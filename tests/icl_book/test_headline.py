@@ -1,4 +1,4 @@
-"""The experiment is on the page: who changes one line of it sees another table, figure and card.
+"""The experiment is on the page: changing one line of it changes the table, the figure and the card.
 
 The cells that its figure and its card need are run as a plain script at small sizes. Then those from the
 headline on come once more, with one line changed.
@@ -54,9 +54,9 @@ def needed(text):
 
 
 def run(tmp_path, text, line, changed):
-    """Return the judged numbers and the drawn ones: of the chapter as it is, and with a line changed."""
+    """Return the judged and the drawn numbers of the chapter as it is, and with a line changed."""
     for name, value in SIZES.items():
-        # in the parameters cell; a cell may repeat the line that a reader changes
+        # the line is in the parameters cell, because a later cell may repeat it
         text, found = re.subn(rf"(?m)^{name} = [^#\n]*", f"{name} = {value}  ", text, count=1)
         assert found == 1, name
     assert text.count(PLOTTED) == text.count(line) == 1
@@ -77,7 +77,9 @@ def run(tmp_path, text, line, changed):
 def test_one_changed_line_of_the_headline_changes_the_figure_and_the_card(tmp_path):
     text = (ROOT / "notebooks" / "planet.py").read_text()
     judged = text.index('"P1.planet.radius",')
-    text = needed(text[: text.index("# %%", judged)])  # what follows is not looked at
+    text = needed(
+        text[: text.index("# %%", judged)]
+    )  # the rest of the chapter does not matter here
     line = "best = optimal_window(tasks[name], n, noise_std)"
     changed = line.replace("noise_std", "10 * noise_std")
     (card, other_card), (figure, other_figure) = run(tmp_path, text, line, changed)

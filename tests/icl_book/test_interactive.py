@@ -32,7 +32,7 @@ START = {"class": "affine", "n": 10, "L": 1.0, "sigma": 0.5, "w": 1.0}
 
 @pytest.fixture(scope="module")
 def markup():
-    """Bias, noise and risk of affine functions in three dimensions."""
+    """Return a figure of bias, noise and risk of affine functions in three dimensions."""
 
     curves = []
     best = []
@@ -71,7 +71,7 @@ PAGE = """<!doctype html><html lang='en'><meta charset='utf-8'><title>figure</ti
 
 
 def page(browser, path, markup):
-    """Open a page with a figure; it must be without errors and requests."""
+    """Open a page with a figure, which must have neither errors nor requests."""
     path.write_text(PAGE.replace("MARKUP", markup))
     seen = look(browser, path.as_uri())
     assert seen.errors == [] and seen.network == []
@@ -154,8 +154,8 @@ def test_book_has_four_figures_each_in_a_chapter_of_its_own():
 
 @pytest.mark.browser
 def test_values_by_keyboard_are_those_of_the_package(figure):
-    """The table to the digits of float32, the sentence to the printed ones; then back to the start."""
-    # WebDriver's keys
+    """The table agrees to float32, the sentence to the printed digits; then the sliders go back."""
+    # these are WebDriver's keys
     at_start, (right, left, home, end) = (shown(figure), "\ue014\ue012\ue011\ue010")
     for keys in ({}, {"length": right, "window": 2 * left}, {"slope": end, "noise": home}):
         for label, key in keys.items():
@@ -260,7 +260,7 @@ DEGREES = np.radians([[0, 30], [30, 0], [0, -30], [0, 120]])
 
 @pytest.fixture(scope="module")
 def around():
-    """A sphere of radius 2 around the place at latitude and longitude zero, up to 60 degrees from it."""
+    """Return a sphere of radius 2 around latitude and longitude zero, up to 60 degrees from it."""
     up, side = DEGREES.T
     places = np.stack([np.cos(up) * np.cos(side), np.cos(up) * np.sin(side), np.sin(up)], -1)
     return surroundings(
@@ -304,7 +304,7 @@ def map_of_two(star, name="north"):
     )
 
 
-def test_around_a_pole_there_is_no_map():
+def test_a_map_around_a_pole_is_refused():
     with pytest.raises(ValueError, match=r"star=\[0.0, 0.0, -1.0\]: must not be a pole"):
         map_of_two((0, 0, -1))
 

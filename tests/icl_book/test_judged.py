@@ -1,4 +1,4 @@
-"""Numbers in short answers and findings: each is a case of a card."""
+"""Each number in short answers and findings is a case of a card."""
 
 import re
 
@@ -71,13 +71,13 @@ def test_a_role_without_its_case_is_a_problem(text, problem):
 
 
 def typed(text):
-    """Digits that no card judges; sizes stand in formulas, and theorems have numbers."""
+    """Return digits that no card judges, except sizes in formulas and numbers of theorems."""
     text = re.sub(r"\{[\w:]+\}`[^`]*`|\$[^$]*\$|\]\([^)]*\)|^\d+\. ", " ", text)
     named = r"\b(?:Theorem|Lemma|Proposition|Figure|Fig\.|paper|arXiv)s?[ :][\d.]+"
     return re.findall(r"\d[\d.,]*", re.sub(named, " ", text))
 
 
-def test_short_answers_and_findings_type_no_number():
+def test_short_answers_and_findings_contain_only_judged_numbers():
     assert typed(f"1. {GOOD} By Theorem 2 of paper 1 {{numref}}`fig-1`.") == []
     assert typed("It is 65 there, 3.3 % here.") == ["65", "3.3"]
     for path in sorted((ROOT / "notebooks").glob("*.py")):
@@ -87,12 +87,12 @@ def test_short_answers_and_findings_type_no_number():
         assert typed(finding) == [], finding[:40]
 
 
-#: What is done to a number before a card judges it, in the words of its quantity.
+#: Words of a quantity that say what is done to a number before a card judges it.
 DONE_BEFORE = ("divided out",)
 
 
 def unsaid(text, claims):
-    """The claims with a number in a text that does not say what was done to the number before."""
+    """Return the claims with a number in a text that does not say how the number was transformed."""
     numbers = [role.split(" | ")[0] for role in audit.ROLE.findall(text) if role.count(" | ") == 2]
     return [
         claim

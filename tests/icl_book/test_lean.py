@@ -17,7 +17,7 @@ BLOCKS = {
 
 @pytest.mark.parametrize("block", BLOCKS)
 def test_a_program_ends_as_its_block_does(block):
-    """Status and last words are Python's own; output, threads and `atexit` are waited for, and no more."""
+    """Status and messages are Python's; the program waits for output, threads and `atexit` only."""
     program = f"""
 import atexit, sys, threading, time
 from icl_book import lean

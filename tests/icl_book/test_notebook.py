@@ -1,4 +1,4 @@
-"""What a notebook calls: the vocabulary of parameters, set-up, footer, and where it ran."""
+"""Functions that a notebook calls: the vocabulary of parameters, set-up, footer, and where it ran."""
 
 import ast
 import os
@@ -22,7 +22,7 @@ from icl_book.runner import plan
 from programs import program
 
 # -------------------------------------------------------------------- the vocabulary
-#: What numbers are is tested with `icl.checks`.
+#: The tests of `icl.checks` say which values are numbers.
 BAD = {
     "dims": [1, [1], [], [2.5], [[2]], "2", None],
     "noise_std": [-1e-9, float("inf"), True, [0.5]],
@@ -60,7 +60,7 @@ def test_other_values_are_named_with_what_is_allowed(name, value):
 
 
 @pytest.mark.parametrize("text", ["0x10", "12:30", "nan", "1e400", "9" * 5000, "1_0", ""])
-def test_text_that_spells_no_finite_number_is_no_parameter(text):
+def test_text_that_is_not_a_finite_number_is_refused(text):
     with pytest.raises(BadInput, match="must be"):
         validate({"seed": parse_number(text)}, ["seed"])
 
@@ -74,7 +74,7 @@ def test_numbers_that_yaml_takes_for_text_are_numbers():
 
 # --------------------------------------------------------------- called by a notebook
 def kernel(*cells):
-    """The globals of a kernel that has executed these cells, as IPython keeps them."""
+    """Return the globals of a kernel that has executed these cells, as IPython keeps them."""
     namespace = {"In": ["", *cells]}
     for source in cells:
         exec(source, namespace)
@@ -132,7 +132,7 @@ def test_papermill_lists_every_parameter_with_its_value_and_meaning(name):
 
 
 def test_figures_stand_in_a_notebook_whatever_backend_the_machine_sets(tmp_path):
-    """Clusters set MPLBACKEND=agg for scripts: plain papermill then wrote notebooks without figures."""
+    """Clusters set MPLBACKEND=agg for scripts, with which papermill would write notebooks without figures."""
     drawn = "import matplotlib.pyplot as plt; plt.plot([1, 2]); plt.show()"
     cells = ["seed = 1", "from icl_book import notebook; notebook.setup(globals())", drawn]
     node = jupytext.reads("\n\n".join(f"# %%\n{cell}" for cell in cells), "py:percent")
@@ -206,7 +206,7 @@ def test_bad_input_shows_itself_in_one_line_in_a_notebook():
 
 
 @pytest.mark.parametrize("name", ["theorem2_scaling", "phase_diagram"])
-def test_chapters_whose_laws_balance_noise_refuse_to_have_none(name):
+def test_chapters_whose_laws_balance_noise_refuse_zero_noise(name):
     cells = [cell.source for cell in jupytext.read(ROOT / "notebooks" / f"{name}.py").cells]
     begin, imports = (
         text for text in cells if text.startswith("dims = [") or "notebook.setup(" in text
@@ -216,11 +216,11 @@ def test_chapters_whose_laws_balance_noise_refuse_to_have_none(name):
 
 
 # ----------------------------------------------------------------------- where it ran
-def test_a_tree_whose_packages_are_those_of_another_is_refused(tmp_path):
-    """As in a copied or moved checkout, whose environment still names the first folder."""
+def test_packages_of_another_tree_are_refused(tmp_path):
+    """A copied or moved checkout has an environment that still names the first folder."""
     provenance.check_tree(ROOT)
     provenance.check_tree(ROOT / "notebooks")
-    provenance.check_tree(tmp_path)  # somebody else's folder
+    provenance.check_tree(tmp_path)  # this folder belongs to another tree
     copy = tmp_path / "copy"
     for name in ("icl", "book/icl_book"):
         shutil.copytree(ROOT / name, copy / name, symlinks=True)
@@ -275,7 +275,7 @@ def test_a_name_that_is_not_utf_8_is_refused_before_anything_runs(tmp_path, monk
         ),
     ],
 )
-def test_a_docstring_that_is_added_changed_or_removed_is_no_change_of_the_code(code, same, other):
+def test_adding_changing_or_removing_a_docstring_does_not_change_the_code(code, same, other):
     assert (
         provenance.bare(code)
         == provenance.bare(same)

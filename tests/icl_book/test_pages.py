@@ -1,4 +1,4 @@
-"""The book's own tools: the verifier, the generated text, the numbers in prose. Nothing is built here."""
+"""The tools of the book: the verifier, generated text, numbers in prose. No book is built here."""
 
 import ast
 import csv
@@ -108,7 +108,7 @@ def test_verifier_sees_a_page_s_problem_and_a_missing_card(tmp_path):
 
 
 def test_verifier_sees_links_that_lead_nowhere(tmp_path):
-    """Of all pages, also of those of source code, which are not in the table of contents."""
+    """It checks all pages, also those of source code, which are not in the table of contents."""
     (tmp_path / "_modules").mkdir()
     (tmp_path / "_static").mkdir()
     (tmp_path / "a page.html").write_text(
@@ -168,7 +168,7 @@ def card(name, value, control=50.0):
 
 
 def run(control=50.0, **values):
-    """A run in which claims of paper 1 have these values."""
+    """Return a run in which claims of paper 1 have these values."""
     cards = [card(f"P1.{name}", value, control) for name, value in values.items()]
     return {"name": "n", "preset": "quick", "cards": cards}
 
@@ -199,7 +199,7 @@ def test_every_claim_is_judged_once():
 
 
 def shown(reruns=(), **change):
-    """What templates show of the small audit, with a change of claim P1.a."""
+    """Return what templates show of the small audit, with a change of claim P1.a."""
     registry = CLAIMS | {"P1.a": dataclasses.replace(CLAIMS["P1.a"], **change)}
     return {"audited": audit.audit_claims(registry, [run(**VALUES)]), "reruns": reruns}
 
@@ -230,7 +230,7 @@ def test_the_table_of_times_is_of_the_runs_that_the_book_shows_and_adds_up():
         ("together", "42"),
     ]
     assert text.rstrip().endswith("cores: 2 cores, Some CPU.")
-    # the same times stand on the page on how the book was built
+    # the page on how the book was built has the same times
     assert "Together the notebooks took 42 s." in str(pages.provenance())
 
 
@@ -354,7 +354,7 @@ def test_no_page_calls_a_bound_false_without_saying_that_its_exponent_was_read_b
     text = re.sub(r"^# ?", "", (ROOT / page).read_text(), flags=re.M)
     parts = re.split(r"\n\n|\n(?=[-|] |\d+\. |:::)", text)
     parts = [one for one in parts if re.search(r"P1\.T3\.larger(?!\")", one)]
-    # nor one that says only which readings were there
+    # this includes paragraphs that say only which readings were there
     accusing = [one for one in parts if "Then no statement was judged by it" not in one]
     assert accusing and not [one for one in accusing if "OCR" not in one]
     # the row of the front page is read as three sentences
@@ -401,7 +401,7 @@ def test_the_committed_table_is_what_the_audit_says_of_the_registered_run():
 
 
 def test_the_table_of_totals_counts_what_the_filters_count():
-    """Each statement is a row of the list, and is in one number of the table."""
+    """Each statement is a row of the list, and is counted once in the table."""
     table = written("counts").replace("&nbsp;", " ")
     listed = BeautifulSoup(written("audit"), "html.parser").select("article")
     shown_in = {a["data-id"]: (a["data-authority"], a["data-verdict"]) for a in listed}
@@ -436,7 +436,7 @@ def test_chances_are_those_of_the_intervals_and_the_readme_counts_roots():
 @pytest.mark.parametrize(
     "change", [{"grade": Grade.IDENTITY}, {"cannot_fail": "it is a definition"}]
 )
-def test_what_cannot_fail_is_counted_apart(change):
+def test_claims_that_cannot_fail_are_counted_apart(change):
     holds = r"authors \| 1 .*>holds</span> \| 2 \| (\d?) \| (\d?) \| (\d) \|"
     assert re.search(holds, written("counts")).groups() == ("", "1", "1")
     assert re.search(holds, written("counts", **change)).groups() == ("1", "1", "0")
@@ -480,7 +480,7 @@ def numbers(pattern, text):
 
 
 def test_readme_front_page_audit_and_audit_json_count_alike():
-    """What each of them says is counted again from the plain data of audit.json."""
+    """Each of their counts is computed again from the plain data of audit.json."""
     context = frozen()
     pages = stage.pages(**context, titles={"n": "A chapter"})
     listed = json.loads(audit.as_json(context["audited"]))["claims"]
@@ -530,7 +530,7 @@ def test_readme_front_page_audit_and_audit_json_count_alike():
         and "_generated/further.md" in page
         and "{{ audited }}" in FRONT_PAGE
     )
-    # the list opens with what the page says, in the browser too
+    # the list opens with the number of the page, in the browser, too
     simple = [Verdict.HOLDS, Verdict.ESTABLISHED, *UNTESTED]
     doubted = [c["verdict"] for c in listed if c["verdict"] not in simple]
     opening = str(pages.opening())
@@ -598,8 +598,8 @@ def test_readme_front_page_audit_and_audit_json_count_alike():
         assert int(left) == len(same)
 
 
-def test_what_we_could_not_read_is_not_called_undecidable():
-    """A reader who opens the paper can settle thirteen statements; one, on experiments, is a summary's."""
+def test_statements_that_we_could_not_read_are_not_called_undecidable():
+    """A reader of the paper can settle thirteen statements; one, on experiments, is from a summary."""
     unread = {i for i, c in claims.registry().items() if c.expected is Verdict.NOT_READ}
     places = "F1.values F5.values 3-4.formula 3-5.formula 4-4.formal B4.assumption C.lemmas"
     places += " 2-1.remark F2-4.figures F6-10.figures summary.mlp"
@@ -621,7 +621,7 @@ def test_readme_is_in_step_with_the_registry():
     assert block == wanted, "README.md is out of step; run: make book && python -m icl_book readme"
 
 
-def test_readme_shows_a_picture_that_is_there():
+def test_readme_shows_a_picture_that_exists():
     shown = re.findall(r"!\[([^]]+)\]\(([^)]+)\)", (ROOT / "README.md").read_text())
     assert shown and all(
         len(alt.split()) > 3 and "<svg" in (ROOT / path).read_text() for alt, path in shown
@@ -637,12 +637,12 @@ QUOTED |= dict.fromkeys(
 )
 QUOTED |= {"0.999": "the default of Adam's beta_2"}
 QUOTED |= dict.fromkeys(("0.59034", "0.58708"), "tests/icl/risk/test_form.py has them")
-#: Three or more significant digits with a decimal point; an arXiv number (2402.11639) is no number.
+#: Three or more significant digits with a decimal point; an arXiv id (2402.11639) is not a number.
 RESULT = re.compile(r"(?<![\w.])(?!\d{4}\.\d{5}(?!\d))\d*\.\d+(?:[eE][+-]?\d+)?(?!\.?\w)")
 
 
 def typed_results(markdown):
-    """Decimal results typed by hand in prose or mathematics."""
+    """Return decimal results that are typed by hand in prose or mathematics."""
     text = re.sub(r"(?s)```.*?```|~~~.*?~~~", "", markdown)
     text = re.sub(r"\{[\w:.-]+\}`[^`]*`|`[^`]*`|https?://\S+", "", text)
     significant = (
@@ -662,7 +662,7 @@ def test_typed_results_are_found():
 
 
 def lost(cells):
-    """What cells compute to be shown and do not show: only a cell's last expression is."""
+    """Return tables that cells compute but do not show, because only a cell's last expression is shown."""
     lines = [
         line for cell in cells for line in ast.parse(cell).body[:-1] if isinstance(line, ast.Expr)
     ]
@@ -805,7 +805,7 @@ def test_the_law_in_plain_words_is_that_of_the_package(capsys):
 
 
 def test_the_price_of_a_wrong_slope_is_near_its_limit_from_the_length_that_pages_name():
-    """The front page and the path say so of a noise as large as the slope in training, five dimensions."""
+    """The front page and the path say so for noise as large as the slope in training, in five dimensions."""
     n = [1e3, 1e4, 1e6, 1e9, 1e12, 1e15]
     window = optimal_window(ReLU(5), n, noise_std=1.0).w
     for ratio in (0.5, 2.0):
@@ -822,7 +822,7 @@ def test_the_price_of_a_wrong_slope_is_near_its_limit_from_the_length_that_pages
         assert "within one percent of these limits from a thousand examples on" in text, name
 
 
-def test_a_page_has_no_word_in_braces_that_stands_for_nothing():
+def test_every_word_in_braces_on_a_page_has_a_value():
     said = {"repository", "repository_name", "home", "minutes"}
     said |= set(stage.sentences(stage.pages(**frozen(), titles={})))
     for path in (ROOT / "book").glob("*.md"):
@@ -830,7 +830,7 @@ def test_a_page_has_no_word_in_braces_that_stands_for_nothing():
 
 
 def test_a_card_says_of_each_number_whether_it_is_exact():
-    """Shares of data sets, and of pairs of drawn tokens, were called exact."""
+    """Shares of data sets, and of pairs of drawn tokens, are not exact."""
     cells = {
         grade + word: BeautifulSoup(
             macros().table(record | {"grade": grade, "evidence": word}), "html.parser"
@@ -861,14 +861,14 @@ def test_the_command_for_twice_the_noise_doubles_the_default():
 
 
 def test_an_option_of_a_box_stands_alone_on_its_line():
-    """Two boxes of the audit lost the first line of their text, which stood behind one."""
+    """A box loses the first line of its text if an option stands before it on the line."""
     for path in [*(ROOT / "book").glob("*.md"), *(ROOT / "notebooks").glob("*.py")]:
         behind = re.findall(r"^(?:# )?:class: .*[A-Z*].*$", path.read_text(), re.M)
         assert behind == [], path.name
 
 
 def test_minutes_are_counted_and_not_promised():
-    """At two hundred words a minute: six of its own, and those for which a word in braces stands."""
+    """The rate is two hundred words a minute: six words of the page, and those of a word in braces."""
     page = "---\nkey: value\n---\n# Six words and {judged}`P1.b | case` here {{ counted }} end.\n"
     assert stage.minutes(page, {"counted": 394 * "word "}) == "2"
     assert stage.minutes(page, {"counted": 395 * "word "}) == "3"
@@ -891,7 +891,7 @@ def test_minutes_are_counted_and_not_promised():
         ("What is assumed, and what we test", False, ""),
     ],
 )
-def test_what_is_printed_true_a_proof_and_a_solution_look_different(title, theorem, css):
+def test_true_statements_proofs_and_solutions_look_different(title, theorem, css):
     assert extension.look(title, theorem) == css
 
 
@@ -910,7 +910,7 @@ def test_the_gallery_has_each_figure_with_a_title_its_caption_whole_and_the_name
 
 @pytest.mark.parametrize("fitted", [False, True])
 def test_attributes_are_shown_with_their_whole_names(fitted):
-    """The page had ``w`` for ``w_``, and of ``low, high`` one as the type of the other."""
+    """Otherwise a page would have ``w`` for ``w_``, and in ``low, high`` one as the type of the other."""
     x = np.random.default_rng(0).standard_normal((30, 3))
     made = (
         icl.SoftmaxAttentionRegressor().fit(x, x[:, 0]) if fitted else icl.best_window(x, x[:, 0])
@@ -929,7 +929,7 @@ def test_attributes_are_shown_with_their_whole_names(fitted):
 
 
 def test_each_field_of_a_public_result_has_words_of_its_own():
-    """Two attributes that one entry names are shown with one text, which says of neither what it is."""
+    """Attributes that share an entry share its text, which then describes neither of them."""
     public = [
         getattr(module, name)
         for found in pkgutil.walk_packages(icl.__path__, "icl.")
@@ -950,7 +950,7 @@ def test_each_field_of_a_public_result_has_words_of_its_own():
         assert {field.name for field in dataclasses.fields(result)} <= set(entries), result
 
 
-def test_what_stands_before_a_colon_in_the_words_on_a_constant_is_no_type():
+def test_text_before_a_colon_in_the_comment_of_a_constant_is_not_a_type():
     given = "Bytes of a block: few fit."
     lines = str(GoogleDocstring(given, what="data", name="BLOCK")).splitlines()
     assert ":type: Bytes of a block" in lines, "napoleon no longer splits it"
@@ -969,7 +969,7 @@ def test_an_enumeration_says_its_values_and_is_not_called():
 
 
 def test_types_are_short_wherever_sphinx_writes_them():
-    """An overloaded function had two arrows, and a type that Sphinx could not parse its whole path."""
+    """Overloaded functions would have two arrows, and types that Sphinx cannot parse their whole path."""
     tree = new_document("", get_default_settings(Parser))
     whole = "ndarray[tuple[Any, ...], dtype[float64]]"
     tree += addnodes.desc_returns("", whole)

@@ -102,8 +102,8 @@ def lab(tmp_path_factory):
 
 
 @pytest.mark.parametrize("suffix", [".ipynb", ".py"])
-def test_what_is_saved_in_jupyterlab_is_in_both_files_and_nothing_else_changes(lab, suffix):
-    """Also a `.py` that is opened as a notebook: no header of jupytext gets into it."""
+def test_saving_in_jupyterlab_changes_both_files_and_nothing_else(lab, suffix):
+    """This includes a `.py` that is opened as a notebook, which gets no header of jupytext."""
     before = {s: (ROOT / "notebooks" / f"{NAME}{s}").read_text() for s in (".py", ".ipynb")}
     for file, text in before.items():
         (lab.root / "notebooks" / f"{NAME}{file}").write_text(text)
@@ -117,7 +117,7 @@ def test_what_is_saved_in_jupyterlab_is_in_both_files_and_nothing_else_changes(l
 # --------------------------------------------------------------------- another editor
 @pytest.fixture
 def tree(tmp_path, monkeypatch):
-    """A repository with one pair."""
+    """Return a repository with one pair."""
     root = folder_of_notebooks(tmp_path)
     (root / "_config.yml").write_text("repository: {url: 'https://example.org/x/y'}\n")
     (root / "presets").mkdir()

@@ -1,4 +1,4 @@
-"""The whole path, run for real: a small book and sweeps in a copy of the tree; killed, shared, resumed."""
+"""The whole pipeline on a small book in a copy of the tree: runs are killed, shared and resumed."""
 
 import os
 import re
@@ -22,8 +22,8 @@ from icl_book.runner.record import collect, read_json, shown
 from programs import PASSING, program
 
 TINY = ROOT / "tests" / "data" / "tiny.py"
-HANGING = 600  # seconds after which whatever is waited for will not come
-#: What the book of the copy has of its own, beside its two notebooks.
+HANGING = 600  # seconds after which a test stops waiting
+#: Files of the book of the copy, beside its two notebooks.
 SMALL = {
     "_toc.yml": "format: jb-book\nroot: book/introduction\n"
     "parts:\n- caption: Both\n  chapters:\n  - file: notebooks/tiny\n  - file: notebooks/other\n"
@@ -36,7 +36,7 @@ SMALL = {
 
 
 def until(condition, tell=lambda: None):
-    """Wait for something that happens in another process; ``tell`` says what is in the way."""
+    """Wait for something that happens in another process; ``tell`` explains a failure."""
     start = time.monotonic()
     while not condition():
         assert time.monotonic() - start < HANGING, tell()
@@ -72,7 +72,7 @@ class Copy:
             "PYTHONPATH": os.pathsep.join([str(root), str(root / "book")])
         }
         self.environment.pop("MPLBACKEND", None)
-        self.temporary = tempfile.TemporaryDirectory()  # its path is short, for sockets
+        self.temporary = tempfile.TemporaryDirectory()  # sockets need a short path
         self.environment["TMPDIR"] = self.temporary.name
         (root / ".venv").mkdir()
         for part in ("bin", "lib", "pyvenv.cfg"):
@@ -96,11 +96,11 @@ class Copy:
         file.write_text(file.read_text().replace(old, new))
 
     def scratch(self):
-        """Temporary files, of whatever program, and folders for one call."""
+        """Return the temporary files of all programs, and the folders for one call."""
         return {*Path(self.temporary.name).iterdir(), *(self.root / "_build" / "calls").glob("*")}
 
     def processes(self):
-        """Processes at work in the copy, however they were started."""
+        """Return the processes that work in the copy, however they were started."""
         found = []
         for process in psutil.process_iter():
             with suppress(psutil.Error):
@@ -110,7 +110,7 @@ class Copy:
 
     def start(self, *words, **options):
         """Start the command line."""
-        # which a shell's background jobs ignore
+        # background jobs of a shell ignore this signal
         signal.signal(signal.SIGINT, signal.default_int_handler)
         # nohup lets its program ignore SIGHUP, and what that program starts would, too
         before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -144,7 +144,7 @@ class Copy:
 
     @contextmanager
     def awake(self):
-        """Let the notebook tiny not sleep."""
+        """Keep the notebook tiny from sleeping."""
         file = self.root / "notebooks" / "awake"
         file.touch()
         yield
@@ -160,7 +160,7 @@ class Copy:
 
 
 def collected(copy, path):
-    """What a notebook of a copy found, judged by the claims of that copy."""
+    """Return the results of a notebook of a copy, judged by the claims of that copy."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(claims, "find", claim.load(copy.root / "book" / "claims").__getitem__)
         return collect(path)
@@ -173,7 +173,7 @@ def copy(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """A copy of its own: sweeps may have run before."""
+    """Return another copy, because sweeps may have run in the first."""
     copy = Copy(tmp_path_factory.mktemp("a tree with spaces") / "in {its} path {")
     status, said = copy.run("book")
     assert status == 0, said
@@ -187,7 +187,7 @@ def test_a_book_is_built_with_progress_and_with_nothing_changed_no_file_changes(
         assert f"[{i} of 2] {name}: started" in said and f"[{i} of 2] {name}: done in" in said
     assert str(Path("_build", "book", "quick", "index.html")) in said
     assert "constant is 1e-05" in copy.page() and "constant is 1e-05" in copy.page("other")
-    # IPython prints, in a cell's output, that it cannot save what nobody asked it to
+    # IPython would print in a cell's output that it cannot save its history
     assert "history is kept: False" in copy.page()
 
     def state():
@@ -252,7 +252,7 @@ def test_a_failure_names_its_cell_keeps_the_last_good_book_and_is_tried_again(bu
 
 
 def test_plain_papermill_takes_parameters_and_runs_a_notebook_to_its_end(built):
-    """That a wrong one is refused, test_notebook looks at."""
+    """`test_notebook` tests that wrong parameters are refused."""
     copy, _ = built
     status, said = copy.run("sync")
     assert status == 0 and "wrote notebooks/tiny.ipynb" in said
@@ -289,8 +289,8 @@ def test_two_books_and_a_single_run_at_once_share_each_run(built):
     "i, whom, how",
     [
         (1, "all", signal.SIGINT),  # Ctrl-C
-        (4, "all", signal.SIGHUP),  # a terminal that is closed
-        (2, "runner", signal.SIGKILL),  # alone: it leaves its runs to their end
+        (4, "all", signal.SIGHUP),  # this is the signal of a closed terminal
+        (2, "runner", signal.SIGKILL),  # if the runner alone is killed, its runs go on to their end
         (3, "kernel", signal.SIGKILL),
     ],
 )
@@ -298,7 +298,7 @@ def test_a_killed_sweep_loses_nothing_and_the_next_call_goes_on(copy, i, whom, h
     sweep = ("sweep", "tiny", "--grid", f"seed=0,9 noise_std=3.{i}", "--jobs", "2")
     runs = copy.root / "_build" / "runs" / "quick" / "sweep"
     before = copy.done("tiny", "quick/sweep")
-    # what an earlier SIGKILL left is removed after a minute
+    # files that an earlier SIGKILL left are removed after a minute
     left_before = copy.scratch()
     process = copy.start(*sweep, start_new_session=True)
     kernel = copy.asleep(process)
@@ -309,8 +309,8 @@ def test_a_killed_sweep_loses_nothing_and_the_next_call_goes_on(copy, i, whom, h
         os.kill(kernel if whom == "kernel" else process.pid, how)
     assert process.wait(timeout=HANGING) != 0
     alone, words = whom == "runner" and how == signal.SIGKILL, ""
-    if not alone:  # else it leaves its runs to their end, and the next call shares them
-        # kernels end with who runs their notebook
+    if not alone:  # otherwise its runs go on to their end, and the next call shares them
+        # kernels end with the process that runs their notebook
         until(lambda: not copy.processes(), copy.processes)
         words = process.stdout.read()
         assert ("tiny: DeadKernelError" in words) == (whom == "kernel")
@@ -332,7 +332,7 @@ def test_a_killed_sweep_loses_nothing_and_the_next_call_goes_on(copy, i, whom, h
     assert not [*runs.glob(".*.part"), *runs.glob("*.failed.*")]
 
 
-def test_a_sweep_says_an_error_of_snakemake_and_its_last_line_names_what_failed(copy):
+def test_a_sweep_prints_an_error_of_snakemake_and_its_last_line_names_what_failed(copy):
     copy.edit("Snakefile", "rule all:", "1 / 0\n\n\nrule all:")
     status, said = copy.run("sweep", "tiny", "--grid", "seed=3")
     assert status != 0 and "division by zero" in said, said
@@ -349,7 +349,7 @@ def test_a_sweep_says_an_error_of_snakemake_and_its_last_line_names_what_failed(
 
 
 def test_a_sweep_is_apart_from_the_book_resumes_and_ends_with_its_tables(copy):
-    for _ in range(2):  # as the book does; the second call finds it done
+    for _ in range(2):  # this is the book's run, so the second call finds it done
         status, said = copy.run("execute", "tiny")
         path = said.splitlines()[-1].removeprefix("result: ")
         assert status == 0 and collected(copy, copy.root / path)["name"] == "tiny"
@@ -379,7 +379,7 @@ def test_a_sweep_is_apart_from_the_book_resumes_and_ends_with_its_tables(copy):
     assert cases["verdict"].tolist() == ["established", "refuted"] * 2 and len(wide) == 4
 
 
-def test_what_a_library_writes_past_python_is_on_the_terminal_and_not_in_the_run(copy):
+def test_output_that_bypasses_python_is_on_the_terminal_and_not_in_the_run(copy):
     written, printed = 'os.write(2, b"its own words\\n")\n', 'print("constant is"'
     copy.edit("notebooks/other.py", printed, written + printed)
     status, said = copy.run("execute", "other")
@@ -390,7 +390,7 @@ def test_what_a_library_writes_past_python_is_on_the_terminal_and_not_in_the_run
     copy.edit("notebooks/other.py", written, "")
 
 
-def test_what_would_fail_in_every_chapter_is_said_once_before_any_starts(copy):
+def test_a_fault_that_every_chapter_would_have_is_reported_once_before_any_starts(copy):
     claims = copy.root / "book" / "claims" / "paper3.yml"
     text = claims.read_text()
     claims.write_text(text.replace("grade: proved here", "grade: prooved here"))

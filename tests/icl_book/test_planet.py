@@ -14,7 +14,7 @@ def area(rows):
     return -np.diff(np.cos(np.linspace(0, np.pi, rows + 1))) / 2
 
 
-def test_land_is_where_it_is():
+def test_land_and_sea_are_at_known_places():
     land = planet.land()
     assert land.shape == (360, 720) and set(np.unique(land)) == {0.0, 1.0}
     assert area(360) @ land.mean(1) == pytest.approx(0.29, abs=0.01)
@@ -86,7 +86,7 @@ def test_a_map_is_standardized_by_area():
 
 
 def test_values_are_looked_up_where_a_place_is():
-    cells = np.arange(12.0).reshape(3, 4)  # 60 degrees a row, 90 degrees a column
+    cells = np.arange(12.0).reshape(3, 4)  # a row has 60 degrees, a column 90 degrees
     places = {0.0: (-1, -1e-9, 2), 6.0: (1, 1e-9, 0), 7.0: (-1, 1e-9, 0), 11.0: (-1, 1, -5)}
     for value, place in places.items():
         unit = np.array(place) / np.linalg.norm(place)
@@ -111,7 +111,7 @@ def test_the_windows_of_uniform_places_are_exact_and_of_one_cluster_those_of_a_p
 
 
 def test_the_risk_given_places_is_that_of_the_quadratic_form():
-    """One context and one query, against the form that the other chapters use."""
+    """For one context and one query it agrees with the form that the other chapters use."""
     task = ReLU(3, lipschitz=4.0)
     places = planet.random_places(np.random.default_rng(3), 21)
     form = QuadraticRisk.of(task, torch.as_tensor(places)[None], 0.5)

@@ -1,4 +1,4 @@
-"""Quotations in files made of known sentences: PDF, TeX and text; and files that will not do."""
+"""Quotations in PDF, TeX and text files made of known sentences, and unsuitable files."""
 
 import signal
 import subprocess
@@ -47,7 +47,7 @@ def judged(monkeypatch):
 
 
 def pdf(path):
-    """Write a PDF, a page for each text."""
+    """Write a PDF with a page for each text."""
     matplotlib.rcParams["pdf.fonttype"] = 42
     with PdfPages(path) as file:
         for text in PAGES:
@@ -79,14 +79,14 @@ def tex(path):
         (tex, "a.tex", ["line 2", "line 5", "line 7"]),
     ],
 )
-def test_what_stands_in_a_file_is_found_and_words_that_differ_are_named(
+def test_quotations_in_a_file_are_found_and_differing_words_are_named(
     judged, tmp_path, capsys, write, name, places
 ):
     write(tmp_path / name)
     assert main(["quotes", str(tmp_path / name)]) == 0
     window, formula, changed, absent, other, total = capsys.readouterr().out.splitlines()
     assert window == f"found: P1.window (abstract1:1): {name}, {places[0]}"
-    # the command for emphasis is no word of the text, and "at most" is not "At most"
+    # the command for emphasis is not a word of the text, and "at most" is not "At most"
     assert formula.startswith(
         ("found: P1.formula", "nearly, 9") if name != "a.tex" else "found: P1.formula"
     ) and formula.partition(f"{name}, ")[2].startswith(places[1])
@@ -118,7 +118,7 @@ def test_of_several_files_the_best_counts_and_one_paper_can_be_asked_for(judged,
         ("paper.tar.gz", b"\x1f\x8b\x08", "cannot be read: 'utf-8' codec"),
     ],
 )
-def test_a_file_that_will_not_do_is_one_line(judged, tmp_path, capsys, name, content, said):
+def test_an_unsuitable_file_is_reported_in_one_line(judged, tmp_path, capsys, name, content, said):
     if content is not None:
         (tmp_path / name).write_bytes(content)
     assert main(["quotes", str(tmp_path / name)]) == 1
@@ -133,7 +133,7 @@ def said(capsys, *words):
 
 @pytest.mark.parametrize("length", [1, 10, 50])
 def test_a_quotation_is_not_found_in_a_text_that_is_shorter(tmp_path, capsys, length):
-    """The text was looked for in the quotation: of a file with one letter 29 were nearly found."""
+    """If the text were looked for in the quotation, a file with one letter would nearly match 29."""
     whole = [c.quote for c in registry().values() if "[...]" not in c.quote]
     letters = "".join(filter(str.isalpha, max(whole, key=len)))
     (tmp_path / "a.txt").write_text(letters[20 : 20 + length])
@@ -144,22 +144,22 @@ def test_a_quotation_is_not_found_in_a_text_that_is_shorter(tmp_path, capsys, le
     assert len(longer) > 20
 
 
-def test_what_is_not_the_quotation_is_never_all_of_it(judged, tmp_path, capsys):
+def test_parts_in_the_wrong_order_are_only_nearly_found(judged, tmp_path, capsys):
     end, begin = QUOTES["P1.window"].split("[...]")[::-1]
     (tmp_path / "a.txt").write_text(f"{end}. {begin} ...")
     (line,) = [x for x in said(capsys, tmp_path / "a.txt") if "P1.window" in x]
     assert line.startswith("nearly, 99 %") and line.endswith("is elsewhere")
 
 
-def test_a_word_that_is_shown_has_an_end(judged, tmp_path, capsys):
-    """Of a file without a space all was shown, and compared letter by letter."""
+def test_a_long_word_is_shortened_where_it_is_shown(judged, tmp_path, capsys):
+    """Otherwise a file without a space would be shown as a whole, and compared letter by letter."""
     words = QUOTES["P1.changed"].replace("thus", "so").replace(" ", "")
     (tmp_path / "a.txt").write_text("x" * 20_000 + words + "x" * 20_000)
     (line,) = [x for x in said(capsys, tmp_path / "a.txt") if "P1.changed" in x]
     assert line.startswith("nearly, 9") and len(line) < 1000
 
 
-def test_who_reads_the_first_lines_only_sees_no_error(tmp_path):
+def test_a_closed_pipe_is_not_an_error(tmp_path):
     (tmp_path / "a.txt").write_text("x")
     words = [sys.executable, "-m", "icl_book", "quotes", str(tmp_path / "a.txt")]
     with subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Two trained models: the readers of their files, the passes, the statistics and the committed table."""
+"""Tests of two trained models: readers of their files, passes, statistics and the committed table."""
 
 import io
 import json
@@ -19,7 +19,7 @@ MODELS = ("minilm", "smollm2")
 
 @pytest.fixture(scope="module")
 def scripts():
-    """The modules of the script, which find one another where they stand."""
+    """Return the modules of the script, which import one another from their folder."""
     with pytest.MonkeyPatch.context() as patch, torch.no_grad():
         patch.syspath_prepend(str(FOLDER))
         import files
@@ -34,7 +34,7 @@ def text(word):
 
 
 def gguf_file(tensors, version=3):
-    """A GGUF file with two entries of metadata, and tensors: name, shape, type and bytes."""
+    """Return a GGUF file with two entries of metadata, and tensors of name, shape, type and bytes."""
     content = struct.pack("<4sIQQ", b"GGUF", version, len(tensors), 2)
     content += text("llama.block_count") + struct.pack("<II", 4, 30)
     content += text("words") + struct.pack("<IIQ", 9, 8, 2) + text("Paris") + text("é")
@@ -234,7 +234,7 @@ def test_the_causal_model_sees_the_past_and_differences_of_positions(scripts):
 
 
 def test_a_first_layer_does_not_narrow_and_a_factor_log_n_is_seen(scripts):
-    """A factor log n in a first layer is a slope that is known."""
+    """The slope of a factor log n in a first layer is known."""
     heads = scripts["measure"]
     rng = np.random.default_rng(3)
     for model in (
@@ -274,7 +274,7 @@ def test_the_table_says_where_everything_comes_from(scripts):
 
 
 def test_the_verdict_follows_from_the_table_by_the_rule_of_the_script():
-    """The rule of the script's docstring, written again without that of the claim."""
+    """The rule of the script's docstring is written again, independently of the claim."""
     for condition, established in (("text", True), ("text, scores times log n", False)):
         slopes = [TABLE[name]["slope of the spread"][condition] for name in MODELS]
         inside = [max(part) <= 0.08 for found in slopes for part in found.values()]
@@ -289,6 +289,6 @@ def test_the_verdict_follows_from_the_table_by_the_rule_of_the_script():
 
 
 def golden():
-    """What the card has, as the chapter judged it."""
+    """Return the card as the chapter judged it."""
     master = json.loads((ROOT / "tests" / "data" / "golden.json").read_text())
     return master["length"]["P1.N.narrow"]

@@ -1,4 +1,4 @@
-"""Claims as data: the rules one by one, the files with their errors, and the registry as a whole."""
+"""Claims as data: each rule, the files with their errors, and the registry as a whole."""
 
 import json
 import math
@@ -50,7 +50,7 @@ CLAIMS = registry()
         ({"at_least": {"by": "delta <= 0.1", True: 0.9, False: 0}}, {"delta": 0.2}, (0, INF)),
     ],
 )
-def test_what_a_rule_permits(spec, labels, permitted):
+def test_rules_permit_these_ranges(spec, labels, permitted):
     assert Rule(spec)(labels) == pytest.approx(permitted, rel=1e-15)
 
 
@@ -72,7 +72,7 @@ def test_what_a_rule_permits(spec, labels, permitted):
         ({"by": "2 /", 1: {"at_most": 1}}, "'2 /' is no arithmetic"),
     ],
 )
-def test_what_is_no_rule_is_refused_before_there_is_a_case(spec, message):
+def test_an_invalid_rule_is_refused_before_there_is_a_case(spec, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         Rule(spec)
 
@@ -181,7 +181,7 @@ def test_an_entry_is_a_claim(tmp_path):
         ("P9.two:\n", "P9.two: text\nP9.three:\n", "1: an id and a mapping"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_named_with_its_line(tmp_path, old, new, message):
+def test_an_error_in_a_file_is_named_with_its_line(tmp_path, old, new, message):
     assert ENTRY.count(old) == 1
     with pytest.raises(ValueError, match=f"(?m)^book/claims/paper8.yml:{re.escape(message)}"):
         read(tmp_path, ENTRY.replace(old, new))
@@ -202,13 +202,13 @@ def test_registry_is_sound():
         assert entry.expected is not Verdict.INCONCLUSIVE or entry.alternatives, name
         file, line = entry.where.split(":")
         assert (ROOT / file).read_text().splitlines()[int(line) - 1] == f"{name}:"
-    # nothing implies itself in a circle, and what implies is a claim
+    # claims imply one another without a circle, and only claims imply
     graph = {name: entry.implied_by for name, entry in CLAIMS.items()}
     assert sorted(TopologicalSorter(graph).static_order()) == sorted(CLAIMS)
 
 
 def contradicted_elsewhere(entry):
-    """Choices that name another testable claim, and have no alternative to be judged with."""
+    """Return choices that name another testable claim and have no alternative to be judged by."""
     named = {
         c.what: re.findall(r"P[12](?:\.[\w-]+)+", c.what)
         for c in entry.depends_on
@@ -305,10 +305,10 @@ def near_the_same(lipschitz_ratio=0.8):
         ("P1.T3.necessary", near_the_same, 2.0, exact_cases, {"error": "error"}),
     ],
 )
-def test_the_readings_that_accused_the_authors_wrongly_are_refused(
+def test_readings_that_were_unfair_to_the_authors_are_refused(
     name, planted, agreeing, make, columns
 ):
-    """No data satisfy them: not those that they were judged by, and not those of another problem."""
+    """No data satisfy them, neither those by which they were judged nor those of another problem."""
     reading = Alternative("planted", "as it was", could="another problem")
     asked = replace(
         CLAIMS[name],
@@ -325,7 +325,7 @@ def test_the_readings_that_accused_the_authors_wrongly_are_refused(
     assert card.verdict is Verdict.INCONCLUSIVE and "fails, and no situation" in str(card)
 
 
-#: Statements that were judged by readings which their authors would not accept.
+#: Statements that were once judged by readings that their authors would reject.
 FAIR = {
     "P1.W.appendix-kernel": ("coefficient one",),
     "P1.W.table-bias": ("of the same talk",),
@@ -352,14 +352,14 @@ FAIR = {
 
 
 @pytest.mark.parametrize("name", FAIR)
-def test_no_reading_is_one_that_its_author_would_not_accept(name):
+def test_readings_that_their_author_would_reject_are_not_used(name):
     names = [alternative.name for alternative in CLAIMS[name].alternatives]
     assert not [one for one in names for words in FAIR[name] if words in one]
     assert CLAIMS[name].expected in (Verdict.HOLDS, Verdict.DEPENDS, Verdict.INCONCLUSIVE)
 
 
 def test_all_statements_about_exponents_in_the_dimension_have_one_sphere():
-    """The slides have tokens in R^d beside the "d-dimensional hypersphere", whoever gains by another one."""
+    """The slides have tokens in R^d beside the "d-dimensional hypersphere", so one sphere serves all."""
     in_dim = [c for c in CLAIMS.values() if c.rule and not c.own and "dim" in str(c.rule.spec)]
     in_dim = [c for c in in_dim if c.id.startswith(("P1.T2.", "P1.T3."))]
     spheres = [[choice for choice in c.depends_on if "hypersphere" in choice.what] for c in in_dim]
@@ -369,7 +369,7 @@ def test_all_statements_about_exponents_in_the_dimension_have_one_sphere():
     assert not any(choice.alternatives for (choice,) in spheres)
 
 
-def test_what_a_source_says_of_one_figure_is_judged_in_our_reproduction_of_it():
+def test_a_statement_about_one_figure_is_judged_in_our_reproduction_of_it():
     theirs = [c for c in CLAIMS.values() if c.rule and not c.own]
     named = [c for c in theirs if re.match(r"P1\.F\d", c.id) or "Fig. 5" in c.source]
     assert len(named) == 7
@@ -409,7 +409,7 @@ def test_one_unit_for_three_classes_is_not_called_unequal_for_a_setting_of_ours(
 
 
 def test_every_statement_has_a_title_in_plain_words_on_one_line():
-    """It is a card's head and a tooltip, where no TeX command can be read."""
+    """It is the head of a card and a tooltip, which cannot show TeX commands."""
     titles = [claim.title for claim in CLAIMS.values()]
     assert len(set(titles)) == len(titles)
     for claim in CLAIMS.values():
@@ -462,8 +462,8 @@ def test_a_statement_is_complete(claim, change, message):
         replace(claim, **change)
 
 
-def test_only_abstracts_talk_and_rebuttal_are_the_authors_own():
-    """No machine's and no other paper's sentence is counted under a paper's authors."""
+def test_only_abstracts_talk_and_rebuttal_count_as_the_authors_words():
+    """A sentence of a machine or of another paper is not counted under a paper's authors."""
     for entry in CLAIMS.values():
         key = entry.place.partition(":")[0]
         theirs = key in ("abstract1", "abstract2", "talk")
@@ -484,5 +484,5 @@ def test_every_result_of_this_book_says_whether_it_is_new():
             )
         )
         assert not said.endswith(".") and len(said) < 400, claim.id
-        # what is found by sampling is measured: only what is derived can be new mathematics
+        # a result of sampling is measured, and only a derived one can be new mathematics
         assert not (claim.grade is Grade.SAMPLED and said.startswith("New")), claim.id

@@ -1,4 +1,4 @@
-"""A release: archives that depend on their files alone, a package without the book, and twins."""
+"""A release has archives that depend only on their files, a package without the book, and twins."""
 
 import os
 import shlex
@@ -57,7 +57,7 @@ def test_the_wheel_has_icl_alone_and_the_source_archive_what_builds_it(tmp_path)
 
 @pytest.mark.skipif(provenance.commit() is None, reason="an archive without git")
 def test_the_same_commit_makes_the_same_packages_whenever_and_whoever_builds(tmp_path):
-    """setuptools wrote times, and the rights that this user's new files have, into the archives."""
+    """By default setuptools writes times, and the permissions of this user's new files, into archives."""
     made = []
     for name, mask in (("first", 0o022), ("second", 0o077)):
         (tmp_path / name).mkdir()
@@ -71,7 +71,7 @@ def test_the_same_commit_makes_the_same_packages_whenever_and_whoever_builds(tmp
 # ------------------------------------------------------------------------- what is archived
 @pytest.fixture
 def book(tmp_path, monkeypatch):
-    """The repository of a small book, built last, on a machine that has a browser."""
+    """Return the repository of a small book that is built, on a machine that has a browser."""
     for name, text in {
         "pyproject.toml": '[project]\nversion = "1"\n',
         "requirements.lock": "",
@@ -100,7 +100,7 @@ def contents(folder):
 
 @pytest.mark.parametrize("changed", ["book/introduction.md", "run.ipynb", None])
 def test_only_the_book_of_todays_pages_is_archived_or_printed(book, monkeypatch, changed):
-    """A page was edited and committed, and the archive had the page of the day before."""
+    """Otherwise the archive would have the old version of a page that was edited and committed."""
     place = release.release("quick", book)
     before = contents(place)
     assert len(before) == 5 and before == contents(release.release("quick", book))
@@ -117,8 +117,8 @@ def test_only_the_book_of_todays_pages_is_archived_or_printed(book, monkeypatch,
 
 
 @pytest.mark.parametrize("commit", [None, {"id": "abc", "dirty": True}])
-def test_what_is_not_committed_is_not_released(book, monkeypatch, commit):
-    """The manifest names a commit, from which somebody else could make the same files."""
+def test_uncommitted_changes_are_not_released(book, monkeypatch, commit):
+    """The manifest names a commit, from which the same files can be made again."""
     monkeypatch.setattr(provenance, "commit", lambda: commit)
     with pytest.raises(BadInput, match="commit everything first"):
         release.release("quick", book)
@@ -139,7 +139,7 @@ def test_a_release_that_fails_leaves_the_last_one_as_it_is(book, monkeypatch):
         assert contents(place) == before and [*place.parent.iterdir()] == [place]
 
 
-def test_without_a_browser_or_a_book_there_is_no_release(tmp_path, monkeypatch, capsys):
+def test_a_release_needs_a_browser_and_a_book(tmp_path, monkeypatch, capsys):
     (tmp_path / "pyproject.toml").write_text('[project]\nversion = "1"\n')
     monkeypatch.setattr(pdf.shutil, "which", lambda name: None)
     assert main(["release", "--preset", "none"]) == 1
@@ -151,7 +151,7 @@ def test_without_a_browser_or_a_book_there_is_no_release(tmp_path, monkeypatch, 
 
 
 @pytest.mark.parametrize("goal", ["pdf", "release"])
-def test_a_command_that_is_ended_leaves_no_temporary_folder(tmp_path, goal):
+def test_an_interrupted_command_leaves_no_temporary_folder(tmp_path, goal):
     asked = program("make", "-n", "-o", ".venv/.installed", goal, PRESET="quick")
     words = shlex.split(asked.stdout.strip().splitlines()[-1])
     module, *rest = words[words.index("-m") + 1 :]

@@ -1,4 +1,4 @@
-"""What a search finds is attained: it passes no proved bound, whatever the seed; what does is reported."""
+"""Numbers that a search finds pass no proved bound, whatever the seed; one that does is reported."""
 
 import math
 from types import SimpleNamespace
@@ -15,12 +15,12 @@ SEEDS = 50
 
 
 def curvatures(seed):
-    """That of P2.opt.range."""
+    """Run the search of P2.opt.range."""
     return lipschitz_bounds.extreme_curvature(n_values=[2, 4], starts=2, steps=20, seed=seed)
 
 
 def convex_curvatures(seed):
-    """Its control."""
+    """Run the search of its control."""
     return lipschitz_bounds.extreme_curvature(
         n_values=[4], starts=2, steps=20, seed=seed, kind="cross_entropy"
     )
@@ -47,7 +47,7 @@ def test_no_slopes_pass_one_and_close_points_reach_it():
 
 
 def test_a_found_number_beyond_its_proof_is_judged_and_says_so():
-    """It cannot establish a statement, and contradicts one that it passes; rounding does neither."""
+    """Such a number cannot establish a statement, and contradicts one whose bound it passes."""
 
     def outcome(value, proved, upper):
         words = {"reading": "x is small", "quantity": "x", "grade": Grade.PROVED}

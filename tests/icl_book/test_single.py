@@ -1,4 +1,4 @@
-"""One claim alone: which cells run, and that the card is the one of the whole chapter."""
+"""For one claim, only the needed cells run, and the card is the one of the whole chapter."""
 
 import ast
 import json
@@ -25,13 +25,13 @@ CELLS = [
 ]
 
 
-def test_a_cell_needs_what_it_reads_and_not_what_is_assigned_anew_or_only_drawn():
+def test_a_cell_needs_the_names_it_reads_but_not_reassigned_ones_or_drawings():
     assert single.needed(CELLS, 8) == [0, 1, 3, 7, 8]
     assert single.needed(CELLS, 5) == [0, 1, 2, 4, 5]
     assert single.needed(CELLS, 0) == [0]
 
 
-def test_the_cells_of_every_claim_read_nothing_that_no_cell_of_theirs_makes():
+def test_the_cells_of_every_claim_make_all_names_that_they_read():
     judged = set()
     for name in plan.notebooks():
         cells = plan.code(name)
@@ -60,11 +60,11 @@ def test_one_exact_claim_has_the_numbers_of_its_chapter(capsys):
 @pytest.mark.parametrize(
     ("claim", "words"), [("P1.T2.uper", "P1.T2.upper"), ("P1.F1.values", "not read")]
 )
-def test_what_cannot_be_judged_is_named_with_the_reason(claim, words):
+def test_claims_that_cannot_be_judged_are_named_with_the_reason(claim, words):
     with pytest.raises(BadInput, match=words):
         single.judge_alone(claim)
 
 
 def test_a_claim_whose_cells_need_no_parameter_is_judged_alone():
-    """The setup looks up the parameters all the same, so that their cell runs before it."""
+    """The setup reads the parameters nevertheless, so their cell runs before it."""
     assert single.judge_alone("P1.N.narrow").data["as_expected"]

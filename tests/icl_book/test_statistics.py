@@ -21,6 +21,6 @@ def test_a_sampled_risk_has_the_rate_of_the_book():
 
 @pytest.mark.parametrize("interval", [median_interval, t_interval])
 @pytest.mark.parametrize("values", [1.0, [], [1.0, np.nan], [1.0, np.inf], "12"])
-def test_too_few_values_and_what_is_no_number_are_refused(interval, values):
+def test_too_few_values_and_values_that_are_not_finite_are_refused(interval, values):
     with pytest.raises(ValueError, match="values.*(at least 2|must be)"):
         interval(values)

@@ -78,7 +78,7 @@ def test_the_reference_lies_in_the_enclosure(task, w, n):
         ({"task": Spectrum(3)}, "allowed are Affine"),
     ],
 )
-def test_what_cannot_be_enclosed_is_refused_in_one_line(changed, words):
+def test_settings_that_cannot_be_enclosed_are_refused_in_one_line(changed, words):
     good = {"task": Affine(3), "w": 1.0, "n": 5, "noise_std": 1.0}
     with pytest.raises(ValueError, match=words) as caught:
         enclose_risk(**good | changed)

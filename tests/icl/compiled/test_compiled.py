@@ -34,7 +34,7 @@ def run(**environment):
 
 
 @pytest.mark.slow
-def test_a_second_process_compiles_nothing_and_none_has_to(tmp_path):
+def test_a_second_process_compiles_nothing_and_compiling_is_optional(tmp_path):
     first = run(NUMBA_CACHE_DIR=str(tmp_path))
     second = run(NUMBA_CACHE_DIR=str(tmp_path))
     (plain,) = run(NUMBA_DISABLE_JIT="1")
@@ -45,7 +45,7 @@ def test_a_second_process_compiles_nothing_and_none_has_to(tmp_path):
 
 
 @pytest.mark.parametrize("loops", [normal, polynomials, training])
-def test_what_a_loop_calls_lies_in_its_own_file(loops):
+def test_a_loop_and_the_functions_it_calls_are_in_one_file(loops):
     """numba takes what it has kept of a loop as long as that file has not changed."""
     found = {value for value in vars(loops).values() if isinstance(value, Dispatcher)}
     assert {one.__module__ for one in found} == {loops.__name__}

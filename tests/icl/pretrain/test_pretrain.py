@@ -172,7 +172,7 @@ def test_the_batches_of_a_gpu_are_one_graph_with_the_same_numbers(law):
     assert len(graphs) == 1
 
 
-def test_what_is_drawn_on_the_host_or_differs_is_not_drawn_together():
+def test_host_samplers_and_unlike_classes_are_not_drawn_together():
     def row(task, seed, law=None):
         return [UnitConfig(task, 0.1, 5, seed, law)]
 
@@ -240,7 +240,7 @@ def test_stacks_of_a_gpu_share_its_memory(max_numbers, taking_turns, monkeypatch
     assert plain.state.count_nonzero() == plain.state.numel()
 
 
-def test_what_is_not_compiled_is_trained_eagerly_and_named():
+def test_units_that_are_not_compiled_are_trained_eagerly_and_named():
     units = [
         UnitConfig(ReLU(3), 0.2, 8, 0),
         UnitConfig(ReLU(3), 0.2, 8, 1, activation="linear"),
@@ -250,7 +250,7 @@ def test_what_is_not_compiled_is_trained_eagerly_and_named():
 
 
 @pytest.mark.slow
-def test_without_numba_one_line_says_so_and_the_numbers_are_the_same():
+def test_without_numba_one_line_reports_it_and_the_numbers_are_the_same():
     code = """
 import sys
 sys.modules["numba"] = None
@@ -312,7 +312,7 @@ def test_shared_tokens_are_the_same_numbers():
 
 
 @pytest.mark.parametrize("kind", ["portable", "native"])
-def test_a_step_does_not_depend_on_other_steps_or_on_company(kind):
+def test_a_step_does_not_depend_on_other_steps_or_other_units(kind):
     options = dict(stream=kind, dtype="float32")
     units = [UnitConfig(ReLU(3, L), 0.1, 8, 2) for L in (1.0, 2.0)]
     company = [UnitConfig(Cosine(3), 0.5, 8, 2), *units]
@@ -362,7 +362,7 @@ def test_native_training_follows_the_reference_on_the_same_numbers():
 
 
 @pytest.mark.parametrize("engine", ["compiled", "eager"])
-def test_how_units_are_divided_changes_no_number(engine, monkeypatch):
+def test_results_do_not_depend_on_how_units_are_divided(engine, monkeypatch):
     """Into stacks that fit into memory, and among threads; PyTorch rounds its products by their shapes."""
     units = [UnitConfig(ReLU(3, L), 0.2, 8, s) for s in (1, 2, 3) for L in (1.0, 2.0)]
     run = partial(trained_by, engine, monkeypatch, steps=5, batch_size=50, shared_tokens=True)
@@ -423,7 +423,7 @@ def test_every_class_and_every_law_trains_on_the_gpu(source, tolerance, monkeypa
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("shared", [True, False])
-def test_company_changes_no_number_of_the_gpu(shared):
+def test_gpu_results_do_not_depend_on_other_units(shared):
     """Token sets are drawn together there, with numbers that each would have alone."""
     units = [
         UnitConfig(ReLU(5, L), 0.1 * L, 8, seed + 3 * at * (not shared))

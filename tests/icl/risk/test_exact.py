@@ -285,7 +285,7 @@ def test_cosine_at_zero_and_with_two_minima():
     )
 
 
-def test_refuses_what_it_cannot_vouch_for(monkeypatch):
+def test_results_that_cannot_be_guaranteed_are_refused(monkeypatch):
     original = integrals.meshes
     monkeypatch.setattr(integrals, "meshes", lambda *a, **k: original(*a[:-1], a[-1] // 4, **k))
     with pytest.raises(ValueError, match="w=40, n=20, ReLU.*two quadrature rules differ"):
@@ -314,7 +314,7 @@ def test_optimum_is_lowest_and_that_of_a_root_finder(task, n, noise_std):
     assert best.risk <= grid.min() * (1 + 1e-12)
 
 
-def test_what_searches_keep_changes_no_bit_and_stays_small():
+def test_caches_of_searches_change_no_bit_and_stay_small():
     alone = {}
     for noise_std in (0.3, 0.5):
         exact._integrate_cached.__wrapped__.cache_clear()

@@ -110,7 +110,7 @@ def test_fine_variance_is_noise_of_the_labels_and_stays(call, kind):
 
 
 @pytest.mark.parametrize("call", every_risk.ALL, ids=lambda call: call.__name__)
-def test_a_fine_variance_that_is_none_is_refused_everywhere(call):
+def test_an_invalid_fine_variance_is_refused_everywhere(call):
     for value in (-0.1, math.nan, math.inf, "1", True, None, [0.1, 2]):
         wrong = type("Wrong", (Own,), {"unresolved": value})(3)
         assert every_risk.numbers(call, wrong) == ({}, {})

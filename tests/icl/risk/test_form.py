@@ -53,7 +53,7 @@ def test_attention_rises_with_the_score_and_for_three_tokens_both_ends_together_
         assert np.all(rise > 0)
 
 
-def test_even_classes_with_two_examples_do_not_care():
+def test_turning_costs_even_classes_with_two_examples_nothing():
     assert abs(turning(Quadratic(3).covariance, 3, 2.0, 1.0, 2)) < 1e-12
     assert turning(Quadratic(3).covariance, 3, 2.0, 1.0, 3) > 1e-6
     assert turning(ReLU(3).covariance, 3, 2.0, 1.0, 2) > 1e-6
@@ -169,7 +169,7 @@ def test_a_turn_of_no_agreement_loses_to_equal_weights():
 
 
 @pytest.mark.parametrize("task", [Spectrum(3, (0.0,) * 8 + (1.0,)), Cosine(5, 8.0)], ids=str)
-def test_short_waves_are_not_covered_and_do_fail_at_fixed_length(task):
+def test_short_waves_are_not_covered_and_fail_at_a_fixed_length(task):
     """Short waves with three tokens: at some length of M x turning away adds less than nothing."""
     theta = np.linspace(0, np.pi / 2, 1001)
     assert np.diff(task.covariance(np.cos(theta))).max() > 0

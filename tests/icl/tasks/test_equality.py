@@ -62,7 +62,7 @@ ZONAL = [kind for kind in KINDS if issubclass(kind, tasks.Zonal) and kind is not
 
 
 @pytest.mark.parametrize("kind", ZONAL)
-def test_a_number_of_functions_that_is_none_is_refused_in_one_line(kind):
+def test_an_invalid_number_of_functions_is_refused_in_one_line(kind):
     task = one_of(kind)
     for count in (None, 2.5, -1, "3", True, np.nan, [2], 10**9, 10**400):
         for rng in (stream(0, "tasks"), NativeStream(0, "tasks")):

@@ -36,7 +36,7 @@ def test_half_of_the_labels_flipped_leaves_no_signal(lipschitz, flipped, square)
     assert noise**2 == pytest.approx(square, abs=0.02)
 
 
-def test_units_trained_with_cross_entropy_look_at_near_examples():
+def test_units_trained_with_cross_entropy_weight_near_examples():
     found = beyond.cross_entropy(dim=3, n=20, lipschitz_values=[8.0], flips=[0.0], **SMALL)
     assert (found.least > 0.3).all() and (found.ratio > 0.3).all()
 
@@ -163,7 +163,7 @@ def test_cap_has_the_law_of_uniform_covariates_that_are_far_enough(dim, limit):
         (1.0, 5, 2.0, "u="),
     ],
 )
-def test_what_lies_on_no_sphere_is_refused(length, size, u, said):
+def test_points_that_are_not_on_the_sphere_are_refused(length, size, u, said):
     x = length * uniform_sphere(stream(0, "covariates"), 5, 6, 3)
     with pytest.raises(ValueError, match=said):
         beyond.restrict_to_cap(x, 0.5, np.full((5, size), u))

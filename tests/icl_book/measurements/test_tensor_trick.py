@@ -11,7 +11,7 @@ def test_a_difference_is_in_units_of_the_largest_entry():
     assert tensor_trick.difference(left, right) == 1.5
 
 
-def test_slips_of_the_pen_are_seen_and_the_closed_form_agrees_with_autograd():
+def test_typos_in_formulas_are_detected_and_the_closed_form_agrees_with_autograd():
     slips = tensor_trick.broken([2, 3], draws=2, seed=5)
     assert (slips.difference > 1e-3).all()
     assert set(slips.statement) == {"trick", "normalized", "rescaled"}
