@@ -452,7 +452,7 @@ def small_text(browser, size):
 #: Pages of three kinds that axe-core checks; with ICL_AXE=1 it checks all, which takes minutes.
 AXE_PAGES = PAGES if os.environ.get("ICL_AXE") else PAGES[:2] + ["notebooks/linear_attention"]
 #: Violations of the theme and its extensions, as rule and part of the place: the sidebar's logo is outside of
-#: every landmark, the extension for theorems gives an id twice, and docutils gives the bibliography an old role.
+#: every landmark, the extension for theorems gives an id twice, and docutils an old role to the bibliography.
 AXE_ALLOWED = {
     "region": ("sidebar-primary-item",),
     "duplicate-id": ('class="proof', 'id="proof-content"'),
