@@ -550,7 +550,9 @@ def options():
                 yield name, action
 
 
-@pytest.mark.parametrize("command, action", list(options()), ids=str)
+@pytest.mark.parametrize(
+    "command, action", list(options()), ids=lambda value: getattr(value, "dest", value)
+)
 def test_every_option_has_a_text_a_default_and_an_example(command, action):
     text = action.help or ""
     assert "e.g. " in text and len(text) > 20, (command, action.dest)
