@@ -45,7 +45,7 @@ def test_many_queries_of_one_context():
 
 
 def test_full_unit_reduces_to_M():
-    """ITA slides: W_V = diag(0, 1), W_K = diag(M_K, 0), W_Q = diag(M_Q, 0) give eq. (2)."""
+    """In the ITA slides W_V = diag(0, 1), W_K = diag(M_K, 0), W_Q = diag(M_Q, 0) give eq. (2)."""
     x, y, query = context()
     M_K, M_Q = torch.from_numpy(stream(2, "initialization").standard_normal((2, 4, 4)))
 
@@ -76,7 +76,7 @@ PHI = {
 @pytest.mark.parametrize("name", ACTIVATIONS)
 @pytest.mark.parametrize("axis", [0, 1])
 def test_every_activation_has_its_weights_and_slopes(name, axis):
-    """Weights from NumPy's functions, slopes from autograd of phi with Z held fixed."""
+    """NumPy's functions give the weights, and autograd of phi with Z held fixed gives the slopes."""
     s = torch.tensor(SCORES, dtype=torch.float64, requires_grad=True)
     normalized = name == "softmax" or name.startswith("normalized ")
     phi = PHI[name.removeprefix("normalized ")](np.array(SCORES))

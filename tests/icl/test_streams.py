@@ -33,7 +33,7 @@ def test_known_values():
 
 
 def test_large_seeds_and_steps_have_different_streams():
-    """NumPy takes a list of integers for one of floats where some are at least 2**63 and others small."""
+    """NumPy converts a list of integers to floats if some are at least 2**63 and others small."""
     large = (2**63, 2**63 + 1, 2**64 - 1)
     places = [(0, 0), *((seed, 0) for seed in large), *((0, step) for step in large)]
     drawn = [stream(seed, "noise", step).integers(2**63) for seed, step in places]
@@ -95,7 +95,7 @@ def test_native_streams_have_the_laws_they_claim():
 
 @pytest.mark.parametrize("default", [torch.float64, torch.float16])
 def test_the_default_dtype_of_pytorch_changes_no_number(default):
-    """What is drawn, trained and predicted has a dtype of its own."""
+    """Numbers that are drawn, trained or predicted have a fixed dtype."""
 
     def numbers():
         rng = NativeStream(0, "noise")

@@ -1,4 +1,4 @@
-"""As many threads as the user says, else as the process may use, not as many as the machine has."""
+"""Threads are as many as the user says, or as the process may use, not as the machine has."""
 
 import os
 import subprocess
@@ -56,7 +56,7 @@ def test_predictions_on_user_data_start_no_more_threads(monkeypatch):
 
     monkeypatch.setattr(data, "ThreadPoolExecutor", Pool)
     monkeypatch.setattr(data, "_BLOCK", 4)
-    # which has threads of its own
+    # BLAS has separate threads
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     for said, wanted in {"5,1": 5, "3": 3, "100": 8}.items():
         monkeypatch.setenv("OMP_NUM_THREADS", said)

@@ -1,4 +1,4 @@
-"""What completion and ``import *`` see of the package's own names; for type checkers see `typed`."""
+"""Names of the package that completion and ``import *`` see; for type checkers see `typed`."""
 
 import inspect
 

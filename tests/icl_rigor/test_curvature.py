@@ -20,14 +20,14 @@ def test_the_ends_are_proved_and_smaller_ones_are_not(side):
     assert proof.proved and proof.end == pytest.approx(ENDS[side], abs=1e-15)
     wrong = curvature.prove(side, 0.999)
     assert not wrong.proved
-    p = wrong.where[0][0]  # the box that is left is at the maximum
+    p = wrong.where[0][0]  # the remaining box is at the maximum
     assert side * 4 * (1 - p) ** 2 * p * (3 * p - 1) > 0.99 * side * proof.end
 
 
 @pytest.mark.parametrize("side", [1, -1])
 @pytest.mark.parametrize("n", [2, 3, 4, 9])
 def test_the_matrix_bounds_the_hessian(side, n):
-    """At random probabilities and directions, with the Hessian of the other code."""
+    """This holds at random probabilities and directions, with the Hessian of independent code."""
     rng, end = np.random.default_rng(n), float(curvature.two_token_end(side))
     for _ in range(300):
         f = rng.dirichlet(np.full(n, 10 ** rng.uniform(-1, 1)))
@@ -47,7 +47,7 @@ def test_the_matrix_bounds_the_hessian(side, n):
 
 
 def quadratic_form(p, q, t, phi, side, end):
-    """A and c by the docstring, in floats."""
+    """Return A and c as the docstring defines them, in floats."""
     F = phi**2 if side > 0 else phi * t
     kappa, spread = p * (1 - p) - q**2 - F, np.sqrt(phi * t)
     c = max(kappa + 2 * phi, 0.0) if side > 0 else max(-kappa, 0.0)
@@ -70,14 +70,14 @@ def test_the_minors_are_those_of_the_matrix(side):
         assert np.allclose(
             minors, [A[2, 2], np.linalg.det(A[1:, 1:]), np.linalg.det(A)], atol=1e-13
         )
-        # without a tail: what the proof uses at t = 0
+        # without a tail this is the case t = 0 of the proof
         g = (1 - p) ** 2 * p * (3 * p - 1)
         det = curvature._minors(p, 1 - p, 0.0, 0.0, 0.0, 0.3, side, end)[2]
         assert det == pytest.approx(end**2 * (end - side * 4 * g), abs=1e-13)
 
 
 def test_the_corner():
-    """The bound of the docstring, at its least favorable probabilities."""
+    """The bound of the docstring holds at its least favorable probabilities."""
     r, C = 0.08, 0.54**2 + 0.46**2 + 0.08**2
     assert C <= 0.5096 < 2 * 0.46 and 0.54**2 + 0.46**2 <= 0.7094**2
     assert (1 + C) * r * ((1 + r) ** 2 + 0.7094**2) < 0.202 < -ENDS[-1]

@@ -1,8 +1,8 @@
-"""The population risk on Gaussian tokens by other means: no Stein identity, no interpolation.
+"""The population risk on Gaussian tokens, computed without Stein identity and interpolation.
 
 Moments of the weights come from ``S^-k`` integrals whose means over a token are trapezoid sums in g itself,
 for each length of the query anew; those of the prediction are summed, not derived. `brute` and `two_tokens`
-need no integral representation at all: they sum over all scores of a few tokens.
+need no integral representation: they sum over all scores of a few tokens.
 """
 
 import math
@@ -33,7 +33,7 @@ def moments(tau, n):
 
 
 def brute(tau, n, step):
-    """The same for two or three tokens, by a sum over all scores."""
+    """Return the same for two or three tokens, by a sum over all scores."""
     g = np.arange(-9.0, 9.0 + step / 2, step)
     p = np.exp(-g * g / 2) * step / math.sqrt(2 * math.pi)
     grids = np.meshgrid(*[g] * n, indexing="ij")
@@ -45,7 +45,7 @@ def brute(tau, n, step):
 
 
 def two_tokens(tau):
-    """C and D of two tokens: means over the difference of both scores."""
+    """Return C and D of two tokens, which are means over the difference of both scores."""
     step = min(0.05, 0.1 / tau)
     x = np.arange(-9.5, 9.5, step)
     product = expit(math.sqrt(2) * tau * x) * expit(-math.sqrt(2) * tau * x)
@@ -54,7 +54,7 @@ def two_tokens(tau):
 
 
 def query_law(dim, nodes):
-    """Lengths r of the query and their weights, by a Gauss rule."""
+    """Return lengths r of the query and their weights, by a Gauss rule."""
     low, high = max(0.0, math.sqrt(dim) - 9), math.sqrt(dim) + 10.5
     x, weight = np.polynomial.legendre.leggauss(nodes)
     r = (low + high) / 2 + (high - low) / 2 * x
@@ -73,7 +73,7 @@ def population_risk(dim, w, n, at=None, nodes=120):
 
 
 def long_moments(log_n, tau):
-    """Logarithm of C, and D / C, of so many tokens that ``phi^n`` is ``exp(-n (1 - phi))`` up to 1 / n.
+    """Logarithm of C, and D / C, if n is so large that ``phi^n`` is ``exp(-n (1 - phi))`` up to 1 / n.
 
     For ``tau^2`` up to about ``1.95 log n`` and any log n: everything is relative to the power of n that the
     bound ``E sum omega^2 <= 64 n^-c`` of the proof has. Means over a token are sums over ``x = log z``; below
@@ -113,7 +113,7 @@ def long_moments(log_n, tau):
 
 
 def long_queries(dim, w, log_n):
-    """Lengths r of the queries that count, log of C times their law, and D / C, for so many tokens."""
+    """Lengths r of the queries that count, log of C times their law, and D / C, for very large n."""
     r = np.arange(0.025, math.sqrt(1.95 * log_n) / w, 0.05)
     ratio = (w * r) ** 2 / log_n
     bound = np.where(ratio < 2 / 3, 1 - ratio, (2 - ratio) ** 2 / (8 * ratio))
@@ -125,9 +125,9 @@ def long_queries(dim, w, log_n):
 
 
 def long_means(dim, w, log_n):
-    """Logarithms of ``E sum omega^2`` and ``E |sum omega x - w x_q|^2`` of so many tokens."""
+    """Logarithms of ``E sum omega^2`` and ``E |sum omega x - w x_q|^2`` for very large n."""
     r, log_c, ratio_d = long_queries(dim, w, log_n)
-    distance = dim + (w * r) ** 2 * (1 - 6 * ratio_d)  # in units of C
+    distance = dim + (w * r) ** 2 * (1 - 6 * ratio_d)  # the unit is C
     p = np.exp(log_c - log_c.max())
     return np.log([p.sum(), p @ distance]) + log_c.max()
 

@@ -1,4 +1,4 @@
-"""The risk of several softmax heads by brute force: tokens on a grid, or sampled. NumPy alone."""
+"""The risk of several softmax heads by brute force: tokens on a grid, or sampled, with NumPy alone."""
 
 import itertools
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def on_the_circle(covariance, windows, values, n, noise_std, nodes):
-    """The risk for n tokens on the circle, by the midpoint rule in the angle of each; covariance(cosine)."""
+    """Return the risk for n tokens on the circle, by the midpoint rule in the angle of each."""
     theta = 2 * np.pi * (np.arange(nodes) + 0.5) / nodes
     angles = np.array(list(itertools.product(theta, repeat=n)))  # (contexts, n)
     x = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
@@ -14,7 +14,7 @@ def on_the_circle(covariance, windows, values, n, noise_std, nodes):
 
 
 def two_on_the_sphere(covariance, windows, values, noise_std, nodes):
-    """The risk for two tokens in three dimensions, where cosines to the query are uniform."""
+    """Return the risk for two tokens in three dimensions, where cosines to the query are uniform."""
     t, weight = np.polynomial.legendre.leggauss(nodes)
     phi = np.pi * (np.arange(nodes) + 0.5) / nodes
     one, two, around = np.meshgrid(t, t, phi, indexing="ij")
@@ -27,7 +27,7 @@ def two_on_the_sphere(covariance, windows, values, noise_std, nodes):
 
 
 def sampled(covariance, windows, values, n, noise_std, dim, contexts, rng):
-    """The risk's mean and its standard error over sampled tokens."""
+    """Return the mean of the risk over sampled tokens, and its standard error."""
     x = rng.standard_normal((contexts, n, dim))
     risks = _risks(
         covariance, windows, values, x / np.linalg.norm(x, axis=-1, keepdims=True), noise_std
@@ -36,7 +36,7 @@ def sampled(covariance, windows, values, n, noise_std, dim, contexts, rng):
 
 
 def _risks(covariance, windows, values, x, noise_std):
-    """The mean squared error given tokens (contexts, n, d), for a query at the first unit vector."""
+    """Return mean squared errors given tokens (contexts, n, d), for a query at the first unit vector."""
     t = x[..., 0]
     total = np.zeros_like(t)
     for w, v in zip(windows, values, strict=True):

@@ -13,7 +13,7 @@ from icl.streams import stream
 
 
 def contexts(unit: UnitConfig, step: int, batch_size: int) -> tuple[Tensor, Tensor]:
-    """The portable batch of ``step``: tokens (B, n + 1, d), the query last, and labels (B, n + 1)."""
+    """Return the portable batch of ``step``: tokens (B, n + 1, d), the query last, and labels (B, n + 1)."""
     shape = (batch_size, unit.context_length + 1)
     x = unit.covariate_law.from_normal(
         torch.from_numpy(
@@ -26,9 +26,9 @@ def contexts(unit: UnitConfig, step: int, batch_size: int) -> tuple[Tensor, Tens
 
 
 def prediction(parameters: dict[str, Tensor], activation: str, x: Tensor, y: Tensor) -> Tensor:
-    """What a unit predicts for the query's label: ITA slides, eqs. (1) and (2), for any activation."""
+    """Return the prediction of the query's label: ITA slides, eqs. (1) and (2), for any activation."""
     tokens = torch.cat([x, y.unsqueeze(-1)], -1)
-    tokens[:, -1, -1] = 0  # the query's label is not shown
+    tokens[:, -1, -1] = 0  # the unit does not see the query's label
     context, query = tokens[:, :-1], tokens[:, -1]
     if "M" in parameters:
         scores = (context[..., :-1] * (query[:, :-1] @ parameters["M"].T).unsqueeze(1)).sum(-1)
@@ -49,7 +49,7 @@ def pretrain(
     optimizer: str = "adam",
     draw=contexts,
 ) -> dict[str, np.ndarray]:
-    """The parameters of `icl.pretrain.pretrain` for one unit and the linear schedule, slowly.
+    """Return the parameters of `icl.pretrain.pretrain` for one unit and the linear schedule, slowly.
 
     ``draw`` maps (unit, step, batch size) to a batch.
     """

@@ -1,6 +1,6 @@
 """What turning the attention by an angle adds to the risk, by the reflection that proves its form.
 
-Nothing is expanded in polynomials, and nothing is in common with `icl` but the covariance of a class.
+Nothing is expanded in polynomials, and it shares only the covariance of a class with `icl`.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ _STEP = 0.2  # of the trapezoid rule in u
 
 
 def mean_weight(t, dim: int, rho: float, n: int, nodes: int = 200):
-    """mu(t) = n E[omega_1 | t_1 = t], for tokens of scores rho t."""
+    """Return mu(t) = n E[omega_1 | t_1 = t], for tokens of scores rho t."""
     T, p = roots_jacobi(nodes, (dim - 3) / 2, (dim - 3) / 2)
     p = p / p.sum()
     u = np.arange(-np.log(n) - 40, 2 * rho + 5, _STEP)
@@ -54,7 +54,7 @@ def circle_means(degrees, w: float, n: int) -> tuple[float, np.ndarray, np.ndarr
 
 
 def circle(spectrum: dict[int, float], w: float, angle: float, n: int, sigma: float) -> float:
-    """Risk of ``w`` times the rotation by ``angle``, for the covariance sum a_l cos(l theta)."""
+    """Return the risk of ``w`` times the rotation by ``angle``, for the covariance sum a_l cos(l theta)."""
     degrees, a = np.array(list(spectrum)), np.array(list(spectrum.values()))
     noise, m, q = circle_means(degrees, w, n)
     return float(a @ (q - 2 * m * np.cos(degrees * angle) + 1) + sigma**2 * noise)

@@ -1,4 +1,4 @@
-"""The population risk by other means: no Gegenbauer expansion, no graded panels, no code in common.
+"""The population risk without Gegenbauer expansion and graded panels, sharing no code with `icl`.
 
 Given the query and u = log s, everything is a mean over one token of a function of z = exp(u - tau),
 tau = w (1 - x.x_q) = 2 w r. These means are trapezoid sums in xi, where
@@ -23,7 +23,7 @@ from scipy.special import betainc, betaln, roots_jacobi
 from icl.tasks import Affine, Cosine, Linear, PhasedCosine, Quadratic, ReLU, Sign, Zonal
 from oracles.kink import jump_pair, kink_pair
 
-_DROP = 45.0  # what is below exp(-_DROP) of the largest part is left out
+_DROP = 45.0  # parts below exp(-_DROP) of the largest one are left out
 
 
 def population_risk(task: Zonal, w: float, n, noise_std: float) -> tuple[np.ndarray, np.ndarray]:
@@ -32,7 +32,7 @@ def population_risk(task: Zonal, w: float, n, noise_std: float) -> tuple[np.ndar
     For affine, ReLU, linear, quadratic and sign classes, and cosines with L up to about 30 (steps do not
     follow waves). Many n cost little more than one.
     """
-    # no digit depends on so small a window
+    # a window this small changes no digit
     law = _Token(task.dim, max(float(w), 1e-30))
     length = np.asarray(n, float).ravel()[:, None]
     variogram, basis, factor = _function_means(task)
@@ -42,7 +42,7 @@ def population_risk(task: Zonal, w: float, n, noise_std: float) -> tuple[np.ndar
     one, two = (np.exp(np.maximum((length - k) * log_phi, -700)) * length * du for k in (1, 2))
     two *= length - 1
     pair = ((factor @ np.stack(moments)) ** 2).sum(0)
-    # this was its linear part; moments[0] is that of 1 - x.x_q
+    # this is its linear part; moments[0] is that of 1 - x.x_q
     if isinstance(task, ReLU):
         share = two * moments[0] ** 2
         seen = np.flatnonzero((share > 1e-17 * share.sum(1, keepdims=True)).any(0))
@@ -102,7 +102,7 @@ class _Token:
         w, half = self.w, (self.dim - 1) / 2
         far = max(42 / half, 42)
         low, high = self.window(u)
-        with np.errstate(divide="ignore"):  # the inverse of tau(xi)
+        with np.errstate(divide="ignore"):  # this inverts tau(xi)
             first, last = (
                 t + np.log(-np.expm1(-t)) - np.log(-np.expm1(t - 2 * w)) for t in (low, high)
             )
@@ -160,7 +160,7 @@ def _function_means(task: Zonal):
     if isinstance(task, Affine | Linear | ReLU):
         c = L**2 / d / (1 if isinstance(task, Linear) else 3)
         if isinstance(task, ReLU):
-            # c / 2 (1 - cos) from l q.x, and as much less an arc from |q.x|
+            # l q.x gives c / 2 (1 - cos), and |q.x| gives the same minus an arc
             def variogram(r, s):
                 return c * (2 * r - _arc(r, s) / np.pi)
 
@@ -214,9 +214,9 @@ def _function_means(task: Zonal):
 
 
 def _coordinate(dim: int, order: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and probabilities of one coordinate on S^{dim-1}."""
+    """Return nodes and probabilities of one coordinate on S^{dim-1}."""
     if dim == 1:
-        return np.ones(1), np.ones(1)  # of its square
+        return np.ones(1), np.ones(1)  # the Beta law is that of its square
     a, p = roots_jacobi(order, (dim - 3) / 2, (dim - 3) / 2)
     return a, p / p.sum()
 

@@ -46,7 +46,7 @@ def test_a_second_process_compiles_nothing_and_compiling_is_optional(tmp_path):
 
 @pytest.mark.parametrize("loops", [normal, polynomials, training])
 def test_a_loop_and_the_functions_it_calls_are_in_one_file(loops):
-    """numba takes what it has kept of a loop as long as that file has not changed."""
+    """numba uses a compiled loop as long as the file of the loop has not changed."""
     found = {value for value in vars(loops).values() if isinstance(value, Dispatcher)}
     assert {one.__module__ for one in found} == {loops.__name__}
     kept = {one for one in found if one.targetoptions.get("inline") != "always"}

@@ -1,4 +1,4 @@
-"""The loops that train units have the weights of attention to the last digits."""
+"""The loops that train units compute the weights of attention to the last digits."""
 
 import numpy as np
 

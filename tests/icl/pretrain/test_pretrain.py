@@ -43,12 +43,12 @@ FAST = {"stream": "native", "dtype": "float32"}
 
 
 def token_set(units, batch_size, stream="portable", dtype="float64"):
-    """The batches of `pretrain` with these settings."""
+    """Return the batches of `pretrain` with these settings."""
     return TokenSets([units], batch_size, stream, dtype)
 
 
 def batch(tokens, step):
-    """Tokens (d, n + 1, B) and labels (K, n + 1, B) of one step."""
+    """Return tokens (d, n + 1, B) and labels (K, n + 1, B) of one step."""
     block, place = divmod(step, tokens.steps)
     x, y = tokens.draw(block)
     return x[place, 0], y[place, 0]
@@ -63,7 +63,7 @@ def trained_by(engine, monkeypatch, *given, **options):
 
 
 def assert_same(fast, slow, rtol=1e-8):
-    """Same parameters, up to ``rtol`` of their size: the stated tolerance for double precision."""
+    """Check that parameters agree up to ``rtol`` of their size, the tolerance for double precision."""
     assert fast.keys() == slow.keys()
     for name in slow:
         assert np.abs(fast[name] - slow[name]).max() <= rtol * np.abs(slow[name]).max(), name
@@ -72,7 +72,7 @@ def assert_same(fast, slow, rtol=1e-8):
 @pytest.mark.parametrize("engine", ["compiled", "eager"])
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
 def test_every_step_is_that_of_one_unit_in_plain_pytorch(engine, optimizer, monkeypatch):
-    """Twelve lines of autograd on the contexts of `draw_contexts`, and the parameters after every step."""
+    """Twelve lines of autograd on the contexts of `draw_contexts` give the parameters after every step."""
     unit = UnitConfig(ReLU(3, 2.0), 0.3, 6, seed=5)
     kind = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}[optimizer]
     M = torch.zeros(3, 3, dtype=torch.float64, requires_grad=True)
@@ -121,9 +121,9 @@ def test_both_engines_take_the_same_steps(options, monkeypatch):
     [(3, "softmax"), (3, "sigmoid"), (3, "normalized relu"), (12, "softmax"), (40, "softmax")],
 )
 def test_the_step_of_a_gpu_is_one_graph_with_the_same_numbers(d, activation):
-    """Traced as `icl.pretrain.sweep` does for a GPU; to compile it for a processor would need g++.
+    """It is traced as `icl.pretrain.sweep` does for a GPU, since compiling it for a processor would need g++.
 
-    It depends on the dimension which sums are a library's.
+    The dimension decides which sums a library computes.
     """
     rng = stream(0, "evaluation")
     state, x, y = (
@@ -142,13 +142,13 @@ def test_the_step_of_a_gpu_is_one_graph_with_the_same_numbers(d, activation):
 
 @pytest.mark.parametrize(
     "law",
-    # of two normal numbers near zero the direction would be that of their rounding
+    # the direction of two normal numbers near zero would be that of their rounding
     [Sphere(4), Ellipsoid(np.diag([1.0, 2, 3, 4])), LowRank(np.eye(4)[:, :3])],
     ids=lambda law: type(law).__name__,
 )
 @pytest.mark.filterwarnings("ignore:To copy construct:UserWarning")
 def test_the_batches_of_a_gpu_are_one_graph_with_the_same_numbers(law):
-    """Rows of different seeds, noise and L are drawn by one trace of one graph, as each is alone."""
+    """One trace of one graph draws rows of different seeds, noise and L as each is drawn alone."""
     tasks = [given(4) for given in (Affine, Cosine, Linear, Network, PhasedCosine, Quadratic)]
     tasks += [Sign(4), Tanh(4), Projected(Linear(2), np.eye(4)[:2])]
     rows = [
@@ -187,7 +187,7 @@ def test_host_samplers_and_unlike_classes_are_not_drawn_together():
 
 
 def test_one_graph_takes_the_steps_at_all_places_of_a_block(monkeypatch):
-    """All that a GPU does but its capture: stops within blocks compile nothing anew, and change no number."""
+    """As on a GPU, but without capture: stops within blocks compile nothing again and change no number."""
     units = [[UnitConfig(ReLU(3, L), 0.1, 8, seed) for L in (1.0, 2.0)] for seed in (0, 1)]
     settings = Settings(
         steps=41,
@@ -215,13 +215,13 @@ def test_one_graph_takes_the_steps_at_all_places_of_a_block(monkeypatch):
         for stack in (plain, traced):
             stack.train(stop, threading.Event(), first)
         assert torch.allclose(plain.state, traced.state, rtol=1e-3, atol=1e-6)
-    # one of the batches, one of the steps
+    # one graph draws the batches, and one takes the steps
     assert len(graphs) == 2
 
 
 @pytest.mark.parametrize("max_numbers, taking_turns", [(10**9, False), (1, True)])
 def test_stacks_of_a_gpu_share_its_memory(max_numbers, taking_turns, monkeypatch):
-    """As `Sweep` gives it there, on a processor: if it is scarce, stacks draw in the place of others."""
+    """This is done on a processor as on a GPU: if memory is scarce, stacks draw in the place of others."""
     units = [UnitConfig(ReLU(3), 0.1, n, seed) for n in (8, 12) for seed in (0, 1)]
     given = {"batch_size": 16, "learning_rate": 0.05, "optimizer": "adam", "schedule": "linear"}
     settings = Settings(steps=41, shared_tokens=False, record=(3, 20), **given, **FAST)
@@ -324,7 +324,7 @@ def test_a_step_does_not_depend_on_other_steps_or_other_units(kind):
         assert torch.equal(x, own_x) and torch.equal(y[1:], own_y)
         assert not torch.equal(x, batch(other, step)[0])
     seen = {part.sum().item() for step in range(20) for part in batch(alone, step)}
-    assert len(seen) == 40  # every step has numbers of its own
+    assert len(seen) == 40  # the numbers of all steps differ
 
 
 def test_batches_are_those_of_draw_contexts():
@@ -338,7 +338,7 @@ def test_batches_are_those_of_draw_contexts():
 
 
 def test_native_training_follows_the_reference_on_the_same_numbers():
-    """Single precision; the reference reads its batches from the native stream."""
+    """Both use single precision, and the reference reads its batches from the native stream."""
     unit = UnitConfig(ReLU(3, 2.0), 0.2, 8, 1)
     tokens = token_set([unit], 32, stream="native")
 
@@ -363,7 +363,7 @@ def test_native_training_follows_the_reference_on_the_same_numbers():
 
 @pytest.mark.parametrize("engine", ["compiled", "eager"])
 def test_results_do_not_depend_on_how_units_are_divided(engine, monkeypatch):
-    """Into stacks that fit into memory, and among threads; PyTorch rounds its products by their shapes."""
+    """Units are divided into stacks that fit into memory, and among threads, up to rounding."""
     units = [UnitConfig(ReLU(3, L), 0.2, 8, s) for s in (1, 2, 3) for L in (1.0, 2.0)]
     run = partial(trained_by, engine, monkeypatch, steps=5, batch_size=50, shared_tokens=True)
     whole = run(units).M
@@ -401,7 +401,7 @@ def test_same_numbers_on_the_gpu(monkeypatch):
 @pytest.mark.gpu
 @pytest.mark.parametrize("source, tolerance", [("native", 1e-3), ("portable", 1e-6)])
 def test_every_class_and_every_law_trains_on_the_gpu(source, tolerance, monkeypatch):
-    """In one sweep of several stacks, with stops within blocks; both engines see the same batches."""
+    """One sweep has several stacks, with stops within blocks, and both engines see the same batches."""
     laws = [None, Sphere(4), Ellipsoid(np.diag([1.0, 2, 3, 4])), LowRank(BASIS)]
     tasks = [given(4) for given in (Affine, Cosine, Linear, Network, PhasedCosine)]
     tasks += [Quadratic(4), ReLU(4, 3.0), Sign(4), Spectrum(4), Tanh(4)]
@@ -424,7 +424,7 @@ def test_every_class_and_every_law_trains_on_the_gpu(source, tolerance, monkeypa
 @pytest.mark.gpu
 @pytest.mark.parametrize("shared", [True, False])
 def test_gpu_results_do_not_depend_on_other_units(shared):
-    """Token sets are drawn together there, with numbers that each would have alone."""
+    """Token sets are drawn together on a GPU, with the numbers that each would have alone."""
     units = [
         UnitConfig(ReLU(5, L), 0.1 * L, 8, seed + 3 * at * (not shared))
         for seed in range(3)
@@ -439,7 +439,7 @@ def test_gpu_results_do_not_depend_on_other_units(shared):
 
 @pytest.mark.gpu
 def test_native_numbers_of_the_gpu_train_to_the_same_windows():
-    """They are others than those of a CPU, so that windows agree in distribution."""
+    """These numbers differ from those of a CPU, so that windows agree in distribution only."""
     run = partial(train_grid, ReLU(3, 4.0), 0.2, 12, seeds=60, steps=150, batch_size=32)
     assert ks_2samp(run(device="cpu").windows[0], run(device="cuda").windows[0]).pvalue > (
         FALSE_ALARM_RATE
@@ -456,7 +456,7 @@ def test_the_mean_training_curve_follows_the_population_flow():
     flow = population_flow(task, n, noise_std, rate * np.array(record))
     for t in range(len(record)):
         _, low, high = t_interval(w[t])
-        # finite steps and noise bend the curve by up to 3 %, declared
+        # finite steps and noise bend the curve by up to 3 %, the declared tolerance
         assert low <= 1.03 * flow[t] and high >= 0.97 * flow[t] and high - low < 0.35 * flow[t]
 
 
@@ -475,7 +475,7 @@ def test_a_diverging_unit_is_named_and_leaves_the_others_alone(options, engine, 
 @pytest.mark.parametrize("sets", [3, 1])
 @pytest.mark.parametrize("error", [RuntimeError("planted"), KeyboardInterrupt("planted")])
 def test_a_failure_stops_all_threads_and_the_process_keeps_its_settings(error, sets, monkeypatch):
-    """One of three threads fails at step 3: those of three token sets, or of one."""
+    """One of three threads, of three token sets or of one, fails at step 3."""
     draw, fail, seen = TokenSets.draw, True, []
 
     def drawn(self, block, out):

@@ -10,7 +10,7 @@ from icl.streams import stream
 from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU
 from icl_book.statistics import Z
 
-COUNT = 20_000  # contexts of every sampled number here
+COUNT = 20_000  # every sampled number here is a mean over this many contexts
 
 
 def contexts(task, n, noise_std, seed=3):
@@ -52,7 +52,7 @@ def test_linear_optimum_is_the_lowest_and_tends_to_its_floor():
             assert np.argmin(around) == 10
             assert around[10] == pytest.approx(best.risk[i], rel=1e-12, abs=1e-16)
         assert np.all(np.diff(best.risk) <= 0) and best.risk[-1] == pytest.approx(floor, abs=1e-10)
-    n = np.array([1e12, 1e25])  # where the risk is far below the rounding of the power
+    n = np.array([1e12, 1e25])  # here the risk is far below the rounding of the power
     assert np.diff(n * linear_optimum(Linear(3), n, 0.1).risk) == pytest.approx(0.0, abs=1e-9)
 
 

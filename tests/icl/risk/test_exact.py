@@ -34,12 +34,12 @@ NARROW = [(Affine(3), 1e5), (Quadratic(256), 1e5), (Cosine(2, 3.0), 1e4)]
 
 
 def settings(w_max, seed):
-    """(task, w, 40 context lengths, noise_std): each class in each dimension, w stratified; zero w, too.
+    """Return (task, w, 40 context lengths, noise_std): each class in each dimension, w stratified or zero.
 
     One call of the oracle serves all context lengths, and its cost is that of the test.
     """
     rng = np.random.default_rng(seed)
-    # a spectrum that is fitted to the covariance has digits of its own, and tests of its own
+    # a spectrum that is fitted to the covariance has other digits, and separate tests
     closed = [name for name, kind in CLASSES.items() if kind.spectrum is not Zonal.spectrum]
     pairs = [(name, dim) for name in closed for dim in DIMS]
     strata = (rng.permutation(len(pairs)) + rng.uniform(0, 1, len(pairs))) / len(pairs)
@@ -59,7 +59,7 @@ def settings(w_max, seed):
     ],
 )
 def test_many_settings(w_max, tolerance, seed, chosen):
-    """984 settings: d to 256, n to 1e12; the reported error, too, has to cover what is seen."""
+    """The 984 settings reach d = 256 and n = 1e12; the reported error has to cover the difference, too."""
     chosen = [*settings(w_max, seed)][chosen]
     chosen += [(*narrow, np.arange(1.0, 9.0), 1.0) for narrow in NARROW if w_max == 1e5]
     for task, w, n, noise_std in chosen:
@@ -72,7 +72,7 @@ def test_many_settings(w_max, tolerance, seed, chosen):
 
 @pytest.mark.parametrize("dim, w", [(2, 100.0), (3, 60.0), (5, 100.0)])
 def test_few_tokens_and_functions_that_jump(dim, w):
-    """A nearest token near the equator of the query, where such a function jumps again."""
+    """The nearest token is near the equator of the query, where such a function jumps again."""
     n = np.array([2.0, 3.0, 5.0, 30.0, 1e6])
     bias, noise = oracle.population_risk(Sign(dim, 1.7), w, n, 0.5)
     r = population_risk(Sign(dim, 1.7), w, n, 0.5)
@@ -80,7 +80,7 @@ def test_few_tokens_and_functions_that_jump(dim, w):
 
 
 def expected_losses(task, w, n, noise_std, contexts):
-    """The risk given the tokens by NumPy, from the covariance alone: no spectrum, no sampler."""
+    """Return the risk given the tokens by NumPy, from the covariance alone, without spectrum and sampler."""
     rng = np.random.default_rng(3)
     query = np.eye(task.dim)[0]
     tokens = rng.standard_normal((contexts, n, task.dim))
@@ -90,7 +90,7 @@ def expected_losses(task, w, n, noise_std, contexts):
     pairs = np.arccos(np.clip(tokens @ tokens.transpose(0, 2, 1), -1, 1))
     to_query = np.arccos(np.clip(tokens @ query, -1, 1))
     k = lambda theta: task.scale**2 * np.exp(-theta / task.length)  # noqa: E731
-    # the diagonal is not k of an angle that rounding made
+    # set the diagonal, since rounding would make an angle that is not zero
     between = k(pairs)
     between[:, np.arange(n), np.arange(n)] = task.scale**2
     bias = np.einsum("ci,cij,cj->c", omega, between, omega)
@@ -121,7 +121,7 @@ class Rough(Zonal):
 
 
 def two_tokens_on_the_circle(length, w):
-    """Bias and sum of squared weights of two tokens, integrals over both angles between kinks."""
+    """Return bias and sum of squared weights of two tokens, by integrals over both angles between kinks."""
     x, weight = np.polynomial.legendre.leggauss(14)
 
     def rule(kinks, low):
@@ -148,7 +148,7 @@ def two_tokens_on_the_circle(length, w):
 
 @pytest.mark.parametrize("length", [1e-3, 3e-3, 0.05])
 def test_windows_much_wider_than_the_correlation(length):
-    """Two tokens by integrals over both angles; at the best window the risk is stationary."""
+    """Two tokens are integrated over both angles; at the best window the risk is stationary."""
     task = Rough(2, length)
     for w in (0.3, 10.0):
         found = population_risk(task, w, 2, 1.0)
@@ -176,7 +176,7 @@ def test_the_best_window_of_functions_finer_than_the_distance_of_tokens():
 
 @pytest.mark.parametrize("dim, n", [(2, 1e6), (3, 1e8), (5, 1e12)])
 def test_windows_of_functions_that_jump(dim, n):
-    """The law is the limit: w is of the order n^(2/d), and what it lacks of the law falls like 1/sqrt(w)."""
+    """The law is the limit: w is of the order n^(2/d), and its distance from the law falls like 1/sqrt(w)."""
     task = Sign(dim)
     far, near = (
         optimal_window(task, length, 1.0).w / risk.asymptotics.sharp_window(task, length, 1.0) - 1
@@ -191,7 +191,7 @@ def test_windows_of_functions_that_jump(dim, n):
 @pytest.mark.parametrize("name", CLASSES)
 @pytest.mark.parametrize("dim, w, n, noise_std", [(2, 3.0, 5, 0.5), (5, 9.4, 20, 0.1)])
 def test_against_sampling(name, dim, w, n, noise_std):
-    """That it is the risk of softmax attention on sampled functions; its digits are `oracles.risk`'s."""
+    """It is the risk of softmax attention on sampled functions; `oracles.risk` tests its digits."""
     task = make_task(name, dim)
     low, high = monte_carlo_risk(task, w, n, noise_std, 20_000, seed=4).interval
     assert low < population_risk(task, w, n, noise_std).total < high
@@ -202,7 +202,7 @@ def test_against_sampling(name, dim, w, n, noise_std):
     "w, n", [(1.0, 1), (30.0, 1), (0.0, 1), (0.0, 2), (0.0, 1000), (0.0, 10**12)]
 )
 def test_one_token_and_equal_weights(task, w, n):
-    """The prediction is the label, whatever w, or the plain mean of n labels."""
+    """The prediction is the label for every w, or the mean of n labels."""
     a, rest = task.spectrum(4000)
     r = population_risk(task, w, n, 0.7)
     assert r.bias == pytest.approx((1 + 1 / n) * (a.sum() + rest), rel=1e-10)
@@ -212,11 +212,13 @@ def test_one_token_and_equal_weights(task, w, n):
 @pytest.mark.parametrize("task", [Affine(2), Affine(5), ReLU(3), ReLU(8), Quadratic(3)], ids=str)
 @pytest.mark.parametrize("n", [2, 4])
 def test_nearest_neighbor_limit(task, n):
-    """w to infinity: the nearest token's label; its angle exceeds theta with probability (1 - F)^n."""
+    """As w grows, the nearest label is predicted; its angle exceeds theta with probability (1 - F)^n."""
     theta = np.linspace(0, np.pi, 200_001)
     half = (task.dim - 1) / 2
     beyond = 1 - betainc(half, half, np.sin(theta / 2) ** 2)
-    limit = 2 * np.trapezoid(beyond**n, task.variogram(theta))  # by parts
+    limit = 2 * np.trapezoid(
+        beyond**n, task.variogram(theta)
+    )  # integration by parts gives this form
     r = population_risk(task, 1e5, n, 1.0)
     assert r.bias == pytest.approx(limit, rel=2e-3)
     assert risk.nearest_neighbor_risk(task, n, 1.0).bias == pytest.approx(limit, rel=1e-8)
@@ -224,7 +226,7 @@ def test_nearest_neighbor_limit(task, n):
 
 
 def test_waves_finer_than_the_window():
-    """On the circle, against one fine grid: the mesh must follow the function, not the kernel alone."""
+    """One fine grid on the circle shows that the mesh must follow the function, not only the kernel."""
     L, w, n = 300.0, 3.0, 1000
     theta, degrees = (np.arange(2048) + 0.5) * np.pi / 2048, np.arange(2, 800, 2)
     a = 2 * jv(degrees, L) ** 2
@@ -245,7 +247,7 @@ def test_slope_against_differences(task, w, n):
     r = population_risk(task, w, n, 0.5)
     near = population_risk(task, np.array([w - h, w + h]), n, 0.5)
     for ours, values in ((r.bias_slope, near.bias), (r.noise_slope, near.noise)):
-        # differences lose what the two values share
+        # differences lose the digits that the two values share
         noise_floor = 1e-12 * values.max() / h
         assert ours == pytest.approx((values[1] - values[0]) / (2 * h), rel=1e-6, abs=noise_floor)
 
@@ -362,7 +364,7 @@ def test_the_bias_is_a_sum_over_degrees(task):
 
 
 def test_a_search_does_not_check_the_angles_of_the_package(monkeypatch):
-    """They were checked 26 times, and each window and each noise level where it was needed."""
+    """A search evaluates many risks, each of which would check the same angles."""
     taken, reals = [], checks.reals
 
     def count(value, name, *limits, **options):

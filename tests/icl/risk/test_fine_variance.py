@@ -28,7 +28,7 @@ from icl_book.measurements.planet import mean_risks
 
 POWER, FINE, SIGMA, N = (0.0, 1.0, 0.5), 0.3, 0.5, 20
 SMOOTH, ROUGH = Spectrum(3, POWER), Spectrum(3, POWER, rest=FINE)
-# of a stochastic comparison, in standard errors: false alarm 6e-7
+# maximal standard errors of a stochastic comparison: the false-alarm rate is 6e-7
 MAX_SIGMAS = 5
 
 
@@ -43,7 +43,7 @@ class Own(Zonal):
 
 
 def rough_map():
-    """A map of independent values 1 and -1: hardly anything of it is smooth."""
+    """Return a map of independent values 1 and -1, of which hardly anything is smooth."""
     return np.random.default_rng(0).choice([-1.0, 1.0], size=(60, 120))
 
 
@@ -78,7 +78,7 @@ def raised(call, smooth, rough):
 
 
 def cases(calls):
-    """Return all functions with all pairs, but for samples of a map: two maps' have unlike errors."""
+    """Return all functions with all pairs, except samples of a map, since two maps have unlike errors."""
     return [
         pytest.param(call, kind, id=f"{call.__name__}-{kind}")
         for call in calls
@@ -118,7 +118,7 @@ def test_an_invalid_fine_variance_is_refused_everywhere(call):
 
 # ------------------------------------------------------------------------- by hand
 def test_one_token_by_hand():
-    """Its label is copied: ``E (f(x) + e - f(x_q))^2`` is twice the variance and that of the noise."""
+    """Its label is copied, so ``E (f(x) + e - f(x_q))^2`` is twice the variance plus that of the noise."""
     for task, variance in ((ROUGH, 1.5 + FINE), (Own(3), 1.5 + FINE), (EARTH, 1.0)):
         copied = 2 * variance + SIGMA**2
         for risk in (
@@ -141,7 +141,7 @@ def test_one_token_by_hand():
 
 
 def test_nothing_but_fine_variance_by_hand():
-    """The mean of all labels is best of all averages: ``u + (u + sigma^2) / n``; zero is best of all."""
+    """The mean of all labels is the best average, with ``u + (u + sigma^2) / n``; zero is still better."""
     noise = Spectrum(4, (0.0, 0.0), rest=2.0)
     best = optimal_window(noise, N, SIGMA)
     assert best.w == 0 and best.risk == pytest.approx(2 + 2.25 / N, rel=1e-12)

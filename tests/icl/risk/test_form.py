@@ -1,4 +1,4 @@
-"""The theorem on the form of the minimizer: each step of its proof, with an error that must be noticed."""
+"""Each step of the proof on the form of the minimizer, with planted errors that must be noticed."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from oracles.reflection import circle, circle_means, mean_weight, turning
 
 
 def rotation(dim, angle):
-    """A rotation that turns every vector by the same angle, in an even dimension."""
+    """Return a rotation that turns every vector by the same angle, in an even dimension."""
     c, s = np.cos(angle), np.sin(angle)
     return np.kron(np.eye(dim // 2), [[c, -s], [s, c]])
 
@@ -47,7 +47,7 @@ def test_attention_rises_with_the_score_and_for_three_tokens_both_ends_together_
     mu, opposite = mean_weight(t, dim, rho, n), mean_weight(-t, dim, rho, n)
     assert np.all(np.diff(mu) > 0) and np.all(np.diff(opposite) < 0)
     rise = np.diff(mu + opposite)
-    if n == 2:  # even classes tell nothing
+    if n == 2:  # even classes show nothing
         assert np.abs(rise).max() < 1e-12
     else:
         assert np.all(rise > 0)
@@ -77,7 +77,7 @@ def test_the_inequality_on_pairs_of_tokens(sign):
 
 
 def ridge_covariance(g, dim, theta):
-    """E g(q.x) g(q.x') at these angles, q uniform on the sphere, by averages over a circle and a radius."""
+    """Return E g(q.x) g(q.x') at these angles, q uniform, by averages over a circle and a radius."""
     square, p = np.ones(1), np.ones(1)
     if dim > 2:
         y, p = roots_jacobi(30, (dim - 4) / 2, 0)
@@ -127,7 +127,7 @@ class TwoWaves(Zonal):
 
 
 def test_on_the_circle_a_layer_at_right_angles_can_be_better():
-    """By two codes: the best multiple of I, and a quarter turn that is better."""
+    """Two codes find a quarter turn that is better than the best multiple of I."""
     task, right = TwoWaves(2), np.pi / 2
     best = optimal_window(task, 20, 0.0)
     assert (best.w, best.risk) == (
@@ -170,7 +170,7 @@ def test_a_turn_of_no_agreement_loses_to_equal_weights():
 
 @pytest.mark.parametrize("task", [Spectrum(3, (0.0,) * 8 + (1.0,)), Cosine(5, 8.0)], ids=str)
 def test_short_waves_are_not_covered_and_fail_at_a_fixed_length(task):
-    """Short waves with three tokens: at some length of M x turning away adds less than nothing."""
+    """For short waves and three tokens, turning away lowers the risk at some length of M x."""
     theta = np.linspace(0, np.pi / 2, 1001)
     assert np.diff(task.covariance(np.cos(theta))).max() > 0
     gains = [

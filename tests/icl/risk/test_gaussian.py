@@ -28,7 +28,7 @@ FAR = [(1, 2.7, 5), (1, 0.03, 10**12), (16, 0.9, 10**5), (16, 0.2, 3), (256, 0.5
     "dim, w, n", [(2, 0.7, 3), *(pytest.param(*far, marks=pytest.mark.slow) for far in FAR)]
 )
 def test_reference_over_the_whole_range(dim, w, n):
-    """d to 256, n to 1e12, w to 10; the reference's cost grows with w sqrt(d)."""
+    """Settings reach d = 256, n = 1e12 and w = 10; the cost of the reference grows with w sqrt(d)."""
     r = gaussian_risk(dim, w, n, 1.0)
     assert np.allclose([r.bias, r.noise], oracle.population_risk(dim, w, n), rtol=1e-10, atol=0)
 
@@ -40,7 +40,7 @@ def test_two_tokens(tau):
 
 
 def test_both_tables_agree(monkeypatch):
-    """Up to 1e12 tokens a shorter table serves; the longer one gives the same."""
+    """Up to 1e12 tokens a shorter table serves, and the longer one gives the same numbers."""
     tau = np.linspace(0, 14, 50)
     short = gaussian_moments.weight_moments(tau, 1e12)
     monkeypatch.setattr(gaussian_moments, "_REACH", (1e30,))

@@ -1,4 +1,4 @@
-"""The theorems on Gaussian tokens: the laws at every w, the best matrix, and what a wrong law would do."""
+"""The theorems on Gaussian tokens: the laws at every w, the best matrix, and planted wrong laws."""
 
 import math
 
@@ -48,7 +48,7 @@ def test_bounds_for_every_n(n, share):
 
 # ------------------------------------------------------ noise and distance with their constants
 def test_distance_at_twenty_random_settings():
-    """Against moments of the prediction that are summed, not derived."""
+    """Moments of the prediction are summed here, not derived."""
     rng = np.random.default_rng(8)
     for _ in range(20):
         dim, w = int(rng.integers(1, 9)), math.exp(rng.uniform(-3, 0.3))
@@ -69,13 +69,13 @@ def test_at_one_the_distance_is_the_bias():
 
 
 def off(law, dim, w, lengths):
-    """Exact over law, less one, of noise and distance, at two context lengths; shape (2, 2)."""
+    """Return exact over law, minus one, of noise and distance, at two context lengths; shape (2, 2)."""
     exact = np.array([oracle.long_means(dim, w, length) for length in lengths])
     return np.expm1(exact - np.array([law(dim, w, length) for length in lengths]))
 
 
 def is_the_law(law, dim, w, lengths):
-    """Whether both ratios tend to one like 1 / log n, or are one already."""
+    """Return whether both ratios tend to one like 1 / log n, or are one already."""
     far, farther = np.abs(off(law, dim, w, lengths))
     falls = lengths[1] / lengths[0]
     return bool(np.all(farther < 0.03) and np.all((farther < 1e-9) | (farther < 1.5 * far / falls)))
@@ -121,7 +121,7 @@ SETTINGS = [
 
 @pytest.mark.parametrize("dim, w, lengths", SETTINGS)
 def test_laws_of_noise_and_distance(dim, w, lengths):
-    """Exact moments in contexts of e^400 and e^1600 tokens, computed by other code."""
+    """Other code computes exact moments in contexts of e^400 and e^1600 tokens."""
     assert is_the_law(book, dim, w, lengths)
 
 
@@ -161,7 +161,7 @@ def test_a_wrong_law_is_noticed(dim, w, error):
 
 # --------------------------------------------------------- the golden ratio: slope and gap
 def slope_at_one(dim, n, noise_std, dropped=0.0):
-    """R'(1) for L = 1 from C and D alone, no derivative; ``dropped`` is a part left out."""
+    """Return R'(1) for L = 1 from C and D alone, without derivatives; ``dropped`` is a part left out."""
     r, p = oracle.query_law(dim, 200)
     c, d = weight_moments(r, float(n))[:2]
     distance = dim * c + r**2 * (c - 6 * d)
@@ -180,7 +180,7 @@ def test_slope_at_one_at_twenty_random_settings():
 
 
 def gap_tends_to(law, dim, noise_std):
-    """Whether the exact half slope over the law tends to one like 1 / log n."""
+    """Return whether the exact half slope over the law tends to one like 1 / log n."""
     lengths = (1000, 8000)
     far, farther = (
         abs(math.expm1(oracle.long_gap(dim, length, noise_std) - law(dim, length)))
@@ -224,7 +224,7 @@ MATRICES = [
 
 
 def matrix_formula(matrix, n, noise_std, aligned=False):
-    """Risk of a matrix in the plane from C, D, length and angle of ``M x_q``; or with the angle zero."""
+    """Return the risk of a plane matrix from C, D, length and angle of ``M x_q``, or with angle zero."""
     r, p = oracle.query_law(2, 60)
     total = 0.0
     for angle in np.arange(64) * np.pi / 32:

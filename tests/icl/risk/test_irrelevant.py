@@ -28,7 +28,7 @@ def test_the_integral_over_ranks_is_the_exact_risk(k, extra, c, e, n, sigma):
     bias, noise = ranks.risk(n, sigma)
     assert bias == pytest.approx(risk.bias, rel=1e-9)
     assert sigma**2 * noise == pytest.approx(risk.noise, rel=1e-9)
-    # its derivative in e, and planted: one token too many above
+    # this is its derivative in e; the planted error is one token too many above
     h = 0.003 * e
     low, high = (exact(k, extra, c, e + side * h, n, sigma).total for side in (-1, 1))
     slope = ranks.slope(n, sigma)
@@ -51,7 +51,7 @@ def test_for_three_and_more_directions_the_integrand_falls_at_every_rank(
     by_parts = ranks.level_slope_by_parts(sigma)
     assert np.abs(slope - by_parts)[seen].max() < 1e-10 * size
     assert (by_parts / ranks.f)[seen].max() < 1e-12 and slope.min() < 0
-    # planted: k - 1 in place of k - 3, and without tau
+    # the planted errors are k - 1 in place of k - 3, and a missing tau
     assert np.abs(slope - ranks.level_slope_by_parts(sigma, shift=1))[seen].max() > 0.01 * size
     if k > 3:
         assert (
@@ -60,14 +60,14 @@ def test_for_three_and_more_directions_the_integrand_falls_at_every_rank(
 
 
 def test_in_two_directions_it_rises_at_some_rank():
-    """So no proof can go rank by rank there; the risk rises nevertheless."""
+    """A proof rank by rank is therefore impossible there, but the risk rises nevertheless."""
     ranks = Ranks(2, 30.0, 5.0, *sphere_law(2), nodes=150)
     assert ranks.level_slope(2.0).max() > 1e-3
     assert ranks.slope(2, 2.0) > 0 and ranks.slope(50, 2.0) > 0
 
 
 def test_dropped_scores_by_sampling():
-    """Any independent noise in the scores hurts: the risk by formula and by drawing contexts."""
+    """Any independent noise in the scores hurts, by the formula and by sampled contexts."""
     k, c, e, n, sigma = 3, 4.0, 3.0, 6, 0.7
     rng, count = np.random.default_rng(0), 200_000
     u = rng.standard_normal((count, n + 1, k))
@@ -82,7 +82,7 @@ def test_dropped_scores_by_sampling():
     total = bias + sigma**2 * noise
     assert abs(loss.mean() - total) < 4 * loss.std() / count**0.5
     clean = sum(Ranks(k, c, 0.0, *DROPPED).risk(n, sigma) * np.array([1, sigma**2]))
-    assert total > clean + 0.05  # planted: the sample tells the two apart
+    assert total > clean + 0.05  # the sample distinguishes the planted error
     assert abs(loss.mean() - clean) > 20 * loss.std() / count**0.5
 
 
@@ -126,7 +126,7 @@ def test_the_lower_bounds_of_long_contexts():
         risk = exact(k, extra, c, e, n, 1.0)
         assert k * risk.bias >= (1 - limit) ** 2
         assert risk.noise >= without * spread
-        # planted: the spread of twice the e
+        # the planted error is the spread of twice the e
         broken += bool(risk.noise < without * too_much)
     assert broken
 
@@ -139,14 +139,14 @@ def test_in_long_contexts_the_risk_rises_from_the_axis(k, extra, n):
 
 
 def test_one_direction_is_different():
-    """k = 1: the risk does not rise with every e, though e = 0 stays best."""
+    """For k = 1 the risk does not rise with every e, though e = 0 stays best."""
     base = low_rank_risk(2, 1, 11.66, 0.0, 4, 10.0).total
     near, far = (low_rank_risk(2, 1, 11.66, e, 4, 10.0).total / base for e in (6.0, 11.66))
     assert near == pytest.approx(1.378, abs=1e-3) and far == pytest.approx(1.235, abs=1e-3)
 
 
 def two_examples(k, c, b, s, count=120):
-    """F of the theorem on two examples, and 2 F' by its definition and by its last formula."""
+    """Return F of the theorem on two examples, and 2 F' by its definition and by its last formula."""
     t, w = _angles(k, count)
     gap, mean = t[:, None] - t, 1 - (1 - t)[:, None] * (1 - t)
     p, A = np.outer(w, w), 2 * mean / k + 2 * s**2
@@ -178,7 +178,7 @@ def test_irrelevant_directions_always_harm_two_examples(k, s):
 
 
 def law_of_the_gap(s, gap):
-    """The densities p and A p of the theorem in closed form for k = 2, 0 < gap < 2."""
+    """Return the densities p and A p of the theorem in closed form for k = 2, 0 < gap < 2."""
     K, E = (special.ellipkm1(gap**2 / 4) / np.pi**2, special.ellipe(1 - gap**2 / 4) / np.pi**2)
     return K, 2 * E + 2 * s**2 * K
 

@@ -47,7 +47,7 @@ def test_multiples_of_the_identity(task, w, n):
 
 @pytest.mark.parametrize("task", [ReLU(2), Cosine(2, 4.0), Affine(2)], ids=str)
 def test_long_contexts_on_the_circle(task):
-    """n to infinity: the weighted mean of P_l is I_l(kappa) / I_0(kappa) at kappa = |M x|."""
+    """As n grows, the weighted mean of P_l tends to I_l(kappa) / I_0(kappa) at kappa = |M x|."""
     M = gaussian(2, 4.0)
     phi = (np.arange(4000) + 0.5) * np.pi / 4000
     z = M @ [np.cos(phi), np.sin(phi)]
@@ -71,7 +71,7 @@ MATRICES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MATRICES)
 def test_against_sampling_and_autograd(name):
-    """Loss and its gradient by autograd, on fixed contexts; each test alarms falsely at the suite's rate."""
+    """Autograd gives the loss and its gradient on fixed contexts, at the suite's false-alarm rate."""
     task, M = MATRICES[name]
     n, noise_std, blocks, size, d = 12, 0.4, 200, 400, task.dim
     rng, rows = stream(7, "monte carlo"), []
@@ -99,14 +99,14 @@ def test_gradient_against_differences(name):
     h = 1e-3
     values = [matrix_risk(task, M + k * h * K, 12, 0.4).total for k in (-2, -1, 1, 2)]
     difference = np.dot([1, -8, 8, -1], values) / (12 * h)
-    # by the rule that the perturbed matrices need, too
+    # use the rule that the perturbed matrices need as well
     ours = matrix_risk(task, M + 1e-9 * K, 12, 0.4)
     assert (ours.gradient * K).sum() == pytest.approx(difference, rel=1e-7, abs=1e-9 * ours.total)
 
 
 @pytest.mark.parametrize("dim, tolerance", [(2, 1e-9), (3, 1e-9), (4, 1e-8), (5, 1e-6)])
 def test_rules_agree(dim, tolerance):
-    """A symmetric matrix has its own rule; a little turned, it needs the rule for any matrix."""
+    """A symmetric matrix has a separate rule; turned a little, it needs the rule for any matrix."""
     M = symmetric(*np.linspace(3, 6, dim))
     turned = M + 1e-10 * gaussian(dim, 1.0)
     ours, other = (matrix_risk(ReLU(dim), m, 15, 0.3) for m in (M, turned))
@@ -122,7 +122,7 @@ def test_seven_dimensions_need_few_eigenspaces():
 
 
 def test_the_refusal_names_a_function_that_takes_any_matrix():
-    """Its estimate is the exact risk, within the noise of a sample, where both can be had."""
+    """Its estimate is the exact risk, within the noise of a sample, where both can be computed."""
     M = symmetric(2, 2, 5, 5, 5, 8, 8)
     with pytest.raises(ValueError, match="metrics.evaluation_error samples") as refusal:
         matrix_risk(ReLU(7), M + gaussian(7, 1.0), 15, 0.3)
@@ -137,7 +137,7 @@ def test_the_refusal_names_a_function_that_takes_any_matrix():
 @pytest.mark.slow
 @pytest.mark.parametrize("w", [0.0, 2.0])
 def test_the_gradient_at_a_multiple_of_the_identity_is_one(w):
-    """So the flow from zero is one of numbers, and `population_flow` is the flow of matrices."""
+    """The flow from zero is therefore one of numbers, and `population_flow` is the flow of matrices."""
     h, task, n, noise_std = 1e-3, ReLU(2), 15, 0.2
     slope = float(population_risk(task, w, n, noise_std).slope)
     gradient = matrix_risk(task, w * np.eye(2), n, noise_std).gradient
@@ -150,7 +150,7 @@ def test_the_gradient_at_a_multiple_of_the_identity_is_one(w):
 # ------------------------------------------------------------------------ functions of a subspace
 def sphere(rng, *shape):
     x = torch.from_numpy(rng.standard_normal(shape))
-    return x / x.norm(dim=-1, keepdim=True)  # in one dimension, too
+    return x / x.norm(dim=-1, keepdim=True)  # one dimension is included
 
 
 SAMPLED = [(5, 2, 3.0, 0.0, 2, 0.0), (5, 2, 7.5, 0.5, 20, 0.1), (5, 1, 4.0, -1.0, 10, 0.3)]

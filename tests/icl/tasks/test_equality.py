@@ -1,4 +1,4 @@
-"""Classes are equal exactly if all that they are is equal: results are kept, and shared, by equality."""
+"""Classes are equal exactly if all their values are equal, because results are cached by equality."""
 
 import inspect
 from dataclasses import fields, is_dataclass, replace
@@ -11,7 +11,7 @@ from icl import tasks
 from icl.streams import NativeStream, stream
 
 MAP = np.random.default_rng(0).standard_normal((6, 12))
-#: Another value of each field; a field that has none here is a KeyError, so that it is put here.
+#: Another value of each field. A new field raises a KeyError until it gets a value here.
 OTHER = {
     "dim": 4,
     "lipschitz": 2.0,

@@ -19,7 +19,7 @@ def test_polynomials_of_three_dimensions_are_those_of_legendre():
 @pytest.mark.parametrize("even", [False, True])
 @pytest.mark.parametrize("dim", [2, 3, 5, 1000])
 def test_the_compiled_recurrence_gives_the_same_bits(dim, even, monkeypatch):
-    """As it takes over in the middle of a computation, its rounding must be that of NumPy."""
+    """It takes over in the middle of a computation, so its rounding must be that of NumPy."""
 
     def taken(before):
         monkeypatch.setattr(gegenbauer, "_taken", before)

@@ -56,6 +56,6 @@ def test_kriging_is_the_floor():
 
 
 def test_kriging_without_noise_of_a_class_with_few_dimensions():
-    """Affine functions in d dimensions are known from d + 1 tokens: nothing is left of the risk."""
+    """Affine functions in d dimensions are known from d + 1 tokens: the risk is zero."""
     form = QuadraticRisk.of(Affine(D), tokens()[:200], 0.0)
     assert form.risk(form.kriging()).abs().max() < 1e-8 < form.prior

@@ -23,7 +23,7 @@ def test_weights_that_fall_with_the_distance_are_in_order_and_others_are_not():
 
 
 def test_weights_concentrate_like_one_over_w():
-    """At n = 2 one minus the sum of squares is sech^2(w (t_1 - t_2) / 2) / 2, of order 1 / w."""
+    """At n = 2, one minus the sum of squares is sech^2(w (t_1 - t_2) / 2) / 2, of order 1 / w."""
     found = attention_window.concentration(dims=[2, 5], n_values=[2, 10])
     assert found.slope.to_numpy() == pytest.approx(-1, abs=0.2)
     assert (found.error < 1e-2).all()

@@ -23,7 +23,7 @@ def test_labels_have_the_declared_mean_and_variance():
     x = uniform_sphere(stream(1, "evaluation"), 1, 4, 3)
     y = task.sample(stream(2, "evaluation"), 200_000)(x.expand(200_000, 4, 3))
     assert set(y.unique().tolist()) == {-1.0, 1.0}
-    signal = (y[:, 0] * y[:, 1]).mean()  # of independent labels: that of the means
+    signal = (y[:, 0] * y[:, 1]).mean()  # for independent labels it is that of the means
     assert float(signal) == pytest.approx(
         float(mean.covariance(float(x[0, 0] @ x[0, 1]))), abs=0.01
     )
@@ -138,7 +138,7 @@ def test_equal_weights_collapse_in_one_layer_and_no_layer_beats_its_bound():
 
 @pytest.mark.parametrize("dim, limit", [(2, 0.3), (3, -0.5), (5, 0.6)])
 def test_cap_has_the_law_of_uniform_covariates_that_are_far_enough(dim, limit):
-    """Against rejection: the coordinate along the query and one across it."""
+    """The coordinates along and across the query agree with those of rejection sampling."""
     count = 40_000
     x = uniform_sphere(stream(0, "covariates"), count, 2, dim)
     u = stream(0, "evaluation").uniform(size=(count, 1))
@@ -175,7 +175,7 @@ MANY = [Affine(2), ReLU(2), ReLU(5), Cosine(3, 4.0), Quadratic(5), Affine(16), R
 @pytest.mark.parametrize("task", MANY, ids=str)
 @pytest.mark.parametrize("w", [0.3, 30.0, 1e5])
 def test_many_tokens_against_the_exact_risk(task, w):
-    """With 1e12 tokens in the window; what is left is the variance of f in it, of relative order w / 1e12."""
+    """With 1e12 tokens in the window only the variance of f in it remains, of relative order w / 1e12."""
     n = np.round(1e12 * asymptotics.effective_fraction(task.dim, w))
     exact = population_risk(task, w, n, 0.5)
     assert beyond.bias_limit(task, w) == pytest.approx(exact.bias, rel=1e-11 * (1 + w))
@@ -184,7 +184,7 @@ def test_many_tokens_against_the_exact_risk(task, w):
 
 @pytest.mark.parametrize("task", MANY, ids=str)
 def test_the_window_of_many_tokens(task):
-    """Against the exact window, and against the law at windows that the exact risk does not reach."""
+    """It agrees with the exact window, and with the law at windows that the exact risk does not reach."""
     n = asymptotics.sharp_context(task, [1e4, 1e5], 0.5)
     assert asymptotics.sharp_window(task, n, 0.5) == pytest.approx([1e4, 1e5], rel=1e-9)
     assert np.all(n == np.round(n))

@@ -16,7 +16,7 @@ def test_other_matrices_are_worse_and_a_narrow_direction_costs_least():
         excess = group.set_index("matrix").value
         assert excess.idxmin() == "a direction narrower by 10 %"
         if task == "affine":
-            # by hand: turned round adds 4 a_1 m_1, and m_1 is what is left of the function
+            # by hand: turning round adds 4 a_1 m_1, where m_1 is the remaining part of the function
             best = optimal_window(Affine(dim), 20, 1.0)
             m = attended_gegenbauer_means(dim, float(best.w), 20, 1)[0]
             turned = 4 * m / (3 * dim) / best.risk

@@ -54,7 +54,7 @@ def test_the_best_window_is_a_minimum_of_the_limit(name):
 
 
 def by_quadrature(dim, w, order):
-    """The limit by Gauss rules, in r and for E x_1 exp(s x_1) / E exp(s x_1) in x_1, s = w r."""
+    """Return the limit by Gauss rules in r, and in x_1 for E x_1 exp(s x_1) / E exp(s x_1), s = w r."""
     (x, p), (r, weight) = (roots_gegenbauer(60, dim / 2), np.polynomial.legendre.leggauss(order))
     r, weight = (1 + r) / 2, weight * dim * ((1 + r) / 2) ** (dim - 1)
     # the density of x_1 in the ball: (1 - x^2)^((d - 1) / 2)
@@ -76,7 +76,7 @@ def test_best_window_in_the_ball(dim, w, share):
 
 
 def test_sampled_tokens_in_the_ball():
-    """20,000 tokens at the limit's best window: the limit within 3 %, at the false-alarm rate of Z."""
+    """At the best window of the limit 20,000 tokens have the limit within 3 %, at the rate of Z."""
     dim, n, rng = 2, 20_000, np.random.default_rng(3)
     best, errors = gaussian_tokens.least_ball_limit(dim), []
     for _ in range(500):

@@ -44,7 +44,7 @@ def test_one_head_at_the_best_width_is_the_closed_form(m, tolerance):
 
 
 @pytest.mark.parametrize(
-    ("order", "m", "best"),  # by an optimizer with 45 to 60 digits
+    ("order", "m", "best"),  # an optimizer with 45 to 60 digits found these
     [
         (1, 2, [1.009546, 1.004730, 1.000353]),
         (2.5, 4, [1.408737, 1.027996, 1.002878]),
@@ -67,7 +67,7 @@ def test_the_limit_with_given_values_is_a_quadratic_form_in_powers_of_the_widths
     least = np.pi / (m + order) / np.sin(np.pi * m / (m + order))
     assert values.sum() == pytest.approx(1, abs=1e-12)
     assert values @ (bias + noise) @ values / least == pytest.approx(ratio, rel=1e-9)
-    # and no other values are better
+    # other values are worse
     for step in ([1, -1, 0], [0, 1, -1]):
         other = values + 0.01 * np.array(step)
         assert other @ (bias + noise) @ other > values @ (bias + noise) @ values
@@ -123,7 +123,7 @@ def test_kriging_lies_between_its_bounds_and_nothing_else_does():
 
 
 def test_the_factor_of_a_head_is_that_of_the_limit():
-    """Degree x sqrt(w) of a narrow head with the window w / alpha: exp(-alpha x^2 / 2)."""
+    """The degree x sqrt(w) of a narrow head with the window w / alpha has exp(-alpha x^2 / 2)."""
     w, alpha, x, nu = 1e6, 2.5, 0.7, 1.5
     degree = round(x * w**0.5)
     factor = ive(degree + nu, w / alpha) / ive(nu, w / alpha)

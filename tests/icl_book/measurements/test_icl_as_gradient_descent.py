@@ -18,7 +18,7 @@ def test_the_wanted_move_of_the_tokens_is_a_gradient_step():
 
 
 def test_layers_that_imitate_a_step():
-    """A matrix on each token makes it; a softmax layer with a V of its own nearly; another's V does not."""
+    """A matrix on each token makes it, a softmax layer with a fitted V nearly, and another V does not."""
     found = measured.imitations(context_length=6, dim=2, draws=60, seeds=2, seed=0)
     assert found.seed.unique().tolist() == [0, 1]
     assert not found.duplicated(["layer", "sharpness", "seed"]).any()
@@ -44,7 +44,7 @@ def test_least_squares_is_the_best_matrix():
 
 
 def test_reversed_weights_against_the_numbers_by_hand():
-    """One score s and zeros elsewhere; row sums are e^s + n - 1, and the target is the second token."""
+    """With one score s and zeros elsewhere, row sums are e^s + n - 1; the target is the second token."""
     R, n, reach = 1.0, 3, 2.0
     found = measured.reversed_weights(R=R, n=n, reach=reach).set_index("kind")
     low = np.exp([-2.0, 0, 0])
@@ -94,7 +94,7 @@ def test_residual_and_loss_are_preserved(kind, moving):
     assert torch.allclose(ours, wanted, rtol=1e-12, atol=rounding)
     instead = loss(A1, A2, X, moved, kind)
     assert torch.allclose(instead, loss(after[0], A2, after[1], B, kind), rtol=1e-12)
-    # rows of B sum to one, and go on to do so
+    # rows of B sum to one, before and after
     assert torch.allclose(moved.sum(-1), torch.ones(6, dtype=X.dtype))
     there = row_gradient(S_next, B, kind)
     assert not torch.allclose(row_gradient(S, moved, kind), there, rtol=1e-2)
@@ -102,7 +102,7 @@ def test_residual_and_loss_are_preserved(kind, moving):
 
 @pytest.mark.parametrize("length", [1e-3, 0.1, 1.0, 5.0])
 def test_the_target_moves_no_farther_than_proved(length):
-    """At random scores, and at the worst ones of small moves: (e_i - e_k) e_i' has norm sqrt 2."""
+    """This holds at random scores and at the worst small moves, where (e_i - e_k) e_i' has norm sqrt 2."""
     S, move = normal(500, 4), length * normal(500, 4, seed=1)
     B = (3 * normal(500, 4, seed=2)).softmax(-1)
     S[0] = torch.tensor([40.0, 0, 0, 0])

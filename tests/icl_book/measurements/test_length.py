@@ -1,4 +1,4 @@
-"""Rules for the window: against closed forms, limits, sampled contexts and a search of another kind."""
+"""Rules for the window agree with closed forms, limits, sampled contexts and another search."""
 
 import math
 
@@ -22,7 +22,7 @@ def test_every_rule_is_free_where_it_starts_and_the_right_power_stays_so():
     for task, own in (("ReLU", "n^(2/(d+2))"), ("affine", "n^(2/(d+3))")):
         assert price[task].idxmin() in (own, "(log n)^2")
         assert 1 < price[task, own] < 1.05
-        # the price of its window by the definition
+        # this is the price of its window by the definition
         made = {"ReLU": ReLU, "affine": Affine}[task](3)
         best = optimal_window(made, [100, 10_000], 0.5)
         kept = population_risk(made, best.w[0], 10_000, 0.5).total / best.risk[1]
@@ -30,7 +30,7 @@ def test_every_rule_is_free_where_it_starts_and_the_right_power_stays_so():
 
 
 def test_the_trial_s_table_of_seventy_two_settings():
-    """Medians and largest values of the trial, which another script computed; two digits of them."""
+    """Another script computed medians and largest values of the trial, to two digits."""
     table = length.carried(
         tasks=BOTH,
         dims=[3, 5, 8, 16],
@@ -118,7 +118,7 @@ def test_gaussian_prices_are_those_of_the_trial():
 
 
 def test_normalized_keys_have_the_risk_of_sampled_contexts():
-    """A false alarm in 16,000: four standard errors, 20,000 contexts."""
+    """With four standard errors and 20,000 contexts, one run in 16,000 is a false alarm."""
     dim, n, sigma = 4, 12, 0.5
     rng = np.random.default_rng(5)
     least, floor = length.normalized_risk(dim, n, sigma)
@@ -158,7 +158,7 @@ def test_the_context_chooses_a_window_for_its_own_function():
 
 
 def test_the_price_for_a_function_is_a_mean_over_contexts_of_this_function():
-    """The bias of one function, by sampled tokens: four standard errors, 40,000 contexts."""
+    """Sampled tokens give the bias of one function, with four standard errors and 40,000 contexts."""
     dim, n, w = 3, 15, 4.0
     odd, even, _ = length.by_parts(dim, n)(math.log(w))
     right, left = 0.9, 0.3

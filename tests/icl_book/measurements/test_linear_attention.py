@@ -55,7 +55,7 @@ def test_the_price_of_softmax_weights_is_below_e_squared_over_four():
 
 @pytest.mark.parametrize("dim", [2, 3, 8])
 def test_the_distance_from_this_price_falls_like_one_over_w(dim):
-    """Against a wrong limit it would not fall: a test without a tolerance that could be fitted."""
+    """The distance from a wrong limit would not fall, so this test needs no fitted tolerance."""
     found = linear_attention.long_neighbors(
         tasks=["affine"], dims=[dim], w_values=[1e4, 1e5], noise_std=0.3
     )
@@ -72,7 +72,7 @@ def test_the_identity_with_a_gain_is_linear_attention():
 
 
 def test_floors_of_affine_functions_by_hand():
-    """Half a sphere shows half of the slope: (1 - 1/2)^2. tanh and the identity lose the constant."""
+    """A half sphere shows half of the slope, (1 - 1/2)^2. tanh and the identity lose the constant."""
     found = floors(Affine(3)).set_index("activation").floor
     assert found["normalized sigmoid"] == pytest.approx(1 / 4, rel=0.01)
     # the constant over the variance, L^2 / 3 over L^2 / 9
@@ -120,7 +120,7 @@ def test_any_number_of_neighbors_has_a_risk():
         many = neighbors_risk(Affine(8), k, n, 0.0).bias
         fewer = neighbors_risk(Affine(8), k / 1e6, n / 1e6, 0.0).bias
         assert many == pytest.approx(fewer, rel=1e-9)
-    # these had no weights left
+    # here all weights could vanish
     for k in (5.1987999135460416e17, 4.6924588684912485e22, 6.114872176567184e23):
         assert neighbors_risk(Affine(8), k, 4.5040107988911897e24, 0.0).bias > 0
 

@@ -26,7 +26,7 @@ def test_printed_bounds_are_what_their_mathematics_says():
 
 
 def test_printed_constants_stand_beside_what_is_proved():
-    """By hand: f has the constant R / 2, <f, v> has R^2 times that."""
+    """Computed by hand, f has the constant R / 2, and <f, v> has R^2 times that."""
     table = lipschitz_bounds.printed_constants(n_values=[5], radii=[4.0])
     assert len(table) == len(lipschitz_bounds.LIPSCHITZ)
     last = table.iloc[-1]
@@ -36,7 +36,7 @@ def test_printed_constants_stand_beside_what_is_proved():
 
 
 def test_no_size_exceeds_the_largest_and_one_reaches_it():
-    """By hand: |f| of one large score, and 1 / alpha of equal scores."""
+    """Computed by hand, these are |f| of one large score, and 1 / alpha of equal scores."""
     assert lipschitz_bounds.largest_size("f", 7, 4.0) == 0
     equal = 2 / math.log(10) - math.log10(4)
     assert lipschitz_bounds.largest_size("1/alpha", 4, 2.0) == pytest.approx(equal)
@@ -70,7 +70,7 @@ def test_the_range_of_curvature_is_that_of_two_tokens():
 
 
 def test_random_starts_find_the_range_of_curvature_as_well(monkeypatch):
-    """The first start is at the end of the range already; here it is moved away from it."""
+    """The first start is at the end of the range already, so it is moved away here."""
     start = lipschitz_bounds.extreme_curvature(n_values=[9], starts=1, steps=1, seed=0)
     assert np.allclose(start.value, 1, atol=1e-12)
     monkeypatch.setattr(lipschitz_bounds, "P_LOW", 0.5)
@@ -91,7 +91,7 @@ def test_dividing_the_data_out_makes_the_steps_independent_of_the_condition():
 
 
 def test_the_safe_step_and_newton_reach_the_goal():
-    """Against a descent of a few lines, by autograd."""
+    """They agree with a descent of a few lines, by autograd."""
     rng = np.random.default_rng(0)
     A1, A2 = (torch.from_numpy(rng.standard_normal((6, 2))) for _ in range(2))
     B = (A1 @ torch.from_numpy(rng.standard_normal((2, 2))) @ A2.T).softmax(-1)
@@ -124,7 +124,7 @@ PLAIN = {
 
 
 def slope(function, s, R):
-    """The largest quotient at scores s: R times the norm of the Jacobian, as log10."""
+    """Return the log10 of the largest quotient at scores s, R times the norm of the Jacobian."""
     jacobian = torch.func.jacrev(PLAIN[function])(s)
     return math.log10(R * torch.linalg.matrix_norm(jacobian, 2).item())
 
@@ -164,7 +164,7 @@ def test_smallest_normalizer_is_attained_and_never_beaten():
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("n, R", [(2, 0.5), (3, 2.0), (16, 1.0), (16, 3.0), (40, 4.0)])
 def test_no_scores_pass_the_proved_constant(function, n, R):
-    """Random scores of the ball, of few and of many large entries."""
+    """Random scores of the ball have few or many large entries."""
     rng = np.random.default_rng(0)
     for power in (1, 1, 3, 3, 7, 7):
         s = torch.from_numpy(rng.standard_normal(n) ** power)

@@ -27,7 +27,7 @@ def test_recorded_numbers_stand_beside_their_step_and_seed():
 
 
 def test_first_plain_step_is_the_one_by_hand():
-    """w_1 = rate L^2 / (3 d^3) (1 - 1 / n), for every L, up to the noise of the batch."""
+    """By hand, w_1 = rate L^2 / (3 d^3) (1 - 1 / n), for every L, up to the noise of the batch."""
     units = pretraining.trained_norms(
         {L: ReLU(3, lipschitz=L) for L in (1.0, 2.0)},
         covariates=None,
@@ -95,7 +95,7 @@ def test_a_random_v_adds_its_own_square_and_nothing_else():
 
 
 def test_best_corner_of_one_token_by_hand():
-    """One token has weight one: c* = a_0 / (k(1) + sigma^2), whatever w is."""
+    """A single token has weight one, so c* = a_0 / (k(1) + sigma^2) for every w."""
     found = pretraining.corner_optimum(
         Affine(2), context_length=1, noise_stds=[0.0, 1.0], contexts=40000
     ).set_index("noise_std")

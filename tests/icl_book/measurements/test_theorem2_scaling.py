@@ -66,14 +66,14 @@ def test_the_ingredients_of_the_sketch_have_their_exponents():
 
 @pytest.mark.parametrize("dim", [2, 5])
 def test_the_narrowest_window_averages_many_tokens(dim):
-    """The noise that is left is the sum of the squared weights, one over their number."""
+    """The remaining noise is the sum of the squared weights, one over their number."""
     n = theorem2_scaling.many_tokens(dim)
     left = population_risk(Affine(dim), 1e5, n, noise_std=1.0).noise
     assert left == pytest.approx(1e-12, rel=1e-3)
 
 
 def test_adam_needs_more_steps_in_longer_contexts_because_it_remembers_the_start():
-    """The chapter's cell as it stands. With the usual memory a sampled run of large batches ends at 0.858."""
+    """This runs the chapter's cell; with the usual memory a run of large batches ends at 0.858."""
     cells = jupytext.read(ROOT / "notebooks/theorem2_scaling.py").cells
     (cell,) = (c.source for c in cells if c.cell_type == "code" and "betas=" in c.source)
     names = {"np": np, "pd": pd, "torch": torch, "steps": 800, "learning_rate": 0.1}
@@ -86,7 +86,7 @@ def test_adam_needs_more_steps_in_longer_contexts_because_it_remembers_the_start
 
 
 def test_training_ends_within_about_one_percent_of_the_best_window():
-    """Twenty seeds that no chapter has: the standard error of the mean is 0.3 %."""
+    """With twenty seeds that no chapter uses, the standard error of the mean is 0.3 %."""
     fresh = [UnitConfig(ReLU(5, lipschitz=4.0), 1.0, 20, seed=1000 + seed) for seed in range(20)]
     fast = {"stream": "native", "dtype": "float32"}
     trained = pretrain(fresh, steps=800, batch_size=128, learning_rate=0.1, **fast)

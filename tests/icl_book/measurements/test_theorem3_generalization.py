@@ -25,7 +25,7 @@ def test_the_right_guess_costs_nothing_and_a_wrong_one_its_price():
     assert np.allclose(found.price[2:4], 1, atol=1e-9)
     assert (found.drop([2, 3]).price > 1.05).all()
     assert np.allclose(found.price[1::2], found.limit[1::2], atol=0.01)
-    # an independent route: the class at L' itself, with the window for L
+    # independently, take the class at L' itself, with the window for L
     w = optimal_window(ReLU(4, 1.0), 100, 0.5).w
     risk = population_risk(ReLU(4, 2.0), w, 100, 0.5).total
     best = optimal_window(ReLU(4, 2.0), 100, 0.5).risk

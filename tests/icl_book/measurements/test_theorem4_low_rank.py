@@ -70,7 +70,7 @@ def test_the_risk_on_one_sphere_in_the_limit_is_an_integral_in_three_dimensions(
     + [(7, 5, 12.87, 18.9, 0.0155)],
 )
 def test_where_weight_on_irrelevant_directions_begins_to_help(dim, rank, change, best, left):
-    # computed by a referee of this book, with other code
+    # independent code computed these numbers
     assert low_rank.change_of_sign(dim, rank) == pytest.approx(change, abs=0.01)
     scale = low_rank.best_scale(dim, rank, np.inf, 0.0)
     assert scale == pytest.approx(best, rel=0.005)
