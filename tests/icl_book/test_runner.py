@@ -70,7 +70,7 @@ def tree(tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(execute, "_papermill", lambda *a: pytest.fail("a kernel was started"))
     # cards stand for their evidence
-    monkeypatch.setattr(record, "_judged", lambda card: card)
+    monkeypatch.setattr(record, "_judge_anew", lambda card: card)
     swept = SimpleNamespace(sweep=lambda *_: None)
     monkeypatch.setattr(schedule, "process", swept)
     return tmp_path
