@@ -151,9 +151,6 @@ def test_what_cannot_be_stacked_and_what_is_narrow_have_no_second_drawing():
     nested.add_subplot(outer[0])
     nested.add_subplot(outer[1].subgridspec(2, 1)[0])
     assert narrow.svg(nested) is None
-    long, ax = plt.subplots(figsize=(7.6, 3))
-    ax.set_title("a title that goes on and on, " * 3)
-    assert narrow.svg(long) is None
 
 
 def test_a_kernel_keeps_both_and_draws_the_wide_one_first():

@@ -41,6 +41,7 @@ FILES = {
     "book/icl_book/claims/judge.py": "from icl_book.claims.card import Card\n",
     "book/icl_book/claims/card.py": "constant = 1\n",
     "book/icl_book/figures/table.html.j2": "",
+    "book/icl_book/figures/icl.mplstyle": "",
     "book/icl_book/measurements/tiny.py": "constant = 1\n",
     "book/icl_book/site/card.html.j2": "",
     "requirements.lock": "numpy==1\n",
@@ -89,6 +90,7 @@ EDITS = [
     ("book/icl_book/notebook.py", "style = 2\n", True),
     ("book/icl_book/figures/plots.py", "colour = 2\n", True),
     ("book/icl_book/figures/table.html.j2", "a row\n", True),
+    ("book/icl_book/figures/icl.mplstyle", "axes.grid: True\n", True),
     ("book/icl_book/measurements/tiny.py", "constant = 2\n", False),
     ("book/icl_book/claims/evidence.py", "constant = 2\n", True),
     ("book/icl_book/claims/judge.py", "constant = 2\n", False),
@@ -201,7 +203,7 @@ def _imports(tree):
 
 
 #: Packages that show what was computed.
-SHOWING = {"IPython", "cycler", "jinja2", "markupsafe", "matplotlib_inline", "tqdm", "traitlets"}
+SHOWING = {"IPython", "jinja2", "markupsafe", "matplotlib_inline", "tqdm", "traitlets"}
 
 
 def test_what_chapters_reach_imports_by_statements_and_from_packages_whose_versions_count():
@@ -211,7 +213,7 @@ def test_what_chapters_reach_imports_by_statements_and_from_packages_whose_versi
         for name in plan.notebooks()
         for path, text in [(name, "\n".join(plan.code(name)))]
         + [(path, (ROOT / path).read_text()) for path in plan.sources(name)[1]]
-        if not path.endswith((".css", ".js", ".j2", ".json"))
+        if not path.endswith((".css", ".js", ".j2", ".json", ".mplstyle"))
     }
     homes, found = packages_distributions(), set()
     for path, text in code.items():

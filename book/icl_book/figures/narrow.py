@@ -6,8 +6,6 @@ out. On the pages, `icl_book.site.extension` shows it in place of the figure whe
 
 from __future__ import annotations
 
-import itertools
-import re
 from typing import Any
 
 from IPython.core.formatters import BaseFormatter
@@ -35,6 +33,8 @@ MIN_PANEL_HEIGHT, MAX_PANEL_HEIGHT = 1.8, 2.4
 MIN_LABELED_WIDTH = 1.7
 #: Height of a line of text in inches. Names at an axis get enough of them that they do not overlap.
 LINE_HEIGHT = 0.19
+#: Height in inches of a label at the end of a line.
+LABEL_HEIGHT = 13 / 72
 #: Inches for the labels beside and below a panel.
 BESIDE_PANEL, BELOW_PANEL = 0.8, 0.65
 
@@ -60,17 +60,15 @@ def attach(shell: Any) -> None:
 def svg(figure: Figure) -> str | None:
     """Draw a figure again for a narrow screen, as SVG text.
 
-    The figure has been drawn once, as a kernel does before. The panels must stand in one grid; each gets the
-    labels that it shared with others. The result is None for a figure that is already narrow, and for one
-    that its text makes too wide.
+    The figure has been drawn once, as a kernel does before. Each panel gets the labels that it shared with
+    others. The result is None for a figure that is already narrow, and for panels that do not stand in one
+    grid.
     """
     if figure.get_figwidth() <= MAX_WIDTH or not stack(figure):
         return None
     _write_labels(figure)
-    # A layout takes a third of the time of a drawing, so the width is measured on the drawing itself.
     drawn: str = print_figure(figure, "svg", pad_inches=RIM, metadata={"Date": None})
-    (points,) = re.findall(r'<svg [^>]*?\bwidth="([\d.]+)pt"', drawn)
-    return drawn if float(points) / 72 <= MAX_WIDTH + 2 * RIM else None
+    return drawn
 
 
 def stack(figure: Figure) -> bool:
@@ -115,29 +113,13 @@ def _choose_height(ax: Axes, highest: float) -> float:
 
 def _write_labels(figure: Figure) -> None:
     """Write labels of lines again, as sizes have changed, and legends and long labels below the panels."""
-    named: dict[str, Any] = {}
-    for ax in figure.axes:
-        handles, names = ax.get_legend_handles_labels()
-        named |= dict(zip(names, handles, strict=True))
-    legends = [legend for ax in figure.axes if (legend := ax.get_legend())] + figure.legends
-    below = {
-        text.get_text(): named.get(text.get_text(), handle)
-        for legend in legends
-        for text, handle in zip(legend.get_texts(), legend.legend_handles, strict=True)
-    }
-    for legend in legends:
-        legend.remove()
+    below = _remove_legends(figure)
     if any(text.get_label() == plots.AT_END for ax in figure.axes for text in ax.texts):
         # The layout with these labels says how much room they have.
         figure.draw_without_rendering()
     if ends := _remove_labels(figure, plots.AT_END):
-        room = min(ax.get_window_extent().width for ax in ends)
-        if room > MIN_LABELED_WIDTH * figure.dpi:
-            lacking = max(
-                count * 13 / 72 - ax.get_window_extent().height / figure.dpi
-                for ax, count in ends.items()
-            )
-            figure.set_figheight(figure.get_figheight() + max(lacking, 0))
+        if min(ax.get_window_extent().width for ax in ends) > MIN_LABELED_WIDTH * figure.dpi:
+            _make_higher(figure, ends)
             plots.label_ends(*ends)
         else:
             below |= {name: line for ax in ends for name, line in plots.labeled(ax)}
@@ -147,12 +129,40 @@ def _write_labels(figure: Figure) -> None:
         plots.legend_below(figure, below)
 
 
-def _remove_labels(figure: Figure, of: str) -> dict[Axes, int]:
+def _remove_legends(figure: Figure) -> dict[str, Any]:
+    """Remove all legends, and return the artists that they name, by their names."""
+    named: dict[str, Any] = {}
+    for ax in figure.axes:
+        handles, names = ax.get_legend_handles_labels()
+        named |= dict(zip(names, handles, strict=True))
+    shown = {}
+    for legend in [*(ax.get_legend() for ax in figure.axes), *figure.legends]:
+        if legend is not None:
+            for text, handle in zip(legend.get_texts(), legend.legend_handles, strict=True):
+                shown[text.get_text()] = named.get(text.get_text(), handle)
+            legend.remove()
+    return shown
+
+
+def _remove_labels(figure: Figure, kind: str) -> dict[Axes, int]:
     """Remove the labels of one kind, and return how many each panel had, for those that had any."""
-    found = {ax: [text for text in ax.texts if text.get_label() == of] for ax in figure.axes}
-    for text in itertools.chain(*found.values()):
-        text.remove()
-    return {ax: len(texts) for ax, texts in found.items() if texts}
+    counts = {}
+    for ax in figure.axes:
+        texts = [text for text in ax.texts if text.get_label() == kind]
+        for text in texts:
+            text.remove()
+        if texts:
+            counts[ax] = len(texts)
+    return counts
+
+
+def _make_higher(figure: Figure, counts: dict[Axes, int]) -> None:
+    """Make a figure so much higher that each panel has room for this many labels at its ends."""
+    lacking = [
+        count * LABEL_HEIGHT - ax.get_window_extent().height / figure.dpi
+        for ax, count in counts.items()
+    ]
+    figure.set_figheight(figure.get_figheight() + max(0, *lacking))
 
 
 def _write_names(ax: Axes, cells: dict[tuple[int, int], list[Axes]], row: int, column: int) -> None:

@@ -1,9 +1,8 @@
 """The figures' style: theme and palette, and the marks that all chapters draw with.
 
-An exact number is a line, a sampled one a point with its interval, in every figure. Theme, palettes and heat
-maps are seaborn's. Its ``colorblind`` palette (Okabe-Ito) is distinguishable with the common forms of color
-blindness, and every series also has its own marker or label. Theme and palette are written out below, because
-seaborn takes longer to import than many a chapter to compute; only heat maps import it.
+An exact number is a line, a sampled one a point with its interval, in every figure. The file ``icl.mplstyle``
+beside this module sets the theme and the palette, which is distinguishable with the common forms of color
+blindness, and every series also has its own marker or label.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ import itertools
 import re
 import string
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from cycler import cycler
 from IPython import get_ipython
 from IPython.display import HTML
 from matplotlib import scale
@@ -34,12 +33,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from icl_book.markup import environment, format_number
 
-_BLUE, _ORANGE, _GREEN, _RED, _PURPLE = "#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc"
-_SKY = "#56b4e9"
-_DARK = "#3b3b3b"
+#: The settings of matplotlib that all figures have.
+STYLE = Path(__file__).with_name("icl.mplstyle")
 
-#: Colors of series, in order. Those of seaborn's palette that are too pale for lines on white are left out.
-PALETTE = (_BLUE, _RED, _GREEN, _PURPLE, _ORANGE, _SKY, _DARK)
+#: Colors of series, in order.
+PALETTE = tuple(
+    matplotlib.rc_params_from_file(STYLE, use_default_template=False)["axes.prop_cycle"].by_key()[
+        "color"
+    ]
+)
+_BLUE, _RED, _GREEN, _PURPLE, *_, _DARK = PALETTE
 
 #: A color for each role, so that the same thing looks the same in every chapter.
 COLORS = {
@@ -67,66 +70,14 @@ MARKERS = "os^Dv<>"
 #: Artist labels of the texts of `label_ends` and `label_lines`. Legends leave out names that begin with "_".
 AT_END, BESIDE = "_at end", "_beside"
 
+#: Points between two labels of `label_ends`.
+_SPACING = 12.0
 #: `label_lines` takes a pixel darker than this for a drawn thing, and a lighter one for shading or the grid.
 _MAX_INK = 180
 #: It keeps this many pixels around a label free.
 _GAP = 5
 #: It does not move a label further from other lines than this many pixels.
 _FAR = 40
-
-#: Size of text in points. Pages show figures at the size at which they are drawn, so that it is 14 px there.
-TEXT = 10.5
-
-_SIZES = (
-    "font.size",
-    "axes.labelsize",
-    "axes.titlesize",
-    "xtick.labelsize",
-    "ytick.labelsize",
-    "legend.fontsize",
-    "legend.title_fontsize",
-    "figure.titlesize",
-    "figure.labelsize",
-)
-
-#: Seaborn's theme "ticks" in the context "paper", as far as it differs from matplotlib and the book keeps it.
-_THEME: dict[Any, Any] = {
-    "axes.axisbelow": True,
-    "axes.labelcolor": ".15",
-    "axes.linewidth": 1.0,
-    "lines.solid_capstyle": "round",
-    "patch.edgecolor": "w",
-    "patch.force_edgecolor": True,
-    "patch.linewidth": 0.8,
-    "text.color": ".15",
-    **dict.fromkeys(["xtick.color", "ytick.color"], ".15"),
-    **dict.fromkeys(["xtick.major.size", "ytick.major.size"], 4.8),
-    **dict.fromkeys(["xtick.major.width", "ytick.major.width"], 1.0),
-    **dict.fromkeys(["xtick.minor.size", "ytick.minor.size"], 3.2),
-    **dict.fromkeys(["xtick.minor.width", "ytick.minor.width"], 0.8),
-}
-
-_RC: dict[Any, Any] = dict.fromkeys(_SIZES, TEXT) | {
-    "axes.prop_cycle": cycler(color=PALETTE),
-    # The font comes with matplotlib, so that figures are the same on every machine.
-    "font.family": "DejaVu Sans",
-    "figure.figsize": (5.8, 3.6),
-    "figure.constrained_layout.use": True,
-    "legend.frameon": False,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": ".35",
-    "axes.grid": True,
-    "grid.color": ".9",
-    "lines.linewidth": 1.8,
-    "lines.markersize": 5,
-    "svg.fonttype": "path",
-    "svg.hashsalt": "icl",
-    "savefig.dpi": 160,
-    # `matplotlib.rcdefaults` does not reset this one.
-    "figure.max_open_warning": 20,
-    "timezone": "UTC",
-}
 
 
 class _Powers(LogFormatterSciNotation):
@@ -177,9 +128,8 @@ def _write_power(found: re.Match[str]) -> str:
 
 def style() -> None:
     """Set the book's figure style, whatever was set before; in a notebook also SVG without a time stamp."""
-    matplotlib.rcdefaults()
+    plt.style.use(["default", STYLE])
     scale.register_scale(_LogScale)
-    matplotlib.rcParams.update(_THEME | _RC)
     if get_ipython() is not None:
         # The module comes with IPython, which a script may lack.
         from matplotlib_inline.backend_inline import set_matplotlib_formats
@@ -329,20 +279,19 @@ def _split_series(
         yield axes[panel] if isinstance(axes, Mapping) else axes, level, group
 
 
-def label_ends(*panels: Axes, spacing: float = 12.0) -> None:
+def label_ends(*panels: Axes) -> None:
     """Write the label of each line at its right end, in its color, in place of a legend.
 
     Call it when scales and limits are set. Labels that would overlap are moved apart.
 
     Args:
         panels: Panels of one figure; lines without a label stay without one.
-        spacing: Least distance of two labels, in points.
     """
     assert isinstance(panels[0].figure, Figure)
     # One layout is enough, because the labels do not change the heights of panels.
     panels[0].figure.draw_without_rendering()
     for ax in panels:
-        _label_ends(ax, spacing)
+        _label_ends(ax)
 
 
 def labeled(ax: Axes) -> list[tuple[str, Line2D]]:
@@ -352,37 +301,47 @@ def labeled(ax: Axes) -> list[tuple[str, Line2D]]:
     return [(name, line) for name, line in named if not name.startswith("_")]
 
 
-def _label_ends(ax: Axes, spacing: float) -> None:
-    points_per_pixel = 72 / ax.figure.dpi
-    bottom, top = ax.bbox.y0 * points_per_pixel, ax.bbox.y1 * points_per_pixel
+def _label_ends(ax: Axes) -> None:
     ends = []
     for name, line in labeled(ax):
-        shown = np.isfinite(line.get_xydata()).all(axis=1)
-        if not shown.any():
-            continue
-        x, y = np.asarray(line.get_xydata())[shown][-1]
-        height = float(ax.transData.transform((x, y))[1]) * points_per_pixel
-        ends.append((min(max(height, bottom), top), x, y, height, name, line))
-    # Few figures have labels at ends, so the others do not wait for this import.
-    from scipy.optimize import isotonic_regression
-
-    ends.sort(key=lambda end: end[0])
-    wanted = np.array([end[0] for end in ends])
-    # Heights are the least-squares fit to the wanted ones that are far enough apart and in the panel.
-    steps = spacing * np.arange(len(ends))
-    highest = max(bottom, top - spacing * (len(ends) - 1))
-    heights = isotonic_regression(wanted - steps).x.clip(bottom, highest) + steps
-    for height, (_, x, y, at, name, line) in zip(heights, ends, strict=True):
+        points = np.asarray(line.get_xydata())
+        shown = points[np.isfinite(points).all(axis=1)]
+        if len(shown):
+            ends.append((name, line, shown[-1]))
+    if not ends:
+        return
+    points_per_pixel = 72 / ax.figure.dpi
+    heights = ax.transData.transform([end for _, _, end in ends])[:, 1] * points_per_pixel
+    bottom, top = ax.bbox.intervaly * points_per_pixel
+    shifts = _spread(heights.clip(bottom, top), bottom, top) - heights
+    for (name, line, end), shift in zip(ends, shifts, strict=True):
         ax.annotate(
             name,
-            (x, y),
-            xytext=(6, height - at),
+            end,
+            xytext=(6, shift),
             textcoords="offset points",
             color=line.get_color(),
             va="center",
             annotation_clip=False,
             label=AT_END,
         )
+
+
+def _spread(heights: NDArray[np.float64], bottom: float, top: float) -> NDArray[np.float64]:
+    """Move heights between ``bottom`` and ``top`` apart, by the least sum of squares.
+
+    If there is not enough room for all, the highest end up above ``top``.
+    """
+    # Few figures have labels at ends, so the others do not wait for this import.
+    from scipy.optimize import isotonic_regression
+
+    order = heights.argsort(kind="stable")
+    steps = _SPACING * np.arange(len(heights))
+    # Heights are far enough apart where they still rise after the steps are taken off.
+    rising = isotonic_regression(heights[order] - steps).x
+    spread = np.empty_like(heights)
+    spread[order] = rising.clip(bottom, max(bottom, top - steps[-1])) + steps
+    return spread
 
 
 def label_lines(*panels: Axes) -> None:
@@ -402,11 +361,7 @@ def beside(*panels: Axes) -> bool:
     """Write labels as `label_lines` does, or none if one has no place; return whether they are written."""
     figure = panels[0].figure
     assert isinstance(figure, Figure)
-    drawn = io.BytesIO()
-    figure.savefig(drawn, format="rgba", dpi="figure")
-    width, height = figure.canvas.get_width_height()
-    pixels = np.frombuffer(drawn.getvalue(), np.uint8).reshape(height, width, 4)
-    taken = pixels[::-1, :, :3].min(axis=2) < _MAX_INK
+    taken = _find_ink(figure)
     written = []
     for ax in panels:
         x0, y0, x1, y1 = np.round(ax.bbox.extents).astype(int)
@@ -417,6 +372,86 @@ def beside(*panels: Axes) -> bool:
     for text in filter(None, written):
         text.remove()
     return False
+
+
+def _find_ink(figure: Figure) -> NDArray[np.bool_]:
+    """Draw a figure and return which of its pixels are drawn on, rows from below."""
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format="rgba", dpi="figure")
+    width, height = figure.canvas.get_width_height()
+    pixels = np.frombuffer(drawn.getvalue(), np.uint8).reshape(height, width, 4)
+    ink: NDArray[np.bool_] = pixels[::-1, :, :3].min(axis=2) < _MAX_INK
+    return ink
+
+
+def _place_label(ax: Axes, name: str, line: Line2D, taken: NDArray[np.bool_]) -> Text | None:
+    """Write a label near its line and far from other lines; return it, or None if it has no place.
+
+    ``taken`` marks the pixels of the panel that are drawn on, rows from below; the label is added to them.
+    """
+    words: dict[str, Any] = {"ha": "center", "va": "center", "transform": ax.transAxes}
+    text = ax.text(0.5, 0.5, name, color=line.get_color(), label=BESIDE, **words)
+    extent = text.get_window_extent()
+    height, width = int(extent.height) + 2 * _GAP, int(extent.width) + 2 * _GAP
+    others = [other for other in ax.get_lines() if other is not line]
+    center = _find_place(
+        (height, width),
+        taken,
+        on_line=_mark_pixels(ax, [line], taken.shape),
+        on_others=_mark_pixels(ax, others, taken.shape),
+    )
+    if center is None:
+        text.remove()
+        return None
+    row, column = center
+    text.set_position(((column + 0.5) / taken.shape[1], (row + 0.5) / taken.shape[0]))
+    up, right = row - height // 2, column - width // 2
+    taken[up : up + height, right : right + width] = True
+    return text
+
+
+def _find_place(
+    size: tuple[int, int],
+    taken: NDArray[np.bool_],
+    on_line: NDArray[np.bool_],
+    on_others: NDArray[np.bool_],
+) -> tuple[int, int] | None:
+    """Return the row and column at which the center of a label stands best, or None.
+
+    A box of this size around the center must stay in the panel, meet no pixel that is taken, and be nearer to
+    the label's line than to other lines and to the edges of the panel. Of these places the best is near the
+    line and, with half the weight, far from the rest.
+    """
+    from scipy.ndimage import distance_transform_edt, maximum_filter, minimum_filter
+
+    edged = np.pad(on_others[1:-1, 1:-1], 1, constant_values=True)
+    # A filter of the size of the box gives each pixel what holds for the box around it.
+    overlaps = maximum_filter(taken, size, mode="constant", cval=True)
+    to_line, to_others = (
+        minimum_filter(distance_transform_edt(~on), size) for on in (on_line, edged)
+    )
+    # Without a pixel of the line the distance to it means nothing.
+    allowed = ~overlaps & (to_line < to_others) & on_line.any()
+    if not allowed.any():
+        return None
+    worth = np.where(allowed, np.minimum(to_others, _FAR) - 2 * to_line, -np.inf)
+    row, column = np.unravel_index(worth.argmax(), worth.shape)
+    return int(row), int(column)
+
+
+def _mark_pixels(ax: Axes, lines: Sequence[Line2D], shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Return which pixels of a panel lie on lines or their points, rows from below."""
+    marked = np.zeros(shape, dtype=bool)
+    for line in lines:
+        path = line.get_path().transformed(line.get_transform())
+        if line.get_linestyle() != "None":
+            # A hundred points on each segment stand for the line.
+            path = path.interpolated(100)
+        places = np.asarray(path.vertices) - ax.bbox.p0
+        inside = ((places >= 0) & (places < shape[::-1])).all(axis=1)
+        columns, rows = places[inside].astype(int).T
+        marked[rows, columns] = True
+    return marked
 
 
 def label_below(*panels: Axes) -> None:
@@ -440,52 +475,6 @@ def legend_below(figure: Figure, handles: Mapping[str, Any]) -> None:
             break
         legend.remove()
     figure.set_figheight(figure.get_figheight() + box.height / figure.dpi)
-
-
-def _place_label(ax: Axes, name: str, line: Line2D, taken: NDArray[np.bool_]) -> Text | None:
-    """Write a label near its line and far from other lines; return it, or None if it has no place.
-
-    ``taken`` marks the pixels of the panel that are drawn on, rows from below; the label is added to them.
-    """
-    from scipy.ndimage import distance_transform_edt, maximum_filter, minimum_filter
-
-    on_line, on_others = np.zeros_like(taken), np.zeros_like(taken)
-    for other in ax.get_lines():
-        columns, rows = _find_pixels(ax, other)
-        mask = on_line if other is line else on_others
-        mask[rows, columns] = True
-    # A label keeps away from the edges of the panel, too.
-    on_others[[0, -1]] = on_others[:, [0, -1]] = True
-    words: dict[str, Any] = {"ha": "center", "va": "center", "transform": ax.transAxes}
-    text = ax.text(0.5, 0.5, name, color=line.get_color(), label=BESIDE, **words)
-    size = text.get_window_extent()
-    box = (int(size.height) + 2 * _GAP, int(size.width) + 2 * _GAP)
-    # Filters of the size of a label say for each pixel what a label around it would meet.
-    overlaps = maximum_filter(taken, box, mode="constant", cval=True)
-    own, others = (minimum_filter(distance_transform_edt(~m), box) for m in (on_line, on_others))
-    free = ~overlaps & (own < others) & on_line.any()
-    if not free.any():
-        text.remove()
-        return None
-    worth = np.where(free, np.minimum(others, _FAR) - 2 * own, -np.inf)
-    row, column = np.unravel_index(worth.argmax(), worth.shape)
-    text.set_position(((column + 0.5) / taken.shape[1], (row + 0.5) / taken.shape[0]))
-    up, right = int(row) - box[0] // 2, int(column) - box[1] // 2
-    taken[up : up + box[0], right : right + box[1]] = True
-    return text
-
-
-def _find_pixels(ax: Axes, line: Line2D) -> NDArray[np.int64]:
-    """Return columns and rows of the pixels of a line or of its points, from a panel's lower left corner."""
-    corners = line.get_transform().transform(line.get_xydata()) - ax.bbox.p0
-    corners = corners[np.isfinite(corners).all(axis=1)]
-    if line.get_linestyle() != "None":
-        # A hundred points on each segment stand for the line.
-        at = np.arange(0, len(corners) - 0.999, 0.01)
-        corners = np.stack([np.interp(at, range(len(corners)), c) for c in corners.T], axis=1)
-    inside = ((corners >= 0) & (corners < np.floor(ax.bbox.size))).all(axis=1)
-    pixels: NDArray[np.int64] = corners[inside].astype(int).T
-    return pixels
 
 
 def guide(ax: Axes, x0: float, y0: float, slope: float, label: str, decades: float = 2.0) -> Any:

@@ -33,7 +33,10 @@ READS = {
         "book/icl_book/figures/interactive.css",
         "book/icl_book/figures/interactive.js",
     ],
-    "icl_book.figures.plots": ["book/icl_book/figures/table.html.j2"],
+    "icl_book.figures.plots": [
+        "book/icl_book/figures/icl.mplstyle",
+        "book/icl_book/figures/table.html.j2",
+    ],
     "icl_book.measurements.length": ["book/real_heads/table.json"],
 }
 

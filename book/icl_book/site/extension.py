@@ -22,8 +22,6 @@ ARRAY = re.compile(
 )
 VALIDATED = re.compile(r"~?[\w.]*Annotated\[(.+?), ~?[\w.]*BeforeValidator\([^)]*\)\]")
 PATH = re.compile(r"~(?:\w+\.)+")
-#: Matches what napoleon writes for an entry of "Attributes".
-ATTRIBUTES = re.compile(r":ivar ([\w, ]+):(.*)")
 #: Matches a formula of a page with the punctuation that must stay on its line.
 MARKED = re.compile(
     r"\(?<span class=\"math notranslate nohighlight\">[^<]*</span>[.,;:!?)\u2019\u201d]*"
@@ -68,29 +66,6 @@ def words(
         lines[0] = f"{kinds[0].removeprefix(':type: ')}: {lines[0]}"
     if inspect.isclass(obj) and issubclass(obj, Enum):
         lines += ["The values are " + ", ".join(f"*{member.value}*" for member in obj) + "."]
-
-
-def attributes(
-    app: Sphinx | None, what: str, name: str, obj: object, options: object, lines: list[str]
-) -> None:
-    """Give each attribute an entry with its whole name.
-
-    Sphinx would read ``w_`` as a link, and ``low`` in ``low, high`` as a type.
-    """
-    fields: list[list[str]] = [[]]
-    for line in lines:
-        if line.startswith(":"):
-            fields.append([])
-        fields[-1].append(line)
-    lines.clear()
-    for field in fields:
-        found = ATTRIBUTES.fullmatch(field[0]) if field else None
-        if found is None:
-            lines += field
-            continue
-        for attribute in found[1].split(", "):
-            whole = re.sub(r"_$", r"\_", attribute)
-            lines += [f":ivar {whole}:{found[2]}", *field[1:]]
 
 
 def properties(app: Sphinx, doctree: nodes.document, name: str) -> None:
@@ -211,8 +186,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", staged)
     app.connect("env-updated", writers)
     app.connect("autodoc-process-signature", signature)
-    # Napoleon has priority 500, so these two see what it wrote.
-    app.connect("autodoc-process-docstring", attributes, priority=600)
+    # Napoleon has priority 500, so this sees what it wrote.
     app.connect("autodoc-process-docstring", words, priority=600)
     app.connect("doctree-resolved", properties)
     app.connect("doctree-resolved", boxes)
