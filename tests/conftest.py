@@ -4,6 +4,7 @@ import os
 import re
 from collections import Counter
 from contextlib import suppress
+from pathlib import Path
 
 from icl_book import lean, repository
 from icl_book.runner import process
@@ -80,6 +81,18 @@ def pytest_collection_modifyitems(items):
         if marked and not here():
             for item in marked:
                 item.add_marker(pytest.mark.skip(reason=f"needs {need}"))
+
+
+@pytest.fixture
+def approved(tmp_path):
+    """Compare a text with a file of ``tests/data``: a change of words is a diff, which somebody reads."""
+
+    def compare(name, text):
+        new, old = tmp_path / name, Path(__file__).with_name("data") / name
+        new.write_text(text, encoding="utf-8")
+        assert text == old.read_text(encoding="utf-8"), f"if it is right: cp {new} {old}"
+
+    return compare
 
 
 def pytest_terminal_summary(terminalreporter):

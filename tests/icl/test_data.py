@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from scipy.sparse import csr_array
 from scipy.stats import binom
 
 import icl
@@ -288,89 +287,6 @@ def test_tokens_that_rounding_can_hardly_tell_apart_are_taken():
         icl.best_window(np.column_stack([1 + t, 1 - t]), rng.standard_normal(t.size))
 
 
-REFUSED = [
-    (
-        X[0],
-        Y,
-        Q,
-        1.0,
-        r"X has shape \(3,\): must be \(n, d\), .* such as X\[:, None\] for one column",
-    ),
-    (X, Y[:-1], Q, 1.0, r"y has shape \(22,\): must be \(23,\) or \(23, k\)"),
-    (X, Y, Q[:, :2], 1.0, r"queries has shape \(7, 2\): must be \(m, 3\) or \(3,\)"),
-    (X, Y, Q, -1.0, r"w=-1.0: must be a finite number >= 0"),
-    (X, np.where(Y > Y.min(), Y, np.nan), Q, 1.0, r"y\[\d+\]=nan: must be a finite"),
-    (np.where(X < X.max(), X, np.inf), Y, Q, 1.0, r"X\[\d+, \d\]=inf: must be"),
-    (X, Y, Q, 1e151, r"w=1e\+151: must be a finite number >= 0 and <= 1e\+150"),
-    (X, ["a"] * 23, Q, 1.0, r"y\[0\]='a': must be a finite number"),
-    (X > 0, Y, Q, 1.0, r"X\[0, 0\]=.*, of dtype bool: must be a number, .astype\(flo"),
-    (X[:0], Y[:0], Q, 1.0, r"X has shape \(0, 3\)"),
-    (X, 5.0, Q, 1.0, "y=5.0: must be an array"),
-    (X, None, Q, 1.0, "y=None: must be an array"),
-    (X, "abc", Q, 1.0, "y='abc': must be an array"),
-    (X, [*Y[1:], None], Q, 1.0, r"y\[22\]=None: must be a number, so drop or fill"),
-    (X, Y + 1j, Q, 1.0, r"y\[0\]=\(.*\), of dtype complex128: must be a real number"),
-    ([[1.0, 2.0], [3.0]], [0, 1], Q, 1.0, "X has rows of different lengths: must be"),
-    (csr_array(X), Y, Q, 1.0, r"X is a csr_array, which is sparse: .* \.toarray\(\)"),
-    (X, [*Y[1:], 10**400], Q, 1.0, r"y\[22\]=1000.*: must be a finite number"),
-    (X.view("f8,f8,f8"), Y, Q, 1.0, r"X\[0, 0\]=\(.*\), of dtype \[.*\]: must be a"),
-    (torch.ones(23, 3, device="meta"), Y, Q, 1.0, "X=tensor.*meta.*: must be an array"),
-]
-
-#: Columns that are no numbers, what a refusal says of their first entry, and what to do.
-COLUMNS = [
-    ([True] * 23, r"\[0, 'b'\]=True, of dtype bool", r"\.astype\(float\)"),
-    (["ford"] * 23, r"\[0, 'b'\]='ford', of dtype", "encode .* or leave it out"),
-    (pd.Categorical(["x"] * 23), r"\[0, 'b'\]='x', of dtype category", "encode"),
-    (pd.to_datetime(["2020-01-31"] * 23), r"\[0, 'b'\]=Timestamp.*of dtype dat", "enc"),
-    ([1, *[None] * 22], r"\[1, 'b'\]=nan", "finite number"),
-    (pd.array([1, 2, *[None] * 21], "Int64"), r"\[2, 'b'\]=<NA>, of dtype Int64", "fill"),
-]
-REFUSED += [
-    (pd.DataFrame({"a": X[:, 0], "b": column}), Y, Q, 1.0, rf"^X{place}.*{advice}")
-    for column, place, advice in COLUMNS
-]
-
-MASK = np.arange(23) == 4
-REFUSED += [
-    (np.ma.masked_array(X, np.outer(MASK, [0, 1, 1])), Y, Q, 1.0, r"X\[4, 1\]=nan: must be"),
-    (X, np.ma.masked_array(Y, MASK), Q, 1.0, r"y\[4\]=nan: must be a finite number"),
-    (X, list(np.ma.masked_array(Y, MASK)), Q, 1.0, r"y\[4\]=nan: must be"),
-    (list(np.ma.masked_array(X, X == X[4, 1])), Y, Q, 1.0, r"X\[4, 1\]=nan: must be"),
-    (X, Y, np.ma.masked_array(Q[0], [0, 0, 1]), 1.0, r"queries\[2\]=nan: must be"),
-    (X, Y, Q, np.ma.masked, r"w=masked: must be a finite number"),
-    (1e61 * X, Y, Q, 1.0, r"X\[0, 0\]=.*e\+60: must be a finite number of size at most 1e\+60"),
-    (X, 1e61 * Y, Q, 1.0, r"y\[0\]=.*: must be a finite number of size at most 1e\+60"),
-    (
-        1e-70 * X,
-        Y,
-        Q,
-        1.0,
-        r"X\[:, 0\] has no entry above .*e-70 in size: must have one of 1e-60 or",
-    ),
-    (X * [1, 1e-300, 1], Y, Q, 1.0, r"X\[:, 1\] has no entry above .*e-300 in size: must have"),
-    (
-        X,
-        1e-170 * Y,
-        Q,
-        1.0,
-        r"y has no entry above .*e-170 in size: must have one of 1e-60 or more",
-    ),
-]
-
-
-@pytest.mark.parametrize(("x", "y", "queries", "w", "message"), REFUSED)
-def test_bad_data_is_refused_in_one_line(x, y, queries, w, message):
-    with pytest.raises(ValueError, match=message) as refusal:
-        icl.predict(x, y, queries, w)
-    assert "\n" not in str(refusal.value) and len(str(refusal.value)) < 400
-
-
-def test_one_token_cannot_be_left_out():
-    with pytest.raises(ValueError, match="X has n_samples = 1: must be 2 or more"):
-        icl.best_window(X[:1], Y[:1])
-
-
 def test_memory_does_not_grow_with_the_square_of_the_tokens():
     """As many tokens as scikit-learn's digits have: all scores would be 26 MB, all differences 1.6 GB."""
     rng = np.random.default_rng(1)
@@ -518,23 +434,6 @@ def test_groups_are_left_out_together():
             omega = np.exp(window * (twice[others] @ twice[i]))
             losses.append((omega @ labels[others] / omega.sum() - labels[i]) ** 2)
         assert risk == pytest.approx(np.mean(losses))
-
-
-@pytest.mark.parametrize(
-    ("groups", "message"),
-    [
-        ([0, 0, 0], "groups has the one group 0: must have two or more"),
-        ([0, 1], r"groups has shape \(2,\): must be \(3,\)"),
-        ([0, "a", None], "groups has entries that cannot be sorted"),
-        ([0.0, np.nan, 1.0], r"groups\[1\]=nan: must be the group of the token, so fill it in"),
-        (["a", np.nan, "b"], r"groups\[1\]=nan: must be the group of the token, so fill it in"),
-        (np.array(["2026-11-27", "NaT", "NaT"], "M8[D]"), r"groups\[1\]=NaT: must be the group"),
-        ([1, "1", 2], "groups has entries that cannot be sorted"),
-    ],
-)
-def test_wrong_groups_are_refused(groups, message):
-    with pytest.raises(ValueError, match=message):
-        icl.best_window(np.eye(3), [0.0, 1.0, 2.0], groups=groups)
 
 
 def test_labels_of_one_group_alone_cannot_be_left_out(monkeypatch):

@@ -63,24 +63,6 @@ def test_units_are_tested_in_their_own_dimension():
         evaluation_error(trained, ReLU(4), 0.1, 8, contexts=4)
 
 
-class OneForAll:
-    """Returns the values of one function for all contexts, or NaN: no sample of a class."""
-
-    dim = 3
-
-    def __init__(self, value):
-        self.value = value
-
-    def sample(self, rng, count):
-        return lambda x: self.value * x[:1, :, 0]
-
-
-def test_values_that_are_none_of_a_class_are_refused():
-    for task in (OneForAll(1.0), OneForAll(np.nan)):
-        with pytest.raises(ValueError, match=r"sample\(rng, count\) must return a function from"):
-            evaluation_error(np.eye(3), task, 0.1, 8, contexts=4)
-
-
 def test_other_tokens():
     basis = np.eye(4)[:, :2]
     task = Projected(Linear(2), basis.T)

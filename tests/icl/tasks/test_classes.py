@@ -199,22 +199,6 @@ def test_a_class_is_found_by_its_name_whether_or_not_it_has_a_lipschitz_constant
     assert optimal_window(make_task("plain", 3), n=100, noise_std=0.5).w > 1
 
 
-class Angle(Zonal):
-    """The sign class by its covariance alone, which is positive definite."""
-
-    def covariance(self, cosine):
-        return 1 - 2 * np.arccos(np.clip(cosine, -1, 1)) / np.pi
-
-
-@pytest.mark.parametrize("dim", [2, 3, 5, 33])
-def test_a_covariance_too_rough_for_the_fit(dim):
-    """The error says that the fit failed, not that the covariance is at fault, and what to do."""
-    with pytest.raises(
-        ValueError, match=r"fit .* failed .* too rough .* give spectrum\(degree\) in closed form"
-    ):
-        population_risk(Angle(dim), 1.0, 20, 0.5)
-
-
 def test_signs_jump_without_a_lipschitz_constant():
     """Each function has two values, and no bound on its slope."""
     x = uniform_sphere(stream(1, "covariates"), 400, 40, 3)

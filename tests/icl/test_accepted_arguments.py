@@ -1,4 +1,4 @@
-"""Public functions refuse at the door what they would give silent nonsense for, and take what is valid."""
+"""Valid arguments at the ends of their ranges are taken, and results can be compared and hashed."""
 
 import math
 import os
@@ -11,21 +11,12 @@ import pytest
 import torch
 
 import icl
-from icl.attention import (
-    scores,
-    softmax_attention,
-    weights,
-)
 from icl.covariates import (
-    Ellipsoid,
-    LowRank,
-    Sphere,
-    cap_quantile,
     uniform_sphere,
 )
-from icl.pretrain import UnitConfig, draw_contexts, metrics, pretrain, train_grid
+from icl.pretrain import UnitConfig, pretrain, train_grid
 from icl.risk import asymptotics, gaussian_window, matrix_risk, optimal_window, population_risk
-from icl.streams import NativeStream, stream
+from icl.streams import stream
 from icl.tasks import (
     CLASSES,
     Affine,
@@ -36,103 +27,7 @@ from icl.tasks import (
     angle_quadrature,
 )
 
-X = torch.arange(120.0).reshape(40, 3).double().cos()
-Y, EYE = X[:, 0].exp(), torch.eye(3).double()
-BATCH = torch.ones(5, 6, 3).double()
-NAN = torch.full((3, 3), math.nan).double()
 SOURCE = partial(stream, 0)
-
-
-def contexts(noise_std, n, batch_size):
-    return draw_contexts(Affine(3), noise_std=noise_std, n=n, batch_size=batch_size)
-
-
-NATIVE = NativeStream(0, "noise")
-TRAINED = pretrain([UnitConfig(Affine(3), 1.0, 4, 0)], 1, 4)
-QUADRATIC = QuadraticRisk.of(Affine(3), uniform_sphere(SOURCE("noise"), 2, 5, 3), 0.1)
-
-REFUSED = [
-    (
-        softmax_attention,
-        X,
-        Y[:, None],
-        X[0],
-        EYE,
-        r"x, y have shapes \(40, 3\), \(40, 1\): must be",
-    ),
-    (
-        softmax_attention,
-        BATCH,
-        BATCH[:, :1, 0],
-        BATCH[:, 0],
-        EYE,
-        r"x, y have shapes .*\(5, 1\): must",
-    ),
-    (scores, X[:, :1], X[0], EYE, r"x, x_q, M have shapes \(40, 1\), \(3,\), \(3, 3\): must be"),
-    (scores, X, X[0], EYE[:2], r"have shapes .*\(2, 3\): must be"),
-    (scores, X, X[0, :1], EYE, r"have shapes .*\(1,\), \(3, 3\): must be"),
-    (weights, X, "softmx", -1, "activation='softmx': allowed are softmax"),
-    *((angle_quadrature, *v, "dim=") for v in ((1, 5), (10**30, 20))),
-    *((angle_quadrature, 3, v, "nodes=") for v in (0, 2.5, 10**9)),
-    (cap_quantile, 1, 0.1, "dim=1: must be an integer >= 2"),
-    *((cap_quantile, 3, v, "mass=") for v in (-1.0, math.nan)),
-    *((asymptotics.printed_exponents, v, "dim=") for v in (-1, 0, 1j)),
-    *((task.spectrum, 10**9, "degree=") for task in (Affine(3), ReLU(3))),
-    (contexts, 1.0, 4, 10**9, "batch_size="),
-    (metrics.spectral_norm, NAN.numpy(), "M="),
-    (metrics.spectral_norm, [1.0], r"M has shape \(1,\)"),
-    *(
-        (law.from_normal, *v)
-        for law in (Sphere(3), Ellipsoid(np.eye(3)), LowRank(np.eye(3)[:, :1]))
-        for v in (
-            (np.ones(3), r"normal=.*: must be a dense tensor"),
-            (torch.ones(2, 4), r"normal has shape \(2, 4\): must be \(..., 3\)"),
-        )
-    ),
-    (NativeStream, 0, "noise", 0, "gpu", "device='gpu': must be a device that PyTorch"),
-    *((NATIVE.standard_normal, v, "shape=") for v in (2.5, (2, -1), None, "3")),
-    (NATIVE.uniform, 0.0, math.nan, (3,), "high=nan"),
-    (NATIVE.uniform, 1.0, 0.0, (3,), "high=0.0: must be a finite number >= 1"),
-    (NATIVE.uniform, -1e300, 0.0, (3,), "low=-1e[+]300: must be a finite number >= -1e"),
-    *(
-        (task.covariance, v, "cosine=")
-        for kind in (*CLASSES.values(), Tanh, Network)
-        for task in [kind(3)]
-        for v in (3.0, -1.1, math.nan)
-    ),
-    *(
-        (task.variogram, v, "theta=")
-        for task in (Affine(3), ReLU(3), Tanh(3))
-        for v in (-1.0, 4.0, math.nan)
-    ),
-    (uniform_sphere, SOURCE("noise"), -1, 3, "shape=-1"),
-    (uniform_sphere, SOURCE("noise"), 2.5, 3, "shape=2.5"),
-    (uniform_sphere, None, 2, 3, "rng=None"),
-    (QuadraticRisk.of, Affine(3), BATCH.numpy(), 0.1, "tokens=.*: must be a dense tensor"),
-    (QUADRATIC.risk, BATCH, "weights has shape"),
-    (QUADRATIC.product, QUADRATIC.kernel_vector, None, "b=None"),
-    (asymptotics.effective_fraction, 10**4, 1e8, "w=1.*: too large for dim=10000"),
-    (
-        UnitConfig,
-        Affine(3),
-        1.0,
-        4,
-        0,
-        None,
-        None,
-        torch.sigmoid,
-        "activation=.*icl.attention.ACTIVATIONS",
-    ),
-]
-
-
-@pytest.mark.parametrize(
-    "call, given, words", [(call, given, words) for call, *given, words in REFUSED]
-)
-def test_what_has_no_meaning_is_refused_in_one_line(call, given, words):
-    with pytest.raises(ValueError, match=words) as caught:
-        call(*given)
-    assert "\n" not in str(caught.value)
 
 
 def test_degree_zero_is_the_sum_of_all_coefficients():
