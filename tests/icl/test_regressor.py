@@ -357,18 +357,14 @@ def test_text_that_spells_numbers_is_refused_as_by_best_window(spelled):
         lambda: model.predict(spelled(X)),
         lambda: classifier.predict(spelled(X)),
     ):
-        with pytest.raises(
-            ValueError, match=r"^X\[0, 0\]=b?'.*: must be a finite number, so leave"
-        ):
+        with pytest.raises(ValueError, match=r"^X\[0, 0\]=b?'"):
             call()
     for call in (
         lambda: icl.best_window(X, spelled(y)),
         lambda: model.fit(X, spelled(y)),
         lambda: model.score(X, spelled(y)),
     ):
-        with pytest.raises(
-            ValueError, match=r"^y\[0, 0\]=b?'.*: must be a finite number, so leave"
-        ):
+        with pytest.raises(ValueError, match=r"^y\[0, 0\]=b?'"):
             call()
 
 
@@ -399,9 +395,9 @@ def test_masked_entries_are_nan_to_the_estimators_too():
     ):
         with pytest.raises(ValueError, match="NaN|nan"):
             call()
-    with pytest.raises(ValueError, match="mix of unknown and binary targets"):
+    with pytest.raises(ValueError, match="binary targets"):
         classifier.score(TOKENS, c)
-    with pytest.raises(ValueError, match=r"groups\[7\]=nan: must be the group of the token"):
+    with pytest.raises(ValueError, match=r"groups\[7\]=nan"):
         icl.SoftmaxAttentionRegressor().fit(TOKENS, LABELS, y)
 
 

@@ -16,6 +16,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
+from icl.checks import shown
 from icl_book import provenance
 from icl_book.__main__ import main, parser
 from icl_book.claims.card import line
@@ -414,109 +415,83 @@ def test_a_damaged_result_is_named_and_runs_again(tree, monkeypatch, capsys, kin
 
 
 # ------------------------------------------------------------------------- command line
-@pytest.mark.parametrize(
-    "words, expected",
-    [
-        ("execute nothing", "notebook 'nothing': does not exist; there are tiny"),
-        (
-            "execute tiny --preset huge",
-            "preset 'huge': does not exist; there are broken, empty, mood, quick, wrong",
-        ),
-        ("execute tiny --preset wrong", "noise_std=-1: must be a finite number >= 0 and <= 1e+06"),
-        ("execute tiny --preset broken", "presets/broken.yml: not YAML"),
-        (
-            "execute tiny --preset mood",
-            "presets/mood.yml: verdicts='good': must be one of as expected, as expected or open, any",
-        ),
-        (
-            "execute tiny -p nois_std=1",
-            "unknown parameter nois_std=1: this notebook has dims, noise_std",
-        ),
-        (
-            "execute tiny -p noise_std=&a[*a]",
-            "values 'noise_std=&a[*a]': must be words name=value,value",
-        ),
-        ("execute tiny -p noise_std=" + "[" * 2000, "values 'noise_std=["),
-        ("execute tiny -p noise_std", "values 'noise_std': must be words name=value"),
-        (
-            "execute tiny -p dims=1",
-            "dims=1: must be a list with one or more entries, each an integer >= 2",
-        ),
-        (
-            "book --preset empty",
-            "presets/empty.yml: needs an entry 'tiny:' with parameters, or 'tiny: {}'",
-        ),
-        ("book --jobs many", "jobs='many': must be an integer >= 1"),
-        ("sweep tiny", "sweep needs a notebook and a grid"),
-        ("sweep tiny --grid seed=0,-1", "seed=-1: must be an integer >= 0"),
-        ("sweep tiny --grid seed=1,,2", "values 'seed=1,,2': must be words name=value,value"),
-        (
-            "sweep tiny --grid 'seed=3 seed=4'",
-            "values 'seed=3 seed=4': must be words name=value,value, each",
-        ),
-        (
-            "sweep tiny --grid 'seed=1' --collect Y",
-            "collect='Y': tiny has no claim and no table of that name; ",
-        ),
-        ("sweep tiny --grid none.yml", "grid='none.yml': there is no such file"),
-        ("sweep tiny --grid 'my grid.yaml'", "grid='my grid.yaml': there is no such"),
-        (
-            "sweep tiny --grid seed=0 --profile none",
-            "profile='none': must be a folder with a config.yaml",
-        ),
-        ("replicate --seed 1,x", "seed='1,x': must be positive integers"),
-        ("replicate --seed 0", "seed=0: must be an integer from 1 to 2**31 - 1"),
-        ("ICL_SEED=5 book", "ICL_SEED=5: the book has the root seed 0"),
-        ("ICL_SEED=3 replicate --seed 5", "ICL_SEED=3: the book has the root seed 0"),
-        (f"ICL_SEED={'9' * 5000} execute tiny", "ICL_SEED='999"),
-    ],
-)
-def test_bad_input_is_one_line_before_anything_starts(tree, monkeypatch, capsys, words, expected):
-    seed, words = re.fullmatch(r"(?:ICL_SEED=(\d+) )?(.*)", words).groups()
-    monkeypatch.setenv("ICL_SEED", seed or "0")
-    assert main(shlex.split(words)) == 1
-    said = capsys.readouterr()
-    assert (
-        said.out == "" and said.err.startswith(f"error: {expected}") and said.err.count("\n") == 1
-    )
+#: Command lines that are refused, each with the environment variable that stands before it.
+WRONG_COMMANDS = [
+    "execute nothing",
+    "execute tiny --preset huge",
+    "execute tiny --preset wrong",
+    "execute tiny --preset broken",
+    "execute tiny --preset mood",
+    "execute tiny -p nois_std=1",
+    "execute tiny -p noise_std=&a[*a]",
+    "execute tiny -p noise_std=" + "[" * 2000,
+    "execute tiny -p noise_std",
+    "execute tiny -p dims=1",
+    "book --preset empty",
+    "book --jobs many",
+    "sweep tiny",
+    "sweep tiny --grid seed=0,-1",
+    "sweep tiny --grid seed=1,,2",
+    "sweep tiny --grid 'seed=3 seed=4'",
+    "sweep tiny --grid 'seed=1' --collect Y",
+    "sweep tiny --grid none.yml",
+    "sweep tiny --grid 'my grid.yaml'",
+    "sweep tiny --grid seed=0 --profile none",
+    "replicate --seed 1,x",
+    "replicate --seed 0",
+    "ICL_SEED=5 book",
+    "ICL_SEED=3 replicate --seed 5",
+    f"ICL_SEED={'9' * 5000} execute tiny",
+    "ICL_DEVICE=CUDA execute tiny",
+    "ICL_DEVICE=cuda: execute tiny",
+    "ICL_DEVICE=cuda:x execute tiny",
+    "ICL_DEVICE=cuda:1234 execute tiny",
+    "ICL_DEVICE='cpu; touch F9' book",
+    "ICL_DEVICE='cpu\n' sweep tiny --grid seed=1",
+]
+#: What a file of the tree holds when a command is refused for it.
+WRONG_FILES = {
+    "notebooks/tiny.py": FILES["notebooks/tiny.py"].replace(
+        "# %%\nif", "# %%\nx = 1\nx = (1,\n\n# %%\nif"
+    ),
+    "book/icl_book/statistics.py": "x = 1\n\nx = = 2\n",
+}
+WRONG_PARAMETERS = [
+    "# %%\nseed = 0\n",
+    '# %% tags=["parameters"]\nseed = 1 + len([])\n',
+    '# %% tags=["parameters"]\nfrobnication = 1\n',
+]
 
 
-@pytest.mark.parametrize("command", ["execute tiny", "book", "sweep tiny --grid seed=1"])
-@pytest.mark.parametrize(
-    ("path", "broken", "said"),
-    [
-        (
-            "notebooks/tiny.py",
-            FILES["notebooks/tiny.py"].replace("# %%\nif", "# %%\nx = 1\nx = (1,\n\n# %%\nif"),
-            "notebooks/tiny.py, cell 6, line 2: '(' was never closed",
-        ),
-        (
-            "book/icl_book/statistics.py",
-            "x = 1\n\nx = = 2\n",
-            "book/icl_book/statistics.py, line 3: invalid syntax",
-        ),
-    ],
-)
-def test_what_is_not_python_is_one_line_with_its_place(tree, capsys, path, broken, said, command):
-    write(tree / path, broken)
-    assert main(shlex.split(command)) == 1
-    assert capsys.readouterr().err == f"error: {said}\n"
-
-
-@pytest.mark.parametrize(
-    "word", ["CUDA", "cuda:", "cuda:x", "gpu", "cpu; touch F9", "cpu\n", "cuda:1234"]
-)
-def test_a_word_that_is_no_device_is_refused_before_anything_starts(
-    tree, monkeypatch, capsys, word
+def test_wrong_commands_are_refused_before_anything_starts_in_approved_words(
+    tree, monkeypatch, capsys, approved
 ):
-    monkeypatch.setenv("ICL_DEVICE", word)
-    for command in ("execute tiny", "book", "sweep tiny --grid seed=1"):
-        assert main(shlex.split(command)) == 1
+    found = []
+
+    def refuse(words, before=""):
+        assert main(words) == 1, words
         said = capsys.readouterr()
-        assert said.err.startswith(
-            f"error: ICL_DEVICE={word!r}: must be cpu, cuda, or cuda: and a number"
-        )
-        assert said.out == "" and said.err.count("\n") == 1
+        assert said.out == "" and re.fullmatch(r"error: .+\n", said.err), (words, said)
+        found.append(f"{before}{shown(shlex.join(words))}\n    {said.err}")
+
+    for command in WRONG_COMMANDS:
+        name, separator, value = (words := shlex.split(command))[0].partition("=")
+        with monkeypatch.context() as patch:
+            if separator:
+                patch.setenv(name, value)
+                refuse(words[1:], f"{name}={shown(value)} ")
+            else:
+                refuse(words)
+    for path, content in WRONG_FILES.items():
+        write(tree / path, content)
+        for command in ("execute tiny", "book", "sweep tiny --grid seed=1"):
+            refuse(shlex.split(command), f"{path}: ")
+        write(tree / path, FILES[path])
+    write(tree / "presets" / "quick.yml", "tiny: {}\n")
+    for content in WRONG_PARAMETERS:
+        write(tree / "notebooks" / "tiny.py", content)
+        refuse(["execute", "tiny"], f"{shown(content)}: ")
+    approved("command_errors.txt", "".join(found))
 
 
 def test_a_device_that_is_not_here_is_refused_at_once_unless_jobs_run_elsewhere(
@@ -559,24 +534,6 @@ def test_every_option_has_a_text_a_default_and_an_example(command, action):
     text = action.help or ""
     assert "e.g. " in text and len(text) > 20, (command, action.dest)
     assert bool(action.option_strings) == ("(default: " in text)
-
-
-@pytest.mark.parametrize(
-    "cell, expected",
-    [
-        ("# %%\nseed = 0\n", 'has no cell tagged "parameters"'),
-        (
-            '# %% tags=["parameters"]\nseed = 1 + len([])\n',
-            "parameters cell must be lines: name = literal",
-        ),
-        ('# %% tags=["parameters"]\nfrobnication = 1\n', "frobnication: not in the vocabulary"),
-    ],
-)
-def test_a_notebook_with_wrong_parameters_of_its_own_is_refused(tree, capsys, cell, expected):
-    (tree / "notebooks" / "tiny.py").write_text(cell)
-    (tree / "presets" / "quick.yml").write_text("tiny: {}\n")
-    assert main(["execute", "tiny"]) == 1
-    assert expected in capsys.readouterr().err
 
 
 def test_a_file_that_cannot_be_written_is_one_line(tree, monkeypatch, capsys):
