@@ -8,7 +8,7 @@ import itertools
 import json
 import os
 import time
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -120,23 +120,38 @@ def footer() -> None:
         "device": provenance.device_name(),
         **provenance.origin(),
     }
-    where, commit = about_run["machine"], about_run["commit"]
-    text = f"Computed in {about_run['seconds']:.1f} s on {where['cpu']} ({where['cores']} cores), device "
-    text += f"{about_run['device']}, with " + ", ".join(
-        f"{n} {v}" for n, v in about_run["versions"].items()
-    )
-    if commit:
-        text += f", commit {commit['id'][:10]}" + (" with local changes" if commit["dirty"] else "")
+    text = _describe(about_run)
     # A plain script has no page to display on.
     if not get_ipython():
         print(text)
         return
     page = f'<p class="icl-footer">{html.escape(text)}</p>'
     display({"text/html": page, "text/plain": text, FOOTER_MIME: about_run}, raw=True)
-    tables = {
-        name: frame.to_csv(index=frame.index.names != [None])
-        for name, frame in _started["namespace"].items()
-        if isinstance(frame, pd.DataFrame) and name[:1] != "_" and 0 < len(frame) <= MAX_TABLE_ROWS
-    }
+    tables = _write_tables(_started["namespace"])
     hidden = {"scrapbook": {"name": "tables", "mime_prefix": HIDDEN}}
     display({TABLES_MIME: json.dumps(tables)}, raw=True, metadata=hidden)
+
+
+def _describe(about_run: Mapping[str, Any]) -> str:
+    """Return what a run took and where it ran, in one sentence."""
+    machine, commit = about_run["machine"], about_run["commit"]
+    versions = ", ".join(f"{name} {version}" for name, version in about_run["versions"].items())
+    text = (
+        f"Computed in {about_run['seconds']:.1f} s on {machine['cpu']} ({machine['cores']} cores), "
+        f"device {about_run['device']}, with {versions}"
+    )
+    if commit:
+        text += f", commit {commit['id'][:10]}"
+        text += " with local changes" if commit["dirty"] else ""
+    return text
+
+
+def _write_tables(namespace: Mapping[str, Any]) -> dict[str, str]:
+    """Return the data frames of a notebook as CSV, by name, but for private, empty and large ones."""
+    tables = {}
+    for name, frame in namespace.items():
+        if isinstance(frame, pd.DataFrame) and not name.startswith("_"):
+            if 0 < len(frame) <= MAX_TABLE_ROWS:
+                has_labels = frame.index.names != [None]
+                tables[name] = frame.to_csv(index=has_labels)
+    return tables

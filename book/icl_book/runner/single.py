@@ -64,16 +64,18 @@ def _run_cells(name: str, cells: list[str], last: int, claim: str) -> Card:
 def needed(cells: list[str], last: int) -> list[int]:
     """Return the places of a cell and of those that it needs, in their order."""
     trees = [ast.parse(cell) for cell in cells]
-    places, missing = {last}, reads(trees[last])
-    sets_up = False
+    places, missing = [last], reads(trees[last])
+    # Cells are visited backwards, so that the setup is seen before the parameters that it reads.
+    setup_seen = False
     for place in range(last - 1, -1, -1):
-        # The setup reads all parameters from the cell before it, which only assigns.
-        parameters = sets_up and all(isinstance(one, ast.Assign) for one in trees[place].body)
-        sets_up = sets_up or "notebook.setup(" in cells[place]
-        if parameters or "notebook.setup(" in cells[place] or missing & changes(trees[place]):
-            places.add(place)
+        only_assigns = all(isinstance(one, ast.Assign) for one in trees[place].body)
+        is_setup = "notebook.setup(" in cells[place]
+        is_parameters = setup_seen and only_assigns
+        if is_setup or is_parameters or missing & changes(trees[place]):
+            places.append(place)
             missing = missing - _list_assigned(trees[place]) | reads(trees[place])
-    return sorted(places)
+        setup_seen = setup_seen or is_setup
+    return places[::-1]
 
 
 def _list_judged(tree: ast.AST) -> Iterator[str]:

@@ -73,23 +73,36 @@ def printed(cell: dict[str, Any]) -> list[str]:
 
 
 def strip_markup(text: str, folder: Path) -> str:
-    """Return MyST without its head, raw HTML, anchors and links to cards, and with what it includes."""
+    """Return MyST as Markdown: with the files that it includes, and without its head, HTML and anchors.
 
-    def included(found: re.Match[str]) -> str:
-        path = folder / found[2]
-        if path.suffix == ".html" or not path.is_file():
-            return ""
-        said = path.read_text(encoding="utf-8").rstrip()
-        return said if found[1] == "include" else f"```\n{said}\n```"
+    The badge of a verdict becomes its title in parentheses. ``folder`` is that of the page.
+    """
+    text = _HEAD.sub("", text)
+    text = _RAW_HTML.sub("", text)
+    text = _INCLUDE.sub(lambda found: _read_included(folder / found["path"], found["how"]), text)
+    text = _ANCHOR.sub("", text)
+    text = _BADGE.sub(r"(\g<title>)", text)
+    return _TAG.sub("", text).strip()
 
-    text = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL)
-    text = re.sub(r"^```\{raw\} html\n.*?^```\n?", "", text, flags=re.M | re.DOTALL)
-    include = r"^```\{(include|literalinclude)\} (\S+)\n(?::.*\n)*```"
-    text = re.sub(include, included, text, flags=re.MULTILINE)
-    text = re.sub(r"^\([\w-]+\)=\n", "", text, flags=re.MULTILINE)
-    badge = r'<a class="icl-judged icl-badge[^>]* title="([^"]+)"[^>]*>[^<]*</a>'
-    text = re.sub(badge, r"(\1)", text)
-    return re.sub(r"<(/?)(?:a|span|div|details|summary)\b[^>]*>", "", text).strip()
+
+#: What `strip_markup` replaces, in this order.
+_HEAD = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+_RAW_HTML = re.compile(r"^```\{raw\} html\n.*?^```\n?", re.MULTILINE | re.DOTALL)
+_INCLUDE = re.compile(
+    r"^```\{(?P<how>include|literalinclude)\} (?P<path>\S+)\n(?::.*\n)*```", re.MULTILINE
+)
+_ANCHOR = re.compile(r"^\([\w-]+\)=\n", re.MULTILINE)
+_BADGE = re.compile(r'<a class="icl-judged icl-badge[^>]* title="(?P<title>[^"]+)"[^>]*>[^<]*</a>')
+_TAG = re.compile(r"</?(?:a|span|div|details|summary)\b[^>]*>")
+
+
+def _read_included(path: Path, how: str) -> str:
+    """Return the text of an included file, as a block of code unless ``how`` is "include"."""
+    # Charts, which are HTML, are left out.
+    if path.suffix == ".html" or not path.is_file():
+        return ""
+    content = path.read_text(encoding="utf-8").rstrip()
+    return content if how == "include" else f"```\n{content}\n```"
 
 
 def _find_title(path: Path) -> str:
