@@ -193,9 +193,8 @@ def test_no_file_contains_a_path_of_one_machine():
         "\0"
     )
     files = [name for name in listed if (ROOT / name).is_file()]
-    if (
-        not files
-    ):  # an unpacked archive has no git, so its files are listed without those that were made in it
+    # an unpacked archive has no git, so its files are listed without those that were made in it
+    if not files:
         made = {".venv", "_build", ".snakemake", ".hypothesis", "softmax_icl.egg-info"}
         paths = [path.relative_to(ROOT) for path in ROOT.rglob("*") if path.is_file()]
         caches = re.compile(r"^__pycache__|^\.\w+_cache$|\.egg-info$")

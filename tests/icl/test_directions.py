@@ -1,4 +1,4 @@
-"""The matrix of leaving one out: its gradient, what it finds, and that it finds nothing where nothing is."""
+"""The matrix of leaving one out: its gradient, and that it finds exactly the directions that count."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from icl_book.statistics import FALSE_ALARM_RATE
 
 
 def plain_loss(X, y, M):
-    """Leave each label out, in a loop over tokens."""
+    """Return the loss of leaving each label out, by a loop over tokens."""
     losses = []
     for i in range(len(X)):
         others = np.arange(len(X)) != i
@@ -45,7 +45,7 @@ def three_columns(X):
     return np.abs(X[:, 0]) + X[:, 1] * X[:, 2]
 
 
-def test_of_ten_columns_it_finds_the_three_that_matter():
+def test_it_finds_the_three_columns_of_ten_that_matter():
     rng = np.random.default_rng(2)
     X, queries = on_sphere(rng, 1000, 10), on_sphere(rng, 2000, 10)
     y = three_columns(X) + 0.3 * rng.standard_normal(1000)
@@ -93,7 +93,7 @@ def test_where_all_directions_count_alike_it_finds_no_matrix():
 
 @pytest.mark.slow
 def test_few_tokens_seem_to_gain_no_more_often_than_said():
-    """Six tokens hold out two: two standard errors were a gain in one data set of five, here in one of 14."""
+    """Six tokens hold out two, where two standard errors would be a gain in one data set of five."""
     sets = 300
     gains = 0
     for seed in range(sets):
@@ -106,7 +106,7 @@ def test_few_tokens_seem_to_gain_no_more_often_than_said():
 
 @pytest.mark.parametrize("kind", ["diagonal", "full"])
 def test_the_units_of_columns_decide_nothing(kind):
-    """A useless column of a thousandfold unit once left the search at the mean of all labels."""
+    """A useless column of a thousandfold unit could leave the search at the mean of all labels."""
     rng = np.random.default_rng(10)
     X, queries = rng.standard_normal((2, 400, 4))
     y = np.sin(X[:, 0]) + X[:, 1]
@@ -150,7 +150,7 @@ def test_groups_are_left_out_and_held_out_together():
 
 @pytest.mark.parametrize("far", [1e5, -999_999.0, 1e10])
 def test_a_far_token_leaves_the_matrix(far):
-    """One wrong entry in the column that counts once made every prediction the mean."""
+    """One wrong entry in the column that counts could make every prediction the mean."""
     rng = np.random.default_rng(17)
     X, queries = rng.uniform(0, 1, (2, 200, 2))
     y = np.sin(6 * X[:, 0]) + 0.1 * rng.standard_normal(200)
@@ -162,7 +162,7 @@ def test_a_far_token_leaves_the_matrix(far):
 
 
 def test_the_gradient_beside_a_far_token_is_that_of_the_others():
-    """Tokens of another cluster are too far to have weights, but their lengths took the digits of all."""
+    """Tokens of another cluster are too far to have weights, but their lengths could cost digits."""
     rng = np.random.default_rng(18)
     X, y = rng.standard_normal((30, 3)), rng.standard_normal((30, 1))
     group = np.arange(30)
@@ -174,13 +174,13 @@ def test_the_gradient_beside_a_far_token_is_that_of_the_others():
     ]
     found, slope = left_out_gradient(apart, y, np.eye(3), group)
     assert found == pytest.approx(np.mean([half[0] for half in halves]), rel=1e-8)
-    # along the other columns, since sums over both clusters round that of the first
+    # only the other columns are compared, since sums over both clusters round that of the first
     wanted = np.mean([half[1] for half in halves], axis=0)[1:, 1:]
     np.testing.assert_allclose(slope[1:, 1:], wanted, rtol=1e-6, atol=1e-9)
 
 
-def test_of_many_labels_a_part_gives_the_gradient(monkeypatch):
-    """Of the labels that are drawn, so that time grows with the tokens and not with their square."""
+def test_a_part_of_many_labels_gives_the_gradient(monkeypatch):
+    """Only some labels are drawn, so that time grows with the number of tokens, not with its square."""
     rng = np.random.default_rng(19)
     X, y = rng.standard_normal((40, 2)), rng.standard_normal((40, 1))
     monkeypatch.setattr("icl.directions.draw", lambda n: np.arange(0, n, 4))

@@ -147,7 +147,7 @@ def numbers_of(value):
 
 
 COUNT = [0, 2.5, "20", True, math.nan, 10**400]
-LEVEL = [-1.0, math.inf, math.nan, "1", True, 1e160]  # numbers from zero on
+LEVEL = [-1.0, math.inf, math.nan, "1", True, 1e160]  # these numbers start at zero
 SCALE = [0.0, *LEVEL]
 SEEDS = [-1, 1.5, True, np.bool_(1), 2**64]
 FLAG = ["no", 0, None, [], torch.tensor(True)]
@@ -169,7 +169,7 @@ LAWS = {"icl.risk.asymptotics.sharp_window"}
 DOCUMENTED = re.compile(
     r"icl\.(attention\.|covariates\.\w+\.from_normal|tasks\.QuadraticRisk\.|tensor_trick\.)"
 )
-#: Functions of tensors, which leave all but some shapes to PyTorch; `test_argument_errors` has these.
+#: Functions of tensors, which leave most checks to PyTorch; `test_argument_errors` has the others.
 BY_PYTORCH = re.compile(r"icl\.(attention|tensor_trick)\.")
 
 
@@ -206,7 +206,7 @@ def fault_of(name, call, given):
             frames = traceback.walk_tb(error.__traceback__)
             packages = [f.f_globals["__name__"].partition(".")[0] for f, _ in frames]
             if [p for p in packages if p in ("icl", "sklearn")][-1:] == ["sklearn"]:
-                return ""  # the estimator refuses as all of scikit-learn's do
+                return ""  # the estimator raises the errors of scikit-learn
             if "\n" in text or len(text) > 700:
                 return f"is not one line: {text!r}"
             if not re.search(rf"\b({'|'.join(names)})\b", text):
@@ -298,15 +298,15 @@ def test_a_number_out_of_range_is_refused_in_one_line(name, key):
         assert "\n" not in str(caught.value)
 
 
-def test_the_tables_name_functions_and_parameters_that_there_are():
-    """Names of functions that were gone had stayed in them."""
+def test_the_tables_name_existing_functions_and_parameters():
+    """Names of removed functions must not stay in them."""
     assert LAWS <= FUNCTIONS.keys()
     known = {key for call in FUNCTIONS.values() for key in parameters_of(call)}
     assert (GOOD.keys() | REFUSED.keys()) - known == set(), "no function has these"
 
 
 def test_odd_arguments_give_finite_numbers_or_one_clear_line(tmp_path, monkeypatch):
-    # texts are among them, which are taken for names of files
+    # texts are among them, which would be names of files
     monkeypatch.chdir(tmp_path)
     rng, faults = np.random.default_rng(SEED), {}
     names = list(FUNCTIONS)
@@ -321,9 +321,9 @@ def test_odd_arguments_give_finite_numbers_or_one_clear_line(tmp_path, monkeypat
             ):
                 odd = ODD[rng.integers(len(ODD))]
                 if key in ("steps", "shape") and odd is ODD_SIZE:
-                    continue  # allowed, and takes a week, or eight gigabytes
+                    continue  # these are allowed, but take a week or eight gigabytes
                 if callable(odd) and callable(given.get(key, parameter.default)):
-                    continue  # what a function raises is its own affair
+                    continue  # the body of a user's function may raise anything
                 given[key] = odd
         fault = fault_of(name, call, given)
         if fault:

@@ -1,4 +1,4 @@
-"""What is kept between calls never gives a class of one's own the numbers of another one."""
+"""Results that are cached between calls never give a user-defined class the numbers of another one."""
 
 import inspect
 import json
@@ -68,7 +68,7 @@ def by_instance_attribute(power, dim):
 
 
 def numbers(task):
-    """One number from everything that keeps what it computed from a class."""
+    """Return one number from each function that caches what it computes from a class."""
     return [
         float(population_risk(task, 5.0, 20, 0.5).bias),
         float(optimal_window(task, 20, 0.1).w),
@@ -78,7 +78,7 @@ def numbers(task):
 
 
 def right(power, dim):
-    """The same class by its closed form: of degree 1, or of degrees 1 and 3."""
+    """Return the same class by its closed form: of degree 1, or of degrees 1 and 3."""
 
     class Own(Zonal):
         def covariance(self, cosine):
@@ -108,7 +108,7 @@ import numpy as np
 from icl.risk import matrix_risk, optimal_window, population_risk
 from icl.tasks import Affine, Zonal
 from dataclasses import dataclass
-population_risk(Affine(3), 1.0, 5, 0.1)  # loads the compiled loops, and keeps nothing of an own class
+population_risk(Affine(3), 1.0, 5, 0.1)  # loads the compiled loops, and caches no user-defined class
 @dataclass(frozen=True)
 class Own(Zonal):
     def covariance(self, cosine):
@@ -124,7 +124,7 @@ for coefficients in many:
         rows.append(numbers())
         continue
     read, write = os.pipe()
-    if os.fork() == 0:  # a process that has seen no own class
+    if os.fork() == 0:  # this process has not seen a user-defined class
         os.write(write, json.dumps(numbers()).encode())
         os._exit(0)
     os.wait()
@@ -154,7 +154,7 @@ def test_random_classes_in_a_loop_have_the_numbers_of_fresh_processes():
 
 @dataclass(frozen=True)
 class Level(Zonal):
-    """Constant functions whose size is no field."""
+    """Constant functions whose size is not a field."""
 
     level = 1.0
     lipschitz: float = 1.0
@@ -202,7 +202,7 @@ def test_units_of_equal_classes_or_laws_with_other_numbers_are_trained_apart(uni
 
 # ------------------------------------------------------------------------- subclasses
 NAMED = [getattr(tasks, name) for name in tasks.__all__]
-#: What is public, and what somebody has added to the table of classes.
+#: Public classes, without those that were added to the table of classes.
 KINDS = [
     kind
     for kind in dict.fromkeys([*filter(inspect.isclass, NAMED), *tasks.CLASSES.values()])
@@ -211,14 +211,14 @@ KINDS = [
 
 
 def one_of(kind):
-    """Return a class of ours, with fine variance where it can have any."""
+    """Return a class of the package, with fine variance where possible."""
     if kind is tasks.Globe:
         return tasks.globe(np.random.default_rng(0).standard_normal((12, 24)), 3)
     return Spectrum(3, (0.0, 1.0, 0.5), rest=0.3) if kind is Spectrum else kind(3)
 
 
 def same(call, one, other, rtol):
-    """Compare what a function says of two classes."""
+    """Check that a function gives two classes the same numbers."""
     for mine, theirs in zip(
         every_risk.numbers(call, one), every_risk.numbers(call, other), strict=True
     ):
@@ -244,7 +244,7 @@ def test_an_empty_subclass_has_the_numbers_of_its_class(kind, call):
 
 
 @pytest.mark.parametrize("call", every_risk.ALL, ids=lambda call: call.__name__)
-def test_a_class_of_ones_own_with_fine_variance_has_the_numbers_of_its_spectrum(call):
+def test_a_user_defined_class_with_fine_variance_has_the_numbers_of_its_spectrum(call):
     task = Spectrum(3, (0.0, 1.0, 0.5), rest=0.3)
 
     class Own(Zonal):
@@ -276,7 +276,7 @@ SPECTRA = {
 
 
 @pytest.mark.parametrize("call", every_risk.ALL, ids=lambda call: call.__name__)
-def test_a_spectrum_of_ones_own_that_is_none_is_refused(call):
+def test_an_invalid_user_defined_spectrum_is_refused(call):
     for name, values in SPECTRA.items():
 
         class Own(Zonal):
@@ -289,13 +289,13 @@ def test_a_spectrum_of_ones_own_that_is_none_is_refused(call):
                 return self.given(degree)
 
         if call.__name__ not in UNSPECTRAL:
-            # a refusal that says nothing of fine variance is an AssertionError there
+            # an error that does not mention fine variance is an AssertionError there
             with pytest.raises(AssertionError, match=r"spectrum\(\d+\) must return an array of"):
                 every_risk.numbers(call, Own(3))
                 pytest.fail(name)
 
 
-def test_a_spectrum_of_ones_own_may_be_a_list_and_off_by_rounding():
+def test_a_user_defined_spectrum_may_be_a_list_and_off_by_rounding():
     class Own(Zonal):
         def covariance(self, cosine):
             return Affine(3).covariance(cosine)
@@ -320,7 +320,7 @@ def test_classes_that_differ_in_their_fine_variance_only_do_not_share_results():
 
 @dataclass(frozen=True)
 class ForNumbers(Zonal):
-    """What one writes first, before one knows that cosines come in arrays."""
+    """A first attempt at a class, by a user who does not know that cosines are arrays."""
 
     branch: bool = False
 
@@ -331,7 +331,7 @@ class ForNumbers(Zonal):
 
 
 @pytest.mark.parametrize("branch", [False, True])
-def test_a_covariance_for_numbers_is_told_that_cosines_come_in_arrays(branch):
+def test_an_error_says_that_a_covariance_gets_arrays_of_cosines(branch):
     for call in (
         lambda task: population_risk(task, 1.0, 20, 0.5),
         lambda task: optimal_window(task, 20, 0.5),
@@ -392,7 +392,7 @@ def test_kinks_in_three_dimensions_have_the_spectrum_of_their_projections(kind):
 # ------------------------------------------------------------------------------- samplers
 @dataclass(frozen=True)
 class Signed(Zonal):
-    """Linear functions with a random sign, written as one writes NumPy."""
+    """Linear functions with a random sign, written with NumPy."""
 
     def covariance(self, cosine):
         return np.asarray(cosine) / self.dim

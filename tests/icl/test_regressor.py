@@ -1,4 +1,4 @@
-"""The estimator keeps scikit-learn's contract and predicts what the functions predict."""
+"""The estimator fulfils scikit-learn's contract and predicts what the functions predict."""
 
 import subprocess
 import sys
@@ -80,7 +80,7 @@ def test_groups_are_left_out_together():
 
 
 def ages_and_incomes(n=120):
-    """Two columns that count alike, of which one has numbers a thousand times as large."""
+    """Return two equally important columns, of which one has numbers a thousand times as large."""
     rng = np.random.default_rng(27)
     X = pd.DataFrame({"age": rng.uniform(20, 80, n), "income": rng.uniform(0, 9e4, n)})
     return X, np.sin(X["age"] / 10) + np.sin(X["income"] / 1.5e4)
@@ -110,7 +110,7 @@ def test_columns_of_unequal_units_are_named_in_a_warning(estimator):
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        # each thing that the warning says to do, and who says that nothing is to be done
+        # these are the actions that the warning names, and the option that says that columns are comparable
         estimator(metric="diagonal").fit(X, labels)
         for scaler in (StandardScaler(), MinMaxScaler()):
             make_pipeline(scaler, estimator()).fit(X, labels)
@@ -134,8 +134,8 @@ def test_the_warning_of_unequal_units_says_what_is_true():
     assert score(make_pipeline(StandardScaler(), icl.SoftmaxAttentionRegressor()), X) > 0.9
 
 
-def test_no_warning_is_a_nuisance():
-    """Columns that do not vary, indicators of something rare, and an outlier are no matter of units."""
+def test_the_warning_of_unequal_units_is_not_raised_without_need():
+    """Columns that do not vary, indicators of something rare, and an outlier are not a matter of units."""
     rng = np.random.default_rng(28)
     n = 20_000
     X = rng.standard_normal((n, 2))
@@ -206,7 +206,7 @@ def bump(X):
 
 
 @pytest.mark.parametrize(("f", "n", "dim", "half"), [(sine, 400, 1, 3.0), (bump, 1000, 2, 1.0)])
-def test_the_first_data_that_one_tries(f, n, dim, half):
+def test_data_sets_that_users_try_first(f, n, dim, half):
     """R^2 is within 0.02 of that of nearest neighbors with the best of many numbers."""
     rng = np.random.default_rng(5)
     X, queries = rng.uniform(-half, half, (n, dim)), rng.uniform(-half, half, (2000, dim))
@@ -217,7 +217,7 @@ def test_the_first_data_that_one_tries(f, n, dim, half):
     assert fitted.place_ == "lift"
     assert fitted.score(queries, f(queries)) > max(wanted, 0.97) - 0.02
     kept = icl.SoftmaxAttentionRegressor(place="as is").fit(X, y)
-    assert kept.score(queries, f(queries)) < 0.3  # what lifting mends
+    assert kept.score(queries, f(queries)) < 0.3  # lifting mends this
 
 
 def test_lifted_attention_is_the_smoother_of_another_library():
@@ -233,7 +233,7 @@ def test_lifted_attention_is_the_smoother_of_another_library():
 
 
 @pytest.mark.parametrize("w", [0.0, 30.0, 1e4, 1e40])
-def test_of_independent_noise_the_deviation_is_that_of_a_new_label(w):
+def test_with_independent_noise_the_deviation_is_that_of_a_new_label(w):
     """The mean over the noise is exact: that of a quadratic form is its sum over the unit vectors."""
     fitted = fit(TOKENS, np.eye(30), w=w, place="lift")
     queries = 1.1 * TOKENS[:9] + 0.1
@@ -254,7 +254,7 @@ def test_the_deviation_is_that_of_the_labels_in_the_window():
 
 
 def test_a_label_far_away_leaves_the_deviation_its_digits():
-    """Of a difference of two mean squares it would take them all."""
+    """A difference of two mean squares would lose all of them."""
     X, near = np.vstack([TOKENS, [[9.0, 9.0, -9.0]]]), TOKENS[:5]
     place, w = icl.Placement(X), 3e4
     s = np.sum(icl.weights(place(X), place(near), w) ** 2, axis=1)
@@ -309,7 +309,7 @@ def test_the_deviation_covers_a_new_label(f, n, dim, noise_std, tokens):
 
 @pytest.mark.parametrize("far", [1e5, -999_999.0, 1e12])
 def test_a_far_row_leaves_the_predictions(far):
-    """Every prediction was the mean of all labels, without a word."""
+    """Otherwise every prediction would silently be the mean of all labels."""
     rng = np.random.default_rng(30)
     x, queries = rng.uniform(0, 1, (2, 200, 1))
     y = np.sin(6 * x[:, 0]) + 0.1 * rng.standard_normal(200)
@@ -345,7 +345,7 @@ def fit(X, y, **parameters):
     ids=["text", "objects", "bytes", "lists", "categories", "one column"],
 )
 def test_text_that_spells_numbers_is_refused_as_by_best_window(spelled):
-    """Codes such as 01234 are no sizes. Classes may be text."""
+    """Codes such as 01234 are not sizes. Classes may be text."""
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((20, 2)).round(2), rng.standard_normal((20, 1)).round(2)
     model = icl.SoftmaxAttentionRegressor().fit(X, y)
@@ -369,7 +369,7 @@ def test_text_that_spells_numbers_is_refused_as_by_best_window(spelled):
 
 
 def test_masked_entries_are_nan_to_the_estimators_too():
-    """Left to itself, scikit-learn takes what lies below a mask."""
+    """scikit-learn alone would use the numbers below a mask."""
     fitted = fit(TOKENS, LABELS)
     classes = LABELS > 0
     classifier = icl.SoftmaxAttentionClassifier().fit(TOKENS, classes)
@@ -403,7 +403,7 @@ def test_masked_entries_are_nan_to_the_estimators_too():
 
 @pytest.mark.parametrize("metric", ["window", "diagonal"])
 def test_a_fit_checks_and_copies_its_data_once(metric, monkeypatch):
-    """It did so eighteen times with tokens and ten times with labels, and `predict` with all of both."""
+    """Each check and copy costs time and memory of the size of the data."""
     taken, numbers = [], checks._numbers
 
     def count(value, *more):

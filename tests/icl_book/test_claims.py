@@ -1,4 +1,4 @@
-"""The judge: every verdict, every reading, every refusal."""
+"""The judge gives every verdict, in every reading, and refuses invalid evidence."""
 
 import json
 import math
@@ -96,7 +96,7 @@ def test_verdicts(evidence, corrected, verdict):
     assert card.verdict is verdict and card.record()["stability"] == ""
 
 
-# the author is right in one
+# the author is right in one reading
 @pytest.mark.parametrize(
     ("value", "readings", "verdict", "stability"),
     [
@@ -112,7 +112,7 @@ def test_a_statement_fails_only_if_every_fair_reading_fails(value, readings, ver
 
 
 def five(*values, low=0.4, high=0.4):
-    """Cases of five samples each."""
+    """Return cases of five samples each."""
     some = [
         Case(f"n = {i}", x, (x - low, x + high), samples=5, kind="sampled")
         for i, x in enumerate(values)
@@ -158,7 +158,7 @@ EXACTLY = Alternative("exactly", "exactly two", lambda p: (2.0, 2.0))
             at(2.000001, error=1e-9),
             "in the reading “exactly two”, value is 2.000001 ± 1e-09, outside what is permitted, 2",
         ),
-        # undecided in one reading, and nobody knows what it would say
+        # undecided in one reading, so that the verdict is open
         (
             {"readings": [EXACTLY]},
             at(2.0, error=0.125),
@@ -169,7 +169,7 @@ EXACTLY = Alternative("exactly", "exactly two", lambda p: (2.0, 2.0))
             at(0.1, error=0.5),
             "the correction is unclear: value is 0.1 ± 0.5, partly outside what is permitted, ≥ 0",
         ),
-        # the number and the end of what is permitted would look alike in five digits
+        # the number and the permitted end would look alike in five digits
         (
             {"rule": lambda p: (1.0, 1.000001)},
             at(1.0000012, error=1e-9),
@@ -360,7 +360,7 @@ def test_a_reading_added_after_its_data_counts_for_an_author_as_it_counts_agains
         assert judge(claim(readings=readings), below).verdict is V.DEPENDS
         assert judge(claim(readings=readings, corrected=True), below).verdict is V.DEPENDS
     assert judge(claim(readings=[AGAINST]), at(2.0)).verdict is V.DEPENDS
-    # undecided in the late reading alone: nobody is accused on the strength of it
+    # undecided in the late reading alone, which is not enough to contradict an author
     wide = at(1.0, error=0.5)
     unclear = Alternative("late", "late", lambda p: (1.0, INF), late=True)
     assert (
@@ -402,7 +402,7 @@ def test_a_row_is_a_case_and_the_other_columns_are_its_labels():
         first,
         second,
     ]
-    # exact, without an error
+    # it is exact, without an error
     assert exact_cases(TABLE[["slope"]], "slope")[0].interval == (2.0, 2.0)
     (named, _) = exact_cases(TABLE, "slope", error="error", labels=["n"], name="$n_{{1}}$ = {n:g}")
     assert named == Case("$n_{1}$ = 10", 2.0, (1.5, 2.5), {"n": 10.0})
@@ -445,7 +445,7 @@ PERMITS = "'where it was seen' permits everything in some cases"
 
 
 def seen_where(few):
-    """A reading that a few cases cannot contradict."""
+    """Return a reading that a few cases cannot contradict."""
     return Alternative("seen", "where it was seen", lambda p: (0.5, 2.0) if p["d"] <= 5 else few)
 
 
@@ -518,7 +518,7 @@ NONE = pd.DataFrame([])
             ),
             "in the reading “measured anew”, no case",
         ),
-        (  # told before our own reading, which is undecided for want of samples
+        (  # this is named before our reading, which is undecided because it has too few samples
             lambda own: judge(
                 claim(own=own, readings=[MEASURED]), seeds([2.0, 3.0]), readings={"anew": []}
             ),
@@ -548,7 +548,7 @@ def test_a_statement_without_a_case_is_open_and_says_so(offer, decided, own):
         assert card.verdict is (V.OPEN if own else V.INCONCLUSIVE)
     assert len(lacking(record)) == 1
     assert decided in text(record) and decided in card._repr_mimebundle_()["text/plain"]
-    for allowed in ("as expected", "as expected or open"):  # the book is not made of such a run
+    for allowed in ("as expected", "as expected or open"):  # the book does not use such a run
         assert surprising([record], allowed) == [str(card)]
 
 
@@ -681,7 +681,7 @@ def test_a_click_shows_the_result_and_another_one_its_evidence():
 
 # ------------------------------------------------------------------------- cards in words
 def permitting(*ranges, **changes):
-    """A card whose cases permit these ranges, each its own."""
+    """Return a card whose cases permit these ranges, one each."""
     asked = claim(rule=lambda p: ranges[p["row"]], **changes)
     return judge(asked, at(*[1.0] * len(ranges), row=range(len(ranges))))
 
@@ -693,7 +693,7 @@ def far_from_the_bound(distance, unit):
 EXACT = {"grade": Grade.EXACT}
 BOTH_ENDS = {"rule": lambda p: (1.0, 2.0)} | EXACT
 SITUATION = replace(MEASURED, could="more data")
-#: Every sentence that a card can say, on some card.
+#: Cards that together show every sentence that a card can have.
 IN_WORDS = {
     "a statement holds": lambda: judge(claim(), at(1.25, error=0.01)),
     "this book's own": lambda: judge(claim(own=True, readings=[NARROWER]), at(2.0)),
@@ -750,7 +750,7 @@ IN_WORDS = {
 
 
 def in_words(card):
-    """The text of a card, a line for each paragraph, entry and row."""
+    """Return the text of a card, with a line for each paragraph, item and row."""
     parts = BeautifulSoup(page(card), "html.parser").select("p, summary, footer, li, tr")
     rows = ([*part.find_all(["td", "th"])] or [part] for part in parts)
     texts = (" | ".join(" ".join(cell.get_text().split()) for cell in row) for row in rows)

@@ -77,9 +77,8 @@ def run(tmp_path, text, line, changed):
 def test_one_changed_line_of_the_headline_changes_the_figure_and_the_card(tmp_path):
     text = (ROOT / "notebooks" / "planet.py").read_text()
     judged = text.index('"P1.planet.radius",')
-    text = needed(
-        text[: text.index("# %%", judged)]
-    )  # the rest of the chapter does not matter here
+    # the rest of the chapter does not matter here
+    text = needed(text[: text.index("# %%", judged)])
     line = "best = optimal_window(tasks[name], n, noise_std)"
     changed = line.replace("noise_std", "10 * noise_std")
     (card, other_card), (figure, other_figure) = run(tmp_path, text, line, changed)

@@ -62,7 +62,7 @@ def write(path, text):
 
 @pytest.fixture
 def tree(tmp_path, monkeypatch):
-    """A small repository with one notebook, and a runner that refuses to start kernels."""
+    """Return a small repository with one notebook, and a runner that refuses to start kernels."""
     for path, text in FILES.items():
         write(tmp_path / path, text)
     for module in (plan, execute, schedule, table):
@@ -79,7 +79,7 @@ def tree(tmp_path, monkeypatch):
 
 
 # --------------------------------------------------------------------------- addresses
-#: What somebody may edit in the small repository, by file: the new text, and whether its notebook runs again.
+#: Edits of the small repository, by file: the new text, and whether its notebook runs again.
 EDITS = [
     ("notebooks/tiny.py", TINY.read_text().replace("tests of the", "test of a"), False),
     ("notebooks/tiny.py", TINY.read_text().replace("# %%\nif", "# %% tags=[]\nif"), False),
@@ -182,7 +182,7 @@ def test_a_change_of_any_module_that_a_chapter_can_reach_asks_for_another_addres
     reaches = {name: list(plan.sources(name)[1]) for name in plan.notebooks()}
     modules = {path: name for name, code in reaches.items() for path in code}
     own = {path.relative_to(ROOT).as_posix() for path in (ROOT / "icl").rglob("*.py")}
-    # what only hands on names is passed through
+    # modules that only re-export names are passed through
     own = {path for path in own if not path.endswith("/__init__.py")}
     assert own - UNUSED <= set(modules), "all of the science is in some chapter's address"
     before = {name: address(name) for name in reaches}
@@ -195,7 +195,7 @@ def test_a_change_of_any_module_that_a_chapter_can_reach_asks_for_another_addres
 
 
 def _imports(tree):
-    """Yield what a piece of code imports, wherever the statement stands."""
+    """Yield the imports of a piece of code, wherever the statement stands."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -203,7 +203,7 @@ def _imports(tree):
             yield node.module
 
 
-#: Packages that show what was computed.
+#: Packages that display results.
 SHOWING = {"IPython", "jinja2", "markupsafe", "matplotlib_inline", "tqdm", "traitlets"}
 
 
@@ -305,7 +305,7 @@ UNCONTROLLED = CARD | {
 def test_a_verdict_that_is_not_the_expected_one_fails_the_run_and_is_told_with_what_decides_it(
     tree, monkeypatch, capsys, card, allowed, passes
 ):
-    """By what the preset says, whatever its name is."""
+    """The preset decides this, whatever its name is."""
     monkeypatch.setattr(execute, "_papermill", finishing(card))
     (tree / "presets" / "mine.yml").write_text(f"verdicts: {allowed}\ntiny: {{}}\n")
     (run,) = plan.plan("mine")
@@ -320,7 +320,7 @@ def test_a_verdict_that_is_not_the_expected_one_fails_the_run_and_is_told_with_w
 
 
 def test_a_run_for_the_book_fails_with_what_a_cell_writes_to_standard_error(tree, monkeypatch):
-    """Pages refuse it, and a run that counted as done would have to be deleted by hand."""
+    """Pages refuse such output, and a finished run would have to be deleted by hand."""
 
     def warning(run, shown):
         node = finishing(CARD)(run, shown)
@@ -518,7 +518,7 @@ def test_a_file_of_a_grid_may_have_blanks_in_its_path(tree):
 
 
 def options():
-    """Every option of every command, and every argument."""
+    """Yield every option and argument of every command."""
     (commands,) = [action for action in parser()._actions if isinstance(action.choices, dict)]
     for name, command in commands.choices.items():
         assert command.description
@@ -559,7 +559,7 @@ def test_a_file_that_cannot_be_written_is_one_line(tree, monkeypatch, capsys):
         monkeypatch.setattr(execute, "_papermill", finishing(card))
         assert why in said("execute tiny")
     why = "[Errno 28] No space left on device: 'a' -> 'b'"
-    # as copytree and copy say it
+    # copytree and copy report errors in this form
     for failed in (shutil.Error([("a", "b", why)] * 70), shutil.Error(why)):
         monkeypatch.setattr(execute, "_papermill", failing(failed))
         assert said("execute tiny") == f"error: {why}; what is done is kept\n"
@@ -587,7 +587,7 @@ def test_a_cluster_needs_a_python_whose_path_has_no_space(tree, monkeypatch):
         schedule.schedule(plan.plan("quick"), "2", "profiles/slurm")
 
 
-def test_a_root_that_is_none_is_one_line_though_it_is_read_on_import():
+def test_an_invalid_root_seed_is_one_line_though_it_is_read_on_import():
     done = program(sys.executable, "-m", "icl_book", "book", ICL_SEED="abc")
     assert done.returncode == 1 and done.stdout == ""
     assert done.stderr == "error: ICL_SEED='abc': must be an integer from 0 to 2**31 - 1\n"
@@ -650,7 +650,7 @@ DONE = "cp result.ipynb {result}"
 def test_a_call_shares_the_processors_that_it_may_use_and_leaves_no_temporary_folder(
     tree, monkeypatch, snakemake
 ):
-    """Not all that the machine has; and a profile of the user's is not for these runs."""
+    """It uses the processors of the process, and ignores a profile of the user."""
     monkeypatch.delenv("OMP_NUM_THREADS")
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(14)))
     (tree / "mine").mkdir()
@@ -674,7 +674,7 @@ def test_the_users_own_threads_count_and_without_a_result_nothing_is_done(monkey
 
 
 @pytest.mark.parametrize("status, told", [(1, True), (137, False)])
-def test_of_a_run_that_said_why_it_failed_snakemake_says_nothing_more(snakemake, status, told):
+def test_snakemake_adds_nothing_to_the_reason_of_a_failed_run(snakemake, status, told):
     """On a full disk no file with the reason can be written."""
     failed, said, _ = snakemake(f"echo error: No space left; exit {status}")
     assert failed != 0 and said.splitlines()[1] == "error: No space left"
@@ -715,7 +715,7 @@ def test_a_file_system_without_locks_is_named_with_what_to_do(tree, monkeypatch,
 
 # ------------------------------------------------------------------------- tables
 def test_tables_are_long_and_numbers_stay_numbers(tree, monkeypatch):
-    """A row a case of each reading, labels as columns; NaN and infinity are numbers, a text is none."""
+    """Each case of each reading is a row with labels as columns; NaN and infinity stay numbers."""
     case = {
         "name": "n = 3",
         "outcome": "agrees",

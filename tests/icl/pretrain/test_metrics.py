@@ -1,4 +1,4 @@
-"""Measures of trained units: known matrices, and errors against the exact risk."""
+"""Measures of trained units agree with known matrices and with the exact risk."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_trained_units_have_the_error_of_their_matrices():
     assert np.array_equal(evaluation_error(trained, Affine(3), **test), same)
 
 
-def test_without_a_seed_each_unit_has_the_test_set_of_its_own():
+def test_without_a_seed_each_unit_has_the_test_set_of_its_seed():
     units = [UnitConfig(task, 0.2, 8, seed) for seed in (3, 4) for task in (Affine(3), ReLU(3))]
     trained = pretrain(units, 5, 4, shared_tokens=True, record=(0,))
     own = evaluation_error(trained, ReLU(3), 0.2, 8, 50, seed=None)
@@ -49,11 +49,11 @@ def test_without_a_seed_each_unit_has_the_test_set_of_its_own():
         assert np.array_equal(
             own[:, mine], evaluation_error(trained, ReLU(3), 0.2, 8, 50, seed)[:, mine]
         )
-    # all start at zero: the test sets alone make the difference
+    # all start at zero, so that only the test sets differ
     assert own[0, 0] == own[0, 1] != own[0, 2]
-    # a set for all
+    # one set serves all
     assert np.ptp(evaluation_error(trained, ReLU(3), 0.2, 8, 50, seed=9)[0]) == 0
-    alone = pretrain(units[3:], 5, 4)  # the test set does not depend on company
+    alone = pretrain(units[3:], 5, 4)  # the test set does not depend on other units
     assert np.allclose(own[-1, 3:], evaluation_error(alone, ReLU(3), 0.2, 8, 50, seed=4)[-1])
 
 

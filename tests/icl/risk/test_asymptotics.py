@@ -26,7 +26,7 @@ class Fractional(Zonal):
         return self.order, 1.0
 
     def _power(self, degree):
-        """The coefficients of |x - x'|^rho of degrees 0, 1, ..., each with its sign."""
+        """Return the coefficients of |x - x'|^rho of degrees 0, 1, ..., each with its sign."""
         s, h = self.order / 2, (self.dim - 1) / 2
         mean = 4**s * math.exp(betaln(h + s, h) - betaln(h, h))
         j = np.arange(max(degree, 1))
@@ -35,7 +35,7 @@ class Fractional(Zonal):
 
     def spectrum(self, degree):
         power = self._power(degree)
-        total = power.sum()  # that of all degrees is zero
+        total = power.sum()  # the sum over all degrees is zero
         if self.order < 2:
             return -power[1 : degree + 1], float(total)
         return np.concatenate([[1.0], power[2:]])[:degree], max(float(-total), 0.0)
@@ -71,7 +71,7 @@ LAWFUL += [
 
 
 def panels(edges, power=0):
-    """Nodes and weights of Gauss rules between edges, times ``sin^power``."""
+    """Return nodes and weights of Gauss rules between edges, times ``sin^power``."""
     x, weight = np.polynomial.legendre.leggauss(12)
     half = np.diff(edges)[:, None] / 2
     nodes = (edges[:-1, None] + half * (1 + x)).ravel()
@@ -79,7 +79,7 @@ def panels(edges, power=0):
 
 
 def infinite_bias(task, w):
-    """The bias of infinitely many tokens, ``2 E gamma(x, x_q) - E gamma(x, x')``, by quadrature.
+    """Return the bias of infinitely many tokens, ``2 E gamma(x, x_q) - E gamma(x, x')``, by quadrature.
 
     Tokens have the density exp(w x.x_q), angles theta to the query, and their directions around it an angle
     phi, so that ``sin^2 = sin^2((theta - theta') / 2) + sin theta sin theta' sin^2(phi / 2)`` is that of half
@@ -102,14 +102,14 @@ def infinite_bias(task, w):
 
 
 def off_bias(task, law):
-    """How far the bias of infinitely many tokens is from a law, relative."""
+    """Return the relative distance of the bias of infinitely many tokens from a law."""
     w = 1e4 if task.singular_term is None else 1e8
     return abs(infinite_bias(task, w) / (law.constant * w ** (-law.order / 2)) - 1)
 
 
 @pytest.mark.parametrize("task", LAWFUL, ids=str)
 def test_the_constant_of_the_law(task):
-    """And a wrong constant, a wrong order, or a law without the pair of tokens is found out."""
+    """A wrong constant, a wrong order, or a law without the pair of tokens is detected."""
     law = asymptotics.window_law(task)
     assert off_bias(task, law) < 0.01
     assert off_bias(task, replace(law, constant=1.05 * law.constant)) > 0.03
@@ -131,7 +131,7 @@ def test_bias_and_noise_of_the_exact_risk(task):
 
 
 def random_settings():
-    """Twelve of them: a class of every order, a dimension, a scale, a noise."""
+    """Return twelve settings, each of a class, a dimension, a scale and a noise."""
     rng = np.random.default_rng(11)
     for i in range(12):
         d, scale = int(rng.integers(2, 9)), float(10 ** rng.uniform(-0.7, 0.3))
@@ -148,13 +148,13 @@ def random_settings():
 
 
 def sharp_risk(task, n, noise_std):
-    """The least risk of the law: the bias at its window, and rho / (d - 1) of it as noise."""
+    """Return the least risk of the law: the bias at its window, and rho / (d - 1) of it as noise."""
     law, w = asymptotics.window_law(task), asymptotics.sharp_window(task, n, noise_std)
     return law.constant * w ** (-law.order / 2) * (1 + law.noise_over_bias)
 
 
 def window_price(task, factor):
-    """The risk of the law over the least one, with ``factor`` times the best window."""
+    """Return the risk of the law over the least one, with ``factor`` times the best window."""
     law = asymptotics.window_law(task)
     noise = law.noise_over_bias * factor ** ((task.dim - 1) / 2)
     return (factor ** (-law.order / 2) + noise) / (1 + law.noise_over_bias)
@@ -198,7 +198,7 @@ def test_a_region_turned_at_random(dim, reach):
     bias = np.sum(multiplicity(dim, degrees[-1])[1:] * mean**2 * missed**2)
     share = p0 * math.sin(reach) ** (dim - 2)
     beta = (math.sqrt(2) - 1) / math.sqrt(math.pi) * H**2 * share
-    # a_l ~ l^-2 on average: what is left out adds
+    # a_l ~ l^-2 on average, so the terms that are left out add
     bias += H**2 * share / math.pi / degrees[-1]
     assert abs(bias / (beta * w**-0.5) - 1) < 2e-3
     assert abs(bias / (1.05 * beta * w**-0.5) - 1) > 0.04
@@ -209,13 +209,13 @@ def test_a_region_turned_at_random(dim, reach):
 
 @pytest.mark.parametrize("task", [Cosine(3, 4.0), Cosine(5, 0.1), Quadratic(4)])
 def test_exact_windows_reach_the_law(task):
-    """Where contexts are so long that only the law is left, no digit is lost."""
+    """In contexts so long that only the law applies, no digit is lost."""
     best = optimal_window(task, [1e50, 1e70], noise_std=0.5)
     assert best.w == pytest.approx(asymptotics.sharp_window(task, [1e50, 1e70], 0.5), rel=1e-9)
 
 
 def test_exponents():
-    """2/d, the printed upper end, for jumps; smooth functions as in textbooks, in d - 1 dimensions."""
+    """Jumps have 2/d, the printed upper end; smooth functions the textbook's, in d - 1 dimensions."""
     for task, order in ((Affine(4), 4), (ReLU(4), 3), (Sign(4), 1), (Fractional(4, 0.5), 0.5)):
         law = asymptotics.window_law(task)
         assert law.order == order
@@ -231,7 +231,7 @@ def test_exponents():
 )
 def test_classes_without_a_law(term):
     class Undeclared(Zonal):
-        """ReLU by another name: its spectrum falls too slowly for a smooth law."""
+        """ReLU under another name, whose spectrum falls too slowly for a smooth law."""
 
         singular_term = term
 

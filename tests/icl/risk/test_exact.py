@@ -216,9 +216,8 @@ def test_nearest_neighbor_limit(task, n):
     theta = np.linspace(0, np.pi, 200_001)
     half = (task.dim - 1) / 2
     beyond = 1 - betainc(half, half, np.sin(theta / 2) ** 2)
-    limit = 2 * np.trapezoid(
-        beyond**n, task.variogram(theta)
-    )  # integration by parts gives this form
+    # integration by parts gives this form
+    limit = 2 * np.trapezoid(beyond**n, task.variogram(theta))
     r = population_risk(task, 1e5, n, 1.0)
     assert r.bias == pytest.approx(limit, rel=2e-3)
     assert risk.nearest_neighbor_risk(task, n, 1.0).bias == pytest.approx(limit, rel=1e-8)

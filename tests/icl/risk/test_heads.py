@@ -1,4 +1,4 @@
-"""Several heads: exact risk against brute force and sampling, best values and windows, bounds of kriging."""
+"""Several heads: exact risk against brute force and samples, best values and windows, kriging bounds."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def test_one_head_with_value_one_is_the_population_risk(name, n):
 @pytest.mark.parametrize(("n", "nodes"), [(2, 240), (3, 48)])
 def test_few_tokens_on_the_circle(task, n, nodes):
     windows, values = [2.0, -1.0, 0.5], [1.3, -0.4, 0.3]
-    # a kink spoils the midpoint rule: its error falls like the square of the nodes
+    # with a kink the error of the midpoint rule falls only like the square of the number of nodes
     rel = 1e-10 if task.singular_term is None else 5 / nodes**2
     known = heads.on_the_circle(task.covariance, windows, values, n, 0.5, nodes)
     assert heads_risk(task, windows, values, n, 0.5).total == pytest.approx(known, rel=rel, abs=0)
@@ -42,7 +42,7 @@ def test_two_tokens_on_the_sphere(task):
 @pytest.mark.parametrize("task", [ReLU(5), Sign(3)], ids=repr)
 def test_sampled_contexts(task):
     windows, values = [4.0, 1.0, -2.0], [1.6, -0.4, -0.3]
-    # 2 settings at 4 standard errors: a false alarm once in 8,000 runs, and the seed is fixed
+    # with 2 settings at 4 standard errors a false alarm happens once in 8,000 runs; the seed is fixed
     mean, error = heads.sampled(
         task.covariance, windows, values, 50, 0.5, task.dim, 4000, np.random.default_rng(0)
     )
@@ -78,7 +78,7 @@ def test_the_level_of_a_map_costs_what_the_values_lack_to_one():
     assert with_level.total - without.total == pytest.approx(4.0 * 0.1**2, rel=1e-9)
     known = heads.two_on_the_sphere(lambda t: level.covariance(t) + 4.0, windows, values, 0.3, 48)
     assert heads_risk(level, windows, values, 2, 0.3).total == pytest.approx(known, **CLOSE)
-    # labels that say nothing leave the mean square of the functions
+    # labels without information leave the mean square of the functions
     assert kriging_bounds(level, 1, 1e6).lower == pytest.approx(5.5, rel=1e-9)
 
 
@@ -129,7 +129,7 @@ def test_two_heads_give_affine_functions_the_rate_one_over_n():
 
 
 @pytest.mark.parametrize(
-    ("task", "n", "noise_std", "gain"),  # the least risks also by other starts on other moments
+    ("task", "n", "noise_std", "gain"),  # other starts on other moments find the same minimal risks
     [
         (Cosine(3, 3.0), 20, 0.3, 1.525),  # even waves: the second head is added, at the antipode
         (Affine(5), 20, 0.05, 1.427),
@@ -176,7 +176,7 @@ def _kriging_by_sampling(covariance, dim, n, variance, contexts, rng):
 @pytest.mark.parametrize("task", [Affine(5), ReLU(3), Sign(3), Cosine(4, 2.0)], ids=repr)
 @pytest.mark.parametrize("n", [1, 20, 80])
 def test_sampled_kriging_lies_between_the_bounds(task, n):
-    # 12 settings at 4.5 standard errors: a false alarm once in 24,000 runs
+    # with 12 settings at 4.5 standard errors a false alarm happens once in 24,000 runs
     mean, error = _kriging_by_sampling(
         task.covariance, task.dim, n, 0.25, 400, np.random.default_rng(n)
     )
@@ -192,7 +192,7 @@ def test_kriging_bounds_meet_where_many_tokens_are_known():
     assert 10**9 * found.lower[-1] == pytest.approx(1.5, rel=1e-6)
 
 
-def test_the_lower_bound_counts_no_constant_that_the_functions_have_not():
+def test_the_lower_bound_counts_only_degrees_that_the_functions_have():
     """A linear class by its covariance alone: d coefficients, each known to sigma^2 / n."""
 
     class Own(Zonal):
@@ -215,5 +215,5 @@ def test_kriging_bounds_are_numbers_at_both_ends_of_their_range():
 
 
 @pytest.mark.parametrize("task", [Affine(5), ReLU(5), Sign(3)], ids=repr)
-def test_no_heads_are_better_than_the_lower_bound(task):
+def test_heads_are_not_better_than_the_lower_bound(task):
     assert optimal_heads(task, 500, 0.5).risk > kriging_bounds(task, 500, 0.5).lower

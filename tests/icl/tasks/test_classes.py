@@ -38,7 +38,7 @@ TASKS += [PhasedCosine(d, L) for d in DIMS for L in (0.1, 1.0, 10.0)]
 @pytest.mark.parametrize("dim", [2, 3, 8, 200])
 @pytest.mark.parametrize("even", [False, True])
 def test_polynomials_in_pieces_are_those_at_once(dim, even):
-    """And the even ones have a recurrence of their own."""
+    """The even ones have a separate recurrence."""
     theta = np.r_[0.0, np.geomspace(1e-8, np.pi / (2 if even else 1), 41)]
     polynomials = Polynomials(dim, theta, even)
     ours = np.concatenate([polynomials.take(many) for many in (1, 2, 40, 300)])
@@ -149,7 +149,7 @@ def test_a_phase_takes_the_mean_away_and_the_parity():
     a, rest = wave.spectrum(60)
     assert rest < 1e-15
     assert 2 * a[1::2] == pytest.approx(even.spectrum(60)[0][1::2], rel=1e-12)
-    assert wave.covariance(1.0) == pytest.approx(0.5)  # no part of degree zero
+    assert wave.covariance(1.0) == pytest.approx(0.5)  # it has no part of degree zero
     u = uniform_sphere(stream(2, "covariates"), 100_000, 3).numpy()
     apart = np.array([1 - np.cos(1.0), -np.sin(1.0), 0.0])
     waves = np.cos(2 * u @ apart) / 2
@@ -158,7 +158,7 @@ def test_a_phase_takes_the_mean_away_and_the_parity():
 
 
 def user_class(task):
-    """``task`` as a user would give it: by its covariance alone."""
+    """Return ``task`` as a user would define it, by its covariance alone."""
 
     class Mine(Zonal):
         def covariance(self, cosine):
@@ -179,7 +179,7 @@ def test_a_covariance_alone_gives_the_risk(task):
 
 @dataclass(frozen=True)
 class Plain(Zonal):
-    """A class of one's own without a Lipschitz constant."""
+    """A user-defined class without a Lipschitz constant."""
 
     def covariance(self, cosine):
         return cosine

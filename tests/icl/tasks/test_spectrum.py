@@ -37,9 +37,9 @@ def test_a_single_harmonic_has_its_power_in_its_degree(degree, m):
 
 def test_rows_are_colatitudes_and_have_their_area():
     theta, phi = places(120)
-    north = (np.cos(theta) + 0 * phi > 0).astype(float)  # a half sphere is half of it
+    north = (np.cos(theta) + 0 * phi > 0).astype(float)  # a half sphere has half of the area
     assert map_power(north, 3)[0] == pytest.approx(0.25, rel=1e-12)
-    cap = (theta + 0 * phi < math.pi / 3).astype(float)  # a quarter of the area
+    cap = (theta + 0 * phi < math.pi / 3).astype(float)  # this is a quarter of the area
     assert map_power(cap, 3)[0] == pytest.approx(1 / 16, rel=1e-12)
 
 
@@ -62,7 +62,7 @@ def test_a_spectrum_has_the_risk_of_the_class_with_its_coefficients():
         np.testing.assert_allclose(mine.total, theirs.total, rtol=1e-12)
 
 
-def test_what_no_window_resolves_is_noise_at_every_place():
+def test_variance_that_no_window_resolves_is_noise_at_every_place():
     smooth = Spectrum(3, (0.0, 1.0, 0.5))
     rough = Spectrum(3, (0.0, 1.0, 0.5), rest=0.04)
     w = np.array([0.5, 4.0, 30.0])
@@ -92,7 +92,7 @@ def test_drawn_functions_have_the_covariance_of_their_power(dim):
 
 def test_a_map_is_turned_in_all_directions():
     theta, phi = places(60)
-    task = globe(np.cos(theta) + 0 * phi, 5)  # z of a place
+    task = globe(np.cos(theta) + 0 * phi, 5)  # this is the z of a place
     count = 20_000
     x = torch.zeros(count, 1, 3).double()
     x[..., 2] = 1.0
@@ -105,7 +105,7 @@ def test_a_map_is_turned_in_all_directions():
 
 
 def patches():
-    """A map with power in many degrees."""
+    """Return a map with power in many degrees."""
     return np.random.default_rng(4).standard_normal((30, 60)).cumsum(axis=0)
 
 
@@ -150,8 +150,8 @@ def test_a_map_far_from_zero_has_the_power_of_the_same_map():
 
 
 @pytest.mark.parametrize(("dim", "degree"), [(2, 1), (2, 9), (3, 40), (100, 50), (5000, 200)])
-def test_harmonics_have_all_digits_where_their_number_is_no_float(dim, degree):
-    """Against the recurrence of ``P_l`` with 500 digits and the number of harmonics in integers."""
+def test_harmonics_have_all_digits_where_their_number_is_not_a_float(dim, degree):
+    """They agree with the recurrence of ``P_l`` with 500 digits, and the number of harmonics in integers."""
     rng = np.random.default_rng(5)
     x = rng.standard_normal((40, dim))
     cosine = x[:, 0] / np.linalg.norm(x, axis=1)
@@ -175,7 +175,7 @@ def test_functions_of_high_degree_in_many_dimensions_are_drawn():
     task = Spectrum(5000, (0.0,) * degree + (1.0,))
     x = uniform_sphere(stream(1, "covariates"), count, 5, task.dim)
     rng = stream(0, "tasks")
-    # draws the degree, of which there is one
+    # this number draws the degree, and there is only one
     rng.uniform(0.0, 1.0, (count,))
     u = uniform_sphere(rng, count, task.dim)
     values = task.sample(stream(0, "tasks"), count)(x).numpy()
@@ -185,15 +185,15 @@ def test_functions_of_high_degree_in_many_dimensions_are_drawn():
 
 
 @pytest.mark.filterwarnings("error")
-def test_constant_functions_are_drawn_without_a_word():
+def test_constant_functions_are_drawn_without_a_warning():
     x = uniform_sphere(stream(1, "covariates"), 4, 5, 3)
     for task in (Spectrum(3, (0.0, 0.0)), globe(np.zeros((2, 4)), 2)):
         assert not task.sample(stream(0, "tasks"), 4)(x).any()
 
 
-def test_no_function_is_drawn_of_a_degree_without_power():
+def test_degrees_without_power_are_not_drawn():
     class Zero:
-        """A stream whose uniform numbers are the least that there are."""
+        """A stream whose uniform numbers are the smallest possible ones."""
 
         def standard_normal(self, shape):
             return np.random.default_rng(6).standard_normal(shape)

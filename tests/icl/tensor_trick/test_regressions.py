@@ -10,12 +10,12 @@ from icl_book.measurements.tensor_trick import kron_gradient, kron_loss
 
 ones = partial(torch.ones, dtype=torch.float64)
 
-# Unequal sizes on purpose: a transposed factor then has the wrong shape. The last is the paper's.
+# Sizes are unequal, so that a transposed factor has the wrong shape. The last one is the paper's.
 SHAPES = [(1, 1, 1, 1), (3, 5, 2, 4), (6, 2, 3, 1), (4, 7, 5, 3), (5, 5, 3, 3)]
 
 
 def problem(n, m, d, e, seed=0, batch=(), dtype=torch.float64, targets="any"):
-    """Random A1, A2, X, B, V; targets "any" sign, or "simplex"."""
+    """Return random A1, A2, X, B, V; targets have "any" sign, or lie on the "simplex"."""
     rng = torch.Generator().manual_seed(seed)
 
     def normal(*shape):
@@ -28,7 +28,7 @@ def problem(n, m, d, e, seed=0, batch=(), dtype=torch.float64, targets="any"):
 
 
 def close(value, wanted, tolerance=1e-10):
-    """Largest difference in units of the largest wanted entry (or of 1, if that is larger)."""
+    """Return the largest difference in units of the largest wanted entry (or of 1, if that is larger)."""
     assert value.shape == wanted.shape, f"shape {tuple(value.shape)}, wanted {tuple(wanted.shape)}"
     error = (value - wanted).abs().max().item() / max(1.0, wanted.abs().max().item())
     assert error <= tolerance, f"relative error {error:.2e} exceeds {tolerance:.0e}"
@@ -82,7 +82,7 @@ def test_against_torch_func_batched(kind, targets):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 def test_other_dtypes(kind, dtype):
-    # small: float16 ends at 65504
+    # entries are small, since float16 ends at 65504
     given = [t / 2 for t in problem(5, 4, 3, 2, seed=9, dtype=dtype)]
     A1, A2, X, B, V = given
     exact = [t.double() for t in given]
@@ -111,7 +111,7 @@ def test_targets_may_be_left_out_where_there_are_none():
 
 def test_large_logits_do_no_harm_where_softmax_is_shifted():
     one, X = (torch.ones(2, 1, dtype=torch.float64), torch.tensor([[5000.0]], dtype=torch.float64))
-    A2 = torch.tensor([[1.0], [-1.0]], dtype=torch.float64)  # logits 5000 and -5000
+    A2 = torch.tensor([[1.0], [-1.0]], dtype=torch.float64)  # these logits are 5000 and -5000
     B = torch.full((2, 2), 0.5, dtype=torch.float64)
     assert loss(one, A2, X, B) == pytest.approx(2 * 0.25)
     assert loss(one, A2, X, B, "entropy") == 0.0
