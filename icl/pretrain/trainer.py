@@ -184,10 +184,10 @@ def train_grid(
         "width": width,
         "initial_std": initial_std,
     }
-    shared: Any = learning_rate
+    shared_rate: Any = learning_rate
     if sequence(learning_rate) is not None:
         # each unit has its own rate, so the shared one is not used
-        given["learning_rate"], shared = learning_rate, 0.05
+        given["learning_rate"], shared_rate = learning_rate, 0.05
     lists = {name: sequence(value) for name, value in given.items()}
     lengths = {name: len(value) for name, value in lists.items() if value is not None}
     if len(set(lengths.values())) > 1:
@@ -201,5 +201,5 @@ def train_grid(
         own = {k: given[k] if v is None else v[i] for k, v in lists.items()}
         units += [UnitConfig(**own, seed=seed) for seed in range(seeds)]
     fast: Options = {"shared_tokens": True, "stream": "native", "dtype": "float32"}
-    trained = pretrain(units, steps, batch_size, shared, device, **fast | options)
+    trained = pretrain(units, steps, batch_size, shared_rate, device, **fast | options)
     return replace(trained, shape=(settings, seeds))

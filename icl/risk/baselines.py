@@ -68,9 +68,10 @@ def linear_optimum(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> LinearOpt
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
     power, degree_one, square = _moments(task, n, noise_std)
     first, floor = degree_one / task.dim, power - degree_one
-    # this is d E h^2 - E f(x_q) h, written without cancellation
+    m = first / square
+    # this is d E h^2 - E f(x_q) h of M = I, written without cancellation
     above = (power + noise_std**2 - first) / n
-    return LinearOptimum(first / square, floor + first / square * above, floor)
+    return LinearOptimum(m, floor + m * above, floor)
 
 
 def _moments(task: Zonal, n: Array, noise_std: Array) -> tuple[float, float, Array]:

@@ -139,6 +139,7 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
 
     def curve(windows: Array, some: ProblemIndices) -> Array:
         """Return risk, its derivative, and the part of noise and fine variance, which never falls."""
+        # problems of the same length share their integrals
         here, index = np.unique(back[some], return_inverse=True)
         s2, rows = variance[some], []
         for w in windows:
@@ -157,12 +158,14 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
     a, rest = coefficients(task, 1)
     falls_at_zero = bool(a[0] > 1e-12 * (a[0] + rest))
     at_zero, first_slope, noise = curve(np.zeros(1), np.arange(lengths.size))[0]
+    # Near zero the noise grows by a factor of about 1 + w^2 / d, so that the best w is about
+    # d |first_slope| / (2 noise), here below 1e-9 d.
     lost = falls_at_zero & (lengths > 1) & (noise > 5e8 * np.abs(first_slope))
     if np.any(lost):
-        first = math.hypot(variance[lost][0] ** 0.5, fine**0.5)
+        first_lost = math.hypot(variance[lost][0] ** 0.5, fine**0.5)
         name = "noise_std" if fine == 0 else "the root of noise_std**2 + unresolved"
         raise ValueError(
-            f"{name}={first:g}: the best w for {task!r} is below rounding, must be smaller"
+            f"{name}={first_lost:g}: the best w for {task!r} is below rounding, must be smaller"
         )
     # with no noise, stop once fewer than one token is expected inside the kernel
     last = np.array([1 / invert_cap_mass(task.dim, 1 / m) for m in lengths])

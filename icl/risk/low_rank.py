@@ -49,15 +49,18 @@ def low_rank_risk(
     variance = reals(noise_std, "noise_std", *NOISE_RANGE) ** 2
     broadcast(n=lengths, noise_std=variance)
     nodes = [_count(rank, c), _count(dim - rank, e)]
+    step, coarse_step = 0.25, 0.375
     # `_integrate` evaluates at most this length of the range of tau at each point
     seen = min(2 * (c + e) + 1, _CUT + 14)
-    if max(nodes) > _MAX_NODES or nodes[0] * nodes[1] * 4 * seen > _MAX_WORK or c + e > _MAX_NODES:
+    work = nodes[0] * nodes[1] * seen / step
+    # a sphere of two points needs two angles for every c, but the steps are more for a larger c + e
+    if max(nodes) > _MAX_NODES or work > _MAX_WORK or c + e > _MAX_NODES:
         raise ValueError(f"c={c:g}, e={e:g}: too large, alone or together")
     if lengths.size == 0:
         raise ValueError(f"n has shape {lengths.shape}: must not be empty")
     fewer = [many if many <= 2 else 3 * many // 4 for many in nodes]
-    fine = _integrate(dim, rank, c, e, lengths.ravel(), nodes, 0.25)
-    coarse = _integrate(dim, rank, c, e, lengths.ravel(), fewer, 0.375)
+    fine = _integrate(dim, rank, c, e, lengths.ravel(), nodes, step)
+    coarse = _integrate(dim, rank, c, e, lengths.ravel(), fewer, coarse_step)
     error = np.max(np.abs(coarse / fine - 1), axis=0)
     if not np.all(error <= _TOLERANCE):
         worst = np.argmax(error)

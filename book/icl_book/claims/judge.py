@@ -315,6 +315,7 @@ def _judge_case(claim: Claim, case: Case, rule: Rule, corrected: Rule | None = N
         ValueError: If the case lacks the error that its claim needs.
     """
     where = f"claim {claim.id}: case {case.name!r}"
+    # a count and infinity are known without an error
     whole = math.isinf(case.measured) or case.measured == round(case.measured)
     if (
         case.kind == "exact"
@@ -323,12 +324,13 @@ def _judge_case(claim: Claim, case: Case, rule: Rule, corrected: Rule | None = N
     ):
         if case.interval[0] == case.interval[1]:
             raise ValueError(f"{where} needs the error that the code computed")
-    permitted, fixed = (rule(case.parameters), corrected(case.parameters) if corrected else None)
+    permitted = rule(case.parameters)
+    permitted_corrected = corrected(case.parameters) if corrected else None
     return asdict(case) | {
         "outcome": _compare(case, permitted),
         "permitted": permitted,
-        "outcome_corrected": _compare(case, fixed) if fixed else None,
-        "permitted_corrected": fixed,
+        "outcome_corrected": _compare(case, permitted_corrected) if permitted_corrected else None,
+        "permitted_corrected": permitted_corrected,
     }
 
 

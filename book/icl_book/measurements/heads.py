@@ -191,6 +191,7 @@ def rough(dim: int, order: float, degrees: int, parity: int | None = None) -> Sp
     """Return a class of variance one with ``a_l / N_l ~ l^(-(d - 1 + order))``, of one parity if given."""
     degree = np.arange(degrees + 1)
     power = np.zeros(degrees + 1)
+    # the square of l + d / 2 - 1 is the Laplacian's eigenvalue l (l + d - 2) and a constant
     each = (degree[1:] + dim / 2 - 1) ** -(dim - 1.0 + order)
     power[1:] = multiplicity(dim, degrees)[1:] * each
     if parity is not None:

@@ -297,6 +297,7 @@ def steepest_step(rank: int, *, n: int, noise_std: float) -> dict[str, float]:
 
     ``value``, and its numerical ``error``.
     """
+    # with e = 0 only u counts, so that c is the window parameter of linear functions on the sphere of u
     task = Linear(rank)
     best = optimal_window(task, n, noise_std)
     risk = population_risk(task, np.linspace(0, best.w, 33), n, noise_std)
@@ -325,8 +326,9 @@ def risk_slope(rank: int) -> dict[str, float]:
 def isotropic_slope(dim: int, rank: int) -> dict[str, float]:
     """Return the slope in log n of the log of the least risk of wI, between n = 10^4 and 9 10^4.
 
-    ``error`` is what the numerical error of the risk and the search for the least one leave: the search stops
-    within a thousandth of log w, and the risk a thousandth away from what it found is above the least one.
+    ``error`` is what the numerical error of the risk and the search for the least one leave. The search stops
+    within a thousandth of the best log w, so that what it found is above the least risk by less than the
+    risk changes over one more thousandth.
     """
     risks = []
     errors = []

@@ -62,10 +62,11 @@ def prepare(root: Path = ROOT) -> None:
 
 
 def writable(folder: Path) -> bool:
-    """Return whether a file can be written in a folder, made if need be; a quota shows only then."""
+    """Return whether a file can be written in a folder, made if need be."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder) as file:
+            # a quota shows only once bytes are on the disk
             file.write(bytes(2**16))
             file.flush()
             os.fsync(file.fileno())

@@ -65,7 +65,7 @@ def _format_size(limit: float | str) -> str:
 
 
 def divided(readings: Mapping[str, str]) -> str:
-    """Say in a sentence without its period in which readings a statement holds, from outcomes, ours first."""
+    """Return a sentence, without its period, that counts the outcomes of the readings; the first is ours."""
     ours, *others = readings.values()
     text = f"It {_VERBS[ours]} in this reading"
     if len(set(others)) == 1:

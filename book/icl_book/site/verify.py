@@ -51,12 +51,12 @@ def check_cards(runs: Iterable[Mapping[str, Any]], registry: Mapping[str, Claim]
         for one in surprising(run["cards"], allowed)
     ]
     found = judged(runs)
-    for claim, ((first, _), *others) in found.items():
-        if claim not in registry:
-            problems.append(f"notebooks/{first}: claim {claim}: is not in the registry")
+    for claim_id, ((first, _), *others) in found.items():
+        if claim_id not in registry:
+            problems.append(f"notebooks/{first}: claim {claim_id}: is not in the registry")
         for name, _ in others:
             already = f"is judged already in notebooks/{first}"
-            problems.append(f"notebooks/{name}: claim {claim}: {already}")
+            problems.append(f"notebooks/{name}: claim {claim_id}: {already}")
     missing = [
         claim.id for claim in registry.values() if claim.rule is not None and claim.id not in found
     ]

@@ -110,16 +110,17 @@ def _integrate_mesh(
     z = np.exp(np.minimum(mesh.u[..., None] - (w * gap)[:, None], 6.0))
     lost = np.expm1(-z)
     decay = 1 + lost
-    # the rows of the table are `first` and its derivative in w
+    # the rows of the table are `first`, which is p z e^-z, and its derivative in w
     table = np.empty((len(z), 2 if slopes else 1, *z.shape[1:]))
     first = np.multiply(z, decay * p, out=table[:, 0])
+    # this is p z^2 e^-z
     second = z * first
 
     # `missed` is 1 - phi
     missed = mesh.below - _mean(lost, mesh.p)
     phi = np.maximum(mesh.above + _mean(decay, mesh.p), 1e-300)
     log_phi = np.where(missed < 0.5, np.log1p(-np.minimum(missed, 0.5)), np.log(phi)).ravel()
-    # these are powers of phi for all n at once, times the weights in u, of shape (len(n), nodes)
+    # these are n phi^(n-1) and n (n - 1) phi^(n-2), times the weights in u, of shape (len(n), nodes)
     count, weight = n[:, None], mesh.weight.ravel()
     one = weight * count * np.exp(np.maximum((count - 1) * log_phi, -700))
     two = weight * count * (count - 1) * np.exp(np.maximum((count - 2) * log_phi, -700))
@@ -127,8 +128,8 @@ def _integrate_mesh(
     gamma = variogram_of(task, mesh.theta)
     single, noise = 2 * _mean(second, gamma).ravel(), second.sum(-1).ravel()
     # The derivative of g(z) in w is -z g'(z) times the gap. A constant may be subtracted from the gap,
-    # because it multiplies derivatives in u, whose integrals are zero. Subtracting the mean avoids
-    # cancellation.
+    # because it multiplies derivatives in u, whose integrals are zero. Subtracting about the
+    # mean, which is 1 at w = 0 and near (d - 1) / (2 w) for a large w, avoids cancellation.
     shifted = gap - 1 / (1 + 2 * w / (task.dim - 1))
     if slopes:
         np.multiply(second - first, shifted[:, None], out=table[:, 1])
@@ -271,7 +272,8 @@ def _bound_neglected(task: Zonal, theta: Array, table: Array, flat: Array) -> Ar
 def _freeze_below_rounding(m: Array, flat: Array, done: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Set the mean of P_l to zero where it has averaged out, because higher degrees alias on the mesh.
 
-    It changes m, (panels, rows, k, degrees), in place, and returns which nodes are beyond their last degree.
+    ``flat`` is what m is if the mean of P_l is zero. The function changes m, (panels, rows, k, degrees), in
+    place, and returns which nodes are beyond their last degree.
     """
     limit = 1e-6 * flat[:, 0, :, None]
     small = np.abs(m[:, 0] - flat[:, 0, :, None]) <= limit
