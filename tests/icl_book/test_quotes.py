@@ -75,7 +75,7 @@ def tex(path):
     ("write", "name", "places"),
     [
         (pdf, "a.pdf", ["p. 1", "p. 2", "p. 2"]),
-        (text, "a.txt", ["line 1", "line 6", "line 6"]),
+        (text, "a.txt", ["line 1", "line 6", "line 7"]),
         (tex, "a.tex", ["line 2", "line 5", "line 7"]),
     ],
 )

@@ -40,7 +40,8 @@ _SYMBOLS: dict[str, str] = (
     | {name: name for name in _NAMES}
     | {"prime": "'", "sqrt": "√", "implies": "⇒"}
 )
-_PLAIN = str.maketrans({"−": "-", "–": "-", "’": "'", "′": "'", "∥": "", "\u00ad": "-"})
+#: One character for another, so that places in the text stay.
+_PLAIN = str.maketrans({"−": "-", "–": "-", "’": "'", "′": "'", "\u00ad": "-"})
 _TOKEN = re.compile(
     r"\\(?P<command>[A-Za-z]+)|(?P<hyphen>(?<=[^\W\d_])-\s*(?=[^\W\d_]))|.", re.DOTALL
 )
