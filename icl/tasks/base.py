@@ -184,7 +184,7 @@ def is_ours(task: Any) -> bool:
 
 
 def is_traceable(task: Any) -> bool:
-    """Return whether PyTorch can compile the functions of a class, and once for all that are drawn."""
+    """Return whether PyTorch can compile the functions of a class, once for all draws of them."""
     if isinstance(task, Projected):
         return is_traceable(task.task)
     return is_ours(task) and not task._on_host
@@ -201,8 +201,8 @@ def unit_lipschitz(task: Task) -> tuple[Task, float]:
     User-defined classes are left as they are: a copy would lose attributes that are not fields.
     """
     if isinstance(task, Zonal) and task.homogeneous and is_ours(task):
-        one: dict[str, Any] = {"lipschitz": 1.0}
-        return replace(task, **one), vars(task)["lipschitz"]
+        changes: dict[str, Any] = {"lipschitz": 1.0}
+        return replace(task, **changes), vars(task)["lipschitz"]
     return task, 1.0
 
 

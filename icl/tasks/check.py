@@ -50,6 +50,7 @@ def check_class(task: Zonal) -> float:
         products = values[:, i] * values[:, j]
         mean, error = float(products.mean()), float(products.std()) / math.sqrt(_FUNCTIONS)
         wanted = float(task.covariance(np.array(cosine))) + (fine_variance(task) if i == j else 0)
+        # where products do not vary, as the squares of `Sign`, rounding is still allowed
         if not abs(mean - wanted) <= _HALF_WIDTH * error + 1e-9 * level:
             raise ValueError(
                 f"{task!r}: covariance({cosine:.6g})={wanted:.6g}, but the mean of f(x) f(x') over functions "
@@ -60,6 +61,7 @@ def check_class(task: Zonal) -> float:
             float(task.variogram(theta)),
             float(Zonal._variogram(task, np.array(theta))),
         )
+        # a difference of covariances has the rounding error of their level
         if not math.isclose(gamma, difference, rel_tol=1e-9, abs_tol=3e-13 * level):
             raise ValueError(
                 f"{task!r}: variogram({theta:.6g})={gamma:.9g}, but covariance(1) - covariance({cosine:.6g})="
@@ -67,5 +69,6 @@ def check_class(task: Zonal) -> float:
             )
     places = uniform_sphere(stream(1, "covariates"), 400, 40, task.dim)
     f = draw_function(task, stream(1, "tasks"), 400)(places)
+    # point i makes a pair with point 20 + i
     distances = (places[:, :20] - places[:, 20:]).norm(dim=-1)
     return float(((f[:, :20] - f[:, 20:]).abs() / distances).max())

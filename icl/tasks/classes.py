@@ -35,9 +35,8 @@ from icl.tasks.gegenbauer import Polynomials, angle_quadrature, multiplicity, sh
 if TYPE_CHECKING:
     import torch
 
-_DEGREE = (
-    200  # tanh(b t) is analytic up to |Im t| = pi / 2b: at b = 20 degree 200 contributes 1e-13
-)
+# tanh(b t) is analytic up to |Im t| = pi / 2b: at b = 20 degree 200 contributes 1e-13
+_MAX_TANH_DEGREE = 200
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,8 @@ class ReLU(Zonal):
 
     def _variogram(self, theta: Array) -> Array:
         square = theta * theta
-        # sin t - t cos t cancels where t is small: t^3/3 (1 - t^2/10 (1 - t^2/28 (1 - ...
+        # sin t - t cos t cancels where t is small: t^3/3 (1 - t^2/10 (1 - t^2/28 (1 - ...,
+        # with the divisors 2j (2j + 3)
         tail = np.ones_like(theta)
         for k in (180, 130, 88, 54, 28, 10):
             tail = 1 - square / k * tail
@@ -130,8 +130,10 @@ class ReLU(Zonal):
         # f = (l1-l2)/2 q.x + (l1+l2)/2 |q.x| + b: degree 1 and, from |q.x|, the even degrees.
         # Rodrigues' formula gives E[|t| P_{l+2}] / E[|t| P_l] = -(l-1) / (l+d+1).
         degree = integer(degree, "degree", 0, MAX_DEGREE)
+        # the scale is the mean of ((l1 +- l2) / 2)^2
         d, scale = self.dim, self.lipschitz**2 / 6
         even = np.arange(0.0, _last_degree(d, degree) + 1, 2)
+        # the growth from degree 0 to 2 is N_2
         growth = np.concatenate([[(d + 2) * (d - 1) / 2], _multiplicity_growth(d, even[1:-1])])
         ratios = growth * ((even[:-1] - 1) / (even[:-1] + d + 1)) ** 2
         a = scale * _mean_coordinate(d) ** 2 * np.concatenate([[1.0], np.cumprod(ratios)])
@@ -139,8 +141,9 @@ class ReLU(Zonal):
         out = np.zeros(degree)
         out[1::2] = a[1 : degree // 2 + 1]
         out[:1] = scale / d
-        missing = scale / d if degree == 0 else 0.0
-        return out, float(a[degree // 2 + 1 :][::-1].sum() + rest + missing)
+        # degree 1 is among the later ones of degree 0
+        later_linear = scale / d if degree == 0 else 0.0
+        return out, float(a[degree // 2 + 1 :][::-1].sum() + rest + later_linear)
 
     def _draw(self, rng: Rng, count: int) -> Function:
         from icl.pytorch import torch
@@ -185,8 +188,9 @@ class Sign(Zonal):
         degree, d = integer(degree, "degree", 0, MAX_DEGREE), self.dim
         odd = np.arange(1.0, _last_degree(d, degree) + 2, 2)
         ratios = _multiplicity_growth(d, odd[:-1]) * (odd[:-1] / (odd[:-1] + d)) ** 2
-        first = d * (self.scale * _mean_coordinate(d)) ** 2
-        a = first * np.concatenate([[1.0], np.cumprod(ratios)])
+        # a_1 is N_1 E[s sign(t) t]^2, and N_1 = d
+        a_1 = d * (self.scale * _mean_coordinate(d)) ** 2
+        a = a_1 * np.concatenate([[1.0], np.cumprod(ratios)])
         rest = _sum_beyond(d, odd, a, power=2)
         out = np.zeros(degree)
         out[::2] = a[: (degree + 1) // 2]
@@ -220,7 +224,7 @@ class Cosine(Expanded):
         )
 
     def covariance(self, cosine: ArrayLike) -> Array:
-        # E cos(L u.v) depends on |v| alone
+        # cos a cos b is half of cos(a - b) + cos(a + b), and E cos(L u.v) depends on |v| alone
         cosine, nu = (cosines(cosine), self.dim / 2 - 1)
         near, far = (
             _bessel(nu, self.lipschitz * np.sqrt(2 + sign * 2 * cosine)) for sign in (-1, 1)
@@ -427,17 +431,16 @@ def _multiplicity_growth(dim: int, degree: Array) -> Array:
 def _sum_beyond(dim: int, degree: Array, a: Array, power: int) -> float:
     """Return the sum of the coefficients that follow ``a``, those of ``degree``, in steps of two degrees.
 
-    There ``a_l = x^-power (A + B x^-2 + ...)``, x = l + dim / 2 - 1. A and B are fitted, and the sum is the
-    integral, which the midpoint rule replaces by the sum, with its first correction.
+    There ``a_l = x^-power (A + B x^-2 + ...)``, x = l + dim / 2 - 1. A and B are fitted. By the midpoint
+    rule, whose steps are 2 wide, the sum is half the integral from the edge of the first step, and its first
+    correction is the slope there over 12.
     """
     points = [len(a) // 2, -1]
     x = degree[points] + dim / 2 - 1
-    slope, level = np.polyfit(x**-2.0, a[points] * x**power, 1)
+    B, A = np.polyfit(x**-2.0, a[points] * x**power, 1)
     edge = x[1] + 1
-    integral = level * edge ** (1 - power) / (power - 1) + slope * edge ** (-1 - power) / (
-        power + 1
-    )
-    return float(integral / 2 - power * level * edge ** (-1 - power) / 12)
+    integral = A * edge ** (1 - power) / (power - 1) + B * edge ** (-1 - power) / (power + 1)
+    return float(integral / 2 - power * A * edge ** (-1 - power) / 12)
 
 
 @lru_cache(maxsize=64)
@@ -463,6 +466,7 @@ def _bessel(mu: ArrayLike, x: ArrayLike) -> Array:
     short = -quarter <= mu + 1
     term = np.where(short, 1.0, 0.0)
     total = term.copy()
+    # term k is at most 1 / k! of the first
     for k in range(1, 40):
         term = term * quarter / (k * (mu + k))
         total += term
@@ -478,7 +482,8 @@ def _bessel(mu: ArrayLike, x: ArrayLike) -> Array:
 @lru_cache(maxsize=64)
 def _tanh_expansion(dim: int, steepness: float) -> Array:
     """Return ``a_1, ...``; by Funk-Hecke ``a_l = N_l E[tanh(steepness t) P_l(t)]^2``."""
-    theta, p = angle_quadrature(dim, 4 * _DEGREE)
-    m = (1 - Polynomials(dim, theta).take(_DEGREE + 1)) @ (p * np.tanh(steepness * np.cos(theta)))
-    a: Array = multiplicity(dim, _DEGREE) * m**2
+    theta, p = angle_quadrature(dim, 4 * _MAX_TANH_DEGREE)
+    missed = Polynomials(dim, theta).take(_MAX_TANH_DEGREE + 1)
+    m = (1 - missed) @ (p * np.tanh(steepness * np.cos(theta)))
+    a: Array = multiplicity(dim, _MAX_TANH_DEGREE) * m**2
     return a[1:]

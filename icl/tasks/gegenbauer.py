@@ -26,7 +26,7 @@ def multiplicity(dim: int, degree: int) -> Array:
     i = np.arange(1, degree + 1)
     if dim == 2:
         return np.concatenate([[1.0], np.full(degree, 2.0)])
-    # N_l = (2l+d-2)/l * binom(l+d-3, l-1); beyond 1e300 its coefficients are negligible
+    # N_i = (2i+d-2)/i * binom(i+d-3, i-1); degrees with more than 1e300 harmonics have negligible power
     with np.errstate(over="ignore"):
         binomial = np.concatenate([[1.0], np.cumprod((i[:-1] + dim - 2) / i[:-1])])
         return np.concatenate([[1.0], np.minimum((2 * i + dim - 2) / i * binomial, 1e300)])
@@ -35,21 +35,22 @@ def multiplicity(dim: int, degree: int) -> Array:
 def harmonics(dim: int, degree: NDArray[np.int_], cosine: Array) -> Array:
     """Return ``sqrt(N_l) P_l(cosine)``, zonal harmonics of mean square one: row i of the degree i's.
 
-    N_l grows beyond all floats, and P_l is as small where most of the sphere is, so that the recurrence is
-    that of the product. Degrees are (m,), cosines (m, k).
+    N_l grows beyond all floats, and P_l is as small where most of the sphere is. So the recurrence is that of
+    the product p_l, ``t p_(l-1) = b_l p_l + b_(l-1) p_(l-2)``. Degrees are (m,), cosines (m, k).
     """
     order = np.argsort(degree)
-    last, cosine = degree[order], cosine[order]
+    ascending, cosine = degree[order], cosine[order]
     before, now = np.zeros_like(cosine), np.ones_like(cosine)
-    step = 0.0
+    b_before = 0.0
     for i in range(1, int(degree.max(initial=0)) + 1):
         # earlier rows have reached their degree
-        rows = slice(int(np.searchsorted(last, i)), None)
-        following = (2 * i + dim - 2) * (2 * i + dim - 4)
-        square = 1 / dim if i == 1 else i * (i + dim - 3) / following
-        raised = (cosine[rows] * now[rows] - step * before[rows]) / square**0.5
-        before[rows], now[rows] = now[rows], raised
-        step = square**0.5
+        rows = slice(int(np.searchsorted(ascending, i)), None)
+        denominator = (2 * i + dim - 2) * (2 * i + dim - 4)
+        # at i = 1 the factor dim - 2 cancels, which is zero on the circle
+        b_squared = 1 / dim if i == 1 else i * (i + dim - 3) / denominator
+        following = (cosine[rows] * now[rows] - b_before * before[rows]) / b_squared**0.5
+        before[rows], now[rows] = now[rows], following
+        b_before = b_squared**0.5
     out = np.empty_like(now)
     out[order] = now
     return out
@@ -79,7 +80,8 @@ class Polynomials:
     """
 
     def __init__(self, dim: int, theta: Array, even: bool = False):
-        # 1 - cos^2, or 1 - cos
+        # The gap is 1 - cos^2, or 1 - cos. `_q` is 1 - P_l of the next degree, and `_step` its difference
+        # from that of the degree before.
         gap = np.sin(theta) ** 2 if even else 2 * np.sin(theta / 2) ** 2
         self._gap, self._q, self._step = gap, np.zeros_like(gap), np.zeros_like(gap)
         self._dim, self._even, self._next = dim, even, 0
@@ -94,10 +96,11 @@ class Polynomials:
 
 
 def take(rows: Array, gap: Array, q: Array, step: Array, dim: int, degree: int, every: int) -> None:
-    """Set rows (many, m) to the polynomials of a degree, which is q (m,), and of ``every`` next one.
+    """Set rows, (many, m), to ``1 - P_l`` for l = ``degree`` and on, in steps of ``every`` degrees.
 
-    Afterwards q and step, the last difference, are those that follow. `icl.compiled.polynomials`, whose
-    reference this is, gives the same bits.
+    Row by row, q is ``1 - P_l`` and ``step`` its difference from the row before. The recurrence is ``ahead
+    (next q - q) = behind step + (1 - q) gap``. Afterwards q and step are those of the next degree.
+    `icl.compiled.polynomials`, whose reference this is, gives the same bits.
     """
     for row in rows:
         ahead, behind = _up(degree, dim), 1 - _up(degree, dim)

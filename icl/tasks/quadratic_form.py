@@ -4,12 +4,12 @@ Softmax attention, its rivals with other activations, several heads, nearest nei
 predict ``p = sum_i omega_i y_i``, with weights that depend on the tokens only. Given the tokens, the mean of
 ``(p - f(x_q))^2`` over functions and noise is a quadratic form in the weights, ::
 
-    risk(omega) = p - 2 omega . k_q + omega' (K + sigma^2 I) omega,
+    risk(omega) = prior - 2 omega . k_q + omega' (K + sigma^2 I) omega,
 
-with ``K_ij = E f(x_i) f(x_j)``, which is the class covariance ``k(x_i . x_j)`` for different tokens and ``p =
-E f(x)^2`` on the diagonal, and ``k_q,i = k(x_i . x_q)``. Only tokens need sampling, and
-they may have any distribution on the sphere; the form does not ask that weights are positive or sum to
-one. Its minimizer is kriging, which has the smallest risk of all of them.
+with ``K_ij = E f(x_i) f(x_j)``, which is the class covariance ``k(x_i . x_j)`` for different tokens and
+``prior = E f(x)^2`` on the diagonal, and ``k_q,i = k(x_i . x_q)``. Only tokens need sampling, and they may
+have any distribution on the sphere; the form does not ask that weights are positive or sum to one. Its
+minimizer is kriging, which has the smallest risk of all of them.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ class QuadraticRisk:
                 f"tokens of shape {tuple(tokens.shape)}: must be (B, n + 1, {task.dim})"
             )
         cosine = tokens @ tokens.mT
-        length = cosine.diagonal(dim1=-2, dim2=-1)
-        if not bool(((length - 1).abs() <= 1e-6).all()):
+        squares = cosine.diagonal(dim1=-2, dim2=-1)
+        if not bool(((squares - 1).abs() <= 1e-6).all()):
             raise ValueError(
-                f"tokens: must be unit vectors, squared lengths are up to {float(length.max()):g}"
+                f"tokens: must be unit vectors, squared lengths are up to {float(squares.max()):g}"
             )
         # rounding may take a cosine out of its range
         cosine = cosine.clamp(-1, 1)

@@ -85,15 +85,15 @@ class Spectrum(Expanded):
                 f"rest={self.rest:g}: must be 0 for sample, which draws no such fine functions"
             )
         a = self.coefficients()
-        upto = np.cumsum(a)
-        chosen = uniform_numbers(rng, count) * upto[-1]
-        degree = 1 + np.searchsorted(upto, chosen, "right").clip(max=a.size - 1)
-        size = math.sqrt(upto[-1])
+        cumulative = np.cumsum(a)
+        chosen = uniform_numbers(rng, count) * cumulative[-1]
+        degree = 1 + np.searchsorted(cumulative, chosen, "right").clip(max=a.size - 1)
+        scale = math.sqrt(cumulative[-1])
         u = uniform_sphere(rng, count, self.dim)
 
         def f(x: torch.Tensor) -> torch.Tensor:
             cosine = inner_products(u, x).cpu().numpy().astype(float)
-            values = size * harmonics(self.dim, degree, cosine)
+            values = scale * harmonics(self.dim, degree, cosine)
             return torch.from_numpy(values).to(x)
 
         return f
@@ -179,13 +179,14 @@ def globe(values: ArrayLike, degree: int) -> Globe:
     found = _map(values)
     degree = integer(degree, "degree", 1, found.shape[0])
     edges = np.linspace(0, math.pi, found.shape[0] + 1)
-    area = -np.diff(np.cos(edges)) / 2
-    mean = float(area @ found.mean(axis=1))
+    # the share of the sphere that each row covers
+    share = -np.diff(np.cos(edges)) / 2
+    mean = float(share @ found.mean(axis=1))
     # centre first: otherwise cancellation destroys `rest`
     centered = found - mean
     power = map_power(centered, degree)
     power[0] = mean**2
-    variance = float(area @ (centered**2).mean(axis=1))
+    variance = float(share @ (centered**2).mean(axis=1))
     rest = max(0.0, variance - float(power[1:].sum()))
     return Globe(3, tuple(power.tolist()), rest, values=found)
 
@@ -205,6 +206,7 @@ def map_power(values: Array, degree: int) -> Array:
     longitudes they are integrated exactly, over its colatitudes by Gauss's rule with three nodes.
     """
     rows, columns = values.shape
+    # these are all m
     order = np.arange(degree + 1)
     # the mean over longitude of the map times e^{-i m phi}; a cell's own integral is a sinc
     fourier = np.fft.fft(values, axis=1)[:, order % columns] / columns
@@ -212,27 +214,34 @@ def map_power(values: Array, degree: int) -> Array:
     nodes, weights = np.polynomial.legendre.leggauss(3)
     half = math.pi / rows / 2
     theta = ((2 * np.arange(rows)[:, None] + 1 + nodes) * half).ravel()
-    area = (half * weights * np.sin(theta).reshape(rows, -1) / 2).ravel()
+    # the share of the sphere that each node stands for
+    share = (half * weights * np.sin(theta).reshape(rows, -1) / 2).ravel()
     power = np.zeros(degree + 1)
     for m in range(degree + 1):
-        row_means = np.repeat(fourier[:, m], nodes.size) * area
-        found = _associated_legendre(m, degree, theta) @ row_means
-        power[m:] += (1 if m == 0 else 2) * np.abs(found) ** 2
+        weighted = np.repeat(fourier[:, m], nodes.size) * share
+        coefficients = _associated_legendre(m, degree, theta) @ weighted
+        # -m has as much power as m
+        power[m:] += (1 if m == 0 else 2) * np.abs(coefficients) ** 2
     return power
 
 
 def _associated_legendre(m: int, degree: int, theta: Array) -> Array:
-    """Return ``Pbar_lm(cos theta)`` for l = m, ..., degree, of mean square one over the sphere."""
+    """Return ``Pbar_lm(cos theta)`` for l = m, ..., degree, of mean square one over the sphere.
+
+    With ``c_l^2 = (4 l^2 - 1) / (l^2 - m^2)`` the recurrence is ``Pbar_l = c_l (cos theta Pbar_(l-1) -
+    Pbar_(l-2) / c_(l-1))``.
+    """
     cosine, sine = np.cos(theta), np.sin(theta)
-    first = np.ones_like(theta)
+    lowest = np.ones_like(theta)
     for k in range(1, m + 1):
-        first = first * sine * math.sqrt((2 * k + 1) / (2 * k))
-    rows = [first]
+        lowest = lowest * sine * math.sqrt((2 * k + 1) / (2 * k))
+    rows = [lowest]
     before = np.zeros_like(theta)
     for degree_now in range(m + 1, degree + 1):
-        square = (4 * degree_now**2 - 1) / (degree_now**2 - m**2)
-        previous = ((degree_now - 1) ** 2 - m**2) / (4 * (degree_now - 1) ** 2 - 1)
-        following = math.sqrt(square) * (cosine * rows[-1] - math.sqrt(previous) * before)
+        c_squared = (4 * degree_now**2 - 1) / (degree_now**2 - m**2)
+        # this is 1 / c_(l-1)^2
+        inverse_before = ((degree_now - 1) ** 2 - m**2) / (4 * (degree_now - 1) ** 2 - 1)
+        following = math.sqrt(c_squared) * (cosine * rows[-1] - math.sqrt(inverse_before) * before)
         before = rows[-1]
         rows.append(following)
     return np.stack(rows)
