@@ -40,7 +40,10 @@ def scores(x: Tensor, x_q: Tensor, M: Tensor) -> Tensor:
 
 
 def softmax_weights(x: Tensor, x_q: Tensor, M: Tensor) -> Tensor:
-    """Return ``omega_i = exp(x_i' M x_q) / sum_j exp(x_j' M x_q)`` (ITA slides, eq. (2)), shapes as there."""
+    """Return ``omega_i = exp(x_i' M x_q) / sum_j exp(x_j' M x_q)`` (ITA slides, eq. (2)).
+
+    Shapes are those of `scores`.
+    """
     return weights(scores(x, x_q, M), "softmax", -1)[0]
 
 

@@ -29,6 +29,7 @@ def integer(value: Any, name: str, minimum: float = -math.inf, maximum: float = 
     # NaN and infinity have no integer
     except (ValueError, OverflowError):
         whole = None
+    # code that takes the integer may compute with it as a float
     largest = min(maximum, sys.float_info.max)
     if whole is None or whole != number or not minimum <= whole <= largest:
         _refuse(value, name, "an integer", minimum, maximum)
@@ -140,14 +141,14 @@ def column_names(value: Any) -> tuple[Any, ...] | None:
 def same_columns(value: Any, name: str, wanted: tuple[Any, ...] | None) -> None:
     """Refuse a data frame, or a row of one, whose columns are not ``wanted``, or have another order.
 
-    A value without labels is in the order of X. So are columns 0, 1, ... where the other side has names,
-    because pandas numbers unnamed columns like this.
+    A value without labels is in the order of X. Columns 0, 1, ... are, too, if the other side has names:
+    pandas numbers unnamed columns like this.
     """
     given = column_names(value)
     if given is None or wanted is None or given == wanted:
         return
-    counted = tuple(range(len(given)))
-    if counted in (given, wanted) and not set(given) & set(wanted):
+    numbered = tuple(range(len(given)))
+    if numbered in (given, wanted) and not set(given) & set(wanted):
         return
     raise ValueError(
         f"{name} has the columns {shown(list(given))}: must have those of X in their order, "
@@ -258,6 +259,7 @@ def _plain(value: Any) -> Any:
     except (ValueError, TypeError, RuntimeError):
         # some values hold no numbers, such as a tensor of the device "meta"
         return None
+    # the index () makes a plain number of an array without axes
     return np.asarray(masked_as_nan(array))[()]
 
 
@@ -265,14 +267,14 @@ def _numbers(value: Any) -> NDArray[np.float64]:
     """Return the numbers that ``value`` is or holds as a new float64 array; NaN if it holds anything else."""
     value = _plain(value)
     # NumPy would turn [True, 2] into integers
-    listed = isinstance(value, list)
+    is_list = isinstance(value, list)
     try:
-        array = np.array(value, dtype=object if listed else None)
-        number = array.dtype.kind in "iuf" or (
+        array = np.array(value, dtype=object if is_list else None)
+        numeric = array.dtype.kind in "iuf" or (
             array.dtype.kind == "O" and all(map(_is_number, array.flat))
         )
         with np.errstate(over="ignore"):
-            return array.astype(float, copy=False) if number else np.array(math.nan)
+            return array.astype(float, copy=False) if numeric else np.array(math.nan)
     # NumPy raises for ragged rows and for integers that are too large
     except (ValueError, TypeError, OverflowError):
         return np.array(math.nan)

@@ -125,10 +125,10 @@ def invert_cap_mass(dim: int, mass: float) -> float:
     if mass >= 1:
         return 2.0
     half = (dim - 1) / 2
-    # SciPy's inverse fails for small masses in dimensions 7 to 12; there the first term of the series is
-    # exact to machine precision
-    first = math.exp((math.log(mass * half) + betaln(half, half)) / half) if mass > 0 else 0.0
-    return 2 * (first if first * half < 1e-17 else float(betaincinv(half, half, mass)))
+    # SciPy's inverse fails for small masses in dimensions 7 to 12. There the first term of the mass, a power
+    # series in the distance, is exact to machine precision: the second is at most ``half * x`` of it.
+    x = math.exp((math.log(mass * half) + betaln(half, half)) / half) if mass > 0 else 0.0
+    return 2 * (x if x * half < 1e-17 else float(betaincinv(half, half, mass)))
 
 
 def _coordinates(normal: torch.Tensor, dim: int) -> torch.Tensor:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 def root_seed() -> int:
     """Return what the environment variable ``ICL_SEED`` says; 0 if it is not set or empty."""
     text = os.environ.get("ICL_SEED") or "0"
+    # 2**31 has ten digits; Python refuses to convert thousands of them
     if not text.isdecimal() or len(text) > 10 or int(text) >= 2**31:
         raise ValueError(f"ICL_SEED={checks.shown(text)}: must be an integer from 0 to 2**31 - 1")
     return int(text)
@@ -63,7 +64,8 @@ STREAMS = {
 def stream(seed: int, name: str, step: int = 0) -> np.random.Generator:
     """Return the generator of stream ``name`` at ``step``: Philox with key (seed, name), counter step.
 
-    Equal arguments give equal numbers on every machine. Every step owns 2**192 counter values.
+    Equal arguments give equal numbers on every machine. Every step owns 2**192 counter values, because it is
+    the highest of the counter's four words of 64 bits.
 
     Raises:
         ValueError: If seed or step are not integers from 0 to 2**64 - 1, or the name is not in `STREAMS`.
@@ -100,11 +102,10 @@ class NativeStream:
     """
 
     def __init__(self, seed: int, name: str, step: int = 0, device: torch.device | str = "cpu"):
-
         self.device = checks.device(device, "device")
-        first = stream(seed, name, step).bit_generator.random_raw()
+        word = stream(seed, name, step).bit_generator.random_raw()
         # PyTorch takes a positive 64-bit integer
-        self._seed = int(first) >> 1
+        self._seed = int(word) >> 1
         # the compiled loops have used this many words of the generator
         self._taken = 0
 
@@ -164,5 +165,6 @@ def _compiled() -> Any:
     from icl.compiled.normal import normal
     from icl.pytorch import torch
 
+    # 1003 is not a multiple of sixteen, so that the row that PyTorch draws anew is compared, too
     drawn = torch.empty(1003).normal_(generator=torch.Generator().manual_seed(5))
     return normal if np.allclose(drawn, normal(5, 1003), rtol=0, atol=1e-5) else None

@@ -12,9 +12,10 @@ def available() -> int:
     program that is not nested. Text that is not a positive integer is ignored. The processors are those that
     the process is confined to, by ``taskset`` or a scheduler of jobs, which may be fewer than the machine's.
     """
-    first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    if first.isdecimal() and len(first) < 10 and int(first) > 0:
-        return int(first)
+    # Python refuses to convert text of thousands of digits
+    number = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    if number.isdecimal() and len(number) < 10 and int(number) > 0:
+        return int(number)
     # macOS and Windows have no such function
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
