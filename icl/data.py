@@ -171,6 +171,7 @@ def predict(X: ArrayLike, y: ArrayLike, queries: ArrayLike, w: float) -> Array:
 def predict_rows(X: Array, y: Array, queries: Array, w: float) -> Array:
     """Return what `predict` does, for arguments that are checked."""
     largest, near = _largest_score(X, queries, w)
+    # the sum of the last column is that of the weights
     summed = np.column_stack([y.reshape(len(y), -1), np.ones(len(y))])
     found = np.empty((len(queries), summed.shape[1] - 1))
 
@@ -237,7 +238,7 @@ def deviations(X: Array, y: Array, queries: Array, w: float) -> Array:
     With weights omega and ``s = sum_i omega_i^2``, labels of independent noise vary in the window by
     ``sum_i omega_i (y_i - p)^2``, in the mean the variance of the noise times ``1 - s``. A new one differs
     from the prediction by that variance times ``1 + s``. In a narrow window ``1 - s`` vanishes with the
-    weights of all tokens but the first, so that these are normalized by themselves.
+    weights of all tokens but the heaviest, so that these are normalized by themselves.
     """
     labels = y.reshape(len(y), -1)
     squares = np.empty((len(queries), labels.shape[1]))
@@ -245,24 +246,25 @@ def deviations(X: Array, y: Array, queries: Array, w: float) -> Array:
 
     def average(rows: NDArray[np.intp]) -> None:
         scores = _scores(queries[rows], X, w, near)
-        first, each = scores.argmax(axis=1), np.arange(len(rows))
-        highest = scores[each, first]
-        scores[each, first] = -np.inf
-        second = scores.max(axis=1)
-        scores -= second[:, None]
+        heaviest, row = scores.argmax(axis=1), np.arange(len(rows))
+        highest = scores[row, heaviest]
+        scores[row, heaviest] = -np.inf
+        second_highest = scores.max(axis=1)
+        scores -= second_highest[:, None]
         others = np.exp(np.maximum(scores, _MIN_EXPONENT, out=scores), out=scores)
-        others[each, first] = 0
+        others[row, heaviest] = 0
         total = others.sum(axis=1)
         others /= total[:, None]
-        odds = total * np.exp(np.maximum(second - highest, _MIN_EXPONENT))
-        # this is the weight of all tokens but the first
+        odds = total * np.exp(np.maximum(second_highest - highest, _MIN_EXPONENT))
+        # this is the weight of all tokens but the heaviest
         rest = odds / (1 + odds)
         square = np.einsum("qn,qn->q", others, others)
         s = (1 - rest) ** 2 + rest**2 * square
-        # the factor is 1 + s over (1 - s) / rest
+        # The weighted variance of the labels is rest times the spread below. The factor of the spread,
+        # rest (1 + s) / (1 - s), is written without the quotient of vanishing numbers.
         factor = (1 + s) / (2 - rest - rest * square)
         for column, label in enumerate(labels.T):
-            away = label - label[first, None]
+            away = label - label[heaviest, None]
             mean = np.einsum("qn,qn->q", others, away)
             spread = np.einsum("qn,qn,qn->q", others, away, away) - rest * mean**2
             squares[rows, column] = factor * np.maximum(spread, 0)
@@ -362,7 +364,8 @@ def place_rows(place: Placement, rows: Array) -> Array:
     # a row beyond R is pulled back to it
     x /= np.maximum(length, 1.0)
     length = np.minimum(length, 1.0)
-    # one where the length is small, since 1 - length would be rounded by more than rows differ there
+    # The root is exactly one for short rows. That of (1 - length) (1 + length) would differ between them by
+    # rounding.
     return np.concatenate([x, np.sqrt(1 - length**2)], axis=-1)
 
 
@@ -410,6 +413,7 @@ def find_window(X: Array, labels: Array, group: NDArray[np.intp]) -> BestWindow:
     near = sphere and windows[-1] * _largest_length(X) ** 2 > MAX_PRODUCT
     losses = np.empty((windows.size, chosen.size))
     summed = np.column_stack([labels, np.ones(n)])
+    # sums over the tokens of all other groups, whose mean w = 0 predicts
     others = (
         summed.sum(axis=0) - np.array([np.bincount(group, column) for column in summed.T]).T[group]
     )
@@ -511,9 +515,9 @@ def _find_minimum(windows: Array, losses: Array, group: NDArray[np.intp]) -> Bes
         best = float(near[(_weights(near, at, last) @ risks).argmin()])
     # the cube makes the places dense near the best
     steps = np.linspace(0, 1, _POINTS) ** 3
-    first = max(1.0, best)
+    begin = max(1.0, best)
     below = best - (best - 1) * steps[::-1]
-    above = first + (last - first) * steps
+    above = begin + (last - begin) * steps
     places = np.concatenate([[0.0], below if at > 0 else [], above])
     weights = _weights(places, at, last) - _weights(np.array([best]), at, last)
     # the weights of a difference sum to zero, so that losses may be counted from the least
@@ -523,6 +527,7 @@ def _find_minimum(windows: Array, losses: Array, group: NDArray[np.intp]) -> Bes
     deviations = excess - excess.mean(axis=1, keepdims=True)
     sums = np.array([np.bincount(units, row) for row in deviations])
     count = sums.shape[1]
+    # the covariance of the risks of two windows
     covariance = sums @ sums.T * (count / (count - 1) / losses.shape[1] ** 2)
     variance = np.einsum("pi,ij,pj->p", weights, covariance, weights)
     error = np.sqrt(np.maximum(variance, 0))
@@ -562,6 +567,7 @@ def _range(X: Array, sphere: bool) -> tuple[float, int]:
     # root mean square of the scores X (X - mean)', from (d, d) factors with the same inner products
     factors = [np.linalg.qr(part, mode="r") for part in (X, X - X.mean(axis=0))]
     spread = float(np.linalg.norm(np.inner(*factors))) / n
+    # the median of gaps is taken over these tokens
     rows = np.unique(np.linspace(0, n - 1, min(n, 64)).astype(int))
     scores = np.concatenate(
         [_scores(X[rows[part]], X, 1.0, sphere) for part in _blocks(rows.size, X)]
@@ -602,9 +608,9 @@ def nearness(queries: Array, X: Array) -> Array:
     keep their digits. Coordinates that differ by rounding are equal.
     """
     found = np.zeros((len(queries), len(X)))
-    for one, other in zip(queries.T, X.T, strict=True):
-        gaps = one[:, None] - other
-        gaps[np.abs(gaps) <= _ROUNDING * np.abs(one)[:, None]] = 0
+    for q_a, x_a in zip(queries.T, X.T, strict=True):
+        gaps = q_a[:, None] - x_a
+        gaps[np.abs(gaps) <= _ROUNDING * np.abs(q_a)[:, None]] = 0
         gaps *= gaps
         found -= gaps
     found *= 0.5

@@ -147,16 +147,16 @@ def find_matrix(X: Array, labels: Array, group: NDArray[np.intp], kind: str) -> 
     held_out = held_out[draw_left_out(group[held_out])]
     data = tokens[seen], labels[seen], group[seen]
     start = _start(*data)
-    one, other = (
+    start_losses, found_losses = (
         np.sum(
             (_predict_held_out(tokens, labels, seen, held_out, root) - labels[held_out]) ** 2,
             axis=1,
         )
         for root in (start.root, _search(*data, kind, start))
     )
-    gain, error, units = _gain(one, other, group[held_out])
+    gain, error, groups = _gain(start_losses, found_losses, group[held_out])
     start = _start(tokens, labels, group)
-    if gain > float(stdtrit(units - 1, _CONFIDENCE)) * error:
+    if gain > float(stdtrit(groups - 1, _CONFIDENCE)) * error:
         root = _search(tokens, labels, group, kind, start)
     else:
         kind, root = start.kind, start.root
@@ -164,17 +164,18 @@ def find_matrix(X: Array, labels: Array, group: NDArray[np.intp], kind: str) -> 
     return BestMatrix(root @ root, kind, gain, error, root)
 
 
-def _gain(one: Array, other: Array, group: NDArray[np.intp]) -> tuple[float, float, int]:
-    """Return by which share other losses are less, its standard error, and the number of groups."""
-    total = float(one.sum())
-    units = np.unique(group, return_inverse=True)[1]
+def _gain(before: Array, after: Array, group: NDArray[np.intp]) -> tuple[float, float, int]:
+    """Return by which share losses fell, the standard error of the share, and the number of groups."""
+    total = float(before.sum())
+    number = np.unique(group, return_inverse=True)[1]
     if total == 0:
-        return 0.0, 0.0, int(units.max()) + 1
-    gain = float((one - other).sum()) / total
+        return 0.0, 0.0, int(number.max()) + 1
+    gain = float((before - after).sum()) / total
     # the standard error of a ratio of two means; losses of one group depend on each other
-    spread = np.bincount(units, (one - other) - gain * one)
-    error = math.sqrt(spread.size / (spread.size - 1) * float(np.sum(spread**2))) / total
-    return gain, error, spread.size
+    residuals = np.bincount(number, (before - after) - gain * before)
+    count = residuals.size
+    error = math.sqrt(count / (count - 1) * float(np.sum(residuals**2))) / total
+    return gain, error, count
 
 
 @dataclass(frozen=True)
@@ -222,25 +223,27 @@ def _search(X: Array, y: Array, group: NDArray[np.intp], kind: str, begin: _Star
     start = size * spread / begin.units
     X = X / spread
 
-    def parts(numbers: Array) -> Array:
+    def factor(numbers: Array) -> Array:
         A = np.diag(numbers) if kind == "diagonal" else numbers.reshape(dim, dim)
         return np.asarray(start[:, None] * A)
 
-    def value(numbers: Array) -> tuple[float, Array]:
-        A = parts(numbers)
+    def loss_and_slope(numbers: Array) -> tuple[float, Array]:
+        A = factor(numbers)
         loss, slope = left_out_gradient(X, y, A, group)
         by_numbers = 2 * start[:, None] * (slope @ A)
         return loss, np.diag(by_numbers).copy() if kind == "diagonal" else by_numbers.ravel()
 
-    first = np.ones(dim) if kind == "diagonal" else np.eye(dim).ravel()
-    best = minimize(value, first, jac=True, method="L-BFGS-B", options={"maxiter": _MAX_STEPS})
-    return np.asarray(parts(best.x) / spread[:, None])
+    initial = np.ones(dim) if kind == "diagonal" else np.eye(dim).ravel()
+    best = minimize(
+        loss_and_slope, initial, jac=True, method="L-BFGS-B", options={"maxiter": _MAX_STEPS}
+    )
+    return np.asarray(factor(best.x) / spread[:, None])
 
 
 def left_out_gradient(X: Array, y: Array, A: Array, group: NDArray[np.intp]) -> tuple[float, Array]:
     """Return the leave-one-out error at ``M = A A'`` and its gradient in M, symmetric, (d, d).
 
-    It is that of all labels, or of those that `draw` returns, n in number.
+    The error is the mean over all labels, or over those that `draw` returns, n in number.
 
     With weights omega, predictions p and ``G_ij = 2/n omega_ij (p_i - y_i).(y_j - p_i)``, the rows of which
     sum to zero, the gradient is ``-1/2 (X' diag(c) X - X' G X - X' G' X)`` with the sums c of G's columns.
@@ -259,7 +262,8 @@ def left_out_gradient(X: Array, y: Array, A: Array, group: NDArray[np.intp]) -> 
     chosen = draw(n)
     parts = np.array_split(chosen, min(_PARTS, chosen.size))
     losses = np.zeros(n)
-    products = np.zeros_like(X)  # G X
+    # the products G X and the sums of the columns of G, one row for each part, lack the factor 2/n
+    products = np.zeros_like(X)
     columns = np.zeros((len(parts), n))
 
     def part(at: int) -> None:
@@ -288,6 +292,7 @@ def left_out_gradient(X: Array, y: Array, A: Array, group: NDArray[np.intp]) -> 
         return np.asarray(weights.sum(axis=0))
 
     in_threads(part, range(len(parts)))
+    # the 2 cancels the 1/2 of the gradient
     cross = X.T @ products
     gradient = -(X.T * columns.sum(axis=0)) @ X + cross + cross.T
     return float(losses.sum()) / chosen.size, gradient / chosen.size
@@ -300,6 +305,7 @@ def _predict_held_out(
     Z = X @ A
     place = placement_of(Z[tokens])
     placed, asked = (place_rows(place, Z[part]) for part in (tokens, queries))
+    # with w = R^2 the bandwidth is one in the unit of Z
     return predict_rows(placed, y[tokens], asked, place.radius**2)
 
 

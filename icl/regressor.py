@@ -234,15 +234,16 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
         largest = int(spreads.argmax())
         smallest = int(np.where(small, spreads, np.inf).argmin())
         names = getattr(self, "feature_names_in_", self._columns)
-        first, last = (
+        wide, narrow = (
             shown(str(names[at])) if names is not None else str(at) for at in (largest, smallest)
         )
         others = int(small.sum()) - 1
-        count = f"{last} and {others} more hardly count" if others else f"{last} hardly counts"
+        count = f"{narrow} and {others} more hardly count" if others else f"{narrow} hardly counts"
         warnings.warn(
-            f"columns {first} and {last} of X have the standard deviations {spreads[largest]:.2g} "
+            f"columns {wide} and {narrow} of X have the standard deviations {spreads[largest]:.2g} "
             f"and {spreads[smallest]:.2g}: with one bandwidth for all columns {count}; "
             'use metric="diagonal", or scale the columns',
+            # the warning names the line that calls `fit`
             stacklevel=4,
         )
 
