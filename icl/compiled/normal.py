@@ -39,6 +39,7 @@ _SINE = _single(-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1, 1.0)
 @compiled(nogil=True, error_model="numpy", fastmath={"contract"})
 def normal(seed, size):
     """Return the first normal numbers of the generator with a seed, (size,) float32, at least sixteen."""
+    # the twister is seeded by this recurrence
     state = np.empty(_WORDS, np.uint32)
     state[0] = U32(seed)
     for j in range(1, _WORDS):
@@ -60,11 +61,13 @@ def normal(seed, size):
 @inline
 def _uniform(state, out):
     """Turn the twister's state by all its words, and give the first of them as numbers in [0, 1)."""
+    # word j is twisted with the next one and with word j + 397, modulo 624
     for j in range(227):
         state[j] = _twist(state[j], state[j + 1], state[j + 397])
     for j in range(227, 623):
         state[j] = _twist(state[j], state[j + 1], state[j - 227])
     state[623] = _twist(state[623], state[0], state[396])
+    # the twister tempers its words before it gives them
     for j in range(out.size):
         word = state[j]
         word ^= word >> U32(11)
@@ -92,6 +95,7 @@ def _box_muller(row):
         angle = (F32(4) * row[j + 8] - quarters) * F32(math.pi / 2)
         cosine = _horner(angle * angle, _COSINE)
         sine = angle * _horner(angle * angle, _SINE)
+        # turns by quarters exchange cosine and sine, and change their signs
         quarter = I32(quarters)
         odd = (quarter & 1) != 0
         x = sine if odd else cosine
@@ -103,6 +107,7 @@ def _box_muller(row):
 @inline
 def _log(x):
     """Return the logarithm of a number in (0, 1]."""
+    # x is a mantissa from 1/2 to 1 times a power of two; one below sqrt(1/2) is doubled, so that y is small
     bits = F32(x).view(np.int32)
     mantissa = I32((bits & 0x7FFFFF) | 0x3F000000).view(np.float32)
     exponent = F32(I32((bits >> 23) - 126))

@@ -26,17 +26,18 @@ def take_steps(x, y, M, mean, square, rates, factors, adam, first_unit, last_uni
     slope = np.empty_like(M[0])
     real = M.dtype.type
     for t in range(len(factors)):
-        share, first, second = factors[t]
+        share, mean_weight, square_weight = factors[t]
         for k in range(first_unit, last_unit):
             _gradient(x[t], y[t, k], M[k], weights, sums, slope)
             for a in range(dim):
                 for c in range(dim):
                     step = slope[a, c]
                     if adam:
+                        # the new entries of both means have the weights 1 - 0.9 and 1 - 0.999
                         mean[k, a, c] += (step - mean[k, a, c]) * real(0.1)
                         square[k, a, c] += (step * step - square[k, a, c]) * real(0.001)
-                        size = math.sqrt(square[k, a, c] / second) + 1e-8
-                        step = mean[k, a, c] / first / size
+                        size = math.sqrt(square[k, a, c] / square_weight) + 1e-8
+                        step = mean[k, a, c] / mean_weight / size
                     M[k, a, c] -= rates[k] * share * step
 
 
@@ -107,5 +108,5 @@ def _single_exp(s):
     value = _EXP[0]
     for coefficient in _EXP[1:]:
         value = value * r + coefficient
-    # 2^k by its bits
+    # 2^k by its bits: the exponent is stored with 127 added
     return value * I32((I32(k) + 127) << 23).view(np.float32)

@@ -162,26 +162,26 @@ class TokenSets:
             Tokens (T, S, d, n + 1, B), and labels (T, S, K, n + 1, B). If ``out`` is given, these two tensors
             are filled.
         """
-        one, seeds = self.rows[0][0], [row[0].seed for row in self.rows]
+        unit, seeds = self.rows[0][0], [row[0].seed for row in self.rows]
         count = len(seeds) * self.steps * self.count
 
-        def draw(name: str, native: bool = self.native) -> Any:
+        def source(name: str, native: bool = self.native) -> Any:
             if not native:
-                return stream(one.seed, name, block)
-            drawn = [NativeStream(seed, name, block, self.device) for seed in seeds]
-            return drawn[0] if len(drawn) == 1 else _Streams(drawn, count)
+                return stream(unit.seed, name, block)
+            streams = [NativeStream(seed, name, block, self.device) for seed in seeds]
+            return streams[0] if len(streams) == 1 else _Streams(streams, count)
 
-        shape = self.steps * self.count, one.context_length + 1
-        normal = _normal(draw("covariates"), (*shape, one.task.dim))
-        noise = _normal(draw("noise"), shape)
+        shape = self.steps * self.count, unit.context_length + 1
+        normal = _normal(source("covariates"), (*shape, unit.task.dim))
+        noise = _normal(source("noise"), shape)
         # a user-defined class always gets a generator of NumPy
         functions = [
-            draw_function(task, draw("tasks", self.native and is_ours(task)), count)
+            draw_function(task, source("tasks", self.native and is_ours(task)), count)
             for task in self._different.values()
         ]
         tokens, labels = out or blocks([self])
         self.fill(
-            tokens, labels, one.covariate_law, functions, self._which, self._scales, normal, noise
+            tokens, labels, unit.covariate_law, functions, self._which, self._scales, normal, noise
         )
         return tokens, labels
 

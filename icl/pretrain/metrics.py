@@ -102,7 +102,7 @@ def evaluation_error(
         seeds = [integer(seed, "seed", 0)] * len(units)
     errors = np.zeros(len(units))
     for test_seed in dict.fromkeys(seeds):
-        tested = [index for index, own in enumerate(seeds) if own == test_seed]
+        tested = [index for index, unit_seed in enumerate(seeds) if unit_seed == test_seed]
         seeded = replace(test, seed=test_seed)
         errors[tested] = _mean_errors([units[i] for i in tested], seeded, contexts)
     return errors.reshape(shape)
@@ -113,6 +113,7 @@ def _mean_errors(
 ) -> Array:
     """Return the mean squared error of each unit, given as its matrix, width and activation."""
     shape = (test.context_length + 1, test.task.dim)
+    # contexts that are drawn at once, about a million numbers
     piece = max(1, min(contexts, 2**20 // (test.context_length * test.task.dim)))
     total = np.zeros(len(units))
     for step, begin in enumerate(range(0, contexts, piece)):
@@ -125,8 +126,8 @@ def _mean_errors(
         clean = f[:count, -1]
         y = (f + test.noise_std * noise)[:count]
         x, y = (reversed_axes(part[:count]).contiguous()[None, None] for part in (x, y))
-        for index, (own, width, activation) in enumerate(units):
-            theta = torch.tensor(own)[None, None]
+        for index, (matrix, width, activation) in enumerate(units):
+            theta = torch.tensor(matrix)[None, None]
             error = predict(theta, x, y, width, activation)[0, 0] - clean
             total[index] += float((error**2).sum())
     return total / contexts

@@ -150,9 +150,10 @@ def take_step(
     """
     theta, mean, square = state
     step = gradient(theta, x, y, width, activation)
-    share, first, second = factors.unbind()
+    share, mean_weight, square_weight = factors.unbind()
     if adam:
+        # the new entries of both means have the weights 1 - 0.9 and 1 - 0.999
         mean = mean + 0.1 * (step - mean)
         square = square + 0.001 * (step * step - square)
-        step = mean / first / ((square / second).sqrt() + 1e-8)
+        step = mean / mean_weight / ((square / square_weight).sqrt() + 1e-8)
     return torch.stack([theta - rates * share * step, mean, square])

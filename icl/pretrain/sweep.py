@@ -61,7 +61,8 @@ def _is_there(compiler: str) -> bool:
 def _factors(settings: Settings, first: int, stop: int) -> Array:
     """Return a row for each step from ``first`` on, before ``stop``.
 
-    It has the step size as a share of the initial one, and what Adam divides its two means by.
+    It has the step size as a share of the initial one, and what Adam divides its two means by: the sums of
+    their weights.
     """
     step = np.arange(first, stop)
     share = 1 - step / settings.steps if settings.schedule == "linear" else np.ones(step.size)
@@ -83,15 +84,15 @@ class Stack:
         compiled: bool,
         state: Tensor,
     ):
-        self.settings, self.state, one = settings, state, rows[0][0]
+        self.settings, self.state, unit = settings, state, rows[0][0]
         drawing = settings.batch_size, settings.stream, settings.dtype, state.device
         native, on_gpu = settings.stream == "native", state.device.type == "cuda"
         self.sets = token_sets(rows, *drawing, compiled=compiled and native and on_gpu)
-        rates = [[unit.learning_rate or settings.learning_rate for unit in row] for row in rows]
+        rates = [[own.learning_rate or settings.learning_rate for own in row] for row in rows]
         self.rates = state.new_tensor(rates)[..., None, None]
         self.factors = state.new_empty(self.sets[0].steps, 3)
         self.adam = settings.optimizer == "adam"
-        self.kind: Any = {"width": one.width, "activation": one.activation, "adam": self.adam}
+        self.kind: Any = {"width": unit.width, "activation": unit.activation, "adam": self.adam}
         # the place is that of the next step in its block
         self.place = torch.zeros(1, dtype=torch.int64, device=state.device)
         self.loops: Any = None
@@ -112,10 +113,11 @@ class Stack:
     @property
     def numbers(self) -> int:
         """How many numbers a block of its batches has."""
-        one = self.sets[0]
-        unit = one.rows[0][0]
-        tokens = len(self.rates) * one.steps * one.count * (unit.context_length + 1)
-        return tokens * (unit.task.dim + len(one.rows[0]))
+        # the sets of a stack are alike
+        token_set = self.sets[0]
+        unit, contexts = token_set.rows[0][0], token_set.steps * token_set.count
+        tokens = len(self.rates) * contexts * (unit.context_length + 1)
+        return tokens * (unit.task.dim + len(token_set.rows[0]))
 
     def _compile(self) -> None:
         """Have steps and batches compiled for a GPU."""
@@ -134,7 +136,7 @@ class Stack:
 
     def train(self, stop: int, stopped: threading.Event, first: int) -> None:
         """Take the steps from ``first`` on, before ``stop``, unless stopped."""
-        length = self.sets[0].steps
+        block_steps = self.sets[0].steps
         if self.batches is None:
             self.batches = [blocks(self.sets) for _ in range(self.threads)]
         if self.shares or not self.drawn:
@@ -143,7 +145,7 @@ class Stack:
             over: Any = map if self.threads == 1 else pool.map
             while first < stop and not stopped.is_set():
                 until = min(stop, (first // self.together + 1) * self.together)
-                needed = range(first // length, math.ceil(until / length))
+                needed = range(first // block_steps, math.ceil(until / block_steps))
                 list(over(self._draw, [block for block in needed if block not in self.drawn]))
                 if self.loops is None:
                     self._take(first, until)
@@ -155,23 +157,23 @@ class Stack:
 
     @property
     def together(self) -> int:
-        """How many steps are those of blocks that are drawn side by side."""
+        """How many steps the blocks have together that threads draw side by side."""
         return self.threads * self.sets[0].steps
 
     def _draw(self, block: int) -> None:
         """Draw a block in its place."""
-        sizes, place = [len(one.rows) for one in self.sets], block % self.threads
+        sizes, place = [len(own.rows) for own in self.sets], block % self.threads
         parts = zip(*(part.split(sizes, 1) for part in self.batches[place]), strict=True)
-        for one, part in zip(self.sets, parts, strict=True):
-            one.draw(block, part)
+        for token_set, part in zip(self.sets, parts, strict=True):
+            token_set.draw(block, part)
         self.drawn[place] = block
 
     def _loop(self, first: int, until: int, units: range) -> None:
         """Take the steps of some units from ``first`` on, before ``until``."""
-        length = self.sets[0].steps
+        block_steps = self.sets[0].steps
         while first < until:
-            block, place = divmod(first, length)
-            stop = min(until, (block + 1) * length)
+            block, place = divmod(first, block_steps)
+            stop = min(until, (block + 1) * block_steps)
             x, y = (
                 part[place : place + stop - first, 0] for part in self.batches[block % self.threads]
             )
@@ -267,7 +269,7 @@ class Sweep:
             )
         groups = self._groups(max_numbers)
         self.places = [index for rows in groups for row in rows for index in row]
-        self.shapes = [one.shape for one in starts]
+        self.shapes = [matrix.shape for matrix in starts]
         begin = np.concatenate([starts[index].ravel() for index in self.places])
         new = partial(torch.zeros, dtype=getattr(torch, settings.dtype), device=device)
         self.state, self.history = new(3, begin.size), new(len(settings.record), begin.size)
@@ -277,12 +279,12 @@ class Sweep:
         self.stacks: list[Stack] = []
         end = 0
         for rows in groups:
-            one = rows[0][0]
-            shape = (3, len(rows), len(rows[0]), *starts[one].shape)
+            index = rows[0][0]
+            shape = (3, len(rows), len(rows[0]), *starts[index].shape)
             at, end = end, end + math.prod(shape[1:])
-            own = [[units[index] for index in row] for row in rows]
+            own = [[units[place] for place in row] for row in rows]
             state = self.state[:, at:end].view(shape)
-            stack = Stack(own, settings, self.compiled[one], state)
+            stack = Stack(own, settings, self.compiled[index], state)
             if stack.loops is not None:
                 spare = min(self.threads // len(groups), max_numbers // stack.numbers)
                 stack.threads = max(1, spare)
@@ -298,12 +300,14 @@ class Sweep:
         # units of one set share covariates and are of one kind
         sets = defaultdict(list)
         for index, unit in enumerate(self.units):
-            kind = unit.context_length, unit.activation, unit.width, self.compiled[index]
+            compiled = self.compiled[index]
+            kind = unit.context_length, unit.activation, unit.width, compiled
             sets[kind, unit.seed, key_of(unit.covariate_law)].append(index)
         dim, on_cpu = self.units[0].task.dim, self.device.type == "cpu"
         # sets of equally many units have arrays of one shape
         alike = defaultdict(list)
         for (kind, *_), row in sets.items():
+            # Loops take a row whole. Otherwise a batch has dim + len(some) numbers for each token.
             looped = on_cpu and kind[-1]
             for some in _chunks(
                 row, len(row) if looped else max_numbers // self._tokens(row[0]) - dim
@@ -317,9 +321,9 @@ class Sweep:
 
     def _tokens(self, index: int) -> int:
         """Return how many tokens the batches of a unit have that are drawn at once."""
-        one, size = self.units[index], self.settings.batch_size
-        steps = steps_of_block(one, size, self.settings.stream, self.device)
-        return steps * size * (one.context_length + 1)
+        unit, size = self.units[index], self.settings.batch_size
+        steps = steps_of_block(unit, size, self.settings.stream, self.device)
+        return steps * size * (unit.context_length + 1)
 
     def _give_memory(self, max_numbers: int) -> None:
         """Give stacks of a GPU memory for their batches: if it is much, all have the same and take turns."""
