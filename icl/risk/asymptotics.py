@@ -76,6 +76,7 @@ def resultant_length(dim: int, w: ArrayLike) -> Array:
 
 def _small_ratio(dim: int, w: Array) -> Array:
     """Return ``A_d(w)`` by its continued fraction, ``w / (d + w^2 / (d + 2 + w^2 / (d + 4 + ...)))``."""
+    # where w is far below d, far fewer terms are enough
     tail = np.zeros_like(w)
     for k in range(200, -1, -1):
         tail = w / (dim + 2 * k + w * tail)
@@ -104,16 +105,22 @@ def _log_fraction(dim: int, w: float) -> float:
     # the Bessel functions underflow where w is far below dim
     if w <= 1e8 and min(scaled) < 1e-290:
         return _log_series(dim / 2, w * w) - 2 * _log_series(dim / 2, w * w / 4)
-    one, two = (
+    log_mean, log_square = (
         math.log(value) if w <= 1e8 else _log_bessel(nu, k * w)
         for k, value in zip((1, 2), scaled, strict=True)
     )
-    return two - 2 * one - float(gammaln(dim / 2)) - nu * math.log(2 / w) + nu * math.log(0.5)
+    return (
+        log_square
+        - 2 * log_mean
+        - float(gammaln(dim / 2))
+        - nu * math.log(2 / w)
+        + nu * math.log(0.5)
+    )
 
 
 def _log_series(b: float, z: float) -> float:
     """Return ``log 0F1(b; z) = log sum_k z^k / (k! (b)_k)``, with ``E e^{wt} = 0F1(d/2; w^2 / 4)``."""
-    # the terms fall beyond this index
+    # the terms fall beyond this index, like a normal law whose standard deviation is about sqrt(peak)
     peak = min(z / b, math.sqrt(z))
     k = np.arange(1.0, 60 + math.ceil(peak + 12 * math.sqrt(peak)))
     terms = np.cumsum(np.log(z) - np.log(k) - np.log(b + k - 1))

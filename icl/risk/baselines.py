@@ -67,11 +67,11 @@ def linear_optimum(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> LinearOpt
     """
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
     power, degree_one, square = _moments(task, n, noise_std)
-    first, floor = degree_one / task.dim, power - degree_one
-    m = first / square
+    gain, floor = degree_one / task.dim, power - degree_one
+    m = gain / square
     # this is d E h^2 - E f(x_q) h of M = I, written without cancellation
-    above = (power + noise_std**2 - first) / n
-    return LinearOptimum(m, floor + m * above, floor)
+    excess = (power + noise_std**2 - gain) / n
+    return LinearOptimum(m, floor + m * excess, floor)
 
 
 def _moments(task: Zonal, n: Array, noise_std: Array) -> tuple[float, float, Array]:
@@ -92,6 +92,7 @@ def nearest_neighbor_risk(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Ri
     half = (task.dim - 1) / 2
 
     def bias(step: float) -> Array:
+        # the density exp(u - exp(u)) is below rounding for other u
         u = np.arange(-75.0, 4.5, step)
         mass = -np.expm1(-np.exp(u) / n[..., None])
         theta = 2 * np.arcsin(np.sqrt(betaincinv(half, half, mass)))

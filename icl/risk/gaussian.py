@@ -129,6 +129,7 @@ def gaussian_distance(dim: int, w: ArrayLike, n: ArrayLike) -> GaussianDistance:
     dim, (w, n, _) = check_gaussian(dim, w, n, 0.0)
     flat_w, flat_n = w.ravel(), n.ravel()
     rules = (query_means(dim, flat_w, flat_n), query_means(dim, flat_w, flat_n, **_COARSE))
+    # the rows are C and r^2 (C - 6 D) / d
     fine, coarse = (dim * (rows[1] + flat_w**2 * rows[5]) for rows in rules)
     error = np.maximum(np.abs(coarse / fine - 1), _EPS)
     return GaussianDistance(fine.reshape(w.shape)[()], error.reshape(w.shape)[()])
@@ -171,9 +172,10 @@ def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike) -> GaussianWin
     """
     dim, (_, n, noise_std) = check_gaussian(dim, 0.0, n, noise_std)
     shape, n, variance = n.shape, n.ravel(), noise_std.ravel() ** 2
-    # Where tau is small the risk is that of linear attention, a parabola with its minimum at ``first``.
-    first = n / (n + dim * (1 + variance))
-    begin = 0.2 * first / np.maximum(1.0, 0.3 * math.sqrt(dim) * first)
+    # Where tau is small the risk is that of linear attention, a parabola with its minimum
+    # at ``linear_w``. The scan begins at a fifth of it, or for many dimensions where tau is about 0.7.
+    linear_w = n / (n + dim * (1 + variance))
+    begin = 0.2 * linear_w / np.maximum(1.0, 0.3 * math.sqrt(dim) * linear_w)
     steps = np.ceil(np.log(1.25 / begin) / math.log(RATIO))
     # with these units all scans visit w = 1.25
     unit = 1.25 / FIRST * RATIO**-steps
@@ -231,6 +233,7 @@ def _polish(
         """Return the move of the gap, and the risk; the gap enters (1 - w)^2 without rounding of w."""
         bias, c, bias_w, c_w, shrunk, _ = query_means(dim, w, n, **rule)
         kept = 1 - shrunk
+        # the slope without the part that vanishes at w = 1, which follows from the gap
         rest = bias_w + variance * c_w - 2 * (w - 1) * kept
         return (rest - 2 * gap * kept) / curvature, bias + variance * c
 
@@ -238,5 +241,5 @@ def _polish(
         move, _ = step()
         near, gap, w = w > 0.5, gap + move, w - move
         gap, w = np.where(near, gap, 1 - w), np.where(near, 1 - gap, w)
-    (last, risk), (other, _) = step(), step(**_COARSE)
-    return w, risk, gap, np.abs(last) + np.abs(other - last)
+    (move, risk), (coarse_move, _) = step(), step(**_COARSE)
+    return w, risk, gap, np.abs(move) + np.abs(coarse_move - move)

@@ -319,17 +319,17 @@ class Moments:
         unit = "multiplications: too narrow for n tokens"
         affordable(work, _MAX_WORK, "windows", (w, v), unit)
 
-        # each row is a factor beside exp(-s E_h - u E_k) whose mean over a token is needed
+        # each row has a factor beside exp(-s E_h - u E_k) whose mean over a token is needed
         gamma = variogram_of(task, theta)
         missed = Polynomials(task.dim, theta).take(a.size + 1)[1 + degrees]
-        one = np.vstack([np.ones_like(theta), gamma, missed])
-        first, second = _kernel(w, theta), _kernel(v, theta)
-        both = np.vstack([first * second, 2 * gamma * first * second])
-        rows = p * np.vstack([both, one * first, one * second])
-        lost_s = np.expm1(-np.outer(first, s))
-        lost_u = np.expm1(-np.outer(second, u))
-        below_one = -(p @ lost_s)[:, None] - p @ lost_u - (lost_s.T * p) @ lost_u
-        log_phi = np.log1p(-np.minimum(below_one, 1 - 1e-16))
+        factors = np.vstack([np.ones_like(theta), gamma, missed])
+        E_h, E_k = _kernel(w, theta), _kernel(v, theta)
+        both = np.vstack([E_h * E_k, 2 * gamma * E_h * E_k])
+        rows = p * np.vstack([both, factors * E_h, factors * E_k])
+        lost_s = np.expm1(-np.outer(E_h, s))
+        lost_u = np.expm1(-np.outer(E_k, u))
+        one_minus_phi = -(p @ lost_s)[:, None] - p @ lost_u - (lost_s.T * p) @ lost_u
+        log_phi = np.log1p(-np.minimum(one_minus_phi, 1 - 1e-16))
         weight = n * s_weight[:, None] * u_weight
         singles = weight * np.exp((n - 1) * log_phi)
         pairs = weight * (n - 1) * np.exp((n - 2) * log_phi)
@@ -386,20 +386,22 @@ def _nodes(dim: int, w: float, n: float, order: int) -> tuple[Array, Array, floa
     log_mean = log_mean_weight(dim, w)
     high = 2 * w + 5.0
     if n > 2:
-        # the integrand has vanished where -log phi is as large as this
+        # The integrand has vanished where -log phi is as large as this. That is reached where all tokens but
+        # a share of exp(-needed) have an s E above needed + 4 ...
         needed = _CUT / (n - 2)
         high = min(high, w * invert_cap_mass(dim, -math.expm1(-needed)) + math.log(needed + 4))
-        # the bound phi <= 1 - 0.63 s E[E_h] holds while s <= 1
+        # ... or earlier, where the bound phi <= 1 - 0.63 s E[E_h] for s <= 1 implies it.
         linear = math.log(needed / 0.63) - log_mean
         high = min(high, linear) if linear <= 0 else high
     if high > 300:
         raise ValueError(
             f"windows={w:g}: too narrow for n={n:g}, hardly a token lies in such a window"
         )
-    first = min(0.0, math.log(8 / n) - log_mean, high)
-    edges = np.linspace(first, high, 1 + math.ceil((high - first) / _PANEL))
+    # phi^n is at least exp(-8) up to here, so that one panel in s is enough
+    first_end = min(0.0, math.log(8 / n) - log_mean, high)
+    edges = np.linspace(first_end, high, 1 + math.ceil((high - first_end) / _PANEL))
     log_s, weight = gauss_panels(edges, order)
-    near, near_weight = gauss_panels(np.array([0.0, math.exp(first)]), order)
+    near, near_weight = gauss_panels(np.array([0.0, math.exp(first_end)]), order)
     nodes = np.concatenate([near, np.exp(log_s)])
     return (nodes, np.concatenate([near_weight, weight * np.exp(log_s)]), max(high, 0.0))
 
@@ -417,14 +419,15 @@ def _angles(
     A head needs short panels where ``exp(-s E)`` turns, that is up to ``|w| (1 - t) = log s``, and wider ones
     in its tail. The panels must also be short enough for the polynomials P_l that the head resolves.
     """
-    fine = _FROM_POLE_TO_POLE
+    theta = _FROM_POLE_TO_POLE
     # the density of the angle needs this many panels per radian
-    need = np.full(fine.size, (1 + math.sqrt(task.dim)) / 2)
+    need = np.full(theta.size, (1 + math.sqrt(task.dim)) / 2)
     for w, high in zip(windows, highs, strict=True):
-        half = np.sin(fine / 2) if w >= 0 else np.cos(fine / 2)
+        half = np.sin(theta / 2) if w >= 0 else np.cos(theta / 2)
         past = np.maximum(2 * abs(w) * half**2 - high - 4, 0.0)
-        need += abs(w) * np.sin(fine) / np.minimum(_PANEL + 0.3 * past, 16.0)
+        need += abs(w) * np.sin(theta) / np.minimum(_PANEL + 0.3 * past, 16.0)
+        # a panel resolves P_l over an angle of 13 / l
         need += min(bandlimit(task), _find_max_degree(w, high)) / 13 / (1 + past / 10)
-    panels = np.concatenate([[0.0], np.cumsum((need[1:] + need[:-1]) / 2 * np.diff(fine))])
-    edges = np.interp(np.linspace(0, panels[-1], 1 + math.ceil(panels[-1])), panels, fine)
+    panels = np.concatenate([[0.0], np.cumsum((need[1:] + need[:-1]) / 2 * np.diff(theta))])
+    edges = np.interp(np.linspace(0, panels[-1], 1 + math.ceil(panels[-1])), panels, theta)
     return angle_probabilities(task.dim, edges, order)

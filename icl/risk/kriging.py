@@ -81,7 +81,8 @@ def _bounds(task: Zonal, n: float, variance: float) -> tuple[float, float]:
     last = 64
     while True:
         a, rest = spectrum(task, last)
-        # a later degree has at most the power `rest`, and at least as many harmonics as the last one
+        # A later degree has at most the power `rest`, and at least as many harmonics as the last one.
+        # So the labels reduce it at most by the factor 1 + ``reduced``.
         reduced = n * rest / float(multiplicity(task.dim, last)[-1]) / variance
         if reduced * rest <= 1e-12 * float(a.sum()) or last >= _MAX_DEGREE:
             break

@@ -50,7 +50,7 @@ def low_rank_risk(
     broadcast(n=lengths, noise_std=variance)
     nodes = [_count(rank, c), _count(dim - rank, e)]
     step, coarse_step = 0.25, 0.375
-    # `_integrate` evaluates at most this length of the range of tau at each point
+    # at each u `_integrate` needs the tau from u - 6 to u + _CUT, and it takes the points u to u + 8 at once
     seen = min(2 * (c + e) + 1, _CUT + 14)
     work = nodes[0] * nodes[1] * seen / step
     # a sphere of two points needs two angles for every c, but the steps are more for a larger c + e
@@ -96,6 +96,7 @@ def _integrate(
     tau = c * gap + e * np.tile(outside, inside.size)
     p = np.outer(p_inside, p_outside).ravel()
 
+    # here integrands rise above rounding, as `icl.risk.numerics.quadrature` says
     log_max_n = math.log(n.max())
     u = (
         min(
@@ -117,6 +118,7 @@ def _integrate(
     # as many points are evaluated at once as fit into the cache
     steps = step * np.arange(min(32, max(1, 2**16 // tau.size)))
     total = np.zeros((2, n.size))
+    # where u exceeds the largest tau by 5, exp(-z) is at most exp(-148)
     while u < 2 * (c + e) + 5:
         # exp(-z) is zero for nearer tokens, and 1 - z to machine precision for farther ones
         first, last = np.searchsorted(tau, [u - 6, u + steps[-1] + _CUT])
@@ -126,11 +128,12 @@ def _integrate(
         # `once` is z exp(-z)
         once = z * (1 - missed)
         twice = z * once
+        # of the farther tokens these are the means of z and z^2, alone and times the gap
         linear, square = (
             np.exp(k * (u + steps[:, None]) + log_tail[k - 1, :, last]) for k in (1, 2)
         )
-        mass = below[first] + missed @ p_here + linear[:, 0]
-        log_phi = np.log1p(-np.minimum(mass, 1 - 1e-16))[:, None]
+        one_minus_phi = below[first] + missed @ p_here + linear[:, 0]
+        log_phi = np.log1p(-np.minimum(one_minus_phi, 1 - 1e-16))[:, None]
         single = n * np.exp((n - 1) * log_phi)
         pair = n * (n - 1) * np.exp((n - 2) * log_phi)
         total[0] += (
@@ -141,6 +144,7 @@ def _integrate(
         if np.all((n - 1) * log_phi[-1] < -_CUT):
             break
         u += step * steps.size
+    # the variogram, and the coefficient a_1 of a pair, have the factor 1 / k
     return step * total / [[rank], [1]]
 
 

@@ -59,6 +59,7 @@ def matrix_risk(task: Zonal, M: ArrayLike, n: int, noise_std: float) -> MatrixRi
             f"M: shape {matrix.shape}, must be ({task.dim}, {task.dim}), entries at most {MAX_MAGNITUDE:g}"
         )
     rules = query_rules(matrix)
+    # a row has bias, noise and the entries of the gradient
     row, change = rule_means(task, length, variance, matrix, next(rules)), 0.0
     for queries in rules:
         before, row = row, rule_means(task, length, variance, matrix, queries)
@@ -95,8 +96,8 @@ def population_flow(task: Zonal, n: int, noise_std: float, times: ArrayLike) -> 
     require_arrays(task)
     length = integer(n, "n", *CONTEXT_RANGE)
     variance = real(noise_std, "noise_std", *NOISE_RANGE) ** 2
-    moments = reals(times, "times", 0, 1e15)
-    if moments.ndim != 1 or np.any(np.diff(moments) < 0):
+    instants = reals(times, "times", 0, 1e15)
+    if instants.ndim != 1 or np.any(np.diff(instants) < 0):
         raise ValueError(f"times={shown(times)}: must be a sequence of increasing numbers")
 
     def velocity(_: float, w: Array) -> Array:
@@ -104,9 +105,9 @@ def population_flow(task: Zonal, n: int, noise_std: float, times: ArrayLike) -> 
         _, bias_w, _, noise_w = rows[:, 0]
         return np.array([-(bias_w + variance * noise_w) / task.dim])
 
-    moments, back = np.unique(moments, return_inverse=True)
-    if moments.size == 0 or moments[-1] == 0:
+    instants, back = np.unique(instants, return_inverse=True)
+    if instants.size == 0 or instants[-1] == 0:
         return np.zeros(back.shape)
-    span = (0.0, float(moments[-1]))
-    curve = solve_ivp(velocity, span, [0.0], "LSODA", moments, rtol=1e-9, atol=1e-12).y
+    span = (0.0, float(instants[-1]))
+    curve = solve_ivp(velocity, span, [0.0], "LSODA", instants, rtol=1e-9, atol=1e-12).y
     return np.asarray(curve[0, back])

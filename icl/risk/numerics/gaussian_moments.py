@@ -68,14 +68,14 @@ def weight_moments(tau: Array, n: float, drop: int = 0) -> Array:
     panel = np.searchsorted(edge, tau, side="right") - 1
     out = np.empty((4, tau.size))
     for k in np.unique(panel):
-        here = panel == k
-        y, slope = _position(tau[here], float(edge[k]), float(edge[k + 1]))
+        on_panel = panel == k
+        y, slope = _position(tau[on_panel], float(edge[k]), float(edge[k + 1]))
         used = _NODES - drop
         basis = np.polynomial.chebyshev.chebvander(y, used - 1)
         log_c, ratio, log_c_y, ratio_y = (basis @ _series(n, int(k))[:used]).T
         c = np.exp(log_c)
         c_slope = c * log_c_y * slope
-        out[:, here] = c, ratio * c, c_slope, ratio_y * slope * c + ratio * c_slope
+        out[:, on_panel] = c, ratio * c, c_slope, ratio_y * slope * c + ratio * c_slope
     return out
 
 
@@ -91,13 +91,14 @@ def query_means(dim: int, w: Array, n: Array, order: int = ORDER, drop: int = 0)
     """
     out = np.empty((6, w.size))
     for length in np.unique(n):
-        here = n == length
-        values, back = np.unique(w[here], return_inverse=True)
-        out[:, here] = _query_means(dim, values, float(length), order, drop)[:, back]
+        of_length = n == length
+        values, back = np.unique(w[of_length], return_inverse=True)
+        out[:, of_length] = _query_means(dim, values, float(length), order, drop)[:, back]
     return out
 
 
 def _query_means(dim: int, w: Array, n: float, order: int, drop: int) -> Array:
+    """Return what `query_means` does, for one context length."""
     # the chi law is narrower than the normal law around its mode, and C is at least 1 / n
     tail = math.sqrt(2 * (math.log(n) + 34))
     low, high = max(0.0, math.sqrt(dim) - tail), math.sqrt(dim) + tail
@@ -178,12 +179,14 @@ def _means(panel: int, reach: float) -> tuple[float, Array, Array, Array, Array]
     )
     # consecutive u are this many steps of the lattice apart
     skip = max(1, round(high / 10))
-    # log S is bounded by the largest of n scores, or by the tilted mean where that is larger
+    # The largest score exceeds sqrt(2 (log n + 37)) tau with a probability of exp(-37) at most.
+    # log S is bounded by the largest of n scores, or by the tilted mean where that is larger.
     largest = max(
         log_n + high**2 / 2 if high**2 < 2 * log_n else 0.0, math.sqrt(2 * (log_n + 37)) * high
     )
     # exp(-z) is one below this lattice and zero above it
     x = np.arange(-round((log_n + 32) / _STEP), round(4.4 / _STEP) + 1)
+    # two scores are below -6 tau with a probability of 1e-18
     u = np.arange(
         -math.ceil((largest + 16) / _STEP), math.ceil((4.5 + 6 * high) / _STEP) + skip, skip
     )

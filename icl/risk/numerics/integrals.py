@@ -258,9 +258,11 @@ def _bound_neglected(task: Zonal, theta: Array, table: Array, flat: Array) -> Ar
     # the sum of all coefficients from l on falls like l^-rho
     falls = task.singular_term[0]
     rest = spectrum(task, 64)[1] * ((64 + shift) / (_MAX_DEGREES + shift)) ** falls
-    first, second = (_mean(table, theta**k).ravel() / np.maximum(flat, 1e-300) for k in (1, 2))
-    narrow = _MAX_DEGREES * np.sqrt(np.maximum(second - first**2, 0.0)) < 0.5
-    argument = np.maximum(_MAX_DEGREES * first, 1e-3)
+    mean_theta, mean_square = (
+        _mean(table, theta**k).ravel() / np.maximum(flat, 1e-300) for k in (1, 2)
+    )
+    narrow = _MAX_DEGREES * np.sqrt(np.maximum(mean_square - mean_theta**2, 0.0)) < 0.5
+    argument = np.maximum(_MAX_DEGREES * mean_theta, 1e-3)
     log_square = (
         2 * gammaln(order + 1) + 2 * order * np.log(2 / argument) - np.log(math.pi * argument)
     )

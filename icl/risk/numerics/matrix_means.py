@@ -116,6 +116,7 @@ def _condition_on_query(task: Zonal, n: float, variance: float, kappa: Array, c:
         bend = (1 - Polynomials(dim + 2, theta).take(degrees)) * (
             degree * (degree + dim - 2) / (dim - 1)
         )
+        # bias, noise and all a_l m_l / kappa, and their derivatives in kappa
         (bias, noise, *pull), (bias_k, noise_k, *pull_k) = panel.at(k), panel.at(k, 1)
         beta = -2 * np.einsum("lq,lq->q", pull, bend)
         turn = 2 * np.einsum("lq,lq->q", pull, missed)
@@ -188,6 +189,7 @@ def _blocks(M: Array) -> tuple[list[Array], Array, Array] | None:
     """
     scale = float(np.linalg.norm(M, 2)) or 1.0
     pair = [M.T @ M / scale**2, (M + M.T) / (2 * scale)]
+    # two joint eigenspaces share an eigenvalue of this combination by accident only
     values, basis = np.linalg.eigh(pair[0] + math.sqrt(2) * pair[1])
     split = np.flatnonzero(np.diff(values) > 1e-12) + 1
     bases = np.split(basis, split, axis=1)
@@ -206,6 +208,7 @@ def _dirichlet(bases: list[Array], moduli: Array, cosines: Array, order: int) ->
     """Return a product of Gauss-Jacobi rules for the squared lengths in the eigenspaces."""
     sizes = [b.shape[1] for b in bases]
     u, p, left = np.empty((1, 0)), np.ones(1), np.ones((1, 1))
+    # the squared length in one eigenspace has a beta law, as a share of what the ones before it left
     for i, size in enumerate(sizes[:-1]):
         x, q = roots_jacobi(order, sum(sizes[i + 1 :]) / 2 - 1, size / 2 - 1)
         share = np.tile((1 + x) / 2, len(p))[:, None]

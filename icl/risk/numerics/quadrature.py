@@ -151,8 +151,8 @@ def _panels_of(
     edges = [low]
     if low < 0:
         # The first panel is in s and begins at 0; there phi^n is at least exp(-n s E[exp(-tau)]).
-        first = math.log(_FIRST / max_n) - log_mean_weight(dim, w)
-        edges = [-math.inf, min(0.0, first, high)]
+        first_end = math.log(_FIRST / max_n) - log_mean_weight(dim, w)
+        edges = [-math.inf, min(0.0, first_end, high)]
     while edges[-1] < high:
         step = _step(dim, w, edges[-1], scales.reach, degree, math.isfinite(jumps))
         edges.append(min(edges[-1] + step, high))
@@ -237,19 +237,21 @@ def _step(dim: int, w: float, u: float, reach: float, degree: float, jumps: bool
     # a function that jumps at the query does so again on the equator, where tau = w
     if jumps:
         smooth = min(smooth, 0.4 * abs(u - w))
-    # tau near u is w (1 - cos theta), and P_l turns once in pi / l
+    # tau near u is w (1 - cos theta), and a panel resolves P_l, which turns once in pi / l, over 13 / l
     if math.isfinite(degree):
         smooth = min(smooth, 13 / degree * math.sqrt(max(u * (2 * w - u), 0.0)))
     return max(3.0 if u < reach else 2.5, smooth)
 
 
 def _nodes_in_u(left: Array, right: Array, order: int) -> tuple[Array, Array]:
+    """Return nodes in u and their weights, of shape (panels, order)."""
     x, weight = _GAUSS(order)
     # a panel that begins at u = -infinity is a panel in s = exp(u) from 0
-    first = np.isinf(left)[:, None]
-    half = np.where(first, 0.0, (right - np.where(first[:, 0], right, left))[:, None] / 2)
-    u = right[:, None] + np.where(first, np.log((1 + x) / 2), half * (x - 1))
-    return u, np.where(first, weight / (1 + x), half * weight)
+    in_s = np.isinf(left)[:, None]
+    half = np.where(in_s, 0.0, (right - np.where(in_s[:, 0], right, left))[:, None] / 2)
+    u = right[:, None] + np.where(in_s, np.log((1 + x) / 2), half * (x - 1))
+    # there du = ds / s is dx / (1 + x)
+    return u, np.where(in_s, weight / (1 + x), half * weight)
 
 
 def _tail_masses(dim: int, edges: Array) -> tuple[Array, Array]:
@@ -285,7 +287,7 @@ def _lay_shared_panels(
     past = np.maximum(2 * w * np.sin(fine / 2) ** 2 - right[:, None] - 4, 0.0)
     need = w * np.sin(fine) / np.minimum(turn + 0.3 * past, 16.0)
     # They must be short enough for the variogram's highest degree, or, if its degrees do not end, for the
-    # highest one that the window, about (w u)^(-1/2) wide, resolves.
+    # highest one that the window, about (w u)^(-1/2) wide, resolves: P_l needs a panel for each 13 / l.
     finest = (
         math.sqrt(w) * (6 + 3 * np.sqrt(right)) + 20 if math.isinf(degree) else degree + 0 * right
     )

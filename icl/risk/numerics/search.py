@@ -111,14 +111,15 @@ def _refine(group: list[Interval], curve: Curve) -> tuple[ProblemIndices, Array]
     The risk is the slope's integral, corrected by the values at the nodes.
     """
     lower, upper = group[0][0], group[-1][1]
-    grow = lower > 0
-    start, stop = (math.log(lower), math.log(upper)) if grow else (lower, upper)
+    in_log = lower > 0
+    start, stop = (math.log(lower), math.log(upper)) if in_log else (lower, upper)
     half = (stop - start) / 2
     problems = np.concatenate([some for *_, some in group])
+    # the slope is analytic for |Im log w| < pi / 2, which decides how fast its coefficients fall
     nodes = math.ceil(_DIGITS / math.asinh(math.pi / 2 / half))
     x = np.cos(np.pi * (np.arange(nodes) + 0.5) / nodes)
     w = start + half * (1 + x)
-    w = np.exp(w) if grow else w
+    w = np.exp(w) if in_log else w
     try:
         values = curve(w, problems)
     except ValueError:
@@ -126,12 +127,13 @@ def _refine(group: list[Interval], curve: Curve) -> tuple[ProblemIndices, Array]
         if len(group) > 1:
             return None
         raise
-    slope = values[:, 1] * half * (w[:, None] if grow else 1.0)
+    slope = values[:, 1] * half * (w[:, None] if in_log else 1.0)
     coefficients = chebyshev.chebfit(x, slope, nodes - 1)
     integral = chebyshev.chebint(coefficients)
     rest = chebyshev.chebfit(x, values[:, 0] - chebyshev.chebval(x, integral).T, nodes - 1)
     ends = np.repeat([ends for *ends, _ in group], [some.size for *_, some in group], axis=0).T
-    left, right = ((np.log(ends) if grow else ends) - start) / half - 1
+    left, right = ((np.log(ends) if in_log else ends) - start) / half - 1
+    # 45 halvings leave less than 1e-13 of an interval
     for _ in range(45):
         middle = (left + right) / 2
         rising = _series(middle, coefficients) > 0
@@ -141,8 +143,8 @@ def _refine(group: list[Interval], curve: Curve) -> tuple[ProblemIndices, Array]
     moved = half * np.abs(coefficients[-2:]).max(0) / steepness
     if len(group) > 1 and np.any(moved > _MAX_MOVE):
         return None
-    root = np.exp(start + half * (1 + middle)) if grow else start + half * (1 + middle)
-    scale = root if grow else 1.0
+    root = np.exp(start + half * (1 + middle)) if in_log else start + half * (1 + middle)
+    scale = root if in_log else 1.0
     risk, error = (_series(middle, integral) + _series(middle, rest), moved * scale / root)
     return problems, np.stack(
         [root, risk, np.maximum(error, _ROUNDING), steepness / (half * scale) ** 2]
