@@ -1,6 +1,7 @@
 """The population risk of softmax attention and of its competitors.
 
 - `exact`: the risk and its optimal window.
+- `length`: the price of a rule that carries a window to longer contexts.
 - `matrix`: the risk of any matrix, its gradient, and gradient flow.
 - `monte_carlo`: the same by sampling, and the best predictor linear in the labels.
 - `baselines`: linear attention and the nearest neighbor. `low_rank`: Theorem 4's two-parameter risk.
@@ -32,6 +33,7 @@ from icl.risk.gaussian import (
 )
 from icl.risk.heads import Heads, heads_risk, optimal_heads
 from icl.risk.kriging import KrigingBounds, kriging_bounds
+from icl.risk.length import length_price
 from icl.risk.low_rank import low_rank_risk
 from icl.risk.matrix import matrix_risk, population_flow
 from icl.risk.monte_carlo import MonteCarlo, bayes_linear_risk, monte_carlo_risk
@@ -55,6 +57,7 @@ __all__ = [
     "gaussian_window",
     "heads_risk",
     "kriging_bounds",
+    "length_price",
     "linear_optimum",
     "linear_risk",
     "low_rank_risk",
