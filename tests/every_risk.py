@@ -28,6 +28,7 @@ SETTINGS = {"w", "m", "slope", "gradient", "order", "constant"}
 SETTINGS |= {"windows", "values"}
 #: What `total` and `slope` are sums of, how well a number is known, and what is not a number of the class.
 PARTS = {"bias", "noise", "bias_slope", "noise_slope", "error", "standard_error"}
+PARTS |= {"blur", "scatter"}
 PARTS |= {"contexts", "interval", "dim", "exponent", "noise_over_bias"}
 
 

@@ -22,7 +22,13 @@ from icl.risk.baselines import (
     linear_risk,
     nearest_neighbor_risk,
 )
-from icl.risk.exact import OptimalWindow, mismatch_risk, optimal_window, population_risk
+from icl.risk.exact import (
+    OptimalWindow,
+    mismatch_risk,
+    optimal_window,
+    population_risk,
+    split_risk,
+)
 from icl.risk.gaussian import (
     GaussianDistance,
     GaussianWindow,
@@ -37,7 +43,7 @@ from icl.risk.length import length_price
 from icl.risk.low_rank import low_rank_risk
 from icl.risk.matrix import matrix_risk, population_flow
 from icl.risk.monte_carlo import MonteCarlo, bayes_linear_risk, monte_carlo_risk
-from icl.risk.numerics.result import MatrixRisk, Risk, WindowRisk
+from icl.risk.numerics.result import MatrixRisk, Risk, SplitRisk, WindowRisk
 
 __all__ = [
     "GaussianDistance",
@@ -49,6 +55,7 @@ __all__ = [
     "MonteCarlo",
     "OptimalWindow",
     "Risk",
+    "SplitRisk",
     "WindowRisk",
     "bayes_linear_risk",
     "distance_exponent",
@@ -69,4 +76,5 @@ __all__ = [
     "optimal_window",
     "population_flow",
     "population_risk",
+    "split_risk",
 ]

@@ -80,6 +80,7 @@ EXEMPT = {
     "icl.risk.MonteCarlo": RESULT,
     "icl.risk.OptimalWindow": RESULT,
     "icl.risk.Risk": RESULT,
+    "icl.risk.SplitRisk": RESULT,
     "icl.risk.WindowRisk": RESULT,
     "icl.risk.asymptotics.WindowLaw": RESULT,
     "icl.regressor.SoftmaxAttentionClassifier": "scikit-learn asks that `fit` checks them",
