@@ -13,7 +13,7 @@ import itertools
 import re
 import string
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib
 import matplotlib.pyplot as plt
@@ -34,6 +34,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from icl_book.markup import environment, number
 
+if TYPE_CHECKING:
+    from icl.risk import SplitRisk
+
 _BLUE, _ORANGE, _GREEN, _RED, _PURPLE = "#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc"
 _SKY = "#56b4e9"
 _DARK = "#3b3b3b"
@@ -48,6 +51,8 @@ COLORS = {
     "guide": "#767676",
     "total": _DARK,
     "bias": _BLUE,
+    "blur": _BLUE,
+    "scatter": _GREEN,
     "noise": _RED,
     "affine": _BLUE,
     "relu": _RED,
@@ -185,6 +190,14 @@ def style() -> None:
         from matplotlib_inline.backend_inline import set_matplotlib_formats
 
         set_matplotlib_formats("svg", metadata={"Date": None})  # type: ignore[no-untyped-call]
+
+
+def stack_errors(ax: Axes, x: ArrayLike, risk: SplitRisk) -> None:
+    """Shade blur, scatter and noise upon each other, so that the upper edge is the risk."""
+    parts = {"blur": risk.blur, "scatter": risk.scatter, "noise": risk.noise}
+    colors = [COLORS[name] for name in parts]
+    ax.stackplot(x, *parts.values(), labels=[*parts], colors=colors, alpha=0.55, linewidth=0.8)
+    ax.plot(x, risk.total, color=COLORS["total"], label="risk, their sum")
 
 
 def exact_curve(

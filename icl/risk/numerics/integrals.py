@@ -84,16 +84,12 @@ def integrate_blur(task: Zonal, w: float, n: Array, order: int = 16) -> Array:
     >>> integrate_blur(Affine(3), 0.0, np.array([4.0])).round(12)  # equal weights know nothing: a_1
     array([0.11111111])
     """
-    a, rest = spectrum(task, 32)
-    # the only token of a context is independent of the query, so that every m_l is zero
-    out = np.full(n.shape, float(a.sum()) + rest)
-    if np.any(n > 1):
-        out[n > 1] = _sum_blur(task, w, n[n > 1], order)
-    return out + fine_variance(task)
+    # Short contexts need many angles and few degrees, long ones the reverse, so that each has its own table.
+    return np.array([_sum_blur(task, w, float(one), order) for one in n]) + fine_variance(task)
 
 
-def _sum_blur(task: Zonal, w: float, n: Array, order: int) -> Array:
-    """Return `integrate_blur` without fine variance, for contexts of two tokens or more.
+def _sum_blur(task: Zonal, w: float, n: float, order: int) -> float:
+    """Return `integrate_blur` for one length, without fine variance.
 
     The degrees beyond L contribute, with ``b_l = 1 - m_l`` and because ``sum_l a_l b_l`` is the mean of the
     variogram under the weights, ::
@@ -103,25 +99,28 @@ def _sum_blur(task: Zonal, w: float, n: Array, order: int) -> Array:
     and only the last, quadratically small term is neglected, as in `_pair_term`.
     """
     a, rest = spectrum(task, 32)
-    jumps = _angle_of_jumps(task, float(a.sum()) + rest)
+    variance = float(a.sum()) + rest
+    # the only token of a context is independent of the query, so that every m_l is zero
+    if n == 1:
+        return variance
+    jumps = _angle_of_jumps(task, variance)
     theta, law = _attended_law(task.dim, w, n, bandlimit(task), order, jumps)
-    left = law @ variogram_of(task, theta)
+    left = float(law @ variogram_of(task, theta))
     cancels = 2e-16 * left
-    polynomials, blur, last, many = Polynomials(task.dim, theta), np.zeros(n.size), 0, 16
+    polynomials, blur, last, many = Polynomials(task.dim, theta), 0.0, 0, 16
     # degree 0 is predicted without error
     polynomials.take(1)
     while last < _MAX_DEGREES:
         step = max(4, min(many, _MAX_BLOCK // theta.size))
-        missed = law @ polynomials.take(step).T
+        missed = polynomials.take(step) @ law
         a, rest = spectrum(task, last + step)
-        blur += missed**2 @ a[last:]
-        left -= missed @ a[last:]
+        blur += float(a[last:] @ missed**2)
+        left -= float(a[last:] @ missed)
         if rest <= 0:
             return blur
         last, many = last + step, 2 * many
-        neglected = rest * np.max((1 - missed[:, -4:]) ** 2, axis=1)
-        if np.all(neglected <= 1e-12 * blur) and np.all(cancels <= 1e-9 * blur):
-            return np.asarray(blur + 2 * left - rest)
+        if rest * np.max((1 - missed[-4:]) ** 2) <= 1e-12 * blur and cancels <= 1e-9 * blur:
+            return blur + 2 * left - rest
     raise ValueError(f"w={w:g} is too large for {task!r}: its spectrum falls too slowly")
 
 
@@ -131,7 +130,7 @@ def attended_gegenbauer_means(dim: int, w: float, n: float, degree: int, order: 
     >>> attended_gegenbauer_means(3, 2.0, 1e9, 1).round(6)  # of many tokens: coth 2 - 1 / 2
     array([0.537315])
     """
-    theta, (law,) = _attended_law(dim, w, np.array([n]), degree, order)
+    theta, law = _attended_law(dim, w, n, degree, order)
     polynomials, step = Polynomials(dim, theta), max(1, _MAX_BLOCK // theta.size)
     rows = [
         polynomials.take(min(step, degree + 1 - first)) @ law
@@ -141,26 +140,23 @@ def attended_gegenbauer_means(dim: int, w: float, n: float, degree: int, order: 
 
 
 def _attended_law(
-    dim: int, w: float, n: Array, degree: float, order: int, jumps: float = math.inf
+    dim: int, w: float, n: float, degree: float, order: int, jumps: float = math.inf
 ) -> tuple[Array, Array]:
-    """Return angles, shape (k,), and how much weight tokens at each of them have on average, shape (j, k).
+    """Return angles, and how much weight the tokens at each of them have on average.
 
     ``E sum_i omega_i h(theta_i) = n int E[h z e^-z] phi^(n-1) du`` for every function h of the angle.
     """
     thetas, laws = [], []
-    count = n[:, None]
-    for mesh in meshes(dim, w, n, degree, order, jumps):
+    for mesh in meshes(dim, w, np.array([n]), degree, order, jumps):
         gap = 2 * np.sin(mesh.theta / 2) ** 2
         z = np.exp(np.minimum(mesh.u[..., None] - (w * gap)[:, None], 6.0))
         lost = np.expm1(-z)
         # `missed` is 1 - phi
-        missed = np.minimum(mesh.below + _mean(-lost, mesh.p), 1 - 1e-16).ravel()
-        power = np.exp(np.maximum((count - 1) * np.log1p(-missed), -700))
-        power = (mesh.weight.ravel() * count * power).reshape(n.size, *mesh.u.shape)
+        missed = np.minimum(mesh.below + _mean(-lost, mesh.p), 1 - 1e-16)
+        power = mesh.weight * n * np.exp(np.maximum((n - 1) * np.log1p(-missed), -700))
         thetas.append(mesh.theta.ravel())
-        law = (power.swapaxes(0, 1) @ (z * (1 + lost))).swapaxes(0, 1)
-        laws.append((mesh.p * law).reshape(n.size, -1))
-    return np.concatenate(thetas), np.concatenate(laws, axis=1)
+        laws.append((mesh.p * (power[:, None] @ (z * (1 + lost)))[:, 0]).ravel())
+    return np.concatenate(thetas), np.concatenate(laws)
 
 
 def _integrate_mesh(
