@@ -8,6 +8,7 @@ models, and `length_price` says what a rule costs in the setting of `icl.risk.ex
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,9 +18,9 @@ from icl.risk.exact import optimal_window, population_risk
 from icl.tasks import Zonal
 from icl.tasks.base import MOST, Array
 
-# the factor on the scores from n0 to N examples in d dimensions
-_FACTORS: Mapping[str, Callable[[Array, Array, int], Array]] = {
-    "kept": lambda n0, N, d: np.ones(()),
+#: The factor of each rule on w, from n0 to N examples in d dimensions; numbers or arrays.
+RULES: Mapping[str, Callable[[Any, Any, Any], Any]] = {
+    "kept": lambda n0, N, d: 1.0,
     "log n": lambda n0, N, d: np.log(N) / np.log(n0),
     "(log n)^2": lambda n0, N, d: (np.log(N) / np.log(n0)) ** 2,
     "YaRN": lambda n0, N, d: (1 + 0.1 * np.log(N / n0)) ** 2,
@@ -57,8 +58,8 @@ def length_price(
         rule: A name, or the factor on w, at least 0; it, ``n0``, ``N`` and ``noise_std`` broadcast.
 
     Returns:
-        The prices. Where `optimal_window` and `population_risk` have their usual errors, their relative error
-        is below 1e-6.
+        The prices. The relative errors of both risks are below 1e-7. To them comes that of the window at
+        ``n0``, at most 1e-4 and mostly below 1e-6, times the slope of log risk in log w.
 
     Raises:
         ValueError: If an argument is out of range, or for what `optimal_window` and `population_risk` refuse.
@@ -75,8 +76,8 @@ def length_price(
         raise ValueError(f"N={np.min(N):g}: must be at least n0={np.max(n0):g}")
     w = optimal_window(task, n0, noise_std).w
     if isinstance(rule, str):
-        choice(rule, "rule", _FACTORS, ", and numbers")
-        factor = _FACTORS[rule](n0, N, task.dim)
+        choice(rule, "rule", RULES, ", and numbers")
+        factor = RULES[rule](n0, N, task.dim)
     else:
         factor = reals(rule, "rule", 0, MOST)
     least = optimal_window(task, N, noise_std).risk
