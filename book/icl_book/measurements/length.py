@@ -68,10 +68,9 @@ def prices_to_move(
         task = make_task(name, dim)
         ends = [*starts, max(lengths)]
         best = optimal_window(task, ends, np.array(noise_stds)[:, None]).w
-        far = np.array(starts) * max(stretches)
-        carried = max(
-            (best[:, :-1] * f(far / max(stretches), far, dim)).max() for f in RULES.values()
-        )
+        first = np.array(starts)
+        factors = [factor(first, first * max(stretches), dim) for factor in RULES.values()]
+        carried = max((best[:, :-1] * factor).max() for factor in factors)
         windows = np.geomspace(best.min() / 1.1, 1.1 * max(carried, best.max()), 40)
         log_w = np.linspace(math.log(windows[0]), math.log(windows[-1]), 4000)
         bias, noise = (np.exp(part(log_w)) for part in splines(task, lengths, windows))
