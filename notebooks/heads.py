@@ -18,8 +18,8 @@
 # {judged}`P1.H.gain | ReLU, d = 5, n = 20000, 2 heads | .1f` on ReLU functions. The same is to be had with one softmax, by adding
 # to the head its own derivative in $w$, which divides the least risk by
 # {judged}`P1.H.derivative | affine, d = 5, n = 20000 | .0f` and {judged}`P1.H.derivative | ReLU, d = 5, n = 20000 | .1f`. The
-# best two heads for 100 examples, kept for 10,000 affine ones, have {judged}`P1.H.length | affine, d = 5, N = 10000, kept | .0f`
-# times the least risk there. New values alone bring this factor to
+# best two heads for $n=100$, kept until $n=10{,}000$, have {judged}`P1.H.length | affine, d = 5, N = 10000, kept | .0f`
+# times the least risk on affine functions. New values alone bring this factor to
 # {judged}`P1.H.length | affine, d = 5, N = 10000, new values | .2f`, while ReLU functions need new windows. In short contexts with much noise a
 # second head gains little, and training finds it if the heads start on opposite sides {judged}`P1.H.trained`.
 
