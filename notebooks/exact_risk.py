@@ -334,7 +334,7 @@ print(f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}")
 # If $\rho>2$, more precisely $\dfrac{\text{scatter}}{\text{noise}}\sim\dfrac{2\mathsf g(2w^*)}{\sigma^2}$.
 # :::
 #
-# The [law of the window](thm-law) says when the condition on $b_\infty$ holds, and what $\rho$ and $\beta$ are.
+# {prf:ref}`The law of the window <thm-law>` says when the condition on $b_\infty$ holds, and what $\rho$ and $\beta$ are.
 #
 # :::{admonition} Proof
 # :class: dropdown
