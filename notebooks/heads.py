@@ -21,7 +21,8 @@
 # best two heads for $n=100$, kept until $n=10{,}000$, have {judged}`P1.H.length | affine, d = 5, N = 10000, kept | .0f`
 # times the least risk on affine functions. New values alone bring this factor to
 # {judged}`P1.H.length | affine, d = 5, N = 10000, new values | .2f`, while ReLU functions need new windows. In short contexts with much noise a
-# second head gains little, and training finds it if the heads start on opposite sides {judged}`P1.H.trained`.
+# second head gains little. On affine functions training comes near the best pair if its heads start on opposite sides
+# {judged}`P1.H.trained`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -160,7 +161,8 @@ plt.show()
 # **A second head takes part of the blur away.** Take a picture and a second picture that is blurred twice as much. Their
 # difference shows what blurring does. So twice the first picture minus the second one is sharper than both. Numerical analysts
 # call this step Richardson extrapolation: from two steps, one extrapolates to a step of size zero. In a layer with two heads
-# the factors $2$ and $-1$ are the heads' *values*, the numbers by which their outputs are multiplied before they are added.
+# the factors $2$ and $-1$ are the heads' *values*, the numbers by which their outputs are multiplied before they are added. In a
+# transformer the value and output matrices of the heads do this.
 # Because the extrapolation takes care of the blur, both windows can be wide, and wide windows average away the noise.
 #
 # **This is one of three ways to the same lobe**, the right panel of {numref}`fig-lobe`. The best pairs are found by a search, and
@@ -172,7 +174,7 @@ plt.show()
 # - **Merged** (ReLU functions, and the waves, too). The two windows nearly coincide, and the values are large and of opposite
 #   sign. Such a pair is one head together with its derivative in $w$.
 # - **Extrapolation.** Windows $w$ and $\frac w2$ with the values $2$ and $-1$ are the pair of the textbook, and of the proof that two
-#   heads have a better rate. On the waves it is a little worse than the merged pair.
+#   heads have a better rate. On the waves the merged pair is better, as a line that is printed [below](heads-derivative) shows.
 #
 # What they have in common is the negative lobe. How much it is worth depends on the functions:
 #
@@ -312,6 +314,13 @@ for task in (Affine(dim), ReLU(dim)):
 derivatives = pd.DataFrame(rows)
 shown = derivatives.drop(columns=["dim", "error", "off"])
 print(shown.round(3).to_string(index=False, na_rep=""))
+waves = PhasedCosine(dim, 2.0)
+_, extrapolated, _ = several.search_w(waves, several.richardson(2), n, noise_std)
+best = optimal_heads(waves, n, noise_std)
+print(
+    f"waves, n = {n}: extrapolation has {extrapolated / best.risk:.2f} times the risk"
+)
+print(f"of the best pair, w {best.windows.round(2)}, values {best.values.round(2)}")
 
 # %% [markdown]
 # The derivative is worth as much as a second head, up to about one percent for affine functions. Heads that may only be added gain
@@ -339,7 +348,7 @@ judge(
 # attention {cite:p}`zuo2025lla` replaces the mean of the labels by a local linear fit. Its correction is a covariance of labels and
 # keys like ours, in all directions and with the factor that the fit prescribes, where ours has one direction, that of the query, and a
 # free factor. As its abstract says, Parallax {cite:p}`zuo2026parallax` learns a projector that probes the covariance of keys and
-# values, and improves models of $0.6$ and $1.7$ billion parameters. What is added here is how much negative weights can be worth to one layer,
+# values, and lowers the perplexity of models of $0.6$ and $1.7$ billion parameters. What is added here is how much negative weights can be worth to one layer,
 # exactly.
 #
 # (heads-short)=
