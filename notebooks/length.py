@@ -13,8 +13,8 @@
 # error there?*
 #
 # **Short answer.** It depends on the dimension $d$ in which the keys really lie. We give a layer the best window for $n_0$
-# examples, use it on $N=128\,n_0$ and divide its risk by the least risk there. This *price*, in the median of 24 settings with
-# $n_0$ from 2,048 to 32,768, is
+# examples, use it on $N=128\,n_0$ and divide its risk by the least risk there. This *price*, in the median over many settings with
+# $n_0$ from $2{,}048$ to $32{,}768$, is
 #
 # ```{table}
 # :class: icl-rows
@@ -214,7 +214,7 @@ interactive(
 # | times $\frac{\log N}{\log n_0}$ | Qwen 1, `use_logn_attn` | `rotary_embedding.h`, `LogNScaling`, of LMDeploy, commit 986fefba, 11 August 2026. Of Qwen's own `modeling_qwen.py` we saw copies |
 # | the same, $\sqrt{1+\ln s/\ln n_0}$ on queries and on keys | LongRoPE {cite:p}`ding2024longrope` | `modeling_rope_utils.py` of transformers 5.24.0, 21 November 2026 |
 # | times $(1+\frac1{10}\ln s)^2$, with $s$ fixed in the configuration | YaRN {cite:p}`peng2024yarn` | the same file; `gpt_oss/torch/model.py` of gpt-oss, commit 243a1b0, 5 August 2025; `inference/model.py` of DeepSeek-V3, commit b15f0db, 27 August 2025 |
-# | times $1+\frac1{10}\ln(1+\lfloor s\rfloor)$, in layers without rotary positions | Llama 4, $n_0=8192$; Ministral 3 with a configured factor | `modeling_llama4.py` and `modeling_ministral3.py` of transformers 5.24.0 |
+# | times $1+\frac1{10}\ln(1+\lfloor s\rfloor)$ | Llama 4, in layers without rotary positions, $n_0=8192$; Ministral 3, with a configured number in place of one tenth | `modeling_llama4.py` and `modeling_ministral3.py` of transformers 5.24.0 |
 # | times $a\log n$ with a learned $a$, or a small network of $\log n$, which may depend on the query | Scalable-Softmax {cite:p}`nakanishi2025`, TabICLv2 {cite:p}`qu2026` | `_model/ssmax.py` of tabicl 2.2.0 |
 # | a network of $\log n$ times a factor of the query, by default in the decoder too | TabPFN 9.2.0, weights 3.5 | `tabpfn_v3_5.py`, `SoftmaxScalingMLP`, 12 October 2026 |
 # | $\beta_1n^\alpha+\beta_0$ with learned numbers, keys of length one | Memory Mosaics v2 {cite:p}`zhang2025mosaics` | public summaries; its code was not found |

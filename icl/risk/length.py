@@ -28,6 +28,9 @@ RULES: Mapping[str, Callable[[Any, Any, Any], Any]] = {
     "power": lambda n0, N, d: (N / n0) ** (2 / (d + 2)),
 }
 
+# a stretch of a million, with the power in two dimensions, multiplies w by this much
+_MAX_FACTOR = 1e3
+
 
 def length_price(
     task: Zonal,
@@ -55,7 +58,7 @@ def length_price(
         n0: The context length for which the window is the best one, at least 2.
         N: The context length at which the window is used, at least ``n0``.
         noise_std: Standard deviation sigma of the label noise, at least 0.
-        rule: A name, or the factor on w, at least 0; it, ``n0``, ``N`` and ``noise_std`` broadcast.
+        rule: A name, or the factor on w, from 0 to 1,000; it, ``n0``, ``N`` and ``noise_std`` broadcast.
 
     Returns:
         The prices. The relative errors of both risks are below 1e-7. To them comes that of the window at
@@ -79,6 +82,6 @@ def length_price(
         choice(rule, "rule", RULES, ", and numbers")
         factor = RULES[rule](n0, N, task.dim)
     else:
-        factor = reals(rule, "rule", 0, MOST)
+        factor = reals(rule, "rule", 0, _MAX_FACTOR)
     least = optimal_window(task, N, noise_std).risk
     return np.asarray(population_risk(task, w * factor, N, noise_std).total / least)[()]

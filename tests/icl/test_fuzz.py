@@ -187,6 +187,7 @@ OWN = {
     "icl.regressor.SoftmaxAttentionRegressor.predict": DATA,
     "icl.regressor.SoftmaxAttentionRegressor.score": DATA,
     "icl.risk.heads_risk": dict(windows=[2.0, -1.0], values=[1.2, -0.3]),
+    "icl.risk.length_price": dict(n0=5, N=50, rule="log n"),
     "icl.risk.low_rank_risk": dict(dim=5, rank=2),
     "icl.streams.NativeStream": dict(name="noise"),
     "icl.streams.stream": dict(name="noise"),
@@ -396,7 +397,7 @@ FLAG = ["no", 0, None, [], torch.tensor(True)]
 #: Values of each parameter that every function which has it refuses.
 REFUSED = {
     **dict.fromkeys(["batch_size", "contexts", "context_length", "n", "steps", "seeds"], COUNT),
-    **dict.fromkeys(["dim", "hidden", "rank", "width"], COUNT),
+    **dict.fromkeys(["dim", "hidden", "rank", "width", "n0", "N"], COUNT),
     **dict.fromkeys(["c", "initial_std", "noise_std", "w"], LEVEL),
     **dict.fromkeys(["lipschitz", "steepness"], SCALE),
     **dict.fromkeys(["seed", "step"], SEEDS),
