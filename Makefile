@@ -5,7 +5,7 @@
 # make check                          the same and unit tests: a minute
 # make test                           every test
 # PROFILE=profiles/slurm runs the notebooks as jobs of a cluster.
-# make sweep NOTEBOOK=planet GRID="noise_std=0.1,0.2 seeds=5,10" [COLLECT=P1.planet.radius,windows]
+# make sweep NOTEBOOK=planet GRID="noise_std=0.5,0.25 seeds=5,10" [COLLECT=P1.planet.radius,windows]
 #                                     tables of what was judged, and of claims and tables by name;
 #                                     GRID=grid.yml reads a file
 # make replicate [SEED=1,2]           every sampled verdict again, with other random numbers: a table

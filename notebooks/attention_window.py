@@ -164,7 +164,10 @@ interactive(
     cursor="query",
     points=points,
     told={
-        "risk": "The risk, the mean squared error over all contexts, is {} at this w.",
+        "risk": "The risk, the mean squared error over all contexts, is {} at this w:",
+        "blur": "blur {},",
+        "scatter": "scatter {},",
+        "noise": "noise {}.",
         "least": "The least one is {},",
         "best_w": "at w = {}.",
     },
@@ -372,7 +375,7 @@ judge(
 # - the number of points attended to, $1/\mathbb E\sum_i\omega_i^2$, which is $n$ for equal weights,
 # - the bias and the noise, which are the two parts of the {term}`population risk`. This bias is a mean *squared* error. It falls
 #   with $w$ as long as several examples are left in the window, and then rises. The estimator bias of the slides' table is the
-#   *mean* error, which goes on falling, as the card on the third row shows further down.
+#   *mean* error, whose mean square is the {term}`blur`. It goes on falling, as the card on the third row shows further down.
 
 # %%
 task = ReLU(dim=dims[-1])

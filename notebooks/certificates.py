@@ -55,7 +55,7 @@ notebook.setup(globals())
 # %% [markdown]
 # ## In plain words
 #
-# Named theorems on this page are the book's own, and numbered theorems are the authors'. The last two sections have longer
+# Named theorems on this page are the book's own, and numbered theorems are the authors'. The last sections have longer
 # proofs of theorems that stand in other chapters.
 #
 # 1. **All matrices, every $n\ge2$.** Tokens in the direction of $Mx_q$ get the largest weights. If function values are more
@@ -1029,6 +1029,279 @@ judge("P1.T2.lip", attained_cases(steepest, high="bound", name=template))
 # $x\log(1+\frac1x)<1$ the bracket is less than $1+x(1-\log2)-\frac12\log(2\pi x)$. For $x\ge\frac12$ this is below
 # $(x+2)(1-\log2)$, because $\log\pi>4\log2-2$. So the limit is below $e^{2(1-\log2)}=e^2/4$. As $x\to\infty$ both bounds are
 # equalities up to $O(\log x)$, and the limit tends to $e^2/4$. $\square$
+# :::
+#
+# (proofs-heads)=
+# ## Several heads
+#
+# These are the proofs of the theorems of [](/notebooks/heads.ipynb), whose notation they keep, and two statements that stand only
+# here.
+#
+# :::{prf:proposition} more heads
+# :label: thm-heads-geometry
+# :nonumber:
+# Let $\xi_h=\sum_i\omega_i(w_h)\,y_i$ be the output of head $h$. For given windows, the least risk over all values is the squared
+# distance, in mean square, of $f(x_q)$ from the span of $\xi_1,\dots,\xi_H$. So a further head never raises the least risk. Let
+# the outputs be linearly independent for the class without the constant part of its functions, and let $a_0$ be the mean square
+# of this constant part. Values that sum to one then have a least risk that is larger by exactly
+#
+# $$\frac{(1-\mathsf h)^2}{\mathsf g\,(1+a_0\mathsf g)},$$
+#
+# where $\mathsf g>0$ and $\mathsf h$ do not depend on $a_0$.
+# :::
+#
+# :::{admonition} Proof of the proposition on more heads
+# :class: dropdown
+# The risk is $\mathbb E\big(f(x_q)-\sum_hv_h\xi_h\big)^2$, which is the square of a distance. A further head enlarges the span.
+# Let $Q=(\mathbb E\,\xi_h\xi_k)$, $b=(\mathbb E\,\xi_hf(x_q))$ and $\mathbf 1=(1,\dots,1)$. The risk is
+# $v^\top Qv-2b^\top v+k(1)$. By Lagrange, its least value under the condition $\mathbf 1^\top v=1$ exceeds its least value by
+# $(1-\mathbf 1^\top Q^{-1}b)^2/\mathbf 1^\top Q^{-1}\mathbf 1$. Because the weights of each head sum to one, a constant of mean
+# square $a_0$ adds $a_0\mathbf 1\mathbf 1^\top$ to $Q$ and $a_0\mathbf 1$ to $b$. Let $Q_0$ and $b_0$ belong to the class without
+# its constant, and put $\mathsf g=\mathbf 1^\top Q_0^{-1}\mathbf 1$ and $\mathsf h=\mathbf 1^\top Q_0^{-1}b_0$. By the formula of
+# Sherman and Morrison, $\mathbf 1^\top Q^{-1}\mathbf 1=\mathsf g/(1+a_0\mathsf g)$ and
+# $1-\mathbf 1^\top Q^{-1}b=(1-\mathsf h)/(1+a_0\mathsf g)$. $\square$
+# :::
+#
+# :::{admonition} Proof of the theorem on two heads on affine functions
+# :class: dropdown
+# *The error.* Write $e_h=e_{w_h}$ and $A_h=A_1(w_h)$. The derivative $A_1'(w)$ is the variance of $t$ under the density $e_w$, so
+# $A_1$ is strictly increasing, and the two equations have one solution. Let $T_hf(x_q)=\mathbb E_x[e_h(t)f(x)]$,
+#
+# $$Y_h=\frac1n\sum_ie_h(t_i)\,(y_i-T_hf(x_q)),\qquad Z_h=\frac1n\sum_ie_h(t_i)-1.$$
+#
+# The operator $T_h$ multiplies degree one by $A_h$ and keeps constants, so $\sum_hv_hT_hf=f$. The error of the layer is therefore
+# exactly $\sum_hv_hY_h/(1+Z_h)$.
+#
+# *Expansion.* The function $f$ is a sum of finitely many harmonics, with coefficients of finite second moments that are independent
+# of the tokens. So $Y_h$ is a sum of these coefficients times means of $n$ independent, identically distributed, bounded and centered
+# variables, plus a mean of the noise with bounded weights. Hence $\mathbb EY_hY_k=O(n^{-1})$, while $\mathbb EY_hY_kZ_l$ and
+# $\mathbb E|Y_hY_k|Z_l^2$ are $O(n^{-2})$. As $1+Z_h\ge e^{-2|w_h|}$, we get
+# $n\,\mathcal L=n\,\mathbb E(\sum_hv_hY_h)^2+O(n^{-1})$. The first term is
+#
+# $$\mathbb E\Big(\sum_hv_he_h(t)\,(f(x)-T_hf(x_q))\Big)^2+\sigma^2\,\mathbb Ep^2.$$
+#
+# In the bracket the constant part of $f$ cancels. The mean of the square over functions is
+# $a_1\sum_{h,k}v_hv_ke_he_k(1-A_ht-A_kt+A_hA_k)$, which is $a_1(p^2-2tpq+q^2)$.
+#
+# *Bounds.* By the two equations $\mathbb Ep=\mathbb Etp=1$, and $\mathbb Et^2=\frac1d$. So the projection of $p$ onto the span of $1$
+# and $t$ is $1+dt$, and $\mathbb Ep^2\ge1+d$. For all predictors that are linear in the labels, use
+# {prf:ref}`the bounds of kriging <thm-kriging-bounds>`: $n$ times the lower bound tends to $\sigma^2(1+d)$.
+#
+# *Wide windows.* As both windows tend to zero, $A_h\sim w_h/d$ gives $\sum_hv_hw_h\to d$ and $\sum_hv_hA_hw_h\to0$. So $p\to1+dt$ and
+# $q\to1$, and the formula for $\mathcal C$ gives the limit. A head predicts
+# $\bar y+\frac{w_h}n\sum_i(y_i-\bar y)\,x_i\cdot x_q+O(w_h^2)$, which gives the limit of the layer. $\square$
+# :::
+#
+# :::{admonition} Proof of the proposition on two heads in longer contexts
+# :class: dropdown
+# The windows $w_1\ne w_2$ are fixed, $v^0$ solves the two equations at these windows, $A_h=A_1(w_h)$, $\mathbf A=(A_1,A_2)$ and
+# $\mathbf 1=(1,1)$. Let $f=g\cdot x+b$ and let $X_h=\sum_i\omega_i(w_h)\,x_i$. Since $\mathbb Egg^\top=a_1I$ and
+# $\mathbb Eb^2=a_0$, the risk of values $v$ is
+#
+# $$a_0\Big(1-\sum_hv_h\Big)^2+a_1\,\mathbb E\Big|x_q-\sum_hv_hX_h\Big|^2+\sigma^2\sum_{h,k}v_hv_k\,\mathbb E\sum_i\omega_i(w_h)\,\omega_i(w_k).$$
+#
+# *Expansion.* All outputs are quotients of means of bounded variables, whose denominators are at least $e^{-2|w_h|}$. By symmetry
+# the mean of $X_h$ is a multiple of $x_q$. Up to terms of the order $n^{-2}$
+#
+# $$\begin{gathered}
+# \mathbb E[X_h]\cdot x_q=A_h+\frac{\alpha_h}n,\qquad\alpha_h=\kappa(w_h,w_h)\,\big(A_1(w_h)-A_1(2w_h)\big),\\
+# \mathrm{tr}\,\mathrm{Cov}(X_h,X_k)=\frac{\kappa(w_h,w_k)}n\big(1-A_1(w_h+w_k)(A_h+A_k)+A_hA_k\big),\\
+# \mathbb E\sum_i\omega_i(w_h)\,\omega_i(w_k)=\frac{\kappa(w_h,w_k)}n,
+# \end{gathered}$$
+#
+# because $t$ has the mean $A_1(w_h+w_k)$ under the density $e_{w_h}e_{w_k}/\kappa(w_h,w_k)$. Let $\mathcal K$ be the matrix of
+#
+# $$\mathcal K_{hk}=\kappa(w_h,w_k)\Big[\sigma^2+a_1\big(1-A_1(w_h+w_k)(A_h+A_k)+A_hA_k\big)\Big],$$
+#
+# and let $G=a_0\mathbf 1\mathbf 1^\top+a_1\mathbf A\mathbf A^\top$, which is positive definite because $A_1\ne A_2$. As
+# $1-\mathbf 1\cdot v=-\mathbf 1\cdot(v-v^0)$ and $1-\mathbf A\cdot v=-\mathbf A\cdot(v-v^0)$, the risk is
+#
+# $$(v-v^0)^\top G\,(v-v^0)+\frac1n\Big[v^\top\mathcal Kv-2a_1(1-\mathbf A\cdot v)(\alpha\cdot v)\Big]+O\big(n^{-2}(1+|v|^2)\big).$$
+#
+# *Values.* At $v^0$ the bracket is $v^{0\top}\mathcal Kv^0$, which is $\mathcal C$, and its gradient is
+# $2\mathcal Kv^0+2a_1(\alpha\cdot v^0)\,\mathbf A$. So the best values are
+#
+# $$v^0-\frac1nG^{-1}\big[\mathcal Kv^0+a_1(\alpha\cdot v^0)\,\mathbf A\big]+O(n^{-2}),$$ (eq-heads-values)
+#
+# and the least risk at these windows is $\mathcal C/n+O(n^{-2})$. On a compact set of pairs with $w_1\ne w_2$ the constants in
+# $O$ have a common bound.
+#
+# *Windows.* On this set $n$ times the least risk therefore tends to $\mathcal C(w_1,w_2)$ uniformly, so that its minimizers tend to
+# minimizers of $\mathcal C$. If $\mathcal C$ has only one minimizer there, the best values tend to $v^0$ at this minimizer. The
+# expansion may be differentiated in the windows. If the minimizer is in the interior and the Hessian of $\mathcal C$ is regular
+# there, the best windows are within $O(\frac1n)$ of it, by the theorem on implicit functions. $\square$
+# :::
+#
+# For the other theorems, let $\mathcal I_n$ be the long-context risk of {eq}`eq-long-heads`.
+#
+# :::{prf:lemma} long contexts
+# :label: thm-heads-long
+# :nonumber:
+# Let the covariance of the class be continuous and let $\sigma>0$. Fix different $\alpha_1,\dots,\alpha_H>0$ and values $v\ne0$, and
+# put $w_h=w/\alpha_h$. As $w\to\infty$ and $w^{(d-1)/2}/n\to0$, the exact risk is $\mathcal I_n(v,w)\,(1+o(1))$.
+# :::
+#
+# :::{admonition} Proof of the lemma
+# :class: dropdown
+# Put $m=d-1$ and $\epsilon_h=\kappa(w_h,w_h)/n$. By Laplace's method
+# $\kappa(\frac w\alpha,\frac w{\alpha'})\sim\kappa\,w^{m/2}\,2^{m/2}(\alpha+\alpha')^{-m/2}$, with the number $\kappa$ of
+# {prf:ref}`the law of the window <thm-law>`. So all $\epsilon_h$ are of the order $\epsilon=w^{m/2}/n$, which tends to zero.
+#
+# *Bias.* Let $P_h=\sum_i\omega_i(w_h)\,(f(x_i)-f(x_q))$, and let $b_h$ be its limit for $n\to\infty$. Step 3 in the proof of the law of
+# the window gives $\mathbb E(P_h-b_h)^2=o(\epsilon)$. Without noise the layer's error is $\sum_hv_hP_h+(\sum_hv_h-1)f(x_q)$. With $b_h$ in
+# place of $P_h$ its mean square is $\sum_\ell a_\ell(1-\hat p_\ell)^2$. By the triangle inequality the two mean squares differ by
+# $o(\text{bias}+\epsilon)$.
+#
+# *Noise.* Let $X=n^{-2}\sum_ie_{w_h}(t_i)\,e_{w_k}(t_i)$. Then $\mathbb EX=\kappa(w_h,w_k)/n$ and $\mathbb EX^2=O(\epsilon^2)$. With the
+# $Z_h$ of the proof for affine functions, $\sum_i\omega_i(w_h)\,\omega_i(w_k)=X/((1+Z_h)(1+Z_k))$. Put $\delta=\epsilon^{1/3}$. If $Z_h,Z_k>-\delta$, this is
+# at most $(1-\delta)^{-2}X$. Otherwise it is at most one, and by Chernoff's method the probability of this case is exponentially small in
+# $\delta^2/\epsilon$. From below, it is at least $(1+\delta)^{-2}X$ if $|Z_h|,|Z_k|\le\delta$. The other case has a probability of at most
+# $C\epsilon/\delta^2$, and contributes to $\mathbb EX$ at most $(\mathbb EX^2)^{1/2}(C\epsilon/\delta^2)^{1/2}=o(\epsilon)$. So the noise is
+# $\frac{\sigma^2}n\sum v_hv_k\kappa(w_h,w_k)+o(\epsilon)$. The matrix $\big((\alpha_h+\alpha_k)^{-m/2}\big)$ is the Gram matrix of Gaussians
+# of different widths, so it is positive definite, and the noise is at least a constant times $\epsilon$. $\square$
+# :::
+#
+# :::{admonition} Proof of part (a) of the theorem on smooth functions
+# :class: dropdown
+# *Expansion.* Let $m=d-1$. The derivatives of $P_\ell$ at $1$ are $\prod_{i<j}\frac{\lambda_\ell-i(i+d-2)}{m+2i}$, and on $[-1,1]$ no
+# derivative is larger in absolute value than at $1$. Under the density $e_w$ the $j$-th moment of $1-t$ has an expansion in powers of
+# $\frac1w$ that begins with $(2w)^{-j}\prod_{i<j}(m+2i)$. So Taylor's formula at $t=1$ gives, for $\ell\ge1$ and $w\ge1$,
+#
+# $$\begin{gathered}
+# A_\ell(w)=1+\sum_{j=1}^{H-1}c_j(\lambda_\ell)\,w^{-j}+r_\ell(w),\\
+# |r_\ell(w)|\le C\lambda_\ell^Hw^{-H},\qquad w^Hr_\ell(w)\to c_H(\lambda_\ell).
+# \end{gathered}$$ (eq-heads-expansion)
+#
+# Here $c_j$ is a polynomial of degree $j$ with the leading coefficient $\frac{(-1)^j}{2^jj!}$, and $c_j(0)=0$.
+#
+# *Bias.* The binomial values have $\sum_hv_h=1$, $\sum_hv_hh^j=0$ for $0<j<H$, and $\sum_hv_hh^H=(-1)^{H-1}H!$. So
+# $w^H(1-\hat p_\ell)$ tends to $(-1)^HH!\,c_H(\lambda_\ell)$, and it is at most $C\lambda_\ell^H$. By dominated convergence the bias is
+# $\beta w^{-2H}(1+o(1))$.
+#
+# *Together.* The noise follows from the lemma on long contexts and from
+# $\kappa(\frac wh,\frac wk)\sim\kappa\,w^{m/2}2^{m/2}(h+k)^{-m/2}$. The sum is least at a $w$ of the order $n^{2/(m+4H)}$. $\square$
+# :::
+#
+# :::{admonition} Proof of part (b)
+# :class: dropdown
+# *Idea.* For $n$ to help, the layer has to suppress harmonics of high degree. But a combination of $H$ heads that does so at one high
+# degree cannot reproduce $H+1$ low degrees well.
+#
+# *1. Determinants are positive.* Let $0\le\mu_1<\dots<\mu_N$ and $0<z_1<\dots<z_N$. The determinant of the modified Bessel functions
+# $I_{\mu_i}(z_j)$ is positive. This is classical {cite:p}`karlin1968`, and here is a proof. We show by induction that
+# $F=\sum_{k\le N}c_kI_{\mu_k}$, with all $c_k\ne0$, has at most $N-1$ zeros. With $z=e^x$ the functions $u_k(x)=I_{\mu_k}(e^x)$ satisfy
+# $u_k''=(e^{2x}+\mu_k^2)u_k$. If $F$ had $N$ zeros, then so had $F/u_1$, and by Rolle's theorem
+# $G=u_1^2(F/u_1)'=\sum_{k\ge2}c_k(u_1u_k'-u_1'u_k)$ had $N-1$ zeros. As $G\to0$ for $x\to-\infty$, its derivative
+# $G'=u_1\sum_{k\ge2}c_k(\mu_k^2-\mu_1^2)u_k$ had $N-1$ zeros as well, which the induction excludes. So the determinant never vanishes. Its
+# sign is that of its limit for $z_j=\eta r_j$, $\eta\to0$, which is a positive generalized Vandermonde determinant. As
+# $A_\ell(w)=I_{\ell+d/2-1}(w)/I_{d/2-1}(w)$ for $w>0$, the determinant of $A_{\ell_i}(w_j)$ is positive, too, for increasing degrees and
+# increasing positive windows.
+#
+# *2. Growth.* Let $\ell_0<\dots<\ell_H<\ell_*$ have one parity, and let $F(\ell)=1-\hat p_\ell$. We claim
+#
+# $$|F(\ell_*)|\le\Lambda\max_i|F(\ell_i)|,\qquad\Lambda=\sum_i|\mathcal l_i(\lambda_{\ell_*})|\le C\lambda_{\ell_*}^H,$$
+#
+# where $\mathcal l_i$ are the Lagrange polynomials of the nodes $\lambda_{\ell_0},\dots,\lambda_{\ell_H}$. On one parity
+# $A_\ell(-w)=\pm A_\ell(w)$ with a sign that does not depend on $\ell$. So we may take different positive windows. As
+# $1=\lim_{z\to\infty}A_\ell(z)$, it is enough to bound combinations $\sum_{k=0}^Hc_kA_\ell(z_k)$ with $0<z_0<\dots<z_H$. Their values at
+# $\ell_*$ are $\sum_iL_iF(\ell_i)$, and by Cramer's rule and step 1 the sign of $L_i$ is $(-1)^{H-i}$. So the best factor $\sum|L_i|$ is
+# $E(\ell_*)$, where $E$ is the combination with $E(\ell_i)=(-1)^{H-i}$.
+#
+# This factor increases with each $z_k$. Let $z_k<z_k'<z_{k+1}$, and let $E'$ belong to $z_k'$. The difference $E'-E$ is a combination of
+# $H+2$ columns that vanishes at the $H+1$ nodes. Its coefficients are $\theta(-1)^jM_j$ with positive minors $M_j$, and its value at
+# $\ell_*$ is $\theta(-1)^{H+1}$ times a positive determinant. The coefficient of the column of $z_k$ is minus that of $E$, whose sign is
+# $(-1)^{H+k}$ by Cramer's rule. So $\theta$ has the sign $(-1)^{H+1}$, and $E'(\ell_*)>E(\ell_*)$. Now raise all windows to infinity and
+# keep their order. By {eq}`eq-heads-expansion` the combinations tend to polynomials of degree $H$ in $\lambda_\ell$, and the factor
+# increases to $\Lambda$.
+#
+# *3. The long-context risk.* Put $m=d-1$ and $s=n^{-2/(m+4H)}$, and suppose that $\mathcal I_n\le c\,s^{2H}$. The noise in
+# {eq}`eq-long-heads` is $\frac{\sigma^2}n\sum_\ell N_\ell\hat p_\ell^2$, where $N_\ell$ is the number of harmonics of degree $\ell$, and
+# $ns^{2H}=s^{-m/2}$. So $\sum_\ell N_\ell\hat p_\ell^2\le c\,\sigma^{-2}s^{-m/2}$. The degrees of the given parity between $s^{-1/2}$ and
+# $2s^{-1/2}$ have $\sum N_\ell\ge c_0s^{-m/2}$ for large $n$. If $c$ is small enough, one of them, $\ell_*$, has
+# $|\hat p_{\ell_*}|\le\frac12$, so $|F(\ell_*)|\ge\frac12$. By step 2 some $|F(\ell_i)|$ is at least a constant times $s^H$, and
+# $\mathcal I_n\ge a_{\ell_i}F(\ell_i)^2$ is at least a constant times $s^{2H}$. For small $n$ note that $\mathcal I_n\ge S_{\sigma^2}(n)>0$,
+# the lower bound of {prf:ref}`kriging <thm-kriging-bounds>`, by minimizing degree by degree.
+#
+# *4. Finite contexts.* Let $A^{(n)}_\ell(w)=\mathbb E\sum_i\omega_i(w)P_\ell(t_i)$ and $\hat p_{n,\ell}=\sum_hv_hA_\ell^{(n)}(w_h)$. By
+# Jensen's inequality, given $f$ and the query for the bias and given $t_1$ for the noise, the exact risk is at least
+# $\sum_\ell a_\ell(1-\hat p_{n,\ell})^2+\frac{\sigma^2}n\sum_\ell N_\ell\hat p_{n,\ell}^2$. With $\epsilon=\kappa(w,w)/n$ we show
+#
+# $$|A_\ell^{(n)}(w)-A_\ell(w)|\le C\lambda_\ell\frac\epsilon{1+|w|}+Ce^{-1/(16\epsilon)}.$$
+#
+# Let $h=P_\ell(t)-1$, $b=\mathbb E[e_wh]$, $U=\frac1n\sum e_w(t_i)h(t_i)$ and $Z=\frac1n\sum e_w(t_i)-1$. The difference is the mean of
+# $\frac{U-b-bZ}{1+Z}$, and $U-b-bZ$ has mean zero. If $Z\ge-\frac12$, we may therefore replace $\frac1{1+Z}$ by $-\frac Z{1+Z}$, up to the mean of
+# $U-b-bZ$ over the other case. As $|h|\le\frac{\lambda_\ell}m(1-t)$, Schwarz's inequality gives the first term of the bound. The case
+# $Z<-\frac12$ has a probability of at most $e^{-1/(8\epsilon)}$ and gives the second one.
+#
+# For windows up to $K/s$ the first term is at most $C\lambda_\ell s^{2H+1/2}$. With $\sum|v_h|\le s^{-H}$ the function
+# $1-\hat p_{n,\ell}$ differs from $F$ by $o(s^H)$ at the nodes and by $o(1)$ at $\ell_*$. So step 3 applies to the exact risk. $\square$
+# :::
+#
+# :::{admonition} Proof of the theorem on rough functions
+# :class: dropdown
+# *The limit.* By the lemma on long contexts it is enough to treat $\mathcal I_n$. We have $N_\ell\sim A\,\ell^{m-1}$ with
+# $A=\frac2{\Gamma(m)}$. Near the query the law with the density $e_{W/\alpha}$ becomes Gaussian with the variance $\alpha/W$ in each of $m$
+# directions, and $P_\ell$ becomes the mean of a plane wave over its directions. So $A_\ell(W/\alpha)\to e^{-\alpha x^2/2}$ if
+# $\ell\sim x\sqrt W$. Also $|1-\hat p_\ell|\le K\min(1,\lambda_\ell/W)$, by {eq}`eq-heads-expansion` with $H=1$ and $\sum_hv_h=1$. So the sum
+# $W^{\rho/2}\sum_\ell a_\ell(1-\hat p_\ell)^2$ is a Riemann sum with the integrable bound $K\,x^{-1-\rho}\min(1,x^4)$, and it tends to
+# $AC\int(1-\varphi)^2x^{-1-\rho}dx$. The noise is $\frac{\sigma^2}n\sum_{h,k}v_hv_k\kappa(W/\alpha_h,W/\alpha_k)$, which is
+# $\frac{\sigma^2}nAW^{m/2}(1+o(1))\int\varphi^2x^{m-1}dx$. By the choice of $W$ both factors agree, and
+# $\mathcal I_n\sim ACW^{-\rho/2}J(\varphi)$.
+#
+# *Kriging.* By the {prf:ref}`bounds of kriging <thm-kriging-bounds>` its risk is asymptotically equal to
+# $S_{\sigma^2}(n)=\sum_\ell a_\ell/(1+na_\ell/(N_\ell\sigma^2))$. As a Riemann sum this is asymptotically $ACW^{-\rho/2}$ times
+# $\int x^{-1-\rho}\,\frac{x^{m+\rho}}{1+x^{m+\rho}}dx=J(\varphi_*)$. The second form of $J$ is the completion of the square, at each $x$.
+#
+# *More heads.* A further head of value zero changes nothing, so the infimum does not rise. It tends to one if the sums $\varphi$ are
+# dense, in the metric of $\mu(dx)=(x^{-1-\rho}+x^{m-1})dx$, in the set that contains $\varphi_*$. Let $g\in L^2(\mu)$ be orthogonal to all
+# differences of two such sums, hence to all $e^{-\alpha x^2/2}-e^{-\alpha'x^2/2}$ and to their derivatives $x^2e^{-\alpha x^2/2}$, which are in
+# $L^2(\mu)$ as $\rho<4$. Then the finite signed measure $x^2e^{-x^2/2}g\,d\mu$ has a Laplace transform in $\frac12x^2$ that vanishes, so
+# $g=0$. As $\varphi_*-e^{-x^2/2}$ is in $L^2(\mu)$, it is a limit of such differences. $\square$
+# :::
+#
+# :::{prf:theorem} the price of softmax weights
+# :label: thm-price-of-weights
+# :nonumber:
+# Let $m=d-1$ and $\sigma>0$, and let $n\to\infty$.
+#
+# - (a) *Positive weights.* Let the class be smooth, as in {prf:ref}`the law of the window <thm-law>` with $\rho=4$. Let $\Phi\ge0$ be bounded, radial
+#   and of compact support on $\mathbb R^m$, not zero everywhere, and consider the means of the labels with weights proportional to
+#   $\Phi(\theta_i/\mathsf h)$, where $\theta_i$ is the angle between token and query. (Without a token in reach, predict zero.) The least risk of
+#   softmax divided by the least risk over $\mathsf h$ tends to a limit. It is largest for $\Phi(x)=(1-|x|^2)_+$, where it is
+#
+#   $$\mathcal E(m)=\exp\frac{2u(\frac m2+1)}{\frac m2+2},\qquad u(z)=z\log\frac{z+1}2-\log\Gamma(z+1).$$
+#
+#   $\mathcal E(m)$ increases strictly with $m$ and tends to $\frac{e^2}4$. So it is below $\frac{e^2}4$ in every dimension.
+# - (b) *Weights of both signs.* For $0<\rho<4$ the limit for one head in {prf:ref}`heads on rough functions <thm-heads-rough>`, with the best width, grows
+#   without bound, like $(\frac m{2e})^{\rho/2}$, as $m\to\infty$.
+# :::
+#
+# :::{admonition} Proof of the theorem on the price of softmax weights
+# :class: dropdown
+# *(a), the limit.* The proof of the law of the window applies with $E_i=\Phi(\theta_i/\mathsf h)/\sup\Phi$ in place of its weights, with three
+# changes. Without a token in reach, which has a probability of at most $e^{-1/(8\epsilon)}$, the error is $f(x_q)$. In an infinite context the scaled
+# distance $\theta/\mathsf h$ to a token has the law with the density $\Phi/\int\Phi$; let $X$ have this law. And the step that shows $\epsilon\to0$ at
+# minimizers cannot use that the noise grows as the window narrows, because empty windows have none. Instead, let $N$ be the number of tokens in
+# reach. The risk is at least $\sigma^2\,\mathbb E[\frac1N;N>0]+k(1)\,\mathbb P(N=0)\ge\min(\sigma^2,k(1))/(1+\mathbb EN)$, by Jensen's inequality. As
+# $\mathbb EN$ is at most a constant times $\frac1\epsilon$, a risk that tends to zero forces $\epsilon\to0$. The bias is then
+# $\frac14\mathbb E(\Delta f)^2\,\mathsf h^4(\mathbb E|X|^2/m)^2$ to leading order, and the noise is proportional to
+# $\mathsf h^{-m}\int\Phi^2/(\int\Phi)^2$. For softmax $X$ is Gaussian. Minimizing, the limit of the quotient is
+#
+# $$\Big(\frac m{\mathbb E|X|^2}\Big)^{\frac{2m}{m+4}}\Big(\frac{(4\pi)^{-m/2}(\int\Phi)^2}{\int\Phi^2}\Big)^{\frac4{m+4}}.$$
+#
+# *Epanechnikov is best.* Normalize $\int\Phi=1$ and choose the scale so that $\mathbb E|X|^2$ agrees with that of $\Phi_0=(a-b|x|^2)_+$, $\int\Phi_0=1$. As
+# $\Phi\ge0$, $\int\Phi\Phi_0\ge\int\Phi\,(a-b|x|^2)=\int\Phi_0(a-b|x|^2)=\int\Phi_0^2$. So
+# $\int\Phi^2\ge2\int\Phi\Phi_0-\int\Phi_0^2\ge\int\Phi_0^2$. For $\Phi_0=(1-|x|^2)_+$ one has $\mathbb E|X|^2=\frac m{m+4}$ and
+# $\int\Phi_0^2/(\int\Phi_0)^2=\frac{2(m+2)}{(m+4)V_m}$ with $V_m=\pi^{m/2}/\Gamma(\frac m2+1)$. Inserting this gives $\mathcal E$.
+#
+# *Increasing.* The derivative of $u(z)/(z+1)$ has the sign of $\mathsf N=(z+1)u'-u$, and $\mathsf N'=(z+1)u''$. Here
+# $u''=\frac1{z+1}+\frac1{(z+1)^2}-\psi'(z+1)>0$, because $\psi'(x)=\sum_{k\ge0}(x+k)^{-2}<x^{-2}+x^{-1}$. At $z=\frac32$, which is $m=1$,
+# $\mathsf N$ is above $0.2$. So $\mathcal E$ increases. By Stirling's formula $u(z)/z\to1-\log2$.
+#
+# *(b)* For one head minimize $J$ over the width. With $I=\int x^{-1-\rho}(1-e^{-x^2/2})^2dx$ and $\int e^{-x^2}x^{m-1}dx=\frac12\Gamma(\frac m2)$, the
+# least value of $I\alpha^{\rho/2}+\frac12\Gamma(\frac m2)\alpha^{-m/2}$ is
+# $(1+\frac\rho m)\,I\,\big(\frac{m\Gamma(m/2)}{2\rho I}\big)^{\rho/(m+\rho)}$. By Stirling's formula this is asymptotically $I\,(\frac m{2e})^{\rho/2}$, while
+# $J(\varphi_*)\to\frac1\rho$. $\square$
 # :::
 #
 # (proofs-gaussian)=

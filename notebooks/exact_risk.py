@@ -16,7 +16,9 @@
 # contexts, in a time that does not grow with the number of examples. The formula is for layers that give an example $x_i$
 # the score $w\,x_i\cdot x_q$ at the query $x_q$, and for rotation-invariant random functions on the sphere. For short
 # contexts, direct integration over all examples gives the same error {judged}`P1.risk.exact`. Mean errors over randomly
-# drawn contexts agree with the formula, too ({numref}`fig-exact`).
+# drawn contexts agree with the formula, too ({numref}`fig-exact`). The error has three parts, each of them exact: a window that
+# is too wide *blurs* the function, one that is too narrow keeps *noise* of the labels, and even without noise the prediction
+# *scatters*, because in each context the examples lie at other places ({numref}`fig-three-errors`).
 
 # %% tags=["remove-cell"]
 import sys
@@ -43,7 +45,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from icl.risk import optimal_window, population_risk
+from icl.risk import optimal_window, population_risk, split_risk
 from icl.streams import stream
 from icl.tasks import Affine, ReLU, Zonal, make_task
 from icl_book import notebook
@@ -57,20 +59,24 @@ notebook.setup(globals())
 # %% [markdown]
 # ## In plain words
 #
-# Attention predicts with a weighted mean of noisy labels, and the mean squared error of this prediction has two parts. The
-# **bias** is the error without label noise, which arises because the function's values at the tokens differ from its value
-# at the query. The **noise part** is what the label noise adds. If the {term}`window parameter` $w$ is larger, the
-# {term}`window` is narrower and averages over fewer labels, so that the noise part is larger. For affine and ReLU
-# functions, the bias falls as $w$ grows from zero.
+# Attention predicts with a weighted mean of noisy labels. Imagine that somebody asks it about one point of one function many
+# times, each time with a new context. Three things go wrong.
 #
-# The sum of both parts is the {term}`population risk`. The expected training loss is larger by $\sigma^2$, because in
-# training the query's label is noisy. In the next cell, one call computes the risk for $d=5$, $w=10$ and $n=100$, and a
-# second call finds the best $w$ for $10^{12}$ tokens:
+# - **Blur.** The mean of all these predictions is not the value of the function but its average over the {term}`window`. A
+#   narrower window, with a larger {term}`window parameter` $w$, blurs less.
+# - **Scatter.** Without any label noise the predictions still differ from each other, because each context has its examples at
+#   other places, and the function has other values there.
+# - **Noise.** Label noise makes them differ more. A narrower window averages over fewer labels and leaves more of it.
+#
+# The sum of the three mean squared errors is the {term}`population risk`. Blur and scatter together are the *bias* of the
+# slides. The expected training loss is larger by $\sigma^2$, because in training the query's label is noisy. In the next cell,
+# one call computes the risk for $d=5$, $w=10$ and $n=100$, and a second call finds the best $w$ for $10^{12}$ tokens:
 
 # %%
 functions = ReLU(dim=5, lipschitz=lipschitz)
-risk = population_risk(functions, w=10.0, n=100, noise_std=noise_std)
-print(f"bias {risk.bias:.12f}   noise {risk.noise:.12f}   total {risk.total:.12f}")
+risk = split_risk(functions, w=10.0, n=100, noise_std=noise_std)
+print(f"blur {risk.blur:.12f}   scatter {risk.scatter:.12f}")
+print(f"noise {risk.noise:.12f}   total {risk.total:.12f}")
 print(f"estimated relative error {risk.error:.0e}")
 best = optimal_window(functions, n=10**12, noise_std=noise_std)
 print(f"best w for 10^12 examples: {best.w:.3f}")
@@ -139,6 +145,84 @@ plt.show()
 # %%
 distance = (risks.sampled - risks.exact).abs() / risks.standard_error
 print(f"largest distance: {distance.max():.1f} standard errors, {len(risks)} points")
+
+# %% [markdown]
+# ## Three errors
+#
+# The next figure shows the three errors as shaded areas, one upon the other, so that the upper edge is the risk. In the right
+# panel the label noise is half as large. Then the area of the noise is a quarter as high, and the best window is narrower.
+
+# %% tags=["hide-input"]
+task = ReLU(dim=dim, lipschitz=lipschitz)
+w = np.geomspace(0.3, 60, 100)
+figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.2), sharey=True)
+for ax, sigma in zip(axes, (noise_std, noise_std / 2), strict=True):
+    risk = split_risk(task, w, context_length, sigma)
+    plots.stack_errors(ax, w, risk)
+    best = optimal_window(task, context_length, sigma)
+    ax.plot(best.w, best.risk, "k*", markersize=11, label="best window")
+    ax.set(xscale="log", xlabel="window parameter w", title=f"σ = {sigma:g}")
+axes[0].set(ylabel="mean squared error", ylim=0)
+axes[0].legend()
+plt.show()
+
+# %% [markdown]
+# ```{caption} fig-three-errors
+# :title: Blur, scatter and noise
+# :alt: Two panels of stacked areas against the window parameter. The lowest area, blur, falls to the right. The areas of
+# scatter and of noise rise. In the right panel, with half the noise, the star at the least sum stands further to the right.
+#
+# The three errors of {numref}`fig-exact` for ReLU functions, stacked: their sum is the risk, which is least at the star. Left:
+# the noise of this page. Right: half of it.
+# ```
+#
+# Scatter rises with noise, because both come from averaging over too few labels. In fact the labels in a narrow window act as if
+# their noise were larger than it is: with the variance
+#
+# $$\sigma^2+2\mathsf g(2w),$$
+#
+# where $2\mathsf g(2w)$ is the mean squared difference between $f(x)$ and $f(x_q)$ for points $x$ in a window of the parameter
+# $2w$. This is a limit for long contexts and functions without jumps ({prf:ref}`thm-shares`). The
+# next cell compares it with the exact scatter at the best window, in units of the noise. It also prints the share of
+# blur in the risk, which tends to $(d-1)/(d-1+\rho)$ for functions of order $\rho$: 4 if they are smooth, 3 with kinks.
+
+# %%
+shares = exact_risk.shares_at_best(
+    tasks=["affine", "ReLU", "cosine"],
+    dims=[3, 5],
+    n_values=[1e4, 1e6, 1e8, 1e10],
+    noise_std=0.5,
+)
+shown = ["task", "dim", "n", "scatter", "rule", "blur", "limit"]
+print(shares[shown].round(5).to_string(index=False))
+
+# %% [markdown]
+# The columns *scatter* and *rule* are in units of the noise, *blur* and its *limit* are shares of the risk. Scatter follows the
+# rule from ten thousand examples on, and itself tends to zero. The share of blur is slower, and slowest for the kinks of ReLU.
+
+# %% tags=["remove-input"]
+longest = shares[shares.n == shares.n.max()]
+predicted = {"scatter": ("rule", "other rule"), "blur": ("limit", "other limit")}
+judge(
+    "P1.risk.shares",
+    *(
+        [
+            exact_cases(
+                longest.assign(
+                    part=part,
+                    quotient=longest[part] / longest[columns[at]],
+                    error=longest.error * longest[part] / longest[columns[at]],
+                ),
+                "quotient",
+                error="error",
+                labels=["part", "task", "dim", "n"],
+                name="{part}, {task}, d = {dim}" + (", as in the control") * at,
+            )
+            for part, columns in predicted.items()
+        ]
+        for at in (0, 1)
+    ),
+)
 
 # %% [markdown]
 # ## The definition as printed
@@ -214,6 +298,74 @@ print(f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}")
 # query. By the addition theorem, the mean of $P_\ell(x_i\cdot x_j)$ is $P_\ell(t_i)P_\ell(t_j)$. So the mean of
 # $G_{ij}$ is $\sum_\ell a_\ell(1-P_\ell(t_i))(1-P_\ell(t_j))$. As $t_i$ and $t_j$ are independent with the same
 # distribution, the expectation of each product is a square. $\square$
+# :::
+#
+# :::{prf:theorem} blur and scatter
+# :label: thm-split
+# :nonumber:
+# Put $m_\ell=\mathbb E\sum_i\omega_iP_\ell(t_i)=n\int\mathbb E[z\,P_\ell(t)\,e^{-z}]\,\varphi^{n-1}du$. Given $f$ and the
+# query, the mean prediction is $\sum_\ell m_\ell f_\ell(x_q)$, where $f_\ell$ is the part of $f$ of degree $\ell$, and
+#
+# $$\mathcal L_{\rm bias}=\underbrace{\sum_{\ell\ge1}a_\ell(1-m_\ell)^2}_{\text{blur}}+
+#   \underbrace{\mathbb E\,\mathrm{Var}\Big(\sum_i\omega_if(x_i)\,\Big|\,f,x_q\Big)}_{\text{scatter}}.$$
+# :::
+#
+# :::{admonition} Proof
+# :class: dropdown
+#
+# Given $f$ and the query, the mean prediction is $\mathbb E\,p(x\cdot x_q)f(x)$ over one uniform $x$, with the bounded function
+# $p(t)=n\,\mathbb E[\omega_1\,|\,t_1=t]$. By the Funk-Hecke formula this multiplies the degree $\ell$ of $f$ by
+# $\mathbb E\,p(t)P_\ell(t)=m_\ell$. The mean squared error is the square of the mean plus the variance, and
+# $\mathbb Ef_\ell(x_q)f_{\ell'}(x_q)$ is $a_\ell$ for $\ell=\ell'$ and otherwise zero. Since $m_0=1$, the level of $f$ costs
+# nothing. The integral for $m_\ell$ follows from $\omega_1=E_1\int_0^\infty e^{-sS}ds$ with $s=e^u$. $\square$
+# :::
+#
+# Let $\mathsf g(w)=\mathbb E\gamma(t)$, where $t$ has the density proportional to $e^{wt}$ with respect to the law of $x\cdot x_q$:
+# the window of infinitely many examples. Let $b_\infty(w)$ be the blur of this window.
+#
+# :::{prf:theorem} shares of the three errors
+# :label: thm-shares
+# :nonumber:
+# Let the class be rotation invariant and not constant, let $\sigma>0$ be fixed, and $b_\infty(w)\sim\beta w^{-\rho/2}$ as $w\to\infty$ with $\beta>0$ and $0<\rho\le4$. At the best
+# $w^*\ge0$, as $n\to\infty$, scatter/noise tends to zero and
+#
+# $$\frac{\text{blur}}{\text{risk}}\to\frac{d-1}{d-1+\rho}.$$
+#
+# If $\rho>2$, more precisely $\dfrac{\text{scatter}}{\text{noise}}\sim\dfrac{2\mathsf g(2w^*)}{\sigma^2}$.
+# :::
+#
+# {prf:ref}`The law of the window <thm-law>` says when the condition on $b_\infty$ holds, and what $\rho$ and $\beta$ are.
+#
+# :::{admonition} Proof
+# :class: dropdown
+#
+# *Notation.* Fix $f$ and the query, and put $h_i=f(x_i)-f(x_q)$. Let $e_w(t)$ be the density of the window, so that
+# $\mathbb Ee_w(t_1)=1$, and $\kappa=\mathbb Ee_w(t_1)^2$, $\epsilon=\kappa/n$. Put $1+Z=\frac1n\sum_ie_w(t_i)$,
+# $U=\frac1n\sum_ie_w(t_i)h_i$, $b=\mathbb EU$. The error without noise is $\mathcal P=U/(1+Z)$. With $Y=U-b-bZ$,
+# $\mathcal P-b=Y/(1+Z)$.
+#
+# *A bound.* $Y$ is a mean of $n$ independent terms $e_w(t_i)(h_i-b)$ of mean zero, and $e_w^2=\kappa\,e_{2w}$. So
+# $\mathbb EY^2=\epsilon\,\mathbb E_{2w}(h-b)^2\le2\epsilon\,(2\mathsf g(2w)+b_\infty)$, averaged over $f$, because
+# $\mathbb Eh^2=2\gamma$ and $\mathbb Eb^2=b_\infty$. Where $Z\ge-\frac12$, $(\mathcal P-b)^2\le4Y^2$. Elsewhere the mean over $f$
+# of $(\mathcal P-b)^2$ is at most $8\max\gamma$, and $P(Z<-\frac12)\le e^{-1/(8\epsilon)}$, since the summands are not negative.
+# Together $\mathbb E(\mathcal P-b)^2\le8\epsilon(2\mathsf g(2w)+b_\infty)+8\max\gamma\,e^{-1/(8\epsilon)}$. Scatter is at most
+# this, and so is $(\sqrt{\text{blur}}-\sqrt{b_\infty})^2$, because blur and $b_\infty$ are the mean squares of
+# $\mathbb E[\mathcal P|f,x_q]$ and $b$. As $w\to\infty$ and $\epsilon\to0$, $\mathsf g(2w)\to0$ and $b_\infty\le2\mathsf g(w)\to0$,
+# so that both are $o(\epsilon)$.
+#
+# *The best window.* The noise is $\sigma^2\epsilon(1+o(1))$, and $\epsilon\sim Cw^{(d-1)/2}/n$. So the risk is
+# $[\beta w^{-\rho/2}+\sigma^2Cw^{(d-1)/2}/n](1+o(1))$ where $w\to\infty$ and $\epsilon\to0$, and at the minimizer of the bracket
+# it tends to zero. A bounded $w^*$ would have $\text{blur}\to b_\infty>0$, and an $\epsilon$ that does not tend to zero would leave
+# noise, which rises with $w$. So $w^*$ lies there. The bracket is convex in $\log w$, and at its minimum
+# $\frac\rho2\,\text{blur}=\frac{d-1}2\,\text{noise}$, while scatter is $o(\epsilon)$.
+#
+# *Scatter.* Let $\rho>2$. Then $b_\infty=o(\mathsf g(2w))$, as $\mathsf g(2w)\ge c/w$, and
+# $\mathbb EY^2=\epsilon\,2\mathsf g(2w)(1+o(1))$ by the triangle inequality. At $w^*$, $1/w$ and $\epsilon$ are powers of $n$. By
+# Bernstein's inequality $|Z|>\delta$ has a probability of at most $2e^{-c\delta^2/\epsilon}$. There the means over $f$ of
+# $(\mathcal P-b)^2$ and $Y^2$ are at most $8\max\gamma$ and $8\max\gamma\,(1+Z)^2$, and elsewhere their quotient is between
+# $(1+\delta)^{-2}$ and $(1-\delta)^{-2}$. So $\mathbb E(\mathcal P-b)^2\sim2\mathsf g(2w)\,\epsilon$. Scatter is this without the mean square of
+# $\mathbb E[\mathcal P-b\,|f,x_q]=-\mathbb E[(\mathcal P-b)Z\,|f,x_q]$, which by Cauchy and Schwarz is at most $\epsilon$ times
+# as large. $\square$
 # :::
 #
 # Since $a_\ell\ge0$ by Schoenberg's theorem, all integrands are nonnegative, and no digits are lost by cancellation. The
@@ -384,13 +536,13 @@ for n in (1e2, 1e4, 1e8, 1e12):
 # %% [markdown]
 # ## Move it
 #
-# The next figure shows the bias, the noise part and their sum, the risk.
+# The next figure shows the three errors and their sum, the risk.
 
 # %% tags=["hide-input"]
 interactive(
     exact_risk.risks_to_move(),
     x="w",
-    y={"risk": "risk", "bias": "bias", "noise": "noise"},
+    y={"risk": "risk", "blur": "blur", "scatter": "scatter", "noise": "noise"},
     sliders={
         "task": "functions",
         "dim": "dimension d",
@@ -401,20 +553,21 @@ interactive(
     },
     start={"task": "affine", "dim": 5, "n": 100, "L": 1, "sigma": 0.5, "w": 1.0},
     best=exact_risk.best_windows_to_move(),
-    squares={"bias": "L", "noise": "sigma"},
+    squares={"blur": "L", "scatter": "L", "noise": "sigma"},
     labels=("window parameter w (to the right: narrower)", "mean squared error"),
     experiment="The ring marks the lowest risk. Move n to 10⁸: the ring goes to the "
     "right, and its risk falls. Then move σ to 10: the ring comes partly back.",
-    alt="Bias, noise and their sum, the risk, against the window parameter w, both "
-    "axes logarithmic. The minimum of the risk is marked.",
-    caption="All curves are exact. The bias is proportional to L², the noise to σ².",
+    alt="Blur, scatter, noise and their sum, the risk, against the window parameter "
+    "w, both axes logarithmic. The minimum of the risk is marked.",
+    caption="All curves are exact. Blur and scatter are proportional to L², the noise "
+    "to σ².",
 )
 
 # %% [markdown]
 # ## To remember
 #
-# For $M=wI$ and rotation-invariant functions on the sphere, the risk of softmax attention is a sum of one-dimensional
-# integrals, which the context length enters only through prefactors and exponents. We can therefore check theorems about
+# For $M=wI$ and rotation-invariant functions on the sphere, the risk of softmax attention is blur, scatter and noise, each a
+# one-dimensional integral, which the context length enters only through prefactors and exponents. We can therefore check theorems about
 # contexts that are too long for a simulation.
 
 # %% tags=["remove-input"]

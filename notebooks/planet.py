@@ -11,12 +11,12 @@
 #
 # **Short answer.** You know whether $n$ random places on Earth are land, and you are asked about one more place. A layer of
 # softmax attention answers with a weighted average of the $n$ labels, in which nearby places count most. With $n=10{,}000$
-# places and little noise, the best radius of this average, by which we mean the standard deviation of its bell-shaped weights,
-# is {judged}`P1.planet.radius | land and sea, n = 10000 | .0f` km,
+# places and noise of half the map's spread, the best radius of this average, by which we mean the standard deviation of its
+# bell-shaped weights, is {judged}`P1.planet.radius | land and sea, n = 10000 | .0f` km,
 # and radii from {judged}`P1.planet.flat | land and sea, n = 10000, least radius | .0f` to
 # {judged}`P1.planet.flat | land and sea, n = 10000, largest radius | .0f` km cost at most one percent more. For the smooth
 # vertical magnetic field the best radius is {judged}`P1.planet.radius | magnetic field, n = 10000 | .0f` km. Layers trained on the
-# real maps with thirty known places and more noise find the best radius for that setting {judged}`P1.planet.trained`, which is
+# real maps with thirty known places find the best radius for that setting {judged}`P1.planet.trained`, which is
 # {judged}`P1.planet.radius | land and sea, n = 30, as in training | .0f` km for land and sea. With $10{,}000$ places, the best
 # radius for one map gives bad predictions on the other map {judged}`P1.planet.price`.
 
@@ -30,7 +30,7 @@ if "google.colab" in sys.modules:  # a hosted notebook starts without the packag
     get_ipython().run_line_magic("pip", f"install -q {url} {url}#subdirectory=book")
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
-noise_std = 0.1  # label noise of the exact curves, in standard deviations of the map
+noise_std = 0.5  # label noise of the exact curves, in standard deviations of the map
 n_values = [10, 30, 100, 300, 1000, 3000, 10000]  # context lengths n of the curves
 unit_noise_std = 0.5  # label noise of the trained layers, in the same units
 context_length = 30  # labeled places n in a context of the trained layers
@@ -54,10 +54,12 @@ from icl.risk import (
     optimal_heads,
     optimal_window,
     population_risk,
+    split_risk,
 )
 from icl.tasks import Spectrum, globe
 from icl_book import notebook, planet
 from icl_book.claims import exact_cases, interval_cases, judge, sampled_cases
+from icl_book.figures import plots
 from icl_book.figures.interactive import interactive
 from icl_book.figures.surroundings import surroundings
 from icl_book.measurements.planet import (
@@ -139,8 +141,9 @@ plt.show()
 # Is it land at the star? Somebody chooses $n$ places at random all over the Earth and tells you for each place whether it is
 # land. A sensible guess is an average over the known places nearby.
 #
-# If you look too far, you cross coasts and average over places unlike the one at the star. If you look only close by, you
-# average over few places, and a single wrong label decides. **How many kilometres around should you look?**
+# If you look too far, you cross coasts, and the average *blurs* the map. If you look only close by, you average over few
+# places. Then *noise* in a single label decides, and so does chance, as to whether the few known places nearby happen to lie on
+# land or at sea: the answers *scatter*. **How many kilometres around should you look?**
 #
 # A {term}`softmax attention unit <unit>` computes such an average. Places are points on the unit sphere, and a place at the
 # angular distance $\theta$ from the star has a weight proportional to $e^{w\cos\theta}$. From the star outwards the weights
@@ -202,14 +205,48 @@ plt.show()
 # :alt: Two falling curves on logarithmic axes show the best radius in kilometres against the number of known places. The curve
 # of land and sea falls faster and ends far below the curve of the magnetic field.
 #
-# Exact best radius against the number of known places, for both maps. The label noise is a tenth of each map's standard
+# Exact best radius against the number of known places, for both maps. The label noise is half of each map's standard
 # deviation. If few places are known, land and sea have the *wider* window.
 # ```
 #
 # The computation takes a few seconds. At $n=10{,}000$ the printed best radius should be
 # {judged}`P1.planet.radius | land and sea, n = 10000 | .1f` km for land and sea and
 # {judged}`P1.planet.radius | magnetic field, n = 10000 | .1f` km for the magnetic field. At the best $w$ about $n/w$ places carry
-# the weight. On land and sea these are few, because an average over many places would cross the coasts.
+# the weight. On land and sea these are about ten, because an average over many places would cross the coasts.
+#
+# **Three errors decide.** The next figure has them for land and sea with the longest of these contexts. Too large a radius blurs
+# the coasts. Too small a radius leaves noise of the labels and scatter, which is the chance of which places are known. With half
+# the noise in the labels, in the right panel, the window is narrower, and scatter keeps it from being narrower still.
+
+# %% tags=["hide-input"]
+radii = np.geomspace(50, 1000, 80)
+known = max(n_values)
+figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.2), sharey=True)
+for ax, noise in zip(axes, (noise_std, noise_std / 2), strict=True):
+    w = (planet.RADIUS / radii) ** 2
+    plots.stack_errors(ax, radii, split_risk(tasks["land and sea"], w, known, noise))
+    best = optimal_window(tasks["land and sea"], known, noise)
+    km = planet.RADIUS * best.w**-0.5
+    ax.plot(km, best.risk, "k*", markersize=11)
+    beside = {"xytext": (0, 9), "textcoords": "offset points", "ha": "center"}
+    ax.annotate(f"{km:.0f} km", (km, best.risk), **beside)
+    ax.set(xscale="log", xlabel="radius (km)", title=f"σ = {noise:g}", ylim=0)
+    ax.set_xticks([50, 100, 200, 500, 1000], ["50", "100", "200", "500", "1,000"])
+    ax.minorticks_off()
+axes[0].set_ylabel("squared error")
+axes[1].legend(loc="upper center")
+plt.show()
+
+# %% [markdown]
+# ```{caption} fig-planet-errors
+# :title: Blur, scatter and noise on land and sea
+# :alt: Two panels of stacked areas against the radius in kilometres. Blur grows with the radius, while scatter and noise shrink.
+# A star marks the least sum. With half the noise, in the right panel, it stands at a smaller radius.
+#
+# The three errors for land and sea with 10,000 known places, one upon the other, in units of the variance of the map. The upper
+# edge is the risk, and the star its least value. Left: noise $\sigma=0.5$ in the labels. Right: half of it, and the best radius
+# is smaller.
+# ```
 #
 # **What the radius costs.** Below, the solid circle has a radius that you choose, and the dashed circle the best one. The curves
 # show the exact risk at each radius, in units of the variance of the map, so that predicting the mean everywhere has the risk 1.
@@ -217,12 +254,12 @@ plt.show()
 # %% tags=["hide-input"]
 field = planet.magnetic_field()
 kilometres = np.round(100 * 2 ** np.arange(0, 6.75, 0.25))
-noises = [0.05, 0.1, 0.2, 0.5, 1.0]
+noises = [0.05, 0.1, 0.25, 0.5, 1.0]
 curves = []
 least = []
 for name, task in tasks.items():
     w = (planet.RADIUS / kilometres) ** 2
-    exact = population_risk(task, w, n[:, None], noise_std=1.0)
+    exact = split_risk(task, w, n[:, None], noise_std=1.0)
     best = optimal_window(task, n[:, None], noises)
     squares = population_risk(task, best.w, n[:, None], noise_std=1.0).noise
     for (i, count), (j, noise) in itertools.product(
@@ -230,12 +267,13 @@ for name, task in tasks.items():
     ):
         setting = {"map": name, "n": count, "noise": noise}
         labels = noise**2 * exact.noise[i]
-        parts = {"risk": exact.bias[i] + labels, "blur": exact.bias[i]}
-        parts |= {"labels": labels, "places": 1 / squares[i, j]}
+        parts = {"risk": exact.bias[i] + labels, "blur": exact.blur[i]}
+        parts |= {"scatter": exact.scatter[i], "labels": labels}
+        parts |= {"places": 1 / squares[i, j]}
         curves.append(pd.DataFrame({"km": kilometres} | setting | parts))
         km = planet.RADIUS * best.w[i, j] ** -0.5
         least.append(setting | {"km": km, "risk": best.risk[i, j]})
-start = {"map": "land and sea", "n": n_values[len(n_values) // 2], "noise": 0.1}
+start = {"map": "land and sea", "n": n_values[-1], "noise": 0.5}
 first = next(row for row in least if row.items() >= start.items())
 up, side = np.radians(paris)
 maps = surroundings(
@@ -255,22 +293,22 @@ maps = surroundings(
 interactive(
     pd.concat(curves),
     x="km",
-    y={"risk": "risk", "blur": "blur", "labels": "noise of the labels"},
+    y={"risk": "risk", "blur": "blur", "scatter": "scatter", "labels": "noise"},
     sliders={
         "map": "map",
         "n": "known places n",
         "noise": "noise σ of the labels",
         "km": "radius (km)",
     },
-    start=start | {"km": kilometres[-5]},
+    start=start | {"km": kilometres[12]},
     labels=("radius in km", "squared error"),
     best=pd.DataFrame(least),
     told={"places": "About {} places carry the weight at the best radius."},
     scene=maps,
-    experiment="Move the radius until the risk is least. Then move n and see how the "
-    "dashed circle shrinks. Then choose the other map.",
-    alt="Risk, blur and noise of the labels against the radius. The risk falls, is "
-    "least at a ring, and rises again.",
+    experiment="Move the radius until the risk is least. Then halve the noise, and "
+    "move n, and see how the dashed circle moves. Then choose the other map.",
+    alt="Risk, blur, scatter and noise of the labels against the radius. The risk "
+    "falls, is least at a ring, and rises again.",
     caption="Shaded: land, or where the field points downwards. Dots: the first n of "
     "10,000 random places. A circle larger than a map is not seen on it.",
 )
@@ -279,7 +317,7 @@ interactive(
 # **A trial on the maps themselves.** The next cell finds the best radius once more without the power and without a formula for
 # the risk. It draws places on the map, answers questions about other places, and looks for the radius with the least mean squared
 # error. The table has the exact radius, the radius by trial and the standard error of the trial. It also has the setting of the
-# trained layers below, with thirty places and more noise.
+# trained layers below, with thirty places.
 
 # %%
 fine = {
@@ -357,7 +395,7 @@ judge(
 
 # %% [markdown]
 # **Trained layers find the computed windows.** In each context a layer sees the labels of random places on a newly rotated map.
-# The noise of the labels is half of the map's standard deviation here, while it was a tenth above. The optimizer Adam trains the
+# The noise of the labels is half of the map's standard deviation. The optimizer Adam trains the
 # full $3\times3$ matrix $M$ of the scores $x_i^\top Mx_q$, starting from $M=0$. As layers need values of the field at single
 # places, they look them up in cells of one degree. The column "ratio" is the mean of the diagonal of $M$, divided by the exact
 # best $w$. The next cell takes about half a minute.
@@ -615,12 +653,12 @@ clustered[columns].style.format(precision=2).hide()
 # The standard errors ("km error") come from the jackknife and are only rough, because the samples are few. The column
 # "factor" is the risk with the best window of uniform places, divided by the least risk.
 #
-# Suppose first that the known places and the place in question are both clustered. The best radius is then about half as
-# large as for uniform places, because many known places are near the place in question.
+# Suppose first that the known places and the place in question are both clustered. The best radius is then smaller than for
+# uniform places, for land and sea by about two fifths, because many known places are near the place in question.
 #
-# Now suppose that the known places are clustered and the place in question is uniform. For land and sea the best window is then
-# wider than for uniform known places, because most uniform places are far from all centers, and for them an average over many
-# labels is the better guess. For the magnetic field it is narrower than for uniform known places.
+# Now suppose that the known places are clustered and the place in question is uniform. The best window is then wider than for
+# uniform known places, because most uniform places are far from all centers, and for them an average over many labels is the
+# better guess.
 #
 # For places that are not uniform, the window should be found from [one's own data](/notebooks/your_data.ipynb).
 #

@@ -28,6 +28,7 @@ SETTINGS = {"w", "m", "slope", "gradient", "order", "constant"}
 SETTINGS |= {"windows", "values"}
 #: What `total` and `slope` are sums of, how well a number is known, and what is not a number of the class.
 PARTS = {"bias", "noise", "bias_slope", "noise_slope", "error", "standard_error"}
+PARTS |= {"blur", "scatter"}
 PARTS |= {"contexts", "interval", "dim", "exponent", "noise_over_bias"}
 
 
@@ -42,6 +43,8 @@ def functions(*modules):
     found = []
     for module in modules:
         public = [getattr(module, name) for name in module.__all__]
+        # a price is a quotient of two risks, and both are in the list
+        public = [call for call in public if call is not risk.length_price]
         found += [call for call in public if inspect.isfunction(call) and classes_of(call)]
     return found
 

@@ -14,7 +14,7 @@ from icl_book.site.second import lines
 from programs import program
 
 FOLDER = ROOT / "book" / "checks"
-SHARED = {"many_tokens", "azimuth", "any_length", "earth"}
+SHARED = {"many_tokens", "azimuth", "earth"}
 COUNTS = FOLDER / "counts.py"
 SCRIPTS = sorted({p.stem for p in FOLDER.glob("*.py")} - SHARED - {COUNTS.stem})
 #: Results that both pages state without a number, but which also have a second computation.

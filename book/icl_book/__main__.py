@@ -68,7 +68,7 @@ def parser() -> argparse.ArgumentParser:
     sweep.add_argument(
         "--grid",
         default="",
-        help="values to combine, e.g. 'noise_std=0.1,0.2 seeds=5,10', or a YAML file, e.g. grid.yml "
+        help="values to combine, e.g. 'noise_std=0.5,0.25 seeds=5,10', or a YAML file, e.g. grid.yml "
         "(default: none; one is needed)",
     )
     sweep.add_argument(
@@ -182,7 +182,7 @@ def _run_command(options: argparse.Namespace) -> int:
             print(release.release(options.preset))
         case "sweep":
             if not (options.name and options.grid):
-                example = 'make sweep NOTEBOOK=planet GRID="noise_std=0.1,0.2"'
+                example = 'make sweep NOTEBOOK=planet GRID="noise_std=0.5,0.25"'
                 raise BadInput(f"sweep needs a notebook and a grid: {example}")
             pairs.refuse_edited([options.name])
             runs = plan.plan(options.preset, options.name, options.grid)

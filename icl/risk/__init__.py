@@ -1,6 +1,7 @@
 """The population risk of softmax attention and of its competitors.
 
 - `exact`: the risk and its optimal window.
+- `length`: the price of a rule that carries a window to longer contexts.
 - `matrix`: the risk of any matrix, its gradient, and gradient flow.
 - `monte_carlo`: the same by sampling, and the best predictor linear in the labels.
 - `baselines`: linear attention and the nearest neighbor. `low_rank`: Theorem 4's two-parameter risk.
@@ -21,7 +22,13 @@ from icl.risk.baselines import (
     linear_risk,
     nearest_neighbor_risk,
 )
-from icl.risk.exact import OptimalWindow, mismatch_risk, optimal_window, population_risk
+from icl.risk.exact import (
+    OptimalWindow,
+    mismatch_risk,
+    optimal_window,
+    population_risk,
+    split_risk,
+)
 from icl.risk.gaussian import (
     GaussianDistance,
     GaussianWindow,
@@ -32,10 +39,11 @@ from icl.risk.gaussian import (
 )
 from icl.risk.heads import Heads, heads_risk, optimal_heads
 from icl.risk.kriging import KrigingBounds, kriging_bounds
+from icl.risk.length import length_price
 from icl.risk.low_rank import low_rank_risk
 from icl.risk.matrix import matrix_risk, population_flow
 from icl.risk.monte_carlo import MonteCarlo, bayes_linear_risk, monte_carlo_risk
-from icl.risk.numerics.result import MatrixRisk, Risk, WindowRisk
+from icl.risk.numerics.result import MatrixRisk, Risk, SplitRisk, WindowRisk
 
 __all__ = [
     "GaussianDistance",
@@ -47,6 +55,7 @@ __all__ = [
     "MonteCarlo",
     "OptimalWindow",
     "Risk",
+    "SplitRisk",
     "WindowRisk",
     "bayes_linear_risk",
     "distance_exponent",
@@ -55,6 +64,7 @@ __all__ = [
     "gaussian_window",
     "heads_risk",
     "kriging_bounds",
+    "length_price",
     "linear_optimum",
     "linear_risk",
     "low_rank_risk",
@@ -66,4 +76,5 @@ __all__ = [
     "optimal_window",
     "population_flow",
     "population_risk",
+    "split_risk",
 ]

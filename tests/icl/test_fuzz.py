@@ -154,7 +154,7 @@ FLAG = ["no", 0, None, [], torch.tensor(True)]
 #: Values of each parameter that every function which has it refuses.
 REFUSED = {
     **dict.fromkeys(["batch_size", "contexts", "context_length", "n", "steps", "seeds"], COUNT),
-    **dict.fromkeys(["dim", "hidden", "rank", "width"], COUNT),
+    **dict.fromkeys(["dim", "hidden", "rank", "width", "n0", "N"], COUNT),
     **dict.fromkeys(["c", "initial_std", "noise_std", "w"], LEVEL),
     **dict.fromkeys(["lipschitz", "steepness"], SCALE),
     **dict.fromkeys(["seed", "step"], SEEDS),

@@ -80,7 +80,7 @@ def test_one_changed_line_of_the_headline_changes_the_figure_and_the_card(tmp_pa
     # the rest of the chapter does not matter here
     text = needed(text[: text.index("# %%", judged)])
     line = "best = optimal_window(tasks[name], n, noise_std)"
-    changed = line.replace("noise_std", "10 * noise_std")
+    changed = line.replace("noise_std", "2 * noise_std")
     (card, other_card), (figure, other_figure) = run(tmp_path, text, line, changed)
     # the first two cases are those of the cell, the others have the noise of training
     assert all(wide > 1.2 * narrow for wide, narrow in zip(other_card[:2], card[:2], strict=True))
@@ -89,5 +89,5 @@ def test_one_changed_line_of_the_headline_changes_the_figure_and_the_card(tmp_pa
     # the field is a model with thirteen degrees, so its number is that of no raster
     power = np.array(planet.magnetic_power())
     field = Spectrum(3, tuple(power / power[1:].sum()))
-    exact = planet.RADIUS * optimal_window(field, LONGEST, 0.1).w ** -0.5
+    exact = planet.RADIUS * optimal_window(field, LONGEST, 0.5).w ** -0.5
     assert card[1] == pytest.approx(exact, rel=1e-9)

@@ -10,7 +10,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from chromium import SIZES, axe, look, overflow, resize
-from icl.risk import optimal_window, population_risk
+from icl.risk import optimal_window, split_risk
 from icl.tasks import Affine
 from icl_book.figures.interactive import interactive, pack
 from icl_book.figures.surroundings import SIZE, surroundings
@@ -32,13 +32,14 @@ START = {"class": "affine", "n": 10, "L": 1.0, "sigma": 0.5, "w": 1.0}
 
 @pytest.fixture(scope="module")
 def markup():
-    """Return a figure of bias, noise and risk of affine functions in three dimensions."""
+    """Return a figure of blur, scatter, noise and risk of affine functions in three dimensions."""
 
     curves = []
     best = []
     for n in LENGTHS:
-        risk = population_risk(Affine(3), WINDOWS, n, 1.0)
-        columns = {"w": WINDOWS, "bias": risk.bias, "noise": risk.noise, "tenth": n / 10}
+        risk = split_risk(Affine(3), WINDOWS, n, 1.0)
+        columns = {"w": WINDOWS, "blur": risk.blur, "scatter": risk.scatter, "noise": risk.noise}
+        columns["tenth"] = n / 10
         curves.append(pd.DataFrame({"class": "affine", "n": n} | columns))
         for L in ROUGH:
             found = optimal_window(Affine(3, L), n, NOISY)
@@ -47,7 +48,7 @@ def markup():
     return interactive(
         pd.concat(curves),
         "w",
-        {"risk": "risk", "bias": "bias", "noise": "noise"},
+        {"risk": "risk", "blur": "blur", "scatter": "scatter", "noise": "noise"},
         {
             "class": "functions",
             "n": "length n",
@@ -59,7 +60,7 @@ def markup():
         labels=("window w", "squared error"),
         **SAID,
         best=pd.concat(best),
-        squares={"bias": "L", "noise": "sigma"},
+        squares={"blur": "L", "scatter": "L", "noise": "sigma"},
         told={"tenth": "A tenth of n is {}."},
     ).data
 
@@ -143,10 +144,10 @@ def test_bad_input_is_named(change, words):
         interactive(frame, "w", {"y": "y"}, {"w": "w"}, **good | change)
 
 
-def test_book_has_four_figures_each_in_a_chapter_of_its_own():
+def test_book_has_five_figures_each_in_a_chapter_of_its_own():
     chapters = (path.read_text() for path in (ROOT / "notebooks").glob("*.py"))
     calls = [len(re.findall(r"^interactive\(", text, re.M)) for text in chapters]
-    assert sum(calls) == 4 and max(calls) == 1
+    assert sum(calls) == 5 and max(calls) == 1
 
 
 # ---------------------------------------------------------------- the figure
@@ -165,13 +166,14 @@ def test_values_by_keyboard_are_those_of_the_package(figure):
             float(control(figure, name).get_attribute("aria-valuetext")) for name in names
         )
         risk, best = (
-            population_risk(Affine(3, L), w, n, sigma),
+            split_risk(Affine(3, L), w, n, sigma),
             optimal_window(Affine(3, L), n, sigma),
         )
         values, sentence = shown(figure)
-        truth = map(float, (risk.total, risk.bias, risk.noise, best.w, best.risk, n / 10))
+        parts = (risk.total, risk.blur, risk.scatter, risk.noise)
+        truth = map(float, (*parts, best.w, best.risk, n / 10))
         assert [*values.values()] == pytest.approx([*truth], rel=2e-7)
-        assert f"At window w = {w:g}: risk {float(f'{risk.total:.3g}')}; bias" in sentence
+        assert f"At window w = {w:g}: risk {float(f'{risk.total:.3g}')}; blur" in sentence
         assert f"The best window w (ring) is {float(f'{best.w:.3g}'):g}" in sentence
     assert (n, L, sigma, w) == (1000, 2, 0.1, 0.1)
     figure.find_element("tag name", "button").send_keys("\ue007")
@@ -189,7 +191,7 @@ def test_numbers_of_a_setting_are_told_below_the_figure(figure):
 
 def test_curves_go_on_beyond_the_frame_which_cuts_them(figure):
     control(figure, "length").send_keys("\ue010")
-    heights = [float(v) for v in re.findall(r",([-\d.]+)", path(figure, "l2"))]
+    heights = [float(v) for v in re.findall(r",([-\d.]+)", path(figure, "l3"))]
     frame = figure.find_element("css selector", ".frame").get_attribute("height")
     assert len(heights) == len(WINDOWS) == len(set(heights)) and max(heights) > float(frame) + 11
     drawn = figure.find_element("css selector", ".drawing > svg")

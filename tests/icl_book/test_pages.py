@@ -793,11 +793,11 @@ def test_a_card_says_of_each_number_whether_it_is_exact():
     assert counted == {i for i, c in claims.registry().items() if c.evidence.startswith("share")}
 
 
-def test_the_command_for_twice_the_noise_doubles_the_default():
+def test_the_command_for_half_the_noise_halves_the_default():
     name, value = re.search(r"icl_book execute (\w+) -p noise_std=([\d.]+)`", FRONT_PAGE).groups()
     source = (ROOT / "notebooks" / f"{name}.py").read_text()
     default = re.search(r"^noise_std = ([\d.]+)", source, re.MULTILINE)[1]
-    assert float(value) == 2 * float(default)
+    assert float(value) == float(default) / 2
     (run,) = plan.plan("quick", name)
     assert "noise_std" not in run.overrides
 

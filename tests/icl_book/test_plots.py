@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from icl.risk import split_risk
+from icl.tasks import Affine
 from icl_book.figures import plots
 
 SAMPLED = pd.DataFrame(
@@ -64,6 +66,18 @@ def test_exact_is_a_bare_line_and_sampled_are_points_with_their_ends(ax):
     assert points.get_linestyle() == "None" and points.get_marker() == "o"
     ends = [segment[:, 1].tolist() for segment in bars.get_segments()]
     np.testing.assert_allclose(ends, [[1.5, 2.25], [1.0, 7.0]])
+
+
+def test_errors_are_stacked_up_to_the_risk(ax):
+    w = np.array([1.0, 4.0, 30.0])
+    risk = split_risk(Affine(3), w, 20, 0.5)
+    plots.stack_errors(ax, w, risk)
+    names = [area.get_label() for area in ax.collections]
+    assert names == ["blur", "scatter", "noise"]
+    tops = [area.get_paths()[0].vertices[:, 1].max() for area in ax.collections]
+    stacked = np.cumsum([risk.blur, risk.scatter, risk.noise], axis=0)
+    assert tops == pytest.approx(stacked.max(axis=1))
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), risk.total)
 
 
 def test_guide_has_the_slope_it_is_labeled_with(ax):

@@ -48,7 +48,7 @@ def interactive(
     Args:
         frame: One row for each setting of the sliders and each ``x``; a missing row or NaN breaks a curve.
         x: Column of the abscissa. If it is a slider too, that moves along the curves.
-        y: Columns that are curves, at most three, and their words. The first sets the vertical axis, unless
+        y: Columns that are curves, at most four, and their words. The first sets the vertical axis, unless
             ``ylim`` does.
         sliders: Columns that are sliders (menus if they hold text) and their words, which may end with a
             unit in parentheses; every value is a stop.
@@ -108,7 +108,7 @@ def interactive(
     shown = shown.assign(**{c: parts.get(c, shown.get(c, parts.sum(axis=1))) for c in y}).set_index(
         x
     )
-    ax = shown[[*y]].rename(columns=y).plot(loglog=log, style=["-", "--", ":"])
+    ax = shown[[*y]].rename(columns=y).plot(loglog=log, style=["-", "--", ":", "-."])
     ax.set(xlabel=labels[0], ylabel=labels[1], ylim=ylim)
     picture = base64.b64encode(plots.svg(ax.figure).encode()).decode()
     plt.close(ax.figure)

@@ -13,7 +13,7 @@ import re
 import string
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib
 import matplotlib.pyplot as plt
@@ -33,6 +33,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from icl_book.markup import environment, format_number
 
+if TYPE_CHECKING:
+    from icl.risk import SplitRisk
+
 #: The settings of matplotlib that all figures have.
 STYLE = Path(__file__).with_name("icl.mplstyle")
 
@@ -51,6 +54,8 @@ COLORS = {
     "guide": "#767676",
     "total": _DARK,
     "bias": _BLUE,
+    "blur": _BLUE,
+    "scatter": _GREEN,
     "noise": _RED,
     "affine": _BLUE,
     "relu": _RED,
@@ -135,6 +140,14 @@ def style() -> None:
         from matplotlib_inline.backend_inline import set_matplotlib_formats
 
         set_matplotlib_formats("svg", metadata={"Date": None})  # type: ignore[no-untyped-call]
+
+
+def stack_errors(ax: Axes, x: ArrayLike, risk: SplitRisk) -> None:
+    """Shade blur, scatter and noise upon each other, so that the upper edge is the risk."""
+    parts = {"blur": risk.blur, "scatter": risk.scatter, "noise": risk.noise}
+    colors = [COLORS[name] for name in parts]
+    ax.stackplot(x, *parts.values(), labels=[*parts], colors=colors, alpha=0.55, linewidth=0.8)
+    ax.plot(x, risk.total, color=COLORS["total"], label="risk, their sum")
 
 
 def exact_curve(

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from icl.attention import softmax_attention, softmax_weights
 from icl.covariates import uniform_sphere
-from icl.risk import optimal_window, population_risk
+from icl.risk import optimal_window, population_risk, split_risk
 from icl.streams import stream
 from icl.tasks import Affine, Cosine, ReLU, angle_quadrature, make_task
 from icl.tasks.gegenbauer import Polynomials
@@ -244,8 +244,9 @@ def on_circle(angles: ArrayLike) -> Tensor:
 def circle_to_move() -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return predictions around the circle, and the examples' weights, for the figure to move.
 
-    Columns ``w, L, angle, prediction, target, best`` (the prediction at the best w for this L), ``risk,
-    least, best_w`` (the exact risk at w, the least one and where it is); and ``w, L, query, x, y, size``.
+    Columns ``w, L, angle, prediction, target, best`` (the prediction at the best w for this L), ``risk, blur,
+    scatter, noise, least, best_w`` (the exact risk at w, its parts, the least one and where it is); and
+    ``w, L, query, x, y, size``.
     """
     rng = stream(4, "evaluation")
     n = 40
@@ -263,12 +264,16 @@ def circle_to_move() -> tuple[pd.DataFrame, pd.DataFrame]:
         best = _weigh_circle(examples, around, float(optimum.w)) @ labels
         for w in (0.0, 1.0, 3.0, 6.0, 15.0, 30.0, 60.0, 100.0, 300.0):
             weights = _weigh_circle(examples, around, w)
+            exact = split_risk(Cosine(2, L), w, n, noise_std)
             columns = {
                 "angle": around,
                 "prediction": weights @ labels,
                 "target": np.cos(L * np.deg2rad(around)),
                 "best": best,
-                "risk": float(population_risk(Cosine(2, L), w, n, noise_std).total),
+                "risk": float(exact.total),
+                "blur": float(exact.blur),
+                "scatter": float(exact.scatter),
+                "noise": float(exact.noise),
                 "least": float(optimum.risk),
                 "best_w": float(optimum.w),
             }

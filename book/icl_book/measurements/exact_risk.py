@@ -10,7 +10,7 @@ from scipy.special import roots_jacobi
 
 from icl.attention import softmax_weights
 from icl.covariates import uniform_sphere
-from icl.risk import optimal_window, population_risk
+from icl.risk import optimal_window, population_risk, split_risk
 from icl.streams import stream
 from icl.tasks import Zonal, angle_quadrature, make_task
 
@@ -137,6 +137,56 @@ def loss_against_parts(
     return pd.DataFrame(rows)
 
 
+def shares_at_best(
+    *, tasks: list[str], dims: list[int], n_values: list[float], noise_std: float
+) -> pd.DataFrame:
+    """Compute the three errors at the best window, beside what long contexts are predicted to have.
+
+    Returns:
+        Columns ``task, dim, n``; ``scatter`` in units of the noise, its ``rule`` and the ``other rule``, that
+        of the window itself; ``blur`` as a share of the risk, its ``limit`` and the ``other limit``, that of
+        kinks for smooth functions and of smooth functions for kinks; and the relative ``error`` of both.
+    """
+    rows = []
+    for name, dim in itertools.product(tasks, dims):
+        task = make_task(name, dim)
+        order = task.singular_term[0] if task.singular_term else 4
+        limit, other = ((dim - 1) / (dim - 1 + rho) for rho in (order, 7 - order))
+        best = optimal_window(task, n_values, noise_std)
+        risk = split_risk(task, best.w, n_values, noise_std)
+        angles = angle_quadrature(dim, 800)
+        for i, n in enumerate(n_values):
+            rule, wide = (
+                _mean_square_difference(task, factor * best.w[i], angles) / noise_std**2
+                for factor in (2, 1)
+            )
+            # scatter is a difference, and a window that is wrong by its error changes the quotient as much
+            error = risk.error[i] * (risk.bias[i] / risk.scatter[i] + 1) + best.error[i]
+            rows.append(
+                {
+                    "task": name,
+                    "dim": dim,
+                    "n": n,
+                    "scatter": risk.scatter[i] / risk.noise[i],
+                    "rule": rule,
+                    "other rule": wide,
+                    "blur": risk.blur[i] / risk.total[i],
+                    "limit": limit,
+                    "other limit": other,
+                    "error": error,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def _mean_square_difference(task: Zonal, w: float, angles: tuple[Array, Array]) -> float:
+    """Return ``E (f(x) - f(x_q))^2`` for a point x of the density ``e^{w x . x_q}`` on the sphere."""
+    theta, p = angles
+    # twice the sine of half the angle, squared, is 1 - cos without cancellation
+    weight = p * np.exp(-2 * w * np.sin(theta / 2) ** 2)
+    return float(2 * weight @ task.variogram(theta) / weight.sum())
+
+
 #: Settings of the interactive figure.
 CLASSES_TO_MOVE = list(itertools.product(("affine", "ReLU"), (3, 5, 8)))
 LENGTHS = 10.0 ** np.arange(1, 9)
@@ -145,14 +195,15 @@ NOISE = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10]
 
 
 def risks_to_move() -> pd.DataFrame:
-    """Return bias and noise at L = sigma = 1: columns ``task, dim, n, w, bias, noise``."""
+    """Return the three errors at L = sigma = 1: columns ``task, dim, n, w, blur, scatter, noise``."""
     w = 10 ** (np.arange(-10, 41) / 10)
     parts = []
     for name, dim in CLASSES_TO_MOVE:
-        risk = population_risk(make_task(name, dim), w, LENGTHS[:, None], 1.0)
-        for n, bias, noise in zip(LENGTHS, risk.bias, risk.noise, strict=True):
-            setting = {"task": name, "dim": dim, "n": n}
-            parts.append(pd.DataFrame(setting | {"w": w, "bias": bias, "noise": noise}))
+        risk = split_risk(make_task(name, dim), w, LENGTHS[:, None], 1.0)
+        for i, n in enumerate(LENGTHS):
+            errors = {"blur": risk.blur, "scatter": risk.scatter, "noise": risk.noise}
+            columns = {name_of: values[i] for name_of, values in errors.items()}
+            parts.append(pd.DataFrame({"task": name, "dim": dim, "n": n, "w": w} | columns))
     return pd.concat(parts, ignore_index=True)
 
 

@@ -1,4 +1,4 @@
-"""Several heads: rates on smooth functions, the limit for jumps and kinks, and kriging between its bounds.
+"""Several heads: a head and its derivative, heads in longer contexts, rates, and kriging between its bounds.
 
 Heads have windows w_h and values v_h (`icl.risk.heads`). In long contexts heads with the windows
 ``w / alpha_h`` multiply harmonics of degree ``x sqrt(w)`` by ``phi(x) = sum_h v_h exp(-alpha_h x^2 / 2)``,
@@ -7,7 +7,8 @@ where kriging has ``1 / (1 + x^(m + order))``, m = d - 1.
 
 import math
 from collections.abc import Sequence
-from itertools import product
+from dataclasses import dataclass
+from itertools import combinations, product
 
 import numpy as np
 import pandas as pd
@@ -19,8 +20,10 @@ from icl.risk import (
     bayes_linear_risk,
     heads_risk,
     kriging_bounds,
+    optimal_heads,
     optimal_window,
 )
+from icl.risk.heads import Moments
 from icl.tasks import Affine, PhasedCosine, Spectrum, Zonal
 from icl.tasks.gegenbauer import multiplicity
 from icl_book.measurements import log_slope
@@ -29,6 +32,10 @@ Array = NDArray[np.float64]
 
 #: The search for the best w stops within this distance of its logarithm.
 SEARCH = 1e-3
+#: `icl.risk.heads.Moments` has this many Gauss nodes in each panel, fewer in a search among heads far apart.
+FINE, ROUGH = 16, 10
+#: Two heads stand for a head and its derivative if arsinh of their windows differs by this much.
+APART = 0.05
 
 
 def richardson(heads: int) -> Array:
@@ -42,6 +49,107 @@ def without_bias(dim: int, windows: ArrayLike) -> Array:
     nu = dim / 2 - 1
     shrink = np.sign(w) * ive(nu + 1, np.abs(w)) / ive(nu, np.abs(w))
     return np.linalg.solve([[1.0, 1.0], shrink], [1.0, 1.0])
+
+
+@dataclass(frozen=True)
+class WithDerivative:
+    """The best head together with its derivative in w: ``value * head + coefficient * d head / dw``.
+
+    Attributes:
+        w: The window parameter.
+        value: The factor of the head.
+        coefficient: The factor of the derivative.
+        risk: The risk.
+        error: How far the risk may be from that of the limit of two merging heads, relative.
+    """
+
+    w: float
+    value: float
+    coefficient: float
+    risk: float
+    error: float
+
+
+def with_derivative(task: Zonal, n: float, noise_std: float) -> WithDerivative:
+    """Search the best head that is added to its own derivative in w, with free factors.
+
+    Two heads with windows on both sides of w and the best values stand for the head and its derivative. Their
+    risk is exact and tends to the least one with the square of the distance of the windows. So the error is
+    taken to be the change of the risk when this distance is halved.
+    """
+    moments = Moments(task, float(n), FINE)
+
+    def risk(x: float, apart: float = 2 * APART) -> float:
+        return moments.best_values(_beside(x, apart), noise_std**2)[1]
+
+    # On affine functions the best w is near zero, and may be negative.
+    grid = np.linspace(-0.3, float(np.arcsinh(optimal_window(task, n, noise_std).w)), 10)
+    first, step = min(grid.tolist(), key=risk), grid[1] - grid[0]
+    bounds = first - step, first + step
+    found = minimize_scalar(risk, bounds=bounds, method="bounded", options={"xatol": 5 * SEARCH})
+    windows = _beside(found.x, APART)
+    values, least = moments.best_values(windows, noise_std**2)
+    return WithDerivative(
+        w=float(np.sinh(found.x)),
+        value=float(values.sum()),
+        coefficient=float((values[0] - values[1]) * (windows[0] - windows[1]) / 2),
+        risk=least,
+        error=abs(found.fun / least - 1),
+    )
+
+
+def _beside(x: float, apart: float) -> Array:
+    """Return two windows, on both sides of sinh x."""
+    return np.sinh(x + np.array([apart, -apart]) / 2)
+
+
+def added_heads(task: Zonal, n: float, noise_std: float) -> tuple[float, float]:
+    """Search the least risk of one or two heads with positive values, and return it with its relative error.
+
+    Where the best values of a pair have opposite signs, the best positive ones are those of a single head.
+    """
+    moments = Moments(task, float(n), ROUGH)
+    width = float(np.arcsinh(optimal_window(task, n, noise_std).w))
+
+    def risk(x: Array) -> float:
+        if np.ptp(x) < 2 * APART or np.abs(x).max() > width + 0.7:
+            return math.inf
+        values, least = moments.best_values(np.sinh(x), noise_std**2)
+        return least if values.min() > 0 else math.inf
+
+    grid = width * np.array([-1.2, -1.0, -0.7, -0.4, -0.1, 0.1, 0.3, 0.5, 0.7, 0.85, 1.0, 1.2])
+    single = optimal_heads(task, n, noise_std, heads=1)
+    first = min((np.array(pair) for pair in combinations(grid, 2)), key=risk)
+    if risk(first) == math.inf:
+        return single.risk, single.error
+    options = {"xatol": SEARCH, "fatol": 1e-6 * single.risk}
+    found = minimize(risk, first, method="Nelder-Mead", options=options)
+    pair = best_values(task, np.sinh(found.x), n, noise_std)[1]
+    return min((single.risk, single.error), (pair, abs(found.fun / pair - 1)))
+
+
+def best_values(task: Zonal, windows: ArrayLike, n: float, noise_std: float) -> tuple[Array, float]:
+    """Return the best values of heads with these windows, and their risk."""
+    moments = Moments(task, float(n), FINE)
+    return moments.best_values(np.asarray(windows, dtype=float), noise_std**2)
+
+
+def best_factor(
+    task: Zonal, windows: ArrayLike, values: ArrayLike, n: float, noise_std: float
+) -> tuple[float, float]:
+    """Search the best common factor of all windows for heads of these values, and return it with the risk."""
+    moments = Moments(task, float(n), FINE)
+    w, v = np.asarray(windows, dtype=float), np.asarray(values, dtype=float)
+
+    def risk(log_factor: float) -> float:
+        bias, noise = moments.bias_and_noise(math.exp(log_factor) * w, v)
+        return bias + noise_std**2 * noise
+
+    grid = np.linspace(-0.4, 2.4, 15)
+    first = float(min(grid.tolist(), key=risk))
+    bounds = first - 0.2, first + 0.2
+    found = minimize_scalar(risk, bounds=bounds, method="bounded", options={"xatol": SEARCH})
+    return math.exp(found.x), float(found.fun)
 
 
 def affine_slopes(
@@ -84,16 +192,16 @@ def wave_slopes(
     for dim, many in product(dims, heads):
         values = np.full(many, 1 / many) if averaged else richardson(many)
         task = PhasedCosine(dim, 2.0)
-        found = [_minimize_risk(task, values, n, noise_std) for n in n_values]
-        risks, errors = zip(*found, strict=True)
+        found = [search_w(task, values, n, noise_std) for n in n_values]
+        _, risks, errors = zip(*found, strict=True)
         slope, error = log_slope(n_values, risks, errors)
         row = {"task": "waves", "dim": dim, "heads": many}
         rows.append(row | {"value": slope, "error": error})
     return pd.DataFrame(rows)
 
 
-def _minimize_risk(task: Zonal, values: Array, n: float, noise_std: float) -> tuple[float, float]:
-    """Return the least risk over w of heads with windows w, w/2, w/3, ..., and its relative error."""
+def search_w(task: Zonal, values: Array, n: float, noise_std: float) -> tuple[float, float, float]:
+    """Return the best w of heads with the windows w, w/2, w/3, ..., their risk, and its relative error."""
     start = math.log(float(optimal_window(task, n, noise_std).w))
 
     def log_risk(log_w: float) -> float:
@@ -107,7 +215,7 @@ def _minimize_risk(task: Zonal, values: Array, n: float, noise_std: float) -> tu
         options={"xatol": SEARCH},
     )
     beside = max(log_risk(found.x - SEARCH), log_risk(found.x + SEARCH))
-    return math.exp(found.fun), beside - found.fun + 1e-8
+    return math.exp(found.x), math.exp(found.fun), beside - found.fun + 1e-8
 
 
 def limit(order: float, m: int, widths: ArrayLike, nodes: int = 16) -> tuple[float, Array]:

@@ -1,193 +1,106 @@
 """The length of the context: the price of a rule for the window that is set at one length, used at another.
 
-A rule says how the window parameter grows with the context length n. Its price is the exact risk with the
-rule's window over the least risk. A rule is carried from one length, where its window is the best one
-(`carried`), or fitted to the exact risk at several lengths (`fitted`), or there is no rule and the labels of
-the context decide (`from_context`). What trained heads do is read from a table (`of_two_models`).
+A rule says how the window parameter grows with the context length n. Its price, `icl.risk.length_price`, is
+the exact risk with the rule's window over the least risk, here for an interactive figure (`prices_to_move`).
+In place of a rule the labels of the context can decide (`from_context`). What trained heads do is read from a
+table (`of_two_models`).
 """
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import CubicSpline
-from scipy.optimize import minimize
 from scipy.special import gammaln
 
 from icl import best_window
 from icl.covariates import uniform_sphere
 from icl.risk import asymptotics, gaussian_risk, gaussian_window, optimal_window, population_risk
+from icl.risk.length import RULES
 from icl.streams import stream
 from icl.tasks import Affine, Linear, ReLU, Zonal, make_task
-from icl_book.measurements import log_slope
 from icl_book.provenance import ROOT
 
 Array = NDArray[np.float64]
-#: The growth of w with the context length n in d dimensions, up to a factor.
-Growth = Callable[[Array, int], Array]
-#: The window at the length n, by the parameters of a rule.
-Fit = Callable[[Array, Array], Array]
-
-#: Rules without a free number but the window at the first length.
-RULES: Mapping[str, Growth] = {
-    "window kept": lambda n, dim: np.ones_like(n),
-    "log n": lambda n, dim: np.log(n),
-    "(log n)^2": lambda n, dim: np.log(n) ** 2,
-    "n^(2/(d+3))": lambda n, dim: n ** (2 / (dim + 3)),
-    "n^(2/(d+2))": lambda n, dim: n ** (2 / (dim + 2)),
-    "n^(2/(d-1))": lambda n, dim: n ** (2 / (dim - 1)),
-}
-#: At this length, about the middle of the fitted ones, the second number of a rule has no effect.
+#: At this length, about the middle of those of training, the second number of a trained rule has no effect.
 MIDDLE = 63.0
-#: Rules of one or two free numbers.
-FITS: Mapping[str, Fit] = {
-    "window kept": lambda p, n: math.exp(p[0]) + 0 * n,
-    "s log n": lambda p, n: math.exp(p[0]) * np.log(n) / math.log(MIDDLE),
-    "s (log n)^2": lambda p, n: math.exp(p[0]) * (np.log(n) / math.log(MIDDLE)) ** 2,
-    "a + b log n": lambda p, n: p[0] + p[1] * np.log(n / MIDDLE),
-    "s n^alpha": lambda p, n: np.exp(p[0] + p[1] * np.log(n / MIDDLE)),
-}
-#: Fits are searched between these windows, with this many exact values.
-_WINDOWS = (1e-3, 1e3, 56)
+#: Where splines have exact values, unless others are given.
+_WINDOWS = np.geomspace(1e-3, 1e3, 56)
 
 
-def carried(
+def relative_error(
+    tasks: Sequence[Zonal], n0: ArrayLike, N: ArrayLike, noise_std: ArrayLike, rule: str
+) -> float:
+    """Return the largest relative error of `icl.risk.length_price` by a named rule over all settings.
+
+    It is that of both risks, and that of the window at n_0 times the slope of log risk in log w.
+    """
+    n0, N = np.asarray(n0, dtype=float), np.asarray(N, dtype=float)
+    found = []
+    for task in tasks:
+        first = optimal_window(task, n0, noise_std)
+        w = first.w * RULES[rule](n0, N, task.dim)
+        risk = population_risk(task, w, N, noise_std)
+        found.append(np.max(2 * risk.error + first.error * np.abs(w * risk.slope) / risk.total))
+    return float(max(found))
+
+
+def prices_to_move(
     *,
-    tasks: Sequence[str],
     dims: Sequence[int],
-    noise_stds: Sequence[float],
     starts: Sequence[int],
-    ratios: Sequence[int],
-    rules: Sequence[str],
+    noise_stds: Sequence[float],
+    stretches: Sequence[int],
 ) -> pd.DataFrame:
-    """Return the price at N of the best window at n_0, carried from n_0 to N by each rule.
+    """Return the price of every rule at many settings, within 1e-3 of `icl.risk.length_price`.
 
     Returns:
-        Columns ``rule``, ``ratio``, N over n_0; ``task``, ``dim``, ``noise_std``, ``n0``; ``price``, and its
-        numerical ``error``.
+        Columns ``task``, ``dim``, ``n0``, ``noise_std``, ``rule``; ``stretch``, N over n_0; ``price`` of the
+        rule, and beside it those of the window ``kept`` and of ``log`` n.
     """
-    n0 = np.array(starts, dtype=float)[:, None, None]
-    growth = np.array(ratios, dtype=float)[:, None]
-    parts = []
-    for name, dim in product(tasks, dims):
-        task, n = make_task(name, dim), n0 * growth
-        first = optimal_window(task, n0, noise_stds).w
-        best = optimal_window(task, n, noise_stds)
-        for rule in rules:
-            w = first * RULES[rule](n, dim) / RULES[rule](n0, dim)
-            risk = population_risk(task, w, n, noise_stds)
-            price = risk.total / best.risk
-            start, ratio, noise_std = np.broadcast_arrays(n0, growth, np.array(noise_stds))
-            columns = {
-                "rule": rule,
-                "ratio": ratio.ravel().astype(int),
-                "task": name,
-                "dim": dim,
-                "noise_std": noise_std.ravel(),
-                "n0": start.ravel().astype(int),
-                "price": price.ravel(),
-                "error": (2 * risk.error * price).ravel(),
-            }
-            parts.append(pd.DataFrame(columns))
-    return pd.concat(parts, ignore_index=True)
-
-
-def spread(prices: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Return the median and the largest price over settings.
-
-    Returns:
-        Columns ``by``; ``of``, "median" or "largest"; ``price`` and ``error``.
-    """
+    lengths = np.unique(np.outer(starts, stretches)).astype(float)
     rows = []
-    for setting, group in prices.groupby(list(by), sort=False):
-        error = group.error.max()
-        for of, value in (("median", group.price.median()), ("largest", group.price.max())):
-            row = dict(zip(by, setting, strict=True)) | {"of": of}
-            rows.append(row | {"price": float(value), "error": float(error)})
+    for name, dim in product(("ReLU", "affine"), dims):
+        task = make_task(name, dim)
+        ends = [*starts, max(lengths)]
+        best = optimal_window(task, ends, np.array(noise_stds)[:, None]).w
+        first = np.array(starts)
+        factors = [factor(first, first * max(stretches), dim) for factor in RULES.values()]
+        carried = max((best[:, :-1] * factor).max() for factor in factors)
+        windows = np.geomspace(best.min() / 1.1, 1.1 * max(carried, best.max()), 40)
+        log_w = np.linspace(math.log(windows[0]), math.log(windows[-1]), 4000)
+        bias, noise = (np.exp(part(log_w)) for part in splines(task, lengths, windows))
+        for (i, noise_std), (k, n0) in product(enumerate(noise_stds), enumerate(starts)):
+            setting = {"task": name, "dim": dim, "n0": n0, "noise_std": noise_std}
+            for stretch in stretches:
+                here = lengths == n0 * stretch
+                risk = np.log(bias[:, here] + noise_std**2 * noise[:, here])[:, 0]
+                price = {}
+                for rule, factor in RULES.items():
+                    w = best[i, k] * factor(n0, n0 * stretch, dim)
+                    price[rule] = math.exp(np.interp(np.log(w), log_w, risk) - risk.min())
+                beside = {"stretch": stretch, "kept": price.pop("kept"), "log": price.pop("log n")}
+                rows += [setting | beside | {"rule": r, "price": p} for r, p in price.items()]
     return pd.DataFrame(rows)
 
 
-def splines(task: Zonal, lengths: ArrayLike) -> tuple[CubicSpline, CubicSpline]:
+def splines(
+    task: Zonal, lengths: ArrayLike, windows: ArrayLike = _WINDOWS
+) -> tuple[CubicSpline, CubicSpline]:
     """Return splines in log w of the logarithms of bias, and of noise for a noise of variance one.
 
-    They are exact at 56 windows, and off by less than 1e-4 between them. Their values have the shape of the
-    windows, followed by (lengths,).
+    They are exact at the windows, and for up to 1,000 examples off by less than 1e-4 between the 56 of the
+    default. Their values have the shape of the windows, followed by (lengths,).
     """
-    windows = np.geomspace(*_WINDOWS)
+    w = np.asarray(windows, dtype=float)
     n = np.atleast_1d(np.asarray(lengths, dtype=float))
-    risk = population_risk(task, windows[:, None], n, 1.0)
-    bias, noise = (CubicSpline(np.log(windows), np.log(part)) for part in (risk.bias, risk.noise))
+    risk = population_risk(task, w[:, None], n, 1.0)
+    bias, noise = (CubicSpline(np.log(w), np.log(part)) for part in (risk.bias, risk.noise))
     return bias, noise
-
-
-def fitted(
-    *,
-    tasks: Sequence[str],
-    dims: Sequence[int],
-    noise_stds: Sequence[float],
-    lengths: Sequence[int],
-    n_values: Sequence[int],
-) -> pd.DataFrame:
-    """Return the price of rules whose numbers have the least mean exact log risk over several lengths.
-
-    Returns:
-        Columns ``rule``, ``n``, ``task``, ``dim``, ``noise_std``; ``price`` and its numerical ``error``;
-        ``exponent``, alpha, of the rule s n^alpha only; ``law``, the exponent of the law.
-    """
-    n, far = np.array(lengths, dtype=float), np.array(n_values, dtype=float)
-    parts = []
-    for name, dim in product(tasks, dims):
-        task = make_task(name, dim)
-        parts_of_risk = splines(task, n)
-        for noise_std in noise_stds:
-            best = optimal_window(task, np.append(n, far), noise_std)
-            near = np.maximum(best.w[: n.size], _WINDOWS[0])
-            for rule, window in FITS.items():
-                p = _fit_rule(rule, parts_of_risk, noise_std, n, near)
-                risk = population_risk(task, window(p, far), far, noise_std)
-                price = risk.total / best.risk[n.size :]
-                columns = {
-                    "rule": rule,
-                    "n": far.astype(int),
-                    "task": name,
-                    "dim": dim,
-                    "noise_std": noise_std,
-                    "price": price,
-                    "error": 2 * risk.error * price,
-                    "exponent": p[1] if rule == "s n^alpha" else math.nan,
-                    "law": asymptotics.window_law(task).exponent,
-                }
-                parts.append(pd.DataFrame(columns))
-    return pd.concat(parts, ignore_index=True)
-
-
-def _fit_rule(
-    rule: str,
-    parts: tuple[CubicSpline, CubicSpline],
-    noise_std: float,
-    n: Array,
-    near: Array,
-) -> Array:
-    """Return the numbers of a rule with the least mean log risk; ``near`` are the best windows."""
-    steps = np.log(n / MIDDLE)
-    linear = np.polynomial.polynomial.polyfit(steps, near, 1)
-    power = np.polynomial.polynomial.polyfit(steps, np.log(near), 1)
-    start = {"a + b log n": linear, "s n^alpha": power}.get(rule, power[:1])
-
-    def mean_log_risk(p: Array) -> float:
-        w = FITS[rule](p, n)
-        if np.any(w <= 0):
-            return 1e3
-        log_w = np.log(np.clip(w, *_WINDOWS[:2]))
-        bias, noise = (np.exp(np.diagonal(part(log_w))) for part in parts)
-        return float(np.mean(np.log(bias + noise_std**2 * noise)))
-
-    options = {"xatol": 1e-6, "fatol": 1e-10}
-    return np.asarray(minimize(mean_log_risk, start, method="Nelder-Mead", options=options).x)
 
 
 def mistakes(
@@ -224,43 +137,6 @@ def mistakes(
                 row = {"mistake": mistake, "task": name, "dim": dim, "order": order}
                 row |= {"factor": factor, "ratio": float(w / best.w), "price": price}
                 rows.append(row | {"error": 2 * float(risk.error) * price})
-    return pd.DataFrame(rows)
-
-
-def rates(
-    *,
-    tasks: Sequence[str],
-    dims: Sequence[int],
-    n0: int,
-    n_values: tuple[float, float],
-    noise_std: float,
-) -> pd.DataFrame:
-    """Return the power of n in the price of four rules that are carried from n_0.
-
-    For log n it is that of the price times ``(log n)^(order / 2)``. The law has the class's own exponent.
-
-    Returns:
-        Columns ``rule``, "kept", "log", "critical" or "law"; ``task``, ``dim``, ``order``; ``slope`` and its
-        numerical ``error``.
-    """
-    n = np.array(n_values, dtype=float)
-    rows = []
-    for name, dim in product(tasks, dims):
-        task = make_task(name, dim)
-        law = asymptotics.window_law(task)
-        first = optimal_window(task, n0, noise_std).w
-        best = optimal_window(task, n, noise_std)
-        powers = {"kept": 0.0, "critical": 2 / (dim - 1), "law": law.exponent}
-        growth = {rule: (n / n0) ** power for rule, power in powers.items()}
-        growth["log"] = np.log(n) / math.log(n0)
-        for rule, factor in growth.items():
-            risk = population_risk(task, first * factor, n, noise_std)
-            price = risk.total / best.risk
-            if rule == "log":
-                price = price * np.log(n) ** (law.order / 2)
-            slope, error = log_slope(n, price, 2 * risk.error)
-            row = {"rule": rule, "task": name, "dim": dim, "order": law.order}
-            rows.append(row | {"slope": slope, "error": error})
     return pd.DataFrame(rows)
 
 
@@ -355,7 +231,7 @@ def from_context(
     """
     rng = stream(0, "evaluation")
     parts = by_parts(dim, n)
-    low, high, _ = _WINDOWS
+    low, high = _WINDOWS[[0, -1]]
     grid = np.linspace(math.log(low), math.log(high), 1500)
     everywhere = parts(grid)
     rows = []

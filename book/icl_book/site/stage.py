@@ -47,7 +47,11 @@ SOURCE = {
 #: The front page shows the last interactive figure of this chapter.
 FRONT = "attention_window"
 #: Figures of chapters that other pages show, by their names on those pages.
-PICTURED = {"fig-front": "fig-planet", "fig-path": "fig-prompt"}
+PICTURED = {
+    "fig-front": "fig-planet",
+    "fig-errors": "fig-planet-errors",
+    "fig-path": "fig-prompt",
+}
 #: The README shows the first figure of this chapter.
 PICTURE = "planet"
 

@@ -74,16 +74,80 @@ def _angle_of_jumps(task: Zonal, variance: float) -> float:
     return (variance / constant) ** (1 / order) if is_one else math.inf
 
 
+def integrate_blur(task: Zonal, w: float, n: Array, order: int = 16) -> Array:
+    """Compute the error of the mean prediction, ``sum_l a_l (1 - m_l)^2``, for context lengths n, shape (j,).
+
+    Its terms are those of `attended_gegenbauer_means`. Fine variance counts in full, because the mean
+    prediction has none of it.
+
+    >>> from icl.tasks import Affine
+    >>> integrate_blur(Affine(3), 0.0, np.array([4.0])).round(12)  # equal weights know nothing: a_1
+    array([0.11111111])
+    """
+    # Short contexts need many angles and few degrees, long ones the reverse, so that each has its own table.
+    return np.array([_sum_blur(task, w, float(one), order) for one in n]) + fine_variance(task)
+
+
+def _sum_blur(task: Zonal, w: float, n: float, order: int) -> float:
+    """Return `integrate_blur` for one length, without fine variance.
+
+    The degrees beyond L contribute, with ``b_l = 1 - m_l`` and because ``sum_l a_l b_l`` is the mean of the
+    variogram under the weights, ::
+
+        2 (E sum_i omega_i gamma(theta_i) - sum_{l<=L} a_l b_l) - sum_{l>L} a_l + sum_{l>L} a_l m_l^2,
+
+    and only the last, quadratically small term is neglected, as in `_pair_term`.
+    """
+    a, rest = spectrum(task, 32)
+    variance = float(a.sum()) + rest
+    # the only token of a context is independent of the query, so that every m_l is zero
+    if n == 1:
+        return variance
+    jumps = _angle_of_jumps(task, variance)
+    theta, law = _attended_law(task.dim, w, n, bandlimit(task), order, jumps)
+    left = float(law @ variogram_of(task, theta))
+    cancels = 2e-16 * left
+    polynomials, blur, last, many = Polynomials(task.dim, theta), 0.0, 0, 16
+    # degree 0 is predicted without error
+    polynomials.take(1)
+    while last < _MAX_DEGREES:
+        step = max(4, min(many, _MAX_BLOCK // theta.size))
+        missed = polynomials.take(step) @ law
+        a, rest = spectrum(task, last + step)
+        blur += float(a[last:] @ missed**2)
+        left -= float(a[last:] @ missed)
+        if rest <= 0:
+            return blur
+        last, many = last + step, 2 * many
+        if rest * np.max((1 - missed[-4:]) ** 2) <= 1e-12 * blur and cancels <= 1e-9 * blur:
+            return blur + 2 * left - rest
+    raise ValueError(f"w={w:g} is too large for {task!r}: its spectrum falls too slowly")
+
+
 def attended_gegenbauer_means(dim: int, w: float, n: float, degree: int, order: int = 16) -> Array:
     """Return ``m_l = E sum_i omega_i P_l(x_i . x_q)``, l = 1..degree, for n >= 2 tokens.
-
-    ``E sum_i omega_i h(theta_i) = n int E[h z e^-z] phi^(n-1) du`` for every function h of the angle.
 
     >>> attended_gegenbauer_means(3, 2.0, 1e9, 1).round(6)  # of many tokens: coth 2 - 1 / 2
     array([0.537315])
     """
+    theta, law = _attended_law(dim, w, n, degree, order)
+    polynomials, step = Polynomials(dim, theta), max(1, _MAX_BLOCK // theta.size)
+    rows = [
+        polynomials.take(min(step, degree + 1 - first)) @ law
+        for first in range(0, degree + 1, step)
+    ]
+    return 1 - np.concatenate(rows)[1:]
+
+
+def _attended_law(
+    dim: int, w: float, n: float, degree: float, order: int, jumps: float = math.inf
+) -> tuple[Array, Array]:
+    """Return angles, and how much weight the tokens at each of them have on average.
+
+    ``E sum_i omega_i h(theta_i) = n int E[h z e^-z] phi^(n-1) du`` for every function h of the angle.
+    """
     thetas, laws = [], []
-    for mesh in meshes(dim, w, np.array([n]), degree, order):
+    for mesh in meshes(dim, w, np.array([n]), degree, order, jumps):
         gap = 2 * np.sin(mesh.theta / 2) ** 2
         z = np.exp(np.minimum(mesh.u[..., None] - (w * gap)[:, None], 6.0))
         lost = np.expm1(-z)
@@ -92,12 +156,7 @@ def attended_gegenbauer_means(dim: int, w: float, n: float, degree: int, order: 
         power = mesh.weight * n * np.exp(np.maximum((n - 1) * np.log1p(-missed), -700))
         thetas.append(mesh.theta.ravel())
         laws.append((mesh.p * (power[:, None] @ (z * (1 + lost)))[:, 0]).ravel())
-    theta, p = np.concatenate(thetas), np.concatenate(laws)
-    polynomials, step = Polynomials(dim, theta), max(1, _MAX_BLOCK // theta.size)
-    rows = [
-        polynomials.take(min(step, degree + 1 - first)) @ p for first in range(0, degree + 1, step)
-    ]
-    return 1 - np.concatenate(rows)[1:]
+    return np.concatenate(thetas), np.concatenate(laws)
 
 
 def _integrate_mesh(

@@ -47,6 +47,26 @@ class WindowRisk(Risk):
 
 
 @dataclass(frozen=True, eq=False)
+class SplitRisk(Risk):
+    """The risk of ``M = w I``, with its bias split in two: risk = blur + scatter + noise.
+
+    Attributes:
+        blur: The error of the mean prediction over all contexts, given f and the query.
+        error: Estimated relative error of bias, noise and blur.
+    """
+
+    blur: Array
+
+    @property
+    def scatter(self) -> Array:
+        """How much the prediction varies with the places of the examples, without label noise.
+
+        It is the difference of bias and blur, and cannot be trusted below ``error`` times the bias.
+        """
+        return self.bias - self.blur
+
+
+@dataclass(frozen=True, eq=False)
 class MatrixRisk(Risk):
     """The risk of one matrix M, with its gradient.
 

@@ -55,6 +55,7 @@ def test_the_figure_to_move_has_the_best_window_of_each_wave():
     means = curves.assign(own=own, at=best).groupby(["L", "w"])[["own", "at"]].mean()
     assert (means["at"] < 1.6 * means.own.groupby("L").transform("min")).all()
     assert (curves.risk > curves.least).all()
+    np.testing.assert_allclose(curves.blur + curves.scatter + curves.noise, curves.risk, rtol=1e-12)
     near = np.abs(np.log(np.maximum(curves.w, 1e-9) / curves.best_w)) < 0.3
     assert (curves.risk[near] < 1.1 * curves.least[near]).all() and near.any()
     sums = points.groupby(["w", "L", "query"])["size"].sum()

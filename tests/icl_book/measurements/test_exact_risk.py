@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from icl.risk import optimal_window
-from icl.tasks import ReLU
+from icl.tasks import Affine, ReLU
 from icl_book.measurements import exact_risk
 
 
@@ -35,5 +35,19 @@ def test_the_figure_to_move_has_the_best_window_of_each_setting(monkeypatch):
     assert row.w == pytest.approx(float(best.w), rel=1e-6)
     assert row.risk == pytest.approx(float(best.risk), rel=1e-9)
     here = parts.query("task == 'ReLU' and dim == 5 and n == 100")
-    total = 4 * here.bias + 0.25 * here.noise
+    total = 4 * (here.blur + here.scatter) + 0.25 * here.noise
     assert row.risk <= total.min() < 1.01 * row.risk
+
+
+def test_the_rule_of_scatter_is_the_mean_square_in_the_window_of_twice_the_w():
+    """For affine functions it is a_1 times the gap between one and the mean cosine, coth w - 1 / w."""
+    found = exact_risk.shares_at_best(
+        tasks=["affine"], dims=[3], n_values=[1e4, 1e10], noise_std=0.5
+    )
+    for row in found.itertuples():
+        w = optimal_window(Affine(3), row.n, 0.5).w
+        for value, x in ((row.rule, 2 * w), (found["other rule"][row.Index], w)):
+            gap = 1 - 1 / np.tanh(x) + 1 / x
+            assert value == pytest.approx(2 * gap / 9 / 0.25, rel=1e-9)
+        assert row.scatter == pytest.approx(row.rule, rel=20 / row.n**0.5)
+    assert found.limit.tolist() == [1 / 3] * 2 and found["other limit"].tolist() == [2 / 5] * 2

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import gamma, ive
 
-from icl.risk import kriging_bounds, optimal_window
-from icl.tasks import Affine, ReLU
+from icl.risk import heads_risk, kriging_bounds, optimal_heads, optimal_window
+from icl.tasks import Affine, Cosine, ReLU
 from icl_book.measurements import heads
 
 
@@ -128,3 +128,85 @@ def test_the_factor_of_a_head_is_that_of_the_limit():
     degree = round(x * w**0.5)
     factor = ive(degree + nu, w / alpha) / ive(nu, w / alpha)
     assert factor == pytest.approx(math.exp(-alpha * x**2 / 2), rel=3e-3)
+
+
+def test_a_head_and_its_derivative_are_the_covariance_of_label_and_score():
+    """The exact risk is that of its formula on drawn tokens, within five standard errors."""
+    task, n, sigma = ReLU(3), 30, 0.5
+    found = heads.with_derivative(task, n, sigma)
+    x = np.random.default_rng(0).standard_normal((4000, n + 1, 3))
+    x /= np.linalg.norm(x, axis=2, keepdims=True)
+    score = np.einsum("cnd,cd->cn", x[:, :-1], x[:, -1])
+    omega = np.exp(found.w * score)
+    omega /= omega.sum(axis=1, keepdims=True)
+    centered = score - (omega * score).sum(axis=1, keepdims=True)
+
+    def risks(value, coefficient):
+        weights = np.append(
+            omega * (value + coefficient * centered), np.full((len(x), 1), -1), axis=1
+        )
+        covariances = task.covariance(np.clip(x @ x.transpose(0, 2, 1), -1, 1))
+        bias = np.einsum("ci,cij,cj->c", weights, covariances, weights)
+        return bias + sigma**2 * (weights[:, :-1] ** 2).sum(axis=1)
+
+    best = risks(found.value, found.coefficient)
+    assert abs(best.mean() - found.risk) < 5 * best.std() / len(x) ** 0.5
+    # the factors are the best ones, and without the derivative the risk is that of the head
+    for value, coefficient in ((0.9, 1.0), (1.0, 0.9), (1.0, 0.0)):
+        other = risks(value * found.value, coefficient * found.coefficient)
+        assert other.mean() > best.mean()
+    assert found.error < 1e-3 and found.risk < optimal_heads(task, n, sigma, heads=1).risk
+
+
+def test_added_heads_gain_nothing_on_affine_functions_and_double_the_labels_of_even_ones():
+    single = optimal_heads(Affine(3), 500, 0.5, heads=1).risk
+    assert heads.added_heads(Affine(3), 500, 0.5)[0] == pytest.approx(single, rel=0.01)
+    even = Cosine(3, 3.0)
+    added, error = heads.added_heads(even, 500, 0.5)
+    best = optimal_heads(even, 500, 0.5)
+    assert best.values.min() > 0 and added == pytest.approx(best.risk, rel=0.01) and error < 1e-3
+
+
+def test_the_best_values_and_the_best_factor_are_the_best_of_a_grid():
+    task, n, sigma, windows = Affine(5), 1000, 0.5, np.array([1.5, -2.0])
+    values, least = heads.best_values(task, windows, n, sigma)
+    assert heads_risk(task, windows, values, n, sigma).total == pytest.approx(least, rel=1e-9)
+    for change in ([1e-3, 0], [0, 1e-3], [-1e-3, 1e-3]):
+        assert heads_risk(task, windows, values + change, n, sigma).total > least
+    old = np.array([1.8, -0.8])
+    factor, risk = heads.best_factor(task, windows, old, n, sigma)
+    scaled = heads_risk(task, factor * windows, old, n, sigma).total
+    assert scaled == pytest.approx(risk, rel=1e-6)
+    grid = [heads_risk(task, c * windows, old, n, sigma).total for c in (0.7, 0.9, 1.0, 1.5, 3.0)]
+    assert risk < min(grid)
+
+
+def test_the_best_values_on_affine_functions_tend_to_their_limits_as_the_appendix_says():
+    """Equation (eq-heads-values): the next term is of the order 1 / n^2."""
+    d, sigma, w = 5, 0.5, np.array([1.5, -2.0])
+    a_0, a_1 = 1 / 3, 1 / 3 / d
+    theta, weight = np.polynomial.legendre.leggauss(200)
+    theta = np.pi / 2 * (theta + 1)
+    t, p = np.cos(theta), weight * np.sin(theta) ** (d - 2)
+    p = p / p.sum()
+
+    def normalizer(w):
+        return np.exp(np.multiply.outer(w, t)) @ p
+
+    def A_1(w):
+        return np.exp(np.multiply.outer(w, t)) @ (p * t) / normalizer(w)
+
+    A, both = A_1(w), w[:, None] + w
+    kappa = normalizer(both) / np.outer(normalizer(w), normalizer(w))
+    limit = np.linalg.solve([[1, 1], A], [1, 1])
+    alpha = kappa.diagonal() * (A - A_1(2 * w))
+    K = kappa * (sigma**2 + a_1 * (1 - A_1(both) * (A[:, None] + A) + np.outer(A, A)))
+    G = a_0 + a_1 * np.outer(A, A)
+    first = -np.linalg.solve(G, K @ limit + a_1 * (alpha @ limit) * A)
+    assert limit == pytest.approx(heads.without_bias(d, w))
+    missed = []
+    for n in (400, 1600):
+        values, risk = heads.best_values(Affine(d), w, n, sigma)
+        missed.append(np.abs(values - limit - first / n).max())
+        assert n * risk == pytest.approx(limit @ K @ limit, rel=60 / n)
+    assert missed[0] < 0.02 and 14 < missed[0] / missed[1] < 18

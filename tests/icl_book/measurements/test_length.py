@@ -4,53 +4,31 @@ import math
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize_scalar
 
-from icl.risk import asymptotics, optimal_window, population_risk
+from icl.risk import asymptotics, length_price, population_risk
 from icl.risk.gaussian import gaussian_window
-from icl.tasks import Affine, ReLU
+from icl.risk.length import RULES
+from icl.tasks import Affine, ReLU, make_task
 from icl_book.measurements import length
 
 BOTH = ["ReLU", "affine"]
 
 
-def test_every_rule_is_free_where_it_starts_and_the_right_power_stays_so():
-    grid = {"tasks": BOTH, "dims": [3], "noise_stds": [0.5]}
-    table = length.carried(starts=[100], ratios=[1, 100], rules=list(length.RULES), **grid)
-    assert table[table.ratio == 1].price.to_numpy() == pytest.approx(1, abs=1e-6)
-    price = table[table.ratio == 100].set_index(["task", "rule"]).price
-    for task, own in (("ReLU", "n^(2/(d+2))"), ("affine", "n^(2/(d+3))")):
-        assert price[task].idxmin() in (own, "(log n)^2")
-        assert 1 < price[task, own] < 1.05
-        # this is the price of its window by the definition
-        made = {"ReLU": ReLU, "affine": Affine}[task](3)
-        best = optimal_window(made, [100, 10_000], 0.5)
-        kept = population_risk(made, best.w[0], 10_000, 0.5).total / best.risk[1]
-        assert price[task, "window kept"] == pytest.approx(kept, rel=1e-9)
-
-
-def test_the_trial_s_table_of_seventy_two_settings():
-    """Another script computed medians and largest values of the trial, to two digits."""
-    table = length.carried(
-        tasks=BOTH,
-        dims=[3, 5, 8, 16],
-        noise_stds=[0.1, 0.5, 2.0],
-        starts=[30, 100, 1000],
-        ratios=[100],
-        rules=list(length.RULES),
-    )
-    found = length.spread(table, ["rule", "ratio"]).set_index(["rule", "of"]).price
-    trial = {
-        "window kept": (3.49, 8.2),
-        "log n": (1.73, 3.7),
-        "(log n)^2": (1.19, 2.1),
-        "n^(2/(d+3))": (1.17, 2.4),
-        "n^(2/(d+2))": (1.08, 2.1),
-        "n^(2/(d-1))": (1.62, 14),
+def test_prices_to_move_are_those_of_the_package():
+    given = {
+        "dims": [4, 24],
+        "starts": [128, 8192],
+        "noise_stds": [0.1, 2.0],
+        "stretches": [1, 128],
     }
-    for rule, (median, largest) in trial.items():
-        assert found[rule, "median"] == pytest.approx(median, abs=0.006), rule
-        assert found[rule, "largest"] == pytest.approx(largest, rel=0.025), rule
+    table = length.prices_to_move(**given)
+    assert len(table) == 2 * 2 * 2 * 2 * 2 * 4
+    assert set(table.rule) | {"kept", "log n"} == set(RULES)
+    for row in table.sample(25, random_state=0).itertuples():
+        task = make_task(row.task, row.dim)
+        for rule, price in ((row.rule, row.price), ("kept", row.kept), ("log n", row.log)):
+            exact = length_price(task, row.n0, row.n0 * row.stretch, row.noise_std, rule)
+            assert price == pytest.approx(exact, rel=1e-3), row
 
 
 def test_splines_of_the_risk_are_off_by_less_than_they_say():
@@ -61,31 +39,6 @@ def test_splines_of_the_risk_are_off_by_less_than_they_say():
         exact = population_risk(task, w[:, None], n, 1.0)
         assert bias == pytest.approx(exact.bias, rel=1e-4)
         assert noise == pytest.approx(exact.noise, rel=1e-4)
-
-
-def test_a_fit_is_the_best_of_its_kind_and_two_numbers_are_no_worse_than_one():
-    sizes = [20, 63, 200]
-    table = length.fitted(
-        tasks=["ReLU"], dims=[5], noise_stds=[0.5], lengths=sizes, n_values=[*sizes, 20_000]
-    )
-    near = table[table.n <= 200].assign(log=lambda t: np.log(t.price))
-    mean = near.groupby("rule").log.mean()
-    assert mean["a + b log n"] < mean["s log n"] < mean["window kept"]
-    assert mean["s (log n)^2"] < mean["s log n"]
-    assert mean["s n^alpha"] < mean["window kept"]
-
-    def kept(log_w):
-        n = np.array(sizes, dtype=float)
-        risk = population_risk(ReLU(5), math.exp(log_w), n, 0.5).total
-        return float(np.mean(np.log(risk / optimal_window(ReLU(5), n, 0.5).risk)))
-
-    least = minimize_scalar(kept, bounds=(0, 2.5), method="bounded", options={"xatol": 1e-4})
-    assert mean["window kept"] == pytest.approx(least.fun, rel=1e-4)
-    # the exponent of the fit is that of the best windows there, not that of the law
-    w = optimal_window(ReLU(5), [20.0, 200.0], 0.5).w
-    exponent = table[table.rule == "s n^alpha"].exponent.iloc[0]
-    assert exponent == pytest.approx(math.log10(w[1] / w[0]), rel=0.1)
-    assert exponent > 1.3 * asymptotics.window_law(ReLU(5)).exponent
 
 
 @pytest.mark.parametrize("dim", [3, 5])
@@ -99,16 +52,6 @@ def test_three_mistakes_have_one_price(dim):
         limit = asymptotics.window_penalty(Affine(dim), ratio)
         assert part.price.to_numpy() == pytest.approx(limit, rel=1e-3)
         assert np.ptp(part.price) < 1e-3
-
-
-def test_affine_rates_are_those_of_the_corollary():
-    table = length.rates(
-        tasks=["affine"], dims=[3], n0=100, n_values=(1e8, 1e10), noise_std=0.5
-    ).set_index("rule")
-    assert table.slope["kept"] == pytest.approx(2 / 3, abs=1e-3)
-    assert table.slope["critical"] == pytest.approx(2 / 3, abs=1e-3)
-    assert table.slope["log"] == pytest.approx(2 / 3, abs=1e-3)
-    assert table.slope["law"] == pytest.approx(0, abs=1e-3)
 
 
 def test_gaussian_prices_are_those_of_the_trial():
