@@ -407,8 +407,8 @@ def find_window(X: Array, labels: Array, group: NDArray[np.intp]) -> BestWindow:
     n = len(X)
     chosen = draw_left_out(group)
     sphere = _have_one_length(X, X[:1])
-    first, octaves = _range(X, sphere)
-    bases = first * 2.0 ** (np.arange(_PER_OCTAVE) / _PER_OCTAVE)
+    smallest, octaves = _range(X, sphere)
+    bases = smallest * 2.0 ** (np.arange(_PER_OCTAVE) / _PER_OCTAVE)
     windows = np.append(0.0, (2.0 ** np.arange(octaves)[:, None] * bases).ravel())
     near = sphere and windows[-1] * _largest_length(X) ** 2 > MAX_PRODUCT
     losses = np.empty((windows.size, chosen.size))
@@ -516,9 +516,9 @@ def _find_minimum(windows: Array, losses: Array, group: NDArray[np.intp]) -> Bes
     # the cube makes the places dense near the best
     steps = np.linspace(0, 1, _POINTS) ** 3
     begin = max(1.0, best)
-    below = best - (best - 1) * steps[::-1]
-    above = begin + (last - begin) * steps
-    places = np.concatenate([[0.0], below if at > 0 else [], above])
+    places_below = best - (best - 1) * steps[::-1]
+    places_above = begin + (last - begin) * steps
+    places = np.concatenate([[0.0], places_below if at > 0 else [], places_above])
     weights = _weights(places, at, last) - _weights(np.array([best]), at, last)
     # the weights of a difference sum to zero, so that losses may be counted from the least
     excess = losses - losses[at]
@@ -562,7 +562,7 @@ def _window(windows: Array, place: float) -> float:
 
 
 def _range(X: Array, sphere: bool) -> tuple[float, int]:
-    """Return the first window and the number of octaves; zero octaves if all tokens are equal."""
+    """Return the smallest window and the number of octaves; zero octaves if all tokens are equal."""
     n = len(X)
     # root mean square of the scores X (X - mean)', from (d, d) factors with the same inner products
     factors = [np.linalg.qr(part, mode="r") for part in (X, X - X.mean(axis=0))]
@@ -583,9 +583,9 @@ def _range(X: Array, sphere: bool) -> tuple[float, int]:
     gaps = gaps[np.isfinite(gaps)]
     if gaps.size == 0:
         return 1.0, 0
-    first = _FIRST / spread
-    last = _COPIES / float(np.median(gaps))
-    return first, max(1, math.ceil(math.log2(max(last / first, 2.0))))
+    smallest = _FIRST / spread
+    largest = _COPIES / float(np.median(gaps))
+    return smallest, max(1, math.ceil(math.log2(max(largest / smallest, 2.0))))
 
 
 def _scores(queries: Array, X: Array, w: float, near: bool) -> Array:
@@ -636,8 +636,8 @@ def check_tokens(X: ArrayLike) -> Array:
     """Return tokens, (n, d), as a new array."""
     tokens = table(X, "X", MAX_ABS_ENTRY)
     if tokens.ndim != 2 or tokens.size == 0:
-        one = ", such as X[:, None] for one column" if tokens.ndim == 1 and tokens.size else ""
-        raise ValueError(f"X has shape {tokens.shape}: must be (n, d), none of them 0{one}")
+        hint = ", such as X[:, None] for one column" if tokens.ndim == 1 and tokens.size else ""
+        raise ValueError(f"X has shape {tokens.shape}: must be (n, d), none of them 0{hint}")
     _check_size(tokens, "X")
     return tokens
 

@@ -276,13 +276,13 @@ def left_out_gradient(X: Array, y: Array, A: Array, group: NDArray[np.intp]) -> 
         else:
             weights = Z[rows] @ Z.T
             weights -= lengths
-        own = group[rows][:, None] == group
-        weights[own] = -np.inf
+        own_group = group[rows][:, None] == group
+        weights[own_group] = -np.inf
         weights -= weights.max(axis=1, keepdims=True)
         # smaller exponents are slow to compute and negligible beside the largest weight, one
         np.maximum(weights, -708.0, out=weights)
         np.exp(weights, out=weights)
-        weights[own] = 0
+        weights[own_group] = 0
         weights /= weights.sum(axis=1, keepdims=True)
         predicted = weights @ y
         missed = predicted - y[rows]

@@ -87,9 +87,9 @@ def evaluation_error(
         times = (*M.history, M.parameters)
         shape: tuple[int, ...] = len(times), len(M.units)
         units = [
-            (np.vstack(list(own.values())), unit.width, unit.activation)
+            (np.vstack(list(named.values())), unit.width, unit.activation)
             for parameters in times
-            for unit, own in zip(M.units, parameters, strict=True)
+            for unit, named in zip(M.units, parameters, strict=True)
         ]
         seeds = [unit.seed if seed is None else seed for unit in M.units] * len(times)
     else:
@@ -98,7 +98,7 @@ def evaluation_error(
         if stack.shape[-2:] != (d, d):
             raise ValueError(f"M has shape {stack.shape}: must be (..., {d}, {d})")
         choice(activation, "activation", ACTIVATIONS)
-        units = [(own, None, activation) for own in stack.reshape(-1, d, d)]
+        units = [(matrix, None, activation) for matrix in stack.reshape(-1, d, d)]
         seeds = [integer(seed, "seed", 0)] * len(units)
     errors = np.zeros(len(units))
     for test_seed in dict.fromkeys(seeds):

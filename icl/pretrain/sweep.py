@@ -307,12 +307,12 @@ class Sweep:
         # sets of equally many units have arrays of one shape
         alike = defaultdict(list)
         for (kind, *_), row in sets.items():
-            # Loops take a row whole. Otherwise a batch has dim + len(some) numbers for each token.
+            # Loops take a row whole. Otherwise a batch has dim + len(chunk) numbers for each token.
             looped = on_cpu and kind[-1]
-            for some in _chunks(
+            for chunk in _chunks(
                 row, len(row) if looped else max_numbers // self._tokens(row[0]) - dim
             ):
-                alike[kind, len(some)].append(some)
+                alike[kind, len(chunk)].append(chunk)
         groups = []
         for (kind, count), rows in alike.items():
             numbers = (dim + count) * self._tokens(rows[0][0])

@@ -117,7 +117,7 @@ def pretrain(
         parameters=parameters,
         history=tuple(map(sweep.by_unit, sweep.history)),
         diverged=diverged,
-        engines=tuple("compiled" if own else "eager" for own in sweep.compiled),
+        engines=tuple("compiled" if loops else "eager" for loops in sweep.compiled),
         device=place.type,
     )
 
@@ -139,9 +139,9 @@ def _check_units(units: Any, settings: Settings) -> tuple[UnitConfig, ...]:
     affordable(max(sizes), 1e10, "batch_size", size, "numbers a batch of a unit")
     if not settings.shared_tokens:
         # for each seed, the first unit that has it
-        first: dict[int, int] = {}
+        first_of_seed: dict[int, int] = {}
         for index, unit in enumerate(units):
-            if (other := first.setdefault(unit.seed, index)) != index:
+            if (other := first_of_seed.setdefault(unit.seed, index)) != index:
                 raise ValueError(
                     f"units {other} and {index} both have seed={unit.seed}: give each its own, "
                     "or let them see the same: shared_tokens=True"

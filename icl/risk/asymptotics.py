@@ -64,12 +64,12 @@ def resultant_length(dim: int, w: ArrayLike) -> Array:
     """Return ``A_d(w) = I_{d/2}(w) / I_{d/2-1}(w)``, the mean of ``x.x_q`` under the weights, for w >= 0."""
     dim, w = integer(dim, "dim", 2, MAX_DIM), np.asarray(reals(w, "w", *WINDOW_RANGE))
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        above, below = ive(dim / 2, w), ive(dim / 2 - 1, w)
+        numerator, denominator = ive(dim / 2, w), ive(dim / 2 - 1, w)
         # SciPy's Bessel functions fail for w beyond 1e9
         wide = 1 - (dim - 1) / (2 * w) * (1 - (dim - 3) / (4 * w))
-        ratio = np.asarray(np.where(w > 1e9, wide, above / below))
+        ratio = np.asarray(np.where(w > 1e9, wide, numerator / denominator))
     # both functions underflow where w is far below dim
-    lost = (w <= 1e9) & ~((above > 1e-290) & (below > 1e-290))
+    lost = (w <= 1e9) & ~((numerator > 1e-290) & (denominator > 1e-290))
     ratio[lost] = _small_ratio(dim, w[lost])
     return ratio[()]
 

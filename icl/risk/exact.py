@@ -187,11 +187,11 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
     def curve(windows: Array, some: ProblemIndices) -> Array:
         """Return risk, its derivative, and the part of noise and fine variance, which never falls."""
         # problems of the same length share their integrals
-        here, index = np.unique(back[some], return_inverse=True)
+        used, index = np.unique(back[some], return_inverse=True)
         s2, rows = variance[some], []
         for w in windows:
             try:
-                bias, bias_w, noise, noise_w = _scan_window(task, float(w), unique[here])[:, index]
+                bias, bias_w, noise, noise_w = _scan_window(task, float(w), unique[used])[:, index]
             except ValueError as problem:
                 raise ValueError(
                     f"n={lengths[some][0]:g}, noise_std={s2[0] ** 0.5:g}: "

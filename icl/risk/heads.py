@@ -121,10 +121,10 @@ def heads_risk(
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
     rows = np.empty((3, n.size))
     for length in np.unique(n):
-        here = n.ravel() == length
+        of_length = n.ravel() == length
         fine, coarse = (Moments(task, float(length), order) for order in (_FINE, _COARSE))
-        variance = noise_std.ravel()[here] ** 2
-        rows[:, here] = _risk(fine, coarse, w, v, variance)
+        variance = noise_std.ravel()[of_length] ** 2
+        rows[:, of_length] = _risk(fine, coarse, w, v, variance)
     bias, noise, error = (row.reshape(n.shape)[()] for row in rows)
     return Risk(bias, noise, error)
 
@@ -166,8 +166,8 @@ def optimal_heads(task: Zonal, n: float, noise_std: float, heads: int = 2) -> He
             return math.inf
         return rough.best_values(np.sinh(x), variance)[1]
 
-    first = _search_grid(risk, float(np.arcsinh(scale)), heads)
-    windows = np.sort(np.sinh(_refine(risk, first)))[::-1]
+    start = _search_grid(risk, float(np.arcsinh(scale)), heads)
+    windows = np.sort(np.sinh(_refine(risk, start)))[::-1]
     fine, coarse = (Moments(task, float(n), order) for order in (_FINE, _COARSE))
     values, _ = fine.best_values(windows, variance)
     bias, noise, error = (
@@ -214,12 +214,12 @@ def _search_grid(risk: Callable[[Array], float], scale: float, heads: int) -> Ar
     return best
 
 
-def _refine(risk: Callable[[Array], float], first: Array) -> Array:
-    """Return windows, as arsinh w, at the local minimum beside ``first``."""
-    simplex = first + np.vstack([np.zeros(first.size), 0.2 * np.eye(first.size)])
-    options = {"initial_simplex": simplex, "xatol": 0.01, "fatol": 1e-7 * risk(first)}
-    limit = {"maxfev": 80 * first.size}
-    return np.asarray(minimize(risk, first, method="Nelder-Mead", options=options | limit).x)
+def _refine(risk: Callable[[Array], float], start: Array) -> Array:
+    """Return windows, as arsinh w, at the local minimum beside ``start``."""
+    simplex = start + np.vstack([np.zeros(start.size), 0.2 * np.eye(start.size)])
+    options = {"initial_simplex": simplex, "xatol": 0.01, "fatol": 1e-7 * risk(start)}
+    limit = {"maxfev": 80 * start.size}
+    return np.asarray(minimize(risk, start, method="Nelder-Mead", options=options | limit).x)
 
 
 class Moments:
@@ -228,6 +228,7 @@ class Moments:
     def __init__(self, task: Zonal, n: float, order: int):
         self.task, self.n, self.order = task, n, order
         self.fine = fine_variance(task)
+        # this is k(1), with the mean square of a constant that the covariance leaves out
         self.power = float(task.covariance(np.array(1.0))) + task.left_out_level
         self._pairs: dict[tuple[float, float], tuple[float, float]] = {}
         self._singles: dict[float, float] = {}
@@ -243,9 +244,9 @@ class Moments:
     def bias_and_noise(self, windows: Array, values: Array) -> tuple[float, float]:
         """Return the bias, and the noise for labels with noise of variance one."""
         G, N, g = self.forms(windows)
-        above = float(values.sum()) - 1
+        excess = float(values.sum()) - 1
         noise = float(values @ N @ values)
-        bias = float(values @ G @ values - 2 * above * (g @ values)) + above**2 * self.power
+        bias = float(values @ G @ values - 2 * excess * (g @ values)) + excess**2 * self.power
         return bias + self.fine * (1 + noise), noise
 
     def best_values(self, windows: Array, variance: float) -> tuple[Array, float]:

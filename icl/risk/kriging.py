@@ -104,6 +104,7 @@ def _bounds(task: Zonal, n: float, variance: float) -> tuple[float, float]:
     lower = float(unknown(variance, n)[certain].sum()) + rest / (1 + reduced)
     grid = np.unique(np.floor(np.append(np.geomspace(1, max(n, 1), _STEPS), n)))
     lengths, uppers = np.array([0.0]), np.array([float(a.sum()) + rest])
+    # the bound for these tokens is the best one over all m of the shorter contexts
     for tokens in grid[grid <= n]:
         found = min(bound(variance + R, tokens - m) for m, R in zip(lengths, uppers, strict=True))
         lengths, uppers = (np.append(lengths, tokens), np.append(uppers, min(found, uppers[-1])))

@@ -58,7 +58,7 @@ def low_rank_risk(
         raise ValueError(f"c={c:g}, e={e:g}: too large, alone or together")
     if lengths.size == 0:
         raise ValueError(f"n has shape {lengths.shape}: must not be empty")
-    fewer = [many if many <= 2 else 3 * many // 4 for many in nodes]
+    fewer = [count if count <= 2 else 3 * count // 4 for count in nodes]
     fine = _integrate(dim, rank, c, e, lengths.ravel(), nodes, step)
     coarse = _integrate(dim, rank, c, e, lengths.ravel(), fewer, coarse_step)
     error = np.max(np.abs(coarse / fine - 1), axis=0)
@@ -121,25 +121,25 @@ def _integrate(
     # where u exceeds the largest tau by 5, exp(-z) is at most exp(-148)
     while u < 2 * (c + e) + 5:
         # exp(-z) is zero for nearer tokens, and 1 - z to machine precision for farther ones
-        first, last = np.searchsorted(tau, [u - 6, u + steps[-1] + _CUT])
-        p_here, p_gap = p[first:last], p[first:last] * gap[first:last]
-        z = np.exp(steps)[:, None] * np.exp(np.minimum(u - tau[first:last], 6.0))
+        begin, end = np.searchsorted(tau, [u - 6, u + steps[-1] + _CUT])
+        p_seen, p_gap = p[begin:end], p[begin:end] * gap[begin:end]
+        z = np.exp(steps)[:, None] * np.exp(np.minimum(u - tau[begin:end], 6.0))
         missed = -np.expm1(-np.minimum(z, math.exp(6.0)))
         # `once` is z exp(-z)
         once = z * (1 - missed)
         twice = z * once
         # of the farther tokens these are the means of z and z^2, alone and times the gap
         linear, square = (
-            np.exp(k * (u + steps[:, None]) + log_tail[k - 1, :, last]) for k in (1, 2)
+            np.exp(k * (u + steps[:, None]) + log_tail[k - 1, :, end]) for k in (1, 2)
         )
-        one_minus_phi = below[first] + missed @ p_here + linear[:, 0]
+        one_minus_phi = below[begin] + missed @ p_seen + linear[:, 0]
         log_phi = np.log1p(-np.minimum(one_minus_phi, 1 - 1e-16))[:, None]
         single = n * np.exp((n - 1) * log_phi)
         pair = n * (n - 1) * np.exp((n - 2) * log_phi)
         total[0] += (
             2 * (twice @ p_gap + square[:, 1]) @ single + (once @ p_gap + linear[:, 1]) ** 2 @ pair
         )
-        total[1] += (twice @ p_here + square[:, 0]) @ single
+        total[1] += (twice @ p_seen + square[:, 0]) @ single
         # phi^(n-1) has vanished
         if np.all((n - 1) * log_phi[-1] < -_CUT):
             break

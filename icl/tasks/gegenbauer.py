@@ -147,7 +147,7 @@ def shortfall(dim: int, a: Array, theta: ArrayLike, even: bool = False) -> Array
     theta = np.asarray(theta, dtype=float)
     polynomials, total = Polynomials(dim, theta.ravel(), even), np.zeros(theta.size)
     polynomials.take(1)  # degree 0
-    for first in range(0, a.size, _BLOCK):
-        block = a[first : first + _BLOCK]
+    for start in range(0, a.size, _BLOCK):
+        block = a[start : start + _BLOCK]
         total += block @ polynomials.take(block.size)
     return total.reshape(theta.shape)

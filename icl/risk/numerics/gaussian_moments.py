@@ -104,10 +104,10 @@ def _query_means(dim: int, w: Array, n: float, order: int, drop: int) -> Array:
     low, high = max(0.0, math.sqrt(dim) - tail), math.sqrt(dim) + tail
     rules, starts = [], [0]
     for value in w:
-        own = edges(value * high) / value if value > 1e-150 else np.empty(0)
+        moment_edges = edges(value * high) / value if value > 1e-150 else np.empty(0)
         # the chi law changes on a scale of one
-        more = np.arange(low, high, 2.0) if value < 0.5 else np.empty(0)
-        edge = np.unique(np.concatenate([[low, high], more, own]))
+        law_edges = np.arange(low, high, 2.0) if value < 0.5 else np.empty(0)
+        edge = np.unique(np.concatenate([[low, high], law_edges, moment_edges]))
         rules.append(gauss_panels(edge[(edge >= low) & (edge <= high)], order))
         starts.append(starts[-1] + rules[-1][0].size)
     r, weight = np.concatenate(rules, axis=1)
@@ -221,9 +221,9 @@ def _smooth(u: NDArray[np.int_], x: NDArray[np.int_], tau: float, skip: int) -> 
         ::-1
     ]
     # the window of u begins at this index
-    first = margin + (u[-1] - u) * fine
-    before = np.concatenate([[0.0], np.cumsum(density)])[first]
-    after = np.cumsum(density[::-1])[::-1][first + x.size]
+    begin = margin + (u[-1] - u) * fine
+    before = np.concatenate([[0.0], np.cumsum(density)])[begin]
+    after = np.cumsum(density[::-1])[::-1][begin + x.size]
     rows = np.ascontiguousarray(windows) @ np.stack(
         [alive, dead, *(z**k * alive for k in (2, 3, 4))], -1
     )

@@ -181,8 +181,8 @@ def _integrate_mesh(
     log_phi = np.where(missed < 0.5, np.log1p(-np.minimum(missed, 0.5)), np.log(phi)).ravel()
     # these are n phi^(n-1) and n (n - 1) phi^(n-2), times the weights in u, of shape (len(n), nodes)
     count, weight = n[:, None], mesh.weight.ravel()
-    one = weight * count * np.exp(np.maximum((count - 1) * log_phi, -700))
-    two = weight * count * (count - 1) * np.exp(np.maximum((count - 2) * log_phi, -700))
+    single_power = weight * count * np.exp(np.maximum((count - 1) * log_phi, -700))
+    pair_power = weight * count * (count - 1) * np.exp(np.maximum((count - 2) * log_phi, -700))
 
     gamma = variogram_of(task, mesh.theta)
     single, noise = 2 * _mean(second, gamma).ravel(), second.sum(-1).ravel()
@@ -192,10 +192,12 @@ def _integrate_mesh(
     shifted = gap - 1 / (1 + 2 * w / (task.dim - 1))
     if slopes:
         np.multiply(second - first, shifted[:, None], out=table[:, 1])
-    pair, *pair_w = _pair_term(task, mesh.theta, gap, gamma, table, two, before + one @ single)
-    bias = one @ single + two @ pair
+    pair, *pair_w = _pair_term(
+        task, mesh.theta, gap, gamma, table, pair_power, before + single_power @ single
+    )
+    bias = single_power @ single + pair_power @ pair
     if not slopes:
-        return np.stack([bias, one @ noise])
+        return np.stack([bias, single_power @ noise])
     log_phi_w = (_mean(first, shifted) / phi).ravel()
     second_w = (z - 2) * second
     single_w, noise_w = (
@@ -205,12 +207,12 @@ def _integrate_mesh(
     return np.stack(
         [
             bias,
-            one @ single_w
-            + (one * (count - 1)) @ (single * log_phi_w)
-            + two @ pair_w[0]
-            + (two * (count - 2)) @ (pair * log_phi_w),
-            one @ noise,
-            one @ noise_w + (one * (count - 1)) @ (noise * log_phi_w),
+            single_power @ single_w
+            + (single_power * (count - 1)) @ (single * log_phi_w)
+            + pair_power @ pair_w[0]
+            + (pair_power * (count - 2)) @ (pair * log_phi_w),
+            single_power @ noise,
+            single_power @ noise_w + (single_power * (count - 1)) @ (noise * log_phi_w),
         ]
     )
 

@@ -89,6 +89,7 @@ def _panel(task: Zonal, n: float, index: int) -> Panel:
         m = np.zeros((_NODES, degree))
         if n > 1:
             m = np.array([attended_gegenbauer_means(task.dim, k, n, degree) for k in kappa])
+        # the degrees are enough once the last eight means of P_l are negligible for all later ones
         if degree >= bandlimit(task) or rest * np.abs(m[:, -8:]).max() <= 1e-14 * (a.sum() + rest):
             break
         degree *= 2
@@ -106,8 +107,8 @@ def _condition_on_query(task: Zonal, n: float, variance: float, kappa: Array, c:
     out = np.empty((4, kappa.size))
     dim, indices = task.dim, _indices(kappa)
     for index in np.unique(indices):
-        here, panel = indices == index, _panel(task, n, int(index))
-        k, cosine = kappa[here], c[here]
+        on_panel, panel = indices == index, _panel(task, n, int(index))
+        k, cosine = kappa[on_panel], c[on_panel]
         degrees = panel.table.shape[1] - 2
         theta, degree = (np.arccos(np.clip(cosine, -1, 1)), np.arange(1, degrees + 1)[:, None])
         # `missed` is 1 - P_l
@@ -121,7 +122,7 @@ def _condition_on_query(task: Zonal, n: float, variance: float, kappa: Array, c:
         beta = -2 * np.einsum("lq,lq->q", pull, bend)
         turn = 2 * np.einsum("lq,lq->q", pull, missed)
         slope = bias_k + variance * noise_k + turn + 2 * k * np.einsum("lq,lq->q", pull_k, missed)
-        out[:, here] = bias + k * turn, variance * noise, slope - cosine * beta, beta
+        out[:, on_panel] = bias + k * turn, variance * noise, slope - cosine * beta, beta
     return out
 
 
@@ -230,6 +231,7 @@ def _dirichlet(bases: list[Array], moduli: Array, cosines: Array, order: int) ->
 
 def _polar(M: Array, order: int) -> QueryRule:
     """Return a product rule in polar coordinates on half the sphere, because all functions are even in x."""
+    # angles lie on the circle, or in two dimensions on half of it
     angle = np.pi * (np.arange(order if len(M) == 2 else 2 * order) + 0.5) / order
     x, p = (np.stack([np.cos(angle), np.sin(angle)], axis=1), np.full(angle.size, 1 / angle.size))
     for dim in range(3, len(M) + 1):

@@ -285,16 +285,17 @@ def _lay_shared_panels(
     fine = ends[:, :1] + (ends[:, 1:] - ends[:, :1]) * _FINE
     # Panels must be short where exp(-z) turns, and may be wider in the tail exp(-tau).
     past = np.maximum(2 * w * np.sin(fine / 2) ** 2 - right[:, None] - 4, 0.0)
-    need = w * np.sin(fine) / np.minimum(turn + 0.3 * past, 16.0)
+    density = w * np.sin(fine) / np.minimum(turn + 0.3 * past, 16.0)
     # They must be short enough for the variogram's highest degree, or, if its degrees do not end, for the
     # highest one that the window, about (w u)^(-1/2) wide, resolves: P_l needs a panel for each 13 / l.
     finest = (
         math.sqrt(w) * (6 + 3 * np.sqrt(right)) + 20 if math.isinf(degree) else degree + 0 * right
     )
-    need = np.maximum(need, finest[:, None] / 13 / (1 + past / 10))
+    density = np.maximum(density, finest[:, None] / 13 / (1 + past / 10))
     # They must also be short enough for the density of theta.
-    need = np.maximum(need, (1 + math.sqrt(dim)) / 2)
-    need = np.cumsum((need[:, 1:] + need[:, :-1]) / 2, axis=1) * (fine[:, 1:2] - fine[:, :1])
+    density = np.maximum(density, (1 + math.sqrt(dim)) / 2)
+    # this is how many panels are needed up to each angle
+    need = np.cumsum((density[:, 1:] + density[:, :-1]) / 2, axis=1) * (fine[:, 1:2] - fine[:, :1])
     need = np.concatenate([np.zeros_like(need[:, :1]), need], axis=1)
     start = 0
     # a group has as many rows as fit, each with the largest number of angles that any of them needs
