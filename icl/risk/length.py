@@ -74,7 +74,10 @@ def length_price(
     log n 2.85
     power 1.0
     """
-    n0, N = reals(n0, "n0", 2, MAX_MAGNITUDE, whole=True), reals(N, "N", 2, MAX_MAGNITUDE, whole=True)
+    n0, N = (
+        reals(n0, "n0", 2, MAX_MAGNITUDE, whole=True),
+        reals(N, "N", 2, MAX_MAGNITUDE, whole=True),
+    )
     if np.any(n0 > N):
         raise ValueError(f"N={np.min(N):g}: must be at least n0={np.max(n0):g}")
     w = optimal_window(task, n0, noise_std).w
