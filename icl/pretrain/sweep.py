@@ -268,6 +268,7 @@ class Sweep:
                 int(_SHARE * torch.cuda.get_device_properties(device).total_memory) // size
             )
         groups = self._groups(max_numbers)
+        # units stand in the order of their stacks
         self.places = [index for rows in groups for row in rows for index in row]
         self.shapes = [matrix.shape for matrix in starts]
         begin = np.concatenate([starts[index].ravel() for index in self.places])
