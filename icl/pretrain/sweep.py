@@ -308,6 +308,7 @@ class Sweep:
         # sets of equally many units have arrays of one shape
         alike = defaultdict(list)
         for (kind, *_), row in sets.items():
+            # the last part of a kind is whether its units are compiled
             # Loops take a row whole. Otherwise a batch has dim + len(chunk) numbers for each token.
             looped = on_cpu and kind[-1]
             for chunk in _chunks(
