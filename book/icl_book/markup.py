@@ -48,8 +48,9 @@ def interval(ends: Sequence[float | str], digits: int = 5) -> str:
         return f"{sign} {format_number(end, f'.{max(5, digits)}g')}"
     if low == high:
         return format_number(low)
-    apart = math.log10((high - low) / max(abs(low), abs(high))) if low * high > 0 else 0.0
-    form = f".{min(12, max(5, digits, 2 - math.floor(apart)))}g"
+    log_gap = math.log10((high - low) / max(abs(low), abs(high))) if low * high > 0 else 0.0
+    # The ends differ within this many digits.
+    form = f".{min(12, max(5, digits, 2 - math.floor(log_gap)))}g"
     return f"[{format_number(low, form)}, {format_number(high, form)}]"
 
 

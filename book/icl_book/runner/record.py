@@ -20,8 +20,8 @@ def seal(node: Mapping[str, Any]) -> None:
 
 
 def _compute_checksum(node: Mapping[str, Any]) -> str:
-    own = {k: v for k, v in node["metadata"]["icl"].items() if k != "checksum"}
-    return hashlib.sha256(json.dumps([node["cells"], own], sort_keys=True).encode()).hexdigest()
+    record = {k: v for k, v in node["metadata"]["icl"].items() if k != "checksum"}
+    return hashlib.sha256(json.dumps([node["cells"], record], sort_keys=True).encode()).hexdigest()
 
 
 def read_json(path: Path | str) -> Any:

@@ -68,7 +68,7 @@ def needed(cells: list[str], last: int) -> list[int]:
     # Cells are visited backwards, so that the setup is seen before the parameters that it reads.
     setup_seen = False
     for place in range(last - 1, -1, -1):
-        only_assigns = all(isinstance(one, ast.Assign) for one in trees[place].body)
+        only_assigns = all(isinstance(statement, ast.Assign) for statement in trees[place].body)
         is_setup = "notebook.setup(" in cells[place]
         is_parameters = setup_seen and only_assigns
         if is_setup or is_parameters or missing & changes(trees[place]):
@@ -97,12 +97,12 @@ def reads(tree: ast.Module) -> set[str]:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
         }
         # These names are bound by a comprehension, a loop or a function inside the statement.
-        bound = [n.target for n in ast.walk(statement) if isinstance(n, ast.comprehension)]
-        own = {n.id for one in bound for n in ast.walk(one) if isinstance(n, ast.Name)}
-        own |= {n.arg for n in ast.walk(statement) if isinstance(n, ast.arg)}
+        targets = [n.target for n in ast.walk(statement) if isinstance(n, ast.comprehension)]
+        inner = {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+        inner |= {n.arg for n in ast.walk(statement) if isinstance(n, ast.arg)}
         if not isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign):
-            own |= changes(statement)
-        names |= loads - known - own
+            inner |= changes(statement)
+        names |= loads - known - inner
         known |= changes(statement)
     return names
 

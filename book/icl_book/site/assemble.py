@@ -61,8 +61,8 @@ def gather(
         d.removeprefix("notebooks/") for d in verify.toc_pages(toc) if d.startswith("notebooks/")
     ]
     if apart := sorted(set(wanted) ^ set(notebooks)):
-        where = "must be both in _toc.yml and in the folder notebooks"
-        return [], [f"notebooks/{name}: {where}" for name in apart]
+        allowed = "must be both in _toc.yml and in the folder notebooks"
+        return [], [f"notebooks/{name}: {allowed}" for name in apart]
     contents = {f"notebooks/{name}": read(notebooks[name]) for name in wanted}
     runs = list(map(extract_results, contents.values()))
     problems = verify.check_cards(runs, registry()) + verify.rules(registry())
@@ -78,8 +78,8 @@ def gather(
             problems += [f"book/{page}: {one}" for one in found]
     for (where, content), run in zip(contents.items(), runs, strict=True):
         source = root / f"{where}.py"
-        said = audit.short_answer(stage.today(source, content))
-        problems += [f"{where}: {one}" for one in audit.lost(said, cards([run]))]
+        answer = audit.short_answer(stage.today(source, content))
+        problems += [f"{where}: {problem}" for problem in audit.lost(answer, cards([run]))]
     return runs, problems
 
 
@@ -230,5 +230,5 @@ def readme(root: Path = ROOT) -> None:
     runs = [collect(path) for path in files.values()]
     write_atomically(root / "README.md", front(runs, root))
     drawings = [data.get("image/svg+xml") for data in shown(read_json(files[stage.PICTURE]))]
-    first = next(drawing for drawing in drawings if drawing)
-    write_atomically(root / "book" / "_static" / "picture.svg", "".join(first))
+    picture = next(drawing for drawing in drawings if drawing)
+    write_atomically(root / "book" / "_static" / "picture.svg", "".join(picture))

@@ -167,8 +167,8 @@ def readme(text: str, said: Sequence[str], cards: Cards) -> str:
     def write_finding(finding: str) -> str:
         claims = ", ".join(dict.fromkeys(m[1].partition(" | ")[0] for m in ROLE.finditer(finding)))
         shown = re.sub(r" +(?=[ .,;:])", "", resolve(finding, cards, _show_alone))
-        said = f"Judged by {claims}. " if claims else ""
-        shown = re.sub(r"\[Read on\]\(\.\./(.*)\)", rf"{said}[Read on](\1.ipynb)", shown)
+        judges = f"Judged by {claims}. " if claims else ""
+        shown = re.sub(r"\[Read on\]\(\.\./(.*)\)", rf"{judges}[Read on](\1.ipynb)", shown)
         return re.sub(r"\[Read on\]\((\w+)\)", r"[Read on](book/\1.md)", shown)
 
     return _README.sub(
