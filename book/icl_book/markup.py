@@ -91,9 +91,9 @@ def style_class(verdict: str) -> str:
     return f"icl-{verdict.replace(',', '').replace(' ', '-')}"
 
 
-def row_id(claim: str, case: str) -> str:
+def row_id(claim_id: str, case: str) -> str:
     """Return the anchor of a case in the table of its card, e.g. ``claim-P1.T2.near-ReLU-d-5``."""
-    return f"claim-{claim}-" + re.sub(r"[^A-Za-z0-9.+]+", "-", case).strip("-")
+    return f"claim-{claim_id}-" + re.sub(r"[^A-Za-z0-9.+]+", "-", case).strip("-")
 
 
 @cache

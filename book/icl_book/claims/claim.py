@@ -330,15 +330,15 @@ def registry() -> dict[str, Claim]:
     return load(FOLDER)
 
 
-def find(claim: str) -> Claim:
+def find(claim_id: str) -> Claim:
     """Return the claim of an id; BadInput, naming similar ids, if it is unknown."""
     found = registry()
-    if claim not in found:
-        close = difflib.get_close_matches(claim, list(found)) or ["an id of book/claims/*.yml"]
+    if claim_id not in found:
+        close = difflib.get_close_matches(claim_id, list(found)) or ["an id of book/claims/*.yml"]
         raise BadInput(
-            f"claim {claim!r}: there is none of this id; must be e.g. {' or '.join(close)}"
+            f"claim {claim_id!r}: there is none of this id; must be e.g. {' or '.join(close)}"
         )
-    return found[claim]
+    return found[claim_id]
 
 
 def load(folder: Path) -> dict[str, Claim]:

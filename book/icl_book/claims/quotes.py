@@ -147,9 +147,9 @@ def _name_differences(quote: str, passage: str) -> str:
     said = []
     for step in steps:
         if step.tag != "equal":
-            mine = " ".join(ours[step.src_start : step.src_end])
-            other = " ".join(theirs[step.dest_start : step.dest_end])
-            said.append(f"“{mine}” is “{other}”")
+            in_quote = " ".join(ours[step.src_start : step.src_end])
+            in_passage = " ".join(theirs[step.dest_start : step.dest_end])
+            said.append(f"“{in_quote}” is “{in_passage}”")
     return ", ".join(said)
 
 

@@ -65,6 +65,7 @@ def reversed_weights(*, R: float = 2.0, n: int = 8, reach: float = 16.0) -> pd.D
             {
                 "kind": kind,
                 "shift": math.log10(ratio) - printed,
+                # A gap of zero has no logarithm.
                 "loss": math.log10(max(gap, 1e-17) / 1e-6),
                 "unmoved": math.log10(
                     abs(loss_after - loss_unmoved) / max(loss_after, loss_unmoved) / 1e-6

@@ -64,7 +64,8 @@ def slopes_of_a_strong_signal(*, dims: Sequence[int], n_values: Sequence[int]) -
 def slopes_in_signal(*, dims: Sequence[int]) -> pd.DataFrame:
     """Return the smaller slope of log w* in log(L / sigma), from 1 to 10 and from 10 to 100.
 
-    At the length at which the law says w* = 1e5 for 100. Columns ``task, dim, value, error``.
+    The length is the one at which the law says w* = 1e5 for L / sigma = 100. Columns ``task, dim, value,
+    error``.
     """
     rows = []
     for name, dim in product(PROPORTIONAL, dims):

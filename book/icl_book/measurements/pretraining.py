@@ -186,18 +186,18 @@ def added_error(task: Zonal, *, noise_std: float, context_length: int) -> float:
     # Labels do not enter the scores.
     W_K[:, -1] = 0
     W_Q[:, -1] = 0
-    without = W_V.clone()
+    without_v = W_V.clone()
     # These entries are v.
-    without[-1, :-1] = 0
+    without_v[-1, :-1] = 0
     added = []
     moved = []
     for sign in (1, -1):
         z = torch.cat([x, sign * y[..., None]], dim=-1)
         prediction = full_unit(z, W_V, W_K, W_Q)[:, -1]
-        at_zero = full_unit(z, without, W_K, W_Q)[:, -1]
+        prediction_without_v = full_unit(z, without_v, W_K, W_Q)[:, -1]
         target = sign * f[:, -1]
-        added.append((prediction - target) ** 2 - (at_zero - target) ** 2)
-        moved.append((prediction - at_zero) ** 2)
+        added.append((prediction - target) ** 2 - (prediction_without_v - target) ** 2)
+        moved.append((prediction - prediction_without_v) ** 2)
     return float(torch.stack(added).mean() / torch.stack(moved).mean())
 
 

@@ -65,8 +65,8 @@ def risks_over_grid(dim: int, rank: int, *, n: int, noise_std: float, c: Array, 
 def lipschitz_quotient(dim: int, rank: int, *, inside: float) -> float:
     """Return the largest quotient in the definition of Lip_s over functions and 200 random points.
 
-    ``inside`` is the share |B's|^2 of the direction s in the subspace. Of the functions a'B'x the one with
-    ``a`` along B's is the steepest.
+    The quotient is |f(s s'x) - f(s s'y)| / |s'x - s'y|. ``inside`` is the share |B's|^2 of the direction s in
+    the subspace. Of the functions a'B'x the one with ``a`` along B's is the steepest.
     """
     rng = stream(dim, "tasks", rank)
     Q = np.linalg.qr(rng.standard_normal((dim, dim))).Q
@@ -319,10 +319,10 @@ def risk_slope(rank: int) -> dict[str, float]:
     task = Linear(rank)
     n = asymptotics.sharp_context(task, [3e4, 1e5], 1.0)
     best = optimal_window(task, n, 1.0)
-    decades = np.log(n[1] / n[0])
+    step = np.log(n[1] / n[0])
     return {
-        "value": np.log(best.risk[1] / best.risk[0]) / decades,
-        "error": best.error.sum() / decades,
+        "value": np.log(best.risk[1] / best.risk[0]) / step,
+        "error": best.error.sum() / step,
     }
 
 
