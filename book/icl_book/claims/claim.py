@@ -349,10 +349,12 @@ def load(folder: Path) -> dict[str, Claim]:
     """
     found: dict[str, Claim] = {}
     for path in sorted(folder.glob("paper*.yml")):
-        for name, claim in _read_file(path).items():
-            if name in found:
-                raise ValueError(f"{claim.where}: the id {name} is taken by {found[name].where}")
-            found[name] = claim
+        for claim_id, claim in _read_file(path).items():
+            if claim_id in found:
+                raise ValueError(
+                    f"{claim.where}: the id {claim_id} is taken by {found[claim_id].where}"
+                )
+            found[claim_id] = claim
     return found
 
 

@@ -518,7 +518,7 @@ def collapse(
         A row for each ``model``, ``w`` and ``layer``: ``spread``, the mean squared distance of the tokens to
         their mean, relative to the start; ``factor``, the largest ratio of the range of a coordinate after
         the layer to that before, among ranges above 1e-3, since rounding spoils smaller ones; and ``bound``,
-        its proved bound without projection.
+        its proved bound without projection, ``1 - e^(-2w)``.
     """
     x = uniform_sphere(stream(2, "evaluation"), contexts, tokens, dim)
 

@@ -62,8 +62,8 @@ def audit_claims(registry: Mapping[str, Claim], runs: Iterable[Record]) -> list[
     """
     by_claim = judged(runs)
     found = []
-    for name, claim in registry.items():
-        ((notebook, record), *_) = by_claim.get(name, [("", statement_record(claim))])
+    for claim_id, claim in registry.items():
+        ((notebook, record), *_) = by_claim.get(claim_id, [("", statement_record(claim))])
         # A claim may be judged although no data could contradict it.
         sure = claim.rule is not None and not claim.tested
         audited = AuditedClaim(
