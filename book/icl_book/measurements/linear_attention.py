@@ -119,6 +119,7 @@ def neighbors_risk(task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike
         theta = 2 * np.arcsin(np.sqrt(betaincinv(half, half, expit(y))))
         # The mean of P_l over the cap is sin^(d-1) theta times P_{l-1} of dimension d + 2 at cos theta, over
         # (d - 1) times the integral of sin^(d-2) up to theta. This is the logarithm of the factor.
+        # `Polynomials` are 1 - P_l.
         log_factor = (
             2 * half * np.log(np.sin(theta))
             + np.logaddexp(0, -y)

@@ -164,10 +164,10 @@ def build(
         def say(text: str) -> None:
             print(f"[{time.perf_counter() - start:5.1f} s] book: {text}", flush=True)
 
-        now, stamp = hash_book(preset, notebooks, root), place / ".digest"
+        digest, stamp = hash_book(preset, notebooks, root), place / ".digest"
         if plain:
-            now += provenance.fingerprint(ROOT, [".ci/conf.py"])
-        if stamp.is_file() and stamp.read_text() == now:
+            digest += provenance.fingerprint(ROOT, [".ci/conf.py"])
+        if stamp.is_file() and stamp.read_text() == digest:
             say("nothing has changed")
             return place / "index.html"
         say(f"staging {len(notebooks)} executed notebooks")
@@ -182,7 +182,7 @@ def build(
         _raise_problems(verify.book(html, toc, runs))
         title = yaml.safe_load((root / "_config.yml").read_text("utf-8"))["title"]
         machines.write(html, site, toc, title)
-        (html / ".digest").write_text(now)
+        (html / ".digest").write_text(digest)
         swap(html, place)
         say("done")
     return place / "index.html"
