@@ -113,9 +113,9 @@ def uniform_sphere(rng: np.random.Generator | NativeStream, *shape: int) -> torc
 def cap_quantile(dim: int, mass: float) -> float:
     """Return the ``1 - x.x_q`` below which a uniform covariate ``x`` falls with probability ``mass``.
 
-    A mass of 1 and more gives 2, the whole sphere. The inverse at mass 1/n is the inverse bandwidth whose
-    kernel just reaches the nearest of n covariates; it grows like ``n ** (2 / (d - 1))``. ValueError for a
-    dimension below 2 or above a million, or a negative mass.
+    A mass of 1 and more gives 2, the whole sphere. One over the value at mass 1/n is the inverse bandwidth
+    whose kernel just reaches the nearest of n covariates; it grows like ``n ** (2 / (d - 1))``. ValueError
+    for a dimension below 2 or above a million, or a negative mass.
     """
     return invert_cap_mass(integer(dim, "dim", 2, _MAX_DIM), real(mass, "mass", 0))
 

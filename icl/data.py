@@ -170,13 +170,13 @@ def predict(X: ArrayLike, y: ArrayLike, queries: ArrayLike, w: float) -> Array:
 
 def predict_rows(X: Array, y: Array, queries: Array, w: float) -> Array:
     """Return what `predict` does, for arguments that are checked."""
-    largest, near = _largest_score(X, queries, w)
+    largest, by_distance = _largest_score(X, queries, w)
     # the sum of the last column is that of the weights
     summed = np.column_stack([y.reshape(len(y), -1), np.ones(len(y))])
     found = np.empty((len(queries), summed.shape[1] - 1))
 
     def average(rows: NDArray[np.intp]) -> None:
-        scores = _scores(queries[rows], X, w, near)
+        scores = _scores(queries[rows], X, w, by_distance)
         if largest > _MAX_UNSHIFTED_SCORE:
             scores -= scores.max(axis=1, keepdims=True)
             np.maximum(scores, _MIN_EXPONENT, out=scores)
@@ -242,10 +242,10 @@ def deviations(X: Array, y: Array, queries: Array, w: float) -> Array:
     """
     labels = y.reshape(len(y), -1)
     squares = np.empty((len(queries), labels.shape[1]))
-    near = _largest_score(X, queries, w)[1]
+    by_distance = _largest_score(X, queries, w)[1]
 
     def average(rows: NDArray[np.intp]) -> None:
-        scores = _scores(queries[rows], X, w, near)
+        scores = _scores(queries[rows], X, w, by_distance)
         heaviest, row = scores.argmax(axis=1), np.arange(len(rows))
         highest = scores[row, heaviest]
         scores[row, heaviest] = -np.inf
@@ -410,7 +410,7 @@ def find_window(X: Array, labels: Array, group: NDArray[np.intp]) -> BestWindow:
     smallest, octaves = _range(X, sphere)
     bases = smallest * 2.0 ** (np.arange(_PER_OCTAVE) / _PER_OCTAVE)
     windows = np.append(0.0, (2.0 ** np.arange(octaves)[:, None] * bases).ravel())
-    near = sphere and windows[-1] * _largest_length(X) ** 2 > MAX_PRODUCT
+    by_distance = sphere and windows[-1] * _largest_length(X) ** 2 > MAX_PRODUCT
     losses = np.empty((windows.size, chosen.size))
     summed = np.column_stack([labels, np.ones(n)])
     # sums over the tokens of all other groups, whose mean w = 0 predicts
@@ -421,7 +421,7 @@ def find_window(X: Array, labels: Array, group: NDArray[np.intp]) -> BestWindow:
 
     def leave_out(places: NDArray[np.intp]) -> None:
         rows = chosen[places]
-        gaps = _scores(X[rows], X, 1.0, near)
+        gaps = _scores(X[rows], X, 1.0, by_distance)
         gaps[group[rows][:, None] == group] = -np.inf
         gaps -= gaps.max(axis=1, keepdims=True)
         weights = np.empty_like(gaps)
@@ -510,6 +510,7 @@ def _find_minimum(windows: Array, losses: Array, group: NDArray[np.intp]) -> Bes
     edge = "mean" if at == 0 else "nearest" if at == last else ""
     # places on the curve, whose window k is at k
     best = float(at)
+    # window 0 is w = 0, which has no logarithm
     if 1 < at < last:
         near = at + np.linspace(-1, 1, 2001)
         best = float(near[(_weights(near, at, last) @ risks).argmin()])
@@ -588,9 +589,9 @@ def _range(X: Array, sphere: bool) -> tuple[float, int]:
     return smallest, max(1, math.ceil(math.log2(max(largest / smallest, 2.0))))
 
 
-def _scores(queries: Array, X: Array, w: float, near: bool) -> Array:
+def _scores(queries: Array, X: Array, w: float, by_distance: bool) -> Array:
     """Return w times the inner products of few queries with all tokens, (queries, tokens), or `nearness`."""
-    if near:
+    if by_distance:
         return w * nearness(queries, X)
     queries = w * queries
     found = np.empty((len(queries), len(X)))

@@ -230,6 +230,7 @@ def _search(X: Array, y: Array, group: NDArray[np.intp], kind: str, begin: _Star
     def loss_and_slope(numbers: Array) -> tuple[float, Array]:
         A = factor(numbers)
         loss, slope = left_out_gradient(X, y, A, group)
+        # the gradient in A is 2 dL/dM A, and A is the start times the numbers
         by_numbers = 2 * start[:, None] * (slope @ A)
         return loss, np.diag(by_numbers).copy() if kind == "diagonal" else by_numbers.ravel()
 
@@ -256,8 +257,8 @@ def left_out_gradient(X: Array, y: Array, A: Array, group: NDArray[np.intp]) -> 
     """
     n = len(X)
     Z = X @ A
-    lengths = 0.5 * np.sum(Z**2, axis=1)
-    far = bool(lengths.max() > MAX_PRODUCT)
+    half_squares = 0.5 * np.sum(Z**2, axis=1)
+    far = bool(half_squares.max() > MAX_PRODUCT)
     at_once = max(1, _BLOCK // n)
     chosen = draw(n)
     parts = np.array_split(chosen, min(_PARTS, chosen.size))
@@ -275,7 +276,8 @@ def left_out_gradient(X: Array, y: Array, A: Array, group: NDArray[np.intp]) -> 
             weights = nearness(Z[rows], Z)
         else:
             weights = Z[rows] @ Z.T
-            weights -= lengths
+            # in each row these are minus half the squared distances, up to a constant
+            weights -= half_squares
         own_group = group[rows][:, None] == group
         weights[own_group] = -np.inf
         weights -= weights.max(axis=1, keepdims=True)

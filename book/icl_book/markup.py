@@ -48,8 +48,9 @@ def interval(ends: Sequence[float | str], digits: int = 5) -> str:
         return f"{sign} {format_number(end, f'.{max(5, digits)}g')}"
     if low == high:
         return format_number(low)
-    apart = math.log10((high - low) / max(abs(low), abs(high))) if low * high > 0 else 0.0
-    form = f".{min(12, max(5, digits, 2 - math.floor(apart)))}g"
+    log_gap = math.log10((high - low) / max(abs(low), abs(high))) if low * high > 0 else 0.0
+    # The ends differ within this many digits.
+    form = f".{min(12, max(5, digits, 2 - math.floor(log_gap)))}g"
     return f"[{format_number(low, form)}, {format_number(high, form)}]"
 
 
@@ -90,9 +91,9 @@ def style_class(verdict: str) -> str:
     return f"icl-{verdict.replace(',', '').replace(' ', '-')}"
 
 
-def row_id(claim: str, case: str) -> str:
+def row_id(claim_id: str, case: str) -> str:
     """Return the anchor of a case in the table of its card, e.g. ``claim-P1.T2.near-ReLU-d-5``."""
-    return f"claim-{claim}-" + re.sub(r"[^A-Za-z0-9.+]+", "-", case).strip("-")
+    return f"claim-{claim_id}-" + re.sub(r"[^A-Za-z0-9.+]+", "-", case).strip("-")
 
 
 @cache

@@ -116,6 +116,7 @@ def footer() -> None:
         "seconds": round(time.perf_counter() - _started["time"], 2),
         "peak_memory": provenance.resident_bytes(),
         "parameters": _started["parameters"],
+        # `icl.streams` adds the root in units of 2^32.
         "root_seed": ROOT_SEED >> 32,
         "device": provenance.device_name(),
         **provenance.origin(),

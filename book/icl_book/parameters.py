@@ -39,6 +39,7 @@ class Real:
         """Return the value, whole numbers as integers; raise BadInput if it is not allowed."""
         try:
             numbers = reals(value, name, self.low, self.high, self.whole)
+            # A list has one axis, a number none.
             if numbers.ndim != self.several or numbers.size == 0:
                 raise ValueError(
                     f"{name}={value!r}: must be {'an integer' if self.whole else 'a number'}"

@@ -45,9 +45,9 @@ def device(wanted: str | None = None) -> torch.device:
     """
     import torch
 
-    here = torch.cuda.device_count()
-    wanted = wanted or os.environ.get("ICL_DEVICE") or ("cuda" if here else "cpu")
-    options = ["cpu", *(["cuda"] if here else []), *(f"cuda:{i}" for i in range(here))]
+    gpus = torch.cuda.device_count()
+    wanted = wanted or os.environ.get("ICL_DEVICE") or ("cuda" if gpus else "cpu")
+    options = ["cpu", *(["cuda"] if gpus else []), *(f"cuda:{i}" for i in range(gpus))]
     if wanted not in options:
         raise BadInput(
             f"ICL_DEVICE={wanted!r}: must be one of {', '.join(options)} on this machine"
@@ -67,10 +67,10 @@ def machine() -> dict[str, str | int | None]:
     """Return the CPU model, the number of cores this process may use, and the system."""
     # Only Linux has this file.
     path = Path("/proc/cpuinfo")
-    said = re.search(
+    line = re.search(
         r"^model name\s*: (.*\S)", path.read_text() if path.is_file() else "", re.MULTILINE
     )
-    model = said[1] if said else platform.processor() or platform.machine()
+    model = line[1] if line else platform.processor() or platform.machine()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {"cpu": model, "cores": cores, "system": platform.platform(terse=True)}
 
@@ -78,10 +78,10 @@ def machine() -> dict[str, str | int | None]:
 def resident_bytes() -> int:
     """Return this process's resident memory at its highest; 0 off Linux."""
     path = Path("/proc/self/status")
-    said = re.search(
+    line = re.search(
         r"^VmHWM:\s*(\d+) kB", path.read_text() if path.is_file() else "", re.MULTILINE
     )
-    return int(said[1]) * 1024 if said else 0
+    return int(line[1]) * 1024 if line else 0
 
 
 def check_tree(folder: Path) -> None:
@@ -106,14 +106,14 @@ def check_tree(folder: Path) -> None:
             raise BadInput(f"{path!r}: this name is not UTF-8, as it must be: rename it") from None
 
     trees = (parent for parent in (folder.resolve(), *folder.resolve().parents) if _is_tree(parent))
-    here = next(trees, None)
-    if here is None:
+    tree = next(trees, None)
+    if tree is None:
         # The folder lies in no copy of this repository.
         return
-    for name, where in (("icl", Path(icl.__file__).resolve().parents[1]), ("icl_book", ROOT)):
-        if where != here:
+    for name, source in (("icl", Path(icl.__file__).resolve().parents[1]), ("icl_book", ROOT)):
+        if source != tree:
             raise BadInput(
-                f"{name} is imported from {where}, not from {here}: the environment was made for another "
+                f"{name} is imported from {source}, not from {tree}: the environment was made for another "
                 "folder; remove .venv here, then: make .venv/.installed"
             )
 
@@ -126,9 +126,10 @@ def _is_tree(folder: Path) -> bool:
 
 def fingerprint(root: Path, patterns: Iterable[str]) -> str:
     """Return a digest of the files below ``root`` that match, by name and content."""
-    total, made = hashlib.sha256(), re.compile(r"__pycache__|\.egg-info/")
+    total = hashlib.sha256()
+    generated = re.compile(r"__pycache__|\.egg-info/")
     for path in sorted({p for pattern in patterns for p in root.glob(pattern)}):
-        if path.is_file() and not made.search(path.as_posix()):
+        if path.is_file() and not generated.search(path.as_posix()):
             content = hashlib.sha256(path.read_bytes()).hexdigest()
             total.update(f"\0{path.relative_to(root).as_posix()}\0{content}".encode())
     return total.hexdigest()

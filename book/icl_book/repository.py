@@ -76,8 +76,8 @@ def remote(root: Path) -> str | None:
 
 def address(root: Path) -> str:
     """Return the declared address; where it is the placeholder, that of the remote, if there is one."""
-    here = declared(root)
-    return (remote(root) or here) if here == PLACEHOLDER else here
+    url = declared(root)
+    return (remote(root) or url) if url == PLACEHOLDER else url
 
 
 def home(root: Path) -> str | None:
@@ -92,11 +92,11 @@ def adopt(root: Path) -> bool:
     Returns:
         Whether anything was written.
     """
-    here, there = declared(root), address(root)
+    old, new = declared(root), address(root)
     files = [root / "_config.yml", root / "CITATION.cff", *(root / "notebooks").glob("*.py")]
-    for path in files if there != here else ():
-        write_atomically(path, path.read_text(encoding="utf-8").replace(here, there))
-    return there != here
+    for path in files if new != old else ():
+        write_atomically(path, path.read_text(encoding="utf-8").replace(old, new))
+    return new != old
 
 
 def configuration(root: Path) -> str:

@@ -97,7 +97,7 @@ def token_sets(
     classes, which it cannot compile, are left as they are.
     """
     found = []
-    # with three contexts or fewer `_Streams` could confuse their axis with another
+    # `_Streams` finds the axis of contexts by its length, and classes have axes of two and three before it
     together = compiled and batch_size > 3
     for key, alike in itertools.groupby(rows, _law_and_classes if together else lambda row: None):
         if key is None:

@@ -268,6 +268,7 @@ class Sweep:
                 int(_SHARE * torch.cuda.get_device_properties(device).total_memory) // size
             )
         groups = self._groups(max_numbers)
+        # units stand in the order of their stacks
         self.places = [index for rows in groups for row in rows for index in row]
         self.shapes = [matrix.shape for matrix in starts]
         begin = np.concatenate([starts[index].ravel() for index in self.places])
@@ -307,6 +308,7 @@ class Sweep:
         # sets of equally many units have arrays of one shape
         alike = defaultdict(list)
         for (kind, *_), row in sets.items():
+            # the last part of a kind is whether its units are compiled
             # Loops take a row whole. Otherwise a batch has dim + len(chunk) numbers for each token.
             looped = on_cpu and kind[-1]
             for chunk in _chunks(

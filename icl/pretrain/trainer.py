@@ -186,7 +186,7 @@ def train_grid(
     }
     shared_rate: Any = learning_rate
     if sequence(learning_rate) is not None:
-        # each unit has its own rate, so the shared one is not used
+        # each unit has its own rate, so the shared one is not used, but has to be valid
         given["learning_rate"], shared_rate = learning_rate, 0.05
     lists = {name: sequence(value) for name, value in given.items()}
     lengths = {name: len(value) for name, value in lists.items() if value is not None}

@@ -92,7 +92,7 @@ def nearest_neighbor_risk(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Ri
     half = (task.dim - 1) / 2
 
     def bias(step: float) -> Array:
-        # the density exp(u - exp(u)) is below rounding for other u
+        # the density of u, exp(u - exp(u)), is below rounding elsewhere
         u = np.arange(-75.0, 4.5, step)
         mass = -np.expm1(-np.exp(u) / n[..., None])
         theta = 2 * np.arcsin(np.sqrt(betaincinv(half, half, mass)))

@@ -233,12 +233,13 @@ def _polish(
         """Return the move of the gap, and the risk; the gap enters (1 - w)^2 without rounding of w."""
         bias, c, bias_w, c_w, shrunk, _ = query_means(dim, w, n, **rule)
         kept = 1 - shrunk
-        # the slope without the part that vanishes at w = 1, which follows from the gap
+        # `kept` is E r^2 (1 - C) / d; the gap gives the part 2 (w - 1) kept of the slope without rounding
         rest = bias_w + variance * c_w - 2 * (w - 1) * kept
         return (rest - 2 * gap * kept) / curvature, bias + variance * c
 
     for _ in range(3):
         move, _ = step()
+        # the smaller of gap and w has more digits, and gives the other
         near, gap, w = w > 0.5, gap + move, w - move
         gap, w = np.where(near, gap, 1 - w), np.where(near, 1 - gap, w)
     (move, risk), (coarse_move, _) = step(), step(**_COARSE)

@@ -157,6 +157,7 @@ def optimal_heads(task: Zonal, n: float, noise_std: float, heads: int = 2) -> He
     best = optimal_window(task, n, noise_std)
     if np.ndim(best.w):
         raise ValueError(f"n and noise_std have shape {np.shape(best.w)}: must be one number each")
+    # the best single window may be zero, which cannot be the scale of a grid
     variance, scale = float(noise_std) ** 2, max(float(best.w), 0.5)
     rough = Moments(task, float(n), _SEARCH)
 

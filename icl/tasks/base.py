@@ -315,6 +315,7 @@ def draw_function(task: Task, rng: Rng, count: int) -> Function:
 
 
 def _check_values(task: Task, function: Function, x: torch.Tensor) -> torch.Tensor:
+    """Return the values of a user-defined function at covariates, checked."""
     from icl.pytorch import torch
 
     given: Any = function(x.double().cpu()) if callable(function) else function

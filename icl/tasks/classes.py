@@ -130,8 +130,9 @@ class ReLU(Zonal):
         # f = (l1-l2)/2 q.x + (l1+l2)/2 |q.x| + b: degree 1 and, from |q.x|, the even degrees.
         # Rodrigues' formula gives E[|t| P_{l+2}] / E[|t| P_l] = -(l-1) / (l+d+1).
         degree = integer(degree, "degree", 0, MAX_DEGREE)
-        # the scale is the mean of ((l1 +- l2) / 2)^2
+        # the scale is the mean of ((l1 +- l2) / 2)^2, so that a_0 is scale E[|t|]^2, and a_1 is scale / d
         d, scale = self.dim, self.lipschitz**2 / 6
+        # a[i] is the coefficient of degree 2 i
         even = np.arange(0.0, _last_degree(d, degree) + 1, 2)
         # the growth from degree 0 to 2 is N_2
         growth = np.concatenate([[(d + 2) * (d - 1) / 2], _multiplicity_growth(d, even[1:-1])])
@@ -141,7 +142,7 @@ class ReLU(Zonal):
         out = np.zeros(degree)
         out[1::2] = a[1 : degree // 2 + 1]
         out[:1] = scale / d
-        # degree 1 is among the later ones of degree 0
+        # if no coefficient is asked for, a_1 is a later one, too
         later_linear = scale / d if degree == 0 else 0.0
         return out, float(a[degree // 2 + 1 :][::-1].sum() + rest + later_linear)
 

@@ -33,7 +33,7 @@ def multiplicity(dim: int, degree: int) -> Array:
 
 
 def harmonics(dim: int, degree: NDArray[np.int_], cosine: Array) -> Array:
-    """Return ``sqrt(N_l) P_l(cosine)``, zonal harmonics of mean square one: row i of the degree i's.
+    """Return ``sqrt(N_l) P_l(cosine)``, zonal harmonics of mean square one: row i of ``degree[i]``.
 
     N_l grows beyond all floats, and P_l is as small where most of the sphere is. So the recurrence is that of
     the product p_l, ``t p_(l-1) = b_l p_l + b_(l-1) p_(l-2)``. Degrees are (m,), cosines (m, k).

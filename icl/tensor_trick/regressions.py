@@ -114,8 +114,8 @@ def _blocks(
     block = BLOCK if A1.device.type == "cpu" else BLOCK_GPU
     leading = (part.shape[:-2] for part in (A1, A2, X, B, V) if part is not None)
     problems = math.prod(torch.broadcast_shapes(*leading))  # type: ignore[no-untyped-call]
-    row = problems * A2.shape[-2] * A1.element_size()
-    height = max(1, block // max(1, row))
+    row_bytes = problems * A2.shape[-2] * A1.element_size()
+    height = max(1, block // max(1, row_bytes))
     return [slice(start, start + height) for start in range(0, A1.shape[-2], height)]
 
 

@@ -64,11 +64,11 @@ def line(record: Mapping[str, Any]) -> str:
 def lacking(record: Mapping[str, Any]) -> list[str]:
     """List the parts of a card without a case: readings, the situations where they hold, the control."""
     ours, *_ = record["readings"]
-    some = {ours: record["cases"], **record["other_readings"]}
-    some |= {f"where it holds: {name}": cases for name, cases in record["holding"].items()}
+    parts = {ours: record["cases"], **record["other_readings"]}
+    parts |= {f"where it holds: {name}": cases for name, cases in record["holding"].items()}
     if record["control"]:
-        some["the control"] = record["control_cases"]
-    return [name for name, cases in some.items() if not cases]
+        parts["the control"] = record["control_cases"]
+    return [name for name, cases in parts.items() if not cases]
 
 
 def refusal(reading: str) -> str:
@@ -100,23 +100,28 @@ def _name_origin(claim: Claim) -> str:
     if not claim.quote:
         return ""
     key, _, line = claim.place.partition(":")
-    place, who = f"{SOURCES[key].name}, line {line}", str(claim.authority)
+    place = f"{SOURCES[key].name}, line {line}"
+    who = str(claim.authority)
     # Some words of authors are known to us only from notes on other papers.
-    known = (
-        ", found among the " if claim.authority in OWN and place.startswith("formulas") else ": "
-    )
-    return place if place.startswith(who) else f"{who}{known}{place}"
+    among_notes = claim.authority in OWN and place.startswith("formulas")
+    link = ", found among the " if among_notes else ": "
+    return place if place.startswith(who) else f"{who}{link}{place}"
 
 
 def spread(case: Mapping[str, Any], enclosed: bool = False) -> str:
-    """Format a case's interval: as plus-minus where it is an error, else (`enclosed`) by its ends."""
+    """Format a case's interval: an error as plus-minus unless ``enclosed``, another interval by its ends.
+
+    A number that a search found is *attained*, and its interval ends where a proof ends it.
+    """
     measured, low, high = map(float, (case["measured"], *case["interval"]))
     half = (high - low) / 2
     if case["kind"] == "found":
+        # The other end is the number itself.
         end, side = (low, "less") if low < measured else (high, "more")
         return "attained" + (
             f", no {side} than {format_number(end, '.4g')} by proof" if math.isfinite(end) else ""
         )
+    # Plus-minus says an interval only if the number is in the middle of it.
     if (
         case["samples"] is None
         and not enclosed
@@ -149,6 +154,7 @@ def decisive(cases: Cases, must: str = "agrees", which: str = "outcome") -> str:
         key=lambda one: _measure_distance(one, permits, worst),
     )
     ends, measured = case[permits], case["measured"]
+    # The number has as many digits as tell it from the ends of what is permitted.
     digits = next(
         (d for d in range(4, 12) if format_number(measured, f".{d}g") not in _format_ends(ends, d)),
         12,
@@ -173,12 +179,14 @@ def _format_ends(ends: Sequence[float | str], digits: int) -> list[str]:
 
 def _measure_distance(case: Mapping[str, Any], permits: str, outcome: str) -> float:
     """Return how far the interval of a case lies outside the permitted range, or inside it if it agrees."""
-    (low, high), (first, last) = map(float, case["interval"]), map(float, case[permits])
+    low, high = map(float, case["interval"])
+    least, most = map(float, case[permits])
     if outcome == "agrees":
-        return min(low - first, last - high)
+        return min(low - least, most - high)
     if outcome == "contradicts":
+        # The distance of the two ranges is that of their nearest ends.
         low, high = high, low
-    return max(first - low if low < first else 0.0, high - last if high > last else 0.0)
+    return max(least - low if low < least else 0.0, high - most if high > most else 0.0)
 
 
 def agreement(cases: Cases, which: str = "outcome") -> str:
@@ -201,6 +209,7 @@ def contradiction(cases: Cases, main: bool = False) -> str:
     lows = [low for low, _ in ranges if math.isfinite(low)]
     highs = sorted(high for _, high in ranges if math.isfinite(high))
     same = len(ranges) == 1
+    # Each range has two ends.
     if len(lows) == len(highs) == len(ranges):
         first, last = interval(ranges[0]), interval(ranges[-1])
         if same and lows == highs:
@@ -225,10 +234,10 @@ def contradiction(cases: Cases, main: bool = False) -> str:
             # Where a limit holds for some cases only, the sentence names them.
             if lows and highs and not same:
                 limited = [r for r in cases if math.isfinite(float(r["permitted"][end]))]
-                one = len(limited) == 1
+                single = len(limited) == 1
                 text += (
                     f" at one setting ({limited[0]['name']})"
-                    if one
+                    if single
                     else f" at any of {len(limited)} settings"
                 )
             said.append(text)

@@ -184,9 +184,9 @@ class Choice:
 
 def _write_standing(given: object) -> str:
     """Write ``{known: Nair 2025}`` in words; "new" is as far as we know."""
-    ((novelty, why),) = (
-        given.items() if isinstance(given, dict) and len(given) == 1 else (("", given),)
-    )
+    novelty, why = "", given
+    if isinstance(given, dict) and len(given) == 1:
+        ((novelty, why),) = given.items()
     if novelty not in STANDING or not isinstance(why, str):
         raise ValueError(f"needs one of {', '.join(STANDING)}, with a text, not {given!r}")
     return f"{STANDING[novelty]} {why}"
@@ -330,15 +330,15 @@ def registry() -> dict[str, Claim]:
     return load(FOLDER)
 
 
-def find(claim: str) -> Claim:
+def find(claim_id: str) -> Claim:
     """Return the claim of an id; BadInput, naming similar ids, if it is unknown."""
     found = registry()
-    if claim not in found:
-        close = difflib.get_close_matches(claim, list(found)) or ["an id of book/claims/*.yml"]
+    if claim_id not in found:
+        close = difflib.get_close_matches(claim_id, list(found)) or ["an id of book/claims/*.yml"]
         raise BadInput(
-            f"claim {claim!r}: there is none of this id; must be e.g. {' or '.join(close)}"
+            f"claim {claim_id!r}: there is none of this id; must be e.g. {' or '.join(close)}"
         )
-    return found[claim]
+    return found[claim_id]
 
 
 def load(folder: Path) -> dict[str, Claim]:
@@ -349,10 +349,12 @@ def load(folder: Path) -> dict[str, Claim]:
     """
     found: dict[str, Claim] = {}
     for path in sorted(folder.glob("paper*.yml")):
-        for name, claim in _read_file(path).items():
-            if name in found:
-                raise ValueError(f"{claim.where}: the id {name} is taken by {found[name].where}")
-            found[name] = claim
+        for claim_id, claim in _read_file(path).items():
+            if claim_id in found:
+                raise ValueError(
+                    f"{claim.where}: the id {claim_id} is taken by {found[claim_id].where}"
+                )
+            found[claim_id] = claim
     return found
 
 
@@ -369,7 +371,8 @@ class _Loader(yaml.CSafeLoader):  # type: ignore[misc]
 
 
 def _read_file(path: Path) -> dict[str, Claim]:
-    place, root = f"book/claims/{path.name}", None
+    file = f"book/claims/{path.name}"
+    root = None
     loader = _Loader(path.read_text(encoding="utf-8"))
     try:
         root = loader.get_single_node() or yaml.MappingNode("tag:yaml.org,2002:map", [])
@@ -379,15 +382,16 @@ def _read_file(path: Path) -> dict[str, Claim]:
                 source, _, _ = str(entry.get("place", "")).partition(":")
                 known = SOURCES[source].authority if source in SOURCES else None
                 entry["authority"] = known if source else Authority.BOOK
-            entry |= {"id": key.value, "where": f"{place}:{key.start_mark.line + 1}"}
+            entry |= {"id": key.value, "where": f"{file}:{key.start_mark.line + 1}"}
         return _ENTRIES.validate_python(entries)
     except yaml.MarkedYAMLError as error:
         problems = [(error.problem_mark.line + 1, error.problem)]
+    # The file or an entry of it is not a mapping.
     except AttributeError:
         problems = [(1, "an id and a mapping are needed for each claim")]
     except ValidationError as error:
         problems = [(_find_line(root, e["loc"]), _explain_error(e)) for e in error.errors()]
-    raise ValueError("\n".join(f"{place}:{line}: {said}" for line, said in problems))
+    raise ValueError("\n".join(f"{file}:{line}: {said}" for line, said in problems))
 
 
 def _find_line(node: yaml.Node, steps: Sequence[int | str]) -> int:

@@ -151,8 +151,8 @@ def attained_cases(
     proved_high = measured
     if low is None:
         proved_high = _read_numbers(frame, math.inf if high is None else high)
-    first, last, notes = _enclose_attained(measured, proved_low, proved_high)
-    return _make_cases(frame, measured, first, last, value, labels, name, "found", notes)
+    low_ends, high_ends, notes = _enclose_attained(measured, proved_low, proved_high)
+    return _make_cases(frame, measured, low_ends, high_ends, value, labels, name, "found", notes)
 
 
 def sampled_cases(
@@ -185,13 +185,14 @@ def sampled_cases(
         middle, low, high, miss = (
             float(v) for v in median_interval(group[value].to_numpy(dtype=float))
         )
-        (some,) = _read_labels(group.head(1), labels)
+        # All rows of the group have the same labels.
+        (case_labels,) = _read_labels(group.head(1), labels)
         out.append(
             Case(
-                _name_case(some, name) or value,
+                _name_case(case_labels, name) or value,
                 middle,
                 (low, high),
-                some,
+                case_labels,
                 len(group),
                 "sampled",
                 miss,
@@ -241,9 +242,9 @@ def _make_cases(
         notes or [""] * len(frame),
         strict=True,
     )
-    for labels_here, number, first, last, note in rows:
-        name_here = (_name_case(labels_here, name) or value) + note
-        made.append(Case(name_here, number, (first, last), labels_here, kind=kind))
+    for case_labels, number, case_low, case_high, note in rows:
+        case_name = (_name_case(case_labels, name) or value) + note
+        made.append(Case(case_name, number, (case_low, case_high), case_labels, kind=kind))
     return made
 
 
@@ -255,16 +256,16 @@ def _enclose_attained(
     A found number is attained, so that its interval has it even where a proof says otherwise.
     """
     notes = []
-    first, last = low.copy(), high.copy()
+    low_ends, high_ends = low.copy(), high.copy()
     for i, x in enumerate(measured):
         proved = low[i] if x < low[i] else high[i] if x > high[i] else x
         beyond = abs(x - proved) > ROUNDING * max(1.0, abs(proved))
         notes.append(f", beyond the proved {proved:.6g}" if beyond else "")
         if x < low[i]:
-            first[i] = -math.inf if beyond else x
+            low_ends[i] = -math.inf if beyond else x
         if x > high[i]:
-            last[i] = math.inf if beyond else x
-    return first, last, notes
+            high_ends[i] = math.inf if beyond else x
+    return low_ends, high_ends, notes
 
 
 def _read_labels(frame: pd.DataFrame, labels: list[str]) -> list[dict[str, Any]]:
@@ -319,5 +320,5 @@ def flat(evidence: Evidence, columns: Mapping[str, Any]) -> Iterator[Case]:
         make = sampled_cases if "samples" in columns else exact_cases
         yield from make(evidence, **columns)
     else:
-        for some in evidence:
-            yield from flat(some, columns)
+        for part in evidence:
+            yield from flat(part, columns)

@@ -100,22 +100,22 @@ def decide(claim: Claim, evidence: Mapping[str, Any]) -> JsonObject:
     if claim.rule is None:
         raise ValueError(f"claim {claim.id} is {claim.expected}: {claim.why_not}")
     ours, controls = (list(map(from_data, evidence[k] or ())) for k in ("cases", "control"))
-    given, shown = (
+    of_readings, of_situations = (
         {key: list(map(from_data, some)) for key, some in evidence[k].items()}
         for k in ("readings", "could")
     )
-    _check_offer(claim, evidence["control"] is not None, controls, given, shown)
+    _check_offer(claim, evidence["control"] is not None, controls, of_readings, of_situations)
 
-    fixed = claim.corrected_rule
-    cases = {OURS: [_judge_case(claim, case, claim.rule, fixed) for case in ours]}
+    corrected = claim.corrected_rule
+    cases = {OURS: [_judge_case(claim, case, claim.rule, corrected) for case in ours]}
     holding: dict[str, list[JsonObject]] = {}
     for alternative in claim.alternatives:
         rule = alternative.rule or claim.rule
-        mine = given.get(alternative.key, ours)
-        cases[alternative.name] = [_judge_case(claim, case, rule) for case in mine]
+        own_cases = of_readings.get(alternative.key, ours)
+        cases[alternative.name] = [_judge_case(claim, case, rule) for case in own_cases]
         if alternative.could:
             holding[alternative.name] = [
-                _judge_case(claim, case, rule) for case in shown[alternative.key]
+                _judge_case(claim, case, rule) for case in of_situations[alternative.key]
             ]
     for name, some in [*cases.items(), *holding.items()]:
         _check_ranges(claim, name, [case["permitted"] for case in some])
@@ -123,7 +123,7 @@ def decide(claim: Claim, evidence: Mapping[str, Any]) -> JsonObject:
     refused = [
         a.name
         for a in claim.alternatives
-        if given.get(a.key)
+        if of_readings.get(a.key)
         and _combine(cases[a.name]) == CONTRADICTS
         and (not a.could or _combine(holding[a.name]) != AGREES)
     ]
@@ -160,22 +160,22 @@ def _check_offer(
     claim: Claim,
     has_control: bool,
     controls: Sequence[Case],
-    given: Mapping[str, Sequence[Case]],
-    shown: Mapping[str, Sequence[Case]],
+    of_readings: Mapping[str, Sequence[Case]],
+    of_situations: Mapping[str, Sequence[Case]],
 ) -> None:
     """Raise ValueError unless the evidence has what the claim's control and readings need, and no more."""
     if (controls and not claim.control) or (claim.control and not has_control):
         raise ValueError(
             f"claim {claim.id}: control cases go with a control in words, and only with it"
         )
-    if unknown := given.keys() - {a.key for a in claim.alternatives}:
+    if unknown := of_readings.keys() - {a.key for a in claim.alternatives}:
         raise ValueError(f"claim {claim.id}: no alternative has the key {min(unknown)!r}")
     for alternative in claim.alternatives:
-        if alternative.rule is None and alternative.key not in given:
+        if alternative.rule is None and alternative.key not in of_readings:
             raise ValueError(
                 f"claim {claim.id}: cases of the reading {alternative.key!r} are missing"
             )
-    if apart := {a.key for a in claim.alternatives if a.could} ^ shown.keys():
+    if apart := {a.key for a in claim.alternatives if a.could} ^ of_situations.keys():
         raise ValueError(
             f"claim {claim.id}: cases in which the reading {min(apart)!r} holds go with "
             "words for them (could), and only with them"
@@ -185,9 +185,10 @@ def _check_offer(
 def _check_ranges(claim: Claim, name: str, permitted: Sequence[Range]) -> None:
     """Raise ValueError if a reading permits every number or none in one of its cases."""
     finite_ends = {sum(map(math.isfinite, ends)) for ends in permitted}
+    # An end that is finite in some cases only permits everything on its side in the others.
     if 0 in finite_ends or finite_ends == {1, 2}:
         raise ValueError(f"claim {claim.id}: the reading {name!r} permits everything in some cases")
-    if any(first > last for first, last in permitted):
+    if any(least > most for least, most in permitted):
         raise ValueError(f"claim {claim.id}: the reading {name!r} permits nothing in some cases")
 
 
@@ -233,11 +234,11 @@ def _measure_room(claim: Claim, cases: Sequence[JsonObject]) -> JsonObject:
     distances: list[float] = []
     if _combine(cases, _find_ending(claim)) == AGREES:
         for case in cases:
-            first, last = case[f"permitted{_find_ending(claim)}"]
-            if math.isfinite(first) and math.isfinite(last):
-                limits.append(_find_detection_limit(case["interval"], (first, last)))
+            least, most = case[f"permitted{_find_ending(claim)}"]
+            if math.isfinite(least) and math.isfinite(most):
+                limits.append(_find_detection_limit(case["interval"], (least, most)))
             else:
-                bound = first if math.isfinite(first) else last
+                bound = least if math.isfinite(least) else most
                 distances.append(abs(case["measured"] - bound))
     return {
         "detects": (min(limits), max(limits)) if limits else None,
@@ -284,6 +285,7 @@ def _explain_verdict(
         verdict is Verdict.OPEN and not {AGREES, CONTRADICTS} <= found
     )
     word = UNDECIDED if unclear else CONTRADICTS
+    # All readings are contradicted, so that the correction alone is undecided.
     if word not in found:
         return f"the correction is unclear: {decisive(cases[OURS], which='outcome_corrected')}"
     those = [name for name, outcome in outcomes.items() if outcome == word]
@@ -299,12 +301,12 @@ def _find_detection_limit(interval: Range, permitted: Range) -> float:
     """Return the size from which an error of either sign would have shown, for a number between two ends.
 
     An error moves the interval of the number, and shows once all of it lies beyond an end: upwards beyond the
-    last permitted value, downwards beyond the first. The larger of the two moves counts.
+    largest permitted value, downwards beyond the smallest. The larger of the two moves counts.
     """
     low, high = interval
-    first, last = permitted
-    upwards = last - low
-    downwards = high - first
+    least, most = permitted
+    upwards = most - low
+    downwards = high - least
     return max(0.0, upwards, downwards)
 
 
@@ -335,14 +337,15 @@ def _judge_case(claim: Claim, case: Case, rule: Rule, corrected: Rule | None = N
 
 
 def _compare(case: Case, permitted: Range) -> str:
-    (low, high), (first, last) = case.interval, permitted
-    if high < first or low > last:
+    low, high = case.interval
+    least, most = permitted
+    if high < least or low > most:
         return CONTRADICTS
-    return AGREES if first <= low and high <= last else UNDECIDED
+    return AGREES if least <= low and high <= most else UNDECIDED
 
 
-def _combine(cases: Sequence[JsonObject], which: str = "") -> str:
-    found = [case[f"outcome{which}"] for case in cases] or [UNDECIDED]
+def _combine(cases: Sequence[JsonObject], ending: str = "") -> str:
+    found = [case[f"outcome{ending}"] for case in cases] or [UNDECIDED]
     return next((word for word in (CONTRADICTS, UNDECIDED) if word in found), AGREES)
 
 

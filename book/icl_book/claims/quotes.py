@@ -105,7 +105,7 @@ class Paper:
                     differs.append(said or f"“{piece.strip()}” is elsewhere")
                 likeness = min(likeness, NEARLY)
             spans.append((likeness, start))
-        likeness = min(some for some, _ in spans)
+        likeness = min(likeness for likeness, _ in spans)
         where = f"{self.name}, {self._name_place(spans[0][1])}"
         return Found(likeness, where, "; ".join(differs))
 
@@ -147,9 +147,9 @@ def _name_differences(quote: str, passage: str) -> str:
     said = []
     for step in steps:
         if step.tag != "equal":
-            mine = " ".join(ours[step.src_start : step.src_end])
-            other = " ".join(theirs[step.dest_start : step.dest_end])
-            said.append(f"“{mine}” is “{other}”")
+            in_quote = " ".join(ours[step.src_start : step.src_end])
+            in_passage = " ".join(theirs[step.dest_start : step.dest_end])
+            said.append(f"“{in_quote}” is “{in_passage}”")
     return ", ".join(said)
 
 
@@ -170,7 +170,7 @@ def compare(files: Sequence[str], paper: str = "") -> list[str]:
     for claim in registry().values():
         if not claim.quote or paper not in ("", claim.paper):
             continue
-        best = max((one.find(claim.quote) for one in papers), key=lambda f: f.likeness)
+        best = max((candidate.find(claim.quote) for candidate in papers), key=lambda f: f.likeness)
         start = f"{claim.id} ({claim.place})"
         if best.likeness == 100:
             lines["found"].append(f"found: {start}: {best.where}")

@@ -54,8 +54,8 @@ class Amount:
     spec: Any
 
     def __post_init__(self) -> None:
-        for one in _list_ends(self.spec):
-            _evaluate(one, ANY)
+        for option in _list_options(self.spec):
+            _evaluate(option, ANY)
 
     def __call__(self, labels: Mapping[str, Any]) -> float:
         return float(_evaluate(_choose(self.spec, labels), labels))
@@ -72,8 +72,8 @@ class Rule:
     spec: Any
 
     def __post_init__(self) -> None:
-        for one in _list_ends(self.spec):
-            keys = set(one) if isinstance(one, Mapping) else set()
+        for ends in _list_options(self.spec):
+            keys = set(ends) if isinstance(ends, Mapping) else set()
             if keys - {"tolerance"} not in (
                 {"at_least"},
                 {"at_most"},
@@ -81,25 +81,25 @@ class Rule:
                 {"equals"},
             ):
                 raise ValueError(
-                    f"{one!r} has not at_least, at_most, both or equals, and at most a tolerance"
+                    f"{ends!r} has not at_least, at_most, both or equals, and at most a tolerance"
                 )
-            for part in one.values():
+            for part in ends.values():
                 Amount(part)
 
     def __call__(self, labels: Mapping[str, Any]) -> tuple[float, float]:
-        one = _choose(self.spec, labels)
-        low = Amount(one.get("at_least", one.get("equals", -math.inf)))(labels)
-        high = Amount(one.get("at_most", one.get("equals", math.inf)))(labels)
-        tolerance = Amount(one.get("tolerance", 0))(labels)
+        ends = _choose(self.spec, labels)
+        low = Amount(ends.get("at_least", ends.get("equals", -math.inf)))(labels)
+        high = Amount(ends.get("at_most", ends.get("equals", math.inf)))(labels)
+        tolerance = Amount(ends.get("tolerance", 0))(labels)
         return low - tolerance, high + tolerance
 
 
-def _list_ends(spec: Any) -> Iterator[Any]:
-    """Yield the ends of a choice by a label; anything else is its own end."""
+def _list_options(spec: Any) -> Iterator[Any]:
+    """Yield what a choice by a label leads to, whatever the labels; anything else is its only option."""
     if isinstance(spec, Mapping) and "by" in spec:
         _evaluate(spec["by"], ANY)
-        for one in [one for key, one in spec.items() if key != "by"]:
-            yield from _list_ends(one)
+        for option in [option for key, option in spec.items() if key != "by"]:
+            yield from _list_options(option)
     else:
         yield spec
 
@@ -115,19 +115,19 @@ def _choose(spec: Any, labels: Mapping[str, Any]) -> Any:
     return spec
 
 
-def _evaluate(one: Any, labels: Mapping[str, Any]) -> Any:
-    if isinstance(one, bool) or not isinstance(one, str | int | float):
-        raise ValueError(f"{one!r} is no number, no arithmetic and no choice by a label")
-    if not isinstance(one, str):
-        return one
+def _evaluate(amount: Any, labels: Mapping[str, Any]) -> Any:
+    if isinstance(amount, bool) or not isinstance(amount, str | int | float):
+        raise ValueError(f"{amount!r} is no number, no arithmetic and no choice by a label")
+    if not isinstance(amount, str):
+        return amount
     try:
         # The code has neither attributes nor text, and its only names are labels and `FUNCTIONS`.
-        return eval(_compile_arithmetic(one), {"__builtins__": {}} | FUNCTIONS, labels)
+        return eval(_compile_arithmetic(amount), {"__builtins__": {}} | FUNCTIONS, labels)
     except NameError as error:
         has = f"the case has {list(labels)}"
         raise ValueError(f"the rule needs the label {error.name!r}; {has}") from None
     except (SyntaxError, TypeError):
-        raise ValueError(f"{one!r} is no arithmetic with numbers and labels") from None
+        raise ValueError(f"{amount!r} is no arithmetic with numbers and labels") from None
 
 
 @cache

@@ -105,15 +105,16 @@ def _choose_height(ax: Axes, highest: float) -> float:
     # A panel of equal scales keeps its shape, and does not exceed its size in the wide drawing.
     if ax.get_aspect() != "auto":
         return min(height, float(box.height) / ax.figure.dpi)
-    rows = [text.get_text().count("\n") + 1 for text in ax.get_yticklabels()]
+    line_counts = [text.get_text().count("\n") + 1 for text in ax.get_yticklabels()]
     return max(
-        min(max(height, MIN_PANEL_HEIGHT), highest), LINE_HEIGHT * max(rows, default=0) * len(rows)
+        min(max(height, MIN_PANEL_HEIGHT), highest),
+        LINE_HEIGHT * max(line_counts, default=0) * len(line_counts),
     )
 
 
 def _write_labels(figure: Figure) -> None:
     """Write labels of lines again, as sizes have changed, and legends and long labels below the panels."""
-    below = _remove_legends(figure)
+    legend = _remove_legends(figure)
     if any(text.get_label() == plots.AT_END for ax in figure.axes for text in ax.texts):
         # The layout with these labels says how much room they have.
         figure.draw_without_rendering()
@@ -122,11 +123,11 @@ def _write_labels(figure: Figure) -> None:
             _make_higher(figure, ends)
             plots.label_ends(*ends)
         else:
-            below |= {name: line for ax in ends for name, line in plots.labeled(ax)}
+            legend |= {name: line for ax in ends for name, line in plots.labeled(ax)}
     if (free := _remove_labels(figure, plots.BESIDE)) and not plots.beside(*free):
-        below |= {name: line for ax in free for name, line in plots.labeled(ax)}
-    if below:
-        plots.legend_below(figure, below)
+        legend |= {name: line for ax in free for name, line in plots.labeled(ax)}
+    if legend:
+        plots.legend_below(figure, legend)
 
 
 def _remove_legends(figure: Figure) -> dict[str, Any]:
@@ -169,24 +170,24 @@ def _write_names(ax: Axes, cells: dict[tuple[int, int], list[Axes]], row: int, c
     """Give a panel the names that it shared with the first of its row and the ends of its column."""
     if not ax.axison:
         return
-    left = [cells[place][0] for place in sorted(cells) if place[0] == row]
-    below = [cells[place][0] for place in sorted(cells) if place[1] == column]
-    at = left.index(ax), below.index(ax)
-    names = [other.get_ylabel() for other in left[at[0] :: -1]]
-    ax.set_ylabel(next(filter(None, names), ""))
-    names = [other.get_xlabel() for other in below[at[1] :]]
-    ax.set_xlabel(next(filter(None, names), ""))
+    in_row = [cells[place][0] for place in sorted(cells) if place[0] == row]
+    in_column = [cells[place][0] for place in sorted(cells) if place[1] == column]
+    # A name is taken from the nearest panel that has one: to the left, below, or above.
+    left = in_row[in_row.index(ax) :: -1]
+    below = in_column[in_column.index(ax) :]
+    above = in_column[in_column.index(ax) :: -1]
+    ax.set_ylabel(next(filter(None, (other.get_ylabel() for other in left)), ""))
+    ax.set_xlabel(next(filter(None, (other.get_xlabel() for other in below)), ""))
     # A grid writes a shared title at the head of its column only.
-    if len(left) > 1 and not ax.get_title():
-        names = [other.get_title() for other in below[at[1] :: -1]]
-        ax.set_title(next(filter(None, names), ""))
+    if len(in_row) > 1 and not ax.get_title():
+        ax.set_title(next(filter(None, (other.get_title() for other in above)), ""))
     if len(ax.get_shared_x_axes().get_siblings(ax)) > 1:
-        _show_tick_labels(ax.xaxis, below[-1].xaxis, "labelbottom")
+        _show_tick_labels(ax.xaxis, in_column[-1].xaxis, "labelbottom")
     if len(ax.get_shared_y_axes().get_siblings(ax)) > 1:
-        _show_tick_labels(ax.yaxis, left[0].yaxis, "labelleft")
+        _show_tick_labels(ax.yaxis, in_row[0].yaxis, "labelleft")
 
 
 def _show_tick_labels(axis: Axis, shown: Axis, side: str) -> None:
     for which in ("major", "minor"):
-        here = shown.get_tick_params(which=which).get(side, which == "major")
-        axis.set_tick_params(which=which, **{side: here})
+        visible = shown.get_tick_params(which=which).get(side, which == "major")
+        axis.set_tick_params(which=which, **{side: visible})

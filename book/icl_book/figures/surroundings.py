@@ -56,10 +56,10 @@ def surroundings(
     frame = np.array([east, np.cross(up, east), up])
     along = (np.arange(STRIPS) + 0.5) * 2 / STRIPS - 1
     width = 2 * SIZE / STRIPS
-    right, above = np.meshgrid(along, -along)
-    distance = np.hypot(right, above)
+    right, upward = np.meshgrid(along, -along)
+    distance = np.hypot(right, upward)
     x, y, z = frame @ known.T
-    around = np.arccos(z.clip(-1, 1))
+    angle_to_star = np.arccos(z.clip(-1, 1))
     # An angle gives even a place at the star itself a direction.
     bearing = np.arctan2(x, y)
     direction = np.array([np.sin(bearing), -np.cos(bearing)])
@@ -69,15 +69,15 @@ def surroundings(
         angle = distance * reach / radius
         # The number of strips is even, so that no middle hits the star, where this would be 0 / 0.
         sideways = np.sin(angle) / distance
-        grid = np.stack([sideways * right, sideways * above, np.cos(angle)], -1) @ frame
+        grid = np.stack([sideways * right, sideways * upward, np.cos(angle)], -1) @ frame
         parts = []
-        for name, of in shaded.items():
-            inside = np.pad(of(grid) & (distance <= 1), [(0, 0), (1, 1)])
+        for name, is_shaded in shaded.items():
+            inside = np.pad(is_shaded(grid) & (distance <= 1), [(0, 0), (1, 1)])
             # A strip begins where this is 1, and ends where it is -1.
             edges = np.diff(inside.astype(int), axis=1)
-            rows, first = np.nonzero(edges == 1)
-            _, last = np.nonzero(edges == -1)
-            runs = zip(rows, first, last, strict=True)
+            rows, begins = np.nonzero(edges == 1)
+            _, ends = np.nonzero(edges == -1)
+            runs = zip(rows, begins, ends, strict=True)
             path = "".join(
                 f"M{a * width - SIZE:g} {(row + 0.5) * width - SIZE:g}H{b * width - SIZE:g}"
                 for row, a, b in runs
@@ -86,11 +86,13 @@ def surroundings(
             parts.append(_mark_stops(part, {"map": [name]}, start))
         for n, fewer in zip(counts, [0, *counts], strict=False):
             new = slice(fewer, n)
-            near = around[new] * radius < reach
-            places = direction[:, new][:, near] * around[new][near] * radius / reach * SIZE
+            on_map = angle_to_star[new] * radius < reach
+            places = (
+                direction[:, new][:, on_map] * angle_to_star[new][on_map] * radius / reach * SIZE
+            )
             dots = "".join(f"M{a:.1f} {b:.1f}h0" for a, b in places.T)
-            when = {"n": [m for m in counts if m >= n]}
-            parts.append(_mark_stops(f'<path class="known" d="{dots}"/>', when, start))
+            stops = {"n": [m for m in counts if m >= n]}
+            parts.append(_mark_stops(f'<path class="known" d="{dots}"/>', stops, start))
         scale = SIZE / reach
         circles = "".join(
             f'<circle class="{name}" data-scale="{scale:.6g}" r="{scale * float(str(start["best"])):.1f}"/>'

@@ -202,7 +202,7 @@ class Folded:
     lipschitz: float
 
     def sample(self, rng: Rng, count: int) -> Function:
-        """Draw that many functions."""
+        """Draw ``count`` functions."""
         g = Affine(self.dim, self.lipschitz).sample(rng, count)
         return lambda x: g(x.abs())
 
@@ -262,21 +262,23 @@ def restrict_to_cap(x: Tensor, limit: float, u: ArrayLike) -> Tensor:
     a = (x.shape[-1] - 1) / 2
     t = torch.from_numpy(2 * betaincinv(a, a, u * betainc(a, a, (1 + limit) / 2)) - 1).unsqueeze(-1)
     query = x[..., -1:, :]
-    rest = normalize(x[..., :-1, :] - (x[..., :-1, :] * query).sum(-1, keepdim=True) * query)
-    return torch.cat([t * query + (1 - t**2).clamp(min=0).sqrt() * rest, query], -2)
+    orthogonal = normalize(x[..., :-1, :] - (x[..., :-1, :] * query).sum(-1, keepdim=True) * query)
+    return torch.cat([t * query + (1 - t**2).clamp(min=0).sqrt() * orthogonal, query], -2)
 
 
 # --------------------------------------------------------------------------- other functions
 def bias_limit(task: Zonal, w: float) -> float:
     """Return the bias of infinitely many tokens, ``sum_l a_l (1 - I_{nu+l}(w) / I_nu(w))^2``, for w > 0."""
-    nu, last = (task.dim / 2 - 1, int(min(bandlimit(task), 60 + math.ceil(12 * math.sqrt(w)))))
+    nu = task.dim / 2 - 1
+    # The ratio of the Bessel functions falls like e^(-l^2 / 2w), so that it is negligible beyond this degree.
+    last = int(min(bandlimit(task), 60 + math.ceil(12 * math.sqrt(w))))
     a, rest = spectrum(task, last)
     base = ive(nu, w)
     if base > 1e-290:
-        # The ratio falls like e^(-l^2 / 2w).
         r = ive(nu + np.arange(1, last + 1), w) / base
     else:
-        # Both functions underflow. r_l is a product of ratios of neighbors, each a continued fraction.
+        # Both functions underflow. r_l is a product of ratios of neighbors, I_{nu+k+1} / I_{nu+k}, each of
+        # which the recurrence gives from the next one. It starts so far out that its start is forgotten.
         ratios, tail = np.empty(last), 0.0
         for k in range(last + 200, -1, -1):
             tail = w / (task.dim + 2 * k + w * tail)
@@ -381,7 +383,8 @@ def networks(
 ) -> pd.DataFrame:
     """Train units on random networks, and compare with the exact window of the ReLU class with sqrt(3) L.
 
-    Columns ``hidden``, ``lipschitz``, ``seed``, ``ratio``: the trained w over that exact one.
+    Up to a constant function, this class has the covariance of the networks. Columns ``hidden``,
+    ``lipschitz``, ``seed``, ``ratio``: the trained w over that exact one.
     """
     settings = [(hidden, L) for hidden in hidden_units for L in lipschitz_values]
     units = train_grid(
@@ -389,8 +392,8 @@ def networks(
     )
     rows = []
     for (hidden, L), windows in zip(settings, units.windows, strict=True):
-        same = ReLU(dim, lipschitz=np.sqrt(3) * L)
-        exact = float(optimal_window(same, n=n, noise_std=noise_std).w)
+        relu = ReLU(dim, lipschitz=np.sqrt(3) * L)
+        exact = float(optimal_window(relu, n=n, noise_std=noise_std).w)
         for seed, w in enumerate(windows):
             rows.append({"hidden": hidden, "lipschitz": L, "seed": seed, "ratio": w / exact})
     return pd.DataFrame(rows)
@@ -462,7 +465,8 @@ def trained_models(
     x_test, y_test = (part[None] for part in draw(1, 0, contexts))
     window = {"M": best * torch.eye(dim)[None]}
     missed = predict("one layer", window, x_test, y_test) - y_test[..., -1]
-    least = float(missed.square().mean()) - noise_std**2
+    window_risk = float(missed.square().mean()) - noise_std**2
+    # Only the first two examples and the query stay.
     redrawn = draw(2, 0, contexts)[0][None]
     redrawn[:, :, [0, 1, -1]] = x_test[:, :, [0, 1, -1]]
     models = {}
@@ -498,7 +502,7 @@ def trained_models(
                 {
                     "model": model,
                     "seed": seed,
-                    "risk": float(risk[seed]) / least,
+                    "risk": float(risk[seed]) / window_risk,
                     "others": float(others[seed]),
                 }
             )
@@ -514,7 +518,7 @@ def collapse(
         A row for each ``model``, ``w`` and ``layer``: ``spread``, the mean squared distance of the tokens to
         their mean, relative to the start; ``factor``, the largest ratio of the range of a coordinate after
         the layer to that before, among ranges above 1e-3, since rounding spoils smaller ones; and ``bound``,
-        its proved bound without projection.
+        its proved bound without projection, ``1 - e^(-2w)``.
     """
     x = uniform_sphere(stream(2, "evaluation"), contexts, tokens, dim)
 
@@ -532,14 +536,14 @@ def collapse(
                 if model == "projected to the sphere":
                     h = h / h.norm(dim=-1, keepdim=True)
                 after = h.amax(dim=1) - h.amin(dim=1)
-                left = (after / before)[before > 1e-3]
+                factors = (after / before)[before > 1e-3]
                 rows.append(
                     {
                         "model": model,
                         "w": w,
                         "layer": layer,
                         "spread": spread(h) / spread(x),
-                        "factor": float(left.max()) if len(left) else np.nan,
+                        "factor": float(factors.max()) if len(factors) else np.nan,
                         "bound": float(-np.expm1(-2 * w)),
                     }
                 )

@@ -51,7 +51,8 @@ def steepest(slopes: Sequence[tuple[float, float]]) -> pd.DataFrame:
     serves every dimension. Angles are measured from the kink, so that close points keep their digits.
 
     Returns:
-        Columns ``first``, ``second``, ``value``, and ``bound``, one.
+        Columns ``first`` and ``second``, the slopes on the two sides of the kink, ``value``, and ``bound``,
+        one.
     """
     off_kink = np.geomspace(1e-6, np.pi / 2, 150)
     angle = np.concatenate([-off_kink, [0.0], off_kink])
@@ -104,13 +105,13 @@ def worst_slopes(
             waves = population_risk(Cosine(dim, lipschitz=w**0.5), w, n, 0.0)
             rough = lipschitz**2 * float(waves.bias) + noise
             found["rougher"].append((rough, float(waves.error) + 1e-9))
-        for functions, ((few, few_error), (many, many_error)) in found.items():
+        for functions, ((risk_few, error_few), (risk_many, error_many)) in found.items():
             rows.append(
                 {
                     "dim": dim,
                     "functions": functions,
-                    "value": np.log(many / few) / step,
-                    "error": (few_error + many_error) / step,
+                    "value": np.log(risk_many / risk_few) / step,
+                    "error": (error_few + error_many) / step,
                 }
             )
     return pd.DataFrame(rows)

@@ -52,8 +52,10 @@ def distance_exponents(*, dims: Sequence[int], w_values: Sequence[float]) -> pd.
         tau = w * dim**0.5
         at_one_length = []
         for n in lengths:
-            c, third = weight_moments(np.array([tau]), float(n))[:2, 0]
-            at_one_length.append(dim * c + tau**2 * (c - 6 * third))
+            # By Stein's lemma this distance has two moments of p_k = sum_i omega_i^k: C = E p_2 and
+            # D = E p_3 - E p_2^2.
+            C, D = weight_moments(np.array([tau]), float(n))[:2, 0]
+            at_one_length.append(dim * C + tau**2 * (C - 6 * D))
         rows.append(
             {
                 "dim": dim,
@@ -103,18 +105,18 @@ def least_ball_limit(dim: int) -> BallLimit:
     """
     dim = integer(dim, "dim", 1, 64)
     grid = np.geomspace(*_BALL_W, 161)
-    at = int(np.argmin([_evaluate_ball_limit(dim, float(w), _ORDER)[0] for w in grid]))
-    around = grid[at - 1], grid[at + 1]
+    best = int(np.argmin([_evaluate_ball_limit(dim, float(w), _ORDER)[0] for w in grid]))
+    bracket = grid[best - 1], grid[best + 1]
     rules = _ORDER, _COARSE
-    w, coarse = (
-        brentq(lambda v, k=k: _evaluate_ball_limit(dim, v, k)[1], *around, xtol=1e-13)
-        for k in rules
+    w, coarse_w = (
+        brentq(lambda v, order=order: _evaluate_ball_limit(dim, v, order)[1], *bracket, xtol=1e-13)
+        for order in rules
     )
-    risk, other = (
+    risk, coarse_risk = (
         _evaluate_ball_limit(dim, w, _ORDER)[0],
-        _evaluate_ball_limit(dim, coarse, _COARSE)[0],
+        _evaluate_ball_limit(dim, coarse_w, _COARSE)[0],
     )
-    changes = abs(coarse / w - 1), abs(other / risk - 1)
+    changes = abs(coarse_w / w - 1), abs(coarse_risk / risk - 1)
     return BallLimit(w, risk, max(*changes, float(np.finfo(float).eps)))
 
 
@@ -125,12 +127,15 @@ def _evaluate_ball_limit(dim: int, w: float, order: int) -> tuple[float, float]:
         [[0.0], np.geomspace(1, last_edge, int(np.ceil(np.log2(last_edge))) + 1) / last_edge]
     )
     r, weight = gauss_panels(edges, order)
-    p, s = weight * dim * r ** (dim - 1), w * r
+    p = weight * dim * r ** (dim - 1)
+    s = w * r
     length = resultant_length(dim + 2, s)
-    # This is A'(s).
-    turn = 1 - length**2 - (dim + 1) * length / s
-    miss, power = r - length, dim / (dim + 2)
-    return float(p @ miss**2) / power, float(-2 * p @ (miss * r * turn)) / power
+    # `length` is A(s) of `least_ball_limit`, and this is A'(s).
+    length_slope = 1 - length**2 - (dim + 1) * length / s
+    miss = r - length
+    # This is E r^2.
+    power = dim / (dim + 2)
+    return float(p @ miss**2) / power, float(-2 * p @ (miss * r * length_slope)) / power
 
 
 def ball_limits(*, dims: Sequence[int]) -> pd.DataFrame:
@@ -176,15 +181,16 @@ LAW = np.exp(-QUERIES * QUERIES / 2) / np.exp(-QUERIES * QUERIES / 2).sum()
 def functions() -> dict[str, Recovered]:
     """Return the functions whose floors are sampled; ``x_1 x_2`` has two coordinates, the others one.
 
-    For ``He_k`` the best multiple of t^k leaves ``k! (1 - k! / (2 k - 1)!!)``; for ReLU the least is found on
-    a grid of w.
+    At the query t the prediction tends to ``E f(z + w t)`` with a normal z. For ``He_k`` that is ``(w t)^k``,
+    and the best multiple of t^k leaves ``k! (1 - k! / (2 k - 1)!!)``; for ReLU the least is found on a grid
+    of w.
     """
     w = np.linspace(0.2, 1.5, 1301)[:, None]
     density = np.exp(-((w * QUERIES) ** 2) / 2) / np.sqrt(2 * np.pi)
     smooth = w * QUERIES * ndtr(w * QUERIES) + density
     relu = np.maximum(QUERIES, 0)
-    left = (relu - smooth) ** 2 @ LAW
-    best = left.argmin()
+    limits = (relu - smooth) ** 2 @ LAW
+    best = limits.argmin()
     variance = float(LAW @ relu**2 - (LAW @ relu) ** 2)
     return {
         "linear": Recovered(lambda x: x[:, 0], w=1.0, limit=0.0, variance=1.0),
@@ -200,7 +206,7 @@ def functions() -> dict[str, Recovered]:
         "ReLU": Recovered(
             lambda x: np.maximum(x[:, 0], 0),
             w=float(w[best, 0]),
-            limit=float(left[best]),
+            limit=float(limits[best]),
             variance=variance,
         ),
         "x_1 x_2": Recovered(lambda x: x[:, 0] * x[:, 1], w=1.0, limit=0.0, variance=1.0),
@@ -211,21 +217,22 @@ def sampled_risk(name: str, *, n: int, seed: int, w: float) -> float:
     """Sample the risk of one of `functions` over its variance; longer contexts begin with the same tokens."""
     function = functions()[name]
     weights: Iterable[Array]
-    two = name == "x_1 x_2"
-    x = stream(seed, "monte carlo").standard_normal((n, 2 if two else 1))
+    is_product = name == "x_1 x_2"
+    x = stream(seed, "monte carlo").standard_normal((n, 2 if is_product else 1))
     values = function.f(x)
     # Weights at equidistant queries are products, which take a fifth of the time of exponentials.
-    if two:
-        node, weight = np.polynomial.hermite_e.hermegauss(8)
+    if is_product:
+        node, mass = np.polynomial.hermite_e.hermegauss(8)
         queries = np.stack(np.meshgrid(node, node), -1).reshape(-1, 2)
-        law = np.outer(weight, weight).ravel() / weight.sum() ** 2
-        first, second = np.exp(w * x.T[:, None] * node[:, None])
-        weights = (own * other for other, own in product(second, first))
+        law = np.outer(mass, mass).ravel() / mass.sum() ** 2
+        along_1, along_2 = np.exp(w * x.T[:, None] * node[:, None])
+        # The first coordinate of the queries runs fastest.
+        weights = (by_1 * by_2 for by_2, by_1 in product(along_2, along_1))
     else:
         queries, law = QUERIES[:, None], LAW
         start, step = np.exp(w * x[:, 0] * np.array([[QUERIES[0]], [QUERIES[1] - QUERIES[0]]]))
         weights = accumulate([start, *[step] * (len(queries) - 1)], np.multiply)
-    predicted = [values @ one / one.sum() for one in weights]
+    predicted = [values @ each / each.sum() for each in weights]
     missed = np.array(predicted) - function.f(queries)
     return float(law @ missed**2) / function.variance
 

@@ -55,17 +55,21 @@ def reversed_weights(*, R: float = 2.0, n: int = 8, reach: float = 16.0) -> pd.D
     rows = []
     for kind in ("normalized", "rescaled"):
         moved = shifted_target(scores, -scores, target, kind)
-        after = float(row_loss(-scores, target, kind))
-        instead = float(row_loss(scores, moved, kind))
-        still = float(row_loss(scores, target, kind))
-        gap = abs(after - instead) / max(after, instead)
+        loss_after = float(row_loss(-scores, target, kind))
+        loss_moved = float(row_loss(scores, moved, kind))
+        loss_unmoved = float(row_loss(scores, target, kind))
+        gap = abs(loss_after - loss_moved) / max(loss_after, loss_moved)
+        # The move of x from one end to the other is twice its length.
         ratio = float((moved - target).norm()) / (2 * reach * R)
         rows.append(
             {
                 "kind": kind,
                 "shift": math.log10(ratio) - printed,
+                # A gap of zero has no logarithm.
                 "loss": math.log10(max(gap, 1e-17) / 1e-6),
-                "unmoved": math.log10(abs(after - still) / max(after, still) / 1e-6),
+                "unmoved": math.log10(
+                    abs(loss_after - loss_unmoved) / max(loss_after, loss_unmoved) / 1e-6
+                ),
                 "error": n * float(np.spacing(largest)),
             }
         )

@@ -49,7 +49,7 @@ def prediction_gap(root: NDArray[np.float64], *, context_length: int, whiten: bo
     M = torch.from_numpy(rng.standard_normal((500, dim, dim)))
     stretching = torch.from_numpy(root)
     x = u @ stretching
-    other = stretching @ M @ stretching if whiten else M
+    M_on_sphere = stretching @ M @ stretching if whiten else M
     on_ellipsoid = softmax_attention(x[:, :-1], y, x[:, -1], M)
-    on_sphere = softmax_attention(u[:, :-1], y, u[:, -1], other)
+    on_sphere = softmax_attention(u[:, :-1], y, u[:, -1], M_on_sphere)
     return float((on_ellipsoid - on_sphere).abs().max())

@@ -40,8 +40,8 @@ class Centered(Zonal):
     base: Zonal
 
     def covariance(self, cosine: ArrayLike) -> Array:
-        (one,), rest = self.base.spectrum(1)
-        constant = self.base.covariance(np.array(1.0)) - one - rest
+        (a_1,), rest = self.base.spectrum(1)
+        constant = self.base.covariance(np.array(1.0)) - a_1 - rest
         return np.asarray(self.base.covariance(cosine) - constant)
 
     def spectrum(self, degree: int) -> tuple[Array, float]:
@@ -64,11 +64,11 @@ def growth(
     rows = []
     for dim, name in product(dims, tasks):
         task = make_task(name, dim, lipschitz)
-        seen = task if intercept else Centered(dim, task)
+        linear_task = task if intercept else Centered(dim, task)
         n = asymptotics.sharp_context(task, [3e4, 1e5], noise_std)
         best = optimal_window(task, n, noise_std)
         softmax = population_risk(task, best.w, n, noise_std)
-        ratio = linear_optimum(seen, n, noise_std).risk / softmax.total
+        ratio = linear_optimum(linear_task, n, noise_std).risk / softmax.total
         step = np.log(n[1] / n[0])
         slope = np.log(ratio[1] / ratio[0]) / step
         error = (softmax.error.sum() + 1e-14) / step
@@ -106,24 +106,30 @@ def neighbors_risk(task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike
         """Return the bias and its relative error."""
         if k == n:
             return (a.sum() + beyond) * (1 + 1 / k), 0.0
-        mode, spread = np.log((k + 1) / (n - k)), 9 * np.sqrt(1 / (k + 1) + 1 / (n - k))
-        # The nodes are the log odds of the cap's mass.
+        # The nodes are the log odds of the cap's mass. To each side of the mode they go nine standard
+        # deviations and then 40 scales of the exponential tail.
+        mode = np.log((k + 1) / (n - k))
+        spread = 9 * np.sqrt(1 / (k + 1) + 1 / (n - k))
         y = np.linspace(mode - spread - 40 / (k + 1), mode + spread + 40 / (n - k), 241)
         # With more neighbors the mass varies by less than a millionth, so that its exact law does not matter.
-        few = min(1.0, _MAX_NEIGHBORS / k)
-        density = -few * (k + 1) * np.logaddexp(0, -y)
-        density -= few * (n - k) * np.logaddexp(0, y)
+        capped = min(1.0, _MAX_NEIGHBORS / k)
+        density = -capped * (k + 1) * np.logaddexp(0, -y)
+        density -= capped * (n - k) * np.logaddexp(0, y)
         density = np.exp(density - density.max())
         theta = 2 * np.arcsin(np.sqrt(betaincinv(half, half, expit(y))))
-        ring = (
+        # The mean of P_l over the cap is sin^(d-1) theta times P_{l-1} of dimension d + 2 at cos theta, over
+        # (d - 1) times the integral of sin^(d-2) up to theta. This is the logarithm of the factor.
+        # `Polynomials` are 1 - P_l.
+        log_factor = (
             2 * half * np.log(np.sin(theta))
             + np.logaddexp(0, -y)
             - betaln(half, 0.5)
             - np.log(2 * half)
         )
-        mean = np.exp(ring) * (1 - Polynomials(task.dim + 2, theta).take(a.size))
+        mean = np.exp(log_factor) * (1 - Polynomials(task.dim + 2, theta).take(a.size))
         terms = a @ ((1 - mean) ** 2 + (1 - mean**2) / k) + beyond * (1 + 1 / k)
         fine, coarse = (float(terms[::s] @ density[::s] / density[::s].sum()) for s in (1, 2))
+        # Higher degrees count as m_l = 0, which changes a term by at most 3 |m_l|.
         tail = 3 * rest * float(np.abs(mean[-2:]).max(0) @ density / density.sum())
         return fine, (abs(fine - coarse) + tail) / max(fine, 1e-300)
 
@@ -148,9 +154,9 @@ def neighbors(task: Zonal, n: float, noise_std: float) -> dict[str, float]:
         low = k[max(at - 1, 0)]
         high = k[min(at + 1, k.size - 1)]
         k = np.unique(np.linspace(low, high, 200).round())
-    many = neighbors_risk(task, best_k, n, noise_std)
-    value = float(unit.total / many.total)
-    error = value * float(many.error + unit.error)
+    nearest = neighbors_risk(task, best_k, n, noise_std)
+    value = float(unit.total / nearest.total)
+    error = value * float(nearest.error + unit.error)
     return {"value": value, "error": error, "k": best_k}
 
 
@@ -252,8 +258,8 @@ def floors(task: Zonal) -> pd.DataFrame:
         gain = ((m @ a) / (m**2 @ a))[:, None]
         if activation.normalized:
             gain = 1 / m[:, :1]
-        left = (1 - gain * m) ** 2 @ a
-        rows.append({"activation": name, "floor": float(left.min() / a[1:].sum())})
+        limits = (1 - gain * m) ** 2 @ a
+        rows.append({"activation": name, "floor": float(limits.min() / a[1:].sum())})
     return pd.DataFrame(rows)
 
 
@@ -261,8 +267,9 @@ def gain_risk(kernel: str, task: Zonal, w: float, n: int, noise_std: float) -> f
     """Return the exact risk at the best gain, without normalization."""
     a = coefficients(task)
     m, square = moments(kernel, w, task.dim)
-    fluctuation = ((n - 1) * (a @ m**2) + (a.sum() + noise_std**2) * square) / n
-    return float(a.sum() - (a @ m) ** 2 / fluctuation)
+    # The prediction, before its gain, is h = sum phi(w t_i) y_i / n, with E f(x_q) h = a.m.
+    mean_square = ((n - 1) * (a @ m**2) + (a.sum() + noise_std**2) * square) / n
+    return float(a.sum() - (a @ m) ** 2 / mean_square)
 
 
 class Tokens:
@@ -301,10 +308,10 @@ def risk_curves(
                 low = high = risk
             else:
                 values = KERNELS[activation.kernel](w * tokens.cosine, w)
-                mean, first, last = t_interval(tokens.normalized(values))
+                mean, low_end, high_end = t_interval(tokens.normalized(values))
                 risk = float(mean)
-                low = float(first)
-                high = float(last)
+                low = float(low_end)
+                high = float(high_end)
             rows.append(
                 {
                     "activation": name,
@@ -329,11 +336,11 @@ def adaptation(curves: pd.DataFrame) -> pd.DataFrame:
     least = rough.groupby("activation", sort=False).risk.min()
     rows = []
     for name, risk in least.items():
-        mine = smooth[smooth.activation == name]
-        kept = mine.w.loc[mine.risk.idxmin()]
-        there = rough[(rough.activation == name) & (rough.w == kept)].risk.iloc[0]
+        smooth_curve = smooth[smooth.activation == name]
+        kept_w = smooth_curve.w.loc[smooth_curve.risk.idxmin()]
+        kept_risk = rough[(rough.activation == name) & (rough.w == kept_w)].risk.iloc[0]
         rows.append(
-            {"activation": name, "over_softmax": risk / least["softmax"], "price": there / risk}
+            {"activation": name, "over_softmax": risk / least["softmax"], "price": kept_risk / risk}
         )
     return pd.DataFrame(rows)
 

@@ -204,7 +204,10 @@ def largest_size(function: str, n: int, R: float, reach: float = 1.0) -> float:
 
 
 def two_tokens(p: ArrayLike) -> NDArray[np.float64]:
-    """Compute the second derivative 4 g(p) of p^2 along the unit direction that separates two tokens."""
+    """Compute the second derivative of p^2 along the unit direction that separates two tokens.
+
+    p is the weight of one of the two, and p^2 the loss with all of the target at the other.
+    """
     p = np.asarray(p, dtype=float)
     return np.asarray(4 * p**2 * (1 - p) * (2 - 3 * p))
 
@@ -224,16 +227,16 @@ def extreme_curvature(
     The ascent starts from random scores, and from the best ones of two tokens with all other scores very low.
 
     Returns:
-        Columns ``n``, ``which``, ``value``, in units of the two-token ends, and ``most``, which it is proved
-        not to exceed: one, up to rounding. Of the cross-entropy, which is convex, it is zero for the most
-        negative one, and nothing for the largest.
+        Columns ``n``, ``which``, ``value``, in units of the extreme one of two tokens, and ``most``, which
+        the value is proved not to exceed: one, up to rounding. The cross-entropy is convex, so that ``most``
+        is zero, up to rounding, for its most negative one; for its largest one it is infinite.
     """
     rng = stream(seed, "monte carlo")
     rows = []
     for n in n_values:
         target = torch.zeros(n, dtype=torch.float64)
         target[0] = 1.0
-        for which, sign, p, end in (
+        for which, sign, p, of_two_tokens in (
             ("largest", 1.0, P_LOW, SMOOTH),
             ("most negative", -1.0, P_HIGH, -CONCAVE),
         ):
@@ -258,7 +261,7 @@ def extreme_curvature(
             most = 1 + 1e-12
             if kind == "cross_entropy":
                 most = math.inf if which == "largest" else 1e-12
-            rows.append({"n": n, "which": which, "value": best / end, "most": most})
+            rows.append({"n": n, "which": which, "value": best / of_two_tokens, "most": most})
     return pd.DataFrame(rows)
 
 
@@ -280,10 +283,11 @@ def passes(
         (steps, of which every tenth is looked at), and ``newton`` (gradients and Hessian products).
     """
     rng = stream(seed, "monte carlo")
-    X_true = torch.from_numpy(rng.standard_normal((dim, dim))) / 2
+    # This X fits B with matrices of condition one.
+    X_true = torch.from_numpy(rng.standard_normal((dim, dim))) / 4
     Q1 = torch.linalg.qr(torch.from_numpy(rng.standard_normal((context_length, dim)))).Q
     Q2 = torch.linalg.qr(torch.from_numpy(rng.standard_normal((context_length, dim)))).Q
-    B = (context_length * Q1 @ X_true @ Q2.T / 2).softmax(-1)
+    B = (context_length * Q1 @ X_true @ Q2.T).softmax(-1)
     powers = torch.linspace(0, 1, dim, dtype=torch.float64)
     rows = []
     for condition in conditions:
@@ -327,7 +331,7 @@ def steps_needed(A1: Tensor, A2: Tensor, B: Tensor, left: Tensor, right: Tensor)
 def newton_passes(A1: Tensor, A2: Tensor, B: Tensor) -> int:
     """Count the gradients and Hessian products of SciPy's trust-region Newton-CG to the goal."""
     rows, columns = A1.shape[1], A2.shape[1]
-    # One loss for each pass.
+    # This is a loss for each pass; a Hessian product leaves it as it is.
     losses: list[float] = []
 
     def matrix(x: NDArray[np.float64]) -> Tensor:

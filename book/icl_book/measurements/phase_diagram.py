@@ -64,7 +64,8 @@ def slopes_of_a_strong_signal(*, dims: Sequence[int], n_values: Sequence[int]) -
 def slopes_in_signal(*, dims: Sequence[int]) -> pd.DataFrame:
     """Return the smaller slope of log w* in log(L / sigma), from 1 to 10 and from 10 to 100.
 
-    At the length at which the law says w* = 1e5 for 100. Columns ``task, dim, value, error``.
+    The length is the one at which the law says w* = 1e5 for L / sigma = 100. Columns ``task, dim, value,
+    error``.
     """
     rows = []
     for name, dim in product(PROPORTIONAL, dims):
@@ -148,8 +149,8 @@ def energies(task: Zonal) -> tuple[float, float]:
     """Return E |grad f|^2 and E (Laplacian f)^2 over sphere and class, from the degrees up to 140."""
     a, _ = task.spectrum(140)
     degree = np.arange(1.0, 141.0)
-    level = degree * (degree + task.dim - 2)
-    return float(a @ level), float(a @ level**2)
+    eigenvalue = degree * (degree + task.dim - 2)
+    return float(a @ eigenvalue), float(a @ eigenvalue**2)
 
 
 def largest_slope(wavenumber: float) -> float:
@@ -173,9 +174,10 @@ def waves_over_laws(
         best = optimal_window(wave, 1e10, noise_std).w
         ratio = float(best / asymptotics.sharp_window(wave, 1e10, noise_std))
         exponent = asymptotics.window_law(wave).exponent
-        other = ratio * (laplacian / gradient) ** exponent
+        # The law is proportional to this power of the class's energy.
+        with_gradient = ratio * (laplacian / gradient) ** exponent
         row = {"dim": dim, "lipschitz": lipschitz}
-        rows.append(row | {"laplacian": ratio, "gradient": other})
+        rows.append(row | {"laplacian": ratio, "gradient": with_gradient})
     return pd.DataFrame(rows)
 
 
@@ -226,8 +228,8 @@ def limits_of_waves_over_linear(*, dims: Sequence[int]) -> pd.DataFrame:
         for equal, linear in linear_of_equal_slope(dim, 4.0).items():
             law = asymptotics.sharp_window(wave, 1e12, 0.5)
             value = float(law / asymptotics.sharp_window(linear, 1e12, 0.5))
-            other = (energies(wave)[1] / energies(linear)[1]) ** exponent
-            error = abs(value - other) + 1e-14 * value
+            by_energies = (energies(wave)[1] / energies(linear)[1]) ** exponent
+            error = abs(value - by_energies) + 1e-14 * value
             rows.append({"dim": dim, "equal": equal, "value": value, "error": error})
     return pd.DataFrame(rows)
 

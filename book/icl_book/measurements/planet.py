@@ -16,6 +16,8 @@ Array = NDArray[np.float64]
 
 #: A covariance is tabulated at this many angles.
 _ANGLES = 8001
+#: Tokens with less than exp(-25) of the largest weight are left out.
+_MAX_EXPONENT = 25
 #: The windows that are tried are these steps from a given one, two to an octave.
 _STEPS = np.arange(-6, 7)
 
@@ -37,11 +39,12 @@ def nearly_best(task: Zonal, n: int, noise_std: float, *, more: float = 0.01) ->
 
     rows = []
     for end, far in (("largest", -np.log(8)), ("least", np.log(8))):
-        found = brentq(above, 0, far, xtol=1e-10)
-        slope = above(1.001 * found) / (0.001 * abs(found))
-        w = float(best.w) * np.exp(found)
-        of_risk = float(best.error + population_risk(task, w, n, noise_std).error)
-        rows.append({"end": end, "w": w, "error": 1e-10 + of_risk / slope})
+        root = brentq(above, 0, far, xtol=1e-10)
+        # At the root itself `above` is zero.
+        slope = above(1.001 * root) / (0.001 * abs(root))
+        w = float(best.w) * np.exp(root)
+        risk_error = float(best.error + population_risk(task, w, n, noise_std).error)
+        rows.append({"end": end, "w": w, "error": 1e-10 + risk_error / slope})
     return pd.DataFrame(rows)
 
 
@@ -73,30 +76,30 @@ def radius_by_trial(
         The radius in kilometres, and one standard error of it by the jackknife over samples.
     """
     windows = w * 2.0 ** (_STEPS / 2)
+    # A sample has about 20,000 places, in sets of n.
     sets = max(1, 20_000 // n)
-    each = max(1, questions // sets)
+    per_set = max(1, questions // sets)
     errors = np.empty((samples, windows.size))
     for sample in range(samples):
         rng = stream(seed, "monte carlo", sample)
         places = random_places(rng, sets * n).reshape(sets, n, 3)
-        wanted = random_places(rng, sets * each).reshape(sets, each, 3)
+        wanted = random_places(rng, sets * per_set).reshape(sets, per_set, 3)
         known = value_at(values, places)
         truth = value_at(values, wanted).ravel()
         cosine = (wanted @ places.mT).reshape(-1, n)
         nearest = cosine.max(axis=1)
-        row, column = np.nonzero(cosine > nearest[:, None] - 25 / windows[0])
-        label, behind = known[row // each, column], nearest[row] - cosine[row, column]
-        for at, one in enumerate(windows):
-            # Tokens that are left out have less than exp(-25) of the largest weight. The next window is
-            # narrower, so that they stay out.
-            near = one * behind < 25
+        row, column = np.nonzero(cosine > nearest[:, None] - _MAX_EXPONENT / windows[0])
+        label, behind = known[row // per_set, column], nearest[row] - cosine[row, column]
+        for i, window in enumerate(windows):
+            # The next window is narrower, so that a token that is left out stays out.
+            near = window * behind < _MAX_EXPONENT
             row, label, behind = row[near], label[near], behind[near]
-            weight = np.exp(-one * behind)
+            weight = np.exp(-window * behind)
             total = np.bincount(row, weight)
             answer = np.bincount(row, weight * label) / total
             squares = np.bincount(row, weight**2) / total**2
             missed = (answer - truth) ** 2 + noise_std**2 * squares
-            errors[sample, at] = missed.mean()
+            errors[sample, i] = missed.mean()
 
     def radius(curve: Array) -> float:
         return float(RADIUS * (w * 2 ** (_find_least(curve)[0] / 2)) ** -0.5)
@@ -142,12 +145,12 @@ def windows_of_places(
     windows = exact * 2.0 ** (_STEPS / 2)
     table = _tabulate_covariance(task)
     rows = []
-    for at, (known, asked) in enumerate(
+    for setting, (known, asked) in enumerate(
         [("uniform", "uniform"), ("clustered", "clustered"), ("clustered", "uniform")]
     ):
         risks = np.empty((contexts, windows.size))
         for context in range(contexts):
-            rng = stream(seed, "monte carlo", 3 * context + at)
+            rng = stream(seed, "monte carlo", 3 * context + setting)
             centers = random_places(rng, clusters)
             places = _draw_places(known, centers, n, width, rng)
             wanted = _draw_places(asked, centers, queries, width, rng)
@@ -155,15 +158,15 @@ def windows_of_places(
         total = risks.sum(axis=0)
         left_out = (total - risks) / (contexts - 1)
         best = [_find_least(curve) for curve in left_out]
-        w = [exact * 2 ** (place / 2) for place, _ in best]
+        w = [exact * 2 ** (step / 2) for step, _ in best]
         center = int(np.flatnonzero(_STEPS == 0)[0])
         factor = [curve[center] / least for curve, (_, least) in zip(left_out, best, strict=True)]
-        place, least = _find_least(total / contexts)
+        step, least = _find_least(total / contexts)
         rows.append(
             {
                 "known": known,
                 "asked": asked,
-                "w": exact * 2 ** (place / 2),
+                "w": exact * 2 ** (step / 2),
                 "error": _estimate_error(np.array(w)),
                 "factor": total[center] / contexts / least,
                 "factor_error": _estimate_error(np.array(factor)),

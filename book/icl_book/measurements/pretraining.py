@@ -123,9 +123,9 @@ def train_full_units(
             scores = after[unit]["W_K"].T @ W_Q
             values = after[unit]["W_V"].ravel()
             block = scores[:dim, :dim]
-            rest = scores.copy()
-            rest[:dim, :dim] = 0
-            rest[:, dim] = 0
+            outside_block = scores.copy()
+            outside_block[:dim, :dim] = 0
+            outside_block[:, dim] = 0
             last_column = np.linalg.norm(W_Q[:, dim])
             rows.append(
                 {
@@ -138,7 +138,7 @@ def train_full_units(
                     "values": values,
                     "window": np.trace(block) / dim,
                     "corner": abs(values[-1]),
-                    "outside": np.linalg.norm(rest) / np.linalg.norm(block),
+                    "outside": np.linalg.norm(outside_block) / np.linalg.norm(block),
                     "last_column": last_column / np.linalg.norm(before[unit]["W_Q"][:, dim]),
                 }
             )
@@ -157,13 +157,13 @@ def changed_predictions(*, dim: int, context_length: int) -> dict[str, float]:
     before = full_unit(tokens, W_V, W_K, W_Q)
     changes = {}
     for part in ("rows", "columns"):
-        other = W_V.clone()
+        changed = W_V.clone()
         drawn = torch.from_numpy(rng.standard_normal((dim, dim + 1)))
         if part == "rows":
-            other[:dim] = drawn
+            changed[:dim] = drawn
         else:
-            other[:, :dim] = drawn.T
-        after = full_unit(tokens, other, W_K, W_Q)
+            changed[:, :dim] = drawn.T
+        after = full_unit(tokens, changed, W_K, W_Q)
         changes[part] = float((after - before)[:, -1].abs().max())
     return changes
 
@@ -186,18 +186,18 @@ def added_error(task: Zonal, *, noise_std: float, context_length: int) -> float:
     # Labels do not enter the scores.
     W_K[:, -1] = 0
     W_Q[:, -1] = 0
-    without = W_V.clone()
+    without_v = W_V.clone()
     # These entries are v.
-    without[-1, :-1] = 0
+    without_v[-1, :-1] = 0
     added = []
     moved = []
     for sign in (1, -1):
         z = torch.cat([x, sign * y[..., None]], dim=-1)
         prediction = full_unit(z, W_V, W_K, W_Q)[:, -1]
-        at_zero = full_unit(z, without, W_K, W_Q)[:, -1]
+        prediction_without_v = full_unit(z, without_v, W_K, W_Q)[:, -1]
         target = sign * f[:, -1]
-        added.append((prediction - target) ** 2 - (at_zero - target) ** 2)
-        moved.append((prediction - at_zero) ** 2)
+        added.append((prediction - target) ** 2 - (prediction_without_v - target) ** 2)
+        moved.append((prediction - prediction_without_v) ** 2)
     return float(torch.stack(added).mean() / torch.stack(moved).mean())
 
 
@@ -219,10 +219,12 @@ def corner_optimum(
     for noise_std in noise_stds:
         cross, square, spread = moments(w).T
         square = square + noise_std**2 * spread
+        # This is the risk at the best corner, c = cross / square.
         free = power - cross**2 / square
-        fixed = power - 2 * cross + square
+        # The corner is c = 1.
+        at_one = power - 2 * cross + square
         i = free.argmin()
-        j = fixed.argmin()
+        j = at_one.argmin()
         rows.append(
             {
                 "noise_std": noise_std,
@@ -230,14 +232,17 @@ def corner_optimum(
                 "w": w[i],
                 "risk": free[i],
                 "w_one": w[j],
-                "risk_one": fixed[j],
+                "risk_one": at_one[j],
             }
         )
     return pd.DataFrame(rows)
 
 
 def _spline_moments(task: Zonal, context_length: int, contexts: int) -> CubicSpline:
-    """Return a spline in w of E omega' k_q, E omega' K omega and E |omega|^2."""
+    """Return a spline in w of E omega' k_q, E omega' K omega and E |omega|^2.
+
+    K are the covariances of the class between the examples, k_q those with the query.
+    """
     windows = np.concatenate([np.linspace(0, 4, 21), np.geomspace(4.4, 30, 16)])
     rng = stream(0, "monte carlo")
     x = uniform_sphere(rng, contexts, context_length + 1, task.dim)

@@ -201,7 +201,7 @@ def explicit(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Tensor:
 
 
 def blockwise(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Tensor:
-    """Compute it with one block of the Kronecker product at a time."""
+    """Compute what `explicit` does, with one block of the Kronecker product at a time."""
     x = X.reshape(-1, 1)
     total = torch.zeros_like(x)
     for j in range(len(A1)):
@@ -211,7 +211,7 @@ def blockwise(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Tensor:
 
 
 def autograd(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Tensor:
-    """Compute it by automatic differentiation of the matrix form."""
+    """Compute what `explicit` does, by automatic differentiation of the matrix form."""
     X = X.detach().requires_grad_()
     value = 0.5 * (torch.softmax(A1 @ X @ A2.T, -1) - B).square().sum()
     return torch.autograd.grad(value, X)[0]

@@ -123,7 +123,7 @@ def slopes_in_signal(
 def nearest_token_slopes(*, dims: Sequence[int], lengths: ArrayLike) -> pd.DataFrame:
     """Return the slope in n of a window that follows the nearest token, between the last two lengths.
 
-    A fraction 1 / n of the sphere lies within the angle of which 1 / w is one minus the cosine.
+    Within the angle whose cosine is 1 - 1 / w lies a fraction 1 / n of the sphere.
 
     Returns:
         ``dim`` and ``slope``.
@@ -193,7 +193,7 @@ def bias_growth(*, tasks: Sequence[str], dims: Sequence[int], noise_std: float) 
 
 
 def narrow_bias_growth(*, dims: Sequence[int]) -> pd.DataFrame:
-    """Return the same slope at w = n, where one token has all the weight, between n = 1e6 and 1e8.
+    """Return the slope of `bias_growth` at w = n, where one token has all the weight, from n = 1e6 to 1e8.
 
     Affine functions, L = 1; ``dim``, ``slope`` and ``error``.
     """
@@ -206,6 +206,7 @@ def narrow_bias_growth(*, dims: Sequence[int]) -> pd.DataFrame:
             risk = population_risk(Affine(dim), n, n, noise_std=0.0)
             bias.append(risk.bias)
             errors.append(risk.error)
+        # For w = n the printed bound 1 / w + 1 / n is 2 / n.
         slope, error = log_slope(lengths, np.array(bias) * lengths / 2, errors)
         rows.append({"dim": dim, "slope": slope, "error": error})
     return pd.DataFrame(rows)

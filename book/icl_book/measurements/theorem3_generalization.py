@@ -36,22 +36,22 @@ def prices(
     """Return the exact price of the window of L where functions have L' = ratio L.
 
     Returns:
-        ``task``, ``dim``, ``ratio``, ``n``, the ``risk`` with the window of L, the ``price``, it over the
-        least one, its ``error``, its ``limit`` for long contexts, and ``bound``, the risk over the
-        talk's bound, an upper one for ratio 1, otherwise a lower one.
+        ``task``, ``dim``, ``ratio``, ``n``, the ``risk`` with the window of L, the ``price``, which is this
+        risk over the least one, its ``error``, its ``limit`` for long contexts, and ``bound``, the risk over
+        the talk's bound, an upper one for ratio 1, otherwise a lower one.
     """
     n = np.asarray(lengths, dtype=float)
     parts = []
     for name in tasks:
         for dim in dims:
             task = make_task(name, dim, lipschitz)
-            kept = mismatch_risk(task, task, n, noise_std)
+            risk_at_L = mismatch_risk(task, task, n, noise_std)
             # Windows depend on sigma / L alone, and at L' = ratio L the relative noise is noise_std / ratio.
             relative_noise = noise_std / np.asarray(ratios)[:, None]
-            at_one = optimal_window(task, n, relative_noise).risk
-            for ratio, best in zip(ratios, at_one, strict=True):
-                risk = ratio**2 * kept.bias + kept.noise
-                least = ratio**2 * best
+            least_risks = optimal_window(task, n, relative_noise).risk
+            for ratio, least_at_L in zip(ratios, least_risks, strict=True):
+                risk = ratio**2 * risk_at_L.bias + risk_at_L.noise
+                least = ratio**2 * least_at_L
                 printed = printed_bound(dim, ratio, n, lipschitz, noise_std)
                 columns = {
                     "task": name,
@@ -60,7 +60,7 @@ def prices(
                     "n": n,
                     "risk": risk,
                     "price": risk / least,
-                    "error": 2 * kept.error * risk / least,
+                    "error": 2 * risk_at_L.error * risk / least,
                     "limit": asymptotics.mismatch_penalty(task, ratio),
                     "bound": risk / printed,
                 }
@@ -125,6 +125,7 @@ def growing_slopes(*, dims: Sequence[int], lipschitz: float, noise_std: float) -
     rows = []
     for dim in dims:
         n, _, risk = far_risk(ReLU(dim, lipschitz), noise_std)
+        # The bias is proportional to L'^2 = n L^2, and the noise does not depend on it.
         slope, error = log_slope(n, risk.bias + risk.noise / n, risk.error)
         rows.append({"dim": dim, "slope": slope, "error": error})
     return pd.DataFrame(rows)
@@ -187,9 +188,9 @@ def worst_slopes(
     rows = []
     for dim in dims:
         n, w, risk = far_risk(ReLU(dim, lipschitz), noise_std)
-        at = zip(w.tolist(), n.tolist(), strict=True)
+        settings = zip(w.tolist(), n.tolist(), strict=True)
         # Each has a value at both lengths between which the slope is taken.
-        lower, upper = np.transpose([worst_bias(dim, *setting) for setting in at])
+        lower, upper = np.transpose([worst_bias(dim, *setting) for setting in settings])
         for side, bias in (("lower", lower), ("upper", upper)):
             for ratio in ratios:
                 total = (ratio * lipschitz) ** 2 * bias + risk.noise
@@ -351,7 +352,7 @@ def trained_units(
             turned, tasks[tested], noise_std, context_length, contexts, seed=None
         )
         table = units.assign(tested=tested, error=np.asarray(history[-1]))
-        own = table[table.trained == tested].set_index("seed").error
-        table["ratio"] = table.error / table.seed.map(own)
+        own_error = table[table.trained == tested].set_index("seed").error
+        table["ratio"] = table.error / table.seed.map(own_error)
         parts.append(table)
     return pd.concat(parts, ignore_index=True)

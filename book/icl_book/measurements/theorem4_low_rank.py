@@ -56,7 +56,8 @@ def risks_over_grid(dim: int, rank: int, *, n: int, noise_std: float, c: Array, 
     """Return the exact risk of c BB' + e (I - BB') over that of the best c BB', minus one: (e, c)."""
     least = optimal_window(Linear(rank), n, noise_std).risk
     risks = [
-        [low_rank_risk(dim, rank, one_c, one_e, n, noise_std).total for one_c in c] for one_e in e
+        [low_rank_risk(dim, rank, c_value, e_value, n, noise_std).total for c_value in c]
+        for e_value in e
     ]
     return np.array(risks) / least - 1
 
@@ -64,8 +65,8 @@ def risks_over_grid(dim: int, rank: int, *, n: int, noise_std: float, c: Array, 
 def lipschitz_quotient(dim: int, rank: int, *, inside: float) -> float:
     """Return the largest quotient in the definition of Lip_s over functions and 200 random points.
 
-    ``inside`` is the share |B's|^2 of the direction s in the subspace. Of the functions a'B'x the one with
-    ``a`` along B's is the steepest.
+    The quotient is |f(s s'x) - f(s s'y)| / |s'x - s'y|. ``inside`` is the share |B's|^2 of the direction s in
+    the subspace. Of the functions a'B'x the one with ``a`` along B's is the steepest.
     """
     rng = stream(dim, "tasks", rank)
     Q = np.linalg.qr(rng.standard_normal((dim, dim))).Q
@@ -77,8 +78,8 @@ def lipschitz_quotient(dim: int, rank: int, *, inside: float) -> float:
     # These are s'x and f(s s'x).
     along = rng.standard_normal((200, dim)) @ s
     values = along * (a @ B.T @ s)
-    first, second = np.triu_indices(200, k=1)
-    quotients = (values[first] - values[second]) / (along[first] - along[second])
+    i, j = np.triu_indices(200, k=1)
+    quotients = (values[i] - values[j]) / (along[i] - along[j])
     return float(np.abs(quotients).max())
 
 
@@ -111,20 +112,20 @@ def complement_gains(
         found = low_rank_risk(dim, rank, c, e, n, noise_std)
         if not whole:
             return found.total, found.error
-        other = low_rank_risk(dim, dim - rank, e, c, n, noise_std)
-        return found.total + other.bias, np.maximum(found.error, other.error)
+        in_complement = low_rank_risk(dim, dim - rank, e, c, n, noise_std)
+        return found.total + in_complement.bias, np.maximum(found.error, in_complement.error)
 
     values = []
     errors = []
     for c in C_GRID:
         if c > bound:
             break
-        without, error_without = risk(c, 0.0)
+        without_e, error_without_e = risk(c, 0.0)
         for e in E_GRID:
-            beside, error_beside = risk(c, e)
-            ratio = beside / without
+            with_e, error_with_e = risk(c, e)
+            ratio = with_e / without_e
             values.append(ratio - 1)
-            errors.append(ratio * (error_beside + error_without))
+            errors.append(ratio * (error_with_e + error_without_e))
     smallest = np.argmin(values, axis=0)
     rows = [
         {
@@ -132,10 +133,10 @@ def complement_gains(
             "rank": rank,
             "n": int(n[i]),
             "noise_std": noise_std[i],
-            "value": values[at][i],
-            "error": errors[at][i],
+            "value": values[place][i],
+            "error": errors[place][i],
         }
-        for i, at in enumerate(smallest)
+        for i, place in enumerate(smallest)
     ]
     return pd.DataFrame(rows)
 
@@ -158,15 +159,17 @@ def one_sphere_risk(
 def _integrate_one_sphere(
     dim: int, rank: int, c: float, e: float, n: float, noise_std: float, *, nodes: int
 ) -> float:
-    at, weight = roots_jacobi(nodes, (dim - rank) / 2 - 1, rank / 2 - 1)
+    node, weight = roots_jacobi(nodes, (dim - rank) / 2 - 1, rank / 2 - 1)
     # These are the values of r^2.
-    squares = (1 + at) / 2
+    squares = (1 + node) / 2
     K = np.sqrt(c**2 * squares + e**2 * (1 - squares))
     along, along_square, square, noise = _interpolate_moments(dim, n, K, nodes // 2)
     # With z = M x_q these are |B'z|^2 / K^2 and B'z . B'x_q / K.
     inside = np.divide(c**2 * squares, K**2, out=np.zeros_like(K), where=K > 0)
     cosine = np.divide(c * squares, K, out=np.zeros_like(K), where=K > 0)
+    # In each direction orthogonal to z the mean token m has this mean square.
     across = (square - along_square) / (dim - 1)
+    # This is E |B'm|^2.
     spread = along_square * inside + across * (rank - inside)
     error = (spread - 2 * along * cosine + squares) / rank + noise_std**2 * noise
     return float(weight @ error / weight.sum())
@@ -184,13 +187,13 @@ def _interpolate_moments(dim: int, n: float, K: Array, nodes: int) -> Array:
     found = np.empty((4, K.size))
     panels = np.maximum(0, np.frexp(K)[1])
     for panel in np.unique(panels):
-        here = panels == panel
-        first, last, table = _fit_moments(dim, n, int(panel), nodes)
-        at = 2 * (K[here] - first) / (last - first) - 1
-        mean, second, square, noise = chebyshev.chebval(at, table)
-        slope = chebyshev.chebval(at, chebyshev.chebder(table[:, 0])) * 2 / (last - first)
+        in_panel = panels == panel
+        low, high, table = _fit_moments(dim, n, int(panel), nodes)
+        t = 2 * (K[in_panel] - low) / (high - low) - 1
+        mean, second_moment, square, noise = chebyshev.chebval(t, table)
+        slope = chebyshev.chebval(t, chebyshev.chebder(table[:, 0])) * 2 / (high - low)
         # The derivative of the mean in K is the mean variance under the weights.
-        found[:, here] = mean, second - slope, square, noise
+        found[:, in_panel] = mean, second_moment - slope, square, noise
     return found
 
 
@@ -200,18 +203,18 @@ def _fit_moments(dim: int, n: float, panel: int, nodes: int) -> tuple[float, flo
 
     The columns are E m.z / K, E sum omega_i (x_i.z / K)^2, E |m|^2 and E sum omega_i^2.
     """
-    first, last = (0.0 if panel == 0 else 2.0 ** (panel - 1)), 2.0**panel
+    low, high = (0.0 if panel == 0 else 2.0 ** (panel - 1)), 2.0**panel
     angles = np.pi * (np.arange(nodes) + 0.5) / nodes
-    K = first + (last - first) / 2 * (1 + np.cos(angles))
-    degrees = np.array([attended_gegenbauer_means(dim, k, n, 2) for k in K])
-    # The bias of linear functions is E |m - x_q|^2 / d.
+    K = low + (high - low) / 2 * (1 + np.cos(angles))
+    polynomials = np.array([attended_gegenbauer_means(dim, k, n, 2) for k in K])
+    # Here x_q = z / K. The bias of linear functions is E |m - x_q|^2 / d, and P_2(t) = (d t^2 - 1) / (d - 1).
     risk = population_risk(Linear(dim), K, n, 1.0)
-    mean = degrees[:, 0]
-    second = ((dim - 1) * degrees[:, 1] + 1) / dim
+    mean = polynomials[:, 0]
+    second_moment = ((dim - 1) * polynomials[:, 1] + 1) / dim
     square = dim * risk.bias + 2 * mean - 1
     transform = 2 / nodes * np.cos(np.outer(np.arange(nodes), angles))
     transform[0] /= 2
-    return first, last, transform @ np.column_stack([mean, second, square, risk.noise])
+    return low, high, transform @ np.column_stack([mean, second_moment, square, risk.noise])
 
 
 def one_sphere_gains(
@@ -233,11 +236,11 @@ def one_sphere_gains(
             scales = [*(c for c in C_GRID if 0 < c < bound), bound]
         gains = []
         for c in scales:
-            without, error_without = one_sphere_risk(dim, rank, c, 0.0, n, noise_std)
+            without_e, error_without_e = one_sphere_risk(dim, rank, c, 0.0, n, noise_std)
             for e in E_GRID:
-                beside, error_beside = one_sphere_risk(dim, rank, c, e, n, noise_std)
-                ratio = beside / without
-                gains.append((ratio - 1, ratio * (error_beside + error_without)))
+                with_e, error_with_e = one_sphere_risk(dim, rank, c, e, n, noise_std)
+                ratio = with_e / without_e
+                gains.append((ratio - 1, ratio * (error_with_e + error_without_e)))
         value, error = min(gains)
         length = "infinity" if np.isinf(n) else n
         row = {"dim": dim, "rank": rank, "n": length, "noise_std": noise_std}
@@ -260,10 +263,10 @@ def change_of_sign(dim: int, rank: int) -> float:
     """Return the c from which on a small e > 0 lowers the risk, for tokens on one sphere and n infinite."""
 
     def gain(c: float) -> float:
-        beside, without = (
+        with_e, without_e = (
             one_sphere_risk(dim, rank, c, e, np.inf, 0.0)[0] for e in (0.01 * c, 0.0)
         )
-        return beside / without - 1
+        return with_e / without_e - 1
 
     return float(brentq(gain, dim, 3 * dim))
 
@@ -316,10 +319,10 @@ def risk_slope(rank: int) -> dict[str, float]:
     task = Linear(rank)
     n = asymptotics.sharp_context(task, [3e4, 1e5], 1.0)
     best = optimal_window(task, n, 1.0)
-    decades = np.log(n[1] / n[0])
+    step = np.log(n[1] / n[0])
     return {
-        "value": np.log(best.risk[1] / best.risk[0]) / decades,
-        "error": best.error.sum() / decades,
+        "value": np.log(best.risk[1] / best.risk[0]) / step,
+        "error": best.error.sum() / step,
     }
 
 
@@ -334,13 +337,13 @@ def isotropic_slope(dim: int, rank: int) -> dict[str, float]:
     errors = []
     for n in (1e4, 9e4):
         w, least = least_isotropic(dim, rank, n=n, noise_std=1.0)
-        beside = [
-            low_rank_risk(dim, rank, near, near, n, 1.0)
-            for near in (w * np.exp(-1e-3), w * np.exp(1e-3))
+        neighbors = [
+            low_rank_risk(dim, rank, neighbor, neighbor, n, 1.0)
+            for neighbor in (w * np.exp(-1e-3), w * np.exp(1e-3))
         ]
         risks.append(least)
-        errors.append(max(abs(float(risk.total) / least - 1) for risk in beside))
-        errors.append(max(float(risk.error) for risk in beside))
+        errors.append(max(abs(float(risk.total) / least - 1) for risk in neighbors))
+        errors.append(max(float(risk.error) for risk in neighbors))
     return {
         "value": float(np.log(risks[1] / risks[0]) / np.log(9)),
         "error": float(sum(errors) / np.log(9)),

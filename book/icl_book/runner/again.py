@@ -50,15 +50,16 @@ def replicate(seeds: Sequence[int], jobs: str, profile: str = "") -> int:
         found = [collect(run.path) for run in runs]
         for results in found:
             results["cards"] = [card for card in results["cards"] if sampled(card)]
+        # The first run, with the book's own seed, says which notebooks have sampled verdicts.
         if names is None:
             names = [results["name"] for results in found if results["cards"]]
         cases += [table.tabulate_cases(results) for results in found]
         columns[str(seed)] = outcomes([card for results in found for card in results["cards"]])
     verdicts = pd.DataFrame(columns).rename_axis(["statement", "reading"])
-    same = verdicts.eq(verdicts["0"], axis=0).all(axis=1)
-    print(f"{len(same)} verdicts and readings, {(~same).sum()} not the same with each")
-    if not same.all():
-        print(verdicts[~same].to_string())
+    unchanged = verdicts.eq(verdicts["0"], axis=0).all(axis=1)
+    print(f"{len(unchanged)} verdicts and readings, {(~unchanged).sum()} not the same with each")
+    if not unchanged.all():
+        print(verdicts[~unchanged].to_string())
     table.save(pd.concat(cases, ignore_index=True), ROOT / FOLDER / "cases")
     path = table.save(verdicts.reset_index(), ROOT / FOLDER / "verdicts")
     print(f"table: {os.path.relpath(path)}")

@@ -225,6 +225,7 @@ def _remove_old(run: Run) -> None:
     for left in (run.failed, run.reason):
         left.unlink(missing_ok=True)
     if not run.exploring:
+        # A failed run has one more suffix.
         found = [p for p in run.path.parent.glob(f"{run.name}.*.ipynb") if len(p.suffixes) == 2]
         for old in sorted(found, key=lambda p: p.stat().st_mtime)[:-MAX_KEPT]:
             old.unlink(missing_ok=True)

@@ -197,16 +197,16 @@ def check_collect(name: str, wanted: Sequence[str]) -> None:
         elif isinstance(node, ast.Call) and ast.unparse(node.func) == "judge" and node.args:
             if isinstance(node.args[0], ast.Constant):
                 known.append(str(node.args[0].value))
-    for one in wanted:
-        if one not in known and one not in tables:
-            close = difflib.get_close_matches(one, [*known, *sorted(tables)])
+    for asked in wanted:
+        if asked not in known and asked not in tables:
+            close = difflib.get_close_matches(asked, [*known, *sorted(tables)])
             hint = (
                 f"did you mean {' or '.join(close)}?"
                 if close
                 else f"its claims are {', '.join(known)}"
             )
             raise BadInput(
-                f"collect={one!r}: {name} has no claim and no table of that name; {hint}"
+                f"collect={asked!r}: {name} has no claim and no table of that name; {hint}"
             )
 
 
@@ -278,6 +278,7 @@ def read_grid(grid: str) -> dict[str, list[Any]]:
         # The base loader returns text, and lists and mappings of text.
         found = yaml.load(text, yaml.BaseLoader) if text else {}
         axes: dict[str, Any] = {key: parse_number(values) for key, values in found.items()}
+        # A name stands twice among the words. A BadInput is a ValueError, and gets its message below.
         if len(axes) < len(words):
             raise BadInput
         if not all(
@@ -305,10 +306,10 @@ def digest(content: Any) -> str:
 
 
 def address(
-    name: str, overrides: dict[str, Any], seed: int, where: str, code: Sequence[Any] = ()
+    name: str, overrides: dict[str, Any], seed: int, device: str, code: Sequence[Any] = ()
 ) -> str:
     """Return the digest of all that a run depends on; ``code`` is what `sources` returns, if it is known."""
-    return digest([overrides, seed, where, code or sources(name)])
+    return digest([overrides, seed, device, code or sources(name)])
 
 
 def plan(
@@ -323,20 +324,26 @@ def plan(
     Raises:
         BadInput: If notebook, preset, or a parameter's name, type or value is wrong.
     """
-    entries, axes, where = _read_preset(preset), read_grid(grid), device()
-    seed, runs = root_seed() if seed is None else seed, []
-    for one in [name] if name else sorted(notebooks(), key=[*entries, *notebooks()].index):
-        own, given = defaults(one), entries.get(one)
+    entries = _read_preset(preset)
+    axes = read_grid(grid)
+    chosen_device = device()
+    seed = root_seed() if seed is None else seed
+    names = [name] if name else sorted(notebooks(), key=[*entries, *notebooks()].index)
+    runs = []
+    for notebook in names:
+        own, given = defaults(notebook), entries.get(notebook)
         if not isinstance(given, dict):
             raise BadInput(
-                f"presets/{preset}.yml: needs an entry '{one}:' with parameters, or '{one}: {{}}'"
+                f"presets/{preset}.yml: needs an entry '{notebook}:' with parameters, or '{notebook}: {{}}'"
             )
         usual = own | {k: parse_number(v) for k, v in given.items()}
-        code = sources(one)
+        code = sources(notebook)
         for point in itertools.product(*axes.values()):
             wanted = validate(usual | dict(zip(axes, point, strict=True)), own)
             overrides = {k: v for k, v in wanted.items() if v != own[k]}
             exploring = wanted != usual or seed > 0
-            found = address(one, overrides, seed, where, code)
-            runs.append(Run(one, preset, overrides, exploring, seed, where, found))
+            run_digest = address(notebook, overrides, seed, chosen_device, code)
+            runs.append(
+                Run(notebook, preset, overrides, exploring, seed, chosen_device, run_digest)
+            )
     return runs

@@ -44,14 +44,14 @@ READS = {
 def reached(root: Path, text: str) -> list[Path]:
     """Return the files that a notebook's code reaches, sorted."""
     found: dict[str, Path] = {}
-    left = list(_list_imports(root, ast.parse(text)))
-    while left:
-        module = left.pop()
+    to_follow = list(_list_imports(root, ast.parse(text)))
+    while to_follow:
+        module = to_follow.pop()
         path = _find_file(root, module)
         if path is None or module in found or module in APART:
             continue
         found[module] = path
-        left += _list_imports_of(root, path, path.stat().st_mtime_ns)
+        to_follow += _list_imports_of(root, path, path.stat().st_mtime_ns)
     read = [root / name for module in found for name in READS.get(module, [])]
     return sorted({*found.values(), *read})
 
@@ -64,6 +64,7 @@ def _list_imports_of(root: Path, path: Path, changed: int) -> list[str]:
 
 def _list_imports(root: Path, tree: ast.Module) -> Iterator[str]:
     """Yield the modules that hold what a piece of code imports."""
+    # These are the names that the code takes from the package itself, as in ``icl.risk``.
     served = {
         node.attr
         for node in ast.walk(tree)

@@ -20,8 +20,8 @@ def seal(node: Mapping[str, Any]) -> None:
 
 
 def _compute_checksum(node: Mapping[str, Any]) -> str:
-    own = {k: v for k, v in node["metadata"]["icl"].items() if k != "checksum"}
-    return hashlib.sha256(json.dumps([node["cells"], own], sort_keys=True).encode()).hexdigest()
+    record = {k: v for k, v in node["metadata"]["icl"].items() if k != "checksum"}
+    return hashlib.sha256(json.dumps([node["cells"], record], sort_keys=True).encode()).hexdigest()
 
 
 def read_json(path: Path | str) -> Any:
@@ -135,7 +135,7 @@ def judged(runs: Iterable[Mapping[str, Any]]) -> dict[str, list[tuple[str, dict[
 
 def cards(runs: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return the cards of some runs, as `extract_results` has them, by claim."""
-    return {claim: card for claim, ((_, card), *_) in judged(runs).items()}
+    return {claim_id: card for claim_id, ((_, card), *_) in judged(runs).items()}
 
 
 def readings(card: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:

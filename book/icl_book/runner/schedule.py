@@ -42,24 +42,24 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
     _check_call(jobs, profile)
     calls = ROOT / "_build" / "calls"
     # A cluster's machines share this folder, but perhaps no locks: each tidies up after itself only.
-    here = f"{platform.node()}-"
-    process.sweep(here, calls)
+    own_prefix = f"{platform.node()}-"
+    process.sweep(own_prefix, calls)
     for prefix in ("icl-call-", "icl-kernel-"):
         process.sweep(prefix)
-    left = [run for run in {run.path: run for run in runs}.values() if not whole(run.path)]
-    print(f"{runs[0].preset}: {len(runs)} runs, {len(left)} to do, {jobs} at a time", flush=True)
-    if not left:
+    to_do = [run for run in {run.path: run for run in runs}.values() if not whole(run.path)]
+    print(f"{runs[0].preset}: {len(runs)} runs, {len(to_do)} to do, {jobs} at a time", flush=True)
+    if not to_do:
         return 0
-    ready(left, profile)
-    for run in left:
+    ready(to_do, profile)
+    for run in to_do:
         run.reason.unlink(missing_ok=True)
     start = time.perf_counter()
     calls.mkdir(parents=True, exist_ok=True)
-    with process.scratch(here, calls) as folder, process.scratch("icl-call-") as temporary:
-        content = json.dumps(_make_snakemake_plan(left, int(jobs), profile))
+    with process.scratch(own_prefix, calls) as folder, process.scratch("icl-call-") as temporary:
+        content = json.dumps(_make_snakemake_plan(to_do, int(jobs), profile))
         Path(folder, "plan.json").write_text(content, encoding="utf-8")
         status, said = _run_snakemake(folder, temporary, jobs, profile)
-    return _report(left, status, said, time.perf_counter() - start, profile)
+    return _report(to_do, status, said, time.perf_counter() - start, profile)
 
 
 def _check_call(jobs: str, profile: str) -> None:
@@ -76,11 +76,11 @@ def _check_call(jobs: str, profile: str) -> None:
         )
 
 
-def _make_snakemake_plan(left: Sequence[Run], jobs: int, profile: str) -> dict[str, Any]:
+def _make_snakemake_plan(to_do: Sequence[Run], jobs: int, profile: str) -> dict[str, Any]:
     """Return what ``Snakefile`` reads: a task for each run, and what all of them share."""
     tasks = {
-        f"{run.name}.{run.digest}": [run.name, f"--label '{i} of {len(left)}' {run.words}"]
-        for i, run in enumerate(left, 1)
+        f"{run.name}.{run.digest}": [run.name, f"--label '{i} of {len(to_do)}' {run.words}"]
+        for i, run in enumerate(to_do, 1)
     }
     return {
         "python": sys.executable,
@@ -95,28 +95,28 @@ def _run_snakemake(folder: str, temporary: str, jobs: str, profile: str) -> tupl
     command += ["--jobs", jobs, "--profile", profile] if profile else []
     command += ["--config", f"folder={os.path.relpath(folder, ROOT)}"]
     # What the user set for Snakemake is for workflows of theirs.
-    own = {k: v for k, v in os.environ.items() if not k.startswith("SNAKEMAKE_")}
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("SNAKEMAKE_")}
     # A run that is killed leaves its temporary files in a folder of this call. A cluster's machines have
     # folders of their own.
-    own |= {} if profile else {"TMPDIR": temporary}
-    return process.run(command, ROOT, own)
+    environment |= {} if profile else {"TMPDIR": temporary}
+    return process.run(command, ROOT, environment)
 
 
-def _report(left: Sequence[Run], status: int, said: str, seconds: float, profile: str) -> int:
+def _report(to_do: Sequence[Run], status: int, said: str, seconds: float, profile: str) -> int:
     """Print what failed and why, or that all is done; return the exit status."""
-    undone = [run for run in left if not whole(run.path)]
+    undone = [run for run in to_do if not whole(run.path)]
     if status == 0 and not undone:
         print(f"done in {seconds:.0f} s", flush=True)
         return 0
     reasons = [
-        f"{r.name}: {f.read_text(encoding='utf-8')}" for r in left if (f := r.reason).is_file()
+        f"{r.name}: {f.read_text(encoding='utf-8')}" for r in to_do if (f := r.reason).is_file()
     ]
     # A run that ends with 1 has printed why.
     if not reasons and set(STATUS.findall(said)) != {"1"}:
         print(*filter(str.strip, said.splitlines()[-MAX_SHOWN_LINES:]), sep="\n")
     if silent := len(undone) - len(reasons):
         logs = " and .snakemake/slurm_logs" if profile else ""
-        reasons.append(f"{silent} of {len(left)} runs not done, see above{logs}")
+        reasons.append(f"{silent} of {len(to_do)} runs not done, see above{logs}")
     print(f"FAILED after {seconds:.0f} s: {'; '.join(reasons)}", flush=True)
     return status or 1
 

@@ -20,28 +20,29 @@ from icl_book.provenance import ROOT
 from icl_book.runner.plan import code, notebooks
 
 
-def judge_alone(claim: str) -> Card:
+def judge_alone(claim_id: str) -> Card:
     """Measure what a claim needs at the sizes of its chapter, and judge it.
 
     Raises:
         BadInput: If the claim does not exist, if no chapter judges it, or if a cell fails.
     """
-    if (wanted := find(claim)).rule is None:
-        raise BadInput(f"claim {claim}: {wanted.expected}: {wanted.why_not}")
+    claim = find(claim_id)
+    if claim.rule is None:
+        raise BadInput(f"claim {claim_id}: {claim.expected}: {claim.why_not}")
     for name in notebooks():
         cells = code(name)
         for place, cell in enumerate(cells):
-            if calls := [call for call in _list_judged(ast.parse(cell)) if call == claim]:
-                return _run_cells(name, cells, place, calls[0])
-    raise BadInput(f"claim {claim}: no chapter judges it")
+            if claim_id in _list_judged(ast.parse(cell)):
+                return _run_cells(name, cells, place, claim_id)
+    raise BadInput(f"claim {claim_id}: no chapter judges it")
 
 
-def _run_cells(name: str, cells: list[str], last: int, claim: str) -> Card:
+def _run_cells(name: str, cells: list[str], last: int, claim_id: str) -> Card:
     """Run a cell and those that it needs, and return the card of the claim."""
     found: list[Card] = []
 
     def judge_if_asked(asked: str, *evidence: Any, **options: Any) -> None:
-        if asked == claim:
+        if asked == claim_id:
             found.append(judge(asked, *evidence, **options))
 
     namespace: dict[str, Any] = {
@@ -68,7 +69,7 @@ def needed(cells: list[str], last: int) -> list[int]:
     # Cells are visited backwards, so that the setup is seen before the parameters that it reads.
     setup_seen = False
     for place in range(last - 1, -1, -1):
-        only_assigns = all(isinstance(one, ast.Assign) for one in trees[place].body)
+        only_assigns = all(isinstance(statement, ast.Assign) for statement in trees[place].body)
         is_setup = "notebook.setup(" in cells[place]
         is_parameters = setup_seen and only_assigns
         if is_setup or is_parameters or missing & changes(trees[place]):
@@ -97,12 +98,12 @@ def reads(tree: ast.Module) -> set[str]:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
         }
         # These names are bound by a comprehension, a loop or a function inside the statement.
-        bound = [n.target for n in ast.walk(statement) if isinstance(n, ast.comprehension)]
-        own = {n.id for one in bound for n in ast.walk(one) if isinstance(n, ast.Name)}
-        own |= {n.arg for n in ast.walk(statement) if isinstance(n, ast.arg)}
+        targets = [n.target for n in ast.walk(statement) if isinstance(n, ast.comprehension)]
+        inner = {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+        inner |= {n.arg for n in ast.walk(statement) if isinstance(n, ast.arg)}
         if not isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign):
-            own |= changes(statement)
-        names |= loads - known - own
+            inner |= changes(statement)
+        names |= loads - known - inner
         known |= changes(statement)
     return names
 

@@ -42,8 +42,8 @@ def tabulate_cases(found: Mapping[str, Any]) -> pd.DataFrame:
     """
     rows = []
     for card in found["cards"]:
-        for reading, some in readings(card).items():
-            for case in some or [WITHOUT_CASE]:
+        for reading, cases in readings(card).items():
+            for case in cases or [WITHOUT_CASE]:
                 low, high = case["interval"]
                 row = _describe_run(found) | {
                     "claim": card["id"],
@@ -65,7 +65,7 @@ def _describe_run(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def table(found: Mapping[str, Any], text: str) -> pd.DataFrame:
-    """Return a table that a run kept, each row with the run's columns of `cases`; its own come last."""
+    """Return a table that a run kept, each row after the run's columns, as `tabulate_cases` has them."""
     own = pd.read_csv(io.StringIO(text))
     run = pd.DataFrame([_describe_run(found)] * len(own))
     return run.join(own.rename(columns={name: f"table {name}" for name in own if name in run}))
@@ -89,23 +89,27 @@ def write(runs: Sequence[Run], wanted: Sequence[str] = ()) -> list[Path]:
     kept = [tables(run.path) for run in runs]
     long = pd.concat(map(tabulate_cases, found), ignore_index=True)
     claims = list(long["claim"].unique()) if len(long) else []
-    known = sorted({name for one in kept for name in one})
+    known = sorted({name for texts in kept for name in texts})
     for name in wanted:
         if name not in claims + known:
             raise BadInput(f"collect={name!r}: {runs[0].name} has {', '.join(claims + known)}")
-    if some := [name for name in wanted if name in claims]:
-        long = long[long["claim"].isin(some)]
+    if wanted_claims := [name for name in wanted if name in claims]:
+        long = long[long["claim"].isin(wanted_claims)]
     frames = {"cases": long}
-    if some:
-        who = list(_describe_run(found[0]))
+    if wanted_claims:
+        run_columns = list(_describe_run(found[0]))
         label = long["claim"] + " | " + long["reading"] + " | " + long["case"]
-        once = long.assign(label=label).drop_duplicates([*who, "label"])
-        frames["wide"] = once.pivot(index=who, columns="label", values="measured").reset_index()
+        once = long.assign(label=label).drop_duplicates([*run_columns, "label"])
+        frames["wide"] = once.pivot(
+            index=run_columns, columns="label", values="measured"
+        ).reset_index()
     for name in [name for name in wanted if name in known]:
-        each = [
-            table(one, texts[name]) for one, texts in zip(found, kept, strict=True) if name in texts
+        kept_of_runs = [
+            table(results, texts[name])
+            for results, texts in zip(found, kept, strict=True)
+            if name in texts
         ]
-        frames[name] = pd.concat(each, ignore_index=True)
+        frames[name] = pd.concat(kept_of_runs, ignore_index=True)
     address = sha256("".join(str(run.path) for run in runs).encode()).hexdigest()[:8]
     folder = ROOT / "_build" / "sweeps" / f"{runs[0].name}-{runs[0].preset}-{address}"
     return [save(frame, folder / name) for name, frame in frames.items()]

@@ -61,8 +61,8 @@ def gather(
         d.removeprefix("notebooks/") for d in verify.toc_pages(toc) if d.startswith("notebooks/")
     ]
     if apart := sorted(set(wanted) ^ set(notebooks)):
-        where = "must be both in _toc.yml and in the folder notebooks"
-        return [], [f"notebooks/{name}: {where}" for name in apart]
+        allowed = "must be both in _toc.yml and in the folder notebooks"
+        return [], [f"notebooks/{name}: {allowed}" for name in apart]
     contents = {f"notebooks/{name}": read(notebooks[name]) for name in wanted}
     runs = list(map(extract_results, contents.values()))
     problems = verify.check_cards(runs, registry()) + verify.rules(registry())
@@ -78,8 +78,8 @@ def gather(
             problems += [f"book/{page}: {one}" for one in found]
     for (where, content), run in zip(contents.items(), runs, strict=True):
         source = root / f"{where}.py"
-        said = audit.short_answer(stage.today(source, content))
-        problems += [f"{where}: {one}" for one in audit.lost(said, cards([run]))]
+        answer = audit.short_answer(stage.today(source, content))
+        problems += [f"{where}: {problem}" for problem in audit.lost(answer, cards([run]))]
     return runs, problems
 
 
@@ -164,10 +164,10 @@ def build(
         def say(text: str) -> None:
             print(f"[{time.perf_counter() - start:5.1f} s] book: {text}", flush=True)
 
-        now, stamp = hash_book(preset, notebooks, root), place / ".digest"
+        digest, stamp = hash_book(preset, notebooks, root), place / ".digest"
         if plain:
-            now += provenance.fingerprint(ROOT, [".ci/conf.py"])
-        if stamp.is_file() and stamp.read_text() == now:
+            digest += provenance.fingerprint(ROOT, [".ci/conf.py"])
+        if stamp.is_file() and stamp.read_text() == digest:
             say("nothing has changed")
             return place / "index.html"
         say(f"staging {len(notebooks)} executed notebooks")
@@ -182,7 +182,7 @@ def build(
         _raise_problems(verify.book(html, toc, runs))
         title = yaml.safe_load((root / "_config.yml").read_text("utf-8"))["title"]
         machines.write(html, site, toc, title)
-        (html / ".digest").write_text(now)
+        (html / ".digest").write_text(digest)
         swap(html, place)
         say("done")
     return place / "index.html"
@@ -230,5 +230,5 @@ def readme(root: Path = ROOT) -> None:
     runs = [collect(path) for path in files.values()]
     write_atomically(root / "README.md", front(runs, root))
     drawings = [data.get("image/svg+xml") for data in shown(read_json(files[stage.PICTURE]))]
-    first = next(drawing for drawing in drawings if drawing)
-    write_atomically(root / "book" / "_static" / "picture.svg", "".join(first))
+    picture = next(drawing for drawing in drawings if drawing)
+    write_atomically(root / "book" / "_static" / "picture.svg", "".join(picture))

@@ -62,8 +62,8 @@ def audit_claims(registry: Mapping[str, Claim], runs: Iterable[Record]) -> list[
     """
     by_claim = judged(runs)
     found = []
-    for name, claim in registry.items():
-        ((notebook, record), *_) = by_claim.get(name, [("", statement_record(claim))])
+    for claim_id, claim in registry.items():
+        ((notebook, record), *_) = by_claim.get(claim_id, [("", statement_record(claim))])
         # A claim may be judged although no data could contradict it.
         sure = claim.rule is not None and not claim.tested
         audited = AuditedClaim(
@@ -167,8 +167,8 @@ def readme(text: str, said: Sequence[str], cards: Cards) -> str:
     def write_finding(finding: str) -> str:
         claims = ", ".join(dict.fromkeys(m[1].partition(" | ")[0] for m in ROLE.finditer(finding)))
         shown = re.sub(r" +(?=[ .,;:])", "", resolve(finding, cards, _show_alone))
-        said = f"Judged by {claims}. " if claims else ""
-        shown = re.sub(r"\[Read on\]\(\.\./(.*)\)", rf"{said}[Read on](\1.ipynb)", shown)
+        judges = f"Judged by {claims}. " if claims else ""
+        shown = re.sub(r"\[Read on\]\(\.\./(.*)\)", rf"{judges}[Read on](\1.ipynb)", shown)
         return re.sub(r"\[Read on\]\((\w+)\)", r"[Read on](book/\1.md)", shown)
 
     return _README.sub(
@@ -195,8 +195,8 @@ def resolve(text: str, cards: Cards, link: Callable[[Record, str, str], str]) ->
     """
 
     def show(role: re.Match[str]) -> str:
-        claim, case, form = _split_role(role[1], cards)
-        card = cards[claim]
+        claim_id, case, form = _split_role(role[1], cards)
+        card = cards[claim_id]
         if role[1].endswith("| verdict"):
             return link(card, card["verdict"], "")
         values = _find_measured(card, case)
@@ -208,16 +208,16 @@ def resolve(text: str, cards: Cards, link: Callable[[Record, str, str], str]) ->
 
 def _split_role(role: str, cards: Cards) -> tuple[str, str, str]:
     """Return claim, case and format of a role; the last two are empty if it names a claim or its verdict."""
-    claim, *rest = (part.strip() for part in role.split(" | "))
-    if claim not in cards:
-        raise BadInput(f"{{judged}}`{role}`: no card of {claim} is on this page")
+    claim_id, *rest = (part.strip() for part in role.split(" | "))
+    if claim_id not in cards:
+        raise BadInput(f"{{judged}}`{role}`: no card of {claim_id} is on this page")
     if rest in ([], ["verdict"]):
-        return claim, "", ""
+        return claim_id, "", ""
     if len(rest) != 2:
         raise BadInput(
             f"{{judged}}`{role}`: must be a claim, its verdict, or a claim, a case and a format"
         )
-    return claim, rest[0], rest[1]
+    return claim_id, rest[0], rest[1]
 
 
 def _find_measured(card: Mapping[str, Any], case: str) -> list[float | str]:
@@ -235,10 +235,10 @@ def lost(text: str, cards: Cards) -> list[str]:
     found = []
     for role in ROLE.findall(text):
         try:
-            claim, case, _ = _split_role(role, cards)
+            claim_id, case, _ = _split_role(role, cards)
         except BadInput as error:
             found.append(str(error))
             continue
-        if case and not _find_measured(cards[claim], case):
-            found.append(f"{{judged}}`{role}`: {claim} has no case of this name")
+        if case and not _find_measured(cards[claim_id], case):
+            found.append(f"{{judged}}`{role}`: {claim_id} has no case of this name")
     return found

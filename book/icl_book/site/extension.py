@@ -128,6 +128,7 @@ def page(
             drawn = Path(app.srcdir) / "book" / narrow
             if not drawn.is_file():
                 return found[0]
+            # Matplotlib numbers the panels of a drawing.
             several = 'id="axes_2"' in drawn.read_text(encoding="utf-8")
             css = ' class="icl-stacked"' if several else ""
             source = f'media="{NARROW}" srcset="{context["pathto"](narrow, 1)}"'
@@ -151,11 +152,15 @@ def back(
 
     def linked(found: re.Match[str]) -> str:
         block, name, text = found.groups()
-        whole = next((f"{one}.{name}" for one in owners if f"{one}.{name}" in entries), None)
-        if whole is None:
+        full_name = next(
+            (f"{owner}.{name}" for owner in owners if f"{owner}.{name}" in entries), None
+        )
+        if full_name is None:
             return block
-        page = context["pathto"](entries[whole].docname)
-        return f'{block}<a class="viewcode-back" href="{page}#{entries[whole].node_id}">{text}</a>'
+        page = context["pathto"](entries[full_name].docname)
+        return (
+            f'{block}<a class="viewcode-back" href="{page}#{entries[full_name].node_id}">{text}</a>'
+        )
 
     context["body"] = BACK.sub(linked, context["body"])
 

@@ -32,6 +32,7 @@ def write(html: Path, source: Path, toc: dict[str, Any], title: str) -> None:
     parts = [ABOUT.format(title=title)]
     front = {"caption": "The front page", "chapters": [{"file": toc["root"]}]}
     for part in [front, *toc["parts"]]:
+        # The root of this part is not a page.
         pages = toc_pages({"root": "", "chapters": part["chapters"]})[1:]
         lines = [f"- [{_find_title(html / f'{page}.md')}]({page}.md)" for page in pages]
         parts.append("\n".join([f"## {part['caption']}", "", *lines, ""]))

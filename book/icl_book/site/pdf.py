@@ -178,18 +178,19 @@ def number_pages(joined: PdfWriter, line: str) -> None:
             NameObject("/Encoding"): NameObject("/WinAnsiEncoding"),
         }
     )
-    shared = joined._add_object(font)
+    font_reference = joined._add_object(font)
     for i, page in enumerate(joined.pages, 1):
         resources: Any = page["/Resources"]
         fonts = resources.get_object().setdefault(NameObject("/Font"), DictionaryObject())
-        fonts.get_object()[NameObject("/Line")] = shared
+        fonts.get_object()[NameObject("/Line")] = font_reference
         said = f"{line} \u00b7 {i}".encode("cp1252").hex()
+        # A letter is two digits of `said`, and at 7 points about 3.5 points wide.
         x = float(page.mediabox.width) / 2 - 1.75 * len(said) / 2
-        before = page.get_contents()
+        old = page.get_contents()
         # A stream without entries is falsy, so it is compared with None.
-        data = b"" if before is None else before.get_data()
+        data = b"" if old is None else old.get_data()
         drawn = OUTLINE.sub(shorter, data)
-        below = f" Q q BT /Line 7 Tf 0.4 g {x:.1f} 24 Td <{said}> Tj ET Q".encode()
-        content = DecodedStreamObject()
-        content.set_data(b"q " + drawn + below)
-        page.replace_contents(content.flate_encode())
+        footer = f" Q q BT /Line 7 Tf 0.4 g {x:.1f} 24 Td <{said}> Tj ET Q".encode()
+        new = DecodedStreamObject()
+        new.set_data(b"q " + drawn + footer)
+        page.replace_contents(new.flate_encode())

@@ -92,7 +92,7 @@ def fill(
         if path.is_file() and path.name != ".digest"
     }
     archive(place / f"{name}.zip", name, pages | {"manifest.json": told.encode()})
-    executed = {f"{name}.ipynb": path.read_bytes() for name, path in runs.items()}
+    executed = {f"{notebook}.ipynb": path.read_bytes() for notebook, path in runs.items()}
     archive(place / f"{name}-notebooks.zip", f"{name}-notebooks", executed)
     packages(place, root)
     shutil.copy(pdf.pdf(preset, root), place / f"{name}.pdf")
@@ -150,12 +150,12 @@ def settle(path: Path) -> None:
     with (
         tarfile.open(path) as found,
         gzip.GzipFile("", "wb", 9, made, mtime=SECONDS) as packed,
-        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as target,
     ):
         for old in sorted(found, key=lambda one: one.name):
             entry = tarfile.TarInfo(old.name)
             entry.type, entry.size, entry.mtime = old.type, old.size, SECONDS
             entry.linkname = old.linkname
             entry.mode = 0o755 if old.isdir() else 0o644
-            archive.addfile(entry, found.extractfile(old))
+            target.addfile(entry, found.extractfile(old))
     path.write_bytes(made.getvalue())

@@ -57,23 +57,23 @@ def apart(text: str, cards: Cards, computed: Iterable[Line]) -> list[str]:
     computed = list(computed)
     found = []
     for role in ROLE.findall(text):
-        claim, *rest = role.split(" | ")
+        claim_id, *rest = role.split(" | ")
         if len(rest) != 2:
             continue
-        case = next(c for c in list_cases(cards[claim]) if c["name"] == rest[0])
-        own = [
+        case = next(c for c in list_cases(cards[claim_id]) if c["name"] == rest[0])
+        matching = [
             line
             for line in computed
-            if line.claim == claim and line.labels.items() <= case["parameters"].items()
+            if line.claim == claim_id and line.labels.items() <= case["parameters"].items()
         ]
-        if not own:
+        if not matching:
             found.append(
                 f"{{judged}}`{role}`: no script of book/checks computes {case['parameters']}"
             )
         found += [
             f"{{judged}}`{role}`: {case['measured']:g} on the card, {line.number:g} by a script,"
             f" which may be {line.error:g} away"
-            for line in own
+            for line in matching
             if not abs(line.number - case["measured"]) <= line.error
         ]
     return found

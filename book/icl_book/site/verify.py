@@ -45,10 +45,10 @@ def check_cards(runs: Iterable[Mapping[str, Any]], registry: Mapping[str, Claim]
     """Find testable claims that are judged twice or never, and unexpected verdicts."""
     runs = list(runs)
     problems = [
-        f"notebooks/{run['name']}: {one}"
+        f"notebooks/{run['name']}: {surprise}"
         for run in runs
         if (allowed := plan.verdicts(run["preset"])) != "any"
-        for one in surprising(run["cards"], allowed)
+        for surprise in surprising(run["cards"], allowed)
     ]
     found = judged(runs)
     for claim_id, ((first, _), *others) in found.items():
@@ -122,6 +122,7 @@ def links(folder: Path) -> list[str]:
             address = address.partition("?")[0]
             beside = os.path.normpath(os.path.join(os.path.dirname(name), address))
             target = beside if address else name
+            # Anchors are known of pages alone, so that those of other files count as there.
             known = target in anchors or (folder / target).is_file()
             if not known or (anchor and anchor not in anchors.get(target, {anchor})):
                 problems.append(f"{name}: the link {link} leads nowhere")

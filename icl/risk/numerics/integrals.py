@@ -198,6 +198,7 @@ def _integrate_mesh(
     bias = single_power @ single + pair_power @ pair
     if not slopes:
         return np.stack([bias, single_power @ noise])
+    # the ending _w is a derivative in w
     log_phi_w = (_mean(first, shifted) / phi).ravel()
     second_w = (z - 2) * second
     single_w, noise_w = (
@@ -227,10 +228,10 @@ def _pair_term(
 ) -> Array:
     """Return ``sum_l a_l m_l^2`` and its w-derivative at the nodes, from ``z e^-z`` times probabilities.
 
-    Write ``m_l = m - e_l`` with ``m = E[z e^-z]``; e_l falls as P_l averages out within the window. As
+    Write ``m_l = flat - e_l`` with ``flat = E[z e^-z]``; e_l falls as P_l averages out within the window. As
     ``sum_l a_l (1 - P_l)`` is the variogram, the degrees beyond L contribute ::
 
-        2 m (E[z gamma e^-z] - sum_{l<=L} a_l m_l) - m^2 sum_{l>L} a_l + sum_{l>L} a_l e_l^2,
+        2 flat (E[z gamma e^-z] - sum_{l<=L} a_l m_l) - flat^2 sum_{l>L} a_l + sum_{l>L} a_l e_l^2,
 
     and only the last, quadratically small term is neglected, once it is below 1e-12 of the integral. If the
     window is so narrow that the first of these terms cancels, the sum for a smooth class goes on until the
@@ -238,14 +239,17 @@ def _pair_term(
     """
     too_large = f"w is too large for {task!r}: its spectrum falls too slowly for this window"
     a, rest = spectrum(task, 1)
+    # 1 - P_1 is the gap
     m = _row_means(table, gap[..., None])[..., 0]
     total = a * _row_product(m, m)
     if rest <= 0:
         return _by_row(total)
     flat = table.sum(-1)
     variogram = _row_means(table, gamma[..., None])[..., 0]
+    # this is the difference in the first term
     left = variogram - a * m
     smooth = math.isfinite(bandlimit(task))
+    # the rounding error of the first term, which may be 1e-9 of the integral
     cancels = 2e-16 * (weight @ (flat[:, 0] * variogram[:, 0]).ravel())
 
     # Degree 1 is done, and blocks of the others follow, each twice as large as the one before. If the class

@@ -221,6 +221,7 @@ def log_mean_weight(dim: int, w: float) -> float:
     bessel = float(ive(nu, w)) if w < 1e8 else (2 * math.pi * w) ** -0.5
     if bessel > 1e-280 and w > 0:
         return float(math.log(bessel) + gammaln(nu + 1) + nu * math.log(2 / w))
+    # far below the dimension, t is nearly normal with the variance 1 / d
     return -w + w * w / (2 * dim)
 
 

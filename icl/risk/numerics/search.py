@@ -94,6 +94,7 @@ def _roots(intervals: list[Interval], curve: Curve) -> Iterator[tuple[ProblemInd
     widest, start = math.log(_MAX_RATIO), 0
     while start < len(intervals):
         lower = intervals[start][0]
+        # an interval that begins at zero is refined alone
         limit = lower * math.exp(widest) if lower > 0 else 0.0
         count = max(1, sum(upper < limit for _, upper, _ in intervals[start:]))
         found = _refine(intervals[start : start + count], curve)
