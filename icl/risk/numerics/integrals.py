@@ -22,6 +22,8 @@ from icl.tasks.gegenbauer import Polynomials
 _MAX_DEGREES = 100_000
 # after this many degrees it is checked whether _MAX_DEGREES can be enough
 _CHECK_FEASIBLE_AFTER = 1000
+# a class has its parity if all coefficients up to this degree have it: a `Spectrum` has no later ones
+_MAX_PARITY_DEGREE = 10_000
 # beyond this the risk equals nearest_neighbor_risk to machine precision
 _MAX_NARROWNESS = 1e12
 # one block of Gegenbauer polynomials has at most about this many numbers
@@ -254,7 +256,8 @@ def _pair_term(
 
     # Degree 1 is done, and blocks of the others follow, each twice as large as the one before. If the class
     # is even but for degree 1, odd degrees are skipped.
-    step = 1 if spectrum(task, 64)[0][2::2].any() else 2
+    checked = int(min(bandlimit(task), _MAX_PARITY_DEGREE))
+    step = 1 if spectrum(task, checked)[0][2::2].any() else 2
     polynomials = Polynomials(task.dim, theta.ravel(), step == 2)
     # this skips degrees 0 and 1
     polynomials.take(1 if step == 2 else 2)

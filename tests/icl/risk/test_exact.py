@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from scipy.special import betainc, jv
+from scipy.special import betainc, eval_legendre, jv
 
 from icl import checks, risk
 from icl.risk import exact, monte_carlo_risk, optimal_window, population_flow, population_risk
@@ -237,6 +237,19 @@ def test_waves_finer_than_the_window():
         single, pair = 2 * (first * z) @ missing @ a, a @ (first @ missing) ** 2
         bias += 0.1 * (n * single * phi ** (n - 1) + n * (n - 1) * pair * phi ** (n - 2))
     assert population_risk(Cosine(2, L), w, n, 0.5).bias == pytest.approx(bias, rel=1e-10)
+
+
+@pytest.mark.parametrize("degree", [3, 63, 64, 65, 101])
+def test_a_class_of_one_degree(degree):
+    """Two tokens in three dimensions, whose cosines are uniform, are integrated over both of them."""
+    w, (t, weight) = 50.0, np.polynomial.legendre.leggauss(600)
+    P, p = eval_legendre(degree, t), weight / 2
+    omega = 1 / (1 + np.exp(-w * (t[:, None] - t)))
+    # by the addition theorem P_l(x . x') averages to P_l(t) P_l(t') around the query
+    error = 1 + omega**2 + omega.T**2 + 2 * omega * omega.T * np.outer(P, P)
+    error -= 2 * (omega * P[:, None] + omega.T * P)
+    task = Spectrum(3, (0.0,) * degree + (1.0,))
+    assert population_risk(task, w, 2, 0.0).bias == pytest.approx(p @ error @ p, rel=1e-9)
 
 
 @pytest.mark.parametrize("task", [Affine(3), ReLU(2), ReLU(8), Cosine(5, 4.0)], ids=str)
