@@ -103,17 +103,17 @@ def run(
     Returns:
         The program's exit status, and what it wrote to its standard error.
     """
-    reading, writing = os.pipe()
+    read_end, write_end = os.pipe()
     with (
-        open(reading, encoding="utf-8", errors="replace") as said,
-        open(writing, "wb") as words,
+        open(read_end, encoding="utf-8", errors="replace") as reader,
+        open(write_end, "wb") as writer,
         subprocess.Popen(
-            command, cwd=cwd, env=environment, stderr=words, pass_fds=[reading]
+            command, cwd=cwd, env=environment, stderr=writer, pass_fds=[read_end]
         ) as process,
     ):
-        words.close()
+        writer.close()
         try:
-            text = said.read()
+            text = reader.read()
             process.wait()
         except KeyboardInterrupt:
             interrupt_family(process.pid)

@@ -65,7 +65,7 @@ def _list_imports_of(root: Path, path: Path, changed: int) -> list[str]:
 def _list_imports(root: Path, tree: ast.Module) -> Iterator[str]:
     """Yield the modules that hold what a piece of code imports."""
     # These are the names that the code takes from the package itself, as in ``icl.risk``.
-    served = {
+    attributes = {
         node.attr
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute)
@@ -79,7 +79,7 @@ def _list_imports(root: Path, tree: ast.Module) -> Iterator[str]:
         elif isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name == "icl":
-                    yield from (_find_maker(root, "icl", name) for name in served)
+                    yield from (_find_maker(root, "icl", name) for name in attributes)
                 else:
                     yield alias.name
 
