@@ -158,7 +158,7 @@ def sphere_limits(*, dims: Sequence[int]) -> pd.DataFrame:
     for dim in dims:
         missed = float(1 - resultant_length(dim, MAX_W))
         row = {"what": "sphere", "dim": dim, "value": missed**2}
-        rows.append(row | {"error": missed * np.finfo(float).eps})
+        rows.append(row | {"error": 2 * missed * np.finfo(float).eps})
     return pd.DataFrame(rows)
 
 
