@@ -1038,7 +1038,7 @@ plt.show()
 #
 # The least risk that any predictor can have is the *Bayes risk*, and in the limit it is $\sigma^2/n$ for each parameter of the class:
 #
-# :::{prf:theorem} one $\sigma^2/n$ for each parameter
+# :::{prf:theorem} the Bayes risk of parametric classes
 # :label: thm-bayes
 # :nonumber:
 # Let the noise be Gaussian with $\sigma>0$, let $d\ge2$, and let $R_{\rm Bayes}(n)$ be the least risk of all predictors, which know the
