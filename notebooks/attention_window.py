@@ -67,6 +67,8 @@ notebook.setup(globals())
 # %% [markdown]
 # ## In plain words
 #
+# That attention is a kernel smoother was pointed out by {cite:t}`tsai2019`. Paper 1 asks which width its kernel should have.
+#
 # The prompt of an attention layer has labeled examples $(x_1,y_1),\dots,(x_n,y_n)$ and a {term}`query` $x_q$ without a label,
 # which the layer predicts as a weighted mean of the labels. The weights are the softmax of the scores $x_i^\top Mx_q$.
 # Pretraining learns the matrix $M$ and nothing else.

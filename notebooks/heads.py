@@ -9,7 +9,7 @@
 # %% [markdown]
 # # How many heads?
 #
-# *What would a second attention head buy, and how far is one layer from the best predictor that is linear in the labels?*
+# *What would a second attention head buy, and how far is one layer from the best predictor there is?*
 #
 # **Short answer.** A second head is worth having because it can be *subtracted*. Softmax weights are positive. The summed weights
 # of two heads with values of opposite sign have a wide positive window and a negative lobe, which takes away the blur that a wide
@@ -22,7 +22,9 @@
 # times the least risk on affine functions. New values alone bring this factor to
 # {judged}`P1.H.length | affine, d = 5, N = 10000, new values | .2f`, while ReLU functions need new windows. In short contexts with much noise a
 # second head gains little. On affine functions training comes near the best pair if its heads start on opposite sides
-# {judged}`P1.H.trained`.
+# {judged}`P1.H.trained`. But all of this is linear in the labels. On ReLU functions, with $n=20{,}000$, one head has
+# {judged}`P1.H.bayes | d = 5, n = 20000, one head | .0f` times the risk of least squares on the class, and no predictor that is linear
+# in the labels has less than {judged}`P1.H.bayes | d = 5, n = 20000, floor | .0f` times this risk ([](heads-floor)).
 
 # %% tags=["remove-cell"]
 import sys
@@ -43,10 +45,14 @@ seeds = 8  # trained layers for each start
 steps = 700  # Adam steps for each layer
 batch_size = 32  # fresh contexts in each step
 learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
-test_contexts = 300  # token sets on which the trained layers are compared
-draws = 1000  # token sets for each sampled risk of kriging
+test_contexts = (
+    300  # token sets that compare trained layers; functions of least squares
+)
+draws = 1000  # token sets for each sampled risk of kriging, half for least squares
 
 # %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
+from itertools import product
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -193,7 +199,7 @@ plt.show()
 # parameter $w_h$ of either sign and a value $v_h$ of either sign. The layer predicts $\sum_hv_h\sum_i\omega_i(w_h)\,y_i$, where
 # the weights $\omega_i(w)$ are proportional to $e^{w\,x_i\cdot x_q}$. A head with $w<0$ looks at the tokens opposite the query.
 # For given windows the best values solve linear equations. The windows themselves come from a search, which may miss better
-# ones. The *floor* is a bound that no predictor linear in the labels can pass, by a formula that is proved [below](heads-floor).
+# ones. The *floor* is a bound that no predictor linear in the labels can pass, by a formula to which [a later section](heads-floor) returns.
 #
 # The next cell computes the least risks for affine functions, which are smooth, and for ReLU functions, which have a kink. To
 # try $d=7$, replace the first line of the next cell by `dim = 7`.
@@ -349,8 +355,10 @@ judge(
 # and head, and {cite:t}`kong2025dex` trace its success to three causes, of which negative attention is the first. Local linear
 # attention {cite:p}`zuo2025lla` replaces the mean of the labels by a local linear fit. Its correction is a covariance of labels and
 # keys like ours, in all directions and with the factor that the fit prescribes, where ours has one direction, that of the query, and a
-# free factor. As its abstract says, Parallax {cite:p}`zuo2026parallax` learns a projector that probes the covariance of keys and
-# values, and lowers the perplexity of models of $0.6$ and $1.7$ billion parameters. What is added here is how much negative weights can be worth to one layer,
+# free factor. Parallax {cite:p}`zuo2026parallax`, by its authors' reference code, subtracts from the softmax average the covariance
+# of the values with $r\cdot k$, where $k$ is the key and $r$ a learned projection. With $r$ along the query this is the predictor of
+# this section. By its abstract it lowers the perplexity of models of $0.6$ and $1.7$ billion parameters. What is added here is how much
+# negative weights can be worth to one layer,
 # exactly.
 #
 # (heads-short)=
@@ -910,64 +918,16 @@ judge(
 
 # %% [markdown]
 # (heads-floor)=
-# ## The floor: kriging between two formulas
+# ## How far from the best there is
 #
-# How did we know the floor of {numref}`fig-heads` without sampling? {term}`Kriging <kriging>` is the best predictor that is
-# linear in the labels, given the tokens, and if functions and noise are Gaussian, no predictor at all is better. Although its
-# risk has no simple formula, two simple formulas enclose it at every context length.
+# No number of heads can be better than {term}`kriging`, the best predictor that is linear in the labels, because heads are linear
+# in the labels, too. Its risk $R_K$ lies between two formulas ({prf:ref}`theorem <thm-kriging-bounds>`):
 #
-# :::{prf:theorem} kriging between two formulas
-# :label: thm-kriging-bounds
-# :nonumber:
-# Let the class be rotation invariant with $k(1)=\sum_\ell a_\ell<\infty$, let the noise be uncorrelated with variance $\sigma^2>0$, and let
-# $R_K(n)$ be the risk of kriging, averaged over tokens and query. Put
+# $$S(n)\;\le\;R_K(n)\;\le\;\Big(1+\frac{k(1)}{\sigma^2}\Big)\,S(n+1),\qquad S(n)=\sum_\ell\frac{a_\ell}{1+n\,a_\ell/(N_\ell\sigma^2)}.$$
 #
-# $$S_\tau(n)=\sum_\ell\frac{a_\ell}{1+n\,a_\ell/(N_\ell\tau)}.$$
-#
-# For every $n\ge1$ and every $n_1$ from $0$ to $n-1$
-#
-# $$S_{\sigma^2}(n)\;\le\;R_K(n)\;\le\;S_{\sigma^2+R_K(n_1)}(n-n_1).$$ (eq-kriging-bounds)
-#
-# In particular $R_K(n)\le\big(1+\frac{k(1)}{\sigma^2}\big)\,S_{\sigma^2}(n)$ for every $n$, and $R_K(n)\sim S_{\sigma^2}(n)$ as $n\to\infty$.
-# :::
-#
-# :::{admonition} Proof
-# :class: dropdown
-# Given the tokens, the risks of predictors that are linear in the labels depend on second moments only. So we may take functions and noise
-# to be Gaussian, with independent noise.
-#
-# *Below.* Let $f=\sum_jz_jY_j$ with an orthonormal basis of harmonics $Y_j$. The $z_j$ are uncorrelated, and $\mathrm{Var}\,z_j=a_\ell/N_\ell$ for
-# the degree $\ell$ of $Y_j$. The best prediction of $f(x_q)$ is $\sum_j\hat z_jY_j(x_q)$, where $\hat z_j$ is the best prediction of $z_j$. So
-# averaged over the query, the risk is the sum of the risks of all $z_j$. Tell the predictor all other $z_i$. Its risk of $z_j$ then falls to
-# $\big(N_\ell/a_\ell+\sum_iY_j(x_i)^2/\sigma^2\big)^{-1}$. By Jensen's inequality and $\mathbb EY_j^2=1$ the mean of this number is at least
-# $(N_\ell/a_\ell+n/\sigma^2)^{-1}$. Sum over the $N_\ell$ harmonics of each degree.
-#
-# *Above.* Put $n'=n-n_1$, $\tau=\sigma^2+R_K(n_1)$ and $h_\ell=(1+N_\ell\tau/(n'a_\ell))^{-1}$. Let $K(t)=\sum_\ell N_\ell h_\ell P_\ell(t)$; the sum converges
-# absolutely because $\sum_\ell N_\ell h_\ell\le n'k(1)/\tau$. Let $T$ be the operator that multiplies degree $\ell$ by $h_\ell$, so that
-# $Tg(x_q)=\mathbb E_x[K(x\cdot x_q)\,g(x)]$. Let $\hat f_1$ be the kriging prediction from the first $n_1$ labels, as a function of the query, and
-# $\hat f_1=0$ for $n_1=0$. Predict, linearly in the labels,
-#
-# $$\hat f(x_q)=T\hat f_1(x_q)+\frac1{n'}\sum_{i>n_1}K(x_i\cdot x_q)\,\big(y_i-\hat f_1(x_i)\big).$$
-#
-# Given $f$ and $\hat f_1$ the mean of $\hat f(x_q)$ over the other tokens and their noise is $T\hat f_1+T(f-\hat f_1)=Tf$. Its variance is at most
-# $\frac1{n'}\mathbb E_x\big[K^2\big((f-\hat f_1)^2(x)+\sigma^2\big)\big]$. By rotation invariance the mean of $(f-\hat f_1)^2(x)$ is $R_K(n_1)$ at every
-# $x$, whatever $x\cdot x_q$ is. So the risk of $\hat f$ is at most
-#
-# $$\sum_\ell\Big[a_\ell(1-h_\ell)^2+\frac\tau{n'}N_\ell h_\ell^2\Big]=S_\tau(n'),$$
-#
-# where $\mathbb EK^2=\sum_\ell N_\ell h_\ell^2$, and $h_\ell$ is the best factor at each degree.
-#
-# *Consequences.* For $c\ge1$ we have $S_{c\tau}\le cS_\tau$, and $R_K(0)=k(1)$. With $n_1=0$ this is the first consequence. As $nS_\tau(n)$ rises in
-# $n$, the right side of {eq}`eq-kriging-bounds` is at most $\big(1+\frac{R_K(n_1)}{\sigma^2}\big)\frac n{n-n_1}\,S_{\sigma^2}(n)$. Let $n_1\to\infty$ with
-# $n_1/n\to0$. By the first consequence $R_K(n_1)\to0$, and the factor tends to one. $\square$
-# :::
-#
-# The lower bound is that of {cite:t}`opper1998`. {cite:t}`sollich1998` has an approximation that solves $R=S_{\sigma^2+R}(n)$ and lies between our two
-# bounds. That the enclosure holds at every context length and for every rotation-invariant class is new, as far as we know. The function
-# `kriging_bounds` applies the upper bound repeatedly, from short contexts to long ones. If the noise is small compared with the functions and the
-# context is short, the two bounds are far apart.
-#
-# The card samples kriging and says where its risk lies between the two bounds, from zero at the lower one to one at the upper one.
+# The lower one is the floor of {numref}`fig-heads`. For all classes of this book that are rotation invariant $R_K$ is
+# asymptotically equal to it. The card samples kriging and says where its risk lies between the floor, zero, and a sharper upper
+# bound, one.
 
 # %% tags=["remove-input"]
 tasks = [Affine(5), ReLU(5), PhasedCosine(5, 2.0), Sign(3)]
@@ -980,6 +940,165 @@ judge(
     interval_cases(places, low="low", high="high", name=name),
     interval_cases(more, low="low", high="high", name=name + ", four times the tokens"),
 )
+
+# %% [markdown]
+# **But kriging knows only the covariance of the class.** It does not know that a ReLU function has a single kink, so that $d+2$ numbers
+# determine it: a direction $q$, two slopes and a level. *Least squares on the class* looks for these numbers, and is not linear in the
+# labels. For a given $q$ the others are a linear regression. The next cell tries three directions in which the labels rise or bend,
+# and turns the best of them three times, by a linear regression on the derivatives of $f$.
+
+
+# %%
+def fit(x, y, q):  # the two slopes and the level, for a given direction
+    q = q / np.linalg.norm(q)
+    columns = np.stack([np.maximum(x @ q, 0), np.maximum(-x @ q, 0), np.ones(len(x))])
+    numbers = np.linalg.solve(columns @ columns.T, columns @ y)
+    return np.square(y - numbers @ columns).mean(), q, numbers, columns
+
+
+def derivatives(x, q, numbers, columns):
+    slope = np.where(columns[0] > 0, numbers[0], -numbers[1])
+    return np.vstack([columns, slope * (x.T - np.outer(q, x @ q))])
+
+
+def regress(columns, y):
+    return np.linalg.pinv(columns @ columns.T, hermitian=True) @ (columns @ y)
+
+
+def least_squares(x, y):
+    rises = (y - y.mean()) * x.T
+    bends = np.linalg.eigh(rises @ x)[1]
+    starts = (rises.sum(axis=1), bends[:, 0], bends[:, -1])
+    fits = [fit(x, y, start) for start in starts]
+    for _ in range(3):
+        _, q, *known = min(fits, key=lambda one: one[0])
+        fits.append(fit(x, y, q + regress(derivatives(x, q, *known), y)[3:]))
+    return min(fits, key=lambda one: one[0])[1:3]
+
+
+# %% [markdown]
+# The next cell draws functions and measures the mean squared error of least squares at fresh points. From each error it subtracts
+# that of a linear regression on the derivatives at the true function with the same noise, and adds its mean, which is exactly
+# $(d+2)\,\sigma^2/n$. So the mean stays what it is, and most of the chance cancels.
+
+
+# %%
+def sample_errors(rng, d, n):
+    x = uniform_sphere(rng, 1, n + 1000, d)[0].numpy()
+    q = uniform_sphere(rng, 1, 1, d)[0, 0].numpy()
+    numbers, noise = rng.uniform(-1, 1, 3), noise_std * rng.standard_normal(n)
+    columns = fit(x, np.zeros(len(x)), q)[-1]
+    f = numbers @ columns
+    known = derivatives(x[:n], q, numbers, columns[:, :n])
+    q, numbers = least_squares(x[:n], f[:n] + noise)
+    missed = numbers @ fit(x[n:], f[n:], q)[-1] - f[n:]
+    return np.square(missed).mean(), np.square(regress(known, noise) @ known).mean()
+
+
+rng, count = stream(2, "evaluation"), draws // 2
+rows = []
+for d, n in product((3, 5), (200, 2000, 20000)):
+    errors = np.array([sample_errors(rng, d, n) for _ in range(count)])
+    unit = noise_std**2 / n
+    change = (errors[:, 0] - errors[:, 1]) / unit
+    row = {"d": d, "n": n, "parameters": d + 2, "least squares": d + 2 + change.mean()}
+    row["standard error"] = change.std(ddof=1) / count**0.5
+    row["floor"] = float(kriging_bounds(ReLU(d), n, noise_std).lower) / unit
+    row["one head"] = float(optimal_window(ReLU(d), n, noise_std).risk) / unit
+    rows.append(row)
+fitted = pd.DataFrame(rows)
+print("risk over sigma^2 / n")
+print(fitted.round(2).to_string(index=False))
+
+# %%
+figure, axes = plt.subplots(1, 2, figsize=(6.9, 3.2), sharey=True)
+for ax, (name, part) in zip(axes, risks.groupby("task", sort=False), strict=True):
+    unit = noise_std**2 / part.n
+    for label in ("1 head", "2 heads"):
+        ax.plot(part.n, part[label] / unit, "o-", label=label)
+    ax.plot(part.n, part.floor / unit, "--", color=plots.COLORS["guide"], label="floor")
+    parameters = dim + (1 if name == "affine" else 2)
+    ax.axhline(parameters, color="k", lw=1, label="number of parameters")
+    ax.set(xscale="log", yscale="log", title=f"{name} functions, d = {dim}")
+    ax.set_xlabel("context length n")
+own = fitted[fitted.d == dim]
+ax.plot(own.n, own["least squares"], "ks", label="least squares")
+axes[0].set_ylabel("risk over σ²/n")
+axes[0].legend(*ax.get_legend_handles_labels(), loc="upper left", fontsize=8)
+plt.show()
+
+# %% [markdown]
+# ```{caption} fig-bayes
+# :title: How far from the best there is
+# :alt: Two panels of the risk times n over the noise variance, against the context length on logarithmic axes. Left, affine
+# functions: the floor of linear predictors meets a horizontal line, and two heads run just above it, while one head rises. Right, ReLU
+# functions: the curves of one head, two heads and the floor all rise, away from a horizontal line at which squares lie, which are
+# least squares.
+#
+# The risk in units of $\sigma^2/n$. The black line is the number of parameters of the class, to which the best predictor there is
+# tends. On affine functions (left) the best linear predictor reaches it, and two heads come near. On ReLU functions (right) least
+# squares reaches it, and every predictor that is linear in the labels moves away from it as the context grows.
+# ```
+#
+# The least risk that any predictor can have is the *Bayes risk*, and in the limit it is $\sigma^2/n$ for each parameter of the class:
+#
+# :::{prf:theorem} the Bayes risk of parametric classes
+# :label: thm-bayes
+# :nonumber:
+# Let the noise be Gaussian with $\sigma>0$, let $d\ge2$, and let $R_{\rm Bayes}(n)$ be the least risk of all predictors, which know the
+# class, $\sigma$, the tokens and the labels. Let $p=d+1$ for affine functions, $p=d+2$ for ReLU functions and $p=d-1$ for the waves
+# $\cos(Lu\cdot x)$. Then $n\,R_{\rm Bayes}(n)/\sigma^2\to p$.
+#
+# Hence the risk of every predictor that is linear in the labels, divided by the Bayes risk, is at least $c\,n^{(d-1)/(d+2)}$ with a
+# $c>0$ for ReLU functions, and at least $c\,(\log n/\log\log n)^{d-1}$ for waves. For affine functions the quotient of kriging tends
+# to one.
+# :::
+#
+# The [proof](proof-bayes) is in the appendix. So on ReLU functions every predictor that is linear in the labels, every number of softmax
+# heads included, loses a factor of the order $n^{(d-1)/(d+2)}$, while on affine functions kriging loses nothing in the limit. The card
+# divides the risk of one head, and the floor, by the sampled risk of least squares, which no risk of Bayes exceeds. In its control the
+# context is too short for the limit.
+
+# %% tags=["remove-input"]
+shown = fitted.melt(
+    ["d", "n", "parameters", "least squares", "standard error"],
+    ["one head", "floor"],
+    var_name="predictor",
+    value_name="risk",
+)
+spread = 4 * shown["standard error"]
+shown["times"] = shown.risk / shown["least squares"]
+shown["low"] = shown.risk / (shown["least squares"] + spread)
+shown["high"] = shown.risk / np.maximum(shown["least squares"] - spread, 1e-9)
+shown["limit"] = shown.risk / shown.parameters
+labels = ["d", "n", "predictor", "parameters", "limit"]
+columns = {"low": "low", "high": "high", "labels": labels}
+columns["name"] = "d = {d}, n = {n}, {predictor}"
+long = shown[shown.n == 20000]
+short = shown[(shown.n == 200) & (shown.d == 5)]
+judge(
+    "P1.H.bayes",
+    interval_cases(long, "times", **columns),
+    interval_cases(short, "times", **columns),
+)
+
+# %% [markdown]
+# **The worst function and the average one.** Statistics usually asks for the *worst* function of a given smoothness. On a sphere of the
+# dimension $d-1$ no predictor has a better rate than $n^{-2/(d+1)}$ for the worst $L$-Lipschitz function, or than $n^{-4/(d+3)}$ for the
+# worst function with bounded second derivatives {cite:p}`stone1982`. The dimension that counts is that of the surface on which the
+# tokens lie {cite:p}`bickel2007`. One head has both rates, with $w\propto n^{2/(d+1)}$ and $w\propto n^{2/(d+3)}$, and in the worst case
+# little is gained by not being linear in the labels {cite:p}`fan1997`. A *prior* changes this. A random ReLU function is bent only in a
+# narrow strip, so that the best window for the average function narrows like $w\propto n^{2/(d+2)}$, more slowly than for the worst
+# one. Its risk $n^{-3/(d+2)}$ is the best that is linear in the labels, but far from the prior's own rate, $n^{-1}$. None of the
+# exponents that Theorem 3 of the talk prints is a minimax rate: $-\frac2{d+2}$ is what the window for the average function costs on the
+# worst one, while the minimax rate has $-\frac2{d+1}$.
+#
+# **What a population loss leaves out.** All risks here are means over infinitely many functions. A model that is pretrained on finitely
+# many of them may do better by remembering these. For linear regression {cite:t}`raventos2023` find a number of pretraining tasks below
+# which a transformer does so, and above which it predicts like ridge regression, on tasks that it has never seen as well. How many
+# functions it takes to find a layer's $w$ is a question that this book does not answer. Whole transformers come near the Bayes
+# predictor: on linear functions they predict about as well as least squares {cite:p}`garg2022`, and {cite:t}`panwar2024` find the same on
+# further families where it can be computed. One layer of softmax attention cannot, on ReLU functions in long contexts.
 
 # %% [markdown]
 # ## What softmax weights lack are signs

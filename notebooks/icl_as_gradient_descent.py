@@ -58,6 +58,12 @@ notebook.setup(globals())
 # %% [markdown]
 # ## In plain words
 #
+# The question has a history. {cite:t}`vonoswald2023` give a linear attention layer whose output is one step of gradient descent on the
+# examples in its prompt, and find layers that training brings close to it. {cite:t}`akyurek2023` find that trained transformers predict
+# linear functions as gradient descent, ridge regression or least squares would, depending on depth and noise. There the step is
+# made on a *linear regression inside the prompt*. Paper 2 and its relatives ask about another step, on the *weights of a softmax*: is
+# it the same whether weights, tokens or targets move? This page is about that question.
+#
 # A {term}`softmax regression` compares predictions $f$ with targets $b$, and its loss depends on the residual $f-b$. A move of
 # the weights changes the residual, and so does a move of the tokens, as in context. But a suitable move of the target, while
 # the weights and tokens stay, gives *the same residual*. In this sense the three moves are equivalent.

@@ -65,6 +65,9 @@ notebook.setup(globals(), lipschitz_values=2)
 # %% [markdown]
 # ## In plain words
 #
+# Much of the theory of in-context learning is about linear attention: on linear functions the best layer makes one preconditioned step of
+# gradient descent {cite:p}`ahn2023`, and gradient flow finds it {cite:p}`zhang2024trained`.
+#
 # The output of linear attention is a linear function of the query, however long the context is, so that an intercept, a kink or
 # a curve of the true function stays as error. A token on the far side of the sphere has a negative score and therefore a
 # *negative* weight, which is right for linear functions, but wrong for constants and all other even functions.

@@ -309,7 +309,8 @@ judge(
 #
 # $$P(r)=\frac{r^2+\frac3{d-1}}{\big(1+\frac3{d-1}\big)\,r^{\,2-\frac6{d+2}}}.$$ (eq-price)
 #
-# In statistics this constant is known as the cost of a wrong bandwidth {cite:p}`wand1995kernel`.
+# In statistics this constant is known as the cost of a wrong bandwidth {cite:p}`wand1995kernel`. None of the
+# exponents, as OCR read them, is a minimax rate ([](heads-floor)).
 # ```
 #
 # :::{prf:corollary} the price of a wrong window

@@ -9,7 +9,8 @@ coefficients ``a_l`` of its covariance alone. With ``N_l`` harmonics of degree l
 
 The lower bound tells the predictor all harmonics but one (Opper and Vivarelli 1999). The upper bound smooths
 what is left of the labels after kriging with m tokens; with m = 0 and ``R = k(1)`` it is at most
-``(1 + k(1) / sigma^2) S_{sigma^2}(n)``, so that both bounds have the same rate for every class.
+``(1 + k(1) / sigma^2) S_{sigma^2}(n + 1)``. That bounds kriging for every class of bounded variance and every
+exchangeable law of tokens, so that both bounds have the same rate.
 """
 
 from __future__ import annotations

@@ -234,6 +234,14 @@ def test_the_table_of_times_is_of_the_runs_that_the_book_shows_and_adds_up():
     assert "Together the notebooks took 42 s." in str(pages.provenance())
 
 
+def test_every_work_that_a_page_cites_is_in_the_bibliography():
+    entries = parse_string((ROOT / "book" / "references.bib").read_text(encoding="utf-8"), "bibtex")
+    pages = [*ROOT.glob("book/*.md"), *ROOT.glob("notebooks/*.py")]
+    texts = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    keys = ",".join(re.findall(r"\{cite:[pt]\}`([^`]+)`", texts)).split(",")
+    assert {key.strip() for key in keys} <= set(entries.entries)
+
+
 @pytest.mark.parametrize("home", [None, "https://example.org/book"])
 def test_the_reference_and_its_bibtex_entry_are_what_the_citation_file_says(home):
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))

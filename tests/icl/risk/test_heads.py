@@ -192,6 +192,17 @@ def test_kriging_bounds_meet_where_many_tokens_are_known():
     assert 10**9 * found.lower[-1] == pytest.approx(1.5, rel=1e-6)
 
 
+@pytest.mark.parametrize("task", [Affine(5), ReLU(3), Sign(3), Cosine(4, 2.0)], ids=repr)
+def test_no_upper_bound_exceeds_that_for_exchangeable_tokens(task):
+    """One step of the iteration, from no token, is below the bound of the theorem that needs no rotations."""
+    n, noise_std = np.array([1, 2, 20, 10**4]), np.array([[0.05], [0.5], [5.0]])
+    whole = float(task.covariance(np.array(1.0)))
+    one_step = kriging_bounds(task, n, np.sqrt(noise_std**2 + whole)).lower
+    general = (1 + whole / noise_std**2) * kriging_bounds(task, n + 1, noise_std).lower
+    assert np.all(kriging_bounds(task, n, noise_std).upper <= one_step * (1 + 1e-9))
+    assert np.all(one_step <= general)
+
+
 def test_the_lower_bound_counts_only_degrees_that_the_functions_have():
     """A linear class by its covariance alone: d coefficients, each known to sigma^2 / n."""
 
