@@ -65,6 +65,7 @@ def products_sum(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
     if left.is_cuda:
         from icl.pytorch import torch
 
+        # a compiler fuses the operations of the loop below
         if not torch.compiler.is_compiling():
             return (left * right).sum(0)
     total = left[0] * right[0]
@@ -124,6 +125,7 @@ def invert_cap_mass(dim: int, mass: float) -> float:
     """Return what `cap_quantile` does, for arguments that are checked."""
     if mass >= 1:
         return 2.0
+    # (1 - cosine) / 2 has the law Beta(half, half)
     half = (dim - 1) / 2
     # SciPy's inverse fails for small masses in dimensions 7 to 12. There the first term of the mass, a power
     # series in the distance, is exact to machine precision: the second is at most ``half * x`` of it.

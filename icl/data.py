@@ -361,11 +361,11 @@ def place_rows(place: Placement, rows: Array) -> Array:
     length = np.linalg.norm(x, axis=-1, keepdims=True)
     if place.mode == "center":
         return np.asarray(x / np.where(length > 0, length, 1.0))
-    # a row beyond R is pulled back to it
+    # The mode is "lift", and lengths are in units of R: a row beyond R is pulled back to it.
     x /= np.maximum(length, 1.0)
     length = np.minimum(length, 1.0)
-    # The root is exactly one for short rows. That of (1 - length) (1 + length) would differ between them by
-    # rounding.
+    # This root is exactly one for all short rows. That of (1 - length) (1 + length) would vary from one short
+    # row to another, by rounding.
     return np.concatenate([x, np.sqrt(1 - length**2)], axis=-1)
 
 
@@ -408,6 +408,7 @@ def find_window(X: Array, labels: Array, group: NDArray[np.intp]) -> BestWindow:
     chosen = draw_left_out(group)
     sphere = _have_one_length(X, X[:1])
     smallest, octaves = _range(X, sphere)
+    # after w = 0 the windows go octave by octave, each with all bases
     bases = smallest * 2.0 ** (np.arange(_PER_OCTAVE) / _PER_OCTAVE)
     windows = np.append(0.0, (2.0 ** np.arange(octaves)[:, None] * bases).ravel())
     by_distance = sphere and windows[-1] * _largest_length(X) ** 2 > MAX_PRODUCT
@@ -422,6 +423,7 @@ def find_window(X: Array, labels: Array, group: NDArray[np.intp]) -> BestWindow:
     def leave_out(places: NDArray[np.intp]) -> None:
         rows = chosen[places]
         gaps = _scores(X[rows], X, 1.0, by_distance)
+        # what is left out keeps a weight of e^-708 at most, which is negligible
         gaps[group[rows][:, None] == group] = -np.inf
         gaps -= gaps.max(axis=1, keepdims=True)
         weights = np.empty_like(gaps)
@@ -516,6 +518,7 @@ def _find_minimum(windows: Array, losses: Array, group: NDArray[np.intp]) -> Bes
         best = float(near[(_weights(near, at, last) @ risks).argmin()])
     # the cube makes the places dense near the best
     steps = np.linspace(0, 1, _POINTS) ** 3
+    # between w = 0 and the first window there are no places
     begin = max(1.0, best)
     places_below = best - (best - 1) * steps[::-1]
     places_above = begin + (last - begin) * steps

@@ -201,6 +201,7 @@ def _start(X: Array, y: Array, group: NDArray[np.intp]) -> _Start:
     for kind, units in units_of.items():
         place = placement_of(X / units)
         found = find_window(place_rows(place, X / units), y, group)
+        # the root of M is one over the bandwidth, which is R / sqrt(w)
         starts.append(
             _Start(kind, math.sqrt(found.w) / place.radius, units, float(found.risks.min()))
         )

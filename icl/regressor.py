@@ -169,6 +169,7 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
             if w is None:
                 window = find_window(placed, labels, group)
             fits.append((place, placed, window))
+        # with a given w there is one placement
         risks = [window.risks.min() if window else 0.0 for _, _, window in fits]
         self._place, self._tokens, self.best_window_ = fits[int(np.argmin(risks))]
         self._labels, self.best_matrix_ = y, matrix

@@ -126,6 +126,7 @@ class NativeStream:
 
         size = _shape(shape)
         count = math.prod(size)
+        # a cached property is among the attributes once it was used
         is_first = not self._taken and "generator" not in vars(self)
         if (
             is_first

@@ -13,6 +13,7 @@ def take(rows, gap, q, step, dim, degree, every):
     """Set rows, (many, m), as `icl.tasks.gegenbauer.take` does."""
     for i in range(len(rows)):
         ahead, behind = _up(degree, dim), 1 - _up(degree, dim)
+        # the formula of `_up`, used twice, gives x^2 P_l
         if every == 2:
             ahead *= _up(degree + 1, dim)
             behind *= 1 - _up(degree - 1, dim)

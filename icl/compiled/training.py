@@ -50,8 +50,9 @@ def _gradient(x, y, M, weights, sums, slope):
     dim, n, contexts = len(x), len(weights) - 1, weights.shape[1]
     single = weights.itemsize == 4
     largest, total, p, pull = sums[dim], sums[dim + 1], sums[dim + 2], sums[dim + 3]
-    # M x_q
+    # the totals and the predictions are among the sums
     sums[:] = 0
+    # M x_q
     for a in range(dim):
         for c in range(dim):
             for b in range(contexts):

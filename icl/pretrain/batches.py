@@ -97,9 +97,11 @@ def token_sets(
     classes, which it cannot compile, are left as they are.
     """
     found = []
-    # `_Streams` finds the axis of contexts by its length, and classes have axes of two and three before it
+    # Numbers of several rows come from `_Streams`. It finds the axis of contexts as the first of that length,
+    # and a class may have an axis of two or three parameters before it.
     together = compiled and batch_size > 3
     for key, alike in itertools.groupby(rows, _law_and_classes if together else lambda row: None):
+        # either nothing is compiled, or these rows cannot be
         if key is None:
             found += [TokenSets([row], batch_size, *drawing) for row in alike]
         else:
@@ -108,7 +110,7 @@ def token_sets(
     return found
 
 
-def _law_and_classes(row: Sequence[UnitConfig]) -> Any:
+def _law_and_classes(row: Sequence[UnitConfig]) -> tuple[Any, ...] | None:
     """Return what a row of units has of law and classes but factors, None if PyTorch cannot compile it."""
     law, tasks = row[0].covariate_law, [unit_lipschitz(unit.task)[0] for unit in row]
     ours = type(law).__module__ == "icl.covariates" and all(map(is_traceable, tasks))
@@ -166,6 +168,7 @@ class TokenSets:
         count = len(seeds) * self.steps * self.count
 
         def source(name: str, native: bool = self.native) -> Any:
+            # sets with user-defined classes, and those that are not compiled, have one row
             if not native:
                 return stream(unit.seed, name, block)
             streams = [NativeStream(seed, name, block, self.device) for seed in seeds]

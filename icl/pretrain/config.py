@@ -107,6 +107,7 @@ class UnitConfig:
         choice(self.activation, "activation", ACTIVATIONS, hint)
         for name, check in UNIT_CHECKS.items():
             value = getattr(self, name)
+            # these two may be None
             if value is not None or name not in ("learning_rate", "width"):
                 object.__setattr__(self, name, check(value, name))
         if self.initial_std == 0 and (self.width is not None or "relu" in self.activation):

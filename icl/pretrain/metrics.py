@@ -86,6 +86,7 @@ def evaluation_error(
             raise ValueError(f"task.dim={task.dim}: must be that of the trained units, {dim}")
         times = (*M.history, M.parameters)
         shape: tuple[int, ...] = len(times), len(M.units)
+        # the named parts of a unit make up the matrix that `predict` takes
         units = [
             (np.vstack(list(named.values())), unit.width, unit.activation)
             for parameters in times

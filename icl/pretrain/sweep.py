@@ -139,6 +139,7 @@ class Stack:
         block_steps = self.sets[0].steps
         if self.batches is None:
             self.batches = [blocks(self.sets) for _ in range(self.threads)]
+        # other stacks may have drawn their blocks in shared memory
         if self.shares or not self.drawn:
             self.drawn = [-1] * self.threads
         with ThreadPoolExecutor(self.threads, "", torch.set_num_threads, (1,)) as pool:
@@ -286,6 +287,7 @@ class Sweep:
             own = [[units[place] for place in row] for row in rows]
             state = self.state[:, at:end].view(shape)
             stack = Stack(own, settings, self.compiled[index], state)
+            # each thread of a stack holds a block
             if stack.loops is not None:
                 spare = min(self.threads // len(groups), max_numbers // stack.numbers)
                 stack.threads = max(1, spare)

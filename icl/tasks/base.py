@@ -318,6 +318,7 @@ def _check_values(task: Task, function: Function, x: torch.Tensor) -> torch.Tens
     """Return the values of a user-defined function at covariates, checked."""
     from icl.pytorch import torch
 
+    # what is not a function is named in the error
     given: Any = function(x.double().cpu()) if callable(function) else function
     got = f"a {type(given).__name__}"
     if callable(function) and hasattr(given, "shape"):

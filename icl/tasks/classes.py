@@ -55,6 +55,7 @@ class Expanded(Zonal):
         a = self.coefficients()
         # drop terms below double precision
         a = a[: np.flatnonzero(a > 1e-20 * a.max())[-1] + 1]
+        # a[0] is the coefficient of degree 1
         even = not a[::2].any()
         return shortfall(self.dim, a[1::2] if even else a, theta, even)
 
@@ -138,7 +139,9 @@ class ReLU(Zonal):
         growth = np.concatenate([[(d + 2) * (d - 1) / 2], _multiplicity_growth(d, even[1:-1])])
         ratios = growth * ((even[:-1] - 1) / (even[:-1] + d + 1)) ** 2
         a = scale * _mean_coordinate(d) ** 2 * np.concatenate([[1.0], np.cumprod(ratios)])
+        # the ratios are 1 - 8 / l + O(l^-2) in steps of two degrees, so that a_l falls like l^-4
         rest = _sum_beyond(d, even, a, power=4)
+        # out[0] is the coefficient of degree 1
         out = np.zeros(degree)
         out[1::2] = a[1 : degree // 2 + 1]
         out[:1] = scale / d
@@ -187,12 +190,15 @@ class Sign(Zonal):
     def spectrum(self, degree: int) -> tuple[Array, float]:
         # By the differential equation of P_l, E[sign(t) P_{l+2}] / E[sign(t) P_l] = -l / (l + d).
         degree, d = integer(degree, "degree", 0, MAX_DEGREE), self.dim
+        # these end at `_last_degree + 1`, because `_last_degree` is even
         odd = np.arange(1.0, _last_degree(d, degree) + 2, 2)
         ratios = _multiplicity_growth(d, odd[:-1]) * (odd[:-1] / (odd[:-1] + d)) ** 2
         # a_1 is N_1 E[s sign(t) t]^2, and N_1 = d
         a_1 = d * (self.scale * _mean_coordinate(d)) ** 2
         a = a_1 * np.concatenate([[1.0], np.cumprod(ratios)])
+        # the ratios are 1 - 4 / l + O(l^-2) in steps of two degrees, so that a_l falls like l^-2
         rest = _sum_beyond(d, odd, a, power=2)
+        # out[0] is the coefficient of degree 1
         out = np.zeros(degree)
         out[::2] = a[: (degree + 1) // 2]
         return out, float(a[(degree + 1) // 2 :][::-1].sum() + rest)
@@ -451,6 +457,7 @@ def _wave_expansion(dim: int, L: float) -> Array:
     Past L they fall faster than geometrically.
     """
     nu, degrees = dim / 2 - 1, np.arange(int(2 * L) + 61)
+    # times these numbers `_bessel` of order nu + l is Gamma(d/2) (2/L)^nu J_{nu+l}(L)
     wave = np.exp(gammaln(nu + 1) - gammaln(nu + degrees + 1) + degrees * np.log(L / 2))
     wave *= _bessel(nu + degrees, np.full(degrees.size, L))
     a: Array = multiplicity(dim, degrees[-1]) * wave**2
@@ -484,6 +491,7 @@ def _bessel(mu: ArrayLike, x: ArrayLike) -> Array:
 def _tanh_expansion(dim: int, steepness: float) -> Array:
     """Return ``a_1, ...``; by Funk-Hecke ``a_l = N_l E[tanh(steepness t) P_l(t)]^2``."""
     theta, p = angle_quadrature(dim, 4 * _MAX_TANH_DEGREE)
+    # this is 1 - P_l
     missed = Polynomials(dim, theta).take(_MAX_TANH_DEGREE + 1)
     m = (1 - missed) @ (p * np.tanh(steepness * np.cos(theta)))
     a: Array = multiplicity(dim, _MAX_TANH_DEGREE) * m**2

@@ -104,6 +104,7 @@ def take(rows: Array, gap: Array, q: Array, step: Array, dim: int, degree: int, 
     """
     for row in rows:
         ahead, behind = _up(degree, dim), 1 - _up(degree, dim)
+        # the formula of `_up`, used twice, gives x^2 P_l
         if every == 2:
             ahead *= _up(degree + 1, dim)
             behind *= 1 - _up(degree - 1, dim)

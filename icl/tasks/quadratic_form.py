@@ -70,6 +70,7 @@ class QuadraticRisk:
         cosine = cosine.clamp(-1, 1)
         prior, pairs = task.second_moment, torch.triu_indices(cosine.shape[1], cosine.shape[2], 1)
         values = torch.as_tensor(np.asarray(task.covariance(cosine[:, *pairs].numpy())))
+        # the diagonal stays empty, since the query's is not used and that of the tokens is set in `gram`
         k = torch.empty_like(cosine)
         # each pair is computed once
         k[:, *pairs] = k[:, *pairs.flip(0)] = values

@@ -182,7 +182,7 @@ def globe(values: ArrayLike, degree: int) -> Globe:
     # the share of the sphere that each row covers
     share = -np.diff(np.cos(edges)) / 2
     mean = float(share @ found.mean(axis=1))
-    # centre first: otherwise cancellation destroys `rest`
+    # if the mean were left in, cancellation would destroy `rest`
     centered = found - mean
     power = map_power(centered, degree)
     power[0] = mean**2
@@ -219,6 +219,7 @@ def map_power(values: Array, degree: int) -> Array:
     power = np.zeros(degree + 1)
     for m in range(degree + 1):
         weighted = np.repeat(fourier[:, m], nodes.size) * share
+        # longitudes count from the middle of the first column, which changes no absolute value
         coefficients = _associated_legendre(m, degree, theta) @ weighted
         # -m has as much power as m
         power[m:] += (1 if m == 0 else 2) * np.abs(coefficients) ** 2

@@ -84,6 +84,7 @@ def row_hvp(S: Tensor, T: Tensor, B: Tensor | None, kind: str) -> Tensor:
             F = torch.softmax(S, -1)
             C = F - B
             log_F_t = T - _dot(F, T)  # so that F_t = F * log_F_t, and C_t = F_t
+            # F . log_F_t = 0, so that F . turn is the derivative of F . C
             turn = log_F_t * (C + F - _dot(F, C))
             return F * (turn - _dot(F, turn))
         case "rescaled":
@@ -100,6 +101,7 @@ def row_hvp(S: Tensor, T: Tensor, B: Tensor | None, kind: str) -> Tensor:
         case _:  # entropy
             log_F = torch.log_softmax(S, -1)
             F = log_F.exp()
+            # F . log_F_t = 0, so that F_t . log_F is the derivative of F . log_F
             log_F_t = T - _dot(F, T)
             F_t = F * log_F_t
             return -F_t * (log_F - _dot(F, log_F)) - F * (log_F_t - _dot(F_t, log_F))

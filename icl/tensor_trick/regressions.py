@@ -121,6 +121,7 @@ def _blocks(
 
 def _over_blocks(part: Callable[[slice], Tensor], *given: Tensor | None) -> list[Tensor]:
     """Return the values of the function on all blocks of rows, in their order."""
+    # V is given by `hvp` alone
     A1, A2, X, B, V = (*given, None)[:5]
     assert A1 is not None and A2 is not None and X is not None
     blocks = _blocks(A1, A2, X, B, V)
