@@ -109,6 +109,7 @@ def _log_fraction(dim: int, w: float) -> float:
         math.log(value) if w <= 1e8 else _log_bessel(nu, k * w)
         for k, value in zip((1, 2), scaled, strict=True)
     )
+    # E e^{wt} is Gamma(d/2) (2/w)^nu I_nu(w), and the scales e^{-2w} of both Bessel functions cancel
     return (
         log_square
         - 2 * log_mean

@@ -40,7 +40,7 @@ from icl.tasks.base import NOISE_RANGE, Array
 MAX_W = 100.0
 # distance_exponent accepts windows between these two
 _MIN_LAW_W, _MAX_LAW_W = 1e-3, 1e3
-# gaussian_window looks for a minimum up to this window
+# gaussian_window stops beyond this window if the risk rises there, and raises beyond twice this window
 _MAX_SEARCH_W = 10.0
 _MAX_DIM = 1000
 # the difference to this second, coarser rule estimates the error
@@ -158,10 +158,11 @@ def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike) -> GaussianWin
 
     Arguments as in `gaussian_risk`; ``n`` and ``noise_std`` broadcast. The scan of
     `icl.risk.numerics.search` stops where ``(sigma^2 + (d - 1) / d) E C`` exceeds the best risk: the
-    risk is at least that, and C never falls in w. In one dimension with hardly any noise it stops at w = 10.
+    risk is at least that, and C never falls in w. In one dimension with hardly any noise it stops at the
+    first window beyond w = 10 where the risk rises.
 
     Raises:
-        ValueError: Also if the risk falls up to w = 10.
+        ValueError: Also if the risk still falls at w = 18, the last window of the scan below w = 20.
 
     >>> d, sigma, n = 5, 0.5, [100, 10**6]
     >>> best = gaussian_window(d, n, sigma)
@@ -173,7 +174,7 @@ def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike) -> GaussianWin
     dim, (_, n, noise_std) = check_gaussian(dim, 0.0, n, noise_std)
     shape, n, variance = n.shape, n.ravel(), noise_std.ravel() ** 2
     # Where tau is small the risk is that of linear attention, a parabola with its minimum
-    # at ``linear_w``. The scan begins at a fifth of it, or for many dimensions where tau is about 0.7.
+    # near ``linear_w``. The scan begins at a fifth of it, or for many dimensions where tau is about 0.7.
     linear_w = n / (n + dim * (1 + variance))
     begin = 0.2 * linear_w / np.maximum(1.0, 0.3 * math.sqrt(dim) * linear_w)
     steps = np.ceil(np.log(1.25 / begin) / math.log(RATIO))
@@ -181,11 +182,14 @@ def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike) -> GaussianWin
     unit = 1.25 / FIRST * RATIO**-steps
 
     def curve(windows: Array, some: ProblemIndices) -> Array:
+        """Return risk, its derivative, and a part that never falls; windows are in the problem's ``unit``."""
         w = windows[:, None] * unit[some]
         if np.any(w > 2 * _MAX_SEARCH_W):
             worst = some[np.argmax(w.max(0))]
+            # the window before this one was the last that was searched
+            searched = w.max() / RATIO
             raise ValueError(
-                f"n={n[worst]:g}, dim={dim}: no minimum of the risk found up to w={_MAX_SEARCH_W:g}"
+                f"n={n[worst]:g}, dim={dim}: no minimum of the risk found up to w={searched:.3g}"
             )
         rows = query_means(dim, w.ravel(), np.tile(n[some], windows.size))
         bias, c, bias_w, c_w = rows[:4].reshape(4, *w.shape)
@@ -194,10 +198,11 @@ def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike) -> GaussianWin
         return np.stack([bias + s2 * c, (bias_w + s2 * c_w) * unit[some], floor], axis=1)
 
     several = np.flatnonzero(n > 1)
-    at_zero = np.where(n > 1, 1 + (1 + variance) / n, 2 + variance)
-    found = lowest(
-        curve, at_zero, True, _MAX_SEARCH_W / unit, several, 1 + int(steps.min(initial=50))
-    )
+    at_zero = 1 + (1 + variance) / n
+    # no problem passes w = 1.25 with these first windows; there are at most 51
+    ahead = 1 + int(steps.min(initial=50))
+    found = lowest(curve, at_zero, True, _MAX_SEARCH_W / unit, several, ahead)
+    # these rows are those of a single token
     w, risk, gap, error, gap_error = np.stack(
         [0 * n, at_zero, 1 + 0 * n, *np.full((2, n.size), _EPS)]
     )

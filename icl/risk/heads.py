@@ -54,6 +54,8 @@ from icl.tasks.gegenbauer import Polynomials
 _PANEL = 3.0
 #: Integrals end where ``phi^n`` has fallen below ``exp(-_CUT)``.
 _CUT = 36.0
+#: This is the largest value of 1 - phi, because rounding may lift it to one, where log phi is infinite.
+_BELOW_ONE = 1 - 1e-16
 #: One pair of heads may take this many multiplications, about a minute.
 _MAX_WORK = 1e12
 #: At most this many products of exponentials are in memory at once.
@@ -288,13 +290,16 @@ class Moments:
         """Return the entry of g for one head: its weighted mean of the variogram between token and query."""
         if w not in self._singles:
             task, n = self.task, self.n
-            s, weight, high = _nodes(task.dim, abs(w), n, self.order)
-            theta, p = _angles(task, (w,), (high,), self.order)
+            s, weight, log_s_end = _nodes(task.dim, abs(w), n, self.order)
+            theta, p = _angles(task, (w,), (log_s_end,), self.order)
             E = _kernel(w, theta)
-            lost = np.expm1(-np.outer(E, s))
-            power = n * np.exp((n - 1) * np.log1p(-np.minimum(-(p @ lost), 1 - 1e-16)))
+            # `lost` is 1 - exp(-s E) and `kept` is exp(-s E)
+            lost = -np.expm1(-np.outer(E, s))
+            kept = 1 - lost
+            one_minus_phi = np.minimum(p @ lost, _BELOW_ONE)
+            power = n * np.exp((n - 1) * np.log1p(-one_minus_phi))
             self._singles[w] = float(
-                (weight * power) @ ((p * E * variogram_of(task, theta)) @ (1 + lost))
+                (weight * power) @ ((p * E * variogram_of(task, theta)) @ kept)
             )
         return self._singles[w]
 
@@ -311,10 +316,10 @@ class Moments:
         # a single token has weight one for every window
         if n == 1:
             return self._one(0.0)
-        s, s_weight, s_high = _nodes(task.dim, abs(w), n, self.order)
-        u, u_weight, u_high = _nodes(task.dim, abs(v), n, self.order)
-        theta, p = _angles(task, (w, v), (s_high, u_high), self.order)
-        resolved = max(_find_max_degree(w, s_high), _find_max_degree(v, u_high))
+        s, s_weight, log_s_end = _nodes(task.dim, abs(w), n, self.order)
+        u, u_weight, log_u_end = _nodes(task.dim, abs(v), n, self.order)
+        theta, p = _angles(task, (w, v), (log_s_end, log_u_end), self.order)
+        resolved = max(_find_max_degree(w, log_s_end), _find_max_degree(v, log_u_end))
         a, rest = spectrum(task, int(min(bandlimit(task), resolved)))
         degrees = np.flatnonzero(a)
         work = float(s.size * u.size * theta.size * (2 * degrees.size + 8))
@@ -323,15 +328,17 @@ class Moments:
 
         # each row has a factor beside exp(-s E_h - u E_k) whose mean over a token is needed
         gamma = variogram_of(task, theta)
+        # `missed` is 1 - P_l for each degree with a coefficient
         missed = Polynomials(task.dim, theta).take(a.size + 1)[1 + degrees]
         factors = np.vstack([np.ones_like(theta), gamma, missed])
         E_h, E_k = _kernel(w, theta), _kernel(v, theta)
         both = np.vstack([E_h * E_k, 2 * gamma * E_h * E_k])
         rows = p * np.vstack([both, factors * E_h, factors * E_k])
-        lost_s = np.expm1(-np.outer(E_h, s))
-        lost_u = np.expm1(-np.outer(E_k, u))
-        one_minus_phi = -(p @ lost_s)[:, None] - p @ lost_u - (lost_s.T * p) @ lost_u
-        log_phi = np.log1p(-np.minimum(one_minus_phi, 1 - 1e-16))
+        # these are 1 - exp(-s E_h) and 1 - exp(-u E_k), and phi is the mean of (1 - lost_s) (1 - lost_u)
+        lost_s = -np.expm1(-np.outer(E_h, s))
+        lost_u = -np.expm1(-np.outer(E_k, u))
+        one_minus_phi = (p @ lost_s)[:, None] + p @ lost_u - (lost_s.T * p) @ lost_u
+        log_phi = np.log1p(-np.minimum(one_minus_phi, _BELOW_ONE))
         weight = n * s_weight[:, None] * u_weight
         singles = weight * np.exp((n - 1) * log_phi)
         pairs = weight * (n - 1) * np.exp((n - 2) * log_phi)
@@ -340,8 +347,8 @@ class Moments:
         step = max(1, _MAX_BLOCK // (theta.size * s.size))
         for start in range(0, u.size, step):
             some = slice(start, start + step)
-            decay = (1 + lost_s)[:, :, None] * (1 + lost_u)[:, None, some]
-            means = rows @ decay.reshape(theta.size, -1)
+            kept = (1 - lost_s)[:, :, None] * (1 - lost_u)[:, None, some]
+            means = rows @ kept.reshape(theta.size, -1)
             noise, single = means[:2]
             pair, missing = _sum_over_degrees(a[degrees], rest, *np.split(means[2:], 2))
             at_single, at_pair = singles[:, some].ravel(), pairs[:, some].ravel()
@@ -359,15 +366,18 @@ class Moments:
 def _sum_over_degrees(a: Array, rest: float, first: Array, second: Array) -> tuple[Array, Array]:
     """Return ``sum_l a_l A_l B_l`` over all degrees, and a bound on the neglected part.
 
-    The tables have a row for the mean of E, one for that of E gamma, and one for each ``A_l`` with a
-    coefficient ``a_l``. Later coefficients sum up to ``rest``; there ``A_l = E - e_l`` with an e_l so small
-    that ``e_l e_l'`` is left out, and ``sum_l a_l A_l`` over all degrees is the mean of E gamma.
+    ``first`` and ``second`` belong to the two heads. They have a row for the mean of E, one for that of
+    E gamma, and one for each ``A_l`` with a coefficient ``a_l``. Later coefficients sum up to ``rest``; there
+    ``A_l = E - e_l`` with an e_l so small that ``e_l e_l'`` is left out, and ``sum_l a_l A_l`` over all
+    degrees is the mean of E gamma.
     """
     A, B = first[2:], second[2:]
     total = a @ (A * B)
     if rest == 0:
         return total, np.zeros_like(total)
+    # these are sum_l a_l A_l and sum_l a_l B_l over the later degrees
     later_A, later_B = first[1] - a @ A, second[1] - a @ B
+    # without e_l e_l', A_l B_l is E B_l + E' A_l - E E' with the means E and E' of the two heads
     total += first[0] * later_B + second[0] * later_A - first[0] * second[0] * rest
     last = np.abs((A[-4:] - first[0]) * (B[-4:] - second[0])).max(axis=0)
     return total, rest * last
@@ -386,6 +396,7 @@ def _nodes(dim: int, w: float, n: float, order: int) -> tuple[Array, Array, floa
     the others have their nodes in log s. Beyond the end ``phi^(n-2)`` has vanished, or the last weight.
     """
     log_mean = log_mean_weight(dim, w)
+    # beyond it even the farthest token, with E = exp(-2 w), has an s E above exp(5)
     high = 2 * w + 5.0
     if n > 2:
         # The integrand has vanished where -log phi is as large as this. That is reached where all tokens but
@@ -395,6 +406,7 @@ def _nodes(dim: int, w: float, n: float, order: int) -> tuple[Array, Array, floa
         # ... or earlier, where the bound phi <= 1 - 0.63 s E[E_h] for s <= 1 implies it.
         linear = math.log(needed / 0.63) - log_mean
         high = min(high, linear) if linear <= 0 else high
+    # weights are about exp(log s), and the product of those of two heads must not overflow
     if high > 300:
         raise ValueError(
             f"windows={w:g}: too narrow for n={n:g}, hardly a token lies in such a window"
@@ -426,6 +438,7 @@ def _angles(
     need = np.full(theta.size, (1 + math.sqrt(task.dim)) / 2)
     for w, high in zip(windows, highs, strict=True):
         half = np.sin(theta / 2) if w >= 0 else np.cos(theta / 2)
+        # E is exp(-2 |w| half^2), and s E is below exp(-4) where this is positive: the tail
         past = np.maximum(2 * abs(w) * half**2 - high - 4, 0.0)
         need += abs(w) * np.sin(theta) / np.minimum(_PANEL + 0.3 * past, 16.0)
         # a panel resolves P_l over an angle of 13 / l

@@ -94,10 +94,12 @@ def _bounds(task: Zonal, n: float, variance: float) -> tuple[float, float]:
     share = a / multiplicity(task.dim, last)
 
     def unknown(noise: float, tokens: float) -> Array:
+        """Return the terms of S_noise(tokens), what is unknown of each degree."""
         with np.errstate(over="ignore"):
             return np.asarray(a / (1 + tokens * share / noise))
 
     def bound(noise: float, tokens: float) -> float:
+        """Return an upper bound on S_noise(tokens); of later degrees all may be unknown."""
         return float(unknown(noise, tokens).sum()) + rest
 
     # a constant that may be an error of fitted coefficients would lift the lower bound

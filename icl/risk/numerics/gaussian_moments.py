@@ -105,7 +105,7 @@ def _query_means(dim: int, w: Array, n: float, order: int, drop: int) -> Array:
     rules, starts = [], [0]
     for value in w:
         moment_edges = edges(value * high) / value if value > 1e-150 else np.empty(0)
-        # the chi law changes on a scale of one
+        # the chi law changes on a scale of one; for a larger w the panels of the moments are short enough
         law_edges = np.arange(low, high, 2.0) if value < 0.5 else np.empty(0)
         edge = np.unique(np.concatenate([[low, high], law_edges, moment_edges]))
         rules.append(gauss_panels(edge[(edge >= low) & (edge <= high)], order))
@@ -171,6 +171,7 @@ def _means(panel: int, reach: float) -> tuple[float, Array, Array, Array, Array]
     for the largest sum S to where it is above e^4.5 for the smallest, but for a probability of 1e-16.
     """
     log_n = math.log(reach)
+    # the first argument makes `edges` go up to the end of this panel
     low, high = edges(0.0 if panel < 10 else 10 * 1.1 ** (panel - 9))[panel : panel + 2]
     taus = (
         high * np.sqrt((1 + _points()) / 2)

@@ -26,6 +26,10 @@ _CHECK_FEASIBLE_AFTER = 1000
 _MAX_PARITY_DEGREE = 10_000
 # beyond this the risk equals nearest_neighbor_risk to machine precision
 _MAX_NARROWNESS = 1e12
+# z is at most exp of this, because exp(-exp(6)) is zero to machine precision
+_MAX_LOG_Z = 6.0
+# powers of phi are at least exp of this, because exp(-709) is not a normal number
+_MIN_LOG = -700
 # one block of Gegenbauer polynomials has at most about this many numbers
 _MAX_TABLE = 2**16
 # a block may be larger where it is not multiplied by a table in u
@@ -108,6 +112,7 @@ def _sum_blur(task: Zonal, w: float, n: float, order: int) -> float:
     jumps = _angle_of_jumps(task, variance)
     theta, law = _attended_law(task.dim, w, n, bandlimit(task), order, jumps)
     left = float(law @ variogram_of(task, theta))
+    # this is the rounding error of what is left of the mean variogram
     cancels = 2e-16 * left
     polynomials, blur, last, many = Polynomials(task.dim, theta), 0.0, 0, 16
     # degree 0 is predicted without error
@@ -121,6 +126,7 @@ def _sum_blur(task: Zonal, w: float, n: float, order: int) -> float:
         if rest <= 0:
             return blur
         last, many = last + step, 2 * many
+        # the neglected term is negligible, and so is the rounding of the first one
         if rest * np.max((1 - missed[-4:]) ** 2) <= 1e-12 * blur and cancels <= 1e-9 * blur:
             return blur + 2 * left - rest
     raise ValueError(f"w={w:g} is too large for {task!r}: its spectrum falls too slowly")
@@ -151,13 +157,13 @@ def _attended_law(
     thetas, laws = [], []
     for mesh in meshes(dim, w, np.array([n]), degree, order, jumps):
         gap = 2 * np.sin(mesh.theta / 2) ** 2
-        z = np.exp(np.minimum(mesh.u[..., None] - (w * gap)[:, None], 6.0))
-        lost = np.expm1(-z)
-        # `missed` is 1 - phi
-        missed = np.minimum(mesh.below + _mean(-lost, mesh.p), 1 - 1e-16)
-        power = mesh.weight * n * np.exp(np.maximum((n - 1) * np.log1p(-missed), -700))
+        z = np.exp(np.minimum(mesh.u[..., None] - (w * gap)[:, None], _MAX_LOG_Z))
+        lost = -np.expm1(-z)
+        # `missed` is 1 - phi, which rounding may lift to one
+        missed = np.minimum(mesh.below + _mean(lost, mesh.p), 1 - 1e-16)
+        power = mesh.weight * n * np.exp(np.maximum((n - 1) * np.log1p(-missed), _MIN_LOG))
         thetas.append(mesh.theta.ravel())
-        laws.append((mesh.p * (power[:, None] @ (z * (1 + lost)))[:, 0]).ravel())
+        laws.append((mesh.p * (power[:, None] @ (z * (1 - lost)))[:, 0]).ravel())
     return np.concatenate(thetas), np.concatenate(laws)
 
 
@@ -167,10 +173,10 @@ def _integrate_mesh(
     """Return the sums over one mesh; ``before`` is the bias of earlier ones, for relative errors."""
     # `gap` is 1 - x.x_q
     p, gap = mesh.p[:, None], 2 * np.sin(mesh.theta / 2) ** 2
-    # exp(-exp(6)) is zero to machine precision
-    z = np.exp(np.minimum(mesh.u[..., None] - (w * gap)[:, None], 6.0))
-    lost = np.expm1(-z)
-    decay = 1 + lost
+    z = np.exp(np.minimum(mesh.u[..., None] - (w * gap)[:, None], _MAX_LOG_Z))
+    # this is exp(-z) - 1
+    minus_lost = np.expm1(-z)
+    decay = 1 + minus_lost
     # the rows of the table are `first`, which is p z e^-z, and its derivative in w
     table = np.empty((len(z), 2 if slopes else 1, *z.shape[1:]))
     first = np.multiply(z, decay * p, out=table[:, 0])
@@ -178,13 +184,13 @@ def _integrate_mesh(
     second = z * first
 
     # `missed` is 1 - phi
-    missed = mesh.below - _mean(lost, mesh.p)
+    missed = mesh.below - _mean(minus_lost, mesh.p)
     phi = np.maximum(mesh.above + _mean(decay, mesh.p), 1e-300)
     log_phi = np.where(missed < 0.5, np.log1p(-np.minimum(missed, 0.5)), np.log(phi)).ravel()
     # these are n phi^(n-1) and n (n - 1) phi^(n-2), times the weights in u, of shape (len(n), nodes)
     count, weight = n[:, None], mesh.weight.ravel()
-    single_power = weight * count * np.exp(np.maximum((count - 1) * log_phi, -700))
-    pair_power = weight * count * (count - 1) * np.exp(np.maximum((count - 2) * log_phi, -700))
+    single_power = weight * count * np.exp(np.maximum((count - 1) * log_phi, _MIN_LOG))
+    pair_power = weight * count * (count - 1) * np.exp(np.maximum((count - 2) * log_phi, _MIN_LOG))
 
     gamma = variogram_of(task, mesh.theta)
     single, noise = 2 * _mean(second, gamma).ravel(), second.sum(-1).ravel()
@@ -321,18 +327,21 @@ def _bound_neglected(task: Zonal, theta: Array, table: Array, flat: Array) -> Ar
     Its coefficients fall like ``l^-(rho + 1)``. Angles that differ by much less than ``1 / l`` do not average
     P_l out; there its mean square is that of a Bessel function. The bound is 100 times lower, to be safe.
     """
-    shift, order = task.dim / 2 - 1, (task.dim - 3) / 2
+    shift, bessel_order = task.dim / 2 - 1, (task.dim - 3) / 2
     assert task.singular_term is not None
     # the sum of all coefficients from l on falls like l^-rho
-    falls = task.singular_term[0]
-    rest = spectrum(task, 64)[1] * ((64 + shift) / (_MAX_DEGREES + shift)) ** falls
+    rho = task.singular_term[0]
+    rest = spectrum(task, 64)[1] * ((64 + shift) / (_MAX_DEGREES + shift)) ** rho
     mean_theta, mean_square = (
         _mean(table, theta**k).ravel() / np.maximum(flat, 1e-300) for k in (1, 2)
     )
     narrow = _MAX_DEGREES * np.sqrt(np.maximum(mean_square - mean_theta**2, 0.0)) < 0.5
     argument = np.maximum(_MAX_DEGREES * mean_theta, 1e-3)
+    # P_l is about Gamma(nu + 1) (2 / x)^nu J_nu(x) at x = l theta, and J_nu^2 has the mean 1 / (pi x)
     log_square = (
-        2 * gammaln(order + 1) + 2 * order * np.log(2 / argument) - np.log(math.pi * argument)
+        2 * gammaln(bessel_order + 1)
+        + 2 * bessel_order * np.log(2 / argument)
+        - np.log(math.pi * argument)
     )
     return np.asarray(
         rest * np.where(narrow, np.exp(np.minimum(log_square, 0.0)), 0.0) * flat**2 / 100

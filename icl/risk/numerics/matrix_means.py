@@ -72,6 +72,7 @@ def panel_of(task: Zonal, n: float, kappa: float) -> Panel:
 
 @cache_by_class(512)
 def _panel(task: Zonal, n: float, index: int) -> Panel:
+    """Return a panel by its number, as `_indices` counts them."""
     left, right = (0.0 if index == 0 else 2.0 ** (index - 1)), 2.0**index
     angles = np.pi * (np.arange(_NODES) + 0.5) / _NODES
     kappa = left + (right - left) / 2 * (1 + np.cos(angles))
@@ -93,6 +94,7 @@ def _panel(task: Zonal, n: float, index: int) -> Panel:
         if degree >= bandlimit(task) or rest * np.abs(m[:, -8:]).max() <= 1e-14 * (a.sum() + rest):
             break
         degree *= 2
+    # it maps values at the nodes to Chebyshev coefficients
     transform = 2 / _NODES * np.cos(np.outer(np.arange(_NODES), angles))
     transform[0] /= 2
     return Panel(left, right, transform @ np.hstack([curve, a * m / kappa[:, None]]), error)
@@ -113,16 +115,19 @@ def _condition_on_query(task: Zonal, n: float, variance: float, kappa: Array, c:
         theta, degree = (np.arccos(np.clip(cosine, -1, 1)), np.arange(1, degrees + 1)[:, None])
         # `missed` is 1 - P_l
         missed = Polynomials(dim, theta).take(degrees + 1)[1:]
-        # P_l' is proportional to the polynomial of degree l - 1 in d + 2 dimensions
+        # `bend` is P_l'(c), proportional to the polynomial of degree l - 1 in d + 2 dimensions
         bend = (1 - Polynomials(dim + 2, theta).take(degrees)) * (
             degree * (degree + dim - 2) / (dim - 1)
         )
         # bias, noise and all a_l m_l / kappa, and their derivatives in kappa
         (bias, noise, *pull), (bias_k, noise_k, *pull_k) = panel.at(k), panel.at(k, 1)
+        # rho is bias + variance noise + kappa turn
         beta = -2 * np.einsum("lq,lq->q", pull, bend)
         turn = 2 * np.einsum("lq,lq->q", pull, missed)
-        slope = bias_k + variance * noise_k + turn + 2 * k * np.einsum("lq,lq->q", pull_k, missed)
-        out[:, on_panel] = bias + k * turn, variance * noise, slope - cosine * beta, beta
+        rho_kappa = (
+            bias_k + variance * noise_k + turn + 2 * k * np.einsum("lq,lq->q", pull_k, missed)
+        )
+        out[:, on_panel] = bias + k * turn, variance * noise, rho_kappa - cosine * beta, beta
     return out
 
 

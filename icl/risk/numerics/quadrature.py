@@ -134,7 +134,7 @@ def meshes(
     ]
     if wide[0].size:
         u, weight = (x.reshape(-1, 1) for x in _nodes_in_u(*wide, order))
-        angles = _panels_per_node(dim, w, u, scales)
+        angles = _panels_per_node(w, u, scales)
         law = angle_probabilities(dim, angles, order)
         out.append(Mesh(u, weight, *law, *_tail_masses(dim, angles)))
     return out
@@ -226,21 +226,27 @@ def log_mean_weight(dim: int, w: float) -> float:
 
 
 def _step(dim: int, w: float, u: float, reach: float, degree: float, jumps: bool) -> float:
-    """Return the width of the panel in u that begins at u."""
-    # the strip of analyticity is pi / 2 wide on each side
+    """Return the width of the panel in u that begins at u; ``reach`` is that of `Scales`.
+
+    The numbers are by trial. The factors of ``smooth`` are not critical: twice as large, each moves the risk
+    by less than 1e-8 of itself.
+    """
+    # The strip of analyticity is pi / 2 wide on each side, so that 16 nodes leave an error of 2.5^-32.
     if u < 8:
         return 3.0
-    # From here on integrands change on the scale of u / d (powers of phi) and of the density's width
-    # w / sqrt(d), smoothed by the kernel to at least 1, and the end at tau = 2w matters within a few
-    # units; until u has passed the bulk of the weights they grow at most like exp(2u).
-    widest = _MAX_SHARED_WIDTH if u < max(reach, 200.0) else math.inf
-    smooth = min(0.6 * u, 8 * u / dim, 3 * w / math.sqrt(dim), 0.4 * (2 * w - u), widest)
+    # From here on means change on the scale of u, and powers of phi on that of u / d. The density ends at
+    # tau = 2w, which matters within a few units.
+    smooth = min(0.6 * u, 8 * u / dim, 0.4 * (2 * w - u))
+    # integrands grow up to like exp(2u) until u has passed the bulk of the weights
+    if u < max(reach, 200.0):
+        smooth = min(smooth, _MAX_SHARED_WIDTH)
     # a function that jumps at the query does so again on the equator, where tau = w
     if jumps:
         smooth = min(smooth, 0.4 * abs(u - w))
     # tau near u is w (1 - cos theta), and a panel resolves P_l, which turns once in pi / l, over 13 / l
     if math.isfinite(degree):
         smooth = min(smooth, 13 / degree * math.sqrt(max(u * (2 * w - u), 0.0)))
+    # the kernel smooths all means to a scale of one, so that shorter panels are not needed
     return max(3.0 if u < reach else 2.5, smooth)
 
 
@@ -257,6 +263,7 @@ def _nodes_in_u(left: Array, right: Array, order: int) -> tuple[Array, Array]:
 
 def _tail_masses(dim: int, edges: Array) -> tuple[Array, Array]:
     """Return the probabilities of the angles below and above all edges (last axis)."""
+    # the law of sin(theta / 2)^2 is a beta law, with both parameters equal to `half`
     half, near, far = (dim - 1) / 2, *np.sin(edges[:, [0, -1]].T[..., None] / 2) ** 2
     return betainc(half, half, near), betaincc(half, half, far)
 
@@ -274,8 +281,10 @@ def _lay_shared_panels(
 
     Panels are ``turn`` wide in tau where exp(-z) turns.
     """
+    # for negative u, z falls from the nearest token on, as it does at u = 0
     right = np.maximum(right, 0.0)
     farthest = np.maximum(right, max(scales.peak, scales.nearest)) + scales.width
+    # these are the least and the largest tau; where tau is below u - 4, exp(-z) is below 1e-23
     ends = np.stack([np.maximum(left - 4, scales.nearest), farthest], axis=1)
     if w > 0:
         # the smallest floating-point w gives infinity, which is clipped
@@ -314,14 +323,18 @@ def _lay_shared_panels(
         start = rows.stop
 
 
-def _panels_per_node(dim: int, w: float, u: Array, scales: Scales) -> Array:
+def _panels_per_node(w: float, u: Array, scales: Scales) -> Array:
     """Return edges of angles for each u, shape (nodes, 1).
 
-    The panels are those in y = tau - u, short where exp(-exp(-y)) turns, then longer.
+    The panels are those in ``y = tau - u``, so that ``z = exp(-y)``. Their widths are by trial: twice those
+    beyond y = 4, or twice the shortest, move the risk by less than 1e-8.
     """
-    widest, y = 3 * w / math.sqrt(dim), [-4.0]
+    # exp(-z) is below 1e-23 for y below -4
+    y = [-4.0]
+    # the smallest u needs the largest y
     while y[-1] < max(_CUT, scales.reach - float(u[0, 0])):
-        y.append(y[-1] + min(widest, 1.2 + 0.3 * max(y[-1] - 4, 0.0), 12.0))
+        # panels are short where exp(-z) turns, and longer in the tail z = exp(-y)
+        y.append(y[-1] + min(1.2 + 0.3 * max(y[-1] - 4, 0.0), 12.0))
     tau = np.clip(u + np.array(y), scales.nearest, 2 * w)
     return np.asarray(2 * np.arcsin(np.sqrt(tau / (2 * w))))
 
@@ -346,5 +359,6 @@ def gauss_panels(edges: Array, order: int) -> tuple[Array, Array]:
     20.25
     """
     x, weight = _GAUSS(order)
+    # the nodes of all panels share the last axis
     half, shape = np.diff(edges)[..., None] / 2, (*edges.shape[:-1], -1)
     return (edges[..., :-1, None] + half * (1 + x)).reshape(shape), (half * weight).reshape(shape)

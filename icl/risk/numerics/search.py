@@ -128,9 +128,11 @@ def _refine(group: list[Interval], curve: Curve) -> tuple[ProblemIndices, Array]
         if len(group) > 1:
             return None
         raise
+    # this is the derivative of the risk in x, which is -1 at `start` and 1 at `stop`
     slope = values[:, 1] * half * (w[:, None] if in_log else 1.0)
     coefficients = chebyshev.chebfit(x, slope, nodes - 1)
     integral = chebyshev.chebint(coefficients)
+    # the series of the risk is `integral` plus `rest`
     rest = chebyshev.chebfit(x, values[:, 0] - chebyshev.chebval(x, integral).T, nodes - 1)
     ends = np.repeat([ends for *ends, _ in group], [some.size for *_, some in group], axis=0).T
     left, right = ((np.log(ends) if in_log else ends) - start) / half - 1
