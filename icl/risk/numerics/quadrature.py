@@ -228,8 +228,8 @@ def log_mean_weight(dim: int, w: float) -> float:
 def _step(dim: int, w: float, u: float, reach: float, degree: float, jumps: bool) -> float:
     """Return the width of the panel in u that begins at u; ``reach`` is that of `Scales`.
 
-    The numbers are by trial. The factors of ``smooth`` are not critical: twice as large, each moves the risk
-    by less than 1e-8 of itself.
+    The numbers are by trial. The first three factors of ``smooth`` are not critical: twice as large, each
+    moves the risk by less than 1e-8 of itself.
     """
     # The strip of analyticity is pi / 2 wide on each side, so that 16 nodes leave an error of 2.5^-32.
     if u < 8:
