@@ -102,7 +102,7 @@ for d, rule in itertools.product(dims, rules):
 prices = pd.DataFrame(rows)
 prices["price"] = [f"{p.median:.2f} ({p.largest:.2f})" for p in prices.itertuples()]
 
-# %%
+# %% tags=["hide-input"]
 words = {"log n": r"$\log n$", "(log n)^2": r"$(\log n)^2$"}
 figure, ax = plt.subplots(figsize=(6.9, 3.6))
 for (rule, color), mark in zip(plots.colors(rules).items(), "oosDDv", strict=True):
