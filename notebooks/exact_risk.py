@@ -176,13 +176,13 @@ plt.show()
 # the noise of this page. Right: half of it.
 # ```
 #
-# Scatter rises with noise, because both come from averaging over too few labels. In fact the labels in a narrow window act as if
-# their noise were larger than it is: with the variance
+# As the window narrows, scatter rises together with noise, because both come from averaging over too few labels. At a given $w$ it
+# does not depend on $\sigma$. The labels in a narrow window act as if their noise were larger than it is: with the variance
 #
 # $$\sigma^2+2\mathsf g(2w),$$
 #
 # where $2\mathsf g(2w)$ is the mean squared difference between $f(x)$ and $f(x_q)$ for points $x$ in a window of the parameter
-# $2w$. This is a limit for long contexts and functions without jumps ({prf:ref}`thm-shares`). The
+# $2w$. This is a limit for long contexts and functions without jumps ({prf:ref}`shares of blur and scatter <thm-shares>`). The
 # next cell compares it with the exact scatter at the best window, in units of the noise. It also prints the share of
 # blur in the risk, which tends to $(d-1)/(d-1+\rho)$ for functions of order $\rho$: 4 if they are smooth, 3 with kinks.
 

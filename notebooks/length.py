@@ -9,8 +9,8 @@
 # %% [markdown]
 # # How must attention sharpen as the context grows?
 #
-# *A layer is trained on contexts of one length and used on much longer ones. Which rule for its window has the least
-# error there?*
+# *A layer is trained on contexts of one length and used on much longer ones. Which rule for its window costs least
+# there?*
 #
 # **Short answer.** It depends on the dimension $d$ in which the keys really lie. We give a layer the best window for $n_0$
 # examples, use it on $N=128\,n_0$ and divide its risk by the least risk there. This *price*, in the median over many settings with
@@ -22,13 +22,14 @@
 # |:--|:--|:--|:--|
 # | up to about 8 dimensions | the power $(N/n_0)^{2/(d+2)}$ | $d=4$: {judged}`P1.N.dimension | d = 4, power | .2f` | {judged}`P1.N.dimension | d = 4, kept | .1f` |
 # | about 12 to 24 dimensions | YaRN's $(1+\frac1{10}\ln\frac N{n_0})^2$, or $(\log N/\log n_0)^2$ | $d=16$: {judged}`P1.N.dimension | d = 16, YaRN | .2f` and {judged}`P1.N.dimension | d = 16, (log n)^2 | .2f` | {judged}`P1.N.dimension | d = 16, kept | .1f` |
-# | 32 dimensions and more | $\log N/\log n_0$ will do, and nothing costs much | $d=48$: {judged}`P1.N.dimension | d = 48, log n | .2f` | {judged}`P1.N.dimension | d = 48, kept | .1f` |
+# | 32 dimensions and more | $\log N/\log n_0$ or YaRN's; the choice matters less | $d=48$: {judged}`P1.N.dimension | d = 48, log n | .2f` and {judged}`P1.N.dimension | d = 48, YaRN | .2f` | {judged}`P1.N.dimension | d = 48, kept | .1f` |
 # ```
 #
-# Here $d$ is the *intrinsic* dimension of the keys and not the width of the head. The prices are those of one unit with $M=wI$ on
-# independent tokens, which starts from the exact best window. You need no rule if the labels of the context choose the window,
-# which costs a few percent in the median {judged}`P1.N.context`. If keys differ in length, a rule can do harm: on Gaussian inputs
-# with $d=5$ and linear functions $\log n$ has {judged}`P1.N.gaussian | d = 5, n = 10000 | .0f` times the least risk.
+# Here $d$ is not the width of the head. It is the dimension of the space in whose unit sphere the keys really lie, which is one more
+# than that of the surface that they fill. The prices are those of one unit with $M=wI$ on independent tokens, which starts from the
+# exact best window. You need no rule if the labels of the context choose the window, which costs a few percent in the median with $d=5$
+# and $n=1000$ {judged}`P1.N.context`. If keys differ in length, a rule can do harm: on Gaussian inputs with $d=5$ and linear functions
+# $\log n$, carried from 100 to 10,000 examples, has {judged}`P1.N.gaussian | d = 5, n = 10000 | .0f` times the least risk.
 
 # %% tags=["remove-cell"]
 import sys
@@ -105,11 +106,11 @@ prices["price"] = [f"{p.median:.2f} ({p.largest:.2f})" for p in prices.itertuple
 # %% tags=["hide-input"]
 words = {"log n": r"$\log n$", "(log n)^2": r"$(\log n)^2$"}
 figure, ax = plt.subplots(figsize=(6.9, 3.6))
-for (rule, color), mark in zip(plots.colors(rules).items(), "oosDDv", strict=True):
+for (rule, color), mark in zip(plots.colors(rules).items(), "os^Dvx", strict=True):
     own = prices[prices.rule == rule]
     label = words.get(rule, rule)
     ax.plot(own.dim, own["median"], f"{mark}-", color=color, label=label, markersize=4)
-ax.set(xscale="log", yscale="log", xlabel="intrinsic dimension d of the keys")
+ax.set(xscale="log", yscale="log", xlabel="dimension d in which the keys lie")
 ax.set(ylabel="risk / least risk", title="from $n_0$ to $128\\,n_0$ examples")
 ax.set_xticks(dims, [str(d) for d in dims])
 ax.set_yticks([1, 1.5, 2, 3, 5, 7], ["1", "1.5", "2", "3", "5", "7"])
@@ -125,7 +126,7 @@ plt.show()
 # one, at twelve dimensions. From thirty-two dimensions on all rules lie at about one and a half or below, and log n and YaRN's rule are the lowest.
 #
 # Median price of a window that is carried from $n_0$ to $128\,n_0$ examples, for 24 settings in each dimension. The power is best in few
-# dimensions, YaRN's rule and $(\log n)^2$ in twelve to twenty-four, and in many dimensions nothing costs much.
+# dimensions, YaRN's rule and $(\log n)^2$ in twelve to twenty-four, and from thirty-two on the choice matters less. Single settings cost up to about twice the least risk there.
 # ```
 
 # %% tags=["hide-input"]
@@ -173,7 +174,7 @@ interactive(
     sliders={
         "rule": "rule",
         "task": "functions",
-        "dim": "intrinsic dimension d",
+        "dim": "dimension d of the keys",
         "n0": "best window for n₀",
         "noise_std": "noise σ",
         "stretch": "N / n₀",
@@ -265,7 +266,7 @@ for rule, color in plots.colors(rules).items():
     factor = RULES[rule](start, 128 * start, fine) * np.ones_like(fine)
     label = words.get(rule, rule)
     ax.plot(fine, np.log(factor) / np.log(128), color=color, label=label)
-ax.set(xscale="log", xlabel="intrinsic dimension d of the keys")
+ax.set(xscale="log", xlabel="dimension d in which the keys lie")
 ax.set(ylabel="mean exponent of w", title="from $n_0$ to $128\\,n_0$ examples")
 ax.set_xticks(dims, [str(d) for d in dims])
 ax.minorticks_off()
@@ -295,7 +296,7 @@ judge(
 )
 
 # %% [markdown]
-# In many dimensions a rule cannot cost much, because there is not much to win: 128 times as many examples divide the least risk by fifteen in four
+# In many dimensions the choice matters less, because there is less to win: 128 times as many examples divide the least risk by fifteen in four
 # dimensions, and by less than two in thirty-two and more.
 #
 # One tenth is in the range of the exact constants of twelve to forty-eight dimensions, {judged}`P1.N.yarn | d = 12, N = 32 n0 | .3f`,
@@ -633,11 +634,10 @@ judge("P1.N.narrow", sampled_cases(text, samples="text"), control)
 # | keys of one length, labels that depend on directions | normalize, and let the context choose the window, by leaving labels out |
 # | the same, but one rule must do, up to about 8 dimensions | the power with the exponent $\frac2{d+2}$ |
 # | about 12 to 24 dimensions | YaRN's rule or $(\log n)^2$ |
-# | 32 dimensions and more | $\log n$, and nothing costs much |
+# | 32 dimensions and more | $\log n$ or YaRN's rule; the choice matters less |
 # | keys of different length that matter | do not sharpen: test $w$ at both lengths |
 #
-# The dimension $d$ is that of the space in whose sphere the tokens really lie. If they lie near a surface of fewer dimensions,
-# take the dimension of this surface plus one. If you do not know it, YaRN's rule and $(\log n)^2$ cost at most a quarter in the median from eight
+# If keys lie near a surface of fewer dimensions than their space, take for $d$ the dimension of this surface plus one. If you do not know it, YaRN's rule and $(\log n)^2$ cost at most a quarter in the median from eight
 # dimensions on.
 #
 # ```{admonition} What is assumed, and what we test

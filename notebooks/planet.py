@@ -9,7 +9,7 @@
 # %% [markdown]
 # # A planet: how many kilometres around should you look?
 #
-# **Short answer.** You know whether $n$ random places on Earth are land, and you are asked about one more place. A layer of
+# **Short answer.** You have noisy reports on which of $n$ random places on Earth are land, and are asked about one more place. A layer of
 # softmax attention answers with a weighted average of the $n$ labels, in which nearby places count most. With $n=10{,}000$
 # places and noise of half the map's spread, the best radius of this average, by which we mean the standard deviation of its
 # bell-shaped weights, is {judged}`P1.planet.radius | land and sea, n = 10000 | .0f` km,
