@@ -290,7 +290,7 @@ def _describe_wrong_entry(value: Any, name: str) -> str:
         entries = np.array(_plain(value), dtype=object)
     except ValueError:
         return ragged
-    # a data frame has one dtype for each column, so the search goes column by column
+    # column by column, since a data frame tends to have a wrong column, whose dtype the message names
     places = np.ndindex(entries.shape[::-1]) if entries.ndim else ()
     for at in (place[::-1] for place in places):
         entry = entries[at]

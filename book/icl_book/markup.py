@@ -64,12 +64,12 @@ def prose(markdown: str) -> Markup:
 
 
 def _convert_piece(text: str) -> str:
-    inner = html.escape(
-        text[1:-1] if text[:1] in ("$", "`") and len(text) > 1 else text, quote=False
-    )
-    if text[:1] == "$":
+    """Convert what `_MATH` splits off, ``$...$`` or code in backticks, or the text between two of them."""
+    mark = text[0] if _MATH.fullmatch(text) else ""
+    inner = html.escape(text[1:-1] if mark else text, quote=False)
+    if mark == "$":
         return rf'<span class="math notranslate nohighlight">\({inner}\)</span>'
-    if text[:1] == "`":
+    if mark == "`":
         return f"<code>{inner}</code>"
     for typed, printed in _PRINTED:
         inner = re.sub(typed, printed, inner)

@@ -60,3 +60,8 @@ def test_badges_have_a_class_for_every_verdict():
 )
 def test_prose_marks_up_words_mathematics_and_numbers(markdown, shown):
     assert markup.prose(markdown) == shown
+
+
+@pytest.mark.parametrize("text", ["$5", "`5", "$"])
+def test_a_mark_that_is_not_closed_stays(text):
+    assert markup.prose(text) == text

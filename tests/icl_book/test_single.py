@@ -31,6 +31,11 @@ def test_a_cell_needs_the_names_it_reads_but_not_reassigned_ones_or_drawings():
     assert single.needed(CELLS, 0) == [0]
 
 
+def test_a_cell_reads_the_name_that_it_increments():
+    assert single.reads(ast.parse("t += 1")) == {"t"}
+    assert single.needed(["t = 0", "t += 1\nout = t", "judge('X', out)"], 2) == [0, 1, 2]
+
+
 def test_the_cells_of_every_claim_make_all_names_that_they_read():
     judged = set()
     for name in plan.notebooks():

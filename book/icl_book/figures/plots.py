@@ -548,6 +548,8 @@ def matrix(
 
 
 class _Formatter(string.Formatter):
+    """Formats floats as `format_number` does: zero has neither a sign nor an exponent."""
+
     def format_field(self, value: Any, format_spec: str) -> str:
         return (
             format_number(value, format_spec)
@@ -571,7 +573,8 @@ def table(frame: pd.DataFrame, columns: Mapping[str, str], caption: str) -> HTML
     """
     form, heads = _Formatter(), list(columns)
     rows = [[form.vformat(columns[h], (), row) for h in heads] for row in frame.to_dict("records")]
-    short = all(len(first) <= 24 for first, *_ in rows)
+    # Names of rows that all fit on one line are not broken.
+    short = all(len(name) <= 24 for name, *_ in rows)
     page = environment().get_template("figures/table.html.j2")
     return HTML(page.render(heads=heads, rows=rows, caption=caption, short=short))
 

@@ -167,10 +167,10 @@ def gaussian_prices(
 def normalized_risk(dim: int, n: ArrayLike, noise_std: float) -> tuple[Array, float]:
     """Return the least risk on Gaussian tokens of a unit that normalizes tokens and query, and its floor.
 
-    Labels are linear in the tokens as they were, with slope one. Lengths do not depend on directions. With
-    their mean rho and variance v, ``y = rho u.beta + delta u.beta + eps`` for a direction u, and delta is
-    noise of variance ``v / d`` in a label. So the risk is that of linear functions of slope rho on the
-    sphere, with more noise, plus ``v / d`` for the query's own length, which no window sees.
+    Labels are linear in the tokens as they were, with slope one. A length is ``rho + delta``, with mean rho
+    and a delta of variance v that does not depend on the direction u. So ``y = rho u.beta + delta u.beta + eps``,
+    where ``delta u.beta`` is noise of variance ``v / d``, and the risk is that of linear functions of slope rho on
+    the sphere, with more noise, plus ``v / d`` for the query's own length, which no window sees.
 
     Returns:
         The risk for each n, and the floor ``v / d``.
@@ -184,8 +184,8 @@ def normalized_risk(dim: int, n: ArrayLike, noise_std: float) -> tuple[Array, fl
 def by_parts(dim: int, n: int) -> Callable[[ArrayLike], Array]:
     """Return the risk of single functions by parts, as a function of log w.
 
-    A function ``a t + b |t|`` of t = q.x, averaged over q, has the risk that belongs to the squares a^2, b^2
-    and sigma^2. An affine function of L = 1 has a mean a^2 of 1/3 and no b, a ReLU function 1/6 of each.
+    A function ``a t + b |t|`` of t = q.x, averaged over q, has a risk that is linear in a^2, b^2 and
+    sigma^2. An affine function of L = 1 has a mean a^2 of 1/3 and no b, a ReLU function 1/6 of each.
 
     Returns:
         A function of log w that returns the bias for each unit of a^2 and of b^2, and the noise of variance
@@ -194,8 +194,9 @@ def by_parts(dim: int, n: int) -> Callable[[ArrayLike], Array]:
     (linear, noise), (relu, _) = (splines(make(dim), n) for make in (Affine, ReLU))
 
     def parts(log_w: ArrayLike) -> Array:
-        of_line, of_both, noisy = (np.exp(one(log_w)[..., 0]) for one in (linear, relu, noise))
-        return np.stack([3 * of_line, 6 * of_both - 3 * of_line, noisy])
+        of_affine, of_relu, noisy = (np.exp(one(log_w)[..., 0]) for one in (linear, relu, noise))
+        # of_affine = line / 3 and of_relu = (line + kink) / 6, solved for line and kink
+        return np.stack([3 * of_affine, 6 * of_relu - 3 * of_affine, noisy])
 
     return parts
 

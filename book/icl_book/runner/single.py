@@ -97,10 +97,17 @@ def reads(tree: ast.Module) -> set[str]:
             for node in ast.walk(statement)
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
         }
-        # These names are bound by a comprehension, a loop or a function inside the statement.
+        # `t += 1` reads t, although the syntax tree only says that it stores t.
+        loads |= {
+            node.target.id
+            for node in ast.walk(statement)
+            if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)
+        }
+        # These names are bound by a comprehension or a function inside the statement.
         targets = [n.target for n in ast.walk(statement) if isinstance(n, ast.comprehension)]
         inner = {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
         inner |= {n.arg for n in ast.walk(statement) if isinstance(n, ast.arg)}
+        # So are the names that a loop, a with or a def binds. An assignment may read what it binds: x = f(x).
         if not isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign):
             inner |= changes(statement)
         names |= loads - known - inner
