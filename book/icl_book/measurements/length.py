@@ -170,8 +170,8 @@ def normalized_risk(dim: int, n: ArrayLike, noise_std: float) -> tuple[Array, fl
     Labels are linear in the tokens as they were, with slope one. A length is ``rho + delta``, with mean rho
     and a delta of variance v that does not depend on the direction u. So a label is
     ``rho u.beta + delta u.beta + eps``, where ``delta u.beta`` is noise of variance ``v / d``, and the risk
-    is that of linear functions of slope rho on the sphere, with more noise, plus ``v / d`` for the query's own
-    length, which no window sees.
+    is that of linear functions of slope rho on the sphere, with more noise, plus ``v / d`` for the
+    query's own length, which no window sees.
 
     Returns:
         The risk for each n, and the floor ``v / d``.
