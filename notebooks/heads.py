@@ -13,18 +13,12 @@
 #
 # **Short answer.** A second head is worth having because it can be *subtracted*. Softmax weights are positive. The summed weights
 # of two heads with values of opposite sign have a wide positive window and a negative lobe, which takes away the blur that a wide
-# window adds. With $d=5$, $n=20{,}000$ examples and noise of standard deviation $\sigma=0.5$ this divides the least risk by
-# {judged}`P1.H.gain | affine, d = 5, n = 20000, 2 heads | .0f` on affine functions and by
-# {judged}`P1.H.gain | ReLU, d = 5, n = 20000, 2 heads | .1f` on ReLU functions. The same is to be had with one softmax, by adding
-# to the head its own derivative in $w$, which divides the least risk by
-# {judged}`P1.H.derivative | affine, d = 5, n = 20000 | .0f` and {judged}`P1.H.derivative | ReLU, d = 5, n = 20000 | .1f`. The
-# best two heads for $n=100$, kept until $n=10{,}000$, have {judged}`P1.H.length | affine, d = 5, N = 10000, kept | .0f`
-# times the least risk on affine functions. New values alone bring this factor to
-# {judged}`P1.H.length | affine, d = 5, N = 10000, new values | .2f`, while ReLU functions need new windows. In short contexts with much noise a
-# second head gains little. On affine functions training comes near the best pair if its heads start on opposite sides
-# {judged}`P1.H.trained`. But all of this is linear in the labels. On ReLU functions, with $n=20{,}000$, one head has
-# {judged}`P1.H.bayes | d = 5, n = 20000, one head | .0f` times the risk of least squares on the class, and no predictor that is linear
-# in the labels has less than {judged}`P1.H.bayes | d = 5, n = 20000, floor | .0f` times this risk ([](heads-floor)).
+# window adds. The lobe can come from a head that looks away from the query, from two nearly equal heads with large values, or from
+# a head of twice the blur. With $d=5$, $n=20{,}000$ examples and noise of standard deviation $\sigma=0.5$ a second head divides the
+# least risk by {judged}`P1.H.gain | affine, d = 5, n = 20000, 2 heads | .0f` on affine functions and by
+# {judged}`P1.H.gain | ReLU, d = 5, n = 20000, 2 heads | .1f` on ReLU functions. But heads are linear in the labels, and on ReLU
+# functions no predictor that is linear in the labels has less than about
+# {judged}`P1.H.bayes | d = 5, n = 20000, floor | .1f` times the risk of least squares on the class ([](heads-floor)).
 
 # %% tags=["remove-cell"]
 import sys
@@ -147,14 +141,15 @@ plt.show()
 # ```{caption} fig-lobe
 # :title: The negative lobe
 # :alt: Three panels of weight against the angle to the query. In each a dashed curve, for one head, is a positive bump near the
-# query. The solid curve of two heads is a wider positive bump that crosses zero and is followed by a shaded negative lobe: over
-# the whole far half of the sphere in the first panel, right behind the bump in the other two.
+# query. The solid curve of two heads is a wider positive bump that crosses zero and is followed by a shaded negative lobe: beyond
+# about 100 degrees in the first panel, nearer to the query in the other two.
 #
 # How much weight the examples at each angle to the query have together, for the best single head (dashed) and for two heads
 # (solid), in a long context. The window of two heads is wider, so that more labels are averaged, and what the wider window would
 # blur is subtracted again (shaded). The lobe can come from a head that looks away from the query (left), from two nearly equal
 # heads with large values, which are a head and its derivative (middle), or from two blurs, $w$ and $\frac w2$, with the values
-# $2$ and $-1$ (right).
+# $2$ and $-1$ (right, for the waves $\cos(2u\cdot x+\varphi)$ with a random phase $\varphi$). At 0 degrees the weight is zero because
+# no examples lie there. All panels have $d=5$, $\sigma=0.5$ and, at preset quick, $n=20{,}000$.
 # ```
 #
 # (heads-plain)=
@@ -175,8 +170,8 @@ plt.show()
 # go other ways:
 #
 # - **Two sides** (affine functions). The second head has a negative $w$: it looks away from the query, and what it sees there is
-#   subtracted. Together the weights are nearly $1+d\cos\theta$, positive on the near half of the sphere and negative on the far
-#   half, which is the best that one can do for a slope and a constant.
+#   subtracted. Together the weights are roughly $1+d\cos\theta$, which have the least noise of all weights that reproduce every slope
+#   and every constant in a long context. They change sign at $\cos\theta=-\frac1d$, for $d=5$ at 102 degrees, and are negative beyond.
 # - **Merged** (ReLU functions, and the waves, too). The two windows nearly coincide, and the values are large and of opposite
 #   sign. Such a pair is one head together with its derivative in $w$.
 # - **Extrapolation.** Windows $w$ and $\frac w2$ with the values $2$ and $-1$ are the pair of the textbook, and of the proof that two
@@ -331,8 +326,9 @@ print(
 print(f"of the best pair, w {best.windows.round(2)}, values {best.values.round(2)}")
 
 # %% [markdown]
-# The derivative is worth as much as a second head, up to about one percent for affine functions. Heads that may only be added gain
-# next to nothing. So *subtracting is what counts*, and neither a second softmax nor a head that looks away is needed for it. On affine
+# The derivative is worth as much as a second head, up to about one percent for affine functions: with $n=20{,}000$ it divides the least
+# risk by {judged}`P1.H.derivative | affine, d = 5, n = 20000 | .0f` on affine functions and by
+# {judged}`P1.H.derivative | ReLU, d = 5, n = 20000 | .1f` on ReLU functions. Heads that may only be added gain next to nothing. So *subtracting is what counts*, and neither a second softmax nor a head that looks away is needed for it. On affine
 # functions the best $w$ of the pair is near zero. The head is then nearly the plain mean of all labels, the derivative is linear
 # attention on centered labels, and the layer is the limit that the [theorem on affine functions](heads-smooth) names.
 
@@ -464,7 +460,8 @@ plt.show()
 # **Affine functions ask for new values.** The best windows hardly move, as the printed lines show, and as the
 # [proposition below](heads-smooth) says they tend to limits, whereas the window of a single head must narrow for ever. But values that
 # sum to a little less than one, which is right in a short context, leave an error that no longer context averages away. So two heads that
-# are kept lose all that they had gained over one: at $N=10{,}000$ their risk is about that of the best single head. With new
+# are kept lose all that they had gained over one: at $N=10{,}000$ they have
+# {judged}`P1.H.length | affine, d = 5, N = 10000, kept | .0f` times the least risk, which is about that of the best single head. With new
 # values and the old windows the price is {judged}`P1.H.length | affine, d = 5, N = 10000, new values | .2f`.
 #
 # **ReLU functions ask for new windows.** Both must grow, about five times here. With the windows kept and the values refitted the price at $N=10{,}000$ is still {judged}`P1.H.length | ReLU, d = 5, N = 10000, new values | .2f`.
@@ -831,9 +828,9 @@ judge(
 # only improve the constant. How much is there to gain? Let $m=d-1$, and let the {term}`order` $\rho$ of the class be below
 # four. In long contexts heads with the windows $w/\alpha_h$ multiply harmonics of the degree $x\sqrt w$ by
 #
-# $$\varphi(x)=\sum_hv_he^{-\alpha_hx^2/2},\qquad\text{and kriging multiplies them by}\qquad\varphi_*(x)=\frac1{1+x^{m+\rho}}$$
+# $$\varphi(x)=\sum_hv_he^{-\alpha_hx^2/2},$$
 #
-# in a suitable scale. So the question is how well a sum of Gaussians approximates $\varphi_*$. One Gaussian is a poor approximation if
+# and kriging multiplies them by $\varphi_*(x)=1/(1+x^{m+\rho})$, in a suitable scale. So the question is how well a sum of Gaussians approximates $\varphi_*$. One Gaussian is a poor approximation if
 # $m+\rho$ is large, because $\varphi_*$ is then flat near zero. Gaussians with values of both signs can be as flat as one likes.
 #
 # :::{prf:theorem} heads on rough functions
@@ -923,7 +920,8 @@ judge(
 # No number of heads can be better than {term}`kriging`, the best predictor that is linear in the labels, because heads are linear
 # in the labels, too. Its risk $R_K$ lies between two formulas ({prf:ref}`theorem <thm-kriging-bounds>`):
 #
-# $$S(n)\;\le\;R_K(n)\;\le\;\Big(1+\frac{k(1)}{\sigma^2}\Big)\,S(n+1),\qquad S(n)=\sum_\ell\frac{a_\ell}{1+n\,a_\ell/(N_\ell\sigma^2)}.$$
+# $$\begin{gathered}S(n)\;\le\;R_K(n)\;\le\;\Big(1+\frac{k(1)}{\sigma^2}\Big)\,S(n+1),\\
+#   S(n)=\sum_\ell\frac{a_\ell}{1+n\,a_\ell/(N_\ell\sigma^2)}.\end{gathered}$$
 #
 # The lower one is the floor of {numref}`fig-heads`. For all classes of this book that are rotation invariant $R_K$ is
 # asymptotically equal to it. The card samples kriging and says where its risk lies between the floor, zero, and a sharper upper
@@ -1055,9 +1053,11 @@ plt.show()
 # :::
 #
 # The [proof](proof-bayes) is in the appendix. So on ReLU functions every predictor that is linear in the labels, every number of softmax
-# heads included, loses a factor of the order $n^{(d-1)/(d+2)}$, while on affine functions kriging loses nothing in the limit. The card
-# divides the risk of one head, and the floor, by the sampled risk of least squares, which no risk of Bayes exceeds. In its control the
-# context is too short for the limit.
+# heads included, loses a factor of the order $n^{(d-1)/(d+2)}$, while on affine functions kriging loses nothing in the limit. With $d=5$
+# and $n=20{,}000$ one head has {judged}`P1.H.bayes | d = 5, n = 20000, one head | .0f` times the risk of least squares on the class, and
+# the floor is about {judged}`P1.H.bayes | d = 5, n = 20000, floor | .1f` times this risk. The card divides the risk of
+# one head, and the floor, by the sampled risk of least squares, which no risk of Bayes exceeds. In its control the context is too short
+# for the limit.
 
 # %% tags=["remove-input"]
 shown = fitted.melt(
