@@ -39,9 +39,7 @@ seeds = 8  # trained layers for each start
 steps = 700  # Adam steps for each layer
 batch_size = 32  # fresh contexts in each step
 learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
-test_contexts = (
-    300  # token sets that compare trained layers; functions of least squares
-)
+test_contexts = 300  # token sets for trained layers; functions of least squares
 draws = 1000  # token sets for each sampled risk of kriging, half for least squares
 
 # %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
