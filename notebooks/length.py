@@ -22,7 +22,7 @@
 # |:--|:--|:--|:--|
 # | up to about 8 dimensions | the power $(N/n_0)^{2/(d+2)}$ | $d=4$: {judged}`P1.N.dimension | d = 4, power | .2f` | {judged}`P1.N.dimension | d = 4, kept | .1f` |
 # | about 12 to 24 dimensions | YaRN's $(1+\frac1{10}\ln\frac N{n_0})^2$, or $(\log N/\log n_0)^2$ | $d=16$: {judged}`P1.N.dimension | d = 16, YaRN | .2f` and {judged}`P1.N.dimension | d = 16, (log n)^2 | .2f` | {judged}`P1.N.dimension | d = 16, kept | .1f` |
-# | 32 dimensions and more | $\log N/\log n_0$ or YaRN's; the choice matters less | $d=48$: {judged}`P1.N.dimension | d = 48, log n | .2f` and {judged}`P1.N.dimension | d = 48, YaRN | .2f` | {judged}`P1.N.dimension | d = 48, kept | .1f` |
+# | 32 dimensions and more | $\log N/\log n_0$ or YaRN's; the choice matters less | $d=48$: {judged}`P1.N.dimension | d = 48, log n | .2f` | {judged}`P1.N.dimension | d = 48, kept | .1f` |
 # ```
 #
 # Here $d$ is not the width of the head. It is the dimension of the space in whose unit sphere the keys really lie, which is one more

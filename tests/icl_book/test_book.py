@@ -228,6 +228,16 @@ def test_a_planted_fault_stops_the_build_and_the_last_good_book_stays(
     assert (book / ".digest").read_text() == before
 
 
+def test_a_number_anywhere_in_a_chapter_needs_its_card(executed, monkeypatch):
+    cells = ["**Short answer.** Yes.", "At last {judged}`P9.X | d = 2 | .1f`."]
+    content = {"cells": [{"cell_type": "markdown", "source": text} for text in cells]}
+    monkeypatch.setattr(stage, "today", lambda *_: content)
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
+    _, problems = assemble.gather(executed, toc, "quick")
+    named = [problem for problem in problems if "no card of P9.X is on this page" in problem]
+    assert [name.partition(":")[0] for name in named] == [f"notebooks/{n}" for n in NOTEBOOKS]
+
+
 #: A page with each element of the book: theorem, term, citation, formula, grid, name of the API.
 PAGE = """# A small book
 

@@ -78,8 +78,9 @@ def gather(
             problems += [f"book/{page}: {one}" for one in found]
     for (where, content), run in zip(contents.items(), runs, strict=True):
         source = root / f"{where}.py"
-        answer = audit.short_answer(stage.today(source, content))
-        problems += [f"{where}: {problem}" for problem in audit.lost(answer, cards([run]))]
+        cells = stage.today(source, content)["cells"]
+        text = "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+        problems += [f"{where}: {problem}" for problem in audit.lost(text, cards([run]))]
     return runs, problems
 
 
