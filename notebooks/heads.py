@@ -111,7 +111,7 @@ for title, task in pictures.items():
     drawn.append((title, task, pair.windows, pair.values))
 drawn.append(("extrapolation, waves", waves, w_waves / np.array([1, 2]), extrapolated))
 
-figure, axes = plt.subplots(1, 3, figsize=(7.6, 2.9), sharex=True)
+figure, axes = plt.subplots(1, 3, figsize=(7.6, 3), sharex=True)
 for ax, (title, task, windows, values) in zip(axes, drawn, strict=True):
     single = optimal_window(task, longest, noise_std).w
     both = share(windows, values)
@@ -124,15 +124,13 @@ for ax, (title, task, windows, values) in zip(axes, drawn, strict=True):
     )
     ax.axhline(0, color="k", lw=0.6)
     numbers = "w = {:.2f}, {:.2f}\nvalues {:.2f}, {:.2f}".format(*windows, *values)
-    ax.set_title(title, fontsize=9)
-    ax.text(
-        0.97, 0.95, numbers, transform=ax.transAxes, ha="right", va="top", fontsize=8
-    )
+    ax.set_title(title, fontsize=10)
+    ax.text(1, 0.97, numbers, transform=ax.transAxes, ha="right", va="top", fontsize=9)
     ax.set(xticks=[0, 60, 120, 180], yticks=[0], xlabel="angle to the query, degrees")
-middle = {"ha": "center", "va": "center", "fontsize": 7}
+middle = {"ha": "center", "va": "center", "fontsize": 9}
 axes[0].text(130, share(drawn[0][2], drawn[0][3]).min() / 2, "negative\nlobe", **middle)
 axes[0].set_ylabel("weight of all examples there")
-axes[1].legend(loc="center right", fontsize=7)
+axes[1].legend(loc="center right", fontsize=9)
 plt.show()
 
 # %% [markdown]

@@ -256,7 +256,7 @@ shown = middle.pivot(index="dim", columns="s", values="constant").add_prefix("c,
 shown["risk falls by"] = middle[middle.s == 128].set_index("dim").fall
 print(shown.round(3).to_string())
 
-# %%
+# %% tags=["hide-input"]
 figure, ax = plt.subplots(figsize=(6.9, 3.6))
 far = windows[windows.s == 128]
 ax.plot(far.dim, np.log(far.growth) / np.log(128), "k_", label="best w, each setting")
