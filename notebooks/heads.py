@@ -1018,7 +1018,7 @@ for ax, (name, part) in zip(axes, risks.groupby("task", sort=False), strict=True
 own = fitted[fitted.d == dim]
 ax.plot(own.n, own["least squares"], "ks", label="least squares")
 axes[0].set_ylabel("risk over σ²/n")
-axes[0].legend(*ax.get_legend_handles_labels(), loc="upper left", fontsize=8)
+axes[0].legend(*ax.get_legend_handles_labels(), loc="upper left", fontsize=9)
 plt.show()
 
 # %% [markdown]
