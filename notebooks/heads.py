@@ -39,7 +39,7 @@ seeds = 8  # trained layers for each start
 steps = 700  # Adam steps for each layer
 batch_size = 32  # fresh contexts in each step
 learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
-test_contexts = 300  # token sets for trained layers; functions of least squares
+test_contexts = 300  # token sets on which trained layers are compared
 draws = 1000  # token sets for each sampled risk of kriging, half for least squares
 
 # %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
@@ -943,14 +943,16 @@ judge(
 
 
 # %%
-def fit(x, y, q):  # the two slopes and the level, for a given direction
+def fit(x, y, q):
+    """Fit the two slopes and the level of a function of the direction q."""
     q = q / np.linalg.norm(q)
     columns = np.stack([np.maximum(x @ q, 0), np.maximum(-x @ q, 0), np.ones(len(x))])
     numbers = np.linalg.solve(columns @ columns.T, columns @ y)
     return np.square(y - numbers @ columns).mean(), q, numbers, columns
 
 
-def derivatives(x, q, numbers, columns):
+def differentiate(x, q, numbers, columns):
+    """Return the derivatives of the function in its numbers and in its direction."""
     slope = np.where(columns[0] > 0, numbers[0], -numbers[1])
     return np.vstack([columns, slope * (x.T - np.outer(q, x @ q))])
 
@@ -966,7 +968,7 @@ def least_squares(x, y):
     fits = [fit(x, y, start) for start in starts]
     for _ in range(3):
         _, q, *known = min(fits, key=lambda one: one[0])
-        fits.append(fit(x, y, q + regress(derivatives(x, q, *known), y)[3:]))
+        fits.append(fit(x, y, q + regress(differentiate(x, q, *known), y)[3:]))
     return min(fits, key=lambda one: one[0])[1:3]
 
 
@@ -983,7 +985,7 @@ def sample_errors(rng, d, n):
     numbers, noise = rng.uniform(-1, 1, 3), noise_std * rng.standard_normal(n)
     columns = fit(x, np.zeros(len(x)), q)[-1]
     f = numbers @ columns
-    known = derivatives(x[:n], q, numbers, columns[:, :n])
+    known = differentiate(x[:n], q, numbers, columns[:, :n])
     q, numbers = least_squares(x[:n], f[:n] + noise)
     missed = numbers @ fit(x[n:], f[n:], q)[-1] - f[n:]
     return np.square(missed).mean(), np.square(regress(known, noise) @ known).mean()
@@ -1052,7 +1054,7 @@ plt.show()
 # heads included, loses a factor of the order $n^{(d-1)/(d+2)}$, while on affine functions kriging loses nothing in the limit. With $d=5$
 # and $n=20{,}000$ one head has {judged}`P1.H.bayes | d = 5, n = 20000, one head | .0f` times the risk of least squares on the class, and
 # the floor is about {judged}`P1.H.bayes | d = 5, n = 20000, floor | .1f` times this risk. The card divides the risk of
-# one head, and the floor, by the sampled risk of least squares, which no risk of Bayes exceeds. In its control the context is too short
+# one head, and the floor, by the sampled risk of least squares, which is not below the Bayes risk. In its control the context is too short
 # for the limit.
 
 # %% tags=["remove-input"]
@@ -1116,7 +1118,8 @@ judge(
 # | tokens uniform on the sphere, class rotation invariant | as assumed |
 # | windows found by search | the risk at these windows is exact; a better pair of windows may exist |
 #
-# The tolerances of the cards P1.H.rate and P1.H.derivative were set after a first run.
+# The tolerances of the cards P1.H.rate and P1.H.derivative were set after a first run, and so were the number of functions of P1.H.bayes
+# and the dimension of its control.
 # ```
 #
 # ## What this does not say

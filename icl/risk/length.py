@@ -28,9 +28,6 @@ RULES: Mapping[str, Callable[[Any, Any, Any], Any]] = {
     "power": lambda n0, N, d: (N / n0) ** (2 / (d + 2)),
 }
 
-# a stretch of a million, with the power in two dimensions, multiplies w by this much
-_MAX_FACTOR = 1e3
-
 
 def length_price(
     task: Zonal,
@@ -58,7 +55,7 @@ def length_price(
         n0: The context length for which the window is the best one, at least 2.
         N: The context length at which the window is used, at least ``n0``.
         noise_std: Standard deviation sigma of the label noise, at least 0.
-        rule: A name, or the factor on w, from 0 to 1,000; it, ``n0``, ``N`` and ``noise_std`` broadcast.
+        rule: A name, or the factor on w, at least 0; it, ``n0``, ``N`` and ``noise_std`` broadcast.
 
     Returns:
         The prices. The relative errors of both risks are below 1e-7. To them comes that of the window at
@@ -74,10 +71,8 @@ def length_price(
     log n 2.85
     power 1.0
     """
-    n0, N = (
-        reals(n0, "n0", 2, MAX_MAGNITUDE, whole=True),
-        reals(N, "N", 2, MAX_MAGNITUDE, whole=True),
-    )
+    n0 = reals(n0, "n0", 2, MAX_MAGNITUDE, whole=True)
+    N = reals(N, "N", 2, MAX_MAGNITUDE, whole=True)
     if np.any(n0 > N):
         raise ValueError(f"N={np.min(N):g}: must be at least n0={np.max(n0):g}")
     w = optimal_window(task, n0, noise_std).w
@@ -85,6 +80,6 @@ def length_price(
         choice(rule, "rule", RULES, ", and numbers")
         factor = RULES[rule](n0, N, task.dim)
     else:
-        factor = reals(rule, "rule", 0, _MAX_FACTOR)
+        factor = reals(rule, "rule", 0, MAX_MAGNITUDE)
     least = optimal_window(task, N, noise_std).risk
     return np.asarray(population_risk(task, w * factor, N, noise_std).total / least)[()]

@@ -441,7 +441,7 @@ def test_the_judge_takes_tables_cases_and_lists_of_both():
     ]
 
 
-PERMITS = "'where it was seen' permits everything in some cases"
+PERMITS = "'where it was seen' permits everything on one side in some cases"
 
 
 def seen_where(few):
@@ -766,6 +766,6 @@ def test_cards_say_what_was_approved(approved):
 
 def test_an_unknown_id_is_named_with_ids_like_it():
     with pytest.raises(
-        BadInput, match=r"^claim 'P1.T2.shrp': there is none of this id; .*P1\.T2\.sharp"
+        BadInput, match=r"^claim 'P1.T2.shrp': is not in book/claims; .*P1\.T2\.sharp"
     ):
         judge("P1.T2.shrp", [])

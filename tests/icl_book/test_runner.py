@@ -441,7 +441,6 @@ WRONG_COMMANDS = [
     "replicate --seed 0",
     "ICL_SEED=5 book",
     "ICL_SEED=3 replicate --seed 5",
-    f"ICL_SEED={'9' * 5000} execute tiny",
     "ICL_DEVICE=CUDA execute tiny",
     "ICL_DEVICE=cuda: execute tiny",
     "ICL_DEVICE=cuda:x execute tiny",

@@ -336,7 +336,7 @@ def find(claim_id: str) -> Claim:
     if claim_id not in found:
         close = difflib.get_close_matches(claim_id, list(found)) or ["an id of book/claims/*.yml"]
         raise BadInput(
-            f"claim {claim_id!r}: there is none of this id; must be e.g. {' or '.join(close)}"
+            f"claim {claim_id!r}: is not in book/claims; must be e.g. {' or '.join(close)}"
         )
     return found[claim_id]
 

@@ -187,7 +187,9 @@ def _check_ranges(claim: Claim, name: str, permitted: Sequence[Range]) -> None:
     finite_ends = {sum(map(math.isfinite, ends)) for ends in permitted}
     # An end that is finite in some cases only permits everything on its side in the others.
     if 0 in finite_ends or finite_ends == {1, 2}:
-        raise ValueError(f"claim {claim.id}: the reading {name!r} permits everything in some cases")
+        raise ValueError(
+            f"claim {claim.id}: the reading {name!r} permits everything on one side in some cases"
+        )
     if any(least > most for least, most in permitted):
         raise ValueError(f"claim {claim.id}: the reading {name!r} permits nothing in some cases")
 

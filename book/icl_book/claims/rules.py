@@ -117,7 +117,7 @@ def _choose(spec: Any, labels: Mapping[str, Any]) -> Any:
 
 def _evaluate(amount: Any, labels: Mapping[str, Any]) -> Any:
     if isinstance(amount, bool) or not isinstance(amount, str | int | float):
-        raise ValueError(f"{amount!r} is no number, no arithmetic and no choice by a label")
+        raise ValueError(f"{amount!r} is not a number, arithmetic or a choice by a label")
     if not isinstance(amount, str):
         return amount
     try:
@@ -127,7 +127,7 @@ def _evaluate(amount: Any, labels: Mapping[str, Any]) -> Any:
         has = f"the case has {list(labels)}"
         raise ValueError(f"the rule needs the label {error.name!r}; {has}") from None
     except (SyntaxError, TypeError):
-        raise ValueError(f"{amount!r} is no arithmetic with numbers and labels") from None
+        raise ValueError(f"{amount!r} is not arithmetic with numbers and labels") from None
 
 
 @cache

@@ -66,7 +66,7 @@ def check_cards(runs: Iterable[Mapping[str, Any]], registry: Mapping[str, Claim]
 def rules(registry: Mapping[str, Claim]) -> list[str]:
     """Find claims that are implied by an id that is not a claim."""
     return [
-        f"{claim.where}: claim {claim.id}: is implied by {name!r}, which is no claim"
+        f"{claim.where}: claim {claim.id}: is implied by {name!r}, which is not a claim"
         for claim in registry.values()
         for name in claim.implied_by
         if name not in registry
