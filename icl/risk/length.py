@@ -82,4 +82,7 @@ def length_price(
     else:
         factor = reals(rule, "rule", 0, MAX_MAGNITUDE)
     least = optimal_window(task, N, noise_std).risk
-    return np.asarray(population_risk(task, w * factor, N, noise_std).total / least)[()]
+    try:
+        return np.asarray(population_risk(task, w * factor, N, noise_std).total / least)[()]
+    except ValueError as error:  # the window that the rule leads to is too narrow
+        raise ValueError(f"rule={np.max(factor):g}: {error}") from None

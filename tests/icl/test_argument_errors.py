@@ -279,7 +279,13 @@ REFUSED = {
             dict(task=drawn(lambda x: None)),
         ],
         "risk.mismatch_risk": [dict(tested=ReLU(4), trained=ReLU(5))],
-        "risk.length_price": [dict(rule="yarn"), dict(rule=-1.0), dict(N=2), dict(n0=1)],
+        "risk.length_price": [
+            dict(rule="yarn"),
+            dict(rule=-1.0),
+            dict(rule=1e30),
+            dict(N=2),
+            dict(n0=1),
+        ],
         "risk.heads_risk": [
             dict(windows=[1.0, 2.0], values=[1.0]),
             dict(windows=[[1.0]], values=[[1.0]]),
