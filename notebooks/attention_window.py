@@ -12,23 +12,16 @@
 # *A transformer reads a list of examples, each with its label, and then predicts the label of a new point. Which of the
 # examples does one attention layer use, and how much does each of them count?*
 #
-# **Short answer.** The layer predicts a weighted mean of the labels, in which the examples near the new point count most. On the
-# unit sphere, softmax attention with the scores $w\,x\cdot x_q$ is exactly kernel regression: the weight of an example $x$ is
-# proportional to $e^{-\frac w2\|x-x_q\|^2}$, where $x_q$ is the new point {judged}`P1.W.kernel`. The number $w$ sets the width of
-# the *window* of examples that count. The best width grows with the noise of the labels {judged}`P1.W.noisy`. Whether it shrinks as
-# the functions' Lipschitz constant $L$ grows {judged}`P1.W.rapid | verdict`: it does for affine and ReLU functions, and for waves
-# as long as the context resolves them. For functions $\cos(L\,u\cdot x)$ on the circle with a random direction $u$, $40$ examples and noise
-# with $\sigma=0.2$, the best width at $L=8$ is
-# {judged}`P1.W.softmax-adapts | cosine, d = 2, n = 40, $\sigma$ = 0.2, L = 8 over 1 | .2f` times the best width at $L=1$.
-
-# %% tags=["remove-cell"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    from IPython import get_ipython
-
-    url = "git+https://github.com/OWNER/icl-book"
-    get_ipython().run_line_magic("pip", f"install -q {url} {url}#subdirectory=book")
+# **Short answer.** The layer predicts a weighted mean of the labels, in which the examples near the new point count most.
+# On the unit sphere, softmax attention with the scores $w\,x\cdot x_q$ is exactly kernel regression: the weight of an
+# example $x$ is proportional to $e^{-\frac w2\|x-x_q\|^2}$, where $x_q$ is the new point ([holds](judged:P1.W.kernel)).
+# The number $w$ sets the width of the *window* of examples that count. The best width grows with the noise of the labels
+# ([holds](judged:P1.W.noisy)). Whether it shrinks as the functions' Lipschitz constant $L$ grows
+# [depends on the reading](judged:P1.W.rapid): it does for affine and ReLU functions, and for waves as long as the context
+# resolves them. For functions $\cos(L\,u\cdot x)$ on the circle with a random direction $u$, $40$ examples and noise with
+# $\sigma=0.2$, the best width at $L=8$ is
+# [0.25](<judged:P1.W.softmax-adapts|cosine, d = 2, n = 40, $\sigma$ = 0.2, L = 8 over 1|.2f>) times the best width at
+# $L=1$.
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 lipschitz_values = [1.0, 4.0, 8.0]  # Lipschitz constants L of the figure's columns
@@ -39,7 +32,7 @@ dims = [2, 3, 5]  # dimensions d of the claims
 draws = 20  # contexts drawn in each check of the weights
 seed = 0  # root of the random streams
 
-# %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import warnings
 from itertools import product
 
@@ -67,22 +60,23 @@ notebook.setup(globals())
 # %% [markdown]
 # ## In plain words
 #
-# That attention is a kernel smoother was pointed out by {cite:t}`tsai2019`. Paper 1 asks which width its kernel should have.
+# That attention is a kernel smoother was pointed out by [Tsai et al. (2019)](cite:tsai2019). Paper 1 asks which width its
+# kernel should have.
 #
-# The prompt of an attention layer has labeled examples $(x_1,y_1),\dots,(x_n,y_n)$ and a {term}`query` $x_q$ without a label,
-# which the layer predicts as a weighted mean of the labels. The weights are the softmax of the scores $x_i^\top Mx_q$.
-# Pretraining learns the matrix $M$ and nothing else.
+# The prompt of an attention layer has labeled examples $(x_1,y_1),\dots,(x_n,y_n)$ and a [query](#term-query) $x_q$
+# without a label, which the layer predicts as a weighted mean of the labels. The weights are the softmax of the scores
+# $x_i^\top Mx_q$. Pretraining learns the matrix $M$ and nothing else.
 #
 # For $M=wI$ with $w>0$, the examples near the query count most, and the region of these examples is called the
-# {term}`window`. Its width is about $w^{-1/2}$, where $w$ is the {term}`window parameter`. **A large $w$ is a narrow
-# window.** The width matters in two ways:
+# [window](#term-window). Its width is about $w^{-1/2}$, where $w$ is the [window parameter](#term-window-parameter). **A
+# large $w$ is a narrow window.** The width matters in two ways:
 #
-# - A narrow window averages few labels, so that much of their noise remains. Noisier labels therefore need a wider window,
-#   that is, a smaller $w$.
+# - A narrow window averages few labels, so that much of their noise remains. Noisier labels therefore need a wider
+#   window, that is, a smaller $w$.
 # - A narrow window uses only labels from nearby, so that it hardly blurs the function. Affine and ReLU functions that
 #   change faster therefore need a narrower window, that is, a larger $w$.
 
-# %% tags=["hide-input"]
+# %% figure={"alt": "Left, five examples on a circle and a star, the query. A line joins each example to the star, and nearer examples have thicker lines. A shaded sector around the star is the window. Right, the five examples with their labels in boxes. Arrows, as thick as the lines, lead to one box, the prediction.", "name": "fig-prompt"} jupyter={"source_hidden": true} tags=["hide-input"]
 shown = np.deg2rad([150, 62, 25, -32, -115])
 labels = np.array([-1.5, 0.5, 2.0, 1.0, -0.5])
 on_circle = attention_window.on_circle(shown)
@@ -130,22 +124,15 @@ prompt.axis("off")
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-prompt
-# :title: How one layer answers
-# :alt: Left, five examples on a circle and a star, the query. A line joins each example to the star, and nearer examples
-# have thicker lines. A shaded sector around the star is the window. Right, the five examples with their labels in boxes.
-# Arrows, as thick as the lines, lead to one box, the prediction.
+# **How one layer answers.** How one attention layer answers. Left: five labeled examples and a [query](#term-query)
+# (star) on the circle, with $w=3$. The sizes of discs and lines show the attention weights, and the shaded
+# [window](#term-window) is the region where the weight is more than half of the weight at the query. Right: the prompt.
+# The prediction is the weighted mean of the labels, whatever the order of the examples.
 #
-# How one attention layer answers. Left: five labeled examples and a {term}`query` (star) on the circle, with $w=3$. The
-# sizes of discs and lines show the attention weights, and the shaded {term}`window` is the region where the weight is more
-# than half of the weight at the query. Right: the prompt. The prediction is the weighted mean of the labels, whatever the
-# order of the examples.
-# ```
-#
-# **Move it.** The next figure unrolls a circle of examples into a line. The area of each disc shows the attention weight of
-# one example.
+# **Move it.** The next figure unrolls a circle of examples into a line. The area of each disc shows the attention weight
+# of one example.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 curves, points = attention_window.circle_to_move()
 three = {
     "prediction": "prediction",
@@ -189,10 +176,10 @@ interactive(
 # ## The experiment: attention is kernel regression
 #
 # On the sphere, the attention weights are exactly the weights of a Gaussian kernel. The next cell draws contexts and
-# computes two weights for each example: the softmax of the scores $w\,x_i\cdot x_q$, and a Gaussian kernel of the distance
-# to the query. It does the same with normal tokens, which do not lie on a sphere, so that the two weights differ. The table
-# below lists the largest difference between the two weights. To try $d=7$, replace the first line of the next cell by
-# `dims = [7]`.
+# computes two weights for each example: the softmax of the scores $w\,x_i\cdot x_q$, and a Gaussian kernel of the
+# distance to the query. It does the same with normal tokens, which do not lie on a sphere, so that the two weights
+# differ. The table below lists the largest difference between the two weights. To try $d=7$, replace the first line of
+# the next cell by `dims = [7]`.
 
 # %%
 dims = list(dims)  # or [7], for example
@@ -221,7 +208,7 @@ weights = pd.concat(rows, ignore_index=True)
 weights["gap"] = (weights.attention - weights.kernel).abs()
 weights.groupby(["tokens", "dim"]).gap.max().unstack().style.format("{:.0e}")
 
-# %%
+# %% figure={"alt": "Weight against distance to the query, two panels. On the sphere the points lie on three falling curves, steeper for larger w. With normal tokens the points are scattered away from the curves.", "name": "fig-kernel"}
 figure, axes = plt.subplots(1, 2, figsize=(7.6, 2.8), sharey=True)
 for ax, tokens in zip(axes, ("sphere", "normal"), strict=True):
     one = weights.query("tokens == @tokens and dim == @dims[-1] and draw == 0")
@@ -234,20 +221,14 @@ axes[0].legend(loc="lower left")
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-kernel
-# :title: Weights are a Gaussian kernel
-# :alt: Weight against distance to the query, two panels. On the sphere the points lie on three falling curves, steeper for
-# larger w. With normal tokens the points are scattered away from the curves.
+# **Weights are a Gaussian kernel.** The weights of the examples in one context. Points show softmax attention, and lines
+# show the Gaussian kernel $e^{-\frac w2\|x-x_q\|^2}$. On the sphere (left) points and lines agree. With normal tokens
+# (right), examples with a large norm can get large weights although they are far from the query.
 #
-# The weights of the examples in one context. Points show softmax attention, and lines show the Gaussian kernel
-# $e^{-\frac w2\|x-x_q\|^2}$. On the sphere (left) points and lines agree. With normal tokens (right), examples with a large
-# norm can get large weights although they are far from the query.
-# ```
-#
-# The two cells above take about a second on two cores. On the sphere at $d=5$, expect the largest difference in the table to
-# be about {judged}`P1.W.kernel | d = 5 | .0e`, a rounding error, and with normal tokens a much larger one.
+# The two cells above take about a second on two cores. On the sphere at $d=5$, expect the largest difference in the table
+# to be about [1e-15](<judged:P1.W.kernel|d = 5|.0e>), a rounding error, and with normal tokens a much larger one.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 gaps = weights.groupby(["tokens", "dim"], as_index=False).gap.max()
 on_sphere = gaps.loc[gaps.tokens == "sphere", ["dim", "gap"]]
 off_sphere = gaps.loc[gaps.tokens == "normal", ["dim", "gap"]]
@@ -260,10 +241,13 @@ judge(
 # %% [markdown]
 # ## As printed, and what is true
 #
-# The kernel and the table on the slides are right. The attention that the query $x_{n+1}$ pays to $x_i$ is written there as
+# The kernel and the table on the slides are right. The attention that the query $x_{n+1}$ pays to $x_i$ is written there
+# as
+#
+# <a id="eq-kernel"></a>
 #
 # $$\frac{e^{-\frac{w_{KQ}}2\|x_i-x_{n+1}\|^2}}
-#   {\sum_{j=1}^ne^{-\frac{w_{KQ}}2\|x_j-x_{n+1}\|^2}}.$$ (eq-kernel)
+#   {\sum_{j=1}^ne^{-\frac{w_{KQ}}2\|x_j-x_{n+1}\|^2}}.$$
 #
 # The slides add a table of what the size of $M$ does:
 #
@@ -274,21 +258,19 @@ judge(
 # | estimator bias | low | high |
 # | noise variance | high | low |
 #
-# ```{admonition} What is true
-# :class: tip
-# Equation {eq}`eq-kernel` is exact for unit vectors. The authors' rebuttal and the slides' proof sketch write
-# $e^{-w\|x-y\|^2}$ in place of $e^{x^\top My}$. If this $w$ is also the $w$ in $M=wI$, a factor $\frac12$ is missing in
-# the kernel, and if the kernel may have its own $w$, nothing is missing. The third row of the table is right: the bias of
-# the estimator, which is the mean of its error, falls with $w$ {judged}`P1.W.table-bias`. The mean of the *squared*
-# error falls as well, until the window has become so narrow that only a few examples are left in it.
-# ```
+# > **What is true.** [The equation of the kernel](#eq-kernel) is exact for unit vectors. The authors' rebuttal and the
+# > slides' proof sketch write $e^{-w\|x-y\|^2}$ in place of $e^{x^\top My}$. If this $w$ is also the $w$ in $M=wI$, a
+# > factor $\frac12$ is missing in the kernel, and if the kernel may have its own $w$, nothing is missing. The third row
+# > of the table is right: the bias of the estimator, which is the mean of its error, falls with $w$
+# > ([holds](judged:P1.W.table-bias)). The mean of the *squared* error falls as well, until the window has become so
+# > narrow that only a few examples are left in it.
 #
 # ## By hand
 #
-# Take a query on the unit circle and two examples, at $0°$ and at $60°$ from the query. The inner products with the query are
-# $1$ and $\frac12$, so that the softmax weights have the ratio $e^{w}:e^{w/2}$. The squared distances to the query are $0$
-# and $1$, for which the kernel {eq}`eq-kernel` gives the same ratio in the form $1:e^{-w/2}$. At $w=\ln 4$ this ratio is
-# $2:1$, whereas the kernel without the factor $\frac12$ would give $4:1$.
+# Take a query on the unit circle and two examples, at $0°$ and at $60°$ from the query. The inner products with the query
+# are $1$ and $\frac12$, so that the softmax weights have the ratio $e^{w}:e^{w/2}$. The squared distances to the query
+# are $0$ and $1$, for which [the kernel](#eq-kernel) gives the same ratio in the form $1:e^{-w/2}$. At $w=\ln 4$ this
+# ratio is $2:1$, whereas the kernel without the factor $\frac12$ would give $4:1$.
 
 # %%
 x = attention_window.on_circle(np.deg2rad([0.0, 60.0]))
@@ -298,33 +280,35 @@ print(softmax_attention(x, torch.tensor([3.0, 0.0]).double(), x[0], M))
 
 # %% [markdown]
 # On the unit sphere $\|x-x_q\|^2=2-2\,x\cdot x_q$, so that $e^{w\,x\cdot x_q}=e^{w}e^{-\frac w2\|x-x_q\|^2}$. The factor
-# $e^w$ cancels in the softmax, which makes attention Nadaraya-Watson regression with a Gaussian kernel. As a function of $x$,
-# the kernel is proportional to the {term}`von Mises-Fisher density`.
+# $e^w$ cancels in the softmax, which makes attention Nadaraya-Watson regression with a Gaussian kernel. As a function of
+# $x$, the kernel is proportional to the [von Mises-Fisher density](#term-von-mises-fisher-density).
 #
-# **Exercise 1.** Put the examples and the query on a sphere of radius $r$. Is the kernel still Gaussian? How does the best $w$
-# depend on $r$ if the labels are a function of $x/r$?
+# **Exercise 1.** Put the examples and the query on a sphere of radius $r$. Is the kernel still Gaussian? How does the
+# best $w$ depend on $r$ if the labels are a function of $x/r$?
 #
-# ```{admonition} Solution
-# :class: dropdown
+# <details><summary>Solution</summary>
+#
 # Now $\|x-x_q\|^2=2r^2-2\,x\cdot x_q$, so that the kernel is still $e^{-\frac w2\|x-x_q\|^2}$. As all distances are
 # multiplied by $r$, the same weights need the same $wr^2$, and the best $w$ is divided by $r^2$.
-# ```
+#
+# </details>
 
 # %% [markdown]
-# ```{admonition} What is assumed, and what we test
-# :class: dropdown
+# <details><summary>What is assumed, and what we test</summary>
+#
 # | assumption | here |
 # |---|---|
 # | examples on the unit sphere | used by the kernel form; two controls have normal tokens |
-# | $M=wI$ | the best form for rotation-invariant classes, [](/notebooks/certificates.ipynb) |
+# | $M=wI$ | the best form for rotation-invariant classes, [Proofs and certificates](certificates.ipynb) |
 # | functions of Fig. 1 | not printed; we take $f(x)=\cos(L\,u\cdot x)$ with random $u$ |
-# ```
+#
+# </details>
 #
 # ## The kernel in more detail
 #
 # On the sphere, the weight of an example never rises with its distance to the query. Off the sphere it can.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 by_distance = attention_window.weights_by_distance(weights)
 grouped = by_distance[by_distance.w == 4].groupby(["tokens", "dim"], as_index=False)
 disorder = grouped.disorder.mean()
@@ -340,7 +324,7 @@ judge(
 # Let $\omega_i$ be the attention weight of example $i$. On the sphere, $-\log\omega_i$ is a linear function of
 # $\|x_i-x_q\|^2$ with the slope $\frac w2$. The next card gives this slope divided by $w$.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 coefficients = (
     by_distance[by_distance.tokens == "sphere"]
     .pivot_table(values="coefficient", index="dim", columns="w")
@@ -354,10 +338,11 @@ judge(
 )
 
 # %% [markdown]
-# On the sphere our attention layer agrees up to rounding with four independent libraries: kernel regression (statsmodels),
-# nearest neighbors with Gaussian weights (scikit-learn), the von Mises-Fisher density (SciPy) and fused attention (PyTorch).
+# On the sphere our attention layer agrees up to rounding with four independent libraries: kernel regression
+# (statsmodels), nearest neighbors with Gaussian weights (scikit-learn), the von Mises-Fisher density (SciPy) and fused
+# attention (PyTorch).
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 judge(
     "P1.W.nadaraya-watson",
     attention_window.gaps_to_libraries(
@@ -370,14 +355,15 @@ judge(
 # %% [markdown]
 # ## The table, measured
 #
-# The exact numbers agree with all four rows of the slides' table, although the third row is not what the column "bias" below
-# shows. The next cell computes four quantities for several values of $w$:
+# The exact numbers agree with all four rows of the slides' table, although the third row is not what the column "bias"
+# below shows. The next cell computes four quantities for several values of $w$:
 #
 # - the distance from the query at which the weight is half of its largest possible value,
 # - the number of points attended to, $1/\mathbb E\sum_i\omega_i^2$, which is $n$ for equal weights,
-# - the bias and the noise, which are the two parts of the {term}`population risk`. This bias is a mean *squared* error. It falls
-#   with $w$ as long as several examples are left in the window, and then rises. The estimator bias of the slides' table is the
-#   *mean* error, whose mean square is the {term}`blur`. It goes on falling, as the card on the third row shows further down.
+# - the bias and the noise, which are the two parts of the [population risk](#term-population-risk). This bias is a mean
+#   *squared* error. It falls with $w$ as long as several examples are left in the window, and then rises. The estimator
+#   bias of the slides' table is the *mean* error, whose mean square is the [blur](#term-blur). It goes on falling, as the
+#   card on the third row shows further down.
 
 # %%
 task = ReLU(dim=dims[-1])
@@ -399,7 +385,7 @@ for w in (0.3, 1, 3, 10, 30, 100, 1000):
 parts = pd.DataFrame(rows)
 print(f"Among these w the risk is least at w = {parts.w[parts.risk.idxmin()]:g}.")
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 plots.table(
     parts,
     {
@@ -418,16 +404,17 @@ plots.table(
 # **Exercise 2.** At which $w$ of the table are bias and noise about equal? Does this $w$ rise or fall if you double
 # `noise_std`?
 #
-# ```{admonition} Solution
-# :class: dropdown
+# <details><summary>Solution</summary>
+#
 # Since the noise column is proportional to $\sigma^2$, the two columns cross at a smaller $w$ if $\sigma$ is doubled. The
 # risk is in general not least at the crossing, but where the *slopes* of the two columns add up to zero.
-# ```
 #
-# **First row of the slides' table: decay.** With a larger $w$, $-\log\omega_i$ grows faster with the squared distance, and as
-# $w\to\infty$ one example gets all the weight.
+# </details>
+#
+# **First row of the slides' table: decay.** With a larger $w$, $-\log\omega_i$ grows faster with the squared distance,
+# and as $w\to\infty$ one example gets all the weight.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 judge(
     "P1.W.table-decay",
     pd.DataFrame(
@@ -437,7 +424,7 @@ judge(
     name="d = {dim}, w = 4 over w = 1",
 )
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 judge(
     "P1.W.concentrate",
     attention_window.concentration(dims=dims, n_values=[3, 20]),
@@ -453,7 +440,7 @@ judge(
 # $E_w[t]=\sum_i\omega_it_i$ be the mean of $t$ under the weights. This mean grows with $w$, because its derivative is the
 # variance of $t$ under the weights. Hence, for any examples, $\frac d{dw}\log\sum_i\omega_i^2=2(E_{2w}[t]-E_w[t])\ge0$.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 judge(
     "P1.W.table-noise",
     attention_window.noise_slopes(dims=dims, n=context_length),
@@ -471,9 +458,9 @@ judge(
 #
 # The theory uses another bias, $\mathcal L_{\rm bias}=\mathbb E(\sum_if(x_i)\omega_i-f(x_q))^2$, which is the mean of
 # the *squared* error and stands in the column "bias" of the table above. Let $w_0$ be the best $w$ for labels without
-# noise, at which $\mathcal L_{\rm bias}$ is least. For affine and ReLU functions $\mathcal L_{\rm bias}$ falls with $w$ as
-# long as $w$ is below $w_0$, and the best $w$ for noisy labels is below $w_0$ too. Beyond $w_0$ this bias rises, because so
-# few examples are left in the window that the prediction depends on their positions. The next cell prints
+# noise, at which $\mathcal L_{\rm bias}$ is least. For affine and ReLU functions $\mathcal L_{\rm bias}$ falls with $w$
+# as long as $w$ is below $w_0$, and the best $w$ for noisy labels is below $w_0$ too. Beyond $w_0$ this bias rises,
+# because so few examples are left in the window that the prediction depends on their positions. The next cell prints
 # $\mathcal L_{\rm bias}$ at several multiples of $w_0$, divided by its value at $w_0$:
 
 # %%
@@ -487,7 +474,7 @@ for name, d in product(("affine", "ReLU"), dims):
     print(f"{name}, d = {d}: w_0 = {least.w:5.1f}, bias {(bias / least.risk).round(3)}")
     assert (np.diff(bias[:4]) < 0).all() and (np.diff(bias[3:]) > 0).all()
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 judge(
     "P1.W.table-bias",
     attention_window.bias_slopes(
@@ -501,11 +488,11 @@ judge(
 # %% [markdown]
 # ## Fig. 1, redrawn with exact curves
 #
-# The best window adapts to the Lipschitz constant, whereas the weights of linear attention always have the same shape. The
-# paper's Fig. 1 shows functions with different Lipschitz constants, their windows and the attention weights, and the
+# The best window adapts to the Lipschitz constant, whereas the weights of linear attention always have the same shape.
+# The paper's Fig. 1 shows functions with different Lipschitz constants, their windows and the attention weights, and the
 # "ICL error with varying number of context tokens". Since its functions are not printed, we take cosines.
 
-# %% tags=["hide-input"]
+# %% figure={"alt": "Nine panels. From left to right the function wiggles faster and the shaded window around the query shrinks. The softmax weight becomes a narrower bump, while the linear weight stays the same cosine. The adapted window has the lowest risk, and linear attention does not improve with the context length.", "name": "fig-one"} jupyter={"source_hidden": true} tags=["hide-input"]
 around = np.linspace(-np.pi, np.pi, 400)
 blue = plots.COLORS["softmax"]
 purple = plots.COLORS["linear attention"]
@@ -544,22 +531,15 @@ plots.label_lines(axes[1, -1])
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-one
-# :title: Faster waves, narrower window
-# :alt: Nine panels. From left to right the function wiggles faster and the shaded window around the query shrinks. The
-# softmax weight becomes a narrower bump, while the linear weight stays the same cosine. The adapted window has the lowest
-# risk, and linear attention does not improve with the context length.
-#
-# Cosines $\cos(L\,u\cdot x)$ on the circle, $\sigma=0.2$. Top: one function (line), its noisy examples (dots), and the best
-# window (shaded). Middle: attention weights, divided by the weight at the query. Bottom: exact risk of softmax attention
-# with the best window for one $L$ (each solid curve) and of the best linear attention (dotted). The best window for the
-# column's $L$ has the lowest risk.
-# ```
+# **Faster waves, narrower window.** Cosines $\cos(L\,u\cdot x)$ on the circle, $\sigma=0.2$. Top: one function (line),
+# its noisy examples (dots), and the best window (shaded). Middle: attention weights, divided by the weight at the query.
+# Bottom: exact risk of softmax attention with the best window for one $L$ (each solid curve) and of the best linear
+# attention (dotted). The best window for the column's $L$ has the lowest risk.
 #
 # The top row shows contexts drawn at random, while the other two rows are exact. As these cosines are even functions, the
-# best [linear attention](/notebooks/linear_attention.ipynb) predicts zero at every context length.
+# best [linear attention](linear_attention.ipynb) predicts zero at every context length.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 compared = {
     "n": context_length,
     "noise_std": noise_std,
@@ -588,10 +568,10 @@ judge(
 #
 # For affine and ReLU functions with $\sigma>0$, the statement about the Lipschitz constant holds at every context length,
 # because the functions of both classes scale with $L$, so that the best $w$ depends only on $L/\sigma$ at a given context
-# length. For our cosines a larger $L$ shortens the wavelength but keeps the amplitude, and if the context has too few tokens
-# for the wavelength, the best $w$ can be zero ([phase diagram](/notebooks/phase_diagram.ipynb)).
+# length. For our cosines a larger $L$ shortens the wavelength but keeps the amplitude, and if the context has too few
+# tokens for the wavelength, the best $w$ can be zero ([phase diagram](phase_diagram.ipynb)).
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 setting = {"dims": dims, "n": context_length, "noise_std": noise_std or 1.0}
 columns = {
     "value": "least",
@@ -617,7 +597,7 @@ judge(
     },
 )
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 judge(
     "P1.W.noisy",
     attention_window.window_slopes(
@@ -631,11 +611,11 @@ judge(
 
 # %% [markdown]
 # **Exercise 3.** Find the best window by simulation alone. Draw 4,000 contexts of `context_length` examples of
-# `Cosine(2, 4.0)` on the circle, compute the mean squared error of the kernel average for several $w$, and compare the best
-# of these $w$ with `optimal_window`.
+# `Cosine(2, 4.0)` on the circle, compute the mean squared error of the kernel average for several $w$, and compare the
+# best of these $w$ with `optimal_window`.
 #
-# :::{admonition} Solution
-# :class: dropdown
+# <details><summary>Solution</summary>
+#
 # ```python
 # rng = stream(seed, "monte carlo")
 # angles = torch.from_numpy(rng.uniform(0, 2 * np.pi, (4000, context_length + 1)))
@@ -648,24 +628,27 @@ judge(
 #     print(w, (error**2).mean().item())
 # print(optimal_window(Cosine(2, 4.0), context_length, noise_std).w)
 # ```
-# The sampled error is least near the computed $w$. The minimum is flat, so a few thousand contexts locate it only roughly.
-# :::
+# The sampled error is least near the computed $w$. The minimum is flat, so a few thousand contexts locate it only
+# roughly.
+#
+# </details>
 #
 # **Exercise 4.** In the experiment at the top, change one line so that the softmax equals the kernel for normal tokens
 # as well.
 #
-# ```{admonition} Solution
-# :class: dropdown
+# <details><summary>Solution</summary>
+#
 # Subtract half of the squared length from the score:
 # `attention = torch.softmax(w * (x[:-1] @ x[-1] - (x[:-1] ** 2).sum(dim=-1) / 2), dim=0)`. Then the exponent is
 # $-\frac w2\|x_i-x_q\|^2$ up to a constant, and the two weights differ only by rounding.
-# ```
+#
+# </details>
 #
 # ## To remember
 #
-# On the sphere, softmax attention with $M=wI$ is a Gaussian kernel average. A large $w$ is a narrow window, with which the
-# prediction has a smaller mean error and more noise. For affine and ReLU functions the best $w$ is larger for functions that
-# change faster, and smaller for noisier labels.
+# On the sphere, softmax attention with $M=wI$ is a Gaussian kernel average. A large $w$ is a narrow window, with which
+# the prediction has a smaller mean error and more noise. For affine and ReLU functions the best $w$ is larger for
+# functions that change faster, and smaller for noisier labels.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 notebook.footer()

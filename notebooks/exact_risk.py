@@ -9,25 +9,17 @@
 # %% [markdown]
 # # The exact risk, without sampling
 #
-# *How large is the mean error of an attention layer? Can we compute it without drawing random contexts, even if a context has
-# a billion examples?*
+# *How large is the mean error of an attention layer? Can we compute it without drawing random contexts, even if a context
+# has a billion examples?*
 #
 # **Short answer.** The mean squared error of a softmax attention layer can be computed exactly, without drawing
 # contexts, in a time that does not grow with the number of examples. The formula is for layers that give an example $x_i$
 # the score $w\,x_i\cdot x_q$ at the query $x_q$, and for rotation-invariant random functions on the sphere. For short
-# contexts, direct integration over all examples gives the same error {judged}`P1.risk.exact`. Mean errors over randomly
-# drawn contexts agree with the formula, too ({numref}`fig-exact`). The error has three parts, each of them exact: a window that
-# is too wide *blurs* the function, one that is too narrow keeps *noise* of the labels, and even without noise the prediction
-# *scatters*, because in each context the examples lie at other places ({numref}`fig-three-errors`).
-
-# %% tags=["remove-cell"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    from IPython import get_ipython
-
-    url = "git+https://github.com/OWNER/icl-book"
-    get_ipython().run_line_magic("pip", f"install -q {url} {url}#subdirectory=book")
+# contexts, direct integration over all examples gives the same error ([established](judged:P1.risk.exact)). Mean errors
+# over randomly drawn contexts agree with the formula, too ([Exact risk and sampled errors](#fig-exact)). The error has
+# three parts, each of them exact: a window that is too wide *blurs* the function, one that is too narrow keeps *noise* of
+# the labels, and even without noise the prediction *scatters*, because in each context the examples lie at other places
+# ([Blur, scatter and noise](#fig-three-errors)).
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dims = [2, 3, 5, 8]  # dimensions d of the covariates
@@ -37,7 +29,7 @@ noise_std = 0.3  # standard deviation sigma of the label noise
 contexts = 40000  # Monte Carlo contexts for each sampled number
 seed = 0  # root of the random streams
 
-# %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import time
 
 import matplotlib.pyplot as plt
@@ -59,18 +51,19 @@ notebook.setup(globals())
 # %% [markdown]
 # ## In plain words
 #
-# Attention predicts with a weighted mean of noisy labels. Imagine that somebody asks it about one point of one function many
-# times, each time with a new context. Three things go wrong.
+# Attention predicts with a weighted mean of noisy labels. Imagine that somebody asks it about one point of one function
+# many times, each time with a new context. Three things go wrong.
 #
-# - **Blur.** The mean of all these predictions is not the value of the function but its average over the {term}`window`. A
-#   narrower window, with a larger {term}`window parameter` $w$, blurs less.
-# - **Scatter.** Without any label noise the predictions still differ from each other, because each context has its examples at
-#   other places, and the function has other values there.
+# - **Blur.** The mean of all these predictions is not the value of the function but its average over the
+#   [window](#term-window). A narrower window, with a larger [window parameter](#term-window-parameter) $w$, blurs less.
+# - **Scatter.** Without any label noise the predictions still differ from each other, because each context has its
+#   examples at other places, and the function has other values there.
 # - **Noise.** Label noise makes them differ more. A narrower window averages over fewer labels and leaves more of it.
 #
-# The sum of the three mean squared errors is the {term}`population risk`. Blur and scatter together are the *bias* of the
-# slides. The expected training loss is larger by $\sigma^2$, because in training the query's label is noisy. In the next cell,
-# one call computes the risk for $d=5$, $w=10$ and $n=100$, and a second call finds the best $w$ for $10^{12}$ tokens:
+# The sum of the three mean squared errors is the [population risk](#term-population-risk). Blur and scatter together are
+# the *bias* of the slides. The expected training loss is larger by $\sigma^2$, because in training the query's label is
+# noisy. In the next cell, one call computes the risk for $d=5$, $w=10$ and $n=100$, and a second call finds the best $w$
+# for $10^{12}$ tokens:
 
 # %%
 functions = ReLU(dim=5, lipschitz=lipschitz)
@@ -84,8 +77,8 @@ print(f"best w for 10^12 examples: {best.w:.3f}")
 # %% [markdown]
 # ## The experiment: computed against sampled
 #
-# The next cell draws contexts and lets attention predict the value of the function at each query. The mean squared error of
-# these predictions is the sampled risk, which the figure compares with the risk by the formula of this chapter. To try
+# The next cell draws contexts and lets attention predict the value of the function at each query. The mean squared error
+# of these predictions is the sampled risk, which the figure compares with the risk by the formula of this chapter. To try
 # $d=7$, replace the first line of the next cell by `dim = 7`.
 
 # %%
@@ -115,7 +108,7 @@ for name in ("affine", "ReLU", "cosine"):
         )
 risks = pd.DataFrame(rows)
 
-# %%
+# %% figure={"alt": "Three curves of risk against the window parameter on logarithmic axes, for affine, ReLU and cosine functions. A star marks the minimum of a curve if it has one. Sampled points lie on the curves.", "name": "fig-exact"}
 figure, ax = plt.subplots(figsize=(7.6, 3.6))
 for name, part in risks.groupby("task", sort=False):
     (line,) = ax.plot(part.w, part.exact, label=name)
@@ -129,18 +122,13 @@ plots.label_ends(ax)
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-exact
-# :title: Exact risk and sampled errors
-# :alt: Three curves of risk against the window parameter on logarithmic axes, for affine, ReLU and cosine functions. A star
-# marks the minimum of a curve if it has one. Sampled points lie on the curves.
+# **Exact risk and sampled errors.** [Population risk](#term-population-risk) against the window parameter $w$ for three
+# [classes](#term-class) of functions. Curves are exact, and points with intervals are sampled. A star marks the least
+# risk of a curve. A curve without a star has its least risk at $w=0$, where the prediction is the plain mean of all
+# labels.
 #
-# {term}`Population risk` against the window parameter $w$ for three {term}`classes <class>` of functions. Curves are exact,
-# and points with intervals are sampled. A star marks the least risk of a curve. A curve without a star has its least risk
-# at $w=0$, where the prediction is the plain mean of all labels.
-# ```
-#
-# The two cells above take about five seconds on two cores. The next cell measures how many standard errors each point lies
-# from its curve, and prints the largest of these distances, which should be below four.
+# The two cells above take about five seconds on two cores. The next cell measures how many standard errors each point
+# lies from its curve, and prints the largest of these distances, which should be below four.
 
 # %%
 distance = (risks.sampled - risks.exact).abs() / risks.standard_error
@@ -149,10 +137,11 @@ print(f"largest distance: {distance.max():.1f} standard errors, {len(risks)} poi
 # %% [markdown]
 # ## Three errors
 #
-# The next figure shows the three errors as shaded areas, one upon the other, so that the upper edge is the risk. In the right
-# panel the label noise is half as large. Then the area of the noise is a quarter as high, and the best window is narrower.
+# The next figure shows the three errors as shaded areas, one upon the other, so that the upper edge is the risk. In the
+# right panel the label noise is half as large. Then the area of the noise is a quarter as high, and the best window is
+# narrower.
 
-# %% tags=["hide-input"]
+# %% figure={"alt": "Two panels of stacked areas against the window parameter. The lowest area, blur, falls to the right. The areas of scatter and of noise rise. In the right panel, with half the noise, the star at the least sum stands further to the right.", "name": "fig-three-errors"} jupyter={"source_hidden": true} tags=["hide-input"]
 task = ReLU(dim=dim, lipschitz=lipschitz)
 w = np.geomspace(0.3, 60, 100)
 figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.2), sharey=True)
@@ -167,24 +156,20 @@ axes[0].legend()
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-three-errors
-# :title: Blur, scatter and noise
-# :alt: Two panels of stacked areas against the window parameter. The lowest area, blur, falls to the right. The areas of
-# scatter and of noise rise. In the right panel, with half the noise, the star at the least sum stands further to the right.
+# **Blur, scatter and noise.** The three errors of the figure [Exact risk and sampled errors](#fig-exact) for ReLU
+# functions, stacked: their sum is the risk, which is least at the star. Left: the noise of this page. Right: half of it.
 #
-# The three errors of {numref}`fig-exact` for ReLU functions, stacked: their sum is the risk, which is least at the star. Left:
-# the noise of this page. Right: half of it.
-# ```
-#
-# As the window narrows, scatter rises together with noise, because both come from averaging over too few labels. At a given $w$ it
-# does not depend on $\sigma$. The labels in a narrow window act as if their noise were larger than it is: with the variance
+# As the window narrows, scatter rises together with noise, because both come from averaging over too few labels. At a
+# given $w$ it does not depend on $\sigma$. The labels in a narrow window act as if their noise were larger than it is:
+# with the variance
 #
 # $$\sigma^2+2\mathsf g(2w),$$
 #
-# where $2\mathsf g(2w)$ is the mean squared difference between $f(x)$ and $f(x_q)$ for points $x$ in a window of the parameter
-# $2w$. This is a limit for long contexts and functions without jumps ({prf:ref}`shares of blur and scatter <thm-shares>`). The
-# next cell compares it with the exact scatter at the best window, in units of the noise. It also prints the share of
-# blur in the risk, which tends to $(d-1)/(d-1+\rho)$ for functions of order $\rho$: 4 if they are smooth, 3 with kinks.
+# where $2\mathsf g(2w)$ is the mean squared difference between $f(x)$ and $f(x_q)$ for points $x$ in a window of the
+# parameter $2w$. This is a limit for long contexts and functions without jumps
+# ([shares of blur and scatter](#thm-shares)). The next cell compares it with the exact scatter at the best window, in
+# units of the noise. It also prints the share of blur in the risk, which tends to $(d-1)/(d-1+\rho)$ for functions of
+# order $\rho$: 4 if they are smooth, 3 with kinks.
 
 # %%
 shares = exact_risk.shares_at_best(
@@ -197,10 +182,11 @@ shown = ["task", "dim", "n", "scatter", "rule", "blur", "limit"]
 print(shares[shown].round(5).to_string(index=False))
 
 # %% [markdown]
-# The columns *scatter* and *rule* are in units of the noise, *blur* and its *limit* are shares of the risk. Scatter follows the
-# rule from ten thousand examples on, and itself tends to zero. The share of blur is slower, and slowest for the kinks of ReLU.
+# The columns *scatter* and *rule* are in units of the noise, *blur* and its *limit* are shares of the risk. Scatter
+# follows the rule from ten thousand examples on, and itself tends to zero. The share of blur is slower, and slowest for
+# the kinks of ReLU.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 longest = shares[shares.n == shares.n.max()]
 predicted = {"scatter": ("rule", "other rule"), "blur": ("limit", "other limit")}
 judge(
@@ -237,14 +223,15 @@ judge(
 # > $\mathcal L_{\rm bias}=\mathbb E\big(\sum_if(x_i)\omega_i-f(x_{n+1})\big)^2$ and
 # > $\mathcal L_{\rm noise}=\mathbb E\big(\sum_i\epsilon_i\omega_i\big)^2$.
 #
-# The slides bound both parts up to constants, whereas we compute them exactly. The query's label in this definition has no
-# noise, unlike the label in the training loss. In the denominator the slides repeat the index $i$, for which we write $j$.
+# The slides bound both parts up to constants, whereas we compute them exactly. The query's label in this definition has
+# no noise, unlike the label in the training loss. In the denominator the slides repeat the index $i$, for which we write
+# $j$.
 #
 # ## By hand: equal weights
 #
 # At $w=0$ all weights are $1/n$, and the risk can be computed by hand. We take affine functions $f(x)=a\,q\cdot x+b$ with
-# slope $a$ uniform on $[-L,L]$ and a random direction $q$. At a random point $x$ the value $a\,q\cdot x$ has mean zero and
-# variance $\frac{L^2}{3d}$, and the values at different points are uncorrelated. The mean of the values at $n$ tokens
+# slope $a$ uniform on $[-L,L]$ and a random direction $q$. At a random point $x$ the value $a\,q\cdot x$ has mean zero
+# and variance $\frac{L^2}{3d}$, and the values at different points are uncorrelated. The mean of the values at $n$ tokens
 # therefore has the variance $\frac1n\cdot\frac{L^2}{3d}$, to which the value at the query adds $\frac{L^2}{3d}$. So the
 # bias is $\frac{L^2}{3d}\big(1+\frac1n\big)$, while the noise part is $\frac{\sigma^2}n$. With $d=5$, $n=2$ and
 # $L=\sigma=1$, the bias is $\frac1{10}$ and the noise part is $\frac12$.
@@ -256,34 +243,33 @@ print(f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}")
 # %% [markdown]
 # ## What is true: a formula with one token
 #
-# Both parts of the risk are integrals over one variable, in which every expectation is over a single token. Let $M=wI$, and
-# let tokens and query be independent and uniform on the sphere $S^{d-1}$. Let the class of functions be rotation invariant,
-# with covariance $k(x\cdot x')=\mathbb E_f\,f(x)f(x')$. The {term}`variogram` $\gamma(t)=k(1)-k(t)$ is half the mean
-# squared difference between the values of $f$ at two points with inner product $t$. Put $t_i=x_i\cdot x_q$ and
-# $E_i=e^{-w(1-t_i)}$. The attention weights are then $\omega_i=E_i/\sum_jE_j$.
+# Both parts of the risk are integrals over one variable, in which every expectation is over a single token. Let $M=wI$,
+# and let tokens and query be independent and uniform on the sphere $S^{d-1}$. Let the class of functions be rotation
+# invariant, with covariance $k(x\cdot x')=\mathbb E_f\,f(x)f(x')$. The [variogram](#term-variogram) $\gamma(t)=k(1)-k(t)$
+# is half the mean squared difference between the values of $f$ at two points with inner product $t$. Put
+# $t_i=x_i\cdot x_q$ and $E_i=e^{-w(1-t_i)}$. The attention weights are then $\omega_i=E_i/\sum_jE_j$.
 #
 # **Why one token is enough.** The denominator $S=\sum_jE_j$ of the weights couples all tokens. The identity
 # $S^{-2}=\int_0^\infty s\,e^{-sS}ds$ uncouples them, because $e^{-sS}$ is a product with one factor for each token. The
-# bias still contains $k(x_i\cdot x_j)$ for pairs of tokens. We expand $k$ in {term}`Gegenbauer polynomials` $P_\ell$,
-# because on averaging over rotations about the query $P_\ell(x_i\cdot x_j)$ becomes the product $P_\ell(t_i)P_\ell(t_j)$.
+# bias still contains $k(x_i\cdot x_j)$ for pairs of tokens. We expand $k$ in
+# [Gegenbauer polynomials](#term-gegenbauer-polynomials) $P_\ell$, because on averaging over rotations about the query
+# $P_\ell(x_i\cdot x_j)$ becomes the product $P_\ell(t_i)P_\ell(t_j)$.
 #
-# :::{prf:theorem} exact population risk
-# :label: thm-exact
-# :nonumber:
-# Let $t=x\cdot x_q$ for one token $x$. For real $u$ put $z=e^{u}e^{-w(1-t)}$ and $\varphi(u)=\mathbb E\,e^{-z}$. Let
-# $k(t)=\sum_\ell a_\ell P_\ell(t)$ with Gegenbauer polynomials scaled to $P_\ell(1)=1$. For $n\ge2$
+# <a id="thm-exact"></a>
 #
-# $$\mathcal L_{\rm noise}=\sigma^2n\int\mathbb E[z^2e^{-z}]\,\varphi^{n-1}du,$$
+# > **Theorem** (exact population risk). Let $t=x\cdot x_q$ for one token $x$. For real $u$ put $z=e^{u}e^{-w(1-t)}$ and
+# > $\varphi(u)=\mathbb E\,e^{-z}$. Let $k(t)=\sum_\ell a_\ell P_\ell(t)$ with Gegenbauer polynomials scaled to
+# > $P_\ell(1)=1$. For $n\ge2$
+# >
+# > $$\mathcal L_{\rm noise}=\sigma^2n\int\mathbb E[z^2e^{-z}]\,\varphi^{n-1}du,$$
+# >
+# > $$\begin{aligned}\mathcal L_{\rm bias}=\;&n\int\mathbb E[2\gamma(t)z^2e^{-z}]\,\varphi^{n-1}du\\
+# >   &+n(n-1)\int\sum_{\ell\ge1}a_\ell\big(\mathbb E[z\,(1-P_\ell(t))\,e^{-z}]\big)^2\varphi^{n-2}du.\end{aligned}$$
+# >
+# > All integrals run over the real line, and every expectation is over **one** token. For $n=1$ the second line of the
+# > bias is zero.
 #
-# $$\begin{aligned}\mathcal L_{\rm bias}=\;&n\int\mathbb E[2\gamma(t)z^2e^{-z}]\,\varphi^{n-1}du\\
-#   &+n(n-1)\int\sum_{\ell\ge1}a_\ell\big(\mathbb E[z\,(1-P_\ell(t))\,e^{-z}]\big)^2\varphi^{n-2}du.\end{aligned}$$
-#
-# All integrals run over the real line, and every expectation is over **one** token. For $n=1$ the second line of the bias is
-# zero.
-# :::
-#
-# :::{admonition} Proof
-# :class: dropdown
+# <details><summary>Proof</summary>
 #
 # *The functions.* The weights sum to one, so the error without noise is $\sum_i\omega_i(f(x_i)-f(x_q))$. Write
 # $\gamma_{ij}=\gamma(x_i\cdot x_j)$ and $\gamma_{iq}=\gamma(t_i)$. The mean over $f$ of
@@ -298,46 +284,45 @@ print(f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}")
 # query. By the addition theorem, the mean of $P_\ell(x_i\cdot x_j)$ is $P_\ell(t_i)P_\ell(t_j)$. So the mean of
 # $G_{ij}$ is $\sum_\ell a_\ell(1-P_\ell(t_i))(1-P_\ell(t_j))$. As $t_i$ and $t_j$ are independent with the same
 # distribution, the expectation of each product is a square. $\square$
-# :::
 #
-# :::{prf:theorem} blur and scatter
-# :label: thm-split
-# :nonumber:
-# Put $m_\ell=\mathbb E\sum_i\omega_iP_\ell(t_i)=n\int\mathbb E[z\,P_\ell(t)\,e^{-z}]\,\varphi^{n-1}du$. Given $f$ and the
-# query, the mean prediction is $\sum_\ell m_\ell f_\ell(x_q)$, where $f_\ell$ is the part of $f$ of degree $\ell$, and
+# </details>
 #
-# $$\mathcal L_{\rm bias}=\underbrace{\sum_{\ell\ge1}a_\ell(1-m_\ell)^2}_{\text{blur}}+
-#   \underbrace{\mathbb E\,\mathrm{Var}\Big(\sum_i\omega_if(x_i)\,\Big|\,f,x_q\Big)}_{\text{scatter}}.$$
-# :::
+# <a id="thm-split"></a>
 #
-# :::{admonition} Proof
-# :class: dropdown
+# > **Theorem** (blur and scatter). Put
+# > $m_\ell=\mathbb E\sum_i\omega_iP_\ell(t_i)=n\int\mathbb E[z\,P_\ell(t)\,e^{-z}]\,\varphi^{n-1}du$. Given $f$ and the
+# > query, the mean prediction is $\sum_\ell m_\ell f_\ell(x_q)$, where $f_\ell$ is the part of $f$ of degree $\ell$, and
+# >
+# > $$\mathcal L_{\rm bias}=\underbrace{\sum_{\ell\ge1}a_\ell(1-m_\ell)^2}_{\text{blur}}+
+# >   \underbrace{\mathbb E\,\mathrm{Var}\Big(\sum_i\omega_if(x_i)\,\Big|\,f,x_q\Big)}_{\text{scatter}}.$$
 #
-# Given $f$ and the query, the mean prediction is $\mathbb E\,p(x\cdot x_q)f(x)$ over one uniform $x$, with the bounded function
-# $p(t)=n\,\mathbb E[\omega_1\,|\,t_1=t]$. By the Funk-Hecke formula this multiplies the degree $\ell$ of $f$ by
+# <details><summary>Proof</summary>
+#
+# Given $f$ and the query, the mean prediction is $\mathbb E\,p(x\cdot x_q)f(x)$ over one uniform $x$, with the bounded
+# function $p(t)=n\,\mathbb E[\omega_1\,|\,t_1=t]$. By the Funk-Hecke formula this multiplies the degree $\ell$ of $f$ by
 # $\mathbb E\,p(t)P_\ell(t)=m_\ell$. The mean squared error is the square of the mean plus the variance, and
-# $\mathbb Ef_\ell(x_q)f_{\ell'}(x_q)$ is $a_\ell$ for $\ell=\ell'$ and otherwise zero. Since $m_0=1$, the level of $f$ costs
-# nothing. The integral for $m_\ell$ follows from $\omega_1=E_1\int_0^\infty e^{-sS}ds$ with $s=e^u$. $\square$
-# :::
+# $\mathbb Ef_\ell(x_q)f_{\ell'}(x_q)$ is $a_\ell$ for $\ell=\ell'$ and otherwise zero. Since $m_0=1$, the level of $f$
+# costs nothing. The integral for $m_\ell$ follows from $\omega_1=E_1\int_0^\infty e^{-sS}ds$ with $s=e^u$. $\square$
 #
-# Let $\mathsf g(w)=\mathbb E\gamma(t)$, where $t$ has the density proportional to $e^{wt}$ with respect to the law of $x\cdot x_q$:
-# the window of infinitely many examples. Let $b_\infty(w)$ be the blur of this window.
+# </details>
 #
-# :::{prf:theorem} shares of the three errors
-# :label: thm-shares
-# :nonumber:
-# Let the class be rotation invariant and not constant, let $\sigma>0$ be fixed, and $b_\infty(w)\sim\beta w^{-\rho/2}$ as $w\to\infty$ with $\beta>0$ and $0<\rho\le4$. At the best
-# $w^*\ge0$, as $n\to\infty$, scatter/noise tends to zero and
+# Let $\mathsf g(w)=\mathbb E\gamma(t)$, where $t$ has the density proportional to $e^{wt}$ with respect to the law of
+# $x\cdot x_q$: the window of infinitely many examples. Let $b_\infty(w)$ be the blur of this window.
 #
-# $$\frac{\text{blur}}{\text{risk}}\to\frac{d-1}{d-1+\rho}.$$
+# <a id="thm-shares"></a>
 #
-# If $\rho>2$, more precisely $\dfrac{\text{scatter}}{\text{noise}}\sim\dfrac{2\mathsf g(2w^*)}{\sigma^2}$.
-# :::
+# > **Theorem** (shares of the three errors). Let the class be rotation invariant and not constant, let $\sigma>0$ be
+# > fixed, and $b_\infty(w)\sim\beta w^{-\rho/2}$ as $w\to\infty$ with $\beta>0$ and $0<\rho\le4$. At the best $w^*\ge0$,
+# > as $n\to\infty$, scatter/noise tends to zero and
+# >
+# > $$\frac{\text{blur}}{\text{risk}}\to\frac{d-1}{d-1+\rho}.$$
+# >
+# > If $\rho>2$, more precisely $\dfrac{\text{scatter}}{\text{noise}}\sim\dfrac{2\mathsf g(2w^*)}{\sigma^2}$.
 #
-# {prf:ref}`The law of the window <thm-law>` says when the condition on $b_\infty$ holds, and what $\rho$ and $\beta$ are.
+# [The law of the window](theorem2_scaling.ipynb#thm-law) says when the condition on $b_\infty$ holds, and what $\rho$ and
+# $\beta$ are.
 #
-# :::{admonition} Proof
-# :class: dropdown
+# <details><summary>Proof</summary>
 #
 # *Notation.* Fix $f$ and the query, and put $h_i=f(x_i)-f(x_q)$. Let $e_w(t)$ be the density of the window, so that
 # $\mathbb Ee_w(t_1)=1$, and $\kappa=\mathbb Ee_w(t_1)^2$, $\epsilon=\kappa/n$. Put $1+Z=\frac1n\sum_ie_w(t_i)$,
@@ -346,57 +331,62 @@ print(f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}")
 #
 # *A bound.* $Y$ is a mean of $n$ independent terms $e_w(t_i)(h_i-b)$ of mean zero, and $e_w^2=\kappa\,e_{2w}$. So
 # $\mathbb EY^2=\epsilon\,\mathbb E_{2w}(h-b)^2\le2\epsilon\,(2\mathsf g(2w)+b_\infty)$, averaged over $f$, because
-# $\mathbb Eh^2=2\gamma$ and $\mathbb Eb^2=b_\infty$. Where $Z\ge-\frac12$, $(\mathcal P-b)^2\le4Y^2$. Elsewhere the mean over $f$
-# of $(\mathcal P-b)^2$ is at most $8\max\gamma$, and $P(Z<-\frac12)\le e^{-1/(8\epsilon)}$, since the summands are not negative.
-# Together $\mathbb E(\mathcal P-b)^2\le8\epsilon(2\mathsf g(2w)+b_\infty)+8\max\gamma\,e^{-1/(8\epsilon)}$. Scatter is at most
+# $\mathbb Eh^2=2\gamma$ and $\mathbb Eb^2=b_\infty$. Where $Z\ge-\frac12$, $(\mathcal P-b)^2\le4Y^2$. Elsewhere the mean
+# over $f$ of $(\mathcal P-b)^2$ is at most $8\max\gamma$, and $P(Z<-\frac12)\le e^{-1/(8\epsilon)}$, since the summands
+# are not negative. Together
+# $\mathbb E(\mathcal P-b)^2\le8\epsilon(2\mathsf g(2w)+b_\infty)+8\max\gamma\,e^{-1/(8\epsilon)}$. Scatter is at most
 # this, and so is $(\sqrt{\text{blur}}-\sqrt{b_\infty})^2$, because blur and $b_\infty$ are the mean squares of
-# $\mathbb E[\mathcal P|f,x_q]$ and $b$. As $w\to\infty$ and $\epsilon\to0$, $\mathsf g(2w)\to0$ and $b_\infty\le2\mathsf g(w)\to0$,
-# so that both are $o(\epsilon)$.
+# $\mathbb E[\mathcal P|f,x_q]$ and $b$. As $w\to\infty$ and $\epsilon\to0$, $\mathsf g(2w)\to0$ and
+# $b_\infty\le2\mathsf g(w)\to0$, so that both are $o(\epsilon)$.
 #
 # *The best window.* The noise is $\sigma^2\epsilon(1+o(1))$, and $\epsilon\sim Cw^{(d-1)/2}/n$. So the risk is
-# $[\beta w^{-\rho/2}+\sigma^2Cw^{(d-1)/2}/n](1+o(1))$ where $w\to\infty$ and $\epsilon\to0$, and at the minimizer of the bracket
-# it tends to zero. A bounded $w^*$ would have $\text{blur}\to b_\infty>0$, and an $\epsilon$ that does not tend to zero would leave
-# noise, which rises with $w$. So $w^*$ lies there. The bracket is convex in $\log w$, and at its minimum
-# $\frac\rho2\,\text{blur}=\frac{d-1}2\,\text{noise}$, while scatter is $o(\epsilon)$.
+# $[\beta w^{-\rho/2}+\sigma^2Cw^{(d-1)/2}/n](1+o(1))$ where $w\to\infty$ and $\epsilon\to0$, and at the minimizer of the
+# bracket it tends to zero. A bounded $w^*$ would have $\text{blur}\to b_\infty>0$, and an $\epsilon$ that does not tend
+# to zero would leave noise, which rises with $w$. So $w^*$ lies there. The bracket is convex in $\log w$, and at its
+# minimum $\frac\rho2\,\text{blur}=\frac{d-1}2\,\text{noise}$, while scatter is $o(\epsilon)$.
 #
 # *Scatter.* Let $\rho>2$. Then $b_\infty=o(\mathsf g(2w))$, as $\mathsf g(2w)\ge c/w$, and
-# $\mathbb EY^2=\epsilon\,2\mathsf g(2w)(1+o(1))$ by the triangle inequality. At $w^*$, $1/w$ and $\epsilon$ are powers of $n$. By
-# Bernstein's inequality $|Z|>\delta$ has a probability of at most $2e^{-c\delta^2/\epsilon}$. There the means over $f$ of
-# $(\mathcal P-b)^2$ and $Y^2$ are at most $8\max\gamma$ and $8\max\gamma\,(1+Z)^2$, and elsewhere their quotient is between
-# $(1+\delta)^{-2}$ and $(1-\delta)^{-2}$. So $\mathbb E(\mathcal P-b)^2\sim2\mathsf g(2w)\,\epsilon$. Scatter is this without the mean square of
-# $\mathbb E[\mathcal P-b\,|f,x_q]=-\mathbb E[(\mathcal P-b)Z\,|f,x_q]$, which by Cauchy and Schwarz is at most $\epsilon$ times
-# as large. $\square$
-# :::
+# $\mathbb EY^2=\epsilon\,2\mathsf g(2w)(1+o(1))$ by the triangle inequality. At $w^*$, $1/w$ and $\epsilon$ are powers of
+# $n$. By Bernstein's inequality $|Z|>\delta$ has a probability of at most $2e^{-c\delta^2/\epsilon}$. There the means
+# over $f$ of $(\mathcal P-b)^2$ and $Y^2$ are at most $8\max\gamma$ and $8\max\gamma\,(1+Z)^2$, and elsewhere their
+# quotient is between $(1+\delta)^{-2}$ and $(1-\delta)^{-2}$. So $\mathbb E(\mathcal P-b)^2\sim2\mathsf g(2w)\,\epsilon$.
+# Scatter is this without the mean square of $\mathbb E[\mathcal P-b\,|f,x_q]=-\mathbb E[(\mathcal P-b)Z\,|f,x_q]$, which
+# by Cauchy and Schwarz is at most $\epsilon$ times as large. $\square$
+#
+# </details>
 #
 # Since $a_\ell\ge0$ by Schoenberg's theorem, all integrands are nonnegative, and no digits are lost by cancellation. The
 # context length $n$ enters only through prefactors and exponents.
 #
 # **Exercise 1.** For a context of one token, what is the bias of the affine class, and how does it depend on $w$?
 #
-# ```{admonition} Solution
-# :class: dropdown
+# <details><summary>Solution</summary>
+#
 # The only token has weight one at every $w$, so that the bias does not depend on $w$. It is
 # $\mathbb E\,2\gamma(t)=2(k(1)-a_0)=\frac{2L^2}{3d}$.
-# ```
 #
-# **Exercise 2.** A random constant in $f$, such as the intercept of an affine function, adds to the coefficient $a_0$ of the
-# covariance. Why does this constant not change the risk?
+# </details>
 #
-# ```{admonition} Solution
-# :class: dropdown
+# **Exercise 2.** A random constant in $f$, such as the intercept of an affine function, adds to the coefficient $a_0$ of
+# the covariance. Why does this constant not change the risk?
+#
+# <details><summary>Solution</summary>
+#
 # The weights sum to one, so attention predicts a constant without error. Only differences of $f$ enter the risk.
-# ```
+#
+# </details>
 #
 # **Exercise 3.** Let the query attend to itself as well, with its own clean label. Which lines of the experiment do you
 # change? Do the points still lie on the curves?
 #
-# ```{admonition} Solution
-# :class: dropdown
+# <details><summary>Solution</summary>
+#
 # Compute the scores of all points with `scores = (x * x[:, -1:]).sum(dim=-1)`, and add the query's clean label with
-# `labels = torch.cat([y[:, :-1], f[:, -1:]], dim=1)`. In the line of the loss, replace `y[:, :-1]` by `labels`. The points
-# then fall below the curves, and most of all at large $w$, where the query gets nearly all the weight. The card
+# `labels = torch.cat([y[:, :-1], f[:, -1:]], dim=1)`. In the line of the loss, replace `y[:, :-1]` by `labels`. The
+# points then fall below the curves, and most of all at large $w$, where the query gets nearly all the weight. The card
 # P1.risk.exact uses this change as its control.
-# ```
+#
+# </details>
 #
 # ### The formula on one screen
 #
@@ -428,7 +418,7 @@ print(f"package    {population_risk(Affine(d, lipschitz), w, n, sigma).total:.15
 # %% [markdown]
 # ### A class of your own
 #
-# The formula works for any rotation-invariant class. To add a class, write down its {term}`covariance`.
+# The formula works for any rotation-invariant class. To add a class, write down its [covariance](#term-covariance).
 
 
 # %%
@@ -445,8 +435,8 @@ print(population_risk(Exponential(3), w=8.0, n=50, noise_std=0.2).total)
 # **Exercise 4.** Use `scipy.optimize.minimize_scalar` to find the best window of the class `Exponential` for $n=50$ and
 # $\sigma=0.2$. Compare your result with `optimal_window`.
 #
-# :::{admonition} Solution
-# :class: dropdown
+# <details><summary>Solution</summary>
+#
 # ```python
 # from scipy.optimize import minimize_scalar
 #
@@ -456,19 +446,21 @@ print(population_risk(Exponential(3), w=8.0, n=50, noise_std=0.2).total)
 # found = minimize_scalar(risk, bounds=(-2, 6), method="bounded")
 # print(np.exp(found.x), optimal_window(Exponential(3), 50, 0.2).w)
 # ```
-# The two values of $w$ agree in about seven digits. The risk is so flat near its minimum that its values determine no further
-# digits of $w$. `optimal_window` looks for the zero of the derivative instead.
-# :::
+# The two values of $w$ agree in about seven digits. The risk is so flat near its minimum that its values determine no
+# further digits of $w$. `optimal_window` looks for the zero of the derivative instead.
 #
-# ```{admonition} What is assumed, and what we test
-# :class: dropdown
+# </details>
+#
+# <details><summary>What is assumed, and what we test</summary>
+#
 # | assumption | here |
 # |---|---|
-# | tokens and query independent, uniform on the unit sphere | used; see [](/notebooks/gaussian_tokens.ipynb) for Gaussian tokens |
+# | tokens and query independent, uniform on the unit sphere | used; see [Gaussian tokens: for linear functions the best w stops at one](gaussian_tokens.ipynb) for Gaussian tokens |
 # | class rotation invariant | used; only the covariance of the class enters |
 # | noise independent of everything, mean zero, variance $\sigma^2$ | used; one control has noise with a mean |
 # | query not in the denominator | as in the slides' definition; one control includes the query |
-# ```
+#
+# </details>
 #
 # ## Direct integration over all tokens
 #
@@ -477,7 +469,7 @@ print(population_risk(Exponential(3), w=8.0, n=50, noise_std=0.2).total)
 # second integration with twice as many nodes in every variable estimates the error. In the control, the query counts as
 # one more token, with its clean label.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 direct = exact_risk.direct_over_exact(
     tasks=["affine", "ReLU", "cosine"],
     dims=dims,
@@ -500,11 +492,11 @@ judge(
 #
 # ## Bias and noise add
 #
-# The risk is the sum of both parts because the noise has mean zero and is independent of the functions. The next card checks
-# the sum for randomly drawn tokens and functions, where the noise of each label is $+\sigma$ or $-\sigma$ and the loss is
-# averaged over *all* patterns of signs. In the control the noise has a nonzero mean.
+# The risk is the sum of both parts because the noise has mean zero and is independent of the functions. The next card
+# checks the sum for randomly drawn tokens and functions, where the noise of each label is $+\sigma$ or $-\sigma$ and the
+# loss is averaged over *all* patterns of signs. In the control the noise has a nonzero mean.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 drawn = {
     "tasks": ["affine", "ReLU", "cosine"],
     "dims": dims,
@@ -523,8 +515,8 @@ judge(
 # %% [markdown]
 # ## What it costs
 #
-# The time of one exact value hardly depends on $n$, whereas the time for one sampled context is proportional to $n$, and a
-# relative error of $\epsilon$ takes about $\epsilon^{-2}$ contexts. The next cell measures the time of an exact value:
+# The time of one exact value hardly depends on $n$, whereas the time for one sampled context is proportional to $n$, and
+# a relative error of $\epsilon$ takes about $\epsilon^{-2}$ contexts. The next cell measures the time of an exact value:
 
 # %%
 for n in (1e2, 1e4, 1e8, 1e12):
@@ -538,7 +530,7 @@ for n in (1e2, 1e4, 1e8, 1e12):
 #
 # The next figure shows the three errors and their sum, the risk.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 interactive(
     exact_risk.risks_to_move(),
     x="w",
@@ -566,9 +558,9 @@ interactive(
 # %% [markdown]
 # ## To remember
 #
-# For $M=wI$ and rotation-invariant functions on the sphere, the risk of softmax attention is blur, scatter and noise, each a
-# one-dimensional integral, which the context length enters only through prefactors and exponents. We can therefore check theorems about
-# contexts that are too long for a simulation.
+# For $M=wI$ and rotation-invariant functions on the sphere, the risk of softmax attention is blur, scatter and noise,
+# each a one-dimensional integral, which the context length enters only through prefactors and exponents. We can therefore
+# check theorems about contexts that are too long for a simulation.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 notebook.footer()

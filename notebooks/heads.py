@@ -11,23 +11,15 @@
 #
 # *What would a second attention head buy, and how far is one layer from the best predictor there is?*
 #
-# **Short answer.** A second head is worth having because it can be *subtracted*. Softmax weights are positive. The summed weights
-# of two heads with values of opposite sign have a wide positive window and a negative lobe, which takes away the blur that a wide
-# window adds. The lobe can come from a head that looks away from the query, from two nearly equal heads with large values, or from
-# a head of twice the blur. With $d=5$, $n=20{,}000$ examples and noise of standard deviation $\sigma=0.5$ a second head divides the
-# least risk by {judged}`P1.H.gain | affine, d = 5, n = 20000, 2 heads | .0f` on affine functions and by
-# {judged}`P1.H.gain | ReLU, d = 5, n = 20000, 2 heads | .1f` on ReLU functions. But heads are linear in the labels, and on ReLU
-# functions no predictor that is linear in the labels has less than about
-# {judged}`P1.H.bayes | d = 5, n = 20000, floor | .1f` times the risk of least squares on the class ([](heads-floor)).
-
-# %% tags=["remove-cell"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    from IPython import get_ipython
-
-    url = "git+https://github.com/OWNER/icl-book"
-    get_ipython().run_line_magic("pip", f"install -q {url} {url}#subdirectory=book")
+# **Short answer.** A second head is worth having because it can be *subtracted*. Softmax weights are positive. The summed
+# weights of two heads with values of opposite sign have a wide positive window and a negative lobe, which takes away the
+# blur that a wide window adds. The lobe can come from a head that looks away from the query, from two nearly equal heads
+# with large values, or from a head of twice the blur. With $d=5$, $n=20{,}000$ examples and noise of standard deviation
+# $\sigma=0.5$ a second head divides the least risk by [17](<judged:P1.H.gain|affine, d = 5, n = 20000, 2 heads|.0f>) on
+# affine functions and by [1.8](<judged:P1.H.gain|ReLU, d = 5, n = 20000, 2 heads|.1f>) on ReLU functions. But heads are
+# linear in the labels, and on ReLU functions no predictor that is linear in the labels has less than about
+# [8.6](<judged:P1.H.bayes|d = 5, n = 20000, floor|.1f>) times the risk of least squares on the class
+# ([How far from the best there is](#heads-floor)).
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dims = [2, 3, 5]  # dimensions d of the covariates
@@ -42,7 +34,7 @@ learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
 test_contexts = 300  # token sets on which trained layers are compared
 draws = 1000  # token sets for each sampled risk of kriging, half for least squares
 
-# %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 from itertools import product
 
 import matplotlib.pyplot as plt
@@ -83,7 +75,7 @@ from icl_book.measurements import heads as measurements
 
 notebook.setup(globals(), n_values=2)
 
-# %% tags=["hide-input"]
+# %% figure={"alt": "Three panels of weight against the angle to the query. In each a dashed curve, for one head, is a positive bump near the query. The solid curve of two heads is a wider positive bump that crosses zero and is followed by a shaded negative lobe: beyond about 100 degrees in the first panel, nearer to the query in the other two.", "name": "fig-lobe"} jupyter={"source_hidden": true} tags=["hide-input"]
 size, longest = dims[-1], n_values[-1]
 degrees = np.linspace(0, 180, 721)
 cosines = np.cos(np.radians(degrees))
@@ -134,66 +126,65 @@ axes[1].legend(loc="center right", fontsize=9)
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-lobe
-# :title: The negative lobe
-# :alt: Three panels of weight against the angle to the query. In each a dashed curve, for one head, is a positive bump near the
-# query. The solid curve of two heads is a wider positive bump that crosses zero and is followed by a shaded negative lobe: beyond
-# about 100 degrees in the first panel, nearer to the query in the other two.
+# **The negative lobe.** How much weight the examples at each angle to the query have together, for the best single head
+# (dashed) and for two heads (solid), in a long context. The window of two heads is wider, so that more labels are
+# averaged, and what the wider window would blur is subtracted again (shaded). The lobe can come from a head that looks
+# away from the query (left), from two nearly equal heads with large values, which are a head and its derivative (middle),
+# or from two blurs, $w$ and $\frac w2$, with the values $2$ and $-1$ (right, for the waves $\cos(2u\cdot x+\varphi)$ with
+# a random phase $\varphi$). At 0 degrees the weight is zero because no examples lie there. All panels have $d=5$,
+# $\sigma=0.5$ and, at preset quick, $n=20{,}000$.
 #
-# How much weight the examples at each angle to the query have together, for the best single head (dashed) and for two heads
-# (solid), in a long context. The window of two heads is wider, so that more labels are averaged, and what the wider window would
-# blur is subtracted again (shaded). The lobe can come from a head that looks away from the query (left), from two nearly equal
-# heads with large values, which are a head and its derivative (middle), or from two blurs, $w$ and $\frac w2$, with the values
-# $2$ and $-1$ (right, for the waves $\cos(2u\cdot x+\varphi)$ with a random phase $\varphi$). At 0 degrees the weight is zero because
-# no examples lie there. All panels have $d=5$, $\sigma=0.5$ and, at preset quick, $n=20{,}000$.
-# ```
+# <a id="heads-plain"></a>
 #
-# (heads-plain)=
 # ## In plain words
 #
-# One head of softmax attention predicts with a mean of the labels in a {term}`window` around the query. Such a mean is a
-# blurred picture of the function, because it flattens hills and fills valleys. A narrow window blurs less, but it averages
-# over fewer labels and keeps more of their noise.
+# One head of softmax attention predicts with a mean of the labels in a [window](#term-window) around the query. Such a
+# mean is a blurred picture of the function, because it flattens hills and fills valleys. A narrow window blurs less, but
+# it averages over fewer labels and keeps more of their noise.
 #
 # **A second head takes part of the blur away.** Take a picture and a second picture that is blurred twice as much. Their
-# difference shows what blurring does. So twice the first picture minus the second one is sharper than both. Numerical analysts
-# call this step Richardson extrapolation: from two steps, one extrapolates to a step of size zero. In a layer with two heads
-# the factors $2$ and $-1$ are the heads' *values*, the numbers by which their outputs are multiplied before they are added. In a
-# transformer the value and output matrices of the heads do this.
+# difference shows what blurring does. So twice the first picture minus the second one is sharper than both. Numerical
+# analysts call this step Richardson extrapolation: from two steps, one extrapolates to a step of size zero. In a layer
+# with two heads the factors $2$ and $-1$ are the heads' *values*, the numbers by which their outputs are multiplied
+# before they are added. In a transformer the value and output matrices of the heads do this.
 # Because the extrapolation takes care of the blur, both windows can be wide, and wide windows average away the noise.
 #
-# **This is one of three ways to the same lobe**, the right panel of {numref}`fig-lobe`. The best pairs are found by a search, and
-# go other ways:
+# **This is one of three ways to the same lobe**, the right panel of the figure [The negative lobe](#fig-lobe). The best
+# pairs are found by a search, and go other ways:
 #
-# - **Two sides** (affine functions). The second head has a negative $w$: it looks away from the query, and what it sees there is
-#   subtracted. Together the weights are roughly $1+d\cos\theta$, which have the least noise of all weights that reproduce every slope
-#   and every constant in a long context. They change sign at $\cos\theta=-\frac1d$, for $d=5$ at 102 degrees, and are negative beyond.
-# - **Merged** (ReLU functions, and the waves, too). The two windows nearly coincide, and the values are large and of opposite
-#   sign. Such a pair is one head together with its derivative in $w$.
-# - **Extrapolation.** Windows $w$ and $\frac w2$ with the values $2$ and $-1$ are the pair of the textbook, and of the proof that two
-#   heads have a better rate. On the waves the merged pair is better, as a line that is printed [below](heads-derivative) shows.
+# - **Two sides** (affine functions). The second head has a negative $w$: it looks away from the query, and what it sees
+#   there is subtracted. Together the weights are roughly $1+d\cos\theta$, which have the least noise of all weights that
+#   reproduce every slope and every constant in a long context. They change sign at $\cos\theta=-\frac1d$, for $d=5$ at
+#   102 degrees, and are negative beyond.
+# - **Merged** (ReLU functions, and the waves, too). The two windows nearly coincide, and the values are large and of
+#   opposite sign. Such a pair is one head together with its derivative in $w$.
+# - **Extrapolation.** Windows $w$ and $\frac w2$ with the values $2$ and $-1$ are the pair of the textbook, and of the
+#   proof that two heads have a better rate. On the waves the merged pair is better, as a line that is printed
+#   [below](#heads-derivative) shows.
 #
 # What they have in common is the negative lobe. How much it is worth depends on the functions:
 #
 # - **Smooth functions.** Their blur is nearly removed. The risk falls at a better rate, and each further head
 #   allows a better rate again, as long as the functions have enough degrees.
-# - **Functions with kinks or jumps** have blur at the kink that no extrapolation removes. The rate stays the same, and the
-#   heads improve the constant, until nothing more is to be had.
-# - **A coast**, where the functions jump and the sphere has two dimensions, is the extreme case: in long contexts a single
-#   head is already within one percent of the best predictor that is linear in the labels.
-# - **Even functions** are the exception. A second head that looks away from the query then sees as much as the first one, is added
-#   to it, and halves the noise.
+# - **Functions with kinks or jumps** have blur at the kink that no extrapolation removes. The rate stays the same, and
+#   the heads improve the constant, until nothing more is to be had.
+# - **A coast**, where the functions jump and the sphere has two dimensions, is the extreme case: in long contexts a
+#   single head is already within one percent of the best predictor that is linear in the labels.
+# - **Even functions** are the exception. A second head that looks away from the query then sees as much as the first one,
+#   is added to it, and halves the noise.
 #
 # ## The experiment: one, two and three heads, and the floor
 #
-# The risk of several heads can be computed exactly, as for one head ([](/notebooks/exact_risk.ipynb)). A head has a window
-# parameter $w_h$ of either sign and a value $v_h$ of either sign. The layer predicts $\sum_hv_h\sum_i\omega_i(w_h)\,y_i$, where
-# the weights $\omega_i(w)$ are proportional to $e^{w\,x_i\cdot x_q}$. A head with $w<0$ looks at the tokens opposite the query.
-# For given windows the best values solve linear equations. The windows themselves come from a search, which may miss better
-# ones. The *floor* is a bound that no predictor linear in the labels can pass, by a formula to which [a later section](heads-floor) returns.
+# The risk of several heads can be computed exactly, as for one head
+# ([The exact risk, without sampling](exact_risk.ipynb)). A head has a window parameter $w_h$ of either sign and a value
+# $v_h$ of either sign. The layer predicts $\sum_hv_h\sum_i\omega_i(w_h)\,y_i$, where the weights $\omega_i(w)$ are
+# proportional to $e^{w\,x_i\cdot x_q}$. A head with $w<0$ looks at the tokens opposite the query. For given windows the
+# best values solve linear equations. The windows themselves come from a search, which may miss better ones. The *floor*
+# is a bound that no predictor linear in the labels can pass, by a formula to which [a later section](#heads-floor)
+# returns.
 #
-# The next cell computes the least risks for affine functions, which are smooth, and for ReLU functions, which have a kink. To
-# try $d=7$, replace the first line of the next cell by `dim = 7`.
+# The next cell computes the least risks for affine functions, which are smooth, and for ReLU functions, which have a
+# kink. To try $d=7$, replace the first line of the next cell by `dim = 7`.
 
 # %%
 dim = dims[-1]  # or 7, for example
@@ -212,7 +203,7 @@ for task in (Affine(dim), ReLU(dim)):
 risks = pd.DataFrame(rows)
 print(risks.drop(columns=["w", "v"]).round(6).to_string(index=False))
 
-# %%
+# %% figure={"alt": "Two panels of least risk against context length on logarithmic axes. Left, affine functions: the curves of two and three heads coincide, and fall much faster than the curve of one head, parallel to the dashed floor. Right, ReLU functions: all curves fall at similar rates, and the curve of three heads lies close to the floor.", "name": "fig-heads"}
 figure, axes = plt.subplots(1, 2, figsize=(6.9, 3.2))
 for ax, (name, part) in zip(axes, risks.groupby("task", sort=False), strict=True):
     for label in ("1 head", "2 heads", "3 heads"):
@@ -225,31 +216,25 @@ axes[0].legend()
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-heads
-# :title: What a second head buys
-# :alt: Two panels of least risk against context length on logarithmic axes. Left, affine functions: the curves of two and three
-# heads coincide, and fall much faster than the curve of one head, parallel to the dashed floor. Right, ReLU functions: all
-# curves fall at similar rates, and the curve of three heads lies close to the floor.
-#
-# Exact least risk of one, two and three heads against the context length. Dashed: a floor, below which no predictor that is
-# linear in the labels comes. The best of them lies between the floor and the lowest curve. For affine functions (left) a second head changes the slope, and a third one adds nothing. For ReLU functions
+# **What a second head buys.** Exact least risk of one, two and three heads against the context length. Dashed: a floor,
+# below which no predictor that is linear in the labels comes. The best of them lies between the floor and the lowest
+# curve. For affine functions (left) a second head changes the slope, and a third one adds nothing. For ReLU functions
 # (right) more heads come closer to the floor.
-# ```
 #
-# The cells take about ten seconds on two cores. With $n=20{,}000$ the printed least risk of one head divided by that of two
-# heads should be {judged}`P1.H.gain | affine, d = 5, n = 20000, 2 heads | .1f` for affine functions and
-# {judged}`P1.H.gain | ReLU, d = 5, n = 20000, 2 heads | .2f` for ReLU functions. The next cell prints the windows and the
-# values of the best two heads.
+# The cells take about ten seconds on two cores. With $n=20{,}000$ the printed least risk of one head divided by that of
+# two heads should be [17.0](<judged:P1.H.gain|affine, d = 5, n = 20000, 2 heads|.1f>) for affine functions and
+# [1.82](<judged:P1.H.gain|ReLU, d = 5, n = 20000, 2 heads|.2f>) for ReLU functions. The next cell prints the windows and
+# the values of the best two heads.
 
 # %%
 print(risks[["task", "n", "w", "v"]].to_string(index=False))
 
 # %% [markdown]
-# Where the best windows merge the risk is flat, and the search keeps them ten percent apart. The card compares one head of value one
-# with two and three heads. The true gain lies between the one found and the risk of one head divided by the floor. In the card's
-# control the negative value of the best two heads is made positive.
+# Where the best windows merge the risk is flat, and the search keeps them ten percent apart. The card compares one head
+# of value one with two and three heads. The true gain lies between the one found and the risk of one head divided by the
+# floor. In the card's control the negative value of the best two heads is made positive.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 found = risks.melt(
     ["task", "n", "1 head", "floor", "w", "v"],
     ["2 heads", "3 heads"],
@@ -281,18 +266,20 @@ judge(
 )
 
 # %% [markdown]
-# (heads-derivative)=
+# <a id="heads-derivative"></a>
+#
 # ## One softmax is enough: a head and its derivative
 #
-# Write $s_i=x_i\cdot x_q$ for the score of an example and $\bar s=\sum_i\omega_is_i$ for the mean score. The derivative of the weight
-# $\omega_i$ in $w$ is $\omega_i(s_i-\bar s)$. So the derivative of the prediction,
+# Write $s_i=x_i\cdot x_q$ for the score of an example and $\bar s=\sum_i\omega_is_i$ for the mean score. The derivative
+# of the weight $\omega_i$ in $w$ is $\omega_i(s_i-\bar s)$. So the derivative of the prediction,
 #
 # $$\frac d{dw}\sum_i\omega_iy_i=\sum_i\omega_i\,(s_i-\bar s)\,y_i,$$
 #
-# is the covariance of label and score under the weights: the same softmax, and one more sum. A layer that adds $c$ times this
-# covariance to its prediction has the weights $\omega_i\,(v+c\,(s_i-\bar s))$, which are negative for all examples whose score is
-# below $\bar s-\frac vc$. The next cell compares three layers with one head of value one: two heads, one head with its derivative, and
-# two heads whose values must be positive. It prints how often their least risk goes into that of the single head.
+# is the covariance of label and score under the weights: the same softmax, and one more sum. A layer that adds $c$ times
+# this covariance to its prediction has the weights $\omega_i\,(v+c\,(s_i-\bar s))$, which are negative for all examples
+# whose score is below $\bar s-\frac vc$. The next cell compares three layers with one head of value one: two heads, one
+# head with its derivative, and two heads whose values must be positive. It prints how often their least risk goes into
+# that of the single head.
 
 # %%
 dim = dims[-1]
@@ -322,13 +309,15 @@ print(
 print(f"of the best pair, w {best.windows.round(2)}, values {best.values.round(2)}")
 
 # %% [markdown]
-# The derivative is worth as much as a second head, up to about one percent for affine functions: with $n=20{,}000$ it divides the least
-# risk by {judged}`P1.H.derivative | affine, d = 5, n = 20000 | .0f` on affine functions and by
-# {judged}`P1.H.derivative | ReLU, d = 5, n = 20000 | .1f` on ReLU functions. Heads that may only be added gain next to nothing. So *subtracting is what counts*, and neither a second softmax nor a head that looks away is needed for it. On affine
-# functions the best $w$ of the pair is near zero. The head is then nearly the plain mean of all labels, the derivative is linear
-# attention on centered labels, and the layer is the limit that the [theorem on affine functions](heads-smooth) names.
+# The derivative is worth as much as a second head, up to about one percent for affine functions: with $n=20{,}000$ it
+# divides the least risk by [17](<judged:P1.H.derivative|affine, d = 5, n = 20000|.0f>) on affine functions and by
+# [1.8](<judged:P1.H.derivative|ReLU, d = 5, n = 20000|.1f>) on ReLU functions. Heads that may only be added gain next to
+# nothing. So *subtracting is what counts*, and neither a second softmax nor a head that looks away is needed for it. On
+# affine functions the best $w$ of the pair is near zero. The head is then nearly the plain mean of all labels, the
+# derivative is linear attention on centered labels, and the layer is the limit that the
+# [theorem on affine functions](#heads-smooth) names.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 name = "{task}, d = {dim}, n = {n:g}"
 labels = ["task", "dim", "n", "two"]
 longest_only = derivatives.dropna(subset="added").copy()
@@ -342,21 +331,23 @@ judge(
 )
 
 # %% [markdown]
-# That attention gains by negative weights is known from language models. The Differential Transformer {cite:p}`ye2025diff`
-# subtracts one softmax from another, in its second version {cite:p}`ye2026diffv2` with a factor between zero and one for each token
-# and head, and {cite:t}`kong2025dex` trace its success to three causes, of which negative attention is the first. Local linear
-# attention {cite:p}`zuo2025lla` replaces the mean of the labels by a local linear fit. Its correction is a covariance of labels and
-# keys like ours, in all directions and with the factor that the fit prescribes, where ours has one direction, that of the query, and a
-# free factor. Parallax {cite:p}`zuo2026parallax`, by its authors' reference code, subtracts from the softmax average the covariance
-# of the values with $r\cdot k$, where $k$ is the key and $r$ a learned projection. With $r$ along the query this is the predictor of
-# this section. By its abstract it lowers the perplexity of models of $0.6$ and $1.7$ billion parameters. What is added here is how much
-# negative weights can be worth to one layer,
-# exactly.
+# That attention gains by negative weights is known from language models. The Differential Transformer
+# ([Ye et al., 2025](cite:ye2025diff)) subtracts one softmax from another, in its second version
+# ([Ye et al., 2026](cite:ye2026diffv2)) with a factor between zero and one for each token and head, and
+# [Kong et al. (2025)](cite:kong2025dex) trace its success to three causes, of which negative attention is the first.
+# Local linear attention ([Zuo et al., 2025](cite:zuo2025lla)) replaces the mean of the labels by a local linear fit. Its
+# correction is a covariance of labels and keys like ours, in all directions and with the factor that the fit prescribes,
+# where ours has one direction, that of the query, and a free factor. Parallax ([Zuo et al., 2026](cite:zuo2026parallax)),
+# by its authors' reference code, subtracts from the softmax average the covariance of the values with $r\cdot k$, where
+# $k$ is the key and $r$ a learned projection. With $r$ along the query this is the predictor of this section. By its
+# abstract it lowers the perplexity of models of $0.6$ and $1.7$ billion parameters. What is added here is how much
+# negative weights can be worth to one layer, exactly.
 #
-# (heads-short)=
-# **Short contexts.** The second head subtracts blur, so that in a short context it helps if there is little noise. It also helps if
-# the functions are even. The next cell prints the gain of the second head, the least risk of one head divided by that of two, for 20
-# examples.
+# <a id="heads-short"></a>
+#
+# **Short contexts.** The second head subtracts blur, so that in a short context it helps if there is little noise. It
+# also helps if the functions are even. The next cell prints the gain of the second head, the least risk of one head
+# divided by that of two, for 20 examples.
 
 # %%
 for task, sigma in (
@@ -371,15 +362,16 @@ for task, sigma in (
     print(f"windows {best.windows.round(1)}, values {best.values.round(2)}")
 
 # %% [markdown]
-# (heads-length)=
+# <a id="heads-length"></a>
+#
 # ## Two heads in longer contexts
 #
-# A trained layer keeps its windows and its values when its contexts get longer. What does that cost, and what would have to change?
-# The next cell takes the best two heads for $n_0=100$ examples, uses them for $N$ examples, and prints the *price*, the
-# risk divided by the least risk of two heads for $N$ examples: if windows and values are kept, if the windows are kept and the
-# values are refitted, and if the values are kept and both windows are multiplied by the same factor, the best one, as a length rule
-# does. For comparison it prints the price of one head that is kept, over the best single head. The last column is the way back: the price at
-# $n_0$ of the two heads that are best for $N$.
+# A trained layer keeps its windows and its values when its contexts get longer. What does that cost, and what would have
+# to change? The next cell takes the best two heads for $n_0=100$ examples, uses them for $N$ examples, and prints the
+# *price*, the risk divided by the least risk of two heads for $N$ examples: if windows and values are kept, if the
+# windows are kept and the values are refitted, and if the values are kept and both windows are multiplied by the same
+# factor, the best one, as a length rule does. For comparison it prints the price of one head that is kept, over the best
+# single head. The last column is the way back: the price at $n_0$ of the two heads that are best for $N$.
 
 # %%
 dim, start = dims[-1], 100
@@ -411,7 +403,7 @@ print(lengths.drop(columns=["dim", "moved", "error"]).round(3).to_string(index=F
 for row in lengths[lengths.N == 100 * start].itertuples():
     print(f"{row.task}: {row.moved}")
 
-# %% tags=["hide-input"]
+# %% figure={"alt": "Two panels of the price against the growth of the context on logarithmic axes. Left, affine functions: the price of two kept heads rises most steeply, that of one kept head less, one factor for both windows stays low, and new values keep the price at one. Right, ReLU functions: all four curves rise, one factor least.", "name": "fig-heads-length"} jupyter={"source_hidden": true} tags=["hide-input"]
 growth = np.array([1, 2, 5, 10, 20, 50, 100, 200, 500, 1000])
 figure, axes = plt.subplots(1, 2, figsize=(6.9, 3.2), sharey=True)
 for ax, task in zip(axes, (Affine(dims[-1]), ReLU(dims[-1])), strict=True):
@@ -442,40 +434,37 @@ axes[0].legend()
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-heads-length
-# :title: Two heads in longer contexts
-# :alt: Two panels of the price against the growth of the context on logarithmic axes. Left, affine functions: the price of two kept
-# heads rises most steeply, that of one kept head less, one factor for both windows stays low, and new values keep the price at one.
-# Right, ReLU functions: all four curves rise, one factor least.
-#
-# The best two heads for $n_0=100$ examples, used for $N$: their risk over the least risk of two heads for $N$ examples, if they are
-# kept, if both windows are multiplied by the best common factor, and if only the values are refitted. Dotted: one head that is
-# kept, over the best single head. Exact.
-# ```
+# **Two heads in longer contexts.** The best two heads for $n_0=100$ examples, used for $N$: their risk over the least
+# risk of two heads for $N$ examples, if they are kept, if both windows are multiplied by the best common factor, and if
+# only the values are refitted. Dotted: one head that is kept, over the best single head. Exact.
 #
 # **Affine functions ask for new values.** The best windows hardly move, as the printed lines show, and as the
-# [proposition below](heads-smooth) says they tend to limits, whereas the window of a single head must narrow for ever. But values that
-# sum to a little less than one, which is right in a short context, leave an error that no longer context averages away. So two heads that
-# are kept lose all that they had gained over one: at $N=10{,}000$ they have
-# {judged}`P1.H.length | affine, d = 5, N = 10000, kept | .0f` times the least risk, which is about that of the best single head. With new
-# values and the old windows the price is {judged}`P1.H.length | affine, d = 5, N = 10000, new values | .2f`.
+# [proposition below](#heads-smooth) says they tend to limits, whereas the window of a single head must narrow for ever.
+# But values that sum to a little less than one, which is right in a short context, leave an error that no longer context
+# averages away. So two heads that are kept lose all that they had gained over one: at $N=10{,}000$ they have
+# [12](<judged:P1.H.length|affine, d = 5, N = 10000, kept|.0f>) times the least risk, which is about that of the best
+# single head. With new values and the old windows the price is
+# [1.00](<judged:P1.H.length|affine, d = 5, N = 10000, new values|.2f>).
 #
-# **ReLU functions ask for new windows.** Both must grow, about five times here. With the windows kept and the values refitted the price at $N=10{,}000$ is still {judged}`P1.H.length | ReLU, d = 5, N = 10000, new values | .2f`.
+# **ReLU functions ask for new windows.** Both must grow, about five times here. With the windows kept and the values
+# refitted the price at $N=10{,}000$ is still [3.60](<judged:P1.H.length|ReLU, d = 5, N = 10000, new values|.2f>).
 #
-# **A length rule is a part of the remedy.** Rules such as $\log n$ or YaRN's ([](/notebooks/length.ipynb)) multiply all scores by one
-# factor. For one head the right factor is all that is needed. For two heads it mends most of the price and not all of it, because values and
-# windows must fit each other, and on affine functions the right factor hardly differs from one, whereas that of a single head grows like
-# $N^{2/(d+3)}$.
+# **A length rule is a part of the remedy.** Rules such as $\log n$ or YaRN's
+# ([How must attention sharpen as the context grows?](length.ipynb)) multiply all scores by one factor. For one head the
+# right factor is all that is needed. For two heads it mends most of the price and not all of it, because values and
+# windows must fit each other, and on affine functions the right factor hardly differs from one, whereas that of a single
+# head grows like $N^{2/(d+3)}$.
 #
-# **A layer whose heads have fixed windows** therefore carries over to longer contexts if the functions are nearly linear, as far as
-# windows go. In the abstract of their preprint {cite:t}`he2025` say that softmax attention, "compared to linear transformers",
-# "readily generalizes to sequences longer than those seen during training". For their class, linear functions without a constant, but with
-# tokens on our sphere, the two kept heads are indeed still far better than the best single head, but they have
-# {judged}`P1.H.length | linear, d = 5, N = 10000, kept | .1f` times the risk that two heads could have, and all of it is in the
-# values. The cheaper way round is to train on long contexts and to use the layer on short ones. On affine and on linear functions this costs
-# little, by the last column, but not on ReLU functions.
+# **A layer whose heads have fixed windows** therefore carries over to longer contexts if the functions are nearly linear,
+# as far as windows go. In the abstract of their preprint [He et al. (2025)](cite:he2025) say that softmax attention,
+# "compared to linear transformers", "readily generalizes to sequences longer than those seen during training". For their
+# class, linear functions without a constant, but with tokens on our sphere, the two kept heads are indeed still far
+# better than the best single head, but they have [7.3](<judged:P1.H.length|linear, d = 5, N = 10000, kept|.1f>) times the
+# risk that two heads could have, and all of it is in the values. The cheaper way round is to train on long contexts and
+# to use the layer on short ones. On affine and on linear functions this costs little, by the last column, but not on ReLU
+# functions.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 prices = lengths.melt(
     ["task", "dim", "N", "error"],
     ["kept", "new values", "one factor"],
@@ -495,18 +484,18 @@ judge(
 # %% [markdown]
 # ## By hand: three tokens on the circle
 #
-# The query is at the angle $0°$ and the function is $f=\cos\theta$, so the right answer is $1$. Three tokens at $0°$, $60°$ and
-# $180°$ have the labels $1$, $\frac12$ and $-1$, without noise. The first head has $w=\ln16$. Its weights are proportional to
-# $16^{\cos\theta}$, that is, to $16$, $4$ and $\frac1{16}$, and it predicts
-# $\frac{16+2-\frac1{16}}{16+4+\frac1{16}}=\frac{287}{321}$. The second head has half of this $w$. Its weights are proportional to
-# $4$, $2$ and $\frac14$, and it predicts $\frac{4+1-\frac14}{4+2+\frac14}=\frac{19}{25}$.
+# The query is at the angle $0°$ and the function is $f=\cos\theta$, so the right answer is $1$. Three tokens at $0°$,
+# $60°$ and $180°$ have the labels $1$, $\frac12$ and $-1$, without noise. The first head has $w=\ln16$. Its weights are
+# proportional to $16^{\cos\theta}$, that is, to $16$, $4$ and $\frac1{16}$, and it predicts
+# $\frac{16+2-\frac1{16}}{16+4+\frac1{16}}=\frac{287}{321}$. The second head has half of this $w$. Its weights are
+# proportional to $4$, $2$ and $\frac14$, and it predicts $\frac{4+1-\frac14}{4+2+\frac14}=\frac{19}{25}$.
 #
 # The first answer is too small by about a tenth and the second by about a quarter. Twice the first minus the second is
 # $2\cdot\frac{287}{321}-\frac{19}{25}=\frac{8251}{8025}$, which is too large by less than three percent.
 #
-# The derivative of the second head does the same. As the labels are the scores here, the covariance is the variance of the labels under the
-# weights, $\frac{4+\frac12+\frac14}{4+2+\frac14}-(\frac{19}{25})^2=\frac{114}{625}$. Going back from $w=\ln4$ by $\ln4$, as the extrapolation
-# does, predicts $\frac{19}{25}+\frac{114}{625}\ln4\approx1.013$.
+# The derivative of the second head does the same. As the labels are the scores here, the covariance is the variance of
+# the labels under the weights, $\frac{4+\frac12+\frac14}{4+2+\frac14}-(\frac{19}{25})^2=\frac{114}{625}$. Going back from
+# $w=\ln4$ by $\ln4$, as the extrapolation does, predicts $\frac{19}{25}+\frac{114}{625}\ln4\approx1.013$.
 
 # %%
 angles = torch.tensor([0.0, 60.0, 180.0], dtype=torch.float64).deg2rad()
@@ -524,24 +513,25 @@ print(f"with its derivative: {wide + np.log(4) * covariance:.4f}")
 # **Exercise 1.** Three heads with the windows $w$, $\frac w2$ and $\frac w3$ can cancel the terms of the mean error in
 # $\frac1w$ and $\frac1{w^2}$. Find their values by solving three linear equations. What are they for four heads?
 #
-# :::{admonition} Solution
-# :class: dropdown
+# <details><summary>Solution</summary>
+#
 # ```python
 # for many in (2, 3, 4):
 #     heads = np.arange(1, many + 1)
 #     powers = heads ** np.arange(many)[:, None]  # the windows are w / heads
 #     print(np.linalg.solve(powers, np.eye(many)[0]).round(6))
 # ```
-# The values are $2,-1$, then $3,-3,1$, then $4,-6,4,-1$: binomial coefficients with alternating signs. A head with the window
-# $\frac wh$ blurs nearly as much as $h$ heads with the window $w$, one after the other. If the operator $T$ is one such blur, the
-# layer therefore applies nearly $1-(1-T)^H$.
-# :::
+# The values are $2,-1$, then $3,-3,1$, then $4,-6,4,-1$: binomial coefficients with alternating signs. A head with the
+# window $\frac wh$ blurs nearly as much as $h$ heads with the window $w$, one after the other. If the operator $T$ is one
+# such blur, the layer therefore applies nearly $1-(1-T)^H$.
+#
+# </details>
 #
 # ## Trained layers
 #
-# Adam trains all entries of two matrices $M_1$ and $M_2$, and both values, on fresh contexts with affine functions. The values
-# start at $\frac12$. In one half of the layers the heads start on opposite sides, near $M_1=I$ and $M_2=-I$, while in the other
-# half both heads start near $I$.
+# Adam trains all entries of two matrices $M_1$ and $M_2$, and both values, on fresh contexts with affine functions. The
+# values start at $\frac12$. In one half of the layers the heads start on opposite sides, near $M_1=I$ and $M_2=-I$, while
+# in the other half both heads start near $I$.
 
 # %%
 task = Affine(dim)
@@ -570,9 +560,9 @@ for step in range(steps):
     adam.step()
 
 # %% [markdown]
-# The next cell compares the trained layers with the best layers of one and of two heads, on the same random tokens. Given the
-# tokens, the mean over functions and noise has a formula, so that only the tokens are sampled. The columns "over two" and "over
-# one" are the risk divided by the least risk of two heads and by that of one head.
+# The next cell compares the trained layers with the best layers of one and of two heads, on the same random tokens. Given
+# the tokens, the mean over functions and noise has a formula, so that only the tokens are sampled. The columns "over two"
+# and "over one" are the risk divided by the least risk of two heads and by that of one head.
 
 # %%
 best = optimal_heads(task, context_length, noise_std)
@@ -606,7 +596,7 @@ with torch.no_grad():
 print(trained.round(3).to_string(index=False))
 print(f"best windows {best.windows.round(2)}, values {best.values.round(2)}")
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 ratios = trained[["start", "seed", "over two"]].assign(dim=dim, n=context_length)
 template = "affine, d = {dim}, n = {n}, heads start {start}"
 columns = {"value": "over two", "samples": "seed", "name": template}
@@ -617,17 +607,19 @@ judge(
 )
 
 # %% [markdown]
-# Heads that start apart end near the least risk: one value is larger than one, and the other head is subtracted. The table shows
-# that the trained $w$ are larger in size than the best ones and the values smaller, which costs little because the risk is flat there. Heads
-# that start alike stay alike, at the optimum of one head. Is it a second minimum beside that of two heads, or a saddle, which a
-# longer training would leave? The answer depends on which matrices are allowed.
+# Heads that start apart end near the least risk: one value is larger than one, and the other head is subtracted. The
+# table shows that the trained $w$ are larger in size than the best ones and the values smaller, which costs little
+# because the risk is flat there. Heads that start alike stay alike, at the optimum of one head. Is it a second minimum
+# beside that of two heads, or a saddle, which a longer training would leave? The answer depends on which matrices are
+# allowed.
 #
-# **Among isotropic heads it is a second minimum as long as both values are positive.** Let one head be best with the window $w$ and
-# the value $v^*>0$. Let two heads have this same $w$, and values with $v_1+v_2=v^*$. Move their windows apart to $w+\delta v_2$
-# and $w-\delta v_1$. The first head's derivative in $w$ then cancels the second head's, and to second order in $\delta$ the risk
-# changes by $-v_1v_2v^*\,\delta^2\,r''(w)$. Here $r(u)$ is the mean product of the error of the one head with the output of a
-# head of window $u$, and $r'(w)=0$ because $w$ is best. So the sign of the product $v_1v_2$ decides. The next cell computes the
-# exact change of the risk. It is positive for equal values and negative if the second value is negative, so $r''(w)<0$.
+# **Among isotropic heads it is a second minimum as long as both values are positive.** Let one head be best with the
+# window $w$ and the value $v^*>0$. Let two heads have this same $w$, and values with $v_1+v_2=v^*$. Move their windows
+# apart to $w+\delta v_2$ and $w-\delta v_1$. The first head's derivative in $w$ then cancels the second head's, and to
+# second order in $\delta$ the risk changes by $-v_1v_2v^*\,\delta^2\,r''(w)$. Here $r(u)$ is the mean product of the
+# error of the one head with the output of a head of window $u$, and $r'(w)=0$ because $w$ is best. So the sign of the
+# product $v_1v_2$ decides. The next cell computes the exact change of the risk. It is positive for equal values and
+# negative if the second value is negative, so $r''(w)<0$.
 
 # %%
 for n in (20, context_length):
@@ -640,15 +632,15 @@ for n in (20, context_length):
         print(f"n = {n}, values {values.round(2)}: risk {100 * change:+.3f} %")
 
 # %% [markdown]
-# For two heads with the same window, only the sum of the values counts. So the risk has a flat valley along $v_1+v_2=v^*$,
-# whose floor is a minimum where both values are positive, and falls away sideways where one of them is negative. A layer that
-# starts with two positive values would have to cross a part of the valley where nothing pulls it.
+# For two heads with the same window, only the sum of the values counts. So the risk has a flat valley along
+# $v_1+v_2=v^*$, whose floor is a minimum where both values are positive, and falls away sideways where one of them is
+# negative. A layer that starts with two positive values would have to cross a part of the valley where nothing pulls it.
 #
 # **Among all matrices it is a saddle.** Turn the two heads in opposite directions, $M_1=wI+aJ$ and $M_2=wI-aJ$ with an
-# antisymmetric $J$. One head then looks a little to one side of the query, and the other head to the other side. The next cell
-# turns the first two planes in this way and prints the change of the risk and its standard error, with both values equal to
-# $\frac12v^*$. The risk falls a little, and in training the layers whose heads start alike find this gain. It is far smaller than the
-# gain of a head that is subtracted.
+# antisymmetric $J$. One head then looks a little to one side of the query, and the other head to the other side. The next
+# cell turns the first two planes in this way and prints the change of the risk and its standard error, with both values
+# equal to $\frac12v^*$. The risk falls a little, and in training the layers whose heads start alike find this gain. It is
+# far smaller than the gain of a head that is subtracted.
 
 # %%
 J = torch.zeros(dim, dim, dtype=torch.float64)
@@ -664,53 +656,58 @@ for share in (0.1, 0.2, 0.3):
     print(f"a = {share} w: {100 * change.mean():+.2f} +- {100 * error:.2f} %")
 
 # %% [markdown]
-# **Exercise 2.** Let all layers start with two heads that are alike, but with the values $1.5$ and $-0.5$. Where does training
-# end?
+# **Exercise 2.** Let all layers start with two heads that are alike, but with the values $1.5$ and $-0.5$. Where does
+# training end?
 #
-# ```{admonition} Solution
-# :class: dropdown
+# <details><summary>Solution</summary>
+#
 # Replace `starts` by `torch.ones(2 * seeds, 2)`, and the line of `v` by
-# `v = torch.tensor([[1.5, -0.5]] * (2 * seeds)).requires_grad_()`. From there a split of the two windows lowers the risk, and the
-# layers end near the optimum of two heads.
-# ```
+# `v = torch.tensor([[1.5, -0.5]] * (2 * seeds)).requires_grad_()`. From there a split of the two windows lowers the risk,
+# and the layers end near the optimum of two heads.
 #
-# **The rest of this page is for those who want to know why**: what further heads can reach at all, and how far from the best
-# linear predictor they stay.
+# </details>
 #
-# **More heads never hurt.** For given windows the outputs of the heads span a space, and the best values are those of the projection of
-# $f(x_q)$ onto it. A further head enlarges the space. Values that sum to one cost a little more than free ones, which falls like
-# $1/a_0$ if a constant of mean square $a_0$ is part of the functions ([the proposition](proofs-heads)).
-# Values that sum to one are therefore what an unknown level of the functions asks for. On
-# functions without a constant, such as the linear functions of {cite:t}`he2025`, other values are better: in their trained
-# models of several heads the values sum to zero.
+# **The rest of this page is for those who want to know why**: what further heads can reach at all, and how far from the
+# best linear predictor they stay.
 #
-# (heads-smooth)=
+# **More heads never hurt.** For given windows the outputs of the heads span a space, and the best values are those of the
+# projection of $f(x_q)$ onto it. A further head enlarges the space. Values that sum to one cost a little more than free
+# ones, which falls like $1/a_0$ if a constant of mean square $a_0$ is part of the functions
+# ([the proposition](certificates.ipynb#proofs-heads)). Values that sum to one are therefore what an unknown level of the
+# functions asks for. On functions without a constant, such as the linear functions of [He et al. (2025)](cite:he2025),
+# other values are better: in their trained models of several heads the values sum to zero.
+#
+# <a id="heads-smooth"></a>
+#
 # ## Smooth functions: each head improves the rate
 #
-# In an infinite context a head with the window $w$ predicts the mean of $f$ under the density $e_w(t)=e^{wt}/\mathbb Ee^{wt}$ around
-# the query, where $t=x\cdot x_q$. This mean multiplies the part of $f$ of degree $\ell$ by a factor
-# $A_\ell(w)=\mathbb E[e_w(t)\,P_\ell(t)]$, where $P_\ell$ are the {term}`Gegenbauer polynomials`. Affine functions have the degrees $0$
-# and $1$ only, and $A_0=1$. So two heads with values that solve $v_1+v_2=1$ and $v_1A_1(w_1)+v_2A_1(w_2)=1$ leave no bias at all.
+# In an infinite context a head with the window $w$ predicts the mean of $f$ under the density
+# $e_w(t)=e^{wt}/\mathbb Ee^{wt}$ around the query, where $t=x\cdot x_q$. This mean multiplies the part of $f$ of degree
+# $\ell$ by a factor $A_\ell(w)=\mathbb E[e_w(t)\,P_\ell(t)]$, where $P_\ell$ are the
+# [Gegenbauer polynomials](#term-gegenbauer-polynomials). Affine functions have the degrees $0$ and $1$ only, and $A_0=1$.
+# So two heads with values that solve $v_1+v_2=1$ and $v_1A_1(w_1)+v_2A_1(w_2)=1$ leave no bias at all.
 #
-# :::{prf:theorem} two heads on affine functions
-# :label: thm-heads-affine
-# :nonumber:
-# Let the class have the degrees zero and one only, with mean squares $a_0>0$ and $a_1>0$, and let $\sigma>0$. **Any** two windows
-# $w_1\ne w_2$ of either sign, with the values that solve $v_1+v_2=1$ and $v_1A_1(w_1)+v_2A_1(w_2)=1$, have the risk
-# $\frac{\mathcal C}n+O(n^{-2})$. With $p=\sum_hv_he_{w_h}$ and $q=\sum_hv_hA_1(w_h)\,e_{w_h}$
+# <a id="thm-heads-affine"></a>
 #
-# $$\mathcal C=a_1\,\mathbb E\big[p^2-2tpq+q^2\big]+\sigma^2\,\mathbb Ep^2,\qquad\mathbb Ep^2\ge d+1.$$ (eq-heads-affine)
+# > **Theorem** (two heads on affine functions). Let the class have the degrees zero and one only, with mean squares
+# > $a_0>0$ and $a_1>0$, and let $\sigma>0$. **Any** two windows $w_1\ne w_2$ of either sign, with the values that solve
+# > $v_1+v_2=1$ and $v_1A_1(w_1)+v_2A_1(w_2)=1$, have the risk $\frac{\mathcal C}n+O(n^{-2})$. With $p=\sum_hv_he_{w_h}$
+# > and $q=\sum_hv_hA_1(w_h)\,e_{w_h}$
+# >
+# > <a id="eq-heads-affine"></a>
+# >
+# > $$\mathcal C=a_1\,\mathbb E\big[p^2-2tpq+q^2\big]+\sigma^2\,\mathbb Ep^2,\qquad\mathbb Ep^2\ge d+1.$$
+# >
+# > For no predictor that is linear in the labels, $n$ times the risk has a limit inferior below $\sigma^2(d+1)$. As $w_1$
+# > and $w_2$ tend to zero, $\mathcal C$ tends to $a_1d+\sigma^2(d+1)$ and the layer to the predictor
+# > $\bar y+\frac dn\sum_i(y_i-\bar y)\,x_i\cdot x_q$, which is linear attention on centered labels.
 #
-# For no predictor that is linear in the labels, $n$ times the risk has a limit inferior below $\sigma^2(d+1)$. As $w_1$ and $w_2$
-# tend to zero, $\mathcal C$ tends to $a_1d+\sigma^2(d+1)$ and the layer to the predictor
-# $\bar y+\frac dn\sum_i(y_i-\bar y)\,x_i\cdot x_q$, which is linear attention on centered labels.
-# :::
+# The error is exactly a sum of centered means over the heads, because the two equations leave no bias. This is the idea
+# of the [proof](certificates.ipynb#proofs-heads), which is in the appendix, as are all longer proofs of this page.
 #
-# The error is exactly a sum of centered means over the heads, because the two equations leave no bias. This is the idea of the
-# [proof](proofs-heads), which is in the appendix, as are all longer proofs of this page.
-#
-# A single head of value one reaches only $n^{-4/(d+3)}$, by {prf:ref}`the law of the window <thm-law>`. The next cell searches
-# for the two windows with the least $\mathcal C$, and compares $\mathcal C$ with $n$ times the exact risk of these heads.
+# A single head of value one reaches only $n^{-4/(d+3)}$, by [the law of the window](theorem2_scaling.ipynb#thm-law). The
+# next cell searches for the two windows with the least $\mathcal C$, and compares $\mathcal C$ with $n$ times the exact
+# risk of these heads.
 
 # %%
 angle, weight = np.polynomial.legendre.leggauss(100)
@@ -744,58 +741,61 @@ print(f"wide windows: {wide:.4f}; no linear predictor: {noise_std**2 * (dim + 1)
 # %% [markdown]
 # As a context grows, the best values and windows for affine functions therefore settle:
 #
-# :::{prf:proposition} two heads in longer contexts
-# :label: thm-heads-limit
-# :nonumber:
-# Let the class and $\sigma$ be as in the theorem, and let $v^0(w_1,w_2)$ be the values that solve the two equations. The best values of two heads
-# with the windows $w_1\ne w_2$ are $v^0+O(\frac1n)$, and their risk is $\frac{\mathcal C}n+O(n^{-2})$, both uniformly for $(w_1,w_2)$ in any
-# compact set $S$ without a point of the diagonal. So the best windows in $S$ tend to minimizers of $\mathcal C$ in $S$. If there is only one
-# minimizer, it lies in the interior and the Hessian of $\mathcal C$ is regular there, then the best windows in $S$ are within $O(\frac1n)$ of it,
-# and the best values within $O(\frac1n)$ of the $v^0$ there.
-# :::
+# <a id="thm-heads-limit"></a>
 #
-# The [proof](proofs-heads) gives the first-order term of the values. That the best windows among all pairs stay in such a set $S$
-# is what we see, and we have not proved it. The window of a single head grows without bound, like $n^{2/(d+3)}$.
+# > **Proposition** (two heads in longer contexts). Let the class and $\sigma$ be as in the theorem, and let
+# > $v^0(w_1,w_2)$ be the values that solve the two equations. The best values of two heads with the windows $w_1\ne w_2$
+# > are $v^0+O(\frac1n)$, and their risk is $\frac{\mathcal C}n+O(n^{-2})$, both uniformly for $(w_1,w_2)$ in any compact
+# > set $S$ without a point of the diagonal. So the best windows in $S$ tend to minimizers of $\mathcal C$ in $S$. If
+# > there is only one minimizer, it lies in the interior and the Hessian of $\mathcal C$ is regular there, then the best
+# > windows in $S$ are within $O(\frac1n)$ of it, and the best values within $O(\frac1n)$ of the $v^0$ there.
+#
+# The [proof](certificates.ipynb#proofs-heads) gives the first-order term of the values. That the best windows among all
+# pairs stay in such a set $S$ is what we see, and we have not proved it. The window of a single head grows without bound,
+# like $n^{2/(d+3)}$.
 #
 # Classes with more degrees keep some bias, and the window has to narrow as the context grows. Let
 #
+# <a id="eq-long-heads"></a>
+#
 # $$\begin{gathered}\hat p_\ell=\sum_hv_hA_\ell(w_h),\qquad\kappa(w,w')=\mathbb E[e_we_{w'}],\\
-#   \mathcal I_n(v,w)=\sum_\ell a_\ell(1-\hat p_\ell)^2+\frac{\sigma^2}n\sum_{h,k}v_hv_k\,\kappa(w_h,w_k)\end{gathered}$$ (eq-long-heads)
+#   \mathcal I_n(v,w)=\sum_\ell a_\ell(1-\hat p_\ell)^2+\frac{\sigma^2}n\sum_{h,k}v_hv_k\,\kappa(w_h,w_k)\end{gathered}$$
 #
 # be the *long-context risk*: the bias of an infinite context, plus the noise to first order in $\frac1n$. By a
-# {prf:ref}`lemma of the appendix <thm-heads-long>` the exact risk is $\mathcal I_n(v,w)\,(1+o(1))$ if the windows are narrow
-# and still hold many tokens.
+# [lemma of the appendix](certificates.ipynb#thm-heads-long) the exact risk is $\mathcal I_n(v,w)\,(1+o(1))$ if the
+# windows are narrow and still hold many tokens.
 #
-# For large $w$ the factor $A_\ell(w)$ is $1-\frac{\lambda_\ell}{2w}$ plus terms of higher order, where $\lambda_\ell=\ell(\ell+d-2)$ is the
-# eigenvalue of the Laplacian. One head therefore has the mean error $\frac1{2w}\Delta f$. Two heads with the windows $w$ and $\frac w2$ and
-# the values $2$ and $-1$ cancel this term. With $H$ heads one can cancel $H-1$ terms:
+# For large $w$ the factor $A_\ell(w)$ is $1-\frac{\lambda_\ell}{2w}$ plus terms of higher order, where
+# $\lambda_\ell=\ell(\ell+d-2)$ is the eigenvalue of the Laplacian. One head therefore has the mean error
+# $\frac1{2w}\Delta f$. Two heads with the windows $w$ and $\frac w2$ and the values $2$ and $-1$ cancel this term. With
+# $H$ heads one can cancel $H-1$ terms:
 #
-# :::{prf:theorem} heads on smooth functions
-# :label: thm-heads-rate
-# :nonumber:
-# Let $\sigma>0$ and $\sum_\ell a_\ell\lambda_\ell^{2H}<\infty$.
+# <a id="thm-heads-rate"></a>
 #
-# - (a) *What heads reach.* Let the windows be $w,\frac w2,\dots,\frac wH$ and the values $v_h=(-1)^{h-1}\binom Hh$. Let
-#   $\beta=(H!)^2\sum_\ell a_\ell\,c_H(\lambda_\ell)^2>0$ with a polynomial $c_H$ of degree $H$, among them $c_1=-\frac\lambda2$ and
-#   $c_2=\frac{\lambda(\lambda-2)}8$. As $w\to\infty$ and $w^{(d-1)/2}/n\to0$, the risk is
-#   $\big[\beta w^{-2H}+\frac{\sigma^2\kappa\nu}n\,w^{(d-1)/2}\big](1+o(1))$. Here
-#   $\nu=2^{(d-1)/2}\sum_{h,k}v_hv_k(h+k)^{-(d-1)/2}$. With the best $w$ the risk is of the order $n^{-4H/(d-1+4H)}$.
-# - (b) *What no heads pass.* Let $a_\ell>0$ for $H+1$ degrees of one parity. Then there is a $c>0$ such that
-#   $\mathcal I_n(v,w)\ge c\,n^{-4H/(d-1+4H)}$ for **all** real values, **all** real windows and all $n$. The exact risk has such a lower bound,
-#   for large $n$, among heads with $|w_h|\le K\,n^{2/(d-1+4H)}$ and $\sum_h|v_h|\le n^{2H/(d-1+4H)}$, for every $K$.
-# :::
+# > **Theorem** (heads on smooth functions). Let $\sigma>0$ and $\sum_\ell a_\ell\lambda_\ell^{2H}<\infty$.
+# >
+# > - (a) *What heads reach.* Let the windows be $w,\frac w2,\dots,\frac wH$ and the values $v_h=(-1)^{h-1}\binom Hh$. Let
+# >   $\beta=(H!)^2\sum_\ell a_\ell\,c_H(\lambda_\ell)^2>0$ with a polynomial $c_H$ of degree $H$, among them
+# >   $c_1=-\frac\lambda2$ and $c_2=\frac{\lambda(\lambda-2)}8$. As $w\to\infty$ and $w^{(d-1)/2}/n\to0$, the risk is
+# >   $\big[\beta w^{-2H}+\frac{\sigma^2\kappa\nu}n\,w^{(d-1)/2}\big](1+o(1))$. Here
+# >   $\nu=2^{(d-1)/2}\sum_{h,k}v_hv_k(h+k)^{-(d-1)/2}$. With the best $w$ the risk is of the order $n^{-4H/(d-1+4H)}$.
+# > - (b) *What no heads pass.* Let $a_\ell>0$ for $H+1$ degrees of one parity. Then there is a $c>0$ such that
+# >   $\mathcal I_n(v,w)\ge c\,n^{-4H/(d-1+4H)}$ for **all** real values, **all** real windows and all $n$. The exact risk
+# >   has such a lower bound, for large $n$, among heads with $|w_h|\le K\,n^{2/(d-1+4H)}$ and
+# >   $\sum_h|v_h|\le n^{2H/(d-1+4H)}$, for every $K$.
 #
-# The number $\beta$ is positive if the class has more than $H$ degrees, because $c_H$ has at most $H$ zeros. With fewer degrees
-# it can be zero. On affine functions in $d=3$ two such heads have $c_2(\lambda_1)=0$, and with the best $w$ a risk of the order
-# $\frac{\log n}n$.
+# The number $\beta$ is positive if the class has more than $H$ degrees, because $c_H$ has at most $H$ zeros. With fewer
+# degrees it can be zero. On affine functions in $d=3$ two such heads have $c_2(\lambda_1)=0$, and with the best $w$ a
+# risk of the order $\frac{\log n}n$.
 #
-# The [proof](proofs-heads) of (b) counts signs: for $n$ to help, the layer has to suppress harmonics of high degree, but a combination of
-# $H$ heads that does so at one high degree cannot reproduce $H+1$ low degrees well. There is a gap in (b). We do not exclude that in a finite context heads with still narrower windows, or with still larger values that
-# cancel each other, have a smaller risk. A class with at most $H$ degrees reaches $\frac1n$ by $H$ heads with positive windows, as in the
-# theorem on affine functions, because then the equations $\hat p_\ell=1$ can be solved.
-#
+# The [proof](certificates.ipynb#proofs-heads) of (b) counts signs: for $n$ to help, the layer has to suppress harmonics
+# of high degree, but a combination of $H$ heads that does so at one high degree cannot reproduce $H+1$ low degrees well.
+# There is a gap in (b). We do not exclude that in a finite context heads with still narrower windows, or with still
+# larger values that cancel each other, have a smaller risk. A class with at most $H$ degrees reaches $\frac1n$ by $H$
+# heads with positive windows, as in the theorem on affine functions, because then the equations $\hat p_\ell=1$ can be
+# solved.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 long = {"noise_std": noise_std, "n_values": (1e8, 1e10)}
 flat = {"windows": (4.0, 2.0), "n_values": (1e5, 1e6), "noise_std": noise_std}
 slopes = pd.concat(
@@ -813,39 +813,40 @@ judge(
 )
 
 # %% [markdown]
-# The cancellation is well known in statistics: subtracting a wider kernel makes a kernel of higher order {cite:p}`wand1995kernel`, and
-# Schucany and Sommers removed bias in this way in 1977. New, as far as we know, are the exact risk of such layers, the rate with
-# its constants, and the lower bound: for the long-context risk at all windows and values, and for the exact risk at bounded ones. That
-# several heads are better than one, and that trained heads have values of opposite sign, was known {cite:p}`he2025`.
+# The cancellation is well known in statistics: subtracting a wider kernel makes a kernel of higher order
+# ([Wand and Jones, 1995](cite:wand1995kernel)), and Schucany and Sommers removed bias in this way in 1977. New, as far as
+# we know, are the exact risk of such layers, the rate with its constants, and the lower bound: for the long-context risk
+# at all windows and values, and for the exact risk at bounded ones. That several heads are better than one, and that
+# trained heads have values of opposite sign, was known ([He et al., 2025](cite:he2025)).
 #
 # ## Kinks and jumps: the rate stays, the constant falls
 #
-# If functions have kinks or jumps, one head already has the best rate, because kriging has no better one, and more heads can
-# only improve the constant. How much is there to gain? Let $m=d-1$, and let the {term}`order` $\rho$ of the class be below
-# four. In long contexts heads with the windows $w/\alpha_h$ multiply harmonics of the degree $x\sqrt w$ by
+# If functions have kinks or jumps, one head already has the best rate, because kriging has no better one, and more heads
+# can only improve the constant. How much is there to gain? Let $m=d-1$, and let the [order](#term-order) $\rho$ of the
+# class be below four. In long contexts heads with the windows $w/\alpha_h$ multiply harmonics of the degree $x\sqrt w$ by
 #
 # $$\varphi(x)=\sum_hv_he^{-\alpha_hx^2/2},$$
 #
-# and kriging multiplies them by $\varphi_*(x)=1/(1+x^{m+\rho})$, in a suitable scale. So the question is how well a sum of Gaussians approximates $\varphi_*$. One Gaussian is a poor approximation if
-# $m+\rho$ is large, because $\varphi_*$ is then flat near zero. Gaussians with values of both signs can be as flat as one likes.
+# and kriging multiplies them by $\varphi_*(x)=1/(1+x^{m+\rho})$, in a suitable scale. So the question is how well a sum
+# of Gaussians approximates $\varphi_*$. One Gaussian is a poor approximation if $m+\rho$ is large, because $\varphi_*$ is
+# then flat near zero. Gaussians with values of both signs can be as flat as one likes.
 #
-# :::{prf:theorem} heads on rough functions
-# :label: thm-heads-rough
-# :nonumber:
-# Let $\sigma>0$, $0<\rho<4$ and $a_\ell/N_\ell\sim C\ell^{-(m+\rho)}$ with $C>0$, where $N_\ell$ is the number of harmonics of degree
-# $\ell$. Fix different $\alpha_1,\dots,\alpha_H>0$ and values with $\sum_hv_h=1$. As $n\to\infty$, the heads with the windows
-# $W/\alpha_h$, $W=(nC/\sigma^2)^{2/(m+\rho)}$, have a risk whose quotient by the risk of kriging tends to $J(\varphi)/J(\varphi_*)$, where
+# <a id="thm-heads-rough"></a>
 #
-# $$\begin{aligned}J(\varphi)&=\int_0^\infty(1-\varphi)^2x^{-1-\rho}dx+\int_0^\infty\varphi^2x^{m-1}dx\\
-#   &=J(\varphi_*)+\int_0^\infty(\varphi-\varphi_*)^2\,(x^{-1-\rho}+x^{m-1})\,dx\end{aligned}$$
+# > **Theorem** (heads on rough functions). Let $\sigma>0$, $0<\rho<4$ and $a_\ell/N_\ell\sim C\ell^{-(m+\rho)}$ with
+# > $C>0$, where $N_\ell$ is the number of harmonics of degree $\ell$. Fix different $\alpha_1,\dots,\alpha_H>0$ and
+# > values with $\sum_hv_h=1$. As $n\to\infty$, the heads with the windows $W/\alpha_h$, $W=(nC/\sigma^2)^{2/(m+\rho)}$,
+# > have a risk whose quotient by the risk of kriging tends to $J(\varphi)/J(\varphi_*)$, where
+# >
+# > $$\begin{aligned}J(\varphi)&=\int_0^\infty(1-\varphi)^2x^{-1-\rho}dx+\int_0^\infty\varphi^2x^{m-1}dx\\
+# >   &=J(\varphi_*)+\int_0^\infty(\varphi-\varphi_*)^2\,(x^{-1-\rho}+x^{m-1})\,dx\end{aligned}$$
+# >
+# > and $J(\varphi_*)=\frac\pi{m+\rho}\big/\sin\frac{\pi m}{m+\rho}$. The infimum of the limit over all $\alpha$ and $v$
+# > does not rise with the number of heads, and tends to one.
 #
-# and $J(\varphi_*)=\frac\pi{m+\rho}\big/\sin\frac{\pi m}{m+\rho}$. The infimum of the limit over all $\alpha$ and $v$ does not rise with the number
-# of heads, and tends to one.
-# :::
-#
-# The next cell searches for the best widths $\alpha_h$ of up to five heads. It prints by how many percent the limit of the risk
-# exceeds that of kriging, for a coast on the globe ($\rho=1$, $d=3$) and for functions with kinks in five dimensions
-# ($\rho=3$).
+# The next cell searches for the best widths $\alpha_h$ of up to five heads. It prints by how many percent the limit of
+# the risk exceeds that of kriging, for a coast on the globe ($\rho=1$, $d=3$) and for functions with kinks in five
+# dimensions ($\rho=3$).
 
 # %%
 settings = {"coast, d = 3": (1, 2), "kinks, d = 5": (3, 4)}
@@ -859,7 +860,7 @@ excess = pd.DataFrame(
 print("percent above kriging")
 print(excess.to_string(float_format="{:.4f}".format))
 
-# %%
+# %% figure={"alt": "Two panels with falling curves from one to zero against the degree. For the coast the curve of one head almost coincides with the dashed curve of kriging. For kinks in five dimensions kriging has a flat top and a steep fall. The curve of one head falls too early, and those of two and three heads come closer.", "name": "fig-filters"}
 x = np.linspace(0, 3.2, 300)
 figure, axes = plt.subplots(1, 2, figsize=(6.9, 3.0), sharey=True)
 for ax, (name, (order, m)) in zip(axes, settings.items(), strict=True):
@@ -875,27 +876,22 @@ axes[1].legend()
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-filters
-# :title: Heads as filters of harmonics
-# :alt: Two panels with falling curves from one to zero against the degree. For the coast the curve of one head almost coincides with the
-# dashed curve of kriging. For kinks in five dimensions kriging has a flat top and a steep fall. The curve of one head falls too early, and
-# those of two and three heads come closer.
+# **Heads as filters of harmonics.** By which factor the best heads multiply harmonics of a degree, in long contexts.
+# Dashed: kriging, the best linear predictor. For the coast one Gaussian is almost right. For kinks in five dimensions the
+# factor of kriging has a flat top, which heads of opposite sign reproduce.
 #
-# By which factor the best heads multiply harmonics of a degree, in long contexts. Dashed: kriging, the best linear predictor. For the
-# coast one Gaussian is almost right. For kinks in five dimensions the factor of kriging has a flat top, which heads of opposite sign
-# reproduce.
-# ```
+# For the coast one head is within one percent of kriging, and a second head is not worth having, whereas for kinks in
+# five dimensions one head is far above kriging and two heads come close. The card compares such limits with the exact
+# risk in a context of $10^{10}$ tokens. The card's heads have widths that differ by a factor of $1.5$ or more, which
+# costs them little.
 #
-# For the coast one head is within one percent of kriging, and a second head is not worth having, whereas for kinks in five
-# dimensions one head is far above kriging and two heads come close. The card compares such limits with the exact risk in a
-# context of $10^{10}$ tokens. The card's heads have widths that differ by a factor of $1.5$ or more, which costs them little.
-#
-# A class of even functions, or of odd ones, has harmonics of one parity only. Kriging then uses the tokens opposite the query as well,
-# which multiplies the limit for one head by $2^{\rho/(m+\rho)}$. Heads regain this factor if each is joined by a head at the antipode, with
-# the window $-w_h$: with half of the value each, up to the sign, the pair has the same bias and half of the noise. ReLU functions are of
-# this kind, up to their linear part, and this is why a third head helps them.
+# A class of even functions, or of odd ones, has harmonics of one parity only. Kriging then uses the tokens opposite the
+# query as well, which multiplies the limit for one head by $2^{\rho/(m+\rho)}$. Heads regain this factor if each is
+# joined by a head at the antipode, with the window $-w_h$: with half of the value each, up to the sign, the pair has the
+# same bias and half of the noise. ReLU functions are of this kind, up to their linear part, and this is why a third head
+# helps them.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 kinks = {"dim": 5, "order": 3, "n": 1e10, "noise_std": noise_std, "degrees": 3000}
 name = "d = {dim}, heads: {heads}"
 columns = {"value": "limit", "error": "error"}
@@ -910,20 +906,22 @@ judge(
 )
 
 # %% [markdown]
-# (heads-floor)=
+# <a id="heads-floor"></a>
+#
 # ## How far from the best there is
 #
-# No number of heads can be better than {term}`kriging`, the best predictor that is linear in the labels, because heads are linear
-# in the labels, too. Its risk $R_K$ lies between two formulas ({prf:ref}`theorem <thm-kriging-bounds>`):
+# No number of heads can be better than [kriging](#term-kriging), the best predictor that is linear in the labels, because
+# heads are linear in the labels, too. Its risk $R_K$ lies between two formulas
+# ([theorem](../book/proofs.md#thm-kriging-bounds)):
 #
 # $$\begin{gathered}S(n)\;\le\;R_K(n)\;\le\;\Big(1+\frac{k(1)}{\sigma^2}\Big)\,S(n+1),\\
 #   S(n)=\sum_\ell\frac{a_\ell}{1+n\,a_\ell/(N_\ell\sigma^2)}.\end{gathered}$$
 #
-# The lower one is the floor of {numref}`fig-heads`. For all classes of this book that are rotation invariant $R_K$ is
-# asymptotically equal to it. The card samples kriging and says where its risk lies between the floor, zero, and a sharper upper
-# bound, one.
+# The lower one is the floor of the figure [What a second head buys](#fig-heads). For all classes of this book that are
+# rotation invariant $R_K$ is asymptotically equal to it. The card samples kriging and says where its risk lies between
+# the floor, zero, and a sharper upper bound, one.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 tasks = [Affine(5), ReLU(5), PhasedCosine(5, 2.0), Sign(3)]
 sampled = {"noise_std": noise_std, "draws": draws, "n_values": [5, 20]}
 places = measurements.between(tasks, **sampled)
@@ -936,10 +934,11 @@ judge(
 )
 
 # %% [markdown]
-# **But kriging knows only the covariance of the class.** It does not know that a ReLU function has a single kink, so that $d+2$ numbers
-# determine it: a direction $q$, two slopes and a level. *Least squares on the class* looks for these numbers, and is not linear in the
-# labels. For a given $q$ the others are a linear regression. The next cell tries three directions in which the labels rise or bend,
-# and turns the best of them three times, by a linear regression on the derivatives of $f$.
+# **But kriging knows only the covariance of the class.** It does not know that a ReLU function has a single kink, so that
+# $d+2$ numbers determine it: a direction $q$, two slopes and a level. *Least squares on the class* looks for these
+# numbers, and is not linear in the labels. For a given $q$ the others are a linear regression. The next cell tries three
+# directions in which the labels rise or bend, and turns the best of them three times, by a linear regression on the
+# derivatives of $f$.
 
 
 # %%
@@ -973,9 +972,9 @@ def least_squares(x, y):
 
 
 # %% [markdown]
-# The next cell draws functions and measures the mean squared error of least squares at fresh points. From each error it subtracts
-# that of a linear regression on the derivatives at the true function with the same noise, and adds its mean, which is exactly
-# $(d+2)\,\sigma^2/n$. So the mean stays what it is, and most of the chance cancels.
+# The next cell draws functions and measures the mean squared error of least squares at fresh points. From each error it
+# subtracts that of a linear regression on the derivatives at the true function with the same noise, and adds its mean,
+# which is exactly $(d+2)\,\sigma^2/n$. So the mean stays what it is, and most of the chance cancels.
 
 
 # %%
@@ -1006,7 +1005,7 @@ fitted = pd.DataFrame(rows)
 print("risk over sigma^2 / n")
 print(fitted.round(2).to_string(index=False))
 
-# %%
+# %% figure={"alt": "Two panels of the risk times n over the noise variance, against the context length on logarithmic axes. Left, affine functions: the floor of linear predictors meets a horizontal line, and two heads run just above it, while one head rises. Right, ReLU functions: the curves of one head, two heads and the floor all rise, away from a horizontal line at which squares lie, which are least squares.", "name": "fig-bayes"}
 figure, axes = plt.subplots(1, 2, figsize=(6.9, 3.2), sharey=True)
 for ax, (name, part) in zip(axes, risks.groupby("task", sort=False), strict=True):
     unit = noise_std**2 / part.n
@@ -1024,40 +1023,34 @@ axes[0].legend(*ax.get_legend_handles_labels(), loc="upper left", fontsize=9)
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-bayes
-# :title: How far from the best there is
-# :alt: Two panels of the risk times n over the noise variance, against the context length on logarithmic axes. Left, affine
-# functions: the floor of linear predictors meets a horizontal line, and two heads run just above it, while one head rises. Right, ReLU
-# functions: the curves of one head, two heads and the floor all rise, away from a horizontal line at which squares lie, which are
-# least squares.
+# **How far from the best there is.** The risk in units of $\sigma^2/n$. The black line is the number of parameters of the
+# class, to which the best predictor there is tends. On affine functions (left) the best linear predictor reaches it, and
+# two heads come near. On ReLU functions (right) least squares reaches it, and every predictor that is linear in the
+# labels moves away from it as the context grows.
 #
-# The risk in units of $\sigma^2/n$. The black line is the number of parameters of the class, to which the best predictor there is
-# tends. On affine functions (left) the best linear predictor reaches it, and two heads come near. On ReLU functions (right) least
-# squares reaches it, and every predictor that is linear in the labels moves away from it as the context grows.
-# ```
+# The least risk that any predictor can have is the *Bayes risk*, and in the limit it is $\sigma^2/n$ for each parameter
+# of the class:
 #
-# The least risk that any predictor can have is the *Bayes risk*, and in the limit it is $\sigma^2/n$ for each parameter of the class:
+# <a id="thm-bayes"></a>
 #
-# :::{prf:theorem} the Bayes risk of parametric classes
-# :label: thm-bayes
-# :nonumber:
-# Let the noise be Gaussian with $\sigma>0$, let $d\ge2$, and let $R_{\rm Bayes}(n)$ be the least risk of all predictors, which know the
-# class, $\sigma$, the tokens and the labels. Let $p=d+1$ for affine functions, $p=d+2$ for ReLU functions and $p=d-1$ for the waves
-# $\cos(Lu\cdot x)$. Then $n\,R_{\rm Bayes}(n)/\sigma^2\to p$.
+# > **Theorem** (the Bayes risk of parametric classes). Let the noise be Gaussian with $\sigma>0$, let $d\ge2$, and let
+# > $R_{\rm Bayes}(n)$ be the least risk of all predictors, which know the class, $\sigma$, the tokens and the labels. Let
+# > $p=d+1$ for affine functions, $p=d+2$ for ReLU functions and $p=d-1$ for the waves $\cos(Lu\cdot x)$. Then
+# > $n\,R_{\rm Bayes}(n)/\sigma^2\to p$.
+# >
+# > Hence the risk of every predictor that is linear in the labels, divided by the Bayes risk, is at least
+# > $c\,n^{(d-1)/(d+2)}$ with a $c>0$ for ReLU functions, and at least $c\,(\log n/\log\log n)^{d-1}$ for waves. For
+# > affine functions the quotient of kriging tends to one.
 #
-# Hence the risk of every predictor that is linear in the labels, divided by the Bayes risk, is at least $c\,n^{(d-1)/(d+2)}$ with a
-# $c>0$ for ReLU functions, and at least $c\,(\log n/\log\log n)^{d-1}$ for waves. For affine functions the quotient of kriging tends
-# to one.
-# :::
-#
-# The [proof](proof-bayes) is in the appendix. So on ReLU functions every predictor that is linear in the labels, every number of softmax
-# heads included, loses a factor of the order $n^{(d-1)/(d+2)}$, while on affine functions kriging loses nothing in the limit. With $d=5$
-# and $n=20{,}000$ one head has {judged}`P1.H.bayes | d = 5, n = 20000, one head | .0f` times the risk of least squares on the class, and
-# the floor is about {judged}`P1.H.bayes | d = 5, n = 20000, floor | .1f` times this risk. The card divides the risk of
-# one head, and the floor, by the sampled risk of least squares, which is not below the Bayes risk. In its control the context is too short
-# for the limit.
+# The [proof](../book/proofs.md#proof-bayes) is in the appendix. So on ReLU functions every predictor that is linear in
+# the labels, every number of softmax heads included, loses a factor of the order $n^{(d-1)/(d+2)}$, while on affine
+# functions kriging loses nothing in the limit. With $d=5$ and $n=20{,}000$ one head has
+# [23](<judged:P1.H.bayes|d = 5, n = 20000, one head|.0f>) times the risk of least squares on the class, and the floor is
+# about [8.6](<judged:P1.H.bayes|d = 5, n = 20000, floor|.1f>) times this risk. The card divides the risk of one head, and
+# the floor, by the sampled risk of least squares, which is not below the Bayes risk. In its control the context is too
+# short for the limit.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 shown = fitted.melt(
     ["d", "n", "parameters", "least squares", "standard error"],
     ["one head", "floor"],
@@ -1081,36 +1074,40 @@ judge(
 )
 
 # %% [markdown]
-# **The worst function and the average one.** Statistics usually asks for the *worst* function of a given smoothness. On a sphere of the
-# dimension $d-1$ no predictor has a better rate than $n^{-2/(d+1)}$ for the worst $L$-Lipschitz function, or than $n^{-4/(d+3)}$ for the
-# worst function with bounded second derivatives {cite:p}`stone1982`. The dimension that counts is that of the surface on which the
-# tokens lie {cite:p}`bickel2007`. One head has both rates, with $w\propto n^{2/(d+1)}$ and $w\propto n^{2/(d+3)}$, and in the worst case
-# little is gained by not being linear in the labels {cite:p}`fan1997`. A *prior* changes this. A random ReLU function is bent only in a
-# narrow strip, so that the best window for the average function narrows like $w\propto n^{2/(d+2)}$, more slowly than for the worst
-# one. Its risk $n^{-3/(d+2)}$ is the best that is linear in the labels, but far from the prior's own rate, $n^{-1}$. None of the
-# exponents that Theorem 3 of the talk prints is a minimax rate: $-\frac2{d+2}$ is what the window for the average function costs on the
-# worst one, while the minimax rate has $-\frac2{d+1}$.
+# **The worst function and the average one.** Statistics usually asks for the *worst* function of a given smoothness. On a
+# sphere of the dimension $d-1$ no predictor has a better rate than $n^{-2/(d+1)}$ for the worst $L$-Lipschitz function,
+# or than $n^{-4/(d+3)}$ for the worst function with bounded second derivatives ([Stone, 1982](cite:stone1982)). The
+# dimension that counts is that of the surface on which the tokens lie ([Bickel and Li, 2007](cite:bickel2007)). One head
+# has both rates, with $w\propto n^{2/(d+1)}$ and $w\propto n^{2/(d+3)}$, and in the worst case little is gained by not
+# being linear in the labels ([Fan et al., 1997](cite:fan1997)). A *prior* changes this. A random ReLU function is bent
+# only in a narrow strip, so that the best window for the average function narrows like $w\propto n^{2/(d+2)}$, more
+# slowly than for the worst one. Its risk $n^{-3/(d+2)}$ is the best that is linear in the labels, but far from the
+# prior's own rate, $n^{-1}$. None of the exponents that Theorem 3 of the talk prints is a minimax rate: $-\frac2{d+2}$ is
+# what the window for the average function costs on the worst one, while the minimax rate has $-\frac2{d+1}$.
 #
-# **What a population loss leaves out.** All risks here are means over infinitely many functions. A model that is pretrained on finitely
-# many of them may do better by remembering these. For linear regression {cite:t}`raventos2023` find a number of pretraining tasks below
-# which a transformer does so, and above which it predicts like ridge regression, on tasks that it has never seen as well. How many
-# functions it takes to find a layer's $w$ is a question that this book does not answer. Whole transformers come near the Bayes
-# predictor: on linear functions they predict about as well as least squares {cite:p}`garg2022`, and {cite:t}`panwar2024` find the same on
-# further families where it can be computed. One layer of softmax attention cannot, on ReLU functions in long contexts.
+# **What a population loss leaves out.** All risks here are means over infinitely many functions. A model that is
+# pretrained on finitely many of them may do better by remembering these. For linear regression
+# [Raventós et al. (2023)](cite:raventos2023) find a number of pretraining tasks below which a transformer does so, and
+# above which it predicts like ridge regression, on tasks that it has never seen as well. How many functions it takes to
+# find a layer's $w$ is a question that this book does not answer. Whole transformers come near the Bayes predictor: on
+# linear functions they predict about as well as least squares ([Garg et al., 2022](cite:garg2022)), and
+# [Panwar et al. (2024)](cite:panwar2024) find the same on further families where it can be computed. One layer of softmax
+# attention cannot, on ReLU functions in long contexts.
 
 # %% [markdown]
 # ## What softmax weights lack are signs
 #
-# One softmax head has positive weights. Is its distance from kriging due to the Gaussian shape of its window, or to the sign?
-# In long contexts, for smooth functions, the best positive weights that depend on the distance alone are those of Epanechnikov, which in
-# one dimension is a classical result {cite:p}`epanechnikov1969,wand1995kernel`, and even against them softmax loses less than a factor
-# of $e^2/4$ in every dimension. Against weights of both signs it can lose any factor ([the theorem](proofs-heads)).
+# One softmax head has positive weights. Is its distance from kriging due to the Gaussian shape of its window, or to the
+# sign? In long contexts, for smooth functions, the best positive weights that depend on the distance alone are those of
+# Epanechnikov, which in one dimension is a classical result ([Epanechnikov, 1969](cite:epanechnikov1969);
+# [Wand and Jones, 1995](cite:wand1995kernel)), and even against them softmax loses less than a factor of $e^2/4$ in every
+# dimension. Against weights of both signs it can lose any factor ([the theorem](certificates.ipynb#proofs-heads)).
 #
-# So one softmax head has no negative weights, and a head that is subtracted supplies them. Where softmax has nearly nothing to gain,
-# as for jumps on the globe, the best second head need not even be negative.
+# So one softmax head has no negative weights, and a head that is subtracted supplies them. Where softmax has nearly
+# nothing to gain, as for jumps on the globe, the best second head need not even be negative.
 #
-# ```{admonition} What is assumed, and what we test
-# :class: dropdown
+# <details><summary>What is assumed, and what we test</summary>
+#
 # | assumption | here |
 # |---|---|
 # | each head has $M_h=w_hI$ and a number as its value | assumed for exact risks; the trained layers have free matrices |
@@ -1118,24 +1115,27 @@ judge(
 # | tokens uniform on the sphere, class rotation invariant | as assumed |
 # | windows found by search | the risk at these windows is exact; a better pair of windows may exist |
 #
-# The tolerances of the cards P1.H.rate and P1.H.derivative were set after a first run, and so were the number of functions of P1.H.bayes
-# and the dimension of its control.
-# ```
+# The tolerances of the cards P1.H.rate and P1.H.derivative were set after a first run, and so were the number of
+# functions of P1.H.bayes and the dimension of its control.
+#
+# </details>
 #
 # ## What this does not say
 #
-# - The least risks are least *among isotropic heads*. That heads $M_h=w_hI$ are best among all matrices is proved for one head only
-#   ({prf:ref}`form of the minimizer <thm-form>`). For two heads of positive values it is false, as the turned heads above show.
+# - The least risks are least *among isotropic heads*. That heads $M_h=w_hI$ are best among all matrices is proved for one
+#   head only ([form of the minimizer](certificates.ipynb#thm-form)). For two heads of positive values it is false, as the
+#   turned heads above show.
 # - The search can miss better windows, so that the risks of two and three heads are upper bounds of the least ones.
 # - Values here are numbers. With value matrices, several layers or an MLP a layer can do more. Two layers are in
-#   [](/notebooks/beyond.ipynb).
+#   [Beyond one layer, beyond regression](beyond.ipynb).
 #
 # ## To remember
 #
-# Subtracting is what counts: a wide window with a negative lobe averages over many labels and does not blur. Two heads can make the lobe in three
-# ways, and one head with its derivative in $w$ does it, too. For smooth functions each further head allows a better rate. For kinks the heads close
-# the gap to the best predictor that is linear in the labels, and for coasts there is hardly a gap to close. In longer contexts affine functions ask
-# for new values and ReLU functions for new windows.
+# Subtracting is what counts: a wide window with a negative lobe averages over many labels and does not blur. Two heads
+# can make the lobe in three ways, and one head with its derivative in $w$ does it, too. For smooth functions each further
+# head allows a better rate. For kinks the heads close the gap to the best predictor that is linear in the labels, and for
+# coasts there is hardly a gap to close. In longer contexts affine functions ask for new values and ReLU functions for new
+# windows.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 notebook.footer()

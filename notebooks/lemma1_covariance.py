@@ -12,23 +12,14 @@
 # *Suppose the inputs vary much more in some directions than in others. Which matrix should an attention layer learn
 # then?*
 #
-# **Short answer.** Let the tokens be $x=\Sigma^{1/2}u$ with $u$ uniform on the unit sphere, so that they lie on an ellipsoid.
-# Suppose that the random functions are rotation invariant *as functions of the whitened token* $u$, and that two values of one
-# function are more correlated at closer $u$. Then for two or more examples the best matrix is $M=w^*\Sigma^{-1}$, where $w^*$
-# is the best $w$ on the sphere. The slide with this lemma does not name its conditions, so that its statement
-# {judged}`P1.L1.form | verdict`. Trained
-# layers end near $w^*\Sigma^{-1}$ {judged}`P1.L1.trained`. If the functions are instead rotation invariant as functions of $x$
-# itself, the layers that we trained end at another matrix, whose window is narrower along the long axes than $\Sigma^{-1}$
-# makes it.
-
-# %% tags=["remove-cell"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    from IPython import get_ipython
-
-    url = "git+https://github.com/OWNER/icl-book"
-    get_ipython().run_line_magic("pip", f"install -q {url} {url}#subdirectory=book")
+# **Short answer.** Let the tokens be $x=\Sigma^{1/2}u$ with $u$ uniform on the unit sphere, so that they lie on an
+# ellipsoid. Suppose that the random functions are rotation invariant *as functions of the whitened token* $u$, and that
+# two values of one function are more correlated at closer $u$. Then for two or more examples the best matrix is
+# $M=w^*\Sigma^{-1}$, where $w^*$ is the best $w$ on the sphere. The slide with this lemma does not name its conditions,
+# so that its statement [depends on the reading](judged:P1.L1.form). Trained
+# layers end near $w^*\Sigma^{-1}$ ([established](judged:P1.L1.trained)). If the functions are instead rotation invariant
+# as functions of $x$ itself, the layers that we trained end at another matrix, whose window is narrower along the long
+# axes than $\Sigma^{-1}$ makes it.
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dim = 3  # dimension d of the covariates
@@ -41,7 +32,7 @@ steps = 600  # Adam steps
 batch_size = 128  # fresh contexts a step
 learning_rate = 0.15  # Adam's initial step size for round tokens, falling to zero
 
-# %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -62,7 +53,7 @@ from icl_book.measurements import losses_of_matrices, medians
 notebook.setup(globals())
 device = notebook.device()
 
-# %% tags=["hide-input"]
+# %% figure={"alt": "Tokens on a circle and twice on an ellipse, with discs for the attention weights. On the circle, and on the ellipse with the lemma's matrix, the weight lies on the same tokens on both sides of the query. With a multiple of the identity the weight goes to tokens between the query and the end of the long axis.", "name": "fig-ellipse"} jupyter={"source_hidden": true} tags=["hide-input"]
 theta = np.deg2rad(np.arange(-180, 180, 15))
 circle, ellipse = np.array([1.0, 1.0]), np.array([2.0, 1.0])
 settings = {
@@ -83,43 +74,37 @@ for ax, (title, (stretching, entry)) in zip(axes, settings.items(), strict=True)
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-ellipse
-# :title: Circle and ellipse: weights
-# :alt: Tokens on a circle and twice on an ellipse, with discs for the attention weights. On the circle, and on
-# the ellipse with the lemma's matrix, the weight lies on the same tokens on both sides of the query. With a multiple of
-# the identity the weight goes to tokens between the query and the end of the long axis.
-#
-# Attention weights (areas of the discs) for a query at $60°$ (the filled point), with $w=10$. On the ellipse the matrix
-# $w\,\Sigma^{-1}$ gives each token the weight that it has on the circle, whereas the matrix $\frac w2I$, which has the same
-# determinant, moves weight towards the end of the long axis.
-# ```
+# **Circle and ellipse: weights.** Attention weights (areas of the discs) for a query at $60°$ (the filled point), with
+# $w=10$. On the ellipse the matrix $w\,\Sigma^{-1}$ gives each token the weight that it has on the circle, whereas the
+# matrix $\frac w2I$, which has the same determinant, moves weight towards the end of the long axis.
 #
 # ## In plain words
 #
-# On a stretched cloud of tokens an attention layer should measure distances in units of the cloud's own axes. It compares a
-# token $x$ with the query $x_q$ by the score $x^\top Mx_q$. If $M$ is a multiple of the identity, this score is large for long
-# tokens, even if they are not close to the query. Let $\Sigma$ be the covariance of the cloud, up to a factor. The length
-# $\sqrt{x^\top\Sigma^{-1}x}$ is measured in units of the cloud's axes, so that all tokens of an ellipsoid are equally long.
+# On a stretched cloud of tokens an attention layer should measure distances in units of the cloud's own axes. It compares
+# a token $x$ with the query $x_q$ by the score $x^\top Mx_q$. If $M$ is a multiple of the identity, this score is large
+# for long tokens, even if they are not close to the query. Let $\Sigma$ be the covariance of the cloud, up to a factor.
+# The length $\sqrt{x^\top\Sigma^{-1}x}$ is measured in units of the cloud's axes, so that all tokens of an ellipsoid are
+# equally long.
 #
-# The matrix $\Sigma^{-1}$ is right if, in these units, the functions change equally fast in all directions. If they do so in
-# the *original* units instead, a function changes more from end to end of a long axis than from end to end of a short axis. The
-# {term}`window` should then be narrower along a long axis than $\Sigma^{-1}$ makes it. (A larger entry of $M$ means a narrower
-# window.)
+# The matrix $\Sigma^{-1}$ is right if, in these units, the functions change equally fast in all directions. If they do so
+# in the *original* units instead, a function changes more from end to end of a long axis than from end to end of a short
+# axis. The [window](#term-window) should then be narrower along a long axis than $\Sigma^{-1}$ makes it. (A larger entry
+# of $M$ means a narrower window.)
 #
 # ## Experiment 1: trained units on ellipsoids
 #
-# We draw random ellipsoids and train {term}`units <unit>` on them from $M=0$. The class `Projected` consists of the functions
-# $f(x)=g(\Sigma^{-1/2}x)$ with a rotation-invariant random $g$, which change equally fast in all directions of the whitened
-# token $u=\Sigma^{-1/2}x$.
+# We draw random ellipsoids and train [units](#term-unit) on them from $M=0$. The class `Projected` consists of the
+# functions $f(x)=g(\Sigma^{-1/2}x)$ with a rotation-invariant random $g$, which change equally fast in all directions of
+# the whitened token $u=\Sigma^{-1/2}x$.
 #
 # For each axis of $\Sigma$, with the unit vector $a$, we multiply the entry $a^\top Ma$ of the trained $M$ by the axis's
-# eigenvalue of $\Sigma$. All axes give the same product if $M$ is a multiple of $\Sigma^{-1}$. The next cell subtracts the
-# product of the shortest axis from that of the longest, and divides by the mean product. If this *difference* is positive, the
-# window is narrower along the long axes than the lemma says.
+# eigenvalue of $\Sigma$. All axes give the same product if $M$ is a multiple of $\Sigma^{-1}$. The next cell subtracts
+# the product of the shortest axis from that of the longest, and divides by the mean product. If this *difference* is
+# positive, the window is narrower along the long axes than the lemma says.
 #
 # To try $d=7$, replace the first line of the next cell by `d = 7`. The printed medians of the difference should again
 # be near zero. At $d=3$ the median for affine functions on the first ellipsoid is
-# {judged}`P1.L1.trained | affine, $\Sigma_1$ | .2f`.
+# [0.00](<judged:P1.L1.trained|affine, $\Sigma_1$|.2f>).
 
 # %%
 d = dim  # or 7, for example
@@ -167,7 +152,7 @@ differences = lemma1.whitened_differences(entries)
 shown = medians(differences, "difference", by=["task", "covariance"])
 shown.style.format(precision=3).hide()
 
-# %%
+# %% figure={"alt": "Entries of trained matrices against the entries that the lemma claims, for affine and ReLU functions and several covariances. All points lie on the diagonal.", "name": "fig-covariance"}
 middle = medians(entries, "entry", by=["task", "covariance", "lemma"])
 labels = (r"entry of $w^*\Sigma^{-1}$", "entry of the trained M")
 panels = plots.panels(middle, "task", labels, height=2.9)
@@ -181,27 +166,24 @@ for ax in panels.values():
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-covariance
-# :title: Training undoes the covariance
-# :alt: Entries of trained matrices against the entries that the lemma claims, for affine and ReLU functions and several
-# covariances. All points lie on the diagonal.
+# **Training undoes the covariance.** Entries of the trained $M$ along the axes of $\Sigma$, against the entries of
+# $w^*\Sigma^{-1}$ with the exact $w^*$ of the sphere. Points are medians over the seeds, bars are confidence intervals of
+# these medians, and nothing is fitted. The points should lie on the line.
 #
-# Entries of the trained $M$ along the axes of $\Sigma$, against the entries of $w^*\Sigma^{-1}$ with the exact $w^*$ of the
-# sphere. Points are medians over the seeds, bars are confidence intervals of these medians, and nothing is fitted. The points
-# should lie on the line.
-# ```
-#
-# The cells take about five seconds on two cores. The card below allows differences from $-0.1$ to $0.1$. Its control consists
-# of the units of the next cell, which are trained on the functions of Experiment 2, and whose difference must be positive.
+# The cells take about five seconds on two cores. The card below allows differences from $-0.1$ to $0.1$. Its control
+# consists of the units of the next cell, which are trained on the functions of Experiment 2, and whose difference must be
+# positive.
 #
 # **Exercise 1.** In the cell of Experiment 1 replace `Projected(task, np.linalg.inv(root))` by `task`. Do the points of
 # the figure stay on the line?
 #
-# ```{admonition} Solution
-# :class: dropdown
-# No. The functions now change equally fast in all directions of $x$. As functions of $u$ they change faster along the long
-# axes, so the window narrows there, and the trained entry divided by the lemma's entry is largest on the longest axis.
-# ```
+# <details><summary>Solution</summary>
+#
+# No. The functions now change equally fast in all directions of $x$. As functions of $u$ they change faster along the
+# long axes, so the window narrows there, and the trained entry divided by the lemma's entry is largest on the longest
+# axis.
+#
+# </details>
 
 # %%
 stretch = np.diag(2.0 ** np.linspace(1, -1, d))  # a root of Sigma
@@ -209,7 +191,7 @@ original = lipschitz / np.sqrt((np.diag(stretch) ** 2).mean())  # the same varia
 in_space = {"affine": Affine(d, original), "ReLU": ReLU(d, original)}
 other_symmetry = trained_entries(in_space, np.eye(d), np.diag(stretch))
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 broken = sampled_cases(
     lemma1.whitened_differences(other_symmetry),
     "difference",
@@ -224,31 +206,28 @@ judge("P1.L1.trained", unbroken, broken)
 # %% [markdown]
 # ## As printed, and what is true
 #
-# The lemma is true for many classes if its symmetry conditions are about the whitened tokens, but trained units contradict it
-# if these conditions are about the tokens themselves.
+# The lemma is true for many classes if its symmetry conditions are about the whitened tokens, but trained units
+# contradict it if these conditions are about the tokens themselves.
 #
-# :::{prf:theorem} ITA slides, Lemma 1
-# :label: thm-lemma-one
-# :nonumber:
-# Under natural symmetry conditions, $x_i\sim\Sigma^{1/2}U^d\ \forall i$ implies $M^*=w_{KQ}\Sigma^{-1}$ for any
-# $M^*\in\arg\min\mathcal L$, for some $w_{KQ}\ge0$.
-# :::
+# <a id="thm-lemma-one"></a>
+#
+# > **Lemma 1** (ITA slides, as printed). Under natural symmetry conditions, $x_i\sim\Sigma^{1/2}U^d\ \forall i$ implies
+# > $M^*=w_{KQ}\Sigma^{-1}$ for any $M^*\in\arg\min\mathcal L$, for some $w_{KQ}\ge0$.
 #
 # Here $U^d$ is the uniform law on the unit sphere. The slides do not say which symmetry is meant, while a machine-written
-# summary of the paper speaks of rotation-invariant function distributions. After the lemma the slides take $\Sigma=I$ without
-# loss of generality.
+# summary of the paper speaks of rotation-invariant function distributions. After the lemma the slides take $\Sigma=I$
+# without loss of generality.
 #
-# ```{admonition} What is true
-# :class: tip
-# - Let $g(u)=f(\Sigma^{1/2}u)$ be the function *of the whitened token*. Suppose that the law of $g$ is rotation
-#   invariant, and that two values of one function $g$ are more correlated at closer points, as in the
-#   {prf:ref}`theorem on form <thm-form>`. Let $n\ge2$. Then every minimizer is $w\Sigma^{-1}$, where $wI$ is a
-#   minimizer on the sphere. This is how we read the lemma.
-# - Suppose that the law of $f$ itself is rotation invariant. Then the units that we trained end at another matrix, whose
-#   window is narrower along the long axes than $w\Sigma^{-1}$ makes it.
-# - In the first case some minimizer has $w\ge0$. For even functions the sign of $w$ is not determined, because $-M$ has the
-#   same risk as $M$.
-# ```
+# > **What is true.**
+# >
+# > - Let $g(u)=f(\Sigma^{1/2}u)$ be the function *of the whitened token*. Suppose that the law of $g$ is rotation
+# >   invariant, and that two values of one function $g$ are more correlated at closer points, as in the
+# >   [theorem on form](certificates.ipynb#thm-form). Let $n\ge2$. Then every minimizer is $w\Sigma^{-1}$, where $wI$ is a
+# >   minimizer on the sphere. This is how we read the lemma.
+# > - Suppose that the law of $f$ itself is rotation invariant. Then the units that we trained end at another matrix,
+# >   whose window is narrower along the long axes than $w\Sigma^{-1}$ makes it.
+# > - In the first case some minimizer has $w\ge0$. For even functions the sign of $w$ is not determined, because $-M$ has
+# >   the same risk as $M$.
 #
 # ## By hand: an ellipse
 #
@@ -260,10 +239,13 @@ judge("P1.L1.trained", unbroken, broken)
 #
 # As on the circle, the score depends on $\theta-\theta_q$ alone. For any ellipsoid put $x=\Sigma^{1/2}u$. Then
 #
-# $$x^\top Mx_q=u^\top\big(\Sigma^{1/2}M\Sigma^{1/2}\big)u_q. $$ (eq-whitened)
+# <a id="eq-whitened"></a>
 #
-# So the {term}`unit` $M$ on the ellipsoid makes the predictions of the unit $N=\Sigma^{1/2}M\Sigma^{1/2}$ on the sphere. If the
-# best $N$ is $w^*I$, the best $M$ is $w^*\Sigma^{-1}$, and the lemma thus follows from its case $\Sigma=I$.
+# $$x^\top Mx_q=u^\top\big(\Sigma^{1/2}M\Sigma^{1/2}\big)u_q. $$
+#
+# So the [unit](#term-unit) $M$ on the ellipsoid makes the predictions of the unit $N=\Sigma^{1/2}M\Sigma^{1/2}$ on the
+# sphere. If the best $N$ is $w^*I$, the best $M$ is $w^*\Sigma^{-1}$, and the lemma thus follows from its case
+# $\Sigma=I$.
 #
 # The next cell computes one prediction on the circle and one on the ellipse, with the same labels:
 
@@ -277,7 +259,7 @@ on_circle = softmax_attention(u, y, u[0], np.log(4) * torch.eye(2).double())
 on_ellipse = softmax_attention(u * lengths, y, u[0] * lengths, M)
 print(f"prediction on the circle {on_circle:.6f}   on the ellipse {on_ellipse:.6f}")
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 gaps = pd.DataFrame(
     {
         "length": length,
@@ -307,14 +289,15 @@ judge(
 #
 # **Exercise 2.** Let $\Sigma$ be singular, with one axis of length zero. Which part of $M$ is not determined?
 #
-# ```{admonition} Solution
-# :class: dropdown
-# Write $M$ in coordinates along the axes of $\Sigma$. Every entry in the row or the column of the missing axis is free, because
-# tokens have no component along this axis, so that these entries enter no score.
-# ```
+# <details><summary>Solution</summary>
 #
-# ```{admonition} What is assumed, and what we test
-# :class: dropdown
+# Write $M$ in coordinates along the axes of $\Sigma$. Every entry in the row or the column of the missing axis is free,
+# because tokens have no component along this axis, so that these entries enter no score.
+#
+# </details>
+#
+# <details><summary>What is assumed, and what we test</summary>
+#
 # | assumption | here |
 # |---|---|
 # | tokens $\Sigma^{1/2}u$, $u\sim U(S^{d-1})$ | as assumed: random axes, lengths between $\frac12$ and $2$ |
@@ -322,22 +305,23 @@ judge(
 # | minimizer of the population loss | proved among all matrices for $n\ge2$ and the classes of the theorem on form; trained units are compared with it |
 # | some $w\ge0$ | tested by the exact risk, for even classes and others |
 #
-# Units are trained from $M=0$ by Adam with Gaussian label noise. The step size is proportional to $\|\Sigma^{-1}\|$, because
-# the entries of $M$ have to grow in this proportion: with one step size for all, units on the flattest ellipsoids did not
-# converge. With ten seeds the card P1.L1.trained was undecided, so we use more.
-# ```
+# Units are trained from $M=0$ by Adam with Gaussian label noise. The step size is proportional to $\|\Sigma^{-1}\|$,
+# because the entries of $M$ have to grow in this proportion: with one step size for all, units on the flattest ellipsoids
+# did not converge. With ten seeds the card P1.L1.trained was undecided, so we use more.
+#
+# </details>
 
 # %% [markdown]
 # ## Experiment 2: isotropic in the other coordinates
 #
 # We train on affine and on ReLU functions of $x=\Sigma^{1/2}u$ itself. As a function of $u$, the affine function
 # $\ell\,q\cdot x+b=\ell\,(\Sigma^{1/2}q)\cdot u+b$ varies more along the long axes. Let $\lambda_i$ be the eigenvalue of
-# $\Sigma$ for axis $i$, and $L$ the Lipschitz constant of the class in $x$. Since the Lipschitz constant in $u$ along axis $i$
-# is $L\sqrt{\lambda_i}$, long axes need a narrower window than the lemma gives them. The lemma's entry
-# $w/\lambda_i$ falls as $\lambda_i$ grows. Since a larger entry of $M$ means a narrower window, the entry $M_{ii}$ should fall
-# more slowly.
+# $\Sigma$ for axis $i$, and $L$ the Lipschitz constant of the class in $x$. Since the Lipschitz constant in $u$ along
+# axis $i$ is $L\sqrt{\lambda_i}$, long axes need a narrower window than the lemma gives them. The lemma's entry
+# $w/\lambda_i$ falls as $\lambda_i$ grows. Since a larger entry of $M$ means a narrower window, the entry $M_{ii}$ should
+# fall more slowly.
 
-# %% tags=["hide-input"]
+# %% figure={"alt": "Log-log plot of the diagonal entries of trained matrices against the eigenvalues of Sigma. The points fall with the eigenvalue, but less steeply than the line of slope minus one.", "name": "fig-counterexample"} jupyter={"source_hidden": true} tags=["hide-input"]
 along = medians(other_symmetry, "entry", by=["task", "eigenvalue"])
 figure, ax = plt.subplots(figsize=(7.6, 3.4))
 plots.points(ax, along, "eigenvalue", "median", "task", label="{}, trained")
@@ -354,22 +338,16 @@ ax.legend()
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-counterexample
-# :title: Functions invariant in x
-# :alt: Log-log plot of the diagonal entries of trained matrices against the eigenvalues of Sigma. The points fall with
-# the eigenvalue, but less steeply than the line of slope minus one.
+# **Functions invariant in x.** Diagonal entries of the trained $M$ against the eigenvalues of $\Sigma$, for functions
+# that are rotation invariant in $x$. Points are medians over the seeds, and bars are confidence intervals of these
+# medians. The points fall less steeply than the line, whose slope $-1$ is that of Lemma 1.
 #
-# Diagonal entries of the trained $M$ against the eigenvalues of $\Sigma$, for functions that are rotation invariant in $x$.
-# Points are medians over the seeds, and bars are confidence intervals of these medians. The points fall less steeply than the
-# line, whose slope $-1$ is that of Lemma 1.
-# ```
+# **Exercise 3.** Tokens have the covariance $\Sigma$, and you can draw functions from a class. Find out, without
+# training, whether the class is rotation invariant in $u$ or in $x$. Try both classes of ReLU functions of this page.
+# (Compare $\mathbb E(f(x)-f(-x))^2$ at the end points $x$ of the axes of the cloud.)
 #
-# **Exercise 3.** Tokens have the covariance $\Sigma$, and you can draw functions from a class. Find out, without training,
-# whether the class is rotation invariant in $u$ or in $x$. Try both classes of ReLU functions of this page. (Compare
-# $\mathbb E(f(x)-f(-x))^2$ at the end points $x$ of the axes of the cloud.)
+# <details><summary>Solution</summary>
 #
-# :::{admonition} Solution
-# :class: dropdown
 # ```python
 # ends = torch.from_numpy(np.concatenate([stretch, -stretch]))  # of all axes
 # whitened = Projected(ReLU(d, lipschitz), np.linalg.inv(stretch))
@@ -377,28 +355,30 @@ plt.show()
 #     f = task.sample(stream(0, "tasks"), 10_000)(ends.expand(10_000, -1, -1))
 #     print(((f[:, :d] - f[:, d:]) ** 2).mean(dim=0))
 # ```
-# For the functions of Experiment 1, $\mathbb E(f(x)-f(-x))^2$ is the same on all axes, whereas for those of Experiment 2 it is
-# proportional to the eigenvalue of the axis.
-# :::
+# For the functions of Experiment 1, $\mathbb E(f(x)-f(-x))^2$ is the same on all axes, whereas for those of Experiment 2
+# it is proportional to the eigenvalue of the axis.
+#
+# </details>
 #
 # **Exercise 4.** In the cell that defines `stretch`, write `stretch = np.diag([4.0, 1.0, 0.25])` (with `d = 3`). Do
-# the points of {numref}`fig-counterexample` still fall with the same slope?
+# the points of the figure [Functions invariant in x](#fig-counterexample) still fall with the same slope?
 #
-# ```{admonition} Solution
-# :class: dropdown
-# Not exactly. The window adapts to the Lipschitz constant along each axis, but how strongly it adapts depends on the number of
-# tokens in the window. The points therefore do not lie on one power law.
-# ```
+# <details><summary>Solution</summary>
+#
+# Not exactly. The window adapts to the Lipschitz constant along each axis, but how strongly it adapts depends on the
+# number of tokens in the window. The points therefore do not lie on one power law.
+#
+# </details>
 #
 # ## The lemma, proved
 #
 # Suppose that the class is rotation invariant in the whitened token $u$, and that two values of one function are more
-# correlated at closer $u$. Let $n\ge2$. Then no matrix has a smaller risk than the best multiple of $\Sigma^{-1}$, for any
-# noise. This is proved for $\Sigma=I$ in [](/notebooks/certificates.ipynb), and by {eq}`eq-whitened` it then holds on every
-# ellipsoid. The card compares the best multiple with four other matrices, and in its second reading the functions are rotation
-# invariant in $x$.
+# correlated at closer $u$. Let $n\ge2$. Then no matrix has a smaller risk than the best multiple of $\Sigma^{-1}$, for
+# any noise. This is proved for $\Sigma=I$ in [Proofs and certificates](certificates.ipynb), and by
+# [the change of variables](#eq-whitened) it then holds on every ellipsoid. The card compares the best multiple with four
+# other matrices, and in its second reading the functions are rotation invariant in $x$.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 others = [
     losses_of_matrices(task, n=context_length, noise_std=noise_std).assign(task=name)
     for name, task in on_sphere.items()
@@ -417,12 +397,14 @@ judge(
 # %% [markdown]
 # ## The sign of w
 #
-# For even functions, $f(-x)=f(x)$, the matrices $w^*I$ and $-w^*I$ have the same risk. To see this, replace the query $x_q$ by
-# $-x_q$. Its label and the law of the tokens stay the same, while every score $x_i^\top Mx_q$ changes its sign, as if $M$ were
-# replaced by $-M$. Therefore $\mathcal L(-M)=\mathcal L(M)$. A layer with $-w^*I$ attends to the tokens *opposite* the query.
+# For even functions, $f(-x)=f(x)$, the matrices $w^*I$ and $-w^*I$ have the same risk. To see this, replace the query
+# $x_q$ by $-x_q$. Its label and the law of the tokens stay the same, while every score $x_i^\top Mx_q$ changes its sign,
+# as if $M$ were replaced by $-M$. Therefore $\mathcal L(-M)=\mathcal L(M)$. A layer with $-w^*I$ attends to the tokens
+# *opposite* the query.
 #
-# As printed, the lemma says that every minimizer has $w\ge0$. The card asks whether some minimizer has $w\ge0$, and in its
-# second reading whether every minimizer does. The next cell prints the exact risk at $-w^*$ divided by the exact risk at $w^*$:
+# As printed, the lemma says that every minimizer has $w\ge0$. The card asks whether some minimizer has $w\ge0$, and in
+# its second reading whether every minimizer does. The next cell prints the exact risk at $-w^*$ divided by the exact risk
+# at $w^*$:
 
 # %%
 signs = []
@@ -438,15 +420,15 @@ for name, task in {
     print(f"{name}: risk at -w* / risk at w* = {ratio:.9f}")
     signs.append({"task": name, "value": ratio, "error": error})
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 judge("P1.L1.sign", pd.DataFrame(signs), error="error", name="{task}")
 
 # %% [markdown]
 # ## To remember
 #
 # The matrix $\Sigma^{-1}$ turns the ellipsoid of the tokens into a sphere. Its best multiple is the best matrix if the
-# functions are rotation invariant on this sphere and two values of one function are more correlated at closer points. If the
-# functions change faster along one axis, a narrower window along this axis is better.
+# functions are rotation invariant on this sphere and two values of one function are more correlated at closer points. If
+# the functions change faster along one axis, a narrower window along this axis is better.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 notebook.footer()

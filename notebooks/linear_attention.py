@@ -11,22 +11,14 @@
 #
 # *Theory often studies attention without the softmax. What is lost?*
 #
-# **Short answer.** Linear attention takes the scores $x_i^\top Mx_q$ themselves as weights, so it cannot learn the nonlinear
-# part of a function. Its error never falls below the mean square of this part, whereas that of softmax attention keeps falling
-# as the context grows. The abstract says that linear attention cannot replicate the adaptivity of softmax
-# {judged}`P1.LA.fails`. On linear functions, however, linear attention **wins**: at $d=5$, $n=10^5$ and $\sigma=0.3$ its error
-# is {judged}`P1.LA.wins | linear, d = 5, n = 1e5, $\sigma$ = 0.3 | .2g` times the error of softmax attention. Two properties of
-# softmax matter. Because the exponential grows faster than every power, the window can be as narrow as needed, and because the
-# weights sum to one, the window can follow the Lipschitz constant of the functions.
-
-# %% tags=["remove-cell"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    from IPython import get_ipython
-
-    url = "git+https://github.com/OWNER/icl-book"
-    get_ipython().run_line_magic("pip", f"install -q {url} {url}#subdirectory=book")
+# **Short answer.** Linear attention takes the scores $x_i^\top Mx_q$ themselves as weights, so it cannot learn the
+# nonlinear part of a function. Its error never falls below the mean square of this part, whereas that of softmax
+# attention keeps falling as the context grows. The abstract says that linear attention cannot replicate the adaptivity of
+# softmax ([depends on the reading](judged:P1.LA.fails)). On linear functions, however, linear attention **wins**: at
+# $d=5$, $n=10^5$ and $\sigma=0.3$ its error is [0.017](<judged:P1.LA.wins|linear, d = 5, n = 1e5, $\sigma$ = 0.3|.2g>)
+# times the error of softmax attention. Two properties of softmax matter. Because the exponential grows faster than every
+# power, the window can be as narrow as needed, and because the weights sum to one, the window can follow the Lipschitz
+# constant of the functions.
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dims = [2, 3, 5, 8]  # dimensions d of the exact results
@@ -41,7 +33,7 @@ lipschitz_values = [1.0, 2.0, 4.0, 8.0]  # constants L, other activations
 test_contexts = 1500  # token sets on which sigmoid and ReLU weights are sampled
 shifts = [0.0, 5.0, 20.0]  # shifts b of the sigmoid's scores
 
-# %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -65,22 +57,24 @@ notebook.setup(globals(), lipschitz_values=2)
 # %% [markdown]
 # ## In plain words
 #
-# Much of the theory of in-context learning is about linear attention: on linear functions the best layer makes one preconditioned step of
-# gradient descent {cite:p}`ahn2023`, and gradient flow finds it {cite:p}`zhang2024trained`.
+# Much of the theory of in-context learning is about linear attention: on linear functions the best layer makes one
+# preconditioned step of gradient descent ([Ahn et al., 2023](cite:ahn2023)), and gradient flow finds it
+# ([Zhang et al., 2024](cite:zhang2024trained)).
 #
-# The output of linear attention is a linear function of the query, however long the context is, so that an intercept, a kink or
-# a curve of the true function stays as error. A token on the far side of the sphere has a negative score and therefore a
-# *negative* weight, which is right for linear functions, but wrong for constants and all other even functions.
+# The output of linear attention is a linear function of the query, however long the context is, so that an intercept, a
+# kink or a curve of the true function stays as error. A token on the far side of the sphere has a negative score and
+# therefore a *negative* weight, which is right for linear functions, but wrong for constants and all other even
+# functions.
 #
-# The error of softmax attention can fall to zero, because its {term}`window` can shrink. For a linear function, however, the
-# tokens on the far side carry information that a narrow window hardly uses.
+# The error of softmax attention can fall to zero, because its [window](#term-window) can shrink. For a linear function,
+# however, the tokens on the far side carry information that a narrow window hardly uses.
 #
 # ## The experiment: the least risks of both
 #
-# Each {term}`unit` has one free number: the {term}`window parameter` $w$ for softmax attention, and the factor $m$ in $M=mI$
-# for linear attention. The next cell computes the least {term}`risk <population risk>` of each unit over this number, and the
-# *floor*, a bound below which the risk of linear attention never falls. To try $d=7$, replace the first line of the next cell
-# by `dims = [7]`.
+# Each [unit](#term-unit) has one free number: the [window parameter](#term-window-parameter) $w$ for softmax attention,
+# and the factor $m$ in $M=mI$ for linear attention. The next cell computes the least [risk](#term-population-risk) of
+# each unit over this number, and the *floor*, a bound below which the risk of linear attention never falls. To try $d=7$,
+# replace the first line of the next cell by `dims = [7]`.
 
 # %%
 dims = list(dims)  # or [7], for example
@@ -136,7 +130,7 @@ def sampled_risk(name, n):
 short_lengths = [n for n in n_values if n <= 100]
 kriging = pd.DataFrame(sampled_risk(name, n) for name in field for n in short_lengths)
 
-# %%
+# %% figure={"alt": "Four log-log panels. On purely linear functions linear attention lies below softmax attention at every context length. On affine, ReLU and cosine functions linear attention is flat while softmax attention falls. The Bayes-linear points lie below both curves.", "name": "fig-rivals"}
 figure, axes = plt.subplots(2, 2, figsize=(6.9, 4.8), sharex=True, layout="constrained")
 for ax, name in zip(axes.flat, field, strict=True):
     part = risks[(risks.task == name) & (risks.dim == d_show)]
@@ -152,28 +146,21 @@ plots.label_lines(axes[0, 1])
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-rivals
-# :title: Softmax beside linear attention
-# :alt: Four log-log panels. On purely linear functions linear attention lies below softmax attention at every context
-# length. On affine, ReLU and cosine functions linear attention is flat while softmax attention falls. The Bayes-linear
-# points lie below both curves.
+# **Softmax beside linear attention.** Least risk against the context length, for four [classes](#term-class) of
+# functions. Solid: softmax attention at its best $w$, exact. Dashed: linear attention at its best $m$, exact. The points
+# (Bayes-linear) are sampled and show [kriging](#term-kriging), the best predictor that is linear in the labels.
 #
-# Least risk against the context length, for four {term}`classes <class>` of functions. Solid: softmax attention at its best
-# $w$, exact. Dashed: linear attention at its best $m$, exact. The points (Bayes-linear) are sampled and show {term}`kriging`,
-# the best predictor that is linear in the labels.
-# ```
-#
-# The cells take about ten seconds on two cores. Kriging takes the best weights for every arrangement of the tokens, so neither
-# attention layer can have a smaller risk. In long contexts linear attention has the smaller risk of the two layers on linear
-# functions, and softmax attention on all other classes that we try. For linear functions and $n=10^5$, the next cell prints the
-# risk of linear attention divided by that of softmax attention. At $d=5$ expect
-# {judged}`P1.LA.wins | linear, d = 5, n = 1e5, $\sigma$ = 0.3 | .2g`.
+# The cells take about ten seconds on two cores. Kriging takes the best weights for every arrangement of the tokens, so
+# neither attention layer can have a smaller risk. In long contexts linear attention has the smaller risk of the two
+# layers on linear functions, and softmax attention on all other classes that we try. For linear functions and $n=10^5$,
+# the next cell prints the risk of linear attention divided by that of softmax attention. At $d=5$ expect
+# [0.017](<judged:P1.LA.wins|linear, d = 5, n = 1e5, $\sigma$ = 0.3|.2g>).
 
 # %%
 for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
     print(f"d = {row.dim}: linear over softmax {row.linear / row.softmax:.2g}")
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 last = risks[risks.n == 10**5]
 last = last.assign(value=last.linear / last.softmax)
 last["error"] = last.error * last.value
@@ -195,33 +182,34 @@ judge(
 # > we show that this adaptivity relies crucially on the softmax activation and thus cannot be replicated by the linear
 # > activation often studied in prior theoretical analyses (abstract)
 #
-# None of our sources has a theorem on linear attention. Like the literature that the slides cite, we let it take the scores
-# themselves as weights:
+# None of our sources has a theorem on linear attention. Like the literature that the slides cite, we let it take the
+# scores themselves as weights:
 #
-# $$h(x_q)=\frac1n\sum_{i=1}^ny_i\,x_i^\top Mx_q .$$ (eq-linear)
+# <a id="eq-linear"></a>
 #
-# Let $k(t)=\sum_\ell a_\ell P_\ell(t)$ be the {term}`covariance` of the class in {term}`Gegenbauer polynomials`, with
-# $t=x\cdot x'$ and $P_\ell(1)=1$. The *power* of a function is its mean square. The class has the power $k(1)=\mathbb Ef(x)^2$, of
-# which $a_1$ belongs to the part of $f$ that is linear in $x$.
+# $$h(x_q)=\frac1n\sum_{i=1}^ny_i\,x_i^\top Mx_q .$$
 #
-# :::{admonition} What is true: the floor of linear attention
-# :class: tip
-# For every $M$, $n$ and $\sigma$ the risk is at least the power of the nonlinear part:
-# $\;\mathbb E(h-f(x_q))^2\ge k(1)-a_1$. For a rotation-invariant class the matrix $mI$ is a best $M$, with
+# Let $k(t)=\sum_\ell a_\ell P_\ell(t)$ be the [covariance](#term-covariance) of the class in
+# [Gegenbauer polynomials](#term-gegenbauer-polynomials), with $t=x\cdot x'$ and $P_\ell(1)=1$. The *power* of a function
+# is its mean square. The class has the power $k(1)=\mathbb Ef(x)^2$, of which $a_1$ belongs to the part of $f$ that is
+# linear in $x$.
 #
-# $$m=\frac{a_1/d}{\frac{k(1)+\sigma^2}{nd}+\big(1-\frac1n\big)\frac{a_1}{d^2}},\qquad
-#   \mathbb E(h-f(x_q))^2=k(1)-\frac{a_1}dm .$$
-# :::
+# > **What is true: the floor of linear attention.** For every $M$, $n$ and $\sigma$ the risk is at least the power of the
+# > nonlinear part: $\;\mathbb E(h-f(x_q))^2\ge k(1)-a_1$. For a rotation-invariant class the matrix $mI$ is a best $M$,
+# > with
+# >
+# > $$m=\frac{a_1/d}{\frac{k(1)+\sigma^2}{nd}+\big(1-\frac1n\big)\frac{a_1}{d^2}},\qquad
+# >   \mathbb E(h-f(x_q))^2=k(1)-\frac{a_1}dm .$$
 #
-# :::{admonition} Proof
-# :class: dropdown
-# *Floor.* Split $f$ into its linear part $f_1$ and the rest $g$. Given $f$ and the context, $x_q$ is uniform on the sphere. As
-# a function of $x_q$, the difference $h-f_1$ is linear, so it is orthogonal to $g$, and the risk is therefore at least
-# $\mathbb Eg(x_q)^2=k(1)-a_1$.
+# <details><summary>Proof</summary>
+#
+# *Floor.* Split $f$ into its linear part $f_1$ and the rest $g$. Given $f$ and the context, $x_q$ is uniform on the
+# sphere. As a function of $x_q$, the difference $h-f_1$ is linear, so it is orthogonal to $g$, and the risk is therefore
+# at least $\mathbb Eg(x_q)^2=k(1)-a_1$.
 #
 # *Form.* The risk is a convex quadratic function of $M$. It depends on the class only through $k(x\cdot x')$, so $M$ and
-# $R^\top MR$ have the same risk for every orthogonal matrix $R$. Since the mean of $R^\top MR$ over all $R$ is a multiple of
-# $I$, this multiple has by convexity at most the risk of $M$.
+# $R^\top MR$ have the same risk for every orthogonal matrix $R$. Since the mean of $R^\top MR$ over all $R$ is a multiple
+# of $I$, this multiple has by convexity at most the risk of $M$.
 #
 # *Constants.* Let $M=mI$ and $t_i=x_i\cdot x_q$. The polynomial $P_1(t)=t$ is orthogonal to all other $P_\ell$, and
 # $\mathbb E\,P_1(t)^2=\frac1d$. The mixed term is therefore
@@ -230,42 +218,44 @@ judge(
 #
 # The square term is $\mathbb Eh^2=\frac{m^2}{n^2}\sum_{i,j}\mathbb E\,y_iy_jt_it_j$. Its $n$ terms with $i=j$ are
 # $(k(1)+\sigma^2)/d$ each, and its $n(n-1)$ terms with $i\ne j$ are $\mathbb E\,k(x_i\cdot x_j)\,t_it_j$. Since, by the
-# addition theorem, the mean of $P_\ell(x_i\cdot x_j)$ over rotations of $x_i$ about $x_q$ is $P_\ell(t_i)P_\ell(t_j)$, each
-# term with $i\ne j$ is $\sum_\ell a_\ell(\mathbb E\,tP_\ell(t))^2=a_1/d^2$. Together
+# addition theorem, the mean of $P_\ell(x_i\cdot x_j)$ over rotations of $x_i$ about $x_q$ is $P_\ell(t_i)P_\ell(t_j)$,
+# each term with $i\ne j$ is $\sum_\ell a_\ell(\mathbb E\,tP_\ell(t))^2=a_1/d^2$. Together
 #
 # $$\mathbb E(h-f)^2=k(1)-2m\frac{a_1}d+m^2\Big[\frac{k(1)+\sigma^2}{nd}+\Big(1-\frac1n\Big)\frac{a_1}{d^2}\Big],$$
 #
 # which is least at the stated $m$. $\square$
-# :::
+#
+# </details>
 #
 # ## By hand: one token
 #
-# With one token in two dimensions, linear attention misses half of the power of a linear function. Let $f(x)=q\cdot x$ with a
-# random unit vector $q$, without noise, so that $k(1)=a_1=\frac12$. The formula gives $m=\frac{1/4}{1/4}=1$ and the risk
-# $\frac12-\frac14=\frac14$.
+# With one token in two dimensions, linear attention misses half of the power of a linear function. Let $f(x)=q\cdot x$
+# with a random unit vector $q$, without noise, so that $k(1)=a_1=\frac12$. The formula gives $m=\frac{1/4}{1/4}=1$ and
+# the risk $\frac12-\frac14=\frac14$.
 #
 # A direct computation agrees. For $m=1$ the prediction is $h(x_q)=(q\cdot x_1)(x_1\cdot x_q)$, so that linear attention
-# replaces $q$ by its projection onto $x_1$. On average the projection loses half of the squared length of $q$, and the risk is
-# half of $k(1)$.
+# replaces $q$ by its projection onto $x_1$. On average the projection loses half of the squared length of $q$, and the
+# risk is half of $k(1)$.
 
 # %%
 by_hand = linear_optimum(Linear(dim=2), n=1, noise_std=0.0)
 print(f"m = {by_hand.m:.3f}   risk = {by_hand.risk:.3f}   floor = {by_hand.floor:.3f}")
 
 # %% [markdown]
-# **Exercise 1.** Add an intercept to {eq}`eq-linear`, so that the prediction is $h(x_q)+\frac1n\sum_iy_i$. What is the
-# floor of the ReLU class then?
+# **Exercise 1.** Add an intercept to [the prediction of linear attention](#eq-linear), so that the prediction is
+# $h(x_q)+\frac1n\sum_iy_i$. What is the floor of the ReLU class then?
 #
-# ```{admonition} Solution
-# :class: dropdown
+# <details><summary>Solution</summary>
+#
 # The prediction is now affine in $x_q$, and the mean of the labels estimates the constant part of $f$, so the floor is
 # $\sum_{\ell\ge2}a_\ell$. Let $\ell_1$ and $\ell_2$ be the slopes of a ReLU function on both sides of its kink, and
-# $t=q\cdot x$. The part that is not affine is $\frac12(\ell_1+\ell_2)(|t|-\mathbb E|t|)$, where the first factor has the mean
-# square $L^2/6$. Hence the floor is $\frac{L^2}{6}\big(\frac1d-(\mathbb E|t|)^2\big)$.
-# ```
+# $t=q\cdot x$. The part that is not affine is $\frac12(\ell_1+\ell_2)(|t|-\mathbb E|t|)$, where the first factor has the
+# mean square $L^2/6$. Hence the floor is $\frac{L^2}{6}\big(\frac1d-(\mathbb E|t|)^2\big)$.
 #
-# ```{admonition} What is assumed, and what we test
-# :class: dropdown
+# </details>
+#
+# <details><summary>What is assumed, and what we test</summary>
+#
 # | assumption | here |
 # |---|---|
 # | tokens uniform on the sphere, class rotation invariant | as assumed |
@@ -273,14 +263,15 @@ print(f"m = {by_hand.m:.3f}   risk = {by_hand.risk:.3f}   floor = {by_hand.floor
 # | $M$ any matrix | proved for every matrix |
 #
 # The rule of the card P1.LA.fails was written after we had seen the numbers.
-# ```
+#
+# </details>
 #
 # ## What linear attention sees
 #
-# The next card divides the least risk of linear attention by the least risk of softmax attention. On the nonlinear classes this
-# ratio grows like a power of $n$, even if linear attention is spared the constant part of the functions.
+# The next card divides the least risk of linear attention by the least risk of softmax attention. On the nonlinear
+# classes this ratio grows like a power of $n$, even if linear attention is spared the constant part of the functions.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 setting = {"lipschitz": lipschitz, "noise_std": noise_std}
 nonlinear = {"tasks": ["ReLU", "quadratic", "cosine"], "dims": dims}
 spared = linear_attention.growth(**nonlinear, **setting, intercept=False)
@@ -304,7 +295,7 @@ judge(
 
 # %% [markdown]
 # The last reading of the card is about linear functions $f(x)=a^\top B^\top x$, where $B$ has $k$ orthonormal columns.
-# As in [Theorem 4](/notebooks/theorem4_low_rank.ipynb), $B^\top x$ is uniform on the sphere $S^{k-1}$. With
+# As in [Theorem 4](theorem4_low_rank.ipynb), $B^\top x$ is uniform on the sphere $S^{k-1}$. With
 # $M=mBB^\top$ both linear and softmax attention predict as if $B^\top x$ were the input.
 #
 # ## A nearest-neighbors predictor?
@@ -313,7 +304,7 @@ judge(
 # tasks". A softmax unit with $M=wI$ and $w>0$ is such a predictor in one sense: it predicts a mean of labels in which
 # nearer examples weigh more.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 rng = stream(0, "monte carlo")
 x = rng.standard_normal((draws, context_length + 1, d_show))
 x = x / np.linalg.norm(x, axis=-1, keepdims=True)
@@ -338,10 +329,10 @@ judge(
 )
 
 # %% [markdown]
-# While a softmax unit gives every token some weight, a nearest-neighbor mean gives weight only to the $k$ nearest tokens. The
-# next cell divides the least risk of softmax attention, at its best $w$, by the risk of the nearest-neighbor mean with the best
-# $k$, for affine functions. With ten tokens the quotient is below one in every dimension of the table, so softmax attention has
-# the smaller risk. In long contexts the quotient approaches a constant that depends on $d$ alone.
+# While a softmax unit gives every token some weight, a nearest-neighbor mean gives weight only to the $k$ nearest tokens.
+# The next cell divides the least risk of softmax attention, at its best $w$, by the risk of the nearest-neighbor mean
+# with the best $k$, for affine functions. With ten tokens the quotient is below one in every dimension of the table, so
+# softmax attention has the smaller risk. In long contexts the quotient approaches a constant that depends on $d$ alone.
 
 # %%
 quotients = pd.DataFrame(
@@ -355,29 +346,30 @@ quotients["limit"] = [linear_attention.price_of_softmax(dim) for dim in more_dim
 print(quotients.round(3).to_string())
 
 # %% [markdown]
-# :::{prf:theorem} softmax against the nearest neighbors
-# :label: thm-neighbors
-# :nonumber:
-# Take the setting of {prf:ref}`the law of the window <thm-law>` with $\rho=4$, that is, for smooth functions. Put $m=d-1$,
-# and let $V_m=\pi^{m/2}/\Gamma(\frac m2+1)$ be the volume of the unit ball of $\mathbb R^m$. As $n\to\infty$, the least risk of
-# softmax attention divided by the least risk of the mean over the $k$ nearest tokens tends to
+# <a id="thm-neighbors"></a>
 #
-# $$\Big[(m+2)^{2m}\,\big(V_m(4\pi)^{-m/2}\big)^4\Big]^{\frac1{m+4}}.$$
+# > **Theorem** (softmax against the nearest neighbors). Take the setting of
+# > [the law of the window](theorem2_scaling.ipynb#thm-law) with $\rho=4$, that is, for smooth functions. Put $m=d-1$, and
+# > let $V_m=\pi^{m/2}/\Gamma(\frac m2+1)$ be the volume of the unit ball of $\mathbb R^m$. As $n\to\infty$, the least
+# > risk of softmax attention divided by the least risk of the mean over the $k$ nearest tokens tends to
+# >
+# > $$\Big[(m+2)^{2m}\,\big(V_m(4\pi)^{-m/2}\big)^4\Big]^{\frac1{m+4}}.$$
+# >
+# > This limit is below one for $d=2$, one for $d=3$ and below $e^2/4$ in every dimension, and it tends to $e^2/4$ as
+# > $d\to\infty$.
 #
-# This limit is below one for $d=2$, one for $d=3$ and below $e^2/4$ in every dimension, and it tends to $e^2/4$ as $d\to\infty$.
-# :::
+# The theorem is the classical comparison of a Gaussian kernel with a uniform one
+# ([Epanechnikov, 1969](cite:epanechnikov1969); [Wand and Jones, 1995](cite:wand1995kernel)), because near the query the
+# sphere is nearly flat. In two dimensions softmax attention wins even in the longest contexts, in three dimensions both
+# have the same risk to leading order, and in more dimensions the smooth edge of the softmax weights costs less than a
+# factor $e^2/4$. Attention with a hard edge exists, too: sparse attention corresponds to kernels of bounded support
+# ([Santos et al., 2026](cite:santos2026)).
 #
-# The theorem is the classical comparison of a Gaussian kernel with a uniform one {cite:p}`epanechnikov1969,wand1995kernel`,
-# because near the query the sphere is nearly flat. In two dimensions softmax attention wins even in the longest contexts, in
-# three dimensions both have the same risk to leading order, and in more dimensions the smooth edge of the softmax weights costs
-# less than a factor $e^2/4$. Attention with a hard edge exists, too: sparse attention corresponds to kernels of bounded support
-# {cite:p}`santos2026`.
-#
-# The [proof](proof-neighbors) is in the appendix. The card compares exact quotients with the limit in contexts that are so long
-# that the law gives $w^*=10^3$ and $w^*=10^5$. From the first of them to the second, the distance from the limit falls by a
-# factor of about $100$.
+# The [proof](certificates.ipynb#proof-neighbors) is in the appendix. The card compares exact quotients with the limit in
+# contexts that are so long that the law gives $w^*=10^3$ and $w^*=10^5$. From the first of them to the second, the
+# distance from the limit falls by a factor of about $100$.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 long = linear_attention.long_neighbors(
     tasks=["affine", "quadratic"],
     dims=more_dims,
@@ -396,13 +388,14 @@ judge(
 # %% [markdown]
 # ## Where linear attention wins
 #
-# On linear functions the risk of linear attention falls like $1/n$, but that of softmax attention only like $n^{-4/(d+3)}$ for
-# $d\ge2$. The reason is that softmax attention can only average labels over a window, whereas linear attention fits a linear
-# function by one step of gradient descent.
+# On linear functions the risk of linear attention falls like $1/n$, but that of softmax attention only like
+# $n^{-4/(d+3)}$ for $d\ge2$. The reason is that softmax attention can only average labels over a window, whereas linear
+# attention fits a linear function by one step of gradient descent.
 #
-# A small intercept removes this advantage. Add to each linear function a random intercept, uniform on $[-\beta L,\beta L]$,
-# where $\beta=1$ gives the affine class. Softmax attention keeps its risk, since its weights sum to one, while the risk of
-# linear attention grows by about $\beta^2L^2/3$. The next cell prints the $\beta$ at which both risks are equal for $n=10^5$:
+# A small intercept removes this advantage. Add to each linear function a random intercept, uniform on
+# $[-\beta L,\beta L]$, where $\beta=1$ gives the affine class. Softmax attention keeps its risk, since its weights sum to
+# one, while the risk of linear attention grows by about $\beta^2L^2/3$. The next cell prints the $\beta$ at which both
+# risks are equal for $n=10^5$:
 
 # %%
 for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
@@ -413,8 +406,8 @@ for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
 # **Exercise 2.** What does linear attention do on the quadratic functions $L(q\cdot x)^2$ of `icl.tasks.Quadratic`?
 # Print the best $m$, the risk and the floor at $n=10$ and $n=1000$. Explain these numbers.
 #
-# :::{admonition} Solution
-# :class: dropdown
+# <details><summary>Solution</summary>
+#
 # ```python
 # from icl.tasks import Quadratic
 #
@@ -422,54 +415,54 @@ for row in risks[(risks.task == "linear") & (risks.n == 10**5)].itertuples():
 #     best = linear_optimum(Quadratic(dim=5), n, noise_std=0.3)
 #     print(n, best.m, round(float(best.risk), 4), round(float(best.floor), 4))
 # ```
-# A quadratic form is even and has no linear part, so $a_1=0$ and the best $m$ is zero. Linear attention then predicts zero at
-# every context length, and its risk is the power of the class, which is also the floor.
-# :::
+# A quadratic form is even and has no linear part, so $a_1=0$ and the best $m$ is zero. Linear attention then predicts
+# zero at every context length, and its risk is the power of the class, which is also the floor.
+#
+# </details>
 #
 # ## Other activations
 #
-# A machine-written summary of the paper asks whether the window adapts "for other activation functions besides softmax, such as
-# sigmoid or tanh activations". We compare five. Let $M=wI$ and $t_i=x_i\cdot x_q$. An activation $\varphi$ gives two
-# predictors, of which the first normalizes its weights, and the second has a learned factor $c$, the *gain*:
+# A machine-written summary of the paper asks whether the window adapts "for other activation functions besides softmax,
+# such as sigmoid or tanh activations". We compare five. Let $M=wI$ and $t_i=x_i\cdot x_q$. An activation $\varphi$ gives
+# two predictors, of which the first normalizes its weights, and the second has a learned factor $c$, the *gain*:
 #
 # $$\hat f=\frac{\sum_i\varphi(wt_i)\,y_i}{\sum_j\varphi(wt_j)}\ \text{(normalized)},\quad\;
 #   \hat f=\frac cn\sum_i\varphi(wt_i)\,y_i\ \text{(not normalized)}.$$
 #
 # *By hand.* Let $w=4$, and take three tokens with $t=1$, $\frac12$ and $-1$. Softmax gives the first token the share
-# $e^4/(e^4+e^2+e^{-4})$ of the weight, which is about seven eighths. The normalized sigmoid $s(u)=1/(1+e^{-u})$ gives it about
-# one half, since $s(4)$ and $s(2)$ are both close to one. At $w=40$ softmax gives the first token nearly all the weight, and
-# the sigmoid still one half.
+# $e^4/(e^4+e^2+e^{-4})$ of the weight, which is about seven eighths. The normalized sigmoid $s(u)=1/(1+e^{-u})$ gives it
+# about one half, since $s(4)$ and $s(2)$ are both close to one. At $w=40$ softmax gives the first token nearly all the
+# weight, and the sigmoid still one half.
 #
-# :::{prf:theorem} A window shrinks for rapidly varying activations
-# :nonumber:
-# Let $\varphi\ge0$ be nondecreasing, with $\varphi(s)>0$ for $s>0$. Let the $t_i$ be distinct, with $t_1>0$ the
-# largest.
+# > **Theorem** (A window shrinks for rapidly varying activations). Let $\varphi\ge0$ be nondecreasing, with
+# > $\varphi(s)>0$ for $s>0$. Let the $t_i$ be distinct, with $t_1>0$ the largest.
+# >
+# > 1. Suppose that $\varphi(\lambda s)/\varphi(s)\to0$ as $s\to\infty$, for every $0<\lambda<1$. (Such a $\varphi$ grows
+# >   faster than every power.) Then the normalized weight of the nearest token tends to one as $w\to\infty$.
+# > 2. Let $0\le\rho<\infty$, and suppose instead that $\varphi(\lambda s)/\varphi(s)\to\lambda^\rho$ for every
+# >   $0<\lambda<1$. Then the weights of the tokens with $t_i>0$ become proportional to $t_i^\rho$ as $w\to\infty$.
 #
-# 1. Suppose that $\varphi(\lambda s)/\varphi(s)\to0$ as $s\to\infty$, for every $0<\lambda<1$. (Such a $\varphi$ grows
-#   faster than every power.) Then the normalized weight of the nearest token tends to one as $w\to\infty$.
-# 2. Let $0\le\rho<\infty$, and suppose instead that $\varphi(\lambda s)/\varphi(s)\to\lambda^\rho$ for every
-#   $0<\lambda<1$. Then the weights of the tokens with $t_i>0$ become proportional to $t_i^\rho$ as $w\to\infty$.
-# :::
+# <details><summary>Proof</summary>
 #
-# :::{admonition} Proof
-# :class: dropdown
-# Let $t_i<t_1$. Token $i$ has $\varphi(wt_i)/\varphi(wt_1)$ times the weight of token 1. If $t_i>0$, put $\lambda=t_i/t_1$, so
-# that $\varphi(wt_i)=\varphi(\lambda wt_1)$. The quotient then tends to zero in part 1, and to $(t_i/t_1)^\rho$ in part 2. If
-# $t_i\le0$, then $\varphi(wt_i)\le\varphi(\lambda wt_1)$ for any $\lambda\in(0,1)$, because $\varphi$ is nondecreasing, and so
-# in part 1 the quotient tends to zero, too.
-# :::
+# Let $t_i<t_1$. Token $i$ has $\varphi(wt_i)/\varphi(wt_1)$ times the weight of token 1. If $t_i>0$, put
+# $\lambda=t_i/t_1$, so that $\varphi(wt_i)=\varphi(\lambda wt_1)$. The quotient then tends to zero in part 1, and to
+# $(t_i/t_1)^\rho$ in part 2. If $t_i\le0$, then $\varphi(wt_i)\le\varphi(\lambda wt_1)$ for any $\lambda\in(0,1)$,
+# because $\varphi$ is nondecreasing, and so in part 1 the quotient tends to zero, too.
+#
+# </details>
 #
 # By part 2 the sigmoid ($\rho=0$) gives, for large $w$, nearly the same weight to all tokens in the hemisphere around the
-# query, while ReLU ($\rho=1$) weights them in proportion to $t_i$. Between the two parts there are activations without a limit
-# of $\varphi(\lambda s)/\varphi(s)$, about which the theorem says nothing.
+# query, while ReLU ($\rho=1$) weights them in proportion to $t_i$. Between the two parts there are activations without a
+# limit of $\varphi(\lambda s)/\varphi(s)$, about which the theorem says nothing.
 #
 # On the ReLU class of functions the activations sigmoid and ReLU leave an error even in an infinite context. By the
-# {term}`Funk-Hecke formula` the predictor in an infinite context multiplies the part of $f$ of degree $\ell$ by a number
-# $\lambda_\ell$. With $m_\ell=\mathbb E[\varphi(wt)P_\ell(t)]$ this number is $m_\ell/m_0$ for normalized weights, and
-# $cm_\ell$ otherwise, so that the error $\sum_\ell a_\ell(1-\lambda_\ell)^2$ remains. The activations $\tanh$ and the identity
-# are odd, so their predictors miss the even part of $f$. Both are used only with a gain, because their weights can sum to zero.
+# [Funk-Hecke formula](#term-funk-hecke-formula) the predictor in an infinite context multiplies the part of $f$ of degree
+# $\ell$ by a number $\lambda_\ell$. With $m_\ell=\mathbb E[\varphi(wt)P_\ell(t)]$ this number is $m_\ell/m_0$ for
+# normalized weights, and $cm_\ell$ otherwise, so that the error $\sum_\ell a_\ell(1-\lambda_\ell)^2$ remains. The
+# activations $\tanh$ and the identity are odd, so their predictors miss the even part of $f$. Both are used only with a
+# gain, because their weights can sum to zero.
 
-# %% tags=["hide-input"]
+# %% figure={"alt": "Left: risk curves against w. Softmax falls to a clear minimum, far below all others. The exponential without normalization has a shallow minimum at a small w. Sigmoid curves fall and stay flat, ReLU curves are flat throughout, tanh and linear lie far above all. Right: the best w of softmax rises with L, and the best w of the plain exponential hardly changes.", "name": "fig-activations"} jupyter={"source_hidden": true} tags=["hide-input"]
 d_unit = dims[min(1, len(dims) - 1)]
 rough = ReLU(d_unit, lipschitz_values[-1])
 floors = linear_attention.floors(rough)
@@ -501,19 +494,12 @@ figure.legend(handles, names, loc="outside lower center", ncols=3, fontsize=9)
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-activations
-# :title: Other functions of the scores
-# :alt: Left: risk curves against w. Softmax falls to a clear minimum, far below all others. The exponential without
-# normalization has a shallow minimum at a small w. Sigmoid curves fall and stay flat, ReLU curves are flat throughout,
-# tanh and linear lie far above all. Right: the best w of softmax rises with L, and the best w of the plain exponential
-# hardly changes.
-#
-# Left: risk against $w$ on the ReLU class at the largest $L$, with normalized weights (solid) and with the best gain (dashed).
-# Bands are intervals of sampled values. The lines of tanh and linear are so close that they look like one. Right: the best $w$
-# of the exponential against $L$, which rises clearly only with normalized weights.
-# ```
+# **Other functions of the scores.** Left: risk against $w$ on the ReLU class at the largest $L$, with normalized weights
+# (solid) and with the best gain (dashed). Bands are intervals of sampled values. The lines of tanh and linear are so
+# close that they look like one. Right: the best $w$ of the exponential against $L$, which rises clearly only with
+# normalized weights.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 summary = floors.merge(linear_attention.adaptation(curves), on="activation")
 heads = {
     "activation": "{activation}",
@@ -525,28 +511,31 @@ caption = f"ReLU class, d = {d_unit}, n = {context_length}, L = {rough.lipschitz
 plots.table(summary, heads, caption)
 
 # %% [markdown]
-# The second column of the table is the error that an infinite context leaves at the best $w$ and gain, divided by the variance
-# $\sum_{\ell\ge1}a_\ell$ of the class. This quotient can exceed one, because with $\tanh$ and the identity the predictor misses
-# the whole constant part of $f$, whose mean square $a_0$ counts in the error, but not in the variance.
+# The second column of the table is the error that an infinite context leaves at the best $w$ and gain, divided by the
+# variance $\sum_{\ell\ge1}a_\ell$ of the class. This quotient can exceed one, because with $\tanh$ and the identity the
+# predictor misses the whole constant part of $f$, whose mean square $a_0$ counts in the error, but not in the variance.
 #
-# The last column is the *price* of keeping $w$ fixed while $L$ grows. If $w_1$ is the best $w$ for the smallest $L$, the price
-# is the risk of $w_1$ at the largest $L$, divided by the least risk at this $L$.
+# The last column is the *price* of keeping $w$ fixed while $L$ grows. If $w_1$ is the best $w$ for the smallest $L$, the
+# price is the risk of $w_1$ at the largest $L$, divided by the least risk at this $L$.
 #
 # **Why normalization matters.** We call the exponential without normalization *plain*. With plain weights the prediction
-# multiplies even a constant $f$ by the total weight of the examples, and since this total is random, $f$ itself acts as noise.
-# The exact risk without normalization is the error of an infinite context plus a term of order $\frac1n$:
+# multiplies even a constant $f$ by the total weight of the examples, and since this total is random, $f$ itself acts as
+# noise. The exact risk without normalization is the error of an infinite context plus a term of order $\frac1n$:
+#
+# <a id="eq-gain"></a>
 #
 # $$\mathbb E(\hat f-f)^2=\sum_\ell a_\ell(1-cm_\ell)^2
-#   +\frac{c^2}n\Big[(k(1)+\sigma^2)\,\mathbb E\varphi^2-\sum_\ell a_\ell m_\ell^2\Big].$$ (eq-gain)
+#   +\frac{c^2}n\Big[(k(1)+\sigma^2)\,\mathbb E\varphi^2-\sum_\ell a_\ell m_\ell^2\Big].$$
 #
-# In a narrow window the last sum is small. Since noise alone would give the term $\frac{c^2}n\sigma^2\,\mathbb E\varphi^2$, the
-# plain exponential has $k(1)+\sigma^2$ in place of the noise variance. If $k(1)$ is much larger than $\sigma^2$, the whole risk
-# is nearly proportional to $L^2$, because $k(1)$ and all $a_\ell$ are, and the best $w$ hardly changes with $L$. With
-# normalized weights, by contrast, the risk depends on $f$ only through the differences $f(x_i)-f(x_q)$.
+# In a narrow window the last sum is small. Since noise alone would give the term
+# $\frac{c^2}n\sigma^2\,\mathbb E\varphi^2$, the plain exponential has $k(1)+\sigma^2$ in place of the noise variance. If
+# $k(1)$ is much larger than $\sigma^2$, the whole risk is nearly proportional to $L^2$, because $k(1)$ and all $a_\ell$
+# are, and the best $w$ hardly changes with $L$. With normalized weights, by contrast, the risk depends on $f$ only
+# through the differences $f(x_i)-f(x_q)$.
 #
 # **A shift repairs the sigmoid.** If a number $b$ is subtracted from the scores of the sigmoid $s$, then
-# $s(u-b)\approx e^{-b}e^{u}$ for large $b$, and normalization removes the factor $e^{-b}$. A bounded activation can therefore
-# come close to softmax:
+# $s(u-b)\approx e^{-b}e^{u}$ for large $b$, and normalization removes the factor $e^{-b}$. A bounded activation can
+# therefore come close to softmax:
 
 # %%
 task = ReLU(dims[min(1, len(dims) - 1)], lipschitz_values[-1])
@@ -565,18 +554,19 @@ for row in shifted.itertuples():
 # $(\text{noise variance}/n)^{3/(d+2)}$. How much larger is then the least risk of the plain exponential than the least
 # risk of softmax?
 #
-# ```{admonition} Solution
-# :class: dropdown
-# By {eq}`eq-gain` the plain exponential has $k(1)+\sigma^2$ in place of the noise variance $\sigma^2$ of softmax. So it has
-# about $\big(1+k(1)/\sigma^2\big)^{3/(d+2)}$ times the risk of softmax. Since this factor does not depend on $n$, longer
-# contexts do not close the gap.
-# ```
+# <details><summary>Solution</summary>
+#
+# By [the risk without normalization](#eq-gain) the plain exponential has $k(1)+\sigma^2$ in place of the noise variance
+# $\sigma^2$ of softmax. So it has about $\big(1+k(1)/\sigma^2\big)^{3/(d+2)}$ times the risk of softmax. Since this
+# factor does not depend on $n$, longer contexts do not close the gap.
+#
+# </details>
 #
 # ## To remember
 #
-# Softmax has two useful properties: the exponential grows faster than every power, so the window can shrink, and the weights
-# sum to one, so a constant in the function causes no error. Linear attention has neither. Among the classes that we try, it
-# wins only on linear functions with at most a small intercept.
+# Softmax has two useful properties: the exponential grows faster than every power, so the window can shrink, and the
+# weights sum to one, so a constant in the function causes no error. Linear attention has neither. Among the classes that
+# we try, it wins only on linear functions with at most a small intercept.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 notebook.footer()

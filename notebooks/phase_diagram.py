@@ -12,26 +12,19 @@
 # *Theorem 2 gives a power law for the best window. When does this law hold? What happens with few examples, much noise,
 # or oscillating functions?*
 #
-# **Short answer.** The power law for the best {term}`window parameter` $w^*$ holds in long contexts. Let $n$ be the number of
-# examples, $d$ their dimension, $L$ the Lipschitz constant of the functions and $\sigma^2$ the variance of the label noise.
-# For ReLU functions $n$ must be well above both $(L/\sigma)^d$ and $(\sigma/L)^2$, and for waves $\cos(L\,u\cdot x)$ with
-# $L\ge1$ well above both $L^{d-1}\sigma^2$ and $L^{d-1}/\sigma^{d+1}$ ({numref}`fig-phases`). Equal or nearly equal weights
-# ($w^*=0$ or near zero) are best if the noise is large, or if the examples lie too far apart to show a wave. If the noise is
-# very small and the context is short, the best window contains only a few tokens. Reducing the noise further does not
-# narrow this window, but a longer context does. So the talk's statement that the best $w$ grows without bound if the signal
-# dominates the noise {judged}`P1.T2.signal-limit | verdict`. For smooth functions in long contexts, the
-# curvature of the functions sets the best window, and their slope does not {judged}`P1.PD.smooth-law`. For example, the best
-# $w$ for waves $\cos(4\,u\cdot x)$ is {judged}`P1.PD.slope | same largest slope, L = 4, d = 5, n = 1e12, sigma = 0.5 | .2f`
-# times the best $w$ for linear functions with the same largest slope on the sphere, at $d=5$, $n=10^{12}$ and $\sigma=0.5$.
-
-# %% tags=["remove-cell"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    from IPython import get_ipython
-
-    url = "git+https://github.com/OWNER/icl-book"
-    get_ipython().run_line_magic("pip", f"install -q {url} {url}#subdirectory=book")
+# **Short answer.** The power law for the best [window parameter](#term-window-parameter) $w^*$ holds in long contexts.
+# Let $n$ be the number of examples, $d$ their dimension, $L$ the Lipschitz constant of the functions and $\sigma^2$ the
+# variance of the label noise. For ReLU functions $n$ must be well above both $(L/\sigma)^d$ and $(\sigma/L)^2$, and for
+# waves $\cos(L\,u\cdot x)$ with $L\ge1$ well above both $L^{d-1}\sigma^2$ and $L^{d-1}/\sigma^{d+1}$
+# ([Which kind of weights is best](#fig-phases)). Equal or nearly equal weights ($w^*=0$ or near zero) are best if the
+# noise is large, or if the examples lie too far apart to show a wave. If the noise is very small and the context is
+# short, the best window contains only a few tokens. Reducing the noise further does not narrow this window, but a longer
+# context does. So the talk's statement that the best $w$ grows without bound if the signal dominates the noise
+# [depends on the reading](judged:P1.T2.signal-limit). For smooth functions in long contexts, the curvature of the
+# functions sets the best window, and their slope does not ([established](judged:P1.PD.smooth-law)). For example, the best
+# $w$ for waves $\cos(4\,u\cdot x)$ is
+# [1.26](<judged:P1.PD.slope|same largest slope, L = 4, d = 5, n = 1e12, sigma = 0.5|.2f>) times the best $w$ for linear
+# functions with the same largest slope on the sphere, at $d=5$, $n=10^{12}$ and $\sigma=0.5$.
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dims = [2, 3, 5]  # dimensions d of the covariates
@@ -42,7 +35,7 @@ n_values = [2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384]  
 context_length = 20  # n for the limit of much noise
 n_decades = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]  # powers of ten of n, long contexts
 
-# %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -62,13 +55,13 @@ if noise_std == 0:
 # %% [markdown]
 # ## In plain words
 #
-# Noise, context length and the roughness of the functions determine over how many examples the best layer averages, that is,
-# how wide its {term}`window` is. Three kinds of weights can be best:
+# Noise, context length and the roughness of the functions determine over how many examples the best layer averages, that
+# is, how wide its [window](#term-window) is. Three kinds of weights can be best:
 #
 # - **Equal weights**, $w^*=0$. They are best for waves that drown in noise or oscillate between neighboring examples.
 #   For affine and ReLU functions with much noise the best weights are almost equal.
-# - **A window** of many tokens. Theorem 2 is about such windows in long contexts, where the window narrows ($w^*$ grows) as
-#   contexts get longer, functions get rougher or labels get cleaner.
+# - **A window** of many tokens. Theorem 2 is about such windows in long contexts, where the window narrows ($w^*$ grows)
+#   as contexts get longer, functions get rougher or labels get cleaner.
 # - **Few tokens.** With almost no noise the best window contains a handful of examples, and at a fixed context length
 #   reducing the noise further does not narrow this window.
 #
@@ -117,7 +110,7 @@ assert np.isclose(
     optimal_window(ReLU(high, lipschitz=1.0), 100, noise_std=1.0).w,
 )
 
-# %%
+# %% figure={"alt": "Three maps with three regions. For ReLU functions few tokens are best in a block at strong signals and short contexts, and the rest of the map is the window region. For cosines, equal weights are best to the left of a slanted boundary, where contexts are too short for the wavelength. Equal weights are also best where the waves are too weak. To the right of the boundary follows a band of few tokens, then a window that narrows to the right. Dots of the power law fill a part of the window regions in long contexts.", "name": "fig-phases"}
 names = {"equal weights": "#e4e4e4", "a window": "#7fb8e6", "few tokens": "#eda04b"}
 shades = ListedColormap(list(names.values()))
 titles = phases.title.unique()
@@ -146,39 +139,32 @@ figure.legend(handles=patches, loc="outside upper center", ncols=3)
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-phases
-# :title: Which kind of weights is best
-# :alt: Three maps with three regions. For ReLU functions few tokens are best in a block at strong signals and short
-# contexts, and the rest of the map is the window region. For cosines, equal weights are best to the left of a slanted
-# boundary, where contexts are too short for the wavelength. Equal weights are also best where the waves are too weak. To
-# the right of the boundary follows a band of few tokens, then a window that narrows to the right. Dots of the power law
-# fill a part of the window regions in long contexts.
-#
-# The kind of weights that is best for each context length and roughness: equal weights (gray), a window (blue) or few
-# tokens (orange). Numbered lines join settings of equal $w^*$. *Few tokens* means that the best layer attends to fewer
-# than five tokens and to less than half of the context. *A window* means every other setting with $w^*>0$, nearly equal
-# weights included. Dots mark settings at which $w^*$ differs from {prf:ref}`the law of the window <thm-law>` by less than
-# 20 %. Left: {term}`ReLU functions <class>`. Middle and right: waves at $\sigma=0.1$.
-# ```
+# **Which kind of weights is best.** The kind of weights that is best for each context length and roughness: equal weights
+# (gray), a window (blue) or few tokens (orange). Numbered lines join settings of equal $w^*$. *Few tokens* means that the
+# best layer attends to fewer than five tokens and to less than half of the context. *A window* means every other setting
+# with $w^*>0$, nearly equal weights included. Dots mark settings at which $w^*$ differs from
+# [the law of the window](theorem2_scaling.ipynb#thm-law) by less than 20 %. Left: [ReLU functions](#term-class). Middle
+# and right: waves at $\sigma=0.1$.
 #
 # **When does the law hold?** Since the law needs long contexts, the dots fill only a part of the region *a window*. A few
 # dots lie in the region *few tokens*, because there the ratio of $w^*$ to the law passes through one on its way up. In
 # longer contexts this ratio exceeds one, and then it tends to one from above.
 #
-# :::{admonition} How long the contexts must be, up to constant factors
-# :class: dropdown
+# <details><summary>How long the contexts must be, up to constant factors</summary>
+#
 # All these bounds leave out constant factors, so that some dots lie outside them.
 #
 # *ReLU functions.* The law is accurate if $n$ is well above both $(L/\sigma)^d$ and $(\sigma/L)^2$. The chapter on
-# [Theorem 2](/notebooks/theorem2_scaling.ipynb) explains the first bound, which excludes the upper part of the left map.
+# [Theorem 2](theorem2_scaling.ipynb) explains the first bound, which excludes the upper part of the left map.
 # The second, above which the $w$ of the law is large, excludes the lower left corner.
 #
-# *Waves with $L\ge1$.* The law gives a $w^*$ of the order of $(nL^4/\sigma^2)^{2/(d+3)}$, by {eq}`eq-laplacian` below. It
-# is accurate if two conditions hold. The window must be narrower than a wavelength, which means $w^*\gg L^2$ and holds if
-# $n\gg L^{d-1}\sigma^2$. And the labels in a window, which differ even without noise, must differ by less than $\sigma$,
-# which means $w^*\gg(L/\sigma)^2$ and holds if $n\gg L^{d-1}/\sigma^{d+1}$. At $\sigma=0.1$ the second condition is the
-# stronger one.
-# :::
+# *Waves with $L\ge1$.* The law gives a $w^*$ of the order of $(nL^4/\sigma^2)^{2/(d+3)}$, by
+# [the law for smooth functions](#eq-laplacian) below. It is accurate if two conditions hold. The window must be narrower
+# than a wavelength, which means $w^*\gg L^2$ and holds if $n\gg L^{d-1}\sigma^2$. And the labels in a window, which
+# differ even without noise, must differ by less than $\sigma$, which means $w^*\gg(L/\sigma)^2$ and holds if
+# $n\gg L^{d-1}/\sigma^{d+1}$. At $\sigma=0.1$ the second condition is the stronger one.
+#
+# </details>
 #
 # The cell takes about ten seconds on two cores. The next cell prints the best $w$ at two corners of the maps of waves. It
 # should be zero for the shortest wave in the shortest context, and positive for the longest wave in the longest context:
@@ -204,21 +190,20 @@ for title, part in ends:
 # > - $n\to\infty$: the query token is in the context! Choose the nearest neighbour,
 # >   $w_{KQ}\to\infty$.
 #
-# ```{admonition} What is true
-# :class: tip
-# - *Much noise.* The printed limit $w_{KQ}\to0$ is true. For waves in a context of fixed length, $w^*$ is exactly zero
-#   for all sufficiently large $\sigma$.
-# - *Strong signal.* The limit of $w^*$ depends on whether $n$ or $L/\sigma$ grows first. If $n$ is so large that
-#   [the law of Theorem 2](/notebooks/theorem2_scaling.ipynb) applies, the window narrows as $L/\sigma$ grows. If
-#   $L/\sigma$ grows at a fixed $n$, the best window tends to the best window without noise, which in all settings that we
-#   compute has a positive width and a smaller risk than the nearest neighbor.
-# - *Long contexts.* It is true that $w^*\to\infty$ at a fixed $\sigma>0$, and that the tokens in the window come
-#   arbitrarily close to the query. But their number grows, so that the mean of their labels has little noise, whereas the
-#   label of the nearest token alone keeps the full noise variance $\sigma^2$.
-# ```
+# > **What is true.**
+# >
+# > - *Much noise.* The printed limit $w_{KQ}\to0$ is true. For waves in a context of fixed length, $w^*$ is exactly zero
+# >   for all sufficiently large $\sigma$.
+# > - *Strong signal.* The limit of $w^*$ depends on whether $n$ or $L/\sigma$ grows first. If $n$ is so large that
+# >   [the law of Theorem 2](theorem2_scaling.ipynb) applies, the window narrows as $L/\sigma$ grows. If
+# >   $L/\sigma$ grows at a fixed $n$, the best window tends to the best window without noise, which in all settings that
+# >   we compute has a positive width and a smaller risk than the nearest neighbor.
+# > - *Long contexts.* It is true that $w^*\to\infty$ at a fixed $\sigma>0$, and that the tokens in the window come
+# >   arbitrarily close to the query. But their number grows, so that the mean of their labels has little noise, whereas
+# >   the label of the nearest token alone keeps the full noise variance $\sigma^2$.
 #
-# Theorem 2 and its three examples are about the {term}`class` of ReLU functions. The paper's experiments also use a
-# cosine class that none of our sources defines. Ours is $f(x)=\cos(L\,u\cdot x)$ with $u$ uniform on the sphere, and we
+# Theorem 2 and its three examples are about the [class](#term-class) of ReLU functions. The paper's experiments also use
+# a cosine class that none of our sources defines. Ours is $f(x)=\cos(L\,u\cdot x)$ with $u$ uniform on the sphere, and we
 # call its functions *waves*. The larger $L$ is, the shorter is their wavelength.
 #
 # ## By hand: a very fast wave
@@ -236,8 +221,8 @@ equal = population_risk(wave, 0.0, 20, noise_std=0.0).total
 print(f"nearest neighbor {nearest:.4f}   equal weights {equal:.4f}")
 
 # %% [markdown]
-# ```{admonition} What is assumed, and what we test
-# :class: dropdown
+# <details><summary>What is assumed, and what we test</summary>
+#
 # | assumption | here |
 # |---|---|
 # | tokens uniform on the unit sphere, classes rotation invariant | as assumed |
@@ -247,7 +232,8 @@ print(f"nearest neighbor {nearest:.4f}   equal weights {equal:.4f}")
 #
 # Attention weights are proportional to $e^{w\,x\cdot x_q}$, so that $w$ is the $w_{KQ}$ of the slides. The query does not
 # attend to itself.
-# ```
+#
+# </details>
 #
 # ## Unresolved waves
 #
@@ -270,10 +256,10 @@ for n in (16, 64, 1024):
 # ## The extreme examples
 #
 # At fixed $n$ the best $w$ for affine and ReLU functions tends to zero as the noise grows, and to a finite limit as the
-# noise vanishes. This $w$ is a function of $L/\sigma$, because for these two classes the bias is proportional to $L^2$ and
-# the noise term to $\sigma^2$.
+# noise vanishes. This $w$ is a function of $L/\sigma$, because for these two classes the bias is proportional to $L^2$
+# and the noise term to $\sigma^2$.
 
-# %% tags=["hide-input"]
+# %% figure={"alt": "Two log-log panels, affine and ReLU functions: the best window parameter against L over sigma for three context lengths. Every curve rises steeply at small ratios and levels off at a finite dotted line at large ratios.", "name": "fig-extremes"} jupyter={"source_hidden": true} tags=["hide-input"]
 every = sorted({*dims, *more_dims})
 middle = every[min(2, len(every) - 1)]
 few = [20, 100, 400]
@@ -289,17 +275,11 @@ axes[0].legend()
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-extremes
-# :title: Much noise and much signal
-# :alt: Two log-log panels, affine and ReLU functions: the best window parameter against L over sigma for three context
-# lengths. Every curve rises steeply at small ratios and levels off at a finite dotted line at large ratios.
-#
-# The exact best $w$ against $L/\sigma$ at fixed $n$, for $d=5$. Where noise dominates (left), the best $w$ is
-# proportional to $(L/\sigma)^2$. Where the signal dominates (right), the best $w$ levels off at its value without noise
-# (dotted).
-# ```
+# **Much noise and much signal.** The exact best $w$ against $L/\sigma$ at fixed $n$, for $d=5$. Where noise dominates
+# (left), the best $w$ is proportional to $(L/\sigma)^2$. Where the signal dominates (right), the best $w$ levels off at
+# its value without noise (dotted).
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 rows = []
 for L in phase_diagram.WAVENUMBERS:
     for dim in every:
@@ -321,7 +301,7 @@ judge(
 # at random positions, on which the mean of several labels depends less than a single label does. In a longer context the
 # tokens lie closer to the query, and the best window is narrower.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 fixed = phase_diagram.slopes_of_a_strong_signal(dims=every, n_values=few)
 nearest = phase_diagram.nearest_over_best(dims=every, n_values=few, noise_std=0.0)
 crowded = phase_diagram.nearest_over_best(dims=every, n_values=[5], noise_std=0.0)
@@ -341,10 +321,10 @@ judge(
 )
 
 # %% [markdown]
-# **Long contexts.** At fixed noise $w^*$ grows without bound as the context gets longer. Since the number of tokens in the
-# best window also grows, the best layer does not pick the nearest neighbor alone.
+# **Long contexts.** At fixed noise $w^*$ grows without bound as the context gets longer. Since the number of tokens in
+# the best window also grows, the best layer does not pick the nearest neighbor alone.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 lengths = 10.0 ** np.array(n_decades)
 ends = lengths[-2:]
 growing = phase_diagram.smallest_slopes_in_length(dims=every, lengths=lengths)
@@ -370,7 +350,7 @@ judge(
     },
 )
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 bandwidth = phase_diagram.smallest_slopes_in_length(dims=every, lengths=ends)
 # the bandwidth is w^(-1/2)
 bandwidth["value"] = -bandwidth.value / 2
@@ -399,36 +379,42 @@ judge(
 # the query, and another at the distance $t$ to the right. How large is the absolute error of the nearest neighbor, and
 # which weights give no error?
 #
-# ```{admonition} Solution
-# :class: dropdown
+# <details><summary>Solution</summary>
+#
 # The absolute error is the absolute slope times $\min(s,t)$. The weight $\frac t{s+t}$ on the left example and the
 # weight $\frac s{s+t}$ on the right one give no error.
-# ```
+#
+# </details>
 #
 # ## Curvature, not slope
 #
 # Theorem 2 measures roughness by $L$, which is a slope. For a smooth function $f$, however, a narrow window with many
-# tokens predicts about $f+\frac1{2w}\Delta f$, where $\Delta$ is the Laplacian of the sphere. The error without noise comes
-# from this curvature term, which the best window balances against the noise. As $n\to\infty$ at fixed $\sigma>0$,
+# tokens predicts about $f+\frac1{2w}\Delta f$, where $\Delta$ is the Laplacian of the sphere. The error without noise
+# comes from this curvature term, which the best window balances against the noise. As $n\to\infty$ at fixed $\sigma>0$,
 #
-# $$w^*\sim\Big[\frac{n\,\mathbb E(\Delta f)^2}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d+3}}.$$ (eq-laplacian)
+# <a id="eq-laplacian"></a>
 #
-# Here $\kappa$ depends on $d$ only, and a layer attends to about $n/(\kappa\,w^{(d-1)/2})$ tokens. The formula is the case
-# $\rho=4$ of {prf:ref}`the law of the window <thm-law>`. For a single function such a formula is known, also on spheres and
-# manifolds {cite:p}`hall1987,pelletier2006,dimarzio2014`, while ours has the mean over a class of functions.
+# $$w^*\sim\Big[\frac{n\,\mathbb E(\Delta f)^2}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d+3}}.$$
 #
-# ```{admonition} Three classes by hand
-# :class: dropdown
-# Let $\sum_\ell a_\ell P_\ell$ be the {term}`covariance` of a class in {term}`Gegenbauer polynomials`. Then
+# Here $\kappa$ depends on $d$ only, and a layer attends to about $n/(\kappa\,w^{(d-1)/2})$ tokens. The formula is the
+# case $\rho=4$ of [the law of the window](theorem2_scaling.ipynb#thm-law). For a single function such a formula is known,
+# also on spheres and manifolds ([Hall et al., 1987](cite:hall1987); [Pelletier, 2006](cite:pelletier2006);
+# [Di Marzio et al., 2014](cite:dimarzio2014)), while ours has the mean over a class of functions.
+#
+# <details><summary>Three classes by hand</summary>
+#
+# Let $\sum_\ell a_\ell P_\ell$ be the [covariance](#term-covariance) of a class in
+# [Gegenbauer polynomials](#term-gegenbauer-polynomials). Then
 # $\mathbb E(\Delta f)^2=\sum_\ell a_\ell\,(\ell(\ell+d-2))^2$.
 #
 # - *Affine functions.* Let $b$ be the intercept. On the sphere $\Delta f=-(d-1)(f-b)$, so that
-#   $\mathbb E(\Delta f)^2=\frac{L^2(d-1)^2}{3d}$, and {eq}`eq-laplacian` gives the affine law in
-#   [](/notebooks/theorem2_scaling.ipynb).
+#   $\mathbb E(\Delta f)^2=\frac{L^2(d-1)^2}{3d}$, and [the law for smooth functions](#eq-laplacian) gives the affine law
+#   in [Theorem 2: how fast the window narrows](theorem2_scaling.ipynb).
 # - *Waves*, $\cos(L\,u\cdot x)$. For large $L$ the Laplacian of a wave is of order $L^2$, so that the best $w$ depends on
 #   $nL^4/\sigma^2$.
 # - *ReLU functions.* The sum diverges because of the kink, and they are the case $\rho=3$ of the law of the window.
-# ```
+#
+# </details>
 
 # %%
 wave, line = Cosine(dim=5, lipschitz=4.0), Linear(dim=5, lipschitz=4.0)
@@ -437,7 +423,7 @@ for n in (1e4, 1e12):
     law = asymptotics.sharp_window(wave, n, noise_std=0.5)
     print(f"n = {n:.0e}   wave {w:8.2f}, law {law:8.2f}   linear {line_w:8.2f}")
 
-# %% tags=["hide-input"]
+# %% figure={"alt": "The exact best window parameter of waves divided by two laws, against the wavenumber. Divided by the law with the Laplacian it stays at one in every dimension. Divided by the law with the gradient it rises with the wavenumber.", "name": "fig-laplacian"} jupyter={"source_hidden": true} tags=["hide-input"]
 ratios = phase_diagram.waves_over_laws(
     dims=dims, lipschitz_values=lipschitz_values, noise_std=noise_std
 )
@@ -450,17 +436,11 @@ plots.label_ends(ax)
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-laplacian
-# :title: Curvature sets the window
-# :alt: The exact best window parameter of waves divided by two laws, against the wavenumber. Divided by the law with the
-# Laplacian it stays at one in every dimension. Divided by the law with the gradient it rises with the wavenumber.
-#
-# Solid: the exact best $w$ of waves at $n=10^{10}$, divided by the law {eq}`eq-laplacian`. Dotted: the same $w$,
-# divided by the law with the mean squared gradient in place of the Laplacian. The solid lines stay near one at every
-# wavenumber, and the dotted lines do not.
-# ```
+# **Curvature sets the window.** Solid: the exact best $w$ of waves at $n=10^{10}$, divided by
+# [the law for smooth functions](#eq-laplacian). Dotted: the same $w$, divided by the law with the mean squared gradient
+# in place of the Laplacian. The solid lines stay near one at every wavenumber, and the dotted lines do not.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 judge(
     "P1.PD.smooth-law",
     phase_diagram.smooth_windows_over_law(dims=dims, noise_std=noise_std),
@@ -470,7 +450,7 @@ judge(
 
 # %% [markdown]
 # A machine-written summary of the paper asks for bounds for "sigmoids or tanhs". Both kinds of functions are smooth, so
-# that {eq}`eq-laplacian` gives their best window in long contexts (Exercise 3).
+# that [the law for smooth functions](#eq-laplacian) gives their best window in long contexts (Exercise 3).
 #
 # **Equal slopes.** Take $d=2,3,5$ at $n=10^{12}$ and $\sigma=0.5$. Waves $\cos(4\,u\cdot x)$ then have a larger best
 # $w$ than linear functions of equal slope, for four measures of slope: the constant $L$, the slope in $\mathbb R^d$, the
@@ -516,9 +496,10 @@ print(waves_over_lines.pivot(index="dim", columns="equal", values="value").round
 #
 # with equality for linear functions. The right side is $d-1$ times the mean squared gradient.
 #
-# Divide the best $w$ for waves of a fixed wavenumber by the best $w$ for linear functions. By {eq}`eq-laplacian` this
-# quotient tends to $r^{2/(d+3)}$ as $n\to\infty$, where $r$ is the ratio of the two mean squared Laplacians. As $d$ grows,
-# $|\log r|$ is at most of the order of $\log d$, so that $r^{2/(d+3)}$ tends to one. The next cell computes this power:
+# Divide the best $w$ for waves of a fixed wavenumber by the best $w$ for linear functions. By
+# [the law for smooth functions](#eq-laplacian) this quotient tends to $r^{2/(d+3)}$ as $n\to\infty$, where $r$ is the
+# ratio of the two mean squared Laplacians. As $d$ grows, $|\log r|$ is at most of the order of $\log d$, so that
+# $r^{2/(d+3)}$ tends to one. The next cell computes this power:
 
 # %%
 all_dims = [5, 10, 20, 50, 100]
@@ -526,10 +507,10 @@ ratios = phase_diagram.limits_of_waves_over_linear(dims=all_dims)
 print(ratios.pivot(index="dim", columns="equal", values="value").round(3))
 
 # %% [markdown]
-# In high dimension the ratio at equal largest slope is below one, because a wave reaches its largest slope only in a small
-# part of the sphere.
+# In high dimension the ratio at equal largest slope is below one, because a wave reaches its largest slope only in a
+# small part of the sphere.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 gradient = ratios[ratios.equal == "mean squared gradient"].assign(what="limit")
 remote = ratios[ratios.dim == all_dims[-1]].assign(what="distance")
 remote["value"] = (remote.value - 1).abs()
@@ -553,7 +534,7 @@ judge(
 # divided by their largest slope, because for large $b$ the best $w$ for these waves is proportional to $b^{4/(d+3)}$, so
 # that the window narrows as $b$ grows.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 waves = {"error": "error", "name": "b = 8 over b = 1, d = {dim}, n = 1e{k}"}
 decades = {"n_decades": [6, 8], "noise_std": noise_std}
 # dimensions of its own, because the verdict must not hang on the list of this run
@@ -572,18 +553,19 @@ judge(
 # **Exercise 2.** Take $f(x)=\cos(L\,u\cdot x)/L$. Its largest *slope* stays near one for large $L$. How does $w^*$ grow
 # with $L$ in long contexts?
 #
-# ```{admonition} Solution
-# :class: dropdown
+# <details><summary>Solution</summary>
+#
 # For large $L$ the mean squared Laplacian $\mathbb E(\Delta f)^2$ is proportional to $L^2$, so that
-# $w^*\propto(nL^2/\sigma^2)^{2/(d+3)}$ by {eq}`eq-laplacian`. Thus $w^*$ grows with the wavenumber $L$, although the largest
-# slope stays near one.
-# ```
+# $w^*\propto(nL^2/\sigma^2)^{2/(d+3)}$ by [the law for smooth functions](#eq-laplacian). Thus $w^*$ grows with the
+# wavenumber $L$, although the largest slope stays near one.
+#
+# </details>
 #
 # **Exercise 3.** Does the law hold for the smooth steps $f(x)=\frac24\tanh(4\,q\cdot x)$? Compare the exact $w$ with
 # the law at $n=10^4$ and $10^{12}$. Use `asymptotics.sharp_window` for the law.
 #
-# :::{admonition} Solution
-# :class: dropdown
+# <details><summary>Solution</summary>
+#
 # ```python
 # from icl.tasks import Tanh
 #
@@ -594,23 +576,25 @@ judge(
 # ```
 # The law holds in long contexts. At $n=10^{12}$ the exact $w$ and the law differ by less than one per cent. At $n=10^4$
 # the law is about a quarter too large, because the window is still wider than the steep part of the function.
-# :::
+#
+# </details>
 #
 # **Exercise 4.** Draw the map of ReLU functions for $d=7$. Which line do you add to the cell of the experiment? What
 # happens to the lines of equal $w$?
 #
-# ```{admonition} Solution
-# :class: dropdown
-# Write `dims = [7]` as the first line of the cell. The lines of equal $w$ lie farther apart. The reason is that $w^*$ grows
-# like $n^{2/(d+2)}$ for ReLU functions, and since this exponent is smaller at $d=7$ than at $d=5$, a longer context is
-# needed to narrow the window by the same factor.
-# ```
+# <details><summary>Solution</summary>
+#
+# Write `dims = [7]` as the first line of the cell. The lines of equal $w$ lie farther apart. The reason is that $w^*$
+# grows like $n^{2/(d+2)}$ for ReLU functions, and since this exponent is smaller at $d=7$ than at $d=5$, a longer context
+# is needed to narrow the window by the same factor.
+#
+# </details>
 #
 # ## To remember
 #
-# Noise, context length and wavelength decide whether equal weights, a window or a few tokens are best. In long contexts the
-# best window depends on $L$ within the affine or the ReLU class, as Theorem 2 says, while between different smooth classes
-# it depends on the curvature.
+# Noise, context length and wavelength decide whether equal weights, a window or a few tokens are best. In long contexts
+# the best window depends on $L$ within the affine or the ReLU class, as Theorem 2 says, while between different smooth
+# classes it depends on the curvature.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 notebook.footer()

@@ -11,26 +11,18 @@
 #
 # *The theorems describe the best attention layer. Does training find this layer, and on which path?*
 #
-# **Short answer.** Let $M$ be the matrix that compares tokens. On ReLU functions, plain gradient steps from $M=0$ lead towards
-# the best layer, on a path that can be computed beforehand {judged}`P1.F3.flow`. The training of this page stops on the way,
-# while many more steps lead to it. With such steps $M$ grows faster for a larger $L$, except on cosine functions that oscillate between
-# neighboring inputs. The authors' slide says that it does so on ReLU functions {judged}`P1.F3.relu` and on cosine functions
-# {judged}`P1.F3.cosine`. The slide does not name the optimizer. With plain gradient steps the statement about ReLU functions
-# holds. With Adam the norms begin together and separate later, and after a quarter of the training two of them are still too close
-# for a verdict. A norm has no sign, so that the cards do not see that about half of the units on even cosines end near $-w^*I$.
-# If all matrices of the layer are trained, they take the form that the authors' analysis assumes {judged}`P1.P.block`,
+# **Short answer.** Let $M$ be the matrix that compares tokens. On ReLU functions, plain gradient steps from $M=0$ lead
+# towards the best layer, on a path that can be computed beforehand ([established](judged:P1.F3.flow)). The training of
+# this page stops on the way, while many more steps lead to it. With such steps $M$ grows faster for a larger $L$, except
+# on cosine functions that oscillate between neighboring inputs. The authors' slide says that it does so on ReLU functions
+# ([inconclusive](judged:P1.F3.relu)) and on cosine functions ([depends on the reading](judged:P1.F3.cosine)). The slide
+# does not name the optimizer. With plain gradient steps the statement about ReLU functions holds. With Adam the norms
+# begin together and separate later, and after a quarter of the training two of them are still too close for a verdict. A
+# norm has no sign, so that the cards do not see that about half of the units on even cosines end near $-w^*I$. If all
+# matrices of the layer are trained, they take the form that the authors' analysis assumes ([holds](judged:P1.P.block)),
 # except for one column without a gradient and one factor that scales the prediction. The authors fix this factor at one,
 # whereas strong label noise makes the trained factor smaller: at $d=3$, $n=20$ and $L=\sigma=1$ it is
-# {judged}`P1.P.corner | ReLU, d = 3, n = 20, L = 1, $\sigma$ = 1 | .2f`.
-
-# %% tags=["remove-cell"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    from IPython import get_ipython
-
-    url = "git+https://github.com/OWNER/icl-book"
-    get_ipython().run_line_magic("pip", f"install -q {url} {url}#subdirectory=book")
+# [0.87](<judged:P1.P.corner|ReLU, d = 3, n = 20, L = 1, $\sigma$ = 1|.2f>).
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dim = 3  # dimension d of the covariates
@@ -49,7 +41,7 @@ noise_stds = [0.1, 0.3, 0.6, 1.0]  # sigma of the units whose corner is measured
 full_steps = 400  # their Adam steps
 contexts = 6000  # sampled contexts for the best corner
 
-# %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -76,9 +68,9 @@ if steps < 16:
 # %% [markdown]
 # ## One unit, from nothing
 #
-# The next cell contains the whole pretraining of one {term}`unit` with one matrix $M$. At each step the unit sees fresh
-# contexts of $n$ labeled tokens, each with a query whose label it has to predict. To try $d=7$, replace the first line of the
-# next cell by `d = 7`.
+# The next cell contains the whole pretraining of one [unit](#term-unit) with one matrix $M$. At each step the unit sees
+# fresh contexts of $n$ labeled tokens, each with a query whose label it has to predict. To try $d=7$, replace the first
+# line of the next cell by `d = 7`.
 
 # %%
 d = dim  # or 7, for example
@@ -107,27 +99,30 @@ best = optimal_window(task, context_length, noise_std)
 print(f"trained w = {trained:.2f}, exact best w = {best.w:.2f}")
 
 # %% [markdown]
-# The cell takes a few seconds. The trained $w$, which is the mean diagonal of $M$, should agree with the best $w$ within a few
-# percent. A small difference remains, because with a constant step size of Adam $w$ fluctuates around its best value.
+# The cell takes a few seconds. The trained $w$, which is the mean diagonal of $M$, should agree with the best $w$ within
+# a few percent. A small difference remains, because with a constant step size of Adam $w$ fluctuates around its best
+# value.
 #
 # ## In plain words
 #
-# **Training narrows the window towards the best one.** A unit starts with $M=0$, where all tokens have the same weight and the
-# {term}`window` is the whole sphere. Training moves $M$ towards $w^*I$, where $w^*$ is the best {term}`window parameter`.
+# **Training narrows the window towards the best one.** A unit starts with $M=0$, where all tokens have the same weight
+# and the [window](#term-window) is the whole sphere. Training moves $M$ towards $w^*I$, where $w^*$ is the best
+# [window parameter](#term-window-parameter).
 #
-# - Rougher functions (larger $L$) need a narrower window, so $M$ has to grow more. They also cause larger gradients, to which
-#   plain gradient steps are proportional, whereas Adam divides each step by the size of the gradient, so that at first $M$
-#   grows at about the same speed for all $L$.
-# - If a function oscillates several times between neighboring tokens, the tokens say almost nothing about the query. The best
-#   prediction is then the mean of all labels, and $M$ stays near zero.
+# - Rougher functions (larger $L$) need a narrower window, so $M$ has to grow more. They also cause larger gradients, to
+#   which plain gradient steps are proportional, whereas Adam divides each step by the size of the gradient, so that at
+#   first $M$ grows at about the same speed for all $L$.
+# - If a function oscillates several times between neighboring tokens, the tokens say almost nothing about the query. The
+#   best prediction is then the mean of all labels, and $M$ stays near zero.
 #
 # ## Many units, and the path that they follow
 #
-# Units trained with plain gradient steps follow a path (the *flow*) that can be computed before the training, as the limit for
-# infinitely many contexts per step and infinitely small steps. Let $\mathcal L(w)$ be the {term}`population risk` of $M=wI$. On
-# the path $M$ stays equal to $wI$, where $w$ starts at zero and solves $\dot w=-\frac1d\mathcal L'(w)$, and a step of size
-# $\eta$ advances the time by $\eta$. The next cell trains many units at once with `train_grid`. For each $L$ it prints the
-# median $w$ of the units after the last step, the $w$ of the flow, and the best $w$:
+# Units trained with plain gradient steps follow a path (the *flow*) that can be computed before the training, as the
+# limit for infinitely many contexts per step and infinitely small steps. Let $\mathcal L(w)$ be the
+# [population risk](#term-population-risk) of $M=wI$. On the path $M$ stays equal to $wI$, where $w$ starts at zero and
+# solves $\dot w=-\frac1d\mathcal L'(w)$, and a step of size $\eta$ advances the time by $\eta$. The next cell trains many
+# units at once with `train_grid`. For each $L$ it prints the median $w$ of the units after the last step, the $w$ of the
+# flow, and the best $w$:
 
 
 # %%
@@ -157,7 +152,7 @@ for i, (L, task) in enumerate(zip(lipschitz_values, tasks, strict=True)):
     trained = np.median(windows[L][-1])
     print(f"L = {L:g}: w = {trained:.2f}, flow {flow[L][-1]:.2f}, best {best[L]:.2f}")
 
-# %%
+# %% figure={"alt": "The mean diagonal of M against the step, one color for each Lipschitz constant. Four curves leave zero at once, the steepest for the largest L, with points on them. All tend to dotted lines in the order of L.", "name": "fig-flow"}
 figure, ax = plt.subplots(figsize=(6.9, 3.4))
 for L, color in plots.colors(lipschitz_values).items():
     ax.plot(record, windows[L], "o", color=color, markersize=2, alpha=0.3)
@@ -169,21 +164,16 @@ plots.label_ends(ax)
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-flow
-# :title: The window during training
-# :alt: The mean diagonal of M against the step, one color for each Lipschitz constant. Four curves leave zero at once, the
-# steepest for the largest L, with points on them. All tend to dotted lines in the order of L.
+# **The window during training.** The window parameter during training with plain gradient steps on the
+# [ReLU class](#term-class). The trained units (points) should lie around the computed path (solid), which tends to the
+# exact best $w$ (dotted).
 #
-# The window parameter during training with plain gradient steps on the {term}`ReLU class <class>`. The trained units (points)
-# should lie around the computed path (solid), which tends to the exact best $w$ (dotted).
-# ```
+# Both cells together take about ten seconds on two cores. The card P1.F3.flow divides $w$ of each unit by $w$ on the
+# path, and averages this ratio, which should be one, over the last three quarters of the steps. Its median over the units
+# at $L=8$ is [1.00](<judged:P1.F3.flow|L = 8|.2f>).
 #
-# Both cells together take about ten seconds on two cores. The card P1.F3.flow divides $w$ of each unit by $w$ on the path, and
-# averages this ratio, which should be one, over the last three quarters of the steps. Its median over the units at $L=8$ is
-# {judged}`P1.F3.flow | L = 8 | .2f`.
-#
-# The training above stops before the units reach the best $w$. The next cell prints $w$ on the path divided by the best $w$,
-# after the same number of steps, ten times as many and a hundred times as many:
+# The training above stops before the units reach the best $w$. The next cell prints $w$ on the path divided by the best
+# $w$, after the same number of steps, ten times as many and a hundred times as many:
 
 # %%
 for L in lipschitz_values:
@@ -191,7 +181,7 @@ for L in lipschitz_values:
     reached = population_flow(ReLU(dim, lipschitz=L), context_length, noise_std, later)
     print(f"L = {L:g}:", (reached[1:] / best[L]).round(2))
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 growth = pd.concat(
     recorded(
         record,
@@ -212,41 +202,47 @@ judge(
 # %% [markdown]
 # ## What is printed, and what is true
 #
-# > **ITA slides, "Empirical Scaling of ||M|| with L"** (Figure 3 in a review). $\|M\|$ grows faster during pretraining with
+# > **ITA slides, "Empirical Scaling of ||M|| with L"** (Figure 3 in a review). $\|M\|$ grows faster during pretraining
+# with
 # > larger $L$, on both ReLU and Cosine tasks, with both isotropic and non-isotropic $x_i$.
 #
-# On the authors' slides a token is $z=(x,y)$, and the query has a zero in place of its label. Only a part of the attention
-# matrices is trained, because the slides give them a form, which is equation (4) of the paper according to the reviews:
+# On the authors' slides a token is $z=(x,y)$, and the query has a zero in place of its label. Only a part of the
+# attention matrices is trained, because the slides give them a form, which is equation (4) of the paper according to the
+# reviews:
 #
-# $$W_V=\begin{pmatrix}0&0\\0&c\end{pmatrix},\quad c=1,\qquad W_K^\top W_Q=\begin{pmatrix}M&0\\0&0\end{pmatrix}. $$ (eq-blocks)
+# <a id="eq-blocks"></a>
 #
-# The *block* $M$ compares tokens and is trained, while the *corner* $c$ of $W_V$ scales the prediction and is fixed at one.
+# $$W_V=\begin{pmatrix}0&0\\0&c\end{pmatrix},\quad c=1,\qquad W_K^\top W_Q=\begin{pmatrix}M&0\\0&0\end{pmatrix}. $$
 #
-# > **Rebuttal**, on training all of $W_V,W_K,W_Q$ and finding this form: "We indeed observe this decomposition empirically".
+# The *block* $M$ compares tokens and is trained, while the *corner* $c$ of $W_V$ scales the prediction and is fixed at
+# one.
 #
-# ```{admonition} What is true
-# :class: tip
-# - In our settings with plain gradient steps, $\|M\|$ grows faster for larger $L$ wherever the exact $w^*$ grows with $L$.
-#   With Adam $\|M\|$ ends larger for larger $L$, but does not grow faster at the start, and after a quarter of the training the
-#   norms for the two largest $L$ still differ by about one percent, which leaves this reading undecided. Since no source prints the
-#   optimizer or the values of $L$, we cannot say that a panel of the slide is wrong.
-# - Let the last column of $W_Q$ start at zero. If all matrices are trained on ReLU functions, they take the form
-#   {eq}`eq-blocks` with a free $c$. With enough label noise the best $c$ is below $1$.
-# ```
+# > **Rebuttal**, on training all of $W_V,W_K,W_Q$ and finding this form: "We indeed observe this decomposition
+# empirically".
+#
+# > **What is true.**
+# >
+# > - In our settings with plain gradient steps, $\|M\|$ grows faster for larger $L$ wherever the exact $w^*$ grows with
+# >   $L$. With Adam $\|M\|$ ends larger for larger $L$, but does not grow faster at the start, and after a quarter of the
+# >   training the norms for the two largest $L$ still differ by about one percent, which leaves this reading undecided.
+# >   Since no source prints the optimizer or the values of $L$, we cannot say that a panel of the slide is wrong.
+# > - Let the last column of $W_Q$ start at zero. If all matrices are trained on ReLU functions, they take
+# >   [the block form](#eq-blocks) with a free $c$. With enough label noise the best $c$ is below $1$.
 #
 # ## By hand: the first step
 #
-# On ReLU functions the mean of the first plain gradient step is proportional to $L^2$. Let $p=\hat f(x_q)$ be the prediction,
-# and let $\omega_i$ be the softmax weights, so that the gradient of $(p-y_q)^2$ in $M$ is
-# $2(p-y_q)\sum_i\omega_i(y_i-p)\,x_ix_q^\top$. Take two tokens with labels $1$ and $0$, a query with label $1$, and $M=0$.
-# Since the two weights and $p$ are equal to $\frac12$, the gradient is $-\frac14(x_1-x_2)x_q^\top$. The step goes against the
-# gradient, and so it raises the score of token 1, which has the label of the query, and lowers the score of token 2.
+# On ReLU functions the mean of the first plain gradient step is proportional to $L^2$. Let $p=\hat f(x_q)$ be the
+# prediction, and let $\omega_i$ be the softmax weights, so that the gradient of $(p-y_q)^2$ in $M$ is
+# $2(p-y_q)\sum_i\omega_i(y_i-p)\,x_ix_q^\top$. Take two tokens with labels $1$ and $0$, a query with label $1$, and
+# $M=0$. Since the two weights and $p$ are equal to $\frac12$, the gradient is $-\frac14(x_1-x_2)x_q^\top$. The step goes
+# against the gradient, and so it raises the score of token 1, which has the label of the query, and lowers the score of
+# token 2.
 #
 # Now we average over the ReLU class, where the linear parts of the functions have the mean squared slope $L^2/6$: the
-# linear part of $l_1(s)_++l_2(-s)_+$ has the slope $\frac12(l_1-l_2)$, and $l_1$ and $l_2$ are uniform on $[-L,L]$. The mean
-# first step of size $\eta$ leads to $M=w_1I$ with $w_1=\eta\frac{L^2}{3d^3}(1-\frac1n)$, so that doubling $L$ makes the first
-# step **four times** as large. The next cell compares this formula with the slope of the exact risk at $w=0$, for $d=3$ and
-# $n=20$:
+# linear part of $l_1(s)_++l_2(-s)_+$ has the slope $\frac12(l_1-l_2)$, and $l_1$ and $l_2$ are uniform on $[-L,L]$. The
+# mean first step of size $\eta$ leads to $M=w_1I$ with $w_1=\eta\frac{L^2}{3d^3}(1-\frac1n)$, so that doubling $L$ makes
+# the first step **four times** as large. The next cell compares this formula with the slope of the exact risk at $w=0$,
+# for $d=3$ and $n=20$:
 
 # %%
 for L in (1.0, 2.0):
@@ -255,11 +251,11 @@ for L in (1.0, 2.0):
     print(f"L = {L:g}: first step {-slope / 3:.4f} eta, by hand {by_hand:.4f} eta")
 
 # %% [markdown]
-# **Exercise 1.** By what factor is the first step larger for $L=4$ than for $L=2$, with plain steps and with Adam? Take one
-# step with `train_grid`, once with `optimizer="sgd"` and once with `optimizer="adam"`. Print the window parameters.
+# **Exercise 1.** By what factor is the first step larger for $L=4$ than for $L=2$, with plain steps and with Adam? Take
+# one step with `train_grid`, once with `optimizer="sgd"` and once with `optimizer="adam"`. Print the window parameters.
 #
-# :::{admonition} Solution
-# :class: dropdown
+# <details><summary>Solution</summary>
+#
 # ```python
 # tasks = [ReLU(3, lipschitz=2.0), ReLU(3, lipschitz=4.0)]
 # for optimizer in ("sgd", "adam"):
@@ -268,21 +264,24 @@ for L in (1.0, 2.0):
 #     )
 #     print(optimizer, units.windows.mean(axis=1))
 # ```
-# With plain steps the factor is about four. With Adam it is one, because the size of Adam's first step is the learning rate,
-# whatever the gradient.
-# :::
+# With plain steps the factor is about four. With Adam it is one, because the size of Adam's first step is the learning
+# rate, whatever the gradient.
 #
-# **Exercise 2.** The functions of the cosine class are even. Why is the first training step on such functions zero on average?
+# </details>
 #
-# ```{admonition} Solution
-# :class: dropdown
-# For even functions the risk does not change if $M$ becomes $-M$, so the mean gradient at $M=0$ is zero, and at first only the
-# randomness of the batches moves $M$. With $w^*I$ also $-w^*I$ is a minimizer, and about half of the units trained on
-# $\cos(4u\cdot x)$ end near $-w^*I$. These units attend to the tokens opposite the query.
-# ```
+# **Exercise 2.** The functions of the cosine class are even. Why is the first training step on such functions zero on
+# average?
 #
-# ```{admonition} What is assumed, and what we test
-# :class: dropdown
+# <details><summary>Solution</summary>
+#
+# For even functions the risk does not change if $M$ becomes $-M$, so the mean gradient at $M=0$ is zero, and at first
+# only the randomness of the batches moves $M$. With $w^*I$ also $-w^*I$ is a minimizer, and about half of the units
+# trained on $\cos(4u\cdot x)$ end near $-w^*I$. These units attend to the tokens opposite the query.
+#
+# </details>
+#
+# <details><summary>What is assumed, and what we test</summary>
+#
 # | assumption | here |
 # |---|---|
 # | isotropic tokens | uniform on the unit sphere |
@@ -292,20 +291,22 @@ for L in (1.0, 2.0):
 # | query label | noisy in training and clean in the risk; the difference is $\sigma^2$ |
 # | $(f,\epsilon)$ as likely as $(-f,-\epsilon)$ | true for affine and ReLU functions, broken in the control |
 #
-# *What trial runs changed.* We fixed $d$, $n$, $\sigma$ and the values of $L$ before training. When we chose the values of $L$,
-# we knew that equal weights ($w^*=0$) are best for some cosines of large $L$. After a first run we compared norms by
-# logarithms, shortened the training by a fifth and doubled Adam's step. Because two of three replications left the card
-# P1.F3.flow undecided, this card now uses four times as many units. In a trial with $\sigma=0.1$ and $d=2$, one of ten units
-# with free matrices stayed far from the others, which is why the form {eq}`eq-blocks` is judged at $\sigma=0.3$. The corner $c$
-# is judged in a single dimension $d$.
-# ```
+# *What trial runs changed.* We fixed $d$, $n$, $\sigma$ and the values of $L$ before training. When we chose the values
+# of $L$, we knew that equal weights ($w^*=0$) are best for some cosines of large $L$. After a first run we compared norms
+# by logarithms, shortened the training by a fifth and doubled Adam's step. Because two of three replications left the
+# card P1.F3.flow undecided, this card now uses four times as many units. In a trial with $\sigma=0.1$ and $d=2$, one of
+# ten units with free matrices stayed far from the others, which is why [the block form](#eq-blocks) is judged at
+# $\sigma=0.3$. The corner $c$ is judged in a single dimension $d$.
+#
+# </details>
 #
 # ## Experiment 1: how $\|M\|$ grows with $L$
 #
-# The slide has two classes and two laws of the tokens. While {numref}`fig-flow` shows the ReLU class on isotropic tokens, the
-# next cells train units for the other three combinations. Units with the same seed see the same tokens and noise for all $L$.
+# The slide has two classes and two laws of the tokens. While the figure [The window during training](#fig-flow) shows the
+# ReLU class on isotropic tokens, the next cells train units for the other three combinations. Units with the same seed
+# see the same tokens and noise for all $L$.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 root = np.diag(np.linspace(1.5, 0.5, dim))  # axes of non-isotropic tokens
 ellipsoid = Ellipsoid(root)
 classes = {"ReLU": ReLU, "cosine": Cosine, "wave": PhasedCosine}
@@ -357,7 +358,7 @@ edge = pd.DataFrame(
     for L in np.linspace(0.5, 12.0, 24)
 )
 
-# %% tags=["hide-input"]
+# %% figure={"alt": "Three panels of norm against step. In the ReLU panel the points are ordered by L at all times, the largest on top. In both cosine panels L = 2 and L = 4 rise quickly, L = 1 slowly, and L = 8 stays near zero. Fourth panel: two curves of the best window parameter that rise with L and then drop to zero; four points lie near the upper one.", "name": "fig-norm-growth"} jupyter={"source_hidden": true} tags=["hide-input"]
 names = {
     "ReLU, non-isotropic": ("ReLU", "non-isotropic"),
     "cosine, isotropic": ("cosine", "isotropic"),
@@ -391,27 +392,21 @@ plots.label_ends(*axes.flat[:3])
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-norm-growth
-# :title: The norm during training
-# :alt: Three panels of norm against step. In the ReLU panel the points are ordered by L at all times, the largest on top. In
-# both cosine panels L = 2 and L = 4 rise quickly, L = 1 slowly, and L = 8 stays near zero. Fourth panel: two curves of
-# the best window parameter that rise with L and then drop to zero; four points lie near the upper one.
+# **The norm during training.** Spectral norm of $M$ during training with plain steps, as medians over the seeds with
+# confidence intervals of these medians. Bottom right: the exact best $w$ of the cosine class (lines), and the norms of
+# the isotropic units at the end of training (points). In the first three panels $\|M\|$ should be larger for larger $L$,
+# except for the shortest waves.
 #
-# Spectral norm of $M$ during training with plain steps, as medians over the seeds with confidence intervals of these medians.
-# Bottom right: the exact best $w$ of the cosine class (lines), and the norms of the isotropic units at the end of training
-# (points). In the first three panels $\|M\|$ should be larger for larger $L$, except for the shortest waves.
-# ```
-#
-# The cards P1.F3.relu and P1.F3.cosine compare the norms at each $L$ and at the next smaller $L$, after a quarter, half and all
-# of the training, and the least favorable of the three comparisons counts. These norms do not show the sign of $w$, on which
-# Exercise 2 has a line for cosines. For cosines, we say that the context *resolves* the
-# waves of $L$ if the exact $w^*$ is larger than at the next smaller $L$. Only such $L$ count, because we read the slide as a
-# statement about such waves.
+# The cards P1.F3.relu and P1.F3.cosine compare the norms at each $L$ and at the next smaller $L$, after a quarter, half
+# and all of the training, and the least favorable of the three comparisons counts. These norms do not show the sign of
+# $w$, on which Exercise 2 has a line for cosines. For cosines, we say that the context *resolves* the
+# waves of $L$ if the exact $w^*$ is larger than at the next smaller $L$. Only such $L$ count, because we read the slide
+# as a statement about such waves.
 
 # %% [markdown]
-# With Adam the curves begin together, because the size of Adam's steps does not depend on the size of the gradient. Later they
-# separate, and a larger $L$ has the larger $\|M\|$. The next cell prints the medians of $\|M\|$ over the seeds for ReLU functions,
-# at an early step and after a quarter, half and all of the training:
+# With Adam the curves begin together, because the size of Adam's steps does not depend on the size of the gradient. Later
+# they separate, and a larger $L$ has the larger $\|M\|$. The next cell prints the medians of $\|M\|$ over the seeds for
+# ReLU functions, at an early step and after a quarter, half and all of the training:
 
 # %%
 adam = pretraining.trained_norms(
@@ -428,10 +423,10 @@ adam = pretraining.trained_norms(
 print(adam.groupby(["step", "lipschitz"]).norm.median().unstack().round(2))
 
 # %% [markdown]
-# The norms with Adam are one reading of the card P1.F3.relu, because the slide names no optimizer. After a quarter of the training
-# those for the two largest $L$ are too close for a verdict.
+# The norms with Adam are one reading of the card P1.F3.relu, because the slide names no optimizer. After a quarter of the
+# training those for the two largest $L$ are too close for a verdict.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 judged_at = [record[4], record[8], record[16]]
 every = {}
 clear = {}
@@ -478,12 +473,12 @@ judge(
 # %% [markdown]
 # ## Experiment 2: all matrices free
 #
-# We train the $(d+1)\times(d+1)$ matrices $W_K$ and $W_Q$ and the last row $(v^\top,c)$ of $W_V$ on ReLU functions, with all
-# entries random at the start. The other rows of $W_V$ do not enter the prediction.
+# We train the $(d+1)\times(d+1)$ matrices $W_K$ and $W_Q$ and the last row $(v^\top,c)$ of $W_V$ on ReLU functions, with
+# all entries random at the start. The other rows of $W_V$ do not enter the prediction.
 #
-# As a control we train on *leaning* functions, which all rise in the same direction: $f(x)=a\,e_1^\top x$ with a random $a>0$.
-# Here the label $y$ of a token carries information about its $x$, and a unit that uses this information does not have the form
-# {eq}`eq-blocks`.
+# As a control we train on *leaning* functions, which all rise in the same direction: $f(x)=a\,e_1^\top x$ with a random
+# $a>0$. Here the label $y$ of a token carries information about its $x$, and a unit that uses this information does not
+# have [the block form](#eq-blocks).
 
 # %%
 full_training = {
@@ -510,7 +505,7 @@ in_dims = pd.concat(
 relu = in_dims[in_dims.task == "ReLU"]
 leaning = in_dims[in_dims.task == "leaning"]
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 d = dims[len(dims) // 2]
 in_widths = pd.concat(
     pretraining.train_full_units(
@@ -536,7 +531,7 @@ in_noise = pd.concat(
     for sigma in noise_stds
 )
 
-# %% tags=["hide-input"]
+# %% figure={"alt": "For each dimension a heat map with printed entries: a diagonal of equal positive numbers, zeros elsewhere except in the last column, whose entries are arbitrary and sizable. Below, a row that is zero except for its last entry, near one.", "name": "fig-blocks"} jupyter={"source_hidden": true} tags=["hide-input"]
 first = relu[relu.seed == 0].set_index("dim")
 # entries of the last rows are equally wide in all panels
 ratios = {"height_ratios": [5, 1], "width_ratios": [k + 1 for k in dims]}
@@ -553,25 +548,19 @@ axes[1, 0].set_ylabel(r"$(v^\top, c)$")
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-blocks
-# :title: A trained layer, entry by entry
-# :alt: For each dimension a heat map with printed entries: a diagonal of equal positive numbers, zeros elsewhere except in
-# the last column, whose entries are arbitrary and sizable. Below, a row that is zero except for its last entry, near one.
+# **A trained layer, entry by entry.** The matrices of the unit with seed 0 after training on the ReLU class:
+# $W_K^\top W_Q$ (top; rows for a token, columns for the query) and the last row of $W_V$ (bottom).
+# [The block form](#eq-blocks) should appear, except for the last column of $W_K^\top W_Q$.
 #
-# The matrices of the unit with seed 0 after training on the ReLU class: $W_K^\top W_Q$ (top; rows for a token, columns for the
-# query) and the last row of $W_V$ (bottom). The form {eq}`eq-blocks` should appear, except for the last column of
-# $W_K^\top W_Q$.
-# ```
-#
-# The last column of $W_Q$ multiplies only the label entry of the query, which is zero. So this column gets no gradient and
-# keeps its initial value up to rounding, and the card takes it as zero:
+# The last column of $W_Q$ multiplies only the label entry of the query, which is zero. So this column gets no gradient
+# and keeps its initial value up to rounding, and the card takes it as zero:
 
 # %%
 largest_change = (relu.last_column - 1).abs().max()
 assert largest_change < 1e-5
 print(f"norm of the last column of W_Q, relative change: {largest_change:.0e}")
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 by_dim = {"samples": "seed", "labels": ["dim"]}
 judge(
     "P1.P.block",
@@ -580,16 +569,16 @@ judge(
 )
 
 # %% [markdown]
-# Three more statements of the rebuttal hold, the third of them under two conditions. The prediction does not depend on the first
-# $d$ rows of $W_V$, and if $W_K$ and $W_Q$ have at least $d$ rows, further rows do not change the best $M$. The third statement
-# is that the best $v$ is zero, and its conditions are that the attention weights do not depend on the labels, and that
-# $(f,\epsilon)$ is as likely as $(-f,-\epsilon)$.
+# Three more statements of the rebuttal hold, the third of them under two conditions. The prediction does not depend on
+# the first $d$ rows of $W_V$, and if $W_K$ and $W_Q$ have at least $d$ rows, further rows do not change the best $M$. The
+# third statement is that the best $v$ is zero, and its conditions are that the attention weights do not depend on the
+# labels, and that $(f,\epsilon)$ is as likely as $(-f,-\epsilon)$.
 #
-# To see this, write the error as $e+v^\top m$, where $e$ is the error for $v=0$ and $m=\sum_i\omega_ix_i$. A change of sign of
-# $f$ and $\epsilon$ turns $e$ into $-e$ and does not change $m$. So in the squared error $e^2+2e\,v^\top m+(v^\top m)^2$ the
-# middle term has mean zero, and the last term is least at $v=0$.
+# To see this, write the error as $e+v^\top m$, where $e$ is the error for $v=0$ and $m=\sum_i\omega_ix_i$. A change of
+# sign of $f$ and $\epsilon$ turns $e$ into $-e$ and does not change $m$. So in the squared error
+# $e^2+2e\,v^\top m+(v^\top m)^2$ the middle term has mean zero, and the last term is least at $v=0$.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 changes = pretraining.changed_predictions(dim=dims[0], context_length=context_length)
 rows = pd.DataFrame({"value": [changes["rows"]]})
 columns = pd.DataFrame({"value": [changes["columns"]]})
@@ -623,26 +612,27 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise 3.** Two seeds end with very different pairs $(W_K,W_Q)$, but with nearly the same block $M$ of $W_K^\top W_Q$.
-# Why? And what would weight decay do to the last column of $W_Q$?
+# **Exercise 3.** Two seeds end with very different pairs $(W_K,W_Q)$, but with nearly the same block $M$ of
+# $W_K^\top W_Q$. Why? And what would weight decay do to the last column of $W_Q$?
 #
-# ```{admonition} Solution
-# :class: dropdown
-# For every invertible $R$ the pair $(RW_K,R^{-\top}W_Q)$ has the same product $W_K^\top W_Q$. Weight decay would shrink the
-# last column of $W_Q$ to zero, because no gradient acts on this column.
-# ```
+# <details><summary>Solution</summary>
+#
+# For every invertible $R$ the pair $(RW_K,R^{-\top}W_Q)$ has the same product $W_K^\top W_Q$. Weight decay would shrink
+# the last column of $W_Q$ to zero, because no gradient acts on this column.
+#
+# </details>
 #
 # ## Experiment 3: the free corner
 #
-# If labels are noisy enough, the best corner shrinks the prediction, and training finds it. *By hand:* take one token with the
-# label $y=f+\epsilon$, where $f$ is a random constant with $\mathbb Ef^2=1$, and $\sigma=1$. The prediction $cy$ has the risk
-# $(c-1)^2+c^2$, which is $1$ at $c=1$ and $\frac12$ at the best $c=\frac12$.
+# If labels are noisy enough, the best corner shrinks the prediction, and training finds it. *By hand:* take one token
+# with the label $y=f+\epsilon$, where $f$ is a random constant with $\mathbb Ef^2=1$, and $\sigma=1$. The prediction $cy$
+# has the risk $(c-1)^2+c^2$, which is $1$ at $c=1$ and $\frac12$ at the best $c=\frac12$.
 #
 # In general the best corner for given attention weights $\omega_i$ is $c^*=\mathbb E\,pf(x_q)/\mathbb E\,p^2$ with
 # $p=\sum_i\omega_iy_i$. With little noise $c^*$ may exceed one: a window of finite width flattens the function, and $c>1$
 # partly corrects the flattening.
 
-# %% tags=["hide-input"]
+# %% figure={"alt": "Left: two falling curves of the corner against the noise, with points on them. They start near a dotted line at one and end below nine tenths. Right: two curves of the risk at c = 1 over the least risk, near one for little noise and rising.", "name": "fig-corner"} jupyter={"source_hidden": true} tags=["hide-input"]
 sigmas = np.union1d(noise_stds, np.linspace(min(noise_stds), max(noise_stds), 25))
 corner = pd.concat(
     pretraining.corner_optimum(
@@ -670,17 +660,11 @@ plots.label_lines(axes[0])
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-corner
-# :title: The corner of trained units
-# :alt: Left: two falling curves of the corner against the noise, with points on them. They start near a dotted line at one and
-# end below nine tenths. Right: two curves of the risk at c = 1 over the least risk, near one for little noise and rising.
-#
-# Left: the best corner $c$ at the best $w$, computed on sampled tokens (lines), and the corner of trained units (points, median
-# with interval), which should lie on the lines. Right: the least risk with $c=1$ divided by the least risk with free $c$. This
-# ratio rises with the noise.
-# ```
+# **The corner of trained units.** Left: the best corner $c$ at the best $w$, computed on sampled tokens (lines), and the
+# corner of trained units (points, median with interval), which should lie on the lines. Right: the least risk with $c=1$
+# divided by the least risk with free $c$. This ratio rises with the noise.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 known = corner.rename(columns={"c": "optimum"})[["task", "noise_std", "optimum"]]
 ended = known.merge(in_noise, on=["task", "noise_std"])
 judge(
@@ -696,11 +680,11 @@ judge(
 # %% [markdown]
 # ## Experiment 4: too few steps, and every length at once
 #
-# The best $w$ grows roughly like a power of $n$, and after too few training steps the exponent is too small. A machine-written
-# summary of the paper asks whether the number of steps affects how tight the bounds are. The next cell computes $w$ on the path
-# for four training times $t$ and four context lengths.
+# The best $w$ grows roughly like a power of $n$, and after too few training steps the exponent is too small. A
+# machine-written summary of the paper asks whether the number of steps affects how tight the bounds are. The next cell
+# computes $w$ on the path for four training times $t$ and four context lengths.
 
-# %% tags=["hide-input"]
+# %% figure={"alt": "Log-log plot of the window parameter against the context length. For short training times the curves are flat at long contexts; for infinite time the curve rises.", "name": "fig-finite"} jupyter={"source_hidden": true} tags=["hide-input"]
 middle_L = lipschitz_values[len(lipschitz_values) // 2 - 1]
 in_time = pretraining.windows_in_time(
     ReLU(dim, lipschitz=middle_L),
@@ -719,21 +703,16 @@ plots.label_ends(ax)
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-finite
-# :title: Windows after finite training
-# :alt: Log-log plot of the window parameter against the context length. For short training times the curves are flat at
-# long contexts; for infinite time the curve rises.
+# **Windows after finite training.** Exact $w$ for the ReLU class against the context length, on the computed path at four
+# times $t$ and at the minimizer. The slope in $n$ should be smaller for shorter times.
 #
-# Exact $w$ for the ReLU class against the context length, on the computed path at four times $t$ and at the minimizer. The
-# slope in $n$ should be smaller for shorter times.
-# ```
+# The number of steps does not affect the bounds, because they concern the minimizer of the population loss. But since
+# training takes more steps to reach the minimizer for longer contexts, exponents measured early in training are too
+# small.
 #
-# The number of steps does not affect the bounds, because they concern the minimizer of the population loss. But since training
-# takes more steps to reach the minimizer for longer contexts, exponents measured early in training are too small.
-#
-# In autoregressive training each length $m\le n$ has a separate loss, and one $w$ has to serve all lengths. For $n=20$ the next
-# cell prints two window parameters. The first minimizes the mean of the exact risks over all lengths $m$, and the second the
-# exact risk at $m=n$ alone:
+# In autoregressive training each length $m\le n$ has a separate loss, and one $w$ has to serve all lengths. For $n=20$
+# the next cell prints two window parameters. The first minimizes the mean of the exact risks over all lengths $m$, and
+# the second the exact risk at $m=n$ alone:
 
 # %%
 task = ReLU(dim, lipschitz=2.0)
@@ -748,9 +727,9 @@ print(f"best w for all lengths up to 20: {for_all:.1f}, for 20 alone: {for_20:.1
 #
 # ## To remember
 #
-# On ReLU functions plain gradient steps follow a path that can be computed, and that tends to the best window. If the context
-# resolves the functions, a larger $L$ gives a larger $\|M\|$ at the end of the training. Trained matrices have the form that
-# the authors' analysis assumes, except for the corner and a column without a gradient.
+# On ReLU functions plain gradient steps follow a path that can be computed, and that tends to the best window. If the
+# context resolves the functions, a larger $L$ gives a larger $\|M\|$ at the end of the training. Trained matrices have
+# the form that the authors' analysis assumes, except for the corner and a column without a gradient.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 notebook.footer()

@@ -9,26 +9,19 @@
 # %% [markdown]
 # # Theorem 2: how fast the window narrows
 #
-# *Give an attention layer ten times as many examples. By how much should its window shrink, and does training find that out?*
+# *Give an attention layer ten times as many examples. By how much should its window shrink, and does training find that
+# out?*
 #
-# **Short answer.** For ReLU functions, which have a kink, the best {term}`window parameter` $w$ grows in long contexts like
-# $(nL^2/\sigma^2)^{2/(d+2)}$, where $n$ is the number of examples, $d$ their dimension, $L$ the Lipschitz constant of the
-# functions and $\sigma^2$ the variance of the label noise. For affine functions the exponent is $2/(d+3)$
-# {judged}`P1.T2.sharp`. As the {term}`window` has a width of about $w^{-1/2}$, ten times as many examples multiply this
-# width by $10^{-1/(d+2)}$ for ReLU functions, so that for $d=5$ it shrinks by a little more than a quarter. The constant
-# is known, too: for ReLU functions with $d=5$, $n=10^{12}$, $L=1$ and $\sigma=0.5$, the exact best $w$ differs from the
-# law by {judged}`P1.T2.near | ReLU, d = 5, n = 1e12, sigma = 0.5 | 100*.1f` %. Layers that Adam trains on short contexts
-# reach the exact best $w$ {judged}`P1.T2.minimizer`. The authors' Theorem 2 says that the exponent for ReLU functions lies
-# between $1/d$ and $2/d$. The lower bound is true {judged}`P1.T2.lower`, and so is the upper bound {judged}`P1.T2.upper`.
-
-# %% tags=["remove-cell"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    from IPython import get_ipython
-
-    url = "git+https://github.com/OWNER/icl-book"
-    get_ipython().run_line_magic("pip", f"install -q {url} {url}#subdirectory=book")
+# **Short answer.** For ReLU functions, which have a kink, the best [window parameter](#term-window-parameter) $w$ grows
+# in long contexts like $(nL^2/\sigma^2)^{2/(d+2)}$, where $n$ is the number of examples, $d$ their dimension, $L$ the
+# Lipschitz constant of the functions and $\sigma^2$ the variance of the label noise. For affine functions the exponent is
+# $2/(d+3)$ ([established](judged:P1.T2.sharp)). As the [window](#term-window) has a width of about $w^{-1/2}$, ten times
+# as many examples multiply this width by $10^{-1/(d+2)}$ for ReLU functions, so that for $d=5$ it shrinks by a little
+# more than a quarter. The constant is known, too: for ReLU functions with $d=5$, $n=10^{12}$, $L=1$ and $\sigma=0.5$, the
+# exact best $w$ differs from the law by [3.3](<judged:P1.T2.near|ReLU, d = 5, n = 1e12, sigma = 0.5|100*.1f>) %. Layers
+# that Adam trains on short contexts reach the exact best $w$ ([established](judged:P1.T2.minimizer)). The authors'
+# Theorem 2 says that the exponent for ReLU functions lies between $1/d$ and $2/d$. The lower bound is true
+# ([holds](judged:P1.T2.lower)), and so is the upper bound ([holds](judged:P1.T2.upper)).
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dims = [2, 3, 5, 8]  # dimensions d of the covariates
@@ -42,7 +35,7 @@ steps = 800  # Adam steps for each unit
 batch_size = 128  # fresh contexts in each step
 learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
 
-# %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -62,7 +55,7 @@ device = notebook.device()
 if noise_std == 0:
     raise parameters.BadInput("noise_std=0: must be positive, the laws balance noise")
 
-# %% tags=["hide-input"]
+# %% figure={"alt": "Left, on logarithmic axes: the falling curve of the bias crosses three rising curves of the noise. Above each crossing runs the thin curve of their sum, with a star at its minimum, which moves right as the context gets longer. Right: four curves of the exact best window parameter divided by its law, against the context length. All four tend to one.", "name": "fig-scaling"} jupyter={"source_hidden": true} tags=["hide-input"]
 over_decades = theorem2_scaling.exact_windows(
     tasks=["affine", "ReLU"],
     dims=dims,
@@ -105,31 +98,25 @@ plots.label_lines(axes[0])
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-scaling
-# :title: Bias, noise and the best window
-# :alt: Left, on logarithmic axes: the falling curve of the bias crosses three rising curves of the noise. Above each
-# crossing runs the thin curve of their sum, with a star at its minimum, which moves right as the context gets longer.
-# Right: four curves of the exact best window parameter divided by its law, against the context length. All four tend to
-# one.
+# **Bias, noise and the best window.** Left: bias and noise against $w$, and their sums (thin). A star marks the minimum
+# of each sum, which in longer contexts is farther to the right. Curves of noise and sums end where a window averages ten
+# tokens, the curve of the bias where it averages a thousand. Right: the exact best $w$ divided by the law of this page,
+# for ReLU functions. The ratio tends to one.
 #
-# Left: bias and noise against $w$, and their sums (thin). A star marks the minimum of each sum, which in longer
-# contexts is farther to the right. Curves of noise and sums end where a window averages ten tokens, the curve of the bias
-# where it averages a thousand. Right: the exact best $w$ divided by the law of this page, for ReLU functions. The ratio
-# tends to one.
-# ```
+# <a id="theorem2-plain"></a>
 #
-# (theorem2-plain)=
 # ## In plain words
 #
-# Pretraining balances two errors. A wide {term}`window` averages away the noise of many labels, but it blurs the function,
-# while a narrow one (a large $w$) blurs less and keeps more noise. Rougher functions (larger $L$) therefore need a narrower
-# window, and noisier labels (larger $\sigma$) a wider one. In longer contexts more examples are close to the query, so that
-# the best window is narrower.
+# Pretraining balances two errors. A wide [window](#term-window) averages away the noise of many labels, but it blurs the
+# function, while a narrow one (a large $w$) blurs less and keeps more noise. Rougher functions (larger $L$) therefore
+# need a narrower window, and noisier labels (larger $\sigma$) a wider one. In longer contexts more examples are close to
+# the query, so that the best window is narrower.
 #
 # This page proves the exact exponent of the best $w$ and its constant, which we state here for the ReLU functions
-# $f(x)=\ell_1(q\cdot x)_++\ell_2(-q\cdot x)_++b$, where $(s)_+=\max(s,0)$. The direction $q$ is uniform on the unit sphere,
-# and the slopes $\ell_1$ and $\ell_2$ are independent and uniform on $[-L,L]$. The functions have a kink at the hyperplane
-# $q\cdot x=0$, and the intercept $b$ does not change the risk. As $n\to\infty$ with fixed $L/\sigma$, the best $w$ is
+# $f(x)=\ell_1(q\cdot x)_++\ell_2(-q\cdot x)_++b$, where $(s)_+=\max(s,0)$. The direction $q$ is uniform on the unit
+# sphere, and the slopes $\ell_1$ and $\ell_2$ are independent and uniform on $[-L,L]$. The functions have a kink at the
+# hyperplane $q\cdot x=0$, and the intercept $b$ does not change the risk. As $n\to\infty$ with fixed $L/\sigma$, the best
+# $w$ is
 #
 # $$w^*\approx\Big[\frac{3\,\beta\,n}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d+2}},\qquad
 #   \beta=\frac{2(2-\sqrt2)}{9\sqrt\pi}\,p_0\,L^2,\quad p_0=\frac{\Gamma(d/2)}{\sqrt\pi\,\Gamma((d-1)/2)},\quad
@@ -185,7 +172,7 @@ windows = pd.concat(rows, ignore_index=True)
 windows["ratio"] = windows.trained / windows.exact
 print(windows.groupby(["task", "n", "lipschitz"]).ratio.median().unstack().round(3))
 
-# %%
+# %% figure={"alt": "Two panels, for affine and ReLU functions. Each panel has three curves of the exact best window parameter against the Lipschitz constant, higher for longer contexts. The points of trained layers lie on the curves.", "name": "fig-pretrained"}
 units_of = windows.groupby(["task", "n", "lipschitz", "exact"], sort=False)
 middle = units_of.trained.agg(["median", "min", "max"]).reset_index()
 labels = ("Lipschitz constant L", "window parameter w")
@@ -208,14 +195,9 @@ plots.label_ends(*panels.values())
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-pretrained
-# :title: Training finds the window
-# :alt: Two panels, for affine and ReLU functions. Each panel has three curves of the exact best window parameter
-# against the Lipschitz constant, higher for longer contexts. The points of trained layers lie on the curves.
-#
-# Lines show the exact best $w$, and points show the mean diagonal of trained matrices (median over the seeds) with bars
-# from the least seed to the largest. The points lie on the lines, although nothing is fitted.
-# ```
+# **Training finds the window.** Lines show the exact best $w$, and points show the mean diagonal of trained matrices
+# (median over the seeds) with bars from the least seed to the largest. The points lie on the lines, although nothing is
+# fitted.
 #
 # Training takes less than half a minute on two cores. The table above lists the ratio of the trained $w$ to the exact
 # best $w$ (median over the seeds), which for ReLU functions with $L=4$ and $n=20$ is within about one percent of one. The
@@ -223,7 +205,7 @@ plt.show()
 # This choice was made before the first run, because for smaller $L$ the best $w$ is small, so that the relative error of
 # the trained $w$ is too large for a test.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 half = lipschitz_values[len(lipschitz_values) // 2]
 judge(
     "P1.T2.minimizer",
@@ -234,12 +216,12 @@ judge(
 )
 
 # %% [markdown]
-# **Longer contexts need more steps.** A longer context has a larger best $w$, and the gradient shrinks on the way there. Adam
-# divides the gradient by the square root of a running mean of its squares, over about $\frac1{1-\beta_2}$ steps. By default
-# $\beta_2=0.999$, so that for a thousand steps Adam remembers the large gradients of the start, and its steps get short.
-# Layers of the [registered run](audit-registered) therefore did not get there on contexts of 100 tokens with little noise.
-# The next cell trains layers with little noise on contexts of three lengths, in four times as many steps as the experiment
-# above:
+# **Longer contexts need more steps.** A longer context has a larger best $w$, and the gradient shrinks on the way there.
+# Adam divides the gradient by the square root of a running mean of its squares, over about $\frac1{1-\beta_2}$ steps. By
+# default $\beta_2=0.999$, so that for a thousand steps Adam remembers the large gradients of the start, and its steps get
+# short. Layers of the [registered run](../book/audit.md#audit-registered) therefore did not get there on contexts of 100
+# tokens with little noise. The next cell trains layers with little noise on contexts of three lengths, in four times as
+# many steps as the experiment above:
 
 # %%
 task = ReLU(dim, lipschitz=4.0)
@@ -266,10 +248,10 @@ arrived = pd.concat(arrived)
 print(arrived.groupby("n").ratio.last().round(3).to_string())
 
 # %% [markdown]
-# Is it the memory, and not the size of a step or the noise of the batches? With ever larger batches $M$ stays a multiple $wI$,
-# and $w$ moves by the exact gradient of the risk. The next cell takes as many steps as the experiment above by this gradient,
-# once with the default $\beta_2$ and once with $\beta_2=0.9$, a memory of ten steps. The step sizes are the same, and their
-# sum would suffice for every best $w$.
+# Is it the memory, and not the size of a step or the noise of the batches? With ever larger batches $M$ stays a multiple
+# $wI$, and $w$ moves by the exact gradient of the risk. The next cell takes as many steps as the experiment above by this
+# gradient, once with the default $\beta_2$ and once with $\beta_2=0.9$, a memory of ten steps. The step sizes are the
+# same, and their sum would suffice for every best $w$.
 
 # %%
 print(f"sum of the step sizes: {learning_rate * (steps + 1) / 2:.1f}")
@@ -290,7 +272,7 @@ remembered = pd.DataFrame(remembered, columns=["n", "best", "beta_2", "step", "r
 by_memory = remembered.groupby(["n", "best", "beta_2"]).ratio.last().unstack()
 print(by_memory.round(3).to_string())
 
-# %% tags=["hide-input"]
+# %% figure={"alt": "Two panels of the ratio of the trained window parameter to the best one against the step. Left, for three context lengths: the curve of the shortest contexts rises to one first, the curve of contexts of 1000 tokens last. Right: solid curves rise to one for 20 tokens only, while dashed curves rise to one for all three lengths.", "name": "fig-arrival"} jupyter={"source_hidden": true} tags=["hide-input"]
 fig, axes = plt.subplots(1, 2, figsize=(7.6, 3.4), sharey=True)
 colors = plots.colors(arrived.n)
 for n, line in arrived.groupby("n"):
@@ -307,60 +289,52 @@ plots.label_ends(*axes)
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-arrival
-# :title: Longer contexts need more steps
-# :alt: Two panels of the ratio of the trained window parameter to the best one against the step. Left, for three context lengths:
-# the curve of the shortest contexts rises to one first, the curve of contexts of 1000 tokens last. Right: solid curves rise to
-# one for 20 tokens only, while dashed curves rise to one for all three lengths.
+# **Longer contexts need more steps.** The trained $w$ divided by the exact best $w$ during training. Left: on sampled
+# contexts of three lengths (median of two seeds). With longer contexts this ratio should reach one later. Right: by the
+# exact gradient, with $\beta_2=0.999$ (solid) and with $\beta_2=0.9$ (dashed). With the shorter memory the same steps
+# should reach the best $w$ at all three lengths.
 #
-# The trained $w$ divided by the exact best $w$ during training. Left: on sampled contexts of three lengths (median of two
-# seeds). With longer contexts this ratio should reach one later. Right: by the exact gradient, with $\beta_2=0.999$ (solid)
-# and with $\beta_2=0.9$ (dashed). With the shorter memory the same steps should reach the best $w$ at all three lengths.
-# ```
-#
-# So the memory is the reason, since nothing else was changed. As the step size falls linearly to zero, a layer that has not
-# arrived by the last step stops short of the best $w$.
+# So the memory is the reason, since nothing else was changed. As the step size falls linearly to zero, a layer that has
+# not arrived by the last step stops short of the best $w$.
 #
 # **Exercise 1.** In the experiment, set `dim = 7`. Does the exact best $w$ rise or fall, and why?
 #
-# ```{admonition} Solution
-# :class: dropdown
+# <details><summary>Solution</summary>
+#
 # The best $w$ falls, because in a higher dimension fewer tokens are near the query, so that the best window is wider.
-# ```
+#
+# </details>
 #
 # ## Theorem 2 as printed, and what is true
 #
 # Theorem 2 holds as printed for ReLU functions.
 #
-# :::{prf:theorem} ITA slides, Theorem 2
-# :label: thm-two
-# :nonumber:
-# For sufficiently large $n$, the minimizer of the pretraining population loss induced by $D(\mathcal F_L^+)$ is
-# $M^* = w_{KQ} I_d$ where
+# <a id="thm-two"></a>
 #
-# $$\Omega\left(\left(\frac{nL^2}{\sigma^2}\right)^{\frac1d}\right) < w_{KQ} <
-#   \mathcal O\left(\left(\frac{nL^2}{\sigma^2}\right)^{\frac2d}\right).$$
-# :::
+# > **Theorem 2** (ITA slides, as printed). For sufficiently large $n$, the minimizer of the pretraining population loss
+# > induced by $D(\mathcal F_L^+)$ is $M^* = w_{KQ} I_d$ where
+# >
+# > $$\Omega\left(\left(\frac{nL^2}{\sigma^2}\right)^{\frac1d}\right) < w_{KQ} <
+# >   \mathcal O\left(\left(\frac{nL^2}{\sigma^2}\right)^{\frac2d}\right).$$
 #
-# Here $D(\mathcal F_L^+)$ is the {term}`ReLU class <class>` of the functions above. The distribution of $q$ is not
+# Here $D(\mathcal F_L^+)$ is the [ReLU class](#term-class) of the functions above. The distribution of $q$ is not
 # printed, and we take the uniform distribution on the sphere. Our $w$ is $w_{KQ}$, while the $w$ in the kernel of the
-# slides' proof sketch is half of it ([](/notebooks/attention_window.ipynb)).
+# slides' proof sketch is half of it ([The attention window](attention_window.ipynb)).
 #
-# ```{admonition} What is true
-# :class: tip
-# Let $\Lambda = nL^2/\sigma^2$. As $n\to\infty$ with fixed $L/\sigma$, the ReLU class has $w^*\asymp\Lambda^{2/(d+2)}$,
-# whose exponent is inside the printed range for $d\ge3$ and equals its lower end for $d=2$. The affine class has
-# $w^*\asymp\Lambda^{2/(d+3)}$. Both results are cases of a theorem of this book,
-# {prf:ref}`the law of the window <thm-law>`.
+# > **What is true.** Let $\Lambda = nL^2/\sigma^2$. As $n\to\infty$ with fixed $L/\sigma$, the ReLU class has
+# > $w^*\asymp\Lambda^{2/(d+2)}$, whose exponent is inside the printed range for $d\ge3$ and equals its lower end for
+# > $d=2$. The affine class has $w^*\asymp\Lambda^{2/(d+3)}$. Both results are cases of a theorem of this book,
+# > [the law of the window](#thm-law).
+# >
+# > For smooth functions the theorem is the textbook law of kernel smoothing on spheres and manifolds
+# > ([Hall et al., 1987](cite:hall1987); [Pelletier, 2006](cite:pelletier2006);
+# > [Di Marzio et al., 2014](cite:dimarzio2014)), and for kinks in one dimension see
+# > [Cline and Hart (1991)](cite:cline1991). New here are the average over a class of functions, and the constants for
+# > kinks and jumps on the sphere. That the minimizer has the form $w_{KQ}I_d$ is proved in
+# > [Proofs and certificates](certificates.ipynb).
 #
-# For smooth functions the theorem is the textbook law of kernel smoothing on spheres and manifolds
-# {cite:p}`hall1987,pelletier2006,dimarzio2014`, and for kinks in one dimension see {cite:t}`cline1991`. New here are the
-# average over a class of functions, and the constants for kinks and jumps on the sphere. That the minimizer has the form
-# $w_{KQ}I_d$ is proved in [](/notebooks/certificates.ipynb).
-# ```
+# <details><summary>What is assumed, and what we test</summary>
 #
-# ```{admonition} What is assumed, and what we test
-# :class: dropdown
 # | assumption | here |
 # |---|---|
 # | covariates uniform on the unit sphere, $\Sigma = I$ | kept; Lemma 1 has other $\Sigma$ |
@@ -368,42 +342,43 @@ plt.show()
 # | $n$ sufficiently large, $L/\sigma$ fixed | tested with exact slopes at many $n$ |
 # | minimizer of the *population* loss | computed exactly; trained layers reach it |
 # | query label in the loss | clean in the population loss, noisy in training; the losses differ by $\sigma^2$ |
-# ```
+#
+# </details>
 #
 # ## Where the exponents come from
 #
-# The exponent depends on how much the values of a function differ at nearby points. The {term}`variogram`
+# The exponent depends on how much the values of a function differ at nearby points. The [variogram](#term-variogram)
 # $\gamma(\theta)=\frac12\mathbb E(f(x)-f(x'))^2$ measures this, where $\theta$ is the angle between $x$ and $x'$. If
 # $\gamma(\theta)$ is expanded in powers of $\theta$, the smallest exponent other than 2 is the *order* $\rho$ of the
 # class. It is 1 for functions with jumps and 3 for functions with kinks, and for smooth functions we put $\rho=4$. The
 # next theorem gives the law for every order.
 #
-# :::{prf:theorem} the law of the window
-# :label: thm-law
-# :nonumber:
-# Let tokens and query be independent and uniform on $S^{d-1}$, $d\ge2$. Let the class be rotation invariant and not
-# constant, with a continuous covariance $k(\cos\theta)=\sum_\ell a_\ell P_\ell(\cos\theta)$. Here $a_\ell\ge0$, and
-# $P_\ell$ is the Gegenbauer polynomial of degree $\ell$ in dimension $d$, scaled so that $P_\ell(1)=1$. Let the label
-# noise be independent, of mean zero and of fixed variance $\sigma^2>0$. Let one of three conditions hold as
-# $\theta\to0$, with constants $a$ and $c>0$:
+# <a id="thm-law"></a>
 #
-# $$\begin{aligned}
-# 0<\rho<2:&\quad\gamma(\theta)=c\,\theta^\rho(1+o(1)),\\
-# 2<\rho<4:&\quad\gamma(\theta)=a\,(1-\cos\theta)-c\,\theta^\rho(1+o(1)),\\
-# \rho=4:&\quad\mathbb E(\Delta f)^2=\sum_\ell a_\ell\,(\ell(\ell+d-2))^2<\infty.
-# \end{aligned}$$
-#
-# Here $\Delta$ is the Laplacian of the sphere. Put
-#
-# $$\beta=c\,\big|2^{\rho/2}-2\big|\,\mathbb E|\xi|^\rho\quad(\rho<4),\qquad
-#   \beta=\tfrac14\,\mathbb E(\Delta f)^2\quad(\rho=4),\qquad\xi\sim N(0,I_{d-1}).$$
-#
-# Then for all large $n$ the risk has a minimizer over $w\ge0$. As $n\to\infty$ every minimizer $w^*$ obeys
-#
-# $$\begin{gathered}w^*\sim\Big[\frac{\rho\,\beta\,n}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d-1+\rho}},\qquad
-#   \min_w\mathcal L\sim\Big(1+\frac\rho{d-1}\Big)\,\beta\,(w^*)^{-\rho/2},\\
-#   \kappa=\frac{\sqrt\pi}{\Gamma(d/2)\,4^{d/2-1}}.\end{gathered}$$ (eq-sharp)
-# :::
+# > **Theorem** (the law of the window). Let tokens and query be independent and uniform on $S^{d-1}$, $d\ge2$. Let the
+# > class be rotation invariant and not constant, with a continuous covariance
+# > $k(\cos\theta)=\sum_\ell a_\ell P_\ell(\cos\theta)$. Here $a_\ell\ge0$, and $P_\ell$ is the Gegenbauer polynomial of
+# > degree $\ell$ in dimension $d$, scaled so that $P_\ell(1)=1$. Let the label noise be independent, of mean zero and of
+# > fixed variance $\sigma^2>0$. Let one of three conditions hold as $\theta\to0$, with constants $a$ and $c>0$:
+# >
+# > $$\begin{aligned}
+# > 0<\rho<2:&\quad\gamma(\theta)=c\,\theta^\rho(1+o(1)),\\
+# > 2<\rho<4:&\quad\gamma(\theta)=a\,(1-\cos\theta)-c\,\theta^\rho(1+o(1)),\\
+# > \rho=4:&\quad\mathbb E(\Delta f)^2=\sum_\ell a_\ell\,(\ell(\ell+d-2))^2<\infty.
+# > \end{aligned}$$
+# >
+# > Here $\Delta$ is the Laplacian of the sphere. Put
+# >
+# > $$\beta=c\,\big|2^{\rho/2}-2\big|\,\mathbb E|\xi|^\rho\quad(\rho<4),\qquad
+# >   \beta=\tfrac14\,\mathbb E(\Delta f)^2\quad(\rho=4),\qquad\xi\sim N(0,I_{d-1}).$$
+# >
+# > Then for all large $n$ the risk has a minimizer over $w\ge0$. As $n\to\infty$ every minimizer $w^*$ obeys
+# >
+# > <a id="eq-sharp"></a>
+# >
+# > $$\begin{gathered}w^*\sim\Big[\frac{\rho\,\beta\,n}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d-1+\rho}},\qquad
+# >   \min_w\mathcal L\sim\Big(1+\frac\rho{d-1}\Big)\,\beta\,(w^*)^{-\rho/2},\\
+# >   \kappa=\frac{\sqrt\pi}{\Gamma(d/2)\,4^{d/2-1}}.\end{gathered}$$
 #
 # | functions | $\rho$ | what sets $\beta$ | $\beta$ | exponent of $w^*$ |
 # |:--|:--|:--|:--|:--|
@@ -417,12 +392,12 @@ plt.show()
 # size of the sphere (an area for $d=3$). For functions that jump the exponent is **the printed upper end** $\frac2d$, but
 # they have no Lipschitz constant.
 #
-# *Idea of the proof*, which is [in the appendix](proof-law). In an infinite context the attention weights become a
-# density around the query. If two tokens are drawn from this density, the mean squared error is twice the mean of $\gamma$
-# between a token and the query, minus the mean of $\gamma$ between the two tokens. For large $w$ the density is nearly Gaussian,
-# so that the distance of the two tokens from each other is distributed like $\sqrt2$ times the distance of one from the
-# query. The contribution of $\theta^2$ therefore cancels, and the power $\theta^\rho$ decides. What a finite context adds
-# to the bias is small compared with the noise.
+# *Idea of the proof*, which is [in the appendix](certificates.ipynb#proof-law). In an infinite context the attention
+# weights become a density around the query. If two tokens are drawn from this density, the mean squared error is twice
+# the mean of $\gamma$ between a token and the query, minus the mean of $\gamma$ between the two tokens. For large $w$ the
+# density is nearly Gaussian, so that the distance of the two tokens from each other is distributed like $\sqrt2$ times
+# the distance of one from the query. The contribution of $\theta^2$ therefore cancels, and the power $\theta^\rho$
+# decides. What a finite context adds to the bias is small compared with the noise.
 
 # %%
 for functions in (Affine(dim=3), ReLU(dim=3), Sign(dim=3)):
@@ -434,7 +409,7 @@ for functions in (Affine(dim=3), ReLU(dim=3), Sign(dim=3)):
     print(f"order {law.order:.0f}, exponent {law.exponent:.3f}:", end=" ")
     print(f"bias / law {risk.bias / bias_law:.4f}, w* / law {ratio:.4f}")
 
-# %% tags=["hide-input"]
+# %% figure={"alt": "Log-log plot of the best window parameter against the context length. Dots of four classes lie on four straight lines. The line of functions that jump is the steepest, and the line of functions with a kink comes next. The lines of waves and affine functions are parallel and the least steep.", "name": "fig-law"} jupyter={"source_hidden": true} tags=["hide-input"]
 figure, ax = plt.subplots(figsize=(7.6, 3.4))
 contexts = np.geomspace(1e2, 1e10, 9)
 lawful = {
@@ -456,31 +431,26 @@ plots.label_ends(ax)
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-law
-# :title: The law of the window
-# :alt: Log-log plot of the best window parameter against the context length. Dots of four classes lie on four straight
-# lines. The line of functions that jump is the steepest, and the line of functions with a kink comes next. The lines of waves and
-# affine functions are parallel and the least steep.
+# **The law of the window.** The exact best $w$ in $d=3$ with $\sigma=1$ (dots) and [the law of the window](#thm-law)
+# (lines). All four classes follow the law.
 #
-# The exact best $w$ in $d=3$ with $\sigma=1$ (dots) and {prf:ref}`the law of the window <thm-law>` (lines). All four classes
-# follow the law.
-# ```
+# **Exercise 2.** On a globe the function is $1$ on land and $0$ at sea. Each context turns the globe at random. What
+# happens to the best $w$ in long contexts if the coast is twice as long?
 #
-# **Exercise 2.** On a globe the function is $1$ on land and $0$ at sea. Each context turns the globe at random. What happens
-# to the best $w$ in long contexts if the coast is twice as long?
+# <details><summary>Solution</summary>
 #
-# ```{admonition} Solution
-# :class: dropdown
 # The constant $\beta$ is proportional to the length of the coast, so $w^*$ grows by the factor $2^{2/d}$.
-# ```
+#
+# </details>
 #
 # ## The exponent and the constant
 #
 # The exponent of the best $w$ lies in the printed range for ReLU functions. In five and more dimensions the slope of
-# $\log w^*$ in $\log n$ is far from its limit at every $n$ that one can simulate ({numref}`fig-slopes`). The cards
-# therefore take the slope between two much longer contexts, at which the law gives $w^*=3\cdot10^4$ and $w^*=10^5$.
+# $\log w^*$ in $\log n$ is far from its limit at every $n$ that one can simulate
+# ([The exponent, length by length](#fig-slopes)). The cards therefore take the slope between two much longer contexts, at
+# which the law gives $w^*=3\cdot10^4$ and $w^*=10^5$.
 
-# %% tags=["hide-input"]
+# %% figure={"alt": "One small panel for each dimension, local slope against context length. The ReLU slopes approach 2/(d+2), the affine slopes 2/(d+3). For d = 2 the affine slope of two fifths lies below the printed range.", "name": "fig-slopes"} jupyter={"source_hidden": true} tags=["hide-input"]
 slopes = theorem2_scaling.local_slopes(over_decades)
 labels = ("context length n", "slope of log w*")
 panels = plots.panels(slopes, "dim", labels, "x", title="d = {}", wrap=2, height=2.4)
@@ -503,16 +473,10 @@ plots.label_ends(*panels.values())
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-slopes
-# :title: The exponent, length by length
-# :alt: One small panel for each dimension, local slope against context length. The ReLU slopes approach 2/(d+2), the
-# affine slopes 2/(d+3). For d = 2 the affine slope of two fifths lies below the printed range.
-#
-# Exact local slope of $\log w^*$ in $\log n$. Dotted lines show its limit. The shaded band is the range that Theorem 2
-# prints for ReLU functions, and affine functions are drawn for comparison.
-# ```
+# **The exponent, length by length.** Exact local slope of $\log w^*$ in $\log n$. Dotted lines show its limit. The shaded
+# band is the range that Theorem 2 prints for ReLU functions, and affine functions are drawn for comparison.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 far = theorem2_scaling.far_windows(
     tasks=["affine", "ReLU", "sign"],
     dims=dims,
@@ -531,7 +495,7 @@ slopes_found = [
 ]
 judge("P1.T2.lower", slopes_found)
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 nearest = theorem2_scaling.nearest_token_slopes(
     dims=dims, lengths=10.0 ** np.array(n_decades)
 ).assign(power=1)
@@ -547,19 +511,21 @@ judge(
 # upper bound.
 #
 # **How large is "sufficiently large"?** The lower bound can hold only if $n$ is at least of the order $(L/\sigma)^2$, and
-# our law also needs $n\gg(L/\sigma)^d$. The next cell compares the best $w$ with $(nL^2/\sigma^2)^{1/5}$ in $d=5$. For every
-# $L/\sigma$ that we try, the best $w$ is below this value at $n=\frac1{100}(L/\sigma)^2$ and above it at $n=(L/\sigma)^2$.
+# our law also needs $n\gg(L/\sigma)^d$. The next cell compares the best $w$ with $(nL^2/\sigma^2)^{1/5}$ in $d=5$. For
+# every $L/\sigma$ that we try, the best $w$ is below this value at $n=\frac1{100}(L/\sigma)^2$ and above it at
+# $n=(L/\sigma)^2$.
 #
-# :::{admonition} Where the two conditions come from
-# :class: dropdown
+# <details><summary>Where the two conditions come from</summary>
+#
 # *The lower bound.* The noise term never decreases as $w$ grows, so that the best $w$ is at most the best $w$ for
 # $\sigma=0$, which for the ReLU class is about $n^{2/d}$. The lower bound therefore requires
 # $n^{2/d}\gtrsim(nL^2/\sigma^2)^{1/d}$, that is, $n\gtrsim(L/\sigma)^2$.
 #
-# *The law.* Even without noise the labels in a window of width $w^{-1/2}$ differ by about $Lw^{-1/2}$, and this difference
-# acts as a second noise, which the law neglects. It is small against $\sigma$ if $w\gg(L/\sigma)^2$, a condition that the
-# $w$ of the law satisfies if $n\gg(L/\sigma)^d$.
-# :::
+# *The law.* Even without noise the labels in a window of width $w^{-1/2}$ differ by about $Lw^{-1/2}$, and this
+# difference acts as a second noise, which the law neglects. It is small against $\sigma$ if $w\gg(L/\sigma)^2$, a
+# condition that the $w$ of the law satisfies if $n\gg(L/\sigma)^d$.
+#
+# </details>
 
 # %%
 for signal in (1e3, 1e4, 1e5):  # L / sigma
@@ -572,11 +538,11 @@ for signal in (1e3, 1e4, 1e5):  # L / sigma
 
 # %% [markdown]
 # **Exercise 3.** Fit the exponent from contexts that are short enough to simulate. Take ReLU functions in $d=5$ with
-# $L=\sigma=1$ and contexts of $10$ to $10^4$ tokens, and fit the slope of $\log w^*$ in $\log n$. How far is the fitted slope
-# from $\frac2{d+2}$?
+# $L=\sigma=1$ and contexts of $10$ to $10^4$ tokens, and fit the slope of $\log w^*$ in $\log n$. How far is the fitted
+# slope from $\frac2{d+2}$?
 #
-# :::{admonition} Solution
-# :class: dropdown
+# <details><summary>Solution</summary>
+#
 # ```python
 # n = np.array([10, 30, 100, 300, 1000, 3000, 10000])
 # w = optimal_window(ReLU(dim=5, lipschitz=1.0), n, noise_std=1.0).w
@@ -585,26 +551,28 @@ for signal in (1e3, 1e4, 1e5):  # L / sigma
 # ```
 # The fitted slope is far above $\frac27$, even above the printed upper end $\frac25$. The local slopes, printed last,
 # fall with $n$ and are still above $\frac27$ at $10^4$ tokens.
-# :::
+#
+# </details>
 #
 # **Exercise 4.** Run this notebook with half the noise, which takes about a minute:
 # `.venv/bin/python -m icl_book execute theorem2_scaling -p noise_std=0.5`. All its statements should hold again. Which
 # slopes change? Why must the exponents of the law stay the same?
 #
-# ```{admonition} Solution
-# :class: dropdown
+# <details><summary>Solution</summary>
+#
 # The slopes at finite $n$ change. With half the noise $nL^2/\sigma^2$ is larger than on this page, so that at a given $n$
 # the slopes are closer to their limits. The exponents of the law stay the same, because they depend only on how bias and
 # noise scale with $w$. With a tenth of the noise of this page, however, the law needs longer contexts: at $\sigma=0.1$
 # the best $w$ for functions that jump is still far from the law at the lengths that the next card tests, and the card
 # then says so.
-# ```
 #
-# **The constant.** The ratio of the exact $w^*$ to the law {eq}`eq-sharp` tends to one, so that its constant is right,
+# </details>
+#
+# **The constant.** The ratio of the exact $w^*$ to [the law](#eq-sharp) tends to one, so that its constant is right,
 # too. The next card tests the ratio where the law gives $w=10^5$, for smooth functions, kinks and jumps in every
 # dimension.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 judge(
     "P1.T2.sharp",
     far[far.law > 0.9e5],
@@ -614,7 +582,7 @@ judge(
     name="{task}, d = {dim}",
 )
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 near = theorem2_scaling.exact_windows(
     tasks=["affine", "ReLU"], dims=[5], lengths=[1e12], lipschitz=1.0, noise_std=0.5
 )
@@ -635,25 +603,26 @@ judge(
 # $$L_{\rm noise}(w) = \Theta\Big(\sigma^2\frac{w^{d/2}+1}{n}\Big), \qquad
 #   \Omega\Big(\frac{L^2}{w^2}\Big) < L_{\rm bias}(w) < \Theta\Big(\frac{L^2}{w}+\frac{L^2}{n}\Big).$$
 #
-# The next cards test these bounds in contexts so long that every window averages at least $10^{12}$ tokens. On a sphere of
-# dimension $m$ the noise grows like $w^{m/2}$. So the printed order of the noise is exact on the slides' "d-dimensional
-# hypersphere" {judged}`P1.T2.noise`. On the unit sphere of $\mathbb R^d$, which has the dimension $d-1$ and on which all other
-# numbers of this page are computed, it is an upper bound.
+# The next cards test these bounds in contexts so long that every window averages at least $10^{12}$ tokens. On a sphere
+# of dimension $m$ the noise grows like $w^{m/2}$. So the printed order of the noise is exact on the slides'
+# "d-dimensional hypersphere" ([depends on the reading](judged:P1.T2.noise)). On the unit sphere of $\mathbb R^d$, which
+# has the dimension $d-1$ and on which all other numbers of this page are computed, it is an upper bound.
 #
-# :::{admonition} Which range for $w^*$ these bounds give
-# :class: dropdown
+# <details><summary>Which range for w* these bounds give</summary>
+#
 # By the two upper bounds, the least risk is at most a constant times $m=\min_w(L^2/w+\sigma^2w^{d/2}/n)$, which is of the
 # order $L^2\Lambda^{-2/(d+2)}$ with $\Lambda=nL^2/\sigma^2$. At $w=w^*$ neither bias nor noise exceeds the least risk.
 # Together with the lower bounds we get, up to constant factors,
 #
 # $$\frac{L^2}{(w^*)^2}\lesssim L_{\rm bias}(w^*)\lesssim m,\qquad\frac{\sigma^2(w^*)^{d/2}}n\lesssim L_{\rm noise}(w^*)\lesssim m.$$
 #
-# The first chain gives the lower end $\Lambda^{1/(d+2)}$ for $w^*$, and the second the upper end $\Lambda^{2/(d+2)}$. This
-# upper end implies the printed $\Lambda^{2/d}$. The lower end is weaker than the printed $\Lambda^{1/d}$ and does not imply it,
-# although the printed lower end is true at fixed $L/\sigma$.
-# :::
+# The first chain gives the lower end $\Lambda^{1/(d+2)}$ for $w^*$, and the second the upper end $\Lambda^{2/(d+2)}$.
+# This upper end implies the printed $\Lambda^{2/d}$. The lower end is weaker than the printed $\Lambda^{1/d}$ and does
+# not imply it, although the printed lower end is true at fixed $L/\sigma$.
+#
+# </details>
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 # the noise is the same for all classes
 noise = theorem2_scaling.term_slopes(term="noise", tasks=["affine"], dims=dims)
 judge(
@@ -664,7 +633,7 @@ judge(
     name="sphere of dimension {sphere}",
 )
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 judge(
     "P1.T2.bias-lower",
     theorem2_scaling.term_slopes(term="bias", tasks=["affine", "ReLU"], dims=dims),
@@ -679,7 +648,7 @@ judge(
 # windows, and some restriction is needed: in $d\ge4$ the window at $w=n$ is narrower than the distance to the nearest
 # token, so that the prediction is the label of that token, and the ratio grows like $n^{1-2/(d-1)}$.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 growth = theorem2_scaling.bias_growth(
     tasks=["affine", "ReLU"], dims=dims, noise_std=noise_std / lipschitz
 )
@@ -692,20 +661,22 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise 5.** Which range would the sketch give if the exponent of the noise were $\frac{d-1}2$ in place of $\frac d2$?
+# **Exercise 5.** Which range would the sketch give if the exponent of the noise were $\frac{d-1}2$ in place of
+# $\frac d2$?
 #
-# ```{admonition} Solution
-# :class: dropdown
+# <details><summary>Solution</summary>
+#
 # Replace $d$ by $d-1$ in the exponents $\frac1{d+2}$ and $\frac2{d+2}$ of the sketch. The range is then from
 # $\Lambda^{1/(d+1)}$ to $\Lambda^{2/(d+1)}$. It contains the exact exponents $\frac2{d+3}$ (affine) and $\frac2{d+2}$
 # (ReLU), and its upper end is below the printed $\frac2d$.
-# ```
+#
+# </details>
 #
 # ## To remember
 #
 # A longer context averages away more noise, so that the best window is narrower. The best $w$ balances the bias, which
-# falls with $w$, and the noise, which rises. This best $w$ grows like $n^{2/(d-1+\rho)}$, with $\rho=4$ for smooth functions, 3
-# for kinks and 1 for jumps.
+# falls with $w$, and the noise, which rises. This best $w$ grows like $n^{2/(d-1+\rho)}$, with $\rho=4$ for smooth
+# functions, 3 for kinks and 1 for jumps.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 notebook.footer()

@@ -14,22 +14,14 @@
 #
 # **Short answer.** A layer that was trained on functions of one Lipschitz constant $L$ averages over a window of the
 # wrong width when the test functions have another constant $L'$. For ReLU and affine functions with noisy labels, the
-# error in long contexts is then a constant multiple of the least error of any window {judged}`P1.T3.price`. For ReLU
-# functions in $d=5$ dimensions and $L'=2L$ the multiple is {judged}`P1.T3.price | ReLU, d = 5, L'/L = 2 | .2f`. The
-# authors' Theorem 3 states three bounds on the error. Our numbers agree with the upper bound for $L'=L$
-# {judged}`P1.T3.matched` and, up to a constant factor, with the lower bound for $L'\le L$ {judged}`P1.T3.smaller`. The
-# lower bound for $L'>L$, as OCR read it from one slide, {judged}`P1.T3.larger | verdict`. It has the right order for the worst
-# $L'$‑Lipschitz function, but on random ReLU functions the error falls below it in long contexts. If OCR misread a $3$ or a $4$ as
-# $2$, it is true on random ReLU functions, too.
-
-# %% tags=["remove-cell"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    from IPython import get_ipython
-
-    url = "git+https://github.com/OWNER/icl-book"
-    get_ipython().run_line_magic("pip", f"install -q {url} {url}#subdirectory=book")
+# error in long contexts is then a constant multiple of the least error of any window ([established](judged:P1.T3.price)).
+# For ReLU functions in $d=5$ dimensions and $L'=2L$ the multiple is
+# [1.23](<judged:P1.T3.price|ReLU, d = 5, L'/L = 2|.2f>). The authors' Theorem 3 states three bounds on the error. Our
+# numbers agree with the upper bound for $L'=L$ ([holds](judged:P1.T3.matched)) and, up to a constant factor, with the
+# lower bound for $L'\le L$ ([holds](judged:P1.T3.smaller)). The lower bound for $L'>L$, as OCR read it from one slide,
+# [depends on the reading](judged:P1.T3.larger). It has the right order for the worst $L'$‑Lipschitz function, but on
+# random ReLU functions the error falls below it in long contexts. If OCR misread a $3$ or a $4$ as $2$, it is true on
+# random ReLU functions, too.
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dims = [2, 3, 5]  # dimensions d of the exact results
@@ -47,7 +39,7 @@ batch_size = 64  # fresh contexts at each step
 learning_rate = 0.3  # Adam's initial step size, falling linearly to zero
 contexts = 4000  # test contexts for each class and seed
 
-# %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -63,7 +55,7 @@ from icl_book.measurements import theorem3_generalization
 
 notebook.setup(globals(), n_decades=2)
 
-# %% tags=["hide-input"]
+# %% figure={"alt": "Three falling and rising curves of the risk against the window parameter, for functions that are four times as rough, equally rough and four times as smooth. A star at the minimum of each lies farther right for rougher functions. On a vertical line through the middle star the other two curves are about twice as high as at their own stars.", "name": "fig-two-windows"} jupyter={"source_hidden": true} tags=["hide-input"]
 figure, ax = plt.subplots(figsize=(6.0, 3.4))
 w = np.geomspace(1, 100, 60)
 kept = optimal_window(ReLU(5, lipschitz), 1e4, noise_std).w
@@ -90,25 +82,20 @@ plots.label_lines(ax)
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-two-windows
-# :title: The window of a wrong L
-# :alt: Three falling and rising curves of the risk against the window parameter, for functions that are four times as rough,
-# equally rough and four times as smooth. A star at the minimum of each lies farther right for rougher functions. On a
-# vertical line through the middle star the other two curves are about twice as high as at their own stars.
+# **The window of a wrong L.** Exact risk on ReLU functions of $L'$ against $w$. Stars mark the best window for each $L'$.
+# A layer that was pretrained at $L$ has the window of the vertical line, and the thick bars show by which factor its risk
+# exceeds the least one.
 #
-# Exact risk on ReLU functions of $L'$ against $w$. Stars mark the best window for each $L'$. A layer that was pretrained
-# at $L$ has the window of the vertical line, and the thick bars show by which factor its risk exceeds the least one.
-# ```
+# <a id="theorem3-plain"></a>
 #
-# (theorem3-plain)=
 # ## In plain words
 #
-# Pretraining on functions of the Lipschitz constant $L$ finds the best {term}`window parameter` $w$ for these functions.
-# The larger $w$ is, the narrower is the {term}`window`. If the test functions have another constant $L'$, there are two
-# cases:
+# Pretraining on functions of the Lipschitz constant $L$ finds the best [window parameter](#term-window-parameter) $w$ for
+# these functions. The larger $w$ is, the narrower is the [window](#term-window). If the test functions have another
+# constant $L'$, there are two cases:
 #
 # - **Rougher functions, $L'>L$.** The window is too wide, so that it averages over labels that differ too much. The error
-#   without label noise, called the {term}`bias <population risk>`, grows like $L'^2$.
+#   without label noise, called the [bias](#term-population-risk), grows like $L'^2$.
 # - **Smoother functions, $L'<L$.** The window is too narrow, so that it keeps label noise that a wider window would
 #   average away.
 #
@@ -127,17 +114,17 @@ plt.show()
 # We copy the last exponent as printed, without cancelling the 2. Now let $\sigma>0$ and draw ReLU functions at random.
 # By our computation the error falls like $n^{-3/(d+2)}$ in long contexts, in all three cases:
 #
-# - The upper bound for $L'=L$ is true in long contexts {judged}`P1.T3.matched`, because it falls like $n^{-1/(d+2)}$, more
-#   slowly than the error.
-# - The lower bound for $L'>L$ falls like $n^{-2/(d+2)}$, which is also slower, so that in long contexts the error is below this
-#   bound, which as OCR read it is false. On the worst $L'$‑Lipschitz function, however, the error has exactly the order of
-#   the bound, and if OCR misread a $3$ or a $4$ as $2$, the bound is true on random functions, too. So the statement
-#   {judged}`P1.T3.larger | verdict`.
-# - The lower bound for $L'\le L$ is true as an order in $n$ {judged}`P1.T3.smaller`. For $d=2$ it falls at the same rate
-#   as the error, and for $d>2$ faster. The slide adds "no benefit of $L'$". Smoother functions bring no better rate in
-#   $n$ {judged}`P1.T3.no-benefit`, although they reduce the error by a bounded factor.
+# - The upper bound for $L'=L$ is true in long contexts ([holds](judged:P1.T3.matched)), because it falls like
+#   $n^{-1/(d+2)}$, more slowly than the error.
+# - The lower bound for $L'>L$ falls like $n^{-2/(d+2)}$, which is also slower, so that in long contexts the error is
+#   below this bound, which as OCR read it is false. On the worst $L'$‑Lipschitz function, however, the error has exactly
+#   the order of the bound, and if OCR misread a $3$ or a $4$ as $2$, the bound is true on random functions, too. So the
+#   statement [depends on the reading](judged:P1.T3.larger).
+# - The lower bound for $L'\le L$ is true as an order in $n$ ([holds](judged:P1.T3.smaller)). For $d=2$ it falls at the
+#   same rate as the error, and for $d>2$ faster. The slide adds "no benefit of $L'$". Smoother functions bring no better
+#   rate in $n$ ([holds](judged:P1.T3.no-benefit)), although they reduce the error by a bounded factor.
 #
-# The mean squared error is also called the {term}`risk <population risk>`. The *price* of the wrong $L$ is the risk on
+# The mean squared error is also called the [risk](#term-population-risk). The *price* of the wrong $L$ is the risk on
 # functions of $L'$ with the best window for $L$, divided by the least risk of any window on the same functions. Put
 # $r=L'/L$ and fix $\sigma>0$. For ReLU functions the price tends to
 #
@@ -158,7 +145,7 @@ for n in (1e4, 1e8, 1e12):
 # %% [markdown]
 # **Move it.** Which mistake is cheaper, a window that is too wide or one that is too narrow?
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 moving = theorem3_generalization.prices(
     tasks=["ReLU", "affine"],
     dims=[3, 5, 8],
@@ -188,9 +175,9 @@ interactive(
 # ## The experiment: a window for the wrong $L$
 #
 # As the context grows, the price of a wrong $L$ settles at a constant. We assume that pretraining at $L$ finds the best
-# window, as in [](/notebooks/theorem2_scaling.ipynb). Since risks are computed and not sampled, contexts may be as long as
-# we like. In the longest of them the best window parameter for $L$ is $w^*=10^5$ by the
-# [law of the window](/notebooks/theorem2_scaling.ipynb).
+# window, as in [Theorem 2: how fast the window narrows](theorem2_scaling.ipynb). Since risks are computed and not
+# sampled, contexts may be as long as we like. In the longest of them the best window parameter for $L$ is $w^*=10^5$ by
+# the [law of the window](theorem2_scaling.ipynb).
 #
 # To try $d=7$, replace the first line of the next cell by `dims = [7]`.
 
@@ -226,7 +213,7 @@ prices = pd.concat(
 relu = prices[(prices.task == "ReLU") & prices.ratio.isin([0.5, 2.0])]
 print(relu.groupby(["dim", "ratio"])[["price"]].last().round(4))
 
-# %%
+# %% figure={"alt": "Eight curves of the risk over the least risk against the context length, one for each ratio of the Lipschitz constants. All curves level off at dotted lines above one. The further the ratio is from one, the higher the dotted line.", "name": "fig-price"}
 shown = prices[(prices.task == "ReLU") & (prices.dim == dims[-1])]
 colors = plots.colors(shown.ratio)
 figure, ax = plt.subplots(figsize=(7.6, 4.2))
@@ -242,24 +229,17 @@ plots.label_ends(ax)
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-price
-# :title: The price of a wrong L
-# :alt: Eight curves of the risk over the least risk against the context length, one for each ratio of the Lipschitz
-# constants. All curves level off at dotted lines above one. The further the ratio is from one, the higher the dotted
-# line.
-#
-# The exact price of the wrong $L$ against the context length, for eight ratios $L'/L$. The curves level off at the
-# dotted lines, which show the limit $P(L'/L)$ of {eq}`eq-price`.
-# ```
+# **The price of a wrong L.** The exact price of the wrong $L$ against the context length, for eight ratios $L'/L$. The
+# curves level off at the dotted lines, which show the limit $P(L'/L)$ of [the formula of the price](#eq-price).
 #
 # The experiment takes about ten seconds on two cores. In the longest context and $d=5$ the price for ReLU functions
-# should be {judged}`P1.T3.price | ReLU, d = 5, L'/L = 0.5 | .2f` for $L'=\frac12L$ and
-# {judged}`P1.T3.price | ReLU, d = 5, L'/L = 2 | .2f` for $L'=2L$. With `dims = [7]` the two prices should agree with
-# {eq}`eq-price` within one percent. If $\sigma$ is the $L$ of pretraining, the two prices for $d=5$ are within one percent of
-# the limit from a thousand examples on, which a test of this book computes, whereas with a tenth of this noise they are not
-# yet there at a thousand.
+# should be [1.26](<judged:P1.T3.price|ReLU, d = 5, L'/L = 0.5|.2f>) for $L'=\frac12L$ and
+# [1.23](<judged:P1.T3.price|ReLU, d = 5, L'/L = 2|.2f>) for $L'=2L$. With `dims = [7]` the two prices should agree with
+# [the formula of the price](#eq-price) within one percent. If $\sigma$ is the $L$ of pretraining, the two prices for
+# $d=5$ are within one percent of the limit from a thousand examples on, which a test of this book computes, whereas with
+# a tenth of this noise they are not yet there at a thousand.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 longest = prices.groupby(["task", "dim", "ratio"], sort=False).tail(1)
 judge(
     "P1.T3.price",
@@ -273,67 +253,66 @@ judge(
 # %% [markdown]
 # ## Theorem 3 as printed, and what is true
 #
-# The theorem is about the {term}`ReLU class <class>`, written $D(\mathcal F_L^+)$. A function of this class has a kink
+# The theorem is about the [ReLU class](#term-class), written $D(\mathcal F_L^+)$. A function of this class has a kink
 # at a random plane through the origin, and its slopes on the two sides are drawn from $[-L,L]$.
 #
-# :::{prf:theorem} ITA slides, Theorem 3
-# :label: thm-three
-# :nonumber:
-# Suppose $M$ is pretrained on the loss induced by $D(\mathcal F_L^+)$. Suppose it is tested on $D(\mathcal F_L^+)$;
-# then for large enough $n$, $\mathcal L(M)\le L^{2-\frac2{d+2}}\big(\frac{\sigma^2}n\big)^{\frac1{d+2}}$. Meanwhile, if
-# it is tested on $D(\mathcal F_{L'}^+)$,
+# <a id="thm-three"></a>
 #
-# $$\mathcal L(M)\ge\begin{cases}L'^2\left(\frac{\sigma^2}{nL^2}\right)^{\frac2{d+2}}
-# &L'>L\quad\text{(worse dependence on }L'),\\
-# \frac1n\left(\frac{nL^2}{\sigma^2}\right)^{\frac2{2(d+2)}}
-# &L'\le L\quad\text{(no benefit of }L').\end{cases}$$
-# :::
+# > **Theorem 3** (ITA slides, as printed). Suppose $M$ is pretrained on the loss induced by $D(\mathcal F_L^+)$. Suppose
+# > it is tested on $D(\mathcal F_L^+)$; then for large enough $n$,
+# > $\mathcal L(M)\le L^{2-\frac2{d+2}}\big(\frac{\sigma^2}n\big)^{\frac1{d+2}}$. Meanwhile, if it is tested on
+# > $D(\mathcal F_{L'}^+)$,
+# >
+# > $$\mathcal L(M)\ge\begin{cases}L'^2\left(\frac{\sigma^2}{nL^2}\right)^{\frac2{d+2}}
+# > &L'>L\quad\text{(worse dependence on }L'),\\
+# > \frac1n\left(\frac{nL^2}{\sigma^2}\right)^{\frac2{2(d+2)}}
+# > &L'\le L\quad\text{(no benefit of }L').\end{cases}$$
 #
 # Our only source for this theorem is one slide, read by text recognition (OCR). As OCR may have misread exponents of the
-# lower bounds, the cards on these bounds judge other exponents as well. The slides refer to the paper's Theorem 3.5, which
-# we have not seen. Because a review says that the test data of Theorem 3.5 are "any arbitrary L−Lipschitz task", we also
-# consider the worst $L'$‑Lipschitz function.
+# lower bounds, the cards on these bounds judge other exponents as well. The slides refer to the paper's Theorem 3.5,
+# which we have not seen. Because a review says that the test data of Theorem 3.5 are "any arbitrary L−Lipschitz task", we
+# also consider the worst $L'$‑Lipschitz function.
 #
-# ```{admonition} What is true
-# :class: tip
-# Let $\Lambda=nL^2/\sigma^2$ and $r=L'/L$, and let $n\to\infty$ with fixed $L$, $L'$ and $\sigma>0$. For the ReLU class
-# the rates and the constant below follow from {prf:ref}`the price of a wrong window <thm-price>`.
+# > **What is true.** Let $\Lambda=nL^2/\sigma^2$ and $r=L'/L$, and let $n\to\infty$ with fixed $L$, $L'$ and $\sigma>0$.
+# > For the ReLU class the rates and the constant below follow from [the price of a wrong window](#thm-price).
+# >
+# > - *Same constant, $L'=L$.* The printed upper bound, $L^2\Lambda^{-1/(d+2)}$, is true and far from sharp, since the
+# >   risk is $\mathcal L(M)\asymp L^2\Lambda^{-3/(d+2)}$.
+# > - *Larger constant, $L'>L$.* The printed lower bound, $L'^2\Lambda^{-2/(d+2)}$, is too large on functions drawn from
+# >   $D(\mathcal F_{L'}^+)$, where the risk is $\mathcal L(M)\asymp L'^2\Lambda^{-3/(d+2)}$. On the *worst*
+# >   $L'$‑Lipschitz function the risk has the printed order (shown below).
+# > - *Smaller constant, $L'\le L$.* The printed lower bound is true as an order in $n$.
+# > - *The price.* The risk divided by the least risk for $L'$ tends to the **constant**
+# >
+# > <a id="eq-price"></a>
+# >
+# > $$P(r)=\frac{r^2+\frac3{d-1}}{\big(1+\frac3{d-1}\big)\,r^{\,2-\frac6{d+2}}}.$$
+# >
+# > In statistics this constant is known as the cost of a wrong bandwidth ([Wand and Jones, 1995](cite:wand1995kernel)).
+# > None of the exponents, as OCR read them, is a minimax rate
+# > ([How far from the best there is](heads.ipynb#heads-floor)).
 #
-# - *Same constant, $L'=L$.* The printed upper bound, $L^2\Lambda^{-1/(d+2)}$, is true and far from sharp, since the risk is
-#   $\mathcal L(M)\asymp L^2\Lambda^{-3/(d+2)}$.
-# - *Larger constant, $L'>L$.* The printed lower bound, $L'^2\Lambda^{-2/(d+2)}$, is too large on functions drawn from
-#   $D(\mathcal F_{L'}^+)$, where the risk is $\mathcal L(M)\asymp L'^2\Lambda^{-3/(d+2)}$. On the *worst* $L'$‑Lipschitz
-#   function the risk has the printed order (shown below).
-# - *Smaller constant, $L'\le L$.* The printed lower bound is true as an order in $n$.
-# - *The price.* The risk divided by the least risk for $L'$ tends to the **constant**
+# <a id="thm-price"></a>
 #
-# $$P(r)=\frac{r^2+\frac3{d-1}}{\big(1+\frac3{d-1}\big)\,r^{\,2-\frac6{d+2}}}.$$ (eq-price)
+# > **Corollary** (the price of a wrong window). Let a class obey [the law of the window](theorem2_scaling.ipynb#thm-law),
+# > and let $\rho$ be its order: 3 for ReLU functions, 4 for affine functions. Put $s=\frac\rho{d-1}$. Let $\sigma>0$ be
+# > fixed and $n\to\infty$.
+# >
+# > 1. At the best window parameter $w^*$ the share of the label noise in the risk tends to $\frac s{1+s}$. For ReLU
+# >    functions this limit is $\frac3{d+2}$.
+# > 2. Fix $u>0$. At the window parameter $uw^*$ the risk divided by the least risk tends to
+# >    $G(u)=\frac{u^{-\rho/2}+s\,u^{(d-1)/2}}{1+s}$.
+# > 3. Let the functions be proportional to $L$, and put $r=L'/L$. The price of the wrong $L$ tends to
+# >    $G\big(r^{-4/(d-1+\rho)}\big)$. For ReLU functions this limit is $P(r)$ of [the formula of the price](#eq-price).
+# > 4. With the best window for another class, of order $\rho'$, the risk divided by the least risk is of the order of
+# >    $n^p$. For $\rho'>\rho$ the power is $p=\frac{\rho(\rho'-\rho)}{(d-1+\rho)(d-1+\rho')}$. For
+# >    $\rho'<\rho$ it is $p=\frac{(d-1)(\rho-\rho')}{(d-1+\rho)(d-1+\rho')}$.
 #
-# In statistics this constant is known as the cost of a wrong bandwidth {cite:p}`wand1995kernel`. None of the
-# exponents, as OCR read them, is a minimax rate ([](heads-floor)).
-# ```
+# <details><summary>Proof</summary>
 #
-# :::{prf:corollary} the price of a wrong window
-# :label: thm-price
-# :nonumber:
-# Let a class obey {prf:ref}`the law of the window <thm-law>`, and let $\rho$ be its order: 3 for ReLU functions, 4 for
-# affine functions. Put $s=\frac\rho{d-1}$. Let $\sigma>0$ be fixed and $n\to\infty$.
-#
-# 1. At the best window parameter $w^*$ the share of the label noise in the risk tends to $\frac s{1+s}$. For ReLU
-#    functions this limit is $\frac3{d+2}$.
-# 2. Fix $u>0$. At the window parameter $uw^*$ the risk divided by the least risk tends to
-#    $G(u)=\frac{u^{-\rho/2}+s\,u^{(d-1)/2}}{1+s}$.
-# 3. Let the functions be proportional to $L$, and put $r=L'/L$. The price of the wrong $L$ tends to
-#    $G\big(r^{-4/(d-1+\rho)}\big)$. For ReLU functions this limit is $P(r)$ of {eq}`eq-price`.
-# 4. With the best window for another class, of order $\rho'$, the risk divided by the least risk is of the order of
-#    $n^p$. For $\rho'>\rho$ the power is $p=\frac{\rho(\rho'-\rho)}{(d-1+\rho)(d-1+\rho')}$. For
-#    $\rho'<\rho$ it is $p=\frac{(d-1)(\rho-\rho')}{(d-1+\rho)(d-1+\rho')}$.
-# :::
-#
-# :::{admonition} Proof
-# :class: dropdown
-# Every window above has $w\to\infty$ and $w^{(d-1)/2}/n\to0$. So steps 3 and 5 of the [proof](proof-law) of
-# {prf:ref}`the law of the window <thm-law>` apply, also where $u$ depends on $n$. At $uw^*$ they give the risk
+# Every window above has $w\to\infty$ and $w^{(d-1)/2}/n\to0$. So steps 3 and 5 of the
+# [proof](certificates.ipynb#proof-law) of [the law of the window](theorem2_scaling.ipynb#thm-law) apply, also where $u$
+# depends on $n$. At $uw^*$ they give the risk
 #
 # $$\beta\,(w^*)^{-\rho/2}\big(u^{-\rho/2}+s\,u^{(d-1)/2}\big)(1+o(1)).$$
 #
@@ -344,43 +323,47 @@ judge(
 # $u=r^{-4/(d-1+\rho)}$ times the best parameter for $L'$. *4.* Now $u$, the best parameter for the other class divided
 # by $w^*$, is of the order $n^{2/(d-1+\rho')-2/(d-1+\rho)}$. For $\rho'>\rho$ it tends to zero, and the first term
 # decides. For $\rho'<\rho$ it tends to infinity, and the second term decides. $\square$
-# :::
+#
+# </details>
 #
 # Windows for a wrong noise level or a wrong context length are wrong by a factor $u$, too, so that the same function $G$
-# is their price ({numref}`fig-mistakes`). The chapter [](/notebooks/length.ipynb) asks what follows for rules
-# that narrow the window as the context grows.
+# is their price ([What a wrong window costs](length.ipynb#fig-mistakes)). The chapter
+# [How must attention sharpen as the context grows?](length.ipynb) asks what follows for rules that narrow the window as
+# the context grows.
 #
 # ## By hand: four dimensions
 #
-# In $d=4$ dimensions the price in long contexts is the same for $r$ and $1/r$, because in {eq}`eq-price` we have
-# $\frac3{d-1}=1$ and $2-\frac6{d+2}=1$, so that $P(r)=\frac{r^2+1}{2r}=P(1/r)$. For $L'=2L$ and for $L'=\frac12L$ the
-# price tends to $\frac54$.
+# In $d=4$ dimensions the price in long contexts is the same for $r$ and $1/r$, because in
+# [the formula of the price](#eq-price) we have $\frac3{d-1}=1$ and $2-\frac6{d+2}=1$, so that
+# $P(r)=\frac{r^2+1}{2r}=P(1/r)$. For $L'=2L$ and for $L'=\frac12L$ the price tends to $\frac54$.
 #
 # **Exercise 1.** Replace the first line of the experiment's cell by `dims = [4]`. Run this cell and the cell of its plot.
 # How many dotted lines do you see, and at which heights?
 #
-# ```{admonition} Solution
-# :class: dropdown
+# <details><summary>Solution</summary>
+#
 # The plot has only four dotted lines, because in $d=4$ the ratios $r$ and $1/r$ have the same limit. The heights are
 # $1.025$ for $r=\frac54$, $1.25$ for $r=2$, $2.125$ for $r=4$ and $5.05$ for $r=10$.
-# ```
 #
-# **Exercise 2.** For a large $r$, compare $P(r)$ of {eq}`eq-price` with $P(1/r)$. In which dimensions is a window that
-# is too wide the cheaper mistake?
+# </details>
 #
-# ```{admonition} Solution
-# :class: dropdown
+# **Exercise 2.** For a large $r$, compare $P(r)$ of [the formula of the price](#eq-price) with $P(1/r)$. In which
+# dimensions is a window that is too wide the cheaper mistake?
+#
+# <details><summary>Solution</summary>
+#
 # At the ratio $r$ the window is too wide, and $P(r)$ grows like $r^{6/(d+2)}$. At the ratio $1/r$ the window is too
 # narrow, and $P(1/r)$ grows like $r^{2-6/(d+2)}$. The two exponents are equal at $d=4$. For $d>4$ the window that is
 # too wide is cheaper, and for $d<4$ the window that is too narrow.
-# ```
+#
+# </details>
 #
 # **Exercise 3.** You know only that $L'$ is $L$ or $3L$, and you choose one window for both cases. Each window has one
 # price if $L'=L$ and another price if $L'=3L$. Find the window for which the larger price is least, for ReLU functions
 # in $d=5$ and $n=1000$. Is this window nearer to the best window for $L$ or to the best window for $3L$?
 #
-# :::{admonition} Solution
-# :class: dropdown
+# <details><summary>Solution</summary>
+#
 # ```python
 # classes = [ReLU(5, lipschitz=1.0), ReLU(5, lipschitz=3.0)]
 # least = [optimal_window(task, 1000, noise_std) for task in classes]
@@ -390,27 +373,29 @@ judge(
 # ```
 # On a logarithmic scale this window is about halfway between the two best windows. Its two prices are equal. The best
 # window for $L$ has a larger price if $L'=3L$, and the best window for $3L$ if $L'=L$.
-# :::
 #
-# ```{admonition} What is assumed, and what we test
-# :class: dropdown
+# </details>
+#
+# <details><summary>What is assumed, and what we test</summary>
+#
 # | assumption | here |
 # |---|---|
 # | $n$ large enough | exponents of $n$ at very large $n$, and prices at finite $n$ |
 # | same $n$, $d$, $\sigma$ in pretraining and test | as assumed |
 # | test class $D(\mathcal F_{L'}^+)$ | also affine and cosine functions, and the worst $L'$‑Lipschitz function |
 # | pretraining finds the best window | the exact part assumes this; units are trained at the end of the page |
-# ```
+#
+# </details>
 
 # %% [markdown]
 # ## The printed bounds
 #
-# {numref}`fig-bounds` divides the exact risk by two of the printed bounds. If such a quotient keeps falling like a power
-# of $n$, then in long contexts an upper bound is true and a lower bound is false, whatever constant multiplies the bound.
-# The cards compare the exponent of $n$ in the bound with the exponent in the risk, which they measure between two very
-# long contexts.
+# The figure [Theorem 3's bounds and the risk](#fig-bounds) divides the exact risk by two of the printed bounds. If such a
+# quotient keeps falling like a power of $n$, then in long contexts an upper bound is true and a lower bound is false,
+# whatever constant multiplies the bound. The cards compare the exponent of $n$ in the bound with the exponent in the
+# risk, which they measure between two very long contexts.
 
-# %% tags=["hide-input"]
+# %% figure={"alt": "Two panels. Left, the risk for L' = L falls further and further below the printed upper bound. Right, the risk at the largest L' falls further and further below the printed lower bound.", "name": "fig-bounds"} jupyter={"source_hidden": true} tags=["hide-input"]
 exact = {"lipschitz": lipschitz, "noise_std": noise_std}
 ratios = [L / lipschitz for L in lipschitz_values]
 rougher = [ratio for ratio in ratios if ratio > 1]
@@ -444,17 +429,11 @@ plots.label_ends(*panels.values())
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-bounds
-# :title: Theorem 3's bounds and the risk
-# :alt: Two panels. Left, the risk for L' = L falls further and further below the printed upper bound. Right, the risk
-# at the largest L' falls further and further below the printed lower bound.
-#
-# Exact risk on ReLU functions divided by the printed bound with constant one. On the shaded side the bound is true. Since
-# both quotients keep falling, in long contexts the upper bound for $L'=L$ (left) holds, and the lower bound for $L'>L$
-# (right) fails on these functions.
-# ```
+# **Theorem 3's bounds and the risk.** Exact risk on ReLU functions divided by the printed bound with constant one. On the
+# shaded side the bound is true. Since both quotients keep falling, in long contexts the upper bound for $L'=L$ (left)
+# holds, and the lower bound for $L'>L$ (right) fails on these functions.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 slope = {"value": "slope", "error": "error"}
 NAME = "ReLU, d = {dim}, L'/L = {ratio:g}"
 judge(
@@ -503,11 +482,11 @@ for d in dims:
 
 # %% [markdown]
 # At the trained window parameter $w^*$ the largest bias is therefore of the order of $L'^2/w^*$. Since the label noise is
-# of smaller order, the risk on the worst function has the order $L'^2/w^*$, too. This risk lies between two numbers: label noise
-# plus the bias of the wave, and label noise plus the upper bound. One reading of the card judges the exponents of $n$ in
-# both numbers.
+# of smaller order, the risk on the worst function has the order $L'^2/w^*$, too. This risk lies between two numbers:
+# label noise plus the bias of the wave, and label noise plus the upper bound. One reading of the card judges the
+# exponents of $n$ in both numbers.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 AT = "d = {dim}, L'/L = {ratio:g}"
 drawn = [
     exact_cases(
@@ -546,7 +525,7 @@ judge(
 # either exponent if OCR misread $\frac d{2(d+2)}$ as $\frac2{2(d+2)}$. We judge only the order, because the printed right
 # side lacks a factor $\sigma^2$.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 judge(
     "P1.T3.smaller",
     exact_cases(
@@ -562,7 +541,7 @@ judge(
 #
 # For $L'\le L$ the slide says "no benefit of $L'$", which is true of the *rate* in $n$, while the risk itself falls by a
 # bounded factor when $L'$ falls below $L$. For ReLU functions in long contexts, label noise makes up the share
-# $\frac3{d+2}$ of the risk at $L'=L$, by {prf:ref}`the price of a wrong window <thm-price>`. This part of the risk
+# $\frac3{d+2}$ of the risk at $L'=L$, by [the price of a wrong window](#thm-price). This part of the risk
 # remains for every $L'$, because the noise does not depend on the functions. The next cell computes the share:
 
 # %%
@@ -575,7 +554,7 @@ for d in dims:
     print(f"d = {d}   noise / risk = {share:.4f}   3 / (d + 2) = {3 / (d + 2):.4f}")
     assert abs(share * (d + 2) / 3 - 1) < 0.01
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 last = 10.0 ** n_decades[-1]
 wide = theorem3_generalization.powers(dims=dims, ratios=rougher, n=last, **exact)
 hundred = theorem3_generalization.powers(dims=dims, ratios=[100.0], n=last, **exact)
@@ -594,7 +573,7 @@ judge(
     },
 )
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 tiny = theorem3_generalization.powers(dims=dims, ratios=[0.01], n=last, **exact)
 at_L = theorem3_generalization.risk_slopes(dims=dims, ratios=[1.0], **exact)
 both = theorem3_generalization.risk_slopes(dims=dims, ratios=smoother, **exact)
@@ -628,7 +607,7 @@ judge(
 # two other cases: if $L'$ is close enough to $L$, because the risk is continuous, and if the context is short and has
 # hardly any label noise.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 of_relu = {"tasks": ["ReLU"], "dims": dims}
 far_away = theorem3_generalization.prices(
     ratios=ratios, lengths=[last], **of_relu, **exact
@@ -653,9 +632,9 @@ judge(
 # cosines, so that the best window for cosines is too wide for affine functions.
 #
 # In *long* contexts the best window for affine functions is too wide for ReLU functions, and the risk that it has there,
-# divided by the least risk, grows like a power of $n$ {judged}`P1.T3.sufficient-rate`.
+# divided by the least risk, grows like a power of $n$ ([established](judged:P1.T3.sufficient-rate)).
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 odd = ["affine", "ReLU"]
 settings = [(3, context_length), (3, 100), (8, context_length)]
 pairs = pd.concat(
@@ -701,7 +680,7 @@ judge(
     },
 )
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 judge(
     "P1.T3.sufficient-rate",
     theorem3_generalization.class_slopes(dims=dims, **exact),
@@ -714,14 +693,15 @@ judge(
 # ## Trained units, as in Fig. 5
 #
 # Our reproduction agrees with the slides' Fig. 5: units trained at the $L$ of the test do well, and units trained at
-# another $L$ do not. We train {term}`units <unit>` on affine, ReLU and cosine functions with $L=1$, and on cosines with
-# $L=0.1$ and $L=10$, and test every unit on the three classes with $L=1$. Since the slides do not print the dimension, the
-# context length, the noise or the cosine class of Fig. 5, we take $d=3$, $n=20$, $\sigma=0.1$ and $\cos(L\,u\cdot x)$.
+# another $L$ do not. We train [units](#term-unit) on affine, ReLU and cosine functions with $L=1$, and on cosines with
+# $L=0.1$ and $L=10$, and test every unit on the three classes with $L=1$. Since the slides do not print the dimension,
+# the context length, the noise or the cosine class of Fig. 5, we take $d=3$, $n=20$, $\sigma=0.1$ and
+# $\cos(L\,u\cdot x)$.
 #
-# Cosines are even functions, so that training on them may end near $M=-wI$ as well as near $M=wI$, which have the same risk
-# on cosines. Before the test we change the sign of every $M$ near $-wI$, as Lemma 1 of the talk has $w\ge0$.
+# Cosines are even functions, so that training on them may end near $M=-wI$ as well as near $M=wI$, which have the same
+# risk on cosines. Before the test we change the sign of every $M$ near $-wI$, as Lemma 1 of the talk has $w\ge0$.
 
-# %% tags=["hide-input"]
+# %% figure={"alt": "Three panels, one for each class tested. In each, the units trained on affine, ReLU and cosine functions with L = 1 lie on the line one. The units trained on cosines with L = 0.1 and L = 10 lie far above it.", "name": "fig-five"} jupyter={"source_hidden": true} tags=["hide-input"]
 units = theorem3_generalization.trained_units(
     dim=3,
     context_length=context_length,
@@ -759,20 +739,14 @@ plt.gcf().supxlabel("trained on")
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-five
-# :title: Trained here, tested there
-# :alt: Three panels, one for each class tested. In each, the units trained on affine, ReLU and cosine functions with L
-# = 1 lie on the line one. The units trained on cosines with L = 0.1 and L = 10 lie far above it.
-#
-# Test error of each trained unit, divided by the test error of the unit that was trained on the class of the test.
-# Points are medians over the seeds, and lines run from the smallest to the largest value. Units trained at $L=1$ lie
-# near one.
-# ```
+# **Trained here, tested there.** Test error of each trained unit, divided by the test error of the unit that was trained
+# on the class of the test. Points are medians over the seeds, and lines run from the smallest to the largest value. Units
+# trained at $L=1$ lie near one.
 #
 # Twenty examples are too few to resolve cosines with $L=10$, so that equal weights are best for them. On functions with
 # $L=1$ the window of the unit that was trained on these cosines is therefore too *wide*.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 labeled = ["tested", "trained", "seed"]
 same_L = units[units.trained.isin(units.tested) & (units.trained != units.tested)]
 sampled = {"samples": "seed", "name": "{trained} to {tested}"}
@@ -786,7 +760,7 @@ judge(
     },
 )
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 cosine_one = units.tested == "cosine, L = 1"
 others = ["affine, L = 1", "cosine, L = 0.1", "cosine, L = 10"]
 on_cosines = units[cosine_one & units.trained.isin(others)]
@@ -807,5 +781,5 @@ judge(
 # With a window for the wrong $L$, the risk exceeds the least risk by a factor that longer contexts do not remove. A
 # window that is too wide has too much bias, and a window that is too narrow keeps label noise.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 notebook.footer()

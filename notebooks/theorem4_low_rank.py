@@ -11,24 +11,17 @@
 #
 # *If the labels depend on two directions out of five, does attention find out which two?*
 #
-# **Short answer.** Yes, if the relevant and the irrelevant part of an input are independent. The talk's Theorem 4, which is
-# about linear functions with two examples or noiseless labels, says that the best attention window is narrow in the relevant
-# directions and infinitely wide in all others. We prove this for independent parts, and with at least three relevant directions
-# it is true for any number of examples and any label noise {judged}`P1.T4.beyond`. For inputs on one sphere, as an earlier slide
-# has them, it depends on the theorem's bound $C$ {judged}`P1.T4.minimizer`: it is true for $C\le d$, and in long contexts without
-# noise it is false as soon as $C$ admits the best $c$, because some weight on the irrelevant directions then helps. Trained layers
-# find the relevant directions of linear functions, though in long noiseless contexts of inputs on one sphere they do not drop the
-# others {judged}`P1.T4.learns`. They also find those of the three functions on the talk's last slide {judged}`P1.F9.subspace`, on
-# which linear attention ends with a larger error {judged}`P1.F9.error`.
-
-# %% tags=["remove-cell"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    from IPython import get_ipython
-
-    url = "git+https://github.com/OWNER/icl-book"
-    get_ipython().run_line_magic("pip", f"install -q {url} {url}#subdirectory=book")
+# **Short answer.** Yes, if the relevant and the irrelevant part of an input are independent. The talk's Theorem 4, which
+# is about linear functions with two examples or noiseless labels, says that the best attention window is narrow in the
+# relevant directions and infinitely wide in all others. We prove this for independent parts, and with at least three
+# relevant directions it is true for any number of examples and any label noise ([established](judged:P1.T4.beyond)). For
+# inputs on one sphere, as an earlier slide has them, it depends on the theorem's bound $C$
+# ([depends on the reading](judged:P1.T4.minimizer)): it is true for $C\le d$, and in long contexts without noise it is
+# false as soon as $C$ admits the best $c$, because some weight on the irrelevant directions then helps. Trained layers
+# find the relevant directions of linear functions, though in long noiseless contexts of inputs on one sphere they do not
+# drop the others ([depends on the reading](judged:P1.T4.learns)). They also find those of the three functions on the
+# talk's last slide ([holds](judged:P1.F9.subspace)), on which linear attention ends with a larger error
+# ([holds](judged:P1.F9.error)).
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dims = [3, 5, 6]  # dimensions d of the tokens ...
@@ -47,7 +40,7 @@ unit_noise_std = 0.1  # sigma of the units behind nonlinear links
 more_seeds = 10  # units of each link
 test_contexts = 4000  # test contexts of each of them
 
-# %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -75,7 +68,7 @@ if max(ranks) < 2:
 if batch_size < 16:
     raise parameters.BadInput(f"batch_size={batch_size!r}: must be at least 16")
 
-# %% tags=["hide-input"]
+# %% figure={"alt": "Two panels of the same tokens, each a point in the plane of two angles. Left, the large points form a round spot around the query. Right, they form a vertical strip through the query, over all angles of the irrelevant directions.", "name": "fig-projection"} jupyter={"source_hidden": true} tags=["hide-input"]
 angles = 180 * stream(0, "monte carlo", 1).uniform(-1, 1, (2, 400))
 inside, outside = np.cos(np.deg2rad(angles))
 spot, spot_risk = low_rank.least_isotropic(4, 2, n=context_length, noise_std=noise_std)
@@ -97,36 +90,33 @@ axes[0].set_ylabel("angle in the other directions")
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-projection
-# :title: Directions that do not matter
-# :alt: Two panels of the same tokens, each a point in the plane of two angles. Left, the large points form a round spot
-# around the query. Right, they form a vertical strip through the query, over all angles of the irrelevant directions.
+# **Directions that do not matter.** Areas show the attention weights of the same tokens under two matrices. A token is a
+# pair of angles, of which only the horizontal one decides its label, and the star is the query. Left: the best multiple
+# of the identity puts the weight on a spot around the query. Right: the matrix $cBB^\top$ with the best $c$ puts it on a
+# strip, which has more tokens to average over.
 #
-# Areas show the attention weights of the same tokens under two matrices. A token is a pair of angles, of which only the
-# horizontal one decides its label, and the star is the query. Left: the best multiple of the identity puts the weight on a spot around the query. Right:
-# the matrix $cBB^\top$ with the best $c$ puts it on a strip, which has more tokens to average over.
-# ```
+# <a id="theorem4-plain"></a>
 #
-# (theorem4-plain)=
 # ## In plain words
 #
-# A token is a sum $x=Bu+B_\perp v$, in which $u$ decides the label, and $v$ does not. The $k$ orthonormal columns of $B$ span
-# the *relevant* directions, and those of $B_\perp$ the irrelevant ones. The labels are linear in $u$. In most of this chapter
-# $u$ and $v$ are independent, and each is uniform on its unit sphere.
+# A token is a sum $x=Bu+B_\perp v$, in which $u$ decides the label, and $v$ does not. The $k$ orthonormal columns of $B$
+# span the *relevant* directions, and those of $B_\perp$ the irrelevant ones. The labels are linear in $u$. In most of
+# this chapter $u$ and $v$ are independent, and each is uniform on its unit sphere.
 #
-# **For such tokens the best matrix ignores the irrelevant directions**, and training finds the relevant ones. If the whole
-# token is uniform on *one* sphere, as on the talk's slide of Lemma 1, the length of $v$ tells the length of $u$, and
-# [some weight on irrelevant directions may help](theorem4-one-sphere).
+# **For such tokens the best matrix ignores the irrelevant directions**, and training finds the relevant ones. If the
+# whole token is uniform on *one* sphere, as on the talk's slide of Lemma 1, the length of $v$ tells the length of $u$,
+# and [some weight on irrelevant directions may help](#theorem4-one-sphere).
 #
 # For a unit vector $s$ we call $s^\top Ms$ the entry of the matrix $M$ in the direction $s$. A large entry makes the
-# {term}`window` narrow in its direction, and an entry of zero makes it infinitely wide. Let $M=cBB^\top+e(I-BB^\top)$ have the
-# entry $c$ in relevant directions and the entry $e$ in irrelevant ones. Because a token is useful if its $u$ is close to the
-# query's $u$, whatever its $v$ is, a window that is narrow in irrelevant directions leaves out useful tokens, so that the best
-# $e$ should be zero. The best $c$ grows with the context length and falls with the label noise, as in
-# [](/notebooks/theorem2_scaling.ipynb).
+# [window](#term-window) narrow in its direction, and an entry of zero makes it infinitely wide. Let
+# $M=cBB^\top+e(I-BB^\top)$ have the entry $c$ in relevant directions and the entry $e$ in irrelevant ones. Because a
+# token is useful if its $u$ is close to the query's $u$, whatever its $v$ is, a window that is narrow in irrelevant
+# directions leaves out useful tokens, so that the best $e$ should be zero. The best $c$ grows with the context length and
+# falls with the label noise, as in [Theorem 2: how fast the window narrows](theorem2_scaling.ipynb).
 #
 # The next cell computes the mean squared error, or risk, of such an $M$ without sampling, as in
-# [](/notebooks/exact_risk.ipynb). If $c$ stays and $e$ falls to zero, bias and noise both become smaller:
+# [The exact risk, without sampling](exact_risk.ipynb). If $c$ stays and $e$ falls to zero, bias and noise both become
+# smaller:
 
 # %%
 for e in (4.0, 2.0, 0.0):  # from the isotropic window to the projection
@@ -138,18 +128,18 @@ for e in (4.0, 2.0, 0.0):  # from the isotropic window to the projection
 # %% [markdown]
 # ## Experiment 1: training finds the subspace
 #
-# Adam trains a full $d\times d$ matrix $M$ from a random start on functions $f(x)=a^\top B^\top x$ of two directions out of
-# five, and the trained $M$ is close to a multiple of $BB^\top$. We draw the unit vector $a$ for each context and the relevant
-# subspace once. A subspace along the axes would be too easy, because Adam scales each entry of $M$ separately. Two of the three
-# settings satisfy the theorem's assumption that $n=2$ or $\sigma=0$, while the third has twenty tokens and noise. We report
-# three numbers for each trained $M$:
+# Adam trains a full $d\times d$ matrix $M$ from a random start on functions $f(x)=a^\top B^\top x$ of two directions out
+# of five, and the trained $M$ is close to a multiple of $BB^\top$. We draw the unit vector $a$ for each context and the
+# relevant subspace once. A subspace along the axes would be too easy, because Adam scales each entry of $M$ separately.
+# Two of the three settings satisfy the theorem's assumption that $n=2$ or $\sigma=0$, while the third has twenty tokens
+# and noise. We report three numbers for each trained $M$:
 #
 # - *inside* is the mean diagonal entry of $B^\top MB$. It should rise to the best $c$.
 # - *outside* is the largest singular value of $M-BB^\top MBB^\top$. It should fall to zero.
 # - *share* is *outside* divided by the largest singular value of $M$. It should fall to zero.
 #
 # The cell also prints the exact best $c$ of each setting. For twenty tokens without noise it is
-# {judged}`P1.T4.positive | k = 2, n = 20, $\sigma$ = 0 | .2f` for every $d$.
+# [15.50](<judged:P1.T4.positive|k = 2, n = 20, $\sigma$ = 0|.2f>) for every $d$.
 #
 # To try $d=7$, replace the first line of the next cell by `dim = 7`.
 
@@ -188,7 +178,7 @@ for (n, sigma), parts in learned.items():
     print(f"n = {n:2}, sigma = {sigma:3.1f}: best c {best:.2f}, ", end="")
     print(f"inside {inside:.2f}, outside {outside:.2f}, share {share:.2f}")
 
-# %%
+# %% figure={"alt": "Three panels over the training steps. In each panel the part inside the subspace rises and the part outside falls to near zero. The inside part ends slightly above the line of the exact best c in the first panel, far below it in the second, and on it in the third.", "name": "fig-spectra"}
 marks = {"inside": "o", "outside": "s"}
 figure, axes = plt.subplots(1, 3, figsize=(6.9, 2.7))
 for ax, ((n, sigma), parts) in zip(axes, learned.items(), strict=True):
@@ -203,29 +193,22 @@ plots.label_below(axes[0])
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-spectra
-# :title: Training finds the subspace
-# :alt: Three panels over the training steps. In each panel the part inside the subspace rises and the part outside falls to near
-# zero. The inside part ends slightly above the line of the exact best c in the first panel, far below it in the second, and
-# on it in the third.
+# **Training finds the subspace.** The numbers *inside* and *outside* of the trained $M$ against the training step, one
+# point for each unit. *Inside* should rise to the exact best $c$ (horizontal line), and *outside* should fall to zero.
 #
-# The numbers *inside* and *outside* of the trained $M$ against the training step, one point for each unit. *Inside* should rise
-# to the exact best $c$ (horizontal line), and *outside* should fall to zero.
-# ```
+# The cell takes about fifteen seconds on two cores. The share should end at a few hundredths, for twenty tokens with
+# noise at [0.05](<judged:P1.T4.learns|d = 5, k = 2, n = 20, $\sigma$ = 0.5|.2f>).
 #
-# The cell takes about fifteen seconds on two cores. The share should end at a few hundredths, for twenty tokens with noise at
-# {judged}`P1.T4.learns | d = 5, k = 2, n = 20, $\sigma$ = 0.5 | .2f`.
+# Training finds the scale $c$ later than the directions. With noise (right panel) the trained [units](#term-unit) reach
+# the exact best $c$, but with twenty tokens and no noise (middle) they end below it, because the risk is flat near its
+# minimum. With two tokens (left) they end slightly above it, because the batches are small: Adam stops where its
+# *normalized* step averages to zero, and there the mean gradient is not zero.
 #
-# Training finds the scale $c$ later than the directions. With noise (right panel) the trained {term}`units <unit>` reach the
-# exact best $c$, but with twenty tokens and no noise (middle) they end below it, because the risk is flat near its minimum.
-# With two tokens (left) they end slightly above it, because the batches are small: Adam stops where its *normalized* step
-# averages to zero, and there the mean gradient is not zero.
-#
-# The control units are trained on linear functions of all $d$ directions, with tokens on the sphere. They should not find the
-# subspace of $B$, and they do not. The card also judges units whose tokens lie on one sphere, in the same settings and in contexts
-# of 200 tokens without noise.
+# The control units are trained on linear functions of all $d$ directions, with tokens on the sphere. They should not find
+# the subspace of $B$, and they do not. The card also judges units whose tokens lie on one sphere, in the same settings
+# and in contexts of 200 tokens without noise.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 linear_training = {
     "steps": steps,
     "batch_size": batch_size,
@@ -276,10 +259,10 @@ judge(
 
 # %% [markdown]
 # **Does training find the subspace at other sizes?** Yes, at all sizes that we tried, if it has enough steps. In our
-# [registered run](audit-registered), where the control failed as well, one of five settings contradicted the card's statement:
-# $n=100$ without noise, with 500 steps. At the same $c$, an entry $e>0$ in the irrelevant directions raises the
-# risk less for $n=100$ than for $n=20$, which may be why more steps are needed. The next cell trains two units for half as
-# many steps as above, and two for four times that many:
+# [registered run](../book/audit.md#audit-registered), where the control failed as well, one of five settings contradicted
+# the card's statement: $n=100$ without noise, with 500 steps. At the same $c$, an entry $e>0$ in the irrelevant
+# directions raises the risk less for $n=100$ than for $n=20$, which may be why more steps are needed. The next cell
+# trains two units for half as many steps as above, and two for four times that many:
 
 # %%
 for many in (steps // 2, 2 * steps):
@@ -304,8 +287,8 @@ for many in (steps // 2, 2 * steps):
 # $\sigma=0.5$ and $d=3,5,8,12$ print the least risk of $M=wI$ divided by the least risk of $M=cBB^\top$. The risk of
 # $cBB^\top+e(I-BB^\top)$ is `low_rank_risk(d, k, c, e, n, noise_std).total`.
 #
-# :::{admonition} Solution
-# :class: dropdown
+# <details><summary>Solution</summary>
+#
 # ```python
 # projected = optimal_window(Linear(2), n=20, noise_std=0.5).risk
 # for d in (3, 5, 8, 12):
@@ -313,15 +296,16 @@ for many in (steps // 2, 2 * steps):
 #     risks = [low_rank_risk(d, 2, w, w, 20, 0.5).total for w in grid]
 #     print(d, round(grid[np.argmin(risks)], 1), round(min(risks) / projected, 2))
 # ```
-# The ratio is above one and falls as $d$ grows. In high dimensions $v_i\cdot v_q$, the product of the irrelevant parts of token
-# and query, is small for nearly all tokens, so that the matrix $wI$ hardly notices the irrelevant directions.
-# :::
+# The ratio is above one and falls as $d$ grows. In high dimensions $v_i\cdot v_q$, the product of the irrelevant parts of
+# token and query, is small for nearly all tokens, so that the matrix $wI$ hardly notices the irrelevant directions.
+#
+# </details>
 
 # %% [markdown]
 # ## Theorem 4 as printed, and what is true
 #
-# The theorem's {term}`class` $\mathcal F_B^{\rm lin}$ consists of the functions $f(x)=a^\top B^\top x$ with $a$ uniform on
-# $S^{k-1}$. Its slide does not say how the tokens are drawn.
+# The theorem's [class](#term-class) $\mathcal F_B^{\rm lin}$ consists of the functions $f(x)=a^\top B^\top x$ with $a$
+# uniform on $S^{k-1}$. Its slide does not say how the tokens are drawn.
 #
 # > **ITA slides, Theorem 4 (informal).** Suppose $n=2$ or $\sigma=0$. Then for some
 # > $C=\Omega(1)$, any optimal solution $M^*$ of the ICL pretraining loss induced by the
@@ -331,47 +315,43 @@ for many in (steps // 2, 2 * steps):
 # > $s\in\mathrm{col}(B)^\perp$ then $s^\top M^*s=0$. $\Longrightarrow$ $M^*$ learns
 # > direction-wise Lipschitzness, recovers $\mathrm{col}(B)$.
 #
-# ```{admonition} What is true
-# :class: tip
-# For tokens on one sphere, the law that an earlier slide sets "for the remainder of the talk", the theorem is true for
-# $C\le d$ among the matrices $cBB^\top+e(I-BB^\top)$, and false in long contexts without noise if $C$ admits the best $c$
-# ({prf:ref}`tokens on one sphere <thm-one-sphere>`).
+# > **What is true.** For tokens on one sphere, the law that an earlier slide sets "for the remainder of the talk", the
+# > theorem is true for $C\le d$ among the matrices $cBB^\top+e(I-BB^\top)$, and false in long contexts without noise if
+# > $C$ admits the best $c$ ([tokens on one sphere](#thm-one-sphere)).
+# >
+# > For independent $u\in S^{k-1}$ and $v\in S^{d-k-1}$ the theorem is true, for every $k\ge1$, $d>k$ and $n\ge2$.
+# >
+# > - *Two or more relevant directions.* Let $k\ge2$, and let $n=2$ or $\sigma=0$. The best among *all* $d\times d$
+# >   matrices, symmetric or not, are exactly the matrices $cBB^\top$ with the best $c$
+# >   ([irrelevant directions do harm](certificates.ipynb#thm-irrelevant)). The bound $C$ only has to admit a best $c$.
+# > - *One relevant direction.* Let $k=1$. Without noise a larger $c$ is always better, so that for every $C\ge1$ the only
+# >   best matrix with $|B^\top MB|\le C$ is $CBB^\top$ ([one relevant direction](certificates.ipynb#thm-one-direction)).
+# >   With noise and $n=2$ the only best matrix is $c^*BB^\top$ with $c^*=\mathrm{artanh}\frac2{2+\sigma^2}$.
+# > - *Without the assumption.* For $k\ge3$ the best matrices are these for every $n\ge2$ and $\sigma\ge0$. For $k=2$ they
+# >   are for much noise, and for long contexts with noise ([two directions](certificates.ipynb#thm-two-directions)).
+# >
+# > Open are $k=1$ and $k=2$ with noise and a moderate $n\ge3$, where the best $e$ is zero in all cases that we computed,
+# > and matrices with $B^\top MB_\perp\ne0$ under a bound $C$ that excludes the best $c$ (for $k=1$ and $\sigma=0$, under
+# > a bound $C<1$).
 #
-# For independent $u\in S^{k-1}$ and $v\in S^{d-k-1}$ the theorem is true, for every $k\ge1$, $d>k$ and $n\ge2$.
+# <a id="theorem4-swap"></a>
 #
-# - *Two or more relevant directions.* Let $k\ge2$, and let $n=2$ or $\sigma=0$. The best among *all* $d\times d$ matrices,
-#   symmetric or not, are exactly the matrices $cBB^\top$ with the best $c$
-#   ({prf:ref}`irrelevant directions do harm <thm-irrelevant>`). The bound $C$ only has to admit a best $c$.
-# - *One relevant direction.* Let $k=1$. Without noise a larger $c$ is always better, so that for every $C\ge1$ the only best
-#   matrix with $|B^\top MB|\le C$ is $CBB^\top$ ({prf:ref}`one relevant direction <thm-one-direction>`). With noise and $n=2$
-#   the only best matrix is $c^*BB^\top$ with $c^*=\mathrm{artanh}\frac2{2+\sigma^2}$.
-# - *Without the assumption.* For $k\ge3$ the best matrices are these for every $n\ge2$ and $\sigma\ge0$. For $k=2$ they are
-#   for much noise, and for long contexts with noise ({prf:ref}`two directions <thm-two-directions>`).
+# **Why irrelevant directions do harm.** Exchanging the irrelevant parts of two tokens, one close to the query and one far
+# from it, changes nothing in the problem. But with $e\ne0$ it moves weight between them, and the harm that it does
+# outweighs the help. For one relevant direction and labels without noise this is the whole proof. A token then has either
+# the query's label or its negative. Let $s_i=v_i\cdot v_q$, so that the score of token $i$ is $c\,u_iu_q+e\,s_i$.
 #
-# Open are $k=1$ and $k=2$ with noise and a moderate $n\ge3$, where the best $e$ is zero in all cases that we computed, and
-# matrices with $B^\top MB_\perp\ne0$ under a bound $C$ that excludes the best $c$ (for $k=1$ and $\sigma=0$, under a bound
-# $C<1$).
-# ```
+# <a id="thm-swap"></a>
 #
-# (theorem4-swap)=
-# **Why irrelevant directions do harm.** Exchanging the irrelevant parts of two tokens, one close to the query and one far from
-# it, changes nothing in the problem. But with $e\ne0$ it moves weight between them, and the harm that it does outweighs the
-# help. For one relevant direction and labels without noise this is the whole proof. A token then has either the query's label
-# or its negative. Let $s_i=v_i\cdot v_q$, so that the score of token $i$ is $c\,u_iu_q+e\,s_i$.
+# > **Theorem** (the swap). Let $k=1$, $\sigma=0$, $n\ge2$ and $c\ge0$. For fixed numbers $s_1,\dots,s_n$ that are not all
+# > equal, the risk $\varrho(c,e)$ with the scores $c\,u_iu_q+e\,s_i$ rises strictly in $e\ge0$.
 #
-# :::{prf:theorem} the swap
-# :label: thm-swap
-# :nonumber:
-# Let $k=1$, $\sigma=0$, $n\ge2$ and $c\ge0$. For fixed numbers $s_1,\dots,s_n$ that are not all equal, the risk
-# $\varrho(c,e)$ with the scores $c\,u_iu_q+e\,s_i$ rises strictly in $e\ge0$.
-# :::
+# <details><summary>Proof</summary>
 #
-# :::{admonition} Proof
-# :class: dropdown
 # Let $\mathsf R$ be the set of tokens with the query's label and $\mathsf F$ the set of the others. Put
 # $\gamma=e^{2c}\ge1$ and $\xi_i=\exp(es_i)$. The total weight of the wrong tokens is $W=\sum_{\mathsf F}\xi_i/S$ with
-# $S=\sum_{\mathsf F}\xi_i+\gamma\sum_{\mathsf R}\xi_i$, and the squared error is $4W^2$. Because the derivative of a weight
-# $\omega_i$ in $e$ is $\omega_i(s_i-\sum_l\omega_ls_l)$,
+# $S=\sum_{\mathsf F}\xi_i+\gamma\sum_{\mathsf R}\xi_i$, and the squared error is $4W^2$. Because the derivative of a
+# weight $\omega_i$ in $e$ is $\omega_i(s_i-\sum_l\omega_ls_l)$,
 #
 # $$\partial_eW^2=2W\sum_{i\in\mathsf R,\;j\in\mathsf F}\omega_i\omega_j\,(s_j-s_i).$$
 #
@@ -382,20 +362,23 @@ for many in (steps // 2, 2 * steps):
 #
 # $$2\gamma\,xy\,(s_1-s_2)\Big[\frac{b+x}{(D+x+\gamma y)^3}-\frac{b+y}{(D+y+\gamma x)^3}\Big].$$
 #
-# This is positive, because $b+x>b+y>0$ and because $x+\gamma y\le y+\gamma x$, which says $(\gamma-1)(x-y)\ge0$. A pair with
-# $s_1=s_2$ contributes nothing, so the mean of $\partial_eW^2$ is positive. $\square$
-# :::
+# This is positive, because $b+x>b+y>0$ and because $x+\gamma y\le y+\gamma x$, which says $(\gamma-1)(x-y)\ge0$. A pair
+# with $s_1=s_2$ contributes nothing, so the mean of $\partial_eW^2$ is positive. $\square$
 #
-# For $k\ge2$ the same exchange of two tokens needs one more argument, that a certain quotient is monotone. That proof is in
-# [](/notebooks/certificates.ipynb).
+# </details>
 #
-# (theorem4-one-sphere)=
+# For $k\ge2$ the same exchange of two tokens needs one more argument, that a certain quotient is monotone. That proof is
+# in [Proofs and certificates](certificates.ipynb).
+#
+# <a id="theorem4-one-sphere"></a>
+#
 # ## Tokens on one sphere
 #
-# Let the whole token be uniform on $S^{d-1}$, and let $r=|B^\top x_q|$. In long contexts the layer predicts $h\,f(x_q)$, with a
-# factor $h$ that should be one for every query. With $M=cBB^\top$ this factor falls from $c/d$ at $r=0$ to less than one at $r=1$.
-# If $c>d$, it is too large for some queries and too small for others. An entry $e>0$ lengthens $Mx_q$ where $r$ is small, which
-# lowers the factor exactly where it is too large. The next cell finds the best $e$ for several $c$, to within 0.1:
+# Let the whole token be uniform on $S^{d-1}$, and let $r=|B^\top x_q|$. In long contexts the layer predicts $h\,f(x_q)$,
+# with a factor $h$ that should be one for every query. With $M=cBB^\top$ this factor falls from $c/d$ at $r=0$ to less
+# than one at $r=1$. If $c>d$, it is too large for some queries and too small for others. An entry $e>0$ lengthens $Mx_q$
+# where $r$ is small, which lowers the factor exactly where it is too large. The next cell finds the best $e$ for several
+# $c$, to within 0.1:
 
 # %%
 import numpy as np
@@ -411,43 +394,42 @@ for c in (3, 6, 9, 12):
     print(f"risk {risks[best]:.5f}, and {risks[0]:.5f} with e = 0")
 
 # %% [markdown]
-# :::{prf:theorem} tokens on one sphere
-# :label: thm-one-sphere
-# :nonumber:
-# Let tokens and query be uniform on $S^{d-1}$, $1\le k<d$ and $\sigma=0$. On $D(\mathcal F_B^{\rm lin})$ the risk of
-# $M_{c,e}=cBB^\top+eB_\perp B_\perp^\top$ tends, as $n\to\infty$, to
+# <a id="thm-one-sphere"></a>
 #
-# $$\varrho(c,e)=\tfrac1k\,\mathbb E\,r^2(1-h)^2,\qquad h=\frac{c\,A_d(K)}K,\qquad K^2=c^2r^2+e^2(1-r^2),$$
+# > **Theorem** (tokens on one sphere). Let tokens and query be uniform on $S^{d-1}$, $1\le k<d$ and $\sigma=0$. On
+# > $D(\mathcal F_B^{\rm lin})$ the risk of $M_{c,e}=cBB^\top+eB_\perp B_\perp^\top$ tends, as $n\to\infty$, to
+# >
+# > $$\varrho(c,e)=\tfrac1k\,\mathbb E\,r^2(1-h)^2,\qquad h=\frac{c\,A_d(K)}K,\qquad K^2=c^2r^2+e^2(1-r^2),$$
+# >
+# > where $r=|B^\top x_q|$ and $A_d=I_{d/2}/I_{d/2-1}$ is a ratio of Bessel functions.
+# >
+# > - (a) If $0<C\le d$, then $CBB^\top$ is the only matrix with the least $\varrho$ among the $M_{c,e}$ with $|c|\le C$.
+# > - (b) For every large enough $C$ no $cBB^\top$ is best among the $M_{c,e}$ with $|c|\le C$, neither for $\varrho$ nor,
+# >   if $n\ge n_0(C)$, for the risk itself.
 #
-# where $r=|B^\top x_q|$ and $A_d=I_{d/2}/I_{d/2-1}$ is a ratio of Bessel functions.
+# <details><summary>Proof</summary>
 #
-# - (a) If $0<C\le d$, then $CBB^\top$ is the only matrix with the least $\varrho$ among the $M_{c,e}$ with $|c|\le C$.
-# - (b) For every large enough $C$ no $cBB^\top$ is best among the $M_{c,e}$ with $|c|\le C$, neither for $\varrho$ nor, if
-#   $n\ge n_0(C)$, for the risk itself.
-# :::
+# Let $z=M_{c,e}x_q$, so that $K=|z|$. In the limit the weighted tokens have a density proportional to $e^{z\cdot x}$ on
+# the sphere, which is the law of von Mises and Fisher with the mean $A_d(K)z/K$. Since $B^\top z=cB^\top x_q$, the
+# prediction is $h\,a^\top B^\top x_q$, and the mean over $a$ of the squared error is $\frac1kr^2(1-h)^2$. From
+# $A_d(K)=1/(d/K+A_{d+2}(K))$ follows $A_d(K)/K=1/(d+KA_{d+2}(K))$, which falls strictly from $1/d$ as $K$ grows.
 #
-# :::{admonition} Proof
-# :class: dropdown
-# Let $z=M_{c,e}x_q$, so that $K=|z|$. In the limit the weighted tokens have a density proportional to $e^{z\cdot x}$ on the
-# sphere, which is the law of von Mises and Fisher with the mean $A_d(K)z/K$. Since $B^\top z=cB^\top x_q$, the prediction is
-# $h\,a^\top B^\top x_q$, and the mean over $a$ of the squared error is $\frac1kr^2(1-h)^2$. From $A_d(K)=1/(d/K+A_{d+2}(K))$
-# follows $A_d(K)/K=1/(d+KA_{d+2}(K))$, which falls strictly from $1/d$ as $K$ grows.
-#
-# (a) For $0\le c\le d$ we have $h<c/d\le1$ if $K>0$. For $0<r<1$ a larger $|e|$ makes $K$ larger and $h$ smaller, so that $e=0$
-# is best. There $h=A_d(cr)/r<1$ rises strictly with $c$, so that $c=C$ is best. A negative $c$ makes $h$ negative, and the
-# error larger than at $c=0$.
+# (a) For $0\le c\le d$ we have $h<c/d\le1$ if $K>0$. For $0<r<1$ a larger $|e|$ makes $K$ larger and $h$ smaller, so that
+# $e=0$ is best. There $h=A_d(cr)/r<1$ rises strictly with $c$, so that $c=C$ is best. A negative $c$ makes $h$ negative,
+# and the error larger than at $c=0$.
 #
 # (b) With $e=c\to\infty$ we have $h=A_d(c)\to1$ and $\varrho\to0$. With $e=0$ the risk stays above a positive number for
 # all $c$. It is continuous in $c$ and tends to $\frac1k\mathbb E(1-r)^2>0$ as $c\to\infty$. It is never zero, because
 # $A_d(cr)=r$ for all $r<1$ would mean $A_d(c)=1$. A $c\le0$ has at least the risk of $c=0$. So there is a $C_2$ with
-# $\varrho(C_2,C_2)<\inf_c\varrho(c,0)$, and every $C\ge C_2$ will do. As the risk converges uniformly in $|c|\le C$, the strict
-# inequality holds for all large $n$ too. $\square$
-# :::
+# $\varrho(C_2,C_2)<\inf_c\varrho(c,0)$, and every $C\ge C_2$ will do. As the risk converges uniformly in $|c|\le C$, the
+# strict inequality holds for all large $n$ too. $\square$
 #
-# Where does the change happen? The next cell computes the $c$ from which on some $e>0$ is better, the best $c$ at $e=0$, and
-# what share of the variance of $f$ the best $cBB^\top$ leaves however long the context is:
+# </details>
+#
+# Where does the change happen? The next cell computes the $c$ from which on some $e>0$ is better, the best $c$ at $e=0$,
+# and what share of the variance of $f$ the best $cBB^\top$ leaves however long the context is:
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 for d, k in [(2, 1), (3, 2), (5, 3), (7, 5)]:
     print(f"d = {d}, k = {k}: ", end="")
     best = low_rank.best_scale(d, k, np.inf, 0.0)
@@ -459,17 +441,17 @@ for d, k in [(2, 1), (3, 2), (5, 3), (7, 5)]:
     print(f"best c {best:.2f}, which leaves {100 * left:.2f} %")
 
 # %% [markdown]
-# The theorem asks for *some* $C=\Omega(1)$, so that with $C\le d$ it agrees with what is true. If $C$ admits the best $c$, as our
-# proof for independent parts lets it, the theorem is false for these tokens in long contexts.
+# The theorem asks for *some* $C=\Omega(1)$, so that with $C\le d$ it agrees with what is true. If $C$ admits the best
+# $c$, as our proof for independent parts lets it, the theorem is false for these tokens in long contexts.
 #
 # ## By hand: three coordinates
 #
-# In this example the matrix $cI$ wastes half of the context. Let $x=(\cos\theta,\sin\theta,\pm1)$ and $B=(e_1,e_2)$, so that
-# the last coordinate is irrelevant. The query has $\theta=0$ and last coordinate $1$, while four tokens have
+# In this example the matrix $cI$ wastes half of the context. Let $x=(\cos\theta,\sin\theta,\pm1)$ and $B=(e_1,e_2)$, so
+# that the last coordinate is irrelevant. The query has $\theta=0$ and last coordinate $1$, while four tokens have
 # $\theta=0°,0°,60°,60°$ and last coordinates $1,-1,1,-1$.
 #
-# Take $c=\ln4$. With $M=cBB^\top$ the weights are proportional to $4^{\cos\theta}$, that is, to $4,4,2,2$. With $M=cI$ a token
-# with last coordinate $-1$ loses a further factor $4^2=16$, so that the weights are
+# Take $c=\ln4$. With $M=cBB^\top$ the weights are proportional to $4^{\cos\theta}$, that is, to $4,4,2,2$. With $M=cI$ a
+# token with last coordinate $-1$ loses a further factor $4^2=16$, so that the weights are
 # $\frac{32}{51},\frac2{51},\frac{16}{51},\frac1{51}$, and the second and the fourth token hardly count.
 
 # %%
@@ -485,16 +467,17 @@ for name, diagonal in {"c BB'": [1.0, 1.0, 0.0], "c I": [1.0, 1.0, 1.0]}.items()
 # **Direction-wise Lipschitzness.** In every direction the entry of $cBB^\top$ is $c$ times the **square** of the largest
 # Lipschitz constant in this direction.
 #
-# ```{admonition} Why the square
-# :class: dropdown
+# <details><summary>Why the square</summary>
+#
 # For a unit vector $s$ the slides define the Lipschitz constant in the direction $s$ as
 # $\mathrm{Lip}_s(f)=\inf\{L:f(ss^\top x)-f(ss^\top x')\le L|s^\top x-s^\top x'|\ \forall x,x'\}$. Since
-# $f(ss^\top x)=(a^\top B^\top s)(s^\top x)$, the largest value of $\mathrm{Lip}_s(f)$ over all $a$ is $\|B^\top s\|$, which is
-# one for $s$ in the subspace and zero for $s$ in the orthogonal complement. The entry in the direction $s$ is
+# $f(ss^\top x)=(a^\top B^\top s)(s^\top x)$, the largest value of $\mathrm{Lip}_s(f)$ over all $a$ is $\|B^\top s\|$,
+# which is one for $s$ in the subspace and zero for $s$ in the orthogonal complement. The entry in the direction $s$ is
 # $s^\top(cBB^\top)s=c\|B^\top s\|^2$.
-# ```
+#
+# </details>
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 quotients = pd.DataFrame(
     {
         "dim": d,
@@ -512,51 +495,54 @@ judge(
 )
 
 # %% [markdown]
-# ```{admonition} What is assumed, and what we test
-# :class: dropdown
+# <details><summary>What is assumed, and what we test</summary>
+#
 # | assumption | here |
 # |---|---|
 # | $n=2$ or $\sigma=0$ | P1.T4.minimizer has settings with this assumption, P1.T4.beyond settings without it; not needed for $k\ge3$ |
 # | $M$ symmetric | not needed for independent parts |
 # | $\Vert B^\top MB\Vert\le C$ | independent parts: not needed where it admits a best $c$; a smaller $C$ is tested for $M=cBB^\top$, and for $k=1$ without noise every $C\ge1$ is proved. One sphere: needed, with $C\le d$ |
 # | law of the tokens | not on the theorem's slide; one sphere by the slide of Lemma 1, and independent parts by our choice |
-# ```
 #
-# :::{admonition} Proof that no matrix beats two numbers
-# :class: dropdown
+# </details>
+#
+# <details><summary>Proof that no matrix beats two numbers</summary>
 #
 # Let $n\ge2$ and $c,e\ge0$, and let $\varrho(c,e)$ be the risk of $cBB^\top+eB_\perp B_\perp^\top$ on
 # $D(\mathcal F_B^{\rm lin})$. *Every matrix has at least the risk $\inf\varrho$. Suppose that $k\ge2$ and that every
 # minimizer of $\varrho$ has $e=0<c$. Then the best matrices are exactly the $cBB^\top$ whose $c$ is best at $e=0$.
 # There may be several such $c$.*
 #
-# *One query.* Fix the query $x_q=Bu_q+B_\perp v_q$, and put $p=B^\top Mx_q$ and $r=B_\perp^\top Mx_q$, so that the score of a
-# token is $u_i\cdot p+v_i\cdot r$. Let $\omega_i$ be its weight, and $\bar u=\sum\omega_iu_i$. Given the tokens, the mean error
-# over $a$ and the noise is
+# *One query.* Fix the query $x_q=Bu_q+B_\perp v_q$, and put $p=B^\top Mx_q$ and $r=B_\perp^\top Mx_q$, so that the score
+# of a token is $u_i\cdot p+v_i\cdot r$. Let $\omega_i$ be its weight, and $\bar u=\sum\omega_iu_i$. Given the tokens, the
+# mean error over $a$ and the noise is
 #
 # $$\textstyle\frac1k|\bar u-u_q|^2+\sigma^2\sum\omega_i^2=\frac1k\big(|\bar u|^2-2\,\bar u\cdot u_q+1\big)+\sigma^2\sum\omega_i^2.$$
 #
-# Now average over the tokens, which are independent of the query. By symmetry the means of $|\bar u|^2$ and $\sum\omega_i^2$
-# depend only on $|p|$ and $|r|$, and the mean of $\bar u$ is a multiple $A\,p/|p|$ of $p$. If $\theta$ is the angle between $p$
-# and $u_q$, the mean of $\bar u\cdot u_q$ is therefore $A\cos\theta$.
+# Now average over the tokens, which are independent of the query. By symmetry the means of $|\bar u|^2$ and
+# $\sum\omega_i^2$ depend only on $|p|$ and $|r|$, and the mean of $\bar u$ is a multiple $A\,p/|p|$ of $p$. If $\theta$
+# is the angle between $p$ and $u_q$, the mean of $\bar u\cdot u_q$ is therefore $A\cos\theta$.
 #
-# At $|p|=0$ symmetry gives $A=0$. The derivative $dA/d|p|$ is the mean of the variance of $u_i\cdot p/|p|$ under the weights
-# $\omega_i$, which is positive, so that $A>0$ for $|p|>0$. The error is therefore smallest at $\theta=0$, where it is
-# $\varrho(|p|,|r|)$.
+# At $|p|=0$ symmetry gives $A=0$. The derivative $dA/d|p|$ is the mean of the variance of $u_i\cdot p/|p|$ under the
+# weights $\omega_i$, which is positive, so that $A>0$ for $|p|>0$. The error is therefore smallest at $\theta=0$, where
+# it is $\varrho(|p|,|r|)$.
 #
-# *All queries.* The risk of $M$ is the mean over queries, so it is at least $\inf\varrho$. If it equals $\min\varrho$, then
-# almost every query has $r=0$ and $p=cu_q$ with a best $c$, and by continuity every query has this form.
+# *All queries.* The risk of $M$ is the mean over queries, so it is at least $\inf\varrho$. If it equals $\min\varrho$,
+# then almost every query has $r=0$ and $p=cu_q$ with a best $c$, and by continuity every query has this form.
 #
-# From $r=0$ for every query follows $B_\perp^\top M=0$. Let $P=B^\top MB$ and $R=B^\top MB_\perp$. The queries $Bu+B_\perp v$
-# and $Bu-B_\perp v$ have $p=Pu+Rv$ and $p=Pu-Rv$, and for either of them $p$ is a multiple of $u$. Adding and subtracting, $Pu$
-# and $Rv$ are multiples of $u$, for all $u$ and $v$. Hence $R=0$, because $k\ge2$, and $P=cI$ with a best $c$. $\square$
-# :::
+# From $r=0$ for every query follows $B_\perp^\top M=0$. Let $P=B^\top MB$ and $R=B^\top MB_\perp$. The queries
+# $Bu+B_\perp v$ and $Bu-B_\perp v$ have $p=Pu+Rv$ and $p=Pu-Rv$, and for either of them $p$ is a multiple of $u$. Adding
+# and subtracting, $Pu$ and $Rv$ are multiples of $u$, for all $u$ and $v$. Hence $R=0$, because $k\ge2$, and $P=cI$ with
+# a best $c$. $\square$
+#
+# </details>
 #
 # ## Experiment 2: the exact landscape
 #
-# With independent parts the exact risk is least at $e=0$ in every setting that we computed. The figure shows three of them.
+# With independent parts the exact risk is least at $e=0$ in every setting that we computed. The figure shows three of
+# them.
 
-# %% tags=["hide-input"]
+# %% figure={"alt": "Three contour maps. In each the valley runs along e = 0, and the star lies in the valley inside the innermost contour. The best c at the star is larger for twenty tokens without noise than for two tokens or with noise.", "name": "fig-landscape"} jupyter={"source_hidden": true} tags=["hide-input"]
 figure, axes = plt.subplots(1, len(settings), figsize=(6.9, 2.7), sharey=True)
 levels = [0, 0.005, 0.02, 0.05, 0.1, 0.3, 1, 10, 100]
 half = 3 * np.linspace(0, 1, 10) ** 1.5
@@ -578,28 +564,23 @@ bar.set_ticklabels([f"{100 * level:g} %" for level in levels])
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-landscape
-# :title: Risk around the best matrix
-# :alt: Three contour maps. In each the valley runs along e = 0, and the star lies in the valley inside the innermost contour.
-# The best c at the star is larger for twenty tokens without noise than for two tokens or with noise.
+# **Risk around the best matrix.** Exact risk of $cBB^\top+e(I-BB^\top)$, in percent above the least risk, against $c$ and
+# $e$ for three settings. The star, which marks $e=0$ and the exact best $c$, should lie in the innermost region.
 #
-# Exact risk of $cBB^\top+e(I-BB^\top)$, in percent above the least risk, against $c$ and $e$ for three settings. The star,
-# which marks $e=0$ and the exact best $c$, should lie in the innermost region.
-# ```
+# **Exercise 2.** Why does the sign of $e$ not matter in the figure [Risk around the best matrix](#fig-landscape)?
 #
-# **Exercise 2.** Why does the sign of $e$ not matter in {numref}`fig-landscape`?
+# <details><summary>Solution</summary>
 #
-# ```{admonition} Solution
-# :class: dropdown
-# Replacing $v_q$ by $-v_q$ turns $e$ into $-e$ in all scores and changes nothing else, because the law of $v$ is symmetric and
-# the labels do not depend on $v$.
-# ```
+# Replacing $v_q$ by $-v_q$ turns $e$ into $-e$ in all scores and changes nothing else, because the law of $v$ is
+# symmetric and the labels do not depend on $v$.
 #
-# Two cards compare the risk at $e=0$ with the risk at positive $e$, P1.T4.minimizer in settings with $n=2$ or $\sigma=0$, as
-# the theorem assumes, and P1.T4.beyond in settings with noise and $n\ge3$. For independent parts with $k=1$ and no noise, no $c$
-# is best without the bound $C$ (Exercise 3), and so we take $C=2$ and compare only the $c\le2$.
+# </details>
+#
+# Two cards compare the risk at $e=0$ with the risk at positive $e$, P1.T4.minimizer in settings with $n=2$ or $\sigma=0$,
+# as the theorem assumes, and P1.T4.beyond in settings with noise and $n\ge3$. For independent parts with $k=1$ and no
+# noise, no $c$ is best without the bound $C$ (Exercise 3), and so we take $C=2$ and compare only the $c\le2$.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 few = sorted({n for n in n_values if n <= context_length} | {context_length})
 assumed = [(2, sigma) for sigma in (0.0, *noise_stds)] + [(n, 0.0) for n in few]
 noisy = [(n, sigma) for n in few for sigma in noise_stds]
@@ -644,12 +625,13 @@ judge("P1.T4.beyond", beyond, error="error", name=setting)
 
 
 # %% [markdown]
-# Let $c^*$ be the best $c$ at $e=0$, which for independent parts is the {term}`optimal window` of linear functions in dimension
-# $k$. In the computed settings $c^*$ is positive (P1.T4.positive), and the risk falls with $c$ up to $c^*$ (P1.T4.constraint). So
-# among the matrices $cBB^\top$ with $0\le c\le C$ the best one has $c=\min(C,c^*)$. Both cards judge tokens on one sphere, too.
+# Let $c^*$ be the best $c$ at $e=0$, which for independent parts is the [optimal window](#term-optimal-window) of linear
+# functions in dimension $k$. In the computed settings $c^*$ is positive (P1.T4.positive), and the risk falls with $c$ up
+# to $c^*$ (P1.T4.constraint). So among the matrices $cBB^\top$ with $0\le c\le C$ the best one has $c=\min(C,c^*)$. Both
+# cards judge tokens on one sphere, too.
 
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 def best_scale(k, n, sigma):
     best = optimal_window(Linear(k), n, sigma)
     row = {"rank": k, "n": n, "noise_std": sigma}
@@ -695,14 +677,14 @@ judge(
 # **Exercise 3.** Let $k=1$, so that $u=\pm1$. What is the best $c$ without noise, and is the theorem's bound $C$ needed?
 # What is the best $c$ for $n=2$ with noise?
 #
-# :::{admonition} Solution
-# :class: dropdown
-# Without noise, a token with the query's sign has exactly the query's label, and every other token has the negative of this
-# label. So a larger $c$ is always better, there is no finite best $c$, the bound is needed, and the best $c$ is $C$.
+# <details><summary>Solution</summary>
 #
-# For $n=2$ put $T=\tanh c$. With probability $\frac14$ both tokens have the wrong sign, and the error is $4$. With probability
-# $\frac12$ one of them is right, with the weight $\frac{1+T}2$, so that the error is $(1-T)^2$, and the noise term is
-# $\sigma^2\frac{1+T^2}2$. With two equal signs the noise term is $\frac{\sigma^2}2$. Together
+# Without noise, a token with the query's sign has exactly the query's label, and every other token has the negative of
+# this label. So a larger $c$ is always better, there is no finite best $c$, the bound is needed, and the best $c$ is $C$.
+#
+# For $n=2$ put $T=\tanh c$. With probability $\frac14$ both tokens have the wrong sign, and the error is $4$. With
+# probability $\frac12$ one of them is right, with the weight $\frac{1+T}2$, so that the error is $(1-T)^2$, and the noise
+# term is $\sigma^2\frac{1+T^2}2$. With two equal signs the noise term is $\frac{\sigma^2}2$. Together
 #
 # $$\varrho(c,0)=1+\tfrac12(1-T)^2+\sigma^2\big(\tfrac12+\tfrac14T^2\big),$$
 #
@@ -715,14 +697,15 @@ judge(
 #     risks = [low_rank_risk(3, 1, one, 0.0, 2, sigma).total for one in grid]
 #     print(c, grid[np.argmin(risks)])
 # ```
-# :::
 #
-# **What the projection gains.** With the projection, the rate of the risk depends on $k$ and not on $d$: with noise and $e=0$
-# the least risk falls like $n^{-4/(k+3)}$. The card's control is $M=wI$, whose window treats all directions alike. Since our
-# tokens lie on a surface of dimension $d-2$, like the unit sphere of $\mathbb R^{d-1}$, the least risk of $M=wI$ falls only
-# like $n^{-4/(d+2)}$.
+# </details>
+#
+# **What the projection gains.** With the projection, the rate of the risk depends on $k$ and not on $d$: with noise and
+# $e=0$ the least risk falls like $n^{-4/(k+3)}$. The card's control is $M=wI$, whose window treats all directions alike.
+# Since our tokens lie on a surface of dimension $d-2$, like the unit sphere of $\mathbb R^{d-1}$, the least risk of
+# $M=wI$ falls only like $n^{-4/(d+2)}$.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 projected = pd.DataFrame({"rank": k} | low_rank.risk_slope(k) for k in (2, 3))
 isotropic = pd.DataFrame([{"rank": rank} | low_rank.isotropic_slope(dim, rank)])
 judge(
@@ -741,16 +724,16 @@ judge(
 # > Nonlinear Functions".** Generalized linear models: affine $f(x)=w^\top x+2$,
 # > quadratic $f(x)=(w^\top x)^2$, cosine $f(x)=\cos(4w^\top x)$.
 #
-# Our sources print no law of $w$, no $d$, $k$, $n$ or $\sigma$, and no formula of the slide's representation error. We use the
-# tokens $x=Bu+B_\perp v$ with independent parts and the share of Experiment 1. Because $w$ is the window parameter in this book, we
-# write $q$ for the slide's $w$, and draw $q=Ba$ with $a$ uniform on $S^{k-1}$. The function that is applied to $q^\top x$ is
-# called the *link*.
+# Our sources print no law of $w$, no $d$, $k$, $n$ or $\sigma$, and no formula of the slide's representation error. We
+# use the tokens $x=Bu+B_\perp v$ with independent parts and the share of Experiment 1. Because $w$ is the window
+# parameter in this book, we write $q$ for the slide's $w$, and draw $q=Ba$ with $a$ uniform on $S^{k-1}$. The function
+# that is applied to $q^\top x$ is called the *link*.
 #
-# With $M=cBB^\top$, scores and labels depend on $u$ only, so that the problem is *exactly* that of $M=cI_k$ on the sphere of
-# $\mathbb R^k$, for which we compute the least risk of every link. Linear attention predicts $\frac1n\sum_iy_ix_i^\top Mx_q$,
-# and units of either kind start at $M=0$.
+# With $M=cBB^\top$, scores and labels depend on $u$ only, so that the problem is *exactly* that of $M=cI_k$ on the sphere
+# of $\mathbb R^k$, for which we compute the least risk of every link. Linear attention predicts
+# $\frac1n\sum_iy_ix_i^\top Mx_q$, and units of either kind start at $M=0$.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 few = batch_size // 16  # contexts of a small batch, for the noise of the gradient
 link_steps = steps // 2
 link_record = sorted({step // 2 for step in record})
@@ -806,7 +789,7 @@ minima = pd.DataFrame(
     for link, make in low_rank.LINKS.items()
 )
 
-# %% tags=["hide-input"]
+# %% figure={"alt": "Six panels, three links. Top: the share falls to below a tenth for softmax attention on all links, for linear attention on the affine link only. Bottom: the softmax error falls to the exact line. The error of linear attention stays at or above the dashed line, except on the class without intercept.", "name": "fig-glm"} jupyter={"source_hidden": true} tags=["hide-input"]
 first = curves[(curves.dim == more_dims[0]) & (curves["rank"] == more_ranks[0])]
 bounds = minima[minima["rank"] == more_ranks[0]].set_index("link")
 size = {"figsize": (6.9, 4.6), "sharex": True, "sharey": "row"}
@@ -834,36 +817,31 @@ plots.label_below(top[2], bottom[0])
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-glm
-# :title: The slide's three links
-# :alt: Six panels, three links. Top: the share falls to below a tenth for softmax attention on all links, for linear
-# attention on the affine link only. Bottom: the softmax error falls to the exact line. The error of linear attention stays at or
-# above the dashed line, except on the class without intercept.
+# **The slide's three links.** Share of the weight outside (top) and test error on the noiseless query label (bottom)
+# during training, for the slide's three links. Points are medians over the seeds, with confidence intervals of these
+# medians. The error of softmax attention should come down to the exact least risk (solid), while that of linear attention
+# should not fall below the error of the best constant (dashed), except on affine functions without the constant $2$ of
+# the slide's link (triangles).
 #
-# Share of the weight outside (top) and test error on the noiseless query label (bottom) during training, for the slide's three links. Points are
-# medians over the seeds, with confidence intervals of these medians. The error of softmax attention should come down to the exact
-# least risk (solid), while that of linear attention should not fall below the error of the best constant (dashed), except on
-# affine functions without the constant $2$ of the slide's link (triangles).
-# ```
+# The table below shows how close the error of softmax attention comes to the exact least risk. For $k=3$ and the cosine
+# link the least risk itself is large, because twenty tokens are too few to resolve $\cos(4q^\top x)$ in three relevant
+# directions. The card P1.F9.subspace tests that the share falls as the batch grows, at a fixed number of steps.
 #
-# The table below shows how close the error of softmax attention comes to the exact least risk. For $k=3$ and the cosine link
-# the least risk itself is large, because twenty tokens are too few to resolve $\cos(4q^\top x)$ in three relevant directions.
-# The card P1.F9.subspace tests that the share falls as the batch grows, at a fixed number of steps.
+# <details><summary>What sets the size of the share: a sketch, not a proof</summary>
 #
-# ```{admonition} What sets the size of the share: a sketch, not a proof
-# :class: dropdown
-# The share is set by the noise of the gradient, which depends on the size of the batch. Let $b$ be the number of contexts at
-# each step, $T$ the number of steps, and $\delta$ the distance of $M$ from the optimum. Adam divides the gradient by its size,
-# which near the optimum is mostly noise, of order $b^{-1/2}$. So $\delta$ decays at a rate proportional to the step size times
-# $\sqrt b$.
+# The share is set by the noise of the gradient, which depends on the size of the batch. Let $b$ be the number of contexts
+# at each step, $T$ the number of steps, and $\delta$ the distance of $M$ from the optimum. Adam divides the gradient by
+# its size, which near the optimum is mostly noise, of order $b^{-1/2}$. So $\delta$ decays at a rate proportional to the
+# step size times $\sqrt b$.
 #
 # The step size falls linearly to zero, so it is proportional to $\tau/T$ when $\tau$ steps remain. In these $\tau$ steps
 # $\delta$ shrinks by a factor $\exp(-z)$ with $z$ of order $\sqrt b\,\tau^2/T$. Since this $z$ is of order one at
-# $\tau=\sqrt{T/\sqrt b}$, only about the last $\tau$ steps count. They average the noise of $b\tau$ contexts, and the $\delta$
-# that remains is of order $(b\tau)^{-1/2}=b^{-3/8}\,T^{-1/4}$.
-# ```
+# $\tau=\sqrt{T/\sqrt b}$, only about the last $\tau$ steps count. They average the noise of $b\tau$ contexts, and the
+# $\delta$ that remains is of order $(b\tau)^{-1/2}=b^{-3/8}\,T^{-1/4}$.
+#
+# </details>
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 by = ["link", "dim", "rank"]
 ends = curves[curves.step == link_steps]
 exponents = low_rank.batch_exponents(noisy_curves, ends, factor=batch_size / few)
@@ -892,7 +870,7 @@ judge(
     name=problem,
 )
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 means = errors.groupby(by, sort=False)[["softmax", "linear"]].mean().reset_index()
 plots.table(
     means.merge(minima, on=["link", "rank"]),
@@ -908,27 +886,28 @@ plots.table(
 )
 
 # %% [markdown]
-# **Why linear attention fails.** The quadratic and the cosine link are even. If $x_q$ is replaced by $-x_q$, the label $f$ then
-# stays the same, while the prediction $h$ changes its sign. So $\mathbb Efh=0$ and
-# $\mathbb E(f-h)^2=\mathbb Ef^2+\mathbb Eh^2$, which is least at $M=0$, and training leaves only noise in $M$, which prefers no
-# subspace. On the affine link linear attention learns the odd part $q^\top x$, and with it the subspace, but not the constant
-# $+2$, which remains as an error.
+# **Why linear attention fails.** The quadratic and the cosine link are even. If $x_q$ is replaced by $-x_q$, the label
+# $f$ then stays the same, while the prediction $h$ changes its sign. So $\mathbb Efh=0$ and
+# $\mathbb E(f-h)^2=\mathbb Ef^2+\mathbb Eh^2$, which is least at $M=0$, and training leaves only noise in $M$, which
+# prefers no subspace. On the affine link linear attention learns the odd part $q^\top x$, and with it the subspace, but
+# not the constant $+2$, which remains as an error.
 #
 # **Exercise 4.** Replace the $+2$ of the affine link by $+20$. What happens to the error of softmax attention, and what
 # happens to the error of linear attention?
 #
-# ```{admonition} Solution
-# :class: dropdown
-# The error of softmax attention does not change. Softmax weights sum to one, so a constant added to all labels is added to
-# the prediction. The error of linear attention grows with the square of the constant.
-# ```
+# <details><summary>Solution</summary>
+#
+# The error of softmax attention does not change. Softmax weights sum to one, so a constant added to all labels is added
+# to the prediction. The error of linear attention grows with the square of the constant.
+#
+# </details>
 #
 # ## To remember
 #
-# If the relevant and the irrelevant part of a token are independent, attention learns to ignore the irrelevant part. For linear
-# functions the best window is then narrow in the relevant directions and infinitely wide in all others, and a problem in $d$
-# dimensions becomes one in $k$. If all tokens lie on one sphere, the irrelevant part tells how long the relevant one is, and in
-# long contexts a little weight on it helps.
+# If the relevant and the irrelevant part of a token are independent, attention learns to ignore the irrelevant part. For
+# linear functions the best window is then narrow in the relevant directions and infinitely wide in all others, and a
+# problem in $d$ dimensions becomes one in $k$. If all tokens lie on one sphere, the irrelevant part tells how long the
+# relevant one is, and in long contexts a little weight on it helps.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 notebook.footer()

@@ -12,25 +12,19 @@
 # *You have inputs and noisy labels of your own. How far around a new input should attention look, and can your data alone
 # decide it?*
 #
-# **Short answer.** Your data decide it well enough: the window that they choose has nearly the least risk, although many other
-# windows do nearly as well. You need to know neither the class of functions nor the noise level, since `icl.best_window(X, y)`
-# hides one label at a time, predicts it from the others, and returns the {term}`window parameter` with the least error. On two
-# maps of the Earth, where the best window is known exactly, the window that it finds has in the median nearly the least risk
-# {judged}`P1.data.left-out`. With the window comes the range of those that do nearly as well, and for linear functions the exact
-# best window lies in this range for most data sets {judged}`P1.data.range`. On a sphere one attention layer is the
-# Nadaraya-Watson kernel smoother, so that $w$ is a bandwidth in disguise. If your columns are not on a sphere, `icl.Placement`
-# puts them there, and if only some of them matter, `icl.best_matrix` finds out which.
+# **Short answer.** Your data decide it well enough: the window that they choose has nearly the least risk, although many
+# other windows do nearly as well. You need to know neither the class of functions nor the noise level, since
+# `icl.best_window(X, y)` hides one label at a time, predicts it from the others, and returns the
+# [window parameter](#term-window-parameter) with the least error. On two maps of the Earth, where the best window is
+# known exactly, the window that it finds has in the median nearly the least risk
+# ([established](judged:P1.data.left-out)). With the window comes the range of those that do nearly as well, and for
+# linear functions the exact best window lies in this range for most data sets ([established](judged:P1.data.range)). On a
+# sphere one attention layer is the Nadaraya-Watson kernel smoother, so that $w$ is a bandwidth in disguise. If your
+# columns are not on a sphere, `icl.Placement` puts them there, and if only some of them matter, `icl.best_matrix` finds
+# out which.
 #
-# To use these functions without the book, type `pip install ".[sklearn]"` in a copy of its repository ({doc}`../book/reproduce`).
-
-# %% tags=["remove-cell"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    from IPython import get_ipython
-
-    url = "git+https://github.com/OWNER/icl-book"
-    get_ipython().run_line_magic("pip", f"install -q {url} {url}#subdirectory=book")
+# To use these functions without the book, type `pip install ".[sklearn]"` in a copy of its repository
+# ([Reproduce](../book/reproduce.md)).
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 n_values = [100, 400]  # random places n whose labels are known
@@ -40,7 +34,7 @@ context_length = 20  # labeled examples n in a context of the two trained models
 steps = 200  # Adam steps of the two trained models
 contexts = 200  # data sets whose range of windows is compared with the exact window
 
-# %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -68,8 +62,9 @@ from icl_book.statistics import FALSE_ALARM_RATE
 notebook.setup(globals(), n_values=1)
 
 # %% [markdown]
-# The next cell finds the window for two data sets of scikit-learn, from their labels alone. The digits have ten columns of labels
-# in one unit, so that `same_unit=True` adds their errors as they are and does not divide them by their variances:
+# The next cell finds the window for two data sets of scikit-learn, from their labels alone. The digits have ten columns
+# of labels in one unit, so that `same_unit=True` adds their errors as they are and does not divide them by their
+# variances:
 
 # %%
 diabetes = load_diabetes(return_X_y=True)
@@ -84,7 +79,7 @@ data = {
 found = {name: icl.best_window(X, y, same_unit=True) for name, (X, y) in data.items()}
 print({name: round(best.w, 1) for name, best in found.items()})
 
-# %% tags=["hide-input"]
+# %% figure={"alt": "Two curves of the error against the window parameter, one for diabetes and one for digits. Each starts at one, falls to a minimum marked by a star, and rises again.", "name": "fig-your-data"} jupyter={"source_hidden": true} tags=["hide-input"]
 figure, ax = plt.subplots(figsize=(6.0, 3.2))
 for name, best in found.items():
     ax.plot(best.windows[1:], best.risks[1:] / best.risks[0], label=name)
@@ -95,14 +90,8 @@ ax.legend()
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-your-data
-# :title: The window of two data sets
-# :alt: Two curves of the error against the window parameter, one for diabetes and one for digits. Each starts at one, falls to a
-# minimum marked by a star, and rises again.
-#
-# Leave-one-out error against the window parameter for two data sets of scikit-learn, divided by the error of the mean of
-# all labels. The stars mark the window parameters that `icl.best_window` finds.
-# ```
+# **The window of two data sets.** Leave-one-out error against the window parameter for two data sets of scikit-learn,
+# divided by the error of the mean of all labels. The stars mark the window parameters that `icl.best_window` finds.
 #
 # ## In plain words
 #
@@ -127,29 +116,30 @@ plt.show()
 #
 # **Lengths of tokens.** On a sphere $x_i\cdot x_q$ is largest for the nearest token, and attention with $M=wI$ is kernel
 # regression with a Gaussian kernel, the estimator of Nadaraya and Watson. Off the sphere a large $w$ prefers the longest
-# tokens in the direction of the query, not the nearest ones. So tokens have to be placed on a sphere, and there are two ways:
+# tokens in the direction of the query, not the nearest ones. So tokens have to be placed on a sphere, and there are two
+# ways:
 #
-# - *Lift.* One more coordinate, $\sqrt{R^2-|x|^2}$ after the median of each column is subtracted, puts every row on a sphere of
-#   radius $R$ in one more dimension without losing the row's length. This is the default of `icl.Placement`, with an $R$ four
-#   times as large as the largest distance of a token from the medians, so that distances are stretched by less than 4 %. After
-#   division by $R$ the bandwidth of the kernel is $R/\sqrt w$ in the unit of your data. A query beyond the radius $R$ is pulled
-#   back to it.
-# - *Center.* The mean is subtracted, and each row is divided by its length, which is lost. That is right where labels depend
-#   on directions, and often good with many columns.
+# - *Lift.* One more coordinate, $\sqrt{R^2-|x|^2}$ after the median of each column is subtracted, puts every row on a
+#   sphere of radius $R$ in one more dimension without losing the row's length. This is the default of `icl.Placement`,
+#   with an $R$ four times as large as the largest distance of a token from the medians, so that distances are stretched
+#   by less than 4 %. After division by $R$ the bandwidth of the kernel is $R/\sqrt w$ in the unit of your data. A query
+#   beyond the radius $R$ is pulled back to it.
+# - *Center.* The mean is subtracted, and each row is divided by its length, which is lost. That is right where labels
+#   depend on directions, and often good with many columns.
 #
 # The results of this book are for tokens on the unit sphere. If all tokens have the length $R$ instead of one, divide the
 # $w$ of our results by $R^2$. What lengths do to attention over tokens that are not placed is in
-# [Gaussian inputs](/notebooks/gaussian_tokens.ipynb).
+# [Gaussian inputs](gaussian_tokens.ipynb).
 #
-# **Pretraining or leave-one-out?** Pretraining finds one $M$ for a whole class of functions from many contexts, and this $M$
-# also serves contexts whose labels are too few to determine a window. Leave-one-out finds one $w$ for a single function,
-# from the labels of that function. For kernel regression, which this attention is, leave-one-out is known to be
-# asymptotically optimal {cite:p}`haerdle1985`.
+# **Pretraining or leave-one-out?** Pretraining finds one $M$ for a whole class of functions from many contexts, and this
+# $M$ also serves contexts whose labels are too few to determine a window. Leave-one-out finds one $w$ for a single
+# function, from the labels of that function. For kernel regression, which this attention is, leave-one-out is known to be
+# asymptotically optimal ([Härdle and Marron, 1985](cite:haerdle1985)).
 #
 # ## The first data that one tries
 #
-# A sine in one column and a bump in two are what one tries first. The next cell predicts both with the three placements and
-# prints $R^2$ on new inputs without noise, beside that of the nearest neighbors. To try noisier labels, change `0.1`.
+# A sine in one column and a bump in two are what one tries first. The next cell predicts both with the three placements
+# and prints $R^2$ on new inputs without noise, beside that of the nearest neighbors. To try noisier labels, change `0.1`.
 
 # %%
 rng = np.random.default_rng(0)
@@ -176,25 +166,27 @@ for name, (dim, f) in first.items():
 pd.DataFrame(scores).round(3)
 
 # %% [markdown]
-# Lifted, attention predicts as well as the nearest neighbors. (The entry NaN stands where one column has no directions.) A row of
-# two columns that is divided by its length keeps its angle only, which says nothing about the bump, and rows that are left as
-# they are pull the prediction outwards. If columns have unequal scales, standardize them first, because one bandwidth serves all
-# of them: a column whose numbers are a thousand times larger than those of the others hides them. If $y$ has several columns,
-# their errors are divided by their variances, so that no unit decides which of them counts.
+# Lifted, attention predicts as well as the nearest neighbors. (The entry NaN stands where one column has no directions.)
+# A row of two columns that is divided by its length keeps its angle only, which says nothing about the bump, and rows
+# that are left as they are pull the prediction outwards. If columns have unequal scales, standardize them first, because
+# one bandwidth serves all of them: a column whose numbers are a thousand times larger than those of the others hides
+# them. If $y$ has several columns, their errors are divided by their variances, so that no unit decides which of them
+# counts.
 #
-# **Rows that are no independent data.** A row that stands in the table twice is predicted by its twin, and several rows of one
-# person predict each other better than they predict a stranger. Leave such rows out together, by the argument `groups` of
-# `icl.best_window`, of `icl.best_matrix` and of the estimators' `fit`.
+# **Rows that are no independent data.** A row that stands in the table twice is predicted by its twin, and several rows
+# of one person predict each other better than they predict a stranger. Leave such rows out together, by the argument
+# `groups` of `icl.best_window`, of `icl.best_matrix` and of the estimators' `fit`.
 #
 # ## Which columns matter?
 #
 # Of ten columns three matter in the next cell. A single bandwidth averages over all ten directions, while
-# [Theorem 4](/notebooks/theorem4_low_rank.ipynb) says that attention should give irrelevant directions no weight at all.
+# [Theorem 4](theorem4_low_rank.ipynb) says that attention should give irrelevant directions no weight at all.
 # `icl.best_matrix` gives each column a bandwidth of its own. It follows the gradient of the leave-one-out error in the
-# matrix $M$ of the weights $e^{-(x_i-x_q)^\top M(x_i-x_q)/2}$, a method known as MLKR {cite:p}`weinberger2007metric`.
-# Because more numbers can also fit noise, it first searches on two thirds of the tokens and tests what it found on the others.
-# If their labels are not predicted better than with one bandwidth, the `kind` of its result is `"none"`, or `"scaled"` if that
-# bandwidth suits the columns better after each is divided by its standard deviation.
+# matrix $M$ of the weights $e^{-(x_i-x_q)^\top M(x_i-x_q)/2}$, a method known as MLKR
+# ([Weinberger and Tesauro, 2007](cite:weinberger2007metric)). Because more numbers can also fit noise, it first searches
+# on two thirds of the tokens and tests what it found on the others. If their labels are not predicted better than with
+# one bandwidth, the `kind` of its result is `"none"`, or `"scaled"` if that bandwidth suits the columns better after each
+# is divided by its standard deviation.
 
 
 # %%
@@ -218,38 +210,39 @@ print(f"{matrix.kind}: gain {matrix.gain:.2f}, standard error {matrix.error:.2f}
 print("entries of M:", np.diag(matrix.M).round(1))
 
 # %% [markdown]
-# The first three entries should be the largest and the others smaller. Unlike in the theorem they are not zero, because a thousand
-# noisy labels do not say exactly which columns are useless. The gain counts the noise of the held-out labels, which no
-# predictor can remove, so that the error of the function itself falls by more. Where a gain is hardly above two standard errors,
-# it is mostly too large, because smaller ones are not found.
+# The first three entries should be the largest and the others smaller. Unlike in the theorem they are not zero, because a
+# thousand noisy labels do not say exactly which columns are useless. The gain counts the noise of the held-out labels,
+# which no predictor can remove, so that the error of the function itself falls by more. Where a gain is hardly above two
+# standard errors, it is mostly too large, because smaller ones are not found.
 #
-# **Exercise 1.** Does `icl.best_matrix(X, y)` find a matrix if all columns matter alike, as for `y = np.sum(X**2, axis=1)` with
-# noise and tokens that are normally distributed?
+# **Exercise 1.** Does `icl.best_matrix(X, y)` find a matrix if all columns matter alike, as for
+# `y = np.sum(X**2, axis=1)` with noise and tokens that are normally distributed?
 #
-# :::{admonition} Solution
-# :class: dropdown
+# <details><summary>Solution</summary>
+#
 # ```python
 # X = np.random.default_rng(1).standard_normal((300, 4))
 # y = np.sum(X**2, axis=1) + np.random.default_rng(2).standard_normal(300)
 # found = icl.best_matrix(X, y)
 # print(found.kind, found.gain, found.error)
 # ```
-# The `kind` should be `"none"` or `"scaled"`, except for about one data set in forty, since a gain counts if it is above two
-# standard errors.
-# :::
+# The `kind` should be `"none"` or `"scaled"`, except for about one data set in forty, since a gain counts if it is above
+# two standard errors.
+#
+# </details>
 #
 # ## Experiment: the planet without its spectrum
 #
-# For a map of the Earth the [exact best window](/notebooks/planet.ipynb) follows from the *spectrum*, the variance of
+# For a map of the Earth the [exact best window](planet.ipynb) follows from the *spectrum*, the variance of
 # the map at each length scale. Here the spectrum is not used: `icl.best_window` sees only $n$ random places
 # and their noisy labels. The next cell draws many such data sets from two maps. For each data set it computes the
 # *price*: the exact risk with the window that was found, divided by the least risk. Column `twice` has
 # the smaller of two prices, that of half and that of twice the best $w$. Since the
 # minimum is flat, a price says something about the window only if it is below `twice`.
 #
-# For the magnetic field with 400 places the median price is {judged}`P1.data.left-out | magnetic field, n = 400 | .2f`.
-# To try another size, replace the first line of the next cell by `n_values = [200]`. The price should also be close
-# to one.
+# For the magnetic field with 400 places the median price is
+# [1.01](<judged:P1.data.left-out|magnetic field, n = 400|.2f>). To try another size, replace the first line of the next
+# cell by `n_values = [200]`. The price should also be close to one.
 
 # %%
 n_values = list(n_values)  # or [200], for example
@@ -287,9 +280,10 @@ columns = ["exact", "w", "price", "twice"]
 left_out.groupby(["map", "n"], sort=False)[columns].median().round(2)
 
 # %% [markdown]
-# The cell takes about twenty seconds. Column `exact` has the exact best $w$, while `w` and `price` are medians over the data sets.
+# The cell takes about twenty seconds. Column `exact` has the exact best $w$, while `w` and `price` are medians over the
+# data sets.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 labels = {"samples": "seed", "labels": ["map", "n", "twice"]}
 judge(
     "P1.data.left-out",
@@ -301,17 +295,18 @@ judge(
 
 
 # %% [markdown]
-# **How far can the range be trusted?** `low` and `high` enclose the windows that the data can hardly tell from the best one.
-# For linear functions of random tokens the exact best window is known, so we can count the data sets in whose range it lies.
-# Linear functions are rotations of one another, and so each of them has the best window of the class. (The functions of the
-# ReLU class are not, and have windows of their own, between which the window of the class is a compromise.) Near the minimum
-# the difference of two errors grows like the square of their distance in $\log w$, and its standard error like this distance. A
-# window whose error exceeds the least one by one standard error is therefore about two standard errors of $\log w$ away from
-# the best one, so that one expects about 95 %. The card has the shares of many data sets, and its control moves
-# each range by a factor of four. With 60 rows, 2 % of outliers or twenty groups the share may fall to 70 %, while the median
-# risk is then still within 6 % of the least: rely on the window rather than on its range.
+# **How far can the range be trusted?** `low` and `high` enclose the windows that the data can hardly tell from the best
+# one. For linear functions of random tokens the exact best window is known, so we can count the data sets in whose range
+# it lies. Linear functions are rotations of one another, and so each of them has the best window of the class. (The
+# functions of the ReLU class are not, and have windows of their own, between which the window of the class is a
+# compromise.) Near the minimum the difference of two errors grows like the square of their distance in $\log w$, and its
+# standard error like this distance. A window whose error exceeds the least one by one standard error is therefore about
+# two standard errors of $\log w$ away from the best one, so that one expects about 95 %. The card has the shares of many
+# data sets, and its control moves each range by a factor of four. With 60 rows, 2 % of outliers or twenty groups the
+# share may fall to 70 %, while the median risk is then still within 6 % of the least: rely on the window rather than on
+# its range.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 rows = []
 for task in (Linear(3), Linear(5)):
     for n in n_values:
@@ -341,14 +336,14 @@ judge(
 # %% [markdown]
 # ## Diabetes and digits, beside the law
 #
-# For the diabetes data the window of leave-one-out is compatible with the exact best window of affine functions, and for the
-# digits it is not. The exact window depends on the dimension, the number $n$ of labels, the Lipschitz constant $L$ and the
-# noise level $\sigma$. The next cell estimates $L$ and $\sigma$ from a linear fit on the sphere, as the length of the gradient
-# and the standard deviation of the residuals. If the labels have several columns, $L^2$ and $\sigma^2$ are sums over the
-# columns.
+# For the diabetes data the window of leave-one-out is compatible with the exact best window of affine functions, and for
+# the digits it is not. The exact window depends on the dimension, the number $n$ of labels, the Lipschitz constant $L$
+# and the noise level $\sigma$. The next cell estimates $L$ and $\sigma$ from a linear fit on the sphere, as the length of
+# the gradient and the standard deviation of the residuals. If the labels have several columns, $L^2$ and $\sigma^2$ are
+# sums over the columns.
 #
-# Real tokens do not vary equally in all directions, so that we try two values of the dimension: the number $d$ of columns of
-# the tokens, and the *filled* dimension $1/\operatorname{tr}\Sigma^2$, where $\Sigma$ is the covariance matrix of the
+# Real tokens do not vary equally in all directions, so that we try two values of the dimension: the number $d$ of columns
+# of the tokens, and the *filled* dimension $1/\operatorname{tr}\Sigma^2$, where $\Sigma$ is the covariance matrix of the
 # tokens. For uniform tokens on the sphere the two are equal. The last two columns of the table are the best $w$ of affine
 # functions in these dimensions, with the estimated $L$ and $\sigma$.
 
@@ -381,22 +376,23 @@ law = pd.DataFrame(compared(name) for name in data).set_index("data")
 law.round(1)
 
 # %% [markdown]
-# For diabetes the two windows of the last columns lie between `low` and `high`. A linear model predicts these labels best of the
-# three models of the next section. For digits the window of leave-one-out is narrower than the window of affine functions. Their
-# labels jump from class to class, so that much of what a linear fit treats as noise is signal, which a narrow window can use. The
-# images also lie in clusters and do not fill the sphere uniformly. So the exact window of affine functions is a guide only if
-# labels are nearly affine and tokens nearly uniform, whereas leave-one-out needs no such assumption.
+# For diabetes the two windows of the last columns lie between `low` and `high`. A linear model predicts these labels best
+# of the three models of the next section. For digits the window of leave-one-out is narrower than the window of affine
+# functions. Their labels jump from class to class, so that much of what a linear fit treats as noise is signal, which a
+# narrow window can use. The images also lie in clusters and do not fill the sphere uniformly. So the exact window of
+# affine functions is a guide only if labels are nearly affine and tokens nearly uniform, whereas leave-one-out needs no
+# such assumption.
 #
 # ## As an estimator of scikit-learn
 #
 # `icl.SoftmaxAttentionRegressor` finds its own window, so that it works in pipelines and in cross-validation like any
-# estimator. It lifts or centers the rows, whichever has the smaller leave-one-out error, unless its argument `place` says how,
-# and with `metric="diagonal"` it gives each column a bandwidth of its own. `predict(X, return_std=True)` also returns the
-# standard deviation of a new label around each prediction. For classes there is `icl.SoftmaxAttentionClassifier`, whose
-# probabilities are the weights of the classes. The next cell compares the regressor with two rivals, a linear model and a mean
-# of nearest neighbors whose number is chosen by cross-validation. A `StandardScaler` before each of them makes columns of
-# unequal scale alike. The columns of these data have one scale already, so that it changes little here, but your own may need
-# it.
+# estimator. It lifts or centers the rows, whichever has the smaller leave-one-out error, unless its argument `place` says
+# how, and with `metric="diagonal"` it gives each column a bandwidth of its own. `predict(X, return_std=True)` also
+# returns the standard deviation of a new label around each prediction. For classes there is
+# `icl.SoftmaxAttentionClassifier`, whose probabilities are the weights of the classes. The next cell compares the
+# regressor with two rivals, a linear model and a mean of nearest neighbors whose number is chosen by cross-validation. A
+# `StandardScaler` before each of them makes columns of unequal scale alike. The columns of these data have one scale
+# already, so that it changes little here, but your own may need it.
 
 # %%
 scores = {
@@ -410,14 +406,14 @@ scores = {
 pd.DataFrame(scores).agg(["mean", "std"]).round(3)
 
 # %% [markdown]
-# The table shows the mean and the spread of $R^2$ over ten folds of the diabetes data, for which a linear model is hard to
-# beat.
+# The table shows the mean and the spread of $R^2$ over ten folds of the diabetes data, for which a linear model is hard
+# to beat.
 #
 # ## Two layers, and an activation of your own
 #
 # You can train a model of your own in a few lines: `draw_contexts` draws contexts, and `minimize` of the book trains any
-# function of tensors with Adam. In the next cell the first layer adds a weighted mean of the context's tokens to every token,
-# and the second layer predicts the label.
+# function of tensors with Adam. In the next cell the first layer adds a weighted mean of the context's tokens to every
+# token, and the second layer predicts the label.
 
 # %%
 relu = ReLU(3, lipschitz=3.0)
@@ -441,8 +437,8 @@ print(f"two layers {second_half:.2f}, the best single layer {best.risk:.2f}")
 
 # %% [markdown]
 # The first number is the mean squared error over the second half of the steps, minus the variance of the noise in the
-# query's label. This estimate is rough, because the layers are still being trained. [](/notebooks/beyond.ipynb)
-# compares such models with care.
+# query's label. This estimate is rough, because the layers are still being trained.
+# [Beyond one layer, beyond regression](beyond.ipynb) compares such models with care.
 #
 # To use an activation $\varphi$ of your own, add an entry to `icl.attention.ACTIVATIONS`. The entry has three parts:
 # the function $\varphi(s)$ of the score $s$, its derivative $\varphi'(s)$ as a function of $s$ and $\varphi(s)$, and
@@ -463,8 +459,8 @@ for unit, error in zip(units, errors, strict=True):
 # **Exercise 2.** Does the best window of the diabetes data narrow as more patients are known? Write five lines that test
 # this.
 #
-# :::{admonition} Solution
-# :class: dropdown
+# <details><summary>Solution</summary>
+#
 # ```python
 # X, y = data["diabetes"]
 # for n in (50, 100, 200, len(X)):
@@ -473,12 +469,13 @@ for unit, error in zip(units, errors, strict=True):
 #     print(n, best.w, best.low, best.high)
 # ```
 # The ranges from `low` to `high` overlap, so the data do not answer the question.
-# :::
+#
+# </details>
 #
 # ## To remember
 #
 # Hide each label in turn, and take the window that predicts the hidden labels best. On our maps this window has nearly
 # the least risk, although neither the class of functions nor the noise level is known.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 notebook.footer()

@@ -23,7 +23,7 @@ from icl_book.runner.plan import notebooks
 #: nothing else.
 METADATA = {
     "jupytext": {
-        "cell_metadata_filter": "tags,mystnb,-all",
+        "cell_metadata_filter": "tags,mystnb,figure,jupyter,-all",
         "notebook_metadata_filter": "kernelspec,-all",
     },
     "kernelspec": {
@@ -33,7 +33,7 @@ METADATA = {
     },
 }
 #: What these filters keep of the metadata of a cell.
-KEPT_METADATA = ("tags", "mystnb")
+KEPT_METADATA = ("tags", "mystnb", "figure", "jupyter")
 
 
 def sync() -> list[Path]:
