@@ -87,14 +87,13 @@ def home(root: Path) -> str | None:
 
 
 def adopt(root: Path) -> bool:
-    """Replace the placeholder by the remote's address in ``_config.yml``, ``CITATION.cff`` and the notebooks.
+    """Replace the placeholder by the remote's address in ``_config.yml`` and ``CITATION.cff``.
 
     Returns:
         Whether anything was written.
     """
     old, new = declared(root), address(root)
-    files = [root / "_config.yml", root / "CITATION.cff", *(root / "notebooks").glob("*.py")]
-    for path in files if new != old else ():
+    for path in (root / "_config.yml", root / "CITATION.cff") if new != old else ():
         write_atomically(path, path.read_text(encoding="utf-8").replace(old, new))
     return new != old
 
@@ -102,7 +101,7 @@ def adopt(root: Path) -> bool:
 def configuration(root: Path) -> str:
     """Return ``_config.yml`` as the book is built with it.
 
-    A launch button opens the committed notebook, which installs the package from the declared address. So the
+    A launch button opens the committed notebook, with packages from the declared address. So the
     book has launch buttons only once that address is declared. Links need any address, declared or git's.
     """
     text = (root / "_config.yml").read_text(encoding="utf-8")

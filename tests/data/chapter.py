@@ -11,21 +11,12 @@
 #
 # **Short answer.** The result with its numbers and its direction, in three sentences.
 
-# %% tags=["remove-cell"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    from IPython import get_ipython
-
-    url = "git+https://github.com/OWNER/icl-book"
-    get_ipython().run_line_magic("pip", f"install -q {url} {url}#subdirectory=book")
-
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dims = [2, 3, 5]  # dimensions d of the covariates
 context_length = 100  # number n of labeled examples in a context
 noise_std = 0.5  # standard deviation sigma of the label noise
 
-# %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import matplotlib.pyplot as plt
 
 from icl.risk import optimal_window
@@ -44,10 +35,7 @@ notebook.setup(globals())
 #
 # > The statement, verbatim (its source).
 #
-# ```{admonition} What is true
-# :class: tip
-# What holds instead, if it needs a correction.
-# ```
+# > **What is true.** What holds instead, if it needs a correction.
 #
 # ## By hand
 #
@@ -63,30 +51,26 @@ windows = [optimal_window(ReLU(d), context_length, noise_std).w for d in dims]
 for d, w in zip(dims, windows, strict=True):
     print(f"d = {d}: best w = {w:.2f}")
 
-# %%
+# %% figure={"alt": "A curve of the best window parameter against the dimension.", "name": "fig-chapter"}
 figure, ax = plt.subplots()
 plots.exact_curve(ax, dims, windows)
 ax.set(xlabel="dimension d", ylabel="window parameter w*")
 plt.show()
 
 # %% [markdown]
-# ```{caption} fig-chapter
-# :title: A title of a few words
-# :alt: A curve of the best window parameter against the dimension.
-#
-# Best window parameter $w^*$ against the dimension $d$, ReLU class, exact.
-# ```
+# **A title of a few words.** Best window parameter $w^*$ against the dimension $d$, ReLU class, exact.
 #
 # **Exercise 1.** A question that a reader can answer with this page.
 #
-# ```{admonition} Solution
-# :class: dropdown
+# <details><summary>Solution</summary>
+#
 # The answer, with its reason.
-# ```
+#
+# </details>
 #
 # ## To remember
 #
 # One sentence.
 
-# %% tags=["remove-input"]
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 notebook.footer()

@@ -1,4 +1,4 @@
-"""The form that all chapters share, in their sources: order, size, exercises, captions."""
+"""The form that all chapters share, in their sources: order, size, exercises, captions, plain text."""
 
 import ast
 import re
@@ -10,14 +10,15 @@ import pytest
 from icl_book.parameters import PARAMETERS, literals
 from icl_book.provenance import ROOT
 from icl_book.runner.single import changes, reads
-from icl_book.site.stage import CAPTION
 
 #: Maximum number of characters in a line of code, as wide as its box.
 WIDE = 88
 #: An exercise, one paragraph, and its solution right below.
 EXERCISE = re.compile(
-    r"(?:^|\n\n)\*\*Exercise (\d+)\.\*\*(?:.+\n)+\n(?:```|:::)\{admonition\} Solution\n:class: dropdown\n"
+    r"(?:^|\n\n)\*\*Exercise (\d+)\.\*\*(?:.+\n)+\n<details><summary>Solution</summary>\n\n"
 )
+#: What only MyST reads: a role, the fence of a directive, a label.
+MARKUP = re.compile(r"\{[\w:]+\}`|^[> ]*(?:```|:::)\{|^\([\w-]+\)=", re.MULTILINE)
 #: Tags of cells whose code a reader of the page does not see, or only after a click.
 HIDE = {"remove-cell", "remove-input", "hide-input", "hide-cell"}
 #: The name that a chapter tells a reader to change, and its new value.
@@ -33,11 +34,10 @@ def chapter(request):
 def test_cells_stand_in_the_order_of_the_page(chapter):
     title, *cells = jupytext.read(chapter).cells
     assert title.source.startswith("# ") and title.source.count("**Short answer.**") == 1
-    hosted, parameters, setup, *_ = code = [cell for cell in cells if cell.cell_type == "code"]
-    assert cells[:3] == code[:3], "parameters and imports follow the short answer"
-    assert "google.colab" in hosted.source
-    tags = [cell.metadata.get("tags") for cell in (hosted, parameters, setup, cells[-1])]
-    assert tags == [["remove-cell"], ["parameters", "hide-input"], ["hide-input"], ["remove-input"]]
+    parameters, setup, *_ = code = [cell for cell in cells if cell.cell_type == "code"]
+    assert cells[:2] == code[:2], "parameters and imports follow the short answer"
+    tags = [cell.metadata.get("tags") for cell in (parameters, setup, cells[-1])]
+    assert tags == [["parameters", "hide-input"], ["hide-input"], ["remove-input"]]
     assert set(literals(parameters.source)) <= PARAMETERS.keys()
     assert "notebook.setup(" in setup.source and cells[-1].source == "notebook.footer()"
     text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
@@ -67,7 +67,7 @@ def test_a_visible_cell_uses_no_name_that_a_hidden_cell_made(chapter):
     found = []
     for place, cell in enumerate(code):
         tree = ast.parse(cell.source)
-        open_to_all = place < 3 or not HIDE & set(cell.metadata.get("tags", []))
+        open_to_all = place < 2 or not HIDE & set(cell.metadata.get("tags", []))
         if open_to_all:
             found += [f"{cell.source.splitlines()[0]} ...: {n}" for n in hidden & reads(tree)]
         hidden = hidden - changes(tree) if open_to_all else hidden | changes(tree)
@@ -89,25 +89,33 @@ def test_the_size_to_try_stands_in_the_first_line_of_its_cell(chapter):
 
 def test_figures_have_captions(chapter):
     _, *cells = jupytext.read(chapter).cells
-    drawn = [i for i, cell in enumerate(cells) if "plt.show()" in cell.source]
+    drawn = [pair for pair in pairwise(cells) if "plt.show()" in pair[0].source]
     assert drawn
-    for i in drawn:
-        assert CAPTION.match(cells[i + 1].source), cells[i].source
+    for cell, below in drawn:
+        assert set(cell.metadata["figure"]) == {"alt", "name"}, cell.source
+        assert re.match(r"\*\*[^*]+[.?!]\*\* ", below.source), cell.source
+
+
+def test_text_is_plain_markdown_without_roles_and_directives(chapter):
+    text = [cell.source for cell in jupytext.read(chapter).cells if cell.cell_type == "markdown"]
+    assert [MARKUP.findall(source) for source in text if MARKUP.search(source)] == []
+
+
+def test_what_the_book_folds_is_folded_in_jupyter(chapter):
+    code = [cell for cell in jupytext.read(chapter).cells if cell.cell_type == "code"]
+    for cell in code:
+        tags = set(cell.metadata.get("tags", []))
+        folded = cell.metadata.get("jupyter") == {"source_hidden": True}
+        assert folded == (bool(HIDE & tags) and "parameters" not in tags), cell.source
 
 
 @pytest.mark.parametrize("name", ["theorem2_scaling", "theorem3_generalization"])
 def test_the_short_path_has_the_noise_of_the_parameters(name):
     cells = jupytext.read(ROOT / f"notebooks/{name}.py").cells
-    plain = next(i for i, cell in enumerate(cells) if "-plain)=" in cell.source)
+    plain = next(i for i, cell in enumerate(cells) if '-plain"></a>' in cell.source)
     code = next(c.source for c in cells[plain + 1 :] if c.cell_type == "code")
     calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
     given = [word for call in calls for word in call.keywords if word.arg]
     noise = [word.value for word in given if word.arg == "noise_std"]
     assert "noise_std" in code
     assert not any(isinstance(value, ast.Constant) for value in noise)
-
-
-def test_every_chapter_is_installed_in_the_same_way_where_it_is_opened_elsewhere():
-    cells = {jupytext.read(path).cells[1].source for path in CHAPTERS}
-    (cell,) = cells
-    assert "#subdirectory=book" in cell, "both distributions"

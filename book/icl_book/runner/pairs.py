@@ -39,8 +39,7 @@ KEPT_METADATA = ("tags", "mystnb", "figure", "jupyter")
 def sync() -> list[Path]:
     """Write each ``notebooks/*.ipynb`` that differs from its ``.py``, and print the files written.
 
-    While the address in ``_config.yml`` is the placeholder, that of git's remote is written there
-    and into the notebooks first: a hosted notebook installs the package from it.
+    While the address in ``_config.yml`` is the placeholder, that of git's remote is written there first.
 
     Returns:
         The files written.
