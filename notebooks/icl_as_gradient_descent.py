@@ -221,8 +221,7 @@ judge("P2.icl.identity", [weights, tokens])
 # our sources contains. A machine-written summary says:
 #
 # > In-context learning updates are mathematically equivalent to gradient descent steps on attention parameters (a
-# machine-written
-# > summary of paper 2)
+# > machine-written summary of paper 2)
 #
 # **No statement judged on this page comes from paper 2 itself.** The statements come from the summary or from this book.
 #

@@ -203,8 +203,7 @@ judge(
 # ## What is printed, and what is true
 #
 # > **ITA slides, "Empirical Scaling of ||M|| with L"** (Figure 3 in a review). $\|M\|$ grows faster during pretraining
-# with
-# > larger $L$, on both ReLU and Cosine tasks, with both isotropic and non-isotropic $x_i$.
+# > with larger $L$, on both ReLU and Cosine tasks, with both isotropic and non-isotropic $x_i$.
 #
 # On the authors' slides a token is $z=(x,y)$, and the query has a zero in place of its label. Only a part of the
 # attention matrices is trained, because the slides give them a form, which is equation (4) of the paper according to the
@@ -218,7 +217,7 @@ judge(
 # one.
 #
 # > **Rebuttal**, on training all of $W_V,W_K,W_Q$ and finding this form: "We indeed observe this decomposition
-# empirically".
+# > empirically".
 #
 # > **What is true.**
 # >
