@@ -7,19 +7,9 @@
 # ---
 
 # %% [markdown]
-# # The exact risk, without sampling
+# # The exact error: blur, scatter and noise
 #
-# *How large is the mean error of an attention layer? Can we compute it without drawing random contexts, even if a context
-# has a billion examples?*
-#
-# **Short answer.** The mean squared error of a softmax attention layer can be computed exactly, without drawing
-# contexts, in a time that does not grow with the number of examples. The formula is for layers that give an example $x_i$
-# the score $w\,x_i\cdot x_q$ at the query $x_q$, and for rotation-invariant random functions on the sphere. For short
-# contexts, direct integration over all examples gives the same error ([established](judged:P1.risk.exact)). Mean errors
-# over randomly drawn contexts agree with the formula, too ([Exact risk and sampled errors](#fig-exact)). The error has
-# three parts, each of them exact: a window that is too wide *blurs* the function, one that is too narrow keeps *noise* of
-# the labels, and even without noise the prediction *scatters*, because in each context the examples lie at other places
-# ([Blur, scatter and noise](#fig-three-errors)).
+# *How large is the error of an attention layer on average, and can we compute it even if a context has a billion examples?*
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dims = [2, 3, 5, 8]  # dimensions d of the covariates
@@ -48,41 +38,134 @@ from icl_book.measurements import exact_risk
 
 notebook.setup(globals())
 
+# %% figure={"alt": "Two panels of stacked areas against the window parameter. The lowest area, blur, falls to the right. The areas of scatter and of noise rise. In the right panel, with half the noise, the star at the least sum stands further to the right.", "name": "fig-three-errors"} jupyter={"source_hidden": true} tags=["hide-input"]
+task = ReLU(dim=5, lipschitz=lipschitz)
+w = np.geomspace(0.3, 60, 100)
+figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.2), sharey=True)
+for ax, sigma in zip(axes, (noise_std, noise_std / 2), strict=True):
+    risk = split_risk(task, w, context_length, sigma)
+    plots.stack_errors(ax, w, risk)
+    best = optimal_window(task, context_length, sigma)
+    ax.plot(best.w, best.risk, "k*", markersize=11, label="best window")
+    ax.set(xscale="log", xlabel="window parameter w", title=f"σ = {sigma:g}")
+axes[0].set(ylabel="mean squared error", ylim=0)
+axes[0].legend()
+plt.show()
+
 # %% [markdown]
-# ## In plain words
+# **Blur, scatter and noise.** The three errors of a layer on ReLU functions, one upon the other, against $w$. Their sum is the
+# mean squared error, which is least at the star. Left: label noise with $\sigma=0.3$. Right: half of it.
 #
-# Attention predicts with a weighted mean of noisy labels. Imagine that somebody asks it about one point of one function
-# many times, each time with a new context. Three things go wrong.
+# **In short.** The mean squared error of softmax attention can be computed exactly, in a time that does not grow with the number
+# of examples. It has three parts. A wide window *blurs* the function. A narrow window keeps the *noise* of a few labels. Even
+# without noise the predictions *scatter*, because each context has its examples at other places. So we can test theorems about
+# contexts that nobody could simulate.
+#
+# <details><summary>How sure?</summary>
+#
+# - The formula is [proved below](#thm-exact). For contexts of two and three examples [a card](judged:P1.risk.exact) compares it with
+#   an integral over the angles of all examples, which shares no step with it. In longer contexts
+#   [sampled errors](#fig-exact) lie on the computed curves.
+# - It is for scores $w\,x_i\cdot x_q$, for examples and queries that are independent and uniform on the unit sphere, and for random
+#   functions with no preferred direction. Other inputs have [a chapter of their own](gaussian_tokens.ipynb).
+# - The label noise is independent of everything else and has mean zero.
+# - What is new is the formula for contexts of finite length. To write the inverse of a sum as an integral of exponentials is
+#   standard.
+#
+# </details>
+#
+# ## Why
+#
+# Attention predicts with a weighted mean of noisy labels. Let us ask it about one point of one function many times, each time
+# with a new context. Three things go wrong.
 #
 # - **Blur.** The mean of all these predictions is not the value of the function but its average over the
 #   [window](#term-window). A narrower window, with a larger [window parameter](#term-window-parameter) $w$, blurs less.
-# - **Scatter.** Without any label noise the predictions still differ from each other, because each context has its
-#   examples at other places, and the function has other values there.
+# - **Scatter.** Without any label noise the predictions still differ from each other, because each context has its examples at
+#   other places, and the function has other values there.
 # - **Noise.** Label noise makes them differ more. A narrower window averages over fewer labels and leaves more of it.
 #
-# The sum of the three mean squared errors is the [population risk](#term-population-risk). Blur and scatter together are
-# the *bias* of the slides. The expected training loss is larger by $\sigma^2$, because in training the query's label is
-# noisy. In the next cell, one call computes the risk for $d=5$, $w=10$ and $n=100$, and a second call finds the best $w$
-# for $10^{12}$ tokens:
+# The sum of the three mean squared errors is the [population risk](#term-population-risk). Now look at the figure again. As the
+# window narrows, scatter rises together with noise, because both come from averaging over too few labels. Halving $\sigma$ makes the
+# noise a quarter as large and leaves scatter as it is. The best window moves to the right, where it is narrower.
+#
+# How can such a mean be computed without drawing contexts? The difficulty is the denominator of the softmax, a sum over all
+# examples that ties their weights together. One identity unties them. For a positive sum $S$,
+#
+# $$\frac1{S^2}=\int_0^\infty s\,e^{-sS}\,ds,$$
+#
+# and $e^{-sS}$ is a product with one factor for each example. As the examples are independent, the mean of a product is a power of
+# the mean of one factor. The number $n$ of examples then stands only in an exponent and a prefactor, and a billion examples cost as
+# much as ten.
+#
+# **Move it.** Which of the three errors shrinks if the context gets longer?
 
-# %%
-functions = ReLU(dim=5, lipschitz=lipschitz)
-risk = split_risk(functions, w=10.0, n=100, noise_std=noise_std)
-print(f"blur {risk.blur:.12f}   scatter {risk.scatter:.12f}")
-print(f"noise {risk.noise:.12f}   total {risk.total:.12f}")
-print(f"estimated relative error {risk.error:.0e}")
-best = optimal_window(functions, n=10**12, noise_std=noise_std)
-print(f"best w for 10^12 examples: {best.w:.3f}")
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+interactive(
+    exact_risk.risks_to_move(),
+    x="w",
+    y={"risk": "risk", "blur": "blur", "scatter": "scatter", "noise": "noise"},
+    sliders={
+        "task": "functions",
+        "dim": "dimension d",
+        "n": "context length n",
+        "L": "Lipschitz constant L",
+        "sigma": "noise σ",
+        "w": "window parameter w",
+    },
+    start={"task": "affine", "dim": 5, "n": 100, "L": 1, "sigma": 0.5, "w": 1.0},
+    best=exact_risk.best_windows_to_move(),
+    squares={"blur": "L", "scatter": "L", "noise": "sigma"},
+    labels=("window parameter w (to the right: narrower)", "mean squared error"),
+    experiment="The ring marks the lowest risk. Move n to 10⁸: the ring goes to the "
+    "right, and its risk falls. Then move σ to 10: the ring comes partly back.",
+    alt="Blur, scatter, noise and their sum, the risk, against the window parameter "
+    "w, both axes logarithmic. The minimum of the risk is marked.",
+    caption="All curves are exact. Blur and scatter are proportional to L², the noise "
+    "to σ².",
+)
 
 # %% [markdown]
-# ## The experiment: computed against sampled
+# ## The experiment
 #
-# The next cell draws contexts and lets attention predict the value of the function at each query. The mean squared error
-# of these predictions is the sampled risk, which the figure compares with the risk by the formula of this chapter. To try
-# $d=7$, replace the first line of the next cell by `dim = 7`.
+# Let us draw twenty thousand contexts, let attention predict the value at each query, and average the squared errors. The table puts
+# this sampled error beside the exact one and its three parts. To try seven dimensions, change the line `dim = 5`.
 
-# %%
-dim = dims[len(dims) // 2]  # or 7, for example
+# %% tags=["experiment"]
+import numpy as np
+import pandas as pd
+import torch
+
+from icl.risk import split_risk
+from icl.tasks import ReLU
+
+dim = 5  # or 7, for example
+functions = ReLU(dim)
+rng = np.random.default_rng(0)
+# contexts of twenty examples, and a query as the last point
+x = torch.from_numpy(rng.standard_normal((20_000, 21, dim)))
+x = x / x.norm(dim=-1, keepdim=True)
+f = functions.sample(rng, len(x))(x)
+y = f + 0.3 * torch.from_numpy(rng.standard_normal(f.shape))
+scores = (x[:, :-1] * x[:, -1:]).sum(dim=-1)
+compared = []
+for w in (1.0, 3.0, 10.0, 30.0):
+    weights = torch.softmax(w * scores, dim=1)
+    prediction = (weights * y[:, :-1]).sum(dim=1)
+    sampled = ((prediction - f[:, -1]) ** 2).mean().item()
+    exact = split_risk(functions, w, n=20, noise_std=0.3)
+    parts = {"blur": exact.blur, "scatter": exact.scatter, "noise": exact.noise}
+    compared.append({"w": w, "sampled": sampled, "exact": exact.total} | parts)
+pd.DataFrame(compared).astype(float).round(4)
+
+# %% [markdown]
+# The two columns agree within about one percent, which is what chance leaves with so many contexts. The least error is near $w=3$. In
+# seven dimensions fewer examples lie near the query, so that the noise grows faster with $w$.
+#
+# The next figure does the same for three [classes](#term-class) of functions.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+dim = 5
 rng = stream(seed, "monte carlo")
 rows = []
 for name in ("affine", "ReLU", "cosine"):
@@ -108,7 +191,7 @@ for name in ("affine", "ReLU", "cosine"):
         )
 risks = pd.DataFrame(rows)
 
-# %% figure={"alt": "Three curves of risk against the window parameter on logarithmic axes, for affine, ReLU and cosine functions. A star marks the minimum of a curve if it has one. Sampled points lie on the curves.", "name": "fig-exact"}
+# %% figure={"alt": "Three curves of risk against the window parameter on logarithmic axes, for affine, ReLU and cosine functions. A star marks the minimum of a curve if it has one. Sampled points lie on the curves.", "name": "fig-exact"} jupyter={"source_hidden": true} tags=["hide-input"]
 figure, ax = plt.subplots(figsize=(7.6, 3.6))
 for name, part in risks.groupby("task", sort=False):
     (line,) = ax.plot(part.w, part.exact, label=name)
@@ -122,96 +205,25 @@ plots.label_ends(ax)
 plt.show()
 
 # %% [markdown]
-# **Exact risk and sampled errors.** [Population risk](#term-population-risk) against the window parameter $w$ for three
-# [classes](#term-class) of functions. Curves are exact, and points with intervals are sampled. A star marks the least
-# risk of a curve. A curve without a star has its least risk at $w=0$, where the prediction is the plain mean of all
-# labels.
+# **Exact and sampled errors.** The error against $w$. Curves are exact, and points are sampled, with intervals that miss their
+# curve once in a hundred thousand. A star marks the least error of a curve. The curve without a star has its least error at
+# $w=0$, where the prediction is the plain mean of all labels.
 #
-# The two cells above take about five seconds on two cores. The next cell measures how many standard errors each point
-# lies from its curve, and prints the largest of these distances, which should be below four.
-
-# %%
-distance = (risks.sampled - risks.exact).abs() / risks.standard_error
-print(f"largest distance: {distance.max():.1f} standard errors, {len(risks)} points")
-
-# %% [markdown]
-# ## Three errors
+# **Exercise 1.** In the experiment, let the query attend to itself as well, with its own clean label. Which lines do you change?
+# Do the two columns still agree?
 #
-# The next figure shows the three errors as shaded areas, one upon the other, so that the upper edge is the risk. In the
-# right panel the label noise is half as large. Then the area of the noise is a quarter as high, and the best window is
-# narrower.
-
-# %% figure={"alt": "Two panels of stacked areas against the window parameter. The lowest area, blur, falls to the right. The areas of scatter and of noise rise. In the right panel, with half the noise, the star at the least sum stands further to the right.", "name": "fig-three-errors"} jupyter={"source_hidden": true} tags=["hide-input"]
-task = ReLU(dim=dim, lipschitz=lipschitz)
-w = np.geomspace(0.3, 60, 100)
-figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.2), sharey=True)
-for ax, sigma in zip(axes, (noise_std, noise_std / 2), strict=True):
-    risk = split_risk(task, w, context_length, sigma)
-    plots.stack_errors(ax, w, risk)
-    best = optimal_window(task, context_length, sigma)
-    ax.plot(best.w, best.risk, "k*", markersize=11, label="best window")
-    ax.set(xscale="log", xlabel="window parameter w", title=f"σ = {sigma:g}")
-axes[0].set(ylabel="mean squared error", ylim=0)
-axes[0].legend()
-plt.show()
-
-# %% [markdown]
-# **Blur, scatter and noise.** The three errors of the figure [Exact risk and sampled errors](#fig-exact) for ReLU
-# functions, stacked: their sum is the risk, which is least at the star. Left: the noise of this page. Right: half of it.
+# <details><summary>Solution</summary>
 #
-# As the window narrows, scatter rises together with noise, because both come from averaging over too few labels. At a
-# given $w$ it does not depend on $\sigma$. The labels in a narrow window act as if their noise were larger than it is:
-# with the variance
+# Compute the scores of all points with `scores = (x * x[:, -1:]).sum(dim=-1)`, and add the query's clean label with
+# `labels = torch.cat([y[:, :-1], f[:, -1:]], dim=1)`. In the line of the prediction, replace `y[:, :-1]` by `labels`. The sampled
+# errors then fall below the exact ones, and most of all at large $w$, where the query gets nearly all the weight.
 #
-# $$\sigma^2+2\mathsf g(2w),$$
+# </details>
 #
-# where $2\mathsf g(2w)$ is the mean squared difference between $f(x)$ and $f(x_q)$ for points $x$ in a window of the
-# parameter $2w$. This is a limit for long contexts and functions without jumps
-# ([shares of blur and scatter](#thm-shares)). The next cell compares it with the exact scatter at the best window, in
-# units of the noise. It also prints the share of blur in the risk, which tends to $(d-1)/(d-1+\rho)$ for functions of
-# order $\rho$: 4 if they are smooth, 3 with kinks.
-
-# %%
-shares = exact_risk.shares_at_best(
-    tasks=["affine", "ReLU", "cosine"],
-    dims=[3, 5],
-    n_values=[1e4, 1e6, 1e8, 1e10],
-    noise_std=0.5,
-)
-shown = ["task", "dim", "n", "scatter", "rule", "blur", "limit"]
-print(shares[shown].round(5).to_string(index=False))
-
-# %% [markdown]
-# The columns *scatter* and *rule* are in units of the noise, *blur* and its *limit* are shares of the risk. Scatter
-# follows the rule from ten thousand examples on, and itself tends to zero. The share of blur is slower, and slowest for
-# the kinks of ReLU.
-
-# %% jupyter={"source_hidden": true} tags=["remove-input"]
-longest = shares[shares.n == shares.n.max()]
-predicted = {"scatter": ("rule", "other rule"), "blur": ("limit", "other limit")}
-judge(
-    "P1.risk.shares",
-    *(
-        [
-            exact_cases(
-                longest.assign(
-                    part=part,
-                    quotient=longest[part] / longest[columns[at]],
-                    error=longest.error * longest[part] / longest[columns[at]],
-                ),
-                "quotient",
-                error="error",
-                labels=["part", "task", "dim", "n"],
-                name="{part}, {task}, d = {dim}" + (", as in the control") * at,
-            )
-            for part, columns in predicted.items()
-        ]
-        for at in (0, 1)
-    ),
-)
-
-# %% [markdown]
-# ## The definition as printed
+# ## What the paper says
+#
+# Paper 1 asks for the error of one layer as a function of its matrix $M$, and splits this error into two parts. All of this book
+# rests on that question.
 #
 # > **ITA slides, "(ICL)".**
 # >
@@ -223,37 +235,42 @@ judge(
 # > $\mathcal L_{\rm bias}=\mathbb E\big(\sum_if(x_i)\omega_i-f(x_{n+1})\big)^2$ and
 # > $\mathcal L_{\rm noise}=\mathbb E\big(\sum_i\epsilon_i\omega_i\big)^2$.
 #
-# The slides bound both parts up to constants, whereas we compute them exactly. The query's label in this definition has
-# no noise, unlike the label in the training loss. In the denominator the slides repeat the index $i$, for which we write
-# $j$.
-#
-# ## By hand: equal weights
-#
-# At $w=0$ all weights are $1/n$, and the risk can be computed by hand. We take affine functions $f(x)=a\,q\cdot x+b$ with
-# slope $a$ uniform on $[-L,L]$ and a random direction $q$. At a random point $x$ the value $a\,q\cdot x$ has mean zero
-# and variance $\frac{L^2}{3d}$, and the values at different points are uncorrelated. The mean of the values at $n$ tokens
-# therefore has the variance $\frac1n\cdot\frac{L^2}{3d}$, to which the value at the query adds $\frac{L^2}{3d}$. So the
-# bias is $\frac{L^2}{3d}\big(1+\frac1n\big)$, while the noise part is $\frac{\sigma^2}n$. With $d=5$, $n=2$ and
-# $L=\sigma=1$, the bias is $\frac1{10}$ and the noise part is $\frac12$.
+# The paper bounds both parts up to constants. We compute them exactly, and divide the bias once more, into blur and scatter. The sum
+# of the two parts is the error because the noise has mean zero and is independent of the functions.[✓](judged:P1.risk.split) In
+# training the query's label has noise as well, which adds $\sigma^2$ to the loss and moves no minimum.
 
-# %%
-by_hand = population_risk(Affine(dim=5), w=0.0, n=2, noise_std=1.0)
-print(f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}")
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
+drawn = {
+    "tasks": ["affine", "ReLU", "cosine"],
+    "dims": dims,
+    "lipschitz": lipschitz,
+    "noise_std": noise_std,
+    "seed": seed,
+}
+centered = exact_risk.loss_against_parts(**drawn, shift=0.0)
+shifted = exact_risk.loss_against_parts(**drawn, shift=3.0)
+judge(
+    "P1.risk.split",
+    exact_cases(centered, name="{task}, d = {dim}"),
+    exact_cases(shifted, name="{task}, d = {dim}, noise with a mean"),
+)
 
 # %% [markdown]
-# ## What is true: a formula with one token
+# The card averages the loss over *all* patterns of signs, where the noise of each label is $+\sigma$ or $-\sigma$. In the control
+# the noise has a nonzero mean.
 #
-# Both parts of the risk are integrals over one variable, in which every expectation is over a single token. Let $M=wI$,
-# and let tokens and query be independent and uniform on the sphere $S^{d-1}$. Let the class of functions be rotation
-# invariant, with covariance $k(x\cdot x')=\mathbb E_f\,f(x)f(x')$. The [variogram](#term-variogram) $\gamma(t)=k(1)-k(t)$
-# is half the mean squared difference between the values of $f$ at two points with inner product $t$. Put
-# $t_i=x_i\cdot x_q$ and $E_i=e^{-w(1-t_i)}$. The attention weights are then $\omega_i=E_i/\sum_jE_j$.
+# ## For specialists
 #
-# **Why one token is enough.** The denominator $S=\sum_jE_j$ of the weights couples all tokens. The identity
-# $S^{-2}=\int_0^\infty s\,e^{-sS}ds$ uncouples them, because $e^{-sS}$ is a product with one factor for each token. The
-# bias still contains $k(x_i\cdot x_j)$ for pairs of tokens. We expand $k$ in
-# [Gegenbauer polynomials](#term-gegenbauer-polynomials) $P_\ell$, because on averaging over rotations about the query
-# $P_\ell(x_i\cdot x_j)$ becomes the product $P_\ell(t_i)P_\ell(t_j)$.
+# ### The formula
+#
+# Let $M=wI$, let tokens and query be independent and uniform on the sphere $S^{d-1}$, and let the class of functions be rotation
+# invariant, with the covariance $k(x\cdot x')=\mathbb E_f\,f(x)f(x')$. The [variogram](#term-variogram) $\gamma(t)=k(1)-k(t)$ is half
+# the mean squared difference between the values of $f$ at two points with the inner product $t$. Put $t_i=x_i\cdot x_q$ and
+# $E_i=e^{-w(1-t_i)}$. The attention weights are then $\omega_i=E_i/\sum_jE_j$.
+#
+# The bias still contains $k(x_i\cdot x_j)$ for pairs of tokens. We expand $k$ in
+# [Gegenbauer polynomials](#term-gegenbauer-polynomials) $P_\ell$. On averaging over rotations about the query,
+# $P_\ell(x_i\cdot x_j)$ becomes the product $P_\ell(t_i)P_\ell(t_j)$, and the two tokens separate.
 #
 # <a id="thm-exact"></a>
 #
@@ -306,8 +323,138 @@ print(f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}")
 #
 # </details>
 #
-# Let $\mathsf g(w)=\mathbb E\gamma(t)$, where $t$ has the density proportional to $e^{wt}$ with respect to the law of
-# $x\cdot x_q$: the window of infinitely many examples. Let $b_\infty(w)$ be the blur of this window.
+# Since $a_\ell\ge0$ by Schoenberg's theorem, no integrand is negative, and no digits are lost by cancellation.
+#
+# **Equal weights, by hand.** At $w=0$ all weights are $1/n$. Take affine functions $f(x)=a\,q\cdot x+b$ with slope $a$ uniform on
+# $[-L,L]$ and a random direction $q$. At a random point $x$ the value $a\,q\cdot x$ has mean zero and variance $\frac{L^2}{3d}$, and
+# values at different points are uncorrelated. Their mean over $n$ tokens therefore has the variance $\frac1n\cdot\frac{L^2}{3d}$, to
+# which the value at the query adds $\frac{L^2}{3d}$. So the bias is $\frac{L^2}{3d}\big(1+\frac1n\big)$, and the noise part is
+# $\frac{\sigma^2}n$.
+#
+# **Exercise 2.** For a context of one token, what is the bias of the affine class, and how does it depend on $w$?
+#
+# <details><summary>Solution</summary>
+#
+# The only token has weight one at every $w$, so that the bias does not depend on $w$. It is
+# $\mathbb E\,2\gamma(t)=2(k(1)-a_0)=\frac{2L^2}{3d}$.
+#
+# </details>
+#
+# **Exercise 3.** A random constant in $f$, such as the intercept of an affine function, adds to the coefficient $a_0$ of the
+# covariance. Why does this constant not change the error?
+#
+# <details><summary>Solution</summary>
+#
+# The weights sum to one, so attention predicts a constant without error. Only differences of $f$ enter the error.
+#
+# </details>
+#
+# **Is the formula right?** For two and three tokens we can integrate the definition over the angles of *all* tokens to the query,
+# and over the azimuth between two tokens. A second integration with twice as many nodes in every variable estimates the error. At
+# $n=3$ every kind of term in the formula occurs. In the control the query counts as one more token, with its clean label.
+
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
+direct = exact_risk.direct_over_exact(
+    tasks=["affine", "ReLU", "cosine"],
+    dims=dims,
+    n_values=[2, 3],
+    w_values=[1.0, 6.0],
+    lipschitz=lipschitz,
+    noise_std=noise_std,
+)
+counted = direct["query"]
+direct = direct.drop(columns="query")
+template = "{task}, d = {dim}, n = {n}, w = {w:g}"
+judge(
+    "P1.risk.exact",
+    exact_cases(direct[~counted], error="error", name=template),
+    exact_cases(direct[counted], error="error", name=template + ", query counted"),
+)
+
+# %% [markdown]
+# ### The formula on one screen
+#
+# For the affine class only the degree $\ell=1$ contributes. The next cell is the whole computation for moderate $w$. The package
+# (`icl.risk.numerics.integrals`) adds the other degrees, derivatives, and quadrature nodes for large $w$.
+
+# %%
+import numpy as np
+
+from icl.risk import population_risk
+from icl.tasks import Affine
+
+d = 5
+w = 6.0
+n = 20
+sigma = 0.3
+theta, weight = np.polynomial.legendre.leggauss(200)
+theta = (theta + 1) * np.pi / 2
+p = weight * np.sin(theta) ** (d - 2)
+p = p / p.sum()  # density of the angle between token and query
+gap = 1 - np.cos(theta)
+step = 0.1
+total = 0.0
+gamma = 1 / (3 * d) * gap
+for u in np.arange(-np.log(n) - 25, 2 * w + 6, step):
+    z = np.exp(np.minimum(u - w * gap, 6))
+    phi = p @ np.exp(-z)
+    single = p @ ((2 * gamma + sigma**2) * z**2 * np.exp(-z))
+    pair = 1 / (3 * d) * (p @ (z * gap * np.exp(-z))) ** 2
+    total += step * (n * single * phi ** (n - 1) + n * (n - 1) * pair * phi ** (n - 2))
+print(f"one screen {total:.15f}")
+print(f"package    {population_risk(Affine(d), w, n, sigma).total:.15f}")
+
+# %% [markdown]
+# ### A class of your own
+#
+# The formula works for any class without a preferred direction. To add a class, write down its [covariance](#term-covariance).
+
+# %%
+import numpy as np
+
+from icl.risk import population_risk
+from icl.tasks import Zonal
+
+
+class Exponential(Zonal):
+    """A Gaussian process on the sphere with covariance exp(cos - 1)."""
+
+    def covariance(self, cosine):
+        return np.exp(np.asarray(cosine) - 1)
+
+
+print(population_risk(Exponential(3), w=8.0, n=50, noise_std=0.2).total)
+
+# %% [markdown]
+# **Exercise 4.** Use `scipy.optimize.minimize_scalar` to find the best window of the class `Exponential` for $n=50$ and
+# $\sigma=0.2$. Compare your result with `optimal_window`.
+#
+# <details><summary>Solution</summary>
+#
+# ```python
+# from scipy.optimize import minimize_scalar
+#
+# def risk(log_w):
+#     return float(population_risk(Exponential(3), np.exp(log_w), n=50, noise_std=0.2).total)
+#
+# found = minimize_scalar(risk, bounds=(-2, 6), method="bounded")
+# print(np.exp(found.x), optimal_window(Exponential(3), 50, 0.2).w)
+# ```
+# The two values of $w$ agree in about seven digits. The risk is so flat near its minimum that its values determine no
+# further digits of $w$. `optimal_window` looks for the zero of the derivative instead.
+#
+# </details>
+#
+# ### Shares of the three errors in long contexts
+#
+# The labels in a narrow window act as if their noise were larger than it is: with the variance
+#
+# $$\sigma^2+2\mathsf g(2w),$$
+#
+# where $2\mathsf g(2w)$ is the mean squared difference between $f(x)$ and $f(x_q)$ for points $x$ in a window of the parameter
+# $2w$. In a long context the window is narrow, so that this addition vanishes, and the share of blur in the error tends to a fixed
+# number. To say this precisely, let $\mathsf g(w)=\mathbb E\gamma(t)$, where $t$ has the density proportional to $e^{wt}$ with
+# respect to the law of $x\cdot x_q$: the window of infinitely many examples. Let $b_\infty(w)$ be the blur of this window.
 #
 # <a id="thm-shares"></a>
 #
@@ -355,212 +502,61 @@ print(f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}")
 #
 # </details>
 #
-# Since $a_\ell\ge0$ by Schoenberg's theorem, all integrands are nonnegative, and no digits are lost by cancellation. The
-# context length $n$ enters only through prefactors and exponents.
-#
-# **Exercise 1.** For a context of one token, what is the bias of the affine class, and how does it depend on $w$?
-#
-# <details><summary>Solution</summary>
-#
-# The only token has weight one at every $w$, so that the bias does not depend on $w$. It is
-# $\mathbb E\,2\gamma(t)=2(k(1)-a_0)=\frac{2L^2}{3d}$.
-#
-# </details>
-#
-# **Exercise 2.** A random constant in $f$, such as the intercept of an affine function, adds to the coefficient $a_0$ of
-# the covariance. Why does this constant not change the risk?
-#
-# <details><summary>Solution</summary>
-#
-# The weights sum to one, so attention predicts a constant without error. Only differences of $f$ enter the risk.
-#
-# </details>
-#
-# **Exercise 3.** Let the query attend to itself as well, with its own clean label. Which lines of the experiment do you
-# change? Do the points still lie on the curves?
-#
-# <details><summary>Solution</summary>
-#
-# Compute the scores of all points with `scores = (x * x[:, -1:]).sum(dim=-1)`, and add the query's clean label with
-# `labels = torch.cat([y[:, :-1], f[:, -1:]], dim=1)`. In the line of the loss, replace `y[:, :-1]` by `labels`. The
-# points then fall below the curves, and most of all at large $w$, where the query gets nearly all the weight. The card
-# P1.risk.exact uses this change as its control.
-#
-# </details>
-#
-# ### The formula on one screen
-#
-# For the affine class only the degree $\ell=1$ contributes. The next cell is the whole computation for moderate $w$. The
-# package (`icl.risk.numerics.integrals`) adds the other degrees, derivatives, and quadrature nodes for large $w$.
+# The order $\rho$ is 4 for smooth functions and 3 for kinks. In the next table the columns *scatter* and *rule* are in units of the
+# noise, and *blur* and its *limit* are shares of the error. Scatter follows the rule from ten thousand examples on, and itself tends
+# to zero. The share of blur is slower, and slowest for the kinks of ReLU.[✓](judged:P1.risk.shares)
 
-# %%
-d = 5
-w = 6.0
-n = context_length
-sigma = noise_std
-theta, weight = np.polynomial.legendre.leggauss(200)
-theta = (theta + 1) * np.pi / 2
-p = weight * np.sin(theta) ** (d - 2)
-p = p / p.sum()  # density of the angle between token and query
-gap = 1 - np.cos(theta)
-step = 0.1
-total = 0.0
-gamma = lipschitz**2 / (3 * d) * gap
-for u in np.arange(-np.log(n) - 25, 2 * w + 6, step):
-    z = np.exp(np.minimum(u - w * gap, 6))
-    phi = p @ np.exp(-z)
-    single = p @ ((2 * gamma + sigma**2) * z**2 * np.exp(-z))
-    pair = lipschitz**2 / (3 * d) * (p @ (z * gap * np.exp(-z))) ** 2
-    total += step * (n * single * phi ** (n - 1) + n * (n - 1) * pair * phi ** (n - 2))
-print(f"one screen {total:.15f}")
-print(f"package    {population_risk(Affine(d, lipschitz), w, n, sigma).total:.15f}")
-
-# %% [markdown]
-# ### A class of your own
-#
-# The formula works for any rotation-invariant class. To add a class, write down its [covariance](#term-covariance).
-
-
-# %%
-class Exponential(Zonal):
-    """A Gaussian process on the sphere with covariance exp(cos - 1)."""
-
-    def covariance(self, cosine):
-        return np.exp(np.asarray(cosine) - 1)
-
-
-print(population_risk(Exponential(3), w=8.0, n=50, noise_std=0.2).total)
-
-# %% [markdown]
-# **Exercise 4.** Use `scipy.optimize.minimize_scalar` to find the best window of the class `Exponential` for $n=50$ and
-# $\sigma=0.2$. Compare your result with `optimal_window`.
-#
-# <details><summary>Solution</summary>
-#
-# ```python
-# from scipy.optimize import minimize_scalar
-#
-# def risk(log_w):
-#     return float(population_risk(Exponential(3), np.exp(log_w), n=50, noise_std=0.2).total)
-#
-# found = minimize_scalar(risk, bounds=(-2, 6), method="bounded")
-# print(np.exp(found.x), optimal_window(Exponential(3), 50, 0.2).w)
-# ```
-# The two values of $w$ agree in about seven digits. The risk is so flat near its minimum that its values determine no
-# further digits of $w$. `optimal_window` looks for the zero of the derivative instead.
-#
-# </details>
-#
-# <details><summary>What is assumed, and what we test</summary>
-#
-# | assumption | here |
-# |---|---|
-# | tokens and query independent, uniform on the unit sphere | used; see [Gaussian tokens: for linear functions the best w stops at one](gaussian_tokens.ipynb) for Gaussian tokens |
-# | class rotation invariant | used; only the covariance of the class enters |
-# | noise independent of everything, mean zero, variance $\sigma^2$ | used; one control has noise with a mean |
-# | query not in the denominator | as in the slides' definition; one control includes the query |
-#
-# </details>
-#
-# ## Direct integration over all tokens
-#
-# For two and three tokens, direct integration gives the same risk as the formula. Gauss rules compute the expectation in
-# the definition by integrating over the angles of *all* tokens to the query, and over the azimuth between two tokens. A
-# second integration with twice as many nodes in every variable estimates the error. In the control, the query counts as
-# one more token, with its clean label.
-
-# %% jupyter={"source_hidden": true} tags=["remove-input"]
-direct = exact_risk.direct_over_exact(
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+shares = exact_risk.shares_at_best(
     tasks=["affine", "ReLU", "cosine"],
-    dims=dims,
-    n_values=[2, 3],
-    w_values=[1.0, 6.0],
-    lipschitz=lipschitz,
-    noise_std=noise_std,
+    dims=[3, 5],
+    n_values=[1e4, 1e6, 1e8, 1e10],
+    noise_std=0.5,
 )
-counted = direct["query"]
-direct = direct.drop(columns="query")
-template = "{task}, d = {dim}, n = {n}, w = {w:g}"
-judge(
-    "P1.risk.exact",
-    exact_cases(direct[~counted], error="error", name=template),
-    exact_cases(direct[counted], error="error", name=template + ", query counted"),
-)
-
-# %% [markdown]
-# The comparison at $n=3$ tests the term of a single token, the term of a pair, and the powers of $\varphi$.
-#
-# ## Bias and noise add
-#
-# The risk is the sum of both parts because the noise has mean zero and is independent of the functions. The next card
-# checks the sum for randomly drawn tokens and functions, where the noise of each label is $+\sigma$ or $-\sigma$ and the
-# loss is averaged over *all* patterns of signs. In the control the noise has a nonzero mean.
+shown = ["task", "dim", "n", "scatter", "rule", "blur", "limit"]
+shares[shown].round(5).style.format({"n": "{:.0e}"}, precision=4).hide()
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
-drawn = {
-    "tasks": ["affine", "ReLU", "cosine"],
-    "dims": dims,
-    "lipschitz": lipschitz,
-    "noise_std": noise_std,
-    "seed": seed,
-}
-centered = exact_risk.loss_against_parts(**drawn, shift=0.0)
-shifted = exact_risk.loss_against_parts(**drawn, shift=3.0)
+longest = shares[shares.n == shares.n.max()]
+predicted = {"scatter": ("rule", "other rule"), "blur": ("limit", "other limit")}
 judge(
-    "P1.risk.split",
-    exact_cases(centered, name="{task}, d = {dim}"),
-    exact_cases(shifted, name="{task}, d = {dim}, noise with a mean"),
+    "P1.risk.shares",
+    *(
+        [
+            exact_cases(
+                longest.assign(
+                    part=part,
+                    quotient=longest[part] / longest[columns[at]],
+                    error=longest.error * longest[part] / longest[columns[at]],
+                ),
+                "quotient",
+                error="error",
+                labels=["part", "task", "dim", "n"],
+                name="{part}, {task}, d = {dim}" + (", as in the control") * at,
+            )
+            for part, columns in predicted.items()
+        ]
+        for at in (0, 1)
+    ),
 )
 
 # %% [markdown]
-# ## What it costs
+# ### What one value costs
 #
-# The time of one exact value hardly depends on $n$, whereas the time for one sampled context is proportional to $n$, and
-# a relative error of $\epsilon$ takes about $\epsilon^{-2}$ contexts. The next cell measures the time of an exact value:
+# The time of one exact value hardly depends on $n$. The time of one sampled context is proportional to $n$, and a relative error of
+# $\epsilon$ takes about $\epsilon^{-2}$ contexts. The next table has the time of one exact value on the machine that ran this page.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+seconds = []
 for n in (1e2, 1e4, 1e8, 1e12):
     start = time.perf_counter()
     population_risk(Affine(dim=5), w=10.0, n=n, noise_std=noise_std)
-    milliseconds = 1000 * (time.perf_counter() - start)
-    print(f"n = {n:.0e}   {milliseconds:.1f} ms on this machine")
-
-# %% [markdown]
-# ## Move it
-#
-# The next figure shows the three errors and their sum, the risk.
-
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
-interactive(
-    exact_risk.risks_to_move(),
-    x="w",
-    y={"risk": "risk", "blur": "blur", "scatter": "scatter", "noise": "noise"},
-    sliders={
-        "task": "functions",
-        "dim": "dimension d",
-        "n": "context length n",
-        "L": "Lipschitz constant L",
-        "sigma": "noise σ",
-        "w": "window parameter w",
-    },
-    start={"task": "affine", "dim": 5, "n": 100, "L": 1, "sigma": 0.5, "w": 1.0},
-    best=exact_risk.best_windows_to_move(),
-    squares={"blur": "L", "scatter": "L", "noise": "sigma"},
-    labels=("window parameter w (to the right: narrower)", "mean squared error"),
-    experiment="The ring marks the lowest risk. Move n to 10⁸: the ring goes to the "
-    "right, and its risk falls. Then move σ to 10: the ring comes partly back.",
-    alt="Blur, scatter, noise and their sum, the risk, against the window parameter "
-    "w, both axes logarithmic. The minimum of the risk is marked.",
-    caption="All curves are exact. Blur and scatter are proportional to L², the noise "
-    "to σ².",
+    seconds.append(
+        {"examples": n, "milliseconds": 1000 * (time.perf_counter() - start)}
+    )
+pd.DataFrame(seconds).style.format("{:.0e}", "examples").format(
+    "{:.1f}", "milliseconds"
 )
-
-# %% [markdown]
-# ## To remember
-#
-# For $M=wI$ and rotation-invariant functions on the sphere, the risk of softmax attention is blur, scatter and noise,
-# each a one-dimensional integral, which the context length enters only through prefactors and exponents. We can therefore
-# check theorems about contexts that are too long for a simulation.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 notebook.footer()
