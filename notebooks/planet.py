@@ -7,19 +7,10 @@
 # ---
 
 # %% [markdown]
-# # A planet: how many kilometres around should you look?
+# # A planet: how many kilometres to look around
 #
-# **Short answer.** You have noisy reports on which of $n$ random places on Earth are land, and are asked about one more
-# place. A layer of softmax attention answers with a weighted average of the $n$ labels, in which nearby places count
-# most. With $n=10{,}000$ places and noise of half the map's spread, the best radius of this average, by which we mean the
-# standard deviation of its bell-shaped weights, is [199](<judged:P1.planet.radius|land and sea, n = 10000|.0f>) km,
-# and radii from [176](<judged:P1.planet.flat|land and sea, n = 10000, least radius|.0f>) to
-# [226](<judged:P1.planet.flat|land and sea, n = 10000, largest radius|.0f>) km cost at most one percent more. For the
-# smooth vertical magnetic field the best radius is [842](<judged:P1.planet.radius|magnetic field, n = 10000|.0f>) km.
-# Layers trained on the real maps with thirty known places find the best radius for that setting
-# ([established](judged:P1.planet.trained)), which is
-# [3362](<judged:P1.planet.radius|land and sea, n = 30, as in training|.0f>) km for land and sea. With $10{,}000$ places,
-# the best radius for one map gives bad predictions on the other map ([established](judged:P1.planet.price)).
+# *Is it land at the star? Ten thousand people tell you whether they stand on land, and some of them are wrong. How far around the
+# star should you ask?*
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 noise_std = 0.5  # label noise of the exact curves, in standard deviations of the map
@@ -118,48 +109,43 @@ figure.legend(*world.get_legend_handles_labels(), loc="outside upper left", ncol
 plt.show()
 
 # %% [markdown]
-# **How many kilometres to look.** Three hundred random places and the place in question (star), on the world map and near
-# the star. The circles show the best radius for land and sea with 100, 1,000 and 10,000 known places: the radius shrinks
-# as more places are known.
+# **How many kilometres to look.** Three hundred of the known places, on the world map and near the place in question (star). The
+# circles show the best radius if 100, 1,000 or 10,000 places are known.
+#
+# **In short.** With 10,000 known places the best average over land and sea is a bell of
+# [199](<judged:P1.planet.radius|land and sea, n = 10000|.0f>) km. More places or quieter labels make it narrower. The magnetic
+# field, which changes slowly, wants [842](<judged:P1.planet.radius|magnetic field, n = 10000|.0f>) km. Layers trained on the two
+# maps find their radii.
+#
+# <details><summary>How sure?</summary>
+#
+# - The radii are computed and not sampled, for a map of half a degree and a model of the field with thirteen degrees.
+#   [The card](judged:P1.planet.radius) compares them with a trial on the maps themselves. They are for labels with noise of
+#   half the map's spread.
+# - The minimum is flat: radii from [176](<judged:P1.planet.flat|land and sea, n = 10000, least radius|.0f>) to
+#   [226](<judged:P1.planet.flat|land and sea, n = 10000, largest radius|.0f>) km cost at most one percent more.
+# - Training was judged with thirty known places ([the card](judged:P1.planet.trained)), where the best radius for land and
+#   sea is [3362](<judged:P1.planet.radius|land and sea, n = 30, as in training|.0f>) km.
+# - Detail finer than about 70 km is treated as unpredictable, so that a much narrower window describes our cells and not the
+#   Earth. The digits of a radius are those of this map.
+# - The window is the same everywhere. Where known places crowd together, a narrower one can be better.
+#
+# </details>
 #
 # <a id="planet-plain"></a>
 #
-# ## In plain words
+# ## Why
 #
-# Is it land at the star? Somebody chooses $n$ places at random all over the Earth and tells you for each place whether it
-# is land. A sensible guess is an average over the known places nearby.
+# Somebody chooses $n$ places at random all over the Earth and tells you for each whether it is land. A sensible guess for the
+# star is an average over the known places nearby.
 #
-# If you look too far, you cross coasts, and the average *blurs* the map. If you look only close by, you average over few
-# places. Then *noise* in a single label decides, and so does chance, as to whether the few known places nearby happen to
-# lie on land or at sea: the answers *scatter*. **How many kilometres around should you look?**
-#
-# A [softmax attention unit](#term-unit) computes such an average. Places are points on the unit sphere, and a place at
-# the angular distance $\theta$ from the star has a weight proportional to $e^{w\cos\theta}$. From the star outwards the
-# weights decay over a distance of about $R_\oplus w^{-1/2}$, where $R_\oplus=6371$ km is the radius of the Earth. We call
-# this distance the *radius* of the [window](#term-window). It is no edge, but the standard deviation of a bell, in each
-# direction. If many places carry the weight, about two fifths of it lie within one radius of the star, and nearly seven
-# eighths within two. If few places do, a little less of it is so near on average. Training has to find the number $w$.
-#
-# The best radius depends on the map. Coasts are everywhere, and the map of land and sea jumps at a coast, while the
-# magnetic field changes slowly, over thousands of kilometres. With many known places the best window is therefore
-# narrower for land and sea than for the magnetic field. With few known places it is wider for land and sea, because then
-# even the nearest known place is so far away that it says little about land or sea at the star, and an average over many
-# labels is the better guess.
-#
-# **Why this book can compute the best radius.** The randomly rotated copies of a map form a rotation-invariant class of
-# functions, and the [exact risk](exact_risk.ipynb) depends on this class only through its *power*, which says how the
-# variance of the map is divided among the degrees of the spherical harmonics. The model of the magnetic field has
-# thirteen degrees, whose power its coefficients give, and the map of land and sea consists of cells of half a degree. So
-# what is exact on this page is exact for these cells and for this model.
-#
-# ## Experiment: the best window for two maps, exact and trained
-#
-# The next cell computes the exact best window of both maps for each $n$ and prints its radius in kilometres. It also
-# prints how many places carry the weight, which is the inverse of the mean of $\sum_i\omega_i^2$, where $\omega_i$ are
-# the weights. To try 20,000 places, replace the first line of the next cell by `n_values = [30, 10_000, 20_000]`.
+# If you look too far, you cross coasts, and the average *blurs* the map. If you look only close by, you average over few places.
+# Then *noise* in a single label decides, and so does chance: the few places nearby may happen to lie on land or at sea, so that
+# the answers *scatter*. The best radius balances the three. With half the noise it shrinks, and scatter keeps it from shrinking
+# further.
 
-# %%
-n_values = list(n_values)  # or [30, 10_000, 20_000], for example
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+n_values = list(n_values)
 cells = planet.standardized(planet.land())
 power = np.array(planet.magnetic_power())
 tasks = {
@@ -174,34 +160,6 @@ for name, task in tasks.items():
     squares = population_risk(task, best.w, n, noise_std=1.0).noise
     tables.append(table.assign(map=name, places=1 / squares))
 windows = pd.concat(tables, ignore_index=True)
-printed = windows.pivot(index="n", columns="map", values=["km", "places"])
-print(printed.to_string(float_format="{:.1f}".format))
-
-# %% figure={"alt": "Two falling curves on logarithmic axes show the best radius in kilometres against the number of known places. The curve of land and sea falls faster and ends far below the curve of the magnetic field.", "name": "fig-planet-windows"}
-figure, ax = plt.subplots(figsize=(6.0, 3.2))
-for name, part in windows.groupby("map", sort=False):
-    ax.plot(part.n, part.km, "o-", label=name)
-ax.set(xscale="log", yscale="log", xlabel="known places n")
-ax.set_yticks([100, 300, 1000, 3000], ["100", "300", "1,000", "3,000"])
-ax.minorticks_off()
-ax.set_ylabel(r"best radius $R_\oplus w^{-1/2}$ (km)")
-ax.legend()
-plt.show()
-
-# %% [markdown]
-# **More places, smaller radius.** Exact best radius against the number of known places, for both maps. The label noise is
-# half of each map's standard deviation. If few places are known, land and sea have the *wider* window.
-#
-# The computation takes a few seconds. At $n=10{,}000$ the printed best radius should be
-# [199.2](<judged:P1.planet.radius|land and sea, n = 10000|.1f>) km for land and sea and
-# [841.8](<judged:P1.planet.radius|magnetic field, n = 10000|.1f>) km for the magnetic field. At the best $w$ about $n/w$
-# places carry the weight. On land and sea these are about ten, because an average over many places would cross the
-# coasts.
-#
-# **Three errors decide.** The next figure has them for land and sea with the longest of these contexts. Too large a
-# radius blurs the coasts. Too small a radius leaves noise of the labels and scatter, which is the chance of which places
-# are known. With half the noise in the labels, in the right panel, the window is narrower, and scatter keeps it from
-# being narrower still.
 
 # %% figure={"alt": "Two panels of stacked areas against the radius in kilometres. Blur grows with the radius, while scatter and noise shrink. A star marks the least sum. With half the noise, in the right panel, it stands at a smaller radius.", "name": "fig-planet-errors"} jupyter={"source_hidden": true} tags=["hide-input"]
 radii = np.geomspace(50, 1000, 80)
@@ -223,13 +181,75 @@ axes[1].legend(loc="upper center")
 plt.show()
 
 # %% [markdown]
-# **Blur, scatter and noise on land and sea.** The three errors for land and sea with 10,000 known places, one upon the
-# other, in units of the variance of the map. The upper edge is the risk, and the star its least value. Left: noise
-# $\sigma=0.5$ in the labels. Right: half of it, and the best radius is smaller.
+# **Blur, scatter and noise on land and sea.** The three errors with 10,000 known places, one upon the other, in units of the
+# variance of the map. The upper edge is their sum, and the star its least value. Left: noise $\sigma=0.5$ in the labels. Right:
+# half of it.
 #
-# **What the radius costs.** Below, the solid circle has a radius that you choose, and the dashed circle the best one. The
-# curves show the exact risk at each radius, in units of the variance of the map, so that predicting the mean everywhere
-# has the risk 1.
+# How is this attention? Places are points on the unit sphere, and a [softmax attention unit](#term-unit) gives a place at the
+# angle $\theta$ from the star a weight proportional to $e^{w\cos\theta}$. From the star outwards the weights decay like a bell
+# with the standard deviation $R_\oplus w^{-1/2}$ in each direction, where $R_\oplus=6371$ km is the radius of the Earth. We call
+# this distance the *radius* of the [window](#term-window). About two fifths of the weight lie within one radius, and nearly seven
+# eighths within two. Training has to find the number $w$.
+#
+# And how can the best radius be computed? Turn the map at random. The turned maps are a class of functions with no preferred
+# direction, and the [exact error](exact_risk.ipynb) depends only on the *power* of the map, which says how its variance is divided
+# among coarse and fine detail.
+#
+# ## The experiment
+#
+# Draw a planet of your own: one round continent, half a continent wide, in an ocean. The cell computes the best radius for three
+# numbers of known places. What happens if the continent is an island, `size = 5`?
+
+# %% tags=["experiment"]
+import numpy as np
+import pandas as pd
+
+from icl.risk import optimal_window
+from icl.tasks import globe
+
+size = 40  # from the middle of the continent to its coast, in degrees; or 5
+latitude, longitude = np.radians(np.mgrid[89.5:-90:-1, -179.5:180:1])
+from_middle = np.degrees(np.arccos(np.cos(latitude) * np.cos(longitude)))
+land = np.where(from_middle < size, 1.0, 0.0)
+area = np.cos(latitude)  # of the cells of the map
+land -= np.average(land, weights=area)
+land /= np.sqrt(np.average(land**2, weights=area))
+planet_of_mine = globe(land, degree=90)
+radii = []
+for known in (100, 1000, 10_000):
+    best = optimal_window(planet_of_mine, known, noise_std=0.5)
+    radii.append({"places": known, "best radius (km)": 6371 * best.w**-0.5})
+pd.DataFrame(radii).round()
+
+# %% [markdown]
+# The labels have noise of half the map's spread, as on all of this page. The map of an island has little spread, so that its noise is small
+# as well, and the coast is near everywhere on it.
+#
+# The next figure has the real Earth. With few known places land and sea want the *wider* window, which may surprise you. Even
+# the nearest known place is then so far away that it says little about land or sea at the star, and an average over many labels is
+# the better guess.
+
+# %% figure={"alt": "Two falling curves on logarithmic axes show the best radius in kilometres against the number of known places. The curve of land and sea falls faster and ends far below the curve of the magnetic field.", "name": "fig-planet-windows"} jupyter={"source_hidden": true} tags=["hide-input"]
+figure, ax = plt.subplots(figsize=(6.0, 3.2))
+for name, part in windows.groupby("map", sort=False):
+    ax.plot(part.n, part.km, "o-", label=name)
+ax.set(xscale="log", yscale="log", xlabel="known places n")
+ax.set_yticks([100, 300, 1000, 3000], ["100", "300", "1,000", "3,000"])
+ax.minorticks_off()
+ax.set_ylabel(r"best radius $R_\oplus w^{-1/2}$ (km)")
+ax.legend()
+plt.show()
+
+# %% [markdown]
+# **More places, smaller radius.** The best radius against the number of known places, for both maps. The label noise is half of
+# each map's standard deviation.
+#
+# At 10,000 places the radii are [199.2](<judged:P1.planet.radius|land and sea, n = 10000|.1f>) km and
+# [841.8](<judged:P1.planet.radius|magnetic field, n = 10000|.1f>) km. About $n/w$ places carry the weight, and on land and sea these
+# are only about ten, because an average over many places would cross the coasts.
+#
+# **Move it.** Below, the solid circle has a radius that you choose, and the dashed circle the best one. The curves show the error
+# at each radius, in units of the variance of the map, so that predicting the mean everywhere has the error 1.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 field = planet.magnetic_field()
@@ -294,12 +314,11 @@ interactive(
 )
 
 # %% [markdown]
-# **A trial on the maps themselves.** The next cell finds the best radius once more without the power and without a
-# formula for the risk. It draws places on the map, answers questions about other places, and looks for the radius with
-# the least mean squared error. The table has the exact radius, the radius by trial and the standard error of the trial.
-# It also has the setting of the trained layers below, with thirty places.
+# **Does it work on the maps themselves?** The next card compares the computed radius with a trial. The trial knows nothing of the
+# power and has no formula for the error. It draws places on the map, answers questions about other places, and looks for the radius
+# with the least mean squared error.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 fine = {
     "land and sea": cells,
     "magnetic field": planet.standardized(planet.magnetic_field(rows=720)),
@@ -355,9 +374,6 @@ judge(
     ],
 )
 
-# %% [markdown]
-# **The minimum is flat.** The next card has the radii at which the exact risk is one percent above its least value.
-
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 ends = []
 for row in longest.itertuples():
@@ -374,13 +390,11 @@ judge(
 )
 
 # %% [markdown]
-# **Trained layers find the computed windows.** In each context a layer sees the labels of random places on a newly
-# rotated map. The noise of the labels is half of the map's standard deviation. The optimizer Adam trains the
-# full $3\times3$ matrix $M$ of the scores $x_i^\top Mx_q$, starting from $M=0$. As layers need values of the field at
-# single places, they look them up in cells of one degree. The column "ratio" is the mean of the diagonal of $M$, divided
-# by the exact best $w$. The next cell takes about half a minute.
+# **And does training find it?** In each context a layer sees the noisy labels of thirty random places on a newly turned map. Adam
+# trains the full $3\times3$ matrix $M$ of the scores $x_i^\top Mx_q$, starting from $M=0$. The table has the mean of the diagonal of $M$
+# and its quotient with the exact best $w$ ("ratio"), each as a median over the seeds.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 raster = globe(planet.standardized(planet.magnetic_field()), degree=20)
 layers = train_grid(
     [tasks["land and sea"], raster],
@@ -398,7 +412,7 @@ for (name, task), w in zip(tasks.items(), layers.windows, strict=True):
     tables.append(table.assign(map=name, exact=float(exact)))
 trained = pd.concat(tables, ignore_index=True)
 trained["km"] = planet.RADIUS * trained.trained**-0.5
-print(trained.groupby("map")[["trained", "km", "ratio"]].median().round(2))
+trained.groupby("map")[["trained", "km", "ratio"]].median().round(2)
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 best = trained.groupby("map").exact.first()
@@ -414,20 +428,40 @@ judge(
 )
 
 # %% [markdown]
-# ## What the other map's window costs
+# **Exercise 1.** How do you compute the best window for a map of your own?
 #
-# With 10,000 known places, the best window for one map gives bad predictions on the other map. Theorem 3 of paper 1 is
-# about such a mismatch between two classes with different Lipschitz constants, and here the two maps give the classes.
-# The next cell predicts each map with the best window of the other map. The column "factor" is the resulting risk divided
-# by the least risk on the same map. For comparison the table also has windows with half and with twice the best $w$.
+# <details><summary>Solution</summary>
 #
-# How large a factor says that two windows really differ? By [the law of the window](theorem2_scaling.ipynb#thm-law) a
-# wrong $w$ costs in long contexts, in three dimensions and for a class of order $\rho\le4$, the factor
-# $\big(u^{-\rho/2}+\frac\rho2u\big)/\big(1+\frac\rho2\big)$, where $u$ is the wrong $w$ divided by the best one. At
-# $u=\frac12$ and $u=2$ this is at most $\frac53$, so that a factor above $\frac53$ means more than a factor of two in
-# $w$.
+# Give `land` in the experiment the array of your map. Its
+# rows go from north to south, and its columns go eastwards from the longitude -180 degrees. The degree in `globe` is at
+# most the number of rows.
+#
+# </details>
+#
+# **Exercise 2.** On land and sea, at which noise do 10,000 noisy labels lead to a larger error than 1,000 labels without noise?
+#
+# <details><summary>Solution</summary>
+#
+# ```python
+# task = tasks["land and sea"]
+# wanted = optimal_window(task, 1000, 0.0).risk
+# for noise in np.arange(0.1, 4.0, 0.1):
+#     if optimal_window(task, 10_000, noise).risk > wanted:
+#         print(round(noise, 1))
+#         break
+# ```
+# The loop prints a noise of nearly twice the map's standard deviation. Below this noise, the 10,000 noisy labels lead to
+# the smaller risk.
+#
+# </details>
+#
+# ## What the paper says
+#
+# Theorem 3 of the first paper is about a window that was learned on other functions than those it is used on. Here the two maps are
+# such functions: predict each map with the best window of the other. The column "factor" of the next table is the error divided by
+# the least one on the same map. For comparison it also has windows with half and with twice the best $w$.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 n = max(n_values)
 rows = []
 for (name, task), foreigner in zip(tasks.items(), reversed(tasks), strict=True):
@@ -467,16 +501,29 @@ judge(
 )
 
 # %% [markdown]
-# ## Could another method do better?
+# With 10,000 known places each map's window is bad on the other map.[✓](judged:P1.planet.price)
 #
-# On land and sea hardly, because coasts are rough, but on the magnetic field yes. No predictor that is linear in the
-# labels has a smaller risk than [kriging](#term-kriging), which knows the power of the map, and a formula bounds the risk
-# of kriging from below ([kriging between two formulas](../book/proofs.md#thm-kriging-bounds)). The next cell divides the
-# least risk of one head by this bound. On the smooth field several heads are tried as well, whose blurred pictures are
-# subtracted from each other ([How many heads?](heads.ipynb)). The label noise is as large as the map's standard
-# deviation, as in the next section.
+# <details><summary>How large a factor says that two windows really differ?</summary>
+#
+# By [the law of the window](theorem2_scaling.ipynb#thm-law) a
+# wrong $w$ costs in long contexts, in three dimensions and for a class of order $\rho\le4$, the factor
+# $\big(u^{-\rho/2}+\frac\rho2u\big)/\big(1+\frac\rho2\big)$, where $u$ is the wrong $w$ divided by the best one. At
+# $u=\frac12$ and $u=2$ this is at most $\frac53$, so that a factor above $\frac53$ means more than a factor of two in
+# $w$.
+#
+# </details>
+#
+# ## For specialists
+#
+# ### Could another method do better?
+#
+# On land and sea hardly, because coasts are rough. On the magnetic field yes. No predictor that is linear in the labels has a smaller
+# error than [kriging](#term-kriging), which knows the power of the map, and [a formula](../book/proofs.md#thm-kriging-bounds) bounds the
+# error of kriging from below. The table divides the least error of one head by this bound, and on the smooth field that of several
+# heads, whose blurred pictures are subtracted from each other ([Several heads](heads.ipynb)). Here the label noise is as large as the
+# map's standard deviation.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 n = max(n_values)
 rows = []
 for name, task in tasks.items():
@@ -490,13 +537,12 @@ for name, task in tasks.items():
             rows.append(row | {"floor": floor})
 beside = pd.DataFrame(rows)
 beside["factor"] = [row.risk / row.floor.lower for row in beside.itertuples()]
-print(beside[["map", "heads", "risk", "factor"]].round(4).to_string(index=False))
+beside[["map", "heads", "risk", "factor"]].round(4).style.hide()
 
 # %% [markdown]
-# With ten thousand known places the risk of one head on land and sea is at most
-# [1.08](<judged:P1.planet.linear|land and sea, heads: 1|.2f>) times that of the best linear predictor. On the magnetic
-# field one head has at most nearly twice the risk of kriging, and two heads have at most
-# [1.17](<judged:P1.planet.linear|magnetic field, heads: 2|.2f>) times this risk.
+# One head on land and sea has at most [1.08](<judged:P1.planet.linear|land and sea, heads: 1|.2f>) times the error of the best linear
+# predictor. On the magnetic field one head has at most nearly twice this error, and two heads have at most
+# [1.17](<judged:P1.planet.linear|magnetic field, heads: 2|.2f>) times it.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 # kriging's risk is at most floor.upper; the best of a search may still be improved
@@ -513,7 +559,7 @@ judge(
 )
 
 # %% [markdown]
-# ## The length of a coast
+# ### The length of a coast
 #
 # If many places are known, the best window for land and sea shows roughly how long the coasts are. A map of zeros and
 # ones has no Lipschitz constant, because its values jump. This constant is replaced by the [variogram](#term-variogram)
@@ -529,13 +575,13 @@ judge(
 #
 # $$\ell=\frac{2\sqrt\pi}{\sqrt2-1}\cdot\frac{A\,\sigma^2\,w^{3/2}}n.$$
 #
-# A real coast is rough, and its length depends on the ruler. The next cell therefore computes two lengths. One comes from
+# A real coast is rough, and its length depends on the ruler. The next table therefore has two lengths. One comes from
 # the exact best window by the formula above. The other, $\pi A\gamma(\theta)/\theta$, comes from the variogram at the
 # radius $\theta=w^{-1/2}$ of this window, and is about what a surveyor with a ruler of the length $\theta$ would find.
 # Here the label noise is as large as the map's standard deviation, because the law needs noise well above the changes of
 # the map inside the window.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 task = tasks["land and sea"]
 heights = np.unique(cells)  # the two values of the standardized map
 per_unit = 4 * np.pi * planet.RADIUS / (heights[1] - heights[0]) ** 2
@@ -564,18 +610,18 @@ coasts.round(rounded).style.format("{:.0f}").hide()
 # coast and a map that hardly changes inside the window, and the real map meets neither assumption exactly.
 
 # %% [markdown]
-# ## One fixed Earth, and how often the answer is right
+# ### One fixed Earth, and how often the answer is right
 #
 # On one fixed Earth the mean squared error over uniform random places equals the exact risk, although the exact risk is a
 # mean over rotated maps. The reason is that rotating the map has the same effect as rotating all places the other way,
-# and that uniform random places stay uniform when rotated. The next cell draws such places and predicts their labels with
+# and that uniform random places stay uniform when rotated. For the next table we draw such places and predict their labels with
 # `icl.predict`.
 #
 # We round each prediction to the nearer of the two labels, land and sea, and count how often the answer is right. The
 # table shows the exact risk, the mean squared error on the fixed Earth and the share of right answers, the last two with
 # their standard errors.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 middle = np.unique(cells).mean()  # halfway between the labels of land and sea
 generator = np.random.default_rng(2)
 rows = []
@@ -605,14 +651,14 @@ fixed.style.format(precision=4).hide()
 # %% [markdown]
 # The guess *sea* for every place is right about seven times in ten, because water covers about seven tenths of the Earth.
 #
-# ## Places where people live
+# ### Places where people live
 #
-# If the known places crowd together, as weather stations do, the best window can change. The next cell draws $n=300$
+# If the known places crowd together, as weather stations do, the best window can change. The next table has $n=300$
 # known places around thirty random centers, with offsets whose standard deviation is 640 km in each direction. The place
 # in question is either uniform or "clustered", that is, around the same centers. As a check, the first row of each map
 # has only uniform places, for which the exact window is known.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 tables = []
 for name, task in tasks.items():
     table = windows_of_places(
@@ -644,53 +690,9 @@ clustered[columns].style.format(precision=2).hide()
 #
 # For places that are not uniform, the window should be found from [one's own data](your_data.ipynb).
 #
-# ## What this does not say
-#
-# - One softmax layer with $M=wI$ has the same window everywhere. Where known places crowd together, a narrower window can
-#   be better.
-# - Squared error is not accuracy. The window with the least squared error need not give the most right answers.
-# - On the map of land and sea, detail finer than about 70 km (beyond degree 300) is treated as unpredictable. A window
-#   much narrower than 70 km describes our cells and not the Earth. The digits of a radius are those of this map.
-# - Several heads are the subject of [How many heads?](heads.ipynb), and several layers that of
-#   [Beyond one layer, beyond regression](beyond.ipynb).
-#
 # **Sources.** The map of land and sea comes from the package global-land-mask (MIT), which uses NOAA's GLOBE data. The
 # magnetic field is the model IGRF-14 for 2020, from the package ppigrf (MIT). The script `book/planet/make.py` makes the
 # files of both maps.
-#
-# **Exercise 1.** How do you compute the best window for a map of your own?
-#
-# <details><summary>Solution</summary>
-#
-# Change the line of the experiment that defines `cells`, and give the standardized array of your map the same name. Its
-# rows go from north to south, and its columns go eastwards from the longitude -180 degrees. The degree in `globe` is at
-# most the number of rows.
-#
-# </details>
-#
-# **Exercise 2.** On land and sea, at which noise do 10,000 noisy labels lead to a larger risk than 1,000 labels without
-# noise? Compare the risks at the best windows with a few lines of code.
-#
-# <details><summary>Solution</summary>
-#
-# ```python
-# task = tasks["land and sea"]
-# wanted = optimal_window(task, 1000, 0.0).risk
-# for noise in np.arange(0.1, 4.0, 0.1):
-#     if optimal_window(task, 10_000, noise).risk > wanted:
-#         print(round(noise, 1))
-#         break
-# ```
-# The loop prints a noise of nearly twice the map's standard deviation. Below this noise, the 10,000 noisy labels lead to
-# the smaller risk.
-#
-# </details>
-#
-# ## To remember
-#
-# Any map of the sphere, rotated at random, is a class of functions whose best window can be computed. With many known
-# places, land and sea need a narrow window, and the smooth magnetic field needs a wide one. The length of the coast,
-# computed from the best window, grows as this window narrows.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 notebook.footer()
