@@ -7,24 +7,10 @@
 # ---
 
 # %% [markdown]
-# # Your data: which window do your labels ask for?
+# # Your data: choose the window by the labels
 #
-# *You have inputs and noisy labels of your own. How far around a new input should attention look, and can your data alone
-# decide it?*
-#
-# **Short answer.** Your data decide it well enough: the window that they choose has nearly the least risk, although many
-# other windows do nearly as well. You need to know neither the class of functions nor the noise level, since
-# `icl.best_window(X, y)` hides one label at a time, predicts it from the others, and returns the
-# [window parameter](#term-window-parameter) with the least error. On two maps of the Earth, where the best window is
-# known exactly, the window that it finds has in the median nearly the least risk
-# ([established](judged:P1.data.left-out)). With the window comes the range of those that do nearly as well, and for
-# linear functions the exact best window lies in this range for most data sets ([established](judged:P1.data.range)). On a
-# sphere one attention layer is the Nadaraya-Watson kernel smoother, so that $w$ is a bandwidth in disguise. If your
-# columns are not on a sphere, `icl.Placement` puts them there, and if only some of them matter, `icl.best_matrix` finds
-# out which.
-#
-# To use these functions without the book, type `pip install ".[sklearn]"` in a copy of its repository
-# ([Reproduce](../book/reproduce.md)).
+# *You have inputs and noisy labels of your own. How far around a new input should attention look, and can your data alone decide
+# it?*
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 n_values = [100, 400]  # random places n whose labels are known
@@ -61,12 +47,7 @@ from icl_book.statistics import FALSE_ALARM_RATE
 
 notebook.setup(globals(), n_values=1)
 
-# %% [markdown]
-# The next cell finds the window for two data sets of scikit-learn, from their labels alone. The digits have ten columns
-# of labels in one unit, so that `same_unit=True` adds their errors as they are and does not divide them by their
-# variances:
-
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 diabetes = load_diabetes(return_X_y=True)
 digits = load_digits(return_X_y=True)
 data = {
@@ -90,34 +71,118 @@ ax.legend()
 plt.show()
 
 # %% [markdown]
-# **The window of two data sets.** Leave-one-out error against the window parameter for two data sets of scikit-learn,
-# divided by the error of the mean of all labels. The stars mark the window parameters that `icl.best_window` finds.
+# **The window of two data sets.** Leave-one-out error against the window parameter for two data sets of scikit-learn, divided by the
+# error of the mean of all labels. The stars mark the window parameters that `icl.best_window` finds.
 #
-# ## In plain words
+# **In short.** Hide one label at a time, predict it from the others, and take the window that predicts the hidden labels best. On two
+# maps of the Earth, where the best window is known exactly, this window has in the median nearly the least error, although neither the
+# functions nor the noise are known.
 #
-# **Choose the window that predicts hidden labels best.** Attention with $M=wI$ predicts the label of a query $x_q$ by a
-# weighted mean of known labels, in which a token $x_i$ has a weight proportional to $e^{w\,x_i\cdot x_q}$. A small $w$
-# averages over many tokens, and a large $w$ copies the label of the nearest one. To find $w$ for your own data, hide
-# each label in turn, predict it from the others, and take the $w$ with the least mean squared error:
+# <details><summary>How sure?</summary>
+#
+# - On the maps the median error with 400 places is [1.01](<judged:P1.data.left-out|magnetic field, n = 400|.2f>) times the least one for
+#   the magnetic field ([the card](judged:P1.data.left-out), further down).
+# - With the window comes the range of those that do nearly as well. For linear functions the exact best window lies in this range for
+#   most data sets ([the card](judged:P1.data.range)).
+# - That leave-one-out is asymptotically optimal for kernel regression is known ([Härdle and Marron, 1985](cite:haerdle1985)). On a
+#   sphere one attention layer is such a regression, with the bandwidth in the place of $w$.
+#
+# </details>
+#
+# ## Why
+#
+# A layer of attention with $M=wI$ predicts the label of a query $x_q$ by a weighted mean of known labels, in which a row $x_i$ has a
+# weight proportional to $e^{w\,x_i\cdot x_q}$. A small $w$ averages over many rows, and a large $w$ copies the label of the nearest one.
+# Which is better? You cannot see the error of a prediction whose label you do not know. But you can pretend not to know one that you do.
+# That is leaving one out, and a computer does it for all rows and all $w$ at once.
+#
+# **Why not pretrain?** Pretraining finds one $M$ for a whole class of functions from many contexts. This $M$ also serves contexts whose
+# labels are too few to determine a window. Leaving one out finds one $w$ for a single function, from the labels of that function.
+#
+# ## The experiment
+#
+# Of ten columns, three matter. Let us see whether the labels alone can say which. With `metric="window"` the estimator has one
+# bandwidth for all columns, with `metric="diagonal"` one for each. Make the labels noisier, or let other columns matter.
+
+# %% tags=["experiment"]
+import numpy as np
+import pandas as pd
+
+import icl
+
+noise = 0.3  # of the labels; or 1.0
+rng = np.random.default_rng(0)
+rows, queries = rng.standard_normal((2, 500, 10))
+rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+queries /= np.linalg.norm(queries, axis=1, keepdims=True)
+
+
+def truth(x):
+    return np.abs(x[:, 0]) + x[:, 1] * x[:, 2]
+
+
+y = truth(rows) + noise * rng.standard_normal(500)
+errors = {}
+for metric in ("window", "diagonal"):
+    model = icl.SoftmaxAttentionRegressor(metric=metric).fit(rows, y)
+    errors[metric] = np.mean((model.predict(queries) - truth(queries)) ** 2)
+print(
+    "mean squared error:", {metric: float(e.round(4)) for metric, e in errors.items()}
+)
+pd.Series(np.diag(model.best_matrix_.M), name="one over bandwidth squared").round(1)
+
+# %% [markdown]
+# The first three entries should be the largest. They are what [Theorem 4](theorem4_low_rank.ipynb) asks for: no weight on directions that
+# do not matter. Unlike in the theorem the others are not zero, because a few hundred noisy labels do not say exactly which columns are
+# useless.
+#
+# More numbers can also fit noise. So `icl.best_matrix` first searches on two thirds of the rows, by the gradient of the leave-one-out
+# error ([Weinberger and Tesauro, 2007](cite:weinberger2007metric)), and then tests what it found on the others. If their labels are not
+# predicted better than with one bandwidth, the `kind` of the result is `"none"`, or `"scaled"` if that bandwidth suits the columns better
+# after each is divided by its standard deviation.
+#
+# **Exercise 1.** Does `icl.best_matrix(X, y)` find a matrix if all columns matter alike, as for
+# `y = np.sum(X**2, axis=1)` with noise and tokens that are normally distributed?
+#
+# <details><summary>Solution</summary>
+#
+# ```python
+# X = np.random.default_rng(1).standard_normal((300, 4))
+# y = np.sum(X**2, axis=1) + np.random.default_rng(2).standard_normal(300)
+# found = icl.best_matrix(X, y)
+# print(found.kind, found.gain, found.error)
+# ```
+# The `kind` should be `"none"` or `"scaled"`, except for about one data set in forty, since a gain counts if it is above
+# two standard errors.
+#
+# </details>
+#
+# ## How to use it
 #
 # ```python
 # import icl
 #
+# model = icl.SoftmaxAttentionRegressor(metric="diagonal").fit(X, y)
+# model.predict(queries, return_std=True)
+# ```
+#
+# The estimator works in pipelines and in cross-validation like any other of scikit-learn, and `icl.SoftmaxAttentionClassifier` does the
+# same for classes. To install it without the book, type `pip install ".[sklearn]"` in a copy of the repository
+# ([Use it](../book/reproduce.md)). The functions behind it need NumPy and SciPy only:
+#
+# ```python
 # place = icl.Placement(X)  # to a sphere, see below
 # best = icl.best_window(place(X), y)  # best.w, best.edge, best.low, best.high
 # icl.predict(place(X), y, place(queries), best.w)
 # ```
 #
-# These functions take NumPy arrays, data frames, tensors and lists. A NaN or a wrong shape gives an error of one line.
-# `best_window` tries a list of window parameters and interpolates between them, and `best.plot()` draws their errors.
-# `best.edge` is `"mean"` if the mean of all labels predicts best, `"nearest"` if copying the nearest label does, and
-# otherwise empty. From `best.low` to `best.high` the windows predict almost as well as the best one, in the sense that
-# their errors exceed the least error by at most one standard error of the difference.
+# `best.edge` is `"mean"` if the mean of all labels predicts best, `"nearest"` if copying the nearest label does, and otherwise empty.
+# From `best.low` to `best.high` the windows predict almost as well as the best one: their errors exceed the least error by at most one
+# standard error of the difference. `best.plot()` draws them.
 #
-# **Lengths of tokens.** On a sphere $x_i\cdot x_q$ is largest for the nearest token, and attention with $M=wI$ is kernel
-# regression with a Gaussian kernel, the estimator of Nadaraya and Watson. Off the sphere a large $w$ prefers the longest
-# tokens in the direction of the query, not the nearest ones. So tokens have to be placed on a sphere, and there are two
-# ways:
+# **Rows of unequal length.** On a sphere $x_i\cdot x_q$ is largest for the nearest row. Off the sphere a large $w$ prefers the longest
+# rows in the direction of the query ([Inputs of unequal length](gaussian_tokens.ipynb)). So rows have to be placed on a sphere, in one
+# of two ways:
 #
 # - *Lift.* One more coordinate, $\sqrt{R^2-|x|^2}$ after the median of each column is subtracted, puts every row on a
 #   sphere of radius $R$ in one more dimension without losing the row's length. This is the default of `icl.Placement`,
@@ -131,17 +196,16 @@ plt.show()
 # $w$ of our results by $R^2$. What lengths do to attention over tokens that are not placed is in
 # [Gaussian inputs](gaussian_tokens.ipynb).
 #
-# **Pretraining or leave-one-out?** Pretraining finds one $M$ for a whole class of functions from many contexts, and this
-# $M$ also serves contexts whose labels are too few to determine a window. Leave-one-out finds one $w$ for a single
-# function, from the labels of that function. For kernel regression, which this attention is, leave-one-out is known to be
-# asymptotically optimal ([Härdle and Marron, 1985](cite:haerdle1985)).
+# **Columns of unequal scale.** One bandwidth serves all columns, so that a column whose numbers are a thousand times larger hides the
+# others. Standardize columns first, or use `metric="diagonal"`. If $y$ has several columns, their errors are divided by their variances.
 #
-# ## The first data that one tries
+# **Rows that belong together.** A row that stands in the table twice is predicted by its twin, and several rows of one person predict each
+# other better than they predict a stranger. Leave such rows out together, by the argument `groups` of `fit`.
 #
-# A sine in one column and a bump in two are what one tries first. The next cell predicts both with the three placements
-# and prints $R^2$ on new inputs without noise, beside that of the nearest neighbors. To try noisier labels, change `0.1`.
+# The next table has $R^2$ on new inputs without noise for the functions that one tries first, a sine in one column and a bump in two,
+# with each placement and for the nearest neighbors.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 rng = np.random.default_rng(0)
 first = {
     "sine": (1, lambda X: np.sin(6 * X[:, 0])),
@@ -166,86 +230,19 @@ for name, (dim, f) in first.items():
 pd.DataFrame(scores).round(3)
 
 # %% [markdown]
-# Lifted, attention predicts as well as the nearest neighbors. (The entry NaN stands where one column has no directions.)
-# A row of two columns that is divided by its length keeps its angle only, which says nothing about the bump, and rows
-# that are left as they are pull the prediction outwards. If columns have unequal scales, standardize them first, because
-# one bandwidth serves all of them: a column whose numbers are a thousand times larger than those of the others hides
-# them. If $y$ has several columns, their errors are divided by their variances, so that no unit decides which of them
-# counts.
+# Lifted, attention predicts as well as the nearest neighbors. The entry NaN stands where one column has no directions. A row of two
+# columns that is divided by its length keeps its angle only, which says nothing about the bump, and rows that are left as they are pull
+# the prediction outwards.
 #
-# **Rows that are no independent data.** A row that stands in the table twice is predicted by its twin, and several rows
-# of one person predict each other better than they predict a stranger. Leave such rows out together, by the argument
-# `groups` of `icl.best_window`, of `icl.best_matrix` and of the estimators' `fit`.
+# ## The planet without its spectrum
 #
-# ## Which columns matter?
-#
-# Of ten columns three matter in the next cell. A single bandwidth averages over all ten directions, while
-# [Theorem 4](theorem4_low_rank.ipynb) says that attention should give irrelevant directions no weight at all.
-# `icl.best_matrix` gives each column a bandwidth of its own. It follows the gradient of the leave-one-out error in the
-# matrix $M$ of the weights $e^{-(x_i-x_q)^\top M(x_i-x_q)/2}$, a method known as MLKR
-# ([Weinberger and Tesauro, 2007](cite:weinberger2007metric)). Because more numbers can also fit noise, it first searches
-# on two thirds of the tokens and tests what it found on the others. If their labels are not predicted better than with
-# one bandwidth, the `kind` of its result is `"none"`, or `"scaled"` if that bandwidth suits the columns better after each
-# is divided by its standard deviation.
+# How good is the window that the labels choose? For a map of the Earth we can tell, since the [exact best window](planet.ipynb) is known.
+# `icl.best_window` sees only $n$ random places and their noisy labels. The table has the medians over many such data sets: the exact best
+# $w$, the $w$ that was found, and the *price*, the exact error with this $w$ over the least one. As the minimum is flat, a price says something
+# only beside the column `twice`, the smaller of the prices of half and of twice the best $w$.
 
-
-# %%
-def on_sphere(n, dim):
-    rows = rng.standard_normal((n, dim))
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
-
-
-def three_matter(X):
-    return np.abs(X[:, 0]) + X[:, 1] * X[:, 2]
-
-
-X, queries = on_sphere(1000, 10), on_sphere(1000, 10)
-y = three_matter(X) + 0.3 * rng.standard_normal(1000)
-for metric in ("window", "diagonal"):
-    model = icl.SoftmaxAttentionRegressor(metric=metric).fit(X, y)
-    error = np.mean((model.predict(queries) - three_matter(queries)) ** 2)
-    print(f"{metric}: mean squared error {error:.4f}")
-matrix = model.best_matrix_
-print(f"{matrix.kind}: gain {matrix.gain:.2f}, standard error {matrix.error:.2f}")
-print("entries of M:", np.diag(matrix.M).round(1))
-
-# %% [markdown]
-# The first three entries should be the largest and the others smaller. Unlike in the theorem they are not zero, because a
-# thousand noisy labels do not say exactly which columns are useless. The gain counts the noise of the held-out labels,
-# which no predictor can remove, so that the error of the function itself falls by more. Where a gain is hardly above two
-# standard errors, it is mostly too large, because smaller ones are not found.
-#
-# **Exercise 1.** Does `icl.best_matrix(X, y)` find a matrix if all columns matter alike, as for
-# `y = np.sum(X**2, axis=1)` with noise and tokens that are normally distributed?
-#
-# <details><summary>Solution</summary>
-#
-# ```python
-# X = np.random.default_rng(1).standard_normal((300, 4))
-# y = np.sum(X**2, axis=1) + np.random.default_rng(2).standard_normal(300)
-# found = icl.best_matrix(X, y)
-# print(found.kind, found.gain, found.error)
-# ```
-# The `kind` should be `"none"` or `"scaled"`, except for about one data set in forty, since a gain counts if it is above
-# two standard errors.
-#
-# </details>
-#
-# ## Experiment: the planet without its spectrum
-#
-# For a map of the Earth the [exact best window](planet.ipynb) follows from the *spectrum*, the variance of
-# the map at each length scale. Here the spectrum is not used: `icl.best_window` sees only $n$ random places
-# and their noisy labels. The next cell draws many such data sets from two maps. For each data set it computes the
-# *price*: the exact risk with the window that was found, divided by the least risk. Column `twice` has
-# the smaller of two prices, that of half and that of twice the best $w$. Since the
-# minimum is flat, a price says something about the window only if it is below `twice`.
-#
-# For the magnetic field with 400 places the median price is
-# [1.01](<judged:P1.data.left-out|magnetic field, n = 400|.2f>). To try another size, replace the first line of the next
-# cell by `n_values = [200]`. The price should also be close to one.
-
-# %%
-n_values = list(n_values)  # or [200], for example
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+n_values = list(n_values)
 cells = planet.standardized(planet.land())
 field = planet.standardized(planet.magnetic_field())
 power = np.array(planet.magnetic_power())
@@ -278,10 +275,6 @@ for name, (earth, task) in maps.items():
 left_out = pd.concat(tables, ignore_index=True)
 columns = ["exact", "w", "price", "twice"]
 left_out.groupby(["map", "n"], sort=False)[columns].median().round(2)
-
-# %% [markdown]
-# The cell takes about twenty seconds. Column `exact` has the exact best $w$, while `w` and `price` are medians over the
-# data sets.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 labels = {"samples": "seed", "labels": ["map", "n", "twice"]}
@@ -334,21 +327,13 @@ judge(
 )
 
 # %% [markdown]
-# ## Diabetes and digits, beside the law
-#
-# For the diabetes data the window of leave-one-out is compatible with the exact best window of affine functions, and for
-# the digits it is not. The exact window depends on the dimension, the number $n$ of labels, the Lipschitz constant $L$
-# and the noise level $\sigma$. The next cell estimates $L$ and $\sigma$ from a linear fit on the sphere, as the length of
-# the gradient and the standard deviation of the residuals. If the labels have several columns, $L^2$ and $\sigma^2$ are
-# sums over the columns.
-#
-# Real tokens do not vary equally in all directions, so that we try two values of the dimension: the number $d$ of columns
-# of the tokens, and the *filled* dimension $1/\operatorname{tr}\Sigma^2$, where $\Sigma$ is the covariance matrix of the
-# tokens. For uniform tokens on the sphere the two are equal. The last two columns of the table are the best $w$ of affine
-# functions in these dimensions, with the estimated $L$ and $\sigma$.
+# **Diabetes and digits, beside the law.** For the diabetes data the window of leave-one-out is compatible with the exact best window of
+# affine functions, and for the digits it is not. The table estimates $L$ and $\sigma$ from a linear fit on the sphere, as the length of the
+# gradient and the standard deviation of the residuals. Real rows do not vary equally in all directions, so that it tries two dimensions: the
+# number $d$ of columns, and the *filled* dimension $1/\operatorname{tr}\Sigma^2$, where $\Sigma$ is the covariance matrix of the rows.
 
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def compared(name):
     X, y = data[name]
     n, d = X.shape
@@ -376,25 +361,14 @@ law = pd.DataFrame(compared(name) for name in data).set_index("data")
 law.round(1)
 
 # %% [markdown]
-# For diabetes the two windows of the last columns lie between `low` and `high`. A linear model predicts these labels best
-# of the three models of the next section. For digits the window of leave-one-out is narrower than the window of affine
-# functions. Their labels jump from class to class, so that much of what a linear fit treats as noise is signal, which a
-# narrow window can use. The images also lie in clusters and do not fill the sphere uniformly. So the exact window of
-# affine functions is a guide only if labels are nearly affine and tokens nearly uniform, whereas leave-one-out needs no
-# such assumption.
+# For diabetes the two windows of the last columns lie between `low` and `high`. For digits the labels jump from class to class, so that much
+# of what a linear fit treats as noise is signal, which a narrow window can use. So the exact window of affine functions is a guide only if
+# labels are nearly affine and rows nearly uniform. Leaving one out needs no such assumption.
 #
-# ## As an estimator of scikit-learn
-#
-# `icl.SoftmaxAttentionRegressor` finds its own window, so that it works in pipelines and in cross-validation like any
-# estimator. It lifts or centers the rows, whichever has the smaller leave-one-out error, unless its argument `place` says
-# how, and with `metric="diagonal"` it gives each column a bandwidth of its own. `predict(X, return_std=True)` also
-# returns the standard deviation of a new label around each prediction. For classes there is
-# `icl.SoftmaxAttentionClassifier`, whose probabilities are the weights of the classes. The next cell compares the
-# regressor with two rivals, a linear model and a mean of nearest neighbors whose number is chosen by cross-validation. A
-# `StandardScaler` before each of them makes columns of unequal scale alike. The columns of these data have one scale
-# already, so that it changes little here, but your own may need it.
+# **Beside other estimators.** The next table has the mean and the spread of $R^2$ over ten folds of the diabetes data, on which a linear
+# model is hard to beat.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 scores = {
     name: cross_val_score(make_pipeline(StandardScaler(), model), *diabetes, cv=10)
     for name, model in {
@@ -406,14 +380,29 @@ scores = {
 pd.DataFrame(scores).agg(["mean", "std"]).round(3)
 
 # %% [markdown]
-# The table shows the mean and the spread of $R^2$ over ten folds of the diabetes data, for which a linear model is hard
-# to beat.
+# **Exercise 2.** Does the best window of the diabetes data narrow as more patients are known? Write five lines that test
+# this.
 #
-# ## Two layers, and an activation of your own
+# <details><summary>Solution</summary>
 #
-# You can train a model of your own in a few lines: `draw_contexts` draws contexts, and `minimize` of the book trains any
-# function of tensors with Adam. In the next cell the first layer adds a weighted mean of the context's tokens to every
-# token, and the second layer predicts the label.
+# ```python
+# X, y = data["diabetes"]
+# for n in (50, 100, 200, len(X)):
+#     chosen = np.random.default_rng(n).permutation(len(X))[:n]
+#     best = icl.best_window(X[chosen], y[chosen])
+#     print(n, best.w, best.low, best.high)
+# ```
+# The ranges from `low` to `high` overlap, so the data do not answer the question.
+#
+# </details>
+#
+# ## For specialists
+#
+# ### Two layers, and an activation of your own
+#
+# You can train a model of your own in a few lines: `draw_contexts` draws contexts, and `minimize` of the book trains any function of tensors
+# with Adam. In the next cell the first layer adds a weighted mean of the context's tokens to every token, and the second layer predicts the
+# label.
 
 # %%
 relu = ReLU(3, lipschitz=3.0)
@@ -454,28 +443,6 @@ trained = pretrain(units, steps, batch_size=64)
 errors = evaluation_error(trained, relu, noise_std, context_length)[-1]
 for unit, error in zip(units, errors, strict=True):
     print(f"{unit.activation}: test error {error:.3f}")
-
-# %% [markdown]
-# **Exercise 2.** Does the best window of the diabetes data narrow as more patients are known? Write five lines that test
-# this.
-#
-# <details><summary>Solution</summary>
-#
-# ```python
-# X, y = data["diabetes"]
-# for n in (50, 100, 200, len(X)):
-#     chosen = np.random.default_rng(n).permutation(len(X))[:n]
-#     best = icl.best_window(X[chosen], y[chosen])
-#     print(n, best.w, best.low, best.high)
-# ```
-# The ranges from `low` to `high` overlap, so the data do not answer the question.
-#
-# </details>
-#
-# ## To remember
-#
-# Hide each label in turn, and take the window that predicts the hidden labels best. On our maps this window has nearly
-# the least risk, although neither the class of functions nor the noise level is known.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 notebook.footer()
