@@ -58,8 +58,8 @@ def inner_products(q: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
 def products_sum(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
     """Return ``sum_a left_a right_a`` over the first axis of both; the others broadcast.
 
-    One coordinate after the other: the product of all would not fit into the cache. At 20 coordinates of
-    256,000 points this takes a third of the time. On a GPU a single call is faster,
+    Coordinates are added one after the other, because the array of all products would not fit into the cache:
+    at 20 coordinates of 256,000 points this takes a third of the time. On a GPU a single call is faster,
     because launching an operation takes longer than the sum.
     """
     if left.is_cuda:
@@ -205,6 +205,7 @@ class LowRank:
 
     @cached_property
     def _complement(self) -> np.ndarray:
+        """Return B_perp, (d, d - k), orthonormal columns that are orthogonal to those of B."""
         full = np.linalg.qr(np.array(self.basis), mode="complete").Q
         return full[:, len(self.basis[0]) :]
 

@@ -245,8 +245,8 @@ def coefficients(task: Zonal, degree: int) -> tuple[Array, float]:
         return found
     try:
         a, rest = (reals(part, "spectrum", -math.inf) for part in found)
-        least = -1e-9 * (np.abs(a).sum() + abs(rest))
-        fits = a.shape == (degree,) and rest.ndim == 0 and min(a.min(initial=0), rest) >= least
+        lowest = -1e-9 * (np.abs(a).sum() + abs(rest))
+        fits = a.shape == (degree,) and rest.ndim == 0 and min(a.min(initial=0), rest) >= lowest
     except (TypeError, ValueError):
         fits = False
     if not fits:
@@ -318,7 +318,7 @@ def _check_values(task: Task, function: Function, x: torch.Tensor) -> torch.Tens
     """Return the values of a user-defined function at covariates, checked."""
     from icl.pytorch import torch
 
-    # what is not a function is named in the error
+    # if ``sample`` did not return a function, the error names what it returned
     given: Any = function(x.double().cpu()) if callable(function) else function
     got = f"a {type(given).__name__}"
     if callable(function) and hasattr(given, "shape"):

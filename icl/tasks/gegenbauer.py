@@ -80,23 +80,23 @@ class Polynomials:
     """
 
     def __init__(self, dim: int, theta: Array, even: bool = False):
-        # The gap is 1 - cos^2, or 1 - cos. `_q` is 1 - P_l of the next degree, and `_step` its difference
-        # from that of the degree before.
+        # The gap is 1 - cos^2 for even degrees only, else 1 - cos. `_q` is 1 - P_l of the next degree, and
+        # `_step` its difference from that of the degree before.
         gap = np.sin(theta) ** 2 if even else 2 * np.sin(theta / 2) ** 2
         self._gap, self._q, self._step = gap, np.zeros_like(gap), np.zeros_like(gap)
         self._dim, self._even, self._next = dim, even, 0
 
-    def take(self, many: int) -> Array:
-        """Return the next polynomials, shape (many, m)."""
-        rows = np.empty((many, self._q.size))
+    def take(self, count: int) -> Array:
+        """Return ``1 - P_l`` of the next ``count`` degrees, (count, m)."""
+        rows = np.empty((count, self._q.size))
         every = 2 if self._even else 1
         _loop(rows.size)(rows, self._gap, self._q, self._step, self._dim, self._next, every)
-        self._next += every * many
+        self._next += every * count
         return rows
 
 
 def take(rows: Array, gap: Array, q: Array, step: Array, dim: int, degree: int, every: int) -> None:
-    """Set rows, (many, m), to ``1 - P_l`` for l = ``degree`` and on, in steps of ``every`` degrees.
+    """Set rows, (count, m), to ``1 - P_l`` for l = ``degree`` and on, in steps of ``every`` degrees.
 
     Row by row, q is ``1 - P_l`` and ``step`` its difference from the row before. The recurrence is ``ahead
     (next q - q) = behind step + (1 - q) gap``. Afterwards q and step are those of the next degree.
@@ -136,6 +136,7 @@ def _loop(numbers: int) -> Any:
 
 @functools.cache
 def _compiled() -> Any:
+    """Return the compiled loop, or None without numba."""
     if not can_compile():
         return None
     from icl.compiled import polynomials
