@@ -191,7 +191,10 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
     unique, back = np.unique(lengths, return_inverse=True)
 
     def curve(windows: Array, some: ProblemIndices) -> Array:
-        """Return risk, its derivative, and the part of noise and fine variance, which never falls."""
+        """Return risk, its derivative, and the part of noise and fine variance, which never falls.
+
+        The shape is (windows, 3, problems); ``some`` are the problems.
+        """
         # problems of the same length share their integrals
         used, index = np.unique(back[some], return_inverse=True)
         s2, rows = variance[some], []

@@ -145,6 +145,7 @@ def decisive(cases: Cases, must: str = "agrees", which: str = "outcome") -> str:
     """
     found = [case[which] for case in cases]
     order = ["contradicts", "undecided", "agrees"]
+    # The worst outcome of a case that must contradict is that it agrees.
     worst = next(word for word in order[:: 1 if must == "agrees" else -1] if word in found)
     if worst == must:
         return ""
@@ -261,6 +262,7 @@ def text(record: Mapping[str, Any]) -> str:
         label = "This book states" if record["own"] else "We test"
         shown.append(f"{label}: {record['reading'].rstrip('.')}.")
     shown.append(f"{asked(record)}.")
+    # Our own reading comes first.
     readings = {name: record["cases"] for name in list(record["readings"])[:1]}
     readings |= record["other_readings"]
     for name, cases in readings.items():

@@ -92,12 +92,18 @@ def interactive(
         {"name": name, "label": sliders[name], "stops": values, "start": values.index(start[name])}
         for name, values in stops.items()
     ]
-    keys = {name: {s: stops[s] for s in sliders if s in t and s != x} for name, t in tables.items()}
+    # Each table has its sliders with their stops, without the one that moves along the curves.
+    keys = {
+        name: {slider: stops[slider] for slider in sliders if slider in table and slider != x}
+        for name, table in tables.items()
+    }
     data["tables"] = {name: pack(table, keys[name]) for name, table in tables.items()}
 
+    # These are the curves at the start.
     shown = frame[
         (frame[[*keys["curves"]]] == pd.Series({s: start[s] for s in keys["curves"]})).all(axis=1)
     ]
+    # A curve is a part times the square of its slider, a column, or else the sum of all parts.
     parts = pd.DataFrame({c: shown[c] * start[s] ** 2 for c, s in data["squares"].items()})
     shown = shown.assign(**{c: parts.get(c, shown.get(c, parts.sum(axis=1))) for c in y}).set_index(
         x
@@ -129,6 +135,7 @@ def pack(frame: pd.DataFrame, stops: Mapping[str, list[Any]]) -> dict[str, Any]:
         frame: The table.
         stops: Columns that are keys, and their values in order.
     """
+    # The place of a row in the array is its stop of each key, and its number among the rows of these stops.
     codes = [pd.Index(values).get_indexer(frame[key]) for key, values in stops.items()]
     row = frame.groupby([*stops]).cumcount().to_numpy() if stops else np.arange(len(frame))
     shape = (*map(len, stops.values()), int(row.max()) + 1)

@@ -164,6 +164,7 @@ def bias_slopes(*, tasks: list[str], dims: list[int], n: int) -> pd.DataFrame:
 
 
 def _find_steepest(x: Array, y: Array) -> float:
+    """Return the largest slope of log y in log x between neighbors."""
     return float((np.diff(np.log(y)) / np.diff(np.log(x))).max())
 
 
@@ -173,7 +174,9 @@ def _integrate_missed_shares(dim: int, n: int, w: float, *, nodes: int, step: fl
     ``m_l = E sum_i omega_i P_l(t_i)``; as ``1 / S = int exp(-s S) ds``, it is one integral over s.
     """
     theta, p = angle_quadrature(dim, nodes)
+    # u is log s; below, n z is at most e^-30, and above even the farthest token has z = e^6
     u = np.arange(-np.log(n) - 30, 2 * w + 6, step)
+    # z is s times the kernel, (u, angles); at the cap exp(-z) has vanished
     z = np.exp(np.minimum(u[:, None] - w * (1 - np.cos(theta)), 8))
     phi = (np.exp(-z) @ p)[:, None] ** (n - 1)
     one_token = (z * np.exp(-z) * phi).sum(0) * p
@@ -281,6 +284,7 @@ def circle_to_move(query: float) -> tuple[pd.DataFrame, Circle]:
 
 
 def _weigh_circle(examples: Tensor, around: ArrayLike, w: float) -> Array:
+    """Return the weights of examples for queries at angles in degrees, (angles, examples)."""
     queries = on_circle(np.deg2rad(around))
     M = w * torch.eye(2, dtype=torch.float64)
     return np.asarray(softmax_weights(examples, queries, M).numpy())

@@ -63,6 +63,7 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
 
 
 def _check_call(jobs: str, profile: str) -> None:
+    """Raise BadInput unless jobs and profile are as `schedule` needs them."""
     if not jobs.isdecimal() or int(jobs) < 1:
         raise BadInput(f"jobs={jobs!r}: must be an integer >= 1")
     if profile and not (ROOT / profile / "config.yaml").is_file():
