@@ -627,6 +627,13 @@ def nearness(queries: Array, X: Array) -> Array:
 def in_threads(work: Callable[[Any], None], blocks: Sequence[Any]) -> None:
     """Call ``work`` on every block; each call writes to its own rows."""
     count = min(threads.available(), _MAX_THREADS, len(blocks))
+    # A browser's Python may not start a thread. A small weight is zero even where the caller's settings of
+    # NumPy, which threads do not have, make an underflow an error.
+    if count == 1:
+        with np.errstate(under="ignore"):
+            for block in blocks:
+                work(block)
+        return
     with ThreadPoolExecutor(count) as pool:
         # the list waits for all blocks, and raises an error of work
         list(pool.map(work, blocks))
