@@ -97,7 +97,9 @@ def parser() -> argparse.ArgumentParser:
     )
     for one in (book, sweep, repeat):
         one.add_argument(
-            "--jobs", default="2", help="how many run at a time, e.g. 8 (default: %(default)s)"
+            "--jobs",
+            default="",
+            help="how many run at a time, e.g. 8 (default: as many as cores and memory allow)",
         )
         one.add_argument(
             "--profile",
