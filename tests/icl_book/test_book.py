@@ -288,7 +288,7 @@ def tree(tmp_path):
         "image": {"alt": "A line."},
     }
     drawn = new_code_cell(
-        "draw()",
+        "from icl import best_window\ndraw(best_window)",
         outputs=[new_output("display_data", {"image/svg+xml": drawing})],
         metadata={"mystnb": shown, "tags": ["hide-input"]},
     )
@@ -324,6 +324,8 @@ def test_jupyter_book_and_sphinx_build_the_same_book(tree, tmp_path):
     assert front.select(".icl-true .icl-whole") and front.select(".sd-card")
     assert chapter.select_one("figure#fig-b .caption-number").get_text(strip=True) == "Fig. 1"
     assert chapter.select("details.hide") and chapter.select(".icl-true")
+    named = [a["href"] for a in chapter.select("details.hide a.icl-name")]
+    assert named == ["../book/a.html#icl.best_window"] * 2
     assert chapter.select_one(".bd-footer-content").get_text().count("of the audited papers") == 1
     sheets = {link["href"].partition("?")[0] for link in front.select("link[rel=stylesheet]")}
     assert "../_static/icl.css" in sheets
