@@ -11,8 +11,10 @@ from pathlib import Path
 
 from icl_book import lean
 
-# The slow imports are below.
+# The slow imports are below. What jupytext has for JupyterLab, a quarter of a second, is left out.
 lean.begin()
+for name in ("jupytext.sync_contentsmanager", "jupytext.async_contentsmanager"):
+    sys.modules.setdefault(name, None)  # type: ignore[arg-type]
 try:
     from icl_book import provenance
     from icl_book.parameters import BadInput
