@@ -36,9 +36,9 @@ unit_noise_std = 0.5  # label noise of the trained layers, in the same units
 context_length = 30  # labeled places n in a context of the trained layers
 seeds = 10  # trained layers for each map
 steps = 500  # Adam steps for each layer
-batch_size = 1024  # fresh contexts in each step
+batch_size = 512  # fresh contexts in each step
 learning_rate = 0.2  # Adam's initial step size, falling linearly to zero
-contexts = 60  # samples of 300 places each, for clustered places
+contexts = 30  # samples of 300 places each, for clustered places
 
 # %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import itertools
@@ -398,7 +398,7 @@ judge(
 # The noise of the labels is half of the map's standard deviation. The optimizer Adam trains the
 # full $3\times3$ matrix $M$ of the scores $x_i^\top Mx_q$, starting from $M=0$. As layers need values of the field at single
 # places, they look them up in cells of one degree. The column "ratio" is the mean of the diagonal of $M$, divided by the exact
-# best $w$. The next cell takes about half a minute.
+# best $w$. The next cell takes about a quarter of a minute.
 
 # %%
 raster = globe(planet.standardized(planet.magnetic_field()), degree=20)

@@ -35,7 +35,7 @@ if "google.colab" in sys.modules:  # a hosted notebook starts without the packag
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 n_values = [100, 400]  # random places n whose labels are known
 noise_std = 0.5  # label noise in units of the spread of each map
-seeds = 120  # data sets of each map and size
+seeds = 80  # data sets of each map and size
 context_length = 20  # labeled examples n in a context of the two trained models
 steps = 200  # Adam steps of the two trained models
 contexts = 200  # data sets whose range of windows is compared with the exact window
@@ -287,7 +287,7 @@ columns = ["exact", "w", "price", "twice"]
 left_out.groupby(["map", "n"], sort=False)[columns].median().round(2)
 
 # %% [markdown]
-# The cell takes about twenty seconds. Column `exact` has the exact best $w$, while `w` and `price` are medians over the data sets.
+# The cell takes about fifteen seconds. Column `exact` has the exact best $w$, while `w` and `price` are medians over the data sets.
 
 # %% tags=["remove-input"]
 labels = {"samples": "seed", "labels": ["map", "n", "twice"]}

@@ -56,7 +56,7 @@ def radius_by_trial(
     n: int,
     noise_std: float,
     questions: int,
-    samples: int = 10,
+    samples: int = 5,
     seed: int = 0,
 ) -> tuple[float, float]:
     """Find the radius of the best window by trial on a map: no power, and no formula for the risk.
