@@ -48,9 +48,9 @@ def rough_map():
 
 
 EARTH = globe(rough_map(), 3)
+#: A user-defined class has the numbers of its spectrum by `test_own_classes`.
 PAIRS = {
     "spectrum": (SMOOTH, ROUGH),
-    "own": (SMOOTH, Own(3)),
     "map": (Spectrum(3, EARTH.power), EARTH),
 }
 
