@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-WIDTH, HEIGHT = 360, 230
+WIDTH, HEIGHT = 370, 230
 #: Edges of the panel, and the labels at its lower and upper edge.
 LEFT, RIGHT, TOP, BOTTOM = 46, WIDTH - 8, 10, HEIGHT - 46
 LOWEST, HIGHEST = -2.2, 2.2
