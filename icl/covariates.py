@@ -152,6 +152,14 @@ class Sphere:
         """Return covariates from normal numbers (..., d), of the same shape."""
         return normalize(_coordinates(normal, self.dim))
 
+    @property
+    def _spheres(self) -> tuple[int, np.ndarray]:
+        """How many coordinates lie on a first sphere, and what maps all, (d, d), or empty if nothing does.
+
+        `icl.compiled.batches` makes covariates of these, the same as `from_normal`.
+        """
+        return self.dim, np.empty((0, 0))
+
 
 @dataclass(frozen=True)
 class Ellipsoid:
@@ -176,6 +184,10 @@ class Ellipsoid:
     def from_normal(self, normal: torch.Tensor) -> torch.Tensor:
         """Return covariates from normal numbers, as in `Sphere.from_normal`."""
         return linear_map(self.matrix, normalize(_coordinates(normal, self.dim)))
+
+    @property
+    def _spheres(self) -> tuple[int, np.ndarray]:
+        return self.dim, np.array(self.matrix)
 
 
 @dataclass(frozen=True)
@@ -215,3 +227,7 @@ class LowRank:
         inside = normalize(normal[..., :k])
         outside = normalize(normal[..., k:])
         return linear_map(self.basis, inside) + linear_map(self._complement, outside)
+
+    @property
+    def _spheres(self) -> tuple[int, np.ndarray]:
+        return len(self.basis[0]), np.hstack([self.basis, self._complement])

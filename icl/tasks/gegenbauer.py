@@ -102,26 +102,33 @@ def take(rows: Array, gap: Array, q: Array, step: Array, dim: int, degree: int, 
     (next q - q) = behind step + (1 - q) gap``. Afterwards q and step are those of the next degree.
     `icl.compiled.polynomials`, whose reference this is, gives the same bits.
     """
-    for row in rows:
-        ahead, behind = _up(degree, dim), 1 - _up(degree, dim)
-        # the formula of `_up`, used twice, gives x^2 P_l
-        if every == 2:
-            ahead *= _up(degree + 1, dim)
-            behind *= 1 - _up(degree - 1, dim)
+    over, ratio = _factors(dim, every, max(6, (degree // every + len(rows)).bit_length()))
+    for i, row in enumerate(rows, degree // every):
         row[:] = q
+        # updates are in place, because there are many degrees, and each would allocate short arrays
         change = 1 - q
         change *= gap
-        change *= 1 / ahead
-        # updates are in place, because there are many degrees, and each would allocate short arrays
-        step *= behind / ahead
+        change *= over[i]
+        step *= ratio[i]
         step += change
         q += step
-        degree += every
 
 
-def _up(degree: int, dim: int) -> float:
-    """Return c in ``x P_l = c P_(l+1) + (1 - c) P_(l-1)`` for the degree l."""
-    return (degree + dim - 2) / (2 * degree + dim - 2) if degree > 0 else 1.0
+@functools.lru_cache(64)
+def _factors(dim: int, every: int, bits: int) -> tuple[list[float], list[float]]:
+    """Return the factors of the change and of the step at the degrees ``every * i``, i below ``2**bits``."""
+    degree = every * np.arange(2**bits)
+    ahead, behind = _up(degree, dim), 1 - _up(degree, dim)
+    # the formula of `_up`, used twice, gives x^2 P_l
+    if every == 2:
+        ahead *= _up(degree + 1, dim)
+        behind *= 1 - _up(degree - 1, dim)
+    return (1 / ahead).tolist(), (behind / ahead).tolist()
+
+
+def _up(degree: NDArray[np.int_], dim: int) -> Array:
+    """Return c in ``x P_l = c P_(l+1) + (1 - c) P_(l-1)`` for the degrees l."""
+    return np.where(degree > 0, (degree + dim - 2) / np.maximum(2 * degree + dim - 2, 1), 1.0)
 
 
 def _loop(numbers: int) -> Any:
