@@ -1,4 +1,5 @@
-# make book [PRESET=quick] [JOBS=2]   the book, _build/book/<preset>/index.html
+# make book [PRESET=quick] [JOBS=8]   the book, _build/book/<preset>/index.html; as many notebooks run at a
+#                                     time as cores and memory allow (1.3 GB each), or JOBS
 # make pdf [PRESET=quick]             the same book as one PDF, where Chromium is installed
 # make release [PRESET=quick]         book, PDF, notebooks and package as archives in _build/release
 # make lint                           format, lint, imports, types
@@ -16,7 +17,7 @@
 
 PYTHON ?= python3
 PRESET ?= quick
-JOBS ?= 2
+JOBS ?=
 SEED ?= 1,2,3,4,5
 PIP_OPTIONS ?=
 LAB_OPTIONS ?=
@@ -112,7 +113,7 @@ moved:
 	$(own)
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("error: Python %d.%d found, 3.11 or newer is needed; try: make PYTHON=python3.12" % sys.version_info[:2])'
 	@if [ -e .venv/.installing ]; then rm -rf .venv; fi
-	@echo "installing the locked packages into .venv (once; torch is large)"
+	@echo "installing into .venv, once: $$(grep -c == requirements.lock) packages, 2 GB (6 with CUDA), one to ten minutes"
 	@mkdir -p .venv && touch .venv/.installing
 	@exec $(PYTHON) .ci/install.py $(PIP_OPTIONS)
 	@rm .venv/.installing && pwd -P > .venv/.installed

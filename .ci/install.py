@@ -63,7 +63,9 @@ def main(options: list[str]) -> int:
     os.chdir(ROOT)
     os.environ.update(ELSEWHERE)
     subprocess.run([sys.executable, "-m", "venv", ".venv"], check=True)
-    command, environment = [PYTHON, "-m", "pip", "install", "--quiet"], {}
+    # uv and pip draw their progress on a terminal.
+    quiet = [] if sys.stderr.isatty() else ["--quiet"]
+    command, environment = [PYTHON, "-m", "pip", "install"], {}
     if uv := find_uv():
         listing = subprocess.run(
             [PYTHON, "-m", "pip", "config", "list"], capture_output=True, text=True, check=True
@@ -74,7 +76,6 @@ def main(options: list[str]) -> int:
             uv,
             "pip",
             "install",
-            "--quiet",
             "--compile-bytecode",  # where PYTHONDONTWRITEBYTECODE is set, each kernel would
             "--python",
             PYTHON,
@@ -89,7 +90,7 @@ def main(options: list[str]) -> int:
         )
     for step in STEPS:
         if status := subprocess.run(
-            [*command, *options, *step], env=os.environ | environment, check=False
+            [*command, *quiet, *options, *step], env=os.environ | environment, check=False
         ).returncode:
             return status
     return 0

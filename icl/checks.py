@@ -196,7 +196,7 @@ def tensor(value: Any, name: str, *shape: int | str, finite: bool = True) -> Non
         raise ValueError(f"{name} has dtype {value.dtype}: must be a floating type")
     ends = tuple(value.shape[-len(shape) :]) if shape else ()
     if len(ends) < len(shape) or any(
-        length < 1 or length != axis and not isinstance(axis, str)
+        length < 1 or (length != axis and not isinstance(axis, str))
         for length, axis in zip(ends, shape, strict=True)
     ):
         text = ", ".join(map(str, shape))

@@ -58,8 +58,8 @@ def inner_products(q: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
 def products_sum(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
     """Return ``sum_a left_a right_a`` over the first axis of both; the others broadcast.
 
-    One coordinate after the other: the product of all would not fit into the cache. At 20 coordinates of
-    256,000 points this takes a third of the time. On a GPU a single call is faster,
+    Coordinates are added one after the other, because the array of all products would not fit into the cache:
+    at 20 coordinates of 256,000 points this takes a third of the time. On a GPU a single call is faster,
     because launching an operation takes longer than the sum.
     """
     if left.is_cuda:
@@ -152,6 +152,14 @@ class Sphere:
         """Return covariates from normal numbers (..., d), of the same shape."""
         return normalize(_coordinates(normal, self.dim))
 
+    @property
+    def _spheres(self) -> tuple[int, np.ndarray]:
+        """How many coordinates lie on a first sphere, and what maps all, (d, d), or empty if nothing does.
+
+        `icl.compiled.batches` makes covariates of these, the same as `from_normal`.
+        """
+        return self.dim, np.empty((0, 0))
+
 
 @dataclass(frozen=True)
 class Ellipsoid:
@@ -176,6 +184,10 @@ class Ellipsoid:
     def from_normal(self, normal: torch.Tensor) -> torch.Tensor:
         """Return covariates from normal numbers, as in `Sphere.from_normal`."""
         return linear_map(self.matrix, normalize(_coordinates(normal, self.dim)))
+
+    @property
+    def _spheres(self) -> tuple[int, np.ndarray]:
+        return self.dim, np.array(self.matrix)
 
 
 @dataclass(frozen=True)
@@ -205,6 +217,7 @@ class LowRank:
 
     @cached_property
     def _complement(self) -> np.ndarray:
+        """Return B_perp, (d, d - k), orthonormal columns that are orthogonal to those of B."""
         full = np.linalg.qr(np.array(self.basis), mode="complete").Q
         return full[:, len(self.basis[0]) :]
 
@@ -214,3 +227,7 @@ class LowRank:
         inside = normalize(normal[..., :k])
         outside = normalize(normal[..., k:])
         return linear_map(self.basis, inside) + linear_map(self._complement, outside)
+
+    @property
+    def _spheres(self) -> tuple[int, np.ndarray]:
+        return len(self.basis[0]), np.hstack([self.basis, self._complement])

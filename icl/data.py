@@ -515,7 +515,7 @@ def _find_minimum(windows: Array, losses: Array, group: NDArray[np.intp]) -> Bes
     # window 0 is w = 0, which has no logarithm
     if 1 < at < last:
         near = at + np.linspace(-1, 1, 2001)
-        best = float(near[(_weights(near, at, last) @ risks).argmin()])
+        best = float(near[(_weigh_windows(near, at, last) @ risks).argmin()])
     # the cube makes the places dense near the best
     steps = np.linspace(0, 1, _POINTS) ** 3
     # between w = 0 and the first window there are no places
@@ -523,7 +523,7 @@ def _find_minimum(windows: Array, losses: Array, group: NDArray[np.intp]) -> Bes
     places_below = best - (best - 1) * steps[::-1]
     places_above = begin + (last - begin) * steps
     places = np.concatenate([[0.0], places_below if at > 0 else [], places_above])
-    weights = _weights(places, at, last) - _weights(np.array([best]), at, last)
+    weights = _weigh_windows(places, at, last) - _weigh_windows(np.array([best]), at, last)
     # the weights of a difference sum to zero, so that losses may be counted from the least
     excess = losses - losses[at]
     # losses of one group depend on each other, so that groups are what is counted
@@ -540,8 +540,8 @@ def _find_minimum(windows: Array, losses: Array, group: NDArray[np.intp]) -> Bes
     return BestWindow(w, edge, low, high, windows, risks)
 
 
-def _weights(places: Array, at: int, last: int) -> Array:
-    """Return the weights of windows, (places, windows), that give values at places between them.
+def _weigh_windows(places: Array, at: int, last: int) -> Array:
+    """Return what interpolates between windows, (places, windows): each row times a curve is its value there.
 
     They are those of a polynomial in log w through five windows: around the least one, ``at``, if that is a
     neighbor, and otherwise around the nearest.
@@ -560,13 +560,16 @@ def _weights(places: Array, at: int, last: int) -> Array:
 
 
 def _window(windows: Array, place: float) -> float:
-    """Return the window at a place between those of the curve."""
+    """Return the window at a place, ``k`` for the k-th of the curve, and in between on the scale of log w."""
     near = round(place)
     return float(windows[near] * 2 ** ((place - near) / _PER_OCTAVE))
 
 
 def _range(X: Array, sphere: bool) -> tuple[float, int]:
-    """Return the smallest window and the number of octaves; zero octaves if all tokens are equal."""
+    """Return the smallest window and the number of octaves; zero octaves if all tokens are equal.
+
+    ``sphere`` says whether all tokens have one length, so that scores may be taken from distances.
+    """
     n = len(X)
     # root mean square of the scores X (X - mean)', from (d, d) factors with the same inner products
     factors = [np.linalg.qr(part, mode="r") for part in (X, X - X.mean(axis=0))]
@@ -624,6 +627,13 @@ def nearness(queries: Array, X: Array) -> Array:
 def in_threads(work: Callable[[Any], None], blocks: Sequence[Any]) -> None:
     """Call ``work`` on every block; each call writes to its own rows."""
     count = min(threads.available(), _MAX_THREADS, len(blocks))
+    # A browser's Python may not start a thread. A small weight is zero even where the caller's settings of
+    # NumPy, which threads do not have, make an underflow an error.
+    if count == 1:
+        with np.errstate(under="ignore"):
+            for block in blocks:
+                work(block)
+        return
     with ThreadPoolExecutor(count) as pool:
         # the list waits for all blocks, and raises an error of work
         list(pool.map(work, blocks))

@@ -147,12 +147,10 @@ def find_matrix(X: Array, labels: Array, group: NDArray[np.intp], kind: str) -> 
     held_out = held_out[draw_left_out(group[held_out])]
     data = tokens[seen], labels[seen], group[seen]
     start = _start(*data)
+    roots = start.root, _search(*data, kind, start)
+    predictions = [_predict_held_out(tokens, labels, seen, held_out, root) for root in roots]
     start_losses, found_losses = (
-        np.sum(
-            (_predict_held_out(tokens, labels, seen, held_out, root) - labels[held_out]) ** 2,
-            axis=1,
-        )
-        for root in (start.root, _search(*data, kind, start))
+        np.sum((predicted - labels[held_out]) ** 2, axis=1) for predicted in predictions
     )
     gain, error, groups = _gain(start_losses, found_losses, group[held_out])
     start = _start(tokens, labels, group)
@@ -167,12 +165,12 @@ def find_matrix(X: Array, labels: Array, group: NDArray[np.intp], kind: str) -> 
 def _gain(before: Array, after: Array, group: NDArray[np.intp]) -> tuple[float, float, int]:
     """Return by which share losses fell, the standard error of the share, and the number of groups."""
     total = float(before.sum())
-    number = np.unique(group, return_inverse=True)[1]
+    group_index = np.unique(group, return_inverse=True)[1]
     if total == 0:
-        return 0.0, 0.0, int(number.max()) + 1
+        return 0.0, 0.0, int(group_index.max()) + 1
     gain = float((before - after).sum()) / total
     # the standard error of a ratio of two means; losses of one group depend on each other
-    residuals = np.bincount(number, (before - after) - gain * before)
+    residuals = np.bincount(group_index, (before - after) - gain * before)
     count = residuals.size
     error = math.sqrt(count / (count - 1) * float(np.sum(residuals**2))) / total
     return gain, error, count
@@ -221,25 +219,27 @@ def _search(X: Array, y: Array, group: NDArray[np.intp], kind: str, begin: _Star
     spread = _deviations(X)
     # the gradient vanishes at zero, so the search starts above it; if all tokens are zero, the scale is one
     size = max(begin.size, 1e-3 / (float(np.abs(X / begin.units).max()) or 1.0))
-    start = size * spread / begin.units
+    # the search is in units in which each column varies by one, where this is the diagonal of the start, (d,)
+    start_root = size * spread / begin.units
     X = X / spread
 
-    def factor(numbers: Array) -> Array:
+    def make_factor(numbers: Array) -> Array:
+        """Return the A, (d, d), of the numbers that are searched: ones, or the identity, at the start."""
         A = np.diag(numbers) if kind == "diagonal" else numbers.reshape(dim, dim)
-        return np.asarray(start[:, None] * A)
+        return np.asarray(start_root[:, None] * A)
 
     def loss_and_slope(numbers: Array) -> tuple[float, Array]:
-        A = factor(numbers)
+        A = make_factor(numbers)
         loss, slope = left_out_gradient(X, y, A, group)
         # the gradient in A is 2 dL/dM A, and A is the start times the numbers
-        by_numbers = 2 * start[:, None] * (slope @ A)
+        by_numbers = 2 * start_root[:, None] * (slope @ A)
         return loss, np.diag(by_numbers).copy() if kind == "diagonal" else by_numbers.ravel()
 
     initial = np.ones(dim) if kind == "diagonal" else np.eye(dim).ravel()
     best = minimize(
         loss_and_slope, initial, jac=True, method="L-BFGS-B", options={"maxiter": _MAX_STEPS}
     )
-    return np.asarray(factor(best.x) / spread[:, None])
+    return np.asarray(make_factor(best.x) / spread[:, None])
 
 
 def left_out_gradient(X: Array, y: Array, A: Array, group: NDArray[np.intp]) -> tuple[float, Array]:
@@ -259,6 +259,7 @@ def left_out_gradient(X: Array, y: Array, A: Array, group: NDArray[np.intp]) -> 
     n = len(X)
     Z = X @ A
     half_squares = 0.5 * np.sum(Z**2, axis=1)
+    # products of far tokens would be rounded by more than their differences
     far = bool(half_squares.max() > MAX_PRODUCT)
     at_once = max(1, _BLOCK // n)
     chosen = draw(n)
@@ -268,11 +269,12 @@ def left_out_gradient(X: Array, y: Array, A: Array, group: NDArray[np.intp]) -> 
     products = np.zeros_like(X)
     columns = np.zeros((len(parts), n))
 
-    def part(at: int) -> None:
+    def sum_part(at: int) -> None:
         for start in range(0, len(parts[at]), at_once):
-            columns[at] += block(parts[at][start : start + at_once])
+            columns[at] += compute_block(parts[at][start : start + at_once])
 
-    def block(rows: NDArray[np.intp]) -> Array:
+    def compute_block(rows: NDArray[np.intp]) -> Array:
+        """Set losses and products of these queries, and return the sums of their rows of G, (n,)."""
         if far:
             weights = nearness(Z[rows], Z)
         else:
@@ -290,11 +292,12 @@ def left_out_gradient(X: Array, y: Array, A: Array, group: NDArray[np.intp]) -> 
         predicted = weights @ y
         missed = predicted - y[rows]
         losses[rows] = np.sum(missed**2, axis=1)
+        # from here on the weights are the rows of G
         weights *= missed @ y.T - np.sum(missed * predicted, axis=1, keepdims=True)
         products[rows] = weights @ X
         return np.asarray(weights.sum(axis=0))
 
-    in_threads(part, range(len(parts)))
+    in_threads(sum_part, range(len(parts)))
     # the 2 cancels the 1/2 of the gradient
     cross = X.T @ products
     gradient = -(X.T * columns.sum(axis=0)) @ X + cross + cross.T

@@ -53,8 +53,8 @@ __all__ = ["SoftmaxAttentionClassifier", "SoftmaxAttentionRegressor"]
 
 Array = NDArray[np.float64]
 
-#: `fit` warns if a column varies as many times as much as another. To feel the smaller one, where both count
-#: alike, a window has to be narrower than a hundredth of the larger, which takes many thousands of rows.
+#: `fit` warns if one column varies this many times as much as another. Where both count alike, a window that
+#: resolves the smaller one is narrower than a hundredth of the larger, and needs many thousands of rows.
 _UNEQUAL = 100
 
 

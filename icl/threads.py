@@ -16,6 +16,11 @@ def available() -> int:
     number = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     if number.isdecimal() and len(number) < 10 and int(number) > 0:
         return int(number)
+    return processors()
+
+
+def processors() -> int:
+    """Return how many processors the process may use, whatever ``OMP_NUM_THREADS`` says."""
     # macOS and Windows have no such function
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

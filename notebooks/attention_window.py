@@ -50,6 +50,7 @@ from icl_book import notebook
 from icl_book.claims import exact_cases, judge
 from icl_book.figures import plots
 from icl_book.figures.interactive import interactive
+from icl_book.figures.unrolled import unroll
 from icl_book.measurements import attention_window
 
 # statsmodels warns about random numbers, which this page does not use
@@ -129,47 +130,33 @@ plt.show()
 # [window](#term-window) is the region where the weight is more than half of the weight at the query. Right: the prompt.
 # The prediction is the weighted mean of the labels, whatever the order of the examples.
 #
-# **Move it.** The next figure unrolls a circle of examples into a line. The area of each disc shows the attention weight
-# of one example.
+# **Move it.** Left, a circle of examples is unrolled into a line. Right are the errors of this layer, exact, against $w$. Which
+# $w$ has the smallest sum?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-curves, points = attention_window.circle_to_move()
-three = {
-    "prediction": "prediction",
-    "target": "target",
-    "best": "prediction at the best w",
-}
-sliders = {
-    "query": "query angle (degrees)",
-    "w": "window parameter w",
-    "L": "number of waves L",
-}
+errors, circle = attention_window.circle_to_move(query=60)
+drawing = unroll(
+    *circle,
+    query=60,
+    start=1.0,
+    alt="Labels of examples on the circle against their angle. Discs around them are "
+    "large near the query. A dashed wave is the true function, and a curve is the "
+    "prediction at every angle.",
+)
 interactive(
-    curves,
-    x="angle",
-    y=three,
-    sliders=sliders,
-    start={"query": 60, "w": 1.0, "L": 1},
-    cursor="query",
-    points=points,
-    told={
-        "risk": "The risk, the mean squared error over all contexts, is {} at this w:",
-        "blur": "blur {},",
-        "scatter": "scatter {},",
-        "noise": "noise {}.",
-        "least": "The least one is {},",
-        "best_w": "at w = {}.",
-    },
-    labels=("angle in degrees", "label"),
-    log=False,
-    ylim=(-1.9, 1.9),
-    experiment="Move w until the risk below is close to the least one. Then change L "
-    "and repeat. Then drag the query.",
-    alt="Labels on the circle against their angle. Their discs are large near the "
-    "query. Curves show the true wave, the prediction at every angle, and the "
-    "prediction with the best w.",
-    caption="The area of a disc shows the weight of its example. The 40 examples and "
-    "their noise (σ = 0.3) stay fixed.",
+    errors,
+    x="w",
+    y={"risk": "sum", "noise": "label noise", "scatter": "scatter", "blur": "blur"},
+    sliders={"w": "w"},
+    start={"w": 1.0},
+    labels=("w (to the right: narrower window)", "mean squared error"),
+    ylim=(0.001, 1),
+    scene=drawing,
+    experiment="Move w. Where is the sum of the three errors smallest?",
+    alt="Three errors and their sum against w, both axes logarithmic. Label noise "
+    "rises, blur falls, and scatter hardly changes.",
+    caption="Left: one context of 40 examples. Discs have the area of the weight at the "
+    "query, the dotted line. Right: the mean over all contexts.",
 )
 
 # %% [markdown]

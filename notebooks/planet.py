@@ -19,9 +19,9 @@ unit_noise_std = 0.5  # label noise of the trained layers, in the same units
 context_length = 30  # labeled places n in a context of the trained layers
 seeds = 10  # trained layers for each map
 steps = 500  # Adam steps for each layer
-batch_size = 1024  # fresh contexts in each step
+batch_size = 512  # fresh contexts in each step
 learning_rate = 0.2  # Adam's initial step size, falling linearly to zero
-contexts = 60  # samples of 300 places each, for clustered places
+contexts = 30  # samples of 300 places each, for clustered places
 
 # %% jupyter={"source_hidden": true} mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import itertools

@@ -25,7 +25,7 @@ seeds = 10  # pretrained units of each setting
 steps = 400  # Adam steps of each unit
 batch_size = 64  # fresh contexts at each step
 learning_rate = 0.3  # Adam's initial step size, falling linearly to zero
-contexts = 4000  # test contexts for each class and seed
+contexts = 2000  # test contexts for each class and seed
 
 # %% jupyter={"source_hidden": true} mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import matplotlib.pyplot as plt

@@ -25,7 +25,7 @@ more_dims = [5, 8, 8]  # dimensions d behind the nonlinear links ...
 more_ranks = [2, 2, 3]  # ... and their dimensions k
 unit_noise_std = 0.1  # sigma of the units behind nonlinear links
 more_seeds = 10  # units of each link
-test_contexts = 4000  # test contexts of each of them
+test_contexts = 1000  # test contexts of each of them
 
 # %% jupyter={"source_hidden": true} mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import matplotlib.pyplot as plt

@@ -15,7 +15,7 @@
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 n_values = [100, 400]  # random places n whose labels are known
 noise_std = 0.5  # label noise in units of the spread of each map
-seeds = 120  # data sets of each map and size
+seeds = 80  # data sets of each map and size
 context_length = 20  # labeled examples n in a context of the two trained models
 steps = 200  # Adam steps of the two trained models
 contexts = 200  # data sets whose range of windows is compared with the exact window

@@ -49,7 +49,6 @@ def functions(*modules):
     return found
 
 
-RISK = functions(risk)
 ALL = functions(risk, asymptotics)
 
 

@@ -45,6 +45,12 @@ addEventListener("DOMContentLoaded", () => {
   }
 });
 addEventListener("load", () => {
+  // The page's own entry is in sight, wherever the reader had left the list of pages.
+  const pages = document.querySelector("div.bd-sidebar"), own = pages?.querySelector(".bd-docs-nav a.current");
+  if (own) {
+    const { top, bottom } = own.getBoundingClientRect(), frame = pages.getBoundingClientRect();
+    if (top < frame.top || bottom > frame.bottom) pages.scrollTop += top - frame.top - pages.clientHeight / 3;
+  }
   Promise.resolve(window.MathJax?.startup?.promise).then(fit);
   let width = innerWidth;
   addEventListener("resize", () => innerWidth !== width && fit((width = innerWidth)));

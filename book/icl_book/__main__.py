@@ -11,8 +11,10 @@ from pathlib import Path
 
 from icl_book import lean
 
-# The slow imports are below.
+# The slow imports are below. What jupytext has for JupyterLab, a quarter of a second, is left out.
 lean.begin()
+for name in ("jupytext.sync_contentsmanager", "jupytext.async_contentsmanager"):
+    sys.modules.setdefault(name, None)  # type: ignore[arg-type]
 try:
     from icl_book import provenance
     from icl_book.parameters import BadInput
@@ -97,7 +99,9 @@ def parser() -> argparse.ArgumentParser:
     )
     for one in (book, sweep, repeat):
         one.add_argument(
-            "--jobs", default="2", help="how many run at a time, e.g. 8 (default: %(default)s)"
+            "--jobs",
+            default="",
+            help="how many run at a time, e.g. 8 (default: as many as cores and memory allow)",
         )
         one.add_argument(
             "--profile",

@@ -14,9 +14,13 @@ from markupsafe import Markup
 _MATH = re.compile(r"(\$[^$]*\$|`[^`]+`)")
 #: Patterns of escaped text as it is typed, and what is printed in their place.
 _PRINTED: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
+    # Stars stand around emphasis.
     (r"(?<![\w*])\*(?=\S)([^*]+?)(?<=\S)\*(?![\w*])", r"<em>\1</em>"),
+    # Floats are typed as 1.5e-06.
     (r"(?<![\w.])(\d+(?:\.\d+)?)e([+-])0*(\d+)(?!\w|\.\d)", lambda m: _write_power(*m.groups())),
+    # A hyphen before a number is a minus, unless it follows a word, a bracket or a dash.
     (r"(?<![\w.)\]–-])-(?=\.?\d)", "−"),
+    # Lines do not break inside these.
     (r"\[[^\[\]\s]+, [^\[\]\s]+\]| = |(?<=\d) %| ± ", lambda m: m[0].replace(" ", "\u00a0")),
     (r"&lt;=", "≤"),
     (r"&gt;=", "≥"),

@@ -17,6 +17,7 @@ from icl_book.files import write_atomically
 
 #: The address in ``_config.yml`` until the repository has one.
 PLACEHOLDER = "https://github.com/OWNER/icl-book"
+#: Matches an address on the web or by ssh; user and port are not in its groups.
 _HOSTED = re.compile(
     r"(?:https?://(?:[^@/]*@)?|ssh://(?:\w+@)?|\w+@)(?P<host>[\w-]+(?:\.[\w-]+)+)(?::\d+/|[:/])"
     r"(?P<path>[\w.~-]+(?:/[\w.~-]+)+)"
@@ -93,9 +94,11 @@ def adopt(root: Path) -> bool:
         Whether anything was written.
     """
     old, new = declared(root), address(root)
-    for path in (root / "_config.yml", root / "CITATION.cff") if new != old else ():
+    if new == old:
+        return False
+    for path in (root / "_config.yml", root / "CITATION.cff"):
         write_atomically(path, path.read_text(encoding="utf-8").replace(old, new))
-    return new != old
+    return True
 
 
 def configuration(root: Path) -> str:

@@ -9,6 +9,7 @@ but not when it is read from the cache, and the two round differently.
 - `training`: the steps of attention units on a CPU.
 - `polynomials`: the recurrence of Gegenbauer polynomials.
 - `normal`: the random numbers that these are trained on.
+- `batches`: what the numbers become, covariates and labels.
 """
 
 

@@ -60,7 +60,7 @@ def normal(seed, size):
 
 @inline
 def _uniform(state, out):
-    """Turn the twister's state by all its words, and give the first of them as numbers in [0, 1)."""
+    """Renew all words of the twister's state, and set ``out`` to the first of them, as numbers in [0, 1)."""
     # word j is twisted with the next one and with word j + 397, modulo 624
     for j in range(227):
         state[j] = _twist(state[j], state[j + 1], state[j + 397])
@@ -79,6 +79,7 @@ def _uniform(state, out):
 
 @inline
 def _twist(high, low, far):
+    """Return a new word: the highest bit of one word with the other bits of the next, mixed with a third."""
     joined = (high & U32(0x80000000)) | (low & U32(0x7FFFFFFF))
     # this mask has all bits set if the last bit of `joined` is set
     odd = U32(0) - (joined & U32(1))
@@ -87,7 +88,7 @@ def _twist(high, low, far):
 
 @inline
 def _box_muller(row):
-    """Turn sixteen uniform numbers into normal ones."""
+    """Turn sixteen uniform numbers into normal ones: the pairs are entry j and entry j + 8."""
     for j in range(8):
         radius = np.sqrt(F32(-2) * _log(F32(1) - row[j]))
         # quarters of a turn, and what is left, between -1/8 and 1/8 of a turn

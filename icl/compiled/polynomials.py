@@ -10,7 +10,7 @@ inline = njit(inline="always")
 # fastmath would rearrange sums, and the bits would differ from those of NumPy
 @compiled(nogil=True, error_model="numpy")
 def take(rows, gap, q, step, dim, degree, every):
-    """Set rows, (many, m), as `icl.tasks.gegenbauer.take` does."""
+    """Set rows, (count, m), as `icl.tasks.gegenbauer.take` does."""
     for i in range(len(rows)):
         ahead, behind = _up(degree, dim), 1 - _up(degree, dim)
         # the formula of `_up`, used twice, gives x^2 P_l

@@ -11,7 +11,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from icl.checks import affordable, integer
+from icl.compiled import can_compile
 from icl.covariates import reversed_axes
 from icl.pretrain.config import CovariateLaw, UnitConfig
 from icl.pytorch import Tensor, torch
@@ -113,8 +116,12 @@ def token_sets(
 def _law_and_classes(row: Sequence[UnitConfig]) -> tuple[Any, ...] | None:
     """Return what a row of units has of law and classes but factors, None if PyTorch cannot compile it."""
     law, tasks = row[0].covariate_law, [unit_lipschitz(unit.task)[0] for unit in row]
-    ours = type(law).__module__ == "icl.covariates" and all(map(is_traceable, tasks))
-    return (law, *tasks) if ours else None
+    return (law, *tasks) if _is_own(law) and all(map(is_traceable, tasks)) else None
+
+
+def _is_own(law: CovariateLaw) -> bool:
+    """Return whether a law is of `icl.covariates`, and not of a class derived from one."""
+    return type(law).__module__ == "icl.covariates"
 
 
 class TokenSets:
@@ -147,6 +154,9 @@ class TokenSets:
             for row, own in zip(rows, tasks, strict=True)
         ]
         self.fill: Any = fill
+        single = self.native and self.dtype == torch.float32
+        if single and self.device.type == "cpu" and can_compile():
+            self.fill = _fill_by_loops
 
     def compile(self, **options: Any) -> None:
         """Have PyTorch compile how native numbers become tokens and labels."""
@@ -272,6 +282,34 @@ def fill(
         return
     for place, (scale, noise_std), y in zip(which, scales[0], labels.unbind(2), strict=True):
         torch.mul(values[place], scale, out=y).add_(noise, alpha=noise_std)
+
+
+def _fill_by_loops(
+    tokens: Tensor,
+    labels: Tensor,
+    law: Any,
+    functions: Sequence[Function],
+    which: Sequence[int],
+    scales: Any,
+    normal: Tensor,
+    noise: Tensor,
+) -> None:
+    """Do what `fill` does for one row and native numbers of a CPU, which become the covariates in place."""
+    from icl.compiled import batches
+
+    x = normal[0]
+    if _is_own(law):
+        inside, matrix = law._spheres
+        matrix = matrix.astype(np.float32)
+        batches.place(reversed_axes(x).numpy(), tokens[:, 0].numpy(), inside, matrix)
+    else:
+        x = law.from_normal(x)
+        steps, _, *shape = tokens.shape
+        tokens[:, 0] = reversed_axes(x).reshape(*shape[:-1], steps, shape[-1]).movedim(-2, 0)
+    values = [reversed_axes(function(x)).contiguous().numpy() for function in functions]
+    given = zip(which, scales[0], labels[:, 0].unbind(1), strict=True)
+    for place, (scale, noise_std), y in given:
+        batches.label(y.numpy(), values[place], scale, reversed_axes(noise[0]).numpy(), noise_std)
 
 
 def _normal(source: Rng, shape: tuple[int, ...]) -> Tensor:

@@ -29,7 +29,7 @@ class CovariateLaw(Protocol):
 
 
 class Options(TypedDict, total=False):
-    """Keywords of `icl.pretrain.pretrain` that `icl.pretrain.train_grid` hands on."""
+    """Keywords that `icl.pretrain.train_grid` passes on to `icl.pretrain.pretrain`."""
 
     optimizer: str
     schedule: str

@@ -65,20 +65,21 @@ def _scores(theta: Tensor, x: Tensor, y: Tensor, width: int | None) -> tuple[Ten
 def _query(x: Tensor) -> Tensor:
     """Return the coordinates of the query, (S, 1, d, B).
 
-    They are few. A compiler, whose matrix products read from memory, would store all tokens but for the copy.
+    Without this copy, which is small, a compiler would store all tokens, since its matrix products read from
+    memory.
     """
     return x[..., -1, :].contiguous()
 
 
-#: Up to so many rows a compiler multiplies by matrices itself, since a GPU's library is slow for small ones.
-_SMALL = 8
-#: Up to so many coordinates it adds up without a loop.
-_FEW = 32
+#: A compiler multiplies matrices of at most this many rows itself, since a GPU's library is slow for them.
+_MAX_SMALL_ROWS = 8
+#: It adds at most this many coordinates without a loop.
+_MAX_UNROLLED = 32
 
 
 def _image(theta: Tensor, query: Tensor) -> Tensor:
     """Return ``M x_q``, (S, K, d, B)."""
-    if torch.compiler.is_compiling() and theta.shape[-1] <= _SMALL:
+    if torch.compiler.is_compiling() and theta.shape[-1] <= _MAX_SMALL_ROWS:
         return (theta.unsqueeze(-1) * query.unsqueeze(2)).sum(3)
     return theta @ query
 
@@ -86,10 +87,10 @@ def _image(theta: Tensor, query: Tensor) -> Tensor:
 def _inner(u: Tensor, x: Tensor) -> Tensor:
     """Return ``sum_a u_a x_a`` over coordinates, (S, K, n, B), of u (S, K, d, B) and x (S, 1, d, n, B).
 
-    One coordinate after the other, here and in `_pull`: the product of all would not fit into the cache. A
-    compiler never stores it, and of many coordinates makes one loop.
+    Coordinates are added one after the other, here and in `_pull`, because the array of all products would
+    not fit into the cache. A compiler never stores this array, and makes one loop of many coordinates.
     """
-    if torch.compiler.is_compiling() and x.shape[2] > _FEW:
+    if torch.compiler.is_compiling() and x.shape[2] > _MAX_UNROLLED:
         return (u.unsqueeze(3) * x).sum(2)
     total = u[:, :, 0, None] * x[:, :, 0]
     for a in range(1, x.shape[2]):
@@ -106,7 +107,7 @@ def _pull(x: Tensor, weights: Tensor) -> Tensor:
 
 def _outer(u: Tensor, query: Tensor) -> Tensor:
     """Return ``sum_b u_b x_qb'`` over contexts, (S, K, d, d)."""
-    if torch.compiler.is_compiling() and u.shape[2] <= _SMALL:
+    if torch.compiler.is_compiling() and u.shape[2] <= _MAX_SMALL_ROWS:
         return (u.unsqueeze(3) * query.unsqueeze(2)).sum(-1)
     return u @ query.mT
 

@@ -58,6 +58,7 @@ class Pretrained:
         return np.asarray(w)
 
     def _key_query(self, parameters: Sequence[Parameters]) -> Array:
+        """Return the key-query matrices, ``(*shape, d, d)``, of all units' parameters."""
         d = self.units[0].task.dim
         found = [p["M"] if "M" in p else (p["W_K"].T @ p["W_Q"])[:d, :d] for p in parameters]
         return np.array(found).reshape(*self.shape, d, d)

@@ -135,7 +135,7 @@ class Stack:
         self.graph = Graph(next_step, self.state.device)
 
     def train(self, stop: int, stopped: threading.Event, first: int) -> None:
-        """Take the steps from ``first`` on, before ``stop``, unless stopped."""
+        """Take the steps from ``first`` on, before ``stop``, unless the event ``stopped`` is set."""
         block_steps = self.sets[0].steps
         if self.batches is None:
             self.batches = [blocks(self.sets) for _ in range(self.threads)]
@@ -143,17 +143,17 @@ class Stack:
         if self.shares or not self.drawn:
             self.drawn = [-1] * self.threads
         with ThreadPoolExecutor(self.threads, "", torch.set_num_threads, (1,)) as pool:
-            over: Any = map if self.threads == 1 else pool.map
+            apply: Any = map if self.threads == 1 else pool.map
             while first < stop and not stopped.is_set():
                 until = min(stop, (first // self.together + 1) * self.together)
                 needed = range(first // block_steps, math.ceil(until / block_steps))
-                list(over(self._draw, [block for block in needed if block not in self.drawn]))
+                list(apply(self._draw, [block for block in needed if block not in self.drawn]))
                 if self.loops is None:
                     self._take(first, until)
                 else:
                     units = range(self.state.shape[2])
                     parts = _chunks(units, math.ceil(len(units) / self.threads))
-                    list(over(partial(self._loop, first, until), parts))
+                    list(apply(partial(self._loop, first, until), parts))
                 first = until
 
     @property
@@ -162,7 +162,7 @@ class Stack:
         return self.threads * self.sets[0].steps
 
     def _draw(self, block: int) -> None:
-        """Draw a block in its place."""
+        """Draw a block, with all its sets, into the batches of one thread."""
         sizes, place = [len(own.rows) for own in self.sets], block % self.threads
         parts = zip(*(part.split(sizes, 1) for part in self.batches[place]), strict=True)
         for token_set, part in zip(self.sets, parts, strict=True):
@@ -170,7 +170,7 @@ class Stack:
         self.drawn[place] = block
 
     def _loop(self, first: int, until: int, units: range) -> None:
-        """Take the steps of some units from ``first`` on, before ``until``."""
+        """Take the steps of some units by compiled loops, from ``first`` on, before ``until``."""
         block_steps = self.sets[0].steps
         while first < until:
             block, place = divmod(first, block_steps)
@@ -184,7 +184,7 @@ class Stack:
             first = stop
 
     def _take(self, first: int, until: int) -> None:
-        """Take the steps from ``first`` on, before ``until``, of the block that is drawn."""
+        """Take the steps of all units by PyTorch, from ``first`` on, before ``until``, all of one block."""
         rows = torch.as_tensor(_factors(self.settings, first, until), dtype=self.state.dtype)
         # what is copied from other memory waits for all steps before it
         rows = rows.pin_memory() if self.state.device.type == "cuda" else rows
@@ -281,6 +281,7 @@ class Sweep:
         self.stacks: list[Stack] = []
         end = 0
         for rows in groups:
+            # units of a stack are of one kind, so that the first stands for all
             index = rows[0][0]
             shape = (3, len(rows), len(rows[0]), *starts[index].shape)
             at, end = end, end + math.prod(shape[1:])
@@ -310,12 +311,11 @@ class Sweep:
         # sets of equally many units have arrays of one shape
         alike = defaultdict(list)
         for (kind, *_), row in sets.items():
-            # the last part of a kind is whether its units are compiled
-            # Loops take a row whole. Otherwise a batch has dim + len(chunk) numbers for each token.
+            # the last part of a kind is whether its units are compiled; the loops of a CPU take a row whole
             looped = on_cpu and kind[-1]
-            for chunk in _chunks(
-                row, len(row) if looped else max_numbers // self._tokens(row[0]) - dim
-            ):
+            # a batch has dim + len(chunk) numbers for each token
+            size = len(row) if looped else max_numbers // self._tokens(row[0]) - dim
+            for chunk in _chunks(row, size):
                 alike[kind, len(chunk)].append(chunk)
         groups = []
         for (kind, count), rows in alike.items():
@@ -353,14 +353,14 @@ class Sweep:
         # a thread sets its own number of threads, and that of threads which begin later
         total, workers = torch.get_num_threads(), min(len(self.stacks), self.threads)
         pool = ThreadPoolExecutor(workers, "", torch.set_num_threads, (total // workers,))
-        over: Any = map if workers == 1 else pool.map
+        apply: Any = map if workers == 1 else pool.map
         try:
             for first, stop in pairwise(stops):
                 train = partial(Stack.train, stop=stop, stopped=stopped, first=first)
                 with warnings.catch_warnings():
                     # a compiler's advice, which no user of ours could follow
                     warnings.filterwarnings("ignore", module=r"torch\._inductor")
-                    list(over(train, self.stacks))
+                    list(apply(train, self.stacks))
                 if stop in record:
                     self.history[record.index(stop)] = self.state[0]
                 advance(stop - first)

@@ -137,6 +137,7 @@ def _log_bessel(nu: float, w: float) -> float:
 
 
 def _log_noise_constant(dim: int) -> float:
+    """Return log kappa, where the noise is about ``sigma^2 kappa w^((d-1)/2) / n``."""
     return float(0.5 * math.log(math.pi) - gammaln(dim / 2) - (dim / 2 - 1) * math.log(4))
 
 

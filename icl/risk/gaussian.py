@@ -182,7 +182,10 @@ def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike) -> GaussianWin
     unit = 1.25 / FIRST * RATIO**-steps
 
     def curve(windows: Array, some: ProblemIndices) -> Array:
-        """Return risk, its derivative, and a part that never falls; windows are in the problem's ``unit``."""
+        """Return risk, its derivative, and a part that never falls, (windows, 3, problems).
+
+        Windows are in the ``unit`` of each of the problems, ``some``.
+        """
         w = windows[:, None] * unit[some]
         if np.any(w > 2 * _MAX_SEARCH_W):
             worst = some[np.argmax(w.max(0))]

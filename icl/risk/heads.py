@@ -192,6 +192,7 @@ def _heads(windows: ArrayLike, values: ArrayLike) -> tuple[Array, Array]:
 
 def _risk(fine: Moments, coarse: Moments, w: Array, v: Array, variance: Array) -> Array:
     """Return bias, noise and relative error, (3, k), for k variances of the noise."""
+    # the axes are rule, bias and noise, and variance
     parts = np.array([moments.bias_and_noise(w, v) for moments in (fine, coarse)])
     parts = parts[:, :, None] * np.stack([np.ones_like(variance), variance])
     total = parts[0].sum(axis=0)
@@ -239,9 +240,9 @@ class Moments:
     def forms(self, windows: Array) -> tuple[Array, Array, Array]:
         """Return G and N, (heads, heads), and g, (heads,)."""
         G, N = np.empty((2, windows.size, windows.size))
-        for h, w in enumerate(windows.tolist()):
-            for k, v in enumerate(windows[: h + 1].tolist()):
-                G[h, k], N[h, k] = G[k, h], N[k, h] = self.pair(w, v)
+        for h, w_h in enumerate(windows.tolist()):
+            for k, w_k in enumerate(windows[: h + 1].tolist()):
+                G[h, k], N[h, k] = G[k, h], N[k, h] = self.pair(w_h, w_k)
         return G, N, np.array([self.single(w) for w in windows.tolist()])
 
     def bias_and_noise(self, windows: Array, values: Array) -> tuple[float, float]:
@@ -279,11 +280,11 @@ class Moments:
         bias, noise = self.bias_and_noise(windows, values)
         return values, bias + variance * noise
 
-    def pair(self, w: float, v: float) -> tuple[float, float]:
-        """Return the entries of G and N for two heads."""
-        key = (max(w, v), min(w, v))
+    def pair(self, w_h: float, w_k: float) -> tuple[float, float]:
+        """Return the entries of G and N for heads with two windows, which may be the same."""
+        key = (max(w_h, w_k), min(w_h, w_k))
         if key not in self._pairs:
-            self._pairs[key] = self._one(w) if w == v >= 0 else self._two(*key)
+            self._pairs[key] = self._one(w_h) if w_h == w_k >= 0 else self._two(*key)
         return self._pairs[key]
 
     def single(self, w: float) -> float:
@@ -304,34 +305,35 @@ class Moments:
         return self._singles[w]
 
     def _one(self, w: float) -> tuple[float, float]:
-        """Return the entries of a single head with w >= 0, the bias and noise of `icl.risk.exact`."""
+        """Return the entries of G and N for a single head with w >= 0, from the risk of `icl.risk.exact`."""
         bias, noise = integrate(self.task, w, np.array([self.n]), self.order, slopes=False)[
             :, 0
         ].tolist()
+        # `bias_and_noise` adds this part, which belongs to the whole layer
         return bias - self.fine * (1 + noise), noise
 
-    def _two(self, w: float, v: float) -> tuple[float, float]:
-        """Return the entries of two heads."""
+    def _two(self, w_h: float, w_k: float) -> tuple[float, float]:
+        """Return the entries of G and N for heads with two windows."""
         task, n = self.task, self.n
         # a single token has weight one for every window
         if n == 1:
             return self._one(0.0)
-        s, s_weight, log_s_end = _nodes(task.dim, abs(w), n, self.order)
-        u, u_weight, log_u_end = _nodes(task.dim, abs(v), n, self.order)
-        theta, p = _angles(task, (w, v), (log_s_end, log_u_end), self.order)
-        resolved = max(_find_max_degree(w, log_s_end), _find_max_degree(v, log_u_end))
+        s, s_weight, log_s_end = _nodes(task.dim, abs(w_h), n, self.order)
+        u, u_weight, log_u_end = _nodes(task.dim, abs(w_k), n, self.order)
+        theta, p = _angles(task, (w_h, w_k), (log_s_end, log_u_end), self.order)
+        resolved = max(_find_max_degree(w_h, log_s_end), _find_max_degree(w_k, log_u_end))
         a, rest = spectrum(task, int(min(bandlimit(task), resolved)))
         degrees = np.flatnonzero(a)
         work = float(s.size * u.size * theta.size * (2 * degrees.size + 8))
         unit = "multiplications: too narrow for n tokens"
-        affordable(work, _MAX_WORK, "windows", (w, v), unit)
+        affordable(work, _MAX_WORK, "windows", (w_h, w_k), unit)
 
         # each row has a factor beside exp(-s E_h - u E_k) whose mean over a token is needed
         gamma = variogram_of(task, theta)
         # `missed` is 1 - P_l for each degree with a coefficient
         missed = Polynomials(task.dim, theta).take(a.size + 1)[1 + degrees]
         factors = np.vstack([np.ones_like(theta), gamma, missed])
-        E_h, E_k = _kernel(w, theta), _kernel(v, theta)
+        E_h, E_k = _kernel(w_h, theta), _kernel(w_k, theta)
         both = np.vstack([E_h * E_k, 2 * gamma * E_h * E_k])
         rows = p * np.vstack([both, factors * E_h, factors * E_k])
         # these are 1 - exp(-s E_h) and 1 - exp(-u E_k), and phi is the mean of (1 - lost_s) (1 - lost_u)
@@ -358,7 +360,7 @@ class Moments:
         # the neglected terms must be as small as the error of Gauss rules of this order
         if neglected > 10 ** (-0.75 * self.order) * G:
             raise ValueError(
-                f"windows={(w, v)}: too narrow for {task!r}, whose spectrum falls too slowly"
+                f"windows={(w_h, w_k)}: too narrow for {task!r}, whose spectrum falls too slowly"
             )
         return G, N
 
@@ -396,7 +398,7 @@ def _nodes(dim: int, w: float, n: float, order: int) -> tuple[Array, Array, floa
     the others have their nodes in log s. Beyond the end ``phi^(n-2)`` has vanished, or the last weight.
     """
     log_mean = log_mean_weight(dim, w)
-    # beyond it even the farthest token, with E = exp(-2 w), has an s E above exp(5)
+    # `high` is log s at the end; here even the farthest token, with E = exp(-2 w), has an s E of exp(5)
     high = 2 * w + 5.0
     if n > 2:
         # The integrand has vanished where -log phi is as large as this. That is reached where all tokens but
@@ -420,29 +422,34 @@ def _nodes(dim: int, w: float, n: float, order: int) -> tuple[Array, Array, floa
     return (nodes, np.concatenate([near_weight, weight * np.exp(log_s)]), max(high, 0.0))
 
 
-def _find_max_degree(w: float, high: float) -> float:
-    """Return the highest degree that a window resolves, which is about ``(|w| + w high)^(-1/2)`` wide."""
-    return math.sqrt(abs(w)) * (6 + 3 * math.sqrt(high)) + 20
+def _find_max_degree(w: float, log_end: float) -> float:
+    """Return the highest degree that a window resolves, for an integral that ends at ``s = exp(log_end)``.
+
+    Up to there ``exp(-s E)`` varies over angles of about ``(|w| + |w| log_end)^(-1/2)``.
+    """
+    return math.sqrt(abs(w)) * (6 + 3 * math.sqrt(log_end)) + 20
 
 
 def _angles(
-    task: Zonal, windows: Sequence[float], highs: Sequence[float], order: int
+    task: Zonal, windows: Sequence[float], log_ends: Sequence[float], order: int
 ) -> tuple[Array, Array]:
     """Return angles between token and query, and their probabilities, on which all heads are resolved.
 
     A head needs short panels where ``exp(-s E)`` turns, that is up to ``|w| (1 - t) = log s``, and wider ones
-    in its tail. The panels must also be short enough for the polynomials P_l that the head resolves.
+    in its tail. The panels must also be short enough for the polynomials P_l that the head resolves. Each
+    head has a window and the log s at which its integral ends.
     """
     theta = _FROM_POLE_TO_POLE
     # the density of the angle needs this many panels per radian
     need = np.full(theta.size, (1 + math.sqrt(task.dim)) / 2)
-    for w, high in zip(windows, highs, strict=True):
+    for w, log_end in zip(windows, log_ends, strict=True):
         half = np.sin(theta / 2) if w >= 0 else np.cos(theta / 2)
         # E is exp(-2 |w| half^2), and s E is below exp(-4) where this is positive: the tail
-        past = np.maximum(2 * abs(w) * half**2 - high - 4, 0.0)
+        past = np.maximum(2 * abs(w) * half**2 - log_end - 4, 0.0)
         need += abs(w) * np.sin(theta) / np.minimum(_PANEL + 0.3 * past, 16.0)
         # a panel resolves P_l over an angle of 13 / l
-        need += min(bandlimit(task), _find_max_degree(w, high)) / 13 / (1 + past / 10)
+        need += min(bandlimit(task), _find_max_degree(w, log_end)) / 13 / (1 + past / 10)
+    # so many panels are needed from the first angle to each of the others
     panels = np.concatenate([[0.0], np.cumsum((need[1:] + need[:-1]) / 2 * np.diff(theta))])
     edges = np.interp(np.linspace(0, panels[-1], 1 + math.ceil(panels[-1])), panels, theta)
     return angle_probabilities(task.dim, edges, order)

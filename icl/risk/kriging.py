@@ -91,12 +91,12 @@ def _bounds(task: Zonal, n: float, variance: float) -> tuple[float, float]:
     whole = float(task.covariance(np.array(1.0))) + task.left_out_level
     constant = max(0.0, whole - float(a.sum()) - rest)
     a = np.append(constant, a)
-    share = a / multiplicity(task.dim, last)
+    per_harmonic = a / multiplicity(task.dim, last)
 
     def unknown(noise: float, tokens: float) -> Array:
         """Return the terms of S_noise(tokens), what is unknown of each degree."""
         with np.errstate(over="ignore"):
-            return np.asarray(a / (1 + tokens * share / noise))
+            return np.asarray(a / (1 + tokens * per_harmonic / noise))
 
     def bound(noise: float, tokens: float) -> float:
         """Return an upper bound on S_noise(tokens); of later degrees all may be unknown."""

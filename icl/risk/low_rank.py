@@ -123,12 +123,13 @@ def _integrate(
         # exp(-z) is zero for nearer tokens, and 1 - z to machine precision for farther ones
         begin, end = np.searchsorted(tau, [u - 6, u + steps[-1] + _CUT])
         p_seen, p_gap = p[begin:end], p[begin:end] * gap[begin:end]
+        # z is (points, tokens), with the points u + steps
         z = np.exp(steps)[:, None] * np.exp(np.minimum(u - tau[begin:end], 6.0))
         missed = -np.expm1(-np.minimum(z, math.exp(6.0)))
         # `once` is z exp(-z)
         once = z * (1 - missed)
         twice = z * once
-        # of the farther tokens these are the means of z and z^2, alone and times the gap
+        # of the farther tokens these are the means of z and z^2, (points, 2): alone and times the gap
         linear, square = (
             np.exp(k * (u + steps[:, None]) + log_tail[k - 1, :, end]) for k in (1, 2)
         )

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial, wraps
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
@@ -35,6 +36,9 @@ Array = NDArray[np.float64]
 Rng = np.random.Generator | NativeStream
 Function = Callable[["torch.Tensor"], "torch.Tensor"]
 _Computed = TypeVar("_Computed", bound=Callable[..., Any])
+
+#: What was computed of user-defined classes since a function was called that is `computing_once`.
+_kept: ContextVar[dict[Any, Any] | None] = ContextVar("kept", default=None)
 
 #: Limits of what is computed: a dimension is at most ``MAX_DIM``. Because they are squared, L is at
 #: least ``MIN_MAGNITUDE``, and L and sigma are at most ``MAX_MAGNITUDE``.
@@ -209,7 +213,8 @@ def unit_lipschitz(task: Task) -> tuple[Task, float]:
 def cache_by_class(maxsize: int) -> Callable[[_Computed], _Computed]:
     """Return a decorator that caches what a function computes for classes whose equality means equal numbers.
 
-    The class is the first argument of the function. Other classes are computed anew on every call.
+    The class is the first argument of the function. Of other classes a result is kept within a call of a
+    function that is `computing_once`, and otherwise computed anew.
     """
 
     def decorate(function: _Computed) -> _Computed:
@@ -217,11 +222,37 @@ def cache_by_class(maxsize: int) -> Callable[[_Computed], _Computed]:
 
         @wraps(cached)
         def compute(task: Zonal, *more: Any) -> Any:
-            return (cached if is_ours(task) else function)(task, *more)
+            if is_ours(task):
+                return cached(task, *more)
+            kept = _kept.get()
+            if kept is None:
+                return function(task, *more)
+            key = function, id(task), *more
+            if key not in kept:
+                # the class is kept too, so that no other one gets its identity
+                kept[key] = task, function(task, *more)
+            return kept[key][1]
 
         return cast(_Computed, compute)
 
     return decorate
+
+
+def computing_once(function: _Computed) -> _Computed:
+    """Have `cache_by_class` keep the results of user-defined classes while a function runs.
+
+    Between two calls such a class may change.
+    """
+
+    @wraps(function)
+    def compute(*given: Any, **named: Any) -> Any:
+        token = _kept.set({})
+        try:
+            return function(*given, **named)
+        finally:
+            _kept.reset(token)
+
+    return cast(_Computed, compute)
 
 
 def fine_variance(task: Zonal) -> float:
@@ -245,8 +276,8 @@ def coefficients(task: Zonal, degree: int) -> tuple[Array, float]:
         return found
     try:
         a, rest = (reals(part, "spectrum", -math.inf) for part in found)
-        least = -1e-9 * (np.abs(a).sum() + abs(rest))
-        fits = a.shape == (degree,) and rest.ndim == 0 and min(a.min(initial=0), rest) >= least
+        lowest = -1e-9 * (np.abs(a).sum() + abs(rest))
+        fits = a.shape == (degree,) and rest.ndim == 0 and min(a.min(initial=0), rest) >= lowest
     except (TypeError, ValueError):
         fits = False
     if not fits:
@@ -318,7 +349,7 @@ def _check_values(task: Task, function: Function, x: torch.Tensor) -> torch.Tens
     """Return the values of a user-defined function at covariates, checked."""
     from icl.pytorch import torch
 
-    # what is not a function is named in the error
+    # if ``sample`` did not return a function, the error names what it returned
     given: Any = function(x.double().cpu()) if callable(function) else function
     got = f"a {type(given).__name__}"
     if callable(function) and hasattr(given, "shape"):

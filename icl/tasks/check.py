@@ -57,6 +57,7 @@ def check_class(task: Zonal) -> float:
                 f"of sample is {mean:.6g} +- {error:.1g} there"
             )
         theta = math.acos(cosine)
+        # the base class computes the variogram from the covariance, whatever this class defines
         gamma, difference = (
             float(task.variogram(theta)),
             float(Zonal._variogram(task, np.array(theta))),

@@ -478,6 +478,7 @@ def _bessel(mu: ArrayLike, x: ArrayLike) -> Array:
     for k in range(1, 40):
         term = term * quarter / (k * (mu + k))
         total += term
+    # entries that have their series get arguments here for which nothing overflows
     large, mu = np.where(short, 1.0, x), np.where(short, 0.0, mu)
     wave = jv(mu, large)
     # Bessel functions of large order may underflow to zero

@@ -80,48 +80,55 @@ class Polynomials:
     """
 
     def __init__(self, dim: int, theta: Array, even: bool = False):
-        # The gap is 1 - cos^2, or 1 - cos. `_q` is 1 - P_l of the next degree, and `_step` its difference
-        # from that of the degree before.
+        # The gap is 1 - cos^2 for even degrees only, else 1 - cos. `_q` is 1 - P_l of the next degree, and
+        # `_step` its difference from that of the degree before.
         gap = np.sin(theta) ** 2 if even else 2 * np.sin(theta / 2) ** 2
         self._gap, self._q, self._step = gap, np.zeros_like(gap), np.zeros_like(gap)
         self._dim, self._even, self._next = dim, even, 0
 
-    def take(self, many: int) -> Array:
-        """Return the next polynomials, shape (many, m)."""
-        rows = np.empty((many, self._q.size))
+    def take(self, count: int) -> Array:
+        """Return ``1 - P_l`` of the next ``count`` degrees, (count, m)."""
+        rows = np.empty((count, self._q.size))
         every = 2 if self._even else 1
         _loop(rows.size)(rows, self._gap, self._q, self._step, self._dim, self._next, every)
-        self._next += every * many
+        self._next += every * count
         return rows
 
 
 def take(rows: Array, gap: Array, q: Array, step: Array, dim: int, degree: int, every: int) -> None:
-    """Set rows, (many, m), to ``1 - P_l`` for l = ``degree`` and on, in steps of ``every`` degrees.
+    """Set rows, (count, m), to ``1 - P_l`` for l = ``degree`` and on, in steps of ``every`` degrees.
 
     Row by row, q is ``1 - P_l`` and ``step`` its difference from the row before. The recurrence is ``ahead
     (next q - q) = behind step + (1 - q) gap``. Afterwards q and step are those of the next degree.
     `icl.compiled.polynomials`, whose reference this is, gives the same bits.
     """
-    for row in rows:
-        ahead, behind = _up(degree, dim), 1 - _up(degree, dim)
-        # the formula of `_up`, used twice, gives x^2 P_l
-        if every == 2:
-            ahead *= _up(degree + 1, dim)
-            behind *= 1 - _up(degree - 1, dim)
+    over, ratio = _factors(dim, every, max(6, (degree // every + len(rows)).bit_length()))
+    for i, row in enumerate(rows, degree // every):
         row[:] = q
+        # updates are in place, because there are many degrees, and each would allocate short arrays
         change = 1 - q
         change *= gap
-        change *= 1 / ahead
-        # updates are in place, because there are many degrees, and each would allocate short arrays
-        step *= behind / ahead
+        change *= over[i]
+        step *= ratio[i]
         step += change
         q += step
-        degree += every
 
 
-def _up(degree: int, dim: int) -> float:
-    """Return c in ``x P_l = c P_(l+1) + (1 - c) P_(l-1)`` for the degree l."""
-    return (degree + dim - 2) / (2 * degree + dim - 2) if degree > 0 else 1.0
+@functools.lru_cache(64)
+def _factors(dim: int, every: int, bits: int) -> tuple[list[float], list[float]]:
+    """Return the factors of the change and of the step at the degrees ``every * i``, i below ``2**bits``."""
+    degree = every * np.arange(2**bits)
+    ahead, behind = _up(degree, dim), 1 - _up(degree, dim)
+    # the formula of `_up`, used twice, gives x^2 P_l
+    if every == 2:
+        ahead *= _up(degree + 1, dim)
+        behind *= 1 - _up(degree - 1, dim)
+    return (1 / ahead).tolist(), (behind / ahead).tolist()
+
+
+def _up(degree: NDArray[np.int_], dim: int) -> Array:
+    """Return c in ``x P_l = c P_(l+1) + (1 - c) P_(l-1)`` for the degrees l."""
+    return np.where(degree > 0, (degree + dim - 2) / np.maximum(2 * degree + dim - 2, 1), 1.0)
 
 
 def _loop(numbers: int) -> Any:
@@ -136,6 +143,7 @@ def _loop(numbers: int) -> Any:
 
 @functools.cache
 def _compiled() -> Any:
+    """Return the compiled loop, or None without numba."""
     if not can_compile():
         return None
     from icl.compiled import polynomials

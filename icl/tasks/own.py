@@ -60,7 +60,7 @@ def _project(task: Zonal, degree: int) -> tuple[Array, float]:
 
 
 def _fourier(task: Zonal, degree: int, nodes: int) -> tuple[Array, float]:
-    """Return ``a_0, ..., a_degree`` of a covariance on the circle by the midpoint rule, and its size."""
+    """Return ``a_0, ..., a_degree`` of a covariance on the circle by the midpoint rule, and its maximum."""
     theta = (2 * np.arange(nodes) + 1) * np.pi / (2 * nodes)
     k = finite(task, task.covariance(np.cos(theta)), theta)
     # only user-defined classes need this import

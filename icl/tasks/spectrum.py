@@ -206,11 +206,10 @@ def map_power(values: Array, degree: int) -> Array:
     longitudes they are integrated exactly, over its colatitudes by Gauss's rule with three nodes.
     """
     rows, columns = values.shape
-    # these are all m
-    order = np.arange(degree + 1)
+    all_m = np.arange(degree + 1)
     # the mean over longitude of the map times e^{-i m phi}; a cell's own integral is a sinc
-    fourier = np.fft.fft(values, axis=1)[:, order % columns] / columns
-    fourier = fourier * np.sinc(order / columns)
+    fourier = np.fft.fft(values, axis=1)[:, all_m % columns] / columns
+    fourier = fourier * np.sinc(all_m / columns)
     nodes, weights = np.polynomial.legendre.leggauss(3)
     half = math.pi / rows / 2
     theta = ((2 * np.arange(rows)[:, None] + 1 + nodes) * half).ravel()

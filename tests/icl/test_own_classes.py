@@ -133,6 +133,22 @@ print(json.dumps(rows))
 """
 
 
+def test_a_search_asks_a_class_once_for_each_degree():
+    """A second search asks anew, because the class may have changed."""
+    asked = []
+
+    class Counted(ReLU):
+        def spectrum(self, degree):
+            asked.append(degree)
+            return super().spectrum(degree)
+
+    for search in (1, 2):
+        found = optimal_window(Counted(3), 1e6, 0.01)
+        # the slope at zero takes one degree more
+        assert len(asked) == search * (len(set(asked)) + 1)
+    assert found.w == optimal_window(ReLU(3), 1e6, 0.01).w
+
+
 @pytest.mark.slow
 def test_random_classes_in_a_loop_have_the_numbers_of_fresh_processes():
     root = str(next(iter(icl.__path__)) + "/..")

@@ -3,10 +3,15 @@
 import os
 import subprocess
 import sys
+import threading
 
+import numpy as np
 import pytest
 
+import every_risk
+import icl
 from icl import data, threads
+from icl.tasks import ReLU
 
 MINE = len(os.sched_getaffinity(0))
 
@@ -62,3 +67,31 @@ def test_predictions_on_user_data_start_no_more_threads(monkeypatch):
         monkeypatch.setenv("OMP_NUM_THREADS", said)
         data.predict([[0.0], [1.0]], [0.0, 1.0], [[0.5]] * 40, 1.0)
         assert started.pop() == wanted
+
+
+@pytest.fixture
+def no_threads(monkeypatch):
+    """Let Python start no thread, as in a browser, for one thread that is allowed."""
+
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    monkeypatch.setattr(data, "_BLOCK", 4)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+
+
+def test_predictions_from_data_need_no_thread(no_threads):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 2))
+    y = X[:, 0] + 0.1 * rng.normal(size=60)
+    w = icl.best_window(X, y).w
+    M = icl.best_matrix(X, y).M
+    assert np.isfinite(icl.predict(X, y, X + 1, w)).all()
+    assert np.allclose(icl.weights(X, X @ M + 1, w).sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("call", every_risk.ALL, ids=lambda call: call.__name__)
+def test_exact_risks_need_no_thread(no_threads, call):
+    risks, settings = every_risk.numbers(call, ReLU(3), noise_std=0.4711)
+    assert risks or settings

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
+from markdown_it import MarkdownIt
 
 from icl_book import provenance
 from icl_book.claims import (
@@ -185,8 +186,9 @@ def test_a_card_that_is_not_confirmed_names_the_setting_that_decides(changes, ev
     shown.select_one("details.icl-cases").extract()
     said = BeautifulSoup(f"What decides: {prose(words)}.", "html.parser").get_text()
     assert said in shown.get_text()
-    first, *_ = card._repr_mimebundle_()["text/plain"].splitlines()
-    assert first == str(card) == f"P1.T: {card.verdict}, expected {record['expected']}: {words}"
+    _, found, *_ = card._repr_mimebundle_()["text/plain"].splitlines()
+    assert found == f"  {card}"
+    assert str(card) == f"P1.T: {card.verdict}, expected {record['expected']}: {words}"
 
 
 def test_a_card_omits_what_decides_only_if_all_its_numbers_agree():
@@ -593,8 +595,20 @@ def test_record_is_strict_json_and_complete():
     assert {key: record[key] for key in same} == {key: said[key] for key in same}
     assert record["title"] == "$x \\ge 1$", "without a title the statement is one"
     bundle = card._repr_mimebundle_()
-    assert set(bundle) == {"text/plain", provenance.CARD_MIME}
-    assert bundle["text/plain"].startswith(f"{record['id']}: {record['verdict']}")
+    assert set(bundle) == {"text/plain", "text/markdown", provenance.CARD_MIME}
+
+
+def test_a_notebook_shows_a_card_as_text_and_as_markdown_with_the_same_lines():
+    card = judge(claim(readings=[NARROWER], control="c"), at(0.5, 2.0), at(-9.0))
+    bundle = card._repr_mimebundle_()
+    assert bundle["text/plain"] == text(card.record())
+    shown = BeautifulSoup(MarkdownIt().render(bundle["text/markdown"]), "html.parser")
+    lines = [" ".join(part.get_text().split()) for part in shown.select("p, li")]
+    assert lines == [part.strip() for part in bundle["text/plain"].splitlines()]
+    assert shown.strong.get_text() == card.record()["title"]
+    # Two readings and the control have their numbers folded.
+    folded = [len(part.find_all("li")) for part in shown.find_all("details")]
+    assert folded == [2, 2, 1] and len(shown.find_all("li")) == 3 + sum(folded)
 
 
 def test_pages_judge_the_evidence_again_by_the_current_claim():

@@ -14,6 +14,7 @@ from icl.risk import optimal_window, split_risk
 from icl.tasks import Affine
 from icl_book.figures.interactive import interactive, pack
 from icl_book.figures.surroundings import SIZE, surroundings
+from icl_book.figures.unrolled import unroll
 from icl_book.provenance import ROOT
 
 WINDOWS, LENGTHS, ROUGH, NOISY = (
@@ -199,46 +200,28 @@ def test_curves_go_on_beyond_the_frame_which_cuts_them(figure):
 
 
 @pytest.mark.browser
-def test_curves_break_a_finger_moves_the_cursor_and_areas_are_sizes(browser, tmp_path):
-    frame = pd.DataFrame({"x": np.arange(5.0), "y": [0, 1, np.nan, 9, 16]})
-    points = {
-        "q": np.repeat(np.arange(5.0), 2),
-        "x": 1.0,
-        "y": 2.0,
-        "size": np.linspace(0, 0.9, 10),
-    }
-    words = {
-        "labels": ("x", "y"),
-        "log": False,
-        "experiment": "Move q.",
-        "alt": "A line.",
-        "cursor": "q",
-    }
+def test_curves_break_and_a_finger_moves_the_cursor(browser, tmp_path):
+    q = 10.0 ** np.arange(5)
     made = interactive(
-        frame,
-        "x",
+        pd.DataFrame({"q": q, "y": [1, 2, np.nan, 9, 16]}),
+        "q",
         {"y": "y"},
-        {"q": "query (degrees)"},
-        {"q": 2.0},
-        points=pd.DataFrame(points),
-        **words,
+        {"q": "radius (km)"},
+        {"q": 100.0},
+        labels=("q", "y"),
+        experiment="Move q.",
+        alt="A line.",
     )
     figure = page(browser, tmp_path / "points.html", made.data)
     assert (path(figure, "l0").count("M"), path(figure, "l0").count("L")) == (2, 2)
-    assert "At query = 2 degrees: y not computed" in shown(figure)[1]
+    assert "At radius = 100 km: y not computed" in shown(figure)[1]
     figure.execute_script("""
     const svg = document.querySelector(".drawing"), box = svg.getBoundingClientRect();
     const [left, width] = ["x", "width"].map((k) => +svg.querySelector(".frame").getAttribute(k));
     const clientX = box.left + left + 0.8 * width;
     svg.dispatchEvent(new PointerEvent("pointerdown", { pointerType: "touch", buttons: 1, clientX }));""")
-    assert (
-        shown(figure)[0] == {"y": 9}
-        and control(figure, "query").get_attribute("aria-valuetext") == "3"
-    )
-    first, second = figure.execute_script(
-        "return [...document.querySelectorAll('.weight')].map((dot) => dot.r.baseVal.value ** 2)"
-    )
-    assert second / first == pytest.approx(0.7 / 0.6, rel=1e-5)
+    assert shown(figure)[0] == {"y": 9}
+    assert control(figure, "radius").get_attribute("aria-valuetext") == "1000"
 
 
 @pytest.mark.browser
@@ -384,3 +367,57 @@ def test_circles_and_what_is_seen_follow_the_sliders(browser, tmp_path, around):
     for size in SIZES:
         resize(figure, size)
         assert (overflow(figure, size) <= 0, axe(figure)) == (True, []), size
+
+
+# ---------------------------------------------------------------- a circle unrolled
+
+
+@pytest.fixture(scope="module")
+def line():
+    """Return two examples and a prediction that jumps from 0 to 2 between two stops of w."""
+    around = np.array([-180.0, 0, 180])
+    shown = {1.0: (0 * around, np.array([0.5, 0.5])), 2.0: (0 * around + 2, np.array([0.25, 0]))}
+    return unroll(
+        np.array([-90, 90]),
+        np.array([0, 1.0]),
+        around,
+        around / 180,
+        shown,
+        query=0,
+        start=1.0,
+        alt="A <line>.",
+    )
+
+
+def test_discs_have_the_area_of_their_weights_and_the_start_shows_without_scripts(line):
+    groups = BeautifulSoup(line, "html.parser").select("[data-when]")
+    assert [(json.loads(group["data-when"]), group.has_attr("hidden")) for group in groups] == [
+        ({"w": [1.0]}, False),
+        ({"w": [2.0]}, True),
+    ]
+    radii = [[float(disc["r"]) for disc in group.select(".weights circle")] for group in groups]
+    assert radii[0][0] ** 2 == pytest.approx(2 * radii[1][0] ** 2, rel=0.01)
+    assert len(radii[1]) == 1, "an example without weight has no disc"
+    heights = [float(group.select_one(".answer")["cy"]) for group in groups]
+    assert heights[0] > heights[1], "a larger label is higher"
+    assert "&lt;line&gt;" in line
+
+
+@pytest.mark.browser
+def test_the_line_stands_beside_the_curves_and_above_them_on_a_phone(browser, tmp_path, line):
+    frame = pd.DataFrame({"w": [1.0, 2.0], "y": [1.0, 2.0]})
+    said = {"labels": ("w", "y"), "experiment": "Move w.", "alt": "A line."}
+    made = interactive(frame, "w", {"y": "y"}, {"w": "w"}, {"w": 1.0}, scene=line, **said)
+    figure = page(browser, tmp_path / "line.html", made.data)
+    for size in SIZES:
+        resize(figure, size)
+        left, right = (
+            figure.find_element("css selector", f".seen {part}").rect
+            for part in (".beside > svg", ".drawing")
+        )
+        assert (right["x"] >= left["x"] + left["width"]) == (size == "desktop"), size
+        assert (right["y"] >= left["y"] + left["height"]) == (size == "phone"), size
+        assert (overflow(figure, size) <= 0, axe(figure)) == (True, []), size
+    control(figure, "w").send_keys("\ue014")
+    groups = figure.find_elements("css selector", "[data-when]")
+    assert [group.is_displayed() for group in groups] == [False, True]

@@ -508,6 +508,28 @@ def test_a_device_that_is_not_here_is_refused_at_once_unless_jobs_run_elsewhere(
         schedule.schedule(plan.plan("quick"), "2", "profiles/slurm")
 
 
+@pytest.mark.parametrize(
+    ("runs", "cores", "gigabytes", "threads", "jobs"),
+    [
+        (19, 2, 16, "", 2),
+        (19, 64, 200, "", 19),
+        (19, 16, 8, "", 6),
+        (3, 16, 200, "", 3),
+        (19, 16, 200, "4", 4),
+        (19, 2, 1, "", 1),
+        (0, 8, 200, "", 1),
+    ],
+)
+def test_as_many_runs_at_a_time_as_cores_and_memory_allow(
+    monkeypatch, runs, cores, gigabytes, threads, jobs
+):
+    monkeypatch.setenv("OMP_NUM_THREADS", threads)
+    monkeypatch.setattr(schedule, "processors", lambda: cores)
+    free = SimpleNamespace(available=int(gigabytes * 1e9))
+    monkeypatch.setattr(schedule.psutil, "virtual_memory", lambda: free)
+    assert schedule._fit_jobs(runs) == jobs
+
+
 def test_a_file_of_a_grid_may_have_blanks_in_its_path(tree):
     (tree / "my own").mkdir()
     (tree / "my own" / "a grid.yml").write_text("noise_std: [1e-3, 2]\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +24,7 @@ _LEFT_OUT = {"rule", "corrected_rule", "depends_on", "where"}
 
 @dataclass(frozen=True)
 class Card:
-    """A claim with its evidence and verdict; a notebook shows it as text and keeps the evidence."""
+    """A claim with its evidence and verdict; a notebook shows it whole and keeps the evidence."""
 
     #: The record as strict JSON: the statement, the verdict, and each reading with its cases.
     data: Record
@@ -44,11 +45,12 @@ class Card:
         return line(self.data)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Record:
-        text = line(self.data)
-        for case in self.data["cases"]:
-            measured, ends = format_number(case["measured"], ".6g"), interval(case["interval"])
-            text += f"\n  {case['name']}: {measured} in {ends}"
-        return {"text/plain": text, CARD_MIME: self.evidence}
+        whole = text(self.data)
+        return {
+            "text/plain": whole,
+            "text/markdown": _write_markdown(whole),
+            CARD_MIME: self.evidence,
+        }
 
 
 def line(record: Mapping[str, Any]) -> str:
@@ -145,6 +147,7 @@ def decisive(cases: Cases, must: str = "agrees", which: str = "outcome") -> str:
     """
     found = [case[which] for case in cases]
     order = ["contradicts", "undecided", "agrees"]
+    # The worst outcome of a case that must contradict is that it agrees.
     worst = next(word for word in order[:: 1 if must == "agrees" else -1] if word in found)
     if worst == must:
         return ""
@@ -261,6 +264,7 @@ def text(record: Mapping[str, Any]) -> str:
         label = "This book states" if record["own"] else "We test"
         shown.append(f"{label}: {record['reading'].rstrip('.')}.")
     shown.append(f"{asked(record)}.")
+    # Our own reading comes first.
     readings = {name: record["cases"] for name in list(record["readings"])[:1]}
     readings |= record["other_readings"]
     for name, cases in readings.items():
@@ -279,3 +283,12 @@ def text(record: Mapping[str, Any]) -> str:
 def _write_case(case: Mapping[str, Any]) -> str:
     permitted = interval(case["permitted"])
     return f"{case['name']}: {format_number(case['measured'], '.6g')} {spread(case)}; permitted {permitted}"
+
+
+def _write_markdown(card: str) -> str:
+    """Write a card's `text` as Markdown: its first line is bold, and lists of numbers are folded."""
+    parts = re.findall(r"^\S.*|(?:^  .*\n?)+", card, re.MULTILINE)
+    title, found, *rest = (re.sub("^  ", "- ", part.strip("\n"), flags=re.M) for part in parts)
+    folded = "<details><summary>Numbers</summary>\n\n{}\n\n</details>"
+    shown = (folded.format(part) if part.startswith("- ") else part for part in rest)
+    return "\n\n".join([f"**{title}**", found, *shown])

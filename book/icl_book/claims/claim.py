@@ -371,6 +371,7 @@ class _Loader(yaml.CSafeLoader):  # type: ignore[misc]
 
 
 def _read_file(path: Path) -> dict[str, Claim]:
+    """Return the claims of a file by id; ValueError with file and line of each problem."""
     file = f"book/claims/{path.name}"
     root = None
     loader = _Loader(path.read_text(encoding="utf-8"))
@@ -379,6 +380,7 @@ def _read_file(path: Path) -> dict[str, Claim]:
         entries = loader.construct_document(root)
         for (key, _), entry in zip(root.value, entries.values(), strict=True):
             if "authority" not in entry:
+                # A statement without a place is this book's. Validation refuses an unknown source, None.
                 source, _, _ = str(entry.get("place", "")).partition(":")
                 known = SOURCES[source].authority if source in SOURCES else None
                 entry["authority"] = known if source else Authority.BOOK
@@ -414,6 +416,7 @@ def _find_line(node: yaml.Node, steps: Sequence[int | str]) -> int:
 
 def _explain_error(error: Any) -> str:
     """Say what pydantic found, e.g. ``"P1.T2.upper, grade: Input should be 'identity', ..., not 'x'"``."""
+    # Pydantic's own steps are not keys of the file.
     keys = [
         step for step in error["loc"] if isinstance(step, str) and step not in ("[key]", "float")
     ]

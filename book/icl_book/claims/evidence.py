@@ -181,7 +181,9 @@ def sampled_cases(
     from icl_book.statistics import median_interval
 
     out = []
-    for _, group in frame.groupby(labels, sort=False, dropna=False) if labels else [((), frame)]:
+    # Without labels all rows are one case.
+    groups = frame.groupby(labels, sort=False, dropna=False) if labels else [((), frame)]
+    for _, group in groups:
         middle, low, high, miss = (
             float(v) for v in median_interval(group[value].to_numpy(dtype=float))
         )

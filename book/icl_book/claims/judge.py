@@ -16,8 +16,7 @@ be negative. It then decides nothing, and is taken as undecided.
 
 At parameters that a reader has chosen a statement may have no case, for example because the context resolves
 no cosine's waves. A reading without a case is undecided, and the card says so. In a run for the book that is
-an error, which
-`icl_book.runner.record.surprising` finds.
+an error, which `icl_book.runner.record.surprising` finds.
 """
 
 from __future__ import annotations
@@ -184,9 +183,9 @@ def _check_offer(
 
 def _check_ranges(claim: Claim, name: str, permitted: Sequence[Range]) -> None:
     """Raise ValueError if a reading permits every number or none in one of its cases."""
-    finite_ends = {sum(map(math.isfinite, ends)) for ends in permitted}
-    # An end that is finite in some cases only permits everything on its side in the others.
-    if 0 in finite_ends or finite_ends == {1, 2}:
+    finite_counts = {sum(map(math.isfinite, ends)) for ends in permitted}
+    # Where some cases have two finite ends and others one, these permit everything on the other side.
+    if 0 in finite_counts or finite_counts == {1, 2}:
         raise ValueError(
             f"claim {claim.id}: the reading {name!r} permits everything on one side in some cases"
         )
@@ -320,11 +319,11 @@ def _judge_case(claim: Claim, case: Case, rule: Rule, corrected: Rule | None = N
     """
     where = f"claim {claim.id}: case {case.name!r}"
     # a count and infinity are known without an error
-    whole = math.isinf(case.measured) or case.measured == round(case.measured)
+    needs_no_error = math.isinf(case.measured) or case.measured == round(case.measured)
     if (
         case.kind == "exact"
         and claim.grade in (Grade.EXACT, Grade.CERTIFIED, Grade.EXTRAPOLATED)
-        and not whole
+        and not needs_no_error
     ):
         if case.interval[0] == case.interval[1]:
             raise ValueError(f"{where} needs the error that the code computed")
@@ -347,6 +346,7 @@ def _compare(case: Case, permitted: Range) -> str:
 
 
 def _combine(cases: Sequence[JsonObject], ending: str = "") -> str:
+    """Return the outcome of a reading from those of its cases; ``ending`` is that of `_find_ending`."""
     found = [case[f"outcome{ending}"] for case in cases] or [UNDECIDED]
     return next((word for word in (CONTRADICTS, UNDECIDED) if word in found), AGREES)
 

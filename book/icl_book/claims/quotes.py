@@ -120,6 +120,7 @@ class Paper:
         return alike.score, alike.dest_start, alike.dest_end
 
     def _name_place(self, start: int) -> str:
+        """Return the page of a PDF, or the line of another file, on which a compared character stands."""
         place = self.places[min(start, len(self.places) - 1)]
         number = sum(begin <= place for begin in self.starts)
         return f"{'p.' if self.pdf else 'line'} {number}"

@@ -105,6 +105,7 @@ def _list_options(spec: Any) -> Iterator[Any]:
 
 
 def _choose(spec: Any, labels: Mapping[str, Any]) -> Any:
+    """Follow the choices by a label, which may lead to further ones, to what these labels choose."""
     while isinstance(spec, Mapping) and "by" in spec:
         value = _evaluate(spec["by"], labels)
         if value not in spec and "otherwise" not in spec:
@@ -116,6 +117,7 @@ def _choose(spec: Any, labels: Mapping[str, Any]) -> Any:
 
 
 def _evaluate(amount: Any, labels: Mapping[str, Any]) -> Any:
+    """Return a number as it is, and the value of arithmetic; a label alone may be text."""
     if isinstance(amount, bool) or not isinstance(amount, str | int | float):
         raise ValueError(f"{amount!r} is not a number, arithmetic or a choice by a label")
     if not isinstance(amount, str):

@@ -2,7 +2,7 @@
 // of a slider, adds them. Everything else that is shown was computed by the notebook.
 (() => {
   "use strict";
-  const { abs, ceil, floor, log10, max, min, round, sqrt } = Math;
+  const { abs, ceil, floor, log10, max, min, round } = Math;
 
   const power = (k) => `10${[...String(k)].map((c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c])).join("")}`;
   // 0.00123 as 1.23·10⁻³, 1000000 as 10⁶.
@@ -20,32 +20,25 @@
     return parent.appendChild(element);
   };
 
-  // An axis from low to high over pixels: its scale, the values of its ticks, and how they are written: if all are powers
-  // of ten, as such.
-  const axis = (low, high, log, from, to, apart) => {
-    const f = log ? (v) => (v > 0 ? log10(v) : NaN) : (v) => v, [a, b] = [f(low), f(high)];
+  // A logarithmic axis from low to high over pixels: its scale, the values of its ticks, and how they are written: if all
+  // are powers of ten, as such.
+  const axis = (low, high, from, to, apart) => {
+    const f = (v) => (v > 0 ? log10(v) : NaN), [a, b] = [f(low), f(high)];
     const at = (v) => from + ((to - from) * (f(v) - a)) / (b - a);
     const many = max(1, floor(abs(to - from) / apart));
-    const powers = log && b - a >= 2.5, say = powers ? (v) => power(round(log10(v))) : number;
-    let ticks = [];
-    if (log) {
-      const step = ceil((b - a) / many - 1e-9), heads = b - a < 0.7 ? [1, 1.2, 1.5, 2, 3, 5, 7] : powers ? [1] : [1, 2, 5];
-      for (let k = floor(a); k <= b + 1e-9; k++) if (k % step === 0) ticks.push(...heads.map((h) => Number(`${h}e${k}`)));
-    } else {
-      const rough = (b - a) / many, unit = 10 ** floor(log10(rough));
-      const step = unit * [1, 2, 5, 10].find((h) => h * unit >= rough - 1e-12);
-      for (let k = ceil(a / step - 1e-9); k * step <= b + 1e-9 * step; k++) ticks.push(Number((k * step).toPrecision(12)));
-    }
+    const powers = b - a >= 2.5, say = powers ? (v) => power(round(log10(v))) : number;
+    const step = ceil((b - a) / many - 1e-9), heads = b - a < 0.7 ? [1, 1.2, 1.5, 2, 3, 5, 7] : powers ? [1] : [1, 2, 5];
+    const ticks = [];
+    for (let k = floor(a); k <= b + 1e-9; k++) if (k % step === 0) ticks.push(...heads.map((h) => Number(`${h}e${k}`)));
     return { at, say, ticks: ticks.filter((v) => f(v) >= a - 1e-9 && f(v) <= b + 1e-9), has: (v) => f(v) >= a && f(v) <= b };
   };
   // Where the vertical axis ends if nobody says: whole powers of ten that hold the first curve and what of the others is
-  // within a power of ten of it; or a little beyond all values.
-  const reach = (lines, log) => {
-    const known = lines.map((line) => line.filter((v) => Number.isFinite(v) && (v > 0 || !log)));
+  // within a power of ten of it.
+  const reach = (lines) => {
+    const known = lines.map((line) => line.filter((v) => Number.isFinite(v) && v > 0));
     const [low, high] = [min(...known[0]), max(...known[0])];
-    const all = known.flat().filter((v) => !log || (v >= low / 10 && v <= high * 10));
-    const [least, most] = [min(...all), max(...all)], room = 0.05 * (most - least || 1);
-    return log ? [10 ** floor(log10(least) + 0.001), 10 ** ceil(log10(most) - 0.001)] : [least - room, most + room];
+    const all = known.flat().filter((v) => v >= low / 10 && v <= high * 10);
+    return [10 ** floor(log10(min(...all)) + 0.001), 10 ** ceil(log10(max(...all)) - 0.001)];
   };
 
   const start = (root) => {
@@ -111,26 +104,19 @@
     const reset = html("button", controls, { type: "button" }, "Reset");
     const read = html("output", body, { class: "read", "aria-live": "polite" });
 
-    let abscissa = () => 0;  // from pixels to the stop of the cursor
+    let abscissa = () => 0;  // from pixels to the stop of the slider x
     const draw = () => {
       const width = drawing.clientWidth || 620, height = round(max(230, min(330, 0.52 * width)));
       const box = { left: 68, right: width - 22, top: 10, bottom: height - 46 };
       const x = numbers("curves", given.x), lines = given.y.map(([name]) => curve(name));
-      const [low, high] = given.ylim ?? reach(lines, given.log);
-      const across = axis(min(...x), max(...x), given.log, box.left, box.right, 64);
-      const up = axis(low, high, given.log, box.bottom, box.top, 34);
+      const [low, high] = given.ylim ?? reach(lines);
+      const across = axis(min(...x), max(...x), box.left, box.right, 64);
+      const up = axis(low, high, box.bottom, box.top, 34);
       const place = (v, u) => `${across.at(v).toFixed(1)},${up.at(u).toFixed(1)}`;
       const inside = [];
       for (const v of across.ticks) inside.push(`<path class="grid" d="M${across.at(v)},${box.top}V${box.bottom}"/>`);
       for (const u of up.ticks) inside.push(`<path class="grid" d="M${box.left},${up.at(u)}H${box.right}"/>`);
-      const { points, best } = given.tables;
-      if (points) {
-        const [px, py, size] = ["x", "y", "size"].map((name) => numbers("points", name));
-        px.forEach((v, i) => {
-          const dot = (r, name) => `<circle class="${name}" cx="${across.at(v)}" cy="${up.at(py[i])}" r="${r}"/>`;
-          inside.push(dot(34 * sqrt(size[i]), "weight") + dot(1.6, "token"));
-        });
-      }
+      const { best } = given.tables;
       lines.forEach((line, i) => {
         let path = "", pen = "M";  // lifted where there is no number; the frame cuts what leaves it
         line.forEach((u, k) => {
@@ -140,20 +126,18 @@
         });
         inside.push(`<path class="l${i}" d="${path}"/>`);
       });
-      const said = [], values = {}, at = stops[given.cursor]?.[state[given.cursor]];
-      const slider = given.sliders.find(({ name }) => name === given.cursor)?.label;
-      const [label, unit] = slider?.replace(")", "").split(" (") ?? [given.labels[0]];  // a unit in parentheses, or none
-      if (at !== undefined) {
-        const k = x.reduce((one, v, i) => (abs(v - at) < abs(x[one] - at) ? i : one), 0);
-        inside.push(`<path class="cursor" d="M${across.at(at)},${box.top}V${box.bottom}"/>`);
-        lines.forEach((line, i) => {
-          values[given.y[i][0]] = line[k];
-          if (Number.isFinite(up.at(line[k]))) {
-            inside.push(`<circle class="here l${i}" cx="${across.at(x[k])}" cy="${up.at(line[k])}" r="5"/>`);
-          }
-        });
-        said.push(`At ${label} = ${number(at)}${unit ? ` ${unit}` : ""}: ` + given.y.map(([name, words]) => `${words} ${number(values[name])}`).join("; ") + ".");
-      }
+      const said = [], values = {}, at = stops[given.x][state[given.x]];
+      const slider = given.sliders.find(({ name }) => name === given.x).label;
+      const [label, unit] = slider.replace(")", "").split(" (");  // a unit in parentheses, or none
+      const k = x.reduce((one, v, i) => (abs(v - at) < abs(x[one] - at) ? i : one), 0);
+      inside.push(`<path class="cursor" d="M${across.at(at)},${box.top}V${box.bottom}"/>`);
+      lines.forEach((line, i) => {
+        values[given.y[i][0]] = line[k];
+        if (Number.isFinite(up.at(line[k]))) {
+          inside.push(`<circle class="here l${i}" cx="${across.at(x[k])}" cy="${up.at(line[k])}" r="5"/>`);
+        }
+      });
+      said.push(`At ${label} = ${number(at)}${unit ? ` ${unit}` : ""}: ` + given.y.map(([name, words]) => `${words} ${number(values[name])}`).join("; ") + ".");
       if (best) {
         const [[bx], [by]] = [given.x, given.y[0][0]].map((name) => numbers("best", name));
         Object.assign(values, { best: bx, least: by });
@@ -186,7 +170,7 @@
         text(-(box.top + box.bottom) / 2, 14, given.labels[1], "middle", 'transform="rotate(-90)"');
       if (read.textContent !== said.join(" ")) read.textContent = said.join(" ");
       root.dataset.values = JSON.stringify(values);
-      abscissa = (pixel) => stops[given.cursor].reduce((one, v, i, all) =>
+      abscissa = (pixel) => stops[given.x].reduce((one, v, i, all) =>
         (abs(across.at(v) - pixel) < abs(across.at(all[one]) - pixel) ? i : one), 0);
     };
     const set = (changes) => {
@@ -197,13 +181,10 @@
     const home = Object.fromEntries(given.sliders.map(({ name, start: at }) => [name, at]));
     reset.addEventListener("click", () => set(home));
     const pull = (event) => {
-      if (event.buttons & 1) set({ [given.cursor]: abscissa(event.clientX - drawing.getBoundingClientRect().left) });
+      if (event.buttons & 1) set({ [given.x]: abscissa(event.clientX - drawing.getBoundingClientRect().left) });
     };
-    if (given.cursor in stops) {
-      drawing.classList.add("pull");
-      drawing.addEventListener("pointerdown", pull);
-      drawing.addEventListener("pointermove", pull);
-    }
+    drawing.addEventListener("pointerdown", pull);
+    drawing.addEventListener("pointermove", pull);
     set(home);
     root.querySelector("img").hidden = true;
     root.dataset.ready = "";

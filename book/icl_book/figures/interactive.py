@@ -1,9 +1,10 @@
 """Interactive figures from tables that a notebook computed: sliders, a marked best value, a reset button.
 
 The page computes no science: the script beside this module looks numbers up, multiplies them by squares of
-sliders and adds them. In a trial on one table, Vega-Lite needed 2.2 MB of scripts (0.5 MB compressed) and a
-page that allows ``eval``, and its sliders were 129 px wide and read out positions, not values. Our script has
-12 KB, travels in the cell's output, so that it runs in JupyterLab too, and follows the page's theme.
+sliders and adds them. Both axes are logarithmic. In a trial on one table, Vega-Lite needed 2.2 MB of scripts
+(0.5 MB compressed) and a page that allows ``eval``, and its sliders were 129 px wide and read out positions,
+not values. Our script has 12 KB, travels in the cell's output, so that it runs in JupyterLab too, and follows
+the page's theme.
 """
 
 from __future__ import annotations
@@ -35,19 +36,16 @@ def interactive(
     alt: str,
     caption: str = "",
     best: pd.DataFrame | None = None,
-    points: pd.DataFrame | None = None,
-    cursor: str = "",
     squares: Mapping[str, str] | None = None,
     told: Mapping[str, str] | None = None,
     scene: str = "",
-    log: bool = True,
     ylim: tuple[float, float] | None = None,
 ) -> HTML:
     """Build a figure with sliders from a tidy table; without scripts its curves at the start stay.
 
     Args:
         frame: One row for each setting of the sliders and each ``x``; a missing row or NaN breaks a curve.
-        x: Column of the abscissa. If it is a slider too, that moves along the curves.
+        x: Column of the abscissa, one of the sliders, which moves along the curves.
         y: Columns that are curves, at most four, and their words. The first sets the vertical axis, unless
             ``ylim`` does.
         sliders: Columns that are sliders (menus if they hold text) and their words, which may end with a
@@ -58,23 +56,20 @@ def interactive(
         alt: What the figure shows, for readers who cannot see it.
         caption: What is fixed, and what a reader must know besides.
         best: One row for each setting, columns ``x`` and the first of ``y``: the exact best point, marked.
-        points: Columns ``x``, ``y`` and ``size`` (an area, at most 1) for each setting.
-        cursor: The slider whose value is the abscissa that is read out; by default ``x``.
         squares: Columns of ``frame`` and the slider whose square multiplies each. The first of ``y``, if
             it is not a column, is their sum: risk = L^2 bias + sigma^2 noise.
         told: Columns of ``frame`` with one number for each setting, and the words that tell it below the
             figure, with ``{}`` for the number.
-        scene: An SVG above the curves. Its circles with ``data-scale`` have the radius of the cursor, or
-            with the class ``best`` of the best ``x``, times this scale. Its parts with ``data-when``, stops
-            by slider as JSON, are seen at these stops only.
-        log: Whether both axes are logarithmic.
+        scene: An element with SVGs above the curves, or beside them if it has the class ``beside``. Its
+            circles with ``data-scale`` have the radius of the slider ``x``, or with the class ``best`` of the
+            best ``x``, times this scale. Its parts with ``data-when``, stops by slider as JSON, are seen at
+            these stops only.
         ylim: Ends of the vertical axis.
 
     Raises:
         ValueError: If a start is not a stop, ``experiment`` lacks "move", or ``alt`` is empty.
     """
-    given = {"curves": frame, "best": best, "points": points}
-    tables = {name: table for name, table in given.items() if table is not None}
+    tables = {"curves": frame} | ({} if best is None else {"best": best})
     stops = {}
     for name in sliders:
         values = next(table[name] for table in tables.values() if name in table).drop_duplicates()
@@ -89,26 +84,31 @@ def interactive(
         "x": x,
         "y": [*y.items()],
         "labels": labels,
-        "log": log,
         "ylim": ylim,
         "alt": alt,
     }
-    data |= {"squares": squares or {}, "cursor": cursor or x, "told": [*(told or {}).items()]}
+    data |= {"squares": squares or {}, "told": [*(told or {}).items()]}
     data["sliders"] = [
         {"name": name, "label": sliders[name], "stops": values, "start": values.index(start[name])}
         for name, values in stops.items()
     ]
-    keys = {name: {s: stops[s] for s in sliders if s in t and s != x} for name, t in tables.items()}
+    # Each table has its sliders with their stops, without the one that moves along the curves.
+    keys = {
+        name: {slider: stops[slider] for slider in sliders if slider in table and slider != x}
+        for name, table in tables.items()
+    }
     data["tables"] = {name: pack(table, keys[name]) for name, table in tables.items()}
 
+    # These are the curves at the start.
     shown = frame[
         (frame[[*keys["curves"]]] == pd.Series({s: start[s] for s in keys["curves"]})).all(axis=1)
     ]
+    # A curve is a part times the square of its slider, a column, or else the sum of all parts.
     parts = pd.DataFrame({c: shown[c] * start[s] ** 2 for c, s in data["squares"].items()})
     shown = shown.assign(**{c: parts.get(c, shown.get(c, parts.sum(axis=1))) for c in y}).set_index(
         x
     )
-    ax = shown[[*y]].rename(columns=y).plot(loglog=log, style=["-", "--", ":", "-."])
+    ax = shown[[*y]].rename(columns=y).plot(loglog=True, style=["-", "--", ":", "-."])
     ax.set(xlabel=labels[0], ylabel=labels[1], ylim=ylim)
     picture = base64.b64encode(plots.svg(ax.figure).encode()).decode()
     plt.close(ax.figure)
@@ -135,6 +135,7 @@ def pack(frame: pd.DataFrame, stops: Mapping[str, list[Any]]) -> dict[str, Any]:
         frame: The table.
         stops: Columns that are keys, and their values in order.
     """
+    # The place of a row in the array is its stop of each key, and its number among the rows of these stops.
     codes = [pd.Index(values).get_indexer(frame[key]) for key, values in stops.items()]
     row = frame.groupby([*stops]).cumcount().to_numpy() if stops else np.arange(len(frame))
     shape = (*map(len, stops.values()), int(row.max()) + 1)

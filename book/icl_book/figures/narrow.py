@@ -92,14 +92,15 @@ def stack(figure: Figure) -> bool:
     for i, (_, axes) in enumerate(sorted(cells.items())):
         for ax in axes:
             ax.set_subplotspec(grid[i])
-    low, high = figure.get_figheight(), sum(heights) + BELOW_PANEL * len(cells)
+    before, stacked = figure.get_figheight(), sum(heights) + BELOW_PANEL * len(cells)
     if isinstance(engine := figure.get_layout_engine(), ConstrainedLayoutEngine):
         engine.set(h_pad=0.08)
-    figure.set_size_inches(WIDTH, high if len(cells) > 1 else min(low, high))
+    figure.set_size_inches(WIDTH, stacked if len(cells) > 1 else min(before, stacked))
     return True
 
 
 def _choose_height(ax: Axes, highest: float) -> float:
+    """Return the height of a panel in inches; ``highest`` bounds panels without equal scales."""
     box = ax.get_window_extent()
     height = float(box.height / box.width) * (WIDTH - BESIDE_PANEL)
     # A panel of equal scales keeps its shape, and does not exceed its size in the wide drawing.
@@ -188,6 +189,7 @@ def _write_names(ax: Axes, cells: dict[tuple[int, int], list[Axes]], row: int, c
 
 
 def _show_tick_labels(axis: Axis, shown: Axis, side: str) -> None:
+    """Show those tick labels of an axis that another one, of the same panel row or column, shows."""
     for which in ("major", "minor"):
         visible = shown.get_tick_params(which=which).get(side, which == "major")
         axis.set_tick_params(which=which, **{side: visible})

@@ -288,6 +288,7 @@ def points(
 def _split_series(
     axes: Axes | Mapping[Any, Axes], frame: pd.DataFrame, hue: str, col: str | None
 ) -> Iterator[tuple[Axes, Any, pd.DataFrame]]:
+    """Yield the panel, the value of ``hue`` and the rows of each series of a table."""
     for (panel, level), group in frame.groupby([col or hue, hue], sort=False):
         yield axes[panel] if isinstance(axes, Mapping) else axes, level, group
 
@@ -315,6 +316,7 @@ def labeled(ax: Axes) -> list[tuple[str, Line2D]]:
 
 
 def _label_ends(ax: Axes) -> None:
+    """Write the labels of one panel as `label_ends` does."""
     ends = []
     for name, line in labeled(ax):
         points = np.asarray(line.get_xydata())

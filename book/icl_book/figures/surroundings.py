@@ -54,6 +54,7 @@ def surroundings(
     east = np.cross([0.0, 0.0, 1.0], up)
     east /= np.linalg.norm(east)
     frame = np.array([east, np.cross(up, east), up])
+    # A map's radius is one here, and `SIZE` in the drawing.
     along = (np.arange(STRIPS) + 0.5) * 2 / STRIPS - 1
     width = 2 * SIZE / STRIPS
     right, upward = np.meshgrid(along, -along)
@@ -69,11 +70,12 @@ def surroundings(
         angle = distance * reach / radius
         # The number of strips is even, so that no middle hits the star, where this would be 0 / 0.
         sideways = np.sin(angle) / distance
+        # These are the places of the map's points, (rows from north, columns, 3).
         grid = np.stack([sideways * right, sideways * upward, np.cos(angle)], -1) @ frame
         parts = []
         for name, is_shaded in shaded.items():
             inside = np.pad(is_shaded(grid) & (distance <= 1), [(0, 0), (1, 1)])
-            # A strip begins where this is 1, and ends where it is -1.
+            # Within a row a strip begins where this is 1, and ends where it is -1.
             edges = np.diff(inside.astype(int), axis=1)
             rows, begins = np.nonzero(edges == 1)
             _, ends = np.nonzero(edges == -1)

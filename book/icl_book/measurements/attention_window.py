@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -163,6 +164,7 @@ def bias_slopes(*, tasks: list[str], dims: list[int], n: int) -> pd.DataFrame:
 
 
 def _find_steepest(x: Array, y: Array) -> float:
+    """Return the largest slope of log y in log x between neighbors."""
     return float((np.diff(np.log(y)) / np.diff(np.log(x))).max())
 
 
@@ -172,7 +174,9 @@ def _integrate_missed_shares(dim: int, n: int, w: float, *, nodes: int, step: fl
     ``m_l = E sum_i omega_i P_l(t_i)``; as ``1 / S = int exp(-s S) ds``, it is one integral over s.
     """
     theta, p = angle_quadrature(dim, nodes)
+    # u is log s; below, n z is at most e^-30, and above even the farthest token has z = e^6
     u = np.arange(-np.log(n) - 30, 2 * w + 6, step)
+    # z is s times the kernel, (u, angles); at the cap exp(-z) has vanished
     z = np.exp(np.minimum(u[:, None] - w * (1 - np.cos(theta)), 8))
     phi = (np.exp(-z) @ p)[:, None] ** (n - 1)
     one_token = (z * np.exp(-z) * phi).sum(0) * p
@@ -241,50 +245,46 @@ def on_circle(angles: ArrayLike) -> Tensor:
     return torch.from_numpy(np.stack([np.cos(angles), np.sin(angles)], axis=-1))
 
 
-def circle_to_move() -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return predictions around the circle, and the examples' weights, for the figure to move.
+class Circle(NamedTuple):
+    """Examples of a wave on the circle, and what the layer makes of them at each w."""
 
-    Columns ``w, L, angle, prediction, target, best`` (the prediction at the best w for this L), ``risk, blur,
-    scatter, noise, least, best_w`` (the exact risk at w, its parts, the least one and where it is); and
-    ``w, L, query, x, y, size``.
+    angles: Array
+    labels: Array
+    around: Array
+    target: Array
+    #: For each w, the prediction at the angles `around`, and the weights of the examples at the query.
+    shown: dict[float, tuple[Array, Array]]
+
+
+def circle_to_move(query: float) -> tuple[pd.DataFrame, Circle]:
+    """Return the exact errors against w, and one context with its predictions, for the figure to move.
+
+    Columns of the errors: ``w, risk, noise, scatter, blur``, for waves cos(3 angle + phase) and 40 examples.
     """
     rng = stream(4, "evaluation")
-    n = 40
-    angles = rng.integers(-180, 180, n)
-    noise_std = 0.3
-    noise = noise_std * rng.standard_normal(n)
-    around = np.arange(-180, 181, 3)
-    queries = around[::5]
+    n, L, noise_std = 40, 3, 0.5
+    angles = rng.integers(-180, 180, n).astype(float)
+    labels = np.cos(L * np.deg2rad(angles)) + noise_std * rng.standard_normal(n)
+    around = np.arange(-180.0, 181.0, 4)
     examples = on_circle(np.deg2rad(angles))
-    curves = []
-    points = []
-    for L in (1, 2, 3, 5, 8):
-        labels = np.cos(L * np.deg2rad(angles)) + noise
-        optimum = optimal_window(Cosine(2, L), n, noise_std)
-        best = _weigh_circle(examples, around, float(optimum.w)) @ labels
-        for w in (0.0, 1.0, 3.0, 6.0, 15.0, 30.0, 60.0, 100.0, 300.0):
-            weights = _weigh_circle(examples, around, w)
-            exact = split_risk(Cosine(2, L), w, n, noise_std)
-            columns = {
-                "angle": around,
-                "prediction": weights @ labels,
-                "target": np.cos(L * np.deg2rad(around)),
-                "best": best,
-                "risk": float(exact.total),
-                "blur": float(exact.blur),
-                "scatter": float(exact.scatter),
-                "noise": float(exact.noise),
-                "least": float(optimum.risk),
-                "best_w": float(optimum.w),
-            }
-            curves.append(pd.DataFrame({"w": w, "L": L} | columns))
-            for query, sizes in zip(queries, weights[::5], strict=True):
-                columns = {"x": angles, "y": labels, "size": sizes}
-                points.append(pd.DataFrame({"w": w, "L": L, "query": query} | columns))
-    return pd.concat(curves, ignore_index=True), pd.concat(points, ignore_index=True)
+    windows = 10 ** (np.arange(-6, 34) / 17)
+    shown = {}
+    for w in windows.tolist():
+        prediction = _weigh_circle(examples, around, w) @ labels
+        shown[w] = prediction, _weigh_circle(examples, [query], w)[0]
+    exact = split_risk(Cosine(2, L), windows, n, noise_std)
+    errors = {
+        "risk": exact.total,
+        "noise": exact.noise,
+        "scatter": exact.scatter,
+        "blur": exact.blur,
+    }
+    circle = Circle(angles, labels, around, np.cos(L * np.deg2rad(around)), shown)
+    return pd.DataFrame({"w": windows} | errors), circle
 
 
 def _weigh_circle(examples: Tensor, around: ArrayLike, w: float) -> Array:
+    """Return the weights of examples for queries at angles in degrees, (angles, examples)."""
     queries = on_circle(np.deg2rad(around))
     M = w * torch.eye(2, dtype=torch.float64)
     return np.asarray(softmax_weights(examples, queries, M).numpy())

@@ -274,6 +274,7 @@ def bias_limit(task: Zonal, w: float) -> float:
     last = int(min(bandlimit(task), 60 + math.ceil(12 * math.sqrt(w))))
     a, rest = spectrum(task, last)
     base = ive(nu, w)
+    # r is the ratio of the Bessel functions for each degree from 1 on.
     if base > 1e-290:
         r = ive(nu + np.arange(1, last + 1), w) / base
     else:

@@ -62,7 +62,7 @@ def _integrate_directly(
 ) -> float:
     """Return E sum_ij omega_i omega_j (gamma_iq + gamma_jq - gamma_ij) + sigma^2 E sum_i omega_i^2.
 
-    ``between`` is the mean of gamma_ij at each pair of nodes.
+    ``between``, (nodes, nodes), is the mean of gamma_ij for each pair of two tokens' angles to the query.
     """
     theta, p = angle_quadrature(task.dim, len(between))
     gamma = task.variogram(theta)
@@ -73,6 +73,7 @@ def _integrate_directly(
     upper = np.outer(p, p) * (n * same + n * (n - 1) * both)
     # As a token the query adds its weight, which is one, to the denominator.
     lower = kernel[:, None] + kernel + float(query)
+    # A third token, if there is one, enters the denominator only.
     if n == 2:
         return float((upper / lower**2).sum())
     risk = 0.0
@@ -88,9 +89,11 @@ def _average_variogram(task: Zonal, nodes: int) -> Array:
     cosine = np.array([-1.0, 1.0])
     weight = np.full(2, 0.5)
     if task.dim > 2:
-        half = (task.dim - 4) / 2
-        cosine, weight = roots_jacobi(nodes, half, half)
+        # The density of the azimuth's cosine is (1 - cosine^2)^exponent.
+        exponent = (task.dim - 4) / 2
+        cosine, weight = roots_jacobi(nodes, exponent, exponent)
         weight = weight / weight.sum()
+    # The squared sine of half the angle between the tokens is near + apart (1 - cosine) / 2.
     near = np.sin((theta[:, None] - theta) / 2) ** 2
     apart = np.sin(theta)[:, None] * np.sin(theta)
     mean = np.zeros_like(near)
@@ -151,11 +154,13 @@ def shares_at_best(
     for name, dim in itertools.product(tasks, dims):
         task = make_task(name, dim)
         order = task.singular_term[0] if task.singular_term else 4
+        # Kinks have order 3, and smooth functions 4.
         limit, other = ((dim - 1) / (dim - 1 + rho) for rho in (order, 7 - order))
         best = optimal_window(task, n_values, noise_std)
         risk = split_risk(task, best.w, n_values, noise_std)
         angles = angle_quadrature(dim, 800)
         for i, n in enumerate(n_values):
+            # The rule weighs with twice the window parameter, the other rule with the window itself.
             rule, wide = (
                 _mean_square_difference(task, factor * best.w[i], angles) / noise_std**2
                 for factor in (2, 1)
@@ -202,7 +207,7 @@ def risks_to_move() -> pd.DataFrame:
         risk = split_risk(make_task(name, dim), w, LENGTHS[:, None], 1.0)
         for i, n in enumerate(LENGTHS):
             errors = {"blur": risk.blur, "scatter": risk.scatter, "noise": risk.noise}
-            columns = {name_of: values[i] for name_of, values in errors.items()}
+            columns = {part: values[i] for part, values in errors.items()}
             parts.append(pd.DataFrame({"task": name, "dim": dim, "n": n, "w": w} | columns))
     return pd.concat(parts, ignore_index=True)
 

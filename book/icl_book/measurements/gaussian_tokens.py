@@ -216,6 +216,7 @@ def functions() -> dict[str, Recovered]:
 def sampled_risk(name: str, *, n: int, seed: int, w: float) -> float:
     """Sample the risk of one of `functions` over its variance; longer contexts begin with the same tokens."""
     function = functions()[name]
+    # There is an array of the weights of all tokens, (n,), for each query.
     weights: Iterable[Array]
     is_product = name == "x_1 x_2"
     x = stream(seed, "monte carlo").standard_normal((n, 2 if is_product else 1))
@@ -225,6 +226,7 @@ def sampled_risk(name: str, *, n: int, seed: int, w: float) -> float:
         node, mass = np.polynomial.hermite_e.hermegauss(8)
         queries = np.stack(np.meshgrid(node, node), -1).reshape(-1, 2)
         law = np.outer(mass, mass).ravel() / mass.sum() ** 2
+        # For each coordinate these are exp(w times token times node), (nodes, n).
         along_1, along_2 = np.exp(w * x.T[:, None] * node[:, None])
         # The first coordinate of the queries runs fastest.
         weights = (by_1 * by_2 for by_2, by_1 in product(along_2, along_1))

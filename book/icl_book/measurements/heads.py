@@ -99,7 +99,7 @@ def with_derivative(task: Zonal, n: float, noise_std: float) -> WithDerivative:
 
 
 def _beside(x: float, apart: float) -> Array:
-    """Return two windows, on both sides of sinh x."""
+    """Return two windows, on both sides of sinh x, whose arsinh differ by ``apart``."""
     return np.sinh(x + np.array([apart, -apart]) / 2)
 
 
@@ -112,6 +112,7 @@ def added_heads(task: Zonal, n: float, noise_std: float) -> tuple[float, float]:
     width = float(np.arcsinh(optimal_window(task, n, noise_std).w))
 
     def risk(x: Array) -> float:
+        """Return the risk at windows ``sinh x``, infinite outside the search or where a value is negative."""
         if np.ptp(x) < 2 * APART or np.abs(x).max() > width + 0.7:
             return math.inf
         values, least = moments.best_values(np.sinh(x), noise_std**2)
@@ -285,6 +286,7 @@ def least_limits(
         spread = 1.0 + 0.3 * heads + 2 * apart * np.arange(heads)
         best = math.inf, np.zeros(heads)
         for start in (*(np.append(fewer, one) for one in beside), spread, None):
+            # The last search, without a start, begins at the best heads of the others.
             first = np.log(best[1]) if start is None else start
             simplex = first + np.vstack([np.zeros(heads), 0.3 * np.eye(heads)])
             options = {"initial_simplex": simplex, "xatol": 1e-3, "fatol": 1e-9}
@@ -328,8 +330,10 @@ def against_kriging(
     """
     task = rough(dim, order, degrees, parity)
     m = dim - 1
+    # This is the last degree of the parity.
     last = degrees - (parity is not None and (degrees - parity) % 2)
     level = task.power[last] / multiplicity(dim, last)[-1]
+    # Kriging's filter has n a_l / (N_l sigma^2) = scale / (l + d / 2 - 1)^(m + order).
     scale = n * level / noise_std**2 * (last + dim / 2 - 1) ** (m + order)
     kriging = kriging_bounds(task, n, noise_std)
     rows = []

@@ -67,22 +67,24 @@ def prices_to_move(
     for name, dim in product(("ReLU", "affine"), dims):
         task = make_task(name, dim)
         ends = [*starts, max(lengths)]
+        # The axes are the noise and the length, the last of which is the longest of all.
         best = optimal_window(task, ends, np.array(noise_stds)[:, None]).w
         first = np.array(starts)
         factors = [factor(first, first * max(stretches), dim) for factor in RULES.values()]
         carried = max((best[:, :-1] * factor).max() for factor in factors)
         windows = np.geomspace(best.min() / 1.1, 1.1 * max(carried, best.max()), 40)
+        # Risks are looked up on this fine grid, (log w, lengths).
         log_w = np.linspace(math.log(windows[0]), math.log(windows[-1]), 4000)
         bias, noise = (np.exp(part(log_w)) for part in splines(task, lengths, windows))
         for (i, noise_std), (k, n0) in product(enumerate(noise_stds), enumerate(starts)):
             setting = {"task": name, "dim": dim, "n0": n0, "noise_std": noise_std}
             for stretch in stretches:
-                here = lengths == n0 * stretch
-                risk = np.log(bias[:, here] + noise_std**2 * noise[:, here])[:, 0]
+                at_length = lengths == n0 * stretch
+                log_risk = np.log(bias[:, at_length] + noise_std**2 * noise[:, at_length])[:, 0]
                 price = {}
                 for rule, factor in RULES.items():
                     w = best[i, k] * factor(n0, n0 * stretch, dim)
-                    price[rule] = math.exp(np.interp(np.log(w), log_w, risk) - risk.min())
+                    price[rule] = math.exp(np.interp(np.log(w), log_w, log_risk) - log_risk.min())
                 beside = {"stretch": stretch, "kept": price.pop("kept"), "log": price.pop("log n")}
                 rows += [setting | beside | {"rule": r, "price": p} for r, p in price.items()]
     return pd.DataFrame(rows)
@@ -242,7 +244,8 @@ def from_context(
         mean = np.array([*{"affine": (1 / 3, 0), "ReLU": (1 / 6, 1 / 6)}[name], noise_std**2])
         of_class = mean @ everywhere
         first = float(optimal_window(make_task(name, dim), n0, noise_std).w)
-        slow = max(first * math.log(n) / math.log(n0), low)
+        # The splines of `by_parts` begin at `low`.
+        log_rule_w = max(first * math.log(n) / math.log(n0), low)
         for seed in range(contexts):
             x, direction = uniform_sphere(rng, n, dim).numpy(), uniform_sphere(rng, 1, dim).numpy()
             right, left = rng.uniform(-1, 1, 2)
@@ -251,6 +254,7 @@ def from_context(
             y = right * np.maximum(t, 0) + left * np.maximum(-t, 0)
             y = y + noise_std * rng.standard_normal(n)
             y = rng.permutation(y) if permuted else y
+            # These are a^2, b^2 and sigma^2 of `by_parts`.
             own = np.array([((right - left) / 2) ** 2, ((right + left) / 2) ** 2, noise_std**2])
             of_function = own @ everywhere
             w = min(max(best_window(x, y).w, low), high)
@@ -260,7 +264,7 @@ def from_context(
                 "of_class": float(mean @ parts(math.log(w)) / of_class.min()),
                 "of_function": float(own @ parts(math.log(w)) / of_function.min()),
                 "best_rule": float(of_function[of_class.argmin()] / of_function.min()),
-                "log_rule": float(own @ parts(math.log(slow)) / of_function.min()),
+                "log_rule": float(own @ parts(math.log(log_rule_w)) / of_function.min()),
             }
             rows.append(row)
     return pd.DataFrame(rows)

@@ -239,7 +239,7 @@ def moments(kernel: str, w: float, dim: int) -> tuple[Array, float]:
 
 
 def coefficients(task: Zonal) -> Array:
-    """Return a_0, ..., a_DEGREE of a class; what lies beyond is lost on every kernel, and in the last."""
+    """Return a_0, ..., a_DEGREE of a class; the last includes all later ones, which every kernel loses."""
     a, rest = task.spectrum(DEGREE)
     a[-1] += rest
     constant = float(task.covariance(np.array(1.0))) - a.sum()
@@ -255,6 +255,7 @@ def floors(task: Zonal) -> pd.DataFrame:
     rows = []
     for name, activation in ACTIVATIONS.items():
         m = np.array([moments(activation.kernel, w, task.dim)[0] for w in W_VALUES])
+        # The best gain minimizes sum_l a_l (1 - gain m_l)^2; that of normalized weights is 1 / m_0.
         gain = ((m @ a) / (m**2 @ a))[:, None]
         if activation.normalized:
             gain = 1 / m[:, :1]
@@ -350,6 +351,7 @@ def shifted_sigmoid(
 ) -> pd.DataFrame:
     """Return the least risk of the normalized sigmoid of ``s - shift`` over softmax's: ``shift, ratio``."""
     tokens = Tokens(task, noise_std=noise_std, n=n, contexts=contexts)
+    # In the chapter's setting these risks are least at smaller w.
     w_values = W_VALUES[::2][W_VALUES[::2] < 60]
     softmax = []
     sigmoid: dict[float, list[float]] = {shift: [] for shift in shifts}

@@ -331,7 +331,7 @@ def steps_needed(A1: Tensor, A2: Tensor, B: Tensor, left: Tensor, right: Tensor)
 def newton_passes(A1: Tensor, A2: Tensor, B: Tensor) -> int:
     """Count the gradients and Hessian products of SciPy's trust-region Newton-CG to the goal."""
     rows, columns = A1.shape[1], A2.shape[1]
-    # This is a loss for each pass; a Hessian product leaves it as it is.
+    # There is one loss for each pass; a pass for a Hessian product leaves the loss as it is.
     losses: list[float] = []
 
     def matrix(x: NDArray[np.float64]) -> Tensor:

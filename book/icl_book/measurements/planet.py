@@ -34,6 +34,7 @@ def nearly_best(task: Zonal, n: int, noise_std: float, *, more: float = 0.01) ->
     best = optimal_window(task, n, noise_std)
 
     def above(log_factor: float) -> float:
+        """Return the share by which the risk at a multiple of the best w is too large, minus ``more``."""
         w = float(best.w) * np.exp(log_factor)
         return float(population_risk(task, w, n, noise_std).total / best.risk) - 1 - more
 
@@ -55,7 +56,7 @@ def radius_by_trial(
     n: int,
     noise_std: float,
     questions: int,
-    samples: int = 10,
+    samples: int = 5,
     seed: int = 0,
 ) -> tuple[float, float]:
     """Find the radius of the best window by trial on a map: no power, and no formula for the risk.
@@ -88,6 +89,7 @@ def radius_by_trial(
         truth = value_at(values, wanted).ravel()
         cosine = (wanted @ places.mT).reshape(-1, n)
         nearest = cosine.max(axis=1)
+        # The tokens that count for each question, one after the other: `row` is the question of each.
         row, column = np.nonzero(cosine > nearest[:, None] - _MAX_EXPONENT / windows[0])
         label, behind = known[row // per_set, column], nearest[row] - cosine[row, column]
         for i, window in enumerate(windows):
@@ -102,6 +104,7 @@ def radius_by_trial(
             errors[sample, i] = missed.mean()
 
     def radius(curve: Array) -> float:
+        """Return the radius of the least point of a curve over `_STEPS`, half octaves from ``w``."""
         return float(RADIUS * (w * 2 ** (_find_least(curve)[0] / 2)) ** -0.5)
 
     total = errors.sum(axis=0)

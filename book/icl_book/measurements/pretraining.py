@@ -219,9 +219,9 @@ def corner_optimum(
     for noise_std in noise_stds:
         cross, square, spread = moments(w).T
         square = square + noise_std**2 * spread
-        # This is the risk at the best corner, c = cross / square.
+        # The risk power - 2 c cross + c^2 square is least at the corner c = cross / square.
         free = power - cross**2 / square
-        # The corner is c = 1.
+        # This is the risk at c = 1.
         at_one = power - 2 * cross + square
         i = free.argmin()
         j = at_one.argmin()

@@ -159,6 +159,8 @@ def one_sphere_risk(
 def _integrate_one_sphere(
     dim: int, rank: int, c: float, e: float, n: float, noise_std: float, *, nodes: int
 ) -> float:
+    """Return the risk of `one_sphere_risk` by this many Gauss nodes in r^2, and half as many for moments."""
+    # This is the Gauss rule of the law of r^2.
     node, weight = roots_jacobi(nodes, (dim - rank) / 2 - 1, rank / 2 - 1)
     # These are the values of r^2.
     squares = (1 + node) / 2
@@ -185,6 +187,7 @@ def _interpolate_moments(dim: int, n: float, K: Array, nodes: int) -> Array:
         mean = ive(dim / 2, K) / ive(dim / 2 - 1, K)
         return np.array([mean, mean**2, mean**2, 0 * K])
     found = np.empty((4, K.size))
+    # Panel p ends at 2^p, see `_fit_moments`.
     panels = np.maximum(0, np.frexp(K)[1])
     for panel in np.unique(panels):
         in_panel = panels == panel

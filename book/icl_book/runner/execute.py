@@ -206,6 +206,7 @@ def kernel_home(run: Run) -> Iterator[dict[str, str]]:
         write_kernel_spec(Path(folder, "kernels", KERNEL), {"argv": command})
         Path(folder, "matplotlibrc").touch()
         os.environ |= {"JUPYTER_PATH": folder, "MATPLOTLIBRC": f"{folder}/matplotlibrc"}
+        # The debugger would warn of frozen modules on standard error.
         os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
         # The kernel uses its inline backend, whatever the caller's is.
         os.environ.pop("MPLBACKEND", None)
@@ -222,8 +223,8 @@ def kernel_home(run: Run) -> Iterator[dict[str, str]]:
 
 def _remove_old(run: Run) -> None:
     """Remove files of earlier failures, and all but the last few of the notebook's runs for the book."""
-    for left in (run.failed, run.reason):
-        left.unlink(missing_ok=True)
+    for failure in (run.failed, run.reason):
+        failure.unlink(missing_ok=True)
     if not run.exploring:
         # A failed run has one more suffix.
         found = [p for p in run.path.parent.glob(f"{run.name}.*.ipynb") if len(p.suffixes) == 2]

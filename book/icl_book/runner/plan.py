@@ -156,6 +156,7 @@ def code(name: str) -> list[str]:
     return found
 
 
+#: Chapters share most modules, so that each is parsed once.
 _bare = cache(bare)
 
 
@@ -292,6 +293,7 @@ def read_grid(grid: str) -> dict[str, list[Any]]:
             f"values {reprlib.repr(grid)}: must be words name=value,value, each name once, or a YAML file "
             "with lines name: [value, value]"
         ) from None
+    # A value that is repeated is tried once.
     return {
         key: [v for i, v in enumerate(values) if v not in values[:i]]
         for key, values in axes.items()

@@ -20,6 +20,7 @@ def seal(node: Mapping[str, Any]) -> None:
 
 
 def _compute_checksum(node: Mapping[str, Any]) -> str:
+    """Return the digest of a notebook's cells and of the run's own metadata, without the checksum there."""
     record = {k: v for k, v in node["metadata"]["icl"].items() if k != "checksum"}
     return hashlib.sha256(json.dumps([node["cells"], record], sort_keys=True).encode()).hexdigest()
 
@@ -134,7 +135,7 @@ def judged(runs: Iterable[Mapping[str, Any]]) -> dict[str, list[tuple[str, dict[
 
 
 def cards(runs: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the cards of some runs, as `extract_results` has them, by claim."""
+    """Return the cards of some runs, as `extract_results` has them, by claim: of several the first."""
     return {claim_id: card for claim_id, ((_, card), *_) in judged(runs).items()}
 
 

@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from icl.threads import available
+import psutil
+
+from icl.threads import available, processors
 from icl_book import provenance
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
@@ -20,6 +22,8 @@ from icl_book.runner import process
 from icl_book.runner.plan import Run
 from icl_book.runner.record import whole
 
+#: The memory of a run of the preset quick: the largest took 1.24 GB.
+BYTES_OF_A_RUN = 1_300_000_000
 #: Up to this many last lines of Snakemake's output are shown if no run says what failed.
 MAX_SHOWN_LINES = 12
 #: Matches Snakemake's words on a command that failed.
@@ -30,7 +34,8 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
     """Let Snakemake run what is not done yet, in this order; see ``Snakefile``.
 
     Two processes that want the same run share it: the second waits, and finds it done. At most ``jobs`` run
-    at a time, on the cluster whose settings are in the folder ``profile``, or without one on this machine.
+    at a time, or if that is empty as many as the cores and the free memory of this machine allow. They run
+    on the cluster whose settings are in the folder ``profile``, or without one on this machine.
 
     Returns:
         The exit status.
@@ -47,6 +52,7 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
     for prefix in ("icl-call-", "icl-kernel-"):
         process.sweep(prefix)
     to_do = [run for run in {run.path: run for run in runs}.values() if not whole(run.path)]
+    jobs = jobs or str(_fit_jobs(len(to_do)))
     print(f"{runs[0].preset}: {len(runs)} runs, {len(to_do)} to do, {jobs} at a time", flush=True)
     if not to_do:
         return 0
@@ -63,7 +69,8 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
 
 
 def _check_call(jobs: str, profile: str) -> None:
-    if not jobs.isdecimal() or int(jobs) < 1:
+    """Raise BadInput unless jobs and profile are as `schedule` needs them."""
+    if jobs and (not jobs.isdecimal() or int(jobs) < 1):
         raise BadInput(f"jobs={jobs!r}: must be an integer >= 1")
     if profile and not (ROOT / profile / "config.yaml").is_file():
         raise BadInput(
@@ -74,6 +81,13 @@ def _check_call(jobs: str, profile: str) -> None:
         raise BadInput(
             f"profile={profile!r}: needs a path of Python without a space, not {sys.executable!r}"
         )
+
+
+def _fit_jobs(runs: int) -> int:
+    """Return how many runs this machine has cores and free memory for; each has the user's threads or one."""
+    threads = available() if os.environ.get("OMP_NUM_THREADS") else 1
+    in_memory = int(psutil.virtual_memory().available) // BYTES_OF_A_RUN
+    return max(1, min(runs, processors() // threads, in_memory))
 
 
 def _make_snakemake_plan(to_do: Sequence[Run], jobs: int, profile: str) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def needed(cells: list[str], last: int) -> list[int]:
         is_parameters = setup_seen and only_assigns
         if is_setup or is_parameters or missing & changes(trees[place]):
             places.append(place)
-            missing = missing - _list_assigned(trees[place]) | reads(trees[place])
+            missing = (missing - _list_assigned(trees[place])) | reads(trees[place])
         setup_seen = setup_seen or is_setup
     return places[::-1]
 

@@ -60,6 +60,7 @@ def tabulate_cases(found: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _describe_run(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns of a run: its parameters, lists as texts, root seed, seconds and notebook."""
     shown = {k: str(v) if isinstance(v, list) else v for k, v in found["parameters"].items()}
     return shown | {k: found[k] for k in ("root_seed", "seconds")} | {"notebook": found["name"]}
 

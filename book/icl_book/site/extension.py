@@ -32,6 +32,12 @@ SHORT = re.compile(r'<span class="pre">(?=[^<]{1,24}</span>)')
 NARROW = "screen and (max-width: 36rem)"
 #: Matches a figure of a page: its name and its picture.
 FIGURE = re.compile(r'(<figure [^>]*id="([\w-]+)"[^>]*>\s*)(<img [^>]*>)')
+#: Matches in the code of a chapter what it imports from the packages, and in its page a name in code with the
+#: attribute that follows it.
+IMPORTED = re.compile(r"^from (icl[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
+NAME = re.compile(
+    r'<span class="n">(\w+)</span>(?:<span class="o">\.</span><span class="n">(\w+)</span>)?'
+)
 #: Matches what viewcode writes before a piece of source: its name, and a link back to the entry in the API.
 BACK = re.compile(
     r'(<div class="viewcode-block" id="([^"]+)">\n)<a class="viewcode-back" href="[^"]*">(.*?)</a>'
@@ -165,6 +171,34 @@ def back(
     context["body"] = BACK.sub(linked, context["body"])
 
 
+def link_names(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Link the names that a chapter imports from the packages to their entries in the API."""
+    if not pagename.startswith("notebooks/"):
+        return
+    entries = app.env.get_domain("py").objects  # type: ignore[attr-defined]
+    code = "\n".join(block.astext() for block in doctree.findall(nodes.literal_block))
+    full_names = {
+        name: f"{module}.{name}"
+        for module, names in IMPORTED.findall(code)
+        for name in re.findall(r"\w+", names)
+    }
+
+    def linked(found: re.Match[str]) -> str:
+        name, attribute = found.groups()
+        full_name = full_names.get(name)
+        if f"{full_name}.{attribute}" in entries:
+            full_name = f"{full_name}.{attribute}"
+        if full_name not in entries:
+            return found[0]
+        entry = entries[full_name]
+        page = context["pathto"](entry.docname)
+        return f'<a class="icl-name" href="{page}#{entry.node_id}">{found[0]}</a>'
+
+    context["body"] = NAME.sub(linked, context["body"])
+
+
 def staged(app: Sphinx, config: object) -> None:
     """Stop if jupyter-book is called on the sources: without results the book would have holes."""
     if Path(app.srcdir).resolve() == ROOT:
@@ -198,4 +232,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("doctree-resolved", returned)
     app.connect("html-page-context", page, priority=900)
     app.connect("html-page-context", back)
+    app.connect("html-page-context", link_names)
     return {"parallel_read_safe": True}

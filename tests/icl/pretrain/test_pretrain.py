@@ -172,6 +172,30 @@ def test_the_batches_of_a_gpu_are_one_graph_with_the_same_numbers(law):
     assert len(graphs) == 1
 
 
+class Cap(Sphere):
+    """A user-defined law, which has what the law has that it derives from."""
+
+    def from_normal(self, normal):
+        return super().from_normal(normal).abs()
+
+
+@pytest.mark.parametrize(
+    "law",
+    [Sphere(4), Ellipsoid(BASIS @ BASIS.T + np.triu(np.ones((4, 4)))), LowRank(BASIS), Cap(4)],
+    ids=lambda law: type(law).__name__,
+)
+@pytest.mark.parametrize("size, steps", [(33, 16), (8000, 2), (9000, 1)])
+def test_loops_fill_batches_as_pytorch_does(law, size, steps):
+    """They do so for any class, and for blocks of many steps and of one."""
+    tasks = ReLU(4, 3.0), ReLU(4), Network(4), Spectrum(4), Projected(Cosine(2), np.eye(4)[:2])
+    units = [UnitConfig(task, noise, 7, 2, law) for task in tasks for noise in (0.0, 0.5)]
+    loops, plain = (token_set(units, size, **FAST) for _ in range(2))
+    assert loops.steps == steps and loops.fill is batches._fill_by_loops
+    plain.fill = batches.fill
+    for found, wanted in zip(loops.draw(1), plain.draw(1), strict=True):
+        assert torch.allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
 def test_host_samplers_and_unlike_classes_are_not_drawn_together():
     def row(task, seed, law=None):
         return [UnitConfig(task, 0.1, 5, seed, law)]
@@ -181,7 +205,8 @@ def test_host_samplers_and_unlike_classes_are_not_drawn_together():
     rows += [row(Spectrum(4), 5), row(Projected(Spectrum(2), np.eye(4)[:2]), 6)]
     sets = token_sets(rows, 16, *FAST.values(), compiled=True)
     assert [one.rows for one in sets] == [rows[:2], *([row] for row in rows[2:])]
-    assert [one.fill is batches.fill for one in sets] == [False] * 3 + [True] * 3
+    traced = [isinstance(one._scales, torch.Tensor) for one in sets]
+    assert traced == [True] * 3 + [False] * 3
     # ReLU draws arrays (3, contexts, 1)
     assert len(token_sets(rows[:2], 3, *FAST.values(), compiled=True)) == 2
 

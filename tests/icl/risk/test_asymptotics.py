@@ -131,9 +131,9 @@ def test_bias_and_noise_of_the_exact_risk(task):
 
 
 def random_settings():
-    """Return twelve settings, each of a class, a dimension, a scale and a noise."""
+    """Return six settings, one of each kind of class, with a dimension, a scale and a noise."""
     rng = np.random.default_rng(11)
-    for i in range(12):
+    for i in range(6):
         d, scale = int(rng.integers(2, 9)), float(10 ** rng.uniform(-0.7, 0.3))
         rough, kinked = (Fractional(d, rng.uniform(0.3, 1.9)), Fractional(d, rng.uniform(2.2, 3)))
         kinds = [
@@ -144,7 +144,7 @@ def random_settings():
             rough,
             kinked,
         ]
-        yield kinds[i % 6], float(10 ** rng.uniform(0, 0.7))
+        yield kinds[i], float(10 ** rng.uniform(0, 0.7))
 
 
 def sharp_risk(task, n, noise_std):
@@ -267,9 +267,9 @@ def test_mismatch_penalty(dim, cls, ratio):
 
 
 @pytest.mark.parametrize("task", [ReLU(2), ReLU(5), Affine(3), Affine(8), Sign(5)], ids=str)
-@pytest.mark.parametrize("factor", [0.3, 0.6, 1.7, 3.0])
-def test_window_penalty(task, factor):
+def test_window_penalty(task):
     """It is the price by the law, and nearly that of exact risks in a long context."""
+    factor = np.array([0.3, 0.6, 1.7, 3.0])
     found = asymptotics.window_penalty(task, factor)
     assert found == pytest.approx(window_price(task, factor), rel=1e-12)
     n = float(asymptotics.sharp_context(task, 1e4, 1.0))

@@ -10,7 +10,14 @@ from scipy.optimize import brentq
 from scipy.special import betainc, eval_legendre, jv
 
 from icl import checks, risk
-from icl.risk import exact, monte_carlo_risk, optimal_window, population_flow, population_risk
+from icl.risk import (
+    asymptotics,
+    exact,
+    monte_carlo_risk,
+    optimal_window,
+    population_flow,
+    population_risk,
+)
 from icl.risk.numerics import integrals
 from icl.tasks import (
     CLASSES,
@@ -179,7 +186,7 @@ def test_windows_of_functions_that_jump(dim, n):
     """The law is the limit: w is of the order n^(2/d), and its distance from the law falls like 1/sqrt(w)."""
     task = Sign(dim)
     far, near = (
-        optimal_window(task, length, 1.0).w / risk.asymptotics.sharp_window(task, length, 1.0) - 1
+        optimal_window(task, length, 1.0).w / asymptotics.sharp_window(task, length, 1.0) - 1
         for length in (n / 100, n)
     )
     shrinks = 100 ** (1 / dim)

@@ -90,8 +90,8 @@ def test_fine_variance_is_noise_at_the_tokens_and_at_the_query():
     assert found.total == pytest.approx(noisy.total + 0.25, **CLOSE)
 
 
-@pytest.mark.parametrize("task", [Affine(5), ReLU(5)], ids=repr)
-def test_the_best_values_are_a_minimum_and_more_heads_never_hurt(task):
+def test_the_best_values_are_a_minimum_and_more_heads_never_hurt():
+    task = ReLU(5)
     best = [optimal_heads(task, 200, 0.5, heads=h) for h in (1, 2, 3)]
     assert best[0].risk <= optimal_window(task, 200, 0.5).risk
     assert best[0].risk > best[1].risk > best[2].risk

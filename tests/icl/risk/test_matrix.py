@@ -1,5 +1,7 @@
 """The risk of any matrix and of low rank: against w I, closed forms, sampling, differences, other rules."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import torch
@@ -27,12 +29,11 @@ def gaussian(dim, scale):
     return scale * np.random.default_rng(dim).standard_normal((dim, dim))
 
 
-ISOTROPIC = [Affine(5), ReLU(2), ReLU(5), Cosine(3, 4.0), Quadratic(8), ReLU(200)]
+ISOTROPIC = [Affine(5), ReLU(2), ReLU(5), Cosine(3, 4.0), Quadratic(8)]
+SETTINGS = [*product(ISOTROPIC, [0.0, 1.0, 60.0], [1, 20, 10**9]), (ReLU(200), 60.0, 20)]
 
 
-@pytest.mark.parametrize("task", ISOTROPIC, ids=str)
-@pytest.mark.parametrize("w", [0.0, 1.0, 60.0])
-@pytest.mark.parametrize("n", [1, 20, 10**9])
+@pytest.mark.parametrize("task, w, n", SETTINGS, ids=str)
 def test_multiples_of_the_identity(task, w, n):
     ours, other = (
         matrix_risk(task, w * np.eye(task.dim), n, 0.5),

@@ -46,17 +46,18 @@ def test_windows_follow_lipschitz_constant_and_noise():
     assert 0 < ratio.ratio[0] < 1
 
 
-def test_the_figure_to_move_has_the_best_window_of_each_wave():
-    curves, points = attention_window.circle_to_move()
-    alike = curves[(curves.w == 0)].groupby("L").prediction.std()
-    assert (alike < 1e-12).all(), "equal weights predict the mean of all labels"
-    own = (curves.prediction - curves.target) ** 2
-    best = (curves.best - curves.target) ** 2
-    means = curves.assign(own=own, at=best).groupby(["L", "w"])[["own", "at"]].mean()
-    assert (means["at"] < 1.6 * means.own.groupby("L").transform("min")).all()
-    assert (curves.risk > curves.least).all()
-    np.testing.assert_allclose(curves.blur + curves.scatter + curves.noise, curves.risk, rtol=1e-12)
-    near = np.abs(np.log(np.maximum(curves.w, 1e-9) / curves.best_w)) < 0.3
-    assert (curves.risk[near] < 1.1 * curves.least[near]).all() and near.any()
-    sums = points.groupby(["w", "L", "query"])["size"].sum()
-    assert sums.to_numpy() == pytest.approx(1)
+def test_the_figure_to_move_adds_its_errors_and_looks_closer_as_w_grows():
+    errors, circle = attention_window.circle_to_move(query=60)
+    np.testing.assert_allclose(errors.blur + errors.scatter + errors.noise, errors.risk, rtol=1e-12)
+    least = errors.risk.argmin()
+    assert 5 < least < len(errors) - 5, "the reader can find it"
+    assert [*circle.shown] == [*errors.w]
+    wide, narrow = (circle.shown[w] for w in (min(circle.shown), max(circle.shown)))
+    assert wide[1].max() < 0.1 < 0.5 < narrow[1].max()
+    assert [sum(weights) for _, weights in circle.shown.values()] == pytest.approx(
+        [1] * len(errors)
+    )
+    # the prediction drawn at the query is the mean with the weights that are drawn
+    (at_query,) = np.flatnonzero(circle.around == 60)
+    for prediction, weights in circle.shown.values():
+        assert prediction[at_query] == pytest.approx(weights @ circle.labels)
