@@ -116,7 +116,7 @@ def parser() -> argparse.ArgumentParser:
         choices=("P1", "P2"),
         help="quotations of this paper's statements only, e.g. P1 (default: of both)",
     )
-    command("readme", "rewrite README.md's findings and verdicts from the quick results")
+    command("readme", "rewrite README.md's findings and verdicts, and the numbers of pages, from the quick results")
     command("sync", "write notebooks/*.ipynb from notebooks/*.py")
     return whole
 
