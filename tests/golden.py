@@ -127,7 +127,7 @@ def frozen(preset: str) -> dict[str, Any]:
 
 
 def moved(runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Report the README and the pages whose findings, verdicts or numbers are not those of these runs of `quick`."""
+    """Report README and pages whose findings, verdicts or numbers are not those of these runs of `quick`."""
     from icl_book.provenance import ROOT
     from icl_book.site import assemble
 

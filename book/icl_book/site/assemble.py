@@ -238,7 +238,7 @@ def outdated(runs: Sequence[Mapping[str, Any]], root: Path = ROOT) -> dict[Path,
 
 
 def readme(root: Path = ROOT) -> None:
-    """Rewrite README.md's findings, verdicts and picture, and the numbers of pages, from the last quick results."""
+    """Write findings, verdicts and picture of README.md and numbers of pages from the last quick results."""
     files = {run.name: run.path for run in plan("quick")}
     runs = [collect(path) for path in files.values()]
     for path, text in outdated(runs, root).items():

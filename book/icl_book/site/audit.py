@@ -3,10 +3,10 @@ r"""What pages show of claims and their cards: audited claims, further runs, num
 ``pages.md.j2`` counts and shows the audited claims; `as_json` writes them for machines, as
 ``book/_static/audit.schema.json`` describes it.
 
-A number in a short answer or a finding is a case of a card, and links to it. Its link has the claim, the case
-and the format, with a factor before it if need be: ``[3.3](<judged:P1.T2.near|ReLU, d = 5|100*.1f>)``. The link
-of a verdict has the claim alone, ``[holds](judged:P1.T2.upper)``. In a table a bar is written ``\\|``. The
-findings are the numbered list of the front page.
+A number in a short answer or a finding is a case of a card, and links to it. Its link has the claim, the
+case and the format, with a factor before it if need be: ``[3.3](<judged:P1.T2.near|ReLU, d = 5|100*.1f>)``.
+The link of a verdict has the claim alone, ``[holds](judged:P1.T2.upper)``. In a table a bar is written
+``\\|``. The findings are the numbered list of the front page.
 """
 
 from __future__ import annotations
@@ -200,9 +200,9 @@ def resolve(text: str, cards: Cards, link: Callable[[Record, str, str], str]) ->
 
 
 def renumber(text: str, cards: Cards) -> str:
-    """Write today's numbers and verdicts into the judged links of a text; it may be that of a notebook's ``.py``.
+    """Write the numbers and verdicts of these cards into the judged links of a text.
 
-    The links lead where they led. A link whose case these cards lack keeps its text.
+    The text may be a notebook's ``.py``. A link whose case the cards lack keeps its text.
     """
 
     def write(found: re.Match[str]) -> str:

@@ -77,7 +77,7 @@ def properties(app: Sphinx, doctree: nodes.document, name: str) -> None:
 
 
 def cite(app: Sphinx, doctree: nodes.document, name: str) -> None:
-    """Let a link to a work, ``cite:key``, lead to its entry of the bibliography, which it shows on hovering."""
+    """Let a link to a work, ``cite:key``, lead to its entry of the bibliography, and show it on hovering."""
     works = app.env.get_domain("cite")
     for link in list(doctree.findall(nodes.reference)):
         if (key := link.get("refuri", "")).startswith("cite:"):
@@ -85,9 +85,13 @@ def cite(app: Sphinx, doctree: nodes.document, name: str) -> None:
             found = works.resolve_xref(
                 app.env, name, app.builder, "p", key.removeprefix("cite:"), link, link
             )
-            for entry in found.findall(nodes.reference) if found else ():
+            for entry in found.findall(nodes.reference):
                 del link["refuri"]
-                link.update_all_atts(entry)
+                link.attributes |= {
+                    key: entry[key]
+                    for key in ("internal", "refid", "refuri", "reftitle")
+                    if key in entry
+                }
 
 
 def page(
@@ -168,7 +172,7 @@ def staged(app: Sphinx, config: object) -> None:
 
 
 def writers(app: Sphinx, env: object) -> list[str]:
-    """Let two processes write the pages; one has read them, because theorems cannot be read in parallel."""
+    """Let two processes write the pages, which one has read."""
     app.parallel = 2
     return []
 

@@ -38,7 +38,7 @@ def write(html: Path, twins: Path, toc: dict[str, Any], title: str) -> None:
 
 
 def write_twin(content: Mapping[str, Any]) -> str:
-    """Return an executed notebook as Markdown: its text, its code but for bookkeeping, and what that printed."""
+    """Return an executed notebook as Markdown: its text, its code, and what that printed."""
     parts = []
     for cell in content["cells"]:
         source, tags = cell["source"].strip(), cell["metadata"].get("tags", [])
@@ -86,15 +86,19 @@ _GLOSSARY = re.compile(r"^```\{glossary\}\n(.*?)^```$", re.MULTILINE | re.DOTALL
 #: Matches what a generated part has for a browser or for Sphinx: tags, targets, and the fences around text.
 _GENERATED = re.compile(
     r"</?(?:a|span|div|details|summary|article|p|table|t[dhr]|thead|tbody|caption)\b[^>]*>"
-    r"|^\([\w-]+\)=\n|^:{3,}.*\n(?::.*\n)*",
+    r"|^\([\w-]+\)=\n|^:{3,}.*(?:\n|\Z)(?::.*\n)*",
     re.MULTILINE,
 )
+#: Matches the words of a role.
+_ROLE = re.compile(r"\{[a-z:]+\}`([^`<]*?)(?: <[^`]*>)?`")
 
 
 def _read_included(path: Path, how: str) -> str:
     """Return the text of an included file, as a block of code unless ``how`` is "include"."""
     content = path.read_text(encoding="utf-8").rstrip()
-    return _GENERATED.sub("", content) if how == "include" else f"```\n{content}\n```"
+    if how == "literalinclude":
+        return f"```\n{content}\n```"
+    return _ROLE.sub(r"\1", _GENERATED.sub("", content))
 
 
 def _find_title(path: Path) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 #: Matches a fold that has no other inside: its summary and its text.
 _FOLD = re.compile(
-    r"^<details><summary>(.+?)</summary>\n((?:(?!^<details>).)*?)^</details>[ ]*$",
+    r"^<details><summary>([^\n]+)</summary>\n((?:(?!^<details>).)*?)^</details>[ ]*$",
     re.MULTILINE | re.DOTALL,
 )
 _QUOTATION = re.compile(r"(?:^>.*(?:\n|\Z))+", re.MULTILINE)
@@ -27,10 +27,10 @@ _LEAD = re.compile(
 _TARGET = re.compile(r"^( *)<a id=\"([\w.-]+)\"></a>[ ]*$", re.MULTILINE)
 #: Matches a link to a target on a page, or on this one.
 _LINK = re.compile(r"\[([^][]*)\]\((?:[\w./-]*\.(?:ipynb|md))?#([\w.-]+)\)")
-#: Matches a drawing of the gallery on a page, with its name above and its caption below.
+#: Matches a drawing of the gallery on a page, maybe with its name above, and with its caption below.
 _DRAWING = re.compile(
-    r"^<a id=\"(?P<name>[\w-]+)\"></a>\n\n!\[(?P<alt>[^]]*)\]\((?P<path>\S+)\)\n\n"
-    r"(?P<caption>\*\*.+?)(?=\n\n|\s*\Z)",
+    r"^(?:<a id=\"(?P<name>[\w-]+)\"></a>\n\n)?"
+    r"!\[(?P<alt>[^]]*)\]\((?P<path>\S+/(?P<stem>fig-[\w-]+)\.svg)\)\n\n(?P<caption>\*\*.+?)(?=\n\n|\s*\Z)",
     re.MULTILINE | re.DOTALL,
 )
 
@@ -52,9 +52,14 @@ def to_myst(text: str, terms: Mapping[str, str]) -> str:
 
 
 def list_terms(glossary: str) -> dict[str, str]:
-    """Return the words of a glossary by the ends of their targets: ``optimal-window`` for *optimal window*."""
+    """Return the words of a glossary by the ends of their targets, as ``optimal-window``."""
     words = re.findall(r"^(\w.*)\n  \S", glossary, re.MULTILINE)
     return {re.sub(r"[^a-z0-9]+", "-", word.lower()).strip("-"): word for word in words}
+
+
+def list_drawings(text: str) -> dict[str, str]:
+    """Return the names of the drawings of a page, with the names of the chapters' figures that they show."""
+    return {_name(drawing): drawing["stem"] for drawing in _DRAWING.finditer(text)}
 
 
 def look(title: str) -> str:
@@ -93,8 +98,12 @@ def _admonition(title: str, body: str, *classes: str) -> str:
 def _write_figure(drawing: re.Match[str]) -> str:
     return (
         f"```{{figure}} {drawing['path']}\n:alt: {_join(drawing['alt'])}\n"
-        f":name: {drawing['name']}\n\n{drawing['caption']}\n```"
+        f":name: {_name(drawing)}\n\n{drawing['caption']}\n```"
     )
+
+
+def _name(drawing: re.Match[str]) -> str:
+    return drawing["name"] or f"shown-{drawing['stem']}"
 
 
 def _join(text: str) -> str:

@@ -28,7 +28,7 @@ from icl_book.provenance import CARD_MIME, NARROW_MIME
 from icl_book.runner.record import cards, list_cases, read_json, shown
 from icl_book.site import audit, machines
 from icl_book.site.card import render
-from icl_book.site.markdown import list_terms, to_myst
+from icl_book.site.markdown import list_drawings, list_terms, to_myst
 
 BUILT_WITH = ("jupyter-book", "sphinx", "myst-nb", "papermill", "jupytext", "django-static-mathjax")
 #: The script of MathJax that draws formulas as outlines: it is one file and needs no fonts.
@@ -36,8 +36,8 @@ MATHJAX = "static/mathjax/es5/tex-svg-full.js"
 #: The names that most chapters call, which come first on their page of the API.
 WANTED = """Affine ReLU Cosine make_task population_risk optimal_window matrix_risk gaussian_risk
     monte_carlo_risk mismatch_risk UnitConfig pretrain loss gradient""".split()
-#: Matches a caption, the paragraph below the cell that draws the figure, and its title in the gallery.
-CAPTION = re.compile(r"\*\*(.+?)\.?\*\* .+?(?:\n\n|\Z)", re.DOTALL)
+#: Matches a caption, the paragraph below the cell that draws the figure: its title and its other words.
+CAPTION = re.compile(r"\*\*(.+?)\.?\*\* (.+?)(?:\n\n|\Z)", re.DOTALL)
 #: The last cell of a chapter that has a module of measurements, which the book prints.
 SOURCE = {
     "id": "measurements-source",
@@ -47,12 +47,6 @@ SOURCE = {
 }
 #: The front page shows the last interactive figure of this chapter.
 FRONT = "attention_window"
-#: Figures of chapters that other pages show, by their names on those pages.
-PICTURED = {
-    "fig-front": "fig-planet",
-    "fig-errors": "fig-planet-errors",
-    "fig-path": "fig-prompt",
-}
 #: The folder of a staged tree with the pages for machines; Sphinx reads no folder that begins with a dot.
 TWINS = ".twins"
 #: The README shows the first figure of this chapter.
@@ -117,11 +111,6 @@ def stage(
         (titles[name], *_) = re.findall(r"^# (.+)$", content["cells"][0]["source"], re.MULTILINE)
         (target / "notebooks" / f"{name}.ipynb").write_text(json.dumps(content), encoding="utf-8")
 
-    # The pages that show figures of chapters have their narrow drawings, too.
-    for name, figure in PICTURED.items():
-        if (drawn_narrow := static / "narrow" / f"{figure}.svg").is_file():
-            shutil.copy(drawn_narrow, static / "narrow" / f"{name}.svg")
-
     module = pages(
         **found,
         runs=runs,
@@ -159,6 +148,10 @@ def stage(
             text = text.replace(f"{{{{ {word} }}}}", said)
         twin = machines.include(audit.renumber(text, cards(runs)), path.parent)
         (target / TWINS / "book" / path.name).write_text(twin, encoding="utf-8")
+        # The pages that show figures of chapters have their narrow drawings, too.
+        for name, figure in list_drawings(text).items():
+            if (drawing := static / "narrow" / f"{figure}.svg").is_file():
+                shutil.copy(drawing, static / "narrow" / f"{name}.svg")
         text = to_myst(audit.resolve(text, cards(runs), elsewhere), terms)
         path.write_text(text, encoding="utf-8")
     (static / "audit.json").write_text(audit.as_json(found["audited"]), encoding="utf-8")
@@ -294,6 +287,7 @@ def figures(content: dict[str, Any], folder: Path, narrow: Path) -> list[dict[st
         name, alt = figure["name"], " ".join(figure["alt"].split())
         if below["cell_type"] != "markdown" or not (found := CAPTION.match(below["source"])):
             raise BadInput(f"figure {name}: the text below it must begin with a bold title")
+        title, words = found.groups()
         caption = " ".join(found[0].split())
         settings = cell["metadata"].setdefault("mystnb", {})
         settings |= {"figure": {"caption": caption, "name": name}, "image": {"alt": alt}}
@@ -301,7 +295,7 @@ def figures(content: dict[str, Any], folder: Path, narrow: Path) -> list[dict[st
         for data in shown({"cells": [cell]}):
             if drawing := data.get("image/svg+xml"):
                 (folder / f"{name}.svg").write_text("".join(drawing), encoding="utf-8")
-                drawn.append({"name": name, "title": found[1], "alt": alt, "caption": caption})
+                drawn.append({"name": name, "title": title, "alt": alt, "caption": words})
             if drawing := data.get(NARROW_MIME):
                 (narrow / f"{name}.svg").write_text("".join(drawing), encoding="utf-8")
     content["cells"] = [cell for cell in content["cells"] if "".join(cell["source"]).strip()]
