@@ -1,6 +1,6 @@
 """Compare executed chapters with the golden master: their judged cards as they were frozen.
 
-    python tests/golden.py                            compare what the book was built from, and the README
+    python tests/golden.py                            compare what the book was built from, and the pages
     python tests/golden.py PATH.ipynb ...             compare
     python tests/golden.py --freeze PATH.ipynb ...    write, for the chapters given
 
@@ -127,12 +127,12 @@ def frozen(preset: str) -> dict[str, Any]:
 
 
 def moved(runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Report whether the README has other findings or verdicts than these runs of `quick`."""
+    """Report README and pages whose findings, verdicts or numbers are not those of these runs of `quick`."""
     from icl_book.provenance import ROOT
     from icl_book.site import assemble
 
-    same = (ROOT / "README.md").read_text(encoding="utf-8") == assemble.front(runs)
-    return [] if same else ["README.md: the findings moved; run: python -m icl_book readme"]
+    outdated = [path.relative_to(ROOT) for path in assemble.outdated(runs)]
+    return [f"{path}: its numbers moved; run: python -m icl_book readme" for path in outdated]
 
 
 def main(arguments: Sequence[str]) -> int:

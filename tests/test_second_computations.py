@@ -9,7 +9,7 @@ import pytest
 
 from icl_book.provenance import ROOT
 from icl_book.site import second
-from icl_book.site.audit import ROLE
+from icl_book.site.audit import JUDGED, split
 from icl_book.site.second import lines
 from programs import program
 
@@ -81,8 +81,8 @@ def test_a_second_computation_imports_numpy_and_scipy_only(path):
 def test_every_card_with_a_number_on_front_page_or_path_is_computed_twice():
     """The build, which knows the names of cases, checks each number."""
     pages = [(ROOT / "book" / f"{name}.md").read_text() for name in ("introduction", "path")]
-    roles = ROLE.findall(" ".join(pages))
-    wanted = {role.split(" | ")[0] for role in roles if role.count(" | ") == 2}
+    named = [split(link[2]) for link in JUDGED.findall(" ".join(pages))]
+    wanted = {claim for claim, *case in named if case}
     texts = [(FOLDER / f"{name}.txt").read_text() for name in SCRIPTS]
     assert wanted | UNPRINTED == {line.claim for text in texts for line in lines(text)}
 
@@ -101,11 +101,11 @@ def test_a_number_of_a_page_is_compared_when_the_book_is_built(printed, said):
     """A factor of two on a page, which a one-sided rule would not notice, stops the build."""
     case = {"name": "d = 5", "measured": 1.8, "parameters": {"dim": 5, "of": "median", "n": 20}}
     card = {"cases": [case], "control_cases": [], "other_readings": {}, "holding": {}}
-    page = "{judged}`P1.a | d = 5 | .1f` or {judged}`P1.a` or {judged}`P1.a | verdict`"
+    page = "[1.5](<judged:P1.a|d = 5|.1f>) or ([holds](judged:P1.a))"
     found = second.apart(page, {"P1.a": card}, lines(printed))
     assert len(found) == len(said)
     for problem, part in zip(found, said, strict=True):
-        assert problem.startswith("{judged}`P1.a | d = 5 | .1f`") and part in problem
+        assert problem.startswith("judged:P1.a|d = 5|.1f: ") and part in problem
 
 
 def claim(verdict="holds", **changed):

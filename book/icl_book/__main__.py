@@ -120,7 +120,10 @@ def parser() -> argparse.ArgumentParser:
         choices=("P1", "P2"),
         help="quotations of this paper's statements only, e.g. P1 (default: of both)",
     )
-    command("readme", "rewrite README.md's findings and verdicts from the quick results")
+    command(
+        "readme",
+        "rewrite README.md's findings and verdicts, and the numbers of pages, from the quick results",
+    )
     command("sync", "write notebooks/*.ipynb from notebooks/*.py")
     return whole
 
@@ -210,6 +213,7 @@ def _run_command(options: argparse.Namespace) -> int:
             from icl_book.site import assemble
 
             assemble.readme()
+            pairs.sync()
         case "judge":
             from icl_book.claims.card import text
             from icl_book.runner import single

@@ -10,6 +10,7 @@ import pytest
 from icl_book.parameters import PARAMETERS, literals
 from icl_book.provenance import ROOT
 from icl_book.runner.single import changes, reads
+from plain import find_markup
 
 #: Maximum number of characters in a line of code, as wide as its box.
 WIDE = 88
@@ -17,8 +18,6 @@ WIDE = 88
 EXERCISE = re.compile(
     r"(?:^|\n\n)\*\*Exercise (\d+)\.\*\*(?:.+\n)+\n<details><summary>Solution</summary>\n\n"
 )
-#: What only MyST reads: a role, the fence of a directive, a label.
-MARKUP = re.compile(r"\{[\w:]+\}`|^[> ]*(?:```|:::)\{|^\([\w-]+\)=", re.MULTILINE)
 #: Tags of cells whose code a reader of the page does not see, or only after a click.
 HIDE = {"remove-cell", "remove-input", "hide-input", "hide-cell"}
 #: The name that a chapter tells a reader to change, and its new value.
@@ -98,7 +97,14 @@ def test_figures_have_captions(chapter):
 
 def test_text_is_plain_markdown_without_roles_and_directives(chapter):
     text = [cell.source for cell in jupytext.read(chapter).cells if cell.cell_type == "markdown"]
-    assert [MARKUP.findall(source) for source in text if MARKUP.search(source)] == []
+    assert find_markup("\n".join(text)) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["see {term}`w`", "> {cite:p}`x`", "```{table}\n", " :::{admonition} T", "(law)=\n# T"]
+)
+def test_markup_is_found(text):
+    assert len(find_markup(text)) == 1
 
 
 def test_what_the_book_folds_is_folded_in_jupyter(chapter):

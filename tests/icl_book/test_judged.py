@@ -8,7 +8,7 @@ import pytest
 from icl_book.claims import registry
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
-from icl_book.site import audit, stage
+from icl_book.site import assemble, audit, stage
 
 CARD = {
     "id": "P1.T",
@@ -25,31 +25,61 @@ CARD = {
     "holding": {},
 }
 CARDS = {"P1.T": CARD}
-SHOWN = "{judged}`P1.T | d = 5, n = 1e12 | 100*.1f`"
+SHOWN = "[3.2](<judged:P1.T|d = 5, n = 1e12|100*.1f>)"
 
 
-def test_a_role_shows_the_case_and_links_to_the_card():
-    text = audit.resolve(f"At $d=5$ it is {SHOWN} % {{judged}}`P1.T`.", CARDS, stage.link)
+def test_a_judged_link_shows_the_case_and_links_to_the_card():
+    text = audit.resolve(f"At $d=5$ it is {SHOWN} % ([x](judged:P1.T)).", CARDS, stage.link)
     title = "It grows like w^(2/d): holds"
     assert (
         f'<a class="icl-judged" href="#claim-P1.T-d-5-n-1e12" title="{title}" '
         f'aria-label="3.3 ({title})">3.3</a> %'
     ) in text
     assert "P1.T<" not in text and "(P1.T" not in text, "a mark, not an id"
-    assert 'icl-badge icl-holds" href="#claim-P1.T"' in text and ">holds</a>." in text
-    for role, shown in (
-        ("P1.T | d = 2 | .0f", "inf"),
-        ("P1.T | d = 4 | .2f", "\u22120.02"),
-        ("P1.T | d = 4 | .0f", "0"),
-        ("P1.T | verdict", "holds"),
+    assert 'icl-badge icl-holds" href="#claim-P1.T"' in text and ">holds</a>)." in text
+    for named, shown in (
+        ("P1.T|d = 2|.0f", "inf"),
+        ("P1.T|d = 4|.2f", "\u22120.02"),
+        ("P1.T\\|d = 4\\|.0f", "0"),
+        ("P1.T", "holds"),
     ):
-        assert audit.resolve(f"{{judged}}`{role}`", CARDS, lambda card, text, case: text) == shown
+        link = f"[?](<judged:{named}>)"
+        assert audit.resolve(link, CARDS, lambda card, text, case: text) == shown
+        assert audit.renumber(link, CARDS) == f"[{shown}](<judged:{named}>)"
 
 
-def test_a_run_of_other_sizes_names_the_claim_alone():
-    assert ">holds</a>" in audit.resolve("{judged}`P1.T | d = 3 | .1f`", CARDS, stage.link)
+def test_a_run_of_other_sizes_shows_the_verdict():
+    other = "[1.0](<judged:P1.T|d = 3|.1f>)"
+    assert ">holds</a>" in audit.resolve(other, CARDS, stage.link)
+    assert audit.renumber(other, CARDS) == other
     with pytest.raises(BadInput, match="no card of P1.U"):
-        audit.resolve("{judged}`P1.U`", CARDS, stage.link)
+        audit.resolve("[1](judged:P1.U)", CARDS, stage.link)
+
+
+def test_only_texts_of_links_that_moved_are_written_again():
+    now = "# It [holds](judged:P1.T), as we say\n# in [3.3](<judged:P1.T|d = 5, n = 1e12|100*.1f>) places."
+    assert audit.renumber(now, CARDS) == now
+    assert audit.renumber(now.replace("3.3", "3.4").replace("[holds]", "[fails]"), CARDS) == now
+    depends = {"P1.T": CARD | {"verdict": "depends on the reading"}}
+    broken = "# It [depends on\n# the reading](judged:P1.T)."
+    assert audit.renumber(broken, depends) == broken
+    assert audit.renumber(broken, CARDS) == "# It [holds](judged:P1.T)."
+
+
+def test_numbers_of_the_sources_are_rewritten_by_one_command(tmp_path):
+    for folder in ("book", "notebooks", "results"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "results/replication.csv").write_text("statement\n")
+    (tmp_path / "README.md").write_text("Nothing\n")
+    page, chapter = tmp_path / "book/introduction.md", tmp_path / "notebooks/n.py"
+    page.write_text(f"# T\n\n{SHOWN}\n")
+    chapter.write_text(f"# {SHOWN}\n")
+    runs = [{"name": "n", "cards": [CARD]}]
+    assert list(assemble.outdated(runs, tmp_path)) == [page, chapter]
+    for path, text in assemble.outdated(runs, tmp_path).items():
+        path.write_text(text)
+    assert page.read_text() == f"# T\n\n{SHOWN}\n".replace("[3.2]", "[3.3]")
+    assert assemble.outdated(runs, tmp_path) == {}
 
 
 GOOD = f"At $d=5$ and $n=10^{{12}}$ it is {SHOWN} % away."
@@ -59,26 +89,27 @@ GOOD = f"At $d=5$ and $n=10^{{12}}$ it is {SHOWN} % away."
     ("text", "problem"),
     [
         (GOOD, None),
-        ("It holds {judged}`P1.T`, always {judged}`P1.T | verdict`.", None),
-        ("At last {judged}`P1.U`.", "no card of P1.U"),
-        ("At last {judged}`P1.T | d = 3 | .1f`.", "no case of this name"),
-        ("At last {judged}`P1.T | d = 2`.", "its verdict, or a"),
+        ("It [holds](judged:P1.T), always ([holds](judged:P1.T)).", None),
+        ("At last [1](judged:P1.U).", "no card of P1.U"),
+        ("At last [1](<judged:P1.T|d = 3|.1f>).", "no case of this name"),
+        ("At last [1](<judged:P1.T|d = 2>).", "must be a claim, or a"),
     ],
 )
-def test_a_role_without_its_case_is_a_problem(text, problem):
+def test_a_judged_link_without_its_case_is_a_problem(text, problem):
     found = audit.lost(text, CARDS)
     assert len(found) == bool(problem) and all(problem in one for one in found)
 
 
 def typed(text):
     """Return digits that no card judges, except sizes in formulas and numbers of theorems."""
-    text = re.sub(r"\{[\w:]+\}`[^`]*`|\$[^$]*\$|\]\([^)]*\)|^\d+\. ", " ", text)
+    text = audit.JUDGED.sub(" ", text)
+    text = re.sub(r"\$[^$]*\$|\[[^]]*\]\([^)]*\)|^\d+\. ", " ", text)
     named = r"\b(?:Theorem|Lemma|Proposition|Figure|Fig\.|paper|arXiv)s?[ :][\d.]+"
     return re.findall(r"\d[\d.,]*", re.sub(named, " ", text))
 
 
 def test_short_answers_and_findings_contain_only_judged_numbers():
-    assert typed(f"1. {GOOD} By Theorem 2 of paper 1 {{numref}}`fig-1`.") == []
+    assert typed(f"1. {GOOD} By Theorem 2 of paper 1 [Figure 1](#fig-1).") == []
     assert typed("It is 65 there, 3.3 % here.") == ["65", "3.3"]
     for path in sorted((ROOT / "notebooks").glob("*.py")):
         cells = [dict(cell) for cell in jupytext.read(path).cells]
@@ -93,7 +124,8 @@ DONE_BEFORE = ("divided out",)
 
 def unsaid(text, claims):
     """Return the claims with a number in a text that does not say how the number was transformed."""
-    numbers = [role.split(" | ")[0] for role in audit.ROLE.findall(text) if role.count(" | ") == 2]
+    named = [audit.split(link[2]) for link in audit.JUDGED.findall(text)]
+    numbers = [claim for claim, *case in named if case]
     return [
         claim
         for claim in dict.fromkeys(numbers)
@@ -103,7 +135,7 @@ def unsaid(text, claims):
 
 def test_findings_say_what_was_done_to_a_number_before_it_was_judged():
     claims = registry()
-    exponent = "the exponent is {judged}`P1.G.distance | w = 1, d = 5 | .3f`"
+    exponent = "the exponent is [0.2](<judged:P1.G.distance|w = 1, d = 5|.3f>)"
     assert unsaid(exponent, claims) == ["P1.G.distance"]
     assert unsaid(exponent + " once the power of log n is divided out", claims) == []
     assert [one for one in audit.findings(ROOT) if unsaid(one, claims)] == []
@@ -113,10 +145,11 @@ def test_findings_of_the_front_page_are_those_of_the_readme(tmp_path):
     (tmp_path / "book").mkdir()
     front = tmp_path / "book/introduction.md"
     front.write_text(
-        f"# T\n\n## What we found\n\n1. {GOOD} [Read\n   on](../notebooks/a)\n2. More.\n\n## Next\n3. No\n"
+        f"# T\n\n## What we found\n\n1. {GOOD} [Read\n   on](../notebooks/a.ipynb)\n"
+        "2. More.\n\n## Next\n3. No\n"
     )
     said = audit.findings(tmp_path)
-    assert said == [f"1. {GOOD} [Read on](../notebooks/a)", "2. More."]
+    assert said == [f"1. {GOOD} [Read on](../notebooks/a.ipynb)", "2. More."]
     assert audit.lost(said[0], CARDS) == []
     page = "a\n<!-- findings:begin -->\nold\n<!-- findings:end -->\nb\n"
     assert audit.readme(page, said[:1], CARDS) == (

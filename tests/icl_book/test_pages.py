@@ -76,7 +76,7 @@ GOOD = """<article><h1>T</h1><p>Price <span class="math">\\(x$\\)</span>, <code>
             "image b.png stands outside a figure",
         ),
         ("<p>Price", "<p>costs $5", "raw markup in the text: ...T costs $5"),
-        ("<p>Price", "<p>{glue:text}`x`", "raw markup"),
+        ("<p>Price", "<p>[1.5](<judged:P1.a", "raw markup"),
         ("<p>Price", '<p><span class="problematic">x</span>', "shows an error message"),
         ("<p>Price", '<div class="output traceback">ValueError</div><p>', "shows an error message"),
         (
@@ -225,8 +225,8 @@ def test_the_table_of_times_is_of_the_runs_that_the_book_shows_and_adds_up():
     text = str(pages.durations())
     rows = re.findall(r"^\| (.+?) \| (\d+) \|$", text, re.MULTILINE)
     assert rows == [
-        ("[](/notebooks/o.ipynb)", "30"),
-        ("[](/notebooks/n.ipynb)", "12"),
+        ("[O](../notebooks/o.ipynb)", "30"),
+        ("[N](../notebooks/n.ipynb)", "12"),
         ("together", "42"),
     ]
     assert text.rstrip().endswith("cores: 2 cores, Some CPU.")
@@ -238,8 +238,7 @@ def test_every_work_that_a_page_cites_is_in_the_bibliography():
     entries = parse_string((ROOT / "book" / "references.bib").read_text(encoding="utf-8"), "bibtex")
     pages = [*ROOT.glob("book/*.md"), *ROOT.glob("notebooks/*.py")]
     texts = "\n".join(page.read_text(encoding="utf-8") for page in pages)
-    keys = ",".join(re.findall(r"\{cite:[pt]\}`([^`]+)`", texts)).split(",")
-    assert {key.strip() for key in keys} <= set(entries.entries)
+    assert set(re.findall(r"\]\(cite:(\w+)\)", texts)) == set(entries.entries)
 
 
 @pytest.mark.parametrize("home", [None, "https://example.org/book"])
@@ -512,11 +511,11 @@ def test_readme_front_page_audit_and_audit_json_count_alike():
         said["withdrawn"],
     ) == [sum(one.statement not in judged for one in own_rerun), len(judged - ran)]
     others = [c["id"] for c in tested if c["readings"]["as we read it"] != "agrees"]
-    assert re.findall(r"\{judged\}`([\w.-]+)`", said["disagreeing"]) == others
+    assert re.findall(r"\(judged:([\w.-]+)\)", said["disagreeing"]) == others
     by_ocr = [c["authority"] for c in tested if c["id"] in others].count(Authority.TALK)
     assert said["disagreeing"].count("(slides read by OCR)") == by_ocr
     refuted = [c["id"] for c in listed if c["verdict"] == Verdict.REFUTED]
-    assert re.findall(r"\{judged\}`([\w.-]+)`", said["refuted"]) == refuted
+    assert re.findall(r"\(judged:([\w.-]+)\)", said["refuted"]) == refuted
     assert {"counted", "holding", "disagreeing", "refuted", "rerun", "withdrawn"} <= set(
         re.findall(r"\{\{ (\w+) \}\}", FRONT_PAGE)
     )
@@ -594,7 +593,7 @@ RESULT = re.compile(r"(?<![\w.])(?!\d{4}\.\d{5}(?!\d))\d*\.\d+(?:[eE][+-]?\d+)?(
 def typed_results(markdown):
     """Return decimal results that are typed by hand in prose or mathematics."""
     text = re.sub(r"(?s)```.*?```|~~~.*?~~~", "", markdown)
-    text = re.sub(r"\{[\w:.-]+\}`[^`]*`|`[^`]*`|https?://\S+", "", text)
+    text = re.sub(r"`[^`]*`|https?://\S+", "", audit.JUDGED.sub("", text))
     significant = (
         m[0] for m in RESULT.finditer(text) if len(re.sub(r"[eE].*|\.", "", m[0]).lstrip("0")) >= 3
     )
@@ -605,7 +604,7 @@ def test_typed_results_are_found():
     assert typed_results("slope 0.333, $w=4.16$, 1.25e-3, .0098") == ["0.333", "4.16", "1.25e-3"]
     assert (
         typed_results(
-            "d = 0.5, arXiv:2402.11639, {glue:text}`s:.345f`, `0.123`, Python 3.11, 1.0.4"
+            "d = 0.5, arXiv:2402.11639, [0.345](<judged:P1.a|d = 2|.3f>), `0.123`, Python 3.11, 1.0.4"
         )
         == []
     )
@@ -810,16 +809,9 @@ def test_the_command_for_half_the_noise_halves_the_default():
     assert "noise_std" not in run.overrides
 
 
-def test_an_option_of_a_box_stands_alone_on_its_line():
-    """A box loses the first line of its text if an option stands before it on the line."""
-    for path in [*(ROOT / "book").glob("*.md"), *(ROOT / "notebooks").glob("*.py")]:
-        behind = re.findall(r"^(?:# )?:class: .*[A-Z*].*$", path.read_text(), re.M)
-        assert behind == [], path.name
-
-
 def test_minutes_are_counted_and_not_promised():
     """The rate is two hundred words a minute: six words of the page, and those of a word in braces."""
-    page = "---\nkey: value\n---\n# Six words and {judged}`P1.b | case` here {{ counted }} end.\n"
+    page = "---\nkey: value\n---\n# Six words and [1](<judged:P1.b|a case|.0f>) here {{ counted }} end.\n"
     assert stage.minutes(page, {"counted": 394 * "word "}) == "2"
     assert stage.minutes(page, {"counted": 395 * "word "}) == "3"
     path = (ROOT / "book" / "path.md").read_text()
@@ -830,29 +822,14 @@ def test_minutes_are_counted_and_not_promised():
         assert says in text and not re.search(r"(Read in|takes about) \d+ minutes", text)
 
 
-@pytest.mark.parametrize(
-    ("title", "theorem", "css"),
-    [
-        ("ITA slides, Theorem 2", True, "icl-printed"),
-        ("the law of the window", True, "icl-true"),
-        ("What is true", False, "icl-true"),
-        ("Proof of (c), long contexts", False, "icl-proof"),
-        ("Solution", False, "icl-solution"),
-        ("What is assumed, and what we test", False, ""),
-    ],
-)
-def test_true_statements_proofs_and_solutions_look_different(title, theorem, css):
-    assert extension.look(title, theorem) == css
-
-
 def test_the_gallery_has_each_figure_with_a_title_its_caption_whole_and_the_name_to_execute():
     caption = "Why. There is a law: $w=1.5$ ends it, after many words."
     figure = {"name": "fig-a", "title": "A law", "alt": "A curve.", "caption": caption}
     pages = stage.pages(**shown(), titles={"n": "A chapter"}, drawn={"n": [figure], "o": []})
     assert "".join(str(pages.gallery()).split("\n\n")[1:6]) == (
-        ":::{grid-item-card}\n[![A curve.](/book/_generated/gallery/fig-a.svg)](fig-a)"
-        "<details><summary>A law</summary>{numref}`fig-a`. " + caption + "</details>"
-        "[`n`](/notebooks/n.ipynb)\n:::"
+        ":::{grid-item-card}\n[![A curve.](_generated/gallery/fig-a.svg)](#fig-a)"
+        "<details><summary>A law</summary>" + caption + "</details>"
+        "[`n`](../notebooks/n.ipynb)\n:::"
     )
     page = (ROOT / "book" / "gallery.md").read_text()
     assert page.count(".venv/bin/python -m icl_book execute NAME") == 1

@@ -29,7 +29,8 @@ SMALL = {
     "parts:\n- caption: Both\n  chapters:\n  - file: notebooks/tiny\n  - file: notebooks/other\n"
     "  - file: book/audit\n",
     "book/audit.md": "(audit-how)=\n# An audit, to which cards link\n",
-    "book/introduction.md": "# A small book\n\nSee {cite:p}`collins2024`.\n\n```{bibliography}\n```\n",
+    "book/introduction.md": "# A small book\n\nSee [Collins](cite:collins2024).\n\n"
+    "```{bibliography}\n:all:\n```\n",
     "book/claims/paper3.yml": "X: {title: One, source: here, reading: $1 > 0$, quantity: one, "
     "grade: proved here, control: c, rule: {at_least: 0, at_most: 2}}\n",
 }

@@ -1,5 +1,6 @@
 """A release has archives that depend only on their files, a package without the book, and twins."""
 
+import json
 import os
 import shlex
 import signal
@@ -86,6 +87,7 @@ def book(tmp_path, monkeypatch):
     monkeypatch.setattr(assemble, "plan", lambda preset: [run])
     monkeypatch.setattr(provenance, "commit", lambda: {"id": "abc", "dirty": False})
     monkeypatch.setattr(release, "collect", lambda path: {"cards": []})
+    monkeypatch.setattr(release, "notebook", lambda root, name, path: path.read_bytes())
     monkeypatch.setattr(pdf.shutil, "which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(pdf, "pdf", lambda preset, root: root / "run.ipynb")
     monkeypatch.setattr(release, "packages", lambda place, root: None)
@@ -114,6 +116,28 @@ def test_only_the_book_of_todays_pages_is_archived_or_printed(book, monkeypatch,
         with pytest.raises(BadInput, match=why):
             command("quick", book)
     assert contents(place) == before
+
+
+def test_an_archived_notebook_has_the_text_of_today_with_the_numbers_of_its_run(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "notebooks").mkdir()
+    source = "# %% [markdown]\n# It is [1.0](<judged:P1.a|all|.1f>).\n\n# %%\n1.5\n"
+    (tmp_path / "notebooks/n.py").write_text(source)
+    cells = [
+        {"cell_type": "markdown", "metadata": {}, "source": "An old text."},
+        {"cell_type": "code", "metadata": {}, "source": "1.5", "execution_count": 1}
+        | {"outputs": [{"name": "stdout", "output_type": "stream", "text": "1.5"}]},
+    ]
+    (tmp_path / "n.ipynb").write_text(json.dumps({"cells": cells, "metadata": {"icl": {}}}))
+    case = {"name": "all", "measured": 1.5}
+    card = {"cases": [case], "control_cases": [], "other_readings": {}, "holding": {}}
+    card |= {"id": "P1.a", "verdict": "holds"}
+    monkeypatch.setattr(release, "collect", lambda path: {"name": "n", "cards": [card]})
+    content = json.loads(release.notebook(tmp_path, "n", tmp_path / "n.ipynb"))
+    text, code = content["cells"]
+    assert text["source"] == "It is [1.5](<judged:P1.a|all|.1f>)."
+    assert code["outputs"] == cells[1]["outputs"] and content["metadata"] == {"icl": {}}
 
 
 @pytest.mark.parametrize("commit", [None, {"id": "abc", "dirty": True}])
@@ -184,10 +208,14 @@ runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_twin_is_markdown_without_html_directives_and_anchors(tmp_path):
-    (tmp_path / "part.md").write_text("from elsewhere\n")
-    text = "---\na: b\n---\n(anchor)=\n# Title\n\n```{include} part.md\n```\n\n"
-    text += 'A <a class="icl-judged icl-badge icl-x" href="#c" title="P1.a: holds">holds</a>, '
-    text += 'and <a href="x">1.5</a>.\n\n```{raw} html\n<b>\n```\n'
-    said = machines.strip_markup(text, tmp_path)
-    assert said == "# Title\n\nfrom elsewhere\n\nA (P1.a: holds), and 1.5."
+def test_the_twin_of_a_page_has_what_the_page_includes_without_html_and_directives(tmp_path):
+    part = '(anchor)=\n:::{note} A\n:class: b\n\n{term}`from <x>` <a href="#c">else</a>where\n:::\n'
+    (tmp_path / "part.md").write_text(part)
+    text = "---\na: b\n---\n# Title\n\n```{include} part.md\n```\n\nA [holds](judged:P1.a).\n\n"
+    text += (
+        "```{glossary}\nword\n  Its sense.\n```\n\n```{raw} html\n<b>\n```\n\n```bash\nls\n```\n"
+    )
+    said = machines.include(text, tmp_path)
+    assert said == (
+        "# Title\n\nfrom elsewhere\n\nA [holds](judged:P1.a).\n\nword\n  Its sense.\n\n```bash\nls\n```\n"
+    )

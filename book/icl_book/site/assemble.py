@@ -76,10 +76,8 @@ def gather(
             text = path.read_text(encoding="utf-8")
             found = audit.lost(text, cards(runs)) or second.apart(text, cards(runs), computed)
             problems += [f"book/{page}: {one}" for one in found]
-    for (where, content), run in zip(contents.items(), runs, strict=True):
-        source = root / f"{where}.py"
-        cells = stage.today(source, content)["cells"]
-        text = "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+    for where, run in zip(contents, runs, strict=True):
+        text = (root / f"{where}.py").read_text(encoding="utf-8")
         problems += [f"{where}: {problem}" for problem in audit.lost(text, cards([run]))]
     return runs, problems
 
@@ -182,7 +180,7 @@ def build(
         say("verifying pages")
         _raise_problems(verify.book(html, toc, runs))
         title = yaml.safe_load((root / "_config.yml").read_text("utf-8"))["title"]
-        machines.write(html, site, toc, title)
+        machines.write(html, site / stage.TWINS, toc, title)
         (html / ".digest").write_text(digest)
         swap(html, place)
         say("done")
@@ -216,20 +214,36 @@ def _raise_problems(problems: list[str]) -> None:
         raise BadInput("\n".join(["the book is not built", *problems]))
 
 
-def front(runs: Sequence[Mapping[str, Any]], root: Path = ROOT) -> str:
-    """Return the text of README.md with the findings and verdicts of some runs."""
+def texts(runs: Sequence[Mapping[str, Any]], root: Path = ROOT) -> dict[Path, str]:
+    """Return the texts that have numbers of some runs, by file: README.md, pages and chapters.
+
+    README.md has the findings and the verdicts, the others the texts of their judged links.
+    """
     module = stage.pages(**stage.context(registry(), runs, root))
     text = (root / "README.md").read_text(encoding="utf-8")
     block = re.compile(r"(<!-- verdicts:begin -->\n).*?(<!-- verdicts:end -->)", re.DOTALL)
     text = block.sub(lambda m: f"{m[1]}{module.readme()}{m[2]}", text)
-    return audit.readme(text, stage.findings(module, root), cards(runs))
+    found = {root / "README.md": audit.readme(text, stage.findings(module, root), cards(runs))}
+    sources = {path: cards(runs) for path in sorted((root / "book").glob("*.md"))}
+    sources |= {root / "notebooks" / f"{run['name']}.py": cards([run]) for run in runs}
+    for path, own in sources.items():
+        found[path] = audit.renumber(path.read_text(encoding="utf-8"), own)
+    return found
+
+
+def outdated(runs: Sequence[Mapping[str, Any]], root: Path = ROOT) -> dict[Path, str]:
+    """Return those of `texts` that differ from their files."""
+    found = texts(runs, root)
+    return {path: text for path, text in found.items() if path.read_text("utf-8") != text}
 
 
 def readme(root: Path = ROOT) -> None:
-    """Rewrite README.md's findings and verdicts from the last quick results, and its picture."""
+    """Write findings, verdicts and picture of README.md and numbers of pages from the last quick results."""
     files = {run.name: run.path for run in plan("quick")}
     runs = [collect(path) for path in files.values()]
-    write_atomically(root / "README.md", front(runs, root))
+    for path, text in outdated(runs, root).items():
+        write_atomically(path, text)
+        print(f"wrote {os.path.relpath(path)}")
     drawings = [data.get("image/svg+xml") for data in shown(read_json(files[stage.PICTURE]))]
     picture = next(drawing for drawing in drawings if drawing)
     write_atomically(root / "book" / "_static" / "picture.svg", "".join(picture))

@@ -3,11 +3,10 @@ r"""What pages show of claims and their cards: audited claims, further runs, num
 ``pages.md.j2`` counts and shows the audited claims; `as_json` writes them for machines, as
 ``book/_static/audit.schema.json`` describes it.
 
-A number in a short answer or a finding is a case of a card, and links to it. A text says
-``{judged}`P1.T2.sharp | ReLU, d = 5 | .2f` `` where a number stands, with the claim, the case and the format,
-a factor before it if need be (``100*.0f``), ``{judged}`P1.T2.sharp` `` where a number is typed, such as an
-exponent of the statement, and ``{judged}`P1.T2.sharp | verdict` `` for the verdict. The findings are the
-numbered list of the front page.
+A number in a short answer or a finding is a case of a card, and links to it. Its link has the claim, the
+case and the format, with a factor before it if need be: ``[3.3](<judged:P1.T2.near|ReLU, d = 5|100*.1f>)``.
+The link of a verdict has the claim alone, ``[holds](judged:P1.T2.upper)``. In a table a bar is written
+``\\|``. The findings are the numbered list of the front page.
 """
 
 from __future__ import annotations
@@ -140,7 +139,8 @@ def as_json(found: Sequence[AuditedClaim]) -> str:
 
 # ---------------------------------------------------------------- numbers in prose
 
-ROLE = re.compile(r"\{judged\}`([^`]+)`")
+#: Matches a link whose text a card decides: the text, a bracket, and what the link names.
+JUDGED = re.compile(r"\[([^][]*)\]\((<)?judged:([^<>]*?)(?(2)>)\)")
 _SHORT_ANSWER = re.compile(r"^\*\*Short answer\.\*\* .*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
 _FINDINGS = re.compile(r"^## What we found\n+(.*?)(?=\n## )", re.MULTILINE | re.DOTALL)
 _README = re.compile(r"(<!-- findings:begin -->\n).*?(<!-- findings:end -->)", re.DOTALL)
@@ -165,58 +165,73 @@ def readme(text: str, said: Sequence[str], cards: Cards) -> str:
     """Rewrite the findings in the README's text; the claims that judge one are named at its end."""
 
     def write_finding(finding: str) -> str:
-        claims = ", ".join(dict.fromkeys(m[1].partition(" | ")[0] for m in ROLE.finditer(finding)))
-        shown = re.sub(r" +(?=[ .,;:])", "", resolve(finding, cards, _show_alone))
+        claims = ", ".join(dict.fromkeys(split(m[3])[0] for m in JUDGED.finditer(finding)))
+        shown = resolve(finding, cards, lambda card, text, case: text)
         judges = f"Judged by {claims}. " if claims else ""
-        shown = re.sub(r"\[Read on\]\(\.\./(.*)\)", rf"{judges}[Read on](\1.ipynb)", shown)
-        return re.sub(r"\[Read on\]\((\w+)\)", r"[Read on](book/\1.md)", shown)
+        shown = shown.replace("[Read on]", f"{judges}[Read on]")
+        return re.sub(r"\]\((\w+\.md)", r"](book/\1", shown.replace("](../", "]("))
 
     return _README.sub(
         lambda m: m[1] + "".join(f"{write_finding(one)}\n" for one in said) + m[2], text
     )
 
 
-def _show_alone(card: Record, number: str, case: str) -> str:
-    """Show the number alone."""
-    return number
-
-
 def resolve(text: str, cards: Cards, link: Callable[[Record, str, str], str]) -> str:
-    """Replace the roles of a text; a role whose case this run lacks becomes the claim alone.
+    """Replace the judged links of a text; one whose case this run lacks becomes the verdict.
 
     Args:
         text: Markdown.
         cards: Records of cards by claim.
-        link: From the record of a card, what is shown (a number, a verdict, or empty for a claim alone) and
-            the name of its case (or empty) to what stands on the page.
+        link: From the record of a card, what is shown (a number or a verdict) and the name of its case (or
+            empty) to what stands on the page.
 
     Raises:
-        BadInput: For a claim that is not judged.
+        BadInput: For a claim that is not judged, and for a link that has neither one part nor three.
     """
 
-    def show(role: re.Match[str]) -> str:
-        claim_id, case, form = _split_role(role[1], cards)
+    def show(found: re.Match[str]) -> str:
+        claim_id, case, form = _check(found[3], cards)
         card = cards[claim_id]
-        if role[1].endswith("| verdict"):
-            return link(card, card["verdict"], "")
         values = _find_measured(card, case)
-        shown = _format(values[0], form) if values else ""
+        shown = _format(values[0], form) if values else card["verdict"]
         return link(card, shown, case if values else "")
 
-    return ROLE.sub(show, text)
+    return JUDGED.sub(show, text)
 
 
-def _split_role(role: str, cards: Cards) -> tuple[str, str, str]:
-    """Return claim, case and format of a role; the last two are empty if it names a claim or its verdict."""
-    claim_id, *rest = (part.strip() for part in role.split(" | "))
+def renumber(text: str, cards: Cards) -> str:
+    """Write the numbers and verdicts of these cards into the judged links of a text.
+
+    The text may be a notebook's ``.py``. A link whose case the cards lack keeps its text.
+    """
+
+    def write(found: re.Match[str]) -> str:
+        claim_id, case, form = _check(found[3], cards)
+        values = _find_measured(cards[claim_id], case)
+        if case and not values:
+            return found[0]
+        shown = _format(values[0], form) if values else cards[claim_id]["verdict"]
+        # The text of a link may go on in the next line.
+        same = re.sub(r"\n#?\s*", " ", found[1]) == shown
+        return found[0] if same else f"[{shown}]{found[0][len(found[1]) + 2 :]}"
+
+    return JUDGED.sub(write, text)
+
+
+def split(named: str) -> list[str]:
+    """Return the parts of what a judged link names: a claim, or a claim, a case and a format."""
+    return re.split(r"\\?\|", named)
+
+
+def _check(named: str, cards: Cards) -> tuple[str, str, str]:
+    """Return claim, case and format of a judged link; the last two are empty if it names a claim alone."""
+    claim_id, *rest = split(named)
     if claim_id not in cards:
-        raise BadInput(f"{{judged}}`{role}`: no card of {claim_id} is on this page")
-    if rest in ([], ["verdict"]):
+        raise BadInput(f"judged:{named}: no card of {claim_id} is on this page")
+    if not rest:
         return claim_id, "", ""
     if len(rest) != 2:
-        raise BadInput(
-            f"{{judged}}`{role}`: must be a claim, its verdict, or a claim, a case and a format"
-        )
+        raise BadInput(f"judged:{named}: must be a claim, or a claim, a case and a format")
     return claim_id, rest[0], rest[1]
 
 
@@ -231,14 +246,14 @@ def _format(value: float | str, form: str) -> str:
 
 
 def lost(text: str, cards: Cards) -> list[str]:
-    """Return the roles of a text whose claim has no card here, or whose case its card lacks."""
+    """Return the judged links of a text whose claim has no card here, or whose case its card lacks."""
     found = []
-    for role in ROLE.findall(text):
+    for _, _, named in JUDGED.findall(text):
         try:
-            claim_id, case, _ = _split_role(role, cards)
+            claim_id, case, _ = _check(named, cards)
         except BadInput as error:
             found.append(str(error))
             continue
         if case and not _find_measured(cards[claim_id], case):
-            found.append(f"{{judged}}`{role}`: {claim_id} has no case of this name")
+            found.append(f"judged:{named}: {claim_id} has no case of this name")
     return found

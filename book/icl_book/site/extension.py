@@ -1,4 +1,4 @@
-"""Sphinx extension: types in signatures, looks of boxes, formulas, figures on a phone, no live kernels."""
+"""Sphinx extension: types in signatures, citations, formulas, figures on a phone, no live kernels."""
 
 from __future__ import annotations
 
@@ -82,22 +82,22 @@ def properties(app: Sphinx, doctree: nodes.document, name: str) -> None:
             annotation.children = [nodes.Text(short)]
 
 
-def look(title: str, theorem: bool) -> str:
-    """Return the class of a box by its title: printed by the authors, true, a proof, a solution; or none."""
-    if theorem:
-        return "icl-printed" if "slides" in title else "icl-true"
-    looks = {"What is true": "true", "Proof": "proof", "Solution": "solution"}
-    found = (kind for words, kind in looks.items() if title.startswith(words))
-    return "".join(f"icl-{kind}" for kind in found)
-
-
-def boxes(app: Sphinx, doctree: nodes.document, name: str) -> None:
-    """Give each box the class of its look."""
-    for title in doctree.findall(nodes.title):
-        box = title.parent
-        theorem = "proof" in box.get("classes", ())
-        if theorem or isinstance(box, nodes.admonition):
-            box["classes"] += look(title.astext(), theorem).split()
+def cite(app: Sphinx, doctree: nodes.document, name: str) -> None:
+    """Let a link to a work, ``cite:key``, lead to its entry of the bibliography, and show it on hovering."""
+    works = app.env.get_domain("cite")
+    for link in list(doctree.findall(nodes.reference)):
+        if (key := link.get("refuri", "")).startswith("cite:"):
+            # The extension for bibliographies warns of an unknown key.
+            found = works.resolve_xref(
+                app.env, name, app.builder, "p", key.removeprefix("cite:"), link, link
+            )
+            for entry in found.findall(nodes.reference):
+                del link["refuri"]
+                link.attributes |= {
+                    key: entry[key]
+                    for key in ("internal", "refid", "refuri", "reftitle")
+                    if key in entry
+                }
 
 
 def page(
@@ -206,7 +206,7 @@ def staged(app: Sphinx, config: object) -> None:
 
 
 def writers(app: Sphinx, env: object) -> list[str]:
-    """Let two processes write the pages; one has read them, because theorems cannot be read in parallel."""
+    """Let two processes write the pages, which one has read."""
     app.parallel = 2
     return []
 
@@ -228,7 +228,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     # Napoleon has priority 500, so this sees what it wrote.
     app.connect("autodoc-process-docstring", words, priority=600)
     app.connect("doctree-resolved", properties)
-    app.connect("doctree-resolved", boxes)
+    app.connect("doctree-resolved", cite)
     app.connect("doctree-resolved", returned)
     app.connect("html-page-context", page, priority=900)
     app.connect("html-page-context", back)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from icl_book.provenance import CARD_MIME
-from icl_book.runner.record import read_json, shown
+from icl_book.runner.record import shown
 from icl_book.site.verify import toc_pages
 
 ABOUT = """# {title}
@@ -22,13 +23,10 @@ Statements, verdicts and measured numbers are also one JSON file, [audit.json](_
 """
 
 
-def write(html: Path, source: Path, toc: dict[str, Any], title: str) -> None:
-    """Write the twins beside the pages of a built book, and ``llms.txt``.
-
-    ``source`` is the staged tree that the book was built from.
-    """
+def write(html: Path, twins: Path, toc: dict[str, Any], title: str) -> None:
+    """Write the twins beside the pages of a built book, and ``llms.txt``; ``twins`` has them by page."""
     for page in toc_pages(toc):
-        (html / f"{page}.md").write_text(twin(source / page), encoding="utf-8")
+        shutil.copy(twins / f"{page}.md", html / f"{page}.md")
     parts = [ABOUT.format(title=title)]
     front = {"caption": "The front page", "chapters": [{"file": toc["root"]}]}
     for part in [front, *toc["parts"]]:
@@ -39,16 +37,13 @@ def write(html: Path, source: Path, toc: dict[str, Any], title: str) -> None:
     (html / "llms.txt").write_text("\n".join(parts), encoding="utf-8")
 
 
-def twin(page: Path) -> str:
-    """Return a staged page, given without suffix, as Markdown."""
-    if not page.with_suffix(".ipynb").is_file():
-        return strip_markup(page.with_suffix(".md").read_text(encoding="utf-8"), page.parent)
+def write_twin(content: Mapping[str, Any]) -> str:
+    """Return an executed notebook as Markdown: its text, its code, and what that printed."""
     parts = []
-    for cell in read_json(page.with_suffix(".ipynb"))["cells"]:
-        source = "".join(cell["source"]).strip()
-        tags = cell["metadata"].get("tags", [])
+    for cell in content["cells"]:
+        source, tags = cell["source"].strip(), cell["metadata"].get("tags", [])
         if cell["cell_type"] == "markdown":
-            parts.append(strip_markup(source, page.parent))
+            parts.append(source)
         elif "remove-cell" not in tags:
             if "remove-input" not in tags:
                 parts.append(f"```python\n{source}\n```")
@@ -73,37 +68,37 @@ def printed(cell: dict[str, Any]) -> list[str]:
     return found
 
 
-def strip_markup(text: str, folder: Path) -> str:
-    """Return MyST as Markdown: with the files that it includes, and without its head, HTML and anchors.
-
-    The badge of a verdict becomes its title in parentheses. ``folder`` is that of the page.
-    """
-    text = _HEAD.sub("", text)
-    text = _RAW_HTML.sub("", text)
+def include(text: str, folder: Path) -> str:
+    """Return a page in ``folder`` as Markdown: without its head and lists of names, with what it includes."""
+    text = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL)
     text = _INCLUDE.sub(lambda found: _read_included(folder / found["path"], found["how"]), text)
-    text = _ANCHOR.sub("", text)
-    text = _BADGE.sub(r"(\g<title>)", text)
-    return _TAG.sub("", text).strip()
+    text = _LISTS.sub("", text)
+    text = _GLOSSARY.sub(r"\1", text)
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
-#: What `strip_markup` replaces, in this order.
-_HEAD = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
-_RAW_HTML = re.compile(r"^```\{raw\} html\n.*?^```\n?", re.MULTILINE | re.DOTALL)
 _INCLUDE = re.compile(
     r"^```\{(?P<how>include|literalinclude)\} (?P<path>\S+)\n(?::.*\n)*```", re.MULTILINE
 )
-_ANCHOR = re.compile(r"^\([\w-]+\)=\n", re.MULTILINE)
-_BADGE = re.compile(r'<a class="icl-judged icl-badge[^>]* title="(?P<title>[^"]+)"[^>]*>[^<]*</a>')
-_TAG = re.compile(r"</?(?:a|span|div|details|summary)\b[^>]*>")
+#: Matches what Sphinx alone writes: the names of a module, the works, and a figure in HTML.
+_LISTS = re.compile(r"^```\{(?:eval-rst|bibliography|raw)\}.*?^```$", re.MULTILINE | re.DOTALL)
+_GLOSSARY = re.compile(r"^```\{glossary\}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+#: Matches what a generated part has for a browser or for Sphinx: tags, targets, and the fences around text.
+_GENERATED = re.compile(
+    r"</?(?:a|span|div|details|summary|article|p|table|t[dhr]|thead|tbody|caption)\b[^>]*>"
+    r"|^\([\w-]+\)=\n|^:{3,}.*(?:\n|\Z)(?::.*\n)*",
+    re.MULTILINE,
+)
+#: Matches the words of a role.
+_ROLE = re.compile(r"\{[a-z:]+\}`([^`<]*?)(?: <[^`]*>)?`")
 
 
 def _read_included(path: Path, how: str) -> str:
     """Return the text of an included file, as a block of code unless ``how`` is "include"."""
-    # Charts, which are HTML, are left out.
-    if path.suffix == ".html" or not path.is_file():
-        return ""
     content = path.read_text(encoding="utf-8").rstrip()
-    return content if how == "include" else f"```\n{content}\n```"
+    if how == "literalinclude":
+        return f"```\n{content}\n```"
+    return _ROLE.sub(r"\1", _GENERATED.sub("", content))
 
 
 def _find_title(path: Path) -> str:

@@ -26,8 +26,8 @@ from typing import Any
 from icl_book import provenance, repository
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
-from icl_book.runner.record import collect
-from icl_book.site import assemble, pdf
+from icl_book.runner.record import cards, collect, read_json
+from icl_book.site import assemble, pdf, stage
 
 #: The date of every file in an archive, and the same in seconds, so that equal files make equal archives.
 DATE, SECONDS = (1980, 1, 1, 0, 0, 0), 315532800
@@ -92,12 +92,19 @@ def fill(
         if path.is_file() and path.name != ".digest"
     }
     archive(place / f"{name}.zip", name, pages | {"manifest.json": told.encode()})
-    executed = {f"{notebook}.ipynb": path.read_bytes() for notebook, path in runs.items()}
+    executed = {f"{name}.ipynb": notebook(root, name, path) for name, path in runs.items()}
     archive(place / f"{name}-notebooks.zip", f"{name}-notebooks", executed)
     packages(place, root)
     shutil.copy(pdf.pdf(preset, root), place / f"{name}.pdf")
     sums = [f"{hash_file(path)}  {path.name}\n" for path in sorted(place.iterdir())]
     (place / "SHA256SUMS").write_text("".join(sums), encoding="utf-8")
+
+
+def notebook(root: Path, name: str, path: Path) -> bytes:
+    """Return an executed notebook with the text of its source, in which numbers are those of its cards."""
+    source = root / "notebooks" / f"{name}.py"
+    content = stage.today(source, read_json(path), cards([collect(path)]))
+    return json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n"
 
 
 def origin(run: Mapping[str, Any]) -> dict[str, Any]:

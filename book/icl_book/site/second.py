@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from icl_book.runner.record import list_cases
-from icl_book.site.audit import ROLE, Cards
+from icl_book.site.audit import JUDGED, Cards, split
 
 #: On these pages every number of a card needs a second computation.
 PAGES = ("introduction", "path", "second")
@@ -50,15 +50,15 @@ def committed(root: Path) -> list[Line]:
 
 
 def apart(text: str, cards: Cards, computed: Iterable[Line]) -> list[str]:
-    """Return the roles of a text whose number has no second computation, or not within its error.
+    """Return the judged links of a text whose number has no second computation, or not within its error.
 
-    Each role names a case of these cards, as `icl_book.site.audit.lost` checks.
+    Each link names a case of these cards, as `icl_book.site.audit.lost` checks.
     """
     computed = list(computed)
     found = []
-    for role in ROLE.findall(text):
-        claim_id, *rest = role.split(" | ")
-        if len(rest) != 2:
+    for _, _, named in JUDGED.findall(text):
+        claim_id, *rest = split(named)
+        if not rest:
             continue
         case = next(c for c in list_cases(cards[claim_id]) if c["name"] == rest[0])
         matching = [
@@ -67,11 +67,9 @@ def apart(text: str, cards: Cards, computed: Iterable[Line]) -> list[str]:
             if line.claim == claim_id and line.labels.items() <= case["parameters"].items()
         ]
         if not matching:
-            found.append(
-                f"{{judged}}`{role}`: no script of book/checks computes {case['parameters']}"
-            )
+            found.append(f"judged:{named}: no script of book/checks computes {case['parameters']}")
         found += [
-            f"{{judged}}`{role}`: {case['measured']:g} on the card, {line.number:g} by a script,"
+            f"judged:{named}: {case['measured']:g} on the card, {line.number:g} by a script,"
             f" which may be {line.error:g} away"
             for line in matching
             if not abs(line.number - case["measured"]) <= line.error

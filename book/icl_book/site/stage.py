@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import html
+import itertools
 import json
 import math
 import re
@@ -22,10 +23,12 @@ from icl_book.claims import Claim, Grade, Verdict
 from icl_book.claims.claim import SOURCES, UNTESTED
 from icl_book.claims.judge import OURS
 from icl_book.markup import environment, row_id, strip_tex, style_class
+from icl_book.parameters import BadInput
 from icl_book.provenance import CARD_MIME, NARROW_MIME
 from icl_book.runner.record import cards, list_cases, read_json, shown
-from icl_book.site import audit
+from icl_book.site import audit, machines
 from icl_book.site.card import render
+from icl_book.site.markdown import list_drawings, list_terms, to_myst
 
 BUILT_WITH = ("jupyter-book", "sphinx", "myst-nb", "papermill", "jupytext", "django-static-mathjax")
 #: The script of MathJax that draws formulas as outlines: it is one file and needs no fonts.
@@ -33,25 +36,19 @@ MATHJAX = "static/mathjax/es5/tex-svg-full.js"
 #: The names that most chapters call, which come first on their page of the API.
 WANTED = """Affine ReLU Cosine make_task population_risk optimal_window matrix_risk gaussian_risk
     monte_carlo_risk mismatch_risk UnitConfig pretrain loss gradient""".split()
-#: Matches a caption, below the cell that draws the figure: name, title in the gallery, alt text, words.
-CAPTION = re.compile(
-    r"```\{caption\} (fig-[\w-]+)\n:title: ([^\n]+)\n:alt: (.+?)\n\n(.+?)\n```\n?", re.DOTALL
-)
+#: Matches a caption, the paragraph below the cell that draws the figure: its title and its other words.
+CAPTION = re.compile(r"\*\*(.+?)\.?\*\* (.+?)(?:\n\n|\Z)", re.DOTALL)
 #: The last cell of a chapter that has a module of measurements, which the book prints.
 SOURCE = {
     "id": "measurements-source",
     "cell_type": "markdown",
     "metadata": {},
-    "source": "{ref}`The source of the other measurements of this page <measurements-",
+    "source": "[The source of the other measurements of this page](../book/measurements.md#measurements-{})",
 }
 #: The front page shows the last interactive figure of this chapter.
 FRONT = "attention_window"
-#: Figures of chapters that other pages show, by their names on those pages.
-PICTURED = {
-    "fig-front": "fig-planet",
-    "fig-errors": "fig-planet-errors",
-    "fig-path": "fig-prompt",
-}
+#: The folder of a staged tree with the pages for machines; Sphinx reads no folder that begins with a dot.
+TWINS = ".twins"
 #: The README shows the first figure of this chapter.
 PICTURE = "planet"
 
@@ -81,34 +78,38 @@ def stage(
     (static / "narrow").mkdir()
     shutil.copy(Path(str(files("mathjax"))) / MATHJAX, static / "mathjax")
 
+    glossary = root / "book" / "glossary.md"
+    # A small book, as in tests, has none.
+    terms = list_terms(glossary.read_text(encoding="utf-8")) if glossary.is_file() else {}
     found = context(claims, runs, root)
     by_claim = {e.record["id"]: e for e in found["audited"]}
     sources = measurements(root, ["__init__", *(run["name"] for run in runs)])
     (target / "notebooks").mkdir()
     (generated / "gallery").mkdir(parents=True)
+    # Their twins for machines are the texts of pages before they are made ready for Sphinx.
+    for folder in ("book", "notebooks"):
+        (target / TWINS / folder).mkdir(parents=True)
     titles, drawn = {}, {}
     for run in runs:
         name, own = run["name"], cards([run])
-        content = today(root / "notebooks" / f"{name}.py", read_json(notebooks[name]))
-        for cell in content["cells"]:
-            if cell["cell_type"] == "markdown":
-                cell["source"] = audit.resolve("".join(cell["source"]), own, link)
-        drawn[name] = figures(content, generated / "gallery", static / "narrow")
+        content = today(root / "notebooks" / f"{name}.py", read_json(notebooks[name]), own)
         for data in shown(content):
             if evidence := data.get(CARD_MIME):
                 record = data[CARD_MIME] = own[evidence["id"]]
                 data["text/html"] = render(record, on_a_page=True)
+        (target / TWINS / "notebooks" / f"{name}.md").write_text(
+            machines.write_twin(content), encoding="utf-8"
+        )
+        if name in sources:
+            content["cells"].append(SOURCE | {"source": SOURCE["source"].format(name)})
+        for cell in content["cells"]:
+            if cell["cell_type"] == "markdown":
+                cell["source"] = to_myst(audit.resolve(cell["source"], own, link), terms)
+        drawn[name] = figures(content, generated / "gallery", static / "narrow")
         if name == FRONT:
             (generated / "figure.html").write_text(moving(content), encoding="utf-8")
-        if name in sources:
-            content["cells"].append(SOURCE | {"source": SOURCE["source"] + name + ">`"})
         (titles[name], *_) = re.findall(r"^# (.+)$", content["cells"][0]["source"], re.MULTILINE)
         (target / "notebooks" / f"{name}.ipynb").write_text(json.dumps(content), encoding="utf-8")
-
-    # The pages that show figures of chapters have their narrow drawings, too.
-    for name, figure in PICTURED.items():
-        if (drawn_narrow := static / "narrow" / f"{figure}.svg").is_file():
-            shutil.copy(drawn_narrow, static / "narrow" / f"{name}.svg")
 
     module = pages(
         **found,
@@ -145,12 +146,21 @@ def stage(
         for word, said in words.items():
             # MyST substitutes in text only, but commands in code blocks have these words, too.
             text = text.replace(f"{{{{ {word} }}}}", said)
-        path.write_text(audit.resolve(text, cards(runs), elsewhere), encoding="utf-8")
+        twin = machines.include(audit.renumber(text, cards(runs)), path.parent)
+        (target / TWINS / "book" / path.name).write_text(twin, encoding="utf-8")
+        # The pages that show figures of chapters have their narrow drawings, too.
+        for name, figure in list_drawings(text).items():
+            if (drawing := static / "narrow" / f"{figure}.svg").is_file():
+                shutil.copy(drawing, static / "narrow" / f"{name}.svg")
+        text = to_myst(audit.resolve(text, cards(runs), elsewhere), terms)
+        path.write_text(text, encoding="utf-8")
     (static / "audit.json").write_text(audit.as_json(found["audited"]), encoding="utf-8")
 
 
-def today(source: Path, executed: Mapping[str, Any]) -> dict[str, Any]:
+def today(source: Path, executed: Mapping[str, Any], own: audit.Cards) -> dict[str, Any]:
     """Return a notebook with the text and the tags that its source has now, and what its code showed.
+
+    The numbers in its text are those of its ``own`` cards.
 
     An executed notebook has the same code cells, because its address depends on them. It may have one more,
     with the parameters of its preset.
@@ -166,6 +176,8 @@ def today(source: Path, executed: Mapping[str, Any]) -> dict[str, Any]:
         if cell["cell_type"] == "code":
             found = next(done)
             cell |= {key: found[key] for key in ("outputs", "execution_count")}
+        else:
+            cell["source"] = audit.renumber(cell["source"], own)
         written.append(cell)
         if "parameters" in cell["metadata"].get("tags", []):
             written += injected
@@ -231,7 +243,7 @@ def sentences(module: Any) -> dict[str, str]:
 def minutes(page: str, words: Mapping[str, str]) -> str:
     """Return the minutes that a page takes at 200 words a minute, with ``words`` in place of their braces."""
     text = re.sub(r"\{\{ (\w+) \}\}", lambda m: words.get(m[1], "0"), page.partition("\n# ")[2])
-    return str(math.ceil(len(re.sub(r"\{judged\}`[^`]*`", "0", text).split()) / 200))
+    return str(math.ceil(len(re.sub(r"\]\((?:<[^>]*>|[^)]*)\)", "", text).split()) / 200))
 
 
 def in_short(module: Any) -> str:
@@ -261,30 +273,32 @@ def link(card: audit.Record, text: str, case: str, page: str = "") -> str:
 def figures(content: dict[str, Any], folder: Path, narrow: Path) -> list[dict[str, str]]:
     """Turn the captions below code cells into what MyST-NB reads: the cell's figure, its name and alt text.
 
-    A text cell begins with a caption: ```` ```{caption} fig-name ````, ``:title:`` and its line in the
-    gallery, ``:alt:`` and what a reader cannot see, a blank line, and the caption. What follows it stays.
-    The figures are returned for the gallery, and their drawings written to ``folder``; those for a phone to
-    ``narrow``.
+    The cell that draws has the name and what a reader cannot see as its metadata, and the next text begins
+    with the caption. The figures are returned for the gallery, and their drawings written to ``folder``;
+    those for a phone to ``narrow``.
+
+    Raises:
+        BadInput: For a figure without a caption.
     """
-    cells: list[dict[str, Any]] = []
     drawn = []
-    for cell in content["cells"]:
-        source = "".join(cell["source"])
-        if cell["cell_type"] == "markdown" and (found := CAPTION.match(source)):
-            name, title, alt, caption = (" ".join(part.split()) for part in found.groups())
-            settings = cells[-1]["metadata"].setdefault("mystnb", {})
-            settings |= {"figure": {"caption": caption, "name": name}, "image": {"alt": alt}}
-            for data in shown({"cells": cells[-1:]}):
-                if drawing := data.get("image/svg+xml"):
-                    (folder / f"{name}.svg").write_text("".join(drawing), encoding="utf-8")
-                    said = {"name": name, "title": title, "alt": alt, "caption": caption}
-                    drawn.append(said)
-                if drawing := data.get(NARROW_MIME):
-                    (narrow / f"{name}.svg").write_text("".join(drawing), encoding="utf-8")
-            cell["source"] = source[found.end() :]
-        if "".join(cell["source"]).strip():
-            cells.append(cell)
-    content["cells"] = cells
+    for cell, below in itertools.pairwise(content["cells"]):
+        if not (figure := cell["metadata"].get("figure")):
+            continue
+        name, alt = figure["name"], " ".join(figure["alt"].split())
+        if below["cell_type"] != "markdown" or not (found := CAPTION.match(below["source"])):
+            raise BadInput(f"figure {name}: the text below it must begin with a bold title")
+        title, words = found.groups()
+        caption = " ".join(found[0].split())
+        settings = cell["metadata"].setdefault("mystnb", {})
+        settings |= {"figure": {"caption": caption, "name": name}, "image": {"alt": alt}}
+        below["source"] = below["source"][found.end() :]
+        for data in shown({"cells": [cell]}):
+            if drawing := data.get("image/svg+xml"):
+                (folder / f"{name}.svg").write_text("".join(drawing), encoding="utf-8")
+                drawn.append({"name": name, "title": title, "alt": alt, "caption": words})
+            if drawing := data.get(NARROW_MIME):
+                (narrow / f"{name}.svg").write_text("".join(drawing), encoding="utf-8")
+    content["cells"] = [cell for cell in content["cells"] if "".join(cell["source"]).strip()]
     return drawn
 
 

@@ -17,7 +17,7 @@ from icl_book.runner import plan
 from icl_book.runner.record import judged, surprising
 
 #: Matches markup in the text of a page that was left unprocessed.
-RAW = re.compile(r"\$|\{(?:glue|judged|numref|cite|eq|ref|doc|term|prf)\b|\{\{|\}\}|:::|```")
+RAW = re.compile(r"\$|\{(?:cite|doc|term)\b|\]\(|\{\{|\}\}|:::|```")
 #: Matches colored code, the largest part of a page, which is not searched.
 COLORED = re.compile(r'<div class="highlight">.*?</div>', re.DOTALL)
 FILE_NAME = re.compile(r"^\S+\.(?:svg|png|jpe?g|gif)$|^_images/|[0-9a-f]{24}", re.I)
