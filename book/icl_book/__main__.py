@@ -122,7 +122,7 @@ def parser() -> argparse.ArgumentParser:
     )
     command(
         "readme",
-        "rewrite README.md's findings and verdicts, and the numbers of pages, from the quick results",
+        "rewrite README.md's counts, and the numbers of pages, from the quick results",
     )
     command("sync", "write notebooks/*.ipynb from notebooks/*.py")
     return whole

@@ -217,13 +217,13 @@ def _raise_problems(problems: list[str]) -> None:
 def texts(runs: Sequence[Mapping[str, Any]], root: Path = ROOT) -> dict[Path, str]:
     """Return the texts that have numbers of some runs, by file: README.md, pages and chapters.
 
-    README.md has the findings and the verdicts, the others the texts of their judged links.
+    README.md has the counts of verdicts, and each file the texts of its judged links.
     """
     module = stage.pages(**stage.context(registry(), runs, root))
     text = (root / "README.md").read_text(encoding="utf-8")
     block = re.compile(r"(<!-- verdicts:begin -->\n).*?(<!-- verdicts:end -->)", re.DOTALL)
     text = block.sub(lambda m: f"{m[1]}{module.readme()}{m[2]}", text)
-    found = {root / "README.md": audit.readme(text, stage.findings(module, root), cards(runs))}
+    found = {root / "README.md": audit.renumber(text, cards(runs))}
     sources = {path: cards(runs) for path in sorted((root / "book").glob("*.md"))}
     sources |= {root / "notebooks" / f"{run['name']}.py": cards([run]) for run in runs}
     for path, own in sources.items():
@@ -238,7 +238,7 @@ def outdated(runs: Sequence[Mapping[str, Any]], root: Path = ROOT) -> dict[Path,
 
 
 def readme(root: Path = ROOT) -> None:
-    """Write findings, verdicts and picture of README.md and numbers of pages from the last quick results."""
+    """Write counts and picture of README.md, and numbers of pages, from the last quick results."""
     files = {run.name: run.path for run in plan("quick")}
     runs = [collect(path) for path in files.values()]
     for path, text in outdated(runs, root).items():

@@ -143,7 +143,6 @@ def as_json(found: Sequence[AuditedClaim]) -> str:
 JUDGED = re.compile(r"\[([^][]*)\]\((<)?judged:([^<>]*?)(?(2)>)\)")
 _SHORT_ANSWER = re.compile(r"^\*\*Short answer\.\*\* .*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
 _FINDINGS = re.compile(r"^## What we found\n+(.*?)(?=\n## )", re.MULTILINE | re.DOTALL)
-_README = re.compile(r"(<!-- findings:begin -->\n).*?(<!-- findings:end -->)", re.DOTALL)
 
 
 def short_answer(content: Mapping[str, Any]) -> str:
@@ -152,28 +151,6 @@ def short_answer(content: Mapping[str, Any]) -> str:
         "".join(cell["source"]) for cell in content["cells"] if cell["cell_type"] == "markdown"
     )
     return next((m[0] for text in texts if (m := _SHORT_ANSWER.search(text))), "")
-
-
-def findings(root: Path) -> list[str]:
-    """Return the findings of the front page as they are written there, each on one line; maybe none."""
-    found = _FINDINGS.search((root / "book" / "introduction.md").read_text(encoding="utf-8"))
-    items = re.split(r"^(?=\d+\. )", found[1], flags=re.MULTILINE) if found else []
-    return [" ".join(item.split()) for item in items if re.match(r"\d", item)]
-
-
-def readme(text: str, said: Sequence[str], cards: Cards) -> str:
-    """Rewrite the findings in the README's text; the claims that judge one are named at its end."""
-
-    def write_finding(finding: str) -> str:
-        claims = ", ".join(dict.fromkeys(split(m[3])[0] for m in JUDGED.finditer(finding)))
-        shown = resolve(finding, cards, lambda card, text, case: text)
-        judges = f"Judged by {claims}. " if claims else ""
-        shown = shown.replace("[Read on]", f"{judges}[Read on]")
-        return re.sub(r"\]\((\w+\.md)", r"](book/\1", shown.replace("](../", "]("))
-
-    return _README.sub(
-        lambda m: m[1] + "".join(f"{write_finding(one)}\n" for one in said) + m[2], text
-    )
 
 
 def resolve(text: str, cards: Cards, link: Callable[[Record, str, str], str]) -> str:

@@ -201,7 +201,6 @@ def pages(**context: Any) -> Any:
         "line": _join_lines,
         "cell": _write_cell,
         "machine": _write_machine,
-        "github": _write_github,
         "list_cases": list_cases,
     }
     known = {
@@ -226,30 +225,17 @@ def _write_home(url: str | None) -> str:
     )
 
 
-def findings(module: Any, root: Path) -> list[str]:
-    """Return the findings of the front page, with the sentences that the module of `pages` counts."""
-    said = sentences(module)
-    return [re.sub(r"\{\{ (\w+) \}\}", lambda m: said[m[1]], text) for text in audit.findings(root)]
-
-
 def sentences(module: Any) -> dict[str, str]:
     """Return the sentences that templates count, by the word in braces for which they stand on pages."""
-    names = "counted holding disagreeing refuted rerun withdrawn opening".split()
-    found = {"verdicts": "tested"} | dict(zip(names, names, strict=True))
-    said = {word: _join_lines(str(getattr(module, macro)())) for word, macro in found.items()}
-    return {"audited": in_short(module), **said}
+    names = "disagreeing refuted rerun withdrawn opening".split()
+    found = {"verdicts": "tested", "tested": "short"} | dict(zip(names, names, strict=True))
+    return {word: _join_lines(str(getattr(module, macro)())) for word, macro in found.items()}
 
 
 def minutes(page: str, words: Mapping[str, str]) -> str:
     """Return the minutes that a page takes at 200 words a minute, with ``words`` in place of their braces."""
     text = re.sub(r"\{\{ (\w+) \}\}", lambda m: words.get(m[1], "0"), page.partition("\n# ")[2])
     return str(math.ceil(len(re.sub(r"\]\((?:<[^>]*>|[^)]*)\)", "", text).split()) / 200))
-
-
-def in_short(module: Any) -> str:
-    """Return what the audit found of paper 1 in three sentences, the first of those that it begins with."""
-    sentences = re.split(r"(?<=\.) (?=[A-Z])", _join_lines(str(module.tested())))
-    return " ".join(sentences[:3])
 
 
 def link(card: audit.Record, text: str, case: str, page: str = "") -> str:
@@ -348,11 +334,3 @@ def _write_machine(machine: Mapping[str, Any]) -> str:
 
 def _write_cell(markdown: str) -> str:
     return _join_lines(markdown).replace("|", "\\|")
-
-
-def _write_github(markdown: str) -> str:
-    """Write mathematics as tables of GitHub take it: they allow no bar inside."""
-    bars = ("\\|", "\\Vert "), ("|", "\\vert ")
-    return re.sub(
-        r"\$[^$]*\$", lambda m: m[0].replace(*bars[0]).replace(*bars[1]), _join_lines(markdown)
-    )
