@@ -7,19 +7,9 @@
 # ---
 
 # %% [markdown]
-# # How many heads?
+# # Several heads: the second is subtracted
 #
-# *What would a second attention head buy, and how far is one layer from the best predictor there is?*
-#
-# **Short answer.** A second head is worth having because it can be *subtracted*. Softmax weights are positive. The summed
-# weights of two heads with values of opposite sign have a wide positive window and a negative lobe, which takes away the
-# blur that a wide window adds. The lobe can come from a head that looks away from the query, from two nearly equal heads
-# with large values, or from a head of twice the blur. With $d=5$, $n=20{,}000$ examples and noise of standard deviation
-# $\sigma=0.5$ a second head divides the least risk by [17](<judged:P1.H.gain|affine, d = 5, n = 20000, 2 heads|.0f>) on
-# affine functions and by [1.8](<judged:P1.H.gain|ReLU, d = 5, n = 20000, 2 heads|.1f>) on ReLU functions. But heads are
-# linear in the labels, and on ReLU functions no predictor that is linear in the labels has less than about
-# [8.6](<judged:P1.H.bayes|d = 5, n = 20000, floor|.1f>) times the risk of least squares on the class
-# ([How far from the best there is](#heads-floor)).
+# *What would a second attention head buy, and how would the layer have to use it?*
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dims = [2, 3, 5]  # dimensions d of the covariates
@@ -42,6 +32,7 @@ import numpy as np
 import pandas as pd
 import torch
 from scipy.optimize import minimize
+from scipy.special import ive
 
 from icl.attention import softmax_attention
 from icl.covariates import uniform_sphere
@@ -76,10 +67,10 @@ from icl_book.measurements import heads as measurements
 notebook.setup(globals(), n_values=2)
 
 # %% figure={"alt": "Three panels of weight against the angle to the query. In each a dashed curve, for one head, is a positive bump near the query. The solid curve of two heads is a wider positive bump that crosses zero and is followed by a shaded negative lobe: beyond about 100 degrees in the first panel, nearer to the query in the other two.", "name": "fig-lobe"} jupyter={"source_hidden": true} tags=["hide-input"]
-size, longest = dims[-1], n_values[-1]
+largest, longest = max(dims), max(n_values)
 degrees = np.linspace(0, 180, 721)
 cosines = np.cos(np.radians(degrees))
-places = np.sin(np.radians(degrees)) ** (size - 2)
+places = np.sin(np.radians(degrees)) ** (largest - 2)
 places /= np.trapezoid(places, degrees)  # the examples at each angle
 
 
@@ -90,12 +81,12 @@ def share(windows, values):
     return np.asarray(values) @ each * places
 
 
-waves = PhasedCosine(size, 2.0)
+waves = PhasedCosine(largest, 2.0)
 extrapolated = measurements.richardson(2)
-w_waves, *_ = measurements.search_w(waves, extrapolated, longest, noise_std)
+w_waves, risk_waves, _ = measurements.search_w(waves, extrapolated, longest, noise_std)
 pictures = {
-    "two sides, affine functions": Affine(size),
-    "merged, ReLU functions": ReLU(size),
+    "two sides, affine functions": Affine(largest),
+    "merged, ReLU functions": ReLU(largest),
 }
 drawn = []
 for title, task in pictures.items():
@@ -126,70 +117,161 @@ axes[1].legend(loc="center right", fontsize=9)
 plt.show()
 
 # %% [markdown]
-# **The negative lobe.** How much weight the examples at each angle to the query have together, for the best single head
-# (dashed) and for two heads (solid), in a long context. The window of two heads is wider, so that more labels are
-# averaged, and what the wider window would blur is subtracted again (shaded). The lobe can come from a head that looks
-# away from the query (left), from two nearly equal heads with large values, which are a head and its derivative (middle),
-# or from two blurs, $w$ and $\frac w2$, with the values $2$ and $-1$ (right, for the waves $\cos(2u\cdot x+\varphi)$ with
-# a random phase $\varphi$). At 0 degrees the weight is zero because no examples lie there. All panels have $d=5$,
-# $\sigma=0.5$ and, at preset quick, $n=20{,}000$.
+# **The negative lobe.** How much weight all examples at an angle to the query have together, for the best single head
+# (dashed) and for two heads (solid). The window of two heads is wider, and what the wider window blurs is subtracted
+# again (shaded). In each panel the two heads do it in another way. All panels have $d=5$ dimensions, noise of
+# standard deviation $\sigma=0.5$ and, at preset quick, 20,000 examples.
+#
+# **In short.** A second head helps because it can be *subtracted*. Softmax weights are positive, so that a wide
+# window blurs. Two heads with values of opposite sign make a wide window with a negative lobe, and the lobe takes the
+# blur away. In the longest contexts of this page a second head divides the least error by
+# [17](<judged:P1.H.gain|affine, d = 5, n = 20000, 2 heads|.0f>) for affine functions, and by
+# [1.8](<judged:P1.H.gain|ReLU, d = 5, n = 20000, 2 heads|.1f>) for functions with a kink. With 20 examples it is
+# hardly worth having.
+#
+# <details><summary>How sure?</summary>
+#
+# - The errors are exact, and that a further head never hurts is proved: [the card](judged:P1.H.gain). The windows of
+#   two and three heads come from a search, which may miss better ones, so that a second head may be worth a little
+#   more than we say.
+# - All exact errors are for heads of the form $M_h=w_hI$, on tokens that are uniform on the sphere. Among *all*
+#   matrices such heads are best if there is one head ([the proof](certificates.ipynb#thm-form)). For two heads whose
+#   values are both positive they are not, as turned heads [below](#heads-trained) show.
+# - The rates are proved ([smooth functions](judged:P1.H.rate), [kinks](judged:P1.H.kriging)), with a gap that the
+#   theorem names. [Trained layers](judged:P1.H.trained) are sampled in one setting.
+# - The tolerances of the cards [on rates](judged:P1.H.rate) and [on the derivative](judged:P1.H.derivative), and the
+#   number of functions and the control of the card [on the Bayes risk](judged:P1.H.bayes), were set after a first
+#   run.
+# - What is known: subtracting a wider kernel makes a kernel of higher order
+#   ([Wand and Jones, 1995](cite:wand1995kernel)), and Schucany and Sommers removed bias in this way in 1977. That
+#   several heads beat one, and that trained heads have values of opposite sign, is in
+#   [He et al. (2025)](cite:he2025). What is new: the exact errors, the rate with its constants, and the lower bounds.
+# - Values are numbers here. With value matrices, several layers or an MLP a layer can do more. Two layers are in
+#   [Beyond one layer](beyond.ipynb).
+#
+# </details>
 #
 # <a id="heads-plain"></a>
 #
-# ## In plain words
+# ## Why
 #
-# One head of softmax attention predicts with a mean of the labels in a [window](#term-window) around the query. Such a
-# mean is a blurred picture of the function, because it flattens hills and fills valleys. A narrow window blurs less, but
-# it averages over fewer labels and keeps more of their noise.
+# One head of softmax attention predicts with a mean of the labels in a [window](#term-window) around the query. Such
+# a mean is a blurred picture of the function: it flattens hills and fills valleys. A narrow window blurs less, but it
+# averages over fewer labels and keeps more of their noise.
 #
-# **A second head takes part of the blur away.** Take a picture and a second picture that is blurred twice as much. Their
-# difference shows what blurring does. So twice the first picture minus the second one is sharper than both. Numerical
-# analysts call this step Richardson extrapolation: from two steps, one extrapolates to a step of size zero. In a layer
-# with two heads the factors $2$ and $-1$ are the heads' *values*, the numbers by which their outputs are multiplied
-# before they are added. In a transformer the value and output matrices of the heads do this.
-# Because the extrapolation takes care of the blur, both windows can be wide, and wide windows average away the noise.
+# Now take a second picture that is blurred twice as much. The difference of the two shows what blurring does. So
+# twice the first picture minus the second one is sharper than both. Numerical analysts call this step Richardson
+# extrapolation. In a layer with two heads the factors $2$ and $-1$ are the heads' *values*, the numbers by which
+# their outputs are multiplied before they are added. In a transformer the value and output matrices do this. And
+# since the subtraction takes care of the blur, both windows can be wide, and wide windows average away the noise.
 #
-# **This is one of three ways to the same lobe**, the right panel of the figure [The negative lobe](#fig-lobe). The best
-# pairs are found by a search, and go other ways:
-#
-# - **Two sides** (affine functions). The second head has a negative $w$: it looks away from the query, and what it sees
-#   there is subtracted. Together the weights are roughly $1+d\cos\theta$, which have the least noise of all weights that
-#   reproduce every slope and every constant in a long context. They change sign at $\cos\theta=-\frac1d$, for $d=5$ at
-#   102 degrees, and are negative beyond.
-# - **Merged** (ReLU functions, and the waves, too). The two windows nearly coincide, and the values are large and of
-#   opposite sign. Such a pair is one head together with its derivative in $w$.
-# - **Extrapolation.** Windows $w$ and $\frac w2$ with the values $2$ and $-1$ are the pair of the textbook, and of the
-#   proof that two heads have a better rate. On the waves the merged pair is better, as a line that is printed
-#   [below](#heads-derivative) shows.
-#
-# What they have in common is the negative lobe. How much it is worth depends on the functions:
-#
-# - **Smooth functions.** Their blur is nearly removed. The risk falls at a better rate, and each further head
-#   allows a better rate again, as long as the functions have enough degrees.
-# - **Functions with kinks or jumps** have blur at the kink that no extrapolation removes. The rate stays the same, and
-#   the heads improve the constant, until nothing more is to be had.
-# - **A coast**, where the functions jump and the sphere has two dimensions, is the extreme case: in long contexts a
-#   single head is already within one percent of the best predictor that is linear in the labels.
-# - **Even functions** are the exception. A second head that looks away from the query then sees as much as the first one,
-#   is added to it, and halves the noise.
-#
-# ## The experiment: one, two and three heads, and the floor
-#
-# The risk of several heads can be computed exactly, as for one head
-# ([The exact risk, without sampling](exact_risk.ipynb)). A head has a window parameter $w_h$ of either sign and a value
-# $v_h$ of either sign. The layer predicts $\sum_hv_h\sum_i\omega_i(w_h)\,y_i$, where the weights $\omega_i(w)$ are
-# proportional to $e^{w\,x_i\cdot x_q}$. A head with $w<0$ looks at the tokens opposite the query. For given windows the
-# best values solve linear equations. The windows themselves come from a search, which may miss better ones. The *floor*
-# is a bound that no predictor linear in the labels can pass, by a formula to which [a later section](#heads-floor)
-# returns.
-#
-# The next cell computes the least risks for affine functions, which are smooth, and for ReLU functions, which have a
-# kink. To try $d=7$, replace the first line of the next cell by `dim = 7`.
+# Let us look at the weights themselves, for examples on a circle.
 
-# %%
-dim = dims[-1]  # or 7, for example
+# %% figure={"alt": "Three panels. Left, curves against the angle: a function with hills and valleys, two flatter curves, and a dashed curve close to the function. Middle and right, heat maps of weights, queries against examples, both sorted by angle: in the middle a red band along the diagonal, at the right a wider red band, and a blue one where the example is opposite the query.", "name": "fig-blurs"} jupyter={"source_hidden": true} tags=["hide-input"]
+turn = np.linspace(-180, 180, 361)
+degrees_of_f = {1: 1.0, 3: 0.5}  # f is cos(angle) + cos(3 angle) / 2
+
+
+def blur(w):
+    """Return what a head of window w sees of f in an infinite context."""
+    return sum(
+        a * ive(k, w) / ive(0, w) * np.cos(k * np.radians(turn))
+        for k, a in degrees_of_f.items()
+    )
+
+
+around = np.sort(stream(3, "evaluation").uniform(-180, 180, 60))
+query = np.linspace(-180, 180, 60)
+nearness = np.cos(np.radians(query[:, None] - around))
+
+
+def attend(w):
+    """Return the weights of one head, a row for each query."""
+    weight = np.exp(w * nearness)
+    return weight / weight.sum(axis=1, keepdims=True)
+
+
+figure, axes = plt.subplots(1, 3, figsize=(7.6, 3), width_ratios=[1.25, 1, 1])
+function = sum(a * np.cos(k * np.radians(turn)) for k, a in degrees_of_f.items())
+axes[0].plot(turn, function, "k", label="f")
+axes[0].plot(turn, blur(8.0), color=plots.PALETTE[0], label="w = 8")
+axes[0].plot(turn, blur(4.0), color=plots.PALETTE[3], label="w = 4")
+twice = 2 * blur(8.0) - blur(4.0)
+axes[0].plot(turn, twice, "--", color=plots.PALETTE[1], label="twice minus")
+axes[0].set(xticks=[-180, 0, 180], xlabel="angle, degrees", ylim=(-1.7, 2.6))
+axes[0].legend(loc="upper center", ncols=2, fontsize=8)
+maps = {"one head": attend(5.0), "two sides": 2 * attend(1.5) - attend(-2.0)}
+strongest = max(weight.max() for weight in maps.values())
+for ax, (title, weight) in zip(axes[1:], maps.items(), strict=True):
+    ax.imshow(weight, cmap="RdBu_r", vmin=-strongest, vmax=strongest, origin="lower")
+    ax.grid(False)
+    ax.set(title=title, xticks=[], yticks=[], xlabel="examples, by angle")
+axes[1].set_ylabel("queries, by angle")
+plt.show()
+
+# %% [markdown]
+# **Two blurs and their difference.** Left: a function on the circle, what heads with $w=8$ and $w=4$ see of it in a
+# long context, and twice the first minus the second. Middle: attention weights of one head with $w=5$, for 60 random
+# examples (columns) and queries all around the circle (rows), both sorted by angle. Right: the summed weights of two
+# heads, $w=1.5$ with the value $2$ and $w=-2$ with the value $-1$, a pair of the kind that is best for affine
+# functions. Red is positive, blue is negative. The window is wider, and what lies opposite the query is subtracted.
+#
+# ### Three ways to the same lobe
+#
+# The two blurs of the left panel are the pair of the textbook. The best pairs are found by a search, and they go
+# other ways. **These are three different mechanisms of subtracting**, one in each panel of
+# [the first figure](#fig-lobe):
+#
+# - **Two sides** (left, affine functions). The second head has a negative $w$: it looks *away* from the query, and
+#   what it sees there is subtracted. Together the weights are roughly $1+d\cos\theta$ at the angle $\theta$ to the
+#   query. Such weights reproduce every slope and every constant, with the least noise. They are negative beyond 102
+#   degrees for $d=5$.
+# - **Merged** (middle, ReLU functions). The two windows nearly coincide, and the values are large and of opposite
+#   sign. Such a pair is one head together with its [derivative in $w$](#heads-derivative).
+# - **Extrapolation** (right, waves $\cos(2u\cdot x+\varphi)$ with a random phase $\varphi$). Two blurs, $w$ and
+#   $\frac w2$, with the values $2$ and $-1$. The proof that two heads have a better rate uses this pair. On these
+#   waves, too, the search finds a merged pair that is better.
+#
+# What the three have in common is the negative lobe. How much is it worth? That depends on the functions. For smooth
+# ones the blur is nearly removed, and the error falls at a better rate. At a kink or a jump some blur remains that no
+# subtraction removes: the rate stays the same, and the heads only divide the error by a constant. Even functions are
+# an exception. There a second head that looks away sees as much as the first one, is *added* to it, and halves the
+# noise.
+#
+# ## The experiment
+#
+# How much is a second head worth, and which windows and values does the search find? To try seven dimensions, change
+# the line `dim = 5`.
+
+# %% tags=["experiment"]
+import pandas as pd
+
+from icl.risk import optimal_heads, optimal_window
+from icl.tasks import Affine, ReLU
+
+dim = 5  # or 7, for example
+smooth, kinked = Affine(dim), ReLU(dim)
+found = []
+for task, n in ((smooth, 20), (smooth, 200), (smooth, 20_000), (kinked, 20_000)):
+    one = optimal_window(task, n, noise_std=0.5)
+    two = optimal_heads(task, n, noise_std=0.5)
+    (w_1, w_2), (v_1, v_2) = two.windows, two.values
+    gain = float(one.risk) / two.risk
+    row = {"functions": task.label, "examples": n, "gain": gain}
+    found.append(row | {"w_1": w_1, "w_2": w_2, "v_1": v_1, "v_2": v_2})
+pd.DataFrame(found).round(2)
+
+# %% [markdown]
+# The *gain* is the least error of one head divided by that of two. It grows with the number of examples, since a
+# longer context has less noise, so that the blur is what remains. Look at the windows: on affine functions the second
+# is negative. On ReLU functions the two are ten percent apart, which is as near as the search lets them come.
+#
+# The next figure adds a third head and a *floor*, which no predictor that is linear in the labels can pass
+# ([its formula](#heads-floor) comes later).
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 rows = []
-for task in (Affine(dim), ReLU(dim)):
+for task in (Affine(largest), ReLU(largest)):
     for n in n_values:
         one = optimal_window(task, n, noise_std)
         row = {"task": task.label, "n": n, "1 head": float(one.risk)}
@@ -201,55 +283,42 @@ for task in (Affine(dim), ReLU(dim)):
         row["floor"] = float(kriging_bounds(task, n, noise_std).lower)
         rows.append(row)
 risks = pd.DataFrame(rows)
-print(risks.drop(columns=["w", "v"]).round(6).to_string(index=False))
 
-# %% figure={"alt": "Two panels of least risk against context length on logarithmic axes. Left, affine functions: the curves of two and three heads coincide, and fall much faster than the curve of one head, parallel to the dashed floor. Right, ReLU functions: all curves fall at similar rates, and the curve of three heads lies close to the floor.", "name": "fig-heads"}
+# %% figure={"alt": "Two panels of least risk against context length on logarithmic axes. Left, affine functions: the curves of two and three heads coincide, and fall much faster than the curve of one head, parallel to the dashed floor. Right, ReLU functions: all curves fall at similar rates, and the curve of three heads lies close to the floor.", "name": "fig-heads"} jupyter={"source_hidden": true} tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(6.9, 3.2))
 for ax, (name, part) in zip(axes, risks.groupby("task", sort=False), strict=True):
-    for label in ("1 head", "2 heads", "3 heads"):
-        ax.plot(part.n, part[label], "o-", label=label)
+    ax.plot(part.n, part["1 head"], "o-", label="1 head")
+    # the wide line shows beside the thin one where the two coincide
+    ax.plot(part.n, part["2 heads"], "-", linewidth=5, alpha=0.45, label="2 heads")
+    ax.plot(part.n, part["3 heads"], ".-", linewidth=1, label="3 heads")
     ax.plot(part.n, part.floor, "--", color=plots.COLORS["guide"], label="floor")
-    ax.set(xscale="log", yscale="log", title=f"{name} functions, d = {dim}")
+    ax.set(xscale="log", yscale="log", title=f"{name} functions, d = {largest}")
     ax.set_xlabel("context length n")
-axes[0].set_ylabel("least risk")
+axes[0].set_ylabel("least error")
 axes[0].legend()
 plt.show()
 
 # %% [markdown]
-# **What a second head buys.** Exact least risk of one, two and three heads against the context length. Dashed: a floor,
-# below which no predictor that is linear in the labels comes. The best of them lies between the floor and the lowest
-# curve. For affine functions (left) a second head changes the slope, and a third one adds nothing. For ReLU functions
-# (right) more heads come closer to the floor.
-#
-# The cells take about ten seconds on two cores. With $n=20{,}000$ the printed least risk of one head divided by that of
-# two heads should be [17.0](<judged:P1.H.gain|affine, d = 5, n = 20000, 2 heads|.1f>) for affine functions and
-# [1.82](<judged:P1.H.gain|ReLU, d = 5, n = 20000, 2 heads|.2f>) for ReLU functions. The next cell prints the windows and
-# the values of the best two heads.
-
-# %%
-print(risks[["task", "n", "w", "v"]].to_string(index=False))
-
-# %% [markdown]
-# Where the best windows merge the risk is flat, and the search keeps them ten percent apart. The card compares one head
-# of value one with two and three heads. The true gain lies between the one found and the risk of one head divided by the
-# floor. In the card's control the negative value of the best two heads is made positive.
+# **What a second head buys.** Exact least error of one, two and three heads against the context length. Dashed: the
+# floor. Left: on affine functions a second head changes the slope, and a third adds nothing, so that the two curves
+# coincide. Right: on ReLU functions more heads come closer to the floor.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
-found = risks.melt(
+heads_found = risks.melt(
     ["task", "n", "1 head", "floor", "w", "v"],
     ["2 heads", "3 heads"],
     var_name="heads",
     value_name="least",
 )
-found["gain"] = found["1 head"] / found.least
-found["most"] = found["1 head"] / found.floor
-found["dim"] = dim
-wrong = found[found.heads == "2 heads"].copy()
+heads_found["gain"] = heads_found["1 head"] / heads_found.least
+heads_found["most"] = heads_found["1 head"] / heads_found.floor
+heads_found["dim"] = largest
+wrong = heads_found[heads_found.heads == "2 heads"].copy()
 added = [
-    heads_risk(make(dim), row.w, np.abs(row.v), row.n, noise_std)
+    heads_risk(make(largest), row.w, np.abs(row.v), row.n, noise_std)
     for make in (Affine, ReLU)
     for row in wrong.itertuples()
-    if row.task == make(dim).label
+    if row.task == make(largest).label
 ]
 wrong["gain"] = [
     one / float(risk.total) for one, risk in zip(wrong["1 head"], added, strict=True)
@@ -261,61 +330,78 @@ labels = ["task", "dim", "n", "heads"]
 name = "{task}, d = {dim}, n = {n}, {heads}"
 judge(
     "P1.H.gain",
-    attained_cases(found, "gain", high="most", labels=labels, name=name),
+    attained_cases(heads_found, "gain", high="most", labels=labels, name=name),
     exact_cases(wrong, "gain", error="error", labels=labels, name=name + ", added"),
 )
 
 # %% [markdown]
+# The card compares one head of value one with two and three heads. The true gain lies between the one found and the
+# error of one head divided by the floor. In the control of the card the negative value is made positive.
+#
+# **Exercise 1.** Three heads with the windows $w$, $\frac w2$ and $\frac w3$ can cancel two terms of the blur, those
+# in $\frac1w$ and $\frac1{w^2}$. Find their values by solving three linear equations. What are they for four heads?
+#
+# <details><summary>Solution</summary>
+#
+# ```python
+# import numpy as np
+#
+# for many in (2, 3, 4):
+#     heads = np.arange(1, many + 1)
+#     powers = heads ** np.arange(many)[:, None]  # the windows are w / heads
+#     print(np.linalg.solve(powers, np.eye(many)[0]).round(6))
+# ```
+# The values are $2,-1$, then $3,-3,1$, then $4,-6,4,-1$: binomial coefficients with alternating signs. A head with
+# the window $\frac wh$ blurs nearly as much as $h$ heads with the window $w$, one after the other. If the operator
+# $T$ is one such blur, the layer therefore applies nearly $1-(1-T)^H$.
+#
+# </details>
+#
 # <a id="heads-derivative"></a>
 #
-# ## One softmax is enough: a head and its derivative
+# ## One softmax is enough
 #
-# Write $s_i=x_i\cdot x_q$ for the score of an example and $\bar s=\sum_i\omega_is_i$ for the mean score. The derivative
-# of the weight $\omega_i$ in $w$ is $\omega_i(s_i-\bar s)$. So the derivative of the prediction,
+# Two merged heads are one head and its derivative in $w$. What is this derivative? Write $\omega_i$ for the weight of
+# an example and $s_i=x_i\cdot x_q$ for its score. The mean score is $\bar s=\sum_i\omega_is_i$. If $w$ grows,
+# examples with more than the mean score gain weight: the derivative of $\omega_i$ is $\omega_i(s_i-\bar s)$. So the
+# derivative of the prediction is
 #
 # $$\frac d{dw}\sum_i\omega_iy_i=\sum_i\omega_i\,(s_i-\bar s)\,y_i,$$
 #
-# is the covariance of label and score under the weights: the same softmax, and one more sum. A layer that adds $c$ times
-# this covariance to its prediction has the weights $\omega_i\,(v+c\,(s_i-\bar s))$, which are negative for all examples
-# whose score is below $\bar s-\frac vc$. The next cell compares three layers with one head of value one: two heads, one
-# head with its derivative, and two heads whose values must be positive. It prints how often their least risk goes into
-# that of the single head.
+# the covariance of label and score under the weights. It needs the same softmax and one more sum. A layer that adds
+# $c$ times this covariance to $v$ times its prediction gives the label $y_i$ the weight
+# $\omega_i\,(v+c\,(s_i-\bar s))$. This weight is negative for all examples whose score is far below the mean. The
+# negative lobe is back, with one head.
+#
+# The next table divides the least error of a single head by that of three layers: one head with its derivative
+# (*gain*), two heads (*two*), and, in the longest context, two heads whose values must be positive (*added*).
 
-# %%
-dim = dims[-1]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 rows = []
-for task in (Affine(dim), ReLU(dim)):
+for task in (Affine(largest), ReLU(largest)):
     for n in n_values:
         one = optimal_window(task, n, noise_std).risk
         merged = measurements.with_derivative(task, n, noise_std)
-        row = {"task": task.label, "dim": dim, "n": n, "gain": one / merged.risk}
+        row = {"task": task.label, "dim": largest, "n": n, "gain": one / merged.risk}
         row["two"] = one / optimal_heads(task, n, noise_std).risk
-        if n == n_values[-1]:
+        if n == longest:
             added, off = measurements.added_heads(task, n, noise_std)
             row |= {"added": one / added, "off": off}
         row |= {"w": merged.w, "v": merged.value, "c": merged.coefficient}
         rows.append(row | {"error": merged.error * row["gain"]})
 derivatives = pd.DataFrame(rows)
 shown = derivatives.drop(columns=["dim", "error", "off"])
-print(shown.round(3).to_string(index=False, na_rep=""))
-waves = PhasedCosine(dim, 2.0)
-_, extrapolated, _ = measurements.search_w(
-    waves, measurements.richardson(2), n, noise_std
-)
-best = optimal_heads(waves, n, noise_std)
-print(
-    f"waves, n = {n}: extrapolation has {extrapolated / best.risk:.2f} times the risk"
-)
-print(f"of the best pair, w {best.windows.round(2)}, values {best.values.round(2)}")
+shown.style.format(precision=2, na_rep="").hide()
 
 # %% [markdown]
-# The derivative is worth as much as a second head, up to about one percent for affine functions: with $n=20{,}000$ it
-# divides the least risk by [17](<judged:P1.H.derivative|affine, d = 5, n = 20000|.0f>) on affine functions and by
-# [1.8](<judged:P1.H.derivative|ReLU, d = 5, n = 20000|.1f>) on ReLU functions. Heads that may only be added gain next to
-# nothing. So *subtracting is what counts*, and neither a second softmax nor a head that looks away is needed for it. On
-# affine functions the best $w$ of the pair is near zero. The head is then nearly the plain mean of all labels, the
-# derivative is linear attention on centered labels, and the layer is the limit that the
-# [theorem on affine functions](#heads-smooth) names.
+# The derivative is worth nearly as much as a second head: with 20,000 examples it divides the least error by
+# [17](<judged:P1.H.derivative|affine, d = 5, n = 20000|.0f>) on affine functions and by
+# [1.8](<judged:P1.H.derivative|ReLU, d = 5, n = 20000|.1f>) on ReLU functions. Heads that may only be added gain next
+# to nothing. So **subtracting is what counts**, and neither a second softmax nor a head that looks away is needed for
+# it.
+#
+# On affine functions the best $w$ of this layer is near zero. The head is then nearly the plain mean of all labels,
+# and its derivative is linear attention on centered labels.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 name = "{task}, d = {dim}, n = {n:g}"
@@ -331,25 +417,35 @@ judge(
 )
 
 # %% [markdown]
-# That attention gains by negative weights is known from language models. The Differential Transformer
-# ([Ye et al., 2025](cite:ye2025diff)) subtracts one softmax from another, in its second version
-# ([Ye et al., 2026](cite:ye2026diffv2)) with a factor between zero and one for each token and head, and
-# [Kong et al. (2025)](cite:kong2025dex) trace its success to three causes, of which negative attention is the first.
-# Local linear attention ([Zuo et al., 2025](cite:zuo2025lla)) replaces the mean of the labels by a local linear fit. Its
-# correction is a covariance of labels and keys like ours, in all directions and with the factor that the fit prescribes,
-# where ours has one direction, that of the query, and a free factor. Parallax ([Zuo et al., 2026](cite:zuo2026parallax)),
-# by its authors' reference code, subtracts from the softmax average the covariance of the values with $r\cdot k$, where
-# $k$ is the key and $r$ a learned projection. With $r$ along the query this is the predictor of this section. By its
-# abstract it lowers the perplexity of models of $0.6$ and $1.7$ billion parameters. What is added here is how much
-# negative weights can be worth to one layer, exactly.
-#
+# And the waves? The next table compares the extrapolating pair with the best pair that the search finds, on the waves
+# of the first figure. The last column is the error divided by that of the best pair.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+best = optimal_heads(waves, longest, noise_std)
+pairs = {
+    "extrapolation": (w_waves / np.array([1, 2]), extrapolated, risk_waves),
+    "best pair found": (best.windows, best.values, best.risk),
+}
+pd.DataFrame(
+    {
+        "pair": name,
+        "w_1": windows[0],
+        "w_2": windows[1],
+        "v_1": values[0],
+        "v_2": values[1],
+        "error over best": risk / best.risk,
+    }
+    for name, (windows, values, risk) in pairs.items()
+).style.format(precision=2).hide()
+
+# %% [markdown]
 # <a id="heads-short"></a>
 #
-# **Short contexts.** The second head subtracts blur, so that in a short context it helps if there is little noise. It
-# also helps if the functions are even. The next cell prints the gain of the second head, the least risk of one head
-# divided by that of two, for 20 examples.
+# **In short contexts** there is mostly noise, and a second head that subtracts blur has little to do, unless the
+# labels have little noise or the functions are even. The next table has the gain for 20 examples.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+short = []
 for task, sigma in (
     (Affine(5), 0.5),
     (ReLU(5), 0.5),
@@ -357,56 +453,176 @@ for task, sigma in (
     (Cosine(3, 3.0), 0.3),  # even waves, cos(3 u.x)
 ):
     best = optimal_heads(task, 20, sigma)
-    gain = optimal_window(task, 20, sigma).risk / best.risk
-    print(f"{task.label:6}, d = {task.dim}, noise {sigma:4}: gain {gain:.2f}", end=", ")
-    print(f"windows {best.windows.round(1)}, values {best.values.round(2)}")
+    row = {"functions": task.label, "d": task.dim, "noise": sigma}
+    row["gain"] = float(optimal_window(task, 20, sigma).risk) / best.risk
+    row |= {"w_1": best.windows[0], "w_2": best.windows[1]}
+    short.append(row | {"v_1": best.values[0], "v_2": best.values[1]})
+pd.DataFrame(short).style.format(precision=2).hide()
 
 # %% [markdown]
+# <a id="heads-trained"></a>
+#
+# ## Does training find it?
+#
+# Only if the heads start apart. Adam trains all entries of two matrices $M_1$ and $M_2$, and both values, on fresh
+# contexts with affine functions. The values start at $\frac12$. In half of the layers the heads start on opposite
+# sides, near $M_1=I$ and $M_2=-I$. In the other half both start near $I$.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+task = Affine(largest)
+rng = NativeStream(0, "initialization")
+starts = torch.tensor([[1.0, -1.0]] * seeds + [[1.0, 1.0]] * seeds)
+start = starts[:, :, None, None] * torch.eye(largest)  # M_1 and M_2 of each layer
+M = (start + 0.3 * rng.standard_normal(start.shape)).requires_grad_()
+v = torch.full((2 * seeds, 2), 0.5, requires_grad=True)
+adam = torch.optim.Adam([M, v], lr=learning_rate)
+
+
+def weights(M, v, x):  # of the labels: (layer, context, token)
+    scores = torch.einsum("lhde,lce,lcnd->lhcn", M, x[:, :, -1], x[:, :, :-1])
+    return torch.einsum("lh,lhcn->lcn", v, torch.softmax(scores, dim=-1))
+
+
+for step in range(steps):
+    adam.param_groups[0]["lr"] = learning_rate * (1 - step / steps)
+    x = uniform_sphere(rng, 2 * seeds * batch_size, context_length + 1, largest)
+    f = task.sample(rng, len(x))(x)
+    y = f + noise_std * rng.standard_normal(f.shape)
+    x, f, y = (part.unflatten(0, (2 * seeds, batch_size)) for part in (x, f, y))
+    guess = (weights(M, v, x) * y[:, :, :-1]).sum(dim=-1)
+    adam.zero_grad()
+    (guess - f[:, :, -1]).square().mean(dim=1).sum().backward()
+    adam.step()
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+best = optimal_heads(task, context_length, noise_std)
+one = optimal_window(task, context_length, noise_std)
+x = uniform_sphere(stream(1, "evaluation"), test_contexts, context_length + 1, largest)
+form = QuadraticRisk.of(task, x, noise_std)
+
+
+def risk(M, v):
+    tokens = x.expand(len(M), *x.shape)
+    return form.risk(weights(M.double(), v.double(), tokens)).mean(dim=-1)
+
+
+identity = torch.eye(largest, dtype=torch.float64)
+windows = torch.tensor(best.windows.copy())[None, :, None, None]
+of_two = risk(windows * identity, torch.tensor(best.values)[None])
+of_one = risk(one.w * identity[None, None], torch.ones(1, 1, dtype=torch.float64))
+with torch.no_grad():
+    trained = pd.DataFrame(
+        {
+            "start": ["apart"] * seeds + ["alike"] * seeds,
+            "seed": [*range(seeds)] * 2,
+            "w_1": M[:, 0].diagonal(dim1=-2, dim2=-1).mean(dim=-1),
+            "w_2": M[:, 1].diagonal(dim1=-2, dim2=-1).mean(dim=-1),
+            "v_1": v[:, 0],
+            "v_2": v[:, 1],
+            "over two": risk(M, v) / of_two,
+            "over one": risk(M, v) / of_one,
+        }
+    )
+trained.style.format(precision=2).hide()
+
+# %% [markdown]
+# The table has the trained layers, with the mean diagonals of both matrices as $w_1$ and $w_2$. The last columns
+# divide the error of a layer by the least one of two heads and by the least one of one head.
+#
+# Heads that start apart end near the least error: one value is larger than one, and the other head is subtracted.
+# Heads that start alike stay alike and end where one head ends.[✓](judged:P1.H.trained) So if you train heads that
+# should subtract, start them far apart or with values of opposite sign. Exercise 2 does the latter.
+
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
+ratios = trained[["start", "seed", "over two"]].assign(dim=largest, n=context_length)
+template = "affine, d = {dim}, n = {n}, heads start {start}"
+columns = {"value": "over two", "samples": "seed", "name": template}
+judge(
+    "P1.H.trained",
+    sampled_cases(ratios[ratios.start == "apart"], **columns),
+    sampled_cases(ratios[ratios.start == "alike"], **columns),
+)
+
+# %% [markdown]
+# Why do equal heads not separate? Let one head be best with the window $w$ and the value $v$. Two heads with this
+# window, whose values sum to $v$, have the same error. Now move their windows apart, in such a way that their mean,
+# weighted by the values, stays. The next table says by how many percent the error changes. With two positive values
+# the error rises, so that training goes back. If one value is negative it falls.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+changes = []
+for n in (20, context_length):
+    single = optimal_heads(task, n, noise_std, heads=1)
+    w, value = single.windows[0], single.values[0]
+    for shares in ([0.5, 0.5], [1.5, -0.5]):
+        values = value * np.array(shares)
+        apart = w + w / 5 * np.array([shares[1], -shares[0]])
+        change = heads_risk(task, apart, values, n, noise_std).total / single.risk - 1
+        row = {"examples": n, "v_1": values[0], "v_2": values[1]}
+        changes.append(row | {"change in percent": 100 * change})
+pd.DataFrame(changes).style.format(precision=2).hide()
+
+# %% [markdown]
+# <details><summary>A minimum or a saddle?</summary>
+#
+# Let the values be $v_1+v_2=v$ and the windows $w+\delta v_2$ and $w-\delta v_1$. The first head's derivative in $w$
+# then cancels the second head's, and to second order in $\delta$ the error changes by $-v_1v_2v\,\delta^2\,r''(w)$.
+# Here $r(u)$ is the mean product of the error of the one head with the output of a head of window $u$, and $r'(w)=0$
+# because $w$ is best. The table shows that $r''(w)<0$, so that the sign of the product $v_1v_2$ decides. Among
+# isotropic heads the single head is therefore a second minimum as long as both values are positive: a flat valley
+# along $v_1+v_2=v$, of which a layer that starts with two positive values would have to cross a part where nothing
+# pulls it.
+#
+# Among *all* matrices it is a saddle: $M_1=wI+aJ$ and $M_2=wI-aJ$ with an antisymmetric $J$ have a smaller error.
+#
+# </details>
+#
+# There is one small way out. *Turn* the two heads in opposite directions, so that one looks a little to one side of
+# the query and the other to the other side. The next table has the change of the error for three angles, with equal
+# values. The error falls a little, and in training the layers whose heads start alike find this gain. It is far
+# smaller than the gain of a head that is subtracted.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+J = torch.zeros(largest, largest, dtype=torch.float64)
+for i in range(0, min(largest - 1, 4), 2):
+    J[i, i + 1], J[i + 1, i] = 1, -1
+half = torch.full((1, 2), value / 2, dtype=torch.float64)
+straight = form.risk(weights(torch.stack([w * identity] * 2)[None], half, x[None]))
+turns = []
+for share_of_w in (0.1, 0.2, 0.3):
+    a = share_of_w * w
+    turned = torch.stack([w * identity + a * J, w * identity - a * J])[None]
+    change = (form.risk(weights(turned, half, x[None])) - straight) / straight.mean()
+    error = change.std() / test_contexts**0.5
+    row = {"turn, a / w": share_of_w, "change in percent": 100 * change.mean().item()}
+    turns.append(row | {"standard error": 100 * error.item()})
+pd.DataFrame(turns).style.format(precision=2).hide()
+
+# %% [markdown]
+# **Exercise 2.** Let all layers start with two heads that are alike, but with the values $1.5$ and $-0.5$. Where does
+# training end?
+#
+# <details><summary>Solution</summary>
+#
+# In the folded cell that trains, replace `starts` by `torch.ones(2 * seeds, 2)`, and the line of `v` by
+# `v = torch.tensor([[1.5, -0.5]] * (2 * seeds)).requires_grad_()`. From there a split of the two windows lowers the
+# error, and the layers end near the optimum of two heads.
+#
+# </details>
+#
 # <a id="heads-length"></a>
 #
 # ## Two heads in longer contexts
 #
-# A trained layer keeps its windows and its values when its contexts get longer. What does that cost, and what would have
-# to change? The next cell takes the best two heads for $n_0=100$ examples, uses them for $N$ examples, and prints the
-# *price*, the risk divided by the least risk of two heads for $N$ examples: if windows and values are kept, if the
-# windows are kept and the values are refitted, and if the values are kept and both windows are multiplied by the same
-# factor, the best one, as a length rule does. For comparison it prints the price of one head that is kept, over the best
-# single head. The last column is the way back: the price at $n_0$ of the two heads that are best for $N$.
+# A trained layer keeps its windows and its values when its contexts get longer. What does that cost? Take the best
+# two heads for 100 examples and use them for $N$. The *price* is their error divided by the least error of two heads
+# for $N$ examples.
 
-# %%
-dim, start = dims[-1], 100
-rows = []
-for task in (Affine(dim), Linear(dim), ReLU(dim)):
-    old = optimal_heads(task, start, noise_std)
-    single = optimal_window(task, start, noise_std)
-    for n in (10 * start, 100 * start):
-        new = optimal_heads(task, n, noise_std)
-        kept = heads_risk(task, old.windows, old.values, n, noise_std)
-        values, refitted = measurements.best_values(task, old.windows, n, noise_std)
-        factor, scaled = measurements.best_factor(
-            task, old.windows, old.values, n, noise_std
-        )
-        one = population_risk(task, single.w, n, noise_std).total
-        back = heads_risk(task, new.windows, new.values, start, noise_std)
-        row = {"task": task.label, "dim": dim, "N": n, "kept": kept.total / new.risk}
-        row |= {"new values": refitted / new.risk, "one factor": scaled / new.risk}
-        row["factor"] = factor
-        row["one head"] = one / optimal_window(task, n, noise_std).risk
-        row["back"] = back.total / old.risk
-        windows = (old.windows, new.windows, old.values, new.values)
-        row["moved"] = "w {} to {}, values {} to {}".format(
-            *(x.round(2) for x in windows)
-        )
-        rows.append(row | {"error": kept.error + new.error})
-lengths = pd.DataFrame(rows)
-print(lengths.drop(columns=["dim", "moved", "error"]).round(3).to_string(index=False))
-for row in lengths[lengths.N == 100 * start].itertuples():
-    print(f"{row.task}: {row.moved}")
 
 # %% figure={"alt": "Two panels of the price against the growth of the context on logarithmic axes. Left, affine functions: the price of two kept heads rises most steeply, that of one kept head less, one factor for both windows stays low, and new values keep the price at one. Right, ReLU functions: all four curves rise, one factor least.", "name": "fig-heads-length"} jupyter={"source_hidden": true} tags=["hide-input"]
 growth = np.array([1, 2, 5, 10, 20, 50, 100, 200, 500, 1000])
 figure, axes = plt.subplots(1, 2, figsize=(6.9, 3.2), sharey=True)
-for ax, task in zip(axes, (Affine(dims[-1]), ReLU(dims[-1])), strict=True):
+for ax, task in zip(axes, (Affine(largest), ReLU(largest)), strict=True):
     first = optimal_heads(task, 100, noise_std)
     alone = optimal_window(task, 100, noise_std).w
     prices = {"2 heads kept": [], "1 head kept": [], "one factor": [], "new values": []}
@@ -434,35 +650,74 @@ axes[0].legend()
 plt.show()
 
 # %% [markdown]
-# **Two heads in longer contexts.** The best two heads for $n_0=100$ examples, used for $N$: their risk over the least
-# risk of two heads for $N$ examples, if they are kept, if both windows are multiplied by the best common factor, and if
-# only the values are refitted. Dotted: one head that is kept, over the best single head. Exact.
+# **Two heads in longer contexts.** The price of the best two heads for 100 examples against the growth of the
+# context: if they are kept (solid), if both windows are multiplied by the best common factor (dashed), and if only
+# the values are fitted anew (dash-dotted). Dotted: one head that is kept, over the best single head.
 #
-# **Affine functions ask for new values.** The best windows hardly move, as the printed lines show, and as the
-# [proposition below](#heads-smooth) says they tend to limits, whereas the window of a single head must narrow for ever.
-# But values that sum to a little less than one, which is right in a short context, leave an error that no longer context
-# averages away. So two heads that are kept lose all that they had gained over one: at $N=10{,}000$ they have
-# [12](<judged:P1.H.length|affine, d = 5, N = 10000, kept|.0f>) times the least risk, which is about that of the best
-# single head. With new values and the old windows the price is
-# [1.00](<judged:P1.H.length|affine, d = 5, N = 10000, new values|.2f>).
+# **Affine functions ask for new values.** Their best windows hardly move, whereas the window of a single head must
+# narrow for ever. But in a short context the best values sum to a little less than one, and this leaves an error that
+# no longer context averages away. So two heads that are kept lose all that they had gained over one: for $N=10{,}000$
+# they have [12](<judged:P1.H.length|affine, d = 5, N = 10000, kept|.0f>) times the least error. With new values and
+# the old windows the price is [1.00](<judged:P1.H.length|affine, d = 5, N = 10000, new values|.2f>).
 #
 # **ReLU functions ask for new windows.** Both must grow, about five times here. With the windows kept and the values
-# refitted the price at $N=10{,}000$ is still [3.60](<judged:P1.H.length|ReLU, d = 5, N = 10000, new values|.2f>).
+# fitted anew the price for $N=10{,}000$ is still [3.60](<judged:P1.H.length|ReLU, d = 5, N = 10000, new values|.2f>).
 #
-# **A length rule is a part of the remedy.** Rules such as $\log n$ or YaRN's
-# ([How must attention sharpen as the context grows?](length.ipynb)) multiply all scores by one factor. For one head the
-# right factor is all that is needed. For two heads it mends most of the price and not all of it, because values and
-# windows must fit each other, and on affine functions the right factor hardly differs from one, whereas that of a single
-# head grows like $N^{2/(d+3)}$.
+# **A length rule does a part of it.** Rules such as $\log n$ or YaRN's ([Longer contexts](length.ipynb)) multiply all
+# scores by one factor. For one head the right factor is all that is needed. For two heads it removes most of the
+# price and not all of it, because values and windows must fit each other.
 #
-# **A layer whose heads have fixed windows** therefore carries over to longer contexts if the functions are nearly linear,
-# as far as windows go. In the abstract of their preprint [He et al. (2025)](cite:he2025) say that softmax attention,
-# "compared to linear transformers", "readily generalizes to sequences longer than those seen during training". For their
-# class, linear functions without a constant, but with tokens on our sphere, the two kept heads are indeed still far
-# better than the best single head, but they have [7.3](<judged:P1.H.length|linear, d = 5, N = 10000, kept|.1f>) times the
-# risk that two heads could have, and all of it is in the values. The cheaper way round is to train on long contexts and
-# to use the layer on short ones. On affine and on linear functions this costs little, by the last column, but not on ReLU
-# functions.
+# **Train on long contexts if you can.** On affine and on linear functions the heads that are best for long contexts
+# cost little in short ones, as the column *back* of the next table says. On ReLU functions they cost much.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+start = 100
+rows, moves = [], []
+for task in (Affine(largest), Linear(largest), ReLU(largest)):
+    old = optimal_heads(task, start, noise_std)
+    single = optimal_window(task, start, noise_std)
+    for n in (10 * start, 100 * start):
+        new = optimal_heads(task, n, noise_std)
+        kept = heads_risk(task, old.windows, old.values, n, noise_std)
+        values, refitted = measurements.best_values(task, old.windows, n, noise_std)
+        factor, scaled = measurements.best_factor(
+            task, old.windows, old.values, n, noise_std
+        )
+        one = population_risk(task, single.w, n, noise_std).total
+        back = heads_risk(task, new.windows, new.values, start, noise_std)
+        row = {
+            "task": task.label,
+            "dim": largest,
+            "N": n,
+            "kept": kept.total / new.risk,
+        }
+        row |= {"new values": refitted / new.risk, "one factor": scaled / new.risk}
+        row["factor"] = factor
+        row["one head"] = one / optimal_window(task, n, noise_std).risk
+        row["back"] = back.total / old.risk
+        for many, pair in ((start, old), (n, new)):
+            both = {"w_1": pair.windows[0], "w_2": pair.windows[1]}
+            both |= {"v_1": pair.values[0], "v_2": pair.values[1]}
+            moves.append({"functions": task.label, "examples": many} | both)
+        rows.append(row | {"error": kept.error + new.error})
+lengths = pd.DataFrame(rows)
+lengths.drop(columns=["dim", "error"]).style.format(precision=2).hide()
+
+# %% [markdown]
+# The table has the prices of the figure at two lengths, the best common *factor*, and in the last column the price of
+# the way *back*: what the best heads for $N$ examples cost with 100. The next table has the windows and the values
+# that are best.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+moved = pd.DataFrame(moves).drop_duplicates(["functions", "examples"])
+moved.style.format(precision=2).hide()
+
+# %% [markdown]
+# The abstract of [He et al. (2025)](cite:he2025) says that softmax attention, "compared to linear transformers",
+# "readily generalizes to sequences longer than those seen during training". For their class, linear functions without
+# a constant, but on our sphere, the two kept heads are still far better than the best single head. They have
+# [7.3](<judged:P1.H.length|linear, d = 5, N = 10000, kept|.1f>) times the error that two heads could have, and all of
+# it is in the values.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 prices = lengths.melt(
@@ -485,463 +740,71 @@ judge(
 # ## By hand: three tokens on the circle
 #
 # The query is at the angle $0°$ and the function is $f=\cos\theta$, so the right answer is $1$. Three tokens at $0°$,
-# $60°$ and $180°$ have the labels $1$, $\frac12$ and $-1$, without noise. The first head has $w=\ln16$. Its weights are
-# proportional to $16^{\cos\theta}$, that is, to $16$, $4$ and $\frac1{16}$, and it predicts
+# $60°$ and $180°$ have the labels $1$, $\frac12$ and $-1$, without noise. The first head has $w=\ln16$. Its weights
+# are proportional to $16^{\cos\theta}$, that is, to $16$, $4$ and $\frac1{16}$, and it predicts
 # $\frac{16+2-\frac1{16}}{16+4+\frac1{16}}=\frac{287}{321}$. The second head has half of this $w$. Its weights are
 # proportional to $4$, $2$ and $\frac14$, and it predicts $\frac{4+1-\frac14}{4+2+\frac14}=\frac{19}{25}$.
 #
-# The first answer is too small by about a tenth and the second by about a quarter. Twice the first minus the second is
-# $2\cdot\frac{287}{321}-\frac{19}{25}=\frac{8251}{8025}$, which is too large by less than three percent.
+# The first answer is too small by about a tenth and the second by about a quarter. Twice the first minus the second
+# is $2\cdot\frac{287}{321}-\frac{19}{25}=\frac{8251}{8025}$, which is too large by less than three percent.
 #
-# The derivative of the second head does the same. As the labels are the scores here, the covariance is the variance of
-# the labels under the weights, $\frac{4+\frac12+\frac14}{4+2+\frac14}-(\frac{19}{25})^2=\frac{114}{625}$. Going back from
-# $w=\ln4$ by $\ln4$, as the extrapolation does, predicts $\frac{19}{25}+\frac{114}{625}\ln4\approx1.013$.
+# The derivative of the second head does the same. As the labels are the scores here, the covariance is the variance
+# of the labels under the weights, $\frac{4+\frac12+\frac14}{4+2+\frac14}-(\frac{19}{25})^2=\frac{114}{625}$. Going
+# back from $w=\ln4$ by $\ln4$, as the extrapolation does, predicts $\frac{19}{25}+\frac{114}{625}\ln4\approx1.013$.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 angles = torch.tensor([0.0, 60.0, 180.0], dtype=torch.float64).deg2rad()
 x = torch.stack([angles.cos(), angles.sin()], dim=-1)
 narrow, wide = (
     softmax_attention(x, x[:, 0], x[0], w * torch.eye(2).double())
     for w in (np.log(16), np.log(4))
 )
-print(f"{narrow:.4f} and {wide:.4f}: extrapolated {2 * narrow - wide:.4f}")
 omega = (np.log(4) * x[:, 0]).softmax(dim=-1)  # the weights of the second head
 covariance = omega @ ((x[:, 0] - omega @ x[:, 0]) * x[:, 0])
-print(f"with its derivative: {wide + np.log(4) * covariance:.4f}")
-
-# %% [markdown]
-# **Exercise 1.** Three heads with the windows $w$, $\frac w2$ and $\frac w3$ can cancel the terms of the mean error in
-# $\frac1w$ and $\frac1{w^2}$. Find their values by solving three linear equations. What are they for four heads?
-#
-# <details><summary>Solution</summary>
-#
-# ```python
-# for many in (2, 3, 4):
-#     heads = np.arange(1, many + 1)
-#     powers = heads ** np.arange(many)[:, None]  # the windows are w / heads
-#     print(np.linalg.solve(powers, np.eye(many)[0]).round(6))
-# ```
-# The values are $2,-1$, then $3,-3,1$, then $4,-6,4,-1$: binomial coefficients with alternating signs. A head with the
-# window $\frac wh$ blurs nearly as much as $h$ heads with the window $w$, one after the other. If the operator $T$ is one
-# such blur, the layer therefore applies nearly $1-(1-T)^H$.
-#
-# </details>
-#
-# ## Trained layers
-#
-# Adam trains all entries of two matrices $M_1$ and $M_2$, and both values, on fresh contexts with affine functions. The
-# values start at $\frac12$. In one half of the layers the heads start on opposite sides, near $M_1=I$ and $M_2=-I$, while
-# in the other half both heads start near $I$.
-
-# %%
-task = Affine(dim)
-rng = NativeStream(0, "initialization")
-starts = torch.tensor([[1.0, -1.0]] * seeds + [[1.0, 1.0]] * seeds)
-start = starts[:, :, None, None] * torch.eye(dim)  # M_1 and M_2 of each layer
-M = (start + 0.3 * rng.standard_normal(start.shape)).requires_grad_()
-v = torch.full((2 * seeds, 2), 0.5, requires_grad=True)
-adam = torch.optim.Adam([M, v], lr=learning_rate)
-
-
-def weights(M, v, x):  # of the labels: (layer, context, token)
-    scores = torch.einsum("lhde,lce,lcnd->lhcn", M, x[:, :, -1], x[:, :, :-1])
-    return torch.einsum("lh,lhcn->lcn", v, torch.softmax(scores, dim=-1))
-
-
-for step in range(steps):
-    adam.param_groups[0]["lr"] = learning_rate * (1 - step / steps)
-    x = uniform_sphere(rng, 2 * seeds * batch_size, context_length + 1, dim)
-    f = task.sample(rng, len(x))(x)
-    y = f + noise_std * rng.standard_normal(f.shape)
-    x, f, y = (part.unflatten(0, (2 * seeds, batch_size)) for part in (x, f, y))
-    guess = (weights(M, v, x) * y[:, :, :-1]).sum(dim=-1)
-    adam.zero_grad()
-    (guess - f[:, :, -1]).square().mean(dim=1).sum().backward()
-    adam.step()
-
-# %% [markdown]
-# The next cell compares the trained layers with the best layers of one and of two heads, on the same random tokens. Given
-# the tokens, the mean over functions and noise has a formula, so that only the tokens are sampled. The columns "over two"
-# and "over one" are the risk divided by the least risk of two heads and by that of one head.
-
-# %%
-best = optimal_heads(task, context_length, noise_std)
-one = optimal_window(task, context_length, noise_std)
-x = uniform_sphere(stream(1, "evaluation"), test_contexts, context_length + 1, dim)
-form = QuadraticRisk.of(task, x, noise_std)
-
-
-def risk(M, v):
-    tokens = x.expand(len(M), *x.shape)
-    return form.risk(weights(M.double(), v.double(), tokens)).mean(dim=-1)
-
-
-identity = torch.eye(dim, dtype=torch.float64)
-windows = torch.tensor(best.windows.copy())[None, :, None, None]
-of_two = risk(windows * identity, torch.tensor(best.values)[None])
-of_one = risk(one.w * identity[None, None], torch.ones(1, 1, dtype=torch.float64))
-with torch.no_grad():
-    trained = pd.DataFrame(
-        {
-            "start": ["apart"] * seeds + ["alike"] * seeds,
-            "seed": [*range(seeds)] * 2,
-            "w_1": M[:, 0].diagonal(dim1=-2, dim2=-1).mean(dim=-1),
-            "w_2": M[:, 1].diagonal(dim1=-2, dim2=-1).mean(dim=-1),
-            "v_1": v[:, 0],
-            "v_2": v[:, 1],
-            "over two": risk(M, v) / of_two,
-            "over one": risk(M, v) / of_one,
-        }
-    )
-print(trained.round(3).to_string(index=False))
-print(f"best windows {best.windows.round(2)}, values {best.values.round(2)}")
-
-# %% jupyter={"source_hidden": true} tags=["remove-input"]
-ratios = trained[["start", "seed", "over two"]].assign(dim=dim, n=context_length)
-template = "affine, d = {dim}, n = {n}, heads start {start}"
-columns = {"value": "over two", "samples": "seed", "name": template}
-judge(
-    "P1.H.trained",
-    sampled_cases(ratios[ratios.start == "apart"], **columns),
-    sampled_cases(ratios[ratios.start == "alike"], **columns),
-)
-
-# %% [markdown]
-# Heads that start apart end near the least risk: one value is larger than one, and the other head is subtracted. The
-# table shows that the trained $w$ are larger in size than the best ones and the values smaller, which costs little
-# because the risk is flat there. Heads that start alike stay alike, at the optimum of one head. Is it a second minimum
-# beside that of two heads, or a saddle, which a longer training would leave? The answer depends on which matrices are
-# allowed.
-#
-# **Among isotropic heads it is a second minimum as long as both values are positive.** Let one head be best with the
-# window $w$ and the value $v^*>0$. Let two heads have this same $w$, and values with $v_1+v_2=v^*$. Move their windows
-# apart to $w+\delta v_2$ and $w-\delta v_1$. The first head's derivative in $w$ then cancels the second head's, and to
-# second order in $\delta$ the risk changes by $-v_1v_2v^*\,\delta^2\,r''(w)$. Here $r(u)$ is the mean product of the
-# error of the one head with the output of a head of window $u$, and $r'(w)=0$ because $w$ is best. So the sign of the
-# product $v_1v_2$ decides. The next cell computes the exact change of the risk. It is positive for equal values and
-# negative if the second value is negative, so $r''(w)<0$.
-
-# %%
-for n in (20, context_length):
-    single = optimal_heads(task, n, noise_std, heads=1)
-    w, value = single.windows[0], single.values[0]
-    for shares in ([0.5, 0.5], [1.5, -0.5]):
-        values = value * np.array(shares)
-        apart = w + w / 5 * np.array([shares[1], -shares[0]])
-        change = heads_risk(task, apart, values, n, noise_std).total / single.risk - 1
-        print(f"n = {n}, values {values.round(2)}: risk {100 * change:+.3f} %")
-
-# %% [markdown]
-# For two heads with the same window, only the sum of the values counts. So the risk has a flat valley along
-# $v_1+v_2=v^*$, whose floor is a minimum where both values are positive, and falls away sideways where one of them is
-# negative. A layer that starts with two positive values would have to cross a part of the valley where nothing pulls it.
-#
-# **Among all matrices it is a saddle.** Turn the two heads in opposite directions, $M_1=wI+aJ$ and $M_2=wI-aJ$ with an
-# antisymmetric $J$. One head then looks a little to one side of the query, and the other head to the other side. The next
-# cell turns the first two planes in this way and prints the change of the risk and its standard error, with both values
-# equal to $\frac12v^*$. The risk falls a little, and in training the layers whose heads start alike find this gain. It is
-# far smaller than the gain of a head that is subtracted.
-
-# %%
-J = torch.zeros(dim, dim, dtype=torch.float64)
-for i in range(0, min(dim - 1, 4), 2):
-    J[i, i + 1], J[i + 1, i] = 1, -1
-half = torch.full((1, 2), value / 2, dtype=torch.float64)
-straight = form.risk(weights(torch.stack([w * identity] * 2)[None], half, x[None]))
-for share in (0.1, 0.2, 0.3):
-    a = share * w
-    turned = torch.stack([w * identity + a * J, w * identity - a * J])[None]
-    change = (form.risk(weights(turned, half, x[None])) - straight) / straight.mean()
-    error = change.std() / test_contexts**0.5
-    print(f"a = {share} w: {100 * change.mean():+.2f} +- {100 * error:.2f} %")
-
-# %% [markdown]
-# **Exercise 2.** Let all layers start with two heads that are alike, but with the values $1.5$ and $-0.5$. Where does
-# training end?
-#
-# <details><summary>Solution</summary>
-#
-# Replace `starts` by `torch.ones(2 * seeds, 2)`, and the line of `v` by
-# `v = torch.tensor([[1.5, -0.5]] * (2 * seeds)).requires_grad_()`. From there a split of the two windows lowers the risk,
-# and the layers end near the optimum of two heads.
-#
-# </details>
-#
-# **The rest of this page is for those who want to know why**: what further heads can reach at all, and how far from the
-# best linear predictor they stay.
-#
-# **More heads never hurt.** For given windows the outputs of the heads span a space, and the best values are those of the
-# projection of $f(x_q)$ onto it. A further head enlarges the space. Values that sum to one cost a little more than free
-# ones, which falls like $1/a_0$ if a constant of mean square $a_0$ is part of the functions
-# ([the proposition](certificates.ipynb#proofs-heads)). Values that sum to one are therefore what an unknown level of the
-# functions asks for. On functions without a constant, such as the linear functions of [He et al. (2025)](cite:he2025),
-# other values are better: in their trained models of several heads the values sum to zero.
-#
-# <a id="heads-smooth"></a>
-#
-# ## Smooth functions: each head improves the rate
-#
-# In an infinite context a head with the window $w$ predicts the mean of $f$ under the density
-# $e_w(t)=e^{wt}/\mathbb Ee^{wt}$ around the query, where $t=x\cdot x_q$. This mean multiplies the part of $f$ of degree
-# $\ell$ by a factor $A_\ell(w)=\mathbb E[e_w(t)\,P_\ell(t)]$, where $P_\ell$ are the
-# [Gegenbauer polynomials](#term-gegenbauer-polynomials). Affine functions have the degrees $0$ and $1$ only, and $A_0=1$.
-# So two heads with values that solve $v_1+v_2=1$ and $v_1A_1(w_1)+v_2A_1(w_2)=1$ leave no bias at all.
-#
-# <a id="thm-heads-affine"></a>
-#
-# > **Theorem** (two heads on affine functions). Let the class have the degrees zero and one only, with mean squares
-# > $a_0>0$ and $a_1>0$, and let $\sigma>0$. **Any** two windows $w_1\ne w_2$ of either sign, with the values that solve
-# > $v_1+v_2=1$ and $v_1A_1(w_1)+v_2A_1(w_2)=1$, have the risk $\frac{\mathcal C}n+O(n^{-2})$. With $p=\sum_hv_he_{w_h}$
-# > and $q=\sum_hv_hA_1(w_h)\,e_{w_h}$
-# >
-# > <a id="eq-heads-affine"></a>
-# >
-# > $$\mathcal C=a_1\,\mathbb E\big[p^2-2tpq+q^2\big]+\sigma^2\,\mathbb Ep^2,\qquad\mathbb Ep^2\ge d+1.$$
-# >
-# > For no predictor that is linear in the labels, $n$ times the risk has a limit inferior below $\sigma^2(d+1)$. As $w_1$
-# > and $w_2$ tend to zero, $\mathcal C$ tends to $a_1d+\sigma^2(d+1)$ and the layer to the predictor
-# > $\bar y+\frac dn\sum_i(y_i-\bar y)\,x_i\cdot x_q$, which is linear attention on centered labels.
-#
-# The error is exactly a sum of centered means over the heads, because the two equations leave no bias. This is the idea
-# of the [proof](certificates.ipynb#proofs-heads), which is in the appendix, as are all longer proofs of this page.
-#
-# A single head of value one reaches only $n^{-4/(d+3)}$, by [the law of the window](theorem2_scaling.ipynb#thm-law). The
-# next cell searches for the two windows with the least $\mathcal C$, and compares $\mathcal C$ with $n$ times the exact
-# risk of these heads.
-
-# %%
-angle, weight = np.polynomial.legendre.leggauss(100)
-angle = np.pi / 2 * (angle + 1)
-t, p_t = np.cos(angle), weight * np.sin(angle) ** (dim - 2)
-p_t = p_t / p_t.sum()  # probabilities of t
-a_1 = 1 / (3 * dim)
-
-
-def constant(windows):
-    e = np.exp(np.outer(windows, t))
-    e = e / (e @ p_t)[:, None]
-    A = e @ (p_t * t)
-    values = np.linalg.solve([[1, 1], A], [1, 1])
-    p, q = values @ e, (values * A) @ e
-    C = a_1 * p_t @ (p**2 - 2 * t * p * q + q**2) + noise_std**2 * p_t @ p**2
-    return C, values
-
-
-found = minimize(lambda w: constant(w)[0], [1.0, -2.0], method="Nelder-Mead")
-least, values = constant(found.x)
-print(
-    f"least C found: {least:.4f}, windows {found.x.round(2)}, values {values.round(2)}"
-)
-for n in (200, 20_000, 2_000_000):
-    exact = heads_risk(Affine(dim), found.x, values, n, noise_std).total
-    print(f"n = {n:7}: n times the exact risk is {n * exact:.4f}")
-wide = constant([0.01, -0.01])[0]
-print(f"wide windows: {wide:.4f}; no linear predictor: {noise_std**2 * (dim + 1):.4f}")
-
-# %% [markdown]
-# As a context grows, the best values and windows for affine functions therefore settle:
-#
-# <a id="thm-heads-limit"></a>
-#
-# > **Proposition** (two heads in longer contexts). Let the class and $\sigma$ be as in the theorem, and let
-# > $v^0(w_1,w_2)$ be the values that solve the two equations. The best values of two heads with the windows $w_1\ne w_2$
-# > are $v^0+O(\frac1n)$, and their risk is $\frac{\mathcal C}n+O(n^{-2})$, both uniformly for $(w_1,w_2)$ in any compact
-# > set $S$ without a point of the diagonal. So the best windows in $S$ tend to minimizers of $\mathcal C$ in $S$. If
-# > there is only one minimizer, it lies in the interior and the Hessian of $\mathcal C$ is regular there, then the best
-# > windows in $S$ are within $O(\frac1n)$ of it, and the best values within $O(\frac1n)$ of the $v^0$ there.
-#
-# The [proof](certificates.ipynb#proofs-heads) gives the first-order term of the values. That the best windows among all
-# pairs stay in such a set $S$ is what we see, and we have not proved it. The window of a single head grows without bound,
-# like $n^{2/(d+3)}$.
-#
-# Classes with more degrees keep some bias, and the window has to narrow as the context grows. Let
-#
-# <a id="eq-long-heads"></a>
-#
-# $$\begin{gathered}\hat p_\ell=\sum_hv_hA_\ell(w_h),\qquad\kappa(w,w')=\mathbb E[e_we_{w'}],\\
-#   \mathcal I_n(v,w)=\sum_\ell a_\ell(1-\hat p_\ell)^2+\frac{\sigma^2}n\sum_{h,k}v_hv_k\,\kappa(w_h,w_k)\end{gathered}$$
-#
-# be the *long-context risk*: the bias of an infinite context, plus the noise to first order in $\frac1n$. By a
-# [lemma of the appendix](certificates.ipynb#thm-heads-long) the exact risk is $\mathcal I_n(v,w)\,(1+o(1))$ if the
-# windows are narrow and still hold many tokens.
-#
-# For large $w$ the factor $A_\ell(w)$ is $1-\frac{\lambda_\ell}{2w}$ plus terms of higher order, where
-# $\lambda_\ell=\ell(\ell+d-2)$ is the eigenvalue of the Laplacian. One head therefore has the mean error
-# $\frac1{2w}\Delta f$. Two heads with the windows $w$ and $\frac w2$ and the values $2$ and $-1$ cancel this term. With
-# $H$ heads one can cancel $H-1$ terms:
-#
-# <a id="thm-heads-rate"></a>
-#
-# > **Theorem** (heads on smooth functions). Let $\sigma>0$ and $\sum_\ell a_\ell\lambda_\ell^{2H}<\infty$.
-# >
-# > - (a) *What heads reach.* Let the windows be $w,\frac w2,\dots,\frac wH$ and the values $v_h=(-1)^{h-1}\binom Hh$. Let
-# >   $\beta=(H!)^2\sum_\ell a_\ell\,c_H(\lambda_\ell)^2>0$ with a polynomial $c_H$ of degree $H$, among them
-# >   $c_1=-\frac\lambda2$ and $c_2=\frac{\lambda(\lambda-2)}8$. As $w\to\infty$ and $w^{(d-1)/2}/n\to0$, the risk is
-# >   $\big[\beta w^{-2H}+\frac{\sigma^2\kappa\nu}n\,w^{(d-1)/2}\big](1+o(1))$. Here
-# >   $\nu=2^{(d-1)/2}\sum_{h,k}v_hv_k(h+k)^{-(d-1)/2}$. With the best $w$ the risk is of the order $n^{-4H/(d-1+4H)}$.
-# > - (b) *What no heads pass.* Let $a_\ell>0$ for $H+1$ degrees of one parity. Then there is a $c>0$ such that
-# >   $\mathcal I_n(v,w)\ge c\,n^{-4H/(d-1+4H)}$ for **all** real values, **all** real windows and all $n$. The exact risk
-# >   has such a lower bound, for large $n$, among heads with $|w_h|\le K\,n^{2/(d-1+4H)}$ and
-# >   $\sum_h|v_h|\le n^{2H/(d-1+4H)}$, for every $K$.
-#
-# The number $\beta$ is positive if the class has more than $H$ degrees, because $c_H$ has at most $H$ zeros. With fewer
-# degrees it can be zero. On affine functions in $d=3$ two such heads have $c_2(\lambda_1)=0$, and with the best $w$ a
-# risk of the order $\frac{\log n}n$.
-#
-# The [proof](certificates.ipynb#proofs-heads) of (b) counts signs: for $n$ to help, the layer has to suppress harmonics
-# of high degree, but a combination of $H$ heads that does so at one high degree cannot reproduce $H+1$ low degrees well.
-# There is a gap in (b). We do not exclude that in a finite context heads with still narrower windows, or with still
-# larger values that cancel each other, have a smaller risk. A class with at most $H$ degrees reaches $\frac1n$ by $H$
-# heads with positive windows, as in the theorem on affine functions, because then the equations $\hat p_\ell=1$ can be
-# solved.
-
-# %% jupyter={"source_hidden": true} tags=["remove-input"]
-long = {"noise_std": noise_std, "n_values": (1e8, 1e10)}
-flat = {"windows": (4.0, 2.0), "n_values": (1e5, 1e6), "noise_std": noise_std}
-slopes = pd.concat(
-    [
-        measurements.affine_slopes(dims=dims, **flat),
-        measurements.wave_slopes(dims=more_dims, heads=[1, 2, 3], **long),
-    ]
-)
-averaged = measurements.wave_slopes(dims=[5], heads=[2], averaged=True, **long)
-name = "{task}, d = {dim}, heads: {heads}"
-judge(
-    "P1.H.rate",
-    exact_cases(slopes, error="error", name=name),
-    exact_cases(averaged, error="error", name=name + ", averaged"),
-)
-
-# %% [markdown]
-# The cancellation is well known in statistics: subtracting a wider kernel makes a kernel of higher order
-# ([Wand and Jones, 1995](cite:wand1995kernel)), and Schucany and Sommers removed bias in this way in 1977. New, as far as
-# we know, are the exact risk of such layers, the rate with its constants, and the lower bound: for the long-context risk
-# at all windows and values, and for the exact risk at bounded ones. That several heads are better than one, and that
-# trained heads have values of opposite sign, was known ([He et al., 2025](cite:he2025)).
-#
-# ## Kinks and jumps: the rate stays, the constant falls
-#
-# If functions have kinks or jumps, one head already has the best rate, because kriging has no better one, and more heads
-# can only improve the constant. How much is there to gain? Let $m=d-1$, and let the [order](#term-order) $\rho$ of the
-# class be below four. In long contexts heads with the windows $w/\alpha_h$ multiply harmonics of the degree $x\sqrt w$ by
-#
-# $$\varphi(x)=\sum_hv_he^{-\alpha_hx^2/2},$$
-#
-# and kriging multiplies them by $\varphi_*(x)=1/(1+x^{m+\rho})$, in a suitable scale. So the question is how well a sum
-# of Gaussians approximates $\varphi_*$. One Gaussian is a poor approximation if $m+\rho$ is large, because $\varphi_*$ is
-# then flat near zero. Gaussians with values of both signs can be as flat as one likes.
-#
-# <a id="thm-heads-rough"></a>
-#
-# > **Theorem** (heads on rough functions). Let $\sigma>0$, $0<\rho<4$ and $a_\ell/N_\ell\sim C\ell^{-(m+\rho)}$ with
-# > $C>0$, where $N_\ell$ is the number of harmonics of degree $\ell$. Fix different $\alpha_1,\dots,\alpha_H>0$ and
-# > values with $\sum_hv_h=1$. As $n\to\infty$, the heads with the windows $W/\alpha_h$, $W=(nC/\sigma^2)^{2/(m+\rho)}$,
-# > have a risk whose quotient by the risk of kriging tends to $J(\varphi)/J(\varphi_*)$, where
-# >
-# > $$\begin{aligned}J(\varphi)&=\int_0^\infty(1-\varphi)^2x^{-1-\rho}dx+\int_0^\infty\varphi^2x^{m-1}dx\\
-# >   &=J(\varphi_*)+\int_0^\infty(\varphi-\varphi_*)^2\,(x^{-1-\rho}+x^{m-1})\,dx\end{aligned}$$
-# >
-# > and $J(\varphi_*)=\frac\pi{m+\rho}\big/\sin\frac{\pi m}{m+\rho}$. The infimum of the limit over all $\alpha$ and $v$
-# > does not rise with the number of heads, and tends to one.
-#
-# The next cell searches for the best widths $\alpha_h$ of up to five heads. It prints by how many percent the limit of
-# the risk exceeds that of kriging, for a coast on the globe ($\rho=1$, $d=3$) and for functions with kinks in five
-# dimensions ($\rho=3$).
-
-# %%
-settings = {"coast, d = 3": (1, 2), "kinks, d = 5": (3, 4)}
-limits = {
-    name: measurements.least_limits(*setting, 5) for name, setting in settings.items()
+by_hand = {
+    "first head": narrow,
+    "second head": wide,
+    "twice minus": 2 * narrow - wide,
+    "second head and derivative": wide + np.log(4) * covariance,
 }
-excess = pd.DataFrame(
-    {name: [100 * (ratio - 1) for ratio, _ in best] for name, best in limits.items()},
-    index=pd.Index(range(1, 6), name="heads"),
-)
-print("percent above kriging")
-print(excess.to_string(float_format="{:.4f}".format))
-
-# %% figure={"alt": "Two panels with falling curves from one to zero against the degree. For the coast the curve of one head almost coincides with the dashed curve of kriging. For kinks in five dimensions kriging has a flat top and a steep fall. The curve of one head falls too early, and those of two and three heads come closer.", "name": "fig-filters"}
-x = np.linspace(0, 3.2, 300)
-figure, axes = plt.subplots(1, 2, figsize=(6.9, 3.0), sharey=True)
-for ax, (name, (order, m)) in zip(axes, settings.items(), strict=True):
-    ax.plot(x, 1 / (1 + x ** (m + order)), "k--", label="kriging")
-    for heads in (1, 2, 3):
-        _, widths = limits[name][heads - 1]
-        _, values = measurements.limit(order, m, widths)
-        factor = values @ np.exp(-np.outer(widths, x**2) / 2)
-        ax.plot(x, factor, label=f"heads: {heads}")
-    ax.set(xlabel="degree x, scaled", title=name)
-axes[0].set_ylabel("factor at this degree")
-axes[1].legend()
-plt.show()
+pd.DataFrame(
+    {name: float(value) for name, value in by_hand.items()}, index=["prediction"]
+).round(4)
 
 # %% [markdown]
-# **Heads as filters of harmonics.** By which factor the best heads multiply harmonics of a degree, in long contexts.
-# Dashed: kriging, the best linear predictor. For the coast one Gaussian is almost right. For kinks in five dimensions the
-# factor of kriging has a flat top, which heads of opposite sign reproduce.
+# ## In language models
 #
-# For the coast one head is within one percent of kriging, and a second head is not worth having, whereas for kinks in
-# five dimensions one head is far above kriging and two heads come close. The card compares such limits with the exact
-# risk in a context of $10^{10}$ tokens. The card's heads have widths that differ by a factor of $1.5$ or more, which
-# costs them little.
+# That attention gains by negative weights is known there. The Differential Transformer
+# ([Ye et al., 2025](cite:ye2025diff)) subtracts one softmax from another, in its second version
+# ([Ye et al., 2026](cite:ye2026diffv2)) with a factor between zero and one for each token and head.
+# [Kong et al. (2025)](cite:kong2025dex) trace its success to three causes, of which negative attention is the first.
+# Local linear attention ([Zuo et al., 2025](cite:zuo2025lla)) replaces the mean of the labels by a local linear fit.
+# Its correction is a covariance of labels and keys like ours, in all directions. Parallax
+# ([Zuo et al., 2026](cite:zuo2026parallax)), by its authors' reference code, subtracts from the softmax average the
+# covariance of the values with $r\cdot k$, where $k$ is the key and $r$ a learned projection. With $r$ along the
+# query this is the predictor of [this section](#heads-derivative).
 #
-# A class of even functions, or of odd ones, has harmonics of one parity only. Kriging then uses the tokens opposite the
-# query as well, which multiplies the limit for one head by $2^{\rho/(m+\rho)}$. Heads regain this factor if each is
-# joined by a head at the antipode, with the window $-w_h$: with half of the value each, up to the sign, the pair has the
-# same bias and half of the noise. ReLU functions are of this kind, up to their linear part, and this is why a third head
-# helps them.
-
-# %% jupyter={"source_hidden": true} tags=["remove-input"]
-kinks = {"dim": 5, "order": 3, "n": 1e10, "noise_std": noise_std, "degrees": 3000}
-name = "d = {dim}, heads: {heads}"
-columns = {"value": "limit", "error": "error"}
-judge(
-    "P1.H.kriging",
-    exact_cases(measurements.against_kriging(heads=3, **kinks), name=name, **columns),
-    exact_cases(
-        measurements.against_kriging(heads=1, parity=0, **kinks),
-        name=name + ", even functions",
-        **columns,
-    ),
-)
-
-# %% [markdown]
+# The paper on windows studies a single attention unit. What a second one is worth in its setting is a question of
+# ours.
+#
 # <a id="heads-floor"></a>
 #
 # ## How far from the best there is
 #
-# No number of heads can be better than [kriging](#term-kriging), the best predictor that is linear in the labels, because
-# heads are linear in the labels, too. Its risk $R_K$ lies between two formulas
-# ([theorem](../book/proofs.md#thm-kriging-bounds)):
+# How far can heads go at all? No number of them can be better than [kriging](#term-kriging), the best predictor that
+# is linear in the labels, because heads are linear in the labels, too. Kriging's error is at least
 #
-# $$\begin{gathered}S(n)\;\le\;R_K(n)\;\le\;\Big(1+\frac{k(1)}{\sigma^2}\Big)\,S(n+1),\\
-#   S(n)=\sum_\ell\frac{a_\ell}{1+n\,a_\ell/(N_\ell\sigma^2)}.\end{gathered}$$
+# $$S(n)=\sum_\ell\frac{a_\ell}{1+n\,a_\ell/(N_\ell\sigma^2)},$$
 #
-# The lower one is the floor of the figure [What a second head buys](#fig-heads). For all classes of this book that are
-# rotation invariant $R_K$ is asymptotically equal to it. The card samples kriging and says where its risk lies between
-# the floor, zero, and a sharper upper bound, one.
-
-# %% jupyter={"source_hidden": true} tags=["remove-input"]
-tasks = [Affine(5), ReLU(5), PhasedCosine(5, 2.0), Sign(3)]
-sampled = {"noise_std": noise_std, "draws": draws, "n_values": [5, 20]}
-places = measurements.between(tasks, **sampled)
-more = measurements.between(tasks[:2], more=4, **sampled)
-name = "{task}, d = {dim}, n = {n}"
-judge(
-    "P1.H.floor",
-    interval_cases(places, low="low", high="high", name=name),
-    interval_cases(more, low="low", high="high", name=name + ", four times the tokens"),
-)
-
-# %% [markdown]
-# **But kriging knows only the covariance of the class.** It does not know that a ReLU function has a single kink, so that
-# $d+2$ numbers determine it: a direction $q$, two slopes and a level. *Least squares on the class* looks for these
-# numbers, and is not linear in the labels. For a given $q$ the others are a linear regression. The next cell tries three
-# directions in which the labels rise or bend, and turns the best of them three times, by a linear regression on the
-# derivatives of $f$.
+# the floor of the figure [What a second head buys](#fig-heads). Here $a_\ell$ is the mean square of the part of $f$
+# of degree $\ell$, and $N_\ell$ is the number of harmonics of this degree.
+#
+# But kriging knows only the covariance of the functions. It does not know that a ReLU function has a single kink, so
+# that $d+2$ numbers determine it: a direction, two slopes and a level. *Least squares on the class* looks for these
+# numbers, and is not linear in the labels. The next figure compares.
 
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def fit(x, y, q):
     """Fit the two slopes and the level of a function of the direction q."""
     q = q / np.linalg.norm(q)
@@ -971,13 +834,7 @@ def least_squares(x, y):
     return min(fits, key=lambda one: one[0])[1:3]
 
 
-# %% [markdown]
-# The next cell draws functions and measures the mean squared error of least squares at fresh points. From each error it
-# subtracts that of a linear regression on the derivatives at the true function with the same noise, and adds its mean,
-# which is exactly $(d+2)\,\sigma^2/n$. So the mean stays what it is, and most of the chance cancels.
-
-
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def sample_errors(rng, d, n):
     x = uniform_sphere(rng, 1, n + 1000, d)[0].numpy()
     q = uniform_sphere(rng, 1, 1, d)[0, 0].numpy()
@@ -1002,53 +859,34 @@ for d, n in product((3, 5), (200, 2000, 20000)):
     row["one head"] = float(optimal_window(ReLU(d), n, noise_std).risk) / unit
     rows.append(row)
 fitted = pd.DataFrame(rows)
-print("risk over sigma^2 / n")
-print(fitted.round(2).to_string(index=False))
 
-# %% figure={"alt": "Two panels of the risk times n over the noise variance, against the context length on logarithmic axes. Left, affine functions: the floor of linear predictors meets a horizontal line, and two heads run just above it, while one head rises. Right, ReLU functions: the curves of one head, two heads and the floor all rise, away from a horizontal line at which squares lie, which are least squares.", "name": "fig-bayes"}
+# %% figure={"alt": "Two panels of the risk times n over the noise variance, against the context length on logarithmic axes. Left, affine functions: the floor of linear predictors meets a horizontal line, and two heads run just above it, while one head rises. Right, ReLU functions: the curves of one head, two heads and the floor all rise, away from a horizontal line at which squares lie, which are least squares.", "name": "fig-bayes"} jupyter={"source_hidden": true} tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(6.9, 3.2), sharey=True)
 for ax, (name, part) in zip(axes, risks.groupby("task", sort=False), strict=True):
     unit = noise_std**2 / part.n
     for label in ("1 head", "2 heads"):
         ax.plot(part.n, part[label] / unit, "o-", label=label)
     ax.plot(part.n, part.floor / unit, "--", color=plots.COLORS["guide"], label="floor")
-    parameters = dim + (1 if name == "affine" else 2)
+    parameters = largest + (1 if name == "affine" else 2)
     ax.axhline(parameters, color="k", lw=1, label="number of parameters")
-    ax.set(xscale="log", yscale="log", title=f"{name} functions, d = {dim}")
+    ax.set(xscale="log", yscale="log", title=f"{name} functions, d = {largest}")
     ax.set_xlabel("context length n")
-own = fitted[fitted.d == dim]
+own = fitted[fitted.d == largest]
 ax.plot(own.n, own["least squares"], "ks", label="least squares")
 axes[0].set_ylabel("risk over σ²/n")
 axes[0].legend(*ax.get_legend_handles_labels(), loc="upper left", fontsize=9)
 plt.show()
 
 # %% [markdown]
-# **How far from the best there is.** The risk in units of $\sigma^2/n$. The black line is the number of parameters of the
-# class, to which the best predictor there is tends. On affine functions (left) the best linear predictor reaches it, and
-# two heads come near. On ReLU functions (right) least squares reaches it, and every predictor that is linear in the
-# labels moves away from it as the context grows.
+# **How far from the best there is.** The error in units of $\sigma^2/n$. The black line is the number of parameters
+# of the class. Left: on affine functions the best linear predictor reaches it, and two heads come near. Right: on
+# ReLU functions least squares reaches it, and every predictor that is linear in the labels moves away from it as the
+# context grows.
 #
-# The least risk that any predictor can have is the *Bayes risk*, and in the limit it is $\sigma^2/n$ for each parameter
-# of the class:
-#
-# <a id="thm-bayes"></a>
-#
-# > **Theorem** (the Bayes risk of parametric classes). Let the noise be Gaussian with $\sigma>0$, let $d\ge2$, and let
-# > $R_{\rm Bayes}(n)$ be the least risk of all predictors, which know the class, $\sigma$, the tokens and the labels. Let
-# > $p=d+1$ for affine functions, $p=d+2$ for ReLU functions and $p=d-1$ for the waves $\cos(Lu\cdot x)$. Then
-# > $n\,R_{\rm Bayes}(n)/\sigma^2\to p$.
-# >
-# > Hence the risk of every predictor that is linear in the labels, divided by the Bayes risk, is at least
-# > $c\,n^{(d-1)/(d+2)}$ with a $c>0$ for ReLU functions, and at least $c\,(\log n/\log\log n)^{d-1}$ for waves. For
-# > affine functions the quotient of kriging tends to one.
-#
-# The [proof](../book/proofs.md#proof-bayes) is in the appendix. So on ReLU functions every predictor that is linear in
-# the labels, every number of softmax heads included, loses a factor of the order $n^{(d-1)/(d+2)}$, while on affine
-# functions kriging loses nothing in the limit. With $d=5$ and $n=20{,}000$ one head has
-# [23](<judged:P1.H.bayes|d = 5, n = 20000, one head|.0f>) times the risk of least squares on the class, and the floor is
-# about [8.6](<judged:P1.H.bayes|d = 5, n = 20000, floor|.1f>) times this risk. The card divides the risk of one head, and
-# the floor, by the sampled risk of least squares, which is not below the Bayes risk. In its control the context is too
-# short for the limit.
+# On ReLU functions, with $d=5$ and 20,000 examples, one head has
+# [23](<judged:P1.H.bayes|d = 5, n = 20000, one head|.0f>) times the error of least squares, and even the floor is
+# about [8.6](<judged:P1.H.bayes|d = 5, n = 20000, floor|.1f>) times this error. More heads cannot help here. Only a
+# predictor that is not linear in the labels can.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 shown = fitted.melt(
@@ -1074,37 +912,318 @@ judge(
 )
 
 # %% [markdown]
-# **The worst function and the average one.** Statistics usually asks for the *worst* function of a given smoothness. On a
-# sphere of the dimension $d-1$ no predictor has a better rate than $n^{-2/(d+1)}$ for the worst $L$-Lipschitz function,
-# or than $n^{-4/(d+3)}$ for the worst function with bounded second derivatives ([Stone, 1982](cite:stone1982)). The
-# dimension that counts is that of the surface on which the tokens lie ([Bickel and Li, 2007](cite:bickel2007)). One head
-# has both rates, with $w\propto n^{2/(d+1)}$ and $w\propto n^{2/(d+3)}$, and in the worst case little is gained by not
-# being linear in the labels ([Fan et al., 1997](cite:fan1997)). A *prior* changes this. A random ReLU function is bent
-# only in a narrow strip, so that the best window for the average function narrows like $w\propto n^{2/(d+2)}$, more
-# slowly than for the worst one. Its risk $n^{-3/(d+2)}$ is the best that is linear in the labels, but far from the
-# prior's own rate, $n^{-1}$. None of the exponents that Theorem 3 of the talk prints is a minimax rate: $-\frac2{d+2}$ is
-# what the window for the average function costs on the worst one, while the minimax rate has $-\frac2{d+1}$.
-#
-# **What a population loss leaves out.** All risks here are means over infinitely many functions. A model that is
-# pretrained on finitely many of them may do better by remembering these. For linear regression
-# [Raventós et al. (2023)](cite:raventos2023) find a number of pretraining tasks below which a transformer does so, and
-# above which it predicts like ridge regression, on tasks that it has never seen as well. How many functions it takes to
-# find a layer's $w$ is a question that this book does not answer. Whole transformers come near the Bayes predictor: on
-# linear functions they predict about as well as least squares ([Garg et al., 2022](cite:garg2022)), and
-# [Panwar et al. (2024)](cite:panwar2024) find the same on further families where it can be computed. One layer of softmax
-# attention cannot, on ReLU functions in long contexts.
+# The table has the numbers of the figure and those for $d=3$, in units of $\sigma^2/n$. To find the direction, least
+# squares tries three in which the labels rise or bend, and turns the best of them three times, by a linear regression
+# on the derivatives of $f$. From each sampled error we subtract that of such a regression at the true function, and
+# add its mean, which is exactly $(d+2)\,\sigma^2/n$, so that most of the chance cancels.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+fitted.style.format(precision=2).hide()
 
 # %% [markdown]
-# ## What softmax weights lack are signs
+# <details><summary>The worst function and the average one</summary>
 #
-# One softmax head has positive weights. Is its distance from kriging due to the Gaussian shape of its window, or to the
-# sign? In long contexts, for smooth functions, the best positive weights that depend on the distance alone are those of
+# Statistics usually asks for the *worst* function of a given smoothness. On a sphere of the dimension $d-1$ no
+# predictor has a better rate than $n^{-2/(d+1)}$ for the worst $L$-Lipschitz function, or than $n^{-4/(d+3)}$ for the
+# worst function with bounded second derivatives ([Stone, 1982](cite:stone1982)). The dimension that counts is that of
+# the surface on which the tokens lie ([Bickel and Li, 2007](cite:bickel2007)). One head has both rates, with
+# $w\propto n^{2/(d+1)}$ and $w\propto n^{2/(d+3)}$, and in the worst case little is gained by not being linear in the
+# labels ([Fan et al., 1997](cite:fan1997)). A random ReLU function is different: it is bent only in a narrow strip,
+# so that the best window for the average function narrows more slowly, with $w\propto n^{2/(d+2)}$. The error
+# $n^{-3/(d+2)}$ of this window is the best that is linear in the labels, and far from the rate $n^{-1}$ of least
+# squares.
+#
+# </details>
+#
+# What about a whole transformer? On linear functions it predicts about as well as least squares
+# ([Garg et al., 2022](cite:garg2022)), and [Panwar et al. (2024)](cite:panwar2024) find that transformers come near
+# the Bayes predictor on further families where it can be computed. If it is pretrained on finitely many functions, it
+# may do better by remembering these, below a number of tasks that [Raventós et al. (2023)](cite:raventos2023) find
+# for linear regression. All errors here are means over infinitely many functions.
+#
+# ## For specialists
+#
+# **More heads never hurt.** For given windows the outputs of the heads span a space, and the best values are those of
+# the projection of $f(x_q)$ onto it. A further head enlarges the space. Values that sum to one cost a little more
+# than free ones, which falls like $1/a_0$ if a constant of mean square $a_0$ is part of the functions
+# ([the proposition](certificates.ipynb#proofs-heads)). On functions without a constant, such as the linear functions
+# of [He et al. (2025)](cite:he2025), other values are better: in their trained models of several heads the values sum
+# to zero.
+#
+# <a id="heads-smooth"></a>
+#
+# ### Smooth functions: each head improves the rate
+#
+# In an infinite context a head with the window $w$ predicts the mean of $f$ under the density
+# $e_w(t)=e^{wt}/\mathbb Ee^{wt}$ around the query, where $t=x\cdot x_q$. This mean multiplies the part of $f$ of
+# degree $\ell$ by a factor $A_\ell(w)=\mathbb E[e_w(t)\,P_\ell(t)]$, where $P_\ell$ are the
+# [Gegenbauer polynomials](#term-gegenbauer-polynomials). Affine functions have the degrees $0$ and $1$ only, and
+# $A_0=1$. So two heads with values that solve $v_1+v_2=1$ and $v_1A_1(w_1)+v_2A_1(w_2)=1$ leave no bias at all.
+#
+# <a id="thm-heads-affine"></a>
+#
+# > **Theorem** (two heads on affine functions). Let the class have the degrees zero and one only, with mean squares
+# > $a_0>0$ and $a_1>0$, and let $\sigma>0$. **Any** two windows $w_1\ne w_2$ of either sign, with the values that solve
+# > $v_1+v_2=1$ and $v_1A_1(w_1)+v_2A_1(w_2)=1$, have the risk $\frac{\mathcal C}n+O(n^{-2})$. With $p=\sum_hv_he_{w_h}$
+# > and $q=\sum_hv_hA_1(w_h)\,e_{w_h}$
+# >
+# > <a id="eq-heads-affine"></a>
+# >
+# > $$\mathcal C=a_1\,\mathbb E\big[p^2-2tpq+q^2\big]+\sigma^2\,\mathbb Ep^2,\qquad\mathbb Ep^2\ge d+1.$$
+# >
+# > For no predictor that is linear in the labels, $n$ times the risk has a limit inferior below $\sigma^2(d+1)$. As $w_1$
+# > and $w_2$ tend to zero, $\mathcal C$ tends to $a_1d+\sigma^2(d+1)$ and the layer to the predictor
+# > $\bar y+\frac dn\sum_i(y_i-\bar y)\,x_i\cdot x_q$, which is linear attention on centered labels.
+#
+# The error is exactly a sum of centered means over the heads, because the two equations leave no bias. This is the
+# idea of the [proof](certificates.ipynb#proofs-heads), which is in the appendix, as are all longer proofs of this
+# page.
+#
+# A single head of value one reaches only $n^{-4/(d+3)}$, by [the law of the window](theorem2_scaling.ipynb#thm-law).
+
+# %% [markdown]
+# The next table has the least $\mathcal C$ that a search over the two windows finds, $\mathcal C$ in the limit of
+# wide windows, $n$ times the exact risk of the heads found, and the constant below which no predictor that is linear
+# in the labels comes.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+angle, weight = np.polynomial.legendre.leggauss(100)
+angle = np.pi / 2 * (angle + 1)
+t, p_t = np.cos(angle), weight * np.sin(angle) ** (largest - 2)
+p_t = p_t / p_t.sum()  # probabilities of t
+a_1 = 1 / (3 * largest)
+
+
+def constant(windows):
+    e = np.exp(np.outer(windows, t))
+    e = e / (e @ p_t)[:, None]
+    A = e @ (p_t * t)
+    values = np.linalg.solve([[1, 1], A], [1, 1])
+    p, q = values @ e, (values * A) @ e
+    C = a_1 * p_t @ (p**2 - 2 * t * p * q + q**2) + noise_std**2 * p_t @ p**2
+    return C, values
+
+
+pair = minimize(lambda w: constant(w)[0], [1.0, -2.0], method="Nelder-Mead")
+least, values = constant(pair.x)
+rows = {"least C found": least, "wide windows": constant([0.01, -0.01])[0]}
+for n in (200, 20_000, 2_000_000):
+    exact = heads_risk(Affine(largest), pair.x, values, n, noise_std).total
+    rows[f"n times the exact risk, n = {n:,}"] = n * float(exact)
+rows["no linear predictor"] = noise_std**2 * (largest + 1)
+pd.DataFrame({"value": rows}).round(4)
+
+# %% [markdown]
+# As a context grows, the best values and windows for affine functions therefore settle:
+#
+# <a id="thm-heads-limit"></a>
+#
+# > **Proposition** (two heads in longer contexts). Let the class and $\sigma$ be as in the theorem, and let
+# > $v^0(w_1,w_2)$ be the values that solve the two equations. The best values of two heads with the windows $w_1\ne w_2$
+# > are $v^0+O(\frac1n)$, and their risk is $\frac{\mathcal C}n+O(n^{-2})$, both uniformly for $(w_1,w_2)$ in any compact
+# > set $S$ without a point of the diagonal. So the best windows in $S$ tend to minimizers of $\mathcal C$ in $S$. If
+# > there is only one minimizer, it lies in the interior and the Hessian of $\mathcal C$ is regular there, then the best
+# > windows in $S$ are within $O(\frac1n)$ of it, and the best values within $O(\frac1n)$ of the $v^0$ there.
+#
+# The [proof](certificates.ipynb#proofs-heads) gives the first-order term of the values. That the best windows among
+# all pairs stay in such a set $S$ is what we see, and we have not proved it. The window of a single head grows
+# without bound, like $n^{2/(d+3)}$.
+#
+# Classes with more degrees keep some bias, and the window has to narrow as the context grows. Let
+#
+# <a id="eq-long-heads"></a>
+#
+# $$\begin{gathered}\hat p_\ell=\sum_hv_hA_\ell(w_h),\qquad\kappa(w,w')=\mathbb E[e_we_{w'}],\\
+#   \mathcal I_n(v,w)=\sum_\ell a_\ell(1-\hat p_\ell)^2+\frac{\sigma^2}n\sum_{h,k}v_hv_k\,\kappa(w_h,w_k)\end{gathered}$$
+#
+# be the *long-context risk*: the bias of an infinite context, plus the noise to first order in $\frac1n$. By a
+# [lemma of the appendix](certificates.ipynb#thm-heads-long) the exact risk is $\mathcal I_n(v,w)\,(1+o(1))$ if the
+# windows are narrow and still hold many tokens.
+#
+# For large $w$ the factor $A_\ell(w)$ is $1-\frac{\lambda_\ell}{2w}$ plus terms of higher order, where
+# $\lambda_\ell=\ell(\ell+d-2)$ is the eigenvalue of the Laplacian. One head therefore has the mean error
+# $\frac1{2w}\Delta f$. Two heads with the windows $w$ and $\frac w2$ and the values $2$ and $-1$ cancel this term.
+# With $H$ heads one can cancel $H-1$ terms:
+#
+# <a id="thm-heads-rate"></a>
+#
+# > **Theorem** (heads on smooth functions). Let $\sigma>0$ and $\sum_\ell a_\ell\lambda_\ell^{2H}<\infty$.
+# >
+# > - (a) *What heads reach.* Let the windows be $w,\frac w2,\dots,\frac wH$ and the values $v_h=(-1)^{h-1}\binom Hh$. Let
+# >   $\beta=(H!)^2\sum_\ell a_\ell\,c_H(\lambda_\ell)^2>0$ with a polynomial $c_H$ of degree $H$, among them
+# >   $c_1=-\frac\lambda2$ and $c_2=\frac{\lambda(\lambda-2)}8$. As $w\to\infty$ and $w^{(d-1)/2}/n\to0$, the risk is
+# >   $\big[\beta w^{-2H}+\frac{\sigma^2\kappa\nu}n\,w^{(d-1)/2}\big](1+o(1))$. Here
+# >   $\nu=2^{(d-1)/2}\sum_{h,k}v_hv_k(h+k)^{-(d-1)/2}$. With the best $w$ the risk is of the order $n^{-4H/(d-1+4H)}$.
+# > - (b) *What no heads pass.* Let $a_\ell>0$ for $H+1$ degrees of one parity. Then there is a $c>0$ such that
+# >   $\mathcal I_n(v,w)\ge c\,n^{-4H/(d-1+4H)}$ for **all** real values, **all** real windows and all $n$. The exact risk
+# >   has such a lower bound, for large $n$, among heads with $|w_h|\le K\,n^{2/(d-1+4H)}$ and
+# >   $\sum_h|v_h|\le n^{2H/(d-1+4H)}$, for every $K$.
+#
+# The number $\beta$ is positive if the class has more than $H$ degrees, because $c_H$ has at most $H$ zeros. With
+# fewer degrees it can be zero. On affine functions in $d=3$ two such heads have $c_2(\lambda_1)=0$, and with the best
+# $w$ a risk of the order $\frac{\log n}n$.
+#
+# The [proof](certificates.ipynb#proofs-heads) of (b) counts signs: for $n$ to help, the layer has to suppress
+# harmonics of high degree, but a combination of $H$ heads that does so at one high degree cannot reproduce $H+1$ low
+# degrees well. There is a gap in (b). We do not exclude that in a finite context heads with still narrower windows,
+# or with still larger values that cancel each other, have a smaller risk. A class with at most $H$ degrees reaches
+# $\frac1n$ by $H$ heads with positive windows, as in the theorem on affine functions, because then the equations
+# $\hat p_\ell=1$ can be solved.
+
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
+long = {"noise_std": noise_std, "n_values": (1e8, 1e10)}
+flat = {"windows": (4.0, 2.0), "n_values": (1e5, 1e6), "noise_std": noise_std}
+slopes = pd.concat(
+    [
+        measurements.affine_slopes(dims=dims, **flat),
+        measurements.wave_slopes(dims=more_dims, heads=[1, 2, 3], **long),
+    ]
+)
+averaged = measurements.wave_slopes(dims=[5], heads=[2], averaged=True, **long)
+name = "{task}, d = {dim}, heads: {heads}"
+judge(
+    "P1.H.rate",
+    exact_cases(slopes, error="error", name=name),
+    exact_cases(averaged, error="error", name=name + ", averaged"),
+)
+
+# %% [markdown]
+# ### Kinks and jumps: the rate stays, the constant falls
+#
+# If functions have kinks or jumps, one head already has the best rate, because kriging has no better one, and more
+# heads can only improve the constant. How much is there to gain? Let $m=d-1$, and let the [order](#term-order) $\rho$
+# of the class be below four. In long contexts heads with the windows $w/\alpha_h$ multiply harmonics of the degree
+# $x\sqrt w$ by
+#
+# $$\varphi(x)=\sum_hv_he^{-\alpha_hx^2/2},$$
+#
+# and kriging multiplies them by $\varphi_*(x)=1/(1+x^{m+\rho})$, in a suitable scale. So the question is how well a
+# sum of Gaussians approximates $\varphi_*$. One Gaussian is a poor approximation if $m+\rho$ is large, because
+# $\varphi_*$ is then flat near zero. Gaussians with values of both signs can be as flat as one likes.
+#
+# <a id="thm-heads-rough"></a>
+#
+# > **Theorem** (heads on rough functions). Let $\sigma>0$, $0<\rho<4$ and $a_\ell/N_\ell\sim C\ell^{-(m+\rho)}$ with
+# > $C>0$, where $N_\ell$ is the number of harmonics of degree $\ell$. Fix different $\alpha_1,\dots,\alpha_H>0$ and
+# > values with $\sum_hv_h=1$. As $n\to\infty$, the heads with the windows $W/\alpha_h$, $W=(nC/\sigma^2)^{2/(m+\rho)}$,
+# > have a risk whose quotient by the risk of kriging tends to $J(\varphi)/J(\varphi_*)$, where
+# >
+# > $$\begin{aligned}J(\varphi)&=\int_0^\infty(1-\varphi)^2x^{-1-\rho}dx+\int_0^\infty\varphi^2x^{m-1}dx\\
+# >   &=J(\varphi_*)+\int_0^\infty(\varphi-\varphi_*)^2\,(x^{-1-\rho}+x^{m-1})\,dx\end{aligned}$$
+# >
+# > and $J(\varphi_*)=\frac\pi{m+\rho}\big/\sin\frac{\pi m}{m+\rho}$. The infimum of the limit over all $\alpha$ and $v$
+# > does not rise with the number of heads, and tends to one.
+#
+# The next table says by how many percent the limit of the risk of the best heads that a search finds exceeds that of
+# kriging, for a coast on the globe ($\rho=1$, $d=3$) and for functions with kinks in five dimensions ($\rho=3$).
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+settings = {"coast, d = 3": (1, 2), "kinks, d = 5": (3, 4)}
+limits = {
+    name: measurements.least_limits(*setting, 5) for name, setting in settings.items()
+}
+excess = pd.DataFrame(
+    {name: [100 * (ratio - 1) for ratio, _ in best] for name, best in limits.items()},
+    index=pd.Index(range(1, 6), name="heads"),
+)
+excess.style.format(precision=4)
+
+# %% figure={"alt": "Two panels with falling curves from one to zero against the degree. For the coast the curve of one head almost coincides with the dashed curve of kriging. For kinks in five dimensions kriging has a flat top and a steep fall. The curve of one head falls too early, and those of two and three heads come closer.", "name": "fig-filters"} jupyter={"source_hidden": true} tags=["hide-input"]
+x = np.linspace(0, 3.2, 300)
+figure, axes = plt.subplots(1, 2, figsize=(6.9, 3.0), sharey=True)
+for ax, (name, (order, m)) in zip(axes, settings.items(), strict=True):
+    ax.plot(x, 1 / (1 + x ** (m + order)), "k--", label="kriging")
+    for heads in (1, 2, 3):
+        _, widths = limits[name][heads - 1]
+        _, values = measurements.limit(order, m, widths)
+        factor = values @ np.exp(-np.outer(widths, x**2) / 2)
+        ax.plot(x, factor, label=f"heads: {heads}")
+    ax.set(xlabel="degree x, scaled", title=name)
+axes[0].set_ylabel("factor at this degree")
+axes[1].legend()
+plt.show()
+
+# %% [markdown]
+# **Heads as filters of harmonics.** By which factor the best heads multiply harmonics of a degree, in long contexts.
+# Dashed: kriging, the best linear predictor. For the coast one Gaussian is almost right. For kinks in five dimensions
+# the factor of kriging has a flat top, which heads of opposite sign reproduce.
+#
+# For the coast one head is within one percent of kriging, and a second head is not worth having, whereas for kinks in
+# five dimensions one head is far above kriging and two heads come close. The card compares such limits with the exact
+# risk in a context of $10^{10}$ tokens. The card's heads have widths that differ by a factor of $1.5$ or more, which
+# costs them little.
+#
+# A class of even functions, or of odd ones, has harmonics of one parity only. Kriging then uses the tokens opposite
+# the query as well, which multiplies the limit for one head by $2^{\rho/(m+\rho)}$. Heads regain this factor if each
+# is joined by a head at the antipode, with the window $-w_h$: with half of the value each, up to the sign, the pair
+# has the same bias and half of the noise. ReLU functions are of this kind, up to their linear part, and this is why a
+# third head helps them.
+
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
+kinks = {"dim": 5, "order": 3, "n": 1e10, "noise_std": noise_std, "degrees": 3000}
+name = "d = {dim}, heads: {heads}"
+columns = {"value": "limit", "error": "error"}
+judge(
+    "P1.H.kriging",
+    exact_cases(measurements.against_kriging(heads=3, **kinks), name=name, **columns),
+    exact_cases(
+        measurements.against_kriging(heads=1, parity=0, **kinks),
+        name=name + ", even functions",
+        **columns,
+    ),
+)
+
+# %% [markdown]
+# ### Kriging and the Bayes risk
+#
+# The risk $R_K$ of [kriging](#term-kriging) lies between two formulas
+# ([theorem](../book/proofs.md#thm-kriging-bounds)):
+#
+# $$S(n)\;\le\;R_K(n)\;\le\;\Big(1+\frac{k(1)}{\sigma^2}\Big)\,S(n+1).$$
+#
+# For all classes of this book that are rotation invariant $R_K$ is asymptotically equal to the lower one. The card
+# samples kriging and says where its risk lies between the floor, zero, and a sharper upper bound, one.
+
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
+tasks = [Affine(5), ReLU(5), PhasedCosine(5, 2.0), Sign(3)]
+sampled = {"noise_std": noise_std, "draws": draws, "n_values": [5, 20]}
+places = measurements.between(tasks, **sampled)
+more = measurements.between(tasks[:2], more=4, **sampled)
+name = "{task}, d = {dim}, n = {n}"
+judge(
+    "P1.H.floor",
+    interval_cases(places, low="low", high="high", name=name),
+    interval_cases(more, low="low", high="high", name=name + ", four times the tokens"),
+)
+
+# %% [markdown]
+# The least risk that any predictor can have is the *Bayes risk*, and in the limit it is $\sigma^2/n$ for each
+# parameter of the class:
+#
+# <a id="thm-bayes"></a>
+#
+# > **Theorem** (the Bayes risk of parametric classes). Let the noise be Gaussian with $\sigma>0$, let $d\ge2$, and let
+# > $R_{\rm Bayes}(n)$ be the least risk of all predictors, which know the class, $\sigma$, the tokens and the labels. Let
+# > $p=d+1$ for affine functions, $p=d+2$ for ReLU functions and $p=d-1$ for the waves $\cos(Lu\cdot x)$. Then
+# > $n\,R_{\rm Bayes}(n)/\sigma^2\to p$.
+# >
+# > Hence the risk of every predictor that is linear in the labels, divided by the Bayes risk, is at least
+# > $c\,n^{(d-1)/(d+2)}$ with a $c>0$ for ReLU functions, and at least $c\,(\log n/\log\log n)^{d-1}$ for waves. For
+# > affine functions the quotient of kriging tends to one.
+#
+# The [proof](../book/proofs.md#proof-bayes) is in the appendix.
+#
+# The card [above](judged:P1.H.bayes) divides the risk of one head, and the floor, by the sampled risk of least
+# squares, which is not below the Bayes risk. In its control the context is too short for the limit.
+#
+# ### What softmax weights lack are signs
+#
+# One softmax head has positive weights. Is its distance from kriging due to the shape of its window, or to the sign?
+# In long contexts, for smooth functions, the best positive weights that depend on the distance alone are those of
 # Epanechnikov, which in one dimension is a classical result ([Epanechnikov, 1969](cite:epanechnikov1969);
-# [Wand and Jones, 1995](cite:wand1995kernel)), and even against them softmax loses less than a factor of $e^2/4$ in every
+# [Wand and Jones, 1995](cite:wand1995kernel)). Even against them softmax loses less than a factor of $e^2/4$ in every
 # dimension. Against weights of both signs it can lose any factor ([the theorem](certificates.ipynb#proofs-heads)).
-#
-# So one softmax head has no negative weights, and a head that is subtracted supplies them. Where softmax has nearly
-# nothing to gain, as for jumps on the globe, the best second head need not even be negative.
+# Where softmax has nearly nothing to gain, as for jumps on the globe, the best second head need not even be negative.
 #
 # <details><summary>What is assumed, and what we test</summary>
 #
@@ -1115,27 +1234,7 @@ judge(
 # | tokens uniform on the sphere, class rotation invariant | as assumed |
 # | windows found by search | the risk at these windows is exact; a better pair of windows may exist |
 #
-# The tolerances of the cards P1.H.rate and P1.H.derivative were set after a first run, and so were the number of
-# functions of P1.H.bayes and the dimension of its control.
-#
 # </details>
-#
-# ## What this does not say
-#
-# - The least risks are least *among isotropic heads*. That heads $M_h=w_hI$ are best among all matrices is proved for one
-#   head only ([form of the minimizer](certificates.ipynb#thm-form)). For two heads of positive values it is false, as the
-#   turned heads above show.
-# - The search can miss better windows, so that the risks of two and three heads are upper bounds of the least ones.
-# - Values here are numbers. With value matrices, several layers or an MLP a layer can do more. Two layers are in
-#   [Beyond one layer, beyond regression](beyond.ipynb).
-#
-# ## To remember
-#
-# Subtracting is what counts: a wide window with a negative lobe averages over many labels and does not blur. Two heads
-# can make the lobe in three ways, and one head with its derivative in $w$ does it, too. For smooth functions each further
-# head allows a better rate. For kinks the heads close the gap to the best predictor that is linear in the labels, and for
-# coasts there is hardly a gap to close. In longer contexts affine functions ask for new values and ReLU functions for new
-# windows.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 notebook.footer()

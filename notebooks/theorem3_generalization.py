@@ -416,8 +416,7 @@ judge(
 #
 # *At least.* Take the wave $\frac{L'}b\cos(b\,u\cdot x)$ with a random direction $u$ and $b=\frac12\sqrt w$. As its
 # wavelength is proportional to the width of the window, its bias should be a fixed share of $(L'/b)^2=4L'^2/w$. The
-# next table has $w$ times this bias and $w$ times the upper bound, divided by $L'^2$, for two large $w$. Both hardly
-# depend on $w$.
+# table below agrees.
 #
 # At the trained window parameter $w^*$ the largest bias is therefore of the order of $L'^2/w^*$. The label noise is of
 # smaller order, so that the error on the worst function has the order $L'^2/w^*$, too, which is that of the third
@@ -425,6 +424,9 @@ judge(
 # plus the bias of the wave, and label noise plus the upper bound.
 #
 # </details>
+#
+# In numbers: the bias of a wave of slope $L'$, and an upper bound for every function of this slope, both times
+# $w/L'^2$. They hardly change with $w$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 biases = []

@@ -288,11 +288,12 @@ judge(
 #
 # At all sizes that we tried, training finds the subspace if it has enough steps. In our
 # [registered run](../book/audit.md#audit-registered), where the control failed as well, one of five settings
-# contradicted the card: $n=100$ without noise, with 500 steps. The next table trains two layers there for half as many
-# steps as above, and two for four times that many. With the longer training the share ends below 0.1. In longer
-# contexts an $e>0$ raises the error less, which may be why more steps are needed.
+# contradicted the card: $n=100$ without noise, with 500 steps. With four times as many steps the share ends below 0.1,
+# as the table below shows. In longer contexts an $e>0$ raises the error less, which may be why more steps are needed.
 #
 # </details>
+#
+# Longer contexts need more steps. The next table has the share of two layers after two numbers of steps, without noise:
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 trained_longer = []
