@@ -6,7 +6,7 @@ r"""What pages show of claims and their cards: audited claims, further runs, num
 A number in a short answer or a finding is a case of a card, and links to it. Its link has the claim, the
 case and the format, with a factor before it if need be: ``[3.3](<judged:P1.T2.near|ReLU, d = 5|100*.1f>)``.
 The link of a verdict has the claim alone, ``[holds](judged:P1.T2.upper)``. In a table a bar is written
-``\\|``. The findings are the numbered list of the front page.
+``\\|``.
 """
 
 from __future__ import annotations
@@ -141,16 +141,6 @@ def as_json(found: Sequence[AuditedClaim]) -> str:
 
 #: Matches a link whose text a card decides: the text, a bracket, and what the link names.
 JUDGED = re.compile(r"\[([^][]*)\]\((<)?judged:([^<>]*?)(?(2)>)\)")
-_SHORT_ANSWER = re.compile(r"^\*\*Short answer\.\*\* .*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
-_FINDINGS = re.compile(r"^## What we found\n+(.*?)(?=\n## )", re.MULTILINE | re.DOTALL)
-
-
-def short_answer(content: Mapping[str, Any]) -> str:
-    """Return the short answer of a notebook's content; empty if it is missing."""
-    texts = (
-        "".join(cell["source"]) for cell in content["cells"] if cell["cell_type"] == "markdown"
-    )
-    return next((m[0] for text in texts if (m := _SHORT_ANSWER.search(text))), "")
 
 
 def resolve(text: str, cards: Cards, link: Callable[[Record, str, str], str]) -> str:
