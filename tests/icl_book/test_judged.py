@@ -99,7 +99,8 @@ def test_only_texts_of_links_that_moved_are_written_again():
     assert audit.renumber(broken, CARDS) == "# It [holds](judged:P1.T)."
 
 
-def test_numbers_of_the_sources_are_rewritten_by_one_command(tmp_path):
+def test_numbers_of_the_sources_are_rewritten_by_one_command(tmp_path, monkeypatch):
+    monkeypatch.setattr(assemble, "registry", dict)
     for folder in ("book", "notebooks", "results"):
         (tmp_path / folder).mkdir()
     (tmp_path / "results/replication.csv").write_text("statement\n")

@@ -38,13 +38,10 @@ WANTED = """Affine ReLU Cosine make_task population_risk optimal_window matrix_r
     monte_carlo_risk mismatch_risk UnitConfig pretrain loss gradient""".split()
 #: Matches a caption, the paragraph below the cell that draws the figure: its title and its other words.
 CAPTION = re.compile(r"\*\*(.+?)\.?\*\* (.+?)(?:\n\n|\Z)", re.DOTALL)
-#: The last cell of a chapter that has a module of measurements, which the book prints.
-SOURCE = {
-    "id": "measurements-source",
-    "cell_type": "markdown",
-    "metadata": {},
-    "source": "[The source of the other measurements of this page](../book/measurements.md#measurements-{})",
-}
+#: The last text of a chapter that has a module of measurements, which the book prints.
+SOURCE = (
+    "[The source of the other measurements of this page](../book/measurements.md#measurements-{})"
+)
 #: The front page shows the last interactive figure of this chapter.
 FRONT = "attention_window"
 #: The folder of a staged tree with the pages for machines; Sphinx reads no folder that begins with a dot.
@@ -101,7 +98,8 @@ def stage(
             machines.write_twin(content), encoding="utf-8"
         )
         if name in sources:
-            content["cells"].append(SOURCE | {"source": SOURCE["source"].format(name)})
+            last = {"id": "measurements-source", "cell_type": "markdown", "metadata": {}}
+            content["cells"].append(last | {"source": SOURCE.format(name)})
         for cell in content["cells"]:
             if cell["cell_type"] == "markdown":
                 cell["source"] = to_myst(audit.resolve(cell["source"], own, link), terms)
