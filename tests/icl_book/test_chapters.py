@@ -20,8 +20,8 @@ EXERCISE = re.compile(
 )
 #: Tags of cells whose code a reader of the page does not see, or only after a click.
 HIDE = {"remove-cell", "remove-input", "hide-input", "hide-cell"}
-#: Chapters without an experiment: an appendix of proofs, and the smallest chapter of the tests.
-WITHOUT_EXPERIMENT = ("certificates", "chapter")
+#: The appendix of proofs has no experiment.
+WITHOUT_EXPERIMENT = ("certificates",)
 CHAPTERS = [*sorted((ROOT / "notebooks").glob("*.py")), ROOT / "tests/data/chapter.py"]
 
 

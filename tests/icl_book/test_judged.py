@@ -1,6 +1,7 @@
 """Each number of a judged link is a case of a card, and its text is rewritten by one command."""
 
 import pytest
+from bs4 import BeautifulSoup
 
 from icl_book.parameters import BadInput
 from icl_book.site import assemble, audit, stage
@@ -24,23 +25,55 @@ SHOWN = "[3.2](<judged:P1.T|d = 5, n = 1e12|100*.1f>)"
 
 
 def test_a_judged_link_shows_the_case_and_links_to_the_card():
-    text = audit.resolve(f"At $d=5$ it is {SHOWN} % ([x](judged:P1.T)).", CARDS, stage.link)
+    text = audit.resolve(f"At $d=5$ it is {SHOWN} %.[?](judged:P1.T)", CARDS, stage.link)
     title = "It grows like w^(2/d): holds"
     assert (
         f'<a class="icl-judged" href="#claim-P1.T-d-5-n-1e12" title="{title}" '
         f'aria-label="3.3 ({title})">3.3</a> %'
     ) in text
     assert "P1.T<" not in text and "(P1.T" not in text, "a mark, not an id"
-    assert 'icl-badge icl-holds" href="#claim-P1.T"' in text and ">holds</a>)." in text
+    assert text.endswith(
+        f'<a class="icl-judged icl-mark icl-holds" href="#claim-P1.T" title="{title}" '
+        f'aria-label="{title}">✓</a>'
+    )
     for named, shown in (
         ("P1.T|d = 2|.0f", "inf"),
         ("P1.T|d = 4|.2f", "\u22120.02"),
         ("P1.T\\|d = 4\\|.0f", "0"),
-        ("P1.T", "holds"),
+        ("P1.T", "✓"),
     ):
         link = f"[?](<judged:{named}>)"
         assert audit.resolve(link, CARDS, lambda card, text, case: text) == shown
         assert audit.renumber(link, CARDS) == f"[{shown}](<judged:{named}>)"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "shown"),
+    [
+        ("holds", "✓"),
+        ("established", "✓"),
+        ("depends on the reading", "?"),
+        ("inconclusive", "?"),
+        ("open", "?"),
+        ("false as we have it", "✗"),
+        ("false as we have it, corrected", "✗"),
+        ("refuted", "✗"),
+    ],
+)
+def test_marks_and_verdicts_are_those_of_today_and_other_words_stay(verdict, shown):
+    cards = {"P1.T": CARD | {"verdict": verdict}}
+    text = "Yes.[✓](judged:P1.T) It [holds](judged:P1.T), see [the\n# card](judged:P1.T)."
+    said = (
+        f"Yes.[{shown}](judged:P1.T) It [{verdict}](judged:P1.T), see [the\n# card](judged:P1.T)."
+    )
+    assert audit.renumber(text, cards) == said
+    page = BeautifulSoup(audit.resolve(text, cards, stage.link), "html.parser")
+    marks, badges, others = (page.select(f"a.icl-judged{css}") for css in LOOKS)
+    assert [link.text for link in marks + badges + others] == [shown, verdict, "the card"]
+    assert [link["title"] for link in page.select("a")] == [f"It grows like w^(2/d): {verdict}"] * 3
+
+
+LOOKS = (".icl-mark", ".icl-badge", ":not(.icl-mark, .icl-badge)")
 
 
 def test_a_run_of_other_sizes_shows_the_verdict():
@@ -48,20 +81,21 @@ def test_a_run_of_other_sizes_shows_the_verdict():
     assert ">holds</a>" in audit.resolve(other, CARDS, stage.link)
     assert audit.renumber(other, CARDS) == other
     with pytest.raises(BadInput, match="no card of P1.U"):
-        audit.resolve("[1](judged:P1.U)", CARDS, stage.link)
+        audit.resolve("[✓](judged:P1.U)", CARDS, stage.link)
 
 
 def test_only_texts_of_links_that_moved_are_written_again():
     now = "# It [holds](judged:P1.T), as we say\n# in [3.3](<judged:P1.T|d = 5, n = 1e12|100*.1f>) places."
     assert audit.renumber(now, CARDS) == now
-    assert audit.renumber(now.replace("3.3", "3.4").replace("[holds]", "[fails]"), CARDS) == now
+    assert audit.renumber(now.replace("3.3", "3.4").replace("[holds]", "[refuted]"), CARDS) == now
     depends = {"P1.T": CARD | {"verdict": "depends on the reading"}}
     broken = "# It [depends on\n# the reading](judged:P1.T)."
     assert audit.renumber(broken, depends) == broken
     assert audit.renumber(broken, CARDS) == "# It [holds](judged:P1.T)."
 
 
-def test_numbers_of_the_sources_are_rewritten_by_one_command(tmp_path):
+def test_numbers_of_the_sources_are_rewritten_by_one_command(tmp_path, monkeypatch):
+    monkeypatch.setattr(assemble, "registry", dict)
     for folder in ("book", "notebooks", "results"):
         (tmp_path / folder).mkdir()
     (tmp_path / "results/replication.csv").write_text("statement\n")
