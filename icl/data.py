@@ -181,7 +181,8 @@ def predict_rows(X: Array, y: Array, queries: Array, w: float) -> Array:
     blocks, tiles = _tiles(len(queries), summed)
 
     def average(rows: slice) -> None:
-        sums, highest = np.zeros((len(queries[rows]), summed.shape[1])), -2 * largest
+        sums = np.zeros((len(queries[rows]), summed.shape[1]))
+        highest: Array | float = -2 * largest
         for tokens in tiles:
             scores = _scores(queries[rows], X[tokens], w, by_distance)
             if largest > _MAX_UNSHIFTED_SCORE:

@@ -78,7 +78,8 @@ def no_threads(monkeypatch):
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    monkeypatch.setattr(data, "_BLOCK", 4)
+    monkeypatch.setattr(data, "_QUERIES", 2)
+    monkeypatch.setattr(data, "_TILE", 4)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
 
 
