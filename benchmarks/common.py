@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from icl_book import provenance
 from icl_book.files import write_atomically
@@ -37,7 +38,8 @@ def spread(values):
 
 def save(name, parts):
     """Compute the parts, values or functions without arguments, print each, and write them as one record."""
-    record = provenance.origin()
+    # a processor may have more than PyTorch and its rivals use
+    record = provenance.origin() | {"instructions": torch.backends.cpu.get_cpu_capability()}
     for key, part in parts.items():
         record[key] = part() if callable(part) else part
         print(key, json.dumps(record[key], indent=1), flush=True)

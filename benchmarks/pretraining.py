@@ -12,7 +12,6 @@ after so many seconds (240 by default on a GPU) are left out, and named.
 """
 
 import os
-import shutil
 import sys
 import time
 from dataclasses import dataclass
@@ -237,18 +236,15 @@ def contenders(sweep):
     }
     if cuda:
         calls["stack, captured"] = (partial(train_captured, sweep, steps), steps)
-    if cuda or shutil.which("g++"):
-        torch._dynamo.reset()
-        options = {"mode": "reduce-overhead"} if cuda else {}
-        compiled = torch.compile(loss, dynamic=False)
-        closed = torch.compile(
-            partial(drawn_step, sweep) if cuda else closed_step, dynamic=False, **options
-        )
-        step = (lambda _, *rest: closed(*rest)) if cuda else closed
-        calls["stack, compiled"] = (partial(train_stack, sweep, some, loss=compiled), some)
-        calls["closed form, compiled"] = (partial(train_closed, sweep, steps, step=step), steps)
-    else:
-        print("torch.compile is left out: it needs g++, which is not here")
+    torch._dynamo.reset()
+    options = {"mode": "reduce-overhead"} if cuda else {}
+    compiled = torch.compile(loss, dynamic=False)
+    closed = torch.compile(
+        partial(drawn_step, sweep) if cuda else closed_step, dynamic=False, **options
+    )
+    step = (lambda _, *rest: closed(*rest)) if cuda else closed
+    calls["stack, compiled"] = (partial(train_stack, sweep, some, loss=compiled), some)
+    calls["closed form, compiled"] = (partial(train_closed, sweep, steps, step=step), steps)
     return calls
 
 

@@ -121,8 +121,9 @@ def table(value: Any, name: str, maximum: float) -> NDArray[np.float64]:
     numbers = _numbers(value)
     if numbers.ndim == 0:
         raise ValueError(_describe_wrong_entry(value, name))
-    wrong = ~(np.abs(numbers) <= maximum)
-    if wrong.any():
+    # the two passes make no array of the table's size, and NaN comes through both
+    if not max(numbers.max(initial=0), -numbers.min(initial=0)) <= maximum:
+        wrong = ~(np.abs(numbers) <= maximum)
         at = np.unravel_index(int(wrong.argmax()), wrong.shape)
         raise ValueError(
             f"{name}[{_place(value, at)}]={numbers[at]}: must be a finite number of size at most "

@@ -8,9 +8,10 @@ Entries are at most 1e60 in size, and each column of tokens and labels has one o
 so that squares of products neither overflow nor vanish. Public functions check their arguments, and those
 below them take float64 arrays that are checked.
 
-Work goes by blocks of queries, so that memory grows with the number of tokens, not with its square. Blocks
-run in as many threads as `icl.threads` allows, and in eight at most, because each thread holds a block; the
-numbers do not depend on how many there are.
+Work goes by tiles of some queries and some tokens. Queries of a tile share what is read of the tokens, and
+memory grows with the number of tokens, not with its square. The queries are divided among as many threads as
+`icl.threads` allows, and eight at most, because each thread holds a tile; the numbers do not depend on how
+many there are.
 """
 
 from __future__ import annotations
@@ -45,14 +46,17 @@ MAX_ABS_ENTRY = 1e60
 MIN_COLUMN = 1e-60
 #: The product of this window and two entries is finite.
 MAX_WINDOW = 1e150
-#: Scores of a block, two megabytes: threads wait for each other with fewer, and for memory with more.
-_BLOCK = 2**18
+#: Scores of a tile, one megabyte: threads wait for each other with fewer, and for memory with more.
+_TILE = 2**17
+#: Queries of a tile, unless there are few tokens: with fewer of them, tokens are read from memory more often.
+_QUERIES = 64
 #: Largest product that OpenBLAS still computes on one thread; beyond it, its threads compete with ours.
 _MAX_MULTIPLICATIONS = 2**19
-#: Each thread holds a block, so this bounds the memory.
+#: Each thread holds a tile, so this bounds the memory.
 _MAX_THREADS = 8
-#: The exponential of a smaller number is slow to compute and negligible beside the largest weight, one.
-_MIN_EXPONENT = -708.0
+#: The exponential of a smaller number is negligible beside the largest weight, one. Of much smaller ones the
+#: products with labels are subnormal numbers, which are slow.
+_MIN_EXPONENT = -500.0
 #: Exponentials of scores up to this size are summed without a shift, because no sum over- or underflows.
 _MAX_UNSHIFTED_SCORE = 300.0
 #: Scores above this are rounded by more than 1e-7. Between rows of one length they are then taken from
@@ -174,17 +178,35 @@ def predict_rows(X: Array, y: Array, queries: Array, w: float) -> Array:
     # the sum of the last column is that of the weights
     summed = np.column_stack([y.reshape(len(y), -1), np.ones(len(y))])
     found = np.empty((len(queries), summed.shape[1] - 1))
+    blocks, tiles = _tiles(len(queries), summed)
 
-    def average(rows: NDArray[np.intp]) -> None:
-        scores = _scores(queries[rows], X, w, by_distance)
-        if largest > _MAX_UNSHIFTED_SCORE:
-            scores -= scores.max(axis=1, keepdims=True)
-            np.maximum(scores, _MIN_EXPONENT, out=scores)
-        sums = np.exp(scores, out=scores) @ summed
+    def average(rows: slice) -> None:
+        sums = np.zeros((len(queries[rows]), summed.shape[1]))
+        highest: Array | float = -2 * largest
+        for tokens in tiles:
+            scores = _scores(queries[rows], X[tokens], w, by_distance)
+            if largest > _MAX_UNSHIFTED_SCORE:
+                highest, fall = _shift(scores, highest)
+                np.maximum(scores, _MIN_EXPONENT, out=scores)
+                sums *= _exp(fall)
+            sums += np.exp(scores, out=scores) @ summed[tokens]
         found[rows] = sums[:, :-1] / sums[:, -1:]
 
-    in_threads(average, _blocks(len(queries), summed))
+    in_threads(average, blocks)
     return found.reshape(len(queries), *y.shape[1:])
+
+
+def _shift(scores: Array, highest: Array | float) -> tuple[Array, Array]:
+    """Subtract the highest score of each row so far; return it, and its former value minus it."""
+    top = np.maximum(highest, scores.max(axis=1, keepdims=True))
+    scores -= top
+    return top, highest - top
+
+
+def _exp(exponents: Array) -> Array:
+    """Return the exponentials of numbers up to zero, in their place."""
+    np.maximum(exponents, _MIN_EXPONENT, out=exponents)
+    return np.exp(exponents, out=exponents)
 
 
 def _largest_score(X: Array, queries: Array, w: float) -> tuple[float, bool]:
@@ -227,7 +249,7 @@ def weights(X: ArrayLike, queries: ArrayLike, w: float) -> Array:
     w = real(w, "w", 0, MAX_WINDOW)
     scores = _scores(queries, X, w, _largest_score(X, queries, w)[1])
     scores -= scores.max(axis=1, keepdims=True)
-    found: Array = np.exp(np.maximum(scores, _MIN_EXPONENT))
+    found = _exp(scores)
     found /= found.sum(axis=1, keepdims=True)
     return found[0] if single else found
 
@@ -244,18 +266,18 @@ def deviations(X: Array, y: Array, queries: Array, w: float) -> Array:
     squares = np.empty((len(queries), labels.shape[1]))
     by_distance = _largest_score(X, queries, w)[1]
 
-    def average(rows: NDArray[np.intp]) -> None:
+    def average(rows: slice) -> None:
         scores = _scores(queries[rows], X, w, by_distance)
-        heaviest, row = scores.argmax(axis=1), np.arange(len(rows))
+        heaviest, row = scores.argmax(axis=1), np.arange(len(scores))
         highest = scores[row, heaviest]
         scores[row, heaviest] = -np.inf
         second_highest = scores.max(axis=1)
         scores -= second_highest[:, None]
-        others = np.exp(np.maximum(scores, _MIN_EXPONENT, out=scores), out=scores)
+        others = _exp(scores)
         others[row, heaviest] = 0
         total = others.sum(axis=1)
         others /= total[:, None]
-        odds = total * np.exp(np.maximum(second_highest - highest, _MIN_EXPONENT))
+        odds = total * _exp(second_highest - highest)
         # this is the weight of all tokens but the heaviest
         rest = odds / (1 + odds)
         square = np.einsum("qn,qn->q", others, others)
@@ -269,7 +291,8 @@ def deviations(X: Array, y: Array, queries: Array, w: float) -> Array:
             spread = np.einsum("qn,qn,qn->q", others, away, away) - rest * mean**2
             squares[rows, column] = factor * np.maximum(spread, 0)
 
-    in_threads(average, _blocks(len(queries), labels))
+    # with fewer queries at once, tokens would be read from memory more often
+    in_threads(average, _cut(len(queries), max(16, _TILE // len(X))))
     return np.sqrt(squares).reshape(len(queries), *y.shape[1:])
 
 
@@ -411,7 +434,8 @@ def find_window(X: Array, labels: Array, group: NDArray[np.intp]) -> BestWindow:
     # after w = 0 the windows go octave by octave, each with all bases
     bases = smallest * 2.0 ** (np.arange(_PER_OCTAVE) / _PER_OCTAVE)
     windows = np.append(0.0, (2.0 ** np.arange(octaves)[:, None] * bases).ravel())
-    by_distance = sphere and windows[-1] * _largest_length(X) ** 2 > MAX_PRODUCT
+    largest = _largest_length(X) ** 2
+    by_distance = sphere and windows[-1] * largest > MAX_PRODUCT
     losses = np.empty((windows.size, chosen.size))
     summed = np.column_stack([labels, np.ones(n)])
     # sums over the tokens of all other groups, whose mean w = 0 predicts
@@ -420,27 +444,32 @@ def find_window(X: Array, labels: Array, group: NDArray[np.intp]) -> BestWindow:
     )
     losses[0] = np.sum((labels - others[:, :-1] / others[:, -1:])[chosen] ** 2, axis=1)
 
-    def leave_out(places: NDArray[np.intp]) -> None:
-        rows = chosen[places]
-        gaps = _scores(X[rows], X, 1.0, by_distance)
-        # what is left out keeps a weight of e^-708 at most, which is negligible
-        gaps[group[rows][:, None] == group] = -np.inf
-        gaps -= gaps.max(axis=1, keepdims=True)
-        weights = np.empty_like(gaps)
-        for first_of_base, base in enumerate(bases, start=1):
-            for octave, at in enumerate(range(first_of_base, windows.size, _PER_OCTAVE)):
-                if octave % _SQUARED:
-                    # the squares are the weights of the doubled window
-                    weights *= weights
-                else:
-                    np.multiply(base * 2.0**octave, gaps, out=weights)
-                    np.maximum(weights, _MIN_EXPONENT, out=weights)
-                    np.exp(weights, out=weights)
-                sums = weights @ summed
-                error = labels[rows] - sums[:, :-1] / sums[:, -1:]
-                losses[at, places] = np.sum(error**2, axis=1)
+    blocks, tiles = _tiles(chosen.size, summed)
 
-    in_threads(leave_out, _blocks(chosen.size, summed))
+    def leave_out(places: slice) -> None:
+        rows = chosen[places]
+        sums = np.zeros((windows.size, rows.size, summed.shape[1]))
+        # a tile may have tokens of the left-out group alone, so that this is below all scores
+        highest: Array | float = -2 * largest
+        for tokens in tiles:
+            gaps = _scores(X[rows], X[tokens], 1.0, by_distance)
+            # what is left out keeps a weight of e^-500 at most, which is negligible
+            gaps[group[rows][:, None] == group[tokens]] = -np.inf
+            highest, fall = _shift(gaps, highest)
+            sums *= _exp(windows[:, None, None] * fall)
+            weights = np.empty_like(gaps)
+            for first_of_base, base in enumerate(bases, start=1):
+                for octave, at in enumerate(range(first_of_base, windows.size, _PER_OCTAVE)):
+                    if octave % _SQUARED:
+                        # the squares are the weights of the doubled window
+                        weights *= weights
+                    else:
+                        _exp(np.multiply(base * 2.0**octave, gaps, out=weights))
+                    sums[at] += weights @ summed[tokens]
+        errors = labels[rows] - sums[1:, :, :-1] / sums[1:, :, -1:]
+        losses[1:, places] = np.sum(errors**2, axis=2)
+
+    in_threads(leave_out, blocks)
     return _find_minimum(windows, losses, group[chosen])
 
 
@@ -576,9 +605,7 @@ def _range(X: Array, sphere: bool) -> tuple[float, int]:
     spread = float(np.linalg.norm(np.inner(*factors))) / n
     # the median of gaps is taken over these tokens
     rows = np.unique(np.linspace(0, n - 1, min(n, 64)).astype(int))
-    scores = np.concatenate(
-        [_scores(X[rows[part]], X, 1.0, sphere) for part in _blocks(rows.size, X)]
-    )
+    scores = _scores(X[rows], X, 1.0, sphere)
     scores[np.arange(rows.size), rows] = -np.inf
     highest = scores.max(axis=1, keepdims=True)
     # scores that differ by less are equal up to rounding
@@ -639,11 +666,17 @@ def in_threads(work: Callable[[Any], None], blocks: Sequence[Any]) -> None:
         list(pool.map(work, blocks))
 
 
-def _blocks(queries: int, summed: Array) -> list[NDArray[np.intp]]:
-    """Return the indices of queries in blocks, each with scores and products within the limits."""
+def _tiles(queries: int, summed: Array) -> tuple[list[slice], list[slice]]:
+    """Cut queries and tokens into blocks, which meet in tiles with scores and products within the limits."""
     tokens, columns = summed.shape
-    size = max(1, min(_BLOCK, _MAX_MULTIPLICATIONS // columns) // tokens)
-    return [np.arange(start, min(start + size, queries)) for start in range(0, queries, size)]
+    size = min(_TILE, _MAX_MULTIPLICATIONS // columns)
+    rows = max(_QUERIES, size // tokens)
+    return _cut(queries, rows), _cut(tokens, max(1, size // rows))
+
+
+def _cut(length: int, size: int) -> list[slice]:
+    """Cut a range into blocks."""
+    return [slice(start, start + size) for start in range(0, length, size)]
 
 
 def check_tokens(X: ArrayLike) -> Array:

@@ -7,21 +7,10 @@
 # ---
 
 # %% [markdown]
-# # The attention window
+# # The window: attention is a local average
 #
-# *A transformer reads a list of examples, each with its label, and then predicts the label of a new point. Which of the
-# examples does one attention layer use, and how much does each of them count?*
-#
-# **Short answer.** The layer predicts a weighted mean of the labels, in which the examples near the new point count most.
-# On the unit sphere, softmax attention with the scores $w\,x\cdot x_q$ is exactly kernel regression: the weight of an
-# example $x$ is proportional to $e^{-\frac w2\|x-x_q\|^2}$, where $x_q$ is the new point ([holds](judged:P1.W.kernel)).
-# The number $w$ sets the width of the *window* of examples that count. The best width grows with the noise of the labels
-# ([holds](judged:P1.W.noisy)). Whether it shrinks as the functions' Lipschitz constant $L$ grows
-# [depends on the reading](judged:P1.W.rapid): it does for affine and ReLU functions, and for waves as long as the context
-# resolves them. For functions $\cos(L\,u\cdot x)$ on the circle with a random direction $u$, $40$ examples and noise with
-# $\sigma=0.2$, the best width at $L=8$ is
-# [0.25](<judged:P1.W.softmax-adapts|cosine, d = 2, n = 40, $\sigma$ = 0.2, L = 8 over 1|.2f>) times the best width at
-# $L=1$.
+# *An attention layer reads examples with their labels and predicts the label of a new point. Which of the examples does it use, and
+# how much does each of them count?*
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 lipschitz_values = [1.0, 4.0, 8.0]  # Lipschitz constants L of the figure's columns
@@ -42,7 +31,7 @@ import pandas as pd
 import torch
 from matplotlib.patches import Wedge
 
-from icl.attention import softmax_attention, softmax_weights
+from icl.attention import softmax_weights
 from icl.risk import linear_optimum, optimal_window, population_risk
 from icl.streams import stream
 from icl.tasks import Cosine, ReLU, make_task
@@ -57,25 +46,6 @@ from icl_book.measurements import attention_window
 warnings.filterwarnings("ignore", category=FutureWarning)
 
 notebook.setup(globals())
-
-# %% [markdown]
-# ## In plain words
-#
-# That attention is a kernel smoother was pointed out by [Tsai et al. (2019)](cite:tsai2019). Paper 1 asks which width its
-# kernel should have.
-#
-# The prompt of an attention layer has labeled examples $(x_1,y_1),\dots,(x_n,y_n)$ and a [query](#term-query) $x_q$
-# without a label, which the layer predicts as a weighted mean of the labels. The weights are the softmax of the scores
-# $x_i^\top Mx_q$. Pretraining learns the matrix $M$ and nothing else.
-#
-# For $M=wI$ with $w>0$, the examples near the query count most, and the region of these examples is called the
-# [window](#term-window). Its width is about $w^{-1/2}$, where $w$ is the [window parameter](#term-window-parameter). **A
-# large $w$ is a narrow window.** The width matters in two ways:
-#
-# - A narrow window averages few labels, so that much of their noise remains. Noisier labels therefore need a wider
-#   window, that is, a smaller $w$.
-# - A narrow window uses only labels from nearby, so that it hardly blurs the function. Affine and ReLU functions that
-#   change faster therefore need a narrower window, that is, a larger $w$.
 
 # %% figure={"alt": "Left, five examples on a circle and a star, the query. A line joins each example to the star, and nearer examples have thicker lines. A shaded sector around the star is the window. Right, the five examples with their labels in boxes. Arrows, as thick as the lines, lead to one box, the prediction.", "name": "fig-prompt"} jupyter={"source_hidden": true} tags=["hide-input"]
 shown = np.deg2rad([150, 62, 25, -32, -115])
@@ -125,13 +95,77 @@ prompt.axis("off")
 plt.show()
 
 # %% [markdown]
-# **How one layer answers.** How one attention layer answers. Left: five labeled examples and a [query](#term-query)
-# (star) on the circle, with $w=3$. The sizes of discs and lines show the attention weights, and the shaded
-# [window](#term-window) is the region where the weight is more than half of the weight at the query. Right: the prompt.
-# The prediction is the weighted mean of the labels, whatever the order of the examples.
+# **How one layer answers.** Left: five labeled examples and a [query](#term-query) (star) on the circle, with $w=3$. The sizes of discs
+# and lines show the attention weights, and the shaded [window](#term-window) is the region where the weight is more than half of the
+# weight at the query. Right: the prediction is the weighted mean of the labels, whatever the order of the examples.
 #
-# **Move it.** Left, a circle of examples is unrolled into a line. Right are the errors of this layer, exact, against $w$. Which
-# $w$ has the smallest sum?
+# **In short.** On the unit sphere the weights of softmax attention fall off around the query like a bell of width $w^{-1/2}$ in each
+# direction, the *window*. A large $w$ is a narrow window. Noisier labels want a wider window, steeper affine and ReLU functions a
+# narrower one. If waves on the circle change eight times as fast, the best window is
+# [0.25](<judged:P1.W.softmax-adapts|cosine, d = 2, n = 40, $\sigma$ = 0.2, L = 8 over 1|.2f>) times as wide.
+#
+# <details><summary>How sure?</summary>
+#
+# - The bell is an identity. [A card](judged:P1.W.kernel) computes both sides, and [another](judged:P1.W.nadaraya-watson) compares
+#   attention with four libraries. It holds on a sphere. Other inputs have [a chapter of their own](gaussian_tokens.ipynb).
+# - Noisier labels want a wider window in [every class of functions](judged:P1.W.noisy). Steeper functions want a narrower one if they
+#   are affine or ReLU functions, and waves do if the context is long enough to show them ([card](judged:P1.W.rapid)).
+# - The layer of this page has one matrix $M=wI$, which is [the best form](certificates.ipynb) if functions have no preferred
+#   direction. The number in the summary is for contexts of $40$ examples and $\sigma=0.2$.
+# - That attention is a kernel smoother was pointed out by [Tsai et al. (2019)](cite:tsai2019).
+# - The functions of the paper's Fig. 1 are not known to us. Ours are $f(x)=\cos(L\,u\cdot x)$ with a random direction $u$.
+#
+# </details>
+#
+# ## Why
+#
+# The prompt of an attention layer has labeled examples $(x_1,y_1),\dots,(x_n,y_n)$ and a query $x_q$ without a label. The layer gives
+# each example the score $x_i^\top Mx_q$. The softmax of the scores are the weights, and the prediction is the mean of the labels
+# under these weights. Pretraining learns the matrix $M$ and nothing else.
+#
+# Let us take $M=wI$. The score $w\,x_i\cdot x_q$ is large if the example lies near the query. How does it depend on the distance? For
+# points on the unit sphere $\|x-x_q\|^2=2-2\,x\cdot x_q$, so that
+#
+# $$e^{w\,x\cdot x_q}=e^{w}\,e^{-\frac w2\|x-x_q\|^2}.$$
+#
+# The factor $e^w$ is the same for all examples and cancels in the softmax. What is left is a Gaussian bell of the distance. Averages
+# with such weights are known in statistics as Nadaraya-Watson regression.
+#
+# *By hand:* take two examples on the circle, at $0°$ and at $60°$ from the query. Their scores are $w$ and $\frac w2$, and their
+# weights have the ratio $e^{w/2}:1$. At $w=\ln4$ this is $2:1$.
+#
+# The number $w$ is the [window parameter](#term-window-parameter). The width of the window matters in two ways.
+#
+# - A narrow window averages few labels, so that much of their noise remains. Noisier labels therefore want a wider window.
+# - A narrow window uses only labels from nearby, so that it hardly blurs the function. Affine and ReLU functions that change faster
+#   therefore want a narrower window.
+#
+# Here are the weights themselves, for many queries at once.
+
+# %% figure={"alt": "Three heat maps of attention weights. Rows are queries and columns are the examples, both sorted by their angle on the circle. For w = 1 each row is pale and nearly even. For w = 10 there is a blurred dark band along the diagonal, and for w = 100 a thin one with few dark cells in a row.", "name": "fig-weights"} jupyter={"source_hidden": true} tags=["hide-input"]
+around = np.linspace(-180, 180, 72)
+angles = np.sort(stream(seed, "covariates").uniform(-180, 180, context_length))
+queries = attention_window.on_circle(np.deg2rad(around))
+examples = attention_window.on_circle(np.deg2rad(angles))
+figure, axes = plt.subplots(1, 3, figsize=(7.6, 2.9), sharey=True)
+for ax, w in zip(axes, (1, 10, 100), strict=True):
+    weight = torch.softmax(w * queries @ examples.T, dim=1)
+    extent = (0.5, context_length + 0.5, -180, 180)
+    look = {"cmap": "Blues", "vmin": 0, "vmax": 0.5, "origin": "lower"}
+    ax.imshow(weight, extent=extent, aspect="auto", interpolation="nearest", **look)
+    ax.set(
+        title=f"w = {w}", xlabel="examples, by angle", yticks=[-180, -90, 0, 90, 180]
+    )
+    ax.grid(False)
+axes[0].set_ylabel("angle of the query")
+plt.show()
+
+# %% [markdown]
+# **Attention weights.** Each row has the weights that a query on the circle gives to the examples of one context: white is zero, dark
+# is one half or more. Rows and columns are sorted by angle. With a larger $w$ each query looks at fewer examples, all of them near it.
+#
+# **Move it.** Left, a circle of examples is unrolled into a line, and the area of a disc is the weight of its example. Right are the
+# exact errors of the layer. At which $w$ is their sum smallest?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 errors, circle = attention_window.circle_to_move(query=60)
@@ -155,21 +189,43 @@ interactive(
     experiment="Move w. Where is the sum of the three errors smallest?",
     alt="Three errors and their sum against w, both axes logarithmic. Label noise "
     "rises, blur falls, and scatter hardly changes.",
-    caption="Left: one context of 40 examples. Discs have the area of the weight at the "
-    "query, the dotted line. Right: the mean over all contexts.",
+    caption="Left: one context of 40 examples. Discs have the area of the weight at "
+    "the query, the dotted line. Right: the mean over all contexts.",
 )
 
 # %% [markdown]
-# ## The experiment: attention is kernel regression
+# ## The experiment
 #
-# On the sphere, the attention weights are exactly the weights of a Gaussian kernel. The next cell draws contexts and
-# computes two weights for each example: the softmax of the scores $w\,x_i\cdot x_q$, and a Gaussian kernel of the
-# distance to the query. It does the same with normal tokens, which do not lie on a sphere, so that the two weights
-# differ. The table below lists the largest difference between the two weights. To try $d=7$, replace the first line of
-# the next cell by `dims = [7]`.
+# Let us draw forty random examples and a query in five dimensions, and compute for each example the softmax weight and the bell of the
+# distance. The table has the eight examples nearest to the query. To try seven dimensions, change the line `dim = 5`.
 
-# %%
-dims = list(dims)  # or [7], for example
+# %% tags=["experiment"]
+import numpy as np
+import pandas as pd
+import torch
+
+dim = 5  # or 7, for example
+w = 4.0
+rng = np.random.default_rng(0)
+points = torch.from_numpy(rng.standard_normal((41, dim)))
+points = points / points.norm(dim=-1, keepdim=True)  # onto the sphere
+x, x_q = points[:-1], points[-1]
+attention = torch.softmax(w * x @ x_q, dim=0)
+distance = (x - x_q).norm(dim=-1)
+bell = torch.exp(-w / 2 * distance**2)
+table = pd.DataFrame({"distance": distance, "attention": attention})
+table["bell"] = bell / bell.sum()
+table["difference"] = table.attention - table.bell
+nearest = table.sort_values("distance").head(8)
+nearest.style.format({"difference": "{:.0e}"}, precision=3).hide()
+
+# %% [markdown]
+# The two weights differ by rounding only. Now delete the line that puts the points onto the sphere. The two columns differ much, and
+# an example with a large norm can get a large weight although it is far from the query.
+#
+# The next figure and the card do the same for more contexts and windows.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 rows = []
 for tokens in ("sphere", "normal"):
     for dim in dims:
@@ -193,27 +249,24 @@ for tokens in ("sphere", "normal"):
                 rows.append(examples.assign(tokens=tokens, dim=dim, draw=draw, w=w))
 weights = pd.concat(rows, ignore_index=True)
 weights["gap"] = (weights.attention - weights.kernel).abs()
-weights.groupby(["tokens", "dim"]).gap.max().unstack().style.format("{:.0e}")
 
-# %% figure={"alt": "Weight against distance to the query, two panels. On the sphere the points lie on three falling curves, steeper for larger w. With normal tokens the points are scattered away from the curves.", "name": "fig-kernel"}
+# %% figure={"alt": "Weight against distance to the query, two panels. On the sphere the points lie on three falling curves, steeper for larger w. With normal tokens the points are scattered away from the curves.", "name": "fig-kernel"} jupyter={"source_hidden": true} tags=["hide-input"]
+highest = max(dims)
 figure, axes = plt.subplots(1, 2, figsize=(7.6, 2.8), sharey=True)
 for ax, tokens in zip(axes, ("sphere", "normal"), strict=True):
-    one = weights.query("tokens == @tokens and dim == @dims[-1] and draw == 0")
+    one = weights.query("tokens == @tokens and dim == @highest and draw == 0")
     for w, part in one.sort_values("distance").groupby("w"):
         (line,) = ax.plot(part.distance, part.kernel, label=f"w = {w:g}")
         ax.plot(part.distance, part.attention, "o", mfc="none", c=line.get_color())
-    ax.set(title=f"{tokens}, d = {dims[-1]}", xlabel="distance to the query")
+    ax.set(title=f"{tokens}, d = {highest}", xlabel="distance to the query")
 axes[0].set(yscale="log", ylim=(1e-6, 1.5), ylabel="weight of an example")
 axes[0].legend(loc="lower left")
 plt.show()
 
 # %% [markdown]
-# **Weights are a Gaussian kernel.** The weights of the examples in one context. Points show softmax attention, and lines
-# show the Gaussian kernel $e^{-\frac w2\|x-x_q\|^2}$. On the sphere (left) points and lines agree. With normal tokens
-# (right), examples with a large norm can get large weights although they are far from the query.
-#
-# The two cells above take about a second on two cores. On the sphere at $d=5$, expect the largest difference in the table
-# to be about [1e-15](<judged:P1.W.kernel|d = 5|.0e>), a rounding error, and with normal tokens a much larger one.
+# **Weights are a Gaussian kernel.** The weights of the examples in one context. Points show softmax attention, and lines show the
+# Gaussian kernel $e^{-\frac w2\|x-x_q\|^2}$. On the sphere (left) points and lines agree: in five dimensions the largest difference is
+# about [1e-15](<judged:P1.W.kernel|d = 5|.0e>). With normal tokens (right) they do not.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 gaps = weights.groupby(["tokens", "dim"], as_index=False).gap.max()
@@ -226,51 +279,18 @@ judge(
 )
 
 # %% [markdown]
-# ## As printed, and what is true
+# **Exercise 1.** In the experiment, delete the line that puts the points onto the sphere, and then change another line so that the
+# two weights agree again.
 #
-# The kernel and the table on the slides are right. The attention that the query $x_{n+1}$ pays to $x_i$ is written there
-# as
+# <details><summary>Solution</summary>
 #
-# <a id="eq-kernel"></a>
+# Subtract half of the squared length from the score:
+# `attention = torch.softmax(w * (x @ x_q - (x**2).sum(dim=-1) / 2), dim=0)`. Then the exponent is $-\frac w2\|x_i-x_q\|^2$ up to a
+# constant, and the two weights differ only by rounding.
 #
-# $$\frac{e^{-\frac{w_{KQ}}2\|x_i-x_{n+1}\|^2}}
-#   {\sum_{j=1}^ne^{-\frac{w_{KQ}}2\|x_j-x_{n+1}\|^2}}.$$
+# </details>
 #
-# The slides add a table of what the size of $M$ does:
-#
-# | tradeoff | $M$ large | $M$ small |
-# |:--|:--|:--|
-# | attention decays | quickly with distance | slowly with distance |
-# | number of points that are attended to | fewer | more |
-# | estimator bias | low | high |
-# | noise variance | high | low |
-#
-# > **What is true.** [The equation of the kernel](#eq-kernel) is exact for unit vectors. The authors' rebuttal and the
-# > slides' proof sketch write $e^{-w\|x-y\|^2}$ in place of $e^{x^\top My}$. If this $w$ is also the $w$ in $M=wI$, a
-# > factor $\frac12$ is missing in the kernel, and if the kernel may have its own $w$, nothing is missing. The third row
-# > of the table is right: the bias of the estimator, which is the mean of its error, falls with $w$
-# > ([holds](judged:P1.W.table-bias)). The mean of the *squared* error falls as well, until the window has become so
-# > narrow that only a few examples are left in it.
-#
-# ## By hand
-#
-# Take a query on the unit circle and two examples, at $0°$ and at $60°$ from the query. The inner products with the query
-# are $1$ and $\frac12$, so that the softmax weights have the ratio $e^{w}:e^{w/2}$. The squared distances to the query
-# are $0$ and $1$, for which [the kernel](#eq-kernel) gives the same ratio in the form $1:e^{-w/2}$. At $w=\ln 4$ this
-# ratio is $2:1$, whereas the kernel without the factor $\frac12$ would give $4:1$.
-
-# %%
-x = attention_window.on_circle(np.deg2rad([0.0, 60.0]))
-M = np.log(4) * torch.eye(2).double()
-print(softmax_weights(x, x[0], M))
-print(softmax_attention(x, torch.tensor([3.0, 0.0]).double(), x[0], M))
-
-# %% [markdown]
-# On the unit sphere $\|x-x_q\|^2=2-2\,x\cdot x_q$, so that $e^{w\,x\cdot x_q}=e^{w}e^{-\frac w2\|x-x_q\|^2}$. The factor
-# $e^w$ cancels in the softmax, which makes attention Nadaraya-Watson regression with a Gaussian kernel. As a function of
-# $x$, the kernel is proportional to the [von Mises-Fisher density](#term-von-mises-fisher-density).
-#
-# **Exercise 1.** Put the examples and the query on a sphere of radius $r$. Is the kernel still Gaussian? How does the
+# **Exercise 2.** Put the examples and the query on a sphere of radius $r$. Is the kernel still Gaussian? How does the
 # best $w$ depend on $r$ if the labels are a function of $x/r$?
 #
 # <details><summary>Solution</summary>
@@ -279,205 +299,15 @@ print(softmax_attention(x, torch.tensor([3.0, 0.0]).double(), x[0], M))
 # multiplied by $r$, the same weights need the same $wr^2$, and the best $w$ is divided by $r^2$.
 #
 # </details>
-
-# %% [markdown]
-# <details><summary>What is assumed, and what we test</summary>
 #
-# | assumption | here |
-# |---|---|
-# | examples on the unit sphere | used by the kernel form; two controls have normal tokens |
-# | $M=wI$ | the best form for rotation-invariant classes, [Proofs and certificates](certificates.ipynb) |
-# | functions of Fig. 1 | not printed; we take $f(x)=\cos(L\,u\cdot x)$ with random $u$ |
+# ## What the paper says
 #
-# </details>
+# Which width should the kernel have? This is the question that paper 1 asks, and its abstract has the answer in one sentence.
 #
-# ## The kernel in more detail
+# > **Abstract.** "[...] this window widens with decreasing Lipschitzness and increasing label noise in the pretraining tasks."
 #
-# On the sphere, the weight of an example never rises with its distance to the query. Off the sphere it can.
-
-# %% jupyter={"source_hidden": true} tags=["remove-input"]
-by_distance = attention_window.weights_by_distance(weights)
-grouped = by_distance[by_distance.w == 4].groupby(["tokens", "dim"], as_index=False)
-disorder = grouped.disorder.mean()
-in_order = disorder.loc[disorder.tokens == "sphere", ["dim", "disorder"]]
-out_of_order = disorder.loc[disorder.tokens == "normal", ["dim", "disorder"]]
-judge(
-    "P1.W.closer",
-    exact_cases(in_order, "disorder", name="d = {dim}"),
-    exact_cases(out_of_order, "disorder", name="d = {dim}, normal tokens"),
-)
-
-# %% [markdown]
-# Let $\omega_i$ be the attention weight of example $i$. On the sphere, $-\log\omega_i$ is a linear function of
-# $\|x_i-x_q\|^2$ with the slope $\frac w2$. The next card gives this slope divided by $w$.
-
-# %% jupyter={"source_hidden": true} tags=["remove-input"]
-coefficients = (
-    by_distance[by_distance.tokens == "sphere"]
-    .pivot_table(values="coefficient", index="dim", columns="w")
-    .reset_index()
-)
-judge(
-    "P1.W.appendix-kernel",
-    pd.DataFrame({"dim": coefficients.dim, "coefficient": coefficients[4.0] / 4.0}),
-    value="coefficient",
-    name="d = {dim}",
-)
-
-# %% [markdown]
-# On the sphere our attention layer agrees up to rounding with four independent libraries: kernel regression
-# (statsmodels), nearest neighbors with Gaussian weights (scikit-learn), the von Mises-Fisher density (SciPy) and fused
-# attention (PyTorch).
-
-# %% jupyter={"source_hidden": true} tags=["remove-input"]
-judge(
-    "P1.W.nadaraya-watson",
-    attention_window.gaps_to_libraries(
-        dims=dims, n=context_length, draws=draws, noise_std=noise_std, seed=seed
-    ),
-    value="gap",
-    name="{library}, d = {dim}",
-)
-
-# %% [markdown]
-# ## The table, measured
-#
-# The exact numbers agree with all four rows of the slides' table, although the third row is not what the column "bias"
-# below shows. The next cell computes four quantities for several values of $w$:
-#
-# - the distance from the query at which the weight is half of its largest possible value,
-# - the number of points attended to, $1/\mathbb E\sum_i\omega_i^2$, which is $n$ for equal weights,
-# - the bias and the noise, which are the two parts of the [population risk](#term-population-risk). This bias is a mean
-#   *squared* error. It falls with $w$ as long as several examples are left in the window, and then rises. The estimator
-#   bias of the slides' table is the *mean* error, whose mean square is the [blur](#term-blur). It goes on falling, as the
-#   card on the third row shows further down.
-
-# %%
-task = ReLU(dim=dims[-1])
-rows = []
-for w in (0.3, 1, 3, 10, 30, 100, 1000):
-    risk = population_risk(task, w, context_length, noise_std)
-    # the noise term at sigma = 1 is the mean sum of squared weights
-    squares = population_risk(task, w, context_length, noise_std=1.0).noise
-    rows.append(
-        {
-            "w": w,
-            "half": np.sqrt(2 * np.log(2) / w),
-            "points": 1 / float(squares),
-            "bias": float(risk.bias),
-            "noise": float(risk.noise),
-            "risk": float(risk.total),
-        }
-    )
-parts = pd.DataFrame(rows)
-print(f"Among these w the risk is least at w = {parts.w[parts.risk.idxmin()]:g}.")
-
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
-plots.table(
-    parts,
-    {
-        "$w$": "{w:g}",
-        "half-weight distance": "{half:.2f}",
-        "points": "{points:.1f}",
-        "bias": "{bias:.4f}",
-        "noise": "{noise:.4f}",
-        "risk": "{risk:.4f}",
-    },
-    f"ReLU class, L = 1, d = {dims[-1]}, n = {context_length}, sigma = {noise_std:g}. "
-    "Two points of the sphere are at most 2 apart.",
-)
-
-# %% [markdown]
-# **Exercise 2.** At which $w$ of the table are bias and noise about equal? Does this $w$ rise or fall if you double
-# `noise_std`?
-#
-# <details><summary>Solution</summary>
-#
-# Since the noise column is proportional to $\sigma^2$, the two columns cross at a smaller $w$ if $\sigma$ is doubled. The
-# risk is in general not least at the crossing, but where the *slopes* of the two columns add up to zero.
-#
-# </details>
-#
-# **First row of the slides' table: decay.** With a larger $w$, $-\log\omega_i$ grows faster with the squared distance,
-# and as $w\to\infty$ one example gets all the weight.
-
-# %% jupyter={"source_hidden": true} tags=["remove-input"]
-judge(
-    "P1.W.table-decay",
-    pd.DataFrame(
-        {"dim": coefficients.dim, "ratio": coefficients[4.0] / coefficients[1.0]}
-    ),
-    value="ratio",
-    name="d = {dim}, w = 4 over w = 1",
-)
-
-# %% jupyter={"source_hidden": true} tags=["remove-input"]
-judge(
-    "P1.W.concentrate",
-    attention_window.concentration(dims=dims, n_values=[3, 20]),
-    value="slope",
-    error="error",
-    name="d = {dim}, n = {n}",
-)
-
-# %% [markdown]
-# **Second and fourth row: points and noise.** With a larger $w$, fewer points count and more noise remains. We take
-# $1/\mathbb E\sum_i\omega_i^2$ as the number of points, and the noise is proportional to $\mathbb E\sum_i\omega_i^2$, so
-# that it is enough to show that $\sum_i\omega_i^2$ grows with $w$. Put $t_i=x_i\cdot x_q$, and let
-# $E_w[t]=\sum_i\omega_it_i$ be the mean of $t$ under the weights. This mean grows with $w$, because its derivative is the
-# variance of $t$ under the weights. Hence, for any examples, $\frac d{dw}\log\sum_i\omega_i^2=2(E_{2w}[t]-E_w[t])\ge0$.
-
-# %% jupyter={"source_hidden": true} tags=["remove-input"]
-judge(
-    "P1.W.table-noise",
-    attention_window.noise_slopes(dims=dims, n=context_length),
-    value="slope",
-    error="error",
-    name=f"d = {{dim}}, n = {context_length}",
-)
-
-# %% [markdown]
-# **Third row: bias.** Fix a function and a query, and average the error over the tokens. For affine functions this mean
-# error becomes smaller in size as $w$ grows. By symmetry $\mathbb E\sum_i\omega_ix_i=m\,x_q$ with
-# $m=\mathbb E\sum_i\omega_it_i$, so that for an affine function with slope $a$ and direction $q$ the mean error is
-# $-a(1-m)\,q\cdot x_q$. The number $m$ grows with $w$, because $\frac{dm}{dw}=\mathbb E\,{\rm Var}_\omega(t)\ge0$. For
-# ReLU functions and cosines the next card tests the mean square of the mean error.
-#
-# The theory uses another bias, $\mathcal L_{\rm bias}=\mathbb E(\sum_if(x_i)\omega_i-f(x_q))^2$, which is the mean of
-# the *squared* error and stands in the column "bias" of the table above. Let $w_0$ be the best $w$ for labels without
-# noise, at which $\mathcal L_{\rm bias}$ is least. For affine and ReLU functions $\mathcal L_{\rm bias}$ falls with $w$
-# as long as $w$ is below $w_0$, and the best $w$ for noisy labels is below $w_0$ too. Beyond $w_0$ this bias rises,
-# because so few examples are left in the window that the prediction depends on their positions. The next cell prints
-# $\mathcal L_{\rm bias}$ at several multiples of $w_0$, divided by its value at $w_0$:
-
-# %%
-for name, d in product(("affine", "ReLU"), dims):
-    task = make_task(name, d)
-    least = optimal_window(task, context_length, noise_std=0.0)
-    multiples = np.array([0.1, 0.5, 0.9, 1, 1.1, 3, 10])
-    bias = population_risk(
-        task, multiples * least.w, context_length, noise_std=0.0
-    ).bias
-    print(f"{name}, d = {d}: w_0 = {least.w:5.1f}, bias {(bias / least.risk).round(3)}")
-    assert (np.diff(bias[:4]) < 0).all() and (np.diff(bias[3:]) > 0).all()
-
-# %% jupyter={"source_hidden": true} tags=["remove-input"]
-judge(
-    "P1.W.table-bias",
-    attention_window.bias_slopes(
-        tasks=["affine", "ReLU", "cosine"], dims=dims, n=context_length
-    ),
-    value="slope",
-    error="error",
-    name="{task}, d = {dim}, w = 0.1 to 100",
-)
-
-# %% [markdown]
-# ## Fig. 1, redrawn with exact curves
-#
-# The best window adapts to the Lipschitz constant, whereas the weights of linear attention always have the same shape.
-# The paper's Fig. 1 shows functions with different Lipschitz constants, their windows and the attention weights, and the
-# "ICL error with varying number of context tokens". Since its functions are not printed, we take cosines.
+# Its Fig. 1 shows functions with different Lipschitz constants $L$, their windows, the attention weights and the error. Let us redraw it
+# with exact curves, for waves on the circle.
 
 # %% figure={"alt": "Nine panels. From left to right the function wiggles faster and the shaded window around the query shrinks. The softmax weight becomes a narrower bump, while the linear weight stays the same cosine. The adapted window has the lowest risk, and linear attention does not improve with the context length.", "name": "fig-one"} jupyter={"source_hidden": true} tags=["hide-input"]
 around = np.linspace(-np.pi, np.pi, 400)
@@ -518,13 +348,13 @@ plots.label_lines(axes[1, -1])
 plt.show()
 
 # %% [markdown]
-# **Faster waves, narrower window.** Cosines $\cos(L\,u\cdot x)$ on the circle, $\sigma=0.2$. Top: one function (line),
-# its noisy examples (dots), and the best window (shaded). Middle: attention weights, divided by the weight at the query.
-# Bottom: exact risk of softmax attention with the best window for one $L$ (each solid curve) and of the best linear
-# attention (dotted). The best window for the column's $L$ has the lowest risk.
+# **Faster waves, narrower window.** Cosines $\cos(L\,u\cdot x)$ on the circle, $\sigma=0.2$. Top: one function (line), its noisy
+# examples (dots), and the best window (shaded). Middle: attention weights, divided by the weight at the query. Bottom: exact error of
+# softmax attention with the best window for one $L$ (each solid curve) and of the best linear attention (dotted). The best window for
+# the column's $L$ has the lowest error.
 #
-# The top row shows contexts drawn at random, while the other two rows are exact. As these cosines are even functions, the
-# best [linear attention](linear_attention.ipynb) predicts zero at every context length.
+# The weights of linear attention have the same shape for every $L$, and as these waves are even functions, the best
+# [linear attention](linear_attention.ipynb) predicts zero at every context length.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 compared = {
@@ -548,15 +378,10 @@ judge(
 )
 
 # %% [markdown]
-# **Rapid and slow, noisy and quiet.** The abstract says that the window "widens with decreasing Lipschitzness and
-# increasing label noise". The statement about noise holds for every class, because the best $w$ minimizes a sum
-# $B+\sigma^2N$ of bias and noise in which neither $B$ nor $N$ depends on $\sigma$. Since $N$ rises with $w$, a larger
-# $\sigma$ never makes the best window narrower.
-#
-# For affine and ReLU functions with $\sigma>0$, the statement about the Lipschitz constant holds at every context length,
-# because the functions of both classes scale with $L$, so that the best $w$ depends only on $L/\sigma$ at a given context
-# length. For our cosines a larger $L$ shortens the wavelength but keeps the amplitude, and if the context has too few
-# tokens for the wavelength, the best $w$ can be zero ([phase diagram](phase_diagram.ipynb)).
+# **Steeper functions.** For affine and ReLU functions the window narrows with $L$ at every context length. The functions of both classes
+# scale with $L$, so that the best $w$ depends only on $L/\sigma$ at a given context length. For waves a larger $L$ shortens the wavelength
+# but keeps the amplitude. If the context has too few examples for the wavelength, equal weights can be best
+# ([a map](phase_diagram.ipynb#fig-phases)).
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 setting = {"dims": dims, "n": context_length, "noise_std": noise_std or 1.0}
@@ -583,6 +408,10 @@ judge(
         )
     },
 )
+
+# %% [markdown]
+# **Noisier labels.** The window widens with the noise for every class. The best $w$ minimizes a sum $B+\sigma^2N$ of bias and noise, in
+# which neither $B$ nor $N$ depends on $\sigma$. Since $N$ rises with $w$, a larger $\sigma$ never makes the best window narrower.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 judge(
@@ -620,22 +449,205 @@ judge(
 #
 # </details>
 #
-# **Exercise 4.** In the experiment at the top, change one line so that the softmax equals the kernel for normal tokens
-# as well.
+# ### The size of M
+#
+# The slides write the attention that the query $x_{n+1}$ pays to $x_i$ as the bell of this page,
+#
+# <a id="eq-kernel"></a>
+#
+# $$\frac{e^{-\frac{w_{KQ}}2\|x_i-x_{n+1}\|^2}}
+#   {\sum_{j=1}^ne^{-\frac{w_{KQ}}2\|x_j-x_{n+1}\|^2}},$$
+#
+# where $w_{KQ}$ is our $w$, and add a table of what the size of $M$ does:
+#
+# | tradeoff | $M$ large | $M$ small |
+# |:--|:--|:--|
+# | attention decays | quickly with distance | slowly with distance |
+# | number of points that are attended to | fewer | more |
+# | estimator bias | low | high |
+# | noise variance | high | low |
+#
+# All four rows are right. Let us put numbers to them. The next table has
+#
+# - the distance from the query at which the weight is half of its largest possible value,
+# - the number of points attended to, $1/\mathbb E\sum_i\omega_i^2$, which is $n$ for equal weights,
+# - bias and noise, the two parts of the [mean squared error](#term-population-risk).
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+task = ReLU(dim=5)
+rows = []
+for w in (0.3, 1, 3, 10, 30, 100, 1000):
+    risk = population_risk(task, w, context_length, noise_std)
+    # the noise term at sigma = 1 is the mean sum of squared weights
+    squares = population_risk(task, w, context_length, noise_std=1.0).noise
+    rows.append(
+        {
+            "w": w,
+            "half": np.sqrt(2 * np.log(2) / w),
+            "points": 1 / float(squares),
+            "bias": float(risk.bias),
+            "noise": float(risk.noise),
+            "risk": float(risk.total),
+        }
+    )
+parts = pd.DataFrame(rows)
+plots.table(
+    parts,
+    {
+        "$w$": "{w:g}",
+        "half-weight distance": "{half:.2f}",
+        "points": "{points:.1f}",
+        "bias": "{bias:.4f}",
+        "noise": "{noise:.4f}",
+        "risk": "{risk:.4f}",
+    },
+    f"ReLU class, L = 1, d = 5, n = {context_length}, sigma = {noise_std:g}. "
+    "Two points of the sphere are at most 2 apart.",
+)
+
+# %% [markdown]
+# The bias of this table is a mean *squared* error. It falls with $w$ as long as several examples are left in the window, and then
+# rises. The estimator bias of the slides is the *mean* error, whose mean square is the [blur](#term-blur). It goes on falling.
+#
+# **Exercise 4.** At which $w$ of the table are bias and noise about equal? Does this $w$ rise or fall if you double
+# `noise_std`?
 #
 # <details><summary>Solution</summary>
 #
-# Subtract half of the squared length from the score:
-# `attention = torch.softmax(w * (x[:-1] @ x[-1] - (x[:-1] ** 2).sum(dim=-1) / 2), dim=0)`. Then the exponent is
-# $-\frac w2\|x_i-x_q\|^2$ up to a constant, and the two weights differ only by rounding.
+# Since the noise column is proportional to $\sigma^2$, the two columns cross at a smaller $w$ if $\sigma$ is doubled. The
+# risk is in general not least at the crossing, but where the *slopes* of the two columns add up to zero.
 #
 # </details>
 #
-# ## To remember
+# **Decay.** With a larger $w$, $-\log\omega_i$ grows faster with the squared distance, and as $w\to\infty$ one example gets all the
+# weight.
+
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
+by_distance = attention_window.weights_by_distance(weights)
+coefficients = (
+    by_distance[by_distance.tokens == "sphere"]
+    .pivot_table(values="coefficient", index="dim", columns="w")
+    .reset_index()
+)
+judge(
+    "P1.W.table-decay",
+    pd.DataFrame(
+        {"dim": coefficients.dim, "ratio": coefficients[4.0] / coefficients[1.0]}
+    ),
+    value="ratio",
+    name="d = {dim}, w = 4 over w = 1",
+)
+
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
+judge(
+    "P1.W.concentrate",
+    attention_window.concentration(dims=dims, n_values=[3, 20]),
+    value="slope",
+    error="error",
+    name="d = {dim}, n = {n}",
+)
+
+# %% [markdown]
+# **Points and noise.** With a larger $w$ fewer points count and more noise remains. The number of points is
+# $1/\mathbb E\sum_i\omega_i^2$, and the noise is proportional to $\mathbb E\sum_i\omega_i^2$, so that it is enough to show that
+# $\sum_i\omega_i^2$ grows with $w$. Put $t_i=x_i\cdot x_q$, and let $E_w[t]=\sum_i\omega_it_i$ be the mean of $t$ under the weights.
+# This mean grows with $w$, because its derivative is the variance of $t$ under the weights. Hence, for any examples,
+# $\frac d{dw}\log\sum_i\omega_i^2=2(E_{2w}[t]-E_w[t])\ge0$.
+
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
+judge(
+    "P1.W.table-noise",
+    attention_window.noise_slopes(dims=dims, n=context_length),
+    value="slope",
+    error="error",
+    name=f"d = {{dim}}, n = {context_length}",
+)
+
+# %% [markdown]
+# **Bias.** Fix a function and a query, and average the error over the examples. For affine functions this mean error becomes smaller in
+# size as $w$ grows. By symmetry $\mathbb E\sum_i\omega_ix_i=m\,x_q$ with $m=\mathbb E\sum_i\omega_it_i$, so that for an affine function
+# with slope $a$ and direction $q$ the mean error is $-a(1-m)\,q\cdot x_q$. The number $m$ grows with $w$, because
+# $\frac{dm}{dw}=\mathbb E\,{\rm Var}_\omega(t)\ge0$. For ReLU functions and cosines the card tests the mean square of the mean error.
+
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
+judge(
+    "P1.W.table-bias",
+    attention_window.bias_slopes(
+        tasks=["affine", "ReLU", "cosine"], dims=dims, n=context_length
+    ),
+    value="slope",
+    error="error",
+    name="{task}, d = {dim}, w = 0.1 to 100",
+)
+
+# %% [markdown]
+# ## For specialists
 #
-# On the sphere, softmax attention with $M=wI$ is a Gaussian kernel average. A large $w$ is a narrow window, with which
-# the prediction has a smaller mean error and more noise. For affine and ReLU functions the best $w$ is larger for
-# functions that change faster, and smaller for noisier labels.
+# ### The kernel in more detail
+#
+# On the sphere, the weight of an example never rises with its distance to the query. Off the sphere it can.
+
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
+grouped = by_distance[by_distance.w == 4].groupby(["tokens", "dim"], as_index=False)
+disorder = grouped.disorder.mean()
+in_order = disorder.loc[disorder.tokens == "sphere", ["dim", "disorder"]]
+out_of_order = disorder.loc[disorder.tokens == "normal", ["dim", "disorder"]]
+judge(
+    "P1.W.closer",
+    exact_cases(in_order, "disorder", name="d = {dim}"),
+    exact_cases(out_of_order, "disorder", name="d = {dim}, normal tokens"),
+)
+
+# %% [markdown]
+# Let $\omega_i$ be the attention weight of example $i$. On the sphere, $-\log\omega_i$ is a linear function of $\|x_i-x_q\|^2$ with
+# the slope $\frac w2$. The next card gives this slope divided by $w$. The authors' rebuttal and the slides' proof sketch write
+# $e^{-w\|x-y\|^2}$ in place of $e^{x^\top My}$. If this $w$ is also the $w$ in $M=wI$, a factor $\frac12$ is missing there, and if the
+# kernel may have its own $w$, nothing is missing. As a function of $x$, the kernel is proportional to the
+# [von Mises-Fisher density](#term-von-mises-fisher-density).
+
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
+judge(
+    "P1.W.appendix-kernel",
+    pd.DataFrame({"dim": coefficients.dim, "coefficient": coefficients[4.0] / 4.0}),
+    value="coefficient",
+    name="d = {dim}",
+)
+
+# %% [markdown]
+# On the sphere our attention layer agrees up to rounding with four independent libraries: kernel regression (statsmodels), nearest
+# neighbors with Gaussian weights (scikit-learn), the von Mises-Fisher density (SciPy) and fused attention (PyTorch).
+
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
+judge(
+    "P1.W.nadaraya-watson",
+    attention_window.gaps_to_libraries(
+        dims=dims, n=context_length, draws=draws, noise_std=noise_std, seed=seed
+    ),
+    value="gap",
+    name="{library}, d = {dim}",
+)
+
+# %% [markdown]
+# ### The bias without noise
+#
+# The theory uses the bias $\mathcal L_{\rm bias}=\mathbb E(\sum_if(x_i)\omega_i-f(x_q))^2$ of the table. Let $w_0$ be the best $w$ for
+# labels without noise, at which $\mathcal L_{\rm bias}$ is least. For affine and ReLU functions it falls with $w$ below $w_0$, and the
+# best $w$ for noisy labels is below $w_0$ too. Beyond $w_0$ it rises, because so few examples are left in the window that the prediction
+# depends on their positions. The next table has $\mathcal L_{\rm bias}$ at several multiples of $w_0$, divided by its value at $w_0$.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+over_least = []
+for name, d in product(("affine", "ReLU"), dims):
+    task = make_task(name, d)
+    least = optimal_window(task, context_length, noise_std=0.0)
+    multiples = np.array([0.1, 0.5, 0.9, 1, 1.1, 3, 10])
+    bias = population_risk(
+        task, multiples * least.w, context_length, noise_std=0.0
+    ).bias
+    assert (np.diff(bias[:4]) < 0).all() and (np.diff(bias[3:]) > 0).all()
+    at = {f"{m:g}": b / least.risk for m, b in zip(multiples, bias, strict=True)}
+    over_least.append({"functions": name, "d": d, "w_0": least.w} | at)
+pd.DataFrame(over_least).style.format({"w_0": "{:.1f}"}, precision=3).hide()
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 notebook.footer()

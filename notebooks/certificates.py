@@ -9,16 +9,8 @@
 # %% [markdown]
 # # Proofs and certificates
 #
-# *A computation covers finitely many cases. Which statements about all matrices, all functions and all context lengths
-# can be proved?*
-#
-# **Short answer.** If function values are more correlated at closer inputs, as for ReLU and affine functions, then, for
-# two or more examples, the risk is least if the attention matrix is a multiple of the identity
-# ([holds](judged:P1.T2.form)). Without this assumption another matrix can be better, as for some waves on the circle. For
-# linear functions of a few relevant directions, attention should ignore all other directions
-# ([Theorem 4: which directions count](theorem4_low_rank.ipynb)). As far as we computed, the authors' upper bound in
-# Theorem 3 holds for every $L$‑Lipschitz test function ([holds](judged:P1.T3.any)). A function of the ReLU class has the
-# Lipschitz constant that the slides give ([holds](judged:P1.T2.lip)).
+# *A computation covers finitely many cases. Which statements about all matrices, all functions and all context lengths can be
+# proved?*
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dims = [2, 3, 5]  # dimensions d of the covariates
@@ -45,7 +37,19 @@ notebook.setup(globals())
 
 
 # %% [markdown]
-# ## In plain words
+# **In short.** If function values are more alike at closer inputs, the best matrix is a multiple of the identity for every $n\ge2$.
+# Directions that do not matter should get no weight. One bound on the bias holds for all $L$‑Lipschitz functions.
+#
+# <details><summary>How sure?</summary>
+#
+# - The [form of the best matrix](judged:P1.T2.form), the [bound for every Lipschitz function](judged:P1.T3.any) and the
+#   [Lipschitz constant of the ReLU class](judged:P1.T2.lip) have their cards on this page. Two of them are proofs, with computed cases that
+#   could have contradicted them.
+# - Without the assumption on the functions another matrix can be better, as for some waves on the circle, drawn below.
+#
+# </details>
+#
+# ## Why
 #
 # Named theorems on this page are the book's own, and numbered theorems are the authors'. The last sections have longer
 # proofs of theorems that stand in other chapters.
@@ -77,7 +81,7 @@ notebook.setup(globals())
 # ```
 
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 @dataclass(frozen=True)
 class TwoWaves(Zonal):
     """On the circle: waves of 4 periods, and weaker ones of 18, with random phases."""
@@ -108,7 +112,7 @@ turns = turns.melt(["task", "w"], var_name="matrix", value_name="risk")
 least = turns.loc[turns.groupby(["task", "matrix"]).risk.idxmin()]
 print(least.round({"w": 1, "risk": 5}).to_string(index=False))
 
-# %% figure={"alt": "Left, ReLU functions: the risk of the quarter turn lies far above that of multiples of the identity. Right, two waves: the curve of the quarter turn has a lower minimum.", "name": "fig-right-angles"}
+# %% figure={"alt": "Left, ReLU functions: the risk of the quarter turn lies far above that of multiples of the identity. Right, two waves: the curve of the quarter turn has a lower minimum.", "name": "fig-right-angles"} jupyter={"source_hidden": true} tags=["hide-input"]
 panels = plots.panels(turns, "task", ("w", "risk"), sharex=False, sharey=False)
 plots.lines(panels, turns, x="w", y="risk", hue="matrix", col="task")
 panels["two waves"].set_ylim(0.583, 0.605)
@@ -132,7 +136,7 @@ plt.show()
 # tests nine classes and prints the $n$ for which the theorem holds:
 
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def least_covered(task):
     """Say for which n the theorem holds: k must rise with t, or with |t| if even."""
     t = np.linspace(-1, 1, 4001)
@@ -378,7 +382,7 @@ judge(
 #
 # </details>
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 sure = enclose_risk(ReLU(dim=3), w=2.0, n=5, noise_std=1.0)
 print(f"bias  [{sure.bias[0]:.12f}, {sure.bias[1]:.12f}], certified")
 print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
@@ -745,7 +749,7 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 # With noise the risk at a fixed $c$ need not rise with $|e|$. For $c$ near twelve, $n=4$ and $\sigma=10$, the next cell
 # prints the risks at two positive values of $e$, divided by the risk at $e=0$:
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 near, middle, far = (
     low_rank_risk(dim=2, rank=1, c=11.66, e=e, n=4, noise_std=10.0).total
     for e in (0.0, 6.0, 11.66)
@@ -799,7 +803,7 @@ print(f"{middle / near:.3f} at e = 6, {far / near:.3f} at e = c = 11.66")
 # The next cell repeats the computer's part of the proof. It should certify both ends of the range, and fail if an end is
 # moved towards zero by a thousandth:
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 for side, name in {1: "largest", -1: "most negative"}.items():
     whole = curvature.prove(side)
     smaller = curvature.prove(side, 0.999)
@@ -1570,12 +1574,6 @@ judge("P1.T2.lip", attained_cases(steepest, high="bound", name=template))
 # $J'(1)$ is smaller only by a factor $\log n$.
 #
 # </details>
-#
-# ## To remember
-#
-# If function values are more correlated at closer inputs, the best matrix is a multiple of the identity for every
-# $n\ge2$. For linear functions of three or more directions, noise in the scores raises the risk. One bound on the bias
-# holds for all $L$‑Lipschitz functions.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 notebook.footer()

@@ -8,12 +8,12 @@ import pytest
 from bare import environment, python
 from icl_book.provenance import ROOT
 
-#: Checks that follow a piece of Python of the README: the mean window of eight trained layers is within 10 %
-#: of the exact one, and one column of the user's data is useless.
+#: Checks that follow the pieces of Python, in their order: one column of the user's data is useless, and the
+#: mean window of eight trained layers is within 10 % of the exact one.
 CHECKS = [
     "",
-    "assert abs(trained.windows[0].mean() / best.w - 1) < 0.1",
     "first, second = np.diag(model.best_matrix_.M); assert second < 0.05 * first",
+    "assert abs(trained.windows[0].mean() / best.w - 1) < 0.1",
 ]
 #: Names that need an extra, each with the extra.
 MORE = {
@@ -35,21 +35,23 @@ def bare(tmp_path_factory):
 
 
 def pieces():
-    """Yield the pieces of Python of the README, each with the extras that the text before it installs."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    words = ""
-    for before, code in re.findall(r"(.*?)```python\n(.*?)```", text, re.DOTALL):
-        named = re.findall(r'`pip install "(softmax-icl[^ "]*) @ git\+ADDRESS"([^`"]*)`', before)
-        words = [named[-1][0], *named[-1][1].split()] if named else words
-        yield words, code
+    """Yield the pieces of Python of README and *Use it*: what to install, the code, what it prints."""
+    for page in ("README.md", "book/reproduce.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        for before, code, printed in re.findall(
+            r"(.*?)```python\n(.*?)```\n(?:\n```text\n(.*?)```)?", text, re.DOTALL
+        ):
+            extras = re.findall(r'`pip install "?\.(\[\w+\])?"?`', before)
+            yield f"softmax-icl{extras[-1]}", code, printed
 
 
 @pytest.mark.parametrize("number", range(3))
 def test_the_code_of_the_readme_runs_with_the_extras_that_it_names(tmp_path, number):
     assert len(list(pieces())) == len(CHECKS)
-    words, code = list(pieces())[number]
-    done = python(environment(tmp_path, *words), "-c", f"{code}\n{CHECKS[number]}")
+    package, code, printed = list(pieces())[number]
+    done = python(environment(tmp_path, package), "-c", f"{code}\n{CHECKS[number]}")
     assert done.returncode == 0, done.stderr
+    assert done.stdout == printed or not printed
 
 
 def test_a_missing_extra_is_named_in_one_line(bare):

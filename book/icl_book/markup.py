@@ -11,6 +11,8 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
+#: What `mark` returns.
+MARKS = ("✓", "?", "✗")
 _MATH = re.compile(r"(\$[^$]*\$|`[^`]+`)")
 #: Patterns of escaped text as it is typed, and what is printed in their place.
 _PRINTED: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
@@ -88,6 +90,13 @@ def _write_power(head: str, sign: str, digits: str) -> str:
 def strip_tex(markdown: str) -> str:
     """Write a title without TeX commands as plain text, for a tooltip: ``$w^{d/2}$`` is ``w^(d/2)``."""
     return markdown.replace("$", "").replace("{", "(").replace("}", ")")
+
+
+def mark(verdict: str) -> str:
+    """Return the mark of a verdict in prose: that it holds, is open, or is false."""
+    if verdict.startswith(("false", "refuted")):
+        return "✗"
+    return "✓" if verdict in ("holds", "established", "proved", "computed", "measured") else "?"
 
 
 def style_class(verdict: str) -> str:

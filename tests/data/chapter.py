@@ -7,9 +7,9 @@
 # ---
 
 # %% [markdown]
-# # Title of the chapter
+# # Title of the chapter: its answer
 #
-# **Short answer.** The result with its numbers and its direction, in three sentences.
+# *Which question does it answer?*
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dims = [2, 3, 5]  # dimensions d of the covariates
@@ -26,32 +26,8 @@ from icl_book.figures import plots
 
 notebook.setup(globals())
 
-# %% [markdown]
-# ## In plain words
-#
-# What happens, and in which direction.
-#
-# ## As printed, and what is true
-#
-# > The statement, verbatim (its source).
-#
-# > **What is true.** What holds instead, if it needs a correction.
-#
-# ## By hand
-#
-# A case small enough for a pencil.
-#
-# ## Experiment
-#
-# What the next cell computes, and why. To try $d=7$, replace the first line of the next cell by `dims = [7]`.
-
-# %%
-dims = list(dims)  # or [7], for example
+# %% figure={"alt": "A curve of the best window parameter against the dimension.", "name": "fig-chapter"} jupyter={"source_hidden": true} tags=["hide-input"]
 windows = [optimal_window(ReLU(d), context_length, noise_std).w for d in dims]
-for d, w in zip(dims, windows, strict=True):
-    print(f"d = {d}: best w = {w:.2f}")
-
-# %% figure={"alt": "A curve of the best window parameter against the dimension.", "name": "fig-chapter"}
 figure, ax = plt.subplots()
 plots.exact_curve(ax, dims, windows)
 ax.set(xlabel="dimension d", ylabel="window parameter w*")
@@ -60,6 +36,30 @@ plt.show()
 # %% [markdown]
 # **A title of a few words.** Best window parameter $w^*$ against the dimension $d$, ReLU class, exact.
 #
+# **In short.** The answer, with its direction and its size, in three or four sentences.
+#
+# <details><summary>How sure?</summary>
+#
+# Its cards, the settings, what is new and what is known.
+#
+# </details>
+#
+# ## Why
+#
+# What happens, in which direction, and for which reason.
+#
+# ## The experiment
+#
+# What the next cell computes, which line to change, and what to expect.
+
+# %% tags=["experiment"]
+from icl.risk import optimal_window
+from icl.tasks import ReLU
+
+dim = 5  # or 7, for example
+optimal_window(ReLU(dim), n=100, noise_std=0.5).w
+
+# %% [markdown]
 # **Exercise 1.** A question that a reader can answer with this page.
 #
 # <details><summary>Solution</summary>
@@ -68,9 +68,15 @@ plt.show()
 #
 # </details>
 #
-# ## To remember
+# ## What the paper says
 #
-# One sentence.
+# > The statement, verbatim (its source).
+#
+# What is true, in one sentence, and its card.
+#
+# ## For specialists
+#
+# Further theorems, and proofs under a fold.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 notebook.footer()

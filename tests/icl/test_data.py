@@ -118,16 +118,20 @@ def test_the_exact_window_mostly_lies_between_low_and_high():
     assert inside >= binom.ppf(FALSE_ALARM_RATE, sets, 0.9)
 
 
-def test_blocks_do_not_change_the_numbers(monkeypatch):
-    whole = icl.predict(X, Y, Q, 2.0), icl.best_window(X, Y)
-    monkeypatch.setattr("icl.data._BLOCK", 50)
+def test_tiles_do_not_change_the_numbers(monkeypatch):
+    """With the second window the highest score rises from tile to tile."""
+    whole = [icl.predict(X, Y, Q, w) for w in (2.0, 200.0)], icl.best_window(X, Y)
+    monkeypatch.setattr("icl.data._TILE", 50)
+    monkeypatch.setattr("icl.data._QUERIES", 2)
     monkeypatch.setattr("icl.data._MAX_MULTIPLICATIONS", 60)
-    np.testing.assert_allclose(icl.predict(X, Y, Q, 2.0), whole[0], rtol=1e-13)
+    found = [icl.predict(X, Y, Q, w) for w in (2.0, 200.0)]
+    np.testing.assert_allclose(found, whole[0], rtol=1e-13)
     np.testing.assert_allclose(icl.best_window(X, Y).risks, whole[1].risks, rtol=1e-11)
 
 
 def test_threads_do_not_change_a_bit(monkeypatch):
-    monkeypatch.setattr("icl.data._BLOCK", 50)
+    monkeypatch.setattr("icl.data._TILE", 50)
+    monkeypatch.setattr("icl.data._QUERIES", 2)
     found = {}
     for threads in ("1", "3", "no number"):
         monkeypatch.setenv("OMP_NUM_THREADS", threads)

@@ -60,7 +60,8 @@ def test_predictions_on_user_data_start_no_more_threads(monkeypatch):
             super().__init__(workers)
 
     monkeypatch.setattr(data, "ThreadPoolExecutor", Pool)
-    monkeypatch.setattr(data, "_BLOCK", 4)
+    monkeypatch.setattr(data, "_QUERIES", 2)
+    monkeypatch.setattr(data, "_TILE", 4)
     # BLAS has separate threads
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     for said, wanted in {"5,1": 5, "3": 3, "100": 8}.items():
@@ -77,7 +78,8 @@ def no_threads(monkeypatch):
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    monkeypatch.setattr(data, "_BLOCK", 4)
+    monkeypatch.setattr(data, "_QUERIES", 2)
+    monkeypatch.setattr(data, "_TILE", 4)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
 
 

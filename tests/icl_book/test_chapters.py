@@ -20,8 +20,8 @@ EXERCISE = re.compile(
 )
 #: Tags of cells whose code a reader of the page does not see, or only after a click.
 HIDE = {"remove-cell", "remove-input", "hide-input", "hide-cell"}
-#: The name that a chapter tells a reader to change, and its new value.
-TRY = re.compile(r"To try .{,20}, replace the first line of the next cell by `(\w+) = (.+?)`")
+#: The appendix of proofs has no experiment.
+WITHOUT_EXPERIMENT = ("certificates",)
 CHAPTERS = [*sorted((ROOT / "notebooks").glob("*.py")), ROOT / "tests/data/chapter.py"]
 
 
@@ -31,20 +31,36 @@ def chapter(request):
 
 
 def test_cells_stand_in_the_order_of_the_page(chapter):
+    """The question comes first, then the picture, the short answer, and how sure it is."""
     title, *cells = jupytext.read(chapter).cells
-    assert title.source.startswith("# ") and title.source.count("**Short answer.**") == 1
+    assert re.match(r"# .+\n\n\*[^*]+\*$", title.source), (
+        "a title and a question, and then the picture"
+    )
     parameters, setup, *_ = code = [cell for cell in cells if cell.cell_type == "code"]
-    assert cells[:2] == code[:2], "parameters and imports follow the short answer"
+    assert cells[:2] == code[:2], "parameters and imports follow the question"
     tags = [cell.metadata.get("tags") for cell in (parameters, setup, cells[-1])]
     assert tags == [["parameters", "hide-input"], ["hide-input"], ["remove-input"]]
     assert set(literals(parameters.source)) <= PARAMETERS.keys()
     assert "notebook.setup(" in setup.source and cells[-1].source == "notebook.footer()"
+    first = next(cell.source for cell in cells if cell.cell_type == "markdown")
+    answer = first.index("**In short.** ")
+    assert answer < first.index("<details><summary>How sure?</summary>")
     text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     solved = [int(number) for number in EXERCISE.findall(text)]
     assert solved == list(range(1, text.count("**Exercise ") + 1))
     assert solved, "a chapter has an exercise with its solution"
-    _, found, last = text.rpartition("## To remember\n\n")
-    assert found and last.strip(), "the last lines are what to remember"
+
+
+def test_the_experiment_runs_when_copied(chapter):
+    """The one visible experiment needs nothing of the page, and changes none of the run's parameters."""
+    if chapter.stem in WITHOUT_EXPERIMENT:
+        return
+    code = [cell for cell in jupytext.read(chapter).cells if cell.cell_type == "code"]
+    (cell,) = [cell for cell in code if "experiment" in cell.metadata.get("tags", [])]
+    tree = ast.parse(cell.source)
+    assert not changes(tree) & set(literals(code[0].source))
+    assert "icl_book" not in cell.source
+    exec(compile(tree, chapter.name, "exec"), {})
 
 
 def test_a_chapter_can_be_read(chapter):
@@ -71,19 +87,6 @@ def test_a_visible_cell_uses_no_name_that_a_hidden_cell_made(chapter):
             found += [f"{cell.source.splitlines()[0]} ...: {n}" for n in hidden & reads(tree)]
         hidden = hidden - changes(tree) if open_to_all else hidden | changes(tree)
     assert found == []
-
-
-def test_the_size_to_try_stands_in_the_first_line_of_its_cell(chapter):
-    _, *cells = jupytext.read(chapter).cells
-    told = 0
-    for cell, following in pairwise(cells):
-        found = TRY.search(" ".join(cell.source.split()))
-        if cell.cell_type == "markdown" and found:
-            first, *_ = following.source.splitlines()
-            assert re.fullmatch(rf"{found[1]} = .+  # or {re.escape(found[2])}, for example", first)
-            told += 1
-    # the experiments of these chapters are on the circle
-    assert told == (chapter.stem != "certificates")
 
 
 def test_figures_have_captions(chapter):
@@ -113,15 +116,3 @@ def test_what_the_book_folds_is_folded_in_jupyter(chapter):
         tags = set(cell.metadata.get("tags", []))
         folded = cell.metadata.get("jupyter") == {"source_hidden": True}
         assert folded == (bool(HIDE & tags) and "parameters" not in tags), cell.source
-
-
-@pytest.mark.parametrize("name", ["theorem2_scaling", "theorem3_generalization"])
-def test_the_short_path_has_the_noise_of_the_parameters(name):
-    cells = jupytext.read(ROOT / f"notebooks/{name}.py").cells
-    plain = next(i for i, cell in enumerate(cells) if '-plain"></a>' in cell.source)
-    code = next(c.source for c in cells[plain + 1 :] if c.cell_type == "code")
-    calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
-    given = [word for call in calls for word in call.keywords if word.arg]
-    noise = [word.value for word in given if word.arg == "noise_std"]
-    assert "noise_std" in code
-    assert not any(isinstance(value, ast.Constant) for value in noise)

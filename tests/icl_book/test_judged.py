@@ -1,13 +1,9 @@
-"""Each number in short answers and findings is a case of a card."""
+"""Each number of a judged link is a case of a card, and its text is rewritten by one command."""
 
-import re
-
-import jupytext
 import pytest
+from bs4 import BeautifulSoup
 
-from icl_book.claims import registry
 from icl_book.parameters import BadInput
-from icl_book.provenance import ROOT
 from icl_book.site import assemble, audit, stage
 
 CARD = {
@@ -29,23 +25,55 @@ SHOWN = "[3.2](<judged:P1.T|d = 5, n = 1e12|100*.1f>)"
 
 
 def test_a_judged_link_shows_the_case_and_links_to_the_card():
-    text = audit.resolve(f"At $d=5$ it is {SHOWN} % ([x](judged:P1.T)).", CARDS, stage.link)
+    text = audit.resolve(f"At $d=5$ it is {SHOWN} %.[?](judged:P1.T)", CARDS, stage.link)
     title = "It grows like w^(2/d): holds"
     assert (
         f'<a class="icl-judged" href="#claim-P1.T-d-5-n-1e12" title="{title}" '
         f'aria-label="3.3 ({title})">3.3</a> %'
     ) in text
     assert "P1.T<" not in text and "(P1.T" not in text, "a mark, not an id"
-    assert 'icl-badge icl-holds" href="#claim-P1.T"' in text and ">holds</a>)." in text
+    assert text.endswith(
+        f'<a class="icl-judged icl-mark icl-holds" href="#claim-P1.T" title="{title}" '
+        f'aria-label="{title}">✓</a>'
+    )
     for named, shown in (
         ("P1.T|d = 2|.0f", "inf"),
         ("P1.T|d = 4|.2f", "\u22120.02"),
         ("P1.T\\|d = 4\\|.0f", "0"),
-        ("P1.T", "holds"),
+        ("P1.T", "✓"),
     ):
         link = f"[?](<judged:{named}>)"
         assert audit.resolve(link, CARDS, lambda card, text, case: text) == shown
         assert audit.renumber(link, CARDS) == f"[{shown}](<judged:{named}>)"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "shown"),
+    [
+        ("holds", "✓"),
+        ("established", "✓"),
+        ("depends on the reading", "?"),
+        ("inconclusive", "?"),
+        ("open", "?"),
+        ("false as we have it", "✗"),
+        ("false as we have it, corrected", "✗"),
+        ("refuted", "✗"),
+    ],
+)
+def test_marks_and_verdicts_are_those_of_today_and_other_words_stay(verdict, shown):
+    cards = {"P1.T": CARD | {"verdict": verdict}}
+    text = "Yes.[✓](judged:P1.T) It [holds](judged:P1.T), see [the\n# card](judged:P1.T)."
+    said = (
+        f"Yes.[{shown}](judged:P1.T) It [{verdict}](judged:P1.T), see [the\n# card](judged:P1.T)."
+    )
+    assert audit.renumber(text, cards) == said
+    page = BeautifulSoup(audit.resolve(text, cards, stage.link), "html.parser")
+    marks, badges, others = (page.select(f"a.icl-judged{css}") for css in LOOKS)
+    assert [link.text for link in marks + badges + others] == [shown, verdict, "the card"]
+    assert [link["title"] for link in page.select("a")] == [f"It grows like w^(2/d): {verdict}"] * 3
+
+
+LOOKS = (".icl-mark", ".icl-badge", ":not(.icl-mark, .icl-badge)")
 
 
 def test_a_run_of_other_sizes_shows_the_verdict():
@@ -53,20 +81,21 @@ def test_a_run_of_other_sizes_shows_the_verdict():
     assert ">holds</a>" in audit.resolve(other, CARDS, stage.link)
     assert audit.renumber(other, CARDS) == other
     with pytest.raises(BadInput, match="no card of P1.U"):
-        audit.resolve("[1](judged:P1.U)", CARDS, stage.link)
+        audit.resolve("[✓](judged:P1.U)", CARDS, stage.link)
 
 
 def test_only_texts_of_links_that_moved_are_written_again():
     now = "# It [holds](judged:P1.T), as we say\n# in [3.3](<judged:P1.T|d = 5, n = 1e12|100*.1f>) places."
     assert audit.renumber(now, CARDS) == now
-    assert audit.renumber(now.replace("3.3", "3.4").replace("[holds]", "[fails]"), CARDS) == now
+    assert audit.renumber(now.replace("3.3", "3.4").replace("[holds]", "[refuted]"), CARDS) == now
     depends = {"P1.T": CARD | {"verdict": "depends on the reading"}}
     broken = "# It [depends on\n# the reading](judged:P1.T)."
     assert audit.renumber(broken, depends) == broken
     assert audit.renumber(broken, CARDS) == "# It [holds](judged:P1.T)."
 
 
-def test_numbers_of_the_sources_are_rewritten_by_one_command(tmp_path):
+def test_numbers_of_the_sources_are_rewritten_by_one_command(tmp_path, monkeypatch):
+    monkeypatch.setattr(assemble, "registry", dict)
     for folder in ("book", "notebooks", "results"):
         (tmp_path / folder).mkdir()
     (tmp_path / "results/replication.csv").write_text("statement\n")
@@ -98,73 +127,3 @@ GOOD = f"At $d=5$ and $n=10^{{12}}$ it is {SHOWN} % away."
 def test_a_judged_link_without_its_case_is_a_problem(text, problem):
     found = audit.lost(text, CARDS)
     assert len(found) == bool(problem) and all(problem in one for one in found)
-
-
-def typed(text):
-    """Return digits that no card judges, except sizes in formulas and numbers of theorems."""
-    text = audit.JUDGED.sub(" ", text)
-    text = re.sub(r"\$[^$]*\$|\[[^]]*\]\([^)]*\)|^\d+\. ", " ", text)
-    named = r"\b(?:Theorem|Lemma|Proposition|Figure|Fig\.|paper|arXiv)s?[ :][\d.]+"
-    return re.findall(r"\d[\d.,]*", re.sub(named, " ", text))
-
-
-def test_short_answers_and_findings_contain_only_judged_numbers():
-    assert typed(f"1. {GOOD} By Theorem 2 of paper 1 [Figure 1](#fig-1).") == []
-    assert typed("It is 65 there, 3.3 % here.") == ["65", "3.3"]
-    for path in sorted((ROOT / "notebooks").glob("*.py")):
-        cells = [dict(cell) for cell in jupytext.read(path).cells]
-        assert typed(audit.short_answer({"cells": cells})) == [], path.stem
-    for finding in audit.findings(ROOT):
-        assert typed(finding) == [], finding[:40]
-
-
-#: Words of a quantity that say what is done to a number before a card judges it.
-DONE_BEFORE = ("divided out",)
-
-
-def unsaid(text, claims):
-    """Return the claims with a number in a text that does not say how the number was transformed."""
-    named = [audit.split(link[2]) for link in audit.JUDGED.findall(text)]
-    numbers = [claim for claim, *case in named if case]
-    return [
-        claim
-        for claim in dict.fromkeys(numbers)
-        if any(words in claims[claim].quantity and words not in text for words in DONE_BEFORE)
-    ]
-
-
-def test_findings_say_what_was_done_to_a_number_before_it_was_judged():
-    claims = registry()
-    exponent = "the exponent is [0.2](<judged:P1.G.distance|w = 1, d = 5|.3f>)"
-    assert unsaid(exponent, claims) == ["P1.G.distance"]
-    assert unsaid(exponent + " once the power of log n is divided out", claims) == []
-    assert [one for one in audit.findings(ROOT) if unsaid(one, claims)] == []
-
-
-def test_findings_of_the_front_page_are_those_of_the_readme(tmp_path):
-    (tmp_path / "book").mkdir()
-    front = tmp_path / "book/introduction.md"
-    front.write_text(
-        f"# T\n\n## What we found\n\n1. {GOOD} [Read\n   on](../notebooks/a.ipynb)\n"
-        "2. More.\n\n## Next\n3. No\n"
-    )
-    said = audit.findings(tmp_path)
-    assert said == [f"1. {GOOD} [Read on](../notebooks/a.ipynb)", "2. More."]
-    assert audit.lost(said[0], CARDS) == []
-    page = "a\n<!-- findings:begin -->\nold\n<!-- findings:end -->\nb\n"
-    assert audit.readme(page, said[:1], CARDS) == (
-        "a\n<!-- findings:begin -->\n1. At $d=5$ and $n=10^{12}$ it is 3.3 % away. Judged by P1.T. "
-        "[Read on](notebooks/a.ipynb)\n<!-- findings:end -->\nb\n"
-    )
-    front.write_text("# Nothing yet\n")
-    assert audit.findings(tmp_path) == []
-    assert len(audit.findings(ROOT)) >= 5
-
-
-def test_the_short_answer_ends_with_its_paragraph():
-    cell = {
-        "cell_type": "markdown",
-        "source": ["# T\n\n**Short answer.** Yes, 1.\n", "And 2.\n\nMore 3."],
-    }
-    assert audit.short_answer({"cells": [cell]}).endswith("And 2.")
-    assert audit.short_answer({"cells": []}) == ""

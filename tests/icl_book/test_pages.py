@@ -295,28 +295,6 @@ def test_what_no_run_has_is_not_spoken_of():
     assert "fixed beforehand" not in written("further") + written("tested", RERUNS)
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        "book/path.md",
-        "book/introduction.md",
-        "book/audit.md",
-        "notebooks/theorem3_generalization.py",
-    ],
-)
-def test_no_page_calls_a_bound_false_without_saying_that_its_exponent_was_read_by_ocr(page):
-    """Every paragraph, item or row that names P1.T3.larger names the OCR that may have misread it."""
-    text = re.sub(r"^# ?", "", (ROOT / page).read_text(), flags=re.M)
-    parts = re.split(r"\n\n|\n(?=[-|] |\d+\. |:::)", text)
-    parts = [one for one in parts if re.search(r"P1\.T3\.larger(?!\")", one)]
-    # this includes paragraphs that say only which readings were there
-    accusing = [one for one in parts if "Then no statement was judged by it" not in one]
-    assert accusing and not [one for one in accusing if "OCR" not in one]
-    # the row of the front page is read as three sentences
-    bound = [s for one in parts for s in one.split(". ") if "it falls no faster than $n^{-2" in s]
-    assert not [sentence for sentence in bound if "OCR" not in sentence]
-
-
 def test_the_front_page_says_what_holds_only_in_our_reproduction():
     (first, *rest), again = shown()["audited"], "in our reproduction, at one size"
     first = dataclasses.replace(first, record=first.record | {"quantifier": again})
@@ -472,13 +450,7 @@ def test_readme_front_page_audit_and_audit_json_count_alike():
     judged = {c["id"] for c in listed if c["chapter"]}
     ran = {one.statement for one in context["reruns"]}
     assert numbers(r"not cover (\d+) statements that are younger", whole) == [len(judged - ran)]
-    # the audit has all of them, and the front page and the README have the first three
-    page = (ROOT / "book" / "audit.md").read_text()
-    assert (
-        "{{ verdicts }}" in page
-        and "_generated/further.md" in page
-        and "{{ audited }}" in FRONT_PAGE
-    )
+    assert "{{ verdicts }}" in (ROOT / "book" / "audit.md").read_text()
     # the list opens with the number of the page, in the browser, too
     simple = [Verdict.HOLDS, Verdict.ESTABLISHED, *UNTESTED]
     doubted = [c["verdict"] for c in listed if c["verdict"] not in simple]
@@ -487,24 +459,13 @@ def test_readme_front_page_audit_and_audit_json_count_alike():
     assert set(re.findall(r"\*(.+?)\*", opening)) == set(doubted)
     script = (ROOT / "book" / "_static" / "audit.js").read_text()
     assert f"const SIMPLE = {json.dumps(simple)};" in script
-    readme = (ROOT / "README.md").read_text()
-    short = stage.in_short(pages)
-    assert whole.startswith(short) and short.count(". ") == 2
-    assert short in readme
-    # in one sentence each: what the first screen counts, and what our main reading does not bear out
     said = stage.sentences(pages)
-    assert numbers(
-        r"Of the (\d+) .* (\d+) agree .* every .* (\d+) of them .* (\d+) agree only",
-        said["counted"],
-    ) == [
+    # the front page, the path and the README have three numbers
+    assert numbers(r"Of (\d+) .* (\d+) hold, (\d+) depend .* (\d+) could", said["tested"]) == [
         len(tested),
-        len(holds),
-        sum(len(c["readings"]) == 1 for c in holds),
-        len(depends),
+        *map(len, by.values()),
     ]
-    assert said["holding"] in whole and said["holding"].startswith(
-        f"Of the {len(holds)} that hold,"
-    )
+    assert said["tested"] in (ROOT / "README.md").read_text()
     own_rerun = [one for one in context["reruns"] if one.who == "this book" and not one.stayed]
     assert numbers(
         r"did not stay, (\d+) are no longer judged, and .* not cover (\d+) statements",
@@ -516,31 +477,6 @@ def test_readme_front_page_audit_and_audit_json_count_alike():
     assert said["disagreeing"].count("(slides read by OCR)") == by_ocr
     refuted = [c["id"] for c in listed if c["verdict"] == Verdict.REFUTED]
     assert re.findall(r"\(judged:([\w.-]+)\)", said["refuted"]) == refuted
-    assert {"counted", "holding", "disagreeing", "refuted", "rerun", "withdrawn"} <= set(
-        re.findall(r"\{\{ (\w+) \}\}", FRONT_PAGE)
-    )
-
-    parts = numbers(
-        r"P1, (\d+) statements of its authors: (\d+) tested, \*holds\* (\d+), .*?reading\* (\d+), "
-        r"\*inconclusive\* (\d+) .*Of the others, (\d+) are .*?, (\d+) are about .*?, "
-        r"(\d+) could .*?, and (\d+) follow",
-        readme,
-    )
-    every, *split = parts
-    unread, undecidable = (
-        [c for c in roots if c["verdict"] == v] for v in ("not read", "not testable")
-    )
-    sure = [c for c in roots if not c["tested"] and c["chapter"]]
-    assert parts == [
-        len(first),
-        len(tested),
-        *map(len, by.values()),
-        len(sure),
-        len(unread),
-        len(undecidable),
-        len(first) - len(roots),
-    ]
-    assert every == split[0] + sum(split[4:]) and split[0] == sum(split[1:4])
     for verdict, same in by.items():
         row = rf"\| authors \| 1 \| .*>{verdict}</span> .* (\d+) \|$"
         (left,) = re.findall(row, str(pages.counts()), re.M)
@@ -801,7 +737,7 @@ def test_a_card_says_of_each_number_whether_it_is_exact():
 
 
 def test_the_command_for_half_the_noise_halves_the_default():
-    name, value = re.search(r"icl_book execute (\w+) -p noise_std=([\d.]+)`", FRONT_PAGE).groups()
+    name, value = re.search(r"icl_book execute (\w+) -p noise_std=([\d.]+)", FRONT_PAGE).groups()
     source = (ROOT / "notebooks" / f"{name}.py").read_text()
     default = re.search(r"^noise_std = ([\d.]+)", source, re.MULTILINE)[1]
     assert float(value) == float(default) / 2
@@ -815,11 +751,7 @@ def test_minutes_are_counted_and_not_promised():
     assert stage.minutes(page, {"counted": 394 * "word "}) == "2"
     assert stage.minutes(page, {"counted": 395 * "word "}) == "3"
     path = (ROOT / "book" / "path.md").read_text()
-    for text, says in (
-        (FRONT_PAGE, "[Read in {{ minutes }} minutes](path)"),
-        (path, "about {{ minutes }} minutes"),
-    ):
-        assert says in text and not re.search(r"(Read in|takes about) \d+ minutes", text)
+    assert "{{ minutes }} minutes" in FRONT_PAGE and "{{ minutes }} minutes" in path
 
 
 def test_the_gallery_has_each_figure_with_a_title_its_caption_whole_and_the_name_to_execute():

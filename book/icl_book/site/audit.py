@@ -5,8 +5,9 @@ r"""What pages show of claims and their cards: audited claims, further runs, num
 
 A number in a short answer or a finding is a case of a card, and links to it. Its link has the claim, the
 case and the format, with a factor before it if need be: ``[3.3](<judged:P1.T2.near|ReLU, d = 5|100*.1f>)``.
-The link of a verdict has the claim alone, ``[holds](judged:P1.T2.upper)``. In a table a bar is written
-``\\|``. The findings are the numbered list of the front page.
+A link with the claim alone is a mark of its verdict, ``[✓](judged:P1.T2.upper)``, or the verdict in words,
+``[holds](judged:P1.T2.upper)``, both of which are today's, or has other words, which stay. In a table a bar
+is written ``\\|``.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from icl_book.claims import Authority, Claim
+from icl_book.claims import Authority, Claim, Verdict
 from icl_book.claims.card import statement_record
 from icl_book.claims.claim import OWN
-from icl_book.markup import format_number
+from icl_book.markup import MARKS, format_number, mark
 from icl_book.parameters import BadInput
 from icl_book.runner.record import judged, list_cases
 
@@ -141,16 +142,6 @@ def as_json(found: Sequence[AuditedClaim]) -> str:
 
 #: Matches a link whose text a card decides: the text, a bracket, and what the link names.
 JUDGED = re.compile(r"\[([^][]*)\]\((<)?judged:([^<>]*?)(?(2)>)\)")
-_SHORT_ANSWER = re.compile(r"^\*\*Short answer\.\*\* .*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
-_FINDINGS = re.compile(r"^## What we found\n+(.*?)(?=\n## )", re.MULTILINE | re.DOTALL)
-
-
-def short_answer(content: Mapping[str, Any]) -> str:
-    """Return the short answer of a notebook's content; empty if it is missing."""
-    texts = (
-        "".join(cell["source"]) for cell in content["cells"] if cell["cell_type"] == "markdown"
-    )
-    return next((m[0] for text in texts if (m := _SHORT_ANSWER.search(text))), "")
 
 
 def resolve(text: str, cards: Cards, link: Callable[[Record, str, str], str]) -> str:
@@ -159,8 +150,8 @@ def resolve(text: str, cards: Cards, link: Callable[[Record, str, str], str]) ->
     Args:
         text: Markdown.
         cards: Records of cards by claim.
-        link: From the record of a card, what is shown (a number or a verdict) and the name of its case (or
-            empty) to what stands on the page.
+        link: From the record of a card, what is shown (a number, a mark, a verdict or words) and the name of
+            its case (or empty) to what stands on the page.
 
     Raises:
         BadInput: For a claim that is not judged, and for a link that has neither one part nor three.
@@ -170,14 +161,15 @@ def resolve(text: str, cards: Cards, link: Callable[[Record, str, str], str]) ->
         claim_id, case, form = _check(found[3], cards)
         card = cards[claim_id]
         values = _find_measured(card, case)
-        shown = _format(values[0], form) if values else card["verdict"]
-        return link(card, shown, case if values else "")
+        if values:
+            return link(card, _format(values[0], form), case)
+        return link(card, card["verdict"] if case else _say(found[1], card["verdict"]), "")
 
     return JUDGED.sub(show, text)
 
 
 def renumber(text: str, cards: Cards) -> str:
-    """Write the numbers and verdicts of these cards into the judged links of a text.
+    """Write the numbers, marks and verdicts of these cards into the judged links of a text.
 
     The text may be a notebook's ``.py``. A link whose case the cards lack keeps its text.
     """
@@ -187,12 +179,25 @@ def renumber(text: str, cards: Cards) -> str:
         values = _find_measured(cards[claim_id], case)
         if case and not values:
             return found[0]
-        shown = _format(values[0], form) if values else cards[claim_id]["verdict"]
-        # The text of a link may go on in the next line.
-        same = re.sub(r"\n#?\s*", " ", found[1]) == shown
+        verdict = cards[claim_id]["verdict"]
+        shown = _format(values[0], form) if values else _say(found[1], verdict)
+        same = _join(found[1]) == shown
         return found[0] if same else f"[{shown}]{found[0][len(found[1]) + 2 :]}"
 
     return JUDGED.sub(write, text)
+
+
+def _say(text: str, verdict: str) -> str:
+    """Return today's mark in place of a mark, today's verdict in place of a verdict, or the words."""
+    words = _join(text)
+    if words in MARKS:
+        return mark(verdict)
+    return verdict if words in list(map(str, Verdict)) else words
+
+
+def _join(text: str) -> str:
+    """Return the text of a link, which may go on in the next line of a page or of a comment, on one line."""
+    return re.sub(r"\n#?\s*", " ", text)
 
 
 def split(named: str) -> list[str]:

@@ -91,7 +91,7 @@ def cite(app: Sphinx, doctree: nodes.document, name: str) -> None:
             found = works.resolve_xref(
                 app.env, name, app.builder, "p", key.removeprefix("cite:"), link, link
             )
-            for entry in found.findall(nodes.reference):
+            for entry in found.findall(nodes.reference) if found else ():
                 del link["refuri"]
                 link.attributes |= {
                     key: entry[key]

@@ -23,7 +23,7 @@ from icl_book.claims import Claim, Grade, Verdict
 from icl_book.claims.card import KNOWN, badge
 from icl_book.claims.claim import SOURCES, UNTESTED
 from icl_book.claims.judge import OURS
-from icl_book.markup import environment, row_id, strip_tex, style_class
+from icl_book.markup import environment, mark, row_id, strip_tex, style_class
 from icl_book.parameters import BadInput
 from icl_book.provenance import CARD_MIME, NARROW_MIME
 from icl_book.runner.record import cards, list_cases, read_json, shown
@@ -39,13 +39,10 @@ WANTED = """Affine ReLU Cosine make_task population_risk optimal_window matrix_r
     monte_carlo_risk mismatch_risk UnitConfig pretrain loss gradient""".split()
 #: Matches a caption, the paragraph below the cell that draws the figure: its title and its other words.
 CAPTION = re.compile(r"\*\*(.+?)\.?\*\* (.+?)(?:\n\n|\Z)", re.DOTALL)
-#: The last cell of a chapter that has a module of measurements, which the book prints.
-SOURCE = {
-    "id": "measurements-source",
-    "cell_type": "markdown",
-    "metadata": {},
-    "source": "[The source of the other measurements of this page](../book/measurements.md#measurements-{})",
-}
+#: The last text of a chapter that has a module of measurements, which the book prints.
+SOURCE = (
+    "[The source of the other measurements of this page](../book/measurements.md#measurements-{})"
+)
 #: The front page shows the last interactive figure of this chapter.
 FRONT = "attention_window"
 #: The folder of a staged tree with the pages for machines; Sphinx reads no folder that begins with a dot.
@@ -102,7 +99,8 @@ def stage(
             machines.write_twin(content), encoding="utf-8"
         )
         if name in sources:
-            content["cells"].append(SOURCE | {"source": SOURCE["source"].format(name)})
+            last = {"id": "measurements-source", "cell_type": "markdown", "metadata": {}}
+            content["cells"].append(last | {"source": SOURCE.format(name)})
         for cell in content["cells"]:
             if cell["cell_type"] == "markdown":
                 cell["source"] = to_myst(audit.resolve(cell["source"], own, link), terms)
@@ -253,20 +251,17 @@ def minutes(page: str, words: Mapping[str, str]) -> str:
 def link(card: audit.Record, text: str, case: str, page: str = "") -> str:
     """Write a link to a card, or to the row of a case, as inline HTML.
 
-    A claim alone shows its verdict. Hovering, focus and screen readers give the title of the statement.
+    Hovering, focus and screen readers give the verdict and the title of the statement.
     """
     claim, verdict = card["id"], card["verdict"]
     word = badge(verdict, card["grade"])
     target = row_id(claim, case) if case else f"claim-{claim}"
     said = html.escape(f"{strip_tex(card['title'])}: {word}")
-    if text in ("", verdict):
-        css, text = f"icl-judged icl-badge {style_class(verdict)}", word
-    else:
-        css = "icl-judged"
-    return (
-        f'<a class="{css}" href="{page}#{target}" title="{said}" '
-        f'aria-label="{html.escape(text)} ({said})">{text}</a>'
-    )
+    look = {verdict: "icl-badge", mark(verdict): "icl-mark"}.get(text)
+    text = word if text == verdict else text
+    css = f"icl-judged {look} {style_class(verdict)}" if look else "icl-judged"
+    name = said if look else f"{html.escape(text)} ({said})"
+    return f'<a class="{css}" href="{page}#{target}" title="{said}" aria-label="{name}">{text}</a>'
 
 
 def figures(content: dict[str, Any], folder: Path, narrow: Path) -> list[dict[str, str]]:
