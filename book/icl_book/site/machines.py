@@ -15,8 +15,7 @@ from icl_book.site.verify import toc_pages
 ABOUT = """# {title}
 
 > An executable companion to two papers on in-context learning with softmax attention (arXiv 2402.11639 and
-> 2307.02419), and an audit of what we could read of them. Each page is Markdown, with code and printed
-> output.
+> 2307.02419). Each page is Markdown, with code and printed output.
 
 Statements, verdicts and measured numbers are also one JSON file, [audit.json](_static/audit.json), with its
 [schema](_static/audit.schema.json).
