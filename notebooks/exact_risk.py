@@ -159,8 +159,8 @@ for w in (1.0, 3.0, 10.0, 30.0):
 pd.DataFrame(compared).astype(float).round(4)
 
 # %% [markdown]
-# The two columns agree within about one percent, which is what chance leaves with so many contexts. The least error is near $w=3$. In
-# seven dimensions fewer examples lie near the query, so that the noise grows faster with $w$.
+# The two columns agree within about one percent, which is what chance leaves with so many contexts. The least error of the four is that
+# of $w=3$. In seven dimensions the errors are smaller, since the functions vary less there, and the columns still agree.
 #
 # The next figure does the same for three [classes](#term-class) of functions.
 

@@ -5,6 +5,7 @@
 #     language: python
 #     name: python3
 # ---
+
 # %% [markdown]
 # # Lemma 1: the best matrix undoes the stretching
 #

@@ -5,6 +5,7 @@
 #     language: python
 #     name: python3
 # ---
+
 # %% [markdown]
 # # Longer contexts: the right rule depends on the dimension
 #

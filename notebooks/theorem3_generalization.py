@@ -5,6 +5,7 @@
 #     language: python
 #     name: python3
 # ---
+
 # %% [markdown]
 # # Theorem 3: a wrong slope costs a factor for ever
 #

@@ -5,6 +5,7 @@
 #     language: python
 #     name: python3
 # ---
+
 # %% [markdown]
 # # Theorem 4: ignore the directions that do not matter
 #

@@ -2,7 +2,8 @@
 
 - `assemble`: checks executed notebooks and runs jupyter-book. `stage`: writes the tree that it reads.
 - `card`: a verdict card as HTML, from its record.
-- `audit`: what pages show of claims and cards, in the audit and as numbers in short answers and findings.
+- `audit`: what pages show of claims and cards, in the audit and as numbers in prose.
+- `markdown`: what plain Markdown means in the book: boxes, folds, targets, terms, works and captions.
 - `second`: numbers of pages beside their second computations.
 - `verify`: what a finished book must satisfy. `extension`: our Sphinx extension.
 - `machines`: a Markdown twin of each page, and `llms.txt`. `pdf`: the book as one PDF.
