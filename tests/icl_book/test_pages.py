@@ -43,7 +43,7 @@ from icl_book.claims import (
     sampled_cases,
 )
 from icl_book.claims.card import KNOWN, badge, statement_record
-from icl_book.claims.claim import UNTESTED
+from icl_book.claims.claim import UNSETTLED, UNTESTED
 from icl_book.provenance import ROOT
 from icl_book.runner import plan
 from icl_book.site import audit, extension, stage, verify
@@ -274,7 +274,7 @@ def test_no_committed_benchmark_was_measured_on_a_changed_tree():
 
 def test_generated_text_says_what_was_approved(approved):
     parts = ["audit", "counts", "tested", "further", "replication", "uncovered", "registered"]
-    parts += ["chance", "readme", "letter"]
+    parts += ["chance", "readme"]
     text = "".join(f"== {part}\n{written(part, RERUNS).strip()}\n\n" for part in parts)
     approved("pages.txt", text)
 
@@ -368,7 +368,9 @@ def test_claims_that_cannot_fail_are_counted_apart(change):
     holds = r"authors \| 1 .*>holds</span> \| 2 \| (\d?) \| (\d?) \| (\d) \|"
     assert re.search(holds, written("counts")).groups() == ("", "1", "1")
     assert re.search(holds, written("counts", **change)).groups() == ("1", "1", "0")
-    assert "Of 1 statements of the first paper that a number can decide" in written("readme", **change)
+    assert "Of 1 statements of the first paper that a number can decide" in written(
+        "readme", **change
+    )
 
 
 def test_audit_json_follows_its_schema():
@@ -480,6 +482,17 @@ def test_readme_front_page_audit_and_audit_json_count_alike():
         row = rf"\| authors \| 1 \| .*>{verdict}</span> .* (\d+) \|$"
         (left,) = re.findall(row, str(pages.counts()), re.M)
         assert int(left) == len(same)
+
+
+def test_the_letter_asks_once_what_would_settle_each_open_statement_of_the_authors():
+    context = frozen()
+    letter = str(stage.pages(**context, titles={"n": "A chapter"}).letter())
+    authors = [e.record for e in context["audited"] if e.group == "authors"]
+    unsettled = [r for r in authors if r["verdict"] in UNSETTLED]
+    assert unsettled and {r["paper"] for r in unsettled} == {"P1"}, "the letter is to its authors"
+    linked = re.findall(r'href="audit.html#([\w.-]+)"', letter)
+    assert sorted(linked) == sorted(r["id"] for r in unsettled)
+    assert {letter.count(f"*{r['settles']}*") for r in unsettled} == {1}
 
 
 def test_statements_that_we_could_not_read_are_not_called_undecidable():

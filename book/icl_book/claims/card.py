@@ -74,9 +74,9 @@ def line(record: Mapping[str, Any]) -> str:
     return "; ".join([text, *map(refusal, record["refused"])])
 
 
-def badge(verdict: str, grade: str | None) -> str:
+def badge(verdict: str, grade: Grade | str | None) -> str:
     """Return the word for a verdict on a page, where one of this book's results says how it is known."""
-    return KNOWN[Grade(grade)] if verdict == Verdict.ESTABLISHED else verdict
+    return KNOWN[Grade(grade)] if grade and verdict == Verdict.ESTABLISHED else verdict
 
 
 def lacking(record: Mapping[str, Any]) -> list[str]:

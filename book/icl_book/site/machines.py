@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from icl_book.claims.card import badge
 from icl_book.provenance import CARD_MIME
 from icl_book.runner.record import shown
 from icl_book.site.verify import toc_pages
@@ -59,7 +60,7 @@ def printed(cell: dict[str, Any]) -> list[str]:
     for data in shown({"cells": [cell]}):
         if record := data.get(CARD_MIME):
             found.append(
-                f"**{record['id']}** ({record['verdict']}): {record['title']}. "
+                f"**{record['id']}** ({badge(record['verdict'], record['grade'])}): {record['title']}. "
                 f"{record['statement']}"
             )
         elif "image/svg+xml" not in data and "text/markdown" in data:
