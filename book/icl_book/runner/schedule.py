@@ -41,7 +41,7 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
         The exit status.
 
     Raises:
-        BadInput: If jobs or profile is wrong; nothing has run then.
+        BadInput: If jobs or profile is wrong, or for what `ready` finds; nothing has run then.
         OSError: If a file cannot be written.
     """
     _check_call(jobs, profile)
@@ -125,7 +125,7 @@ def _report(to_do: Sequence[Run], status: int, said: str, seconds: float, profil
     reasons = [
         f"{r.name}: {f.read_text(encoding='utf-8')}" for r in to_do if (f := r.reason).is_file()
     ]
-    # A run that ends with 1 has printed why.
+    # Snakemake's words help unless some run left its reason, or all that failed ended with 1 and printed why.
     if not reasons and set(STATUS.findall(said)) != {"1"}:
         print(*filter(str.strip, said.splitlines()[-MAX_SHOWN_LINES:]), sep="\n")
     if silent := len(undone) - len(reasons):
@@ -136,7 +136,7 @@ def _report(to_do: Sequence[Run], status: int, said: str, seconds: float, profil
 
 
 def _share_threads(jobs: int, profile: str) -> str:
-    """Return the threads of a run, as a shell reads them: the user's own number, else a fair share."""
+    """Return the threads of a run, as a shell reads them: the user's number, or Slurm's, or a fair share."""
     if os.environ.get("OMP_NUM_THREADS"):
         return str(available())
     share = max(1, available() // jobs)
