@@ -139,6 +139,7 @@ def affine_bias_slopes(*, dims: Sequence[int], lipschitz: float, noise_std: floa
     """
     rows = []
     for dim in dims:
+        # The slope is the same for each L of the functions that are tested.
         n, _, risk = far_risk(ReLU(dim, lipschitz), noise_std, Affine(dim))
         slope, error = log_slope(n, risk.bias, risk.error)
         rows.append({"dim": dim, "slope": slope, "error": error})
@@ -347,6 +348,7 @@ def trained_units(
     )
 
     parts = []
+    # The first three have L = 1.
     for tested in list(tasks)[:3]:
         history = evaluation_error(
             turned, tasks[tested], noise_std, context_length, contexts, seed=None

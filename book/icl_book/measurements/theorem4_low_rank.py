@@ -126,6 +126,7 @@ def complement_gains(
             ratio = with_e / without_e
             values.append(ratio - 1)
             errors.append(ratio * (error_with_e + error_without_e))
+    # The axes are places of the grid and settings.
     smallest = np.argmin(values, axis=0)
     rows = [
         {
@@ -147,7 +148,7 @@ def one_sphere_risk(
     """Return the exact risk of c BB' + e (I - BB') for tokens on one sphere, with its error.
 
     Given the query, the weights turn about ``M x_q``, whose length K depends on ``r = |B'x_q|`` only. The
-    mean error needs three moments of the prediction at each K (`_interpolate_moments`) and the law of r^2,
+    mean error needs four means over contexts at each K (`_interpolate_moments`) and the law of r^2,
     which is Beta(k/2, (d-k)/2). n may be infinite. The error is relative: what a coarser rule changes.
     """
     fine, coarse = (
@@ -368,8 +369,8 @@ def train_behind_links(
 ) -> pd.DataFrame:
     """Train softmax or linear attention from M = 0 on functions of B'x, until the last step of ``record``.
 
-    Softmax units start with steps of size w* / 50, as they have about that far to go; linear attention with
-    ``learning_rate``. Units of one seed see the same tokens, whatever the link. Each seed is tested on
+    Softmax units start with steps of size w* / 50, in proportion to the way to go, about w*; linear attention
+    with ``learning_rate``. Units of one seed see the same tokens, whatever the link. Each seed is tested on
     contexts of its own. ``training`` goes to `icl.pretrain.train_grid`: seeds, batch_size, device.
 
     Returns:
