@@ -91,6 +91,7 @@ def cite(app: Sphinx, doctree: nodes.document, name: str) -> None:
             found = works.resolve_xref(
                 app.env, name, app.builder, "p", key.removeprefix("cite:"), link, link
             )
+            # The reader's link takes over where the link found leads.
             for entry in found.findall(nodes.reference) if found else ():
                 del link["refuri"]
                 link.attributes |= {
