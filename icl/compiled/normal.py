@@ -110,8 +110,8 @@ def _box_muller(row):
 @inline
 def _log(x):
     """Return the logarithm of a number in (0, 1]."""
-    # By its bits, x is a mantissa from 1/2 to 1 times a power of two. A mantissa below sqrt(1/2) is doubled, so
-    # that y, which is the mantissa minus one, is small.
+    # By its bits, x is a mantissa from 1/2 to 1 times a power of two. A mantissa below sqrt(1/2) is doubled,
+    # so that y, the mantissa minus one, is small.
     bits = F32(x).view(np.int32)
     mantissa = I32((bits & 0x7FFFFF) | 0x3F000000).view(np.float32)
     exponent = F32(I32((bits >> 23) - 126))

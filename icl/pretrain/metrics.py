@@ -33,8 +33,8 @@ def spectral_norm(M: Array) -> Array:
 def outside_share(M: Array, basis: ArrayLike) -> Array:
     """Return ``||M - P M P||_2 / ||M||_2`` with the projection ``P = B B'``: 0 if ``M = P M P``.
 
-    Such an M sees col(B) alone, and maps into it. ``basis`` is B, orthonormal columns (d, k). Shape (...), NaN
-    for M = 0. ValueError for NaN, infinity, shapes that do not fit, and columns that are not orthonormal.
+    Such an M sees col(B) alone, and maps into it. ``basis`` is B, orthonormal columns (d, k). Shape (...),
+    NaN for M = 0. ValueError for NaN, infinity, shapes that do not fit, and columns that are not orthonormal.
     """
     M, B = matrices(M, "M", MAX_MAGNITUDE), matrices(basis, "basis", MAX_MAGNITUDE)
     if B.ndim != 2 or B.shape[0] != M.shape[-2] or not np.allclose(B.T @ B, np.eye(B.shape[1])):
