@@ -152,8 +152,8 @@ class TokenSets:
         self.steps = steps_of_block(rows[0][0], batch_size, stream, self.device)
         self.dtype: torch.dtype = getattr(torch, dtype)
         tasks = [[unit_lipschitz(unit.task) for unit in row] for row in rows]
-        # Units of equal classes share functions, which are drawn once. The first row stands for all rows, since
-        # these have the same classes.
+        # Units of equal classes share functions, which are drawn once. The first row stands for all rows,
+        # since these have the same classes.
         keys = [key_of(task) for task, _ in tasks[0]]
         self._different = {key: task for key, (task, _) in zip(keys, tasks[0], strict=True)}
         self._which = [list(self._different).index(key) for key in keys]

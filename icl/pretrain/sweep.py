@@ -367,8 +367,8 @@ class Sweep:
         every = block * math.ceil(steps / _STOPS / block)
         stops = sorted({0, *record, *range(every, steps, every), steps})
         stopped = threading.Event()
-        # Each worker sets PyTorch's number of threads. This also sets it for threads that begin later, so that
-        # it is set back at the end.
+        # Each worker sets PyTorch's number of threads. This also sets it for threads that begin later, so
+        # that it is set back at the end.
         total, workers = torch.get_num_threads(), min(len(self.stacks), self.threads)
         pool = ThreadPoolExecutor(workers, "", torch.set_num_threads, (total // workers,))
         apply: Any = map if workers == 1 else pool.map
@@ -402,7 +402,7 @@ class Sweep:
 
 
 def _chunks(items: Any, size: int) -> list[Any]:
-    """Return the items in sequences of about the same length, at most ``size``; of one if that is below one."""
+    """Return the items in sequences of about the same length: at most ``size``, and at least one item."""
     parts = math.ceil(len(items) / max(1, size))
     size = math.ceil(len(items) / parts)
     return [items[at : at + size] for at in range(0, len(items), size)]

@@ -76,8 +76,8 @@ def resultant_length(dim: int, w: ArrayLike) -> Array:
 
 def _small_ratio(dim: int, w: Array) -> Array:
     """Return ``A_d(w)`` by its continued fraction, ``w / (d + w^2 / (d + 2 + w^2 / (d + 4 + ...)))``."""
-    # Where w is far below d, far fewer than these 200 terms are enough. At each k, `tail` is the fraction whose
-    # first denominator has d + 2 k, times 1 / w.
+    # Where w is far below d, far fewer than these 200 terms are enough. At each k, `tail` is the fraction
+    # whose first denominator has d + 2 k, times 1 / w.
     tail = np.zeros_like(w)
     for k in range(200, -1, -1):
         tail = w / (dim + 2 * k + w * tail)
@@ -179,13 +179,14 @@ def window_law(task: Zonal) -> WindowLaw:
     r"""Return order and constant of the law of the window.
 
     The bias for infinitely many tokens is ``2 E gamma(x, x_q) - E gamma(x, x')``, gamma the variogram, x and
-    x' two tokens drawn with the weights of attention. ``(x - x_q) w^(1/2)`` tends to a standard normal xi in
-    d - 1 dimensions, and ``x - x'`` is the square root of two larger, so that ``gamma = c |theta|^rho`` gives ::
+    x' two tokens drawn with the weights of attention. ``w^(1/2) (x - x_q)`` tends to a standard normal xi in
+    d - 1 dimensions, and ``w^(1/2) (x - x')`` to the root of two times xi. So the singular term of gamma
+    gives ::
 
         beta = c |2^(rho/2) - 2| E |xi|^rho,  E |xi|^rho = 2^(rho/2) Gamma((d-1+rho)/2) / Gamma((d-1)/2),
 
-    with order and constant of the class's `singular_term`; beyond order 2 this term of gamma has a minus, and so
-    has ``2 - 2^(rho/2)``. A class without one is smooth, of order 4::
+    with its order rho and constant c, see `Zonal.singular_term`: beyond order 2 the term has a minus, and so
+    has ``2 - 2^(rho/2)``. A class without a singular term is smooth, of order 4::
 
         beta = E (Laplacian f)^2 / 4 = sum_l a_l (l (l + d - 2))^2 / 4.
 
@@ -209,8 +210,8 @@ def window_law(task: Zonal) -> WindowLaw:
             order / 2 * math.log(2) + gammaln((d - 1 + order) / 2) - gammaln((d - 1) / 2)
         )
         return WindowLaw(d, order, c * abs(2 ** (order / 2) - 2) * moment)
-    # The class is smooth if the terms of its sum fall so fast that the second half of them and the coefficients
-    # beyond, summed up to `rest`, are negligible. Otherwise more degrees may do.
+    # The class is smooth if the terms of its sum fall so fast that the second half of them and the
+    # coefficients beyond, summed up to `rest`, are negligible. Otherwise more degrees may do.
     for last in (50, 200, 800):
         a, rest = coefficients(task, last)
         eigenvalue = np.arange(1.0, last + 1) * (np.arange(1.0, last + 1) + d - 2)

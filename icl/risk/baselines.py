@@ -13,7 +13,7 @@ best. By the addition theorem only degree 1 of the class correlates with the lin
 with ``p = E f(x)^2 = k(1) + u``, u the fine variance of the class, usually zero. So the risk stays above the
 power of all degrees but the first, for every n: ``p - a_1`` (affine: L^2/3, ReLU: L^2/3 + L^2/(6 d)).
 
-On Gaussian tokens, which no function here has, and linear functions, ``f(x) = beta . x`` with ``E beta beta' = (L^2 / d) I``, the fourth
+On Gaussian tokens and linear functions, ``f(x) = beta . x`` with ``E beta beta' = (L^2 / d) I``, the fourth
 moment ``E (beta . x)^2 (x . x_q)^2 = |beta|^2 |x_q|^2 + 2 (beta . x_q)^2`` gives ::
 
     risk(m) = L^2 - 2 m L^2 + m^2 [L^2 + ((d + 1) L^2 + d sigma^2) / n].
@@ -87,8 +87,8 @@ def nearest_neighbor_risk(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Ri
 
     This is softmax attention at ``w = infinity``. The probability that no token comes nearer
     than a cap of mass p is ``(1 - p)^n``; with ``n log(1 - p) = -e^u`` the mean over the
-    nearest token is a trapezoid rule in u, and a rule with twice the step estimates its error. The fine variance counts twice, because its values at the token
-    and at the query are uncorrelated.
+    nearest token is a trapezoid rule in u, and a rule with twice the step estimates its error. The fine
+    variance counts twice, because its values at the token and at the query are uncorrelated.
     """
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
     half = (task.dim - 1) / 2

@@ -112,8 +112,8 @@ def gaussian_distance(dim: int, w: ArrayLike, n: ArrayLike) -> GaussianDistance:
     """Compute the mean squared distance of the layer's output from its limit for infinitely many tokens.
 
     Tokens and query are N(0, I_d), the output is ``sum_i omega_i x_i`` with weights proportional to
-    ``exp(w x_i . x_q)``, and its limit is ``w x_q``. `icl.risk.distance_exponent` is the power of n with which
-    the distance falls.
+    ``exp(w x_i . x_q)``, and its limit is ``w x_q``. `icl.risk.distance_exponent` is the power of n with
+    which the distance falls.
 
     Args:
         dim: Dimension d, 1 to 1000.
@@ -247,8 +247,8 @@ def _polish(
         """Return the slope over the curvature, by which the gap moves, and the risk."""
         bias, c, bias_w, c_w, shrunk, _ = query_means(dim, w, n, **rule)
         kept = 1 - shrunk
-        # `kept` is E r^2 (1 - C) / d. The part 2 (w - 1) kept of the slope is taken out, and added again below
-        # with the gap in place of 1 - w, which has no rounding of w.
+        # `kept` is E r^2 (1 - C) / d. The part 2 (w - 1) kept of the slope is taken out, and added again
+        # below with the gap in place of 1 - w, which has no rounding of w.
         rest = bias_w + variance * c_w - 2 * (w - 1) * kept
         return (rest - 2 * gap * kept) / curvature, bias + variance * c
 

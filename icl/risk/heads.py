@@ -102,7 +102,8 @@ def heads_risk(
 
     Args:
         task: A rotation-invariant class from `icl.tasks`. The values need not add up to one, so a constant
-            in the functions changes the risk, also one that the covariance leaves out (`Zonal.left_out_level`).
+            in the functions changes the risk, also one that the covariance leaves out
+            (`Zonal.left_out_level`).
         windows: Window parameters ``w_h`` of either sign, (heads,) or one number.
         values: Values ``v_h`` of either sign, of the same shape.
         n: Context length, >= 1.
@@ -206,10 +207,11 @@ def _risk(fine: Moments, coarse: Moments, w: Array, v: Array, variance: Array) -
 
 
 def _search_grid(risk: Callable[[Array], float], scale: float, heads: int) -> Array:
-    """Return windows, as arsinh w, from which the search begins: the best ones of a grid on both sides of zero.
+    """Return windows, as arsinh w, where the search begins: the best ones of a grid on both sides of zero.
 
-    ``scale`` is arsinh of the best single window. The first two heads are the best pair of the grid, or the only
-    one its best window. Before a further head is added, the best one of the grid, the others are refined.
+    ``scale`` is arsinh of the best single window. The first two heads are the best pair of the grid, or the
+    only one its best window. Before a further head is added, the best one of the grid, the others are
+    refined.
     """
     # these shares of the scale need only be near a minimum, which `_refine` finds
     grid = scale * np.array([-1.0, -0.6, -0.3, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2])
@@ -223,7 +225,7 @@ def _search_grid(risk: Callable[[Array], float], scale: float, heads: int) -> Ar
 def _refine(risk: Callable[[Array], float], start: Array) -> Array:
     """Return windows, as arsinh w, at the local minimum beside ``start``.
 
-    The risk is flat there, so that windows need not be exact. The first simplex is twice `_MIN_DISTANCE` wide.
+    The risk is flat there, so that windows need not be exact.
     """
     simplex = start + np.vstack([np.zeros(start.size), 0.2 * np.eye(start.size)])
     options = {"initial_simplex": simplex, "xatol": 0.01, "fatol": 1e-7 * risk(start)}
@@ -268,8 +270,8 @@ class Moments:
         """
         G, N, g = self.forms(windows)
         A = G + (variance + self.fine) * N
-        # the best layer is that of the first head alone, with value one, plus a Newton step from there
-        # this is half the gradient there
+        # The risk is a quadratic in the unknowns, so that a Newton step from the first head alone, with value
+        # one, leads to the best layer. This is half the gradient in the values there.
         slope = A[0] - g[0]
         differences = np.eye(windows.size)[1:] - np.eye(windows.size)[0]
         curvature = np.empty_like(A)
@@ -336,8 +338,8 @@ class Moments:
         unit = "multiplications: too narrow for n tokens"
         affordable(work, _MAX_WORK, "windows", (w_h, w_k), unit)
 
-        # The integrals need means of exp(-s E_h - u E_k) times one factor each. The factors are rows over angles:
-        # two with E_h E_k, then some with E_h, and the same with E_k.
+        # The integrals need means of exp(-s E_h - u E_k) times one factor each. The factors are rows over
+        # angles: two with E_h E_k, then some with E_h, and the same with E_k.
         gamma = variogram_of(task, theta)
         # `missed` is 1 - P_l for each degree with a coefficient
         missed = Polynomials(task.dim, theta).take(a.size + 1)[1 + degrees]
@@ -403,8 +405,9 @@ def _kernel(w: float, theta: Array) -> Array:
 
 
 def _nodes(dim: int, w: float, n: float, order: int) -> tuple[Array, Array, float]:
-    """Return nodes and weights in s for a head with window w >= 0, and log s where the integral ends, at least 0.
+    """Return nodes and weights in s for a head with window w >= 0, and log s where the integral ends.
 
+    The last number is at least 0, since `_find_max_degree` takes its root.
     The first panel begins at s = 0 and has its nodes in s, because all means over a token are entire there;
     the others have their nodes in log s. Beyond the end ``phi^(n-2)`` has vanished, or the last weight.
     """
@@ -437,8 +440,8 @@ def _find_max_degree(w: float, log_end: float) -> float:
     """Return the highest degree that a window resolves, for an integral that ends at ``s = exp(log_end)``.
 
     Up to there ``exp(-s E)`` varies over angles of about ``(|w| + |w| log_end)^(-1/2)``. P_l has averaged out
-    at several times the inverse of this angle: at six times, a Gaussian leaves exp(-18). For the widest windows
-    20 degrees are added.
+    at several times the inverse of this angle: at six times, a Gaussian leaves exp(-18). For the widest
+    windows 20 degrees are added.
     """
     return math.sqrt(abs(w)) * (6 + 3 * math.sqrt(log_end)) + 20
 
@@ -457,8 +460,8 @@ def _angles(
     need = np.full(theta.size, (1 + math.sqrt(task.dim)) / 2)
     for w, log_end in zip(windows, log_ends, strict=True):
         half = np.sin(theta / 2) if w >= 0 else np.cos(theta / 2)
-        # E is exp(-tau) with tau = 2 |w| half^2, and s E is below exp(-4) where this is positive: the tail. The
-        # tau moves by |w| sin theta per radian, and a panel may be _PANEL wide in tau, or more in the tail.
+        # E is exp(-tau) with tau = 2 |w| half^2, and s E is below exp(-4) where this is positive: the tail.
+        # tau moves by |w| sin theta per radian, and a panel may be _PANEL wide in tau, or wider in the tail.
         past = np.maximum(2 * abs(w) * half**2 - log_end - 4, 0.0)
         need += abs(w) * np.sin(theta) / np.minimum(_PANEL + 0.3 * past, 16.0)
         # a panel resolves P_l over an angle of 13 / l

@@ -82,8 +82,9 @@ def _bounds(task: Zonal, n: float, variance: float) -> tuple[float, float]:
     last = 64
     while True:
         a, rest = spectrum(task, last)
-        # The lower bound divides the power of a degree by 1 + n a_l / (N_l tau). A later degree has at most the
-        # power `rest`, and at least as many harmonics as the last one: it is divided by at most 1 + `reduced`.
+        # The lower bound divides the power of a degree by 1 + n a_l / (N_l tau). This is at most 1 +
+        # `reduced` for later degrees: each has at most the power `rest`, and at least as many harmonics as
+        # the last one.
         reduced = n * rest / float(multiplicity(task.dim, last)[-1]) / variance
         if reduced * rest <= 1e-12 * float(a.sum()) or last >= _MAX_DEGREE:
             break
@@ -108,8 +109,8 @@ def _bounds(task: Zonal, n: float, variance: float) -> tuple[float, float]:
     lower = float(unknown(variance, n)[certain].sum()) + rest / (1 + reduced)
     grid = np.unique(np.floor(np.append(np.geomspace(1, max(n, 1), _STEPS), n)))
     lengths, uppers = np.array([0.0]), np.array([float(a.sum()) + rest])
-    # The bound for these tokens is the best one over all shorter contexts, with m tokens and a risk of at most R.
-    # More tokens never have a larger risk.
+    # The bound for these tokens is the best one over all shorter contexts, with m tokens and a risk of at
+    # most R. More tokens never have a larger risk.
     for tokens in grid[grid <= n]:
         found = min(bound(variance + R, tokens - m) for m, R in zip(lengths, uppers, strict=True))
         lengths, uppers = (np.append(lengths, tokens), np.append(uppers, min(found, uppers[-1])))

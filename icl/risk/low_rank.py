@@ -91,9 +91,9 @@ def _integrate(
 ) -> Array:
     """Return bias and noise / sigma^2 for these numbers of angles inside and outside the subspace.
 
-    Shape (2, lengths): all lengths share the points of the trapezoid rule in u = log s. A *token* is a pair of
-    nodes, one inside and one outside, with its tau and its probability p. As in `icl.risk.exact`,
-    ``z = exp(u - tau)`` and phi is the mean of exp(-z) over tokens.
+    Shape (2, lengths): all lengths share the points of the trapezoid rule in u = log s. A *token* is a pair
+    of nodes, one inside and one outside, with its tau and its probability p. As in `icl.risk.exact`,
+    z is exp(u - tau), and phi is the mean of exp(-z) over tokens.
     """
     # `inside` is 1 - u.u_q, `outside` is 1 - v.v_q, and `gap` is 1 - u.u_q of every pair of nodes
     inside, p_inside = _angles(rank, nodes[0])
@@ -103,8 +103,8 @@ def _integrate(
     p = np.outer(p_inside, p_outside).ravel()
 
     # The rule begins here. Integrands rise like n exp(2u) E[exp(-2 tau)], and their integral, the sum of the
-    # squared weights, is about E[exp(-2 tau)] / (n E[exp(-tau)]^2), and at most one. Of both, the integrand is
-    # at most a share of exp(-_CUT) up to this u.
+    # squared weights, is about E[exp(-2 tau)] / (n E[exp(-tau)]^2), and at most one. Of both, the integrand
+    # is at most a share of exp(-_CUT) up to this u.
     log_max_n = math.log(n.max())
     u = (
         min(
@@ -113,7 +113,7 @@ def _integrate(
         )
         - _CUT / 2
     )
-    # from here on tokens are sorted by tau, the nearest first; `below` is the probability of those before each
+    # from here on tokens are sorted by tau; `below` is the probability of those before each
     order = np.argsort(tau)
     gap, tau, p = gap[order], tau[order], p[order]
     below = np.concatenate([[0.0], np.cumsum(p)])
@@ -130,7 +130,7 @@ def _integrate(
     total = np.zeros((2, n.size))
     # where u exceeds the largest tau by 5, exp(-z) is at most exp(-148)
     while u < 2 * (c + e) + 5:
-        # For the tokens before `begin` exp(-z) is zero, and for those from `end` on 1 - z, to machine precision.
+        # to machine precision, exp(-z) is zero for tokens before `begin`, and 1 - z for those from `end` on
         begin, end = np.searchsorted(tau, [u - 6, u + steps[-1] + _CUT])
         p_seen, p_gap = p[begin:end], p[begin:end] * gap[begin:end]
         # z is (points, tokens), with the points u + steps; `missed` is 1 - exp(-z)
@@ -139,7 +139,7 @@ def _integrate(
         # `once` is z exp(-z)
         once = z * (1 - missed)
         twice = z * once
-        # over the tokens from `end` on, these are the means of z and z^2, (points, 2): alone and times the gap
+        # means of z and z^2 over the tokens from `end` on, (points, 2): without and with the gap
         linear, square = (
             np.exp(k * (u + steps[:, None]) + log_tail[k - 1, :, end]) for k in (1, 2)
         )

@@ -117,8 +117,8 @@ def _average(
 ) -> MonteCarlo:
     """Return the mean of ``losses(tokens, step)`` over fresh contexts, in pieces that fit into memory.
 
-    A context takes ``n * width`` numbers at a time: coordinates of tokens, or an n x n matrix. Step k draws from
-    the streams of that step.
+    A context takes ``n * width`` numbers at a time: coordinates of tokens, or an n x n matrix. Step k draws
+    from the streams of that step.
     """
     contexts = integer(contexts, "contexts", 2, 10**8)
     affordable(n * max(dim, width), _MAX_NUMBERS, "n", n, "numbers for one context")
