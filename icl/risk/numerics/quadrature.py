@@ -150,7 +150,8 @@ def _panels_of(
     low, high = _range_in_u(dim, w, min_n, max_n, scales)
     edges = [low]
     if low < 0:
-        # The first panel is in s and begins at 0; there phi^n is at least exp(-n s E[exp(-tau)]).
+        # The first panel is in s, begins at 0, and ends where n s E[exp(-tau)] is `_FIRST`: up to there phi^n
+        # is at least exp(-_FIRST).
         first_end = math.log(_FIRST / max_n) - log_mean_weight(dim, w)
         edges = [-math.inf, min(0.0, first_end, high)]
     while edges[-1] < high:
@@ -161,14 +162,16 @@ def _panels_of(
     wide = right - start > _MAX_SHARED_WIDTH
     groups = []
     if not wide.all():
-        # The spectrum of a class that jumps falls so slowly that finer waves count.
+        # Panels are so wide in tau; the spectrum of a class that jumps falls so slowly that finer waves
+        # count.
         turn = 1.5 if math.isfinite(jumps) else 3.0
         left_shared, right_shared = left[~wide], right[~wide]
         for rows, angles in _lay_shared_panels(
             dim, w, start[~wide], right_shared, scales, degree, turn
         ):
             if jumps < _SHORT:
-                # a window may be much wider than the covariance
+                # A window may be much wider than the covariance, whose panels begin at the angle `jumps` and
+                # double.
                 near = jumps * 2.0 ** np.arange(math.log2(math.pi / jumps))
                 near = np.clip(near, angles[:, :1], angles[:, -1:])
                 angles = np.sort(np.concatenate([angles, near], axis=1), axis=1)
@@ -193,7 +196,7 @@ def _range_in_u(
     """Return the u between which integrands are above rounding, for ``min_n`` to ``max_n`` tokens."""
     log_mean, log_square = (log_mean_weight(dim, k * w) for k in (1, 2))
     # Integrands rise like n exp(2u) E[exp(-2 tau)], and what they integrate to, the sum of the squared
-    # weights, is of order E[exp(-2 tau)] / (n E[exp(-tau)]^2), or one if that is more.
+    # weights, is of order E[exp(-2 tau)] / (n E[exp(-tau)]^2), and at most one.
     low = min(-math.log(max_n) - log_mean, -0.5 * (math.log(max_n) + log_square)) - _CUT / 2
     # For smaller u even the nearest token has a z that is negligible.
     low = max(low, scales.nearest - math.log(max_n) - _CUT / 2)
@@ -278,9 +281,10 @@ def _lay_shared_panels(
     degree: float,
     turn: float,
 ) -> Iterator[tuple[slice, Array]]:
-    """Yield edges of angles for all u between ``left`` and ``right``, for groups of rows with equally many.
+    """Yield groups of panels in u that have equally many angles: which rows they are, and their edges of angles.
 
-    Panels are ``turn`` wide in tau where exp(-z) turns.
+    Row i is the panel in u from ``left[i]`` to ``right[i]``, and its angles serve all u in it. Panels of
+    angles are ``turn`` wide in tau where exp(-z) turns.
     """
     # for negative u, z falls from the nearest token on, as it does at u = 0
     right = np.maximum(right, 0.0)
@@ -293,6 +297,7 @@ def _lay_shared_panels(
             ends = 2 * np.arcsin(np.sqrt(np.clip(ends / (2 * w), 0, 1)))
     else:
         ends = np.tile([0.0, math.pi], (left.size, 1))
+    # sampled angles, (rows, samples), and below the density of panels at these, panels per radian
     fine = ends[:, :1] + (ends[:, 1:] - ends[:, :1]) * _FINE
     # Panels must be short where exp(-z) turns, and may be wider in the tail exp(-tau).
     past = np.maximum(2 * w * np.sin(fine / 2) ** 2 - right[:, None] - 4, 0.0)
@@ -325,7 +330,7 @@ def _lay_shared_panels(
 
 
 def _panels_per_node(w: float, u: Array, scales: Scales) -> Array:
-    """Return edges of angles for each u, shape (nodes, 1).
+    """Return edges of angles, (nodes, m + 1), for each u, (nodes, 1).
 
     The panels are those in ``y = tau - u``, so that ``z = exp(-y)``. Their widths are by trial: twice those
     beyond y = 4, or twice the shortest, move the risk by less than 1e-8.

@@ -70,6 +70,7 @@ def lowest(
     while active.size:
         scanned = active
         for w, rows in zip(windows, curve(windows, scanned), strict=True):
+            # of several windows the later ones may be of no use to a risk whose scan ended before
             risk, slope, floor = rows[:, np.isin(scanned, active)]
             # the slope is zero for a class of constant functions
             rises = slope >= 0
@@ -81,6 +82,7 @@ def lowest(
             active = active[~(over | (rises & (w > last[active])))]
             lower = w
         windows = windows[-1:] * RATIO
+    # rows are those of `Minima`
     best = np.stack([np.zeros_like(at_zero), at_zero, *np.zeros((2, at_zero.size))])
     for found, row in _roots(crossings, curve):
         # where the risk falls at zero, any minimum is below it, even by less than the rounding of the risk
@@ -134,6 +136,7 @@ def _refine(group: list[Interval], curve: Curve) -> tuple[ProblemIndices, Array]
     integral = chebyshev.chebint(coefficients)
     # the series of the risk is `integral` plus `rest`
     rest = chebyshev.chebfit(x, values[:, 0] - chebyshev.chebval(x, integral).T, nodes - 1)
+    # the lower and upper w of each problem's own interval, (2, problems), and then as x
     ends = np.repeat([ends for *ends, _ in group], [some.size for *_, some in group], axis=0).T
     left, right = ((np.log(ends) if in_log else ends) - start) / half - 1
     # 45 halvings leave less than 1e-13 of an interval
