@@ -17,6 +17,8 @@ On Gaussian tokens and linear functions, ``f(x) = beta . x`` with ``E beta beta'
 moment ``E (beta . x)^2 (x . x_q)^2 = |beta|^2 |x_q|^2 + 2 (beta . x_q)^2`` gives ::
 
     risk(m) = L^2 - 2 m L^2 + m^2 [L^2 + ((d + 1) L^2 + d sigma^2) / n].
+
+The chapter on Gaussian tokens compares softmax attention with its minimum.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def integrate(task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = T
     """
     out = np.empty((4, n.size) if slopes else (2, n.size))
     a, rest = spectrum(task, 32)
-    # a single token has weight one: its bias is twice the mean of the variogram, which is the sum of all a_l
+    # a single token has weight one: the bias is twice the mean variogram, and this mean is the sum of all a_l
     single = [[2 * (float(a.sum()) + rest)], [0.0], [1.0], [0.0]]
     out[:, n == 1] = single if slopes else single[::2]
     if np.any(n > 1):

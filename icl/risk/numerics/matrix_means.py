@@ -146,7 +146,7 @@ def rule_means(task: Zonal, n: float, variance: float, M: Array, queries: QueryR
     array([0.13888889, 0.25      ])
     """
     kappa, p = queries.kappa, queries.p
-    # where M x = 0 all terms that are divided by kappa vanish, and c has no effect
+    # where kappa = 0 the numerators M x and x . M x are zero, too, and no value depends on c
     divisor = np.where(kappa > 0, kappa, 1.0)
     c = np.where(kappa > 0, queries.product / divisor, 1.0)
     # the gradient in M is the derivative in z times x'

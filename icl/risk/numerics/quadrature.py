@@ -162,16 +162,16 @@ def _panels_of(
     wide = right - start > _MAX_SHARED_WIDTH
     groups = []
     if not wide.all():
-        # Panels are so wide in tau; the spectrum of a class that jumps falls so slowly that finer waves
-        # count.
+        # This is the width in tau of panels of angles where exp(-z) turns. The spectrum of a class that jumps
+        # falls so slowly that finer waves count.
         turn = 1.5 if math.isfinite(jumps) else 3.0
         left_shared, right_shared = left[~wide], right[~wide]
         for rows, angles in _lay_shared_panels(
             dim, w, start[~wide], right_shared, scales, degree, turn
         ):
             if jumps < _SHORT:
-                # A window may be much wider than the covariance, whose panels begin at the angle `jumps` and
-                # double.
+                # A window may be much wider than the covariance, which needs panels of its own: edges at the
+                # angle `jumps`, at twice this angle, and so on.
                 near = jumps * 2.0 ** np.arange(math.log2(math.pi / jumps))
                 near = np.clip(near, angles[:, :1], angles[:, -1:])
                 angles = np.sort(np.concatenate([angles, near], axis=1), axis=1)
@@ -281,7 +281,7 @@ def _lay_shared_panels(
     degree: float,
     turn: float,
 ) -> Iterator[tuple[slice, Array]]:
-    """Yield groups of panels in u that have equally many angles: which rows they are, and their edges of angles.
+    """Yield groups of panels in u that have equally many angles: their rows, and their edges of angles.
 
     Row i is the panel in u from ``left[i]`` to ``right[i]``, and its angles serve all u in it. Panels of
     angles are ``turn`` wide in tau where exp(-z) turns.
