@@ -73,6 +73,7 @@ def svg(figure: Figure) -> str | None:
 
 def stack(figure: Figure) -> bool:
     """Put the panels of a figure one below the other, row by row; return whether they stood in one grid."""
+    # Axes that share a panel, with scales on both sides, share a place of the grid.
     cells: dict[tuple[int, int], list[Axes]] = {}
     grids = set()
     for ax in figure.axes:

@@ -240,6 +240,7 @@ def nonlinear_first(
         units = train_grid(
             task, noise_std, n, covariates=tokens, initial_std=0.3, shared_tokens=False, **training
         )
+        # Without a seed all units are tested on the same contexts. The last error is that after training.
         found[name] = evaluation_error(
             units, task, noise_std, n, contexts=contexts, seed=None, covariates=tokens
         )[-1]

@@ -126,6 +126,7 @@ def loss_against_parts(
     w = 6.0
     draws = 20
     signs = np.array(list(itertools.product((1.0, -1.0), repeat=n)))
+    # The noise is (patterns, tokens); its mean square is that of the signs alone.
     noise = noise_std * (signs + shift) / (1 + shift**2) ** 0.5
     rows = []
     for name, dim in itertools.product(tasks, dims):

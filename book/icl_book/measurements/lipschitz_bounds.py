@@ -148,8 +148,8 @@ def printed_constants(*, n_values: Sequence[int], radii: Sequence[float]) -> pd.
     """Compare the printed Lipschitz constants with those that we prove; both are log10.
 
     Returns:
-        Columns ``function``, ``bound`` (its name), ``n``, ``R``, ``printed``, ``proved`` and ``slack``, their
-        difference.
+        Columns ``function``, ``bound`` (its name), ``n``, ``R``, ``printed``, ``proved`` and ``slack``, the
+        printed minus the proved one.
     """
     table = settings(LIPSCHITZ, n_values, radii)
     table["proved"] = [
@@ -169,7 +169,7 @@ def printed_sizes(
 
     Returns:
         Columns ``function``, ``bound`` (its name), ``n``, ``R``, ``printed``, ``largest`` and ``excess``, the
-        largest over the printed size.
+        largest minus the printed one.
     """
     table = settings(SIZES, n_values, radii)
     table["largest"] = [

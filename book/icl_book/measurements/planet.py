@@ -235,7 +235,11 @@ def _interpolate(theta: Array, covariance: Array, cosine: Array) -> Array:
 
 
 def _find_least(curve: Array) -> tuple[float, float]:
-    """Return where in `_STEPS`, and at what value, a curve is least, by a polynomial through five points."""
+    """Return where in `_STEPS`, and at what value, a curve is least, by a polynomial through five points.
+
+    These are its least point and two on each side, or fewer at an end. The least value is searched up to one
+    step from it.
+    """
     at = int(curve.argmin())
     near = np.arange(max(0, at - 2), min(curve.size, at + 3))
     polynomial = np.polyfit(near - at, curve[near], near.size - 1)

@@ -114,6 +114,7 @@ def train_full_units(
         record=[0],
         **training,
     )
+    # Of the history only step 0 is recorded. Units of one class follow each other.
     (before,) = units.history
     after = units.parameters
     rows: list[dict[str, Any]] = []
@@ -153,6 +154,7 @@ def changed_predictions(*, dim: int, context_length: int) -> dict[str, float]:
     """
     rng = stream(0, "evaluation")
     tokens = torch.from_numpy(rng.standard_normal((100, context_length + 1, dim + 1)))
+    # The query has no label.
     tokens[:, -1, -1] = 0
     W_V, W_K, W_Q = torch.from_numpy(rng.standard_normal((3, dim + 1, dim + 1)))
     before = full_unit(tokens, W_V, W_K, W_Q)

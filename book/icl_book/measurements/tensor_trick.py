@@ -79,6 +79,7 @@ def kron_loss(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor, kind: str = "normali
 
     The arguments are those of `icl.tensor_trick.loss` without leading dimensions.
     """
+    # The block A_j has m rows, one for each token of A2.
     A, x, m = torch.kron(A1, A2), X.reshape(-1), A2.shape[0]
     total = X.new_zeros(())
     for j in range(A1.shape[0]):

@@ -206,6 +206,8 @@ def powers(
 ) -> pd.DataFrame:
     """Return exact exponents in L' of two risks on ReLU functions, each twice its share of the bias.
 
+    The bias in one window is proportional to L'^2, and the noise does not depend on L'.
+
     Returns:
         ``dim``, ``ratio``, the exponent ``kept`` of the risk with the window of L, the exponent ``best`` of
         the least risk, whose derivative in the window vanishes, and ``error``, which bounds that of their
@@ -221,6 +223,8 @@ def powers(
             kept = population_risk(task, window, n, relative_noise)
             window = optimal_window(task, n, relative_noise).w
             best = population_risk(task, window, n, relative_noise)
+            # Both terms of a share have the relative error of their risk, and a share is at most one, so that
+            # each exponent is wrong by less than twice this error.
             row = {
                 "dim": dim,
                 "ratio": ratio,

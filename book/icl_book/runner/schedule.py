@@ -91,7 +91,10 @@ def _fit_jobs(runs: int) -> int:
 
 
 def _make_snakemake_plan(to_do: Sequence[Run], jobs: int, profile: str) -> dict[str, Any]:
-    """Return what ``Snakefile`` reads: a task for each run, and what all of them share."""
+    """Return what ``Snakefile`` reads: a task for each run, and what all of them share.
+
+    A task is the notebook's name and the arguments of ``python -m icl_book execute``.
+    """
     tasks = {
         f"{run.name}.{run.digest}": [run.name, f"--label '{i} of {len(to_do)}' {run.words}"]
         for i, run in enumerate(to_do, 1)
@@ -107,6 +110,7 @@ def _run_snakemake(folder: str, temporary: str, jobs: str, profile: str) -> tupl
     """Run Snakemake on the plan in a folder; return its exit status and its words."""
     command = [sys.executable, "-m", "snakemake", "--cores", jobs]
     command += ["--jobs", jobs, "--profile", profile] if profile else []
+    # Snakemake runs in the root of the repository, from which the folder is named.
     command += ["--config", f"folder={os.path.relpath(folder, ROOT)}"]
     # What the user set for Snakemake is for workflows of theirs.
     environment = {k: v for k, v in os.environ.items() if not k.startswith("SNAKEMAKE_")}

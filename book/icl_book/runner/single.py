@@ -51,6 +51,7 @@ def _run_cells(name: str, cells: list[str], last: int, claim_id: str) -> Card:
     }
     for place in needed(cells, last):
         tree = ast.parse(cells[place])
+        # What a chapter prints is no part of the answer.
         said = io.StringIO()
         try:
             with contextlib.redirect_stdout(said):
