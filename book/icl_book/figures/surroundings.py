@@ -77,8 +77,8 @@ def surroundings(
         parts = []
         for name, is_shaded in shaded.items():
             inside = np.pad(is_shaded(grid) & (distance <= 1), [(0, 0), (1, 1)])
-            # Within a row a strip begins where this is 1, and ends where it is -1. Both are found row by row, so
-            # that they are in the same order.
+            # Within a row a strip begins where this is 1, and ends where it is -1. Both are found row by row,
+            # and so in the same order.
             edges = np.diff(inside.astype(int), axis=1)
             rows, begins = np.nonzero(edges == 1)
             _, ends = np.nonzero(edges == -1)
