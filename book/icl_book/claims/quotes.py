@@ -89,6 +89,7 @@ class Paper:
         """Find a quotation; its place is that of its first piece, its likeness the smallest of all pieces."""
         if not self.keyed:
             return Found(0.0)
+        # Each piece is searched after the one before it.
         spans = []
         differs = []
         end = 0
@@ -156,8 +157,6 @@ def _name_differences(quote: str, passage: str) -> str:
 
 def compare(files: Sequence[str], paper: str = "") -> list[str]:
     """Return a line for each quotation, found, nearly found or not found, and a last one that counts.
-
-    Before the last, a line names each file that TeX reads and that is not there: it may have the quotation.
 
     Args:
         files: PDF, TeX or text; of several the one that is most like a quotation counts.
