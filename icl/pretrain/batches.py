@@ -74,7 +74,7 @@ def draw_contexts(
     batch_size = integer(batch_size, "batch_size", 1, 10**9)
     numbers = batch_size * (n + 1) * task.dim
     affordable(numbers, 1e9, "batch_size", batch_size, "numbers")
-    # of one step, one row and one unit, with B contexts last
+    # without the axes of step, row and unit these are (d, n + 1, B) and (n + 1, B)
     tokens, labels = TokenSets([[unit]], batch_size, "portable", "float64").draw(step)
     return reversed_axes(tokens[0, 0]), reversed_axes(labels[0, 0, 0])
 
@@ -171,7 +171,7 @@ class TokenSets:
     def compile(self, **options: Any) -> None:
         """Have PyTorch compile how native numbers become tokens and labels."""
         law = self.rows[0][0].covariate_law
-        # what a law computes once is computed before it is traced
+        # at this call the law computes what it keeps, such as a basis, before it is traced
         law.from_normal(torch.empty(0, law.dim))
         self.fill = torch.compile(fill, dynamic=False, **options)
         # Python numbers would be constants of the compiled code, which would then serve one row only
@@ -195,6 +195,7 @@ class TokenSets:
             streams = [NativeStream(seed, name, block, self.device) for seed in seeds]
             return streams[0] if len(streams) == 1 else _Streams(streams, count)
 
+        # of one row: contexts and tokens
         shape = self.steps * self.count, unit.context_length + 1
         normal = _normal(source("covariates"), (*shape, unit.task.dim))
         noise = _normal(source("noise"), shape)

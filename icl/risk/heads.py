@@ -225,7 +225,8 @@ def _search_grid(risk: Callable[[Array], float], scale: float, heads: int) -> Ar
 def _refine(risk: Callable[[Array], float], start: Array) -> Array:
     """Return windows, as arsinh w, at the local minimum beside ``start``.
 
-    The risk is flat there, so that windows need not be exact.
+    The risk is flat there, so that windows need only be right to one percent, 0.01 in arsinh w. The search
+    begins with steps of a fifth, and ends where the risk changes by less than 1e-7 of it.
     """
     simplex = start + np.vstack([np.zeros(start.size), 0.2 * np.eye(start.size)])
     options = {"initial_simplex": simplex, "xatol": 0.01, "fatol": 1e-7 * risk(start)}
@@ -271,7 +272,8 @@ class Moments:
         G, N, g = self.forms(windows)
         A = G + (variance + self.fine) * N
         # The risk is a quadratic in the unknowns, so that a Newton step from the first head alone, with value
-        # one, leads to the best layer. This is half the gradient in the values there.
+        # one, leads to the best layer. `slope` is half the gradient in the values there, and `curvature` half
+        # the second derivatives in the unknowns.
         slope = A[0] - g[0]
         differences = np.eye(windows.size)[1:] - np.eye(windows.size)[0]
         curvature = np.empty_like(A)
@@ -292,13 +294,17 @@ class Moments:
 
     def pair(self, w_h: float, w_k: float) -> tuple[float, float]:
         """Return the entries of G and N for heads with two windows, which may be the same."""
+        # G and N are symmetric
         key = (max(w_h, w_k), min(w_h, w_k))
         if key not in self._pairs:
             self._pairs[key] = self._one(w_h) if w_h == w_k >= 0 else self._two(*key)
         return self._pairs[key]
 
     def single(self, w: float) -> float:
-        """Return the entry of g for one head: its weighted mean of the variogram between token and query."""
+        """Return the entry of g for one head: its weighted mean of the variogram between token and query.
+
+        As for N and G, it is ``n int phi^(n-1) E[gamma E e^(-s E)] ds``.
+        """
         if w not in self._singles:
             task, n = self.task, self.n
             s, weight, log_s_end = _nodes(task.dim, abs(w), n, self.order)
@@ -407,9 +413,10 @@ def _kernel(w: float, theta: Array) -> Array:
 def _nodes(dim: int, w: float, n: float, order: int) -> tuple[Array, Array, float]:
     """Return nodes and weights in s for a head with window w >= 0, and log s where the integral ends.
 
-    The last number is at least 0, since `_find_max_degree` takes its root.
     The first panel begins at s = 0 and has its nodes in s, because all means over a token are entire there;
-    the others have their nodes in log s. Beyond the end ``phi^(n-2)`` has vanished, or the last weight.
+    the others have their nodes in log s. Beyond the end ``phi^(n-2)`` has vanished, or the weight
+    of even the farthest token. The log s that is returned is at least 0, since `_find_max_degree` takes its
+    root.
     """
     log_mean = log_mean_weight(dim, w)
     # `high` is log s at the end; here even the farthest token, with E = exp(-2 w), has an s E of exp(5)
@@ -419,7 +426,7 @@ def _nodes(dim: int, w: float, n: float, order: int) -> tuple[Array, Array, floa
         # a share of exp(-needed) have an s E above needed + 4 ...
         needed = _CUT / (n - 2)
         high = min(high, w * invert_cap_mass(dim, -math.expm1(-needed)) + math.log(needed + 4))
-        # ... or earlier, where the bound phi <= 1 - 0.63 s E[E_h] for s <= 1 implies it.
+        # ... or earlier, where phi <= 1 - 0.63 s E[E_h] implies it, as 1 - exp(-x) >= 0.63 x for x <= 1.
         linear = math.log(needed / 0.63) - log_mean
         high = min(high, linear) if linear <= 0 else high
     # weights are about exp(log s), and the product of those of two heads must not overflow
@@ -464,7 +471,7 @@ def _angles(
         # tau moves by |w| sin theta per radian, and a panel may be _PANEL wide in tau, or wider in the tail.
         past = np.maximum(2 * abs(w) * half**2 - log_end - 4, 0.0)
         need += abs(w) * np.sin(theta) / np.minimum(_PANEL + 0.3 * past, 16.0)
-        # a panel resolves P_l over an angle of 13 / l
+        # a panel resolves P_l over an angle of 13 / l, and may be wider in the tail, which has little weight
         need += min(bandlimit(task), _find_max_degree(w, log_end)) / 13 / (1 + past / 10)
     # so many panels are needed from the first angle to each of the others
     panels = np.concatenate([[0.0], np.cumsum((need[1:] + need[:-1]) / 2 * np.diff(theta))])

@@ -103,8 +103,8 @@ def _integrate(
     p = np.outer(p_inside, p_outside).ravel()
 
     # The rule begins here. Integrands rise like n exp(2u) E[exp(-2 tau)], and their integral, the sum of the
-    # squared weights, is about E[exp(-2 tau)] / (n E[exp(-tau)]^2), and at most one. Of both, the integrand
-    # is at most a share of exp(-_CUT) up to this u.
+    # squared weights, is about E[exp(-2 tau)] / (n E[exp(-tau)]^2), and at most one. Up to this u the
+    # integrand is below exp(-_CUT) times either.
     log_max_n = math.log(n.max())
     u = (
         min(
@@ -117,6 +117,7 @@ def _integrate(
     order = np.argsort(tau)
     gap, tau, p = gap[order], tau[order], p[order]
     below = np.concatenate([[0.0], np.cumsum(p)])
+    # a gap may be zero
     with np.errstate(divide="ignore"):
         logs = np.log([p, p * gap])
     # Logarithms of E exp(-k tau) and E gap exp(-k tau) over the tokens from each one on, to the farthest. The
@@ -145,6 +146,7 @@ def _integrate(
         )
         one_minus_phi = below[begin] + missed @ p_seen + linear[:, 0]
         log_phi = np.log1p(-np.minimum(one_minus_phi, 1 - 1e-16))[:, None]
+        # n phi^(n-1) and n (n-1) phi^(n-2), (points, lengths), of the integrals in `icl.risk.exact`
         single = n * np.exp((n - 1) * log_phi)
         pair = n * (n - 1) * np.exp((n - 2) * log_phi)
         total[0] += (
