@@ -174,7 +174,7 @@ def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike) -> GaussianWin
     dim, (_, n, noise_std) = check_gaussian(dim, 0.0, n, noise_std)
     shape, n, variance = n.shape, n.ravel(), noise_std.ravel() ** 2
     # Where tau is small the risk is that of linear attention, a parabola with its minimum
-    # near ``linear_w``. The scan begins at a fifth of it, or for many dimensions where tau is about 0.7.
+    # near `linear_w`. The scan begins at a fifth of it, or for many dimensions where tau is about 0.7.
     linear_w = n / (n + dim * (1 + variance))
     begin = 0.2 * linear_w / np.maximum(1.0, 0.3 * math.sqrt(dim) * linear_w)
     steps = np.ceil(np.log(1.25 / begin) / math.log(RATIO))
@@ -248,11 +248,12 @@ def _polish(
         bias, c, bias_w, c_w, shrunk, _ = query_means(dim, w, n, **rule)
         kept = 1 - shrunk
         # `kept` is E r^2 (1 - C) / d. The part 2 (w - 1) kept of the slope is taken out, and added again
-        # below with the gap in place of 1 - w, which has no rounding of w.
+        # below with the gap, which is free of the rounding of w, in place of 1 - w.
         rest = bias_w + variance * c_w - 2 * (w - 1) * kept
         return (rest - 2 * gap * kept) / curvature, bias + variance * c
 
-    # the curvature stays that of the search, so that each step gains about as many digits as it has
+    # the curvature stays that of the search, so that each step gains about as many digits as this curvature
+    # has
     for _ in range(3):
         move, _ = step()
         # the smaller of gap and w has more digits, and gives the other

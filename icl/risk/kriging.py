@@ -108,6 +108,7 @@ def _bounds(task: Zonal, n: float, variance: float) -> tuple[float, float]:
     certain = slice(0 if constant > 1e-9 * whole else 1, None)
     lower = float(unknown(variance, n)[certain].sum()) + rest / (1 + reduced)
     grid = np.unique(np.floor(np.append(np.geomspace(1, max(n, 1), _STEPS), n)))
+    # without tokens the risk is k(1)
     lengths, uppers = np.array([0.0]), np.array([float(a.sum()) + rest])
     # The bound for these tokens is the best one over all shorter contexts, with m tokens and a risk of at
     # most R. More tokens never have a larger risk.

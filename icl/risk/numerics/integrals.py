@@ -87,14 +87,14 @@ def _angle_of_jumps(task: Zonal, variance: float) -> float:
 def integrate_blur(task: Zonal, w: float, n: Array, order: int = 16) -> Array:
     """Compute the error of the mean prediction, ``sum_l a_l (1 - m_l)^2``, for context lengths n, shape (j,).
 
-    Its terms are those of `attended_gegenbauer_means`. Fine variance counts in full, because the mean
-    prediction has none of it.
+    Here m_l is the mean of P_l under the weights, see `attended_gegenbauer_means`, and not the m_l at the top
+    of this module. Fine variance counts in full, because the mean prediction has none of it.
 
     >>> from icl.tasks import Affine
     >>> integrate_blur(Affine(3), 0.0, np.array([4.0])).round(12)  # equal weights know nothing: a_1
     array([0.11111111])
     """
-    # Short contexts need many angles and few degrees, long ones the reverse, so that each has its own table.
+    # short contexts need many angles and few degrees, long ones the reverse, so that each has its own table
     return np.array([_sum_blur(task, w, float(one), order) for one in n]) + fine_variance(task)
 
 
@@ -131,7 +131,7 @@ def _sum_blur(task: Zonal, w: float, n: float, order: int) -> float:
         if rest <= 0:
             return blur
         last, many = last + step, 2 * many
-        # the neglected term is negligible, and so is the rounding of the first one
+        # the last term is negligible, and so is the rounding of the first one
         if rest * np.max((1 - missed[-4:]) ** 2) <= 1e-12 * blur and cancels <= 1e-9 * blur:
             return blur + 2 * left - rest
     raise ValueError(f"w={w:g} is too large for {task!r}: its spectrum falls too slowly")
