@@ -183,7 +183,7 @@ def predict_rows(X: Array, y: Array, queries: Array, w: float) -> Array:
     def average(rows: slice) -> None:
         """Set the predictions of a block of queries."""
         sums = np.zeros((len(queries[rows]), summed.shape[1]))
-        # this is below all scores
+        # w times an inner product is at least minus the largest, and w times `nearness` at least twice that
         highest: Array | float = -2 * largest
         for tokens in tiles:
             scores = _scores(queries[rows], X[tokens], w, by_distance)
@@ -212,7 +212,7 @@ def _exp(exponents: Array) -> Array:
 
 
 def _largest_score(X: Array, queries: Array, w: float) -> tuple[float, bool]:
-    """Return a number that no score exceeds in size, and whether scores are taken from distances."""
+    """Return the most that w times an inner product is in size, and whether scores come from distances."""
     largest = w * _largest_length(X) * _largest_length(queries)
     return largest, largest > MAX_PRODUCT and _have_one_length(X, queries)
 
@@ -280,6 +280,7 @@ def deviations(X: Array, y: Array, queries: Array, w: float) -> Array:
         others[row, heaviest] = 0
         total = others.sum(axis=1)
         others /= total[:, None]
+        # the weight of the others over that of the heaviest
         odds = total * _exp(second_highest - highest)
         # this is the weight of all tokens but the heaviest
         rest = odds / (1 + odds)
@@ -457,7 +458,7 @@ def find_window(X: Array, labels: Array, group: NDArray[np.intp]) -> BestWindow:
         """Set the losses of a block of labels, from sums over tokens (windows, labels, k + 1)."""
         rows = chosen[places]
         sums = np.zeros((windows.size, rows.size, summed.shape[1]))
-        # a tile may have tokens of the left-out group alone, so that this is below all scores
+        # this is below all scores, and finite, because a tile may have tokens of the left-out group alone
         highest: Array | float = -2 * largest
         for tokens in tiles:
             gaps = _scores(X[rows], X[tokens], 1.0, by_distance)
@@ -516,7 +517,7 @@ def comparable(y: Array, same_unit: bool) -> Array:
 
 
 def number_groups(value: Any, n: int) -> NDArray[np.intp]:
-    """Return the number of each token's group; ValueError unless there are two groups."""
+    """Return the number of each token's group; ValueError unless there are two groups or more."""
     if value is None:
         if n < 2:
             raise ValueError(f"X has n_samples = {n}: must be 2 or more, one of which is left out")
@@ -617,6 +618,7 @@ def _range(X: Array, sphere: bool) -> tuple[float, int]:
     # the median of gaps is taken over these tokens
     rows = np.unique(np.linspace(0, n - 1, min(n, 64)).astype(int))
     scores = _scores(X[rows], X, 1.0, sphere)
+    # what counts is how much nearer the nearest other token is than the next one
     scores[np.arange(rows.size), rows] = -np.inf
     highest = scores.max(axis=1, keepdims=True)
     # Scores that differ by less are equal up to rounding. On a sphere they are minus half the squared

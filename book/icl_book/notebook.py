@@ -85,6 +85,7 @@ def _draw_into_notebook(shell: Any) -> None:
     Another backend that was chosen in the notebook stays.
     """
     wanted = os.environ.get("MPLBACKEND", "").lower()
+    # The backends of notebooks have such names, for example module://matplotlib_inline.backend_inline.
     foreign = not wanted.startswith("module://")
     if hasattr(shell, "kernel") and foreign and matplotlib.get_backend().lower() == wanted:
         shell.enable_matplotlib("inline")

@@ -24,6 +24,7 @@ _MAX_UNCOMPILED, _taken = 3 * 10**7, 0
 def multiplicity(dim: int, degree: int) -> Array:
     """Return the numbers N_i of spherical harmonics of degrees 0..degree on ``S^{dim-1}``, at most 1e300."""
     i = np.arange(1, degree + 1)
+    # a cosine and a sine
     if dim == 2:
         return np.concatenate([[1.0], np.full(degree, 2.0)])
     # N_i = (2i+d-2)/i * binom(i+d-3, i-1); degrees with more than 1e300 harmonics have negligible power
@@ -100,8 +101,11 @@ def take(rows: Array, gap: Array, q: Array, step: Array, dim: int, degree: int, 
     """Set rows, (count, m), to ``1 - P_l`` for l = ``degree`` and on, in steps of ``every`` degrees.
 
     Row by row, q is ``1 - P_l`` and ``step`` its difference from the row before. The recurrence is ``ahead
-    (next q - q) = behind step + (1 - q) gap``. Afterwards q and step are those of the next degree.
-    `icl.compiled.polynomials`, whose reference this is, gives the same bits.
+    (next q - q) = behind step + (1 - q) gap``. If every degree is computed, gap is 1 - cos theta, and ahead
+    and behind are the factors of ``P_(l+1)`` and ``P_(l-1)`` in ``cos(theta) P_l``. If every second is, gap
+    is 1 - cos^2 theta, and they are the factors of ``P_(l+2)`` and ``P_(l-2)`` in ``cos(theta)^2 P_l``.
+    Afterwards q and step are those of the next degree. `icl.compiled.polynomials`, whose reference this is,
+    gives the same bits.
     """
     # Over is 1 / ahead and ratio behind / ahead, lists by i = degree / every. Their length is a power of two,
     # so that few lengths are cached.

@@ -214,6 +214,7 @@ def map_power(values: Array, degree: int) -> Array:
     fourier = np.fft.fft(values, axis=1)[:, all_m % columns] / columns
     fourier = fourier * np.sinc(all_m / columns)
     nodes, weights = np.polynomial.legendre.leggauss(3)
+    # half the height of a cell, by which the nodes of all rows, one after the other, are scaled
     half = math.pi / rows / 2
     theta = ((2 * np.arange(rows)[:, None] + 1 + nodes) * half).ravel()
     # the share of the sphere that each node stands for
