@@ -157,7 +157,7 @@ def shares_at_best(
     for name, dim in itertools.product(tasks, dims):
         task = make_task(name, dim)
         order = task.singular_term[0] if task.singular_term else 4
-        # Kinks have order 3, and smooth functions 4.
+        # Kinks have order 3, and smooth functions 4, so that 7 - order is the other order.
         limit, other = ((dim - 1) / (dim - 1 + rho) for rho in (order, 7 - order))
         best = optimal_window(task, n_values, noise_std)
         risk = split_risk(task, best.w, n_values, noise_std)

@@ -225,6 +225,7 @@ def sampled_risk(name: str, *, n: int, seed: int, w: float) -> float:
     values = function.f(x)
     # Weights of all queries are products of few exponentials, in a fifth of the time of one for each query.
     if is_product:
+        # Each coordinate of the query has eight Gauss nodes of the normal law.
         node, mass = np.polynomial.hermite_e.hermegauss(8)
         queries = np.stack(np.meshgrid(node, node), -1).reshape(-1, 2)
         law = np.outer(mass, mass).ravel() / mass.sum() ** 2

@@ -344,7 +344,7 @@ def against_kriging(
     last = degrees - (parity is not None and (degrees - parity) % 2)
     level = task.power[last] / multiplicity(dim, last)[-1]
     # Degree l stands at x = (l + d / 2 - 1) scale^(-1 / (m + order)), as kriging's filter has
-    # n a_l / (N_l sigma^2) = scale / (l + d / 2 - 1)^(m + order).
+    # n a_l / (N_l sigma^2) = scale / (l + d / 2 - 1)^(m + order); any degree of the parity gives the scale.
     scale = n * level / noise_std**2 * (last + dim / 2 - 1) ** (m + order)
     kriging = kriging_bounds(task, n, noise_std)
     rows = []

@@ -72,6 +72,7 @@ def lipschitz_quotient(dim: int, rank: int, *, inside: float) -> float:
     Q = np.linalg.qr(rng.standard_normal((dim, dim))).Q
     B = Q[:, :rank]
     s = np.sqrt(inside) * Q[:, 0] + np.sqrt(1 - inside) * Q[:, -1]
+    # Without a part of s in the subspace, all functions are constant along s.
     a = np.eye(rank)[0]
     if inside > 0:
         a = B.T @ s / np.linalg.norm(B.T @ s)
@@ -167,7 +168,8 @@ def _integrate_one_sphere(
     squares = (1 + node) / 2
     K = np.sqrt(c**2 * squares + e**2 * (1 - squares))
     along, along_square, square, noise = _interpolate_moments(dim, n, K, nodes // 2)
-    # With z = M x_q these are |B'z|^2 / K^2 and B'z . B'x_q / K.
+    # With z = M x_q these are |B'z|^2 / K^2 and B'z . B'x_q / K. Where K is zero, all weights are equal,
+    # and the direction of z does not matter.
     inside = np.divide(c**2 * squares, K**2, out=np.zeros_like(K), where=K > 0)
     cosine = np.divide(c * squares, K, out=np.zeros_like(K), where=K > 0)
     # In each direction orthogonal to z the mean token m has this mean square.
