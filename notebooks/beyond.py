@@ -238,10 +238,8 @@ judge(
 #
 # Reviewers named the single layer as a limitation. The authors answer:
 #
-# > **More layers** (the authors' rebuttal). The covariates themselves change across layers, so a deeper transformer does not
-# > simply implement a kernel estimator with a different kernel [...] We believe the post-attention multi-layer perceptron
-# > (MLP) block and/or layer normalization has to be incorporated into the model and analysis to prevent the tokens from
-# > collapsing to a single point.
+# > **More layers** (the authors' rebuttal). [...] the covariates themselves change across layers, so a deeper transformer
+# > does not simply implement a kernel estimator with a different kernel.
 #
 # **Two layers.** We train three models on the same contexts with ReLU functions: one layer, two layers with a residual
 # connection, and two layers without it. The table divides the error of each model by that of one layer with the best window.
@@ -283,7 +281,11 @@ judge(
 # error is much larger. ([A second head](heads.ipynb), by contrast, can lower the error.)
 #
 # **Many layers.** Now let each layer replace the token $x_i$ by $\sum_jw_{ij}x_j$ with $w_{ij}\propto e^{w\,x_i\cdot x_j}$,
-# and nothing else. What becomes of the tokens?
+# and nothing else. What becomes of the tokens? The authors expect a collapse:
+#
+# > **Collapse** (the authors' rebuttal). We believe the post-attention multi-layer perceptron (MLP) block and/or layer
+# > normalization has to be incorporated into the model and analysis to prevent the tokens from collapsing to a single point
+# > similar to what happens in a power iteration.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 passed = beyond.collapse(dim=dim, windows=collapse_windows, layers=max_depth)
@@ -423,7 +425,7 @@ judge(
 #
 # Are affine and ReLU functions too simple? The authors answer with the trade-off between bias and variance:
 #
-# > **Bias and window** (the authors' rebuttal). The bias of the estimator should increase with an increase in the size of the
+# > **Bias and window** (the authors' rebuttal). [...] the bias of the estimator should increase with an increase in the size of the
 # > attention window (to counteract the decrease in variance), and we establish this for these two function classes.
 #
 # In long contexts it is true of *every* rotation-invariant class of functions that are not

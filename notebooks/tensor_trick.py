@@ -69,10 +69,10 @@ plt.show()
 # same scores. A line separates the two rows of attention.
 #
 # **In short.** Read row by row, the weights become one long vector. All scores of attention are then one large matrix
-# times this vector, so that what is known of a single row carries over to all rows. The large matrix is for proofs. If
-# tokens and dimensions double together, the work for a gradient grows by $2^k$, with
-# $k=$ [4](<judged:P2.scale.operations|explicit, n = d|.0f>) for the large matrix, and
-# $k=$ [3](<judged:P2.scale.operations|closed form, n = d|.0f>) for three small ones, which give the same gradient.
+# times this vector, so that what is known of a single row carries over to all rows. The large matrix is for proofs. Let
+# tokens and dimensions grow together. The work for a gradient then grows like their power
+# [4](<judged:P2.scale.operations|explicit, n = d|.0f>) with the large matrix, and like their power
+# [3](<judged:P2.scale.operations|closed form, n = d|.0f>) with three small ones, which give the same gradient.
 #
 # <details><summary>How sure?</summary>
 #
