@@ -149,6 +149,7 @@ def _panels_of(
     scales = _scales(dim, w, max_n)
     low, high = _range_in_u(dim, w, min_n, max_n, scales)
     edges = [low]
+    # integrands that vanish below some u >= 0 need no panel in s
     if low < 0:
         # The first panel is in s, begins at 0, and ends where n s E[exp(-tau)] is `_FIRST`: up to there phi^n
         # is at least exp(-_FIRST).
@@ -158,6 +159,7 @@ def _panels_of(
         step = _step(dim, w, edges[-1], scales.reach, degree, math.isfinite(jumps))
         edges.append(min(edges[-1] + step, high))
     left, right = np.array(edges[:-1]), np.array(edges[1:])
+    # a panel in s is not wide: its only edge in u is the right one
     start = np.where(np.isinf(left), right, left)
     wide = right - start > _MAX_SHARED_WIDTH
     groups = []
@@ -182,6 +184,7 @@ def _panels_of(
 
 def _scales(dim: int, w: float, max_n: float) -> Scales:
     """Return the values of tau that matter to at most ``max_n`` tokens."""
+    # of n tokens fewer than 1e-17 / n are expected below this tau
     nearest = w * invert_cap_mass(dim, 1e-17 / max_n**2)
     # The mass of exp(-w (1 - t)) (1 - t^2)^((d-3)/2) peaks where w (1 - t^2) = (d - 3) t.
     ratio = max(dim - 3, 0) / max(w, 1e-300)
@@ -303,7 +306,8 @@ def _lay_shared_panels(
     past = np.maximum(2 * w * np.sin(fine / 2) ** 2 - right[:, None] - 4, 0.0)
     density = w * np.sin(fine) / np.minimum(turn + 0.3 * past, 16.0)
     # They must be short enough for the variogram's highest degree, or, if its degrees do not end, for the
-    # highest one that the window, about (w u)^(-1/2) wide, resolves: P_l needs a panel for each 13 / l.
+    # highest one that the window resolves: several times the inverse of its width, about (w u)^(-1/2), where
+    # P_l averages out. P_l needs a panel for each 13 / l.
     finest = (
         math.sqrt(w) * (6 + 3 * np.sqrt(right)) + 20 if math.isinf(degree) else degree + 0 * right
     )

@@ -100,6 +100,7 @@ def _roots(intervals: list[Interval], curve: Curve) -> Iterator[tuple[ProblemInd
         limit = lower * math.exp(widest) if lower > 0 else 0.0
         count = max(1, sum(upper < limit for _, upper, _ in intervals[start:]))
         found = _refine(intervals[start : start + count], curve)
+        # these were too wide together, and smaller groups are tried, here and later
         if found is None:
             widest /= 2
         else:
@@ -108,10 +109,10 @@ def _roots(intervals: list[Interval], curve: Curve) -> Iterator[tuple[ProblemInd
 
 
 def _refine(group: list[Interval], curve: Curve) -> tuple[ProblemIndices, Array] | None:
-    """Refine neighboring intervals as one, or return None if that is too wide.
+    """Return the roots in neighboring intervals, refined as one, or None if this one is too wide.
 
-    The polynomials are in log w, or in w for an interval that begins at zero. Bisection on them costs little.
-    The risk is the slope's integral, corrected by the values at the nodes.
+    Slopes become polynomials in log w, or in w for an interval that begins at zero, and bisection finds their
+    roots. The risk is the slope's integral, corrected by the values at the nodes.
     """
     lower, upper = group[0][0], group[-1][1]
     in_log = lower > 0
