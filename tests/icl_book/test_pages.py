@@ -367,7 +367,9 @@ def test_claims_that_cannot_fail_are_counted_apart(change):
     holds = r"authors \| 1 .*>holds</span> \| 2 \| (\d?) \| (\d?) \| (\d) \|"
     assert re.search(holds, written("counts")).groups() == ("", "1", "1")
     assert re.search(holds, written("counts", **change)).groups() == ("1", "1", "0")
-    assert "Of 1 statements of the first paper that a number can decide" in written("readme", **change)
+    assert "Of 1 statements of the first paper that a number can decide" in written(
+        "readme", **change
+    )
 
 
 def test_audit_json_follows_its_schema():
