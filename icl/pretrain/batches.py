@@ -174,7 +174,7 @@ class TokenSets:
         # at this call the law computes what it keeps, such as a basis, before it is traced
         law.from_normal(torch.empty(0, law.dim))
         self.fill = torch.compile(fill, dynamic=False, **options)
-        # Python numbers would be constants of the compiled code, which would then serve one row only
+        # Python numbers would be constants of the compiled code, and other rows would be compiled anew
         self._scales = torch.tensor(self._scales, dtype=self.dtype, device=self.device)
 
     def draw(self, block: int, out: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
