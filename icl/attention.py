@@ -23,7 +23,7 @@ __all__ = [
 
 
 def scores(x: Tensor, x_q: Tensor, M: Tensor) -> Tensor:
-    """Return ``s_i = x_i' M x_q``: x (..., n, d), x_q (..., d), ``M = W_K' W_Q`` (..., d, d); (..., n).
+    """Return ``s_i = x_i' M x_q``, (..., n): x is (..., n, d), x_q (..., d), ``M = W_K' W_Q`` (..., d, d).
 
     Leading dimensions broadcast. Entries are not checked: NaN gives NaN.
 
@@ -50,8 +50,8 @@ def softmax_weights(x: Tensor, x_q: Tensor, M: Tensor) -> Tensor:
 def softmax_attention(x: Tensor, y: Tensor, x_q: Tensor, M: Tensor) -> Tensor:
     """Predict ``sum_i omega_i y_i`` by the reduced unit; shapes as in `softmax_weights`, result (...).
 
-    Leading dimensions broadcast: x[..., None, :, :] and y[..., None, :] take queries (..., m, d), many of
-    each context.
+    Leading dimensions broadcast: with x[..., None, :, :] and y[..., None, :] each context has m queries, and
+    x_q is (..., m, d).
 
     Raises:
         ValueError: For other shapes.

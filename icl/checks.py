@@ -245,7 +245,10 @@ def _is_number(value: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value with plain arrays in place of everything that NumPy converts, also in a list."""
+    """Return a value with plain arrays in place of everything that NumPy converts, also in a list.
+
+    None takes the place of what holds no numbers.
+    """
     if isinstance(value, list | tuple):
         return [_plain(entry) for entry in value]
     try:
@@ -258,7 +261,7 @@ def _plain(value: Any) -> Any:
         else:
             return value
     except (ValueError, TypeError, RuntimeError):
-        # some values hold no numbers, such as a tensor of the device "meta"
+        # such a value is a tensor of the device "meta"
         return None
     # the index () makes a plain number of an array without axes
     return np.asarray(masked_as_nan(array))[()]
@@ -333,7 +336,7 @@ def _describe_allowed(entry: Any) -> str:
 def _refuse(
     value: Any, name: str, kind: str, minimum: float, maximum: float, exclusive_min: bool = False
 ) -> NoReturn:
-    """Raise the ValueError of a number."""
+    """Raise the ValueError that says which numbers are allowed: of a ``kind``, between two limits."""
     low = f"{'>' if exclusive_min else '>='} {minimum:g}" if minimum > -math.inf else ""
     high = f"<= {maximum:g}" if maximum < math.inf else ""
     allowed = " and ".join(filter(None, [low, high]))

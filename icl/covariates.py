@@ -34,6 +34,7 @@ __all__ = [
     "uniform_sphere",
 ]
 
+#: Largest dimension of a sphere on which something is drawn or measured.
 _MAX_DIM = 10**6
 
 
@@ -51,7 +52,8 @@ def normalize(x: torch.Tensor) -> torch.Tensor:
 
 def inner_products(q: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     """Return ``q_b.x_bn`` for directions q (count, d) and points x (count, n, d); shape (count, n)."""
-    directions = q.to(x).T.contiguous().unsqueeze(1)  # (d, 1, count)
+    # (d, 1, count), beside the points as (d, n, count)
+    directions = q.to(x).T.contiguous().unsqueeze(1)
     return products_sum(directions, reversed_axes(x)).T
 
 
@@ -65,7 +67,7 @@ def products_sum(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
     if left.is_cuda:
         from icl.pytorch import torch
 
-        # a compiler fuses the operations of the loop below
+        # a compiler fuses the operations of the loop below into one, so it gets the loop
         if not torch.compiler.is_compiling():
             return (left * right).sum(0)
     total = left[0] * right[0]
@@ -92,10 +94,10 @@ def check_rng(rng: Any) -> None:
 
 
 def uniform_sphere(rng: np.random.Generator | NativeStream, *shape: int) -> torch.Tensor:
-    """Draw points uniform on the unit sphere, ``x ~ U(S^{d-1})``; the last of ``shape`` is d >= 2.
+    """Draw points uniform on the unit sphere, ``x ~ U(S^{d-1})``; the last of ``shape`` is d.
 
-    They are float64, or float32 from a `NativeStream`; at most 10^9 numbers. ValueError for another
-    dimension, and for counts that are not integers from zero on.
+    They are float64, or float32 from a `NativeStream`. ValueError for a dimension below 2 or above a million,
+    for counts that are not integers from zero on, and for more than 10^9 numbers in all.
     """
     check_rng(rng)
     if not shape:
@@ -127,8 +129,9 @@ def invert_cap_mass(dim: int, mass: float) -> float:
         return 2.0
     # (1 - cosine) / 2 has the law Beta(half, half)
     half = (dim - 1) / 2
-    # SciPy's inverse fails for small masses in dimensions 7 to 12. There the first term of the mass, a power
-    # series in the distance, is exact to machine precision: the second is at most ``half * x`` of it.
+    # SciPy's inverse fails for small masses in dimensions 7 to 12. There x is that of the first term of the
+    # mass, ``x^half / (half B(half, half))``. The second term is at most ``half * x`` of it, so that below
+    # 1e-17 the first is the mass to machine precision.
     x = math.exp((math.log(mass * half) + betaln(half, half)) / half) if mass > 0 else 0.0
     return 2 * (x if x * half < 1e-17 else float(betaincinv(half, half, mass)))
 
@@ -154,8 +157,9 @@ class Sphere:
 
     @property
     def _spheres(self) -> tuple[int, np.ndarray]:
-        """How many coordinates lie on a first sphere, and what maps all, (d, d), or empty if nothing does.
+        """How many coordinates lie on a first sphere, and the matrix that maps all coordinates, (d, d).
 
+        The other coordinates lie on a second sphere. Without a map the matrix is empty.
         `icl.compiled.batches` makes covariates of these, the same as `from_normal`.
         """
         return self.dim, np.empty((0, 0))

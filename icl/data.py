@@ -70,9 +70,9 @@ _ROUNDING = 1e-15
 _MAX_LEFT_OUT = 5000
 #: Windows between w and 2 w.
 _PER_OCTAVE = 2
-#: Octaves after which weights are no longer squares of earlier ones, whose rounding errors grow like w.
+#: Octaves after which weights are no longer squares of earlier ones, whose rounding errors double each time.
 _SQUARED = 24
-#: First window, times the spread of the scores.
+#: First window, times the spread of the scores, so that weights differ by two per cent.
 _FIRST = 2.0**-6
 #: Points of the curve on each side of w, among which low and high are.
 _POINTS = 500
@@ -181,7 +181,9 @@ def predict_rows(X: Array, y: Array, queries: Array, w: float) -> Array:
     blocks, tiles = _tiles(len(queries), summed)
 
     def average(rows: slice) -> None:
+        """Set the predictions of a block of queries."""
         sums = np.zeros((len(queries[rows]), summed.shape[1]))
+        # w times an inner product is at least minus the largest, and w times `nearness` at least twice that
         highest: Array | float = -2 * largest
         for tokens in tiles:
             scores = _scores(queries[rows], X[tokens], w, by_distance)
@@ -204,13 +206,13 @@ def _shift(scores: Array, highest: Array | float) -> tuple[Array, Array]:
 
 
 def _exp(exponents: Array) -> Array:
-    """Return the exponentials of numbers up to zero, in their place."""
+    """Return the exponentials of numbers up to zero, but at least e^-500, in their place."""
     np.maximum(exponents, _MIN_EXPONENT, out=exponents)
     return np.exp(exponents, out=exponents)
 
 
 def _largest_score(X: Array, queries: Array, w: float) -> tuple[float, bool]:
-    """Return a number that no score exceeds in size, and whether scores are taken from distances."""
+    """Return the most that w times an inner product is in size, and whether scores come from distances."""
     largest = w * _largest_length(X) * _largest_length(queries)
     return largest, largest > MAX_PRODUCT and _have_one_length(X, queries)
 
@@ -267,6 +269,7 @@ def deviations(X: Array, y: Array, queries: Array, w: float) -> Array:
     by_distance = _largest_score(X, queries, w)[1]
 
     def average(rows: slice) -> None:
+        """Set the squared deviations of a block of queries; arrays over tokens are (queries, n)."""
         scores = _scores(queries[rows], X, w, by_distance)
         heaviest, row = scores.argmax(axis=1), np.arange(len(scores))
         highest = scores[row, heaviest]
@@ -277,6 +280,7 @@ def deviations(X: Array, y: Array, queries: Array, w: float) -> Array:
         others[row, heaviest] = 0
         total = others.sum(axis=1)
         others /= total[:, None]
+        # the weight of the others over that of the heaviest
         odds = total * _exp(second_highest - highest)
         # this is the weight of all tokens but the heaviest
         rest = odds / (1 + odds)
@@ -286,6 +290,7 @@ def deviations(X: Array, y: Array, queries: Array, w: float) -> Array:
         # rest (1 + s) / (1 - s), is written without the quotient of vanishing numbers.
         factor = (1 + s) / (2 - rest - rest * square)
         for column, label in enumerate(labels.T):
+            # labels are counted from that of the heaviest token, which then adds nothing
             away = label - label[heaviest, None]
             mean = np.einsum("qn,qn->q", others, away)
             spread = np.einsum("qn,qn,qn->q", others, away, away) - rest * mean**2
@@ -339,6 +344,7 @@ class Placement:
         self._fit(check_tokens(X), choice(mode, "mode", self.MODES))
 
     def _fit(self, tokens: Array, mode: str) -> None:
+        """Find center and radius of checked tokens."""
         if mode == "center" and tokens.shape[1] == 1:
             raise ValueError(
                 'X has n_features = 1: must be 2 or more to place by "center", as the sphere would be two '
@@ -352,6 +358,7 @@ class Placement:
             # one far token would move a mean, and all other tokens would lose digits
             self.center = np.median(tokens, axis=0)
             farthest = float(np.linalg.norm(tokens - self.center, axis=1).max())
+            # if all tokens are equal, any radius will do
             self.radius = _RADII * farthest or 1.0
 
     def __call__(self, rows: ArrayLike) -> Array:
@@ -438,7 +445,8 @@ def find_window(X: Array, labels: Array, group: NDArray[np.intp]) -> BestWindow:
     by_distance = sphere and windows[-1] * largest > MAX_PRODUCT
     losses = np.empty((windows.size, chosen.size))
     summed = np.column_stack([labels, np.ones(n)])
-    # sums over the tokens of all other groups, whose mean w = 0 predicts
+    # The sums over the tokens of all other groups, (n, k + 1), are the total minus those of the own group.
+    # Their last column counts tokens. The means, sums over counts, are what w = 0 predicts.
     others = (
         summed.sum(axis=0) - np.array([np.bincount(group, column) for column in summed.T]).T[group]
     )
@@ -447,9 +455,10 @@ def find_window(X: Array, labels: Array, group: NDArray[np.intp]) -> BestWindow:
     blocks, tiles = _tiles(chosen.size, summed)
 
     def leave_out(places: slice) -> None:
+        """Set the losses of a block of labels, from sums over tokens (windows, labels, k + 1)."""
         rows = chosen[places]
         sums = np.zeros((windows.size, rows.size, summed.shape[1]))
-        # a tile may have tokens of the left-out group alone, so that this is below all scores
+        # this is below all scores, and finite, because a tile may have tokens of the left-out group alone
         highest: Array | float = -2 * largest
         for tokens in tiles:
             gaps = _scores(X[rows], X[tokens], 1.0, by_distance)
@@ -458,6 +467,7 @@ def find_window(X: Array, labels: Array, group: NDArray[np.intp]) -> BestWindow:
             highest, fall = _shift(gaps, highest)
             sums *= _exp(windows[:, None, None] * fall)
             weights = np.empty_like(gaps)
+            # window 0 is w = 0, and those of one base are _PER_OCTAVE places apart
             for first_of_base, base in enumerate(bases, start=1):
                 for octave, at in enumerate(range(first_of_base, windows.size, _PER_OCTAVE)):
                     if octave % _SQUARED:
@@ -491,7 +501,7 @@ def draw_left_out(group: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 def comparable(y: Array, same_unit: bool) -> Array:
-    """Return labels (n, k) without their mean, which takes digits of labels far from zero.
+    """Return labels (n, k) minus their means, because a mean far from zero would take digits of sums.
 
     Several columns are divided by their standard deviations, unless they have the ``same_unit``.
     """
@@ -507,7 +517,7 @@ def comparable(y: Array, same_unit: bool) -> Array:
 
 
 def number_groups(value: Any, n: int) -> NDArray[np.intp]:
-    """Return the number of each token's group; ValueError unless there are two groups."""
+    """Return the number of each token's group; ValueError unless there are two groups or more."""
     if value is None:
         if n < 2:
             raise ValueError(f"X has n_samples = {n}: must be 2 or more, one of which is left out")
@@ -535,7 +545,7 @@ def number_groups(value: Any, n: int) -> NDArray[np.intp]:
 
 
 def _find_minimum(windows: Array, losses: Array, group: NDArray[np.intp]) -> BestWindow:
-    """Return the minimum of the mean over tokens of losses (windows, tokens)."""
+    """Return the window with the least mean of losses (windows, tokens); ``group`` has each token's group."""
     risks = losses.mean(axis=1)
     at, last = int(risks.argmin()), windows.size - 1
     edge = "mean" if at == 0 else "nearest" if at == last else ""
@@ -560,7 +570,8 @@ def _find_minimum(windows: Array, losses: Array, group: NDArray[np.intp]) -> Bes
     deviations = excess - excess.mean(axis=1, keepdims=True)
     sums = np.array([np.bincount(units, row) for row in deviations])
     count = sums.shape[1]
-    # the covariance of the risks of two windows
+    # The covariance of the risks of two windows. The count over count - 1 makes up for the mean that was
+    # subtracted.
     covariance = sums @ sums.T * (count / (count - 1) / losses.shape[1] ** 2)
     variance = np.einsum("pi,ij,pj->p", weights, covariance, weights)
     error = np.sqrt(np.maximum(variance, 0))
@@ -573,7 +584,7 @@ def _weigh_windows(places: Array, at: int, last: int) -> Array:
     """Return what interpolates between windows, (places, windows): each row times a curve is its value there.
 
     They are those of a polynomial in log w through five windows: around the least one, ``at``, if that is a
-    neighbor, and otherwise around the nearest.
+    neighbor, and otherwise around the nearest. At the ends of the curve there are fewer.
     """
     weights = np.zeros((places.size, last + 1))
     weights[places == 0, 0] = 1
@@ -583,6 +594,7 @@ def _weigh_windows(places: Array, at: int, last: int) -> Array:
         rows = np.flatnonzero((middle == center) & (places > 0))
         for window in near:
             others = near[near != window]
+            # this is Lagrange's polynomial, one at this window and zero at the others
             factors = (places[rows, None] - others) / (window - others)
             weights[rows, window] = factors.prod(axis=1)
     return weights
@@ -606,9 +618,11 @@ def _range(X: Array, sphere: bool) -> tuple[float, int]:
     # the median of gaps is taken over these tokens
     rows = np.unique(np.linspace(0, n - 1, min(n, 64)).astype(int))
     scores = _scores(X[rows], X, 1.0, sphere)
+    # what counts is how much nearer the nearest other token is than the next one
     scores[np.arange(rows.size), rows] = -np.inf
     highest = scores.max(axis=1, keepdims=True)
-    # scores that differ by less are equal up to rounding
+    # Scores that differ by less are equal up to rounding. On a sphere they are minus half the squared
+    # distances, and rounded relative to themselves, else relative to the largest product.
     size = float(np.abs(X).max()) ** 2
     tiny = -1e-9 * highest if sphere else 1e-9 * spread + 1e-14 * X.shape[1] * size
     gaps = highest - scores
@@ -623,11 +637,12 @@ def _range(X: Array, sphere: bool) -> tuple[float, int]:
 
 
 def _scores(queries: Array, X: Array, w: float, by_distance: bool) -> Array:
-    """Return w times the inner products of few queries with all tokens, (queries, tokens), or `nearness`."""
+    """Return w times the inner products of few queries with all tokens, or `nearness`, (queries, tokens)."""
     if by_distance:
         return w * nearness(queries, X)
     queries = w * queries
     found = np.empty((len(queries), len(X)))
+    # products are small enough that OpenBLAS starts no threads of its own
     step = max(1, _MAX_MULTIPLICATIONS // queries.size)
     for start in range(0, len(X), step):
         tokens = slice(start, start + step)
@@ -669,6 +684,7 @@ def in_threads(work: Callable[[Any], None], blocks: Sequence[Any]) -> None:
 def _tiles(queries: int, summed: Array) -> tuple[list[slice], list[slice]]:
     """Cut queries and tokens into blocks, which meet in tiles with scores and products within the limits."""
     tokens, columns = summed.shape
+    # the scores of a tile are multiplied with all columns that are summed
     size = min(_TILE, _MAX_MULTIPLICATIONS // columns)
     rows = max(_QUERIES, size // tokens)
     return _cut(queries, rows), _cut(tokens, max(1, size // rows))

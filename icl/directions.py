@@ -66,7 +66,7 @@ class BestMatrix:
             two standard errors it is too large in the mean, since smaller gains are not found: .2 in place of
             .1 where it was found in 4 of 30 data sets of 150 rows and six columns.
         error: The standard error of ``gain``.
-        root: The symmetric root of M, (d, d), by which `BestMatrix` called with rows multiplies them.
+        root: The symmetric root of M, (d, d); a `BestMatrix`, called with rows, multiplies them by it.
         columns: The labels of the columns, if the tokens were a data frame; None otherwise.
     """
 
@@ -245,9 +245,9 @@ def _search(X: Array, y: Array, group: NDArray[np.intp], kind: str, begin: _Star
 def left_out_gradient(X: Array, y: Array, A: Array, group: NDArray[np.intp]) -> tuple[float, Array]:
     """Return the leave-one-out error at ``M = A A'`` and its gradient in M, symmetric, (d, d).
 
-    The error is the mean over all labels, or over those that `draw` returns, n in number.
+    The error is the mean over the m labels that `draw` chooses, all of them unless there are many.
 
-    With weights omega, predictions p and ``G_ij = 2/n omega_ij (p_i - y_i).(y_j - p_i)``, the rows of which
+    With weights omega, predictions p and ``G_ij = 2/m omega_ij (p_i - y_i).(y_j - p_i)``, the rows of which
     sum to zero, the gradient is ``-1/2 (X' diag(c) X - X' G X - X' G' X)`` with the sums c of G's columns.
 
     Args:
@@ -265,7 +265,7 @@ def left_out_gradient(X: Array, y: Array, A: Array, group: NDArray[np.intp]) -> 
     chosen = draw(n)
     parts = np.array_split(chosen, min(_PARTS, chosen.size))
     losses = np.zeros(n)
-    # the products G X and the sums of the columns of G, one row for each part, lack the factor 2/n
+    # the products G X and the sums of the columns of G, one row for each part, lack the factor 2/m
     products = np.zeros_like(X)
     columns = np.zeros((len(parts), n))
 
@@ -274,7 +274,7 @@ def left_out_gradient(X: Array, y: Array, A: Array, group: NDArray[np.intp]) -> 
             columns[at] += compute_block(parts[at][start : start + at_once])
 
     def compute_block(rows: NDArray[np.intp]) -> Array:
-        """Set losses and products of these queries, and return the sums of their rows of G, (n,)."""
+        """Set losses and products of these queries, and return the sum of their rows of G, (n,)."""
         if far:
             weights = nearness(Z[rows], Z)
         else:
@@ -292,7 +292,7 @@ def left_out_gradient(X: Array, y: Array, A: Array, group: NDArray[np.intp]) -> 
         predicted = weights @ y
         missed = predicted - y[rows]
         losses[rows] = np.sum(missed**2, axis=1)
-        # from here on the weights are the rows of G
+        # from here on the weights are the rows of G, whose factor (p_i - y_i).(y_j - p_i) this is
         weights *= missed @ y.T - np.sum(missed * predicted, axis=1, keepdims=True)
         products[rows] = weights @ X
         return np.asarray(weights.sum(axis=0))
@@ -316,6 +316,6 @@ def _predict_held_out(
 
 
 def _symmetric(A: Array) -> Array:
-    """Return the symmetric root of A A'."""
+    """Return the symmetric root of A A', which has the left singular vectors and the singular values of A."""
     left, values, _ = np.linalg.svd(A)
     return np.asarray((left * values) @ left.T)

@@ -72,7 +72,7 @@ class _Attention(BaseEstimator):  # type: ignore[misc]
         self.metric = metric
 
     def _queries(self, X: Any) -> Array:
-        """Return queries (m, d), checked; scikit-learn compares only names that are text."""
+        """Return queries (m, d), checked; `same_columns` also compares names that are not text."""
         X = masked_as_nan(X)
         without_text(X, "X")
         queries = validate_data(self, X, dtype=float, reset=False)
@@ -81,10 +81,13 @@ class _Attention(BaseEstimator):  # type: ignore[misc]
 
 
 class _Scored:
-    """A score for which masked entries are NaN; it comes first, before that of scikit-learn."""
+    """A score for which masked entries are NaN; as the first base class it precedes that of scikit-learn."""
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return R^2 of a regressor, or the share of right classes, at X; refuse NaN and masked entries."""
+        """Return R^2 of a regressor, or the share of right classes, at X.
+
+        NaN and masked entries are refused, and so is text as a label of a regressor.
+        """
         y = masked_as_nan(y)
         if isinstance(self, RegressorMixin):
             without_text(y, "y")
@@ -152,6 +155,7 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
         return self._fit(tokens, labels, groups)
 
     def _fit(self, X: Array, y: Array, groups: ArrayLike | None) -> SoftmaxAttentionRegressor:
+        """Fit arrays as `fit` says; the classifier calls this with the indicators of its classes."""
         w = self._window()
         X, y = check_data(X, y)
         self._warn_of_units(X)
@@ -169,7 +173,7 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
             if w is None:
                 window = find_window(placed, labels, group)
             fits.append((place, placed, window))
-        # with a given w there is one placement
+        # with a given w there is one placement, and its risk does not matter
         risks = [window.risks.min() if window else 0.0 for _, _, window in fits]
         self._place, self._tokens, self.best_window_ = fits[int(np.argmin(risks))]
         self._labels, self.best_matrix_ = y, matrix
@@ -249,7 +253,10 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
         )
 
     def _placements(self, dim: int, matrix: BestMatrix | None) -> list[str]:
-        """Return the placements whose errors are compared."""
+        """Return the placements whose errors are compared.
+
+        ``"center"`` needs two columns, and would lose the lengths that a matrix was found with.
+        """
         if self.place != "auto":
             return [self.place]
         found = matrix is not None and matrix.kind in KINDS

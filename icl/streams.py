@@ -7,9 +7,9 @@ on how many another one used. Training, evaluation and Monte Carlo draw from str
 
 There are two kinds. `stream` is *portable*: float64, drawn on the CPU by NumPy and then moved, so every
 device sees the same numbers. `NativeStream` is *native*: float32, drawn by PyTorch on the device that uses
-them, faster on a CPU and different on a GPU. Both have ``standard_normal(shape)`` and
-``uniform(low, high, shape)``, the first giving NumPy arrays, the second tensors. Since PyTorch
-takes long to import, it is loaded by `NativeStream` alone.
+them, which is faster; a GPU draws other numbers than a CPU. Both have ``standard_normal(shape)`` and
+``uniform(low, high, shape)``; `stream` gives NumPy arrays, `NativeStream` tensors. Since PyTorch takes long
+to import, it is loaded by `NativeStream` alone.
 
 The environment variable ``ICL_SEED``, a non-negative integer below 2**31, moves every seed below 2**32 to a
 range of its own: the same program then draws fresh numbers everywhere. It is read when this module is
@@ -41,13 +41,13 @@ def root_seed() -> int:
     return int(text)
 
 
-#: Added to every seed.
+#: Added to every seed. Its unit is 2**32, so that seeds below this never meet those of another root.
 ROOT_SEED = root_seed() << 32
 
 #: Largest size of a bound of uniform numbers: float32 can hold the difference of two such bounds.
 _MAX_BOUND = 1e38
 
-#: The separate sources of randomness and their place in the generator's key.
+#: The separate sources of randomness, each with its number, the second word of the generator's key.
 STREAMS = {
     "covariates": 0,
     "tasks": 1,
@@ -77,13 +77,13 @@ def stream(seed: int, name: str, step: int = 0) -> np.random.Generator:
 
 
 def _address(seed: int, name: str, step: int) -> tuple[int, int, int]:
-    """Return the seed, the stream's place in the key, and the step, checked."""
+    """Return the seed, moved by `ROOT_SEED`, the stream's number in `STREAMS`, and the step, all checked."""
     place = STREAMS[choice(name, "name", STREAMS)]
     seed = (integer(seed, "seed", 0, 2**64 - 1) + ROOT_SEED) % 2**64
     return seed, place, integer(step, "step", 0, 2**64 - 1)
 
 
-#: Smaller draws of normal numbers use PyTorch and not the compiled loop.
+#: Smaller draws of normal numbers use PyTorch: they are fast anyway, and need not load the compiled loop.
 _MIN_COMPILED_DRAW = 2**12
 
 
@@ -133,7 +133,7 @@ class NativeStream:
             and self.device.type == "cpu"
             and (loop := _compiled())
         ):
-            # PyTorch draws the last sixteen numbers anew if the last row is incomplete
+            # PyTorch draws rows of sixteen, and the last sixteen numbers anew if the last row is incomplete
             self._taken = count + (16 if count % 16 else 0)
             return torch.from_numpy(loop(self._seed, count)).reshape(size)
         out = torch.empty(size, dtype=torch.float32, device=self.device)
@@ -154,6 +154,7 @@ def _shape(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return a shape, or one length, as a tuple of integers."""
     lengths = sequence(shape)
     lengths = [shape] if lengths is None else lengths
+    # a longer axis does not fit into memory
     return tuple(integer(length, "shape", 0, 10**10) for length in lengths)
 
 

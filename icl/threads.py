@@ -12,7 +12,7 @@ def available() -> int:
     program that is not nested. Text that is not a positive integer is ignored. The processors are those that
     the process is confined to, by ``taskset`` or a scheduler of jobs, which may be fewer than the machine's.
     """
-    # Python refuses to convert text of thousands of digits
+    # ten digits are not a number of threads, and thousands of them Python refuses to convert
     number = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     if number.isdecimal() and len(number) < 10 and int(number) > 0:
         return int(number)

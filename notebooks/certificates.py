@@ -408,7 +408,7 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 # ## Irrelevant directions
 #
 # The irrelevant directions add a number $e\,s_i$ to the score of token $i$
-# ([Theorem 4: which directions count](theorem4_low_rank.ipynb)). Let $u_i$ be the relevant part of token $i$ and $u_q$
+# ([Theorem 4](theorem4_low_rank.ipynb)). Let $u_i$ be the relevant part of token $i$ and $u_q$
 # that of the query, let $t_i=u_i\cdot u_q$, and let $\varrho(c,e)$ be the risk with the scores $c\,t_i+e\,s_i$. It is the
 # mean of $\frac1k|\bar u-u_q|^2+\sigma^2\sum\omega_i^2$ with $\bar u=\sum\omega_iu_i$. We call the two parts bias and
 # noise.
@@ -422,7 +422,7 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 # > - (a) The bias rises strictly in $e\ge0$.
 # > - (b) If $k\ge3$, the noise does not fall in $e\ge0$. If $n=2$, the noise is least at $e=0$.
 # >
-# > For the tokens of [Theorem 4: which directions count](theorem4_low_rank.ipynb) let $k\ge2$, $d>k$ and $n\ge2$, and let
+# > For the tokens of [Theorem 4](theorem4_low_rank.ipynb) let $k\ge2$, $d>k$ and $n\ge2$, and let
 # > $n=2$ or $\sigma=0$ or $k\ge3$. **Then the minimizers over all $d\times d$ matrices are exactly the $cBB^\top$ for
 # > which $c$ minimizes $\varrho(c,0)$.** At least one minimizer exists, and each has $0<c<\infty$.
 #
@@ -541,7 +541,7 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 #
 # <a id="thm-one-direction"></a>
 #
-# > **Theorem** (one relevant direction). Take the tokens of [Theorem 4: which directions count](theorem4_low_rank.ipynb)
+# > **Theorem** (one relevant direction). Take the tokens of [Theorem 4](theorem4_low_rank.ipynb)
 # > with $k=1$, $d>1$ and $n\ge2$.
 # >
 # > - (a) Let $\sigma=0$ and $C\ge1$. Among all $d\times d$ matrices with $|B^\top MB|\le C$ the only minimizer is
@@ -563,7 +563,7 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 # $$\textstyle\mathbb E\bar T^2=\mathbb E\sum\omega_i^2+n(n-1)\,\mathbb E_{v_q}\!\int_0^\infty\lambda\,(\mathbb E\,t\zeta e^{-\lambda\zeta})^2\,(\mathbb Ee^{-\lambda\zeta})^{n-2}\,d\lambda\ge\frac1n.$$
 #
 # *2. (b).* By (a) and (b) of the theorem above, $\varrho(c,e)\ge\varrho(c,0)$ for $c\ge0$, with equality only at $e=0$.
-# By Exercise 4 of [Theorem 4: which directions count](theorem4_low_rank.ipynb) $\varrho(\cdot,0)$ has its only minimum on
+# By Exercise 4 of [Theorem 4](theorem4_low_rank.ipynb) $\varrho(\cdot,0)$ has its only minimum on
 # $[0,\infty)$ at $c^*$, and by step 1 negative $c$ are worse. So a best matrix has $p+u\,Rv=c^*$ and
 # $B_\perp^\top Mx_q=0$ for almost every query, and by continuity for every query. As $u=\pm1$, $Rv=0$ and $p=c^*$. So
 # $R=0$ and $B_\perp^\top M=0$.
@@ -628,7 +628,7 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 #
 # <a id="thm-two-directions"></a>
 #
-# > **Theorem** (two directions). Take the tokens of [Theorem 4: which directions count](theorem4_low_rank.ipynb) with
+# > **Theorem** (two directions). Take the tokens of [Theorem 4](theorem4_low_rank.ipynb) with
 # > $k\ge2$, $d>k$ and $n\ge2$. In each of two cases the best matrices are exactly the $cBB^\top$ for which $c$ minimizes
 # > $\varrho(c,0)$:
 # >
@@ -1057,7 +1057,7 @@ judge("P1.T2.lip", attained_cases(steepest, high="bound", name=template))
 #
 # ## Several heads
 #
-# These are the proofs of the theorems of [How many heads?](heads.ipynb), whose notation they keep, and two statements
+# These are the proofs of the theorems of [Several heads](heads.ipynb), whose notation they keep, and two statements
 # that stand only here.
 #
 # <a id="thm-heads-geometry"></a>
@@ -1369,7 +1369,7 @@ judge("P1.T2.lip", attained_cases(steepest, high="bound", name=template))
 # ## Gaussian tokens
 #
 # These are the proofs of two theorems of
-# [Gaussian tokens: for linear functions the best w stops at one](gaussian_tokens.ipynb), on the rate of convergence in
+# [Inputs of unequal length](gaussian_tokens.ipynb), on the rate of convergence in
 # [every window](gaussian_tokens.ipynb#thm-every-w) and on [the golden ratio](gaussian_tokens.ipynb#thm-golden). Notation,
 # the moments of $m$ and the formula for the exact risk are from that chapter.
 #

@@ -427,7 +427,7 @@ print(f"two layers {second_half:.2f}, the best single layer {best.risk:.2f}")
 # %% [markdown]
 # The first number is the mean squared error over the second half of the steps, minus the variance of the noise in the
 # query's label. This estimate is rough, because the layers are still being trained.
-# [Beyond one layer, beyond regression](beyond.ipynb) compares such models with care.
+# [Beyond one layer](beyond.ipynb) compares such models with care.
 #
 # To use an activation $\varphi$ of your own, add an entry to `icl.attention.ACTIVATIONS`. The entry has three parts:
 # the function $\varphi(s)$ of the score $s$, its derivative $\varphi'(s)$ as a function of $s$ and $\varphi(s)$, and

@@ -156,7 +156,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run_command(options: argparse.Namespace) -> int:
-    """Run the chosen command, which makes the slow imports that it needs."""
+    """Run the chosen command, which makes the slow imports that it needs, and return the exit status."""
     match options.command:
         case "execute":
             from icl_book.runner.execute import execute

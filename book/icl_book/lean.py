@@ -19,7 +19,9 @@ def begin() -> None:
 
     Building jsonschema's grammar of addresses would take a second.
     """
+    # By default Python searches after 700 new objects.
     gc.set_threshold(50_000, 50, 20)
+    # The import of a module that is None fails, and jsonschema then does without it.
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 

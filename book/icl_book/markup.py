@@ -33,6 +33,7 @@ _PRINTED: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
 def format_number(value: float | str, digits: str = ".5g") -> str:
     """Format a number; zero has neither sign nor exponent (no ``-0.00``, no ``0e+00``)."""
     text = format(float(value), digits)
+    # A number that is not zero has one of these digits, or is inf or nan.
     return (
         text
         if re.search("[1-9a-z]", text.partition("e")[0])
@@ -43,8 +44,8 @@ def format_number(value: float | str, digits: str = ".5g") -> str:
 def interval(ends: Sequence[float | str], digits: int = 5) -> str:
     """Format an interval in plain text, e.g. ``[0.98, 1.02]``; an infinite end makes it a bound, ``≥ 0.98``.
 
-    The ends have ``digits`` digits, at least five, and more where they would look alike. Equal ends are
-    written once.
+    The ends have ``digits`` digits, at least five, and more, up to twelve, where they would look
+    alike. Equal ends are written once, with five.
     """
     low, high = map(float, ends)
     if math.isinf(low) and math.isinf(high):

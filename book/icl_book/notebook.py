@@ -36,12 +36,12 @@ def setup(namespace: MutableMapping[str, Any], **entries: int | str) -> None:
 
     Called once, after the parameters cell, with all imports done. The parameters are the names of the book's
     vocabulary (`icl_book.parameters.PARAMETERS`) that the notebook has by then. Integers written as ``1e3``
-    become integers.
+    become integers. In a plain script ``judge`` prints its verdict from now on.
 
     Args:
         namespace: The notebook's ``globals()``.
         entries: What this notebook needs of a list, beyond the vocabulary: the smallest number of entries,
-            which must increase, or the name of another list of the same length.
+            and these must increase, or the name of another list of the same length.
 
     Raises:
         BadInput: For a wrong type or value.
@@ -67,6 +67,7 @@ def setup(namespace: MutableMapping[str, Any], **entries: int | str) -> None:
 
 
 def _check_entries(namespace: MutableMapping[str, Any], name: str, need: int | str) -> None:
+    """Raise BadInput unless a list has the entries that `setup` is told of."""
     entry = namespace[name]
     if isinstance(need, str):
         good = len(entry) == len(namespace[need])
@@ -84,6 +85,7 @@ def _draw_into_notebook(shell: Any) -> None:
     Another backend that was chosen in the notebook stays.
     """
     wanted = os.environ.get("MPLBACKEND", "").lower()
+    # The backends of notebooks have such names, for example module://matplotlib_inline.backend_inline.
     foreign = not wanted.startswith("module://")
     if hasattr(shell, "kernel") and foreign and matplotlib.get_backend().lower() == wanted:
         shell.enable_matplotlib("inline")
@@ -104,7 +106,8 @@ def _print_verdicts(judge: Callable[..., Any]) -> Callable[..., Any]:
 def footer() -> None:
     """Show what this run took and where it ran, and keep its tables; the last thing a notebook does.
 
-    Each data frame that the notebook has by then is kept under its name, see `icl_book.runner.table`.
+    Each data frame that the notebook has by then is kept under its name, see `icl_book.runner.table`, unless
+    it is private, empty or large.
 
     Raises:
         BadInput: If the notebook did not call `setup`.

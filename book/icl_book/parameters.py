@@ -25,7 +25,7 @@ class BadInput(ValueError):
 
 @dataclass(frozen=True)
 class Real:
-    """A number from ``low`` to ``high``, or a list of one or more of them."""
+    """A number from ``low`` to ``high``, an integer if ``whole``; if ``several``, a list of such numbers."""
 
     meaning: str
     #: A positive parameter is at least this large.
@@ -143,6 +143,7 @@ def parse_number(value: object) -> object:
     """Convert text that spells a number (YAML takes ``1e-3`` for text); return other values unchanged."""
     if isinstance(value, list):
         return [parse_number(v) for v in value]
+    # Python would take 1_000 for a number.
     if not isinstance(value, str) or "_" in value:
         return value
     try:

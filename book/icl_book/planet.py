@@ -35,6 +35,7 @@ def land() -> Array:
     with np.load(FOLDER / "land.npz", allow_pickle=False) as found:
         rows, columns = found["shape"]
         bits = np.unpackbits(found["bits"], axis=1)
+    # The file fills the last byte of a row.
     return bits[:rows, :columns].astype(float)
 
 
@@ -60,12 +61,14 @@ def magnetic_power() -> tuple[float, ...]:
     """Return the mean square of `magnetic_field` in degrees 0, ..., 13, from the coefficients, in nT^2."""
     power = np.zeros(14)
     for degree, _, value in _read_coefficients():
+        # A Schmidt function times its wave has the mean square 1 / (2 l + 1) over the sphere.
         power[degree] += (degree + 1) ** 2 / (2 * degree + 1) * value**2
     return tuple(power.tolist())
 
 
 def standardized(values: Array) -> Array:
     """Return a map minus its mean over the sphere, divided by its standard deviation there."""
+    # Each row covers this share of the sphere.
     area = -np.diff(np.cos(np.linspace(0, math.pi, values.shape[0] + 1))) / 2
     centered = values - area @ values.mean(axis=1)
     return np.asarray(centered / math.sqrt(area @ (centered**2).mean(axis=1)))
@@ -78,9 +81,10 @@ def random_places(rng: np.random.Generator, count: int) -> Array:
 
 
 def value_at(values: Array, places: Array) -> Array:
-    """Return the values of a map, (rows, columns), in the cells of places (..., 3): its axis is the third.
+    """Return the values of a map, (rows, columns), in the cells of places (..., 3).
 
-    Rows go from north to south, columns from -180 degrees eastwards; longitude 0 is the first axis.
+    Rows go from north to south, columns from -180 degrees eastwards. The first axis points to
+    longitude 0 on the equator, the third to the north pole.
     """
     rows, columns = values.shape
     colatitude = np.arccos(places[..., 2].clip(-1, 1))
@@ -91,7 +95,7 @@ def value_at(values: Array, places: Array) -> Array:
 
 
 def _schmidt_factor(degree: int, m: int) -> float:
-    """Return the factor from scipy's associated Legendre functions to Schmidt's, without the sign (-1)^m."""
+    """Return the factor that turns SciPy's Legendre functions into Schmidt's, without the sign (-1)^m."""
     ratio = math.exp(0.5 * (gammaln(degree - m + 1) - gammaln(degree + m + 1)))
     sign = -1.0 if m % 2 else 1.0
     return sign * ratio * (math.sqrt(2) if m else 1.0)

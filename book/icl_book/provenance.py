@@ -34,14 +34,14 @@ TABLES_MIME = f"{HIDDEN}text/plain"
 
 
 def device(wanted: str | None = None) -> torch.device:
-    """Return the torch device that notebooks compute on: a GPU where there is one, else the CPU.
+    """Return the torch device that notebooks compute on.
 
     Args:
-        wanted: ``cpu``, ``cuda`` or ``cuda:1``, ...; by default what the environment variable ``ICL_DEVICE``
-            says, which overrides.
+        wanted: ``cpu``, ``cuda`` or ``cuda:1``, ...; by default the environment variable ``ICL_DEVICE``, if
+            it is set, else a GPU where there is one, else the CPU.
 
     Raises:
-        BadInput: If that names no such device here.
+        BadInput: If this machine does not have the device.
     """
     import torch
 
@@ -85,7 +85,7 @@ def resident_bytes() -> int:
 
 
 def check_tree(folder: Path) -> None:
-    """Raise unless Python imports the packages of the repository that ``folder`` lies in.
+    """Raise unless Python imports the packages of the repository that ``folder`` lies in, if it lies in one.
 
     An environment remembers the folder that it was made for. In a copy of that folder, or after a move, the
     same commands would read and write the original.
@@ -127,6 +127,7 @@ def _is_tree(folder: Path) -> bool:
 def fingerprint(root: Path, patterns: Iterable[str]) -> str:
     """Return a digest of the files below ``root`` that match, by name and content."""
     total = hashlib.sha256()
+    # Python and pip write these.
     generated = re.compile(r"__pycache__|\.egg-info/")
     for path in sorted({p for pattern in patterns for p in root.glob(pattern)}):
         if path.is_file() and not generated.search(path.as_posix()):

@@ -1,4 +1,4 @@
-"""Intervals with a declared false-alarm rate, and slopes on logarithmic axes."""
+"""Intervals of means and medians with a declared false-alarm rate."""
 
 from __future__ import annotations
 

@@ -26,6 +26,7 @@ def place(x, tokens, inside, matrix):
                 part = 0 if a < inside else 1
                 for b in range(contexts):
                     norm[part, b] += x[a, i, first + b] * x[a, i, first + b]
+            # a part without coordinates gets infinity, which is not used
             for part in range(2):
                 for b in range(contexts):
                     norm[part, b] = 1 / np.sqrt(norm[part, b])
@@ -36,6 +37,7 @@ def place(x, tokens, inside, matrix):
                     tokens[t, a, i, b] = x[a, i, first + b]
             if len(matrix) == 0:
                 continue
+            # every row of the matrix needs the old x, so that the product goes to the tokens first
             for a in range(dim):
                 for b in range(contexts):
                     tokens[t, a, i, b] = matrix[a, 0] * x[0, i, first + b]
@@ -49,8 +51,9 @@ def place(x, tokens, inside, matrix):
 
 @compiled(nogil=True, error_model="numpy", fastmath={"contract"})
 def label(labels, values, scale, noise, noise_std):
-    """Set labels (T, n + 1, B) to the values times their scale plus the noise, both (n + 1, T B)."""
+    """Set labels (T, n + 1, B) to ``scale values + noise_std noise``; values and noise are (n + 1, T B)."""
     steps, length, contexts = labels.shape
+    # factors in float64 would make the loop compute in float64
     real = labels.dtype.type
     for t in range(steps):
         for i in range(length):

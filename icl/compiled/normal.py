@@ -21,6 +21,7 @@ from icl.compiled.jit import compiled
 
 inline = njit(inline="always")
 F32, I32, U32 = np.float32, np.int32, np.uint32
+# the twister's state has so many words of 32 bits; these and the masks and numbers below are those of [1]
 _WORDS = 624
 
 
@@ -45,6 +46,8 @@ def normal(seed, size):
     for j in range(1, _WORDS):
         last = state[j - 1]
         state[j] = U32(U32(1812433253) * (last ^ (last >> U32(30))) + U32(j))
+    # If the last row of sixteen is incomplete, PyTorch draws the last sixteen numbers anew. Here these are
+    # drawn behind the others, and then moved.
     rows, rest = divmod(size, 16)
     out = np.empty(size + (16 if rest else 0), np.float32)
     for start in range(0, out.size, _WORDS):
@@ -53,7 +56,6 @@ def normal(seed, size):
         start = 16 * k if k < rows else size
         _box_muller(out[start : start + 16])
     if rest:
-        # PyTorch draws the last sixteen anew
         out[size - 16 : size] = out[size:]
     return out[:size]
 
@@ -108,7 +110,8 @@ def _box_muller(row):
 @inline
 def _log(x):
     """Return the logarithm of a number in (0, 1]."""
-    # x is a mantissa from 1/2 to 1 times a power of two; one below sqrt(1/2) is doubled, so that y is small
+    # By its bits, x is a mantissa from 1/2 to 1 times a power of two. A mantissa below sqrt(1/2) is doubled,
+    # so that y, the mantissa minus one, is small.
     bits = F32(x).view(np.int32)
     mantissa = I32((bits & 0x7FFFFF) | 0x3F000000).view(np.float32)
     exponent = F32(I32((bits >> 23) - 126))

@@ -9,6 +9,7 @@ from icl.compiled.jit import compiled
 
 inline = njit(inline="always")
 F32, I32 = np.float32, np.int32
+# coefficients of the exponential series up to degree 6, that of the highest power first
 _EXP = tuple(F32(1 / math.factorial(k)) for k in range(6, -1, -1))
 
 
@@ -21,6 +22,7 @@ def take_steps(x, y, M, mean, square, rates, factors, adam, first_unit, last_uni
     `icl.pretrain.sweep`. The last unit is left out, as in a range.
     """
     dim, contexts = len(x[0]), x.shape[3]
+    # these three are memory for `_gradient`, and the slope is its result
     weights = np.empty(x.shape[2:], x.dtype)
     sums = np.empty((dim + 4, contexts), x.dtype)
     slope = np.empty_like(M[0])
@@ -50,9 +52,9 @@ def _gradient(x, y, M, weights, sums, slope):
     dim, n, contexts = len(x), len(weights) - 1, weights.shape[1]
     single = weights.itemsize == 4
     largest, total, p, pull = sums[dim], sums[dim + 1], sums[dim + 2], sums[dim + 3]
-    # the totals and the predictions are among the sums
+    # this sets the totals and the predictions to zero, too
     sums[:] = 0
-    # M x_q
+    # M x_q, in the first d rows of the sums
     for a in range(dim):
         for c in range(dim):
             for b in range(contexts):
@@ -74,8 +76,9 @@ def _gradient(x, y, M, weights, sums, slope):
             p[b] += weights[i, b] * y[i, b]
     for b in range(contexts):
         p[b] /= total[b]
-        # from here on `total` is the common factor of all terms
+        # from here on `total` is the common factor of all terms, 2 (p - y_q) over B times the old total
         total[b] = (p[b] - y[n, b]) / (total[b] * weights.dtype.type(contexts / 2))
+    # and the weights are the derivatives of the mean loss in the scores
     for i in range(n):
         for b in range(contexts):
             weights[i, b] *= (y[i, b] - p[b]) * total[b]

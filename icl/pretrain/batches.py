@@ -74,12 +74,16 @@ def draw_contexts(
     batch_size = integer(batch_size, "batch_size", 1, 10**9)
     numbers = batch_size * (n + 1) * task.dim
     affordable(numbers, 1e9, "batch_size", batch_size, "numbers")
+    # without the axes of step, row and unit these are (d, n + 1, B) and (n + 1, B)
     tokens, labels = TokenSets([[unit]], batch_size, "portable", "float64").draw(step)
     return reversed_axes(tokens[0, 0]), reversed_axes(labels[0, 0, 0])
 
 
 def steps_of_block(unit: UnitConfig, batch_size: int, stream: str, device: torch.device) -> int:
-    """Return for how many steps of a unit random numbers are drawn at once."""
+    """Return for how many steps of a unit random numbers are drawn at once.
+
+    Portable streams are functions of the step, native ones of a block of so many steps.
+    """
     if stream == "portable":
         return 1
     max_steps, max_numbers = _BLOCKS.get(device.type, _BLOCKS["cpu"])
@@ -94,17 +98,20 @@ def token_sets(
     compiled: bool = False,
     **options: Any,
 ) -> list[TokenSets]:
-    """Return the token sets of S x K units: one for each row, or compiled ones of all rows that are alike.
+    """Return the token sets of S x K units: one for each row, or compiled ones for several rows each.
 
-    Arguments are those of `TokenSets`, and of ``torch.compile``. User-defined laws and
-    classes, which it cannot compile, are left as they are.
+    A compiled set has neighboring rows with the same law and classes, up to factors. Not compiled, with one
+    set for each row, are user-defined laws and classes, classes that PyTorch cannot trace, and batches of at
+    most three contexts. ``drawing`` are the other arguments of `TokenSets`, ``options`` those of
+    ``torch.compile``.
     """
     found = []
-    # Numbers of several rows come from `_Streams`. It finds the axis of contexts as the first of that length,
-    # and a class may have an axis of two or three parameters before it.
+    # Numbers of several rows come from `_Streams`, which recognizes the axis of contexts by its length, a
+    # multiple of batch_size. A class may have an axis of two or three parameters before it, so that batches
+    # of three contexts or fewer are not drawn together.
     together = compiled and batch_size > 3
     for key, alike in itertools.groupby(rows, _law_and_classes if together else lambda row: None):
-        # either nothing is compiled, or these rows cannot be
+        # nothing is compiled, or these rows cannot be
         if key is None:
             found += [TokenSets([row], batch_size, *drawing) for row in alike]
         else:
@@ -114,7 +121,7 @@ def token_sets(
 
 
 def _law_and_classes(row: Sequence[UnitConfig]) -> tuple[Any, ...] | None:
-    """Return what a row of units has of law and classes but factors, None if PyTorch cannot compile it."""
+    """Return the law of a row of units and its classes at L = 1; None if PyTorch cannot compile them."""
     law, tasks = row[0].covariate_law, [unit_lipschitz(unit.task)[0] for unit in row]
     return (law, *tasks) if _is_own(law) and all(map(is_traceable, tasks)) else None
 
@@ -128,7 +135,8 @@ class TokenSets:
     """The batches of S rows of K units: those of a row see the same tokens, as they share seed and law.
 
     Rows differ in their seeds, and in factors of classes and noise. Native numbers are drawn for a block of T
-    steps at once, portable ones for one step. Classes that are proportional to L are evaluated at L = 1.
+    steps at once, portable ones for one step; ``steps`` is T, and ``count`` the number B of contexts in the
+    batch of a step. Classes that are proportional to L are evaluated at L = 1.
     """
 
     def __init__(
@@ -144,16 +152,18 @@ class TokenSets:
         self.steps = steps_of_block(rows[0][0], batch_size, stream, self.device)
         self.dtype: torch.dtype = getattr(torch, dtype)
         tasks = [[unit_lipschitz(unit.task) for unit in row] for row in rows]
-        # equal classes share their functions, which are drawn once
+        # Units of equal classes share functions, which are drawn once. The first row stands for all rows,
+        # since these have the same classes.
         keys = [key_of(task) for task, _ in tasks[0]]
         self._different = {key: task for key, (task, _) in zip(keys, tasks[0], strict=True)}
         self._which = [list(self._different).index(key) for key in keys]
-        # each pair has the factor of the values and that of the noise
+        # of each unit the factor of the values and that of the noise, (S, K, 2)
         self._scales: Any = [
             [(scale, unit.noise_std) for unit, (_, scale) in zip(row, own, strict=True)]
             for row, own in zip(rows, tasks, strict=True)
         ]
         self.fill: Any = fill
+        # the loops are written for float32, and change native numbers in place
         single = self.native and self.dtype == torch.float32
         if single and self.device.type == "cpu" and can_compile():
             self.fill = _fill_by_loops
@@ -161,10 +171,10 @@ class TokenSets:
     def compile(self, **options: Any) -> None:
         """Have PyTorch compile how native numbers become tokens and labels."""
         law = self.rows[0][0].covariate_law
-        # what a law computes once is computed before it is traced
+        # at this call the law computes what it keeps, such as a basis, before it is traced
         law.from_normal(torch.empty(0, law.dim))
         self.fill = torch.compile(fill, dynamic=False, **options)
-        # numbers would be constants of what is compiled
+        # Python numbers would be constants of the compiled code, and other rows would be compiled anew
         self._scales = torch.tensor(self._scales, dtype=self.dtype, device=self.device)
 
     def draw(self, block: int, out: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
@@ -175,15 +185,17 @@ class TokenSets:
             are filled.
         """
         unit, seeds = self.rows[0][0], [row[0].seed for row in self.rows]
+        # contexts of all rows and steps, S T B
         count = len(seeds) * self.steps * self.count
 
         def source(name: str, native: bool = self.native) -> Any:
-            # sets with user-defined classes, and those that are not compiled, have one row
+            # portable sets and those with user-defined classes are not compiled, and so have one row
             if not native:
                 return stream(unit.seed, name, block)
             streams = [NativeStream(seed, name, block, self.device) for seed in seeds]
             return streams[0] if len(streams) == 1 else _Streams(streams, count)
 
+        # of one row: contexts and tokens
         shape = self.steps * self.count, unit.context_length + 1
         normal = _normal(source("covariates"), (*shape, unit.task.dim))
         noise = _normal(source("noise"), shape)
@@ -202,7 +214,8 @@ class TokenSets:
 class _Streams(NativeStream):
     """Native streams of several token sets, which draw for ``count`` contexts, equally many for each set.
 
-    Contexts lie along the first axis that is so long, which is right for all classes of `icl.tasks`.
+    The axis of contexts is the first of length ``count``. In all classes of `icl.tasks` axes before it have a
+    length of two or three, and `token_sets` draws together only where ``count`` is larger.
     """
 
     def __init__(self, streams: Sequence[NativeStream], count: int):
@@ -226,11 +239,13 @@ def blocks(sets: Sequence[TokenSets], memory: Tensor | None = None) -> tuple[Ten
     """Return empty tokens (T, S, d, n + 1, B) and labels (T, S, K, n + 1, B) of sets with S rows in all.
 
     On a CPU they lie step by step. On a GPU the contexts of all steps and rows lie side by side, as they are
-    drawn, in the ``memory`` of as many numbers, if it is given.
+    drawn. Both are views of ``memory``, a flat tensor of as many numbers, if it is given.
     """
+    # the sets are alike: each has T = one.steps, B = one.count, and rows of K units
     one, on_cpu = sets[0], sets[0].device.type == "cpu"
     unit, rows = one.rows[0][0], sum(len(own.rows) for own in sets)
     found, at = [], 0
+    # columns are d coordinates of tokens, and then labels of K units
     for columns in (unit.task.dim, len(one.rows[0])):
         tokens = unit.context_length + 1
         shape = columns, tokens, rows, one.steps, one.count
@@ -260,8 +275,8 @@ def fill(
     """Set tokens (T, S, d, n + 1, B) and labels (T, S, K, n + 1, B) of S x K units.
 
     Covariates are made of normal numbers (S, T B, n + 1, d), and functions have S T B contexts. Unit k of row
-    s has the values of the function ``which[k]``, times the first number of ``scales[s][k]``, and the noise
-    (S, T B, n + 1) times the second. Only what is compiled fills more than one row.
+    s has the values of the function ``which[k]``, times the first number of ``scales[s][k]``, plus the noise
+    (S, T B, n + 1) times the second. There is one row, S = 1, unless this function is compiled.
     """
     steps, rows, _, _, contexts = tokens.shape
 
@@ -275,8 +290,9 @@ def fill(
     tokens.copy_(by_step(x))
     values, noise = [by_step(function(x)) for function in functions], by_step(noise.flatten(0, 1))
     if torch.compiler.is_compiling():
-        # the values of one class are not repeated for each unit
+        # The stacked values of K units are (T, S, K, n + 1, B). Those of a single class are broadcast.
         used = values[:1] if len(values) == 1 else [values[place] for place in which]
+        # both are (S, K, 1, 1)
         scale, noise_std = scales[..., None, None].unbind(2)
         labels.copy_(scale * torch.stack(used, 2) + noise_std * noise.unsqueeze(2))
         return
@@ -294,9 +310,13 @@ def _fill_by_loops(
     normal: Tensor,
     noise: Tensor,
 ) -> None:
-    """Do what `fill` does for one row and native numbers of a CPU, which become the covariates in place."""
+    """Do what `fill` does for one row and native numbers of a CPU.
+
+    A law of `icl.covariates` turns the normal numbers into covariates in place.
+    """
     from icl.compiled import batches
 
+    # (T B, n + 1, d), and with its axes reversed (d, n + 1, T B)
     x = normal[0]
     if _is_own(law):
         inside, matrix = law._spheres
@@ -304,6 +324,7 @@ def _fill_by_loops(
         batches.place(reversed_axes(x).numpy(), tokens[:, 0].numpy(), inside, matrix)
     else:
         x = law.from_normal(x)
+        # shape is (d, n + 1, B)
         steps, _, *shape = tokens.shape
         tokens[:, 0] = reversed_axes(x).reshape(*shape[:-1], steps, shape[-1]).movedim(-2, 0)
     values = [reversed_axes(function(x)).contiguous().numpy() for function in functions]
@@ -313,13 +334,18 @@ def _fill_by_loops(
 
 
 def _normal(source: Rng, shape: tuple[int, ...]) -> Tensor:
-    """Return normal numbers (S, *shape) of S streams; native ones have the first of these axes innermost."""
+    """Return normal numbers (S, *shape) of S streams.
+
+    In the memory of native ones the first axis of ``shape``, that of contexts, is innermost.
+    """
     if not isinstance(source, NativeStream):
         return torch.from_numpy(source.standard_normal(shape))[None]
     if not isinstance(source, _Streams):
         return reversed_axes(source.standard_normal(shape[::-1]))[None]
     streams = source.streams
+    # each stream fills its part of one tensor, which spares joining them
     drawn = torch.empty(len(streams), *shape[::-1], device=streams[0].device)
     for one, part in zip(streams, drawn, strict=True):
         part.normal_(generator=one.generator)
+    # axis 0 is that of the streams, and the others are reversed
     return drawn.permute(0, *range(len(shape), 0, -1))

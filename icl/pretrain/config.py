@@ -70,7 +70,7 @@ class UnitConfig:
 
     Attributes:
         task: Class the pretraining functions are drawn from: of `icl.tasks`, or your own.
-        noise_std: Standard deviation sigma of the label noise (Gaussian; no source prints its law).
+        noise_std: Standard deviation sigma of the label noise (Gaussian: the papers leave its law open).
         context_length: n, tokens in a context, at most 10^7.
         seed: Seed of all its streams, below 2^64.
         covariates: Distribution of the covariates (`icl.covariates`); None is the unit sphere.
@@ -81,7 +81,8 @@ class UnitConfig:
         initial_std: Standard deviation of the independent normal initial parameters; 0 starts at zero.
 
     Raises:
-        ValueError: If a value is out of range, or the unit would get no gradient at its start.
+        ValueError: If a value is out of range, if task or covariates lack what they must have, or if the unit
+            would get no gradient at its start.
     """
 
     task: Task
@@ -107,7 +108,7 @@ class UnitConfig:
         choice(self.activation, "activation", ACTIVATIONS, hint)
         for name, check in UNIT_CHECKS.items():
             value = getattr(self, name)
-            # these two may be None
+            # None of these two means the sweep's step size, and a reduced unit
             if value is not None or name not in ("learning_rate", "width"):
                 object.__setattr__(self, name, check(value, name))
         if self.initial_std == 0 and (self.width is not None or "relu" in self.activation):
@@ -123,6 +124,7 @@ class UnitConfig:
     def initial(self) -> Array:
         """Return its parameters before the first step, one matrix, a pure function of the seed."""
         d = self.task.dim
+        # the layout of a full unit is that of `icl.pretrain.model`: W_V, W_K, W_Q
         shape = (d, d) if self.width is None else (2 * self.width + 1, d + 1)
         return self.initial_std * stream(self.seed, "initialization").standard_normal(shape)
 

@@ -31,10 +31,10 @@ def spectral_norm(M: Array) -> Array:
 
 
 def outside_share(M: Array, basis: ArrayLike) -> Array:
-    """Return ``||M - P M P||_2 / ||M||_2`` with the projection ``P = B B'``: 0 if M projects onto col(B).
+    """Return ``||M - P M P||_2 / ||M||_2`` with the projection ``P = B B'``: 0 if ``M = P M P``.
 
-    ``basis`` is B, orthonormal columns (d, k). Shape (...), NaN for M = 0. ValueError for NaN, infinity,
-    shapes that do not fit, and columns that are not orthonormal.
+    Such an M sees col(B) alone, and maps into it. ``basis`` is B, orthonormal columns (d, k). Shape (...),
+    NaN for M = 0. ValueError for NaN, infinity, shapes that do not fit, and columns that are not orthonormal.
     """
     M, B = matrices(M, "M", MAX_MAGNITUDE), matrices(basis, "basis", MAX_MAGNITUDE)
     if B.ndim != 2 or B.shape[0] != M.shape[-2] or not np.allclose(B.T @ B, np.eye(B.shape[1])):
@@ -80,6 +80,7 @@ def evaluation_error(
     """
     contexts = integer(contexts, "contexts", 1, 10**8)
     n = integer(n, "n", 1, 10**7)
+    # a unit's configuration checks and holds the setting of the test
     test = UnitConfig(task, noise_std, n, 0, covariates)
     if isinstance(M, Pretrained):
         if (dim := M.units[0].task.dim) != task.dim:
@@ -102,6 +103,7 @@ def evaluation_error(
         units = [(matrix, None, activation) for matrix in stack.reshape(-1, d, d)]
         seeds = [integer(seed, "seed", 0)] * len(units)
     errors = np.zeros(len(units))
+    # units with the same seed are tested together, on contexts that are drawn once
     for test_seed in dict.fromkeys(seeds):
         tested = [index for index, unit_seed in enumerate(seeds) if unit_seed == test_seed]
         seeded = replace(test, seed=test_seed)
@@ -119,13 +121,15 @@ def _mean_errors(
     total = np.zeros(len(units))
     for step, begin in enumerate(range(0, contexts, piece)):
         rng = stream(test.seed, "evaluation", step)
-        # the last piece is drawn whole, and then cut
+        # The last of several pieces is drawn whole and then cut. So a larger test set begins with the same
+        # contexts: the noise is drawn after all tokens of a piece, and would change with their number.
         count = min(piece, contexts - begin)
         x = test.covariate_law.from_normal(torch.from_numpy(rng.standard_normal((piece, *shape))))
         noise = torch.from_numpy(rng.standard_normal((piece, shape[0])))
         f = draw_function(test.task, rng, piece)(x)
         clean = f[:count, -1]
         y = (f + test.noise_std * noise)[:count]
+        # the layout of `icl.pretrain.model`: x (1, 1, d, n + 1, count) and y (1, 1, n + 1, count)
         x, y = (reversed_axes(part[:count]).contiguous()[None, None] for part in (x, y))
         for index, (matrix, width, activation) in enumerate(units):
             theta = torch.tensor(matrix)[None, None]

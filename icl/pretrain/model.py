@@ -56,7 +56,8 @@ def _scores(theta: Tensor, x: Tensor, y: Tensor, width: int | None) -> tuple[Ten
     if width is None:
         return _inner(_image(theta, query), tokens), labels
     own = by_name(theta, width)
-    # the label is one more coordinate of a token, which the query lacks
+    # A token z has its label as one more coordinate. That of the query is 0, which the last column of W_Q
+    # multiplies, so that this column is left out.
     u = own["W_K"].mT @ own["W_Q"][..., :-1] @ query
     z = torch.cat([tokens.expand(-1, y.shape[1], -1, -1, -1), labels.unsqueeze(2)], 2)
     return _inner(u, z), _inner(own["W_V"].unsqueeze(-1), z)
@@ -88,7 +89,8 @@ def _inner(u: Tensor, x: Tensor) -> Tensor:
     """Return ``sum_a u_a x_a`` over coordinates, (S, K, n, B), of u (S, K, d, B) and x (S, 1, d, n, B).
 
     Coordinates are added one after the other, here and in `_pull`, because the array of all products would
-    not fit into the cache. A compiler never stores this array, and makes one loop of many coordinates.
+    not fit into the cache. A compiler stores no such array. It would write out these additions one by one, so
+    that it gets the sum over many coordinates whole, to be one loop.
     """
     if torch.compiler.is_compiling() and x.shape[2] > _MAX_UNROLLED:
         return (u.unsqueeze(3) * x).sum(2)
@@ -121,6 +123,7 @@ def gradient(theta: Tensor, x: Tensor, y: Tensor, width: int | None, activation:
     if width is not None:
         theta = theta.detach().requires_grad_()
         loss = (predict(theta, x, y, width, activation) - y[..., -1, :]) ** 2
+        # units do not touch each other, so the gradient of their sum is that of each
         (found,) = torch.autograd.grad(loss.mean(-1).sum(), theta)
         return found
     scores, values = _scores(theta, x, y, width)
@@ -129,7 +132,8 @@ def gradient(theta: Tensor, x: Tensor, y: Tensor, width: int | None, activation:
     _, _, normalized = ACTIVATIONS[activation]
     adjoint = slope * (values - p) if normalized else slope * values
     error = 2 / x.shape[-1] * (p - y[..., -1:, :])
-    dz = error * _pull(x[..., :-1, :], adjoint)  # sum_i dL/ds_i x_i: (S, K, d, B)
+    # this is sum_i dL/ds_i x_i over B, because the mean loss is over B contexts: (S, K, d, B)
+    dz = error * _pull(x[..., :-1, :], adjoint)
     return _outer(dz, _query(x))
 
 
@@ -146,8 +150,10 @@ def take_step(
 ) -> Tensor:
     """Return matrices theta and both moments of Adam, (3, S, K, ...), after a step on one batch.
 
-    Adam works entry by entry, so that units do not touch each other. Initial step sizes are (S, K, 1, 1), and
-    ``factors`` a row of those of `icl.pretrain.sweep`; without ``adam`` the step is the plain one.
+    Adam works entry by entry, so that units do not touch each other. ``rates``, the initial step sizes, are
+    (S, K, 1, 1). ``factors`` are the three numbers of this step in `icl.pretrain.sweep`: the share of the
+    initial step size, and what both moments are divided by. Without ``adam`` the step is the plain one, and
+    the moments stay as they are.
     """
     theta, mean, square = state
     step = gradient(theta, x, y, width, activation)

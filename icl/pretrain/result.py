@@ -50,7 +50,7 @@ class Pretrained:
 
     @property
     def windows(self) -> Array:
-        """Mean of the diagonal of each ``M``: the w of the nearest ``w I``; of that shape.
+        """Mean of the diagonal of each ``M``: the w of the nearest ``w I``; of the shape ``shape``.
 
         For a class of even functions M and -M have the same risk: compare the absolute values.
         """

@@ -34,16 +34,18 @@ _STOPS = 100
 
 def is_compiled(unit: UnitConfig, device: torch.device) -> bool:
     """Return whether compiled code can take the steps of a unit."""
+    # the gradient of a full unit is left to autograd
     if unit.width is not None:
         return False
     if device.type == "cuda":
         return _is_there("triton")
+    # the loops know softmax only
     return unit.activation == "softmax" and device.type == "cpu" and _is_there("numba")
 
 
 @functools.cache
 def _is_there(compiler: str) -> bool:
-    """Return whether numba or triton can be imported; one line says if not."""
+    """Return whether triton, or numba with its compiler enabled, is there; a warning says what is missing."""
     try:
         if compiler == "triton":
             import triton  # noqa: F401
@@ -61,8 +63,8 @@ def _is_there(compiler: str) -> bool:
 def _factors(settings: Settings, first: int, stop: int) -> Array:
     """Return a row for each step from ``first`` on, before ``stop``.
 
-    It has the step size as a share of the initial one, and what Adam divides its two means by: the sums of
-    their weights.
+    Each row has the step size as a share of the initial one, and what Adam divides its two means by: the sums
+    of their weights.
     """
     step = np.arange(first, stop)
     share = 1 - step / settings.steps if settings.schedule == "linear" else np.ones(step.size)
@@ -90,10 +92,11 @@ class Stack:
         self.sets = token_sets(rows, *drawing, compiled=compiled and native and on_gpu)
         rates = [[own.learning_rate or settings.learning_rate for own in row] for row in rows]
         self.rates = state.new_tensor(rates)[..., None, None]
+        # PyTorch reads here the rows of `_factors` for the steps of one block
         self.factors = state.new_empty(self.sets[0].steps, 3)
         self.adam = settings.optimizer == "adam"
         self.kind: Any = {"width": unit.width, "activation": unit.activation, "adam": self.adam}
-        # the place is that of the next step in its block
+        # this is the place of the next step in its block
         self.place = torch.zeros(1, dtype=torch.int64, device=state.device)
         self.loops: Any = None
         self.graph: Graph | None = None
@@ -105,7 +108,7 @@ class Stack:
             self._compile()
         self.threads = 1
         self.batches: Any = None
-        # these blocks are in the batches
+        # the numbers of the blocks that are in the batches, one for each thread
         self.drawn: list[int] = []
         # other stacks may draw their blocks in the same memory
         self.shares = False
@@ -113,15 +116,16 @@ class Stack:
     @property
     def numbers(self) -> int:
         """How many numbers a block of its batches has."""
-        # the sets of a stack are alike
+        # the sets of a stack are alike but for their number of rows; len(self.rates) is that of all sets, S
         token_set = self.sets[0]
         unit, contexts = token_set.rows[0][0], token_set.steps * token_set.count
         tokens = len(self.rates) * contexts * (unit.context_length + 1)
         return tokens * (unit.task.dim + len(token_set.rows[0]))
 
     def _compile(self) -> None:
-        """Have steps and batches compiled for a GPU."""
-        # stacks of many shapes are one function to the compiler; every PyTorch knows this old name
+        """Have the steps compiled for a GPU, and called as a CUDA graph."""
+        # The compiler counts how often it compiles one function, here that of all stacks, and gives up at a
+        # limit. Every PyTorch knows the limit by this old name.
         limits = torch._dynamo.config
         limits.cache_size_limit = max(limits.accumulated_cache_size_limit, limits.cache_size_limit)
         step = torch.compile(partial(_step_at, **self.kind), dynamic=False)
@@ -142,12 +146,16 @@ class Stack:
         # other stacks may have drawn their blocks in shared memory
         if self.shares or not self.drawn:
             self.drawn = [-1] * self.threads
+        # In a thread of the pool PyTorch computes alone. A pool that is not used starts no threads.
         with ThreadPoolExecutor(self.threads, "", torch.set_num_threads, (1,)) as pool:
             apply: Any = map if self.threads == 1 else pool.map
             while first < stop and not stopped.is_set():
+                # the end of the blocks that threads draw side by side, one block each
                 until = min(stop, (first // self.together + 1) * self.together)
                 needed = range(first // block_steps, math.ceil(until / block_steps))
+                # a list waits for all threads, and raises their errors
                 list(apply(self._draw, [block for block in needed if block not in self.drawn]))
+                # without loops there is one thread, and the steps are those of one block
                 if self.loops is None:
                     self._take(first, until)
                 else:
@@ -158,11 +166,12 @@ class Stack:
 
     @property
     def together(self) -> int:
-        """How many steps the blocks have together that threads draw side by side."""
+        """Number of steps in the blocks that threads draw side by side, one block each."""
         return self.threads * self.sets[0].steps
 
     def _draw(self, block: int) -> None:
         """Draw a block, with all its sets, into the batches of one thread."""
+        # each set fills its rows, along axis 1 of tokens and labels
         sizes, place = [len(own.rows) for own in self.sets], block % self.threads
         parts = zip(*(part.split(sizes, 1) for part in self.batches[place]), strict=True)
         for token_set, part in zip(self.sets, parts, strict=True):
@@ -175,6 +184,7 @@ class Stack:
         while first < until:
             block, place = divmod(first, block_steps)
             stop = min(until, (block + 1) * block_steps)
+            # index 0 is the only row; the first axis are the steps taken here
             x, y = (
                 part[place : place + stop - first, 0] for part in self.batches[block % self.threads]
             )
@@ -186,12 +196,13 @@ class Stack:
     def _take(self, first: int, until: int) -> None:
         """Take the steps of all units by PyTorch, from ``first`` on, before ``until``, all of one block."""
         rows = torch.as_tensor(_factors(self.settings, first, until), dtype=self.state.dtype)
-        # what is copied from other memory waits for all steps before it
+        # a copy to a GPU from memory that is not pinned would wait for all steps before it
         rows = rows.pin_memory() if self.state.device.type == "cuda" else rows
         place = first % self.sets[0].steps
         places = range(place, place + until - first)
         self.factors[place : places.stop].copy_(rows, non_blocking=True)
         if self.graph is not None:
+            # the graph moves the place on by one each time
             self.place.fill_(place)
             for _ in places:
                 self.graph()
@@ -224,7 +235,7 @@ class Graph:
         self.captured: torch.cuda.CUDAGraph | None = None
 
     def __call__(self) -> None:
-        """Run it."""
+        """Do what the call does, from the second time on by replaying the graph."""
         if self.captured is not None:
             self.captured.replay()
             return
@@ -234,9 +245,11 @@ class Graph:
             cuda.current_stream(self.device),
             cuda.Stream(self.device),
         )
+        # PyTorch cannot capture on the default stream
         aside.wait_stream(now)
         with cuda.stream(aside):
-            self.call()  # the first time it compiles, which cannot be captured
+            self.call()  # this does it the first time, and compiles, which cannot be captured
+            # other threads may call the GPU meanwhile
             graph.capture_begin(capture_error_mode="thread_local")
             self.call()  # recorded, not run
             graph.capture_end()
@@ -269,7 +282,7 @@ class Sweep:
                 int(_SHARE * torch.cuda.get_device_properties(device).total_memory) // size
             )
         groups = self._groups(max_numbers)
-        # units stand in the order of their stacks
+        # the index of each unit, in the order in which units stand in the state
         self.places = [index for rows in groups for row in rows for index in row]
         self.shapes = [matrix.shape for matrix in starts]
         begin = np.concatenate([starts[index].ravel() for index in self.places])
@@ -288,7 +301,7 @@ class Sweep:
             own = [[units[place] for place in row] for row in rows]
             state = self.state[:, at:end].view(shape)
             stack = Stack(own, settings, self.compiled[index], state)
-            # each thread of a stack holds a block
+            # Stacks share out the threads. Each thread holds a block, so that memory may allow fewer.
             if stack.loops is not None:
                 spare = min(self.threads // len(groups), max_numbers // stack.numbers)
                 stack.threads = max(1, spare)
@@ -297,9 +310,10 @@ class Sweep:
             self._give_memory(max_numbers)
 
     def _groups(self, max_numbers: int) -> list[list[list[int]]]:
-        """Return the units of each stack by token set, whose batches have at most ``max_numbers`` numbers.
+        """Return the indices of the units: for each stack its token sets, and for each of these its units.
 
-        A stack of loops has one token set.
+        A block of a stack has at most ``max_numbers`` numbers, unless one unit alone has more. A stack of
+        loops is one token set, whatever its size.
         """
         # units of one set share covariates and are of one kind
         sets = defaultdict(list)
@@ -313,7 +327,7 @@ class Sweep:
         for (kind, *_), row in sets.items():
             # the last part of a kind is whether its units are compiled; the loops of a CPU take a row whole
             looped = on_cpu and kind[-1]
-            # a batch has dim + len(chunk) numbers for each token
+            # a block has dim + len(chunk) numbers for each token: coordinates, and a label for each unit
             size = len(row) if looped else max_numbers // self._tokens(row[0]) - dim
             for chunk in _chunks(row, size):
                 alike[kind, len(chunk)].append(chunk)
@@ -324,13 +338,16 @@ class Sweep:
         return groups
 
     def _tokens(self, index: int) -> int:
-        """Return how many tokens the batches of a unit have that are drawn at once."""
+        """Return how many tokens a block of a unit has."""
         unit, size = self.units[index], self.settings.batch_size
         steps = steps_of_block(unit, size, self.settings.stream, self.device)
         return steps * size * (unit.context_length + 1)
 
     def _give_memory(self, max_numbers: int) -> None:
-        """Give stacks of a GPU memory for their batches: if it is much, all have the same and take turns."""
+        """Give the stacks of a GPU memory for their batches.
+
+        If they need more than ``max_numbers`` together, all use the same memory and take turns.
+        """
         needs = [stack.numbers for stack in self.stacks]
         shares = sum(needs) > max_numbers
         memory = self.state.new_empty(max(needs) if shares else sum(needs))
@@ -350,7 +367,8 @@ class Sweep:
         every = block * math.ceil(steps / _STOPS / block)
         stops = sorted({0, *record, *range(every, steps, every), steps})
         stopped = threading.Event()
-        # a thread sets its own number of threads, and that of threads which begin later
+        # Each worker sets PyTorch's number of threads. This also sets it for threads that begin later, so
+        # that it is set back at the end.
         total, workers = torch.get_num_threads(), min(len(self.stacks), self.threads)
         pool = ThreadPoolExecutor(workers, "", torch.set_num_threads, (total // workers,))
         apply: Any = map if workers == 1 else pool.map
@@ -372,7 +390,7 @@ class Sweep:
     def by_unit(self, row: Tensor) -> tuple[dict[str, Array], ...]:
         """Return the parameters of each unit by name, in float64, from a row of state or history.
 
-        Stacks have another order than the units, which depends on what fits into memory.
+        In a row, units stand in the order of the stacks.
         """
         sizes = [math.prod(self.shapes[index]) for index in self.places]
         parts = np.split(row.double().cpu().numpy(), np.cumsum(sizes)[:-1])
@@ -384,7 +402,7 @@ class Sweep:
 
 
 def _chunks(items: Any, size: int) -> list[Any]:
-    """Return the items in sequences of about the same length, at most that size, or one each."""
+    """Return the items in sequences of about the same length: at most ``size``, and at least one item."""
     parts = math.ceil(len(items) / max(1, size))
     size = math.ceil(len(items) / parts)
     return [items[at : at + size] for at in range(0, len(items), size)]

@@ -65,7 +65,7 @@ def resultant_length(dim: int, w: ArrayLike) -> Array:
     dim, w = integer(dim, "dim", 2, MAX_DIM), np.asarray(reals(w, "w", *WINDOW_RANGE))
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         numerator, denominator = ive(dim / 2, w), ive(dim / 2 - 1, w)
-        # SciPy's Bessel functions fail for w beyond 1e9
+        # SciPy's Bessel functions fail for w beyond 1e9, where the expansion for large w is exact to rounding
         wide = 1 - (dim - 1) / (2 * w) * (1 - (dim - 3) / (4 * w))
         ratio = np.asarray(np.where(w > 1e9, wide, numerator / denominator))
     # both functions underflow where w is far below dim
@@ -76,7 +76,8 @@ def resultant_length(dim: int, w: ArrayLike) -> Array:
 
 def _small_ratio(dim: int, w: Array) -> Array:
     """Return ``A_d(w)`` by its continued fraction, ``w / (d + w^2 / (d + 2 + w^2 / (d + 4 + ...)))``."""
-    # where w is far below d, far fewer terms are enough
+    # Where w is far below d, far fewer than these 200 terms are enough. At each k, `tail` is the fraction
+    # whose first denominator has d + 2 k, times 1 / w.
     tail = np.zeros_like(w)
     for k in range(200, -1, -1):
         tail = w / (dim + 2 * k + w * tail)
@@ -121,10 +122,12 @@ def _log_fraction(dim: int, w: float) -> float:
 
 def _log_series(b: float, z: float) -> float:
     """Return ``log 0F1(b; z) = log sum_k z^k / (k! (b)_k)``, with ``E e^{wt} = 0F1(d/2; w^2 / 4)``."""
-    # the terms fall beyond this index, like a normal law whose standard deviation is about sqrt(peak)
+    # Terms fall beyond the index `peak`, like a normal law whose standard deviation is about sqrt(peak).
+    # Twelve of these are enough, or 60 terms where the peak is near zero.
     peak = min(z / b, math.sqrt(z))
     k = np.arange(1.0, 60 + math.ceil(peak + 12 * math.sqrt(peak)))
     terms = np.cumsum(np.log(z) - np.log(k) - np.log(b + k - 1))
+    # the term of k = 0 is one, with logarithm 0
     return float(np.logaddexp(0, logsumexp(terms)))
 
 
@@ -175,12 +178,15 @@ class WindowLaw:
 def window_law(task: Zonal) -> WindowLaw:
     r"""Return order and constant of the law of the window.
 
-    The bias for infinitely many tokens is ``2 E gamma(x, x_q) - E gamma(x, x')``, x and x' two tokens drawn
-    with the weights of attention. On the scale ``w^(-1/2)`` these are Gaussian, xi in d - 1 dimensions::
+    The bias for infinitely many tokens is ``2 E gamma(x, x_q) - E gamma(x, x')``, gamma the variogram, x and
+    x' two tokens drawn with the weights of attention. ``w^(1/2) (x - x_q)`` tends to a standard normal xi in
+    d - 1 dimensions, and ``w^(1/2) (x - x')`` to the root of two times xi. So the singular term of gamma
+    gives ::
 
         beta = c |2^(rho/2) - 2| E |xi|^rho,  E |xi|^rho = 2^(rho/2) Gamma((d-1+rho)/2) / Gamma((d-1)/2),
 
-    with order and constant of the class's `singular_term`. A class without one is smooth, of order 4::
+    with its order rho and constant c, see `Zonal.singular_term`: beyond order 2 the term has a minus, and so
+    has ``2 - 2^(rho/2)``. A class without a singular term is smooth, of order 4::
 
         beta = E (Laplacian f)^2 / 4 = sum_l a_l (l (l + d - 2))^2 / 4.
 
@@ -204,6 +210,8 @@ def window_law(task: Zonal) -> WindowLaw:
             order / 2 * math.log(2) + gammaln((d - 1 + order) / 2) - gammaln((d - 1) / 2)
         )
         return WindowLaw(d, order, c * abs(2 ** (order / 2) - 2) * moment)
+    # The class is smooth if the terms of its sum fall so fast that the second half of them and the
+    # coefficients beyond, summed up to `rest`, are negligible. Otherwise more degrees may do.
     for last in (50, 200, 800):
         a, rest = coefficients(task, last)
         eigenvalue = np.arange(1.0, last + 1) * (np.arange(1.0, last + 1) + d - 2)
@@ -238,7 +246,10 @@ def sharp_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
 
 
 def sharp_context(task: Zonal, w: ArrayLike, noise_std: ArrayLike) -> Array:
-    """Return the context lengths, rounded, at which `sharp_window` is w > 0."""
+    """Return the context lengths, rounded, at which `sharp_window` is w > 0.
+
+    `sharp_window` is a power of n, so that its value at n = 1 and the exponent give n.
+    """
     w, noise_std = broadcast(
         w=reals(w, "w", 1e-9, MAX_MAGNITUDE),
         noise_std=reals(noise_std, "noise_std", *POSITIVE_NOISE_RANGE),

@@ -17,6 +17,8 @@ On Gaussian tokens and linear functions, ``f(x) = beta . x`` with ``E beta beta'
 moment ``E (beta . x)^2 (x . x_q)^2 = |beta|^2 |x_q|^2 + 2 (beta . x_q)^2`` gives ::
 
     risk(m) = L^2 - 2 m L^2 + m^2 [L^2 + ((d + 1) L^2 + d sigma^2) / n].
+
+The chapter on Gaussian tokens compares softmax attention with its minimum.
 """
 
 from __future__ import annotations
@@ -69,13 +71,15 @@ def linear_optimum(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> LinearOpt
     power, degree_one, square = _moments(task, n, noise_std)
     gain, floor = degree_one / task.dim, power - degree_one
     m = gain / square
-    # this is d E h^2 - E f(x_q) h of M = I, written without cancellation
+    # The risk is p - gain m = floor + d gain - gain m = floor + m (d square - gain), and this is the bracket,
+    # d E h^2 - E f(x_q) h of M = I, written without cancellation.
     excess = (power + noise_std**2 - gain) / n
     return LinearOptimum(m, floor + m * excess, floor)
 
 
 def _moments(task: Zonal, n: Array, noise_std: Array) -> tuple[float, float, Array]:
     """Return ``E f(x)^2``, ``a_1 = d E f(x_q) h`` and ``E h^2`` of linear attention with M = I."""
+    # `h` is the prediction of linear attention, see the top of this module
     d, degree_one, power = (task.dim, float(coefficients(task, 1)[0][0]), task.second_moment)
     return (power, degree_one, (power + noise_std**2) / (n * d) + (1 - 1 / n) * degree_one / d**2)
 
@@ -85,8 +89,8 @@ def nearest_neighbor_risk(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Ri
 
     This is softmax attention at ``w = infinity``. The probability that no token comes nearer
     than a cap of mass p is ``(1 - p)^n``; with ``n log(1 - p) = -e^u`` the mean over the
-    nearest token is a trapezoid rule in u. The fine variance counts twice, because its values at the token
-    and at the query are uncorrelated.
+    nearest token is a trapezoid rule in u, and a rule with twice the step estimates its error. The fine
+    variance counts twice, because its values at the token and at the query are uncorrelated.
     """
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
     half = (task.dim - 1) / 2
@@ -95,6 +99,7 @@ def nearest_neighbor_risk(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Ri
         # the density of u, exp(u - exp(u)), is below rounding elsewhere
         u = np.arange(-75.0, 4.5, step)
         mass = -np.expm1(-np.exp(u) / n[..., None])
+        # sin(theta / 2)^2 has a beta law, with both parameters equal to `half`
         theta = 2 * np.arcsin(np.sqrt(betaincinv(half, half, mass)))
         return np.asarray(step * (2 * variogram_of(task, theta)) @ np.exp(u - np.exp(u)))
 

@@ -112,8 +112,8 @@ def gaussian_distance(dim: int, w: ArrayLike, n: ArrayLike) -> GaussianDistance:
     """Compute the mean squared distance of the layer's output from its limit for infinitely many tokens.
 
     Tokens and query are N(0, I_d), the output is ``sum_i omega_i x_i`` with weights proportional to
-    ``exp(w x_i . x_q)``, its limit is ``w x_q``, and
-    `icl.risk.distance_exponent` its power of n.
+    ``exp(w x_i . x_q)``, and its limit is ``w x_q``. `icl.risk.distance_exponent` is the power of n with
+    which the distance falls.
 
     Args:
         dim: Dimension d, 1 to 1000.
@@ -162,7 +162,7 @@ def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike) -> GaussianWin
     first window beyond w = 10 where the risk rises.
 
     Raises:
-        ValueError: Also if the risk still falls at w = 18, the last window of the scan below w = 20.
+        ValueError: Also if the risk still falls at the last window of the scan below w = 20, about 18.
 
     >>> d, sigma, n = 5, 0.5, [100, 10**6]
     >>> best = gaussian_window(d, n, sigma)
@@ -174,11 +174,12 @@ def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike) -> GaussianWin
     dim, (_, n, noise_std) = check_gaussian(dim, 0.0, n, noise_std)
     shape, n, variance = n.shape, n.ravel(), noise_std.ravel() ** 2
     # Where tau is small the risk is that of linear attention, a parabola with its minimum
-    # near ``linear_w``. The scan begins at a fifth of it, or for many dimensions where tau is about 0.7.
+    # near `linear_w`. The scan begins at a fifth of it, or for many dimensions where tau is about 0.7.
     linear_w = n / (n + dim * (1 + variance))
     begin = 0.2 * linear_w / np.maximum(1.0, 0.3 * math.sqrt(dim) * linear_w)
     steps = np.ceil(np.log(1.25 / begin) / math.log(RATIO))
-    # with these units all scans visit w = 1.25
+    # Scans begin at FIRST times their unit. These units are powers of RATIO apart, so that all scans visit
+    # w = 1.25, and problems with the same n share their windows.
     unit = 1.25 / FIRST * RATIO**-steps
 
     def curve(windows: Array, some: ProblemIndices) -> Array:
@@ -200,12 +201,14 @@ def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike) -> GaussianWin
         floor = (s2 + 1 - 1 / dim) * c
         return np.stack([bias + s2 * c, (bias_w + s2 * c_w) * unit[some], floor], axis=1)
 
+    # the risk of a single token does not depend on w
     several = np.flatnonzero(n > 1)
+    # with equal weights the bias is 1 + 1 / n and the noise sigma^2 / n
     at_zero = 1 + (1 + variance) / n
-    # no problem passes w = 1.25 with these first windows; there are at most 51
+    # The first windows are taken at once: so many that no problem passes w = 1.25 with them, and at most 51.
     ahead = 1 + int(steps.min(initial=50))
     found = lowest(curve, at_zero, True, _MAX_SEARCH_W / unit, several, ahead)
-    # these rows are those of a single token
+    # these rows are those of a single token, with w = 0
     w, risk, gap, error, gap_error = np.stack(
         [0 * n, at_zero, 1 + 0 * n, *np.full((2, n.size), _EPS)]
     )
@@ -234,17 +237,23 @@ def check_gaussian(
 def _polish(
     dim: int, n: Array, variance: Array, w: Array, curvature: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """Return w, the risk and ``1 - w`` after Newton steps, and what the last step and a coarser rule move."""
+    """Return w, the risk and ``1 - w`` after Newton steps, and the error of w.
+
+    The error is the size of one more step, plus what a coarser rule changes in that step.
+    """
     gap = 1 - w
 
     def step(**rule: int) -> tuple[Array, Array]:
-        """Return the move of the gap, and the risk; the gap enters (1 - w)^2 without rounding of w."""
+        """Return the slope over the curvature, by which the gap moves, and the risk."""
         bias, c, bias_w, c_w, shrunk, _ = query_means(dim, w, n, **rule)
         kept = 1 - shrunk
-        # `kept` is E r^2 (1 - C) / d; the gap gives the part 2 (w - 1) kept of the slope without rounding
+        # `kept` is E r^2 (1 - C) / d. The part 2 (w - 1) kept of the slope is taken out, and added again
+        # below with the gap, which is free of the rounding of w, in place of 1 - w.
         rest = bias_w + variance * c_w - 2 * (w - 1) * kept
         return (rest - 2 * gap * kept) / curvature, bias + variance * c
 
+    # the curvature stays that of the search, so that each step gains about as many digits as this curvature
+    # has
     for _ in range(3):
         move, _ = step()
         # the smaller of gap and w has more digits, and gives the other

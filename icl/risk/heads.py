@@ -102,7 +102,8 @@ def heads_risk(
 
     Args:
         task: A rotation-invariant class from `icl.tasks`. The values need not add up to one, so a constant
-            in the functions changes the risk, and so does the level of a map.
+            in the functions changes the risk, also one that the covariance leaves out
+            (`Zonal.left_out_level`).
         windows: Window parameters ``w_h`` of either sign, (heads,) or one number.
         values: Values ``v_h`` of either sign, of the same shape.
         n: Context length, >= 1.
@@ -192,7 +193,7 @@ def _heads(windows: ArrayLike, values: ArrayLike) -> tuple[Array, Array]:
 
 def _risk(fine: Moments, coarse: Moments, w: Array, v: Array, variance: Array) -> Array:
     """Return bias, noise and relative error, (3, k), for k variances of the noise."""
-    # the axes are rule, bias and noise, and variance
+    # (2, 2): rule, and bias or noise at variance one; then (2, 2, k), with the variances as last axis
     parts = np.array([moments.bias_and_noise(w, v) for moments in (fine, coarse)])
     parts = parts[:, :, None] * np.stack([np.ones_like(variance), variance])
     total = parts[0].sum(axis=0)
@@ -206,10 +207,13 @@ def _risk(fine: Moments, coarse: Moments, w: Array, v: Array, variance: Array) -
 
 
 def _search_grid(risk: Callable[[Array], float], scale: float, heads: int) -> Array:
-    """Return the best set of windows, as arsinh w, of a grid on both sides of zero.
+    """Return windows, as arsinh w, where the search begins: the best ones of a grid on both sides of zero.
 
-    The first two heads are the best pair of the grid. Each further head is the best one to add.
+    ``scale`` is arsinh of the best single window. The first two heads are the best pair of the grid, or the
+    only one its best window. Before a further head is added, the best one of the grid, the others are
+    refined.
     """
+    # these shares of the scale need only be near a minimum, which `_refine` finds
     grid = scale * np.array([-1.0, -0.6, -0.3, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2])
     best = min((np.array(some) for some in combinations(grid, min(heads, 2))), key=risk)
     while best.size < heads:
@@ -219,7 +223,11 @@ def _search_grid(risk: Callable[[Array], float], scale: float, heads: int) -> Ar
 
 
 def _refine(risk: Callable[[Array], float], start: Array) -> Array:
-    """Return windows, as arsinh w, at the local minimum beside ``start``."""
+    """Return windows, as arsinh w, at the local minimum beside ``start``.
+
+    The risk is flat there, so that windows need only be right to one percent, 0.01 in arsinh w. The search
+    begins with steps of a fifth, and ends where the risk changes by less than 1e-7 of it.
+    """
     simplex = start + np.vstack([np.zeros(start.size), 0.2 * np.eye(start.size)])
     options = {"initial_simplex": simplex, "xatol": 0.01, "fatol": 1e-7 * risk(start)}
     limit = {"maxfev": 80 * start.size}
@@ -251,6 +259,7 @@ class Moments:
         excess = float(values.sum()) - 1
         noise = float(values @ N @ values)
         bias = float(values @ G @ values - 2 * excess * (g @ values)) + excess**2 * self.power
+        # fine variance is noise at the tokens, and is missed at the query
         return bias + self.fine * (1 + noise), noise
 
     def best_values(self, windows: Array, variance: float) -> tuple[Array, float]:
@@ -262,13 +271,16 @@ class Moments:
         """
         G, N, g = self.forms(windows)
         A = G + (variance + self.fine) * N
-        # this is half the gradient at the first head alone, with value one
+        # The risk is a quadratic in the unknowns, so that a Newton step from the first head alone, with value
+        # one, leads to the best layer. `slope` is half the gradient in the values there, and `curvature` half
+        # the second derivatives in the unknowns.
         slope = A[0] - g[0]
         differences = np.eye(windows.size)[1:] - np.eye(windows.size)[0]
         curvature = np.empty_like(A)
         curvature[:-1, :-1] = differences @ A @ differences.T
         curvature[-1, :-1] = curvature[:-1, -1] = differences @ (g - A[0])
         curvature[-1, -1] = A[0, 0] - 2 * g[0] + self.power
+        # where heads merge the matrix is nearly singular, which least squares bear
         unknown = -np.linalg.lstsq(
             curvature, np.append(differences @ slope, -slope[0]), rcond=1e-15
         )[0]
@@ -282,19 +294,23 @@ class Moments:
 
     def pair(self, w_h: float, w_k: float) -> tuple[float, float]:
         """Return the entries of G and N for heads with two windows, which may be the same."""
+        # G and N are symmetric
         key = (max(w_h, w_k), min(w_h, w_k))
         if key not in self._pairs:
             self._pairs[key] = self._one(w_h) if w_h == w_k >= 0 else self._two(*key)
         return self._pairs[key]
 
     def single(self, w: float) -> float:
-        """Return the entry of g for one head: its weighted mean of the variogram between token and query."""
+        """Return the entry of g for one head: its weighted mean of the variogram between token and query.
+
+        As for N and G, it is ``n int phi^(n-1) E[gamma E e^(-s E)] ds``.
+        """
         if w not in self._singles:
             task, n = self.task, self.n
             s, weight, log_s_end = _nodes(task.dim, abs(w), n, self.order)
             theta, p = _angles(task, (w,), (log_s_end,), self.order)
             E = _kernel(w, theta)
-            # `lost` is 1 - exp(-s E) and `kept` is exp(-s E)
+            # `lost` is 1 - exp(-s E) and `kept` is exp(-s E), (angles, nodes in s)
             lost = -np.expm1(-np.outer(E, s))
             kept = 1 - lost
             one_minus_phi = np.minimum(p @ lost, _BELOW_ONE)
@@ -328,7 +344,8 @@ class Moments:
         unit = "multiplications: too narrow for n tokens"
         affordable(work, _MAX_WORK, "windows", (w_h, w_k), unit)
 
-        # each row has a factor beside exp(-s E_h - u E_k) whose mean over a token is needed
+        # The integrals need means of exp(-s E_h - u E_k) times one factor each. The factors are rows over
+        # angles: two with E_h E_k, then some with E_h, and the same with E_k.
         gamma = variogram_of(task, theta)
         # `missed` is 1 - P_l for each degree with a coefficient
         missed = Polynomials(task.dim, theta).take(a.size + 1)[1 + degrees]
@@ -336,16 +353,18 @@ class Moments:
         E_h, E_k = _kernel(w_h, theta), _kernel(w_k, theta)
         both = np.vstack([E_h * E_k, 2 * gamma * E_h * E_k])
         rows = p * np.vstack([both, factors * E_h, factors * E_k])
-        # these are 1 - exp(-s E_h) and 1 - exp(-u E_k), and phi is the mean of (1 - lost_s) (1 - lost_u)
+        # 1 - exp(-s E_h) and 1 - exp(-u E_k), (angles, nodes); phi is the mean of (1 - lost_s) (1 - lost_u)
         lost_s = -np.expm1(-np.outer(E_h, s))
         lost_u = -np.expm1(-np.outer(E_k, u))
         one_minus_phi = (p @ lost_s)[:, None] + p @ lost_u - (lost_s.T * p) @ lost_u
         log_phi = np.log1p(-np.minimum(one_minus_phi, _BELOW_ONE))
+        # these have the axes (nodes in s, nodes in u)
         weight = n * s_weight[:, None] * u_weight
         singles = weight * np.exp((n - 1) * log_phi)
         pairs = weight * (n - 1) * np.exp((n - 2) * log_phi)
 
         G = N = neglected = 0.0
+        # nodes in u are taken in blocks that fit into memory
         step = max(1, _MAX_BLOCK // (theta.size * s.size))
         for start in range(0, u.size, step):
             some = slice(start, start + step)
@@ -395,7 +414,9 @@ def _nodes(dim: int, w: float, n: float, order: int) -> tuple[Array, Array, floa
     """Return nodes and weights in s for a head with window w >= 0, and log s where the integral ends.
 
     The first panel begins at s = 0 and has its nodes in s, because all means over a token are entire there;
-    the others have their nodes in log s. Beyond the end ``phi^(n-2)`` has vanished, or the last weight.
+    the others have their nodes in log s. Beyond the end ``phi^(n-2)`` has vanished, or the weight
+    of even the farthest token. The log s that is returned is at least 0, since `_find_max_degree` takes its
+    root.
     """
     log_mean = log_mean_weight(dim, w)
     # `high` is log s at the end; here even the farthest token, with E = exp(-2 w), has an s E of exp(5)
@@ -405,7 +426,7 @@ def _nodes(dim: int, w: float, n: float, order: int) -> tuple[Array, Array, floa
         # a share of exp(-needed) have an s E above needed + 4 ...
         needed = _CUT / (n - 2)
         high = min(high, w * invert_cap_mass(dim, -math.expm1(-needed)) + math.log(needed + 4))
-        # ... or earlier, where the bound phi <= 1 - 0.63 s E[E_h] for s <= 1 implies it.
+        # ... or earlier, where phi <= 1 - 0.63 s E[E_h] implies it, as 1 - exp(-x) >= 0.63 x for x <= 1.
         linear = math.log(needed / 0.63) - log_mean
         high = min(high, linear) if linear <= 0 else high
     # weights are about exp(log s), and the product of those of two heads must not overflow
@@ -425,7 +446,9 @@ def _nodes(dim: int, w: float, n: float, order: int) -> tuple[Array, Array, floa
 def _find_max_degree(w: float, log_end: float) -> float:
     """Return the highest degree that a window resolves, for an integral that ends at ``s = exp(log_end)``.
 
-    Up to there ``exp(-s E)`` varies over angles of about ``(|w| + |w| log_end)^(-1/2)``.
+    Up to there ``exp(-s E)`` varies over angles of about ``(|w| + |w| log_end)^(-1/2)``. P_l has averaged out
+    at several times the inverse of this angle: at six times, a Gaussian leaves exp(-18). For the widest
+    windows 20 degrees are added.
     """
     return math.sqrt(abs(w)) * (6 + 3 * math.sqrt(log_end)) + 20
 
@@ -440,14 +463,15 @@ def _angles(
     head has a window and the log s at which its integral ends.
     """
     theta = _FROM_POLE_TO_POLE
-    # the density of the angle needs this many panels per radian
+    # `need` is the number of panels per radian at each angle; the density of the angle needs this many
     need = np.full(theta.size, (1 + math.sqrt(task.dim)) / 2)
     for w, log_end in zip(windows, log_ends, strict=True):
         half = np.sin(theta / 2) if w >= 0 else np.cos(theta / 2)
-        # E is exp(-2 |w| half^2), and s E is below exp(-4) where this is positive: the tail
+        # E is exp(-tau) with tau = 2 |w| half^2, and s E is below exp(-4) where this is positive: the tail.
+        # tau moves by |w| sin theta per radian, and a panel may be _PANEL wide in tau, or wider in the tail.
         past = np.maximum(2 * abs(w) * half**2 - log_end - 4, 0.0)
         need += abs(w) * np.sin(theta) / np.minimum(_PANEL + 0.3 * past, 16.0)
-        # a panel resolves P_l over an angle of 13 / l
+        # a panel resolves P_l over an angle of 13 / l, and may be wider in the tail, which has little weight
         need += min(bandlimit(task), _find_max_degree(w, log_end)) / 13 / (1 + past / 10)
     # so many panels are needed from the first angle to each of the others
     panels = np.concatenate([[0.0], np.cumsum((need[1:] + need[:-1]) / 2 * np.diff(theta))])

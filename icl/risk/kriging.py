@@ -82,32 +82,36 @@ def _bounds(task: Zonal, n: float, variance: float) -> tuple[float, float]:
     last = 64
     while True:
         a, rest = spectrum(task, last)
-        # A later degree has at most the power `rest`, and at least as many harmonics as the last one.
-        # So the labels reduce it at most by the factor 1 + ``reduced``.
+        # The lower bound divides the power of a degree by 1 + n a_l / (N_l tau). This is at most 1 +
+        # `reduced` for later degrees: each has at most the power `rest`, and at least as many harmonics as
+        # the last one.
         reduced = n * rest / float(multiplicity(task.dim, last)[-1]) / variance
         if reduced * rest <= 1e-12 * float(a.sum()) or last >= _MAX_DEGREE:
             break
         last *= 4
+    # degree 0: what all other degrees leave of k(1)
     whole = float(task.covariance(np.array(1.0))) + task.left_out_level
     constant = max(0.0, whole - float(a.sum()) - rest)
     a = np.append(constant, a)
     per_harmonic = a / multiplicity(task.dim, last)
 
     def unknown(noise: float, tokens: float) -> Array:
-        """Return the terms of S_noise(tokens), what is unknown of each degree."""
+        """Return the terms of S_tau(tokens) for tau = ``noise``: what is unknown of each degree."""
         with np.errstate(over="ignore"):
             return np.asarray(a / (1 + tokens * per_harmonic / noise))
 
     def bound(noise: float, tokens: float) -> float:
-        """Return an upper bound on S_noise(tokens); of later degrees all may be unknown."""
+        """Return an upper bound on S_tau(tokens) for tau = ``noise``; of later degrees all may be unknown."""
         return float(unknown(noise, tokens).sum()) + rest
 
-    # a constant that may be an error of fitted coefficients would lift the lower bound
+    # a tiny constant may be an error of fitted coefficients, which would lift the lower bound: it is left out
     certain = slice(0 if constant > 1e-9 * whole else 1, None)
     lower = float(unknown(variance, n)[certain].sum()) + rest / (1 + reduced)
     grid = np.unique(np.floor(np.append(np.geomspace(1, max(n, 1), _STEPS), n)))
+    # without tokens the risk is k(1)
     lengths, uppers = np.array([0.0]), np.array([float(a.sum()) + rest])
-    # the bound for these tokens is the best one over all m of the shorter contexts
+    # The bound for these tokens is the best one over all shorter contexts, with m tokens and a risk of at
+    # most R. More tokens never have a larger risk.
     for tokens in grid[grid <= n]:
         found = min(bound(variance + R, tokens - m) for m, R in zip(lengths, uppers, strict=True))
         lengths, uppers = (np.append(lengths, tokens), np.append(uppers, min(found, uppers[-1])))

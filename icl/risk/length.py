@@ -58,8 +58,8 @@ def length_price(
         rule: A name, or the factor on w, at least 0; it, ``n0``, ``N`` and ``noise_std`` broadcast.
 
     Returns:
-        The prices. The relative errors of both risks are below 1e-7. To them comes that of the window at
-        ``n0``, at most 1e-4 and mostly below 1e-6, times the slope of log risk in log w.
+        The prices. The relative errors of both risks are below 1e-7. The window at ``n0`` adds its own,
+        at most 1e-4 and mostly below 1e-6, times the slope of log risk in log w.
 
     Raises:
         ValueError: If an argument is out of range, or for what `optimal_window` and `population_risk` refuse.

@@ -47,10 +47,12 @@ def low_rank_risk(
         raise ValueError(f"rank={rank}: must be below dim={dim}")
     c, e, lengths = (real(c, "c", 0), abs(real(e, "e")), reals(n, "n", *CONTEXT_RANGE, whole=True))
     variance = reals(noise_std, "noise_std", *NOISE_RANGE) ** 2
+    # this raises for shapes that do not fit
     broadcast(n=lengths, noise_std=variance)
     nodes = [_count(rank, c), _count(dim - rank, e)]
     step, coarse_step = 0.25, 0.375
-    # at each u `_integrate` needs the tau from u - 6 to u + _CUT, and it takes the points u to u + 8 at once
+    # The steps are those of the trapezoid rule in u, and the work is a number of exponentials.
+    # At each u `_integrate` needs the tau from u - 6 to u + _CUT, and it takes the points u to u + 8 at once
     seen = min(2 * (c + e) + 1, _CUT + 14)
     work = nodes[0] * nodes[1] * seen / step
     # a sphere of two points needs two angles for every c, but the steps are more for a larger c + e
@@ -58,6 +60,7 @@ def low_rank_risk(
         raise ValueError(f"c={c:g}, e={e:g}: too large, alone or together")
     if lengths.size == 0:
         raise ValueError(f"n has shape {lengths.shape}: must not be empty")
+    # the coarser rule; one angle, and the two points of S^0, are exact
     fewer = [count if count <= 2 else 3 * count // 4 for count in nodes]
     fine = _integrate(dim, rank, c, e, lengths.ravel(), nodes, step)
     coarse = _integrate(dim, rank, c, e, lengths.ravel(), fewer, coarse_step)
@@ -75,7 +78,8 @@ def low_rank_risk(
 def _count(dim: int, w: float) -> int:
     """Return how many angles on S^{dim-1} are enough for the kernel ``exp(w cos)``.
 
-    For w = 0 the cosine enters at most linearly, and one angle is enough.
+    For w = 0 the cosine enters at most linearly, and one angle is enough; S^0 is two points. Where more than
+    `_MAX_NODES` are needed, the caller raises.
     """
     if w == 0:
         return 1
@@ -87,7 +91,9 @@ def _integrate(
 ) -> Array:
     """Return bias and noise / sigma^2 for these numbers of angles inside and outside the subspace.
 
-    Shape (2, lengths): all lengths share the points of the trapezoid rule.
+    Shape (2, lengths): all lengths share the points of the trapezoid rule in u = log s. A *token* is a pair
+    of nodes, one inside and one outside, with its tau and its probability p. As in `icl.risk.exact`,
+    z is exp(u - tau), and phi is the mean of exp(-z) over tokens.
     """
     # `inside` is 1 - u.u_q, `outside` is 1 - v.v_q, and `gap` is 1 - u.u_q of every pair of nodes
     inside, p_inside = _angles(rank, nodes[0])
@@ -96,7 +102,9 @@ def _integrate(
     tau = c * gap + e * np.tile(outside, inside.size)
     p = np.outer(p_inside, p_outside).ravel()
 
-    # here integrands rise above rounding, as `icl.risk.numerics.quadrature` says
+    # The rule begins here. Integrands rise like n exp(2u) E[exp(-2 tau)], and their integral, the sum of the
+    # squared weights, is about E[exp(-2 tau)] / (n E[exp(-tau)]^2), and at most one. Up to this u the
+    # integrand is below exp(-_CUT) times either.
     log_max_n = math.log(n.max())
     u = (
         min(
@@ -105,12 +113,15 @@ def _integrate(
         )
         - _CUT / 2
     )
+    # from here on tokens are sorted by tau; `below` is the probability of those before each
     order = np.argsort(tau)
     gap, tau, p = gap[order], tau[order], p[order]
     below = np.concatenate([[0.0], np.cumsum(p)])
+    # a gap may be zero
     with np.errstate(divide="ignore"):
         logs = np.log([p, p * gap])
-    # these are logarithms of E exp(-k tau) and E gap exp(-k tau) over the tokens from each one on, k = 1, 2
+    # Logarithms of E exp(-k tau) and E gap exp(-k tau) over the tokens from each one on, to the farthest. The
+    # axes are k = 1, 2, without and with the gap, and the first token.
     log_tail = np.pad(
         [logs - tau, logs - 2 * tau], [(0, 0), (0, 0), (0, 1)], constant_values=-np.inf
     )
@@ -120,21 +131,22 @@ def _integrate(
     total = np.zeros((2, n.size))
     # where u exceeds the largest tau by 5, exp(-z) is at most exp(-148)
     while u < 2 * (c + e) + 5:
-        # exp(-z) is zero for nearer tokens, and 1 - z to machine precision for farther ones
+        # to machine precision, exp(-z) is zero for tokens before `begin`, and 1 - z for those from `end` on
         begin, end = np.searchsorted(tau, [u - 6, u + steps[-1] + _CUT])
         p_seen, p_gap = p[begin:end], p[begin:end] * gap[begin:end]
-        # z is (points, tokens), with the points u + steps
+        # z is (points, tokens), with the points u + steps; `missed` is 1 - exp(-z)
         z = np.exp(steps)[:, None] * np.exp(np.minimum(u - tau[begin:end], 6.0))
         missed = -np.expm1(-np.minimum(z, math.exp(6.0)))
         # `once` is z exp(-z)
         once = z * (1 - missed)
         twice = z * once
-        # of the farther tokens these are the means of z and z^2, (points, 2): alone and times the gap
+        # means of z and z^2 over the tokens from `end` on, (points, 2): without and with the gap
         linear, square = (
             np.exp(k * (u + steps[:, None]) + log_tail[k - 1, :, end]) for k in (1, 2)
         )
         one_minus_phi = below[begin] + missed @ p_seen + linear[:, 0]
         log_phi = np.log1p(-np.minimum(one_minus_phi, 1 - 1e-16))[:, None]
+        # n phi^(n-1) and n (n-1) phi^(n-2), (points, lengths), of the integrals in `icl.risk.exact`
         single = n * np.exp((n - 1) * log_phi)
         pair = n * (n - 1) * np.exp((n - 2) * log_phi)
         total[0] += (

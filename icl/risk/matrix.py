@@ -66,6 +66,7 @@ def matrix_risk(task: Zonal, M: ArrayLike, n: int, noise_std: float) -> MatrixRi
         change = float(np.abs(row - before).max())
         if change <= _MAX_CHANGE * (row[0] + row[1]):
             break
+    # the rule for tokens is tested at the largest kappa, where it is hardest
     coarser = panel_of(task, length, float(np.linalg.norm(matrix, 2))).error
     error = np.asarray(change / max(row[0] + row[1], 1e-300) + coarser)
     return MatrixRisk(row[0], row[1], error[()], row[2:].reshape(matrix.shape))
@@ -101,6 +102,7 @@ def population_flow(task: Zonal, n: int, noise_std: float, times: ArrayLike) -> 
         raise ValueError(f"times={shown(times)}: must be a sequence of increasing numbers")
 
     def velocity(_: float, w: Array) -> Array:
+        # the integrator may try a w slightly below zero
         rows = integrate(task, max(float(w[0]), 0.0), np.array([float(length)]))
         _, bias_w, _, noise_w = rows[:, 0]
         return np.array([-(bias_w + variance * noise_w) / task.dim])

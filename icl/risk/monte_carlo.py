@@ -117,7 +117,8 @@ def _average(
 ) -> MonteCarlo:
     """Return the mean of ``losses(tokens, step)`` over fresh contexts, in pieces that fit into memory.
 
-    A context takes ``n * width`` numbers at a time.
+    A context takes ``n * width`` numbers at a time: coordinates of tokens, or an n x n matrix. Step k draws
+    from the streams of that step.
     """
     contexts = integer(contexts, "contexts", 2, 10**8)
     affordable(n * max(dim, width), _MAX_NUMBERS, "n", n, "numbers for one context")
@@ -128,7 +129,7 @@ def _average(
         tokens = uniform_sphere(rng, min(chunk, contexts - start), n + 1, dim)
         pieces.append(losses(tokens, step).numpy())
     values = np.concatenate(pieces)
-    # the squares of large losses would overflow without this scale
+    # the squares of large losses would overflow without this scale, a power of two above all losses
     scale = math.ldexp(1.0, math.frexp(values.max())[1])
     error = scale * float((values / scale).std(ddof=1)) / math.sqrt(contexts)
     return MonteCarlo(float(values.mean()), error, contexts)

@@ -1,8 +1,8 @@
 """Function classes and their covariances.
 
 - `base`: `Zonal`, the rotation-invariant class; a user-defined class derives from it. `Projected` covariates.
-- `classes`: affine, ReLU, cosine without and with a phase, linear, quadratic, sign, exponential, a smooth
-  step, random networks.
+- `classes`: affine, ReLU, cosine without and with a phase, linear, quadratic, sign, a smooth step, random
+  networks.
 - `quadratic_form`: the risk of any predictor that is linear in the labels, given the tokens.
 - `spectrum`: a class known by its power in each degree, and a map of the sphere, turned at random.
 - `own`: the spectrum of a class that gives its covariance alone. `check`: what `sample` draws against it.

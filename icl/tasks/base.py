@@ -9,7 +9,7 @@ and it needs ``k`` as its expansion in normalized Gegenbauer polynomials, ::
 because the addition theorem then separates pairs of tokens. ``a_0`` never matters (a
 constant is predicted without error), so `spectrum` starts at degree 1.
 
-PyTorch takes long to import and only sampling needs it: it is imported inside `sample`.
+PyTorch takes long to import and only sampling needs it: it is imported inside functions.
 """
 
 from __future__ import annotations
@@ -59,9 +59,10 @@ class Zonal:
 
     A user-defined class derives from this one and gives `covariance`; `spectrum` and
     `variogram` then follow numerically, slower than from closed forms. Given by their covariances
-    alone, the classes below have the same risk to 2e-9 for w <= 1000. On the circle those with kinks
-    (ReLU) lose more: 1e-8 for w <= 5 only. Functions that jump are too rough for this, and refused: give
-    `spectrum` in closed form, as `Sign` does. With a `sample` of its own, `check_class` compares the two.
+    alone, those of `icl.tasks.classes` have the same risk to 2e-9 for w <= 1000. On the circle those with
+    kinks (ReLU) lose more: 1e-8 for w <= 5 only. Functions that jump are too rough for this, and refused:
+    give `spectrum` in closed form, as `Sign` does. If the class gives `sample`, too, `check_class` compares
+    what it draws with the covariance.
 
     The dimension d is 2 to 10,000; ``label`` names the class in text and figures, ``homogeneous`` says
     whether its functions are proportional to ``lipschitz``. ValueError if dim, or an attribute ``lipschitz``,
@@ -80,7 +81,7 @@ class Zonal:
         object.__setattr__(self, "dim", integer(self.dim, "dim", 2, MAX_DIM))
         if hasattr(self, "lipschitz"):
             value = real(self.lipschitz, "lipschitz", 0, exclusive_min=True)
-            # the square of the constant must be a finite, positive number as well
+            # a constant above zero may still have a square that over- or underflows, and gets another refusal
             object.__setattr__(
                 self, "lipschitz", real(value, "lipschitz", MIN_MAGNITUDE, MAX_MAGNITUDE)
             )
@@ -152,7 +153,7 @@ class Zonal:
         return self._variogram(angles(theta))
 
     def _variogram(self, theta: Array) -> Array:
-        """Return `variogram` at checked angles; a user-defined class gives `variogram`."""
+        """Return `variogram` at checked angles; a user-defined class overrides `variogram` itself."""
         return self.covariance(np.array(1.0)) - self.covariance(np.cos(theta))
 
     def sample(self, rng: Rng, count: int) -> Function:
@@ -166,12 +167,12 @@ class Zonal:
         return self._draw(rng, count)
 
     def _draw(self, rng: Rng, count: int) -> Function:
-        """Draw the functions of `sample` from checked arguments; a user-defined class gives `sample`."""
+        """Draw the functions of `sample` from checked arguments; a user-defined class overrides `sample`."""
         raise NotImplementedError(f"{self!r}: {type(self).__name__} must define sample(rng, count)")
 
 
 def uniform_numbers(rng: Rng, *shape: int) -> Array:
-    """Draw numbers between 0 and 1, an array wherever the stream draws."""
+    """Draw uniform numbers between 0 and 1 as a NumPy array, also if the stream draws on a GPU."""
     drawn: Any = rng.uniform(0.0, 1.0, shape)
     return np.asarray(drawn.cpu() if isinstance(rng, NativeStream) else drawn, dtype=float)
 
@@ -205,6 +206,7 @@ def unit_lipschitz(task: Task) -> tuple[Task, float]:
     User-defined classes are left as they are: a copy would lose attributes that are not fields.
     """
     if isinstance(task, Zonal) and task.homogeneous and is_ours(task):
+        # every homogeneous class has this field
         changes: dict[str, Any] = {"lipschitz": 1.0}
         return replace(task, **changes), vars(task)["lipschitz"]
     return task, 1.0
@@ -269,7 +271,7 @@ def variogram_of(task: Zonal, theta: Array) -> Array:
 def coefficients(task: Zonal, degree: int) -> tuple[Array, float]:
     """Return the `Zonal.spectrum` of a class; ValueError unless a user-defined class gives numbers >= 0.
 
-    Rounding may make the numbers of a user-defined class slightly negative.
+    Since they may be rounded, they may also be negative by up to 1e-9 of the sum of their sizes.
     """
     found = task.spectrum(degree)
     if is_ours(task):
@@ -321,7 +323,7 @@ class Task(Protocol):
     """The attributes of a class that pretraining uses; every class of `icl.tasks` has them.
 
     A user-defined class is given a generator of NumPy, and its functions float64 tensors on the CPU, which
-    NumPy takes, too; they return tensors or arrays. It is the same wherever functions are drawn. The class
+    NumPy takes, too; they return tensors or arrays. This is so wherever functions are drawn. The class
     should be a frozen dataclass, so that results can say what it was.
     """
 
@@ -346,7 +348,7 @@ def draw_function(task: Task, rng: Rng, count: int) -> Function:
 
 
 def _check_values(task: Task, function: Function, x: torch.Tensor) -> torch.Tensor:
-    """Return the values of a user-defined function at covariates, checked."""
+    """Return the values (count, n) of user-defined functions at covariates (count, n, d), checked."""
     from icl.pytorch import torch
 
     # if ``sample`` did not return a function, the error names what it returned

@@ -17,6 +17,7 @@ _FUNCTIONS, _POINTS = 40_000, 3
 _PAIRS = list(itertools.combinations_with_replacement(range(_POINTS), 2))
 #: All intervals together raise a false alarm with this probability.
 _FALSE_ALARM_RATE = 1e-5
+#: Half-width of an interval in standard errors: the pairs share the rate, and so do the two ends.
 _HALF_WIDTH = float(-ndtri(_FALSE_ALARM_RATE / len(_PAIRS) / 2))
 
 
@@ -43,6 +44,7 @@ def check_class(task: Zonal) -> float:
     check_task(task)
     points = uniform_sphere(stream(0, "covariates"), _POINTS, task.dim)
     drawn = draw_function(task, stream(0, "tasks"), _FUNCTIONS)
+    # (functions, points)
     values = drawn(points.expand(_FUNCTIONS, -1, -1)).numpy()
     level = task.second_moment
     for i, j in _PAIRS:

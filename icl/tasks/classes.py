@@ -35,7 +35,8 @@ from icl.tasks.gegenbauer import Polynomials, angle_quadrature, multiplicity, sh
 if TYPE_CHECKING:
     import torch
 
-# tanh(b t) is analytic up to |Im t| = pi / 2b: at b = 20 degree 200 contributes 1e-13
+# coefficients of tanh(b t) fall geometrically, as it is analytic up to |Im t| = pi / 2b: at the largest
+# steepness, b = 20, degree 200 contributes 1e-13
 _MAX_TANH_DEGREE = 200
 
 
@@ -53,14 +54,15 @@ class Expanded(Zonal):
 
     def _variogram(self, theta: Array) -> Array:
         a = self.coefficients()
-        # drop terms below double precision
+        # drop the last terms, which are below double precision
         a = a[: np.flatnonzero(a > 1e-20 * a.max())[-1] + 1]
-        # a[0] is the coefficient of degree 1
+        # a[0] is the coefficient of degree 1, so that a[::2] are the odd degrees and a[1::2] the even ones
         even = not a[::2].any()
         return shortfall(self.dim, a[1::2] if even else a, theta, even)
 
     def covariance(self, cosine: ArrayLike) -> Array:
         theta = np.arccos(cosines(cosine))
+        # up to a_0, k(1) is the sum of all coefficients
         return np.asarray(self.coefficients().sum() - self._variogram(theta))
 
 
@@ -76,6 +78,7 @@ class Affine(Expanded):
         return self.lipschitz**2 / 3 * (cosines(cosine) / self.dim + 1)
 
     def _variogram(self, theta: Array) -> Array:
+        # 2 sin^2(t / 2) is 1 - cos t without cancellation
         return self.lipschitz**2 / (3 * self.dim) * 2 * np.sin(theta / 2) ** 2
 
     def coefficients(self) -> Array:
@@ -102,7 +105,7 @@ class ReLU(Zonal):
 
     @property
     def singular_term(self) -> tuple[float, float]:
-        # near zero sin t - t cos t is t^3 / 3
+        # in the variogram sin t - t cos t is t^3 / 3 near zero
         return 3.0, self.lipschitz**2 / (9 * math.pi * self.dim)
 
     @property
@@ -117,7 +120,7 @@ class ReLU(Zonal):
     def _variogram(self, theta: Array) -> Array:
         square = theta * theta
         # sin t - t cos t cancels where t is small: t^3/3 (1 - t^2/10 (1 - t^2/28 (1 - ...,
-        # with the divisors 2j (2j + 3)
+        # with the divisors 2j (2j + 3), six of which are enough below 0.5
         tail = np.ones_like(theta)
         for k in (180, 130, 88, 54, 28, 10):
             tail = 1 - square / k * tail
@@ -128,8 +131,9 @@ class ReLU(Zonal):
         return self.lipschitz**2 / (3 * self.dim) * arc
 
     def spectrum(self, degree: int) -> tuple[Array, float]:
-        # f = (l1-l2)/2 q.x + (l1+l2)/2 |q.x| + b: degree 1 and, from |q.x|, the even degrees.
-        # Rodrigues' formula gives E[|t| P_{l+2}] / E[|t| P_l] = -(l-1) / (l+d+1).
+        # With t = q.x, f = (l1-l2)/2 t + (l1+l2)/2 |t| + b: degree 1 and, from |t|, the even degrees, for
+        # which a_l = scale N_l E[|t| P_l]^2. By Rodrigues' formula
+        # E[|t| P_{l+2}] / E[|t| P_l] = -(l-1) / (l+d+1).
         degree = integer(degree, "degree", 0, MAX_DEGREE)
         # the scale is the mean of ((l1 +- l2) / 2)^2, so that a_0 is scale E[|t|]^2, and a_1 is scale / d
         d, scale = self.dim, self.lipschitz**2 / 6
@@ -147,6 +151,7 @@ class ReLU(Zonal):
         out[:1] = scale / d
         # if no coefficient is asked for, a_1 is a later one, too
         later_linear = scale / d if degree == 0 else 0.0
+        # small numbers are added first, to lose fewer digits
         return out, float(a[degree // 2 + 1 :][::-1].sum() + rest + later_linear)
 
     def _draw(self, rng: Rng, count: int) -> Function:
@@ -188,12 +193,13 @@ class Sign(Zonal):
         return np.asarray(self.scale**2 * 2 / math.pi * theta)
 
     def spectrum(self, degree: int) -> tuple[Array, float]:
-        # By the differential equation of P_l, E[sign(t) P_{l+2}] / E[sign(t) P_l] = -l / (l + d).
+        # With t = q.x, a_l = N_l E[s sign(t) P_l]^2 for odd degrees, zero for even ones. By the differential
+        # equation of P_l, E[sign(t) P_{l+2}] / E[sign(t) P_l] = -l / (l + d).
         degree, d = integer(degree, "degree", 0, MAX_DEGREE), self.dim
         # these end at `_last_degree + 1`, because `_last_degree` is even
         odd = np.arange(1.0, _last_degree(d, degree) + 2, 2)
         ratios = _multiplicity_growth(d, odd[:-1]) * (odd[:-1] / (odd[:-1] + d)) ** 2
-        # a_1 is N_1 E[s sign(t) t]^2, and N_1 = d
+        # P_1 is t, and N_1 = d
         a_1 = d * (self.scale * _mean_coordinate(d)) ** 2
         a = a_1 * np.concatenate([[1.0], np.cumprod(ratios)])
         # the ratios are 1 - 4 / l + O(l^-2) in steps of two degrees, so that a_l falls like l^-2
@@ -201,6 +207,7 @@ class Sign(Zonal):
         # out[0] is the coefficient of degree 1
         out = np.zeros(degree)
         out[::2] = a[: (degree + 1) // 2]
+        # small numbers are added first, to lose fewer digits
         return out, float(a[(degree + 1) // 2 :][::-1].sum() + rest)
 
     def _draw(self, rng: Rng, count: int) -> Function:
@@ -225,13 +232,15 @@ class Cosine(Expanded):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # beyond 500 dimensions Bessel functions underflow unless their short series applies
+        # The variogram grows like L^4, which underflows below 1e-77. Beyond 500 dimensions Bessel functions
+        # underflow unless their short series applies.
         real(
             self.lipschitz, "lipschitz", 1e-20, 300 if self.dim <= 500 else math.sqrt(self.dim / 2)
         )
 
     def covariance(self, cosine: ArrayLike) -> Array:
-        # cos a cos b is half of cos(a - b) + cos(a + b), and E cos(L u.v) depends on |v| alone
+        # cos a cos b is half of cos(a - b) + cos(a + b), and E cos(L u.v) is `_bessel` of L |v|, where v is
+        # x - x' and x + x'
         cosine, nu = (cosines(cosine), self.dim / 2 - 1)
         near, far = (
             _bessel(nu, self.lipschitz * np.sqrt(2 + sign * 2 * cosine)) for sign in (-1, 1)
@@ -241,6 +250,7 @@ class Cosine(Expanded):
     def coefficients(self) -> Array:
         a = _wave_expansion(self.dim, self.lipschitz)
         degree = np.arange(1, a.size + 1)
+        # the covariance is even, as cos is
         return np.where(degree % 2 == 0, a, 0.0)
 
     def _draw(self, rng: Rng, count: int) -> Function:
@@ -316,7 +326,8 @@ class Quadratic(Expanded):
         return np.asarray(self.lipschitz**2 * 2 * np.sin(theta) ** 2 / (d * (d + 2)))
 
     def coefficients(self) -> Array:
-        d = self.dim  # 2 c^2 = 2 (d-1)/d P_2 + 2/d
+        d = self.dim
+        # at cosine c, 2 c^2 = 2 (d-1)/d P_2(c) + 2/d
         return np.array([0.0, self.lipschitz**2 * 2 * (d - 1) / (d * d * (d + 2))])
 
     def _draw(self, rng: Rng, count: int) -> Function:
@@ -361,9 +372,10 @@ class Network(Zonal):
     homogeneous = True
     _ranges = {"hidden": (integer, 1, 100_000)}
 
-    # E (q.x)_+ (q.x')_+ = (arc-cosine kernel) / 2d, and the ReLU class has L^2/3 times twice that
     @property
     def _relu(self) -> ReLU:
+        # With the `arc` of `ReLU.covariance`, E (q.x)_+ (q.x')_+ is arc / 2d. So the covariance of networks
+        # is L^2 arc / d, and that of this ReLU class L^2 (1 + arc / d).
         return ReLU(self.dim, self.lipschitz * math.sqrt(3))
 
     @property
@@ -426,6 +438,7 @@ def _mean_coordinate(dim: int) -> float:
 
 def _last_degree(dim: int, degree: int) -> int:
     """Return an even degree, past ``degree``, from which on a spectrum follows its asymptotic series."""
+    # far beyond the dimension, the two terms that `_sum_beyond` fits are enough
     return 2 * math.ceil(max(4 * degree, 4000, 200 * dim) / 2)
 
 
@@ -438,9 +451,9 @@ def _multiplicity_growth(dim: int, degree: Array) -> Array:
 def _sum_beyond(dim: int, degree: Array, a: Array, power: int) -> float:
     """Return the sum of the coefficients that follow ``a``, those of ``degree``, in steps of two degrees.
 
-    There ``a_l = x^-power (A + B x^-2 + ...)``, x = l + dim / 2 - 1. A and B are fitted. By the midpoint
-    rule, whose steps are 2 wide, the sum is half the integral from the edge of the first step, and its first
-    correction is the slope there over 12.
+    There ``a_l = x^-power (A + B x^-2 + ...)``, x = l + dim / 2 - 1. A and B are fitted at two degrees. By
+    the midpoint rule, whose steps are 2 wide, the sum is half the integral from the edge of the first step,
+    and its first correction is the slope there over 12.
     """
     points = [len(a) // 2, -1]
     x = degree[points] + dim / 2 - 1
@@ -452,9 +465,9 @@ def _sum_beyond(dim: int, degree: Array, a: Array, power: int) -> float:
 
 @lru_cache(maxsize=64)
 def _wave_expansion(dim: int, L: float) -> Array:
-    """Return ``a_1, ...`` of plane waves: ``a_l = N_l (Gamma(d/2) (2/L)^nu J_{nu+l}(L))^2``.
+    """Return ``a_1, ...`` of plane waves: ``a_l = N_l (Gamma(d/2) (2/L)^nu J_{nu+l}(L))^2``, nu = d/2 - 1.
 
-    Past L they fall faster than geometrically.
+    Past L they fall faster than geometrically, so that degrees up to 2 L + 60 are enough.
     """
     nu, degrees = dim / 2 - 1, np.arange(int(2 * L) + 61)
     # times these numbers `_bessel` of order nu + l is Gamma(d/2) (2/L)^nu J_{nu+l}(L)
@@ -481,7 +494,8 @@ def _bessel(mu: ArrayLike, x: ArrayLike) -> Array:
     # entries that have their series get arguments here for which nothing overflows
     large, mu = np.where(short, 1.0, x), np.where(short, 0.0, mu)
     wave = jv(mu, large)
-    # Bessel functions of large order may underflow to zero
+    # The factors of the result may overflow and underflow, so that their logarithms are added. Bessel
+    # functions of large order may underflow to zero, which has no logarithm.
     size = np.log(np.abs(wave), out=np.full(wave.shape, -np.inf), where=wave != 0)
     return np.where(
         short, total, np.sign(wave) * np.exp(gammaln(mu + 1) + mu * np.log(2 / large) + size)
@@ -490,9 +504,9 @@ def _bessel(mu: ArrayLike, x: ArrayLike) -> Array:
 
 @lru_cache(maxsize=64)
 def _tanh_expansion(dim: int, steepness: float) -> Array:
-    """Return ``a_1, ...``; by Funk-Hecke ``a_l = N_l E[tanh(steepness t) P_l(t)]^2``."""
+    """Return the coefficients ``a_1, ...``: by Funk-Hecke ``a_l = N_l E[tanh(steepness t) P_l(t)]^2``."""
     theta, p = angle_quadrature(dim, 4 * _MAX_TANH_DEGREE)
-    # this is 1 - P_l
+    # this is 1 - P_l, (degrees, nodes)
     missed = Polynomials(dim, theta).take(_MAX_TANH_DEGREE + 1)
     m = (1 - missed) @ (p * np.tanh(steepness * np.cos(theta)))
     a: Array = multiplicity(dim, _MAX_TANH_DEGREE) * m**2

@@ -15,15 +15,16 @@ from icl.checks import integer
 from icl.compiled import can_compile
 
 Array = NDArray[np.float64]
-#: Sums over degrees take this many degrees at a time.
+#: Sums over degrees take this many degrees at a time, so that memory does not grow with the last degree.
 _BLOCK = 16
 #: A process loads the compiled loop after this many numbers; the second counts those that were computed.
 _MAX_UNCOMPILED, _taken = 3 * 10**7, 0
 
 
 def multiplicity(dim: int, degree: int) -> Array:
-    """Return the numbers of spherical harmonics of degree 0..degree on ``S^{dim-1}``, at most 1e300."""
+    """Return the numbers N_i of spherical harmonics of degrees 0..degree on ``S^{dim-1}``, at most 1e300."""
     i = np.arange(1, degree + 1)
+    # a cosine and a sine
     if dim == 2:
         return np.concatenate([[1.0], np.full(degree, 2.0)])
     # N_i = (2i+d-2)/i * binom(i+d-3, i-1); degrees with more than 1e300 harmonics have negligible power
@@ -36,7 +37,8 @@ def harmonics(dim: int, degree: NDArray[np.int_], cosine: Array) -> Array:
     """Return ``sqrt(N_l) P_l(cosine)``, zonal harmonics of mean square one: row i of ``degree[i]``.
 
     N_l grows beyond all floats, and P_l is as small where most of the sphere is. So the recurrence is that of
-    the product p_l, ``t p_(l-1) = b_l p_l + b_(l-1) p_(l-2)``. Degrees are (m,), cosines (m, k).
+    the product p_l at the cosine t, ``t p_(l-1) = b_l p_l + b_(l-1) p_(l-2)``, with
+    ``b_l^2 = l (l + dim - 3) / ((2 l + dim - 2) (2 l + dim - 4))``. Degrees are (m,), cosines (m, k).
     """
     order = np.argsort(degree)
     ascending, cosine = degree[order], cosine[order]
@@ -80,8 +82,8 @@ class Polynomials:
     """
 
     def __init__(self, dim: int, theta: Array, even: bool = False):
-        # The gap is 1 - cos^2 for even degrees only, else 1 - cos. `_q` is 1 - P_l of the next degree, and
-        # `_step` its difference from that of the degree before.
+        # The gap is 1 - cos^2 if only even degrees are computed, else 1 - cos. `_q` is 1 - P_l of the next
+        # degree, and `_step` its difference from that of the degree before.
         gap = np.sin(theta) ** 2 if even else 2 * np.sin(theta / 2) ** 2
         self._gap, self._q, self._step = gap, np.zeros_like(gap), np.zeros_like(gap)
         self._dim, self._even, self._next = dim, even, 0
@@ -99,9 +101,14 @@ def take(rows: Array, gap: Array, q: Array, step: Array, dim: int, degree: int, 
     """Set rows, (count, m), to ``1 - P_l`` for l = ``degree`` and on, in steps of ``every`` degrees.
 
     Row by row, q is ``1 - P_l`` and ``step`` its difference from the row before. The recurrence is ``ahead
-    (next q - q) = behind step + (1 - q) gap``. Afterwards q and step are those of the next degree.
-    `icl.compiled.polynomials`, whose reference this is, gives the same bits.
+    (next q - q) = behind step + (1 - q) gap``. If every degree is computed, gap is 1 - cos theta, and ahead
+    and behind are the factors of ``P_(l+1)`` and ``P_(l-1)`` in ``cos(theta) P_l``. If every second is, gap
+    is 1 - cos^2 theta, and they are the factors of ``P_(l+2)`` and ``P_(l-2)`` in ``cos(theta)^2 P_l``.
+    Afterwards q and step are those of the next degree. `icl.compiled.polynomials`, whose reference this is,
+    gives the same bits.
     """
+    # Over is 1 / ahead and ratio behind / ahead, lists by i = degree / every. Their length is a power of two,
+    # so that few lengths are cached.
     over, ratio = _factors(dim, every, max(6, (degree // every + len(rows)).bit_length()))
     for i, row in enumerate(rows, degree // every):
         row[:] = q
@@ -116,10 +123,10 @@ def take(rows: Array, gap: Array, q: Array, step: Array, dim: int, degree: int, 
 
 @functools.lru_cache(64)
 def _factors(dim: int, every: int, bits: int) -> tuple[list[float], list[float]]:
-    """Return the factors of the change and of the step at the degrees ``every * i``, i below ``2**bits``."""
+    """Return ``1 / ahead`` and ``behind / ahead`` of `take` at degrees ``every * i``, i below ``2**bits``."""
     degree = every * np.arange(2**bits)
     ahead, behind = _up(degree, dim), 1 - _up(degree, dim)
-    # the formula of `_up`, used twice, gives x^2 P_l
+    # the formula of `_up`, used twice, gives x^2 P_l, in which these are the factors of P_(l+2) and P_(l-2)
     if every == 2:
         ahead *= _up(degree + 1, dim)
         behind *= 1 - _up(degree - 1, dim)
@@ -134,7 +141,7 @@ def _up(degree: NDArray[np.int_], dim: int) -> Array:
 def _loop(numbers: int) -> Any:
     """Return the compiled loop if numba is installed and many numbers were computed, else `take`.
 
-    Loading it takes half a second, which few numbers do not repay.
+    Loading the loop takes half a second, longer than `take` needs for few numbers.
     """
     global _taken
     _taken += numbers

@@ -36,13 +36,15 @@ def fitted_spectrum(task: Zonal, degree: int) -> tuple[Array, float]:
     if task.dim == 2:
         return _project(task, degree)
     degrees, a, rest = _fit_variogram(task)
+    # out[0] is the coefficient of degree 1
     out, wanted = np.zeros(degree), degrees <= degree
     out[degrees[wanted] - 1] = a[wanted]
     return out, float(a[~wanted].sum() + rest)
 
 
 def _project(task: Zonal, degree: int) -> tuple[Array, float]:
-    """Return `Zonal.spectrum` on the circle, a Fourier series."""
+    """Return `Zonal.spectrum` on the circle, where the expansion is a Fourier series."""
+    # twice as many nodes show the error of the midpoint rule
     a, size = _fourier(task, degree, 4 * degree + 200)
     finer, _ = _fourier(task, degree, 8 * degree + 400)
     if not np.abs(a - finer).sum() <= 1e-9 * size:
@@ -60,12 +62,13 @@ def _project(task: Zonal, degree: int) -> tuple[Array, float]:
 
 
 def _fourier(task: Zonal, degree: int, nodes: int) -> tuple[Array, float]:
-    """Return ``a_0, ..., a_degree`` of a covariance on the circle by the midpoint rule, and its maximum."""
+    """Return ``a_0, ..., a_degree`` of a covariance on the circle by the midpoint rule, and max |k|."""
     theta = (2 * np.arange(nodes) + 1) * np.pi / (2 * nodes)
     k = finite(task, task.covariance(np.cos(theta)), theta)
     # only user-defined classes need this import
     from scipy.fft import dct
 
+    # this transform is twice the sum of k cos(l theta) over the nodes, and a_0 is the mean
     a = dct(k)[: degree + 1] / nodes
     a[0] /= 2
     return a, float(np.abs(k).max())
@@ -95,7 +98,7 @@ def require_arrays(task: Zonal) -> None:
 
 
 def finite(task: Zonal, values: Array, theta: Array) -> Array:
-    """Return values of a covariance or variogram at angles; raise unless they are finite numbers."""
+    """Return values of a covariance or variogram; raise unless they are finite numbers, one at each angle."""
     if np.shape(values) != theta.shape or not np.all(np.isfinite(values)):
         raise ValueError(f"{task!r}: covariance(cosine) must be finite, and of the shape of cosine")
     return values
@@ -108,8 +111,8 @@ def _fit_variogram(task: Zonal) -> tuple[NDArray[np.int_], Array, float]:
     rounding, and N_l multiplies the error. But ``gamma = sum_l a_l (1 - P_l)`` on a grid of angles, with
     a_l >= 0 by Schoenberg's theorem, is a well-posed least-squares problem, and the risk depends on
     the fitted gamma only. Beyond degree 500, P_l changes slowly with l, so that some degrees stand for all.
-    Kinks have most variance in such degrees in three dimensions, where leaving some out from 300 on would
-    fail.
+    Functions with kinks in three dimensions have more variance there than others: for them the fit would
+    fail if degrees were left out from 300 on.
     """
     degrees, theta = fit_grid()
     gamma = np.asarray(finite(task, task.variogram(theta), theta), dtype=float)
@@ -127,7 +130,7 @@ def fit_grid() -> tuple[NDArray[np.int_], Array]:
     """Return the degrees that are fitted, and the angles of the fit."""
     # 86 steps of 4 % lead from degree 500 to 14,600
     sparse = np.round(500 * 1.04 ** np.arange(1, 87)).astype(int)
-    # include even and odd degrees
+    # each of these stands with its successor for even and odd degrees
     degrees = np.unique(np.concatenate([np.arange(1, 501), sparse, sparse + 1]))
     # angles are dense at both ends, from where the highest degree begins to turn
     near = np.geomspace(2 / degrees[-1], 0.3, 225)
@@ -138,7 +141,10 @@ def fit_grid() -> tuple[NDArray[np.int_], Array]:
 
 @lru_cache(maxsize=64)
 def _fit(dim: int, variogram: bytes) -> tuple[Array, float]:
-    """Return the coefficients and the misfit of `_fit_variogram`, from the bytes of what determines it."""
+    """Return the coefficients and the misfit of `_fit_variogram`.
+
+    The variogram comes as bytes, because arrays cannot be keys of a cache.
+    """
     degrees, theta = fit_grid()
     gamma = np.frombuffer(variogram)
     rows = Polynomials(dim, theta).take(degrees[-1] + 1)[degrees]

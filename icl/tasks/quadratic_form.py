@@ -43,8 +43,8 @@ class QuadraticRisk:
         """Return the form of a class at unit tokens (B, n + 1, d); the query is last.
 
         Tokens of any floating type and device are taken, without a gradient; the form is float64 on the CPU.
-        Tokens and query are taken for different places, also where their coordinates agree, which matters
-        for classes with fine variance only.
+        Tokens and query are taken for different places, also where their coordinates agree. For classes
+        without fine variance this makes no difference.
 
         Raises:
             TypeError: If the class is not rotation invariant.
@@ -68,11 +68,12 @@ class QuadraticRisk:
             )
         # rounding may take a cosine out of its range
         cosine = cosine.clamp(-1, 1)
+        # the covariance of each pair of tokens, i < j, is computed once
         prior, pairs = task.second_moment, torch.triu_indices(cosine.shape[1], cosine.shape[2], 1)
         values = torch.as_tensor(np.asarray(task.covariance(cosine[:, *pairs].numpy())))
         # the diagonal stays empty, since the query's is not used and that of the tokens is set in `gram`
         k = torch.empty_like(cosine)
-        # each pair is computed once
+        # entries (i, j) and (j, i)
         k[:, *pairs] = k[:, *pairs.flip(0)] = values
         gram = k[:, :-1, :-1].clone()
         gram.diagonal(dim1=-2, dim2=-1).fill_(prior + noise_std**2)
@@ -111,5 +112,6 @@ class QuadraticRisk:
         k_q = self.kernel_vector.unsqueeze(-1)
         if self.noisy:
             return torch.cholesky_solve(k_q, torch.linalg.cholesky(self.gram)).squeeze(-1)
+        # eigenvalues below 1e-12 of the largest are rounding errors of zero
         inverse: torch.Tensor = torch.linalg.pinv(self.gram, hermitian=True, rtol=1e-12)
         return (inverse @ k_q).squeeze(-1)

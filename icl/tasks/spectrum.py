@@ -74,7 +74,7 @@ class Spectrum(Expanded):
 
     def _variogram(self, theta: Array) -> Array:
         """Return ``sum_l power_l (1 - P_l(cos theta))`` at angles in [0, pi], without the rest."""
-        # maps need every degree
+        # unlike in `Expanded` no degree is left out, since maps have power in all of them
         return shortfall(self.dim, self.coefficients(), theta)
 
     def _draw(self, rng: Rng, count: int) -> Function:
@@ -87,6 +87,7 @@ class Spectrum(Expanded):
         a = self.coefficients()
         cumulative = np.cumsum(a)
         chosen = uniform_numbers(rng, count) * cumulative[-1]
+        # rounding may make a number as large as the last sum, so that it is put back into the last degree
         degree = 1 + np.searchsorted(cumulative, chosen, "right").clip(max=a.size - 1)
         scale = math.sqrt(cumulative[-1])
         u = uniform_sphere(rng, count, self.dim)
@@ -139,6 +140,7 @@ class Globe(Spectrum):
             place = x @ rotation.to(x).mT
             colatitude = place[..., 2].clamp(-1, 1).arccos()
             longitude = torch.atan2(place[..., 1], place[..., 0]) + math.pi
+            # the north pole is in row 0, longitude -180 degrees in column 0
             row = (colatitude * (rows / math.pi)).long().clamp(0, rows - 1)
             column = (longitude * (columns / (2 * math.pi))).long().clamp(0, columns - 1)
             return values.to(x)[row, column]
@@ -207,10 +209,12 @@ def map_power(values: Array, degree: int) -> Array:
     """
     rows, columns = values.shape
     all_m = np.arange(degree + 1)
-    # the mean over longitude of the map times e^{-i m phi}; a cell's own integral is a sinc
+    # The mean over longitude of the map times e^{-i m phi} is a sum over cells, in which m counts only up to
+    # a multiple of the number of columns, times the mean of the wave over a cell, a sinc.
     fourier = np.fft.fft(values, axis=1)[:, all_m % columns] / columns
     fourier = fourier * np.sinc(all_m / columns)
     nodes, weights = np.polynomial.legendre.leggauss(3)
+    # half the height of a cell, by which the nodes of all rows, one after the other, are scaled
     half = math.pi / rows / 2
     theta = ((2 * np.arange(rows)[:, None] + 1 + nodes) * half).ravel()
     # the share of the sphere that each node stands for
@@ -232,6 +236,7 @@ def _associated_legendre(m: int, degree: int, theta: Array) -> Array:
     Pbar_(l-2) / c_(l-1))``.
     """
     cosine, sine = np.cos(theta), np.sin(theta)
+    # Pbar_mm is the product of these factors
     lowest = np.ones_like(theta)
     for k in range(1, m + 1):
         lowest = lowest * sine * math.sqrt((2 * k + 1) / (2 * k))

@@ -1,9 +1,9 @@
 r"""Loss, gradient and Hessian product of the five softmax regressions of paper 2.
 
 `icl.tensor_trick.formulas` holds the formulas of a row. Rows of the problem do not interact, so they are
-taken in blocks, of which a few arrays of logits fit the cache. With y a block of rows of A1 X, ::
+taken in blocks, of which a few arrays of logits fit the cache. With h a block of rows of ``half = A1 X``, ::
 
-    S = y A2',   P from S and its rows of B,   P A2,
+    S = h A2',   P from S and its rows of B,   P A2,
 
 and the gradient is A1' times the blocks of P A2 stacked. The products with A1 are taken once for all rows,
 as small products are slow. So beside the arguments O(n d) numbers are held, never n x m.
@@ -120,7 +120,7 @@ def _blocks(
 
 
 def _over_blocks(part: Callable[[slice], Tensor], *given: Tensor | None) -> list[Tensor]:
-    """Return the values of the function on all blocks of rows, in their order."""
+    """Return the values of ``part`` on all blocks of rows, in order; ``given`` are A1, A2, X, B and V."""
     # V is given by `hvp` alone
     A1, A2, X, B, V = (*given, None)[:5]
     assert A1 is not None and A2 is not None and X is not None
@@ -135,6 +135,7 @@ def _over_blocks(part: Callable[[slice], Tensor], *given: Tensor | None) -> list
     try:
         # each thread sets its own number of threads, and that of threads which begin later
         with ThreadPoolExecutor(workers, "", torch.set_num_threads, (1,)) as pool:
+            # a new thread would record history, also where the caller has turned that off
             return list(pool.map(torch.no_grad()(part), blocks))
     finally:
         torch.set_num_threads(total)

@@ -78,6 +78,7 @@ def exact_cases(
         frame: The table. Columns that are not named below are labels: the claim's rule reads them.
         value: The column of the measured number.
         error: The column of the largest absolute error, computed or derived: an error bar is never typed.
+            Without it the interval is the number itself.
         labels: The columns that are labels, where the table has more.
         name: Template of the cases' names, e.g. ``"{task}, $n$ = {n:g}"``; by default every label.
 
@@ -86,7 +87,7 @@ def exact_cases(
         left out.
 
     Raises:
-        ValueError: If a column is missing, or a case is not a number.
+        ValueError: If a column is missing, the error is not a column, or a case is not a number.
     """
     if error is not None and not isinstance(error, str):
         raise ValueError(
@@ -255,11 +256,13 @@ def _enclose_attained(
 ) -> tuple[Numbers, Numbers, list[str]]:
     """Return the intervals of found numbers, with a note for the name of each that is beyond its proof.
 
-    A found number is attained, so that its interval has it even where a proof says otherwise.
+    A found number is attained, so that its interval has it even where a proof says otherwise. If it passes
+    the proof by more than rounding, one of the two is wrong, and the interval has no end on that side.
     """
     notes = []
     low_ends, high_ends = low.copy(), high.copy()
     for i, x in enumerate(measured):
+        # This is the end that the number passes, or the number itself.
         proved = low[i] if x < low[i] else high[i] if x > high[i] else x
         beyond = abs(x - proved) > ROUNDING * max(1.0, abs(proved))
         notes.append(f", beyond the proved {proved:.6g}" if beyond else "")
@@ -273,6 +276,7 @@ def _enclose_attained(
 def _read_labels(frame: pd.DataFrame, labels: list[str]) -> list[dict[str, Any]]:
     """Return the labels of each row, as plain Python values."""
     rows = frame[labels].to_dict("records") if labels else [{} for _ in range(len(frame))]
+    # None, and NaN, which is not equal to itself, stand for a label that the row lacks.
     return [{str(k): v for k, v in row.items() if v is not None and v == v} for row in rows]
 
 

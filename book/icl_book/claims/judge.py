@@ -119,6 +119,7 @@ def decide(claim: Claim, evidence: Mapping[str, Any]) -> JsonObject:
     for name, some in [*cases.items(), *holding.items()]:
         _check_ranges(claim, name, [case["permitted"] for case in some])
 
+    # These are the readings that perhaps no data could satisfy.
     refused = [
         a.name
         for a in claim.alternatives
@@ -142,6 +143,7 @@ def decide(claim: Claim, evidence: Mapping[str, Any]) -> JsonObject:
         "decided_by": "; ".join(filter(None, because)),
         "stability": _count_readings(list(outcomes.values())),
         "readings": outcomes,
+        # `_measure_room` finds these two; here they have their place in the record.
         "detects": None,
         "distance": None,
         "control_must": must,
@@ -182,9 +184,12 @@ def _check_offer(
 
 
 def _check_ranges(claim: Claim, name: str, permitted: Sequence[Range]) -> None:
-    """Raise ValueError if a reading permits every number or none in one of its cases."""
+    """Raise ValueError if a reading permits nothing, or everything, in one of its cases.
+
+    If it bounds both sides in some cases, it must in all.
+    """
     finite_counts = {sum(map(math.isfinite, ends)) for ends in permitted}
-    # Where some cases have two finite ends and others one, these permit everything on the other side.
+    # A case without a finite end permits everything, and one with a single end everything on one side.
     if 0 in finite_counts or finite_counts == {1, 2}:
         raise ValueError(
             f"claim {claim.id}: the reading {name!r} permits everything on one side in some cases"
@@ -226,10 +231,11 @@ def _find_ending(claim: Claim) -> str:
 
 
 def _measure_room(claim: Claim, cases: Sequence[JsonObject]) -> JsonObject:
-    """Return what errors would show in numbers that agree, and how far the others are from their bounds.
+    """Return what errors would show in numbers between two ends, and how far others are from their bound.
 
     ``detects`` is the range of the errors that would show between two ends, ``distance`` that of the
-    distances from a single bound; each is None where nothing has such a range or bound.
+    distances from a single bound. Each is None where no case has such ends or such a bound, and both are
+    unless all cases agree.
     """
     limits: list[float] = []
     distances: list[float] = []
@@ -290,6 +296,7 @@ def _explain_verdict(
     if word not in found:
         return f"the correction is unclear: {decisive(cases[OURS], which='outcome_corrected')}"
     those = [name for name, outcome in outcomes.items() if outcome == word]
+    # A reading without a case is named before others.
     name = next((name for name in those if not cases[name]), those[0])
     lead = "" if name == OURS else f"in the reading “{name}”, "
     if not cases[name]:

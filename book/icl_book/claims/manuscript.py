@@ -30,6 +30,7 @@ def read(files: Sequence[str]) -> list[Document]:
 
 
 def _read(path: Path) -> Document:
+    """Read one file as `read` does, a PDF by its suffix."""
     try:
         if path.suffix.lower() == ".pdf":
             document = _read_pdf(path)
@@ -50,6 +51,7 @@ def _read_pdf(path: Path) -> Document:
     """Read the pages of a PDF."""
     from pypdf import PdfReader
 
+    # What pypdf logs are flaws with which it can still read a PDF.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     return Document(path.name, [page.extract_text() for page in PdfReader(path).pages], pdf=True)
 

@@ -53,6 +53,7 @@ def key(text: str) -> tuple[str, list[int]]:
     places: list[int] = []
     for match in _TOKEN.finditer(text.translate(_PLAIN)):
         token = "" if match["hyphen"] else match[0]
+        # Commands without a sign of their own are fonts and layout.
         if match["command"]:
             token = _SYMBOLS.get(match["command"], "")
         for character in unicodedata.normalize("NFKD", token):
@@ -81,6 +82,7 @@ class Paper:
         self.name, self.pdf = document.name, document.pdf
         self.starts = [0]
         for part in document.parts:
+            # A line break follows each part.
             self.starts.append(self.starts[-1] + len(part) + 1)
         self.text = "\n".join(document.parts)
         self.keyed, self.places = key(self.text)
@@ -89,6 +91,7 @@ class Paper:
         """Find a quotation; its place is that of its first piece, its likeness the smallest of all pieces."""
         if not self.keyed:
             return Found(0.0)
+        # Each piece is searched after the last one that was found.
         spans = []
         differs = []
         end = 0
@@ -121,6 +124,7 @@ class Paper:
 
     def _name_place(self, start: int) -> str:
         """Return the page of a PDF, or the line of another file, on which a compared character stands."""
+        # A piece without characters to compare may be found at the very end.
         place = self.places[min(start, len(self.places) - 1)]
         number = sum(begin <= place for begin in self.starts)
         return f"{'p.' if self.pdf else 'line'} {number}"
@@ -132,6 +136,7 @@ class Paper:
         after = re.match(r"\S*", self.text[last : last + WORD])
         assert before is not None and after is not None
         passage = before[0] + self.text[first:last] + after[0]
+        # A word that is divided at the end of a line becomes one again.
         return re.sub(r"(?<=\w)-\n(?=\w)", "", passage)
 
 
@@ -156,8 +161,6 @@ def _name_differences(quote: str, passage: str) -> str:
 
 def compare(files: Sequence[str], paper: str = "") -> list[str]:
     """Return a line for each quotation, found, nearly found or not found, and a last one that counts.
-
-    Before the last, a line names each file that TeX reads and that is not there: it may have the quotation.
 
     Args:
         files: PDF, TeX or text; of several the one that is most like a quotation counts.

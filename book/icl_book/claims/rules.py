@@ -39,7 +39,8 @@ SYNTAX = (
 )
 FUNCTIONS = {"exp": math.exp, "log10": math.log10, "sqrt": math.sqrt}
 
-#: Arithmetic is tried with these labels before there is a case. Every label has the same odd value.
+#: Arithmetic is tried with these labels before there is a case. Every label has the same odd value,
+#: for which no denominator is zero.
 ANY: Mapping[str, Any] = defaultdict(lambda: math.pi, FUNCTIONS)
 
 
@@ -97,6 +98,7 @@ class Rule:
 def _list_options(spec: Any) -> Iterator[Any]:
     """Yield what a choice by a label leads to, whatever the labels; anything else is its only option."""
     if isinstance(spec, Mapping) and "by" in spec:
+        # A choice may be by arithmetic, which is tried as well.
         _evaluate(spec["by"], ANY)
         for option in [option for key, option in spec.items() if key != "by"]:
             yield from _list_options(option)
@@ -134,6 +136,7 @@ def _evaluate(amount: Any, labels: Mapping[str, Any]) -> Any:
 
 @cache
 def _compile_arithmetic(text: str) -> CodeType:
+    """Return the code of arithmetic; raise SyntaxError if the text has anything but `SYNTAX`, or text."""
     tree = ast.parse(text.strip(), mode="eval")
     for node in ast.walk(tree.body):
         if not isinstance(node, SYNTAX) or isinstance(getattr(node, "value", 0), str | bytes):

@@ -69,6 +69,7 @@ def interactive(
     Raises:
         ValueError: If a start is not a stop, ``experiment`` lacks "move", or ``alt`` is empty.
     """
+    # A slider stops at the values of its column in the first table that has it; words keep their order.
     tables = {"curves": frame} | ({} if best is None else {"best": best})
     stops = {}
     for name in sliders:
@@ -143,12 +144,14 @@ def pack(frame: pd.DataFrame, stops: Mapping[str, list[Any]]) -> dict[str, Any]:
     for name in frame.columns.difference([*stops]):
         values, needed = np.full(shape, np.nan, "<f4"), list[str]()
         values[(*codes, row)] = frame[name]
+        # From the last axis on, so that one that goes does not change the numbers of those that are left.
         for axis, key in reversed([*enumerate(stops)]):
             # A column that is equal along an axis does not depend on its key.
             if np.array_equal(values, np.roll(values, 1, axis), equal_nan=True):
                 values = values.take(0, axis)
             else:
                 needed.insert(0, key)
+        # The same goes for the rows of one setting.
         if np.array_equal(values, np.roll(values, 1, -1), equal_nan=True):
             values = values[..., :1]
         columns[name] = {"keys": needed, "data": base64.b64encode(values.tobytes()).decode()}

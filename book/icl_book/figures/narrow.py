@@ -73,6 +73,7 @@ def svg(figure: Figure) -> str | None:
 
 def stack(figure: Figure) -> bool:
     """Put the panels of a figure one below the other, row by row; return whether they stood in one grid."""
+    # Axes that share a panel, with scales on both sides, share a place of the grid.
     cells: dict[tuple[int, int], list[Axes]] = {}
     grids = set()
     for ax in figure.axes:
@@ -92,8 +93,10 @@ def stack(figure: Figure) -> bool:
     for i, (_, axes) in enumerate(sorted(cells.items())):
         for ax in axes:
             ax.set_subplotspec(grid[i])
+    # A figure of one panel does not get higher than it was.
     before, stacked = figure.get_figheight(), sum(heights) + BELOW_PANEL * len(cells)
     if isinstance(engine := figure.get_layout_engine(), ConstrainedLayoutEngine):
+        # Inches above and below each panel.
         engine.set(h_pad=0.08)
     figure.set_size_inches(WIDTH, stacked if len(cells) > 1 else min(before, stacked))
     return True
@@ -114,7 +117,7 @@ def _choose_height(ax: Axes, highest: float) -> float:
 
 
 def _write_labels(figure: Figure) -> None:
-    """Write labels of lines again, as sizes have changed, and legends and long labels below the panels."""
+    """Write labels of lines again, as sizes have changed, and below panels legends and what has no room."""
     legend = _remove_legends(figure)
     if any(text.get_label() == plots.AT_END for ax in figure.axes for text in ax.texts):
         # The layout with these labels says how much room they have.
@@ -133,6 +136,7 @@ def _write_labels(figure: Figure) -> None:
 
 def _remove_legends(figure: Figure) -> dict[str, Any]:
     """Remove all legends, and return the artists that they name, by their names."""
+    # The handles of a legend are small drawings of its own, so that artists of panels come first.
     named: dict[str, Any] = {}
     for ax in figure.axes:
         handles, names = ax.get_legend_handles_labels()

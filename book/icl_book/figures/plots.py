@@ -86,7 +86,7 @@ _FAR = 40
 
 
 class _Powers(LogFormatterSciNotation):
-    """Labels of a logarithmic axis: powers of ten, or where it is short plain numbers."""
+    """Labels of a logarithmic axis: powers of ten, or plain numbers where it spans less than a factor 100."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         label = super().__call__(x, pos)
@@ -420,6 +420,7 @@ def _place_label(ax: Axes, name: str, line: Line2D, taken: NDArray[np.bool_]) ->
         return None
     row, column = center
     text.set_position(((column + 0.5) / taken.shape[1], (row + 0.5) / taken.shape[0]))
+    # This is the lower left corner of the label with the gap around it.
     up, right = row - height // 2, column - width // 2
     taken[up : up + height, right : right + width] = True
     return text
@@ -437,8 +438,10 @@ def _find_place(
     the label's line than to other lines and to the edges of the panel. Of these places the best is near the
     line and, with half the weight, far from the rest.
     """
+    # As in `_spread`, few figures need this import.
     from scipy.ndimage import distance_transform_edt, maximum_filter, minimum_filter
 
+    # The edge of the panel counts as another line.
     edged = np.pad(on_others[1:-1, 1:-1], 1, constant_values=True)
     # A filter of the size of the box gives each pixel what holds for the box around it.
     overlaps = maximum_filter(taken, size, mode="constant", cval=True)

@@ -53,6 +53,7 @@ def surroundings(
         raise ValueError(f"star={up.tolist()}: must not be a pole, where there is no east")
     east = np.cross([0.0, 0.0, 1.0], up)
     east /= np.linalg.norm(east)
+    # The rows are the directions east, north and up.
     frame = np.array([east, np.cross(up, east), up])
     # A map's radius is one here, and `SIZE` in the drawing.
     along = (np.arange(STRIPS) + 0.5) * 2 / STRIPS - 1
@@ -63,6 +64,7 @@ def surroundings(
     angle_to_star = np.arccos(z.clip(-1, 1))
     # An angle gives even a place at the star itself a direction.
     bearing = np.arctan2(x, y)
+    # The second coordinate of a drawing points down, to the south.
     direction = np.array([np.sin(bearing), -np.cos(bearing)])
 
     drawn = []
@@ -75,7 +77,8 @@ def surroundings(
         parts = []
         for name, is_shaded in shaded.items():
             inside = np.pad(is_shaded(grid) & (distance <= 1), [(0, 0), (1, 1)])
-            # Within a row a strip begins where this is 1, and ends where it is -1.
+            # Within a row a strip begins where this is 1, and ends where it is -1. Both are found row by row,
+            # and so in the same order.
             edges = np.diff(inside.astype(int), axis=1)
             rows, begins = np.nonzero(edges == 1)
             _, ends = np.nonzero(edges == -1)
@@ -86,8 +89,10 @@ def surroundings(
             )
             part = f'<path class="shaded" stroke-width="{width:g}" d="{path}"/>'
             parts.append(_mark_stops(part, {"map": [name]}, start))
+        # Each count adds the places from the one before it on.
         for n, fewer in zip(counts, [0, *counts], strict=False):
             new = slice(fewer, n)
+            # An angle times the radius of the sphere is a length on the ground, as `reach` is.
             on_map = angle_to_star[new] * radius < reach
             places = (
                 direction[:, new][:, on_map] * angle_to_star[new][on_map] * radius / reach * SIZE

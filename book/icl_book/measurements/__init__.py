@@ -35,13 +35,13 @@ def log_slope(x: ArrayLike, y: ArrayLike, relative_error: ArrayLike) -> tuple[fl
 
 
 def losses_of_matrices(task: Zonal, *, n: int, noise_std: float) -> pd.DataFrame:
-    """Return the exact loss of four matrices that are not multiples of the identity.
+    """Return the exact loss of four matrices that are not positive multiples of the identity.
 
-    Each is the best w times a matrix near the identity, or times minus the identity.
+    Each is the best w of ``M = w I`` times the matrix that is named.
 
     Returns:
-        Columns ``matrix``; ``value``, its risk over the least one of all multiples of the identity, minus
-        one, and ``error``, the numerical error of that.
+        Columns ``matrix``, its name; ``value``, its risk over the least one of all multiples of the identity,
+        minus one, and ``error``, the numerical error of that.
     """
     quarter_turn = np.eye(task.dim)
     quarter_turn[:2, :2] = [[0, -1], [1, 0]]

@@ -56,7 +56,8 @@ def pytorch_prediction(x: Tensor, y: Tensor, query: Tensor, w: float) -> float:
     return float(found[0, 0, 0])
 
 
-#: The same prediction by the code of other packages.
+#: The same prediction by the code of other packages. On the sphere a Gaussian of the distance, with variance
+#: 1 / w, gives a token the weight exp(w x.q), up to a factor that all tokens share.
 LIBRARIES: dict[str, Callable[[Tensor, Tensor, Tensor, float], float]] = {
     "statsmodels": statsmodels_prediction,
     "scikit-learn": scikit_learn_prediction,
@@ -77,6 +78,7 @@ def gaps_to_libraries(
     for library, dim in product(LIBRARIES, dims):
         gap = 0.0
         for step in range(draws):
+            # The last token is the query, whose label is not used.
             x = uniform_sphere(stream(seed, "monte carlo", step), n + 1, dim)
             f = ReLU(dim).sample(stream(seed, "tasks", step), 1)(x[None])[0]
             noise = stream(seed, "noise", step).standard_normal(n + 1)
@@ -119,6 +121,7 @@ def concentration(*, dims: list[int], n_values: list[int]) -> pd.DataFrame:
     """Return slopes of log(1 - E sum_i omega_i^2) in log w from w = 1e5 to 1e6: ``dim, n, slope, error``."""
     rows = []
     for dim, n in product(dims, n_values):
+        # Noise of variance one makes this part of the risk E sum_i omega_i^2.
         risk = population_risk(Affine(dim), [1e5, 1e6], n, noise_std=1.0)
         spread = 1 - risk.noise
         error = risk.error * risk.noise / spread
@@ -136,6 +139,7 @@ def noise_slopes(*, dims: list[int], n: int) -> pd.DataFrame:
     step = np.log(w[1] / w[0])
     rows = []
     for dim in dims:
+        # Noise of variance one makes this part of the risk E sum_i omega_i^2.
         risk = population_risk(Affine(dim), w, n, noise_std=1.0)
         slope = np.diff(np.log(risk.noise)) / step
         error = (risk.error[1:] + risk.error[:-1]) / step
@@ -146,8 +150,8 @@ def noise_slopes(*, dims: list[int], n: int) -> pd.DataFrame:
 def bias_slopes(*, tasks: list[str], dims: list[int], n: int) -> pd.DataFrame:
     """Return the largest slope in log w of the log of the mean square of the estimator's bias.
 
-    The mean over tokens is taken before the square. Columns ``task, dim, slope`` and ``error``, what a
-    coarser quadrature changes, and rounding.
+    The mean over tokens is taken before the square. Parts of functions up to degree 60 count. Columns ``task,
+    dim, slope`` and ``error``, what a coarser quadrature changes, and rounding.
     """
     w_values = np.geomspace(0.1, 100, 16)
     rows = []
@@ -155,6 +159,7 @@ def bias_slopes(*, tasks: list[str], dims: list[int], n: int) -> pd.DataFrame:
         missed = [_integrate_missed_shares(dim, n, w, nodes=300, step=0.1) for w in w_values]
         coarse = [_integrate_missed_shares(dim, n, w, nodes=240, step=0.15) for w in w_values]
         for name in tasks:
+            # Rows are windows, columns are degrees.
             a, _ = make_task(name, dim).spectrum(len(missed[0]))
             slope = _find_steepest(w_values, np.array(missed) ** 2 @ a)
             other = _find_steepest(w_values, np.array(coarse) ** 2 @ a)
@@ -171,13 +176,15 @@ def _find_steepest(x: Array, y: Array) -> float:
 def _integrate_missed_shares(dim: int, n: int, w: float, *, nodes: int, step: float) -> Array:
     """Return 1 - m_l, l from 1 to 60: the mean prediction of a function of degree l is m_l times it.
 
-    ``m_l = E sum_i omega_i P_l(t_i)``; as ``1 / S = int exp(-s S) ds``, it is one integral over s.
+    ``m_l = E sum_i omega_i P_l(t_i)``, where t_i is the cosine of a token's angle to the query and omega_i is
+    ``exp(-w (1 - t_i))`` over the sum S of these. As ``1 / S = int exp(-s S) ds``, it is one integral over s.
     """
     theta, p = angle_quadrature(dim, nodes)
     # u is log s; below, n z is at most e^-30, and above even the farthest token has z = e^6
     u = np.arange(-np.log(n) - 30, 2 * w + 6, step)
     # z is s times the kernel, (u, angles); at the cap exp(-z) has vanished
     z = np.exp(np.minimum(u[:, None] - w * (1 - np.cos(theta)), 8))
+    # This is E exp(-z) of all tokens but one.
     phi = (np.exp(-z) @ p)[:, None] ** (n - 1)
     one_token = (z * np.exp(-z) * phi).sum(0) * p
     # `take` returns one minus each Gegenbauer polynomial.
@@ -193,11 +200,12 @@ def narrowing(
     for name, dim in product(tasks, dims):
         smooth = optimal_window(make_task(name, dim, low), n, noise_std)
         rough = optimal_window(make_task(name, dim, high), n, noise_std)
-        # Two points of the sphere are at most 2 apart.
+        # At these distances exp(-w distance^2 / 2) is one half. Two points of the sphere are at most 2 apart.
         halves = [
             min(2.0, np.sqrt(2 * np.log(2) / max(float(best.w), 1e-9))) for best in (smooth, rough)
         ]
         ratio = halves[1] / halves[0]
+        # A width has half the relative error of its w, so that this is more than enough.
         error = ratio * (smooth.error + rough.error)
         rows.append({"task": name, "dim": dim, "ratio": ratio, "error": error})
     return pd.DataFrame(rows)
@@ -246,7 +254,7 @@ def on_circle(angles: ArrayLike) -> Tensor:
 
 
 class Circle(NamedTuple):
-    """Examples of a wave on the circle, and what the layer makes of them at each w."""
+    """Examples of a wave on the circle, at angles in degrees, and what the layer makes of them at each w."""
 
     angles: Array
     labels: Array
@@ -260,6 +268,7 @@ def circle_to_move(query: float) -> tuple[pd.DataFrame, Circle]:
     """Return the exact errors against w, and one context with its predictions, for the figure to move.
 
     Columns of the errors: ``w, risk, noise, scatter, blur``, for waves cos(3 angle + phase) and 40 examples.
+    The phase of the context is zero; ``query`` is an angle in degrees.
     """
     rng = stream(4, "evaluation")
     n, L, noise_std = 40, 3, 0.5
@@ -267,6 +276,7 @@ def circle_to_move(query: float) -> tuple[pd.DataFrame, Circle]:
     labels = np.cos(L * np.deg2rad(angles)) + noise_std * rng.standard_normal(n)
     around = np.arange(-180.0, 181.0, 4)
     examples = on_circle(np.deg2rad(angles))
+    # These are 40 windows from 0.44 to 87.
     windows = 10 ** (np.arange(-6, 34) / 17)
     shown = {}
     for w in windows.tolist():

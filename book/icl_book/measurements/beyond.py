@@ -45,6 +45,7 @@ class Labels:
         def label(x: Tensor) -> Tensor:
             ramp = torch.tanh(self.lipschitz * torch.einsum("bd,bnd->bn", q.to(x), x))
             mean = (1 - 2 * self.flipped) * ramp
+            # A label with this mean is 1 with probability (1 + mean) / 2.
             u = torch.as_tensor(rng.uniform(-1.0, 1.0, tuple(mean.shape)))
             return torch.where(u.to(mean) < mean, 1.0, -1.0).to(mean)
 
@@ -128,8 +129,10 @@ def cross_entropy(
                 x = x.float().view(seeds, batch_size, n + 1, dim)
                 y = y.float().view(seeds, batch_size, n + 1)
                 answer = softmax_attention(x[..., :-1, :], y[..., :-1], x[..., -1, :], M[:, None])
+                # The model says that the query's label is y with probability 1 / (1 + exp(-y gain answer)).
                 surprise = torch.nn.functional.softplus(-y[..., -1] * gain * answer)
                 adam.zero_grad()
+                # The sum over units of different seeds trains each of them as if it were alone.
                 surprise.mean(dim=1).sum().backward()  # type: ignore[no-untyped-call]
                 adam.step()
             for seed, trained in enumerate(M.detach().numpy()):
@@ -180,6 +183,7 @@ def behind_projection(
     for name, link, trained in zip(links, links.values(), units.M, strict=True):
         best = float(optimal_window(link, n=n, noise_std=noise_std).w)
         for seed, M in enumerate(trained):
+            # The subspace is that of the first coordinates, so that this is B'MB.
             block = M[:rank, :rank]
             whole = float(np.linalg.norm(M))
             inside = float(np.linalg.norm(block))
@@ -236,6 +240,7 @@ def nonlinear_first(
         units = train_grid(
             task, noise_std, n, covariates=tokens, initial_std=0.3, shared_tokens=False, **training
         )
+        # Without a seed all units are tested on the same contexts. The last error is that after training.
         found[name] = evaluation_error(
             units, task, noise_std, n, contexts=contexts, seed=None, covariates=tokens
         )[-1]
@@ -268,9 +273,13 @@ def restrict_to_cap(x: Tensor, limit: float, u: ArrayLike) -> Tensor:
 
 # --------------------------------------------------------------------------- other functions
 def bias_limit(task: Zonal, w: float) -> float:
-    """Return the bias of infinitely many tokens, ``sum_l a_l (1 - I_{nu+l}(w) / I_nu(w))^2``, for w > 0."""
+    """Return the bias of infinitely many tokens, ``sum_l a_l (1 - I_{nu+l}(w) / I_nu(w))^2``, for w > 0.
+
+    Here nu is ``d / 2 - 1``.
+    """
     nu = task.dim / 2 - 1
-    # The ratio of the Bessel functions falls like e^(-l^2 / 2w), so that it is negligible beyond this degree.
+    # The ratio of the Bessel functions falls like e^(-l^2 / 2w), so that it is negligible beyond this degree:
+    # there it counts as zero, and all of the class's variance `rest` is bias.
     last = int(min(bandlimit(task), 60 + math.ceil(12 * math.sqrt(w))))
     a, rest = spectrum(task, last)
     base = ive(nu, w)
@@ -384,8 +393,8 @@ def networks(
 ) -> pd.DataFrame:
     """Train units on random networks, and compare with the exact window of the ReLU class with sqrt(3) L.
 
-    Up to a constant function, this class has the covariance of the networks. Columns ``hidden``,
-    ``lipschitz``, ``seed``, ``ratio``: the trained w over that exact one.
+    Up to a constant function, which every window predicts, this class has the covariance of the networks.
+    Columns ``hidden``, ``lipschitz``, ``seed``, ``ratio``: the trained w over that exact one.
     """
     settings = [(hidden, L) for hidden in hidden_units for L in lipschitz_values]
     units = train_grid(
@@ -411,7 +420,11 @@ def attend(queries: Tensor, examples: Tensor, values: Tensor, M: Tensor) -> Tens
 
 
 def last_tokens(model: str, weights: dict[str, Tensor], x: Tensor) -> Tensor:
-    """Return the tokens that the last layer sees, (S, B, n + 1, d), the query last."""
+    """Return the tokens that the last layer sees, (S, B, n + 1, d), the query last.
+
+    The first layer, if there is one before it, has the matrices M1 of its scores and V1 of its values,
+    (S, d, d).
+    """
     if model == "one layer":
         return x
     examples = x[:, :, :-1]
@@ -465,6 +478,7 @@ def trained_models(
 
     x_test, y_test = (part[None] for part in draw(1, 0, contexts))
     window = {"M": best * torch.eye(dim)[None]}
+    # The query's label has noise of its own, which is not part of the risk.
     missed = predict("one layer", window, x_test, y_test) - y_test[..., -1]
     window_risk = float(missed.square().mean()) - noise_std**2
     # Only the first two examples and the query stay.
@@ -472,6 +486,7 @@ def trained_models(
     redrawn[:, :, [0, 1, -1]] = x_test[:, :, [0, 1, -1]]
     models = {}
     for model in MODELS:
+        # Each model starts anew, so that all have the same M.
         rng = stream(0, "initialization")
         weights = {}
         for name in ("M", "M1", "V1"):

@@ -30,7 +30,8 @@ def other_matrices(
 def turned_waves(task: Zonal, *, n: int) -> dict[str, float]:
     """Return the least risk of w times the rotation by 90°, d = 2, over that of multiples of I, minus one.
 
-    Without noise; ``value``, and ``error``, the numerical error.
+    There is no noise. The w of the rotation is searched from half to twice the best w of multiples of I. The
+    result has ``value``, and its numerical ``error``.
     """
     best = optimal_window(task, n=n, noise_std=0.0)
     rotation = np.array([[0.0, -1.0], [1.0, 0.0]])
@@ -45,7 +46,7 @@ def turned_waves(task: Zonal, *, n: int) -> dict[str, float]:
 
 
 def steepest(slopes: Sequence[tuple[float, float]]) -> pd.DataFrame:
-    """Search the largest difference quotient of ReLU functions with these slopes, over the larger slope.
+    """Search the largest difference quotient of ReLU functions of q.x with these slopes, over the larger one.
 
     The closest points with given values lie on one great circle through q, so a search over pairs of angles
     serves every dimension. Angles are measured from the kink, so that close points keep their digits.
@@ -58,6 +59,7 @@ def steepest(slopes: Sequence[tuple[float, float]]) -> pd.DataFrame:
     angle = np.concatenate([-off_kink, [0.0], off_kink])
     height = np.sin(angle)
     chord = 2 * np.sin(np.abs(angle[:, None] - angle) / 2)
+    # A point and itself have no quotient.
     chord[chord == 0] = np.inf
     rows = []
     for first, second in slopes:
@@ -71,7 +73,8 @@ def steepest(slopes: Sequence[tuple[float, float]]) -> pd.DataFrame:
 def largest_bias(*, dim: int, w: float, n: float, lipschitz: float) -> tuple[float, float]:
     """Return a bound on the bias of every L-Lipschitz function, ``2 L^2 (1 - E sum_i omega_i x_i.x_q)``.
 
-    The second number is the change by a coarser rule.
+    It is ``L^2 E sum_i omega_i |x_i - x_q|^2``, above the bias by Jensen's inequality. The second
+    number is the change by a coarser rule.
     """
     fine, coarse = (
         2 * lipschitz**2 * (1 - attended_gegenbauer_means(dim, w, n, 1, order)[0])
@@ -99,9 +102,10 @@ def worst_slopes(
             w = float(optimal_window(task, n=n, noise_std=noise_std).w)
             noise = float(population_risk(task, w, n, noise_std).noise)
             bias, error = largest_bias(dim=dim, w=w, n=n, lipschitz=lipschitz)
-            # The window is known to 1e-10, and the risk changes by at most its relative error.
+            # The window is known to a relative 1e-10, and the noise to less: 1e-9 is more than both change.
             relative = error / (bias + noise) + 1e-9
             found["Lipschitz"].append((bias + noise, relative))
+            # These have amplitude one, so that their bias is multiplied by L^2.
             waves = population_risk(Cosine(dim, lipschitz=w**0.5), w, n, 0.0)
             rough = lipschitz**2 * float(waves.bias) + noise
             found["rougher"].append((rough, float(waves.error) + 1e-9))
@@ -127,6 +131,7 @@ def waves(*, dim: int, n: float, lipschitz: float, noise_std: float) -> pd.DataF
     task: Zonal = ReLU(dim, lipschitz=lipschitz)
     w = float(optimal_window(task, n=n, noise_std=noise_std).w)
     bound, _ = largest_bias(dim=dim, w=w, n=n, lipschitz=lipschitz)
+    # Slopes of the affine class are at most L; all linear functions have the slope L.
     affine = float(population_risk(Linear(dim, lipschitz), w, n, 0.0).bias)
     rows = []
     for b in np.geomspace(0.3, 60, 40):

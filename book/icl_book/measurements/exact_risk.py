@@ -36,6 +36,7 @@ def direct_over_exact(
     rows = []
     for name, dim, n in itertools.product(tasks, dims, n_values):
         task = make_task(name, dim, lipschitz)
+        # Three tokens take as many times longer as there are nodes.
         nodes = 80 if n == 2 else 64
         few = _average_variogram(task, nodes)
         many = _average_variogram(task, 2 * nodes)
@@ -62,7 +63,8 @@ def _integrate_directly(
 ) -> float:
     """Return E sum_ij omega_i omega_j (gamma_iq + gamma_jq - gamma_ij) + sigma^2 E sum_i omega_i^2.
 
-    ``between``, (nodes, nodes), is the mean of gamma_ij for each pair of two tokens' angles to the query.
+    ``between``, (nodes, nodes), is the mean of gamma_ij for each pair of two tokens' angles to the query. All
+    arrays have these axes, token i and token j; i = j is a term of its own, ``same``. n is two or three.
     """
     theta, p = angle_quadrature(task.dim, len(between))
     gamma = task.variogram(theta)
@@ -124,6 +126,7 @@ def loss_against_parts(
     w = 6.0
     draws = 20
     signs = np.array(list(itertools.product((1.0, -1.0), repeat=n)))
+    # The noise is (patterns, tokens); its mean square is that of the signs alone.
     noise = noise_std * (signs + shift) / (1 + shift**2) ** 0.5
     rows = []
     for name, dim in itertools.product(tasks, dims):
@@ -154,7 +157,7 @@ def shares_at_best(
     for name, dim in itertools.product(tasks, dims):
         task = make_task(name, dim)
         order = task.singular_term[0] if task.singular_term else 4
-        # Kinks have order 3, and smooth functions 4.
+        # Kinks have order 3, and smooth functions 4, so that 7 - order is the other order.
         limit, other = ((dim - 1) / (dim - 1 + rho) for rho in (order, 7 - order))
         best = optimal_window(task, n_values, noise_std)
         risk = split_risk(task, best.w, n_values, noise_std)
@@ -165,7 +168,8 @@ def shares_at_best(
                 _mean_square_difference(task, factor * best.w[i], angles) / noise_std**2
                 for factor in (2, 1)
             )
-            # scatter is a difference, and a window that is wrong by its error changes the quotient as much
+            # Scatter is bias less blur, so its relative error is larger. A window that is wrong by its error
+            # changes the quotient about as much.
             error = risk.error[i] * (risk.bias[i] / risk.scatter[i] + 1) + best.error[i]
             rows.append(
                 {
@@ -224,6 +228,7 @@ def best_windows_to_move() -> pd.DataFrame:
     ratios = np.unique(settings.ratio)
     tables = []
     for name, dim in CLASSES_TO_MOVE:
+        # The axes are ratios and lengths.
         best = optimal_window(make_task(name, dim), LENGTHS, ratios[:, None])
         for n, w, risk in zip(LENGTHS, best.w.T, best.risk.T, strict=True):
             lowest = pd.DataFrame({"ratio": ratios, "w": w, "risk": risk})

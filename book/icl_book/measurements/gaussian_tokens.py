@@ -52,8 +52,8 @@ def distance_exponents(*, dims: Sequence[int], w_values: Sequence[float]) -> pd.
         tau = w * dim**0.5
         at_one_length = []
         for n in lengths:
-            # By Stein's lemma this distance has two moments of p_k = sum_i omega_i^k: C = E p_2 and
-            # D = E p_3 - E p_2^2.
+            # By Stein's lemma the distance at this length is dim C + tau^2 (C - 6 D), where C = E p_2 and
+            # D = E p_3 - E (p_2^2) with p_k = sum_i omega_i^k.
             C, D = weight_moments(np.array([tau]), float(n))[:2, 0]
             at_one_length.append(dim * C + tau**2 * (C - 6 * D))
         rows.append(
@@ -121,7 +121,8 @@ def least_ball_limit(dim: int) -> BallLimit:
 
 
 def _evaluate_ball_limit(dim: int, w: float, order: int) -> tuple[float, float]:
-    """Return the limit and its slope in w, by a Gauss rule on panels of r that double from 1 / w on."""
+    """Return the limit and its slope in w, by a Gauss rule on panels of r that double from 1 / w to one."""
+    # There are at least two panels, [0, 1/2] and [1/2, 1].
     last_edge = max(w, 2)
     edges = np.concatenate(
         [[0.0], np.geomspace(1, last_edge, int(np.ceil(np.log2(last_edge))) + 1) / last_edge]
@@ -182,11 +183,12 @@ def functions() -> dict[str, Recovered]:
     """Return the functions whose floors are sampled; ``x_1 x_2`` has two coordinates, the others one.
 
     At the query t the prediction tends to ``E f(z + w t)`` with a normal z. For ``He_k`` that is ``(w t)^k``,
-    and the best multiple of t^k leaves ``k! (1 - k! / (2 k - 1)!!)``; for ReLU the least is found on a grid
-    of w.
+    and the best multiple of t^k, ``w^k = k! / (2 k - 1)!!``, leaves ``k! (1 - k! / (2 k - 1)!!)``; for ReLU
+    the least is found on a grid of w.
     """
     w = np.linspace(0.2, 1.5, 1301)[:, None]
     density = np.exp(-((w * QUERIES) ** 2) / 2) / np.sqrt(2 * np.pi)
+    # This is E max(z + w t, 0) for each w and each query t.
     smooth = w * QUERIES * ndtr(w * QUERIES) + density
     relu = np.maximum(QUERIES, 0)
     limits = (relu - smooth) ** 2 @ LAW
@@ -221,8 +223,9 @@ def sampled_risk(name: str, *, n: int, seed: int, w: float) -> float:
     is_product = name == "x_1 x_2"
     x = stream(seed, "monte carlo").standard_normal((n, 2 if is_product else 1))
     values = function.f(x)
-    # Weights at equidistant queries are products, which take a fifth of the time of exponentials.
+    # Weights of all queries are products of few exponentials, in a fifth of the time of one for each query.
     if is_product:
+        # Each coordinate of the query has eight Gauss nodes of the normal law.
         node, mass = np.polynomial.hermite_e.hermegauss(8)
         queries = np.stack(np.meshgrid(node, node), -1).reshape(-1, 2)
         law = np.outer(mass, mass).ravel() / mass.sum() ** 2
@@ -232,6 +235,7 @@ def sampled_risk(name: str, *, n: int, seed: int, w: float) -> float:
         weights = (by_1 * by_2 for by_2, by_1 in product(along_2, along_1))
     else:
         queries, law = QUERIES[:, None], LAW
+        # From each of these equidistant queries to the next one the weights grow by the factors `step`.
         start, step = np.exp(w * x[:, 0] * np.array([[QUERIES[0]], [QUERIES[1] - QUERIES[0]]]))
         weights = accumulate([start, *[step] * (len(queries) - 1)], np.multiply)
     predicted = [values @ each / each.sum() for each in weights]

@@ -47,6 +47,8 @@ def without_bias(dim: int, windows: ArrayLike) -> Array:
     """Return the values of two heads that leave affine functions without bias in an infinite context."""
     w = np.asarray(windows, dtype=float)
     nu = dim / 2 - 1
+    # An infinite context multiplies linear functions by this, which is odd in w. So the values sum to one,
+    # which leaves constants as they are, and so do their products with these factors.
     shrink = np.sign(w) * ive(nu + 1, np.abs(w)) / ive(nu, np.abs(w))
     return np.linalg.solve([[1.0, 1.0], shrink], [1.0, 1.0])
 
@@ -89,6 +91,7 @@ def with_derivative(task: Zonal, n: float, noise_std: float) -> WithDerivative:
     found = minimize_scalar(risk, bounds=bounds, method="bounded", options={"xatol": 5 * SEARCH})
     windows = _beside(found.x, APART)
     values, least = moments.best_values(windows, noise_std**2)
+    # Both windows are half their difference away from w, one above and one below.
     return WithDerivative(
         w=float(np.sinh(found.x)),
         value=float(values.sum()),
@@ -118,6 +121,7 @@ def added_heads(task: Zonal, n: float, noise_std: float) -> tuple[float, float]:
         values, least = moments.best_values(np.sinh(x), noise_std**2)
         return least if values.min() > 0 else math.inf
 
+    # The search starts at the best pair of these.
     grid = width * np.array([-1.2, -1.0, -0.7, -0.4, -0.1, 0.1, 0.3, 0.5, 0.7, 0.85, 1.0, 1.2])
     single = optimal_heads(task, n, noise_std, heads=1)
     first = min((np.array(pair) for pair in combinations(grid, 2)), key=risk)
@@ -147,6 +151,7 @@ def best_factor(
         return bias + noise_std**2 * noise
 
     grid = np.linspace(-0.4, 2.4, 15)
+    # Factors that are neighbors on the grid differ by 0.2 in their logarithms.
     first = float(min(grid.tolist(), key=risk))
     bounds = first - 0.2, first + 0.2
     found = minimize_scalar(risk, bounds=bounds, method="bounded", options={"xatol": SEARCH})
@@ -215,6 +220,7 @@ def search_w(task: Zonal, values: Array, n: float, noise_std: float) -> tuple[fl
         method="bounded",
         options={"xatol": SEARCH},
     )
+    # The search ends no further than this from the best w; 1e-8 is for the numerical error of both risks.
     beside = max(log_risk(found.x - SEARCH), log_risk(found.x + SEARCH))
     return math.exp(found.x), math.exp(found.fun), beside - found.fun + 1e-8
 
@@ -251,11 +257,14 @@ def limit(order: float, m: int, widths: ArrayLike, nodes: int = 16) -> tuple[flo
         change[step:] = (change[step:] - change[step - 1 : -1]) / gap
     columns = (root * newton).T
     size = np.linalg.norm(columns, axis=0)
-    # This is 1 / (1 + x^-(m + order)), whose power may overflow.
+    # This is one minus kriging's factor: 1 / (1 + x^-(m + order)), whose power may overflow.
     kriging = expit((m + order) * np.log(x))
+    # As the values sum to one, phi is one plus a combination of the rows of `newton` in which the first has
+    # the coefficient one, and the others are free. Times root, kriging's factor minus phi is `missed`.
     target = -root * kriging - columns[:, 0]
     free = np.linalg.lstsq(columns[:, 1:] / size[1:], target, rcond=None)[0] / size[1:]
     missed = target - columns[:, 1:] @ free
+    # This is what kriging itself loses, the integral of x^(m-1) / (1 + x^(m+order)).
     least = math.pi / (m + order) / math.sin(math.pi * m / (m + order))
     return 1 + float(missed @ missed) / least, np.append(1.0, free) @ change
 
@@ -280,7 +289,8 @@ def least_limits(
 
     found: list[tuple[float, Array]] = []
     for heads in range(1, max_heads + 1):
-        # Two searches start at the best heads of one fewer, with another head beside them.
+        # Two searches start at the best heads of one fewer, with another head on either side of them, and one
+        # at heads that stand close together.
         fewer = np.log(found[-1][1]) if found else np.zeros(0)
         beside = [[1.0]] if heads == 1 else [fewer[-1:] + 0.4, fewer[:1] - 1.5]
         spread = 1.0 + 0.3 * heads + 2 * apart * np.arange(heads)
@@ -333,7 +343,8 @@ def against_kriging(
     # This is the last degree of the parity.
     last = degrees - (parity is not None and (degrees - parity) % 2)
     level = task.power[last] / multiplicity(dim, last)[-1]
-    # Kriging's filter has n a_l / (N_l sigma^2) = scale / (l + d / 2 - 1)^(m + order).
+    # Degree l stands at x = (l + d / 2 - 1) scale^(-1 / (m + order)), as kriging's filter has
+    # n a_l / (N_l sigma^2) = scale / (l + d / 2 - 1)^(m + order); any degree of the parity gives the scale.
     scale = n * level / noise_std**2 * (last + dim / 2 - 1) ** (m + order)
     kriging = kriging_bounds(task, n, noise_std)
     rows = []

@@ -1,7 +1,7 @@
 """Lemma 1: units on ellipsoids, and the same units on the sphere.
 
-Sigma is known by its root: tokens are ``root @ u`` with u uniform on the unit sphere. A unit M on them is the
-whitened unit ``root @ M @ root`` on the sphere.
+Sigma is known by its symmetric root: tokens are ``root @ u`` with u uniform on the unit sphere. A unit M on
+them is the whitened unit ``root @ M @ root`` on the sphere.
 """
 
 import numpy as np

@@ -67,9 +67,10 @@ def prices_to_move(
     for name, dim in product(("ReLU", "affine"), dims):
         task = make_task(name, dim)
         ends = [*starts, max(lengths)]
-        # The axes are the noise and the length, the last of which is the longest of all.
+        # The axes of `best` are the noise and the length, the last of which is the longest of all.
         best = optimal_window(task, ends, np.array(noise_stds)[:, None]).w
         first = np.array(starts)
+        # At the longest stretch rules carry windows furthest.
         factors = [factor(first, first * max(stretches), dim) for factor in RULES.values()]
         carried = max((best[:, :-1] * factor).max() for factor in factors)
         windows = np.geomspace(best.min() / 1.1, 1.1 * max(carried, best.max()), 40)

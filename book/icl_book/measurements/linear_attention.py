@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 
 #: Means over a cap are computed up to this degree; higher degrees average to zero.
 _MAX_DEGREE = 400
-#: With more neighbors, rounding would decide the density of the cap's mass.
+#: With more neighbors, rounding would decide the density in `neighbors_risk`.
 _MAX_NEIGHBORS = 1e12
 
 
@@ -71,6 +71,7 @@ def growth(
         ratio = linear_optimum(linear_task, n, noise_std).risk / softmax.total
         step = np.log(n[1] / n[0])
         slope = np.log(ratio[1] / ratio[0]) / step
+        # The risk of linear attention is a formula, with rounding only.
         error = (softmax.error.sum() + 1e-14) / step
         rows.append({"task": name, "dim": dim, "slope": slope, "error": error})
     return pd.DataFrame(rows)
@@ -99,6 +100,7 @@ def neighbors_risk(task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike
     a, rest = task.spectrum(_MAX_DEGREE)
     # The mean over a cap of these parts is zero.
     beyond = rest + fine_variance(task)
+    # a[0] is the coefficient of degree 1. Degrees after the last one that the class has are left out.
     a = a[: 1 + int(np.flatnonzero(a).max(initial=0))]
     half = (task.dim - 1) / 2
 
@@ -111,25 +113,29 @@ def neighbors_risk(task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike
         mode = np.log((k + 1) / (n - k))
         spread = 9 * np.sqrt(1 / (k + 1) + 1 / (n - k))
         y = np.linspace(mode - spread - 40 / (k + 1), mode + spread + 40 / (n - k), 241)
-        # With more neighbors the mass varies by less than a millionth, so that its exact law does not matter.
+        # The density of log odds y has the logarithm -(k + 1) log(1 + e^-y) - (n - k) log(1 + e^y). Above
+        # `_MAX_NEIGHBORS` rounding would decide it, so it is taken as wide as there. The mass varies by less
+        # than a millionth then, so its exact law does not matter.
         capped = min(1.0, _MAX_NEIGHBORS / k)
         density = -capped * (k + 1) * np.logaddexp(0, -y)
         density -= capped * (n - k) * np.logaddexp(0, y)
         density = np.exp(density - density.max())
         theta = 2 * np.arcsin(np.sqrt(betaincinv(half, half, expit(y))))
         # The mean of P_l over the cap is sin^(d-1) theta times P_{l-1} of dimension d + 2 at cos theta, over
-        # (d - 1) times the integral of sin^(d-2) up to theta. This is the logarithm of the factor.
-        # `Polynomials` are 1 - P_l.
+        # (d - 1) times the integral of sin^(d-2) up to theta. The factor of P_{l-1} has this logarithm.
         log_factor = (
             2 * half * np.log(np.sin(theta))
             + np.logaddexp(0, -y)
             - betaln(half, 0.5)
             - np.log(2 * half)
         )
+        # The axes are degrees from 1 on and nodes. `Polynomials` are one minus P_0, P_1, ...
         mean = np.exp(log_factor) * (1 - Polynomials(task.dim + 2, theta).take(a.size))
         terms = a @ ((1 - mean) ** 2 + (1 - mean**2) / k) + beyond * (1 + 1 / k)
+        # The coarser rule has every second node.
         fine, coarse = (float(terms[::s] @ density[::s] / density[::s].sum()) for s in (1, 2))
-        # Higher degrees count as m_l = 0, which changes a term by at most 3 |m_l|.
+        # Higher degrees count as m_l = 0, which changes a term by at most 3 |m_l|. The last even and the last
+        # odd degree stand for all of them.
         tail = 3 * rest * float(np.abs(mean[-2:]).max(0) @ density / density.sum())
         return fine, (abs(fine - coarse) + tail) / max(fine, 1e-300)
 
@@ -254,6 +260,7 @@ def floors(task: Zonal) -> pd.DataFrame:
     a = coefficients(task)
     rows = []
     for name, activation in ACTIVATIONS.items():
+        # The axes are windows and degrees.
         m = np.array([moments(activation.kernel, w, task.dim)[0] for w in W_VALUES])
         # The best gain minimizes sum_l a_l (1 - gain m_l)^2; that of normalized weights is 1 / m_0.
         gain = ((m @ a) / (m**2 @ a))[:, None]
@@ -268,7 +275,8 @@ def gain_risk(kernel: str, task: Zonal, w: float, n: int, noise_std: float) -> f
     """Return the exact risk at the best gain, without normalization."""
     a = coefficients(task)
     m, square = moments(kernel, w, task.dim)
-    # The prediction, before its gain, is h = sum phi(w t_i) y_i / n, with E f(x_q) h = a.m.
+    # The prediction, before its gain, is h = sum phi(w t_i) y_i / n, with E f(x_q) h = a.m. Of the n^2 terms
+    # of h^2, n are squares.
     mean_square = ((n - 1) * (a @ m**2) + (a.sum() + noise_std**2) * square) / n
     return float(a.sum() - (a @ m) ** 2 / mean_square)
 
@@ -283,6 +291,7 @@ class Tokens:
 
     def normalized(self, values: Array) -> Array:
         """Return the risks of predictors with weights proportional to ``values``, (contexts,)."""
+        # If no token has a weight, the prediction is zero.
         total = values.sum(1, keepdims=True)
         weights = torch.from_numpy(values / np.where(total == 0, 1, total))
         return np.asarray(self.form.risk(weights).numpy())
@@ -291,7 +300,7 @@ class Tokens:
 def risk_curves(
     *, dim: int, lipschitz_values: Sequence[float], noise_std: float, n: int, contexts: int
 ) -> pd.DataFrame:
-    """Return the risk over w for every activation and L, ReLU class.
+    """Return the risk over w, every second of `W_VALUES`, for every activation and L, ReLU class.
 
     Columns ``activation, lipschitz, w, risk``, and the ends ``low`` and ``high`` of an interval: exact,
     except for normalized sigmoid and ReLU, whose tokens are sampled.
@@ -327,10 +336,11 @@ def risk_curves(
 
 
 def adaptation(curves: pd.DataFrame) -> pd.DataFrame:
-    """Return what the window does for each activation: ``activation``, ``over_softmax``, ``price``.
+    """Return what the window does for each activation, from the table of `risk_curves`.
 
-    The least risk over softmax's at the largest L; and the risk there with the w that is best for the
-    smallest L, over the least: one means that there was nothing to adapt.
+    Columns ``activation``; ``over_softmax``, its least risk over softmax's at the largest L; ``price``, its
+    risk there with the w that is best for the smallest L, over the least: one means that there was nothing to
+    adapt.
     """
     smooth = curves[curves.lipschitz == curves.lipschitz.min()]
     rough = curves[curves.lipschitz == curves.lipschitz.max()]

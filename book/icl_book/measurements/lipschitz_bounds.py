@@ -148,8 +148,8 @@ def printed_constants(*, n_values: Sequence[int], radii: Sequence[float]) -> pd.
     """Compare the printed Lipschitz constants with those that we prove; both are log10.
 
     Returns:
-        Columns ``function``, ``bound`` (its name), ``n``, ``R``, ``printed``, ``proved`` and ``slack``, their
-        difference.
+        Columns ``function``, ``bound`` (its name), ``n``, ``R``, ``printed``, ``proved`` and ``slack``, the
+        printed minus the proved one.
     """
     table = settings(LIPSCHITZ, n_values, radii)
     table["proved"] = [
@@ -169,7 +169,7 @@ def printed_sizes(
 
     Returns:
         Columns ``function``, ``bound`` (its name), ``n``, ``R``, ``printed``, ``largest`` and ``excess``, the
-        largest over the printed size.
+        largest minus the printed one.
     """
     table = settings(SIZES, n_values, radii)
     table["largest"] = [
@@ -242,7 +242,7 @@ def extreme_curvature(
         ):
             scores = torch.from_numpy(3 * rng.standard_normal((starts, n)))
             direction = torch.from_numpy(rng.standard_normal((starts, n)))
-            # p is the weight of the second token.
+            # With this difference of scores the second one weighs p; the others weigh nothing.
             scores[0] = -40.0
             scores[0, :2] = torch.tensor([math.log((1 - p) / p), 0.0])
             direction[0] = 0.0
@@ -279,8 +279,9 @@ def passes(
     One problem is stretched, both data matrices alike, so that its scores stay the same.
 
     Returns:
-        Columns ``condition`` (number of both matrices), ``descent`` at the safe step and ``preconditioned``
-        (steps, of which every tenth is looked at), and ``newton`` (gradients and Hessian products).
+        Columns ``condition`` (number of both matrices), ``descent`` at the safe step, which is one over the
+        largest curvature, and ``preconditioned`` (steps, of which every tenth is looked at), and ``newton``
+        (gradients and Hessian products).
     """
     rng = stream(seed, "monte carlo")
     # This X fits B with matrices of condition one.
@@ -294,6 +295,7 @@ def passes(
         stretch = torch.diag(condition**-powers)
         A1 = math.sqrt(context_length) * Q1 @ stretch
         A2 = math.sqrt(context_length) * Q2 @ stretch
+        # No second derivative of the loss exceeds SMOOTH times the square of this.
         norms = torch.linalg.matrix_norm(A1, 2) * torch.linalg.matrix_norm(A2, 2)
         identity = torch.eye(dim, dtype=torch.float64)
         rows.append(

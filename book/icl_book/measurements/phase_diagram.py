@@ -123,7 +123,7 @@ def slopes_of_the_number_of_tokens(
             inexact = np.zeros(len(lengths))
         risk = population_risk(task, w, lengths, noise_std=1.0)
         slope = np.log(risk.noise[0] / risk.noise[1]) / step
-        # The number falls like w^(-d/2), so that d times the error of w is more than its effect.
+        # The number falls like w^(-(d-1)/2), so that d times the error of w is more than its effect.
         error = (risk.error + dim * inexact).sum() / step
         rows.append({"task": name, "dim": dim, "value": slope, "error": error})
     return pd.DataFrame(rows)
@@ -155,6 +155,7 @@ def energies(task: Zonal) -> tuple[float, float]:
 
 def largest_slope(wavenumber: float) -> float:
     """Return the Lipschitz constant of cos(L u.x) along the unit sphere."""
+    # At t = u.x a step along the sphere changes t by at most the share sqrt(1 - t^2) of its length.
     t = np.linspace(-1, 1, 200001)
     slope = wavenumber * np.abs(np.sin(wavenumber * t)) * np.sqrt(1 - t**2)
     return float(slope.max())
@@ -226,6 +227,7 @@ def limits_of_waves_over_linear(*, dims: Sequence[int]) -> pd.DataFrame:
         wave = Cosine(dim, 4.0)
         exponent = asymptotics.window_law(wave).exponent
         for equal, linear in linear_of_equal_slope(dim, 4.0).items():
+            # The ratio of the laws is the same at all lengths and noises.
             law = asymptotics.sharp_window(wave, 1e12, 0.5)
             value = float(law / asymptotics.sharp_window(linear, 1e12, 0.5))
             by_energies = (energies(wave)[1] / energies(linear)[1]) ** exponent
@@ -262,6 +264,7 @@ def steeper_waves(
     """
     rows = []
     for dim, k in product(dims, n_decades):
+        # To divide functions by their slope is, for the window, to multiply the noise by it.
         steep = optimal_window(Cosine(dim, 8.0), 10.0**k, largest_slope(8.0) * noise_std)
         flat = optimal_window(Cosine(dim, 1.0), 10.0**k, largest_slope(1.0) * noise_std)
         value = float(steep.w / flat.w)

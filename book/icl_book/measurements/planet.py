@@ -59,7 +59,7 @@ def radius_by_trial(
     samples: int = 5,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """Find the radius of the best window by trial on a map: no power, and no formula for the risk.
+    """Find the radius of the best window by trial on a map: without a power law or a formula for the risk.
 
     Random places and questions are answered with windows of an eighth to eight times ``w``. Only the label
     noise is integrated out: it adds ``noise_std**2`` times the sum of the squared weights.
@@ -87,13 +87,14 @@ def radius_by_trial(
         wanted = random_places(rng, sets * per_set).reshape(sets, per_set, 3)
         known = value_at(values, places)
         truth = value_at(values, wanted).ravel()
+        # A row for each question, with the places of its set; sets follow each other.
         cosine = (wanted @ places.mT).reshape(-1, n)
         nearest = cosine.max(axis=1)
         # The tokens that count for each question, one after the other: `row` is the question of each.
         row, column = np.nonzero(cosine > nearest[:, None] - _MAX_EXPONENT / windows[0])
         label, behind = known[row // per_set, column], nearest[row] - cosine[row, column]
         for i, window in enumerate(windows):
-            # The next window is narrower, so that a token that is left out stays out.
+            # Each next window is narrower, so that a token that is left out stays out.
             near = window * behind < _MAX_EXPONENT
             row, label, behind = row[near], label[near], behind[near]
             weight = np.exp(-window * behind)
@@ -108,6 +109,7 @@ def radius_by_trial(
         return float(RADIUS * (w * 2 ** (_find_least(curve)[0] / 2)) ** -0.5)
 
     total = errors.sum(axis=0)
+    # These are the radii without one of the samples each.
     left_out = np.array([radius(curve) for curve in total - errors])
     return radius(total), _estimate_error(left_out)
 
@@ -159,6 +161,7 @@ def windows_of_places(
             wanted = _draw_places(asked, centers, queries, width, rng)
             risks[context] = mean_risks(task, places, wanted, windows, noise_std, table)
         total = risks.sum(axis=0)
+        # These are the mean risks without one of the contexts each, (contexts, windows).
         left_out = (total - risks) / (contexts - 1)
         best = [_find_least(curve) for curve in left_out]
         w = [exact * 2 ** (step / 2) for step, _ in best]
@@ -197,10 +200,12 @@ def mean_risks(
     np.fill_diagonal(gram, task.second_moment + noise_std**2)
     cosine = wanted @ places.T
     scores = cosine - cosine.max(axis=1, keepdims=True)
+    # The axes are windows, queries and places.
     weights = np.exp(windows[:, None, None] * scores)
     weights /= weights.sum(axis=2, keepdims=True)
     product = (weights.reshape(-1, n) @ gram).reshape(weights.shape)
     product -= 2 * _interpolate(theta, covariance, cosine)
+    # For each query this is weights.gram.weights - 2 weights.(covariances with the query).
     risk = (product * weights).sum(axis=2).mean(axis=1)
     return np.asarray(risk + task.second_moment)
 
@@ -230,7 +235,11 @@ def _interpolate(theta: Array, covariance: Array, cosine: Array) -> Array:
 
 
 def _find_least(curve: Array) -> tuple[float, float]:
-    """Return where in `_STEPS`, and at what value, a curve is least, by a polynomial through five points."""
+    """Return where in `_STEPS`, and at what value, a curve is least, by a polynomial through five points.
+
+    These are its least point and two on each side, or fewer at an end. The least value is searched up to one
+    step from it.
+    """
     at = int(curve.argmin())
     near = np.arange(max(0, at - 2), min(curve.size, at + 3))
     polynomial = np.polyfit(near - at, curve[near], near.size - 1)

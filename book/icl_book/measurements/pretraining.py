@@ -54,6 +54,7 @@ def trained_norms(
     units = train_grid(
         list(tasks.values()), steps=record[-1], schedule="constant", record=record, **training
     )
+    # The axes are recorded steps, classes and seeds.
     norm = spectral_norm(units.M_history)
     return pd.concat(
         [recorded(record, norm=norm[:, i]).assign(lipschitz=L) for i, L in enumerate(tasks)],
@@ -91,9 +92,9 @@ def train_full_units(
 ) -> pd.DataFrame:
     """Train units with all matrices free from random starts.
 
-    All entries start as independent normal numbers, of deviation 0.3 where W_K and W_Q have d + 1 rows. With
-    more rows (the ``width``) the deviation is smaller, so that W_K' W_Q starts at the same size. ``tasks``
-    has classes by name; ``training`` goes to `icl.pretrain.train_grid`.
+    All entries start as independent normal numbers, of deviation 0.3 where W_K and W_Q have up to d + 1 rows.
+    With more rows (the ``width``) the deviation is smaller, so that columns start with the same length.
+    ``tasks`` has classes by name; ``training`` goes to `icl.pretrain.train_grid`.
 
     Returns:
         A row for each class and seed: ``task``, ``dim``, ``noise_std``, ``width``, ``seed``, the entries
@@ -113,6 +114,7 @@ def train_full_units(
         record=[0],
         **training,
     )
+    # Of the history only step 0 is recorded. Units of one class follow each other.
     (before,) = units.history
     after = units.parameters
     rows: list[dict[str, Any]] = []
@@ -152,6 +154,7 @@ def changed_predictions(*, dim: int, context_length: int) -> dict[str, float]:
     """
     rng = stream(0, "evaluation")
     tokens = torch.from_numpy(rng.standard_normal((100, context_length + 1, dim + 1)))
+    # The query has no label.
     tokens[:, -1, -1] = 0
     W_V, W_K, W_Q = torch.from_numpy(rng.standard_normal((3, dim + 1, dim + 1)))
     before = full_unit(tokens, W_V, W_K, W_Q)
@@ -183,7 +186,7 @@ def added_error(task: Zonal, *, noise_std: float, context_length: int) -> float:
     # The query has no label.
     y[:, -1] = 0
     W_V, W_K, W_Q = torch.from_numpy(rng.standard_normal((3, dim + 1, dim + 1)))
-    # Labels do not enter the scores.
+    # Without these columns labels do not enter the scores.
     W_K[:, -1] = 0
     W_Q[:, -1] = 0
     without_v = W_V.clone()
@@ -267,6 +270,7 @@ def windows_in_time(
     """
     rows = []
     for n in lengths:
+        # The flow starts at time zero, with M = 0.
         flow = population_flow(task, n, noise_std, [0.0, *times])
         for time, w in zip(times, flow[1:], strict=True):
             rows.append({"n": n, "time": time, "w": w})

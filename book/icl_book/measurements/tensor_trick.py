@@ -49,6 +49,7 @@ def broken(dims: Sequence[int], draws: int, seed: int) -> pd.DataFrame:
             alpha = U.sum(-1, keepdim=True)
             normalized = (U / alpha - B).square().sum()
             rescaled = (U - alpha * B).square().sum()
+            # Each has what the slip gives, and what is right.
             slips = {
                 ("trick", "vec by columns"): (torch.kron(A1, A2) @ vec(X.T), vec(S.T)),
                 ("normalized", "columns of B"): ((U / alpha - B.T).square().sum(), normalized),
@@ -78,6 +79,7 @@ def kron_loss(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor, kind: str = "normali
 
     The arguments are those of `icl.tensor_trick.loss` without leading dimensions.
     """
+    # The block A_j has m rows, one for each token of A2.
     A, x, m = torch.kron(A1, A2), X.reshape(-1), A2.shape[0]
     total = X.new_zeros(())
     for j in range(A1.shape[0]):
@@ -108,8 +110,9 @@ def gradients(dims: Sequence[int], draws: int, seed: int) -> pd.DataFrame:
     """Compare the closed form of all five gradients with autograd through the explicit product.
 
     Returns:
-        Columns ``kind``, ``what``, which is "closed form" or "P transposed", and ``difference``: the largest
-        over dimensions and draws, and with P transposed the smallest.
+        Columns ``kind``, ``what``, which is "closed form", A1' P A2 with the gradient P in the scores, or "P
+        transposed", a slip, and ``difference``: the largest over dimensions and draws, and with P transposed
+        the smallest.
     """
     rows = []
     for dim in dims:
@@ -250,6 +253,7 @@ def operations(forms: Sequence[str], size: int, growing: Sequence[str], seed: in
 
 def _count_operations(form: str, n: int, dim: int, seed: int) -> int:
     A1, A2, X, B = normal_problem(n, dim, stream(seed, "tasks", dim))
+    # Scores of size one are in the range of exponentials.
     with FlopCounterMode(display=False) as counter:
         FORMS[form](A1, A2, X / dim**1.5, B)
     return int(counter.get_total_flops())

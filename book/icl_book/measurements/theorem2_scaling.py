@@ -130,6 +130,7 @@ def nearest_token_slopes(*, dims: Sequence[int], lengths: ArrayLike) -> pd.DataF
     """
     last = np.asarray(lengths)[-2:]
     rows = []
+    # `cap_quantile` is one minus the cosine.
     for dim in dims:
         w = [1 / cap_quantile(dim, 1 / n) for n in last]
         rows.append({"dim": dim, "slope": log_slope(last, w, 0.0)[0]})

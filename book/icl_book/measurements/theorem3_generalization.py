@@ -139,6 +139,7 @@ def affine_bias_slopes(*, dims: Sequence[int], lipschitz: float, noise_std: floa
     """
     rows = []
     for dim in dims:
+        # The slope is the same for each L of the functions that are tested.
         n, _, risk = far_risk(ReLU(dim, lipschitz), noise_std, Affine(dim))
         slope, error = log_slope(n, risk.bias, risk.error)
         rows.append({"dim": dim, "slope": slope, "error": error})
@@ -205,6 +206,8 @@ def powers(
 ) -> pd.DataFrame:
     """Return exact exponents in L' of two risks on ReLU functions, each twice its share of the bias.
 
+    The bias in one window is proportional to L'^2, and the noise does not depend on L'.
+
     Returns:
         ``dim``, ``ratio``, the exponent ``kept`` of the risk with the window of L, the exponent ``best`` of
         the least risk, whose derivative in the window vanishes, and ``error``, which bounds that of their
@@ -220,6 +223,8 @@ def powers(
             kept = population_risk(task, window, n, relative_noise)
             window = optimal_window(task, n, relative_noise).w
             best = population_risk(task, window, n, relative_noise)
+            # Both terms of a share have the relative error of their risk, and a share is at most one, so that
+            # each exponent is wrong by less than twice this error.
             row = {
                 "dim": dim,
                 "ratio": ratio,
@@ -347,6 +352,7 @@ def trained_units(
     )
 
     parts = []
+    # The first three have L = 1.
     for tested in list(tasks)[:3]:
         history = evaluation_error(
             turned, tasks[tested], noise_std, context_length, contexts, seed=None

@@ -40,7 +40,7 @@ EVEN = ("quadratic", "cosine")
 
 
 def least_isotropic(dim: int, rank: int, *, n: float, noise_std: float) -> tuple[float, float]:
-    """Return the best w of M = wI, right to a thousandth, and its risk."""
+    """Return the best w of M = wI, right to a thousandth, and its risk; w is searched from 1 to 54."""
     found = minimize_scalar(
         lambda log_w: np.log(
             low_rank_risk(dim, rank, np.exp(log_w), np.exp(log_w), n, noise_std).total
@@ -72,6 +72,7 @@ def lipschitz_quotient(dim: int, rank: int, *, inside: float) -> float:
     Q = np.linalg.qr(rng.standard_normal((dim, dim))).Q
     B = Q[:, :rank]
     s = np.sqrt(inside) * Q[:, 0] + np.sqrt(1 - inside) * Q[:, -1]
+    # Without a part of s in the subspace, all functions are constant along s.
     a = np.eye(rank)[0]
     if inside > 0:
         a = B.T @ s / np.linalg.norm(B.T @ s)
@@ -126,6 +127,7 @@ def complement_gains(
             ratio = with_e / without_e
             values.append(ratio - 1)
             errors.append(ratio * (error_with_e + error_without_e))
+    # The axes are places of the grid and settings.
     smallest = np.argmin(values, axis=0)
     rows = [
         {
@@ -147,7 +149,7 @@ def one_sphere_risk(
     """Return the exact risk of c BB' + e (I - BB') for tokens on one sphere, with its error.
 
     Given the query, the weights turn about ``M x_q``, whose length K depends on ``r = |B'x_q|`` only. The
-    mean error needs three moments of the prediction at each K (`_interpolate_moments`) and the law of r^2,
+    mean error needs four means over contexts at each K (`_interpolate_moments`) and the law of r^2,
     which is Beta(k/2, (d-k)/2). n may be infinite. The error is relative: what a coarser rule changes.
     """
     fine, coarse = (
@@ -166,7 +168,8 @@ def _integrate_one_sphere(
     squares = (1 + node) / 2
     K = np.sqrt(c**2 * squares + e**2 * (1 - squares))
     along, along_square, square, noise = _interpolate_moments(dim, n, K, nodes // 2)
-    # With z = M x_q these are |B'z|^2 / K^2 and B'z . B'x_q / K.
+    # With z = M x_q these are |B'z|^2 / K^2 and B'z . B'x_q / K. Where K is zero, all weights are equal,
+    # and the direction of z does not matter.
     inside = np.divide(c**2 * squares, K**2, out=np.zeros_like(K), where=K > 0)
     cosine = np.divide(c * squares, K, out=np.zeros_like(K), where=K > 0)
     # In each direction orthogonal to z the mean token m has this mean square.
@@ -252,7 +255,7 @@ def one_sphere_gains(
 
 
 def best_scale(dim: int, rank: int, n: float, noise_std: float) -> float:
-    """Return the best c of cBB' for tokens on one sphere, right to a thousandth."""
+    """Return the best c of cBB' for tokens on one sphere, right to a thousandth, searched from 0.14 to 54."""
     found = minimize_scalar(
         lambda log_c: one_sphere_risk(dim, rank, np.exp(log_c), 0.0, n, noise_std)[0],
         bounds=(-2.0, 4.0),
@@ -263,7 +266,10 @@ def best_scale(dim: int, rank: int, n: float, noise_std: float) -> float:
 
 
 def change_of_sign(dim: int, rank: int) -> float:
-    """Return the c from which on a small e > 0 lowers the risk, for tokens on one sphere and n infinite."""
+    """Return the c from which on a small e > 0 lowers the risk, for tokens on one sphere and n infinite.
+
+    Here e is c / 100, and c is searched between d and 3 d.
+    """
 
     def gain(c: float) -> float:
         with_e, without_e = (
@@ -368,8 +374,8 @@ def train_behind_links(
 ) -> pd.DataFrame:
     """Train softmax or linear attention from M = 0 on functions of B'x, until the last step of ``record``.
 
-    Softmax units start with steps of size w* / 50, as they have about that far to go; linear attention with
-    ``learning_rate``. Units of one seed see the same tokens, whatever the link. Each seed is tested on
+    Softmax units start with steps of size w* / 50, in proportion to the way to go, about w*; linear attention
+    with ``learning_rate``. Units of one seed see the same tokens, whatever the link. Each seed is tested on
     contexts of its own. ``training`` goes to `icl.pretrain.train_grid`: seeds, batch_size, device.
 
     Returns:

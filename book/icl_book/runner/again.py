@@ -24,13 +24,13 @@ FOLDER = Path("_build") / "replications"
 
 
 def replicate(seeds: Sequence[int], jobs: str, profile: str = "") -> int:
-    """Judge every sampled verdict again, and print and write what each seed says.
+    """Judge every sampled verdict again, print those that change, and write what each seed says.
 
     Writes below ``_build/replications``, as CSV and as Parquet: ``verdicts``, with a row for each statement
-    and each of its readings and a column for each seed, 0 for the book's own; ``cases``, every judged number.
+    and each of its readings and a column for each seed, 0 for the book's own; ``cases``, their numbers.
 
     Returns:
-        The exit status: zero once every notebook ran to its end, whatever the verdicts.
+        The exit status: zero once every notebook ran to its end, whatever the verdicts with other seeds.
 
     Raises:
         BadInput: If a seed is not an integer from 1 to 2**31 - 1, or ``ICL_SEED`` is set, since the

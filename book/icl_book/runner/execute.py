@@ -45,9 +45,10 @@ def execute(run: Run, label: str = "") -> Path:
         The path of the executed notebook.
 
     Raises:
-        BadInput: If a cell fails, the kernel dies, a verdict is not the expected one, or the
-            sources changed since the run was planned. What had been computed is then in
-            ``<name>.<digest>.failed.ipynb``, and nothing else is touched.
+        BadInput: If a cell fails or, for the book, writes to standard error; if the kernel dies, the
+            notebook lacks its footer, a verdict is not the expected one, or the sources changed since the
+            run was planned. What had been computed is then in ``<name>.<digest>.failed.ipynb``, the reason
+            in the ``.txt`` beside it, and nothing else is touched.
         OSError: If a file cannot be written.
     """
     shown, path = f"[{label}] {run.name}" if label else run.name, run.path
@@ -103,10 +104,12 @@ def _find_surprises(run: Run, cards: list[dict[str, Any]]) -> list[str]:
     """
     if address(run.name, run.overrides, run.root_seed, run.device) != run.digest:
         raise BadInput("notebook, code, lock or data changed since it was planned; run again")
+    # The claims take long to import, and a run that is done already does not need them.
     from icl_book.claims.card import lacking
 
     allowed = verdicts(run.preset)
     found = surprising(cards, allowed)
+    # A statement without a case fails even where the preset allows any verdict.
     unfit = allowed != "any" or any(map(lacking, cards))
     if found and unfit and not run.exploring:
         raise BadInput("; ".join(found))
@@ -133,6 +136,7 @@ def _papermill(run: Run, shown: str) -> Any:
             last = now
 
     node = jupytext.read(ROOT / "notebooks" / f"{run.name}.py")
+    # The record that `extract_results` reads begins with what the run was.
     node.metadata["icl"] = asdict(run) | {"parameters": defaults(run.name) | run.overrides}
     try:
         with kernel_home(run) as connection:
@@ -149,6 +153,7 @@ def _papermill(run: Run, shown: str) -> Any:
                 cwd=ROOT / "notebooks",
                 config=Config(KernelManager=connection),
                 extra_arguments=[
+                    # The kernel says only what is critical, and keeps no history of its cells on the disk.
                     "--IPKernelApp.log_level=50",
                     "--HistoryManager.enabled=False",
                     # Output that a library writes past Python goes to the terminal.
@@ -200,6 +205,7 @@ def kernel_home(run: Run) -> Iterator[dict[str, str]]:
         os.environ |= {
             "IPYTHONDIR": folder,
             "JUPYTER_RUNTIME_DIR": folder,
+            # Settings of this environment come before the user's.
             "JUPYTER_PREFER_ENV_PATH": "1",
         }
         command = [sys.executable, "-c", LAUNCHER, "-f", "{connection_file}"]
@@ -222,7 +228,7 @@ def kernel_home(run: Run) -> Iterator[dict[str, str]]:
 
 
 def _remove_old(run: Run) -> None:
-    """Remove files of earlier failures, and all but the last few of the notebook's runs for the book."""
+    """Remove what papermill wrote, an earlier reason, and all but the last `MAX_KEPT` runs for the book."""
     for failure in (run.failed, run.reason):
         failure.unlink(missing_ok=True)
     if not run.exploring:

@@ -110,6 +110,7 @@ def device() -> str:
             )
         # The device need not exist here: a node of a cluster may have it.
         return wanted
+    # A build for CPUs is known without importing PyTorch, which takes long.
     return "cpu" if version("torch").endswith("+cpu") else str(provenance.device())
 
 
@@ -124,9 +125,9 @@ def for_book() -> None:
 def sources(name: str) -> list[Any]:
     """Return what a notebook's numbers depend on beside its parameters, random streams and device.
 
-    That is the code of its cells, the modules that it reaches (`icl_book.runner.reach`), the lock file, and
-    the installed versions, which may differ from it. Texts, verdicts and the look of pages are left out,
-    because they are made when pages are staged.
+    That is the code of its cells, the modules that it reaches (`icl_book.runner.reach`), the lock file,
+    Python, and the installed versions, which may differ from the lock. Comments and docstrings of modules
+    change no number. Texts, verdicts and the look of pages are made when pages are staged.
     """
     cells = code(name)
     files = {
@@ -147,6 +148,7 @@ def code(name: str) -> list[str]:
         BadInput: If the notebook does not exist, or if a cell is not Python.
     """
     found = []
+    # Before the first mark stand the settings of jupytext.
     cells = re.split(r"^# %%", source(name), flags=re.MULTILINE)[1:]
     for place, cell in enumerate(cells, 1):
         head, _, body = cell.partition("\n")
@@ -267,8 +269,9 @@ def read_grid(grid: str) -> dict[str, list[Any]]:
             ``"dims=[2,3],[5]"``; or the path of a YAML file with the same, ``noise_std: [0.5, 1]``.
 
     Raises:
-        BadInput: If the grid has another form or names a parameter twice.
+        BadInput: If the grid has another form, or its words name a parameter twice.
     """
+    # A word may have blanks after its commas.
     words = [word.partition("=") for word in re.sub(r",\s+", ",", grid).split()]
     text = "".join(f"{key}: [{values}]\n" for key, _, values in words)
     try:
@@ -324,7 +327,7 @@ def plan(
     notebook's own values is not an override.
 
     Raises:
-        BadInput: If notebook, preset, or a parameter's name, type or value is wrong.
+        BadInput: If notebook, preset, grid, device, root seed, or a parameter's name, type or value is wrong.
     """
     entries = _read_preset(preset)
     axes = read_grid(grid)
@@ -339,12 +342,12 @@ def plan(
                 f"presets/{preset}.yml: needs an entry '{notebook}:' with parameters, or '{notebook}: {{}}'"
             )
         usual = own | {k: parse_number(v) for k, v in given.items()}
-        code = sources(notebook)
+        depends_on = sources(notebook)
         for point in itertools.product(*axes.values()):
             wanted = validate(usual | dict(zip(axes, point, strict=True)), own)
             overrides = {k: v for k, v in wanted.items() if v != own[k]}
             exploring = wanted != usual or seed > 0
-            run_digest = address(notebook, overrides, seed, chosen_device, code)
+            run_digest = address(notebook, overrides, seed, chosen_device, depends_on)
             runs.append(
                 Run(notebook, preset, overrides, exploring, seed, chosen_device, run_digest)
             )

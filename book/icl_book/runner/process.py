@@ -111,6 +111,7 @@ def run(
             command, cwd=cwd, env=environment, stderr=writer, pass_fds=[read_end]
         ) as process,
     ):
+        # The text ends only when the last holder of this end has closed it.
         writer.close()
         try:
             text = reader.read()
@@ -140,8 +141,8 @@ def interrupt_family(pid: int) -> None:
 def scratch(prefix: str, parent: Path | None = None) -> Iterator[str]:
     """Make a folder for the time of a ``with`` block, in ``parent``, by default the one for temporary files.
 
-    Folders of the same prefix that killed processes left there are removed first: this process holds a lock
-    on its own for as long as it lives.
+    Folders of the same prefix that killed processes left there are removed first. They are known by this: a
+    living process holds a lock on its folder.
     """
     sweep(prefix, parent)
     with tempfile.TemporaryDirectory(
@@ -164,7 +165,11 @@ def sweep(prefix: str, parent: Path | None = None) -> None:
 
 
 def _remove_abandoned(folder: Path) -> None:
-    """Remove a folder of this user's that is not new, if no process holds it or one of those in it."""
+    """Remove a folder of this user's that is not new, if no process holds it or one of those in it.
+
+    A run has its own folder inside that of the call that started it, and may outlive the call.
+    """
+    # A lock that another process holds raises OSError, which ends the block before anything is removed.
     with suppress(OSError), ExitStack() as stack:
         state = folder.lstat()
         if state.st_uid != os.geteuid() or time.time() - state.st_mtime < MIN_ABANDONED_SECONDS:

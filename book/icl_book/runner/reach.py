@@ -42,7 +42,7 @@ READS = {
 
 
 def reached(root: Path, text: str) -> list[Path]:
-    """Return the files that a notebook's code reaches, sorted."""
+    """Return the files that a notebook's code reaches, and the data files that these read, sorted."""
     found: dict[str, Path] = {}
     to_follow = list(_list_imports(root, ast.parse(text)))
     while to_follow:

@@ -63,7 +63,7 @@ def collect(path: Path | str) -> dict[str, Any]:
 
 
 def extract_results(node: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an executed notebook found; BadInput if it does not end with one ``notebook.footer()``.
+    """Return what an executed notebook found; BadInput unless it has one ``notebook.footer()``.
 
     The result has the attributes of `icl_book.runner.plan.Run`, ``parameters``, ``seconds``, ``device``,
     ``machine``, ``versions``, ``peak_memory`` in bytes, ``commit``, and ``cards``, the records of all cards.
@@ -86,6 +86,7 @@ def surprising(found: Iterable[Mapping[str, Any]], allowed: str) -> list[str]:
     Where a preset allows verdicts ``as expected or open``, see `icl_book.runner.plan.verdicts`, a statement
     may be left open, but not for want of a case.
     """
+    # See `_judge_anew` for why this is imported here.
     from icl_book.claims.card import lacking, line
 
     said = []
@@ -140,7 +141,7 @@ def cards(runs: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def readings(card: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Return the cases of a card by reading, our own reading first."""
+    """Return the cases of a card by reading, our own reading first, as in the outcomes of its readings."""
     ours, *_ = card["readings"]
     return {ours: card["cases"], **card["other_readings"]}
 

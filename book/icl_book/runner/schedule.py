@@ -41,7 +41,7 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
         The exit status.
 
     Raises:
-        BadInput: If jobs or profile is wrong; nothing has run then.
+        BadInput: If jobs or profile is wrong, or for what `ready` finds; nothing has run then.
         OSError: If a file cannot be written.
     """
     _check_call(jobs, profile)
@@ -91,7 +91,10 @@ def _fit_jobs(runs: int) -> int:
 
 
 def _make_snakemake_plan(to_do: Sequence[Run], jobs: int, profile: str) -> dict[str, Any]:
-    """Return what ``Snakefile`` reads: a task for each run, and what all of them share."""
+    """Return what ``Snakefile`` reads: a task for each run, and what all of them share.
+
+    A task is the notebook's name and the arguments of ``python -m icl_book execute``.
+    """
     tasks = {
         f"{run.name}.{run.digest}": [run.name, f"--label '{i} of {len(to_do)}' {run.words}"]
         for i, run in enumerate(to_do, 1)
@@ -107,6 +110,7 @@ def _run_snakemake(folder: str, temporary: str, jobs: str, profile: str) -> tupl
     """Run Snakemake on the plan in a folder; return its exit status and its words."""
     command = [sys.executable, "-m", "snakemake", "--cores", jobs]
     command += ["--jobs", jobs, "--profile", profile] if profile else []
+    # Snakemake runs in the root of the repository, from which the folder is named.
     command += ["--config", f"folder={os.path.relpath(folder, ROOT)}"]
     # What the user set for Snakemake is for workflows of theirs.
     environment = {k: v for k, v in os.environ.items() if not k.startswith("SNAKEMAKE_")}
@@ -125,7 +129,7 @@ def _report(to_do: Sequence[Run], status: int, said: str, seconds: float, profil
     reasons = [
         f"{r.name}: {f.read_text(encoding='utf-8')}" for r in to_do if (f := r.reason).is_file()
     ]
-    # A run that ends with 1 has printed why.
+    # Snakemake's words help unless some run left its reason, or all that failed ended with 1 and printed why.
     if not reasons and set(STATUS.findall(said)) != {"1"}:
         print(*filter(str.strip, said.splitlines()[-MAX_SHOWN_LINES:]), sep="\n")
     if silent := len(undone) - len(reasons):
@@ -136,7 +140,7 @@ def _report(to_do: Sequence[Run], status: int, said: str, seconds: float, profil
 
 
 def _share_threads(jobs: int, profile: str) -> str:
-    """Return the threads of a run, as a shell reads them: the user's own number, else a fair share."""
+    """Return the threads of a run, as a shell reads them: the user's number, or Slurm's, or a fair share."""
     if os.environ.get("OMP_NUM_THREADS"):
         return str(available())
     share = max(1, available() // jobs)

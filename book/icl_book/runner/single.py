@@ -51,19 +51,24 @@ def _run_cells(name: str, cells: list[str], last: int, claim_id: str) -> Card:
     }
     for place in needed(cells, last):
         tree = ast.parse(cells[place])
+        # What a chapter prints is no part of the answer.
         said = io.StringIO()
         try:
             with contextlib.redirect_stdout(said):
                 exec(compile(tree, f"{name}, cell {place + 1}", "exec"), namespace)
         except Exception as error:
             raise BadInput(f"{name}: cell {place + 1}: {type(error).__name__}: {error}") from error
+        # The cell that imports `judge` has run; cells after it may judge other claims of the chapter, too.
         if "judge" in namespace:
             namespace["judge"] = judge_if_asked
     return found[-1]
 
 
 def needed(cells: list[str], last: int) -> list[int]:
-    """Return the places of a cell and of those that it needs, in their order."""
+    """Return the places of a cell and of those that it needs, in their order.
+
+    These always include the setup, and before it the parameters: cells that only assign.
+    """
     trees = [ast.parse(cell) for cell in cells]
     places, missing = [last], reads(trees[last])
     # Cells are visited backwards, so that the setup is seen before the parameters that it reads.
@@ -74,6 +79,7 @@ def needed(cells: list[str], last: int) -> list[int]:
         is_parameters = setup_seen and only_assigns
         if is_setup or is_parameters or missing & changes(trees[place]):
             places.append(place)
+            # A name that a cell changes without assigning it is still missing.
             missing = (missing - _list_assigned(trees[place])) | reads(trees[place])
         setup_seen = setup_seen or is_setup
     return places[::-1]
@@ -131,7 +137,7 @@ def _list_assigned(tree: ast.Module) -> set[str]:
 
 
 def changes(tree: ast.AST) -> set[str]:
-    """Return the names that a cell assigns, imports or defines, and those whose parts it assigns."""
+    """Return the names that a cell assigns, imports or defines, arguments too, or whose parts it assigns."""
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):

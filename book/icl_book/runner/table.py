@@ -66,7 +66,10 @@ def _describe_run(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def table(found: Mapping[str, Any], text: str) -> pd.DataFrame:
-    """Return a table that a run kept, each row after the run's columns, as `tabulate_cases` has them."""
+    """Return a table that a run kept, each row after the run's columns, as `tabulate_cases` has them.
+
+    A column of the table that is called like one of the run is called ``table <name>``.
+    """
     own = pd.read_csv(io.StringIO(text))
     run = pd.DataFrame([_describe_run(found)] * len(own))
     return run.join(own.rename(columns={name: f"table {name}" for name in own if name in run}))
@@ -80,12 +83,13 @@ def write(runs: Sequence[Run], wanted: Sequence[str] = ()) -> list[Path]:
         wanted: Claims and tables of the notebook. Without any, the cases of all claims are written.
 
     Returns:
-        The CSV files: ``cases``, all or those of the claims wanted, in long form; then ``wide``, a row a run
-        and a column a case; and each table wanted, the rows of all runs one below the other.
+        The CSV files: ``cases``, all or those of the claims wanted, in long form; for claims wanted ``wide``,
+        a row a run and a column a case; and each table wanted, the rows of all runs one below the other.
 
     Raises:
         BadInput: If the runs have neither a claim nor a table of that name, naming those that they have.
     """
+    # The file's name tells the runs of one notebook apart.
     found = [collect(run.path) | {"name": run.path.name} for run in runs]
     kept = [tables(run.path) for run in runs]
     long = pd.concat(map(tabulate_cases, found), ignore_index=True)
@@ -100,6 +104,7 @@ def write(runs: Sequence[Run], wanted: Sequence[str] = ()) -> list[Path]:
     if wanted_claims:
         run_columns = list(_describe_run(found[0]))
         label = long["claim"] + " | " + long["reading"] + " | " + long["case"]
+        # A wide table has room for one number of a name; it is the first.
         once = long.assign(label=label).drop_duplicates([*run_columns, "label"])
         frames["wide"] = once.pivot(
             index=run_columns, columns="label", values="measured"

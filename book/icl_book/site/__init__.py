@@ -1,6 +1,7 @@
 """Pages, PDF and releases from executed notebooks.
 
 - `assemble`: checks executed notebooks and runs jupyter-book. `stage`: writes the tree that it reads.
+- `markdown`: the plain text of sources, made ready for Sphinx.
 - `card`: a verdict card as HTML, from its record.
 - `audit`: what pages show of claims and cards, in the audit and as numbers in prose.
 - `markdown`: what plain Markdown means in the book: boxes, folds, targets, terms, works and captions.

@@ -74,6 +74,7 @@ def gather(
         # A small book, as in tests, may have fewer pages.
         if (path := root / "book" / f"{page}.md").is_file():
             text = path.read_text(encoding="utf-8")
+            # Only links that are not lost lead to a case, whose number can be compared.
             found = audit.lost(text, cards(runs)) or second.apart(text, cards(runs), computed)
             problems += [f"book/{page}: {one}" for one in found]
     for where, run in zip(contents, runs, strict=True):
@@ -244,6 +245,7 @@ def readme(root: Path = ROOT) -> None:
     for path, text in outdated(runs, root).items():
         write_atomically(path, text)
         print(f"wrote {os.path.relpath(path)}")
+    # The picture is the first figure of its chapter.
     drawings = [data.get("image/svg+xml") for data in shown(read_json(files[stage.PICTURE]))]
     picture = next(drawing for drawing in drawings if drawing)
     write_atomically(root / "book" / "_static" / "picture.svg", "".join(picture))

@@ -91,6 +91,7 @@ def cite(app: Sphinx, doctree: nodes.document, name: str) -> None:
             found = works.resolve_xref(
                 app.env, name, app.builder, "p", key.removeprefix("cite:"), link, link
             )
+            # The reader's link takes over where the link found leads.
             for entry in found.findall(nodes.reference) if found else ():
                 del link["refuri"]
                 link.attributes |= {
@@ -129,6 +130,7 @@ def page(
         context["body"] = SHORT.sub('<span class="pre icl-whole">', context["body"])
 
         def twofold(found: re.Match[str]) -> str:
+            """Give the picture of a figure its second drawing, if there is one."""
             before, name, picture = found.groups()
             narrow = f"_static/narrow/{name}.svg"
             drawn = Path(app.srcdir) / "book" / narrow
@@ -230,6 +232,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("doctree-resolved", properties)
     app.connect("doctree-resolved", cite)
     app.connect("doctree-resolved", returned)
+    # Other extensions add their scripts and change the text before.
     app.connect("html-page-context", page, priority=900)
     app.connect("html-page-context", back)
     app.connect("html-page-context", link_names)

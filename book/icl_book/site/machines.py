@@ -52,7 +52,7 @@ def write_twin(content: Mapping[str, Any]) -> str:
 
 
 def printed(cell: dict[str, Any]) -> list[str]:
-    """Return what a cell printed, and each of its cards as a sentence."""
+    """Return what a cell printed, each of its cards as a sentence, and what else it showed as Markdown."""
     found = []
     for output in cell.get("outputs", []):
         if output.get("name") == "stdout":

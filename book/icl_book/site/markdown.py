@@ -65,6 +65,7 @@ def list_drawings(text: str) -> dict[str, str]:
 def look(title: str) -> str:
     """Return the class of a box by its title: printed by the authors, true, a proof, a solution; or none."""
     kind = next((kind for words, kind in _LOOKS.items() if title.startswith(words)), "")
+    # What the slides print need not be true.
     if kind == "true" and "slides" in title:
         kind = "printed"
     return kind and f"icl-{kind}"

@@ -149,6 +149,7 @@ def print_page(program: str, page: Path, sheet: Path, name: str) -> None:
     words += [
         # Joining the files would keep the tags without the tree that they refer to.
         "--disable-pdf-tagging",
+        # The page has a minute of its own time, in which MathJax draws the formulas.
         "--virtual-time-budget=60000",
         "--allow-file-access-from-files",
         f"--user-data-dir={page.parent}",
@@ -169,7 +170,10 @@ def shorter(line: re.Match[bytes]) -> bytes:
 
 
 def number_pages(joined: PdfWriter, line: str) -> None:
-    """Write a line and the page's number below each page, in a font that every reader has."""
+    """Write a line and the page's number below each page, in a font that every reader has.
+
+    As each page is written again, the numbers of its outlines lose the decimals that nobody sees.
+    """
     font = DictionaryObject(
         {
             NameObject("/Type"): NameObject("/Font"),
@@ -190,6 +194,8 @@ def number_pages(joined: PdfWriter, line: str) -> None:
         # A stream without entries is falsy, so it is compared with None.
         data = b"" if old is None else old.get_data()
         drawn = OUTLINE.sub(shorter, data)
+        # The page's own drawing stands between q and Q, which undo its settings before the footer. That is
+        # gray, 24 points above the lower edge.
         footer = f" Q q BT /Line 7 Tf 0.4 g {x:.1f} 24 Td <{said}> Tj ET Q".encode()
         new = DecodedStreamObject()
         new.set_data(b"q " + drawn + footer)

@@ -54,6 +54,7 @@ def release(preset: str, root: Path = ROOT) -> Path:
             or the PDF cannot be made. An earlier release of the same version stays as it is.
     """
     version: str = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    # Without a browser this ends here, not after minutes.
     pdf.browser()
     runs = assemble.finished(preset, root)
     commit = provenance.commit()

@@ -128,6 +128,7 @@ def stage(
         if callable(macro) and not name.startswith("_"):
             (generated / f"{name}.md").write_text(str(macro()), encoding="utf-8")
 
+    # Pages of the book link to cards on the pages of chapters.
     def elsewhere(card: audit.Record, number: str, case: str) -> str:
         page = f"../notebooks/{by_claim[card['id']].notebook}.html"
         return link(card, number, case, page)
@@ -244,6 +245,7 @@ def sentences(module: Any) -> dict[str, str]:
 
 def minutes(page: str, words: Mapping[str, str]) -> str:
     """Return the minutes that a page takes at 200 words a minute, with ``words`` in place of their braces."""
+    # Words after the title count, a number in braces as one; addresses of links do not.
     text = re.sub(r"\{\{ (\w+) \}\}", lambda m: words.get(m[1], "0"), page.partition("\n# ")[2])
     return str(math.ceil(len(re.sub(r"\]\((?:<[^>]*>|[^)]*)\)", "", text).split()) / 200))
 
@@ -257,6 +259,7 @@ def link(card: audit.Record, text: str, case: str, page: str = "") -> str:
     word = badge(verdict, card["grade"])
     target = row_id(claim, case) if case else f"claim-{claim}"
     said = html.escape(f"{strip_tex(card['title'])}: {word}")
+    # A verdict looks like a badge, a mark has its color, and other words are an ordinary link.
     look = {verdict: "icl-badge", mark(verdict): "icl-mark"}.get(text)
     text = word if text == verdict else text
     css = f"icl-judged {look} {style_class(verdict)}" if look else "icl-judged"

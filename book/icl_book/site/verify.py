@@ -42,7 +42,7 @@ def toc_pages(toc: dict[str, Any]) -> list[str]:
 
 
 def check_cards(runs: Iterable[Mapping[str, Any]], registry: Mapping[str, Claim]) -> list[str]:
-    """Find testable claims that are judged twice or never, and unexpected verdicts."""
+    """Find testable claims that are judged twice or never, unknown claims, and unexpected verdicts."""
     runs = list(runs)
     problems = [
         f"notebooks/{run['name']}: {surprise}"

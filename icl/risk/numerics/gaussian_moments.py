@@ -99,11 +99,13 @@ def query_means(dim: int, w: Array, n: Array, order: int = ORDER, drop: int = 0)
 
 def _query_means(dim: int, w: Array, n: float, order: int, drop: int) -> Array:
     """Return what `query_means` does, for one context length."""
-    # the chi law is narrower than the normal law around its mode, and C is at least 1 / n
+    # The chi law is narrower than the normal law around its mode, so that beyond this distance it leaves at
+    # most exp(-34) / n. The means are at least of order 1 / n, as C is.
     tail = math.sqrt(2 * (math.log(n) + 34))
     low, high = max(0.0, math.sqrt(dim) - tail), math.sqrt(dim) + tail
     rules, starts = [], [0]
     for value in w:
+        # the edges in tau = value r, as values of r
         moment_edges = edges(value * high) / value if value > 1e-150 else np.empty(0)
         # the chi law changes on a scale of one; for a larger w the panels of the moments are short enough
         law_edges = np.arange(low, high, 2.0) if value < 0.5 else np.empty(0)
@@ -113,6 +115,7 @@ def _query_means(dim: int, w: Array, n: float, order: int, drop: int) -> Array:
     r, weight = np.concatenate(rules, axis=1)
     log_density = (dim - 1) * np.log(r) - r * r / 2 + math.log(2) * (1 - dim / 2) - gammaln(dim / 2)
     p = weight * np.exp(log_density)
+    # from here on all arrays run over the nodes of all rules, one after the other; p are their probabilities
     w = np.repeat(w, np.diff(starts))
     c, d, c_tau, d_tau = weight_moments(w * r, n, drop)
     square, c_w, d_w = r * r / dim, r * c_tau, r * d_tau
@@ -141,12 +144,14 @@ def _position(tau: Array, low: float, high: float) -> tuple[Array, Array]:
 def _series(n: float, panel: int) -> Array:
     """Return Chebyshev coefficients of log C, of D / C and of their slopes on a panel, shape (_NODES, 4)."""
     width, *means = _means(panel, next(reach for reach in _REACH if n <= reach))
-    # log phi falls in u, so that later terms vanish
+    # means[0] is log phi, (_NODES, u). It falls in u, so that later terms vanish.
     last = np.count_nonzero((n - 2) * means[0].max(0) > -50)
     log_phi, m2, diagonal, pair = (mean[:, :last] for mean in means)
+    # the integrals of the module's docstring as sums over u; `diagonal` and `pair` are the terms of D
     power = width * n * np.exp((n - 1) * log_phi)
     c = np.sum(power * m2, -1)
     d = np.sum(power * (diagonal - (n - 1) * pair), -1)
+    # rows are coefficients of values and then of slopes, columns log C and D / C
     fitted: Array = _fit() @ np.stack([np.log(c), d / c], -1)
     return fitted.reshape(2, _NODES, 2).swapaxes(0, 1).reshape(_NODES, 4)
 
@@ -178,14 +183,15 @@ def _means(panel: int, reach: float) -> tuple[float, Array, Array, Array, Array]
         if low == 0
         else (low + high + (high - low) * _points()) / 2
     )
-    # consecutive u are this many steps of the lattice apart
+    # consecutive u are this many steps of the lattice apart, because functions of u vary on the scale of tau
     skip = max(1, round(high / 10))
     # The largest score exceeds sqrt(2 (log n + 37)) tau with a probability of exp(-37) at most.
-    # log S is bounded by the largest of n scores, or by the tilted mean where that is larger.
+    # log S is at most about that, or log E S = log n + tau^2 / 2 where that is larger and tokens still share
+    # S.
     largest = max(
         log_n + high**2 / 2 if high**2 < 2 * log_n else 0.0, math.sqrt(2 * (log_n + 37)) * high
     )
-    # exp(-z) is one below this lattice and zero above it
+    # exp(-z) is one below this lattice, even to the power of n, and zero above it
     x = np.arange(-round((log_n + 32) / _STEP), round(4.4 / _STEP) + 1)
     # two scores are below -6 tau with a probability of 1e-18
     u = np.arange(

@@ -48,7 +48,7 @@ def integrate(task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = T
     """
     out = np.empty((4, n.size) if slopes else (2, n.size))
     a, rest = spectrum(task, 32)
-    # a single token has weight one
+    # a single token has weight one: the bias is twice the mean variogram, and this mean is the sum of all a_l
     single = [[2 * (float(a.sum()) + rest)], [0.0], [1.0], [0.0]]
     out[:, n == 1] = single if slopes else single[::2]
     if np.any(n > 1):
@@ -73,7 +73,11 @@ def integrate(task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = T
 
 
 def _angle_of_jumps(task: Zonal, variance: float) -> float:
-    """Return the angle at which the singular term equals the variance; infinity unless the class jumps."""
+    """Return the angle at which the singular term equals the variance; infinity unless the class jumps.
+
+    A class counts as one that jumps if its order is below 2, that is if it is rougher than Lipschitz
+    functions.
+    """
     order, constant = task.singular_term or (math.inf, 1.0)
     # only `window_law` raises for a term that is out of range
     is_one = 0 < order < 2 and 0 < constant < math.inf and variance > 0
@@ -83,14 +87,14 @@ def _angle_of_jumps(task: Zonal, variance: float) -> float:
 def integrate_blur(task: Zonal, w: float, n: Array, order: int = 16) -> Array:
     """Compute the error of the mean prediction, ``sum_l a_l (1 - m_l)^2``, for context lengths n, shape (j,).
 
-    Its terms are those of `attended_gegenbauer_means`. Fine variance counts in full, because the mean
-    prediction has none of it.
+    Here m_l is the mean of P_l under the weights, see `attended_gegenbauer_means`, and not the m_l at the top
+    of this module. Fine variance counts in full, because the mean prediction has none of it.
 
     >>> from icl.tasks import Affine
     >>> integrate_blur(Affine(3), 0.0, np.array([4.0])).round(12)  # equal weights know nothing: a_1
     array([0.11111111])
     """
-    # Short contexts need many angles and few degrees, long ones the reverse, so that each has its own table.
+    # short contexts need many angles and few degrees, long ones the reverse, so that each has its own table
     return np.array([_sum_blur(task, w, float(one), order) for one in n]) + fine_variance(task)
 
 
@@ -112,12 +116,13 @@ def _sum_blur(task: Zonal, w: float, n: float, order: int) -> float:
     jumps = _angle_of_jumps(task, variance)
     theta, law = _attended_law(task.dim, w, n, bandlimit(task), order, jumps)
     left = float(law @ variogram_of(task, theta))
-    # this is the rounding error of what is left of the mean variogram
+    # `left` is the bracket of the formula above, and this is its rounding error
     cancels = 2e-16 * left
     polynomials, blur, last, many = Polynomials(task.dim, theta), 0.0, 0, 16
     # degree 0 is predicted without error
     polynomials.take(1)
     while last < _MAX_DEGREES:
+        # at least four degrees, because the last four show how small m_l is; `missed` are their b_l
         step = max(4, min(many, _MAX_BLOCK // theta.size))
         missed = polynomials.take(step) @ law
         a, rest = spectrum(task, last + step)
@@ -126,7 +131,7 @@ def _sum_blur(task: Zonal, w: float, n: float, order: int) -> float:
         if rest <= 0:
             return blur
         last, many = last + step, 2 * many
-        # the neglected term is negligible, and so is the rounding of the first one
+        # the last term is negligible, and so is the rounding of the first one
         if rest * np.max((1 - missed[-4:]) ** 2) <= 1e-12 * blur and cancels <= 1e-9 * blur:
             return blur + 2 * left - rest
     raise ValueError(f"w={w:g} is too large for {task!r}: its spectrum falls too slowly")
@@ -152,16 +157,19 @@ def _attended_law(
 ) -> tuple[Array, Array]:
     """Return angles, and how much weight the tokens at each of them have on average.
 
-    ``E sum_i omega_i h(theta_i) = n int E[h z e^-z] phi^(n-1) du`` for every function h of the angle.
+    ``E sum_i omega_i h(theta_i) = n int E[h z e^-z] phi^(n-1) du`` for every function h of the angle. The
+    last three arguments are those of `meshes`.
     """
     thetas, laws = [], []
     for mesh in meshes(dim, w, np.array([n]), degree, order, jumps):
         gap = 2 * np.sin(mesh.theta / 2) ** 2
+        # the axes are panels, nodes in u, angles
         z = np.exp(np.minimum(mesh.u[..., None] - (w * gap)[:, None], _MAX_LOG_Z))
         lost = -np.expm1(-z)
         # `missed` is 1 - phi, which rounding may lift to one
         missed = np.minimum(mesh.below + _mean(lost, mesh.p), 1 - 1e-16)
         power = mesh.weight * n * np.exp(np.maximum((n - 1) * np.log1p(-missed), _MIN_LOG))
+        # the integral over u is a product of matrices, for each panel (1, nodes) with (nodes, angles)
         thetas.append(mesh.theta.ravel())
         laws.append((mesh.p * (power[:, None] @ (z * (1 - lost)))[:, 0]).ravel())
     return np.concatenate(thetas), np.concatenate(laws)
@@ -171,7 +179,7 @@ def _integrate_mesh(
     task: Zonal, w: float, n: Array, mesh: Mesh, before: Array, slopes: bool
 ) -> Array:
     """Return the sums over one mesh; ``before`` is the bias of earlier ones, for relative errors."""
-    # `gap` is 1 - x.x_q
+    # `gap` is 1 - x.x_q, and z has the axes panels, nodes in u, angles
     p, gap = mesh.p[:, None], 2 * np.sin(mesh.theta / 2) ** 2
     z = np.exp(np.minimum(mesh.u[..., None] - (w * gap)[:, None], _MAX_LOG_Z))
     # this is exp(-z) - 1
@@ -243,7 +251,11 @@ def _pair_term(
 
     and only the last, quadratically small term is neglected, once it is below 1e-12 of the integral. If the
     window is so narrow that the first of these terms cancels, the sum for a smooth class goes on until the
-    coefficients end. Tables and results have one row, or two with the derivative.
+    coefficients end.
+
+    The table is (panels, rows, nodes in u, angles), and the result (rows, all nodes), with one row, or two
+    with the derivative. ``weight``, (lengths, all nodes), are the factors of the nodes in the integrals, and
+    ``scale``, (lengths,), what else an integral contains, both to judge the errors by.
     """
     too_large = f"w is too large for {task!r}: its spectrum falls too slowly for this window"
     a, rest = spectrum(task, 1)
@@ -254,10 +266,10 @@ def _pair_term(
         return _by_row(total)
     flat = table.sum(-1)
     variogram = _row_means(table, gamma[..., None])[..., 0]
-    # this is the difference in the first term
+    # this is the bracket of the first term
     left = variogram - a * m
     smooth = math.isfinite(bandlimit(task))
-    # the rounding error of the first term, which may be 1e-9 of the integral
+    # this is the rounding error of the first term; it is allowed to be 1e-9 of the integral
     cancels = 2e-16 * (weight @ (flat[:, 0] * variogram[:, 0]).ravel())
 
     # Degree 1 is done, and blocks of the others follow, each twice as large as the one before. If the class
@@ -265,7 +277,7 @@ def _pair_term(
     checked = int(min(bandlimit(task), _MAX_PARITY_DEGREE))
     step = 1 if spectrum(task, checked)[0][2::2].any() else 2
     polynomials = Polynomials(task.dim, theta.ravel(), step == 2)
-    # this skips degrees 0 and 1
+    # degrees 0 and 1 are skipped, or degree 0 alone where polynomials are the even ones
     polynomials.take(1 if step == 2 else 2)
     done = np.zeros((len(table), table.shape[2]), dtype=bool)
     last, many = 2 - step, 16
@@ -292,7 +304,8 @@ def _pair_term(
                 return _by_row(total - rest * _row_product(flat, flat))
             if not smooth:
                 raise ValueError(too_large)
-        # this check runs only once
+        # Once, after enough degrees, it is checked whether even `_MAX_DEGREES` leave too much. What may be
+        # left of the integral, 2 flat left, is added to what is allowed.
         if task.singular_term is not None and degrees[0] <= _CHECK_FEASIBLE_AFTER < last:
             neglected = _bound_neglected(task, theta, table[:, 0], flat[:, 0].ravel())
             if np.any(
@@ -327,6 +340,7 @@ def _bound_neglected(task: Zonal, theta: Array, table: Array, flat: Array) -> Ar
     Its coefficients fall like ``l^-(rho + 1)``. Angles that differ by much less than ``1 / l`` do not average
     P_l out; there its mean square is that of a Bessel function. The bound is 100 times lower, to be safe.
     """
+    # l + shift is how degrees enter the coefficients' powers, and the Bessel function has the order nu
     shift, bessel_order = task.dim / 2 - 1, (task.dim - 3) / 2
     assert task.singular_term is not None
     # the sum of all coefficients from l on falls like l^-rho
@@ -337,7 +351,8 @@ def _bound_neglected(task: Zonal, theta: Array, table: Array, flat: Array) -> Ar
     )
     narrow = _MAX_DEGREES * np.sqrt(np.maximum(mean_square - mean_theta**2, 0.0)) < 0.5
     argument = np.maximum(_MAX_DEGREES * mean_theta, 1e-3)
-    # P_l is about Gamma(nu + 1) (2 / x)^nu J_nu(x) at x = l theta, and J_nu^2 has the mean 1 / (pi x)
+    # With nu = bessel_order, P_l is about Gamma(nu + 1) (2 / x)^nu J_nu(x) at x = l theta, and J_nu^2 has the
+    # mean 1 / (pi x)
     log_square = (
         2 * gammaln(bessel_order + 1)
         + 2 * bessel_order * np.log(2 / argument)
@@ -358,7 +373,7 @@ def _freeze_below_rounding(m: Array, flat: Array, done: NDArray[np.bool_]) -> ND
     small = np.abs(m[:, 0] - flat[:, 0, :, None]) <= limit
     if not small.any() and not done.any():
         return done
-    # a degree has averaged out if it and the three before it are small
+    # a degree has averaged out if it and the three before it are small: one alone may be a change of sign
     run = small[..., 3:] & small[..., 2:-1] & small[..., 1:-2] & small[..., :-3]
     out = np.repeat(done[..., None], m.shape[-1], axis=-1)
     out[..., 3:] |= np.logical_or.accumulate(run, axis=-1)

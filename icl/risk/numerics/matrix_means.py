@@ -40,13 +40,15 @@ class Panel:
 
     left: float
     right: float
-    # the columns are bias and noise / sigma^2 of kappa I, and a_l m_l(kappa) / kappa for every degree
+    # The columns are bias and noise / sigma^2 of kappa I, and a_l m_l(kappa) / kappa for every degree, which
+    # is finite at kappa = 0.
     table: Array
     # the relative error of bias and noise is what a coarser rule changes at the right end
     error: float
 
     def at(self, kappa: Array, derivative: int = 0) -> Array:
         """Return the functions, or their derivatives, one a row, (columns, len(kappa))."""
+        # the series are in the position on the panel, -1 to 1
         half = (self.right - self.left) / 2
         table = chebyshev.chebder(self.table, derivative, 1 / half) if derivative else self.table
         return np.asarray(
@@ -78,8 +80,10 @@ def _panel(task: Zonal, n: float, index: int) -> Panel:
     kappa = left + (right - left) / 2 * (1 + np.cos(angles))
     length = np.array([n])
     curve = np.array([integrate(task, k, length, slopes=False)[:, 0] for k in kappa])
+    # kappa[0] is the largest
     coarse = integrate(task, kappa[0], length, order=12, slopes=False)[:, 0]
     error = float(np.max(np.abs(coarse - curve[0]) / np.maximum(curve[0], 1e-300)))
+    # a window kappa resolves about sqrt(kappa) degrees
     degree = int(min(bandlimit(task), 16 * math.ceil(right**0.5)))
     while True:
         if degree > _MAX_DEGREES:
@@ -87,6 +91,7 @@ def _panel(task: Zonal, n: float, index: int) -> Panel:
                 f"M is too large for {task!r}, whose spectrum falls too slowly: at {right:g}"
             )
         a, rest = spectrum(task, degree)
+        # of a single token every m_l is zero
         m = np.zeros((_NODES, degree))
         if n > 1:
             m = np.array([attended_gegenbauer_means(task.dim, k, n, degree) for k in kappa])
@@ -94,7 +99,7 @@ def _panel(task: Zonal, n: float, index: int) -> Panel:
         if degree >= bandlimit(task) or rest * np.abs(m[:, -8:]).max() <= 1e-14 * (a.sum() + rest):
             break
         degree *= 2
-    # it maps values at the nodes to Chebyshev coefficients
+    # this matrix maps values at the nodes to Chebyshev coefficients
     transform = 2 / _NODES * np.cos(np.outer(np.arange(_NODES), angles))
     transform[0] /= 2
     return Panel(left, right, transform @ np.hstack([curve, a * m / kappa[:, None]]), error)
@@ -103,8 +108,9 @@ def _panel(task: Zonal, n: float, index: int) -> Panel:
 def _condition_on_query(task: Zonal, n: float, variance: float, kappa: Array, c: Array) -> Array:
     """Return bias, noise, ``along`` and ``beta``, where the derivative is ``along M x / kappa + beta x``.
 
-    The result has shape (4, queries). With ``beta = rho_c / kappa`` and ``along = rho_kappa - c beta``
-    this is the derivative of rho in ``z = M x``.
+    The result has shape (4, queries). The derivative is that of rho in ``z = M x``, with
+    ``beta = rho_c / kappa`` and ``along = rho_kappa - c beta``, where rho_c and rho_kappa are partial
+    derivatives.
     """
     out = np.empty((4, kappa.size))
     dim, indices = task.dim, _indices(kappa)
@@ -119,7 +125,7 @@ def _condition_on_query(task: Zonal, n: float, variance: float, kappa: Array, c:
         bend = (1 - Polynomials(dim + 2, theta).take(degrees)) * (
             degree * (degree + dim - 2) / (dim - 1)
         )
-        # bias, noise and all a_l m_l / kappa, and their derivatives in kappa
+        # bias, noise and all a_l m_l / kappa, and their derivatives in kappa; `pull` is (degrees, queries)
         (bias, noise, *pull), (bias_k, noise_k, *pull_k) = panel.at(k), panel.at(k, 1)
         # rho is bias + variance noise + kappa turn
         beta = -2 * np.einsum("lq,lq->q", pull, bend)
@@ -140,8 +146,10 @@ def rule_means(task: Zonal, n: float, variance: float, M: Array, queries: QueryR
     array([0.13888889, 0.25      ])
     """
     kappa, p = queries.kappa, queries.p
+    # where kappa = 0 the numerators M x and x . M x are zero, too, and no value depends on c
     divisor = np.where(kappa > 0, kappa, 1.0)
     c = np.where(kappa > 0, queries.product / divisor, 1.0)
+    # the gradient in M is the derivative in z times x'
     bias, noise, along, beta = _condition_on_query(task, n, variance, kappa, c)
     gradient = M @ queries.outer(along / divisor * p) + queries.outer(beta * p)
     return np.concatenate([[bias @ p, noise @ p], gradient.ravel()])
@@ -176,7 +184,10 @@ def query_rules(M: Array) -> Iterator[QueryRule]:
 
 
 def _refine(M: Array, blocks: tuple[list[Array], Array, Array] | None) -> Iterator[QueryRule]:
-    """Yield rules of order 8, 16, 32, ... until one would have too many queries."""
+    """Yield rules of order 8, 16, 32, ... until one would have too many queries.
+
+    A rule has about ``order**axes`` queries: one axis for each eigenspace, or for each dimension, but one.
+    """
     axes = len(M) - 1 if blocks is None else len(blocks[0]) - 1
     if axes == 0:
         # a single query is exact, because one block has one length
@@ -194,12 +205,14 @@ def _blocks(M: Array) -> tuple[list[Array], Array, Array] | None:
     The result is None if the matrices do not commute or have too many joint eigenspaces.
     """
     scale = float(np.linalg.norm(M, 2)) or 1.0
+    # moduli are the eigenvalues of M'M, and cosines those of (M + M') / 2; both are scaled to be at most one
     pair = [M.T @ M / scale**2, (M + M.T) / (2 * scale)]
     # two joint eigenspaces share an eigenvalue of this combination by accident only
     values, basis = np.linalg.eigh(pair[0] + math.sqrt(2) * pair[1])
     split = np.flatnonzero(np.diff(values) > 1e-12) + 1
     bases = np.split(basis, split, axis=1)
     moduli, cosines = (np.array([np.trace(b.T @ a @ b) / b.shape[1] for b in bases]) for a in pair)
+    # the pair has these eigenspaces in common if their projections give it back
     rebuilt = [
         sum(v * (b @ b.T) for v, b in zip(vs, bases, strict=True)) for vs in (moduli, cosines)
     ]
@@ -212,6 +225,7 @@ def _blocks(M: Array) -> tuple[list[Array], Array, Array] | None:
 
 def _dirichlet(bases: list[Array], moduli: Array, cosines: Array, order: int) -> QueryRule:
     """Return a product of Gauss-Jacobi rules for the squared lengths in the eigenspaces."""
+    # u is (queries, eigenspaces so far), their squared lengths, and `left` what they leave of |x|^2 = 1
     sizes = [b.shape[1] for b in bases]
     u, p, left = np.empty((1, 0)), np.ones(1), np.ones((1, 1))
     # the squared length in one eigenspace has a beta law, as a share of what the ones before it left
@@ -227,6 +241,7 @@ def _dirichlet(bases: list[Array], moduli: Array, cosines: Array, order: int) ->
     u = np.hstack([u, left])
 
     def outer(h: Array) -> Array:
+        # given the squared lengths, x x' has the mean u / size on each eigenspace
         return np.asarray(
             sum((h @ v) / b.shape[1] * (b @ b.T) for v, b in zip(u.T, bases, strict=True))
         )
@@ -239,8 +254,10 @@ def _polar(M: Array, order: int) -> QueryRule:
     # angles lie on the circle, or in two dimensions on half of it
     angle = np.pi * (np.arange(order if len(M) == 2 else 2 * order) + 0.5) / order
     x, p = (np.stack([np.cos(angle), np.sin(angle)], axis=1), np.full(angle.size, 1 / angle.size))
+    # each further dimension adds the coordinate t, and shrinks the others to sqrt(1 - t^2)
     for dim in range(3, len(M) + 1):
         t, q = roots_gegenbauer(order, (dim - 2) / 2)
+        # half the sphere is where the last coordinate is positive
         if dim == len(M):
             t, q = t[t > 0], q[t > 0]
         x = np.hstack([np.kron(np.sqrt(1 - t * t)[:, None], x), np.repeat(t, len(x))[:, None]])

@@ -149,26 +149,31 @@ def _panels_of(
     scales = _scales(dim, w, max_n)
     low, high = _range_in_u(dim, w, min_n, max_n, scales)
     edges = [low]
+    # integrands that vanish below some u >= 0 need no panel in s
     if low < 0:
-        # The first panel is in s and begins at 0; there phi^n is at least exp(-n s E[exp(-tau)]).
+        # The first panel is in s, begins at 0, and ends where n s E[exp(-tau)] is `_FIRST`: up to there phi^n
+        # is at least exp(-_FIRST).
         first_end = math.log(_FIRST / max_n) - log_mean_weight(dim, w)
         edges = [-math.inf, min(0.0, first_end, high)]
     while edges[-1] < high:
         step = _step(dim, w, edges[-1], scales.reach, degree, math.isfinite(jumps))
         edges.append(min(edges[-1] + step, high))
     left, right = np.array(edges[:-1]), np.array(edges[1:])
+    # a panel in s is not wide: its only edge in u is the right one
     start = np.where(np.isinf(left), right, left)
     wide = right - start > _MAX_SHARED_WIDTH
     groups = []
     if not wide.all():
-        # The spectrum of a class that jumps falls so slowly that finer waves count.
+        # This is the width in tau of panels of angles where exp(-z) turns. The spectrum of a class that jumps
+        # falls so slowly that finer waves count.
         turn = 1.5 if math.isfinite(jumps) else 3.0
         left_shared, right_shared = left[~wide], right[~wide]
         for rows, angles in _lay_shared_panels(
             dim, w, start[~wide], right_shared, scales, degree, turn
         ):
             if jumps < _SHORT:
-                # a window may be much wider than the covariance
+                # A window may be much wider than the covariance, which needs panels of its own: edges at the
+                # angle `jumps`, at twice this angle, and so on.
                 near = jumps * 2.0 ** np.arange(math.log2(math.pi / jumps))
                 near = np.clip(near, angles[:, :1], angles[:, -1:])
                 angles = np.sort(np.concatenate([angles, near], axis=1), axis=1)
@@ -179,6 +184,7 @@ def _panels_of(
 
 def _scales(dim: int, w: float, max_n: float) -> Scales:
     """Return the values of tau that matter to at most ``max_n`` tokens."""
+    # of n tokens fewer than 1e-17 / n are expected below this tau
     nearest = w * invert_cap_mass(dim, 1e-17 / max_n**2)
     # The mass of exp(-w (1 - t)) (1 - t^2)^((d-3)/2) peaks where w (1 - t^2) = (d - 3) t.
     ratio = max(dim - 3, 0) / max(w, 1e-300)
@@ -193,7 +199,7 @@ def _range_in_u(
     """Return the u between which integrands are above rounding, for ``min_n`` to ``max_n`` tokens."""
     log_mean, log_square = (log_mean_weight(dim, k * w) for k in (1, 2))
     # Integrands rise like n exp(2u) E[exp(-2 tau)], and what they integrate to, the sum of the squared
-    # weights, is of order E[exp(-2 tau)] / (n E[exp(-tau)]^2), or one if that is more.
+    # weights, is of order E[exp(-2 tau)] / (n E[exp(-tau)]^2), and at most one.
     low = min(-math.log(max_n) - log_mean, -0.5 * (math.log(max_n) + log_square)) - _CUT / 2
     # For smaller u even the nearest token has a z that is negligible.
     low = max(low, scales.nearest - math.log(max_n) - _CUT / 2)
@@ -278,9 +284,10 @@ def _lay_shared_panels(
     degree: float,
     turn: float,
 ) -> Iterator[tuple[slice, Array]]:
-    """Yield edges of angles for all u between ``left`` and ``right``, for groups of rows with equally many.
+    """Yield groups of panels in u that have equally many angles: their rows, and their edges of angles.
 
-    Panels are ``turn`` wide in tau where exp(-z) turns.
+    Row i is the panel in u from ``left[i]`` to ``right[i]``, and its angles serve all u in it. Panels of
+    angles are ``turn`` wide in tau where exp(-z) turns.
     """
     # for negative u, z falls from the nearest token on, as it does at u = 0
     right = np.maximum(right, 0.0)
@@ -293,12 +300,14 @@ def _lay_shared_panels(
             ends = 2 * np.arcsin(np.sqrt(np.clip(ends / (2 * w), 0, 1)))
     else:
         ends = np.tile([0.0, math.pi], (left.size, 1))
+    # sampled angles, (rows, samples), and below the density of panels at these, panels per radian
     fine = ends[:, :1] + (ends[:, 1:] - ends[:, :1]) * _FINE
     # Panels must be short where exp(-z) turns, and may be wider in the tail exp(-tau).
     past = np.maximum(2 * w * np.sin(fine / 2) ** 2 - right[:, None] - 4, 0.0)
     density = w * np.sin(fine) / np.minimum(turn + 0.3 * past, 16.0)
     # They must be short enough for the variogram's highest degree, or, if its degrees do not end, for the
-    # highest one that the window, about (w u)^(-1/2) wide, resolves: P_l needs a panel for each 13 / l.
+    # highest one that the window resolves: several times the inverse of its width, about (w u)^(-1/2), where
+    # P_l averages out. P_l needs a panel for each 13 / l.
     finest = (
         math.sqrt(w) * (6 + 3 * np.sqrt(right)) + 20 if math.isinf(degree) else degree + 0 * right
     )
@@ -325,7 +334,7 @@ def _lay_shared_panels(
 
 
 def _panels_per_node(w: float, u: Array, scales: Scales) -> Array:
-    """Return edges of angles for each u, shape (nodes, 1).
+    """Return edges of angles, (nodes, m + 1), for each u, (nodes, 1).
 
     The panels are those in ``y = tau - u``, so that ``z = exp(-y)``. Their widths are by trial: twice those
     beyond y = 4, or twice the shortest, move the risk by less than 1e-8.

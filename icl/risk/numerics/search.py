@@ -70,6 +70,7 @@ def lowest(
     while active.size:
         scanned = active
         for w, rows in zip(windows, curve(windows, scanned), strict=True):
+            # of several windows the later ones may be of no use to a risk whose scan ended before
             risk, slope, floor = rows[:, np.isin(scanned, active)]
             # the slope is zero for a class of constant functions
             rises = slope >= 0
@@ -81,6 +82,7 @@ def lowest(
             active = active[~(over | (rises & (w > last[active])))]
             lower = w
         windows = windows[-1:] * RATIO
+    # rows are those of `Minima`
     best = np.stack([np.zeros_like(at_zero), at_zero, *np.zeros((2, at_zero.size))])
     for found, row in _roots(crossings, curve):
         # where the risk falls at zero, any minimum is below it, even by less than the rounding of the risk
@@ -98,6 +100,7 @@ def _roots(intervals: list[Interval], curve: Curve) -> Iterator[tuple[ProblemInd
         limit = lower * math.exp(widest) if lower > 0 else 0.0
         count = max(1, sum(upper < limit for _, upper, _ in intervals[start:]))
         found = _refine(intervals[start : start + count], curve)
+        # these were too wide together, and smaller groups are tried, here and later
         if found is None:
             widest /= 2
         else:
@@ -106,10 +109,10 @@ def _roots(intervals: list[Interval], curve: Curve) -> Iterator[tuple[ProblemInd
 
 
 def _refine(group: list[Interval], curve: Curve) -> tuple[ProblemIndices, Array] | None:
-    """Refine neighboring intervals as one, or return None if that is too wide.
+    """Return the roots in neighboring intervals, refined as one, or None if this one is too wide.
 
-    The polynomials are in log w, or in w for an interval that begins at zero. Bisection on them costs little.
-    The risk is the slope's integral, corrected by the values at the nodes.
+    Slopes become polynomials in log w, or in w for an interval that begins at zero, and bisection finds their
+    roots. The risk is the slope's integral, corrected by the values at the nodes.
     """
     lower, upper = group[0][0], group[-1][1]
     in_log = lower > 0
@@ -134,6 +137,7 @@ def _refine(group: list[Interval], curve: Curve) -> tuple[ProblemIndices, Array]
     integral = chebyshev.chebint(coefficients)
     # the series of the risk is `integral` plus `rest`
     rest = chebyshev.chebfit(x, values[:, 0] - chebyshev.chebval(x, integral).T, nodes - 1)
+    # the lower and upper w of each problem's own interval, (2, problems), and then as x
     ends = np.repeat([ends for *ends, _ in group], [some.size for *_, some in group], axis=0).T
     left, right = ((np.log(ends) if in_log else ends) - start) / half - 1
     # 45 halvings leave less than 1e-13 of an interval
