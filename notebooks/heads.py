@@ -1108,8 +1108,7 @@ judge(
 # > values with $\sum_hv_h=1$. As $n\to\infty$, the heads with the windows $W/\alpha_h$, $W=(nC/\sigma^2)^{2/(m+\rho)}$,
 # > have a risk whose quotient by the risk of kriging tends to $J(\varphi)/J(\varphi_*)$, where
 # >
-# > $$\begin{aligned}J(\varphi)&=\int_0^\infty(1-\varphi)^2x^{-1-\rho}dx+\int_0^\infty\varphi^2x^{m-1}dx\\
-# >   &=J(\varphi_*)+\int_0^\infty(\varphi-\varphi_*)^2\,(x^{-1-\rho}+x^{m-1})\,dx\end{aligned}$$
+# > $$\begin{aligned}J(\varphi)&=\int_0^\infty(1-\varphi)^2x^{-1-\rho}dx+\int_0^\infty\varphi^2x^{m-1}dx\\ &=J(\varphi_*)+\int_0^\infty(\varphi-\varphi_*)^2\,(x^{-1-\rho}+x^{m-1})\,dx\end{aligned}$$
 # >
 # > and $J(\varphi_*)=\frac\pi{m+\rho}\big/\sin\frac{\pi m}{m+\rho}$. The infimum of the limit over all $\alpha$ and $v$
 # > does not rise with the number of heads, and tends to one.
