@@ -284,7 +284,7 @@ def left_out_gradient(X: Array, y: Array, A: Array, group: NDArray[np.intp]) -> 
         own_group = group[rows][:, None] == group
         weights[own_group] = -np.inf
         weights -= weights.max(axis=1, keepdims=True)
-        # of smaller numbers the exponentials are subnormal, slow, and negligible beside the largest weight, one
+        # exponentials of smaller numbers are subnormal, which is slow, and negligible beside 1, the largest
         np.maximum(weights, -708.0, out=weights)
         np.exp(weights, out=weights)
         weights[own_group] = 0
