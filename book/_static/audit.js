@@ -27,8 +27,8 @@ document.addEventListener("DOMContentLoaded", () => {
     return field(text, control);
   };
 
-  // What a reader looks for first: verdicts other than that a statement holds, or is not tested, by their names.
-  const SIMPLE = ["holds", "established", "not read", "not testable"];
+  // What a reader looks for first: verdicts other than that a statement holds, is known, or is not tested.
+  const SIMPLE = ["holds", "proved", "computed", "measured", "not read", "not testable"];
   const objecting = [...new Set(entries.map((entry) => entry.dataset.verdict))].filter((one) => !SIMPLE.includes(one)).sort();
   const OBJECTS = objecting.join(" or ");
   const has = (entry, key, value) =>

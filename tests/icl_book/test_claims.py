@@ -27,6 +27,7 @@ from icl_book.claims import (
 )
 from icl_book.claims import Verdict as V
 from icl_book.claims.card import lacking, statement_record, text
+from icl_book.claims.claim import UNSETTLED
 from icl_book.claims.judge import decide
 from icl_book.markup import prose
 from icl_book.parameters import BadInput
@@ -46,6 +47,8 @@ def claim(expected=None, corrected=False, readings=(), own=False, **changes):
         "source": "nowhere, page 1",
         "reading": "$x \\ge 1$",
         "quantity": "x",
+        "result": "$x$ is {}",
+        "settles": "" if own or expected not in UNSETTLED else "is it $x$?",
         "rule": lambda p: (p.get("least", 1.0), INF),
         "expected": expected,
         "grade": Grade.PROVED,
@@ -667,13 +670,14 @@ def test_a_card_is_one_line_and_only_an_unexpected_verdict_is_unfolded():
         line = card.find("summary", recursive=False)
         verdict = "false as we have it" if is_open else "holds"
         said = " ".join(line.get_text().split())
-        assert said == f"{verdict} {words} {number:g}"
+        assert said == rf"{verdict} {words} \(x\) is {number:g}"
         assert card.has_attr("open") is is_open
 
 
 def test_a_click_shows_the_result_and_another_one_its_evidence():
     words = "The number is large enough"
-    asked = claim(title=words, readings=[NARROWER], control="c", rerun="It failed once.")
+    again = {"rerun": "It failed once.", "elsewhere": "not elsewhere"}
+    asked = claim(title=words, readings=[NARROWER], control="c", **again)
     card = judge(asked, at(2.0), at(-9.0))
     soup = BeautifulSoup(page(card), "html.parser")
     folded = soup.select_one("details.icl-cases")
@@ -682,6 +686,7 @@ def test_a_click_shows_the_result_and_another_one_its_evidence():
     for said in (
         words,
         "depends on the reading",
+        "not elsewhere",
         "We compute x.",
         "At one setting the number is 2. In our main reading, a value below 1 would contradict",
         "the statement. It holds in this reading and fails in the other one.",

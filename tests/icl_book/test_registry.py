@@ -109,6 +109,7 @@ P9.one:
   quote: &words At least $\\frac 12$
     of the numbers
   quantity: the number
+  result: the number is {}
   rule: {at_least: 1 / d}
   grade: exact on a grid
   depends_on:
@@ -140,7 +141,7 @@ def test_an_entry_is_a_claim(tmp_path):
     )
     assert one.alternatives[1].late and one.alternatives[1].rule({}) == (0.5, INF)
     assert two.expected is Verdict.NOT_TESTABLE and two.authority == "review"
-    assert (one.where, two.where) == ("book/claims/paper8.yml:2", "book/claims/paper8.yml:16")
+    assert (one.where, two.where) == ("book/claims/paper8.yml:2", "book/claims/paper8.yml:17")
     with pytest.raises(
         ValueError, match="paper9.yml:2: the id P9.one is taken by book/claims/paper8.yml:2"
     ):
@@ -155,6 +156,9 @@ WRONG_EDITS = [
     ("1 / d", "1 /"),
     ("name: half", "nane: half"),
     ("quantity: the number", "quantity: 5"),
+    ("  result: the number is {}\n", ""),
+    ("the number is {}", "the number"),
+    ("grade:", "expected: inconclusive\n  grade:"),
     ("grade:", "rule: {at_most: 1}\n  grade:"),
     ("grade:", "standing: {odd: x}\n  grade:"),
     ("P9.two", "P9.one"),
@@ -302,6 +306,7 @@ def test_readings_that_were_unfair_to_the_authors_are_refused(
         CLAIMS[name],
         depends_on=(Choice("a choice", (reading,)),),
         control="",
+        settles="",
         expected=Verdict.HOLDS,
     )
     ours = exact_cases(pd.DataFrame({"value": [agreeing], "error": 1e-9}), error="error")
@@ -443,6 +448,10 @@ SAME = Choice("", (Alternative("wider", "another"),))
         (TALK, {"depends_on": (*WIDER, SAME)}, "share a key"),
         (TALK, {"depends_on": (Choice("", (Alternative("", "x"),)),)}, "has no key"),
         (TALK, {"standing": OURS.standing}, "results have a standing"),
+        (TALK, {"result": ""}, "needs a result"),
+        (TALK, {"result": "{} to {}"}, "needs a result"),
+        (OURS, {"settles": "how?"}, "not settled"),
+        (TALK, {"rerun": "It failed."}, "go together"),
     ],
 )
 def test_a_statement_is_complete(claim, change, message):

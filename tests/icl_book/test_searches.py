@@ -50,7 +50,12 @@ def test_a_found_number_beyond_its_proof_is_judged_and_says_so():
     """Such a number cannot establish a statement, and contradicts one whose bound it passes."""
 
     def outcome(value, proved, upper):
-        words = {"reading": "x is small", "quantity": "x", "grade": Grade.PROVED}
+        words = {
+            "reading": "x is small",
+            "quantity": "x",
+            "result": "x is {}",
+            "grade": Grade.PROVED,
+        }
         claim = Claim(
             "P1.x", Authority.BOOK, "ours", rule=lambda labels: (-math.inf, upper), **words
         )

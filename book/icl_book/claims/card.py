@@ -18,6 +18,17 @@ Record = dict[str, Any]
 Cases = Sequence[Mapping[str, Any]]
 
 _CLAIM = TypeAdapter(Claim)
+#: What pages say in place of *established*, by the kind of evidence.
+KNOWN = {
+    Grade.IDENTITY: "proved",
+    Grade.PROVED: "proved",
+    Grade.CERTIFIED: "computed",
+    Grade.EXACT: "computed",
+    Grade.EXTRAPOLATED: "computed",
+    Grade.SEARCHED: "computed",
+    Grade.SAMPLED: "measured",
+    Grade.MEASURED: "measured",
+}
 #: Attributes of a claim that a record leaves out, or has in another form.
 _LEFT_OUT = {"rule", "corrected_rule", "depends_on", "where"}
 
@@ -61,6 +72,11 @@ def line(record: Mapping[str, Any]) -> str:
     if record["decided_by"]:
         text += f": {record['decided_by']}"
     return "; ".join([text, *map(refusal, record["refused"])])
+
+
+def badge(verdict: str, grade: Grade | str | None) -> str:
+    """Return the word for a verdict on a page, where one of this book's results says how it is known."""
+    return KNOWN[Grade(grade)] if grade and verdict == Verdict.ESTABLISHED else verdict
 
 
 def lacking(record: Mapping[str, Any]) -> list[str]:

@@ -94,6 +94,8 @@ class Verdict(StrEnum):
 
 #: Verdicts on statements that are not measured; each needs a reason.
 UNTESTED = (Verdict.NOT_READ, Verdict.NOT_TESTABLE)
+#: Verdicts on statements of others that a word of their authors could settle.
+UNSETTLED = (Verdict.DEPENDS, Verdict.INCONCLUSIVE)
 
 
 class Grade(StrEnum):
@@ -216,6 +218,8 @@ class Claim:
     reading: str = ""
     #: What is measured, in words; the rule speaks about this number.
     quantity: str = ""
+    #: What a closed card says after its title; today's number, or the range of all, stands for the ``{}``.
+    result: str = ""
     #: From a case's labels to the permitted range, ends and tolerances included.
     rule: Rule | None = None
     #: The verdict of the last run; another one fails the build. None stands for "not testable" if `why_not`
@@ -227,6 +231,8 @@ class Claim:
     quantifier: str = "for all"
     #: Our choices that the verdict rests on.
     depends_on: tuple[Annotated[Choice, _accept_text_as("what")], ...] = ()
+    #: What the letter to the authors asks, one sentence, of a statement of theirs that is not settled.
+    settles: str = ""
     #: Ids that this claim follows from; totals leave out claims that follow from others.
     implied_by: tuple[str, ...] = ()
     #: Our corrected statement (MyST markdown), if the printed one fails.
@@ -249,6 +255,8 @@ class Claim:
     standing: Annotated[str, BeforeValidator(_write_standing)] = ""
     #: One sentence on what the registered run found otherwise, and why.
     rerun: str = ""
+    #: The same in two or three words, for the closed card.
+    elsewhere: str = ""
     #: File and line of the entry, e.g. ``"book/claims/paper1.yml:120"``.
     where: str = ""
 
@@ -304,6 +312,15 @@ class Claim:
             ),
             ((self.rule is None) != untested, "a testable claim needs a rule, another has none"),
             ((self.grade is None) != untested, "a testable claim needs a grade, another has none"),
+            (
+                self.result.count("{}") != (not untested),
+                "a testable claim needs a result with one {}, another has none",
+            ),
+            (
+                bool(self.settles) != (self.authority in OWN and self.expected in UNSETTLED),
+                "settles goes with an authors' statement that is not settled, and only with it",
+            ),
+            (bool(self.rerun) != bool(self.elsewhere), "rerun and elsewhere go together"),
             (
                 bool(self.corrected) != bool(self.corrected_rule),
                 "corrected and corrected_rule go together",

@@ -9,7 +9,16 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from icl_book.claims.card import Cases, agreement, asked, contradiction, decisive, refusal, spread
+from icl_book.claims.card import (
+    Cases,
+    agreement,
+    asked,
+    badge,
+    contradiction,
+    decisive,
+    refusal,
+    spread,
+)
 from icl_book.markup import environment, format_number, interval
 
 #: Verbs for a statement in a reading, by the outcome of the evidence.
@@ -48,6 +57,13 @@ def headline(cases: Cases) -> dict[str, str]:
         "permitted": interval(cases[0]["permitted"]),
         "where": where,
     }
+
+
+def result(record: Mapping[str, Any]) -> str:
+    """Return what a closed card says after its title: the number in words, and of which case it is."""
+    shown = headline(record["cases"])
+    text = str(record["result"]).replace("{}", shown["measured"])
+    return text + (f" ({shown['where']})" if shown["where"] else "")
 
 
 def _measure_inside(case: Mapping[str, Any]) -> float:
@@ -89,11 +105,13 @@ def sentences(text: str) -> tuple[str, str]:
 environment().filters |= {
     "agreement": agreement,
     "asked": asked,
+    "badge": badge,
     "contradiction": contradiction,
     "decisive": decisive,
     "divided": divided,
     "headline": headline,
     "refusal": refusal,
+    "result": result,
     "sentences": sentences,
     "size": _format_size,
     "spread": spread,

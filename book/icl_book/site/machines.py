@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from icl_book.claims.card import badge
 from icl_book.provenance import CARD_MIME
 from icl_book.runner.record import shown
 from icl_book.site.verify import toc_pages
@@ -15,8 +16,7 @@ from icl_book.site.verify import toc_pages
 ABOUT = """# {title}
 
 > An executable companion to two papers on in-context learning with softmax attention (arXiv 2402.11639 and
-> 2307.02419), and an audit of what we could read of them. Each page is Markdown, with code and printed
-> output.
+> 2307.02419). Each page is Markdown, with code and printed output.
 
 Statements, verdicts and measured numbers are also one JSON file, [audit.json](_static/audit.json), with its
 [schema](_static/audit.schema.json).
@@ -60,7 +60,7 @@ def printed(cell: dict[str, Any]) -> list[str]:
     for data in shown({"cells": [cell]}):
         if record := data.get(CARD_MIME):
             found.append(
-                f"**{record['id']}** ({record['verdict']}): {record['title']}. "
+                f"**{record['id']}** ({badge(record['verdict'], record['grade'])}): {record['title']}. "
                 f"{record['statement']}"
             )
         elif "image/svg+xml" not in data and "text/markdown" in data:

@@ -20,6 +20,7 @@ import yaml
 
 from icl_book import repository
 from icl_book.claims import Claim, Grade, Verdict
+from icl_book.claims.card import KNOWN, badge
 from icl_book.claims.claim import SOURCES, UNTESTED
 from icl_book.claims.judge import OURS
 from icl_book.markup import environment, mark, row_id, strip_tex, style_class
@@ -204,6 +205,7 @@ def pages(**context: Any) -> Any:
     }
     known = {
         "verdict_order": list(map(str, Verdict)),
+        "badges": _list_badges(),
         "grade_order": list(map(str, Grade)),
         "apart": list(audit.APART),
         "untested": list(map(str, UNTESTED)),
@@ -212,6 +214,16 @@ def pages(**context: Any) -> Any:
         "sources": list(SOURCES.values()),
     }
     return made.get_template("site/pages.md.j2").make_module(known | context)
+
+
+def _list_badges() -> list[tuple[str, list[str]]]:
+    """Return what pages count apart: each verdict, and *established* once for each word in its place."""
+    words = {word: [str(g) for g, w in KNOWN.items() if w == word] for word in KNOWN.values()}
+    found: list[tuple[str, list[str]]] = []
+    for verdict in Verdict:
+        known = verdict is Verdict.ESTABLISHED
+        found += [(str(verdict), grades) for grades in (words.values() if known else [[]])]
+    return found
 
 
 def _write_home(url: str | None) -> str:
@@ -244,10 +256,12 @@ def link(card: audit.Record, text: str, case: str, page: str = "") -> str:
     Hovering, focus and screen readers give the verdict and the title of the statement.
     """
     claim, verdict = card["id"], card["verdict"]
+    word = badge(verdict, card["grade"])
     target = row_id(claim, case) if case else f"claim-{claim}"
-    said = html.escape(f"{strip_tex(card['title'])}: {verdict}")
+    said = html.escape(f"{strip_tex(card['title'])}: {word}")
     # A verdict looks like a badge, a mark has its color, and other words are an ordinary link.
     look = {verdict: "icl-badge", mark(verdict): "icl-mark"}.get(text)
+    text = word if text == verdict else text
     css = f"icl-judged {look} {style_class(verdict)}" if look else "icl-judged"
     name = said if look else f"{html.escape(text)} ({said})"
     return f'<a class="{css}" href="{page}#{target}" title="{said}" aria-label="{name}">{text}</a>'
