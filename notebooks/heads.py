@@ -623,7 +623,7 @@ pd.DataFrame(turns).style.format(precision=2).hide()
 
 
 # %% figure={"alt": "Two panels of the price against the growth of the context on logarithmic axes. Left, affine functions: the price of two kept heads rises most steeply, that of one kept head less, one factor for both windows stays low, and new values keep the price at one. Right, ReLU functions: all four curves rise, one factor least.", "name": "fig-heads-length"} jupyter={"source_hidden": true} tags=["hide-input"]
-growth = np.array([1, 2, 10, 20, 100, 200, 1000])
+growth = np.array([1, 2, 5, 10, 20, 50, 100, 200, 1000])
 figure, axes = plt.subplots(1, 2, figsize=(6.9, 3.2), sharey=True)
 for ax, task in zip(axes, (Affine(largest), ReLU(largest)), strict=True):
     first = find_pair(task, 100, noise_std)
