@@ -261,7 +261,7 @@ def _plain(value: Any) -> Any:
         else:
             return value
     except (ValueError, TypeError, RuntimeError):
-        # such a value is a tensor of the device "meta"
+        # such a value is, for example, a tensor of the device "meta"
         return None
     # the index () makes a plain number of an array without axes
     return np.asarray(masked_as_nan(array))[()]

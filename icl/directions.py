@@ -284,7 +284,7 @@ def left_out_gradient(X: Array, y: Array, A: Array, group: NDArray[np.intp]) -> 
         own_group = group[rows][:, None] == group
         weights[own_group] = -np.inf
         weights -= weights.max(axis=1, keepdims=True)
-        # smaller exponents are slow to compute and negligible beside the largest weight, one
+        # exponentials of smaller numbers are subnormal, which is slow, and negligible beside 1, the largest
         np.maximum(weights, -708.0, out=weights)
         np.exp(weights, out=weights)
         weights[own_group] = 0
@@ -298,7 +298,7 @@ def left_out_gradient(X: Array, y: Array, A: Array, group: NDArray[np.intp]) -> 
         return np.asarray(weights.sum(axis=0))
 
     in_threads(sum_part, range(len(parts)))
-    # the 2 cancels the 1/2 of the gradient
+    # of the factor 2/m the 2 cancels the 1/2 of the gradient, and m divides the result
     cross = X.T @ products
     gradient = -(X.T * columns.sum(axis=0)) @ X + cross + cross.T
     return float(losses.sum()) / chosen.size, gradient / chosen.size

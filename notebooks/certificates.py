@@ -100,7 +100,7 @@ tasks = {"ReLU": ReLU(dim=2), "two waves": TwoWaves(dim=2)}
 def risks(name):
     task = tasks[name]
     best = optimal_window(task, n=20, noise_std=0.0)
-    w = best.w * np.linspace(0.6, 1.5, 46)
+    w = best.w * np.geomspace(0.6, 1.5, 19)
     straight = population_risk(task, w, n=20, noise_std=0.0).total
     matrices = [one * quarter_turn for one in w]
     turned = [matrix_risk(task, M, n=20, noise_std=0.0).total for M in matrices]

@@ -227,9 +227,7 @@ plt.show()
 #
 # > **ITA slides, "(ICL)".**
 # >
-# > $$\mathcal L(M)=\mathbb E_{f,\{x_i\},\{\epsilon_i\}}\Big(
-# > \sum_{i=1}^n(f(x_i)+\epsilon_i)
-# > \frac{e^{x_i^\top Mx_{n+1}}}{\sum_{j=1}^ne^{x_j^\top Mx_{n+1}}}-f(x_{n+1})\Big)^2$$
+# > $$\mathcal L(M)=\mathbb E_{f,\{x_i\},\{\epsilon_i\}}\Big( \sum_{i=1}^n(f(x_i)+\epsilon_i) \frac{e^{x_i^\top Mx_{n+1}}}{\sum_{j=1}^ne^{x_j^\top Mx_{n+1}}}-f(x_{n+1})\Big)^2$$
 # >
 # > and it decomposes as $\mathcal L=\mathcal L_{\rm bias}+\mathcal L_{\rm noise}$, with
 # > $\mathcal L_{\rm bias}=\mathbb E\big(\sum_if(x_i)\omega_i-f(x_{n+1})\big)^2$ and
@@ -280,8 +278,7 @@ judge(
 # >
 # > $$\mathcal L_{\rm noise}=\sigma^2n\int\mathbb E[z^2e^{-z}]\,\varphi^{n-1}du,$$
 # >
-# > $$\begin{aligned}\mathcal L_{\rm bias}=\;&n\int\mathbb E[2\gamma(t)z^2e^{-z}]\,\varphi^{n-1}du\\
-# >   &+n(n-1)\int\sum_{\ell\ge1}a_\ell\big(\mathbb E[z\,(1-P_\ell(t))\,e^{-z}]\big)^2\varphi^{n-2}du.\end{aligned}$$
+# > $$\begin{aligned}\mathcal L_{\rm bias}=\;&n\int\mathbb E[2\gamma(t)z^2e^{-z}]\,\varphi^{n-1}du\\ &+n(n-1)\int\sum_{\ell\ge1}a_\ell\big(\mathbb E[z\,(1-P_\ell(t))\,e^{-z}]\big)^2\varphi^{n-2}du.\end{aligned}$$
 # >
 # > All integrals run over the real line, and every expectation is over **one** token. For $n=1$ the second line of the
 # > bias is zero.
@@ -310,8 +307,7 @@ judge(
 # > $m_\ell=\mathbb E\sum_i\omega_iP_\ell(t_i)=n\int\mathbb E[z\,P_\ell(t)\,e^{-z}]\,\varphi^{n-1}du$. Given $f$ and the
 # > query, the mean prediction is $\sum_\ell m_\ell f_\ell(x_q)$, where $f_\ell$ is the part of $f$ of degree $\ell$, and
 # >
-# > $$\mathcal L_{\rm bias}=\underbrace{\sum_{\ell\ge1}a_\ell(1-m_\ell)^2}_{\text{blur}}+
-# >   \underbrace{\mathbb E\,\mathrm{Var}\Big(\sum_i\omega_if(x_i)\,\Big|\,f,x_q\Big)}_{\text{scatter}}.$$
+# > $$\mathcal L_{\rm bias}=\underbrace{\sum_{\ell\ge1}a_\ell(1-m_\ell)^2}_{\text{blur}}+ \underbrace{\mathbb E\,\mathrm{Var}\Big(\sum_i\omega_if(x_i)\,\Big|\,f,x_q\Big)}_{\text{scatter}}.$$
 #
 # <details><summary>Proof</summary>
 #

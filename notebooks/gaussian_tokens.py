@@ -669,8 +669,7 @@ judge(
 # > $n_0$, depending on $d$ and $\sigma/L$, such that for every $n\ge n_0$ exactly one matrix has the least risk. This
 # > matrix is $w^*I$ with $0<w^*<1$. As $n\to\infty$,
 # >
-# > $$1-w^*\;\sim\;K_d\,(\log n)^{d/2+1}\,n^{-1/\varphi},\qquad
-# > K_d=\frac{\pi}{5^{1+d/4}\,\varphi^3\,\Gamma(\frac d2+1)\,\sin(\pi/\varphi)}.$$
+# > $$1-w^*\;\sim\;K_d\,(\log n)^{d/2+1}\,n^{-1/\varphi},\qquad K_d=\frac{\pi}{5^{1+d/4}\,\varphi^3\,\Gamma(\frac d2+1)\,\sin(\pi/\varphi)}.$$
 # >
 # > The constant $K_d$ is the same for all $L$ and $\sigma$. The least risk is asymptotically equal to
 # > $\frac{L^2}d\,\mathbb E\Vert\sum\omega_ix_i-x_q\Vert^2$ at $w=1$, a mean that the

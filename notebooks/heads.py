@@ -25,6 +25,7 @@ test_contexts = 300  # token sets on which trained layers are compared
 draws = 1000  # token sets for each sampled risk of kriging, half for least squares
 
 # %% jupyter={"source_hidden": true} mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
+from functools import cache
 from itertools import product
 
 import matplotlib.pyplot as plt
@@ -66,6 +67,9 @@ from icl_book.measurements import heads as measurements
 
 notebook.setup(globals(), n_values=2)
 
+# Several cells ask for the best pair of the same setting.
+find_pair = cache(optimal_heads)
+
 # %% figure={"alt": "Three panels of weight against the angle to the query. In each a dashed curve, for one head, is a positive bump near the query. The solid curve of two heads is a wider positive bump that crosses zero and is followed by a shaded negative lobe: beyond about 100 degrees in the first panel, nearer to the query in the other two.", "name": "fig-lobe"} jupyter={"source_hidden": true} tags=["hide-input"]
 largest, longest = max(dims), max(n_values)
 degrees = np.linspace(0, 180, 721)
@@ -90,7 +94,7 @@ pictures = {
 }
 drawn = []
 for title, task in pictures.items():
-    pair = optimal_heads(task, longest, noise_std)
+    pair = find_pair(task, longest, noise_std)
     drawn.append((title, task, pair.windows, pair.values))
 drawn.append(("extrapolation, waves", waves, w_waves / np.array([1, 2]), extrapolated))
 
@@ -274,12 +278,11 @@ rows = []
 for task in (Affine(largest), ReLU(largest)):
     for n in n_values:
         one = optimal_window(task, n, noise_std)
+        two = find_pair(task, n, noise_std)
+        three = optimal_heads(task, n, noise_std, heads=3)
         row = {"task": task.label, "n": n, "1 head": float(one.risk)}
-        for heads in (2, 3):
-            best = optimal_heads(task, n, noise_std, heads)
-            row[f"{heads} heads"] = best.risk
-            if heads == 2:
-                row |= {"w": best.windows.round(2), "v": best.values.round(2)}
+        row |= {"2 heads": two.risk, "3 heads": three.risk}
+        row |= {"w": two.windows.round(2), "v": two.values.round(2)}
         row["floor"] = float(kriging_bounds(task, n, noise_std).lower)
         rows.append(row)
 risks = pd.DataFrame(rows)
@@ -383,7 +386,7 @@ for task in (Affine(largest), ReLU(largest)):
         one = optimal_window(task, n, noise_std).risk
         merged = measurements.with_derivative(task, n, noise_std)
         row = {"task": task.label, "dim": largest, "n": n, "gain": one / merged.risk}
-        row["two"] = one / optimal_heads(task, n, noise_std).risk
+        row["two"] = one / find_pair(task, n, noise_std).risk
         if n == longest:
             added, off = measurements.added_heads(task, n, noise_std)
             row |= {"added": one / added, "off": off}
@@ -421,7 +424,7 @@ judge(
 # of the first figure. The last column is the error divided by that of the best pair.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-best = optimal_heads(waves, longest, noise_std)
+best = find_pair(waves, longest, noise_std)
 pairs = {
     "extrapolation": (w_waves / np.array([1, 2]), extrapolated, risk_waves),
     "best pair found": (best.windows, best.values, best.risk),
@@ -452,7 +455,7 @@ for task, sigma in (
     (Affine(5), 0.05),
     (Cosine(3, 3.0), 0.3),  # even waves, cos(3 u.x)
 ):
-    best = optimal_heads(task, 20, sigma)
+    best = find_pair(task, 20, sigma)
     row = {"functions": task.label, "d": task.dim, "noise": sigma}
     row["gain"] = float(optimal_window(task, 20, sigma).risk) / best.risk
     row |= {"w_1": best.windows[0], "w_2": best.windows[1]}
@@ -495,7 +498,7 @@ for step in range(steps):
     adam.step()
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-best = optimal_heads(task, context_length, noise_std)
+best = find_pair(task, context_length, noise_std)
 one = optimal_window(task, context_length, noise_std)
 x = uniform_sphere(stream(1, "evaluation"), test_contexts, context_length + 1, largest)
 form = QuadraticRisk.of(task, x, noise_std)
@@ -620,15 +623,15 @@ pd.DataFrame(turns).style.format(precision=2).hide()
 
 
 # %% figure={"alt": "Two panels of the price against the growth of the context on logarithmic axes. Left, affine functions: the price of two kept heads rises most steeply, that of one kept head less, one factor for both windows stays low, and new values keep the price at one. Right, ReLU functions: all four curves rise, one factor least.", "name": "fig-heads-length"} jupyter={"source_hidden": true} tags=["hide-input"]
-growth = np.array([1, 2, 5, 10, 20, 50, 100, 200, 500, 1000])
+growth = np.array([1, 2, 5, 10, 20, 50, 100, 200, 1000])
 figure, axes = plt.subplots(1, 2, figsize=(6.9, 3.2), sharey=True)
 for ax, task in zip(axes, (Affine(largest), ReLU(largest)), strict=True):
-    first = optimal_heads(task, 100, noise_std)
+    first = find_pair(task, 100, noise_std)
     alone = optimal_window(task, 100, noise_std).w
     prices = {"2 heads kept": [], "1 head kept": [], "one factor": [], "new values": []}
     for n in 100 * growth:
         w, v = first.windows, first.values
-        least = optimal_heads(task, n, noise_std).risk
+        least = find_pair(task, n, noise_std).risk
         prices["2 heads kept"].append(
             heads_risk(task, w, v, n, noise_std).total / least
         )
@@ -674,10 +677,10 @@ plt.show()
 start = 100
 rows, moves = [], []
 for task in (Affine(largest), Linear(largest), ReLU(largest)):
-    old = optimal_heads(task, start, noise_std)
+    old = find_pair(task, start, noise_std)
     single = optimal_window(task, start, noise_std)
     for n in (10 * start, 100 * start):
-        new = optimal_heads(task, n, noise_std)
+        new = find_pair(task, n, noise_std)
         kept = heads_risk(task, old.windows, old.values, n, noise_std)
         values, refitted = measurements.best_values(task, old.windows, n, noise_std)
         factor, scaled = measurements.best_factor(
@@ -1108,8 +1111,7 @@ judge(
 # > values with $\sum_hv_h=1$. As $n\to\infty$, the heads with the windows $W/\alpha_h$, $W=(nC/\sigma^2)^{2/(m+\rho)}$,
 # > have a risk whose quotient by the risk of kriging tends to $J(\varphi)/J(\varphi_*)$, where
 # >
-# > $$\begin{aligned}J(\varphi)&=\int_0^\infty(1-\varphi)^2x^{-1-\rho}dx+\int_0^\infty\varphi^2x^{m-1}dx\\
-# >   &=J(\varphi_*)+\int_0^\infty(\varphi-\varphi_*)^2\,(x^{-1-\rho}+x^{m-1})\,dx\end{aligned}$$
+# > $$\begin{aligned}J(\varphi)&=\int_0^\infty(1-\varphi)^2x^{-1-\rho}dx+\int_0^\infty\varphi^2x^{m-1}dx\\ &=J(\varphi_*)+\int_0^\infty(\varphi-\varphi_*)^2\,(x^{-1-\rho}+x^{m-1})\,dx\end{aligned}$$
 # >
 # > and $J(\varphi_*)=\frac\pi{m+\rho}\big/\sin\frac{\pi m}{m+\rho}$. The infimum of the limit over all $\alpha$ and $v$
 # > does not rise with the number of heads, and tends to one.

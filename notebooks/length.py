@@ -58,13 +58,11 @@ notebook.setup(globals(), sizes=2)
 rules = ["kept", "log n", "Llama 4", "YaRN", "(log n)^2", "power"]
 words = {"log n": r"$\log n$", "(log n)^2": r"$(\log n)^2$"}
 n0 = np.array(n_values)[:, None]
-rows = []
-for d, rule in itertools.product(dims, rules):
-    found = [
-        length_price(f, n0, 128 * n0, noise_stds, rule) for f in (ReLU(d), Affine(d))
-    ]
-    rows.append({"dim": d, "rule": rule, "median": np.median(found)})
-prices = pd.DataFrame(rows)
+tables = [
+    length.median_prices((ReLU(d), Affine(d)), n0, 128 * n0, noise_stds, rules)
+    for d in dims
+]
+prices = pd.concat(tables, ignore_index=True)
 
 figure, ax = plt.subplots(figsize=(6.9, 3.6))
 for (rule, color), mark in zip(plots.colors(rules).items(), "os^Dvx", strict=True):
@@ -243,23 +241,16 @@ interactive(
 )
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
-spread = prices.copy()
-spread["error"] = spread["median"] * [
-    length.relative_error(
-        (ReLU(p.dim), Affine(p.dim)), n0, 128 * n0, noise_stds, p.rule
-    )
-    for p in spread.itertuples()
-]
-few, many = spread.dim <= 8, spread.dim >= 32
-between = ~few & ~many & spread.rule.isin(["YaRN", "(log n)^2"])
-advised = few & (spread.rule == "power") | between | many & (spread.rule == "log n")
-exchanged = few & (spread.rule == "log n") | many & (spread.rule == "power")
+few, many = prices.dim <= 8, prices.dim >= 32
+between = ~few & ~many & prices.rule.isin(["YaRN", "(log n)^2"])
+advised = few & (prices.rule == "power") | between | many & (prices.rule == "log n")
+exchanged = few & (prices.rule == "log n") | many & (prices.rule == "power")
 name = "d = {dim}, {rule}"
 judge(
     "P1.N.dimension",
-    exact_cases(spread[advised], "median", error="error", name=name),
+    exact_cases(prices[advised], "median", error="error", name=name),
     exact_cases(
-        spread[exchanged | (spread.rule == "kept")], "median", error="error", name=name
+        prices[exchanged | (prices.rule == "kept")], "median", error="error", name=name
     ),
 )
 

@@ -444,8 +444,7 @@ judge(
 # > **Theorem** (the best linear attention). For every $M$, $n$ and $\sigma$ the risk is at least the power of the nonlinear
 # > part: $\;\mathbb E(h-f(x_q))^2\ge k(1)-a_1$. For a rotation-invariant class the matrix $mI$ is a best $M$, with
 # >
-# > $$m=\frac{a_1/d}{\frac{k(1)+\sigma^2}{nd}+\big(1-\frac1n\big)\frac{a_1}{d^2}},\qquad
-# >   \mathbb E(h-f(x_q))^2=k(1)-\frac{a_1}dm .$$
+# > $$m=\frac{a_1/d}{\frac{k(1)+\sigma^2}{nd}+\big(1-\frac1n\big)\frac{a_1}{d^2}},\qquad \mathbb E(h-f(x_q))^2=k(1)-\frac{a_1}dm .$$
 #
 # <details><summary>Proof</summary>
 #

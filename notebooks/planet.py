@@ -162,7 +162,7 @@ for name, task in tasks.items():
 windows = pd.concat(tables, ignore_index=True)
 
 # %% figure={"alt": "Two panels of stacked areas against the radius in kilometres. Blur grows with the radius, while scatter and noise shrink. A star marks the least sum. With half the noise, in the right panel, it stands at a smaller radius.", "name": "fig-planet-errors"} jupyter={"source_hidden": true} tags=["hide-input"]
-radii = np.geomspace(50, 1000, 80)
+radii = np.geomspace(50, 1000, 40)
 known = max(n_values)
 figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.2), sharey=True)
 for ax, noise in zip(axes, (noise_std, noise_std / 2), strict=True):
@@ -253,7 +253,7 @@ plt.show()
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 field = planet.magnetic_field()
-kilometres = np.round(100 * 2 ** np.arange(0, 6.75, 0.25))
+kilometres = np.round(100 * 2 ** np.arange(0, 7, 0.5))
 noises = [0.05, 0.1, 0.25, 0.5, 1.0]
 curves = []
 least = []
@@ -300,7 +300,7 @@ interactive(
         "noise": "noise σ of the labels",
         "km": "radius (km)",
     },
-    start=start | {"km": kilometres[12]},
+    start=start | {"km": kilometres[6]},
     labels=("radius in km", "squared error"),
     best=pd.DataFrame(least),
     told={"places": "About {} places carry the weight at the best radius."},

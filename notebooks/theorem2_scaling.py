@@ -338,8 +338,7 @@ plt.show()
 # > **Theorem 2** (ITA slides, as printed). For sufficiently large $n$, the minimizer of the pretraining population loss
 # > induced by $D(\mathcal F_L^+)$ is $M^* = w_{KQ} I_d$ where
 # >
-# > $$\Omega\left(\left(\frac{nL^2}{\sigma^2}\right)^{\frac1d}\right) < w_{KQ} <
-# >   \mathcal O\left(\left(\frac{nL^2}{\sigma^2}\right)^{\frac2d}\right).$$
+# > $$\Omega\left(\left(\frac{nL^2}{\sigma^2}\right)^{\frac1d}\right) < w_{KQ} < \mathcal O\left(\left(\frac{nL^2}{\sigma^2}\right)^{\frac2d}\right).$$
 #
 # Here $D(\mathcal F_L^+)$ is the [ReLU class](#term-class) of the functions above, and $w_{KQ}$ is our $w$. The theorem
 # is true for these functions.[✓](judged:P1.T2.upper) The exponent of the law, $\frac2{d+2}$, lies inside the range of the
@@ -457,24 +456,17 @@ plt.show()
 # > degree $\ell$ in dimension $d$, scaled so that $P_\ell(1)=1$. Let the label noise be independent, of mean zero and of
 # > fixed variance $\sigma^2>0$. Let one of three conditions hold as $\theta\to0$, with constants $a$ and $c>0$:
 # >
-# > $$\begin{aligned}
-# > 0<\rho<2:&\quad\gamma(\theta)=c\,\theta^\rho(1+o(1)),\\
-# > 2<\rho<4:&\quad\gamma(\theta)=a\,(1-\cos\theta)-c\,\theta^\rho(1+o(1)),\\
-# > \rho=4:&\quad\mathbb E(\Delta f)^2=\sum_\ell a_\ell\,(\ell(\ell+d-2))^2<\infty.
-# > \end{aligned}$$
+# > $$\begin{aligned} 0<\rho<2:&\quad\gamma(\theta)=c\,\theta^\rho(1+o(1)),\\ 2<\rho<4:&\quad\gamma(\theta)=a\,(1-\cos\theta)-c\,\theta^\rho(1+o(1)),\\ \rho=4:&\quad\mathbb E(\Delta f)^2=\sum_\ell a_\ell\,(\ell(\ell+d-2))^2<\infty. \end{aligned}$$
 # >
 # > Here $\Delta$ is the Laplacian of the sphere. Put
 # >
-# > $$\beta=c\,\big|2^{\rho/2}-2\big|\,\mathbb E|\xi|^\rho\quad(\rho<4),\qquad
-# >   \beta=\tfrac14\,\mathbb E(\Delta f)^2\quad(\rho=4),\qquad\xi\sim N(0,I_{d-1}).$$
+# > $$\beta=c\,\big|2^{\rho/2}-2\big|\,\mathbb E|\xi|^\rho\quad(\rho<4),\qquad \beta=\tfrac14\,\mathbb E(\Delta f)^2\quad(\rho=4),\qquad\xi\sim N(0,I_{d-1}).$$
 # >
 # > Then for all large $n$ the risk has a minimizer over $w\ge0$. As $n\to\infty$ every minimizer $w^*$ obeys
 # >
 # > <a id="eq-sharp"></a>
 # >
-# > $$\begin{gathered}w^*\sim\Big[\frac{\rho\,\beta\,n}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d-1+\rho}},\qquad
-# >   \min_w\mathcal L\sim\Big(1+\frac\rho{d-1}\Big)\,\beta\,(w^*)^{-\rho/2},\\
-# >   \kappa=\frac{\sqrt\pi}{\Gamma(d/2)\,4^{d/2-1}}.\end{gathered}$$
+# > $$\begin{gathered}w^*\sim\Big[\frac{\rho\,\beta\,n}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d-1+\rho}},\qquad \min_w\mathcal L\sim\Big(1+\frac\rho{d-1}\Big)\,\beta\,(w^*)^{-\rho/2},\\ \kappa=\frac{\sqrt\pi}{\Gamma(d/2)\,4^{d/2-1}}.\end{gathered}$$
 #
 # | functions | $\rho$ | what sets $\beta$ | $\beta$ | exponent of $w^*$ |
 # |:--|:--|:--|:--|:--|

@@ -288,10 +288,7 @@ judge(
 # > $\mathcal L(M)\le L^{2-\frac2{d+2}}\big(\frac{\sigma^2}n\big)^{\frac1{d+2}}$. Meanwhile, if it is tested on
 # > $D(\mathcal F_{L'}^+)$,
 # >
-# > $$\mathcal L(M)\ge\begin{cases}L'^2\left(\frac{\sigma^2}{nL^2}\right)^{\frac2{d+2}}
-# > &L'>L\quad\text{(worse dependence on }L'),\\
-# > \frac1n\left(\frac{nL^2}{\sigma^2}\right)^{\frac2{2(d+2)}}
-# > &L'\le L\quad\text{(no benefit of }L').\end{cases}$$
+# > $$\mathcal L(M)\ge\begin{cases}L'^2\left(\frac{\sigma^2}{nL^2}\right)^{\frac2{d+2}} &L'>L\quad\text{(worse dependence on }L'),\\ \frac1n\left(\frac{nL^2}{\sigma^2}\right)^{\frac2{2(d+2)}} &L'\le L\quad\text{(no benefit of }L').\end{cases}$$
 #
 # The exact error on random ReLU functions falls like $n^{-3/(d+2)}$ in long contexts, for every $L'$. Compare:
 #

@@ -125,7 +125,7 @@ def _is_tree(folder: Path) -> bool:
 
 
 def fingerprint(root: Path, patterns: Iterable[str]) -> str:
-    """Return a digest of the files below ``root`` that match, by name and content."""
+    """Return a digest of the files below ``root`` that match a pattern, by name and content."""
     total = hashlib.sha256()
     # Python and pip write these.
     generated = re.compile(r"__pycache__|\.egg-info/")

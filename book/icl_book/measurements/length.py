@@ -1,9 +1,9 @@
 """The length of the context: the price of a rule for the window that is set at one length, used at another.
 
 A rule says how the window parameter grows with the context length n. Its price, `icl.risk.length_price`, is
-the exact risk with the rule's window over the least risk, here for an interactive figure (`prices_to_move`).
-In place of a rule the labels of the context can decide (`from_context`). What trained heads do is read from a
-table (`of_two_models`).
+the exact risk with the rule's window over the least risk, here for a table (`median_prices`) and for an
+interactive figure (`prices_to_move`). In place of a rule the labels of the context can decide
+(`from_context`). What trained heads do is read from a table (`of_two_models`).
 """
 
 import json
@@ -32,21 +32,38 @@ MIDDLE = 63.0
 _WINDOWS = np.geomspace(1e-3, 1e3, 56)
 
 
-def relative_error(
-    tasks: Sequence[Zonal], n0: ArrayLike, N: ArrayLike, noise_std: ArrayLike, rule: str
-) -> float:
-    """Return the largest relative error of `icl.risk.length_price` by a named rule over all settings.
+def median_prices(
+    tasks: Sequence[Zonal],
+    n0: ArrayLike,
+    N: ArrayLike,
+    noise_std: ArrayLike,
+    rules: Sequence[str],
+) -> pd.DataFrame:
+    """Return each rule's median of `icl.risk.length_price` over all settings, for classes of one dimension.
 
-    It is that of both risks, and that of the window at n_0 times the slope of log risk in log w.
+    The error of a price is that of both risks, and that of the window at n_0 times the slope of log risk in
+    log w. The windows are searched once for all rules.
+
+    Returns:
+        Columns ``dim``, ``rule``, ``median``; ``error``, the largest relative error of a price, times this.
     """
     n0, N = np.asarray(n0, dtype=float), np.asarray(N, dtype=float)
-    found = []
-    for task in tasks:
-        first = optimal_window(task, n0, noise_std)
-        w = first.w * RULES[rule](n0, N, task.dim)
-        risk = population_risk(task, w, N, noise_std)
-        found.append(np.max(2 * risk.error + first.error * np.abs(w * risk.slope) / risk.total))
-    return float(max(found))
+    windows = [
+        (optimal_window(task, n0, noise_std), optimal_window(task, N, noise_std)) for task in tasks
+    ]
+    rows = []
+    for rule in rules:
+        prices, errors = [], []
+        for task, (first, best) in zip(tasks, windows, strict=True):
+            w = first.w * RULES[rule](n0, N, task.dim)
+            risk = population_risk(task, w, N, noise_std)
+            prices.append(risk.total / best.risk)
+            shift = first.error * np.abs(w * risk.slope) / risk.total
+            errors.append(np.max(2 * risk.error + shift))
+        median = float(np.median(prices))
+        row = {"dim": tasks[0].dim, "rule": rule, "median": median}
+        rows.append(row | {"error": median * float(max(errors))})
+    return pd.DataFrame(rows)
 
 
 def prices_to_move(

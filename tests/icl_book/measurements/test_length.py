@@ -31,6 +31,17 @@ def test_prices_to_move_are_those_of_the_package():
             assert price == pytest.approx(exact, rel=1e-3), row
 
 
+def test_median_prices_are_medians_of_the_package():
+    tasks, rules = (ReLU(4), Affine(4)), ["kept", "YaRN", "power"]
+    n0, noise_stds = np.array([128, 8192])[:, None], [0.1, 2.0]
+    table = length.median_prices(tasks, n0, 128 * n0, noise_stds, rules)
+    assert table.rule.tolist() == rules
+    for row in table.itertuples():
+        exact = [length_price(task, n0, 128 * n0, noise_stds, row.rule) for task in tasks]
+        assert row.median == pytest.approx(np.median(exact), rel=1e-12)
+        assert 0 < row.error < 1e-5 * row.median
+
+
 def test_splines_of_the_risk_are_off_by_less_than_they_say():
     n = np.array([20.0, 200.0])
     w = np.array([0.013, 0.77, 4.4, 31.0])
