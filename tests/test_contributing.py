@@ -44,7 +44,8 @@ BLOCK = re.compile(
     r"(?:(?:Append to|In) `([^`]+)`(?:[^`]* below `([^`]+)`)?:\n\n)?```(\w+)\n(.*?)```", re.DOTALL
 )
 #: The end of a chapter, and the imports that the recipe's cell needs.
-FOOTER = '# %% tags=["remove-input"]\nnotebook.footer()\n'
+HIDDEN = '# %% jupyter={"source_hidden": true} tags=["remove-input"]\n'
+FOOTER = f"{HIDDEN}notebook.footer()\n"
 IMPORTS = (
     "import pandas as pd\nfrom icl.risk import optimal_window\nfrom icl.tasks import ReLU\n"
     "from icl_book.claims import judge\n"
@@ -80,7 +81,7 @@ def test_a_recipe(tmp_path, title, expected):
         if language == "python":
             chapter = tree / "notebooks" / f"{CHAPTER}.py"
             before, end, _ = chapter.read_text().rpartition(FOOTER)
-            chapter.write_text(f'{before}# %% tags=["remove-input"]\n{IMPORTS}{text}\n{end}')
+            chapter.write_text(f"{before}{HIDDEN}{IMPORTS}{text}\n{end}")
             # without git, a copy does not know which of a pair was edited
             chapter.with_suffix(".ipynb").unlink()
             words = [
