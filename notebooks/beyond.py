@@ -457,7 +457,7 @@ judge(
 # > than lipshitzness.
 #
 # On each class a unit with the best window for the mixture has nearly the least error that a unit can have there. The three
-# errors themselves differ, because some classes are harder than others.[?](judged:P1.rebuttal.mixture)
+# errors themselves differ, because some classes are harder than others. [(?)](judged:P1.rebuttal.mixture)
 #
 # <details><summary>Settings of this comparison</summary>
 #

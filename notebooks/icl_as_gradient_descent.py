@@ -406,7 +406,7 @@ judge("P2.icl.imitates", evidence["right"], evidence["wrong"])
 # > gradient descent steps on attention parameters.
 #
 # The losses are equal, and for one step so are the scores, if the layer is given $P$. The next gradients are not
-# equal.[?](judged:P2.icl.equivalence)
+# equal. [(?)](judged:P2.icl.equivalence)
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 kinds = {"labels": ["kind"]}

@@ -380,7 +380,7 @@ pd.DataFrame(repaired).style.format(
 # On ReLU functions, squares and cosines this is true: the error of linear attention, divided by that of softmax
 # attention, grows like a power of $n$, even if linear attention is spared the constant part of the functions. On
 # linear functions of a few relevant directions both layers can ignore the others, as in
-# [Theorem 4](theorem4_low_rank.ipynb), and there linear attention wins.[?](judged:P1.LA.fails)
+# [Theorem 4](theorem4_low_rank.ipynb), and there linear attention wins. [(?)](judged:P1.LA.fails)
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 setting = {"lipschitz": lipschitz, "noise_std": noise_std}

@@ -351,7 +351,7 @@ plt.show()
 #
 # **And with Adam?** The curves begin together, because the size of Adam's steps does not depend on the size of the gradient. Later they
 # separate, and a larger $L$ has the larger $\|M\|$. The table has the medians of $\|M\|$ over the seeds for ReLU functions. After a
-# quarter of the training the norms for the two largest $L$ are still too close for a verdict.[?](judged:P1.F3.relu)
+# quarter of the training the norms for the two largest $L$ are still too close for a verdict. [(?)](judged:P1.F3.relu)
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 adam = pretraining.trained_norms(

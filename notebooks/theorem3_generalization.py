@@ -296,7 +296,7 @@ judge(
 # |:--|:--|:--|
 # | $L'=L$ | at least as fast as $n^{-1/(d+2)}$ | it falls faster.[✓](judged:P1.T3.matched) |
 # | $L'\le L$ | at most as fast as $n^{-1+1/(d+2)}$ | it falls as fast for $d=2$, and more slowly for $d>2$.[✓](judged:P1.T3.smaller) |
-# | $L'>L$ | at most as fast as $n^{-2/(d+2)}$ | the worst function of slope $L'$ has this rate, random ones fall faster.[?](judged:P1.T3.larger) |
+# | $L'>L$ | at most as fast as $n^{-2/(d+2)}$ | the worst function of slope $L'$ has this rate, random ones fall faster. [(?)](judged:P1.T3.larger) |
 #
 # So the first two bounds are true. The third has the right order for the worst function. For random functions the error
 # falls faster, as the right panel shows.

@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup
 
 #: What `mark` returns.
-MARKS = ("✓", "?", "✗")
+MARKS = ("✓", "(?)", "✗")
 _MATH = re.compile(r"(\$[^$]*\$|`[^`]+`)")
 #: Patterns of escaped text as it is typed, and what is printed in their place.
 _PRINTED: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
@@ -97,7 +97,7 @@ def mark(verdict: str) -> str:
     """Return the mark of a verdict in prose: that it holds, is open, or is false."""
     if verdict.startswith(("false", "refuted")):
         return "✗"
-    return "✓" if verdict in ("holds", "established", "proved", "computed", "measured") else "?"
+    return "✓" if verdict in ("holds", "established", "proved", "computed", "measured") else "(?)"
 
 
 def style_class(verdict: str) -> str:

@@ -26,7 +26,7 @@ SHOWN = "[3.2](<judged:P1.T|d = 5, n = 1e12|100*.1f>)"
 
 
 def test_a_judged_link_shows_the_case_and_links_to_the_card():
-    text = audit.resolve(f"At $d=5$ it is {SHOWN} %.[?](judged:P1.T)", CARDS, stage.link)
+    text = audit.resolve(f"At $d=5$ it is {SHOWN} %.[(?)](judged:P1.T)", CARDS, stage.link)
     title = "It grows like w^(2/d): holds"
     assert (
         f'<a class="icl-judged" href="#claim-P1.T-d-5-n-1e12" title="{title}" '
@@ -43,7 +43,7 @@ def test_a_judged_link_shows_the_case_and_links_to_the_card():
         ("P1.T\\|d = 4\\|.0f", "0"),
         ("P1.T", "✓"),
     ):
-        link = f"[?](<judged:{named}>)"
+        link = f"[(?)](<judged:{named}>)"
         assert audit.resolve(link, CARDS, lambda card, text, case: text) == shown
         assert audit.renumber(link, CARDS) == f"[{shown}](<judged:{named}>)"
 
@@ -53,9 +53,9 @@ def test_a_judged_link_shows_the_case_and_links_to_the_card():
     [
         ("holds", "✓"),
         ("established", "✓"),
-        ("depends on the reading", "?"),
-        ("inconclusive", "?"),
-        ("open", "?"),
+        ("depends on the reading", "(?)"),
+        ("inconclusive", "(?)"),
+        ("open", "(?)"),
         ("false as we have it", "✗"),
         ("false as we have it, corrected", "✗"),
         ("refuted", "✗"),
