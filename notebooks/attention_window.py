@@ -265,8 +265,8 @@ plt.show()
 
 # %% [markdown]
 # **Weights are a Gaussian kernel.** The weights of the examples in one context. Points show softmax attention, and lines show the
-# Gaussian kernel $e^{-\frac w2\|x-x_q\|^2}$. On the sphere (left) points and lines agree: in five dimensions the largest difference is
-# about [1e-15](<judged:P1.W.kernel|d = 5|.0e>). With normal tokens (right) they do not.
+# Gaussian kernel $e^{-\frac w2\|x-x_q\|^2}$. On the sphere (left) points and lines agree up to rounding.
+# With normal tokens (right) they do not.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 gaps = weights.groupby(["tokens", "dim"], as_index=False).gap.max()
