@@ -217,9 +217,10 @@ def _search(X: Array, y: Array, group: NDArray[np.intp], kind: str, begin: _Star
     """Return A with M = A A' where the leave-one-out error is least."""
     dim = X.shape[1]
     spread = _deviations(X)
-    # the gradient vanishes at zero, so the search starts above it; if all tokens are zero, the scale is one
+    # The start is A = diag(size / units). The gradient vanishes at A = 0, so no start is smaller than one
+    # that takes the largest entry of the tokens to 1e-3; if all tokens are zero, that entry counts as one.
     size = max(begin.size, 1e-3 / (float(np.abs(X / begin.units).max()) or 1.0))
-    # the search is in units in which each column varies by one, where this is the diagonal of the start, (d,)
+    # Below, columns are divided by their spread; `start_root` is the start's diagonal for such columns, (d,).
     start_root = size * spread / begin.units
     X = X / spread
 

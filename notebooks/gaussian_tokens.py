@@ -47,15 +47,14 @@ angle = np.linspace(-1, 1, 101)
 figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.3), width_ratios=[6.4, 10])
 for ax, tokens in zip(axes, (ring, cloud), strict=True):
     ax.plot(*tokens.T, ".", color="0.7", markersize=3, zorder=1)
-beside = ("right", "center", "left")
 for i, (w, color) in enumerate(plots.colors([1, 2, 4]).items()):
     # the weight of a token, or their density at a place, falls to exp(-1/2) at the ends
     half = np.arccos(1 - 1 / (4 * w))
-    radius = 2**0.5 * (1.15 + 0.3 * i)
-    x, y = radius * np.cos(half * angle), radius * np.sin(half * angle)
-    axes[0].plot(x, y, color=color, linewidth=3)
+    # on the circle itself, the shorter arcs above the longer ones and thicker
+    x, y = 2**0.5 * np.cos(half * angle), 2**0.5 * np.sin(half * angle)
+    axes[0].plot(x, y, color=color, linewidth=3 + 3 * i, solid_capstyle="butt")
     words = {"color": color, "va": "bottom"}
-    axes[0].text(x[-1], y[-1] + 0.1, f"w = {w}", ha=beside[i], **words)
+    axes[0].text(1.8, 1.1 - 0.55 * i, f"w = {w}", ha="left", **words)
     center = w * 2**0.5
     axes[1].plot(center + np.cos(np.pi * angle), np.sin(np.pi * angle), color=color)
     axes[1].text(center, 1.05, f"w = {w}", ha="center", **words)

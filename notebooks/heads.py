@@ -130,8 +130,8 @@ plt.show()
 # window blurs. Two heads with values of opposite sign make a wide window with a negative lobe, and the lobe takes the
 # blur away. In the longest contexts of this page a second head divides the least error by
 # [17](<judged:P1.H.gain|affine, d = 5, n = 20000, 2 heads|.0f>) for affine functions, and by
-# [1.8](<judged:P1.H.gain|ReLU, d = 5, n = 20000, 2 heads|.1f>) for functions with a kink. With 20 examples it is
-# hardly worth having.
+# [1.8](<judged:P1.H.gain|ReLU, d = 5, n = 20000, 2 heads|.1f>) for functions with a kink. With 20 examples and
+# this noise it is hardly worth having.
 #
 # <details><summary>How sure?</summary>
 #

@@ -197,7 +197,7 @@ plt.show()
 #
 # ## The experiment
 #
-# Draw a planet of your own: one round continent, half a continent wide, in an ocean. The cell computes the best radius for three
+# Draw a planet of your own: one round continent in an ocean. The cell computes the best radius for three
 # numbers of known places. What happens if the continent is an island, `size = 5`?
 
 # %% tags=["experiment"]

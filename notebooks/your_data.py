@@ -58,7 +58,6 @@ data = {
     }.items()
 }
 found = {name: icl.best_window(X, y, same_unit=True) for name, (X, y) in data.items()}
-print({name: round(best.w, 1) for name, best in found.items()})
 
 # %% figure={"alt": "Two curves of the error against the window parameter, one for diabetes and one for digits. Each starts at one, falls to a minimum marked by a star, and rises again.", "name": "fig-your-data"} jupyter={"source_hidden": true} tags=["hide-input"]
 figure, ax = plt.subplots(figsize=(6.0, 3.2))

@@ -76,8 +76,8 @@ def resultant_length(dim: int, w: ArrayLike) -> Array:
 
 def _small_ratio(dim: int, w: Array) -> Array:
     """Return ``A_d(w)`` by its continued fraction, ``w / (d + w^2 / (d + 2 + w^2 / (d + 4 + ...)))``."""
-    # Where w is far below d, far fewer than these 200 terms are enough. At each k, `tail` is the fraction
-    # whose first denominator has d + 2 k, times 1 / w.
+    # Where w is far below d, far fewer than these 200 terms are enough. After the step k, `tail` is
+    # w / (d + 2 k + w^2 / (d + 2 k + 2 + ...)).
     tail = np.zeros_like(w)
     for k in range(200, -1, -1):
         tail = w / (dim + 2 * k + w * tail)

@@ -446,9 +446,11 @@ def _nodes(dim: int, w: float, n: float, order: int) -> tuple[Array, Array, floa
 def _find_max_degree(w: float, log_end: float) -> float:
     """Return the highest degree that a window resolves, for an integral that ends at ``s = exp(log_end)``.
 
-    Up to there ``exp(-s E)`` varies over angles of about ``(|w| + |w| log_end)^(-1/2)``. P_l has averaged out
-    at several times the inverse of this angle: at six times, a Gaussian leaves exp(-18). For the widest
-    windows 20 degrees are added.
+    For small s, ``exp(-s E)`` varies like E, about ``exp(-|w| theta^2 / 2)``: the mean of P_l has fallen to
+    exp(-18) at ``l = 6 sqrt(|w|)``. At the end it turns from 0 to 1 within an angle of about
+    ``(2 |w| log_end)^(-1/2)``; twice its inverse, about ``3 sqrt(|w| log_end)``, is added, and 20 degrees for
+    the widest windows. What higher degrees change is bounded in `_sum_over_degrees`, and `Moments` refuses
+    windows where it matters.
     """
     return math.sqrt(abs(w)) * (6 + 3 * math.sqrt(log_end)) + 20
 

@@ -267,7 +267,11 @@ def _value_to_json(value: Any) -> Any:
 
 
 def _decide_verdict(claim: Claim, outcomes: set[str], corrected: str) -> Verdict:
-    """Return the verdict that all readings together, and the correction if there is one, support."""
+    """Return the verdict that all readings together, and the correction if there is one, support.
+
+    ``outcomes`` are those of the readings, ``corrected`` is that of our reading under the corrected rule.
+    Without a correction it is that under the rule itself: where all readings contradict, it does too.
+    """
     if outcomes == {AGREES}:
         return Verdict.ESTABLISHED if claim.own else Verdict.HOLDS
     if {AGREES, CONTRADICTS} <= outcomes:
