@@ -52,7 +52,6 @@ NOT_HERE = {
     "needs a browser": [
         "make lab",
         'make lab LAB_OPTIONS="--allow-root --ip=0.0.0.0"',
-        ".venv/bin/python -m jupyterlab PATH",
     ],
     "needs a GPU": [".venv/bin/python benchmarks/pretraining.py cuda"],
     "needs a cluster": [".ci/slurm", "make sweep ... PROFILE=profiles/slurm JOBS=20"],
@@ -86,17 +85,14 @@ NOT_HERE = {
     "a minute, and the same kind as that of the front page, which is run": [
         ".venv/bin/python -m icl_book execute theorem2_scaling -p noise_std=0.5"
     ],
-    "papermill is run once, as the README has it": [
-        ".venv/bin/python -m papermill notebooks/planet.ipynb out.ipynb -p noise_std 0.25 "
-        '-y "n_values: [30, 10000]"'
-    ],
 }
 #: The commands that are run, by what they are called here.
 RUN = {
     "front page": ".venv/bin/python -m icl_book execute planet -p noise_std=0.25",
     "reproduce": '.venv/bin/python -m icl_book execute planet -p noise_std=0.25 -p n_values="[30, 10000]"',
     "help": ".venv/bin/python -m papermill --help-notebook notebooks/planet.ipynb",
-    "papermill": ".venv/bin/python -m papermill notebooks/planet.ipynb out.ipynb -p noise_std 0.25",
+    "papermill": ".venv/bin/python -m papermill notebooks/planet.ipynb out.ipynb -p noise_std 0.25 "
+    '-y "n_values: [30, 10000]"',
     "sweep": 'make sweep NOTEBOOK=planet GRID="noise_std=0.5,0.25"',
 }
 #: An inline command: a program with what it is told, or a script of the repository.
@@ -199,17 +195,12 @@ def radii(path):
 
 
 def test_the_first_experiment_of_the_front_page_ends_as_the_page_says(tree):
-    text = page("book/introduction.md")
+    text = page("book/path.md")
     # smoke makes only the training smaller, which has separate noise; the radii have their full context
     *_, done, result = said(tree, "front page", " --preset smoke")
-    assert "Before it stands a line that ends with *done* and a time" in text
     assert re.fullmatch(r"planet: done in \d+ s", done)
-    folder = re.search(r"path of the new notebook in `([^`]+)`", text)[1]
     path = tree / result.removeprefix("result: ")
-    assert path.parent == tree / folder.replace("quick", "smoke")
-
-    assert "should shrink by about the factor $2^{-1/3}$, that is, by a fifth" in text
-    assert "for land and sea should shrink by nearly a quarter" in text
+    assert "see the best radius on the planet shrink by nearly a quarter" in " ".join(text.split())
     maps = {"land and sea": (planet.land(), 300), "magnetic field": (planet.magnetic_field(), 20)}
     factor = {}
     for name, radius in radii(path).items():
@@ -239,7 +230,9 @@ def test_papermill_lists_the_parameters_and_writes_the_notebook_that_is_named(tr
     said(tree, "papermill", " --prepare-only")
     cells = [cell.source for cell in nbformat.read(tree / "out.ipynb", 4).cells]
     (injected,) = [
-        at for at, cell in enumerate(cells) if cell == "# Parameters\nnoise_std = 0.25\n"
+        at
+        for at, cell in enumerate(cells)
+        if cell.startswith("# Parameters\n") and "noise_std = 0.25" in cell
     ]
     assert f"noise_std = {default}  #" in cells[injected - 1], "behind the chapter's own values"
 
