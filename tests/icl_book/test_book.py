@@ -346,7 +346,7 @@ def test_jupyter_book_and_sphinx_build_the_same_book(tree, tmp_path):
     assert chapter.select("details.hide") and chapter.select(".icl-true")
     named = [a["href"] for a in chapter.select("details.hide a.icl-name")]
     assert named == ["../book/a.html#icl.best_window"] * 2
-    assert chapter.select_one(".bd-footer-content").get_text().count("of the audited papers") == 1
+    assert chapter.select_one(".bd-footer-content").get_text().count("of the two papers") == 1
     sheets = {link["href"].partition("?")[0] for link in front.select("link[rel=stylesheet]")}
     assert "../_static/icl.css" in sheets
     scripts = [script.get("src", "") for script in front.select("script")]

@@ -32,7 +32,7 @@ SMALL = {
     "book/introduction.md": "# A small book\n\nSee [Collins](cite:collins2024).\n\n"
     "```{bibliography}\n:all:\n```\n",
     "book/claims/paper3.yml": "X: {title: One, source: here, reading: $1 > 0$, quantity: one, "
-    "grade: proved here, control: c, rule: {at_least: 0, at_most: 2}}\n",
+    "result: 'one is {}', grade: proved here, control: c, rule: {at_least: 0, at_most: 2}}\n",
 }
 
 
