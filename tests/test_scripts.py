@@ -140,8 +140,8 @@ def test_a_killed_job_of_a_sweep_on_slurm_runs_again(bin, tmp_path):
     (root / "notebooks" / "certificates.ipynb").unlink()
     (root / "presets" / "smoke.yml").write_text("certificates: {}\n")
     (root / "book" / "claims" / "paper3.yml").write_text(
-        "X: {title: One, source: here, reading: $1 > 0$, quantity: one, result: 'one is {}', grade: proved here, "
-        "control: c, rule: {at_least: 0, at_most: 2}}\n"
+        "X: {title: One, source: here, reading: $1 > 0$, quantity: one, result: 'one is {}', "
+        "grade: proved here, control: c, rule: {at_least: 0, at_most: 2}}\n"
     )
     with (root / "profiles" / "slurm" / "config.yaml").open("a") as profile:
         profile.write("slurm-init-seconds-before-status-checks: 1\n")
