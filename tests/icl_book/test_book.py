@@ -194,7 +194,7 @@ def test_a_pdf_has_text_and_an_outline(book, monkeypatch):
         assert made.metadata.title and made.metadata.author
         text = "\n".join(page.extract_text() for page in made.pages)
         assert f"preset smoke · {len(made.pages)}" in made.pages[-1].extract_text()
-    assert "How sure?" in text and not re.search(r"\\[(\[]", text), "TeX that nobody set"
+    assert "In short" in text and not re.search(r"\\[(\[]", text), "TeX that nobody set"
     assert "ρ" in text, "formulas are no text"
 
 
