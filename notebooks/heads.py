@@ -203,7 +203,7 @@ axes[0].plot(turn, blur(4.0), color=plots.PALETTE[3], label="w = 4")
 twice = 2 * blur(8.0) - blur(4.0)
 axes[0].plot(turn, twice, "--", color=plots.PALETTE[1], label="twice minus")
 axes[0].set(xticks=[-180, 0, 180], xlabel="angle, degrees", ylim=(-1.7, 2.6))
-axes[0].legend(loc="upper center", ncols=2, fontsize=8)
+axes[0].legend(loc="upper center", ncols=2, fontsize=9)
 maps = {"one head": attend(5.0), "two sides": 2 * attend(1.5) - attend(-2.0)}
 strongest = max(weight.max() for weight in maps.values())
 for ax, (title, weight) in zip(axes[1:], maps.items(), strict=True):
