@@ -72,7 +72,7 @@ plt.show()
 # query. Right: Gaussian tokens differ in length, and the window keeps its size and moves along the direction of the
 # query.
 #
-# **In short.** If inputs differ in length, a larger $w$ does not look closer at the query. It prefers long inputs in
+# **In short.** If inputs differ in length, a larger $w$ need not look closer at the query. It prefers long inputs in
 # its direction. With Gaussian inputs attention looks at the examples around $w$ times the query. For linear functions
 # this is right at $w=1$, and the best $w$ stops there: with a million examples in five dimensions it is
 # [0.991](<judged:P1.G.stops|Gaussian, d = 5, n = 1e+06, sigma = 0.5|.3f>). On a sphere, for inputs of the same mean
