@@ -53,6 +53,8 @@ EXEMPT = {
     "icl.checks.masked_as_nan": "returns NaN for what is masked, and anything else as it is",
     "icl.checks.without_text": "a check, which test_regressor tries, and which lets all but text pass",
     "icl.compiled.can_compile": "takes nothing",
+    "icl.compiled.batches.label": LOOP,
+    "icl.compiled.batches.place": LOOP,
     "icl.compiled.jit.compiled": LOOP,
     "icl.compiled.normal.normal": LOOP,
     "icl.compiled.polynomials.take": LOOP,
