@@ -99,9 +99,9 @@ plt.show()
 # and lines show the attention weights, and the shaded [window](#term-window) is the region where the weight is more than half of the
 # weight at the query. Right: the prediction is the weighted mean of the labels, whatever the order of the examples.
 #
-# **In short.** On the unit sphere the weights of softmax attention fall off around the query like a bell of width $w^{-1/2}$ in each
-# direction, the *window*. A large $w$ is a narrow window. Noisier labels want a wider window, steeper affine and ReLU functions a
-# narrower one. If waves on the circle change eight times as fast, the best window is
+# **In short.** On the unit sphere the weights of softmax attention fall off around the query like a bell of width $w^{-1/2}$ in
+# each direction, the *window*. A large $w$ is a narrow window. Noisier labels want a wider window. Steeper affine and ReLU
+# functions want a narrower one. If waves on the circle change eight times as fast, the best window is
 # [0.25](<judged:P1.W.softmax-adapts|cosine, d = 2, n = 40, $\sigma$ = 0.2, L = 8 over 1|.2f>) times as wide.
 #
 # <details><summary>How sure?</summary>
@@ -123,8 +123,8 @@ plt.show()
 # each example the score $x_i^\top Mx_q$. The softmax of the scores are the weights, and the prediction is the mean of the labels
 # under these weights. Pretraining learns the matrix $M$ and nothing else.
 #
-# Let us take $M=wI$. The score $w\,x_i\cdot x_q$ is large if the example lies near the query. How does it depend on the distance? For
-# points on the unit sphere $\|x-x_q\|^2=2-2\,x\cdot x_q$, so that
+# Let us take $M=wI$. The score $w\,x_i\cdot x_q$ is large if the example lies near the query. How does the score depend on the
+# distance? For points on the unit sphere $\|x-x_q\|^2=2-2\,x\cdot x_q$, so that
 #
 # $$e^{w\,x\cdot x_q}=e^{w}\,e^{-\frac w2\|x-x_q\|^2}.$$
 #
@@ -164,8 +164,8 @@ plt.show()
 # **Attention weights.** Each row has the weights that a query on the circle gives to the examples of one context: white is zero, dark
 # is one half or more. Rows and columns are sorted by angle. With a larger $w$ each query looks at fewer examples, all of them near it.
 #
-# **Move it.** Left, a circle of examples is unrolled into a line, and the area of a disc is the weight of its example. Right are the
-# exact errors of the layer. At which $w$ is their sum smallest?
+# **Move it.** Left, a circle of examples is unrolled into a line, and the area of a disc is the weight of its example. The curves
+# on the right are the exact errors of the layer. At which $w$ is the sum of the errors smallest?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 errors, circle = attention_window.circle_to_move(query=60)
@@ -196,8 +196,8 @@ interactive(
 # %% [markdown]
 # ## The experiment
 #
-# Let us draw forty random examples and a query in five dimensions, and compute for each example the softmax weight and the bell of the
-# distance. The table has the eight examples nearest to the query. To try seven dimensions, change the line `dim = 5`.
+# Let us draw forty random examples and a query in five dimensions, and compute for each example the softmax weight and the bell of
+# the distance. The table lists the eight examples nearest to the query. To try seven dimensions, change the line `dim = 5`.
 
 # %% tags=["experiment"]
 import numpy as np
@@ -220,10 +220,10 @@ nearest = table.sort_values("distance").head(8)
 nearest.style.format({"difference": "{:.0e}"}, precision=3).hide()
 
 # %% [markdown]
-# The two weights differ by rounding only. Now delete the line that puts the points onto the sphere. The two columns differ much, and
-# an example with a large norm can get a large weight although it is far from the query.
+# The two columns of weights differ by rounding only. Now delete the line that puts the points onto the sphere. Then the two columns
+# differ a lot, and an example with a large norm can get a large weight although it is far from the query.
 #
-# The next figure and the card do the same for more contexts and windows.
+# The next figure and the card compare the two weights in more contexts and windows.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 rows = []
@@ -349,12 +349,12 @@ plt.show()
 
 # %% [markdown]
 # **Faster waves, narrower window.** Cosines $\cos(L\,u\cdot x)$ on the circle, $\sigma=0.2$. Top: one function (line), its noisy
-# examples (dots), and the best window (shaded). Middle: attention weights, divided by the weight at the query. Bottom: exact error of
-# softmax attention with the best window for one $L$ (each solid curve) and of the best linear attention (dotted). The best window for
-# the column's $L$ has the lowest error.
+# examples (dots), and the best window (shaded). Middle: attention weights, divided by the weight at the query. Bottom: exact error
+# against the context length. Each solid curve is softmax attention with the best window for one $L$, and the dotted curve is the
+# best linear attention. The window chosen for the column's own $L$ has the lowest error.
 #
-# The weights of linear attention have the same shape for every $L$, and as these waves are even functions, the best
-# [linear attention](linear_attention.ipynb) predicts zero at every context length.
+# The weights of [linear attention](linear_attention.ipynb) have the same shape for every $L$. These waves are even functions,
+# $f(-x)=f(x)$, and for such functions the best linear attention predicts zero at every context length.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 compared = {
@@ -378,10 +378,10 @@ judge(
 )
 
 # %% [markdown]
-# **Steeper functions.** For affine and ReLU functions the window narrows with $L$ at every context length. The functions of both classes
-# scale with $L$, so that the best $w$ depends only on $L/\sigma$ at a given context length. For waves a larger $L$ shortens the wavelength
-# but keeps the amplitude. If the context has too few examples for the wavelength, equal weights can be best
-# ([a map](phase_diagram.ipynb#fig-phases)).
+# **Steeper functions.** For affine and ReLU functions the window narrows with $L$ at every context length. A function of either
+# class is multiplied by two if $L$ is doubled, so that at a given context length the best $w$ depends only on $L/\sigma$. Waves
+# behave differently: a larger $L$ shortens the wavelength and keeps the amplitude. If the context has too few examples to show such
+# short waves, equal weights can be best ([a map](phase_diagram.ipynb#fig-phases)).
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 setting = {"dims": dims, "n": context_length, "noise_std": noise_std or 1.0}
@@ -410,8 +410,9 @@ judge(
 )
 
 # %% [markdown]
-# **Noisier labels.** The window widens with the noise for every class. The best $w$ minimizes a sum $B+\sigma^2N$ of bias and noise, in
-# which neither $B$ nor $N$ depends on $\sigma$. Since $N$ rises with $w$, a larger $\sigma$ never makes the best window narrower.
+# **Noisier labels.** The window widens with the noise for every class. To see why, write the error as $B+\sigma^2N$, the sum of
+# bias and noise, where neither $B$ nor $N$ depends on $\sigma$. Since $N$ rises with $w$, a larger $\sigma$ never makes the best
+# window narrower.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 judge(
@@ -506,16 +507,17 @@ plots.table(
 )
 
 # %% [markdown]
-# The bias of this table is a mean *squared* error. It falls with $w$ as long as several examples are left in the window, and then
-# rises. The estimator bias of the slides is the *mean* error, whose mean square is the [blur](#term-blur). It goes on falling.
+# The table's bias is a mean *squared* error. It falls with $w$ as long as several examples are left in the window, and then rises.
+# The estimator bias of the slides is the *mean* error. The mean square of the mean error is called the [blur](#term-blur), and the
+# blur keeps falling as $w$ grows.
 #
 # **Exercise 4.** At which $w$ of the table are bias and noise about equal? Does this $w$ rise or fall if you double
 # `noise_std`?
 #
 # <details><summary>Solution</summary>
 #
-# Since the noise column is proportional to $\sigma^2$, the two columns cross at a smaller $w$ if $\sigma$ is doubled. The
-# risk is in general not least at the crossing, but where the *slopes* of the two columns add up to zero.
+# Since the noise column is proportional to $\sigma^2$, the two columns cross at a smaller $w$ if $\sigma$ is doubled. In general
+# the risk is least where the *slopes* of the two columns add up to zero, which need not be at the crossing.
 #
 # </details>
 #
@@ -564,10 +566,11 @@ judge(
 )
 
 # %% [markdown]
-# **Bias.** Fix a function and a query, and average the error over the examples. For affine functions this mean error becomes smaller in
-# size as $w$ grows. By symmetry $\mathbb E\sum_i\omega_ix_i=m\,x_q$ with $m=\mathbb E\sum_i\omega_it_i$, so that for an affine function
-# with slope $a$ and direction $q$ the mean error is $-a(1-m)\,q\cdot x_q$. The number $m$ grows with $w$, because
-# $\frac{dm}{dw}=\mathbb E\,{\rm Var}_\omega(t)\ge0$. For ReLU functions and cosines the card tests the mean square of the mean error.
+# **Bias.** Fix a function and a query, and average the error over the examples. For affine functions this mean error becomes
+# smaller in size as $w$ grows. By symmetry $\mathbb E\sum_i\omega_ix_i=m\,x_q$ with $m=\mathbb E\sum_i\omega_it_i$, so that for an
+# affine function with slope $a$ and direction $q$ the mean error is $-a(1-m)\,q\cdot x_q$. The number $m$ grows with $w$, because
+# $\frac{dm}{dw}=\mathbb E\,{\rm Var}_\omega(t)\ge0$. For ReLU functions and cosines we have no such proof, and the card tests the
+# mean square of the mean error.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 judge(
@@ -585,7 +588,7 @@ judge(
 #
 # ### The kernel in more detail
 #
-# On the sphere, the weight of an example never rises with its distance to the query. Off the sphere it can.
+# On the sphere, an example farther from the query never has a larger weight. Off the sphere it can have one.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 grouped = by_distance[by_distance.w == 4].groupby(["tokens", "dim"], as_index=False)
@@ -600,9 +603,9 @@ judge(
 
 # %% [markdown]
 # Let $\omega_i$ be the attention weight of example $i$. On the sphere, $-\log\omega_i$ is a linear function of $\|x_i-x_q\|^2$ with
-# the slope $\frac w2$. The next card gives this slope divided by $w$. The authors' rebuttal and the slides' proof sketch write
-# $e^{-w\|x-y\|^2}$ in place of $e^{x^\top My}$. If this $w$ is also the $w$ in $M=wI$, a factor $\frac12$ is missing there, and if the
-# kernel may have its own $w$, nothing is missing. As a function of $x$, the kernel is proportional to the
+# the slope $\frac w2$. The next card gives this slope divided by $w$. The authors' answer to the reviewers and the slides' proof
+# sketch write $e^{-w\|x-y\|^2}$ in place of $e^{x^\top My}$. If this $w$ is also the $w$ in $M=wI$, a factor $\frac12$ is missing
+# there. If the kernel may have a $w$ of its own, nothing is missing. As a function of $x$, the kernel is proportional to the
 # [von Mises-Fisher density](#term-von-mises-fisher-density).
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
@@ -630,10 +633,11 @@ judge(
 # %% [markdown]
 # ### The bias without noise
 #
-# The theory uses the bias $\mathcal L_{\rm bias}=\mathbb E(\sum_if(x_i)\omega_i-f(x_q))^2$ of the table. Let $w_0$ be the best $w$ for
-# labels without noise, at which $\mathcal L_{\rm bias}$ is least. For affine and ReLU functions it falls with $w$ below $w_0$, and the
-# best $w$ for noisy labels is below $w_0$ too. Beyond $w_0$ it rises, because so few examples are left in the window that the prediction
-# depends on their positions. The next table has $\mathcal L_{\rm bias}$ at several multiples of $w_0$, divided by its value at $w_0$.
+# The theory uses the bias $\mathcal L_{\rm bias}=\mathbb E(\sum_if(x_i)\omega_i-f(x_q))^2$ of the table. Let $w_0$ be the best $w$
+# for labels without noise, at which $\mathcal L_{\rm bias}$ is least. For affine and ReLU functions $\mathcal L_{\rm bias}$ falls
+# as $w$ grows up to $w_0$. The best $w$ for noisy labels is smaller than $w_0$. Beyond $w_0$ the bias rises, because so few
+# examples are left in the window that the prediction depends on their positions. The next table has $\mathcal L_{\rm bias}$ at
+# several multiples of $w_0$, divided by its value at $w_0$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 over_least = []

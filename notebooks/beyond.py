@@ -9,8 +9,7 @@
 # %% [markdown]
 # # Beyond one layer: the window stays, and better inputs help
 #
-# *What changes if labels are only $\pm1$, if there are several layers, if no example is near, or if the functions are
-# others?*
+# *What changes if labels are only $\pm1$, if there are several layers, if no example is near, or if we take other functions?*
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dim = 3  # dimension d of the covariates
@@ -90,14 +89,14 @@ panels[n_values[-1]].legend()
 plt.show()
 
 # %% [markdown]
-# **Flipped labels widen the window.** The exact best $w$ for labels $\pm1$ against the steepness $L$ of the boundary between
-# them, for several shares $p$ of flipped labels. Every curve rises: a steeper boundary wants a narrower window. The curves
-# for more flips lie lower: flips widen it.
+# **Flipped labels widen the window.** The exact best $w$ for labels $\pm1$ against the steepness $L$ of the boundary between them,
+# for several shares $p$ of flipped labels. Every curve rises: a steeper boundary wants a narrower window. The curves for more flips
+# lie lower: flips widen the window.
 #
-# **In short.** Labels $\pm1$ are noisy labels of their mean. Flips widen the best window, and a steep boundary narrows it, as
-# in regression. Other losses and other functions have their window, too. On functions with a kink a second layer of
-# attention did not lower the error, and many layers of attention alone merge all tokens. What helps is a first layer that
-# brings tokens with similar labels together. If no example is near the query, no window helps.
+# **In short.** A label $\pm1$ can be read as its mean plus noise. So flipped labels widen the best window, and a steep boundary
+# narrows it, as in regression. Other losses and other functions have a best window, too. On functions with a kink a second layer of
+# attention did not lower the error, and many layers of attention alone merge all tokens. A first layer that brings tokens with
+# similar labels together does help. If no example is near the query, no window helps.
 #
 # <details><summary>How sure?</summary>
 #
@@ -121,7 +120,7 @@ plt.show()
 # query. The reviewers of paper 1 asked what lies beyond one layer and beyond regression. Their questions are the sections of
 # this chapter.
 #
-# Let us begin with classification. How can labels $\pm1$ be regression? Let $q$ be a random unit vector. We draw each label
+# Let us begin with classification. How can regression describe labels $\pm1$? Let $q$ be a random unit vector. We draw each label
 # as $\pm1$ with the mean $\tanh(L\,q\cdot x)$, and then flip it with probability $p$. The mean label is now
 # $f(x)=(1-2p)\tanh(L\,q\cdot x)$. At the boundary between the two labels, $f$ is a ramp of width about $1/L$.
 #
@@ -156,9 +155,9 @@ for flipped in (0.0, 0.05, 0.1, 0.2):
 pd.DataFrame(found).round(2)
 
 # %% [markdown]
-# With one label in five flipped, the best $w$ is less than half of what it is without flips. Copying is worse in every row.
-# Is this so everywhere? The next table has the least and the largest of these quotients over all settings of the first
-# figure.
+# With one label in five flipped, the best $w$ is less than half of what it is without flips. Copying is worse than attention in
+# every row. Is it worse at all settings of the first figure? The next table has the least and the largest quotient of the two
+# errors over these settings.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 copying = windows.groupby("n").copying.agg(["min", "max"]).reset_index()
@@ -172,7 +171,7 @@ copying.set_axis(["examples", "least", "largest"], axis=1).round(1).style.format
 # > **Classification** (the authors' rebuttal). Thus, we expect that the optimal attention weights will again scale with the
 # > label noise level and inversely with the Lipschitzness of the labels.
 #
-# If *weights* are taken to be the width of the window, they are right at all our settings.[✓](judged:P1.rebuttal.classification)
+# If *weights* means the width of the window, the authors are right at all our settings.[✓](judged:P1.rebuttal.classification)
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 exponents = beyond.window_exponents(windows)
@@ -200,12 +199,11 @@ judge(
 #
 # </details>
 #
-# **Cross-entropy.** Would another loss change this? The authors say that the estimate "will again be a nearest neighbors
-# estimate". With the label $y_q$ of the query and the prediction $\hat f$ of the unit, we minimize the mean of
-# $\log(1+e^{-y_qa\hat f})$ over the matrix $M$ and a factor $a$. The trained unit still gives more weight to nearer
-# examples.[✓](judged:P1.rebuttal.nature) The width of the window does change: the table divides the trained $w$, the mean
-# diagonal of $M$, by the best $w$ of the squared loss, for steepness $L$ and share $p$ of flips. A value above one means that
-# cross-entropy has the narrower window.
+# **Cross-entropy.** Would another loss change this? The authors say that the estimate "will again be a nearest neighbors estimate".
+# With the label $y_q$ of the query and the prediction $\hat f$ of the unit, we minimize the mean of $\log(1+e^{-y_qa\hat f})$ over
+# the matrix $M$ and a factor $a$. The trained unit still gives more weight to nearer examples.[✓](judged:P1.rebuttal.nature) The
+# width of the window does change. The table divides the trained $w$, the mean diagonal of $M$, by the best $w$ of the squared loss,
+# for each steepness $L$ and share $p$ of flips. A value above one means that cross-entropy has the narrower window.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 entropy = beyond.cross_entropy(
@@ -245,8 +243,8 @@ judge(
 # connection, and two layers without it. The table divides the error of each model by that of one layer with the best window.
 #
 # Are the attention weights those of a kernel $K(x_i,x_q)$? For a kernel, the ratio of two weights does not depend on the other
-# examples. So we keep two examples and the query, draw the other examples anew, and measure by which fraction the logarithm
-# of the ratio changes. It should not change for one layer.
+# examples. So we keep two examples and the query, draw the other examples anew, and measure by which fraction the logarithm of the
+# ratio changes. For one layer it should not change at all.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 deep = beyond.trained_models(
@@ -280,8 +278,8 @@ judge(
 # connection they come close to the error of one layer with the best window, but not below it. Without this connection the
 # error is much larger. ([A second head](heads.ipynb), by contrast, can lower the error.)
 #
-# **Many layers.** Now let each layer replace the token $x_i$ by $\sum_jw_{ij}x_j$ with $w_{ij}\propto e^{w\,x_i\cdot x_j}$,
-# and nothing else. What becomes of the tokens? The authors expect a collapse:
+# **Many layers.** Now let each layer do nothing but replace the token $x_i$ by $\sum_jw_{ij}x_j$ with
+# $w_{ij}\propto e^{w\,x_i\cdot x_j}$. What becomes of the tokens after many layers? The authors expect a collapse:
 #
 # > **Collapse** (the authors' rebuttal). We believe the post-attention multi-layer perceptron (MLP) block and/or layer
 # > normalization has to be incorporated into the model and analysis to prevent the tokens from collapsing to a single point
@@ -306,17 +304,17 @@ ax.legend()
 plt.show()
 
 # %% [markdown]
-# **Tokens collapse, layer by layer.** Spread of the tokens (mean squared distance from their mean) divided by the spread
-# before the first layer. Solid: attention alone. Dashed: projection to the sphere after each layer. In wide windows (small
-# $w$) the tokens collapse fast. In narrow ones they stay in clusters for many layers, which are the plateaus. Values below
-# $10^{-8}$ are drawn at $10^{-8}$.
+# **Tokens collapse, layer by layer.** Spread of the tokens (mean squared distance from their mean) divided by the spread before the
+# first layer. Solid: attention alone. Dashed: projection to the sphere after each layer. In wide windows (small $w$) the tokens
+# collapse fast. In narrow windows they stay in clusters for many layers, which the plateaus show. Values below $10^{-8}$ are drawn
+# at $10^{-8}$.
 #
 # All tokens become equal in the end, for every $w$.[✓](judged:P1.rebuttal.collapse) For tokens of length at most one this is
 # proved: all attention weights are at least $e^{-2w}/n$, so that one layer multiplies the range of each coordinate (its
 # maximum minus its minimum over the tokens) by at most $1-e^{-2w}$.
 #
-# Which remedy is enough? One normalization is not: in the widest window of the figure, tokens that are projected to the
-# sphere collapse as well. We did not try other normalizations or MLPs.
+# Does normalization prevent the collapse? Projecting tokens to the sphere does not: in the widest window of the figure the
+# projected tokens collapse as well. We did not try other normalizations or MLPs.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 largest = alone[alone.w <= judged_window].groupby("w", as_index=False)
@@ -329,10 +327,9 @@ judge(
 # %% [markdown]
 # ## What if nothing is close?
 #
-# A review says: "LLMs often perform well even when there are no 'close' examples in the context". Let us first see that one
-# layer cannot. Suppose that no example has a positive inner product with the query. The table has errors divided by the
-# variance of $f$, which is the error of a predictor that always answers with the mean of $f$. The column "softmax" is for the
-# best of many windows.
+# A review says: "LLMs often perform well even when there are no 'close' examples in the context". Let us first see that one layer
+# cannot. Suppose that no example has a positive inner product with the query. The table has errors divided by the variance of $f$.
+# So a predictor that always answers with the mean of $f$ has the error 1. The column "softmax" is for the best of many windows.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 near = uniform_sphere(stream(0, "monte carlo"), contexts, context_length + 1, dim)
@@ -370,10 +367,10 @@ pd.DataFrame(rows).style.format(precision=2).hide()
 #
 # **Learning what close means.** The authors answer that earlier layers can learn what close means. Let the labels be
 # $f(x)=g(B^\top x)$ with a nonlinear [link](#term-link) $g$, so that they depend on a projection of the input alone. For such
-# labels the authors expect that one unit finds the "appropriate neighborhood size". It does.[✓](judged:P1.rebuttal.links)
-# Trained units end near $M=w^*BB^\top$, where $w^*$ is the best $w$ for the inputs $B^\top x$. Why can this be? Let the tokens
-# be $x=Bu+B_\perp v$, where the columns of $B$ and $B_\perp$ together are an orthonormal basis. With $M=wBB^\top$ the scores
-# are $w\,u_i\cdot u_q$, so that the unit predicts as if the inputs were $u$.
+# labels the authors expect that one unit finds the "appropriate neighborhood size". It does.[✓](judged:P1.rebuttal.links) Trained
+# units end near $M=w^*BB^\top$, where $w^*$ is the best $w$ for the inputs $B^\top x$. Why is one layer enough? Let the tokens be
+# $x=Bu+B_\perp v$, where the columns of $B$ and $B_\perp$ together are an orthonormal basis. With $M=wBB^\top$ the scores are
+# $w\,u_i\cdot u_q$, so that the unit predicts as if the inputs were $u$.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 behind = beyond.behind_projection(
@@ -396,10 +393,10 @@ judge(
 )
 
 # %% [markdown]
-# **A nonlinear layer first.** The authors add: "More complex hierarchies likely require additional layers to learn". Here is
-# an example. Let $|x|$ be the vector of the absolute values of the entries of $x$, and let $f(x)=g(|x|)$ with an affine $g$.
-# The distant tokens $x$ and $-x$ then have the same value of $f$. We train some units on $x$ and others on $|x|$, as if an
-# earlier layer had computed $|x|$. The second ones have the smaller error.[✓](judged:P1.rebuttal.hierarchies)
+# **A nonlinear layer first.** The authors add: "More complex hierarchies likely require additional layers to learn". Here is an
+# example. Let $|x|$ be the vector of the absolute values of the entries of $x$, and let $f(x)=g(|x|)$ with an affine $g$. The
+# distant tokens $x$ and $-x$ then have the same value of $f$. We train some units on $x$ and others on $|x|$, as if an earlier
+# layer had computed $|x|$. The units that see $|x|$ have the smaller error.[✓](judged:P1.rebuttal.hierarchies)
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 absolute = beyond.nonlinear_first(
@@ -428,7 +425,7 @@ judge(
 # > **Bias and window** (the authors' rebuttal). [...] the bias of the estimator should increase with an increase in the size of the
 # > attention window (to counteract the decrease in variance), and we establish this for these two function classes.
 #
-# In long contexts it is true of *every* rotation-invariant class of functions that are not
+# In long contexts their statement about the bias is true of *every* rotation-invariant class of functions that are not
 # constant.[✓](judged:P1.rebuttal.bias) Why? Split $f$ into spherical harmonics, and let $a_l$ be the mean square of the part of
 # degree $l$. In an infinite context attention multiplies this part by a factor $\lambda_l(w)$, so that the bias is
 #
@@ -456,8 +453,9 @@ judge(
 # > performs equally well for inference on any particular one of those tasks despite not sharing any common structure other
 # > than lipshitzness.
 #
-# On each class a unit with the best window for the mixture has nearly the least error that a unit can have there. The three
-# errors themselves differ, because some classes are harder than others. [(?)](judged:P1.rebuttal.mixture)
+# Take a unit with the best window for the mixture. On each of the three classes it has nearly the least error that any unit can
+# have on this class. The three errors themselves differ, because some classes are harder than others.
+# [(?)](judged:P1.rebuttal.mixture)
 #
 # <details><summary>Settings of this comparison</summary>
 #
@@ -538,11 +536,11 @@ judge(
 #
 # ### Random networks
 #
-# Let $f(x)=L\sqrt{2/m}\,\sum_{j=1}^ma_j(q_j\cdot x)_+$ be a network with $m$ hidden units, random unit vectors $q_j$ and
-# standard normal factors $a_j$. For every $m$ its covariance is the same multiple of the arc-cosine kernel
-# ([Cho and Saul, 2009](cite:cho2009)). It differs only by a constant from the covariance of the ReLU class with the Lipschitz
-# constant $\sqrt3L$. Because the weights of a unit sum to one, a constant does not change the error. So the networks and this
-# class have the same best window, and trained units end near it.
+# Let $f(x)=L\sqrt{2/m}\,\sum_{j=1}^ma_j(q_j\cdot x)_+$ be a network with $m$ hidden units, random unit vectors $q_j$ and standard
+# normal factors $a_j$. For every $m$ its covariance is the same multiple of the arc-cosine kernel
+# ([Cho and Saul, 2009](cite:cho2009)). This covariance differs only by a constant from the covariance of the ReLU class with the
+# Lipschitz constant $\sqrt3L$. Because the weights of a unit sum to one, a constant does not change the error. So the networks and
+# this ReLU class have the same best window, and trained units end near it.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 judge(
@@ -566,9 +564,9 @@ judge(
 # %% [markdown]
 # ### Functions that prefer a direction
 #
-# If functions change faster in some directions, the trained $M$ is largest in these directions, that is, the window is
-# narrower there. Let $f(x)=g(Sx)$ with a ReLU function $g$ and a diagonal matrix $S$. The table has the size of the first
-# entry of $M$ and the two singular values of the block for the other two coordinates, as medians.
+# If functions change faster in some directions, the trained $M$ is largest in these directions, so that the window is narrowest
+# there. Let $f(x)=g(Sx)$ with a ReLU function $g$ and a diagonal matrix $S$. The table has the size of the first entry of $M$ and
+# the two singular values of the block for the other two coordinates, as medians.
 #
 # If $S$ keeps only the first coordinate, $f$ depends on $x_1$ alone. Even so, the other block is far from zero, because on the
 # sphere the other coordinates determine $|x_1|$: their joint length is $\sqrt{1-x_1^2}$.

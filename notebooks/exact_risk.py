@@ -53,8 +53,8 @@ axes[0].legend()
 plt.show()
 
 # %% [markdown]
-# **Blur, scatter and noise.** The three errors of a layer on ReLU functions, one upon the other, against $w$. Their sum is the
-# mean squared error, which is least at the star. Left: label noise with $\sigma=0.3$. Right: half of it.
+# **Blur, scatter and noise.** The three errors of a layer on ReLU functions, stacked, against the window parameter $w$. Their sum
+# is the mean squared error, which is least at the star. Left: label noise with $\sigma=0.3$. Right: half of this noise.
 #
 # **In short.** The mean squared error of softmax attention can be computed exactly, in a time that does not grow with the number
 # of examples. It has three parts. A wide window *blurs* the function. A narrow window keeps the *noise* of a few labels. Even
@@ -63,11 +63,11 @@ plt.show()
 #
 # <details><summary>How sure?</summary>
 #
-# - The formula is [proved below](#thm-exact). For contexts of two and three examples [a card](judged:P1.risk.exact) compares it with
-#   an integral over the angles of all examples, which shares no step with it. In longer contexts
+# - The formula is [proved below](#thm-exact). For contexts of two and three examples [a card](judged:P1.risk.exact) compares the
+#   formula with an integral over the angles of all examples, which shares no step with the formula. In longer contexts
 #   [sampled errors](#fig-exact) lie on the computed curves.
-# - It is for scores $w\,x_i\cdot x_q$, for examples and queries that are independent and uniform on the unit sphere, and for random
-#   functions with no preferred direction. Other inputs have [a chapter of their own](gaussian_tokens.ipynb).
+# - The formula is for scores $w\,x_i\cdot x_q$, for examples and queries that are independent and uniform on the unit sphere, and
+#   for random functions with no preferred direction. Other inputs have [a chapter of their own](gaussian_tokens.ipynb).
 # - The label noise is independent of everything else and has mean zero.
 # - What is new is the formula for contexts of finite length. To write the inverse of a sum as an integral of exponentials is
 #   standard.
@@ -79,24 +79,25 @@ plt.show()
 # Attention predicts with a weighted mean of noisy labels. Let us ask it about one point of one function many times, each time
 # with a new context. Three things go wrong.
 #
-# - **Blur.** The mean of all these predictions is not the value of the function but its average over the
-#   [window](#term-window). A narrower window, with a larger [window parameter](#term-window-parameter) $w$, blurs less.
+# - **Blur.** The mean of all these predictions is not the value of the function but its average over the [window](#term-window). A
+#   narrower window, with a larger [window parameter](#term-window-parameter) $w$, blurs less.
 # - **Scatter.** Without any label noise the predictions still differ from each other, because each context has its examples at
 #   other places, and the function has other values there.
-# - **Noise.** Label noise makes them differ more. A narrower window averages over fewer labels and leaves more of it.
+# - **Noise.** Label noise makes the predictions differ more. A narrower window averages over fewer labels and leaves more of the
+#   noise.
 #
 # The sum of the three mean squared errors is the [population risk](#term-population-risk). Now look at the figure again. As the
 # window narrows, scatter rises together with noise, because both come from averaging over too few labels. Halving $\sigma$ makes the
 # noise a quarter as large and leaves scatter as it is. The best window moves to the right, where it is narrower.
 #
-# How can such a mean be computed without drawing contexts? The difficulty is the denominator of the softmax, a sum over all
-# examples that ties their weights together. One identity unties them. For a positive sum $S$,
+# How can the mean squared error be computed without drawing contexts? The difficulty is the denominator of the softmax. It is a sum
+# $S$ over all examples, so that the weight of each example depends on all the others. One identity removes this dependence:
 #
 # $$\frac1{S^2}=\int_0^\infty s\,e^{-sS}\,ds,$$
 #
-# and $e^{-sS}$ is a product with one factor for each example. As the examples are independent, the mean of a product is a power of
-# the mean of one factor. The number $n$ of examples then stands only in an exponent and a prefactor, and a billion examples cost as
-# much as ten.
+# and $e^{-sS}$ is a product with one factor for each example. As the examples are independent, the mean of the product is the mean
+# of one factor, raised to the power $n$. The number $n$ of examples then stands only in an exponent and in a factor before the
+# integral. So a billion examples cost as much as ten.
 #
 # **Move it.** Which of the three errors shrinks if the context gets longer?
 
@@ -159,10 +160,10 @@ for w in (1.0, 3.0, 10.0, 30.0):
 pd.DataFrame(compared).astype(float).round(4)
 
 # %% [markdown]
-# The two columns agree within about one percent, which is what chance leaves with so many contexts. The least error of the four is that
-# of $w=3$. In seven dimensions the errors are smaller, since the functions vary less there, and the columns still agree.
+# The two columns agree within about one percent, which is what chance leaves with so many contexts. Of the four windows, $w=3$ has the
+# least error. In seven dimensions the errors are smaller, since the functions vary less there, and the columns still agree.
 #
-# The next figure does the same for three [classes](#term-class) of functions.
+# The next figure compares exact and sampled errors for three [classes](#term-class) of functions.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 dim = 5
@@ -205,9 +206,9 @@ plots.label_ends(ax)
 plt.show()
 
 # %% [markdown]
-# **Exact and sampled errors.** The error against $w$. Curves are exact, and points are sampled, with intervals that miss their
-# curve once in a hundred thousand. A star marks the least error of a curve. The curve without a star has its least error at
-# $w=0$, where the prediction is the plain mean of all labels.
+# **Exact and sampled errors.** The error against $w$. Curves are exact, and points are sampled. If the formula is right, chance
+# makes an interval miss its curve once in a hundred thousand times. A star marks the least error of a curve. The curve without a
+# star has its least error at $w=0$, where the prediction is the plain mean of all labels.
 #
 # **Exercise 1.** In the experiment, let the query attend to itself as well, with its own clean label. Which lines do you change?
 # Do the two columns still agree?
@@ -233,9 +234,10 @@ plt.show()
 # > $\mathcal L_{\rm bias}=\mathbb E\big(\sum_if(x_i)\omega_i-f(x_{n+1})\big)^2$ and
 # > $\mathcal L_{\rm noise}=\mathbb E\big(\sum_i\epsilon_i\omega_i\big)^2$.
 #
-# The paper bounds both parts up to constants. We compute them exactly, and divide the bias once more, into blur and scatter. The sum
-# of the two parts is the error because the noise has mean zero and is independent of the functions.[✓](judged:P1.risk.split) In
-# training the query's label has noise as well, which adds $\sigma^2$ to the loss and moves no minimum.
+# The paper bounds bias and noise up to constants. We compute them exactly, and divide the bias once more, into blur and scatter.
+# Bias and noise add up to the error because the label noise has mean zero and is independent of the
+# functions.[✓](judged:P1.risk.split) In training the query's label has noise as well, which adds $\sigma^2$ to the loss and does
+# not move the best $M$.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 drawn = {
@@ -254,8 +256,8 @@ judge(
 )
 
 # %% [markdown]
-# The card averages the loss over *all* patterns of signs, where the noise of each label is $+\sigma$ or $-\sigma$. In the control
-# the noise has a nonzero mean.
+# To check the split, the card lets the noise of each label be $+\sigma$ or $-\sigma$, and averages the loss over *all* patterns of
+# signs. In the control the noise has a nonzero mean, so that the split must fail.
 #
 # ## For specialists
 #
@@ -267,8 +269,8 @@ judge(
 # $E_i=e^{-w(1-t_i)}$. The attention weights are then $\omega_i=E_i/\sum_jE_j$.
 #
 # The bias still contains $k(x_i\cdot x_j)$ for pairs of tokens. We expand $k$ in
-# [Gegenbauer polynomials](#term-gegenbauer-polynomials) $P_\ell$. On averaging over rotations about the query,
-# $P_\ell(x_i\cdot x_j)$ becomes the product $P_\ell(t_i)P_\ell(t_j)$, and the two tokens separate.
+# [Gegenbauer polynomials](#term-gegenbauer-polynomials) $P_\ell$. Average over rotations about the query: then
+# $P_\ell(x_i\cdot x_j)$ becomes the product $P_\ell(t_i)P_\ell(t_j)$, with one factor for each token.
 #
 # <a id="thm-exact"></a>
 #
@@ -345,9 +347,10 @@ judge(
 #
 # </details>
 #
-# **Is the formula right?** For two and three tokens we can integrate the definition over the angles of *all* tokens to the query,
-# and over the azimuth between two tokens. A second integration with twice as many nodes in every variable estimates the error. At
-# $n=3$ every kind of term in the formula occurs. In the control the query counts as one more token, with its clean label.
+# **Is the formula right?** For two and three tokens we can compute the error from its definition, as an integral over the angles of
+# *all* tokens to the query and over the azimuth between two tokens. To see how accurate this integral is, we repeat it with twice
+# as many nodes in every variable. At $n=3$ every kind of term in the formula occurs. In the control the query counts as one more
+# token, with its clean label, and the formula must fail.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 direct = exact_risk.direct_over_exact(
@@ -448,9 +451,9 @@ print(population_risk(Exponential(3), w=8.0, n=50, noise_std=0.2).total)
 # $$\sigma^2+2\mathsf g(2w),$$
 #
 # where $2\mathsf g(2w)$ is the mean squared difference between $f(x)$ and $f(x_q)$ for points $x$ in a window of the parameter
-# $2w$. In a long context the window is narrow, so that this addition vanishes, and the share of blur in the error tends to a fixed
-# number. To say this precisely, let $\mathsf g(w)=\mathbb E\gamma(t)$, where $t$ has the density proportional to $e^{wt}$ with
-# respect to the law of $x\cdot x_q$: the window of infinitely many examples. Let $b_\infty(w)$ be the blur of this window.
+# $2w$. In a long context the window is narrow. The added variance then vanishes, and the share of blur in the error tends to a
+# fixed number. To say this precisely, let $\mathsf g(w)=\mathbb E\gamma(t)$, where $t$ has the density proportional to $e^{wt}$
+# with respect to the law of $x\cdot x_q$: the window of infinitely many examples. Let $b_\infty(w)$ be the blur of this window.
 #
 # <a id="thm-shares"></a>
 #
@@ -499,8 +502,8 @@ print(population_risk(Exponential(3), w=8.0, n=50, noise_std=0.2).total)
 # </details>
 #
 # The order $\rho$ is 4 for smooth functions and 3 for kinks. In the next table the columns *scatter* and *rule* are in units of the
-# noise, and *blur* and its *limit* are shares of the error. Scatter follows the rule from ten thousand examples on, and itself tends
-# to zero. The share of blur is slower, and slowest for the kinks of ReLU.[✓](judged:P1.risk.shares)
+# noise, and *blur* and its *limit* are shares of the error. From ten thousand examples on, scatter follows the rule, and it tends
+# to zero. The share of blur comes to its limit more slowly, and most slowly for the kinks of ReLU.[✓](judged:P1.risk.shares)
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 shares = exact_risk.shares_at_best(

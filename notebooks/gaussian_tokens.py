@@ -9,7 +9,8 @@
 # %% [markdown]
 # # Inputs of unequal length: sharpening moves the window
 #
-# *On a sphere a larger $w$ looks closer to the query. What does it do if some inputs are longer than others?*
+# *On a sphere attention with a larger $w$ looks closer to the query. What does a larger $w$ do if some inputs are longer than
+# others?*
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dims = [2, 5, 16]  # dimensions d of the covariates
@@ -72,34 +73,33 @@ plt.show()
 # query. Right: Gaussian tokens differ in length, and the window keeps its size and moves along the direction of the
 # query.
 #
-# **In short.** If inputs differ in length, a larger $w$ need not look closer at the query. It prefers long inputs in
-# its direction. With Gaussian inputs attention looks at the examples around $w$ times the query. For linear functions
-# this is right at $w=1$, and the best $w$ stops there: with a million examples in five dimensions it is
-# [0.991](<judged:P1.G.stops|Gaussian, d = 5, n = 1e+06, sigma = 0.5|.3f>). On a sphere, for inputs of the same mean
-# squared length, it is [19.5](<judged:P1.G.stops|sphere, d = 5, n = 1e+06, sigma = 0.5|.1f>) and grows without end.
+# **In short.** If inputs differ in length, a larger $w$ need not look closer at the query. It prefers long inputs in the query's
+# direction. With Gaussian inputs attention looks at the examples around $w$ times the query. For linear functions this is right at
+# $w=1$, and as contexts grow the best $w$ stops there: with a million examples in five dimensions it is
+# [0.991](<judged:P1.G.stops|Gaussian, d = 5, n = 1e+06, sigma = 0.5|.3f>). On a sphere, for inputs of the same mean squared length,
+# the best $w$ is [19.5](<judged:P1.G.stops|sphere, d = 5, n = 1e+06, sigma = 0.5|.1f>) and grows without end.
 #
 # <details><summary>How sure?</summary>
 #
-# - The best $w$ is exact ([the card](judged:P1.G.stops)), at noise of standard deviation $\sigma=0.5$ and slope one,
-#   and for linear functions no other matrix is better ([theorem](#thm-lengths)).
-# - Proved: how fast the prediction tends to its limit ([the card](judged:P1.G.distance)), and which functions keep an
-#   error in contexts of any length ([the card](judged:P1.G.floor)). For nonlinear functions we take $M=wI$, and other
-#   matrices may be better.
+# - The best $w$ is exact ([the card](judged:P1.G.stops)), at noise of standard deviation $\sigma=0.5$ and slope one, and for linear
+#   functions no other matrix is better ([theorem](#thm-lengths)).
+# - Proved: how fast the prediction tends to its limit ([the card](judged:P1.G.distance)), and which functions keep an error in
+#   contexts of any length ([the card](judged:P1.G.floor)). For nonlinear functions we take $M=wI$, and other matrices may be
+#   better.
 # - If labels depend only on the *direction* of an input, the best $w$ does grow without end: Exercise 1.
-# - What is known: that the limit is the mean under a shifted law, by exponential tilting
-#   ([Boursier and Boyer, 2026](cite:boursier2025), of whose paper we know the abstract and Proposition 3.1). What is
-#   new: the rate at every $w$, with constants, and the golden ratio in the law of the best $w$.
+# - What is known: the limit in long contexts is the mean of $f$ under a shifted law ([Boursier and Boyer, 2026](cite:boursier2025),
+#   of whose paper we know the abstract and Proposition 3.1). What is new: how fast this limit is reached at every $w$, with
+#   constants, and the golden ratio in the law of the best $w$.
 #
 # </details>
 #
 # ## Why
 #
-# Attention averages the labels of tokens in a [window](#term-window) around the [query](#term-query). The weight of a
-# token is proportional to $e^{w\,x\cdot x_q}$. So it depends on how far the token reaches *in the direction of the
-# query*, and this product grows with the length of the token as much as with its direction. On the sphere all lengths
-# are the same, the product is largest at the query, and a larger [window parameter](#term-window-parameter) $w$
-# gathers the weight there. If tokens differ in length, the largest product belongs to a long token, which need not be
-# near.
+# Attention averages the labels of tokens in a [window](#term-window) around the [query](#term-query). The weight of a token is
+# proportional to $e^{w\,x\cdot x_q}$. So the weight depends on how far the token reaches *in the direction of the query*. A token
+# can reach far because it points in this direction, or because it is long. On the sphere all lengths are the same. The product
+# $x\cdot x_q$ is then largest at the query, and a larger [window parameter](#term-window-parameter) $w$ gathers the weight there.
+# If tokens differ in length, the largest product belongs to a long token, which need not be near the query.
 #
 # You can see the difference in the weights.
 
@@ -121,14 +121,14 @@ axes[1].set_title("Gaussian tokens")
 plt.show()
 
 # %% [markdown]
-# **Long tokens take the weight.** Attention weights at $w=8$ in two dimensions: queries of one length (rows) against
-# 40 tokens (columns), both sorted by angle, darker for more weight (darkest from one half on). Left: all tokens have
-# the same length, and the weight lies along the diagonal. Right: the same directions with Gaussian lengths. A few
-# long tokens take the weight of all queries in their sector.
+# **Long tokens take the weight.** Attention weights at $w=8$ in two dimensions: queries of one length (rows) against 40 tokens
+# (columns), both sorted by angle. Darker cells have more weight, the darkest one half or more. Left: all tokens have the same
+# length, and the weight lies along the diagonal. Right: the tokens have the same directions and Gaussian lengths. A few long tokens
+# take the weight of all queries in their sector.
 #
-# How far does the window move? A Gaussian token has the law $N(0,I)$. Multiply its density by $e^{w\,x\cdot x_q}$ and
-# complete the square: you get the law $N(w\,x_q,I)$. The mean moves and the width stays. With many tokens the
-# prediction therefore tends to the mean of $f$ under the new law. In terms of the normalized weights $\omega_i$,
+# How far does the window move? A Gaussian token has the law $N(0,I)$. Multiply its density by $e^{w\,x\cdot x_q}$ and complete the
+# square: you get the law $N(w\,x_q,I)$. The mean moves and the width stays. With many tokens the prediction therefore tends to the
+# mean of $f$ under the new law. Let $\omega_i$ be the attention weights:
 #
 # <a id="eq-tilt"></a>
 #
@@ -139,8 +139,8 @@ plt.show()
 #
 # ## The experiment
 #
-# How fast does the best $w$ come to one, and what does it do on a sphere? We take linear functions of slope one, and
-# the sphere of radius $\sqrt d$, where the mean squared length of a token is $d$ as well. To try seven dimensions,
+# How fast does the best $w$ come to one with Gaussian tokens, and how does it grow on a sphere? We take linear functions of slope
+# one. The sphere has the radius $\sqrt d$, because the mean squared length of a Gaussian token is $d$. To try seven dimensions,
 # change the line `dim = 5`.
 
 # %% tags=["experiment"]
@@ -158,9 +158,9 @@ sphere = optimal_window(Linear(dim, lipschitz=dim**0.5), lengths, noise_std=0.5)
 pd.DataFrame({"examples": lengths, "Gaussian": gaussian, "sphere": sphere}).round(3)
 
 # %% [markdown]
-# Notice that in a short context both are small: with few examples a wide window averages away the noise. The column
-# *Gaussian* stays below one, and the column *sphere* passes it. In a higher dimension both come later. The next
-# figure has three dimensions.
+# Notice that in a short context the best $w$ is small in both columns: with few examples only a wide window averages away the
+# noise. The column *Gaussian* stays below one, and the column *sphere* passes one. In a higher dimension $w$ needs longer contexts
+# to get as large. The next figure compares three dimensions.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 lengths = sorted({*n_values, 10**9, 10**12})
@@ -261,10 +261,10 @@ judge(
 #     print(w, round(4 * law @ ndtr(-w * t) ** 2, 4))
 # ```
 #
-# The limit falls with $w$ towards zero and is positive at every $w$. So for each $W$ some $w>W$ has a smaller risk
-# than all $w\le W$ from some $n$ on, and the best $w$ grows without end. The same is true of every bounded $f$ that
-# depends only on the direction of $x$, is continuous at almost every $x$ and is not constant, because for large $w$
-# the vector $g+wx_q$ has nearly the direction of $x_q$, and so $\mathbb Ef(g+wx_q)\to f(x_q)$ as $w\to\infty$.
+# The limit falls with $w$ towards zero and is positive at every $w$. So for each $W$ some $w>W$ has a smaller risk than all
+# $w\le W$ from some $n$ on, and the best $w$ grows without end. The same is true of every bounded $f$ that depends only on the
+# direction of $x$, is continuous at almost every $x$ and is not constant. For large $w$ the vector $g+wx_q$ has nearly the
+# direction of $x_q$, and so $\mathbb Ef(g+wx_q)\to f(x_q)$ as $w\to\infty$.
 #
 # </details>
 #
@@ -275,9 +275,9 @@ judge(
 #
 # $$\mathbb E(x_q^2-1-w^2x_q^2)^2=3(1-w^2)^2-2(1-w^2)+1.$$
 #
-# It is least at $w^2=\frac23$, where it is $\frac23$. Since the variance of $f$ is $2$, a third of it remains even
-# with infinitely many examples. The least error that remains is the *floor*, and most nonlinear functions of Gaussian
-# tokens have one.
+# It is least at $w^2=\frac23$, where it is $\frac23$. Since the variance of $f$ is $2$, a third of the variance remains as error
+# even with infinitely many examples. The least error that remains is called the *floor*. Most nonlinear functions of Gaussian
+# tokens have a floor.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 known = gaussian_tokens.functions()
@@ -330,15 +330,15 @@ plots.label_ends(ax)
 plt.show()
 
 # %% [markdown]
-# **Which functions have a floor.** Error at the best $w$ divided by the variance of the function: the mean over
-# sampled sets of tokens, with a confidence interval. The curves of $x_1$ and $x_1x_2$ fall with the context length,
-# and the other three stop at a floor (dashed, exact limits). $\mathrm{He}_2(x_1)=x_1^2-1$ is the parabola, and
-# $\mathrm{He}_3(x_1)=x_1^3-3x_1$. Intervals that reach zero are truncated.
+# **Which functions have a floor.** Error at the best $w$ divided by the variance of the function. Points are means over sampled
+# sets of tokens, with confidence intervals. The curves of $x_1$ and $x_1x_2$ fall with the context length, and the other three stop
+# at a floor (dashed, exact limits). $\mathrm{He}_2(x_1)=x_1^2-1$ is the parabola, and $\mathrm{He}_3(x_1)=x_1^3-3x_1$. Intervals
+# that reach zero are truncated.
 #
-# Why does the product $x_1x_2$ have none? Because it is *harmonic*: the mean of $x_1x_2$ under a law that is the same
-# in all directions around a point is its value at this point. In general let $\mathrm{He}_k$ be the Hermite
-# polynomials and $t=u\cdot x$. Since $\mathbb E\,\mathrm{He}_k(g+t)=t^k$, the limit has $(wt)^k$ in place of
-# $\mathrm{He}_k(t)$, and for $k\ge2$ the floor of $\mathrm{He}_k$ is $k!\big(1-\frac{k!}{(2k-1)!!}\big)$.
+# Why does the product $x_1x_2$ have no floor? The product is *harmonic*: average it over a law that is the same in all directions
+# around a point, and you get its value at this point. So at $w=1$ the limit is correct. For the Hermite polynomials
+# $\mathrm{He}_k(t)$ with $k\ge2$ and $t=u\cdot x$ it is wrong at every $w$. Since $\mathbb E\,\mathrm{He}_k(g+t)=t^k$, the limit is
+# $(wt)^k$ in place of $\mathrm{He}_k(t)$. The floor of $\mathrm{He}_k$ is $k!\big(1-\frac{k!}{(2k-1)!!}\big)$.
 #
 # We call a function $f$ *recovered* at $w$ if $\mathbb Ef(g+w\,x)=f(x)$ for all $x$. At $w=1$ the recovered functions
 # of polynomial growth are the harmonic polynomials. At other $w$ other functions are recovered (Exercise 3).
@@ -398,10 +398,10 @@ judge(
 # %% [markdown]
 # ## Linear attention does better here
 #
-# Linear attention predicts $\frac1n\sum_iy_i\,x_i^\top Mx_q$, the mean of products in place of a weighted mean. On
-# linear functions of Gaussian tokens its best matrix is $mI$ with $m=\big[1+\frac{d+1+d\sigma^2/L^2}n\big]^{-1}$, and
-# its error $L^2(1-m)$ falls like $1/n$. That of softmax attention at its best $w$ falls more slowly. The next table
-# has both for $d=5$, slope $L=1$ and $\sigma=0.5$.
+# Linear attention predicts $\frac1n\sum_iy_i\,x_i^\top Mx_q$: it multiplies each label by its score and divides by $n$. On linear
+# functions of Gaussian tokens its best matrix is $mI$ with $m=\big[1+\frac{d+1+d\sigma^2/L^2}n\big]^{-1}$. Its error $L^2(1-m)$
+# falls like $1/n$. The error of softmax attention at its best $w$ falls more slowly. The next table has both errors for $d=5$,
+# slope $L=1$ and $\sigma=0.5$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 dim, noise_std = 5, 0.5
@@ -419,16 +419,17 @@ pd.DataFrame(errors).style.format("{:.1e}").hide()
 #
 # ## What the papers say
 #
-# Theorem 2 and Lemma 1 of the paper are about a sphere and an ellipsoid, and the picture at the top says why: there a
-# window can narrow. The abstract of a paper on Gaussian tokens ([Boursier and Boyer, 2026](cite:boursier2025)) says:
+# Theorem 2 and Lemma 1 of the first paper are about inputs on a sphere and on an ellipsoid. The picture at the top says why: on a
+# sphere a larger $w$ narrows the window. The abstract of a paper on Gaussian tokens ([Boursier and Boyer, 2026](cite:boursier2025))
+# says:
 #
 # > For i.i.d. Gaussian inputs, we lean on the fact that the softmax operator converges in the infinite-prompt limit to a
 # > linear operator acting on the underlying input-token measure
 #
-# This is [the limit](#eq-tilt) above. How fast it is reached depends on $w$: at a fixed query the mean squared
-# distance falls like $1/n$, but its mean over queries does so only for $w<\frac1{\sqrt2}$.[✓](judged:P1.G.distance)
-# One statement of Theorem 2 remains true for linear functions of Gaussian tokens: the best $w$ rises with the ratio
-# $L/\sigma$ of slope to noise.
+# This is [the limit](#eq-tilt) above. How fast is it reached? At a fixed query the mean squared distance from the limit falls like
+# $1/n$. Its mean over all queries falls like $1/n$ only for $w<\frac1{\sqrt2}$, and more slowly for larger
+# $w$.[✓](judged:P1.G.distance) One statement of Theorem 2 remains true for linear functions of Gaussian tokens: the best $w$ rises
+# with the ratio $L/\sigma$ of slope to noise.
 #
 # ## For specialists
 #
@@ -444,9 +445,8 @@ pd.DataFrame(errors).style.format("{:.1e}").hide()
 #
 # ### The exact risk
 #
-# Let $r=|x_q|$ be the length of the query, and let $g_i$ be the component of $x_i$ along the query. With $\tau=wr$
-# the weights are $\omega_i\propto e^{\tau g_i}$, and two numbers at a given $r$ determine the exact risk of linear
-# functions:
+# Let $r=|x_q|$ be the length of the query, and let $g_i$ be the component of $x_i$ along the query. Put $\tau=wr$. Then the weights
+# are $\omega_i\propto e^{\tau g_i}$. At a given $r$ two numbers determine the exact risk of linear functions:
 #
 # $$C=\mathbb E\sum\omega_i^2,\qquad D=\mathbb E\sum\omega_i^3-\mathbb E\big(\sum\omega_i^2\big)^2 .$$
 #
@@ -567,8 +567,8 @@ pd.DataFrame({"formula": [float(risk.bias)], "sampled": bias.mean()}).style.form
 #
 # ### How fast the output approaches its limit
 #
-# From $w=\frac1{\sqrt2}$ on, the larger $w$ is, the more slowly the output $\sum\omega_ix_i$ tends to its limit
-# $w\,x_q$, because rare long queries attend to few tokens.
+# The output $\sum\omega_ix_i$ tends to its limit $w\,x_q$. For $w>\frac1{\sqrt2}$ it does so more slowly the larger $w$ is, because
+# rare long queries attend to few tokens.
 #
 # <a id="thm-every-w"></a>
 #
@@ -620,11 +620,10 @@ ax.legend(loc="upper right")
 plt.show()
 
 # %% [markdown]
-# **How fast the output settles.** The exponent $r(w)$ of $\mathbb E\Vert\sum\omega_ix_i-w\,x_q\Vert^2$ by the
-# [theorem on every window](#thm-every-w) (line), and exponents from exact distances at $n=10^{28}$ and $10^{30}$,
-# with the power of $\log n$ divided out (points). They agree, except for large $w$ and $d$, where even these contexts
-# are too short. The vertical line is at $w^2=\frac12$. The dashed curve $w^{-2}/\varphi$ meets the line at $w=1$ and
-# runs below it for $w>1$.
+# **How fast the output settles.** The exponent $r(w)$ with which $\mathbb E\Vert\sum\omega_ix_i-w\,x_q\Vert^2$ falls. The line is
+# the [theorem on every window](#thm-every-w). The points come from exact distances at $n=10^{28}$ and $10^{30}$, with the power of
+# $\log n$ divided out. Line and points agree, except for large $w$ and $d$, where even these contexts are too short. The vertical
+# line is at $w^2=\frac12$. The dashed curve $w^{-2}/\varphi$ meets the line at $w=1$ and runs below it for $w>1$.
 #
 # <details><summary>A printed bound for comparison</summary>
 #
@@ -674,9 +673,9 @@ judge(
 # > $\frac{L^2}d\,\mathbb E\Vert\sum\omega_ix_i-x_q\Vert^2$ at $w=1$, a mean that the
 # > [theorem on every window](#thm-every-w) gives.
 #
-# The [proof](certificates.ipynb#proofs-gaussian) stands beside the last one. The law is not uniform in $\sigma/L$,
-# and we claim no rate for the convergence to it. The condition $n\ge n_0$ is needed: for $d=1$ without noise the best
-# $w$ is above one with 100 examples.
+# The [proof](certificates.ipynb#proofs-gaussian) stands beside the last one. The law is not uniform in $\sigma/L$, and we do not
+# say how fast the best $w$ approaches it. The condition $n\ge n_0$ is needed: for $d=1$ without noise the best $w$ is above one
+# with 100 examples.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 lengths = [100, 1000]
@@ -686,8 +685,8 @@ pd.DataFrame({"examples, d = 1": lengths, "best w": alone}).style.format(
 ).hide()
 
 # %% [markdown]
-# The next table has the exponent with which the exact $1-w^*$ falls between $n=10^{28}$ and $10^{30}$, for each
-# dimension and noise. With the power of $\log n$ divided out it is close to $-1/\varphi\approx-0.618$ in every case.
+# The next table has the exponent with which the exact $1-w^*$ falls between $n=10^{28}$ and $10^{30}$, for each dimension and
+# noise. Once the power of $\log n$ is divided out, the exponent is close to $-1/\varphi\approx-0.618$ in every case.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 falls = []

@@ -121,35 +121,32 @@ axes[1].legend(loc="center right", fontsize=9)
 plt.show()
 
 # %% [markdown]
-# **The negative lobe.** How much weight all examples at an angle to the query have together, for the best single head
-# (dashed) and for two heads (solid). The window of two heads is wider, and what the wider window blurs is subtracted
-# again (shaded). In each panel the two heads do it in another way. All panels have $d=5$ dimensions, noise of
-# standard deviation $\sigma=0.5$ and, at preset quick, 20,000 examples.
+# **The negative lobe.** The total weight of all examples at an angle to the query, for the best single head (dashed) and for two
+# heads (solid). The window of two heads is wider, and its shaded negative part subtracts the extra blur. In each panel the two
+# heads do this in another way. All panels have $d=5$ dimensions, noise of standard deviation $\sigma=0.5$ and, at preset quick,
+# 20,000 examples.
 #
-# **In short.** A second head helps because it can be *subtracted*. Softmax weights are positive, so that a wide
-# window blurs. Two heads with values of opposite sign make a wide window with a negative lobe, and the lobe takes the
-# blur away. In the longest contexts of this page a second head divides the least error by
-# [17](<judged:P1.H.gain|affine, d = 5, n = 20000, 2 heads|.0f>) for affine functions, and by
-# [1.8](<judged:P1.H.gain|ReLU, d = 5, n = 20000, 2 heads|.1f>) for functions with a kink. With 20 examples and
-# this noise it is hardly worth having.
+# **In short.** A second head helps because it can be *subtracted*. Softmax weights are positive, so that a wide window blurs. Two
+# heads with values of opposite sign make a wide window with a negative lobe, and the lobe takes the blur away. In the longest
+# contexts of this page a second head divides the least error by [17](<judged:P1.H.gain|affine, d = 5, n = 20000, 2 heads|.0f>) for
+# affine functions, and by [1.8](<judged:P1.H.gain|ReLU, d = 5, n = 20000, 2 heads|.1f>) for functions with a kink. With 20 examples
+# and as much noise a second head is hardly worth having.
 #
 # <details><summary>How sure?</summary>
 #
-# - The errors are exact, and that a further head never hurts is proved: [the card](judged:P1.H.gain). The windows of
-#   two and three heads come from a search, which may miss better ones, so that a second head may be worth a little
-#   more than we say.
-# - All exact errors are for heads of the form $M_h=w_hI$, on tokens that are uniform on the sphere. Among *all*
-#   matrices such heads are best if there is one head ([the proof](certificates.ipynb#thm-form)). For two heads whose
-#   values are both positive they are not, as turned heads [below](#heads-trained) show.
-# - The rates are proved ([smooth functions](judged:P1.H.rate), [kinks](judged:P1.H.kriging)), with a gap that the
-#   theorem names. [Trained layers](judged:P1.H.trained) are sampled in one setting.
-# - The tolerances of the cards [on rates](judged:P1.H.rate) and [on the derivative](judged:P1.H.derivative), and the
-#   number of functions and the control of the card [on the Bayes risk](judged:P1.H.bayes), were set after a first
-#   run.
-# - What is known: subtracting a wider kernel makes a kernel of higher order
-#   ([Wand and Jones, 1995](cite:wand1995kernel)), and Schucany and Sommers removed bias in this way in 1977. That
-#   several heads beat one, and that trained heads have values of opposite sign, is in
-#   [He et al. (2025)](cite:he2025). What is new: the exact errors, the rate with its constants, and the lower bounds.
+# - The errors are exact, and we prove that a further head never hurts: [the card](judged:P1.H.gain). The windows of two and three
+#   heads come from a search, which may miss better windows. So a second head may be worth a little more than we say.
+# - All exact errors are for heads of the form $M_h=w_hI$, on tokens that are uniform on the sphere. A single head is best in this
+#   form, among *all* matrices ([the proof](certificates.ipynb#thm-form)). Two heads whose values are both positive are not, as
+#   turned heads [below](#heads-trained) show.
+# - The rates are proved ([smooth functions](judged:P1.H.rate), [kinks](judged:P1.H.kriging)), with a gap that the theorem names.
+#   [Trained layers](judged:P1.H.trained) are sampled in one setting.
+# - The tolerances of the cards [on rates](judged:P1.H.rate) and [on the derivative](judged:P1.H.derivative), and the number of
+#   functions and the control of the card [on the Bayes risk](judged:P1.H.bayes), were set after a first run.
+# - What is known: subtracting a wider kernel makes a kernel of higher order ([Wand and Jones, 1995](cite:wand1995kernel)), and
+#   Schucany and Sommers removed bias in this way in 1977. [He et al. (2025)](cite:he2025) show that several heads beat one, and
+#   that trained heads have values of opposite sign. What is new: the exact errors, the rate with its constants, and the lower
+#   bounds.
 # - Values are numbers here. With value matrices, several layers or an MLP a layer can do more. Two layers are in
 #   [Beyond one layer](beyond.ipynb).
 #
@@ -163,11 +160,11 @@ plt.show()
 # a mean is a blurred picture of the function: it flattens hills and fills valleys. A narrow window blurs less, but it
 # averages over fewer labels and keeps more of their noise.
 #
-# Now take a second picture that is blurred twice as much. The difference of the two shows what blurring does. So
-# twice the first picture minus the second one is sharper than both. Numerical analysts call this step Richardson
-# extrapolation. In a layer with two heads the factors $2$ and $-1$ are the heads' *values*, the numbers by which
-# their outputs are multiplied before they are added. In a transformer the value and output matrices do this. And
-# since the subtraction takes care of the blur, both windows can be wide, and wide windows average away the noise.
+# Now take a second picture that is blurred twice as much. The difference of the two shows what blurring does. So twice the first
+# picture minus the second one is sharper than both. Numerical analysts call this step Richardson extrapolation. In a layer with two
+# heads the factors $2$ and $-1$ are the heads' *values*, the numbers by which their outputs are multiplied before they are added.
+# (In a transformer the value and output matrices multiply the outputs.) Since the subtraction removes blur, both windows can be
+# wide, and wide windows average away the noise.
 #
 # Let us look at the weights themselves, for examples on a circle.
 
@@ -214,33 +211,32 @@ axes[1].set_ylabel("queries, by angle")
 plt.show()
 
 # %% [markdown]
-# **Two blurs and their difference.** Left: a function on the circle, what heads with $w=8$ and $w=4$ see of it in a
-# long context, and twice the first minus the second. Middle: attention weights of one head with $w=5$, for 60 random
-# examples (columns) and queries all around the circle (rows), both sorted by angle. Right: the summed weights of two
-# heads, $w=1.5$ with the value $2$ and $w=-2$ with the value $-1$, a pair of the kind that is best for affine
-# functions. Red is positive, blue is negative. The window is wider, and what lies opposite the query is subtracted.
+# **Two blurs and their difference.** Left: a function on the circle, what two heads with $w=8$ and $w=4$ predict of it in a long
+# context, and twice the first prediction minus the second. Middle: attention weights of one head with $w=5$, for 60 random examples
+# (columns) and queries all around the circle (rows), both sorted by angle. Right: the summed weights of two heads, $w=1.5$ with the
+# value $2$ and $w=-2$ with the value $-1$. Pairs of this kind are best for affine functions. Red is positive, blue is negative. The window
+# is wider, and what lies opposite the query is subtracted.
 #
 # ### Three ways to the same lobe
 #
-# The two blurs of the left panel are the pair of the textbook. The best pairs are found by a search, and they go
-# other ways. **These are three different mechanisms of subtracting**, one in each panel of
-# [the first figure](#fig-lobe):
+# The two blurs of the left panel are the pair of the textbook. A search finds pairs that are better, and they subtract in other
+# ways. There are **three different mechanisms**, one in each panel of [the first figure](#fig-lobe):
 #
-# - **Two sides** (left, affine functions). The second head has a negative $w$: it looks *away* from the query, and
-#   what it sees there is subtracted. Together the weights are roughly $1+d\cos\theta$ at the angle $\theta$ to the
-#   query. Such weights reproduce every slope and every constant, with the least noise. They are negative beyond 102
-#   degrees for $d=5$.
-# - **Merged** (middle, ReLU functions). The two windows nearly coincide, and the values are large and of opposite
-#   sign. Such a pair is one head together with its [derivative in $w$](#heads-derivative).
-# - **Extrapolation** (right, waves $\cos(2u\cdot x+\varphi)$ with a random phase $\varphi$). Two blurs, $w$ and
-#   $\frac w2$, with the values $2$ and $-1$. The proof that two heads have a better rate uses this pair. On these
-#   waves, too, the search finds a merged pair that is better.
+# - **Two sides** (left, affine functions). The second head has a negative $w$: it looks *away* from the query, and its mean of the
+#   labels there is subtracted. At the angle $\theta$ to the query both heads together give roughly the weight $1+d\cos\theta$. Such
+#   weights reproduce every slope and every constant, with the least noise. In $d=5$ dimensions they are negative beyond 102
+#   degrees.
+# - **Merged** (middle, ReLU functions). The two windows nearly coincide, and the values are large and of opposite sign. Such a pair
+#   is one head together with its [derivative in $w$](#heads-derivative).
+# - **Extrapolation** (right, waves $\cos(2u\cdot x+\varphi)$ with a random phase $\varphi$). This is the textbook's pair: two
+#   blurs, $w$ and $\frac w2$, with the values $2$ and $-1$. We use it to prove that two heads have a better rate. Even on these
+#   waves the search finds a merged pair that is better.
 #
-# What the three have in common is the negative lobe. How much is it worth? That depends on the functions. For smooth
-# ones the blur is nearly removed, and the error falls at a better rate. At a kink or a jump some blur remains that no
-# subtraction removes: the rate stays the same, and the heads only divide the error by a constant. Even functions are
-# an exception. There a second head that looks away sees as much as the first one, is *added* to it, and halves the
-# noise.
+# The three mechanisms have the negative lobe in common. How much is the lobe worth? This depends on the functions. For smooth
+# functions the blur is nearly removed, and the error falls at a better rate. At a kink or a jump some blur remains that no
+# subtraction removes: the rate stays the same, and the heads only divide the error by a constant. Even functions, $f(-x)=f(x)$, are
+# an exception. For them the examples opposite the query tell as much as those near it. So the second head looks away, is *added* to
+# the first, and halves the noise.
 #
 # ## The experiment
 #
@@ -266,11 +262,11 @@ for task, n in ((smooth, 20), (smooth, 200), (smooth, 20_000), (kinked, 20_000))
 pd.DataFrame(found).round(2)
 
 # %% [markdown]
-# The *gain* is the least error of one head divided by that of two. It grows with the number of examples, since a
-# longer context has less noise, so that the blur is what remains. Look at the windows: on affine functions the second
-# is negative. On ReLU functions the two are ten percent apart, which is as near as the search lets them come.
+# The *gain* is the least error of one head divided by that of two. It grows with the number of examples: a longer context averages
+# away more noise, and the second head removes the blur that is left. Look at the windows. On affine functions the second $w$ is
+# negative. On ReLU functions the two $w$ are ten percent apart, which is as near as the search lets them come.
 #
-# The next figure adds a third head and a *floor*, which no predictor that is linear in the labels can pass
+# The next figure adds a third head. It also has a *floor*: no predictor that is linear in the labels can have a smaller error
 # ([its formula](#heads-floor) comes later).
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -302,8 +298,8 @@ axes[0].legend()
 plt.show()
 
 # %% [markdown]
-# **What a second head buys.** Exact least error of one, two and three heads against the context length. Dashed: the
-# floor. Left: on affine functions a second head changes the slope, and a third adds nothing, so that the two curves
+# **What a second head buys.** Exact least error of one, two and three heads against the context length. Dashed: the floor. Left: on
+# affine functions a second head makes the error fall faster. A third head adds nothing, so that the curves of two and three heads
 # coincide. Right: on ReLU functions more heads come closer to the floor.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
@@ -338,8 +334,9 @@ judge(
 )
 
 # %% [markdown]
-# The card compares one head of value one with two and three heads. The true gain lies between the one found and the
-# error of one head divided by the floor. In the control of the card the negative value is made positive.
+# The card divides the error of one head of value one by that of two and of three heads. Because the search may miss better heads,
+# the true gain can be larger than the card's. It is at most the error of one head divided by the floor. In the control of the card
+# the negative value is made positive.
 #
 # **Exercise 1.** Three heads with the windows $w$, $\frac w2$ and $\frac w3$ can cancel two terms of the blur, those
 # in $\frac1w$ and $\frac1{w^2}$. Find their values by solving three linear equations. What are they for four heads?
@@ -364,17 +361,15 @@ judge(
 #
 # ## One softmax is enough
 #
-# Two merged heads are one head and its derivative in $w$. What is this derivative? Write $\omega_i$ for the weight of
-# an example and $s_i=x_i\cdot x_q$ for its score. The mean score is $\bar s=\sum_i\omega_is_i$. If $w$ grows,
-# examples with more than the mean score gain weight: the derivative of $\omega_i$ is $\omega_i(s_i-\bar s)$. So the
-# derivative of the prediction is
+# Two merged heads are one head and its derivative in $w$. What is this derivative? Write $\omega_i$ for the weight of an example
+# and $s_i=x_i\cdot x_q$ for its score. The mean score is $\bar s=\sum_i\omega_is_i$. If $w$ grows, examples whose score is above
+# the mean gain weight: the derivative of $\omega_i$ is $\omega_i(s_i-\bar s)$. So the derivative of the prediction is
 #
 # $$\frac d{dw}\sum_i\omega_iy_i=\sum_i\omega_i\,(s_i-\bar s)\,y_i,$$
 #
-# the covariance of label and score under the weights. It needs the same softmax and one more sum. A layer that adds
-# $c$ times this covariance to $v$ times its prediction gives the label $y_i$ the weight
-# $\omega_i\,(v+c\,(s_i-\bar s))$. This weight is negative for all examples whose score is far below the mean. The
-# negative lobe is back, with one head.
+# the covariance of label and score under the weights. To compute it, a layer needs the same softmax and one more sum. Let a layer
+# add $c$ times this covariance to $v$ times its prediction. Then the label $y_i$ has the weight $\omega_i\,(v+c\,(s_i-\bar s))$.
+# This weight is negative for all examples whose score is far below the mean. The negative lobe is back, with one head.
 #
 # The next table divides the least error of a single head by that of three layers: one head with its derivative
 # (*gain*), two heads (*two*), and, in the longest context, two heads whose values must be positive (*added*).
@@ -399,12 +394,11 @@ shown.style.format(precision=2, na_rep="").hide()
 # %% [markdown]
 # The derivative is worth nearly as much as a second head: with 20,000 examples it divides the least error by
 # [17](<judged:P1.H.derivative|affine, d = 5, n = 20000|.0f>) on affine functions and by
-# [1.8](<judged:P1.H.derivative|ReLU, d = 5, n = 20000|.1f>) on ReLU functions. Heads that may only be added gain next
-# to nothing. So **subtracting is what counts**, and neither a second softmax nor a head that looks away is needed for
-# it.
+# [1.8](<judged:P1.H.derivative|ReLU, d = 5, n = 20000|.1f>) on ReLU functions. Heads that may only be added gain next to nothing.
+# So **subtracting is what counts**. It needs neither a second softmax nor a head that looks away.
 #
-# On affine functions the best $w$ of this layer is near zero. The head is then nearly the plain mean of all labels,
-# and its derivative is linear attention on centered labels.
+# For one head with its derivative the best $w$ on affine functions is near zero. The head is then nearly the plain mean of all
+# labels, and its derivative is [linear attention](linear_attention.ipynb) on labels whose mean is subtracted.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 name = "{task}, d = {dim}, n = {n:g}"
@@ -420,8 +414,8 @@ judge(
 )
 
 # %% [markdown]
-# And the waves? The next table compares the extrapolating pair with the best pair that the search finds, on the waves
-# of the first figure. The last column is the error divided by that of the best pair.
+# And which pair is best for waves? The next table compares the extrapolating pair with the best pair that the search finds, on the
+# waves of the first figure. The last column is the error divided by that of the best pair.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 best = find_pair(waves, longest, noise_std)
@@ -444,8 +438,8 @@ pd.DataFrame(
 # %% [markdown]
 # <a id="heads-short"></a>
 #
-# **In short contexts** there is mostly noise, and a second head that subtracts blur has little to do, unless the
-# labels have little noise or the functions are even. The next table has the gain for 20 examples.
+# **In short contexts** most of the error is noise, and a second head that subtracts blur has little to do. Exceptions are labels
+# with little noise, and even functions. The next table has the gain for 20 examples.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 short = []
@@ -467,9 +461,9 @@ pd.DataFrame(short).style.format(precision=2).hide()
 #
 # ## Does training find it?
 #
-# Only if the heads start apart. Adam trains all entries of two matrices $M_1$ and $M_2$, and both values, on fresh
-# contexts with affine functions. The values start at $\frac12$. In half of the layers the heads start on opposite
-# sides, near $M_1=I$ and $M_2=-I$. In the other half both start near $I$.
+# It does, but only if the heads start apart. Adam trains all entries of two matrices $M_1$ and $M_2$, and both values, on fresh
+# contexts with affine functions. The values start at $\frac12$. In half of the layers the heads start on opposite sides, near
+# $M_1=I$ and $M_2=-I$. In the other half both start near $I$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 task = Affine(largest)
@@ -529,12 +523,12 @@ with torch.no_grad():
 trained.style.format(precision=2).hide()
 
 # %% [markdown]
-# The table has the trained layers, with the mean diagonals of both matrices as $w_1$ and $w_2$. The last columns
-# divide the error of a layer by the least one of two heads and by the least one of one head.
+# The table has the trained layers, with the mean diagonals of both matrices as $w_1$ and $w_2$. The last two columns divide the
+# error of a layer by the least error of two heads, and by the least error of one head.
 #
-# Heads that start apart end near the least error: one value is larger than one, and the other head is subtracted.
-# Heads that start alike stay alike and end where one head ends.[✓](judged:P1.H.trained) So if you train heads that
-# should subtract, start them far apart or with values of opposite sign. Exercise 2 does the latter.
+# Heads that start apart end near the least error: one value is larger than one, and the other head is subtracted. Heads that start
+# alike stay alike and end where one head ends.[✓](judged:P1.H.trained) So if you train heads that should subtract, start them far
+# apart, or with values of opposite sign as in Exercise 2.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 ratios = trained[["start", "seed", "over two"]].assign(dim=largest, n=context_length)
@@ -547,10 +541,10 @@ judge(
 )
 
 # %% [markdown]
-# Why do equal heads not separate? Let one head be best with the window $w$ and the value $v$. Two heads with this
-# window, whose values sum to $v$, have the same error. Now move their windows apart, in such a way that their mean,
-# weighted by the values, stays. The next table says by how many percent the error changes. With two positive values
-# the error rises, so that training goes back. If one value is negative it falls.
+# Why do equal heads not separate? Let one head be best with the window $w$ and the value $v$. Two heads with this window, whose
+# values sum to $v$, have the same error. Now move their windows apart, but keep the mean of the two $w$, weighted by the values.
+# The next table says by how many percent the error changes. With two positive values the error rises, so that training moves the
+# windows together again. If one value is negative, the error falls.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 changes = []
@@ -580,10 +574,10 @@ pd.DataFrame(changes).style.format(precision=2).hide()
 #
 # </details>
 #
-# There is one small way out. *Turn* the two heads in opposite directions, so that one looks a little to one side of
-# the query and the other to the other side. The next table has the change of the error for three angles, with equal
-# values. The error falls a little, and in training the layers whose heads start alike find this gain. It is far
-# smaller than the gain of a head that is subtracted.
+# Heads that start alike can still gain a little. *Turn* them in opposite directions, so that one looks a little to the left of the
+# query and the other a little to the right. The next table has the change of the error for three angles, with equal values. The
+# error falls a little, and in training the layers whose heads start alike find this gain. It is far smaller than the gain from a
+# head that is subtracted.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 J = torch.zeros(largest, largest, dtype=torch.float64)
@@ -617,9 +611,8 @@ pd.DataFrame(turns).style.format(precision=2).hide()
 #
 # ## Two heads in longer contexts
 #
-# A trained layer keeps its windows and its values when its contexts get longer. What does that cost? Take the best
-# two heads for 100 examples and use them for $N$. The *price* is their error divided by the least error of two heads
-# for $N$ examples.
+# A trained layer keeps its windows and its values when its contexts get longer. What does this cost? Take the best two heads for
+# 100 examples and use them for $N$ examples. The *price* is their error divided by the least error of two heads for $N$ examples.
 
 
 # %% figure={"alt": "Two panels of the price against the growth of the context on logarithmic axes. Left, affine functions: the price of two kept heads rises most steeply, that of one kept head less, one factor for both windows stays low, and new values keep the price at one. Right, ReLU functions: all four curves rise, one factor least.", "name": "fig-heads-length"} jupyter={"source_hidden": true} tags=["hide-input"]
@@ -653,25 +646,25 @@ axes[0].legend()
 plt.show()
 
 # %% [markdown]
-# **Two heads in longer contexts.** The price of the best two heads for 100 examples against the growth of the
-# context: if they are kept (solid), if both windows are multiplied by the best common factor (dashed), and if only
-# the values are fitted anew (dash-dotted). Dotted: one head that is kept, over the best single head.
+# **Two heads in longer contexts.** The price of the best two heads for 100 examples against the growth of the context. Solid:
+# windows and values are kept. Dashed: both windows are multiplied by the best common factor. Dash-dotted: only the values are
+# fitted anew. Dotted: the price of a single head that is kept, relative to the best single head.
 #
-# **Affine functions ask for new values.** Their best windows hardly move, whereas the window of a single head must
-# narrow for ever. But in a short context the best values sum to a little less than one, and this leaves an error that
-# no longer context averages away. So two heads that are kept lose all that they had gained over one: for $N=10{,}000$
-# they have [12](<judged:P1.H.length|affine, d = 5, N = 10000, kept|.0f>) times the least error. With new values and
-# the old windows the price is [1.00](<judged:P1.H.length|affine, d = 5, N = 10000, new values|.2f>).
+# **Affine functions ask for new values.** Their best windows hardly move, whereas the window of a single head must narrow for ever.
+# But in a short context the best values sum to a little less than one. This leaves an error that longer contexts do not average
+# away. So two heads that are kept lose all that they had gained over one head: for $N=10{,}000$ they have
+# [12](<judged:P1.H.length|affine, d = 5, N = 10000, kept|.0f>) times the least error. With new values and the old windows the price
+# is [1.00](<judged:P1.H.length|affine, d = 5, N = 10000, new values|.2f>).
 #
-# **ReLU functions ask for new windows.** Both must grow, about five times here. With the windows kept and the values
-# fitted anew the price for $N=10{,}000$ is still [3.60](<judged:P1.H.length|ReLU, d = 5, N = 10000, new values|.2f>).
+# **ReLU functions ask for new windows.** For $N=10{,}000$ both $w$ must grow about five times. If the windows are kept and only the
+# values are fitted anew, the price is still [3.60](<judged:P1.H.length|ReLU, d = 5, N = 10000, new values|.2f>).
 #
-# **A length rule does a part of it.** Rules such as $\log n$ or YaRN's ([Longer contexts](length.ipynb)) multiply all
-# scores by one factor. For one head the right factor is all that is needed. For two heads it removes most of the
-# price and not all of it, because values and windows must fit each other.
+# **A rule for the length helps in part.** Rules such as $\log n$ or YaRN's ([Longer contexts](length.ipynb)) multiply all scores by
+# one factor. One head needs nothing but the right factor. For two heads the right factor removes most of the price, and some is
+# left because values and windows must fit each other.
 #
-# **Train on long contexts if you can.** On affine and on linear functions the heads that are best for long contexts
-# cost little in short ones, as the column *back* of the next table says. On ReLU functions they cost much.
+# **Train on long contexts if you can.** On affine and on linear functions the heads that are best for long contexts cost little in
+# short contexts, as the column *back* of the next table says. On ReLU functions they cost much.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 start = 100
@@ -707,20 +700,19 @@ lengths = pd.DataFrame(rows)
 lengths.drop(columns=["dim", "error"]).style.format(precision=2).hide()
 
 # %% [markdown]
-# The table has the prices of the figure at two lengths, the best common *factor*, and in the last column the price of
-# the way *back*: what the best heads for $N$ examples cost with 100. The next table has the windows and the values
-# that are best.
+# The table has the prices of the figure at two lengths and the best common *factor*. The last column has the price of the way
+# *back*: take the best heads for $N$ examples and use them for 100. The next table has the windows and the values that are best.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 moved = pd.DataFrame(moves).drop_duplicates(["functions", "examples"])
 moved.style.format(precision=2).hide()
 
 # %% [markdown]
-# The abstract of [He et al. (2025)](cite:he2025) says that softmax attention, "compared to linear transformers",
-# "readily generalizes to sequences longer than those seen during training". For their class, linear functions without
-# a constant, but on our sphere, the two kept heads are still far better than the best single head. They have
-# [7.3](<judged:P1.H.length|linear, d = 5, N = 10000, kept|.1f>) times the error that two heads could have, and all of
-# it is in the values.
+# The abstract of [He et al. (2025)](cite:he2025) says that softmax attention, "compared to linear transformers", "readily
+# generalizes to sequences longer than those seen during training". We took their class, linear functions without a constant, on our
+# sphere. The two kept heads are still far better than the best single head. But they have
+# [7.3](<judged:P1.H.length|linear, d = 5, N = 10000, kept|.1f>) times the error that two heads could have, and new values alone
+# would remove this factor.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 prices = lengths.melt(
@@ -751,9 +743,9 @@ judge(
 # The first answer is too small by about a tenth and the second by about a quarter. Twice the first minus the second
 # is $2\cdot\frac{287}{321}-\frac{19}{25}=\frac{8251}{8025}$, which is too large by less than three percent.
 #
-# The derivative of the second head does the same. As the labels are the scores here, the covariance is the variance
-# of the labels under the weights, $\frac{4+\frac12+\frac14}{4+2+\frac14}-(\frac{19}{25})^2=\frac{114}{625}$. Going
-# back from $w=\ln4$ by $\ln4$, as the extrapolation does, predicts $\frac{19}{25}+\frac{114}{625}\ln4\approx1.013$.
+# The derivative of the second head does the same. In this example the labels equal the scores, so that the covariance is the
+# variance of the labels under the weights, $\frac{4+\frac12+\frac14}{4+2+\frac14}-(\frac{19}{25})^2=\frac{114}{625}$. Starting from
+# the prediction at $w=\ln4$ and adding $\ln4$ times the derivative gives $\frac{19}{25}+\frac{114}{625}\ln4\approx1.013$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 angles = torch.tensor([0.0, 60.0, 180.0], dtype=torch.float64).deg2rad()
@@ -777,34 +769,31 @@ pd.DataFrame(
 # %% [markdown]
 # ## In language models
 #
-# That attention gains by negative weights is known there. The Differential Transformer
-# ([Ye et al., 2025](cite:ye2025diff)) subtracts one softmax from another, in its second version
-# ([Ye et al., 2026](cite:ye2026diffv2)) with a factor between zero and one for each token and head.
-# [Kong et al. (2025)](cite:kong2025dex) trace its success to three causes, of which negative attention is the first.
-# Local linear attention ([Zuo et al., 2025](cite:zuo2025lla)) replaces the mean of the labels by a local linear fit.
-# Its correction is a covariance of labels and keys like ours, in all directions. Parallax
+# Language models already use negative weights. The Differential Transformer ([Ye et al., 2025](cite:ye2025diff)) subtracts one
+# softmax from another. Its second version ([Ye et al., 2026](cite:ye2026diffv2)) has a factor between zero and one for each token
+# and head. [Kong et al. (2025)](cite:kong2025dex) trace its success to three causes, of which negative attention is the first.
+# Local linear attention ([Zuo et al., 2025](cite:zuo2025lla)) replaces the mean of the labels by a local linear fit. # Its correction is a covariance of labels and keys like ours, in all directions. Parallax
 # ([Zuo et al., 2026](cite:zuo2026parallax)), by its authors' reference code, subtracts from the softmax average the
 # covariance of the values with $r\cdot k$, where $k$ is the key and $r$ a learned projection. With $r$ along the
 # query this is the predictor of [this section](#heads-derivative).
 #
-# The paper on windows studies a single attention unit. What a second one is worth in its setting is a question of
-# ours.
+# The first paper studies a single attention unit. We ask what a second one is worth in its setting.
 #
 # <a id="heads-floor"></a>
 #
 # ## How far from the best there is
 #
-# How far can heads go at all? No number of them can be better than [kriging](#term-kriging), the best predictor that
-# is linear in the labels, because heads are linear in the labels, too. Kriging's error is at least
+# How small can the error of many heads become? However many there are, they cannot be better than [kriging](#term-kriging), the
+# best predictor that is linear in the labels, because heads are linear in the labels, too. Kriging's error is at least
 #
 # $$S(n)=\sum_\ell\frac{a_\ell}{1+n\,a_\ell/(N_\ell\sigma^2)},$$
 #
 # the floor of the figure [What a second head buys](#fig-heads). Here $a_\ell$ is the mean square of the part of $f$
 # of degree $\ell$, and $N_\ell$ is the number of harmonics of this degree.
 #
-# But kriging knows only the covariance of the functions. It does not know that a ReLU function has a single kink, so
-# that $d+2$ numbers determine it: a direction, two slopes and a level. *Least squares on the class* looks for these
-# numbers, and is not linear in the labels. The next figure compares.
+# But kriging knows only the covariance of the functions. It does not know that a ReLU function has a single kink, so that $d+2$
+# numbers determine it: a direction, two slopes and a level. *Least squares on the class* looks for these numbers. It is not linear
+# in the labels. The next figure compares it with heads and kriging.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -881,10 +870,9 @@ axes[0].legend(*ax.get_legend_handles_labels(), loc="upper left", fontsize=9)
 plt.show()
 
 # %% [markdown]
-# **How far from the best there is.** The error in units of $\sigma^2/n$. The black line is the number of parameters
-# of the class. Left: on affine functions the best linear predictor reaches it, and two heads come near. Right: on
-# ReLU functions least squares reaches it, and every predictor that is linear in the labels moves away from it as the
-# context grows.
+# **How far from the best there is.** The error in units of $\sigma^2/n$. The black line is the number of parameters of the class.
+# Left: on affine functions the best linear predictor reaches the line, and two heads come near it. Right: on ReLU functions least
+# squares reaches the line, and every predictor that is linear in the labels moves away from it as the context grows.
 #
 # On ReLU functions, with $d=5$ and 20,000 examples, one head has
 # [23](<judged:P1.H.bayes|d = 5, n = 20000, one head|.0f>) times the error of least squares, and even the floor is
@@ -915,10 +903,10 @@ judge(
 )
 
 # %% [markdown]
-# The table has the numbers of the figure and those for $d=3$, in units of $\sigma^2/n$. To find the direction, least
-# squares tries three in which the labels rise or bend, and turns the best of them three times, by a linear regression
-# on the derivatives of $f$. From each sampled error we subtract that of such a regression at the true function, and
-# add its mean, which is exactly $(d+2)\,\sigma^2/n$, so that most of the chance cancels.
+# The table has the numbers of the figure and those for $d=3$, in units of $\sigma^2/n$. To find the direction, least squares tries
+# three directions in which the labels rise or bend. It turns the best of them three times, by a linear regression on the
+# derivatives of $f$. To reduce chance, we subtract from each sampled error that of such a regression at the true function, and add
+# the mean of the subtracted error, which is exactly $(d+2)\,\sigma^2/n$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fitted.style.format(precision=2).hide()
@@ -939,19 +927,18 @@ fitted.style.format(precision=2).hide()
 # </details>
 #
 # What about a whole transformer? On linear functions it predicts about as well as least squares
-# ([Garg et al., 2022](cite:garg2022)), and [Panwar et al. (2024)](cite:panwar2024) find that transformers come near
-# the Bayes predictor on further families where it can be computed. If it is pretrained on finitely many functions, it
-# may do better by remembering these, below a number of tasks that [Raventós et al. (2023)](cite:raventos2023) find
-# for linear regression. All errors here are means over infinitely many functions.
+# ([Garg et al., 2022](cite:garg2022)), and [Panwar et al. (2024)](cite:panwar2024) find that transformers come near the Bayes
+# predictor on further families where it can be computed. If it is pretrained on few functions, it may do better by remembering
+# them, as [Raventós et al. (2023)](cite:raventos2023) find for linear regression. All errors here are means over infinitely many
+# functions.
 #
 # ## For specialists
 #
-# **More heads never hurt.** For given windows the outputs of the heads span a space, and the best values are those of
-# the projection of $f(x_q)$ onto it. A further head enlarges the space. Values that sum to one cost a little more
-# than free ones, which falls like $1/a_0$ if a constant of mean square $a_0$ is part of the functions
-# ([the proposition](certificates.ipynb#proofs-heads)). On functions without a constant, such as the linear functions
-# of [He et al. (2025)](cite:he2025), other values are better: in their trained models of several heads the values sum
-# to zero.
+# **More heads never hurt.** For given windows the outputs of the heads span a space, and the best values are those of the
+# projection of $f(x_q)$ onto it. A further head enlarges the space. If the values must sum to one, the error is a little larger.
+# This difference falls like $1/a_0$, if a constant of mean square $a_0$ is part of the functions
+# ([the proposition](certificates.ipynb#proofs-heads)). On functions without a constant, such as the linear functions of
+# [He et al. (2025)](cite:he2025), other values are better: in their trained models of several heads the values sum to zero.
 #
 # <a id="heads-smooth"></a>
 #
@@ -978,16 +965,15 @@ fitted.style.format(precision=2).hide()
 # > and $w_2$ tend to zero, $\mathcal C$ tends to $a_1d+\sigma^2(d+1)$ and the layer to the predictor
 # > $\bar y+\frac dn\sum_i(y_i-\bar y)\,x_i\cdot x_q$, which is linear attention on centered labels.
 #
-# The error is exactly a sum of centered means over the heads, because the two equations leave no bias. This is the
-# idea of the [proof](certificates.ipynb#proofs-heads), which is in the appendix, as are all longer proofs of this
-# page.
+# The idea of the proof is that the two equations leave no bias, so that the error is exactly a sum of centered means over the
+# heads. The [proof](certificates.ipynb#proofs-heads) is in the appendix, as are all longer proofs of this page.
 #
 # A single head of value one reaches only $n^{-4/(d+3)}$, by [the law of the window](theorem2_scaling.ipynb#thm-law).
 
 # %% [markdown]
-# The next table has the least $\mathcal C$ that a search over the two windows finds, $\mathcal C$ in the limit of
-# wide windows, $n$ times the exact risk of the heads found, and the constant below which no predictor that is linear
-# in the labels comes.
+# The next table has four numbers for each row: the least $\mathcal C$ that a search over the two windows finds, $\mathcal C$ in the
+# limit of wide windows, $n$ times the exact risk of the heads found, and the least constant of any predictor that is linear in the
+# labels.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 angle, weight = np.polynomial.legendre.leggauss(100)
@@ -1028,9 +1014,9 @@ pd.DataFrame({"value": rows}).round(4)
 # > there is only one minimizer, it lies in the interior and the Hessian of $\mathcal C$ is regular there, then the best
 # > windows in $S$ are within $O(\frac1n)$ of it, and the best values within $O(\frac1n)$ of the $v^0$ there.
 #
-# The [proof](certificates.ipynb#proofs-heads) gives the first-order term of the values. That the best windows among
-# all pairs stay in such a set $S$ is what we see, and we have not proved it. The window of a single head grows
-# without bound, like $n^{2/(d+3)}$.
+# The [proof](certificates.ipynb#proofs-heads) gives the first-order term of the values. In our computations the best windows among
+# all pairs stay in such a set $S$, but we have not proved that they must. The window of a single head grows without bound, like
+# $n^{2/(d+3)}$.
 #
 # Classes with more degrees keep some bias, and the window has to narrow as the context grows. Let
 #
@@ -1066,12 +1052,11 @@ pd.DataFrame({"value": rows}).round(4)
 # fewer degrees it can be zero. On affine functions in $d=3$ two such heads have $c_2(\lambda_1)=0$, and with the best
 # $w$ a risk of the order $\frac{\log n}n$.
 #
-# The [proof](certificates.ipynb#proofs-heads) of (b) counts signs: for $n$ to help, the layer has to suppress
-# harmonics of high degree, but a combination of $H$ heads that does so at one high degree cannot reproduce $H+1$ low
-# degrees well. There is a gap in (b). We do not exclude that in a finite context heads with still narrower windows,
-# or with still larger values that cancel each other, have a smaller risk. A class with at most $H$ degrees reaches
-# $\frac1n$ by $H$ heads with positive windows, as in the theorem on affine functions, because then the equations
-# $\hat p_\ell=1$ can be solved.
+# The [proof](certificates.ipynb#proofs-heads) of (b) counts signs. To average noise away, the layer has to suppress harmonics of
+# high degree. But a combination of $H$ heads that suppresses one high degree cannot reproduce $H+1$ low degrees well. There is a
+# gap in (b). We do not exclude that in a finite context heads with still narrower windows, or with still larger values that cancel
+# each other, have a smaller risk. A class with at most $H$ degrees reaches $\frac1n$ by $H$ heads with positive windows, as in the
+# theorem on affine functions, because then the equations $\hat p_\ell=1$ can be solved.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 long = {"noise_std": noise_std, "n_values": (1e8, 1e10)}
@@ -1093,10 +1078,9 @@ judge(
 # %% [markdown]
 # ### Kinks and jumps: the rate stays, the constant falls
 #
-# If functions have kinks or jumps, one head already has the best rate, because kriging has no better one, and more
-# heads can only improve the constant. How much is there to gain? Let $m=d-1$, and let the [order](#term-order) $\rho$
-# of the class be below four. In long contexts heads with the windows $w/\alpha_h$ multiply harmonics of the degree
-# $x\sqrt w$ by
+# If functions have kinks or jumps, one head already has the best rate, because even kriging has no better rate. More heads can only
+# improve the constant. How much is there to gain? Let $m=d-1$, and let the [order](#term-order) $\rho$ of the class be below four.
+# In long contexts heads with the windows $w/\alpha_h$ multiply harmonics of the degree $x\sqrt w$ by
 #
 # $$\varphi(x)=\sum_hv_he^{-\alpha_hx^2/2},$$
 #
@@ -1116,8 +1100,9 @@ judge(
 # > and $J(\varphi_*)=\frac\pi{m+\rho}\big/\sin\frac{\pi m}{m+\rho}$. The infimum of the limit over all $\alpha$ and $v$
 # > does not rise with the number of heads, and tends to one.
 #
-# The next table says by how many percent the limit of the risk of the best heads that a search finds exceeds that of
-# kriging, for a coast on the globe ($\rho=1$, $d=3$) and for functions with kinks in five dimensions ($\rho=3$).
+# By how much is the best layer of heads worse than kriging in very long contexts? The next table has the difference in percent, for
+# the best heads that a search finds. It is for a coast on the globe ($\rho=1$, $d=3$) and for functions with kinks in five
+# dimensions ($\rho=3$).
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 settings = {"coast, d = 3": (1, 2), "kinks, d = 5": (3, 4)}
@@ -1146,20 +1131,18 @@ axes[1].legend()
 plt.show()
 
 # %% [markdown]
-# **Heads as filters of harmonics.** By which factor the best heads multiply harmonics of a degree, in long contexts.
-# Dashed: kriging, the best linear predictor. For the coast one Gaussian is almost right. For kinks in five dimensions
-# the factor of kriging has a flat top, which heads of opposite sign reproduce.
+# **Heads as filters of harmonics.** The curves show by which factor the best heads multiply harmonics of each degree, in long
+# contexts. Dashed: kriging, the best linear predictor. For the coast one Gaussian is almost right. For kinks in five dimensions the
+# factor of kriging has a flat top, which heads of opposite sign reproduce.
 #
-# For the coast one head is within one percent of kriging, and a second head is not worth having, whereas for kinks in
-# five dimensions one head is far above kriging and two heads come close. The card compares such limits with the exact
-# risk in a context of $10^{10}$ tokens. The card's heads have widths that differ by a factor of $1.5$ or more, which
-# costs them little.
+# For the coast one head is within one percent of kriging, and a second head is not worth having. For kinks in five dimensions the
+# error of one head is far above that of kriging, and two heads come close. The card compares such limits with the exact risk in a
+# context of $10^{10}$ tokens. The widths of the card's heads differ by a factor of $1.5$ or more, which costs them little.
 #
-# A class of even functions, or of odd ones, has harmonics of one parity only. Kriging then uses the tokens opposite
-# the query as well, which multiplies the limit for one head by $2^{\rho/(m+\rho)}$. Heads regain this factor if each
-# is joined by a head at the antipode, with the window $-w_h$: with half of the value each, up to the sign, the pair
-# has the same bias and half of the noise. ReLU functions are of this kind, up to their linear part, and this is why a
-# third head helps them.
+# A class of even functions, or of odd ones, has harmonics of one parity only. Kriging then uses the tokens opposite the query as
+# well, which multiplies the limit for one head by $2^{\rho/(m+\rho)}$. Heads regain this factor if each is joined by a head that
+# looks at the opposite side, with the window $-w_h$. Each of the two has half of the value, up to the sign, and the pair has the
+# same bias and half of the noise. ReLU functions are even up to their linear part. This is why a third head helps them.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 kinks = {"dim": 5, "order": 3, "n": 1e10, "noise_std": noise_std, "degrees": 3000}
@@ -1183,8 +1166,8 @@ judge(
 #
 # $$S(n)\;\le\;R_K(n)\;\le\;\Big(1+\frac{k(1)}{\sigma^2}\Big)\,S(n+1).$$
 #
-# For all classes of this book that are rotation invariant $R_K$ is asymptotically equal to the lower one. The card
-# samples kriging and says where its risk lies between the floor, zero, and a sharper upper bound, one.
+# For all classes of this book that are rotation invariant $R_K$ is asymptotically equal to the lower formula $S(n)$. The card
+# samples kriging. It says where the risk of kriging lies on a scale from zero, the floor $S(n)$, to one, a sharper upper bound.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 tasks = [Affine(5), ReLU(5), PhasedCosine(5, 2.0), Sign(3)]
@@ -1199,8 +1182,8 @@ judge(
 )
 
 # %% [markdown]
-# The least risk that any predictor can have is the *Bayes risk*, and in the limit it is $\sigma^2/n$ for each
-# parameter of the class:
+# The least risk that any predictor can have is the *Bayes risk*. In long contexts it is $\sigma^2/n$ times the number of parameters
+# of the class:
 #
 # <a id="thm-bayes"></a>
 #
@@ -1220,12 +1203,12 @@ judge(
 #
 # ### What softmax weights lack are signs
 #
-# One softmax head has positive weights. Is its distance from kriging due to the shape of its window, or to the sign?
-# In long contexts, for smooth functions, the best positive weights that depend on the distance alone are those of
-# Epanechnikov, which in one dimension is a classical result ([Epanechnikov, 1969](cite:epanechnikov1969);
-# [Wand and Jones, 1995](cite:wand1995kernel)). Even against them softmax loses less than a factor of $e^2/4$ in every
-# dimension. Against weights of both signs it can lose any factor ([the theorem](certificates.ipynb#proofs-heads)).
-# Where softmax has nearly nothing to gain, as for jumps on the globe, the best second head need not even be negative.
+# One softmax head has positive weights. Is its distance from kriging due to the shape of its window, or to the sign? Consider
+# smooth functions in long contexts. Among positive weights that depend only on the distance, those of Epanechnikov are best. (In
+# one dimension this is a classical result: [Epanechnikov, 1969](cite:epanechnikov1969);
+# [Wand and Jones, 1995](cite:wand1995kernel).) Even against them softmax loses less than a factor of $e^2/4$ in every dimension.
+# Against weights of both signs it can lose any factor ([the theorem](certificates.ipynb#proofs-heads)). Where softmax has nearly
+# nothing to gain, as for jumps on the globe, the best second head need not even be negative.
 #
 # <details><summary>What is assumed, and what we test</summary>
 #

@@ -69,36 +69,37 @@ plt.show()
 # On the ellipse the matrix $w\,\Sigma^{-1}$ gives each point the weight that it has on the circle. The matrix
 # $\frac w2I$, which has the same determinant, moves weight towards the end of the long axis.
 #
-# **In short.** The inverse of the covariance $\Sigma$: it measures distances in units of the cloud's own axes, and
-# turns the ellipsoid into a sphere again. This is the authors' Lemma 1. It is true if, in these units, the functions
-# have no preferred direction and their values are more alike at closer points. Trained layers find this matrix.
+# **In short.** The best matrix is a multiple of the inverse of the inputs' covariance $\Sigma$. It measures distances in units of
+# the cloud's own axes, and so turns the ellipsoid into a sphere again. This is the authors' Lemma 1. The lemma is true if, in these
+# units, the functions have no preferred direction and their values are more alike at closer points. Trained layers find this
+# matrix.
 #
 # <details><summary>How sure?</summary>
 #
-# - The form of the best matrix: proved for two or more examples and any noise, for inputs uniform on an ellipsoid. The
-#   slide speaks of "natural symmetry conditions" and does not name them. If the functions have no preferred direction
-#   in the *original* units, trained layers end at another matrix. [The card](judged:P1.L1.form) has both cases.
-# - Training: [the card](judged:P1.L1.trained) has random ellipsoids in three dimensions and contexts of 20 examples.
-#   For affine functions on the first ellipsoid the entries along the longest and the shortest axis, relative to the
-#   lemma's, differ by [0.00](<judged:P1.L1.trained|affine, $\Sigma_1$|.2f>) of their mean. The number of layers and the
-#   step size were set by trial runs.
+# - The form of the best matrix: proved for two or more examples and any noise, for inputs uniform on an ellipsoid. The slide speaks
+#   of "natural symmetry conditions" and does not name them. If the functions have no preferred direction in the *original* units,
+#   trained layers end at another matrix. [The card](judged:P1.L1.form) has both cases.
+# - Training: [the card](judged:P1.L1.trained) has random ellipsoids in three dimensions and contexts of 20 examples. Divide each
+#   trained entry by the lemma's. For affine functions on the first ellipsoid these quotients differ between the longest and the
+#   shortest axis by [0.00](<judged:P1.L1.trained|affine, $\Sigma_1$|.2f>) of their mean. The number of layers and the step size
+#   were set by trial runs.
 #
 # </details>
 #
 # ## Why
 #
-# Attention compares an example $x$ with the query $x_q$ by the score $x^\top Mx_q$. If $M$ is a multiple of the
-# identity, this score is large for long examples, even if they are not close to the query. That is what the right panel
-# shows. So let us measure lengths in units of the cloud's own axes. Let $\Sigma$ be the covariance of the cloud, up to
-# a factor. By the length $\sqrt{x^\top\Sigma^{-1}x}$ all points of the ellipsoid are equally long.
+# Attention compares an example $x$ with the query $x_q$ by the score $x^\top Mx_q$. If $M$ is a multiple of the identity, this
+# score is large for long examples, even if they are not close to the query. The right panel shows this. So let us measure lengths
+# in units of the cloud's own axes. Let $\Sigma$ be the covariance of the cloud, up to a factor. If we measure the length of $x$ by
+# $\sqrt{x^\top\Sigma^{-1}x}$, all points of the ellipsoid are equally long.
 #
 # Take the ellipse of the figure, with the points $x=(2\cos\theta,\sin\theta)$. Here
 # $\Sigma^{-1}=\mathrm{diag}(\frac14,1)$, and with $M=w\Sigma^{-1}$ the score is
 #
 # $$x^\top Mx_q=w\,(\cos\theta\cos\theta_q+\sin\theta\sin\theta_q)=w\cos(\theta-\theta_q).$$
 #
-# This is the score on the circle: it depends on the angle between the two points alone. The same is true of any
-# ellipsoid. Put $x=\Sigma^{1/2}u$ with $u$ on the sphere, and
+# This is the score on the circle: it depends only on the angle between the two points. The same is true of any ellipsoid. Put
+# $x=\Sigma^{1/2}u$ with $u$ on the sphere, and
 #
 # <a id="eq-whitened"></a>
 #
@@ -107,17 +108,16 @@ plt.show()
 # So $M$ on the ellipsoid predicts as $N=\Sigma^{1/2}M\Sigma^{1/2}$ does on the sphere. If the best $N$ is $w^*I$, the
 # best $M$ is $w^*\Sigma^{-1}$.
 #
-# When is $w^*I$ best on the sphere? If the functions, as functions of $u$, have no preferred direction, and
-# their values are more alike at closer points. If instead they
-# change equally fast in all directions of the *original* $x$, they change more from end to end of a long axis than of a
-# short one. The [window](#term-window) should then be narrower along a long axis than $\Sigma^{-1}$ makes it. (A larger
-# entry of $M$ means a narrower window.)
+# When is $w^*I$ best on the sphere? It is best if the functions, as functions of $u$, have no preferred direction, and if their
+# values are more alike at closer points. What if they change equally fast in all directions of the *original* $x$ instead? Then
+# they change more from end to end of a long axis than of a short one. The [window](#term-window) should then be narrower along a
+# long axis than $\Sigma^{-1}$ makes it. (A larger entry of $M$ means a narrower window.)
 #
 # ## The experiment
 #
-# Let us stretch the inputs and train on functions $f(x)=g(\Sigma^{-1/2}x)$ with a random affine $g$. They change
-# equally fast in all directions of $u=\Sigma^{-1/2}x$. Then compare the trained entries of $M$ along the axes with
-# those of the lemma. To try another dimension, change the line `d = 3`.
+# Let us stretch the inputs and train on functions $f(x)=g(\Sigma^{-1/2}x)$ with a random affine $g$. These functions change equally
+# fast in all directions of $u=\Sigma^{-1/2}x$. Then we compare the trained entries of $M$ along the axes with the entries of
+# $w^*\Sigma^{-1}$. To try another dimension, change the line `d = 3`.
 
 # %% tags=["experiment"]
 import numpy as np
@@ -153,8 +153,8 @@ pd.DataFrame(
 ).round(2)
 
 # %% [markdown]
-# The trained entries have the proportions of the lemma, and are all a few percent too large. The next figure has random
-# ellipsoids with axes in random directions, affine and ReLU functions, and longer training.
+# The trained entries are in the proportions that the lemma states, and all of them are a few percent too large. For the next figure
+# we train longer, on affine and on ReLU functions, on random ellipsoids with axes in random directions.
 
 # %% figure={"alt": "Entries of trained matrices against the entries that the lemma claims, for affine and ReLU functions and several covariances. All points lie on the diagonal.", "name": "fig-covariance"} jupyter={"source_hidden": true} tags=["hide-input"]
 d = dim
@@ -277,10 +277,9 @@ judge("P1.L1.trained", unbroken, broken)
 # > **Lemma 1** (ITA slides, as printed). Under natural symmetry conditions, $x_i\sim\Sigma^{1/2}U^d\ \forall i$ implies
 # > $M^*=w_{KQ}\Sigma^{-1}$ for any $M^*\in\arg\min\mathcal L$, for some $w_{KQ}\ge0$.
 #
-# Here $U^d$ is the uniform law on the unit sphere. The lemma is true for the functions of the experiment: the best
-# multiple of $\Sigma^{-1}$ beats every other matrix, for two or more examples and any noise. The card compares it with
-# four other matrices. As the symmetry is about $u$, the slides may take $\Sigma=I$ without loss of generality, which
-# they do from here on.[✓](judged:P1.L1.wlog)
+# Here $U^d$ is the uniform law on the unit sphere. The lemma is true for the functions of the experiment: the best multiple of
+# $\Sigma^{-1}$ beats every other matrix, for two or more examples and any noise. The card compares it with four other matrices.
+# From here on the slides take $\Sigma=I$. This loses no generality, because the symmetry is about $u$.[✓](judged:P1.L1.wlog)
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 others = [
@@ -313,9 +312,9 @@ judge(
 # ## If the functions follow the original coordinates
 #
 # What if a function changes equally fast in all directions of $x$ itself? As a function of $u$, the affine function
-# $\ell\,q\cdot x+b=\ell\,(\Sigma^{1/2}q)\cdot u+b$ varies more along the long axes. So long axes need a narrower window
-# than the lemma gives them. The lemma's entry falls like one over the eigenvalue of $\Sigma$. The trained entry should
-# fall more slowly.
+# $\ell\,q\cdot x+b=\ell\,(\Sigma^{1/2}q)\cdot u+b$ varies more along the long axes. So long axes need a narrower window than the
+# lemma gives them. The lemma's entry of $M$ is proportional to one over the eigenvalue of $\Sigma$. The trained entry should fall
+# more slowly as the eigenvalue grows.
 
 # %% figure={"alt": "Log-log plot of the diagonal entries of trained matrices against the eigenvalues of Sigma. The points fall with the eigenvalue, but less steeply than the line of slope minus one.", "name": "fig-counterexample"} jupyter={"source_hidden": true} tags=["hide-input"]
 along = medians(other_symmetry, "entry", by=["task", "eigenvalue"])
@@ -379,9 +378,9 @@ plt.show()
 # > - In the first case some minimizer has $w\ge0$. For even functions the sign of $w$ is not determined, because $-M$
 # >   has the same risk as $M$.
 #
-# The first point is proved for $\Sigma=I$ [in the appendix](certificates.ipynb), and by
-# [the change of variables](#eq-whitened) it then holds on every ellipsoid. The next card tests the change of variables.
-# In its control the tokens are whitened but $M$ is not changed.
+# The first point is proved for $\Sigma=I$ [in the appendix](certificates.ipynb), and by [the change of variables](#eq-whitened) it
+# then holds on every ellipsoid. The next card tests the change of variables. In its control the tokens are whitened and $M$ is left
+# as it is, so that the predictions must differ.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 gaps = pd.DataFrame(
@@ -431,8 +430,8 @@ shown.columns = ["functions", "error at -w* / error at w*"]
 shown.style.format(precision=9).hide()
 
 # %% [markdown]
-# The slide says $w_{KQ}\ge0$. The card asks whether some minimizer has $w\ge0$, and in its second case whether every
-# minimizer does.
+# The slide says $w_{KQ}\ge0$. The card's first case asks whether some minimizer has $w\ge0$, and its second case asks whether every
+# minimizer has.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 judge("P1.L1.sign", pd.DataFrame(signs), error="error", name="{task}")

@@ -9,8 +9,8 @@
 # %% [markdown]
 # # Longer contexts: the right rule depends on the dimension
 #
-# *A layer is trained on contexts of one length and used on much longer ones. By which number should its scores be
-# multiplied there?*
+# *A layer is trained on contexts of one length and used on much longer ones. By which number should its scores be multiplied in the
+# longer contexts?*
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dims = [4, 8, 12, 16, 24, 32, 48]  # dimensions d of the covariates
@@ -78,41 +78,43 @@ plots.label_below(ax)
 plt.show()
 
 # %% [markdown]
-# **Rules for longer contexts.** A layer has the best window for $n_0$ examples and is used on $128\,n_0$. Its error is
-# divided by the least error there, for six rules that multiply its scores. Each point is the median of 24 settings.
+# **Rules for longer contexts.** A layer has the best window for $n_0$ examples and is used on $128\,n_0$. Six rules multiply its
+# scores by different numbers. The figure shows the layer's error, divided by the least error of any window in the longer context.
+# Each point is the median of 24 settings.
 #
-# **In short.** In a longer context the scores of a layer should grow, so that its window narrows. How much they should
-# grow depends on the dimension $d$ of the keys. In few dimensions the power of the law is right. In many the logarithms
-# of today's language models do well. Where the context has labels, let these choose the window.
+# **In short.** In a longer context the scores of a layer should grow, so that its window narrows. How much they should grow depends
+# on the dimension $d$ of the keys. In few dimensions the power $n^{2/(d+2)}$ of [Theorem 2](theorem2_scaling.ipynb) is right. In
+# many dimensions the logarithms in today's language models do well. If the examples in your context have labels, let the labels
+# choose the window.
 #
 # <a id="length-rules"></a>
 #
-# **What to do.** With $N$ examples in place of $n_0$:
+# **What to do.** A layer that is best for $n_0$ examples meets $N$. Count the directions in which your keys vary. Keys on a globe
+# vary in two, and keys on the unit sphere of $d$ dimensions in $d-1$.
 #
-# | your keys | multiply the scores by | error / least error | with no rule |
+# | your keys vary in | multiply the scores by | error / least error | without a rule |
 # |:--|:--|:--|:--|
-# | lie in up to about 8 dimensions | the power $(N/n_0)^{2/(d+2)}$ | $d=4$: [1.02](<judged:P1.N.dimension\|d = 4, power\|.2f>) | [6.6](<judged:P1.N.dimension\|d = 4, kept\|.1f>) |
-# | in about 12 to 24 | YaRN's $(1+\frac1{10}\ln\frac N{n_0})^2$ | $d=16$: [1.04](<judged:P1.N.dimension\|d = 16, YaRN\|.2f>) | [2.1](<judged:P1.N.dimension\|d = 16, kept\|.1f>) |
-# | | or $(\log N/\log n_0)^2$ | [1.06](<judged:P1.N.dimension\|d = 16, (log n)^2\|.2f>) | |
-# | in 32 and more | $\log N/\log n_0$, or YaRN's | $d=48$: [1.12](<judged:P1.N.dimension\|d = 48, log n\|.2f>) | [1.4](<judged:P1.N.dimension\|d = 48, kept\|.1f>) |
-# | differ in length | first test the factor: [sharpening can do harm](#length-keys) | | |
+# | up to about 7 directions | the power $(N/n_0)^{2/(d+2)}$ | [1.02](<judged:P1.N.dimension\|d = 4, power\|.2f>) for $d=4$ | [6.6](<judged:P1.N.dimension\|d = 4, kept\|.1f>) |
+# | about 11 to 23 directions | YaRN's $(1+\frac1{10}\ln\frac N{n_0})^2$ | [1.04](<judged:P1.N.dimension\|d = 16, YaRN\|.2f>) for $d=16$ | [2.1](<judged:P1.N.dimension\|d = 16, kept\|.1f>) |
+# | | or $(\log N/\log n_0)^2$ | [1.06](<judged:P1.N.dimension\|d = 16, (log n)^2\|.2f>) for $d=16$ | |
+# | 31 directions and more | $\log N/\log n_0$, or YaRN's | [1.12](<judged:P1.N.dimension\|d = 48, log n\|.2f>) for $d=48$ | [1.4](<judged:P1.N.dimension\|d = 48, kept\|.1f>) |
+# | keys of unequal length | first test the factor: [sharpening can do harm](#length-keys) | | |
 #
-# The dimension $d$ is not the width of the head. If the keys lie near a surface inside their space, take the dimension
-# of the surface plus one. If you do not know it, YaRN's rule and $(\log n)^2$ cost at most a quarter in the median,
-# from eight dimensions on.
+# The number of directions is not the width of the head, since keys may lie near a surface that has fewer. If you do not know the
+# number, take YaRN's rule or $(\log N/\log n_0)^2$. From $d=8$ on, the error of either is in the median at most a quarter above the
+# least error.
 #
 # <details><summary>How sure?</summary>
 #
-# - The prices are computed and not sampled: [the card](judged:P1.N.dimension). They belong to one layer with $M=wI$ on
-#   independent tokens of the unit sphere, which starts from the exact best window for $n_0$. The functions are ReLU and
-#   affine, $n_0$ goes from $2{,}048$ to $32{,}768$, and there are four levels of noise.
-# - The numbers of the table were known from a trial before the cards were written, so that their rules are not
-#   predictions.
-# - What is known: the rules, which language models ship, and that windows should narrow like a power of $n$, which is
-#   textbook kernel smoothing. What is new: the exact prices.
-# - Nothing here was measured on a system in use. The keys of such a system are made by many layers, which may adapt to
-#   the length in ways that one layer cannot. Tokens of a text are not independent, and most of them do not come closer
-#   to a query as the text gets longer.
+# - The prices are computed and not sampled: [the card](judged:P1.N.dimension). They belong to one layer with $M=wI$ on independent
+#   tokens of the unit sphere. The layer has the exact best window for $n_0$. The functions are ReLU and affine, $n_0$ goes from
+#   $2{,}048$ to $32{,}768$, and there are four levels of noise.
+# - We knew the numbers of the table from a trial before we wrote the cards, so that the cards predict nothing.
+# - What is known: language models use the logarithmic rules, and textbooks of kernel smoothing say that windows should narrow like
+#   a power of $n$. What is new: the exact prices.
+# - Nothing here was measured on a system in use. The keys of such a system are made by many layers, which may adapt to the length
+#   in ways that one layer cannot. Tokens of a text are not independent, and most of them do not come closer to a query as the text
+#   gets longer.
 #
 # </details>
 #
@@ -121,20 +123,19 @@ plt.show()
 # ## Why
 #
 # Attention predicts with a mean of the labels in a [window](#term-window) around the query. The
-# [window parameter](#term-window-parameter) $w$ multiplies all scores, as one over a *temperature* does. A large $w$
-# makes a narrow window. In a longer context a narrower window still holds enough examples to average the noise away, so
-# that the best $w$ grows with the length.
+# [window parameter](#term-window-parameter) $w$ multiplies all scores. It is one over what is often called a *temperature*. A large
+# $w$ makes a narrow window. In a longer context a narrower window still holds enough examples to average the noise away, so that
+# the best $w$ grows with the length.
 #
-# A layer with fixed weights has one $w$ for all lengths. Whoever uses it on longer contexts must say how $w$ should
-# grow, and this is what a rule for the scores does. We call the error with the rule, divided by the least error, the
-# *price* of the rule.
+# A layer with fixed weights has one $w$ for all lengths. A rule that multiplies the scores lets $w$ grow with the length. We call
+# the error with the rule, divided by the least error, the *price* of the rule.
 #
-# How fast does the best $w$ grow? For functions with a kink it grows in the end like $n^{2/(d+2)}$, by
-# [Theorem 2](theorem2_scaling.ipynb). The exponent is one third in four dimensions and $\frac1{25}$ in 48. A rule such
+# How fast does the best $w$ grow? For functions with a kink the best $w$ grows like $n^{2/(d+2)}$ in very long contexts, by
+# [Theorem 2](theorem2_scaling.ipynb). The exponent is $\frac13$ in four dimensions and $\frac1{25}$ in 48 dimensions. A rule such
 # as $\log n$ grows equally fast in all dimensions, so that it cannot be right in all of them.
 #
-# Should we take the power everywhere, then? No, because our contexts are not yet long in many dimensions. There the
-# best $w$ still grows faster than in the end, as the next figure shows.
+# Should we then take the power in every dimension? No: in many dimensions even millions of examples are too few for the theorem. The
+# best $w$ still grows faster than the power, as the next figure shows.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 stretch = np.array([4, 32, 128])[:, None, None]
@@ -169,17 +170,17 @@ plots.label_below(ax)
 plt.show()
 
 # %% [markdown]
-# **Why the dimension decides.** The mean exponent of $w$ between $n_0$ and $128\,n_0$, for the exact best windows
-# (marks) and for the rules (lines). The power follows the marks in few dimensions and falls below them in many. The
-# upper marks have the noisiest labels.
+# **Why the dimension decides.** The mean exponent of $w$ between $n_0$ and $128\,n_0$, for the exact best windows (marks) and for
+# the rules (lines). The power follows the marks in few dimensions and falls below them in many. The upper marks belong to the
+# noisiest labels.
 #
 # In many dimensions the choice matters less, because there is less to win. With 128 times as many examples the least
 # error falls by a factor of fifteen in four dimensions, and by less than two in 32 and more.
 #
 # ## The experiment
 #
-# Let us compute the prices in one dimension. The function `length_price` knows the exact error of each window. To try
-# six dimensions, change the line `d = 16`: the power then becomes the best rule.
+# Let us compute the price of each rule for keys in 16 dimensions. The function `length_price` knows the exact error of each window.
+# To try six dimensions, change the line `d = 16`: the power then becomes the best rule.
 
 # %% tags=["experiment"]
 import numpy as np
@@ -201,8 +202,8 @@ for rule in ("kept", "log n", "Llama 4", "YaRN", "(log n)^2", "power"):
 pd.DataFrame(table).round(2)
 
 # %% [markdown]
-# The largest price is well above the median, because the best $w$ grows faster if labels are noisier, and no rule knows
-# the noise. So look up your own setting:
+# For each rule the largest price is well above the median. The reason is that the best $w$ grows faster if labels are noisier, and
+# no rule knows the noise. So look up your own setting:
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 interactive(
@@ -257,18 +258,18 @@ judge(
 # %% [markdown]
 # ## A window twice too wide, by hand
 #
-# Can we compute a price by hand? Take functions with kinks in $d=5$ dimensions. In long contexts the best $w$ grows
+# Can we compute a price by hand? Take functions with kinks in $d=5$ dimensions. # In long contexts the best $w$ grows
 # like $n^{2/7}$. If the context becomes $128=2^7$ times longer, the best $w$ grows by the factor $4$. A layer that
 # keeps its $w$ then has a $w$ that is four times too small, and its window, of size $w^{-1/2}$, is twice too wide.
 #
-# The [bias](#term-population-risk) of a window, its blur, is proportional to $w^{-3/2}$. So it is $4^{3/2}=8$ times
-# that of the best window. Its noise is proportional to $w^2$. So it is $\frac1{16}$ of that of the best window. At the
-# best window bias and noise are as $4$ to $3$, because there the slopes cancel:
-# $\frac32\cdot\text{bias}=2\cdot\text{noise}$. The price is
+# The [bias](#term-population-risk) of a window, its blur, is proportional to $w^{-3/2}$. So the layer's bias is $4^{3/2}=8$ times
+# the bias of the best window. The noise is proportional to $w^2$. So the layer's noise is $\frac1{16}$ of the noise of the best
+# window. At the best window the slopes of bias and noise cancel, which says $\frac32\cdot\text{bias}=2\cdot\text{noise}$: bias and
+# noise are in the proportion $4$ to $3$. The price is
 #
 # $$\frac{4\cdot8+3\cdot\frac1{16}}{4+3}=\frac{515}{112}\approx4.6.$$
 #
-# Exact errors come to this limit slowly:
+# The price in exact errors comes to this limit slowly, as the next table shows:
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 pd.DataFrame(
@@ -306,7 +307,7 @@ pd.DataFrame(
 #     print(rule, RULES[rule](2**13, 2**20, 16))
 # print(length_price(ReLU(16), 2**13, 2**20, noise_stds, 2.0))
 # ```
-# The factors go from 1 to about 2.4. The number 2 costs two percent at most with little noise, and a fifth with
+# The factors go from 1 to about 2.4. The number 2 costs at most two percent of the least error with little noise, and a fifth with
 # $\sigma=2$.
 #
 # </details>
@@ -324,13 +325,12 @@ pd.DataFrame(
 # | a network of $\log N$ times a factor of the query | TabPFN 9.2 |
 # | $\beta_1N^\alpha+\beta_0$ with learned numbers, keys of length one | Memory Mosaics v2 ([Zhang and Bottou, 2025](cite:zhang2025mosaics)) |
 #
-# The decoder of TabPFN is close to the layer of this book: it predicts with softmax attention over the rows of the
-# training set, whose values are their labels, and averages six heads.
+# The decoder of TabPFN is close to the layer of this book. It predicts with softmax attention over the rows of the training set,
+# where the value of a row is its label, and it averages six heads.
 #
-# Logarithms have other reasons, too. In a simplified transformer tokens collapse unless scores grow like $\log n$
-# ([Chen et al., 2026](cite:chen2026critical)). And to single out one of $n$ random keys, scores must grow like
-# $n^{2/(d-1)}$ ([Bruno et al., 2026](cite:bruno2026)). We ask for the least error of a prediction, which is another
-# criterion and has another answer.
+# Other goals ask for other rules. In a simplified transformer all tokens become equal unless scores grow like $\log n$
+# ([Chen et al., 2026](cite:chen2026critical)). To single out one of $n$ random keys, scores must grow like $n^{2/(d-1)}$
+# ([Bruno et al., 2026](cite:bruno2026)). Our goal is the least error of a prediction.
 #
 # <details><summary>Where we read these rules</summary>
 #
@@ -351,10 +351,10 @@ pd.DataFrame(
 #
 # ### Why YaRN's one tenth is a good number
 #
-# Which constant $c$ in $(1+c\ln s)^2$ would be exactly right? The table has its median over the settings. One tenth
-# fits keys of twelve to 48 dimensions. With 32 times as many examples the exact constant is
-# [0.107](<judged:P1.N.yarn|d = 12, N = 32 n0|.3f>) for $d=12$ and [0.092](<judged:P1.N.yarn|d = 48, N = 32 n0|.3f>) for
-# $d=48$. Single settings have constants from about half of one tenth to almost five times as much.
+# Which constant $c$ in $(1+c\ln s)^2$ would be exactly right? The table has its median over the settings. One tenth fits keys of
+# twelve to 48 dimensions. With 32 times as many examples the median constant is [0.107](<judged:P1.N.yarn|d = 12, N = 32 n0|.3f>)
+# for $d=12$ and [0.092](<judged:P1.N.yarn|d = 48, N = 32 n0|.3f>) for $d=48$. Single settings differ more: their constants lie
+# between 0.04 and 0.5.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 shown = middle.pivot(index="dim", columns="s", values="constant").add_prefix("c, s = ")
@@ -376,11 +376,11 @@ judge(
 # %% [markdown]
 # ## Learn the rule, or let the labels choose
 #
-# **Training on many lengths.** Whoever trains on contexts of many lengths can learn the rule. Let us train layers with
-# $w=a+b\log(n/63)$ on contexts of 20 to 200 examples of ReLU functions. In one half of the layers $b$ stays zero, so
-# that their window is kept. The table has the medians over the layers: the trained numbers, the exact mean error over
-# these lengths divided by the mean of the least errors, and the price at 20,000 examples, a length at which nothing was
-# trained.
+# **Training on many lengths.** If you train on contexts of many lengths, you can learn the rule. Let us train layers with
+# $w=a+b\log(n/63)$ on contexts of 20 to 200 examples of ReLU functions. In one half of the layers $b$ stays zero, so that they have
+# one window for all lengths. The table has medians over the layers. It shows the trained numbers, and the exact mean error over
+# these lengths divided by the mean of the least errors. The last column is the price at 20,000 examples, a length at which nothing
+# was trained.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 rng = NativeStream(0, "initialization")
@@ -429,15 +429,15 @@ judge(
 )
 
 # %% [markdown]
-# **No rule at all.** A rule knows the length of the context and nothing else, but the labels of a context say more.
-# Leave one label out, predict it from the others with every window, and keep the window that does best
-# ([Your data](your_data.ipynb)). This needs no rule and no training. The price of such a window is a few percent in the
-# median.[✓](judged:P1.N.context)
+# **No rule at all.** A rule knows the length of the context and nothing else, but the labels of a context say more. Leave one label
+# out, and predict it from the others with every window. Do so for each label, and keep the window that does best
+# ([Your data](your_data.ipynb)). This needs no rule and no training. In the median the error with this window is a few percent
+# above the least error.[✓](judged:P1.N.context)
 #
-# In the next table the price is that of the *function* behind the context: a steep function asks for a narrower window
-# and a flat one for a wider one. The last columns have the prices that two rules pay for this function. One is the best
-# rule that there could be, which knows the class, the noise and the length. The other is $\log n$, carried from 10
-# examples to 1,000.
+# In the next table the least error is that of the single *function* behind the context. (A steep function asks for a narrower
+# window than a flat function of the same class.) The last two columns have the prices that two rules pay for the same function. The
+# best rule that there could be knows the class, the noise and the length. The other rule is $\log n$, carried from 10 examples to
+# 1,000.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 setting = {"dim": dim, "n": 1000, "n0": 10, "noise_stds": [noise_std]}
@@ -464,22 +464,22 @@ judge(
 )
 
 # %% [markdown]
-# So the labels do about as well as the best rule. One thing the price does not count: the labels that choose the window
-# are used again in the prediction. And a nearly constant function asks for a very wide window, which would be much too
-# wide for the other functions of its class.
+# So the labels do about as well as the best rule. (The price ignores that the labels which choose the window are used again in the
+# prediction.)
 #
 # <a id="length-keys"></a>
 #
 # ## Keys of different length
 #
-# Do not sharpen blindly if keys differ in length. On Gaussian inputs the prediction of a linear function $f$ tends to
-# $f(wx_q)$ as $n$ grows, if $w$ is fixed ([Inputs of unequal length](gaussian_tokens.ipynb)). So a $w$ near one is
-# nearly right. A $w$ that grows moves the prediction away from $f(x_q)$. In the end attention copies the label of the
-# example that reaches farthest in the direction of the query, about $\sqrt{2\log n}$.
+# Do not sharpen blindly if keys differ in length. On Gaussian inputs the prediction of a linear function $f$ tends to $f(wx_q)$ as
+# $n$ grows, if $w$ is fixed ([Inputs of unequal length](gaussian_tokens.ipynb)). So a $w$ near one is nearly right, and a $w$ that
+# grows moves the prediction away from $f(x_q)$. For very large $w$ attention copies the label of the example that reaches farthest
+# in the direction of the query. Among $n$ examples this one reaches about as far as $\sqrt{2\log n}$.
 #
-# In five dimensions $\log n$, carried from 100 to 10,000 examples, has [9](<judged:P1.N.gaussian|d = 5, n = 10000|.0f>)
-# times the least error. The next table carries the best window at $n_0=100$ to longer contexts. The last column belongs
-# to a layer that first normalizes its inputs to length one and has the best $w$ for these.
+# Take the best window for 100 examples in five dimensions, and carry it to 10,000 examples by $\log n$: the error is then
+# [9](<judged:P1.N.gaussian|d = 5, n = 10000|.0f>) times the least error. The next table carries the best window at $n_0=100$ to
+# several lengths. The last column belongs to a layer that first normalizes its inputs to length one and has the best $w$ for the
+# normalized inputs.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 n = np.round(context_length * 10 ** np.arange(0, 4.5, 0.5))
@@ -506,11 +506,11 @@ judge(
 )
 
 # %% [markdown]
-# **Normalize the keys?** If the labels depend on the direction alone, yes: then keys and queries of length one lose
-# nothing, and all that is said above of the sphere applies. If labels depend on the length as well, as linear functions
-# do, normalizing loses what the length says. For linear functions of Gaussian inputs a fraction $1-(\mathbb E|x|)^2/d$
-# of their variance remains as error, whatever the window. In short contexts this may still be less than what a layer
-# without normalization loses. In long contexts it is more, and then $w=1$ on inputs as they are is better.
+# **Normalize the keys?** If the labels depend on the direction alone, yes: nothing is lost if keys and queries have length one, and
+# the rules for the sphere apply. If labels depend on the length as well, as linear functions do, normalizing loses what the length
+# says. For linear functions of Gaussian inputs a fraction $1-(\mathbb E|x|)^2/d$ of their variance remains as error, whatever the
+# window. In short contexts this error may still be less than the error of a layer without normalization. In long contexts it is
+# more, and then $w=1$ on the inputs as they are is better.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 pd.DataFrame(
@@ -528,9 +528,9 @@ pd.DataFrame(
 #
 # ## Two real models
 #
-# Do trained heads narrow as a text gets longer? In the two small language models that we measured they hardly do. The
-# spread of a head's scores, their standard deviation over the keys, should grow as a window narrows. For independent
-# tokens in at most 22 dimensions the law asks for a growth with an exponent of at least 0.08. In MiniLM the exponent is
+# Do trained heads narrow as a text gets longer? In the two small language models that we measured they hardly do. We look at the
+# spread of a head's scores, their standard deviation over the keys: it should grow as a window narrows. For independent tokens in
+# at most 22 dimensions the spread should grow at least like $n^{0.08}$, by the law. In MiniLM the exponent is
 # [0.009](<judged:P1.N.narrow|MiniLM-L6, all scores|.3f>), and in SmolLM2 it is
 # [−0.020](<judged:P1.N.narrow|SmolLM2-135M, all scores|.3f>).
 #
@@ -567,10 +567,9 @@ judge("P1.N.narrow", sampled_cases(text, samples="text"), control)
 # %% [markdown]
 # ## For specialists: one function for three mistakes
 #
-# A wrong length is not a new kind of mistake. Let functions be proportional to $L$. Then the best $w$ depends on $n$,
-# $L$ and $\sigma$ in long contexts only through $nL^2/\sigma^2$. So a window that was set for a quarter of the
-# examples, for half of the slope or for twice the noise is the same window. By
-# [the price of a wrong window](theorem3_generalization.ipynb#thm-price) it has the same price.
+# A wrong length is not a new kind of mistake. Let functions be proportional to $L$. In long contexts the best $w$ then depends only
+# on the quotient $nL^2/\sigma^2$. So a window that was set for a quarter of the examples, for half of the slope or for twice the
+# noise is the same window. By [the price of a wrong window](theorem3_generalization.ipynb#thm-price) it has the same price.
 #
 # Let $r$ be *w used / best w*, let $\rho$ be the order of the class (3 for kinks, 4 for smooth functions), and put
 # $s=\frac\rho{d-1}$. Then the price tends to
@@ -580,8 +579,8 @@ judge("P1.N.narrow", sampled_cases(text, samples="text"), control)
 # $$G(r)=\frac{r^{-\rho/2}+s\,r^{(d-1)/2}}{1+s},\qquad\text{for kinks}\quad
 #   \frac{(d-1)\,r^{-3/2}+3\,r^{(d-1)/2}}{d+2}.$$
 #
-# The first term is the blur of a window that is too wide, and the second the noise of one that is too narrow. The next
-# figure makes each of the three mistakes, by the factors $\frac14$, $4$ and $16$ in $nL^2/\sigma^2$.
+# The first term is the blur of a window that is too wide, and the second the noise of one that is too narrow. The next figure makes
+# each of the three mistakes. They multiply $nL^2/\sigma^2$ by $\frac14$, $4$ or $16$.
 
 # %% figure={"alt": "Two curves of the price against the w used over the best w, with their minimum, one, at one. The curve of five dimensions rises faster than that of three, above all on the right. Squares, crosses and circles for the three mistakes coincide and lie on the curves.", "name": "fig-mistakes"} jupyter={"source_hidden": true} tags=["hide-input"]
 wrong = length.mistakes(
@@ -615,8 +614,8 @@ ax.legend()
 plt.show()
 
 # %% [markdown]
-# **What a wrong window costs.** [The price $G(r)$](#eq-length-price) (lines) and exact prices in a context of $10^{12}$
-# examples (marks), for windows set for a wrong slope $L$, a wrong noise or a wrong length. The three mistakes are one.
+# **What a wrong window costs.** [The price $G(r)$](#eq-length-price) (lines) and exact prices in a context of $10^{12}$ examples
+# (marks), for windows set for a wrong slope $L$, a wrong noise or a wrong length. The marks of the three mistakes coincide.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 name = "{task}, d = {dim}, wrong {mistake}, factor {factor:g}"

@@ -119,57 +119,56 @@ plt.show()
 # Points: the best predictor that is linear in the labels ([kriging](#term-kriging), sampled), which neither layer can
 # beat.
 #
-# **In short.** Linear attention takes the scores themselves as weights. Its prediction is a linear function of the
-# query, however many examples there are, so that a kink or a curve stays as error. Softmax attention can look closer,
-# and its error keeps falling. On purely linear functions the order is reversed: with 100,000 examples in five
-# dimensions linear attention has only [0.017](<judged:P1.LA.wins|linear, d = 5, n = 1e5, $\sigma$ = 0.3|.2g>) times
-# the error of softmax attention.
+# **In short.** Linear attention takes the scores themselves as weights. Its prediction is a linear function of the query, however
+# many examples there are, so that it misses every kink and every curve. Softmax attention can look closer to the query, and its
+# error keeps falling. On purely linear functions linear attention is better: with 100,000 examples in five dimensions its error is
+# only [0.017](<judged:P1.LA.wins|linear, d = 5, n = 1e5, $\sigma$ = 0.3|.2g>) times the error of softmax attention.
 #
 # <details><summary>How sure?</summary>
 #
-# - That linear attention has [a floor](#thm-floor) is proved for every matrix, every length and every noise. The
-#   errors of the figure are exact, for tokens on the unit sphere.
-# - [The card](judged:P1.LA.fails) tests whether the ratio of the two errors grows, on three classes of nonlinear
-#   functions. On low-rank linear functions it does not, so that the verdict depends on which tasks are meant. The
-#   rule was written after we had seen the numbers.
-# - [Where linear attention wins](judged:P1.LA.wins): one length and one noise, in each dimension listed.
-# - Our linear attention is $\frac1n\sum_iy_i\,x_i^\top Mx_q$, as in the literature that the talk cites. With a
-#   further intercept it still misses kinks and curves (Exercise 4).
+# - That linear attention has [a floor](#thm-floor) is proved for every matrix, every length and every noise. The errors of the
+#   figure are exact, for tokens on the unit sphere.
+# - [The card](judged:P1.LA.fails) tests on three classes of nonlinear functions whether the error of linear attention, divided by
+#   that of softmax attention, grows with the context. It does. On linear functions of few directions it does not grow, so that the
+#   verdict depends on which tasks the authors mean. The rule was written after we had seen the numbers. -
+#   [The card on linear functions](judged:P1.LA.wins) has one length and one noise, in each dimension listed.
+# - Our linear attention is $\frac1n\sum_iy_i\,x_i^\top Mx_q$, as in the literature that the talk cites. With a further intercept it
+#   still misses kinks and curves (Exercise 4).
 # - What is known: on linear functions the best layer makes one preconditioned step of gradient descent
-#   ([Ahn et al., 2023](cite:ahn2023)), and gradient flow finds it ([Zhang et al., 2024](cite:zhang2024trained)). The
-#   comparison of a smooth window with a hard one is classical.
+#   ([Ahn et al., 2023](cite:ahn2023)), and gradient flow finds it ([Zhang et al., 2024](cite:zhang2024trained)). The comparison of
+#   a smooth window with the mean of the nearest neighbors is classical.
 #
 # </details>
 #
 # ## Why
 #
-# How does each layer use the scores $x_i\cdot x_q$? Softmax attention makes weights of them that are positive and sum
-# to one, and a larger [window parameter](#term-window-parameter) $w$ moves the weight to the examples near the query:
-# the [window](#term-window) narrows. Linear attention takes the scores as they are:
+# How does each layer use the scores $x_i\cdot x_q$? Softmax attention turns them into weights that are positive and sum to one. A
+# larger [window parameter](#term-window-parameter) $w$ moves the weight to the examples near the query: the [window](#term-window)
+# narrows. Linear attention takes the scores as they are:
 #
 # <a id="eq-linear"></a>
 #
 # $$h(x_q)=\frac1n\sum_{i=1}^ny_i\,x_i^\top Mx_q .$$
 #
-# Look at this as a function of the query: it is linear, whatever the examples are. A larger $M$ makes it steeper, and
-# nothing makes it narrower. So the part of the function that is not linear is missed. Call the mean square of a
-# function its *power*.
+# Look at this as a function of the query: it is linear, whatever the examples are. A larger $M$ makes the prediction steeper, but
+# no $M$ lets it bend. So linear attention misses the part of a function that is not linear. Call the mean square of a function its
+# *power*.
 #
 # <a id="thm-floor"></a>
 #
 # > **Theorem** (the floor of linear attention). For every $M$, $n$ and $\sigma$ the error is at least the power of the
 # > nonlinear part of the functions.
 #
-# On the other hand an example on the *far* side of the sphere has a negative weight, and for a linear function this
-# is right: its label, with the sign changed, says as much as the label of an example nearby. Linear attention uses
-# all examples. A narrow softmax window hardly uses those on the far side.
+# For linear functions, however, linear attention has an advantage. An example on the *far* side of the sphere has a negative
+# weight, and for a linear function this is right: the label there, with its sign changed, says as much as the label of an example
+# nearby. So linear attention uses all examples. A narrow softmax window hardly uses those on the far side.
 #
 # ## The experiment
 #
-# How large are the floors, and how soon is softmax attention below them? An error is a
-# [population risk](#term-population-risk) here, the mean over all functions and examples. Each [unit](#term-unit) has
-# one free number, the window parameter $w$ or the factor $m$ in $M=mI$, and we take the best one. To try seven
-# dimensions, change the line `dim = 5`.
+# How large are the floors, and with how many examples does softmax attention get below them? Each [unit](#term-unit) has one free
+# number, the window parameter $w$ for softmax and the factor $m$ in $M=mI$ for linear attention. We take the best $w$ and the best
+# $m$, and compute the [population risk](#term-population-risk), the mean squared error over all functions and examples. To try
+# seven dimensions, change the line `dim = 5`.
 
 # %% tags=["experiment"]
 import pandas as pd
@@ -188,10 +187,10 @@ for task in (Linear(dim), Affine(dim), ReLU(dim), Cosine(dim, lipschitz=2.0)):
 pd.DataFrame(found).round(5)
 
 # %% [markdown]
-# Notice the column *linear*. On linear functions it falls like $1/n$. On the others it stops at the floor, which for
-# affine functions is the power of the intercept. Softmax attention is below the floor already with ten examples. On
-# linear functions, however, its error falls only like $n^{-4/(d+3)}$, because it averages labels in a window, and
-# linear attention fits a linear function by one step of gradient descent.
+# Notice the column *linear*. On linear functions the error of linear attention falls like $1/n$. On the other functions it stops at
+# the floor, which for affine functions is the power of the intercept. Softmax attention is below the floor already with ten
+# examples. On linear functions, however, the error of softmax attention falls only like $n^{-4/(d+3)}$, because it averages labels
+# in a window. Linear attention fits a linear function by one step of gradient descent.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 last = risks[risks.n == 10**5]
@@ -208,11 +207,10 @@ judge(
 )
 
 # %% [markdown]
-# **A small intercept is enough to turn the result around.** Add to each linear function a random intercept, uniform
-# on $[-\beta L,\beta L]$, where $\beta=1$ is the intercept of the affine class. Softmax attention keeps its error,
-# since its weights sum to one. The error of linear attention grows by about $\beta^2L^2/3$. The next table has the
-# quotient of the two errors on linear functions with 100,000 examples, and the $\beta$ at which both errors are
-# equal.
+# **A small intercept is enough to turn the result around.** Add to each linear function a random intercept, uniform on
+# $[-\beta L,\beta L]$. (The affine class has $\beta=1$.) The error of softmax attention stays the same, since its weights sum to
+# one. The error of linear attention grows by about $\beta^2L^2/3$. The next table has, for 100,000 examples, the error of linear
+# attention on linear functions divided by that of softmax attention, and the $\beta$ at which both errors are equal.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 lines = risks[(risks.task == "linear") & (risks.n == 10**5)]
@@ -241,17 +239,17 @@ pd.DataFrame(turned | {"equal at": equal}).style.format(precision=3).hide()
 #
 # ## What is it about the softmax?
 #
-# Softmax does two things: it takes the exponential of the scores, and it divides by the sum. Which of them matters?
-# Let $M=wI$ and $t_i=x_i\cdot x_q$. An activation $\varphi$ gives two predictors. The first normalizes its weights,
-# and the second has a learned factor $c$, the *gain*:
+# Softmax does two things: it takes the exponential of the scores, and it divides by the sum. Which of them matters? Let $M=wI$ and
+# $t_i=x_i\cdot x_q$. Put another function $\varphi$, an *activation*, in the place of the exponential. It gives two predictors. The
+# first normalizes its weights, and the second has a learned factor $c$, the *gain*:
 #
 # $$\hat f=\frac{\sum_i\varphi(wt_i)\,y_i}{\sum_j\varphi(wt_j)}\ \text{(normalized)},\quad\;
 #   \hat f=\frac cn\sum_i\varphi(wt_i)\,y_i\ \text{(not normalized)}.$$
 #
 # *By hand.* Let $w=4$, and take three tokens with $t=1$, $\frac12$ and $-1$. Softmax gives the first token the share
-# $e^4/(e^4+e^2+e^{-4})$ of the weight, about seven eighths. The normalized sigmoid $s(u)=1/(1+e^{-u})$ gives it about
-# one half, since $s(4)$ and $s(2)$ are both close to one. Now look closer, with $w=40$: softmax gives the first token
-# nearly all the weight, and the sigmoid still one half. It *cannot* look closer.
+# $e^4/(e^4+e^2+e^{-4})$ of the weight, about seven eighths. The normalized sigmoid $s(u)=1/(1+e^{-u})$ gives it about one half,
+# since $s(4)$ and $s(2)$ are both close to one. Now look closer, with $w=40$: softmax gives the first token nearly all the weight,
+# and the sigmoid still gives it one half. The sigmoid *cannot* look closer.
 
 # %% figure={"alt": "Left: risk curves against w. Softmax falls to a clear minimum, far below all others. The exponential without normalization has a shallow minimum at a small w. Sigmoid curves fall and stay flat, ReLU curves are flat throughout, tanh and linear lie far above all. Right: the best w of softmax rises with L, and the best w of the plain exponential hardly changes.", "name": "fig-activations"} jupyter={"source_hidden": true} tags=["hide-input"]
 d_unit = 3 if 3 in dims else min(dims)
@@ -285,13 +283,12 @@ figure.legend(handles, names, loc="outside lower center", ncols=3, fontsize=9)
 plt.show()
 
 # %% [markdown]
-# **Other functions of the scores.** Left: error against $w$ on the ReLU class at the largest slope, with normalized
-# weights (solid) and with the best gain (dashed). Bands are intervals of sampled values. The lines of tanh and linear
-# are so close that they look like one. Right: the best $w$ of the exponential against the slope, which rises clearly
-# only with normalized weights.
+# **Other functions of the scores.** Left: error against $w$ on the ReLU class at the largest slope, with normalized weights (solid)
+# and with the best gain (dashed). Bands are intervals of sampled values. The lines of tanh and linear are so close that they look
+# like one. Right: the best $w$ of the exponential against the slope. It rises clearly only with normalized weights.
 #
-# **The exponential matters**, because it grows faster than every power: the nearest token gets all the weight as $w$
-# grows. If an activation grows only like a power, the others keep their share.
+# **The exponential matters**, because it grows faster than every power: the nearest token gets all the weight as $w$ grows. If an
+# activation grows only like a power, the other tokens keep a share of the weight.
 #
 # > **Theorem** (a window shrinks for rapidly varying activations). Let $\varphi\ge0$ be nondecreasing, with
 # > $\varphi(s)>0$ for $s>0$. Let the $t_i$ be distinct, with $t_1>0$ the largest.
@@ -310,18 +307,17 @@ plt.show()
 #
 # </details>
 #
-# By part 2 the sigmoid ($\rho=0$) gives, for large $w$, nearly the same weight to all tokens in the hemisphere around
-# the query, and ReLU ($\rho=1$) weights them in proportion to $t_i$. Both leave an error even in an infinite context,
-# as the table below says. The activations $\tanh$ and the identity are odd, so that their predictors miss the even
-# part of $f$. These two have a gain only, because their weights can sum to zero.
+# By part 2 the sigmoid ($\rho=0$) gives, for large $w$, nearly the same weight to all tokens in the hemisphere around the query,
+# and ReLU ($\rho=1$) weights them in proportion to $t_i$. Sigmoid and ReLU both leave an error even in an infinite context, as the
+# table below says. The activations $\tanh$ and the identity are odd, so that their predictors miss the even part of $f$. We do not
+# normalize these two, because their weights can sum to zero.
 #
-# **Normalization matters, too**: it lets the window follow the functions. Call the exponential without normalization
-# *plain*. With plain weights the prediction multiplies even a constant function by the total weight of the examples.
-# This total is random, so that the function itself acts as noise. The noise variance $\sigma^2$ becomes
-# $\sigma^2+k(1)$, where $k(1)$ is the power of the functions. If $k(1)$ is much larger than $\sigma^2$, steeper
-# functions bring more of this noise in the same proportion, and the best $w$ hardly changes with the slope. With
-# normalized weights the error depends on the function only through the differences $f(x_i)-f(x_q)$, and steeper
-# functions want a narrower window.
+# **Normalization matters, too**: it lets the window follow the functions. Call the exponential without normalization *plain*. With
+# plain weights the prediction multiplies even a constant function by the total weight of the examples. This total is random, so
+# that the function itself acts as noise. The noise variance $\sigma^2$ becomes $\sigma^2+k(1)$, where $k(1)$ is the power of the
+# functions. If $k(1)$ is much larger than $\sigma^2$, steeper functions raise this noise as much as they raise the blur, and the
+# best $w$ hardly changes with the slope. With normalized weights the error depends on the function only through the differences
+# $f(x_i)-f(x_q)$. Then the noise stays the same, and steeper functions want a narrower window.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 summary = floors.merge(linear_attention.adaptation(curves), on="activation")
@@ -335,10 +331,10 @@ caption = f"ReLU class, d = {d_unit}, n = {context_length}, L = {rough.lipschitz
 plots.table(summary, heads, caption)
 
 # %% [markdown]
-# The second column of the table is the error that an infinite context leaves at the best $w$ and gain, divided by the
-# variance of the class. It can exceed one, because the odd activations miss the whole constant part of $f$, which
-# counts in the error and not in the variance. The last column is the *price* of keeping the best $w$ for the smallest
-# slope when the slope is the largest: the error, divided by the least error there.
+# The second column of the table is the error that an infinite context leaves at the best $w$ and gain, divided by the variance of
+# the class. This number can exceed one, because the odd activations miss the whole constant part of $f$, which counts in the error
+# and not in the variance. For the last column we take the best $w$ of the smallest slope, and use it at the largest slope. Its
+# *price* is the error, divided by the least error at the largest slope.
 #
 # **A shift repairs the sigmoid.** If a number $b$ is subtracted from the scores, then $s(u-b)\approx e^{-b}e^{u}$ for
 # large $b$, and normalization removes the factor $e^{-b}$. So even a bounded activation can come close to softmax:
@@ -377,10 +373,10 @@ pd.DataFrame(repaired).style.format(
 # > we show that this adaptivity relies crucially on the softmax activation and thus cannot be replicated by the
 # > linear activation often studied in prior theoretical analyses (abstract)
 #
-# On ReLU functions, squares and cosines this is true: the error of linear attention, divided by that of softmax
-# attention, grows like a power of $n$, even if linear attention is spared the constant part of the functions. On
-# linear functions of a few relevant directions both layers can ignore the others, as in
-# [Theorem 4](theorem4_low_rank.ipynb), and there linear attention wins. [(?)](judged:P1.LA.fails)
+# On ReLU functions, squares and cosines this is true: the error of linear attention, divided by that of softmax attention, grows
+# like a power of $n$. It does so even if we give linear attention the constant part of the functions for free. On linear functions
+# of a few relevant directions both layers can ignore the other directions, as in [Theorem 4](theorem4_low_rank.ipynb), and there
+# linear attention wins. [(?)](judged:P1.LA.fails)
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 setting = {"lipschitz": lipschitz, "noise_std": noise_std}
@@ -405,8 +401,8 @@ judge(
 )
 
 # %% [markdown]
-# The abstract also says that a unit implements "a nearest-neighbors predictor adapted to the landscape of the
-# pretraining tasks". It does: nearer examples always weigh more.
+# The abstract also says that a unit implements "a nearest-neighbors predictor adapted to the landscape of the pretraining tasks".
+# This is true: nearer examples always have larger weights.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 rng = stream(0, "monte carlo")
@@ -518,16 +514,16 @@ judge(
 #
 # </details>
 #
-# The last reading of the card on nonlinear tasks is about linear functions $f(x)=a^\top B^\top x$, where $B$ has $k$
-# orthonormal columns and $B^\top x$ is uniform on the sphere $S^{k-1}$. With $M=mBB^\top$ both linear and softmax
-# attention predict as if $B^\top x$ were the input.
+# The card on nonlinear tasks also tests linear functions of few directions, $f(x)=a^\top B^\top x$, where $B$ has $k$ orthonormal
+# columns and $B^\top x$ is uniform on the sphere $S^{k-1}$. With $M=mBB^\top$ both linear and softmax attention predict as if
+# $B^\top x$ were the input.
 #
 # ### Against the mean of the nearest neighbors
 #
-# A softmax unit gives every token some weight, and a nearest-neighbor mean only the $k$ nearest tokens. What does the
-# soft edge cost? The next table has the least risk of softmax attention divided by the risk of the nearest-neighbor
-# mean with the best $k$, for affine functions. With ten tokens softmax attention has the smaller risk. In long
-# contexts the quotient approaches a constant that depends on $d$ alone.
+# A softmax unit gives every token some weight. A nearest-neighbor mean gives weight only to the $k$ nearest tokens. What does the
+# soft edge of the softmax cost? The next table has the least risk of softmax attention divided by the risk of the nearest-neighbor
+# mean with the best $k$, for affine functions. With ten tokens softmax attention has the smaller risk. In long contexts the
+# quotient approaches a constant that depends only on $d$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 quotients = pd.DataFrame(
@@ -553,16 +549,15 @@ quotients.style.format(precision=3)
 # > This limit is below one for $d=2$, one for $d=3$ and below $e^2/4$ in every dimension, and it tends to $e^2/4$ as
 # > $d\to\infty$.
 #
-# The theorem is the classical comparison of a Gaussian kernel with a uniform one
-# ([Epanechnikov, 1969](cite:epanechnikov1969); [Wand and Jones, 1995](cite:wand1995kernel)), because near the query
-# the sphere is nearly flat. In two dimensions softmax attention wins even in the longest contexts, in three
-# dimensions both have the same risk to leading order, and in more dimensions the smooth edge of the softmax weights
-# costs less than a factor $e^2/4$. Attention with a hard edge exists, too: sparse attention corresponds to kernels of
-# bounded support ([Santos et al., 2026](cite:santos2026)).
+# The theorem is the classical comparison of a Gaussian kernel with a uniform one ([Epanechnikov, 1969](cite:epanechnikov1969);
+# [Wand and Jones, 1995](cite:wand1995kernel)), because near the query the sphere is nearly flat. In two dimensions softmax
+# attention wins even in the longest contexts. In three dimensions both have the same risk to leading order. In more dimensions the
+# smooth edge of the softmax weights costs less than a factor $e^2/4$. Attention with a hard edge exists, too: sparse attention
+# corresponds to kernels of bounded support ([Santos et al., 2026](cite:santos2026)).
 #
-# The [proof](certificates.ipynb#proof-neighbors) is in the appendix. The card compares exact quotients with the limit
-# in contexts that are so long that the law gives $w^*=10^3$ and $w^*=10^5$. From the first of them to the second, the
-# distance from the limit falls by a factor of about $100$.
+# The [proof](certificates.ipynb#proof-neighbors) is in the appendix. The card compares exact quotients with the limit in two
+# contexts, in which the law gives $w^*=10^3$ and $w^*=10^5$. From the shorter context to the longer one, the distance from the
+# limit falls by a factor of about $100$.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 long = linear_attention.long_neighbors(
@@ -584,19 +579,19 @@ judge(
 # ### The risk without normalization
 #
 # On the ReLU class the activations sigmoid and ReLU leave an error even in an infinite context. By the
-# [Funk-Hecke formula](#term-funk-hecke-formula) the predictor in an infinite context multiplies the part of $f$ of
-# degree $\ell$ by a number $\lambda_\ell$. With $m_\ell=\mathbb E[\varphi(wt)P_\ell(t)]$ this number is $m_\ell/m_0$
-# for normalized weights, and $cm_\ell$ otherwise, so that the error $\sum_\ell a_\ell(1-\lambda_\ell)^2$ remains.
-# Without normalization the exact risk is this error plus a term of order $\frac1n$:
+# [Funk-Hecke formula](#term-funk-hecke-formula) the predictor in an infinite context multiplies the part of $f$ of degree $\ell$ by
+# a number $\lambda_\ell$. With $m_\ell=\mathbb E[\varphi(wt)P_\ell(t)]$ this number is $m_\ell/m_0$ for normalized weights, and
+# $cm_\ell$ otherwise. The error $\sum_\ell a_\ell(1-\lambda_\ell)^2$ remains. Without normalization the exact risk is this error
+# plus a term of order $\frac1n$:
 #
 # <a id="eq-gain"></a>
 #
 # $$\mathbb E(\hat f-f)^2=\sum_\ell a_\ell(1-cm_\ell)^2
 #   +\frac{c^2}n\Big[(k(1)+\sigma^2)\,\mathbb E\varphi^2-\sum_\ell a_\ell m_\ell^2\Big].$$
 #
-# In a narrow window the last sum is small. Noise alone would give the term $\frac{c^2}n\sigma^2\,\mathbb E\varphi^2$,
-# so that $\sigma^2$ has become $k(1)+\sigma^2$. Since $k(1)$ and all $a_\ell$ are proportional to $L^2$, so is nearly
-# the whole risk if $k(1)$ is much larger than $\sigma^2$, and the best $w$ hardly changes with $L$.
+# In a narrow window the last sum is small. Noise alone would give the term $\frac{c^2}n\sigma^2\,\mathbb E\varphi^2$, so that
+# $\sigma^2$ has become $k(1)+\sigma^2$. Both $k(1)$ and all $a_\ell$ are proportional to $L^2$. If $k(1)$ is much larger than
+# $\sigma^2$, nearly the whole risk is therefore proportional to $L^2$, and the best $w$ hardly changes with $L$.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 notebook.footer()

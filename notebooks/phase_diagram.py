@@ -9,7 +9,8 @@
 # %% [markdown]
 # # Smooth functions: curvature sets the window
 #
-# *What makes a function hard to average, its slope or its bends? And what if there are few examples, much noise or fast waves?*
+# *What makes a function hard to average, its slope or its bends? And which weights are best if there are few examples, much noise
+# or fast waves?*
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dims = [2, 3, 5]  # dimensions d of the covariates
@@ -64,14 +65,14 @@ plt.show()
 
 # %% [markdown]
 # **Curvature sets the window.** Left: a function and its average over a window, a sketch. Right: the exact best $w$ of waves at
-# $n=10^{10}$, divided by the [law with curvature](#eq-laplacian) (solid) and by the law with the mean squared slope in its place
-# (dotted). Only the solid lines stay near one.
+# $n=10^{10}$, divided by the [law with curvature](#eq-laplacian) (solid), and divided by the same law with the mean squared slope
+# in place of the curvature (dotted). Only the solid lines stay near one.
 #
 # **In short.** A weighted mean is right where a function is straight, however steep, and wrong where it bends. For smooth functions
 # in long contexts the curvature therefore sets the best window. Waves $\cos(4\,u\cdot x)$ have
-# [1.26](<judged:P1.PD.slope|same largest slope, L = 4, d = 5, n = 1e12, sigma = 0.5|.2f>) times the best $w$ of linear functions with
-# the same largest slope. If the noise is large, or if examples lie too far apart to show a wave, equal or nearly equal weights are
-# best. With little noise and few examples, a few tokens are.
+# [1.26](<judged:P1.PD.slope|same largest slope, L = 4, d = 5, n = 1e12, sigma = 0.5|.2f>) times the best $w$ of linear functions
+# with the same largest slope. If the noise is large, or if examples lie too far apart to show a wave, equal or nearly equal weights
+# are best. With little noise and few examples, weights on a few tokens are best.
 #
 # <details><summary>How sure?</summary>
 #
@@ -90,8 +91,8 @@ plt.show()
 #
 # ## Why
 #
-# Look at the left panel. On a straight slope the values to the right of the query are too large by as much as those to the left are
-# too small, and their mean is right. At a bend both sides err in the same direction.
+# Look at the left panel. On a straight slope the values to the right of the query are as much too large as the values to the left
+# are too small, and their mean is right. At a bend the values on both sides err in the same direction.
 #
 # On the sphere the bend of a function is measured by its Laplacian $\Delta f$. A narrow [window](#term-window) with many tokens
 # predicts about
@@ -99,16 +100,16 @@ plt.show()
 # $$f+\frac1{2w}\,\Delta f.$$
 #
 # So its squared error is about $\frac1{4w^2}\mathbb E(\Delta f)^2$. The noise grows like $w^{(d-1)/2}/n$, as in the chapter on
-# [Theorem 2](theorem2_scaling.ipynb). The best [window parameter](#term-window-parameter) $w^*$ balances the two. As $n\to\infty$ at
-# fixed $\sigma>0$,
+# [Theorem 2](theorem2_scaling.ipynb). The best [window parameter](#term-window-parameter) $w^*$ balances squared error and noise.
+# As $n\to\infty$ at fixed $\sigma>0$,
 #
 # <a id="eq-laplacian"></a>
 #
 # $$w^*\sim\Big[\frac{n\,\mathbb E(\Delta f)^2}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d+3}}.$$
 #
-# Here $\kappa$ depends on $d$ only, and a layer attends to about $n/(\kappa\,w^{(d-1)/2})$ tokens. Where is the slope? It enters only
-# through the curvature. Within one class the two go together: affine functions that are twice as steep bend twice as much on the
-# sphere.
+# Here $\kappa$ depends on $d$ only, and a layer attends to about $n/(\kappa\,w^{(d-1)/2})$ tokens. Where is the slope in this law?
+# It enters only through the curvature. Within one class slope and curvature go together: affine functions that are twice as steep
+# bend twice as much on the sphere.
 #
 # <details><summary>Three classes by hand</summary>
 #
@@ -127,8 +128,8 @@ plt.show()
 #
 # ## The experiment
 #
-# Give waves and linear functions the same largest slope on the sphere. Which of them wants the narrower window? The cell computes both
-# best $w$ for contexts of several lengths. What happens in seven dimensions? Change the line `dim = 5`.
+# Give waves and linear functions the same largest slope on the sphere. Which of them wants the narrower window? The cell computes
+# the best $w$ of both for contexts of several lengths. What happens in seven dimensions? Change the line `dim = 5`.
 
 # %% tags=["experiment"]
 import numpy as np
@@ -151,7 +152,7 @@ pd.DataFrame(windows).astype(float).round(3)
 
 # %% [markdown]
 # The last row has the ratio of the summary. In long contexts waves want the narrower window, because they bend more. In seven
-# dimensions the ratio is nearer to one, and in the shortest context, where the law does not hold yet, below one.
+# dimensions the ratio is nearer to one. In the shortest context it is below one, because the law does not hold there yet.
 #
 # **Exercise 1.** Take $f(x)=\cos(L\,u\cdot x)/L$. Its largest *slope* stays near one for large $L$. How does $w^*$ grow with $L$ in
 # long contexts?
@@ -187,14 +188,15 @@ pd.DataFrame(windows).astype(float).round(3)
 #
 # The law is for long contexts. What is best elsewhere? Three kinds of weights can be.
 #
-# - **Equal weights**, $w^*=0$. They are best for waves that drown in noise or oscillate between neighboring examples. For affine
-#   and ReLU functions with much noise the best weights are almost equal.
+# - **Equal weights**, $w^*=0$. They are best for waves that are much weaker than the noise, and for waves that oscillate between
+#   neighboring examples. For affine and ReLU functions with much noise the best weights are almost equal.
 # - **A window** of many tokens. It narrows ($w^*$ grows) as contexts get longer, functions get rougher or labels get cleaner.
-# - **Few tokens.** With almost no noise the best window contains a handful of examples. Less noise does not narrow it further. A
-#   longer context does.
+# - **Few tokens.** With almost no noise the best window contains a handful of examples. Even less noise does not narrow this window
+#   further. A longer context does.
 #
-# The next figure shows which of the three is best, for each context length $n$ and each roughness. For ReLU functions the roughness
-# is $L/\sigma$, which alone sets the best window at each $n$. For waves the noise is fixed, and the roughness is the wavenumber $L$.
+# The next figure shows which kind of weights is best, for each context length $n$ and each roughness. For ReLU functions the
+# roughness is $L/\sigma$, since at each $n$ the best window depends on this quotient alone. For waves the noise is fixed, and the
+# roughness is the wavenumber $L$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 low = min(dims)
@@ -270,10 +272,10 @@ plt.show()
 # The number of tokens that a layer with attention weights $\omega_i$ attends to is here $1/\mathbb E\sum_i\omega_i^2$, which is $n$
 # for equal weights.
 #
-# **Where does the law hold?** At the dots, which fill only a part of the blue region. For ReLU functions $n$ must be well above both
-# $(L/\sigma)^d$ and $(\sigma/L)^2$, and for waves with $L\ge1$ well above both $L^{d-1}\sigma^2$ and $L^{d-1}/\sigma^{d+1}$. A few
-# dots lie in the orange region, where the ratio of $w^*$ to the law passes through one on its way up. In longer contexts this ratio
-# exceeds one, and then it tends to one from above.
+# **Where does the law hold?** It holds at the dots, which fill only a part of the blue region. For ReLU functions $n$ must be well
+# above both $(L/\sigma)^d$ and $(\sigma/L)^2$. For waves with $L\ge1$ it must be well above both $L^{d-1}\sigma^2$ and
+# $L^{d-1}/\sigma^{d+1}$. A few dots lie in the orange region. There the ratio of $w^*$ to the law passes through one on its way up:
+# in longer contexts the ratio exceeds one, and then it tends to one from above.
 #
 # <details><summary>Where these lengths come from</summary>
 #
@@ -303,8 +305,8 @@ plt.show()
 #
 # ### Waves too fast for the context
 #
-# A window helps with a wave only if neighboring tokens lie closer together than a wavelength. This takes a number of tokens of the
-# order of $L^{d-1}$, because the sphere has dimension $d-1$. Here is one wave in three contexts:
+# A window helps with a wave only if neighboring tokens lie closer together than a wavelength. The context then needs about
+# $L^{d-1}$ tokens, because the sphere has dimension $d-1$. Here is one wave in three contexts:
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 resolved = []
@@ -314,14 +316,15 @@ for n in (16, 64, 1024):
 pd.DataFrame(resolved).astype(float).round(4).style.format("{:g}").hide()
 
 # %% [markdown]
-# In the shortest context equal weights are best. Where a window begins to help, $w^*$ **jumps** from zero to a positive value. There
-# the error as a function of $w$ has two minima, one at $w=0$, and one at which the window is about a wavelength wide.
+# In the shortest context equal weights are best. Where a window begins to help, $w^*$ **jumps** from zero to a positive value. At
+# this length the error as a function of $w$ has two minima. One is at $w=0$, and at the other the window is about a wavelength
+# wide.
 #
 # **A very fast wave, by hand.** Suppose that there is no noise, and that the values of the function at different points are
-# uncorrelated, with mean $0$ and mean square $\frac12$. A prediction with weights $\omega_i$ that sum to one then has the mean squared
-# error $\frac12(1+\sum_i\omega_i^2)$. The nearest neighbor, which puts the weight $1$ on one token, has the error $1$. Equal weights
-# $\omega_i=\frac1n$ have the error $\frac12(1+\frac1n)$, which is $\frac{21}{40}$ for $n=20$. So if nothing near the query tells about
-# it, the mean of everything is the better guess.
+# uncorrelated, with mean $0$ and mean square $\frac12$. A prediction with weights $\omega_i$ that sum to one then has the mean
+# squared error $\frac12(1+\sum_i\omega_i^2)$. The nearest neighbor, which puts the weight $1$ on one token, has the error $1$.
+# Equal weights $\omega_i=\frac1n$ have the error $\frac12(1+\frac1n)$, which is $\frac{21}{40}$ for $n=20$. So if the labels near
+# the query say nothing about the value at the query, the mean of all labels is the better guess.
 #
 # ## What the paper says
 #
@@ -334,8 +337,8 @@ pd.DataFrame(resolved).astype(float).round(4).style.format("{:g}").hide()
 # > - $n\to\infty$: the query token is in the context! Choose the nearest neighbour,
 # >   $w_{KQ}\to\infty$.
 #
-# Here $w_{KQ}$ is our $w$. It goes where each of the three examples sends it, in the second one if the context is long enough. That
-# the nearest neighbor alone predicts best is another matter.
+# Here $w_{KQ}$ is our $w$. The best $w$ goes to zero in the first example and to infinity in the third. In the second example it
+# grows if the context is long enough. Whether the nearest neighbor alone then predicts best is another question.
 #
 # The next figure shows the first two examples at fixed $n$. The best $w$ is a function of $L/\sigma$, because the bias of affine and
 # ReLU functions is proportional to $L^2$, and the noise term to $\sigma^2$.
@@ -406,8 +409,8 @@ judge(
 
 # %% [markdown]
 # **Long contexts.** It is true that $w^*\to\infty$, and that the tokens in the window come arbitrarily close to the
-# query.[✓](judged:P1.T2.context-limit) But their number grows as well, so that the mean of their labels has little noise. The label
-# of the nearest token alone keeps the full noise variance $\sigma^2$.
+# query.[✓](judged:P1.T2.context-limit) But the number of tokens in the window grows as well, so that the mean of their labels has
+# little noise. The label of the nearest token alone keeps the full noise variance $\sigma^2$.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 lengths = 10.0 ** np.array(n_decades)
@@ -488,10 +491,10 @@ judge(
 # %% [markdown]
 # ### Which slope?
 #
-# Take $d=2,3,5$ at $n=10^{12}$ and $\sigma=0.5$. Waves $\cos(4\,u\cdot x)$ have a larger best $w$ than linear functions of equal
-# slope, for four measures of slope: the constant $L$, the slope in $\mathbb R^d$, the largest slope on the sphere, and the mean
-# squared gradient on the sphere. At equal $L$ we compare with affine functions, whose slopes are uniform on $[-L,L]$. The table has
-# the best $w$ of waves divided by that of linear functions.
+# Waves $\cos(4\,u\cdot x)$ have a larger best $w$ than linear functions of equal slope. This is so for four measures of slope: the
+# constant $L$, the slope in $\mathbb R^d$, the largest slope on the sphere, and the mean squared gradient on the sphere. At equal
+# $L$ we compare with affine functions, whose slopes are uniform on $[-L,L]$. The table has the best $w$ of waves divided by that of
+# linear functions, in dimensions $d=2$, $3$ and $5$, at $n=10^{12}$ and $\sigma=0.5$.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -531,10 +534,10 @@ waves_over_lines.pivot(index="dim", columns="equal", values="value").round(3)
 #
 # with equality for linear functions. The right side is $d-1$ times the mean squared gradient.
 #
-# Divide the best $w$ for waves of a fixed wavenumber by the best $w$ for linear functions. By
-# [the law](#eq-laplacian) this quotient tends to $r^{2/(d+3)}$ as $n\to\infty$, where $r$ is the
-# ratio of the two mean squared Laplacians. As $d$ grows, $|\log r|$ is at most of the order of $\log d$, so that
-# $r^{2/(d+3)}$ tends to one. The next table has this power.
+# Divide the best $w$ for waves of a fixed wavenumber by the best $w$ for linear functions. By [the law](#eq-laplacian) this
+# quotient tends to $r^{2/(d+3)}$ as $n\to\infty$, where $r$ is the ratio of the two mean squared Laplacians. As $d$ grows,
+# $|\log r|$ is at most of the order of $\log d$, so that $r^{2/(d+3)}$ tends to one. The next table has the limit $r^{2/(d+3)}$ for
+# several $d$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 all_dims = [5, 10, 20, 50, 100]
@@ -564,11 +567,11 @@ judge(
 # %% [markdown]
 # ### Beyond the Lipschitz constant
 #
-# A machine-written summary of the paper says that attention "does not adapt much beyond Lipschitzness". For affine, ReLU and cosine
-# functions with $L=1$, in $d=2,3,5$ and with $n=20,100$, the best $w$ indeed agree within a factor of 1.5. At $d=8$ and $n=20$ they differ much,
-# because so few tokens hardly resolve the waves. In long contexts waves $\cos(b\,u\cdot x)$, divided by their largest slope, are an
-# exception: for large $b$ their best $w$ is proportional to $b^{4/(d+3)}$, so that the window narrows as $b$ grows although the
-# largest slope stays the same.
+# A machine-written summary of the paper says that attention "does not adapt much beyond Lipschitzness". Is this so? Take affine,
+# ReLU and cosine functions with $L=1$, in two, three and five dimensions, with 20 or 100 examples: their best $w$ agree within a factor of
+# 1.5. In eight dimensions with 20 examples they differ much, because so few tokens hardly resolve the waves. Long contexts are an
+# exception, too. Divide the waves $\cos(b\,u\cdot x)$ by their largest slope. For large $b$ their best $w$ is proportional to
+# $b^{4/(d+3)}$, so that the window narrows as $b$ grows although the largest slope stays the same.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 waves = {"error": "error", "name": "b = 8 over b = 1, d = {dim}, n = 1e{k}"}

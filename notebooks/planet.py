@@ -114,21 +114,21 @@ plt.show()
 #
 # **In short.** With 10,000 known places the best average over land and sea is a bell of
 # [199](<judged:P1.planet.radius|land and sea, n = 10000|.0f>) km. More places or quieter labels make it narrower. The magnetic
-# field, which changes slowly, wants [842](<judged:P1.planet.radius|magnetic field, n = 10000|.0f>) km. Layers trained with thirty
-# known places find the much larger radii that are best there.
+# field, which changes slowly, wants [842](<judged:P1.planet.radius|magnetic field, n = 10000|.0f>) km. With only thirty known
+# places the best radii are much larger, and layers trained on thirty places find them.
 #
 # <details><summary>How sure?</summary>
 #
 # - The radii are computed and not sampled, for a map of half a degree and a model of the field with thirteen degrees.
-#   [The card](judged:P1.planet.radius) compares them with a trial on the maps themselves. They are for labels with noise of
-#   half the map's spread.
+#   [The card](judged:P1.planet.radius) compares them with a trial on the maps themselves. The label noise is half of the map's
+#   spread.
 # - The minimum is flat: radii from [176](<judged:P1.planet.flat|land and sea, n = 10000, least radius|.0f>) to
 #   [226](<judged:P1.planet.flat|land and sea, n = 10000, largest radius|.0f>) km cost at most one percent more.
-# - Training was judged with thirty known places ([the card](judged:P1.planet.trained)), where the best radius for land and
-#   sea is [3362](<judged:P1.planet.radius|land and sea, n = 30, as in training|.0f>) km.
-# - Detail finer than about 70 km is treated as unpredictable, so that a much narrower window describes our cells and not the
-#   Earth. The digits of a radius are those of this map.
-# - The window is the same everywhere. Where known places crowd together, a narrower one can be better.
+# - Training was judged with thirty known places ([the card](judged:P1.planet.trained)), where the best radius for land and sea is
+#   [3362](<judged:P1.planet.radius|land and sea, n = 30, as in training|.0f>) km.
+# - Detail of the map finer than about 70 km counts as unpredictable. A radius far below 70 km would therefore say something about
+#   the cells of our map and nothing about the Earth.
+# - The window is the same everywhere. Where known places crowd together, a narrower window can be better.
 #
 # </details>
 #
@@ -140,9 +140,9 @@ plt.show()
 # star is an average over the known places nearby.
 #
 # If you look too far, you cross coasts, and the average *blurs* the map. If you look only close by, you average over few places.
-# Then *noise* in a single label decides, and so does chance: the few places nearby may happen to lie on land or at sea, so that
-# the answers *scatter*. The best radius balances the three. With half the noise it shrinks, and scatter keeps it from shrinking
-# further.
+# Then the *noise* of single labels matters. Chance matters too: the few places nearby may happen to lie on land or at sea, so that
+# the answers *scatter*. The best radius balances blur, scatter and noise. With half the noise the best radius shrinks, but only a
+# little, because scatter does not shrink with the noise.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 n_values = list(n_values)
@@ -181,9 +181,9 @@ axes[1].legend(loc="upper center")
 plt.show()
 
 # %% [markdown]
-# **Blur, scatter and noise on land and sea.** The three errors with 10,000 known places, one upon the other, in units of the
-# variance of the map. The upper edge is their sum, and the star its least value. Left: noise $\sigma=0.5$ in the labels. Right:
-# half of it.
+# **Blur, scatter and noise on land and sea.** The three errors with 10,000 known places, stacked, in units of the variance of the
+# map. The upper edge is their sum, and the star marks the least sum. Left: the noise of the labels is half of the map's spread.
+# Right: half as much noise.
 #
 # How is this attention? Places are points on the unit sphere, and a [softmax attention unit](#term-unit) gives a place at the
 # angle $\theta$ from the star a weight proportional to $e^{w\cos\theta}$. From the star outwards the weights decay like a bell
@@ -192,8 +192,8 @@ plt.show()
 # eighths within two. Training has to find the number $w$.
 #
 # And how can the best radius be computed? Turn the map at random. The turned maps are a class of functions with no preferred
-# direction, and the [exact error](exact_risk.ipynb) depends only on the *power* of the map, which says how its variance is divided
-# among coarse and fine detail.
+# direction. For such a class the [exact error](exact_risk.ipynb) depends only on the *power* of the map, that is, on how much of
+# the map's variance is coarse detail and how much is fine detail.
 #
 # ## The experiment
 #
@@ -222,12 +222,13 @@ for known in (100, 1000, 10_000):
 pd.DataFrame(radii).round()
 
 # %% [markdown]
-# The labels have noise of half the map's spread, as on all of this page. The map of an island has little spread, so that its noise is small
-# as well, and the coast is near everywhere on it.
+# With 1,000 places or more the island wants a smaller radius than the continent, because the coast is near everywhere on an island.
+# With 100 places it wants a very large one: hardly any of the places lies on the island, and the mean of many labels is the better
+# guess. (The label noise is half of the map's spread, as on all of this page.)
 #
-# The next figure has the real Earth. With few known places land and sea want the *wider* window, which may surprise you. Even
-# the nearest known place is then so far away that it says little about land or sea at the star, and an average over many labels is
-# the better guess.
+# The next figure shows the real Earth. With few known places the map of land and sea wants a *wider* window than the magnetic
+# field, which may surprise you. Even the nearest known place is then so far away that it says little about land or sea at the star,
+# and an average over many labels is the better guess.
 
 # %% figure={"alt": "Two falling curves on logarithmic axes show the best radius in kilometres against the number of known places. The curve of land and sea falls faster and ends far below the curve of the magnetic field.", "name": "fig-planet-windows"} jupyter={"source_hidden": true} tags=["hide-input"]
 figure, ax = plt.subplots(figsize=(6.0, 3.2))
@@ -245,11 +246,11 @@ plt.show()
 # each map's standard deviation.
 #
 # At 10,000 places the radii are [199.2](<judged:P1.planet.radius|land and sea, n = 10000|.1f>) km and
-# [841.8](<judged:P1.planet.radius|magnetic field, n = 10000|.1f>) km. About $n/w$ places carry the weight, and on land and sea these
-# are only about ten, because an average over many places would cross the coasts.
+# [841.8](<judged:P1.planet.radius|magnetic field, n = 10000|.1f>) km. On land and sea only about ten places carry the weight (about
+# $n/w$), because an average over more places would cross the coasts.
 #
-# **Move it.** Below, the solid circle has a radius that you choose, and the dashed circle the best one. The curves show the error
-# at each radius, in units of the variance of the map, so that predicting the mean everywhere has the error 1.
+# **Move it.** Below, you choose the radius of the solid circle. The dashed circle has the best radius. The curves show the error at
+# each radius, in units of the variance of the map: the error is 1 if you predict the map's mean everywhere.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 field = planet.magnetic_field()
@@ -314,9 +315,9 @@ interactive(
 )
 
 # %% [markdown]
-# **Does it work on the maps themselves?** The next card compares the computed radius with a trial. The trial knows nothing of the
-# power and has no formula for the error. It draws places on the map, answers questions about other places, and looks for the radius
-# with the least mean squared error.
+# **Does it work on the maps themselves?** The next card compares the computed radius with a trial. The trial uses no formula for
+# the error. It draws places on the map, predicts the map at other places, and looks for the radius with the least mean squared
+# error.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fine = {
@@ -391,8 +392,8 @@ judge(
 
 # %% [markdown]
 # **And does training find it?** In each context a layer sees the noisy labels of thirty random places on a newly turned map. Adam
-# trains the full $3\times3$ matrix $M$ of the scores $x_i^\top Mx_q$, starting from $M=0$. The table has the mean of the diagonal of $M$
-# and its quotient with the exact best $w$ ("ratio"), each as a median over the seeds.
+# trains the full $3\times3$ matrix $M$ of the scores $x_i^\top Mx_q$, starting from $M=0$. The table has the mean of the diagonal
+# of $M$, and under "ratio" this mean divided by the exact best $w$. Each number is a median over the seeds.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 raster = globe(planet.standardized(planet.magnetic_field()), degree=20)
@@ -457,9 +458,9 @@ judge(
 #
 # ## What the paper says
 #
-# Theorem 3 of the first paper is about a window that was learned on other functions than those it is used on. Here the two maps are
-# such functions: predict each map with the best window of the other. The column "factor" of the next table is the error divided by
-# the least one on the same map. For comparison it also has windows with half and with twice the best $w$.
+# Theorem 3 of the first paper asks what happens if a window is learned on one kind of function and used on another. Let us try this
+# with the two maps, and predict each map with the best window of the other map. The column "factor" of the next table is the error
+# divided by the least error on the same map. For comparison the table also has windows with half and with twice the best $w$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 n = max(n_values)
@@ -505,11 +506,10 @@ judge(
 #
 # <details><summary>How large a factor says that two windows really differ?</summary>
 #
-# By [the law of the window](theorem2_scaling.ipynb#thm-law) a
-# wrong $w$ costs in long contexts, in three dimensions and for a class of order $\rho\le4$, the factor
-# $\big(u^{-\rho/2}+\frac\rho2u\big)/\big(1+\frac\rho2\big)$, where $u$ is the wrong $w$ divided by the best one. At
-# $u=\frac12$ and $u=2$ this is at most $\frac53$, so that a factor above $\frac53$ means more than a factor of two in
-# $w$.
+# Let $u$ be the wrong $w$ divided by the best $w$. By [the law of the window](theorem2_scaling.ipynb#thm-law), in long contexts in
+# three dimensions and for a class of order $\rho\le4$, the wrong $w$ multiplies the error by
+# $\big(u^{-\rho/2}+\frac\rho2u\big)/\big(1+\frac\rho2\big)$. At $u=\frac12$ and $u=2$ this factor is at most $\frac53$. So if the
+# error grows by more than $\frac53$, the two $w$ differ by more than a factor of two.
 #
 # </details>
 #
@@ -517,11 +517,11 @@ judge(
 #
 # ### Could another method do better?
 #
-# On land and sea hardly, because coasts are rough. On the magnetic field yes. No predictor that is linear in the labels has a smaller
-# error than [kriging](#term-kriging), which knows the power of the map, and [a formula](../book/proofs.md#thm-kriging-bounds) bounds the
-# error of kriging from below. The table divides the least error of one head by this bound, and on the smooth field that of several
-# heads, whose blurred pictures are subtracted from each other ([Several heads](heads.ipynb)). Here the label noise is as large as the
-# map's standard deviation.
+# On land and sea another method could hardly do better, because coasts are rough. On the magnetic field it could. Among all
+# predictors that are linear in the labels, [kriging](#term-kriging) has the smallest error, and
+# [a formula](../book/proofs.md#thm-kriging-bounds) gives a number below which the error of kriging cannot fall. The table divides
+# the least error of one head by this bound. For the smooth field it also has several heads, whose blurred pictures are subtracted
+# from each other ([Several heads](heads.ipynb)). Here the label noise is as large as the map's standard deviation.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 n = max(n_values)
@@ -540,9 +540,9 @@ beside["factor"] = [row.risk / row.floor.lower for row in beside.itertuples()]
 beside[["map", "heads", "risk", "factor"]].round(4).style.hide()
 
 # %% [markdown]
-# One head on land and sea has at most [1.08](<judged:P1.planet.linear|land and sea, heads: 1|.2f>) times the error of the best linear
-# predictor. On the magnetic field one head has at most nearly twice this error, and two heads have at most
-# [1.17](<judged:P1.planet.linear|magnetic field, heads: 2|.2f>) times it.
+# One head on land and sea has at most [1.08](<judged:P1.planet.linear|land and sea, heads: 1|.2f>) times the error of the best
+# linear predictor. On the magnetic field one head has at most nearly twice the error of the best linear predictor, and two heads
+# have at most [1.17](<judged:P1.planet.linear|magnetic field, heads: 2|.2f>) times it.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 # kriging's risk is at most floor.upper; the best of a search may still be improved
@@ -575,11 +575,10 @@ judge(
 #
 # $$\ell=\frac{2\sqrt\pi}{\sqrt2-1}\cdot\frac{A\,\sigma^2\,w^{3/2}}n.$$
 #
-# A real coast is rough, and its length depends on the ruler. The next table therefore has two lengths. One comes from
-# the exact best window by the formula above. The other, $\pi A\gamma(\theta)/\theta$, comes from the variogram at the
-# radius $\theta=w^{-1/2}$ of this window, and is about what a surveyor with a ruler of the length $\theta$ would find.
-# Here the label noise is as large as the map's standard deviation, because the law needs noise well above the changes of
-# the map inside the window.
+# A real coast is rough, and its length depends on the ruler. The next table therefore has two lengths. One comes from the exact
+# best window by the formula above. The other length, $\pi A\gamma(\theta)/\theta$, comes from the variogram at the radius
+# $\theta=w^{-1/2}$ of this window. It is about what a surveyor with a ruler of the length $\theta$ would find. Here the label noise
+# is as large as the map's standard deviation, because the law needs noise well above the changes of the map inside the window.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 task = tasks["land and sea"]
@@ -612,14 +611,13 @@ coasts.round(rounded).style.format("{:.0f}").hide()
 # %% [markdown]
 # ### One fixed Earth, and how often the answer is right
 #
-# On one fixed Earth the mean squared error over uniform random places equals the exact risk, although the exact risk is a
-# mean over rotated maps. The reason is that rotating the map has the same effect as rotating all places the other way,
-# and that uniform random places stay uniform when rotated. For the next table we draw such places and predict their labels with
-# `icl.predict`.
+# The exact risk is a mean over rotated maps. Yet it is also the mean squared error on one fixed Earth, if the places are uniform
+# and random. For rotating the map has the same effect as rotating all places the other way, and uniform random places stay uniform
+# when rotated. For the next table we draw such places and predict their labels with `icl.predict`.
 #
-# We round each prediction to the nearer of the two labels, land and sea, and count how often the answer is right. The
-# table shows the exact risk, the mean squared error on the fixed Earth and the share of right answers, the last two with
-# their standard errors.
+# We round each prediction to the nearer of the two labels, land and sea, and count how often the answer is right. The table shows
+# the exact risk, the mean squared error on the fixed Earth and the share of right answers. The last two numbers have standard
+# errors.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 middle = np.unique(cells).mean()  # halfway between the labels of land and sea

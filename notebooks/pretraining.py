@@ -90,28 +90,29 @@ plt.show()
 
 # %% [markdown]
 # **The window during training.** The mean diagonal of $M$ during plain gradient steps on [ReLU functions](#term-class) with the
-# Lipschitz constants $L$. Points are trained layers. Solid lines are the computed path, which tends to the exact best $w$ (dotted).
+# Lipschitz constants $L$. Points are trained layers. Solid lines are the computed paths, which tend to the exact best $w$ (dotted).
 #
 # **In short.** Training narrows the window from equal weights towards the best one. On ReLU functions plain gradient steps follow a
-# path that can be computed beforehand: at $L=8$ trained layers have [1.00](<judged:P1.F3.flow|L = 8|.2f>) times its $w$. Steeper
-# functions end with a larger $M$. If all matrices of the layer are trained, they take the form that the authors' analysis assumes,
-# except for a factor on the labels. With strong noise this factor is
-# [0.87](<judged:P1.P.corner|ReLU, d = 3, n = 20, L = 1, $\sigma$ = 1|.2f>) in place of one.
+# path that can be computed beforehand: at $L=8$ the $w$ of trained layers is [1.00](<judged:P1.F3.flow|L = 8|.2f>) times the $w$ of
+# the path. Steeper functions lead to a larger $M$. If all matrices of the layer are trained, they take the form that the authors'
+# analysis assumes, except for the factor that multiplies the labels. The authors set this factor to one, and with strong noise
+# training finds [0.87](<judged:P1.P.corner|ReLU, d = 3, n = 20, L = 1, $\sigma$ = 1|.2f>).
 #
 # <details><summary>How sure?</summary>
 #
-# - The path: [a card](judged:P1.F3.flow) divides the $w$ of each layer by that of the path, averaged over the last three quarters of
-#   the steps. Two of three replications had left it undecided, so that it now uses four times as many layers.
-# - How $\|M\|$ grows with $L$: a card for [ReLU functions](judged:P1.F3.relu) and one for [cosines](judged:P1.F3.cosine). The
-#   first is open for the optimizer Adam, the second depends on whether waves count that are too fast for the context.
+# - The path: [a card](judged:P1.F3.flow) divides the $w$ of each layer by that of the path, averaged over the last three quarters
+#   of the steps. Two of three replications had left it undecided, so that it now uses four times as many layers.
+# - How $\|M\|$ grows with $L$: a card for [ReLU functions](judged:P1.F3.relu) and one for [cosines](judged:P1.F3.cosine). The first
+#   is open for the optimizer Adam. The second depends on whether one counts waves that are too fast for the context.
 # - All matrices free: [a card on the form](judged:P1.P.block) and [a card on the factor](judged:P1.P.corner). The number in the
 #   summary is for $d=3$, $n=20$ and $L=\sigma=1$. In a trial with $\sigma=0.1$ and $d=2$ one of ten layers stayed far from the
 #   others, which is why the form is judged at $\sigma=0.3$. The factor is judged in a single dimension.
-# - The sources name neither the optimizer nor the values of $L$. We fixed $d$, $n$, $\sigma$ and $L$ before training, and
-#   knew then that equal weights are best for some cosines of large $L$. After a first run we compared norms by logarithms, shortened
-#   the training by a fifth and doubled Adam's step.
-# - Tokens are uniform on the unit sphere, or on an ellipsoid $x=\Sigma^{1/2}u$ where the page says so. The layers see fresh contexts at
-#   each step. The query's label is noisy in training and clean in the error, which differ by $\sigma^2$.
+# - The sources name neither the optimizer nor the values of $L$. We fixed $d$, $n$, $\sigma$ and $L$ before training, and knew then
+#   that equal weights are best for some cosines of large $L$. After a first run we compared norms by logarithms, shortened the
+#   training by a fifth and doubled Adam's step.
+# - Tokens are uniform on the unit sphere, or on an ellipsoid $x=\Sigma^{1/2}u$ where the page says so. The layers see fresh
+#   contexts at each step. The query's label is noisy in training and clean in the error, so that the training loss is larger by
+#   $\sigma^2$.
 #
 # </details>
 #
@@ -135,8 +136,8 @@ plt.show()
 # Doubling $L$ makes the first step *four times* as large, and the best $w$ is larger as well. Adam divides each step by the size of
 # the gradient, so that at first $M$ grows at about the same speed for all $L$.
 #
-# What if a function oscillates several times between neighboring examples? Then the examples say almost nothing about the query, the
-# best prediction is the mean of all labels, and $M$ stays near zero.
+# What if a function oscillates several times between neighboring examples? Then the examples say almost nothing about the query.
+# The best prediction is the mean of all labels, and $M$ stays near zero.
 #
 # **The path.** Let $\mathcal L(w)$ be the [population risk](#term-population-risk) of $M=wI$. With infinitely many contexts in a
 # step and infinitely small steps, $M$ stays equal to $wI$, and $w$ starts at zero and solves
@@ -147,9 +148,9 @@ plt.show()
 #
 # ## The experiment
 #
-# The next cell is the whole pretraining of one [layer](#term-unit). At each step it sees fresh contexts of twenty labeled examples, each
-# with a query whose label it has to predict. The table puts its $w$, the mean diagonal of $M$, beside the path. To try seven
-# dimensions, change the line `d = 3`. What does Adam do? Its line is in the comment.
+# The next cell is the whole pretraining of one [layer](#term-unit). At each step it sees fresh contexts of twenty labeled examples,
+# each with a query whose label it has to predict. The table puts the layer's $w$, the mean diagonal of $M$, beside the path. To try
+# seven dimensions, change the line `d = 3`. To try Adam, use the line in the comment.
 
 # %% tags=["experiment"]
 import pandas as pd
@@ -183,8 +184,8 @@ table.astype(float).round(2)
 # The layer follows the path within a few percent, and after 320 steps it is half of the way to the best $w$. Adam arrives in the
 # same number of steps.
 #
-# The layers of the figure stop on the way, too. How long would they need? The next table has $w$ on the path divided by the best $w$,
-# after the same number of steps, ten times as many and a hundred times as many.
+# The layers of the figure stop on the way, too. How many steps would they need? The next table has $w$ on the path divided by the
+# best $w$, after as many steps as in the figure, after ten times as many and after a hundred times as many.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 reached = []
@@ -250,9 +251,9 @@ judge(
 # > **ITA slides, "Empirical Scaling of ||M|| with L"** (Figure 3 in a review). $\|M\|$ grows faster during pretraining
 # > with larger $L$, on both ReLU and Cosine tasks, with both isotropic and non-isotropic $x_i$.
 #
-# With plain gradient steps this is what we find wherever the exact $w^*$ grows with $L$. The figure at the top of the page shows ReLU
-# functions on isotropic tokens. The next one has the other three combinations, where layers with the same seed see the same tokens
-# and noise for all $L$.
+# With plain gradient steps we find the same wherever the exact $w^*$ grows with $L$. The figure at the top of the page shows ReLU
+# functions on isotropic tokens. The next figure has the other three combinations. Layers with the same seed see the same tokens and
+# noise for all $L$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 root = np.diag(np.linspace(1.5, 0.5, dim))  # axes of non-isotropic tokens
@@ -344,14 +345,15 @@ plt.show()
 # of these medians. Bottom right: the exact best $w$ of the cosine class (lines), and the norms of the isotropic layers at the end of
 # training (points). In the first three panels $\|M\|$ is larger for larger $L$, except for the shortest waves.
 #
-# The two cards below compare the norms at each $L$ and at the next smaller $L$, after a quarter, half and all of the training. The
-# least favorable of the three comparisons counts. A context *resolves* the waves of $L$ if the exact $w^*$ is larger than at the next
-# smaller $L$, and only such $L$ count for cosines. A norm does not show the sign of $w$: Exercise 2 says why some layers on cosines end
-# near $-w^*I$.
+# The two cards below compare the norm at each $L$ with the norm at the next smaller $L$, after a quarter, half and all of the
+# training. The least favorable of the three comparisons counts. For cosines only those $L$ count whose waves the context can
+# *resolve*, which we take to mean that the exact $w^*$ is larger than at the next smaller $L$. A norm does not show the sign of
+# $w$: Exercise 2 says why some layers on cosines end near $-w^*I$.
 #
-# **And with Adam?** The curves begin together, because the size of Adam's steps does not depend on the size of the gradient. Later they
-# separate, and a larger $L$ has the larger $\|M\|$. The table has the medians of $\|M\|$ over the seeds for ReLU functions. After a
-# quarter of the training the norms for the two largest $L$ are still too close for a verdict. [(?)](judged:P1.F3.relu)
+# **And with Adam?** With Adam the norms for all $L$ begin to grow together, because the size of Adam's steps does not depend on the
+# size of the gradient. Later they separate, and a larger $L$ has the larger $\|M\|$. The table has the medians of $\|M\|$ over the
+# seeds for ReLU functions. After a quarter of the training the norms for the two largest $L$ are still too close for a verdict.
+# [(?)](judged:P1.F3.relu)
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 adam = pretraining.trained_norms(
@@ -421,16 +423,16 @@ judge(
 #
 # $$W_V=\begin{pmatrix}0&0\\0&c\end{pmatrix},\quad c=1,\qquad W_K^\top W_Q=\begin{pmatrix}M&0\\0&0\end{pmatrix}. $$
 #
-# The *block* $M$ compares tokens, and the *corner* $c$ of $W_V$ scales the prediction. Is the form what training finds if everything is
-# free?
+# The *block* $M$ compares tokens, and the *corner* $c$ of $W_V$ scales the prediction. Does training find this form if all matrices
+# are free?
 #
 # > **Rebuttal**, on training all of $W_V,W_K,W_Q$ and finding this form: "We indeed observe this decomposition
 # > empirically".
 #
-# So do we. We train the $(d+1)\times(d+1)$ matrices $W_K$ and $W_Q$ and the last row $(v^\top,c)$ of $W_V$ on ReLU functions, with
-# all entries random at the start. The other rows of $W_V$ do not enter the prediction. As a control we train on *leaning* functions,
-# which all rise in the same direction: $f(x)=a\,e_1^\top x$ with a random $a>0$. There the label of a token carries information about
-# its $x$, and a layer that uses this information does not have [the form](#eq-blocks).
+# We observe it, too. We train the $(d+1)\times(d+1)$ matrices $W_K$ and $W_Q$ and the last row $(v^\top,c)$ of $W_V$ on ReLU
+# functions, with all entries random at the start. The other rows of $W_V$ do not enter the prediction. As a control we train on
+# *leaning* functions, which all rise in the same direction: $f(x)=a\,e_1^\top x$ with a random $a>0$. The label of a token then
+# tells something about its $x$. A layer that uses this information does not have [the form](#eq-blocks).
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 full_training = {
@@ -520,14 +522,13 @@ judge(
 )
 
 # %% [markdown]
-# Three more statements of the rebuttal hold, the third of them under two conditions. The prediction does not depend on
-# the first $d$ rows of $W_V$, and if $W_K$ and $W_Q$ have at least $d$ rows, further rows do not change the best $M$. The
-# third statement is that the best $v$ is zero, and its conditions are that the attention weights do not depend on the
-# labels, and that $(f,\epsilon)$ is as likely as $(-f,-\epsilon)$.
+# Three more statements of the rebuttal hold. First, the prediction does not depend on the first $d$ rows of $W_V$. Second, if $W_K$
+# and $W_Q$ have at least $d$ rows, further rows do not change the best $M$. Third, the best $v$ is zero. This needs two conditions:
+# the attention weights must not depend on the labels, and $(f,\epsilon)$ must be as likely as $(-f,-\epsilon)$.
 #
-# To see this, write the error as $e+v^\top m$, where $e$ is the error for $v=0$ and $m=\sum_i\omega_ix_i$. A change of
-# sign of $f$ and $\epsilon$ turns $e$ into $-e$ and does not change $m$. So in the squared error
-# $e^2+2e\,v^\top m+(v^\top m)^2$ the middle term has mean zero, and the last term is least at $v=0$.
+# To see the third statement, write the error as $e+v^\top m$, where $e$ is the error for $v=0$ and $m=\sum_i\omega_ix_i$. A change
+# of sign of $f$ and $\epsilon$ turns $e$ into $-e$ and does not change $m$. So in the squared error $e^2+2e\,v^\top m+(v^\top m)^2$
+# the middle term has mean zero, and the last term is least at $v=0$.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 changes = pretraining.changed_predictions(dim=dims[0], context_length=context_length)
@@ -580,8 +581,8 @@ judge(
 # $\sigma=1$. The prediction $cy$ has the error $(c-1)^2+c^2$, which is $1$ at $c=1$ and $\frac12$ at the best $c=\frac12$.
 #
 # In general the best corner for given attention weights $\omega_i$ is $c^*=\mathbb E\,pf(x_q)/\mathbb E\,p^2$ with
-# $p=\sum_i\omega_iy_i$. With little noise $c^*$ may exceed one: a window of finite width flattens the function, and $c>1$ partly
-# corrects the flattening.
+# $p=\sum_i\omega_iy_i$. With little noise $c^*$ may exceed one. The reason is that a window of finite width flattens the function,
+# and $c>1$ partly corrects the flattening.
 
 # %% figure={"alt": "Left: two falling curves of the corner against the noise, with points on them. They start near a dotted line at one and end below nine tenths. Right: two curves of the risk at c = 1 over the least risk, near one for little noise and rising.", "name": "fig-corner"} jupyter={"source_hidden": true} tags=["hide-input"]
 sigmas = np.union1d(noise_stds, np.linspace(min(noise_stds), max(noise_stds), 25))
@@ -612,8 +613,8 @@ plt.show()
 
 # %% [markdown]
 # **The corner of trained layers.** Left: the best corner $c$ at the best $w$, computed on sampled tokens (lines), and the corner of
-# trained layers (points, median with interval). Right: the least error with $c=1$ divided by the least error with free $c$, which rises
-# with the noise.
+# trained layers (points, median with interval). Right: the least error with $c=1$ divided by the least error with free $c$. This
+# quotient rises with the noise.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 known = corner.rename(columns={"c": "optimum"})[["task", "noise_std", "optimum"]]
@@ -633,8 +634,9 @@ judge(
 #
 # ### Too few steps in long contexts
 #
-# The best $w$ grows roughly like a power of $n$. After too few steps the exponent is too small, because in longer contexts training
-# takes more steps to arrive. The next figure has $w$ on the path for four training times $t$ and four context lengths.
+# The best $w$ grows roughly like a power of $n$. If you fit this power to layers that were trained too briefly, the exponent is too
+# small, because in longer contexts training takes more steps to arrive. The next figure has $w$ on the path for four training times
+# $t$ and four context lengths.
 
 # %% figure={"alt": "Log-log plot of the window parameter against the context length. For short training times the curves are flat at long contexts; for infinite time the curve rises.", "name": "fig-finite"} jupyter={"source_hidden": true} tags=["hide-input"]
 middle_L = lipschitz_values[len(lipschitz_values) // 2 - 1]
@@ -658,8 +660,8 @@ plt.show()
 # **Windows after finite training.** Exact $w$ for ReLU functions against the context length, on the computed path at four times $t$ and
 # at the minimizer. The shorter the time, the smaller is the slope in $n$.
 #
-# The bounds of [Theorem 2](theorem2_scaling.ipynb) are about the minimizer, so that the number of steps does not matter for them. It
-# matters if one measures exponents on trained layers.
+# The bounds of [Theorem 2](theorem2_scaling.ipynb) are about the minimizer, so that the number of steps does not matter for them.
+# The number of steps matters if one measures exponents on trained layers.
 #
 # ### Every length at once
 #
@@ -677,7 +679,7 @@ pd.DataFrame({"all lengths up to 20": [for_all], "20 alone": [for_20]}).style.fo
 ).hide()
 
 # %% [markdown]
-# The best window for all prefixes of the context is the wider one.
+# The best window for all lengths up to 20 is wider than the best window for the length 20 alone.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 notebook.footer()

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Theorem 2: the window narrows like n^(2/(d+2))
 #
-# *Give a layer ten times as many examples. By how much should its window shrink, and does training find that out?*
+# *Give a layer ten times as many examples. By how much should its window shrink, and does training find this window?*
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dims = [2, 3, 5, 8]  # dimensions d of the covariates
@@ -85,29 +85,27 @@ plots.label_lines(axes[0])
 plt.show()
 
 # %% [markdown]
-# **Bias, noise and the best window.** Left: bias and noise against $w$, and their sums (thin). A star marks the least sum,
-# which moves to the right in longer contexts. Curves of noise and sums end where a window averages ten examples, the curve
-# of the bias where it averages a thousand. Right: the exact best $w$ divided by the law of this page. The ratio tends to
-# one.
+# **Bias, noise and the best window.** Left: the bias, the noise for three context lengths, and their sums (thin), against $w$. A
+# star marks the least sum, which moves to the right in longer contexts. Right: the exact best $w$ divided by the law of this page.
+# The ratio tends to one.
 #
-# **In short.** The best $w$ balances two errors: the blur of a wide window and the noise of a narrow one. For functions
-# with a kink, such as ReLU functions, it grows like $n^{2/(d+2)}$ with the number $n$ of examples in $d$ dimensions.
-# Training finds this window, although nobody tells the layer.
+# **In short.** The best $w$ balances two errors: the blur of a wide window and the noise of a narrow one. For functions with a
+# kink, such as ReLU functions, the best $w$ grows like $n^{2/(d+2)}$ with the number $n$ of examples in $d$ dimensions. So the
+# window narrows. Training finds this window, although nobody tells the layer.
 #
 # <details><summary>How sure?</summary>
 #
-# - The law and its constant: proved, and tested in every dimension of this page by [a card](judged:P1.T2.sharp). At
-#   $n=10^{12}$ with $d=5$, $L=1$ and $\sigma=0.5$ the exact best $w$ still differs from it by
+# - The law and its constant: proved, and tested in every dimension of this page by [a card](judged:P1.T2.sharp). At $n=10^{12}$
+#   with $d=5$, $L=1$ and $\sigma=0.5$ the exact best $w$ still differs from the law by
 #   [3.3](<judged:P1.T2.near|ReLU, d = 5, n = 1e12, sigma = 0.5|100*.1f>) %.
-# - Training: [a card](judged:P1.T2.minimizer) for $d=5$, $\sigma=1$, up to 40 examples, and the larger half of the slopes
-#   $L$. We chose this half before the first run, because for small $L$ the best $w$ is too small to measure well.
-#   In [a run at other sizes](../book/audit.md#audit-registered), with contexts of 100 examples and little noise, layers did
-#   not arrive, for the reason that stands below.
+# - Training: [a card](judged:P1.T2.minimizer) for $d=5$, $\sigma=1$, up to 40 examples, and the larger half of the slopes $L$. We
+#   chose this half before the first run, because for small $L$ the best $w$ is too small to measure well. In
+#   [a run at other sizes](../book/audit.md#audit-registered), with contexts of 100 examples and little noise, training stopped
+#   before layers reached the best $w$. The reason stands below, under *Longer contexts need more steps*.
 # - What is known: for smooth functions the law is the textbook law of kernel smoothing on spheres and manifolds
-#   ([Hall et al., 1987](cite:hall1987); [Pelletier, 2006](cite:pelletier2006);
-#   [Di Marzio et al., 2014](cite:dimarzio2014)), and for kinks in one dimension see
-#   [Cline and Hart (1991)](cite:cline1991). What is new: the average over a class of functions, and the constants for kinks
-#   and jumps on the sphere.
+#   ([Hall et al., 1987](cite:hall1987); [Pelletier, 2006](cite:pelletier2006); [Di Marzio et al., 2014](cite:dimarzio2014)), and
+#   for kinks in one dimension see [Cline and Hart (1991)](cite:cline1991). What is new: the average over a class of functions, and
+#   the constants for kinks and jumps on the sphere.
 # - The functions are random, with no preferred direction, and all points are uniform on the unit sphere.
 #
 # </details>
@@ -116,12 +114,12 @@ plt.show()
 #
 # ## Why
 #
-# Look at the left panel. A wide [window](#term-window) averages away the noise of many labels, but it blurs the function. A
-# narrow one, with a large $w$, blurs less and keeps more noise. How much of each?
+# Look at the left panel. A wide [window](#term-window) averages away the noise of many labels, but it blurs the function. A narrow
+# window, with a large $w$, blurs less and keeps more noise. How much blur, and how much noise?
 #
-# The width of the window is $w^{-1/2}$. A window of this width on a sphere in $d$ dimensions holds a share
-# $w^{-(d-1)/2}$ of all points, up to a constant. So it averages about $n\,w^{-(d-1)/2}$ labels, and their noise of variance
-# $\sigma^2$ leaves an error of
+# The width of the window is $w^{-1/2}$. A window of this width on a sphere in $d$ dimensions holds a share $w^{-(d-1)/2}$ of all
+# points, up to a constant. So it averages about $n\,w^{-(d-1)/2}$ labels. Their noise has the variance $\sigma^2$ and leaves an
+# error of
 #
 # $$\text{noise}\approx\sigma^2\kappa\,\frac{w^{(d-1)/2}}n,\qquad\kappa=\frac{\sqrt\pi}{\Gamma(d/2)\,4^{d/2-1}}.$$
 #
@@ -131,23 +129,23 @@ plt.show()
 #
 # $$\text{bias}\approx\beta\,w^{-3/2},\qquad\beta=\frac{2(2-\sqrt2)}{9\sqrt\pi}\,p_0\,L^2,$$
 #
-# where $p_0=\Gamma(d/2)/(\sqrt\pi\,\Gamma(\frac{d-1}2))$ is the density of queries at the kink. The sum is least where its
-# slope in $w$ is zero:
+# where $p_0=\Gamma(d/2)/(\sqrt\pi\,\Gamma(\frac{d-1}2))$ is the density of queries at the kink. The sum of noise and bias is least
+# where its slope in $w$ is zero:
 #
 # $$w^*\approx\Big[\frac{3\,\beta\,n}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d+2}}.$$
 #
 # Notice what the exponent says. In five dimensions ten times as many examples multiply $w$ by about two, so that the
-# window becomes narrower by a little more than a quarter. Steeper functions (larger $L$) want a narrower window, noisier labels (larger
+# window becomes narrower by a little more than a quarter. # Steeper functions (larger $L$) want a narrower window, noisier labels (larger
 # $\sigma$) a wider one. Smooth functions have no kink and blur less, and their exponent is $\frac2{d+3}$.
 #
-# The law is for long contexts, with $n$ well above $(L/\sigma)^d$ and $(\sigma/L)^2$, and the best $w$ comes to it slowly.
-# The exact best $w$ needs no such limit: the right panel compares the two.
+# The law is for long contexts, with $n$ well above both $(L/\sigma)^d$ and $(\sigma/L)^2$, and the best $w$ comes to it slowly. We
+# can compute the exact best $w$ at any length. The right panel divides it by the law.
 #
 # ## The experiment
 #
-# Can a layer find this window by training? Let all entries of the $d\times d$ matrix $M$ in the scores $x_i^\top Mx_q$ be
-# free. Adam starts at $M=0$ and sees fresh random functions at each step. Then compare the mean of the diagonal of $M$ with
-# the exact best $w$. To try seven dimensions, change the line `dim = 5`.
+# Can a layer find this window by training? We train all entries of the $d\times d$ matrix $M$ in the scores $x_i^\top Mx_q$. Adam
+# starts at $M=0$ and sees fresh random functions at each step. Then we compare the mean of the diagonal of $M$ with the exact best
+# $w$. To try seven dimensions, change the line `dim = 5`.
 
 # %% tags=["experiment"]
 import numpy as np
@@ -176,8 +174,8 @@ for n in (10, 20, 40):
 pd.DataFrame(found).round(2)
 
 # %% [markdown]
-# The two columns agree within a few percent, and the third digit depends on the seeds. The next figure does the same for
-# all slopes, and for affine functions.
+# The two columns agree within a few percent, and the third digit depends on the seeds. The next figure compares trained and best
+# $w$ for more slopes, and also for affine functions.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 tasks = [make(dim, lipschitz=L) for make in (Affine, ReLU) for L in lipschitz_values]
@@ -306,8 +304,8 @@ plt.show()
 # three lengths (median of two seeds). Right: by the exact gradient, with the long memory (solid) and the short one
 # (dashed).
 #
-# With the short memory the same number of steps leads to the best $w$ at all three lengths. The step size falls to zero at
-# the end of training, so that a layer that has not arrived by then stops short.
+# With the short memory the same number of steps leads to the best $w$ at all three lengths. With the long memory training can stop
+# short of the best $w$, because the step size falls to zero at the end.
 #
 # **Exercise 1.** In the experiment, set `dim = 7`. Does the exact best $w$ rise or fall, and why?
 #
@@ -323,9 +321,9 @@ plt.show()
 #
 # <details><summary>Solution</summary>
 #
-# The slopes at finite $n$ change: with half the noise $nL^2/\sigma^2$ is larger, so that they are closer to their limits.
-# The exponents of the law depend only on how bias and noise scale with $w$, and not on the size of the noise. With a tenth
-# of the noise the law needs longer contexts, and the card on functions that jump then says so.
+# The slopes at finite $n$ change: with half the noise $nL^2/\sigma^2$ is larger, so that they are closer to their limits. The
+# exponents of the law depend only on how bias and noise scale with $w$, and not on the size of the noise. With a tenth of the noise
+# the law needs longer contexts, and the card on functions that jump then no longer holds.
 #
 # </details>
 #
@@ -340,10 +338,10 @@ plt.show()
 # >
 # > $$\Omega\left(\left(\frac{nL^2}{\sigma^2}\right)^{\frac1d}\right) < w_{KQ} < \mathcal O\left(\left(\frac{nL^2}{\sigma^2}\right)^{\frac2d}\right).$$
 #
-# Here $D(\mathcal F_L^+)$ is the [ReLU class](#term-class) of the functions above, and $w_{KQ}$ is our $w$. The theorem
-# is true for these functions.[✓](judged:P1.T2.upper) The exponent of the law, $\frac2{d+2}$, lies inside the range of the
-# theorem for $d\ge3$ and equals its lower end for $d=2$. That no other matrix is better is proved for every $n$
-# [in the appendix](certificates.ipynb).
+# Here $D(\mathcal F_L^+)$ is the [ReLU class](#term-class) of the functions above, and $w_{KQ}$ is our $w$. The theorem is true for
+# these functions.[✓](judged:P1.T2.upper) The theorem allows exponents of $n$ from $\frac1d$ to $\frac2d$. The exponent of the law,
+# $\frac2{d+2}$, lies inside this range for $d\ge3$ and equals its lower end for $d=2$. That no other matrix is better is proved for
+# every $n$ [in the appendix](certificates.ipynb).
 #
 # <details><summary>What is assumed, and what we test</summary>
 #
@@ -387,13 +385,13 @@ judge(
 )
 
 # %% [markdown]
-# The cards test the exponents of the best $w$ in $n$ and in $L/\sigma$. As the law depends on $nL^2/\sigma^2$, the second is
-# twice the first. As a control we take a window as wide as the distance to the nearest example. Its exponent exceeds the
-# upper bound.
+# The cards test with which exponents the best $w$ grows in $n$ and in $L/\sigma$. Since the law depends on $nL^2/\sigma^2$, the
+# exponent of $L/\sigma$ is twice the exponent of $n$. The control is a window as wide as the distance to the nearest example: its
+# exponent exceeds the upper bound, as it must.
 #
-# One cannot see the exponent in a simulation. In five dimensions the slope of $\log w^*$ in $\log n$ is far from its limit
-# at every $n$ that one can simulate, as the next figure shows. The cards therefore take the slope between two much longer
-# contexts, where the law gives $w^*=3\cdot10^4$ and $w^*=10^5$.
+# One cannot see the exponent in a simulation. In five dimensions the local exponent, the slope of $\log w^*$ in $\log n$, is far
+# from its limit at every $n$ that one can simulate, as the next figure shows. The cards therefore take the slope between two much
+# longer contexts, at which the law gives $w^*=3\cdot10^4$ and $w^*=10^5$.
 
 # %% figure={"alt": "One small panel for each dimension, local slope against context length. The ReLU slopes approach 2/(d+2), the affine slopes 2/(d+3). For d = 2 the affine slope of two fifths lies below the printed range.", "name": "fig-slopes"} jupyter={"source_hidden": true} tags=["hide-input"]
 slopes = theorem2_scaling.local_slopes(over_decades)
@@ -442,11 +440,11 @@ plt.show()
 #
 # ### The law for every class
 #
-# The exponent depends on how much the values of a function differ at nearby points. The [variogram](#term-variogram)
-# $\gamma(\theta)=\frac12\mathbb E(f(x)-f(x'))^2$ measures this, where $\theta$ is the angle between $x$ and $x'$. If
-# $\gamma(\theta)$ is expanded in powers of $\theta$, the smallest exponent other than 2 is the *order* $\rho$ of the
-# class. It is 1 for functions with jumps and 3 for functions with kinks, and for smooth functions we put $\rho=4$. The
-# next theorem gives the law for every order.
+# The exponent depends on how much the values of a function differ at nearby points. Let $\theta$ be the angle between $x$ and $x'$.
+# The [variogram](#term-variogram) $\gamma(\theta)=\frac12\mathbb E(f(x)-f(x'))^2$ measures how much the two values differ. If
+# $\gamma(\theta)$ is expanded in powers of $\theta$, the smallest exponent other than 2 is the *order* $\rho$ of the class. It is 1
+# for functions with jumps and 3 for functions with kinks, and for smooth functions we put $\rho=4$. The next theorem gives the law
+# for every order.
 #
 # <a id="thm-law"></a>
 #
@@ -476,16 +474,16 @@ plt.show()
 # | $H$ times the indicator of a region with a smooth boundary, turned at random | 1 | $c=\frac{H^2\nu}{2\pi p_0}$ | $\frac{\sqrt2-1}{\sqrt\pi}\,H^2\nu$ | $\frac2d$ |
 # | rougher: $\gamma=\Vert x-x'\Vert^\rho$, $\rho<1$ | $\rho$ | $c=1$ | as in the theorem | $\frac2{d-1+\rho}>\frac2d$ |
 #
-# The density $p_0$ is defined above, and $\nu$ is the size of the region's boundary (a length for $d=3$) divided by the
-# size of the sphere (an area for $d=3$). For functions that jump the exponent is the upper end $\frac2d$ of Theorem 2, but
-# they have no Lipschitz constant.
+# The density $p_0$ is defined above, and $\nu$ is the size of the region's boundary (a length for $d=3$) divided by the size of the
+# sphere (an area for $d=3$). For functions that jump the exponent is the upper end $\frac2d$ of Theorem 2, although the theorem is
+# not about them: they have no Lipschitz constant.
 #
-# *Idea of the proof*, which is [in the appendix](certificates.ipynb#proof-law). In an infinite context the attention
-# weights become a density around the query. If two tokens are drawn from this density, the mean squared error is twice
-# the mean of $\gamma$ between a token and the query, minus the mean of $\gamma$ between the two tokens. For large $w$ the
-# density is nearly Gaussian, so that the distance of the two tokens from each other is distributed like $\sqrt2$ times
-# the distance of one from the query. The contribution of $\theta^2$ therefore cancels, and the power $\theta^\rho$
-# decides. What a finite context adds to the bias is small compared with the noise.
+# *Idea of the proof*, which is [in the appendix](certificates.ipynb#proof-law). In an infinite context the attention weights become
+# a density around the query. If two tokens are drawn from this density, the mean squared error is twice the mean of $\gamma$
+# between a token and the query, minus the mean of $\gamma$ between the two tokens. For large $w$ the density is nearly Gaussian, so
+# that the distance of the two tokens from each other is distributed like $\sqrt2$ times the distance of one from the query. The
+# contribution of $\theta^2$ therefore cancels, and the power $\theta^\rho$ decides. A finite context adds to the bias only what is
+# small compared with the noise.
 
 # %% figure={"alt": "Log-log plot of the best window parameter against the context length. Dots of four classes lie on four straight lines. The line of functions that jump is the steepest, and the line of functions with a kink comes next. The lines of waves and affine functions are parallel and the least steep.", "name": "fig-law"} jupyter={"source_hidden": true} tags=["hide-input"]
 figure, ax = plt.subplots(figsize=(7.6, 3.4))
@@ -512,8 +510,8 @@ plt.show()
 # **The law of the window.** The exact best $w$ in $d=3$ with $\sigma=1$ (dots) and [the law of the window](#thm-law)
 # (lines). All four classes follow the law.
 #
-# The next card tests the constant: the ratio of the exact $w^*$ to [the law](#eq-sharp) where the law gives $w=10^5$, for
-# smooth functions, kinks and jumps in every dimension.
+# The next card tests the constant. It divides the exact $w^*$ by [the law](#eq-sharp), at the context length where the law gives
+# $w=10^5$, for smooth functions, kinks and jumps in every dimension.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 judge(
@@ -550,10 +548,9 @@ judge(
 #
 # ### How large is "sufficiently large"?
 #
-# The lower bound can hold only if $n$ is at least of the order $(L/\sigma)^2$, and
-# our law also needs $n\gg(L/\sigma)^d$. The next cell compares the best $w$ with $(nL^2/\sigma^2)^{1/5}$ in $d=5$. For
-# every $L/\sigma$ that we try, the best $w$ is below this value at $n=\frac1{100}(L/\sigma)^2$ and above it at
-# $n=(L/\sigma)^2$.
+# The lower bound of Theorem 2 can hold only if $n$ is at least of the order $(L/\sigma)^2$, and our law also needs
+# $n\gg(L/\sigma)^d$. The next table compares the best $w$ with the lower bound $(nL^2/\sigma^2)^{1/5}$ in $d=5$. For every
+# $L/\sigma$ that we try, the best $w$ is below the bound at $n=\frac1{100}(L/\sigma)^2$ and above it at $n=(L/\sigma)^2$.
 #
 # <details><summary>Where the two conditions come from</summary>
 #
@@ -585,9 +582,9 @@ pd.DataFrame(over_bound).style.format("{:.3g}").hide()
 # $$L_{\rm noise}(w) = \Theta\Big(\sigma^2\frac{w^{d/2}+1}{n}\Big), \qquad
 #   \Omega\Big(\frac{L^2}{w^2}\Big) < L_{\rm bias}(w) < \Theta\Big(\frac{L^2}{w}+\frac{L^2}{n}\Big).$$
 #
-# The next cards test these bounds in contexts so long that every window averages at least $10^{12}$ examples. On a sphere
-# of dimension $m$ the noise grows like $w^{m/2}$. So the order of the noise is exact on the slides' "d-dimensional
-# hypersphere". On the unit sphere of $\mathbb R^d$, which has the dimension $d-1$, it is an upper bound.
+# The next cards test these bounds in contexts so long that every window averages at least $10^{12}$ examples. On a sphere of
+# dimension $m$ the noise grows like $w^{m/2}$. So the slides' order $w^{d/2}$ is exact on their "d-dimensional hypersphere". The
+# unit sphere of $\mathbb R^d$ has the dimension $d-1$, and there $w^{d/2}$ is an upper bound.
 #
 # <details><summary>Which range for w* these bounds give</summary>
 #
@@ -624,10 +621,10 @@ judge(
 )
 
 # %% [markdown]
-# The upper bound on the bias says that the ratio $L_{\rm bias}/(L^2/w+L^2/n)$ is bounded, and the card tests whether the
-# largest ratio over the windows from $\sqrt{w^*}$ to $w^*$ grows with $n$. The slides restrict the bound to "relevant"
-# windows, and some restriction is needed: in $d\ge4$ the window at $w=n$ is narrower than the distance to the nearest
-# token, so that the prediction is the label of that token, and the ratio grows like $n^{1-2/(d-1)}$.
+# The upper bound on the bias says that the ratio $L_{\rm bias}/(L^2/w+L^2/n)$ is bounded. The card takes the largest ratio over the
+# windows from $\sqrt{w^*}$ to $w^*$, and tests whether it grows with $n$. The slides restrict the bound to "relevant" windows, and
+# some restriction is needed. In $d\ge4$ the window at $w=n$ is narrower than the distance to the nearest token. The prediction is
+# then the label of that token, and the ratio grows like $n^{1-2/(d-1)}$.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 growth = theorem2_scaling.bias_growth(

@@ -89,30 +89,27 @@ plots.label_ends(ax)
 plt.show()
 
 # %% [markdown]
-# **The price of a wrong L.** A layer has the best window for functions of slope $L$ and is tested on functions of slope
-# $L'$. The figure shows its exact error divided by the least error of any window, the *price*, against the number of
-# examples. Each curve levels off at its dotted line, [the formula of the price](#eq-price).
+# **The price of a wrong L.** A layer has the best window for functions of slope $L$ and is tested on functions of slope $L'$. Its
+# exact error, divided by the least error of any window, is the *price* of the wrong slope. The figure shows the price against the
+# number of examples. Each curve levels off at its dotted line, [the formula of the price](#eq-price).
 #
-# **In short.** If the functions are steeper than those of training, the window is too wide and blurs too much. If they
-# are less steep, it is too narrow and keeps noise. In five dimensions the error on ReLU functions ends at
-# [1.23](<judged:P1.T3.price|ReLU, d = 5, L'/L = 2|.2f>) times the least one if they are twice as steep, and at
-# [1.26](<judged:P1.T3.price|ReLU, d = 5, L'/L = 0.5|.2f>) times if half as steep. More examples do not remove this
-# factor.
+# **In short.** If the test functions are steeper than those of training, the window is too wide and blurs too much. If they are
+# less steep, the window is too narrow and keeps noise. In long contexts in five dimensions the error on ReLU functions is
+# [1.23](<judged:P1.T3.price|ReLU, d = 5, L'/L = 2|.2f>) times the least error if they are twice as steep, and
+# [1.26](<judged:P1.T3.price|ReLU, d = 5, L'/L = 0.5|.2f>) times the least error if they are half as steep. More examples do not
+# remove this factor.
 #
 # <details><summary>How sure?</summary>
 #
-# - The price: proved [below](#thm-price) for every class that obeys
-#   [the law of the window](theorem2_scaling.ipynb#thm-law), and compared with exact errors in contexts for which the
-#   law gives $w=10^5$ ([the card](judged:P1.T3.price)).
-# - The noise of the labels is fixed and not zero. If it is as large as the $L$ of training, the two prices above are
-#   within one percent of their limit from a thousand examples on. With a tenth of this noise they are not there yet.
+# - The price: proved [below](#thm-price) for every class that obeys [the law of the window](theorem2_scaling.ipynb#thm-law), and
+#   compared with exact errors in contexts for which the law gives $w=10^5$ ([the card](judged:P1.T3.price)).
+# - The noise of the labels is fixed and not zero. If its standard deviation equals the $L$ of training, the two prices above are
+#   within one percent of their limits from a thousand examples on. With a tenth of this noise the prices need longer contexts.
 # - We assume that training finds the best window for $L$, as in
-#   [Theorem 2: the window narrows like $n^{2/(d+2)}$](theorem2_scaling.ipynb). Layers are trained at the end of the
-#   page.
-# - What is known: in statistics the price is the cost of a wrong bandwidth
-#   ([Wand and Jones, 1995](cite:wand1995kernel)).
-# - The theorem's bounds: each has its card below. We know them from one slide, read by OCR, and the paper's Theorem 3.5
-#   may print other exponents. The cards on the lower bounds say which other exponents would be true:
+#   [Theorem 2: the window narrows like $n^{2/(d+2)}$](theorem2_scaling.ipynb). Layers are trained at the end of the page.
+# - What is known: in statistics the price is the cost of a wrong bandwidth ([Wand and Jones, 1995](cite:wand1995kernel)).
+# - The theorem's bounds: each has its card below. We know them from one slide, read by OCR, and the paper's Theorem 3.5 may print
+#   other exponents. The cards on the lower bounds say which other exponents would be true:
 #   [for steeper functions](judged:P1.T3.larger), [for less steep ones](judged:P1.T3.smaller).
 #
 # </details>
@@ -125,10 +122,9 @@ plt.show()
 # on functions of slope $L$ finds the best [window parameter](#term-window-parameter) $w$ for these functions. A larger
 # $w$ makes a narrower [window](#term-window). Now let the test functions have another slope $L'$:
 #
-# - **Steeper functions, $L'>L$.** The window is too wide. It averages over labels that differ too much, and this blur,
-#   the [bias](#term-population-risk), grows like $L'^2$.
-# - **Less steep functions, $L'<L$.** The window is too narrow. It keeps noise of labels that a wider window would
-#   average away.
+# - **Steeper functions, $L'>L$.** The window is too wide. It averages over labels that differ too much. This blur, the
+#   [bias](#term-population-risk), grows like $L'^2$.
+# - **Less steep functions, $L'<L$.** The window is too narrow. It keeps noise of labels that a wider window would average away.
 
 # %% figure={"alt": "Three falling and rising curves of the risk against the window parameter, for functions that are four times as rough, equally rough and four times as smooth. A star at the minimum of each lies farther right for rougher functions. On a vertical line through the middle star the other two curves are about twice as high as at their own stars.", "name": "fig-two-windows"} jupyter={"source_hidden": true} tags=["hide-input"]
 figure, ax = plt.subplots(figsize=(6.0, 3.4))
@@ -157,14 +153,14 @@ plots.label_lines(ax)
 plt.show()
 
 # %% [markdown]
-# **The window of a wrong L.** Exact error on ReLU functions of slope $L'$ against $w$. Stars mark the best window for
-# each $L'$. A layer that was trained at $L$ has the window of the vertical line, and the thick bars show by which
-# factor its error exceeds the least one.
+# **The window of a wrong L.** Exact error on ReLU functions of slope $L'$ against $w$. Stars mark the best window for each $L'$. A
+# layer that was trained at $L$ has the window of the vertical line. The thick bars show by which factor its error exceeds the least
+# error.
 #
-# Why does a longer context not help? Think of a layer that is trained anew for each $n$. Its $w$ grows at the right
-# rate, like $n^{2/(d+2)}$ for ReLU functions, but so does the best $w$ for $L'$. So the ratio *w used / best w* stays
-# what it is. By the law of the window it is $r^{-4/(d+2)}$ with $r=L'/L$. The blur is then wrong by a fixed factor, and
-# the noise by another. Together they give the price in long contexts,
+# Why does a longer context not help? Think of a layer that is trained anew for each $n$. Its $w$ grows like $n^{2/(d+2)}$ for ReLU
+# functions, and the best $w$ for $L'$ grows at the same rate. So the ratio *w used / best w* stays the same at all lengths. By
+# [the law of the window](theorem2_scaling.ipynb#thm-law) this ratio is $r^{-4/(d+2)}$ with $r=L'/L$. A fixed ratio of the windows
+# multiplies the blur by one fixed factor and the noise by another. Together they give the price in long contexts,
 #
 # <a id="eq-price"></a>
 #
@@ -172,9 +168,9 @@ plt.show()
 #
 # ## The experiment
 #
-# Let us compute the price at four lengths of the context. The function `mismatch_risk` has the exact error on `tested`
-# with the best window for `trained`. Change `steep = 2.0` to `0.5`: which mistake is cheaper? With `d = 4` the answer
-# is a surprise, which Exercise 1 explains.
+# Let us compute the price at four lengths of the context. The function `mismatch_risk` has the exact error on `tested` with the
+# best window for `trained`. Change `steep = 2.0` to `0.5`: which mistake is cheaper? Try `d = 4` as well: Exercise 1 explains what
+# you see there.
 
 # %% tags=["experiment"]
 import pandas as pd
@@ -194,7 +190,8 @@ for n in (1e2, 1e4, 1e8, 1e12):
 pd.DataFrame(table).map("{:.3g}".format)
 
 # %% [markdown]
-# The error falls with $n$, and so does the least error, but their ratio hardly changes. Now move all of it:
+# The error falls with $n$, and so does the least error, but their ratio hardly changes. Now choose the slopes, the length and the
+# dimension yourself:
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 moving = theorem3_generalization.prices(
@@ -272,9 +269,9 @@ judge(
 #
 # </details>
 #
-# Windows for a wrong noise or a wrong length of the context are wrong by a factor, too, and have the same price
-# ([What a wrong window costs](length.ipynb#fig-mistakes)). What follows for rules that narrow the window as the context
-# grows is the question of [Longer contexts](length.ipynb).
+# A layer that was trained with a wrong noise, or with contexts of a wrong length, also has a $w$ that is wrong by a factor, and
+# pays the same price ([What a wrong window costs](length.ipynb#fig-mistakes)). The chapter [Longer contexts](length.ipynb) asks how
+# the window should narrow as the context grows.
 #
 # ## What the paper says
 #
@@ -290,16 +287,16 @@ judge(
 # >
 # > $$\mathcal L(M)\ge\begin{cases}L'^2\left(\frac{\sigma^2}{nL^2}\right)^{\frac2{d+2}} &L'>L\quad\text{(worse dependence on }L'),\\ \frac1n\left(\frac{nL^2}{\sigma^2}\right)^{\frac2{2(d+2)}} &L'\le L\quad\text{(no benefit of }L').\end{cases}$$
 #
-# The exact error on random ReLU functions falls like $n^{-3/(d+2)}$ in long contexts, for every $L'$. Compare:
+# In long contexts the exact error on random ReLU functions is of the order $n^{-3/(d+2)}$, whatever $L'$ is. Let us put this
+# order beside each bound, without constant factors:
 #
-# | test | the bound says that the error falls | against the exact $n^{-3/(d+2)}$ |
+# | tested on | the theorem says | true? |
 # |:--|:--|:--|
-# | $L'=L$ | at least as fast as $n^{-1/(d+2)}$ | it falls faster.[✓](judged:P1.T3.matched) |
-# | $L'\le L$ | at most as fast as $n^{-1+1/(d+2)}$ | it falls as fast for $d=2$, and more slowly for $d>2$.[✓](judged:P1.T3.smaller) |
-# | $L'>L$ | at most as fast as $n^{-2/(d+2)}$ | the worst function of slope $L'$ has this rate, random ones fall faster. [(?)](judged:P1.T3.larger) |
+# | the same slope, $L'=L$ | error $\lesssim n^{-1/(d+2)}$ | Yes. The error is even smaller.[✓](judged:P1.T3.matched) |
+# | less steep, $L'\le L$ | error $\gtrsim n^{-1+1/(d+2)}$ | Yes. The error is of just this order for $d=2$, and larger for $d>2$.[✓](judged:P1.T3.smaller) |
+# | steeper, $L'>L$ | error $\gtrsim n^{-2/(d+2)}$ | For the worst function of slope $L'$, yes. On random functions the error is smaller. [(?)](judged:P1.T3.larger) |
 #
-# So the first two bounds are true. The third has the right order for the worst function. For random functions the error
-# falls faster, as the right panel shows.
+# The right panel of the next figure shows the last case: on random functions the error falls below the bound.
 
 # %% figure={"alt": "Two panels. Left, the risk for L' = L falls further and further below the printed upper bound. Right, the risk at the largest L' falls further and further below the printed lower bound.", "name": "fig-bounds"} jupyter={"source_hidden": true} tags=["hide-input"]
 exact = {"lipschitz": lipschitz, "noise_std": noise_std}
@@ -335,9 +332,9 @@ plots.label_ends(*panels.values())
 plt.show()
 
 # %% [markdown]
-# **Theorem 3's bounds and the error.** Exact error on ReLU functions divided by the bound with constant one. On the
-# shaded side the bound is true. Both quotients keep falling, so that in long contexts the upper bound for $L'=L$ (left)
-# holds, and random functions pass below the lower bound for $L'>L$ (right).
+# **Theorem 3's bounds and the error.** Exact error on ReLU functions divided by the bound with constant one. On the shaded side the
+# bound is true. Both quotients keep falling. So in long contexts the upper bound for $L'=L$ (left) holds, and the error on random
+# functions falls below the lower bound for $L'>L$ (right).
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 slope = {"value": "slope", "error": "error"}
@@ -423,8 +420,8 @@ judge(
 #
 # </details>
 #
-# In numbers: the bias of a wave of slope $L'$, and an upper bound for every function of this slope, both times
-# $w/L'^2$. They hardly change with $w$.
+# The next table has the bias of a wave of slope $L'$, and an upper bound on the bias of every function of this slope. Both are
+# multiplied by $w/L'^2$. They hardly change with $w$, so that the largest bias is of the order $L'^2/w$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 biases = []
@@ -441,10 +438,10 @@ for d in dims:
 pd.DataFrame(biases).style.format(precision=4).hide()
 
 # %% [markdown]
-# **The words beside the two bounds.** For $L'>L$ the slide says "worse dependence on $L'$". This is so: the error of a
-# layer trained at $L$ grows faster with $L'$ than the error of a layer trained at $L'$.[✓](judged:P1.T3.worse) For
-# $L'\le L$ the slide says "no benefit of $L'$". This is true of the *rate* in $n$, while the error itself falls by a
-# bounded factor: at $L'=L$ label noise makes up the share $\frac3{d+2}$ of the error, and it stays when $L'$ falls.
+# **The words beside the two bounds.** For $L'>L$ the slide says "worse dependence on $L'$". This is true: the error of a layer
+# trained at $L$ grows faster with $L'$ than the error of a layer trained at $L'$.[✓](judged:P1.T3.worse) For $L'\le L$ the slide
+# says "no benefit of $L'$". This is true of the *rate* in $n$. The error itself does fall with $L'$, but not below the share
+# $\frac3{d+2}$ of its value at $L'=L$. This share comes from label noise, which stays when $L'$ falls.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 shares = []
@@ -504,9 +501,9 @@ judge(
 # **Necessary, sufficient?** The talk calls a shared slope "necessary" and "sufficient" for generalization. Let us say
 # that a layer *generalizes* to a class if its error there is at most 10 % above the least error of any window.
 #
-# *Necessary.* Train on ReLU functions of $L$, and let $L'$ be at least four times smaller or larger. In long contexts
-# and $d\le5$ dimensions the layer does not generalize to $L'$. It does so if $L'$ is close enough to $L$, or if the
-# context is short and has hardly any noise.
+# *Necessary.* Train on ReLU functions of $L$, and let $L'$ be at least four times smaller or larger. In long contexts and $d\le5$
+# dimensions the layer does not generalize to $L'$. It does generalize if $L'$ is close enough to $L$, or if the context is short
+# and has hardly any noise.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 of_relu = {"tasks": ["ReLU"], "dims": dims}
@@ -527,11 +524,11 @@ judge(
 )
 
 # %% [markdown]
-# *Sufficient.* Compare three classes of the same slope: affine functions, ReLU functions and the cosines
-# $\cos(L\,u\cdot x)$ with a random direction $u$. In short contexts a layer with the best window for affine functions
-# generalizes to ReLU functions, and the other way round. In eight dimensions twenty examples are too few to resolve
-# cosines, so that the best window for cosines is too wide for affine functions. In long contexts the best window for
-# affine functions is too wide for ReLU functions, and its price there grows like a power of
+# *Sufficient.* Compare three classes of the same slope: affine functions, ReLU functions and the cosines $\cos(L\,u\cdot x)$ with a
+# random direction $u$. In short contexts a layer with the best window for affine functions generalizes to ReLU functions, and a
+# layer with the best window for ReLU functions to affine ones. Cosines can be different. In eight dimensions twenty examples are
+# too few to resolve cosines, so that the best window for cosines is too wide for affine functions. In long contexts the best window
+# for affine functions is too wide for ReLU functions, and its price on ReLU functions grows like a power of
 # $n$.[✓](judged:P1.T3.sufficient-rate)
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
@@ -592,9 +589,9 @@ judge(
 # %% [markdown]
 # ### Trained layers, as in Fig. 5
 #
-# Do trained layers behave so, too? In the slides' Fig. 5 layers trained at the slope of the test do well, and layers
-# trained at another slope do not. Let us repeat this: train on affine, ReLU and cosine functions with $L=1$, and on
-# cosines with $L=0.1$ and $L=10$, and test every layer on the three classes with $L=1$.
+# So far windows were computed. Do trained layers behave in the same way? In the slides' Fig. 5 layers trained at the slope of the
+# test do well, and layers trained at another slope do not. Let us repeat this: train on affine, ReLU and cosine functions with
+# $L=1$, and on cosines with $L=0.1$ and $L=10$, and test every layer on the three classes with $L=1$.
 
 # %% figure={"alt": "Three panels, one for each class tested. In each, the units trained on affine, ReLU and cosine functions with L = 1 lie on the line one. The units trained on cosines with L = 0.1 and L = 10 lie far above it.", "name": "fig-five"} jupyter={"source_hidden": true} tags=["hide-input"]
 units = theorem3_generalization.trained_units(
@@ -638,8 +635,8 @@ plt.show()
 # trained on the class of the test. Points are medians over the seeds, and lines run from the smallest to the largest
 # value. Layers trained at $L=1$ lie near one.
 #
-# Why are the layers that were trained on the steepest cosines not too narrow but too *wide*? Twenty examples are too
-# few to resolve cosines with $L=10$, so that equal weights are best for them.
+# Cosines with $L=10$ are the steepest, and yet a layer trained on them has a window that is too *wide*. Why? Twenty examples are
+# too few to resolve such fast cosines, so that equal weights are best for them.
 #
 # <details><summary>Settings that we chose</summary>
 #

@@ -76,28 +76,29 @@ axes[0].set_ylabel("angle in the other directions")
 plt.show()
 
 # %% [markdown]
-# **Directions that do not matter.** The areas of the discs are attention weights, and the star is the query. Each input
-# is a pair of angles, of which only the horizontal one decides its label. Left: the best window that treats all
-# directions alike, a spot around the query. Right: the best window that ignores the vertical direction, a strip. The
-# strip has more examples to average over, and a smaller error.
+# **Directions that do not matter.** The areas of the discs are attention weights, and the star is the query. Each input is a pair
+# of angles. Only the horizontal angle decides the label. Left: the best window that treats all directions alike is a spot around
+# the query. Right: the best window that ignores the vertical direction is a strip. The strip has more examples to average over, and
+# a smaller error.
 #
-# **In short.** Yes. For linear functions of few directions the best window is narrow in the directions that decide the
-# label and infinitely wide in all others. This is the authors' Theorem 4. We prove it for inputs whose relevant and
-# irrelevant parts are independent. Training finds these directions, although nobody tells the layer.
+# **In short.** Yes, for linear functions, if the part of an input that decides the label and the rest are independent. The best
+# window is then narrow in the directions that decide the label and infinitely wide in all others, as the authors' Theorem 4 says.
+# Training finds these directions, although nobody tells the layer. If all inputs lie on one sphere, the two parts are not
+# independent, and long contexts without noise keep a little weight on the other directions.
 #
 # <details><summary>How sure?</summary>
 #
-# - The theorem is about two examples or labels without noise. For independent parts it is proved, unless its bound $C$
-#   is too small to admit the best matrix. With three or more relevant directions it is proved for any number of
-#   examples and any noise, and with fewer it is true in all cases that we computed ([the card](judged:P1.T4.beyond)).
-# - The theorem's slide does not say how inputs are drawn. If they lie on one sphere, as on an earlier slide, the
-#   theorem is true while its bound $C$ is at most $d$. In long contexts without noise it is false if $C$ admits the
-#   best $c$ ([the card](judged:P1.T4.minimizer)).
-# - Training: [the card](judged:P1.T4.learns) has two and twenty examples, with noise and without. In long contexts
-#   without noise, if inputs lie on one sphere, trained layers do not drop the other directions.
-# - Nonlinear functions: trained layers find the directions of the talk's last slide
-#   ([the card](judged:P1.F9.subspace)), and linear attention ends with a larger error ([the card](judged:P1.F9.error)).
-#   No source prints the sizes of this experiment, so that they are our choice.
+# - The theorem is about two examples or labels without noise. For independent parts it is proved, if its bound $C$ is large enough
+#   to admit the best matrix. With three or more relevant directions it is proved for any number of examples and any noise. With one
+#   or two it is true in all cases that we computed ([the card](judged:P1.T4.beyond)).
+# - The theorem's slide does not say how inputs are drawn. If they lie on one sphere, as on an earlier slide, the theorem is true as
+#   long as its bound $C$ is at most $d$. If $C$ admits the best $c$, it is false in long contexts without noise
+#   ([the card](judged:P1.T4.minimizer)).
+# - Training: [the card](judged:P1.T4.learns) has two and twenty examples, with noise and without. In long contexts without noise,
+#   if inputs lie on one sphere, trained layers do not drop the other directions.
+# - Nonlinear functions: trained layers find the directions of the talk's last slide ([the card](judged:P1.F9.subspace)), and linear
+#   attention ends with a larger error ([the card](judged:P1.F9.error)). No source prints the sizes of this experiment, so that they
+#   are our choice.
 #
 # </details>
 #
@@ -116,9 +117,9 @@ plt.show()
 #
 # $$M=c\,BB^\top+e\,(I-BB^\top).$$
 #
-# The number $c$ says how narrow the window is in relevant directions, and $e$ how narrow it is in irrelevant ones. At
-# $e=0$ it is infinitely wide there. In the next table $c$ stays, and $e$ falls to zero. Notice that both parts of the
-# error become smaller, the blur (bias) and the noise:
+# The number $c$ says how narrow the window is in relevant directions, and $e$ how narrow it is in irrelevant directions. At $e=0$
+# the window is infinitely wide in the irrelevant directions. In the next table $c$ stays, and $e$ falls to zero. Notice that both
+# parts of the error become smaller, the bias and the noise:
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 parts = []
@@ -129,17 +130,17 @@ shown = pd.DataFrame(parts).assign(error=lambda table: table.bias + table.noise)
 shown.style.format(precision=4).format("{:g}", subset=["e"]).hide()
 
 # %% [markdown]
-# The reason is a swap. Take two examples, one whose $u$ is close to the query and one whose $u$ is far from it, and
-# exchange their irrelevant parts. Nothing in the problem changes. But with $e\ne0$ the swap moves weight between the
-# two, once the right way and once the wrong way. The harm is larger than the help, because errors are squared,
-# and weight goes the wrong way where more of it is wrong already.
+# The reason is a swap. Take two examples, one whose $u$ is close to the query and one whose $u$ is far from it, and exchange their
+# irrelevant parts. Both arrangements are equally likely. With $e\ne0$ one arrangement moves weight to the close example, and the
+# other moves weight to the far one. The harm is larger than the help: errors are squared, and in the harmful arrangement more of
+# the weight is already on the wrong example.
 #
 # ## The experiment
 #
-# Does training find $B$? Draw two random directions of five and train a full $5\times5$ matrix on linear functions of
-# them, from a random start. (Two of the coordinate axes would be too easy, because Adam scales each entry of $M$ by
-# itself.) Then take the trained $M$ apart: *inside* is the mean diagonal entry of $B^\top MB$, and *outside* is the
-# size of the rest, $M-BB^\top MBB^\top$. To try another dimension, change the line `d, k = 5, 2`.
+# Does training find $B$? Draw two random directions in five dimensions, and train a full $5\times5$ matrix on linear functions of
+# these directions, from a random start. (Two coordinate axes would be too easy, because Adam scales each entry of $M$ by itself.)
+# Then take the trained $M$ apart: *inside* is the mean diagonal entry of $B^\top MB$, and *outside* is the size of the rest,
+# $M-BB^\top MBB^\top$. To try another dimension, change the line `d, k = 5, 2`.
 
 # %% tags=["experiment"]
 import numpy as np
@@ -152,30 +153,18 @@ from icl.tasks import Linear, Projected
 
 d, k = 5, 2  # or 7 and 3, for example
 B = np.linalg.qr(np.random.default_rng(0).standard_normal((d, d))).Q[:, :k]
-layers = train_grid(
-    Projected(Linear(k), B.T),
-    noise_std=0.5,
-    context_length=20,
-    seeds=4,
-    steps=600,
-    batch_size=128,
-    learning_rate=0.1,
-    covariates=LowRank(B),
-    initial_std=0.3,
-)
-M = layers.M[0]  # one matrix for each seed
+functions = Projected(Linear(k), B.T)
+setting = {"noise_std": 0.5, "context_length": 20, "covariates": LowRank(B)}
+M = train_grid(functions, **setting, seeds=4, steps=600, initial_std=0.3).M[0]
 part = B @ B.T @ M @ B @ B.T
-pd.DataFrame(
-    {
-        "best c": optimal_window(Linear(k), n=20, noise_std=0.5).w,
-        "inside": np.trace(part, axis1=1, axis2=2) / k,
-        "outside": np.linalg.norm(M - part, ord=2, axis=(1, 2)),
-    }
-).round(2)
+table = pd.DataFrame({"inside": np.trace(part, axis1=1, axis2=2) / k})
+table["outside"] = np.linalg.norm(M - part, ord=2, axis=(1, 2))
+table["best c"] = optimal_window(Linear(k), n=20, noise_std=0.5).w
+table.round(2)
 
 # %% [markdown]
-# *Inside* comes near the best $c$, and *outside* falls to a small share of it. The next figure follows both during
-# training, in three settings.
+# There is one row for each of four trained layers. *Inside* comes near the best $c$, and *outside* falls to a small share of it.
+# The next figure follows *inside* and *outside* during training, in three settings.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 dim, rank = 5, 2  # the dimensions of the inputs and of the subspace
@@ -224,12 +213,12 @@ plt.show()
 # **Training finds the subspace.** *Inside* and *outside* of the trained $M$ against the training step, one point for
 # each layer. *Inside* should rise to the exact best $c$ (horizontal line), and *outside* should fall to zero.
 #
-# At the end the *share*, which is *outside* divided by the size of $M$, is
-# [0.05](<judged:P1.T4.learns|d = 5, k = 2, n = 20, $\sigma$ = 0.5|.2f>) for twenty examples with noise. Training finds
-# the scale $c$ later than the directions. Without noise (middle) layers end below the best $c$, which is
-# [15.50](<judged:P1.T4.positive|k = 2, n = 20, $\sigma$ = 0|.2f>), because the error is flat near its minimum. With two
-# examples (left) they end slightly above it, because the batches are small: Adam stops where its *normalized* step
-# averages to zero, and there the mean gradient is not zero.
+# Divide *outside* by the size of $M$, and call the quotient the *share*. For twenty examples with noise the share ends at
+# [0.05](<judged:P1.T4.learns|d = 5, k = 2, n = 20, $\sigma$ = 0.5|.2f>). Training finds the scale $c$ later than the directions.
+# Without noise (middle) the best $c$ is [15.50](<judged:P1.T4.positive|k = 2, n = 20, $\sigma$ = 0|.2f>). Layers end below it,
+# because the error is flat near its minimum. With two examples (left) layers end slightly above the best $c$, because the batches
+# are small. Adam stops where its *normalized* step averages to zero, and with small batches the mean gradient is not yet zero
+# there.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 linear_training = {
@@ -365,14 +354,14 @@ pd.DataFrame(trained_longer).style.format(precision=3).hide()
 # In words: with two examples, or without noise, the best matrix is a positive multiple of the projection onto the
 # relevant directions.
 #
-# **Independent parts.** If $u$ and $v$ are independent, this is true for every $k\ge1$, $d>k$ and $n\ge2$. For two and
-# more relevant directions no other matrix is as good, symmetric or not, and the bound $C$ only has to admit a best $c$.
-# For three and more we can drop the assumption: then it is true for every $n\ge2$ and every
+# **Independent parts.** If $u$ and $v$ are independent, the theorem is true for every $k\ge1$, $d>k$ and $n\ge2$. For two and more
+# relevant directions no other matrix is as good, symmetric or not, and the bound $C$ only has to admit a best $c$. For three and
+# more relevant directions we can drop the assumption "$n=2$ or $\sigma=0$": the theorem is then true for every $n\ge2$ and every
 # noise.[✓](judged:P1.T4.beyond)
 #
-# **The projection makes the problem smaller.** In the words of the talk, "learning col(B) drastically reduces ICL
-# problem dimension". So it does. With noise and the projection the least error falls like $n^{-4/(k+3)}$, whatever $d$
-# is. The best window that treats all directions alike has only $n^{-4/(d+2)}$.
+# **The projection makes the problem smaller.** In the words of the talk, "learning col(B) drastically reduces ICL problem
+# dimension". This is true. For noisy labels and $M=cBB^\top$ the least error falls like $n^{-4/(k+3)}$, whatever $d$ is. With the
+# best window that treats all directions alike, it falls only like $n^{-4/(d+2)}$.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 projected = pd.DataFrame({"rank": k} | low_rank.risk_slope(k) for k in (2, 3))
@@ -387,13 +376,12 @@ judge(
 # <a id="theorem4-one-sphere"></a>
 #
 # **Inputs on one sphere.** Now let the whole input be uniform on *one* sphere $S^{d-1}$, as on the talk's slide of
-# Lemma 1. Then the parts are no longer independent: the length of $v$ tells the length of $u$. Can the layer use this?
+# Lemma 1. # Then the parts are no longer independent: the length of $v$ tells the length of $u$. Can the layer use this?
 #
-# In long contexts without noise it can. The layer predicts $h\,f(x_q)$, with a factor $h$ that should be one for every
-# query. With $M=cBB^\top$ this factor falls from $c/d$ for queries with a short relevant part to less than one for
-# those with the longest. If $c>d$, it is too large for some queries and too small for others. A small $e>0$ lowers the
-# factor exactly where it is too large. The next table has the best $e$ for several $c$, to within 0.1, and the error
-# with it and without:
+# In long contexts without noise it can. The layer predicts $h\,f(x_q)$, with a factor $h$ that should be one for every query. With
+# $M=cBB^\top$ the factor depends on the query: it is near $c/d$ if the relevant part is short, and less than one if it is long. So
+# if $c>d$, the factor is too large for some queries and too small for others. A small $e>0$ lowers the factor where it is too
+# large. For several $c$ the next table has the best $e$, to within 0.1, and the error with this $e$ and with $e=0$:
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 d, k = 5, 3
@@ -410,9 +398,9 @@ shown = pd.DataFrame(with_weight).style.format(precision=5)
 shown.format("{:.1f}", subset=["best e"]).hide()
 
 # %% [markdown]
-# For $d=5$ and $k=3$ the best $e$ is zero while $c$ is small, and positive when $c$ is large. The theorem asks for
-# *some* bound $C$, so that with $C\le d$ it is true here as well. If $C$ admits the best $c$, some weight on the
-# irrelevant directions is better in long contexts without noise ([proof below](#thm-one-sphere)).
+# For $d=5$ and $k=3$ the best $e$ is zero if $c$ is small, and positive if $c$ is large. The theorem asks only for *some* bound
+# $C$, and with $C\le d$ it is true here as well. But if $C$ admits the best $c$, then in long contexts without noise some weight on
+# the irrelevant directions is better ([proof below](#thm-one-sphere)).
 #
 # ## Nonlinear functions of few directions
 #
@@ -422,9 +410,9 @@ shown.format("{:.1f}", subset=["best e"]).hide()
 # > Nonlinear Functions".** Generalized linear models: affine $f(x)=w^\top x+2$,
 # > quadratic $f(x)=(w^\top x)^2$, cosine $f(x)=\cos(4w^\top x)$.
 #
-# Let us train layers of softmax and of linear attention on them, from $M=0$. (We write $q$ for the slide's $w$, because
-# $w$ is the window parameter in this book, and draw it at random among the relevant directions.) Linear attention
-# predicts $\frac1n\sum_iy_ix_i^\top Mx_q$.
+# Let us train layers of softmax and of linear attention on them, from $M=0$. (We write $q$ for the slide's $w$, because $w$ is the
+# window parameter in this book, and we draw $q$ at random among the relevant directions.) Linear attention predicts
+# $\frac1n\sum_iy_ix_i^\top Mx_q$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 few = batch_size // 16  # contexts of a small batch, for the noise of the gradient
@@ -515,13 +503,14 @@ plt.show()
 # down to the exact least error (solid). That of linear attention does not fall below the error of the best constant
 # (dashed), except on affine functions without the constant $2$ (triangles).
 #
-# Softmax attention finds the directions of all three functions, up to the noise of the gradient: the share falls as the
-# batch grows.[✓](judged:P1.F9.subspace) Linear attention ends with a larger error on each.[✓](judged:P1.F9.error)
+# Softmax attention finds the directions of all three functions. A small share outside remains, which comes from the noise of the
+# gradient: it falls as the batch grows.[✓](judged:P1.F9.subspace) Linear attention ends with a larger error on each
+# function.[✓](judged:P1.F9.error)
 #
-# Why does linear attention fail? The quadratic and the cosine function are even: $f(-x)=f(x)$. But the prediction $h$
-# of linear attention changes its sign with the query. So $\mathbb Efh=0$, and the error $\mathbb Ef^2+\mathbb Eh^2$ is
-# least at $M=0$. Training leaves only noise in $M$, which prefers no direction. On the affine function linear attention
-# learns the odd part $q^\top x$, and with it the directions, but not the constant, which remains as an error.
+# Why does linear attention fail? The quadratic and the cosine function are even: $f(-x)=f(x)$. But the prediction $h$ of linear
+# attention changes its sign with the query. So $\mathbb Efh=0$, and the error is $\mathbb Ef^2+\mathbb Eh^2$. It is least at $M=0$,
+# where $h=0$. Training leaves only noise in $M$, which prefers no direction. On the affine function linear attention learns the odd
+# part $q^\top x$, and with it the directions, but not the constant, which remains as an error.
 #
 # <details><summary>Our settings, and what sets the size of the share (a sketch)</summary>
 #
@@ -586,9 +575,9 @@ shown = means.merge(minima, on=["link", "rank"])[list(names)].rename(columns=nam
 shown.style.format(precision=4).hide()
 
 # %% [markdown]
-# The table has the mean test errors at the end of training, the exact least error with the projection, and the error of
-# the best constant. For $k=3$ and the cosine the least error itself is large, because twenty examples are too few to
-# resolve $\cos(4q^\top x)$ in three directions.
+# The table has the mean test errors at the end of training, the exact least error with the projection, and the error of the best
+# constant. For the cosine of three directions even the least error is large, because twenty examples are too few to resolve
+# $\cos(4q^\top x)$ in three directions.
 #
 # **Exercise 3.** Replace the $+2$ of the affine function by $+20$. What happens to the error of softmax attention, and
 # what happens to the error of linear attention?
@@ -625,8 +614,9 @@ shown.style.format(precision=4).hide()
 #
 # <a id="theorem4-swap"></a>
 #
-# **The swap.** For one relevant direction and labels without noise the swap is the whole proof. A token then has either
-# the query's label or its negative. Let $s_i=v_i\cdot v_q$, so that the score of token $i$ is $c\,u_iu_q+e\,s_i$.
+# **The swap.** For one relevant direction and labels without noise the swap of [the first section](#theorem4-plain) is the whole
+# proof. A token then has either the query's label or its negative. Let $s_i=v_i\cdot v_q$, so that the score of token $i$ is
+# $c\,u_iu_q+e\,s_i$.
 #
 # <a id="thm-swap"></a>
 #
@@ -725,8 +715,8 @@ plt.show()
 #
 # </details>
 #
-# The first of the next cards has settings with $n=2$ or $\sigma=0$, as the theorem assumes. The second has settings
-# with noise and $n\ge3$. Without noise no $c$ is best for $k=1$ (Exercise 5), and so we compare only the $c\le2$ there.
+# The first of the next cards has settings with $n=2$ or $\sigma=0$, as the theorem assumes. The second card has settings with noise
+# and $n\ge3$. For $k=1$ without noise a larger $c$ is always better (Exercise 5), and so we compare only the $c\le2$ there.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 few = sorted({n for n in n_values if n <= context_length} | {context_length})
@@ -772,9 +762,9 @@ display(minimizer)
 judge("P1.T4.beyond", beyond, error="error", name=setting)
 
 # %% [markdown]
-# The best $c$ at $e=0$ is positive, and the error falls with $c$ up to it. So under a bound $C$ the best $cBB^\top$ has
-# the smaller of $C$ and the best $c$. For independent parts the best $c$ is the [optimal window](#term-optimal-window)
-# of linear functions in dimension $k$.
+# The best $c$ at $e=0$ is positive, and the error falls as $c$ grows up to the best $c$. So under a bound $C$ the best matrix
+# $cBB^\top$ has the best $c$ if $C$ admits it, and otherwise $c=C$. For independent parts the best $c$ is the
+# [optimal window](#term-optimal-window) of linear functions in dimension $k$.
 
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
@@ -849,8 +839,8 @@ judge(
 #
 # ### Direction-wise Lipschitzness
 #
-# The slide defines how steep the functions are in a single direction. In every direction $s$ the entry $s^\top Ms$ of
-# $cBB^\top$ is $c$ times the *square* of the largest Lipschitz constant in this direction.
+# How steep are the functions in a single direction? The slide defines a Lipschitz constant for each direction $s$. The entry
+# $s^\top Ms$ of $M=cBB^\top$ is $c$ times the *square* of the largest such constant.
 #
 # <details><summary>Why the square</summary>
 #
@@ -914,9 +904,6 @@ judge(
 # $|c|\le C$, the strict inequality holds for all large $n$ too. $\square$
 #
 # </details>
-#
-# Where does the change happen? The next cell computes the $c$ from which on some $e>0$ is better, the best $c$ at
-# $e=0$, and what share of the variance of $f$ the best $cBB^\top$ leaves however long the context is:
 #
 # Where does the change happen? The next table has the $c$ from which on some $e>0$ is better, the best $c$ at $e=0$,
 # and the share of the variance of $f$ that the best $cBB^\top$ leaves however long the context is.

@@ -9,8 +9,7 @@
 # %% [markdown]
 # # Your data: choose the window by the labels
 #
-# *You have inputs and noisy labels of your own. How far around a new input should attention look, and can your data alone decide
-# it?*
+# *You have inputs and noisy labels of your own. How far around a new input should attention look? Can your data alone decide this?*
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 n_values = [100, 400]  # random places n whose labels are known
@@ -47,7 +46,7 @@ from icl_book.statistics import FALSE_ALARM_RATE
 
 notebook.setup(globals(), n_values=1)
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} mystnb={"code_prompt_show": "The two data sets"} tags=["hide-input"]
 diabetes = load_diabetes(return_X_y=True)
 digits = load_digits(return_X_y=True)
 data = {
@@ -73,18 +72,18 @@ plt.show()
 # **The window of two data sets.** Leave-one-out error against the window parameter for two data sets of scikit-learn, divided by the
 # error of the mean of all labels. The stars mark the window parameters that `icl.best_window` finds.
 #
-# **In short.** Hide one label at a time, predict it from the others, and take the window that predicts the hidden labels best. On two
-# maps of the Earth, where the best window is known exactly, this window has in the median nearly the least error, although neither the
-# functions nor the noise are known.
+# **In short.** Hide one label at a time, predict it from the others, and take the window that predicts the hidden labels best. We
+# tried this on two maps of the Earth, where the best window is known exactly. In the median the window of the hidden labels has
+# nearly the least error, although it is chosen without knowing the map or the noise.
 #
 # <details><summary>How sure?</summary>
 #
-# - On the maps the median error with 400 places is [1.01](<judged:P1.data.left-out|magnetic field, n = 400|.2f>) times the least one for
-#   the magnetic field ([the card](judged:P1.data.left-out), further down).
-# - With the window comes the range of those that do nearly as well. For linear functions the exact best window lies in this range for
-#   most data sets ([the card](judged:P1.data.range)).
-# - That leave-one-out is asymptotically optimal for kernel regression is known ([Härdle and Marron, 1985](cite:haerdle1985)). On a
-#   sphere one attention layer is such a regression, with the bandwidth in the place of $w$.
+# - On the magnetic field with 400 known places the median error is [1.01](<judged:P1.data.left-out|magnetic field, n = 400|.2f>)
+#   times the least error ([the card](judged:P1.data.left-out), further down). - `icl.best_window` also gives a range of windows
+#   that do nearly as well. For linear functions the exact best window lies in this range for most data sets
+#   ([the card](judged:P1.data.range)). - That leave-one-out is asymptotically optimal for kernel regression is known
+#   ([Härdle and Marron, 1985](cite:haerdle1985)). On a sphere one attention layer is such a regression, with the bandwidth
+#   $w^{-1/2}$.
 #
 # </details>
 #
@@ -95,13 +94,15 @@ plt.show()
 # Which is better? You cannot see the error of a prediction whose label you do not know. But you can pretend not to know one that you do.
 # That is leaving one out, and a computer does it for all rows and all $w$ at once.
 #
-# **Why not pretrain?** Pretraining finds one $M$ for a whole class of functions from many contexts. This $M$ also serves contexts whose
-# labels are too few to determine a window. Leaving one out finds one $w$ for a single function, from the labels of that function.
+# **Why not pretrain?** Pretraining finds one $M$ for a whole class of functions from many contexts. This $M$ also serves contexts
+# with too few labels to determine a window. Leaving one out finds one $w$ for a single function, from the labels of that function.
 #
 # ## The experiment
 #
-# Of ten columns, three matter. Let us see whether the labels alone can say which. With `metric="window"` the estimator has one
-# bandwidth for all columns, with `metric="diagonal"` one for each. Make the labels noisier, or let other columns matter.
+# Of ten columns, three matter. Can the labels alone say which? With `metric="window"` the estimator has one window parameter $w$
+# for all columns, and with `metric="diagonal"` it has one for each column. Statistics calls the width $w^{-1/2}$ of a window its
+# *bandwidth*, so that $w$ is one over the bandwidth squared. The cell shows this number for each column: where it is large,
+# attention looks closely. Then make the labels noisier, or let other columns matter.
 
 # %% tags=["experiment"]
 import numpy as np
@@ -135,10 +136,10 @@ pd.Series(np.diag(model.best_matrix_.M), name="one over bandwidth squared").roun
 # do not matter. Unlike in the theorem the others are not zero, because a few hundred noisy labels do not say exactly which columns are
 # useless.
 #
-# More numbers can also fit noise. So `icl.best_matrix` first searches on two thirds of the rows, by the gradient of the leave-one-out
-# error ([Weinberger and Tesauro, 2007](cite:weinberger2007metric)), and then tests what it found on the others. If their labels are not
-# predicted better than with one bandwidth, the `kind` of the result is `"none"`, or `"scaled"` if that bandwidth suits the columns better
-# after each is divided by its standard deviation.
+# A matrix with more numbers can also fit more noise. So `icl.best_matrix` first searches on two thirds of the rows, by the gradient
+# of the leave-one-out error ([Weinberger and Tesauro, 2007](cite:weinberger2007metric)), and then tests its matrix on the other
+# rows. If the matrix does not predict their labels better than a single bandwidth does, the `kind` of the result is `"none"`. It is
+# `"scaled"` if a single bandwidth works better after each column is divided by its standard deviation.
 #
 # **Exercise 1.** Does `icl.best_matrix(X, y)` find a matrix if all columns matter alike, as for
 # `y = np.sum(X**2, axis=1)` with noise and tokens that are normally distributed?
@@ -183,26 +184,26 @@ pd.Series(np.diag(model.best_matrix_.M), name="one over bandwidth squared").roun
 # rows in the direction of the query ([Inputs of unequal length](gaussian_tokens.ipynb)). So rows have to be placed on a sphere, in one
 # of two ways:
 #
-# - *Lift.* One more coordinate, $\sqrt{R^2-|x|^2}$ after the median of each column is subtracted, puts every row on a
-#   sphere of radius $R$ in one more dimension without losing the row's length. This is the default of `icl.Placement`,
-#   with an $R$ four times as large as the largest distance of a token from the medians, so that distances are stretched
-#   by less than 4 %. After division by $R$ the bandwidth of the kernel is $R/\sqrt w$ in the unit of your data. A query
-#   beyond the radius $R$ is pulled back to it.
-# - *Center.* The mean is subtracted, and each row is divided by its length, which is lost. That is right where labels
-#   depend on directions, and often good with many columns.
+# - *Lift.* Subtract the median of each column, and give each row $x$ one more coordinate, $\sqrt{R^2-|x|^2}$. All rows then lie on
+#   a sphere of radius $R$ in one more dimension, and no length is lost. This is the default of `icl.Placement`. Its $R$ is four
+#   times the largest distance of a row from the medians, so that distances are stretched by less than 4 %. In the unit of your data
+#   the bandwidth is $R/\sqrt w$. A query beyond the radius $R$ is pulled back to it. - *Center.* Subtract the mean of all rows, and
+#   divide each row by its length. The lengths are then lost. That is right where labels depend only on directions, and often good
+#   with many columns.
 #
-# The results of this book are for tokens on the unit sphere. If all tokens have the length $R$ instead of one, divide the
-# $w$ of our results by $R^2$. What lengths do to attention over tokens that are not placed is in
-# [Gaussian inputs](gaussian_tokens.ipynb).
+# The results of this book are for tokens on the unit sphere. If all tokens have the length $R$ instead of one, divide the $w$ of
+# our results by $R^2$. The chapter [Inputs of unequal length](gaussian_tokens.ipynb) shows what happens to rows that are not placed
+# on a sphere.
 #
-# **Columns of unequal scale.** One bandwidth serves all columns, so that a column whose numbers are a thousand times larger hides the
-# others. Standardize columns first, or use `metric="diagonal"`. If $y$ has several columns, their errors are divided by their variances.
+# **Columns of unequal scale.** If one bandwidth serves all columns, a column whose numbers are a thousand times larger hides the
+# others. Standardize columns first, or use `metric="diagonal"`. If $y$ has several columns, the error of each is divided by its
+# variance.
 #
 # **Rows that belong together.** A row that stands in the table twice is predicted by its twin, and several rows of one person predict each
 # other better than they predict a stranger. Leave such rows out together, by the argument `groups` of `fit`.
 #
-# The next table has $R^2$ on new inputs without noise for the functions that one tries first, a sine in one column and a bump in two,
-# with each placement and for the nearest neighbors.
+# The next table tries two simple functions, a sine of one column and a bump in two columns. It has the score $R^2$ on new inputs
+# without noise, for each way of placing rows and for the nearest neighbors.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 rng = np.random.default_rng(0)
@@ -229,16 +230,17 @@ for name, (dim, f) in first.items():
 pd.DataFrame(scores).round(3)
 
 # %% [markdown]
-# Lifted, attention predicts as well as the nearest neighbors. The entry NaN stands where one column has no directions. A row of two
-# columns that is divided by its length keeps its angle only, which says nothing about the bump, and rows that are left as they are pull
-# the prediction outwards.
+# On lifted rows attention predicts as well as the nearest neighbors. On centered rows it fails: a row of two columns that is
+# divided by its length keeps only its angle, which says nothing about the bump. (The entry is NaN for the sine, because a single
+# column has no directions.) On rows that are left as they are, long rows pull the prediction outwards.
 #
 # ## The planet without its spectrum
 #
-# How good is the window that the labels choose? For a map of the Earth we can tell, since the [exact best window](planet.ipynb) is known.
-# `icl.best_window` sees only $n$ random places and their noisy labels. The table has the medians over many such data sets: the exact best
-# $w$, the $w$ that was found, and the *price*, the exact error with this $w$ over the least one. As the minimum is flat, a price says something
-# only beside the column `twice`, the smaller of the prices of half and of twice the best $w$.
+# How good is the window that the labels choose? For a map of the Earth we can tell, since the [exact best window](planet.ipynb) is
+# known. `icl.best_window` sees only $n$ random places and their noisy labels. The table has medians over many such data sets: the
+# exact best $w$, the $w$ that was found, and the *price*, which is the exact error with the found $w$ divided by the least error.
+# Is a price near one a success, or is the minimum just flat? For comparison the column `twice` has the price of a bad guess, half
+# or twice the best $w$ (the smaller price of the two).
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 n_values = list(n_values)
@@ -287,16 +289,15 @@ judge(
 
 
 # %% [markdown]
-# **How far can the range be trusted?** `low` and `high` enclose the windows that the data can hardly tell from the best
-# one. For linear functions of random tokens the exact best window is known, so we can count the data sets in whose range
-# it lies. Linear functions are rotations of one another, and so each of them has the best window of the class. (The
-# functions of the ReLU class are not, and have windows of their own, between which the window of the class is a
-# compromise.) Near the minimum the difference of two errors grows like the square of their distance in $\log w$, and its
-# standard error like this distance. A window whose error exceeds the least one by one standard error is therefore about
-# two standard errors of $\log w$ away from the best one, so that one expects about 95 %. The card has the shares of many
-# data sets, and its control moves each range by a factor of four. With 60 rows, 2 % of outliers or twenty groups the
-# share may fall to 70 %, while the median risk is then still within 6 % of the least: rely on the window rather than on
-# its range.
+# **How far can the range be trusted?** `low` and `high` enclose the windows that the data can hardly tell from the best one. For
+# linear functions of random tokens the exact best window is known, so that we can count how often it lies in the range. (We take
+# linear functions because they are rotations of one another, and so each of them has the best window of the class. Single ReLU
+# functions have windows of their own.) One expects a share of about 95 %. Near the minimum the difference of two errors grows like
+# the square of their distance in $\log w$, and the standard error of this difference grows like the distance itself. So where the
+# error exceeds the least error by one standard error, $\log w$ is about two of its standard errors away from the best. The card has
+# the shares of many data sets, and its control moves each range by a factor of four. With 60 rows, with 2 % of outliers or with
+# twenty groups the share may fall to 70 %. The median risk is then still within 6 % of the least. So rely on the window rather than
+# on its range.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 rows = []
@@ -326,10 +327,11 @@ judge(
 )
 
 # %% [markdown]
-# **Diabetes and digits, beside the law.** For the diabetes data the window of leave-one-out is compatible with the exact best window of
-# affine functions, and for the digits it is not. The table estimates $L$ and $\sigma$ from a linear fit on the sphere, as the length of the
-# gradient and the standard deviation of the residuals. Real rows do not vary equally in all directions, so that it tries two dimensions: the
-# number $d$ of columns, and the *filled* dimension $1/\operatorname{tr}\Sigma^2$, where $\Sigma$ is the covariance matrix of the rows.
+# **Diabetes and digits, beside the law.** Does the theory for affine functions predict the window of real data? For the diabetes
+# data its window agrees with that of leave-one-out, and for the digits it does not. The theory needs $L$ and $\sigma$. The table
+# estimates them by a linear fit on the sphere: $L$ is the length of the gradient, and $\sigma$ the standard deviation of the
+# residuals. Real rows do not vary equally in all directions, so that the table tries two dimensions: the number $d$ of columns, and
+# the *filled* dimension $1/\operatorname{tr}\Sigma^2$, where $\Sigma$ is the covariance matrix of the rows.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -360,12 +362,12 @@ law = pd.DataFrame(compared(name) for name in data).set_index("data")
 law.round(1)
 
 # %% [markdown]
-# For diabetes the two windows of the last columns lie between `low` and `high`. For digits the labels jump from class to class, so that much
-# of what a linear fit treats as noise is signal, which a narrow window can use. So the exact window of affine functions is a guide only if
-# labels are nearly affine and rows nearly uniform. Leaving one out needs no such assumption.
+# For diabetes the two windows of the last columns lie between `low` and `high`. For digits the labels jump from class to class.
+# Much of what a linear fit treats as noise is then signal, which a narrow window can use. So the exact window of affine functions
+# is a guide only if labels are nearly affine and rows nearly uniform. Leaving one out needs no such assumption.
 #
-# **Beside other estimators.** The next table has the mean and the spread of $R^2$ over ten folds of the diabetes data, on which a linear
-# model is hard to beat.
+# **Beside other estimators.** On the diabetes data a linear model is hard to beat. The next table has the mean and the spread of
+# the score $R^2$ over ten folds of these data.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 scores = {
@@ -399,9 +401,9 @@ pd.DataFrame(scores).agg(["mean", "std"]).round(3)
 #
 # ### Two layers, and an activation of your own
 #
-# You can train a model of your own in a few lines: `draw_contexts` draws contexts, and `minimize` of the book trains any function of tensors
-# with Adam. In the next cell the first layer adds a weighted mean of the context's tokens to every token, and the second layer predicts the
-# label.
+# You can train a model of your own in a few lines: `draw_contexts` draws contexts, and the function `minimize` of this book trains
+# any function of tensors with Adam. In the next cell the first layer adds a weighted mean of the context's tokens to every token,
+# and the second layer predicts the label.
 
 # %%
 relu = ReLU(3, lipschitz=3.0)
