@@ -48,10 +48,11 @@ def softmax_weights(x: Tensor, x_q: Tensor, M: Tensor) -> Tensor:
 
 
 def softmax_attention(x: Tensor, y: Tensor, x_q: Tensor, M: Tensor) -> Tensor:
-    """Predict ``sum_i omega_i y_i`` by the reduced unit; shapes as in `softmax_weights`, result (...).
+    """Predict ``sum_i omega_i y_i`` by the weights omega of `softmax_weights`.
 
-    Leading dimensions broadcast: with x[..., None, :, :] and y[..., None, :] each context has m queries, and
-    x_q is (..., m, d).
+    x is (..., n, d), y (..., n), x_q (..., d), ``M = W_K' W_Q`` (..., d, d), and the result (...). Leading
+    dimensions broadcast: with x[..., None, :, :] and y[..., None, :] each context has m queries, and x_q is
+    (..., m, d).
 
     Raises:
         ValueError: For other shapes.
@@ -90,10 +91,11 @@ ACTIVATIONS: dict[
 
 
 def weights(scores: Tensor, activation: str, axis: int) -> tuple[Tensor, Tensor]:
-    """Return the attention weights and the slopes ``phi'(s) / Z``, which are equal for softmax.
+    """Return the attention weights ``phi(s) / Z`` of scores s and the slopes ``phi'(s) / Z``.
 
-    Z is the number of tokens, or for normalized activations the sum of phi, along ``axis``. Normalized ReLU
-    weights are zero where no score is positive.
+    phi is the activation, and for softmax, where it is exp, both are equal. Z is the number of tokens, or for
+    normalized activations the sum of phi, along ``axis``. Slopes are derivatives with Z held fixed.
+    Normalized ReLU weights are zero where no score is positive.
     """
     choice(activation, "activation", ACTIVATIONS)
     # torch.softmax does not overflow

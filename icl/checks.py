@@ -116,7 +116,8 @@ def matrix_rows(matrix: Any, name: str) -> tuple[tuple[float, ...], ...]:
 def table(value: Any, name: str, maximum: float) -> NDArray[np.float64]:
     """Return an array, data frame, tensor or nested list of finite numbers as a new float64 array.
 
-    The refusal names the first entry that is not a number, not finite, or larger than ``maximum`` in size.
+    The refusal names the first entry that is not a number, not finite, or larger than ``maximum`` in size: by
+    rows, or if some entry is not a number, by columns the first that is not a finite number.
     """
     numbers = _numbers(value)
     if numbers.ndim == 0:
@@ -142,8 +143,9 @@ def column_names(value: Any) -> tuple[Any, ...] | None:
 def same_columns(value: Any, name: str, wanted: tuple[Any, ...] | None) -> None:
     """Refuse a data frame, or a row of one, whose columns are not ``wanted``, or have another order.
 
-    A value without labels is in the order of X. Columns 0, 1, ... are, too, if the other side has names:
-    pandas numbers unnamed columns like this.
+    ``wanted`` are the columns of X, the covariates of the examples, or None if they do not have labels. A
+    value without labels is in the order of X. Columns 0, 1, ... are, too, if the other side has names: pandas
+    numbers unnamed columns like this.
     """
     given = column_names(value)
     if given is None or wanted is None or given == wanted:
@@ -160,7 +162,8 @@ def same_columns(value: Any, name: str, wanted: tuple[Any, ...] | None) -> None:
 def without_text(value: Any, name: str) -> None:
     """Refuse an array or data frame with text, because scikit-learn converts text that spells a number.
 
-    Values that are not arrays, and all other kinds of entries, are left to the later conversion.
+    A list counts as the array that NumPy makes of it. A value of which it makes none, and all other kinds of
+    entries, are left to the later conversion.
     """
     try:
         array = np.asarray(value)
@@ -173,11 +176,15 @@ def without_text(value: Any, name: str) -> None:
 
 
 def masked_as_nan(value: Any) -> Any:
-    """Return a value, which may be a list of arrays, with NaN in place of each entry that is masked."""
+    """Return a value, which may be a list of arrays, with NaN in place of each entry that is masked.
+
+    A tuple becomes a list.
+    """
     if isinstance(value, list | tuple):
         return [masked_as_nan(entry) for entry in value]
     if isinstance(value, np.ma.MaskedArray):
-        # neither text nor integers have NaN, so the entries become objects
+        # neither text nor integers have NaN, so the entries become objects; the index () makes a plain value
+        # of an array without axes
         objects: Any = value.astype(object)
         return objects.filled(math.nan)[()] if np.ma.is_masked(value) else value.data
     return value
@@ -230,7 +237,7 @@ def sequence(value: Any) -> list[Any] | None:
 
 
 def shown(value: Any) -> str:
-    """Return the text of a value for an error: one line of at most 200 characters."""
+    """Return the text of a value for an error: one line, which is cut after 200 characters."""
     try:
         # the text of an array has several lines
         text = " ".join(repr(value).split())
@@ -245,9 +252,10 @@ def _is_number(value: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value with plain arrays in place of everything that NumPy converts, also in a list.
+    """Return a value with plain arrays in place of tensors, data frames and what else has a method for NumPy.
 
-    None takes the place of what holds no numbers.
+    Masked entries are NaN. The same holds inside lists and tuples, which become lists. None takes the place
+    of what cannot be converted.
     """
     if isinstance(value, list | tuple):
         return [_plain(entry) for entry in value]
@@ -255,6 +263,7 @@ def _plain(value: Any) -> Any:
         # only tensors have to_dense; the test avoids importing PyTorch, which takes long
         if hasattr(type(value), "to_dense"):
             dense = value.detach().to_dense().cpu()
+            # NumPy has neither bfloat16 nor other short floats of PyTorch
             array = (dense.double() if dense.is_floating_point() else dense).numpy()
         elif hasattr(type(value), "__array__") and not isinstance(value, np.generic):
             array = np.asanyarray(value)
@@ -277,6 +286,7 @@ def _numbers(value: Any) -> NDArray[np.float64]:
         numeric = array.dtype.kind in "iuf" or (
             array.dtype.kind == "O" and all(map(_is_number, array.flat))
         )
+        # a long double beyond float64 becomes infinity, which the caller refuses
         with np.errstate(over="ignore"):
             return array.astype(float, copy=False) if numeric else np.array(math.nan)
     # NumPy raises for ragged rows and for integers that are too large
@@ -285,7 +295,11 @@ def _numbers(value: Any) -> NDArray[np.float64]:
 
 
 def _describe_wrong_entry(value: Any, name: str) -> str:
-    """Describe the first entry that is not a number, and how to mend it."""
+    """Return the error for a value that is not an array of numbers, and how to mend it.
+
+    It is sparse or ragged, has an entry that is not a finite number, of which the first is named, or is not
+    an array at all.
+    """
     ragged = f"{name} has rows of different lengths: must be an array of finite numbers"
     if hasattr(value, "toarray"):
         kind = type(value).__name__

@@ -37,11 +37,11 @@ def device(wanted: str | None = None) -> torch.device:
     """Return the torch device that notebooks compute on.
 
     Args:
-        wanted: ``cpu``, ``cuda`` or ``cuda:1``, ...; by default the environment variable ``ICL_DEVICE``, if
-            it is set, else a GPU where there is one, else the CPU.
+        wanted: A value of ``ICL_DEVICE``: ``cpu``, ``cuda`` or ``cuda:1``, ...; by default that of the
+            environment, if it is set, else a GPU where there is one, else the CPU.
 
     Raises:
-        BadInput: If this machine does not have the device.
+        BadInput: If it is another text, or a device that this machine does not have.
     """
     import torch
 
@@ -64,8 +64,8 @@ def device_name() -> str:
 
 
 def machine() -> dict[str, str | int | None]:
-    """Return the CPU model, the number of cores this process may use, and the system."""
-    # Only Linux has this file.
+    """Return the CPU model, the number of cores this process may use (off Linux of all), and the system."""
+    # Only Linux has this file, and on ARM it does not name the model.
     path = Path("/proc/cpuinfo")
     line = re.search(
         r"^model name\s*: (.*\S)", path.read_text() if path.is_file() else "", re.MULTILINE
@@ -95,7 +95,7 @@ def check_tree(folder: Path) -> None:
 
     Raises:
         BadInput: If it lies in another tree than `icl` or `icl_book` were imported from, or if the path of
-            the repository or of Python is not UTF-8, as results are.
+            the repository or of Python cannot be written in UTF-8, as results are.
     """
     import icl
 
@@ -108,7 +108,7 @@ def check_tree(folder: Path) -> None:
     trees = (parent for parent in (folder.resolve(), *folder.resolve().parents) if _is_tree(parent))
     tree = next(trees, None)
     if tree is None:
-        # The folder lies in no copy of this repository.
+        # The folder does not lie in a copy of this repository.
         return
     for name, source in (("icl", Path(icl.__file__).resolve().parents[1]), ("icl_book", ROOT)):
         if source != tree:
@@ -125,9 +125,11 @@ def _is_tree(folder: Path) -> bool:
 
 
 def fingerprint(root: Path, patterns: Iterable[str]) -> str:
-    """Return a digest of the files below ``root`` that match a pattern, by name and content."""
+    """Return a digest of the names and contents of files below ``root`` that match one of these globs.
+
+    Files that Python and pip generate are left out.
+    """
     total = hashlib.sha256()
-    # Python and pip write these.
     generated = re.compile(r"__pycache__|\.egg-info/")
     for path in sorted({p for pattern in patterns for p in root.glob(pattern)}):
         if path.is_file() and not generated.search(path.as_posix()):
@@ -141,18 +143,21 @@ _VARIES = re.compile(r"\w+=\[\]|ctx=Load\(\)|Constant\(value=''\)|[\s,]")
 
 
 def bare(source: str) -> str:
-    """Return code without comments, docstrings and layout, as every Python from 3.11 on writes it."""
+    """Return the syntax tree of a file's code as text, without docstrings.
+
+    Comments and layout do not change it, nor does the version of Python, from 3.11 on.
+    """
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            lines = []
-            # An expression that is a string, such as a docstring, does nothing.
-            for line in node.body:
-                alone = getattr(line.value, "value", None) if isinstance(line, ast.Expr) else None
-                if not isinstance(alone, str):
-                    lines.append(line)
-            # A body that had only a docstring is as one without it.
-            node.body = lines or [ast.Pass()]
+            kept = []
+            # A statement that is only a string, such as a docstring, does nothing.
+            for statement in node.body:
+                alone = statement.value if isinstance(statement, ast.Expr) else None
+                if not (isinstance(alone, ast.Constant) and isinstance(alone.value, str)):
+                    kept.append(statement)
+            # A body that had only a docstring becomes that of an empty function, since it needs a statement.
+            node.body = kept or [ast.Pass()]
     return _VARIES.sub("", ast.dump(tree))
 
 
@@ -169,7 +174,9 @@ def versions() -> dict[str, str]:
 
 
 def commit() -> dict[str, str | bool] | None:
-    """Return the commit of this tree and whether files differ from it; None where git cannot say.
+    """Return the commit of this tree, ``id``, and whether files differ from it, ``dirty``.
+
+    It is None where git cannot say.
 
     Files in ``results`` and ``benchmarks/results`` do not count, because runs write them: one run would
     mark the next as changed.

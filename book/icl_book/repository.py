@@ -63,9 +63,9 @@ def declared(root: Path) -> str:
 
 
 def remote(root: Path) -> str | None:
-    """Return the web address of the remote ``origin``, without user, password and ``.git``.
+    """Return the web address of the remote ``origin``, without user, password, port and ``.git``.
 
-    It is None without a remote, or where that is a folder.
+    It is None without git or a remote, or where that is a folder.
     """
     try:
         url = git(root, "config", "--get", "remote.origin.url").strip()
@@ -88,12 +88,15 @@ def home(root: Path) -> str | None:
 
 
 def adopt(root: Path) -> bool:
-    """Replace the placeholder by the remote's address in ``_config.yml`` and ``CITATION.cff``.
+    """Replace the placeholder, if it is still there, by the remote's address.
+
+    It stands in ``_config.yml`` and ``CITATION.cff``.
 
     Returns:
         Whether anything was written.
     """
     old, new = declared(root), address(root)
+    # An address is declared already, or there is no remote.
     if new == old:
         return False
     for path in (root / "_config.yml", root / "CITATION.cff"):

@@ -29,7 +29,8 @@ Z = float(-ndtri(FALSE_ALARM_RATE / 2))
 def t_interval(values: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return mean, lower and upper end, (...), of Student-t intervals at `FALSE_ALARM_RATE`.
 
-    Values are independent, (..., samples); fewer than two samples, NaN and infinity are a ValueError.
+    Values are independent, (..., samples). Fewer than two samples, NaN, infinity and values above
+    `MAX_ABS_VALUE` in size are a ValueError.
     """
     values = np.atleast_1d(reals(values, "values", -MAX_ABS_VALUE, MAX_ABS_VALUE))
     n = values.shape[-1]
@@ -43,11 +44,11 @@ def t_interval(values: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def median_interval(values: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     """Return medians of independent values (..., samples) with distribution-free intervals.
 
-    The interval is ``[v_(k), v_(m + 1 - k)]`` of the m sorted values. It misses the median with probability
-    ``2 P(Binomial(m, 1/2) < k)`` for every continuous law, however skew. k is the largest for which that is
-    at most `FALSE_ALARM_RATE`. With fewer than 18 values no k is, and k = 1 gives the range. With fewer
-    than 8 even the range misses more often than `MAX_MISS`, and the interval is the whole line.
-    Fewer than two samples, NaN and infinity are a ValueError.
+    The interval is ``[v_(k), v_(m + 1 - k)]``, where ``v_(k)`` is the k-th smallest of m values. It misses
+    the median with probability ``2 P(Binomial(m, 1/2) < k)`` for every continuous law, however skew. k is the
+    largest for which that is at most `FALSE_ALARM_RATE`. With fewer than 18 values no k is, and k = 1 gives
+    the range. With fewer than 8 even the range misses more often than `MAX_MISS`, and the interval is the
+    whole line, which never misses. Errors are those of `t_interval`.
 
     Returns:
         Median, lower end and upper end, each of shape (...), and the probability that the interval misses.

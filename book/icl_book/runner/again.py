@@ -24,17 +24,18 @@ FOLDER = Path("_build") / "replications"
 
 
 def replicate(seeds: Sequence[int], jobs: str, profile: str = "") -> int:
-    """Judge every sampled verdict again, print those that change, and write what each seed says.
+    """Judge every sampled verdict again with each root seed, print those that change, and write them all.
 
     Writes below ``_build/replications``, as CSV and as Parquet: ``verdicts``, with a row for each statement
-    and each of its readings and a column for each seed, 0 for the book's own; ``cases``, their numbers.
+    and each of its readings and a column for each seed, 0 for the book's own; ``cases``, with a row for each
+    number behind them, of all seeds.
 
     Returns:
         The exit status: zero once every notebook ran to its end, whatever the verdicts with other seeds.
 
     Raises:
-        BadInput: If a seed is not an integer from 1 to 2**31 - 1, or ``ICL_SEED`` is set, since the
-            comparison is with the book.
+        BadInput: If a seed is not an integer from 1 to 2**31 - 1, or ``ICL_SEED`` is set and not 0, since
+            the comparison is with the book; or as `schedule`.
     """
     for_book()
     for seed in seeds:
@@ -42,6 +43,7 @@ def replicate(seeds: Sequence[int], jobs: str, profile: str = "") -> int:
             raise BadInput(f"seed={seed}: must be an integer from 1 to 2**31 - 1")
     columns: dict[str, pd.Series] = {}
     cases = []
+    # The runs with the book's own seed, which come first, tell which notebooks have sampled verdicts.
     names: list[str] | None = None
     for seed in [0, *seeds]:
         runs = [run for run in plan("quick", seed=seed) if names is None or run.name in names]
@@ -50,7 +52,6 @@ def replicate(seeds: Sequence[int], jobs: str, profile: str = "") -> int:
         found = [collect(run.path) for run in runs]
         for results in found:
             results["cards"] = [card for card in results["cards"] if sampled(card)]
-        # The first run, with the book's own seed, says which notebooks have sampled verdicts.
         if names is None:
             names = [results["name"] for results in found if results["cards"]]
         cases += [table.tabulate_cases(results) for results in found]
@@ -72,7 +73,7 @@ def sampled(card: Mapping[str, Any]) -> bool:
 
 
 def outcomes(cards: Sequence[Mapping[str, Any]]) -> pd.Series:
-    """Return the verdict on each statement and the outcome of each of its readings."""
+    """Return by statement and reading the outcome; the verdict on a statement is the reading ``verdict``."""
     found = {}
     for card in cards:
         found[card["id"], "verdict"] = card["verdict"]

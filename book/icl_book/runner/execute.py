@@ -51,7 +51,8 @@ def execute(run: Run, label: str = "") -> Path:
             in the ``.txt`` beside it, and nothing else is touched.
         OSError: If a file cannot be written.
     """
-    shown, path = f"[{label}] {run.name}" if label else run.name, run.path
+    shown = f"[{label}] {run.name}" if label else run.name
+    path = run.path
     path.parent.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
 
@@ -96,11 +97,12 @@ def _refuse_warnings(node: Any) -> None:
 
 
 def _find_surprises(run: Run, cards: list[dict[str, Any]]) -> list[str]:
-    """Return the verdicts that are not those of the book.
+    """Return a line for each verdict that is not as its claim expects.
 
     Raises:
         BadInput: For such a verdict, unless the preset allows it or a reader explores; for a statement
-            without a case, unless a reader explores; and if what the run depends on changed meanwhile.
+            without a case, unless a reader explores; and if what the run depends on has changed since it was
+            planned.
     """
     if address(run.name, run.overrides, run.root_seed, run.device) != run.digest:
         raise BadInput("notebook, code, lock or data changed since it was planned; run again")
@@ -117,20 +119,24 @@ def _find_surprises(run: Run, cards: list[dict[str, Any]]) -> list[str]:
 
 
 def _papermill(run: Run, shown: str) -> Any:
-    """Run all cells and return the notebook, sealed; BadInput says in one line what went wrong."""
+    """Run all cells and return the notebook, sealed; BadInput says in one line what went wrong.
+
+    ``shown`` begins each line of progress. The cells run so far are also written to ``run.failed``, which
+    `execute` removes if all goes well.
+    """
     import jupytext
     import papermill
     from traitlets.config import Config
 
     start = last = time.perf_counter()
-    # Cells that were begun, with their outputs so far.
+    # These cells were begun, and have their outputs so far.
     begun: list[Any] = []
 
-    def progress(cell: Any, cell_index: int) -> None:
+    def note_start(cell: Any, cell_index: int) -> None:
         nonlocal last
         begun.append(cell)
         if (now := time.perf_counter()) - last > MIN_SECONDS_BETWEEN_LINES:
-            # Papermill adds a cell of parameters.
+            # Papermill adds a cell of parameters if there are any.
             count = len(node.cells) + bool(run.overrides)
             print(f"{shown}: cell {cell_index + 1} of {count}, {now - start:.0f} s", flush=True)
             last = now
@@ -159,7 +165,7 @@ def _papermill(run: Run, shown: str) -> Any:
                     # Output that a library writes past Python goes to the terminal.
                     "--IPKernelApp.capture_fd_output=False",
                 ],
-                on_cell_start=progress,
+                on_cell_start=note_start,
             )
     except papermill.PapermillExecutionError as error:
         message = " ".join(str(error.evalue).split())
@@ -185,11 +191,13 @@ def kernel_home(run: Run) -> Iterator[dict[str, str]]:
     """Set up a kernel that shares nothing with its neighbors or with the user's settings.
 
     The kernel runs this interpreter, because ``python3`` may be another one in other folders. Matplotlib
-    starts without the user's ``matplotlibrc``.
+    starts without the user's ``matplotlibrc``. The kernel inherits the environment of this process, which is
+    changed inside the block and restored at its end.
 
     Yields:
-        The connection settings: sockets in the kernel's own folder, because ports picked by kernels that
-        start at the same moment can collide. The file with the kernel's key lies there, too.
+        The connection settings: where paths are short enough, sockets in the kernel's own folder, because
+        ports picked by kernels that start at the same moment can collide. The file with the kernel's key lies
+        there, too.
     """
     from ipykernel.kernelspec import write_kernel_spec
 
@@ -228,7 +236,10 @@ def kernel_home(run: Run) -> Iterator[dict[str, str]]:
 
 
 def _remove_old(run: Run) -> None:
-    """Remove what papermill wrote, an earlier reason, and all but the last `MAX_KEPT` runs for the book."""
+    """Remove what papermill wrote, an earlier reason, and, for the book, all but the last `MAX_KEPT` runs.
+
+    These are the runs of the same notebook and preset.
+    """
     for failure in (run.failed, run.reason):
         failure.unlink(missing_ok=True)
     if not run.exploring:

@@ -64,8 +64,10 @@ def sync() -> list[Path]:
 
 
 def refuse_edited(names: Container[str]) -> None:
-    """Raise BadInput if an ``.ipynb`` was edited after its ``.py``, with the command that takes the edit."""
-    edited = [f"notebooks/{name}.ipynb" for name in notebooks() if name in names and _edited(name)]
+    """Raise BadInput, with the command that takes the edit, if the ``.ipynb`` of one of these was edited."""
+    edited = [
+        f"notebooks/{name}.ipynb" for name in notebooks() if name in names and _is_edited(name)
+    ]
     if edited:
         files = " ".join(edited)
         raise BadInput(
@@ -74,8 +76,8 @@ def refuse_edited(names: Container[str]) -> None:
         )
 
 
-def _edited(name: str) -> bool:
-    """Return whether the ``.ipynb`` is newer than the ``.py`` and has other cells."""
+def _is_edited(name: str) -> bool:
+    """Return whether the ``.ipynb`` is newer than the ``.py`` and has other cells, or cannot be read."""
     source, target = _paths(name)
     if not target.is_file() or target.stat().st_mtime_ns <= source.stat().st_mtime_ns:
         return False

@@ -87,7 +87,11 @@ class Run:
 
 
 def root_seed() -> int:
-    """Return the root of all random streams that ``ICL_SEED`` asks for; BadInput if that is not a root."""
+    """Return the root of all random streams that ``ICL_SEED`` asks for, 0 if it is not set.
+
+    Raises:
+        BadInput: If it is not a root.
+    """
     try:
         # The import reads ``ICL_SEED``, too, so that it can raise.
         from icl import streams
@@ -98,10 +102,11 @@ def root_seed() -> int:
 
 
 def device() -> str:
-    """Return where runs compute: what ``ICL_DEVICE`` says, else CUDA where PyTorch sees it.
+    """Return where runs compute: what ``ICL_DEVICE`` says, else CUDA where PyTorch sees it, else the CPU.
 
     Raises:
-        BadInput: If ``ICL_DEVICE`` is not the name of a device. `ready` checks whether the device exists.
+        BadInput: If ``ICL_DEVICE`` is not the name of a device. `icl_book.runner.schedule.ready` checks
+            whether the device exists.
     """
     if wanted := os.environ.get("ICL_DEVICE"):
         if not re.fullmatch(r"cpu|cuda(:\d{1,3})?", wanted, re.ASCII):
@@ -154,6 +159,7 @@ def code(name: str) -> list[str]:
         head, _, body = cell.partition("\n")
         if "[markdown]" not in head:
             found.append(body.strip())
+            # The tree is not used: this raises for a cell that is not Python.
             parse(found[-1], f"notebooks/{name}.py, cell {place}")
     return found
 
@@ -190,8 +196,12 @@ def source(name: str) -> str:
 
 
 def check_collect(name: str, wanted: Sequence[str]) -> None:
-    """Raise BadInput unless each wanted name is a claim or a variable of a notebook."""
+    """Raise BadInput unless each wanted name is a claim or a variable of a notebook.
+
+    Which variables hold tables is known only once the notebook has run.
+    """
     text = source(name)
+    # `claims` finds the ids of the two papers, and the calls of `judge` below those of a further file.
     known = list(claims(text))
     tables = set()
     for node in ast.walk(ast.parse(text)):
@@ -214,7 +224,7 @@ def check_collect(name: str, wanted: Sequence[str]) -> None:
 
 
 def defaults(name: str) -> dict[str, Any]:
-    """Return the values of the parameters cell, read without running it."""
+    """Return the values of the parameters cell, read without running it; BadInput if that is impossible."""
     cells = re.split(r"^(?=# %%)", source(name), flags=re.MULTILINE)
     cell = next((c for c in cells if re.match(r'# %%.*tags=\[[^]]*"parameters"', c)), None)
     if cell is None:
@@ -233,8 +243,8 @@ VERDICTS = ("as expected", "as expected or open", "any")
 
 
 def verdicts(preset: str) -> str:
-    """Return which of `VERDICTS` the runs of a preset may have."""
-    found: str = _content(preset).get("verdicts", VERDICTS[-1])
+    """Return which of `VERDICTS` the runs of a preset may have; BadInput if its file says anything else."""
+    found: str = _read_file(preset).get("verdicts", VERDICTS[-1])
     if found not in VERDICTS:
         raise BadInput(
             f"presets/{preset}.yml: verdicts={found!r}: must be one of {', '.join(VERDICTS)}"
@@ -245,11 +255,11 @@ def verdicts(preset: str) -> str:
 def _read_preset(preset: str) -> dict[str, Any]:
     """Return a preset's entries by notebook; `verdicts` checks its key of verdicts first."""
     verdicts(preset)
-    return {k: v for k, v in _content(preset).items() if k != "verdicts"}
+    return {k: v for k, v in _read_file(preset).items() if k != "verdicts"}
 
 
-def _content(preset: str) -> dict[str, Any]:
-    """Read the file of a preset; an empty file has no entry."""
+def _read_file(preset: str) -> dict[str, Any]:
+    """Return the entries of the file of a preset; a file without keys has none."""
     path = ROOT / "presets" / f"{preset}.yml"
     known = sorted(p.stem for p in path.parent.glob("*.yml"))
     if preset not in known:
@@ -262,14 +272,15 @@ def _content(preset: str) -> dict[str, Any]:
 
 
 def read_grid(grid: str) -> dict[str, list[Any]]:
-    """Read the values that are tried in all combinations.
+    """Return by parameter the values that are tried in all combinations, each once; none for an empty grid.
 
     Args:
         grid: Words, ``"noise_std=0.5,1 seed=0,1"``, where a list is one value of a list parameter,
-            ``"dims=[2,3],[5]"``; or the path of a YAML file with the same, ``noise_std: [0.5, 1]``.
+            ``"dims=[2,3],[5]"``; or the path, from the root of the repository, of a YAML file with the same,
+            ``noise_std: [0.5, 1]``.
 
     Raises:
-        BadInput: If the grid has another form, or its words name a parameter twice.
+        BadInput: If the grid has another form, its words name a parameter twice, or there is no such file.
     """
     # A word may have blanks after its commas.
     words = [word.partition("=") for word in re.sub(r",\s+", ",", grid).split()]
@@ -296,7 +307,6 @@ def read_grid(grid: str) -> dict[str, list[Any]]:
             f"values {reprlib.repr(grid)}: must be words name=value,value, each name once, or a YAML file "
             "with lines name: [value, value]"
         ) from None
-    # A value that is repeated is tried once.
     return {
         key: [v for i, v in enumerate(values) if v not in values[:i]]
         for key, values in axes.items()
@@ -333,6 +343,7 @@ def plan(
     axes = read_grid(grid)
     chosen_device = device()
     seed = root_seed() if seed is None else seed
+    # Notebooks without an entry come last, and are refused below.
     names = [name] if name else sorted(notebooks(), key=[*entries, *notebooks()].index)
     runs = []
     for notebook in names:

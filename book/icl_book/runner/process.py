@@ -38,8 +38,8 @@ MAX_TIDYING_SECONDS = 20.0
 def prepare(root: Path = ROOT) -> None:
     """Set the environment of this process, and of those that it starts, so that any machine will do.
 
-    - ``HOME`` is ``_build/home`` where the user's own is missing, cannot be written, or is full. Git goes on
-      reading the user's settings.
+    - ``HOME`` is ``_build/home`` where the user's own is missing, or where it, or its ``.cache`` or
+      ``.config``, cannot be written or is full. Git goes on reading the user's settings.
     - Variables that name a folder for caches are dropped where nothing can be written there.
     - ``LOGNAME`` is the number of a user without an entry in ``/etc/passwd``.
     """
@@ -66,7 +66,7 @@ def writable(folder: Path) -> bool:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder) as file:
-            # a quota shows only once bytes are on the disk
+            # A quota shows only once bytes are on the disk.
             file.write(bytes(2**16))
             file.flush()
             os.fsync(file.fileno())
@@ -184,11 +184,13 @@ def _remove_abandoned(folder: Path) -> None:
 
 @contextmanager
 def locked(path: Path, wait: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Hold a lock for the time of a ``with`` block; ``wait`` is called if another process holds it.
+    """Hold a lock on the file ``path``, which need not exist, for the time of a ``with`` block.
+
+    If another process holds it, ``wait`` is called once, and the block begins when that process lets go.
 
     Raises:
         BadInput: If the file system of ``path`` does not support locks.
-        OSError: If the file cannot be written.
+        OSError: If ``path`` cannot be written.
     """
     lock = FileLock(path)
     try:

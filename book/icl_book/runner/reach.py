@@ -63,7 +63,7 @@ def _list_imports_of(root: Path, path: Path, changed: int) -> list[str]:
 
 
 def _list_imports(root: Path, tree: ast.Module) -> Iterator[str]:
-    """Yield the modules that hold what a piece of code imports."""
+    """Yield the modules that define what a piece of code imports."""
     # These are the names that the code takes from the package itself, as in ``icl.risk``.
     attributes = {
         node.attr
@@ -73,6 +73,7 @@ def _list_imports(root: Path, tree: ast.Module) -> Iterator[str]:
         and node.value.id == "icl"
     }
     for node in _walk_statements(tree):
+        # Only a relative import, which this repository does not use, can lack a module.
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 yield _find_maker(root, node.module, alias.name)
@@ -85,12 +86,13 @@ def _list_imports(root: Path, tree: ast.Module) -> Iterator[str]:
 
 
 def _find_maker(root: Path, module: str, name: str) -> str:
-    """Return the module that defines a name which another module may re-export."""
+    """Return the module that defines ``name``, or is it, where code imports it from ``module``."""
     if _find_file(root, f"{module}.{name}"):
         return f"{module}.{name}"
     path = _find_file(root, module)
     if path is None or path.name != "__init__.py":
         return module
+    # The lines for type checkers count here: `icl` re-exports by them, and imports on first use.
     for node in ast.walk(_parse_file(path, path.stat().st_mtime_ns)):
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
@@ -108,7 +110,7 @@ def _walk_statements(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def _find_file(root: Path, module: str) -> Path | None:
-    """Return the file of a module of this repository."""
+    """Return the file of a module of this repository; None for any other."""
     package, *rest = module.split(".")
     if package not in HOMES:
         return None

@@ -63,11 +63,14 @@ def collect(path: Path | str) -> dict[str, Any]:
 
 
 def extract_results(node: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an executed notebook found; BadInput unless it has one ``notebook.footer()``.
+    """Return what an executed notebook found.
 
     The result has the attributes of `icl_book.runner.plan.Run`, ``parameters``, ``seconds``, ``device``,
     ``machine``, ``versions``, ``peak_memory`` in bytes, ``commit``, and ``cards``, the records of all cards.
     They are judged anew by today's claims, because the notebook holds evidence only.
+
+    Raises:
+        BadInput: Unless the notebook has one ``notebook.footer()`` and the evidence that its claims need.
     """
     data = shown(node)
     footers = [d[FOOTER_MIME] for d in data if FOOTER_MIME in d]
@@ -83,8 +86,9 @@ def extract_results(node: Mapping[str, Any]) -> dict[str, Any]:
 def surprising(found: Iterable[Mapping[str, Any]], allowed: str) -> list[str]:
     """Return a line for each card whose verdict is not as expected.
 
-    Where a preset allows verdicts ``as expected or open``, see `icl_book.runner.plan.verdicts`, a statement
-    may be left open, but not for want of a case.
+    ``allowed`` is what the preset allows, see `icl_book.runner.plan.verdicts`. With ``as expected or open`` a
+    statement that is left open gets a line only if it is open for want of a case. With ``any`` every
+    unexpected verdict gets one.
     """
     # See `_judge_anew` for why this is imported here.
     from icl_book.claims.card import lacking, line

@@ -48,10 +48,13 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
     calls = ROOT / "_build" / "calls"
     # A cluster's machines share this folder, but perhaps no locks: each tidies up after itself only.
     own_prefix = f"{platform.node()}-"
+    # Calls that were killed leave folders, which go even if there is nothing to run now.
     process.sweep(own_prefix, calls)
     for prefix in ("icl-call-", "icl-kernel-"):
         process.sweep(prefix)
-    to_do = [run for run in {run.path: run for run in runs}.values() if not whole(run.path)]
+    # Runs with one path are one run.
+    different = {run.path: run for run in runs}.values()
+    to_do = [run for run in different if not whole(run.path)]
     jobs = jobs or str(_fit_jobs(len(to_do)))
     print(f"{runs[0].preset}: {len(runs)} runs, {len(to_do)} to do, {jobs} at a time", flush=True)
     if not to_do:
@@ -93,7 +96,8 @@ def _fit_jobs(runs: int) -> int:
 def _make_snakemake_plan(to_do: Sequence[Run], jobs: int, profile: str) -> dict[str, Any]:
     """Return what ``Snakefile`` reads: a task for each run, and what all of them share.
 
-    A task is the notebook's name and the arguments of ``python -m icl_book execute``.
+    A task is the notebook's name and the arguments of ``python -m icl_book execute``. Its key is the name of
+    the stamp by which Snakemake knows that it is done.
     """
     tasks = {
         f"{run.name}.{run.digest}": [run.name, f"--label '{i} of {len(to_do)}' {run.words}"]
@@ -107,7 +111,10 @@ def _make_snakemake_plan(to_do: Sequence[Run], jobs: int, profile: str) -> dict[
 
 
 def _run_snakemake(folder: str, temporary: str, jobs: str, profile: str) -> tuple[int, str]:
-    """Run Snakemake on the plan in a folder; return its exit status and its words."""
+    """Run Snakemake on the plan in a folder; return its exit status and its words.
+
+    On this machine the runs have their temporary files in the folder ``temporary``.
+    """
     command = [sys.executable, "-m", "snakemake", "--cores", jobs]
     command += ["--jobs", jobs, "--profile", profile] if profile else []
     # Snakemake runs in the root of the repository, from which the folder is named.
@@ -121,13 +128,18 @@ def _run_snakemake(folder: str, temporary: str, jobs: str, profile: str) -> tupl
 
 
 def _report(to_do: Sequence[Run], status: int, said: str, seconds: float, profile: str) -> int:
-    """Print what failed and why, or that all is done; return the exit status."""
+    """Print what failed and why, or that all is done; return the exit status.
+
+    ``status`` and ``said`` are Snakemake's exit status and words.
+    """
     undone = [run for run in to_do if not whole(run.path)]
     if status == 0 and not undone:
         print(f"done in {seconds:.0f} s", flush=True)
         return 0
     reasons = [
-        f"{r.name}: {f.read_text(encoding='utf-8')}" for r in to_do if (f := r.reason).is_file()
+        f"{run.name}: {run.reason.read_text(encoding='utf-8')}"
+        for run in to_do
+        if run.reason.is_file()
     ]
     # Snakemake's words help unless some run left its reason, or all that failed ended with 1 and printed why.
     if not reasons and set(STATUS.findall(said)) != {"1"}:
@@ -150,7 +162,7 @@ def _share_threads(jobs: int, profile: str) -> str:
 def ready(runs: Sequence[Run], profile: str = "") -> None:
     """Raise BadInput for what would fail in every kernel: a mistake in the claims, a missing device.
 
-    On a cluster, ``profile``, a device is looked for where the job runs.
+    With the ``profile`` of a cluster, a device is looked for where the job runs, not here.
     """
     # The claims take long to import, and some commands do not need them.
     from icl_book.claims import registry

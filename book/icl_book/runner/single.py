@@ -1,7 +1,8 @@
 """Judge one claim alone, by the cells of its chapter that its evidence needs.
 
-A cell needs the cells before it that assign a name which it uses, or change the value of such a name. Cells
-that only draw are left out, so that an exact claim takes seconds. Cells run in this process, as in a script.
+A cell needs the cells before it that assign a name which it uses, or a part of its value. A change by a call,
+as of ``append``, is not seen. Cells that only draw are left out, so that an exact claim takes seconds. Cells
+run in this process, as in a script.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def judge_alone(claim_id: str) -> Card:
     """Measure what a claim needs at the sizes of its chapter, and judge it.
 
     Raises:
-        BadInput: If the claim does not exist, if no chapter judges it, or if a cell fails.
+        BadInput: If the claim does not exist or is not testable, if no chapter judges it, or if a cell fails.
     """
     claim = find(claim_id)
     if claim.rule is None:
@@ -38,7 +39,7 @@ def judge_alone(claim_id: str) -> Card:
 
 
 def _run_cells(name: str, cells: list[str], last: int, claim_id: str) -> Card:
-    """Run a cell and those that it needs, and return the card of the claim."""
+    """Run the cell ``last``, which judges the claim, and those that it needs; return the claim's card."""
     found: list[Card] = []
 
     def judge_if_asked(asked: str, *evidence: Any, **options: Any) -> None:
@@ -51,10 +52,9 @@ def _run_cells(name: str, cells: list[str], last: int, claim_id: str) -> Card:
     }
     for place in needed(cells, last):
         tree = ast.parse(cells[place])
-        # What a chapter prints is no part of the answer.
-        said = io.StringIO()
         try:
-            with contextlib.redirect_stdout(said):
+            # What a chapter prints is not part of the answer.
+            with contextlib.redirect_stdout(io.StringIO()):
                 exec(compile(tree, f"{name}, cell {place + 1}", "exec"), namespace)
         except Exception as error:
             raise BadInput(f"{name}: cell {place + 1}: {type(error).__name__}: {error}") from error
@@ -65,9 +65,10 @@ def _run_cells(name: str, cells: list[str], last: int, claim_id: str) -> Card:
 
 
 def needed(cells: list[str], last: int) -> list[int]:
-    """Return the places of a cell and of those that it needs, in their order.
+    """Return the places of a cell, ``last``, and of those that it needs, in their order.
 
-    These always include the setup, and before it the parameters: cells that only assign.
+    These always include the setup, which calls ``notebook.setup``, and before it the parameters: cells that
+    only assign.
     """
     trees = [ast.parse(cell) for cell in cells]
     places, missing = [last], reads(trees[last])
@@ -122,7 +123,10 @@ def reads(tree: ast.Module) -> set[str]:
 
 
 def _list_assigned(tree: ast.Module) -> set[str]:
-    """Return the names that a cell assigns regardless of their earlier values."""
+    """Return the names that a cell assigns, defines or imports, whatever their values were before.
+
+    What stands inside another statement, such as a branch that may not be taken, is left out.
+    """
     names: set[str] = set()
     for statement in tree.body:
         if isinstance(statement, ast.Assign | ast.AnnAssign):
@@ -137,7 +141,10 @@ def _list_assigned(tree: ast.Module) -> set[str]:
 
 
 def changes(tree: ast.AST) -> set[str]:
-    """Return the names that a cell assigns, imports or defines, arguments too, or whose parts it assigns."""
+    """Return the names that a cell or a statement may change.
+
+    It assigns, deletes, imports or defines them, has them as arguments, or assigns a part: ``x[0] = 1``.
+    """
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):

@@ -31,7 +31,7 @@ WITHOUT_CASE = {
 
 
 def tabulate_cases(found: Mapping[str, Any]) -> pd.DataFrame:
-    """Return a row for each case of each reading of each card in the record of a run.
+    """Return a row for each case of each reading of each card in the results of a run.
 
     A reading without a case has one row without a number, so that its verdict is in the table.
 
@@ -66,9 +66,10 @@ def _describe_run(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def table(found: Mapping[str, Any], text: str) -> pd.DataFrame:
-    """Return a table that a run kept, each row after the run's columns, as `tabulate_cases` has them.
+    """Return a table that a run kept, given as CSV, with the run's columns before its own.
 
-    A column of the table that is called like one of the run is called ``table <name>``.
+    The run's columns are those of `tabulate_cases`: parameters, root seed, seconds and notebook, the same in
+    each row. A column of the table that is called like one of the run is called ``table <name>``.
     """
     own = pd.read_csv(io.StringIO(text))
     run = pd.DataFrame([_describe_run(found)] * len(own))

@@ -52,10 +52,13 @@ def hash_book(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> 
 def gather(
     notebooks: Mapping[str, Path], toc: dict[str, Any], preset: str, root: Path = ROOT
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the records of notebooks (`icl_book.runner.record.collect`), and the problems found.
+    """Return the results of the notebooks (`icl_book.runner.record.collect`), and the problems found.
+
+    The results are in the order of the contents, ``toc``. Where contents and notebooks do not agree, that is
+    the problem, and nothing is read.
 
     Raises:
-        BadInput: If a notebook is damaged.
+        BadInput: If a notebook is damaged, or must run again for today's claims.
     """
     wanted = [
         d.removeprefix("notebooks/") for d in verify.toc_pages(toc) if d.startswith("notebooks/")
@@ -103,10 +106,12 @@ with lean.program():
 
 
 def sphinx(source: Path, output: Path, plain: bool = False) -> Path:
-    """Run jupyter-book on a staged tree, or Sphinx alone, warnings as errors; return the folder of pages.
+    """Run jupyter-book, or if ``plain`` Sphinx alone, on a staged tree; return the folder of pages.
+
+    What was in ``output`` before is removed.
 
     Raises:
-        BadInput: If it fails or warns; the message carries the warnings.
+        BadInput: If it fails or warns. The message carries the warnings, or says that the disk is full.
     """
     shutil.rmtree(output, ignore_errors=True)
     paths = os.pathsep.join([str(ROOT), str(ROOT / "book")])
@@ -135,7 +140,7 @@ def sphinx(source: Path, output: Path, plain: bool = False) -> Path:
 
 
 def swap(new: Path, place: Path) -> None:
-    """Put a finished book in place of the last one."""
+    """Put a finished folder, ``new``, in place of the last one."""
     place.parent.mkdir(parents=True, exist_ok=True)
     old = place.with_name(f".{place.name}.old")
     shutil.rmtree(old, ignore_errors=True)
@@ -156,7 +161,7 @@ def build(
         BadInput: If anything is wrong; the last good book stays as it is.
     """
     name = f"{preset}-plain" if plain else preset
-    site, place = (root / "_build" / folder / name for folder in ("site", "book"))
+    site, place = root / "_build" / "site" / name, root / "_build" / "book" / name
     (root / "_build").mkdir(exist_ok=True)
     with process.locked(root / "_build" / f".lock-site-{name}"):
         start = time.perf_counter()
@@ -216,9 +221,9 @@ def _raise_problems(problems: list[str]) -> None:
 
 
 def texts(runs: Sequence[Mapping[str, Any]], root: Path = ROOT) -> dict[Path, str]:
-    """Return the texts that have numbers of some runs, by file: README.md, pages and chapters.
+    """Return the texts of README.md, pages and chapters by file, with the numbers of these runs written in.
 
-    README.md has the counts of verdicts, and each file the texts of its judged links.
+    Those are the counts of verdicts in README.md, and the text of each judged link in all of them.
     """
     module = stage.pages(**stage.context(registry(), runs, root))
     text = (root / "README.md").read_text(encoding="utf-8")
@@ -239,7 +244,7 @@ def outdated(runs: Sequence[Mapping[str, Any]], root: Path = ROOT) -> dict[Path,
 
 
 def readme(root: Path = ROOT) -> None:
-    """Write counts and picture of README.md, and numbers of pages, from the last quick results."""
+    """Write the picture of README.md, and what `texts` writes, from the results of the preset quick."""
     files = {run.name: run.path for run in plan("quick")}
     runs = [collect(path) for path in files.values()]
     for path, text in outdated(runs, root).items():

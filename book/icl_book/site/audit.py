@@ -63,7 +63,7 @@ def audit_claims(registry: Mapping[str, Claim], runs: Iterable[Record]) -> list[
     by_claim = judged(runs)
     found = []
     for claim_id, claim in registry.items():
-        ((notebook, record), *_) = by_claim.get(claim_id, [("", statement_record(claim))])
+        notebook, record = by_claim.get(claim_id, [("", statement_record(claim))])[0]
         # A claim may be judged although no data could contradict it.
         sure = claim.rule is not None and not claim.tested
         audited = AuditedClaim(
@@ -129,7 +129,7 @@ def reruns(root: Path) -> list[Rerun]:
 
 
 def as_json(found: Sequence[AuditedClaim]) -> str:
-    """Write all claims with their evidence as one JSON document."""
+    """Return all claims with their evidence as the text of one JSON document."""
     claims = []
     for audited in found:
         address = f"book/audit.html#{audited.record['id']}"
@@ -145,13 +145,13 @@ JUDGED = re.compile(r"\[([^][]*)\]\((<)?judged:([^<>]*?)(?(2)>)\)")
 
 
 def resolve(text: str, cards: Cards, link: Callable[[Record, str, str], str]) -> str:
-    """Replace the judged links of a text; one whose case this run lacks becomes the verdict.
+    """Return a text with ``link`` called for each judged link; one whose case the cards lack is the verdict.
 
     Args:
         text: Markdown.
         cards: Records of cards by claim.
-        link: From the record of a card, what is shown (a number, a mark, a verdict or words) and the name of
-            its case (or empty) to what stands on the page.
+        link: Returns what stands on the page, from the record of a card, what is shown (a number, a mark, a
+            verdict or words), and the name of the case, which is empty unless a number is shown.
 
     Raises:
         BadInput: For a claim that is not judged, and for a link that has neither one part nor three.
@@ -169,9 +169,12 @@ def resolve(text: str, cards: Cards, link: Callable[[Record, str, str], str]) ->
 
 
 def renumber(text: str, cards: Cards) -> str:
-    """Write the numbers, marks and verdicts of these cards into the judged links of a text.
+    """Return a text with the numbers, marks and verdicts of these cards in its judged links.
 
     The text may be a notebook's ``.py``. A link whose case the cards lack keeps its text.
+
+    Raises:
+        BadInput: As `resolve`.
     """
 
     def write(found: re.Match[str]) -> str:
@@ -181,8 +184,11 @@ def renumber(text: str, cards: Cards) -> str:
             return found[0]
         verdict = cards[claim_id]["verdict"]
         shown = _format(values[0], form) if values else _say(found[1], verdict)
-        same = _join(found[1]) == shown
-        return found[0] if same else f"[{shown}]{found[0][len(found[1]) + 2 :]}"
+        # A text that goes on in the next line keeps its break.
+        if _join(found[1]) == shown:
+            return found[0]
+        target = found[0].removeprefix(f"[{found[1]}]")
+        return f"[{shown}]{target}"
 
     return JUDGED.sub(write, text)
 
@@ -206,7 +212,11 @@ def split(named: str) -> list[str]:
 
 
 def _check(named: str, cards: Cards) -> tuple[str, str, str]:
-    """Return claim, case and format of a judged link; the last two are empty if it names a claim alone."""
+    """Return claim, case and format of a judged link; the last two are empty if it names a claim alone.
+
+    Raises:
+        BadInput: If the claim has no card here, or the link has neither one part nor three.
+    """
     claim_id, *rest = split(named)
     if claim_id not in cards:
         raise BadInput(f"judged:{named}: no card of {claim_id} is on this page")
@@ -228,7 +238,10 @@ def _format(value: float | str, form: str) -> str:
 
 
 def lost(text: str, cards: Cards) -> list[str]:
-    """Return the judged links of a text whose claim has no card here, or whose case its card lacks."""
+    """Return a line for each judged link of a text that names a claim without a card here.
+
+    A link whose case the card lacks gets a line, too, and so does one with neither one part nor three.
+    """
     found = []
     for _, _, named in JUDGED.findall(text):
         try:

@@ -46,6 +46,7 @@ def headline(cases: Cases) -> dict[str, str]:
     """
     if len({tuple(case["permitted"]) for case in cases}) == 1:
         values = sorted(float(case["measured"]) for case in cases)
+        # Two ends that are written alike become one.
         ends = list(dict.fromkeys(format_number(x, ".4g") for x in (values[0], values[-1])))
         where = ""
     else:
@@ -81,7 +82,10 @@ def _format_size(limit: float | str) -> str:
 
 
 def divided(readings: Mapping[str, str]) -> str:
-    """Return a sentence, without its period, that counts the outcomes of the readings; the first is ours."""
+    """Return a sentence, without its period, on a verdict that depends on the reading.
+
+    It counts the outcomes of the readings, of which the first is ours, and there is at least one other.
+    """
     ours, *others = readings.values()
     text = f"It {_VERBS[ours]} in this reading"
     if len(set(others)) == 1:

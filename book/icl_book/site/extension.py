@@ -61,7 +61,7 @@ def signature(
 def words(
     app: Sphinx | None, what: str, name: str, obj: object, options: object, lines: list[str]
 ) -> None:
-    """Complete what napoleon writes for a docstring.
+    """Complete ``lines``, which napoleon wrote for a docstring.
 
     Napoleon takes the words before a colon in the docstring of a constant for its type, and leaves out the
     values of an enumeration.
@@ -86,28 +86,30 @@ def cite(app: Sphinx, doctree: nodes.document, name: str) -> None:
     """Let a link to a work, ``cite:key``, lead to its entry of the bibliography, and show it on hovering."""
     works = app.env.get_domain("cite")
     for link in list(doctree.findall(nodes.reference)):
-        if (key := link.get("refuri", "")).startswith("cite:"):
+        if (uri := link.get("refuri", "")).startswith("cite:"):
             # The extension for bibliographies warns of an unknown key.
             found = works.resolve_xref(
-                app.env, name, app.builder, "p", key.removeprefix("cite:"), link, link
+                app.env, name, app.builder, "p", uri.removeprefix("cite:"), link, link
             )
-            # The reader's link takes over where the link found leads.
+            # The link of the page keeps its words, and leads where the one found would.
             for entry in found.findall(nodes.reference) if found else ():
                 del link["refuri"]
                 link.attributes |= {
-                    key: entry[key]
-                    for key in ("internal", "refid", "refuri", "reftitle")
-                    if key in entry
+                    attribute: entry[attribute]
+                    for attribute in ("internal", "refid", "refuri", "reftitle")
+                    if attribute in entry
                 }
 
 
 def page(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object
 ) -> None:
-    """Finish a page.
+    """Finish a page, in ``context``.
 
-    It has no scripts of live kernels, its formulas stand on one line with their punctuation, short names in
-    code on one line, and its figures have a second drawing for narrow screens, see `icl_book.figures.narrow`.
+    - Scripts of live kernels are left out.
+    - A page of the contents names its twin in Markdown, see `icl_book.site.machines`.
+    - A formula stands on one line with its punctuation, and so does a short name in code.
+    - A figure has a second drawing, which a narrow screen shows, see `icl_book.figures.narrow`.
     """
 
     # Live kernels need a server and a CDN, and their script fails when it is included twice.
@@ -120,7 +122,7 @@ def page(
         script for script in context.get("script_files", []) if not live(script)
     ]
     twin = f'<link rel="alternate" type="text/markdown" href="{Path(pagename).name}.md">'
-    # Only pages of the contents have a twin in Markdown, see `icl_book.site.machines`.
+    # Pages that Sphinx makes itself, such as those of source, have neither a document nor a twin.
     if doctree is not None:
         context["metatags"] = context.get("metatags", "") + twin
     if "body" in context:
@@ -129,28 +131,30 @@ def page(
         )
         context["body"] = SHORT.sub('<span class="pre icl-whole">', context["body"])
 
-        def twofold(found: re.Match[str]) -> str:
-            """Give the picture of a figure its second drawing, if there is one."""
+        def add_narrow(found: re.Match[str]) -> str:
+            """Add to the picture of a figure its drawing for narrow screens, if there is one."""
             before, name, picture = found.groups()
             narrow = f"_static/narrow/{name}.svg"
             drawn = Path(app.srcdir) / "book" / narrow
             if not drawn.is_file():
                 return found[0]
-            # Matplotlib numbers the panels of a drawing.
+            # On a narrow screen the style sheet says below such a figure that its panels stand one below the
+            # other. Matplotlib numbers the panels of a drawing.
             several = 'id="axes_2"' in drawn.read_text(encoding="utf-8")
             css = ' class="icl-stacked"' if several else ""
             source = f'media="{NARROW}" srcset="{context["pathto"](narrow, 1)}"'
             return f"{before}<picture{css}><source {source}/>{picture}</picture>"
 
-        context["body"] = FIGURE.sub(twofold, context["body"])
+        context["body"] = FIGURE.sub(add_narrow, context["body"])
 
 
 def back(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object
 ) -> None:
-    """Let a page of source link only to entries that the API has.
+    """Let each piece of a page of source link to its entry in the API, or nowhere if it has none.
 
-    Where a page documents one name of a module under its package, viewcode expects all of them there.
+    Where the API documents one name of a module under its package, viewcode links all of them to the package.
+    The entry is that of the module, or else of the nearest package around it.
     """
     if not pagename.startswith("_modules/") or "body" not in context:
         return
@@ -158,7 +162,7 @@ def back(
     owners = [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
     entries = app.env.get_domain("py").objects  # type: ignore[attr-defined]
 
-    def linked(found: re.Match[str]) -> str:
+    def link_block(found: re.Match[str]) -> str:
         block, name, text = found.groups()
         full_name = next(
             (f"{owner}.{name}" for owner in owners if f"{owner}.{name}" in entries), None
@@ -170,7 +174,7 @@ def back(
             f'{block}<a class="viewcode-back" href="{page}#{entries[full_name].node_id}">{text}</a>'
         )
 
-    context["body"] = BACK.sub(linked, context["body"])
+    context["body"] = BACK.sub(link_block, context["body"])
 
 
 def link_names(
@@ -187,9 +191,10 @@ def link_names(
         for name in re.findall(r"\w+", names)
     }
 
-    def linked(found: re.Match[str]) -> str:
+    def link_name(found: re.Match[str]) -> str:
         name, attribute = found.groups()
         full_name = full_names.get(name)
+        # A name that is a module has the entry of its attribute: `streams.stream`.
         if f"{full_name}.{attribute}" in entries:
             full_name = f"{full_name}.{attribute}"
         if full_name not in entries:
@@ -198,7 +203,7 @@ def link_names(
         page = context["pathto"](entry.docname)
         return f'<a class="icl-name" href="{page}#{entry.node_id}">{found[0]}</a>'
 
-    context["body"] = NAME.sub(linked, context["body"])
+    context["body"] = NAME.sub(link_name, context["body"])
 
 
 def staged(app: Sphinx, config: object) -> None:
@@ -223,7 +228,7 @@ def returned(app: Sphinx, doctree: nodes.document, page: str) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register with Sphinx."""
+    """Connect these functions with the events of Sphinx."""
     app.connect("config-inited", staged)
     app.connect("env-updated", writers)
     app.connect("autodoc-process-signature", signature)

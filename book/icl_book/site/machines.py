@@ -30,7 +30,7 @@ def write(html: Path, twins: Path, toc: dict[str, Any], title: str) -> None:
     parts = [ABOUT.format(title=title)]
     front = {"caption": "The front page", "chapters": [{"file": toc["root"]}]}
     for part in [front, *toc["parts"]]:
-        # The root of this part is not a page.
+        # `toc_pages` begins with a root, which a part does not have.
         pages = toc_pages({"root": "", "chapters": part["chapters"]})[1:]
         lines = [f"- [{_find_title(html / f'{page}.md')}]({page}.md)" for page in pages]
         parts.append("\n".join([f"## {part['caption']}", "", *lines, ""]))
@@ -38,7 +38,10 @@ def write(html: Path, twins: Path, toc: dict[str, Any], title: str) -> None:
 
 
 def write_twin(content: Mapping[str, Any]) -> str:
-    """Return an executed notebook as Markdown: its text, its code, and what that printed."""
+    """Return an executed notebook as Markdown: its text, its code, and what that printed.
+
+    Code and whole cells that the tags hide on the page are left out.
+    """
     parts = []
     for cell in content["cells"]:
         source, tags = cell["source"].strip(), cell["metadata"].get("tags", [])

@@ -72,6 +72,9 @@ of each card, and folded code.</p>
 def pdf(preset: str, root: Path = ROOT) -> Path:
     """Print the pages of the book that was built last and join them, with a cover and an outline.
 
+    Returns:
+        The file, which lies beside the folder of the book.
+
     Raises:
         BadInput: If the browser or the book is missing, pages or results are newer than the book, or a page
             cannot be printed.
@@ -109,7 +112,7 @@ def browser() -> str:
 
 
 def cover(preset: str, config: dict[str, str], root: Path) -> str:
-    """Return the page with title, version, commit and preset."""
+    """Return the page with title, version, commit and preset, as HTML."""
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     commit = provenance.commit() or {"id": "unknown", "dirty": False}
     name, _, subtitle = config["title"].partition(": ")
@@ -127,7 +130,10 @@ def cover(preset: str, config: dict[str, str], root: Path) -> str:
 
 
 def printable(page: str, book: Path) -> str:
-    """Return a built page for the printer: it loads what it needs from the book's folder."""
+    """Return a built page for the printer, with the styles and the formulas of print.
+
+    Its file may lie anywhere, because what the page loads is in the book's folder.
+    """
     path = book / f"{page}.html"
     head = f'<head><base href="{path.as_uri()}">'
     text = path.read_text(encoding="utf-8").replace("<head>", head, 1)
@@ -137,10 +143,10 @@ def printable(page: str, book: Path) -> str:
 
 
 def print_page(program: str, page: Path, sheet: Path, name: str) -> None:
-    """Print an HTML file to a PDF, once its formulas are drawn.
+    """Print an HTML file, ``page``, to the PDF ``sheet``, once its formulas are drawn.
 
     Raises:
-        BadInput: If the browser writes no PDF within `SECONDS`.
+        BadInput: If the browser does not write a PDF within `SECONDS`; it says the ``name`` of the page.
     """
     sheet.unlink(missing_ok=True)
     words = [program, "--headless", "--disable-gpu", "--no-pdf-header-footer"]
@@ -187,6 +193,7 @@ def number_pages(joined: PdfWriter, line: str) -> None:
         resources: Any = page["/Resources"]
         fonts = resources.get_object().setdefault(NameObject("/Font"), DictionaryObject())
         fonts.get_object()[NameObject("/Line")] = font_reference
+        # Python calls the font's encoding cp1252, and PDF reads hexadecimal digits between < and >.
         said = f"{line} \u00b7 {i}".encode("cp1252").hex()
         # A letter is two digits of `said`, and at 7 points about 3.5 points wide.
         x = float(page.mediabox.width) / 2 - 1.75 * len(said) / 2

@@ -51,7 +51,7 @@ def release(preset: str, root: Path = ROOT) -> Path:
 
     Raises:
         BadInput: If the book is missing or older than pages or results, files differ from the last commit,
-            or the PDF cannot be made. An earlier release of the same version stays as it is.
+            or packages or PDF cannot be made. An earlier release of the same version stays as it is.
     """
     version: str = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["version"]
     # Without a browser this ends here, not after minutes.
@@ -83,7 +83,10 @@ def release(preset: str, root: Path = ROOT) -> Path:
 def fill(
     place: Path, version: str, preset: str, runs: Mapping[str, Path], told: str, root: Path
 ) -> None:
-    """Write every file of a release into a folder; ``told`` is the manifest's text."""
+    """Write every file of a release into the folder ``place``; ``told`` is the manifest's text.
+
+    ``runs`` are the executed notebooks by chapter.
+    """
     book = root / "_build" / "book" / preset
     name = f"softmax-icl-book-{version}"
     (place / "manifest.json").write_text(told, encoding="utf-8")
@@ -93,7 +96,7 @@ def fill(
         if path.is_file() and path.name != ".digest"
     }
     archive(place / f"{name}.zip", name, pages | {"manifest.json": told.encode()})
-    executed = {f"{name}.ipynb": notebook(root, name, path) for name, path in runs.items()}
+    executed = {f"{chapter}.ipynb": notebook(root, chapter, path) for chapter, path in runs.items()}
     archive(place / f"{name}-notebooks.zip", f"{name}-notebooks", executed)
     packages(place, root)
     shutil.copy(pdf.pdf(preset, root), place / f"{name}.pdf")
@@ -150,7 +153,7 @@ def packages(place: Path, root: Path) -> None:
 
 
 def settle(path: Path) -> None:
-    """Write a source archive again so that it depends on nothing but its files' names and contents.
+    """Write a source archive again so that it depends on nothing but the names and contents of its entries.
 
     The archive of setuptools has the times at which the files were unpacked, and the user's name.
     """

@@ -33,7 +33,7 @@ class Line:
 
 
 def lines(text: str) -> list[Line]:
-    """Read what a script has printed."""
+    """Return the numbers in what a script has printed, whose form the module's docstring describes."""
     found = []
     for line in text.splitlines():
         claim, case, number, error = line.split(" | ")
@@ -50,9 +50,10 @@ def committed(root: Path) -> list[Line]:
 
 
 def apart(text: str, cards: Cards, computed: Iterable[Line]) -> list[str]:
-    """Return the judged links of a text whose number has no second computation, or not within its error.
+    """Return a line for each judged number of a text without a second computation within its error.
 
-    Each link names a case of these cards, as `icl_book.site.audit.lost` checks.
+    Each link names a case of these cards, as `icl_book.site.audit.lost` checks. Links with a claim alone show
+    a verdict, not a number.
     """
     computed = list(computed)
     found = []
@@ -72,6 +73,7 @@ def apart(text: str, cards: Cards, computed: Iterable[Line]) -> list[str]:
             f"judged:{named}: {case['measured']:g} on the card, {line.number:g} by a script,"
             f" which may be {line.error:g} away"
             for line in matching
+            # A number that is NaN gets a line, too.
             if not abs(line.number - case["measured"]) <= line.error
         ]
     return found

@@ -77,14 +77,14 @@ def stage(
     shutil.copy(Path(str(files("mathjax"))) / MATHJAX, static / "mathjax")
 
     glossary = root / "book" / "glossary.md"
-    # A small book, as in tests, has none.
+    # A small book, as in tests, may not have a glossary.
     terms = list_terms(glossary.read_text(encoding="utf-8")) if glossary.is_file() else {}
     found = context(claims, runs, root)
     by_claim = {e.record["id"]: e for e in found["audited"]}
     sources = measurements(root, ["__init__", *(run["name"] for run in runs)])
     (target / "notebooks").mkdir()
     (generated / "gallery").mkdir(parents=True)
-    # Their twins for machines are the texts of pages before they are made ready for Sphinx.
+    # Twins for machines have the texts of pages as they are before they are made ready for Sphinx.
     for folder in ("book", "notebooks"):
         (target / TWINS / folder).mkdir(parents=True)
     titles, drawn = {}, {}
@@ -107,7 +107,7 @@ def stage(
         drawn[name] = figures(content, generated / "gallery", static / "narrow")
         if name == FRONT:
             (generated / "figure.html").write_text(moving(content), encoding="utf-8")
-        (titles[name], *_) = re.findall(r"^# (.+)$", content["cells"][0]["source"], re.MULTILINE)
+        titles[name] = re.findall(r"^# (.+)$", content["cells"][0]["source"], re.MULTILINE)[0]
         (target / "notebooks" / f"{name}.ipynb").write_text(json.dumps(content), encoding="utf-8")
 
     module = pages(
@@ -124,6 +124,7 @@ def stage(
         home=repository.home(root),
         measured={p.stem: read_json(p) for p in (root / "benchmarks" / "results").glob("*.json")},
     )
+    # Each macro of the template writes one generated part, unless its name begins with an underscore.
     for name, macro in vars(module).items():
         if callable(macro) and not name.startswith("_"):
             (generated / f"{name}.md").write_text(str(macro()), encoding="utf-8")
@@ -181,6 +182,7 @@ def today(source: Path, executed: Mapping[str, Any], own: audit.Cards) -> dict[s
         written.append(cell)
         if "parameters" in cell["metadata"].get("tags", []):
             written += injected
+    # Cells of jupytext become plain dictionaries, as those of an executed file are.
     content = {**executed, "cells": json.loads(json.dumps(written))}
     for i, cell in enumerate(content["cells"]):
         cell["id"] = f"cell-{i:02d}"
@@ -195,7 +197,8 @@ def context(
 
 
 def pages(**context: Any) -> Any:
-    """Return the module of `pages.md.j2`, whose macros write the generated parts of pages."""
+    """Return the module of `pages.md.j2`, whose macros write the generated parts from ``context``."""
+    # The filters of an overlay are replaced, so that those of the environment stay.
     made = environment().overlay()
     made.filters = made.filters | {
         "line": _join_lines,
@@ -217,7 +220,11 @@ def pages(**context: Any) -> Any:
 
 
 def _list_badges() -> list[tuple[str, list[str]]]:
-    """Return what pages count apart: each verdict, and *established* once for each word in its place."""
+    """Return the kinds of verdicts that pages count apart, each with the grades to which it is limited.
+
+    A verdict is one kind, of any grade: an empty list. Pages have several words for *established* (`KNOWN`),
+    and each of these is a kind.
+    """
     words = {word: [str(g) for g, w in KNOWN.items() if w == word] for word in KNOWN.values()}
     found: list[tuple[str, list[str]]] = []
     for verdict in Verdict:
@@ -251,7 +258,10 @@ def minutes(page: str, words: Mapping[str, str]) -> str:
 
 
 def link(card: audit.Record, text: str, case: str, page: str = "") -> str:
-    """Write a link to a card, or to the row of a case, as inline HTML.
+    """Return a link to a card, or to the row of a case, as inline HTML.
+
+    ``text`` is what the link shows: a verdict, a mark, a number or words. ``page`` is the address of the page
+    with the card, by default the one that has the link.
 
     Hovering, focus and screen readers give the verdict and the title of the statement.
     """
@@ -271,8 +281,11 @@ def figures(content: dict[str, Any], folder: Path, narrow: Path) -> list[dict[st
     """Turn the captions below code cells into what MyST-NB reads: the cell's figure, its name and alt text.
 
     The cell that draws has the name and what a reader cannot see as its metadata, and the next text begins
-    with the caption. The figures are returned for the gallery, and their drawings written to ``folder``;
-    those for a phone to ``narrow``.
+    with the caption, which moves from there into the metadata. Cells without source are removed from
+    ``content``. The drawings are written to ``folder``, and those for a phone to ``narrow``.
+
+    Returns:
+        Name, title, alt text and caption of each figure, for the gallery.
 
     Raises:
         BadInput: For a figure without a caption.
@@ -308,7 +321,7 @@ def moving(content: Mapping[str, Any]) -> str:
 def measurements(root: Path, notebooks: Sequence[str]) -> dict[str, str]:
     """Return the source of the measurements of each notebook that has a module of them, by notebook.
 
-    What several share is that of ``__init__``.
+    What several notebooks share has the name ``__init__``, which stands among ``notebooks``, too.
     """
     folder = root / "book" / "icl_book" / "measurements"
     found = {name: folder / f"{name}.py" for name in notebooks}
@@ -320,12 +333,18 @@ def measurements(root: Path, notebooks: Sequence[str]) -> dict[str, str]:
 
 
 def packages(root: Path) -> dict[str, dict[str, Any]]:
-    """List what the API shows of each package of `icl`: names by kind, most wanted first, and modules."""
+    """Return what the API shows of each package of `icl`, by its name.
+
+    - ``names``: what the package exports, those of `WANTED` first.
+    - ``kinds``: the same without constants, each after ``class`` or ``function``.
+    - ``modules``: the modules of the package that are not private.
+    """
     found = {}
     for package in sorted((root / "icl").glob("*/__init__.py")):
         listed = re.search(
             r"^__all__ = (\[.*?\])", package.read_text(encoding="utf-8"), re.M | re.S
         )
+        # The package `icl.compiled` does not export a name.
         names = sorted(
             ast.literal_eval(listed[1]) if listed else [], key=lambda name: name not in WANTED
         )

@@ -34,15 +34,23 @@ LOADED = """script[src], img[src], iframe[src], source[src], video[src], object[
 def toc_pages(toc: dict[str, Any]) -> list[str]:
     """List the documents of a `_toc.yml`, root first, without suffix."""
 
-    def below(node: dict[str, Any]) -> list[str]:
-        children = [*node.get("parts", ()), *node.get("chapters", ()), *node.get("sections", ())]
-        return [page for c in children for page in ([c["file"]] if "file" in c else []) + below(c)]
+    def list_below(node: dict[str, Any]) -> list[str]:
+        found = []
+        for child in [*node.get("parts", ()), *node.get("chapters", ()), *node.get("sections", ())]:
+            # A part is a caption without a document.
+            if "file" in child:
+                found.append(child["file"])
+            found += list_below(child)
+        return found
 
-    return [toc["root"], *below(toc)]
+    return [toc["root"], *list_below(toc)]
 
 
 def check_cards(runs: Iterable[Mapping[str, Any]], registry: Mapping[str, Claim]) -> list[str]:
-    """Find testable claims that are judged twice or never, unknown claims, and unexpected verdicts."""
+    """Find testable claims that are judged twice or never, unknown claims, and unexpected verdicts.
+
+    Which verdicts are unexpected is up to the preset: with ``any`` none is.
+    """
     runs = list(runs)
     problems = [
         f"notebooks/{run['name']}: {surprise}"
@@ -89,6 +97,7 @@ def page(name: str, text: str) -> list[str]:
         alt, src = str(image.get("alt", "")).strip(), str(image.get("src", ""))[:60]
         if not alt or FILE_NAME.search(alt) or alt == image.get("src"):
             problems.append(f"{name}: image {src} has no alt text (alt={alt!r})")
+        # A linked card and the frame of the front page show pictures without a caption.
         if image.css.match("img:not(figure *, .sd-card *, .icl-frame)"):
             problems.append(
                 f"{name}: image {src} stands outside a figure, without caption and number"
@@ -107,7 +116,10 @@ def page(name: str, text: str) -> list[str]:
 
 
 def links(folder: Path) -> list[str]:
-    """Find links of all pages, also those of source code, to a page or an anchor that does not exist."""
+    """Find links of all pages, also those of source code, to a file or an anchor that does not exist.
+
+    HTML in ``_static`` is not a page.
+    """
     paths = [p for p in folder.rglob("*.html") if "_static" not in p.relative_to(folder).parts]
     texts = {
         path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in paths
@@ -122,15 +134,15 @@ def links(folder: Path) -> list[str]:
             address = address.partition("?")[0]
             beside = os.path.normpath(os.path.join(os.path.dirname(name), address))
             target = beside if address else name
-            # Anchors are known of pages alone, so that those of other files count as there.
             known = target in anchors or (folder / target).is_file()
+            # The anchors of other files than pages are not known, so that each counts as there.
             if not known or (anchor and anchor not in anchors.get(target, {anchor})):
                 problems.append(f"{name}: the link {link} leads nowhere")
     return problems
 
 
 def book(folder: Path, toc: dict[str, Any], runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Find problems of a built book: of each page of its contents, cards on no page, and links."""
+    """Find problems of a built book: of each page of its contents, cards that their page lacks, and links."""
     texts = {name: (folder / f"{name}.html").read_text(encoding="utf-8") for name in toc_pages(toc)}
     problems = [problem for name, text in texts.items() for problem in page(name, text)]
     problems += [
