@@ -1,7 +1,7 @@
-// A link to a card, to a row of its table or to a statement of the audit opens it.
+// A link opens the folds around its target, and a card or a statement of the audit to which it leads.
 const reveal = () => {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  if (!target?.closest(".icl-card")) return;
+  if (!target?.closest("details, .icl-card")) return;
   for (let box = target; box; box = box.parentElement) if (box.tagName === "DETAILS") box.open = true;
   for (const box of target.querySelectorAll(":scope > details")) box.open = true;
   target.scrollIntoView();

@@ -101,6 +101,15 @@ def cite(app: Sphinx, doctree: nodes.document, name: str) -> None:
                 }
 
 
+def fold_specialists(app: Sphinx, doctree: nodes.document, name: str) -> None:
+    """Fold what a chapter has for specialists, below its heading."""
+    for section in doctree.findall(nodes.section):
+        if section[0].astext().startswith("For specialists"):
+            opening = "<details class='icl-specialists'><summary>Theorems, proofs and more</summary>"
+            section.insert(1, nodes.raw("", opening, format="html"))
+            section.append(nodes.raw("", "</details>", format="html"))
+
+
 def page(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object
 ) -> None:
@@ -237,6 +246,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("doctree-resolved", properties)
     app.connect("doctree-resolved", cite)
     app.connect("doctree-resolved", returned)
+    app.connect("doctree-resolved", fold_specialists)
     # Other extensions add their scripts and change the text before.
     app.connect("html-page-context", page, priority=900)
     app.connect("html-page-context", back)
