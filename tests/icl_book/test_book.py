@@ -310,7 +310,11 @@ def tree(tmp_path):
         outputs=[new_output("display_data", {"image/svg+xml": drawing})],
         metadata={"mystnb": shown, "tags": ["hide-input"]},
     )
-    cells = [new_markdown_cell(to_myst("# B\n\n> **What is true.** All.", {})), drawn]
+    cells = [
+        new_markdown_cell(to_myst("# B\n\n> **What is true.** All.", {})),
+        drawn,
+        new_markdown_cell("## For specialists\n\nProofs."),
+    ]
     (tree / "notebooks").mkdir()
     python = {"language_info": {"name": "python", "pygments_lexer": "ipython3"}}
     nbformat.write(new_notebook(cells=cells, metadata=python), tree / "notebooks" / "b.ipynb")
@@ -344,6 +348,8 @@ def test_jupyter_book_and_sphinx_build_the_same_book(tree, tmp_path):
     assert front.select(".dropdown.icl-proof .admonition #eq")
     assert chapter.select_one("figure#fig-b .caption-number").get_text(strip=True) == "Fig. 1"
     assert chapter.select("details.hide") and chapter.select(".icl-true")
+    folded = chapter.select_one("#for-specialists > h2 + details > summary + p")
+    assert folded.get_text() == "Proofs."
     named = [a["href"] for a in chapter.select("details.hide a.icl-name")]
     assert named == ["../book/a.html#icl.best_window"] * 2
     assert chapter.select_one(".bd-footer-content").get_text().count("of the two papers") == 1
@@ -560,6 +566,13 @@ def test_a_link_to_evidence_opens_its_card_and_marks_the_row(browser, book):
     assert row.is_displayed() and row.rect["height"] > 0
     marked = row.find_element("css selector", "td").value_of_css_property("font-weight")
     assert marked == "600"
+
+
+@pytest.mark.browser
+def test_a_link_opens_the_fold_around_its_target(browser, book):
+    look(browser, (book / "notebooks/theorem2_scaling.html").as_uri() + "#thm-law")
+    fold = browser.find_element("css selector", "details.icl-specialists")
+    assert fold.find_element("css selector", "#thm-law").is_displayed()
 
 
 @pytest.mark.browser

@@ -105,8 +105,9 @@ def fold_specialists(app: Sphinx, doctree: nodes.document, name: str) -> None:
     """Fold what a chapter has for specialists, below its heading."""
     for section in doctree.findall(nodes.section):
         if section[0].astext().startswith("For specialists"):
-            opening = "<details class='icl-specialists'><summary>Theorems, proofs and more</summary>"
-            section.insert(1, nodes.raw("", opening, format="html"))
+            summary = "<summary>Theorems, proofs and more</summary>"
+            fold = f'<details class="icl-specialists">{summary}'
+            section.insert(1, nodes.raw("", fold, format="html"))
             section.append(nodes.raw("", "</details>", format="html"))
 
 
