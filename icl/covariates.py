@@ -96,8 +96,9 @@ def check_rng(rng: Any) -> None:
 def uniform_sphere(rng: np.random.Generator | NativeStream, *shape: int) -> torch.Tensor:
     """Draw points uniform on the unit sphere, ``x ~ U(S^{d-1})``; the last of ``shape`` is d.
 
-    They are float64, or float32 from a `NativeStream`. ValueError for a dimension below 2 or above a million,
-    for counts that are not integers from zero on, and for more than 10^9 numbers in all.
+    They are float64, or float32 from a `NativeStream`. ValueError for an ``rng`` that cannot draw, for a
+    ``shape`` without a dimension, a dimension below 2 or above a million, counts that are not integers from
+    zero on, and more than 10^9 numbers in all.
     """
     check_rng(rng)
     if not shape:
@@ -116,7 +117,7 @@ def uniform_sphere(rng: np.random.Generator | NativeStream, *shape: int) -> torc
 def cap_quantile(dim: int, mass: float) -> float:
     """Return the ``1 - x.x_q`` below which a uniform covariate ``x`` falls with probability ``mass``.
 
-    A mass of 1 and more gives 2, the whole sphere. One over the value at mass 1/n is the inverse bandwidth
+    A mass of 1 and more gives 2, the whole sphere. One over the value at mass 1/n is the window parameter
     whose kernel just reaches the nearest of n covariates; it grows like ``n ** (2 / (d - 1))``. ValueError
     for a dimension below 2 or above a million, or a negative mass.
     """
@@ -124,14 +125,14 @@ def cap_quantile(dim: int, mass: float) -> float:
 
 
 def invert_cap_mass(dim: int, mass: float) -> float:
-    """Return what `cap_quantile` does, for arguments that are checked."""
+    """Return the result of `cap_quantile` for arguments that are checked."""
     if mass >= 1:
         return 2.0
-    # (1 - cosine) / 2 has the law Beta(half, half)
+    # x = (1 - cosine) / 2 has the law Beta(half, half), and twice its quantile is the result
     half = (dim - 1) / 2
-    # SciPy's inverse fails for small masses in dimensions 7 to 12. There x is that of the first term of the
-    # mass, ``x^half / (half B(half, half))``. The second term is at most ``half * x`` of it, so that below
-    # 1e-17 the first is the mass to machine precision.
+    # SciPy's inverse fails for small masses in dimensions 7 to 12. Therefore a small x is found from the
+    # first term of the mass, ``x^half / (half B(half, half))``. The second term is at most ``half * x`` of
+    # it, so that where this is below 1e-17 the first is the mass to machine precision.
     x = math.exp((math.log(mass * half) + betaln(half, half)) / half) if mass > 0 else 0.0
     return 2 * (x if x * half < 1e-17 else float(betaincinv(half, half, mass)))
 

@@ -113,9 +113,10 @@ class BestWindow:
     risks: Array = field(repr=False)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the curve of the error against w, its least point, and the range from low to high.
+        """Draw the curve of the error against w, a star at the best w, and the range from low to high.
 
-        The error is divided by that of the mean of all labels, which is w = 0.
+        The error is divided by that of the mean of all labels, which is w = 0. The star is as high as the
+        curve's least point, which is beside it, since w lies between the curve's windows.
 
         Args:
             ax: Axes of matplotlib; None for new ones.
@@ -132,11 +133,13 @@ class BestWindow:
             except ImportError as missing:
                 raise ImportError("plot needs matplotlib: pip install matplotlib") from missing
             ax = plt.subplots()[1]
+        # the mean has no error where all labels are equal
         of_the_mean = self.risks[0] or 1.0
         (curve,) = ax.plot(self.windows, self.risks / of_the_mean)
         ax.axvspan(self.low, self.high, color=curve.get_color(), alpha=0.15, linewidth=0)
         ax.plot(self.w, self.risks.min() / of_the_mean, "k*")
-        # the axis is linear only from w = 0 to the first window, and logarithmic beyond
+        # The axis is linear only from w = 0 to the first window, and logarithmic beyond. The curve is w = 0
+        # alone where tokens do not tell their neighbors apart, see `_range`.
         ax.set_xscale("symlog", linthresh=self.windows[1] if self.windows.size > 1 else 1.0)
         ax.set(xlabel="window parameter w", ylabel="error / error of the mean")
         return ax
@@ -158,9 +161,9 @@ def predict(X: ArrayLike, y: ArrayLike, queries: ArrayLike, w: float) -> Array:
         Predictions, (m,) or (m, k), in float64; without the first axis for one query.
 
     Raises:
-        ValueError: If shapes do not fit, if an entry is not a finite number of size at most 1e60, if all
-            entries of a column of X or y are below 1e-60 in size and not all are zero, or if data frames, or
-            a Series that is a query, have columns of different names or order.
+        ValueError: If w is out of range, if shapes do not fit, if an entry is not a finite number of size at
+            most 1e60, if all entries of a column of X or y are below 1e-60 in size and not all are zero, or
+            if data frames, or a Series that is a query, have columns of different names or order.
 
     >>> predict([[1.0, 0.0], [0.0, 1.0]], [0.0, 1.0], [1.0, 0.0], w=0.0).item()
     0.5
@@ -173,7 +176,7 @@ def predict(X: ArrayLike, y: ArrayLike, queries: ArrayLike, w: float) -> Array:
 
 
 def predict_rows(X: Array, y: Array, queries: Array, w: float) -> Array:
-    """Return what `predict` does, for arguments that are checked."""
+    """Return the predictions of `predict`, (m,) or (m, k), at queries (m, d); all arguments are checked."""
     largest, by_distance = _largest_score(X, queries, w)
     # the sum of the last column is that of the weights
     summed = np.column_stack([y.reshape(len(y), -1), np.ones(len(y))])
@@ -183,10 +186,12 @@ def predict_rows(X: Array, y: Array, queries: Array, w: float) -> Array:
     def average(rows: slice) -> None:
         """Set the predictions of a block of queries."""
         sums = np.zeros((len(queries[rows]), summed.shape[1]))
-        # w times an inner product is at least minus the largest, and w times `nearness` at least twice that
+        # This is below all scores: w times an inner product is at least minus the largest, and w times
+        # `nearness` at least twice that.
         highest: Array | float = -2 * largest
         for tokens in tiles:
             scores = _scores(queries[rows], X[tokens], w, by_distance)
+            # large scores are counted from the highest of a query so far, which rises from tile to tile
             if largest > _MAX_UNSHIFTED_SCORE:
                 highest, fall = _shift(scores, highest)
                 np.maximum(scores, _MIN_EXPONENT, out=scores)
@@ -257,19 +262,23 @@ def weights(X: ArrayLike, queries: ArrayLike, w: float) -> Array:
 
 
 def deviations(X: Array, y: Array, queries: Array, w: float) -> Array:
-    """Return the standard deviations of a new label around predictions, (m,) or (m, k), from two tokens on.
+    """Return the standard deviations of a new label around predictions, (m,) or (m, k), of several tokens.
 
-    With weights omega and ``s = sum_i omega_i^2``, labels of independent noise vary in the window by
-    ``sum_i omega_i (y_i - p)^2``, in the mean the variance of the noise times ``1 - s``. A new one differs
-    from the prediction by that variance times ``1 + s``. In a narrow window ``1 - s`` vanishes with the
-    weights of all tokens but the heaviest, so that these are normalized by themselves.
+    With weights omega, predictions p and ``s = sum_i omega_i^2``, labels of independent noise vary in the
+    window by ``sum_i omega_i (y_i - p)^2``, in the mean the variance of the noise times ``1 - s``. The mean
+    squared distance of a new label from p is that variance times ``1 + s``. So the square of the result is
+    ``sum_i omega_i (y_i - p)^2 (1 + s) / (1 - s)``. In a narrow window ``1 - s`` vanishes with the weights of
+    all tokens but the heaviest, so that these are normalized by themselves.
     """
     labels = y.reshape(len(y), -1)
     squares = np.empty((len(queries), labels.shape[1]))
     by_distance = _largest_score(X, queries, w)[1]
 
     def average(rows: slice) -> None:
-        """Set the squared deviations of a block of queries; arrays over tokens are (queries, n)."""
+        """Set the squared deviations in ``squares`` for a block of queries.
+
+        Arrays over tokens are (queries, n).
+        """
         scores = _scores(queries[rows], X, w, by_distance)
         heaviest, row = scores.argmax(axis=1), np.arange(len(scores))
         highest = scores[row, heaviest]
@@ -277,6 +286,7 @@ def deviations(X: Array, y: Array, queries: Array, w: float) -> Array:
         second_highest = scores.max(axis=1)
         scores -= second_highest[:, None]
         others = _exp(scores)
+        # `_exp` gives at least e^-500, also for minus infinity
         others[row, heaviest] = 0
         total = others.sum(axis=1)
         others /= total[:, None]
@@ -344,7 +354,7 @@ class Placement:
         self._fit(check_tokens(X), choice(mode, "mode", self.MODES))
 
     def _fit(self, tokens: Array, mode: str) -> None:
-        """Find center and radius of checked tokens."""
+        """Set mode, center and radius for checked tokens; ValueError for "center" with one column."""
         if mode == "center" and tokens.shape[1] == 1:
             raise ValueError(
                 'X has n_features = 1: must be 2 or more to place by "center", as the sphere would be two '
@@ -390,6 +400,7 @@ def place_rows(place: Placement, rows: Array) -> Array:
     x = (rows - place.center) / place.radius
     length = np.linalg.norm(x, axis=-1, keepdims=True)
     if place.mode == "center":
+        # a row at the center has no direction, and stays there
         return np.asarray(x / np.where(length > 0, length, 1.0))
     # The mode is "lift", and lengths are in units of R: a row beyond R is pulled back to it.
     x /= np.maximum(length, 1.0)
@@ -424,8 +435,9 @@ def best_window(
             decides which of them counts.
 
     Raises:
-        ValueError: For data that `predict` refuses, and if all tokens or all labels that are left out are in
-            one group.
+        ValueError: For data that `predict` refuses, fewer than two tokens, groups of another shape, with a
+            missing entry or with entries that cannot be sorted, and if all tokens or all labels that are left
+            out are in one group.
     """
     X, y = check_data(X, y)
     group = number_groups(groups, len(X))
@@ -433,7 +445,10 @@ def best_window(
 
 
 def find_window(X: Array, labels: Array, group: NDArray[np.intp]) -> BestWindow:
-    """Return the best window of checked tokens and `comparable` labels (n, k), and numbers of groups."""
+    """Return the best window for checked tokens (n, d).
+
+    Labels, (n, k), are those that `comparable` returns, and ``group`` has the number of each token's group.
+    """
     n = len(X)
     chosen = draw_left_out(group)
     sphere = _have_one_length(X, X[:1])
@@ -455,7 +470,10 @@ def find_window(X: Array, labels: Array, group: NDArray[np.intp]) -> BestWindow:
     blocks, tiles = _tiles(chosen.size, summed)
 
     def leave_out(places: slice) -> None:
-        """Set the losses of a block of labels, from sums over tokens (windows, labels, k + 1)."""
+        """Set the losses of a block of labels for all windows but w = 0.
+
+        Sums over tokens are (windows, labels, k + 1), and those of w = 0 are not used.
+        """
         rows = chosen[places]
         sums = np.zeros((windows.size, rows.size, summed.shape[1]))
         # this is below all scores, and finite, because a tile may have tokens of the left-out group alone
@@ -517,7 +535,11 @@ def comparable(y: Array, same_unit: bool) -> Array:
 
 
 def number_groups(value: Any, n: int) -> NDArray[np.intp]:
-    """Return the number of each token's group; ValueError unless there are two groups or more."""
+    """Return the number of each token's group, (n,); without groups each token is one by itself.
+
+    ValueError for another shape, for entries that are missing or cannot be sorted, and unless there are two
+    groups or more.
+    """
     if value is None:
         if n < 2:
             raise ValueError(f"X has n_samples = {n}: must be 2 or more, one of which is left out")
@@ -545,13 +567,14 @@ def number_groups(value: Any, n: int) -> NDArray[np.intp]:
 
 
 def _find_minimum(windows: Array, losses: Array, group: NDArray[np.intp]) -> BestWindow:
-    """Return the window with the least mean of losses (windows, tokens); ``group`` has each token's group."""
+    """Return the `BestWindow` of losses, (windows, labels left out); ``group`` has each label's group."""
     risks = losses.mean(axis=1)
     at, last = int(risks.argmin()), windows.size - 1
     edge = "mean" if at == 0 else "nearest" if at == last else ""
     # places on the curve, whose window k is at k
     best = float(at)
-    # window 0 is w = 0, which has no logarithm
+    # A minimum inside is refined between its two neighbors, unless one of these is w = 0, which has no
+    # logarithm.
     if 1 < at < last:
         near = at + np.linspace(-1, 1, 2001)
         best = float(near[(_weigh_windows(near, at, last) @ risks).argmin()])
@@ -581,10 +604,11 @@ def _find_minimum(windows: Array, losses: Array, group: NDArray[np.intp]) -> Bes
 
 
 def _weigh_windows(places: Array, at: int, last: int) -> Array:
-    """Return what interpolates between windows, (places, windows): each row times a curve is its value there.
+    """Return weights that interpolate, (places, windows): each row times a curve is the curve's value there.
 
-    They are those of a polynomial in log w through five windows: around the least one, ``at``, if that is a
-    neighbor, and otherwise around the nearest. At the ends of the curve there are fewer.
+    Place k is window k, place 0 is w = 0, and ``last`` is the last window. Weights are those of a polynomial
+    in log w through five windows: around the least one, ``at``, if that is a neighbor of the place, and
+    otherwise around the nearest. At the ends of the curve there are fewer.
     """
     weights = np.zeros((places.size, last + 1))
     weights[places == 0, 0] = 1
@@ -607,12 +631,14 @@ def _window(windows: Array, place: float) -> float:
 
 
 def _range(X: Array, sphere: bool) -> tuple[float, int]:
-    """Return the smallest window and the number of octaves; zero octaves if all tokens are equal.
+    """Return the smallest window and the number of octaves.
 
+    There are zero octaves if no token has neighbors of different scores, as for equal tokens or for two.
     ``sphere`` says whether all tokens have one length, so that scores may be taken from distances.
     """
     n = len(X)
-    # root mean square of the scores X (X - mean)', from (d, d) factors with the same inner products
+    # This is the root mean square of the scores X (X - mean)'. The triangular factors of both matrices,
+    # (d, d), have a product of the same norm.
     factors = [np.linalg.qr(part, mode="r") for part in (X, X - X.mean(axis=0))]
     spread = float(np.linalg.norm(np.inner(*factors))) / n
     # the median of gaps is taken over these tokens
@@ -633,11 +659,15 @@ def _range(X: Array, sphere: bool) -> tuple[float, int]:
         return 1.0, 0
     smallest = _FIRST / spread
     largest = _COPIES / float(np.median(gaps))
-    return smallest, max(1, math.ceil(math.log2(max(largest / smallest, 2.0))))
+    # there is at least one octave
+    return smallest, math.ceil(math.log2(max(largest / smallest, 2.0)))
 
 
 def _scores(queries: Array, X: Array, w: float, by_distance: bool) -> Array:
-    """Return w times the inner products of few queries with all tokens, or `nearness`, (queries, tokens)."""
+    """Return w times the inner products of few queries with all tokens, (queries, tokens).
+
+    With ``by_distance`` it is w times `nearness`.
+    """
     if by_distance:
         return w * nearness(queries, X)
     queries = w * queries
@@ -653,8 +683,9 @@ def _scores(queries: Array, X: Array, w: float, by_distance: bool) -> Array:
 def nearness(queries: Array, X: Array) -> Array:
     """Return minus half the squared distances of few queries from all tokens, (queries, tokens).
 
-    Of rows of one length they differ as inner products do, but where a far token makes these large, near ones
-    keep their digits. Coordinates that differ by rounding are equal.
+    For rows of one length these differ from inner products by a constant. Where the length is large, inner
+    products lose digits, while the distances of near rows keep theirs. Coordinates that differ by rounding
+    count as equal.
     """
     found = np.zeros((len(queries), len(X)))
     for q_a, x_a in zip(queries.T, X.T, strict=True):
@@ -669,8 +700,9 @@ def nearness(queries: Array, X: Array) -> Array:
 def in_threads(work: Callable[[Any], None], blocks: Sequence[Any]) -> None:
     """Call ``work`` on every block; each call writes to its own rows."""
     count = min(threads.available(), _MAX_THREADS, len(blocks))
-    # A browser's Python may not start a thread. A small weight is zero even where the caller's settings of
-    # NumPy, which threads do not have, make an underflow an error.
+    # One thread is the caller's own, since a browser's Python may not start another. Here the caller's
+    # settings of NumPy, which other threads do not have, may make an underflow an error, but a small weight
+    # is zero.
     if count == 1:
         with np.errstate(under="ignore"):
             for block in blocks:
@@ -696,7 +728,7 @@ def _cut(length: int, size: int) -> list[slice]:
 
 
 def check_tokens(X: ArrayLike) -> Array:
-    """Return tokens, (n, d), as a new array."""
+    """Return tokens, (n, d), as a new array; ValueError for those that `predict` refuses."""
     tokens = table(X, "X", MAX_ABS_ENTRY)
     if tokens.ndim != 2 or tokens.size == 0:
         hint = ", such as X[:, None] for one column" if tokens.ndim == 1 and tokens.size else ""
@@ -706,7 +738,7 @@ def check_tokens(X: ArrayLike) -> Array:
 
 
 def check_data(X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
-    """Return tokens (n, d) and labels (n,) or (n, k) as new arrays."""
+    """Return tokens (n, d) and labels (n,) or (n, k) as new arrays; ValueError as `predict` raises it."""
     tokens = check_tokens(X)
     labels = table(y, "y", MAX_ABS_ENTRY)
     if labels.ndim not in (1, 2) or labels.size == 0 or len(labels) != len(tokens):
@@ -719,7 +751,7 @@ def check_data(X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
 
 
 def _check_size(rows: Array, name: str) -> None:
-    """Raise unless each column is zero or has an entry that is large enough to be squared."""
+    """Raise ValueError unless each column is zero or has an entry of at least 1e-60, which can be squared."""
     largest = np.atleast_1d(np.maximum(rows.max(axis=0), -rows.min(axis=0)))
     small = np.flatnonzero((largest > 0) & (largest < MIN_COLUMN))
     if small.size:
@@ -731,7 +763,7 @@ def _check_size(rows: Array, name: str) -> None:
 
 
 def _check_queries(value: Any, dim: int) -> tuple[Array, bool]:
-    """Return queries (m, d), and whether one query (d,) was given."""
+    """Return queries (m, d), and whether one query (d,) was given; ValueError as `predict` raises it."""
     queries = table(value, "queries", MAX_ABS_ENTRY)
     single = queries.ndim == 1
     if queries.ndim not in (1, 2) or queries.shape[-1] != dim or queries.size == 0:

@@ -78,7 +78,9 @@ class BestMatrix:
     columns: tuple[Any, ...] | None = field(default=None, repr=False)
 
     def __call__(self, rows: ArrayLike) -> Array:
-        """Return rows, (m, d) or (d,), times the symmetric root of M: distances become those of the weights.
+        """Return rows, (m, d) or (d,), times the symmetric root of M.
+
+        The weights are then ``exp(-|z_i - z_q|^2 / 2)`` of the rows z that are returned.
 
         Raises:
             ValueError: If the shape or the names of the columns do not fit, or an entry is not a finite
@@ -131,7 +133,11 @@ def best_matrix(
 
 
 def find_matrix(X: Array, labels: Array, group: NDArray[np.intp], kind: str) -> BestMatrix:
-    """Return the best matrix of checked tokens, `comparable` labels (n, k), and the numbers of groups."""
+    """Return the best matrix for checked tokens (n, d); ValueError for fewer than six groups.
+
+    Labels, (n, k), are those that `icl.data.comparable` returns, and ``group`` has the number of each token's
+    group.
+    """
     count = int(group.max()) + 1
     if count < 6:
         raise ValueError(
@@ -144,6 +150,7 @@ def find_matrix(X: Array, labels: Array, group: NDArray[np.intp], kind: str) -> 
     order = np.random.default_rng(0).permutation(count)
     chosen = np.isin(group, order[: math.ceil((1 - _HELD_OUT) * count)])
     seen, held_out = np.flatnonzero(chosen), np.flatnonzero(~chosen)
+    # of many, 5,000 are drawn
     held_out = held_out[draw_left_out(group[held_out])]
     data = tokens[seen], labels[seen], group[seen]
     start = _start(*data)
@@ -163,7 +170,7 @@ def find_matrix(X: Array, labels: Array, group: NDArray[np.intp], kind: str) -> 
 
 
 def _gain(before: Array, after: Array, group: NDArray[np.intp]) -> tuple[float, float, int]:
-    """Return by which share losses fell, the standard error of the share, and the number of groups."""
+    """Return by which share of ``before`` losses fell, its standard error, and the number of groups."""
     total = float(before.sum())
     group_index = np.unique(group, return_inverse=True)[1]
     if total == 0:
@@ -194,6 +201,7 @@ def _start(X: Array, y: Array, group: NDArray[np.intp]) -> _Start:
     """Return the start with the smaller leave-one-out error."""
     starts = []
     units_of = {"none": np.ones(X.shape[1])}
+    # for a single column the two starts are the same
     if X.shape[1] > 1:
         units_of["scaled"] = _deviations(X)
     for kind, units in units_of.items():
@@ -214,7 +222,7 @@ def _deviations(X: Array) -> Array:
 
 
 def _search(X: Array, y: Array, group: NDArray[np.intp], kind: str, begin: _Start) -> Array:
-    """Return A with M = A A' where the leave-one-out error is least."""
+    """Return the A, (d, d), that the search finds from a start: M = A A' has a small leave-one-out error."""
     dim = X.shape[1]
     spread = _deviations(X)
     # The start is A = diag(size / units). The gradient vanishes at A = 0, so no start is smaller than one
@@ -288,12 +296,13 @@ def left_out_gradient(X: Array, y: Array, A: Array, group: NDArray[np.intp]) -> 
         # exponentials of smaller numbers are subnormal, which is slow, and negligible beside 1, the largest
         np.maximum(weights, -708.0, out=weights)
         np.exp(weights, out=weights)
+        # the floor has also lifted minus infinity
         weights[own_group] = 0
         weights /= weights.sum(axis=1, keepdims=True)
         predicted = weights @ y
         missed = predicted - y[rows]
         losses[rows] = np.sum(missed**2, axis=1)
-        # from here on the weights are the rows of G, whose factor (p_i - y_i).(y_j - p_i) this is
+        # this factor, (p_i - y_i).(y_j - p_i), makes the weights the rows of G without 2/m
         weights *= missed @ y.T - np.sum(missed * predicted, axis=1, keepdims=True)
         products[rows] = weights @ X
         return np.asarray(weights.sum(axis=0))
@@ -308,7 +317,7 @@ def left_out_gradient(X: Array, y: Array, A: Array, group: NDArray[np.intp]) -> 
 def _predict_held_out(
     X: Array, y: Array, tokens: NDArray[np.intp], queries: NDArray[np.intp], A: Array
 ) -> Array:
-    """Return predictions, (queries, k), with the matrix A A'; tokens and queries are indices."""
+    """Return predictions, (queries, k), with the matrix A A'; tokens and queries are indices of rows of X."""
     Z = X @ A
     place = placement_of(Z[tokens])
     placed, asked = (place_rows(place, Z[part]) for part in (tokens, queries))

@@ -210,7 +210,7 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
         return found, deviations(self._tokens, self._labels, queries, self.w_)
 
     def _window(self) -> float | None:
-        """Return the given window; ValueError for parameters out of range, or that do not go together."""
+        """Return the given window or None; ValueError for parameters that are wrong or do not go together."""
         choice(self.metric, "metric", ("window", *KINDS))
         choice(self.place, "place", ("auto", *Placement.MODES))
         w = None if self.w is None else real(self.w, "w", 0, MAX_WINDOW)
@@ -316,7 +316,6 @@ class SoftmaxAttentionClassifier(_Scored, ClassifierMixin, _Attention):  # type:
         queries = self._queries(X)
         fitted = self.regressor_
         found = predict_rows(fitted._tokens, fitted._labels, fitted._placed(queries), fitted.w_)
-        found = np.clip(found, 0, None)
         return np.asarray(found / found.sum(axis=1, keepdims=True))
 
     def predict(self, X: ArrayLike) -> NDArray[np.generic]:

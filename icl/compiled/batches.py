@@ -1,7 +1,8 @@
 """Covariates and labels of the batches on a CPU, each made of what was drawn in one pass over memory.
 
-They are those of `icl.pretrain.batches.fill`. The innermost loops run over the B contexts of a step; what was
-drawn for T steps has T B of them. Loops that index whole arrays are vectorized, those over slices are not.
+They are those of `icl.pretrain.batches.fill`. A context has n + 1 tokens of d coordinates, the query last.
+The innermost loops run over the B contexts of a step; what was drawn for T steps has T B of them. Loops that
+index whole arrays are vectorized, those over slices are not.
 """
 
 import numpy as np
@@ -13,8 +14,8 @@ from icl.compiled.jit import compiled
 def place(x, tokens, inside, matrix):
     """Turn normal numbers x (d, n + 1, T B) into covariates, in x and in tokens (T, d, n + 1, B).
 
-    The first ``inside`` coordinates are divided by their length and the others by theirs; then a matrix
-    (d, d) maps them, unless it is empty.
+    The first ``inside`` coordinates of each token are divided by their length and the others by theirs; then
+    a matrix (d, d) maps all of them, unless it is empty.
     """
     steps, dim, length, contexts = tokens.shape
     norm = np.empty((2, contexts), x.dtype)
@@ -26,7 +27,8 @@ def place(x, tokens, inside, matrix):
                 part = 0 if a < inside else 1
                 for b in range(contexts):
                     norm[part, b] += x[a, i, first + b] * x[a, i, first + b]
-            # a part without coordinates gets infinity, which is not used
+            # From here on these are one over the lengths. A part without coordinates gets infinity, which is
+            # not used.
             for part in range(2):
                 for b in range(contexts):
                     norm[part, b] = 1 / np.sqrt(norm[part, b])

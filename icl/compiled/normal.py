@@ -39,15 +39,15 @@ _SINE = _single(-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1, 1.0)
 
 @compiled(nogil=True, error_model="numpy", fastmath={"contract"})
 def normal(seed, size):
-    """Return the first normal numbers of the generator with a seed, (size,) float32, at least sixteen."""
-    # the twister is seeded by this recurrence
+    """Return the first ``size`` normal numbers of the generator with a seed, float32; at least sixteen."""
+    # the twister is seeded by this recurrence, which its authors published after [1], in 2002
     state = np.empty(_WORDS, np.uint32)
     state[0] = U32(seed)
     for j in range(1, _WORDS):
         last = state[j - 1]
         state[j] = U32(U32(1812433253) * (last ^ (last >> U32(30))) + U32(j))
     # If the last row of sixteen is incomplete, PyTorch draws the last sixteen numbers anew. Here these are
-    # drawn behind the others, and then moved.
+    # drawn behind the others, and then moved over that row.
     rows, rest = divmod(size, 16)
     out = np.empty(size + (16 if rest else 0), np.float32)
     for start in range(0, out.size, _WORDS):
@@ -118,6 +118,7 @@ def _log(x):
     small = mantissa < F32(math.sqrt(0.5))
     exponent -= F32(1) if small else F32(0)
     y = mantissa + (mantissa if small else F32(0)) - F32(1)
+    # log(1 + y) is y - y^2 / 2 plus y^3 times the polynomial
     tail = _horner(y, _LOG) * y * y * y - F32(0.5) * y * y
     # log 2 in two parts, the first of which times an exponent is exact
     return y + (tail - exponent * F32(2.12194440e-4)) + exponent * F32(0.693359375)

@@ -15,11 +15,12 @@ _EXP = tuple(F32(1 / math.factorial(k)) for k in range(6, -1, -1))
 
 @compiled(nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 def take_steps(x, y, M, mean, square, rates, factors, adam, first_unit, last_unit):
-    """Take T steps of some of K units that see the same tokens; M and the moments of Adam, (K, d, d), change.
+    """Take T steps of the units ``first_unit`` to ``last_unit - 1``, of K that see the same tokens.
 
-    Tokens are x (T, d, n + 1, B), the query last, labels y (T, K, n + 1, B); the innermost loops run over
-    contexts. The initial step sizes are the rates, (K,), and ``factors`` (T, 3) those of
-    `icl.pretrain.sweep`. The last unit is left out, as in a range.
+    M and the moments of Adam, mean and square, all (K, d, d), change. Tokens are x (T, d, n + 1, B), the
+    query last, labels y (T, K, n + 1, B); the innermost loops run over the B contexts. The initial step sizes
+    are the rates, (K,). Rows of ``factors``, (T, 3), are the step size as a share of the initial one, and
+    what Adam divides mean and square by. Without ``adam`` the step is the plain one.
     """
     dim, contexts = len(x[0]), x.shape[3]
     # these three are memory for `_gradient`, and the slope is its result
@@ -45,9 +46,10 @@ def take_steps(x, y, M, mean, square, rates, factors, adam, first_unit, last_uni
 
 @inline
 def _gradient(x, y, M, weights, sums, slope):
-    """Set the slope to the mean of ``2 (p - y_q) sum_i omega_i (y_i - p) x_i x_q'`` over a batch.
+    """Set the slope, (d, d), to the mean of ``2 (p - y_q) sum_i omega_i (y_i - p) x_i x_q'`` over a batch.
 
-    Weights (n + 1, B) and sums (d + 4, B) are memory to work in.
+    Here omega_i are the weights of a context's n labeled tokens, p is their prediction, and y_q the label of
+    the query. Weights (n + 1, B) and sums (d + 4, B) are memory to work in.
     """
     dim, n, contexts = len(x), len(weights) - 1, weights.shape[1]
     single = weights.itemsize == 4
@@ -82,6 +84,7 @@ def _gradient(x, y, M, weights, sums, slope):
     for i in range(n):
         for b in range(contexts):
             weights[i, b] *= (y[i, b] - p[b]) * total[b]
+    # the slope is the sum of these derivatives times x_i x_q'; `pull` sums coordinate a of the x_i
     for a in range(dim):
         pull[:] = 0
         for i in range(n):
@@ -101,9 +104,10 @@ def _exp(s, single):
 
 @inline
 def _single_exp(s):
-    """Return exp(s) for s <= 0 to two units in the last place, without a call that stops vectors.
+    """Return exp(s) for s <= 0 to two units in the last place, without a call that prevents vectorization.
 
-    Below -87 the result is as good as zero beside the largest weight, which is one, and would be denormal.
+    A smaller s than -87 counts as -87: the result is negligible beside the largest weight, which is one, and
+    is not a denormal number, which would be slow.
     """
     s = F32(-87) if s < F32(-87) else s
     # s = k log 2 + r, where log 2 has two parts and k times the first is exact

@@ -1,7 +1,12 @@
 """The batches that units are trained on: pure functions of (seed, step).
 
 Units that share a *token set* are trained on the same covariates and noise and, class by class, the same
-functions (common random numbers).
+functions (common random numbers). The sizes of arrays are
+
+- T: steps that are drawn at once, a *block*.
+- S, K: rows of units, and units of a row; a row is a token set.
+- B: contexts of a step.
+- n, d: labeled tokens of a context, before the query, and coordinates of a token.
 """
 
 from __future__ import annotations
@@ -98,12 +103,12 @@ def token_sets(
     compiled: bool = False,
     **options: Any,
 ) -> list[TokenSets]:
-    """Return the token sets of S x K units: one for each row, or compiled ones for several rows each.
+    """Return the token sets of S rows of K units: one for each row, or compiled ones for several rows each.
 
-    A compiled set has neighboring rows with the same law and classes, up to factors. Not compiled, with one
-    set for each row, are user-defined laws and classes, classes that PyTorch cannot trace, and batches of at
-    most three contexts. ``drawing`` are the other arguments of `TokenSets`, ``options`` those of
-    ``torch.compile``.
+    If ``compiled``, neighboring rows with the same law and classes, up to factors, become one set that is
+    compiled. Exceptions, with one set for each row, are user-defined laws and classes, classes that PyTorch
+    cannot trace, and batches of at most three contexts. ``drawing`` are the other arguments of `TokenSets`,
+    ``options`` those of ``torch.compile``.
     """
     found = []
     # Numbers of several rows come from `_Streams`, which recognizes the axis of contexts by its length, a
@@ -169,7 +174,7 @@ class TokenSets:
             self.fill = _fill_by_loops
 
     def compile(self, **options: Any) -> None:
-        """Have PyTorch compile how native numbers become tokens and labels."""
+        """Have PyTorch compile how native numbers become tokens and labels; keywords of ``torch.compile``."""
         law = self.rows[0][0].covariate_law
         # at this call the law computes what it keeps, such as a basis, before it is traced
         law.from_normal(torch.empty(0, law.dim))
@@ -178,11 +183,11 @@ class TokenSets:
         self._scales = torch.tensor(self._scales, dtype=self.dtype, device=self.device)
 
     def draw(self, block: int, out: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
-        """Draw the block with this number: T steps from ``block T`` on.
+        """Draw the block with this number: the T steps from step ``block T`` on.
 
         Returns:
-            Tokens (T, S, d, n + 1, B), and labels (T, S, K, n + 1, B). If ``out`` is given, these two tensors
-            are filled.
+            Tokens (T, S, d, n + 1, B), and labels (T, S, K, n + 1, B): the two tensors ``out``, which are
+            filled, or new ones.
         """
         unit, seeds = self.rows[0][0], [row[0].seed for row in self.rows]
         # contexts of all rows and steps, S T B
@@ -310,15 +315,16 @@ def _fill_by_loops(
     normal: Tensor,
     noise: Tensor,
 ) -> None:
-    """Do what `fill` does for one row and native numbers of a CPU.
+    """Do what `fill` does, by compiled loops, for one row and native numbers of a CPU.
 
-    A law of `icl.covariates` turns the normal numbers into covariates in place.
+    If the law is of `icl.covariates`, the normal numbers are overwritten with the covariates.
     """
     from icl.compiled import batches
 
     # (T B, n + 1, d), and with its axes reversed (d, n + 1, T B)
     x = normal[0]
     if _is_own(law):
+        # the loop sets x, too, to the covariates that functions take
         inside, matrix = law._spheres
         matrix = matrix.astype(np.float32)
         batches.place(reversed_axes(x).numpy(), tokens[:, 0].numpy(), inside, matrix)

@@ -146,6 +146,7 @@ class Settings:
     def __post_init__(self) -> None:
         for name, check in SETTING_CHECKS.items():
             object.__setattr__(self, name, check(getattr(self, name), name))
+        # this is None for what is not a sequence
         given = sequence(self.record)
         record = tuple(integer(step, "record", 0, self.steps) for step in given or ())
         if given is None or list(record) != sorted(set(record)):

@@ -56,7 +56,7 @@ def evaluation_error(
     covariates: CovariateLaw | None = None,
     activation: str = "softmax",
 ) -> Array:
-    """Return the mean squared distance of predictions to the clean query label, for each of many units.
+    """Return the mean squared distance of predictions from the query's label without noise, for many units.
 
     All units are tested on the same contexts, each with a function of its own drawn from the class, which may
     be unlike the one they were trained on.
@@ -114,7 +114,10 @@ def evaluation_error(
 def _mean_errors(
     units: Sequence[tuple[Array, int | None, str]], test: UnitConfig, contexts: int
 ) -> Array:
-    """Return the mean squared error of each unit, given as its matrix, width and activation."""
+    """Return the mean squared error of each unit, given as its matrix, width and activation.
+
+    The setting and the seed of the contexts are those of ``test``.
+    """
     shape = (test.context_length + 1, test.task.dim)
     # contexts that are drawn at once, about a million numbers
     piece = max(1, min(contexts, 2**20 // (test.context_length * test.task.dim)))

@@ -3,7 +3,7 @@ r"""Many attention units at once: parameters, prediction, and the gradient in cl
 Layout. Everything is stored coordinate by coordinate ("structure of arrays"): the tokens of B
 contexts are ``x[s, 0, i, j, b]``, coordinate i of token j in context b, so that every operation runs
 along contiguous contexts. The first two axes are S token sets and K units that share each of them;
-per unit, labels are (S, K, n + 1, B). The query is the last token.
+per unit, labels are (S, K, n + 1, B). A context has n labeled tokens, and the query is the last one.
 
 Parameters of a unit are one matrix ``theta``, so that an optimizer sees one array. That of a reduced unit,
 whose width is None, is M, (d, d). That of a full unit has d + 1 columns, and one below the other the row of
@@ -34,7 +34,7 @@ ArrayOrTensor = TypeVar("ArrayOrTensor", Array, Tensor)
 
 
 def by_name(theta: ArrayOrTensor, width: int | None) -> dict[str, ArrayOrTensor]:
-    """Return the parameters of units by name, views of their matrices."""
+    """Return the parameters of units, (..., rows, columns), by name, as views; width None: a reduced unit."""
     if width is None:
         return {"M": theta}
     return {
@@ -51,7 +51,10 @@ def predict(theta: Tensor, x: Tensor, y: Tensor, width: int | None, activation: 
 
 
 def _scores(theta: Tensor, x: Tensor, y: Tensor, width: int | None) -> tuple[Tensor, Tensor]:
-    """Return scores and values of the context's tokens, (S, K, n, B)."""
+    """Return scores and values of the context's tokens, (S, K, n, B).
+
+    The values are what the weights average: for a reduced unit labels, for a full one products with ``W_V``.
+    """
     tokens, query, labels = x[..., :-1, :], _query(x), y[..., :-1, :]
     if width is None:
         return _inner(_image(theta, query), tokens), labels
@@ -127,12 +130,13 @@ def gradient(theta: Tensor, x: Tensor, y: Tensor, width: int | None, activation:
         (found,) = torch.autograd.grad(loss.mean(-1).sum(), theta)
         return found
     scores, values = _scores(theta, x, y, width)
+    # the slope is phi'(s) over the denominator of the weights
     omega, slope = weights(scores, activation, -2)
     p = (omega * values).sum(-2, keepdim=True)
     _, _, normalized = ACTIVATIONS[activation]
     adjoint = slope * (values - p) if normalized else slope * values
     error = 2 / x.shape[-1] * (p - y[..., -1:, :])
-    # this is sum_i dL/ds_i x_i over B, because the mean loss is over B contexts: (S, K, d, B)
+    # this is sum_i dL/ds_i x_i over B, because the loss is the mean over B contexts: (S, K, d, B)
     dz = error * _pull(x[..., :-1, :], adjoint)
     return _outer(dz, _query(x))
 
@@ -150,7 +154,8 @@ def take_step(
 ) -> Tensor:
     """Return matrices theta and both moments of Adam, (3, S, K, ...), after a step on one batch.
 
-    Adam works entry by entry, so that units do not touch each other. ``rates``, the initial step sizes, are
+    The ``state`` has these three before the step, and the other arguments are those of `gradient`. Adam works
+    entry by entry, so that units do not touch each other. ``rates``, the initial step sizes, are
     (S, K, 1, 1). ``factors`` are the three numbers of this step in `icl.pretrain.sweep`: the share of the
     initial step size, and what both moments are divided by. Without ``adam`` the step is the plain one, and
     the moments stay as they are.

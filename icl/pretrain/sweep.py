@@ -45,7 +45,7 @@ def is_compiled(unit: UnitConfig, device: torch.device) -> bool:
 
 @functools.cache
 def _is_there(compiler: str) -> bool:
-    """Return whether triton, or numba with its compiler enabled, is there; a warning says what is missing."""
+    """Return whether triton, or numba with its compiler enabled, is there; warn if it is not installed."""
     try:
         if compiler == "triton":
             import triton  # noqa: F401
@@ -143,7 +143,8 @@ class Stack:
         block_steps = self.sets[0].steps
         if self.batches is None:
             self.batches = [blocks(self.sets) for _ in range(self.threads)]
-        # other stacks may have drawn their blocks in shared memory
+        # At first no block is drawn, block -1. Of what is drawn in shared memory, other stacks may have
+        # overwritten all since the last call.
         if self.shares or not self.drawn:
             self.drawn = [-1] * self.threads
         # In a thread of the pool PyTorch computes alone. A pool that is not used starts no threads.
@@ -170,7 +171,7 @@ class Stack:
         return self.threads * self.sets[0].steps
 
     def _draw(self, block: int) -> None:
-        """Draw a block, with all its sets, into the batches of one thread."""
+        """Draw a block for all sets of the stack into the batches of one thread."""
         # each set fills its rows, along axis 1 of tokens and labels
         sizes, place = [len(own.rows) for own in self.sets], block % self.threads
         parts = zip(*(part.split(sizes, 1) for part in self.batches[place]), strict=True)
@@ -216,7 +217,7 @@ class Stack:
 def _step_at(
     place: Tensor, state: Tensor, rates: Tensor, x: Tensor, y: Tensor, factors: Tensor, **kind: Any
 ) -> Tensor:
-    """Return what `take_step` does with the batch and factors at a place of a block.
+    """Return the state after `take_step` with the batch and factors at a place of a block.
 
     The place is a tensor (1,), so that one CUDA graph takes the steps of all places.
     """
@@ -344,9 +345,10 @@ class Sweep:
         return steps * size * (unit.context_length + 1)
 
     def _give_memory(self, max_numbers: int) -> None:
-        """Give the stacks of a GPU memory for their batches.
+        """Set the batches of all stacks, on a GPU, to views of one tensor.
 
-        If they need more than ``max_numbers`` together, all use the same memory and take turns.
+        If they need more than ``max_numbers`` together, all use the same memory, which ``shares`` says,
+        and take turns.
         """
         needs = [stack.numbers for stack in self.stacks]
         shares = sum(needs) > max_numbers

@@ -58,7 +58,8 @@ def pretrain(
     Args:
         units: Units to train, all of one dimension; everything else may differ. Without
             ``shared_tokens=True`` no two may have the same seed.
-        steps: Optimizer steps, 1 to 10^9. Time grows with ``steps B n d`` summed over units.
+        steps: Optimizer steps, 1 to 10^9. Time grows with ``steps B n d`` summed over units, which have
+            context length n and dimension d.
         batch_size: B, fresh contexts a step, at most 10^7; ``B n d`` is at most 10^10.
         learning_rate: Initial step size of units that have none of their own.
         device: Where to compute.
@@ -165,13 +166,13 @@ def train_grid(
     initial_std: float = 0.0,
     **options: Unpack[Options],
 ) -> Pretrained:
-    """Train every setting with the seeds 0, ..., seeds - 1.
+    """Train every setting with the seeds 0, ..., seeds - 1: the result has the shape (settings, seeds).
 
-    With one seed, settings of the same context length and covariates are trained on the same tokens.
-    Each argument that belongs to a unit (see `UnitConfig`) is one value for all settings or a list with one
-    each (a tuple, a one-dimensional array or a Series is one too); so is ``learning_rate``. The others, and
-    ``options``, are those of `pretrain`; without ``stream`` and ``dtype`` they are the fastest, native and
-    float32, and ``shared_tokens`` is True.
+    Settings of the same context length and covariates are trained on the same tokens with each seed, unless
+    ``shared_tokens=False``, which needs a single setting. Each argument that belongs to a unit (see
+    `UnitConfig`) is one value for all settings or a list with one each (a tuple, a one-dimensional array or a
+    Series is one too); so is ``learning_rate``. The others, and ``options``, are those of `pretrain`, with
+    other defaults: ``stream="native"`` and ``dtype="float32"``, the fastest, and ``shared_tokens=True``.
 
     Raises:
         ValueError: If the lists have different lengths, and as `UnitConfig` and `pretrain`.

@@ -1,9 +1,15 @@
 """Asymptotic laws of the optimal window for long contexts: the printed ones and the sharp ones.
 
-Throughout ``Lambda = n L^2 / sigma^2`` and the kernel is ``exp(w x.x')`` on the unit sphere
-of R^d (the paper's appendix writes ``exp(-w_app |x - x'|^2)``, so ``w_app = w / 2``). ``w``, ``n`` and
-``noise_std`` broadcast. Every function raises ValueError for arguments out of range, and TypeError for a
-task that is not rotation invariant or, where it takes a `window_law`, has none.
+Throughout the kernel is ``exp(w x.x')`` on the unit sphere of R^d (the paper's appendix writes
+``exp(-w_app |x - x'|^2)``, so ``w_app = w / 2``), and
+
+- n: number of tokens; sigma: ``noise_std``; L: Lipschitz constant of the class.
+- ``w*``: the best window, of the least risk.
+- t: the inner product of the query ``x_q`` and a token, uniform on the sphere.
+- a_l: coefficient of degree l of the class (`icl.tasks.base`); I_nu: modified Bessel function.
+
+``w``, ``n`` and ``noise_std`` broadcast. Every function raises ValueError for arguments out of range, and
+TypeError for a task that is not rotation invariant or, where it takes a `window_law`, has none.
 
 For n -> infinity at fixed w the softmax weights tend to a von Mises-Fisher law around the
 query, with mean resultant length ``A_d(w)`` and effective number of tokens ``n / R_d(w)``::
@@ -11,7 +17,7 @@ query, with mean resultant length ``A_d(w)`` and effective number of tokens ``n 
     noise ~ sigma^2 kappa w^((d-1)/2) / n,      bias ~ beta w^(-rho/2),
 
 rho the order of the class (`icl.tasks.Zonal.singular_term`): 4 for smooth functions, 3 for kinks, 1 for
-jumps. beta is a closed form, see `window_law`.
+jumps. beta is a closed form, see `window_law`, and kappa depends on d alone.
 
 Minimizing bias + noise gives the law of the window, `sharp_window`. The chapter
 ``notebooks/theorem2_scaling`` proves that every minimizer follows it. Before w is large, the limit
@@ -68,7 +74,7 @@ def resultant_length(dim: int, w: ArrayLike) -> Array:
         # SciPy's Bessel functions fail for w beyond 1e9, where the expansion for large w is exact to rounding
         wide = 1 - (dim - 1) / (2 * w) * (1 - (dim - 3) / (4 * w))
         ratio = np.asarray(np.where(w > 1e9, wide, numerator / denominator))
-    # both functions underflow where w is far below dim
+    # both functions underflow where w is far below dim, or zero
     lost = (w <= 1e9) & ~((numerator > 1e-290) & (denominator > 1e-290))
     ratio[lost] = _small_ratio(dim, w[lost])
     return ratio[()]
@@ -87,7 +93,7 @@ def _small_ratio(dim: int, w: Array) -> Array:
 def effective_fraction(dim: int, w: float) -> float:
     """Return ``R_d(w) = E e^{2wt} / (E e^{wt})^2``; ``n / R_d`` tokens effectively share the weight.
 
-    It is 1 at w = 0, and grows like ``w^((d-1)/2)``: ValueError where it is beyond the largest float.
+    It is 1 at w = 0, and grows like ``w^((d-1)/2)``: ValueError where it is beyond exp(700), about 1e304.
     """
     dim, w = integer(dim, "dim", 2, MAX_DIM), real(w, "w", *WINDOW_RANGE)
     log = _log_fraction(dim, w)
@@ -121,7 +127,7 @@ def _log_fraction(dim: int, w: float) -> float:
 
 
 def _log_series(b: float, z: float) -> float:
-    """Return ``log 0F1(b; z) = log sum_k z^k / (k! (b)_k)``, with ``E e^{wt} = 0F1(d/2; w^2 / 4)``."""
+    """Return ``log 0F1(b; z) = log sum_k z^k / (k! b (b+1) ... (b+k-1))``; E e^{wt} is 0F1(d/2; w^2 / 4)."""
     # Terms fall beyond the index `peak`, like a normal law whose standard deviation is about sqrt(peak).
     # Twelve of these are enough, or 60 terms where the peak is near zero.
     peak = min(z / b, math.sqrt(z))
@@ -176,7 +182,7 @@ class WindowLaw:
 
 
 def window_law(task: Zonal) -> WindowLaw:
-    r"""Return order and constant of the law of the window.
+    r"""Return the law of the best window of a class: its order rho and constant beta.
 
     The bias for infinitely many tokens is ``2 E gamma(x, x_q) - E gamma(x, x')``, gamma the variogram, x and
     x' two tokens drawn with the weights of attention. ``w^(1/2) (x - x_q)`` tends to a standard normal xi in
@@ -222,7 +228,7 @@ def window_law(task: Zonal) -> WindowLaw:
 
 
 def sharp_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
-    """Return the leading order of ``w*`` for n -> infinity at fixed noise > 0.
+    """Return the leading order of the best window ``w*`` for n -> infinity at fixed noise > 0.
 
     It minimizes ``beta w^(-rho/2) + sigma^2 kappa w^((d-1)/2) / n``, with the order and the constant of
     `window_law`::
@@ -240,8 +246,7 @@ def sharp_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
     if law.constant == 0:
         return 0 * n * noise_std
     log = math.log(law.noise_over_bias * law.constant) - _log_noise_constant(task.dim)
-    fine = fine_variance(task)
-    spread = np.hypot(noise_std, math.sqrt(fine)) if fine > 0 else noise_std
+    spread = np.hypot(noise_std, math.sqrt(fine_variance(task)))
     return np.asarray(np.exp((log + np.log(n) - 2 * np.log(spread)) * law.exponent))[()]
 
 
@@ -260,9 +265,9 @@ def sharp_context(task: Zonal, w: ArrayLike, noise_std: ArrayLike) -> Array:
 
 
 def window_penalty(task: Zonal, ratio: ArrayLike) -> Array:
-    """Return the limit for n -> infinity of the risk with ``ratio`` times the best window over the least one.
+    """Return the limit for n -> infinity of the risk at ``ratio`` times the best window over the least risk.
 
-    With the order rho and s = rho / (d - 1) it is, whatever n, sigma and L are, ::
+    With the order rho and s = rho / (d - 1) it is, whatever sigma and L are, ::
 
         (ratio^(-rho / 2) + s ratio^((d - 1) / 2)) / (1 + s) >= 1.
 
@@ -291,12 +296,12 @@ def window_penalty(task: Zonal, ratio: ArrayLike) -> Array:
 
 
 def mismatch_penalty(task: Zonal, ratio: ArrayLike) -> Array:
-    """Return the limit for n -> infinity of the risk with the wrong L over the risk with the right one.
+    """Return the limit, for n -> infinity, of the risk of a window made for the wrong L over the least risk.
 
     The unit is pretrained at L and tested at ``L' = ratio * L``, for functions proportional to L. The
     constant of their law is proportional to L^2, so that best windows differ by the factor ``ratio^(2 e)``,
     e the exponent of the law. So it is `window_penalty` at ``ratio^(-2 e)``. With the order rho and
-    s = rho / (d - 1) this is, whatever n, sigma and L are, ::
+    s = rho / (d - 1) this is, whatever sigma and L are, ::
 
         (ratio^2 + s) / ((1 + s) ratio^(2 - rho e)) >= 1.
 

@@ -51,7 +51,7 @@ class LinearOptimum:
 
 
 def linear_risk(task: Zonal, m: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -> Array:
-    """Compute the population risk of linear attention with ``M = m I``, m of any sign."""
+    """Compute the population risk of linear attention with ``M = m I``, m of any sign and at most 1e100."""
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
     m, n, noise_std = broadcast(
         m=reals(m, "m", -MAX_MAGNITUDE, MAX_MAGNITUDE), n=n, noise_std=noise_std
@@ -71,8 +71,8 @@ def linear_optimum(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> LinearOpt
     power, degree_one, square = _moments(task, n, noise_std)
     gain, floor = degree_one / task.dim, power - degree_one
     m = gain / square
-    # The risk is p - gain m = floor + d gain - gain m = floor + m (d square - gain), and this is the bracket,
-    # d E h^2 - E f(x_q) h of M = I, written without cancellation.
+    # The risk is p - gain m = floor + d gain - gain m = floor + m (d square - gain). The bracket, `excess`,
+    # is written without cancellation.
     excess = (power + noise_std**2 - gain) / n
     return LinearOptimum(m, floor + m * excess, floor)
 
@@ -87,10 +87,10 @@ def _moments(task: Zonal, n: Array, noise_std: Array) -> tuple[float, float, Arr
 def nearest_neighbor_risk(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Risk:
     """Compute the risk of predicting with the label of the context token nearest to the query.
 
-    This is softmax attention at ``w = infinity``. The probability that no token comes nearer
-    than a cap of mass p is ``(1 - p)^n``; with ``n log(1 - p) = -e^u`` the mean over the
-    nearest token is a trapezoid rule in u, and a rule with twice the step estimates its error. The fine
-    variance counts twice, because its values at the token and at the query are uncorrelated.
+    This is softmax attention at ``w = infinity``. The cap around the query that reaches to the nearest token
+    has a mass above p with probability ``(1 - p)^n``; with ``n log(1 - p) = -e^u`` the mean over the nearest
+    token is a trapezoid rule in u, and a rule with twice the step estimates its error. The fine variance
+    counts twice, because its values at the token and at the query are uncorrelated.
     """
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
     half = (task.dim - 1) / 2
@@ -101,6 +101,7 @@ def nearest_neighbor_risk(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Ri
         mass = -np.expm1(-np.exp(u) / n[..., None])
         # sin(theta / 2)^2 has a beta law, with both parameters equal to `half`
         theta = 2 * np.arcsin(np.sqrt(betaincinv(half, half, mass)))
+        # the mean square of f(x) - f(x_q) is twice the variogram
         return np.asarray(step * (2 * variogram_of(task, theta)) @ np.exp(u - np.exp(u)))
 
     resolved = bias(0.0625)

@@ -66,7 +66,7 @@ def population_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLik
 
     Args:
         task: A rotation-invariant class from `icl.tasks`.
-        w: Inverse bandwidth, >= 0 (kernel ``exp(w x.x')``, bandwidth ``w**-0.5``).
+        w: Window parameter, >= 0 (kernel ``exp(w x.x')``, bandwidth ``w**-0.5``).
         n: Context length, >= 1; the cost does not grow with it.
         noise_std: Standard deviation sigma of the label noise, >= 0; it, ``w`` and ``n`` broadcast.
 
@@ -74,7 +74,7 @@ def population_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLik
         TypeError: If the task is not rotation invariant.
         ValueError: If an argument is out of range, if the window is too narrow for a class
             whose spectrum falls slowly (ReLU in two dimensions, w beyond about 1e8), or if
-            two rules differ by more than 1e-7, so that every value that is returned has been checked.
+            two rules differ by more than a share of 1e-7, so that bias and noise are always checked.
 
     >>> from icl.tasks import Affine
     >>> risk = population_risk(Affine(dim=5), w=0.0, n=20, noise_std=1.0)
@@ -127,7 +127,7 @@ def split_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike) ->
 def _group_by_window(
     w: Array, n: Array
 ) -> Iterator[tuple[float, NDArray[np.bool_], Array, NDArray[np.int_]]]:
-    """Yield each window once, for one table of integrals serves every n and sigma.
+    """Yield each window once, because its integrals serve all settings (w, n, sigma) that have it.
 
     With it come a mask of the settings that have it, their different context lengths, and for each of these
     settings the index of its length.
@@ -157,7 +157,7 @@ class OptimalWindow:
     """The minimizer of the population risk over w.
 
     Attributes:
-        w: Optimal inverse bandwidth, 0 where equal weights are best; it and the others have the broadcast
+        w: Optimal window parameter, 0 where equal weights are best; it and the others have the broadcast
             shape of ``n`` and ``noise_std``.
         risk: The risk there.
         error: Estimated relative error of w: what the last coefficients of the slope's expansion may move.
@@ -170,13 +170,14 @@ class OptimalWindow:
 
 @computing_once
 def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWindow:
-    """Find the inverse bandwidth w with the smallest population risk; arguments as in `population_risk`.
+    """Find the window parameter w with the smallest population risk; arguments as in `population_risk`.
 
     The scan of `icl.risk.numerics.search` may stop where the noise term alone exceeds the best risk so far,
-    because that term never falls in w (its logarithmic derivative is ``2 (E_{2w} t - E_w t) >= 0`` for every
-    set of tokens); with little noise it stops where the query's nearest token has taken over. The best window
-    is then so narrow that a class with a kink needs thousands of Gegenbauer degrees, and the time grows with
-    n (ReLU in three dimensions without noise: 1.5 s of one core at n = 1e6, 9 s at 1e8).
+    because that term never falls in w: its logarithmic derivative is ``2 (E_{2w} t - E_w t) >= 0`` for every
+    set of tokens, E_w the mean of ``t = x_i . x_q`` with the weights of w. With little noise it stops where
+    the query's nearest token has taken over. The best window is then so narrow that a class with a kink needs
+    thousands of Gegenbauer degrees, and the time grows with n (ReLU in three dimensions without noise: 1.5 s
+    of one core at n = 1e6, 9 s at 1e8).
 
     Raises:
         ValueError: Also if the risk still falls at the largest w that can be computed, which for a class with
@@ -198,7 +199,7 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
     def curve(windows: Array, some: ProblemIndices) -> Array:
         """Return risk, its derivative, and the part of noise and fine variance, which never falls.
 
-        The shape is (windows, 3, problems); ``some`` are the problems.
+        The shape is (windows, 3, problems); ``some`` are indices of the problems.
         """
         # problems of the same length share their integrals
         used, index = np.unique(back[some], return_inverse=True)
@@ -218,6 +219,7 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
     # Then zero is not a minimum, even where the gain is below the rounding of the risk.
     a, rest = coefficients(task, 1)
     falls_at_zero = bool(a[0] > 1e-12 * (a[0] + rest))
+    # `noise` has the fine variance in it
     at_zero, first_slope, noise = curve(np.zeros(1), np.arange(lengths.size))[0]
     # Near zero the noise grows by a factor of about 1 + w^2 / d, so that the best w is about
     # d |first_slope| / (2 noise), here below 1e-9 d.
@@ -242,7 +244,7 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
 
 
 def _scan_window(task: Zonal, w: float, n: Array) -> Array:
-    """Return what `integrate` returns, from a cache unless ``n`` has many lengths.
+    """Return bias and noise with slopes, as `integrate` does, from a cache unless ``n`` has many lengths.
 
     Searches begin at the same windows for every noise, so that a third of the calls of a chapter repeat
     earlier ones. `population_risk` does not cache, so that the time of one value can be measured.

@@ -129,7 +129,7 @@ def gaussian_distance(dim: int, w: ArrayLike, n: ArrayLike) -> GaussianDistance:
     dim, (w, n, _) = check_gaussian(dim, w, n, 0.0)
     flat_w, flat_n = w.ravel(), n.ravel()
     rules = (query_means(dim, flat_w, flat_n), query_means(dim, flat_w, flat_n, **_COARSE))
-    # the rows are C and r^2 (C - 6 D) / d
+    # rows 1 and 5 are the means of C and r^2 (C - 6 D) / d
     fine, coarse = (dim * (rows[1] + flat_w**2 * rows[5]) for rows in rules)
     error = np.maximum(np.abs(coarse / fine - 1), _EPS)
     return GaussianDistance(fine.reshape(w.shape)[()], error.reshape(w.shape)[()])
@@ -185,7 +185,7 @@ def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike) -> GaussianWin
     def curve(windows: Array, some: ProblemIndices) -> Array:
         """Return risk, its derivative, and a part that never falls, (windows, 3, problems).
 
-        Windows are in the ``unit`` of each of the problems, ``some``.
+        Windows are in the ``unit`` of each of the problems, whose indices are ``some``.
         """
         w = windows[:, None] * unit[some]
         if np.any(w > 2 * _MAX_SEARCH_W):
@@ -237,9 +237,10 @@ def check_gaussian(
 def _polish(
     dim: int, n: Array, variance: Array, w: Array, curvature: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """Return w, the risk and ``1 - w`` after Newton steps, and the error of w.
+    """Return w, the risk and ``1 - w`` after Newton steps from ``w``, and the absolute error of w.
 
-    The error is the size of one more step, plus what a coarser rule changes in that step.
+    The error is the size of one more step, plus what a coarser rule changes in that step. ``curvature`` is
+    the second derivative of the risk in w.
     """
     gap = 1 - w
 

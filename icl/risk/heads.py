@@ -16,15 +16,16 @@ is then a quadratic in the values, ::
 with the variogram gamma of the class. Nothing cancels in G, N and g, so that two narrow heads lose no digits
 to the variance ``k(1)`` of the functions.
 
-The device of `icl.risk.exact` is used once for each head. With ``E = exp(w t - |w|)``, t the cosine between
-token and query, and ``phi(s, u) = E exp(-s E_h - u E_k)``, ::
+The device of `icl.risk.exact` is used once for each head. With ``E_h = exp(w_h t - |w_h|)``, t the cosine
+between token and query, ``phi(s, u) = E exp(-s E_h - u E_k)``, and e^(..) for ``exp(-s E_h - u E_k)``, ::
 
     N_hk = n int int phi^(n-1) E[E_h E_k e^(..)] ds du,
     G_hk = n int int phi^(n-1) E[2 gamma E_h E_k e^(..)] ds du
          + n (n-1) int int phi^(n-2) sum_l a_l A_l B_l ds du,    A_l = E[E_h (1 - P_l) e^(..)], B_l with E_k.
 
-``exp(-s E_h - u E_k)`` is a product, so that all means over a token are products of matrices: (angles, nodes
-in s) with (angles, nodes in u). Every term is positive.
+with the coefficients a_l and the polynomials P_l of the class. ``exp(-s E_h - u E_k)`` is a product, so that
+all means over a token are products of matrices: (angles, nodes in s) with (angles, nodes in u). Every term is
+positive. For a single head the same is done with ``exp(-s E)``.
 
 What is best among isotropic heads need not be best among all matrices M_h.
 """
@@ -52,7 +53,7 @@ from icl.tasks.gegenbauer import Polynomials
 
 #: Panels in log s have this width: means over a token are analytic for ``|Im log s| < pi / 2``.
 _PANEL = 3.0
-#: Integrals end where ``phi^n`` has fallen below ``exp(-_CUT)``.
+#: Integrals end where ``phi^(n-2)`` has fallen below ``exp(-_CUT)``.
 _CUT = 36.0
 #: This is the largest value of 1 - phi, because rounding may lift it to one, where log phi is infinite.
 _BELOW_ONE = 1 - 1e-16
@@ -138,13 +139,13 @@ def optimal_heads(task: Zonal, n: float, noise_std: float, heads: int = 2) -> He
     The risk has several local minima in the windows. The search begins at the best of all sets of windows
     from a coarse grid on the scale of `optimal_window`, and refines it: the result is the best that was
     found, and its risk is exact. Often two heads merge at the optimum, their values growing with opposite
-    signs (a head and its derivative in w). The risk is flat there, and the search keeps windows apart by ten
-    percent.
+    signs (a head and its derivative in w). The risk is flat there, and the search keeps windows 0.1 apart in
+    arsinh w, about ten percent of a large w.
 
     Args:
         task: A rotation-invariant class from `icl.tasks`.
         n: Context length, >= 1, one number.
-        noise_std: Standard deviation of the label noise, > 0, one number.
+        noise_std: Standard deviation of the label noise, >= 0, one number.
         heads: Number of heads, 1 to 4.
 
     Raises:
@@ -181,7 +182,7 @@ def optimal_heads(task: Zonal, n: float, noise_std: float, heads: int = 2) -> He
 
 
 def _heads(windows: ArrayLike, values: ArrayLike) -> tuple[Array, Array]:
-    """Return windows and values as arrays (heads,)."""
+    """Return windows and values as arrays (heads,); ValueError for other or different shapes."""
     w = np.atleast_1d(reals(windows, "windows", -1e8, 1e8))
     v = np.atleast_1d(reals(values, "values", -1e8, 1e8))
     if w.ndim != 1 or w.size == 0 or v.shape != w.shape:
@@ -192,7 +193,10 @@ def _heads(windows: ArrayLike, values: ArrayLike) -> tuple[Array, Array]:
 
 
 def _risk(fine: Moments, coarse: Moments, w: Array, v: Array, variance: Array) -> Array:
-    """Return bias, noise and relative error, (3, k), for k variances of the noise."""
+    """Return bias, noise and relative error of the risk, (3, k), for k variances of the noise.
+
+    The error is the difference of the two rules; ValueError if it is above 1e-8.
+    """
     # (2, 2): rule, and bias or noise at variance one; then (2, 2, k), with the variances as last axis
     parts = np.array([moments.bias_and_noise(w, v) for moments in (fine, coarse)])
     parts = parts[:, :, None] * np.stack([np.ones_like(variance), variance])
@@ -226,7 +230,8 @@ def _refine(risk: Callable[[Array], float], start: Array) -> Array:
     """Return windows, as arsinh w, at the local minimum beside ``start``.
 
     The risk is flat there, so that windows need only be right to one percent, 0.01 in arsinh w. The search
-    begins with steps of a fifth, and ends where the risk changes by less than 1e-7 of it.
+    begins with steps of a fifth. It ends where windows differ by less than that and the risk by less than
+    1e-7 of itself, or after 80 evaluations for each head.
     """
     simplex = start + np.vstack([np.zeros(start.size), 0.2 * np.eye(start.size)])
     options = {"initial_simplex": simplex, "xatol": 0.01, "fatol": 1e-7 * risk(start)}
@@ -254,7 +259,7 @@ class Moments:
         return G, N, np.array([self.single(w) for w in windows.tolist()])
 
     def bias_and_noise(self, windows: Array, values: Array) -> tuple[float, float]:
-        """Return the bias, and the noise for labels with noise of variance one."""
+        """Return the bias with its part of fine variance, and the noise for label noise of variance one."""
         G, N, g = self.forms(windows)
         excess = float(values.sum()) - 1
         noise = float(values @ N @ values)
@@ -310,7 +315,7 @@ class Moments:
             s, weight, log_s_end = _nodes(task.dim, abs(w), n, self.order)
             theta, p = _angles(task, (w,), (log_s_end,), self.order)
             E = _kernel(w, theta)
-            # `lost` is 1 - exp(-s E) and `kept` is exp(-s E), (angles, nodes in s)
+            # `lost` is 1 - exp(-s E) and `kept` is exp(-s E), (angles, nodes in s); phi is the mean of `kept`
             lost = -np.expm1(-np.outer(E, s))
             kept = 1 - lost
             one_minus_phi = np.minimum(p @ lost, _BELOW_ONE)
@@ -329,7 +334,7 @@ class Moments:
         return bias - self.fine * (1 + noise), noise
 
     def _two(self, w_h: float, w_k: float) -> tuple[float, float]:
-        """Return the entries of G and N for heads with two windows."""
+        """Return the entries of G and N for heads with two windows; ValueError for too narrow ones."""
         task, n = self.task, self.n
         # a single token has weight one for every window
         if n == 1:
@@ -387,10 +392,10 @@ class Moments:
 def _sum_over_degrees(a: Array, rest: float, first: Array, second: Array) -> tuple[Array, Array]:
     """Return ``sum_l a_l A_l B_l`` over all degrees, and a bound on the neglected part.
 
-    ``first`` and ``second`` belong to the two heads. They have a row for the mean of E, one for that of
-    E gamma, and one for each ``A_l`` with a coefficient ``a_l``. Later coefficients sum up to ``rest``; there
-    ``A_l = E - e_l`` with an e_l so small that ``e_l e_l'`` is left out, and ``sum_l a_l A_l`` over all
-    degrees is the mean of E gamma.
+    ``first`` belongs to head h. It has a row for ``m_h = E[E_h e^(..)]``, one for ``E[E_h gamma e^(..)]``,
+    which is ``sum_l a_l A_l`` over all degrees, and one for each ``A_l`` with a coefficient in ``a``. The
+    same of head k are in ``second``, with B_l and m_k. Later coefficients sum up to ``rest``; there
+    ``m_h - A_l`` and ``m_k - B_l`` are so small that their product is left out.
     """
     A, B = first[2:], second[2:]
     total = a @ (A * B)
@@ -398,8 +403,9 @@ def _sum_over_degrees(a: Array, rest: float, first: Array, second: Array) -> tup
         return total, np.zeros_like(total)
     # these are sum_l a_l A_l and sum_l a_l B_l over the later degrees
     later_A, later_B = first[1] - a @ A, second[1] - a @ B
-    # without e_l e_l', A_l B_l is E B_l + E' A_l - E E' with the means E and E' of the two heads
+    # without the product of both differences, A_l B_l is m_h B_l + m_k A_l - m_h m_k
     total += first[0] * later_B + second[0] * later_A - first[0] * second[0] * rest
+    # the differences fall with the degree, so that the last degrees in `a` bound what later ones neglect
     last = np.abs((A[-4:] - first[0]) * (B[-4:] - second[0])).max(axis=0)
     return total, rest * last
 
@@ -414,9 +420,9 @@ def _nodes(dim: int, w: float, n: float, order: int) -> tuple[Array, Array, floa
     """Return nodes and weights in s for a head with window w >= 0, and log s where the integral ends.
 
     The first panel begins at s = 0 and has its nodes in s, because all means over a token are entire there;
-    the others have their nodes in log s. Beyond the end ``phi^(n-2)`` has vanished, or the weight
-    of even the farthest token. The log s that is returned is at least 0, since `_find_max_degree` takes its
-    root.
+    the others have their nodes in log s. Beyond the end ``phi^(n-2)`` has vanished, or the factor exp(-s E)
+    of even the farthest token (for n <= 2 only this). The log s that is returned is at least 0, since
+    `_find_max_degree` takes its root. A head with -w has the same nodes, because -t has the law of t.
     """
     log_mean = log_mean_weight(dim, w)
     # `high` is log s at the end; here even the farthest token, with E = exp(-2 w), has an s E of exp(5)
@@ -426,15 +432,17 @@ def _nodes(dim: int, w: float, n: float, order: int) -> tuple[Array, Array, floa
         # a share of exp(-needed) have an s E above needed + 4 ...
         needed = _CUT / (n - 2)
         high = min(high, w * invert_cap_mass(dim, -math.expm1(-needed)) + math.log(needed + 4))
-        # ... or earlier, where phi <= 1 - 0.63 s E[E_h] implies it, as 1 - exp(-x) >= 0.63 x for x <= 1.
+        # ... or earlier, where phi <= 1 - 0.63 s (mean of E) implies it. This bound holds for log s <= 0,
+        # because 1 - exp(-x) >= 0.63 x holds for x <= 1, and x is s E with E <= 1.
         linear = math.log(needed / 0.63) - log_mean
-        high = min(high, linear) if linear <= 0 else high
+        if linear <= 0:
+            high = min(high, linear)
     # weights are about exp(log s), and the product of those of two heads must not overflow
     if high > 300:
         raise ValueError(
             f"windows={w:g}: too narrow for n={n:g}, hardly a token lies in such a window"
         )
-    # phi^n is at least exp(-8) up to here, so that one panel in s is enough
+    # phi^n is at least exp(-8) and s at most one up to here, so that one panel in s is enough
     first_end = min(0.0, math.log(8 / n) - log_mean, high)
     edges = np.linspace(first_end, high, 1 + math.ceil((high - first_end) / _PANEL))
     log_s, weight = gauss_panels(edges, order)
@@ -444,7 +452,7 @@ def _nodes(dim: int, w: float, n: float, order: int) -> tuple[Array, Array, floa
 
 
 def _find_max_degree(w: float, log_end: float) -> float:
-    """Return the highest degree that a window resolves, for an integral that ends at ``s = exp(log_end)``.
+    """Return the highest degree l that a window resolves, for an integral that ends at ``s = exp(log_end)``.
 
     For small s, ``exp(-s E)`` varies like E, about ``exp(-|w| theta^2 / 2)``: the mean of P_l has fallen to
     exp(-18) at ``l = 6 sqrt(|w|)``. At the end it turns from 0 to 1 within an angle of about
@@ -460,9 +468,9 @@ def _angles(
 ) -> tuple[Array, Array]:
     """Return angles between token and query, and their probabilities, on which all heads are resolved.
 
-    A head needs short panels where ``exp(-s E)`` turns, that is up to ``|w| (1 - t) = log s``, and wider ones
-    in its tail. The panels must also be short enough for the polynomials P_l that the head resolves. Each
-    head has a window and the log s at which its integral ends.
+    A head needs short panels where ``exp(-s E)`` turns from 0 to 1, that is up to ``-log E = log s``, and
+    wider ones in the tail beyond. The panels must also be short enough for the polynomials P_l that the head
+    resolves. Each head has a window and the log s at which its integral ends.
     """
     theta = _FROM_POLE_TO_POLE
     # `need` is the number of panels per radian at each angle; the density of the angle needs this many
