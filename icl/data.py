@@ -115,8 +115,8 @@ class BestWindow:
     def plot(self, ax: Any = None) -> Any:
         """Draw the curve of the error against w, a star at the best w, and the range from low to high.
 
-        The error is divided by that of the mean of all labels, which is w = 0. The star is as high as the
-        curve's least point, which is beside it, since w lies between the curve's windows.
+        The error is divided by that of the mean of all labels, which is w = 0. The star has the height of the
+        curve's least point, a window of the grid next to w.
 
         Args:
             ax: Axes of matplotlib; None for new ones.
@@ -262,7 +262,7 @@ def weights(X: ArrayLike, queries: ArrayLike, w: float) -> Array:
 
 
 def deviations(X: Array, y: Array, queries: Array, w: float) -> Array:
-    """Return the standard deviations of a new label around predictions, (m,) or (m, k), of several tokens.
+    """Return the standard deviations of a new label around predictions, (m,) or (m, k); two tokens at least.
 
     With weights omega, predictions p and ``s = sum_i omega_i^2``, labels of independent noise vary in the
     window by ``sum_i omega_i (y_i - p)^2``, in the mean the variance of the noise times ``1 - s``. The mean
@@ -304,6 +304,7 @@ def deviations(X: Array, y: Array, queries: Array, w: float) -> Array:
             away = label - label[heaviest, None]
             mean = np.einsum("qn,qn->q", others, away)
             spread = np.einsum("qn,qn,qn->q", others, away, away) - rest * mean**2
+            # equal labels leave a rounding error of either sign
             squares[rows, column] = factor * np.maximum(spread, 0)
 
     # with fewer queries at once, tokens would be read from memory more often
@@ -453,7 +454,7 @@ def find_window(X: Array, labels: Array, group: NDArray[np.intp]) -> BestWindow:
     chosen = draw_left_out(group)
     sphere = _have_one_length(X, X[:1])
     smallest, octaves = _range(X, sphere)
-    # after w = 0 the windows go octave by octave, each with all bases
+    # after w = 0 the windows go octave by octave, and the bases are those of the first octave
     bases = smallest * 2.0 ** (np.arange(_PER_OCTAVE) / _PER_OCTAVE)
     windows = np.append(0.0, (2.0 ** np.arange(octaves)[:, None] * bases).ravel())
     largest = _largest_length(X) ** 2

@@ -91,6 +91,7 @@ def steps_of_block(unit: UnitConfig, batch_size: int, stream: str, device: torch
     """
     if stream == "portable":
         return 1
+    # a device that is neither is treated as a CPU
     max_steps, max_numbers = _BLOCKS.get(device.type, _BLOCKS["cpu"])
     size = batch_size * (unit.context_length + 1) * unit.task.dim
     return max(1, min(max_steps, max_numbers // size))

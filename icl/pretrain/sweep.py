@@ -106,6 +106,7 @@ class Stack:
             self.loops = training.take_steps
         elif compiled:
             self._compile()
+        # `Sweep` may give loops more threads
         self.threads = 1
         self.batches: Any = None
         # the numbers of the blocks that are in the batches, one for each thread
@@ -125,7 +126,7 @@ class Stack:
     def _compile(self) -> None:
         """Have the steps compiled for a GPU, and called as a CUDA graph."""
         # The compiler counts how often it compiles one function, here that of all stacks, and gives up at a
-        # limit. Every PyTorch knows the limit by this old name.
+        # limit, which is raised. Every PyTorch knows the limit by this old name.
         limits = torch._dynamo.config
         limits.cache_size_limit = max(limits.accumulated_cache_size_limit, limits.cache_size_limit)
         step = torch.compile(partial(_step_at, **self.kind), dynamic=False)
@@ -190,6 +191,7 @@ class Stack:
                 part[place : place + stop - first, 0] for part in self.batches[block % self.threads]
             )
             factors = self.state.new_tensor(_factors(self.settings, first, stop))
+            # the loops change the state, since NumPy's arrays share its memory
             parts = x, y, *self.state[:, 0], self.rates[0, :, 0, 0], factors
             self.loops(*(part.numpy() for part in parts), self.adam, units.start, units.stop)
             first = stop
@@ -249,10 +251,12 @@ class Graph:
         # PyTorch cannot capture on the default stream
         aside.wait_stream(now)
         with cuda.stream(aside):
-            self.call()  # this does it the first time, and compiles, which cannot be captured
+            # this does it the first time, and compiles, which cannot be captured
+            self.call()
             # other threads may call the GPU meanwhile
             graph.capture_begin(capture_error_mode="thread_local")
-            self.call()  # recorded, not run
+            # this call is recorded, and not run
+            self.call()
             graph.capture_end()
         now.wait_stream(aside)
         self.captured = graph
@@ -278,6 +282,7 @@ class Sweep:
         self.threads = torch.get_num_threads() if device.type == "cpu" else 1
         self.device, max_numbers = device, _MAX_BATCH_NUMBERS
         if device.type == "cuda":
+            # this is the size of a number in bytes
             size = torch.finfo(getattr(torch, settings.dtype)).bits // 8
             max_numbers = (
                 int(_SHARE * torch.cuda.get_device_properties(device).total_memory) // size
@@ -347,8 +352,8 @@ class Sweep:
     def _give_memory(self, max_numbers: int) -> None:
         """Set the batches of all stacks, on a GPU, to views of one tensor.
 
-        If they need more than ``max_numbers`` together, all use the same memory, which ``shares`` says,
-        and take turns.
+        If they need more than ``max_numbers`` together, all use the same memory, which ``shares`` says, and
+        take turns.
         """
         needs = [stack.numbers for stack in self.stacks]
         shares = sum(needs) > max_numbers

@@ -192,7 +192,7 @@ def window_law(task: Zonal) -> WindowLaw:
         beta = c |2^(rho/2) - 2| E |xi|^rho,  E |xi|^rho = 2^(rho/2) Gamma((d-1+rho)/2) / Gamma((d-1)/2),
 
     with its order rho and constant c, see `Zonal.singular_term`: beyond order 2 the term has a minus, and so
-    has ``2 - 2^(rho/2)``. A class without a singular term is smooth, of order 4::
+    has ``2 - 2^(rho/2)``, so that beta is positive. A class without a singular term is smooth, of order 4::
 
         beta = E (Laplacian f)^2 / 4 = sum_l a_l (l (l + d - 2))^2 / 4.
 

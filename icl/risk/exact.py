@@ -230,7 +230,8 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
         raise ValueError(
             f"{name}={first_lost:g}: the best w for {task!r} is below rounding, must be smaller"
         )
-    # with no noise, stop once fewer than one token is expected inside the kernel
+    # Beyond this w fewer than one token is expected inside the kernel. There a scan stops once the risk
+    # rises, since without noise nothing else would stop it.
     last = np.array([1 / invert_cap_mass(task.dim, 1 / m) for m in lengths])
     # a single token has weight one for every w, so that its risk need not be searched
     several = np.flatnonzero(lengths > 1)

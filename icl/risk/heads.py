@@ -134,13 +134,13 @@ def heads_risk(
 
 
 def optimal_heads(task: Zonal, n: float, noise_std: float, heads: int = 2) -> Heads:
-    """Search the windows of the best isotropic heads; their best values are a linear system.
+    """Search the windows of the best isotropic heads; their best values solve a linear system.
 
-    The risk has several local minima in the windows. The search begins at the best of all sets of windows
-    from a coarse grid on the scale of `optimal_window`, and refines it: the result is the best that was
-    found, and its risk is exact. Often two heads merge at the optimum, their values growing with opposite
-    signs (a head and its derivative in w). The risk is flat there, and the search keeps windows 0.1 apart in
-    arsinh w, about ten percent of a large w.
+    The risk has several local minima in the windows. The search begins at the best pair of windows from a
+    coarse grid on the scale of `optimal_window`, adds further heads one by one, and refines their windows:
+    the result is the best that was found, and its risk is exact. Often two heads merge at the optimum, their
+    values growing with opposite signs (a head and its derivative in w). The risk is flat there, and the
+    search keeps windows 0.1 apart in arsinh w, about ten percent of a large w.
 
     Args:
         task: A rotation-invariant class from `icl.tasks`.
@@ -270,8 +270,8 @@ class Moments:
     def best_values(self, windows: Array, variance: float) -> tuple[Array, float]:
         """Return the best values at these windows, and the risk.
 
-        The unknowns are the values of all heads but the first, compensated by the first, and the difference
-        between one and the sum of all values. In these coordinates ``k(1)``, which is much larger than the
+        The unknowns are the values of all heads but the first, each of which is taken from that of the first,
+        and one minus the sum of all values. In these coordinates ``k(1)``, which is much larger than the
         risk, enters only one entry of the matrix.
         """
         G, N, g = self.forms(windows)
