@@ -93,8 +93,8 @@ class NativeStream:
     The numbers are a function of the arguments and the device's type, up to the rounding of the processor at
     hand. The generator's seed is the first number of `stream` with the same arguments. Of that a CPU's
     generator uses 32 bits: of 10,000 streams two are the same with a probability of one per cent. The
-    first numbers of a stream on a CPU, if there are many, come from `icl.compiled.normal`, which draws the
-    same numbers faster.
+    first numbers of a stream on a CPU, if they are normal and many, come from `icl.compiled.normal`, which
+    draws the same numbers faster.
 
     Raises:
         ValueError: As `stream`, for a device that is not available, and for invalid shapes and bounds.
@@ -110,7 +110,7 @@ class NativeStream:
 
     @functools.cached_property
     def generator(self) -> torch.Generator:
-        """PyTorch's generator, advanced past the numbers that were drawn."""
+        """PyTorch's generator, advanced past the numbers that the compiled loop drew."""
         from icl.pytorch import torch
 
         generator = torch.Generator(self.device)
@@ -125,7 +125,8 @@ class NativeStream:
 
         size = _shape(shape)
         count = math.prod(size)
-        # a cached property is among the attributes once it was used
+        # The compiled loop starts from the seed, and so draws only a stream's first numbers. A cached
+        # property is among the attributes once it was used.
         is_first = not self._taken and "generator" not in vars(self)
         if (
             is_first
@@ -160,7 +161,7 @@ def _shape(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 @functools.cache
 def _compiled() -> Any:
-    """Return the compiled loop, or None without numba or if this PyTorch draws other numbers."""
+    """Return the compiled loop for normal numbers, or None without numba or if this PyTorch draws others."""
     if not can_compile():
         return None
     from icl.compiled.normal import normal

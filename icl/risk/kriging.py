@@ -2,7 +2,8 @@ r"""The best predictor that is linear in the labels, between two closed forms at
 
 Given the tokens, kriging is the best predictor that is linear in the labels, and the best of all predictors
 for Gaussian functions and noise. Its risk, averaged over tokens and query, depends on the class through the
-coefficients ``a_l`` of its covariance alone. With ``N_l`` harmonics of degree l, ::
+coefficients ``a_l`` of its covariance k alone, whose sum is ``k(1)``. With n tokens, label noise of variance
+sigma^2 and ``N_l`` harmonics of degree l, ::
 
     S_tau(n) = sum_l a_l / (1 + n a_l / (N_l tau)),
     S_{sigma^2}(n) <= risk <= S_{sigma^2 + R}(n - m)    for every m < n and every R >= the risk with m tokens.
@@ -73,7 +74,7 @@ def kriging_bounds(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> KrigingBo
 
 
 def _bounds(task: Zonal, n: float, variance: float) -> tuple[float, float]:
-    """Return both bounds for one context length.
+    """Return both bounds for n tokens and label noise of this variance.
 
     Fine variance is noise at the tokens, and cannot be predicted at the query.
     """
@@ -84,12 +85,13 @@ def _bounds(task: Zonal, n: float, variance: float) -> tuple[float, float]:
         a, rest = spectrum(task, last)
         # The lower bound divides the power of a degree by 1 + n a_l / (N_l tau). This is at most 1 +
         # `reduced` for later degrees: each has at most the power `rest`, and at least as many harmonics as
-        # the last one.
+        # the last one. The upper bound takes all of `rest`, and the loop ends once that is hardly more. At
+        # the largest degree they are farther apart, and still bounds.
         reduced = n * rest / float(multiplicity(task.dim, last)[-1]) / variance
         if reduced * rest <= 1e-12 * float(a.sum()) or last >= _MAX_DEGREE:
             break
         last *= 4
-    # degree 0: what all other degrees leave of k(1)
+    # the spectrum begins at degree 1, and degree 0 has what the other degrees leave of k(1)
     whole = float(task.covariance(np.array(1.0))) + task.left_out_level
     constant = max(0.0, whole - float(a.sum()) - rest)
     a = np.append(constant, a)
@@ -97,6 +99,7 @@ def _bounds(task: Zonal, n: float, variance: float) -> tuple[float, float]:
 
     def unknown(noise: float, tokens: float) -> Array:
         """Return the terms of S_tau(tokens) for tau = ``noise``: what is unknown of each degree."""
+        # where the divisor is infinite nothing is unknown
         with np.errstate(over="ignore"):
             return np.asarray(a / (1 + tokens * per_harmonic / noise))
 
@@ -107,12 +110,12 @@ def _bounds(task: Zonal, n: float, variance: float) -> tuple[float, float]:
     # a tiny constant may be an error of fitted coefficients, which would lift the lower bound: it is left out
     certain = slice(0 if constant > 1e-9 * whole else 1, None)
     lower = float(unknown(variance, n)[certain].sum()) + rest / (1 + reduced)
-    grid = np.unique(np.floor(np.append(np.geomspace(1, max(n, 1), _STEPS), n)))
+    grid = np.unique(np.floor(np.geomspace(1, n, _STEPS)))
     # without tokens the risk is k(1)
     lengths, uppers = np.array([0.0]), np.array([float(a.sum()) + rest])
     # The bound for these tokens is the best one over all shorter contexts, with m tokens and a risk of at
     # most R. More tokens never have a larger risk.
-    for tokens in grid[grid <= n]:
+    for tokens in grid:
         found = min(bound(variance + R, tokens - m) for m, R in zip(lengths, uppers, strict=True))
         lengths, uppers = (np.append(lengths, tokens), np.append(uppers, min(found, uppers[-1])))
     return lower + fine, float(uppers[-1]) + fine

@@ -52,7 +52,8 @@ def length_price(
 
     Args:
         task: A rotation-invariant class from `icl.tasks`.
-        n0: The context length for which the window is the best one, at least 2.
+        n0: The context length for which the window is the best one, at least 2, because rules divide by its
+            logarithm.
         N: The context length at which the window is used, at least ``n0``.
         noise_std: Standard deviation sigma of the label noise, at least 0.
         rule: A name, or the factor on w, at least 0; it, ``n0``, ``N`` and ``noise_std`` broadcast.
@@ -84,5 +85,6 @@ def length_price(
     least = optimal_window(task, N, noise_std).risk
     try:
         return np.asarray(population_risk(task, w * factor, N, noise_std).total / least)[()]
-    except ValueError as error:  # the window that the rule leads to is too narrow
+    # the window that the rule leads to is too narrow, or shapes do not broadcast
+    except ValueError as error:
         raise ValueError(f"rule={np.max(factor):g}: {error}") from None

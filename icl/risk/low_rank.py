@@ -1,12 +1,18 @@
 r"""The exact risk when only a subspace matters (ITA slides, Theorem 4).
 
-Covariates are ``x = B u + B_perp v`` with independent ``u ~ U(S^{k-1})``, ``v ~ U(S^{d-k-1})`` and
-functions ``f(x) = a' B' x`` with ``a ~ U(S^{k-1})`` (class ``F_B^lin``). For
-``M = c B B' + e B_perp B_perp'`` the score of a token is ``c u.u_q + e v.v_q``, so tokens are
-again independent given the query and the derivation of `icl.risk.exact` holds with
-``tau = c (1 - u.u_q) + |e| (1 - v.v_q)``; the variogram ``(1 - u.u_q) / k`` is linear, so the
-pair term is a single square. No matrix, symmetric or not, has a smaller risk than the best of these
-(proved in the chapter ``notebooks/theorem4_low_rank``).
+The columns of B are an orthonormal basis of the subspace, of dimension k, and those of B_perp one of its
+complement.
+
+- Covariates are ``x = B u + B_perp v`` with independent ``u ~ U(S^{k-1})`` and ``v ~ U(S^{d-k-1})``. Those of
+the
+  query are u_q and v_q.
+- Functions are ``f(x) = a' B' x`` with ``a ~ U(S^{k-1})`` (class ``F_B^lin``).
+- The matrix is ``M = c B B' + e B_perp B_perp'``, so that the score of a token is ``c u.u_q + e v.v_q``.
+
+Tokens are again independent given the query, and the derivation of `icl.risk.exact` holds with ``tau = c (1 -
+u.u_q) + |e| (1 - v.v_q)``: the sign of e does not matter, because v and -v have the same law. The variogram
+``(1 - u.u_q) / k`` is linear, so the pair term is a single square. No matrix, symmetric or not, has a smaller
+risk than the best of these (proved in the chapter ``notebooks/theorem4_low_rank``).
 """
 
 from __future__ import annotations
@@ -35,8 +41,9 @@ def low_rank_risk(
 ) -> Risk:
     """Compute the exact risk of ``M = c B B' + e B_perp B_perp'`` on the linear low-rank class.
 
-    The subspace has dimension ``rank``, 1 <= k < d. c is at least 0, and the sign of e does not matter; cost
-    grows with ``c e``. ``n`` and ``noise_std`` broadcast, and several cost little more than one.
+    The covariates have dimension ``dim`` and the subspace has dimension ``rank``, 1 <= rank < dim. c is at
+    least 0, and the sign of e does not matter; cost grows with ``c e``. ``n`` and ``noise_std`` broadcast,
+    and several cost little more than one.
 
     Raises:
         ValueError: Also if c or e exceeds about 1,000, if they are too large together, or if two rules differ
@@ -51,11 +58,13 @@ def low_rank_risk(
     broadcast(n=lengths, noise_std=variance)
     nodes = [_count(rank, c), _count(dim - rank, e)]
     step, coarse_step = 0.25, 0.375
-    # The steps are those of the trapezoid rule in u, and the work is a number of exponentials.
-    # At each u `_integrate` needs the tau from u - 6 to u + _CUT, and it takes the points u to u + 8 at once
+    # The steps are those of the trapezoid rule in u, and the work is a number of exponentials. The range of
+    # tau is 2 (c + e). `_integrate` takes the points u to u + 8 at once, and needs the tau from u - 6 to u +
+    # 8 + _CUT for them: a part `seen` of the range. As u runs over about the same range, each pair of angles
+    # is needed at about seen / step points.
     seen = min(2 * (c + e) + 1, _CUT + 14)
     work = nodes[0] * nodes[1] * seen / step
-    # a sphere of two points needs two angles for every c, but the steps are more for a larger c + e
+    # S^0 needs two angles for every c, so that the work may be small, but u runs over 2 (c + e)
     if max(nodes) > _MAX_NODES or work > _MAX_WORK or c + e > _MAX_NODES:
         raise ValueError(f"c={c:g}, e={e:g}: too large, alone or together")
     if lengths.size == 0:
@@ -83,6 +92,7 @@ def _count(dim: int, w: float) -> int:
     """
     if w == 0:
         return 1
+    # without the minimum a huge w would give infinity, which is not an integer
     return 2 if dim == 1 else 24 + math.ceil(min(4 * w, _MAX_WORK))
 
 
@@ -95,7 +105,8 @@ def _integrate(
     of nodes, one inside and one outside, with its tau and its probability p. As in `icl.risk.exact`,
     z is exp(u - tau), and phi is the mean of exp(-z) over tokens.
     """
-    # `inside` is 1 - u.u_q, `outside` is 1 - v.v_q, and `gap` is 1 - u.u_q of every pair of nodes
+    # With the vectors u and v of the module's docstring, `inside` is 1 - u.u_q, `outside` is 1 - v.v_q, and
+    # `gap` is 1 - u.u_q of every pair of nodes. Below, u is log s.
     inside, p_inside = _angles(rank, nodes[0])
     outside, p_outside = _angles(dim - rank, nodes[1])
     gap = np.repeat(inside, outside.size)
@@ -135,8 +146,8 @@ def _integrate(
         begin, end = np.searchsorted(tau, [u - 6, u + steps[-1] + _CUT])
         p_seen, p_gap = p[begin:end], p[begin:end] * gap[begin:end]
         # z is (points, tokens), with the points u + steps; `missed` is 1 - exp(-z)
-        z = np.exp(steps)[:, None] * np.exp(np.minimum(u - tau[begin:end], 6.0))
-        missed = -np.expm1(-np.minimum(z, math.exp(6.0)))
+        z = np.exp(steps)[:, None] * np.exp(u - tau[begin:end])
+        missed = -np.expm1(-z)
         # `once` is z exp(-z)
         once = z * (1 - missed)
         twice = z * once
@@ -145,6 +156,7 @@ def _integrate(
             np.exp(k * (u + steps[:, None]) + log_tail[k - 1, :, end]) for k in (1, 2)
         )
         one_minus_phi = below[begin] + missed @ p_seen + linear[:, 0]
+        # rounding may lift 1 - phi to one
         log_phi = np.log1p(-np.minimum(one_minus_phi, 1 - 1e-16))[:, None]
         # n phi^(n-1) and n (n-1) phi^(n-2), (points, lengths), of the integrals in `icl.risk.exact`
         single = n * np.exp((n - 1) * log_phi)
@@ -153,7 +165,7 @@ def _integrate(
             2 * (twice @ p_gap + square[:, 1]) @ single + (once @ p_gap + linear[:, 1]) ** 2 @ pair
         )
         total[1] += (twice @ p_seen + square[:, 0]) @ single
-        # phi^(n-1) has vanished
+        # phi falls in u, and phi^(n-1) has vanished at the last point
         if np.all((n - 1) * log_phi[-1] < -_CUT):
             break
         u += step * steps.size
@@ -163,7 +175,12 @@ def _integrate(
 
 @lru_cache(maxsize=256)
 def _angles(dim: int, nodes: int) -> tuple[Array, Array]:
-    """Return Gauss nodes ``1 - cos`` of the angle on S^{dim-1} and their probabilities; S^0 is two points."""
+    """Return Gauss nodes ``1 - cos`` of the angle on S^{dim-1} and their probabilities.
+
+    S^0 is two points, whatever the number of nodes above one.
+    """
+    # `_count` asks for one node where the cosine enters at most linearly, so that its mean, zero, is enough,
+    # on S^0 too
     if nodes == 1:
         return np.ones(1), np.ones(1)
     if dim == 1:

@@ -1,7 +1,9 @@
 r"""The exact risk of any key-query matrix, and its gradient.
 
-Given the query, softmax attention with the matrix M has the weights of the query ``z = M x_q``. By rotation
-invariance its risk depends on two numbers, ``kappa = |z|`` and ``c = x_q . z / kappa``::
+The setting is that of `icl.risk.exact`: tokens x_i and query x_q uniform on the sphere, weights omega_i, and
+functions f with the covariance ``k(cos t) = sum_l a_l P_l(cos t)``. Given the query, softmax attention with
+the matrix M has the weights ``omega_i ~ exp(x_i . z)``, ``z = M x_q``. By rotation invariance its risk
+depends on two numbers, ``kappa = |z|`` and ``c = x_q . z / kappa``::
 
     rho(kappa, c) = L(kappa) + 2 sum_l a_l m_l(kappa) (1 - P_l(c)),
     m_l(kappa) = E sum_i omega_i P_l(x_i . z / kappa),
@@ -68,6 +70,7 @@ def matrix_risk(task: Zonal, M: ArrayLike, n: int, noise_std: float) -> MatrixRi
             break
     # the rule for tokens is tested at the largest kappa, where it is hardest
     coarser = panel_of(task, length, float(np.linalg.norm(matrix, 2))).error
+    # the risk of constant functions without noise is zero
     error = np.asarray(change / max(row[0] + row[1], 1e-300) + coarser)
     return MatrixRisk(row[0], row[1], error[()], row[2:].reshape(matrix.shape))
 
@@ -77,9 +80,9 @@ def population_flow(task: Zonal, n: int, noise_std: float, times: ArrayLike) -> 
 
     It is training with infinitely many contexts and infinitely small steps. For rotation-invariant tokens and
     classes the gradient at ``M = w I`` is ``(risk'(w) / d) I``: started at zero, the flow stays among these
-    matrices and moves w by ``dw/dt = -risk'(w) / d``. ``times`` increase, 0 to 1e15; a gradient step of size
-    eta takes time eta. For a flow that starts elsewhere, `matrix_risk` gives the gradient to a user-defined
-    integrator.
+    matrices and moves w by ``dw/dt = -risk'(w) / d``. ``times`` do not decrease, 0 to 1e15; a gradient step
+    of size eta takes time eta. For a flow that starts elsewhere, `matrix_risk` gives the gradient to a
+    user-defined integrator.
 
     Returns:
         w at the times, shape (len(times),), relative error about 1e-8.
@@ -107,6 +110,7 @@ def population_flow(task: Zonal, n: int, noise_std: float, times: ArrayLike) -> 
         _, bias_w, _, noise_w = rows[:, 0]
         return np.array([-(bias_w + variance * noise_w) / task.dim])
 
+    # the integrator takes each time once
     instants, back = np.unique(instants, return_inverse=True)
     if instants.size == 0 or instants[-1] == 0:
         return np.zeros(back.shape)

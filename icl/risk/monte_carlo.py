@@ -1,7 +1,8 @@
 """Risks by sampling contexts, to check the exact risk and to compare with it.
 
-Each estimate draws ``contexts`` contexts, 2 to 10^8, fixed in advance, from streams of ``seed``; n is at most
-10^7. ValueError for an argument out of range, or where one context does not fit into memory.
+Each estimate draws ``contexts`` contexts, 2 to 10^8, fixed in advance, from streams of ``seed``, which is
+zero where it is not an argument; n is at most 10^7. ValueError for an argument out of range, or where one
+context does not fit into memory.
 
 PyTorch takes long to import and only sampling needs it: it is imported inside the functions.
 """
@@ -88,10 +89,11 @@ def monte_carlo_risk(
 def bayes_linear_risk(task: Zonal, n: int, noise_std: float, contexts: int = 10_000) -> MonteCarlo:
     """Estimate the smallest risk of all predictors linear in the labels: kriging with the class covariance.
 
-    Given the tokens, the best linear prediction is ``k_q' (K + sigma^2 I)^-1 y`` and its risk
-    ``E f(x)^2 - k_q' (K + sigma^2 I)^-1 k_q`` with ``K_ij = E f(x_i) f(x_j)``, the uncentered second
-    moment; only the tokens are sampled, and without noise the pseudo-inverse is used. Softmax attention is
-    linear in the labels, so its risk is at least this for every window. Time grows with ``contexts n^3``.
+    Given the tokens, the best linear prediction from labels y is ``k_q' (K + sigma^2 I)^-1 y`` and its risk
+    ``E f(x)^2 - k_q' (K + sigma^2 I)^-1 k_q`` with ``K_ij = E f(x_i) f(x_j)``, the uncentered second moment,
+    and ``k_q,i = E f(x_i) f(x_q)``; only the tokens are sampled, and without noise the pseudo-inverse is
+    used. Softmax attention is linear in the labels, so its risk is at least this for every window. Time grows
+    with ``contexts n^3``.
     """
     n, noise_std = _check_arguments(task, n, noise_std)
 
@@ -117,12 +119,12 @@ def _average(
 ) -> MonteCarlo:
     """Return the mean of ``losses(tokens, step)`` over fresh contexts, in pieces that fit into memory.
 
-    A context takes ``n * width`` numbers at a time: coordinates of tokens, or an n x n matrix. Step k draws
-    from the streams of that step.
+    What ``losses`` computes takes ``n * width`` numbers for a context: coordinates of tokens, or an n x n
+    matrix. Step k draws from the streams of that step.
     """
     contexts = integer(contexts, "contexts", 2, 10**8)
     affordable(n * max(dim, width), _MAX_NUMBERS, "n", n, "numbers for one context")
-    # a chunk has at most two million numbers, unless one context has more
+    # for a chunk `losses` takes at most two million numbers, unless one context needs more
     chunk, pieces = max(1, min(contexts, 2_000_000 // (n * width))), list[Array]()
     for step, start in enumerate(range(0, contexts, chunk)):
         rng = stream(seed, "monte carlo", step)

@@ -203,7 +203,8 @@ def key_of(value: Any) -> Any:
 def unit_lipschitz(task: Task) -> tuple[Task, float]:
     """Return the class with L = 1 and the factor L, for classes whose functions are proportional to L.
 
-    User-defined classes are left as they are: a copy would lose attributes that are not fields.
+    Other classes are left as they are, with the factor 1. So are user-defined ones: a copy would lose
+    attributes that are not fields.
     """
     if isinstance(task, Zonal) and task.homogeneous and is_ours(task):
         # every homogeneous class has this field
@@ -241,9 +242,9 @@ def cache_by_class(maxsize: int) -> Callable[[_Computed], _Computed]:
 
 
 def computing_once(function: _Computed) -> _Computed:
-    """Have `cache_by_class` keep the results of user-defined classes while a function runs.
+    """Decorate a function so that `cache_by_class` keeps the results of user-defined classes while it runs.
 
-    Between two calls such a class may change.
+    They are forgotten when it returns, because between two calls such a class may change.
     """
 
     @wraps(function)
@@ -348,7 +349,10 @@ def draw_function(task: Task, rng: Rng, count: int) -> Function:
 
 
 def _check_values(task: Task, function: Function, x: torch.Tensor) -> torch.Tensor:
-    """Return the values (count, n) of user-defined functions at covariates (count, n, d), checked."""
+    """Return the values (count, n) of user-defined functions at covariates (count, n, d).
+
+    They get the dtype and the device of the covariates. ValueError unless they are as many finite numbers.
+    """
     from icl.pytorch import torch
 
     # if ``sample`` did not return a function, the error names what it returned

@@ -44,7 +44,7 @@ def check_class(task: Zonal) -> float:
     check_task(task)
     points = uniform_sphere(stream(0, "covariates"), _POINTS, task.dim)
     drawn = draw_function(task, stream(0, "tasks"), _FUNCTIONS)
-    # (functions, points)
+    # the axes are functions and points
     values = drawn(points.expand(_FUNCTIONS, -1, -1)).numpy()
     level = task.second_moment
     for i, j in _PAIRS:
@@ -52,7 +52,7 @@ def check_class(task: Zonal) -> float:
         products = values[:, i] * values[:, j]
         mean, error = float(products.mean()), float(products.std()) / math.sqrt(_FUNCTIONS)
         wanted = float(task.covariance(np.array(cosine))) + (fine_variance(task) if i == j else 0)
-        # where products do not vary, as the squares of `Sign`, rounding is still allowed
+        # where products do not vary, as the squares of `Sign`, rounding is still allowed; NaN is refused
         if not abs(mean - wanted) <= _HALF_WIDTH * error + 1e-9 * level:
             raise ValueError(
                 f"{task!r}: covariance({cosine:.6g})={wanted:.6g}, but the mean of f(x) f(x') over functions "

@@ -3,6 +3,10 @@ r"""The function classes of the book, each with its covariance, variogram and Ge
 Sources: ReLU class, ITA slides ("Intuition Summary"). Of affine and cosine functions the last slide prints
 low-rank links, w.x + 2 and cos(4 w.x), without a law of w; the classes here, with a Lipschitz constant L, are
 our declared choice.
+
+Symbols: d is the dimension ``dim``, L is ``lipschitz``, l is a degree, N_l the number of harmonics of degree
+l, P_l the Gegenbauer polynomial with ``P_l(1) = 1``, and a_l its coefficient in the covariance. E is the mean
+over functions, or over tokens uniform on the sphere.
 """
 
 from __future__ import annotations
@@ -119,8 +123,8 @@ class ReLU(Zonal):
 
     def _variogram(self, theta: Array) -> Array:
         square = theta * theta
-        # sin t - t cos t cancels where t is small: t^3/3 (1 - t^2/10 (1 - t^2/28 (1 - ...,
-        # with the divisors 2j (2j + 3), six of which are enough below 0.5
+        # With t = theta, `turn` is sin t - t cos t. It cancels where t is small, and there is t^3/3 (1 -
+        # t^2/10 (1 - t^2/28 (1 - ..., with the divisors 2j (2j + 3), six of which are enough below 0.5.
         tail = np.ones_like(theta)
         for k in (180, 130, 88, 54, 28, 10):
             tail = 1 - square / k * tail
@@ -148,6 +152,7 @@ class ReLU(Zonal):
         # out[0] is the coefficient of degree 1
         out = np.zeros(degree)
         out[1::2] = a[1 : degree // 2 + 1]
+        # as a slice, because there may be no degree 1
         out[:1] = scale / d
         # if no coefficient is asked for, a_1 is a later one, too
         later_linear = scale / d if degree == 0 else 0.0
@@ -232,8 +237,8 @@ class Cosine(Expanded):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # The variogram grows like L^4, which underflows below 1e-77. Beyond 500 dimensions Bessel functions
-        # underflow unless their short series applies.
+        # The variogram grows like L^4, which underflows for L below 1e-77; 1e-20 is far from there. Beyond
+        # 500 dimensions Bessel functions underflow unless their short series applies.
         real(
             self.lipschitz, "lipschitz", 1e-20, 300 if self.dim <= 500 else math.sqrt(self.dim / 2)
         )
@@ -399,7 +404,8 @@ class Network(Zonal):
         scale = self.lipschitz * math.sqrt(2 / self.hidden)
 
         def f(x: torch.Tensor) -> torch.Tensor:
-            inner = x @ q.to(x).mT  # (count, n, hidden)
+            # of shape (count, n, hidden)
+            inner = x @ q.to(x).mT
             return scale * (inner.clamp(min=0) * a.to(x).unsqueeze(1)).sum(-1)
 
         return f
@@ -449,11 +455,12 @@ def _multiplicity_growth(dim: int, degree: Array) -> Array:
 
 
 def _sum_beyond(dim: int, degree: Array, a: Array, power: int) -> float:
-    """Return the sum of the coefficients that follow ``a``, those of ``degree``, in steps of two degrees.
+    """Return the sum of the coefficients, in steps of two degrees, that follow ``a``.
 
-    There ``a_l = x^-power (A + B x^-2 + ...)``, x = l + dim / 2 - 1. A and B are fitted at two degrees. By
-    the midpoint rule, whose steps are 2 wide, the sum is half the integral from the edge of the first step,
-    and its first correction is the slope there over 12.
+    ``a`` are those of the degrees ``degree``, of which the last are so large that ``a_l = x^-power
+    (A + B x^-2 + ...)``, x = l + dim / 2 - 1. A and B are fitted at two degrees. By the midpoint rule, whose
+    steps are 2 wide, the sum is half the integral from the edge of the first step, and its first correction
+    is the slope of a_l there over 12.
     """
     points = [len(a) // 2, -1]
     x = degree[points] + dim / 2 - 1
@@ -478,9 +485,10 @@ def _wave_expansion(dim: int, L: float) -> Array:
 
 
 def _bessel(mu: ArrayLike, x: ArrayLike) -> Array:
-    """Return ``Gamma(mu + 1) (2 / x)^mu J_mu(x)``, by its series where that is short.
+    """Return ``Gamma(mu + 1) (2 / x)^mu J_mu(x)``, by its series where that is short, in the broadcast shape.
 
-    This is ``scipy.special.hyp0f1(mu + 1, -x**2 / 4)``, which overflows for mu beyond 170.
+    For ``mu = d / 2 - 1`` it is ``E cos(x u_1)``, u uniform on the unit sphere of R^d. This is
+    ``scipy.special.hyp0f1(mu + 1, -x**2 / 4)``, which overflows for mu beyond 170.
     """
     mu, x = np.broadcast_arrays(np.asarray(mu, float), np.asarray(x, float))
     quarter = -(x**2) / 4

@@ -24,9 +24,6 @@ _MAX_UNCOMPILED, _taken = 3 * 10**7, 0
 def multiplicity(dim: int, degree: int) -> Array:
     """Return the numbers N_i of spherical harmonics of degrees 0..degree on ``S^{dim-1}``, at most 1e300."""
     i = np.arange(1, degree + 1)
-    # a cosine and a sine
-    if dim == 2:
-        return np.concatenate([[1.0], np.full(degree, 2.0)])
     # N_i = (2i+d-2)/i * binom(i+d-3, i-1); degrees with more than 1e300 harmonics have negligible power
     with np.errstate(over="ignore"):
         binomial = np.concatenate([[1.0], np.cumprod((i[:-1] + dim - 2) / i[:-1])])
@@ -34,18 +31,19 @@ def multiplicity(dim: int, degree: int) -> Array:
 
 
 def harmonics(dim: int, degree: NDArray[np.int_], cosine: Array) -> Array:
-    """Return ``sqrt(N_l) P_l(cosine)``, zonal harmonics of mean square one: row i of ``degree[i]``.
+    """Return ``sqrt(N_l) P_l(cosine)``, zonal harmonics of mean square one, in row i of degree ``degree[i]``.
 
-    N_l grows beyond all floats, and P_l is as small where most of the sphere is. So the recurrence is that of
-    the product p_l at the cosine t, ``t p_(l-1) = b_l p_l + b_(l-1) p_(l-2)``, with
-    ``b_l^2 = l (l + dim - 3) / ((2 l + dim - 2) (2 l + dim - 4))``. Degrees are (m,), cosines (m, k).
+    N_l, the number of harmonics of degree l, grows beyond all floats, and P_l is as small where most of the
+    sphere is. So the recurrence is that of the product p_l at the cosine t, ``t p_(l-1) = b_l p_l + b_(l-1)
+    p_(l-2)``, with ``b_l^2 = l (l + dim - 3) / ((2 l + dim - 2) (2 l + dim - 4))`` and ``b_0 = 0``. Degrees
+    are (m,), cosines and the result (m, k).
     """
     order = np.argsort(degree)
     ascending, cosine = degree[order], cosine[order]
     before, now = np.zeros_like(cosine), np.ones_like(cosine)
     b_before = 0.0
     for i in range(1, int(degree.max(initial=0)) + 1):
-        # earlier rows have reached their degree
+        # rows are sorted by degree, and those before have reached theirs
         rows = slice(int(np.searchsorted(ascending, i)), None)
         denominator = (2 * i + dim - 2) * (2 * i + dim - 4)
         # at i = 1 the factor dim - 2 cancels, which is zero on the circle
@@ -98,7 +96,7 @@ class Polynomials:
 
 
 def take(rows: Array, gap: Array, q: Array, step: Array, dim: int, degree: int, every: int) -> None:
-    """Set rows, (count, m), to ``1 - P_l`` for l = ``degree`` and on, in steps of ``every`` degrees.
+    """Set rows, (count, m), to ``1 - P_l`` for l = ``degree`` and on, in steps of ``every``, which is 1 or 2.
 
     Row by row, q is ``1 - P_l`` and ``step`` its difference from the row before. The recurrence is ``ahead
     (next q - q) = behind step + (1 - q) gap``. If every degree is computed, gap is 1 - cos theta, and ahead
@@ -159,10 +157,14 @@ def _compiled() -> Any:
 
 
 def shortfall(dim: int, a: Array, theta: ArrayLike, even: bool = False) -> Array:
-    """Return ``sum_l a_l (1 - P_l(cos theta))`` over the degrees 1, 2, ..., or 2, 4, ... for ``even``."""
+    """Return ``sum_l a_l (1 - P_l(cos theta))`` over the degrees 1, 2, ..., or 2, 4, ... for ``even``.
+
+    ``a`` has the coefficients of these degrees only. The result has the shape of theta.
+    """
     theta = np.asarray(theta, dtype=float)
     polynomials, total = Polynomials(dim, theta.ravel(), even), np.zeros(theta.size)
-    polynomials.take(1)  # degree 0
+    # degree 0 is skipped
+    polynomials.take(1)
     for start in range(0, a.size, _BLOCK):
         block = a[start : start + _BLOCK]
         total += block @ polynomials.take(block.size)

@@ -43,7 +43,7 @@ def fitted_spectrum(task: Zonal, degree: int) -> tuple[Array, float]:
 
 
 def _project(task: Zonal, degree: int) -> tuple[Array, float]:
-    """Return `Zonal.spectrum` on the circle, where the expansion is a Fourier series."""
+    """Return `Zonal.spectrum` on the circle, where the expansion is a Fourier series, or raise ValueError."""
     # twice as many nodes show the error of the midpoint rule
     a, size = _fourier(task, degree, 4 * degree + 200)
     finer, _ = _fourier(task, degree, 8 * degree + 400)
@@ -141,14 +141,15 @@ def fit_grid() -> tuple[NDArray[np.int_], Array]:
 
 @lru_cache(maxsize=64)
 def _fit(dim: int, variogram: bytes) -> tuple[Array, float]:
-    """Return the coefficients and the misfit of `_fit_variogram`.
+    """Return the coefficients of the degrees of `fit_grid`, then the sum of all later ones, and the misfit.
 
-    The variogram comes as bytes, because arrays cannot be keys of a cache.
+    The misfit is the largest error of the variogram, relative to its largest value. The variogram comes as
+    bytes, because arrays cannot be keys of a cache.
     """
     degrees, theta = fit_grid()
     gamma = np.frombuffer(variogram)
     rows = Polynomials(dim, theta).take(degrees[-1] + 1)[degrees]
-    # the last column stands for degrees that no window resolves
+    # the last column stands for later degrees, which no window resolves: for them P_l is zero
     table = np.stack([*rows, np.ones_like(theta)], axis=1)
     # this takes long to import, and only user-defined classes need it
     from scipy.optimize import nnls

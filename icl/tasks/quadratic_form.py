@@ -30,12 +30,16 @@ if TYPE_CHECKING:
 class QuadraticRisk:
     """The quadratic form of the risk for B contexts.
 
-    ``noisy`` says whether the labels have noise, or the class has fine variance.
+    Attributes:
+        prior: ``E f(x)^2``, the risk of predicting zero.
+        kernel_vector: k_q, (B, n).
+        gram: ``K + sigma^2 I``, (B, n, n).
+        noisy: Whether the labels have noise, or the class has fine variance.
     """
 
-    prior: float  # E f(x)^2, the risk of predicting zero
-    kernel_vector: torch.Tensor  # k_q, (B, n)
-    gram: torch.Tensor  # K + sigma^2 I, (B, n, n)
+    prior: float
+    kernel_vector: torch.Tensor
+    gram: torch.Tensor
     noisy: bool
 
     @classmethod
@@ -73,7 +77,7 @@ class QuadraticRisk:
         values = torch.as_tensor(np.asarray(task.covariance(cosine[:, *pairs].numpy())))
         # the diagonal stays empty, since the query's is not used and that of the tokens is set in `gram`
         k = torch.empty_like(cosine)
-        # entries (i, j) and (j, i)
+        # these are the entries (i, j) and (j, i)
         k[:, *pairs] = k[:, *pairs.flip(0)] = values
         gram = k[:, :-1, :-1].clone()
         gram.diagonal(dim1=-2, dim2=-1).fill_(prior + noise_std**2)
@@ -86,12 +90,12 @@ class QuadraticRisk:
         return self.prior - 2 * self.gain(weights) + self.product(weights, weights)
 
     def gain(self, weights: torch.Tensor) -> torch.Tensor:
-        """Return ``E p f(x_q)``, shape (..., B)."""
+        """Return ``E p f(x_q)`` of the prediction p with these weights, (..., B, n); shape (..., B)."""
         self._check(weights, "weights")
         return (weights * self.kernel_vector).sum(-1)
 
     def product(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        """Return ``E p_a p_b`` of two predictors with weights (..., B, n); shape (..., B)."""
+        """Return ``E p_a p_b`` of two predictions, with weights a and b (..., B, n); shape (..., B)."""
         from icl.pytorch import torch
 
         self._check(a, "a")
@@ -105,7 +109,8 @@ class QuadraticRisk:
     def kriging(self) -> torch.Tensor:
         """Return the weights with the smallest risk, ``(K + sigma^2 I)^{-1} k_q``, shape (B, n).
 
-        Without noise K may be singular (an affine class has d + 1 dimensions): the pseudo-inverse is used.
+        Without noise or fine variance K may be singular (an affine class has d + 1 dimensions): the
+        pseudo-inverse is used.
         """
         from icl.pytorch import torch
 

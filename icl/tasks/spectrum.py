@@ -89,6 +89,7 @@ class Spectrum(Expanded):
         chosen = uniform_numbers(rng, count) * cumulative[-1]
         # rounding may make a number as large as the last sum, so that it is put back into the last degree
         degree = 1 + np.searchsorted(cumulative, chosen, "right").clip(max=a.size - 1)
+        # these functions are sqrt(A) times harmonics of mean square one
         scale = math.sqrt(cumulative[-1])
         u = uniform_sphere(rng, count, self.dim)
 
@@ -126,6 +127,7 @@ class Globe(Spectrum):
         values = _map(self.values)
         values.flags.writeable = False
         object.__setattr__(self, "values", values)
+        # maps of other shapes may have the same bytes
         text = repr(values.shape).encode() + values.tobytes()
         object.__setattr__(self, "digest", hashlib.sha256(text).hexdigest())
 

@@ -16,7 +16,8 @@ The gradient is :math:`A_1^\top PA_2` with P = dloss/dS. The Hessian product is 
 the derivative of P along :math:`T=A_1VA_2^\top`. Each row is a single softmax regression; rows do not
 interact.
 
-These functions check nothing, hold several n x m arrays, and can be differentiated and mapped by PyTorch.
+These functions check the kind and that its target is there, but not shapes or entries. They hold several
+n x m arrays, and can be differentiated and mapped by PyTorch.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ def row_loss(S: Tensor, B: Tensor | None, kind: str) -> Tensor:
             return S.exp().sum(-1)
         case "cross_entropy":
             return -(B * torch.log_softmax(S, -1)).sum(-1)
-        case _:  # entropy
+        # the kind is entropy
+        case _:
             log_F = torch.log_softmax(S, -1)
             return -(log_F.exp() * log_F).sum(-1)
 
@@ -60,13 +62,15 @@ def row_gradient(S: Tensor, B: Tensor | None, kind: str) -> Tensor:
             return F * (C - _dot(F, C))
         case "rescaled":
             U = S.exp()
+            # this is U - a B
             Q = torch.addcmul(U, U.sum(-1, keepdim=True), B, value=-1)
             return U * (Q - _dot(Q, B))
         case "sparse":
             return S.exp()
         case "cross_entropy":
             return torch.softmax(S, -1) * B.sum(-1, keepdim=True) - B
-        case _:  # entropy
+        # the kind is entropy
+        case _:
             log_F = torch.log_softmax(S, -1)
             F = log_F.exp()
             return -F * (log_F - _dot(F, log_F))
@@ -83,13 +87,15 @@ def row_hvp(S: Tensor, T: Tensor, B: Tensor | None, kind: str) -> Tensor:
         case "normalized":
             F = torch.softmax(S, -1)
             C = F - B
-            log_F_t = T - _dot(F, T)  # so that F_t = F * log_F_t, and C_t = F_t
+            # F_t is F * log_F_t, and so is C_t
+            log_F_t = T - _dot(F, T)
             # F . log_F_t = 0, so that F . turn is the derivative of F . C
             turn = log_F_t * (C + F - _dot(F, C))
             return F * (turn - _dot(F, turn))
         case "rescaled":
             U = S.exp()
             U_t = U * T
+            # these are U - a B and its derivative
             Q = torch.addcmul(U, U.sum(-1, keepdim=True), B, value=-1)
             Q_t = torch.addcmul(U_t, U_t.sum(-1, keepdim=True), B, value=-1)
             return U * torch.addcmul(Q_t - _dot(Q_t, B), T, Q - _dot(Q, B))
@@ -98,7 +104,8 @@ def row_hvp(S: Tensor, T: Tensor, B: Tensor | None, kind: str) -> Tensor:
         case "cross_entropy":
             F = torch.softmax(S, -1)
             return F * (T - _dot(F, T)) * B.sum(-1, keepdim=True)
-        case _:  # entropy
+        # the kind is entropy
+        case _:
             log_F = torch.log_softmax(S, -1)
             F = log_F.exp()
             # F . log_F_t = 0, so that F_t . log_F is the derivative of F . log_F

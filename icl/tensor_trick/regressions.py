@@ -110,17 +110,21 @@ def _targets(A1: Tensor, A2: Tensor, B: Tensor | None, kind: str) -> Tensor | No
 def _blocks(
     A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor | None = None
 ) -> list[slice]:
-    """Cut the rows of A1 into blocks."""
+    """Cut the rows of A1 into blocks, whose logits take `BLOCK` or `BLOCK_GPU` bytes, or have one row."""
     block = BLOCK if A1.device.type == "cpu" else BLOCK_GPU
     leading = (part.shape[:-2] for part in (A1, A2, X, B, V) if part is not None)
     problems = math.prod(torch.broadcast_shapes(*leading))  # type: ignore[no-untyped-call]
+    # an empty batch has rows without bytes
     row_bytes = problems * A2.shape[-2] * A1.element_size()
     height = max(1, block // max(1, row_bytes))
     return [slice(start, start + height) for start in range(0, A1.shape[-2], height)]
 
 
 def _over_blocks(part: Callable[[slice], Tensor], *given: Tensor | None) -> list[Tensor]:
-    """Return the values of ``part`` on all blocks of rows, in order; ``given`` are A1, A2, X, B and V."""
+    """Return the values of ``part`` on all blocks of rows, in order; ``given`` are A1, A2, X, B and maybe V.
+
+    Several blocks on a CPU run in threads.
+    """
     # V is given by `hvp` alone
     A1, A2, X, B, V = (*given, None)[:5]
     assert A1 is not None and A2 is not None and X is not None

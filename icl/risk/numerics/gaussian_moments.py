@@ -15,6 +15,10 @@ Derivation. ``S^-k = int_0^inf s^(k-1) exp(-s S) ds / (k-1)!`` makes the tokens 
 so n is only an exponent, and the means over one token are computed once for all n. All integrands are
 analytic and decay fast: the trapezoidal rule on one lattice of u and ``x = log z`` is exact to rounding. In
 tau, ``log C`` and ``D / C`` are Chebyshev polynomials on panels, each computed when it is first needed.
+
+Means over the query. In the setting of `icl.risk.gaussian` the query has the length r, whose law is the chi
+law of d dimensions. The window parameter is w, so that ``tau = w r``, and functions are linear with the slope
+L.
 """
 
 from __future__ import annotations
@@ -48,7 +52,7 @@ def edges(max_tau: float) -> Array:
     >>> edges(11.5)[-3:].round(2)
     array([11.  , 12.1 , 13.31])
     """
-    last = 10 + max(0, math.ceil(math.log(max(max_tau, 10.0) / 10) / math.log(1.1)) + 1)
+    last = 11 + math.ceil(math.log(max(max_tau, 10.0) / 10) / math.log(1.1))
     return np.array([k if k < 10 else 10 * 1.1 ** (k - 10) for k in range(last + 1)])
 
 
@@ -62,6 +66,7 @@ def weight_moments(tau: Array, n: float, drop: int = 0) -> Array:
     >>> weight_moments(np.array([0.0]), 10)[:2, 0].round(12) + 0.0  # equal weights: 1 / n and nothing
     array([0.1, 0. ])
     """
+    # a single token has weight one
     if n == 1:
         return np.array([[1.0], [0.0], [0.0], [0.0]]) * np.ones_like(tau)
     edge = edges(float(np.max(tau, initial=0.0)))
@@ -71,6 +76,7 @@ def weight_moments(tau: Array, n: float, drop: int = 0) -> Array:
         on_panel = panel == k
         y, slope = _position(tau[on_panel], float(edge[k]), float(edge[k + 1]))
         used = _NODES - drop
+        # `ratio` is D / C, and the ending _y is a derivative in the position y
         basis = np.polynomial.chebyshev.chebvander(y, used - 1)
         log_c, ratio, log_c_y, ratio_y = (basis @ _series(n, int(k))[:used]).T
         c = np.exp(log_c)
@@ -82,9 +88,9 @@ def weight_moments(tau: Array, n: float, drop: int = 0) -> Array:
 def query_means(dim: int, w: Array, n: Array, order: int = ORDER, drop: int = 0) -> Array:
     """Compute means over the query for L = 1, by Gauss rules on the panels on which C and D are polynomials.
 
-    ``w`` and ``n`` have shape (k,); ``order`` is the number of nodes on each panel of r, ``drop`` as in
-    `weight_moments`. The result is bias, C, their derivatives in w, ``r^2 C / d`` and ``r^2 (C - 6 D) / d``,
-    shape (6, k).
+    ``w`` and ``n`` have shape (k,); ``order`` is the number of nodes on each panel of r, and ``drop``
+    coefficients are left out, as in `weight_moments`. The result has the means of bias, of C, which is
+    noise / sigma^2, of their derivatives in w, of ``r^2 C / d`` and of ``r^2 (C - 6 D) / d``, shape (6, k).
 
     >>> query_means(5, np.array([0.0]), np.array([10.0]))[:2, 0].round(12)  # 1 + 1 / n and 1 / n
     array([1.1, 0.1])
@@ -99,13 +105,13 @@ def query_means(dim: int, w: Array, n: Array, order: int = ORDER, drop: int = 0)
 
 def _query_means(dim: int, w: Array, n: float, order: int, drop: int) -> Array:
     """Return what `query_means` does, for one context length."""
-    # The chi law is narrower than the normal law around its mode, so that beyond this distance it leaves at
-    # most exp(-34) / n. The means are at least of order 1 / n, as C is.
+    # The chi law is narrower than the normal law around its mode, about sqrt(d), so that beyond this distance
+    # it leaves at most exp(-34) / n. The means are at least of order 1 / n, as C is.
     tail = math.sqrt(2 * (math.log(n) + 34))
     low, high = max(0.0, math.sqrt(dim) - tail), math.sqrt(dim) + tail
     rules, starts = [], [0]
     for value in w:
-        # the edges in tau = value r, as values of r
+        # the edges in tau = value r, as values of r; for a tiny w none but zero is below `high`
         moment_edges = edges(value * high) / value if value > 1e-150 else np.empty(0)
         # the chi law changes on a scale of one; for a larger w the panels of the moments are short enough
         law_edges = np.arange(low, high, 2.0) if value < 0.5 else np.empty(0)
@@ -118,6 +124,7 @@ def _query_means(dim: int, w: Array, n: float, order: int, drop: int) -> Array:
     # from here on all arrays run over the nodes of all rules, one after the other; p are their probabilities
     w = np.repeat(w, np.diff(starts))
     c, d, c_tau, d_tau = weight_moments(w * r, n, drop)
+    # the ending _tau is a derivative in tau, and _w one in w; `icl.risk.gaussian` derives the bias
     square, c_w, d_w = r * r / dim, r * c_tau, r * d_tau
     rows = np.stack(
         [
@@ -134,7 +141,8 @@ def _query_means(dim: int, w: Array, n: float, order: int, drop: int) -> Array:
 
 
 def _position(tau: Array, low: float, high: float) -> tuple[Array, Array]:
-    """Return the position in a panel, -1 to 1, and its slope; the first panel is a polynomial in tau^2."""
+    """Return the position in the panel from low to high, -1 to 1, and its derivative in tau."""
+    # C and D are even in tau, so that polynomials in tau^2 are shorter on the panel at zero
     if low == 0:
         return 2 * (tau / high) ** 2 - 1, 4 * tau / high**2
     return (2 * tau - low - high) / (high - low), np.full_like(tau, 2 / (high - low))
@@ -142,9 +150,12 @@ def _position(tau: Array, low: float, high: float) -> tuple[Array, Array]:
 
 @lru_cache(maxsize=8192)
 def _series(n: float, panel: int) -> Array:
-    """Return Chebyshev coefficients of log C, of D / C and of their slopes on a panel, shape (_NODES, 4)."""
+    """Return Chebyshev coefficients on a panel, shape (_NODES, 4).
+
+    Those of log C and of D / C come first, and then those of their derivatives in the position.
+    """
     width, *means = _means(panel, next(reach for reach in _REACH if n <= reach))
-    # means[0] is log phi, (_NODES, u). It falls in u, so that later terms vanish.
+    # means[0] is log phi, (_NODES, u). It falls in u, so that terms from `last` on vanish.
     last = np.count_nonzero((n - 2) * means[0].max(0) > -50)
     log_phi, m2, diagonal, pair = (mean[:, :last] for mean in means)
     # the integrals of the module's docstring as sums over u; `diagonal` and `pair` are the terms of D
@@ -158,7 +169,8 @@ def _series(n: float, panel: int) -> Array:
 
 @lru_cache(maxsize=1)
 def _fit() -> Array:
-    """Return the matrix from values at the Chebyshev points to coefficients, above that to the slope's."""
+    """Return the matrix from values at `_points` to coefficients, above that to those of the derivative."""
+    # the derivative has one coefficient less, here a zero
     fit = np.linalg.inv(np.polynomial.chebyshev.chebvander(_points(), _NODES - 1))
     return np.concatenate([fit, np.polynomial.chebyshev.chebder(fit), np.zeros((1, _NODES))])
 
@@ -178,6 +190,7 @@ def _means(panel: int, reach: float) -> tuple[float, Array, Array, Array, Array]
     log_n = math.log(reach)
     # the first argument makes `edges` go up to the end of this panel
     low, high = edges(0.0 if panel < 10 else 10 * 1.1 ** (panel - 9))[panel : panel + 2]
+    # these are the inverse of `_position` at the Chebyshev points
     taus = (
         high * np.sqrt((1 + _points()) / 2)
         if low == 0
@@ -209,6 +222,7 @@ def _smooth(u: NDArray[np.int_], x: NDArray[np.int_], tau: float, skip: int) -> 
     ``windows`` is that density at the lags of u[k]. Below the lattice exp(-z) is one, so that the probability
     ``before`` it belongs to phi; above it exp(-z) is zero, and the probability ``after`` belongs to 1 - phi.
     """
+    # all scores are zero, and z is at most exp(6), because the caller divides by phi
     if tau == 0:
         z = np.exp(np.minimum(u * _STEP, 6.0))
         return np.stack([-z, *(z**k * np.exp(-z) for k in (2, 3, 4))])
@@ -235,6 +249,7 @@ def _smooth(u: NDArray[np.int_], x: NDArray[np.int_], tau: float, skip: int) -> 
         [alive, dead, *(z**k * alive for k in (2, 3, 4))], -1
     )
     phi, missed = rows[:, 0] + before, rows[:, 1] + after
+    # the smaller of phi and 1 - phi has the smaller error
     log_phi = np.where(
         missed < 0.5, np.log1p(-np.minimum(missed, 0.5)), np.log(np.maximum(phi, 1e-300))
     )

@@ -1,7 +1,12 @@
 r"""The integrals of the exact risk, for one window and many context lengths.
 
-They are those that `icl.risk.exact` derives, as sums over the nodes of `icl.risk.numerics.quadrature`; in the
-bias of pairs, ``sum_l a_l m_l^2``, the mean over a token is ``m_l = E[z (1 - P_l) e^-z]``.
+They are those that `icl.risk.exact` derives, as sums over the nodes of `icl.risk.numerics.quadrature`. With
+the symbols of that module:
+
+- w is the window, n the number of tokens, and theta the angle between a token and the query.
+- u is log s, ``z = s exp(-w (1 - cos theta))``, and ``phi = E exp(-z)``, where E is the mean over theta.
+- a_l are the coefficients of the covariance, P_l the polynomials at cos theta, and gamma is the variogram.
+- In the bias of pairs, ``sum_l a_l m_l^2``, the mean over a token is ``m_l = E[z (1 - P_l) e^-z]``.
 """
 
 from __future__ import annotations
@@ -39,14 +44,16 @@ _MAX_BLOCK = 2**22
 def integrate(task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = True) -> Array:
     """Compute bias, its w-derivative, noise / sigma^2, its w-derivative for context lengths n, shape (j,).
 
-    The result has shape (4, j), or (2, j) without the slopes; ``order`` is the number of Gauss-Legendre nodes
-    a panel. ValueError if w is too large: for n, or for the degrees of the class.
+    The result has shape (4, j); without the slopes it is bias and noise / sigma^2, (2, j). ``order`` is the
+    number of Gauss-Legendre nodes a panel. ValueError if w is too large: for n, or for the degrees of the
+    class.
 
     >>> from icl.tasks import Affine
     >>> integrate(Affine(3), 0.0, np.array([4.0]))[::2, 0].round(12)  # a_1 (1 + 1 / n) and 1 / n
     array([0.13888889, 0.25      ])
     """
     out = np.empty((4, n.size) if slopes else (2, n.size))
+    # the sum of all a_l is a.sum() + rest for every degree
     a, rest = spectrum(task, 32)
     # a single token has weight one: the bias is twice the mean variogram, and this mean is the sum of all a_l
     single = [[2 * (float(a.sum()) + rest)], [0.0], [1.0], [0.0]]
@@ -101,13 +108,14 @@ def integrate_blur(task: Zonal, w: float, n: Array, order: int = 16) -> Array:
 def _sum_blur(task: Zonal, w: float, n: float, order: int) -> float:
     """Return `integrate_blur` for one length, without fine variance.
 
-    The degrees beyond L contribute, with ``b_l = 1 - m_l`` and because ``sum_l a_l b_l`` is the mean of the
-    variogram under the weights, ::
+    The degrees beyond L, the last one summed, contribute, with ``b_l = 1 - m_l`` and because ``sum_l a_l
+    b_l`` is the mean of the variogram under the weights, ::
 
         2 (E sum_i omega_i gamma(theta_i) - sum_{l<=L} a_l b_l) - sum_{l>L} a_l + sum_{l>L} a_l m_l^2,
 
     and only the last, quadratically small term is neglected, as in `_pair_term`.
     """
+    # the sum of all a_l is a.sum() + rest for every degree
     a, rest = spectrum(task, 32)
     variance = float(a.sum()) + rest
     # the only token of a context is independent of the query, so that every m_l is zero
@@ -178,7 +186,10 @@ def _attended_law(
 def _integrate_mesh(
     task: Zonal, w: float, n: Array, mesh: Mesh, before: Array, slopes: bool
 ) -> Array:
-    """Return the sums over one mesh; ``before`` is the bias of earlier ones, for relative errors."""
+    """Return the rows of `integrate` over one mesh; ``before`` is the bias of earlier ones.
+
+    What is neglected is small compared with the bias of all meshes so far.
+    """
     # `gap` is 1 - x.x_q, and z has the axes panels, nodes in u, angles
     p, gap = mesh.p[:, None], 2 * np.sin(mesh.theta / 2) ** 2
     z = np.exp(np.minimum(mesh.u[..., None] - (w * gap)[:, None], _MAX_LOG_Z))
@@ -245,7 +256,7 @@ def _pair_term(
     """Return ``sum_l a_l m_l^2`` and its w-derivative at the nodes, from ``z e^-z`` times probabilities.
 
     Write ``m_l = flat - e_l`` with ``flat = E[z e^-z]``; e_l falls as P_l averages out within the window. As
-    ``sum_l a_l (1 - P_l)`` is the variogram, the degrees beyond L contribute ::
+    ``sum_l a_l (1 - P_l)`` is the variogram, the degrees beyond L, the last one summed, contribute ::
 
         2 flat (E[z gamma e^-z] - sum_{l<=L} a_l m_l) - flat^2 sum_{l>L} a_l + sum_{l>L} a_l e_l^2,
 
@@ -350,6 +361,7 @@ def _bound_neglected(task: Zonal, theta: Array, table: Array, flat: Array) -> Ar
         _mean(table, theta**k).ravel() / np.maximum(flat, 1e-300) for k in (1, 2)
     )
     narrow = _MAX_DEGREES * np.sqrt(np.maximum(mean_square - mean_theta**2, 0.0)) < 0.5
+    # the floor keeps a logarithm finite; where it counts, the bound on P_l^2 is one, as below
     argument = np.maximum(_MAX_DEGREES * mean_theta, 1e-3)
     # With nu = bessel_order, P_l is about Gamma(nu + 1) (2 / x)^nu J_nu(x) at x = l theta, and J_nu^2 has the
     # mean 1 / (pi x)
@@ -382,7 +394,7 @@ def _freeze_below_rounding(m: Array, flat: Array, done: NDArray[np.bool_]) -> ND
 
 
 def spectrum(task: Zonal, degree: int) -> tuple[Array, float]:
-    """Return the Gegenbauer coefficients of a class, and the sum of those beyond.
+    """Return ``(a_1, ..., a_degree)`` of a class, and the sum of all later ones.
 
     >>> from icl.tasks import Linear
     >>> spectrum(Linear(3, lipschitz=2.0), 2)  # E f(x)^2 = L^2 / d, in degree 1
@@ -398,6 +410,8 @@ def _spectrum(task: Zonal, degree: int) -> tuple[Array, float]:
 
 def bandlimit(task: Zonal) -> float:
     """Return the highest degree whose coefficient is above the rounding of the covariance.
+
+    It is infinity if it is above 4096, and 1 for constant functions.
 
     >>> from icl.tasks import Affine, Quadratic, ReLU
     >>> [float(bandlimit(task)) for task in (Affine(3), Quadratic(3), ReLU(3))]

@@ -1,10 +1,12 @@
 r"""The means over the query of the risk of one matrix, and of its gradient.
 
-They are those that `icl.risk.matrix` derives. The functions of kappa are tabulated on Chebyshev panels, once
-for each class and context length. The mean of rho over the query is taken by one of two rules:
+They are those that `icl.risk.matrix` derives: given the query x, the risk rho depends on ``kappa = |M x|``
+and ``c = x . M x / kappa``, and is made of functions of kappa, the bias and the noise of kappa I and the
+means m_l, and of polynomials P_l of c. The functions of kappa are tabulated on Chebyshev panels, once for
+each class and context length. The mean of rho over the query is taken by one of two rules:
 
 - If ``M'M`` and ``M + M'`` commute and have few joint eigenspaces (symmetric matrices with few eigenvalues),
-  both numbers depend on the squared lengths of x in these, whose law is Dirichlet: Gauss-Jacobi rules.
+  kappa and c depend on the squared lengths of x in these, whose law is Dirichlet: Gauss-Jacobi rules.
 - Otherwise, in at most five dimensions, a product rule on the sphere, in polar coordinates.
 """
 
@@ -47,7 +49,7 @@ class Panel:
     error: float
 
     def at(self, kappa: Array, derivative: int = 0) -> Array:
-        """Return the functions, or their derivatives, one a row, (columns, len(kappa))."""
+        """Return the functions, or their derivatives of that order, one a row, (columns, len(kappa))."""
         # the series are in the position on the panel, -1 to 1
         half = (self.right - self.left) / 2
         table = chebyshev.chebder(self.table, derivative, 1 / half) if derivative else self.table
@@ -74,7 +76,7 @@ def panel_of(task: Zonal, n: float, kappa: float) -> Panel:
 
 @cache_by_class(512)
 def _panel(task: Zonal, n: float, index: int) -> Panel:
-    """Return a panel by its number, as `_indices` counts them."""
+    """Return a panel by its number, as `_indices` counts them; ValueError if it needs too many degrees."""
     left, right = (0.0 if index == 0 else 2.0 ** (index - 1)), 2.0**index
     angles = np.pi * (np.arange(_NODES) + 0.5) / _NODES
     kappa = left + (right - left) / 2 * (1 + np.cos(angles))
@@ -138,7 +140,9 @@ def _condition_on_query(task: Zonal, n: float, variance: float, kappa: Array, c:
 
 
 def rule_means(task: Zonal, n: float, variance: float, M: Array, queries: QueryRule) -> Array:
-    """Return the means of bias, noise and gradient over the nodes of a rule, flat, (2 + d * d,).
+    """Return the means of bias, noise and gradient over the nodes of a rule, in one row, (2 + d * d,).
+
+    ``variance`` is that of the label noise.
 
     >>> from icl.tasks import Affine
     >>> M = np.zeros((3, 3))  # equal weights: the bias is a_1 (1 + 1 / n), the noise sigma^2 / n
@@ -168,7 +172,7 @@ class QueryRule:
 
 
 def query_rules(M: Array) -> Iterator[QueryRule]:
-    """Return rules for a matrix, each twice as fine as the one before.
+    """Return rules for a matrix, each twice as fine as the one before; ValueError if none takes the matrix.
 
     >>> rule = next(query_rules(np.diag([3.0, 4.0, 12.0])))
     >>> round(float(rule.p @ rule.kappa**2), 9)  # E |M x|^2 is the sum of squares over d
@@ -188,11 +192,11 @@ def _refine(M: Array, blocks: tuple[list[Array], Array, Array] | None) -> Iterat
 
     A rule has about ``order**axes`` queries: one axis for each eigenspace, or for each dimension, but one.
     """
-    axes = len(M) - 1 if blocks is None else len(blocks[0]) - 1
-    if axes == 0:
+    if blocks is not None and len(blocks[0]) == 1:
         # a single query is exact, because one block has one length
-        yield _polar(M, 1) if blocks is None else _dirichlet(*blocks, 1)
+        yield _dirichlet(*blocks, 1)
         return
+    axes = len(M) - 1 if blocks is None else len(blocks[0]) - 1
     order = 8
     while order**axes <= _MAX_QUERIES:
         yield _polar(M, order) if blocks is None else _dirichlet(*blocks, order)
@@ -246,12 +250,13 @@ def _dirichlet(bases: list[Array], moduli: Array, cosines: Array, order: int) ->
             sum((h @ v) / b.shape[1] * (b @ b.T) for v, b in zip(u.T, bases, strict=True))
         )
 
+    # |M x|^2 is x . M'M x, and x . M x is that of the symmetric part of M
     return QueryRule(np.sqrt(u @ moduli), u @ cosines, p, outer)
 
 
 def _polar(M: Array, order: int) -> QueryRule:
     """Return a product rule in polar coordinates on half the sphere, because all functions are even in x."""
-    # angles lie on the circle, or in two dimensions on half of it
+    # in two dimensions the angles lie on half the circle, in more on all of it
     angle = np.pi * (np.arange(order if len(M) == 2 else 2 * order) + 0.5) / order
     x, p = (np.stack([np.cos(angle), np.sin(angle)], axis=1), np.full(angle.size, 1 / angle.size))
     # each further dimension adds the coordinate t, and shrinks the others to sqrt(1 - t^2)

@@ -1,8 +1,9 @@
 r"""Nodes for the integrals of the exact risk.
 
 Two variables: ``s = e^u`` and the angle theta between token and query, whose law on the
-sphere is ``sin(theta)^(d-2)``. With ``tau = w (1 - cos theta)`` everything the risk needs is
-a mean over theta of a function of ``z = exp(u - tau)`` that vanishes like ``z`` for small z
+sphere is ``sin(theta)^(d-2)``. With the window w, ``tau = w (1 - cos theta)`` and ``z = exp(u - tau)``,
+everything the risk of n tokens needs is a power of ``phi = E exp(-z)``, where E is the mean over theta, or
+a mean over theta of a function of z that vanishes like ``z`` for small z
 and like ``exp(-z)`` for large z: seen from u, only tau between ``u - 4`` and ``u + 42``
 matters, and all such means are analytic in u for ``|Im u| < pi / 2``. So
 
@@ -133,6 +134,7 @@ def meshes(
         for group in groups
     ]
     if wide[0].size:
+        # each node of a wide panel is a panel of its own, with one node
         u, weight = (x.reshape(-1, 1) for x in _nodes_in_u(*wide, order))
         angles = _panels_per_node(w, u, scales)
         law = angle_probabilities(dim, angles, order)
@@ -145,14 +147,14 @@ def meshes(
 def _panels_of(
     dim: int, w: float, min_n: float, max_n: float, degree: float, jumps: float
 ) -> Panels:
-    """Return the panels for ``min_n`` to ``max_n`` tokens."""
+    """Return the panels for ``min_n`` to ``max_n`` tokens; ``degree`` and ``jumps`` are those of `meshes`."""
     scales = _scales(dim, w, max_n)
     low, high = _range_in_u(dim, w, min_n, max_n, scales)
     edges = [low]
     # integrands that vanish below some u >= 0 need no panel in s
     if low < 0:
         # The first panel is in s, begins at 0, and ends where n s E[exp(-tau)] is `_FIRST`: up to there phi^n
-        # is at least exp(-_FIRST).
+        # is at least exp(-_FIRST), because phi is at least exp(-E z).
         first_end = math.log(_FIRST / max_n) - log_mean_weight(dim, w)
         edges = [-math.inf, min(0.0, first_end, high)]
     while edges[-1] < high:
@@ -186,10 +188,11 @@ def _scales(dim: int, w: float, max_n: float) -> Scales:
     """Return the values of tau that matter to at most ``max_n`` tokens."""
     # of n tokens fewer than 1e-17 / n are expected below this tau
     nearest = w * invert_cap_mass(dim, 1e-17 / max_n**2)
-    # The mass of exp(-w (1 - t)) (1 - t^2)^((d-3)/2) peaks where w (1 - t^2) = (d - 3) t.
+    # With t = cos theta, the mass of exp(-w (1 - t)) (1 - t^2)^((d-3)/2) peaks where w (1 - t^2) = (d - 3) t,
+    # or at t = 1 if d is at most 3.
     ratio = max(dim - 3, 0) / max(w, 1e-300)
-    peak = 0.0 if ratio == 0 else w * (1 - 2 / (ratio + math.hypot(ratio, 2)))
-    # Its law is at most as wide as a gamma law with that mode.
+    peak = w * (1 - 2 / (ratio + math.hypot(ratio, 2)))
+    # The law of tau is at most as wide as a gamma law with that mode.
     return Scales(nearest, peak, math.sqrt(2 * _CUT * peak) + _CUT)
 
 
@@ -210,7 +213,8 @@ def _range_in_u(
         # exp(-needed) have a z above needed + 4 ...
         needed = _VANISHED / (min_n - 1)
         high = min(high, w * invert_cap_mass(dim, -math.expm1(-needed)) + math.log(needed + 4))
-        # ... or earlier, where the bound 1 - phi >= 0.63 s E[exp(-tau)] for s <= 1 implies it.
+        # ... or earlier, where the bound 1 - phi >= 0.63 s E[exp(-tau)] implies it. It holds for s <= 1, that
+        # is for u <= 0, because z is at most s.
         linear = math.log(needed / _CHORD) - log_mean
         if linear <= 0:
             high = min(high, linear)
@@ -218,21 +222,25 @@ def _range_in_u(
 
 
 def log_mean_weight(dim: int, w: float) -> float:
-    """Return ``log E exp(-w (1 - t))``, a modified Bessel function; a few digits are enough.
+    """Return ``log E exp(-w (1 - t))``, t = cos theta, a modified Bessel function; a few digits are enough.
 
     >>> round(log_mean_weight(3, 2.0), 4)  # t is uniform: log of (1 - exp(-4)) / 4
     -1.4048
     """
     nu = dim / 2 - 1
+    # for a larger w the leading term of the Bessel function is enough
     bessel = float(ive(nu, w)) if w < 1e8 else (2 * math.pi * w) ** -0.5
     if bessel > 1e-280 and w > 0:
         return float(math.log(bessel) + gammaln(nu + 1) + nu * math.log(2 / w))
-    # far below the dimension, t is nearly normal with the variance 1 / d
+    # The Bessel function underflows where w is far below the dimension. There t is nearly normal with the
+    # variance 1 / d.
     return -w + w * w / (2 * dim)
 
 
 def _step(dim: int, w: float, u: float, reach: float, degree: float, jumps: bool) -> float:
-    """Return the width of the panel in u that begins at u; ``reach`` is that of `Scales`.
+    """Return the width of the panel in u that begins at u.
+
+    ``reach`` is that of `Scales`, ``degree`` that of `meshes`, and ``jumps`` says whether the class jumps.
 
     The numbers are by trial. Of those below, 0.6, 8 and 0.4 are not critical: each, twice as large, moves the
     risk by less than 1e-8 of itself.
@@ -262,9 +270,10 @@ def _nodes_in_u(left: Array, right: Array, order: int) -> tuple[Array, Array]:
     x, weight = _GAUSS(order)
     # a panel that begins at u = -infinity is a panel in s = exp(u) from 0
     in_s = np.isinf(left)[:, None]
-    half = np.where(in_s, 0.0, (right - np.where(in_s[:, 0], right, left))[:, None] / 2)
+    # the half-width in u is zero for a panel in s
+    half = (right - np.where(in_s[:, 0], right, left))[:, None] / 2
     u = right[:, None] + np.where(in_s, np.log((1 + x) / 2), half * (x - 1))
-    # there du = ds / s is dx / (1 + x)
+    # in such a panel du = ds / s is dx / (1 + x)
     return u, np.where(in_s, weight / (1 + x), half * weight)
 
 
@@ -292,7 +301,7 @@ def _lay_shared_panels(
     # for negative u, z falls from the nearest token on, as it does at u = 0
     right = np.maximum(right, 0.0)
     farthest = np.maximum(right, max(scales.peak, scales.nearest)) + scales.width
-    # these are the least and the largest tau; where tau is below u - 4, exp(-z) is below 1e-23
+    # these are the least and the largest tau, and then as angles; for tau below u - 4, exp(-z) is below 1e-23
     ends = np.stack([np.maximum(left - 4, scales.nearest), farthest], axis=1)
     if w > 0:
         # the smallest floating-point w gives infinity, which is clipped
@@ -307,10 +316,11 @@ def _lay_shared_panels(
     density = w * np.sin(fine) / np.minimum(turn + 0.3 * past, 16.0)
     # They must be short enough for the variogram's highest degree, or, if its degrees do not end, for the
     # highest one that the window resolves: several times the inverse of its width, about (w u)^(-1/2), where
-    # P_l averages out. P_l needs a panel for each 13 / l.
-    finest = (
-        math.sqrt(w) * (6 + 3 * np.sqrt(right)) + 20 if math.isinf(degree) else degree + 0 * right
-    )
+    # P_l averages out. P_l needs a panel for each 13 / l, and fewer where the tail exp(-tau) is small.
+    if math.isinf(degree):
+        finest = math.sqrt(w) * (6 + 3 * np.sqrt(right)) + 20
+    else:
+        finest = np.full_like(right, degree)
     density = np.maximum(density, finest[:, None] / 13 / (1 + past / 10))
     # They must also be short enough for the density of theta.
     density = np.maximum(density, (1 + math.sqrt(dim)) / 2)
@@ -334,7 +344,7 @@ def _lay_shared_panels(
 
 
 def _panels_per_node(w: float, u: Array, scales: Scales) -> Array:
-    """Return edges of angles, (nodes, m + 1), for each u, (nodes, 1).
+    """Return edges of the panels of angles, (nodes, m + 1), for each u, (nodes, 1), in ascending order.
 
     The panels are those in ``y = tau - u``, so that ``z = exp(-y)``. Their widths are by trial: twice those
     beyond y = 4, or twice the shortest, move the risk by less than 1e-8.

@@ -38,7 +38,10 @@ _MAX_MOVE = 3e-9
 
 
 class Minima(NamedTuple):
-    """Minimizers, the risks there, relative errors of the minimizers, and second derivatives of the risk."""
+    """Minimizers w, the risks there, relative errors of w, and second derivatives of the risk in w.
+
+    The last two are zero where w is zero.
+    """
 
     w: Array
     risk: Array
@@ -52,10 +55,11 @@ def lowest(
     """Find the lowest minimum of each risk over w >= 0.
 
     Risks are scanned upwards in w with a ratio of 1.4, and every minimum met is refined as a root of the
-    derivative; the best one wins, or w = 0 if the risk does not fall there. The scan of a risk ends where its
-    part that never falls exceeds the lowest risk so far, or where it rises beyond ``last``. The scale of w is
-    that on which the scan begins at 0.1, with ``ahead`` windows at once; ``at_zero`` are the risks at w = 0,
-    ``falls`` says whether they fall there, and those that are not ``active`` stay there.
+    derivative; the best one wins, and w = 0 is one of them if the risk does not fall there. The scan of a
+    risk ends where its part that never falls exceeds the lowest risk so far, or where it rises at a w beyond
+    ``last``. It begins at w = 0.1, to which the scale of w has to be fitted, with ``ahead`` windows at once,
+    and goes on with one at a time. ``at_zero`` are the risks at w = 0, ``falls`` says whether they fall
+    there, and those that are not ``active`` stay there.
 
     >>> def parabola(w, some):
     ...     w = w[:, None] + 0.0 * some
@@ -109,7 +113,7 @@ def _roots(intervals: list[Interval], curve: Curve) -> Iterator[tuple[ProblemInd
 
 
 def _refine(group: list[Interval], curve: Curve) -> tuple[ProblemIndices, Array] | None:
-    """Return the roots in neighboring intervals, refined as one, or None if this one is too wide.
+    """Return what `_roots` yields for neighboring intervals, refined as one, or None if this one is too wide.
 
     Slopes become polynomials in log w, or in w for an interval that begins at zero, and bisection finds their
     roots. The risk is the slope's integral, corrected by the values at the nodes.
@@ -119,7 +123,8 @@ def _refine(group: list[Interval], curve: Curve) -> tuple[ProblemIndices, Array]
     start, stop = (math.log(lower), math.log(upper)) if in_log else (lower, upper)
     half = (stop - start) / 2
     problems = np.concatenate([some for *_, some in group])
-    # the slope is analytic for |Im log w| < pi / 2, which decides how fast its coefficients fall
+    # The slope is analytic for |Im log w| < pi / 2, which decides how fast its coefficients fall. An interval
+    # that begins at zero is short, and needs no more of them.
     nodes = math.ceil(_DIGITS / math.asinh(math.pi / 2 / half))
     x = np.cos(np.pi * (np.arange(nodes) + 0.5) / nodes)
     w = start + half * (1 + x)
@@ -138,7 +143,8 @@ def _refine(group: list[Interval], curve: Curve) -> tuple[ProblemIndices, Array]
     # the series of the risk is `integral` plus `rest`
     rest = chebyshev.chebfit(x, values[:, 0] - chebyshev.chebval(x, integral).T, nodes - 1)
     # the lower and upper w of each problem's own interval, (2, problems), and then as x
-    ends = np.repeat([ends for *ends, _ in group], [some.size for *_, some in group], axis=0).T
+    sizes = [some.size for _, _, some in group]
+    ends = np.repeat([(low, high) for low, high, _ in group], sizes, axis=0).T
     left, right = ((np.log(ends) if in_log else ends) - start) / half - 1
     # 45 halvings leave less than 1e-13 of an interval
     for _ in range(45):
@@ -151,6 +157,7 @@ def _refine(group: list[Interval], curve: Curve) -> tuple[ProblemIndices, Array]
     if len(group) > 1 and np.any(moved > _MAX_MOVE):
         return None
     root = np.exp(start + half * (1 + middle)) if in_log else start + half * (1 + middle)
+    # dw / dx is half * scale, and at a root the second derivative in w is that in x over its square
     scale = root if in_log else 1.0
     risk, error = (_series(middle, integral) + _series(middle, rest), moved * scale / root)
     return problems, np.stack(
