@@ -58,7 +58,7 @@ class Expanded(Zonal):
 
     def _variogram(self, theta: Array) -> Array:
         a = self.coefficients()
-        # drop the last terms, which are below double precision
+        # the last terms are below double precision
         a = a[: np.flatnonzero(a > 1e-20 * a.max())[-1] + 1]
         # a[0] is the coefficient of degree 1, so that a[::2] are the odd degrees and a[1::2] the even ones
         even = not a[::2].any()
@@ -487,7 +487,7 @@ def _wave_expansion(dim: int, L: float) -> Array:
 def _bessel(mu: ArrayLike, x: ArrayLike) -> Array:
     """Return ``Gamma(mu + 1) (2 / x)^mu J_mu(x)``, by its series where that is short, in the broadcast shape.
 
-    For ``mu = d / 2 - 1`` it is ``E cos(x u_1)``, u uniform on the unit sphere of R^d. This is
+    For ``mu = d / 2 - 1`` it is ``E cos(x u_1)``, u uniform on the unit sphere of R^d. It is also
     ``scipy.special.hyp0f1(mu + 1, -x**2 / 4)``, which overflows for mu beyond 170.
     """
     mu, x = np.broadcast_arrays(np.asarray(mu, float), np.asarray(x, float))

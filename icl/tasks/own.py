@@ -1,4 +1,8 @@
-"""The Gegenbauer coefficients of a user-defined class, found from its covariance alone."""
+"""The Gegenbauer coefficients of a user-defined class, found from its covariance alone.
+
+As in `icl.tasks.base` the covariance is ``k(cos theta) = sum_l a_l P_l(cos theta)``. N_l is the number of
+harmonics of degree l, and E the mean over the angle between two tokens.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +68,7 @@ def _project(task: Zonal, degree: int) -> tuple[Array, float]:
 def _fourier(task: Zonal, degree: int, nodes: int) -> tuple[Array, float]:
     """Return ``a_0, ..., a_degree`` of a covariance on the circle by the midpoint rule, and max |k|."""
     theta = (2 * np.arange(nodes) + 1) * np.pi / (2 * nodes)
-    k = finite(task, task.covariance(np.cos(theta)), theta)
+    k = check_finite(task, task.covariance(np.cos(theta)), theta)
     # only user-defined classes need this import
     from scipy.fft import dct
 
@@ -78,7 +82,7 @@ def _make_fit_error(task: Zonal, why: str) -> ValueError:
     """Return the error of a covariance whose coefficients were not found."""
     return ValueError(
         f"{task!r}: the numerical fit of Gegenbauer coefficients >= 0 to the covariance failed ({why}). "
-        + _reason(task)
+        + _explain_misfit(task)
     )
 
 
@@ -97,7 +101,7 @@ def require_arrays(task: Zonal) -> None:
         ) from error
 
 
-def finite(task: Zonal, values: Array, theta: Array) -> Array:
+def check_finite(task: Zonal, values: Array, theta: Array) -> Array:
     """Return values of a covariance or variogram; raise unless they are finite numbers, one at each angle."""
     if np.shape(values) != theta.shape or not np.all(np.isfinite(values)):
         raise ValueError(f"{task!r}: covariance(cosine) must be finite, and of the shape of cosine")
@@ -115,7 +119,7 @@ def _fit_variogram(task: Zonal) -> tuple[NDArray[np.int_], Array, float]:
     fail if degrees were left out from 300 on.
     """
     degrees, theta = fit_grid()
-    gamma = np.asarray(finite(task, task.variogram(theta), theta), dtype=float)
+    gamma = np.asarray(check_finite(task, task.variogram(theta), theta), dtype=float)
     # constant functions have no spectrum
     if not np.abs(gamma).max() > 1e-14 * abs(float(task.covariance(np.array(1.0)))):
         return degrees, np.zeros(degrees.size), 0.0
@@ -160,7 +164,7 @@ def _fit(dim: int, variogram: bytes) -> tuple[Array, float]:
     return a, float(np.max(np.abs(table @ a - gamma)) / np.abs(gamma).max())
 
 
-def _reason(task: Zonal) -> str:
+def _explain_misfit(task: Zonal) -> str:
     """Say why no coefficients >= 0 fit: a low degree has a negative one, or none was seen."""
     nodes, p = angle_quadrature(task.dim, 400)
     k = np.asarray(task.covariance(np.cos(nodes)), dtype=float)

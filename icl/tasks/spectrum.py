@@ -38,9 +38,10 @@ class Spectrum(Expanded):
     constant is predicted without error. ``rest`` is the variance beyond the last degree, too fine for any
     window that is considered: like noise, it differs independently from place to place, at the query as well.
 
-    `sample` draws zonal harmonics ``f(x) = sqrt(A N_l) P_l(u . x)`` with a random degree l, of probability
-    ``power[l] / A``, A their sum, and a random direction u. Other functions may have the same power: the
-    risk of attention depends on the power alone. With a rest there is nothing to draw.
+    `sample` draws zonal harmonics ``f(x) = sqrt(A N_l) P_l(u . x)`` with a random degree l >= 1, of
+    probability ``power[l] / A``, A the sum of these powers, N_l the number of harmonics, and a random
+    direction u. Other functions may have the same power: the risk of attention depends on the power alone.
+    With a rest there is nothing to draw.
 
     ValueError if the dimension is not 2 to 10,000, if the powers are not a sequence of 2 to 10,000 numbers,
     or if one of them or the rest is negative or not finite.
@@ -124,7 +125,7 @@ class Globe(Spectrum):
         super().__post_init__()
         if self.dim != 3:
             raise ValueError(f"dim={self.dim}: must be 3, where a map has its sphere")
-        values = _map(self.values)
+        values = _check_map(self.values)
         values.flags.writeable = False
         object.__setattr__(self, "values", values)
         # maps of other shapes may have the same bytes
@@ -136,7 +137,7 @@ class Globe(Spectrum):
 
         values = torch.tensor(self.values)
         rows, columns = self.values.shape
-        rotation = _rotations(torch.as_tensor(rng.standard_normal((count, 4))))
+        rotation = _make_rotations(torch.as_tensor(rng.standard_normal((count, 4))))
 
         def f(x: torch.Tensor) -> torch.Tensor:
             place = x @ rotation.to(x).mT
@@ -150,7 +151,7 @@ class Globe(Spectrum):
         return f
 
 
-def _rotations(normal: torch.Tensor) -> torch.Tensor:
+def _make_rotations(normal: torch.Tensor) -> torch.Tensor:
     """Return uniformly random rotations (count, 3, 3) from normal numbers (count, 4): unit quaternions."""
     from icl.pytorch import torch
 
@@ -180,7 +181,7 @@ def globe(values: ArrayLike, degree: int) -> Globe:
         ValueError: If the map is not two-dimensional with finite numbers of size at most 1e49, if it has
             fewer than two rows or four columns, or if the degree is out of range.
     """
-    found = _map(values)
+    found = _check_map(values)
     degree = integer(degree, "degree", 1, found.shape[0])
     edges = np.linspace(0, math.pi, found.shape[0] + 1)
     # the share of the sphere that each row covers
@@ -195,7 +196,7 @@ def globe(values: ArrayLike, degree: int) -> Globe:
     return Globe(3, tuple(power.tolist()), rest, values=found)
 
 
-def _map(values: Any) -> Array:
+def _check_map(values: Any) -> Array:
     """Return a map as a new float64 array (rows, columns)."""
     found = table(values, "values", _MAX_ABS_VALUE)
     if found.ndim != 2 or found.shape[0] < 2 or found.shape[1] < 4:

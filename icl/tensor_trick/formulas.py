@@ -35,7 +35,7 @@ TARGETED = ("normalized", "rescaled", "cross_entropy")
 
 def row_loss(S: Tensor, B: Tensor | None, kind: str) -> Tensor:
     """Return the losses of the rows, (..., n), from logits S and targets B, both (..., n, m)."""
-    B = target(B, kind)
+    B = check_target(B, kind)
     match kind:
         case "normalized":
             return 0.5 * (torch.softmax(S, -1) - B).square().sum(-1)
@@ -54,7 +54,7 @@ def row_loss(S: Tensor, B: Tensor | None, kind: str) -> Tensor:
 
 def row_gradient(S: Tensor, B: Tensor | None, kind: str) -> Tensor:
     """Return P = dloss/dS, (..., n, m), from logits S and targets B of that shape."""
-    B = target(B, kind)
+    B = check_target(B, kind)
     match kind:
         case "normalized":
             F = torch.softmax(S, -1)
@@ -82,7 +82,7 @@ def row_hvp(S: Tensor, T: Tensor, B: Tensor | None, kind: str) -> Tensor:
     Row j of W is the Hessian of the j-th row's loss, times row j of T. In the code a trailing ``_t`` is
     the derivative of the letter before it along T.
     """
-    B = target(B, kind)
+    B = check_target(B, kind)
     match kind:
         case "normalized":
             F = torch.softmax(S, -1)
@@ -114,7 +114,7 @@ def row_hvp(S: Tensor, T: Tensor, B: Tensor | None, kind: str) -> Tensor:
             return -F_t * (log_F - _dot(F, log_F)) - F * (log_F_t - _dot(F_t, log_F))
 
 
-def target(B: Tensor | None, kind: str) -> Tensor:
+def check_target(B: Tensor | None, kind: str) -> Tensor:
     """Return B, or raise ValueError if the kind is unknown or needs a target that is not there."""
     if not isinstance(kind, str) or kind not in KINDS:
         raise ValueError(f"kind is {shown(kind)}; allowed: {', '.join(KINDS)}")

@@ -26,7 +26,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from icl.pytorch import Tensor, torch
-from icl.tensor_trick.formulas import TARGETED, row_gradient, row_hvp, row_loss, target
+from icl.tensor_trick.formulas import TARGETED, check_target, row_gradient, row_hvp, row_loss
 
 #: Bytes of the logits of a block: a few arrays of ``BLOCK`` fit the caches of a processor, and a few
 #: of ``BLOCK_GPU`` fill a GPU.
@@ -45,7 +45,7 @@ def loss(
     Raises:
         ValueError: If the kind is not in `KINDS`, or its targets are missing or have another shape.
     """
-    used = _targets(A1, A2, B, kind)
+    used = _check_targets(A1, A2, B, kind)
     half = A1 @ X
 
     def part(rows: slice) -> Tensor:
@@ -54,7 +54,7 @@ def loss(
         return row_loss(S, b, kind).sum(-1)
 
     total = torch.zeros((), dtype=X.dtype, device=X.device)
-    for value in _over_blocks(part, A1, A2, X, used):
+    for value in _map_blocks(part, A1, A2, X, used):
         total = total + value
     return total
 
@@ -66,7 +66,7 @@ def gradient(
 
     Arguments and errors are those of `loss`. The result is (..., d, e).
     """
-    used = _targets(A1, A2, B, kind)
+    used = _check_targets(A1, A2, B, kind)
     half = A1 @ X
 
     def part(rows: slice) -> Tensor:
@@ -74,7 +74,7 @@ def gradient(
         b = None if used is None else used[..., rows, :]
         return row_gradient(S, b, kind) @ A2
 
-    return A1.mT @ torch.cat(_over_blocks(part, A1, A2, X, used), -2)
+    return A1.mT @ torch.cat(_map_blocks(part, A1, A2, X, used), -2)
 
 
 def hvp(
@@ -84,7 +84,7 @@ def hvp(
 
     The other arguments and the errors are those of `loss`.
     """
-    used = _targets(A1, A2, B, kind)
+    used = _check_targets(A1, A2, B, kind)
     half = A1 @ X
     half_move = A1 @ V
 
@@ -94,12 +94,12 @@ def hvp(
         b = None if used is None else used[..., rows, :]
         return row_hvp(S, T, b, kind) @ A2
 
-    return A1.mT @ torch.cat(_over_blocks(part, A1, A2, X, used, V), -2)
+    return A1.mT @ torch.cat(_map_blocks(part, A1, A2, X, used, V), -2)
 
 
-def _targets(A1: Tensor, A2: Tensor, B: Tensor | None, kind: str) -> Tensor | None:
+def _check_targets(A1: Tensor, A2: Tensor, B: Tensor | None, kind: str) -> Tensor | None:
     """Return the targets, or None for kinds without targets; raise ValueError unless they are (..., n, m)."""
-    B, shape = target(B, kind), (A1.shape[-2], A2.shape[-2])
+    B, shape = check_target(B, kind), (A1.shape[-2], A2.shape[-2])
     if kind not in TARGETED:
         return None
     if B.shape[-2:] != shape:
@@ -107,10 +107,13 @@ def _targets(A1: Tensor, A2: Tensor, B: Tensor | None, kind: str) -> Tensor | No
     return B
 
 
-def _blocks(
+def _cut_blocks(
     A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor | None = None
 ) -> list[slice]:
-    """Cut the rows of A1 into blocks, whose logits take `BLOCK` or `BLOCK_GPU` bytes, or have one row."""
+    """Cut the rows of A1 into blocks whose logits take at most `BLOCK` bytes, or that have one row.
+
+    Where A1 is not on a CPU the number of bytes is `BLOCK_GPU`.
+    """
     block = BLOCK if A1.device.type == "cpu" else BLOCK_GPU
     leading = (part.shape[:-2] for part in (A1, A2, X, B, V) if part is not None)
     problems = math.prod(torch.broadcast_shapes(*leading))  # type: ignore[no-untyped-call]
@@ -120,7 +123,7 @@ def _blocks(
     return [slice(start, start + height) for start in range(0, A1.shape[-2], height)]
 
 
-def _over_blocks(part: Callable[[slice], Tensor], *given: Tensor | None) -> list[Tensor]:
+def _map_blocks(part: Callable[[slice], Tensor], *given: Tensor | None) -> list[Tensor]:
     """Return the values of ``part`` on all blocks of rows, in order; ``given`` are A1, A2, X, B and maybe V.
 
     Several blocks on a CPU run in threads.
@@ -128,7 +131,7 @@ def _over_blocks(part: Callable[[slice], Tensor], *given: Tensor | None) -> list
     # V is given by `hvp` alone
     A1, A2, X, B, V = (*given, None)[:5]
     assert A1 is not None and A2 is not None and X is not None
-    blocks = _blocks(A1, A2, X, B, V)
+    blocks = _cut_blocks(A1, A2, X, B, V)
     total = torch.get_num_threads()
     # PyTorch keeps autograd history, transforms and autocast types by thread, so new threads lack them
     recorded = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in given)

@@ -87,8 +87,8 @@ def _angle_of_jumps(task: Zonal, variance: float) -> float:
     """
     order, constant = task.singular_term or (math.inf, 1.0)
     # only `window_law` raises for a term that is out of range
-    is_one = 0 < order < 2 and 0 < constant < math.inf and variance > 0
-    return (variance / constant) ** (1 / order) if is_one else math.inf
+    has_jumps = 0 < order < 2 and 0 < constant < math.inf and variance > 0
+    return (variance / constant) ** (1 / order) if has_jumps else math.inf
 
 
 def integrate_blur(task: Zonal, w: float, n: Array, order: int = 16) -> Array:

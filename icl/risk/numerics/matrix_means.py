@@ -110,9 +110,9 @@ def _panel(task: Zonal, n: float, index: int) -> Panel:
 def _condition_on_query(task: Zonal, n: float, variance: float, kappa: Array, c: Array) -> Array:
     """Return bias, noise, ``along`` and ``beta``, where the derivative is ``along M x / kappa + beta x``.
 
-    The result has shape (4, queries). The derivative is that of rho in ``z = M x``, with
-    ``beta = rho_c / kappa`` and ``along = rho_kappa - c beta``, where rho_c and rho_kappa are partial
-    derivatives.
+    The result has shape (4, queries), for queries with these kappa and c and noise of this variance. The
+    derivative is that of rho in ``z = M x``, with ``beta = rho_c / kappa`` and ``along = rho_kappa - c
+    beta``, where rho_c and rho_kappa are partial derivatives.
     """
     out = np.empty((4, kappa.size))
     dim, indices = task.dim, _indices(kappa)
@@ -178,7 +178,7 @@ def query_rules(M: Array) -> Iterator[QueryRule]:
     >>> round(float(rule.p @ rule.kappa**2), 9)  # E |M x|^2 is the sum of squares over d
     56.333333333
     """
-    blocks = _blocks(M)
+    blocks = _find_blocks(M)
     if blocks is None and len(M) > _MAX_DIM:
         raise ValueError(
             f"M: dim={len(M)}, must be at most {_MAX_DIM} unless M'M and M + M' commute and have at most "
@@ -203,7 +203,7 @@ def _refine(M: Array, blocks: tuple[list[Array], Array, Array] | None) -> Iterat
         order *= 2
 
 
-def _blocks(M: Array) -> tuple[list[Array], Array, Array] | None:
+def _find_blocks(M: Array) -> tuple[list[Array], Array, Array] | None:
     """Return bases of the joint eigenspaces of ``M'M`` and ``(M + M') / 2``, and their eigenvalues.
 
     The result is None if the matrices do not commute or have too many joint eigenspaces.
@@ -228,7 +228,10 @@ def _blocks(M: Array) -> tuple[list[Array], Array, Array] | None:
 
 
 def _dirichlet(bases: list[Array], moduli: Array, cosines: Array, order: int) -> QueryRule:
-    """Return a product of Gauss-Jacobi rules for the squared lengths in the eigenspaces."""
+    """Return a product of Gauss-Jacobi rules for the squared lengths in the eigenspaces.
+
+    The arguments are those that `_find_blocks` returns, and the number of nodes of each rule.
+    """
     # u is (queries, eigenspaces so far), their squared lengths, and `left` what they leave of |x|^2 = 1
     sizes = [b.shape[1] for b in bases]
     u, p, left = np.empty((1, 0)), np.ones(1), np.ones((1, 1))

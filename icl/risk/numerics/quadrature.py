@@ -109,9 +109,9 @@ def meshes(
     """Return meshes on which the integrals for all context lengths ``n``, shape (j,), are sums that add up.
 
     ``degree`` is the highest Gegenbauer degree of the class, or infinity; ``order`` is the number of
-    Gauss-Legendre nodes of a panel. The panels are made for 16. A finite ``jumps`` makes more of them, for
-    classes rougher than Lipschitz functions, whose spectrum falls so slowly that finer waves count. It is the
-    angle at which their values are hardly correlated.
+    Gauss-Legendre nodes of a panel, and panels are so wide that 16 are enough. A finite ``jumps`` makes more
+    panels, for classes rougher than Lipschitz functions, whose spectrum falls so slowly that finer waves
+    count. It is the angle at which their values are hardly correlated.
 
     >>> one = 0.0  # the mean weights of ten tokens sum to one: n int E[z exp(-z)] phi^(n-1) du
     >>> for mesh in meshes(dim=3, w=2.0, n=np.array([10.0])):
@@ -296,7 +296,7 @@ def _lay_shared_panels(
     """Yield groups of panels in u that have equally many angles: their rows, and their edges of angles.
 
     Row i is the panel in u from ``left[i]`` to ``right[i]``, and its angles serve all u in it. Panels of
-    angles are ``turn`` wide in tau where exp(-z) turns.
+    angles are ``turn`` wide in tau where exp(-z) turns. ``degree`` is the highest of the class, or infinity.
     """
     # for negative u, z falls from the nearest token on, as it does at u = 0
     right = np.maximum(right, 0.0)
