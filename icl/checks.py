@@ -196,6 +196,7 @@ def tensor(value: Any, name: str, *shape: int | str, finite: bool = True) -> Non
     The last axes are ``shape``: a number is the length that an axis must have, a word names an axis of
     any positive length. With ``finite=False`` the entries are not checked.
     """
+    # the name of the layout is compared as text, so that PyTorch need not be imported
     strided = str(getattr(value, "layout", None)) == "torch.strided"
     # the entries of a meta tensor or a masked tensor cannot be checked
     if not strided or value.is_meta or hasattr(value, "get_mask"):

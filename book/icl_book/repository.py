@@ -46,6 +46,7 @@ def git(root: Path, *words: str) -> str:
     return subprocess.run(
         ["git", "-C", str(root), *words],
         capture_output=True,
+        # The names of files need not be UTF-8.
         encoding="utf-8",
         errors="surrogateescape",
         check=True,

@@ -96,9 +96,8 @@ def run(
 ) -> tuple[int, str]:
     """Run a program to its end; if this process is interrupted, so is all that the program started.
 
-    The environment is by default this process's. The program holds both ends of the pipe of its standard
-    error, which does not break if this process is killed alone: Snakemake hangs where it cannot say what it
-    does.
+    The environment is by default this process's. Snakemake hangs where it cannot write to its standard error.
+    So the program holds both ends of that pipe, which then does not break if this process is killed alone.
 
     Returns:
         The program's exit status, and what it wrote to its standard error.

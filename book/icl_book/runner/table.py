@@ -95,10 +95,11 @@ def write(runs: Sequence[Run], wanted: Sequence[str] = ()) -> list[Path]:
     kept = [tables(run.path) for run in runs]
     long = pd.concat(map(tabulate_cases, found), ignore_index=True)
     claims = list(long["claim"].unique()) if len(long) else []
-    known = sorted({name for texts in kept for name in texts})
+    table_names = sorted({name for texts in kept for name in texts})
     for name in wanted:
-        if name not in claims + known:
-            raise BadInput(f"collect={name!r}: {runs[0].name} has {', '.join(claims + known)}")
+        if name not in claims + table_names:
+            there = ", ".join(claims + table_names)
+            raise BadInput(f"collect={name!r}: {runs[0].name} has {there}")
     if wanted_claims := [name for name in wanted if name in claims]:
         long = long[long["claim"].isin(wanted_claims)]
     frames = {"cases": long}
@@ -110,7 +111,7 @@ def write(runs: Sequence[Run], wanted: Sequence[str] = ()) -> list[Path]:
         frames["wide"] = once.pivot(
             index=run_columns, columns="label", values="measured"
         ).reset_index()
-    for name in [name for name in wanted if name in known]:
+    for name in [name for name in wanted if name in table_names]:
         kept_of_runs = [
             table(results, texts[name])
             for results, texts in zip(found, kept, strict=True)

@@ -64,13 +64,17 @@ def audit_claims(registry: Mapping[str, Claim], runs: Iterable[Record]) -> list[
     found = []
     for claim_id, claim in registry.items():
         notebook, record = by_claim.get(claim_id, [("", statement_record(claim))])[0]
+        kind = record["verdict"]
         # A claim may be judged although no data could contradict it.
-        sure = claim.rule is not None and not claim.tested
+        if claim.rule is not None and not claim.tested:
+            kind = SURE
+        if claim.implied_by:
+            kind = IMPLIED
         audited = AuditedClaim(
             record=record,
             notebook=notebook,
             group=next(group for group, members in GROUPS.items() if claim.authority in members),
-            kind=IMPLIED if claim.implied_by else SURE if sure else record["verdict"],
+            kind=kind,
         )
         found.append(audited)
     return found

@@ -55,7 +55,7 @@ def write_twin(content: Mapping[str, Any]) -> str:
 
 
 def printed(cell: dict[str, Any]) -> list[str]:
-    """Return what a cell printed, each of its cards as a sentence, and what else it showed as Markdown."""
+    """Return what a cell printed, and each of its cards as a sentence; figures and tables are left out."""
     found = []
     for output in cell.get("outputs", []):
         if output.get("name") == "stdout":
@@ -66,8 +66,6 @@ def printed(cell: dict[str, Any]) -> list[str]:
                 f"**{record['id']}** ({badge(record['verdict'], record['grade'])}): {record['title']}. "
                 f"{record['statement']}"
             )
-        elif "image/svg+xml" not in data and "text/markdown" in data:
-            found.append("".join(data["text/markdown"]))
     return found
 
 

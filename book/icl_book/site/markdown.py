@@ -38,7 +38,8 @@ _DRAWING = re.compile(
 def to_myst(text: str, terms: Mapping[str, str]) -> str:
     """Return a page, or a text cell of a notebook, for Sphinx.
 
-    ``terms`` are the words of the glossary by the ends of their targets, as `list_terms` returns them.
+    ``terms`` has the words of the glossary by the ends of their targets: *optimal window* is at
+    ``optimal-window``, because links lead to ``#term-optimal-window``.
     """
 
     def lead_to(found: re.Match[str]) -> str:

@@ -90,7 +90,7 @@ def pdf(preset: str, root: Path = ROOT) -> Path:
         written.write_text(cover(preset, config, root), encoding="utf-8")
         print_page(program, written, sheet, "the cover")
         joined.append(sheet, outline_item="Cover")
-        for page in filter(lambda name: not LEFT_OUT.fullmatch(name), toc_pages(toc)):
+        for page in [name for name in toc_pages(toc) if not LEFT_OUT.fullmatch(name)]:
             written.write_text(printable(page, book), encoding="utf-8")
             print_page(program, written, sheet, page)
             item = Path(page).name.replace("_", " ")

@@ -140,6 +140,7 @@ def stage(
         "home": _write_home(repository.home(root)),
         **sentences(module),
     }
+    # Two pages say how many minutes the short path takes to read.
     if (short := target / "book" / "path.md").is_file():
         words["minutes"] = minutes(short.read_text(encoding="utf-8"), words)
     for path in (target / "book").glob("*.md"):

@@ -94,6 +94,7 @@ def page(name: str, text: str) -> list[str]:
     if article.select(".output.traceback, .system-message, .problematic"):
         problems.append(f"{name}: shows an error message")
     for image in article.select("img"):
+        # The address of an image may hold all its data.
         alt, src = str(image.get("alt", "")).strip(), str(image.get("src", ""))[:60]
         if not alt or FILE_NAME.search(alt) or alt == image.get("src"):
             problems.append(f"{name}: image {src} has no alt text (alt={alt!r})")
