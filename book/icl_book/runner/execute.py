@@ -225,11 +225,11 @@ def kernel_home(run: Run) -> Iterator[dict[str, str]]:
         # The kernel uses its inline backend, whatever the caller's is.
         os.environ.pop("MPLBACKEND", None)
         connection = {"connection_file": f"{folder}/kernel.json"}
+        # The path of a socket may have 107 characters, with its name, so that a deep folder needs ports.
+        if len(folder) < 90:
+            connection |= {"transport": "ipc", "ip": f"{folder}/k"}
         try:
-            # A socket's path may have 107 characters, so a deeper temporary folder needs ports.
-            yield connection | (
-                {"transport": "ipc", "ip": f"{folder}/k"} if len(folder) < 90 else {}
-            )
+            yield connection
         finally:
             os.environ.clear()
             os.environ.update(before)

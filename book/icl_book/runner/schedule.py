@@ -144,6 +144,7 @@ def _report(to_do: Sequence[Run], status: int, said: str, seconds: float, profil
     # Snakemake's words help unless some run left its reason, or all that failed ended with 1 and printed why.
     if not reasons and set(STATUS.findall(said)) != {"1"}:
         print(*filter(str.strip, said.splitlines()[-MAX_SHOWN_LINES:]), sep="\n")
+    # A run that is killed does not leave a reason.
     if silent := len(undone) - len(reasons):
         logs = " and .snakemake/slurm_logs" if profile else ""
         reasons.append(f"{silent} of {len(to_do)} runs not done, see above{logs}")

@@ -105,6 +105,7 @@ def fold_specialists(app: Sphinx, doctree: nodes.document, name: str) -> None:
     """Fold what a chapter has for specialists, below its heading."""
     for section in doctree.findall(nodes.section):
         if section[0].astext().startswith("For specialists"):
+            # A section begins with its heading, which stays above the fold.
             summary = "<summary>Theorems, proofs and more</summary>"
             fold = f'<details class="icl-specialists">{summary}'
             section.insert(1, nodes.raw("", fold, format="html"))

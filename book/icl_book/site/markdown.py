@@ -45,6 +45,7 @@ def to_myst(text: str, terms: Mapping[str, str]) -> str:
     def lead_to(found: re.Match[str]) -> str:
         words, target = found.groups()
         term = terms.get(target.removeprefix("term-")) if target.startswith("term-") else None
+        # MyST finds a target by its name, on whatever page it is.
         return f"{{term}}`{_join(words)} <{term}>`" if term else f"[{words}](#{target})"
 
     text = _LINK.sub(lead_to, text)
