@@ -37,36 +37,35 @@ notebook.setup(globals())
 
 
 # %% [markdown]
-# **In short.** If function values are more alike at closer inputs, the best matrix is a multiple of the identity for every $n\ge2$.
-# Directions that do not matter should get no weight. One bound on the bias holds for all $L$‑Lipschitz functions.
+# **In short.** If function values are more alike at closer inputs, the best matrix is a multiple of the identity, for every number
+# $n\ge2$ of examples. Directions that do not matter should get no weight. One bound on the bias holds for all $L$‑Lipschitz
+# functions.
 #
 # <details><summary>How sure?</summary>
 #
 # - The [form of the best matrix](judged:P1.T2.form), the [bound for every Lipschitz function](judged:P1.T3.any) and the
-#   [Lipschitz constant of the ReLU class](judged:P1.T2.lip) have their cards on this page. Two of them are proofs, with computed cases that
-#   could have contradicted them.
-# - Without the assumption on the functions another matrix can be better, as for some waves on the circle, drawn below.
+#   [Lipschitz constant of the ReLU class](judged:P1.T2.lip) have their cards on this page. Two of these cards are about proofs, and
+#   have computed cases that could have contradicted them.
+# - If function values are not more alike at closer inputs, another matrix can be better. The figure shows this for a sum of two
+#   waves on the circle.
 #
 # </details>
 #
 # ## Why
 #
-# Named theorems on this page are the book's own, and numbered theorems are the authors'. The last sections have longer
-# proofs of theorems that stand in other chapters.
+# This page proves four statements. Named theorems are the book's own, and numbered theorems are the authors'. The last sections
+# have longer proofs of theorems that stand in other chapters.
 #
-# 1. **All matrices, every $n\ge2$.** Tokens in the direction of $Mx_q$ get the largest weights. If function values are
-#    more correlated at closer inputs, $Mx_q$ should point to the query $x_q$, so that the best matrix is a multiple $wI$
-#    of the identity.
-# 2. **Irrelevant directions.** Directions on which the labels do not depend add random numbers to the scores, unless the
-#    matrix ignores these directions. If labels are linear in the relevant directions and have no noise, these numbers
-#    raise the risk.
-# 3. **All Lipschitz functions.** At a given window the risks of *all* $L$‑Lipschitz functions have a common upper
-#    bound.
+# 1. **All matrices, every $n\ge2$.** Tokens in the direction of $Mx_q$ get the largest weights. If function values are more
+#    correlated at closer inputs, $Mx_q$ should point to the query $x_q$. The best matrix is then a multiple $wI$ of the identity. 2.
+#    **Irrelevant directions.** If the labels do not depend on a direction, this direction adds random numbers to the scores, unless
+#    the matrix ignores it. If labels are linear in the relevant directions and have no noise, these random numbers raise the risk.
+# 3. **All Lipschitz functions.** At a given window the risks of *all* $L$‑Lipschitz functions have a common upper bound.
 # 4. **All pairs of points.** The Lipschitz constant of a function of the ReLU class is the steeper of its two slopes.
 #
-# **The experiment of this page** shows that the first statement needs its assumption. For two classes we compare the
+# **The experiment of this page** shows that the first statement needs its assumption. # For two classes we compare the
 # exact risks of $wI$ and of $w$ times a quarter turn, the rotation of the circle by $90^\circ$. One class consists of
-# ReLU functions, while a function of the other class is a wave of 4 periods around the circle plus a weaker wave of 18
+# ReLU functions. A function of the other class is a wave of 4 periods around the circle plus a weaker wave of 18
 # periods.
 #
 # To try $d=7$, run these lines in a new cell below the next cell. The quarter turn then rotates one plane, and $wI$
@@ -122,18 +121,16 @@ plt.show()
 
 
 # %% [markdown]
-# **A quarter turn can be better.** Exact risk on the circle of $wI$ and of $w$ times a quarter turn, for $n=20$ and
-# $\sigma=0$. The lower minimum should be that of $wI$ for ReLU functions (left), but that of the quarter turn for the two
-# waves (right).
+# **A quarter turn can be better.** Exact risk on the circle of $wI$ and of $w$ times a quarter turn, for $n=20$ and $\sigma=0$.
+# Left: for ReLU functions $wI$ has the lower minimum. Right: for the two waves the quarter turn has the lower minimum.
 #
 # For the two waves, replacing $wI$ by the quarter turn changes the least risk by
-# [−0.6](<judged:P1.T2.form|two waves, quarter turn|100*.1f>) %. The quarter turn does not change the strong wave. But the
-# weak wave, which is too short for the window, appears in the prediction with the wrong sign, and the quarter turn
-# reverses this sign.
+# [−0.6](<judged:P1.T2.form|two waves, quarter turn|100*.1f>) %. Why does it help? The quarter turn does not change the strong wave.
+# The weak wave is too short for the window, and appears in the prediction with the wrong sign. The quarter turn reverses this sign.
 #
-# The [theorem on form](#thm-form) covers every class whose covariance rises with $t$, the cosine of the angle between
-# two inputs. For $n\ge3$ it also covers every class whose covariance is even in $t$ and rises with $|t|$. The next cell
-# tests nine classes and prints the $n$ for which the theorem holds:
+# The [theorem on form](#thm-form) covers every class whose covariance rises with $t$, the cosine of the angle between two inputs.
+# For $n\ge3$ it also covers every class whose covariance is even in $t$ and rises with $|t|$. The next cell tests nine classes and
+# prints for which $n$ the theorem holds:
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -168,8 +165,8 @@ for task in (Cosine(2, 4.0), Cosine(3, 4.0), Cosine(5, 8.0), TwoWaves(2)):
 #
 # ## The form of the minimizer
 #
-# The slides say of Theorem 2: "the minimizer [...] is $\mathbf{M}^* = w_{KQ} \mathbf{I}_d$". Since the statement is about
-# the [risks](#term-population-risk) of *all* matrices, trained matrices alone cannot prove it.
+# The slides say of Theorem 2: "the minimizer [...] is $\mathbf{M}^* = w_{KQ} \mathbf{I}_d$". Trained matrices alone cannot prove
+# this, because the statement is about the [risks](#term-population-risk) of *all* matrices.
 #
 # <a id="thm-form"></a>
 #
@@ -312,11 +309,11 @@ judge(
 # %% [markdown]
 # ## By hand: looking the wrong way
 #
-# Looking away from the query can raise the risk by more than the mean square of the functions. Take affine functions
-# without their constant, $f=\ell\,q\cdot x$, with the mean square $a_1=\mathbb Ef(x_q)^2$, and let the context be so long
-# that the weighted mean over the tokens is nearly a mean over the sphere. With $M=wI$ the prediction is then $A\,f(x_q)$
-# with some $A<1$, so the bias is $(1-A)^2a_1$, whereas with $M=-wI$ the prediction is $-A\,f(x_q)$ and the bias
-# $(1+A)^2a_1$. So looking the wrong way adds $4Aa_1$, which is $2a_1$ for $A=\frac12$.
+# Looking away from the query can raise the risk by more than the mean square of the functions. Take affine functions without their
+# constant, $f=\ell\,q\cdot x$, with the mean square $a_1=\mathbb Ef(x_q)^2$. Let the context be so long that the weighted mean over
+# the tokens is nearly a mean over the sphere. With $M=wI$ the prediction is then $A\,f(x_q)$ with some $A<1$, and the bias is
+# $(1-A)^2a_1$. With $M=-wI$ the prediction is $-A\,f(x_q)$, and the bias is $(1+A)^2a_1$. So looking the wrong way adds $4Aa_1$.
+# For $A=\frac12$ this is $2a_1$.
 #
 # **Exercise 1.** Compare the risks of $M=-wI$ and $M=wI$ for a class of even functions, $f(-x)=f(x)$.
 #
@@ -329,14 +326,14 @@ judge(
 #
 # ## Where it is false
 #
-# On the circle let $\theta$ be the angle between $x$ and $x'$, and write
-# $\mathbb Ef(x)f(x')=\sum_\ell a_\ell\cos\ell\theta$. Let $\omega_i$ be the weights of $wI$, let $\theta_i$ be the angle
-# between token $i$ and the query, and put $m_\ell=\mathbb E\sum_i\omega_i\cos\ell\theta_i$. Multiplying $wI$ by the
-# rotation by $\alpha$ changes the risk by $2\sum_\ell a_\ell m_\ell(1-\cos\ell\alpha)$.
+# On the circle let $\theta$ be the angle between $x$ and $x'$, and write $\mathbb Ef(x)f(x')=\sum_\ell a_\ell\cos\ell\theta$. Let
+# $\omega_i$ be the weights of $wI$, let $\theta_i$ be the angle between token $i$ and the query, and put
+# $m_\ell=\mathbb E\sum_i\omega_i\cos\ell\theta_i$. If $wI$ is multiplied by the rotation by $\alpha$, the risk changes by
+# $2\sum_\ell a_\ell m_\ell(1-\cos\ell\alpha)$.
 #
-# For our two waves and a quarter turn, the term with $\ell=4$ is zero, and the term with $\ell=18$ is $4a_{18}m_{18}$,
-# which is negative. This computed example refutes our conjecture that some multiple of $I$ is best for *every*
-# rotation-invariant class.
+# For our two waves and a quarter turn, the term with $\ell=4$ is zero, and the term with $\ell=18$ is $4a_{18}m_{18}$, which is
+# negative. So this sum is negative, and the quarter turn lowers the risk. The example refutes our earlier conjecture that some
+# multiple of $I$ is best for *every* rotation-invariant class.
 #
 # **Open:** for $d\ge3$ we have neither a proof for all rotation-invariant classes nor a counterexample.
 #
@@ -363,7 +360,7 @@ judge(
 # <details><summary>Proof</summary>
 #
 # The risk is an integral over a variable $u$ and over the angle $\theta$ between a token and the query
-# ([The exact risk, without sampling](exact_risk.ipynb)).
+# ([The exact error](exact_risk.ipynb)).
 #
 # *The integral over $u$.* Let $z=e^{u-w(1-\cos\theta)}$. The integrands are products of powers of $\mathbb E e^{-z}$
 # and of means $\mathbb E[z^j\eta\,e^{-z}]$ over $\theta$, with functions $\eta(\theta)\ge0$. On the lines
@@ -407,11 +404,10 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 #
 # ## Irrelevant directions
 #
-# The irrelevant directions add a number $e\,s_i$ to the score of token $i$
-# ([Theorem 4](theorem4_low_rank.ipynb)). Let $u_i$ be the relevant part of token $i$ and $u_q$
-# that of the query, let $t_i=u_i\cdot u_q$, and let $\varrho(c,e)$ be the risk with the scores $c\,t_i+e\,s_i$. It is the
-# mean of $\frac1k|\bar u-u_q|^2+\sigma^2\sum\omega_i^2$ with $\bar u=\sum\omega_iu_i$. We call the two parts bias and
-# noise.
+# The irrelevant directions add a number $e\,s_i$ to the score of token $i$ ([Theorem 4](theorem4_low_rank.ipynb)). Let $u_i$ be the
+# relevant part of token $i$ and $u_q$ that of the query, and let $t_i=u_i\cdot u_q$. Let $\varrho(c,e)$ be the risk with the scores
+# $c\,t_i+e\,s_i$. This risk is the mean of $\frac1k|\bar u-u_q|^2+\sigma^2\sum\omega_i^2$ with $\bar u=\sum\omega_iu_i$. The first
+# summand is the bias, and the second the noise.
 #
 # <a id="thm-irrelevant"></a>
 #
@@ -744,10 +740,10 @@ print(f"noise [{sure.noise[0]:.12f}, {sure.noise[1]:.12f}], certified")
 #
 # </details>
 #
-# **Open** are $k=1$ and $k=2$ with noise and a moderate $n\ge3$, and, where a bound $C$ excludes the best $c$, matrices
-# with $B^\top MB_\perp\ne0$. In none of the cases that we computed was $e\ne0$ better.
-# With noise the risk at a fixed $c$ need not rise with $|e|$. For $c$ near twelve, $n=4$ and $\sigma=10$, the next cell
-# prints the risks at two positive values of $e$, divided by the risk at $e=0$:
+# **Open** are two cases: $k=1$ and $k=2$ with noise and a moderate $n\ge3$, and matrices with $B^\top MB_\perp\ne0$ if a bound $C$
+# excludes the best $c$. In every case that we computed, $e=0$ was best. With noise the risk at a fixed $c$ need not rise with
+# $|e|$. For $c$ near twelve, $n=4$ and $\sigma=10$, the next cell prints the risks at two positive values of $e$, divided by the
+# risk at $e=0$:
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 near, middle, far = (
@@ -759,8 +755,8 @@ print(f"{middle / near:.3f} at e = 6, {far / near:.3f} at e = c = 11.66")
 # %% [markdown]
 # ## How far softmax regression bends
 #
-# In softmax regression one fits the vector $\mathrm{softmax}(s)$ to a target vector $b$. The curvature of this loss, as a
-# function of the scores $s$, has a range that we know exactly.
+# In softmax regression one fits the vector $\mathrm{softmax}(s)$ to a target vector $b$. We know exactly between which two numbers
+# the curvature of this loss lies, as a function of the scores $s$.
 #
 # <a id="thm-curvature"></a>
 #
@@ -800,8 +796,8 @@ print(f"{middle / near:.3f} at e = 6, {far / near:.3f} at e = c = 11.66")
 #
 # </details>
 #
-# The next cell repeats the computer's part of the proof. It should certify both ends of the range, and fail if an end is
-# moved towards zero by a thousandth:
+# The next cell repeats the computer's part of the proof. It certifies both ends of the range, and fails if an end is moved towards
+# zero by a thousandth:
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 for side, name in {1: "largest", -1: "most negative"}.items():
@@ -851,13 +847,13 @@ plots.label_lines(ax)
 plt.show()
 
 # %% [markdown]
-# **The worst function of a class.** Exact bias of the cosines $\frac Lb\cos(b\,u\cdot x)$, which are $L$‑Lipschitz,
-# against their wavenumber $b$, at the best window for the ReLU class with $n=10^7$. The cosines should stay below the
-# bound for all $L$‑Lipschitz functions (horizontal line), and should peak somewhat to the right of $b=\sqrt w$ (vertical
-# line). Dashed: affine functions of slope $L$.
+# **The worst function of a class.** Exact bias of the cosines $\frac Lb\cos(b\,u\cdot x)$, which are $L$‑Lipschitz, against their
+# wavenumber $b$, at the best window for the ReLU class with $n=10^7$. The cosines stay below the bound for all $L$‑Lipschitz
+# functions (horizontal line). Their bias is largest somewhat to the right of $b=\sqrt w$ (vertical line). Dashed: affine functions
+# of slope $L$.
 #
-# As the window narrows, the largest bias of the cosines and the bound both fall like $L^2/w$. The card's control takes
-# the cosines $L\cos(\sqrt w\,u\cdot x)$, which are not $L$‑Lipschitz, and whose risk does not fall at all.
+# As the window narrows, the largest bias of the cosines and the bound both fall like $L^2/w$. The card's control takes the cosines
+# $L\cos(\sqrt w\,u\cdot x)$, which are not $L$‑Lipschitz. Their risk does not fall at all.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 slopes = certificates.worst_slopes(
@@ -1009,8 +1005,8 @@ judge("P1.T2.lip", attained_cases(steepest, high="bound", name=template))
 #
 # ## Softmax against the nearest neighbors
 #
-# This is the proof of the [theorem on softmax and the nearest neighbors](linear_attention.ipynb#thm-neighbors) in
-# [Why softmax?](linear_attention.ipynb), whose notation it keeps.
+# This is the proof of the [theorem on softmax and the nearest neighbors](linear_attention.ipynb#thm-neighbors), in the notation of
+# the chapter [Linear attention cannot look closer](linear_attention.ipynb).
 #
 # <details><summary>Proof</summary>
 #
@@ -1057,8 +1053,8 @@ judge("P1.T2.lip", attained_cases(steepest, high="bound", name=template))
 #
 # ## Several heads
 #
-# These are the proofs of the theorems of [Several heads](heads.ipynb), whose notation they keep, and two statements
-# that stand only here.
+# Here are the proofs of the theorems of [Several heads](heads.ipynb), in the notation of that chapter, and two statements that
+# stand only here.
 #
 # <a id="thm-heads-geometry"></a>
 #

@@ -67,42 +67,42 @@ ax.set(xlabel="difference of the two scores", ylabel="loss", ylim=(0, 0.33))
 plt.show()
 
 # %% [markdown]
-# **The same loss, another slope.** The loss of two tokens against the difference of their scores. If the weights move, the
-# point slides along its curve. If the target moves instead, the curve drops below the point. Both ways lead to the loss
-# $\frac1{16}$ (dashed). But the slopes there differ, and so do the next steps.
+# **The same loss, another slope.** The loss of two tokens against the difference of their scores. If the weights move, the point
+# slides along its curve. If the target moves instead, the point drops to a lower curve. Both ways lead to the loss $\frac1{16}$
+# (dashed). But the two curves have different slopes there, so that the next steps differ.
 #
-# **In short.** For one step, yes: moved query tokens, or a moved target, can give exactly the loss of a gradient step on
-# the weights. But the next gradient is another one. After a move of the target it differs by up to
-# [0.5](<judged:P2.icl.equivalence|gradient, normalized|.1f>) times the longer of the two. Does a softmax layer make the step? Fitted
-# to one problem, nearly (cosine [0.98](<judged:P2.icl.imitates|fitted to one problem, n = 12, d = 4|.2f>)). One layer for
-# all problems does not see the targets, and only shrinks every query token.
+# **In short.** For one step, yes: moved query tokens, or a moved target, can give exactly the loss of a gradient step on the
+# weights. But the next gradient differs, after a move of the target by up to
+# [0.5](<judged:P2.icl.equivalence|gradient, normalized|.1f>) times the length of the longer gradient. Can a softmax layer make the
+# step? A layer that is fitted to one problem nearly can (its cosine with the step is
+# [0.98](<judged:P2.icl.imitates|fitted to one problem, n = 12, d = 4|.2f>)). A single layer for all problems does not see the
+# targets, and only shrinks every query token.
 #
 # <details><summary>How sure?</summary>
 #
-# - That the loss is the same is [an identity](judged:P2.icl.identity), by the choice of the new target. That the next
-#   gradients differ was [computed along a path](judged:P2.icl.equivalence) of gradient descent on one random problem. On
-#   other problems the size of the difference is another one.
+# - That the loss is the same is [an identity](judged:P2.icl.identity), by the choice of the new target. That the next gradients
+#   differ was [computed along a path](judged:P2.icl.equivalence) of gradient descent on one random problem. On other problems the
+#   difference has another size.
 # - What softmax layers do was [sampled](judged:P2.icl.imitates) on random problems with 12 tokens in 4 dimensions.
-# - Whether "equivalent" is the right word depends on what should be equal: [the card](judged:P2.icl.equivalence) judges the
-#   loss, the next gradient and the scores.
-# - No statement judged on this page comes from paper 2 itself. Its abstract announces a main result on in-context learning,
-#   which is in none of our sources. The statements come from a machine-written summary of it, from public reviews of a
-#   related paper, and from this book.
+# - Whether "equivalent" is the right word depends on what should be equal: [the card](judged:P2.icl.equivalence) judges the loss,
+#   the next gradient and the scores.
+# - No statement judged on this page comes from paper 2 itself. Its abstract announces a main result on in-context learning, which
+#   is in none of our sources. The statements come from a machine-written summary of it, from public reviews of a related paper, and
+#   from this book.
 # - We fit single layers by least squares. About trained transformers this page says nothing.
 #
 # </details>
 #
 # ## Why
 #
-# The question has a history. [von Oswald et al. (2023)](cite:vonoswald2023) give a linear attention layer whose output is
-# one step of gradient descent on the examples in its prompt, and find layers that training brings close to it.
-# [Akyürek et al. (2023)](cite:akyurek2023) find that trained transformers predict linear functions as gradient descent,
-# ridge regression or least squares would, depending on depth and noise. There the step is made on a *linear regression
-# inside the prompt*. Paper 2 and its relatives ask about another step, on the *weights of a softmax*. That step is our
-# subject.
+# The question has a history. [von Oswald et al. (2023)](cite:vonoswald2023) give a linear attention layer whose output is one step
+# of gradient descent on the examples in its prompt, and find layers that training brings close to it.
+# [Akyürek et al. (2023)](cite:akyurek2023) find that trained transformers predict linear functions as gradient descent, ridge
+# regression or least squares would, depending on depth and noise. In these papers the step is made on a *linear regression inside
+# the prompt*. Paper 2 and its relatives ask about another step, on the *weights of a softmax*. This second step is our subject.
 #
 # A [softmax regression](#term-softmax-regression) compares softmax rows $f$ with targets $b$, and its loss depends on the
-# residual $f-b$. A move of the weights changes the residual. A move of the tokens, as in a prompt, changes it too. And so
+# residual $f-b$. # A move of the weights changes the residual. A move of the tokens, as in a prompt, changes it too. And so
 # does a suitable move of the target, while weights and tokens stay. In this sense the three moves are equivalent.
 #
 # Where do they part? Let us follow the picture. Two tokens have the scores $(0,0)$, and the target is $(1,0)$. A step of the
@@ -110,19 +110,19 @@ plt.show()
 # residual is then $(-\frac14,\frac14)$. Now leave the scores, and take $(\frac34,\frac14)$ for the target. The residual is
 # again $(-\frac14,\frac14)$, and the loss $\frac1{16}$ is the same.
 #
-# But the gradient in the scores is the residual times the Jacobian of softmax, and the Jacobian belongs to the scores. With
-# $v=(1,-1)^\top$ it is $\frac3{16}vv^\top$ where the weights have moved, and still $\frac14vv^\top$ where they have not. So
-# the next gradient step differs.
+# But the gradient in the scores is the residual times the Jacobian of softmax, and the Jacobian depends on the scores. Put
+# $v=(1,-1)^\top$. If the weights have moved, the Jacobian is $\frac3{16}vv^\top$. If the target has moved, it is still
+# $\frac14vv^\top$. So the next gradient step differs.
 #
-# There is another reason for caution. A target with the same loss exists for *every* move of the tokens, even for one
-# uphill. So such a target does not say that the tokens have learned anything.
+# There is another reason for caution. A target with the same loss exists for *every* move of the tokens, even for a move that
+# raises the loss. So the existence of such a target does not show that the tokens have learned anything.
 #
 # ## The experiment
 #
-# Let us make the step in three ways, with matrices. The scores are $A_1XA_2^\top$, with query tokens as the rows of $A_1$,
-# keys as the rows of $A_2$ and weights $X$. The targets are the rows of $B$. Either the weights make a gradient step, or
-# the query tokens move, or the targets. Then look at the loss, at the next gradient, and at the loss after one more step of
-# the weights. To try seven dimensions, change the line `n, d = 12, 4`.
+# Let us make the step in three ways, with matrices. The scores are $A_1XA_2^\top$, with query tokens as the rows of $A_1$, keys as
+# the rows of $A_2$ and weights $X$. The targets are the rows of $B$. Either the weights make a gradient step, or the query tokens
+# move, or the targets move. The table compares the loss, the next gradient, and the loss after one more step of the weights. To try
+# seven dimensions, change the line `n, d = 12, 4`.
 
 # %% tags=["experiment"]
 import numpy as np
@@ -158,14 +158,14 @@ for moved, (queries, weights, targets) in three.items():
 pd.DataFrame(after).round(4)
 
 # %% [markdown]
-# The loss is the same three times. The lengths of the next gradient differ, and so do the losses after the next step.
+# The loss is the same in all three rows. The lengths of the next gradient differ, and so do the losses after the next step.
 #
-# Is this so at every step? The next table and figure follow gradient descent, with one over the largest absolute eigenvalue
-# of the Hessian as the step size. The table has the largest relative difference along the path, for the
-# [normalized](#term-normalized) problem and for the [rescaled](#term-rescaled) one, in which row $j$ of the residual is
-# multiplied by the sum of row $j$ of the exponentials. "loss" and "gradient" compare the move of the weights with the move
-# of the targets, "loss, tokens" compares the move of the query tokens with it, and "scores" compares the scores after the
-# moves of the query tokens and of the weights.
+# Is this so at every step? The next table and figure follow gradient descent. The step size is one over the largest absolute
+# eigenvalue of the Hessian. There are two problems: the [normalized](#term-normalized) one, and the [rescaled](#term-rescaled) one,
+# in which row $j$ of the residual is multiplied by the sum of row $j$ of the exponentials. The table has the largest relative
+# difference along the path. The columns "loss" and "gradient" compare a move of the weights with a move of the targets. The column
+# "loss, tokens" compares a move of the query tokens with a move of the targets. The column "scores" compares the scores after a
+# move of the query tokens and after a move of the weights.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 rng = stream(seed, "monte carlo")
@@ -237,7 +237,7 @@ plt.show()
 # **Two gradients along a path.** Relative difference between the gradient after a step of the weights and the gradient after
 # the move of the targets that replaces this step. The two gradients differ at every step, although the losses agree.
 #
-# The next card judges the losses.
+# The next card tests that the losses are equal.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 worst = largest.reset_index()
@@ -292,9 +292,8 @@ judge("P2.icl.identity", [weights, tokens])
 # self-attention layer with a residual connection, with the scores $A_1A_1^\top$ and the values $PA_2X_t^{-1}$. The values
 # depend on the targets through $P$. A layer that sees only $A_1$ cannot compute them.
 #
-# Is it attention that does the work? Write $G=A_1^\top PA_2$. Then [the layer](#eq-icl-layer) is also
-# $A_1'=A_1(I-\eta GX_t^{-1})$, in which every query token is multiplied by the same $d\times d$ matrix. So attention is not
-# needed.
+# Does the layer need attention at all? Write $G=A_1^\top PA_2$. Then [the layer](#eq-icl-layer) is also
+# $A_1'=A_1(I-\eta GX_t^{-1})$, which multiplies every query token by the same $d\times d$ matrix. So attention is not needed.
 #
 # **And a softmax layer?** Take $A_1'=A_1+\mathrm{softmax}(cA_1A_1^\top)\,A_1V$ with a $d\times d$ matrix $V$ and a
 # sharpness $c$. We fit $V$ by least squares to the move of the tokens in [the linear layer](#eq-icl-layer), in two ways. In
@@ -332,15 +331,15 @@ plt.show()
 # query token is multiplied by a matrix. The line is for query tokens that are all shrunk by one factor. Intervals are mostly
 # smaller than the marks.
 #
-# A layer fitted to each problem comes close to 1, except at $c=0$. Why is it so good? The softmax average of Gaussian
-# tokens is nearly a multiple of the query $q$, because a standard normal vector $a$, weighted with $e^{c\,a\cdot q}$, has
-# the mean $cq$. So this layer, too, nearly multiplies every query token by a matrix.
+# A layer fitted to each problem comes close to 1, except at $c=0$. Why is this layer so good? A standard normal vector $a$,
+# weighted with $e^{c\,a\cdot q}$, has the mean $cq$. So the softmax average of Gaussian tokens is nearly a multiple of the query
+# $q$, and the softmax layer, too, nearly multiplies every query token by a matrix.
 #
 # One layer for all problems reaches a median cosine of
-# [0.64](<judged:P2.icl.imitates|one layer for all problems, n = 12, d = 4|.2f>). Shrinking every query token by one factor does
-# as well, and that is nearly what the layer does: the cosine between its matrix $V$ and $-I$ is
-# [0.997](<judged:P2.icl.imitates|its matrix against -1, n = 12, d = 4|.3f>). Why shrink? The entries of our random targets
-# have the mean $\frac1n$. So what the steps of all problems share is a pull towards equal attention weights, and smaller
+# [0.64](<judged:P2.icl.imitates|one layer for all problems, n = 12, d = 4|.2f>). Shrinking every query token by one factor reaches
+# the same cosine, and the layer nearly does this: the cosine between its matrix $V$ and $-I$ is
+# [0.997](<judged:P2.icl.imitates|its matrix against -1, n = 12, d = 4|.3f>). Why does it shrink tokens? The entries of our random
+# targets have the mean $\frac1n$. So the steps of all problems have a pull towards equal attention weights in common, and smaller
 # scores make the weights more equal. The rest of the step depends on the targets, which the layer does not see.
 #
 # <details><summary>The pull towards equal weights</summary>
@@ -405,8 +404,8 @@ judge("P2.icl.imitates", evidence["right"], evidence["wrong"])
 # > **Equivalence** (a machine-written summary of paper 2). In-context learning updates are mathematically equivalent to
 # > gradient descent steps on attention parameters.
 #
-# The losses are equal, and for one step so are the scores, if the layer is given $P$. The next gradients are not
-# equal. [(?)](judged:P2.icl.equivalence)
+# Whether this is true depends on what must be equal. The losses are equal. If the layer is given $P$, the scores after one step are
+# equal, too. The next gradients are not equal. [(?)](judged:P2.icl.equivalence)
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 kinds = {"labels": ["kind"]}
@@ -439,9 +438,10 @@ judge(
 # 2. Moving the data, $A_t\to A_{t+1}$, as a self-attention layer does, is equivalent to replacing $b$ by some $\tilde b$
 #    with $\Vert\tilde b-b\Vert_2\le M\Vert A_{t+1}-A_t\Vert$.
 #
-# Both are true of the loss, and $\frac R2$ can take the place of $M$. Do they also say that the two moves are similar? Not by
-# themselves: the opposite of a gradient step is as long as the step. The abstract of this paper reports that trained models
-# "show great similarity". That is about experiments, which we have not repeated.
+# Both statements are true of the loss, and $\frac R2$ can take the place of $M$. Do they also say that a prompt moves the tokens in
+# the direction of a gradient step? They do not: a move in the opposite direction has the same length and obeys the same bound. The
+# abstract of this paper reports that trained models "show great similarity". That sentence is about experiments, which we have not
+# repeated.
 #
 # ## For specialists
 #
@@ -508,10 +508,10 @@ judge(
 # > **The condition** (a machine-written summary of paper 2). If the Lipschitz conditions are violated (e.g., gradients
 # > become too large or sparse updates occur), the equivalence breaks down.
 #
-# The equality of the losses never breaks, by the choice of the new target. What can break is the bound with $M$ on the move
-# of the target. For the normalized loss this bound holds with $\frac R2$ in place of $M$, for weights of any length. The
-# rescaled move contains the ratio $a_j'/a_j$ of row sums, which is close to 1 for short moves and can be exponentially
-# large for long ones.
+# The losses always stay equal, because the new target is chosen so. But the bound with $M$ on the move of the target can break. For
+# the normalized loss it does not: the bound holds even with $\frac R2$ in place of $M$, for weights of any length. The rescaled
+# move contains the ratio $a_j'/a_j$ of row sums. This ratio is close to 1 for short moves and can be exponentially large for long
+# moves.
 #
 # In our example all tokens but one are zero, and the weights are too long: $\|x\|=16R$. If one step takes $x$ to $-x$, the
 # rescaled target moves farther than the bound with $M$ allows.
@@ -535,9 +535,9 @@ judge(
 # %% [markdown]
 # ### If queries and keys are the same tokens
 #
-# Let $A_1=A_2=A$, and let queries and keys move together. Then in general no matrix $N$ on every token makes the step. At
-# $X_t=I$ the scores of the moved tokens are $ANN^\top A^\top$, a symmetric matrix. Those after the gradient step are
-# $A(I-\eta A^\top PA)A^\top$, which is not symmetric unless $A^\top PA$ is.
+# Let $A_1=A_2=A$, and let queries and keys move together. Let us multiply every token by the same matrix $N$. In general no $N$
+# makes the gradient step. At $X_t=I$ the scores of the moved tokens are $ANN^\top A^\top$, a symmetric matrix. The scores after the
+# gradient step are $A(I-\eta A^\top PA)A^\top$, which is not symmetric unless $A^\top PA$ is.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 notebook.footer()

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # How sensitive is softmax? Half of R
 #
-# *If the weights change a little, how far can a row of attention move? And how long a step may training take?*
+# *If the weights change a little, by how much can a row of attention weights change? And how long a step may training take?*
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 radii = [0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]  # bounds R on the norms of data and weights
@@ -110,27 +110,24 @@ axes[1].legend()
 plt.show()
 
 # %% [markdown]
-# **Half of R.** Left: how far a row of two tokens moves if its scores move by a small distance, as a fraction of this
-# distance. Right: the same for a move of the weights, at the data and weights where a search finds the row to be fastest.
-# The data stretch no vector by more than $R$, and the weights are at most $10R$ long. No circle lies above the line
-# $R/2$.
+# **Half of R.** Left: the scores of two tokens move by a small distance, and the curve shows which fraction of this distance their
+# softmax row moves. Right: the weights move, and the circles show how far the row moves at most, as found by a search over data and
+# weights. The data stretch no vector by more than $R$, and the weights are at most $10R$ long. No circle lies above the line $R/2$.
 #
-# **In short.** If the data stretch no vector by more than $R$, a row of attention moves at most $R/2$ times as far as its
-# weights. The row is fastest where two scores tie and all others are low. A step size needs the curvature of the loss
-# instead. Along a unit direction of the scores it is never above $0.308$, for any number of tokens. So once the data
-# are divided out, one step size is safe for every problem.
+# **In short.** If the data stretch no vector by more than $R$, a row of attention moves at most $R/2$ times as far as its weights.
+# It moves fastest where two scores are equal and all others are low. To choose a step size for training we need the curvature of
+# the loss. Along a unit direction of the scores the curvature is never above $0.308$, for any number of tokens. So in coordinates
+# in which the data no longer count, one step size is safe for every problem.
 #
 # <details><summary>How sure?</summary>
 #
-# - $R/2$ is proved, and a search comes within one percent of it ([the card](judged:P2.lip.half)). That softmax moves at
-#   most half as far as its scores is known ([Nair, 2025](cite:nair2025softmax)).
-# - The curvature is proved to stay in its range for every number of tokens, every target in the simplex and every
-#   direction, and searches come within two percent of both ends ([the card](judged:P2.opt.range)). This range is new, as
-#   far as we know.
+# - $R/2$ is proved, and a search comes within one percent of it ([the card](judged:P2.lip.half)). The factor $\frac12$ between a
+#   softmax row and its scores is known ([Nair, 2025](cite:nair2025softmax)).
+# - The curvature is proved to stay in its range for every number of tokens, every target in the simplex and every direction, and
+#   searches come within two percent of both ends ([the card](judged:P2.opt.range)). We have not found this range elsewhere.
 # - The count of passes is for [one problem that we chose](judged:P2.opt.newton).
-# - The bounds that other papers print are true ([softmax rows](judged:P2.lip.f),
-#   [exponentials and their sum](judged:P2.lip.u)). We took them from notes on these papers. The constants of paper 2 itself
-#   are in none of our sources.
+# - The bounds that other papers print are true ([softmax rows](judged:P2.lip.f), [exponentials and their sum](judged:P2.lip.u)). We
+#   took them from notes on these papers. The constants of paper 2 itself are in none of our sources.
 #
 # </details>
 #
@@ -140,28 +137,26 @@ plt.show()
 # $p=1/(1+e^{-t})$. Now push the two scores apart, by $\delta$ each. The scores move by the distance $\sqrt2\,\delta$. The
 # difference $t$ grows by $2\delta$, and so the row moves by $2\delta\,p(1-p)\,(1,-1)$.
 #
-# Divide the two distances: the row moves $2p(1-p)$ times as far as the scores. This factor is largest at a tie,
-# $p=\frac12$, where it is $\frac12$. A row that has made up its mind, with $p$ near 0 or 1, hardly moves at all. That is
-# the left panel.
+# Divide the two distances: the row moves $2p(1-p)$ times as far as the scores. This factor is largest at a tie, $p=\frac12$, where
+# it is $\frac12$. A row that has made up its mind, with $p$ near 0 or 1, hardly moves at all. The left panel shows this.
 #
-# Can more tokens do better? The derivative of softmax is the matrix $J=\mathrm{diag}(f)-ff^\top$, where $f$ is the row.
-# Take a unit vector $v$. Then $v^\top Jv$ is a variance, namely that of a random number that takes the value $v_i$ with
-# probability $f_i$. A variance is at most a quarter of the squared range. The entries of a unit vector lie within a range
-# of $\sqrt2$. So
+# Can a row of more tokens move faster? The derivative of softmax is the matrix $J=\mathrm{diag}(f)-ff^\top$, where $f$ is the row.
+# Take a unit vector $v$. Then $v^\top Jv$ is the variance of a random number that takes the value $v_i$ with probability $f_i$. A
+# variance is at most a quarter of the squared range. The entries of a unit vector lie within a range of $\sqrt2$. So
 #
 # $$\Vert J\Vert\le\tfrac14\cdot2=\tfrac12,$$
 #
-# for any number of tokens. Equality needs two values that are taken with probability one half each, which is a tie of two
-# tokens with no weight on the others.
+# for any number of tokens. Equality needs two values that are taken with probability one half each: two tokens share the weight
+# equally, and the others have none.
 #
-# Now the weights. Let $A$ be the data matrix of the row, so that its scores are $Ax$ for the weights $x$. If $A$ has the
-# spectral norm $R$, the scores move at most $R$ times as far as the weights, and the row at most half of that. The number
+# Now the weights. Let $A$ be the data matrix of the row, so that its scores are $Ax$ for the weights $x$. If $A$ has the spectral
+# norm $R$, the scores move at most $R$ times as far as the weights, and the row moves at most half as far as the scores. The number
 # $R/2$ is a [Lipschitz constant](#term-lipschitz-constant): the output moves at most so many times as far as the input.
 #
 # ## The experiment
 #
-# Can a search beat $R/2$? Let gradient ascent look for the data of spectral norm $R$, and the weights, at which the row
-# moves fastest. It knows nothing of the proof. To try another norm, change the line `R = 4.0`.
+# Can a search beat $R/2$? Let gradient ascent look for data of spectral norm $R$, and for weights, at which the row moves fastest.
+# The search does not use the proof. To try another norm, change the line `R = 4.0`.
 
 # %% tags=["experiment"]
 import numpy as np
@@ -192,11 +187,11 @@ for tokens in (2, 8, 32):
 pd.DataFrame(speeds).round(3)
 
 # %% [markdown]
-# At $R=4$ random data are several times slower than the bound, and the more tokens there are, the slower. The search
+# At $R=4$ a row of random data moves several times more slowly than the bound allows, and still more slowly if there are more tokens. The search
 # comes close to the bound and never exceeds it.
 #
-# The next card has the search of the first figure, for more sizes. In its control the exponentials $u=e^{Ax}$ replace the
-# softmax row.
+# The next card has the search of the first figure, for more sizes. In its control the exponentials $u=e^{Ax}$ replace the softmax
+# row, and they must exceed the bound.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 fastest = found.assign(value=found.found - np.log10(found.R / 2))
@@ -269,22 +264,22 @@ judge(
 #
 # ## A safe step size
 #
-# What is such a constant good for? For the choice of a step size it is not the speed of the row that matters, but the
-# *curvature* of the loss. Gradient descent can overshoot if its step is longer than two over the largest second derivative.
+# Can we choose a step size for gradient descent by such a bound? For this we need a bound on the *curvature* of the loss: gradient
+# descent can overshoot if its step is longer than two over the largest second derivative.
 #
 # Let the loss of a row be $\frac12\Vert f-b\Vert^2$ with the target $b$. Again we begin with two tokens, with $b=(0,1)$ and
 # $f=(p,1-p)$. The loss is then $p^2$. Along the unit direction $(1,-1)/\sqrt2$ its second derivative is $4g(p)$, with
 #
 # $$g(p)=p^2(1-p)(2-3p).$$
 #
-# It is drawn on the left of [the next figure](#fig-opt-passes). The largest value is $0.308$, at $p_-=(15-\sqrt{33})/24$.
-# The smallest value is negative, $-0.240$, at $p_+=(15+\sqrt{33})/24$, so that the loss is not convex.
+# The second derivative $4g$ is drawn on the left of [the next figure](#fig-opt-passes). Its largest value is $0.308$, at
+# $p_-=(15-\sqrt{33})/24$. Its smallest value is negative, $-0.240$, at $p_+=(15+\sqrt{33})/24$. So the loss is not convex.
 #
 # More tokens change nothing: the [theorem on the curvature of a row](certificates.ipynb#thm-curvature) says that the same
 # two numbers bound the second derivative for every number of tokens, every target $b$ in the simplex and every unit
 # direction.
 #
-# The step size follows. Let $\lambda=4g(p_-)$ be the upper end, and let $L(X)$ be the loss of all rows together. Gradient
+# The step size follows. Let $\lambda=4g(p_-)$ be the largest value, and let $L(X)$ be the loss of all rows together. Gradient
 # descent with the step size
 #
 # $$\eta=\frac1{\lambda\,\Vert A_1\Vert^2\Vert A_2\Vert^2}$$
@@ -301,9 +296,9 @@ judge(
 #
 # </details>
 #
-# The next card searches for a second derivative outside the range, over scores and directions. With more than two tokens
-# the curvature comes close to both ends if all scores but two are very low. One start of the search has such scores, and
-# the others are random. The control is the cross-entropy, which is convex.
+# The next card searches over scores and directions for a second derivative outside the range from $-0.240$ to $0.308$. With more
+# than two tokens the curvature comes close to both ends if all scores but two are very low. One start of the search has such
+# scores, and the other starts are random. The control is the cross-entropy, which is convex.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 search = {"starts": starts, "steps": steps, "seed": seed}
@@ -320,10 +315,10 @@ judge("P2.opt.range", both, attained_cases(convex, name="{which}, n = {n}", **pr
 # %% [markdown]
 # ### Dividing the data out
 #
-# The step size suits the direction in which the data are longest. If they are much shorter in other directions, gradient
-# descent is slow there. A change of coordinates helps. Let $Y=(A_1^\top A_1)^{1/2}X(A_2^\top A_2)^{1/2}$. The scores
-# $A_1XA_2^\top$ then have the same norm as $Y$, so that in these coordinates the second derivatives lie between the two
-# numbers above, whatever the data. Written in $X$, gradient descent in $Y$ is
+# The step size suits the direction in which the data are longest. If the data are much shorter in other directions, gradient
+# descent is slow there. A change of coordinates helps. Let $Y=(A_1^\top A_1)^{1/2}X(A_2^\top A_2)^{1/2}$. The scores $A_1XA_2^\top$
+# then have the same norm as $Y$. So in these coordinates the second derivatives lie between $-0.240$ and $0.308$ for all data.
+# Written in $X$, gradient descent in $Y$ is
 #
 # <a id="eq-opt-pre"></a>
 #
@@ -333,10 +328,10 @@ judge("P2.opt.range", both, attained_cases(convex, name="{which}, n = {n}", **pr
 #
 # We call this *dividing the data out*. Such Kronecker-factored preconditioners are known.
 #
-# How much does it help? To *stretch* the data is to replace $A_i$ by $A_iM_i$ with an invertible matrix $M_i$. We stretch
-# the data of one problem, keep its targets, start from $X=0$, and count the passes over the data until the loss is a
-# millionth of its first value. The rivals are gradient descent, gradient descent with the data divided out, and SciPy's
-# Newton-CG with exact Hessian-vector products.
+# How much does it help? To *stretch* the data is to replace $A_i$ by $A_iM_i$ with an invertible matrix $M_i$. We stretch the data
+# of one problem, keep its targets, start from $X=0$, and count the passes over the data until the loss is a millionth of its first
+# value. We compare three methods: gradient descent, gradient descent with the data divided out, and SciPy's Newton-CG with exact
+# Hessian-vector products.
 
 # %% figure={"alt": "Left: a curve that is positive, largest left of zero, and negative around two. Right: gradient descent rises with the condition number, the preconditioned one is horizontal, Newton-CG lies far below.", "name": "fig-opt-passes"} jupyter={"source_hidden": true} tags=["hide-input"]
 counts = lipschitz_bounds.passes(
@@ -423,9 +418,9 @@ judge("P2.opt.newton", rivals, value="newton", name=name)
 # > **The conditions** (a machine-written summary of paper 2). If the input data violates the bounded norm assumptions or
 # > the ∞-norm constraints on differences, the Lipschitz bounds may not hold.
 #
-# This caution is right. The constants of the exponentials $u=e^{Ax}$, of their sum $\alpha$ and of $\alpha^{-1}$ grow with
-# the length of $x$, and exceed every bound that assumes $\Vert x\Vert\le R$ if $x$ is long
-# enough.[✓](judged:P2.lip.break) The bound $R/2$ for the softmax row needs no such condition.
+# This caution is right. Take the Lipschitz constants of the exponentials $u=e^{Ax}$, of their sum $\alpha$ and of $\alpha^{-1}$.
+# They grow with the length of $x$. If $x$ is long enough, they exceed every bound that assumes
+# $\Vert x\Vert\le R$.[✓](judged:P2.lip.break) The bound $R/2$ for the softmax row needs no such condition.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 longer = found[(found.function == "u") & (found.reach == 10)]
@@ -451,15 +446,14 @@ judge("P2.lip.break", longer)
 #
 # ### The bounds of related papers
 #
-# Several papers on softmax regression print Lipschitz bounds, and those that we could test are true. They concern one row
-# of the matrix problem of [the chapter before](tensor_trick.ipynb), which is a single
-# [softmax regression](#term-softmax-regression) whose data matrix $A$ is a block of the [tensor trick](#term-tensor-trick).
-# With $u=e^{Ax}$ and $\alpha=\langle u,1_n\rangle$ the row is $f=\alpha^{-1}u$. The bounds compare two weight vectors $x$
-# and $y$, on the assumption that $R\ge4$, that $\Vert A\Vert\le R$, and that $\Vert x\Vert,\Vert y\Vert\le R$. We write
-# $\beta$ for the least possible $\alpha$.
+# Several papers on softmax regression print Lipschitz bounds, and those that we could test are true. They are about one row of the
+# matrix problem of [the chapter before](tensor_trick.ipynb). Such a row is a single [softmax regression](#term-softmax-regression),
+# whose data matrix $A$ is a block of the [tensor trick](#term-tensor-trick). Put $u=e^{Ax}$ and $\alpha=\langle u,1_n\rangle$. Then
+# the row is $f=\alpha^{-1}u$. The bounds compare two weight vectors $x$ and $y$. They assume $R\ge4$, $\Vert A\Vert\le R$ and
+# $\Vert x\Vert,\Vert y\Vert\le R$. We write $\beta$ for the least possible $\alpha$.
 #
-# By [G] we mean [Gao et al. (2025)](cite:gao2025fast), who also cite Lemma 6.2 of paper 2 for the bound on $\beta$, and by
-# [H] [Zhang et al. (2023)](cite:zhang2023h2o), who restate [Deng et al. (2023)](cite:deng2023attention).
+# In the table [G] is [Gao et al. (2025)](cite:gao2025fast), who cite Lemma 6.2 of paper 2 for the bound on $\beta$. And [H] is
+# [Zhang et al. (2023)](cite:zhang2023h2o), who restate [Deng et al. (2023)](cite:deng2023attention).
 #
 # <details><summary>The printed bounds, with their sources</summary>
 #
@@ -561,9 +555,9 @@ plt.show()
 #
 # </details>
 #
-# The first of the next cards concerns the softmax row $f$ and its inner products $\langle f,v\rangle$, the second $u$,
-# $\alpha$ and $\alpha^{-1}$. Both show the printed bound divided by the proved constant, in powers of ten. The third card
-# concerns the sizes of $u$, $\alpha$, $\alpha^{-1}$ and $f$.
+# The first of the next cards is about the softmax row $f$ and its inner products $\langle f,v\rangle$, and the second about $u$,
+# $\alpha$ and $\alpha^{-1}$. Both show the printed bound divided by the proved constant, in powers of ten. The third card is about
+# the sizes of $u$, $\alpha$, $\alpha^{-1}$ and $f$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 large_radii = [4.0, *(bound for bound in radii if bound > 4)]  # printed for R >= 4

@@ -68,11 +68,11 @@ plt.show()
 # dimensions. Right: the weights, read row by row, are one long vector, and one large matrix times this vector gives the
 # same scores. A line separates the two rows of attention.
 #
-# **In short.** Read row by row, the weights become one long vector. All scores of attention are then one large matrix
-# times this vector, so that what is known of a single row carries over to all rows. The large matrix is for proofs. Let
-# tokens and dimensions grow together. The work for a gradient then grows like their power
-# [4](<judged:P2.scale.operations|explicit, n = d|.0f>) with the large matrix, and like their power
-# [3](<judged:P2.scale.operations|closed form, n = d|.0f>) with three small ones, which give the same gradient.
+# **In short.** Read row by row, the weights become one long vector. All scores of attention are then one large matrix times this
+# vector, so that what is known of a single row carries over to all rows. The large matrix is useful for proofs but not for
+# computing. With as many tokens as dimensions, the work for a gradient grows like the power
+# [4](<judged:P2.scale.operations|explicit, n = d|.0f>) of their number with the large matrix, and like the power
+# [3](<judged:P2.scale.operations|closed form, n = d|.0f>) with three small matrices, which give the same gradient.
 #
 # <details><summary>How sure?</summary>
 #
@@ -95,7 +95,7 @@ plt.show()
 #
 # ## Why
 #
-# A prompt changes what a transformer computes, although its weights stay the same, because each layer hands changed
+# A prompt changes what a transformer computes, although the weights stay the same. The reason is that each layer hands changed
 # *tokens* to the next. Training changes the *weights*. Can changed tokens do what changed weights do?
 #
 # To ask this precisely, we need a problem with tokens and weights in it.
@@ -124,15 +124,14 @@ for ax, (title, (part, under)) in zip(axes, parts.items(), strict=True):
 plt.show()
 
 # %% [markdown]
-# **Attention as a regression.** Three tokens in two dimensions: the softmax rows of $A_1XA_2^\top$ should match the
-# targets. A prompt moves the tokens, and training moves the weights. Framed is one row, which is a single softmax
-# regression.
+# **Attention as a regression.** Three tokens in two dimensions: the softmax rows of $A_1XA_2^\top$ should match the targets. A
+# prompt moves the tokens, and training moves the weights. The framed row is a single softmax regression.
 #
-# [Li et al. (2024)](cite:li2024closeness) asked the question for one row: choose a vector $x$ so that
-# $\mathrm{softmax}(Ax)$ comes close to a target $b$. But attention has $n$ rows, and all of them share the weights.
-# Paper 2 ([Gao et al., 2023](cite:gao2023tensor)) takes them together. How do many rows become one problem of the known
-# kind? That step is the subject of this chapter, and [a later chapter](icl_as_gradient_descent.ipynb) has the question
-# itself.
+# [Li et al. (2024)](cite:li2024closeness) asked the question for one row: choose a vector $x$ so that $\mathrm{softmax}(Ax)$ comes
+# close to a target $b$. But attention has $n$ rows, and all of them share the weights. Paper 2
+# ([Gao et al., 2023](cite:gao2023tensor)) takes all rows together. How do many rows become one problem of the known kind? This
+# chapter shows how. [A later chapter](icl_as_gradient_descent.ipynb) comes back to the question whether changed tokens can do what
+# changed weights do.
 #
 # Let us write the problem down. Let $A_1$ and $A_2$ be two $n\times d$ matrices with tokens as their rows, and $X$ the
 # $d\times d$ matrix of weights. The scores are $A_1XA_2^\top$, and the exponential acts on each of their entries. Let
@@ -148,7 +147,7 @@ plt.show()
 # \end{aligned}
 # $$
 #
-# In the rescaled problem each row of the difference is multiplied by its row sum, so that nothing has to be divided.
+# The rescaled problem multiplies each row of the difference by its row sum, so that no division is needed.
 #
 # Now the [trick](#term-tensor-trick). The scores are linear in $X$. So the vector of all scores is some matrix times the
 # vector $\mathrm{vec}(X)$ of all entries of $X$. Which matrix? It is the Kronecker product $A_1\otimes A_2$, in which
@@ -158,8 +157,8 @@ plt.show()
 #
 # ## The experiment
 #
-# Let us do it both ways: all rows at once, as matrices, and then row after row, as single regressions with one long
-# unknown vector. To try sixteen dimensions, change the line `n, d = 12, 4`. Which column changes most?
+# Let us compute loss and gradient in two ways: all rows at once, as matrices, and row after row, as single regressions with one
+# long unknown vector. To try sixteen dimensions, change the line `n, d = 12, 4`. Which column changes most?
 
 # %% tags=["experiment"]
 import numpy as np
@@ -200,9 +199,9 @@ pd.DataFrame(
 # Loss and gradient are the same, and only the memory differs. The large matrix holds $n^2d^2$ numbers, so that with four
 # times the dimension it is sixteen times as large.
 #
-# The next table repeats the comparison for both problems and several dimensions. It has the largest difference between
-# the two ways, as a fraction of the largest entry, and the bytes of the large matrix and of the matrices with the
-# scores.
+# The next table repeats the comparison for both problems and several dimensions. It has the largest difference between the two
+# ways, as a fraction of the largest entry. It also has the bytes of the large matrix, and the bytes of the small matrices together
+# with the scores.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -270,8 +269,8 @@ plt.show()
 # measured, and lines are computed from the numbers of entries. The large matrix needs more than 24 GiB (dashed) near
 # $d=140$. The small ones need less than one gigabyte up to $d=1024$.
 #
-# At $d=16$ with 48 tokens the large matrix takes [4,718,592](<judged:P2.memory|n = 48, d = 16|8*,.0f>) bytes, which is
-# more than a hundred times what the matrices and the scores take.
+# At $d=16$ with 48 tokens the large matrix takes [4,718,592](<judged:P2.memory|n = 48, d = 16|8*,.0f>) bytes. That is more than a
+# hundred times as much as the small matrices and the scores take.
 #
 # **Exercise 1.** In the first figure, compute by hand the two entries of $\mathsf A_2\,\mathrm{vec}(X)$, where
 # $\mathsf A_2$ is the second block of the large matrix.
@@ -306,10 +305,10 @@ plt.show()
 # | closed form | $A_1^\top PA_2$ | $4n^2d+4nd^2$ | several $n^2$ |
 # | [streaming](#term-streaming) | the closed form for a few rows at a time (`icl.tensor_trick.gradient`) | $4n^2d+4nd^2$ | $nd$ |
 #
-# For $n=d=1024$ and numbers of 64 bits the large matrix takes 8 TiB. One block takes 8 GiB, and one $n\times n$ array
-# 8 MiB. The closed form then takes 512 times fewer operations than the explicit form.
+# For $n=d=1024$ and numbers of 64 bits the large matrix takes 8 TiB. One block takes 8 GiB, and one $n\times n$ array 8 MiB. At
+# this size the closed form takes 512 times fewer operations than the explicit form.
 #
-# The next card counts the operations of all matrix products while $n$, $d$ or both double.
+# The next card counts the operations of all matrix products, and how they grow if $n$, $d$ or both are doubled.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 growing = list(tensor_trick.GROWING)
@@ -373,8 +372,8 @@ judge(
 # row.[✓](judged:P2.normalized) The single regressions are those of earlier papers, with the losses
 # $\Vert\langle e^{Ax},1_n\rangle^{-1}e^{Ax}-b\Vert_2^2$ and $\Vert e^{Ax}-\langle e^{Ax},1_n\rangle b\Vert_2^2$.
 #
-# The next two cards compare the two sides. Their controls make a mistake on purpose: one takes the columns of $B$ as
-# targets, and one divides all exponentials by their total sum.
+# The next two cards compare the loss of the matrix problem with the sum of the single losses. Their controls make a mistake on
+# purpose: one takes the columns of $B$ as targets, and one divides all exponentials by their total sum.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 slips = tensor_trick.broken(dims, draws, seed)
@@ -397,8 +396,8 @@ judge(
 )
 
 # %% [markdown]
-# Behind this stands an identity. Two later papers ([Gao et al., 2025](cite:gao2025fast);
-# [Alman and Song, 2024](cite:alman2024gradient)) state it and cite paper 2 for it, according to our notes:
+# This sum rests on an identity. Two later papers ([Gao et al., 2025](cite:gao2025fast);
+# [Alman and Song, 2024](cite:alman2024gradient)) state the identity and cite paper 2 for it, according to our notes:
 #
 # > **The tensor trick** (related papers). $\mathrm{vec}(A_1XA_2^\top)=(A_1\otimes A_2)\,\mathrm{vec}(X)$
 #
@@ -465,9 +464,9 @@ judge(
 #
 # ### From $d$ to $d^2$
 #
-# A single regression with a data matrix of width $d$ has $d$ unknowns, and the vector of the trick has $d^2$. Does the
-# trick add unknowns? No: they are the entries of $X$. The next card computes how many of them the scores determine,
-# which is the rank of $A_1\otimes A_2$. With at least $d$ tokens the rank is $d^2$ for almost all data, and with fewer
+# A single regression with a data matrix of width $d$ has $d$ unknowns, and the vector of the trick has $d^2$. Does the trick add
+# unknowns? No: the $d^2$ unknowns are the entries of $X$. How many of them do the scores determine? As many as the rank of
+# $A_1\otimes A_2$, which the next card computes. With at least $d$ tokens the rank is $d^2$ for almost all data, and with fewer
 # tokens it is $n^2$.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
@@ -485,11 +484,11 @@ judge(
 #
 # ### All five losses
 #
-# [The gradient formula](#eq-tt-gradient) holds for every loss that depends on $X$ only through the scores. A summary of
-# paper 2 names three more such losses besides the two of the abstract. It does not define them, so we take the usual
-# formulas. Let $f_j$ be softmax row $j$, let $\alpha_j$ be the sum of its exponentials, and let $b_j$ be row $j$ of $B$.
-# Each of the three losses is a sum over $j$, of $\alpha_j$ (*sparse*), of $-\langle b_j,\log f_j\rangle$
-# (*cross-entropy*), or of $-\langle f_j,\log f_j\rangle$ (*entropy*).
+# [The gradient formula](#eq-tt-gradient) holds for every loss that depends on $X$ only through the scores. A summary of paper 2
+# names three more such losses besides the two of the abstract. It does not define them, so we take the usual formulas. Let $f_j$ be
+# softmax row $j$, let $\alpha_j$ be the sum of its exponentials, and let $b_j$ be row $j$ of $B$. Each of the three losses is a sum
+# over the rows $j$. The *sparse* loss sums $\alpha_j$, the *cross-entropy* sums $-\langle b_j,\log f_j\rangle$, and the *entropy*
+# sums $-\langle f_j,\log f_j\rangle$.
 #
 # For all five losses the next card compares the formula with autograd through the large matrix.
 
