@@ -57,16 +57,15 @@ notebook.setup(globals())
 # have longer proofs of theorems that stand in other chapters.
 #
 # 1. **All matrices, every $n\ge2$.** Tokens in the direction of $Mx_q$ get the largest weights. If function values are more
-#    correlated at closer inputs, $Mx_q$ should point to the query $x_q$. The best matrix is then a multiple $wI$ of the identity. 2.
-#    **Irrelevant directions.** If the labels do not depend on a direction, this direction adds random numbers to the scores, unless
+#    correlated at closer inputs, $Mx_q$ should point to the query $x_q$. The best matrix is then a multiple $wI$ of the identity.
+# 2. **Irrelevant directions.** If the labels do not depend on a direction, this direction adds random numbers to the scores, unless
 #    the matrix ignores it. If labels are linear in the relevant directions and have no noise, these random numbers raise the risk.
 # 3. **All Lipschitz functions.** At a given window the risks of *all* $L$‑Lipschitz functions have a common upper bound.
 # 4. **All pairs of points.** The Lipschitz constant of a function of the ReLU class is the steeper of its two slopes.
 #
-# **The experiment of this page** shows that the first statement needs its assumption. # For two classes we compare the
-# exact risks of $wI$ and of $w$ times a quarter turn, the rotation of the circle by $90^\circ$. One class consists of
-# ReLU functions. A function of the other class is a wave of 4 periods around the circle plus a weaker wave of 18
-# periods.
+# **The experiment of this page** shows that the first statement needs its assumption. For two classes we compare the exact risks of
+# $wI$ and of $w$ times a quarter turn, the rotation of the circle by $90^\circ$. One class consists of ReLU functions. A function
+# of the other class is a wave of 4 periods around the circle plus a weaker wave of 18 periods.
 #
 # To try $d=7$, run these lines in a new cell below the next cell. The quarter turn then rotates one plane, and $wI$
 # should again have the smaller risk. At $d=5$, $n=20$ and $\sigma=1$ such a turn raises the risk of ReLU functions by

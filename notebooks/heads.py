@@ -772,10 +772,10 @@ pd.DataFrame(
 # Language models already use negative weights. The Differential Transformer ([Ye et al., 2025](cite:ye2025diff)) subtracts one
 # softmax from another. Its second version ([Ye et al., 2026](cite:ye2026diffv2)) has a factor between zero and one for each token
 # and head. [Kong et al. (2025)](cite:kong2025dex) trace its success to three causes, of which negative attention is the first.
-# Local linear attention ([Zuo et al., 2025](cite:zuo2025lla)) replaces the mean of the labels by a local linear fit. # Its correction is a covariance of labels and keys like ours, in all directions. Parallax
-# ([Zuo et al., 2026](cite:zuo2026parallax)), by its authors' reference code, subtracts from the softmax average the
-# covariance of the values with $r\cdot k$, where $k$ is the key and $r$ a learned projection. With $r$ along the
-# query this is the predictor of [this section](#heads-derivative).
+# Local linear attention ([Zuo et al., 2025](cite:zuo2025lla)) replaces the mean of the labels by a local linear fit. Its correction
+# is a covariance of labels and keys like ours, in all directions. Parallax ([Zuo et al., 2026](cite:zuo2026parallax)), by its
+# authors' reference code, subtracts from the softmax average the covariance of the values with $r\cdot k$, where $k$ is the key and
+# $r$ a learned projection. With $r$ along the query this is the predictor of [this section](#heads-derivative).
 #
 # The first paper studies a single attention unit. We ask what a second one is worth in its setting.
 #

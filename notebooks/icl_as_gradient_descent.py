@@ -101,9 +101,9 @@ plt.show()
 # regression or least squares would, depending on depth and noise. In these papers the step is made on a *linear regression inside
 # the prompt*. Paper 2 and its relatives ask about another step, on the *weights of a softmax*. This second step is our subject.
 #
-# A [softmax regression](#term-softmax-regression) compares softmax rows $f$ with targets $b$, and its loss depends on the
-# residual $f-b$. # A move of the weights changes the residual. A move of the tokens, as in a prompt, changes it too. And so
-# does a suitable move of the target, while weights and tokens stay. In this sense the three moves are equivalent.
+# A [softmax regression](#term-softmax-regression) compares softmax rows $f$ with targets $b$, and its loss depends on the residual
+# $f-b$. A move of the weights changes the residual. A move of the tokens, as in a prompt, changes it too. And so does a suitable
+# move of the target, while weights and tokens stay. In this sense the three moves are equivalent.
 #
 # Where do they part? Let us follow the picture. Two tokens have the scores $(0,0)$, and the target is $(1,0)$. A step of the
 # weights changes the scores to $(\ln3,0)$, so that the row moves from $(\frac12,\frac12)$ to $(\frac34,\frac14)$. The

@@ -258,9 +258,9 @@ judge(
 # %% [markdown]
 # ## A window twice too wide, by hand
 #
-# Can we compute a price by hand? Take functions with kinks in $d=5$ dimensions. # In long contexts the best $w$ grows
-# like $n^{2/7}$. If the context becomes $128=2^7$ times longer, the best $w$ grows by the factor $4$. A layer that
-# keeps its $w$ then has a $w$ that is four times too small, and its window, of size $w^{-1/2}$, is twice too wide.
+# Can we compute a price by hand? Take functions with kinks in $d=5$ dimensions. In long contexts the best $w$ grows like $n^{2/7}$.
+# If the context becomes $128=2^7$ times longer, the best $w$ grows by the factor $4$. A layer that keeps its $w$ then has a $w$
+# that is four times too small, and its window, of size $w^{-1/2}$, is twice too wide.
 #
 # The [bias](#term-population-risk) of a window, its blur, is proportional to $w^{-3/2}$. So the layer's bias is $4^{3/2}=8$ times
 # the bias of the best window. The noise is proportional to $w^2$. So the layer's noise is $\frac1{16}$ of the noise of the best

@@ -130,8 +130,8 @@ plt.show()
 #   figure are exact, for tokens on the unit sphere.
 # - [The card](judged:P1.LA.fails) tests on three classes of nonlinear functions whether the error of linear attention, divided by
 #   that of softmax attention, grows with the context. It does. On linear functions of few directions it does not grow, so that the
-#   verdict depends on which tasks the authors mean. The rule was written after we had seen the numbers. -
-#   [The card on linear functions](judged:P1.LA.wins) has one length and one noise, in each dimension listed.
+#   verdict depends on which tasks the authors mean. The rule was written after we had seen the numbers.
+# - [The card on linear functions](judged:P1.LA.wins) has one length and one noise, in each dimension listed.
 # - Our linear attention is $\frac1n\sum_iy_i\,x_i^\top Mx_q$, as in the literature that the talk cites. With a further intercept it
 #   still misses kinks and curves (Exercise 4).
 # - What is known: on linear functions the best layer makes one preconditioned step of gradient descent

@@ -134,9 +134,9 @@ plt.show()
 #
 # $$w^*\approx\Big[\frac{3\,\beta\,n}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d+2}}.$$
 #
-# Notice what the exponent says. In five dimensions ten times as many examples multiply $w$ by about two, so that the
-# window becomes narrower by a little more than a quarter. # Steeper functions (larger $L$) want a narrower window, noisier labels (larger
-# $\sigma$) a wider one. Smooth functions have no kink and blur less, and their exponent is $\frac2{d+3}$.
+# Notice what the exponent says. In five dimensions ten times as many examples multiply $w$ by about two, so that the window becomes
+# narrower by a little more than a quarter. Steeper functions (larger $L$) want a narrower window, noisier labels (larger $\sigma$)
+# a wider one. Smooth functions have no kink and blur less, and their exponent is $\frac2{d+3}$.
 #
 # The law is for long contexts, with $n$ well above both $(L/\sigma)^d$ and $(\sigma/L)^2$, and the best $w$ comes to it slowly. We
 # can compute the exact best $w$ at any length. The right panel divides it by the law.

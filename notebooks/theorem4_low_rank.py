@@ -375,8 +375,8 @@ judge(
 # %% [markdown]
 # <a id="theorem4-one-sphere"></a>
 #
-# **Inputs on one sphere.** Now let the whole input be uniform on *one* sphere $S^{d-1}$, as on the talk's slide of
-# Lemma 1. # Then the parts are no longer independent: the length of $v$ tells the length of $u$. Can the layer use this?
+# **Inputs on one sphere.** Now let the whole input be uniform on *one* sphere $S^{d-1}$, as on the talk's slide of Lemma 1. Then
+# the parts are no longer independent: the length of $v$ tells the length of $u$. Can the layer use this?
 #
 # In long contexts without noise it can. The layer predicts $h\,f(x_q)$, with a factor $h$ that should be one for every query. With
 # $M=cBB^\top$ the factor depends on the query: it is near $c/d$ if the relevant part is short, and less than one if it is long. So

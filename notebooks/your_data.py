@@ -79,11 +79,11 @@ plt.show()
 # <details><summary>How sure?</summary>
 #
 # - On the magnetic field with 400 known places the median error is [1.01](<judged:P1.data.left-out|magnetic field, n = 400|.2f>)
-#   times the least error ([the card](judged:P1.data.left-out), further down). - `icl.best_window` also gives a range of windows
-#   that do nearly as well. For linear functions the exact best window lies in this range for most data sets
-#   ([the card](judged:P1.data.range)). - That leave-one-out is asymptotically optimal for kernel regression is known
-#   ([Härdle and Marron, 1985](cite:haerdle1985)). On a sphere one attention layer is such a regression, with the bandwidth
-#   $w^{-1/2}$.
+#   times the least error ([the card](judged:P1.data.left-out), further down).
+# - `icl.best_window` also gives a range of windows that do nearly as well. For linear functions the exact best window lies in this
+#   range for most data sets ([the card](judged:P1.data.range)).
+# - That leave-one-out is asymptotically optimal for kernel regression is known ([Härdle and Marron, 1985](cite:haerdle1985)). On a
+#   sphere one attention layer is such a regression, with the bandwidth $w^{-1/2}$.
 #
 # </details>
 #
@@ -187,9 +187,9 @@ pd.Series(np.diag(model.best_matrix_.M), name="one over bandwidth squared").roun
 # - *Lift.* Subtract the median of each column, and give each row $x$ one more coordinate, $\sqrt{R^2-|x|^2}$. All rows then lie on
 #   a sphere of radius $R$ in one more dimension, and no length is lost. This is the default of `icl.Placement`. Its $R$ is four
 #   times the largest distance of a row from the medians, so that distances are stretched by less than 4 %. In the unit of your data
-#   the bandwidth is $R/\sqrt w$. A query beyond the radius $R$ is pulled back to it. - *Center.* Subtract the mean of all rows, and
-#   divide each row by its length. The lengths are then lost. That is right where labels depend only on directions, and often good
-#   with many columns.
+#   the bandwidth is $R/\sqrt w$. A query beyond the radius $R$ is pulled back to it.
+# - *Center.* Subtract the mean of all rows, and divide each row by its length. The lengths are then lost. That is right where
+#   labels depend only on directions, and often good with many columns.
 #
 # The results of this book are for tokens on the unit sphere. If all tokens have the length $R$ instead of one, divide the $w$ of
 # our results by $R^2$. The chapter [Inputs of unequal length](gaussian_tokens.ipynb) shows what happens to rows that are not placed
