@@ -180,15 +180,15 @@ drawing = unroll(
 interactive(
     errors,
     x="w",
-    y={"risk": "sum", "noise": "label noise", "scatter": "scatter", "blur": "blur"},
+    y={"risk": "sum", "blur": "blur", "scatter": "scatter", "noise": "noise"},
     sliders={"w": "w"},
     start={"w": 1.0},
     labels=("w (to the right: narrower window)", "mean squared error"),
     ylim=(0.001, 1),
     scene=drawing,
     experiment="Move w. Where is the sum of the three errors smallest?",
-    alt="Three errors and their sum against w, both axes logarithmic. Label noise "
-    "rises, blur falls, and scatter hardly changes.",
+    alt="Three errors and their sum against w, both axes logarithmic. Noise rises, "
+    "blur falls, and scatter hardly changes.",
     caption="Left: one context of 40 examples. Discs have the area of the weight at "
     "the query, the dotted line. Right: the mean over all contexts.",
 )

@@ -54,15 +54,17 @@ for i, (w, color) in enumerate(plots.colors([1, 2, 4]).items()):
     # on the circle itself, the shorter arcs above the longer ones and thicker
     x, y = 2**0.5 * np.cos(half * angle), 2**0.5 * np.sin(half * angle)
     axes[0].plot(x, y, color=color, linewidth=3 + 3 * i, solid_capstyle="butt")
-    words = {"color": color, "va": "bottom"}
-    axes[0].text(1.8, 1.1 - 0.55 * i, f"w = {w}", ha="left", **words)
+    words = {"color": color, "va": "bottom", "text": f"w = {w}"}
+    axes[0].annotate(xy=(1.8, 1.1 - 0.55 * i), **words)
     center = w * 2**0.5
     axes[1].plot(center + np.cos(np.pi * angle), np.sin(np.pi * angle), color=color)
-    axes[1].text(center, 1.05, f"w = {w}", ha="center", **words)
+    # here the names stand one above the other, where there are hardly any tokens
+    words |= {"arrowprops": {"arrowstyle": "-", "color": color}, "ha": "center"}
+    axes[1].annotate(xy=(center, 1), xytext=(center, 2.6 - 0.6 * i), **words)
 for ax, title in zip(axes, ("tokens of one length", "Gaussian tokens"), strict=True):
     ax.plot(2**0.5, 0, "k*", markersize=10)
-    ax.set(title=title, aspect="equal", xticks=[], yticks=[], ylim=(-3.1, 3.1))
-    ax.grid(False)
+    ax.set(title=title, aspect="equal", ylim=(-3.1, 3.1))
+    ax.axis("off")
 axes[0].set_xlim(-2.4, 4)
 axes[1].set_xlim(-3, 7)
 plt.show()
@@ -132,7 +134,7 @@ plt.show()
 #
 # <a id="eq-tilt"></a>
 #
-# $$\sum_i\omega_if(x_i)\;\to\;\mathbb E f(g+w\,x_q),\qquad g\sim N(0,I).$$
+# $$\begin{gathered}\sum_i\omega_if(x_i)\;\to\;\mathbb E f(g+w\,x_q),\\ g\sim N(0,I).\end{gathered}$$
 #
 # For linear $f$ the right side is $w\,f(x_q)$, which is correct at $w=1$. So the best $w$ tends to one as the context
 # grows.

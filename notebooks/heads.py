@@ -105,13 +105,14 @@ for ax, (title, task, windows, values) in zip(axes, drawn, strict=True):
     ax.plot(
         degrees, share([single], [1]), "--", color=plots.COLORS["guide"], label="1 head"
     )
-    ax.plot(degrees, both, color=plots.COLORS["bias"], label="2 heads")
+    ax.plot(degrees, both, color=plots.COLORS["softmax"], label="2 heads")
     ax.fill_between(
-        degrees, both, 0, where=both < 0, color=plots.COLORS["noise"], alpha=0.4
+        degrees, both, 0, where=both < 0, color=plots.COLORS["softmax"], alpha=0.3
     )
     ax.axhline(0, color="k", lw=0.6)
     numbers = "w = {:.2f}, {:.2f}\nvalues {:.2f}, {:.2f}".format(*windows, *values)
     ax.set_title(title, fontsize=10)
+    numbers = plots.minus(numbers)
     ax.text(1, 0.97, numbers, transform=ax.transAxes, ha="right", va="top", fontsize=9)
     ax.set(xticks=[0, 60, 120, 180], yticks=[0], xlabel="angle to the query, degrees")
 middle = {"ha": "center", "va": "center", "fontsize": 9}

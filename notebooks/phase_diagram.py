@@ -48,11 +48,11 @@ curve = -np.sqrt(place**2 + 0.1)
 bell = np.exp(-(place**2) / (2 * 0.5**2))
 average = np.convolve(curve, bell / bell.sum(), mode="same")
 inside = np.abs(place) < 2
-blue = plots.COLORS["bias"]
+shade = plots.COLORS["blur"]
 bend.plot(place[inside], curve[inside], color="k", label="function")
-bend.plot(place[inside], average[inside], color=blue, label="its average")
+bend.plot(place[inside], average[inside], color=shade, label="its average")
 both = place[inside], curve[inside], average[inside]
-bend.fill_between(*both, color=blue, alpha=0.3, linewidth=0)
+bend.fill_between(*both, color=shade, alpha=0.3, linewidth=0)
 bend.set(xlabel="place", ylabel="value", title="wrong where it bends")
 bend.legend(loc="lower center")
 plots.lines(ax, ratios, "lipschitz", "laplacian", "dim", label="")

@@ -24,6 +24,8 @@ batch_size = 128  # fresh contexts in each step
 learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
 
 # %% jupyter={"source_hidden": true} mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
+from fractions import Fraction
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -60,19 +62,19 @@ many = risk.noise < noise_std**2 / 10
 full = risk.noise[:, -1] < noise_std**2 / 1000
 
 figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.4))
-red = plots.COLORS["noise"]
+noise_color = plots.COLORS["noise"]
 for i, power in enumerate((4, 6, 8)):
     part = many[:, i]
     # one label for the lines of one color, and n above the end of each
     noise, total = (None, "sum") if i == 0 else ("noise" if i == 2 else None, None)
-    axes[0].plot(w[part], risk.noise[part, i], color=red, label=noise)
+    axes[0].plot(w[part], risk.noise[part, i], color=noise_color, label=noise)
     axes[0].plot(w[part], risk.total[part, i], "k", lw=0.9, zorder=3, label=total)
     words = {"xytext": (0, 4), "textcoords": "offset points", "ha": "center"}
     at_end = (w[part][-1], risk.total[part, i][-1])
     name = f"$10^{power}$" if i else f"$n=10^{power}$"
-    axes[0].annotate(name, at_end, color=red, va="bottom", **words)
-blue = plots.COLORS["bias"]
-axes[0].plot(w[full], risk.bias[full, -1], color=blue, label="bias")
+    axes[0].annotate(name, at_end, color=noise_color, va="bottom", **words)
+bias_color = plots.COLORS["bias"]
+axes[0].plot(w[full], risk.bias[full, -1], color=bias_color, label="bias")
 axes[0].plot(least.w, least.risk, "k*", markersize=9)
 axes[0].set(xscale="log", yscale="log", ylim=(1e-6, 1), xlim=(0.9, 2e4))
 axes[0].set(xlabel="window parameter w", ylabel="mean squared error")
@@ -500,7 +502,8 @@ for name, functions in lawful.items():
     found = optimal_window(functions, contexts, noise_std=1.0).w
     (dots,) = ax.plot(contexts, found, "o")
     predicted = asymptotics.sharp_window(functions, contexts, noise_std=1.0)
-    label = f"{name}: exponent 2/{2 / law.exponent:g}"
+    exponent = Fraction(law.exponent).limit_denominator(100)
+    label = f"{name}: exponent {exponent}"
     ax.plot(contexts, predicted, color=dots.get_color(), linewidth=1, label=label)
 ax.set(xscale="log", yscale="log", xlabel="context length n", ylabel="best w")
 plots.label_ends(ax)

@@ -532,13 +532,19 @@ def test_page_in_browser_and_by_axe(browser, book, page):
 
 @pytest.mark.browser
 def test_the_figure_of_the_front_page_asks_for_the_best_w_and_does_not_tell_it(browser, book):
-    """It leaves half of a screen to the text, its curves stay in their frame, and w finds the least sum."""
+    """Slider, numbers and curves are on the first screen, curves in their frame, and w finds the least sum."""
     look(browser, (book / "book/introduction.html").as_uri())
-    resize(browser, "desktop")
     figure = browser.find_element("css selector", ".icl-interactive[data-ready]")
     assert figure.find_elements("css selector", "circle.best") == []
-    below = figure.find_element("css selector", ".read").rect
-    assert below["y"] + below["height"] - figure.rect["y"] < 420
+    parts = ("[type=range]", ".read", ".drawing")
+    for size in ("phone", "desktop"):
+        resize(browser, size)
+        slider, numbers, curves = (figure.find_element("css selector", p).rect for p in parts)
+        assert slider["y"] < numbers["y"] < slider["y"] + 80, size
+        assert numbers["y"] + numbers["height"] <= curves["y"], size
+        # a phone shows all of it at once, below the bar of its page
+        assert size == "desktop" or curves["y"] + curves["height"] - slider["y"] < 844 - 60
+    assert curves["y"] + curves["height"] <= 800
     assert "best" not in figure.find_element("css selector", ".read").text
     (slider,) = figure.find_elements("css selector", "input[type=range]")
     sums = []

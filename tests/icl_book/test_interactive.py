@@ -13,6 +13,7 @@ from chromium import SIZES, axe, look, overflow, resize
 from icl.risk import optimal_window, split_risk
 from icl.tasks import Affine
 from icl_book.figures.interactive import interactive, pack
+from icl_book.figures.plots import COLORS
 from icl_book.figures.surroundings import SIZE, surroundings
 from icl_book.figures.unrolled import unroll
 from icl_book.provenance import ROOT
@@ -197,6 +198,25 @@ def test_curves_go_on_beyond_the_frame_which_cuts_them(figure):
     assert len(heights) == len(WINDOWS) == len(set(heights)) and max(heights) > float(frame) + 11
     drawn = figure.find_element("css selector", ".drawing > svg")
     assert drawn.value_of_css_property("overflow") == "hidden"
+
+
+@pytest.mark.browser
+def test_curves_have_the_colors_of_drawn_figures_on_light_and_dark_pages(figure):
+    """A canvas with the filter of the style sheet says which color a drawn figure has on a dark page."""
+    sheet = (ROOT / "book" / "_static" / "icl.css").read_text()
+    (filtered,) = set(re.findall(r"filter: (.*?);", sheet))
+    script = """
+    const [color, filter] = arguments, context = document.createElement("canvas").getContext("2d");
+    Object.assign(context, { filter, fillStyle: color });
+    context.fillRect(0, 0, 9, 9);
+    return [...context.getImageData(4, 4, 1, 1).data].slice(0, 3);"""
+    for theme, seen in (("light", "none"), ("dark", filtered)):
+        figure.execute_script("document.documentElement.dataset.theme = arguments[0]", theme)
+        for place, name in enumerate(("blur", "scatter", "noise"), start=1):
+            line = figure.find_element("css selector", f".drawing path.l{place}")
+            live = re.findall(r"\d+", line.value_of_css_property("stroke"))[:3]
+            drawn = figure.execute_script(script, COLORS[name], seen)
+            np.testing.assert_allclose([int(v) for v in live], drawn, atol=3, err_msg=name)
 
 
 @pytest.mark.browser
@@ -417,6 +437,10 @@ def test_the_line_stands_beside_the_curves_and_above_them_on_a_phone(browser, tm
         )
         assert (right["x"] >= left["x"] + left["width"]) == (size == "desktop"), size
         assert (right["y"] >= left["y"] + left["height"]) == (size == "phone"), size
+        slider, sentence = (
+            figure.find_element("css selector", part).rect for part in ("[type=range]", ".read")
+        )
+        assert slider["y"] + slider["height"] <= sentence["y"] < left["y"], size
         assert (overflow(figure, size) <= 0, axe(figure)) == (True, []), size
     control(figure, "w").send_keys("\ue014")
     groups = figure.find_elements("css selector", "[data-when]")

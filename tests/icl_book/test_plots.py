@@ -38,17 +38,32 @@ def test_colors_stand_out_on_white(color):
     assert 1.05 / (_luminance(color) + 0.05) > 2.0
 
 
-def test_palettes_are_distinguishable_by_the_color_blind():
-    # deuteranopia and protanopia after Vienot, Brettel and Mollon: project in linear RGB
-    for matrix in (
-        [[0.29275, 0.70725, 0], [0.29275, 0.70725, 0], [-0.02234, 0.02234, 1]],
-        [[0.11238, 0.88762, 0], [0.11238, 0.88762, 0], [0.00401, -0.00401, 1]],
-    ):
-        seen = [
-            np.array(matrix) @ np.array(matplotlib.colors.to_rgb(c)) ** 2.2 for c in plots.PALETTE
-        ]
-        gaps = [np.abs(a - b).max() for i, a in enumerate(seen) for b in seen[:i]]
-        assert min(gaps) > 0.04
+#: Deuteranopia and protanopia after Vienot, Brettel and Mollon: project in linear RGB.
+COLOR_BLIND = (
+    [[0.29275, 0.70725, 0], [0.29275, 0.70725, 0], [-0.02234, 0.02234, 1]],
+    [[0.11238, 0.88762, 0], [0.11238, 0.88762, 0], [0.00401, -0.00401, 1]],
+)
+
+
+def _gaps_seen(colors, matrix):
+    """Return how much each two colors differ in linear RGB for an eye that projects like this."""
+    seen = [np.array(matrix) @ np.array(matplotlib.colors.to_rgb(c)) ** 2.2 for c in colors]
+    return [np.abs(a - b).max() for i, a in enumerate(seen) for b in seen[:i]]
+
+
+@pytest.mark.parametrize("matrix", COLOR_BLIND)
+def test_palettes_are_distinguishable_by_the_color_blind(matrix):
+    assert min(_gaps_seen(plots.PALETTE, matrix)) > 0.04
+
+
+def test_the_three_errors_are_told_apart_by_the_color_blind_on_light_and_dark_pages():
+    errors = [plots.COLORS[name] for name in ("blur", "scatter", "noise")]
+    for page, colors in (("#ffffff", errors), ("#14181e", [plots.on_dark(c) for c in errors])):
+        for color in colors:
+            light, dark = sorted([_luminance(color), _luminance(page)], reverse=True)
+            assert (light + 0.05) / (dark + 0.05) >= 3, (page, color)
+        for matrix in COLOR_BLIND:
+            assert min(_gaps_seen(colors, matrix)) > 0.08, page
 
 
 @pytest.mark.parametrize("count", range(1, 12))
@@ -89,10 +104,16 @@ def test_guide_has_the_slope_it_is_labeled_with(ax):
         plots.guide(ax, 1.0, -1.0, 2.0, "2")
 
 
+def test_a_hyphen_before_a_number_is_a_minus_and_one_in_a_word_stays():
+    assert plots.minus("w = 1.5, -2.02\n-.5/32 at x-1, two-sided") == (
+        "w = 1.5, −2.02\n−.5/32 at x-1, two-sided"
+    )
+
+
 def test_matrix_prints_its_values_on_a_symmetric_scale(ax):
     image = plots.matrix(ax, [[2.0, -0.001], [0.5, -4.0]], rows="ab", columns="xy")
     # no "-0.00"
-    assert [t.get_text() for t in ax.texts] == ["2.00", "0.00", "0.50", "-4.00"]
+    assert [t.get_text() for t in ax.texts] == ["2.00", "0.00", "0.50", "−4.00"]
     assert image.get_clim() == (-4.0, 4.0)
     assert plots.matrix(ax, np.zeros((2, 2))).get_clim() == (-1.0, 1.0)
     assert plots.matrix(ax, np.eye(2), limit=3.0).get_clim() == (-3.0, 3.0)
@@ -164,7 +185,7 @@ def test_labels_at_the_ends_of_lines_do_not_overlap(ax):
     pixels = [ax.transData.transform(text.xy)[1] for text in (low, high, alone)]
     shifts = [text.xyann[1] for text in (low, high, alone)]
     heights = np.array(pixels) * 72 / ax.figure.dpi + shifts
-    assert heights[1] - heights[0] == pytest.approx(12, abs=0.1)
+    assert heights[1] - heights[0] == pytest.approx(14, abs=0.1)
     assert shifts[2] == pytest.approx(0, abs=0.1), "a label with room stays at its line"
 
 

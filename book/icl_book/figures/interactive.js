@@ -33,11 +33,11 @@
     return { at, say, ticks: ticks.filter((v) => f(v) >= a - 1e-9 && f(v) <= b + 1e-9), has: (v) => f(v) >= a && f(v) <= b };
   };
   // Where the vertical axis ends if nobody says: whole powers of ten that hold the first curve and what of the others is
-  // within a power of ten of it.
+  // within two powers of ten of it.
   const reach = (lines) => {
     const known = lines.map((line) => line.filter((v) => Number.isFinite(v) && v > 0));
     const [low, high] = [min(...known[0]), max(...known[0])];
-    const all = known.flat().filter((v) => v >= low / 10 && v <= high * 10);
+    const all = known.flat().filter((v) => v >= low / 100 && v <= high * 100);
     return [10 ** floor(log10(min(...all)) + 0.001), 10 ** ceil(log10(max(...all)) - 0.001)];
   };
 
@@ -103,6 +103,7 @@
     }
     const reset = html("button", controls, { type: "button" }, "Reset");
     const read = html("output", body, { class: "read", "aria-live": "polite" });
+    if (scene?.matches(".beside")) body.append(seen);  // below what moves it
 
     let abscissa = () => 0;  // from pixels to the stop of the slider x
     const draw = () => {

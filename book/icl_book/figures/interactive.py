@@ -47,7 +47,7 @@ def interactive(
         frame: One row for each setting of the sliders and each ``x``; a missing row or NaN breaks a curve.
         x: Column of the abscissa, one of the sliders, which moves along the curves.
         y: Columns that are curves, at most four, and their words. The first sets the vertical axis, unless
-            ``ylim`` does.
+            ``ylim`` does; the others have the colors that their words have in drawn figures.
         sliders: Columns that are sliders (menus if they hold text) and their words, which may end with a
             unit in parentheses; every value is a stop.
         start: Where each slider starts, one of its values.
@@ -60,7 +60,8 @@ def interactive(
             it is not a column, is their sum: risk = L^2 bias + sigma^2 noise.
         told: Columns of ``frame`` with one number for each setting, and the words that tell it below the
             figure, with ``{}`` for the number.
-        scene: An element with SVGs above the curves, or beside them if it has the class ``beside``. Its
+        scene: An element with SVGs above the curves, or beside them if it has the class ``beside``; then
+            the sliders and the sentence with the numbers stand above both. Its
             circles with ``data-scale`` have the radius of the slider ``x``, or with the class ``best`` of the
             best ``x``, times this scale. Its parts with ``data-when``, stops by slider as JSON, are seen at
             these stops only.
@@ -109,16 +110,23 @@ def interactive(
     shown = shown.assign(**{c: parts.get(c, shown.get(c, parts.sum(axis=1))) for c in y}).set_index(
         x
     )
-    ax = shown[[*y]].rename(columns=y).plot(loglog=True, style=["-", "--", ":", "-."])
+    shades = [*plots.colors([*y.values()][1:]).values()]
+    lines = {"color": [plots.COLORS["total"], *shades], "style": ["-", "--", ":", "-."]}
+    ax = shown[[*y]].rename(columns=y).plot(loglog=True, **lines)
     ax.set(xlabel=labels[0], ylabel=labels[1], ylim=ylim)
     picture = base64.b64encode(plots.svg(ax.figure).encode()).decode()
     plt.close(ax.figure)
     table = json.dumps(data, separators=(",", ":")).replace("<", r"\u003c")
+    colors = "".join(
+        f"--light-{i}:{shade};--dark-{i}:{plots.on_dark(shade)};"
+        for i, shade in enumerate(shades, start=1)
+    )
     style, script = (
         Path(__file__).with_suffix(suffix).read_text("utf-8") for suffix in (".css", ".js")
     )
     return HTML(
-        f'<div class="icl-interactive" role="group" aria-label="Interactive figure"><style>{style}</style>'
+        f'<div class="icl-interactive" role="group" aria-label="Interactive figure" style="{colors}">'
+        f"<style>{style}</style>"
         f'<script type="application/json">{table}</script>'
         f'<p class="experiment">{html.escape(experiment)}</p>{scene}'
         f'<img class="icl-frame" alt="{html.escape(alt)}" src="data:image/svg+xml;base64,{picture}">'

@@ -34,7 +34,7 @@ MIN_LABELED_WIDTH = 1.7
 #: Height of a line of text in inches. Names at an axis get enough of them that they do not overlap.
 LINE_HEIGHT = 0.19
 #: Height in inches of a label at the end of a line.
-LABEL_HEIGHT = 13 / 72
+LABEL_HEIGHT = 15 / 72
 #: Inches for the labels beside and below a panel.
 BESIDE_PANEL, BELOW_PANEL = 0.8, 0.65
 

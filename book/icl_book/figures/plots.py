@@ -47,14 +47,16 @@ PALETTE = tuple(
 )
 _BLUE, _RED, _GREEN, _PURPLE, *_, _DARK = PALETTE
 
-#: A color for each role, so that the same thing looks the same in every chapter.
+#: A color for each role, so that the same thing looks the same in every chapter, in drawn and live figures.
+#: None of the three errors is blue, because links and theorems are.
 COLORS = {
     "exact": _DARK,
     "sampled": _RED,
     "guide": "#767676",
     "total": _DARK,
-    "bias": _BLUE,
-    "blur": _BLUE,
+    # In long contexts the bias is nearly all blur.
+    "bias": "#8f4fa8",
+    "blur": "#8f4fa8",
     "scatter": _GREEN,
     "noise": _RED,
     "affine": _BLUE,
@@ -69,6 +71,10 @@ COLORS = {
     "rescaled": _RED,
 }
 
+#: The filter of ``icl.css`` for figures on a dark page, which exchanges light and dark and keeps hues: red,
+#: green and blue are one minus this matrix times what they were.
+_DARKENS = np.array([[-0.574, 1.43, 0.144], [0.426, 0.43, 0.144], [0.426, 1.43, -0.856]])
+
 #: Markers of sampled series, in order.
 MARKERS = "os^Dv<>"
 
@@ -76,7 +82,7 @@ MARKERS = "os^Dv<>"
 AT_END, BESIDE = "_at end", "_beside"
 
 #: Points between two labels of `label_ends`.
-_SPACING = 12.0
+_SPACING = 14.0
 #: `label_lines` takes a pixel darker than this for a drawn thing, and a lighter one for shading or the grid.
 _MAX_INK = 180
 #: It keeps this many pixels around a label free.
@@ -131,6 +137,11 @@ def _write_power(found: re.Match[str]) -> str:
     return f"${factor}10^{{{exponent}}}$"
 
 
+def minus(text: str) -> str:
+    """Write the hyphens before numbers as minus signs, which ticks of axes have."""
+    return re.sub(r"(?<!\w)-(?=[\d.])", "−", text)
+
+
 def style() -> None:
     """Set the book's figure style, whatever was set before; in a notebook also SVG without a time stamp."""
     plt.style.use(["default", STYLE])
@@ -142,11 +153,18 @@ def style() -> None:
         set_matplotlib_formats("svg", metadata={"Date": None})  # type: ignore[no-untyped-call]
 
 
+def on_dark(color: str) -> str:
+    """Return the color that the drawn figures' ``color`` has on a dark page, for live figures."""
+    seen = 1 - _DARKENS @ matplotlib.colors.to_rgb(color)
+    return matplotlib.colors.to_hex(seen.clip(0, 1))
+
+
 def stack_errors(ax: Axes, x: ArrayLike, risk: SplitRisk) -> None:
     """Shade blur, scatter and noise upon each other, so that the upper edge is the risk."""
     parts = {"blur": risk.blur, "scatter": risk.scatter, "noise": risk.noise}
     colors = [COLORS[name] for name in parts]
-    ax.stackplot(x, *parts.values(), labels=[*parts], colors=colors, alpha=0.55, linewidth=0.8)
+    # The edges of areas would be white gaps between the parts.
+    ax.stackplot(x, *parts.values(), labels=[*parts], colors=colors, alpha=0.55, linewidth=0)
     ax.plot(x, risk.total, color=COLORS["total"], label="risk, their sum")
 
 
@@ -496,9 +514,10 @@ def legend_below(figure: Figure, handles: Mapping[str, Any]) -> None:
 
 
 def guide(ax: Axes, x0: float, y0: float, slope: float, label: str, decades: float = 2.0) -> Any:
-    """Draw a labeled power law ``y0 (x / x0) ** slope`` as a dashed gray line on log-log axes.
+    """Draw a power law ``y0 (x / x0) ** slope`` as a dashed gray line on log-log axes.
 
-    It starts at ``(x0, y0)`` and runs over ``decades`` of x, to the left if they are negative.
+    It starts at ``(x0, y0)`` and runs over ``decades`` of x, to the left if they are negative. Its label stands
+    below its middle.
 
     Raises:
         ValueError: If an axis is not logarithmic or the start not positive.
@@ -510,9 +529,11 @@ def guide(ax: Axes, x0: float, y0: float, slope: float, label: str, decades: flo
     if not (x0 > 0 and y0 > 0):
         raise ValueError(f"x0 = {x0}, y0 = {y0}: both must be positive")
     x1, y1 = x0 * 10.0**decades, y0 * 10.0 ** (slope * decades)
-    gap, side = (4, "left") if decades > 0 else (-4, "right")
-    text: dict[str, Any] = {"va": "center", "ha": side, "color": COLORS["guide"]}
-    ax.annotate(label, (x1, y1), xytext=(gap, 0), textcoords="offset points", **text)
+    # Below a falling line is the room to its left.
+    gap, side = (-4, "right") if slope < 0 else (4, "left")
+    text: dict[str, Any] = {"va": "top", "ha": side, "color": COLORS["guide"]}
+    middle = (x0 * x1) ** 0.5, (y0 * y1) ** 0.5
+    ax.annotate(label, middle, xytext=(gap, -2), textcoords="offset points", **text)
     return ax.plot([x0, x1], [y0, y1], "--", color=COLORS["guide"], linewidth=1.2, zorder=1)[0]
 
 
@@ -539,7 +560,7 @@ def matrix(
     ax.grid(False)
     names = {"xticklabels": list(columns) or False, "yticklabels": list(rows) or False}
     numbers = {
-        "annot": np.vectorize(lambda value: format_number(value, fmt))(values),
+        "annot": np.vectorize(lambda value: minus(format_number(value, fmt)))(values),
         "fmt": "",
         **names,
     }
