@@ -511,7 +511,8 @@ plt.show()
 
 # %% [markdown]
 # **The law of the window.** The exact best $w$ in $d=3$ with $\sigma=1$ (dots) and [the law of the window](#thm-law)
-# (lines). All four classes follow the law.
+# (lines). All four classes follow the law. In $d=3$ the exponents are $\frac2{d+3}=\frac13$ for affine functions and waves,
+# $\frac2{d+2}=\frac25$ for ReLU functions, and $\frac2d=\frac23$ for signs.
 #
 # The next card tests the constant. It divides the exact $w^*$ by [the law](#eq-sharp), at the context length where the law gives
 # $w=10^5$, for smooth functions, kinks and jumps in every dimension.

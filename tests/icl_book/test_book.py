@@ -532,7 +532,7 @@ def test_page_in_browser_and_by_axe(browser, book, page):
 
 @pytest.mark.browser
 def test_the_figure_of_the_front_page_asks_for_the_best_w_and_does_not_tell_it(browser, book):
-    """Slider, numbers and curves are on the first screen, curves in their frame, and w finds the least sum."""
+    """Slider, numbers and curves are on the first screen, and w finds the least sum."""
     look(browser, (book / "book/introduction.html").as_uri())
     figure = browser.find_element("css selector", ".icl-interactive[data-ready]")
     assert figure.find_elements("css selector", "circle.best") == []

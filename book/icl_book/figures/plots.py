@@ -516,8 +516,8 @@ def legend_below(figure: Figure, handles: Mapping[str, Any]) -> None:
 def guide(ax: Axes, x0: float, y0: float, slope: float, label: str, decades: float = 2.0) -> Any:
     """Draw a power law ``y0 (x / x0) ** slope`` as a dashed gray line on log-log axes.
 
-    It starts at ``(x0, y0)`` and runs over ``decades`` of x, to the left if they are negative. Its label stands
-    below its middle.
+    It starts at ``(x0, y0)`` and runs over ``decades`` of x, to the left if they are negative. Its label
+    stands below its middle.
 
     Raises:
         ValueError: If an axis is not logarithmic or the start not positive.
