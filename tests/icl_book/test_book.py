@@ -653,6 +653,18 @@ def test_search_puts_a_theorem_s_page_first_for_its_name(browser, book, words):
     )
 
 
+def test_numbers_in_figures_have_minus_signs(book):
+    drawings = [*book.rglob("*.svg")]
+    # mathematics has them anyway
+    texts = {
+        (drawing.name, re.sub(r"\$[^$]*\$", "", text))
+        for drawing in drawings
+        for text in text_sizes(drawing.read_text("utf-8"))
+    }
+    assert len(texts) > 100
+    assert [found for found in texts if re.search(r"(?<!\w)-[\d.]", found[1])] == []
+
+
 def test_sizes_of_text_in_a_drawing_are_those_that_were_set():
     plots.style()
     figure, ax = plt.subplots()

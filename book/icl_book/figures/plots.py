@@ -155,8 +155,8 @@ def style() -> None:
 
 def on_dark(color: str) -> str:
     """Return the color that the drawn figures' ``color`` has on a dark page, for live figures."""
-    seen = 1 - _DARKENS @ matplotlib.colors.to_rgb(color)
-    return matplotlib.colors.to_hex(seen.clip(0, 1))
+    red, green, blue = (1 - _DARKENS @ matplotlib.colors.to_rgb(color)).clip(0, 1)
+    return matplotlib.colors.to_hex((red, green, blue))
 
 
 def stack_errors(ax: Axes, x: ArrayLike, risk: SplitRisk) -> None:
