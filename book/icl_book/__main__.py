@@ -137,7 +137,8 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.flush()
         return status
     except BrokenPipeError:
-        # The reader closed the pipe (e.g. `head`): discard the buffer.
+        # The reader, `head` for example, closed the pipe, and what is still buffered goes nowhere. The status
+        # is that of a program which this signal has ended.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except KeyboardInterrupt:
@@ -146,17 +147,24 @@ def main(arguments: list[str] | None = None) -> int:
     except BadInput as error:
         print(f"error: {error}", file=sys.stderr)
     except OSError as error:
-        # The disk is full, for example, or a folder is read-only.
-        why = f"{error.filename2 or error.filename or 'a file'}: {error.strerror}"
-        # An error of copying a folder lists each file with its reason: name the first.
-        if error.strerror is None:
-            why = str(error.args[0][0][-1] if isinstance(error.args[0], list) else error)
+        if error.strerror is not None:
+            # The disk is full, for example, or a folder is read-only.
+            why = f"{error.filename2 or error.filename or 'a file'}: {error.strerror}"
+        elif isinstance(error.args[0], list):
+            # An error of copying a folder lists each file with its reason, of which this is the first.
+            why = str(error.args[0][0][-1])
+        else:
+            why = str(error)
         print(f"error: {why}; what is done is kept", file=sys.stderr)
     return 1
 
 
 def _run_command(options: argparse.Namespace) -> int:
-    """Run the chosen command, which makes the slow imports that it needs, and return the exit status."""
+    """Run the chosen command, which makes the slow imports that it needs, and return the exit status.
+
+    Before a notebook runs, `pairs.refuse_edited` raises BadInput if its ``.ipynb`` was edited after its
+    ``.py``.
+    """
     match options.command:
         case "execute":
             from icl_book.runner.execute import execute
@@ -170,6 +178,7 @@ def _run_command(options: argparse.Namespace) -> int:
                 ready([run])
                 print(f"result: {os.path.relpath(execute(run, options.label))}")
         case "book":
+            # This raises BadInput for random streams whose results must not enter the book.
             plan.for_book()
             pairs.refuse_edited(plan.notebooks())
             runs = plan.plan(options.preset)
@@ -188,6 +197,7 @@ def _run_command(options: argparse.Namespace) -> int:
 
             print(release.release(options.preset))
         case "sweep":
+            # `make sweep` without its variables passes empty words.
             if not (options.name and options.grid):
                 example = 'make sweep NOTEBOOK=planet GRID="noise_std=0.5,0.25"'
                 raise BadInput(f"sweep needs a notebook and a grid: {example}")

@@ -20,8 +20,9 @@ def minimize(
     """Minimize the sum of an objective's values with the step sizes ``learning_rate * (1 - step / steps)``.
 
     Adam works entry by entry, so problems that are stacked in the variables do not affect each other. The
-    objective maps ``(step, *variables)`` to values of any shape, one for each stacked problem; a random one
-    draws what belongs to ``step = 0, ..., steps - 1``.
+    objective maps ``(step, *variables)`` to values of any shape, one for each stacked problem. It is called
+    with ``step = 0, ..., steps - 1``, so that a random objective can draw other numbers at each step. The
+    tensors of ``start`` stay as they are.
 
     Returns:
         The variables after the last step, and the values before each step, ``(steps, *values)``.

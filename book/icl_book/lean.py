@@ -19,7 +19,8 @@ def begin() -> None:
 
     Building jsonschema's grammar of addresses would take a second.
     """
-    # By default Python searches after 700 new objects.
+    # Python searches the new objects when there are so many more, by default 700 or 2,000. After 50 such
+    # searches it searches older objects, too, and after 20 of these all of them; by default after ten each.
     gc.set_threshold(50_000, 50, 20)
     # The import of a module that is None fails, and jsonschema then does without it.
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
@@ -37,6 +38,7 @@ def program() -> Iterator[None]:
     status = 1
 
     def leave() -> None:
+        # What cannot be written, to a closed pipe for example, is lost.
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
                 stream.flush()

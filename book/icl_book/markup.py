@@ -31,7 +31,7 @@ _PRINTED: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
 
 
 def format_number(value: float | str, digits: str = ".5g") -> str:
-    """Format a number; zero has neither sign nor exponent (no ``-0.00``, no ``0e+00``)."""
+    """Format a number as the format ``digits`` says, but zero without sign or exponent (``0.00``, ``0``)."""
     text = format(float(value), digits)
     # A number that is not zero has one of these digits, or is inf or nan.
     return (
@@ -45,7 +45,7 @@ def interval(ends: Sequence[float | str], digits: int = 5) -> str:
     """Format an interval in plain text, e.g. ``[0.98, 1.02]``; an infinite end makes it a bound, ``≥ 0.98``.
 
     The ends have ``digits`` digits, at least five, and more, up to twelve, where they would look
-    alike. Equal ends are written once, with five.
+    alike. Equal ends are written once, with five. Two infinite ends make it "any number".
     """
     low, high = map(float, ends)
     if math.isinf(low) and math.isinf(high):
@@ -55,6 +55,7 @@ def interval(ends: Sequence[float | str], digits: int = 5) -> str:
         return f"{sign} {format_number(end, f'.{max(5, digits)}g')}"
     if low == high:
         return format_number(low)
+    # Ends of different signs, and zero, never look alike.
     log_gap = math.log10((high - low) / max(abs(low), abs(high))) if low * high > 0 else 0.0
     # The ends differ within this many digits.
     form = f".{min(12, max(5, digits, 2 - math.floor(log_gap)))}g"

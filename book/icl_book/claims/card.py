@@ -65,7 +65,7 @@ class Card:
 
 
 def line(record: Mapping[str, Any]) -> str:
-    """Say in one line what was found, what was expected instead, and which numbers decide it."""
+    """Say in one line the verdict, the one expected instead, what decides it, and what does not count."""
     text = f"{record['id']}: {record['verdict']}"
     if record["verdict"] != record["expected"]:
         text += f", expected {record['expected']}"
@@ -81,6 +81,7 @@ def badge(verdict: str, grade: Grade | str | None) -> str:
 
 def lacking(record: Mapping[str, Any]) -> list[str]:
     """List the parts of a card without a case: readings, the situations where they hold, the control."""
+    # Our own reading comes first, and its cases are not among the others.
     ours, *_ = record["readings"]
     parts = {ours: record["cases"], **record["other_readings"]}
     parts |= {f"where it holds: {name}": cases for name, cases in record["holding"].items()}
@@ -95,7 +96,7 @@ def refusal(reading: str) -> str:
 
 
 def statement_record(claim: Claim) -> Record:
-    """Return the part of a record that comes from the claim, all there is if it is not testable."""
+    """Return the part of a record that comes from the claim, which is all there is if it is not tested."""
     said: Record = _CLAIM.dump_python(claim, mode="json", exclude=_LEFT_OUT)
     late = [reading.name for reading in claim.alternatives if reading.late]
     could = {a.name: a.could for a in claim.alternatives if a.could}
@@ -109,12 +110,13 @@ def statement_record(claim: Claim) -> Record:
         "depends_on": [choice.what for choice in claim.depends_on],
         "late": late,
         "could": could,
+        # `icl_book.claims.judge.decide` puts the verdict on the evidence in its place.
         "verdict": str(claim.expected),
     }
 
 
 def _name_origin(claim: Claim) -> str:
-    """Write who made the statement, and where."""
+    """Write who made the statement, and where; empty for this book's own, which have no quote."""
     if not claim.quote:
         return ""
     key, _, line = claim.place.partition(":")
@@ -123,22 +125,24 @@ def _name_origin(claim: Claim) -> str:
     # Some words of authors are known to us only from notes on other papers.
     among_notes = claim.authority in OWN and place.startswith("formulas")
     link = ", found among the " if among_notes else ": "
+    # The names of some sources begin with who speaks, such as "machine-written summary of ...".
     return place if place.startswith(who) else f"{who}{link}{place}"
 
 
 def spread(case: Mapping[str, Any], enclosed: bool = False) -> str:
-    """Format a case's interval: an error as plus-minus unless ``enclosed``, another interval by its ends.
+    """Format a case's interval by its ends, or as plus-minus if an exact number is in the middle of it.
 
-    A number that a search found is *attained*, and its interval ends where a proof ends it.
+    If ``enclosed``, as for certified numbers, the ends are written in any case. A number that a search found
+    is *attained*, and of its interval only the end is written that a proof gives, if there is one.
     """
     measured, low, high = map(float, (case["measured"], *case["interval"]))
     half = (high - low) / 2
     if case["kind"] == "found":
         # The other end is the number itself.
         end, side = (low, "less") if low < measured else (high, "more")
-        return "attained" + (
-            f", no {side} than {format_number(end, '.4g')} by proof" if math.isfinite(end) else ""
-        )
+        if not math.isfinite(end):
+            return "attained"
+        return f"attained, no {side} than {format_number(end, '.4g')} by proof"
     # Plus-minus says an interval only if the number is in the middle of it.
     if (
         case["samples"] is None
@@ -154,7 +158,7 @@ def decisive(cases: Cases, must: str = "agrees", which: str = "outcome") -> str:
     """Name the case that fails most clearly, with its interval and what is permitted.
 
     Args:
-        cases: Judged cases, of one reading or of a control.
+        cases: Judged cases, of one reading or of a control, at least one.
         must: The outcome that every case must have, ``"agrees"`` or ``"contradicts"``.
         which: ``"outcome"``, or ``"outcome_corrected"`` for the correction.
 
@@ -162,9 +166,11 @@ def decisive(cases: Cases, must: str = "agrees", which: str = "outcome") -> str:
         A sentence without its period; empty if all cases do what they must.
     """
     found = [case[which] for case in cases]
-    order = ["contradicts", "undecided", "agrees"]
-    # The worst outcome of a case that must contradict is that it agrees.
-    worst = next(word for word in order[:: 1 if must == "agrees" else -1] if word in found)
+    worst_first = ["contradicts", "undecided", "agrees"]
+    if must == "contradicts":
+        # The worst outcome of a case that must contradict is that it agrees.
+        worst_first.reverse()
+    worst = next(word for word in worst_first if word in found)
     if worst == must:
         return ""
     permits = which.replace("outcome", "permitted")
@@ -197,7 +203,10 @@ def _format_ends(ends: Sequence[float | str], digits: int) -> list[str]:
 
 
 def _measure_distance(case: Mapping[str, Any], permits: str, outcome: str) -> float:
-    """Return how far the interval of a case lies outside the permitted range, or inside it if it agrees."""
+    """Return how far the interval of a case lies outside the permitted range, or inside it if it agrees.
+
+    ``permits`` is the key of the permitted range, ``outcome`` that of the case.
+    """
     low, high = map(float, case["interval"])
     least, most = map(float, case[permits])
     if outcome == "agrees":
@@ -205,11 +214,15 @@ def _measure_distance(case: Mapping[str, Any], permits: str, outcome: str) -> fl
     if outcome == "contradicts":
         # The distance of the two ranges is that of their nearest ends.
         low, high = high, low
+    # Two ends may both be infinite, and their difference would not be a number.
     return max(least - low if low < least else 0.0, high - most if high > most else 0.0)
 
 
 def agreement(cases: Cases, which: str = "outcome") -> str:
-    """Say how many numbers of a reading agree, contradict and are undecided, e.g. ``"2 of 3 agree"``."""
+    """Say how many numbers of a reading agree, and how many others contradict or are undecided, if any.
+
+    For example ``"2 of 3 agree, 1 contradicts"``.
+    """
     found = [case[which] for case in cases]
     text = f"{found.count('agrees')} of {len(cases)} agree"
     if against := found.count("contradicts"):
@@ -222,7 +235,7 @@ def agreement(cases: Cases, which: str = "outcome") -> str:
 def contradiction(cases: Cases, main: bool = False) -> str:
     """Say in one sentence which measured values would contradict the statement, as the rule has it.
 
-    Where readings differ in their verdicts, the sentence says that it is about the `main` one.
+    If ``main``, the sentence says that it is about our main reading, for a card whose readings differ.
     """
     ranges = sorted({(float(a), float(b)) for a, b in (r["permitted"] for r in cases)})
     lows = [low for low, _ in ranges if math.isfinite(low)]
@@ -240,26 +253,24 @@ def contradiction(cases: Cases, main: bool = False) -> str:
         else:
             where = f"outside the range for its setting ({first} to {last})"
     else:
-        sides = [("below", 0, lows), ("above", 1, highs)]
         said = []
-        for side, end, ends in sides:
+        # A side is its word, the index of its ends in a range, and these ends in rising order.
+        for side, index, ends in (("below", 0, lows), ("above", 1, highs)):
             if not ends:
                 continue
-            if same or format_number(ends[0]) == format_number(ends[-1]):
-                text = f"{side} {format_number(ends[0])}"
+            if format_number(ends[0]) == format_number(ends[-1]):
+                clause = f"{side} {format_number(ends[0])}"
             else:
                 span = f"{format_number(ends[0])} to {format_number(ends[-1])}"
-                text = f"{side} the limit for its setting ({span})"
-            # Where a limit holds for some cases only, the sentence names them.
-            if lows and highs and not same:
-                limited = [r for r in cases if math.isfinite(float(r["permitted"][end]))]
-                single = len(limited) == 1
-                text += (
-                    f" at one setting ({limited[0]['name']})"
-                    if single
-                    else f" at any of {len(limited)} settings"
-                )
-            said.append(text)
+                clause = f"{side} the limit for its setting ({span})"
+            # Where cases are limited on different sides, the sentence says how many are on this one.
+            if lows and highs:
+                limited = [r for r in cases if math.isfinite(float(r["permitted"][index]))]
+                if len(limited) == 1:
+                    clause += f" at one setting ({limited[0]['name']})"
+                else:
+                    clause += f" at any of {len(limited)} settings"
+            said.append(clause)
         where = " or ".join(said)
     value = "In our main reading, a value" if main else "A value"
     return f"{value} {where} would contradict the statement."
@@ -293,6 +304,7 @@ def text(record: Mapping[str, Any]) -> str:
         shown += [f"  {_write_case(case)}" for case in record["control_cases"]]
     if record["cases"]:
         shown.append(contradiction(record["cases"], record["verdict"].startswith("depends")))
+    # Texts of a claim may have line breaks of their own. A part with an indent keeps it, and stays as it is.
     return "\n".join(" ".join(part.split()) if part[:1] != " " else part for part in shown)
 
 
@@ -303,6 +315,8 @@ def _write_case(case: Mapping[str, Any]) -> str:
 
 def _write_markdown(card: str) -> str:
     """Write a card's `text` as Markdown: its first line is bold, and lists of numbers are folded."""
+    # A part is a line without an indent, or all lines with one up to the next. The first two parts are the
+    # title, and the verdict with the quotation.
     parts = re.findall(r"^\S.*|(?:^  .*\n?)+", card, re.MULTILINE)
     title, found, *rest = (re.sub("^  ", "- ", part.strip("\n"), flags=re.M) for part in parts)
     folded = "<details><summary>Numbers</summary>\n\n{}\n\n</details>"

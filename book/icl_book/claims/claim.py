@@ -185,8 +185,8 @@ class Choice:
 
 
 def _write_standing(given: object) -> str:
-    """Write ``{known: Nair 2025}`` in words; "new" is as far as we know."""
-    novelty, why = "", given
+    """Write a standing, e.g. ``{known: Nair 2025}``, in the words of `STANDING`: "Known: Nair 2025"."""
+    novelty, why = "", None
     if isinstance(given, dict) and len(given) == 1:
         ((novelty, why),) = given.items()
     if novelty not in STANDING or not isinstance(why, str):
@@ -286,8 +286,10 @@ class Claim:
         return tuple(a for choice in self.depends_on for a in choice.alternatives)
 
     def __post_init__(self) -> None:
+        """Fill in what is expected if it is not given; ValueError with all that is wrong with the entry."""
         if self.expected is None:
             usual = Verdict.ESTABLISHED if self.own else Verdict.HOLDS
+            # A frozen class sets its attributes in this way only.
             object.__setattr__(self, "expected", Verdict.NOT_TESTABLE if self.why_not else usual)
         refused = self.expected in (Verdict.CORRECTED, Verdict.FAILS)
         untested = self.expected in UNTESTED
@@ -359,10 +361,11 @@ def find(claim_id: str) -> Claim:
 
 
 def load(folder: Path) -> dict[str, Claim]:
-    """Return the claims of all files of a folder by id.
+    """Return the claims of all files ``paper*.yml`` of a folder by id.
 
     Raises:
-        ValueError: If an entry is not a claim, or two have one id, with file and line of each problem.
+        ValueError: If an entry is not a claim, or two have one id, with file and line: every problem of the
+            first file that has any.
     """
     found: dict[str, Claim] = {}
     for path in sorted(folder.glob("paper*.yml")):
@@ -390,9 +393,9 @@ class _Loader(yaml.CSafeLoader):  # type: ignore[misc]
 def _read_file(path: Path) -> dict[str, Claim]:
     """Return the claims of a file by id; ValueError with file and line of each problem."""
     file = f"book/claims/{path.name}"
-    root = None
     loader = _Loader(path.read_text(encoding="utf-8"))
     try:
+        # An empty file has no claims.
         root = loader.get_single_node() or yaml.MappingNode("tag:yaml.org,2002:map", [])
         entries = loader.construct_document(root)
         for (key, _), entry in zip(root.value, entries.values(), strict=True):
@@ -414,7 +417,11 @@ def _read_file(path: Path) -> dict[str, Claim]:
 
 
 def _find_line(node: yaml.Node, steps: Sequence[int | str]) -> int:
-    """Return the line of what a problem is about, or of the entry that lacks it."""
+    """Return the line of what a problem is about, or of the entry that lacks it.
+
+    ``steps`` lead to it from the root of the file: keys, numbers in lists, and steps of pydantic's own, which
+    the file does not have and which are skipped.
+    """
     line = 1
     for step in steps:
         if isinstance(node, yaml.SequenceNode) and isinstance(step, int):
@@ -438,5 +445,6 @@ def _explain_error(error: Any) -> str:
         step for step in error["loc"] if isinstance(step, str) and step not in ("[key]", "float")
     ]
     said, given = error["msg"].removeprefix("Value error, "), error["input"]
+    # Pydantic's messages say what an input should be, and ours also what it is.
     wrong = f", not {given!r}" if isinstance(given, str) and said.startswith("Input") else ""
     return f"{', '.join(keys)}: {said}{wrong}"

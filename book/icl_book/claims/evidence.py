@@ -79,15 +79,16 @@ def exact_cases(
         value: The column of the measured number.
         error: The column of the largest absolute error, computed or derived: an error bar is never typed.
             Without it the interval is the number itself.
-        labels: The columns that are labels, where the table has more.
-        name: Template of the cases' names, e.g. ``"{task}, $n$ = {n:g}"``; by default every label.
+        labels: The columns that are labels, where the table has others that are not.
+        name: Template of the cases' names, e.g. ``"{task}, $n$ = {n:g}"``; by default every label, and the
+            name of the column ``value`` for a case without labels.
 
     Returns:
         The cases in the order of the table, none of an empty one. A label that a row lacks (None, NaN) is
         left out.
 
     Raises:
-        ValueError: If a column is missing, the error is not a column, or a case is not a number.
+        ValueError: If a column is missing, the error is not a column or negative, or a case is not a number.
     """
     if error is not None and not isinstance(error, str):
         raise ValueError(
@@ -137,10 +138,11 @@ def attained_cases(
 
     A supremum is at least the largest value found, and at most ``high``, a column or a number that is proved
     (infinite by default). Where the value is the smallest found, ``low`` is what the infimum cannot pass
-    (``-math.inf`` without a proof). The other arguments and the result are those of `exact_cases`.
+    (``-math.inf`` without a proof). A value that passes its proved end by more than rounding is said to do so
+    in the name of its case. The other arguments and the result are those of `exact_cases`.
 
     Raises:
-        ValueError: If a column is missing, or both ends are given.
+        ValueError: If a column is missing, both ends are given, or a case is not a number.
     """
     if low is not None and high is not None:
         raise ValueError(f"low = {low}, high = {high}: a search has one proved end")
@@ -207,7 +209,10 @@ def sampled_cases(
 def _find_label_columns(
     frame: pd.DataFrame, named: Iterable[Column | None], labels: list[str] | None
 ) -> list[str]:
-    """Return the columns that are labels: those given, or all but the named ones."""
+    """Return the columns that are labels: those given, or all but the named ones.
+
+    ``named`` may also have None and numbers, which are not columns. A column that is missing is a ValueError.
+    """
     columns = [column for column in named if isinstance(column, str)]
     if labels is None:
         labels = [str(column) for column in frame.columns if column not in columns]
@@ -235,7 +240,7 @@ def _make_cases(
     kind: str = "exact",
     notes: Iterable[str] | None = None,
 ) -> list[Case]:
-    """Make a case of each row; ``notes`` are added to the names."""
+    """Make a case of each row, named by its labels or, without any, by ``value``; ``notes`` follow names."""
     made = []
     rows = zip(
         _read_labels(frame, labels),
@@ -263,7 +268,11 @@ def _enclose_attained(
     low_ends, high_ends = low.copy(), high.copy()
     for i, x in enumerate(measured):
         # This is the end that the number passes, or the number itself.
-        proved = low[i] if x < low[i] else high[i] if x > high[i] else x
+        proved = x
+        if x < low[i]:
+            proved = low[i]
+        elif x > high[i]:
+            proved = high[i]
         beyond = abs(x - proved) > ROUNDING * max(1.0, abs(proved))
         notes.append(f", beyond the proved {proved:.6g}" if beyond else "")
         if x < low[i]:
@@ -281,17 +290,21 @@ def _read_labels(frame: pd.DataFrame, labels: list[str]) -> list[dict[str, Any]]
 
 
 def _name_case(labels: dict[str, Any], template: str | None) -> str:
-    """Name a case by its labels: words as they are, numbers with their names."""
+    """Name a case by the template, filled with its labels, or by all labels if there is not a template.
+
+    Of these, words are as they are, and numbers follow their names.
+    """
     if template is not None:
         return template.format(**labels)
-    return ", ".join(
-        f"{key} = {x:g}"
-        if isinstance(x, float)
-        else f"{key} = {x}"
-        if isinstance(x, int)
-        else str(x)
-        for key, x in labels.items()
-    )
+    parts = []
+    for key, x in labels.items():
+        if isinstance(x, float):
+            parts.append(f"{key} = {x:g}")
+        elif isinstance(x, int):
+            parts.append(f"{key} = {x}")
+        else:
+            parts.append(str(x))
+    return ", ".join(parts)
 
 
 def as_data(case: Case) -> JsonObject:

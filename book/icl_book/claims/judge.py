@@ -59,7 +59,8 @@ def judge(
         evidence: A tidy table, one row a case (or a sample), labels as columns; the cases that
             `icl_book.claims.evidence` makes of a table; or a list of both.
         control: The negative control, the same way, if the claim has one: the rule must contradict each of
-            its cases.
+            its cases. If the rule contradicts ``evidence``, and the claim has no correction, it must agree
+            with each instead.
         readings: The evidence for each alternative reading that is not just another rule, by its key.
         could: Cases of the situation in which an alternative reading holds, by its key, for those readings
             for which the claim names such a situation.
@@ -94,7 +95,9 @@ def decide(claim: Claim, evidence: Mapping[str, Any]) -> JsonObject:
     """Return the record of a claim from its evidence, which a `Card` keeps beside it.
 
     An executed notebook holds the evidence. Pages decide anew, so that they have the words and the rules
-    that a claim has today, and an edit of these runs no notebook. ValueError as `judge`.
+    that a claim has today, and an edit of these runs no notebook. ``evidence`` is what `judge` makes of
+    its arguments, cases as plain data under ``cases``, ``control``, ``readings`` and ``could``. ValueError as
+    `judge`.
     """
     if claim.rule is None:
         raise ValueError(f"claim {claim.id} is {claim.expected}: {claim.why_not}")
@@ -131,6 +134,7 @@ def decide(claim: Claim, evidence: Mapping[str, Any]) -> JsonObject:
     outcomes |= dict.fromkeys(refused, UNDECIDED)
     verdict = _decide_in_time(claim, outcomes, cases)
     tried, must = _judge_control(claim, controls, outcomes[OURS])
+    # A control without a case, at parameters that a reader has chosen, is not passed.
     passed = all(case["outcome"] == must for case in tried) and bool(tried) == bool(claim.control)
     because = [_explain_verdict(verdict, outcomes, cases)]
     if not passed:
@@ -164,7 +168,10 @@ def _check_offer(
     of_readings: Mapping[str, Sequence[Case]],
     of_situations: Mapping[str, Sequence[Case]],
 ) -> None:
-    """Raise ValueError unless the evidence has what the claim's control and readings need, and no more."""
+    """Raise ValueError unless the evidence has what the claim's control and readings need, and no more.
+
+    ``has_control`` says whether a control was given, which at a reader's parameters may be without a case.
+    """
     if (controls and not claim.control) or (claim.control and not has_control):
         raise ValueError(
             f"claim {claim.id}: control cases go with a control in words, and only with it"
@@ -186,7 +193,7 @@ def _check_offer(
 def _check_ranges(claim: Claim, name: str, permitted: Sequence[Range]) -> None:
     """Raise ValueError if a reading permits nothing, or everything, in one of its cases.
 
-    If it bounds both sides in some cases, it must in all.
+    It is an error, too, if it bounds both sides in some cases and one side in others.
     """
     finite_counts = {sum(map(math.isfinite, ends)) for ends in permitted}
     # A case without a finite end permits everything, and one with a single end everything on one side.
@@ -216,8 +223,9 @@ def _judge_control(
 ) -> tuple[list[JsonObject], str]:
     """Return the judged cases of the control, and the outcome that each must have.
 
-    The control speaks about the statement that we stand by. If the rule rejects the evidence and there is no
-    correction, the control shows that the rule can accept: a situation in which the statement is true.
+    The control speaks about the statement that we stand by, so that an ``outcome`` is that of the corrected
+    rule if there is one. If the rule rejects the evidence and there is no correction, the control shows that
+    the rule can accept: a situation in which the statement is true. ``ours`` is the outcome of our reading.
     """
     assert claim.rule is not None
     must = AGREES if ours == CONTRADICTS and not claim.corrected_rule else CONTRADICTS
@@ -231,11 +239,12 @@ def _find_ending(claim: Claim) -> str:
 
 
 def _measure_room(claim: Claim, cases: Sequence[JsonObject]) -> JsonObject:
-    """Return what errors would show in numbers between two ends, and how far others are from their bound.
+    """Return how large an error must be to show, and how far numbers are from their bound.
 
-    ``detects`` is the range of the errors that would show between two ends, ``distance`` that of the
-    distances from a single bound. Each is None where no case has such ends or such a bound, and both are
-    unless all cases agree.
+    ``detects`` is the least and the greatest size from which an error shows (`_find_detection_limit`), among
+    the cases that permit a range with two ends, and ``distance`` the least and the greatest distance of a
+    number from its bound, among those with a single one. Each is None if there are none of these cases, and
+    both are unless all cases agree.
     """
     limits: list[float] = []
     distances: list[float] = []
@@ -296,7 +305,7 @@ def _explain_verdict(
         verdict is Verdict.OPEN and not {AGREES, CONTRADICTS} <= found
     )
     word = UNDECIDED if unclear else CONTRADICTS
-    # All readings are contradicted, so that the correction alone is undecided.
+    # Then all readings are contradicted, and the correction alone is undecided.
     if word not in found:
         return f"the correction is unclear: {decisive(cases[OURS], which='outcome_corrected')}"
     those = [name for name, outcome in outcomes.items() if outcome == word]
@@ -313,31 +322,32 @@ def _find_detection_limit(interval: Range, permitted: Range) -> float:
     """Return the size from which an error of either sign would have shown, for a number between two ends.
 
     An error moves the interval of the number, and shows once all of it lies beyond an end: upwards beyond the
-    largest permitted value, downwards beyond the smallest. The larger of the two moves counts.
+    largest permitted value, downwards beyond the smallest. The larger of the two moves counts. The interval
+    lies inside the permitted range, so that both are at least zero.
     """
     low, high = interval
     least, most = permitted
     upwards = most - low
     downwards = high - least
-    return max(0.0, upwards, downwards)
+    return max(upwards, downwards)
 
 
 def _judge_case(claim: Claim, case: Case, rule: Rule, corrected: Rule | None = None) -> JsonObject:
-    """Judge one case by a rule and its correction.
+    """Return a case with its outcome and what is permitted, by a rule and, with ``_corrected``, by another.
 
     Raises:
         ValueError: If the case lacks the error that its claim needs.
     """
     where = f"claim {claim.id}: case {case.name!r}"
-    # a count and infinity are known without an error
+    # A count and infinity are known without an error.
     needs_no_error = math.isinf(case.measured) or case.measured == round(case.measured)
     if (
         case.kind == "exact"
         and claim.grade in (Grade.EXACT, Grade.CERTIFIED, Grade.EXTRAPOLATED)
         and not needs_no_error
+        and case.interval[0] == case.interval[1]
     ):
-        if case.interval[0] == case.interval[1]:
-            raise ValueError(f"{where} needs the error that the code computed")
+        raise ValueError(f"{where} needs the error that the code computed")
     permitted = rule(case.parameters)
     permitted_corrected = corrected(case.parameters) if corrected else None
     return asdict(case) | {
@@ -363,7 +373,10 @@ def _combine(cases: Sequence[JsonObject], ending: str = "") -> str:
 
 
 def _count_readings(outcomes: Sequence[str]) -> str:
-    """Say how readings agree, ``"contradicts the statement in 2 of 3 readings"``; empty for one reading."""
+    """Say in how many readings the evidence contradicts, or else agrees; empty for one reading.
+
+    For example ``"contradicts the statement in 2 of 3 readings"``.
+    """
     if len(outcomes) == 1:
         return ""
     word, count = (

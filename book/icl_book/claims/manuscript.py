@@ -30,7 +30,7 @@ def read(files: Sequence[str]) -> list[Document]:
 
 
 def _read(path: Path) -> Document:
-    """Read one file as `read` does, a PDF by its suffix."""
+    """Read one file as `read` does, as a PDF if its suffix is ``.pdf``."""
     try:
         if path.suffix.lower() == ".pdf":
             document = _read_pdf(path)

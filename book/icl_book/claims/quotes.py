@@ -48,7 +48,10 @@ _TOKEN = re.compile(
 
 
 def key(text: str) -> tuple[str, list[int]]:
-    """Return the characters of a text that are compared, and where each of them stands in it."""
+    """Return the characters of a text that are compared, and where each of them stands in it.
+
+    What a TeX command stands for is where its backslash is.
+    """
     found: list[str] = []
     places: list[int] = []
     for match in _TOKEN.finditer(text.translate(_PLAIN)):
@@ -56,6 +59,7 @@ def key(text: str) -> tuple[str, list[int]]:
         # Commands without a sign of their own are fonts and layout.
         if match["command"]:
             token = _SYMBOLS.get(match["command"], "")
+        # This parts ligatures into letters, and letters from their accents, and lowers raised digits.
         for character in unicodedata.normalize("NFKD", token):
             if character.isalnum() or character in _SIGNS:
                 found.append(character)
@@ -80,6 +84,7 @@ class Paper:
 
     def __init__(self, document: Document) -> None:
         self.name, self.pdf = document.name, document.pdf
+        # These are the places in the text where pages or lines begin, and where one more would.
         self.starts = [0]
         for part in document.parts:
             # A line break follows each part.
@@ -91,10 +96,11 @@ class Paper:
         """Find a quotation; its place is that of its first piece, its likeness the smallest of all pieces."""
         if not self.keyed:
             return Found(0.0)
-        # Each piece is searched after the last one that was found.
         spans = []
         differs = []
+        # Each piece is searched after the last one that was found, which ends here.
         end = 0
+        # The stars are around words that a source has in bold.
         for piece in quote.replace("**", "").split(GAP):
             wanted, _ = key(piece)
             start = self.keyed.find(wanted, end)
@@ -105,6 +111,7 @@ class Paper:
                 if likeness >= NEAR:
                     passage = self._cut_passage(start, stop)
                     said = _name_differences(piece, passage)
+                    # Without a difference the piece is in the paper, before the end of the last one.
                     differs.append(said or f"“{piece.strip()}” is elsewhere")
                 likeness = min(likeness, NEARLY)
             spans.append((likeness, start))
@@ -130,8 +137,12 @@ class Paper:
         return f"{'p.' if self.pdf else 'line'} {number}"
 
     def _cut_passage(self, start: int, end: int) -> str:
-        """Return the words of the text that some of its compared characters belong to."""
-        first, last = self.places[start], self.places[max(start, end - 1)]
+        """Return the whole words of the text from which the compared characters ``start`` to ``end`` come.
+
+        ``end`` is the first character that does not count. A word of which the passage has
+        only a part is completed, by at most `WORD` characters.
+        """
+        first, last = self.places[start], self.places[end - 1]
         before = re.search(r"\S*\Z", self.text[max(0, first - WORD) : first])
         after = re.match(r"\S*", self.text[last : last + WORD])
         assert before is not None and after is not None
@@ -141,10 +152,11 @@ class Paper:
 
 
 def _name_differences(quote: str, passage: str) -> str:
-    """Name the words that differ, e.g. ``“thus” is “so”``."""
+    """Name the words that differ, compared by their `key`, e.g. ``“thus” is “so”``; empty if none does."""
     ours, theirs = quote.split(), passage.split()
-    keys = [[key(word)[0] for word in words] for words in (ours, theirs)]
-    steps = list(Levenshtein.opcodes(*keys))
+    our_keys = [key(word)[0] for word in ours]
+    their_keys = [key(word)[0] for word in theirs]
+    steps = list(Levenshtein.opcodes(our_keys, their_keys))
     # A passage may begin or end with letters of a neighboring word.
     if steps and steps[0].tag == "insert":
         steps = steps[1:]
@@ -160,11 +172,11 @@ def _name_differences(quote: str, passage: str) -> str:
 
 
 def compare(files: Sequence[str], paper: str = "") -> list[str]:
-    """Return a line for each quotation, found, nearly found or not found, and a last one that counts.
+    """Return a line for each quotation, first those found, then nearly, then not, and a last one that counts.
 
     Args:
         files: PDF, TeX or text; of several the one that is most like a quotation counts.
-        paper: ``"P1"`` or ``"P2"``: quotations of this paper's statements only.
+        paper: ``"P1"`` or ``"P2"``: quotations of this paper's statements only; empty for both.
 
     Raises:
         BadInput: If a file cannot be read or has no text.
@@ -175,15 +187,15 @@ def compare(files: Sequence[str], paper: str = "") -> list[str]:
         if not claim.quote or paper not in ("", claim.paper):
             continue
         best = max((candidate.find(claim.quote) for candidate in papers), key=lambda f: f.likeness)
-        start = f"{claim.id} ({claim.place})"
+        quotation = f"{claim.id} ({claim.place})"
         if best.likeness == 100:
-            lines["found"].append(f"found: {start}: {best.where}")
+            lines["found"].append(f"found: {quotation}: {best.where}")
         elif best.likeness >= NEAR:
             lines["nearly"].append(
-                f"nearly, {math.floor(best.likeness)} %: {start}: {best.where}: {best.differs}"
+                f"nearly, {math.floor(best.likeness)} %: {quotation}: {best.where}: {best.differs}"
             )
         else:
-            lines["not"].append(f"not found: {start}: {' '.join(claim.quote.split())}")
+            lines["not"].append(f"not found: {quotation}: {' '.join(claim.quote.split())}")
     counts = {name: len(some) for name, some in lines.items()}
     total = "{found} found, {nearly} nearly, {not} not".format(**counts)
     return [*lines["found"], *lines["nearly"], *lines["not"], total]

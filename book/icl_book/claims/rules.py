@@ -40,7 +40,7 @@ SYNTAX = (
 FUNCTIONS = {"exp": math.exp, "log10": math.log10, "sqrt": math.sqrt}
 
 #: Arithmetic is tried with these labels before there is a case. Every label has the same odd value,
-#: for which no denominator is zero.
+#: for which no denominator is zero. The functions are here, too, since `eval` looks names up here first.
 ANY: Mapping[str, Any] = defaultdict(lambda: math.pi, FUNCTIONS)
 
 
@@ -85,6 +85,7 @@ class Rule:
                     f"{ends!r} has not at_least, at_most, both or equals, and at most a tolerance"
                 )
             for part in ends.values():
+                # This raises ValueError unless the part is an amount.
                 Amount(part)
 
     def __call__(self, labels: Mapping[str, Any]) -> tuple[float, float]:
@@ -96,30 +97,42 @@ class Rule:
 
 
 def _list_options(spec: Any) -> Iterator[Any]:
-    """Yield what a choice by a label leads to, whatever the labels; anything else is its only option."""
+    """Yield all that a choice by a label may lead to; of anything else, yield that itself.
+
+    Raises:
+        ValueError: If a choice is by something that is not a label or arithmetic.
+    """
     if isinstance(spec, Mapping) and "by" in spec:
         # A choice may be by arithmetic, which is tried as well.
         _evaluate(spec["by"], ANY)
-        for option in [option for key, option in spec.items() if key != "by"]:
-            yield from _list_options(option)
+        for key, option in spec.items():
+            if key != "by":
+                yield from _list_options(option)
     else:
         yield spec
 
 
 def _choose(spec: Any, labels: Mapping[str, Any]) -> Any:
-    """Follow the choices by a label, which may lead to further ones, to what these labels choose."""
+    """Follow the choices by a label, which may lead to further ones, to what these labels choose.
+
+    Raises:
+        ValueError: If a label is missing, or its value has no entry.
+    """
     while isinstance(spec, Mapping) and "by" in spec:
         value = _evaluate(spec["by"], labels)
         if value not in spec and "otherwise" not in spec:
-            raise ValueError(
-                f"the rule says nothing of {spec['by']} = {value!r}, but of {list(spec)[1:]}"
-            )
+            known = [key for key in spec if key != "by"]
+            raise ValueError(f"the rule says nothing of {spec['by']} = {value!r}, but of {known}")
         spec = spec[value] if value in spec else spec["otherwise"]
     return spec
 
 
 def _evaluate(amount: Any, labels: Mapping[str, Any]) -> Any:
-    """Return a number as it is, and the value of arithmetic; a label alone may be text."""
+    """Return a number as it is, and the value of arithmetic; a label alone may be text.
+
+    Raises:
+        ValueError: If it is neither, or a label is missing.
+    """
     if isinstance(amount, bool) or not isinstance(amount, str | int | float):
         raise ValueError(f"{amount!r} is not a number, arithmetic or a choice by a label")
     if not isinstance(amount, str):
@@ -136,7 +149,7 @@ def _evaluate(amount: Any, labels: Mapping[str, Any]) -> Any:
 
 @cache
 def _compile_arithmetic(text: str) -> CodeType:
-    """Return the code of arithmetic; raise SyntaxError if the text has anything but `SYNTAX`, or text."""
+    """Return the code of arithmetic; raise SyntaxError if it has more than `SYNTAX`, or a text in quotes."""
     tree = ast.parse(text.strip(), mode="eval")
     for node in ast.walk(tree.body):
         if not isinstance(node, SYNTAX) or isinstance(getattr(node, "value", 0), str | bytes):

@@ -101,7 +101,7 @@ def interactive(
     }
     data["tables"] = {name: pack(table, keys[name]) for name, table in tables.items()}
 
-    # These are the curves at the start.
+    # These are the rows of the curves at the start: in them every key has its value of the start.
     shown = frame[
         (frame[[*keys["curves"]]] == pd.Series({s: start[s] for s in keys["curves"]})).all(axis=1)
     ]
@@ -116,6 +116,7 @@ def interactive(
     ax.set(xlabel=labels[0], ylabel=labels[1], ylim=ylim)
     picture = base64.b64encode(plots.svg(ax.figure).encode()).decode()
     plt.close(ax.figure)
+    # Written as it is, a "<" in a text could end the script that holds the data.
     table = json.dumps(data, separators=(",", ":")).replace("<", r"\u003c")
     colors = "".join(
         f"--light-{i}:{shade};--dark-{i}:{plots.on_dark(shade)};"
@@ -137,12 +138,16 @@ def interactive(
 def pack(frame: pd.DataFrame, stops: Mapping[str, list[Any]]) -> dict[str, Any]:
     """Pack the columns of a tidy table as base64 of little-endian float32, relative error 6e-8.
 
-    Each column is an array over the keys on which it depends, then over the rows of one setting. Equal rows
-    are kept once.
+    A setting is one value of each key. Each column is an array over the keys on which it depends, then over
+    the rows of one setting; if these are equal in every setting, one is kept. NaN stands for missing rows.
 
     Args:
         frame: The table.
         stops: Columns that are keys, and their values in order.
+
+    Returns:
+        ``rows``, the largest number of rows of a setting, and ``columns``: for each name the ``keys`` on
+        which it depends, in order, and the array as ``data``.
     """
     # The place of a row in the array is its stop of each key, and its number among the rows of these stops.
     codes = [pd.Index(values).get_indexer(frame[key]) for key, values in stops.items()]
@@ -152,7 +157,7 @@ def pack(frame: pd.DataFrame, stops: Mapping[str, list[Any]]) -> dict[str, Any]:
     for name in frame.columns.difference([*stops]):
         values, needed = np.full(shape, np.nan, "<f4"), list[str]()
         values[(*codes, row)] = frame[name]
-        # From the last axis on, so that one that goes does not change the numbers of those that are left.
+        # The last axis comes first, so that an axis that goes does not change the numbers of the others.
         for axis, key in reversed([*enumerate(stops)]):
             # A column that is equal along an axis does not depend on its key.
             if np.array_equal(values, np.roll(values, 1, axis), equal_nan=True):

@@ -60,9 +60,9 @@ def attach(shell: Any) -> None:
 def svg(figure: Figure) -> str | None:
     """Draw a figure again for a narrow screen, as SVG text.
 
-    The figure has been drawn once, as a kernel does before. Each panel gets the labels that it shared with
-    others. The result is None for a figure that is already narrow, and for panels that do not stand in one
-    grid.
+    The figure has been drawn once, as a kernel does before, and keeps its narrow layout afterwards. Each
+    panel gets the labels that it shared with others. The result is None for a figure that is already narrow,
+    and for panels that do not stand in one grid; such a figure stays as it is.
     """
     if figure.get_figwidth() <= MAX_WIDTH or not stack(figure):
         return None
@@ -72,7 +72,10 @@ def svg(figure: Figure) -> str | None:
 
 
 def stack(figure: Figure) -> bool:
-    """Put the panels of a figure one below the other, row by row; return whether they stood in one grid."""
+    """Put the panels of a figure one below the other, row by row; return whether they stood in one grid.
+
+    If they did not, nothing is changed.
+    """
     # Axes that share a panel, with scales on both sides, share a place of the grid.
     cells: dict[tuple[int, int], list[Axes]] = {}
     grids = set()
@@ -86,7 +89,6 @@ def stack(figure: Figure) -> bool:
         return False
     highest = MAX_PANEL_HEIGHT if len(cells) < 6 else MIN_PANEL_HEIGHT
     heights = [_choose_height(axes[0], highest) for _, axes in sorted(cells.items())]
-    # A panel takes names from its neighbors before they take any from others.
     for (row, column), (ax, *_) in sorted(cells.items()):
         _write_names(ax, cells, row, column)
     grid = GridSpec(len(cells), 1, figure=figure, height_ratios=heights)
@@ -103,12 +105,16 @@ def stack(figure: Figure) -> bool:
 
 
 def _choose_height(ax: Axes, highest: float) -> float:
-    """Return the height of a panel in inches; ``highest`` bounds panels without equal scales."""
+    """Return the height of a panel in inches.
+
+    A panel without equal scales is at most ``highest``, unless the names at its axis need more.
+    """
     box = ax.get_window_extent()
     height = float(box.height / box.width) * (WIDTH - BESIDE_PANEL)
     # A panel of equal scales keeps its shape, and does not exceed its size in the wide drawing.
     if ax.get_aspect() != "auto":
         return min(height, float(box.height) / ax.figure.dpi)
+    # Each name gets as many lines as the longest has.
     line_counts = [text.get_text().count("\n") + 1 for text in ax.get_yticklabels()]
     return max(
         min(max(height, MIN_PANEL_HEIGHT), highest),
@@ -117,7 +123,11 @@ def _choose_height(ax: Axes, highest: float) -> float:
 
 
 def _write_labels(figure: Figure) -> None:
-    """Write labels of lines again, as sizes have changed, and below panels legends and what has no room."""
+    """Write the labels of lines again, since panels have other sizes.
+
+    If those of one kind, at the ends of lines or beside them, have no room, they go into one legend below the
+    panels, with what all legends of the figure had.
+    """
     legend = _remove_legends(figure)
     if any(text.get_label() == plots.AT_END for ax in figure.axes for text in ax.texts):
         # The layout with these labels says how much room they have.
@@ -136,7 +146,8 @@ def _write_labels(figure: Figure) -> None:
 
 def _remove_legends(figure: Figure) -> dict[str, Any]:
     """Remove all legends, and return the artists that they name, by their names."""
-    # The handles of a legend are small drawings of its own, so that artists of panels come first.
+    # The handles of a legend are small drawings of its own. A new legend needs the artists of panels, where a
+    # panel has one of this name.
     named: dict[str, Any] = {}
     for ax in figure.axes:
         handles, names = ax.get_legend_handles_labels()
@@ -163,7 +174,7 @@ def _remove_labels(figure: Figure, kind: str) -> dict[Axes, int]:
 
 
 def _make_higher(figure: Figure, counts: dict[Axes, int]) -> None:
-    """Make a figure so much higher that each panel has room for this many labels at its ends."""
+    """Make a figure higher by the most that a panel lacks for this many labels, one above the other."""
     lacking = [
         count * LABEL_HEIGHT - ax.get_window_extent().height / figure.dpi
         for ax, count in counts.items()
@@ -172,7 +183,8 @@ def _make_higher(figure: Figure, counts: dict[Axes, int]) -> None:
 
 
 def _write_names(ax: Axes, cells: dict[tuple[int, int], list[Axes]], row: int, column: int) -> None:
-    """Give a panel the names that it shared with the first of its row and the ends of its column."""
+    """Give a panel the names of axes, the tick labels and the title that it shared in its row and column."""
+    # A drawing without axes has no names.
     if not ax.axison:
         return
     in_row = [cells[place][0] for place in sorted(cells) if place[0] == row]

@@ -143,7 +143,10 @@ def minus(text: str) -> str:
 
 
 def style() -> None:
-    """Set the book's figure style, whatever was set before; in a notebook also SVG without a time stamp."""
+    """Set the book's figure style, whatever was set before; in a notebook also SVG without a time stamp.
+
+    From then on all logarithmic axes have the labels of `_Powers`.
+    """
     plt.style.use(["default", STYLE])
     scale.register_scale(_LogScale)
     if get_ipython() is not None:
@@ -176,12 +179,15 @@ def exact_curve(
     color: Any = COLORS["exact"],
     **line: Any,
 ) -> Any:
-    """Draw exact values: a solid line without markers, with any other properties of a line."""
+    """Draw exact values as a solid line without markers, and return it; ``line`` are other properties."""
     return ax.plot(x, y, label=label, color=color, zorder=2, **line)[0]
 
 
 def colors(levels: Iterable[Any]) -> dict[Any, Any]:
-    """Return a color for each value of a column: light to dark for numbers, else its role or the next."""
+    """Return a color for each value of a column, light to dark in their order if all are numbers.
+
+    Else it is that of the value's role (`COLORS`), or the next of the palette that is not the color of one.
+    """
     levels = list(dict.fromkeys(levels))
     if all(isinstance(level, (int, float, np.number)) for level in levels):
         # The palest shade has a contrast of three to white, which labels and lines need.
@@ -202,7 +208,7 @@ def panels(
     title: str = "{}",
     **facets: Any,
 ) -> dict[Any, Axes]:
-    """Make a panel for each value of a column, 7.6 inches wide together.
+    """Make a panel for each value of a column, in one figure that is 7.6 inches wide.
 
     Args:
         frame: A tidy table.
@@ -210,7 +216,8 @@ def panels(
         labels: Names of both axes.
         log: Which axes are logarithmic: "", "x", "y" or "xy".
         title: Template of a panel's title.
-        facets: ``wrap``, panels in a row; ``height`` in inches; ``sharex`` and ``sharey``, true by default.
+        facets: ``wrap``, panels in a row, by default four; ``height`` of a row in inches; ``sharex`` and
+            ``sharey``, true by default.
 
     Returns:
         The panels by the column's values.
@@ -218,6 +225,7 @@ def panels(
     levels = list(dict.fromkeys(frame[col]))
     across = min(len(levels), facets.pop("wrap", 4))
     height = facets.pop("height", 3.4 if across < 3 else 2.8)
+    # This is how many rows there are, rounded up.
     down = -(-len(levels) // across)
     shape: dict[str, Any] = {
         "figsize": (7.6, height * down),
@@ -231,6 +239,7 @@ def panels(
     out = dict(zip(levels, axes.ravel(), strict=False))
     for i, (level, ax) in enumerate(out.items()):
         ax.set(title=spelled(title, level), **{f"{axis}scale": "log" for axis in log})
+        # Only panels at the lower and the left edge say what their axes are.
         ax.set_xlabel(labels[0] if i + across >= len(levels) else "")
         ax.set_ylabel(labels[1] if i % across == 0 else "")
     return out
@@ -280,7 +289,8 @@ def points(
 ) -> None:
     """Draw sampled values of a tidy table as points with intervals, a color and marker for each ``hue``.
 
-    ``ends`` are the columns of the intervals' ends; the others are as in `lines`.
+    ``ends`` are the columns of the intervals' ends, ``marks`` any other properties of the points; the others
+    are as in `lines`.
 
     Raises:
         ValueError: If a value lies outside its interval.
@@ -307,6 +317,7 @@ def _split_series(
     axes: Axes | Mapping[Any, Axes], frame: pd.DataFrame, hue: str, col: str | None
 ) -> Iterator[tuple[Axes, Any, pd.DataFrame]]:
     """Yield the panel, the value of ``hue`` and the rows of each series of a table."""
+    # Without a column of panels the rows are grouped by ``hue`` twice, which is as once.
     for (panel, level), group in frame.groupby([col or hue, hue], sort=False):
         yield axes[panel] if isinstance(axes, Mapping) else axes, level, group
 
@@ -334,7 +345,7 @@ def labeled(ax: Axes) -> list[tuple[str, Line2D]]:
 
 
 def _label_ends(ax: Axes) -> None:
-    """Write the labels of one panel as `label_ends` does."""
+    """Write the labels of one panel as `label_ends` does, each at the last finite point of its line."""
     ends = []
     for name, line in labeled(ax):
         points = np.asarray(line.get_xydata())
@@ -343,6 +354,7 @@ def _label_ends(ax: Axes) -> None:
             ends.append((name, line, shown[-1]))
     if not ends:
         return
+    # Heights and shifts are in points, of which an inch has 72.
     points_per_pixel = 72 / ax.figure.dpi
     heights = ax.transData.transform([end for _, _, end in ends])[:, 1] * points_per_pixel
     bottom, top = ax.bbox.intervaly * points_per_pixel
@@ -361,9 +373,10 @@ def _label_ends(ax: Axes) -> None:
 
 
 def _spread(heights: NDArray[np.float64], bottom: float, top: float) -> NDArray[np.float64]:
-    """Move heights between ``bottom`` and ``top`` apart, by the least sum of squares.
+    """Move heights in points apart, with the least sum of squared moves.
 
-    If there is not enough room for all, the highest end up above ``top``.
+    They are then between ``bottom`` and ``top``, and two of them differ by at least `_SPACING`. If there is
+    not enough room for all, the highest end up above ``top``.
     """
     # Few figures have labels at ends, so the others do not wait for this import.
     from scipy.optimize import isotonic_regression
@@ -372,6 +385,7 @@ def _spread(heights: NDArray[np.float64], bottom: float, top: float) -> NDArray[
     steps = _SPACING * np.arange(len(heights))
     # Heights are far enough apart where they still rise after the steps are taken off.
     rising = isotonic_regression(heights[order] - steps).x
+    # The highest gets the last step, and with it is at most ``top``.
     spread = np.empty_like(heights)
     spread[order] = rising.clip(bottom, max(bottom, top - steps[-1])) + steps
     return spread
@@ -461,12 +475,13 @@ def _find_place(
 
     # The edge of the panel counts as another line.
     edged = np.pad(on_others[1:-1, 1:-1], 1, constant_values=True)
-    # A filter of the size of the box gives each pixel what holds for the box around it.
+    # A filter of the size of the box gives each pixel what holds for the box around it. What lies outside the
+    # panel counts as taken.
     overlaps = maximum_filter(taken, size, mode="constant", cval=True)
     to_line, to_others = (
         minimum_filter(distance_transform_edt(~on), size) for on in (on_line, edged)
     )
-    # Without a pixel of the line the distance to it means nothing.
+    # The label is nearer to its line than to others. Without a pixel of the line this distance means nothing.
     allowed = ~overlaps & (to_line < to_others) & on_line.any()
     if not allowed.any():
         return None
@@ -517,7 +532,7 @@ def guide(ax: Axes, x0: float, y0: float, slope: float, label: str, decades: flo
     """Draw a power law ``y0 (x / x0) ** slope`` as a dashed gray line on log-log axes.
 
     It starts at ``(x0, y0)`` and runs over ``decades`` of x, to the left if they are negative. Its label
-    stands below its middle.
+    stands below its middle. The line is returned.
 
     Raises:
         ValueError: If an axis is not logarithmic or the start not positive.
@@ -556,6 +571,7 @@ def matrix(
     values = np.asarray(values, dtype=float)
     if values.ndim != 2 or not np.isfinite(values).all():
         raise ValueError(f"values: shape {values.shape}; must be a matrix of finite numbers")
+    # A matrix of zeros has a scale, too.
     limit = limit or float(np.abs(values).max()) or 1.0
     ax.grid(False)
     names = {"xticklabels": list(columns) or False, "yticklabels": list(rows) or False}
@@ -606,7 +622,7 @@ def table(frame: pd.DataFrame, columns: Mapping[str, str], caption: str) -> HTML
 
 
 def svg(figure: Figure) -> str:
-    """Return a figure as SVG text, byte-identical for identical figures."""
+    """Return a figure as SVG text; in the book's style, identical figures have identical text."""
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None})
     return buffer.getvalue()

@@ -32,17 +32,20 @@ def surroundings(
 ) -> str:
     """Draw round maps of what is around a place, as SVG text for `icl_book.figures.interactive`.
 
-    Its sliders are ``map``, one of the names of ``shaded``, and ``n``, one of ``counts``; the cursor is a
-    radius in the units of ``radius``. Without scripts the maps stay as they are at the start.
+    Its sliders are ``map``, one of the names of ``shaded``, ``n``, one of ``counts``, and one that moves
+    along the curves, the radius in km of a solid circle. Without scripts the maps stay as they are at the
+    start, when that circle is as large as the dashed one. The classes of the parts stand in
+    ``interactive.css``.
 
     Args:
         star: The place as a unit vector (3,), not a pole.
         known: Known places as unit vectors, (places, 3). At ``n`` the first ``n`` of them are drawn.
         shaded: For each map, a function that says which places (..., 3) are shaded.
         counts: The stops of ``n``, rising.
-        radius: Radius of the sphere.
-        reaches: How far each map reaches.
-        start: The stops of ``map`` and ``n`` at the start, and in ``best`` the radius of the dashed circle.
+        radius: Radius of the sphere in km.
+        reaches: How far each map reaches from the star, in km along the ground.
+        start: The stops of ``map`` and ``n`` at the start, and in ``best`` the radius in km of the dashed
+            circle, the best one.
         alt: What the maps show, for readers who cannot see them.
 
     Raises:
@@ -97,6 +100,7 @@ def surroundings(
             places = (
                 direction[:, new][:, on_map] * angle_to_star[new][on_map] * radius / reach * SIZE
             )
+            # A line of no length, with round ends, is a dot.
             dots = "".join(f"M{a:.1f} {b:.1f}h0" for a, b in places.T)
             stops = {"n": [m for m in counts if m >= n]}
             parts.append(_mark_stops(f'<path class="known" d="{dots}"/>', stops, start))
@@ -105,6 +109,7 @@ def surroundings(
             f'<circle class="{name}" data-scale="{scale:.6g}" r="{scale * float(str(start["best"])):.1f}"/>'
             for name in ("around", "around best")
         )
+        # Two units around a map leave room for the line of its edge, and sixteen below it for the words.
         rim = SIZE + 2
         drawn.append(
             f'<svg viewBox="{-rim} {-rim} {2 * rim} {2 * rim + 16}"><clipPath id="icl-reach-{i}">'

@@ -33,12 +33,13 @@ def unroll(
 ) -> str:
     """Draw labels against angles, as SVG text for `icl_book.figures.interactive`.
 
-    Its slider is ``w``. Without scripts the drawing stays as it is at the start.
+    Its slider is ``w``. Without scripts the drawing stays as it is at the start. The classes of the parts
+    stand in ``interactive.css``; ``tick`` is a line at the query, and ``answer`` the prediction there.
 
     Args:
         angles: Angles of the examples in degrees, from -180 to 180.
         labels: Their labels.
-        around: Angles at which both curves are drawn.
+        around: Angles, also in degrees, at which the two curves, true function and prediction, are drawn.
         target: The true function there.
         shown: For each stop of ``w`` the prediction at ``around`` and the weights of the examples.
         query: The angle at which the examples have these weights, one of ``around``.
@@ -62,6 +63,7 @@ def unroll(
             f'<path class="prediction" d="{_write_path(around, prediction)}"/>'
             f'<circle class="answer" {answer} r="5"/></g>'
         )
+    # A line of no length, with round ends, is a dot.
     dots = "".join(f"M{a:.0f} {b:.0f}h0" for a, b in zip(_across(angles), _up(labels), strict=True))
     ticks = "".join(
         f'<text x="{_across(angle):.0f}" y="{BOTTOM + 18}" text-anchor="middle">{tick}</text>'

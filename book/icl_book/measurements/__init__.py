@@ -22,7 +22,7 @@ FAR = (3e4, 1e5)
 
 
 def log_slope(x: ArrayLike, y: ArrayLike, relative_error: ArrayLike) -> tuple[float, float]:
-    """Return the slope of log y in log x between two points, and its error.
+    """Return the slope of log y in log x between two points, and its absolute error.
 
     Args:
         x: Both abscissas, positive.
@@ -35,13 +35,13 @@ def log_slope(x: ArrayLike, y: ArrayLike, relative_error: ArrayLike) -> tuple[fl
 
 
 def losses_of_matrices(task: Zonal, *, n: int, noise_std: float) -> pd.DataFrame:
-    """Return the exact loss of four matrices that are not positive multiples of the identity.
+    """Return what four matrices that are not positive multiples of the identity lose, exactly.
 
-    Each is the best w of ``M = w I`` times the matrix that is named.
+    Each unit has the best w of ``M = w I`` times the matrix that is named.
 
     Returns:
-        Columns ``matrix``, its name; ``value``, its risk over the least one of all multiples of the identity,
-        minus one, and ``error``, the numerical error of that.
+        Columns ``matrix``, its name; ``value``, the risk of the unit over the least one of all multiples of
+        the identity, minus one, and ``error``, the absolute numerical error of that.
     """
     quarter_turn = np.eye(task.dim)
     quarter_turn[:2, :2] = [[0, -1], [1, 0]]
@@ -56,6 +56,7 @@ def losses_of_matrices(task: Zonal, *, n: int, noise_std: float) -> pd.DataFrame
     for name, matrix in matrices.items():
         risk = matrix_risk(task, best.w * matrix, n, noise_std)
         ratio = risk.total / best.risk
+        # The relative error of the best w is more than that of the risk, which is flat there.
         error = ratio * (risk.error + best.error)
         rows.append({"matrix": name, "value": ratio - 1, "error": error})
     return pd.DataFrame(rows)
@@ -67,7 +68,7 @@ def medians(table: pd.DataFrame, value: str, *, by: Sequence[str]) -> pd.DataFra
     Args:
         table: One row for each setting and run.
         value: The column of the number.
-        by: The columns of the setting; the order of the rows stays.
+        by: The columns of the setting; settings stay in the order of their first rows.
 
     Returns:
         Columns ``by``, ``median``, ``low`` and ``high`` (`icl_book.statistics.median_interval`).
@@ -82,7 +83,7 @@ def medians(table: pd.DataFrame, value: str, *, by: Sequence[str]) -> pd.DataFra
 
 
 def recorded(steps: Sequence[int], **values: NDArray[np.float64]) -> pd.DataFrame:
-    """Return numbers that were recorded of some units during training, a row for each step and seed.
+    """Return numbers that were recorded while units of several seeds trained, a row for each step and seed.
 
     Args:
         steps: The recorded steps.

@@ -1,4 +1,14 @@
-"""Other measurements of the chapter on the window: libraries, bias and noise over w, best windows."""
+"""Other measurements of the chapter on the window: libraries, bias and noise over w, best windows.
+
+Symbols:
+    w: The window parameter of the unit ``M = w I``, and ``w*`` the best one.
+    x_i, q: Tokens and query, on the unit sphere of dimension dim.
+    omega_i: The weight of token i, ``exp(w x_i.q)`` over the sum of these.
+    n: The number of tokens beside the query.
+    L, sigma: Lipschitz constant of the functions, standard deviation of the label noise.
+
+Errors are absolute errors of the number that a row is about.
+"""
 
 from collections.abc import Callable
 from itertools import product
@@ -72,7 +82,8 @@ def gaps_to_libraries(
     """Compare the predictions of `LIBRARIES` with ours on drawn contexts.
 
     Returns:
-        Columns ``library, dim`` and ``gap``, the largest difference at w = 0.5, 4 and 30.
+        Columns ``library, dim`` and ``gap``, the largest absolute difference in all contexts, of ReLU
+        functions, at w = 0.5, 4 and 30.
     """
     rows = []
     for library, dim in product(LIBRARIES, dims):
@@ -100,7 +111,8 @@ def weights_by_distance(weights: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         For each context (``tokens, dim, w, draw``) the ``coefficient`` of the squared distance in
-        -log(attention), and ``disorder``, the share of pairs of which the farther example weighs more.
+        -log(attention), by least squares, and ``disorder``, the share of pairs of which the farther example
+        weighs more.
     """
     rows = []
     context = ["tokens", "dim", "w", "draw"]
@@ -121,7 +133,7 @@ def concentration(*, dims: list[int], n_values: list[int]) -> pd.DataFrame:
     """Return slopes of log(1 - E sum_i omega_i^2) in log w from w = 1e5 to 1e6: ``dim, n, slope, error``."""
     rows = []
     for dim, n in product(dims, n_values):
-        # Noise of variance one makes this part of the risk E sum_i omega_i^2.
+        # Noise of variance one makes its part of the risk E sum_i omega_i^2, for every class.
         risk = population_risk(Affine(dim), [1e5, 1e6], n, noise_std=1.0)
         spread = 1 - risk.noise
         error = risk.error * risk.noise / spread
@@ -133,13 +145,14 @@ def concentration(*, dims: list[int], n_values: list[int]) -> pd.DataFrame:
 def noise_slopes(*, dims: list[int], n: int) -> pd.DataFrame:
     """Return the smallest slope of log E sum_i omega_i^2 in log w: ``dim, slope, error``.
 
-    It is taken between neighbors on a grid of w from 0.01 to 1,000 and is the same for all classes.
+    It is taken between neighbors on a grid of w from 0.01 to 1,000 and is the same for all classes. The error
+    is the largest of those of these slopes.
     """
     w = np.geomspace(0.01, 1e3, 21)
     step = np.log(w[1] / w[0])
     rows = []
     for dim in dims:
-        # Noise of variance one makes this part of the risk E sum_i omega_i^2.
+        # Noise of variance one makes its part of the risk E sum_i omega_i^2, for every class.
         risk = population_risk(Affine(dim), w, n, noise_std=1.0)
         slope = np.diff(np.log(risk.noise)) / step
         error = (risk.error[1:] + risk.error[:-1]) / step
@@ -150,8 +163,10 @@ def noise_slopes(*, dims: list[int], n: int) -> pd.DataFrame:
 def bias_slopes(*, tasks: list[str], dims: list[int], n: int) -> pd.DataFrame:
     """Return the largest slope in log w of the log of the mean square of the estimator's bias.
 
-    The mean over tokens is taken before the square. Parts of functions up to degree 60 count. Columns ``task,
-    dim, slope`` and ``error``, what a coarser quadrature changes, and rounding.
+    The bias is the mean prediction over all tokens minus the function, at one query; its square is averaged
+    over functions. Of these, only the parts of degrees 1 to 60 count. The slope is taken between neighbors on
+    a grid of w from 0.1 to 100. Columns ``task, dim, slope`` and ``error``, what a coarser quadrature
+    changes, and rounding.
     """
     w_values = np.geomspace(0.1, 100, 16)
     rows = []
@@ -159,7 +174,7 @@ def bias_slopes(*, tasks: list[str], dims: list[int], n: int) -> pd.DataFrame:
         missed = [_integrate_missed_shares(dim, n, w, nodes=300, step=0.1) for w in w_values]
         coarse = [_integrate_missed_shares(dim, n, w, nodes=240, step=0.15) for w in w_values]
         for name in tasks:
-            # Rows are windows, columns are degrees.
+            # `a` is the variance of the functions in each degree. Rows are windows, columns are degrees.
             a, _ = make_task(name, dim).spectrum(len(missed[0]))
             slope = _find_steepest(w_values, np.array(missed) ** 2 @ a)
             other = _find_steepest(w_values, np.array(coarse) ** 2 @ a)
@@ -177,15 +192,19 @@ def _integrate_missed_shares(dim: int, n: int, w: float, *, nodes: int, step: fl
     """Return 1 - m_l, l from 1 to 60: the mean prediction of a function of degree l is m_l times it.
 
     ``m_l = E sum_i omega_i P_l(t_i)``, where t_i is the cosine of a token's angle to the query and omega_i is
-    ``exp(-w (1 - t_i))`` over the sum S of these. As ``1 / S = int exp(-s S) ds``, it is one integral over s.
+    ``exp(-w (1 - t_i))`` over the sum S of these, and P_l is the Gegenbauer polynomial with P_l(1) = 1. As
+    ``1 / S = int exp(-s S) ds``, it is one integral over s. ``nodes`` are those of the angle, and ``step`` is
+    that of log s.
     """
     theta, p = angle_quadrature(dim, nodes)
-    # u is log s; below, n z is at most e^-30, and above even the farthest token has z = e^6
+    # u is log s. Below this range n z is at most e^-30, and above it z is more than e^6 even
+    # at the farthest token.
     u = np.arange(-np.log(n) - 30, 2 * w + 6, step)
-    # z is s times the kernel, (u, angles); at the cap exp(-z) has vanished
+    # z is s times the kernel, (u, angles). At the cap, z = e^8, exp(-z) is zero in floating point.
     z = np.exp(np.minimum(u[:, None] - w * (1 - np.cos(theta)), 8))
     # This is E exp(-z) of all tokens but one.
     phi = (np.exp(-z) @ p)[:, None] ** (n - 1)
+    # The kernel of one token times ds is z du.
     one_token = (z * np.exp(-z) * phi).sum(0) * p
     # `take` returns one minus each Gegenbauer polynomial.
     lost = Polynomials(dim, theta).take(61)[1:]
@@ -195,12 +214,17 @@ def _integrate_missed_shares(dim: int, n: int, w: float, *, nodes: int, step: fl
 def narrowing(
     *, tasks: list[str], dims: list[int], n: int, noise_std: float, low: float, high: float
 ) -> pd.DataFrame:
-    """Return the half-width of the weights at L = high over that at L = low: ``task, dim, ratio, error``."""
+    """Return the half-width of the best weights at L = high over that at L = low.
+
+    The half-width is the distance to the query at which a token weighs half as much as one at the query.
+    Columns ``task, dim, ratio, error``.
+    """
     rows = []
     for name, dim in product(tasks, dims):
         smooth = optimal_window(make_task(name, dim, low), n, noise_std)
         rough = optimal_window(make_task(name, dim, high), n, noise_std)
-        # At these distances exp(-w distance^2 / 2) is one half. Two points of the sphere are at most 2 apart.
+        # At these distances exp(-w distance^2 / 2) is one half. Two points of the sphere are at most 2 apart,
+        # which is the width also of equal weights, w = 0.
         halves = [
             min(2.0, np.sqrt(2 * np.log(2) / max(float(best.w), 1e-9))) for best in (smooth, rough)
         ]
@@ -220,8 +244,9 @@ def window_slopes(
         tasks: Names of classes, see `icl.tasks.make_task`.
         dims: Dimensions.
         n: Context length.
-        lipschitz: Lipschitz constants L, or one.
-        noise_std: Standard deviations sigma of the label noise, or one. One of the two is swept.
+        lipschitz: Lipschitz constants L in rising order, or one.
+        noise_std: Standard deviations sigma of the label noise in rising order, or one. One of the two is
+            swept.
 
     Returns:
         ``task``, ``dim``, the ``least`` and the ``greatest`` slope between neighbors, and their ``error``.
@@ -265,7 +290,7 @@ class Circle(NamedTuple):
 
 
 def circle_to_move(query: float) -> tuple[pd.DataFrame, Circle]:
-    """Return the exact errors against w, and one context with its predictions, for the figure to move.
+    """Return the exact errors against w, and one context with its predictions, for the interactive figure.
 
     Columns of the errors: ``w, risk, noise, scatter, blur``, for waves cos(3 angle + phase) and 40 examples.
     The phase of the context is zero; ``query`` is an angle in degrees.

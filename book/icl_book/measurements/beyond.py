@@ -1,4 +1,11 @@
-"""Measurements beyond regression: labels -1 and 1, links, mixtures of classes, random networks."""
+"""Measurements beyond regression: labels -1 and 1, links, mixtures of classes, random networks, layers.
+
+Symbols:
+    M: The matrix of a unit, w I for the window parameter w.
+    n, d: The number of examples beside the query, and the dimension ``dim``.
+    L: The Lipschitz constant ``lipschitz``.
+    S, B: The number of models, ``seeds``, and of contexts for each of them, ``batch_size``.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +73,8 @@ def window_exponents(windows: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         Columns ``varied``, what grows: "noise", the probability of a flip where it is positive, or
-        "lipschitz"; ``n``, ``flipped`` and ``lipschitz``, those before the step; ``value``, ``error``.
+        "lipschitz"; ``n``, ``flipped`` and ``lipschitz``, those before the step; ``value``, the exponent, and
+        its absolute ``error``.
     """
     rows = []
     for varied, column, fixed in (
@@ -101,7 +109,7 @@ def cross_entropy(
     batch_size: int,
     learning_rate: float,
 ) -> pd.DataFrame:
-    """Train units, and a gain of their output, on the cross-entropy of a logistic model.
+    """Train units from M = I, and a gain of their output from 1, on the cross-entropy of a logistic model.
 
     Returns:
         Columns ``lipschitz``, ``flipped``, ``seed``; ``ratio``, the mean diagonal of M over the exact best w
@@ -156,13 +164,14 @@ def behind_projection(
 ) -> pd.DataFrame:
     """Train units on nonlinear links of three coordinates of five, from a random start.
 
-    ``training`` goes to `icl.pretrain.train_grid`, as in all that follows: seeds, steps, batch_size,
+    A link is a function of ``B'x``, where the columns of B are the first three unit vectors. ``training``
+    goes to `icl.pretrain.train_grid`, as in the other functions that have it: seeds, steps, batch_size,
     learning_rate.
 
     Returns:
-        Columns ``link``, ``seed``; ``window``, the mean diagonal of B'MB over the exact best window of the
-        link's class in three dimensions; ``outside``, the Frobenius norm of M without that block, over that
-        of M.
+        Columns ``link``, ``seed``; ``window``, the mean diagonal of the block B'MB of M over the exact best w
+        of the link's class in three dimensions; ``outside``, the Frobenius norm of M without that block, over
+        that of M.
     """
     rank = 3
     basis: Any = np.eye(5)[:, :rank]
@@ -187,6 +196,7 @@ def behind_projection(
             block = M[:rank, :rank]
             whole = float(np.linalg.norm(M))
             inside = float(np.linalg.norm(block))
+            # Rounding may make the norm of the block the larger one.
             rows.append(
                 {
                     "link": name,
@@ -229,7 +239,7 @@ def nonlinear_first(
 
     Returns:
         Columns ``seed``, ``token`` and ``absolute``, test errors of units that are given x and ``|x|``, and
-        their ``ratio``.
+        ``ratio``, the first over the second.
     """
     problems: dict[str, tuple[Any, Absolute | None]] = {
         "token": (Folded(dim, lipschitz), None),
@@ -248,9 +258,9 @@ def nonlinear_first(
 
 
 def restrict_to_cap(x: Tensor, limit: float, u: ArrayLike) -> Tensor:
-    """Move uniform covariates away from the query, along great circles, until ``x_i . x_q <= limit``.
+    """Move uniform covariates along great circles through the query, to where ``x_i . x_q <= limit``.
 
-    The part orthogonal to the query keeps its direction; the inner product is drawn from its law,
+    The part orthogonal to the query keeps its direction; the inner product is drawn anew, from its law,
     ``(1 + x.x_q) / 2 ~ Beta((d - 1) / 2, (d - 1) / 2)``, given that it is at most the limit, in (-1, 1].
     x is (..., n + 1, d), unit vectors with the query last; u are uniform numbers in [0, 1], (..., n).
     ValueError for other shapes and numbers.
@@ -275,7 +285,8 @@ def restrict_to_cap(x: Tensor, limit: float, u: ArrayLike) -> Tensor:
 def bias_limit(task: Zonal, w: float) -> float:
     """Return the bias of infinitely many tokens, ``sum_l a_l (1 - I_{nu+l}(w) / I_nu(w))^2``, for w > 0.
 
-    Here nu is ``d / 2 - 1``.
+    Here a_l is the variance of the functions in degree l >= 1 (`spectrum`), I is the modified Bessel
+    function, and nu is ``d / 2 - 1``.
     """
     nu = task.dim / 2 - 1
     # The ratio of the Bessel functions falls like e^(-l^2 / 2w), so that it is negligible beyond this degree:
@@ -283,7 +294,8 @@ def bias_limit(task: Zonal, w: float) -> float:
     last = int(min(bandlimit(task), 60 + math.ceil(12 * math.sqrt(w))))
     a, rest = spectrum(task, last)
     base = ive(nu, w)
-    # r is the ratio of the Bessel functions for each degree from 1 on.
+    # r is the ratio of the Bessel functions for each degree from 1 on. In `ive` both have a factor e^-w, and
+    # it cancels.
     if base > 1e-290:
         r = ive(nu + np.arange(1, last + 1), w) / base
     else:
@@ -299,9 +311,9 @@ def bias_limit(task: Zonal, w: float) -> float:
 
 
 def bias_slopes(*, dims: Sequence[int]) -> pd.DataFrame:
-    """Return the largest slope of log bias in log w over w from 0.1 to 100, with infinitely many tokens.
+    """Return the largest slope of log bias in log w, with infinitely many tokens.
 
-    Columns ``task``, ``dim``, ``slope``.
+    It is taken between neighbors on a grid of w from 0.1 to 100. Columns ``task``, ``dim``, ``slope``.
     """
     w = np.geomspace(0.1, 100, 61)
     rows = []
@@ -343,14 +355,14 @@ def prices(
     noise_stds: Sequence[float],
     cosine: type[Zonal] = Cosine,
 ) -> pd.DataFrame:
-    """Return what units trained on one class with L = 1, or on the mixture of three, lose on each class.
+    """Return what the best unit of one class with L = 1, or of the mixture of three, loses on each class.
 
     The classes are affine, ReLU, and ``cosine``, which is `Cosine` or `PhasedCosine`.
 
     Returns:
-        Columns ``dim``, ``n``, ``noise_std``; ``start``, what the unit was trained on; ``task``, the test
-        class; ``risk`` and its relative error ``risk_error``; ``price``, the risk over the least one, and
-        its ``error``.
+        Columns ``dim``, ``n``, ``noise_std``; ``start``, the class or "mixture" for which the unit ``w I`` is
+        best; ``task``, the test class; ``risk`` and its relative error ``risk_error``; ``price``, the risk
+        over the least one of the test class, and its absolute ``error``.
     """
     rows = []
     for dim in dims:
@@ -366,6 +378,7 @@ def prices(
                     for name, task in classes.items():
                         risk = population_risk(task, unit.w, n, noise_std)
                         price = float(risk.total / best[name].risk)
+                        # The relative error of the best w is more than that of the risk, which is flat there.
                         rows.append(
                             {
                                 "dim": dim,
@@ -422,8 +435,9 @@ def attend(queries: Tensor, examples: Tensor, values: Tensor, M: Tensor) -> Tens
 def last_tokens(model: str, weights: dict[str, Tensor], x: Tensor) -> Tensor:
     """Return the tokens that the last layer sees, (S, B, n + 1, d), the query last.
 
-    The first layer, if there is one before it, has the matrices M1 of its scores and V1 of its values,
-    (S, d, d).
+    ``x`` are the tokens of the contexts, the same shape, or with 1 in place of S if all models have the same
+    contexts. In a model of two layers, one of `MODELS`, the first has the matrices M1 of its scores and V1 of
+    its values, (S, d, d).
     """
     if model == "one layer":
         return x
@@ -466,8 +480,8 @@ def trained_models(
 
     Returns:
         Columns ``model``, ``seed``; ``risk``, that of the model over that of the best window, both on the
-        same contexts; ``others``, how much the log of the ratio of two weights changes, relatively, if all
-        other examples are drawn anew.
+        same contexts; ``others``, how much the log of the ratio of the weights of two examples changes if all
+        other examples are drawn anew, as root mean square over that of this log.
     """
     task = ReLU(dim, lipschitz)
     best = float(optimal_window(task, n=n, noise_std=noise_std).w)
@@ -486,7 +500,7 @@ def trained_models(
     redrawn[:, :, [0, 1, -1]] = x_test[:, :, [0, 1, -1]]
     models = {}
     for model in MODELS:
-        # Each model starts anew, so that all have the same M.
+        # Each model starts anew, so that all have the same M. One layer leaves M1 and V1 as they are.
         rng = stream(0, "initialization")
         weights = {}
         for name in ("M", "M1", "V1"):
@@ -533,8 +547,8 @@ def collapse(
     Returns:
         A row for each ``model``, ``w`` and ``layer``: ``spread``, the mean squared distance of the tokens to
         their mean, relative to the start; ``factor``, the largest ratio of the range of a coordinate after
-        the layer to that before, among ranges above 1e-3, since rounding spoils smaller ones; and ``bound``,
-        its proved bound without projection, ``1 - e^(-2w)``.
+        the layer to that before, among ranges above 1e-3, since rounding spoils smaller ones (NaN if all
+        are); and ``bound``, its proved bound without projection, ``1 - e^(-2w)``.
     """
     x = uniform_sphere(stream(2, "evaluation"), contexts, tokens, dim)
 

@@ -1,4 +1,11 @@
-"""Measurements of the appendix: matrices that are not multiples of I, bounds over all Lipschitz functions."""
+"""Measurements of the appendix: matrices that are not multiples of I, bounds over all Lipschitz functions.
+
+Symbols:
+    x_i, x_q: Tokens and query, on the unit sphere of dimension dim.
+    omega_i: The weight of token i, ``exp(w x_i.x_q)`` over the sum of these.
+    n: The number of tokens beside the query.
+    L: The Lipschitz constant ``lipschitz``.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +38,7 @@ def turned_waves(task: Zonal, *, n: int) -> dict[str, float]:
     """Return the least risk of w times the rotation by 90°, d = 2, over that of multiples of I, minus one.
 
     There is no noise. The w of the rotation is searched from half to twice the best w of multiples of I. The
-    result has ``value``, and its numerical ``error``.
+    result has ``value``, and its numerical ``error``, which is absolute.
     """
     best = optimal_window(task, n=n, noise_std=0.0)
     rotation = np.array([[0.0, -1.0], [1.0, 0.0]])
@@ -42,18 +49,19 @@ def turned_waves(task: Zonal, *, n: int) -> dict[str, float]:
     )
     risk = matrix_risk(task, float(found.x) * rotation, n=n, noise_std=0.0)
     ratio = float(risk.total / best.risk)
+    # The relative error of the best w is more than that of the risk, which is flat there.
     return {"value": ratio - 1, "error": ratio * float(risk.error + best.error)}
 
 
 def steepest(slopes: Sequence[tuple[float, float]]) -> pd.DataFrame:
-    """Search the largest difference quotient of ReLU functions of q.x with these slopes, over the larger one.
+    """Search the largest difference quotient of ``a max(q.x, 0) + b max(-q.x, 0)``, over max(|a|, |b|).
 
-    The closest points with given values lie on one great circle through q, so a search over pairs of angles
-    serves every dimension. Angles are measured from the kink, so that close points keep their digits.
+    Here q is a unit vector, and each entry of ``slopes`` is a pair (a, b). The closest points with given
+    values lie on one great circle through q, so a search over pairs of angles serves every dimension. Angles
+    are measured from the kink, so that close points keep their digits.
 
     Returns:
-        Columns ``first`` and ``second``, the slopes on the two sides of the kink, ``value``, and ``bound``,
-        one.
+        Columns ``first`` and ``second``, which are a and b, ``value``, and ``bound``, one.
     """
     off_kink = np.geomspace(1e-6, np.pi / 2, 150)
     angle = np.concatenate([-off_kink, [0.0], off_kink])
@@ -74,8 +82,9 @@ def largest_bias(*, dim: int, w: float, n: float, lipschitz: float) -> tuple[flo
     """Return a bound on the bias of every L-Lipschitz function, ``2 L^2 (1 - E sum_i omega_i x_i.x_q)``.
 
     It is ``L^2 E sum_i omega_i |x_i - x_q|^2``, above the bias by Jensen's inequality. The second
-    number is the change by a coarser rule.
+    number is what a coarser Gauss rule changes.
     """
+    # The first Gegenbauer polynomial of the angle is its cosine, x_i.x_q.
     fine, coarse = (
         2 * lipschitz**2 * (1 - attended_gegenbauer_means(dim, w, n, 1, order)[0])
         for order in (16, 12)
@@ -90,8 +99,8 @@ def worst_slopes(
 
     Returns:
         Columns ``dim``; ``functions``: "Lipschitz", of a risk that no L-Lipschitz function exceeds, or
-        "rougher", of that of ``cos(sqrt(w) u.x)`` with amplitude L, which is not L-Lipschitz; ``value`` and
-        ``error``.
+        "rougher", of that of ``L cos(sqrt(w) u.x)``, u a unit vector, which is not L-Lipschitz; ``value``,
+        the slope, and its absolute ``error``.
     """
     rows = []
     step = np.log(n_values[1] / n_values[0])

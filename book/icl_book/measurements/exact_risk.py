@@ -1,4 +1,12 @@
-"""Other measurements of the chapter on the exact risk: direct rules over all tokens, noise of two values."""
+"""Other measurements of the chapter on the exact risk: direct rules over all tokens, noise of two values.
+
+Symbols:
+    x_i, x_q: Tokens and query, on the unit sphere of dimension dim.
+    w: The window parameter of the unit ``M = w I``.
+    omega_i: The weight of token i, ``exp(w x_i.x_q)`` over the sum of these.
+    gamma_ij: The variogram of tokens i and j, ``E (f(x_i) - f(x_j))^2 / 2``; q stands for the query.
+    sigma: The standard deviation ``noise_std`` of the label noise.
+"""
 
 import itertools
 
@@ -26,12 +34,12 @@ def direct_over_exact(
     lipschitz: float,
     noise_std: float,
 ) -> pd.DataFrame:
-    """Compute the risk of two or three tokens by Gauss rules over all their angles.
+    """Compute the risk of two or three tokens by Gauss rules over all their angles, over the exact risk.
 
     Returns:
         Columns ``task, dim, n, w``; ``query`` (whether the query is one more token with its own clean label,
         which is another convention); ``value``, the direct risk over the exact one, and its ``error``, what
-        twice the nodes in every variable change.
+        twice the nodes in every variable change, plus the relative error of the exact risk.
     """
     rows = []
     for name, dim, n in itertools.product(tasks, dims, n_values):
@@ -64,7 +72,8 @@ def _integrate_directly(
     """Return E sum_ij omega_i omega_j (gamma_iq + gamma_jq - gamma_ij) + sigma^2 E sum_i omega_i^2.
 
     ``between``, (nodes, nodes), is the mean of gamma_ij for each pair of two tokens' angles to the query. All
-    arrays have these axes, token i and token j; i = j is a term of its own, ``same``. n is two or three.
+    arrays have these axes, token i and token j; i = j is a term of its own, ``same``. n is two or three. If
+    ``query``, the query is one more token, whose label is that of the query without noise.
     """
     theta, p = angle_quadrature(task.dim, len(between))
     gamma = task.variogram(theta)
@@ -73,7 +82,7 @@ def _integrate_directly(
     same = (2 * gamma + noise_std**2)[:, None] * kernel[:, None] ** 2
     both = np.outer(kernel, kernel) * pair
     upper = np.outer(p, p) * (n * same + n * (n - 1) * both)
-    # As a token the query adds its weight, which is one, to the denominator.
+    # As a token the query adds its kernel, which is one, to the denominator, and nothing to the error.
     lower = kernel[:, None] + kernel + float(query)
     # A third token, if there is one, enters the denominator only.
     if n == 2:
@@ -85,7 +94,10 @@ def _integrate_directly(
 
 
 def _average_variogram(task: Zonal, nodes: int) -> Array:
-    """Return the variogram between two tokens, averaged over the azimuth between them."""
+    """Return the variogram between two tokens, averaged over the azimuth between them, (nodes, nodes).
+
+    The axes are the angles of the two tokens to the query.
+    """
     theta, _ = angle_quadrature(task.dim, nodes)
     # On the circle the two tokens are on the same side of the query, or on opposite sides.
     cosine = np.array([-1.0, 1.0])
@@ -146,16 +158,18 @@ def loss_against_parts(
 def shares_at_best(
     *, tasks: list[str], dims: list[int], n_values: list[float], noise_std: float
 ) -> pd.DataFrame:
-    """Compute the three errors at the best window, beside what long contexts are predicted to have.
+    """Compute the errors blur and scatter at the best window, beside what is predicted of long contexts.
 
     Returns:
-        Columns ``task, dim, n``; ``scatter`` in units of the noise, its ``rule`` and the ``other rule``, that
-        of the window itself; ``blur`` as a share of the risk, its ``limit`` and the ``other limit``, that of
-        kinks for smooth functions and of smooth functions for kinks; and the relative ``error`` of both.
+        Columns ``task, dim, n``; ``scatter`` over the error by noise, and the ``rule`` that predicts it, the
+        mean square of f(x) - f(x_q) over sigma^2, x weighted as with 2w; the ``other rule``, the same with w;
+        ``blur`` as a share of the risk, its ``limit`` and the ``other limit``, that of kinks for smooth
+        functions and of smooth functions for kinks; and ``error``, the relative error of scatter and blur.
     """
     rows = []
     for name, dim in itertools.product(tasks, dims):
         task = make_task(name, dim)
+        # A class without a kink has no singular term.
         order = task.singular_term[0] if task.singular_term else 4
         # Kinks have order 3, and smooth functions 4, so that 7 - order is the other order.
         limit, other = ((dim - 1) / (dim - 1 + rho) for rho in (order, 7 - order))
@@ -189,9 +203,12 @@ def shares_at_best(
 
 
 def _mean_square_difference(task: Zonal, w: float, angles: tuple[Array, Array]) -> float:
-    """Return ``E (f(x) - f(x_q))^2`` for a point x of the density ``e^{w x . x_q}`` on the sphere."""
+    """Return ``E (f(x) - f(x_q))^2`` for a point x of the density ``e^{w x . x_q}`` on the sphere.
+
+    ``angles`` are those of x to x_q, and their probabilities without the density (`angle_quadrature`).
+    """
     theta, p = angles
-    # twice the sine of half the angle, squared, is 1 - cos without cancellation
+    # This is exp(-w (1 - cos(theta))) without cancellation.
     weight = p * np.exp(-2 * w * np.sin(theta / 2) ** 2)
     return float(2 * weight @ task.variogram(theta) / weight.sum())
 
@@ -204,7 +221,11 @@ NOISE = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10]
 
 
 def risks_to_move() -> pd.DataFrame:
-    """Return the three errors at L = sigma = 1: columns ``task, dim, n, w, blur, scatter, noise``."""
+    """Return the three errors at L = sigma = 1, for the interactive figure, which moves w.
+
+    Columns ``task, dim, n, w, blur, scatter, noise``.
+    """
+    # The parts of the risk have an axis of lengths and an axis of windows.
     w = 10 ** (np.arange(-10, 41) / 10)
     parts = []
     for name, dim in CLASSES_TO_MOVE:
@@ -217,7 +238,7 @@ def risks_to_move() -> pd.DataFrame:
 
 
 def best_windows_to_move() -> pd.DataFrame:
-    """Return the best window and its risk: columns ``task, dim, n, L, sigma, w, risk``.
+    """Return the best window and its risk, for the interactive figure: ``task, dim, n, L, sigma, w, risk``.
 
     The window depends on L and sigma through sigma / L alone, and the risk is L^2 times that at L = 1, so
     each ratio is computed once.

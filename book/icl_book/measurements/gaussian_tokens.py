@@ -1,6 +1,11 @@
 """Other measurements of the chapter on Gaussian tokens: distance from the limit, ball, nonlinear functions.
 
-The unit is ``M = w I``, and functions are linear with L = 1 unless said otherwise.
+The unit is ``M = w I``, and functions are linear with L = 1 unless said otherwise. Labels have no noise.
+
+Symbols:
+    x_i, x_q: Tokens and query in R^d, standard normal unless said otherwise; d is ``dim``.
+    omega_i: The weight of token i, ``exp(w x_i.x_q)`` over the sum of these.
+    n: The number of tokens beside the query. A limit is that of the risk as n grows without end.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -34,12 +39,13 @@ _ORDER, _COARSE = 16, 12
 
 
 def distance_exponents(*, dims: Sequence[int], w_values: Sequence[float]) -> pd.DataFrame:
-    """Return local exponents of ``E |sum omega_i x_i - w x_q|^2`` from n = 10^28 to 10^30.
+    """Return local exponents of ``E |sum omega_i x_i - w x_q|^2`` in 1 / n, from n = 10^28 to 10^30.
 
     Returns:
-        Columns ``dim, w``; ``raw``, the exponent as it is; ``value``, the exponent after the power of log n
-        that the theorem has is divided out, ``(log n)^(d/2)`` for ``w^2 > 1/2`` and none below; the
-        ``error`` of both; ``one_length``, the exponent at queries of the one length sqrt(d) in place of all.
+        Columns ``dim, w``; ``raw``, the exponent as it is; ``value``, the exponent after a power of log n is
+        divided out, that of the chapter's theorem on the distance, ``(log n)^(d/2)`` for ``w^2 > 1/2`` and
+        none else; the absolute ``error`` of both; ``one_length``, the exponent at queries of the one length
+        sqrt(d) in place of all.
     """
     lengths = np.array([1e28, 1e30])
     log_n = np.log(lengths)
@@ -49,6 +55,7 @@ def distance_exponents(*, dims: Sequence[int], w_values: Sequence[float]) -> pd.
         found = gaussian_distance(dim, w, lengths)
         fallen = np.log(found.distance[0] / found.distance[1])
         power = dim / 2 if w**2 > 0.5 else 0.0
+        # This is the standard deviation of the scores w x_i.x_q at a query of this length.
         tau = w * dim**0.5
         at_one_length = []
         for n in lengths:
@@ -71,9 +78,10 @@ def distance_exponents(*, dims: Sequence[int], w_values: Sequence[float]) -> pd.
 
 @dataclass(frozen=True)
 class BallLimit:
-    """The least limit of the risk over all windows, on tokens in the ball, in units of the variance of f.
+    """The window w with the least limit of the risk on tokens in the ball, and this limit, the ``risk``.
 
-    ``error`` is the estimated relative error of both: what a coarser rule changes, and rounding.
+    The risk is in units of the variance of f. ``error`` is the estimated relative error of both: what a
+    coarser rule changes, and rounding.
     """
 
     w: float
@@ -105,6 +113,7 @@ def least_ball_limit(dim: int) -> BallLimit:
     """
     dim = integer(dim, "dim", 1, 64)
     grid = np.geomspace(*_BALL_W, 161)
+    # For d up to 64 the best is inside the grid, between two neighbors.
     best = int(np.argmin([_evaluate_ball_limit(dim, float(w), _ORDER)[0] for w in grid]))
     bracket = grid[best - 1], grid[best + 1]
     rules = _ORDER, _COARSE
@@ -121,7 +130,10 @@ def least_ball_limit(dim: int) -> BallLimit:
 
 
 def _evaluate_ball_limit(dim: int, w: float, order: int) -> tuple[float, float]:
-    """Return the limit and its slope in w, by a Gauss rule on panels of r that double from 1 / w to one."""
+    """Return the limit of the risk and its slope in w, by a Gauss rule on panels of r.
+
+    The panels end at 0, 1 / w or 1 / 2, and then at no more than twice the last end each, up to one.
+    """
     # There are at least two panels, [0, 1/2] and [1/2, 1].
     last_edge = max(w, 2)
     edges = np.concatenate(
@@ -140,9 +152,10 @@ def _evaluate_ball_limit(dim: int, w: float, order: int) -> tuple[float, float]:
 
 
 def ball_limits(*, dims: Sequence[int]) -> pd.DataFrame:
-    """Return the window of the least limit in the unit ball, and that limit, the floor.
+    """Return the best window for infinitely many tokens in the unit ball, and the risk it leaves, the floor.
 
-    Columns ``what`` (window, floor), ``dim, value, error``.
+    `least_ball_limit` finds both, the floor in units of the variance of f. Columns ``what`` (window, floor),
+    ``dim, value`` and ``error``, which is absolute.
     """
     rows = []
     for dim in dims:
@@ -154,9 +167,13 @@ def ball_limits(*, dims: Sequence[int]) -> pd.DataFrame:
 
 
 def sphere_limits(*, dims: Sequence[int]) -> pd.DataFrame:
-    """Return the limit on the unit sphere at `MAX_W`: ``what`` (sphere), ``dim, value, error``."""
+    """Return the limit of the risk on the unit sphere at w = `MAX_W`, in units of the variance of f.
+
+    Columns ``what`` (sphere), ``dim, value`` and ``error``, the absolute one by rounding.
+    """
     rows = []
     for dim in dims:
+        # The mean of the tokens under the weights has this distance from the query.
         missed = float(1 - resultant_length(dim, MAX_W))
         row = {"what": "sphere", "dim": dim, "value": missed**2}
         rows.append(row | {"error": 2 * missed * np.finfo(float).eps})
@@ -182,9 +199,10 @@ LAW = np.exp(-QUERIES * QUERIES / 2) / np.exp(-QUERIES * QUERIES / 2).sum()
 def functions() -> dict[str, Recovered]:
     """Return the functions whose floors are sampled; ``x_1 x_2`` has two coordinates, the others one.
 
-    At the query t the prediction tends to ``E f(z + w t)`` with a normal z. For ``He_k`` that is ``(w t)^k``,
-    and the best multiple of t^k, ``w^k = k! / (2 k - 1)!!``, leaves ``k! (1 - k! / (2 k - 1)!!)``; for ReLU
-    the least is found on a grid of w.
+    At the query t the prediction tends to ``E f(z + w t)`` with a normal z. For the Hermite polynomials
+    ``He_2 = z^2 - 1`` and ``He_3 = z^3 - 3 z`` that is ``(w t)^k``, and the best multiple of t^k,
+    ``w^k = k! / (2 k - 1)!!``, leaves the risk ``k! (1 - k! / (2 k - 1)!!)``; for ReLU the least is found on
+    a grid of w.
     """
     w = np.linspace(0.2, 1.5, 1301)[:, None]
     density = np.exp(-((w * QUERIES) ** 2) / 2) / np.sqrt(2 * np.pi)
@@ -258,7 +276,7 @@ def sampled_risks(*, names: Sequence[str], n_values: Sequence[int], seeds: int) 
 
 
 def mean_risks(risks: pd.DataFrame) -> pd.DataFrame:
-    """Return means over the seeds of sampled risks: ``function, n, mean, low, high``."""
+    """Return means over the seeds of sampled risks: ``function, n, mean, low, high``, by `t_interval`."""
     rows = []
     for (name, n), part in risks.groupby(["function", "n"], sort=False):
         mean, low, high = t_interval(part.risk.to_numpy())
