@@ -33,20 +33,22 @@ def parser() -> argparse.ArgumentParser:
     )
     commands = whole.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    def command(name: str, does: str) -> argparse.ArgumentParser:
+    def add_command(name: str, does: str) -> argparse.ArgumentParser:
         return commands.add_parser(name, help=does, description=f"{does[0].upper()}{does[1:]}.")
 
-    execute = command("execute", "execute one notebook and print where the result is")
-    book = command("book", "execute what is not done and build the book")
-    sweep = command("sweep", "execute one notebook over a grid of parameters and write tables")
-    pdf = command("pdf", "print the book that was built last as one PDF")
-    release = command("release", "write book, PDF, notebooks and package as archives of a release")
-    repeat = command("replicate", "judge every sampled verdict with other random streams")
-    judge = command(
+    execute = add_command("execute", "execute one notebook and print where the result is")
+    book = add_command("book", "execute what is not done and build the book")
+    sweep = add_command("sweep", "execute one notebook over a grid of parameters and write tables")
+    pdf = add_command("pdf", "print the book that was built last as one PDF")
+    release = add_command(
+        "release", "write book, PDF, notebooks and package as archives of a release"
+    )
+    repeat = add_command("replicate", "judge every sampled verdict with other random streams")
+    judge = add_command(
         "judge", "measure what one claim needs, and print its card, in seconds if it is exact"
     )
     judge.add_argument("claim", help="its id, e.g. P1.T2.upper")
-    quotes = command("quotes", "find the book's quotations in a paper that you have")
+    quotes = add_command("quotes", "find the book's quotations in a paper that you have")
     for one in (execute, sweep):
         one.add_argument("name", help="the notebook, without its suffix, e.g. theorem2_scaling")
     execute.add_argument(
@@ -120,11 +122,11 @@ def parser() -> argparse.ArgumentParser:
         choices=("P1", "P2"),
         help="quotations of this paper's statements only, e.g. P1 (default: of both)",
     )
-    command(
+    add_command(
         "readme",
         "rewrite README.md's counts, and the numbers of pages, from the quick results",
     )
-    command("sync", "write notebooks/*.ipynb from notebooks/*.py")
+    add_command("sync", "write notebooks/*.ipynb from notebooks/*.py")
     return whole
 
 

@@ -172,7 +172,8 @@ def sampled_cases(
     and sample (`icl_book.statistics`). The other arguments and the result are those of `exact_cases`.
 
     Raises:
-        ValueError: If a column is missing, or a case has fewer than two samples or one of them twice.
+        ValueError: If a column is missing, a value is not finite, or a case has fewer than two samples or one
+            of them twice.
     """
     if not len(frame):
         return []

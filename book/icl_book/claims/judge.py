@@ -305,7 +305,7 @@ def _explain_verdict(
         verdict is Verdict.OPEN and not {AGREES, CONTRADICTS} <= found
     )
     word = UNDECIDED if unclear else CONTRADICTS
-    # Then all readings are contradicted, and the correction alone is undecided.
+    # Where no reading has this outcome, all are contradicted, and the correction alone is undecided.
     if word not in found:
         return f"the correction is unclear: {decisive(cases[OURS], which='outcome_corrected')}"
     those = [name for name, outcome in outcomes.items() if outcome == word]

@@ -139,8 +139,8 @@ class Paper:
     def _cut_passage(self, start: int, end: int) -> str:
         """Return the whole words of the text from which the compared characters ``start`` to ``end`` come.
 
-        ``end`` is the first character that does not count. A word of which the passage has
-        only a part is completed, by at most `WORD` characters.
+        ``end`` is the first character that does not count. A word of which these are only a part is
+        completed, by at most `WORD` characters.
         """
         first, last = self.places[start], self.places[end - 1]
         before = re.search(r"\S*\Z", self.text[max(0, first - WORD) : first])

@@ -98,7 +98,7 @@ def stack(figure: Figure) -> bool:
     # A figure of one panel does not get higher than it was.
     before, stacked = figure.get_figheight(), sum(heights) + BELOW_PANEL * len(cells)
     if isinstance(engine := figure.get_layout_engine(), ConstrainedLayoutEngine):
-        # Inches above and below each panel.
+        # These are inches above and below each panel.
         engine.set(h_pad=0.08)
     figure.set_size_inches(WIDTH, stacked if len(cells) > 1 else min(before, stacked))
     return True

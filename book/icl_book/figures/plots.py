@@ -186,7 +186,7 @@ def exact_curve(
 def colors(levels: Iterable[Any]) -> dict[Any, Any]:
     """Return a color for each value of a column, light to dark in their order if all are numbers.
 
-    Else it is that of the value's role (`COLORS`), or the next of the palette that is not the color of one.
+    Else it is that of the value's role (`COLORS`), or the next of the palette that these roles do not have.
     """
     levels = list(dict.fromkeys(levels))
     if all(isinstance(level, (int, float, np.number)) for level in levels):

@@ -292,8 +292,8 @@ class Circle(NamedTuple):
 def circle_to_move(query: float) -> tuple[pd.DataFrame, Circle]:
     """Return the exact errors against w, and one context with its predictions, for the interactive figure.
 
-    Columns of the errors: ``w, risk, noise, scatter, blur``, for waves cos(3 angle + phase) and 40 examples.
-    The phase of the context is zero; ``query`` is an angle in degrees.
+    Columns of the errors: ``w, risk, noise, scatter, blur``, for waves cos(3 angle + phase), 40 examples and
+    noise of standard deviation 0.5. The phase of the context is zero; ``query`` is an angle in degrees.
     """
     rng = stream(4, "evaluation")
     n, L, noise_std = 40, 3, 0.5

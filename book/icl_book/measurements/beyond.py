@@ -486,6 +486,7 @@ def trained_models(
     task = ReLU(dim, lipschitz)
     best = float(optimal_window(task, n=n, noise_std=noise_std).w)
 
+    # Contexts of the seed 0 are for training, of 1 for the test, and those of 2 for the other examples.
     def draw(seed: int, step: int, count: int) -> tuple[Tensor, Tensor]:
         x, y = draw_contexts(task, noise_std=noise_std, n=n, batch_size=count, seed=seed, step=step)
         return x.float(), y.float()

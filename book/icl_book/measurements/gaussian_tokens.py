@@ -234,7 +234,11 @@ def functions() -> dict[str, Recovered]:
 
 
 def sampled_risk(name: str, *, n: int, seed: int, w: float) -> float:
-    """Sample the risk of one of `functions` over its variance; longer contexts begin with the same tokens."""
+    """Sample the risk of one of `functions` over its variance; longer contexts begin with the same tokens.
+
+    The tokens are drawn, one context of n. The queries are not: the risk is a mean over `QUERIES`, or over
+    the nodes of a Gauss rule in two dimensions.
+    """
     function = functions()[name]
     # There is an array of the weights of all tokens, (n,), for each query.
     weights: Iterable[Array]
