@@ -19,8 +19,7 @@ def begin() -> None:
 
     Building jsonschema's grammar of addresses would take a second.
     """
-    # Python searches the new objects when there are so many more, by default 700 or 2,000. After 50 such
-    # searches it searches older objects, too, and after 20 of these all of them; by default after ten each.
+    # The first number is how many new objects start a search. Python's own is far smaller.
     gc.set_threshold(50_000, 50, 20)
     # The import of a module that is None fails, and jsonschema then does without it.
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]

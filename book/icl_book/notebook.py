@@ -35,16 +35,19 @@ def setup(namespace: MutableMapping[str, Any], **entries: int | str) -> None:
     """Start a notebook: set the figures' style, check the parameters, start the clock.
 
     Called once, after the parameters cell, with all imports done. The parameters are the names of the book's
-    vocabulary (`icl_book.parameters.PARAMETERS`) that the notebook has by then. Integers written as ``1e3``
-    become integers. In a plain script ``judge`` prints its verdict from now on.
+    vocabulary (`icl_book.parameters.PARAMETERS`) that the notebook has by then.
 
     Args:
-        namespace: The notebook's ``globals()``.
-        entries: What this notebook needs of a list, beyond the vocabulary: the smallest number of entries,
-            and these must increase, or the name of another list of the same length.
+        namespace: The notebook's ``globals()``. Parameters are written back, integers also where they were
+            written as ``1e3``, and in a plain script ``judge`` becomes a function that prints its verdict,
+            too.
+        entries: What this notebook needs of a list, beyond the vocabulary, by its name: a number is the
+            smallest number of entries, which must then increase, and text is the name of another list, which
+            must have the same length.
 
     Raises:
-        BadInput: For a wrong type or value.
+        BadInput: If there is not a parameter yet, for a wrong type or value, and as
+            `icl_book.provenance.check_tree`.
     """
     provenance.check_tree(Path.cwd())
     _draw_into_notebook(get_ipython())
@@ -67,7 +70,7 @@ def setup(namespace: MutableMapping[str, Any], **entries: int | str) -> None:
 
 
 def _check_entries(namespace: MutableMapping[str, Any], name: str, need: int | str) -> None:
-    """Raise BadInput unless a list has the entries that `setup` is told of."""
+    """Raise BadInput unless the list ``name`` has the entries that `setup` is told of by ``name=need``."""
     entry = namespace[name]
     if isinstance(need, str):
         good = len(entry) == len(namespace[need])
@@ -82,7 +85,10 @@ def _check_entries(namespace: MutableMapping[str, Any], name: str, need: int | s
 def _draw_into_notebook(shell: Any) -> None:
     """Show figures in the notebook though ``MPLBACKEND`` says otherwise, as clusters set it for scripts.
 
-    Another backend that was chosen in the notebook stays.
+    Another backend that was chosen in the notebook stays, and so does that of a plain script.
+
+    Args:
+        shell: IPython's shell, which has a kernel in a notebook, or None in a plain script.
     """
     wanted = os.environ.get("MPLBACKEND", "").lower()
     # The backends of notebooks have such names, for example module://matplotlib_inline.backend_inline.
@@ -92,7 +98,7 @@ def _draw_into_notebook(shell: Any) -> None:
 
 
 def _print_verdicts(judge: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``judge`` for a plain script, which has no page for the card: it prints the verdict."""
+    """Return ``judge`` for a plain script, which does not show the card that it returns: it is printed."""
 
     @functools.wraps(judge)
     def printed(*evidence: Any, **options: Any) -> Any:
@@ -107,7 +113,7 @@ def footer() -> None:
     """Show what this run took and where it ran, and keep its tables; the last thing a notebook does.
 
     Each data frame that the notebook has by then is kept under its name, see `icl_book.runner.table`, unless
-    it is private, empty or large.
+    it is private, empty or large. A plain script prints one line and keeps nothing.
 
     Raises:
         BadInput: If the notebook did not call `setup`.
@@ -133,6 +139,7 @@ def footer() -> None:
     page = f'<p class="icl-footer">{html.escape(text)}</p>'
     display({"text/html": page, "text/plain": text, FOOTER_MIME: about_run}, raw=True)
     tables = _write_tables(_started["namespace"])
+    # The glue of MyST-NB marks an output like this that the page does not show.
     hidden = {"scrapbook": {"name": "tables", "mime_prefix": HIDDEN}}
     display({TABLES_MIME: json.dumps(tables)}, raw=True, metadata=hidden)
 
@@ -152,11 +159,15 @@ def _describe(about_run: Mapping[str, Any]) -> str:
 
 
 def _write_tables(namespace: Mapping[str, Any]) -> dict[str, str]:
-    """Return the data frames of a notebook as CSV, by name, but for private, empty and large ones."""
+    """Return the data frames of a notebook as CSV, by name, but for private, empty and large ones.
+
+    The name of a private one begins with an underscore, and a large one has more than `MAX_TABLE_ROWS` rows.
+    """
     tables = {}
     for name, frame in namespace.items():
         if isinstance(frame, pd.DataFrame) and not name.startswith("_"):
             if 0 < len(frame) <= MAX_TABLE_ROWS:
+                # An index without a name only counts the rows.
                 has_labels = frame.index.names != [None]
                 tables[name] = frame.to_csv(index=has_labels)
     return tables

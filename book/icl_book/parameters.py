@@ -36,7 +36,7 @@ class Real:
     several: bool = False
 
     def read(self, name: str, value: object) -> object:
-        """Return the value, whole numbers as integers; raise BadInput if it is not allowed."""
+        """Return the value, as integers if the parameter is whole; raise BadInput if it is not allowed."""
         try:
             numbers = reals(value, name, self.low, self.high, self.whole)
             # A list has one axis, a number none.
@@ -45,6 +45,7 @@ class Real:
                     f"{name}={value!r}: must be {'an integer' if self.whole else 'a number'}"
                 )
         except ValueError as error:
+            # What must be true of a number must be true of each entry of a list.
             each = "must be a list with one or more entries, each " if self.several else "must be "
             raise BadInput(f"{str(error).replace('must be ', each, 1)} ({self.meaning})") from None
         return numbers.astype(int).tolist() if self.whole else value
@@ -102,9 +103,13 @@ PARAMETERS: dict[str, Real] = {
 def validate(values: Mapping[str, object], allowed: Collection[str]) -> dict[str, object]:
     """Return parameters by name, integers also where they were written as ``1e3``.
 
+    Args:
+        values: The values by name.
+        allowed: The names of the notebook's parameters.
+
     Raises:
-        BadInput: Naming the first parameter that is wrong, its value and what is allowed, also if its name
-            is not among the notebook's, ``allowed``.
+        BadInput: For the first name that is not in ``allowed``, or that is, but not in `PARAMETERS`; if all
+            names are right, for the first value that is not allowed, with its name and what is.
     """
     for name, value in values.items():
         if name not in allowed:
@@ -140,7 +145,10 @@ def literals(source: str) -> dict[str, object]:
 
 
 def parse_number(value: object) -> object:
-    """Convert text that spells a number (YAML takes ``1e-3`` for text); return other values unchanged."""
+    """Convert text that spells a number, also in a list; return other values unchanged.
+
+    YAML takes ``1e-3`` for text.
+    """
     if isinstance(value, list):
         return [parse_number(v) for v in value]
     # Python would take 1_000 for a number.
@@ -153,7 +161,7 @@ def parse_number(value: object) -> object:
 
 
 def spelled(value: object) -> object:
-    """Convert text that spells a number or a list of numbers, as NumPy prints them; return others unchanged.
+    """Convert text that spells a number, or a list of them as NumPy prints it; return other values unchanged.
 
     papermill injects values of types that it does not know, those of NumPy, by their text.
     """

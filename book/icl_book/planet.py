@@ -33,18 +33,17 @@ def land() -> Array:
     """
     _check_digest("land.npz")
     with np.load(FOLDER / "land.npz", allow_pickle=False) as found:
-        rows, columns = found["shape"]
-        bits = np.unpackbits(found["bits"], axis=1)
-    # The file fills the last byte of a row.
-    return bits[:rows, :columns].astype(float)
+        # A row of 720 bits is 90 whole bytes.
+        return np.unpackbits(found["bits"], axis=1).astype(float)
 
 
 def magnetic_field(rows: int = 180) -> Array:
     """Return the downward component of the main magnetic field in 2020, at the Earth's mean radius, in nT.
 
     The map has ``rows`` rows from north to south and twice as many columns from -180 degrees eastwards, with
-    the values at the cells' centers. With Schmidt's semi-normalized functions,
-    ``-sum (l + 1) (g_lm cos m phi + h_lm sin m phi) P_lm(cos theta)``.
+    the values at the cells' centers. At the colatitude theta and the longitude phi the field is
+    ``-sum (l + 1) (g_lm cos m phi + h_lm sin m phi) P_lm(cos theta)``, with the file's coefficients g and h
+    of degree l and order m, and Schmidt's semi-normalized functions P_lm.
     """
     theta = (np.arange(rows) + 0.5) * math.pi / rows
     phi = (np.arange(2 * rows) + 0.5) * math.pi / rows - math.pi
@@ -102,7 +101,7 @@ def _schmidt_factor(degree: int, m: int) -> float:
 
 
 def _read_coefficients() -> list[tuple[int, int, float]]:
-    """Return degree, order and coefficient in nT; a negative order stands for a sine."""
+    """Return degree, order and coefficient in nT of all terms; a negative order stands for a sine."""
     _check_digest("magnetic.csv")
     with (FOLDER / "magnetic.csv").open(newline="") as file:
         return [

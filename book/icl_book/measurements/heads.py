@@ -1,8 +1,14 @@
 """Several heads: a head and its derivative, heads in longer contexts, rates, and kriging between its bounds.
 
-Heads have windows w_h and values v_h (`icl.risk.heads`). In long contexts heads with the windows
-``w / alpha_h`` multiply harmonics of degree ``x sqrt(w)`` by ``phi(x) = sum_h v_h exp(-alpha_h x^2 / 2)``,
-where kriging has ``1 / (1 + x^(m + order))``, m = d - 1.
+Heads have windows w_h and values v_h, and predict ``sum_h v_h sum_i omega_i(w_h) y_i`` (`icl.risk.heads`).
+Kriging is the best predictor that is linear in the labels. Throughout,
+
+- m is d - 1, the dimension of the sphere;
+- a_l is the coefficient of a class in degree l, and N_l the number of harmonics of this degree;
+- ``order`` is that of the class: ``a_l / N_l`` falls like ``l^-(m + order)``;
+- alpha_h is the width of a head, whose window is then ``w / alpha_h``;
+- ``phi(x) = sum_h v_h exp(-alpha_h x^2 / 2)`` is the factor of heads on harmonics of degree ``x sqrt(w)`` in
+  long contexts, where kriging has ``1 / (1 + x^(m + order))`` with its own scale in place of ``sqrt(w)``.
 """
 
 import math
@@ -47,8 +53,8 @@ def without_bias(dim: int, windows: ArrayLike) -> Array:
     """Return the values of two heads that leave affine functions without bias in an infinite context."""
     w = np.asarray(windows, dtype=float)
     nu = dim / 2 - 1
-    # An infinite context multiplies linear functions by this, which is odd in w. So the values sum to one,
-    # which leaves constants as they are, and so do their products with these factors.
+    # A head in an infinite context multiplies linear functions by this, which is odd in w, and leaves
+    # constants as they are. So the values must sum to one, and their products with these factors, too.
     shrink = np.sign(w) * ive(nu + 1, np.abs(w)) / ive(nu, np.abs(w))
     return np.linalg.solve([[1.0, 1.0], shrink], [1.0, 1.0])
 
@@ -73,12 +79,13 @@ class WithDerivative:
 
 
 def with_derivative(task: Zonal, n: float, noise_std: float) -> WithDerivative:
-    """Search the best head that is added to its own derivative in w, with free factors.
+    """Search the w at which a head and its derivative in w, each with the best factor, have the least risk.
 
     Two heads with windows on both sides of w and the best values stand for the head and its derivative. Their
     risk is exact and tends to the least one with the square of the distance of the windows. So the error is
     taken to be the change of the risk when this distance is halved.
     """
+    # The search is in x = arsinh w.
     moments = Moments(task, float(n), FINE)
 
     def risk(x: float, apart: float = 2 * APART) -> float:
@@ -91,7 +98,8 @@ def with_derivative(task: Zonal, n: float, noise_std: float) -> WithDerivative:
     found = minimize_scalar(risk, bounds=bounds, method="bounded", options={"xatol": 5 * SEARCH})
     windows = _beside(found.x, APART)
     values, least = moments.best_values(windows, noise_std**2)
-    # Both windows are half their difference away from w, one above and one below.
+    # Both windows are half their difference away from w, one above and one below, so that to first order the
+    # two heads are their sum of values times the head, and this coefficient times its derivative.
     return WithDerivative(
         w=float(np.sinh(found.x)),
         value=float(values.sum()),
@@ -115,7 +123,10 @@ def added_heads(task: Zonal, n: float, noise_std: float) -> tuple[float, float]:
     width = float(np.arcsinh(optimal_window(task, n, noise_std).w))
 
     def risk(x: Array) -> float:
-        """Return the risk at windows ``sinh x``, infinite outside the search or where a value is negative."""
+        """Return the risk of the best values at windows ``sinh x``, or infinity.
+
+        It is infinite if the windows are too near or too large, and if a best value is not positive.
+        """
         if np.ptp(x) < 2 * APART or np.abs(x).max() > width + 0.7:
             return math.inf
         values, least = moments.best_values(np.sinh(x), noise_std**2)
@@ -142,7 +153,10 @@ def best_values(task: Zonal, windows: ArrayLike, n: float, noise_std: float) -> 
 def best_factor(
     task: Zonal, windows: ArrayLike, values: ArrayLike, n: float, noise_std: float
 ) -> tuple[float, float]:
-    """Search the best common factor of all windows for heads of these values, and return it with the risk."""
+    """Search the best common factor of all windows for heads of these values, and return it with the risk.
+
+    The factor is searched from 0.55 to 13.
+    """
     moments = Moments(task, float(n), FINE)
     w, v = np.asarray(windows, dtype=float), np.asarray(values, dtype=float)
 
@@ -165,9 +179,12 @@ def affine_slopes(
     n_values: tuple[float, float],
     noise_std: float,
 ) -> pd.DataFrame:
-    """Return the slope in log n of the log risk of two heads on affine functions.
+    """Return the slope in log n of the log risk of two heads with the values of `without_bias`.
 
-    Columns ``task``, ``dim``, ``heads``; ``value``, and its numerical ``error``.
+    The functions are affine, with L = 1, and the slope is taken between the two ``n_values``.
+
+    Returns:
+        Columns ``task``, ``dim``, ``heads``; ``value``, the slope, and its numerical ``error``.
     """
     rows = []
     for dim in dims:
@@ -187,12 +204,20 @@ def wave_slopes(
     noise_std: float,
     averaged: bool = False,
 ) -> pd.DataFrame:
-    """Return the slope in log n of the log of the least risk on waves, over w, of windows w, w/2, w/3, ...
+    """Return the slope in log n of the log risk of heads with windows w, w/2, ... at the best w.
 
-    The values are those of `richardson`, or all the same if the heads are ``averaged``.
+    The functions are waves ``cos(2 u.x + phase)``, and the slope is taken between the two ``n_values``. The
+    values are those of `richardson`, or all the same if the heads are ``averaged``.
+
+    Args:
+        dims: Dimensions d.
+        heads: Numbers of heads.
+        n_values: Two context lengths.
+        noise_std: Standard deviation of the label noise.
+        averaged: Whether all values are one over the number of heads.
 
     Returns:
-        Columns ``task``, ``dim``, ``heads``; ``value``, and ``error``, numerical and of the search.
+        Columns ``task``, ``dim``, ``heads``; ``value``, the slope; ``error``, numerical and of the search.
     """
     rows = []
     for dim, many in product(dims, heads):
@@ -207,7 +232,10 @@ def wave_slopes(
 
 
 def search_w(task: Zonal, values: Array, n: float, noise_std: float) -> tuple[float, float, float]:
-    """Return the best w of heads with the windows w, w/2, w/3, ..., their risk, and its relative error."""
+    """Return the best w of heads with the windows w, w/2, w/3, ..., their risk, and its relative error.
+
+    log w is searched from 4 below that of the best single head to 0.5 above it.
+    """
     start = math.log(float(optimal_window(task, n, noise_std).w))
 
     def log_risk(log_w: float) -> float:
@@ -220,7 +248,8 @@ def search_w(task: Zonal, values: Array, n: float, noise_std: float) -> tuple[fl
         method="bounded",
         options={"xatol": SEARCH},
     )
-    # The search ends no further than this from the best w; 1e-8 is for the numerical error of both risks.
+    # The best log w is at most SEARCH away. If the log risk is convex, it falls by less on the way there than
+    # it rises in the other direction, which bounds the error; 1e-8 is for the numerical error of both risks.
     beside = max(log_risk(found.x - SEARCH), log_risk(found.x + SEARCH))
     return math.exp(found.x), math.exp(found.fun), beside - found.fun + 1e-8
 
@@ -228,8 +257,9 @@ def search_w(task: Zonal, values: Array, n: float, noise_std: float) -> tuple[fl
 def limit(order: float, m: int, widths: ArrayLike, nodes: int = 16) -> tuple[float, Array]:
     """Compare heads with kriging in the limit of long contexts, for a class of this order, 0 < order < 4.
 
-    The squared distance of phi from kriging's factor, in the metric ``x^(-1-order) + x^(m-1)``, is what heads
-    lose. It is found without squaring it: by least squares on Gauss nodes in log x.
+    The risk of heads is that of kriging plus the integral of ``(phi - kriging's factor)^2`` with the weight
+    ``x^(-1-order) + x^(m-1)``, which converges at x = 0 for orders below 4, as phi is 1 - O(x^2). The
+    integral is minimized by least squares on Gauss nodes in log x.
 
     Args:
         order: The order of the class.
@@ -238,7 +268,7 @@ def limit(order: float, m: int, widths: ArrayLike, nodes: int = 16) -> tuple[flo
         nodes: Gauss nodes for each unit of log x.
 
     Returns:
-        The risk with the best values that sum to one over kriging's, and these values.
+        The risk with the best values that sum to one, divided by kriging's risk, and these values.
     """
     alpha = np.asarray(widths, dtype=float)
     node, weight = np.polynomial.legendre.leggauss(nodes)
@@ -246,8 +276,9 @@ def limit(order: float, m: int, widths: ArrayLike, nodes: int = 16) -> tuple[flo
     starts = np.arange(-16.0, 8.0)
     x = np.exp(starts[:, None] + (node + 1) / 2).ravel()
     root = np.sqrt(np.tile(weight / 2, starts.size) * (x**-order + x**m))
-    # Newton's divided differences of exp(-alpha x^2 / 2) - 1 keep their digits for small x, and for heads
-    # that nearly coincide.
+    # For small x digits are lost unless one is subtracted from exp(-alpha x^2 / 2). Newton's divided
+    # differences in alpha, one row each, keep the least squares well conditioned for heads that nearly
+    # coincide.
     newton = np.expm1(-np.outer(alpha, x**2) / 2)
     # This matrix turns coefficients of `newton` into values.
     change = np.eye(alpha.size)
@@ -255,6 +286,7 @@ def limit(order: float, m: int, widths: ArrayLike, nodes: int = 16) -> tuple[flo
         gap = (alpha[step:] - alpha[:-step])[:, None]
         newton[step:] = (newton[step:] - newton[step - 1 : -1]) / gap
         change[step:] = (change[step:] - change[step - 1 : -1]) / gap
+    # Dividing by the sizes of the columns keeps the least squares well conditioned, too.
     columns = (root * newton).T
     size = np.linalg.norm(columns, axis=0)
     # This is one minus kriging's factor: 1 / (1 + x^-(m + order)), whose power may overflow.
@@ -272,16 +304,18 @@ def limit(order: float, m: int, widths: ArrayLike, nodes: int = 16) -> tuple[flo
 def least_limits(
     order: float, m: int, max_heads: int, apart: float = 0.02
 ) -> list[tuple[float, Array]]:
-    """Search the widths with the least `limit`, for 1, 2, ..., ``max_heads`` heads, all summing to one.
+    """Search the widths alpha_h with the least risk over kriging's in long contexts, which `limit` returns.
 
-    Widths differ by the factor ``exp(apart)`` or more. Heads often merge, and then the least limit is
-    attained at no widths: it is below what is found here.
+    There is a search for 1, 2, ... up to ``max_heads`` heads, among widths that differ by the factor
+    ``exp(apart)`` or more. Often the risk falls as two widths approach each other. Then no widths attain its
+    infimum, which is below what is found here.
 
     Returns:
         For each number of heads the least risk that was found over kriging's, and the widths, ascending.
     """
 
     def lost(log_widths: Array) -> float:
+        """Return the risk over kriging's, or a large number for widths outside the search."""
         ordered = np.sort(log_widths)
         if np.diff(ordered).min(initial=math.inf) < apart or np.ptp(ordered) > 12:
             return 1e9
@@ -289,8 +323,9 @@ def least_limits(
 
     found: list[tuple[float, Array]] = []
     for heads in range(1, max_heads + 1):
-        # Two searches start at the best heads of one fewer, with another head on either side of them, and one
-        # at heads that stand close together.
+        # A single head starts at the logarithm 1 of its width. For more heads two searches start at the best
+        # heads of one fewer, with another head on either side of them, and one at heads that stand close
+        # together.
         fewer = np.log(found[-1][1]) if found else np.zeros(0)
         beside = [[1.0]] if heads == 1 else [fewer[-1:] + 0.4, fewer[:1] - 1.5]
         spread = 1.0 + 0.3 * heads + 2 * apart * np.arange(heads)
@@ -308,10 +343,17 @@ def least_limits(
 
 
 def rough(dim: int, order: float, degrees: int, parity: int | None = None) -> Spectrum:
-    """Return a class of variance one with ``a_l / N_l ~ l^(-(d - 1 + order))``, of one parity if given."""
+    """Return a class of variance one with ``a_l / N_l`` proportional to ``(l + d / 2 - 1)^-(d - 1 + order)``.
+
+    Args:
+        dim: The dimension d.
+        order: The order of the class.
+        degrees: The last degree.
+        parity: 0 leaves only even degrees, 1 only odd ones, None all.
+    """
     degree = np.arange(degrees + 1)
     power = np.zeros(degrees + 1)
-    # the square of l + d / 2 - 1 is the Laplacian's eigenvalue l (l + d - 2) and a constant
+    # The square of l + d / 2 - 1 is the Laplacian's eigenvalue l (l + d - 2) plus a constant.
     each = (degree[1:] + dim / 2 - 1) ** -(dim - 1.0 + order)
     power[1:] = multiplicity(dim, degrees)[1:] * each
     if parity is not None:
@@ -329,10 +371,19 @@ def against_kriging(
     degrees: int,
     parity: int | None = None,
 ) -> pd.DataFrame:
-    """Compare the limit of heads over kriging with their exact risk in a long context.
+    """Compare the `limit` of heads over kriging with their exact risk in a long context, for a `rough` class.
 
     Windows and values are those of the limit, at the scale of kriging's filter; nothing is fitted. The widths
     differ by a factor of 1.5 or more, so that the exact risk loses no digits.
+
+    Args:
+        dim: The dimension d.
+        order: The order of the class.
+        heads: The largest number of heads.
+        n: The context length.
+        noise_std: Standard deviation of the label noise.
+        degrees: The last degree of the class.
+        parity: The parity of the class, as in `rough`.
 
     Returns:
         A row for 1, 2, ... up to ``heads`` heads: ``dim``, ``order``, ``heads``, ``n``; ``exact``, the exact
@@ -340,7 +391,7 @@ def against_kriging(
     """
     task = rough(dim, order, degrees, parity)
     m = dim - 1
-    # This is the last degree of the parity.
+    # This is the last degree that the class has.
     last = degrees - (parity is not None and (degrees - parity) % 2)
     level = task.power[last] / multiplicity(dim, last)[-1]
     # Degree l stands at x = (l + d / 2 - 1) scale^(-1 / (m + order)), as kriging's filter has
@@ -369,10 +420,10 @@ def between(
 ) -> pd.DataFrame:
     """Locate the sampled risk of kriging between its bounds: 0 is the lower one and 1 the upper one.
 
-    Kriging has ``more`` times as many tokens as the bounds are for.
+    Kriging has ``more * n`` tokens, and the bounds are those for n.
 
     Returns:
-        Columns ``task``, ``dim``, ``n``, ``value``; ``low`` and ``high``, its interval.
+        Columns ``task``, ``dim``, ``n``, ``value``, the place; ``low`` and ``high``, its interval.
     """
     rows = []
     for task, n in product(tasks, n_values):

@@ -1,4 +1,9 @@
-"""Layers that imitate a gradient step, and a move of the weights that is far too long."""
+"""Layers that imitate a gradient step, and a move of the weights that is far too long.
+
+Tokens are the rows of A1 and A2, weights X, and scores, also called logits, ``S = A1 X A2'``. The loss is
+``|F - B|^2 / 2`` (kind "normalized") or ``|U - a B|^2 / 2`` ("rescaled"), with U = exp(S), a its row sums,
+F = U / a and a target B. Papers of this line bound the norms of data and weights by R.
+"""
 
 import math
 
@@ -17,17 +22,17 @@ JUDGED = "1"
 
 
 def shifted_target(S: Tensor, S_next: Tensor, B: Tensor, kind: str) -> Tensor:
-    """Compute the target with which the loss at the old logits is that at the new ones with the old target.
+    """Compute the target B~ with which the loss at the logits S is that at the logits S' with the target B.
 
     Papers of this line (arXiv 2304.13276, and arXiv 2307.02419 for matrices) compare a gradient step on the
-    weights and a change of the data by attention with a move of the target B -> B~ that leaves the residual
-    what it becomes::
+    weights and a change of the data by attention, both of which move S to S' (``S_next``), with a move of the
+    target from B to B~ that gives the same residual::
 
         normalized     F(S') - B           =  F(S) - B~
         rescaled       U(S') - a(S') B     =  U(S) - a(S) B~        (U = exp, a = row sums)
 
-    Logits and target are (..., n, m). The row sums of B are kept if kind is "normalized", and if they were 1.
-    Large logits do no harm as long as the ratio of row sums is in range.
+    Logits and target are (..., n, m). B~ has the row sums of B if kind is "normalized"; if it is "rescaled",
+    only where they are 1. Large logits do no harm as long as the ratio of the row sums a is in range.
     """
     F = torch.softmax(S, -1)
     F_next = torch.softmax(S_next, -1)
@@ -38,12 +43,15 @@ def shifted_target(S: Tensor, S_next: Tensor, B: Tensor, kind: str) -> Tensor:
 
 
 def reversed_weights(*, R: float = 2.0, n: int = 8, reach: float = 16.0) -> pd.DataFrame:
-    """Turn round an x that is ``reach`` times as long as R, with one token that counts.
+    """Move the target as the move from x to -x does, for an x of length ``reach * R``.
+
+    The problem is a single row with n scores A x, in which only one token of A is not zero.
 
     Returns:
         A row for each ``kind``: ``shift``, the log10 of the target's move over n^1.5 e^(10 R^2) times the
-        move of x; ``loss``, the log10 of the relative difference of the two losses over 1e-6; ``unmoved``,
-        the same if the target stays; and ``error``, the rounding of the largest score.
+        move of x, which is the printed bound; ``loss``, the log10 of the relative difference between the loss
+        after the move of x and that after the move of the target, over 1e-6; ``unmoved``, the same with the
+        target where it was; and ``error``, the rounding of the largest score.
     """
     largest = reach * R**2
     scores = torch.zeros(1, n, dtype=torch.float64)
@@ -79,11 +87,14 @@ def reversed_weights(*, R: float = 2.0, n: int = 8, reach: float = 16.0) -> pd.D
 def imitations(*, context_length: int, dim: int, draws: int, seeds: int, seed: int) -> pd.DataFrame:
     """Fit layers A1 + softmax(c A1 A1') A1 V to gradient steps on random problems, in independent streams.
 
+    A layer for one problem has a V of its own. A shared layer has one V for all of ``draws`` problems, and is
+    tested on as many others.
+
     Returns:
-        Columns ``layer`` (what is fitted, and tested on what), ``sharpness`` (of `SHARPNESS`),
-        ``seed`` and ``cosine``: the median, over problems that no shared layer was fitted to, of the cosine
-        between the moves of the scores by the layer and by the step; of "its matrix against -1" the cosine
-        between V of the shared layer and minus the identity.
+        Columns ``layer`` (what is fitted, and tested on what), ``sharpness`` (the c of `SHARPNESS`),
+        ``seed`` and ``cosine``: the median, over the problems of the test, of the cosine between the moves of
+        the scores by the layer and by the step; of "its matrix against -1" the cosine between V of the shared
+        layer and minus the identity.
     """
     rows = []
     for repetition in range(seeds):
@@ -93,7 +104,7 @@ def imitations(*, context_length: int, dim: int, draws: int, seeds: int, seed: i
         goals_seen = wanted_move(A1_seen, A2_seen, X_seen, B_seen)
         goals = wanted_move(A1, A2, X, B)
 
-        # 2 X fits these targets.
+        # At these targets 2 X has the loss zero.
         grown = (2 * A1 @ X @ A2.mT).softmax(-1)
         found = [("every token shrunk", "none", median_cosine(-A1, goals, A2, X))]
         for sharpness in SHARPNESS:
@@ -105,6 +116,7 @@ def imitations(*, context_length: int, dim: int, draws: int, seeds: int, seed: i
                 ("fitted to one problem", sharpness, median_cosine(own, goals, A2, X)),
                 ("one layer for all problems", sharpness, median_cosine(shared, goals, A2, X)),
             ]
+            # The controls are for the judged sharpness only.
             if sharpness != JUDGED:
                 continue
             minus_one = -torch.eye(dim, dtype=V.dtype)
@@ -125,7 +137,10 @@ def imitations(*, context_length: int, dim: int, draws: int, seeds: int, seed: i
 def random_problems(
     n: int, dim: int, rng: np.random.Generator, draws: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Draw A1, A2 standard normal, X around the identity, rows of B softmaxes of standard normal numbers."""
+    """Draw problems A1, A2 standard normal, X the identity plus normal numbers of deviation 1 / dim, and B.
+
+    Rows of B are softmaxes of standard normal numbers. There are ``draws`` problems, with n tokens each.
+    """
     A1 = torch.from_numpy(rng.standard_normal((draws, n, dim)))
     A2 = torch.from_numpy(rng.standard_normal((draws, n, dim)))
     X = torch.from_numpy(rng.standard_normal((draws, dim, dim)))

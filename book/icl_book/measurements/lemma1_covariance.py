@@ -19,12 +19,12 @@ def whitened_differences(entries: pd.DataFrame) -> pd.DataFrame:
 
     Args:
         entries: A row for each unit and axis of Sigma: the ``eigenvalue``, and the ``entry`` of M along the
-            axis. The whitened entry is the product of the two. All other columns but ``lemma`` tell units
-            apart.
+            axis. The whitened entry is the product of the two. The column ``lemma``, if there is one, is not
+            used, and all other columns tell units apart.
 
     Returns:
-        A row for each unit: ``difference``, the whitened entry at the longest axis minus that at the
-        shortest, over the mean of all.
+        A row for each unit: the columns that tell it apart, and ``difference``, the whitened entry at the
+        longest axis minus that at the shortest, over the mean of all.
     """
     unit = [name for name in entries.columns if name not in ("eigenvalue", "entry", "lemma")]
     rows = []
@@ -37,10 +37,10 @@ def whitened_differences(entries: pd.DataFrame) -> pd.DataFrame:
 
 
 def prediction_gap(root: NDArray[np.float64], *, context_length: int, whiten: bool) -> float:
-    """Return the largest difference of predictions on the ellipsoid and on the sphere.
+    """Return the largest absolute difference of predictions on the ellipsoid and on the sphere.
 
-    The matrices and the 500 contexts are random. On the sphere the unit is ``root @ M @ root``, or M itself
-    if ``whiten`` is false.
+    Each of 500 random contexts has a random matrix M and random labels. On the sphere the unit is
+    ``root @ M @ root``, or M itself if ``whiten`` is false.
     """
     dim = len(root)
     rng = stream(0, "evaluation")

@@ -1,9 +1,15 @@
 """The length of the context: the price of a rule for the window that is set at one length, used at another.
 
-A rule says how the window parameter grows with the context length n. Its price, `icl.risk.length_price`, is
+A rule says how the window parameter w grows with the context length n. Its price, `icl.risk.length_price`, is
 the exact risk with the rule's window over the least risk, here for a table (`median_prices`) and for an
 interactive figure (`prices_to_move`). In place of a rule the labels of the context can decide
 (`from_context`). What trained heads do is read from a table (`of_two_models`).
+
+- n_0 is the length at which the window is set to the best one, and N the length at which it is used;
+- a rule is a key of `icl.risk.length.RULES`; the rule "kept" leaves w as it is, and "log n" multiplies it by
+  log N / log n_0;
+- L is the Lipschitz constant of a class, one unless it is given, and sigma the deviation of the label noise;
+- an error of a risk or of a window is relative, and one of a price is absolute.
 """
 
 import json
@@ -44,6 +50,13 @@ def median_prices(
     The error of a price is that of both risks, and that of the window at n_0 times the slope of log risk in
     log w. The windows are searched once for all rules.
 
+    Args:
+        tasks: Classes of the same dimension.
+        n0: Lengths n_0; they, ``N`` and ``noise_std`` broadcast, and give the settings of each class.
+        N: Lengths N.
+        noise_std: Standard deviations of the label noise.
+        rules: Names of rules.
+
     Returns:
         Columns ``dim``, ``rule``, ``median``; ``error``, the largest relative error of a price, times this.
     """
@@ -75,21 +88,30 @@ def prices_to_move(
 ) -> pd.DataFrame:
     """Return the price of every rule at many settings, within 1e-3 of `icl.risk.length_price`.
 
+    Args:
+        dims: Dimensions d of the two classes, ReLU and affine functions.
+        starts: Lengths n_0.
+        noise_stds: Standard deviations of the label noise.
+        stretches: Values of N over n_0.
+
     Returns:
-        Columns ``task``, ``dim``, ``n0``, ``noise_std``, ``rule``; ``stretch``, N over n_0; ``price`` of the
-        rule, and beside it those of the window ``kept`` and of ``log`` n.
+        A row for each setting and each rule but "kept" and "log n", whose prices stand in each row. Columns
+        ``task``, ``dim``, ``n0``, ``noise_std``, ``rule``, ``stretch``; ``price`` of the rule, and those of
+        the window ``kept`` and of ``log`` n.
     """
     lengths = np.unique(np.outer(starts, stretches)).astype(float)
     rows = []
     for name, dim in product(("ReLU", "affine"), dims):
         task = make_task(name, dim)
         ends = [*starts, max(lengths)]
-        # The axes of `best` are the noise and the length, the last of which is the longest of all.
+        # The axes of `best` are the noise and the length, the last of which is the longest of all, where the
+        # best windows are narrowest.
         best = optimal_window(task, ends, np.array(noise_stds)[:, None]).w
         first = np.array(starts)
         # At the longest stretch rules carry windows furthest.
         factors = [factor(first, first * max(stretches), dim) for factor in RULES.values()]
         carried = max((best[:, :-1] * factor).max() for factor in factors)
+        # The splines reach a little beyond the windows that are looked up.
         windows = np.geomspace(best.min() / 1.1, 1.1 * max(carried, best.max()), 40)
         # Risks are looked up on this fine grid, (log w, lengths).
         log_w = np.linspace(math.log(windows[0]), math.log(windows[-1]), 4000)
@@ -111,10 +133,10 @@ def prices_to_move(
 def splines(
     task: Zonal, lengths: ArrayLike, windows: ArrayLike = _WINDOWS
 ) -> tuple[CubicSpline, CubicSpline]:
-    """Return splines in log w of the logarithms of bias, and of noise for a noise of variance one.
+    """Return splines in log w of the logarithms of the bias and of the noise term for sigma = 1.
 
-    They are exact at the windows, and for up to 1,000 examples off by less than 1e-4 between the 56 of the
-    default. Their values have the shape of the windows, followed by (lengths,).
+    They are exact at ``windows``, and for up to 1,000 examples off by less than 1e-4 between the 56 of the
+    default. At log w of shape (...) a spline has values (..., lengths).
     """
     w = np.asarray(windows, dtype=float)
     n = np.atleast_1d(np.asarray(lengths, dtype=float))
@@ -131,13 +153,15 @@ def mistakes(
     n: float,
     noise_std: float,
 ) -> pd.DataFrame:
-    """Return the price of windows for a wrong L, a wrong sigma and a wrong n, each wrong by the same factor.
+    """Return the price of windows that are best for a wrong L, a wrong sigma or a wrong n, where L is 1.
 
-    The factor is that of ``n L^2 / sigma^2``: L is wrong by its root, and so is one over sigma.
+    Each of the ``factors`` multiplies ``n L^2 / sigma^2``: a wrong n is too large by it, a wrong L by its
+    root, and a wrong sigma is too small by its root.
 
     Returns:
-        Columns ``mistake``, "slope", "noise" or "length"; ``task``, ``dim``, ``order``, ``factor``;
-        ``ratio``, the window over the best one; ``price`` and its numerical ``error``.
+        Columns ``mistake``, "slope" for L, "noise" or "length"; ``task``, ``dim``, ``factor``; ``order``,
+        that of the class in the law of the window; ``ratio``, the window over the best one; ``price``, the
+        risk with the window over the least one, and its numerical ``error``.
     """
     rows = []
     for name, dim in product(tasks, dims):
@@ -163,15 +187,16 @@ def mistakes(
 def gaussian_prices(
     *, settings: Sequence[tuple[int, int]], n0: int, noise_std: float
 ) -> pd.DataFrame:
-    """Return the price on Gaussian tokens of log n, carried from n_0, beside that of the window kept.
+    """Return the price on Gaussian tokens of the rule "log n", beside that of the rule "kept".
 
     Args:
-        settings: Pairs of a dimension and a length.
-        n0: The first length.
+        settings: Pairs of a dimension d and a length N.
+        n0: The length n_0.
         noise_std: Standard deviation of the label noise; functions are linear with slope one.
 
     Returns:
-        Columns ``dim``, ``n``; ``price`` of log n and its numerical ``error``; ``kept``, the other price.
+        Columns ``dim``; ``n``, the length N; ``price`` of "log n" and its numerical ``error``; ``kept``, the
+        other price.
     """
     rows = []
     for dim, n in settings:
@@ -187,15 +212,16 @@ def gaussian_prices(
 def normalized_risk(dim: int, n: ArrayLike, noise_std: float) -> tuple[Array, float]:
     """Return the least risk on Gaussian tokens of a unit that normalizes tokens and query, and its floor.
 
-    Labels are linear in the tokens as they were, with slope one. A length is ``rho + delta``, with mean rho
-    and a delta of variance v that does not depend on the direction u. So a label is
-    ``rho u.beta + delta u.beta + eps``, where ``delta u.beta`` is noise of variance ``v / d``, and the risk
-    is that of linear functions of slope rho on the sphere, with more noise, plus ``v / d`` for the
-    query's own length, which no window sees.
+    Labels are linear in the tokens as they were, ``beta.x + eps``, with beta uniform on the unit sphere and
+    label noise eps. A token x has the direction u and the length ``rho + delta``, with mean rho and a delta
+    of variance v that does not depend on u. So a label is ``rho u.beta + delta u.beta + eps``, where
+    ``delta u.beta`` is noise of variance ``v / d``, and the risk is that of linear functions of slope rho on
+    the sphere, with more noise, plus ``v / d`` for the query's own length, which no window sees.
 
     Returns:
-        The risk for each n, and the floor ``v / d``.
+        The risk for each n, and the floor ``v / d``, below which no n brings the risk.
     """
+    # This is the mean length of a normal vector in d dimensions, whose mean square is d.
     rho = math.sqrt(2) * math.exp(gammaln((dim + 1) / 2) - gammaln(dim / 2))
     floor = (dim - rho**2) / dim
     best = optimal_window(Linear(dim, rho), n, math.hypot(noise_std, math.sqrt(floor)))
@@ -205,18 +231,19 @@ def normalized_risk(dim: int, n: ArrayLike, noise_std: float) -> tuple[Array, fl
 def by_parts(dim: int, n: int) -> Callable[[ArrayLike], Array]:
     """Return the risk of single functions by parts, as a function of log w.
 
-    A function ``a t + b |t|`` of t = q.x, averaged over q, has a risk that is linear in a^2, b^2 and
-    sigma^2. An affine function of L = 1 has a mean a^2 of 1/3 and no b, a ReLU function 1/6 of each.
+    A function ``a t + b |t|`` of t = u.x, averaged over directions u, has a risk that is linear in a^2, b^2
+    and sigma^2, whose coefficients are the parts. An affine function of L = 1 has a mean a^2 of 1/3 and no b,
+    a ReLU function means a^2 and b^2 of 1/6. A constant that is added to a function changes no risk.
 
     Returns:
-        A function of log w that returns the bias for each unit of a^2 and of b^2, and the noise of variance
-        one, (3, ...).
+        A function of log w, (...), whose values (3, ...) are the bias for a^2 = 1, that for b^2 = 1, and the
+        noise term for sigma = 1.
     """
     (linear, noise), (relu, _) = (splines(make(dim), n) for make in (Affine, ReLU))
 
     def parts(log_w: ArrayLike) -> Array:
         of_affine, of_relu, noisy = (np.exp(one(log_w)[..., 0]) for one in (linear, relu, noise))
-        # of_affine = line / 3 and of_relu = (line + kink) / 6, solved for line and kink
+        # The parts `line` and `kink` solve of_affine = line / 3 and of_relu = (line + kink) / 6.
         return np.stack([3 * of_affine, 6 * of_relu - 3 * of_affine, noisy])
 
     return parts
@@ -234,8 +261,9 @@ def from_context(
 ) -> pd.DataFrame:
     """Return the price of the window that the labels of each sampled context find, `icl.best_window`.
 
-    The context is sampled, the price of its window is exact: for the class, and for its function alone
-    (`by_parts`).
+    The context is sampled, the price of its window is exact up to the error of `splines`: for the class, and
+    for the function of the context alone, over all directions u (`by_parts`). Windows are taken between the
+    ends of the splines, 1e-3 and 1e3.
 
     Args:
         tasks: "ReLU" and "affine".
@@ -248,8 +276,9 @@ def from_context(
 
     Returns:
         Columns ``task``, ``dim``, ``n``, ``noise_std``, ``seed``; ``w``; the prices ``of_class`` and
-        ``of_function``; the prices for the function of two other windows, ``best_rule``, that of the best
-        window of the class, and ``log_rule``, that of the best window at n_0 times log n / log n_0.
+        ``of_function`` of this w, for the class and for the function; and the prices for the function of two
+        other windows, ``best_rule``, that of the best window of the class, and ``log_rule``, that of the best
+        window at n_0 times log n / log n_0.
     """
     rng = stream(0, "evaluation")
     parts = by_parts(dim, n)
@@ -258,7 +287,7 @@ def from_context(
     everywhere = parts(grid)
     rows = []
     for name, noise_std in product(tasks, noise_stds):
-        # These are the mean squares of the coefficients of both parts, and the variance of the noise.
+        # These are the means of a^2 and b^2 of `by_parts`, and sigma^2.
         mean = np.array([*{"affine": (1 / 3, 0), "ReLU": (1 / 6, 1 / 6)}[name], noise_std**2])
         of_class = mean @ everywhere
         first = float(optimal_window(make_task(name, dim), n0, noise_std).w)
@@ -266,13 +295,14 @@ def from_context(
         log_rule_w = max(first * math.log(n) / math.log(n0), low)
         for seed in range(contexts):
             x, direction = uniform_sphere(rng, n, dim).numpy(), uniform_sphere(rng, 1, dim).numpy()
+            # Functions have the slopes `right` for t > 0 and -`left` for t < 0, the same if they are affine.
             right, left = rng.uniform(-1, 1, 2)
             left = -right if name == "affine" else left
             t = x @ direction[0]
             y = right * np.maximum(t, 0) + left * np.maximum(-t, 0)
             y = y + noise_std * rng.standard_normal(n)
             y = rng.permutation(y) if permuted else y
-            # These are a^2, b^2 and sigma^2 of `by_parts`.
+            # These are a^2, b^2 and sigma^2 for this function.
             own = np.array([((right - left) / 2) ** 2, ((right + left) / 2) ** 2, noise_std**2])
             of_function = own @ everywhere
             w = min(max(best_window(x, y).w, low), high)
@@ -292,8 +322,9 @@ def of_two_models() -> pd.DataFrame:
     """Return what ``book/real_heads/measure.py`` measured of the heads of two trained models on eight texts.
 
     Returns:
-        Columns ``model``; ``condition``; ``part`` of the scores; ``text``; and ``value``, the slope of the
-        logarithm of the spread of the scores in the logarithm of the length.
+        Columns ``model``; ``condition``, what the context is; ``part``, "all scores" or "interaction", which
+        is what is left of them without the means of queries and of keys; ``text``; and ``value``, the slope
+        of the logarithm of the spread of the scores in the logarithm of the length.
     """
     table = json.loads((ROOT / "book" / "real_heads" / "table.json").read_text())
     texts = [text["name"] for text in table["texts"]]

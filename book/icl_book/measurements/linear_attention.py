@@ -1,8 +1,11 @@
 """Other measurements of the chapter on linear attention: growth of the gap, neighbors, other activations.
 
 With M = w I, scores ``s = w t`` and ``t = x_i . x_q``, an activation phi predicts with the weights
-``phi(w t_i)``, divided by their sum ("normalized") or times a gain. By Funk and Hecke it multiplies the
-harmonics of degree l by ``m_l = E phi(w t) P_l(t)``.
+``phi(w t_i)``, divided by their sum ("normalized") or times a gain over n. By Funk and Hecke it multiplies
+the harmonics of degree l by ``m_l = E phi(w t) P_l(t)``, in the mean over tokens.
+
+- P_l is the Gegenbauer polynomial of degree l, with P_l(1) = 1;
+- a_l are the coefficients of a class: its covariance is ``E f(x) f(x') = sum_l a_l P_l(x . x')``.
 """
 
 from collections.abc import Callable, Sequence
@@ -58,8 +61,9 @@ def growth(
 ) -> pd.DataFrame:
     """Return the slope in log n of the log of linear attention's least risk over softmax attention's.
 
-    It is taken between the lengths at which the sharp law says w = 3e4 and 1e5. Without the ``intercept``
-    linear attention is spared the constant part of the functions. Columns ``task, dim, slope, error``.
+    It is taken between the lengths at which the law of the window says that the best w is 3e4 and 1e5.
+    ``intercept`` says whether linear attention has to predict the constant part of the functions, too, which
+    costs softmax attention nothing. Columns ``task, dim, slope, error``.
     """
     rows = []
     for dim, name in product(dims, tasks):
@@ -80,13 +84,13 @@ def growth(
 def neighbors_risk(task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -> Risk:
     """Compute the risk of predicting with the mean label of the k context tokens nearest to the query.
 
-    Given the distance of the next token, the k nearest are independent and uniform in the cap that it
-    bounds. With ``m_l`` the mean of P_l over that cap, ::
+    Given the distance of the next token, the k nearest are independent and uniform in the cap around the
+    query that it bounds. With ``m_l`` here the mean of P_l over that cap, ::
 
-        bias = E sum_l a_l [(1 - m_l)^2 + (1 - m_l^2) / k],
+        bias = E sum_l a_l [(1 - m_l)^2 + (1 - m_l^2) / k],    l = 1, 2, ...,
 
-    where the mass of the cap has the law Beta(k + 1, n - k); for k = n the cap is the whole sphere. The mean
-    of fine functions over a cap is zero.
+    where the mass of the cap has the law Beta(k + 1, n - k); for k = n the cap is the whole sphere. The fine
+    variance of a class (`Zonal.unresolved`) is one more a_l, with m_l = 0.
 
     >>> from icl.tasks import Affine
     >>> round(float(neighbors_risk(Affine(dim=3), k=2, n=10, noise_std=0.5).noise), 6)
@@ -98,7 +102,7 @@ def neighbors_risk(task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike
     if np.any(k > n):
         raise ValueError(f"k={k.max():g}: must be at most n")
     a, rest = task.spectrum(_MAX_DEGREE)
-    # The mean over a cap of these parts is zero.
+    # These parts count as m_l = 0. For `rest` that is an approximation, whose error is `tail`.
     beyond = rest + fine_variance(task)
     # a[0] is the coefficient of degree 1. Degrees after the last one that the class has are left out.
     a = a[: 1 + int(np.flatnonzero(a).max(initial=0))]
@@ -106,9 +110,10 @@ def neighbors_risk(task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike
 
     def bias(k: float, n: float) -> tuple[float, float]:
         """Return the bias and its relative error."""
+        # The mean of P_l over the whole sphere is zero.
         if k == n:
             return (a.sum() + beyond) * (1 + 1 / k), 0.0
-        # The nodes are the log odds of the cap's mass. To each side of the mode they go nine standard
+        # The nodes y are the log odds of the cap's mass. To each side of the mode they go nine standard
         # deviations and then 40 scales of the exponential tail.
         mode = np.log((k + 1) / (n - k))
         spread = 9 * np.sqrt(1 / (k + 1) + 1 / (n - k))
@@ -145,15 +150,16 @@ def neighbors_risk(task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike
 
 
 def neighbors(task: Zonal, n: float, noise_std: float) -> dict[str, float]:
-    """Compare the least risk of a unit with the mean over the k nearest tokens, at one setting.
+    """Compare the least risk of a unit with that of the mean label of the k nearest tokens, at one setting.
 
     Returns:
-        ``value``, the risk over that of the best ``k``, and its ``error``; and ``k``.
+        ``value``, the least risk of a unit over that with the best k, and its ``error``; and ``k``, the best
+        one that was found.
     """
     best = optimal_window(task, n, noise_std)
     unit = population_risk(task, best.w, n, noise_std)
     k = np.unique(np.geomspace(1, n, 200).round())
-    # The first of three rounds covers all k, the others refine around the best.
+    # The first of three rounds tries 200 values from 1 to n, the others refine around the best.
     for _ in range(3):
         at = int(neighbors_risk(task, k, n, noise_std).total.argmin())
         best_k = float(k[at])
@@ -167,9 +173,9 @@ def neighbors(task: Zonal, n: float, noise_std: float) -> dict[str, float]:
 
 
 def price_of_softmax(dim: int) -> float:
-    """Return the limit of `neighbors` for smooth classes: the least risk of a unit over that of the best k.
+    """Return the limit for n to infinity of the ``value`` of `neighbors`, for smooth classes.
 
-    With m = dim - 1 and V the volume of the unit ball of R^m,
+    With m = dim - 1 and V the volume of the unit ball of R^m, it is
     ``[(m + 2)^(2 m) (V (4 pi)^(-m/2))^4]^(1 / (m + 4))``.
     """
     m = dim - 1
@@ -181,11 +187,13 @@ def price_of_softmax(dim: int) -> float:
 def long_neighbors(
     *, tasks: Sequence[str], dims: Sequence[int], w_values: Sequence[float], noise_std: float
 ) -> pd.DataFrame:
-    """Compare a unit with the k nearest tokens where the law of the window gives the best w.
+    """Compare a unit with the k nearest tokens at the lengths at which the law says that w is the best one.
+
+    The classes have L = 1, and each of ``w_values`` has its length.
 
     Returns:
-        Columns ``dim, task``; ``w``, that of the law; ``limit`` and ``next_limit``, the price of softmax in
-        this and in the next dimension; ``value, error`` and ``k`` of `neighbors`.
+        Columns ``dim, task, w``; ``limit`` and ``next_limit``, the `price_of_softmax` in this and in the next
+        dimension; ``value, error`` and ``k`` of `neighbors`.
     """
     rows = []
     for dim, name, w in product(dims, tasks, w_values):
@@ -253,16 +261,17 @@ def coefficients(task: Zonal) -> Array:
 
 
 def floors(task: Zonal) -> pd.DataFrame:
-    """Return what an infinite context leaves at the best w and gain, over the class's variance.
+    """Return the risk in an infinite context at the best w and gain, over the class's variance.
 
-    Columns ``activation`` and ``floor``.
+    The best w is the best of `W_VALUES`, and normalized weights have no gain to choose. Columns
+    ``activation`` and ``floor``.
     """
     a = coefficients(task)
     rows = []
     for name, activation in ACTIVATIONS.items():
         # The axes are windows and degrees.
         m = np.array([moments(activation.kernel, w, task.dim)[0] for w in W_VALUES])
-        # The best gain minimizes sum_l a_l (1 - gain m_l)^2; that of normalized weights is 1 / m_0.
+        # The best gain minimizes sum_l a_l (1 - gain m_l)^2. Normalized weights have the gain 1 / m_0.
         gain = ((m @ a) / (m**2 @ a))[:, None]
         if activation.normalized:
             gain = 1 / m[:, :1]
@@ -272,11 +281,11 @@ def floors(task: Zonal) -> pd.DataFrame:
 
 
 def gain_risk(kernel: str, task: Zonal, w: float, n: int, noise_std: float) -> float:
-    """Return the exact risk at the best gain, without normalization."""
+    """Return the exact risk of a kernel, a key of `KERNELS`, at the best gain, without normalization."""
     a = coefficients(task)
     m, square = moments(kernel, w, task.dim)
     # The prediction, before its gain, is h = sum phi(w t_i) y_i / n, with E f(x_q) h = a.m. Of the n^2 terms
-    # of h^2, n are squares.
+    # of h^2, n are squares, whose phi(w t_i)^2 has the mean `square`.
     mean_square = ((n - 1) * (a @ m**2) + (a.sum() + noise_std**2) * square) / n
     return float(a.sum() - (a @ m) ** 2 / mean_square)
 
@@ -300,10 +309,10 @@ class Tokens:
 def risk_curves(
     *, dim: int, lipschitz_values: Sequence[float], noise_std: float, n: int, contexts: int
 ) -> pd.DataFrame:
-    """Return the risk over w, every second of `W_VALUES`, for every activation and L, ReLU class.
+    """Return the risk at every second w of `W_VALUES`, for every activation and L, ReLU class.
 
-    Columns ``activation, lipschitz, w, risk``, and the ends ``low`` and ``high`` of an interval: exact,
-    except for normalized sigmoid and ReLU, whose tokens are sampled.
+    Columns ``activation, lipschitz, w, risk``, and the ends ``low`` and ``high`` of its interval. The risk is
+    exact, and equal to both ends, except for normalized sigmoid and ReLU, for which ``contexts`` are sampled.
     """
     rows = []
     for lipschitz in lipschitz_values:
@@ -359,7 +368,10 @@ def adaptation(curves: pd.DataFrame) -> pd.DataFrame:
 def shifted_sigmoid(
     task: Zonal, *, noise_std: float, n: int, contexts: int, shifts: Sequence[float]
 ) -> pd.DataFrame:
-    """Return the least risk of the normalized sigmoid of ``s - shift`` over softmax's: ``shift, ratio``."""
+    """Return the least risk of the normalized sigmoid of ``s - shift`` over softmax's: ``shift, ratio``.
+
+    Both are means over the same sampled contexts, least over every second w of `W_VALUES` below 60.
+    """
     tokens = Tokens(task, noise_std=noise_std, n=n, contexts=contexts)
     # In the chapter's setting these risks are least at smaller w.
     w_values = W_VALUES[::2][W_VALUES[::2] < 60]

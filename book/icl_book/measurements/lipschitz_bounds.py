@@ -1,4 +1,16 @@
-"""Printed Lipschitz bounds beside what is proved, the curvature of a row, and passes to a solution."""
+"""Printed Lipschitz bounds beside what is proved, the curvature of a row, and passes to a solution.
+
+One row of the matrix problem is a single regression, with
+
+- A, a data matrix of n tokens (n x p), and x, the unknown weights;
+- ``s = A x``, the logits or scores;
+- ``u = exp(s)``, ``alpha`` the sum of u, and ``f = u / alpha``; v is a fixed vector with ``|v| <= R^2``;
+- R, the bound of the papers on norms: ``|A| <= R`` (spectral norm) and ``|x| <= R``, or, with a ``reach``,
+  ``|x| <= reach R``.
+
+Passes are about the whole problem: the normalized loss ``|F - B|^2 / 2``, F the softmax of the rows of
+``A1 X A2'``.
+"""
 
 import math
 from collections.abc import Sequence
@@ -49,7 +61,7 @@ class Bound:
         return f"{TEX[self.function]}: ${self.tex}$"
 
     def log10(self, n: float, R: float) -> float:
-        """Compute log10 of the bound; float64 itself overflows from R = 5."""
+        """Compute log10 of the bound, which itself overflows float64 for large R."""
         return (
             math.log10(self.factor)
             + self.n_power * math.log10(n)
@@ -81,20 +93,19 @@ SIZES = (
 
 
 def proven_constant(function: str, n: int, R: float) -> float:
-    r"""Compute log10 of our upper bound on the Lipschitz constant, valid for every R > 0 and all pairs.
+    r"""Compute log10 of our upper bound on the Lipschitz constant of u, alpha, 1/alpha or f, for every R > 0.
 
-    One row of the matrix problem is a single regression with a data matrix A (n x p) and unknown x: logits
-    s = A x, u = exp(s), alpha = sum of u, f = u / alpha. The papers of this line assume ``|A| <= R``
-    (spectral norm) and ``|x| <= R`` and bound ``|g(x) - g(y)| / |x - y|`` for each of these functions g. The
-    domain is convex, so the best constant is the largest norm of the derivative J_g(s) A, and ::
+    The papers of this line bound ``|g(x) - g(y)| / |x - y|`` for each of these functions g, all A and all
+    pairs x, y. The domain is convex, so the best constant is the largest norm of the derivative J_g(s) A of
+    g in x, with J_g that in s, and ::
 
         sup over A, x of |J_g(A x) A|  =  R * sup over |s| <= R^2 of |J_g(s)|.
 
-    "At most" is submultiplicativity, and an A with two columns attains it. As a function of A with x fixed
-    the constant is the same number. For n tokens it is ::
+    The left side is at most the right one because norms are submultiplicative, and an A with two columns
+    attains it. As a function of A with x fixed the constant is the same number. Our bounds on it are ::
 
         u: R e^{R^2}, attained.   alpha: R max |u|, attained, from `largest_exponential`.
-        1/alpha: R e^{R^2 / sqrt(n)} / n.   f: R / 2, attained in the limit of long x.
+        1/alpha: R e^{R^2 / sqrt(n)} / n.   f: R / 2, approached as R grows.
 
     Raises:
         ValueError: If the function is not one of `FUNCTIONS`.
@@ -116,7 +127,7 @@ def largest_exponential(n: int, radius: float) -> float:
 
     At a stationary point ``e^{s_i}`` is a multiple of s_i, so there are at most two different entries; at
     a maximum at most one lies on the convex side (s_i > 1). Hence the maximizer is (a, b, ..., b), and
-    one angle is left to scan.
+    one angle is left to scan, that of the vector ``(a, sqrt(n - 1) b)`` of length ``radius``.
     """
     low = 0.0
     high = np.pi / 2
@@ -134,26 +145,27 @@ def largest_exponential(n: int, radius: float) -> float:
 
 
 def smallest_normalizer(n: int, R: float, reach: float = 1.0) -> float:
-    r"""Compute log10 of beta, the smallest alpha: ``n e^{-reach R^2/sqrt(n)}``.
+    r"""Compute log10 of the smallest alpha over ``|A| <= R`` and ``|x| <= reach R``.
 
-    It is the smallest over ``|A| <= R`` and ``|x| <= reach R``.
+    It is ``n e^{-reach R^2/sqrt(n)}``.
 
     By the inequality of the means ``alpha >= n e^{mean of s}``, and by Cauchy-Schwarz the mean is at least
-    ``-|s| / sqrt(n)``. Equality: all rows of A equal.
+    ``-|s| / sqrt(n)``, where ``|s| <= reach R^2``. Both are equalities if all rows of A are equal, and
+    opposite to x.
     """
     return math.log10(n) - reach * R**2 / math.sqrt(n) / math.log(10)
 
 
 def printed_constants(*, n_values: Sequence[int], radii: Sequence[float]) -> pd.DataFrame:
-    """Compare the printed Lipschitz constants with those that we prove; both are log10.
+    """Compare the printed Lipschitz constants with those that we prove, all as log10.
 
     Returns:
-        Columns ``function``, ``bound`` (its name), ``n``, ``R``, ``printed``, ``proved`` and ``slack``, the
-        printed minus the proved one.
+        Columns ``function``, ``bound`` (its name), ``n``, ``R``; ``printed`` and ``proved``, log10 of the two
+        constants; and ``slack``, the printed minus the proved one.
     """
     table = settings(LIPSCHITZ, n_values, radii)
     table["proved"] = [
-        # <f, v> moves at most |v| times as fast as f.
+        # <f, v> moves at most |v| times as fast as f, and |v| is at most R^2.
         proven_constant("f", n, R) + math.log10(R**2)
         if function == "<f, v>"
         else proven_constant(function, n, R)
@@ -165,11 +177,11 @@ def printed_constants(*, n_values: Sequence[int], radii: Sequence[float]) -> pd.
 def printed_sizes(
     *, n_values: Sequence[int], radii: Sequence[float], reach: float = 1.0
 ) -> pd.DataFrame:
-    """Compare the printed sizes with the largest ones for |x| <= reach R, by closed forms; both are log10.
+    """Compare the printed sizes with the largest ones for |x| <= reach R, all as log10.
 
     Returns:
-        Columns ``function``, ``bound`` (its name), ``n``, ``R``, ``printed``, ``largest`` and ``excess``, the
-        largest minus the printed one.
+        Columns ``function``, ``bound`` (its name), ``n``, ``R``; ``printed`` and ``largest``, log10 of the
+        two sizes; and ``excess``, the largest minus the printed one.
     """
     table = settings(SIZES, n_values, radii)
     table["largest"] = [
@@ -182,7 +194,7 @@ def printed_sizes(
 def settings(
     bounds: Sequence[Bound], n_values: Sequence[int], radii: Sequence[float]
 ) -> pd.DataFrame:
-    """Return each bound at each setting: ``function, bound, n, R, printed``."""
+    """Return each bound at each setting: ``function, bound, n, R``, and ``printed``, its log10."""
     rows = []
     for bound, n, R in product(bounds, n_values, radii):
         row = {"function": bound.function, "bound": bound.name, "n": n, "R": R}
@@ -191,7 +203,7 @@ def settings(
 
 
 def largest_size(function: str, n: int, R: float, reach: float = 1.0) -> float:
-    """Compute log10 of the largest |g(s)| over |s| <= reach R^2."""
+    """Compute log10 of the largest size of a function, of `FUNCTIONS`, over |s| <= reach R^2."""
     if function == "u":
         # |u|^2 is the sum of the exponentials of twice the scores.
         return largest_exponential(n, 2 * reach * R**2) / 2
@@ -222,14 +234,24 @@ CONCAVE = float(two_tokens(P_HIGH))
 def extreme_curvature(
     *, n_values: Sequence[int], starts: int, steps: int, seed: int, kind: str = "normalized"
 ) -> pd.DataFrame:
-    """Search the extreme second derivatives of a row over scores and directions, with target e_1.
+    """Search the extreme second derivatives of a row's loss in its scores, over scores and unit directions.
 
-    The ascent starts from random scores, and from the best ones of two tokens with all other scores very low.
+    The target is e_1. Adam starts from random scores and directions, and from those that are extreme for two
+    tokens and the normalized loss, with all other scores very low.
+
+    Args:
+        n_values: Numbers of tokens.
+        starts: Starts of the search, all but one of them random.
+        steps: Steps of Adam.
+        seed: Root of the random streams.
+        kind: The loss, a ``kind`` of `icl.tensor_trick.formulas.row_hvp`: "normalized" or "cross_entropy".
 
     Returns:
-        Columns ``n``, ``which``, ``value``, in units of the extreme one of two tokens, and ``most``, which
-        the value is proved not to exceed: one, up to rounding. The cross-entropy is convex, so that ``most``
-        is zero, up to rounding, for its most negative one; for its largest one it is infinite.
+        Columns ``n``; ``which``, "largest" or "most negative"; ``value``, the second derivative found, in
+        units of `SMOOTH` or `CONCAVE`, the extreme ones of the normalized loss of two tokens, whatever the
+        ``kind`` is; and ``most``, which the value is proved not to exceed: one, up to rounding. The
+        cross-entropy is convex, so that ``most`` is zero, up to rounding, for "most negative"; for "largest"
+        it is then infinite.
     """
     rng = stream(seed, "monte carlo")
     rows = []
@@ -242,7 +264,7 @@ def extreme_curvature(
         ):
             scores = torch.from_numpy(3 * rng.standard_normal((starts, n)))
             direction = torch.from_numpy(rng.standard_normal((starts, n)))
-            # With this difference of scores the second one weighs p; the others weigh nothing.
+            # With this difference of scores the second token weighs p, and the others weigh nothing.
             scores[0] = -40.0
             scores[0, :2] = torch.tensor([math.log((1 - p) / p), 0.0])
             direction[0] = 0.0
@@ -274,14 +296,17 @@ MAX_STEPS = 1_000_000
 def passes(
     *, context_length: int, dim: int, conditions: Sequence[float], seed: int
 ) -> pd.DataFrame:
-    """Count passes over the data to a millionth of the first loss, from zero, on a target that can be fitted.
+    """Count passes over the data to a millionth of the first loss, on a target that can be fitted.
 
-    One problem is stretched, both data matrices alike, so that its scores stay the same.
+    All searches start at X = 0.
+
+    The data matrices are stretched, both alike, to each of the condition numbers. The target, and so the
+    scores that fit it, stay the same.
 
     Returns:
-        Columns ``condition`` (number of both matrices), ``descent`` at the safe step, which is one over the
-        largest curvature, and ``preconditioned`` (steps, of which every tenth is looked at), and ``newton``
-        (gradients and Hessian products).
+        Columns ``condition`` (number of both matrices); ``descent``, the steps of gradient descent with the
+        safe size, one over our bound on the curvature, and ``preconditioned``, those of the preconditioned
+        descent, both counted by `steps_needed`; and ``newton``, from `newton_passes`.
     """
     rng = stream(seed, "monte carlo")
     # This X fits B with matrices of condition one.
@@ -318,7 +343,10 @@ def passes(
 
 
 def steps_needed(A1: Tensor, A2: Tensor, B: Tensor, left: Tensor, right: Tensor) -> int:
-    """Count the steps X - left gradient right to the goal, looking at every tenth."""
+    """Count the steps from X to X - left @ gradient @ right until the loss is `GOAL` times the first or less.
+
+    X starts at zero. Only every tenth step is looked at. The count is `MAX_STEPS` if these do not suffice.
+    """
     X = torch.zeros(A1.shape[1], A2.shape[1], dtype=A1.dtype)
     goal = GOAL * float(loss(A1, A2, X, B))
     for step in range(MAX_STEPS):
@@ -331,9 +359,12 @@ def steps_needed(A1: Tensor, A2: Tensor, B: Tensor, left: Tensor, right: Tensor)
 
 
 def newton_passes(A1: Tensor, A2: Tensor, B: Tensor) -> int:
-    """Count the gradients and Hessian products of SciPy's trust-region Newton-CG to the goal."""
+    """Count the gradients and Hessian products of SciPy's trust-region Newton-CG from X = 0 to `GOAL`.
+
+    The loss at a step that is rejected is not counted. If the search ends before, the count is `MAX_STEPS`.
+    """
     rows, columns = A1.shape[1], A2.shape[1]
-    # There is one loss for each pass; a pass for a Hessian product leaves the loss as it is.
+    # This gets one loss for each pass; a pass for a Hessian product leaves the loss as it is.
     losses: list[float] = []
 
     def matrix(x: NDArray[np.float64]) -> Tensor:

@@ -2,6 +2,12 @@
 
 In the extreme examples, much noise, a strong signal, long contexts, classes have L = 1 unless it is given,
 since the best window of affine and ReLU functions depends on L / sigma alone.
+
+- w* is the best window parameter, and its law the leading order in long contexts
+  (`icl.risk.asymptotics.sharp_window`);
+- L is the Lipschitz constant, or the wavenumber of waves, sigma the deviation of the label noise
+  (``noise_std``), and the signal is L / sigma;
+- the column ``error`` is how far ``value`` may be off, a number in the units of ``value``.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +29,7 @@ WAVENUMBERS = (1.0, 4.0)
 
 
 def windows_over_signal(*, dim: int, n_values: Sequence[int]) -> pd.DataFrame:
-    """Return best windows over L / sigma: ``task, n, signal, w``, and ``silent``, the one without noise."""
+    """Return best windows at 40 signals: ``task, n, signal, w``, and ``silent``, the w without noise."""
     signal = np.geomspace(0.05, 1e4, 40)
     parts = []
     for name, n in product(PROPORTIONAL, n_values):
@@ -48,7 +54,7 @@ def slopes_at_much_noise(*, dim: int, n: int) -> pd.DataFrame:
 
 
 def slopes_of_a_strong_signal(*, dims: Sequence[int], n_values: Sequence[int]) -> pd.DataFrame:
-    """Return slopes of log w* in log(L / sigma) from 10^3 to 10^4 at each n.
+    """Return slopes of log w* in log(L / sigma) from L / sigma = 10^3 to 10^4 at each n.
 
     Columns ``task, dim, n, value, error``.
     """
@@ -62,10 +68,10 @@ def slopes_of_a_strong_signal(*, dims: Sequence[int], n_values: Sequence[int]) -
 
 
 def slopes_in_signal(*, dims: Sequence[int]) -> pd.DataFrame:
-    """Return the smaller slope of log w* in log(L / sigma), from 1 to 10 and from 10 to 100.
+    """Return the smaller of two slopes of log w* in log(L / sigma), from 1 to 10 and from 10 to 100.
 
-    The length is the one at which the law says w* = 1e5 for L / sigma = 100. Columns ``task, dim, value,
-    error``.
+    The length is the one at which the law says w* = 1e5 for L / sigma = 100. Columns ``task, dim, value``,
+    and ``error``, the larger of the two.
     """
     rows = []
     for name, dim in product(PROPORTIONAL, dims):
@@ -89,7 +95,8 @@ def smallest_slopes_in_length(
 ) -> pd.DataFrame:
     """Return the smallest slope of log w* in log n between neighbors of ``lengths``.
 
-    Columns ``task, lipschitz, dim, value, error``; the noise is the same at all lengths or one for each.
+    ``noise_stds`` is one number for all lengths or one for each. Columns ``task, lipschitz, dim, value``, and
+    ``error``, the largest of all these slopes.
     """
     steps = np.diff(np.log(lengths))
     rows = []
@@ -107,8 +114,8 @@ def slopes_of_the_number_of_tokens(
 ) -> pd.DataFrame:
     """Return the slope in log n of the log number of tokens attended to, between two lengths.
 
-    The number is sigma^2 over the noise term, at the best windows for sigma = 1, or at other ``windows``
-    that depend on n. Columns ``task, dim, value, error``.
+    The number is sigma^2 over the noise term of the risk, at the best windows for sigma = 1, or at
+    ``windows(lengths)``. Columns ``task, dim, value, error``.
     """
     step = np.log(lengths[1] / lengths[0])
     rows = []
@@ -132,7 +139,7 @@ def slopes_of_the_number_of_tokens(
 def nearest_over_best(
     *, dims: Sequence[int], n_values: Sequence[float], noise_std: float
 ) -> pd.DataFrame:
-    """Return the risk of the nearest neighbor over the least one: ``task, dim, n, value, error``."""
+    """Return the risk of the nearest token's label over that at w*: ``task, dim, n, value, error``."""
     rows = []
     for name, dim, n in product(PROPORTIONAL, dims, n_values):
         task = make_task(name, dim)
@@ -164,9 +171,10 @@ def largest_slope(wavenumber: float) -> float:
 def waves_over_laws(
     *, dims: Sequence[int], lipschitz_values: Sequence[float], noise_std: float
 ) -> pd.DataFrame:
-    """Return w* of waves at n = 10^10 over its law, with the Laplacian and with the gradient in its place.
+    """Return w* of waves at n = 10^10 over its law, and over that law with another energy.
 
-    Columns ``dim, lipschitz, laplacian, gradient``.
+    Columns ``dim, lipschitz``; ``laplacian``, w* over the law, in which the energy E (Laplacian f)^2 of the
+    class stands; ``gradient``, w* over the law with E |grad f|^2 in its place.
     """
     rows = []
     for dim, lipschitz in product(dims, lipschitz_values):
@@ -175,7 +183,7 @@ def waves_over_laws(
         best = optimal_window(wave, 1e10, noise_std).w
         ratio = float(best / asymptotics.sharp_window(wave, 1e10, noise_std))
         exponent = asymptotics.window_law(wave).exponent
-        # The law is proportional to this power of the class's energy.
+        # The law is proportional to this power of the energy.
         with_gradient = ratio * (laplacian / gradient) ** exponent
         row = {"dim": dim, "lipschitz": lipschitz}
         rows.append(row | {"laplacian": ratio, "gradient": with_gradient})
@@ -183,9 +191,9 @@ def waves_over_laws(
 
 
 def smooth_windows_over_law(*, dims: Sequence[int], noise_std: float) -> pd.DataFrame:
-    """Return w* over the law at the length at which the law says 1e5, for waves and quadratic functions.
+    """Return w* over its law at the length at which the law says 1e5, for waves and quadratic functions.
 
-    Columns ``name, value, error``.
+    Columns ``name``, of the class with L and d; ``value, error``.
     """
     smooth: dict[str, Zonal] = {}
     for dim, lipschitz in product(dims, WAVENUMBERS):
@@ -203,9 +211,10 @@ def smooth_windows_over_law(*, dims: Sequence[int], noise_std: float) -> pd.Data
 
 
 def linear_of_equal_slope(dim: int, wavenumber: float) -> dict[str, Zonal]:
-    """Return linear functions that share a measure of the slope with waves, by that measure.
+    """Return linear functions that share a measure of the slope with waves cos(L u.x), by that measure.
 
-    The mean squared gradient of a linear function is L^2 (d - 1) / d; L itself is that of the affine class.
+    For "L" they are the affine class with the constant L of the waves. Otherwise they are linear functions
+    with one slope in space L', whose mean squared gradient on the sphere is L'^2 (d - 1) / d.
     """
     gradient, _ = energies(Cosine(dim, wavenumber))
     return {
@@ -219,8 +228,9 @@ def linear_of_equal_slope(dim: int, wavenumber: float) -> dict[str, Zonal]:
 def limits_of_waves_over_linear(*, dims: Sequence[int]) -> pd.DataFrame:
     """Return the limit for n to infinity of w* of waves, L = 4, over that of linear functions, by the law.
 
-    Columns ``dim, equal``; ``value``, by the package's law, and ``error``, its distance from the same ratio
-    by the `energies` of both classes, with rounding.
+    Columns ``dim``; ``equal``, the measure of the slope, a key of `linear_of_equal_slope`; ``value``, by the
+    package's law, and ``error``, its distance from the same ratio by the `energies` of both classes, with
+    rounding.
     """
     rows = []
     for dim in dims:
@@ -239,7 +249,7 @@ def limits_of_waves_over_linear(*, dims: Sequence[int]) -> pd.DataFrame:
 def class_spread(*, dims: Sequence[int], n_values: Sequence[int], noise_std: float) -> pd.DataFrame:
     """Return the largest over the smallest w* of affine, ReLU and cosine functions with L = 1.
 
-    Columns ``dim, n, value, error``; infinite if the smallest is zero.
+    Columns ``dim, n, value, error``. The value is infinite, and its error zero, if the smallest w* is zero.
     """
     rows = []
     for dim, n in product(dims, n_values):
@@ -258,7 +268,7 @@ def class_spread(*, dims: Sequence[int], n_values: Sequence[int], noise_std: flo
 def steeper_waves(
     *, dims: Sequence[int], n_decades: Sequence[int], noise_std: float
 ) -> pd.DataFrame:
-    """Return w* of waves of wavenumber 8 over that of 1, each divided by its largest slope.
+    """Return w* of waves of wavenumber 8 over that of 1, where waves are divided by their largest slope.
 
     Columns ``dim``; ``k``, with n = 10^k; ``value, error``.
     """

@@ -23,10 +23,11 @@ _STEPS = np.arange(-6, 7)
 
 
 def nearly_best(task: Zonal, n: int, noise_std: float, *, more: float = 0.01) -> pd.DataFrame:
-    """Return the windows whose exact risk is by the share ``more`` above the least risk.
+    """Return the two windows whose exact risk is by the share ``more`` above the least risk.
 
     Returns:
-        Columns ``end``, of the radius: "largest" and "least"; ``w``, and its relative ``error``.
+        Columns ``end``, "largest" for the window of the largest radius, which has the smaller w, and "least";
+        ``w``, and its relative ``error``.
 
     Raises:
         ValueError: If one of them is more than a factor eight away from the best w.
@@ -41,9 +42,10 @@ def nearly_best(task: Zonal, n: int, noise_std: float, *, more: float = 0.01) ->
     rows = []
     for end, far in (("largest", -np.log(8)), ("least", np.log(8))):
         root = brentq(above, 0, far, xtol=1e-10)
-        # At the root itself `above` is zero.
+        # At the root itself `above` is zero, so that this is its slope in log w, without the sign.
         slope = above(1.001 * root) / (0.001 * abs(root))
         w = float(best.w) * np.exp(root)
+        # The relative error of the best w stands for that of the least risk, which is flat there.
         risk_error = float(best.error + population_risk(task, w, n, noise_std).error)
         rows.append({"end": end, "w": w, "error": 1e-10 + risk_error / slope})
     return pd.DataFrame(rows)
@@ -61,15 +63,17 @@ def radius_by_trial(
 ) -> tuple[float, float]:
     """Find the radius of the best window by trial on a map: without a power law or a formula for the risk.
 
-    Random places and questions are answered with windows of an eighth to eight times ``w``. Only the label
-    noise is integrated out: it adds ``noise_std**2`` times the sum of the squared weights.
+    Questions, the values at random places, are answered from the values at n others with windows of an eighth
+    to eight times ``w``. The label noise is integrated out: it adds ``noise_std**2`` times the sum of the
+    squared weights. The radius of a window w is that of the Earth over the root of w.
 
     Args:
         values: The map, (rows, columns), as in `icl_book.planet.value_at`.
-        w: Where to look.
+        w: The window in the middle of those that are tried.
         n: Places that are known.
-        noise_std: Label noise.
-        questions: Questions in each sample, shared equally between its sets of places.
+        noise_std: Standard deviation of the label noise.
+        questions: Questions in each sample, shared equally between its sets of places, rounded down, but at
+            least one for each set.
         samples: Independent samples.
         seed: Root of the random streams.
 
@@ -105,7 +109,7 @@ def radius_by_trial(
             errors[sample, i] = missed.mean()
 
     def radius(curve: Array) -> float:
-        """Return the radius of the least point of a curve over `_STEPS`, half octaves from ``w``."""
+        """Return the radius at the least point of a curve over `_STEPS`, half octaves from ``w``."""
         return float(RADIUS * (w * 2 ** (_find_least(curve)[0] / 2)) ** -0.5)
 
     total = errors.sum(axis=0)
@@ -134,15 +138,15 @@ def windows_of_places(
     Args:
         task: A class on the sphere in three dimensions, a turned map.
         n: Places that are known.
-        noise_std: Label noise.
+        noise_std: Standard deviation of the label noise.
         clusters: Number of centers.
-        width: Their width in radians.
-        contexts: Samples of n places.
+        width: Standard deviation around a center in each direction, in radians.
+        contexts: Samples of n places, two or more.
         queries: Places in question, in each context.
         seed: Root of the random streams.
 
     Returns:
-        Columns ``known`` and ``asked``, "uniform" or "clustered"; ``w`` with its ``error``, one standard
+        Columns ``known`` and ``asked``, "uniform" or "clustered"; best ``w`` with its ``error``, one standard
         error by the jackknife over contexts; ``factor``, the risk with the exact best window of uniform
         places over the least risk, and its ``factor_error``.
     """
@@ -191,12 +195,13 @@ def mean_risks(
 ) -> Array:
     """Return the mean risk over turned maps, noise and queries, given the places, for each window.
 
-    Places (n, 3), queries ``wanted`` (queries, 3), windows (k,); ``table`` is the class's
-    `_tabulate_covariance`.
+    Places (n, 3), queries ``wanted`` (queries, 3), windows (k,). ``table`` is what `_tabulate_covariance`
+    returns for the class, and is made here if it is not given.
     """
     theta, covariance = table or _tabulate_covariance(task)
     n = len(places)
     gram = _interpolate(theta, covariance, places @ places.T)
+    # The table lacks the fine variance of the class and the noise, which a label shares with itself only.
     np.fill_diagonal(gram, task.second_moment + noise_std**2)
     cosine = wanted @ places.T
     scores = cosine - cosine.max(axis=1, keepdims=True)
@@ -219,7 +224,7 @@ def _tabulate_covariance(task: Zonal) -> tuple[Array, Array]:
 def _draw_places(
     law: str, centers: Array, count: int, width: float, rng: np.random.Generator
 ) -> Array:
-    """Return places (count, 3) of a law around given centers."""
+    """Return places (count, 3) of a law, "uniform" or "clustered" around centers (clusters, 3)."""
     if law == "uniform":
         return random_places(rng, count)
     normal = rng.standard_normal((count, 3))
@@ -237,8 +242,8 @@ def _interpolate(theta: Array, covariance: Array, cosine: Array) -> Array:
 def _find_least(curve: Array) -> tuple[float, float]:
     """Return where in `_STEPS`, and at what value, a curve is least, by a polynomial through five points.
 
-    These are its least point and two on each side, or fewer at an end. The least value is searched up to one
-    step from it.
+    These are its least point and two on each side, or fewer at an end. The least value of the polynomial is
+    searched up to one step from the least point, also beyond an end of `_STEPS`.
     """
     at = int(curve.argmin())
     near = np.arange(max(0, at - 2), min(curve.size, at + 3))

@@ -1,8 +1,10 @@
 """What training finds: the growth of M, and the units in which all of W_V, W_K, W_Q are trained.
 
 A full unit sees tokens z = (x, y), the query with an empty label slot, and predicts the last entry of
-``W_V sum_i omega_i z_i`` with weights from the scores ``z_i' W_K' W_Q z_q``. Of W_V only the last row
-``(v', c)`` reaches the prediction.
+``W_V sum_i omega_i z_i``, with the softmax weights omega of the scores ``z_i' W_K' W_Q z_q``. Of W_V only
+the last row ``(v', c)`` reaches the prediction, v for the tokens and the *corner* c for the labels. The
+*token block* of ``W_K' W_Q``, its first d rows and columns, is M in a unit that has only this matrix, and w
+is the window parameter of M = w I.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,8 +47,8 @@ def trained_norms(
 ) -> pd.DataFrame:
     """Train units with steps of constant size from M = 0, until the last step of ``record``.
 
-    ``tasks`` has the class for each Lipschitz constant. Units of one seed see the same tokens and noise.
-    ``training`` goes to `icl.pretrain.train_grid`.
+    ``tasks`` has the class for each Lipschitz constant, and there is a unit for each class and seed. Units of
+    one seed see the same tokens and noise. ``training`` goes to `icl.pretrain.train_grid`.
 
     Returns:
         Columns ``lipschitz``, ``step``, ``seed`` and ``norm``, the spectral norm of M.
@@ -63,12 +65,14 @@ def trained_norms(
 
 
 def norm_ratios(units: pd.DataFrame, *, steps: Sequence[int]) -> pd.DataFrame:
-    """Compare the norms at each Lipschitz constant and at the next smaller one, unit by unit.
+    """Compare the norms of `trained_norms` at each Lipschitz constant and at the next smaller one.
 
-    Of the given steps the one counts at which the median over the seeds is smallest.
+    Of the given steps the one counts at which the median of the log ratio over the seeds is smallest.
 
     Returns:
-        Columns ``lipschitz``, ``smaller``, ``seed`` and ``log_ratio``.
+        A row for each pair of constants and seed: ``lipschitz``; ``smaller``, the next smaller constant;
+        ``seed``, ``step`` and ``log_ratio``, the logarithm of the norm at the larger constant over that at
+        the smaller one.
     """
     looked_at = units[units.step.isin(steps)]
     log = np.log(looked_at.pivot(index=["step", "seed"], columns="lipschitz", values="norm"))
@@ -92,8 +96,8 @@ def train_full_units(
 ) -> pd.DataFrame:
     """Train units with all matrices free from random starts.
 
-    All entries start as independent normal numbers, of deviation 0.3 where W_K and W_Q have up to d + 1 rows.
-    With more rows (the ``width``) the deviation is smaller, so that columns start with the same length.
+    All entries start as independent normal numbers. W_K and W_Q have ``width`` rows. Up to d + 1 rows the
+    deviation is 0.3, and with more it is smaller, so that columns start with the same mean square length.
     ``tasks`` has classes by name; ``training`` goes to `icl.pretrain.train_grid`.
 
     Returns:
@@ -148,9 +152,10 @@ def train_full_units(
 
 
 def changed_predictions(*, dim: int, context_length: int) -> dict[str, float]:
-    """Return the largest change of random units' predictions when a part of W_V is drawn anew.
+    """Return the largest change of a random unit's predictions when a part of W_V is drawn anew.
 
-    The parts are the first d ``rows`` and the first d ``columns``.
+    The parts are the first d ``rows``, which do not reach the prediction, and the first d ``columns``. The
+    change is absolute, and the largest in 100 random contexts.
     """
     rng = stream(0, "evaluation")
     tokens = torch.from_numpy(rng.standard_normal((100, context_length + 1, dim + 1)))
@@ -172,10 +177,11 @@ def changed_predictions(*, dim: int, context_length: int) -> dict[str, float]:
 
 
 def added_error(task: Zonal, *, noise_std: float, context_length: int) -> float:
-    """Return what a random v adds to the error of random contexts and their mirror images.
+    """Return what a random v adds to the squared error in random contexts and their mirror images.
 
-    The mirror image has all labels reversed. Units ignore labels in their scores. The added error is divided
-    by the mean of (v' sum omega x)^2.
+    The mirror image of a context has the opposite labels and target. The unit ignores labels in its scores,
+    so that v adds ``v' sum omega x`` to both predictions. The added error is divided by the mean of its
+    square, and is one, since the cross terms cancel.
     """
     contexts = 200
     dim = task.dim
@@ -207,13 +213,14 @@ def added_error(task: Zonal, *, noise_std: float, context_length: int) -> float:
 def corner_optimum(
     task: Zonal, *, context_length: int, noise_stds: Sequence[float], contexts: int
 ) -> pd.DataFrame:
-    """Return the population optimum of corner and window together, and of the window alone.
+    """Return the population optimum of corner c and window w together, and of the window alone.
 
-    Labels are integrated out, tokens sampled: once for a grid of windows, which serves every noise.
+    The unit predicts ``c sum_i omega_i y_i``, and w is searched from 0 to 30. Labels are integrated out,
+    tokens sampled: once for a grid of windows, which serves every noise.
 
     Returns:
-        Columns ``noise_std``, the best ``c`` and ``w`` and their ``risk``; ``w_one`` and ``risk_one`` at
-        c = 1.
+        Columns ``noise_std``, the best ``c`` and ``w`` and their ``risk``; ``w_one`` and ``risk_one``, the
+        best w at c = 1 and its risk.
     """
     moments = _spline_moments(task, context_length, contexts)
     power = task.second_moment
@@ -242,7 +249,7 @@ def corner_optimum(
 
 
 def _spline_moments(task: Zonal, context_length: int, contexts: int) -> CubicSpline:
-    """Return a spline in w of E omega' k_q, E omega' K omega and E |omega|^2.
+    """Return a spline in w, from 0 to 30, of E omega' k_q, E omega' K omega and E |omega|^2, in this order.
 
     K are the covariances of the class between the examples, k_q those with the query.
     """
@@ -264,15 +271,14 @@ def _spline_moments(task: Zonal, context_length: int, contexts: int) -> CubicSpl
 def windows_in_time(
     task: Zonal, *, noise_std: float, lengths: Sequence[int], times: Sequence[float]
 ) -> pd.DataFrame:
-    """Return exact windows along the population flow.
+    """Return exact windows along the population flow from M = 0, `icl.risk.population_flow`.
 
-    Columns ``n``, ``time`` (infinite for the minimizer) and ``w``.
+    Columns ``n``, of ``lengths``; ``time``, one of ``times`` or infinite for the minimizer; and ``w``.
     """
     rows = []
     for n in lengths:
-        # The flow starts at time zero, with M = 0.
-        flow = population_flow(task, n, noise_std, [0.0, *times])
-        for time, w in zip(times, flow[1:], strict=True):
+        flow = population_flow(task, n, noise_std, times)
+        for time, w in zip(times, flow, strict=True):
             rows.append({"n": n, "time": time, "w": w})
         best = optimal_window(task, n, noise_std).w
         rows.append({"n": n, "time": np.inf, "w": best})

@@ -1,4 +1,9 @@
-"""The tensor trick: formulas broken on purpose, five gradients, ranks, and counted operations."""
+"""The tensor trick: formulas broken on purpose, five gradients, ranks, and counted operations.
+
+The scores are ``S = A1 X A2'``, and vec stacks the rows of a matrix, so that ``vec S`` is the Kronecker
+product of A1 and A2 times ``vec X``. U is exp(S), ``alpha`` its row sums, F = U / alpha, and B the target. A
+``kind`` is one of the five losses of `icl.tensor_trick.formulas`, and P the gradient of a loss in the scores.
+"""
 
 import math
 from collections.abc import Sequence
@@ -35,7 +40,9 @@ def broken(dims: Sequence[int], draws: int, seed: int) -> pd.DataFrame:
     """Break the trick and the two losses as a slip of the pen would.
 
     Returns:
-        Columns ``statement``, ``what``, ``dim``, ``n`` and ``difference``, the smallest over the draws.
+        Columns ``statement``, "trick" or the loss; ``what``, the slip; ``dim``, ``n``; and ``difference``,
+        the relative one of `difference` between what the slip gives and what is right, the smallest of the
+        draws.
     """
     rows = []
     for dim in dims:
@@ -43,13 +50,14 @@ def broken(dims: Sequence[int], draws: int, seed: int) -> pd.DataFrame:
         rng = stream(seed, "tasks", dim)
         for _ in range(draws):
             A1, A2, X, B = normal_problem(n, dim, rng)
+            # Scores then have the variance one.
             X = X / dim
             S = A1 @ X @ A2.T
             U = S.exp()
             alpha = U.sum(-1, keepdim=True)
             normalized = (U / alpha - B).square().sum()
             rescaled = (U - alpha * B).square().sum()
-            # Each has what the slip gives, and what is right.
+            # Each entry has what the slip gives, and what is right.
             slips = {
                 ("trick", "vec by columns"): (torch.kron(A1, A2) @ vec(X.T), vec(S.T)),
                 ("normalized", "columns of B"): ((U / alpha - B.T).square().sum(), normalized),
@@ -75,11 +83,12 @@ def broken(dims: Sequence[int], draws: int, seed: int) -> pd.DataFrame:
 
 
 def kron_loss(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor, kind: str = "normalized") -> Tensor:
-    """Compute `icl.tensor_trick.loss` as printed, a sum over the blocks A_j of single regressions.
+    """Compute `icl.tensor_trick.loss` as printed, a sum of single regressions over the blocks A_j.
 
-    The arguments are those of `icl.tensor_trick.loss` without leading dimensions.
+    A_j are those rows of the Kronecker product that give row j of the scores. The arguments are those of
+    `icl.tensor_trick.loss` without leading dimensions.
     """
-    # The block A_j has m rows, one for each token of A2.
+    # A_j has m rows, one for each token of A2.
     A, x, m = torch.kron(A1, A2), X.reshape(-1), A2.shape[0]
     total = X.new_zeros(())
     for j in range(A1.shape[0]):
@@ -107,12 +116,12 @@ def kron_gradient(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor, kind: str = "nor
 
 
 def gradients(dims: Sequence[int], draws: int, seed: int) -> pd.DataFrame:
-    """Compare the closed form of all five gradients with autograd through the explicit product.
+    """Compare the closed form A1' P A2 of all five gradients with autograd through the explicit product.
 
     Returns:
-        Columns ``kind``, ``what``, which is "closed form", A1' P A2 with the gradient P in the scores, or "P
-        transposed", a slip, and ``difference``: the largest over dimensions and draws, and with P transposed
-        the smallest.
+        Columns ``kind``; ``what``, "closed form" or "P transposed", a slip; and ``difference``, the relative
+        one of `difference`: for the closed form the largest over dimensions and draws, for the slip the
+        smallest.
     """
     rows = []
     for dim in dims:
@@ -137,7 +146,10 @@ def gradients(dims: Sequence[int], draws: int, seed: int) -> pd.DataFrame:
 
 
 def ranks(dims: Sequence[int], seed: int) -> pd.DataFrame:
-    """Return the rank of a Kronecker product: ``n`` (3 dim, and dim - 1, too few), ``dim``, ``rank``."""
+    """Return the rank of the Kronecker product of normal A1 and A2, (n, dim): ``n``, ``dim``, ``rank``.
+
+    n is 3 dim, and dim - 1, which is too few for the full rank.
+    """
     rows = []
     for dim in dims:
         for n in (3 * dim, dim - 1):
@@ -154,8 +166,11 @@ INVARIANT = ("normalized", "cross_entropy", "entropy")
 def hessian_ranks(dims: Sequence[int], seed: int) -> pd.DataFrame:
     """Return ranks of Hessians: as drawn, with a constant column in A2, and, as a control, in A1.
 
-    Columns ``kind``, ``dim``, ``where`` (the constant column), ``rank`` and ``invisible``, whether the loss
-    cannot see the column's directions; in A1 the losses that see them are left out.
+    A constant column in A2 hides directions of X from the losses `INVARIANT`. The control says the same of
+    A1, for these losses only, and is wrong.
+
+    Columns ``kind``, ``dim``, ``where`` (the constant column), ``rank`` and ``invisible``, whether directions
+    are said to be hidden.
     """
     rows = []
     for dim in dims:
@@ -204,7 +219,7 @@ def explicit(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Tensor:
 
 
 def blockwise(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Tensor:
-    """Compute what `explicit` does, with one block of the Kronecker product at a time."""
+    """Compute what `explicit` does, with one block of the Kronecker product, a row of scores, at a time."""
     x = X.reshape(-1, 1)
     total = torch.zeros_like(x)
     for j in range(len(A1)):
@@ -234,10 +249,11 @@ GROWING = {"n = d": (2, 2), "n, d fixed": (2, 1), "d, n fixed": (1, 2)}
 
 
 def operations(forms: Sequence[str], size: int, growing: Sequence[str], seed: int) -> pd.DataFrame:
-    """Return the exponent of the operations of matrix products when n, dim or both double from ``size``.
+    """Return the exponent with which operations of matrix products grow when n, dim or both double.
 
-    Columns ``form``, ``growing``, ``exponent`` and ``error``: counts are whole numbers, so only the logarithm
-    is rounded.
+    Both start at ``size``. ``forms`` are keys of `FORMS`, and ``growing`` of `GROWING`. Columns ``form``,
+    ``growing``; ``exponent``, log2 of the factor by which the count grows; and ``error``, the rounding of
+    this logarithm, as counts are whole numbers.
     """
     rows = []
     for form in forms:

@@ -1,7 +1,9 @@
 """Theorem 2: exact windows over many decades of n, local slopes, and the ingredients of the proof sketch.
 
 An exponent is a local slope on logarithmic axes between two settings that lie far out: there the law says
-that the best window parameter is 3e4 and 1e5. The error of a slope is that of the numbers it is made of.
+that the best window parameter w* is 3e4 and 1e5 (`FAR`), unless a function says otherwise. A slope in n, for
+short, is one in log n of the logarithm of what it is a slope of. Its error is absolute, and comes from the
+errors of the numbers it is made of. L is the Lipschitz constant, and sigma the deviation of the label noise.
 """
 
 from collections.abc import Sequence
@@ -31,10 +33,10 @@ def exact_windows(
     lipschitz: float,
     noise_std: float,
 ) -> pd.DataFrame:
-    """Compare exact best windows with the law of the window.
+    """Compare exact best windows with the law of the window, `icl.risk.asymptotics.sharp_window`.
 
     Args:
-        tasks: Names of classes, see `icl.tasks.make_task`.
+        tasks: Names of classes, see `function_class`.
         dims: Dimensions d.
         lengths: Context lengths n.
         lipschitz: Lipschitz constant L of the classes.
@@ -42,7 +44,7 @@ def exact_windows(
 
     Returns:
         ``task``, ``dim``, ``n``, the best ``w``, its ``law``, ``ratio``, which is w over its law, and
-        ``error``, the error of the ratio.
+        ``error``, the absolute error of the ratio.
     """
     parts = []
     for name in tasks:
@@ -104,7 +106,7 @@ def local_slopes(windows: pd.DataFrame) -> pd.DataFrame:
 def slopes_in_signal(
     *, task: str, dims: Sequence[int], lipschitz: float, noise_std: float
 ) -> pd.DataFrame:
-    """Return the local slope of log w in log(L / sigma), at the length at which the law says 1e5.
+    """Return the local slope of log w* in log(L / sigma), at the length at which the law says that w* is 1e5.
 
     Returns:
         ``dim``, the ``slope`` between half of L / sigma and all of it, and its ``error``.
@@ -121,17 +123,17 @@ def slopes_in_signal(
 
 
 def nearest_token_slopes(*, dims: Sequence[int], lengths: ArrayLike) -> pd.DataFrame:
-    """Return the slope in n of a window that follows the nearest token, between the last two lengths.
+    """Return the slope in n of a window w that follows the nearest token, between the last two lengths.
 
-    Within the angle whose cosine is 1 - 1 / w lies a fraction 1 / n of the sphere.
+    It has a fraction 1 / n of the sphere within the angle whose cosine is 1 - 1 / w.
 
     Returns:
         ``dim`` and ``slope``.
     """
     last = np.asarray(lengths)[-2:]
     rows = []
-    # `cap_quantile` is one minus the cosine.
     for dim in dims:
+        # `cap_quantile` is one minus the cosine of the angle.
         w = [1 / cap_quantile(dim, 1 / n) for n in last]
         rows.append({"dim": dim, "slope": log_slope(last, w, 0.0)[0]})
     return pd.DataFrame(rows)
@@ -143,7 +145,9 @@ def many_tokens(dim: int) -> float:
 
 
 def term_slopes(*, term: str, tasks: Sequence[str], dims: Sequence[int]) -> pd.DataFrame:
-    """Return the local slope in log w of the log of the bias or of the noise.
+    """Return the local slope in log w of the log of the bias or of the noise, between the two w of `FAR`.
+
+    The length is that of `many_tokens`, so that the slope is nearly that for an infinite context.
 
     Args:
         term: ``"bias"`` or ``"noise"``.
@@ -167,10 +171,10 @@ def term_slopes(*, term: str, tasks: Sequence[str], dims: Sequence[int]) -> pd.D
 
 
 def bias_growth(*, tasks: Sequence[str], dims: Sequence[int], noise_std: float) -> pd.DataFrame:
-    """Return the slope in n of the largest ratio of the bias to its printed upper bound.
+    """Return the slope in n of the largest ratio of the bias to its printed upper bound, 1 / w + 1 / n.
 
-    The largest ratio of bias / L^2 to 1 / w + 1 / n is taken over twelve windows from sqrt(w*) to w*, at the
-    lengths at which the law says that w* is `FAR`; L = 1.
+    L is 1. At each of the lengths at which the law says that w* is `FAR`, the ratio is the largest one over
+    twelve windows from sqrt(w*) to w*.
 
     Returns:
         ``task``, ``dim``, ``slope`` and ``error``.
@@ -194,9 +198,12 @@ def bias_growth(*, tasks: Sequence[str], dims: Sequence[int], noise_std: float) 
 
 
 def narrow_bias_growth(*, dims: Sequence[int]) -> pd.DataFrame:
-    """Return the slope of `bias_growth` at w = n, where one token has all the weight, from n = 1e6 to 1e8.
+    """Return the slope in n of the ratio of `bias_growth` at w = n, from n = 1e6 to 1e8.
 
-    Affine functions, L = 1; ``dim``, ``slope`` and ``error``.
+    For d > 3 one token has nearly all the weight there. The functions are affine, with L = 1.
+
+    Returns:
+        ``dim``, ``slope`` and ``error``.
     """
     lengths = np.array([1e6, 1e8])
     rows = []

@@ -1,8 +1,9 @@
 """Theorem 3: what a window costs that was trained for another Lipschitz constant, or for another class.
 
 A unit is trained at L and tested at L' = ratio L. Where functions are proportional to L, as in the affine and
-the ReLU class, its bias at L' is ratio^2 times that at L. Exponents in n are local slopes between the two
-lengths at which the law says that the window of L is 3e4 and 1e5 (`FAR`).
+the ReLU class, its bias at L' is ratio^2 times that at L. The window of L, or of a class, is its best one.
+Exponents in n are local slopes, of log in log n, between the two lengths at which the law says that the
+window of L is 3e4 and 1e5 (`FAR`). The errors in tables are absolute.
 """
 
 from collections.abc import Sequence
@@ -35,10 +36,12 @@ def prices(
 ) -> pd.DataFrame:
     """Return the exact price of the window of L where functions have L' = ratio L.
 
+    ``tasks`` are classes of functions proportional to L.
+
     Returns:
-        ``task``, ``dim``, ``ratio``, ``n``, the ``risk`` with the window of L, the ``price``, which is this
-        risk over the least one, its ``error``, its ``limit`` for long contexts, and ``bound``, the risk over
-        the talk's bound, an upper one for ratio 1, otherwise a lower one.
+        ``task``, ``dim``, ``ratio``, ``n``, the ``risk`` at L' with the window of L, the ``price``, which is
+        this risk over the least one, its ``error``, its ``limit`` for n to infinity, and ``bound``, the risk
+        over `printed_bound`.
     """
     n = np.asarray(lengths, dtype=float)
     parts = []
@@ -71,7 +74,10 @@ def prices(
 def printed_bound(
     dim: int, ratio: float, n: ArrayLike, lipschitz: float, noise_std: float
 ) -> Array:
-    """Return the right side of Theorem 3 as the talk displays it, with constant one."""
+    """Return the right side of Theorem 3 as the talk displays it, with constant one.
+
+    By the theorem a multiple of it bounds the risk from above for ratio 1, and from below for all others.
+    """
     n = np.asarray(n, dtype=float)
     # The slides call this number Lambda.
     signal = n * (lipschitz / noise_std) ** 2
@@ -87,7 +93,7 @@ def far_risk(
 ) -> tuple[Array, Array, WindowRisk]:
     """Return both lengths n at which the law says `FAR` for a class, its best windows, and their risk.
 
-    The risk is that on the class itself, or on the class ``tested``.
+    The risk is that of these windows on the class itself, or on the class ``tested``, if it is given.
     """
     n = asymptotics.sharp_context(task, FAR, noise_std)
     w = optimal_window(task, n, noise_std).w
@@ -149,6 +155,8 @@ def affine_bias_slopes(*, dims: Sequence[int], lipschitz: float, noise_std: floa
 def class_slopes(*, dims: Sequence[int], lipschitz: float, noise_std: float) -> pd.DataFrame:
     """Return the local slope in n of the price of the affine window on ReLU functions of the same L.
 
+    The lengths are those at which the law says `FAR` for the affine window.
+
     Returns:
         ``dim``, ``slope`` and ``error``.
     """
@@ -165,12 +173,13 @@ def class_slopes(*, dims: Sequence[int], lipschitz: float, noise_std: float) -> 
 def worst_bias(dim: int, w: float, n: float) -> tuple[float, float]:
     """Return two numbers between which the largest bias of a 1-Lipschitz function in the window w lies.
 
-    The lower one is the bias of one of them, the wave cos(b u.x) / b with b = sqrt(w) / 2. The upper one is
+    The lower one is the bias of one of them, the wave cos(k u.x) / k with k = sqrt(w) / 2. The upper one is
     E sum omega_i |x_i - x_q|^2, a bound for all of them: by Jensen's inequality
     (sum omega_i f(x_i) - f(x_q))^2 is at most sum omega_i (f(x_i) - f(x_q))^2.
     """
     wave = Cosine(dim, 0.5 * w**0.5)
     lower = population_risk(wave, w, n, noise_std=0.0).bias / wave.lipschitz**2
+    # On the unit sphere |x_i - x_q|^2 is 2 (1 - x_i.x_q).
     (mean_cosine,) = attended_gegenbauer_means(dim, w, n, 1)
     return float(lower), float(2 * (1 - mean_cosine))
 
@@ -178,7 +187,7 @@ def worst_bias(dim: int, w: float, n: float) -> tuple[float, float]:
 def worst_slopes(
     *, dims: Sequence[int], ratios: Sequence[float], lipschitz: float, noise_std: float
 ) -> pd.DataFrame:
-    """Return local slopes in n of ``L'^2 b + sigma^2 E sum_i omega_i^2`` in the window of L.
+    """Return local slopes in n of ``L'^2 b + sigma^2 E sum_i omega_i^2`` in the window of L, ReLU class.
 
     With b the largest bias of a 1-Lipschitz function this is the largest risk of a function with the constant
     ``L' = ratio L``. `worst_bias` has two numbers between which b lies, so there are two slopes.
@@ -204,14 +213,15 @@ def worst_slopes(
 def powers(
     *, dims: Sequence[int], ratios: Sequence[float], n: float, lipschitz: float, noise_std: float
 ) -> pd.DataFrame:
-    """Return exact exponents in L' of two risks on ReLU functions, each twice its share of the bias.
+    """Return exact exponents in L' of two risks on ReLU functions: d log risk / d log L' at L' = ratio L.
 
-    The bias in one window is proportional to L'^2, and the noise does not depend on L'.
+    The bias in one window is proportional to L'^2, and the noise does not depend on L'. So the exponent in
+    one window is twice the share of the bias in the risk. It is so for the least risk, too, because its
+    derivative in the window vanishes.
 
     Returns:
         ``dim``, ``ratio``, the exponent ``kept`` of the risk with the window of L, the exponent ``best`` of
-        the least risk, whose derivative in the window vanishes, and ``error``, which bounds that of their
-        difference.
+        the least risk, and ``error``, which bounds that of their difference.
     """
     rows = []
     for dim in dims:
@@ -223,8 +233,8 @@ def powers(
             kept = population_risk(task, window, n, relative_noise)
             window = optimal_window(task, n, relative_noise).w
             best = population_risk(task, window, n, relative_noise)
-            # Both terms of a share have the relative error of their risk, and a share is at most one, so that
-            # each exponent is wrong by less than twice this error.
+            # Bias and noise have the relative error e of their risk, so that the share s of the bias is wrong
+            # by at most 2 e s (1 - s) <= e / 2, and an exponent by at most e.
             row = {
                 "dim": dim,
                 "ratio": ratio,
@@ -237,7 +247,9 @@ def powers(
 
 
 def over_printed(*, dims: Sequence[int], signals: Sequence[float]) -> pd.DataFrame:
-    """Return the matched risk over the displayed upper bound, at the worst n with n (L / sigma)^2 >= 10.
+    """Return the risk at L' = L over the displayed upper bound, at the worst n with n (L / sigma)^2 >= 10.
+
+    The functions are of the ReLU class, and n is one of eight lengths from 1 to 10,000.
 
     Returns:
         ``dim``, ``signal``, which is L / sigma, ``worst`` and its ``error``.
@@ -282,7 +294,7 @@ def class_prices(
 
 
 def prices_on_cosines(*, cosine: str, dim: int, n: int, noise_std: float) -> pd.DataFrame:
-    """Return the exact price on cosines of L = 1 of three other best windows.
+    """Return the exact price on cosines of L = 1 of the windows of three other classes.
 
     Args:
         cosine: ``"cosine"`` or ``"cosine with phase"``.
@@ -321,12 +333,12 @@ def trained_units(
     """Train units on affine, ReLU and cosine functions and test each on those of L = 1.
 
     Cosines without a phase are even, so that M = -w I, which looks at the opposite end of the sphere, is as
-    good as M = w I: a unit that found it is turned around before it is tested. Units of one seed share
-    training and test contexts, units of different seeds share none.
+    good as M = w I: a unit with a negative trace of M is turned around before it is tested. Units of one seed
+    share tokens and noise, in training and in the test, units of different seeds share neither.
 
     Returns:
-        One row for each class tested, unit and seed: ``tested``, ``trained``, ``seed``, the ``error``, and
-        its ``ratio`` to that of the unit trained on the class tested.
+        One row for each class tested, unit and seed: ``tested``, ``trained``, ``seed``, the mean squared
+        ``error`` of the test, and its ``ratio`` to that of the unit trained on the class tested.
     """
     tasks: dict[str, Zonal] = {
         "affine, L = 1": Affine(dim),

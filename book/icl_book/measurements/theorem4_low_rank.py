@@ -1,8 +1,13 @@
 """Theorem 4 over all matrices, and, for Figure 9 of the talk, functions of B'x behind a nonlinear link.
 
-Tokens are ``x = B u + B_perp v`` with independent ``u`` and ``v``, uniform on unit spheres, or, in
-`one_sphere_risk`, uniform on the unit sphere as a whole. The functions of the theorem are linear in ``B'x``
-(`icl.risk.low_rank`). ``dim`` and ``rank`` are d and k.
+Tokens are ``x = B u + B_perp v`` with independent ``u`` and ``v``, uniform on unit spheres, or, "on one
+sphere", uniform on the unit sphere as a whole. The functions of the theorem are ``a'B'x`` with ``a`` uniform
+on the unit sphere (`icl.risk.low_rank`).
+
+- ``dim`` and ``rank`` are d and k, and B has k orthonormal columns, which span the *subspace*;
+- a unit has the matrix c BB' + e (I - BB'), where I - BB' projects on the *complement* of the subspace, or
+  w I, which is the case c = e = w;
+- the errors in tables are absolute.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,7 +45,7 @@ EVEN = ("quadratic", "cosine")
 
 
 def least_isotropic(dim: int, rank: int, *, n: float, noise_std: float) -> tuple[float, float]:
-    """Return the best w of M = wI, right to a thousandth, and its risk; w is searched from 1 to 54."""
+    """Return the best w of M = wI, right to a thousandth of it, and its risk; w is searched from 1 to 54."""
     found = minimize_scalar(
         lambda log_w: np.log(
             low_rank_risk(dim, rank, np.exp(log_w), np.exp(log_w), n, noise_std).total
@@ -54,6 +59,7 @@ def least_isotropic(dim: int, rank: int, *, n: float, noise_std: float) -> tuple
 
 def risks_over_grid(dim: int, rank: int, *, n: int, noise_std: float, c: Array, e: Array) -> Array:
     """Return the exact risk of c BB' + e (I - BB') over that of the best c BB', minus one: (e, c)."""
+    # With e = 0 only u counts, so that c is the window parameter of linear functions of u.
     least = optimal_window(Linear(rank), n, noise_std).risk
     risks = [
         [low_rank_risk(dim, rank, c_value, e_value, n, noise_std).total for c_value in c]
@@ -63,16 +69,16 @@ def risks_over_grid(dim: int, rank: int, *, n: int, noise_std: float, c: Array, 
 
 
 def lipschitz_quotient(dim: int, rank: int, *, inside: float) -> float:
-    """Return the largest quotient in the definition of Lip_s over functions and 200 random points.
+    """Return the largest quotient |f(s s'x) - f(s s'y)| / |s'x - s'y| over all f and 200 random points.
 
-    The quotient is |f(s s'x) - f(s s'y)| / |s'x - s'y|. ``inside`` is the share |B's|^2 of the direction s in
-    the subspace. Of the functions a'B'x the one with ``a`` along B's is the steepest.
+    It estimates Lip_s, the Lipschitz constant of the functions along a unit vector s. ``inside`` is the share
+    |B's|^2 of s in the subspace. Of the functions a'B'x the one with ``a`` along B's is the steepest.
     """
     rng = stream(dim, "tasks", rank)
     Q = np.linalg.qr(rng.standard_normal((dim, dim))).Q
     B = Q[:, :rank]
     s = np.sqrt(inside) * Q[:, 0] + np.sqrt(1 - inside) * Q[:, -1]
-    # Without a part of s in the subspace, all functions are constant along s.
+    # Without a part of s in the subspace, all functions are constant along s, and any ``a`` will do.
     a = np.eye(rank)[0]
     if inside > 0:
         a = B.T @ s / np.linalg.norm(B.T @ s)
@@ -97,10 +103,10 @@ def complement_gains(
     bound: float = np.inf,
     whole: bool = False,
 ) -> pd.DataFrame:
-    """Compare the exact risk with e > 0 and that with e = 0, for each c of a grid.
+    """Compare the exact risk with e > 0 and that with e = 0, for each c of `C_GRID` and e of `E_GRID`.
 
-    ``settings`` are pairs of a context length and a noise. Of the grid only the c up to ``bound`` count.
-    ``whole`` says whether the functions depend on the complement as much as on the subspace.
+    ``settings`` are pairs of a context length and a noise. Only the c up to ``bound`` count. If ``whole``,
+    functions are a'B'x plus such a linear function of B_perp'x, and else they are a'B'x.
 
     Returns:
         A row for each setting: ``dim``, ``rank``, ``n``, ``noise_std``; ``value``, the smallest ratio of the
@@ -113,6 +119,7 @@ def complement_gains(
         found = low_rank_risk(dim, rank, c, e, n, noise_std)
         if not whole:
             return found.total, found.error
+        # For the added function the complement is the subspace. Its noise term is already in `found`.
         in_complement = low_rank_risk(dim, dim - rank, e, c, n, noise_std)
         return found.total + in_complement.bias, np.maximum(found.error, in_complement.error)
 
@@ -146,11 +153,11 @@ def complement_gains(
 def one_sphere_risk(
     dim: int, rank: int, c: float, e: float, n: float, noise_std: float
 ) -> tuple[float, float]:
-    """Return the exact risk of c BB' + e (I - BB') for tokens on one sphere, with its error.
+    """Return the exact risk of c BB' + e (I - BB') for tokens on one sphere, with its relative error.
 
-    Given the query, the weights turn about ``M x_q``, whose length K depends on ``r = |B'x_q|`` only. The
-    mean error needs four means over contexts at each K (`_interpolate_moments`) and the law of r^2,
-    which is Beta(k/2, (d-k)/2). n may be infinite. The error is relative: what a coarser rule changes.
+    Given the query, weights depend on a token by its product with ``M x_q``, a vector whose length K depends
+    on ``r = |B'x_q|`` only. The risk needs four means over contexts at each K (`_interpolate_moments`) and
+    the law of r^2, which is Beta(k/2, (d-k)/2). n may be infinite. The error is what a coarser rule changes.
     """
     fine, coarse = (
         _integrate_one_sphere(dim, rank, c, e, n, noise_std, nodes=nodes) for nodes in (40, 24)
@@ -183,7 +190,8 @@ def _integrate_one_sphere(
 def _interpolate_moments(dim: int, n: float, K: Array, nodes: int) -> Array:
     """Return four means over contexts for weights ``exp(x_i . z)`` with ``|z| = K``, shape (4, len(K)).
 
-    With the mean token ``m = sum omega_i x_i``: E m.z / K, E (m.z / K)^2, E |m|^2 and E sum omega_i^2.
+    With the mean token ``m = sum omega_i x_i``: E m.z / K, E (m.z / K)^2, E |m|^2 and E sum omega_i^2. For
+    finite n they are interpolated in K, with ``nodes`` Chebyshev nodes in each panel.
     """
     if np.isinf(n):
         # The weighted tokens have the law of von Mises and Fisher.
@@ -230,10 +238,13 @@ def one_sphere_gains(
     settings: Sequence[tuple[float, float]],
     bound: float | None = None,
 ) -> pd.DataFrame:
-    """Compare risks with e > 0 and with e = 0 for tokens on one sphere; the table of `complement_gains`.
+    """Compare risks with e > 0 and with e = 0 for tokens on one sphere.
 
-    The values of c are the positive ones of its grid below ``bound``, and ``bound`` itself. Without a bound
-    the only c is the best one at e = 0.
+    The values of e are `E_GRID`, those of c the positive ones of `C_GRID` below ``bound``, and ``bound``
+    itself. Without a bound the only c is the best one at e = 0.
+
+    Returns:
+        The table of `complement_gains`, but ``n`` is "infinity" for an infinite context.
     """
     rows = []
     for n, noise_std in settings:
@@ -255,7 +266,7 @@ def one_sphere_gains(
 
 
 def best_scale(dim: int, rank: int, n: float, noise_std: float) -> float:
-    """Return the best c of cBB' for tokens on one sphere, right to a thousandth, searched from 0.14 to 54."""
+    """Return the best c of c BB' for tokens on one sphere, right to a thousandth of it, from 0.14 to 54."""
     found = minimize_scalar(
         lambda log_c: one_sphere_risk(dim, rank, np.exp(log_c), 0.0, n, noise_std)[0],
         bounds=(-2.0, 4.0),
@@ -266,9 +277,9 @@ def best_scale(dim: int, rank: int, n: float, noise_std: float) -> float:
 
 
 def change_of_sign(dim: int, rank: int) -> float:
-    """Return the c from which on a small e > 0 lowers the risk, for tokens on one sphere and n infinite.
+    """Return the c from which on e = c / 100 lowers the risk, for tokens on one sphere and n infinite.
 
-    Here e is c / 100, and c is searched between d and 3 d.
+    c is searched between d and 3 d, and labels are without noise.
     """
 
     def gain(c: float) -> float:
@@ -281,10 +292,12 @@ def change_of_sign(dim: int, rank: int) -> float:
 
 
 def scale_on_one_sphere(dim: int, rank: int, *, n: float, noise_std: float) -> dict[str, float]:
-    """Return the best c of cBB' for tokens on one sphere, and how the risk falls up to it.
+    """Return the best c of c BB' for tokens on one sphere, and how the risk falls up to it.
 
-    ``dim``, ``rank``, ``n``, ``noise_std``; ``best`` and ``best_error``; ``step``, the largest ratio of
-    risks, minus one, over 16 equal steps of c from 0 to the best c, and ``step_error``.
+    Returns:
+        ``dim``, ``rank``, ``n``, ``noise_std``; ``best``, the best c, and ``best_error``; ``step`` and
+        ``step_error``. A step is the ratio of the risks after and before one of 16 equal steps of c from 0 to
+        the best c, minus one, and ``step`` is the largest, below zero if the risk falls in each.
     """
     best = best_scale(dim, rank, n, noise_std)
     risks, errors = np.transpose(
@@ -298,6 +311,7 @@ def scale_on_one_sphere(dim: int, rank: int, *, n: float, noise_std: float) -> d
         "n": n,
         "noise_std": noise_std,
         "best": best,
+        # This is twice what the search leaves.
         "best_error": 2e-3 * best,
         "step": ratios[worst] - 1,
         "step_error": (ratios * (errors[1:] + errors[:-1]))[worst],
@@ -305,11 +319,12 @@ def scale_on_one_sphere(dim: int, rank: int, *, n: float, noise_std: float) -> d
 
 
 def steepest_step(rank: int, *, n: int, noise_std: float) -> dict[str, float]:
-    """Return the largest ratio of risks, minus one, over 32 equal steps of c from 0 to the best c.
+    """Return the ``step`` of `scale_on_one_sphere`, over 32 equal steps, for tokens x = B u + B_perp v.
 
-    ``value``, and its numerical ``error``.
+    Returns:
+        ``value``, and its numerical ``error``.
     """
-    # with e = 0 only u counts, so that c is the window parameter of linear functions on the sphere of u
+    # With e = 0 only u counts, so that c is the window parameter of linear functions of u.
     task = Linear(rank)
     best = optimal_window(task, n, noise_std)
     risk = population_risk(task, np.linspace(0, best.w, 33), n, noise_std)
@@ -320,17 +335,21 @@ def steepest_step(rank: int, *, n: int, noise_std: float) -> dict[str, float]:
 
 
 def risk_slope(rank: int) -> dict[str, float]:
-    """Return the local slope in log n of the log of the least risk of c BB'.
+    """Return the local slope in log n of the log of the least risk of c BB', for sigma = 1.
 
-    The two lengths are those at which the law says that the best c is 3 10^4 and 10^5. ``value``, and its
-    numerical ``error``.
+    The two lengths are those at which the law says that the best c is 3 10^4 and 10^5.
+
+    Returns:
+        ``value``, and its numerical ``error``.
     """
+    # With e = 0 only u counts, so that c is the window parameter of linear functions of u.
     task = Linear(rank)
     n = asymptotics.sharp_context(task, [3e4, 1e5], 1.0)
     best = optimal_window(task, n, 1.0)
     step = np.log(n[1] / n[0])
     return {
         "value": np.log(best.risk[1] / best.risk[0]) / step,
+        # The relative error of the best c stands for that of the least risk, which is flat there.
         "error": best.error.sum() / step,
     }
 
@@ -338,9 +357,11 @@ def risk_slope(rank: int) -> dict[str, float]:
 def isotropic_slope(dim: int, rank: int) -> dict[str, float]:
     """Return the slope in log n of the log of the least risk of wI, between n = 10^4 and 9 10^4.
 
-    ``error`` is what the numerical error of the risk and the search for the least one leave. The search stops
-    within a thousandth of the best log w, so that what it found is above the least risk by less than the
-    risk changes over one more thousandth.
+    Label noise has the variance one. The search for the least risk stops within a thousandth of the best log
+    w, so that what it found is above the least risk by less than the risk changes over one more thousandth.
+
+    Returns:
+        ``value``, and its ``error``, which the search and the numerical error of the risk leave.
     """
     risks = []
     errors = []
@@ -374,9 +395,11 @@ def train_behind_links(
 ) -> pd.DataFrame:
     """Train softmax or linear attention from M = 0 on functions of B'x, until the last step of ``record``.
 
-    Softmax units start with steps of size w* / 50, in proportion to the way to go, about w*; linear attention
-    with ``learning_rate``. Units of one seed see the same tokens, whatever the link. Each seed is tested on
-    contexts of its own. ``training`` goes to `icl.pretrain.train_grid`: seeds, batch_size, device.
+    B is random. ``links`` are keys of `LINKS`, and ``activation`` is "softmax" or "linear". Softmax units
+    start with steps of size w* / 50, with w* the best window of the link, which is about the way that M has
+    to go, and linear attention with ``learning_rate``. Units of one seed see the same tokens, whatever the
+    link. Each seed is tested on ``test_contexts`` contexts of its own. ``training`` goes to
+    `icl.pretrain.train_grid`: seeds, batch_size, device.
 
     Returns:
         A row for each link, recorded step and seed: ``link``, ``dim``, ``rank``, ``unit``, ``step``,
@@ -405,7 +428,7 @@ def train_behind_links(
     )
     tables = []
     for i, (link, task) in enumerate(zip(links, tasks, strict=True)):
-        # These are (recorded steps, seeds, d, d).
+        # The axes are recorded steps, seeds, d and d.
         matrices = units.M_history[:, i]
         errors = [
             evaluation_error(
@@ -429,9 +452,12 @@ def train_behind_links(
 def batch_exponents(small: pd.DataFrame, large: pd.DataFrame, *, factor: float) -> pd.DataFrame:
     """Return the exponent with which the share of each unit changes in the size of the batch.
 
-    The batch of the second table is ``factor`` times as large. The two tables have the same ``link``,
-    ``dim``, ``rank``, ``unit`` and ``seed``; those are the columns of the result, beside ``exponent`` and
-    ``run``, the number of its row.
+    Both are tables of `train_behind_links` at a single step, and the batch of the second is ``factor`` times
+    as large.
+
+    Returns:
+        A row for each ``link``, ``dim``, ``rank``, ``unit`` and ``seed`` that both tables have, with
+        ``exponent`` and ``run``, the number of the row.
     """
     by = ["link", "dim", "rank", "unit", "seed"]
     both = small.merge(large, on=by, suffixes=("_small", "_large"))
