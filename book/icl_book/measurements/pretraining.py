@@ -71,8 +71,8 @@ def norm_ratios(units: pd.DataFrame, *, steps: Sequence[int]) -> pd.DataFrame:
 
     Returns:
         A row for each pair of constants and seed: ``lipschitz``; ``smaller``, the next smaller constant;
-        ``seed``, ``step`` and ``log_ratio``, the logarithm of the norm at the larger constant over that at
-        the smaller one.
+        ``seed``; and ``log_ratio``, the logarithm of the norm at the larger constant over that at the smaller
+        one.
     """
     looked_at = units[units.step.isin(steps)]
     log = np.log(looked_at.pivot(index=["step", "seed"], columns="lipschitz", values="norm"))
