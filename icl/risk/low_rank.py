@@ -4,8 +4,7 @@ The columns of B are an orthonormal basis of the subspace, of dimension k, and t
 complement.
 
 - Covariates are ``x = B u + B_perp v`` with independent ``u ~ U(S^{k-1})`` and ``v ~ U(S^{d-k-1})``. Those of
-the
-  query are u_q and v_q.
+  the query are u_q and v_q.
 - Functions are ``f(x) = a' B' x`` with ``a ~ U(S^{k-1})`` (class ``F_B^lin``).
 - The matrix is ``M = c B B' + e B_perp B_perp'``, so that the score of a token is ``c u.u_q + e v.v_q``.
 
