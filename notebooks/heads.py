@@ -112,7 +112,7 @@ for ax, (title, task, windows, values) in zip(axes, drawn, strict=True):
     ax.axhline(0, color="k", lw=0.6)
     numbers = "w = {:.2f}, {:.2f}\nvalues {:.2f}, {:.2f}".format(*windows, *values)
     ax.set_title(title, fontsize=10)
-    numbers = plots.minus(numbers)
+    numbers = plots.write_minus(numbers)
     ax.text(1, 0.97, numbers, transform=ax.transAxes, ha="right", va="top", fontsize=9)
     ax.set(xticks=[0, 60, 120, 180], yticks=[0], xlabel="angle to the query, degrees")
 middle = {"ha": "center", "va": "center", "fontsize": 9}

@@ -53,7 +53,7 @@ for moved, (goal, at, color, words) in ends.items():
     height = (q - goal) ** 2
     ax.plot(around, height + slope * (around - at), color=color, lw=3, alpha=0.5)
     ax.plot(at, height, "o", color=color)
-    said = plots.minus(f"{moved}:\nslope {round(32 * slope)}/32")
+    said = plots.write_minus(f"{moved}:\nslope {round(32 * slope)}/32")
     ax.text(*words, said, color=color)
 ax.axhline(1 / 16, color=plots.COLORS["guide"], lw=0.8, ls="--")
 ax.plot(0, 1 / 4, "ko")

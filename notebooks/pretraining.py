@@ -43,7 +43,7 @@ from icl.tasks import Affine, Cosine, PhasedCosine, Projected, ReLU
 from icl_book import notebook, parameters
 from icl_book.claims import exact_cases, judge, sampled_cases
 from icl_book.figures import plots
-from icl_book.measurements import medians, pretraining, recorded
+from icl_book.measurements import medians, pretraining, tabulate_record
 
 notebook.setup(globals(), lipschitz_values=2)
 device = notebook.device()
@@ -198,7 +198,7 @@ pd.DataFrame(reached).style.format(precision=2).hide()
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 growth = pd.concat(
-    recorded(
+    tabulate_record(
         record,
         norm=norms[L],
         ratio=windows[L] / np.maximum(flow[L], 1e-300)[:, None],

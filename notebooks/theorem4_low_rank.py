@@ -44,7 +44,7 @@ from icl.tasks import Cosine, Linear, Projected
 from icl_book import notebook, parameters
 from icl_book.claims import exact_cases, judge, sampled_cases
 from icl_book.figures import plots
-from icl_book.measurements import medians, recorded
+from icl_book.measurements import medians, tabulate_record
 from icl_book.measurements import theorem4_low_rank as low_rank
 
 notebook.setup(globals(), ranks="dims", more_ranks="more_dims")
@@ -247,7 +247,7 @@ def shares_on_one_sphere(n, sigma, many):
 short_contexts = pd.concat(shares_on_one_sphere(*one, seeds) for one in settings)
 long_contexts = shares_on_one_sphere(10 * context_length, 0.0, more_seeds)
 tables = [
-    recorded(record, **parts).assign(dim=dim, rank=rank, n=n, noise_std=sigma)
+    tabulate_record(record, **parts).assign(dim=dim, rank=rank, n=n, noise_std=sigma)
     for (n, sigma), parts in learned.items()
 ]
 last_step = pd.concat(table[table.step == steps] for table in tables)

@@ -25,7 +25,7 @@ except ModuleNotFoundError as missing:
     sys.exit(f"error: {missing.name} is not installed; it comes with softmax-icl-book")
 
 
-def parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line; each option has a text, its default and an example."""
     whole = argparse.ArgumentParser(
         prog="python -m icl_book",
@@ -132,7 +132,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command of the command line, and return the exit status."""
-    options = parser().parse_args(arguments)
+    options = make_parser().parse_args(arguments)
     try:
         provenance.check_tree(Path.cwd())
         status = _run_command(options)
@@ -227,10 +227,10 @@ def _run_command(options: argparse.Namespace) -> int:
             assemble.readme()
             pairs.sync()
         case "judge":
-            from icl_book.claims.card import text
+            from icl_book.claims.card import write_text
             from icl_book.runner import single
 
-            print(text(single.judge_alone(options.claim).record()))
+            print(write_text(single.judge_alone(options.claim).record()))
         case "quotes":
             from icl_book.claims import quotes
 

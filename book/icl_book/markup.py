@@ -41,7 +41,7 @@ def format_number(value: float | str, digits: str = ".5g") -> str:
     )
 
 
-def interval(ends: Sequence[float | str], digits: int = 5) -> str:
+def format_interval(ends: Sequence[float | str], digits: int = 5) -> str:
     """Format an interval in plain text, e.g. ``[0.98, 1.02]``; an infinite end makes it a bound, ``≥ 0.98``.
 
     The ends have ``digits`` digits, at least five, and more, up to twelve, where they would look
@@ -62,7 +62,7 @@ def interval(ends: Sequence[float | str], digits: int = 5) -> str:
     return f"[{format_number(low, form)}, {format_number(high, form)}]"
 
 
-def prose(markdown: str) -> Markup:
+def write_html(markdown: str) -> Markup:
     """Convert text with ``$...$`` mathematics to HTML that MathJax renders, in the book and in Jupyter.
 
     Outside mathematics and code, emphasis is marked as in markdown, -1.5e-06 is printed −1.5·10⁻⁶, and
@@ -122,9 +122,9 @@ def environment() -> Environment:
         undefined=StrictUndefined,
     )
     made.filters |= {
-        "prose": prose,
+        "prose": write_html,
         "format_number": format_number,
-        "interval": interval,
+        "interval": format_interval,
         "row_id": row_id,
         "style_class": style_class,
     }

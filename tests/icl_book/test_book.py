@@ -27,7 +27,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 import golden
 from chromium import axe, look, overflow, resize
 from icl_book import claims, repository
-from icl_book.claims.card import lacking
+from icl_book.claims.card import list_empty_parts
 from icl_book.figures import plots
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
@@ -95,7 +95,7 @@ def test_a_chapter_with_a_readers_sizes_runs_to_its_end_and_judges_all(name, val
     (run,) = plan.plan("smoke", name, values)
     found = cards([collect(execute(run))])
     assert found.keys() == plan.claims(plan.source(name)).keys()
-    assert [i for i, card in found.items() if lacking(card)] == ([empty] if empty else [])
+    assert [i for i, card in found.items() if list_empty_parts(card)] == ([empty] if empty else [])
     if empty:
         assert found[empty]["verdict"] == "inconclusive"
         assert "no case at these parameters" in found[empty]["decided_by"]

@@ -26,10 +26,10 @@ from icl_book.claims import (
     sampled_cases,
 )
 from icl_book.claims import Verdict as V
-from icl_book.claims.card import lacking, statement_record, text
+from icl_book.claims.card import list_empty_parts, statement_record, write_text
 from icl_book.claims.claim import UNSETTLED
 from icl_book.claims.judge import decide
-from icl_book.markup import prose
+from icl_book.markup import write_html
 from icl_book.parameters import BadInput
 from icl_book.runner.record import surprising
 from icl_book.site.card import headline, render
@@ -187,7 +187,7 @@ def test_a_card_that_is_not_confirmed_names_the_setting_that_decides(changes, ev
     assert record["decided_by"] == words
     shown = BeautifulSoup(page(card), "html.parser")
     shown.select_one("details.icl-cases").extract()
-    said = BeautifulSoup(f"What decides: {prose(words)}.", "html.parser").get_text()
+    said = BeautifulSoup(f"What decides: {write_html(words)}.", "html.parser").get_text()
     assert said in shown.get_text()
     _, found, *_ = card._repr_mimebundle_()["text/plain"].splitlines()
     assert found == f"  {card}"
@@ -551,8 +551,8 @@ def test_a_statement_without_a_case_is_open_and_says_so(offer, decided, own):
     assert decided in str(card) and not record["as_expected"]
     if "control" not in decided:
         assert card.verdict is (V.OPEN if own else V.INCONCLUSIVE)
-    assert len(lacking(record)) == 1
-    assert decided in text(record) and decided in card._repr_mimebundle_()["text/plain"]
+    assert len(list_empty_parts(record)) == 1
+    assert decided in write_text(record) and decided in card._repr_mimebundle_()["text/plain"]
     for allowed in ("as expected", "as expected or open"):  # the book does not use such a run
         assert surprising([record], allowed) == [str(card)]
 
@@ -604,7 +604,7 @@ def test_record_is_strict_json_and_complete():
 def test_a_notebook_shows_a_card_as_text_and_as_markdown_with_the_same_lines():
     card = judge(claim(readings=[NARROWER], control="c"), at(0.5, 2.0), at(-9.0))
     bundle = card._repr_mimebundle_()
-    assert bundle["text/plain"] == text(card.record())
+    assert bundle["text/plain"] == write_text(card.record())
     shown = BeautifulSoup(MarkdownIt().render(bundle["text/markdown"]), "html.parser")
     lines = [" ".join(part.get_text().split()) for part in shown.select("p, li")]
     assert lines == [part.strip() for part in bundle["text/plain"].splitlines()]

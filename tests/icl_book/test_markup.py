@@ -32,7 +32,7 @@ def test_zero_has_neither_sign_nor_exponent(value, digits, text):
     ],
 )
 def test_intervals(ends, text):
-    assert markup.interval(ends) == text
+    assert markup.format_interval(ends) == text
 
 
 def test_badges_have_a_class_for_every_verdict():
@@ -59,9 +59,9 @@ def test_badges_have_a_class_for_every_verdict():
     ],
 )
 def test_prose_marks_up_words_mathematics_and_numbers(markdown, shown):
-    assert markup.prose(markdown) == shown
+    assert markup.write_html(markdown) == shown
 
 
 @pytest.mark.parametrize("text", ["$5", "`5", "$"])
 def test_a_mark_that_is_not_closed_stays(text):
-    assert markup.prose(text) == text
+    assert markup.write_html(text) == text

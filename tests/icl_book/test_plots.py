@@ -105,7 +105,7 @@ def test_guide_has_the_slope_it_is_labeled_with(ax):
 
 
 def test_a_hyphen_before_a_number_is_a_minus_and_one_in_a_word_stays():
-    assert plots.minus("w = 1.5, -2.02\n-.5/32 at x-1, two-sided") == (
+    assert plots.write_minus("w = 1.5, -2.02\n-.5/32 at x-1, two-sided") == (
         "w = 1.5, −2.02\n−.5/32 at x-1, two-sided"
     )
 
@@ -215,7 +215,7 @@ def test_labels_beside_lines_touch_nothing_and_are_nearest_to_their_own(ax):
     remark, *labels = ax.texts
     assert [text.get_text() for text in labels] == ["wave", "decay", "constant", "points"]
     for place, text in enumerate(labels):
-        own = plots.labeled(ax)[place][1]
+        own = plots.list_labeled(ax)[place][1]
         gaps = dict(zip(ax.get_lines(), _gaps(text, ax), strict=True))
         assert min(gaps.values()) > 2
         if own.get_linestyle() != "None":
@@ -266,7 +266,7 @@ def test_points_with_intervals_have_their_label_at_their_end(ax):
     ],
 )
 def test_powers_of_ten_in_words_of_a_figure_are_those_of_its_axes(template, value, words):
-    assert plots.spelled(template, value) == words
+    assert plots.fill_template(template, value) == words
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from icl_book.__main__ import main
 from icl_book.claims import Authority, Claim, registry
 from icl_book.claims.claim import SOURCES
-from icl_book.claims.quotes import key
+from icl_book.claims.quotes import find_compared
 from icl_book.provenance import ROOT
 
 QUOTES = {
@@ -137,7 +137,7 @@ def test_a_quotation_is_not_found_in_a_text_that_is_shorter(tmp_path, capsys, le
     whole = [c.quote for c in registry().values() if "[...]" not in c.quote]
     letters = "".join(filter(str.isalpha, max(whole, key=len)))
     (tmp_path / "a.txt").write_text(letters[20 : 20 + length])
-    longer = {c.id for c in registry().values() if len(key(c.quote)[0]) > 1.6 * length}
+    longer = {c.id for c in registry().values() if len(find_compared(c.quote)[0]) > 1.6 * length}
     lines = said(capsys, tmp_path / "a.txt")
     near = [line for line in lines if line.startswith(("found", "nearly"))]
     assert not [line for line in near if line.split(": ")[1].split()[0] in longer]

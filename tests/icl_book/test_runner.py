@@ -18,8 +18,8 @@ import pytest
 
 from icl.checks import shown
 from icl_book import provenance
-from icl_book.__main__ import main, parser
-from icl_book.claims.card import line
+from icl_book.__main__ import main, make_parser
+from icl_book.claims.card import write_line
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner import execute, plan, process, reach, record, schedule, table
@@ -311,10 +311,10 @@ def test_a_verdict_that_is_not_the_expected_one_fails_the_run_and_is_told_with_w
     (run,) = plan.plan("mine")
     if passes:
         assert record.collect(execute.execute(run))["cards"] == [card]
-        told = "" if allowed == "as expected or open" or card is CARD else f"; {line(card)}"
+        told = "" if allowed == "as expected or open" or card is CARD else f"; {write_line(card)}"
         assert re.search(r"done in \d+ s(.*)\n", capsys.readouterr().out)[1] == told
     else:
-        with pytest.raises(BadInput, match=re.escape(f"s: {line(card)} (see ")):
+        with pytest.raises(BadInput, match=re.escape(f"s: {write_line(card)} (see ")):
             execute.execute(run)
     assert run.path.exists() == passes
 
@@ -540,7 +540,7 @@ def test_a_file_of_a_grid_may_have_blanks_in_its_path(tree):
 
 def options():
     """Yield every option and argument of every command."""
-    (commands,) = [action for action in parser()._actions if isinstance(action.choices, dict)]
+    (commands,) = [action for action in make_parser()._actions if isinstance(action.choices, dict)]
     for name, command in commands.choices.items():
         assert command.description
         for action in command._actions:

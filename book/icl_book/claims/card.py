@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from icl_book.claims.claim import OWN, SOURCES, Claim, Grade, Verdict
-from icl_book.markup import format_number, interval
+from icl_book.markup import format_interval, format_number
 from icl_book.provenance import CARD_MIME
 
 Record = dict[str, Any]
@@ -52,11 +52,11 @@ class Card:
         return self.data
 
     def __str__(self) -> str:
-        """Return the verdict in one line, see `line`."""
-        return line(self.data)
+        """Return the verdict in one line, see `write_line`."""
+        return write_line(self.data)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Record:
-        whole = text(self.data)
+        whole = write_text(self.data)
         return {
             "text/plain": whole,
             "text/markdown": _write_markdown(whole),
@@ -64,14 +64,14 @@ class Card:
         }
 
 
-def line(record: Mapping[str, Any]) -> str:
+def write_line(record: Mapping[str, Any]) -> str:
     """Say in one line the verdict, the one expected instead, what decides it, and what does not count."""
     text = f"{record['id']}: {record['verdict']}"
     if record["verdict"] != record["expected"]:
         text += f", expected {record['expected']}"
     if record["decided_by"]:
         text += f": {record['decided_by']}"
-    return "; ".join([text, *map(refusal, record["refused"])])
+    return "; ".join([text, *map(explain_refusal, record["refused"])])
 
 
 def badge(verdict: str, grade: Grade | str | None) -> str:
@@ -79,7 +79,7 @@ def badge(verdict: str, grade: Grade | str | None) -> str:
     return KNOWN[Grade(grade)] if grade and verdict == Verdict.ESTABLISHED else verdict
 
 
-def lacking(record: Mapping[str, Any]) -> list[str]:
+def list_empty_parts(record: Mapping[str, Any]) -> list[str]:
     """List the parts of a card without a case: readings, the situations where they hold, the control."""
     # Our own reading comes first, and its cases are not among the others.
     ours, *_ = record["readings"]
@@ -90,7 +90,7 @@ def lacking(record: Mapping[str, Any]) -> list[str]:
     return [name for name, cases in parts.items() if not cases]
 
 
-def refusal(reading: str) -> str:
+def explain_refusal(reading: str) -> str:
     """Say why a reading does not count."""
     return f'the reading "{reading}" fails, and no situation is measured in which it holds'
 
@@ -129,7 +129,7 @@ def _name_origin(claim: Claim) -> str:
     return place if place.startswith(who) else f"{who}{link}{place}"
 
 
-def spread(case: Mapping[str, Any], enclosed: bool = False) -> str:
+def describe_interval(case: Mapping[str, Any], enclosed: bool = False) -> str:
     """Format a case's interval by its ends, or as plus-minus if an exact number is in the middle of it.
 
     If ``enclosed``, as for certified numbers, the ends are written in any case. A number that a search found
@@ -151,10 +151,10 @@ def spread(case: Mapping[str, Any], enclosed: bool = False) -> str:
         and abs(low + half - measured) <= 0.01 * half
     ):
         return f"± {format_number(half, '.2g')}"
-    return interval((low, high))
+    return format_interval((low, high))
 
 
-def decisive(cases: Cases, must: str = "agrees", which: str = "outcome") -> str:
+def describe_decisive_case(cases: Cases, must: str = "agrees", which: str = "outcome") -> str:
     """Name the case that fails most clearly, with its interval and what is permitted.
 
     Args:
@@ -187,15 +187,15 @@ def decisive(cases: Cases, must: str = "agrees", which: str = "outcome") -> str:
     low, high = map(float, case["interval"])
     text = f"{case['name']} is {format_number(measured, f'.{digits}g')}"
     if case["kind"] == "found":
-        text += f" ({spread(case)})"
+        text += f" ({describe_interval(case)})"
     elif case["samples"] and math.isinf(high - low):
         text += ", with too few samples for an interval"
     elif low < high:
-        around = spread(case)
-        known = around if around[0] == "±" else f"in {interval((low, high), digits)}"
+        around = describe_interval(case)
+        known = around if around[0] == "±" else f"in {format_interval((low, high), digits)}"
         text += f" {known}"
     side = {"contradicts": "outside", "undecided": "partly outside", "agrees": "within"}
-    return f"{text}, {side[worst]} what is permitted, {interval(ends, digits)}"
+    return f"{text}, {side[worst]} what is permitted, {format_interval(ends, digits)}"
 
 
 def _format_ends(ends: Sequence[float | str], digits: int) -> list[str]:
@@ -218,7 +218,7 @@ def _measure_distance(case: Mapping[str, Any], permits: str, outcome: str) -> fl
     return max(least - low if low < least else 0.0, high - most if high > most else 0.0)
 
 
-def agreement(cases: Cases, which: str = "outcome") -> str:
+def count_outcomes(cases: Cases, which: str = "outcome") -> str:
     """Say how many numbers of a reading agree, and how many others contradict or are undecided, if any.
 
     For example ``"2 of 3 agree, 1 contradicts"``.
@@ -232,7 +232,7 @@ def agreement(cases: Cases, which: str = "outcome") -> str:
     return text
 
 
-def contradiction(cases: Cases, main: bool = False) -> str:
+def describe_contradiction(cases: Cases, main: bool = False) -> str:
     """Say in one sentence which measured values would contradict the statement, as the rule has it.
 
     If ``main``, the sentence says that it is about our main reading, for a card whose readings differ.
@@ -243,7 +243,7 @@ def contradiction(cases: Cases, main: bool = False) -> str:
     same = len(ranges) == 1
     # Each range has two ends.
     if len(lows) == len(highs) == len(ranges):
-        first, last = interval(ranges[0]), interval(ranges[-1])
+        first, last = format_interval(ranges[0]), format_interval(ranges[-1])
         if same and lows == highs:
             where = f"other than {first}"
         elif same:
@@ -276,26 +276,26 @@ def contradiction(cases: Cases, main: bool = False) -> str:
     return f"{value} {where} would contradict the statement."
 
 
-def asked(record: Mapping[str, Any]) -> str:
+def describe_measurement(record: Mapping[str, Any]) -> str:
     """Say what is measured or computed; the quantity of a claim is the object of this sentence."""
     verb = "measure" if record["grade"] in (Grade.SAMPLED, Grade.MEASURED) else "compute"
     return f"We {verb} {record['quantity']}"
 
 
-def text(record: Mapping[str, Any]) -> str:
+def write_text(record: Mapping[str, Any]) -> str:
     """Write a whole card as text: who says what, how we read it, the numbers, what would contradict it."""
-    shown = [record["title"], f"  {line(record)}"]
+    shown = [record["title"], f"  {write_line(record)}"]
     if record["quote"]:
         shown += [f'  "{" ".join(record["quote"].split())}"', f"  {record['by']}"]
     if record["reading"]:
         label = "This book states" if record["own"] else "We test"
         shown.append(f"{label}: {record['reading'].rstrip('.')}.")
-    shown.append(f"{asked(record)}.")
+    shown.append(f"{describe_measurement(record)}.")
     # Our own reading comes first.
     readings = {name: record["cases"] for name in list(record["readings"])[:1]}
     readings |= record["other_readings"]
     for name, cases in readings.items():
-        shown.append(f"{name}: {agreement(cases)}")
+        shown.append(f"{name}: {count_outcomes(cases)}")
         shown += [f"  {_write_case(case)}" for case in cases]
     if record["control"]:
         verb = "reject" if record["control_must"] == "contradicts" else "accept"
@@ -303,18 +303,21 @@ def text(record: Mapping[str, Any]) -> str:
         shown.append(f"The rule {does} the control: {record['control']}")
         shown += [f"  {_write_case(case)}" for case in record["control_cases"]]
     if record["cases"]:
-        shown.append(contradiction(record["cases"], record["verdict"].startswith("depends")))
+        shown.append(
+            describe_contradiction(record["cases"], record["verdict"].startswith("depends"))
+        )
     # Texts of a claim may have line breaks of their own. A part with an indent keeps it, and stays as it is.
     return "\n".join(" ".join(part.split()) if part[:1] != " " else part for part in shown)
 
 
 def _write_case(case: Mapping[str, Any]) -> str:
-    permitted = interval(case["permitted"])
-    return f"{case['name']}: {format_number(case['measured'], '.6g')} {spread(case)}; permitted {permitted}"
+    measured = format_number(case["measured"], ".6g")
+    permitted = format_interval(case["permitted"])
+    return f"{case['name']}: {measured} {describe_interval(case)}; permitted {permitted}"
 
 
 def _write_markdown(card: str) -> str:
-    """Write a card's `text` as Markdown: its first line is bold, and lists of numbers are folded."""
+    """Write a card's `write_text` as Markdown: its first line is bold, and lists of numbers are folded."""
     # A part is a line without an indent, or all lines with one up to the next. The first two parts are the
     # title, and the verdict with the quotation.
     parts = re.findall(r"^\S.*|(?:^  .*\n?)+", card, re.MULTILINE)

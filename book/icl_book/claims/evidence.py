@@ -326,7 +326,7 @@ def to_json(x: float | Range) -> float | str | list[Any]:
     return float(x) if math.isfinite(x) else str(float(x))
 
 
-def flat(evidence: Evidence, columns: Mapping[str, Any]) -> Iterator[Case]:
+def yield_cases(evidence: Evidence, columns: Mapping[str, Any]) -> Iterator[Case]:
     """Yield the cases of evidence in any nesting.
 
     ``columns`` says what tables hold: the arguments of `sampled_cases` if it names samples, else those of
@@ -341,4 +341,4 @@ def flat(evidence: Evidence, columns: Mapping[str, Any]) -> Iterator[Case]:
         yield from make(evidence, **columns)
     else:
         for part in evidence:
-            yield from flat(part, columns)
+            yield from yield_cases(part, columns)

@@ -26,7 +26,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from icl_book.claims.card import Card, agreement, decisive, statement_record
+from icl_book.claims.card import Card, count_outcomes, describe_decisive_case, statement_record
 from icl_book.claims.claim import Claim, Grade, Rule, Verdict, find
 from icl_book.claims.evidence import (
     Case,
@@ -34,9 +34,9 @@ from icl_book.claims.evidence import (
     JsonObject,
     Range,
     as_data,
-    flat,
     from_data,
     to_json,
+    yield_cases,
 )
 
 AGREES, CONTRADICTS, UNDECIDED = "agrees", "contradicts", "undecided"
@@ -79,10 +79,10 @@ def judge(
         claim = find(claim)
     all_evidence = {
         "id": claim.id,
-        "cases": _store_cases(flat(evidence, columns)),
-        "control": None if control is None else _store_cases(flat(control, columns)),
-        "readings": {k: _store_cases(flat(some, columns)) for k, some in readings.items()},
-        "could": {k: _store_cases(flat(some, columns)) for k, some in could.items()},
+        "cases": _store_cases(yield_cases(evidence, columns)),
+        "control": None if control is None else _store_cases(yield_cases(control, columns)),
+        "readings": {k: _store_cases(yield_cases(some, columns)) for k, some in readings.items()},
+        "could": {k: _store_cases(yield_cases(some, columns)) for k, some in could.items()},
     }
     return Card(decide(claim, all_evidence), all_evidence)
 
@@ -139,7 +139,11 @@ def decide(claim: Claim, evidence: Mapping[str, Any]) -> JsonObject:
     because = [_explain_verdict(verdict, outcomes, cases)]
     if not passed:
         verb = "rejected" if must == CONTRADICTS else "accepted"
-        named = decisive(tried, must, f"outcome{_find_ending(claim)}") if tried else NO_CASE
+        named = (
+            describe_decisive_case(tried, must, f"outcome{_find_ending(claim)}")
+            if tried
+            else NO_CASE
+        )
         because.append(f"its control is not {verb}: {named}")
     record = {
         "verdict": str(verdict),
@@ -307,15 +311,15 @@ def _explain_verdict(
     word = UNDECIDED if unclear else CONTRADICTS
     # Where no reading has this outcome, all are contradicted, and the correction alone is undecided.
     if word not in found:
-        return f"the correction is unclear: {decisive(cases[OURS], which='outcome_corrected')}"
+        return f"the correction is unclear: {describe_decisive_case(cases[OURS], which='outcome_corrected')}"
     those = [name for name, outcome in outcomes.items() if outcome == word]
     # A reading without a case is named before others.
     name = next((name for name in those if not cases[name]), those[0])
     lead = "" if name == OURS else f"in the reading “{name}”, "
     if not cases[name]:
         return lead + NO_CASE
-    count = f"; {agreement(cases[name])}" if len(cases[name]) > 1 else ""
-    return lead + decisive(cases[name]) + count
+    count = f"; {count_outcomes(cases[name])}" if len(cases[name]) > 1 else ""
+    return lead + describe_decisive_case(cases[name]) + count
 
 
 def _find_detection_limit(interval: Range, permitted: Range) -> float:

@@ -47,7 +47,7 @@ _TOKEN = re.compile(
 )
 
 
-def key(text: str) -> tuple[str, list[int]]:
+def find_compared(text: str) -> tuple[str, list[int]]:
     """Return the characters of a text that are compared, and where each of them stands in it.
 
     What a TeX command stands for is where its backslash is.
@@ -90,7 +90,7 @@ class Paper:
             # A line break follows each part.
             self.starts.append(self.starts[-1] + len(part) + 1)
         self.text = "\n".join(document.parts)
-        self.keyed, self.places = key(self.text)
+        self.keyed, self.places = find_compared(self.text)
 
     def find(self, quote: str) -> Found:
         """Find a quotation; its place is that of its first piece, its likeness the smallest of all pieces."""
@@ -102,7 +102,7 @@ class Paper:
         end = 0
         # The stars are around words that a source has in bold.
         for piece in quote.replace("**", "").split(GAP):
-            wanted, _ = key(piece)
+            wanted, _ = find_compared(piece)
             start = self.keyed.find(wanted, end)
             if start >= 0:
                 likeness, end = 100.0, start + len(wanted)
@@ -152,10 +152,13 @@ class Paper:
 
 
 def _name_differences(quote: str, passage: str) -> str:
-    """Name the words that differ, compared by their `key`, e.g. ``“thus” is “so”``; empty if none does."""
+    """Name the words in which a passage differs from a quotation, e.g. ``“thus” is “so”``.
+
+    Words are compared by `find_compared`. Without a difference the text is empty.
+    """
     ours, theirs = quote.split(), passage.split()
-    our_keys = [key(word)[0] for word in ours]
-    their_keys = [key(word)[0] for word in theirs]
+    our_keys = [find_compared(word)[0] for word in ours]
+    their_keys = [find_compared(word)[0] for word in theirs]
     steps = list(Levenshtein.opcodes(our_keys, their_keys))
     # A passage may begin or end with letters of a neighboring word.
     if steps and steps[0].tag == "insert":

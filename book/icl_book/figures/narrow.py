@@ -137,9 +137,9 @@ def _write_labels(figure: Figure) -> None:
             _make_higher(figure, ends)
             plots.label_ends(*ends)
         else:
-            legend |= {name: line for ax in ends for name, line in plots.labeled(ax)}
-    if (free := _remove_labels(figure, plots.BESIDE)) and not plots.beside(*free):
-        legend |= {name: line for ax in free for name, line in plots.labeled(ax)}
+            legend |= {name: line for ax in ends for name, line in plots.list_labeled(ax)}
+    if (free := _remove_labels(figure, plots.BESIDE)) and not plots.write_beside(*free):
+        legend |= {name: line for ax in free for name, line in plots.list_labeled(ax)}
     if legend:
         plots.legend_below(figure, legend)
 

@@ -121,7 +121,7 @@ _WRITTEN_OUT = re.compile(r"(?<![\w.])10{5,}(?![\w.])")
 _SCIENTIFIC = re.compile(r"(?<![\w.])(\d(?:\.\d+)?)e([+-]?\d+)(?![\w.])")
 
 
-def spelled(template: str, value: Any) -> str:
+def fill_template(template: str, value: Any) -> str:
     """Fill a template for the text of a figure, with powers of ten as on its axes.
 
     ``n = {:g}`` with 30000.0 becomes ``n = 30000``, with 1e6 ``n = $10^{6}$``.
@@ -137,7 +137,7 @@ def _write_power(found: re.Match[str]) -> str:
     return f"${factor}10^{{{exponent}}}$"
 
 
-def minus(text: str) -> str:
+def write_minus(text: str) -> str:
     """Write the hyphens before numbers as minus signs, which ticks of axes have."""
     return re.sub(r"(?<!\w)-(?=[\d.])", "−", text)
 
@@ -238,7 +238,7 @@ def panels(
         ax.remove()
     out = dict(zip(levels, axes.ravel(), strict=False))
     for i, (level, ax) in enumerate(out.items()):
-        ax.set(title=spelled(title, level), **{f"{axis}scale": "log" for axis in log})
+        ax.set(title=fill_template(title, level), **{f"{axis}scale": "log" for axis in log})
         # Only panels at the lower and the left edge say what their axes are.
         ax.set_xlabel(labels[0] if i + across >= len(levels) else "")
         ax.set_ylabel(labels[1] if i % across == 0 else "")
@@ -271,7 +271,11 @@ def lines(
     shades = colors(frame[hue])
     for ax, level, group in _split_series(axes, frame, hue, col):
         exact_curve(
-            ax, group[x], group[y], spelled(label, level) or None, **{"color": shades[level]} | line
+            ax,
+            group[x],
+            group[y],
+            fill_template(label, level) or None,
+            **{"color": shades[level]} | line,
         )
 
 
@@ -309,7 +313,11 @@ def points(
         marker = MARKERS[list(shades).index(level) % len(MARKERS)]
         options = usual | {"color": shades[level], "marker": marker, "linestyle": "none"} | marks
         ax.errorbar(
-            group[x], group[y], yerr=[low, high], label=spelled(label, level) or None, **options
+            group[x],
+            group[y],
+            yerr=[low, high],
+            label=fill_template(label, level) or None,
+            **options,
         )
 
 
@@ -337,7 +345,7 @@ def label_ends(*panels: Axes) -> None:
         _label_ends(ax)
 
 
-def labeled(ax: Axes) -> list[tuple[str, Line2D]]:
+def list_labeled(ax: Axes) -> list[tuple[str, Line2D]]:
     """Return the lines and the points with intervals that have a label, each with its label."""
     bars = {c[0]: str(c.get_label()) for c in ax.containers if isinstance(c, ErrorbarContainer)}
     named = [(bars.get(line, str(line.get_label())), line) for line in ax.get_lines()]
@@ -347,7 +355,7 @@ def labeled(ax: Axes) -> list[tuple[str, Line2D]]:
 def _label_ends(ax: Axes) -> None:
     """Write the labels of one panel as `label_ends` does, each at the last finite point of its line."""
     ends = []
-    for name, line in labeled(ax):
+    for name, line in list_labeled(ax):
         points = np.asarray(line.get_xydata())
         shown = points[np.isfinite(points).all(axis=1)]
         if len(shown):
@@ -400,11 +408,11 @@ def label_lines(*panels: Axes) -> None:
     Args:
         panels: Panels of one figure; lines without a label stay without one.
     """
-    if not beside(*panels):
+    if not write_beside(*panels):
         label_below(*panels)
 
 
-def beside(*panels: Axes) -> bool:
+def write_beside(*panels: Axes) -> bool:
     """Write labels as `label_lines` does, or none if one has no place; return whether they are written."""
     figure = panels[0].figure
     assert isinstance(figure, Figure)
@@ -413,7 +421,7 @@ def beside(*panels: Axes) -> bool:
     for ax in panels:
         x0, y0, x1, y1 = np.round(ax.bbox.extents).astype(int)
         inside = taken[y0:y1, x0:x1]
-        written += [_place_label(ax, name, line, inside) for name, line in labeled(ax)]
+        written += [_place_label(ax, name, line, inside) for name, line in list_labeled(ax)]
     if None not in written:
         return True
     for text in filter(None, written):
@@ -509,7 +517,7 @@ def label_below(*panels: Axes) -> None:
     """Write a legend of the labels of all lines of some panels, each once, below their figure."""
     figure = panels[0].figure
     assert isinstance(figure, Figure)
-    legend_below(figure, {name: line for ax in panels for name, line in labeled(ax)})
+    legend_below(figure, {name: line for ax in panels for name, line in list_labeled(ax)})
 
 
 def legend_below(figure: Figure, handles: Mapping[str, Any]) -> None:
@@ -576,7 +584,7 @@ def matrix(
     ax.grid(False)
     names = {"xticklabels": list(columns) or False, "yticklabels": list(rows) or False}
     numbers = {
-        "annot": np.vectorize(lambda value: minus(format_number(value, fmt)))(values),
+        "annot": np.vectorize(lambda value: write_minus(format_number(value, fmt)))(values),
         "fmt": "",
         **names,
     }

@@ -52,24 +52,27 @@ def unroll(
         radii = LARGEST * weights**0.5
         discs = "".join(
             f'<circle cx="{a:.0f}" cy="{b:.0f}" r="{r:.1f}"/>'
-            for a, b, r in zip(_across(angles), _up(labels), radii, strict=True)
+            for a, b, r in zip(_scale_angle(angles), _scale_label(labels), radii, strict=True)
             if r > SMALLEST
         )
         hidden = "" if w == start else " hidden"
         when = html.escape(json.dumps({"w": [w]}))
-        answer = f'cx="{_across(query):.0f}" cy="{_up(prediction[at_query]):.1f}"'
+        answer = f'cx="{_scale_angle(query):.0f}" cy="{_scale_label(prediction[at_query]):.1f}"'
         parts.append(
             f'<g data-when="{when}"{hidden}><g class="weights">{discs}</g>'
             f'<path class="prediction" d="{_write_path(around, prediction)}"/>'
             f'<circle class="answer" {answer} r="5"/></g>'
         )
     # A line of no length, with round ends, is a dot.
-    dots = "".join(f"M{a:.0f} {b:.0f}h0" for a, b in zip(_across(angles), _up(labels), strict=True))
+    dots = "".join(
+        f"M{a:.0f} {b:.0f}h0"
+        for a, b in zip(_scale_angle(angles), _scale_label(labels), strict=True)
+    )
     ticks = "".join(
-        f'<text x="{_across(angle):.0f}" y="{BOTTOM + 18}" text-anchor="middle">{tick}</text>'
+        f'<text x="{_scale_angle(angle):.0f}" y="{BOTTOM + 18}" text-anchor="middle">{tick}</text>'
         for angle, tick in ((-120, "−120°"), (0, "0°"), (120, "120°"))
     ) + "".join(
-        f'<text x="{LEFT - 7}" y="{_up(label) + 5:.0f}" text-anchor="end">{tick}</text>'
+        f'<text x="{LEFT - 7}" y="{_scale_label(label) + 5:.0f}" text-anchor="end">{tick}</text>'
         for label, tick in ((-2, "−2"), (0, "0"), (2, "2"))
     )
     legend = "".join(
@@ -81,7 +84,7 @@ def unroll(
         f'<div class="scene beside" role="img" aria-label="{html.escape(alt)}">'
         f'<p class="legend">{legend}</p><svg viewBox="0 0 {WIDTH} {HEIGHT}">'
         f'<rect class="frame" x="{LEFT}" y="{TOP}" width="{RIGHT - LEFT}" height="{BOTTOM - TOP}"/>'
-        f'<path class="tick" d="M{_across(query):.0f} {TOP}V{BOTTOM}"/>{"".join(parts)}'
+        f'<path class="tick" d="M{_scale_angle(query):.0f} {TOP}V{BOTTOM}"/>{"".join(parts)}'
         f'<path class="examples" d="{dots}"/>{ticks}'
         f'<text x="{middle}" y="{HEIGHT - 7}" text-anchor="middle">angle of the input</text>'
         f'<text x="{-(TOP + BOTTOM) / 2:.0f}" y="14" text-anchor="middle" transform="rotate(-90)">'
@@ -90,14 +93,14 @@ def unroll(
     )
 
 
-def _across(angle: Array | float) -> Array:
+def _scale_angle(angle: Array | float) -> Array:
     return np.asarray(LEFT + (RIGHT - LEFT) * (np.asarray(angle) + 180) / 360)
 
 
-def _up(label: Array | float) -> Array:
+def _scale_label(label: Array | float) -> Array:
     return np.asarray(BOTTOM - (BOTTOM - TOP) * (np.asarray(label) - LOWEST) / (HIGHEST - LOWEST))
 
 
 def _write_path(around: Array, values: Array) -> str:
-    points = zip(_across(around), _up(values), strict=True)
+    points = zip(_scale_angle(around), _scale_label(values), strict=True)
     return "M" + "L".join(f"{a:.0f} {b:.1f}" for a, b in points)

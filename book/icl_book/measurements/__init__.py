@@ -15,7 +15,7 @@ from icl.risk import matrix_risk, optimal_window
 from icl.tasks import Zonal
 from icl_book.statistics import median_interval
 
-__all__ = ["FAR", "log_slope", "losses_of_matrices", "medians", "recorded"]
+__all__ = ["FAR", "log_slope", "losses_of_matrices", "medians", "tabulate_record"]
 
 #: Local slopes are taken between these window parameters, where the laws for large w hold within a percent.
 FAR = (3e4, 1e5)
@@ -82,7 +82,7 @@ def medians(table: pd.DataFrame, value: str, *, by: Sequence[str]) -> pd.DataFra
     return pd.DataFrame(rows)
 
 
-def recorded(steps: Sequence[int], **values: NDArray[np.float64]) -> pd.DataFrame:
+def tabulate_record(steps: Sequence[int], **values: NDArray[np.float64]) -> pd.DataFrame:
     """Return numbers that were recorded while units of several seeds trained, a row for each step and seed.
 
     Args:

@@ -25,7 +25,7 @@ from icl.risk import optimal_window, population_flow
 from icl.streams import stream
 from icl.tasks import Affine, Function, QuadraticRisk, Task, Zonal
 from icl.tasks.base import Rng
-from icl_book.measurements import recorded
+from icl_book.measurements import tabulate_record
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def trained_norms(
     # The axes are recorded steps, classes and seeds.
     norm = spectral_norm(units.M_history)
     return pd.concat(
-        [recorded(record, norm=norm[:, i]).assign(lipschitz=L) for i, L in enumerate(tasks)],
+        [tabulate_record(record, norm=norm[:, i]).assign(lipschitz=L) for i, L in enumerate(tasks)],
         ignore_index=True,
     )
 

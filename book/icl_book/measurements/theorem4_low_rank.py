@@ -28,7 +28,7 @@ from icl.risk import asymptotics, low_rank_risk, optimal_window, population_risk
 from icl.risk.numerics.integrals import attended_gegenbauer_means
 from icl.streams import stream
 from icl.tasks import Cosine, Linear, Projected, Quadratic, Zonal
-from icl_book.measurements import recorded
+from icl_book.measurements import tabulate_record
 
 Array = NDArray[np.float64]
 
@@ -444,7 +444,7 @@ def train_behind_links(
             for seed in range(matrices.shape[1])
         ]
         share = outside_share(matrices, basis)
-        table = recorded(record, share=share, error=np.stack(errors, axis=1))
+        table = tabulate_record(record, share=share, error=np.stack(errors, axis=1))
         tables.append(table.assign(link=link, dim=dim, rank=rank, unit=activation))
     return pd.concat(tables, ignore_index=True)
 

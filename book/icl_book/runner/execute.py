@@ -107,12 +107,12 @@ def _find_surprises(run: Run, cards: list[dict[str, Any]]) -> list[str]:
     if address(run.name, run.overrides, run.root_seed, run.device) != run.digest:
         raise BadInput("notebook, code, lock or data changed since it was planned; run again")
     # The claims take long to import, and a run that is done already does not need them.
-    from icl_book.claims.card import lacking
+    from icl_book.claims.card import list_empty_parts
 
     allowed = verdicts(run.preset)
     found = surprising(cards, allowed)
     # A statement without a case fails even where the preset allows any verdict.
-    unfit = allowed != "any" or any(map(lacking, cards))
+    unfit = allowed != "any" or any(map(list_empty_parts, cards))
     if found and unfit and not run.exploring:
         raise BadInput("; ".join(found))
     return found

@@ -91,13 +91,13 @@ def surprising(found: Iterable[Mapping[str, Any]], allowed: str) -> list[str]:
     unexpected verdict gets one.
     """
     # See `_judge_anew` for why this is imported here.
-    from icl_book.claims.card import lacking, line
+    from icl_book.claims.card import list_empty_parts, write_line
 
     said = []
     for card in found:
-        undecided = card["verdict"] in ("inconclusive", "open") and not lacking(card)
+        undecided = card["verdict"] in ("inconclusive", "open") and not list_empty_parts(card)
         if not card["as_expected"] and not (undecided and allowed == "as expected or open"):
-            said.append(line(card))
+            said.append(write_line(card))
     return said
 
 

@@ -11,15 +11,15 @@ from typing import Any
 
 from icl_book.claims.card import (
     Cases,
-    agreement,
-    asked,
     badge,
-    contradiction,
-    decisive,
-    refusal,
-    spread,
+    count_outcomes,
+    describe_contradiction,
+    describe_decisive_case,
+    describe_interval,
+    describe_measurement,
+    explain_refusal,
 )
-from icl_book.markup import environment, format_number, interval
+from icl_book.markup import environment, format_interval, format_number
 
 #: Verbs for a statement in a reading, by the outcome of the evidence.
 _VERBS = {"agrees": "holds", "contradicts": "fails", "undecided": "is undecided"}
@@ -55,7 +55,7 @@ def headline(cases: Cases) -> dict[str, str]:
         where = cases[0]["name"]
     return {
         "measured": " to ".join(ends),
-        "permitted": interval(cases[0]["permitted"]),
+        "permitted": format_interval(cases[0]["permitted"]),
         "where": where,
     }
 
@@ -107,16 +107,16 @@ def sentences(text: str) -> tuple[str, str]:
 
 
 environment().filters |= {
-    "agreement": agreement,
-    "asked": asked,
+    "agreement": count_outcomes,
+    "asked": describe_measurement,
     "badge": badge,
-    "contradiction": contradiction,
-    "decisive": decisive,
+    "contradiction": describe_contradiction,
+    "decisive": describe_decisive_case,
     "divided": divided,
     "headline": headline,
-    "refusal": refusal,
+    "refusal": explain_refusal,
     "result": result,
     "sentences": sentences,
     "size": _format_size,
-    "spread": spread,
+    "spread": describe_interval,
 }

@@ -4,7 +4,7 @@ import pytest
 
 from icl.risk import optimal_window
 from icl.tasks import Affine, ReLU
-from icl_book.measurements import medians, pretraining, recorded
+from icl_book.measurements import medians, pretraining, tabulate_record
 from icl_book.measurements.pretraining import Leaning
 
 
@@ -19,7 +19,7 @@ def test_medians_keep_the_order_of_the_settings():
 
 def test_recorded_numbers_stand_beside_their_step_and_seed():
     norm = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-    found = recorded([0, 50], norm=norm, sine=10 * norm)
+    found = tabulate_record([0, 50], norm=norm, sine=10 * norm)
     assert found.step.tolist() == [0] * 3 + [50] * 3
     assert found.seed.tolist() == [0, 1, 2] * 2
     assert found.norm.tolist() == [1, 2, 3, 4, 5, 6]
