@@ -190,7 +190,8 @@ interactive(
     alt="Three errors and their sum against w, both axes logarithmic. Noise rises, "
     "blur falls, and scatter hardly changes.",
     caption="Left: one context of 40 examples. Discs have the area of the weight at "
-    "the query, the dotted line. Right: the mean over all contexts.",
+    "the query, the dotted line. Right: the mean over all contexts. With so few "
+    "examples scatter hardly depends on w.",
 )
 
 # %% [markdown]
@@ -550,7 +551,7 @@ judge(
 )
 
 # %% [markdown]
-# **Points and noise.** With a larger $w$ fewer points count and more noise remains. The number of points is
+# **Points and noise.** With a larger $w$ fewer points count and more noise remains. The number of points that count is
 # $1/\mathbb E\sum_i\omega_i^2$, and the noise is proportional to $\mathbb E\sum_i\omega_i^2$, so that it is enough to show that
 # $\sum_i\omega_i^2$ grows with $w$. Put $t_i=x_i\cdot x_q$, and let $E_w[t]=\sum_i\omega_it_i$ be the mean of $t$ under the weights.
 # This mean grows with $w$, because its derivative is the variance of $t$ under the weights. Hence, for any examples,

@@ -75,11 +75,12 @@ plt.show()
 # query. Right: Gaussian tokens differ in length, and the window keeps its size and moves along the direction of the
 # query.
 #
-# **In short.** If inputs differ in length, a larger $w$ need not look closer at the query. It prefers long inputs in the query's
-# direction. With Gaussian inputs attention looks at the examples around $w$ times the query. For linear functions this is right at
+# **In short.** If inputs differ in length, attention with a larger $w$ need not look closer at the query. It prefers long inputs in
+# the query's direction. With Gaussian inputs it looks around $w$ times the query. For linear functions this is right at
 # $w=1$, and as contexts grow the best $w$ stops there: with a million examples in five dimensions it is
 # [0.991](<judged:P1.G.stops|Gaussian, d = 5, n = 1e+06, sigma = 0.5|.3f>). On a sphere, for inputs of the same mean squared length,
-# the best $w$ is [19.5](<judged:P1.G.stops|sphere, d = 5, n = 1e+06, sigma = 0.5|.1f>) and grows without end.
+# the best $w$ is [19.5](<judged:P1.G.stops|sphere, d = 5, n = 1e+06, sigma = 0.5|.1f>) and grows without end. If only directions
+# matter to the labels, normalize the inputs.
 #
 # <details><summary>How sure?</summary>
 #
@@ -124,7 +125,7 @@ plt.show()
 
 # %% [markdown]
 # **Long tokens take the weight.** Attention weights at $w=8$ in two dimensions: queries of one length (rows) against 40 tokens
-# (columns), both sorted by angle. Darker cells have more weight, the darkest one half or more. Left: all tokens have the same
+# (columns), both sorted by angle. A stronger blue is more weight, and the strongest is one half or more. Left: all tokens have the same
 # length, and the weight lies along the diagonal. Right: the tokens have the same directions and Gaussian lengths. A few long tokens
 # take the weight of all queries in their sector.
 #

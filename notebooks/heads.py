@@ -89,14 +89,14 @@ waves = PhasedCosine(largest, 2.0)
 extrapolated = measurements.richardson(2)
 w_waves, risk_waves, _ = measurements.search_w(waves, extrapolated, longest, noise_std)
 pictures = {
-    "two sides, affine functions": Affine(largest),
-    "merged, ReLU functions": ReLU(largest),
+    "affine functions": Affine(largest),
+    "ReLU functions": ReLU(largest),
 }
 drawn = []
 for title, task in pictures.items():
     pair = find_pair(task, longest, noise_std)
     drawn.append((title, task, pair.windows, pair.values))
-drawn.append(("extrapolation, waves", waves, w_waves / np.array([1, 2]), extrapolated))
+drawn.append(("waves", waves, w_waves / np.array([1, 2]), extrapolated))
 
 figure, axes = plt.subplots(1, 3, figsize=(7.6, 3), sharex=True)
 for ax, (title, task, windows, values) in zip(axes, drawn, strict=True):

@@ -432,7 +432,8 @@ judge(
 # %% [markdown]
 # The question comes from a related paper, on one softmax regression $L(x)=\frac12\Vert f(x)-b\Vert^2$ with
 # $f=\langle e^{Ax},1\rangle^{-1}e^{Ax}$. According to public reviews, [Li et al. (2024)](cite:li2024closeness) prove two
-# statements. Let $R$ bound the norms of $A$ and of $x$, and let $M=n^{1.5}e^{10R^2}$.
+# statements. Let $R$ bound the norms of $A$ and of $x$. Let $M$ be the paper's constant
+# $n^{1.5}e^{10R^2}$, which is not an attention matrix.
 #
 # 1. Moving the weights, $x_t\to x_{t+1}$, is equivalent to replacing the target $b$ by some $\tilde b$ with
 #    $\Vert\tilde b-b\Vert_2\le M\Vert x_{t+1}-x_t\Vert_2$.

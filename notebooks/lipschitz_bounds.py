@@ -413,7 +413,7 @@ judge("P2.opt.newton", rivals, value="newton", name=name)
 # ## What the paper says
 #
 # The abstract of paper 2 ([Gao et al., 2023](cite:gao2023tensor)) announces a Lipschitz analysis of its regression
-# function. A machine-written summary says of its bounds:
+# function, but does not say which bounds. What a machine-written summary says of them is all we know:
 #
 # > **The conditions** (a machine-written summary of paper 2). If the input data violates the bounded norm assumptions or
 # > the ∞-norm constraints on differences, the Lipschitz bounds may not hold.

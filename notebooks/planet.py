@@ -223,8 +223,8 @@ pd.DataFrame(radii).round()
 
 # %% [markdown]
 # With 1,000 places or more the island wants a smaller radius than the continent, because the coast is near everywhere on an island.
-# With 100 places it wants a very large one: hardly any of the places lies on the island, and the mean of many labels is the better
-# guess. (The label noise is half of the map's spread, as on all of this page.)
+# With 100 places the island wants a very large radius: hardly any of the places lies on the island, and the mean of many labels is the
+# better guess.
 #
 # The next figure shows the real Earth. With few known places the map of land and sea wants a *wider* window than the magnetic
 # field, which may surprise you. Even the nearest known place is then so far away that it says little about land or sea at the star,

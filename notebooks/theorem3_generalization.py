@@ -97,7 +97,8 @@ plt.show()
 # less steep, the window is too narrow and keeps noise. In long contexts in five dimensions the error on ReLU functions is
 # [1.23](<judged:P1.T3.price|ReLU, d = 5, L'/L = 2|.2f>) times the least error if they are twice as steep, and
 # [1.26](<judged:P1.T3.price|ReLU, d = 5, L'/L = 0.5|.2f>) times the least error if they are half as steep. More examples do not
-# remove this factor.
+# remove this factor. Theorem 3 itself bounds the error in three cases: two of the bounds are true, and the third is true of the
+# worst function.
 #
 # <details><summary>How sure?</summary>
 #
@@ -502,8 +503,8 @@ judge(
 # that a layer *generalizes* to a class if its error there is at most 10 % above the least error of any window.
 #
 # *Necessary.* Train on ReLU functions of $L$, and let $L'$ be at least four times smaller or larger. In long contexts and $d\le5$
-# dimensions the layer does not generalize to $L'$. It does generalize if $L'$ is close enough to $L$, or if the context is short
-# and has hardly any noise.
+# dimensions the layer does not generalize to $L'$. Both conditions are needed: a layer does generalize to an $L'$
+# close to $L$, and to a distant one if the context is short and has hardly any noise.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 of_relu = {"tasks": ["ReLU"], "dims": dims}
