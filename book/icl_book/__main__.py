@@ -11,8 +11,10 @@ from pathlib import Path
 
 from icl_book import lean
 
-# The slow imports are below. What jupytext has for JupyterLab, a quarter of a second, is left out.
+# The slow imports are below, and `begin` makes them faster.
 lean.begin()
+# Importing a name whose entry is None fails. Jupytext then does without its part for JupyterLab, which would
+# take a quarter of a second.
 for name in ("jupytext.sync_contentsmanager", "jupytext.async_contentsmanager"):
     sys.modules.setdefault(name, None)  # type: ignore[arg-type]
 try:
@@ -26,7 +28,7 @@ except ModuleNotFoundError as missing:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line; each option has a text, its default and an example."""
+    """Return the parser of the command line. The help of an option has an example and its default."""
     whole = argparse.ArgumentParser(
         prog="python -m icl_book",
         description="Run chapters, build the book, and sweep over parameters.",
@@ -139,8 +141,9 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.flush()
         return status
     except BrokenPipeError:
-        # The reader, `head` for example, closed the pipe, and what is still buffered goes nowhere. The status
-        # is that of a program which this signal has ended.
+        # The program that reads the output, `head` for example, closed the pipe. What is still buffered goes
+        # to the null device, so that Python does not fail when it ends. The status is the one that a shell
+        # reports for a program that the signal SIGPIPE ended.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except KeyboardInterrupt:
@@ -150,10 +153,10 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
     except OSError as error:
         if error.strerror is not None:
-            # The disk is full, for example, or a folder is read-only.
+            # The operating system refused, for example because the disk is full.
             why = f"{error.filename2 or error.filename or 'a file'}: {error.strerror}"
         elif isinstance(error.args[0], list):
-            # An error of copying a folder lists each file with its reason, of which this is the first.
+            # A folder was copied: the error lists each file with its reason. The first reason is shown.
             why = str(error.args[0][0][-1])
         else:
             why = str(error)
@@ -162,10 +165,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run_command(options: argparse.Namespace) -> int:
-    """Run the chosen command, which makes the slow imports that it needs, and return the exit status.
+    """Run the chosen command, and return the exit status.
 
-    Before a notebook runs, `pairs.refuse_edited` raises BadInput if its ``.ipynb`` was edited after its
-    ``.py``.
+    Each command imports the slow modules that it needs itself. Before a notebook runs, `pairs.refuse_edited`
+    raises BadInput if its ``.ipynb`` was edited after its ``.py``.
     """
     match options.command:
         case "execute":
@@ -180,7 +183,7 @@ def _run_command(options: argparse.Namespace) -> int:
                 ready([run])
                 print(f"result: {os.path.relpath(execute(run, options.label))}")
         case "book":
-            # This raises BadInput for random streams whose results must not enter the book.
+            # This raises BadInput if ICL_SEED chooses random streams that are not those of the book.
             plan.for_book()
             pairs.refuse_edited(plan.notebooks())
             runs = plan.plan(options.preset)

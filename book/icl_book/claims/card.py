@@ -1,4 +1,9 @@
-"""The verdict card as plain data and as text; `icl_book.site.card` draws it on pages."""
+"""The verdict card as plain data and as text; `icl_book.site.card` draws it on pages.
+
+A *judged case* is a mapping: ``name``, ``measured``, ``interval`` and ``kind`` as in
+`icl_book.claims.evidence.Case`, the range that is ``permitted``, and the ``outcome``. The outcome is
+``agrees``, ``contradicts`` or ``undecided``, as `icl_book.claims.judge` explains.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +70,10 @@ class Card:
 
 
 def write_line(record: Mapping[str, Any]) -> str:
-    """Say in one line the verdict, the one expected instead, what decides it, and what does not count."""
+    """Say the verdict in one line.
+
+    The line also says which other verdict was expected, which case decides, and which readings do not count.
+    """
     text = f"{record['id']}: {record['verdict']}"
     if record["verdict"] != record["expected"]:
         text += f", expected {record['expected']}"
@@ -75,13 +83,16 @@ def write_line(record: Mapping[str, Any]) -> str:
 
 
 def badge(verdict: str, grade: Grade | str | None) -> str:
-    """Return the word for a verdict on a page, where one of this book's results says how it is known."""
+    """Return the word that a page shows for a verdict; for *established* it says how, see `KNOWN`."""
     return KNOWN[Grade(grade)] if grade and verdict == Verdict.ESTABLISHED else verdict
 
 
 def list_empty_parts(record: Mapping[str, Any]) -> list[str]:
-    """List the parts of a card without a case: readings, the situations where they hold, the control."""
-    # Our own reading comes first, and its cases are not among the others.
+    """List the names of those parts of a record that have no case.
+
+    The parts are the readings, the situations in which alternative readings hold, and the control.
+    """
+    # Our own reading comes first. Its cases are under the key ``cases``.
     ours, *_ = record["readings"]
     parts = {ours: record["cases"], **record["other_readings"]}
     parts |= {f"where it holds: {name}": cases for name, cases in record["holding"].items()}
@@ -96,7 +107,7 @@ def explain_refusal(reading: str) -> str:
 
 
 def statement_record(claim: Claim) -> Record:
-    """Return the part of a record that comes from the claim, which is all there is if it is not tested."""
+    """Return the part of a record that comes from the claim; a claim that is not tested has no other part."""
     said: Record = _CLAIM.dump_python(claim, mode="json", exclude=_LEFT_OUT)
     late = [reading.name for reading in claim.alternatives if reading.late]
     could = {a.name: a.could for a in claim.alternatives if a.could}
@@ -110,40 +121,40 @@ def statement_record(claim: Claim) -> Record:
         "depends_on": [choice.what for choice in claim.depends_on],
         "late": late,
         "could": could,
-        # `icl_book.claims.judge.decide` puts the verdict on the evidence in its place.
+        # `icl_book.claims.judge.decide` replaces it by the verdict on the evidence.
         "verdict": str(claim.expected),
     }
 
 
 def _name_origin(claim: Claim) -> str:
-    """Write who made the statement, and where; empty for this book's own, which have no quote."""
+    """Write who made the statement, and where. For a statement of this book the text is empty."""
     if not claim.quote:
         return ""
     key, _, line = claim.place.partition(":")
     place = f"{SOURCES[key].name}, line {line}"
     who = str(claim.authority)
-    # Some words of authors are known to us only from notes on other papers.
+    # We know some words of authors only from our notes on other papers, whose name begins with "formulas".
     among_notes = claim.authority in OWN and place.startswith("formulas")
     link = ", found among the " if among_notes else ": "
-    # The names of some sources begin with who speaks, such as "machine-written summary of ...".
+    # Some names of sources already say who speaks, such as "machine-written summary of ...".
     return place if place.startswith(who) else f"{who}{link}{place}"
 
 
 def describe_interval(case: Mapping[str, Any], enclosed: bool = False) -> str:
-    """Format a case's interval by its ends, or as plus-minus if an exact number is in the middle of it.
+    """Format the interval of a case: as plus-minus if an exact number is in its middle, else by its ends.
 
-    If ``enclosed``, as for certified numbers, the ends are written in any case. A number that a search found
-    is *attained*, and of its interval only the end is written that a proof gives, if there is one.
+    If ``enclosed`` is true, as for certified numbers, exact numbers have their ends written, too. A number
+    that a search found is called *attained*. If a proof bounds it, the text also has the proved end.
     """
     measured, low, high = map(float, (case["measured"], *case["interval"]))
     half = (high - low) / 2
     if case["kind"] == "found":
-        # The other end is the number itself.
+        # One end of the interval is the number itself, the other is the proved end.
         end, side = (low, "less") if low < measured else (high, "more")
         if not math.isfinite(end):
             return "attained"
         return f"attained, no {side} than {format_number(end, '.4g')} by proof"
-    # Plus-minus says an interval only if the number is in the middle of it.
+    # The number is in the middle up to one percent of the half width.
     if (
         case["samples"] is None
         and not enclosed
@@ -155,20 +166,22 @@ def describe_interval(case: Mapping[str, Any], enclosed: bool = False) -> str:
 
 
 def describe_decisive_case(cases: Cases, must: str = "agrees", which: str = "outcome") -> str:
-    """Name the case that fails most clearly, with its interval and what is permitted.
+    """Describe the case that fails most clearly: its number, its interval and what is permitted.
+
+    A case fails if its outcome is not the one that it must have.
 
     Args:
         cases: Judged cases, of one reading or of a control, at least one.
         must: The outcome that every case must have, ``"agrees"`` or ``"contradicts"``.
-        which: ``"outcome"``, or ``"outcome_corrected"`` for the correction.
+        which: The key of the outcome: ``"outcome"``, or ``"outcome_corrected"`` for the corrected rule.
 
     Returns:
-        A sentence without its period; empty if all cases do what they must.
+        A sentence without its period; empty if no case fails.
     """
     found = [case[which] for case in cases]
     worst_first = ["contradicts", "undecided", "agrees"]
     if must == "contradicts":
-        # The worst outcome of a case that must contradict is that it agrees.
+        # For a case that must contradict, the worst outcome is that it agrees.
         worst_first.reverse()
     worst = next(word for word in worst_first if word in found)
     if worst == must:
@@ -179,7 +192,7 @@ def describe_decisive_case(cases: Cases, must: str = "agrees", which: str = "out
         key=lambda one: _measure_distance(one, permits, worst),
     )
     ends, measured = case[permits], case["measured"]
-    # The number has as many digits as tell it from the ends of what is permitted.
+    # The number gets so many digits, from 4 to 12, that it does not look like an end of what is permitted.
     digits = next(
         (d for d in range(4, 12) if format_number(measured, f".{d}g") not in _format_ends(ends, d)),
         12,
@@ -205,43 +218,49 @@ def _format_ends(ends: Sequence[float | str], digits: int) -> list[str]:
 def _measure_distance(case: Mapping[str, Any], permits: str, outcome: str) -> float:
     """Return how far the interval of a case lies outside the permitted range, or inside it if it agrees.
 
-    ``permits`` is the key of the permitted range, ``outcome`` that of the case.
+    ``permits`` is the key of the permitted range, and ``outcome`` is the outcome of the case.
     """
     low, high = map(float, case["interval"])
     least, most = map(float, case[permits])
     if outcome == "agrees":
         return min(low - least, most - high)
     if outcome == "contradicts":
-        # The distance of the two ranges is that of their nearest ends.
+        # The interval is wholly below or wholly above the permitted range. The distance is measured from its
+        # nearer end, which is the high end if it is below, and the low end if it is above.
         low, high = high, low
-    # Two ends may both be infinite, and their difference would not be a number.
-    return max(least - low if low < least else 0.0, high - most if high > most else 0.0)
+    # Two infinite ends are not subtracted, because their difference is not a number.
+    below = least - low if low < least else 0.0
+    above = high - most if high > most else 0.0
+    return max(below, above)
 
 
 def count_outcomes(cases: Cases, which: str = "outcome") -> str:
-    """Say how many numbers of a reading agree, and how many others contradict or are undecided, if any.
+    """Count the outcomes of cases in words, e.g. ``"2 of 3 agree, 1 contradicts"``.
 
-    For example ``"2 of 3 agree, 1 contradicts"``.
+    ``which`` is the key of the outcome, as in `describe_decisive_case`.
     """
     found = [case[which] for case in cases]
     text = f"{found.count('agrees')} of {len(cases)} agree"
     if against := found.count("contradicts"):
-        text += f", {against} contradict{'s' * (against == 1)}"
+        verb = "contradicts" if against == 1 else "contradict"
+        text += f", {against} {verb}"
     if unclear := found.count("undecided"):
         text += f", {unclear} undecided"
     return text
 
 
 def describe_contradiction(cases: Cases, main: bool = False) -> str:
-    """Say in one sentence which measured values would contradict the statement, as the rule has it.
+    """Say in one sentence which measured values would contradict the statement.
 
-    If ``main``, the sentence says that it is about our main reading, for a card whose readings differ.
+    The permitted range may differ from case to case. The sentence calls a case a *setting*. If ``main`` is
+    true, it says that it is about our main reading, because the readings of the card differ.
     """
-    ranges = sorted({(float(a), float(b)) for a, b in (r["permitted"] for r in cases)})
+    permitted = [tuple(map(float, case["permitted"])) for case in cases]
+    ranges = sorted(set(permitted))
     lows = [low for low, _ in ranges if math.isfinite(low)]
     highs = sorted(high for _, high in ranges if math.isfinite(high))
     same = len(ranges) == 1
-    # Each range has two ends.
+    # Every range is finite on both sides, so one phrase names both ends.
     if len(lows) == len(highs) == len(ranges):
         first, last = format_interval(ranges[0]), format_interval(ranges[-1])
         if same and lows == highs:
@@ -253,8 +272,9 @@ def describe_contradiction(cases: Cases, main: bool = False) -> str:
         else:
             where = f"outside the range for its setting ({first} to {last})"
     else:
+        # Some range is infinite on one side, so each side has a phrase of its own.
         said = []
-        # A side is its word, the index of its ends in a range, and these ends in rising order.
+        # For each side: its word, the index of its end in a range, and the finite ends in rising order.
         for side, index, ends in (("below", 0, lows), ("above", 1, highs)):
             if not ends:
                 continue
@@ -263,9 +283,9 @@ def describe_contradiction(cases: Cases, main: bool = False) -> str:
             else:
                 span = f"{format_number(ends[0])} to {format_number(ends[-1])}"
                 clause = f"{side} the limit for its setting ({span})"
-            # Where cases are limited on different sides, the sentence says how many are on this one.
+            # Cases are limited on different sides, so the sentence says how many are limited on this side.
             if lows and highs:
-                limited = [r for r in cases if math.isfinite(float(r["permitted"][index]))]
+                limited = [case for case in cases if math.isfinite(float(case["permitted"][index]))]
                 if len(limited) == 1:
                     clause += f" at one setting ({limited[0]['name']})"
                 else:
@@ -277,13 +297,17 @@ def describe_contradiction(cases: Cases, main: bool = False) -> str:
 
 
 def describe_measurement(record: Mapping[str, Any]) -> str:
-    """Say what is measured or computed; the quantity of a claim is the object of this sentence."""
+    """Say what is measured or computed: "We compute" or "We measure", and the claim's ``quantity``."""
     verb = "measure" if record["grade"] in (Grade.SAMPLED, Grade.MEASURED) else "compute"
     return f"We {verb} {record['quantity']}"
 
 
 def write_text(record: Mapping[str, Any]) -> str:
-    """Write a whole card as text: who says what, how we read it, the numbers, what would contradict it."""
+    """Write a whole card as text.
+
+    It has the title and verdict, the quotation, our reading, what is measured, the numbers of each reading
+    and of the control, and what would contradict the statement.
+    """
     shown = [record["title"], f"  {write_line(record)}"]
     if record["quote"]:
         shown += [f'  "{" ".join(record["quote"].split())}"', f"  {record['by']}"]
@@ -291,9 +315,9 @@ def write_text(record: Mapping[str, Any]) -> str:
         label = "This book states" if record["own"] else "We test"
         shown.append(f"{label}: {record['reading'].rstrip('.')}.")
     shown.append(f"{describe_measurement(record)}.")
-    # Our own reading comes first.
-    readings = {name: record["cases"] for name in list(record["readings"])[:1]}
-    readings |= record["other_readings"]
+    # Our own reading comes first. Its cases are under the key ``cases``.
+    ours, *_ = record["readings"]
+    readings = {ours: record["cases"], **record["other_readings"]}
     for name, cases in readings.items():
         shown.append(f"{name}: {count_outcomes(cases)}")
         shown += [f"  {_write_case(case)}" for case in cases]
@@ -306,7 +330,7 @@ def write_text(record: Mapping[str, Any]) -> str:
         shown.append(
             describe_contradiction(record["cases"], record["verdict"].startswith("depends"))
         )
-    # Texts of a claim may have line breaks of their own. A part with an indent keeps it, and stays as it is.
+    # Texts of a claim may have line breaks, which become spaces. Parts with an indent have none, and stay.
     return "\n".join(" ".join(part.split()) if part[:1] != " " else part for part in shown)
 
 
@@ -317,9 +341,9 @@ def _write_case(case: Mapping[str, Any]) -> str:
 
 
 def _write_markdown(card: str) -> str:
-    """Write a card's `write_text` as Markdown: its first line is bold, and lists of numbers are folded."""
-    # A part is a line without an indent, or all lines with one up to the next. The first two parts are the
-    # title, and the verdict with the quotation.
+    """Write what `write_text` returns as Markdown, with the title in bold and lists of numbers folded."""
+    # A part is one line without an indent, or successive lines with an indent. The first part is the title,
+    # and the second has the verdict and the quotation.
     parts = re.findall(r"^\S.*|(?:^  .*\n?)+", card, re.MULTILINE)
     title, found, *rest = (re.sub("^  ", "- ", part.strip("\n"), flags=re.M) for part in parts)
     folded = "<details><summary>Numbers</summary>\n\n{}\n\n</details>"

@@ -1,20 +1,22 @@
 """Statements as data: who made them, what we judge, and what the verdict rests on.
 
-A `Claim` says who states something and where (`authority`, `quote`, `place`), what is judged where that is
-not the quote itself (`reading`), which choices of ours the verdict rests on (`depends_on`), and the *rule*:
-which values of a measured quantity the statement permits. The claims of both papers are entries of
-``book/claims/paper*.yml``, with the names of these attributes; `registry` reads them, and what is wrong in a
-file is named with its line. The texts that were read are in ``book/claims/sources.yml``.
+A `Claim` says who states something and where (`authority`, `quote`, `place`). If we do not judge the quote
+itself, `reading` says what we judge. `depends_on` lists our choices on which the verdict rests. The *rule*
+says which values of a measured quantity the statement permits. The claims of both papers are entries of
+``book/claims/paper*.yml``, and the keys of an entry are the names of these attributes. `registry` reads the
+files, and names the line of whatever is wrong. The texts that were read are in ``book/claims/sources.yml``.
 
-Agreement is as hard to reach as contradiction: a statement holds only if it agrees in every reading, and
-fails only if it is contradicted in every reading. If readings differ, the verdict is "depends on the
-reading". A reading is one that its author would accept as what the words may mean, that some data could
-satisfy, and that speaks about the number of which the words speak. So a slip of the pen taken by the letter,
-a constant that nobody printed, a stricter threshold beside one that fails, and a figure's sentence at other
-settings than the figure's are not readings. What is known in this book for or against a statement enters the
-verdict only as such a reading, whenever it was found (`Alternative.late`). As a statement has a control, a
-reading that is measured apart and fails has a situation in which it holds (`Alternative.could`): without one
-it decides nothing.
+A statement may have several readings. It holds only if it agrees in every reading, and it fails only if it is
+contradicted in every reading. If readings differ, the verdict is "depends on the reading".
+
+A reading satisfies three conditions. The author would accept it as a meaning of the words, some data could
+satisfy it, and it speaks about the same number as the words. So these are not readings: a slip of the pen
+taken by the letter, a constant that nobody printed, a stricter threshold beside one that fails, and the
+sentence of a figure at settings that are not the figure's.
+
+What this book knows for or against a statement enters the verdict only as a reading, whenever the reading was
+found (`Alternative.late`). If a reading has cases of its own and they contradict it, a situation in which it
+holds must be measured, too (`Alternative.could`). Otherwise the reading decides nothing.
 """
 
 from __future__ import annotations
@@ -130,7 +132,7 @@ STANDING = {
 
 
 def _accept_text_as(key: str) -> BeforeValidator:
-    """Accept a text in place of an entry that would have only this key."""
+    """Make a validator that reads a text as an entry with only this key."""
     return BeforeValidator(lambda given: {key: given} if isinstance(given, str) else given)
 
 
@@ -142,18 +144,19 @@ STRICT = ConfigDict(extra="forbid")
 
 
 def _list_readings(given: object) -> object:
-    """Convert a mapping from keys to readings, each a name or a mapping, to a list."""
+    """Convert a mapping from keys to readings to a list. Each reading is a mapping, or its name alone."""
     if not isinstance(given, dict):
         raise ValueError(f"needs a mapping from keys to readings, not {given!r}")
-    return [
-        {"key": key} | ({"name": some} if isinstance(some, str) else some)
-        for key, some in given.items()
-    ]
+    listed = []
+    for key, reading in given.items():
+        attributes = {"name": reading} if isinstance(reading, str) else reading
+        listed.append({"key": key} | attributes)
+    return listed
 
 
 @dataclass(frozen=True)
 class Alternative:
-    """Another fair reading; in a file its name alone under its key, if that is all."""
+    """Another fair reading. In a file, a reading without further attributes is written ``key: name``."""
 
     __pydantic_config__ = STRICT
 
@@ -161,20 +164,20 @@ class Alternative:
     key: str
     #: The reading in words.
     name: str
-    #: What the statement permits in this reading, for the same cases. Without a rule the notebook measures
-    #: cases for this reading and passes them to `judge` under its key.
+    #: What the statement permits in this reading, for the cases of the main reading. A reading without a rule
+    #: has cases of its own, which the notebook passes to `judge` under its key.
     rule: Rule | None = None
-    #: Whether the reading was added after its data, as the card then says. For a statement of others it
-    #: counts like any other reading; it does not rescue a result of this book.
+    #: Whether the reading was added after its data were seen. The card says so. For a statement of others it
+    #: counts like any other reading, but it does not rescue a result of this book.
     late: bool = False
-    #: A situation, in words, in which this reading holds and which the notebook measures. Without one, a
-    #: reading that its own cases contradict is undecided, because nothing shows that data could satisfy it.
+    #: A situation, in words, in which this reading holds and which the notebook measures. A reading
+    #: without it is undecided if its own cases contradict it, because perhaps no data could satisfy it.
     could: str = ""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A choice of ours that a verdict rests on; in a file the text alone, if it has no alternatives."""
+    """A choice of ours that a verdict rests on. In a file, a choice without alternatives is a text."""
 
     __pydantic_config__ = STRICT
 
@@ -186,6 +189,7 @@ class Choice:
 
 def _write_standing(given: object) -> str:
     """Write a standing, e.g. ``{known: Nair 2025}``, in the words of `STANDING`: "Known: Nair 2025"."""
+    # These two are refused below unless a mapping with one entry replaces them.
     novelty, why = "", None
     if isinstance(given, dict) and len(given) == 1:
         ((novelty, why),) = given.items()
@@ -214,16 +218,16 @@ class Claim:
     garbled: bool = False
     #: Document and line of the quote's first word, e.g. ``"talk:302"``.
     place: str = ""
-    #: What is judged (MyST markdown), wherever that is not the quote.
+    #: What is judged (MyST markdown), if that is not the quote.
     reading: str = ""
     #: What is measured, in words; the rule speaks about this number.
     quantity: str = ""
-    #: What a closed card says after its title; today's number, or the range of all, stands for the ``{}``.
+    #: What a closed card says after its title. The measured number, or the range of all, replaces ``{}``.
     result: str = ""
-    #: From a case's labels to the permitted range, ends and tolerances included.
+    #: A function from a case's labels to the permitted range, a closed range that includes the tolerance.
     rule: Rule | None = None
-    #: The verdict of the last run; another one fails the build. None stands for "not testable" if `why_not`
-    #: is given, for "established" if the statement is this book's own, else for "holds".
+    #: The verdict that a run must have, or the build fails. If None, it becomes "not testable" if `why_not`
+    #: is given, else "established" if the statement is this book's own, else "holds".
     expected: Verdict | None = None
     #: The kind of evidence.
     grade: Grade | None = None
@@ -233,17 +237,17 @@ class Claim:
     depends_on: tuple[Annotated[Choice, _accept_text_as("what")], ...] = ()
     #: What the letter to the authors asks, one sentence, of a statement of theirs that is not settled.
     settles: str = ""
-    #: Ids that this claim follows from; totals leave out claims that follow from others.
+    #: Ids of claims from which this claim follows. Totals leave out claims that follow from others.
     implied_by: tuple[str, ...] = ()
     #: Our corrected statement (MyST markdown), if the printed one fails.
     corrected: str | None = None
     #: What the corrected statement permits.
     corrected_rule: Rule | None = None
-    #: How much of the statement is wrong, given if it is false as we have it.
+    #: How much of the statement is wrong, if it is false as we have it.
     severity: Severity | None = None
     #: What is broken in the negative control, in words; empty without a control.
     control: str = ""
-    #: Words in place of *exact* for numbers that were counted or averaged over samples.
+    #: What the card says in place of *exact*, if numbers were counted or averaged over samples.
     evidence: str = ""
     #: The unit of the detection limit, e.g. ``"in the exponent"``.
     unit: str = ""
@@ -253,9 +257,9 @@ class Claim:
     cannot_fail: str = ""
     #: How a result of this book relates to the literature, see `STANDING`.
     standing: Annotated[str, BeforeValidator(_write_standing)] = ""
-    #: One sentence on what the registered run found otherwise, and why.
+    #: One sentence on what the registered run (`book/glossary.md`) found differently, and why.
     rerun: str = ""
-    #: The same in two or three words, for the closed card.
+    #: `rerun` in two or three words, for the closed card.
     elsewhere: str = ""
     #: File and line of the entry, e.g. ``"book/claims/paper1.yml:120"``.
     where: str = ""
@@ -286,16 +290,17 @@ class Claim:
         return tuple(a for choice in self.depends_on for a in choice.alternatives)
 
     def __post_init__(self) -> None:
-        """Fill in what is expected if it is not given; ValueError with all that is wrong with the entry."""
+        """Fill in `expected` if it is None, and raise ValueError with all that is wrong with the entry."""
         if self.expected is None:
             usual = Verdict.ESTABLISHED if self.own else Verdict.HOLDS
-            # A frozen class sets its attributes in this way only.
+            # The class is frozen, so that an assignment would fail.
             object.__setattr__(self, "expected", Verdict.NOT_TESTABLE if self.why_not else usual)
         refused = self.expected in (Verdict.CORRECTED, Verdict.FAILS)
         untested = self.expected in UNTESTED
         ours = self.expected in (Verdict.ESTABLISHED, Verdict.REFUTED, Verdict.OPEN)
         names = [a.name for a in self.alternatives]
         keys = [a.key for a in self.alternatives]
+        # Each entry is a condition that is true if something is wrong, and the message about it.
         problems = [
             (
                 self.own == bool(self.quote),
@@ -350,7 +355,7 @@ def registry() -> dict[str, Claim]:
 
 
 def find(claim_id: str) -> Claim:
-    """Return the claim of an id; BadInput, naming similar ids, if it is unknown."""
+    """Return the claim with this id. For an unknown id raise BadInput, which names similar ids."""
     found = registry()
     if claim_id not in found:
         close = difflib.get_close_matches(claim_id, list(found)) or ["an id of book/claims/*.yml"]
@@ -364,8 +369,8 @@ def load(folder: Path) -> dict[str, Claim]:
     """Return the claims of all files ``paper*.yml`` of a folder by id.
 
     Raises:
-        ValueError: If an entry is not a claim, or two have one id, with file and line: every problem of the
-            first file that has any.
+        ValueError: If an entry is not a claim, or two entries have the same id. The message has the file and
+            the line.
     """
     found: dict[str, Claim] = {}
     for path in sorted(folder.glob("paper*.yml")):
@@ -379,7 +384,7 @@ def load(folder: Path) -> dict[str, Claim]:
 
 
 class _Loader(yaml.CSafeLoader):  # type: ignore[misc]
-    """Reads YAML, and raises for a repeated key, of which YAML would take the last."""
+    """Reads YAML, and raises an error for a key that an entry repeats. YAML would take the last value."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         keys = [key.value for key, _ in node.value]
@@ -391,7 +396,7 @@ class _Loader(yaml.CSafeLoader):  # type: ignore[misc]
 
 
 def _read_file(path: Path) -> dict[str, Claim]:
-    """Return the claims of a file by id; ValueError with file and line of each problem."""
+    """Return the claims of a file by id, or raise ValueError with file and line of each problem."""
     file = f"book/claims/{path.name}"
     loader = _Loader(path.read_text(encoding="utf-8"))
     try:
@@ -400,7 +405,8 @@ def _read_file(path: Path) -> dict[str, Claim]:
         entries = loader.construct_document(root)
         for (key, _), entry in zip(root.value, entries.values(), strict=True):
             if "authority" not in entry:
-                # A statement without a place is this book's. Validation refuses an unknown source, None.
+                # Without a place the statement is this book's. For an unknown source the authority is None,
+                # which validation refuses.
                 source, _, _ = str(entry.get("place", "")).partition(":")
                 known = SOURCES[source].authority if source in SOURCES else None
                 entry["authority"] = known if source else Authority.BOOK
@@ -408,7 +414,7 @@ def _read_file(path: Path) -> dict[str, Claim]:
         return _ENTRIES.validate_python(entries)
     except yaml.MarkedYAMLError as error:
         problems = [(error.problem_mark.line + 1, error.problem)]
-    # The file or an entry of it is not a mapping.
+    # The file or an entry is a text or a list, which lacks the methods of a mapping.
     except AttributeError:
         problems = [(1, "an id and a mapping are needed for each claim")]
     except ValidationError as error:
@@ -417,10 +423,10 @@ def _read_file(path: Path) -> dict[str, Claim]:
 
 
 def _find_line(node: yaml.Node, steps: Sequence[int | str]) -> int:
-    """Return the line of what a problem is about, or of the entry that lacks it.
+    """Return the line on which a problem stands. For a key that is missing it is the line of its entry.
 
-    ``steps`` lead to it from the root of the file: keys, numbers in lists, and steps of pydantic's own, which
-    the file does not have and which are skipped.
+    ``steps`` is pydantic's path to the problem from ``node``, the root of the file. It has keys and positions
+    in lists. It also has steps of pydantic's own, which are not in the file and are skipped.
     """
     line = 1
     for step in steps:
@@ -428,7 +434,7 @@ def _find_line(node: yaml.Node, steps: Sequence[int | str]) -> int:
             node = node.value[step]
             line = node.start_mark.line + 1
         elif isinstance(node, yaml.MappingNode) and isinstance(step, int):
-            # `_list_readings` made a list of this mapping, so pydantic counts its entries.
+            # `_list_readings` made a list of this mapping, so the step is a position, not a key.
             key, node = node.value[step]
             line = key.start_mark.line + 1
         elif isinstance(node, yaml.MappingNode):
@@ -440,11 +446,11 @@ def _find_line(node: yaml.Node, steps: Sequence[int | str]) -> int:
 
 def _explain_error(error: Any) -> str:
     """Say what pydantic found, e.g. ``"P1.T2.upper, grade: Input should be 'identity', ..., not 'x'"``."""
-    # Pydantic's own steps are not keys of the file.
+    # The steps "[key]" and "float" are pydantic's own, not keys of the file.
     keys = [
         step for step in error["loc"] if isinstance(step, str) and step not in ("[key]", "float")
     ]
     said, given = error["msg"].removeprefix("Value error, "), error["input"]
-    # Pydantic's messages say what an input should be, and ours also what it is.
+    # Messages of pydantic begin with "Input", and lack what the input is. Our own messages have it.
     wrong = f", not {given!r}" if isinstance(given, str) and said.startswith("Input") else ""
     return f"{', '.join(keys)}: {said}{wrong}"

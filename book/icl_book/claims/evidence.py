@@ -1,11 +1,13 @@
 """Measurements offered as evidence: cases, made of tidy tables.
 
-A `Case` carries a measured value with an interval, and says where the interval comes from: *exact* numbers
-have a numerical error, *found* ones are the best of a search and bound a supremum or an infimum from one
-side, *sampled* ones have a distribution-free interval for the median over seeds. A function for each kind
-makes cases of a tidy table. As plain data (`as_data`, `from_data`) they travel in an executed notebook, and
-`icl_book.claims.judge` compares them with what a claim permits. A process that only compares them needs
-neither pandas nor SciPy, which take long to import.
+A `Case` has a measured number, an interval, and a kind that says where the interval comes from. An *exact*
+number has a numerical error. A *found* number is the best of a search, and bounds a supremum or an infimum
+from one side. A *sampled* number is the median over seeds, with a distribution-free interval. For each kind a
+function makes cases of a tidy table.
+
+An executed notebook holds cases as plain data (`as_data`, `from_data`), and `icl_book.claims.judge` compares
+them with what a claim permits. A process that only compares cases does not need pandas and SciPy, which take
+long to import. Therefore they are imported inside of functions.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ Range = tuple[float, float]
 Column = str | float
 Numbers = NDArray[np.float64]
 
-#: Rounding may put a found number this far beyond the proved end, relative to the larger of that end and one.
+#: A found number may pass its proved end by this much through rounding, relative to ``max(1, |end|)``.
 ROUNDING = 1e-12
 #: A tidy table, or the cases made of it, in any nesting of lists.
 Evidence: TypeAlias = "pd.DataFrame | Case | Iterable[Evidence]"
@@ -42,8 +44,8 @@ class Case:
         name: What was measured where, e.g. ``"ReLU, d = 3"``.
         measured: The number.
         interval: ``(low, high)`` around it.
-        parameters: What the claim's rule needs, e.g. ``{"dim": 3}``.
-        samples: Independent samples behind the interval; None if nothing was sampled.
+        parameters: The labels of the case, which the claim's rule reads, e.g. ``{"dim": 3}``.
+        samples: How many independent samples the interval rests on; None if nothing was sampled.
         kind: Where the interval comes from: ``"exact"``, ``"found"`` or ``"sampled"``.
         miss: Probability that a sampled interval misses the median; zero for the others.
     """
@@ -75,20 +77,21 @@ def exact_cases(
     """Make a case of each row of a tidy table of numbers that are exact up to an error.
 
     Args:
-        frame: The table. Columns that are not named below are labels: the claim's rule reads them.
+        frame: The table.
         value: The column of the measured number.
-        error: The column of the largest absolute error, computed or derived: an error bar is never typed.
-            Without it the interval is the number itself.
-        labels: The columns that are labels, where the table has others that are not.
-        name: Template of the cases' names, e.g. ``"{task}, $n$ = {n:g}"``; by default every label, and the
-            name of the column ``value`` for a case without labels.
+        error: The column of the largest absolute error. It is a column because an error bar is computed, not
+            typed. By default the error is zero.
+        labels: The columns that are labels, which the claim's rule reads. By default these are all columns
+            but ``value`` and ``error``.
+        name: Template of the names, e.g. ``"{task}, $n$ = {n:g}"``. By default a name lists all labels, and
+            a case without labels has the name of its column ``value``.
 
     Returns:
-        The cases in the order of the table, none of an empty one. A label that a row lacks (None, NaN) is
-        left out.
+        One case for each row, in the order of the table. A label that is None or NaN in a row is left out.
 
     Raises:
-        ValueError: If a column is missing, the error is not a column or negative, or a case is not a number.
+        ValueError: If a column is missing, if the error is not a column, or if an error is negative, or a
+            number NaN.
     """
     if error is not None and not isinstance(error, str):
         raise ValueError(
@@ -111,10 +114,11 @@ def interval_cases(
     labels: list[str] | None = None,
     name: str | None = None,
 ) -> list[Case]:
-    """Make a case of each row of a tidy table of exact numbers between two ends, each a column or a number.
+    """Make a case of each row of a tidy table of exact numbers whose intervals are given.
 
-    The other arguments, the result and the errors are those of `exact_cases`; a value outside its interval
-    is a ValueError, too.
+    ``low`` and ``high`` are the ends of the intervals. Each is a column, or one number for all rows. The
+    other arguments, the result and the errors are those of `exact_cases`. A value outside its interval is a
+    ValueError, too.
     """
     if not len(frame):
         return []
@@ -136,13 +140,14 @@ def attained_cases(
 ) -> list[Case]:
     """Make a case of each row of a tidy table of the best numbers that a search found.
 
-    A supremum is at least the largest value found, and at most ``high``, a column or a number that is proved
-    (infinite by default). Where the value is the smallest found, ``low`` is what the infimum cannot pass
-    (``-math.inf`` without a proof). A value that passes its proved end by more than rounding is said to do so
-    in the name of its case. The other arguments and the result are those of `exact_cases`.
+    If the values are the largest that were found, the supremum lies between the value and ``high``, which is
+    proved, or infinite by default. If the values are the smallest that were found, give ``low`` instead: the
+    infimum lies between ``low`` and the value. Without a proof ``low`` is ``-math.inf``. Each of the two is a
+    column, or one number for all rows. If a value passes its proved end by more than rounding, the name of
+    its case says so. The other arguments and the result are those of `exact_cases`.
 
     Raises:
-        ValueError: If a column is missing, both ends are given, or a case is not a number.
+        ValueError: If a column is missing, if ``low`` and ``high`` are both given, or if a number is NaN.
     """
     if low is not None and high is not None:
         raise ValueError(f"low = {low}, high = {high}: a search has one proved end")
@@ -166,14 +171,18 @@ def sampled_cases(
     labels: list[str] | None = None,
     name: str | None = None,
 ) -> list[Case]:
-    """Make a case of independent values with the same labels: their median, between two order statistics.
+    """Make one case of all rows with the same labels. Its number is the median of their independent values.
 
-    ``samples`` is the column that tells the values of one case apart, e.g. ``"seed"``, with one row a case
-    and sample (`icl_book.statistics`). The other arguments and the result are those of `exact_cases`.
+    The ends of its interval are two of the sorted values (`icl_book.statistics.median_interval`). ``samples``
+    is the column that tells the values of one case apart, e.g. ``"seed"``. The other arguments are those of
+    `exact_cases`.
+
+    Returns:
+        The cases, in the order in which their labels first occur.
 
     Raises:
-        ValueError: If a column is missing, a value is not finite, or a case has fewer than two samples or one
-            of them twice.
+        ValueError: If a column is missing, if a value is not finite, if a case has fewer than two samples, or
+            if it has one sample twice.
     """
     if not len(frame):
         return []
@@ -210,9 +219,10 @@ def sampled_cases(
 def _find_label_columns(
     frame: pd.DataFrame, named: Iterable[Column | None], labels: list[str] | None
 ) -> list[str]:
-    """Return the columns that are labels: those given, or all but the named ones.
+    """Return ``labels`` if they are given, otherwise all columns of the table that are not in ``named``.
 
-    ``named`` may also have None and numbers, which are not columns. A column that is missing is a ValueError.
+    Entries of ``named`` that are None or numbers are not columns, and are passed over. A column that the
+    table lacks is a ValueError.
     """
     columns = [column for column in named if isinstance(column, str)]
     if labels is None:
@@ -241,7 +251,10 @@ def _make_cases(
     kind: str = "exact",
     notes: Iterable[str] | None = None,
 ) -> list[Case]:
-    """Make a case of each row, named by its labels or, without any, by ``value``; ``notes`` follow names."""
+    """Make a case of each row, with the ends ``low`` and ``high``.
+
+    `_name_case` writes its name. A case without labels has the name ``value``. Notes are appended to names.
+    """
     made = []
     rows = zip(
         _read_labels(frame, labels),
@@ -260,15 +273,16 @@ def _make_cases(
 def _enclose_attained(
     measured: Numbers, low: Numbers, high: Numbers
 ) -> tuple[Numbers, Numbers, list[str]]:
-    """Return the intervals of found numbers, with a note for the name of each that is beyond its proof.
+    """Return the low ends and the high ends of the intervals of found numbers, and a note on each.
 
-    A found number is attained, so that its interval has it even where a proof says otherwise. If it passes
-    the proof by more than rounding, one of the two is wrong, and the interval has no end on that side.
+    A number that was found is attained, so its interval contains it even if it passes the proved end. If it
+    passes that end by more than rounding, the number or the proof is wrong. The interval is then infinite on
+    that side, and the note says so. Other notes are empty.
     """
     notes = []
     low_ends, high_ends = low.copy(), high.copy()
     for i, x in enumerate(measured):
-        # This is the end that the number passes, or the number itself.
+        # `proved` becomes the end that the number passes. If it passes neither end, nothing is beyond.
         proved = x
         if x < low[i]:
             proved = low[i]
@@ -291,9 +305,9 @@ def _read_labels(frame: pd.DataFrame, labels: list[str]) -> list[dict[str, Any]]
 
 
 def _name_case(labels: dict[str, Any], template: str | None) -> str:
-    """Name a case by the template, filled with its labels, or by all labels if there is not a template.
+    """Name a case: fill the template with its labels, or without a template list all labels.
 
-    Of these, words are as they are, and numbers follow their names.
+    In the list a number stands after its name, as in ``"dim = 3"``, and a text stands alone.
     """
     if template is not None:
         return template.format(**labels)
@@ -329,8 +343,8 @@ def to_json(x: float | Range) -> float | str | list[Any]:
 def yield_cases(evidence: Evidence, columns: Mapping[str, Any]) -> Iterator[Case]:
     """Yield the cases of evidence in any nesting.
 
-    ``columns`` says what tables hold: the arguments of `sampled_cases` if it names samples, else those of
-    `exact_cases`.
+    A table is passed to `sampled_cases` if ``columns`` has the key ``samples``, and otherwise to
+    `exact_cases`. ``columns`` are the other arguments of that function.
     """
     import pandas as pd
 

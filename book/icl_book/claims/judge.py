@@ -4,19 +4,20 @@
 its record, for the notebook and once more for the pages.
 
 A case *agrees* if its interval lies inside the permitted range, *contradicts* if the two are disjoint, and is
-*undecided* otherwise; every tolerance is part of the range. One contradicting case contradicts a statement.
+*undecided* otherwise. The permitted range includes every tolerance. A reading contradicts if one of its cases
+does. Otherwise it is undecided if one of its cases is, and agrees if all of them agree.
 
-All readings of what others say count alike, whenever they were found: one that was added after its data can
-take a *holds* from an author, and a *false* as well. Of this book's own results a later reading can only make
-us less sure: it turns *established* into *open*, and never *refuted* into *open*.
+A reading is *late* if it was added after its data were seen. For the statements of others, late readings
+count like all others: a late reading can end a *holds*, and also a *false*. For a result of this book a late
+reading can turn *established* into *open*, but it cannot turn *refuted* into *open*.
 
-A reading that is contradicted by cases of its own counts only if it agrees in another situation that is
-measured. Otherwise it may be that no data could satisfy it, as if the slope to the right of a minimum had to
-be negative. It then decides nothing, and is taken as undecided.
+A reading may have cases of its own. If they contradict it, it counts only if it agrees in another situation,
+which is measured, too. Otherwise perhaps no data could satisfy it, for example if it asks for a negative
+slope to the right of a minimum. Such a reading is *refused*: its outcome becomes undecided.
 
-At parameters that a reader has chosen a statement may have no case, for example because the context resolves
-no cosine's waves. A reading without a case is undecided, and the card says so. In a run for the book that is
-an error, which `icl_book.runner.record.surprising` finds.
+At parameters that a user of the notebook has chosen, a reading may have no case, for example because the
+context is too short to resolve the waves of every cosine. The reading is then undecided, and the card says
+so. In a run for the book that is an error, which `icl_book.runner.record.surprising` finds.
 """
 
 from __future__ import annotations
@@ -58,12 +59,12 @@ def judge(
         claim: A claim, or its id in the `registry`.
         evidence: A tidy table, one row a case (or a sample), labels as columns; the cases that
             `icl_book.claims.evidence` makes of a table; or a list of both.
-        control: The negative control, the same way, if the claim has one: the rule must contradict each of
-            its cases. If the rule contradicts ``evidence``, and the claim has no correction, it must agree
-            with each instead.
-        readings: The evidence for each alternative reading that is not just another rule, by its key.
-        could: Cases of the situation in which an alternative reading holds, by its key, for those readings
-            for which the claim names such a situation.
+        control: The evidence of the negative control, if the claim has one. Each of its cases must contradict
+            the rule. If ``evidence`` contradicts the rule and the claim has no corrected rule, each must
+            agree instead.
+        readings: For the key of each alternative reading that has cases of its own, its evidence.
+        could: For the key of each alternative reading with the attribute ``could``, the evidence of the
+            situation in which it holds.
         **columns: Which columns of the tables are what, e.g. ``value="slope", error="error"``: the arguments
             of `sampled_cases` if they name samples, else of `exact_cases`.
 
@@ -71,8 +72,8 @@ def judge(
         The card; as the last value of a notebook cell it draws itself.
 
     Raises:
-        ValueError: If the control or an alternative's cases are not given or unexpected, the claim is not
-            tested, a reading permits everything or nothing, or an exact case of an exact claim has no error.
+        ValueError: If evidence that the claim needs is missing, or other evidence is given; if the claim is
+            not tested; if a reading permits everything or nothing; if a case lacks an error (`_judge_case`).
         BadInput: If the id is unknown; ids like it are named.
     """
     if isinstance(claim, str):
@@ -87,25 +88,34 @@ def judge(
     return Card(decide(claim, all_evidence), all_evidence)
 
 
-def _store_cases(some: Iterable[Case]) -> list[JsonObject]:
-    return [as_data(case) for case in some]
+def _store_cases(cases: Iterable[Case]) -> list[JsonObject]:
+    return [as_data(case) for case in cases]
+
+
+def _read_cases(stored: Iterable[JsonObject]) -> list[Case]:
+    return [from_data(case) for case in stored]
 
 
 def decide(claim: Claim, evidence: Mapping[str, Any]) -> JsonObject:
-    """Return the record of a claim from its evidence, which a `Card` keeps beside it.
+    """Return the record of a claim, which a `Card` shows, from the evidence for it.
 
-    An executed notebook holds the evidence. Pages decide anew, so that they have the words and the rules
-    that a claim has today, and an edit of these runs no notebook. ``evidence`` is what `judge` makes of
-    its arguments, cases as plain data under ``cases``, ``control``, ``readings`` and ``could``. ValueError as
-    `judge`.
+    An executed notebook holds the evidence, and pages call this function again. So pages have the present
+    words and rules of a claim, and a claim can be edited without another run of its notebook.
+
+    Args:
+        claim: The claim.
+        evidence: What `judge` makes of its arguments ``evidence``, ``control``, ``readings`` and ``could``:
+            cases as plain data under ``cases``, ``control``, ``readings`` and ``could``.
+
+    Raises:
+        ValueError: As in `judge`.
     """
     if claim.rule is None:
         raise ValueError(f"claim {claim.id} is {claim.expected}: {claim.why_not}")
-    ours, controls = (list(map(from_data, evidence[k] or ())) for k in ("cases", "control"))
-    of_readings, of_situations = (
-        {key: list(map(from_data, some)) for key, some in evidence[k].items()}
-        for k in ("readings", "could")
-    )
+    ours = _read_cases(evidence["cases"])
+    controls = _read_cases(evidence["control"] or ())
+    of_readings = {key: _read_cases(stored) for key, stored in evidence["readings"].items()}
+    of_situations = {key: _read_cases(stored) for key, stored in evidence["could"].items()}
     _check_offer(claim, evidence["control"] is not None, controls, of_readings, of_situations)
 
     corrected = claim.corrected_rule
@@ -122,7 +132,7 @@ def decide(claim: Claim, evidence: Mapping[str, Any]) -> JsonObject:
     for name, some in [*cases.items(), *holding.items()]:
         _check_ranges(claim, name, [case["permitted"] for case in some])
 
-    # These are the readings that perhaps no data could satisfy.
+    # A reading is refused if its own cases contradict it and no measured situation agrees with it.
     refused = [
         a.name
         for a in claim.alternatives
@@ -134,7 +144,7 @@ def decide(claim: Claim, evidence: Mapping[str, Any]) -> JsonObject:
     outcomes |= dict.fromkeys(refused, UNDECIDED)
     verdict = _decide_in_time(claim, outcomes, cases)
     tried, must = _judge_control(claim, controls, outcomes[OURS])
-    # A control without a case, at parameters that a reader has chosen, is not passed.
+    # At parameters that a user has chosen a control may have no case. It is then not passed.
     passed = all(case["outcome"] == must for case in tried) and bool(tried) == bool(claim.control)
     because = [_explain_verdict(verdict, outcomes, cases)]
     if not passed:
@@ -151,7 +161,7 @@ def decide(claim: Claim, evidence: Mapping[str, Any]) -> JsonObject:
         "decided_by": "; ".join(filter(None, because)),
         "stability": _count_readings(list(outcomes.values())),
         "readings": outcomes,
-        # `_measure_room` finds these two; here they have their place in the record.
+        # `_measure_room` gives the values of these two. Here they get their place among the keys.
         "detects": None,
         "distance": None,
         "control_must": must,
@@ -174,7 +184,8 @@ def _check_offer(
 ) -> None:
     """Raise ValueError unless the evidence has what the claim's control and readings need, and no more.
 
-    ``has_control`` says whether a control was given, which at a reader's parameters may be without a case.
+    ``has_control`` says whether a control was given. At parameters that a user has chosen, the control may be
+    given and have no case.
     """
     if (controls and not claim.control) or (claim.control and not has_control):
         raise ValueError(
@@ -197,10 +208,10 @@ def _check_offer(
 def _check_ranges(claim: Claim, name: str, permitted: Sequence[Range]) -> None:
     """Raise ValueError if a reading permits nothing, or everything, in one of its cases.
 
-    It is an error, too, if it bounds both sides in some cases and one side in others.
+    It is an error, too, if the reading bounds both sides in some cases and one side in others.
     """
+    # A permitted range has 0, 1 or 2 finite ends. Without a finite end it permits everything.
     finite_counts = {sum(map(math.isfinite, ends)) for ends in permitted}
-    # A case without a finite end permits everything, and one with a single end everything on one side.
     if 0 in finite_counts or finite_counts == {1, 2}:
         raise ValueError(
             f"claim {claim.id}: the reading {name!r} permits everything on one side in some cases"
@@ -212,7 +223,7 @@ def _check_ranges(claim: Claim, name: str, permitted: Sequence[Range]) -> None:
 def _decide_in_time(
     claim: Claim, outcomes: Mapping[str, str], cases: Mapping[str, Sequence[JsonObject]]
 ) -> Verdict:
-    """Return the verdict; a reading found after its data does not rescue a statement of this book."""
+    """Return the verdict. Late readings do not count if all others contradict a statement of this book."""
     corrected = _combine(cases[OURS], _find_ending(claim))
     if claim.own:
         late = {alternative.name for alternative in claim.alternatives if alternative.late}
@@ -227,9 +238,10 @@ def _judge_control(
 ) -> tuple[list[JsonObject], str]:
     """Return the judged cases of the control, and the outcome that each must have.
 
-    The control speaks about the statement that we stand by, so that an ``outcome`` is that of the corrected
-    rule if there is one. If the rule rejects the evidence and there is no correction, the control shows that
-    the rule can accept: a situation in which the statement is true. ``ours`` is the outcome of our reading.
+    If the claim has a corrected rule, ``outcome`` is the outcome under that rule. ``ours`` is the outcome of
+    our reading of the evidence. Usually every case of the control must contradict. If our reading contradicts
+    and the claim has no corrected rule, the control is a situation in which the statement is true, and every
+    case must agree.
     """
     assert claim.rule is not None
     must = AGREES if ours == CONTRADICTS and not claim.corrected_rule else CONTRADICTS
@@ -238,17 +250,18 @@ def _judge_control(
 
 
 def _find_ending(claim: Claim) -> str:
-    """Return the ending of the keys of a judged case that belong to the statement that we stand by."""
+    """Return the ending of the keys of a judged case that belong to the corrected rule, if there is one."""
     return "_corrected" if claim.corrected_rule else ""
 
 
 def _measure_room(claim: Claim, cases: Sequence[JsonObject]) -> JsonObject:
-    """Return how large an error must be to show, and how far numbers are from their bound.
+    """Return how far the numbers are from a contradiction.
 
-    ``detects`` is the least and the greatest size from which an error shows (`_find_detection_limit`), among
-    the cases that permit a range with two ends, and ``distance`` the least and the greatest distance of a
-    number from its bound, among those with a single one. Each is None if there are none of these cases, and
-    both are unless all cases agree.
+    Returns:
+        ``detects``, the least and the greatest detection limit (`_find_detection_limit`) of the cases whose
+        permitted range has two finite ends. ``distance``, the least and the greatest distance between the
+        measured number and the bound, of the cases whose range has one finite end. Each is None if there is
+        not such a case, and both are None unless all cases agree.
     """
     limits: list[float] = []
     distances: list[float] = []
@@ -267,7 +280,7 @@ def _measure_room(claim: Claim, cases: Sequence[JsonObject]) -> JsonObject:
 
 
 def _record_to_json(record: JsonObject) -> JsonObject:
-    """Return a record as strict JSON, in which infinities and ranges are as `to_json` writes them."""
+    """Return a record as strict JSON; `to_json` writes the numbers and ranges in it."""
     return {key: _value_to_json(value) for key, value in record.items()}
 
 
@@ -280,10 +293,10 @@ def _value_to_json(value: Any) -> Any:
 
 
 def _decide_verdict(claim: Claim, outcomes: set[str], corrected: str) -> Verdict:
-    """Return the verdict that all readings together, and the correction if there is one, support.
+    """Return the verdict.
 
-    ``outcomes`` are those of the readings, ``corrected`` is that of our reading under the corrected rule.
-    Without a correction it is that under the rule itself: where all readings contradict, it does too.
+    ``outcomes`` are the outcomes of the readings. ``corrected`` is the outcome of our reading under the
+    corrected rule, or under the rule itself if the claim has no correction.
     """
     if outcomes == {AGREES}:
         return Verdict.ESTABLISHED if claim.own else Verdict.HOLDS
@@ -301,19 +314,20 @@ def _decide_verdict(claim: Claim, outcomes: set[str], corrected: str) -> Verdict
 def _explain_verdict(
     verdict: Verdict, outcomes: Mapping[str, str], cases: Mapping[str, list[JsonObject]]
 ) -> str:
-    """Name the setting and the interval that a verdict rests on; empty where all cases agree."""
+    """Describe the case that a verdict rests on. The text is empty if all readings agree."""
     found = set(outcomes.values())
     if found == {AGREES}:
         return ""
+    # The verdict rests on an undecided reading, unless readings contradict each other.
     unclear = verdict is Verdict.INCONCLUSIVE or (
         verdict is Verdict.OPEN and not {AGREES, CONTRADICTS} <= found
     )
     word = UNDECIDED if unclear else CONTRADICTS
-    # Where no reading has this outcome, all are contradicted, and the correction alone is undecided.
+    # No reading is undecided, so all of them contradict, and only the corrected rule is undecided.
     if word not in found:
         return f"the correction is unclear: {describe_decisive_case(cases[OURS], which='outcome_corrected')}"
     those = [name for name, outcome in outcomes.items() if outcome == word]
-    # A reading without a case is named before others.
+    # A reading without a case is named first.
     name = next((name for name in those if not cases[name]), those[0])
     lead = "" if name == OURS else f"in the reading “{name}”, "
     if not cases[name]:
@@ -323,11 +337,11 @@ def _explain_verdict(
 
 
 def _find_detection_limit(interval: Range, permitted: Range) -> float:
-    """Return the size from which an error of either sign would have shown, for a number between two ends.
+    """Return how large an error of the number must be to contradict the statement, whatever its sign.
 
-    An error moves the interval of the number, and shows once all of it lies beyond an end: upwards beyond the
-    largest permitted value, downwards beyond the smallest. The larger of the two moves counts. The interval
-    lies inside the permitted range, so that both are at least zero.
+    An error moves the whole interval. A contradiction shows once the interval lies beyond an end of the
+    permitted range, either above ``most`` or below ``least``. The larger of these two moves is returned. It
+    is at least zero, since the interval lies inside the permitted range.
     """
     low, high = interval
     least, most = permitted
@@ -337,13 +351,15 @@ def _find_detection_limit(interval: Range, permitted: Range) -> float:
 
 
 def _judge_case(claim: Claim, case: Case, rule: Rule, corrected: Rule | None = None) -> JsonObject:
-    """Return a case with its outcome and what is permitted, by a rule and, with ``_corrected``, by another.
+    """Return a case as a mapping, with its ``outcome`` and the range that the rule has ``permitted``.
+
+    Its ``outcome_corrected`` and ``permitted_corrected`` are those of the rule ``corrected``, or None.
 
     Raises:
-        ValueError: If the case lacks the error that its claim needs.
+        ValueError: If the claim's grade is exact, certified or extrapolated, and the case has no error.
     """
     where = f"claim {claim.id}: case {case.name!r}"
-    # A count and infinity are known without an error.
+    # An integer is a count. A count and infinity have no error.
     needs_no_error = math.isinf(case.measured) or case.measured == round(case.measured)
     if (
         case.kind == "exact"
@@ -371,15 +387,21 @@ def _compare(case: Case, permitted: Range) -> str:
 
 
 def _combine(cases: Sequence[JsonObject], ending: str = "") -> str:
-    """Return the outcome of a reading from those of its cases; ``ending`` is that of `_find_ending`."""
+    """Return the outcome of a reading from the outcomes of its cases; undecided without a case.
+
+    ``ending`` is what `_find_ending` returns.
+    """
     found = [case[f"outcome{ending}"] for case in cases] or [UNDECIDED]
-    return next((word for word in (CONTRADICTS, UNDECIDED) if word in found), AGREES)
+    for outcome in (CONTRADICTS, UNDECIDED):
+        if outcome in found:
+            return outcome
+    return AGREES
 
 
 def _count_readings(outcomes: Sequence[str]) -> str:
-    """Say in how many readings the evidence contradicts, or else agrees; empty for one reading.
+    """Say how many readings the evidence contradicts, e.g. "contradicts the statement in 2 of 3 readings".
 
-    For example ``"contradicts the statement in 2 of 3 readings"``.
+    If it contradicts none, say with how many it agrees. For a single reading the text is empty.
     """
     if len(outcomes) == 1:
         return ""

@@ -21,7 +21,7 @@ class Document:
 
 
 def read(files: Sequence[str]) -> list[Document]:
-    """Read files; what a TeX file includes is read only if it is among them.
+    """Read files. A file that a TeX file includes is read only if it is one of ``files``.
 
     Raises:
         BadInput: If a file cannot be read, or has no text.
@@ -30,7 +30,7 @@ def read(files: Sequence[str]) -> list[Document]:
 
 
 def _read(path: Path) -> Document:
-    """Read one file as `read` does, as a PDF if its suffix is ``.pdf``."""
+    """Read one file, as a PDF if its suffix is ``.pdf``; raise the errors of `read`."""
     try:
         if path.suffix.lower() == ".pdf":
             document = _read_pdf(path)
@@ -57,7 +57,7 @@ def _read_pdf(path: Path) -> Document:
 
 
 def _read_text(path: Path) -> Document:
-    """Read the lines of a text; those of TeX lose their comments."""
+    """Read the lines of a text. From the lines of a TeX file comments are removed."""
     lines = path.read_text(encoding="utf-8").splitlines()
     if path.suffix.lower() == ".tex":
         lines = [re.sub(r"(?<!\\)%.*", "", line) for line in lines]

@@ -1,8 +1,12 @@
 """Compare the book's quotations with a paper that a reader has: ``python -m icl_book quotes FILE...``.
 
-Letters, digits and signs are compared, in their order. Spaces, fonts, braces and punctuation do not count,
-nor do hyphens between letters, so columns of a PDF and words divided at the end of a line do no harm. What is
-raised or lowered does not count either, because a PDF does not say it.
+Letters, digits and signs are compared, in their order. Spaces, fonts, braces, punctuation and hyphens between
+letters are not compared. So columns of a PDF, and words that are divided at the end of a line, do no harm.
+Whether a character is raised or lowered is not compared either, because a PDF does not say it.
+
+A quotation has the mark ``[...]`` where words are left out. These marks divide it into *pieces*, which must
+follow each other in the paper. *Likeness* is the share of equal characters, as RapidFuzz computes it, in
+percent.
 """
 
 from __future__ import annotations
@@ -50,16 +54,16 @@ _TOKEN = re.compile(
 def find_compared(text: str) -> tuple[str, list[int]]:
     """Return the characters of a text that are compared, and where each of them stands in it.
 
-    What a TeX command stands for is where its backslash is.
+    The sign of a TeX command stands where its backslash is.
     """
     found: list[str] = []
     places: list[int] = []
     for match in _TOKEN.finditer(text.translate(_PLAIN)):
         token = "" if match["hyphen"] else match[0]
-        # Commands without a sign of their own are fonts and layout.
+        # Commands that are not in `_SYMBOLS` set fonts and layout, and have no sign.
         if match["command"]:
             token = _SYMBOLS.get(match["command"], "")
-        # This parts ligatures into letters, and letters from their accents, and lowers raised digits.
+        # NFKD divides ligatures into letters, separates accents from letters, and makes raised digits plain.
         for character in unicodedata.normalize("NFKD", token):
             if character.isalnum() or character in _SIGNS:
                 found.append(character)
@@ -71,7 +75,7 @@ def find_compared(text: str) -> tuple[str, list[int]]:
 class Found:
     """The passage of a paper that is most like a quotation."""
 
-    #: The likeness in percent; 100 if the paper has each piece after the one before.
+    #: The likeness in percent; 100 if the paper has all pieces in their order.
     likeness: float
     #: File, and page or line.
     where: str = ""
@@ -93,12 +97,16 @@ class Paper:
         self.keyed, self.places = find_compared(self.text)
 
     def find(self, quote: str) -> Found:
-        """Find a quotation; its place is that of its first piece, its likeness the smallest of all pieces."""
+        """Find a quotation.
+
+        The place of the quotation is the place of its first piece, and its likeness is the smallest one of a
+        piece.
+        """
         if not self.keyed:
             return Found(0.0)
         spans = []
         differs = []
-        # Each piece is searched after the last one that was found, which ends here.
+        # Each piece is searched from here on. It is the end of the last piece that was found.
         end = 0
         # The stars are around words that a source has in bold.
         for piece in quote.replace("**", "").split(GAP):
@@ -111,7 +119,7 @@ class Paper:
                 if likeness >= NEAR:
                     passage = self._cut_passage(start, stop)
                     said = _name_differences(piece, passage)
-                    # Without a difference the piece is in the paper, before the end of the last one.
+                    # If no word differs, the paper has the piece, but before the end of the last one.
                     differs.append(said or f"“{piece.strip()}” is elsewhere")
                 likeness = min(likeness, NEARLY)
             spans.append((likeness, start))
@@ -120,8 +128,11 @@ class Paper:
         return Found(likeness, where, "; ".join(differs))
 
     def _find_nearest(self, wanted: str) -> tuple[float, int, int]:
-        """Return the likeness of the most similar passage, in percent, its start and its end."""
-        # The library would search the shorter of the two texts in the longer one.
+        """Return the likeness of the most similar passage in percent, its start and its end.
+
+        ``wanted`` has the compared characters of a piece. Start and end are positions in ``self.keyed``.
+        """
+        # The library would search a shorter paper in the piece, so the two are compared as a whole.
         if len(wanted) > len(self.keyed):
             return fuzz.ratio(wanted, self.keyed), 0, len(self.keyed)
         alike = fuzz.partial_ratio_alignment(wanted, self.keyed)
@@ -131,16 +142,16 @@ class Paper:
 
     def _name_place(self, start: int) -> str:
         """Return the page of a PDF, or the line of another file, on which a compared character stands."""
-        # A piece without characters to compare may be found at the very end.
+        # A piece without compared characters may be found at the very end, after the last place.
         place = self.places[min(start, len(self.places) - 1)]
         number = sum(begin <= place for begin in self.starts)
         return f"{'p.' if self.pdf else 'line'} {number}"
 
     def _cut_passage(self, start: int, end: int) -> str:
-        """Return the whole words of the text from which the compared characters ``start`` to ``end`` come.
+        """Return the passage of the text that has the compared characters from ``start`` up to ``end``.
 
-        ``end`` is the first character that does not count. A word of which these are only a part is
-        completed, by at most `WORD` characters.
+        The character ``end`` is not among them. Words at both ends of the passage are completed, by at most
+        `WORD` characters.
         """
         first, last = self.places[start], self.places[end - 1]
         before = re.search(r"\S*\Z", self.text[max(0, first - WORD) : first])
@@ -175,16 +186,18 @@ def _name_differences(quote: str, passage: str) -> str:
 
 
 def compare(files: Sequence[str], paper: str = "") -> list[str]:
-    """Return a line for each quotation, first those found, then nearly, then not, and a last one that counts.
+    """Return a line for each quotation: first those found, then those nearly found, then those not found.
+
+    One more line says how many there are of each.
 
     Args:
-        files: PDF, TeX or text; of several the one that is most like a quotation counts.
+        files: PDF, TeX or text files. For each quotation the file with the most similar passage counts.
         paper: ``"P1"`` or ``"P2"``: quotations of this paper's statements only; empty for both.
 
     Raises:
         BadInput: If a file cannot be read or has no text.
     """
-    papers = list(map(Paper, read(files)))
+    papers = [Paper(document) for document in read(files)]
     lines: dict[str, list[str]] = {"found": [], "nearly": [], "not": []}
     for claim in registry().values():
         if not claim.quote or paper not in ("", claim.paper):

@@ -6,8 +6,8 @@ For example::
     {at_least: 0.4, at_most: 0.8}               between the two
     {equals: 1, tolerance: 0.02}                from 0.98 to 1.02
 
-A tolerance widens every end. A mapping with ``by`` is a choice by a label, of a rule or of a number; the key
-``otherwise`` stands for all other values::
+A tolerance widens the range at every end. A mapping with the key ``by`` is a *choice*: the value of a label
+chooses a rule or a number. The key ``otherwise`` stands for all other values of the label::
 
     {by: tokens, Gaussian: {at_most: 1}, sphere: {at_least: 1}}
     {at_least: {by: class, ReLU: 3 / (d + 2), affine: 4 / (d + 3)}}
@@ -39,17 +39,18 @@ SYNTAX = (
 )
 FUNCTIONS = {"exp": math.exp, "log10": math.log10, "sqrt": math.sqrt}
 
-#: Arithmetic is tried with these labels before there is a case. Every label has the same odd value,
-#: for which no denominator is zero. The functions are here, too, since `eval` looks names up here first.
+#: With these labels arithmetic is tried before there is a case. Every label is pi, because a denominator with
+#: pi is hardly ever zero. The functions are here, too, since `eval` looks names up here first.
 ANY: Mapping[str, Any] = defaultdict(lambda: math.pi, FUNCTIONS)
 
 
 @dataclass(frozen=True)
 class Amount:
-    """A number, arithmetic in a case's labels, or a choice of one by a label; called with labels, its value.
+    """A number, arithmetic in a case's labels, or a choice of these. A call with labels returns its value.
 
     Raises:
-        ValueError: If it is something else; when called, if a label is missing, or its value has no entry.
+        ValueError: If ``spec`` is something else. A call raises it if a label is missing, or if a choice has
+            no entry for the value of its label.
     """
 
     spec: Any
@@ -64,10 +65,11 @@ class Amount:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule; called with a case's labels, the permitted range, ends and every tolerance included.
+    """A rule. A call with a case's labels returns the permitted range, which includes the tolerance.
 
     Raises:
-        ValueError: If it does not bound, or has other parts than a rule; when called, as in `Amount`.
+        ValueError: If ``spec`` has not one of the forms in the docstring of this module. A call raises it as
+            in `Amount`.
     """
 
     spec: Any
@@ -97,13 +99,13 @@ class Rule:
 
 
 def _list_options(spec: Any) -> Iterator[Any]:
-    """Yield all that a choice by a label may lead to; of anything else, yield that itself.
+    """Yield every rule or amount that the choices in ``spec`` may lead to; without a choice, ``spec``.
 
     Raises:
-        ValueError: If a choice is by something that is not a label or arithmetic.
+        ValueError: If the value of ``by`` is neither a label nor arithmetic.
     """
     if isinstance(spec, Mapping) and "by" in spec:
-        # A choice may be by arithmetic, which is tried as well.
+        # The value of ``by`` may be arithmetic, so it is tried, too.
         _evaluate(spec["by"], ANY)
         for key, option in spec.items():
             if key != "by":
@@ -113,7 +115,7 @@ def _list_options(spec: Any) -> Iterator[Any]:
 
 
 def _choose(spec: Any, labels: Mapping[str, Any]) -> Any:
-    """Follow the choices by a label, which may lead to further ones, to what these labels choose.
+    """Return the rule or amount that these labels choose. A choice may lead to a further choice.
 
     Raises:
         ValueError: If a label is missing, or its value has no entry.
@@ -128,10 +130,10 @@ def _choose(spec: Any, labels: Mapping[str, Any]) -> Any:
 
 
 def _evaluate(amount: Any, labels: Mapping[str, Any]) -> Any:
-    """Return a number as it is, and the value of arithmetic; a label alone may be text.
+    """Return a number as it is, or the value of arithmetic, which is a text if it is a label that has one.
 
     Raises:
-        ValueError: If it is neither, or a label is missing.
+        ValueError: If ``amount`` is neither a number nor arithmetic, or if a label is missing.
     """
     if isinstance(amount, bool) or not isinstance(amount, str | int | float):
         raise ValueError(f"{amount!r} is not a number, arithmetic or a choice by a label")
