@@ -1,6 +1,7 @@
-"""One unit of softmax attention as estimators of scikit-learn, which only this module needs.
+"""One unit of softmax attention as two estimators of scikit-learn, a regressor and a classifier.
 
-They fit into pipelines and cross-validation; `icl.data` has the functions behind them.
+Tokens are the rows of a table X. `icl.data` and `icl.directions` have the functions behind the estimators.
+No other module of the package needs scikit-learn.
 """
 
 from __future__ import annotations
@@ -53,15 +54,15 @@ __all__ = ["SoftmaxAttentionClassifier", "SoftmaxAttentionRegressor"]
 
 Array = NDArray[np.float64]
 
-#: `fit` warns if one column varies this many times as much as another. Where both count alike, a window that
-#: resolves the smaller one is narrower than a hundredth of the larger, and needs many thousands of rows.
+#: `fit` warns if one column varies this many times as much as another column. A window that resolves the
+#: narrow column would be a hundredth of the wide column, and would need many thousands of rows.
 _UNEQUAL = 100
 
 
 class _Attention(BaseEstimator):  # type: ignore[misc]
-    """The parameters and the query checks that both estimators share."""
+    """The parameters and the checks of queries that both estimators share."""
 
-    #: The column labels of X in `fit`, if it was a data frame.
+    #: The column labels of X in `fit`, if X was a data frame.
     _labels_of_columns: tuple[Any, ...] | None = None
 
     def __init__(
@@ -71,22 +72,27 @@ class _Attention(BaseEstimator):  # type: ignore[misc]
         self.place = place
         self.metric = metric
 
-    def _queries(self, X: Any) -> Array:
-        """Return queries (m, d), checked; `same_columns` also compares names that are not text."""
+    def _check_queries(self, X: Any) -> Array:
+        """Return queries as an array (m, d); ValueError if they do not fit the data of `fit`."""
         X = masked_as_nan(X)
         without_text(X, "X")
         queries = validate_data(self, X, dtype=float, reset=False)
+        # scikit-learn compares only names that are text, and this compares all names
         same_columns(X, "X", self._labels_of_columns)
         return table(queries, "X", MAX_ABS_ENTRY)
 
 
 class _Scored:
-    """A score for which masked entries are NaN; as the first base class it precedes that of scikit-learn."""
+    """The method ``score`` of both estimators, which treats masked entries as NaN.
+
+    It stands first among the base classes, so that it replaces and calls the ``score`` of scikit-learn.
+    """
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return R^2 of a regressor, or the share of right classes, at X.
+        """Return R^2 of a regressor, or the share of right classes of a classifier, at queries X.
 
-        NaN and masked entries are refused, and so is text as a label of a regressor.
+        Raises:
+            ValueError: If there are NaN or masked entries, or if labels of a regressor are text.
         """
         y = masked_as_nan(y)
         if isinstance(self, RegressorMixin):
@@ -95,36 +101,40 @@ class _Scored:
 
 
 class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Attention):  # type: ignore[misc]
-    """Predict by softmax attention over the training data, with the window that leaving one out finds.
+    """Predict by softmax attention over the training data, with the window of least leave-one-out error.
 
-    With tokens on a sphere this is the Nadaraya-Watson kernel smoother with a Gaussian kernel. Columns of
-    unequal scale should be standardized before, for example by `sklearn.preprocessing.StandardScaler`, or
-    get bandwidths of their own by ``metric="diagonal"``; where one column varies more than a hundred times as
-    much as another, `fit` warns. Rows that stand in the data twice, or belong to one person, need ``groups``
-    in `fit`, else the window becomes so narrow that they copy each other's labels.
+    With tokens on a sphere this is the Nadaraya-Watson kernel smoother with a Gaussian kernel.
+
+    - Standardize columns of unequal scale first, for example by `sklearn.preprocessing.StandardScaler`, or
+      give each column a bandwidth by ``metric="diagonal"``. `fit` warns if one column varies more than a
+      hundred times as much as another.
+    - Give `fit` the ``groups`` if rows occur twice in the data, or if several rows belong to one person.
+      Otherwise the window becomes so narrow that such rows copy each other's labels.
 
     Args:
-        w: Window parameter; None for the best one by `icl.best_window`. A given one needs a ``place`` other
+        w: Window parameter; None for the best one by `icl.best_window`. A given w needs a ``place`` other
             than ``"auto"``, because w means something else on each sphere.
-        place: How rows are placed: ``"lift"``, ``"center"`` or ``"as is"``, as `icl.Placement` says, or
-            ``"auto"``, which takes ``"lift"`` or ``"center"``, whichever has the smaller leave-one-out error,
-            and ``"lift"`` for one column and where a matrix was found.
+        place: How rows are placed on a sphere: ``"lift"``, ``"center"`` or ``"as is"``, as `icl.Placement`
+            says. ``"auto"`` is ``"lift"`` or ``"center"``, whichever has the smaller leave-one-out error. For
+            a single column, and where a matrix was found, ``"auto"`` is ``"lift"``.
         metric: ``"window"`` for one bandwidth in all directions; ``"diagonal"`` or ``"full"`` for the matrix
-            that `icl.best_matrix` finds. If it is of kind ``"none"``, all is as with ``"window"``, and if of
-            kind ``"scaled"``, as with ``"window"`` and columns divided by their standard deviations.
+            that `icl.best_matrix` finds. If that matrix is of kind ``"none"``, the result is that of
+            ``"window"``. If it is of kind ``"scaled"``, the result is that of ``"window"`` after each column
+            was divided by its standard deviation.
 
     Attributes:
         w_: The window parameter that predicts.
-        place_: How rows were placed.
-        bandwidth_: For lifted rows ``R / sqrt(w)``, the standard deviation of the Gaussian kernel in the unit
-            of X (with directions in the unit that the matrix makes); None otherwise.
+        place_: How rows were placed: ``"lift"``, ``"center"`` or ``"as is"``.
+        bandwidth_: The standard deviation of the Gaussian kernel, ``R / sqrt(w)``, for lifted rows on a
+            sphere of radius R; None for other rows. Its unit is that of X, or of X times the root of the
+            matrix where a matrix was found.
         best_window_: The `icl.BestWindow`; None where ``w`` was given.
         best_matrix_: The `icl.BestMatrix`; None for ``metric="window"``.
     """
 
-    #: Whether the errors of several columns are summed as they are, see `icl.best_window`.
+    #: Whether all label columns have the same unit, so that their errors are summed without scaling.
     _same_unit = False
-    #: The column names that the classifier passes on.
+    #: The column names of X, which the classifier sets for the warning of `fit`.
     _columns: Any = None
 
     def fit(
@@ -132,16 +142,17 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
     ) -> SoftmaxAttentionRegressor:
         """Keep tokens (n, d) and labels (n,) or (n, k), and find the window; returns the estimator.
 
-        Tokens of one of the ``groups``, (n,), are left out together, as `icl.best_window` says; with ``w``
-        given and no matrix there is nothing to leave out. The errors of several columns are divided by the
-        variance of each. Time grows with the square of the tokens up to 5,000, and beyond with their number,
-        since no more than 5,000 labels are left out: about two minutes for 1e5 rows of three columns on one
-        core, and several times as long with a matrix.
+        ``groups``, (n,), says which tokens are left out together, as in `icl.best_window`. It is not used if
+        ``w`` is given and ``metric="window"``, because then nothing is left out. The squared errors of each
+        label column are divided by the variance of that column.
+
+        Time grows with the square of n up to n = 5,000. For larger n it grows with n, since at most 5,000
+        labels are left out. It is about two minutes for 1e5 rows of three columns on one core, and several
+        times as long with a matrix.
 
         Warns:
-            UserWarning: If there is one bandwidth for all columns and one of them varies more than a hundred
-                times as much as another, by the standard deviation and by the range, unless the ``place`` is
-                ``"as is"``.
+            UserWarning: If one column of X has a standard deviation and a range more than a hundred times
+                those of another column. With a matrix, or with ``place="as is"``, `fit` does not warn.
 
         Raises:
             ValueError: For what `icl.best_window`, `icl.Placement`, `icl.best_matrix` and scikit-learn
@@ -155,8 +166,8 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
         return self._fit(tokens, labels, groups)
 
     def _fit(self, X: Array, y: Array, groups: ArrayLike | None) -> SoftmaxAttentionRegressor:
-        """Fit arrays as `fit` says; the classifier calls this with the indicators of its classes."""
-        w = self._window()
+        """Fit arrays as `fit` says; the classifier passes the indicators of its classes as labels."""
+        w = self._check_parameters()
         X, y = check_data(X, y)
         self._warn_of_units(X)
         labels = comparable(y, self._same_unit)
@@ -165,15 +176,15 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
             group = number_groups(groups, len(X))
         if self.metric != "window":
             matrix = find_matrix(X, labels, group, self.metric)
-        tokens = _turn(X, matrix)
+        tokens = _apply_root(X, matrix)
         fits: list[tuple[Placement, Array, BestWindow | None]] = []
-        for mode in self._placements(X.shape[1], matrix):
+        for mode in self._list_placements(X.shape[1], matrix):
             place = placement_of(tokens, mode)
             placed = place_rows(place, tokens)
             if w is None:
                 window = find_window(placed, labels, group)
             fits.append((place, placed, window))
-        # with a given w there is one placement, and its risk does not matter
+        # with a given w there is a single placement, so that any number serves as its risk
         risks = [window.risks.min() if window else 0.0 for _, _, window in fits]
         self._place, self._tokens, self.best_window_ = fits[int(np.argmin(risks))]
         self._labels, self.best_matrix_ = y, matrix
@@ -187,21 +198,27 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
     def predict(self, X: ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
         """Predict labels, (m,) or (m, k), at queries (m, d).
 
-        With ``return_std=True`` the result is a pair, whose second part has the same shape: the standard
-        deviation of a new label at each query around its prediction. Labels of the window vary by their noise
-        and by the function across the window; their weighted variance is divided by 1 - s and multiplied by
-        1 + s, where s is the sum of the squared weights. On six sets of functions with 30 to 200 rows, 1.96
-        of it covered a new label in .88 to .98 of cases: .88 to .93 where about three tokens share
-        the weight or n = 30, .95 to .97 in wider windows. Where labels have hardly any noise the
-        function's part counts most, and it is about twice too large. At a query far from all tokens it is not
-        larger, and rows that repeat each other make it too small.
+        With ``return_std=True`` the result is a pair of arrays of this shape. The second array estimates the
+        standard deviation of a new label around its prediction, at each query. Its square is the weighted
+        variance of the labels, divided by ``1 - s`` and multiplied by ``1 + s``, where s is the sum of the
+        squared weights.
+
+        On six sets of functions with 30 to 200 rows, a new label was within 1.96 standard deviations of its
+        prediction in .88 to .98 of cases. The share was .88 to .93 where about three tokens share the weight
+        or where n = 30, and .95 to .97 in wider windows. The standard deviation is
+
+        - about twice too large where labels have hardly any noise, because it also counts how the function
+          varies across the window,
+        - too small if rows of the data repeat each other,
+        - not larger at a query far from all tokens than elsewhere.
 
         Raises:
-            ValueError: For queries that do not fit, and with ``return_std`` if there was one token only.
+            ValueError: For queries that do not fit the data, and with ``return_std=True`` if `fit` had one
+                token only.
         """
         check_is_fitted(self)
         return_std = flag(return_std, "return_std")
-        queries = self._placed(self._queries(X))
+        queries = self._place_queries(self._check_queries(X))
         found = predict_rows(self._tokens, self._labels, queries, self.w_)
         if not return_std:
             return found
@@ -209,8 +226,8 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
             raise ValueError("return_std=True: needs two rows in fit, of one label nothing varies")
         return found, deviations(self._tokens, self._labels, queries, self.w_)
 
-    def _window(self) -> float | None:
-        """Return the given window or None; ValueError for parameters that are wrong or do not go together."""
+    def _check_parameters(self) -> float | None:
+        """Return the given w or None; ValueError for parameters that are wrong or do not go together."""
         choice(self.metric, "metric", ("window", *KINDS))
         choice(self.place, "place", ("auto", *Placement.MODES))
         w = None if self.w is None else real(self.w, "w", 0, MAX_WINDOW)
@@ -225,13 +242,15 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
         return w
 
     def _warn_of_units(self, tokens: Array) -> None:
-        """Warn of columns of such unequal spread that distances hardly depend on some of them."""
+        """Warn if distances hardly depend on some columns, because other columns vary far more."""
         if self.metric != "window" or self.place == "as is":
             return
         spreads, ranges = tokens.std(axis=0), np.ptp(tokens, axis=0)
-        # a constant column moves no distance, and neither do its rounding errors
+        # A constant column may have a range above zero by rounding. It is not warned of, since it does not
+        # change any distance.
         varies = ranges > 1e-12 * np.abs(tokens).max(axis=0)
-        # both count, because a rare indicator has a small deviation and an outlier makes a large range
+        # A column is small if its deviation and its range are small. The deviation of a rare indicator is
+        # small although its range is not, and a single outlier gives another column a large range.
         small = varies & (_UNEQUAL * spreads < spreads.max())
         small &= _UNEQUAL * ranges < ranges.max()
         if not small.any():
@@ -248,23 +267,23 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
             f"columns {wide} and {narrow} of X have the standard deviations {spreads[largest]:.2g} "
             f"and {spreads[smallest]:.2g}: with one bandwidth for all columns {count}; "
             'use metric="diagonal", or scale the columns',
-            # the warning names the line that calls `fit`
+            # with this level the warning shows the line that calls `fit`
             stacklevel=4,
         )
 
-    def _placements(self, dim: int, matrix: BestMatrix | None) -> list[str]:
-        """Return the placements whose errors are compared.
+    def _list_placements(self, dim: int, matrix: BestMatrix | None) -> list[str]:
+        """Return the placements whose leave-one-out errors `_fit` compares.
 
-        ``"center"`` needs two columns, and would lose the lengths that a matrix was found with.
+        ``"center"`` needs two columns. It also drops the lengths of rows, for which a matrix was found.
         """
         if self.place != "auto":
             return [self.place]
         found = matrix is not None and matrix.kind in KINDS
         return ["lift"] if dim == 1 or found else ["lift", "center"]
 
-    def _placed(self, queries: Array) -> Array:
-        """Return checked queries where attention compares them with the tokens."""
-        return place_rows(self._place, _turn(queries, self.best_matrix_))
+    def _place_queries(self, queries: Array) -> Array:
+        """Return checked queries, times the root of a matrix that was found, on the sphere of the tokens."""
+        return place_rows(self._place, _apply_root(queries, self.best_matrix_))
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether `fit` was called."""
@@ -274,9 +293,8 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
 class SoftmaxAttentionClassifier(_Scored, ClassifierMixin, _Attention):  # type: ignore[misc]
     """Classify by softmax attention: the probability of a class is the weight of its training rows.
 
-    The window has the least Brier score, the squared error of these probabilities, of labels that are left
-    out. Columns of unequal scale should be standardized before, and `fit` warns as that of
-    `SoftmaxAttentionRegressor` does.
+    The window minimizes the Brier score of labels that are left out: the squared error of the probabilities.
+    Standardize columns of unequal scale first; `fit` warns as `SoftmaxAttentionRegressor.fit` does.
 
     Args:
         w: As for `SoftmaxAttentionRegressor`.
@@ -285,7 +303,7 @@ class SoftmaxAttentionClassifier(_Scored, ClassifierMixin, _Attention):  # type:
 
     Attributes:
         classes_: The classes, sorted.
-        regressor_: The `SoftmaxAttentionRegressor` of the indicators of the classes.
+        regressor_: The `SoftmaxAttentionRegressor` whose labels are the indicators of the classes.
     """
 
     def fit(
@@ -311,15 +329,15 @@ class SoftmaxAttentionClassifier(_Scored, ClassifierMixin, _Attention):  # type:
         return self
 
     def predict_proba(self, X: ArrayLike) -> Array:
-        """Compute the probabilities of the classes at queries (m, d), (m, classes); rows sum to one."""
+        """Compute the probability of each class, (m, classes), at queries (m, d); rows sum to one."""
         check_is_fitted(self)
-        queries = self._queries(X)
         fitted = self.regressor_
-        found = predict_rows(fitted._tokens, fitted._labels, fitted._placed(queries), fitted.w_)
+        queries = fitted._place_queries(self._check_queries(X))
+        found = predict_rows(fitted._tokens, fitted._labels, queries, fitted.w_)
         return np.asarray(found / found.sum(axis=1, keepdims=True))
 
     def predict(self, X: ArrayLike) -> NDArray[np.generic]:
-        """Predict the most probable class at queries (m, d), (m,)."""
+        """Predict the most probable class, (m,), at queries (m, d)."""
         most_probable = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[most_probable])
 
@@ -328,6 +346,6 @@ class SoftmaxAttentionClassifier(_Scored, ClassifierMixin, _Attention):  # type:
         return hasattr(self, "regressor_")
 
 
-def _turn(rows: Array, matrix: BestMatrix | None) -> Array:
-    """Return rows times the root of the matrix, if there is one."""
+def _apply_root(rows: Array, matrix: BestMatrix | None) -> Array:
+    """Return rows times the root of the matrix, or the rows if a matrix was not found."""
     return rows @ matrix.root if matrix is not None and matrix.kind != "none" else rows

@@ -1,10 +1,12 @@
 r"""Pretraining attention units: a whole sweep in one call, each unit exactly as if it were alone.
 
-A unit (`icl.pretrain.model`) is trained on fresh contexts (`icl.pretrain.batches`) with the paper's empirical
-loss, which has the noisy query label (its minimizer is that of the population risk). Units of the same layout
-are stacked; stacks run side by side in threads. Nothing couples two units: the optimizer works entry by
-entry, and random numbers are pure functions of (seed, stream, step). ``stream="native", dtype="float32"`` is
-fastest.
+Every step trains a unit (`icl.pretrain.model`) on fresh contexts (`icl.pretrain.batches`). The loss is the
+paper's empirical loss, which compares the prediction with the noisy label of the query. Its expectation and
+the population risk have the same minimizer.
+
+Many units are trained in stacks (`icl.pretrain.sweep`), but no unit changes the result of another. The
+optimizer works entry by entry, and random numbers are pure functions of (seed, stream, step). The options
+``stream="native", dtype="float32"`` are the fastest.
 
 >>> from icl.tasks import ReLU
 >>> sweep = [UnitConfig(ReLU(3, L), noise_std=0.1, context_length=8, seed=0) for L in (1.0, 2.0, 4.0)]
@@ -51,33 +53,35 @@ def pretrain(
 ) -> Pretrained:
     """Train every unit.
 
-    Steps are compiled where they can be: those of reduced softmax units on a CPU, by numba, and those of
-    all reduced units on a GPU, by ``torch.compile``. The others are taken by PyTorch as it is, which differs
-    by rounding. `Pretrained.engines` says what took the steps of a unit.
+    A unit without ``width`` is *reduced*. Compiled code trains reduced softmax units on a CPU (numba), and
+    all reduced units on a GPU (``torch.compile``). PyTorch trains all other units without compiling. Both
+    results differ by rounding only. `Pretrained.engines` says which of the two trained a unit.
 
     Args:
         units: Units to train, all of one dimension; everything else may differ. Without
-            ``shared_tokens=True`` no two may have the same seed.
-        steps: Optimizer steps, 1 to 10^9. Time grows with ``steps B n d`` summed over units, which have
-            context length n and dimension d.
-        batch_size: B, fresh contexts a step, at most 10^7; ``B n d`` is at most 10^10.
-        learning_rate: Initial step size of units that have none of their own.
+            ``shared_tokens=True`` no two units may have the same seed.
+        steps: Number of optimizer steps, 1 to 10^9. Time grows with ``steps B n d``, summed over the units.
+            Here n is the context length and d the dimension of a unit.
+        batch_size: B, the number of fresh contexts in each step, at most 10^7; ``B n d`` is at most 10^10.
+        learning_rate: Initial step size of the units whose own ``learning_rate`` is None.
         device: Where to compute.
-        optimizer: "adam" (0.9, 0.999, 1e-8) or "sgd", the plain gradient step.
-        schedule: "linear" lets the step size fall to zero, ``rate (1 - step / steps)``; "constant" keeps it.
+        optimizer: "adam", with the constants 0.9, 0.999 and 1e-8, or "sgd", the plain gradient step.
+        schedule: "linear" lets the step size fall to zero, as ``learning_rate (1 - step / steps)``.
+            "constant" keeps the initial step size.
         shared_tokens: Whether units with the same seed, context length and covariates see the same
             covariates, noise and, class by class, functions.
         stream: "portable", the same random numbers on every device, or "native", see `icl.streams`.
-        dtype: "float64" or "float32", of everything that is computed.
-        record: Increasing numbers of steps after which the parameters are kept; 0 is the start.
+        dtype: "float64" or "float32", the type of all numbers.
+        record: Increasing step counts. The result keeps the parameters after so many steps; 0 is the start.
         progress: Whether to show a progress bar of the steps, on standard error.
 
     Returns:
-        The trained units. A warning names units that diverged, and says if there is no compiler.
+        The trained units. A warning names each unit that diverged. Another warning says if numba or triton is
+        not installed, which compiled code needs.
 
     Raises:
-        ValueError: If there are no units, their dimensions differ, two share a seed unasked, an argument
-            is out of range, or ``B n d`` of a unit is too large.
+        ValueError: If there are no units, their dimensions differ, two units have the same seed without
+            ``shared_tokens=True``, an argument is out of range, or ``B n d`` of a unit is too large.
     """
     settings = Settings(
         steps=steps,
@@ -139,7 +143,7 @@ def _check_units(units: Any, settings: Settings) -> tuple[UnitConfig, ...]:
     size = settings.batch_size
     affordable(max(sizes), 1e10, "batch_size", size, "numbers a batch of a unit")
     if not settings.shared_tokens:
-        # for each seed, the first unit that has it
+        # this maps each seed to the index of the first unit that has the seed
         first_of_seed: dict[int, int] = {}
         for index, unit in enumerate(units):
             if (other := first_of_seed.setdefault(unit.seed, index)) != index:
@@ -168,14 +172,18 @@ def train_grid(
 ) -> Pretrained:
     """Train every setting with the seeds 0, ..., seeds - 1: the result has the shape (settings, seeds).
 
-    Settings of the same context length and covariates are trained on the same tokens with each seed, unless
-    ``shared_tokens=False``, which needs a single setting. Each argument that belongs to a unit (see
-    `UnitConfig`) is one value for all settings or a list with one each (a tuple, a one-dimensional array or a
-    Series is one too); so is ``learning_rate``. The others, and ``options``, are those of `pretrain`, with
-    other defaults: ``stream="native"`` and ``dtype="float32"``, the fastest, and ``shared_tokens=True``.
+    A *setting* is all that describes a unit except its seed. ``learning_rate`` and the arguments of
+    `UnitConfig` may be lists with one entry for each setting. An argument that is not a list is the same for
+    all settings. A tuple, a one-dimensional array and a Series count as lists.
+
+    All other arguments, and ``options``, are those of `pretrain`. Three defaults are different:
+    ``stream="native"`` and ``dtype="float32"``, which are the fastest, and ``shared_tokens=True``. With
+    shared tokens, settings that have the same context length and covariates see the same tokens with each
+    seed. ``shared_tokens=False`` is possible with a single setting only.
 
     Raises:
-        ValueError: If the lists have different lengths, and as `UnitConfig` and `pretrain`.
+        ValueError: If lists have different lengths or are empty, and for what `UnitConfig` and `pretrain`
+            refuse.
     """
     given: dict[str, Any] = {
         "task": tasks,
@@ -188,8 +196,9 @@ def train_grid(
     }
     shared_rate: Any = learning_rate
     if sequence(learning_rate) is not None:
-        # each unit has its own rate, so the shared one is not used, but has to be valid
-        given["learning_rate"], shared_rate = learning_rate, 0.05
+        given["learning_rate"] = learning_rate
+        # every unit has its own rate, so that `pretrain` does not use this one, but it checks it
+        shared_rate = 0.05
     lists = {name: sequence(value) for name, value in given.items()}
     lengths = {name: len(value) for name, value in lists.items() if value is not None}
     if len(set(lengths.values())) > 1:
@@ -200,7 +209,8 @@ def train_grid(
     seeds = integer(seeds, "seeds", 1, 10**6)
     units = []
     for i in range(settings):
-        own = {k: given[k] if v is None else v[i] for k, v in lists.items()}
+        # `lists` has None for an argument that all settings share
+        own = {name: given[name] if values is None else values[i] for name, values in lists.items()}
         units += [UnitConfig(**own, seed=seed) for seed in range(seeds)]
     fast: Options = {"shared_tokens": True, "stream": "native", "dtype": "float32"}
     trained = pretrain(units, steps, batch_size, shared_rate, device, **fast | options)

@@ -1,31 +1,32 @@
-"""Asymptotic laws of the optimal window for long contexts: the printed ones and the sharp ones.
+"""Asymptotic laws of the optimal window for long contexts: those that the slides print, and sharp ones.
 
-Throughout the kernel is ``exp(w x.x')`` on the unit sphere of R^d (the paper's appendix writes
-``exp(-w_app |x - x'|^2)``, so ``w_app = w / 2``), and
+The kernel is ``exp(w x.x')`` on the unit sphere of R^d. (The paper's appendix writes it as
+``exp(-w_app |x - x'|^2)``, so that ``w_app = w / 2``.) Symbols:
 
-- n: number of tokens; sigma: ``noise_std``; L: Lipschitz constant of the class.
-- ``w*``: the best window, of the least risk.
-- t: the inner product of the query ``x_q`` and a token, uniform on the sphere.
-- a_l: coefficient of degree l of the class (`icl.tasks.base`); I_nu: modified Bessel function.
+- n is the number of tokens, sigma is ``noise_std``, and L is the Lipschitz constant of the class.
+- ``w*`` is the best window, which has the least risk.
+- t is the inner product of the query ``x_q`` and a token. The token is uniform on the sphere.
+- a_l is the coefficient of degree l of the class (`icl.tasks.base`).
+- I_nu is the modified Bessel function, with ``nu = d/2 - 1``.
 
-``w``, ``n`` and ``noise_std`` broadcast. Every function raises ValueError for arguments out of range, and
-TypeError for a task that is not rotation invariant or, where it takes a `window_law`, has none.
+``w``, ``n`` and ``noise_std`` broadcast. Every function raises ValueError for arguments out of range. A
+function with a task raises TypeError unless the task is rotation invariant, and unless it has a `window_law`
+where one is needed.
 
-For n -> infinity at fixed w the softmax weights tend to a von Mises-Fisher law around the
-query, with mean resultant length ``A_d(w)`` and effective number of tokens ``n / R_d(w)``::
+For n -> infinity at fixed w, the softmax weights tend to a von Mises-Fisher law around the query. Its mean
+resultant length is ``A_d(w)``, and ``n / R_d(w)`` tokens effectively share the weight. The limits of the risk
+are closed forms::
 
-    noise ~ sigma^2 kappa w^((d-1)/2) / n,      bias ~ beta w^(-rho/2),
+    bias -> sum_l a_l (1 - I_{nu+l}(w) / I_nu(w))^2,    n noise -> sigma^2 R_d(w).
 
-rho the order of the class (`icl.tasks.Zonal.singular_term`): 4 for smooth functions, 3 for kinks, 1 for
-jumps. beta is a closed form, see `window_law`, and kappa depends on d alone.
+For large w they become powers of w::
 
-Minimizing bias + noise gives the law of the window, `sharp_window`. The chapter
-``notebooks/theorem2_scaling`` proves that every minimizer follows it. Before w is large, the limit
-n -> infinity is a closed form in Bessel functions, ``r_l = I_{nu+l} / I_nu`` with ``nu = d/2 - 1``::
+    bias ~ beta w^(-rho/2),    noise ~ sigma^2 kappa w^((d-1)/2) / n.
 
-    bias -> sum_l a_l (1 - r_l(w))^2,    n noise -> sigma^2 R_d(w).
-
-Its slopes and ratios have the limits above by the expansions of ``I_nu``.
+Here rho is the order of the class (`icl.tasks.Zonal.singular_term`): 4 for smooth functions, 3 for functions
+with a kink, and 1 for functions with a jump. `window_law` computes beta, and kappa depends on d alone. The
+minimizer of the sum of both powers is `sharp_window`. The chapter ``notebooks/theorem2_scaling`` proves that
+every minimizer of the risk follows it.
 """
 
 from __future__ import annotations
@@ -71,19 +72,19 @@ def resultant_length(dim: int, w: ArrayLike) -> Array:
     dim, w = integer(dim, "dim", 2, MAX_DIM), np.asarray(reals(w, "w", *WINDOW_RANGE))
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         numerator, denominator = ive(dim / 2, w), ive(dim / 2 - 1, w)
-        # SciPy's Bessel functions fail for w beyond 1e9, where the expansion for large w is exact to rounding
-        wide = 1 - (dim - 1) / (2 * w) * (1 - (dim - 3) / (4 * w))
-        ratio = np.asarray(np.where(w > 1e9, wide, numerator / denominator))
-    # both functions underflow where w is far below dim, or zero
-    lost = (w <= 1e9) & ~((numerator > 1e-290) & (denominator > 1e-290))
-    ratio[lost] = _small_ratio(dim, w[lost])
+        # SciPy's Bessel functions fail for w beyond 1e9. There this expansion is exact to rounding.
+        expansion = 1 - (dim - 1) / (2 * w) * (1 - (dim - 3) / (4 * w))
+        ratio = np.asarray(np.where(w > 1e9, expansion, numerator / denominator))
+    # Both Bessel functions underflow where w is zero or far below dim.
+    underflow = (w <= 1e9) & ~((numerator > 1e-290) & (denominator > 1e-290))
+    ratio[underflow] = _small_ratio(dim, w[underflow])
     return ratio[()]
 
 
 def _small_ratio(dim: int, w: Array) -> Array:
     """Return ``A_d(w)`` by its continued fraction, ``w / (d + w^2 / (d + 2 + w^2 / (d + 4 + ...)))``."""
-    # Where w is far below d, far fewer than these 200 terms are enough. After the step k, `tail` is
-    # w / (d + 2 k + w^2 / (d + 2 k + 2 + ...)).
+    # The fraction is cut off after 200 terms, far more than are needed where w is far below d. It is computed
+    # from its end: after the step k, `tail` is w / (d + 2 k + w^2 / (d + 2 k + 2 + ...)).
     tail = np.zeros_like(w)
     for k in range(200, -1, -1):
         tail = w / (dim + 2 * k + w * tail)
@@ -93,7 +94,8 @@ def _small_ratio(dim: int, w: Array) -> Array:
 def effective_fraction(dim: int, w: float) -> float:
     """Return ``R_d(w) = E e^{2wt} / (E e^{wt})^2``; ``n / R_d`` tokens effectively share the weight.
 
-    It is 1 at w = 0, and grows like ``w^((d-1)/2)``: ValueError where it is beyond exp(700), about 1e304.
+    R_d is 1 at w = 0, and grows like ``w^((d-1)/2)``. The function raises ValueError if R_d is larger than
+    exp(700), about 1e304.
     """
     dim, w = integer(dim, "dim", 2, MAX_DIM), real(w, "w", *WINDOW_RANGE)
     log = _log_fraction(dim, w)
@@ -104,7 +106,7 @@ def effective_fraction(dim: int, w: float) -> float:
 
 def _log_fraction(dim: int, w: float) -> float:
     """Return the logarithm of `effective_fraction`."""
-    # the logarithm is about w^2 / d, which underflows
+    # for small w the logarithm is about w^2 / d, which underflows here
     if w < 1e-100:
         return 0.0
     nu = dim / 2 - 1
@@ -112,11 +114,12 @@ def _log_fraction(dim: int, w: float) -> float:
     # the Bessel functions underflow where w is far below dim
     if w <= 1e8 and min(scaled) < 1e-290:
         return _log_series(dim / 2, w * w) - 2 * _log_series(dim / 2, w * w / 4)
+    # these are the logarithms of e^{-w} I_nu(w) and e^{-2w} I_nu(2w)
     log_mean, log_square = (
         math.log(value) if w <= 1e8 else _log_bessel(nu, k * w)
         for k, value in zip((1, 2), scaled, strict=True)
     )
-    # E e^{wt} is Gamma(d/2) (2/w)^nu I_nu(w), and the scales e^{-2w} of both Bessel functions cancel
+    # E e^{wt} is Gamma(d/2) (2/w)^nu I_nu(w). In R_d the factors e^{-2w} of numerator and denominator cancel.
     return (
         log_square
         - 2 * log_mean
@@ -127,13 +130,16 @@ def _log_fraction(dim: int, w: float) -> float:
 
 
 def _log_series(b: float, z: float) -> float:
-    """Return ``log 0F1(b; z) = log sum_k z^k / (k! b (b+1) ... (b+k-1))``; E e^{wt} is 0F1(d/2; w^2 / 4)."""
-    # Terms fall beyond the index `peak`, like a normal law whose standard deviation is about sqrt(peak).
-    # Twelve of these are enough, or 60 terms where the peak is near zero.
+    """Return the logarithm of ``0F1(b; z) = sum_k z^k / (k! b (b+1) ... (b+k-1))``.
+
+    The mean E e^{wt} is 0F1(d/2; w^2 / 4).
+    """
+    # The terms grow up to the index `peak`. Then they fall like a normal law of standard deviation
+    # sqrt(peak). The sum ends twelve standard deviations and 60 terms beyond the peak.
     peak = min(z / b, math.sqrt(z))
     k = np.arange(1.0, 60 + math.ceil(peak + 12 * math.sqrt(peak)))
     terms = np.cumsum(np.log(z) - np.log(k) - np.log(b + k - 1))
-    # the term of k = 0 is one, with logarithm 0
+    # the term k = 0 is one, and its logarithm is 0
     return float(np.logaddexp(0, logsumexp(terms)))
 
 
@@ -157,8 +163,8 @@ class WindowLaw:
     Attributes:
         dim: The dimension d.
         order: rho, the order of the class.
-        constant: beta, so that the bias of infinitely many tokens is ``beta w^(-rho/2)`` at large w, above
-            the fine variance of the class.
+        constant: beta. With infinitely many tokens the bias at large w is ``beta w^(-rho/2)``, plus the
+            fine variance of the class (`icl.tasks.Zonal.unresolved`).
     """
 
     dim: int
@@ -184,24 +190,26 @@ class WindowLaw:
 def window_law(task: Zonal) -> WindowLaw:
     r"""Return the law of the best window of a class: its order rho and constant beta.
 
-    The bias for infinitely many tokens is ``2 E gamma(x, x_q) - E gamma(x, x')``, gamma the variogram, x and
-    x' two tokens drawn with the weights of attention. ``w^(1/2) (x - x_q)`` tends to a standard normal xi in
-    d - 1 dimensions, and ``w^(1/2) (x - x')`` to the root of two times xi. So the singular term of gamma
-    gives ::
+    Let x and x' be two tokens drawn with the weights of attention, and gamma the variogram of the class. The
+    bias for infinitely many tokens is ``2 E gamma(x, x_q) - E gamma(x, x')``. For large w the difference
+    ``w^(1/2) (x - x_q)`` tends to a standard normal xi in d - 1 dimensions, and ``w^(1/2) (x - x')`` tends to
+    ``sqrt(2) xi``. With the order rho and the constant c of `Zonal.singular_term` this gives ::
 
-        beta = c |2^(rho/2) - 2| E |xi|^rho,  E |xi|^rho = 2^(rho/2) Gamma((d-1+rho)/2) / Gamma((d-1)/2),
+        beta = c |2^(rho/2) - 2| E |xi|^rho,  E |xi|^rho = 2^(rho/2) Gamma((d-1+rho)/2) / Gamma((d-1)/2).
 
-    with its order rho and constant c, see `Zonal.singular_term`: beyond order 2 the term has a minus, and so
-    has ``2 - 2^(rho/2)``, so that beta is positive. A class without a singular term is smooth, of order 4::
+    The absolute value is right, because the singular term of gamma is negative for orders above 2. A class
+    without a singular term is smooth. It has the order 4, and ::
 
         beta = E (Laplacian f)^2 / 4 = sum_l a_l (l (l + d - 2))^2 / 4.
 
-    The law describes the part of the functions that windows resolve. A window cannot change the fine variance
-    of the query, and the fine variance of the tokens acts as noise, which `sharp_window` adds to sigma^2.
+    The law leaves out the fine variance of a class (`Zonal.unresolved`). At the query, fine variance is a
+    part of the bias that windows do not change. At the tokens it acts as noise, and `sharp_window` adds it to
+    sigma^2.
 
     Raises:
-        TypeError: Also if a class declares no singular term and its Laplacian has no mean square.
-        ValueError: If the singular term that a class declares has another order, or a constant <= 0.
+        TypeError: If the task is not rotation invariant, or if a class declares no singular term and its
+            Laplacian has no mean square.
+        ValueError: If the declared order is not between 0 and 4 or is 2, or if the constant is not positive.
     """
     check_task(task)
     d = task.dim
@@ -216,8 +224,9 @@ def window_law(task: Zonal) -> WindowLaw:
             order / 2 * math.log(2) + gammaln((d - 1 + order) / 2) - gammaln((d - 1) / 2)
         )
         return WindowLaw(d, order, c * abs(2 ** (order / 2) - 2) * moment)
-    # The class is smooth if the terms of its sum fall so fast that the second half of them and the
-    # coefficients beyond, summed up to `rest`, are negligible. Otherwise more degrees may do.
+    # A class counts as smooth if two parts of the sum are negligible: the second half of the terms up to the
+    # degree `last`, and the later terms. The later coefficients have the sum `rest`. Slow classes need a
+    # larger `last`.
     for last in (50, 200, 800):
         a, rest = coefficients(task, last)
         eigenvalue = np.arange(1.0, last + 1) * (np.arange(1.0, last + 1) + d - 2)
@@ -230,12 +239,12 @@ def window_law(task: Zonal) -> WindowLaw:
 def sharp_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
     """Return the leading order of the best window ``w*`` for n -> infinity at fixed noise > 0.
 
-    It minimizes ``beta w^(-rho/2) + sigma^2 kappa w^((d-1)/2) / n``, with the order and the constant of
-    `window_law`::
+    It minimizes ``beta w^(-rho/2) + sigma^2 kappa w^((d-1)/2) / n``, with the order rho and the constant beta
+    of `window_law`::
 
         w* ~ [rho beta n / ((d - 1) kappa sigma^2)]^(2 / (d - 1 + rho)).
 
-    The fine variance of a class is part of sigma^2 here.
+    Here sigma^2 is the variance of the label noise plus the fine variance of the class.
     """
     n, noise_std = broadcast(
         n=reals(n, "n", *CONTEXT_RANGE),
@@ -251,9 +260,9 @@ def sharp_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
 
 
 def sharp_context(task: Zonal, w: ArrayLike, noise_std: ArrayLike) -> Array:
-    """Return the context lengths, rounded, at which `sharp_window` is w > 0.
+    """Return the context length at which `sharp_window` is w, for w > 0, rounded to a whole number.
 
-    `sharp_window` is a power of n, so that its value at n = 1 and the exponent give n.
+    `sharp_window` is its value at n = 1, times a power of n.
     """
     w, noise_std = broadcast(
         w=reals(w, "w", 1e-9, MAX_MAGNITUDE),
@@ -265,17 +274,21 @@ def sharp_context(task: Zonal, w: ArrayLike, noise_std: ArrayLike) -> Array:
 
 
 def window_penalty(task: Zonal, ratio: ArrayLike) -> Array:
-    """Return the limit for n -> infinity of the risk at ``ratio`` times the best window over the least risk.
+    """Return the price of a window that is ``ratio`` times the best one, for n -> infinity.
 
-    With the order rho and s = rho / (d - 1) it is, whatever sigma and L are, ::
+    The *price* is the risk at this window over the risk at the best window. With the order rho of the class
+    and s = rho / (d - 1), its limit for every sigma and L is ::
 
         (ratio^(-rho / 2) + s ratio^((d - 1) / 2)) / (1 + s) >= 1.
 
-    Windows for a wrong L, sigma or n differ from the best one by such a ratio: where functions are
-    proportional to L, only ``n L^2 / sigma^2`` counts, and the best window is its power with the exponent of
-    `window_law`. A ratio below one is a window that is too wide, and its price is bias.
+    A ratio below one is a window that is too wide, so that bias makes the price. A ratio above one is a
+    window that is too narrow, so that noise makes the price.
 
-    ValueError for a class with fine variance, to which both risks tend, so that their ratio tends to one.
+    Such ratios arise where a window is the best one for a wrong L, sigma or n. If functions are proportional
+    to L, the best window is a power of ``n L^2 / sigma^2``, with the exponent of `window_law`.
+
+    The function raises ValueError for a class with fine variance: both risks tend to that variance, and the
+    price tends to one.
 
     >>> from icl.tasks import ReLU
     >>> window_penalty(ReLU(5), [0.5, 1.0, 2.0]).round(3)
@@ -296,16 +309,17 @@ def window_penalty(task: Zonal, ratio: ArrayLike) -> Array:
 
 
 def mismatch_penalty(task: Zonal, ratio: ArrayLike) -> Array:
-    """Return the limit, for n -> infinity, of the risk of a window made for the wrong L over the least risk.
+    """Return the price of a window that is the best one for another L, for n -> infinity.
 
-    The unit is pretrained at L and tested at ``L' = ratio * L``, for functions proportional to L. The
-    constant of their law is proportional to L^2, so that best windows differ by the factor ``ratio^(2 e)``,
-    e the exponent of the law. So it is `window_penalty` at ``ratio^(-2 e)``. With the order rho and
-    s = rho / (d - 1) this is, whatever sigma and L are, ::
+    The unit is pretrained at L and tested at ``L' = ratio * L``, for functions proportional to L. The *price*
+    is its risk at L' over the least risk at L'. Let e be the exponent of `window_law`. The best window at L'
+    is ``ratio^(2 e)`` times the best window at L, so that the price is `window_penalty` at ``ratio^(-2 e)``.
+    With the order rho of the class and s = rho / (d - 1), it is for every sigma and L ::
 
         (ratio^2 + s) / ((1 + s) ratio^(2 - rho e)) >= 1.
 
-    ValueError for a class with fine variance, to which both risks tend, so that their ratio tends to one.
+    The function raises ValueError for a class with fine variance: both risks tend to that variance, and the
+    price tends to one.
     """
     check_task(task)
     ratio = reals(ratio, "ratio", 1e-50, 1e50)

@@ -4,34 +4,35 @@ Setting. Tokens ``x_1, ..., x_n`` and the query ``x_q`` are independent and unif
 unit sphere, labels are ``y_i = f(x_i) + eps_i`` with noise of variance sigma^2, and the
 attention unit with ``M = w I`` predicts ``sum_i omega_i y_i`` with
 ``omega_i ~ exp(w x_i . x_q)``; the query is not in the denominator. The risk is the mean
-squared distance to the clean query label (ITA slides, "(ICL)"), ::
+squared distance to the query's label without noise (ITA slides, "(ICL)"), ::
 
     risk = E (sum_i omega_i y_i - f(x_q))^2 = bias + noise.
 
-Derivation. With ``E_i = exp(-w (1 - x_i . x_q))`` and the weights' sum equal to one,
-the mean over f leaves only the variogram gamma of the class::
+Derivation. Since the weights sum to one, the mean over f leaves only the variogram gamma of the class::
 
     bias = E sum_ij omega_i omega_j G_ij,   G_ij = gamma_iq + gamma_jq - gamma_ij,
     noise = sigma^2 E sum_i omega_i^2.
 
-The denominator goes away through ``S^-2 = int_0^inf s exp(-s S) ds``, S = sum_j E_j: given
-the query, tokens are then independent and the n-fold integral factors. With u = log s,
-z = s E and ``phi(u) = E exp(-z)``, ::
+The weights are ``omega_i = E_i / S`` with ``E_i = exp(-w (1 - x_i . x_q))`` and ``S = sum_j E_j``. The
+denominator goes away through ``S^-2 = int_0^inf s exp(-s S) ds``. Given the query, tokens are then
+independent, and the n-fold integral is a product. With u = log s, z = s E and ``phi(u) = E exp(-z)``, ::
 
     noise = sigma^2 n int E[z^2 e^-z] phi^(n-1) du,
     bias = n int E[2 gamma z^2 e^-z] phi^(n-1) du
          + n (n-1) int sum_l a_l (E[z (1 - P_l) e^-z])^2 phi^(n-2) du,
 
-where the expansion of the covariance in Gegenbauer polynomials turns the pair of tokens
-into squares of one-token integrals (addition theorem): every term is positive, nothing
-cancels, and n is only an exponent. The mean prediction over contexts, given f and the query, multiplies
-degree l by ``m_l = E sum_i omega_i P_l(x_i . x_q)``, so that the bias has two parts, ::
+The last line expands the covariance in Gegenbauer polynomials P_l with the coefficients a_l. By the addition
+theorem the mean over a pair of tokens is then a square of a mean over one token. Every term is positive, so
+that nothing cancels, and n is only an exponent.
+
+The bias has two parts. Given f and the query, the mean prediction over all contexts multiplies degree l of f
+by ``m_l = E sum_i omega_i P_l(x_i . x_q)``. *Blur* is the error of this mean prediction. *Scatter* is how
+much predictions vary around it, because the examples lie at other places in each context::
 
     blur = sum_l a_l (1 - m_l)^2,   m_l = n int E[P_l z e^-z] phi^(n-1) du,
-    scatter = bias - blur >= 0,
+    scatter = bias - blur >= 0.
 
-the error of this mean, and how much predictions vary around it with the places of the examples. What is left
-are integrals over one angle and over u, done in `icl.risk.numerics.integrals` with the nodes of
+`icl.risk.numerics.integrals` computes the integrals over the angle and over u, with the nodes of
 `icl.risk.numerics.quadrature`.
 """
 
@@ -52,11 +53,11 @@ from icl.tasks import Zonal, check_setting, check_task
 from icl.tasks.base import Array, cache_by_class, coefficients, computing_once, fine_variance
 from icl.tasks.own import require_arrays
 
-# population_risk raises where two rules differ by more than this
+# population_risk raises where a fine and a coarse quadrature rule differ by more than this share
 _TOLERANCE = 1e-7
-# optimal_window raises where the relative error of the best window is larger
+# optimal_window raises where the relative error of the best window is larger than this
 _MAX_WINDOW_ERROR = 1e-4
-# a search caches integrals for at most this many context lengths, so that 4096 windows take 10 MB
+# a search caches integrals for at most this many context lengths, so that the 4096 cached windows take 10 MB
 _MAX_CACHED_LENGTHS = 64
 
 
@@ -72,9 +73,9 @@ def population_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLik
 
     Raises:
         TypeError: If the task is not rotation invariant.
-        ValueError: If an argument is out of range, if the window is too narrow for a class
-            whose spectrum falls slowly (ReLU in two dimensions, w beyond about 1e8), or if
-            two rules differ by more than a share of 1e-7, so that bias and noise are always checked.
+        ValueError: If an argument is out of range, if the window is too narrow for a class whose spectrum
+            falls slowly (ReLU in two dimensions, w beyond about 1e8), or if two quadrature rules differ by
+            more than a share of 1e-7 of the bias or of the noise.
 
     >>> from icl.tasks import Affine
     >>> risk = population_risk(Affine(dim=5), w=0.0, n=20, noise_std=1.0)
@@ -88,13 +89,11 @@ def population_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLik
     variance = noise_std.ravel() ** 2
     for window, at_window, lengths, index in _group_by_window(w, n):
         bias, bias_slope, noise, noise_slope = fine = integrate(task, window, lengths)
-        # The coarse rule takes a third of the time. Windows of a grid cannot share it: the panels change with
-        # w, and the difference of the rules is up to eight times that at the windows before and after.
-        # Without slopes the rows are bias and noise.
+        # The coarse rule only estimates the error, without slopes. Its rows are bias and noise.
         coarse = integrate(task, window, lengths, order=12, slopes=False)
         error = _compare_rules(task, window, lengths, fine[::2], coarse)
         rows = np.stack([bias, noise, error, bias_slope, noise_slope])[:, index]
-        # the noise and its slope are so far those of labels with variance one
+        # `integrate` returns the noise and its slope for label noise of variance one
         rows[[1, 4]] *= variance[at_window]
         out[:, at_window] = rows
     return WindowRisk(*(row[()] for row in out.reshape(5, *w.shape)))
@@ -104,9 +103,10 @@ def population_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLik
 def split_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -> SplitRisk:
     """Compute the exact population risk with its bias split into blur and scatter.
 
-    *Blur* is the error of the mean prediction over all contexts. *Scatter* is how much predictions vary
-    around this mean without label noise, because the examples lie at other places in each context. Arguments
-    and errors are those of `population_risk`, which is faster.
+    *Blur* is the error of the mean prediction over all contexts. *Scatter* is how much predictions from
+    labels without noise vary around this mean, because the examples lie at other places in each context.
+
+    Arguments and exceptions are those of `population_risk`, which is faster.
 
     >>> from icl.tasks import Affine
     >>> risk = split_risk(Affine(dim=5), w=0.0, n=20, noise_std=1.0)
@@ -127,10 +127,11 @@ def split_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike) ->
 def _group_by_window(
     w: Array, n: Array
 ) -> Iterator[tuple[float, NDArray[np.bool_], Array, NDArray[np.int_]]]:
-    """Yield each window once, because its integrals serve all settings (w, n, sigma) that have it.
+    """Yield each different window once, because all triples (w, n, sigma) with one window share integrals.
 
-    With it come a mask of the settings that have it, their different context lengths, and for each of these
-    settings the index of its length.
+    Yields:
+        The window, a mask of the triples with this window, the different context lengths of these triples,
+        and for each of these triples the index of its length.
     """
     flat_w, flat_n = w.ravel(), n.ravel()
     for window in np.unique(flat_w):
@@ -157,10 +158,11 @@ class OptimalWindow:
     """The minimizer of the population risk over w.
 
     Attributes:
-        w: Optimal window parameter, 0 where equal weights are best; it and the others have the broadcast
-            shape of ``n`` and ``noise_std``.
-        risk: The risk there.
-        error: Estimated relative error of w: what the last coefficients of the slope's expansion may move.
+        w: Optimal window parameter, 0 where equal weights are best. All attributes have the broadcast shape
+            of ``n`` and ``noise_std``.
+        risk: The population risk at this w.
+        error: Estimated relative error of w. The search expands the slope of the risk in polynomials, and the
+            error is how far their last coefficients may move w.
     """
 
     w: Array
@@ -172,17 +174,21 @@ class OptimalWindow:
 def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWindow:
     """Find the window parameter w with the smallest population risk; arguments as in `population_risk`.
 
-    The scan of `icl.risk.numerics.search` may stop where the noise term alone exceeds the best risk so far,
-    because that term never falls in w: its logarithmic derivative is ``2 (E_{2w} t - E_w t) >= 0`` for every
-    set of tokens, E_w the mean of ``t = x_i . x_q`` with the weights of w. With little noise it stops where
-    the query's nearest token has taken over. The best window is then so narrow that a class with a kink needs
-    thousands of Gegenbauer degrees, and the time grows with n (ReLU in three dimensions without noise: 1.5 s
-    of one core at n = 1e6, 9 s at 1e8).
+    The search (`icl.risk.numerics.search`) scans w upwards. It stops where the noise alone exceeds the best
+    risk so far, because the noise never falls in w. (Let E_w be the mean of ``t = x_i . x_q`` with the
+    weights of w. For every set of tokens the logarithmic derivative of the noise is
+    ``2 (E_{2w} t - E_w t) >= 0``.) With little noise the search stops where the token nearest to the query
+    has almost all weight.
+
+    Without noise the best window is so narrow that a class with a kink needs thousands of Gegenbauer degrees.
+    Then the time grows with n. For ReLU in three dimensions it is 1.5 s of one core at n = 1e6, and 9 s at
+    1e8.
 
     Raises:
-        ValueError: Also if the risk still falls at the largest w that can be computed, which for a class with
-            a kink or a jump is about 4e8 (in three dimensions and with noise of the functions' size, for n
-            beyond about 1e19 for ReLU and 1e12 for sign), or if the relative error of w exceeds 1e-4.
+        ValueError: For what `population_risk` refuses, if the relative error of w exceeds 1e-4, or if the
+            risk still falls at the largest w that can be computed. That w is about 4e8 for a class with a
+            kink or a jump. In three dimensions, with noise of the functions' size, it is too small for n
+            beyond about 1e19 (ReLU) and 1e12 (sign).
 
     >>> from icl.tasks import Affine
     >>> a = optimal_window(Affine(dim=3, lipschitz=1.0), n=100, noise_std=0.1)
@@ -197,11 +203,12 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
     unique, back = np.unique(lengths, return_inverse=True)
 
     def curve(windows: Array, some: ProblemIndices) -> Array:
-        """Return risk, its derivative, and the part of noise and fine variance, which never falls.
+        """Return the risk, its derivative in w, and a part of the risk that never falls in w.
 
-        The shape is (windows, 3, problems); ``some`` are indices of the problems.
+        A problem is a pair (n, noise_std), and ``some`` are indices of problems. The shape is (windows, 3,
+        problems). The part that never falls is that of label noise and of fine variance at the tokens.
         """
-        # problems of the same length share their integrals
+        # problems with the same context length share their integrals
         used, index = np.unique(back[some], return_inverse=True)
         s2, rows = variance[some], []
         for w in windows:
@@ -215,14 +222,15 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
             rows.append([bias + s2 * noise, bias_w + s2 * noise_w, (s2 + fine) * noise])
         return np.array(rows)
 
-    # At w = 0 the noise is stationary, and the bias falls if and only if the class has a degree-1 part.
-    # Then zero is not a minimum, even where the gain is below the rounding of the risk.
+    # At w = 0 the derivative of the noise is zero, and the bias falls if and only if the class has a part of
+    # degree 1. Then w = 0 is not the minimum, even where the bias falls by less than the rounding of the
+    # risk.
     a, rest = coefficients(task, 1)
     falls_at_zero = bool(a[0] > 1e-12 * (a[0] + rest))
-    # `noise` has the fine variance in it
+    # `noise` is the part of label noise and of fine variance
     at_zero, first_slope, noise = curve(np.zeros(1), np.arange(lengths.size))[0]
     # Near zero the noise grows by a factor of about 1 + w^2 / d, so that the best w is about
-    # d |first_slope| / (2 noise), here below 1e-9 d.
+    # d |first_slope| / (2 noise). Where this is below 1e-9 d, rounding hides the best w.
     lost = falls_at_zero & (lengths > 1) & (noise > 5e8 * np.abs(first_slope))
     if np.any(lost):
         first_lost = math.hypot(variance[lost][0] ** 0.5, fine**0.5)
@@ -230,8 +238,8 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
         raise ValueError(
             f"{name}={first_lost:g}: the best w for {task!r} is below rounding, must be smaller"
         )
-    # Beyond this w fewer than one token is expected inside the kernel. There a scan stops once the risk
-    # rises, since without noise nothing else would stop it.
+    # For each length, this is the w at which one token is expected inside the kernel. Beyond it the scan
+    # stops at the first w where the risk rises. Without noise nothing else would stop the scan.
     last = np.array([1 / invert_cap_mass(task.dim, 1 / m) for m in lengths])
     # a single token has weight one for every w, so that its risk need not be searched
     several = np.flatnonzero(lengths > 1)
@@ -245,29 +253,27 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
 
 
 def _scan_window(task: Zonal, w: float, n: Array) -> Array:
-    """Return bias and noise with slopes, as `integrate` does, from a cache unless ``n`` has many lengths.
+    """Return what `integrate` does, from a cache unless ``n`` has many lengths.
 
-    Searches begin at the same windows for every noise, so that a third of the calls of a chapter repeat
-    earlier ones. `population_risk` does not cache, so that the time of one value can be measured.
+    Searches begin at the same windows for every noise, so that a third of the calls in a chapter repeat
+    earlier calls. `population_risk` does not use the cache, so that its time can be measured.
     """
-    return (
-        _integrate_cached(task, w, n.tobytes())
-        if n.size <= _MAX_CACHED_LENGTHS
-        else integrate(task, w, n)
-    )
+    if n.size > _MAX_CACHED_LENGTHS:
+        return integrate(task, w, n)
+    return _integrate_cached(task, w, n.tobytes())
 
 
 @cache_by_class(4096)
 def _integrate_cached(task: Zonal, w: float, lengths: bytes) -> Array:
-    """Return what `integrate` does; the lengths are the bytes of an array, since a cache needs a hash."""
+    """Return what `integrate` does for ``lengths``, the bytes of an array, which a cache can hash."""
     return integrate(task, w, np.frombuffer(lengths))
 
 
 def mismatch_risk(trained: Zonal, tested: Zonal, n: ArrayLike, noise_std: ArrayLike) -> WindowRisk:
-    """Compute the risk on one class with the window that is optimal for another (ITA slides, Theorem 3).
+    """Compute the risk on one class with the best window of another class (ITA slides, Theorem 3).
 
-    The window is that of the class ``trained``, the risk that of ``tested``, of the same dimension, with the
-    same n and noise.
+    The window is the best one for the class ``trained``, and the risk is that on the class ``tested``. Both
+    classes have the same dimension, and n and the noise are the same for both.
     """
     check_task(trained, "trained")
     check_task(tested, "tested")

@@ -5,21 +5,21 @@ Setting. Tokens ``x_1, ..., x_n`` and the query ``x_q`` are independent N(0, I_d
 The query is not in the denominator. Given the query, of length r, the scores are N(0, tau^2) with
 ``tau = w r``, and the tokens' components orthogonal to the query do not depend on them.
 
-Derivation. Let omega_i be the weights, s_i the scores, and ``C = E sum omega_i^2``,
-``D = E sum omega_i^3 - E (sum omega_i^2)^2``. Stein's identity, used once and three times, gives
-``E sum omega_i s_i = tau^2 (1 - C)`` and ``E (sum omega_i s_i)^2 = tau^4 (1 - C - 6 D) + tau^2 C``. Given
-r, ::
+Derivation. Let omega_i be the weights and s_i the scores. Define ``C = E sum omega_i^2`` and
+``D = E sum omega_i^3 - E (sum omega_i^2)^2``. Stein's identity gives two means. Used once it gives
+``E sum omega_i s_i = tau^2 (1 - C)``, and used three times it gives
+``E (sum omega_i s_i)^2 = tau^4 (1 - C - 6 D) + tau^2 C``. Hence, given r, ::
 
-    bias = (1 / d) (r^2 ((w - 1)^2 + w (2 - w) C - 6 w^2 D) + d C),   noise = sigma^2 C,
+    bias = (1 / d) (r^2 ((w - 1)^2 + w (2 - w) C - 6 w^2 D) + d C),   noise = sigma^2 C.
 
-and the squared distance of ``sum omega_i x_i`` from its limit ``w x_q`` for many tokens has the mean
-``d C + tau^2 (C - 6 D)``. All are averaged over the chi law of r by
-`icl.risk.numerics.gaussian_moments.query_means`.
+For many tokens the weighted mean ``sum omega_i x_i`` tends to ``w x_q``. Its mean squared distance from this
+limit is ``d C + tau^2 (C - 6 D)``. The function `icl.risk.numerics.gaussian_moments.query_means` averages all
+of these over r, which has the chi law.
 
-Limit. Given the query, the weights ``exp(w x . x_q)`` tilt the law N(0, I) of a token to N(w x_q, I). For n
-to infinity the prediction tends to ``E f(g + w x_q)`` with ``g ~ N(0, I)``: f smoothed over a fixed width of
-one, whatever w is. For linear functions it is ``w f(x_q)``. The mean squared distance of n tokens from it is
-a power of n that depends on w, `distance_exponent`. Label noise does not enter the limit.
+Limit. Given the query, a token with the law N(0, I) has, under the weights ``exp(w x . x_q)``, the law
+N(w x_q, I). For n to infinity the prediction tends to ``E f(g + w x_q)`` with ``g ~ N(0, I)``. This is f,
+smoothed over a width of one for every w. For linear functions the limit is ``w f(x_q)``. The mean squared
+distance from the limit falls like a power of n, whose exponent `distance_exponent` depends on w.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from icl.risk.numerics.result import WindowRisk
 from icl.risk.numerics.search import FIRST, RATIO, ProblemIndices, lowest
 from icl.tasks.base import NOISE_RANGE, Array
 
-# beyond this window, the parts of the bias cancel and leave fewer than ten digits
+# beyond this w, the parts of the bias cancel and leave fewer than ten digits
 MAX_W = 100.0
 # distance_exponent accepts windows between these two
 _MIN_LAW_W, _MAX_LAW_W = 1e-3, 1e3
-# gaussian_window stops beyond this window if the risk rises there, and raises beyond twice this window
+# gaussian_window stops beyond this w if the risk rises there, and raises beyond twice this w
 _MAX_SEARCH_W = 10.0
 _MAX_DIM = 1000
-# the difference to this second, coarser rule estimates the error
+# a second rule with these arguments of query_means is coarser; the difference of both estimates the error
 _COARSE = {"order": 12, "drop": 2}
 _EPS = float(np.finfo(float).eps)
 
@@ -53,11 +53,11 @@ class GaussianWindow:
     """The minimizer of the population risk over w on Gaussian tokens.
 
     Attributes:
-        w: Optimal window parameter, 0 for a single token, whose risk does not depend on w. All attributes
+        w: Optimal window parameter. It is 0 for n = 1, where the risk does not depend on w. All attributes
             have the broadcast shape of ``n`` and ``noise_std``.
-        risk: The risk there.
+        risk: The population risk at this w.
         gap: ``1 - w``, accurate also where it is far below the rounding of w.
-        error: Estimated relative error of w: what a coarser rule for the slope changes, and rounding.
+        error: Estimated relative error of w, from rounding and from the difference to a coarser rule.
         gap_error: Relative error of ``gap``, estimated in the same way.
     """
 
@@ -71,9 +71,9 @@ class GaussianWindow:
 def gaussian_risk(dim: int, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -> WindowRisk:
     """Compute the exact population risk of the attention unit ``M = w I`` on Gaussian tokens.
 
-    Tokens and query are N(0, I_d), functions are ``f(x) = beta . x`` with ``E |beta|^2 = 1``. With the slope
-    L and noise sigma the risk is L^2 times that with noise ``sigma / L``. ``w``, ``n`` and ``noise_std``
-    broadcast.
+    Tokens and query are N(0, I_d), and functions are ``f(x) = beta . x`` with ``E |beta|^2 = 1``. For
+    functions ``L beta . x`` the risk is L^2 times the risk with ``noise_std = sigma / L``. ``w``, ``n`` and
+    ``noise_std`` broadcast.
 
     Args:
         dim: Dimension d, 1 to 1000.
@@ -100,8 +100,9 @@ class GaussianDistance:
     """How far the weighted mean of n Gaussian tokens is from its limit for many tokens.
 
     Attributes:
-        distance: ``E |sum_i omega_i x_i - w x_q|^2`` over tokens and query.
-        error: Estimated relative error: what a coarser rule changes, and rounding.
+        distance: ``E |sum_i omega_i x_i - w x_q|^2``, the mean over tokens and query.
+        error: Estimated relative error of ``distance``, from rounding and from the difference to a coarser
+            rule.
     """
 
     distance: Array
@@ -109,11 +110,11 @@ class GaussianDistance:
 
 
 def gaussian_distance(dim: int, w: ArrayLike, n: ArrayLike) -> GaussianDistance:
-    """Compute the mean squared distance of the layer's output from its limit for infinitely many tokens.
+    """Compute the mean squared distance of the weighted mean of n tokens from its limit for many tokens.
 
-    Tokens and query are N(0, I_d), the output is ``sum_i omega_i x_i`` with weights proportional to
-    ``exp(w x_i . x_q)``, and its limit is ``w x_q``. `icl.risk.distance_exponent` is the power of n with
-    which the distance falls.
+    Tokens and query are N(0, I_d). The weighted mean is ``sum_i omega_i x_i`` with weights proportional to
+    ``exp(w x_i . x_q)``, and its limit is ``w x_q``. The distance falls like ``n^(-r)``, where r is
+    `icl.risk.distance_exponent`.
 
     Args:
         dim: Dimension d, 1 to 1000.
@@ -136,13 +137,14 @@ def gaussian_distance(dim: int, w: ArrayLike, n: ArrayLike) -> GaussianDistance:
 
 
 def distance_exponent(w: ArrayLike) -> Array:
-    r"""Return the exponent r(w) of the mean squared distance of n Gaussian tokens from the limit, w > 0.
+    r"""Return the exponent r(w) with which `gaussian_distance` falls for long contexts, for w > 0.
 
     The chapter on Gaussian tokens proves that, for tokens and query N(0, I_d) in every dimension d, ::
 
-        E |sum_i omega_i x_i - w x_q|^2 = n^(-r(w) + o(1)),   r(w) = min(1, (sqrt(1 + 4 / w^2) - 1) / 2),
+        E |sum_i omega_i x_i - w x_q|^2 = n^(-r(w) + o(1)),   r(w) = min(1, (sqrt(1 + 4 / w^2) - 1) / 2).
 
-    and the same of ``E sum_i omega_i^2``. At w = 1 it is one over the golden ratio.
+    The sum of the squared weights, ``E sum_i omega_i^2``, falls with the same exponent. At w = 1 the exponent
+    is one over the golden ratio.
 
     >>> distance_exponent([0.5, 1.0, 4.0]).round(4)
     array([1.   , 0.618, 0.059])
@@ -156,13 +158,14 @@ def distance_exponent(w: ArrayLike) -> Array:
 def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike) -> GaussianWindow:
     """Find the window parameter w with the smallest population risk on Gaussian tokens.
 
-    Arguments as in `gaussian_risk`; ``n`` and ``noise_std`` broadcast. The scan of
-    `icl.risk.numerics.search` stops where ``(sigma^2 + (d - 1) / d) E C`` exceeds the best risk: the
-    risk is at least that, and C never falls in w. In one dimension with hardly any noise it stops at the
-    first window beyond w = 10 where the risk rises.
+    Arguments are those of `gaussian_risk`; ``n`` and ``noise_std`` broadcast. The search
+    (`icl.risk.numerics.search`) scans w upwards. It stops where ``(sigma^2 + (d - 1) / d) E C`` exceeds the
+    best risk so far, because the risk is at least this number, and C never falls in w. In one dimension with
+    hardly any noise, the search stops at the first w beyond 10 where the risk rises.
 
     Raises:
-        ValueError: Also if the risk still falls at the last window of the scan below w = 20, about 18.
+        ValueError: If an argument is out of range, or if the risk still falls at the last w of the scan,
+            which is about 18.
 
     >>> d, sigma, n = 5, 0.5, [100, 10**6]
     >>> best = gaussian_window(d, n, sigma)
@@ -173,24 +176,27 @@ def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike) -> GaussianWin
     """
     dim, (_, n, noise_std) = check_gaussian(dim, 0.0, n, noise_std)
     shape, n, variance = n.shape, n.ravel(), noise_std.ravel() ** 2
-    # Where tau is small the risk is that of linear attention, a parabola with its minimum
-    # near `linear_w`. The scan begins at a fifth of it, or for many dimensions where tau is about 0.7.
+    # Where tau = w r is small the risk is about that of linear attention, a parabola in w with its minimum
+    # near `linear_w`. The scan begins at a fifth of `linear_w`. If tau exceeds about 0.7 there, the scan
+    # begins where tau is about 0.7.
     linear_w = n / (n + dim * (1 + variance))
     begin = 0.2 * linear_w / np.maximum(1.0, 0.3 * math.sqrt(dim) * linear_w)
     steps = np.ceil(np.log(1.25 / begin) / math.log(RATIO))
-    # Scans begin at FIRST times their unit. These units are powers of RATIO apart, so that all scans visit
-    # w = 1.25, and problems with the same n share their windows.
+    # A problem is a pair (n, noise_std). `lowest` searches the variable w / unit, which begins at FIRST and
+    # grows by the factor RATIO. These units let every scan visit w = 1.25, so that problems with the same n
+    # share their values of w.
     unit = 1.25 / FIRST * RATIO**-steps
 
     def curve(windows: Array, some: ProblemIndices) -> Array:
-        """Return risk, its derivative, and a part that never falls, (windows, 3, problems).
+        """Return the risk, its derivative in ``windows``, and a part of the risk that never falls in w.
 
-        Windows are in the ``unit`` of each of the problems, whose indices are ``some``.
+        ``some`` are indices of problems. A problem has ``w = windows * unit``. The shape of the result is
+        (windows, 3, problems).
         """
         w = windows[:, None] * unit[some]
         if np.any(w > 2 * _MAX_SEARCH_W):
             worst = some[np.argmax(w.max(0))]
-            # the window before this one was the last that was searched
+            # the scan has searched up to the w before this one
             searched = w.max() / RATIO
             raise ValueError(
                 f"n={n[worst]:g}, dim={dim}: no minimum of the risk found up to w={searched:.3g}"
@@ -198,17 +204,18 @@ def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike) -> GaussianWin
         rows = query_means(dim, w.ravel(), np.tile(n[some], windows.size))
         bias, c, bias_w, c_w = rows[:4].reshape(4, *w.shape)
         s2 = variance[some]
-        floor = (s2 + 1 - 1 / dim) * c
-        return np.stack([bias + s2 * c, (bias_w + s2 * c_w) * unit[some], floor], axis=1)
+        never_falls = (s2 + 1 - 1 / dim) * c
+        return np.stack([bias + s2 * c, (bias_w + s2 * c_w) * unit[some], never_falls], axis=1)
 
-    # the risk of a single token does not depend on w
+    # only contexts of several tokens are searched, since the risk for n = 1 does not depend on w
     several = np.flatnonzero(n > 1)
-    # with equal weights the bias is 1 + 1 / n and the noise sigma^2 / n
+    # with equal weights, at w = 0, the bias is 1 + 1 / n and the noise sigma^2 / n
     at_zero = 1 + (1 + variance) / n
-    # The first windows are taken at once: so many that no problem passes w = 1.25 with them, and at most 51.
+    # The scan computes its first windows in one call. There are at most 51 of them, and no problem passes
+    # w = 1.25 with them.
     ahead = 1 + int(steps.min(initial=50))
     found = lowest(curve, at_zero, True, _MAX_SEARCH_W / unit, several, ahead)
-    # these rows are those of a single token, with w = 0
+    # these rows are right for n = 1, where w is set to 0
     w, risk, gap, error, gap_error = np.stack(
         [0 * n, at_zero, 1 + 0 * n, *np.full((2, n.size), _EPS)]
     )
@@ -237,28 +244,30 @@ def check_gaussian(
 def _polish(
     dim: int, n: Array, variance: Array, w: Array, curvature: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """Return w, the risk and ``1 - w`` after Newton steps from ``w``, and the absolute error of w.
+    """Improve w by Newton steps; return w, the risk, the gap ``1 - w``, and the absolute error of w.
 
-    The error is the size of one more step, plus what a coarser rule changes in that step. ``curvature`` is
-    the second derivative of the risk in w.
+    ``curvature`` is the second derivative of the risk in w. The error is the size of one more step, plus the
+    difference between this step and the step of a coarser rule.
     """
     gap = 1 - w
 
-    def step(**rule: int) -> tuple[Array, Array]:
-        """Return the slope over the curvature, by which the gap moves, and the risk."""
+    def compute_step(**rule: int) -> tuple[Array, Array]:
+        """Return the Newton step, slope over curvature, and the risk."""
         bias, c, bias_w, c_w, shrunk, _ = query_means(dim, w, n, **rule)
+        # `kept` is E r^2 (1 - C) / d, and the slope has the term 2 (w - 1) kept. This term is written with
+        # the gap, because 1 - w would have the rounding of w.
         kept = 1 - shrunk
-        # `kept` is E r^2 (1 - C) / d. The part 2 (w - 1) kept of the slope is taken out, and added again
-        # below with the gap, which is free of the rounding of w, in place of 1 - w.
         rest = bias_w + variance * c_w - 2 * (w - 1) * kept
         return (rest - 2 * gap * kept) / curvature, bias + variance * c
 
-    # the curvature stays that of the search, so that each step gains about as many digits as this curvature
-    # has
+    # All steps use the curvature that the search found. If it has k right digits, each step adds about k
+    # digits to w.
     for _ in range(3):
-        move, _ = step()
-        # the smaller of gap and w has more digits, and gives the other
-        near, gap, w = w > 0.5, gap + move, w - move
-        gap, w = np.where(near, gap, 1 - w), np.where(near, 1 - gap, w)
-    (move, risk), (coarse_move, _) = step(), step(**_COARSE)
+        move, _ = compute_step()
+        near_one = w > 0.5
+        gap, w = gap + move, w - move
+        # the smaller of gap and w has the smaller rounding error, so that the other is computed from it
+        gap, w = np.where(near_one, gap, 1 - w), np.where(near_one, 1 - gap, w)
+    move, risk = compute_step()
+    coarse_move, _ = compute_step(**_COARSE)
     return w, risk, gap, np.abs(move) + np.abs(coarse_move - move)
