@@ -50,8 +50,8 @@ notebook.setup(globals())
 # %% figure={"alt": "Left, five examples on a circle and a star, the query. A line joins each example to the star, and nearer examples have thicker lines. A shaded sector around the star is the window. Right, the five examples with their labels in boxes. Arrows, as thick as the lines, lead to one box, the prediction.", "name": "fig-prompt"} jupyter={"source_hidden": true} tags=["hide-input"]
 shown = np.deg2rad([150, 62, 25, -32, -115])
 labels = np.array([-1.5, 0.5, 2.0, 1.0, -0.5])
-on_circle = attention_window.on_circle(shown)
-query = attention_window.on_circle([0.0])[0]
+on_circle = attention_window.place_on_circle(shown)
+query = attention_window.place_on_circle([0.0])[0]
 w = 3.0
 shares = softmax_weights(on_circle, query, w * torch.eye(2).double()).numpy()
 prediction = shares @ labels
@@ -145,8 +145,8 @@ plt.show()
 # %% figure={"alt": "Three heat maps of attention weights. Rows are queries and columns are the examples, both sorted by their angle on the circle. For w = 1 each row is pale and nearly even. For w = 10 there is a blurred dark band along the diagonal, and for w = 100 a thin one with few dark cells in a row.", "name": "fig-weights"} jupyter={"source_hidden": true} tags=["hide-input"]
 around = np.linspace(-180, 180, 72)
 angles = np.sort(stream(seed, "covariates").uniform(-180, 180, context_length))
-queries = attention_window.on_circle(np.deg2rad(around))
-examples = attention_window.on_circle(np.deg2rad(angles))
+queries = attention_window.place_on_circle(np.deg2rad(around))
+examples = attention_window.place_on_circle(np.deg2rad(angles))
 figure, axes = plt.subplots(1, 3, figsize=(7.6, 2.9), sharey=True)
 for ax, w in zip(axes, (1, 10, 100), strict=True):
     weight = torch.softmax(w * queries @ examples.T, dim=1)
@@ -323,8 +323,8 @@ for column, L in enumerate(lipschitz_values):
     angles = stream(seed, "covariates", column).uniform(-np.pi, np.pi, context_length)
     angles = np.sort(angles)
     noise = noise_std * stream(seed, "noise", column).standard_normal(context_length)
-    values = f(attention_window.on_circle(around)[None])[0].numpy()
-    labels = f(attention_window.on_circle(angles)[None])[0].numpy() + noise
+    values = f(attention_window.place_on_circle(around)[None])[0].numpy()
+    labels = f(attention_window.place_on_circle(angles)[None])[0].numpy() + noise
     weight = np.exp(best * (np.cos(around) - 1))
     top.axvspan(*around[weight > 0.5][[0, -1]], color=blue, alpha=0.2)
     plots.exact_curve(top, around, values)
@@ -364,8 +364,10 @@ compared = {
     "low": min(lipschitz_values),
     "high": max(lipschitz_values),
 }
-on_ring = attention_window.narrowing(tasks=["cosine"], dims=[2], **compared)
-on_spheres = attention_window.narrowing(tasks=["affine", "ReLU"], dims=dims, **compared)
+on_ring = attention_window.compare_half_widths(tasks=["cosine"], dims=[2], **compared)
+on_spheres = attention_window.compare_half_widths(
+    tasks=["affine", "ReLU"], dims=dims, **compared
+)
 setting = (
     f"{{task}}, d = {{dim}}, n = {context_length}, $\\sigma$ = {noise_std:g}, "
     f"L = {max(lipschitz_values):g} over {min(lipschitz_values):g}"
@@ -544,7 +546,7 @@ judge(
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 judge(
     "P1.W.concentrate",
-    attention_window.concentration(dims=dims, n_values=[3, 20]),
+    attention_window.concentration_slopes(dims=dims, n_values=[3, 20]),
     value="slope",
     error="error",
     name="d = {dim}, n = {n}",

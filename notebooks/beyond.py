@@ -206,7 +206,7 @@ judge(
 # for each steepness $L$ and share $p$ of flips. A value above one means that cross-entropy has the narrower window.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-entropy = beyond.cross_entropy(
+entropy = beyond.train_on_cross_entropy(
     dim=dim,
     n=n_values[0],
     lipschitz_values=[lipschitz_values[0], lipschitz_values[-1]],
@@ -247,7 +247,7 @@ judge(
 # ratio changes. For one layer it should not change at all.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-deep = beyond.trained_models(
+deep = beyond.train_models(
     dim=dim,
     n=context_length,
     lipschitz=lipschitz,
@@ -373,7 +373,7 @@ pd.DataFrame(rows).style.format(precision=2).hide()
 # $w\,u_i\cdot u_q$, so that the unit predicts as if the inputs were $u$.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
-behind = beyond.behind_projection(
+behind = beyond.train_on_projections(
     lipschitz=lipschitz,
     noise_std=noise_std,
     n=context_length,
@@ -399,7 +399,7 @@ judge(
 # layer had computed $|x|$. The units that see $|x|$ have the smaller error.[✓](judged:P1.rebuttal.hierarchies)
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
-absolute = beyond.nonlinear_first(
+absolute = beyond.train_on_absolute_values(
     dim=dim,
     lipschitz=2 * lipschitz,
     noise_std=noise_std,
@@ -545,7 +545,7 @@ judge(
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 judge(
     "P1.beyond.networks",
-    beyond.networks(
+    beyond.train_on_networks(
         dim=dim,
         n=context_length,
         noise_std=unit_noise_std,

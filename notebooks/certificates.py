@@ -298,7 +298,7 @@ others = certificates.other_matrices(
     lipschitz=lipschitz,
     noise_std=noise_std,
 )
-control = pd.DataFrame([certificates.turned_waves(TwoWaves(2), n=20)])
+control = pd.DataFrame([certificates.compare_rotation(TwoWaves(2), n=20)])
 judge(
     "P1.T2.form",
     exact_cases(others, error="error", name="{task}, d = {dim}, n = {n}: {matrix}"),
@@ -832,7 +832,9 @@ for side, name in {1: "largest", -1: "most negative"}.items():
 
 # %% figure={"alt": "A humped curve of bias against wavenumber on logarithmic axes with its peak right of a vertical line. The horizontal bound lies far above the peak. Affine functions of full slope lie far below the peak.", "name": "fig-worst"} jupyter={"source_hidden": true} tags=["hide-input"]
 middle = dims[min(1, len(dims) - 1)]
-waves = certificates.waves(dim=middle, n=1e7, lipschitz=lipschitz, noise_std=noise_std)
+waves = certificates.wave_biases(
+    dim=middle, n=1e7, lipschitz=lipschitz, noise_std=noise_std
+)
 figure, ax = plt.subplots(figsize=(5.8, 3.0))
 b = waves.wavenumber
 plots.exact_curve(ax, b, waves.bound, "bound")
@@ -887,7 +889,7 @@ judge(
 # through $q$.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
-steepest = certificates.steepest(
+steepest = certificates.search_steepest(
     [(1.0, 0.3), (-0.7, 0.2), (0.5, 0.5), (1.0, -1.0), (0.1, 0.9)]
 )
 template = "$\\ell_1$ = {first:g}, $\\ell_2$ = {second:g}"

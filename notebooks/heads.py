@@ -380,11 +380,11 @@ rows = []
 for task in (Affine(largest), ReLU(largest)):
     for n in n_values:
         one = optimal_window(task, n, noise_std).risk
-        merged = measurements.with_derivative(task, n, noise_std)
+        merged = measurements.search_with_derivative(task, n, noise_std)
         row = {"task": task.label, "dim": largest, "n": n, "gain": one / merged.risk}
         row["two"] = one / find_pair(task, n, noise_std).risk
         if n == longest:
-            added, off = measurements.added_heads(task, n, noise_std)
+            added, off = measurements.search_added_heads(task, n, noise_std)
             row |= {"added": one / added, "off": off}
         row |= {"w": merged.w, "v": merged.value, "c": merged.coefficient}
         rows.append(row | {"error": merged.error * row["gain"]})
@@ -1123,7 +1123,7 @@ for ax, (name, (order, m)) in zip(axes, settings.items(), strict=True):
     ax.plot(x, 1 / (1 + x ** (m + order)), "k--", label="kriging")
     for heads in (1, 2, 3):
         _, widths = limits[name][heads - 1]
-        _, values = measurements.limit(order, m, widths)
+        _, values = measurements.compute_limit(order, m, widths)
         factor = values @ np.exp(-np.outer(widths, x**2) / 2)
         ax.plot(x, factor, label=f"heads: {heads}")
     ax.set(xlabel="degree x, scaled", title=name)
@@ -1151,9 +1151,11 @@ name = "d = {dim}, heads: {heads}"
 columns = {"value": "limit", "error": "error"}
 judge(
     "P1.H.kriging",
-    exact_cases(measurements.against_kriging(heads=3, **kinks), name=name, **columns),
     exact_cases(
-        measurements.against_kriging(heads=1, parity=0, **kinks),
+        measurements.compare_with_kriging(heads=3, **kinks), name=name, **columns
+    ),
+    exact_cases(
+        measurements.compare_with_kriging(heads=1, parity=0, **kinks),
         name=name + ", even functions",
         **columns,
     ),
@@ -1173,8 +1175,8 @@ judge(
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 tasks = [Affine(5), ReLU(5), PhasedCosine(5, 2.0), Sign(3)]
 sampled = {"noise_std": noise_std, "draws": draws, "n_values": [5, 20]}
-places = measurements.between(tasks, **sampled)
-more = measurements.between(tasks[:2], more=4, **sampled)
+places = measurements.locate_between_bounds(tasks, **sampled)
+more = measurements.locate_between_bounds(tasks[:2], more=4, **sampled)
 name = "{task}, d = {dim}, n = {n}"
 judge(
     "P1.H.floor",

@@ -305,7 +305,7 @@ judge("P2.icl.identity", [weights, tokens])
 # $c=16$ most tokens attend almost only to themselves. For comparison we also fit $A_1'=A_1+A_1V$, which has no attention.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-fits = measured.imitations(
+fits = measured.fit_imitations(
     context_length=context_length, dim=dim, draws=draws, seeds=seeds, seed=seed
 )
 
@@ -519,7 +519,7 @@ judge(
 # rescaled target moves farther than the bound with $M$ allows.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
-long = measured.reversed_weights()
+long = measured.reverse_weights()
 one = {"error": "error", "labels": [], "name": "shift, R = 2"}
 normalized = exact_cases(long[long.kind == "normalized"], "shift", **one)
 rescaled = exact_cases(long[long.kind == "rescaled"], "shift", **one)

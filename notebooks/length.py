@@ -442,7 +442,7 @@ judge(
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 setting = {"dim": dim, "n": 1000, "n0": 10, "noise_stds": [noise_std]}
 both = ["ReLU", "affine"]
-chosen = length.from_context(tasks=both, contexts=contexts, **setting)
+chosen = length.price_chosen_windows(tasks=both, contexts=contexts, **setting)
 names = {
     "of_function": "labels choose",
     "best_rule": "best rule",
@@ -452,7 +452,7 @@ shown = chosen.groupby("task", sort=False)[list(names)].median()
 shown.rename(columns=names).reset_index().style.format(precision=3).hide()
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
-permuted = length.from_context(
+permuted = length.price_chosen_windows(
     tasks=both[:1], contexts=contexts // 2, permuted=True, **setting
 )
 name = "{task}, d = {dim}, n = {n}"
@@ -556,7 +556,7 @@ pd.DataFrame(
 # </details>
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
-slope = length.of_two_models()
+slope = length.read_two_models()
 text, sharpened = (
     slope[slope.condition == name].drop(columns="condition")
     for name in ("text", "text, scores times log n")
@@ -583,7 +583,7 @@ judge("P1.N.narrow", sampled_cases(text, samples="text"), control)
 # each of the three mistakes. They multiply $nL^2/\sigma^2$ by $\frac14$, $4$ or $16$.
 
 # %% figure={"alt": "Two curves of the price against the w used over the best w, with their minimum, one, at one. The curve of five dimensions rises faster than that of three, above all on the right. Squares, crosses and circles for the three mistakes coincide and lie on the curves.", "name": "fig-mistakes"} jupyter={"source_hidden": true} tags=["hide-input"]
-wrong = length.mistakes(
+wrong = length.price_mistakes(
     tasks=["ReLU", "affine"],
     dims=sorted({3, dim}),
     factors=[1 / 4, 4.0, 16.0],

@@ -320,7 +320,7 @@ plt.show()
 # $f(x_i)-f(x_q)$. Then the noise stays the same, and steeper functions want a narrower window.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
-summary = floors.merge(linear_attention.adaptation(curves), on="activation")
+summary = floors.merge(linear_attention.compare_adaptation(curves), on="activation")
 heads = {
     "activation": "{activation}",
     "error left by an infinite context / variance": "{floor:.3f}",
@@ -341,7 +341,7 @@ plots.table(summary, heads, caption)
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 task = ReLU(d_unit, max(lipschitz_values))
-shifted = linear_attention.shifted_sigmoid(
+shifted = linear_attention.compare_shifted_sigmoid(
     task,
     noise_std=noise_std,
     n=context_length,
@@ -381,11 +381,15 @@ pd.DataFrame(repaired).style.format(
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 setting = {"lipschitz": lipschitz, "noise_std": noise_std}
 nonlinear = {"tasks": ["ReLU", "quadratic", "cosine"], "dims": dims}
-spared = linear_attention.growth(**nonlinear, **setting, intercept=False)
-whole = linear_attention.growth(**nonlinear, **setting, intercept=True)
-lines = linear_attention.growth(tasks=["linear"], dims=dims, **setting, intercept=False)
-few = linear_attention.growth(tasks=["linear"], dims=[2, 3], **setting, intercept=False)
-raised = linear_attention.growth(
+spared = linear_attention.growth_slopes(**nonlinear, **setting, intercept=False)
+whole = linear_attention.growth_slopes(**nonlinear, **setting, intercept=True)
+lines = linear_attention.growth_slopes(
+    tasks=["linear"], dims=dims, **setting, intercept=False
+)
+few = linear_attention.growth_slopes(
+    tasks=["linear"], dims=[2, 3], **setting, intercept=False
+)
+raised = linear_attention.growth_slopes(
     tasks=["affine"], dims=[2, 3], **setting, intercept=True
 )
 columns = {"value": "slope", "error": "error"}
@@ -528,7 +532,9 @@ judge(
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 quotients = pd.DataFrame(
     {"d": dim, "n": 10**decade}
-    | linear_attention.neighbors(Affine(dim, lipschitz), 10**decade, noise_std)
+    | linear_attention.compare_with_neighbors(
+        Affine(dim, lipschitz), 10**decade, noise_std
+    )
     for dim in more_dims
     for decade in n_decades
 )
@@ -560,7 +566,7 @@ quotients.style.format(precision=3)
 # limit falls by a factor of about $100$.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
-long = linear_attention.long_neighbors(
+long = linear_attention.compare_in_long_contexts(
     tasks=["affine", "quadratic"],
     dims=more_dims,
     w_values=[1e3, 1e5],

@@ -334,12 +334,12 @@ judge("P2.opt.range", both, attained_cases(convex, name="{which}, n = {n}", **pr
 # Hessian-vector products.
 
 # %% figure={"alt": "Left: a curve that is positive, largest left of zero, and negative around two. Right: gradient descent rises with the condition number, the preconditioned one is horizontal, Newton-CG lies far below.", "name": "fig-opt-passes"} jupyter={"source_hidden": true} tags=["hide-input"]
-counts = lipschitz_bounds.passes(
+counts = lipschitz_bounds.count_passes(
     context_length=context_length, dim=dim, conditions=conditions, seed=seed
 )
 figure, axes = plt.subplots(1, 2, figsize=(7.6, 2.6))
 t = np.linspace(-6, 8, 400)
-curvature = lipschitz_bounds.two_tokens(1 / (1 + np.exp(-t)))
+curvature = lipschitz_bounds.bend_of_two_tokens(1 / (1 + np.exp(-t)))
 plots.exact_curve(axes[0], t, curvature)
 axes[0].set(xlabel="difference t of two scores", ylabel="second derivative")
 methods = counts.melt("condition", var_name="method", value_name="passes")

@@ -7,7 +7,7 @@ Symbols:
     n: The number of tokens beside the query.
     L, sigma: Lipschitz constant of the functions, standard deviation of the label noise.
 
-Errors are absolute errors of the number that a row is about.
+A column ``error`` is the absolute numerical error of the number in its row.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ from icl.tasks.gegenbauer import Polynomials
 
 Array = NDArray[np.float64]
 
-#: A logarithm takes this w for equal weights, w = 0.
+#: Weights that are equal, w = 0, count as this w where a logarithm is taken.
 EQUAL_WEIGHTS = 1e-6
 
 
@@ -79,20 +79,22 @@ LIBRARIES: dict[str, Callable[[Tensor, Tensor, Tensor, float], float]] = {
 def gaps_to_libraries(
     *, dims: list[int], n: int, draws: int, noise_std: float, seed: int
 ) -> pd.DataFrame:
-    """Compare the predictions of `LIBRARIES` with ours on drawn contexts.
+    """Compare the predictions of `LIBRARIES` with ours on sampled contexts of ReLU functions with L = 1.
+
+    There are ``draws`` contexts for each dimension. The predictions have w = 0.5, 4 and 30.
 
     Returns:
-        Columns ``library, dim`` and ``gap``, the largest absolute difference in all contexts, of ReLU
-        functions, at w = 0.5, 4 and 30.
+        Columns ``library``, ``dim`` and ``gap``, the largest absolute difference between the two predictions
+        over all contexts and all w.
     """
     rows = []
     for library, dim in product(LIBRARIES, dims):
         gap = 0.0
-        for step in range(draws):
+        for draw in range(draws):
             # The last token is the query, whose label is not used.
-            x = uniform_sphere(stream(seed, "monte carlo", step), n + 1, dim)
-            f = ReLU(dim).sample(stream(seed, "tasks", step), 1)(x[None])[0]
-            noise = stream(seed, "noise", step).standard_normal(n + 1)
+            x = uniform_sphere(stream(seed, "monte carlo", draw), n + 1, dim)
+            f = ReLU(dim).sample(stream(seed, "tasks", draw), 1)(x[None])[0]
+            noise = stream(seed, "noise", draw).standard_normal(n + 1)
             y = f + noise_std * torch.from_numpy(noise)
             for w in (0.5, 4.0, 30.0):
                 M = w * torch.eye(dim, dtype=torch.float64)
@@ -104,19 +106,20 @@ def gaps_to_libraries(
 
 
 def weights_by_distance(weights: pd.DataFrame) -> pd.DataFrame:
-    """Say how weights fall with the distance to the query.
+    """Measure how the weights of the examples fall with their distance to the query.
 
     Args:
-        weights: A row for each example: ``tokens, dim, w, draw, distance, attention``.
+        weights: A row for each example. The columns ``tokens``, ``dim``, ``w`` and ``draw`` name the context
+            of the example, ``distance`` is its distance to the query, and ``attention`` its weight.
 
     Returns:
-        For each context (``tokens, dim, w, draw``) the ``coefficient`` of the squared distance in
-        -log(attention), by least squares, and ``disorder``, the share of pairs of which the farther example
-        weighs more.
+        A row for each context, with the columns that name it. ``coefficient`` is the slope of
+        -log(attention) in the squared distance, by least squares. ``disorder`` is the share of the pairs of
+        examples in which the farther example has the larger weight.
     """
     rows = []
     context = ["tokens", "dim", "w", "draw"]
-    for setting, part in weights.groupby(context, sort=False):
+    for labels, part in weights.groupby(context, sort=False):
         distance = part.distance.to_numpy()
         attention = part.attention.to_numpy()
         slope = np.polyfit(distance**2, -np.log(attention), deg=1)[0]
@@ -124,18 +127,26 @@ def weights_by_distance(weights: pd.DataFrame) -> pd.DataFrame:
         heavier = attention[:, None] > attention
         pairs = len(part) * (len(part) - 1) / 2
         disorder = np.sum(farther & heavier) / pairs
-        row = dict(zip(context, setting, strict=True))
+        row = dict(zip(context, labels, strict=True))
         rows.append(row | {"coefficient": slope, "disorder": disorder})
     return pd.DataFrame(rows)
 
 
-def concentration(*, dims: list[int], n_values: list[int]) -> pd.DataFrame:
-    """Return slopes of log(1 - E sum_i omega_i^2) in log w from w = 1e5 to 1e6: ``dim, n, slope, error``."""
+def concentration_slopes(*, dims: list[int], n_values: list[int]) -> pd.DataFrame:
+    """Return how fast the weights concentrate on one token as w grows.
+
+    The number ``1 - E sum_i omega_i^2`` is zero if one token has all the weight.
+
+    Returns:
+        Columns ``dim``, ``n``; ``slope``, the slope of the logarithm of this number in log w, from w = 1e5 to
+        1e6; ``error``.
+    """
     rows = []
     for dim, n in product(dims, n_values):
-        # Noise of variance one makes its part of the risk E sum_i omega_i^2, for every class.
+        # With sigma = 1 the error by noise is E sum_i omega_i^2, for every class.
         risk = population_risk(Affine(dim), [1e5, 1e6], n, noise_std=1.0)
         spread = 1 - risk.noise
+        # This is the relative error of `spread`, and so the absolute one of its logarithm.
         error = risk.error * risk.noise / spread
         slope = np.log(spread[1] / spread[0]) / np.log(10)
         rows.append({"dim": dim, "n": n, "slope": slope, "error": error.sum() / np.log(10)})
@@ -143,16 +154,16 @@ def concentration(*, dims: list[int], n_values: list[int]) -> pd.DataFrame:
 
 
 def noise_slopes(*, dims: list[int], n: int) -> pd.DataFrame:
-    """Return the smallest slope of log E sum_i omega_i^2 in log w: ``dim, slope, error``.
+    """Return the smallest slope of log E sum_i omega_i^2 in log w.
 
-    It is taken between neighbors on a grid of w from 0.01 to 1,000 and is the same for all classes. The error
-    is the largest of those of these slopes.
+    A slope is taken between two neighbors on a grid of w from 0.01 to 1,000. The columns are ``dim``,
+    ``slope``, the smallest slope, and ``error``, the largest error of a slope.
     """
     w = np.geomspace(0.01, 1e3, 21)
     step = np.log(w[1] / w[0])
     rows = []
     for dim in dims:
-        # Noise of variance one makes its part of the risk E sum_i omega_i^2, for every class.
+        # With sigma = 1 the error by noise is E sum_i omega_i^2, for every class.
         risk = population_risk(Affine(dim), w, n, noise_std=1.0)
         slope = np.diff(np.log(risk.noise)) / step
         error = (risk.error[1:] + risk.error[:-1]) / step
@@ -161,12 +172,15 @@ def noise_slopes(*, dims: list[int], n: int) -> pd.DataFrame:
 
 
 def bias_slopes(*, tasks: list[str], dims: list[int], n: int) -> pd.DataFrame:
-    """Return the largest slope in log w of the log of the mean square of the estimator's bias.
+    """Return the largest slope in log w of the log of the mean squared bias.
 
-    The bias is the mean prediction over all tokens minus the function, at one query; its square is averaged
-    over functions. Of these, only the parts of degrees 1 to 60 count. The slope is taken between neighbors on
-    a grid of w from 0.1 to 100. Columns ``task, dim, slope`` and ``error``, what a coarser quadrature
-    changes, and rounding.
+    The bias at a query is the mean prediction over all tokens, minus the function. Its square is averaged
+    over functions. Only the parts of the functions of degrees 1 to 60 count. A slope is taken between two
+    neighbors on a grid of w from 0.1 to 100.
+
+    Returns:
+        Columns ``task``, ``dim``; ``slope``, the largest slope; ``error``, the change of the slope by a
+        coarser quadrature, plus rounding.
     """
     w_values = np.geomspace(0.1, 100, 16)
     rows = []
@@ -174,7 +188,8 @@ def bias_slopes(*, tasks: list[str], dims: list[int], n: int) -> pd.DataFrame:
         missed = [_integrate_missed_shares(dim, n, w, nodes=300, step=0.1) for w in w_values]
         coarse = [_integrate_missed_shares(dim, n, w, nodes=240, step=0.15) for w in w_values]
         for name in tasks:
-            # `a` is the variance of the functions in each degree. Rows are windows, columns are degrees.
+            # `a` is the variance of the functions in each degree. Rows of `missed` are windows, and its
+            # columns are degrees.
             a, _ = make_task(name, dim).spectrum(len(missed[0]))
             slope = _find_steepest(w_values, np.array(missed) ** 2 @ a)
             other = _find_steepest(w_values, np.array(coarse) ** 2 @ a)
@@ -189,47 +204,59 @@ def _find_steepest(x: Array, y: Array) -> float:
 
 
 def _integrate_missed_shares(dim: int, n: int, w: float, *, nodes: int, step: float) -> Array:
-    """Return 1 - m_l, l from 1 to 60: the mean prediction of a function of degree l is m_l times it.
+    """Return 1 - m_l for the degrees l from 1 to 60, where m_l f is the mean prediction of an f of degree l.
 
-    ``m_l = E sum_i omega_i P_l(t_i)``, where t_i is the cosine of a token's angle to the query and omega_i is
-    ``exp(-w (1 - t_i))`` over the sum S of these, and P_l is the Gegenbauer polynomial with P_l(1) = 1. As
-    ``1 / S = int exp(-s S) ds``, it is one integral over s. ``nodes`` are those of the angle, and ``step`` is
-    that of log s.
+    The factor is ``m_l = E sum_i omega_i P_l(t_i)``. Here t_i is the cosine of the angle between token i and
+    the query, and P_l is the Gegenbauer polynomial with P_l(1) = 1. The kernel of a token is
+    ``exp(-w (1 - t_i))``, and its weight omega_i is the kernel divided by the sum S of all kernels. Since
+    ``1 / S = int exp(-s S) ds``, and tokens are independent, m_l is one integral over s.
+
+    Args:
+        dim: Dimension.
+        n: Context length.
+        w: Window parameter.
+        nodes: Number of Gauss nodes for the angle.
+        step: Step of the grid of log s.
     """
     theta, p = angle_quadrature(dim, nodes)
-    # u is log s. Below this range n z is at most e^-30, and above it z is more than e^6 even
-    # at the farthest token.
+    # u is log s, and z is s times the kernel. Below this range n z is at most e^-30. Above it z is more than
+    # e^6, even for the farthest token. So the integrand is negligible outside.
     u = np.arange(-np.log(n) - 30, 2 * w + 6, step)
-    # z is s times the kernel, (u, angles). At the cap, z = e^8, exp(-z) is zero in floating point.
+    # The axes of z are u and the angles. The cap at e^8 changes nothing, as exp(-z) is zero there.
     z = np.exp(np.minimum(u[:, None] - w * (1 - np.cos(theta)), 8))
-    # This is E exp(-z) of all tokens but one.
-    phi = (np.exp(-z) @ p)[:, None] ** (n - 1)
-    # The kernel of one token times ds is z du.
-    one_token = (z * np.exp(-z) * phi).sum(0) * p
-    # `take` returns one minus each Gegenbauer polynomial.
-    lost = Polynomials(dim, theta).take(61)[1:]
-    return np.asarray(n * step * (lost @ one_token))
+    # This is the mean of exp(-s S) without the kernel of one token.
+    others = (np.exp(-z) @ p)[:, None] ** (n - 1)
+    # The kernel of the one token times ds is z du.
+    one_token = (z * np.exp(-z) * others).sum(0) * p
+    # `take` returns one minus each Gegenbauer polynomial, from degree 0 on.
+    one_minus_P = Polynomials(dim, theta).take(61)[1:]
+    return np.asarray(n * step * (one_minus_P @ one_token))
 
 
-def narrowing(
+def compare_half_widths(
     *, tasks: list[str], dims: list[int], n: int, noise_std: float, low: float, high: float
 ) -> pd.DataFrame:
-    """Return the half-width of the best weights at L = high over that at L = low.
+    """Compare the half-widths of the best weights for two Lipschitz constants, ``low`` and ``high``.
 
-    The half-width is the distance to the query at which a token weighs half as much as one at the query.
-    Columns ``task, dim, ratio, error``.
+    The half-width is the distance from the query at which a token weighs half as much as a token at the
+    query.
+
+    Returns:
+        Columns ``task``, ``dim``; ``ratio``, the half-width for L = high over the half-width for L = low; and
+        ``error``.
     """
     rows = []
     for name, dim in product(tasks, dims):
         smooth = optimal_window(make_task(name, dim, low), n, noise_std)
         rough = optimal_window(make_task(name, dim, high), n, noise_std)
-        # At these distances exp(-w distance^2 / 2) is one half. Two points of the sphere are at most 2 apart,
-        # which is the width also of equal weights, w = 0.
-        halves = [
-            min(2.0, np.sqrt(2 * np.log(2) / max(float(best.w), 1e-9))) for best in (smooth, rough)
-        ]
-        ratio = halves[1] / halves[0]
-        # A width has half the relative error of its w, so that this is more than enough.
+        half_widths = []
+        for best in (smooth, rough):
+            # At this distance exp(-w distance^2 / 2) is one half. It would be infinite for w = 0.
+            distance = np.sqrt(2 * np.log(2) / max(float(best.w), 1e-9))
+            # Two points of the sphere are at most 2 apart.
+            half_widths.append(min(2.0, distance))
+        ratio = half_widths[1] / half_widths[0]
+        # The relative error of a half-width is half of that of w, so this is twice the error of the ratio.
         error = ratio * (smooth.error + rough.error)
         rows.append({"task": name, "dim": dim, "ratio": ratio, "error": error})
     return pd.DataFrame(rows)
@@ -238,27 +265,29 @@ def narrowing(
 def window_slopes(
     *, tasks: list[str], dims: list[int], n: int, lipschitz: ArrayLike = 1.0, noise_std: ArrayLike
 ) -> pd.DataFrame:
-    """Return the extreme slopes of log w* in log L, or in log sigma, along a sweep.
+    """Return the smallest and the largest slope of log w*, in log L or in log sigma.
+
+    Either L or sigma has several values. A slope is taken between two neighbors of these values.
 
     Args:
         tasks: Names of classes, see `icl.tasks.make_task`.
         dims: Dimensions.
         n: Context length.
-        lipschitz: Lipschitz constants L in rising order, or one.
-        noise_std: Standard deviations sigma of the label noise in rising order, or one. One of the two is
-            swept.
+        lipschitz: Lipschitz constants L in rising order, or a single one.
+        noise_std: Standard deviations sigma of the label noise in rising order, or a single one.
 
     Returns:
-        ``task``, ``dim``, the ``least`` and the ``greatest`` slope between neighbors, and their ``error``.
-        Equal weights count as w = 1e-6.
+        Columns ``task``, ``dim``; the slopes ``least`` and ``greatest``; and ``error``, the largest error of
+        a slope. A w* below `EQUAL_WEIGHTS` counts as `EQUAL_WEIGHTS`.
     """
-    swept = np.asarray(lipschitz if np.ndim(lipschitz) else noise_std, dtype=float)
-    settings = list(np.broadcast(lipschitz, noise_std))
-    steps = np.diff(np.log(swept))
+    several = lipschitz if np.ndim(lipschitz) else noise_std
+    steps = np.diff(np.log(np.asarray(several, dtype=float)))
+    pairs = list(np.broadcast(lipschitz, noise_std))
     rows = []
     for name, dim in product(tasks, dims):
-        found = [optimal_window(make_task(name, dim, L), n, s) for L, s in settings]
+        found = [optimal_window(make_task(name, dim, L), n, sigma) for L, sigma in pairs]
         w = np.maximum([float(best.w) for best in found], EQUAL_WEIGHTS)
+        # The relative error of w* is the absolute error of its logarithm.
         errors = np.array([float(best.error) for best in found])
         slopes = np.diff(np.log(w)) / steps
         rows.append(
@@ -273,40 +302,48 @@ def window_slopes(
     return pd.DataFrame(rows)
 
 
-def on_circle(angles: ArrayLike) -> Tensor:
+def place_on_circle(angles: ArrayLike) -> Tensor:
     """Return points of the unit circle, (angles, 2)."""
     return torch.from_numpy(np.stack([np.cos(angles), np.sin(angles)], axis=-1))
 
 
 class Circle(NamedTuple):
-    """Examples of a wave on the circle, at angles in degrees, and what the layer makes of them at each w."""
+    """One context of a wave on the circle, with the predictions for many w. Angles are in degrees."""
 
+    #: Angles of the examples.
     angles: Array
     labels: Array
+    #: Angles at which predictions are shown.
     around: Array
+    #: The wave at the angles `around`, without noise.
     target: Array
-    #: For each w, the prediction at the angles `around`, and the weights of the examples at the query.
+    #: For each w, the predictions at the angles `around`, and the weights of the examples at the query.
     shown: dict[float, tuple[Array, Array]]
 
 
 def circle_to_move(query: float) -> tuple[pd.DataFrame, Circle]:
-    """Return the exact errors against w, and one context with its predictions, for the interactive figure.
+    """Return the exact errors for many w, and one context with its predictions, for the interactive figure.
 
-    Columns of the errors: ``w, risk, noise, scatter, blur``, for waves cos(3 angle + phase), 40 examples and
-    noise of standard deviation 0.5. The phase of the context is zero; ``query`` is an angle in degrees.
+    Functions are waves cos(3 angle + phase), contexts have 40 examples, and sigma is 0.5. In the one context
+    the phase is zero. ``query`` is the angle of its query in degrees.
+
+    Returns:
+        A table of the errors over all contexts, with columns ``w``, ``risk`` and its three parts ``noise``,
+        ``scatter`` and ``blur``; and the one context.
     """
     rng = stream(4, "evaluation")
     n, L, noise_std = 40, 3, 0.5
     angles = rng.integers(-180, 180, n).astype(float)
     labels = np.cos(L * np.deg2rad(angles)) + noise_std * rng.standard_normal(n)
     around = np.arange(-180.0, 181.0, 4)
-    examples = on_circle(np.deg2rad(angles))
+    examples = place_on_circle(np.deg2rad(angles))
     # These are 40 windows from 0.44 to 87.
     windows = 10 ** (np.arange(-6, 34) / 17)
     shown = {}
     for w in windows.tolist():
-        prediction = _weigh_circle(examples, around, w) @ labels
-        shown[w] = prediction, _weigh_circle(examples, [query], w)[0]
+        predictions = _weigh_circle(examples, around, w) @ labels
+        at_query = _weigh_circle(examples, [query], w)[0]
+        shown[w] = predictions, at_query
     exact = split_risk(Cosine(2, L), windows, n, noise_std)
     errors = {
         "risk": exact.total,
@@ -314,12 +351,13 @@ def circle_to_move(query: float) -> tuple[pd.DataFrame, Circle]:
         "scatter": exact.scatter,
         "blur": exact.blur,
     }
-    circle = Circle(angles, labels, around, np.cos(L * np.deg2rad(around)), shown)
+    target = np.cos(L * np.deg2rad(around))
+    circle = Circle(angles, labels, around, target, shown)
     return pd.DataFrame({"w": windows} | errors), circle
 
 
 def _weigh_circle(examples: Tensor, around: ArrayLike, w: float) -> Array:
     """Return the weights of examples for queries at angles in degrees, (angles, examples)."""
-    queries = on_circle(np.deg2rad(around))
+    queries = place_on_circle(np.deg2rad(around))
     M = w * torch.eye(2, dtype=torch.float64)
     return np.asarray(softmax_weights(examples, queries, M).numpy())

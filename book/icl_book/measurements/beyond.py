@@ -4,7 +4,8 @@ Symbols:
     M: The matrix of a unit, w I for the window parameter w.
     n, d: The number of examples beside the query, and the dimension ``dim``.
     L: The Lipschitz constant ``lipschitz``.
-    S, B: The number of models, ``seeds``, and of contexts for each of them, ``batch_size``.
+    S: The number of models that are trained at once, ``seeds``.
+    B: The number of contexts for each of these models, ``batch_size``.
 """
 
 from __future__ import annotations
@@ -39,20 +40,23 @@ Array = NDArray[np.float64]
 # --------------------------------------------------------------------------- labels -1 and 1
 @dataclass(frozen=True)
 class Labels:
-    """Labels -1 and 1 with mean ``(1 - 2 flipped) tanh(L q.x)``, ``q`` uniform on the sphere."""
+    """Labels -1 and 1 with mean ``tanh(L q.x)``, each then flipped with the probability ``flipped``.
+
+    The direction q is uniform on the unit sphere. With the flips the mean is ``(1 - 2 flipped) tanh(L q.x)``.
+    """
 
     dim: int
     lipschitz: float
     flipped: float
 
     def sample(self, rng: Rng, count: int) -> Function:
-        """Draw the labels of ``count`` functions; each call draws the labels anew."""
+        """Draw ``count`` directions q, and return a function that draws labels at each call."""
         q = uniform_sphere(rng, count, self.dim)
 
         def label(x: Tensor) -> Tensor:
             ramp = torch.tanh(self.lipschitz * torch.einsum("bd,bnd->bn", q.to(x), x))
             mean = (1 - 2 * self.flipped) * ramp
-            # A label with this mean is 1 with probability (1 + mean) / 2.
+            # u is uniform on (-1, 1). It is below the mean with the probability (1 + mean) / 2 of a label 1.
             u = torch.as_tensor(rng.uniform(-1.0, 1.0, tuple(mean.shape)))
             return torch.where(u.to(mean) < mean, 1.0, -1.0).to(mean)
 
@@ -66,15 +70,18 @@ def mean_of_labels(*, dim: int, lipschitz: float, flipped: float) -> tuple[Tanh,
 
 
 def window_exponents(windows: pd.DataFrame) -> pd.DataFrame:
-    """Return local exponents of the width ``w^(-1/2)`` of windows between neighbors of a grid.
+    """Return the exponents with which the width ``w^(-1/2)`` grows in ``flipped`` and in ``lipschitz``.
+
+    An exponent is the slope of the log of the width in the log of the number that grows. It is taken between
+    two adjacent values of this number, both positive, at the same n and the same value of the other number.
 
     Args:
         windows: Columns ``n``, ``flipped``, ``lipschitz``, ``w`` and its relative ``error``.
 
     Returns:
-        Columns ``varied``, what grows: "noise", the probability of a flip where it is positive, or
-        "lipschitz"; ``n``, ``flipped`` and ``lipschitz``, those before the step; ``value``, the exponent, and
-        its absolute ``error``.
+        Columns ``varied``, "noise" if ``flipped`` grows and "lipschitz" if ``lipschitz`` grows; ``n``,
+        ``flipped`` and ``lipschitz`` at the smaller value; ``value``, the exponent, and its absolute
+        ``error``.
     """
     rows = []
     for varied, column, fixed in (
@@ -98,7 +105,7 @@ def window_exponents(windows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def cross_entropy(
+def train_on_cross_entropy(
     *,
     dim: int,
     n: int,
@@ -109,12 +116,15 @@ def cross_entropy(
     batch_size: int,
     learning_rate: float,
 ) -> pd.DataFrame:
-    """Train units from M = I, and a gain of their output from 1, on the cross-entropy of a logistic model.
+    """Train units to predict labels -1 and 1, on the cross-entropy of a logistic model.
+
+    The log-odds of the label 1 are the unit's output times a gain, which is trained, too. Training starts at
+    M = I and at the gain 1.
 
     Returns:
-        Columns ``lipschitz``, ``flipped``, ``seed``; ``ratio``, the mean diagonal of M over the exact best w
-        of the squared loss; and ``least``, the smallest eigenvalue of the symmetric part of M over the mean
-        diagonal.
+        Columns ``lipschitz``, ``flipped``, ``seed``; ``ratio``, the mean of the diagonal of M over the exact
+        best w of the squared loss; ``least``, the smallest eigenvalue of the symmetric part of M over the
+        mean of the diagonal of M.
     """
     rows = []
     for lipschitz in lipschitz_values:
@@ -137,10 +147,11 @@ def cross_entropy(
                 x = x.float().view(seeds, batch_size, n + 1, dim)
                 y = y.float().view(seeds, batch_size, n + 1)
                 answer = softmax_attention(x[..., :-1, :], y[..., :-1], x[..., -1, :], M[:, None])
-                # The model says that the query's label is y with probability 1 / (1 + exp(-y gain answer)).
+                # In the model the query's label is y with probability 1 / (1 + exp(-y gain answer)).
+                # `surprise` is minus the logarithm of this probability.
                 surprise = torch.nn.functional.softplus(-y[..., -1] * gain * answer)
                 adam.zero_grad()
-                # The sum over units of different seeds trains each of them as if it were alone.
+                # Each unit has its own term of the sum, so it is trained as if it were alone.
                 surprise.mean(dim=1).sum().backward()  # type: ignore[no-untyped-call]
                 adam.step()
             for seed, trained in enumerate(M.detach().numpy()):
@@ -159,19 +170,19 @@ def cross_entropy(
 
 
 # --------------------------------------------------------------------------- what is close
-def behind_projection(
+def train_on_projections(
     *, lipschitz: float, noise_std: float, n: int, **training: Any
 ) -> pd.DataFrame:
-    """Train units on nonlinear links of three coordinates of five, from a random start.
+    """Train units on functions of three coordinates of five, from a random start.
 
-    A link is a function of ``B'x``, where the columns of B are the first three unit vectors. ``training``
-    goes to `icl.pretrain.train_grid`, as in the other functions that have it: seeds, steps, batch_size,
-    learning_rate.
+    The functions are ``g(B'x)``, where the columns of B are the first three unit vectors. The class of g is
+    called the link. ``training`` are the arguments ``seeds``, ``steps``, ``batch_size`` and
+    ``learning_rate`` of `icl.pretrain.train_grid`.
 
     Returns:
-        Columns ``link``, ``seed``; ``window``, the mean diagonal of the block B'MB of M over the exact best w
-        of the link's class in three dimensions; ``outside``, the Frobenius norm of M without that block, over
-        that of M.
+        Columns ``link``, ``seed``; ``window``, the mean of the diagonal of the block B'MB over the exact best
+        w of the class of g in three dimensions; ``outside``, the Frobenius norm of the entries of M outside
+        this block, over the Frobenius norm of M.
     """
     rank = 3
     basis: Any = np.eye(5)[:, :rank]
@@ -192,17 +203,18 @@ def behind_projection(
     for name, link, trained in zip(links, links.values(), units.M, strict=True):
         best = float(optimal_window(link, n=n, noise_std=noise_std).w)
         for seed, M in enumerate(trained):
-            # The subspace is that of the first coordinates, so that this is B'MB.
+            # This is B'MB, since the columns of B are the first unit vectors.
             block = M[:rank, :rank]
             whole = float(np.linalg.norm(M))
             inside = float(np.linalg.norm(block))
-            # Rounding may make the norm of the block the larger one.
+            # By rounding the difference may be slightly negative.
+            outside = np.sqrt(max(whole**2 - inside**2, 0))
             rows.append(
                 {
                     "link": name,
                     "seed": seed,
                     "window": np.trace(block) / rank / best,
-                    "outside": np.sqrt(max(whole**2 - inside**2, 0)) / whole,
+                    "outside": outside / whole,
                 }
             )
     return pd.DataFrame(rows)
@@ -232,14 +244,17 @@ class Absolute:
         return Sphere(self.dim).from_normal(normal).abs()
 
 
-def nonlinear_first(
+def train_on_absolute_values(
     *, dim: int, lipschitz: float, noise_std: float, n: int, contexts: int = 4000, **training: Any
 ) -> pd.DataFrame:
-    """Train units on functions of ``|x|``, given x or given ``|x|``.
+    """Train units on affine functions of ``|x|``, once with the tokens x and once with the tokens ``|x|``.
+
+    Here ``|x|`` is x with all entries made positive. ``training`` are arguments of
+    `icl.pretrain.train_grid`.
 
     Returns:
-        Columns ``seed``, ``token`` and ``absolute``, test errors of units that are given x and ``|x|``, and
-        ``ratio``, the first over the second.
+        Columns ``seed``; ``token`` and ``absolute``, the mean squared test errors with the tokens x and with
+        the tokens ``|x|``; ``ratio``, ``token`` over ``absolute``.
     """
     problems: dict[str, tuple[Any, Absolute | None]] = {
         "token": (Folded(dim, lipschitz), None),
@@ -250,7 +265,7 @@ def nonlinear_first(
         units = train_grid(
             task, noise_std, n, covariates=tokens, initial_std=0.3, shared_tokens=False, **training
         )
-        # Without a seed all units are tested on the same contexts. The last error is that after training.
+        # With ``seed=None`` a unit is tested on contexts of its own seed. The last error is that at the end.
         found[name] = evaluation_error(
             units, task, noise_std, n, contexts=contexts, seed=None, covariates=tokens
         )[-1]
@@ -258,12 +273,20 @@ def nonlinear_first(
 
 
 def restrict_to_cap(x: Tensor, limit: float, u: ArrayLike) -> Tensor:
-    """Move uniform covariates along great circles through the query, to where ``x_i . x_q <= limit``.
+    """Move uniform covariates to the cap of the sphere in which ``x_i . x_q <= limit``.
 
-    The part orthogonal to the query keeps its direction; the inner product is drawn anew, from its law,
-    ``(1 + x.x_q) / 2 ~ Beta((d - 1) / 2, (d - 1) / 2)``, given that it is at most the limit, in (-1, 1].
-    x is (..., n + 1, d), unit vectors with the query last; u are uniform numbers in [0, 1], (..., n).
-    ValueError for other shapes and numbers.
+    Each token moves on the great circle through itself and the query, so the part orthogonal to the query
+    keeps its direction. The inner product is drawn anew. For a uniform token
+    ``(1 + x_i.x_q) / 2 ~ Beta((d - 1) / 2, (d - 1) / 2)``, and the new one has this law, given that
+    ``x_i . x_q <= limit``.
+
+    Args:
+        x: Unit vectors, (..., n + 1, d), the query last.
+        limit: The largest inner product, in (-1, 1].
+        u: Uniform numbers in [0, 1], (..., n), one for each new inner product.
+
+    Raises:
+        ValueError: If a number or a shape does not fit.
     """
     tensor(x, "x", "n + 1", "d")
     u = reals(u, "u", 0, 1)
@@ -275,6 +298,7 @@ def restrict_to_cap(x: Tensor, limit: float, u: ArrayLike) -> Tensor:
     if not bool(((x.norm(dim=-1) - 1).abs() <= 1e-6).all()):
         raise ValueError("x: must be unit vectors")
     a = (x.shape[-1] - 1) / 2
+    # These are the new inner products: quantiles of the law that is cut off at the limit.
     t = torch.from_numpy(2 * betaincinv(a, a, u * betainc(a, a, (1 + limit) / 2)) - 1).unsqueeze(-1)
     query = x[..., -1:, :]
     orthogonal = normalize(x[..., :-1, :] - (x[..., :-1, :] * query).sum(-1, keepdim=True) * query)
@@ -283,48 +307,50 @@ def restrict_to_cap(x: Tensor, limit: float, u: ArrayLike) -> Tensor:
 
 # --------------------------------------------------------------------------- other functions
 def bias_limit(task: Zonal, w: float) -> float:
-    """Return the bias of infinitely many tokens, ``sum_l a_l (1 - I_{nu+l}(w) / I_nu(w))^2``, for w > 0.
+    """Return the bias with infinitely many tokens, ``sum_l a_l (1 - r_l)^2``, for w > 0.
 
-    Here a_l is the variance of the functions in degree l >= 1 (`spectrum`), I is the modified Bessel
-    function, and nu is ``d / 2 - 1``.
+    Here a_l is the variance of the functions in degree l >= 1 (`spectrum`). The ratio r_l is
+    ``I_{nu+l}(w) / I_nu(w)``, with the modified Bessel functions I and ``nu = d / 2 - 1``.
     """
     nu = task.dim / 2 - 1
-    # The ratio of the Bessel functions falls like e^(-l^2 / 2w), so that it is negligible beyond this degree:
-    # there it counts as zero, and all of the class's variance `rest` is bias.
+    # r_l falls like e^(-l^2 / 2w). Beyond this degree it is negligible and counts as zero, so that `rest`,
+    # the variance of all higher degrees, is added to the bias as it is.
     last = int(min(bandlimit(task), 60 + math.ceil(12 * math.sqrt(w))))
     a, rest = spectrum(task, last)
     base = ive(nu, w)
-    # r is the ratio of the Bessel functions for each degree from 1 on. In `ive` both have a factor e^-w, and
-    # it cancels.
     if base > 1e-290:
+        # `ive` is I times e^-w, a factor that cancels in the ratio.
         r = ive(nu + np.arange(1, last + 1), w) / base
     else:
-        # Both functions underflow. r_l is a product of ratios of neighbors, I_{nu+k+1} / I_{nu+k}, each of
-        # which the recurrence gives from the next one. It starts so far out that its start is forgotten.
-        ratios, tail = np.empty(last), 0.0
+        # Here `ive` underflows. But r_l is the product of q_0, ..., q_{l-1} with q_k = I_{nu+k+1} / I_{nu+k},
+        # and the recurrence of Bessel functions gives q_k = w / (d + 2 k + w q_{k+1}). It starts with q = 0
+        # far beyond the last degree, where this start no longer matters.
+        factors = np.empty(last)
+        q = 0.0
         for k in range(last + 200, -1, -1):
-            tail = w / (task.dim + 2 * k + w * tail)
+            q = w / (task.dim + 2 * k + w * q)
             if k < last:
-                ratios[k] = tail
-        r = np.cumprod(ratios)
+                factors[k] = q
+        r = np.cumprod(factors)
     return float(a @ (1 - r) ** 2 + rest)
 
 
 def bias_slopes(*, dims: Sequence[int]) -> pd.DataFrame:
-    """Return the largest slope of log bias in log w, with infinitely many tokens.
+    """Return the largest slope of log bias in log w with infinitely many tokens, for four classes.
 
-    It is taken between neighbors on a grid of w from 0.1 to 100. Columns ``task``, ``dim``, ``slope``.
+    A slope is taken between two neighbors on a grid of w from 0.1 to 100. The columns are ``task``, ``dim``
+    and ``slope``, the largest slope.
     """
     w = np.geomspace(0.1, 100, 61)
     rows = []
     for dim in dims:
-        followed: dict[str, Zonal] = {
+        classes: dict[str, Zonal] = {
             "affine": Affine(dim, 2.0),
             "ReLU": ReLU(dim, 2.0),
             "tanh, steepness 4": Tanh(dim, 2.0, 4.0),
             "cosine, L = 3": Cosine(dim, 3.0),
         }
-        for name, task in followed.items():
+        for name, task in classes.items():
             bias = [bias_limit(task, float(v)) for v in w]
             slope = np.max(np.diff(np.log(bias)) / np.diff(np.log(w)))
             rows.append({"dim": dim, "task": name, "slope": slope})
@@ -333,7 +359,7 @@ def bias_slopes(*, dims: Sequence[int]) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Mixture(Zonal):
-    """Classes with equal shares."""
+    """The class whose functions are drawn from each of the ``classes`` with the same probability."""
 
     classes: tuple[Zonal, ...] = ()
 
@@ -355,14 +381,16 @@ def prices(
     noise_stds: Sequence[float],
     cosine: type[Zonal] = Cosine,
 ) -> pd.DataFrame:
-    """Return what the best unit of one class with L = 1, or of the mixture of three, loses on each class.
+    """Test the best unit ``w I`` of one class, or of a mixture, on every class.
 
-    The classes are affine, ReLU, and ``cosine``, which is `Cosine` or `PhasedCosine`.
+    The classes are affine, ReLU, and ``cosine``, which is `Cosine` or `PhasedCosine`, all with L = 1. The
+    mixture has the three of them.
 
     Returns:
-        Columns ``dim``, ``n``, ``noise_std``; ``start``, the class or "mixture" for which the unit ``w I`` is
-        best; ``task``, the test class; ``risk`` and its relative error ``risk_error``; ``price``, the risk
-        over the least one of the test class, and its absolute ``error``.
+        Columns ``dim``, ``n``, ``noise_std``; ``start``, the class for which the unit is best, or "mixture";
+        ``task``, the test class; ``risk``, the unit's risk on the test class, and its relative error
+        ``risk_error``; ``price``, this risk over the least risk of all w on the test class, and its absolute
+        ``error``.
     """
     rows = []
     for dim in dims:
@@ -378,7 +406,9 @@ def prices(
                     for name, task in classes.items():
                         risk = population_risk(task, unit.w, n, noise_std)
                         price = float(risk.total / best[name].risk)
-                        # The relative error of the best w is more than that of the risk, which is flat there.
+                        # `best[name].error` is the relative error of the best w. It is more than that of the
+                        # least risk, since the risk is flat at the best w.
+                        error = price * float(risk.error + best[name].error)
                         rows.append(
                             {
                                 "dim": dim,
@@ -389,13 +419,13 @@ def prices(
                                 "risk": float(risk.total),
                                 "risk_error": float(risk.error),
                                 "price": price,
-                                "error": price * float(risk.error + best[name].error),
+                                "error": error,
                             }
                         )
     return pd.DataFrame(rows)
 
 
-def networks(
+def train_on_networks(
     *,
     dim: int,
     n: int,
@@ -404,17 +434,20 @@ def networks(
     hidden_units: Sequence[int],
     **training: Any,
 ) -> pd.DataFrame:
-    """Train units on random networks, and compare with the exact window of the ReLU class with sqrt(3) L.
+    """Train units on random networks, and compare their w with the best w of a ReLU class.
 
-    Up to a constant function, which every window predicts, this class has the covariance of the networks.
-    Columns ``hidden``, ``lipschitz``, ``seed``, ``ratio``: the trained w over that exact one.
+    This ReLU class has the Lipschitz constant sqrt(3) L. Its covariance is that of the networks, up to a
+    constant function, which every window predicts. ``training`` are arguments of `icl.pretrain.train_grid`.
+
+    Returns:
+        Columns ``hidden``, ``lipschitz``, ``seed``; ``ratio``, the trained w over the exact best w of the
+        ReLU class.
     """
-    settings = [(hidden, L) for hidden in hidden_units for L in lipschitz_values]
-    units = train_grid(
-        [Network(dim, L, hidden) for hidden, L in settings], noise_std, n, **training
-    )
+    pairs = [(hidden, L) for hidden in hidden_units for L in lipschitz_values]
+    tasks = [Network(dim, L, hidden) for hidden, L in pairs]
+    units = train_grid(tasks, noise_std, n, **training)
     rows = []
-    for (hidden, L), windows in zip(settings, units.windows, strict=True):
+    for (hidden, L), windows in zip(pairs, units.windows, strict=True):
         relu = ReLU(dim, lipschitz=np.sqrt(3) * L)
         exact = float(optimal_window(relu, n=n, noise_std=noise_std).w)
         for seed, w in enumerate(windows):
@@ -427,17 +460,24 @@ MODELS = ("one layer", "two layers", "two layers, no residual")
 
 
 def attend(queries: Tensor, examples: Tensor, values: Tensor, M: Tensor) -> Tensor:
-    """Return means of values (..., n, k) for each query (..., q, d); M is (S, d, d), one for each model."""
+    """Return the softmax mean of the values for each query, (..., q, k).
+
+    Args:
+        queries: Shape (..., q, d).
+        examples: Shape (..., n, d).
+        values: The value of each example, (..., n, k).
+        M: The matrix of each model, (S, d, d).
+    """
     scores = queries @ M[:, None].mT @ examples.mT
     return torch.softmax(scores, dim=-1) @ values
 
 
 def last_tokens(model: str, weights: dict[str, Tensor], x: Tensor) -> Tensor:
-    """Return the tokens that the last layer sees, (S, B, n + 1, d), the query last.
+    """Return the tokens that the last layer of a model of `MODELS` sees, (S, B, n + 1, d), the query last.
 
-    ``x`` are the tokens of the contexts, the same shape, or with 1 in place of S if all models have the same
-    contexts. In a model of two layers, one of `MODELS`, the first has the matrices M1 of its scores and V1 of
-    its values, (S, d, d).
+    ``x`` are the tokens of the contexts, (S, B, n + 1, d), or (1, B, n + 1, d) if all S models have the same
+    contexts. If there are two layers, ``weights`` has the matrices of the first layer, (S, d, d): M1 for its
+    scores and V1 for its values.
     """
     if model == "one layer":
         return x
@@ -447,7 +487,10 @@ def last_tokens(model: str, weights: dict[str, Tensor], x: Tensor) -> Tensor:
 
 
 def predict(model: str, weights: dict[str, Tensor], x: Tensor, y: Tensor) -> Tensor:
-    """Predict the query's label with S models, (S, B)."""
+    """Predict the query's label with S models, (S, B), from tokens x and labels y of the contexts.
+
+    The query is the last token, and its own label is not used.
+    """
     h = last_tokens(model, weights, x)
     examples = h[:, :, :-1]
     query = h[:, :, -1:]
@@ -456,13 +499,13 @@ def predict(model: str, weights: dict[str, Tensor], x: Tensor, y: Tensor) -> Ten
 
 
 def log_ratio(model: str, weights: dict[str, Tensor], x: Tensor) -> Tensor:
-    """Return the log of the ratio of the last layer's weights of the first two examples, (S, B)."""
+    """Return the log of the ratio of the weights of the first two examples in the last layer, (S, B)."""
     h = last_tokens(model, weights, x)
     difference = h[:, :, :1] - h[:, :, 1:2]
     return (h[:, :, -1:] @ weights["M"][:, None].mT @ difference.mT)[:, :, 0, 0]
 
 
-def trained_models(
+def train_models(
     *,
     dim: int,
     n: int,
@@ -476,32 +519,37 @@ def trained_models(
 ) -> pd.DataFrame:
     """Train one layer, and two layers with and without a residual connection, on ReLU functions.
 
-    All models see the same contexts, and so does the layer with the best window, which is computed.
+    All models are trained on the same contexts, and tested on the same other ones. A layer ``M = w I`` with
+    the exact best w is tested for comparison.
 
     Returns:
-        Columns ``model``, ``seed``; ``risk``, that of the model over that of the best window, both on the
-        same contexts; ``others``, how much the log of the ratio of the weights of two examples changes if all
-        other examples are drawn anew, as root mean square over that of this log.
+        Columns ``model``, ``seed``; ``risk``, the risk of the model over the risk of the layer with the best
+        w, both on the test contexts; ``others``, how much the `log_ratio` of two examples changes if all
+        other examples are drawn anew: the root mean square of the change, over the root mean square of
+        `log_ratio` before.
     """
     task = ReLU(dim, lipschitz)
     best = float(optimal_window(task, n=n, noise_std=noise_std).w)
 
-    # Contexts of the seed 0 are for training, of 1 for the test, and those of 2 for the other examples.
+    # Seed 0 is for the training contexts, seed 1 for the test, and seed 2 for examples that are drawn anew.
     def draw(seed: int, step: int, count: int) -> tuple[Tensor, Tensor]:
         x, y = draw_contexts(task, noise_std=noise_std, n=n, batch_size=count, seed=seed, step=step)
         return x.float(), y.float()
 
-    x_test, y_test = (part[None] for part in draw(1, 0, contexts))
+    # The first axis is that of models, which all have these contexts.
+    x_test, y_test = draw(1, 0, contexts)
+    x_test = x_test[None]
+    y_test = y_test[None]
     window = {"M": best * torch.eye(dim)[None]}
-    # The query's label has noise of its own, which is not part of the risk.
+    # The query's label has noise of its own. Its variance is subtracted, as it is not part of the risk.
     missed = predict("one layer", window, x_test, y_test) - y_test[..., -1]
     window_risk = float(missed.square().mean()) - noise_std**2
-    # Only the first two examples and the query stay.
+    # All but the first two examples and the query are drawn anew.
     redrawn = draw(2, 0, contexts)[0][None]
     redrawn[:, :, [0, 1, -1]] = x_test[:, :, [0, 1, -1]]
     models = {}
     for model in MODELS:
-        # Each model starts anew, so that all have the same M. One layer leaves M1 and V1 as they are.
+        # Every model has the same start, as its random numbers begin anew. One layer does not use M1 and V1.
         rng = stream(0, "initialization")
         weights = {}
         for name in ("M", "M1", "V1"):
@@ -543,17 +591,18 @@ def trained_models(
 def collapse(
     *, dim: int, windows: Sequence[float], layers: int, contexts: int = 24, tokens: int = 32
 ) -> pd.DataFrame:
-    """Send tokens through many layers ``M = w I`` of attention, alone or projected to the sphere after each.
+    """Send tokens through many layers of attention ``M = w I``, with and without projection to the sphere.
 
     Returns:
-        A row for each ``model``, ``w`` and ``layer``: ``spread``, the mean squared distance of the tokens to
-        their mean, relative to the start; ``factor``, the largest ratio of the range of a coordinate after
-        the layer to that before, among ranges above 1e-3, since rounding spoils smaller ones (NaN if all
-        are); and ``bound``, its proved bound without projection, ``1 - e^(-2w)``.
+        A row for each ``model``, ``w`` and ``layer``. ``spread`` is the mean squared distance of the tokens
+        to their mean after the layer, over that before the first layer. ``factor`` is the range of a
+        coordinate after the layer over its range before the layer, the largest of all coordinates and
+        contexts. The range is the maximum minus the minimum over the tokens of a context. ``bound`` is
+        ``1 - e^(-2w)``. Without projection, it is a proved bound on ``factor``.
     """
     x = uniform_sphere(stream(2, "evaluation"), contexts, tokens, dim)
 
-    def spread(x: Tensor) -> float:
+    def compute_spread(x: Tensor) -> float:
         distance = (x - x.mean(dim=1, keepdim=True)).square().sum(dim=-1)
         return float(distance.mean())
 
@@ -567,13 +616,14 @@ def collapse(
                 if model == "projected to the sphere":
                     h = h / h.norm(dim=-1, keepdim=True)
                 after = h.amax(dim=1) - h.amin(dim=1)
+                # Rounding spoils the ratios of smaller ranges. If all are smaller, the factor is NaN.
                 factors = (after / before)[before > 1e-3]
                 rows.append(
                     {
                         "model": model,
                         "w": w,
                         "layer": layer,
-                        "spread": spread(h) / spread(x),
+                        "spread": compute_spread(h) / compute_spread(x),
                         "factor": float(factors.max()) if len(factors) else np.nan,
                         "bound": float(-np.expm1(-2 * w)),
                     }

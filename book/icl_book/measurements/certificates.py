@@ -5,6 +5,7 @@ Symbols:
     omega_i: The weight of token i, ``exp(w x_i.x_q)`` over the sum of these.
     n: The number of tokens beside the query.
     L: The Lipschitz constant ``lipschitz``.
+    w: The window parameter. The window of a class is the best w for it, by `optimal_window`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,11 @@ from icl_book.measurements import losses_of_matrices
 def other_matrices(
     *, dims: Sequence[int], n_values: Sequence[int], lipschitz: float, noise_std: float
 ) -> pd.DataFrame:
-    """Return `losses_of_matrices` of affine and ReLU functions, with columns ``task``, ``dim`` and ``n``."""
+    """Return the table of `losses_of_matrices` for affine and ReLU functions.
+
+    It says what four matrices that are not multiples of I lose. The columns ``task``, ``dim`` and ``n`` are
+    added.
+    """
     parts = []
     for name, dim, n in product(("affine", "ReLU"), dims, n_values):
         task = make_task(name, dim, lipschitz)
@@ -34,11 +39,15 @@ def other_matrices(
     return pd.concat(parts, ignore_index=True)
 
 
-def turned_waves(task: Zonal, *, n: int) -> dict[str, float]:
-    """Return the least risk of w times the rotation by 90°, d = 2, over that of multiples of I, minus one.
+def compare_rotation(task: Zonal, *, n: int) -> dict[str, float]:
+    """Compare w times the rotation by 90° with w times the identity, for a class in dimension 2.
 
-    There is no noise. The w of the rotation is searched from half to twice the best w of multiples of I. The
-    result has ``value``, and its numerical ``error``, which is absolute.
+    There is no noise. Both have their best w. The w of the rotation is searched from half to twice the best w
+    of the identity.
+
+    Returns:
+        ``value``, the least risk with the rotation over the least risk with the identity, minus one; and
+        ``error``, the absolute numerical error of ``value``.
     """
     best = optimal_window(task, n=n, noise_std=0.0)
     rotation = np.array([[0.0, -1.0], [1.0, 0.0]])
@@ -49,25 +58,30 @@ def turned_waves(task: Zonal, *, n: int) -> dict[str, float]:
     )
     risk = matrix_risk(task, float(found.x) * rotation, n=n, noise_std=0.0)
     ratio = float(risk.total / best.risk)
-    # The relative error of the best w is more than that of the risk, which is flat there.
+    # `best.error` is the relative error of the best w. It is more than that of `best.risk`, since the risk is
+    # flat at the best w.
     return {"value": ratio - 1, "error": ratio * float(risk.error + best.error)}
 
 
-def steepest(slopes: Sequence[tuple[float, float]]) -> pd.DataFrame:
-    """Search the largest difference quotient of ``a max(q.x, 0) + b max(-q.x, 0)``, over max(|a|, |b|).
+def search_steepest(slopes: Sequence[tuple[float, float]]) -> pd.DataFrame:
+    """Search the largest difference quotient of ``f(x) = a max(q.x, 0) + b max(-q.x, 0)`` on the sphere.
 
-    Here q is a unit vector, and each entry of ``slopes`` is a pair (a, b). The closest points with given
-    values lie on one great circle through q, so a search over pairs of angles serves every dimension. Angles
-    are measured from the kink, so that close points keep their digits.
+    Here q is a unit vector, and each entry of ``slopes`` is a pair (a, b). Two points with given values of f
+    are closest if they lie on one great circle through q. So a search over pairs of angles on this circle
+    serves every dimension.
 
     Returns:
-        Columns ``first`` and ``second``, which are a and b, ``value``, and ``bound``, one.
+        Columns ``first`` and ``second``, which are a and b; ``value``, the largest quotient
+        ``|f(x) - f(x')| / |x - x'|`` divided by max(|a|, |b|); ``bound``, the bound of ``value``, which is
+        one.
     """
+    # Angles are measured from the kink of f, where q.x = 0, so that close points there keep their digits.
     off_kink = np.geomspace(1e-6, np.pi / 2, 150)
     angle = np.concatenate([-off_kink, [0.0], off_kink])
+    # This is q.x.
     height = np.sin(angle)
     chord = 2 * np.sin(np.abs(angle[:, None] - angle) / 2)
-    # A point and itself have no quotient.
+    # A point and itself have the quotient 0 / inf, which is zero.
     chord[chord == 0] = np.inf
     rows = []
     for first, second in slopes:
@@ -79,28 +93,33 @@ def steepest(slopes: Sequence[tuple[float, float]]) -> pd.DataFrame:
 
 
 def largest_bias(*, dim: int, w: float, n: float, lipschitz: float) -> tuple[float, float]:
-    """Return a bound on the bias of every L-Lipschitz function, ``2 L^2 (1 - E sum_i omega_i x_i.x_q)``.
+    """Return a bound on the bias of every L-Lipschitz function, and the numerical error of the bound.
 
-    It is ``L^2 E sum_i omega_i |x_i - x_q|^2``, above the bias by Jensen's inequality. The second
-    number is what a coarser Gauss rule changes.
+    The bound is ``2 L^2 (1 - E sum_i omega_i x_i.x_q) = L^2 E sum_i omega_i |x_i - x_q|^2``. By Jensen's
+    inequality it is at least the bias. Its error is taken to be its change with a coarser Gauss rule.
     """
-    # The first Gegenbauer polynomial of the angle is its cosine, x_i.x_q.
-    fine, coarse = (
-        2 * lipschitz**2 * (1 - attended_gegenbauer_means(dim, w, n, 1, order)[0])
-        for order in (16, 12)
-    )
-    return float(fine), float(abs(fine - coarse))
+
+    def compute_bound(order: int) -> float:
+        # The Gegenbauer polynomial of degree 1 is the cosine x_i.x_q.
+        mean_cosine = attended_gegenbauer_means(dim, w, n, 1, order)[0]
+        return float(2 * lipschitz**2 * (1 - mean_cosine))
+
+    fine = compute_bound(order=16)
+    return fine, abs(fine - compute_bound(order=12))
 
 
 def worst_slopes(
     *, dims: Sequence[int], n_values: tuple[float, float], lipschitz: float, noise_std: float
 ) -> pd.DataFrame:
-    """Return local slopes in log n, between two lengths, of risks with the window of the ReLU class.
+    """Return the slopes of two log risks in log n, between two lengths, at the window of the ReLU class.
+
+    The first risk is `largest_bias` plus the noise term. The risk of an L-Lipschitz function is at most this.
+    The second risk is that of the functions ``L cos(sqrt(w) u.x)`` with unit vectors u, which are not
+    L-Lipschitz.
 
     Returns:
-        Columns ``dim``; ``functions``: "Lipschitz", of a risk that no L-Lipschitz function exceeds, or
-        "rougher", of that of ``L cos(sqrt(w) u.x)``, u a unit vector, which is not L-Lipschitz; ``value``,
-        the slope, and its absolute ``error``.
+        Columns ``dim``; ``functions``, "Lipschitz" for the first risk and "rougher" for the second one;
+        ``value``, the slope, and its absolute ``error``.
     """
     rows = []
     step = np.log(n_values[1] / n_values[0])
@@ -111,10 +130,10 @@ def worst_slopes(
             w = float(optimal_window(task, n=n, noise_std=noise_std).w)
             noise = float(population_risk(task, w, n, noise_std).noise)
             bias, error = largest_bias(dim=dim, w=w, n=n, lipschitz=lipschitz)
-            # The window is known to a relative 1e-10, and the noise to less: 1e-9 is more than both change.
+            # 1e-9 is more than the relative errors of the window and of the noise term together.
             relative = error / (bias + noise) + 1e-9
             found["Lipschitz"].append((bias + noise, relative))
-            # These have amplitude one, so that their bias is multiplied by L^2.
+            # These waves have amplitude one, and not L, so their bias is multiplied by L^2.
             waves = population_risk(Cosine(dim, lipschitz=w**0.5), w, n, 0.0)
             rough = lipschitz**2 * float(waves.bias) + noise
             found["rougher"].append((rough, float(waves.error) + 1e-9))
@@ -130,17 +149,20 @@ def worst_slopes(
     return pd.DataFrame(rows)
 
 
-def waves(*, dim: int, n: float, lipschitz: float, noise_std: float) -> pd.DataFrame:
-    """Return the bias of waves of slope L with the window of the ReLU class, against their wavenumber.
+def wave_biases(*, dim: int, n: float, lipschitz: float, noise_std: float) -> pd.DataFrame:
+    """Return the bias of waves of slope L for many wavenumbers b, with the window of the ReLU class.
 
-    The amplitude is L over the wavenumber b, so that the slope is L for each b. Columns ``wavenumber``,
-    ``bias``, ``affine``, that of affine functions of slope L everywhere, ``bound``, which holds for every
-    L-Lipschitz function, and ``w``.
+    The amplitude of a wave is L / b, so that its slope is L for each b.
+
+    Returns:
+        Columns ``wavenumber``; ``bias``, that of the waves; and the same in all rows: ``affine``, the bias of
+        linear functions of slope L; ``bound``, the `largest_bias` of an L-Lipschitz function; ``w``, the
+        window.
     """
     task: Zonal = ReLU(dim, lipschitz=lipschitz)
     w = float(optimal_window(task, n=n, noise_std=noise_std).w)
     bound, _ = largest_bias(dim=dim, w=w, n=n, lipschitz=lipschitz)
-    # Slopes of the affine class are at most L; all linear functions have the slope L.
+    # Functions of the affine class have slopes of at most L, while those of `Linear` all have the slope L.
     affine = float(population_risk(Linear(dim, lipschitz), w, n, 0.0).bias)
     rows = []
     for b in np.geomspace(0.3, 60, 40):

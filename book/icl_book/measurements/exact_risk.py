@@ -1,4 +1,4 @@
-"""Other measurements of the chapter on the exact risk: direct rules over all tokens, noise of two values.
+"""Other measurements of the chapter on the exact risk: direct integrals, noise of two values, best windows.
 
 Symbols:
     x_i, x_q: Tokens and query, on the unit sphere of dimension dim.
@@ -34,17 +34,18 @@ def direct_over_exact(
     lipschitz: float,
     noise_std: float,
 ) -> pd.DataFrame:
-    """Compute the risk of two or three tokens by Gauss rules over all their angles, over the exact risk.
+    """Compare the exact risk of two or three tokens with a direct integral over the angles of all tokens.
 
     Returns:
-        Columns ``task, dim, n, w``; ``query`` (whether the query is one more token with its own clean label,
-        which is another convention); ``value``, the direct risk over the exact one, and its ``error``, what
-        twice the nodes in every variable change, plus the relative error of the exact risk.
+        Columns ``task``, ``dim``, ``n``, ``w``; ``query``, whether in the direct integral the query is one
+        more token, which has its label without noise; ``value``, the direct risk over `population_risk`;
+        ``error``, the change of ``value`` with half the nodes in every variable, plus the relative error of
+        `population_risk`.
     """
     rows = []
     for name, dim, n in itertools.product(tasks, dims, n_values):
         task = make_task(name, dim, lipschitz)
-        # Three tokens take as many times longer as there are nodes.
+        # A third token multiplies the time by the number of nodes, so there are fewer nodes.
         nodes = 80 if n == 2 else 64
         few = _average_variogram(task, nodes)
         many = _average_variogram(task, 2 * nodes)
@@ -71,20 +72,28 @@ def _integrate_directly(
 ) -> float:
     """Return E sum_ij omega_i omega_j (gamma_iq + gamma_jq - gamma_ij) + sigma^2 E sum_i omega_i^2.
 
-    ``between``, (nodes, nodes), is the mean of gamma_ij for each pair of two tokens' angles to the query. All
-    arrays have these axes, token i and token j; i = j is a term of its own, ``same``. n is two or three. If
-    ``query``, the query is one more token, whose label is that of the query without noise.
+    The first axis of all arrays is the angle of token i to the query, and the second axis that of token j.
+
+    Args:
+        task: The class.
+        w: The window parameter.
+        n: The number of tokens, two or three.
+        noise_std: The standard deviation sigma.
+        between: The mean of gamma_ij for each pair of angles, (nodes, nodes), by `_average_variogram`.
+        query: Whether the query is one more token, which has its label without noise.
     """
     theta, p = angle_quadrature(task.dim, len(between))
     gamma = task.variogram(theta)
     kernel = np.exp(-w * (1 - np.cos(theta)))
     pair = gamma[:, None] + gamma - between
+    # A weight omega is a kernel over the sum of all kernels. The numerator has n terms with i = j, all with
+    # the same mean, and n (n - 1) terms with different i and j.
     same = (2 * gamma + noise_std**2)[:, None] * kernel[:, None] ** 2
     both = np.outer(kernel, kernel) * pair
     upper = np.outer(p, p) * (n * same + n * (n - 1) * both)
-    # As a token the query adds its kernel, which is one, to the denominator, and nothing to the error.
+    # If the query is a token, its kernel, which is one, is part of the sum, and its label has no error.
     lower = kernel[:, None] + kernel + float(query)
-    # A third token, if there is one, enters the denominator only.
+    # A third token adds its kernel to this sum, and changes nothing else.
     if n == 2:
         return float((upper / lower**2).sum())
     risk = 0.0
@@ -94,16 +103,17 @@ def _integrate_directly(
 
 
 def _average_variogram(task: Zonal, nodes: int) -> Array:
-    """Return the variogram between two tokens, averaged over the azimuth between them, (nodes, nodes).
+    """Return the mean variogram of two tokens, given the angle of each token to the query, (nodes, nodes).
 
-    The axes are the angles of the two tokens to the query.
+    The two axes are these angles. The mean is over the azimuth between the two tokens, which is the angle
+    between their parts orthogonal to the query.
     """
     theta, _ = angle_quadrature(task.dim, nodes)
-    # On the circle the two tokens are on the same side of the query, or on opposite sides.
+    # In dimension 2 the azimuth is 180° or 0°, with the same probability.
     cosine = np.array([-1.0, 1.0])
     weight = np.full(2, 0.5)
     if task.dim > 2:
-        # The density of the azimuth's cosine is (1 - cosine^2)^exponent.
+        # The density of the cosine of the azimuth is proportional to (1 - cosine^2)^exponent.
         exponent = (task.dim - 4) / 2
         cosine, weight = roots_jacobi(nodes, exponent, exponent)
         weight = weight / weight.sum()
@@ -126,19 +136,20 @@ def loss_against_parts(
     seed: int,
     shift: float,
 ) -> pd.DataFrame:
-    """Compare the loss with bias + noise at 20 drawn contexts of 8 tokens, w = 6.
+    """Compare the loss with the sum of bias and noise term, on 20 sampled contexts of 8 tokens, with w = 6.
 
-    The loss is averaged over all 256 sign patterns of a noise of two values. With a ``shift`` the noise has a
-    mean; its second moment stays.
+    The noise of each label has two values, so the loss is averaged exactly over all 256 patterns. The noise
+    has mean zero if ``shift`` is zero. A ``shift`` changes the mean of the noise, but not its mean square.
 
     Returns:
-        Columns ``task, dim`` and ``value``, the largest gap relative to the loss.
+        Columns ``task``, ``dim``; ``value``, the largest difference between the loss and the sum, over the
+        loss.
     """
     n = 8
     w = 6.0
     draws = 20
     signs = np.array(list(itertools.product((1.0, -1.0), repeat=n)))
-    # The noise is (patterns, tokens); its mean square is that of the signs alone.
+    # The noise is (patterns, tokens). The square root keeps its mean square at sigma^2.
     noise = noise_std * (signs + shift) / (1 + shift**2) ** 0.5
     rows = []
     for name, dim in itertools.product(tasks, dims):
@@ -158,32 +169,38 @@ def loss_against_parts(
 def shares_at_best(
     *, tasks: list[str], dims: list[int], n_values: list[float], noise_std: float
 ) -> pd.DataFrame:
-    """Compute the errors blur and scatter at the best window, beside what is predicted of long contexts.
+    """Compute the errors blur and scatter at the best window, beside what theory predicts of them.
 
     Returns:
-        Columns ``task, dim, n``; ``scatter`` over the error by noise, and the ``rule`` that predicts it, the
-        mean square of f(x) - f(x_q) over sigma^2, x weighted as with 2w; the ``other rule``, the same with w;
-        ``blur`` as a share of the risk, its ``limit`` and the ``other limit``, that of kinks for smooth
-        functions and of smooth functions for kinks; and ``error``, the relative error of scatter and blur.
+        Columns ``task``, ``dim``, ``n`` and
+
+        - ``scatter``, the scatter over the noise term;
+        - ``rule``, the prediction of ``scatter``, which is the mean square of f(x) - f(x_q) over sigma^2 for
+          x with the density ``e^{2w x.x_q}``;
+        - ``other rule``, the same number for x with the density ``e^{w x.x_q}``;
+        - ``blur``, the blur over the risk;
+        - ``limit``, the prediction of ``blur`` for long contexts;
+        - ``other limit``, the limit of smooth functions if the class has a kink, and that of functions with a
+          kink if the class is smooth;
+        - ``error``, the relative error of ``scatter`` and of ``blur``.
     """
     rows = []
     for name, dim in itertools.product(tasks, dims):
         task = make_task(name, dim)
-        # A class without a kink has no singular term.
+        # Classes with a kink have order 3. A class without a singular term is smooth, and has order 4.
         order = task.singular_term[0] if task.singular_term else 4
-        # Kinks have order 3, and smooth functions 4, so that 7 - order is the other order.
-        limit, other = ((dim - 1) / (dim - 1 + rho) for rho in (order, 7 - order))
+        other_order = 7 - order
+        limit = (dim - 1) / (dim - 1 + order)
+        other_limit = (dim - 1) / (dim - 1 + other_order)
         best = optimal_window(task, n_values, noise_std)
         risk = split_risk(task, best.w, n_values, noise_std)
         angles = angle_quadrature(dim, 800)
         for i, n in enumerate(n_values):
-            # The rule weighs with twice the window parameter, the other rule with the window itself.
-            rule, wide = (
-                _mean_square_difference(task, factor * best.w[i], angles) / noise_std**2
-                for factor in (2, 1)
-            )
-            # Scatter is bias less blur, so its relative error is larger. A window that is wrong by its error
-            # changes the quotient about as much.
+            w = best.w[i]
+            rule = _average_square_difference(task, 2 * w, angles) / noise_std**2
+            other_rule = _average_square_difference(task, w, angles) / noise_std**2
+            # Scatter is the bias minus the blur, so its relative error is that of the bias times bias /
+            # scatter. The relative error of w changes the quotients by about as much.
             error = risk.error[i] * (risk.bias[i] / risk.scatter[i] + 1) + best.error[i]
             rows.append(
                 {
@@ -192,20 +209,21 @@ def shares_at_best(
                     "n": n,
                     "scatter": risk.scatter[i] / risk.noise[i],
                     "rule": rule,
-                    "other rule": wide,
+                    "other rule": other_rule,
                     "blur": risk.blur[i] / risk.total[i],
                     "limit": limit,
-                    "other limit": other,
+                    "other limit": other_limit,
                     "error": error,
                 }
             )
     return pd.DataFrame(rows)
 
 
-def _mean_square_difference(task: Zonal, w: float, angles: tuple[Array, Array]) -> float:
+def _average_square_difference(task: Zonal, w: float, angles: tuple[Array, Array]) -> float:
     """Return ``E (f(x) - f(x_q))^2`` for a point x of the density ``e^{w x . x_q}`` on the sphere.
 
-    ``angles`` are those of x to x_q, and their probabilities without the density (`angle_quadrature`).
+    ``angles`` are Gauss nodes for the angle between x and x_q, and their probabilities for a uniform x, by
+    `angle_quadrature`.
     """
     theta, p = angles
     # This is exp(-w (1 - cos(theta))) without cancellation.
@@ -213,7 +231,7 @@ def _mean_square_difference(task: Zonal, w: float, angles: tuple[Array, Array]) 
     return float(2 * weight @ task.variogram(theta) / weight.sum())
 
 
-#: Settings of the interactive figure.
+#: Classes with dimensions, lengths n, L and sigma of the interactive figure.
 CLASSES_TO_MOVE = list(itertools.product(("affine", "ReLU"), (3, 5, 8)))
 LENGTHS = 10.0 ** np.arange(1, 9)
 LIPSCHITZ = [0.1, 0.2, 0.5, 1, 2, 5, 10]
@@ -221,14 +239,14 @@ NOISE = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10]
 
 
 def risks_to_move() -> pd.DataFrame:
-    """Return the three errors at L = sigma = 1, for the interactive figure, which moves w.
+    """Return the three errors with L = sigma = 1 at many w, for the interactive figure.
 
     Columns ``task, dim, n, w, blur, scatter, noise``.
     """
-    # The parts of the risk have an axis of lengths and an axis of windows.
     w = 10 ** (np.arange(-10, 41) / 10)
     parts = []
     for name, dim in CLASSES_TO_MOVE:
+        # The errors have the shape (lengths, windows).
         risk = split_risk(make_task(name, dim), w, LENGTHS[:, None], 1.0)
         for i, n in enumerate(LENGTHS):
             errors = {"blur": risk.blur, "scatter": risk.scatter, "noise": risk.noise}
@@ -238,22 +256,24 @@ def risks_to_move() -> pd.DataFrame:
 
 
 def best_windows_to_move() -> pd.DataFrame:
-    """Return the best window and its risk, for the interactive figure: ``task, dim, n, L, sigma, w, risk``.
+    """Return the best w and its risk for many L and sigma, for the interactive figure.
 
-    The window depends on L and sigma through sigma / L alone, and the risk is L^2 times that at L = 1, so
-    each ratio is computed once.
+    The best w depends on sigma / L alone. The risk is L^2 times the risk at Lipschitz constant 1 and noise
+    sigma / L. So each ratio sigma / L is computed once.
+
+    Columns ``task, dim, n, L, sigma, w, risk``.
     """
-    settings = pd.DataFrame(itertools.product(LIPSCHITZ, NOISE), columns=["L", "sigma"])
-    # Equal ratios, such as 0.1 / 0.2 and 1 / 2, may differ in their last digit.
-    settings["ratio"] = (settings.sigma / settings.L).round(9)
-    ratios = np.unique(settings.ratio)
+    pairs = pd.DataFrame(itertools.product(LIPSCHITZ, NOISE), columns=["L", "sigma"])
+    # Without rounding, equal ratios such as 0.1 / 0.2 and 1 / 2 might differ in their last digit.
+    pairs["ratio"] = (pairs.sigma / pairs.L).round(9)
+    ratios = np.unique(pairs.ratio)
     tables = []
     for name, dim in CLASSES_TO_MOVE:
-        # The axes are ratios and lengths.
+        # The windows and risks have the shape (ratios, lengths).
         best = optimal_window(make_task(name, dim), LENGTHS, ratios[:, None])
         for n, w, risk in zip(LENGTHS, best.w.T, best.risk.T, strict=True):
             lowest = pd.DataFrame({"ratio": ratios, "w": w, "risk": risk})
-            tables.append(settings.merge(lowest, on="ratio").assign(task=name, dim=dim, n=n))
+            tables.append(pairs.merge(lowest, on="ratio").assign(task=name, dim=dim, n=n))
     table = pd.concat(tables, ignore_index=True)
     table["risk"] *= table.L**2
     return table[["task", "dim", "n", "L", "sigma", "w", "risk"]]

@@ -1,11 +1,12 @@
-"""Other measurements of the chapter on Gaussian tokens: distance from the limit, ball, nonlinear functions.
+"""Other measurements of the chapter on Gaussian tokens: convergence, tokens in a ball, nonlinear functions.
 
-The unit is ``M = w I``, and functions are linear with L = 1 unless said otherwise. Labels have no noise.
+The unit is ``M = w I``. Functions are linear with L = 1 unless said otherwise. Labels have no noise. A limit
+is that of the risk as n grows without end. A floor is the least limit over all w.
 
 Symbols:
     x_i, x_q: Tokens and query in R^d, standard normal unless said otherwise; d is ``dim``.
     omega_i: The weight of token i, ``exp(w x_i.x_q)`` over the sum of these.
-    n: The number of tokens beside the query. A limit is that of the risk as n grows without end.
+    n: The number of tokens beside the query.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -34,18 +35,20 @@ MAX_W = 1e6
 
 #: The ball's best window is searched between these.
 _BALL_W = 0.01, MAX_W
-#: Gauss nodes on a panel, and those of the coarser rule that estimates the error.
+#: Gauss nodes on a panel, for the rule that is used and for a coarser rule that estimates its error.
 _ORDER, _COARSE = 16, 12
 
 
 def distance_exponents(*, dims: Sequence[int], w_values: Sequence[float]) -> pd.DataFrame:
-    """Return local exponents of ``E |sum omega_i x_i - w x_q|^2`` in 1 / n, from n = 10^28 to 10^30.
+    """Return the exponents with which ``D = E |sum_i omega_i x_i - w x_q|^2`` falls in n.
+
+    An exponent is minus the slope of log D in log n, from n = 10^28 to 10^30.
 
     Returns:
-        Columns ``dim, w``; ``raw``, the exponent as it is; ``value``, the exponent after a power of log n is
-        divided out, that of the chapter's theorem on the distance, ``(log n)^(d/2)`` for ``w^2 > 1/2`` and
-        none else; the absolute ``error`` of both; ``one_length``, the exponent at queries of the one length
-        sqrt(d) in place of all.
+        Columns ``dim``, ``w``; ``raw``, the exponent of D; ``value``, the exponent of D over the power of
+        log n in the chapter's theorem, which is ``(log n)^(d/2)`` if ``w^2 > 1/2``, and one if not;
+        ``error``, the absolute error of both; ``one_length``, the exponent of D at queries of length sqrt(d)
+        only.
     """
     lengths = np.array([1e28, 1e30])
     log_n = np.log(lengths)
@@ -59,10 +62,10 @@ def distance_exponents(*, dims: Sequence[int], w_values: Sequence[float]) -> pd.
         tau = w * dim**0.5
         at_one_length = []
         for n in lengths:
-            # By Stein's lemma the distance at this length is dim C + tau^2 (C - 6 D), where C = E p_2 and
-            # D = E p_3 - E (p_2^2) with p_k = sum_i omega_i^k.
-            C, D = weight_moments(np.array([tau]), float(n))[:2, 0]
-            at_one_length.append(dim * C + tau**2 * (C - 6 * D))
+            # By Stein's lemma D at such a query is dim A + tau^2 (A - 6 B). Here A = E p_2 and
+            # B = E p_3 - E p_2^2, with p_k = sum_i omega_i^k.
+            A, B = weight_moments(np.array([tau]), float(n))[:2, 0]
+            at_one_length.append(dim * A + tau**2 * (A - 6 * B))
         rows.append(
             {
                 "dim": dim,
@@ -78,10 +81,12 @@ def distance_exponents(*, dims: Sequence[int], w_values: Sequence[float]) -> pd.
 
 @dataclass(frozen=True)
 class BallLimit:
-    """The window w with the least limit of the risk on tokens in the ball, and this limit, the ``risk``.
+    """The best window for infinitely many tokens in the unit ball.
 
-    The risk is in units of the variance of f. ``error`` is the estimated relative error of both: what a
-    coarser rule changes, and rounding.
+    Attributes:
+        w: The window parameter with the least limit of the risk.
+        risk: This limit, over the variance of f.
+        error: The estimated relative error of ``w`` and of ``risk``.
     """
 
     w: float
@@ -90,72 +95,74 @@ class BallLimit:
 
 
 def least_ball_limit(dim: int) -> BallLimit:
-    r"""Find the window with the smallest limit of the risk on tokens uniform in the unit ball, d <= 64.
+    r"""Find the w with the least limit of the risk, for tokens uniform in the unit ball of R^d, d <= 64.
 
-    Tokens and query are uniform in the unit ball of R^d, ``f(x) = beta . x`` with ``E beta beta'`` a multiple
-    of the identity. The prediction at a query of length r tends to ``beta . x`` averaged with the density
-    ``exp(w x . x_q)``, the gradient of the logarithm of ::
+    The query is uniform in the ball, too. Functions are ``f(x) = beta . x``, where ``E beta beta'`` is a
+    multiple of the identity. Let the query be ``x_q = r u`` with |u| = 1. As n grows, the prediction tends to
+    the mean of ``beta . x`` for x with the density ``exp(w x . x_q)`` in the ball. With s = w r this mean is
+    ``A(s) beta . u``, where A is the derivative of the logarithm of ::
 
-        E exp(s u . x) = Gamma(d/2 + 1) (2 / s)^(d/2) I_{d/2}(s),   |u| = 1, s = w r:
+        E exp(s u . x) = Gamma(d/2 + 1) (2 / s)^(d/2) I_{d/2}(s).
 
-    it is ``A(s) beta . u`` with ``A = I_{d/2+1} / I_{d/2}``, the mean resultant length on the sphere in d + 2
-    dimensions, whose projection the ball is. In units of the variance of f the limit of the risk is ::
+    So ``A = I_{d/2+1} / I_{d/2}``, which is the mean resultant length on the sphere in d + 2 dimensions. The
+    limit of the risk, over the variance of f, is ::
 
-        E (r - A(w r))^2 / E r^2,   with density d r^(d-1) of r.
+        E (r - A(w r))^2 / E r^2,   where r has the density d r^(d-1).
 
-    A is strictly concave, so that no w makes it the identity; and where w grows without end, A tends to one,
-    the length of the longest tokens, for queries of every length. The best w is finite, and a floor remains.
-    Label noise does not enter the limit: its part of the risk tends to zero.
+    A is strictly concave, so that A(w r) = r for all r is impossible, and a floor remains. The best w is
+    finite: as w grows without end, A tends to one for queries of every length r. Label noise would not change
+    the limit, since its part of the risk tends to zero.
 
     >>> best = least_ball_limit(5)
-    >>> round(best.w, 3), round(best.risk, 5)  # the window stops, and 1.6 % of the variance stays
+    >>> round(best.w, 3), round(best.risk, 5)  # the best w is finite, and 1.6 % of the variance remains
     (18.891, 0.0155)
     """
     dim = integer(dim, "dim", 1, 64)
     grid = np.geomspace(*_BALL_W, 161)
-    # For d up to 64 the best is inside the grid, between two neighbors.
+    # For d up to 64 the best w is between the neighbors of the best point of the grid.
     best = int(np.argmin([_evaluate_ball_limit(dim, float(w), _ORDER)[0] for w in grid]))
-    bracket = grid[best - 1], grid[best + 1]
-    rules = _ORDER, _COARSE
-    w, coarse_w = (
-        brentq(lambda v, order=order: _evaluate_ball_limit(dim, v, order)[1], *bracket, xtol=1e-13)
-        for order in rules
-    )
-    risk, coarse_risk = (
-        _evaluate_ball_limit(dim, w, _ORDER)[0],
-        _evaluate_ball_limit(dim, coarse_w, _COARSE)[0],
-    )
+    low, high = grid[best - 1], grid[best + 1]
+
+    def solve(order: int) -> tuple[float, float]:
+        """Return the w at which the slope of the limit is zero, and the limit there."""
+        w = brentq(lambda v: _evaluate_ball_limit(dim, v, order)[1], low, high, xtol=1e-13)
+        return w, _evaluate_ball_limit(dim, w, order)[0]
+
+    w, risk = solve(_ORDER)
+    coarse_w, coarse_risk = solve(_COARSE)
     changes = abs(coarse_w / w - 1), abs(coarse_risk / risk - 1)
     return BallLimit(w, risk, max(*changes, float(np.finfo(float).eps)))
 
 
 def _evaluate_ball_limit(dim: int, w: float, order: int) -> tuple[float, float]:
-    """Return the limit of the risk and its slope in w, by a Gauss rule on panels of r.
+    """Return the limit of the risk over the variance of f, as in `least_ball_limit`, and its slope in w.
 
-    The panels end at 0, 1 / w or 1 / 2, and then at no more than twice the last end each, up to one.
+    The integral over the length r of the query has a Gauss rule with ``order`` nodes on each of several
+    panels.
     """
-    # There are at least two panels, [0, 1/2] and [1/2, 1].
+    # The first panel ends at 1 / w, or at 1 / 2 if w < 2. Each later panel ends at most at twice its start,
+    # and the last one ends at 1.
     last_edge = max(w, 2)
-    edges = np.concatenate(
-        [[0.0], np.geomspace(1, last_edge, int(np.ceil(np.log2(last_edge))) + 1) / last_edge]
-    )
+    panels = int(np.ceil(np.log2(last_edge)))
+    edges = np.concatenate([[0.0], np.geomspace(1, last_edge, panels + 1) / last_edge])
     r, weight = gauss_panels(edges, order)
     p = weight * dim * r ** (dim - 1)
     s = w * r
     length = resultant_length(dim + 2, s)
-    # `length` is A(s) of `least_ball_limit`, and this is A'(s).
+    # `length` is A(s), and this is the derivative A'(s).
     length_slope = 1 - length**2 - (dim + 1) * length / s
-    miss = r - length
-    # This is E r^2.
-    power = dim / (dim + 2)
-    return float(p @ miss**2) / power, float(-2 * p @ (miss * r * length_slope)) / power
+    missed = r - length
+    mean_square_r = dim / (dim + 2)
+    limit = float(p @ missed**2) / mean_square_r
+    slope = float(-2 * p @ (missed * r * length_slope)) / mean_square_r
+    return limit, slope
 
 
 def ball_limits(*, dims: Sequence[int]) -> pd.DataFrame:
-    """Return the best window for infinitely many tokens in the unit ball, and the risk it leaves, the floor.
+    """Return the best w for infinitely many tokens in the unit ball, and the floor, by `least_ball_limit`.
 
-    `least_ball_limit` finds both, the floor in units of the variance of f. Columns ``what`` (window, floor),
-    ``dim, value`` and ``error``, which is absolute.
+    Columns ``what``, "window" for the best w or "floor" for the least risk over the variance of f; ``dim``;
+    ``value``, this number; ``error``, its absolute error.
     """
     rows = []
     for dim in dims:
@@ -167,13 +174,14 @@ def ball_limits(*, dims: Sequence[int]) -> pd.DataFrame:
 
 
 def sphere_limits(*, dims: Sequence[int]) -> pd.DataFrame:
-    """Return the limit of the risk on the unit sphere at w = `MAX_W`, in units of the variance of f.
+    """Return the limit of the risk on the unit sphere at w = `MAX_W`, over the variance of f.
 
-    Columns ``what`` (sphere), ``dim, value`` and ``error``, the absolute one by rounding.
+    Columns ``what``, which is "sphere"; ``dim``; ``value``, the limit; ``error``, its absolute error by
+    rounding.
     """
     rows = []
     for dim in dims:
-        # The mean of the tokens under the weights has this distance from the query.
+        # In the limit, the weighted mean of the tokens has this distance from the query.
         missed = float(1 - resultant_length(dim, MAX_W))
         row = {"what": "sphere", "dim": dim, "value": missed**2}
         rows.append(row | {"error": 2 * missed * np.finfo(float).eps})
@@ -182,27 +190,33 @@ def sphere_limits(*, dims: Sequence[int]) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Recovered:
-    """A function, its best w for infinitely many Gaussian tokens, the risk that is left, and its variance."""
+    """A function of Gaussian tokens, with the best w and the risk for infinitely many of them."""
 
+    #: The function, which takes tokens (tokens, coordinates).
     f: Callable[[Array], Array]
+    #: The best w for infinitely many tokens.
     w: float
+    #: The risk with this w, for infinitely many tokens.
     limit: float
+    #: The variance of f at a Gaussian token.
     variance: float
 
 
-#: Queries in one dimension, and their probabilities: a normal law on a grid.
+#: Queries in one dimension, a grid from -5 to 5, and their probabilities, those of the normal law.
 QUERIES = np.arange(-20, 21) / 4
 LAW = np.exp(-QUERIES * QUERIES / 2) / np.exp(-QUERIES * QUERIES / 2).sum()
 
 
 @cache
 def functions() -> dict[str, Recovered]:
-    """Return the functions whose floors are sampled; ``x_1 x_2`` has two coordinates, the others one.
+    """Return the functions whose risks are sampled, by their names.
 
-    At the query t the prediction tends to ``E f(z + w t)`` with a normal z. For the Hermite polynomials
-    ``He_2 = z^2 - 1`` and ``He_3 = z^3 - 3 z`` that is ``(w t)^k``, and the best multiple of t^k,
-    ``w^k = k! / (2 k - 1)!!``, leaves the risk ``k! (1 - k! / (2 k - 1)!!)``; for ReLU the least is found on
-    a grid of w.
+    The function ``x_1 x_2`` has tokens with two coordinates, the others with one. At a query t in one
+    dimension the prediction tends to ``E f(z + w t)`` with a normal z.
+
+    For the Hermite polynomials ``He_2 = z^2 - 1`` and ``He_3 = z^3 - 3 z``, k = 2 and 3, this limit is
+    ``(w t)^k``. The best w satisfies ``w^k = k! / (2 k - 1)!!``, and its risk is
+    ``k! (1 - k! / (2 k - 1)!!)``. The best w for ReLU is found on a grid.
     """
     w = np.linspace(0.2, 1.5, 1301)[:, None]
     density = np.exp(-((w * QUERIES) ** 2) / 2) / np.sqrt(2 * np.pi)
@@ -234,41 +248,44 @@ def functions() -> dict[str, Recovered]:
 
 
 def sampled_risk(name: str, *, n: int, seed: int, w: float) -> float:
-    """Sample the risk of one of `functions` over its variance; longer contexts begin with the same tokens.
+    """Sample the risk of one of the `functions`, over its variance.
 
-    The tokens are drawn, one context of n. The queries are not: the risk is a mean over `QUERIES`, or over
-    the nodes of a Gauss rule in two dimensions.
+    One context of n tokens is drawn. With the same seed, a longer context begins with the same tokens.
+    Queries are not drawn: the risk is a mean over `QUERIES`, or in two dimensions over the nodes of a Gauss
+    rule.
     """
     function = functions()[name]
-    # There is an array of the weights of all tokens, (n,), for each query.
+    # These are the weights of all tokens, (n,), for one query after another.
     weights: Iterable[Array]
     is_product = name == "x_1 x_2"
     x = stream(seed, "monte carlo").standard_normal((n, 2 if is_product else 1))
     values = function.f(x)
-    # Weights of all queries are products of few exponentials, in a fifth of the time of one for each query.
+    # All weights are products of few exponentials, which takes a fifth of the time of one exponential for
+    # each weight.
     if is_product:
         # Each coordinate of the query has eight Gauss nodes of the normal law.
         node, mass = np.polynomial.hermite_e.hermegauss(8)
         queries = np.stack(np.meshgrid(node, node), -1).reshape(-1, 2)
         law = np.outer(mass, mass).ravel() / mass.sum() ** 2
-        # For each coordinate these are exp(w times token times node), (nodes, n).
+        # For each coordinate these are the factors exp(w * token * node) of the weights, (nodes, n).
         along_1, along_2 = np.exp(w * x.T[:, None] * node[:, None])
         # The first coordinate of the queries runs fastest.
         weights = (by_1 * by_2 for by_2, by_1 in product(along_2, along_1))
     else:
         queries, law = QUERIES[:, None], LAW
-        # From each of these equidistant queries to the next one the weights grow by the factors `step`.
-        start, step = np.exp(w * x[:, 0] * np.array([[QUERIES[0]], [QUERIES[1] - QUERIES[0]]]))
-        weights = accumulate([start, *[step] * (len(queries) - 1)], np.multiply)
+        # Queries are equidistant. So the weights at a query, times `factor`, are those at the next query.
+        first, factor = np.exp(w * x[:, 0] * np.array([[QUERIES[0]], [QUERIES[1] - QUERIES[0]]]))
+        weights = accumulate([first, *[factor] * (len(queries) - 1)], np.multiply)
     predicted = [values @ each / each.sum() for each in weights]
     missed = np.array(predicted) - function.f(queries)
     return float(law @ missed**2) / function.variance
 
 
 def sampled_risks(*, names: Sequence[str], n_values: Sequence[int], seeds: int) -> pd.DataFrame:
-    """Return sampled risks at the best w: ``function, n, seed, risk``, and ``excess`` over the limit.
+    """Return sampled risks of `functions` at the w that is best for infinitely many tokens.
 
-    Both are over the function's variance.
+    Columns ``function``, ``n``, ``seed``; ``risk``, the sampled risk over the variance of the function;
+    ``excess``, ``risk`` minus the limit of the risk over this variance.
     """
     rows = []
     for name, n, seed in product(names, n_values, range(seeds)):
@@ -280,7 +297,11 @@ def sampled_risks(*, names: Sequence[str], n_values: Sequence[int], seeds: int) 
 
 
 def mean_risks(risks: pd.DataFrame) -> pd.DataFrame:
-    """Return means over the seeds of sampled risks: ``function, n, mean, low, high``, by `t_interval`."""
+    """Average the table of `sampled_risks` over the seeds.
+
+    Columns ``function``, ``n``; ``mean``, the mean of ``risk``; ``low`` and ``high``, the ends of its
+    `t_interval`.
+    """
     rows = []
     for (name, n), part in risks.groupby(["function", "n"], sort=False):
         mean, low, high = t_interval(part.risk.to_numpy())

@@ -1,7 +1,8 @@
 """Lemma 1: units on ellipsoids, and the same units on the sphere.
 
-Sigma is known by its symmetric root: tokens are ``root @ u`` with u uniform on the unit sphere. A unit M on
-them is the whitened unit ``root @ M @ root`` on the sphere.
+Tokens of the ellipsoid are ``root @ u``, where u is uniform on the unit sphere and ``root`` is the symmetric
+root of Sigma. A unit M predicts on the ellipsoid what the whitened unit ``root @ M @ root`` predicts on the
+sphere. An axis is an eigenvector of Sigma.
 """
 
 import numpy as np
@@ -15,32 +16,32 @@ from icl.streams import stream
 
 
 def whitened_differences(entries: pd.DataFrame) -> pd.DataFrame:
-    """Return how unlike a multiple of the identity the whitened matrices of trained units are.
+    """Measure how far the whitened matrices of trained units are from multiples of the identity.
 
     Args:
-        entries: A row for each unit and axis of Sigma: the ``eigenvalue``, and the ``entry`` of M along the
-            axis. The whitened entry is the product of the two. The column ``lemma``, if there is one, is not
-            used, and all other columns tell units apart.
+        entries: A row for each unit and each axis of Sigma. ``eigenvalue`` is that of Sigma, and ``entry`` is
+            the entry of M on the diagonal at this axis. All other columns but ``lemma`` name the unit.
 
     Returns:
-        A row for each unit: the columns that tell it apart, and ``difference``, the whitened entry at the
-        longest axis minus that at the shortest, over the mean of all.
+        A row for each unit, with the columns that name it, and ``difference``: the whitened entry at the
+        longest axis minus that at the shortest axis, over the mean of the whitened entries at all axes.
     """
     unit = [name for name in entries.columns if name not in ("eigenvalue", "entry", "lemma")]
     rows = []
-    for setting, axes in entries.groupby(unit, sort=False):
+    for labels, axes in entries.groupby(unit, sort=False):
         axes = axes.sort_values("eigenvalue")
+        # The diagonal of `root @ M @ root` is the diagonal of M times the eigenvalues of Sigma.
         whitened = (axes.entry * axes.eigenvalue).to_numpy()
         difference = (whitened[-1] - whitened[0]) / whitened.mean()
-        rows.append(dict(zip(unit, setting, strict=True)) | {"difference": difference})
+        rows.append(dict(zip(unit, labels, strict=True)) | {"difference": difference})
     return pd.DataFrame(rows)
 
 
 def prediction_gap(root: NDArray[np.float64], *, context_length: int, whiten: bool) -> float:
-    """Return the largest absolute difference of predictions on the ellipsoid and on the sphere.
+    """Return the largest absolute difference between predictions on the ellipsoid and on the sphere.
 
-    Each of 500 random contexts has a random matrix M and random labels. On the sphere the unit is
-    ``root @ M @ root``, or M itself if ``whiten`` is false.
+    There are 500 random contexts, each with a random matrix M and random labels. On the ellipsoid the unit is
+    M. On the sphere it is ``root @ M @ root``, or M itself if ``whiten`` is false.
     """
     dim = len(root)
     rng = stream(0, "evaluation")

@@ -1,15 +1,14 @@
-"""The length of the context: the price of a rule for the window that is set at one length, used at another.
+"""Measurements of the chapter on the length of the context: windows set at one length and used at another.
 
-A rule says how the window parameter w grows with the context length n. Its price, `icl.risk.length_price`, is
-the exact risk with the rule's window over the least risk, here for a table (`median_prices`) and for an
-interactive figure (`prices_to_move`). In place of a rule the labels of the context can decide
-(`from_context`). What trained heads do is read from a table (`of_two_models`).
+A rule says how the window parameter w grows with the context length. The price of a window is the exact risk
+with this window over the least risk of all windows. The price of a rule is that of its window.
 
 - n_0 is the length at which the window is set to the best one, and N the length at which it is used;
-- a rule is a key of `icl.risk.length.RULES`; the rule "kept" leaves w as it is, and "log n" multiplies it by
-  log N / log n_0;
-- L is the Lipschitz constant of a class, one unless it is given, and sigma the deviation of the label noise;
-- an error of a risk or of a window is relative, and one of a price is absolute.
+- a rule is a key of `icl.risk.length.RULES`. The rule "kept" leaves w as it is, and the rule "log n"
+  multiplies w by log N / log n_0;
+- L is the Lipschitz constant of a class, one unless it is given, and sigma is the standard deviation of the
+  label noise;
+- an error of a risk or of a window is relative, and an error of a price is absolute.
 """
 
 import json
@@ -32,9 +31,9 @@ from icl.tasks import Affine, Linear, ReLU, Zonal, make_task
 from icl_book.provenance import ROOT
 
 Array = NDArray[np.float64]
-#: At this length, about the middle of those of training, the second number of a trained rule has no effect.
+#: A trained rule is ``w = a + b log(n / MIDDLE)``. This length is about the middle of those of training.
 MIDDLE = 63.0
-#: Where splines have exact values, unless others are given.
+#: The windows at which `fit_splines` computes exact values, unless others are given.
 _WINDOWS = np.geomspace(1e-3, 1e3, 56)
 
 
@@ -45,32 +44,35 @@ def median_prices(
     noise_std: ArrayLike,
     rules: Sequence[str],
 ) -> pd.DataFrame:
-    """Return each rule's median of `icl.risk.length_price` over all settings, for classes of one dimension.
-
-    The error of a price is that of both risks, and that of the window at n_0 times the slope of log risk in
-    log w. The windows are searched once for all rules.
+    """Return the median price of each rule over all classes, lengths and standard deviations of the noise.
 
     Args:
         tasks: Classes of the same dimension.
-        n0: Lengths n_0; they, ``N`` and ``noise_std`` broadcast, and give the settings of each class.
+        n0: Lengths n_0. The arrays ``n0``, ``N`` and ``noise_std`` are broadcast.
         N: Lengths N.
         noise_std: Standard deviations of the label noise.
         rules: Names of rules.
 
     Returns:
-        Columns ``dim``, ``rule``, ``median``; ``error``, the largest relative error of a price, times this.
+        Columns ``dim``, ``rule``, ``median``; ``error``, the largest relative error of a price, times the
+        median.
     """
-    n0, N = np.asarray(n0, dtype=float), np.asarray(N, dtype=float)
+    n0 = np.asarray(n0, dtype=float)
+    N = np.asarray(N, dtype=float)
+    # These are the best windows at n_0 and at N, which all rules share.
     windows = [
         (optimal_window(task, n0, noise_std), optimal_window(task, N, noise_std)) for task in tasks
     ]
     rows = []
     for rule in rules:
-        prices, errors = [], []
+        prices = []
+        errors = []
         for task, (first, best) in zip(tasks, windows, strict=True):
             w = first.w * RULES[rule](n0, N, task.dim)
             risk = population_risk(task, w, N, noise_std)
             prices.append(risk.total / best.risk)
+            # An error of the window at n_0 changes log risk by this error times the slope of log risk in
+            # log w. Both risks of a price have about the same numerical error.
             shift = first.error * np.abs(w * risk.slope) / risk.total
             errors.append(np.max(2 * risk.error + shift))
         median = float(np.median(prices))
@@ -86,7 +88,9 @@ def prices_to_move(
     noise_stds: Sequence[float],
     stretches: Sequence[int],
 ) -> pd.DataFrame:
-    """Return the price of every rule at many settings, within 1e-3 of `icl.risk.length_price`.
+    """Return the prices of all rules for many lengths, for the interactive figure.
+
+    The prices are those of `icl.risk.length_price` within 1e-3, as risks are interpolated.
 
     Args:
         dims: Dimensions d of the two classes, ReLU and affine functions.
@@ -95,48 +99,49 @@ def prices_to_move(
         stretches: Values of N over n_0.
 
     Returns:
-        A row for each setting and each rule but "kept" and "log n", whose prices stand in each row. Columns
-        ``task``, ``dim``, ``n0``, ``noise_std``, ``rule``, ``stretch``; ``price`` of the rule, and those of
-        the window ``kept`` and of ``log`` n.
+        Columns ``task``, ``dim``, ``n0``, ``noise_std``, ``rule``, ``stretch``; ``price``, the price of
+        ``rule``; ``kept`` and ``log``, the prices of the rules "kept" and "log n", which have no rows of
+        their own.
     """
     lengths = np.unique(np.outer(starts, stretches)).astype(float)
     rows = []
     for name, dim in product(("ReLU", "affine"), dims):
         task = make_task(name, dim)
-        ends = [*starts, max(lengths)]
-        # The axes of `best` are the noise and the length, the last of which is the longest of all, where the
-        # best windows are narrowest.
-        best = optimal_window(task, ends, np.array(noise_stds)[:, None]).w
+        # The axes of `best` are the noise and the length. The last length is the longest one, at which the
+        # best w is largest.
+        best = optimal_window(task, [*starts, max(lengths)], np.array(noise_stds)[:, None]).w
+        # The factors of the rules are largest at the longest stretch.
         first = np.array(starts)
-        # At the longest stretch rules carry windows furthest.
         factors = [factor(first, first * max(stretches), dim) for factor in RULES.values()]
-        carried = max((best[:, :-1] * factor).max() for factor in factors)
-        # The splines reach a little beyond the windows that are looked up.
-        windows = np.geomspace(best.min() / 1.1, 1.1 * max(carried, best.max()), 40)
-        # Risks are looked up on this fine grid, (log w, lengths).
+        largest = max((best[:, :-1] * factor).max() for factor in factors)
+        # The splines reach a little beyond the windows of rules and the best windows.
+        windows = np.geomspace(best.min() / 1.1, 1.1 * max(largest, best.max()), 40)
+        # Risks are looked up on this fine grid of log w. Bias and noise term are (log w, lengths).
         log_w = np.linspace(math.log(windows[0]), math.log(windows[-1]), 4000)
-        bias, noise = (np.exp(part(log_w)) for part in splines(task, lengths, windows))
+        bias, noise = (np.exp(part(log_w)) for part in fit_splines(task, lengths, windows))
         for (i, noise_std), (k, n0) in product(enumerate(noise_stds), enumerate(starts)):
-            setting = {"task": name, "dim": dim, "n0": n0, "noise_std": noise_std}
             for stretch in stretches:
                 at_length = lengths == n0 * stretch
                 log_risk = np.log(bias[:, at_length] + noise_std**2 * noise[:, at_length])[:, 0]
-                price = {}
+                prices = {}
                 for rule, factor in RULES.items():
                     w = best[i, k] * factor(n0, n0 * stretch, dim)
-                    price[rule] = math.exp(np.interp(np.log(w), log_w, log_risk) - log_risk.min())
-                beside = {"stretch": stretch, "kept": price.pop("kept"), "log": price.pop("log n")}
-                rows += [setting | beside | {"rule": r, "price": p} for r, p in price.items()]
+                    prices[rule] = math.exp(np.interp(np.log(w), log_w, log_risk) - log_risk.min())
+                row = {"task": name, "dim": dim, "n0": n0, "noise_std": noise_std}
+                row |= {"stretch": stretch}
+                row |= {"kept": prices.pop("kept"), "log": prices.pop("log n")}
+                for rule, price in prices.items():
+                    rows.append(row | {"rule": rule, "price": price})
     return pd.DataFrame(rows)
 
 
-def splines(
+def fit_splines(
     task: Zonal, lengths: ArrayLike, windows: ArrayLike = _WINDOWS
 ) -> tuple[CubicSpline, CubicSpline]:
-    """Return splines in log w of the logarithms of the bias and of the noise term for sigma = 1.
+    """Return two splines in log w: the logarithm of the bias, and that of the noise term for sigma = 1.
 
-    They are exact at ``windows``, and for up to 1,000 examples off by less than 1e-4 between the 56 of the
-    default. At log w of shape (...) a spline has values (..., lengths).
+    At log w of the shape (...) a spline has values of the shape (..., lengths). The splines are exact at the
+    ``windows``. Between the default windows their error is less than 1e-4 for up to 1,000 examples.
     """
     w = np.asarray(windows, dtype=float)
     n = np.atleast_1d(np.asarray(lengths, dtype=float))
@@ -145,7 +150,7 @@ def splines(
     return bias, noise
 
 
-def mistakes(
+def price_mistakes(
     *,
     tasks: Sequence[str],
     dims: Sequence[int],
@@ -153,15 +158,15 @@ def mistakes(
     n: float,
     noise_std: float,
 ) -> pd.DataFrame:
-    """Return the price of windows that are best for a wrong L, a wrong sigma or a wrong n, where L is 1.
+    """Return the prices of windows that are the best ones for a wrong L, a wrong sigma or a wrong n.
 
-    Each of the ``factors`` multiplies ``n L^2 / sigma^2``: a wrong n is too large by it, a wrong L by its
-    root, and a wrong sigma is too small by its root.
+    The true L is one. Every mistake multiplies ``n L^2 / sigma^2`` by one of the ``factors``: the wrong n is
+    n times the factor, the wrong L is the root of the factor, and the wrong sigma is sigma over this root.
 
     Returns:
-        Columns ``mistake``, "slope" for L, "noise" or "length"; ``task``, ``dim``, ``factor``; ``order``,
-        that of the class in the law of the window; ``ratio``, the window over the best one; ``price``, the
-        risk with the window over the least one, and its numerical ``error``.
+        Columns ``mistake``, "slope" for L, "noise" for sigma, or "length" for n; ``task``, ``dim``,
+        ``factor``; ``order``, the order of the class in the law of the window; ``ratio``, the wrong w over
+        the best w; ``price``, the price of the wrong w, and its ``error``.
     """
     rows = []
     for name, dim in product(tasks, dims):
@@ -187,7 +192,7 @@ def mistakes(
 def gaussian_prices(
     *, settings: Sequence[tuple[int, int]], n0: int, noise_std: float
 ) -> pd.DataFrame:
-    """Return the price on Gaussian tokens of the rule "log n", beside that of the rule "kept".
+    """Return the prices of the rules "log n" and "kept" on Gaussian tokens.
 
     Args:
         settings: Pairs of a dimension d and a length N.
@@ -195,12 +200,13 @@ def gaussian_prices(
         noise_std: Standard deviation of the label noise; functions are linear with slope one.
 
     Returns:
-        Columns ``dim``; ``n``, the length N; ``price`` of "log n" and its numerical ``error``; ``kept``, the
-        other price.
+        Columns ``dim``; ``n``, the length N; ``price``, the price of "log n", and its ``error``; ``kept``,
+        the price of "kept".
     """
     rows = []
     for dim, n in settings:
         best = gaussian_window(dim, [n0, n], noise_std)
+        # These are the windows of "kept" and of "log n" at the length N.
         w = best.w[0] * np.array([1.0, math.log(n) / math.log(n0)])
         risk = gaussian_risk(dim, w, n, noise_std)
         kept, price = risk.total / best.risk[1]
@@ -210,46 +216,50 @@ def gaussian_prices(
 
 
 def normalized_risk(dim: int, n: ArrayLike, noise_std: float) -> tuple[Array, float]:
-    """Return the least risk on Gaussian tokens of a unit that normalizes tokens and query, and its floor.
+    """Return the least risk on Gaussian tokens of a unit that divides tokens and query by their lengths.
 
-    Labels are linear in the tokens as they were, ``beta.x + eps``, with beta uniform on the unit sphere and
-    label noise eps. A token x has the direction u and the length ``rho + delta``, with mean rho and a delta
-    of variance v that does not depend on u. So a label is ``rho u.beta + delta u.beta + eps``, where
-    ``delta u.beta`` is noise of variance ``v / d``, and the risk is that of linear functions of slope rho on
-    the sphere, with more noise, plus ``v / d`` for the query's own length, which no window sees.
+    Labels are ``beta.x + eps`` with the undivided token x, beta uniform on the unit sphere, and label noise
+    eps. Let u be the direction of x. The length of x is ``rho + delta``, where rho is its mean, and delta has
+    a variance v and does not depend on u. So a label is ``rho u.beta + delta u.beta + eps``. The first term
+    is a linear function of slope rho on the sphere. The second term is noise of the variance ``v / d``. The
+    risk is therefore that of such functions with more noise, plus ``v / d`` for the length of the query,
+    which the unit does not know.
 
     Returns:
-        The risk for each n, and the floor ``v / d``, below which no n brings the risk.
+        The risk for each n, and the floor ``v / d``, which is the limit of the risk as n grows.
     """
-    # This is the mean length of a normal vector in d dimensions, whose mean square is d.
+    # This is the mean length of a normal vector in d dimensions. Its mean squared length is d.
     rho = math.sqrt(2) * math.exp(gammaln((dim + 1) / 2) - gammaln(dim / 2))
     floor = (dim - rho**2) / dim
     best = optimal_window(Linear(dim, rho), n, math.hypot(noise_std, math.sqrt(floor)))
     return best.risk + floor, floor
 
 
-def by_parts(dim: int, n: int) -> Callable[[ArrayLike], Array]:
-    """Return the risk of single functions by parts, as a function of log w.
+def split_by_parts(dim: int, n: int) -> Callable[[ArrayLike], Array]:
+    """Return a function of log w that gives the parts of the risk of a single function.
 
-    A function ``a t + b |t|`` of t = u.x, averaged over directions u, has a risk that is linear in a^2, b^2
-    and sigma^2, whose coefficients are the parts. An affine function of L = 1 has a mean a^2 of 1/3 and no b,
-    a ReLU function means a^2 and b^2 of 1/6. A constant that is added to a function changes no risk.
+    Let the function be ``a t + b |t| + c`` with t = u.x, and average its risk over all directions u. The mean
+    is ``a^2 line + b^2 kink + sigma^2 noise``. Here ``line``, ``kink`` and ``noise`` are the parts. A
+    constant c does not change the risk.
 
     Returns:
-        A function of log w, (...), whose values (3, ...) are the bias for a^2 = 1, that for b^2 = 1, and the
-        noise term for sigma = 1.
+        A function of log w, (...), with the values ``line``, ``kink`` and ``noise``, (3, ...).
     """
-    (linear, noise), (relu, _) = (splines(make(dim), n) for make in (Affine, ReLU))
+    affine_bias, noise_term = fit_splines(Affine(dim), n)
+    relu_bias, _ = fit_splines(ReLU(dim), n)
 
-    def parts(log_w: ArrayLike) -> Array:
-        of_affine, of_relu, noisy = (np.exp(one(log_w)[..., 0]) for one in (linear, relu, noise))
-        # The parts `line` and `kink` solve of_affine = line / 3 and of_relu = (line + kink) / 6.
-        return np.stack([3 * of_affine, 6 * of_relu - 3 * of_affine, noisy])
+    def compute_parts(log_w: ArrayLike) -> Array:
+        affine = np.exp(affine_bias(log_w)[..., 0])
+        relu = np.exp(relu_bias(log_w)[..., 0])
+        noise = np.exp(noise_term(log_w)[..., 0])
+        # In the affine class with L = 1, a^2 has the mean 1/3 and b is zero, so affine = line / 3. In the
+        # ReLU class both a^2 and b^2 have the mean 1/6, so relu = (line + kink) / 6.
+        return np.stack([3 * affine, 6 * relu - 3 * affine, noise])
 
-    return parts
+    return compute_parts
 
 
-def from_context(
+def price_chosen_windows(
     *,
     tasks: Sequence[str],
     dim: int,
@@ -259,72 +269,78 @@ def from_context(
     contexts: int,
     permuted: bool = False,
 ) -> pd.DataFrame:
-    """Return the price of the window that the labels of each sampled context find, `icl.best_window`.
+    """Return the prices of the windows that `icl.best_window` chooses from the labels of sampled contexts.
 
-    The context is sampled, the price of its window is exact up to the error of `splines`: for the class, and
-    for the function of the context alone, over all directions u (`by_parts`). Windows are taken between the
-    ends of the splines, 1e-3 and 1e3.
+    A chosen window has two prices: for the class, and for the single function of the context, with the mean
+    over its directions u. Both prices are exact up to the error of `fit_splines`.
 
     Args:
         tasks: "ReLU" and "affine".
         dim: The dimension d.
         n: The context length.
-        n0: The length from which a rule with log n is carried, for comparison.
+        n0: The length n_0 of the rule "log n", which is used for comparison.
         noise_stds: Standard deviations of the label noise.
-        contexts: Sampled contexts of each setting.
+        contexts: Number of sampled contexts for each class and each standard deviation.
         permuted: Whether labels are first permuted among the tokens, so that they say nothing of a function.
 
     Returns:
-        Columns ``task``, ``dim``, ``n``, ``noise_std``, ``seed``; ``w``; the prices ``of_class`` and
-        ``of_function`` of this w, for the class and for the function; and the prices for the function of two
-        other windows, ``best_rule``, that of the best window of the class, and ``log_rule``, that of the best
-        window at n_0 times log n / log n_0.
+        Columns ``task``, ``dim``, ``n``, ``noise_std``, ``seed``; ``w``, the chosen window, moved into the
+        range from 1e-3 to 1e3; ``of_class`` and ``of_function``, its prices for the class and for the
+        function; ``best_rule``, the price for the function of the best window of the class; ``log_rule``,
+        the price for the function of the window of the rule "log n".
     """
     rng = stream(0, "evaluation")
-    parts = by_parts(dim, n)
+    compute_parts = split_by_parts(dim, n)
     low, high = _WINDOWS[[0, -1]]
     grid = np.linspace(math.log(low), math.log(high), 1500)
-    everywhere = parts(grid)
+    parts = compute_parts(grid)
+    mean_squares = {"affine": (1 / 3, 0), "ReLU": (1 / 6, 1 / 6)}
     rows = []
     for name, noise_std in product(tasks, noise_stds):
-        # These are the means of a^2 and b^2 of `by_parts`, and sigma^2.
-        mean = np.array([*{"affine": (1 / 3, 0), "ReLU": (1 / 6, 1 / 6)}[name], noise_std**2])
-        of_class = mean @ everywhere
+        # These are the means of a^2 and b^2 of `split_by_parts` over the class, and sigma^2. The risk is
+        # their product with the parts.
+        mean = np.array([*mean_squares[name], noise_std**2])
+        of_class = mean @ parts
         first = float(optimal_window(make_task(name, dim), n0, noise_std).w)
-        # The splines of `by_parts` begin at `low`.
+        # The splines begin at `low`.
         log_rule_w = max(first * math.log(n) / math.log(n0), low)
         for seed in range(contexts):
-            x, direction = uniform_sphere(rng, n, dim).numpy(), uniform_sphere(rng, 1, dim).numpy()
-            # Functions have the slopes `right` for t > 0 and -`left` for t < 0, the same if they are affine.
+            x = uniform_sphere(rng, n, dim).numpy()
+            direction = uniform_sphere(rng, 1, dim).numpy()
+            # The function is right * t for t > 0, and left * |t| for t < 0.
             right, left = rng.uniform(-1, 1, 2)
-            left = -right if name == "affine" else left
+            if name == "affine":
+                left = -right
             t = x @ direction[0]
             y = right * np.maximum(t, 0) + left * np.maximum(-t, 0)
             y = y + noise_std * rng.standard_normal(n)
-            y = rng.permutation(y) if permuted else y
+            if permuted:
+                y = rng.permutation(y)
             # These are a^2, b^2 and sigma^2 for this function.
             own = np.array([((right - left) / 2) ** 2, ((right + left) / 2) ** 2, noise_std**2])
-            of_function = own @ everywhere
+            of_function = own @ parts
             w = min(max(best_window(x, y).w, low), high)
+            parts_at_w = compute_parts(math.log(w))
+            parts_at_log_rule = compute_parts(math.log(log_rule_w))
             row = {"task": name, "dim": dim, "n": n, "noise_std": noise_std, "seed": seed}
             row |= {
                 "w": w,
-                "of_class": float(mean @ parts(math.log(w)) / of_class.min()),
-                "of_function": float(own @ parts(math.log(w)) / of_function.min()),
+                "of_class": float(mean @ parts_at_w / of_class.min()),
+                "of_function": float(own @ parts_at_w / of_function.min()),
                 "best_rule": float(of_function[of_class.argmin()] / of_function.min()),
-                "log_rule": float(own @ parts(math.log(log_rule_w)) / of_function.min()),
+                "log_rule": float(own @ parts_at_log_rule / of_function.min()),
             }
             rows.append(row)
     return pd.DataFrame(rows)
 
 
-def of_two_models() -> pd.DataFrame:
-    """Return what ``book/real_heads/measure.py`` measured of the heads of two trained models on eight texts.
+def read_two_models() -> pd.DataFrame:
+    """Read what ``book/real_heads/measure.py`` measured of the heads of two trained models on eight texts.
 
     Returns:
-        Columns ``model``; ``condition``, what the context is; ``part``, "all scores" or "interaction", which
-        is what is left of them without the means of queries and of keys; ``text``; and ``value``, the slope
-        of the logarithm of the spread of the scores in the logarithm of the length.
+        Columns ``model``; ``condition``, what the context is; ``part``, "all scores" for the scores as they
+        are, or "interaction" for the scores without the means of queries and of keys; ``text``; ``value``,
+        the slope of the log of the spread of the scores in the log of the length of the context.
     """
     table = json.loads((ROOT / "book" / "real_heads" / "table.json").read_text())
     texts = [text["name"] for text in table["texts"]]

@@ -1,11 +1,13 @@
-"""Other measurements of the chapter on linear attention: growth of the gap, neighbors, other activations.
+"""Other measurements of the chapter on linear attention: rates, nearest neighbors, other activations.
 
-With M = w I, scores ``s = w t`` and ``t = x_i . x_q``, an activation phi predicts with the weights
-``phi(w t_i)``, divided by their sum ("normalized") or times a gain over n. By Funk and Hecke it multiplies
-the harmonics of degree l by ``m_l = E phi(w t) P_l(t)``, in the mean over tokens.
+The unit is ``M = w I``, so the score of token i is ``s = w t_i`` with ``t_i = x_i . x_q``. Attention with an
+activation phi gives token i the weight ``phi(w t_i)``. Normalized weights are divided by their sum. Other
+weights are multiplied by a gain and divided by n.
 
 - P_l is the Gegenbauer polynomial of degree l, with P_l(1) = 1;
-- a_l are the coefficients of a class: its covariance is ``E f(x) f(x') = sum_l a_l P_l(x . x')``.
+- a_l are the coefficients of a class: its covariance is ``E f(x) f(x') = sum_l a_l P_l(x . x')``;
+- ``m_l = E phi(w t) P_l(t)``, where t is ``t_i`` of a random token. Without normalization and gain, the mean
+  prediction is f with its harmonics of degree l multiplied by m_l.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,15 +32,15 @@ from icl_book.statistics import t_interval
 
 Array = NDArray[np.float64]
 
-#: Means over a cap are computed up to this degree; higher degrees average to zero.
+#: `neighbors_risk` computes means over a cap up to this degree. Those of higher degrees count as zero.
 _MAX_DEGREE = 400
-#: With more neighbors, rounding would decide the density in `neighbors_risk`.
+#: With more neighbors, rounding would spoil the density in `neighbors_risk`.
 _MAX_NEIGHBORS = 1e12
 
 
 @dataclass(frozen=True)
 class Centered(Zonal):
-    """Another class without its constant part, which then need not be predicted."""
+    """The class ``base`` without the constant part of its functions."""
 
     base: Zonal
 
@@ -51,7 +53,7 @@ class Centered(Zonal):
         return self.base.spectrum(degree)
 
 
-def growth(
+def growth_slopes(
     *,
     tasks: Sequence[str],
     dims: Sequence[int],
@@ -59,11 +61,14 @@ def growth(
     noise_std: float,
     intercept: bool,
 ) -> pd.DataFrame:
-    """Return the slope in log n of the log of linear attention's least risk over softmax attention's.
+    """Measure how the least risk of linear attention over that of softmax attention grows with n.
 
-    It is taken between the lengths at which the law of the window says that the best w is 3e4 and 1e5.
-    ``intercept`` says whether linear attention has to predict the constant part of the functions, too, which
-    costs softmax attention nothing. Columns ``task, dim, slope, error``.
+    The slope of the log of this ratio in log n is taken between two lengths. At these the best w is 3e4 and
+    1e5, by the law of the window. If ``intercept`` is false, linear attention need not predict the constant
+    part of the functions. Softmax attention predicts the constant part without an error.
+
+    Returns:
+        Columns ``task``, ``dim``, ``slope`` and its absolute ``error``.
     """
     rows = []
     for dim, name in product(dims, tasks):
@@ -75,22 +80,23 @@ def growth(
         ratio = linear_optimum(linear_task, n, noise_std).risk / softmax.total
         step = np.log(n[1] / n[0])
         slope = np.log(ratio[1] / ratio[0]) / step
-        # The risk of linear attention is a formula, with rounding only.
+        # The risk of linear attention is a closed formula, so its error is rounding.
         error = (softmax.error.sum() + 1e-14) / step
         rows.append({"task": name, "dim": dim, "slope": slope, "error": error})
     return pd.DataFrame(rows)
 
 
 def neighbors_risk(task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -> Risk:
-    """Compute the risk of predicting with the mean label of the k context tokens nearest to the query.
+    """Compute the risk of the mean label of the k context tokens that are nearest to the query.
 
-    Given the distance of the next token, the k nearest are independent and uniform in the cap around the
-    query that it bounds. With ``m_l`` here the mean of P_l over that cap, ::
+    Let the cap be the part of the sphere that is nearer to the query than the token k + 1. Given the cap, the
+    k nearest tokens are independent and uniform in it. With m_l the mean of P_l over the cap, ::
 
-        bias = E sum_l a_l [(1 - m_l)^2 + (1 - m_l^2) / k],    l = 1, 2, ...,
+        bias = E sum_l a_l [(1 - m_l)^2 + (1 - m_l^2) / k],    l = 1, 2, ....
 
-    where the mass of the cap has the law Beta(k + 1, n - k); for k = n the cap is the whole sphere. The fine
-    variance of a class (`Zonal.unresolved`) is one more a_l, with m_l = 0.
+    The share of the sphere in the cap has the law Beta(k + 1, n - k). For k = n the cap is the whole sphere.
+    The fine variance of a class, which is that of functions without a correlation between places
+    (`Zonal.unresolved`), counts as one more a_l, with m_l = 0.
 
     >>> from icl.tasks import Affine
     >>> round(float(neighbors_risk(Affine(dim=3), k=2, n=10, noise_std=0.5).noise), 6)
@@ -102,64 +108,69 @@ def neighbors_risk(task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike
     if np.any(k > n):
         raise ValueError(f"k={k.max():g}: must be at most n")
     a, rest = task.spectrum(_MAX_DEGREE)
-    # These parts count as m_l = 0. For `rest` that is an approximation, whose error is `tail`.
+    # Both parts count with m_l = 0. For `rest`, the degrees above `_MAX_DEGREE`, this makes the error `tail`.
     beyond = rest + fine_variance(task)
-    # a[0] is the coefficient of degree 1. Degrees after the last one that the class has are left out.
+    # a[0] is the coefficient of degree 1. Zeros at the end are left out.
     a = a[: 1 + int(np.flatnonzero(a).max(initial=0))]
     half = (task.dim - 1) / 2
 
-    def bias(k: float, n: float) -> tuple[float, float]:
+    def integrate_bias(k: float, n: float) -> tuple[float, float]:
         """Return the bias and its relative error."""
-        # The mean of P_l over the whole sphere is zero.
         if k == n:
+            # The cap is the whole sphere, where the mean of P_l is zero.
             return (a.sum() + beyond) * (1 + 1 / k), 0.0
-        # The nodes y are the log odds of the cap's mass. To each side of the mode they go nine standard
-        # deviations and then 40 scales of the exponential tail.
+        # The nodes y are log odds of the share p of the sphere in the cap. To each side of the mode they go
+        # nine standard deviations, and then 40 scales of the exponential tail.
         mode = np.log((k + 1) / (n - k))
         spread = 9 * np.sqrt(1 / (k + 1) + 1 / (n - k))
         y = np.linspace(mode - spread - 40 / (k + 1), mode + spread + 40 / (n - k), 241)
-        # The density of log odds y has the logarithm -(k + 1) log(1 + e^-y) - (n - k) log(1 + e^y). Above
-        # `_MAX_NEIGHBORS` rounding would decide it, so it is taken as wide as there. The mass varies by less
-        # than a millionth then, so its exact law does not matter.
-        capped = min(1.0, _MAX_NEIGHBORS / k)
-        density = -capped * (k + 1) * np.logaddexp(0, -y)
-        density -= capped * (n - k) * np.logaddexp(0, y)
-        density = np.exp(density - density.max())
+        # The density of y has the logarithm -(k + 1) log(1 + e^-y) - (n - k) log(1 + e^y). Above
+        # `_MAX_NEIGHBORS` the logarithm is multiplied by a factor below one. The density is then wider, which
+        # does not matter, since p still varies by less than a millionth.
+        factor = min(1.0, _MAX_NEIGHBORS / k)
+        log_density = -factor * (k + 1) * np.logaddexp(0, -y)
+        log_density -= factor * (n - k) * np.logaddexp(0, y)
+        density = np.exp(log_density - log_density.max())
+        # This is the angle from the query to the edge of the cap.
         theta = 2 * np.arcsin(np.sqrt(betaincinv(half, half, expit(y))))
-        # The mean of P_l over the cap is sin^(d-1) theta times P_{l-1} of dimension d + 2 at cos theta, over
-        # (d - 1) times the integral of sin^(d-2) up to theta. The factor of P_{l-1} has this logarithm.
+        # The mean of P_l over the cap is a factor times the P_{l-1} of dimension d + 2 at cos theta. The
+        # factor is sin^(d-1) theta over (d - 1) times the integral of sin^(d-2) up to theta.
         log_factor = (
             2 * half * np.log(np.sin(theta))
             + np.logaddexp(0, -y)
             - betaln(half, 0.5)
             - np.log(2 * half)
         )
-        # The axes are degrees from 1 on and nodes. `Polynomials` are one minus P_0, P_1, ...
+        # The axes are the degrees from 1 on, and the nodes. `take` returns 1 - P_0, 1 - P_1, ...
         mean = np.exp(log_factor) * (1 - Polynomials(task.dim + 2, theta).take(a.size))
         terms = a @ ((1 - mean) ** 2 + (1 - mean**2) / k) + beyond * (1 + 1 / k)
+        fine = float(terms @ density / density.sum())
         # The coarser rule has every second node.
-        fine, coarse = (float(terms[::s] @ density[::s] / density[::s].sum()) for s in (1, 2))
-        # Higher degrees count as m_l = 0, which changes a term by at most 3 |m_l|. The last even and the last
-        # odd degree stand for all of them.
+        coarse = float(terms[::2] @ density[::2] / density[::2].sum())
+        # To count m_l = 0 changes a term of `rest` by at most 3 |m_l| a_l. The larger |m_l| of the last two
+        # degrees stands for that of all higher degrees.
         tail = 3 * rest * float(np.abs(mean[-2:]).max(0) @ density / density.sum())
         return fine, (abs(fine - coarse) + tail) / max(fine, 1e-300)
 
-    rows = np.array([bias(*pair) for pair in zip(k.flat, n.flat, strict=True)])
-    value, error = rows.T.reshape(2, *k.shape)
-    return Risk(*(v[()] for v in (value, noise_std**2 / k, error)))
+    rows = np.array([integrate_bias(*pair) for pair in zip(k.flat, n.flat, strict=True)])
+    bias, error = rows.T.reshape(2, *k.shape)
+    noise = noise_std**2 / k
+    # The index () turns an array without axes into a number.
+    return Risk(bias[()], noise[()], error[()])
 
 
-def neighbors(task: Zonal, n: float, noise_std: float) -> dict[str, float]:
-    """Compare the least risk of a unit with that of the mean label of the k nearest tokens, at one setting.
+def compare_with_neighbors(task: Zonal, n: float, noise_std: float) -> dict[str, float]:
+    """Compare the least risk of a unit with that of the mean label of the k nearest tokens.
 
     Returns:
-        ``value``, the least risk of a unit over that with the best k, and its ``error``; and ``k``, the best
-        one that was found.
+        ``value``, the risk of the unit with the best w over the risk of the mean label with the best k;
+        ``error``, the absolute error of ``value``; ``k``, the best k that was found.
     """
     best = optimal_window(task, n, noise_std)
     unit = population_risk(task, best.w, n, noise_std)
+    # The first of three rounds tries up to 200 values of k from 1 to n. Each later round tries up to 200
+    # values between the two neighbors of the best one.
     k = np.unique(np.geomspace(1, n, 200).round())
-    # The first of three rounds tries 200 values from 1 to n, the others refine around the best.
     for _ in range(3):
         at = int(neighbors_risk(task, k, n, noise_std).total.argmin())
         best_k = float(k[at])
@@ -173,47 +184,51 @@ def neighbors(task: Zonal, n: float, noise_std: float) -> dict[str, float]:
 
 
 def price_of_softmax(dim: int) -> float:
-    """Return the limit for n to infinity of the ``value`` of `neighbors`, for smooth classes.
+    """Return the limit for n -> infinity of the ``value`` of `compare_with_neighbors`, for smooth classes.
 
-    With m = dim - 1 and V the volume of the unit ball of R^m, it is
-    ``[(m + 2)^(2 m) (V (4 pi)^(-m/2))^4]^(1 / (m + 4))``.
+    The value is the least risk of a unit over that of the nearest tokens. With m = dim - 1 and V the volume
+    of the unit ball of R^m, the limit is ``[(m + 2)^(2 m) (V (4 pi)^(-m/2))^4]^(1 / (m + 4))``.
     """
     m = dim - 1
     log_volume = m / 2 * np.log(np.pi) - gammaln(m / 2 + 1)
-    gaussian = log_volume - m / 2 * np.log(4 * np.pi)
-    return float(np.exp((2 * m * np.log(m + 2) + 4 * gaussian) / (m + 4)))
+    # This is the logarithm of V (4 pi)^(-m/2).
+    log_product = log_volume - m / 2 * np.log(4 * np.pi)
+    return float(np.exp((2 * m * np.log(m + 2) + 4 * log_product) / (m + 4)))
 
 
-def long_neighbors(
+def compare_in_long_contexts(
     *, tasks: Sequence[str], dims: Sequence[int], w_values: Sequence[float], noise_std: float
 ) -> pd.DataFrame:
-    """Compare a unit with the k nearest tokens at the lengths at which the law says that w is the best one.
+    """Compare units with the k nearest tokens in long contexts, for classes with L = 1.
 
-    The classes have L = 1, and each of ``w_values`` has its length.
+    For each of the ``w_values`` the context has the length at which this w is the best one, by the law of the
+    window.
 
     Returns:
-        Columns ``dim, task, w``; ``limit`` and ``next_limit``, the `price_of_softmax` in this and in the next
-        dimension; ``value, error`` and ``k`` of `neighbors`.
+        Columns ``dim``, ``task``, ``w``; ``value``, the least risk of a unit over that of the mean label of
+        the k nearest tokens with the best k; ``error``, the absolute error of ``value``; ``k``, the best k;
+        ``limit``, the limit of ``value`` as n grows (`price_of_softmax`); ``next_limit``, the limit in
+        dimension dim + 1, with which the chapter compares ``value`` as a control.
     """
     rows = []
     for dim, name, w in product(dims, tasks, w_values):
         task = make_task(name, dim, 1.0)
-        n = float(np.round(asymptotics.sharp_context(task, w, noise_std)))
+        n = float(asymptotics.sharp_context(task, w, noise_std))
         row = {"dim": dim, "task": name, "w": w, "limit": price_of_softmax(dim)}
         row |= {"next_limit": price_of_softmax(dim + 1)}
-        rows.append(row | neighbors(task, n, noise_std))
+        rows.append(row | compare_with_neighbors(task, n, noise_std))
     return pd.DataFrame(rows)
 
 
 @dataclass(frozen=True)
 class Activation:
-    """What attention does with its scores: a ``kernel``, and whether weights are divided by their sum."""
+    """How weights come from scores: by a key of `KERNELS`, and with or without division by their sum."""
 
     kernel: str
     normalized: bool
 
 
-#: phi(s) at s = w t, up to a factor that the gain or the normalization removes.
+#: The functions phi(s) at s = w t. A common factor would change nothing, because of the gain or the sum.
 KERNELS: dict[str, Callable[[Array, float], Array]] = {
     "exp": lambda s, w: np.exp(s - w),
     "sigmoid": lambda s, w: 1 / (1 + np.exp(-s)),
@@ -221,7 +236,8 @@ KERNELS: dict[str, Callable[[Array, float], Array]] = {
     "tanh": lambda s, w: np.tanh(s),
     "linear": lambda s, w: s,
 }
-#: Activations by their names on the page. Odd ones are not normalized, since their sums may be near zero.
+#: Activations by their names on the page. For tanh and linear the sum of the weights may be near zero, so
+#: these two are not normalized.
 ACTIVATIONS: dict[str, Activation] = {
     "softmax": Activation("exp", normalized=True),
     "exp": Activation("exp", normalized=False),
@@ -234,26 +250,26 @@ ACTIVATIONS: dict[str, Activation] = {
 }
 #: Window parameters of all sweeps, from wide to narrow.
 W_VALUES = np.geomspace(0.05, 400, 60)
-#: The last degree of all expansions.
+#: The last degree of the harmonics that are computed.
 DEGREE = 120
 
 
 @lru_cache(maxsize=8)
 def _tabulate_harmonics(dim: int) -> tuple[Array, Array, Array]:
-    """Return nodes in t, their masses, and P_0, ..., P_DEGREE there."""
+    """Return Gauss nodes for t, their probabilities, and P_0, ..., P_DEGREE at the nodes."""
     theta, density = angle_quadrature(dim, 400)
     return np.cos(theta), density, 1 - Polynomials(dim, theta).take(DEGREE + 1)
 
 
-def moments(kernel: str, w: float, dim: int) -> tuple[Array, float]:
-    """Return m_0, ..., m_DEGREE and E phi^2."""
+def compute_moments(kernel: str, w: float, dim: int) -> tuple[Array, float]:
+    """Return m_0, ..., m_DEGREE and E phi(w t)^2, where phi is ``KERNELS[kernel]``."""
     t, density, P = _tabulate_harmonics(dim)
     values = KERNELS[kernel](w * t, w)
     return P @ (density * values), float(density @ values**2)
 
 
-def coefficients(task: Zonal) -> Array:
-    """Return a_0, ..., a_DEGREE of a class; the last includes all later ones, which every kernel loses."""
+def compute_coefficients(task: Zonal) -> Array:
+    """Return a_0, ..., a_DEGREE of a class. All later coefficients are added to a_DEGREE."""
     a, rest = task.spectrum(DEGREE)
     a[-1] += rest
     constant = float(task.covariance(np.array(1.0))) - a.sum()
@@ -261,46 +277,53 @@ def coefficients(task: Zonal) -> Array:
 
 
 def floors(task: Zonal) -> pd.DataFrame:
-    """Return the risk in an infinite context at the best w and gain, over the class's variance.
+    """Return the least risk of each activation in an infinite context.
 
-    The best w is the best of `W_VALUES`, and normalized weights have no gain to choose. Columns
-    ``activation`` and ``floor``.
+    It is the least over `W_VALUES`, and over the gain if weights are not normalized.
+
+    Returns:
+        Columns ``activation``; ``floor``, the least risk over the variance of the class.
     """
-    a = coefficients(task)
+    a = compute_coefficients(task)
     rows = []
     for name, activation in ACTIVATIONS.items():
         # The axes are windows and degrees.
-        m = np.array([moments(activation.kernel, w, task.dim)[0] for w in W_VALUES])
-        # The best gain minimizes sum_l a_l (1 - gain m_l)^2. Normalized weights have the gain 1 / m_0.
-        gain = ((m @ a) / (m**2 @ a))[:, None]
+        m = np.array([compute_moments(activation.kernel, w, task.dim)[0] for w in W_VALUES])
+        # The risk is sum_l a_l (1 - gain m_l)^2. Weights that are divided by their sum have the gain 1 / m_0,
+        # and other weights have the gain with the least risk.
         if activation.normalized:
             gain = 1 / m[:, :1]
+        else:
+            gain = ((m @ a) / (m**2 @ a))[:, None]
         limits = (1 - gain * m) ** 2 @ a
         rows.append({"activation": name, "floor": float(limits.min() / a[1:].sum())})
     return pd.DataFrame(rows)
 
 
 def gain_risk(kernel: str, task: Zonal, w: float, n: int, noise_std: float) -> float:
-    """Return the exact risk of a kernel, a key of `KERNELS`, at the best gain, without normalization."""
-    a = coefficients(task)
-    m, square = moments(kernel, w, task.dim)
-    # The prediction, before its gain, is h = sum phi(w t_i) y_i / n, with E f(x_q) h = a.m. Of the n^2 terms
-    # of h^2, n are squares, whose phi(w t_i)^2 has the mean `square`.
+    """Return the exact risk of weights that are not normalized, ``KERNELS[kernel]``, with the best gain."""
+    a = compute_coefficients(task)
+    m, square = compute_moments(kernel, w, task.dim)
+    # Before its gain the prediction is h = sum_i phi(w t_i) y_i / n, and E f(x_q) h = a.m. This is E h^2. It
+    # has n squares phi(w t_i)^2 y_i^2, and n (n - 1) products of two different tokens.
     mean_square = ((n - 1) * (a @ m**2) + (a.sum() + noise_std**2) * square) / n
     return float(a.sum() - (a @ m) ** 2 / mean_square)
 
 
 class Tokens:
-    """Sampled contexts with the labels of a class integrated out: the risk of any weights there."""
+    """Sampled tokens of contexts. Risks are exact means over the functions of a class and the noise."""
 
     def __init__(self, task: Zonal, *, noise_std: float, n: int, contexts: int):
         x = uniform_sphere(stream(0, "monte carlo"), contexts, n + 1, task.dim)
         self.cosine = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1]).numpy()
         self.form = QuadraticRisk.of(task, x, noise_std)
 
-    def normalized(self, values: Array) -> Array:
-        """Return the risks of predictors with weights proportional to ``values``, (contexts,)."""
-        # If no token has a weight, the prediction is zero.
+    def compute_risks(self, values: Array) -> Array:
+        """Return the risk on each context of the weights ``values`` over their sum, (contexts,).
+
+        The shape of ``values`` is (contexts, n).
+        """
+        # If all weights are zero, they stay zero, and so is the prediction.
         total = values.sum(1, keepdims=True)
         weights = torch.from_numpy(values / np.where(total == 0, 1, total))
         return np.asarray(self.form.risk(weights).numpy())
@@ -309,10 +332,14 @@ class Tokens:
 def risk_curves(
     *, dim: int, lipschitz_values: Sequence[float], noise_std: float, n: int, contexts: int
 ) -> pd.DataFrame:
-    """Return the risk at every second w of `W_VALUES`, for every activation and L, ReLU class.
+    """Return the risk of every activation on ReLU functions, for every L and every second w of `W_VALUES`.
 
-    Columns ``activation, lipschitz, w, risk``, and the ends ``low`` and ``high`` of its interval. The risk is
-    exact, and equal to both ends, except for normalized sigmoid and ReLU, for which ``contexts`` are sampled.
+    If weights are not normalized, the gain is the best one. Risks are exact, except those of the normalized
+    sigmoid and of the normalized ReLU, which are means over ``contexts`` sampled contexts.
+
+    Returns:
+        Columns ``activation``, ``lipschitz``, ``w``, ``risk``; ``low`` and ``high``, the ends of the interval
+        of ``risk``, which equal an exact risk.
     """
     rows = []
     for lipschitz in lipschitz_values:
@@ -327,7 +354,7 @@ def risk_curves(
                 low = high = risk
             else:
                 values = KERNELS[activation.kernel](w * tokens.cosine, w)
-                mean, low_end, high_end = t_interval(tokens.normalized(values))
+                mean, low_end, high_end = t_interval(tokens.compute_risks(values))
                 risk = float(mean)
                 low = float(low_end)
                 high = float(high_end)
@@ -344,12 +371,13 @@ def risk_curves(
     return pd.DataFrame(rows)
 
 
-def adaptation(curves: pd.DataFrame) -> pd.DataFrame:
-    """Return what the window does for each activation, from the table of `risk_curves`.
+def compare_adaptation(curves: pd.DataFrame) -> pd.DataFrame:
+    """Compare activations at the largest L of the table of `risk_curves`.
 
-    Columns ``activation``; ``over_softmax``, its least risk over softmax's at the largest L; ``price``, its
-    risk there with the w that is best for the smallest L, over the least: one means that there was nothing to
-    adapt.
+    Returns:
+        Columns ``activation``; ``over_softmax``, the least risk of the activation over the least risk of
+        softmax; ``price``, the risk of the activation with the w that is best for the smallest L, over the
+        least risk of the activation. If ``price`` is one, there is nothing to adapt.
     """
     smooth = curves[curves.lipschitz == curves.lipschitz.min()]
     rough = curves[curves.lipschitz == curves.lipschitz.max()]
@@ -365,24 +393,26 @@ def adaptation(curves: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def shifted_sigmoid(
+def compare_shifted_sigmoid(
     task: Zonal, *, noise_std: float, n: int, contexts: int, shifts: Sequence[float]
 ) -> pd.DataFrame:
-    """Return the least risk of the normalized sigmoid of ``s - shift`` over softmax's: ``shift, ratio``.
+    """Compare the normalized sigmoid of ``s - shift`` with softmax on the same sampled contexts.
 
-    Both are means over the same sampled contexts, least over every second w of `W_VALUES` below 60.
+    Returns:
+        Columns ``shift``; ``ratio``, the least mean risk of the sigmoid over the least mean risk of softmax.
+        Both are the least over every second w of `W_VALUES` below 60.
     """
     tokens = Tokens(task, noise_std=noise_std, n=n, contexts=contexts)
-    # In the chapter's setting these risks are least at smaller w.
+    # In the chapter's cases the best w is below 60.
     w_values = W_VALUES[::2][W_VALUES[::2] < 60]
     softmax = []
     sigmoid: dict[float, list[float]] = {shift: [] for shift in shifts}
     for w in w_values:
         s = w * tokens.cosine
-        softmax.append(tokens.normalized(np.exp(s - s.max())).mean())
+        softmax.append(tokens.compute_risks(np.exp(s - s.max())).mean())
         for shift in shifts:
             values = 1 / (1 + np.exp(shift - s))
-            sigmoid[shift].append(tokens.normalized(values).mean())
+            sigmoid[shift].append(tokens.compute_risks(values).mean())
     rows = [
         {"shift": shift, "ratio": min(risks) / min(softmax)} for shift, risks in sigmoid.items()
     ]

@@ -1,14 +1,15 @@
-"""Printed Lipschitz bounds beside what is proved, the curvature of a row, and passes to a solution.
+"""Bounds that papers print, beside bounds that we prove; the curvature of a row; passes over the data.
 
-One row of the matrix problem is a single regression, with
+One row of the matrix problem is a single regression with the symbols
 
-- A, a data matrix of n tokens (n x p), and x, the unknown weights;
-- ``s = A x``, the logits or scores;
-- ``u = exp(s)``, ``alpha`` the sum of u, and ``f = u / alpha``; v is a fixed vector with ``|v| <= R^2``;
-- R, the bound of the papers on norms: ``|A| <= R`` (spectral norm) and ``|x| <= R``, or, with a ``reach``,
-  ``|x| <= reach R``.
+- A, the data matrix of n tokens (n x p), and x, the unknown weights;
+- s, the scores or logits ``s = A x``;
+- ``u = exp(s)``, alpha the sum of u, and ``f = u / alpha``;
+- v, a fixed vector with ``|v| <= R^2``;
+- R, the bound of the papers on norms: ``|A| <= R`` (spectral norm) and ``|x| <= R``. With a ``reach`` the
+  latter is ``|x| <= reach R``.
 
-Passes are about the whole problem: the normalized loss ``|F - B|^2 / 2``, F the softmax of the rows of
+The whole problem has the normalized loss ``|F - B|^2 / 2``, where F is the softmax of the rows of
 ``A1 X A2'``.
 """
 
@@ -44,7 +45,7 @@ TEX = {
 
 @dataclass(frozen=True)
 class Bound:
-    """A printed upper bound, factor * n^n_power * R^R_power * e^(exponent R^2)."""
+    """A printed upper bound, ``factor * n^n_power * R^R_power * e^(exponent R^2)``."""
 
     #: The function that is bounded, a key of `TEX`.
     function: str
@@ -93,16 +94,16 @@ SIZES = (
 
 
 def proven_constant(function: str, n: int, R: float) -> float:
-    r"""Compute log10 of our upper bound on the Lipschitz constant of u, alpha, 1/alpha or f, for every R > 0.
+    r"""Compute log10 of our upper bound on the Lipschitz constant of u, alpha, 1/alpha or f in x, for R > 0.
 
-    The papers of this line bound ``|g(x) - g(y)| / |x - y|`` for each of these functions g, all A and all
-    pairs x, y. The domain is convex, so the best constant is the largest norm of the derivative J_g(s) A of
-    g in x, with J_g that in s, and ::
+    The constant of such a function g is the largest ``|g(x) - g(y)| / |x - y|`` over all A and all pairs x, y
+    with the norms of the module's docstring. Let J_g(s) be the derivative of g in s. The derivative in x is
+    J_g(s) A. The domain is convex, so the constant is the largest norm of J_g(s) A, and ::
 
         sup over A, x of |J_g(A x) A|  =  R * sup over |s| <= R^2 of |J_g(s)|.
 
-    The left side is at most the right one because norms are submultiplicative, and an A with two columns
-    attains it. As a function of A with x fixed the constant is the same number. Our bounds on it are ::
+    The left side is at most the right side, since norms are submultiplicative. An A with two columns attains
+    the right side. As a function of A with x fixed, g has the same constant. Our bounds are ::
 
         u: R e^{R^2}, attained.   alpha: R max |u|, attained, from `largest_exponential`.
         1/alpha: R e^{R^2 / sqrt(n)} / n.   f: R / 2, approached as R grows.
@@ -111,27 +112,28 @@ def proven_constant(function: str, n: int, R: float) -> float:
         ValueError: If the function is not one of `FUNCTIONS`.
     """
     choice(function, "function", FUNCTIONS)
-    longest = R**2
+    # This is the largest |s|.
+    largest = R**2
     if function == "u":
-        return math.log10(R) + longest / math.log(10)
+        return math.log10(R) + largest / math.log(10)
     if function == "alpha":
-        # |u| is the square root of the sum of exponentials of twice the logits.
-        return math.log10(R) + largest_exponential(n, 2 * longest) / 2
+        # |u|^2 is the sum of the exponentials of 2 s, and |2 s| is at most twice the largest |s|.
+        return math.log10(R) + largest_exponential(n, 2 * largest) / 2
     if function == "1/alpha":
-        return math.log10(R / n) + longest / math.sqrt(n) / math.log(10)
+        return math.log10(R / n) + largest / math.sqrt(n) / math.log(10)
     return math.log10(R / 2)
 
 
 def largest_exponential(n: int, radius: float) -> float:
-    """Compute log10 of the largest sum of exp(s_i) over ``|s| <= radius``, s in R^n, n >= 2.
+    """Compute log10 of the largest sum of exp(s_i) over all vectors s in R^n with ``|s| <= radius``, n >= 2.
 
-    At a stationary point ``e^{s_i}`` is a multiple of s_i, so there are at most two different entries; at
-    a maximum at most one lies on the convex side (s_i > 1). Hence the maximizer is (a, b, ..., b), and
-    one angle is left to scan, that of the vector ``(a, sqrt(n - 1) b)`` of length ``radius``.
+    At a stationary point ``e^{s_i}`` is a multiple of s_i, so s has at most two different entries. At a
+    maximum at most one entry is above 1. Hence the maximizer is (a, b, ..., b). The vector
+    ``(a, sqrt(n - 1) b)`` has the length ``radius``, and its angle is searched.
     """
     low = 0.0
     high = np.pi / 2
-    # Each round refines the grid of angles around the best one.
+    # Each round has a finer grid of angles around the best angle.
     for _ in range(6):
         angle = np.linspace(low, high, 401)
         a = radius * np.cos(angle)
@@ -145,45 +147,43 @@ def largest_exponential(n: int, radius: float) -> float:
 
 
 def smallest_normalizer(n: int, R: float, reach: float = 1.0) -> float:
-    r"""Compute log10 of the smallest alpha over ``|A| <= R`` and ``|x| <= reach R``.
+    r"""Compute log10 of the smallest alpha over all A and x, which is ``n e^{-reach R^2/sqrt(n)}``.
 
-    It is ``n e^{-reach R^2/sqrt(n)}``.
-
-    By the inequality of the means ``alpha >= n e^{mean of s}``, and by Cauchy-Schwarz the mean is at least
-    ``-|s| / sqrt(n)``, where ``|s| <= reach R^2``. Both are equalities if all rows of A are equal, and
-    opposite to x.
+    By the inequality of the means, alpha is at least ``n e^{mean of s}``. By Cauchy-Schwarz, the mean of s is
+    at least ``-|s| / sqrt(n)``, and |s| is at most ``reach R^2``. All three are equalities if the rows of A
+    are equal, opposite to x, and as long as possible.
     """
     return math.log10(n) - reach * R**2 / math.sqrt(n) / math.log(10)
 
 
 def printed_constants(*, n_values: Sequence[int], radii: Sequence[float]) -> pd.DataFrame:
-    """Compare the printed Lipschitz constants with those that we prove, all as log10.
+    """Compare the printed bounds on Lipschitz constants with those that we prove, as log10.
 
     Returns:
         Columns ``function``, ``bound`` (its name), ``n``, ``R``; ``printed`` and ``proved``, log10 of the two
-        constants; and ``slack``, the printed minus the proved one.
+        bounds; ``slack``, ``printed`` minus ``proved``.
     """
-    table = settings(LIPSCHITZ, n_values, radii)
-    table["proved"] = [
-        # <f, v> moves at most |v| times as fast as f, and |v| is at most R^2.
-        proven_constant("f", n, R) + math.log10(R**2)
-        if function == "<f, v>"
-        else proven_constant(function, n, R)
-        for function, n, R in zip(table.function, table.n, table.R, strict=True)
-    ]
-    return table.assign(slack=table.printed - table.proved)
+    table = tabulate_bounds(LIPSCHITZ, n_values, radii)
+    proved = []
+    for function, n, R in zip(table.function, table.n, table.R, strict=True):
+        if function == "<f, v>":
+            # The constant of <f, v> is at most |v| times that of f, and |v| is at most R^2.
+            proved.append(proven_constant("f", n, R) + math.log10(R**2))
+        else:
+            proved.append(proven_constant(function, n, R))
+    return table.assign(proved=proved, slack=table.printed - proved)
 
 
 def printed_sizes(
     *, n_values: Sequence[int], radii: Sequence[float], reach: float = 1.0
 ) -> pd.DataFrame:
-    """Compare the printed sizes with the largest ones for |x| <= reach R, all as log10.
+    """Compare the printed bounds on sizes (`SIZES`) with the largest sizes for |x| <= reach R, as log10.
 
     Returns:
-        Columns ``function``, ``bound`` (its name), ``n``, ``R``; ``printed`` and ``largest``, log10 of the
-        two sizes; and ``excess``, the largest minus the printed one.
+        Columns ``function``, ``bound`` (its name), ``n``, ``R``; ``printed``, log10 of the bound;
+        ``largest``, log10 of the largest size; ``excess``, ``largest`` minus ``printed``.
     """
-    table = settings(SIZES, n_values, radii)
+    table = tabulate_bounds(SIZES, n_values, radii)
     table["largest"] = [
         largest_size(function, n, R, reach)
         for function, n, R in zip(table.function, table.n, table.R, strict=True)
@@ -191,10 +191,13 @@ def printed_sizes(
     return table.assign(excess=table.largest - table.printed)
 
 
-def settings(
+def tabulate_bounds(
     bounds: Sequence[Bound], n_values: Sequence[int], radii: Sequence[float]
 ) -> pd.DataFrame:
-    """Return each bound at each setting: ``function, bound, n, R``, and ``printed``, its log10."""
+    """Evaluate printed bounds for every n and every R of ``radii``.
+
+    Columns ``function``, ``bound`` (its name), ``n``, ``R`` and ``printed``, log10 of the bound.
+    """
     rows = []
     for bound, n, R in product(bounds, n_values, radii):
         row = {"function": bound.function, "bound": bound.name, "n": n, "R": R}
@@ -203,41 +206,43 @@ def settings(
 
 
 def largest_size(function: str, n: int, R: float, reach: float = 1.0) -> float:
-    """Compute log10 of the largest size of a function, of `FUNCTIONS`, over |s| <= reach R^2."""
+    """Compute log10 of the largest norm or value of a function of `FUNCTIONS`, over |s| <= reach R^2."""
     if function == "u":
-        # |u|^2 is the sum of the exponentials of twice the scores.
+        # |u|^2 is the sum of the exponentials of 2 s.
         return largest_exponential(n, 2 * reach * R**2) / 2
     if function == "alpha":
         return largest_exponential(n, reach * R**2)
     if function == "1/alpha":
         return -smallest_normalizer(n, R, reach)
-    # |f| is at most 1, and comes near it.
+    # The supremum of |f| is 1.
     return 0.0
 
 
-def two_tokens(p: ArrayLike) -> NDArray[np.float64]:
-    """Compute the second derivative of p^2 along the unit direction that separates two tokens.
+def bend_of_two_tokens(p: ArrayLike) -> NDArray[np.float64]:
+    """Compute the second derivative of the loss of two tokens in their scores.
 
-    p is the weight of one of the two, and p^2 the loss with all of the target at the other.
+    One token has the weight p, and the target is the other token, so the loss is p^2. The direction of the
+    derivative is the unit vector that raises one score and lowers the other.
     """
     p = np.asarray(p, dtype=float)
     return np.asarray(4 * p**2 * (1 - p) * (2 - 3 * p))
 
 
-#: Places of the largest and of the most negative value of `two_tokens`, and the two values.
+#: The weights p at which `bend_of_two_tokens` has its largest and its most negative value.
 P_LOW = (15 - math.sqrt(33)) / 24
 P_HIGH = (15 + math.sqrt(33)) / 24
-SMOOTH = float(two_tokens(P_LOW))
-CONCAVE = float(two_tokens(P_HIGH))
+#: The largest and the most negative value of `bend_of_two_tokens`.
+SMOOTH = float(bend_of_two_tokens(P_LOW))
+CONCAVE = float(bend_of_two_tokens(P_HIGH))
 
 
 def extreme_curvature(
     *, n_values: Sequence[int], starts: int, steps: int, seed: int, kind: str = "normalized"
 ) -> pd.DataFrame:
-    """Search the extreme second derivatives of a row's loss in its scores, over scores and unit directions.
+    """Search the extreme second derivatives of the loss of a row in its scores.
 
-    The target is e_1. Adam starts from random scores and directions, and from those that are extreme for two
-    tokens and the normalized loss, with all other scores very low.
+    The search is over all scores and all unit directions. The target is the first token. Adam starts from
+    random scores and directions, and once from those that are extreme for the normalized loss of two tokens.
 
     Args:
         n_values: Numbers of tokens.
@@ -247,11 +252,11 @@ def extreme_curvature(
         kind: The loss, a ``kind`` of `icl.tensor_trick.formulas.row_hvp`: "normalized" or "cross_entropy".
 
     Returns:
-        Columns ``n``; ``which``, "largest" or "most negative"; ``value``, the second derivative found, in
-        units of `SMOOTH` or `CONCAVE`, the extreme ones of the normalized loss of two tokens, whatever the
-        ``kind`` is; and ``most``, which the value is proved not to exceed: one, up to rounding. The
-        cross-entropy is convex, so that ``most`` is zero, up to rounding, for "most negative"; for "largest"
-        it is then infinite.
+        Columns ``n``; ``which``, "largest" or "most negative"; ``value``, the extreme second derivative that
+        was found, over that of the normalized loss of two tokens, `SMOOTH` for "largest" or `CONCAVE` for
+        "most negative"; ``most``, a proved upper bound on ``value``, plus rounding. It is one for the
+        normalized loss. The cross-entropy is convex, so ``most`` is zero for "most negative". For "largest"
+        it is infinite.
     """
     rng = stream(seed, "monte carlo")
     rows = []
@@ -264,7 +269,7 @@ def extreme_curvature(
         ):
             scores = torch.from_numpy(3 * rng.standard_normal((starts, n)))
             direction = torch.from_numpy(rng.standard_normal((starts, n)))
-            # With this difference of scores the second token weighs p, and the others weigh nothing.
+            # With these scores the second token has the weight p, and the tokens after it have none.
             scores[0] = -40.0
             scores[0, :2] = torch.tensor([math.log((1 - p) / p), 0.0])
             direction[0] = 0.0
@@ -275,6 +280,7 @@ def extreme_curvature(
             best = -math.inf
             for _ in range(steps):
                 unit = direction / direction.norm(dim=-1, keepdim=True)
+                # With the sign, the most negative second derivative is the largest `bend`.
                 bend = sign * (row_hvp(scores, unit, target, kind) * unit).sum(-1)
                 best = max(best, bend.max().item())
                 adam.zero_grad()
@@ -287,29 +293,28 @@ def extreme_curvature(
     return pd.DataFrame(rows)
 
 
-#: A problem counts as solved at this loss over the first one.
+#: A problem counts as solved when the loss is at most this share of the loss at the start.
 GOAL = 1e-6
-#: The search for it stops after this many steps.
+#: Gradient descent stops after this many steps.
 MAX_STEPS = 1_000_000
 
 
-def passes(
+def count_passes(
     *, context_length: int, dim: int, conditions: Sequence[float], seed: int
 ) -> pd.DataFrame:
-    """Count passes over the data to a millionth of the first loss, on a target that can be fitted.
+    """Count the passes over the data that three methods need to solve a problem, from X = 0.
 
-    All searches start at X = 0.
-
-    The data matrices are stretched, both alike, to each of the condition numbers. The target, and so the
-    scores that fit it, stay the same.
+    A problem is solved when the loss is `GOAL` times that at the start. There is a problem for each of the
+    ``conditions``, which is the condition number of both data matrices. The target B is the same in all
+    problems, and can be fitted exactly.
 
     Returns:
-        Columns ``condition`` (number of both matrices); ``descent``, the steps of gradient descent with the
-        safe size, one over our bound on the curvature, and ``preconditioned``, those of the preconditioned
-        descent, both counted by `steps_needed`; and ``newton``, from `newton_passes`.
+        Columns ``condition``; ``descent``, the steps of gradient descent, whose step size is one over our
+        bound on the curvature; ``preconditioned``, the steps of preconditioned gradient descent; ``newton``,
+        the gradients and Hessian products of a Newton method (`count_newton_passes`).
     """
     rng = stream(seed, "monte carlo")
-    # This X fits B with matrices of condition one.
+    # This X fits B if the condition number is one.
     X_true = torch.from_numpy(rng.standard_normal((dim, dim))) / 4
     Q1 = torch.linalg.qr(torch.from_numpy(rng.standard_normal((context_length, dim)))).Q
     Q2 = torch.linalg.qr(torch.from_numpy(rng.standard_normal((context_length, dim)))).Q
@@ -320,72 +325,74 @@ def passes(
         stretch = torch.diag(condition**-powers)
         A1 = math.sqrt(context_length) * Q1 @ stretch
         A2 = math.sqrt(context_length) * Q2 @ stretch
-        # No second derivative of the loss exceeds SMOOTH times the square of this.
+        # No second derivative of the loss in X exceeds SMOOTH times the square of this.
         norms = torch.linalg.matrix_norm(A1, 2) * torch.linalg.matrix_norm(A2, 2)
         identity = torch.eye(dim, dtype=torch.float64)
+        descent = count_steps(A1, A2, B, left=identity / (SMOOTH * norms**2), right=identity)
+        preconditioned = count_steps(
+            A1,
+            A2,
+            B,
+            left=torch.linalg.inv(A1.T @ A1) / SMOOTH,
+            right=torch.linalg.inv(A2.T @ A2),
+        )
         rows.append(
             {
                 "condition": condition,
-                "descent": steps_needed(
-                    A1, A2, B, left=identity / (SMOOTH * norms**2), right=identity
-                ),
-                "preconditioned": steps_needed(
-                    A1,
-                    A2,
-                    B,
-                    left=torch.linalg.inv(A1.T @ A1) / SMOOTH,
-                    right=torch.linalg.inv(A2.T @ A2),
-                ),
-                "newton": newton_passes(A1, A2, B),
+                "descent": descent,
+                "preconditioned": preconditioned,
+                "newton": count_newton_passes(A1, A2, B),
             }
         )
     return pd.DataFrame(rows)
 
 
-def steps_needed(A1: Tensor, A2: Tensor, B: Tensor, left: Tensor, right: Tensor) -> int:
-    """Count the steps from X to X - left @ gradient @ right until the loss is `GOAL` times the first or less.
+def count_steps(A1: Tensor, A2: Tensor, B: Tensor, left: Tensor, right: Tensor) -> int:
+    """Count the steps from X to X - left @ gradient @ right until the problem is solved, from X = 0.
 
-    X starts at zero. Only every tenth step is looked at. The count is `MAX_STEPS` if these do not suffice.
+    It is solved when the loss is at most `GOAL` times that at the start, which is tested at every tenth step.
+    The count is `MAX_STEPS` if the problem is not solved before.
     """
     X = torch.zeros(A1.shape[1], A2.shape[1], dtype=A1.dtype)
     goal = GOAL * float(loss(A1, A2, X, B))
     for step in range(MAX_STEPS):
         if step % 10 == 0 and float(loss(A1, A2, X, B)) <= goal:
             return step
-        # The bare formula skips the checks of arguments, which take longer than the formula itself.
+        # `icl.tensor_trick.gradient` would also check its arguments, which takes longer than this formula.
         slope = A1.T @ row_gradient(A1 @ X @ A2.T, B, "normalized") @ A2
         X = X - left @ slope @ right
     return MAX_STEPS
 
 
-def newton_passes(A1: Tensor, A2: Tensor, B: Tensor) -> int:
-    """Count the gradients and Hessian products of SciPy's trust-region Newton-CG from X = 0 to `GOAL`.
+def count_newton_passes(A1: Tensor, A2: Tensor, B: Tensor) -> int:
+    """Count the gradients and Hessian products of SciPy's trust-region Newton-CG until the problem is solved.
 
-    The loss at a step that is rejected is not counted. If the search ends before, the count is `MAX_STEPS`.
+    The search starts at X = 0. The problem is solved when the loss is at most `GOAL` times that at the start.
+    Evaluations of the loss alone are not counted. The count is `MAX_STEPS` if the problem is not solved.
     """
     rows, columns = A1.shape[1], A2.shape[1]
-    # This gets one loss for each pass; a pass for a Hessian product leaves the loss as it is.
+    # This gets the current loss at each gradient and at each Hessian product.
     losses: list[float] = []
 
-    def matrix(x: NDArray[np.float64]) -> Tensor:
+    def to_matrix(x: NDArray[np.float64]) -> Tensor:
         return unvec(torch.from_numpy(x), rows, columns)
 
-    def value(x: NDArray[np.float64]) -> float:
-        return float(loss(A1, A2, matrix(x), B))
+    def compute_loss(x: NDArray[np.float64]) -> float:
+        return float(loss(A1, A2, to_matrix(x), B))
 
-    def slope(x: NDArray[np.float64]) -> NDArray[np.float64]:
-        losses.append(value(x))
-        return np.asarray(vec(gradient(A1, A2, matrix(x), B)))
+    def compute_gradient(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        losses.append(compute_loss(x))
+        return np.asarray(vec(gradient(A1, A2, to_matrix(x), B)))
 
-    def product(x: NDArray[np.float64], v: NDArray[np.float64]) -> NDArray[np.float64]:
+    def compute_product(x: NDArray[np.float64], v: NDArray[np.float64]) -> NDArray[np.float64]:
         losses.append(losses[-1])
-        return np.asarray(vec(hvp(A1, A2, matrix(x), B, matrix(v))))
+        return np.asarray(vec(hvp(A1, A2, to_matrix(x), B, to_matrix(v))))
 
     minimize(
-        value,
+        compute_loss,
         np.zeros(rows * columns),
-        jac=slope,
-        hessp=product,
+        jac=compute_gradient,
+        hessp=compute_product,
         method="trust-ncg",
         options={
             "gtol": 1e-9,

@@ -24,7 +24,7 @@ def test_weights_that_fall_with_the_distance_are_in_order_and_others_are_not():
 
 def test_weights_concentrate_like_one_over_w():
     """At n = 2, one minus the sum of squares is sech^2(w (t_1 - t_2) / 2) / 2, of order 1 / w."""
-    found = attention_window.concentration(dims=[2, 5], n_values=[2, 10])
+    found = attention_window.concentration_slopes(dims=[2, 5], n_values=[2, 10])
     assert found.slope.to_numpy() == pytest.approx(-1, abs=0.2)
     assert (found.error < 1e-2).all()
 
@@ -42,7 +42,7 @@ def test_windows_follow_lipschitz_constant_and_noise():
     # only L / sigma counts: L from 1 to 4 at sigma = 0.4 is sigma from 0.4 to 0.1 at L = 1
     assert rough.least[0] == pytest.approx(-noisy.greatest[0], rel=1e-6)
     assert rough.greatest[0] == pytest.approx(-noisy.least[0], rel=1e-6)
-    ratio = attention_window.narrowing(**setting, noise_std=0.3, low=1.0, high=8.0)
+    ratio = attention_window.compare_half_widths(**setting, noise_std=0.3, low=1.0, high=8.0)
     assert 0 < ratio.ratio[0] < 1
 
 

@@ -37,18 +37,20 @@ def test_half_of_the_labels_flipped_leaves_no_signal(lipschitz, flipped, square)
 
 
 def test_units_trained_with_cross_entropy_weight_near_examples():
-    found = beyond.cross_entropy(dim=3, n=20, lipschitz_values=[8.0], flips=[0.0], **SMALL)
+    found = beyond.train_on_cross_entropy(dim=3, n=20, lipschitz_values=[8.0], flips=[0.0], **SMALL)
     assert (found.least > 0.3).all() and (found.ratio > 0.3).all()
 
 
 def test_a_unit_behind_a_projection_ignores_the_rest():
-    found = beyond.behind_projection(lipschitz=3.0, noise_std=0.3, n=20, **SMALL)
+    found = beyond.train_on_projections(lipschitz=3.0, noise_std=0.3, n=20, **SMALL)
     assert (found.outside < 0.5).all() and (found.window > 0.3).all()
     assert len(found) == 6
 
 
 def test_a_unit_that_is_given_absolute_values_does_better():
-    found = beyond.nonlinear_first(dim=3, lipschitz=6.0, noise_std=0.3, n=20, contexts=500, **SMALL)
+    found = beyond.train_on_absolute_values(
+        dim=3, lipschitz=6.0, noise_std=0.3, n=20, contexts=500, **SMALL
+    )
     assert (found.ratio > 1.5).all()
 
 
@@ -76,7 +78,7 @@ def test_a_mixture_of_one_class_is_that_class_and_no_unit_beats_its_own():
 
 
 def test_units_trained_on_networks_find_the_window_of_the_relu_class():
-    found = beyond.networks(
+    found = beyond.train_on_networks(
         dim=3,
         n=20,
         noise_std=0.5,
@@ -108,7 +110,7 @@ def test_local_exponents_of_a_power_law_are_its_powers():
 
 
 def test_one_layer_is_a_kernel_and_two_are_not():
-    found = beyond.trained_models(
+    found = beyond.train_models(
         dim=3, n=8, lipschitz=3.0, noise_std=0.3, contexts=200, **SMALL | {"steps": 3}
     ).set_index("model")
     assert (found.others["one layer"] == 0).all()

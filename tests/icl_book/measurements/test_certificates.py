@@ -24,14 +24,14 @@ def test_other_matrices_are_worse_and_a_narrow_direction_costs_least():
 
 
 def test_a_kink_does_not_make_a_function_steeper_than_its_steeper_side():
-    found = certificates.steepest([(1.0, 0.3), (0.2, -0.9)])
+    found = certificates.search_steepest([(1.0, 0.3), (0.2, -0.9)])
     assert found.value.to_numpy() == pytest.approx(1, abs=1e-9)
     assert (found.value <= found.bound).all()
 
 
 @pytest.mark.parametrize("dim", [2, 3, 5])
 def test_the_bound_over_lipschitz_functions_is_above_every_one_tried(dim):
-    waves = certificates.waves(dim=dim, n=10**5, lipschitz=2.0, noise_std=1.0)
+    waves = certificates.wave_biases(dim=dim, n=10**5, lipschitz=2.0, noise_std=1.0)
     assert (waves.bias <= waves.bound).all() and (waves.affine <= waves.bound).all()
     assert waves.bias.max() > waves.bound.iloc[0] / 100
     own = mismatch_risk(ReLU(dim, 2.0), Linear(dim, 2.0), 10**5, 1.0)
@@ -56,6 +56,6 @@ def test_waves_on_the_circle_can_gain_by_a_quarter_turn():
             theta = np.arccos(np.clip(cosine, -1, 1))
             return 0.9 * np.cos(4 * theta) + 0.1 * np.cos(18 * theta)
 
-    found = certificates.turned_waves(Waves(2), n=20)
+    found = certificates.compare_rotation(Waves(2), n=20)
     assert found["value"] == pytest.approx(0.5870764 / 0.5903354 - 1, abs=1e-6)
-    assert certificates.turned_waves(ReLU(2), n=20)["value"] > 0.1
+    assert certificates.compare_rotation(ReLU(2), n=20)["value"] > 0.1

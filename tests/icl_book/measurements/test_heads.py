@@ -58,7 +58,7 @@ def test_the_least_limits_are_those_of_another_search(order, m, best):
 
 def test_the_limit_with_given_values_is_a_quadratic_form_in_powers_of_the_widths():
     order, m, widths = 2.5, 4, np.array([1.0, 2.5, 4.0])
-    ratio, values = heads.limit(order, m, widths)
+    ratio, values = heads.compute_limit(order, m, widths)
     both = widths[:, None] + widths
     power = order / 2
     bias = both**power - widths[:, None] ** power - widths**power
@@ -74,30 +74,30 @@ def test_the_limit_with_given_values_is_a_quadratic_form_in_powers_of_the_widths
 
 
 def test_heads_that_nearly_coincide_lose_no_digits():
-    apart, near = (heads.limit(3, 4, 3.45 * np.exp([-gap, gap]))[0] for gap in (1e-3, 1e-6))
+    apart, near = (heads.compute_limit(3, 4, 3.45 * np.exp([-gap, gap]))[0] for gap in (1e-3, 1e-6))
     assert near == pytest.approx(apart, abs=1e-6)
     assert near < 1.05779
 
 
 def test_the_exact_risk_approaches_the_limit_and_a_wrong_parity_does_not():
     setting = {"dim": 3, "order": 3, "noise_std": 0.5, "degrees": 500, "heads": 2}
-    near, far = (heads.against_kriging(n=n, **setting) for n in (1e4, 1e7))
+    near, far = (heads.compare_with_kriging(n=n, **setting) for n in (1e4, 1e7))
     distance = [np.abs(table.exact / table.limit - 1) for table in (near, far)]
     assert (distance[1] < 0.5 * distance[0]).all() and distance[1].max() < 0.02
-    even = heads.against_kriging(n=1e7, parity=0, **setting)
+    even = heads.compare_with_kriging(n=1e7, parity=0, **setting)
     # kriging sees every token twice, and these heads do not,
     # so of their risk the noise counts twice, a part of order / (m + order) at the best scale
     assert (even.exact / even.limit).to_numpy() == pytest.approx(1 + 3 / 5, rel=0.03)
 
 
 def test_a_rough_class_has_the_spectrum_that_it_is_made_for():
-    task = heads.rough(5, 3.0, 200)
+    task = heads.make_rough_class(5, 3.0, 200)
     assert sum(task.power) == pytest.approx(1)
     # N_l = (2l + 3)(l + 1)(l + 2) / 6 in five dimensions
     ratio = task.power[100] / task.power[50]
     count = [(2 * k + 3) * (k + 1) * (k + 2) for k in (100, 50)]
     assert ratio == pytest.approx(count[0] / count[1] * (101.5 / 51.5) ** -7)
-    assert not any(heads.rough(5, 3.0, 200, parity=1).power[::2])
+    assert not any(heads.make_rough_class(5, 3.0, 200, parity=1).power[::2])
 
 
 def test_slopes_of_heads_and_of_one_head():
@@ -114,12 +114,12 @@ def test_slopes_of_heads_and_of_one_head():
 
 def test_kriging_lies_between_its_bounds_and_nothing_else_does():
     setting = {"n_values": [10], "noise_std": 0.5, "draws": 400}
-    (row,) = heads.between([ReLU(3)], **setting).itertuples()
+    (row,) = heads.locate_between_bounds([ReLU(3)], **setting).itertuples()
     assert 0 < row.low < row.value < row.high < 1
     bounds = kriging_bounds(ReLU(3), 10, 0.5)
     unit = optimal_window(ReLU(3), 10, 0.5).risk
     assert bounds.lower + row.value * (bounds.upper - bounds.lower) < unit
-    assert heads.between([Affine(3)], more=4, **setting).high[0] < 0
+    assert heads.locate_between_bounds([Affine(3)], more=4, **setting).high[0] < 0
 
 
 def test_the_factor_of_a_head_is_that_of_the_limit():
@@ -133,7 +133,7 @@ def test_the_factor_of_a_head_is_that_of_the_limit():
 def test_a_head_and_its_derivative_are_the_covariance_of_label_and_score():
     """The exact risk is that of its formula on drawn tokens, within five standard errors."""
     task, n, sigma = ReLU(3), 30, 0.5
-    found = heads.with_derivative(task, n, sigma)
+    found = heads.search_with_derivative(task, n, sigma)
     x = np.random.default_rng(0).standard_normal((4000, n + 1, 3))
     x /= np.linalg.norm(x, axis=2, keepdims=True)
     score = np.einsum("cnd,cd->cn", x[:, :-1], x[:, -1])
@@ -160,9 +160,9 @@ def test_a_head_and_its_derivative_are_the_covariance_of_label_and_score():
 
 def test_added_heads_gain_nothing_on_affine_functions_and_double_the_labels_of_even_ones():
     single = optimal_heads(Affine(3), 500, 0.5, heads=1).risk
-    assert heads.added_heads(Affine(3), 500, 0.5)[0] == pytest.approx(single, rel=0.01)
+    assert heads.search_added_heads(Affine(3), 500, 0.5)[0] == pytest.approx(single, rel=0.01)
     even = Cosine(3, 3.0)
-    added, error = heads.added_heads(even, 500, 0.5)
+    added, error = heads.search_added_heads(even, 500, 0.5)
     best = optimal_heads(even, 500, 0.5)
     assert best.values.min() > 0 and added == pytest.approx(best.risk, rel=0.01) and error < 1e-3
 

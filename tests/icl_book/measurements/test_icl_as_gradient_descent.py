@@ -11,15 +11,15 @@ from icl_book.measurements.icl_as_gradient_descent import shifted_target
 
 
 def test_the_wanted_move_of_the_tokens_is_a_gradient_step():
-    A1, A2, X, B = measured.random_problems(5, 2, np.random.default_rng(0), draws=3)
-    move = measured.wanted_move(A1, A2, X, B)
+    A1, A2, X, B = measured.draw_problems(5, 2, np.random.default_rng(0), draws=3)
+    move = measured.compute_wanted_move(A1, A2, X, B)
     stepped = A1 @ (X - gradient(A1, A2, X, B)) @ A2.mT
     assert torch.allclose((A1 + move) @ X @ A2.mT, stepped, rtol=1e-10, atol=1e-10)
 
 
 def test_layers_that_imitate_a_step():
     """A matrix on each token makes it, a softmax layer with a fitted V nearly, and another V does not."""
-    found = measured.imitations(context_length=6, dim=2, draws=60, seeds=2, seed=0)
+    found = measured.fit_imitations(context_length=6, dim=2, draws=60, seeds=2, seed=0)
     assert found.seed.unique().tolist() == [0, 1]
     assert not found.duplicated(["layer", "sharpness", "seed"]).any()
     cosine = found.groupby(["layer", "sharpness"]).cosine.median()
@@ -36,7 +36,7 @@ def test_least_squares_is_the_best_matrix():
     rng = np.random.default_rng(1)
     tokens = torch.from_numpy(rng.standard_normal((4, 6, 2)))
     goals = torch.from_numpy(rng.standard_normal((4, 6, 2)))
-    V = measured.shared_matrix(tokens, goals)
+    V = measured.fit_shared(tokens, goals)
     lengths = goals.square().sum((1, 2)).sqrt()[:, None, None]
     residual = tokens @ V - goals / lengths
     # the residual is orthogonal to what the layer can reach
@@ -46,7 +46,7 @@ def test_least_squares_is_the_best_matrix():
 def test_reversed_weights_against_the_numbers_by_hand():
     """With one score s and zeros elsewhere, row sums are e^s + n - 1; the target is the second token."""
     R, n, reach = 1.0, 3, 2.0
-    found = measured.reversed_weights(R=R, n=n, reach=reach).set_index("kind")
+    found = measured.reverse_weights(R=R, n=n, reach=reach).set_index("kind")
     low = np.exp([-2.0, 0, 0])
     high = np.exp([2.0, 0, 0])
     f = low / low.sum()

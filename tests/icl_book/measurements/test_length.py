@@ -46,7 +46,7 @@ def test_splines_of_the_risk_are_off_by_less_than_they_say():
     n = np.array([20.0, 200.0])
     w = np.array([0.013, 0.77, 4.4, 31.0])
     for task in (ReLU(5), Affine(16)):
-        bias, noise = (np.exp(part(np.log(w))) for part in length.splines(task, n))
+        bias, noise = (np.exp(part(np.log(w))) for part in length.fit_splines(task, n))
         exact = population_risk(task, w[:, None], n, 1.0)
         assert bias == pytest.approx(exact.bias, rel=1e-4)
         assert noise == pytest.approx(exact.noise, rel=1e-4)
@@ -54,7 +54,7 @@ def test_splines_of_the_risk_are_off_by_less_than_they_say():
 
 @pytest.mark.parametrize("dim", [3, 5])
 def test_three_mistakes_have_one_price(dim):
-    table = length.mistakes(
+    table = length.price_mistakes(
         tasks=["affine"], dims=[dim], factors=[0.25, 4.0], n=1e12, noise_std=0.5
     )
     for factor, part in table.groupby("factor"):
@@ -103,9 +103,9 @@ def test_normalizing_is_worse_than_w_near_one_in_long_contexts():
 
 def test_the_context_chooses_a_window_for_its_own_function():
     both = {"dim": 5, "n": 300, "n0": 10, "noise_stds": [0.5], "contexts": 12}
-    found = length.from_context(tasks=BOTH, **both)
+    found = length.price_chosen_windows(tasks=BOTH, **both)
     assert (found[["of_class", "of_function", "best_rule", "log_rule"]] >= 1 - 1e-4).all(axis=None)
-    lost = length.from_context(tasks=BOTH, permuted=True, **both)
+    lost = length.price_chosen_windows(tasks=BOTH, permuted=True, **both)
     for task in BOTH:
         own, permuted = (t[t.task == task].of_function.median() for t in (found, lost))
         assert own < 1.2 < permuted
@@ -114,7 +114,7 @@ def test_the_context_chooses_a_window_for_its_own_function():
 def test_the_price_for_a_function_is_a_mean_over_contexts_of_this_function():
     """Sampled tokens give the bias of one function, with four standard errors and 40,000 contexts."""
     dim, n, w = 3, 15, 4.0
-    odd, even, _ = length.by_parts(dim, n)(math.log(w))
+    odd, even, _ = length.split_by_parts(dim, n)(math.log(w))
     right, left = 0.9, 0.3
     rng = np.random.default_rng(8)
     x = rng.standard_normal((40_000, n + 1, dim))

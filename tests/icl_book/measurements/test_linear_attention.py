@@ -29,15 +29,15 @@ def test_a_class_without_its_constant_keeps_everything_else():
 
 def test_the_gap_grows_as_softmax_attention_learns():
     setting = {"dims": [3], "lipschitz": 1.0, "noise_std": 0.3}
-    found = linear_attention.growth(tasks=["ReLU"], **setting, intercept=False)
+    found = linear_attention.growth_slopes(tasks=["ReLU"], **setting, intercept=False)
     law = window_law(ReLU(3))
     assert found.slope[0] == pytest.approx(law.order * law.exponent / 2, abs=0.02)
-    lines = linear_attention.growth(tasks=["linear"], **setting, intercept=True)
+    lines = linear_attention.growth_slopes(tasks=["linear"], **setting, intercept=True)
     assert lines.slope[0] < 0
 
 
 def test_the_best_number_of_neighbors_is_the_best():
-    found = linear_attention.neighbors(Affine(3), 20, 0.3)
+    found = linear_attention.compare_with_neighbors(Affine(3), 20, 0.3)
     unit = float(optimal_window(Affine(3), 20, 0.3).risk)
     every = neighbors_risk(Affine(3), np.arange(1, 21), 20, 0.3).total
     assert found["k"] == 1 + every.argmin() > 1
@@ -56,7 +56,7 @@ def test_the_price_of_softmax_weights_is_below_e_squared_over_four():
 @pytest.mark.parametrize("dim", [2, 3, 8])
 def test_the_distance_from_this_price_falls_like_one_over_w(dim):
     """The distance from a wrong limit would not fall, so this test needs no fitted tolerance."""
-    found = linear_attention.long_neighbors(
+    found = linear_attention.compare_in_long_contexts(
         tasks=["affine"], dims=[dim], w_values=[1e4, 1e5], noise_std=0.3
     )
     near, far = found.value / found.limit - 1
@@ -84,13 +84,13 @@ def test_floors_of_affine_functions_by_hand():
 def test_sampled_risk_agrees_with_the_exact_one_of_softmax():
     tokens = Tokens(ReLU(3, 4.0), noise_std=0.3, n=12, contexts=3000)
     w = 5.0
-    found = tokens.normalized(np.exp(w * tokens.cosine))
+    found = tokens.compute_risks(np.exp(w * tokens.cosine))
     exact = float(population_risk(ReLU(3, 4.0), w, 12, 0.3).total)
     assert abs(found.mean() - exact) < 5 * found.std() / 3000**0.5 < exact / 5
 
 
 def test_a_large_shift_turns_the_sigmoid_into_softmax():
-    found = linear_attention.shifted_sigmoid(
+    found = linear_attention.compare_shifted_sigmoid(
         ReLU(3, 8.0), noise_std=0.3, n=20, contexts=200, shifts=[0.0, 60.0]
     )
     assert found.ratio[0] > 1.5

@@ -59,14 +59,14 @@ def test_no_size_exceeds_the_largest_and_one_reaches_it():
 
 def test_the_range_of_curvature_is_that_of_two_tokens():
     p = np.linspace(0, 1, 100_001)
-    curvature = lipschitz_bounds.two_tokens(p)
+    curvature = lipschitz_bounds.bend_of_two_tokens(p)
     assert curvature.max() == pytest.approx(lipschitz_bounds.SMOOTH)
     assert curvature.min() == pytest.approx(lipschitz_bounds.CONCAVE)
     # along the unit direction (1, -1) / sqrt 2 the difference of the scores is sqrt 2 times the way
     way = torch.tensor(math.log(0.3 / 0.7) / math.sqrt(2), dtype=torch.float64)
     slope = torch.func.grad(lambda way: (math.sqrt(2) * way).sigmoid() ** 2)
     twice = torch.func.grad(slope)(way).item()
-    assert twice == pytest.approx(float(lipschitz_bounds.two_tokens(0.3)))
+    assert twice == pytest.approx(float(lipschitz_bounds.bend_of_two_tokens(0.3)))
 
 
 def test_random_starts_find_the_range_of_curvature_as_well(monkeypatch):
@@ -83,7 +83,9 @@ def test_random_starts_find_the_range_of_curvature_as_well(monkeypatch):
 
 
 def test_dividing_the_data_out_makes_the_steps_independent_of_the_condition():
-    counts = lipschitz_bounds.passes(context_length=8, dim=2, conditions=[1.0, 2.0, 4.0], seed=0)
+    counts = lipschitz_bounds.count_passes(
+        context_length=8, dim=2, conditions=[1.0, 2.0, 4.0], seed=0
+    )
     assert counts.preconditioned.nunique() == 1
     assert counts.descent.is_monotonic_increasing
     assert counts.descent.iloc[-1] > 20 * counts.preconditioned.iloc[-1]
@@ -108,9 +110,9 @@ def test_the_safe_step_and_newton_reach_the_goal():
         values.append(loss(X).item())
     assert (np.diff(values) < 0).all(), "the safe step never raises the loss"
     identity = torch.eye(2, dtype=torch.float64)
-    steps = lipschitz_bounds.steps_needed(A1, A2, B, left=step_size * identity, right=identity)
+    steps = lipschitz_bounds.count_steps(A1, A2, B, left=step_size * identity, right=identity)
     assert 0 <= steps - (len(values) - 1) < 10, "every tenth step is looked at"
-    assert lipschitz_bounds.newton_passes(A1, A2, B) < steps
+    assert lipschitz_bounds.count_newton_passes(A1, A2, B) < steps
 
 
 # --------------------------------------------------------------------------- what is proved
